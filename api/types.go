@@ -20,21 +20,14 @@ type Review struct {
 
 // A Property is a statement about a value that is sealed apart. The server proves it without showing the value.
 type Property struct {
-	Form     string            `json:"form"`              // range, in, not_in, equal, at_most_sum or age_at_least
+	Form     string            `json:"form"`              // range, in, not_in or age_at_least
 	Pointer  string            `json:"pointer"`           // a provable member of the record
-	Others   []Member          `json:"others,omitzero"`   // equal: one; at_most_sum: the other values of the sum
 	Lo       json.RawMessage   `json:"lo,omitzero"`       // range
-	Hi       json.RawMessage   `json:"hi,omitzero"`       // range and at_most_sum
+	Hi       json.RawMessage   `json:"hi,omitzero"`       // range
 	Set      []json.RawMessage `json:"set,omitzero"`      // in and not_in
 	Years    int               `json:"years,omitzero"`    // age_at_least
 	At       string            `json:"at,omitzero"`       // age_at_least: a date, as 2026-11-23
 	Audience string            `json:"audience,omitzero"` // for whom the proof is made; part of what is proved
-}
-
-// A Member is a member of a record.
-type Member struct {
-	Record  string `json:"record"` // record id
-	Pointer string `json:"pointer"`
 }
 
 // A CertificateRequest asks for a certificate for the key that signed it, in the name of the token's agent.

@@ -2,7 +2,6 @@ package client
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
 
 	"jurat/evidence"
@@ -10,18 +9,15 @@ import (
 	"jurat/property/proving"
 )
 
-// Prove proves a statement about members of records that disclose their values, and adds the proof to the first record. Nothing leaves the
-// machine, and the disclosures stay where they are: withhold them ('evidence.Withhold') before you give the record away. The statement
+// Prove proves a statement about a member of a record that discloses its value, and adds the proof to the record. Nothing leaves the
+// machine, and the disclosure stays where it is: withhold it ('evidence.Withhold') before you give the record away. The statement
 // needs its form and what belongs to that; format, kind and members are filled in. proving.Parse reads what people write.
 //
 // The errors include proving.ErrUnprovable, proving.ErrWithheld, property.ErrFalse and evidence.ErrDisclosure.
-func Prove(s property.Statement, members ...proving.Member) error {
-	if len(members) == 0 {
-		return errors.New("proving a property: no member is named")
-	}
-	proof, err := proving.Prove(s, members, rand.Reader)
+func Prove(s property.Statement, m proving.Member) error {
+	proof, err := proving.Prove(s, m, rand.Reader)
 	if err == nil {
-		err = proving.Add(members[0].Record, proof)
+		err = proving.Add(m.Record, proof)
 	}
 	if err != nil {
 		return fmt.Errorf("proving a property: %w", err)

@@ -66,32 +66,17 @@ func term(scalar, point int) sigma.Term {
 	return sigma.Term{Scalar: scalar, Factor: sigma.One, Point: point}
 }
 
-// compile adds what a statement says of commitments. openings is nil for a verifier.
-func (c *compiler) compile(s *Statement, commitments []Commitment, openings []opened) error {
-	numbers := make([]int, len(commitments))
-	for i, commitment := range commitments {
-		numbers[i] = c.relation.Point(commitment.point)
-	}
-	known := func(i int) opened {
-		if c.proving {
-			return openings[i]
-		}
-		return opened{}
-	}
-	switch s.Form {
-	case In, NotIn:
-		return c.set(s, numbers[0], commitments[0].point, known(0))
-	case Equal:
-		c.equal(numbers, known(0), known(1))
-		return nil
-	case AtMostSum:
-		return c.sum(s, numbers, known)
+// compile adds what a statement says of a commitment. known is empty for a verifier.
+func (c *compiler) compile(s *Statement, commitment Commitment, known opened) error {
+	number := c.relation.Point(commitment.point)
+	if s.Form == In || s.Form == NotIn {
+		return c.set(s, number, commitment.point, known)
 	}
 	lo, hi, err := s.bounds()
 	if err != nil {
 		return err
 	}
-	return c.inRange([]sigma.Part{part(numbers[0])}, lo, hi, known(0))
+	return c.inRange(number, lo, hi, known)
 }
 
 // bases returns numbers whose sums with each once or not at all are exactly 0 to width: powers of two, and what is left. It is ComputeBases
@@ -120,9 +105,9 @@ func digits(value uint64, all []uint64) []uint64 {
 	return chosen
 }
 
-// inRange says that the number committed to by a sum of points lies from lo to hi. Each binary digit has a commitment D of its own; that
+// inRange says that the number committed to lies from lo to hi. Each binary digit has a commitment D of its own; that
 // D = b·D + t·H shows that b is 0 or 1.
-func (c *compiler) inRange(sum []sigma.Part, lo, hi int64, known opened) error {
+func (c *compiler) inRange(commitment int, lo, hi int64, known opened) error {
 	all := bases(uint64(hi - lo))
 	var chosen []uint64
 	if c.proving {
@@ -144,7 +129,7 @@ func (c *compiler) inRange(sum []sigma.Part, lo, hi int64, known opened) error {
 		terms = append(terms, sigma.Term{Scalar: digit[i], Factor: sigma.ScalarOf(base), Point: 0})
 	}
 	terms = append(terms, term(c.secret(known.r), c.h))
-	c.relation.Equate(append(sum, sigma.Part{Factor: scalarOf(lo).Negate(), Point: 0}), terms...)
+	c.relation.Equate([]sigma.Part{part(commitment), {Factor: scalarOf(lo).Negate(), Point: 0}}, terms...)
 	for i := range all {
 		blindings[i] = c.random()
 		d, _, err := c.further(func() sigma.Point { return sigma.MulGenerator(values[i]).Add(h.Mul(blindings[i])) })
@@ -157,35 +142,6 @@ func (c *compiler) inRange(sum []sigma.Part, lo, hi int64, known opened) error {
 		c.relation.Equate([]sigma.Part{part(d)}, term(digit[i], d), term(t, c.h))
 	}
 	return nil
-}
-
-// sum says that each number is from 0 to hi, and so is the sum of all. Without the first, a negative number could hide a large one.
-func (c *compiler) sum(s *Statement, numbers []int, known func(int) opened) error {
-	_, hi, err := s.bounds()
-	if err != nil {
-		return err
-	}
-	var all []sigma.Part
-	var total opened
-	for i, number := range numbers {
-		if err := c.inRange([]sigma.Part{part(number)}, 0, hi, known(i)); err != nil {
-			return fmt.Errorf("members/%d: %w", i, err)
-		}
-		all = append(all, part(number))
-		total = opened{total.v.Add(known(i).v), total.r.Add(known(i).r)}
-	}
-	if err := c.inRange(all, 0, hi, total); err != nil {
-		return fmt.Errorf("the sum: %w", err)
-	}
-	return nil
-}
-
-// equal says that two commitments are to one number.
-func (c *compiler) equal(numbers []int, a, b opened) {
-	v := c.secret(a.v)
-	for i, o := range []opened{a, b} {
-		c.relation.Equate([]sigma.Part{part(numbers[i])}, term(v, 0), term(c.secret(o.r), c.h))
-	}
 }
 
 // set says that a number is, or is not, in a set. D₁ = C − s₁·G, and each further D = (v − s)·D' + t·H commits to the product of the

@@ -1,6 +1,5 @@
 // Package property commits to values of records so that properties of them can be proved without showing them, and makes and checks these
-// proofs: that a value lies in a range, is or is not in a set, equals that of another record, that values together stay under a bound, or that
-// a date is at least so many years back.
+// proofs: that a value lies in a range, is or is not in a set, or that a date is at least so many years back.
 //
 // # Two commitments open with one salt
 //
@@ -15,7 +14,7 @@
 //
 // # Statements
 //
-// A [Statement] is canonical JSON. It names records by digest, members by pointer, and the audience of the proof. All of it goes into the
+// A [Statement] is canonical JSON. It names a record by digest, a member by pointer, and the audience of the proof. All of it goes into the
 // challenge, so a proof of one statement does not prove another. [Statement.relation] compiles it to a relation of package sigma;
 // docs/format.md gives the same rules.
 package property

@@ -8,7 +8,7 @@ import (
 	"jurat/sigma"
 )
 
-// Allows reports whether a value, which is canonical JSON, is one that a statement of the form range, in, not_in or age_at_least allows. It
+// Allows reports whether a value, which is canonical JSON, is one that a statement allows. It
 // returns an error if the value, or a number of the statement, is not of the statement's kind. It asks nothing of the statement's
 // members, and a set may have a single entry.
 func (s *Statement) Allows(value jsontext.Value) (bool, error) {
@@ -31,10 +31,10 @@ func (s *Statement) Allows(value jsontext.Value) (bool, error) {
 	return err == nil && lo <= v && v <= hi, err
 }
 
-// Implies reports whether each value that s allows its members is one that the other statement, of one of the forms that Allows takes,
-// allows. A statement of another kind implies nothing, because its numbers mean others. Equal implies nothing, as it says nothing of one value.
+// Implies reports whether each value that s allows is one that the other statement allows. A statement of another kind implies
+// nothing, because its numbers mean others.
 func (s *Statement) Implies(other *Statement) bool {
-	if s.Kind != other.Kind || s.Form == Equal {
+	if s.Kind != other.Kind {
 		return false
 	}
 	if s.Form == In {

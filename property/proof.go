@@ -17,31 +17,20 @@ var (
 	errShort = errors.New("the proof ends early")
 )
 
-// Prove makes a proof of a statement from the openings of its members, in their order. random should be crypto/rand.Reader. Its errors are those
+// Prove makes a proof of a statement from what opens the commitment to its value. random should be crypto/rand.Reader. Its errors are those
 // of [Statement.Check], of values that are not of the kind, of reading random, and [ErrFalse].
-func Prove(s *Statement, openings []Opening, random io.Reader) ([]byte, error) {
+func Prove(s *Statement, opening Opening, random io.Reader) ([]byte, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("proving a property: %w", err)
-	}
-	if len(openings) != len(s.Members) {
-		return nil, fmt.Errorf("proving a property: %d openings for %d members", len(openings), len(s.Members))
 	}
 	source := &source{random: random}
 	c := newCompiler()
 	c.proving, c.next = true, source.scalar
-	known := make([]opened, len(openings))
-	commitments := make([]Commitment, len(openings))
-	for i, m := range s.Members {
-		v, r, err := openings[i].open(s.Kind, m.Pointer)
-		if err != nil {
-			return nil, fmt.Errorf("proving a property: members/%d: %w", i, err)
-		}
-		known[i], commitments[i] = opened{v, r}, Commitment{sigma.MulGenerator(v).Add(h.Mul(r))}
+	v, r, err := opening.open(s.Kind, s.Members[0].Pointer)
+	if err != nil {
+		return nil, fmt.Errorf("proving a property: %w", err)
 	}
-	if s.Form == Equal && known[0].v != known[1].v {
-		return nil, fmt.Errorf("proving a property: %w", ErrFalse)
-	}
-	err := c.compile(s, commitments, known)
+	err = c.compile(s, Commitment{sigma.MulGenerator(v).Add(h.Mul(r))}, opened{v, r})
 	if err = errors.Join(err, source.err); err != nil {
 		return nil, fmt.Errorf("proving a property: %w", err)
 	}
@@ -76,39 +65,27 @@ func (s *source) scalar() sigma.Scalar {
 
 // furtherPoints returns how many points a proof of the statement begins with.
 func (s *Statement) furtherPoints() (int, error) {
-	switch s.Form {
-	case In, NotIn:
+	if s.Form == In || s.Form == NotIn {
 		return len(s.Set) - 1, nil
-	case Equal:
-		return 0, nil
 	}
 	lo, hi, err := s.bounds()
 	if err != nil {
 		return 0, err
 	}
-	n := len(bases(uint64(hi - lo)))
-	if s.Form == AtMostSum {
-		n *= len(s.Members) + 1
-	}
-	return n, nil
+	return len(bases(uint64(hi - lo))), nil
 }
 
 // MaxProof is the size in bytes above which no statement has a proof.
 const MaxProof = 1 << 20
 
-// Verify checks that a proof shows a statement of commitments, which are those of its members in their order. It returns an error that wraps [ErrProof] if
+// Verify checks that a proof shows a statement of the value to which a commitment is. It returns an error that wraps [ErrProof] if
 // the proof does not, whatever is wrong with its form; other errors are those of [Statement.Check].
-func Verify(s *Statement, commitments []Commitment, proof []byte) error {
+func Verify(s *Statement, commitment Commitment, proof []byte) error {
 	if err := s.Check(); err != nil {
 		return fmt.Errorf("checking the proof of a property: %w", err)
 	}
-	if len(commitments) != len(s.Members) {
-		return fmt.Errorf("checking the proof of a property: %d commitments for %d members", len(commitments), len(s.Members))
-	}
-	for i, c := range commitments {
-		if c == (Commitment{}) {
-			return fmt.Errorf("checking the proof of a property: commitment %d is empty", i)
-		}
+	if commitment == (Commitment{}) {
+		return errors.New("checking the proof of a property: the commitment is empty")
 	}
 	n, err := s.furtherPoints()
 	if err != nil {
@@ -125,7 +102,7 @@ func Verify(s *Statement, commitments []Commitment, proof []byte) error {
 		}
 		c.points, proof = append(c.points, p), proof[sigma.PointSize:]
 	}
-	if err := c.compile(s, commitments, nil); err != nil {
+	if err := c.compile(s, commitment, opened{}); err != nil {
 		return fmt.Errorf("checking the proof of a property: %w", err)
 	}
 	tag, err := s.tag()

@@ -35,69 +35,53 @@ func inSet(form Form, kind Kind, set ...string) *Statement {
 	})
 }
 
-// several makes the members of a statement distinct.
-func several(s *Statement, n int) *Statement {
-	s.Members = nil
-	for i := range n {
-		s.Members = append(s.Members, Member{Record: record, Pointer: fmt.Sprintf("/metadata/amount%d", i)})
-	}
-	return s
-}
-
-// openAll makes openings with known salts, and the commitments to them.
-func openAll(t testing.TB, s *Statement, values ...string) ([]Opening, []Commitment) {
+// open makes an opening with a known salt, and the commitment to it.
+func open(t testing.TB, s *Statement, value string) (Opening, Commitment) {
 	t.Helper()
-	var openings []Opening
-	var commitments []Commitment
-	for i, v := range values {
-		o := Opening{Value: jsontext.Value(v), Salt: [SaltSize]byte{byte(i + 1)}}
-		c, err := Commit(s.Kind, s.Members[i].Pointer, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		openings, commitments = append(openings, o), append(commitments, c)
-	}
-	return openings, commitments
-}
-
-func prove(t testing.TB, s *Statement, values ...string) ([]byte, []Commitment) {
-	t.Helper()
-	openings, commitments := openAll(t, s, values...)
-	proof, err := Prove(s, openings, rand.Reader)
+	o := Opening{Value: jsontext.Value(value), Salt: [SaltSize]byte{1}}
+	c, err := Commit(s.Kind, s.Members[0].Pointer, o)
 	if err != nil {
-		t.Fatalf("%v of %v: %v", s, values, err)
+		t.Fatal(err)
 	}
-	return proof, commitments
+	return o, c
+}
+
+func prove(t testing.TB, s *Statement, value string) ([]byte, Commitment) {
+	t.Helper()
+	opening, commitment := open(t, s, value)
+	proof, err := Prove(s, opening, rand.Reader)
+	if err != nil {
+		t.Fatalf("%v of %v: %v", s, value, err)
+	}
+	return proof, commitment
 }
 
 func TestTrueStatementsAreProved(t *testing.T) {
 	for _, test := range []struct {
-		name   string
-		s      *Statement
-		values []string
-		size   int // of the proof; 0: not looked at
+		name  string
+		s     *Statement
+		value string
+		size  int // of the proof; 0: not looked at
 	}{
-		{"a range of 64 bits is too wide for integers, 54 are not", inRange(Integer, "-9007199254740991", "9007199254740991"), []string{"-1"}, 54*33 + 32*(2+3*54)},
-		{"0 to 5000", inRange(Integer, "0", "5000"), []string{"5000"}, 1741},
-		{"18 to 150", inRange(Integer, "18", "150"), []string{"18"}, 1096},
-		{"below zero", inRange(Integer, "-10", "-1"), []string{"-10"}, 0},
-		{"two values", inRange(Integer, "7", "8"), []string{"8"}, 0},
-		{"decimals", inRange("decimal:2", "0.01", "99.99"), []string{"12.3"}, 0},
-		{"dates", inRange(Date, `"1969-12-30"`, `"1970-01-02"`), []string{`"1969-12-31"`}, 0},
-		{"times", inRange(Time, `"2026-01-31T16:15:00Z"`, `"2026-01-31T16:15:00.5Z"`), []string{`"2026-01-31T16:15:00.499Z"`}, 0},
-		{"one of 16", inSet(In, Integer, "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"), []string{"16"}, 1103},
-		{"one of two texts", inSet(In, Text, `"refund"`, `"quote"`), []string{`"refund"`}, 0},
-		{"the last of three texts", inSet(In, Text, `"refund"`, `"quote"`, `{"a":1}`), []string{`{"a":1}`}, 0},
-		{"not in a set", inSet(NotIn, Text, `"delete"`, `"pay"`), []string{`"quote"`}, 0},
-		{"not in a set of numbers with zero", inSet(NotIn, Integer, "0", "-1", "5"), []string{"1"}, 0},
-		{"equal", several(about(Equal, Text, func(*Statement) {}), 2), []string{`"a"`, `"a"`}, 0},
-		{"a sum", several(about(AtMostSum, "decimal:2", func(s *Statement) { s.Hi = jsontext.Value("10") }), 3), []string{"3.5", "0", "6.5"}, 0},
-		{"an age", about(AgeAtLeast, Date, func(s *Statement) { s.Years, s.At = 18, "2026-11-23" }), []string{`"2008-11-23"`}, 0},
-		{"an age from 29 February", about(AgeAtLeast, Date, func(s *Statement) { s.Years, s.At = 1, "2024-02-29" }), []string{`"2023-02-28"`}, 0},
+		{"a range of 64 bits is too wide for integers, 54 are not", inRange(Integer, "-9007199254740991", "9007199254740991"), "-1", 54*33 + 32*(2+3*54)},
+		{"0 to 5000", inRange(Integer, "0", "5000"), "5000", 1741},
+		{"18 to 150", inRange(Integer, "18", "150"), "18", 1096},
+		{"below zero", inRange(Integer, "-10", "-1"), "-10", 0},
+		{"two values", inRange(Integer, "7", "8"), "8", 0},
+		{"decimals", inRange("decimal:2", "0.01", "99.99"), "12.3", 0},
+		{"dates", inRange(Date, `"1969-12-30"`, `"1970-01-02"`), `"1969-12-31"`, 0},
+		{"times", inRange(Time, `"2026-01-31T16:15:00Z"`, `"2026-01-31T16:15:00.5Z"`), `"2026-01-31T16:15:00.499Z"`, 0},
+		{"one of 16", inSet(In, Integer, "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"), "16", 1103},
+		{"one of two texts", inSet(In, Text, `"refund"`, `"quote"`), `"refund"`, 0},
+		{"the last of three texts", inSet(In, Text, `"refund"`, `"quote"`, `{"a":1}`), `{"a":1}`, 0},
+		{"not in a set", inSet(NotIn, Text, `"delete"`, `"pay"`), `"quote"`, 0},
+		{"not in a set of numbers with zero", inSet(NotIn, Integer, "0", "-1", "5"), "1", 0},
+		{"an age", about(AgeAtLeast, Date, func(s *Statement) { s.Years, s.At = 18, "2026-11-23" }), `"2008-11-23"`, 0},
+		{"an age from 29 February", about(AgeAtLeast, Date, func(s *Statement) { s.Years, s.At = 1, "2024-02-29" }), `"2023-02-28"`, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			proof, commitments := prove(t, test.s, test.values...)
-			if err := Verify(test.s, commitments, proof); err != nil {
+			proof, commitment := prove(t, test.s, test.value)
+			if err := Verify(test.s, commitment, proof); err != nil {
 				t.Error(err)
 			}
 			if test.size != 0 && len(proof) != test.size {
@@ -111,7 +95,7 @@ func TestTrueStatementsAreProved(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := Verify(again, commitments, proof); err != nil {
+			if err := Verify(again, commitment, proof); err != nil {
 				t.Errorf("of the statement as it was read: %v", err)
 			}
 		})
@@ -120,22 +104,19 @@ func TestTrueStatementsAreProved(t *testing.T) {
 
 func TestFalseStatementsHaveNoProof(t *testing.T) {
 	for _, test := range []struct {
-		name   string
-		s      *Statement
-		values []string
+		name  string
+		s     *Statement
+		value string
 	}{
-		{"below", inRange(Integer, "18", "150"), []string{"17"}},
-		{"above", inRange(Integer, "18", "150"), []string{"151"}},
-		{"far below", inRange(Integer, "0", "150"), []string{"-9007199254740991"}},
-		{"not in", inSet(In, Text, `"refund"`, `"quote"`), []string{`"pay"`}},
-		{"in", inSet(NotIn, Text, `"refund"`, `"quote"`), []string{`"quote"`}},
-		{"not equal", several(about(Equal, Integer, func(*Statement) {}), 2), []string{"1", "2"}},
-		{"sum too large", several(about(AtMostSum, Integer, func(s *Statement) { s.Hi = jsontext.Value("10") }), 2), []string{"5", "6"}},
-		{"a negative number", several(about(AtMostSum, Integer, func(s *Statement) { s.Hi = jsontext.Value("10") }), 2), []string{"11", "-1"}},
-		{"a day too young", about(AgeAtLeast, Date, func(s *Statement) { s.Years, s.At = 18, "2026-11-23" }), []string{`"2008-11-24"`}},
+		{"below", inRange(Integer, "18", "150"), "17"},
+		{"above", inRange(Integer, "18", "150"), "151"},
+		{"far below", inRange(Integer, "0", "150"), "-9007199254740991"},
+		{"not in", inSet(In, Text, `"refund"`, `"quote"`), `"pay"`},
+		{"in", inSet(NotIn, Text, `"refund"`, `"quote"`), `"quote"`},
+		{"a day too young", about(AgeAtLeast, Date, func(s *Statement) { s.Years, s.At = 18, "2026-11-23" }), `"2008-11-24"`},
 	} {
-		openings, _ := openAll(t, test.s, test.values...)
-		if _, err := Prove(test.s, openings, rand.Reader); !errors.Is(err, ErrFalse) {
+		opening, _ := open(t, test.s, test.value)
+		if _, err := Prove(test.s, opening, rand.Reader); !errors.Is(err, ErrFalse) {
 			t.Errorf("%s: %v, want ErrFalse", test.name, err)
 		}
 	}
@@ -143,34 +124,23 @@ func TestFalseStatementsHaveNoProof(t *testing.T) {
 
 // A prover who leaves out the test of the statement has no proof that holds.
 func TestForgedProofsDoNotHold(t *testing.T) {
-	forge := func(s *Statement, compile func(*compiler, []Commitment, []opened), values ...string) error {
-		openings, commitments := openAll(t, s, values...)
-		var known []opened
-		for i, o := range openings {
-			v, r, err := o.open(s.Kind, s.Members[i].Pointer)
-			if err != nil {
-				t.Fatal(err)
-			}
-			known = append(known, opened{v, r})
-		}
-		c := newCompiler()
-		c.proving, c.next = true, (&source{random: rand.Reader}).scalar
-		compile(c, commitments, known)
-		tag, err := s.tag()
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = sigma.Prove(tag, c.relation, c.scalars, rand.Reader)
-		return err
-	}
 	// A value out of range, written as if it were in it; the prover of relations refuses scalars that do not fit.
 	lying := inRange(Integer, "0", "100")
-	err := forge(lying, func(c *compiler, commitments []Commitment, known []opened) {
-		known[0].v = sigma.ScalarOf(100)
-		if err := c.compile(lying, commitments, known); err != nil {
-			t.Fatal(err)
-		}
-	}, "101")
+	opening, commitment := open(t, lying, "101")
+	_, r, err := opening.open(lying.Kind, lying.Members[0].Pointer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCompiler()
+	c.proving, c.next = true, (&source{random: rand.Reader}).scalar
+	if err := c.compile(lying, commitment, opened{sigma.ScalarOf(100), r}); err != nil {
+		t.Fatal(err)
+	}
+	tag, err := lying.tag()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = sigma.Prove(tag, c.relation, c.scalars, rand.Reader)
 	if !errors.Is(err, sigma.ErrWitness) {
 		t.Errorf("a value that is out of range: %v", err)
 	}
@@ -179,7 +149,7 @@ func TestForgedProofsDoNotHold(t *testing.T) {
 func TestProofsAreBound(t *testing.T) {
 	s := inRange(Integer, "18", "150")
 	s.Audience = "the auditor"
-	proof, commitments := prove(t, s, "42")
+	proof, commitment := prove(t, s, "42")
 	for name, change := range map[string]func(*Statement){
 		"record":   func(s *Statement) { s.Members[0].Record = strings.Replace(record, "aa", "ab", 1) },
 		"pointer":  func(s *Statement) { s.Members[0].Pointer = "/metadata/other" },
@@ -191,30 +161,30 @@ func TestProofsAreBound(t *testing.T) {
 		changed := *s
 		changed.Members = slices.Clone(s.Members)
 		change(&changed)
-		if err := Verify(&changed, commitments, proof); !errors.Is(err, ErrProof) {
+		if err := Verify(&changed, commitment, proof); !errors.Is(err, ErrProof) {
 			t.Errorf("with another %s: %v, want ErrProof", name, err)
 		}
 	}
 	set := inSet(In, Integer, "1", "2", "3")
-	proof, commitments = prove(t, set, "3")
+	proof, commitment = prove(t, set, "3")
 	set.Set[0], set.Set[1] = set.Set[1], set.Set[0]
-	if err := Verify(set, commitments, proof); !errors.Is(err, ErrProof) {
+	if err := Verify(set, commitment, proof); !errors.Is(err, ErrProof) {
 		t.Errorf("with a set in another order: %v, want ErrProof", err)
 	}
-	_, others := openAll(t, s, "43")
+	_, other := open(t, s, "43")
 	proof, _ = prove(t, s, "42")
-	if err := Verify(s, others, proof); !errors.Is(err, ErrProof) {
+	if err := Verify(s, other, proof); !errors.Is(err, ErrProof) {
 		t.Errorf("of another commitment: %v, want ErrProof", err)
 	}
 }
 
 func TestChangedProofsDoNotHold(t *testing.T) {
 	s := inRange(Integer, "0", "9")
-	proof, commitments := prove(t, s, "7")
+	proof, commitment := prove(t, s, "7")
 	for i := range proof {
 		changed := bytes.Clone(proof)
 		changed[i] ^= 1 << (i % 8)
-		if err := Verify(s, commitments, changed); !errors.Is(err, ErrProof) {
+		if err := Verify(s, commitment, changed); !errors.Is(err, ErrProof) {
 			t.Fatalf("with byte %d changed: %v, want ErrProof", i, err)
 		}
 	}
@@ -227,7 +197,7 @@ func TestChangedProofsDoNotHold(t *testing.T) {
 		"nothing but zeros":    make([]byte, len(proof)),
 		"nothing but 0xff":     bytes.Repeat([]byte{0xff}, len(proof)),
 	} {
-		if err := Verify(s, commitments, changed); !errors.Is(err, ErrProof) {
+		if err := Verify(s, commitment, changed); !errors.Is(err, ErrProof) {
 			t.Errorf("%s: %v, want ErrProof", name, err)
 		}
 	}
@@ -239,12 +209,12 @@ func TestEveryValueOfSmallRanges(t *testing.T) {
 		for hi := lo + 1; hi <= most; hi++ {
 			s := inRange(Integer, fmt.Sprint(lo), fmt.Sprint(hi))
 			for v := range most + 1 {
-				openings, commitments := openAll(t, s, fmt.Sprint(v))
-				proof, err := Prove(s, openings, rand.Reader)
+				opening, commitment := open(t, s, fmt.Sprint(v))
+				proof, err := Prove(s, opening, rand.Reader)
 				if inside := lo <= v && v <= hi; inside != (err == nil) || !inside && !errors.Is(err, ErrFalse) {
 					t.Fatalf("%d in %d to %d: %v", v, lo, hi, err)
 				}
-				if err == nil && Verify(s, commitments, proof) != nil {
+				if err == nil && Verify(s, commitment, proof) != nil {
 					t.Fatalf("%d in %d to %d: the proof does not hold", v, lo, hi)
 				}
 			}
@@ -331,18 +301,18 @@ func TestValues(t *testing.T) {
 
 func BenchmarkRange32(b *testing.B) {
 	s := inRange(Integer, "0", "4294967295")
-	proof, commitments := prove(b, s, "7")
+	proof, commitment := prove(b, s, "7")
 	b.Run("verify", func(b *testing.B) {
 		for b.Loop() {
-			if err := Verify(s, commitments, proof); err != nil {
+			if err := Verify(s, commitment, proof); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
-	openings, _ := openAll(b, s, "7")
+	opening, _ := open(b, s, "7")
 	b.Run("prove", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := Prove(s, openings, rand.Reader); err != nil {
+			if _, err := Prove(s, opening, rand.Reader); err != nil {
 				b.Fatal(err)
 			}
 		}

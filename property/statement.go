@@ -26,8 +26,6 @@ const (
 	Range      Form = "range"        // lo ≤ value ≤ hi
 	In         Form = "in"           // the value is in the set
 	NotIn      Form = "not_in"       // the value is not in the set
-	Equal      Form = "equal"        // the values of two members are the same
-	AtMostSum  Form = "at_most_sum"  // each value is from 0 to hi, and so is their sum
 	AgeAtLeast Form = "age_at_least" // the date is at least so many years before another
 )
 
@@ -37,26 +35,25 @@ type Member struct {
 	Record  string `json:"record"` // digest of the payload
 }
 
-// A Statement is what is proved of hidden values of one kind.
+// A Statement is what is proved of a hidden value.
 type Statement struct {
 	At       string           `json:"at,omitzero"`       // of age_at_least: a date
 	Audience string           `json:"audience,omitzero"` // for whom the proof is made; "": for everybody
 	Form     Form             `json:"form"`
 	Format   string           `json:"format"`
-	Hi       jsontext.Value   `json:"hi,omitzero"` // of range and at_most_sum
+	Hi       jsontext.Value   `json:"hi,omitzero"` // of range
 	Kind     Kind             `json:"kind"`
 	Lo       jsontext.Value   `json:"lo,omitzero"` // of range
-	Members  []Member         `json:"members"`     // equal: two; at_most_sum: 2 to 64; otherwise one
+	Members  []Member         `json:"members"`     // one
 	Set      []jsontext.Value `json:"set,omitempty"`
 	Years    int              `json:"years,omitzero"` // of age_at_least
 }
 
 // Bounds of statements.
 const (
-	MaxSet     = 256 // entries of a set
-	MaxMembers = 64  // members of a sum
-	maxYears   = 1000
-	maxName    = 200 // bytes of an audience
+	MaxSet   = 256 // entries of a set
+	maxYears = 1000
+	maxName  = 200 // bytes of an audience
 )
 
 // ParseStatement reads a statement in canonical form. It returns an error for any other spelling, for an unknown member, and for what
@@ -120,28 +117,15 @@ func (s *Statement) Check() error {
 }
 
 func (s *Statement) checkMembers() error {
-	least, most := 1, 1
-	switch s.Form {
-	case Equal:
-		least, most = 2, 2
-	case AtMostSum:
-		least, most = 2, MaxMembers
+	if n := len(s.Members); n != 1 {
+		return fmt.Errorf("members: %d of them, and a statement is about one", n)
 	}
-	if n := len(s.Members); n < least || n > most {
-		return fmt.Errorf("members: %d of them, and %s takes %d to %d", n, s.Form, least, most)
+	m := s.Members[0]
+	if err := checkDigest(m.Record); err != nil {
+		return fmt.Errorf("members/0/record: %w", err)
 	}
-	seen := map[Member]bool{}
-	for i, m := range s.Members {
-		if err := checkDigest(m.Record); err != nil {
-			return fmt.Errorf("members/%d/record: %w", i, err)
-		}
-		if !strings.HasPrefix(m.Pointer, "/") {
-			return fmt.Errorf("members/%d/pointer: %.80q is not a JSON pointer to a member", i, m.Pointer)
-		}
-		if seen[m] {
-			return fmt.Errorf("members/%d is there twice", i)
-		}
-		seen[m] = true
+	if !strings.HasPrefix(m.Pointer, "/") {
+		return fmt.Errorf("members/0/pointer: %.80q is not a JSON pointer to a member", m.Pointer)
 	}
 	return nil
 }
@@ -159,8 +143,6 @@ var extra = map[Form][]string{
 	Range:      {"hi", "lo"},
 	In:         {"set"},
 	NotIn:      {"set"},
-	Equal:      nil,
-	AtMostSum:  {"hi"},
 	AgeAtLeast: {"at", "years"},
 }
 
@@ -186,8 +168,6 @@ func (s *Statement) checkForm() error {
 		return fmt.Errorf("it has the members %q, and %s has %q", s.extras(), s.Form, want)
 	case s.Set != nil:
 		return s.checkSet()
-	case s.Form == Equal:
-		return nil
 	}
 	return s.CheckBounds()
 }
@@ -210,16 +190,13 @@ func (s *Statement) checkSet() error {
 	return nil
 }
 
-// bounds returns the first and the last number that a statement about a range, a sum or an age allows.
+// bounds returns the first and the last number that a statement about a range or an age allows.
 func (s *Statement) bounds() (lo, hi int64, err error) {
-	switch s.Form {
-	case AgeAtLeast:
+	if s.Form == AgeAtLeast {
 		return s.ages()
-	case AtMostSum:
-	default:
-		if lo, err = s.Kind.Number(s.Lo); err != nil {
-			return 0, 0, fmt.Errorf("lo: %w", err)
-		}
+	}
+	if lo, err = s.Kind.Number(s.Lo); err != nil {
+		return 0, 0, fmt.Errorf("lo: %w", err)
 	}
 	if hi, err = s.Kind.Number(s.Hi); err != nil {
 		return 0, 0, fmt.Errorf("hi: %w", err)
@@ -230,13 +207,10 @@ func (s *Statement) bounds() (lo, hi int64, err error) {
 	return lo, hi, nil
 }
 
-// CheckBounds returns an error unless the numbers of a statement of the form range, at_most_sum or age_at_least are of its kind and in order.
+// CheckBounds returns an error unless the numbers of a statement of the form range or age_at_least are of its kind and in order.
 func (s *Statement) CheckBounds() error {
-	switch {
-	case s.Form == AgeAtLeast && s.Kind != Date:
+	if s.Form == AgeAtLeast && s.Kind != Date {
 		return fmt.Errorf("age_at_least is asked of the kind date, and this is %s", s.Kind)
-	case s.Form == AtMostSum && (s.Kind == Date || s.Kind == Time):
-		return fmt.Errorf("values of the kind %s have no sum", s.Kind)
 	}
 	_, _, err := s.bounds()
 	return err

@@ -31,6 +31,9 @@ func TestStatementsAreStrict(t *testing.T) {
 		{"no digest", good, `sha256:00`, `sha256:0`, "digest"},
 		{"a digest in capitals", good, `aa"`, `AA"`, "digest"},
 		{"no members", good, members, `"members":[]`, "members"},
+		{"two members", good, `"members":[`, `"members":[{"pointer":"/metadata/other","record":"` + record + `"},`, "members"},
+		{"equality", good, `"form":"range"`, `"form":"equal"`, "unknown form"},
+		{"a sum", good, `"form":"range"`, `"form":"at_most_sum"`, "unknown form"},
 		{"no years", age, `,"years":18`, ``, "members"},
 		{"too many years", age, `"years":18`, `"years":1001`, "years"},
 		{"years before the calendar", age, `2026-11-23`, `0018-11-23`, "years"},
@@ -68,7 +71,7 @@ func TestStatementsThatNearlyDisclose(t *testing.T) {
 
 // FuzzParseStatement reads any bytes. What is read is written as it was.
 func FuzzParseStatement(f *testing.F) {
-	for _, s := range []*Statement{inRange("decimal:2", "0", "9.5"), inSet(In, Text, `"a"`, `{"b":[1]}`), several(about(Equal, Date, func(*Statement) {}), 2),
+	for _, s := range []*Statement{inRange("decimal:2", "0", "9.5"), inSet(In, Text, `"a"`, `{"b":[1]}`),
 		about(AgeAtLeast, Date, func(s *Statement) { s.Years, s.At = 18, "2026-11-23" })} {
 		doc, err := s.Bytes()
 		if err != nil {
@@ -85,11 +88,7 @@ func FuzzParseStatement(f *testing.F) {
 			t.Errorf("read from %q, written as %q: %v", doc, again, err)
 		}
 		for _, c := range []Commitment{{}, {H()}} {
-			commitments := make([]Commitment, len(s.Members))
-			for i := range commitments {
-				commitments[i] = c
-			}
-			if err := Verify(s, commitments, nil); err == nil {
+			if err := Verify(s, c, nil); err == nil {
 				t.Errorf("an empty proof holds of %s", doc)
 			}
 		}

@@ -22,12 +22,12 @@ var manifestFile = filepath.Join("..", "testdata", "vectors", "properties", "man
 
 // A vector is a proof, and whether it shows its statement.
 type vector struct {
-	Name        string          `json:"name"`
-	Statement   string          `json:"statement"` // canonical JSON
-	Openings    []vectorOpening `json:"openings,omitempty"`
-	Commitments []string        `json:"commitments"`
-	Proof       string          `json:"proof"` // base64
-	Refused     bool            `json:"refused,omitzero"`
+	Name       string         `json:"name"`
+	Statement  string         `json:"statement"` // canonical JSON
+	Opening    *vectorOpening `json:"opening,omitzero"`
+	Commitment string         `json:"commitment"`
+	Proof      string         `json:"proof"` // base64
+	Refused    bool           `json:"refused,omitzero"`
 }
 
 type vectorOpening struct {
@@ -64,41 +64,37 @@ func (v *vector) verify(t *testing.T) error {
 	if err != nil {
 		return err
 	}
-	var commitments []Commitment
-	for i, text := range v.Commitments {
-		c, err := ParseCommitment(text)
+	c, err := ParseCommitment(v.Commitment)
+	if err != nil {
+		return err
+	}
+	if v.Opening != nil {
+		salt, err := base64.StdEncoding.DecodeString(v.Opening.Salt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := Commit(s.Kind, s.Members[0].Pointer, Opening{jsontext.Value(v.Opening.Value), [SaltSize]byte(salt)})
 		if err != nil {
 			return err
 		}
-		commitments = append(commitments, c)
-		if i < len(v.Openings) {
-			salt, err := base64.StdEncoding.DecodeString(v.Openings[i].Salt)
-			if err != nil {
-				t.Fatal(err)
-			}
-			opened, err := Commit(s.Kind, s.Members[i].Pointer, Opening{jsontext.Value(v.Openings[i].Value), [SaltSize]byte(salt)})
-			if err != nil {
-				return err
-			}
-			if !opened.Equal(c) {
-				return errors.New("the opening is that of another commitment")
-			}
+		if !opened.Equal(c) {
+			return errors.New("the opening is that of another commitment")
 		}
 	}
 	proof, err := base64.StdEncoding.DecodeString(v.Proof)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Verify(s, commitments, proof)
+	return Verify(s, c, proof)
 }
 
 // known is the same randomness at every run. Proofs that matter take theirs from crypto/rand.
 func known() io.Reader { s := sha3.NewSHAKE256(); s.Write([]byte("known")); return s }
 
-func makeVector(t *testing.T, name string, s *Statement, values ...string) vector {
+func makeVector(t *testing.T, name string, s *Statement, value string) vector {
 	t.Helper()
-	openings, commitments := openAll(t, s, values...)
-	proof, err := Prove(s, openings, known())
+	opening, commitment := open(t, s, value)
+	proof, err := Prove(s, opening, known())
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -106,17 +102,12 @@ func makeVector(t *testing.T, name string, s *Statement, values ...string) vecto
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := vector{Name: name, Statement: string(doc), Proof: base64.StdEncoding.EncodeToString(proof)}
-	for i, o := range openings {
-		v.Openings = append(v.Openings, vectorOpening{string(o.Value), base64.StdEncoding.EncodeToString(o.Salt[:])})
-		v.Commitments = append(v.Commitments, commitments[i].String())
-	}
-	return v
+	return vector{Name: name, Statement: string(doc), Opening: &vectorOpening{string(opening.Value), base64.StdEncoding.EncodeToString(opening.Salt[:])}, Commitment: commitment.String(),
+		Proof: base64.StdEncoding.EncodeToString(proof)}
 }
 
 func writeVectors(t *testing.T) {
 	t.Helper()
-	sum := several(about(AtMostSum, "decimal:2", func(s *Statement) { s.Hi = jsontext.Value("10") }), 3)
 	ageRule := about(AgeAtLeast, Date, func(s *Statement) { s.Years, s.At = 18, "2024-02-29" })
 	audience := inRange(Integer, "18", "150")
 	audience.Audience = "an auditor"
@@ -132,8 +123,6 @@ func writeVectors(t *testing.T) {
 		makeVector(t, "property: in, texts", inSet(In, Text, `"quote"`, `"refund"`), `"quote"`),
 		makeVector(t, "property: in, values of any type", inSet(In, Text, `"x"`, `{"a":[1,null]}`, "1.5"), `{"a":[1,null]}`),
 		makeVector(t, "property: not in", inSet(NotIn, Text, `"delete"`, `"pay"`, `"sign"`), `"quote"`),
-		makeVector(t, "property: equal", several(about(Equal, Text, func(*Statement) {}), 2), `"a"`, `"a"`),
-		makeVector(t, "property: at most sum", sum, "3.5", "0", "6.5"),
 		makeVector(t, "property: age", ageRule, `"2006-02-28"`),
 	}
 	var all []vector
@@ -160,7 +149,7 @@ func (v vector) lies(t *testing.T) (list []vector) {
 	t.Helper()
 	lie := func(what string, change func(*vector)) {
 		changed := v
-		changed.Name, changed.Refused, changed.Openings = v.Name+", "+what, true, nil
+		changed.Name, changed.Refused, changed.Opening = v.Name+", "+what, true, nil
 		change(&changed)
 		list = append(list, changed)
 	}
@@ -188,8 +177,7 @@ func (v vector) lies(t *testing.T) (list []vector) {
 			v.Statement = strings.Replace(v.Statement, `{"audience":"me","at":"2024-02-29",`, `{"at":"2024-02-29","audience":"me",`, 1)
 		}
 	})
-	lie("of another commitment", func(v *vector) {
-		v.Commitments = append([]string{Commitment{H()}.String()}, v.Commitments[1:]...)
-	})
+	lie("of another commitment", func(v *vector) { v.Commitment = Commitment{H()}.String() })
+	lie("of a form that is unknown", func(v *vector) { v.Statement = strings.Replace(v.Statement, `"form":"`, `"form":"un`, 1) })
 	return list
 }

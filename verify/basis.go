@@ -118,7 +118,7 @@ func demandsOf(p *assurance.Policy) ([]*properties.Demand, error) {
 		if err != nil {
 			return nil, fmt.Errorf("demands/%d: %w", i, err)
 		}
-		demand.ForAll, demand.Audience = d.ForAll, d.Audience
+		demand.Audience = d.Audience
 		demands = append(demands, demand)
 	}
 	return demands, nil

@@ -224,7 +224,7 @@ func (c *check) end() {
 		c.graph = graph.New(c.all)
 	}
 	c.byDigest = c.graph.ByDigest
-	c.jointProofs()
+	c.proven()
 	c.knownLog()
 	c.noteGaps()
 }

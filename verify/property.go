@@ -17,9 +17,8 @@ func (c *check) doubted(record string, d *properties.Doubt) {
 	c.findings = c.keep(c.findings, Finding{Property, status, d.Rule, record, inOneLine(d.Reason)})
 }
 
-// jointProofs checks the proofs about several records. A reader who requires properties, and does not say which, wants to see one.
-func (c *check) jointProofs() {
-	c.proofs.Joint()
+// proven sums up the proofs. A reader who requires properties, and does not say which, wants to see one.
+func (c *check) proven() {
 	if c.proofs.Carried == 0 && slices.Contains(c.options.Require, Property) {
 		c.doubt(Property, "missing", nil, "no record carries a proof of a property")
 	}
@@ -32,7 +31,4 @@ func (c *check) jointProofs() {
 }
 
 // demands says what came of the reader's demands. That is known when all else is.
-func (c *check) demands() []properties.Answer {
-	worst := c.worst(Completeness)
-	return c.proofs.Answers(worst == nil && (c.whole != "" || c.kind == Trial && c.closed))
-}
+func (c *check) demands() []properties.Answer { return c.proofs.Answers() }

@@ -15,16 +15,9 @@ import (
 // record, in a form that can be proved.
 func FuzzCarriedProof(f *testing.F) {
 	p := newPurse(f, "12.5", "30")
-	amount, other := p.rangeOf(0, "0", "50"), p.statement(property.Equal, 0, 1)
-	for _, s := range []*property.Statement{amount, other} {
-		if s == amount {
-			made := p.prove(s, 0)
-			f.Add([]byte(made.Statement), made.Proof)
-			f.Add([]byte(made.Statement), made.Proof[:40])
-			continue
-		}
-		f.Add([]byte(written(f, s)), make([]byte, 128))
-	}
+	made := p.prove(p.rangeOf(0, "0", "50"), 0)
+	f.Add([]byte(made.Statement), made.Proof)
+	f.Add([]byte(made.Statement), made.Proof[:40])
 	set := p.statement(property.In, 0)
 	set.Kind, set.Set = property.Text, []jsontext.Value{jsontext.Value(`"quote"`), jsontext.Value(`"refund"`)}
 	set.Members[0].Pointer = "/metadata/action"

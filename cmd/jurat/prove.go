@@ -26,8 +26,6 @@ type proveCmd struct {
 	In         []string `help:"The value is one of these." placeholder:"POINTER=A,B,…" sep:"none" group:"What to prove (each may be given several times)"`
 	NotIn      []string `help:"The value is none of these." placeholder:"POINTER=A,B,…" sep:"none" group:"What to prove (each may be given several times)"`
 	AgeAtLeast []string `help:"The date is at least so many years before DATE." placeholder:"POINTER=YEARS@DATE" sep:"none" group:"What to prove (each may be given several times)"`
-	Equal      []string `help:"The value equals that of a field of another record." placeholder:"POINTER=RECORD:POINTER" sep:"none" group:"What to prove (each may be given several times)"`
-	AtMostSum  []string `help:"The values of this field of all records together are at most HI, and each is at least 0." placeholder:"POINTER=HI" sep:"none" group:"What to prove (each may be given several times)"`
 
 	Audience string   `help:"For whom the proof is made. It is part of what is proved." placeholder:"NAME"`
 	Record   []string `help:"Only of the record with this id. May be given several times. Default: of every record of FILE that has the field provable." placeholder:"ID" sep:"none"`
@@ -47,8 +45,6 @@ func (*proveCmd) Help() string {
     jurat prove RECORD --range /metadata/amount=0..5000 -o for-the-auditor.json
     jurat prove case.jurat --in /metadata/action=refund,quote -o proved.jurat
     jurat prove RECORD --age-at-least /metadata/born=18@2026-11-23 --audience shop.example -o adult.json
-    jurat prove RECORD OTHER --equal /metadata/order=OTHER:/metadata/order -o same.jurat
-    jurat prove case.jurat --at-most-sum /metadata/amount=20000 -o total.jurat
 
 The field had to be made provable when the record was sealed ('jurat seal --provable', 'jurat apart set --provable'). The proof is made
 from the value: your installation keeps it until it is erased, or FILE discloses it, or --values names a file that does. A file needs no
@@ -109,7 +105,7 @@ func (c *proveCmd) Run(ctx context.Context, a *app, io stdio) error {
 func (c *proveCmd) check(wishes []wish) error {
 	switch {
 	case len(wishes)+len(c.Remove) == 0 && !c.List:
-		return hint(errors.New("nothing is to be proved"), "say what: --range, --in, --not-in, --age-at-least, --equal or --at-most-sum; or --list, --remove")
+		return hint(errors.New("nothing is to be proved"), "say what: --range, --in, --not-in or --age-at-least; or --list, --remove")
 	case c.List && len(wishes)+len(c.Remove) > 0:
 		return errors.New("--list writes nothing, and goes with no other request")
 	case c.JSON && c.Out == "" && !c.List:
@@ -266,12 +262,12 @@ func (c *proveCmd) change(ctx context.Context, io stdio, p *provable, wishes []w
 // prove adds the proofs of all wishes.
 func (c *proveCmd) prove(ctx context.Context, io stdio, p *provable, wishes []wish) (made []*proved, err error) {
 	for _, w := range wishes {
-		sets, err := w.members(p.records, c.Record)
+		members, err := w.members(p.records, c.Record)
 		if err != nil {
 			return nil, hint(err, "'jurat seal --provable' and 'jurat apart set --provable' make fields provable; later it cannot be done")
 		}
-		for _, members := range sets {
-			one, err := c.proveOne(ctx, io, p, w, members)
+		for _, m := range members {
+			one, err := c.proveOne(ctx, io, p, w, m)
 			if err != nil {
 				return nil, err
 			}
@@ -304,13 +300,13 @@ func (p *provable) shown(made []*proved) (pointers []string) {
 
 // proved is a proof that was made.
 type proved struct {
-	members   []proving.Member
+	proving.Member
 	statement jsontext.Value
 }
 
-func (c *proveCmd) proveOne(ctx context.Context, io stdio, p *provable, w wish, members []proving.Member) (*proved, error) {
-	r := members[0].Record
-	kind, err := members[0].Provable()
+func (c *proveCmd) proveOne(ctx context.Context, io stdio, p *provable, w wish, m proving.Member) (*proved, error) {
+	r := m.Record
+	kind, err := m.Provable()
 	if err != nil {
 		return nil, err
 	}
@@ -319,10 +315,10 @@ func (c *proveCmd) proveOne(ctx context.Context, io stdio, p *provable, w wish, 
 		return nil, fmt.Errorf("%s: %w", w.flag, err)
 	}
 	s.Audience = c.Audience
-	proof, err := proving.Prove(s, members, rand.Reader)
+	proof, err := proving.Prove(s, m, rand.Reader)
 	switch {
 	case errors.Is(err, proving.ErrWithheld):
-		return nil, p.missing(ctx, members)
+		return nil, p.lacks(ctx, r, m.Pointer)
 	case errors.Is(err, property.ErrFalse):
 		return nil, hint(fmt.Errorf("%s: record %s: %w", w.flag, r.Payload.RecordID, err), "nothing was written")
 	case err != nil:
@@ -334,24 +330,12 @@ func (c *proveCmd) proveOne(ctx context.Context, io stdio, p *provable, w wish, 
 	if statement, err := property.ParseStatement(proof.Statement); err == nil && statement.Warning() != "" {
 		fmt.Fprintf(io.err, "jurat: warning: %s: record %s: %s\n", w.flag, r.Payload.RecordID, statement.Warning())
 	}
-	return &proved{members, proof.Statement}, nil
-}
-
-// missing says why the first value that is not there is not there.
-func (p *provable) missing(ctx context.Context, members []proving.Member) error {
-	for _, m := range members {
-		if !slices.ContainsFunc(m.Record.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == m.Pointer }) {
-			return p.lacks(ctx, m.Record, m.Pointer)
-		}
-	}
-	return proving.ErrWithheld
+	return &proved{m, proof.Statement}, nil
 }
 
 // proved reports whether something was proved of a member.
 func (p *provable) proved(made []*proved, r *evidence.Record, pointer string) bool {
-	return slices.ContainsFunc(made, func(one *proved) bool {
-		return slices.ContainsFunc(one.members, func(m proving.Member) bool { return m.Record == r && m.Pointer == pointer })
-	})
+	return slices.ContainsFunc(made, func(one *proved) bool { return one.Record == r && one.Pointer == pointer })
 }
 
 // remove removes proofs by their numbers.

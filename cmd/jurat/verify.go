@@ -31,7 +31,6 @@ type verifyCmd struct {
 
 	Policy   string   `help:"How much must be proved: default, strict, or your policy file." default:"default" placeholder:"FILE"`
 	Require  []string `sep:"none" placeholder:"WHAT" help:"What must be proved, too: a level (signed, operator, independent, independent-qualified); a part of what the proof rests on (keys=, time=, log=); a guarantee (configuration, non-repudiation, human-review, given-on, qualified, property); or a demand, such as in:/metadata/action=refund,quote. May be given several times."`
-	ForAll   bool     `help:"Demands are for every record of an agent, and their chains must be proved complete."`
 	Audience string   `placeholder:"NAME" help:"Demands count proofs that were made for this reader, and no others."`
 
 	knownLogFlags
@@ -73,7 +72,7 @@ A policy file holds all this, to be kept and shared; the report has its fingerpr
 
     {"format": "jurat/policy/v1", "name": "court", "level": "operator", "time": "independent", "require": ["configuration"]}
 
-Its members: level, keys, time, log; strict (true or false); require, guarantees; demands, each with demand, for_all and audience. What
+Its members: level, keys, time, log; strict (true or false); require, guarantees; demands, each with demand and audience. What
 --require says is demanded besides.
 
 Whether a time stamp is a qualified one by EU law is asked if the trust file has what the EU's trusted lists say ('jurat trust eu').
@@ -81,12 +80,10 @@ Whether a time stamp is a qualified one by EU law is asked if the trust file has
 --require also takes a demand: what the value of a member must be, even if it is hidden and a proof shows no more than that. It is met
 by a proof that shows as much or more (a narrower range, fewer values), and by a value in clear or disclosed:
 
-    jurat verify --trust trust.json --require 'in:/metadata/action=refund,quote' --for-all --entries log.entries chain.jurat
+    jurat verify --trust trust.json --require 'in:/metadata/action=refund,quote' chain.jurat
 
-The forms: range:/metadata/amount=0..5000, in:/metadata/action=refund,quote, not_in:/metadata/action=delete, age_at_least:/metadata/born=18@2026-11-23,
-equal:/metadata/payer=/metadata/owner, at_most_sum:/metadata/amount=5000. It is asked of the records that have the member, and with
---for-all of every record of an agent; then nothing is proved until their chains are proved complete. A proof shows what the
-actor committed to, and not that it is true.
+The forms: range:/metadata/amount=0..5000, in:/metadata/action=refund,quote, not_in:/metadata/action=delete, age_at_least:/metadata/born=18@2026-11-23. It
+is asked of the records that have the member. A proof shows what the actor committed to, and not that it is true.
 
 --policy strict counts all that the file can have: non-repudiation too, a time of each record by an authority whose clock is independent, and
 revocation asked about each certificate on which the answer rests. The report says under which policy it is.
@@ -177,7 +174,7 @@ func (c *verifyCmd) requires(o *verify.Options) error {
 			if err != nil {
 				return fmt.Errorf("--require: %w", err)
 			}
-			demand.ForAll, demand.Audience = c.ForAll, c.Audience
+			demand.Audience = c.Audience
 			o.Demands = append(o.Demands, demand)
 			continue
 		}
@@ -204,8 +201,8 @@ func (c *verifyCmd) requires(o *verify.Options) error {
 	switch n := len(o.Demands); {
 	case n > properties.MaxDemands:
 		return fmt.Errorf("--require: %d demands: want at most %d", n, properties.MaxDemands)
-	case n == 0 && (c.ForAll || c.Audience != ""):
-		return hint(errors.New("--for-all and --audience say more of a demand, and there is none"), "demand something: --require 'in:/metadata/action=refund,quote'")
+	case n == 0 && c.Audience != "":
+		return hint(errors.New("--audience says more of a demand, and there is none"), "demand something: --require 'in:/metadata/action=refund,quote'")
 	}
 	return nil
 }
@@ -524,12 +521,9 @@ func describe(r *verify.Report) string {
 
 // demandLine says what came of a reader's demand.
 func demandLine(d properties.Answer) string {
-	of, met := "", "not met"
-	if d.ForAll {
-		of = ", for all"
-	}
+	met := "not met"
 	if d.Met {
 		met = "met"
 	}
-	return fmt.Sprintf("Demanded %s%s: %s: shown of %d of %s.", d.Demand, of, met, d.Proved, plural.Of(d.Asked, "record"))
+	return fmt.Sprintf("Demanded %s: %s: shown of %d of %s.", d.Demand, met, d.Proved, plural.Of(d.Asked, "record"))
 }

@@ -12,7 +12,7 @@ import (
 	"jurat/verify/properties"
 )
 
-// mostValues is how many entries of a set, or members of a sum, a sentence names.
+// mostValues is how many entries of a set a sentence names.
 const mostValues = 16
 
 // proofs says what the proofs about hidden values show that the record carries. It asserts only what holds, of a record whose content and author
@@ -64,10 +64,6 @@ func (w *writer) proof(shown *properties.Shown) string {
 		said = says.In.With("pointer", pointer, "set", w.values(s.Set))
 	case property.NotIn:
 		said = says.NotIn.With("pointer", pointer, "set", w.values(s.Set))
-	case property.Equal:
-		said = says.Equal.With("members", w.members(s.Members))
-	case property.AtMostSum:
-		said = says.Sum.With("members", w.members(s.Members), "hi", value(s.Hi))
 	case property.AgeAtLeast:
 		said = says.Age.With("pointer", pointer, "years", s.Years, "at", word(s.At))
 	}
@@ -98,21 +94,8 @@ func (w *writer) values(set []jsontext.Value) string {
 	for _, v := range set[:min(len(set), mostValues)] {
 		list = append(list, value(v))
 	}
-	return w.list(list, len(set))
-}
-
-func (w *writer) members(all []property.Member) string {
-	var list []string
-	for _, m := range all[:min(len(all), mostValues)] {
-		list = append(list, w.says.Hidden.Member.With("pointer", word(m.Pointer), "record", word(m.Record)))
+	if more := len(set) - len(list); more > 0 {
+		list = append(list, w.says.Hidden.More.With("n", more))
 	}
-	return w.list(list, len(all))
-}
-
-// list joins what is named, and says how many more there are.
-func (w *writer) list(named []string, all int) string {
-	if more := all - len(named); more > 0 {
-		named = append(named, w.says.Hidden.More.With("n", more))
-	}
-	return strings.Join(named, string(w.says.Hidden.Between))
+	return strings.Join(list, string(w.says.Hidden.Between))
 }

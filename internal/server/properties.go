@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -20,18 +19,21 @@ import (
 // postProperty proves what a value is like, for a caller who may read the value.
 //
 // No other caller gets a proof, or a refusal that depends on the value. By asking for ranges and halving them, a caller would find the value in a
-// few dozen requests. So each record is read with the caller's rights before anything is compared, and strangers, who get no disclosures, do
+// few dozen requests. So the record is read with the caller's rights before anything is compared, and strangers, who get no disclosures, do
 // not get here.
 func (s *Server) postProperty(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	wanted, err := wire.ReadJSON[api.Property](r)
 	if err != nil {
 		return err
 	}
-	if len(wanted.Others) >= property.MaxMembers {
-		return fmt.Errorf("%w: others: want at most %d", api.ErrInvalid, property.MaxMembers-1)
+	sealed, err := s.readable(r.Context(), c, r.PathValue("id"))
+	if err == nil {
+		err = limits.AccountOf(r.Context()).Take(r.Context(), limits.RecordFactor*int64(len(sealed.Canonical())))
 	}
-	asked := append([]api.Member{{Record: r.PathValue("id"), Pointer: wanted.Pointer}}, wanted.Others...)
-	members, sealed, err := s.openMembers(r.Context(), c, asked)
+	if err != nil {
+		return err
+	}
+	disclosed, err := s.disclosedTo(r.Context(), c, sealed)
 	if err != nil {
 		return err
 	}
@@ -39,7 +41,7 @@ func (s *Server) postProperty(w http.ResponseWriter, r *http.Request, c *Caller)
 	if err != nil {
 		return err
 	}
-	proof, err := proving.Prove(statement, members, rand.Reader)
+	proof, err := proving.Prove(statement, proving.Member{Record: disclosed, Pointer: wanted.Pointer}, rand.Reader)
 	switch {
 	case errors.Is(err, evidence.ErrDisclosure), errors.Is(err, evidence.ErrProvable):
 		return err // the server keeps another value than was sealed
@@ -48,42 +50,15 @@ func (s *Server) postProperty(w http.ResponseWriter, r *http.Request, c *Caller)
 	case err != nil:
 		return fmt.Errorf("%w: %w", api.ErrInvalid, err)
 	}
-	bundle, err := s.config.Installation.Ledger.Prove(r.Context(), sealed...)
+	bundle, err := s.config.Installation.Ledger.Prove(r.Context(), sealed)
 	if err != nil {
 		return err
 	}
-	for _, record := range bundle.Records {
-		if record.Digest == members[0].Record.Digest {
-			err = proving.Add(record, proof)
-		}
-	}
-	if err != nil {
+	if err := proving.Add(bundle.Records[0], proof); err != nil {
 		return fmt.Errorf("%w: %w", api.ErrInvalid, err)
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	return wire.WriteFile(w, r, http.StatusOK, bundle)
-}
-
-// openMembers reads the records of members, if the caller may read all of them: with their values, and as they were sealed, each once.
-func (s *Server) openMembers(ctx context.Context, c *Caller, asked []api.Member) (members []proving.Member, sealed []*evidence.Record, err error) {
-	known := map[string]*evidence.Record{}
-	for _, m := range asked {
-		if known[m.Record] == nil {
-			record, err := s.readable(ctx, c, m.Record)
-			if err == nil {
-				err = limits.AccountOf(ctx).Take(ctx, limits.RecordFactor*int64(len(record.Canonical())))
-			}
-			if err != nil {
-				return nil, nil, err
-			}
-			sealed = append(sealed, record)
-			if known[m.Record], err = s.disclosedTo(ctx, c, record); err != nil {
-				return nil, nil, err
-			}
-		}
-		members = append(members, proving.Member{Record: known[m.Record], Pointer: m.Pointer})
-	}
-	return members, sealed, nil
 }
 
 // statementOf returns the statement that is asked for, without its members.

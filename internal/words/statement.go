@@ -102,14 +102,11 @@ type Hidden struct {
 	Range    Sentence // {lo}, {hi}
 	In       Sentence // {set}
 	NotIn    Sentence // {set}
-	Equal    Sentence // {members}
-	Sum      Sentence // {members}, {hi}
 	Age      Sentence // {years}, {at}
 	Audience Sentence // {audience}
 	OwnWord  Sentence
 	Doubt    Doubts   // {reason}
-	Member   Sentence // {pointer}, {record}: a digest
-	Between  Sentence // stands between two values or members
+	Between  Sentence // stands between two values
 	More     Sentence // {n}
 }
 

@@ -33,34 +33,29 @@ type Member struct {
 	Pointer string
 }
 
-// Prove makes a proof of a statement about members. The statement's format, kind and members are filled in from these. random should be
+// Prove makes a proof of a statement about a member. The statement's format, kind and members are filled in from it. random should be
 // crypto/rand.Reader. Its errors include ErrUnprovable, ErrWithheld, property.ErrFalse, evidence.ErrDisclosure, evidence.ErrProvable, and those
 // of property.Statement.Check.
-func Prove(s property.Statement, members []Member, random io.Reader) (*evidence.PropertyProof, error) {
-	s.Format, s.Kind, s.Members = property.Format, "", nil
-	openings, commitments := make([]property.Opening, len(members)), make([]property.Commitment, len(members))
-	for i, m := range members {
-		said, err := m.provable()
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 && said.Kind != s.Kind {
-			return nil, fmt.Errorf("%s of record %s is of the kind %s, and the statement is about the kind %s", m.Pointer, m.Record.Payload.RecordID, said.Kind, s.Kind)
-		}
-		s.Kind, s.Members = said.Kind, append(s.Members, property.Member{Pointer: m.Pointer, Record: m.Record.Digest.String()})
-		if openings[i], err = m.open(); err != nil {
-			return nil, err
-		}
-		if commitments[i], err = property.ParseCommitment(said.Commitment); err != nil {
-			return nil, err
-		}
+func Prove(s property.Statement, m Member, random io.Reader) (*evidence.PropertyProof, error) {
+	said, err := m.provable()
+	if err != nil {
+		return nil, err
 	}
-	proof, err := property.Prove(&s, openings, random)
+	s.Format, s.Kind, s.Members = property.Format, said.Kind, []property.Member{{Pointer: m.Pointer, Record: m.Record.Digest.String()}}
+	opening, err := m.open()
+	if err != nil {
+		return nil, err
+	}
+	commitment, err := property.ParseCommitment(said.Commitment)
+	if err != nil {
+		return nil, err
+	}
+	proof, err := property.Prove(&s, opening, random)
 	if err != nil {
 		return nil, err
 	}
 	// What a verifier would refuse must not leave: its reader would take the record for a forgery.
-	if err := property.Verify(&s, commitments, proof); err != nil {
+	if err := property.Verify(&s, commitment, proof); err != nil {
 		return nil, err
 	}
 	statement, err := s.Bytes()
@@ -130,8 +125,8 @@ func Add(r *evidence.Record, proof *evidence.PropertyProof) error {
 	return nil
 }
 
-// Parse reads what people write of a statement about values of a kind: "0..5000" of a range, "refund,quote" or a JSON array of a set, "5000" of
-// a sum, "18@2026-11-23" of an age, and nothing of equality. It does not check whether the statement can be proved.
+// Parse reads what people write of a statement about values of a kind: "0..5000" of a range, "refund,quote" or a JSON array of a set, and
+// "18@2026-11-23" of an age. It does not check whether the statement can be proved.
 func Parse(form property.Form, kind property.Kind, text string) (s property.Statement, err error) {
 	s.Form = form
 	switch form {
@@ -145,15 +140,12 @@ func Parse(form property.Form, kind property.Kind, text string) (s property.Stat
 		}
 	case property.In, property.NotIn:
 		s.Set, err = set(kind, text)
-	case property.AtMostSum:
-		s.Hi, err = value(kind, text)
 	case property.AgeAtLeast:
 		years, at, there := strings.Cut(text, "@")
 		if s.Years, err = strconv.Atoi(years); err != nil || !there {
 			return s, fmt.Errorf("%q: want YEARS@DATE, as 18@2026-11-23", text)
 		}
 		s.At = at
-	case property.Equal:
 	default:
 		err = fmt.Errorf("unknown form %q", string(form))
 	}

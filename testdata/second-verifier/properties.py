@@ -19,8 +19,6 @@ _MEMBERS = {
     "range": {"hi", "lo"},
     "in": {"set"},
     "not_in": {"set"},
-    "equal": set(),
-    "at_most_sum": {"hi"},
     "age_at_least": {"at", "years"},
 }
 
@@ -93,8 +91,8 @@ def is_commitment(text):
     return True
 
 
-def verify(statement, commitments, proof):
-    """Raises NoProof unless the proof shows the statement (a dict) of these points."""
+def verify(statement, commitment, proof):
+    """Raises NoProof unless the proof shows the statement (a dict) of the value to which this point is a commitment."""
     check(statement)
     digest = hashlib.sha256(canonical.form(statement)).hexdigest()
     tag = b"JURAT-PROPERTY-V01-CMPT-with-sigma-proofs_Shake128_P256/" + digest.encode()
@@ -104,20 +102,11 @@ def verify(statement, commitments, proof):
     points = iter([sigma.point(proof[i : i + sigma.POINT]) for i in range(0, size, sigma.POINT)])
     relation = sigma.Relation()
     h = relation.point(H)
-    numbers = [relation.point(c) for c in commitments]
-    form = statement["form"]
-    if form in ("in", "not_in"):
-        _set(relation, statement, numbers[0], h, points)
-    elif form == "equal":
-        v = relation.scalar()
-        for c in numbers:
-            relation.equate([(1, c)], (v, 1, 0), (relation.scalar(), 1, h))
+    c = relation.point(commitment)
+    if statement["form"] in ("in", "not_in"):
+        _set(relation, statement, c, h, points)
     else:
-        lo, hi = _bounds(statement)
-        for c in numbers:
-            _range(relation, [(1, c)], lo, hi, h, points)
-        if form == "at_most_sum":
-            _range(relation, [(1, c) for c in numbers], lo, hi, h, points)
+        _range(relation, c, *_bounds(statement), h, points)
     relation.verify(tag, proof[size:])
 
 
@@ -129,12 +118,12 @@ def compare(manifest):
             statement = canonical.parse(vector["statement"].encode())
             if canonical.form(statement).decode() != vector["statement"]:
                 raise NoProof("the statement is not in canonical form")
-            points = [sigma.point(bytes.fromhex(c.removeprefix("p256:"))) for c in vector["commitments"]]
-            for i, opening in enumerate(vector.get("openings", [])):
+            point = sigma.point(bytes.fromhex(vector["commitment"].removeprefix("p256:")))
+            if opening := vector.get("opening"):
                 value, salt = canonical.parse(opening["value"].encode()), base64.b64decode(opening["salt"])
-                if commitment(statement["kind"], statement["members"][i]["pointer"], value, salt) != points[i]:
+                if commitment(statement["kind"], statement["members"][0]["pointer"], value, salt) != point:
                     raise NoProof("another commitment")
-            verify(statement, points, base64.b64decode(vector["proof"]))
+            verify(statement, point, base64.b64decode(vector["proof"]))
             found = {"property": "proved"}
         except (NoProof, canonical.Refused):
             found = {"property": "refused"}
@@ -158,22 +147,17 @@ def _check(s):
         raise NoProof("other members")
     if s["format"] != "jurat/property/v1" or (form == "age_at_least" and kind != "date"):
         raise NoProof("another format, or another kind")
-    if form == "at_most_sum" and kind in ("date", "time"):
-        raise NoProof("no sum")
     audience = s.get("audience", "everybody")
     if not isinstance(audience, str) or not 1 <= len(audience.encode()) <= 200:
         raise NoProof("no audience")
-    for m in s["members"]:
-        if set(m) != {"pointer", "record"} or not m["pointer"].startswith("/") or not is_digest(m["record"]):
-            raise NoProof("no member")
-    least, most = {"equal": (2, 2), "at_most_sum": (2, 64)}.get(form, (1, 1))
-    if not least <= len(s["members"]) <= most or len({(m["record"], m["pointer"]) for m in s["members"]}) != len(s["members"]):
-        raise NoProof("another number of members, or one twice")
+    [m] = s["members"]
+    if set(m) != {"pointer", "record"} or not m["pointer"].startswith("/") or not is_digest(m["record"]):
+        raise NoProof("no member")
     if "set" in members:
         entries = {number(kind, value) % ORDER for value in s["set"]}
         if not 2 <= len(s["set"]) <= 256 or len(entries) != len(s["set"]):
             raise NoProof("a set that is too small or too large, or has something twice")
-    elif form != "equal":
+    else:
         _bounds(s)
 
 
@@ -192,8 +176,7 @@ def _bounds(s):
         return _day_number(0, 1, 1), last
     if s["kind"] == "text":
         raise NoProof("text has no order")
-    lo = number(s["kind"], s["lo"]) if s["form"] == "range" else 0
-    hi = number(s["kind"], s["hi"])
+    lo, hi = number(s["kind"], s["lo"]), number(s["kind"], s["hi"])
     if hi <= lo:
         raise NoProof("an empty range")
     return lo, hi
@@ -207,17 +190,15 @@ def _bases(width):
 def _further(s):
     if s["form"] in ("in", "not_in"):
         return len(s["set"]) - 1
-    if s["form"] == "equal":
-        return 0
     lo, hi = _bounds(s)
-    return len(_bases(hi - lo)) * (len(s["members"]) + 1 if s["form"] == "at_most_sum" else 1)
+    return len(_bases(hi - lo))
 
 
-def _range(relation, image, lo, hi, h, points):
+def _range(relation, c, lo, hi, h, points):
     bases = _bases(hi - lo)
     digits = [relation.scalar() for _ in bases]
     terms = [(digit, base, 0) for digit, base in zip(digits, bases)]
-    relation.equate([*image, (-lo, 0)], *terms, (relation.scalar(), 1, h))
+    relation.equate([(1, c), (-lo, 0)], *terms, (relation.scalar(), 1, h))
     for digit in digits:
         d, s, t = relation.point(next(points)), relation.scalar(), relation.scalar()
         relation.equate([(1, d)], (digit, 1, 0), (s, 1, h))

@@ -119,17 +119,15 @@ def _verify_opened(opened, trust, reader, statement=None):
     clock = stamps.Clock(trust, reader.at)
     of_checkpoint = _stamps_of_checkpoint(opened, trust, clock, findings)
     revoked = revocation.Statements(reader, clock.effort)
-    proofs = carried.Proofs(findings)
     for record in opened.records:
         revoked.carry(record)
         with clock.effort.part():
             times = _check_time(record, of_checkpoint, clock, findings, reader.need is not None and reader.need.of_clock())
             _check_record(record, trust, reader.before, times, vouching.Judge(trust, clock.effort, revoked), findings)
-        proofs.take(record)
+        carried.check(record, findings)
     _check_order(opened, trust, reader.at, findings)
     if statement is not None:
         statements.check_own(statement, opened.records[0], trust, findings)
-    proofs.joint()
     gaps = recorded.check(opened.records, findings)
     knownlog.check(opened, findings.log, reader, trust, findings)
     if opened.kind == "trial":

@@ -10,7 +10,7 @@ import (
 // TestPolicyFile: a policy file is read strictly. Each error names the member.
 func TestPolicyFile(t *testing.T) {
 	for _, tt := range []struct{ doc, says string }{
-		{`{"format":"jurat/policy/v1","name":"court","level":"independent","keys":"owner","time":"qualified","log":"witnessed","strict":true,"require":["configuration"],"demands":[{"demand":"in:/a=b","for_all":true}]}`, ""},
+		{`{"format":"jurat/policy/v1","name":"court","level":"independent","keys":"owner","time":"qualified","log":"witnessed","strict":true,"require":["configuration"],"demands":[{"demand":"in:/a=b","audience":"me"}]}`, ""},
 		{"\ufeff{\"format\": \"jurat/policy/v1\",\r\n \"log\": \"compared\"}", ""},
 		{`{"format":"jurat/policy/v2","level":"operator"}`, `format is "jurat/policy/v2"`},
 		{`{"level":"operator"}`, "format is"},
@@ -22,6 +22,7 @@ func TestPolicyFile(t *testing.T) {
 		{`{"format":"jurat/policy/v1","log":"seen"}`, `log is "seen"`},
 		{`{"format":"jurat/policy/v1","require":["truth"]}`, `require/0: unknown guarantee "truth"`},
 		{`{"format":"jurat/policy/v1","require":["time","time"]}`, "require/1: time is there twice"},
+		{`{"format":"jurat/policy/v1","demands":[{"demand":"in:/a=b","for_all":true}]}`, "for_all"},
 		{`{"format":"jurat/policy/v1","demands":[{"demand":""}]}`, "demands/0: demand is empty"},
 		{`{"format":"jurat/policy/v1","level":"operator","trust":"me"}`, "trust"},
 		{`{"format":"jurat/policy/v1","Level":"operator"}`, "Level"},

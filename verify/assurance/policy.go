@@ -33,7 +33,6 @@ type Policy struct {
 // Demanded is a demand on the values of records, as 'jurat verify --require' takes it.
 type Demanded struct {
 	Demand   string `json:"demand"`
-	ForAll   bool   `json:"for_all,omitzero"`
 	Audience string `json:"audience,omitzero"`
 }
 

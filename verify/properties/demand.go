@@ -21,11 +21,9 @@ const MaxDemands = 16
 type Demand struct {
 	Text     string // as it was given
 	Audience string // for whom proofs must have been made; "": for everybody
-	ForAll   bool   // ask every record of an agent, and that their chains are complete; otherwise, those that have the member
 
 	pointer string
 	want    property.Statement // without kind and members
-	other   property.Member    // of equal; Record is "" for another member of the same record
 }
 
 // A DemandError says which part of a demand is wrong.
@@ -46,11 +44,10 @@ func IsDemand(text string) bool {
 	return is && slices.Contains(forms, property.Form(form))
 }
 
-var forms = []property.Form{property.Range, property.In, property.NotIn, property.Equal, property.AtMostSum, property.AgeAtLeast}
+var forms = []property.Form{property.Range, property.In, property.NotIn, property.AgeAtLeast}
 
 // ParseDemand reads a demand: form:/pointer=what. What is wanted is lo..hi for range, values with commas between them for in and
-// not_in, years@date for age_at_least, hi for at_most_sum, and for equal another pointer, before which the digest of another record may stand. A
-// value is JSON if it reads as that, and otherwise a string. The pointer ends at the first "=". Its error is a [*DemandError].
+// not_in, and years@date for age_at_least. A value is JSON if it reads as that, and otherwise a string. The pointer ends at the first "=". Its error is a [*DemandError].
 func ParseDemand(text string) (*Demand, error) {
 	form, rest, _ := strings.Cut(text, ":")
 	d := &Demand{Text: text, want: property.Statement{Format: property.Format, Form: property.Form(form)}}
@@ -87,9 +84,6 @@ func (d *Demand) read(what string) (string, error) {
 		}
 		d.want.Lo, d.want.Hi = single(lo), single(hi)
 		return "range", d.fits()
-	case property.AtMostSum:
-		d.want.Hi = single(what)
-		return "hi", d.fits()
 	case property.AgeAtLeast:
 		years, at, is := strings.Cut(what, "@")
 		if !is {
@@ -100,32 +94,9 @@ func (d *Demand) read(what string) (string, error) {
 		}
 		d.want.At = at
 		return "age", d.fits()
-	case property.Equal:
-		return "other", d.readOther(what)
 	}
 	d.want.Set, err = list(what)
 	return "set", err
-}
-
-func (d *Demand) readOther(what string) error {
-	if strings.HasPrefix(what, "sha256:") {
-		var slash bool
-		if d.other.Record, d.other.Pointer, slash = strings.Cut(what, "/"); slash {
-			d.other.Pointer = "/" + d.other.Pointer
-		}
-		if _, err := evidence.ParseDigest(d.other.Record); err != nil {
-			return err
-		}
-	} else {
-		d.other.Pointer = what
-	}
-	if !isPointer(d.other.Pointer) {
-		return fmt.Errorf("%q is not a JSON pointer to a member", evidence.Abbreviate(d.other.Pointer))
-	}
-	if d.other == (property.Member{Pointer: d.pointer}) {
-		return errors.New("a member is equal to itself: name another")
-	}
-	return nil
 }
 
 // fits returns an error unless the numbers are of any kind.
@@ -206,15 +177,11 @@ func list(text string) (values []jsontext.Value, err error) {
 type known struct {
 	there bool           // the record has the member
 	value jsontext.Value // in clear, or disclosed with a match for each commitment; nil: not known
-	other jsontext.Value // of the other member, for equal in one record
 }
 
 // look looks for the members of a demand in a record. Disclosed values have been held against their commitments.
 func (d *Demand) look(r *evidence.Record) (k known) {
 	k.there, k.value = find(r, d.pointer)
-	if d.want.Form == property.Equal && d.other.Record == "" {
-		_, k.other = find(r, d.other.Pointer)
-	}
 	return k
 }
 
@@ -243,10 +210,7 @@ func find(r *evidence.Record, pointer string) (there bool, value jsontext.Value)
 
 // meets reports whether a value that is known meets the demand.
 func (d *Demand) meets(k known) bool {
-	switch d.want.Form {
-	case property.Equal:
-		return k.value != nil && k.other != nil && string(k.value) == string(k.other)
-	case property.In, property.NotIn:
+	if d.want.Form == property.In || d.want.Form == property.NotIn {
 		allowed, err := d.as(property.Text).Allows(k.value)
 		return err == nil && allowed
 	}
@@ -263,13 +227,6 @@ func (d *Demand) implied(s *property.Statement, record string) bool {
 	self := property.Member{Record: record, Pointer: d.pointer}
 	if s.Audience != d.Audience || !slices.Contains(s.Members, self) {
 		return false
-	}
-	if d.want.Form == property.Equal {
-		other := d.other
-		if other.Record == "" {
-			other.Record = record
-		}
-		return s.Form == property.Equal && slices.Contains(s.Members, other)
 	}
 	return s.Implies(d.as(s.Kind))
 }

@@ -11,7 +11,6 @@ import (
 
 // TestParseDemand: each error names the demand's field, the byte and the reason.
 func TestParseDemand(t *testing.T) {
-	const digest = "sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
 	for text, want := range map[string]DemandError{
 		"range:/a=0..5":                    {},
 		"range:/a=-1.5..2.25":              {},
@@ -19,12 +18,11 @@ func TestParseDemand(t *testing.T) {
 		`in:/a=x,"y, z",7,null`:            {},
 		"not_in:/a/b=x":                    {},
 		"age_at_least:/born=18@2026-01-01": {},
-		"at_most_sum:/a=20000":             {},
-		"equal:/a=/b":                      {},
-		"equal:/a=" + digest + "/b":        {},
 
 		"":                             {Field: "form"},
 		"between:/a=0..5":              {Field: "form"},
+		"equal:/a=/b":                  {Field: "form"},
+		"at_most_sum:/a=5":             {Field: "form"},
 		"range:a=0..5":                 {Field: "pointer", Position: 6},
 		"range:/a~2=0..5":              {Field: "pointer", Position: 6},
 		"range:/a":                     {Field: "pointer", Position: 8},
@@ -39,10 +37,6 @@ func TestParseDemand(t *testing.T) {
 		"age_at_least:/a=x@2026-01-01": {Field: "years", Position: 16},
 		"age_at_least:/a=18":           {Field: "age", Position: 16},
 		"age_at_least:/a=18@soon":      {Field: "age", Position: 16},
-		"at_most_sum:/a=2026-01-01":    {Field: "hi", Position: 15},
-		"equal:/a=/a":                  {Field: "other", Position: 9},
-		"equal:/a=b":                   {Field: "other", Position: 9},
-		"equal:/a=sha256:00/b":         {Field: "other", Position: 9},
 	} {
 		_, err := ParseDemand(text)
 		var found *DemandError
@@ -52,14 +46,13 @@ func TestParseDemand(t *testing.T) {
 	}
 }
 
-// TestImplied: a proof counts for a demand only with the same audience, of the same member, and for equal with the same other one.
+// TestImplied: a proof counts for a demand only with the same audience, and of the same member.
 func TestImplied(t *testing.T) {
 	const a, b = "sha256:aa", "sha256:bb"
 	in := &property.Statement{Format: property.Format, Kind: property.Text, Form: property.In, Set: []jsontext.Value{jsontext.Value(`"x"`), jsontext.Value(`"y"`)},
 		Members: []property.Member{{Record: a, Pointer: "/p"}}}
 	forOne := *in
 	forOne.Audience = "auditor"
-	equal := &property.Statement{Format: property.Format, Kind: property.Text, Form: property.Equal, Members: []property.Member{{Record: a, Pointer: "/p"}, {Record: b, Pointer: "/q"}}}
 	for n, c := range []struct {
 		demand, audience string
 		statement        *property.Statement
@@ -75,8 +68,6 @@ func TestImplied(t *testing.T) {
 		{"in:/p=x,y", "auditor", in, a, false},
 		{"not_in:/p=z", "", in, a, true},
 		{"not_in:/p=y", "", in, a, false},
-		{"equal:/p=/q", "", equal, a, false}, // of the same record
-		{"in:/p=x,y", "", equal, a, false},
 		{"range:/p=0..5", "", in, a, false},
 	} {
 		d, err := ParseDemand(c.demand)

@@ -15,7 +15,6 @@ type File struct {
 	Shown   []Shown // the first of these
 
 	demands []*demanded
-	known   Known
 	size    int
 	doubt   func(record string, d *Doubt)
 }
@@ -32,28 +31,20 @@ func NewFile(demands []*Demand, doubt func(record string, d *Doubt)) *File {
 // Take takes in what was found about the next record.
 func (f *File) Take(r *evidence.Record, found Found) {
 	f.Carried += found.Carried
-	f.known.Add(r)
 	for i, k := range found.known {
 		if doubt := f.demands[i].ask(r, k); doubt != nil {
 			f.doubt(r.Payload.RecordID, doubt)
 		}
 	}
-	for i := range found.Shown {
-		f.take(r.Payload.RecordID, &found.Shown[i], nil)
-	}
 	for i := range found.Doubts {
-		f.take(r.Payload.RecordID, nil, &found.Doubts[i])
+		f.doubt(r.Payload.RecordID, &found.Doubts[i])
 	}
-	if doubt := f.known.Later(found.Open); doubt != nil {
-		f.take(r.Payload.RecordID, nil, doubt)
+	for i := range found.Shown {
+		f.show(&found.Shown[i])
 	}
 }
 
-func (f *File) take(record string, shown *Shown, doubt *Doubt) {
-	if doubt != nil {
-		f.doubt(record, doubt)
-		return
-	}
+func (f *File) show(shown *Shown) {
 	f.Proved++
 	for _, d := range f.demands {
 		d.show(shown.statement)
@@ -63,13 +54,10 @@ func (f *File) take(record string, shown *Shown, doubt *Doubt) {
 	}
 }
 
-// Joint checks the proofs about several records, when all records are known.
-func (f *File) Joint() { f.known.Joint(f.take) }
-
-// Answers says of each demand what came of it. complete says whether the chains of the file are proved complete. Call it last.
-func (f *File) Answers(complete bool) (answers []Answer) {
+// Answers says of each demand what came of it. Call it last.
+func (f *File) Answers() (answers []Answer) {
 	for _, d := range f.demands {
-		answers = append(answers, d.answer(complete, f.doubt))
+		answers = append(answers, d.answer(f.doubt))
 	}
 	return answers
 }

@@ -5,9 +5,9 @@
 package properties
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -15,12 +15,8 @@ import (
 	"jurat/property"
 )
 
-// Bounds of what is checked. docs/format.md has the same numbers, because two verifiers must agree.
-const (
-	MaxOfRecord    = 512 << 10 // bytes of statements and proofs of one record, which take about 2 s
-	maxOpen        = 2 << 20   // bytes of those in a file that are about several records
-	maxCommitments = 1 << 16   // commitments in a file
-)
+// MaxOfRecord bounds the bytes of statements and proofs of one record that are checked, which take about 2 s. docs/format.md has the same number, because two verifiers must agree.
+const MaxOfRecord = 512 << 10
 
 // A Doubt says why a carried proof shows nothing.
 type Doubt struct {
@@ -42,40 +38,23 @@ type Found struct {
 	Carried int // how many proofs
 	Shown   []Shown
 	Doubts  []Doubt
-	Open    []Open // those about several records
 
 	known []known // what the record shows of each demand
 }
 
-// An Open is a proof about several records, which are not all known yet.
-type Open struct {
-	shown     Shown
-	statement *property.Statement
-	proof     []byte
-	size      int
-}
-
-// Of checks the proofs that are about one record alone, and reads the others.
-//
-// It also looks for what the record shows of each demand.
+// Of checks the proofs that a record carries, and looks for what it shows of each demand.
 func Of(r *evidence.Record, demands []*Demand) Found {
-	found, size, known := Found{Carried: len(r.Properties)}, 0, new(Known)
-	known.Add(r)
+	found, size := Found{Carried: len(r.Properties)}, 0
 	for i, p := range r.Properties {
 		size += len(p.Statement) + len(p.Proof)
 		if size > MaxOfRecord {
-			found.doubt(&Doubt{Rule: "volume", Reason: fmt.Sprintf("its proofs have more than %d bytes, and what is beyond is not checked", MaxOfRecord)})
+			found.Doubts = append(found.Doubts, Doubt{Rule: "volume", Reason: fmt.Sprintf("its proofs have more than %d bytes, and what is beyond is not checked", MaxOfRecord)})
 			break
 		}
-		statement, doubt := read(r, p, i)
-		open := Open{shown: Shown{r.Payload.RecordID, p.Statement, statement}, statement: statement, proof: p.Proof, size: len(p.Statement) + len(p.Proof)}
-		switch {
-		case doubt != nil:
-			found.doubt(doubt)
-		case ofOthers(statement, r):
-			found.Open = append(found.Open, open)
-		default:
-			found.take(open.check(known))
+		if statement, doubt := check(r, p, i); doubt != nil {
+			found.Doubts = append(found.Doubts, *doubt)
+		} else {
+			found.Shown = append(found.Shown, Shown{r.Payload.RecordID, p.Statement, statement})
 		}
 	}
 	for _, d := range demands {
@@ -84,123 +63,30 @@ func Of(r *evidence.Record, demands []*Demand) Found {
 	return found
 }
 
-func (f *Found) doubt(d *Doubt) { f.Doubts = append(f.Doubts, *d) }
-
-func (f *Found) take(s *Shown, d *Doubt) {
-	if d != nil {
-		f.doubt(d)
-		return
-	}
-	f.Shown = append(f.Shown, *s)
-}
-
-// read reads a statement. It must be about the record that carries it.
-func read(r *evidence.Record, p evidence.PropertyProof, i int) (*property.Statement, *Doubt) {
-	statement, err := property.ParseStatement(p.Statement)
+// check reads a statement, which must be about the record that carries it, and holds the proof against the record's commitment.
+func check(r *evidence.Record, p evidence.PropertyProof, i int) (*property.Statement, *Doubt) {
+	s, err := property.ParseStatement(p.Statement)
 	if err != nil {
 		return nil, &Doubt{Rule: "statement", Reason: fmt.Sprintf("proof %d: %v", i, err)}
 	}
-	for _, m := range statement.Members {
-		if m.Record == r.Digest.String() {
-			return statement, nil
-		}
+	m := s.Members[0]
+	if m.Record != r.Digest.String() {
+		return nil, &Doubt{Rule: "record", Reason: fmt.Sprintf("proof %d is about another record, %s", i, m.Record)}
 	}
-	return nil, &Doubt{Rule: "record", Reason: fmt.Sprintf("proof %d is about other records alone, such as %s", i, statement.Members[0].Record)}
-}
-
-func ofOthers(s *property.Statement, r *evidence.Record) bool {
-	for _, m := range s.Members {
-		if m.Record != r.Digest.String() {
-			return true
-		}
+	at := slices.IndexFunc(r.Payload.Provable, func(known evidence.Provable) bool { return known.Pointer == m.Pointer && known.Kind == s.Kind })
+	if at < 0 {
+		return nil, &Doubt{Rule: "unprovable", Reason: fmt.Sprintf("it has no provable member of the kind %s at %s", s.Kind, evidence.Abbreviate(m.Pointer))}
 	}
-	return false
-}
-
-// check holds the proof against the commitments.
-func (o *Open) check(known *Known) (*Shown, *Doubt) {
-	commitments := make([]property.Commitment, len(o.statement.Members))
-	for i, m := range o.statement.Members {
-		var doubt *Doubt
-		if commitments[i], doubt = known.find(m, o.statement.Kind); doubt != nil {
-			return nil, doubt
-		}
+	c, err := property.ParseCommitment(r.Payload.Provable[at].Commitment)
+	if err != nil {
+		return nil, &Doubt{Rule: "unprovable", Reason: err.Error()} // cannot happen: opening refuses such a payload
 	}
-	err := property.Verify(o.statement, commitments, o.proof)
+	err = property.Verify(s, c, p.Proof)
 	switch {
 	case errors.Is(err, property.ErrProof):
-		return nil, &Doubt{Rule: "proof", Refuted: true, Reason: fmt.Sprintf("the proof of %s does not hold: %v", o.statement.Form, err)}
+		return nil, &Doubt{Rule: "proof", Refuted: true, Reason: fmt.Sprintf("the proof of %s does not hold: %v", s.Form, err)}
 	case err != nil:
 		return nil, &Doubt{Rule: "statement", Reason: err.Error()}
 	}
-	return &o.shown, nil
-}
-
-// Known has the commitments of a file's records.
-type Known struct {
-	commitments map[[sha256.Size]byte]string
-	records     map[string]bool
-	exceeded    bool
-	open        []Open
-	openSize    int
-}
-
-// Add takes in the commitments of a record.
-func (k *Known) Add(r *evidence.Record) {
-	if len(r.Payload.Provable) == 0 {
-		return
-	}
-	if k.commitments == nil {
-		k.commitments, k.records = map[[sha256.Size]byte]string{}, map[string]bool{}
-	}
-	if len(k.commitments)+len(r.Payload.Provable) > maxCommitments {
-		k.exceeded = true
-		return
-	}
-	digest := r.Digest.String()
-	k.records[digest] = true
-	for _, p := range r.Payload.Provable {
-		k.commitments[keyOf(property.Member{Record: digest, Pointer: p.Pointer}, p.Kind)] = p.Commitment
-	}
-}
-
-// keyOf is short, however long the pointer is.
-func keyOf(m property.Member, kind property.Kind) [sha256.Size]byte {
-	return sha256.Sum256([]byte(m.Record + "\x00" + string(kind) + "\x00" + m.Pointer))
-}
-
-func (k *Known) find(m property.Member, kind property.Kind) (property.Commitment, *Doubt) {
-	text, there := k.commitments[keyOf(m, kind)]
-	switch {
-	case !there && k.exceeded:
-		return property.Commitment{}, &Doubt{Rule: "volume", Reason: fmt.Sprintf("the file has more than %d commitments", maxCommitments)}
-	case !there && !k.records[m.Record]:
-		return property.Commitment{}, &Doubt{Rule: "absent", Reason: fmt.Sprintf("it is about record %s, which is not in this file or has nothing provable", m.Record)}
-	case !there:
-		return property.Commitment{}, &Doubt{Rule: "unprovable", Reason: fmt.Sprintf("record %s has no provable member of the kind %s at %s", m.Record, kind, evidence.Abbreviate(m.Pointer))}
-	}
-	c, err := property.ParseCommitment(text)
-	if err != nil {
-		return c, &Doubt{Rule: "unprovable", Reason: err.Error()} // cannot happen: opening refuses such a payload
-	}
-	return c, nil
-}
-
-// Later keeps proofs about several records until all records are known. It returns a doubt if they are too many.
-func (k *Known) Later(open []Open) *Doubt {
-	for _, o := range open {
-		if k.openSize += o.size; k.openSize > maxOpen {
-			return &Doubt{Rule: "volume", Reason: fmt.Sprintf("the proofs about several records have more than %d bytes, and what is beyond is not checked", maxOpen)}
-		}
-		k.open = append(k.open, o)
-	}
-	return nil
-}
-
-// Joint checks the proofs that were kept, in their order, and hands each result on with the id of the record that carries the proof.
-func (k *Known) Joint(each func(record string, s *Shown, d *Doubt)) {
-	for i := range k.open {
-		s, d := k.open[i].check(k)
-		each(k.open[i].shown.Record, s, d)
-	}
+	return s, nil
 }

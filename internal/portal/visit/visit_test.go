@@ -259,7 +259,7 @@ func hiding(t *testing.T, h *jurattest.House, i int) *evidence.Record {
 	must(err)
 	s := &property.Statement{Format: property.Format, Form: property.Range, Kind: property.Integer, Lo: jsontext.Value("0"), Hi: jsontext.Value("5000"),
 		Members: []property.Member{{Record: r.Digest.String(), Pointer: "/metadata/amount"}}}
-	proof, err := property.Prove(s, []property.Opening{{Value: r.Disclosures[0].Value, Salt: [32]byte(r.Disclosures[0].Salt)}}, rand.NewChaCha8([32]byte{7}))
+	proof, err := property.Prove(s, property.Opening{Value: r.Disclosures[0].Value, Salt: [32]byte(r.Disclosures[0].Salt)}, rand.NewChaCha8([32]byte{7}))
 	must(err)
 	doc, err := s.Bytes()
 	must(err)

@@ -64,7 +64,7 @@ func refine(s *jsonschema.Schemas, routes []Route) {
 	s.Member("Entry", "action_type", s.Of(reflect.TypeFor[evidence.ActionType]()))
 	s.Member("Entry", "role", s.Of(reflect.TypeFor[evidence.Role]()))
 	s.Member("Grant", "roles", jsonschema.Object{"type": "array", "items": textOf(access.Roles())})
-	s.Member("Property", "form", textOf([]property.Form{property.Range, property.In, property.NotIn, property.Equal, property.AtMostSum, property.AgeAtLeast}))
+	s.Member("Property", "form", textOf([]property.Form{property.Range, property.In, property.NotIn, property.AgeAtLeast}))
 	for _, route := range routes {
 		if t := reflect.TypeOf(route.In); t != nil && t.Kind() == reflect.Struct {
 			s.Closed(strings.TrimPrefix(s.Of(t)["$ref"].(string), jsonschema.Reference("")["$ref"].(string)))
