@@ -218,3 +218,11 @@ func FuzzTranscripts(f *testing.F) {
 		}
 	})
 }
+
+// TestResultsThatAreNotRead: results of tau2-bench are refused by their name, with what is read.
+func TestResultsThatAreNotRead(t *testing.T) {
+	_, err := Read("f", []byte(`{"timestamp":"x","tasks":[],"simulations":[{"id":"x","messages":`+dual+`}]}`), subject.Options{})
+	if err == nil || !strings.Contains(err.Error(), "tau2-bench are not read: expected a conversation, or results of Inspect or promptfoo") {
+		t.Error(err)
+	}
+}
