@@ -20,7 +20,6 @@ var reference = map[string][]string{
 	"jury":                 {"A trial", "What a juror's answer must be", "Agreement", "Methods"},
 	"timestamp":            {"What is a token", "What Verify checks", "What no check covers", "The built-in authority", "Evidence records"},
 	"trustlist":            {"From the Official Journal to a service", "What a list does not say"},
-	"internal/archive":     {"Retention"},
 	"internal/ca":          {"What a certificate says", "Lists"},
 	"internal/juror/model": {"What a model is asked", "Peers", "Answers"},
 	"internal/juror/rules": {"The checklist", "Injection", "Focus, position and score", "Discussion and judgment", "Cost"},

@@ -144,7 +144,7 @@
 //	filestore     the small files of an installation: in a folder of one machine, or in a database that several share, encrypted
 //	              there under a key that the database never has
 //	postgres      what machines share on a PostgreSQL server: the store of a log, a file store, locks, the queue, and the connections
-//	lock          locks a trial, or the archives, so that one process at a time works on it; for one machine, and the contract for several
+//	lock          locks a trial, or an expiry, so that one process at a time works on it; for one machine, and the contract for several
 //	keys          which key is whose, by the log's key events; one key pair for each actor and role, with an optional ML-DSA-65
 //	              key beside it
 //	token         signs with keys that a helper keeps, a program of its own
@@ -155,8 +155,7 @@
 //	ledger        the only writer: seals and appends. ledger/storage is the contract that the stores ledger/sqlite, postgres and
 //	              ledger/memory fulfil; ledger/brief is a record as lists and links need it; ledger/links checks the links of a
 //	              new record against the log; ledger/fsck examines all that is stored
-//	archive       ranges of the log in compressed files, from which each record is read and proved by itself; retention: how long
-//	              records are kept, which are on hold, which were deleted
+//	expiry        removes the content of old records, of which the hashes and proofs stay
 //	eutrust       fetches the EU's trusted lists, and takes authorities for a trust file from them
 //	stamping      asks time-stamping authorities over HTTP; stamps later what waits, and renews old stamps
 //	witness       cosigns checkpoints of other logs, and asks witnesses to cosign those of its own log; monitors a log, and alarms

@@ -19,14 +19,12 @@ import (
 var mayCall = map[string][]string{
 	"(*jurat/internal/ledger.Ledger).Seal":        {"jurat/internal/acts", "jurat/internal/trial", "jurat/jurattest"}, // the last makes logs for tests
 	"(*jurat/internal/ledger.Ledger).Accept":      {"jurat/internal/acts"},
-	"(*jurat/internal/ledger.Ledger).SealIf":      nil, // through ledger.Operator
-	"(*jurat/internal/ledger.Ledger).SealNext":    nil,
+	"(*jurat/internal/ledger.Ledger).SealNext":    nil, // through ledger.Operator
 	"(*jurat/internal/ledger.Ledger).SealLast":    nil,
 	"(*jurat/internal/ledger.Ledger).Settle":      nil,
 	"(*jurat/internal/ledger.Ledger).Anchor":      nil,
-	"(jurat/internal/ledger.Operator).Seal":       {"jurat/internal/schedule"},
-	"(jurat/internal/ledger.Operator).SealIf":     {"jurat/internal/erasure"},
-	"(jurat/internal/ledger.Operator).SealNext":   {"jurat/internal/archive", "jurat/internal/certlog"},
+	"(jurat/internal/ledger.Operator).Seal":       {"jurat/internal/erasure", "jurat/internal/schedule"},
+	"(jurat/internal/ledger.Operator).SealNext":   {"jurat/internal/certlog", "jurat/internal/expiry"},
 	"(jurat/internal/ledger.Operator).ChangeKeys": nil, // keys.Registrar does so, through keys.Log
 	"(jurat/internal/ledger.Operator).SealLast":   {"jurat/internal/access"},
 	"(jurat/internal/ledger.Operator).Settle":     {"jurat/internal/stamping"},

@@ -43,7 +43,6 @@ type TrialCounts struct {
 // An IndexState says what a search could not see.
 type IndexState struct {
 	Behind int64 `json:"behind,omitzero"` // records of the log that the index does not have yet
-	Unread int64 `json:"unread,omitzero"` // records in archives that cannot be read
 }
 
 // A HitList is one page of what a search for records finds. It can be short or empty: as long as it has a cursor, there may be more.

@@ -13,7 +13,7 @@ const (
 	RoleJuror     Role = "juror"
 	RoleJudge     Role = "judge"
 	RoleClerk     Role = "clerk"    // the program that conducts a trial
-	RoleOperator  Role = "operator" // the operator of the installation, who records changes of keys, certificates, time stamps, texts, access and retention
+	RoleOperator  Role = "operator" // the operator of the installation, who records changes of keys, certificates, time stamps, texts, access and expired records
 	RoleRecorder  Role = "recorder" // a program that records what it sees an agent do; it is not the agent
 )
 
@@ -58,7 +58,7 @@ const (
 	AccessEvent     ActionType = "access_event"     // a person, an agent or the public gained or lost access
 	Refusal         ActionType = "refusal"          // the server refused requests
 	TrialEvent      ActionType = "trial_event"      // a person stopped a trial, let it go on, or a reviewer took it or gave it back
-	RetentionEvent  ActionType = "retention_event"  // records are held, have a retention period, or were deleted
+	Expiry          ActionType = "expiry"           // the content of old records was removed
 
 	CertificateEvent   ActionType = "certificate_event"   // a CA issued or revoked a certificate
 	RevocationEvidence ActionType = "revocation_evidence" // a CA said which certificates are revoked
@@ -151,7 +151,7 @@ var rules = map[ActionType]rule{
 	PhaseOpening: clerkRule, ConsensusCheck: clerkRule, Absence: clerkRule, FinalJudgment: clerkRule, TrialClosing: clerkRule,
 	Evaluation: seatRule, Statement: seatRule, JudgeOpinion: judgeRule,
 	LateStamp: operatorRule, CheckpointStamp: operatorRule, KeyEvent: operatorRule, Erasure: operatorRule,
-	AccessEvent: operatorRule, Refusal: operatorRule, TrialEvent: operatorRule, RetentionEvent: operatorRule,
+	AccessEvent: operatorRule, Refusal: operatorRule, TrialEvent: operatorRule, Expiry: operatorRule,
 	CertificateEvent: operatorRule, RevocationEvidence: operatorRule,
 	ObservedCall: observedRule, ObservedTool: observedRule, ObservedMessage: observedRule, ObservedSpan: observedRule,
 	RecorderEvent: {role: RoleRecorder, actor: "agent_id", required: []string{"agent_id", "timestamp", "response"}},

@@ -20,13 +20,9 @@ const (
 	aDigest = "sha256:1111111111111111111111111111111111111111111111111111111111111111"
 	bDigest = "sha256:2222222222222222222222222222222222222222222222222222222222222222"
 
-	keptBody    = `{"by":"A. Person","days":183,"event":"kept","reason":"the law"}`
-	chainBody   = `{"by":"A. Person","chain":"order-17","event":"held","reason":"a claim"}`
-	recordBody  = `{"by":"A. Person","event":"held","reason":"a claim","record":"` + aDigest + `"}`
-	allBody     = `{"by":"A. Person","event":"held","reason":"an audit"}`
-	freeBody    = `{"by":"A. Person","event":"released","hold":"019b76da-a800-7af4-9dc1-0b1e7f1aa123","reason":"settled"}`
-	expiredBody = `{"by":"A. Person","event":"expired","gone":{"archive":"` + aDigest + `","before":"2025-07-01T00:00:00Z","count":2,"from":256,"replaces":"` + bDigest +
-		`","to":512},"reason":"their time is over"}`
+	expiredBody = `{"before":"2025-07-01T00:00:00Z","by":"A. Person","count":2,"from":256,"places":"` + aDigest + `","reason":"their time is over","to":512}`
+	exceptBody  = `{"before":"2025-07-01T00:00:00Z","by":"A. Person","count":1,"except":["order-17","order-18"],"from":0,"places":"` + aDigest +
+		`","reason":"their time is over","to":1}`
 )
 
 // A badAct is the body of an act with one change, for which it is refused.
@@ -35,7 +31,7 @@ type badAct struct{ name, of, old, new string }
 // actVectors are the accepted forms of some acts of the operator, and bodies that each break one rule.
 func actVectors(t *testing.T) []actVector {
 	t.Helper()
-	return slices.Concat(retentionVectors(t), certificateVectors(t), revocationVectors(t), trialVectors(t), recorderVectors(t))
+	return slices.Concat(expiryVectors(t), certificateVectors(t), revocationVectors(t), trialVectors(t), recorderVectors(t))
 }
 
 // makeActs returns the vectors of one action type: good bodies by name, and bad ones.
@@ -61,46 +57,32 @@ func makeActs(t *testing.T, prefix string, action ActionType, chain string, good
 	return append(list, actVector{prefix + ": in another chain", action, OperatorPrefix + "keys", good[0][1], true})
 }
 
-func retentionVectors(t *testing.T) []actVector {
+func expiryVectors(t *testing.T) []actVector {
 	t.Helper()
-	return makeActs(t, "retention", RetentionEvent, OperatorPrefix+"retention", [][2]string{{"kept", keptBody}, {"a chain held", chainBody}, {"a record held", recordBody},
-		{"everything held", allBody}, {"released", freeBody}, {"expired", expiredBody}}, []badAct{
-		{"an event that is none", keptBody, `"kept"`, `"forgotten"`},
-		{"without an event", allBody, `"event":"held",`, ``},
-		{"by nobody", keptBody, `"A. Person"`, `""`},
-		{"without by", keptBody, `"by":"A. Person",`, ``},
-		{"without a reason", keptBody, `,"reason":"the law"`, ``},
-		{"with an empty reason", keptBody, `"the law"`, `""`},
-		{"with a reason that is null", keptBody, `"the law"`, `null`},
-		{"with a member more", keptBody, `{`, `{"at":1,`},
-		{"kept for too short", keptBody, `183`, `182`},
-		{"kept for parts of a day", keptBody, `183`, `183.5`},
-		{"kept for a text of days", keptBody, `183`, `"183"`},
-		{"kept without days", keptBody, `"days":183,`, ``},
-		{"kept, of a chain", keptBody, `"days":183`, `"chain":"order-17","days":183`},
-		{"kept, of a hold", keptBody, `"reason"`, `"hold":"019b76da-a800-7af4-9dc1-0b1e7f1aa123","reason"`},
-		{"a chain and a record held", recordBody, `"event"`, `"chain":"order-17","event"`},
-		{"a chain without a name held", chainBody, `"order-17"`, `""`},
-		{"a chain with a name of white space held", chainBody, `"order-17"`, `" "`},
-		{"no digest held", recordBody, aDigest, `sha256:11`},
-		{"a digest of zeros held", recordBody, aDigest, "sha256:" + strings.Repeat("0", 64)},
-		{"a digest in capitals held", recordBody, aDigest, "sha256:" + strings.Repeat("A", 64)},
-		{"held for days", chainBody, `"event"`, `"days":183,"event"`},
-		{"released without a hold", freeBody, `"hold":"019b76da-a800-7af4-9dc1-0b1e7f1aa123",`, ``},
-		{"released from what is no record", freeBody, `019b76da-a800-7af4-9dc1-0b1e7f1aa123`, `order-17`},
-		{"released, of a chain", freeBody, `"event"`, `"chain":"order-17","event"`},
-		{"expired without what is gone", allBody, `"held"`, `"expired"`},
-		{"expired, and nothing is gone", expiredBody, `"count":2`, `"count":0`},
-		{"expired, and more than there was", expiredBody, `"count":2`, `"count":257`},
-		{"expired from before the beginning", expiredBody, `"from":256`, `"from":-1`},
-		{"expired from the end", expiredBody, `"from":256`, `"from":512`},
-		{"expired, and the file is the same", expiredBody, aDigest, bDigest},
-		{"expired, and no file is left", expiredBody, aDigest, "sha256:" + strings.Repeat("0", 64)},
-		{"expired before no time", expiredBody, `2025-07-01T00:00:00Z`, `2025-07-32T00:00:00Z`},
-		{"expired before a time that is not UTC", expiredBody, `2025-07-01T00:00:00Z`, `2025-07-01T00:00:00+02:00`},
-		{"expired without an end", expiredBody, `,"to":512`, ``},
-		{"expired with a member more", expiredBody, `,"to":512`, `,"to":512,"why":1`},
-		{"expired, of a record", expiredBody, `their time is over"`, `their time is over","record":"` + aDigest + `"`},
+	return makeActs(t, "expiry", Expiry, OperatorPrefix+"expiry", [][2]string{{"expired", expiredBody}, {"expired, but for two chains", exceptBody}}, []badAct{
+		{"by nobody", expiredBody, `"A. Person"`, `""`},
+		{"without by", expiredBody, `"by":"A. Person",`, ``},
+		{"without a reason", expiredBody, `"reason":"their time is over",`, ``},
+		{"with an empty reason", expiredBody, `"their time is over"`, `""`},
+		{"with a reason that is null", expiredBody, `"their time is over"`, `null`},
+		{"with a member more", expiredBody, `{`, `{"at":1,`},
+		{"nothing has expired", expiredBody, `"count":2`, `"count":0`},
+		{"more than there were", expiredBody, `"count":2`, `"count":257`},
+		{"a count that is a text", expiredBody, `"count":2`, `"count":"2"`},
+		{"from before the beginning", expiredBody, `"from":256`, `"from":-1`},
+		{"from the end", expiredBody, `"from":256`, `"from":512`},
+		{"without an end", expiredBody, `,"to":512`, ``},
+		{"without places", expiredBody, `"places":"` + aDigest + `",`, ``},
+		{"with places of zeros", expiredBody, aDigest, "sha256:" + strings.Repeat("0", 64)},
+		{"with places in capitals", expiredBody, aDigest, "sha256:" + strings.Repeat("A", 64)},
+		{"before no time", expiredBody, `2025-07-01T00:00:00Z`, `2025-07-32T00:00:00Z`},
+		{"before a time that is not UTC", expiredBody, `2025-07-01T00:00:00Z`, `2025-07-01T00:00:00+02:00`},
+		{"but for no chain", exceptBody, `["order-17","order-18"]`, `[]`},
+		{"but for null", exceptBody, `["order-17","order-18"]`, `null`},
+		{"but for a chain that is not in a list", exceptBody, `["order-17","order-18"]`, `"order-17"`},
+		{"but for a chain without a name", exceptBody, `"order-17"`, `""`},
+		{"but for a chain twice", exceptBody, `"order-17"`, `"order-18"`},
+		{"but for chains that are not sorted", exceptBody, `"order-17","order-18"`, `"order-18","order-17"`},
 	})
 }
 

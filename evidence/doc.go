@@ -84,7 +84,7 @@
 //	evaluation statement, with role juror; judge_opinion, with role judge
 //	    required   agent_id request_id timestamp model model_version parameters response
 //	               chain_id chain_position previous_record saw case request_digest
-//	late_stamp checkpoint_stamp key_event erasure access_event refusal trial_event retention_event
+//	late_stamp checkpoint_stamp key_event erasure access_event refusal trial_event expiry
 //	certificate_event revocation_evidence
 //	    role operator
 //	    required   agent_id timestamp response

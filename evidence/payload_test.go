@@ -122,7 +122,7 @@ var table = map[ActionType]struct {
 	"access_event":     {"operator", operatorMust, "", "", ""},
 	"refusal":          {"operator", operatorMust, "", "", ""},
 	"trial_event":      {"operator", operatorMust, "", "", ""},
-	"retention_event":  {"operator", operatorMust, "", "", ""},
+	"expiry":           {"operator", operatorMust, "", "", ""},
 
 	"certificate_event":   {"operator", operatorMust, "", "", ""},
 	"revocation_evidence": {"operator", operatorMust, "", "", ""},

@@ -106,7 +106,7 @@ var vectorPlan = []recordVector{
 		Apart: []string{"/metadata/a~1b", "/metadata/m~0n", "/prompt", "/tools_used"}},
 	{Name: "action-ml-dsa-65", Draft: "../../../evidence/testdata/source/action.json", Algorithms: []Algorithm{MLDSA65}},
 	{Name: "action-second-signature", Draft: "../../../evidence/testdata/source/action.json", Algorithms: []Algorithm{ES256, MLDSA65}},
-	{Name: "retention-event", Draft: "retention-event.draft.json", Algorithms: []Algorithm{Ed25519}},
+	{Name: "expiry", Draft: "expiry.draft.json", Algorithms: []Algorithm{Ed25519}},
 	{Name: "observed-call", Draft: "observed-call.draft.json", Algorithms: []Algorithm{Ed25519}, Apart: []string{"/prompt", "/request_body", "/response", "/response_body"}},
 	{Name: "observed-span", Draft: "observed-span.draft.json", Algorithms: []Algorithm{Ed25519}},
 	{Name: "recorder-event", Draft: "recorder-event.draft.json", Algorithms: []Algorithm{Ed25519}},
@@ -116,7 +116,7 @@ var vectorPlan = []recordVector{
 func makeVectors(t *testing.T) map[string][]byte {
 	files := map[string][]byte{"every-kind-of-value.draft.json": []byte(richPayload)}
 	m := manifest{Format: vectorsFormat, Canonical: "canonical.json", Commitments: commitmentVectors(), Acts: actVectors(t), Observed: observedVectors()}
-	files["retention-event.draft.json"] = []byte(`{"action_type":"retention_event","agent_id":"operator","chain_id":"operator-retention","chain_position":1,"response":` +
+	files["expiry.draft.json"] = []byte(`{"action_type":"expiry","agent_id":"operator","chain_id":"operator-expiry","chain_position":1,"response":` +
 		expiredBody + `,"timestamp":"2026-01-31T16:15:00Z"}`)
 	files["observed-call.draft.json"] = []byte(document(ObservedCall, strings.Fields(observedMust+" model model_version chain_id request_body response_body prompt response")...))
 	files["observed-span.draft.json"] = []byte(document(ObservedSpan, strings.Fields(observedMust+" prompt response")...))

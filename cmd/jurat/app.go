@@ -37,7 +37,6 @@ type app struct {
 	Data        string `help:"The data folder: keys, log, case files. With --db, what this machine keeps for itself." default:"./jurat-data" env:"JURAT_DATA" group:"place"`
 	DB          string `name:"db" placeholder:"URL" help:"The PostgreSQL database that several machines share, instead of the data folder: postgres://USER@HOST/NAME." env:"JURAT_DB" group:"place"`
 	WrappingKey string `name:"wrapping-key" placeholder:"FILE" help:"With --db: the key under which keys and settings are wrapped in the database." env:"JURAT_WRAPPING_KEY" group:"place"`
-	ArchiveDir  string `name:"archive" placeholder:"DIR" help:"The folder of archive files; with --db one that all machines share. Default: archive in the data folder." env:"JURAT_ARCHIVE" group:"place"`
 
 	Version versionFlag `help:"Print the version."`
 	Quiet   bool        `help:"Say only results, errors and their hints: no progress, no notes." env:"JURAT_QUIET"`
@@ -71,8 +70,6 @@ type app struct {
 	Webhook webhookCmd `cmd:"" help:"Webhooks that a server tells: send each a test message."`
 	TSA     tsaCmd     `cmd:"" name:"tsa" help:"Time-stamping authorities outside, beside the built-in one."`
 
-	Archive archiveCmd `cmd:"" help:"Move old records into compressed files, where each can still be read and proved."`
-	Hold    holdCmd    `cmd:"" help:"Legal hold: what must not be deleted or erased."`
 	Backup  backupCmd  `cmd:"" help:"Copy the data folder, also while it is in use."`
 	Restore restoreCmd `cmd:"" help:"Make a data folder from a backup, and compare it with what the log has published since."`
 
@@ -191,7 +188,7 @@ func ended(ctx context.Context, code int) int {
 func suggest(root *kong.Node, err error) error {
 	command := strings.TrimSuffix(commandOf(err), " own") // which 'jurat trust' alone runs
 	flag, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "unknown flag "), ",")
-	if instead, ok := gone[command+" "+flag]; ok {
+	if instead := cmp.Or(gone[command+" "+flag], gone[flag]); instead != "" {
 		return hint(err, "%s", instead)
 	}
 	word, ok := strings.CutPrefix(err.Error(), "unexpected argument ")
@@ -244,7 +241,7 @@ func report(io stdio, err error) int {
 
 // config names the installation.
 func (a *app) config() installation.Config {
-	return installation.Config{Dir: a.Data, DB: a.DB, WrappingKey: a.WrappingKey, Archives: a.ArchiveDir, Token: a.token, Indexing: progress(a.io, "records indexed")}
+	return installation.Config{Dir: a.Data, DB: a.DB, WrappingKey: a.WrappingKey, Token: a.token, Indexing: progress(a.io, "records indexed")}
 }
 
 // again is how the command is called on the same installation, without any password.

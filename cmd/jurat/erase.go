@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"jurat/evidence"
-	"jurat/internal/archive"
 	"jurat/internal/erasure"
 	"jurat/internal/installation"
 )
@@ -49,12 +48,9 @@ func (c *eraseCmd) Run(ctx context.Context, a *app, io stdio) error {
 			c.told(io, done)
 		}
 		var quoted *erasure.QuotedError
-		var held *archive.HeldError
 		switch {
 		case errors.As(err, &quoted):
 			return hint(err, "erase those first where they are sealed apart, or say --despite-quotes; nothing was erased")
-		case errors.As(err, &held):
-			return hint(err, "it can be erased when the hold is released: 'jurat hold release %s'; nothing was erased", held.Hold.ID)
 		case errors.Is(err, evidence.ErrNotApart):
 			return hint(err, "what may have to be erased is sealed apart at once: 'jurat seal --apart', 'jurat apart set'")
 		case err != nil:

@@ -102,18 +102,7 @@ var rehearsals = map[string]rehearsal{
 	"record a2a":   {until: "http://127.0.0.1:"},
 	"record run":   {before: `echo 'test "$ANTHROPIC_BASE_URL" && echo I was recorded' > agent.sh`, says: "I was recorded"},
 	"record mcp":   {before: `echo 'echo "{\"method\":\"notifications/heard\"}"' > server.sh`, says: "notifications/heard"},
-	"hold release": {needs: func(t *testing.T, e *exemplar) {
-		e.sh(t, `jurat hold add --all --reason "case 17/2026" --by "legal department"`)
-		e.stands["HOLD"] = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).FindString(e.sh(t, "jurat hold list --json"))
-	}},
-
-	"archive read": {needs: func(t *testing.T, e *exemplar) {
-		watchedLog(filepath.Join(e.folder, "jurat-data")).growBy(t, "filler", 256, "one of many")
-		e.sh(t, "jurat archive --before 2199-01-01")
-		e.stands["ARCHIVE-FILE"] = e.sh(t, "ls jurat-data/archive/*.jurat-archive")
-	}},
-
-	"lab run": {before: "echo 'jurors: offline' > jurat.yaml", says: "2 cases"},
+	"lab run":      {before: "echo 'jurors: offline' > jurat.yaml", says: "2 cases"},
 }
 
 // freeAddress matches the fixed addresses of examples, instead of which tests take free ones.

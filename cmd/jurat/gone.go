@@ -2,6 +2,9 @@ package main
 
 // gone are commands and flags that earlier programs had, and what to use instead.
 var gone = map[string]string{
+	"archive":                   "the log compresses its records itself, and each is read alone; 'jurat log expire --before DATE' removes the content of old ones, none younger than 183 days",
+	"hold":                      "'jurat log expire --except CHAIN' leaves a chain; nothing is erased but by 'jurat erase'",
+	"--archive":                 "the log compresses its records itself, and there are no archive files",
 	"bench":                     "measurements are Go benchmarks now: 'scripts/test bench' in the source prints a table of them",
 	"log draw":                  "'jurat reputation AGENT' shows how much of an agent's conduct was tried; who chose the records is the operator's word",
 	"trial --drawn":             "'jurat trial --recorded CHAIN' tries what a recorder saw, and 'jurat log case CHAIN' writes other records to try",

@@ -22,7 +22,7 @@ var groups = []group{
 	{"verifying", "Check records and case files that others made.", []string{"verify", "explain", "portal", "export", "report"}},
 	{"identity", "Say whose keys count, and who may do what.", []string{"trust", "keys", "access", "card", "ca", "lists"}},
 	{"logging", "The log, its witnesses, and authorities for time.", []string{"log", "records", "witness", "tsa"}},
-	{"operating", "Begin, serve, keep and copy an installation.", []string{"init", "serve", "ready", "webhook", "backup", "restore", "archive", "hold"}},
+	{"operating", "Begin, serve, keep and copy an installation.", []string{"init", "serve", "ready", "webhook", "backup", "restore"}},
 	{"measuring", "Measure how good juries are.", []string{"lab", "calibrate", "aggregate"}},
 	{"program", "This program itself.", []string{"help", "doctor", "version", "completion"}},
 }

@@ -71,7 +71,7 @@ func TestHelpShowsFlagsThatApply(t *testing.T) {
 	for command, want := range map[string]bool{"verify": false, "explain": false, "portal": false, "case check": false, "redact": false, "lab run": false,
 		"witness serve": false, "trial": true, "seal": true, "log fsck": true, "log": true, "ca issue": true, "restore": true} {
 		text := doing(t, 0, append(strings.Fields(command), "--help")...)
-		for _, flag := range []string{"--data=", "--db=", "--wrapping-key=", "--archive="} {
+		for _, flag := range []string{"--data=", "--db=", "--wrapping-key="} {
 			if got := strings.Contains(text, "  "+flag); got != want {
 				t.Errorf("jurat %s --help shows %s: %t, want %t", command, flag, got, want)
 			}
@@ -139,8 +139,8 @@ func TestTimesOfFlags(t *testing.T) {
 		want string
 	}{
 		{[]string{"verify", "--before", "2026-01-31", file}, `--before: expected a time such as 2026-01-31T16:15:00Z, and not "2026-01-31"`},
-		{[]string{"archive", "create", "--before", "2026-01-31T16:15:00Z"}, `--before: expected a day such as 2026-01-31, and not "2026-01-31T16:15:00Z"`},
-		{[]string{"archive", "create", "--before", "2026-01-31", "--data", t.TempDir()}, "there is no jurat installation"},
+		{[]string{"log", "expire", "--before", "2026-01-31T16:15:00Z"}, `--before: expected a day such as 2026-01-31, and not "2026-01-31T16:15:00Z"`},
+		{[]string{"log", "expire", "--before", "2026-01-31", "--reason", "r", "--by", "b", "--data", t.TempDir()}, "there is no jurat installation"},
 		{[]string{"verify", "--at", "2026-01-31T16:15:00+01:00", "--before", "2026-01-31T16:15:00Z", file}, file},
 	} {
 		if _, said := ran(t, exitCannot, c.args...); !strings.Contains(said, c.want) || strings.Contains(said, "15:04") {

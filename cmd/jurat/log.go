@@ -27,6 +27,7 @@ type logCmd struct {
 	Stamp        logStampCmd        `cmd:"" help:"Ask authorities for the time stamps that records wait for."`
 	Renew        logRenewCmd        `cmd:"" help:"Renew time stamps before the certificates that they rest on end."`
 	Reindex      logReindexCmd      `cmd:"" help:"Make the index of records again, which lists and searches use."`
+	Expire       logExpireCmd       `cmd:"" help:"Remove the content of old records; their hashes and every proof stay."`
 	Fsck         logFsckCmd         `cmd:"" help:"Examine the log: rows, hashes, signatures, time stamps, checkpoint."`
 }
 

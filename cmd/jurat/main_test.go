@@ -75,7 +75,7 @@ func TestScripts(t *testing.T) {
 			env.Values[authoritiesKey{}] = authorities{}
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exit": exit, "flip": flip, "authority": authority, "fill": fill},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exit": exit, "flip": flip, "authority": authority},
 	})
 }
 

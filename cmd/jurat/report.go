@@ -73,13 +73,9 @@ func (c *reportCmd) make(ctx context.Context, i *installation.Installation, io s
 	if err != nil {
 		return nil, err
 	}
-	book, err := i.Archivist.Book(ctx)
+	expired, err := i.Expirer.Expired(ctx)
 	if err != nil {
 		return nil, err
-	}
-	keeping := duties.Keeping{Days: book.Days}
-	for _, e := range book.Expiries {
-		keeping.Expired += e.Count
 	}
 	v := duties.Verifier{Ledger: i.Ledger, Options: verify.Options{Trust: trusted, At: time.Now()}, Progress: progress(io, "records verified"),
 		Disclose: func(ctx context.Context, records []*evidence.Record) ([]*evidence.Record, error) {
@@ -89,7 +85,7 @@ func (c *reportCmd) make(ctx context.Context, i *installation.Installation, io s
 	if err != nil {
 		return nil, err
 	}
-	return facts.Report(duties.AIAct(), found, keeping, i.Ledger.Origin(), fingerprint.String()), nil
+	return facts.Report(duties.AIAct(), found, expired, i.Ledger.Origin(), fingerprint.String()), nil
 }
 
 // reportCode is the exit code of a report; nil: 0.

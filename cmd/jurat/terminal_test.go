@@ -161,7 +161,7 @@ func TestHostileFiles(t *testing.T) {
 				{"explain", file}, {"explain", "case.jurat", "--trust", file}, {"explain", file, "--who-said", hostile},
 				{"sign", "--key", file, file}, {"calibrate", "--votes", file}, {"aggregate", "--votes", file, "--method", "majority"},
 				{"aggregate", "--votes", file, "--method", "calibrated", "--calibration", file}, {"log", "prove", file}, {"log", "case", file},
-				{"log", "consistency", file}, {"archive", "verify", file}, {"archive", "read", "1", file}, {"restore", file, "--none-later", "--data", "r"}, {"keys", "register", "agent", "a", file},
+				{"log", "consistency", file}, {"restore", file, "--none-later", "--data", "r"}, {"keys", "register", "agent", "a", file},
 				{"tsa", "add", "a", "http://127.0.0.1:1", "--root", file}, {"witness", "serve", "--log", file, "--addr", "256.0.0.1:0"},
 			} {
 				out, errs := trying(t, content, args...)

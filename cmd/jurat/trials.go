@@ -94,7 +94,7 @@ const trialsFile = "trials.json"
 
 // trials reads the list of trials, and keeps it if it has much that was not kept yet.
 func (a *app) trials(ctx context.Context, io stdio, i *installation.Installation) (*trial.Index, error) {
-	x, file := trial.NewIndex(i.Ledger, nil, unreadable(io)), filepath.Join(a.Data, trialsFile)
+	x, file := trial.NewIndex(i.Ledger, nil), filepath.Join(a.Data, trialsFile)
 	x.Progress = progress(io, "reading the trials of the log")
 	if err := x.Restore(ctx, file); err != nil {
 		return nil, err
@@ -106,14 +106,6 @@ func (a *app) trials(ctx context.Context, io stdio, i *installation.Installation
 		fmt.Fprintf(io.err, "jurat: %v\n", err)
 	}
 	return x, nil
-}
-
-// unreadable tells that an archive is not there.
-func unreadable(io stdio) func(*ledger.UnreadableError) error {
-	return func(e *ledger.UnreadableError) error {
-		fmt.Fprintf(io.err, "jurat: an archive cannot be read, so its trials are missing: %v\n", e)
-		return nil
-	}
 }
 
 func (c *trialsListCmd) find(ctx context.Context, a *app, io stdio, i *installation.Installation, q *find.Trials, trials *trial.Index) (list api.TrialList, err error) {
@@ -203,9 +195,6 @@ func (p *printer) rest(io stdio, next string, index api.IndexState) {
 	}
 	if index.Behind > 0 {
 		p.line("The index of words is %s behind, so this may be incomplete.", plural.Of(index.Behind, "record"))
-	}
-	if index.Unread > 0 {
-		p.line("%s in archives that cannot be read are missing here.", plural.Of(index.Unread, "record"))
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/archive"
 	"jurat/internal/incident"
 	"jurat/internal/plural"
 	"jurat/internal/words"
@@ -24,7 +23,7 @@ import (
 )
 
 type verifyCmd struct {
-	Files []string `arg:"" name:"file" help:"Record files, case files, statements (SCITT), checkpoints, and archive files (.jurat-archive)."`
+	Files []string `arg:"" name:"file" help:"Record files, case files, statements (SCITT) and checkpoints."`
 	readerFlags
 	Before *time.Time `placeholder:"TIME" help:"Also ask: did it exist before this time (RFC 3339)?"`
 	JSON   bool       `name:"json" help:"Print reports as JSON, one after the other."`
@@ -99,8 +98,6 @@ both recorded, with the same bytes at the same time; which one of them alone has
 two logs and other keys signed them. This answer changes no exit code. 'jurat trust join' makes one trust file of both owners' files:
 
     jurat verify --trust both.json ours.jurat theirs.jurat
-
-An archive file is verified from end to end, as 'jurat archive verify' does it.
 
 A trust file can also name CAs that certify actors' keys, and ask about the revocation of an authority's certificates. Then
 their revocation lists have to be given, and be fresh at the moment of checking. To check again later what was checked once,
@@ -293,10 +290,6 @@ func severity(code exitCode) int {
 }
 
 func (c *verifyCmd) one(ctx context.Context, io stdio, name string, o verify.Options) (*verify.Report, exitCode, error) {
-	if is, err := archive.Is(name); err != nil || is {
-		code, err := c.archive(ctx, io, name, o, err)
-		return nil, code, err
-	}
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, 0, err
@@ -309,24 +302,6 @@ func (c *verifyCmd) one(ctx context.Context, io stdio, name string, o verify.Opt
 		return nil, 0, fmt.Errorf("%s: %w", name, err)
 	}
 	return r, codeOf(r), c.print(io, name, r, apart)
-}
-
-// archive verifies an archive file. It refuses if flags ask about other kinds of files, because it could not answer them.
-func (c *verifyCmd) archive(ctx context.Context, io stdio, name string, o verify.Options, err error) (exitCode, error) {
-	if err == nil && (c.Before != nil || c.knownLogFlags != (knownLogFlags{}) || o.Policy != verify.Default || len(o.Demands) > 0 || len(o.Require) > 0 || o.Need != (assurance.Need{})) {
-		err = hint(fmt.Errorf("%s: --before, --checkpoint, --consistency, --entries, --policy and --require ask about records, and this is an archive file of many", name),
-			"'jurat archive read INDEX FILE' prints one of its records, about which they can ask")
-	}
-	if err != nil {
-		return 0, err
-	}
-	verifies := archiveVerifyCmd{readerFlags: c.readerFlags, JSON: c.JSON}
-	err = verifies.all(ctx, io, []string{name}, o, nil, nil)
-	var code exitCode
-	if errors.As(err, &code) {
-		return code, nil
-	}
-	return 0, err
 }
 
 func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartTexts) error {

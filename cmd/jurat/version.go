@@ -11,7 +11,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/archive"
 	"jurat/internal/backup"
 	"jurat/jury"
 	"jurat/property"
@@ -32,7 +31,7 @@ type build struct {
 
 // formats are the forms of files that others read.
 var formats = []string{evidence.Schema, evidence.BundleFormat, verify.ReportFormat, trust.Format, operator.ConsistencyFormat,
-	property.Format, jury.RequestFormat, jury.TrialRules, archive.Format, backup.Format}
+	property.Format, jury.RequestFormat, jury.TrialRules, backup.Format}
 
 // thisBuild is what Go wrote into the program when it was built.
 func thisBuild() build {

@@ -3,8 +3,7 @@
 //
 // Acts of the operator are records like all others. The response of each is a body of this package: [KeyEventBody],
 // [LateStampBody], [CheckpointStampBody], [ErasureBody], [AccessEventBody], [RefusalBody], [TrialEventBody],
-// [RetentionEventBody], [CertificateEventBody], [RevocationEvidenceBody],
-// [TrustedListBody]. [Check] reads one by the rules of its action type.
+// [ExpiryBody], [CertificateEventBody] and [RevocationEvidenceBody]. [Check] reads one by the rules of its action type.
 //
 // A [Checkpoint] states the length and the root hash of the log. A [Consistency] proves that one checkpoint's log is
 // the beginning of another's. A [Witness] cosigns the checkpoints of a log that it has seen grow.
@@ -103,7 +102,7 @@ type ErasureBody struct {
 
 // A Body is the response of an act of the operator.
 type Body interface {
-	LateStampBody | CheckpointStampBody | KeyEventBody | ErasureBody | AccessEventBody | RefusalBody | TrialEventBody | RetentionEventBody |
+	LateStampBody | CheckpointStampBody | KeyEventBody | ErasureBody | AccessEventBody | RefusalBody | TrialEventBody | ExpiryBody |
 		CertificateEventBody | RevocationEvidenceBody
 }
 
@@ -155,8 +154,8 @@ func Check(p *evidence.Payload) (err error) {
 		_, err = Read[RefusalBody](p)
 	case evidence.TrialEvent:
 		_, err = ReadTrialEvent(p)
-	case evidence.RetentionEvent:
-		_, err = ReadRetentionEvent(p)
+	case evidence.Expiry:
+		_, err = ReadExpiry(p)
 	case evidence.CertificateEvent:
 		_, err = ReadCertificateEvent(p)
 	case evidence.RevocationEvidence:

@@ -67,12 +67,12 @@ type Order struct {
 var standing = []string{installation.LogKeyFile, keys.Folder, installation.AuthorityFolder, stamping.Folder, witness.SettingsFile, erasure.SettingsFolder}
 
 // growing lists the parts that only grow. They are copied after the log, since their files exist before the record that needs them.
-var growing = []string{installation.CasesFolder, erasure.ValuesFolder, erasure.IntentsFolder, installation.ArchiveFolder, certlog.Folder}
+var growing = []string{installation.CasesFolder, erasure.ValuesFolder, erasure.IntentsFolder, certlog.Folder}
 
 // maxBackups is how often a copy is tried if keys change meanwhile, which is rare.
 const maxBackups = 5
 
-var errChanged = errors.New("keys, settings or archives were changed while the log was copied")
+var errChanged = errors.New("keys or settings were changed while the log was copied")
 
 // Make copies an installation that may be in use. The copy appears whole or not at all. If the target folder is not empty, or keys change
 // during each attempt, Make returns an error.
@@ -112,9 +112,6 @@ func backupOnce(ctx context.Context, c installation.Config, from origin, o Order
 			return err
 		}
 		if m, err = describe(ctx, c, draft); err != nil {
-			return err
-		}
-		if err := archivesCopied(ctx, draft, p.files); err != nil {
 			return err
 		}
 		database := &copying{from: folderOrigin{draft}, files: p.files} // its digest is taken after it was opened
@@ -174,19 +171,6 @@ func describe(ctx context.Context, c installation.Config, dir string) (*Manifest
 	head, _, err := stateIn(ctx, dir)
 	return &Manifest{Format: Format, Made: now(c).UTC().Format(time.RFC3339), Log: log.Name(), Size: head.Size,
 		Root: base64.StdEncoding.EncodeToString(head.Root[:])}, err
-}
-
-// archivesCopied returns errChanged if a copy lacks an archive file that its database names: the file may have been replaced meanwhile.
-func archivesCopied(ctx context.Context, dir string, files map[string]string) error {
-	return inStore(ctx, dir, func(store storage.Store) error {
-		list, err := store.Archives(ctx)
-		for _, a := range list {
-			if _, ok := files[installation.ArchiveFolder+"/"+a.File]; !ok {
-				return fmt.Errorf("%w: archive file %s is missing", errChanged, a.File)
-			}
-		}
-		return err
-	})
 }
 
 // stateIn returns the head of the log in a folder, and its last signed checkpoint.

@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"jurat/internal/filestore"
@@ -40,38 +39,9 @@ func openOrigin(ctx context.Context, c installation.Config) (origin, error) {
 		return nil, err
 	}
 	if at.Pool == nil {
-		return archiveOrigin{folderOrigin{c.Dir}, folderOrigin{c.ArchiveDir()}}, at.Leave()
+		return folderOrigin{c.Dir}, at.Leave()
 	}
-	return archiveOrigin{databaseOrigin{folderOrigin{c.Dir}, at}, folderOrigin{c.ArchiveDir()}}, nil
-}
-
-// An archiveOrigin reads archive files from a folder that may be outside the data folder.
-type archiveOrigin struct {
-	origin
-	files folderOrigin
-}
-
-func (s archiveOrigin) each(ctx context.Context, parts []string, f func(name string, size int64) error) error {
-	i := slices.Index(parts, installation.ArchiveFolder)
-	if i < 0 {
-		return s.origin.each(ctx, parts, f)
-	}
-	if err := s.origin.each(ctx, slices.Concat(parts[:i], parts[i+1:]), f); err != nil {
-		return err
-	}
-	return s.files.each(ctx, []string{"."}, func(name string, size int64) error {
-		if strings.Contains(name, "/") {
-			return nil
-		}
-		return f(path.Join(installation.ArchiveFolder, name), size)
-	})
-}
-
-func (s archiveOrigin) open(ctx context.Context, name string) (io.ReadCloser, error) {
-	if path.Dir(name) == installation.ArchiveFolder {
-		return s.files.open(ctx, path.Base(name))
-	}
-	return s.origin.open(ctx, name)
+	return databaseOrigin{folderOrigin{c.Dir}, at}, nil
 }
 
 // A folderOrigin is the data folder of one machine.

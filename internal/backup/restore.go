@@ -88,12 +88,8 @@ func restoreToFolder(ctx context.Context, c installation.Config, o RestoreOrder,
 			return err
 		}
 		inDraft := c
-		inDraft.Dir, inDraft.Archives = draft, ""
-		if err := r.examine(ctx, inDraft, o); err != nil || c.Archives == "" {
-			return err
-		}
-		_, _, archives := sorted(m)
-		return keepOwn(ctx, filepath.Join(draft, installation.ArchiveFolder), archives, c.Archives)
+		inDraft.Dir = draft
+		return r.examine(ctx, inDraft, o)
 	})
 	return r, err
 }

@@ -42,7 +42,7 @@ func restoreToDatabase(ctx context.Context, c installation.Config, o RestoreOrde
 		return nil, err
 	}
 	unpacked := c
-	unpacked.Dir, unpacked.DB, unpacked.Archives = draft, "", ""
+	unpacked.Dir, unpacked.DB = draft, ""
 	r = &Restored{Manifest: *m}
 	if err := r.examine(ctx, unpacked, o); err != nil {
 		return nil, err
@@ -71,15 +71,12 @@ func fill(ctx context.Context, c installation.Config, to *postgres.Store, files 
 	if _, err := storage.Copy(ctx, from, to, progress); err != nil {
 		return err
 	}
-	own, small, archives := sorted(m)
+	own, small := sorted(m)
 	apart := installation.FilesIn(draft)
 	for _, folder := range []string{erasure.ValuesFolder, erasure.KeysFolder} {
 		if err := apart.List(ctx, folder, func(name string) error { small = append(small, name); return nil }); err != nil {
 			return err
 		}
-	}
-	if err := keepOwn(ctx, filepath.Join(draft, installation.ArchiveFolder), archives, c.ArchiveDir()); err != nil {
-		return err
 	}
 	if err := unpackInto(ctx, apart, small, files); err != nil {
 		return err
@@ -91,21 +88,19 @@ func fill(ctx context.Context, c installation.Config, to *postgres.Store, files 
 	return storage.FinishCopy(ctx, from, to)
 }
 
-// sorted divides a backup's files: the machine's own, the small files for the database, and the archives.
-func sorted(m *Manifest) (own, small, archives []string) {
+// sorted divides a backup's files: the machine's own, and the small files for the database.
+func sorted(m *Manifest) (own, small []string) {
 	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
 		switch {
 		case name == installation.DatabaseFile:
 		case strings.HasPrefix(name, erasure.ValuesFolder+"/"), strings.HasPrefix(name, erasure.KeysFolder+"/"): // fill copies what is in them
 		case strings.HasPrefix(name, installation.CasesFolder+"/"):
 			own = append(own, name)
-		case strings.HasPrefix(name, installation.ArchiveFolder+"/"):
-			archives = append(archives, strings.TrimPrefix(name, installation.ArchiveFolder+"/"))
 		default:
 			small = append(small, name)
 		}
 	}
-	return own, small, archives
+	return own, small
 }
 
 // keepOwn copies files of an unpacked backup into a folder of this machine.

@@ -52,7 +52,7 @@ func TestCSV(t *testing.T) {
 func TestHits(t *testing.T) {
 	h := jurattest.NewForStrangers(t)
 	tried := h.Try(t, jury.MajorityVote)
-	trials := trial.NewIndex(h.Ledger, nil, nil)
+	trials := trial.NewIndex(h.Ledger, nil)
 	if err := trials.Follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}

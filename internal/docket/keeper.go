@@ -132,5 +132,5 @@ func State(ctx context.Context, l *ledger.Ledger, x *find.Index) (api.IndexState
 		return api.IndexState{}, err
 	}
 	done, _ := x.Progress()
-	return api.IndexState{Behind: max(0, size-done), Unread: x.Unread()}, nil
+	return api.IndexState{Behind: max(0, size-done)}, nil
 }

@@ -35,7 +35,7 @@ func TestRecordings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials := trial.NewIndex(h.Ledger, nil, nil)
+	trials := trial.NewIndex(h.Ledger, nil)
 	if err := trials.Follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}

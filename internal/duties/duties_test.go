@@ -148,11 +148,7 @@ func (h *house) report(t *testing.T, s duties.Selection) *duties.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	book, err := h.Archivist.Book(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return facts.Report(duties.AIAct(), found, duties.Keeping{Days: book.Days}, h.Ledger.Origin(), "fingerprint")
+	return facts.Report(duties.AIAct(), found, 0, h.Ledger.Origin(), "fingerprint")
 }
 
 func lineOf(t *testing.T, r *duties.Report, clause, shows string) *duties.Line {
@@ -371,7 +367,7 @@ func TestUntrusted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := facts.Report(duties.AIAct(), found, duties.Keeping{Days: 183}, "log", "")
+	r := facts.Report(duties.AIAct(), found, 0, "log", "")
 	if l := lineOf(t, r, "12(1)", "acts of the agent"); l.Proved != 0 || l.NotProved != 1 {
 		t.Errorf("%+v", l)
 	}
@@ -420,7 +416,7 @@ func TestHiddenTrials(t *testing.T) {
 		f := duties.NewFacts(tt.of)
 		f.Take(0, hidden(1))
 		f.Take(1, hidden(2))
-		r := f.Report(duties.AIAct(), func(string, verify.Guarantee) verify.Status { return verify.Proved }, duties.Keeping{}, "log", "")
+		r := f.Report(duties.AIAct(), func(string, verify.Guarantee) verify.Status { return verify.Proved }, 0, "log", "")
 		said := strings.Join(r.Warnings, "\n")
 		if l := lineOf(t, r, "12(2)(b)", "trials"); l.Records != tt.tried || tt.says == "" && strings.Contains(said, "not counted") || !strings.Contains(said, tt.says) {
 			t.Errorf("%+v: %d trials, %s", tt.of, l.Records, said)

@@ -63,22 +63,16 @@ type Place struct {
 // claims is in every report.
 const claims = "This report says which records there are. It does not say that a duty is met: that is a legal question, and much of the answer is outside of the log."
 
-// Keeping is what an installation's settings and log say of keeping records.
-type Keeping struct {
-	Days    int64 // for which records are kept at least
-	Expired int64 // records that were deleted
-}
-
 // Found is how a record was verified, for each guarantee.
 type Found func(recordID string, g verify.Guarantee) verify.Status
 
-// Report puts facts and mapping together.
-func (f *Facts) Report(m *Mapping, found Found, k Keeping, log, trust string) *Report {
+// Report puts facts and mapping together. expired is how many records were deleted, as acts in the log say.
+func (f *Facts) Report(m *Mapping, found Found, expired int64, log, trust string) *Report {
 	f.settle()
 	r := &Report{Format: Format, Mapping: m, Agent: f.Selection.Agent, From: stamp(f.Selection.From), To: stamp(f.Selection.To), Log: log, Trust: trust,
 		Acts: len(f.shows[Acts]), Clauses: []Clause{}, Warnings: f.warnings(), Claims: claims}
 	for i := range m.clauses {
-		r.Clauses = append(r.Clauses, f.clause(&m.clauses[i], found, k))
+		r.Clauses = append(r.Clauses, f.clause(&m.clauses[i], found, expired))
 	}
 	return r
 }
@@ -90,13 +84,13 @@ func stamp(t time.Time) string {
 	return evidence.FormatTime(t)
 }
 
-func (f *Facts) clause(c *clause, found Found, k Keeping) Clause {
+func (f *Facts) clause(c *clause, found Found, expired int64) Clause {
 	made := Clause{ID: c.id, Asks: c.asks, Applies: c.applies, Lines: []Line{}, Settings: []string{}, NotShown: slices.Clone(c.notShown)}
 	for _, l := range c.lines {
 		made.Lines = append(made.Lines, f.line(&l, found))
 	}
 	if c.keeps {
-		made.Settings = f.kept(k)
+		made.Settings = f.kept(expired)
 		if !f.spans(operator.MinRetention) {
 			made.NotShown = append(made.NotShown, fmt.Sprintf("That anything was kept for six months: the first and the last act of this report are less than %d days apart", operator.MinRetention))
 		}
@@ -141,10 +135,10 @@ func (f *Facts) line(l *line, found Found) Line {
 func placeOf(r ref) *Place { return &Place{Record: r.id, Time: r.time} }
 
 // kept says what the settings are.
-func (f *Facts) kept(k Keeping) []string {
-	list := []string{fmt.Sprintf("This installation keeps records for at least %s before they can be deleted ('jurat archive retention'); fewer than %d cannot be set", plural.Of(k.Days, "day"), operator.MinRetention)}
-	if k.Expired > 0 {
-		list = append(list, fmt.Sprintf("%s of all agents were deleted after their time, by acts in the log", plural.Of(k.Expired, "record")))
+func (f *Facts) kept(expired int64) []string {
+	list := []string{fmt.Sprintf("This program deletes no record that is not proved to be %d days old; it deletes only by command ('jurat log expire')", operator.MinRetention)}
+	if expired > 0 {
+		list = append(list, fmt.Sprintf("%s of all agents were deleted after their time, by acts in the log", plural.Of(expired, "record")))
 	}
 	return list
 }

@@ -4,7 +4,7 @@
 // Each value is encrypted (AES-256-GCM, together with the salt of its commitment) under a key of its own. Values and keys are in two
 // folders:
 //
-//	apart/values/3f/RECORD-MEMBER.json   a value: copy it into backups and archives as you like
+//	apart/values/3f/RECORD-MEMBER.json   a value: copy it into backups as you like
 //	apart-keys/3f/RECORD-MEMBER.key      its key, 32 bytes: keep it only where it can be destroyed
 //
 // In a data folder these files are in packs (see package filestore), apart/values/packs and apart-keys/packs. Older versions kept them as files
@@ -19,7 +19,7 @@
 //
 // # One key for each value, and keys apart from values
 //
-// Values and salts are encrypted in `apart/values`, each under a key of its own in `apart-keys`. Backups and archives copy the values and
+// Values and salts are encrypted in `apart/values`, each under a key of its own in `apart-keys`. Backups copy the values and
 // leave out the keys, so destroying one file of 32 bytes erases every copy of a text. Both are durable before the record is appended, so no
 // record in the log has lost its texts. Files are named by the payload's digest and not by the record id: a draft that is sealed twice has
 // two sets of salts, and the log accepts one.

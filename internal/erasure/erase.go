@@ -10,20 +10,18 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/archive"
 	"jurat/internal/filestore"
 	"jurat/internal/ledger"
 )
 
 // An Eraser destroys values that are sealed apart. All its fields are required.
 type Eraser struct {
-	Ledger    *ledger.Ledger
-	Operator  ledger.Operator // of the same ledger
-	Texts     *Store
-	Files     filestore.Store // holds the intents
-	Now       func() time.Time
-	CheckHeld func(context.Context, *evidence.Record) error // returns an *archive.HeldError if a record is on hold
-	After     func(step string)                             // called after each step; tests crash there
+	Ledger   *ledger.Ledger
+	Operator ledger.Operator // of the same ledger
+	Texts    *Store
+	Files    filestore.Store // holds the intents
+	Now      func() time.Time
+	After    func(step string) // called after each step; tests crash there
 }
 
 // An Order says what to destroy, and why.
@@ -58,7 +56,7 @@ func (e *QuotedError) Error() string {
 // an intent with an act, and Open or Erase continues it. The intent fixes the act's record id. So the act is in the log once, even if
 // several processes try it several times.
 //
-// The errors include ErrNone, ErrElsewhere, *QuotedError, *archive.HeldError, *evidence.FieldError and those of the ledger. With a
+// The errors include ErrNone, ErrElsewhere, *QuotedError, *evidence.FieldError and those of the ledger. With a
 // *QuotedError the result names the quotes.
 func (e *Eraser) Erase(ctx context.Context, o Order) (*Erased, error) {
 	done, err := e.erase(ctx, o)
@@ -86,11 +84,6 @@ func (e *Eraser) erase(ctx context.Context, o Order) (*Erased, error) {
 	done := &Erased{Before: map[string]string{}}
 	if err := e.resume(ctx, record, done); err != nil { // an interrupted erasure is finished first
 		return nil, err
-	}
-	if len(done.Before) < len(pointers) {
-		if err := e.CheckHeld(ctx, record); err != nil { // sealing the act checks this again; checking it here saves the search
-			return nil, err
-		}
 	}
 	search := e.newSearch(record, pointers)
 	if err := search.values(ctx, done); err != nil {
@@ -152,7 +145,7 @@ func (e *Eraser) carryOut(ctx context.Context, o Order, record *evidence.Record,
 		if missing != nil {
 			return e.drop(ctx, in, missing)
 		}
-		err = e.seal(ctx, in, record)
+		err = e.seal(ctx, in)
 		if mayBeSealed(err) {
 			return fmt.Errorf("%w; run the command again to continue", err)
 		}
@@ -214,30 +207,13 @@ func mayBeSealed(err error) bool {
 	return errors.Is(err, ledger.ErrUnknown) || errors.Is(err, ledger.ErrDamaged) || errors.Is(err, ledger.ErrDuplicate)
 }
 
-// seal puts the act into the log, unless it is there or the record is on hold. Of a hold and an erasure, the one that comes first in the
-// log counts. If the erasure comes first, the value is destroyed. If the hold comes first, it is not.
-func (e *Eraser) seal(ctx context.Context, in intent, record *evidence.Record) error {
+// seal puts the act into the log, unless it is there.
+func (e *Eraser) seal(ctx context.Context, in intent) error {
 	act, err := actOf(in)
 	if err != nil {
 		return err
 	}
-	err = e.Operator.SealIf(ctx, act, operator.RetentionChain, func(acts []*evidence.Record) error {
-		book, err := archive.Read(acts)
-		if err != nil {
-			return err
-		}
-		return book.Held(record.Digest, record.Payload.ChainID)
-	})
-	var held *archive.HeldError
-	if errors.As(err, &held) {
-		is := e.isAct(ctx, in)
-		if is == nil {
-			return nil // the hold came after the act
-		}
-		if !errors.Is(is, ledger.ErrNotFound) { // the act may be in the log, before the hold
-			return fmt.Errorf("%w: record %s, which is to be the act of erasure: looking for it: %w", ledger.ErrUnknown, in.Act, is)
-		}
-	}
+	_, err = e.Operator.Seal(ctx, act)
 	if errors.Is(err, ledger.ErrDuplicate) {
 		if is := e.isAct(ctx, in); is != nil {
 			return fmt.Errorf("%w; %w", err, is)
@@ -304,10 +280,7 @@ func (e *Eraser) resume(ctx context.Context, r *evidence.Record, done *Erased) e
 	if slices.ContainsFunc(in.Pointers, func(p string) bool { act := earlier.erased[p]; return act != "" && act != in.Act }) {
 		return e.drop(ctx, *in, nil)
 	}
-	var held *archive.HeldError
-	if err := e.seal(ctx, *in, r); errors.As(err, &held) {
-		return e.drop(ctx, *in, err)
-	} else if err != nil {
+	if err := e.seal(ctx, *in); err != nil {
 		return err
 	}
 	for _, pointer := range in.Pointers {

@@ -30,8 +30,8 @@
 // # What was sealed apart is in no index, and what has expired leaves it
 //
 // The index is made of records as the log has them, with commitments in the place of what was sealed apart. When records
-// expire, the log's act about that names their archive. As soon as the archive was replaced, the index makes the
-// stretches of that archive again and overwrites what they held. Even before that a record that has expired is not
+// expire, the log's act about that names their range. As soon as their content is gone, the index makes the stretches of
+// that range again and overwrites what they held. Even before that a record that has expired is not
 // shown, because it cannot be opened.
 //
 // # A search says nothing about what its reader may not read

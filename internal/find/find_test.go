@@ -75,7 +75,7 @@ func TestTrials(t *testing.T) {
 	if err := x.Follow(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	trials := trial.NewIndex(h.Ledger, nil, nil)
+	trials := trial.NewIndex(h.Ledger, nil)
 	if err := trials.Follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}

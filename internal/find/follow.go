@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
 )
 
@@ -29,9 +28,6 @@ func (x *Index) Follow(ctx context.Context, progress func(done, total int64)) er
 		progress = func(int64, int64) {}
 	}
 	err := x.forget(ctx)
-	if err == nil {
-		err = x.fill(ctx)
-	}
 	if err == nil {
 		err = x.follow(ctx, progress)
 	}
@@ -56,14 +52,6 @@ func (x *Index) follow(ctx context.Context, progress func(done, total int64)) er
 			progress(after, size)
 			return x.take(ctx, d, after)
 		})
-		var unreadable *ledger.UnreadableError
-		if errors.As(err, &unreadable) {
-			if err := x.skip(ctx, unreadable.In.To); err != nil {
-				return err
-			}
-			next = unreadable.In.To
-			continue
-		}
 		if errors.Is(err, errOvertaken) {
 			if err := x.load(ctx); err != nil {
 				return err
@@ -163,29 +151,9 @@ func (x *Index) put(made written, docs []*doc) {
 	x.stretches = next
 }
 
-// skip notes that an archive cannot be read up to a place. Open tries it again.
-func (x *Index) skip(ctx context.Context, after int64) error {
-	x.mu.Lock()
-	from := x.next
-	some := len(x.tail) > 0
-	x.mu.Unlock()
-	if some {
-		if err := x.settle(ctx, from); err != nil {
-			return err
-		}
-	}
-	if _, err := x.db.ExecContext(ctx, "INSERT OR REPLACE INTO gaps VALUES (?, ?)", from, after); err != nil {
-		return err
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.next, x.unread = after, x.unread+after-from
-	return nil
-}
-
 // forget makes stretches again from which records have expired.
 func (x *Index) forget(ctx context.Context) error {
-	gone, before, next, err := x.replacedArchives(ctx)
+	gone, before, next, err := x.expired(ctx)
 	if err != nil || next == before {
 		return err
 	}
@@ -194,40 +162,11 @@ func (x *Index) forget(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := x.db.ExecContext(ctx, "INSERT OR REPLACE INTO meta VALUES (?, ?)", retentionKey, strconv.FormatInt(next, 10)); err != nil {
+	if _, err := x.db.ExecContext(ctx, "INSERT OR REPLACE INTO meta VALUES (?, ?)", expiredKey, strconv.FormatInt(next, 10)); err != nil {
 		return err
 	}
 	_, err = x.db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)") // the write-ahead log still has the old pages
 	return err
-}
-
-// fill reads, once, the archives that could not be read before.
-func (x *Index) fill(ctx context.Context) error {
-	if x.filled {
-		return nil
-	}
-	x.filled = true
-	gaps, err := x.gaps(ctx)
-	if err != nil {
-		return err
-	}
-	for _, gap := range gaps {
-		err := x.fillOne(ctx, gap)
-		var unreadable *ledger.UnreadableError
-		if errors.As(err, &unreadable) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := x.db.ExecContext(ctx, "DELETE FROM gaps WHERE begin = ?", gap.From); err != nil {
-			return err
-		}
-		x.mu.Lock()
-		x.unread -= gap.To - gap.From
-		x.mu.Unlock()
-	}
-	return nil
 }
 
 // fillOne makes the stretches of a range.
@@ -325,7 +264,7 @@ type written struct {
 
 // write stores a stretch in one transaction.
 func (x *Index) write(ctx context.Context, in storage.Range, docs []*doc, as how) (made written, err error) {
-	at, err := x.ledger.KeptRows(ctx, in.To-1, 1)
+	at, err := x.ledger.RowsFrom(ctx, in.To-1, 1)
 	if err != nil {
 		return made, err
 	}

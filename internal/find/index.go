@@ -33,8 +33,6 @@ type Index struct {
 	tailBytes int
 	next      int64 // the place of the next record to read
 	size      int64 // of the log, when it was last read
-	filled    bool  // the archives that could not be read before were tried again
-	unread    int64 // records in archives that could not be read
 }
 
 // A stretch is what is in memory of a part of the log that is indexed.
@@ -98,13 +96,6 @@ func (x *Index) Progress() (done, total int64) {
 	return x.next, max(x.next, x.size)
 }
 
-// Unread returns how many places of the log are missing in the index, because their archives cannot be read.
-func (x *Index) Unread() int64 {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.unread
-}
-
 // load reads what the file has, and empties a file of another log.
 func (x *Index) load(ctx context.Context) error {
 	stretches, last, err := x.readStretches(ctx)
@@ -131,19 +122,12 @@ func (x *Index) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	gaps, err := x.gaps(ctx)
-	if err != nil {
-		return err
-	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.stretches, x.numbers, x.seats = stretches, numbers, seats
-	x.tail, x.tailBytes, x.next, x.unread = nil, 0, 0, 0
+	x.tail, x.tailBytes, x.next = nil, 0, 0
 	if n := len(stretches); n > 0 {
 		x.next = stretches[n-1].after
-	}
-	for _, g := range gaps {
-		x.next, x.unread = max(x.next, g.To), x.unread+g.To-g.From
 	}
 	return nil
 }
@@ -214,22 +198,6 @@ func sit(seats map[seat]*numberSet, s seat, trial int64) {
 	seats[s].add(trial)
 }
 
-func (x *Index) gaps(ctx context.Context) (list []storage.Range, err error) {
-	rows, err := x.db.QueryContext(ctx, "SELECT begin, after FROM gaps ORDER BY begin")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var r storage.Range
-		if err := rows.Scan(&r.From, &r.To); err != nil {
-			return nil, err
-		}
-		list = append(list, r)
-	}
-	return list, rows.Err()
-}
-
 // isOfLog reports whether the log has this record at this place: a log that was restored from an older backup may have
 // grown differently since.
 func (x *Index) isOfLog(ctx context.Context, place int64, id string) (bool, error) {
@@ -237,7 +205,7 @@ func (x *Index) isOfLog(ctx context.Context, place int64, id string) (bool, erro
 	if err != nil || size <= place {
 		return false, err
 	}
-	rows, err := x.ledger.KeptRows(ctx, place, 1)
+	rows, err := x.ledger.RowsFrom(ctx, place, 1)
 	return err == nil && rows[0].RecordID == id, err
 }
 
@@ -248,7 +216,7 @@ func (x *Index) empty(ctx context.Context) error {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
-	for _, table := range []string{"meta", "stretches", "pieces", "blocks", "records", "trials", "seats", "gaps", "recorded", "events", "missed", "tried", "erased"} {
+	for _, table := range []string{"meta", "stretches", "pieces", "blocks", "records", "trials", "seats", "recorded", "events", "missed", "tried", "erased"} {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table); err != nil {
 			return err
 		}
@@ -301,44 +269,34 @@ func seatsOf(p *evidence.Payload) (list []seat) {
 	return list
 }
 
-// retentionKey holds how much of the operator's acts on retention the index has followed.
-const retentionKey = "retention"
+// expiredKey holds up to where the index has followed the operator's acts on expiry.
+const expiredKey = "expired"
 
-// replacedArchives lists the archives from which records were deleted since the index followed the acts on retention.
-// It did so up to the place before, and is to continue from next.
-func (x *Index) replacedArchives(ctx context.Context) (list []storage.Range, before, next int64, err error) {
+// expired lists the ranges of records that expired since the index followed the acts on expiry. It did so up to the
+// place before, and is to continue from next. It leaves acts for later whose records are still to be removed.
+func (x *Index) expired(ctx context.Context) (list []storage.Range, before, next int64, err error) {
 	var text string
-	err = x.db.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = ?", retentionKey).Scan(&text)
+	err = x.db.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = ?", expiredKey).Scan(&text)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, 0, 0, err
 	}
 	before, _ = strconv.ParseInt(text, 10, 64) // "": from the beginning
 	next = before
-	var files []storage.Archived
+	left, err := x.ledger.Expiry().Expiring(ctx, 0, 1)
+	if err != nil || len(left) > 0 {
+		return nil, before, next, err
+	}
 	for {
-		acts, after, err := x.ledger.InChain(ctx, operator.RetentionChain, next)
+		acts, after, err := x.ledger.InChain(ctx, operator.ExpiryChain, next)
 		if err != nil || len(acts) == 0 {
 			return list, before, next, err
 		}
 		for _, act := range acts {
-			e, err := operator.ReadRetentionEvent(&act.Payload)
+			e, err := operator.ReadExpiry(&act.Payload)
 			if err != nil {
 				return nil, 0, 0, fmt.Errorf("record %s: %w", act.Payload.RecordID, err)
 			}
-			if e.Gone == nil {
-				continue
-			}
-			if files == nil {
-				if files, err = x.ledger.Archives(ctx); err != nil {
-					return nil, 0, 0, err
-				}
-			}
-			for _, f := range files {
-				if f.From == e.Gone.From && f.Digest == e.Gone.Replaces {
-					return list, before, next, nil // the act is in the log, and the file is about to be replaced
-				}
-			}
-			list = append(list, storage.Range{From: e.Gone.From, To: e.Gone.To})
+			list = append(list, storage.Range{From: e.From, To: e.To})
 		}
 		next = after
 	}

@@ -272,8 +272,7 @@ func (s *searching) before(place int64) bool {
 // runOne looks at the record with the id that the search names.
 func (s *searching) runOne(ctx context.Context, m *matcher) error {
 	b, err := s.ledger.Briefs().ByID(ctx, s.q.Record)
-	var unreadable *ledger.UnreadableError
-	if errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrExpired) || errors.As(err, &unreadable) {
+	if errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrExpired) {
 		return nil
 	}
 	if err != nil {
@@ -355,28 +354,13 @@ func (s *searching) check(place int64, record *evidence.Record) (*Hit, error) {
 	return hit, nil
 }
 
-// openAll reads the records at these places. A record is nil if it has expired, or its archive is missing.
+// openAll reads the records at these places. A record is nil if it has expired.
 func (x *Index) openAll(ctx context.Context, places []int64) ([]*evidence.Record, error) {
 	rows, err := x.ledger.RowsAt(ctx, places)
-	var unreadable *ledger.UnreadableError
-	if errors.As(err, &unreadable) && len(places) > 1 { // the others may be elsewhere
-		var list []*evidence.Record
-		for i := range places {
-			one, err := x.openAll(ctx, places[i:i+1])
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, one...)
-		}
-		return list, nil
-	}
-	list := make([]*evidence.Record, len(places))
-	if errors.As(err, &unreadable) {
-		return list, nil
-	}
 	if err != nil {
 		return nil, err
 	}
+	list := make([]*evidence.Record, len(places))
 	for i := range rows {
 		record, err := rows[i].Record()
 		switch {

@@ -308,7 +308,7 @@ func TestEveryFilterAgainstScan(t *testing.T) {
 		}
 	}
 	follow(t, x)
-	trials := trial.NewIndex(h.Ledger, nil, nil)
+	trials := trial.NewIndex(h.Ledger, nil)
 	if err := trials.Follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}

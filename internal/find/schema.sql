@@ -23,9 +23,6 @@ CREATE TABLE trials (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
 -- Jurors with their roles, and models, in folded letters.
 CREATE TABLE seats (stretch INTEGER, kind TEXT, name TEXT, trial INTEGER, PRIMARY KEY (stretch, kind, name, trial)) WITHOUT ROWID;
 
--- Archives that could not be read: their records are missing here.
-CREATE TABLE gaps (begin INTEGER PRIMARY KEY, after INTEGER NOT NULL);
-
 -- What recorders saw in a chain, of each stretch: the place of its last record there, when its acts began and ended, the agents in folded
 -- letters, one in each line, and the summary as JSON.
 CREATE TABLE recorded (stretch INTEGER, chain TEXT, last INTEGER NOT NULL, earliest INTEGER NOT NULL, latest INTEGER NOT NULL, agents TEXT NOT NULL, summary TEXT NOT NULL,

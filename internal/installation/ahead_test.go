@@ -91,7 +91,7 @@ func TestMostAheadIsProved(t *testing.T) {
 }
 
 // TestSkewIsNoDamage: earlier programs sealed records that claim a time in the future. A log with such a record is not
-// damaged: it can be examined, archived, backed up and restored.
+// damaged: it can be examined, backed up and restored.
 func TestSkewIsNoDamage(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	i, err := begin(t, c)

@@ -68,7 +68,7 @@ func lastStamped(ctx context.Context, l *ledger.Ledger) (last time.Time, err err
 	if err != nil || size == 0 {
 		return last, err
 	}
-	rows, err := l.KeptRows(ctx, size-1, 1) // an archived record is old, so it is not needed
+	rows, err := l.RowsFrom(ctx, size-1, 1)
 	if err != nil {
 		return last, err
 	}

@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,7 +25,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/archive"
 	"jurat/internal/atomicfile"
 	"jurat/internal/disktest"
 	"jurat/internal/erasure"
@@ -803,161 +801,4 @@ func TestEraseCallerLeaves(t *testing.T) {
 		}
 		wantKinds(t, c)
 	}
-}
-
-// TestHeldBeforeOrAfter puts a record on hold at each moment of its erasure. A hold before the act prevents the erasure,
-// and one after the act does not.
-func TestHeldBeforeOrAfter(t *testing.T) {
-	held, erased := 0, 0
-	for n := 1; ; n++ { // the n-th reading of the clock after the intent of the erasure was stored
-		c, i, r := sealed(t)
-		other := open(t, c)
-		if err := i.Close(); err != nil {
-			t.Fatal(err)
-		}
-		looks, armed, hold := 0, false, ""
-		c.Now = func() time.Time {
-			if armed {
-				looks++
-			}
-			if armed && looks == n {
-				armed = false
-				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // within a transaction, no other caller gets in
-				defer cancel()
-				hold, _ = other.Archivist.Hold(ctx, archive.HoldOrder{All: true, Reason: "case 17", By: "legal"})
-			}
-			return time.Now()
-		}
-		i = open(t, c)
-		i.After(func(step string) { armed = step == "intent written" })
-		_, err := i.Eraser.Erase(t.Context(), order(r, "/prompt"))
-		var because *archive.HeldError
-		switch before := len(acts(t, i)) == 0; {
-		case before && (!errors.As(err, &because) || because.Hold.ID != hold):
-			t.Errorf("look %d: there is no act: %v", n, err)
-		case before:
-			held++
-			wantDisclosed(t, i, r, "/metadata/user", "/prompt")
-		case err != nil:
-			t.Errorf("look %d: there is an act: %v", n, err)
-		default:
-			erased++
-			wantDisclosed(t, i, r, "/metadata/user")
-			wantFirst(t, i, r, hold)
-		}
-		wantWhole(t, c)
-		if looks < n {
-			break
-		}
-	}
-	if held == 0 || erased == 0 {
-		t.Errorf("held %d times and erased %d times", held, erased)
-	}
-}
-
-// wantFirst requires that the act of a record's erasure comes before a hold in the log.
-func wantFirst(t *testing.T, i *installation.Installation, r *evidence.Record, hold string) {
-	t.Helper()
-	was := false
-	for record, err := range i.Ledger.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		was = was || hold != "" && record.Payload.RecordID == hold
-		if record.Payload.ActionType == evidence.Erasure && was {
-			t.Error("a record on hold was erased")
-		}
-	}
-}
-
-// TestHeldWhileBrokenOff: a hold does not stop an interrupted erasure whose act came before it. It ends one whose act
-// was not sealed yet.
-func TestHeldWhileBrokenOff(t *testing.T) {
-	for step, sealedBefore := range map[string]bool{"intent written": false, "act sealed": true} {
-		_, i, r := sealed(t)
-		func() {
-			defer func() { _ = recover() }()
-			i.After(func(now string) {
-				if now == step {
-					panic("crash")
-				}
-			})
-			i.Eraser.Erase(t.Context(), order(r, "/prompt"))
-		}()
-		i.After(func(string) {})
-		hold, err := i.Archivist.Hold(t.Context(), archive.HoldOrder{RecordID: r.Payload.RecordID, Reason: "case 17", By: "legal"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		done, err := i.Eraser.Erase(t.Context(), order(r, "/prompt"))
-		var held *archive.HeldError
-		if sealedBefore {
-			if err != nil || len(done.Before) != 1 {
-				t.Errorf("%s: %+v, %v", step, done, err)
-			}
-			wantDisclosed(t, i, r, "/metadata/user")
-			continue
-		}
-		if !errors.As(err, &held) || len(acts(t, i)) > 0 {
-			t.Errorf("%s: %v", step, err)
-		}
-		wantDisclosed(t, i, r, "/metadata/user", "/prompt")
-		if _, err := i.Archivist.Release(t.Context(), hold, "case closed", "legal"); err != nil {
-			t.Fatal(err)
-		}
-		if done, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil || len(done.Now) != 1 {
-			t.Errorf("%s, and released: %+v, %v", step, done, err)
-		}
-	}
-}
-
-// endsAt is a context that ends when it is read for the n-th time.
-type endsAt struct {
-	context.Context
-	end func()
-	n   atomic.Int64
-}
-
-func (c *endsAt) Done() <-chan struct{} {
-	if c.n.Add(-1) == 0 {
-		c.end()
-	}
-	return c.Context.Done()
-}
-
-// TestHeldAndNobodyCanLook: if the search for an act that was sealed before a hold fails, the next attempt continues the
-// erasure.
-func TestHeldAndNobodyCanLook(t *testing.T) {
-	c, i, r := sealed(t)
-	if !crash(i, 2, func() { i.Eraser.Erase(t.Context(), order(r, "/prompt")) }) {
-		t.Fatal("it did not crash after sealing its act")
-	}
-	i.After(func(string) {})
-	if _, err := i.Archivist.Hold(t.Context(), archive.HoldOrder{RecordID: r.Payload.RecordID, Reason: "case 17", By: "legal"}); err != nil {
-		t.Fatal(err)
-	}
-	failed := 0
-	for n := int64(1); ; n++ {
-		parent, end := context.WithCancel(t.Context())
-		ctx := &endsAt{Context: parent, end: end}
-		ctx.n.Store(n)
-		_, err := i.Eraser.Erase(ctx, order(r, "/prompt"))
-		end()
-		left, readErr := os.ReadDir(filepath.Join(c.Dir, "apart", "erasing"))
-		if readErr != nil {
-			t.Fatal(readErr)
-		}
-		if gone := !slices.Contains(disclosed(t, i, r), "/prompt"); gone {
-			break
-		}
-		if failed++; err == nil || len(left) != 1 {
-			t.Fatalf("look %d: %d intents are left, and nothing is erased: %v", n, len(left), err)
-		}
-	}
-	if failed < 3 {
-		t.Errorf("it failed only %d times", failed)
-	}
-	wantDisclosed(t, open(t, c), r, "/metadata/user")
-	wantActs(t, i, body(r, "/prompt"))
-	wantKinds(t, c)
 }

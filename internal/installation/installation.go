@@ -15,7 +15,6 @@
 //	witnesses.json  the witnesses that are asked to cosign checkpoints
 //	cosigned        the last checkpoint that the witnesses cosigned
 //	outside-authorities/  time-stamping authorities that stamp beside the built-in one
-//	archive/        archive files: records that were moved out of the ledger
 //	apart/values/   values that are sealed apart, encrypted
 //	apart/settings/ which values are always sealed apart, for each actor
 //	apart/erasing/  erasures in progress
@@ -58,9 +57,9 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/archive"
 	"jurat/internal/certlog"
 	"jurat/internal/erasure"
+	"jurat/internal/expiry"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
@@ -76,7 +75,6 @@ import (
 type Config struct {
 	Dir         string             // the data folder; with DB, the folder of this machine's own files
 	DB          string             // URL of a PostgreSQL database that several machines share; "": everything is in Dir
-	Archives    string             // the folder of archive files, which all machines share; "": archive in Dir
 	WrappingKey string             // with DB: the file with the key that wraps the secrets there
 	Algorithm   evidence.Algorithm // of first keys that are made from now on; "": ES256
 	PostQuantum bool               // every actor signs twice, the second time with ML-DSA-65. false: only actors that have such a key do
@@ -95,7 +93,7 @@ type Installation struct {
 	Keys      *keys.Ring
 	Ledger    *ledger.Ledger
 	Registrar *keys.Registrar
-	Archivist *archive.Archivist
+	Expirer   *expiry.Expirer
 
 	Apart      *erasure.Keeper
 	Eraser     *erasure.Eraser
@@ -109,7 +107,6 @@ type Installation struct {
 	stampers  *stamping.Stampers // the built-in authority and the outside ones
 	log       logKey
 	texts     *erasure.Store
-	archives  *archive.Folder
 	clock     *steady
 	now       func() time.Time  // clock's
 	after     func(step string) // called after each step of an erasure or a key change; tests crash there
@@ -180,7 +177,7 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 	if err := i.Keys.Tidy(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %s: %w", c.Dir, err), i.Close())
 	}
-	if err := i.Eraser.Finish(ctx); err != nil {
+	if err := errors.Join(i.Eraser.Finish(ctx), i.Expirer.Finish(ctx)); err != nil {
 		return nil, errors.Join(err, i.Close())
 	}
 	return i, nil
@@ -190,10 +187,8 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 func (i *Installation) assemble() {
 	i.Registrar = &keys.Registrar{Ring: i.Keys, Log: i.operator(), Now: i.now, After: i.step}
 	i.Certificates = &certlog.Log{Ledger: i.Ledger, Operator: i.operator(), Registrar: i.Registrar, Files: i.files, Now: i.now}
-	i.Archivist = &archive.Archivist{Ledger: i.Ledger, Operator: i.operator(), Folder: i.archives, Locks: i.locks, Log: i.log.verifier,
-		Now: i.now, Trust: i.Trust, Destroy: i.texts.Destroy, After: i.step}
-	i.Eraser = &erasure.Eraser{Ledger: i.Ledger, Operator: i.operator(), Texts: i.texts, Files: i.files, Now: i.now,
-		CheckHeld: i.Archivist.CheckHeld, After: i.step}
+	i.Expirer = &expiry.Expirer{Ledger: i.Ledger, Operator: i.operator(), Locks: i.locks, Now: i.now, Trust: i.Trust, Destroy: i.texts.Destroy, After: i.step}
+	i.Eraser = &erasure.Eraser{Ledger: i.Ledger, Operator: i.operator(), Texts: i.texts, Files: i.files, Now: i.now, After: i.step}
 	i.Witnesses = &witness.Asker{Files: i.files, Ledger: i.Ledger, Log: i.log.verifier, Now: i.now, Check: i.canDemand}
 	i.Timekeeper = &stamping.Timekeeper{Ledger: i.Ledger, Operator: i.operator(), Stampers: i.stampers, Files: i.files, Witnesses: i.Witnesses,
 		Log: i.log.verifier, Now: i.now}
@@ -207,7 +202,7 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 	}
 	house := &steady{below: clock(c)}
 	c.Now = house.now
-	i = &Installation{Dir: c.Dir, place: at, clock: house, texts: erasure.NewStore(at.files), archives: archive.NewFolder(c.ArchiveDir()), now: house.now, after: func(string) {}}
+	i = &Installation{Dir: c.Dir, place: at, clock: house, texts: erasure.NewStore(at.files), now: house.now, after: func(string) {}}
 	if config, err = i.unlock(ctx, c); err != nil {
 		return nil, config, errors.Join(err, i.leave())
 	}
@@ -238,7 +233,7 @@ func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Conf
 	if c.BatchTokens {
 		config.Group = i.stampers.Together()
 	}
-	config.Archive, config.Indexing = i.archives, c.Indexing
+	config.Indexing = c.Indexing
 	config.CatchUp, config.Reach, config.Began = i.clock.catchUp, i.clock.notBefore, i.Keys.Began
 	return config, nil
 }
@@ -255,7 +250,6 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, config.Store.Close(), i.leave()) }()
-	defer i.archives.Close()
 	history, damaged := readHistory(ctx, config.Store)
 	trusted, err := i.trust(ctx, history)
 	if err != nil {
@@ -266,20 +260,19 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 		return nil, 0, err
 	}
 	check := checkRecord(keys.Forever(trusted))
-	archives, damagedBook := archive.NewFsck(ctx, i.archives, i.log.verifier, config.Store)
-	damaged = append(damaged, damagedBook...)
-	log := fsck.Log{Store: config.Store, Archive: config.Archive, Verifier: config.Verifier, Published: config.Published}
+	expired := expiry.NewFsck(config.Store)
+	log := fsck.Log{Store: config.Store, Verifier: config.Verifier, Published: config.Published}
 	damages, err = fsck.Run(ctx, log, fsck.Options{Progress: progress, Check: func(r *evidence.Record, waits bool) error {
 		if err := apart.Record(ctx, r); err != nil { // which is worse than what a clock did
 			return errors.Join(err, check(r, waits))
 		}
 		return check(r, waits)
-	}, Expired: archives.Expired})
+	}, Expired: expired.Expired})
 	damages = append(damages, damaged...)
 	if err != nil {
 		return damages, 0, err
 	}
-	for _, run := range []func(context.Context) ([]fsck.Damage, error){apart.Run, archives.Run} {
+	for _, run := range []func(context.Context) ([]fsck.Damage, error){apart.Run, expired.Run} {
 		found, err := run(ctx)
 		damages = append(damages, found...)
 		if err != nil {
@@ -354,7 +347,6 @@ func clock(c Config) func() time.Time {
 // Close closes the ledger and releases all locks. Acknowledged records are on disk already. It joins the errors of
 // closing them.
 func (i *Installation) Close() error {
-	i.archives.Close()
 	return errors.Join(i.Ledger.Close(), i.leave())
 }
 
@@ -363,17 +355,6 @@ func (i *Installation) step(name string) { i.after(name) }
 // operator seals the operator's acts in this installation.
 func (i *Installation) operator() ledger.Operator {
 	return ledger.Operator{Ledger: i.Ledger, Keys: i.Keys}
-}
-
-// ArchiveFolder is the name of the archives' folder inside the data folder.
-const ArchiveFolder = "archive"
-
-// ArchiveDir returns the folder of archive files.
-func (c Config) ArchiveDir() string {
-	if c.Archives != "" {
-		return c.Archives
-	}
-	return filepath.Join(c.Dir, ArchiveFolder)
 }
 
 // CaseFile returns the default path of a trial's case file.

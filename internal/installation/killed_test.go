@@ -3,9 +3,11 @@ package installation_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
 
 	"jurat/evidence"
@@ -26,8 +28,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, rotateAndDie(dir))
 		os.Exit(1)
 	}
-	if dir := os.Getenv(archiverFolder); dir != "" {
-		fmt.Fprintln(os.Stderr, archiveAndDie(dir, os.Getenv("JURAT_TEST_STEP")))
+	if dir := os.Getenv(expirerFolder); dir != "" {
+		after, err := strconv.Atoi(os.Getenv("JURAT_TEST_STEP"))
+		fmt.Fprintln(os.Stderr, errors.Join(err, expireAndDie(dir, after)))
 		os.Exit(1)
 	}
 	if dir := os.Getenv(sealerFolder); dir != "" {

@@ -2,7 +2,6 @@ package installation_test
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,23 +12,19 @@ import (
 	"jurat/evidence"
 	"jurat/internal/disktest"
 	"jurat/internal/installation"
-	"jurat/internal/ledger/storage"
 )
 
-// wantNothingLeft searches every file of a data folder, except archives, for a text.
+// wantNothingLeft searches every file of a data folder for a text.
 func wantNothingLeft(t *testing.T, c installation.Config, after, text string) {
 	t.Helper()
 	for path, content := range disktest.Files(t, c.Dir) {
-		if strings.HasSuffix(path, ".jurat-archive") {
-			continue
-		}
 		if n := bytes.Count(content, []byte(text)); n > 0 {
 			t.Errorf("after %s, %s has the text %d times", after, path, n)
 		}
 	}
 }
 
-// TestNoTextIsLeftInTheDatabase: an archived, deleted or erased text is in no other file of the data folder, whether the
+// TestNoTextIsLeftInTheDatabase: a deleted or erased text is in no file of the data folder, whether the
 // installation is open or closed.
 func TestNoTextIsLeftInTheDatabase(t *testing.T) {
 	const text = "the parcel of Anna"
@@ -40,7 +35,7 @@ func TestNoTextIsLeftInTheDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	var first *evidence.Record
-	for n := range storage.TileWidth { // of many lengths, so that some fill pages and others leave space in them
+	for n := range 256 { // of many lengths, so that some fill pages and others leave space in them
 		p := note()
 		p.Timestamp = then.UTC().Format(time.RFC3339)
 		p.Prompt = jsontext.Value(`"` + strings.Repeat(text, 1+n*n%700) + `"`)
@@ -48,39 +43,28 @@ func TestNoTextIsLeftInTheDatabase(t *testing.T) {
 			first = r
 		}
 	}
-	if _, err := past.Archivist.Archive(t.Context(), tomorrow()); err != nil {
-		t.Fatal(err)
-	}
+	there := marks(t, c)
 	if err := past.Close(); err != nil {
 		t.Fatal(err)
 	}
 	c.Now = nil
 	i := open(t, c)
 	sealMany(t, i, 1)
-	wantNothingLeft(t, c, "archive create", text)
 	secretly := sealApart(t, i, note(), "/prompt", "/metadata/user")
 	if _, err := i.Eraser.Erase(t.Context(), order(secretly, "/prompt", "/metadata/user")); err != nil {
 		t.Fatal(err)
 	}
 	wantNothingLeft(t, c, "erase", secret)
-	if done, err := i.Archivist.Expire(t.Context(), expireOrder()); err != nil || done.Records == 0 {
+	if done, err := i.Expirer.Expire(t.Context(), expireOrder()); err != nil || done.Records == 0 {
 		t.Fatal(done, err)
 	}
 	wantExpired(t, i, first)
 	wantNothingLeft(t, c, "expire", text)
-	archives, err := filepath.Glob(filepath.Join(c.Dir, "archive", "*"))
-	if err != nil || len(archives) == 0 {
-		t.Fatal(archives, err)
-	}
-	for _, path := range archives {
-		content, err := os.ReadFile(path)
-		if err != nil || bytes.Contains(content, []byte(text)) {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
+	wantNoMarks(t, c.Dir, there)
 	if err := i.Close(); err != nil {
 		t.Fatal(err)
 	}
 	wantNothingLeft(t, c, "closing", text)
 	wantNothingLeft(t, c, "closing", secret)
+	wantNoMarks(t, c.Dir, there)
 }

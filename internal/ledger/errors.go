@@ -16,7 +16,6 @@ var (
 	ErrAway       = storage.ErrAway
 	ErrMoved      = storage.ErrMoved
 	ErrReadOnly   = storage.ErrReadOnly
-	ErrArchive    = storage.ErrArchive
 	ErrExpired    = storage.ErrExpired
 	ErrDamaged    = storage.ErrDamaged
 	ErrCheckpoint = storage.ErrCheckpoint
@@ -33,6 +32,3 @@ type LinkError = links.Error
 
 // A DuplicateError names the record that is in the log already.
 type DuplicateError = storage.DuplicateError
-
-// An UnreadableError names the archive that cannot be read. It wraps ErrArchive.
-type UnreadableError = storage.UnreadableError

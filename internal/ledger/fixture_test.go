@@ -297,5 +297,5 @@ func text(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 
 // examined returns what fsck.Run reads of a log.
 func examined(c ledger.Config) fsck.Log {
-	return fsck.Log{Store: c.Store, Archive: c.Archive, Verifier: c.Verifier, Published: c.Published}
+	return fsck.Log{Store: c.Store, Verifier: c.Verifier, Published: c.Published}
 }

@@ -74,7 +74,7 @@ func (l *Ledger) watch(ctx context.Context) {
 	again := time.NewTicker(l.cfg.Poll)
 	defer again.Stop()
 	for size := int64(-1); ctx.Err() == nil; {
-		if notifier, ok := storage.Kept(l.cfg.Store).(storage.Notifier); ok {
+		if notifier, ok := l.cfg.Store.(storage.Notifier); ok {
 			_ = notifier.Listen(ctx, l.growth.tell) // after any error: read the head, then listen again
 		}
 		// If the head cannot be read now, the next round reads it.

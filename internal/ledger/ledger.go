@@ -9,8 +9,7 @@
 // the same transaction as its records.
 //
 // Every method returns the errors of its store, wrapped: ErrClosed, ErrBusy, ErrDiskFull and ErrReadOnly, ErrDamaged
-// if stored data contradict each other, ErrArchive if the file that holds an old record cannot be read, and the
-// context's error. A method that returns one record returns ErrExpired, wrapped, if it was deleted. A comment at a
+// if stored data contradict each other, and the context's error. A method that returns one record returns ErrExpired, wrapped, if it was deleted. A comment at a
 // method names only the errors that it has beside these.
 //
 // If an authority that should stamp does not answer, the record waits for it. That it waits is stored in the record's
@@ -151,7 +150,6 @@ type Config struct {
 	Group     GroupStamper     // stamps the queue together, besides Stamper; nil: records are stamped alone
 	Settler   Stamper          // stamps the acts that never wait, see Settle; nil: Stamper
 	Published Published        // nil: none, and a store that was set back is not detected
-	Archive   storage.Archive  // returns what rows have shed; nil: there are no archives
 	Apart     Keeper           // decides and keeps what is sealed apart; nil: the draft decides, and the caller of Seal keeps it
 	Random    io.Reader        // record ids and salts; nil: crypto/rand
 	Now       func() time.Time // nil: time.Now
@@ -223,7 +221,6 @@ func newLedger(cfg Config) (*Ledger, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	cfg.Store = storage.WholeRows(cfg.Store, cfg.Archive)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -237,7 +234,7 @@ func newLedger(cfg Config) (*Ledger, error) {
 	}
 	l := &Ledger{cfg: cfg, queue: newQueue(), links: links.New(cfg.Store), writing: storage.NewLock(), signing: storage.NewLock()}
 	l.known.Store(&storage.Head{Root: storage.EmptyHead.Root})
-	if p, ok := storage.Kept(l.cfg.Store).(storage.Protected); ok {
+	if p, ok := l.cfg.Store.(storage.Protected); ok {
 		l.fixed = p.ReadOnly()
 	}
 	l.briefs = brief.New(cfg.Store, l.fixed, cfg.Indexing)

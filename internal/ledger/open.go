@@ -118,7 +118,7 @@ func (l *Ledger) agrees(ctx context.Context, head, checkpoint storage.Head) erro
 		return fmt.Errorf("%w: the stored checkpoint: %w", ErrDamaged, err)
 	}
 	from := max(0, head.Size-lastRows)
-	rows, err := storage.Kept(l.cfg.Store).Rows(ctx, from, head.Size-from)
+	rows, err := l.cfg.Store.Rows(ctx, from, head.Size-from)
 	if err != nil {
 		return err
 	}
@@ -126,9 +126,6 @@ func (l *Ledger) agrees(ctx context.Context, head, checkpoint storage.Head) erro
 		return fmt.Errorf("%w: only %[3]d of the last %[2]d rows are in the store", ErrDamaged, head.Size-from, len(rows))
 	}
 	for i := range rows {
-		if rows[i].HasShed() {
-			continue // a missing archive does not prevent sealing; package fsck reports it
-		}
 		if err := l.rowInTree(&rows[i], hashes); err != nil {
 			return err
 		}
@@ -137,7 +134,7 @@ func (l *Ledger) agrees(ctx context.Context, head, checkpoint storage.Head) erro
 }
 
 func (l *Ledger) rowInTree(row *storage.Row, hashes tlog.HashReader) error {
-	record, err := row.Record()
+	entry, err := row.LogEntry()
 	if err != nil {
 		return err
 	}
@@ -145,7 +142,7 @@ func (l *Ledger) rowInTree(row *storage.Row, hashes tlog.HashReader) error {
 	if err != nil {
 		return err
 	}
-	if stored[0] != storage.LeafHash(record, row.Counts) {
+	if stored[0] != tlog.RecordHash(entry) {
 		return fmt.Errorf("%w: row %d (record %s) differs from what was logged there", ErrDamaged, row.Index, row.RecordID)
 	}
 	return nil
@@ -202,7 +199,7 @@ func (l *Ledger) CanAppend(ctx context.Context) error {
 	if err := contains(head, known, l.cfg.hashes(ctx)); err != nil {
 		return err
 	}
-	if prober, ok := storage.Kept(l.cfg.Store).(storage.Prober); ok {
+	if prober, ok := l.cfg.Store.(storage.Prober); ok {
 		return prober.Probe(ctx)
 	}
 	return nil
@@ -227,7 +224,7 @@ func (l *Ledger) mayAppend() error {
 
 // InPlace returns ErrMoved, wrapped, if the files of the log are not where this process opened them.
 func (l *Ledger) InPlace() error {
-	if placed, ok := storage.Kept(l.cfg.Store).(storage.Placed); ok {
+	if placed, ok := l.cfg.Store.(storage.Placed); ok {
 		return placed.InPlace()
 	}
 	return nil

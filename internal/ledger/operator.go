@@ -44,20 +44,6 @@ func (o Operator) Seal(ctx context.Context, p evidence.Payload, apart ...string)
 	return o.Ledger.Seal(ctx, draft.SealingApart(apart...), signers)
 }
 
-// SealIf is Ledger.SealIf. It also returns the errors of Keys and of evidence.NewDraft.
-func (o Operator) SealIf(ctx context.Context, p evidence.Payload, chain string, allow func(chain []*evidence.Record) error) error {
-	signers, err := o.signers(ctx)
-	if err != nil {
-		return err
-	}
-	draft, err := evidence.NewDraft(p)
-	if err != nil {
-		return err
-	}
-	_, err = o.Ledger.SealIf(ctx, draft, signers, chain, allow)
-	return err
-}
-
 // SealNext is Ledger.SealNext. It also returns the errors of Keys.
 func (o Operator) SealNext(ctx context.Context, chain string, next func(chain []*evidence.Record) ([]evidence.Payload, error)) ([]*evidence.Record, error) {
 	signers, err := o.signers(ctx)

@@ -31,28 +31,6 @@ func (l *Ledger) Seal(ctx context.Context, draft *evidence.Draft, by []evidence.
 	return record, nil
 }
 
-// SealIf seals a record if allow returns nil for the chain as it is when the record gets its place. If another caller
-// adds to the chain meanwhile, it calls allow again. It returns allow's error, and the errors of Seal.
-func (l *Ledger) SealIf(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, chain string, allow func(chain []*evidence.Record) error) (*evidence.Record, error) {
-	for {
-		before, err := l.Chain(ctx, chain)
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return nil, err
-		}
-		if err := allow(before); err != nil {
-			return nil, err
-		}
-		record, err := l.sealWith(ctx, draft, by, nil, &chainEnd{chain: chain, count: int64(len(before))})
-		if errors.Is(err, errMoved) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("sealing record: %w", err)
-		}
-		return record, nil
-	}
-}
-
 // sealWith seals a record, and stores stamps of earlier records in the same transaction. It returns errMoved if the
 // chain does not end as after says; nil: any end.
 func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, stamps []storage.Stamp, after *chainEnd) (*evidence.Record, error) {

@@ -25,7 +25,7 @@ func everySearch(courts ...*Court) map[string]Page {
 		lines, sheets = append(lines, line), append(sheets, sheet)
 	}
 	noted := []api.TrialFinding{{Message: 3, Quote: "q", Rule: "action-without-consent", Axis: "safety", Severity: jury.Major, Jurors: []string{"juror-gpt", "juror-claude"}}}
-	list := api.TrialList{Trials: lines, Next: "cursor", Index: api.IndexState{Behind: 3, Unread: 4}, Counts: api.TrialCounts{Total: 2, AtMost: true, Outcomes: map[string]int{"none": 1, "safe_pass": 1}, NeedsPerson: 1}}
+	list := api.TrialList{Trials: lines, Next: "cursor", Index: api.IndexState{Behind: 3}, Counts: api.TrialCounts{Total: 2, AtMost: true, Outcomes: map[string]int{"none": 1, "safe_pass": 1}, NeedsPerson: 1}}
 	found := &Trials{Query: url.Values{"text": {`x" onfocus="alert(1)`}, "sort": {"oldest"}, "verdict": {"none"}}}
 	found.Fill(list)
 	refused := &Trials{Query: url.Values{"verdict": {"?"}}, Problem: "verdict: want one of ..."}
@@ -39,7 +39,7 @@ func everySearch(courts ...*Court) map[string]Page {
 
 // everyHit makes the page that found a record of a trial, one of an agent's, and one of which nothing is proved.
 func everyHit(c *Court) Page {
-	return searched(url.Values{"text": {"refund"}, "said": {"true"}, "sort": {"oldest"}}, api.HitList{Next: "cursor", Index: api.IndexState{Behind: 3, Unread: 4}, Hits: []api.Hit{
+	return searched(url.Values{"text": {"refund"}, "said": {"true"}, "sort": {"oldest"}}, api.HitList{Next: "cursor", Index: api.IndexState{Behind: 3}, Hits: []api.Hit{
 		{Record: "r1", Action: "final_judgment", Role: "judge", Actor: "judge", Chain: c.ID, Outcome: c.Outcome, Claimed: "2026-01-31T16:15:00Z", Proved: "2026-01-31T16:15:02Z", Status: "proved",
 			Authority: "Built-in", Clock: "operator", Place: "/response/rationale", Said: true, Line: "the refund was right"},
 		{Record: "r2", Action: "evaluation", Role: "juror", Actor: "juror-gpt", Chain: "trial-2", Claimed: "2026-01-31T16:15:00Z", Status: "not proved", Why: "time is not proved: no time stamp", Line: "refund", Place: "/prompt"},
@@ -91,7 +91,7 @@ func TestSearchPages(t *testing.T) {
 	all := everySearch(c, c)
 	page := write(t, Frame{Path: "/trials", Viewer: viewer}, all["trials"])
 	for _, want := range []string{`<option value="oldest" selected>`, `<option value="none" selected>`, `value="x&#34; onfocus=&#34;alert(1)"`, `/v1/trials.csv?sort=oldest&amp;text=`, `after=cursor`,
-		"The index is 3 records behind", "Archives with 4 records", "Trials: at most 2", `name="a" value="trial-1"`} {
+		"The index is 3 records behind", "Trials: at most 2", `name="a" value="trial-1"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
 		}

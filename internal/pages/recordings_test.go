@@ -150,7 +150,7 @@ func everyRecording(t testing.TB, h *jurattest.House) map[string]Page {
 	list := &Recordings{Query: url.Values{"agent": {"support"}}, Events: "/v1/recording-events"}
 	untried := recordingLine("recorded/support-agent/tuesday")
 	untried.Broken, untried.Lost, untried.Missed, untried.Trials, untried.Tokens, untried.Models = 0, 0, 0, nil, nil, nil
-	list.Fill(api.Recordings{Recordings: []api.Recording{recordingLine("recorded/support-agent/monday"), untried}, Next: "17", Index: api.IndexState{Behind: 2, Unread: 3}})
+	list.Fill(api.Recordings{Recordings: []api.Recording{recordingLine("recorded/support-agent/monday"), untried}, Next: "17", Index: api.IndexState{Behind: 2}})
 	nothing, none := &Recordings{Query: url.Values{"agent": {"x"}}}, &Recordings{}
 	nothing.Fill(api.Recordings{})
 	none.Fill(api.Recordings{})

@@ -35,6 +35,9 @@ func queueBriefs(statements *pgx.Batch, briefs []storage.StoredBrief) {
 	}
 }
 
+// briefsReplaced counts how often briefs were replaced.
+const briefsReplaced = `INSERT INTO jurat.meta VALUES ('briefs_replaced', '1') ON CONFLICT (name) DO UPDATE SET value = (jurat.meta.value::bigint + 1)::text`
+
 // Briefs implements storage.Briefs.
 func (s *Store) Briefs(ctx context.Context, q storage.BriefQuery) ([]storage.StoredBrief, error) {
 	where, args := selected(q)
@@ -157,8 +160,7 @@ func (s *Store) PutBriefs(ctx context.Context, in storage.Range, briefs []storag
 		batch.Queue(`DELETE FROM jurat.links WHERE idx >= $1 AND idx < $2`, in.From, in.To)
 		queueBriefs(batch, briefs)
 		if in.From < in.To {
-			batch.Queue(`INSERT INTO jurat.meta VALUES ('briefs_replaced', '1') ON CONFLICT (name) DO UPDATE
-				SET value = (jurat.meta.value::bigint + 1)::text`)
+			batch.Queue(briefsReplaced)
 		}
 		batch.Queue(`INSERT INTO jurat.meta VALUES ('briefed', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value
 			WHERE jurat.meta.value::bigint < excluded.value::bigint`, strconv.FormatInt(min(done, tx.head.Size), 10))

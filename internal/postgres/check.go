@@ -54,7 +54,7 @@ type index struct {
 func indexes(ctx context.Context, tx pgx.Tx) (complaints []string, err error) {
 	rows, err := tx.Query(ctx, `SELECT i.indexrelid::regclass::text, c.oid::regclass::text, coalesce(pg_get_expr(i.indpred, i.indrelid), 'true'),
 			(SELECT string_agg(pg_get_indexdef(i.indexrelid, n, true), ', ' ORDER BY n) FROM generate_series(1, i.indnkeyatts) n)
-		FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'jurat'::regnamespace AND c.relname IN ('records', 'timestamps', 'waiting', 'briefs', 'links', 'tags') ORDER BY 1`)
+		FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'jurat'::regnamespace AND c.relname IN ('records', 'timestamps', 'waiting', 'expiring', 'briefs', 'links', 'tags') ORDER BY 1`)
 	if err != nil {
 		return nil, err
 	}

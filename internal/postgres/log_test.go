@@ -392,9 +392,8 @@ func TestAppendOnly(t *testing.T) {
 	}
 	wantError(t, s.PutDictionary(t.Context(), 1, []byte("one")), nil)
 	for _, statement := range []string{
-		`UPDATE jurat.records SET packed = '', dictionary = 0, stamps = 0`, // not in any archive
+		`UPDATE jurat.records SET packed = '', dictionary = 0, stamps = 0`, // not noted
 		`DELETE FROM jurat.dictionaries`, `UPDATE jurat.dictionaries SET text = '\x00'`, `TRUNCATE jurat.dictionaries`,
-		`INSERT INTO jurat.archives VALUES (256, 512, 'f', decode(repeat('01', 32), 'hex'), false)`,
 		`DELETE FROM jurat.records`, `UPDATE jurat.records SET packed = '\x00'`, `UPDATE jurat.records SET idx = 7`, `TRUNCATE jurat.records CASCADE`,
 		`DELETE FROM jurat.timestamps`, `UPDATE jurat.timestamps SET token = '\x00'`, `TRUNCATE jurat.timestamps`,
 		`DELETE FROM jurat.head`, `TRUNCATE jurat.head`,

@@ -178,19 +178,13 @@ func Open(ctx context.Context, cfg Config) (*Scheduler, error) {
 	return d, nil
 }
 
-// unread logs that trials are missing. They come back when the archive is restored and the server restarted.
-func (d *Scheduler) unread(e *ledger.UnreadableError) error {
-	d.cfg.Log.Error("an archive cannot be read, so its trials are not listed; restore it and restart the server", "archive", e.In.File, "error", e.Err)
-	return nil
-}
-
 func open(ctx context.Context, cfg Config) (*Scheduler, error) {
 	d := &Scheduler{cfg: cfg.complete(), closed: make(chan struct{}), reads: make(chan struct{}, readsAtOnce),
 		here: map[string]*sitting{}, streams: map[string]*stream{}}
 	if cfg.Memory > 0 {
 		d.memory = semaphore.NewWeighted(cfg.Memory)
 	}
-	d.index = trial.NewIndex(d.cfg.Ledger, d.heard, d.unread)
+	d.index = trial.NewIndex(d.cfg.Ledger, d.heard)
 	d.index.Progress = cfg.Reading
 	if cfg.Stored != "" {
 		if err := d.index.Restore(ctx, cfg.Stored); err != nil {

@@ -24,9 +24,6 @@ type Index struct {
 	// Follow calls Heard for each trial about which it reads something new. Heard must not call the Index. May be
 	// nil.
 	Heard func(id string)
-	// Follow calls Unread for each archive that it cannot read, so that the trials in it are missing. If Unread
-	// returns an error, Follow returns it. If Unread is nil, Follow returns the archive's error.
-	Unread func(*ledger.UnreadableError) error
 	// Follow calls Progress with how much of the log it has read. May be nil.
 	Progress func(done, total int64)
 
@@ -43,15 +40,12 @@ type Index struct {
 	open    int        // trials without a closing
 }
 
-// NewIndex returns an empty Index. Its fields Heard and Unread describe the two functions.
-func NewIndex(l *ledger.Ledger, heard func(id string), unread func(*ledger.UnreadableError) error) *Index {
+// NewIndex returns an empty Index. Its field Heard describes the function.
+func NewIndex(l *ledger.Ledger, heard func(id string)) *Index {
 	if heard == nil {
 		heard = func(string) {}
 	}
-	if unread == nil {
-		unread = func(e *ledger.UnreadableError) error { return e }
-	}
-	return &Index{Ledger: l, Heard: heard, Unread: unread, reading: make(chan struct{}, 1), entries: map[string]*Summary{}}
+	return &Index{Ledger: l, Heard: heard, reading: make(chan struct{}, 1), entries: map[string]*Summary{}}
 }
 
 // pageTime limits the reading of one page of the log. The callers that wait for a trial's turn have no deadline of
@@ -117,11 +111,6 @@ func (x *Index) readPage(ctx context.Context) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTime)
 	defer cancel()
 	said, next, err := x.Ledger.Briefs().InTrials(ctx, x.next)
-	var unreadable *ledger.UnreadableError
-	if errors.As(err, &unreadable) { // unreadable old trials must not stop new ones
-		x.next, x.stamp = unreadable.In.To, nil
-		return true, x.Unread(unreadable)
-	}
 	if err != nil || len(said) == 0 {
 		return false, err
 	}
@@ -168,7 +157,7 @@ func (x *Index) change(ctx context.Context, p *evidence.Payload) error {
 		if err == nil && !there {
 			err = fmt.Errorf("the log says that %s is %s, but has no submission of it", e.Trial, e.Event)
 		}
-		return err // its submission has expired, or is in an unreadable archive
+		return err // its submission has expired
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -254,7 +243,7 @@ func (x *Index) Oldest(n int, match func(*Summary) bool) (list []Summary) {
 // ListUnfinished reads the log for the trials without a closing, in the order of submission. Its errors are those of
 // Index.Follow.
 func ListUnfinished(ctx context.Context, l *ledger.Ledger) ([]Summary, error) {
-	x := NewIndex(l, nil, nil)
+	x := NewIndex(l, nil)
 	if err := x.Follow(ctx); err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package trial
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,14 +10,13 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"jurat/evidence"
 	"jurat/internal/atomicfile"
 	"jurat/jury"
 )
 
 // storedVersion is the version of what Save writes. It must change when Summary, jury.Reckoning or what they make of a record changes:
 // TestStoredVersion fails then.
-const storedVersion = 2
+const storedVersion = 3
 
 // SaveEvery is after how many newly read records it is worth to save an Index: reading as many takes less than a tenth of a second.
 const SaveEvery = 4096
@@ -36,8 +34,7 @@ type stored struct {
 
 // A stamp says in which state the part of the log was that has been read. Records that expire change it.
 type stamp struct {
-	Replaced int64           `json:"replaced"` // how often briefs were replaced
-	Archives evidence.Digest `json:"archives"` // of the list of archives
+	Replaced int64 `json:"replaced"` // how often briefs were replaced
 }
 
 // A storedPlace says which log this is: a log that was restored from an older backup may have grown differently since.
@@ -102,7 +99,7 @@ func (x *Index) has(ctx context.Context, p storedPlace) (bool, error) {
 	if err != nil || p.Index >= size {
 		return false, err
 	}
-	rows, err := x.Ledger.KeptRows(ctx, p.Index, 1)
+	rows, err := x.Ledger.RowsFrom(ctx, p.Index, 1)
 	return err == nil && rows[0].RecordID == p.RecordID, err
 }
 
@@ -129,19 +126,10 @@ func (x *Index) stampNow(ctx context.Context) (*stamp, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := x.Ledger.Archives(ctx)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.New()
-	for _, f := range files {
-		fmt.Fprintf(sum, "%d %d %s\n", f.From, f.To, f.Digest)
-	}
-	return &stamp{replaced, evidence.Digest(sum.Sum(nil))}, nil
+	return &stamp{replaced}, nil
 }
 
-// Save writes the Index to a file, for Restore, if Follow has read at least so many records since. It writes nothing if a part of the log
-// could not be read. If records have expired, it removes the file, and the Index reads the log again. Its errors are those of the file and
+// Save writes the Index to a file, for Restore, if Follow has read at least so many records since. If records have expired, it removes the file, and the Index reads the log again. Its errors are those of the file and
 // of the log.
 func (x *Index) Save(ctx context.Context, file string, least int) error {
 	x.reading <- struct{}{} // Follow alone changes what is written here
@@ -166,7 +154,7 @@ func (x *Index) Save(ctx context.Context, file string, least int) error {
 
 // again reads the whole log, and then replaces what this Index has: it still has what expired.
 func (x *Index) again(ctx context.Context) error {
-	fresh := NewIndex(x.Ledger, nil, x.Unread)
+	fresh := NewIndex(x.Ledger, nil)
 	now, err := x.stampNow(ctx)
 	if err != nil {
 		return err

@@ -138,7 +138,7 @@ func TestListsAgree(t *testing.T) {
 	brokenOff(t, h, 6)
 	silent := &jurattest.Juror{Err: jury.ErrCeiling}
 	h.TryBefore(t, jurattest.Settings(jury.MajorityVote), []jury.Juror{silent, silent, &jurattest.Juror{Opinion: jurattest.Opine(jury.SafePass, 90)}}, nil)
-	index := trial.NewIndex(h.Ledger, nil, nil)
+	index := trial.NewIndex(h.Ledger, nil)
 	if err := index.Follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}

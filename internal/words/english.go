@@ -80,7 +80,7 @@ var englishTerms = Terms{
 		AccessEvent:     "change of access",
 		Refusal:         "refusal",
 		TrialEvent:      "cancelling, resuming or assignment of a trial",
-		RetentionEvent:  "decision on retention",
+		Expiry:          "deletion of old records",
 
 		CertificateEvent:   "change of a certificate",
 		RevocationEvidence: "evidence on revocation",

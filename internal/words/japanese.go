@@ -80,7 +80,7 @@ var japaneseTerms = Terms{
 		AccessEvent:     "アクセス権の変更",
 		Refusal:         "拒否",
 		TrialEvent:      "審理の中止、再開または担当",
-		RetentionEvent:  "保存に関する決定",
+		Expiry:          "古い記録の削除",
 
 		CertificateEvent:   "証明書の変更",
 		RevocationEvidence: "失効に関する証拠",

@@ -80,7 +80,7 @@ var russianTerms = Terms{
 		AccessEvent:     "изменение доступа",
 		Refusal:         "отказ в доступе",
 		TrialEvent:      "отмена, возобновление или назначение разбирательства",
-		RetentionEvent:  "решение о хранении",
+		Expiry:          "удаление старых записей",
 
 		CertificateEvent:   "изменение сертификата",
 		RevocationEvidence: "свидетельство об отзыве",

@@ -128,7 +128,7 @@ func (c *Clocks) Of(of trust.Clock) string {
 type Actions struct {
 	ModelOutput, Recommendation, Proposal, Instruction, APICall, ToolPlan, Message, ChainStep, HumanReview, Delivery,
 	Submission, PhaseOpening, Evaluation, Statement, Absence, ConsensusCheck, JudgeOpinion, FinalJudgment, TrialClosing,
-	LateStamp, CheckpointStamp, KeyEvent, Erasure, AccessEvent, Refusal, TrialEvent, RetentionEvent string
+	LateStamp, CheckpointStamp, KeyEvent, Erasure, AccessEvent, Refusal, TrialEvent, Expiry string
 	CertificateEvent, RevocationEvidence                                     string
 	ObservedCall, ObservedTool, ObservedMessage, ObservedSpan, RecorderEvent string
 }
@@ -188,8 +188,8 @@ func (a *Actions) Of(of evidence.ActionType) string {
 		return a.Refusal
 	case evidence.TrialEvent:
 		return a.TrialEvent
-	case evidence.RetentionEvent:
-		return a.RetentionEvent
+	case evidence.Expiry:
+		return a.Expiry
 	case evidence.CertificateEvent:
 		return a.CertificateEvent
 	case evidence.RevocationEvidence:

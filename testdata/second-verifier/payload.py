@@ -103,7 +103,7 @@ ACTS = {
     "access_event": _OPERATOR,
     "refusal": _OPERATOR,
     "trial_event": _OPERATOR,
-    "retention_event": _OPERATOR,
+    "expiry": _OPERATOR,
     "certificate_event": _OPERATOR,
     "revocation_evidence": _OPERATOR,
     "observed_call": _OBSERVED,

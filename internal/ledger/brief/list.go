@@ -137,8 +137,7 @@ func (x *Index) FirstOfChain(ctx context.Context, chain string) (*Brief, error) 
 
 // InTrials returns, in log order, the next briefs from index from on of records in the chains of trials, and the
 // index to continue from. It returns no briefs at the end of the log. If a record without a brief cannot be read,
-// InTrials first returns the briefs before it, and the error at the next call. For a missing archive that is a
-// *storage.UnreadableError.
+// InTrials first returns the briefs before it, and the error at the next call.
 func (x *Index) InTrials(ctx context.Context, from int64) (list []*Brief, next int64, err error) {
 	for next = from; len(list) == 0; { // until there is a record that has not expired
 		page, last, err := x.briefs(ctx, storage.BriefQuery{From: next, N: listPage, Trials: true, Names: true})

@@ -36,10 +36,8 @@ const (
 	DamageLateStamp    Kind = "late_stamp_missing"
 	DamageKeyEvents    Kind = "key_events"
 	DamageStore        Kind = "store"
-	DamageArchive      Kind = "archive"
 	DamageExpired      Kind = "expired_without_act"
 	DamageNotExpired   Kind = "not_expired"
-	DamageStray        Kind = "stray_archive"
 
 	DamageBrief Kind = "brief"
 
@@ -82,10 +80,8 @@ var meanings = map[Kind]string{
 	DamageLateStamp:    "a time stamp that an act says was added is missing",
 	DamageKeyEvents:    "the log's key events contradict each other, or cannot be read",
 	DamageStore:        "the database reports a problem",
-	DamageArchive:      "an archive file is missing or was changed: restore it from a copy; the database has the hashes of its records",
-	DamageExpired:      "a record was removed from its archive, but no act in the log says so",
-	DamageNotExpired:   "an act says that records were deleted, but their file or their briefs are still there: 'jurat archive expire' completes the deletion",
-	DamageStray:        "the database does not name this archive file: an interrupted run left it; it does no harm",
+	DamageExpired:      "the content of a record was removed, but no act in the log says so",
+	DamageNotExpired:   "an act says that records were deleted, but some of them or their briefs are still there: 'jurat log expire' completes the deletion",
 
 	DamageBrief: "the record's brief or its search keys differ from the record; the record is intact: 'jurat log reindex' makes them again",
 
@@ -101,7 +97,7 @@ var meanings = map[Kind]string{
 func (k Kind) Meaning() string { return meanings[k] }
 
 // Harmless reports whether the log is complete and unchanged despite this.
-func (k Kind) Harmless() bool { return k == DamageOrphan || k == DamageStray || k == DamageClock }
+func (k Kind) Harmless() bool { return k == DamageOrphan || k == DamageClock }
 
 // A ClockError is an error of Options.Check: a record is as it was sealed, and fails the check because a clock was behind.
 type ClockError struct{ Err error }

@@ -26,10 +26,9 @@ const pageSize = 32
 
 // A Log is what Run reads.
 type Log struct {
-	Store     storage.Store   // required
-	Archive   storage.Archive // returns what rows have shed; nil: there are no archives
-	Verifier  note.Verifier   // required: the log's public key
-	Published Published       // the last checkpoint that is stored outside the store; nil: none
+	Store     storage.Store // required
+	Verifier  note.Verifier // required: the log's public key
+	Published Published     // the last checkpoint that is stored outside the store; nil: none
 }
 
 // Published is where the last checkpoint is stored outside the store.
@@ -62,7 +61,7 @@ func Run(ctx context.Context, log Log, options Options) ([]Damage, error) {
 	if log.Store == nil || log.Verifier == nil {
 		return nil, errors.New("checking ledger: the caller must give a store and the log's public key")
 	}
-	f := &fsck{kept: log.Store, store: storage.WholeRows(log.Store, log.Archive), log: log, options: options, roots: map[int64]tlog.Hash{},
+	f := &fsck{store: log.Store, log: log, options: options, roots: map[int64]tlog.Hash{},
 		counts: map[countKey]int64{}, strays: map[int64]tlog.Hash{}, logged: map[tlog.Hash]int64{}}
 	if err := f.run(ctx); err != nil {
 		return f.found, fmt.Errorf("checking ledger: %w", err)
@@ -81,8 +80,7 @@ func (f *findings) report(kind Kind, index int64, id, format string, args ...any
 // and head. All other members belong to the goroutine that merges the pages.
 type fsck struct {
 	findings
-	kept    storage.Store // returns rows as they are stored, without what they have shed
-	store   storage.Store // returns complete rows
+	store   storage.Store
 	log     Log
 	options Options
 	indexed bool // the store's own check found every row in its indexes, so no row has to be looked up
@@ -141,7 +139,7 @@ func (f *fsck) run(ctx context.Context) (err error) {
 }
 
 func (f *fsck) complaints(ctx context.Context) error {
-	checker, ok := f.kept.(storage.Checker)
+	checker, ok := f.store.(storage.Checker)
 	if !ok {
 		return nil
 	}

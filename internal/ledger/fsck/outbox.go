@@ -23,8 +23,8 @@ func (l looking) lateStamps(ctx context.Context, row *storage.Row, p *evidence.P
 	}
 	for _, s := range body.Stamps {
 		stamped, err := l.fsck.store.ByDigest(ctx, s.Record)
-		if errors.Is(err, storage.ErrArchive) || err == nil && stamped.Entry != nil {
-			continue // its archive cannot be read, which is reported once, or it has expired
+		if err == nil && stamped.Entry != nil {
+			continue // it has expired
 		}
 		if err != nil && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrDamaged) {
 			return err

@@ -25,9 +25,6 @@ func (p node) records() (first, last int64) { return p.n << p.level, (p.n+1)<<p.
 func (f *fsck) rows(ctx context.Context, from, n int64) ([]storage.Row, error) {
 	rows, err := f.store.Rows(ctx, from, n)
 	unreadable := storage.Unreadable(err)
-	if errors.Is(err, storage.ErrArchive) && n == 1 { // reported once for the file, not for each of its records
-		return f.kept.Rows(ctx, from, n)
-	}
 	if !unreadable || n == 1 {
 		if unreadable {
 			err = nil
@@ -98,8 +95,8 @@ func (l looking) look(ctx context.Context, index int64, row *storage.Row, stored
 	if !there {
 		l.report(DamageMissingHash, index, "", "hash %d, of this record", at.storedIndex())
 	}
-	if row != nil && row.HasShed() {
-		l.shed(row, hash)
+	if row != nil && row.Entry != nil {
+		l.expired(row, hash)
 	}
 	if record == nil {
 		return nil
@@ -118,7 +115,7 @@ func (l looking) look(ctx context.Context, index int64, row *storage.Row, stored
 		l.hash = made
 		return l.intact(ctx, row, record)
 	}
-	if other, err := l.fsck.kept.ByRecordID(ctx, record.Payload.RecordID); err == nil && other.Index != index {
+	if other, err := l.fsck.store.ByRecordID(ctx, record.Payload.RecordID); err == nil && other.Index != index {
 		l.report(DamageDuplicate, index, row.RecordID, "it is also at %d; the leaf hash logged here is %v", other.Index, hash)
 		return nil
 	}
@@ -127,12 +124,9 @@ func (l looking) look(ctx context.Context, index int64, row *storage.Row, stored
 	return nil
 }
 
-// shed examines what is left of a row whose archive cannot be read, or whose record has expired.
-func (l looking) shed(row *storage.Row, hash tlog.Hash) {
+// expired examines what is left of an expired record.
+func (l looking) expired(row *storage.Row, hash tlog.Hash) {
 	l.counts = &placed{id: row.RecordID, chain: row.ChainID, of: row.Case, actor: row.Actor, counts: row.Counts}
-	if row.Entry == nil {
-		return
-	}
 	entry, err := evidence.ParseEntry(row.Entry)
 	if err != nil || tlog.RecordHash(row.Entry) != hash {
 		l.report(DamageRow, row.Index, row.RecordID, "it has expired, and the entry kept for it differs from what was logged: %v", err)
@@ -161,7 +155,7 @@ func (l looking) open(index int64, row *storage.Row) *evidence.Record {
 		l.report(DamageMissingRow, index, "", "the row is missing")
 		return nil
 	}
-	if row.HasShed() {
+	if row.Entry != nil {
 		return nil
 	}
 	if row.Broken != nil {
@@ -198,8 +192,8 @@ func (l looking) intact(ctx context.Context, row *storage.Row, record *evidence.
 	if l.fsck.indexed && !l.odd {
 		return nil
 	}
-	byID, errID := l.fsck.kept.ByRecordID(ctx, record.Payload.RecordID)
-	byDigest, errDigest := l.fsck.kept.ByDigest(ctx, record.Digest)
+	byID, errID := l.fsck.store.ByRecordID(ctx, record.Payload.RecordID)
+	byDigest, errDigest := l.fsck.store.ByDigest(ctx, record.Digest)
 	switch err := errors.Join(errID, errDigest); {
 	case errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged):
 		l.report(DamageLookup, row.Index, row.RecordID, "by id: %v; by digest: %v", errID, errDigest)

@@ -146,20 +146,25 @@ func (s *Store) PutBriefs(ctx context.Context, in storage.Range, briefs []storag
 		if err := in.Check(briefs, s.head); err != nil {
 			return err
 		}
-		for i := in.From; i < in.To; i++ {
-			delete(s.briefs, i)
-		}
-		for key, indexes := range s.byKey {
-			left := slices.DeleteFunc(indexes, func(i int64) bool { return i >= in.From && i < in.To })
-			if s.byKey[key] = left; len(left) == 0 {
-				delete(s.byKey, key)
-			}
-		}
-		s.noteBriefs(briefs)
+		s.replaceBriefs(in, briefs)
 		if in.From < in.To {
 			s.replaced++
 		}
 		s.briefed = max(s.briefed, min(done, s.head.Size))
 		return nil
 	})
+}
+
+// replaceBriefs replaces the briefs of a range. The mutex is held.
+func (s *Store) replaceBriefs(in storage.Range, briefs []storage.StoredBrief) {
+	for i := in.From; i < in.To; i++ {
+		delete(s.briefs, i)
+	}
+	for key, indexes := range s.byKey {
+		left := slices.DeleteFunc(indexes, func(i int64) bool { return i >= in.From && i < in.To })
+		if s.byKey[key] = left; len(left) == 0 {
+			delete(s.byKey, key)
+		}
+	}
+	s.noteBriefs(briefs)
 }

@@ -33,7 +33,7 @@ type Store struct {
 	byActor      map[evidence.Digest][]int64
 	bySubject    map[evidence.Digest][]int64
 	waiting      map[debt]time.Time
-	archives     []storage.Archived
+	expiring     map[int64]string
 	dictionaries [][]byte
 	briefs       map[int64]storage.StoredBrief
 	byKey        map[int64][]int64
@@ -50,7 +50,7 @@ func New() *Store {
 	return &Store{writing: make(chan struct{}, 1), head: storage.EmptyHead, byID: map[string]int64{},
 		byDigest: map[evidence.Digest]int64{}, byChain: map[string][]int64{}, cases: map[evidence.Digest]int64{},
 		byActor: map[evidence.Digest][]int64{}, bySubject: map[evidence.Digest][]int64{},
-		waiting: map[debt]time.Time{}, briefs: map[int64]storage.StoredBrief{}, byKey: map[int64][]int64{}}
+		waiting: map[debt]time.Time{}, briefs: map[int64]storage.StoredBrief{}, expiring: map[int64]string{}, byKey: map[int64][]int64{}}
 }
 
 // read runs f while nothing changes.
@@ -369,7 +369,7 @@ func (s *Store) Close() error {
 
 // clone copies a row, so that the store and its callers share no memory.
 func clone(row storage.Row) storage.Row {
-	row.Payload = bytes.Clone(row.Payload)
+	row.Payload, row.Entry = bytes.Clone(row.Payload), bytes.Clone(row.Entry)
 	row.Signatures = slices.Clone(row.Signatures)
 	for i, signature := range row.Signatures {
 		row.Signatures[i] = bytes.Clone(signature)

@@ -22,7 +22,9 @@ type inserter [len(atOnce)]*sql.Stmt
 
 const (
 	insertBrief = `INSERT OR REPLACE INTO briefs (idx, line, names) VALUES `
-	insertLink  = `INSERT OR IGNORE INTO links (stretch, key, idx) VALUES `
+	// briefsReplaced counts how often briefs were replaced.
+	briefsReplaced = `INSERT INTO meta VALUES ('briefs_replaced', '1') ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)`
+	insertLink     = `INSERT OR IGNORE INTO links (stretch, key, idx) VALUES `
 )
 
 // ofRows are the placeholders for n rows of so many columns.
@@ -264,8 +266,7 @@ func (s *Store) PutBriefs(ctx context.Context, in storage.Range, briefs []storag
 			return err
 		}
 		if in.From < in.To {
-			if _, err := s.writer.ExecContext(ctx, `INSERT INTO meta VALUES ('briefs_replaced', '1') ON CONFLICT (name) DO UPDATE
-				SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)`); err != nil {
+			if _, err := s.writer.ExecContext(ctx, briefsReplaced); err != nil {
 				return translate(err)
 			}
 		}

@@ -111,7 +111,7 @@ func wantReadOnly(t *testing.T, name string, s *Store) {
 	t.Helper()
 	wantRows(t, name, s)
 	for what, err := range map[string]error{"ReadOnly": s.ReadOnly(), "Probe": s.Probe(t.Context()), "Append": add(t, s, "new", 10),
-		"SetCheckpoint": s.SetCheckpoint(t.Context(), "", "x"), "Shed": s.Shed(t.Context(), nil), "Reclaim": s.Reclaim(t.Context(), nil)} {
+		"SetCheckpoint": s.SetCheckpoint(t.Context(), "", "x"), "Expire": s.Expire(t.Context(), "act", nil, nil), "Reclaim": s.Reclaim(t.Context(), nil)} {
 		if !errors.Is(err, storage.ErrReadOnly) {
 			t.Errorf("%s: %s: %v", name, what, err)
 		}

@@ -74,24 +74,17 @@ CREATE TABLE waiting (
 	since     INTEGER NOT NULL,                               -- milliseconds since 1970
 	PRIMARY KEY (authority, idx)
 ) STRICT, WITHOUT ROWID;
--- Archive files that hold what rows have shed. Their ranges follow one another without a gap, from the beginning of the
--- log.
-CREATE TABLE archives (
-	first  INTEGER PRIMARY KEY CHECK (first >= 0),            -- index of the first row
-	past   INTEGER NOT NULL CHECK (past > first),             -- index after the last
-	file   TEXT    NOT NULL CHECK (file <> ''),
-	digest BLOB    NOT NULL UNIQUE CHECK (length(digest) = 32),
-	shed   INTEGER NOT NULL CHECK (shed IN (0, 1))            -- 1: the rows have shed
+-- Rows whose content is to be removed, and the act that says so. See package storage.
+CREATE TABLE expiring (
+	idx INTEGER PRIMARY KEY REFERENCES records,
+	act TEXT NOT NULL CHECK (act <> '')                       -- record id
 ) STRICT;
-CREATE TRIGGER archives_stay   BEFORE DELETE ON archives   BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
-CREATE TRIGGER archives_follow BEFORE INSERT ON archives WHEN NEW.first <> (SELECT coalesce(max(past), 0) FROM archives)
-                                                           BEGIN SELECT RAISE(ABORT, 'archives follow one another'); END;
-CREATE TRIGGER archives_keep   BEFORE UPDATE OF first, past ON archives
-                                                           BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER expiring_fits BEFORE INSERT ON expiring WHEN EXISTS (SELECT 1 FROM waiting WHERE idx = NEW.idx)
+	BEGIN SELECT RAISE(ABORT, 'it waits for a time stamp'); END;
 
--- Rows that are shedding, within one transaction. They are deleted and inserted again without what an archive holds:
--- SQLite merges pages after rows are deleted, but not after rows become smaller.
-CREATE TABLE shedding (
+-- Rows that expire, within one transaction. They are deleted and inserted again: SQLite merges pages after rows are
+-- deleted, but not after rows become smaller.
+CREATE TABLE emptied (
 	idx         INTEGER PRIMARY KEY,
 	record_id   TEXT    NOT NULL,
 	digest      BLOB    NOT NULL,
@@ -99,14 +92,14 @@ CREATE TABLE shedding (
 	chain_seq   INTEGER NOT NULL,
 	case_digest BLOB,
 	case_seq    INTEGER NOT NULL,
-	stamps      INTEGER NOT NULL                              -- time stamps that the archive has
+	dictionary  INTEGER NOT NULL,
+	packed      BLOB    NOT NULL
 ) STRICT;
-CREATE TRIGGER shedding_fits BEFORE INSERT ON shedding
-	WHEN NOT EXISTS (SELECT 1 FROM archives WHERE first <= NEW.idx AND NEW.idx < past) OR EXISTS (SELECT 1 FROM waiting WHERE idx = NEW.idx)
+CREATE TRIGGER emptied_fits BEFORE INSERT ON emptied WHEN NOT EXISTS (SELECT 1 FROM expiring WHERE idx = NEW.idx)
 	BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
-CREATE TRIGGER records_stay BEFORE DELETE ON records WHEN NOT EXISTS (SELECT 1 FROM shedding WHERE idx = OLD.idx)
+CREATE TRIGGER records_stay BEFORE DELETE ON records WHEN NOT EXISTS (SELECT 1 FROM emptied WHERE idx = OLD.idx)
 	BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
-CREATE TRIGGER timestamps_stay BEFORE DELETE ON timestamps WHEN NOT EXISTS (SELECT 1 FROM shedding WHERE idx = OLD.idx AND OLD.position < stamps)
+CREATE TRIGGER timestamps_stay BEFORE DELETE ON timestamps WHEN NOT EXISTS (SELECT 1 FROM emptied WHERE idx = OLD.idx)
 	BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 -- What lists show of records, and the keys under which records are found by what they name: see package brief. Both are
 -- derived from the records and can be rebuilt. In meta, 'briefed' is the number of rows, from the beginning of the log,

@@ -77,9 +77,9 @@ func noise(random *rand.Rand, n int) string {
 	return string(b)
 }
 
-// TestNothingIsLeftOfWhatWasShed checks that no byte of shed texts remains in the database's files.
-func TestNothingIsLeftOfWhatWasShed(t *testing.T) {
-	const n, kept = 2 * storage.TileWidth, "kept text, which is long enough to be found"
+// TestNothingIsLeftOfWhatExpired checks that no byte of expired rows remains in the database's files.
+func TestNothingIsLeftOfWhatExpired(t *testing.T) {
+	const n, kept = 512, "kept text, which is long enough to be found"
 	path := filepath.Join(t.TempDir(), "log.db")
 	s := create(t, path)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -91,15 +91,21 @@ func TestNothingIsLeftOfWhatWasShed(t *testing.T) {
 	if len(left(t, path, gone)) == 0 {
 		t.Fatal("the search does not find texts that are there")
 	}
-	if err := s.PutArchive(t.Context(), evidence.Digest{}, storage.Archived{From: 0, To: n, File: "f", Digest: evidence.DigestOf(nil)}); err != nil {
-		t.Fatal(err)
-	}
-	for _, tile := range []int64{0, storage.TileWidth} {
-		var all []storage.Shedding
-		for i := range int64(storage.TileWidth) {
-			all = append(all, storage.Shedding{Index: tile + i, Timestamps: 1})
+	for from := int64(0); from < n; from += 128 {
+		rows, err := s.Rows(t.Context(), from, 128)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if err := s.Shed(t.Context(), all); err != nil {
+		indexes := make([]int64, len(rows))
+		briefs := make([]storage.StoredBrief, len(rows))
+		for i := range rows {
+			indexes[i], briefs[i] = rows[i].Index, storage.StoredBrief{Index: rows[i].Index, Line: []byte("{}")}
+			rows[i].Entry, rows[i].ExpiredBy, rows[i].Packed = []byte("entry"), "act", storage.Packed{}
+		}
+		if err := s.PutExpiring(t.Context(), "act", indexes); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Expire(t.Context(), "act", rows, briefs); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,7 +118,7 @@ func TestNothingIsLeftOfWhatWasShed(t *testing.T) {
 		t.Errorf("left: %v", found)
 	}
 	if len(left(t, path, stay)) == 0 {
-		t.Error("a row that was not shed is missing")
+		t.Error("a row that did not expire is missing")
 	}
 	if complaints, err := s.Check(t.Context()); err != nil || len(complaints) > 0 {
 		t.Errorf("%v, %v", complaints, err)

@@ -47,7 +47,7 @@ import (
 var schema string
 
 // version is that of the tables. Logs of before were made by programs that were never released.
-const version = "10"
+const version = "11"
 
 const pageSize = 8192
 
@@ -182,7 +182,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 	}
 	// A typical record fits on one page. With larger pages, the commit of one record would write more than it must.
 	// SQLite does not wait for locks (_busy_timeout), because it knows no contexts: see retry.
-	// Deleted content is overwritten (secure_delete), so that archived or expired texts do not stay in free parts of
+	// Deleted content is overwritten (secure_delete), so that expired texts do not stay in free parts of
 	// pages.
 	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_pragma": {fmt.Sprintf("page_size(%d)", pageSize), fmt.Sprintf("wal_autocheckpoint(%d)", movedByCommit), "secure_delete(1)"}, "_journal_mode": {"WAL"},
 		"_synchronous": {"FULL"}, "_foreign_keys": {"1"}, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}

@@ -7,8 +7,6 @@ import (
 	"fmt"
 
 	"golang.org/x/mod/sumdb/tlog"
-
-	"jurat/evidence"
 )
 
 // copyPage is how many records are copied in one transaction.
@@ -28,15 +26,15 @@ func Copy(ctx context.Context, from, to Store, progress func(done, total int64))
 	return head, nil
 }
 
-// FinishCopy gives a copy the archives and the last checkpoint of its source. It passes on the errors of both stores:
-// ErrConflict if to has a checkpoint or other archives already.
+// FinishCopy gives a copy the last checkpoint of its source, and what is left to do of an interrupted expiry. It passes
+// on the errors of both stores: ErrConflict if to has a checkpoint already.
 func FinishCopy(ctx context.Context, from, to Store) error {
 	signed, err := from.Checkpoint(ctx)
 	if err != nil {
 		return fmt.Errorf("copying checkpoint: %w", err)
 	}
-	if err := copyArchives(ctx, from, to); err != nil {
-		return fmt.Errorf("copying the list of archives: %w", err)
+	if err := copyExpiring(ctx, from, to); err != nil {
+		return fmt.Errorf("copying what is to expire: %w", err)
 	}
 	if err := to.SetCheckpoint(ctx, "", signed); err != nil {
 		return fmt.Errorf("copying checkpoint: %w", err)
@@ -44,22 +42,23 @@ func FinishCopy(ctx context.Context, from, to Store) error {
 	return nil
 }
 
-// copyArchives registers the archives of the source, except those that an interrupted copy has registered.
-func copyArchives(ctx context.Context, from, to Store) error {
-	files, err := from.Archives(ctx)
-	if err != nil {
-		return err
-	}
-	there, err := to.Archives(ctx)
-	if err != nil {
-		return err
-	}
-	for _, a := range files[min(len(there), len(files)):] {
-		if err := to.PutArchive(ctx, evidence.Digest{}, a); err != nil {
+// copyExpiring copies what Expire has not done yet.
+func copyExpiring(ctx context.Context, from, to Store) error {
+	for next := int64(0); ; {
+		list, err := from.Expiring(ctx, next, copyPage)
+		if err != nil || len(list) == 0 {
 			return err
 		}
+		noted := map[string][]int64{}
+		for _, e := range list {
+			noted[e.Act], next = append(noted[e.Act], e.Index), e.Index+1
+		}
+		for act, indexes := range noted {
+			if err := to.PutExpiring(ctx, act, indexes); err != nil {
+				return err
+			}
+		}
 	}
-	return nil
 }
 
 func copyLog(ctx context.Context, from, to Store, progress func(done, total int64)) (Head, error) {

@@ -2,6 +2,6 @@
 // stores are ledger/sqlite, postgres and ledger/memory; storetest checks each of them against this contract.
 //
 // A Store consists of parts, and each user names the part that it needs: Records reads, Log appends, Outbox lists the
-// records that wait for time stamps, Archives the files that hold what rows have shed, Checkpoints keeps the last
-// signed checkpoint, Briefs what lists show.
+// records that wait for time stamps, Expiry removes content, Checkpoints keeps the last signed checkpoint, Dictionaries
+// what rows are compressed with, Briefs what lists show.
 package storage

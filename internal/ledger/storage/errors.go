@@ -28,9 +28,7 @@ var (
 	ErrMoved = errors.New("the log's files are not where they were opened")
 	// ErrReadOnly means that the ledger or its database can only be read.
 	ErrReadOnly = errors.New("the ledger is open for reading only")
-	// ErrArchive means that an archive file is missing or was changed.
-	ErrArchive = errors.New("the archive cannot be read")
-	// ErrExpired means that a record was deleted after its retention time. The log keeps its hashes.
+	// ErrExpired means that the content of a record was deleted. The log keeps its hashes.
 	ErrExpired = errors.New("the record has expired")
 	// ErrCheckpoint means that this log's key did not sign the checkpoint.
 	ErrCheckpoint = errors.New("the checkpoint is not this log's")
@@ -51,5 +49,5 @@ func (e *DuplicateError) Error() string {
 
 func (e *DuplicateError) Is(target error) bool { return target == ErrDuplicate }
 
-// Unreadable reports whether an error concerns one record or one archive, not the whole store.
-func Unreadable(err error) bool { return errors.Is(err, ErrDamaged) || errors.Is(err, ErrArchive) }
+// Unreadable reports whether an error concerns one record, not the whole store.
+func Unreadable(err error) bool { return errors.Is(err, ErrDamaged) }

@@ -94,9 +94,6 @@ func fits(content, blob int) bool { return content <= freely+maxRatio*blob }
 // reason in Row.Broken, so that the rows beside it can be read. It returns the store's errors.
 func (p *Packer) Unpack(ctx context.Context, row *Row) error {
 	content := row.Packed.Blob
-	if len(content) == 0 {
-		return nil // it has shed
-	}
 	if row.Packed.Dictionary != Plain {
 		c, err := p.codec(ctx, row.Packed.Dictionary)
 		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {
@@ -211,8 +208,12 @@ func newCodec(n int64, dictionary []byte) (c *codec, err error) {
 	return c, err
 }
 
-// Content is the content of a row before it is compressed: its payload, its signatures, and its time stamps.
+// Content is the content of a row before it is compressed: its payload, its signatures, and its time stamps. Of an
+// expired record it is an empty payload, and then what is left.
 func Content(row *Row) []byte {
+	if row.Entry != nil {
+		return appendBytes(appendBytes([]byte{0}, row.Entry), []byte(row.ExpiredBy))
+	}
 	n := len(row.Payload) + 64
 	for _, t := range row.Timestamps {
 		n += len(t.Token) + 16
@@ -240,9 +241,20 @@ const (
 	maxTimestamps = 1024
 )
 
+var errDamagedContent = errors.New("it is damaged: its content is not a record's")
+
 // parseContent reads what Content has written.
 func parseContent(b []byte, row *Row) error {
 	p := parser{rest: b}
+	if len(b) > 0 && b[0] == 0 {
+		p.rest = b[1:]
+		entry, act := p.bytes(), string(p.bytes())
+		if p.bad || len(p.rest) > 0 || len(entry) == 0 {
+			return errDamagedContent
+		}
+		row.Entry, row.ExpiredBy = entry, act
+		return nil
+	}
 	payload, signatures, timestamps := p.bytes(), [][]byte(nil), []evidence.Timestamp(nil)
 	for n := p.count(maxSignatures); n > 0; n-- {
 		signatures = append(signatures, p.bytes())
@@ -251,7 +263,7 @@ func parseContent(b []byte, row *Row) error {
 		timestamps = append(timestamps, evidence.Timestamp{Kind: evidence.TimestampKind(p.bytes()), Token: p.bytes()})
 	}
 	if p.bad || len(p.rest) > 0 {
-		return errors.New("it is damaged: its content is not a record's")
+		return errDamagedContent
 	}
 	row.Payload, row.Signatures, row.Timestamps = payload, signatures, timestamps
 	return nil

@@ -26,14 +26,10 @@ type Row struct {
 	Packed Packed // payload, signatures and time stamps as a store keeps them
 	Broken error  // why Packed cannot be unpacked; nil if it can
 
-	// A row that has shed has no payload and no signatures in the store: an archive has them. For an expired record
-	// the archive has only these.
+	// An expired record has only these instead of its payload, signatures and time stamps.
 	Entry     []byte // what the log hashed
 	ExpiredBy string // record id of the act about the deletion
 }
-
-// HasShed reports whether an archive holds the row's payload.
-func (row *Row) HasShed() bool { return len(row.Payload) == 0 && row.Broken == nil }
 
 // Record makes a record of a row, and checks that the row's keys are the record's. It returns ErrExpired, wrapped, if
 // the record has expired, and ErrDamaged, wrapped, if the row is not a record.
@@ -99,7 +95,7 @@ func (row *Row) LogEntry() ([]byte, error) {
 
 // expired is the error for a row of which only the hashes are left.
 func (row *Row) expired() error {
-	return fmt.Errorf("%w: row %d (record %s) was deleted after its retention time, by act %s", ErrExpired, row.Index, row.RecordID, row.ExpiredBy)
+	return fmt.Errorf("%w: row %d (record %s) was deleted by act %s", ErrExpired, row.Index, row.RecordID, row.ExpiredBy)
 }
 
 // RowOf makes the row of a record that has no place and no counts yet. A log that counts it also sets its Actor.

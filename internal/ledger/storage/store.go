@@ -16,7 +16,7 @@ import (
 type Store interface {
 	Log
 	Outbox
-	Archives
+	Expiry
 	Checkpoints
 	Dictionaries
 	Briefs
@@ -80,20 +80,6 @@ type Outbox interface {
 	Forget(ctx context.Context, authority string) (int64, error)
 }
 
-// Archives lists the files that hold what rows have shed.
-type Archives interface {
-	// Archives returns the files in log order. The first begins with the log, and each other one where the one before
-	// it ends.
-	Archives(ctx context.Context) ([]Archived, error)
-	// PutArchive registers a file, durably. It replaces the file with the digest old and the same range. If old is
-	// zero, it adds the file after the last one. It returns ErrConflict if that does not fit the registered files.
-	PutArchive(ctx context.Context, old evidence.Digest, next Archived) error
-	// Shed removes from rows what an archive holds of them: payload, signatures, and the given number of time stamps,
-	// from the first on. Later ones stay. It returns ErrConflict, and does nothing, if a row is in no archive or
-	// waits for a time stamp. A row that has shed already does not change.
-	Shed(ctx context.Context, rows []Shedding) error
-}
-
 // Checkpoints keeps the last signed checkpoint.
 type Checkpoints interface {
 	// Checkpoint returns it, or "" if Create has not begun a log here.
@@ -125,11 +111,6 @@ type Protected interface {
 type Placed interface {
 	// InPlace returns ErrMoved, with the file, if they are not where they were opened.
 	InPlace() error
-}
-
-// A Reclaimer is a Store that keeps the room of shed content until Reclaim frees it.
-type Reclaimer interface {
-	Reclaim(ctx context.Context, progress func(done, total int64)) error
 }
 
 // A Notifier is a Store that can notify when any process has appended.

@@ -40,7 +40,6 @@ var known = []struct{ is, means error }{
 	{syscall.EDQUOT, api.ErrUnavailable},
 	{syscall.EROFS, api.ErrUnavailable},
 	{ledger.ErrClosed, api.ErrUnavailable},
-	{ledger.ErrArchive, api.ErrUnavailable},
 	{keys.ErrOwner, api.ErrOwnerKey},
 	{keys.ErrNoKey, api.ErrConflict},
 	{keys.ErrEnded, api.ErrConflict},

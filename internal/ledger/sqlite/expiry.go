@@ -5,47 +5,79 @@ import (
 	"errors"
 	"fmt"
 
-	"jurat/evidence"
 	"jurat/internal/ledger/storage"
 )
 
-// Archives implements storage.Store.
-func (s *Store) Archives(ctx context.Context) ([]storage.Archived, error) {
-	return reading(ctx, s, func() (list []storage.Archived, err error) {
-		rows, err := s.readers.QueryContext(ctx, `SELECT first, past, file, digest, shed FROM archives ORDER BY first`)
+// PutExpiring implements storage.Store.
+func (s *Store) PutExpiring(ctx context.Context, act string, indexes []int64) error {
+	return s.transact(ctx, func(ctx context.Context) error {
+		for _, index := range indexes {
+			err := s.changeOne(ctx, `INSERT INTO expiring SELECT idx, ?2 FROM records WHERE idx = ?1 AND NOT EXISTS (SELECT 1 FROM waiting WHERE waiting.idx = ?1)
+				ON CONFLICT (idx) DO UPDATE SET act = excluded.act WHERE act = excluded.act`, index, act)
+			if err != nil {
+				return fmt.Errorf("row %d: %w", index, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Expiring implements storage.Store.
+func (s *Store) Expiring(ctx context.Context, from, n int64) ([]storage.Expiring, error) {
+	return reading(ctx, s, func() (list []storage.Expiring, err error) {
+		rows, err := s.readers.QueryContext(ctx, `SELECT idx, act FROM expiring WHERE idx >= ? ORDER BY idx LIMIT ?`, from, max(0, n))
 		if err != nil {
 			return nil, err
 		}
 		err = scan(rows, func() error {
-			var a storage.Archived
-			var digest []byte
-			if err := rows.Scan(&a.From, &a.To, &a.File, &digest, &a.Shed); err != nil {
-				return err
-			}
-			err := fixed(a.Digest[:], digest)
-			list = append(list, a)
+			var e storage.Expiring
+			err := rows.Scan(&e.Index, &e.Act)
+			list = append(list, e)
 			return err
 		})
 		return list, err
 	})
 }
 
-// PutArchive implements storage.Store.
-func (s *Store) PutArchive(ctx context.Context, old evidence.Digest, next storage.Archived) error {
+// Expire implements storage.Store.
+func (s *Store) Expire(ctx context.Context, act string, rows []storage.Row, briefs []storage.StoredBrief) error {
+	if err := s.packer.Pack(ctx, rows); err != nil {
+		return err
+	}
 	return s.transact(ctx, func(ctx context.Context) error {
-		head, err := scanHead(s.headNow.QueryRowContext(ctx))
-		if err != nil {
-			return err
+		for i := range rows {
+			r := &rows[i]
+			err := s.changeOne(ctx, `INSERT INTO emptied SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, ?2, ?3
+				FROM records WHERE idx = ?1 AND EXISTS (SELECT 1 FROM expiring WHERE expiring.idx = ?1 AND act = ?4)`, r.Index, r.Packed.Dictionary, r.Packed.Blob, act)
+			if err != nil {
+				return fmt.Errorf("row %d: %w", r.Index, err)
+			}
 		}
-		if err := next.Check(head); err != nil {
-			return err
+		for _, statement := range []string{
+			`PRAGMA defer_foreign_keys = 1`, // until the rows are inserted again
+			`DELETE FROM timestamps WHERE idx IN (SELECT idx FROM emptied)`,
+			`DELETE FROM records WHERE idx IN (SELECT idx FROM emptied)`,
+			`INSERT INTO records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, stamps, packed)
+				SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, 0, packed FROM emptied`,
+			`DELETE FROM briefs WHERE idx IN (SELECT idx FROM emptied)`,
+			`DELETE FROM links WHERE stretch IN (SELECT idx >> 11 FROM emptied) AND idx IN (SELECT idx FROM emptied)`,
+			`DELETE FROM expiring WHERE idx IN (SELECT idx FROM emptied)`,
+			`DELETE FROM emptied`,
+			briefsReplaced,
+		} {
+			if _, err := s.writer.ExecContext(ctx, statement); err != nil {
+				return translate(err)
+			}
 		}
-		if old.IsZero() {
-			return s.changeOne(ctx, `INSERT INTO archives (first, past, file, digest, shed) SELECT ?1, ?2, ?3, ?4, ?5
-				WHERE ?1 = (SELECT coalesce(max(past), 0) FROM archives)`, next.From, next.To, next.File, next.Digest[:], next.Shed)
-		}
-		return s.changeOne(ctx, `UPDATE archives SET file = ?, digest = ?, shed = ? WHERE first = ? AND past = ? AND digest = ?`,
-			next.File, next.Digest[:], next.Shed, next.From, next.To, old[:])
+		return s.insertBriefs(ctx, briefs)
+	})
+}
+
+// DropExpiring implements storage.Store.
+func (s *Store) DropExpiring(ctx context.Context, act string) error {
+	return s.transact(ctx, func(ctx context.Context) error {
+		_, err := s.writer.ExecContext(ctx, `DELETE FROM expiring WHERE act = ?`, act)
+		return translate(err)
 	})
 }
 
@@ -61,59 +93,10 @@ func (s *Store) changeOne(ctx context.Context, statement string, args ...any) er
 	return nil
 }
 
-// Shed implements storage.Store.
-func (s *Store) Shed(ctx context.Context, rows []storage.Shedding) error {
-	return s.transact(ctx, func(ctx context.Context) error {
-		for _, r := range rows {
-			if err := s.mark(ctx, r); err != nil {
-				return fmt.Errorf("row %d: %w", r.Index, err)
-			}
-		}
-		for _, statement := range []string{
-			`PRAGMA defer_foreign_keys = 1`, // until the rows are inserted again
-			`DELETE FROM timestamps WHERE EXISTS (SELECT 1 FROM shedding s WHERE s.idx = timestamps.idx AND position < stamps)
-				AND idx IN (SELECT idx FROM shedding)`,
-			`DELETE FROM records WHERE idx IN (SELECT idx FROM shedding)`,
-			`INSERT INTO records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, stamps, packed)
-				SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, 0, 0, x'' FROM shedding`,
-			`DELETE FROM shedding`,
-		} {
-			if _, err := s.writer.ExecContext(ctx, statement); err != nil {
-				return translate(err)
-			}
-		}
-		return nil
-	})
-}
-
-// mark copies a row into the table shedding, unless the row has shed already. It returns storage.ErrConflict if no
-// archive holds the row, if the row still waits for a time stamp, or if its time stamp is not in the archive.
-func (s *Store) mark(ctx context.Context, r storage.Shedding) error {
-	var full, archived, waits bool
-	var stamped int
-	err := s.writer.QueryRowContext(ctx, `SELECT packed <> x'', stamps, EXISTS (SELECT 1 FROM archives WHERE first <= ?1 AND ?1 < past),
-		EXISTS (SELECT 1 FROM waiting WHERE idx = ?1) FROM records WHERE idx = ?1`, r.Index).Scan(&full, &stamped, &archived, &waits)
-	if err != nil {
-		return translate(err)
-	}
-	if !archived || waits {
-		return storage.ErrConflict
-	}
-	if !full { // the time stamps that it has now came after those in the archive
-		return nil
-	}
-	if r.Timestamps < stamped {
-		return storage.ErrConflict
-	}
-	_, err = s.writer.ExecContext(ctx, `INSERT INTO shedding SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, ?
-		FROM records WHERE idx = ?`, r.Timestamps, r.Index)
-	return translate(err)
-}
-
 // reclaimPages is how many pages one transaction frees. No process can append during it.
 const reclaimPages = 512
 
-// Reclaim implements storage.Reclaimer. It removes free pages from the file, a few at a time. Then it empties the
+// Reclaim implements storage.Store. It removes free pages from the file, a few at a time. Then it empties the
 // write-ahead log, so that neither contains deleted text. A file that lacks
 // incremental vacuum, because of a crash when it was made, is rewritten once. No process can append meanwhile.
 func (s *Store) Reclaim(ctx context.Context, progress func(done, total int64)) error {

@@ -1,0 +1,527 @@
+// Package expiry removes the content of old records from the log. Their ids, places and hashes stay, so the proofs of
+// all other records stand, and it stays provable that the removed ones existed.
+//
+// # The act first, then the content
+//
+// First it is noted which records are to go (storage.Expiry). Then one act of the operator is sealed that says how
+// many, and has a digest of their places. Only then their content goes, some records in a transaction. A process that
+// dies before the act leaves notes that the next run drops. After the act, the next run or the next opening of the
+// installation goes on with exactly the records that the act is about.
+//
+// # Time stamps prove the age of a record
+//
+// Its claim does not count. Records are at least operator.MinRetention days old, by the clock and by the newest time
+// stamp of the log. So a clock that was set ahead removes nothing too early, unless an authority's clock was ahead too.
+//
+// # What stays
+//
+// The operator's acts, among them those on keys, because every start reads them. What waits for a time stamp. Chains
+// that the order excepts. Whatever Order.Stays names: trials that are open or wait for a person.
+package expiry
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"jurat/evidence"
+	"jurat/evidence/operator"
+	"jurat/internal/keys"
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/brief"
+	"jurat/internal/ledger/storage"
+	"jurat/internal/lock"
+	"jurat/timestamp"
+	"jurat/verify"
+	"jurat/verify/trust"
+)
+
+// An Expirer removes the content of old records of one log. All its fields are required.
+type Expirer struct {
+	Ledger   *ledger.Ledger
+	Operator ledger.Operator // for the same ledger
+	Locks    lock.Locks
+	Now      func() time.Time
+
+	Trust   func(context.Context) (*trust.Trust, error)                             // contains the log's own keys and authorities
+	Destroy func(ctx context.Context, record evidence.Digest, pointer string) error // destroys the key of a text that is sealed apart
+	After   func(step string)                                                       // called after each step; tests simulate crashes there
+}
+
+// An Order says what is to expire.
+type Order struct {
+	Before     time.Time // records that are proved to have been sealed before this
+	Except     []string  // chains that stay
+	Reason, By string
+	DryRun     bool // only count
+
+	// Stays returns chains that stay, and single records, by their digests. It is called again before the act is
+	// sealed. nil: there are none.
+	Stays    func(context.Context) (*Staying, error)
+	Progress func(step string, done, total int64) // nil: nothing is told
+}
+
+// Staying is what somebody still needs.
+type Staying struct {
+	Chains  map[string]bool
+	Records map[evidence.Digest]bool
+}
+
+// Done is the result of Expire.
+type Done struct {
+	Records  int64  `json:"records"`       // how many expired
+	Act      string `json:"act,omitempty"` // record id; "": none was sealed
+	Excepted int64  `json:"excepted"`      // old enough, but of excepted chains
+	Needed   int64  `json:"needed"`        // old enough, but a trial or a person needs them
+	Waiting  int64  `json:"waiting"`       // kept because they wait for a time stamp
+	Unproved int64  `json:"unproved"`      // kept because the time of their sealing is not proved
+	Finished int64  `json:"finished"`      // of an interrupted run
+}
+
+// ErrTooYoung means that the records of an order must be kept for longer.
+var ErrTooYoung = errors.New("that is shorter than records must be kept")
+
+// lockName is held by the one process that removes content.
+const lockName = "expiry"
+
+// Expire removes the content of old records, and the keys of their texts that are sealed apart. If it is interrupted,
+// the next call finishes it first. It returns ErrTooYoung, wrapped, if Order.Before is too recent, lock.ErrTaken if
+// another process removes content now, and the errors of the log and of Order.Stays.
+func (x *Expirer) Expire(ctx context.Context, o Order) (*Done, error) {
+	r := &run{Expirer: x, order: o, done: new(Done)}
+	if o.Before.IsZero() || strings.TrimSpace(o.Reason) == "" || strings.TrimSpace(o.By) == "" {
+		return r.done, errors.New("expiring records: it needs a time, a reason, and the name of the person who decided it")
+	}
+	if err := x.alone(ctx, r.all); err != nil {
+		return r.done, fmt.Errorf("expiring records: %w", err)
+	}
+	return r.done, nil
+}
+
+// Expired returns how many records have expired, as the acts in the log say. Its errors are those of the log.
+func (x *Expirer) Expired(ctx context.Context) (n int64, err error) {
+	acts, err := x.Ledger.Chain(ctx, operator.ExpiryChain)
+	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+		return 0, err
+	}
+	for _, act := range acts {
+		body, err := operator.ReadExpiry(&act.Payload)
+		if err != nil {
+			return 0, fmt.Errorf("%w: record %s: %w", ledger.ErrDamaged, act.Payload.RecordID, err)
+		}
+		n += body.Count
+	}
+	return n, nil
+}
+
+// Finish removes what an act in the log says is gone, after a crash. It does nothing while another process does it. Its
+// errors are those of the log.
+func (x *Expirer) Finish(ctx context.Context) error {
+	left, err := x.Ledger.Expiry().Expiring(ctx, 0, 1)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	r := &run{Expirer: x, done: new(Done)}
+	err = x.alone(ctx, r.finish)
+	if errors.Is(err, lock.ErrTaken) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("finishing an interrupted expiry: %w", err)
+	}
+	return nil
+}
+
+func (x *Expirer) alone(ctx context.Context, do func(context.Context) error) error {
+	held, release, err := x.Locks.Lock(ctx, lockName)
+	if err != nil {
+		return err
+	}
+	defer release()
+	err = do(held)
+	if cause := context.Cause(held); err != nil && errors.Is(cause, lock.ErrLost) {
+		return cause
+	}
+	return err
+}
+
+// A run is one call of Expire or Finish.
+type run struct {
+	*Expirer
+	order   Order
+	done    *Done
+	options verify.Options // of the log's own trust
+	today   time.Time      // by the clock and the log's newest time stamp
+	stays   *Staying
+}
+
+func (r *run) tell(step string, done, total int64) {
+	if r.order.Progress != nil {
+		r.order.Progress(step, done, total)
+	}
+}
+
+func (r *run) all(ctx context.Context) error {
+	if err := r.Ledger.CanAppend(ctx); err != nil {
+		return err
+	}
+	if !r.order.DryRun {
+		if err := r.finish(ctx); err != nil {
+			return err
+		}
+		r.done.Finished, r.done.Records = r.done.Records, 0
+	}
+	trusted, err := r.Trust(ctx)
+	if err != nil {
+		return err
+	}
+	r.options = verify.Options{Trust: keys.Forever(trusted), Memory: timestamp.NewMemory()}
+	if err := r.mayGo(ctx); err != nil {
+		return err
+	}
+	act, err := evidence.NewRecordID(r.Now(), nil)
+	if err != nil {
+		return err
+	}
+	for {
+		body, err := r.choose(ctx, act)
+		if err != nil || r.order.DryRun || body.Count == 0 {
+			return err
+		}
+		r.After("noted")
+		same, err := r.staysSame(ctx)
+		if err != nil {
+			return err
+		}
+		if same {
+			if err := r.seal(ctx, act, body); err != nil {
+				return err
+			}
+			r.done.Act = act
+			return r.carryOut(ctx, act, body.Count)
+		}
+		if err := r.Ledger.Expiry().DropExpiring(ctx, act); err != nil {
+			return err
+		}
+	}
+}
+
+// mayGo returns ErrTooYoung unless records that were sealed before the order's time may go today.
+func (r *run) mayGo(ctx context.Context) (err error) {
+	if r.today, err = r.provedToday(ctx); err != nil {
+		return err
+	}
+	if from := r.order.Before.AddDate(0, 0, operator.MinRetention); from.After(r.today) {
+		return fmt.Errorf("%w: records are kept for %d days, so those sealed before %s may go from %s on; by the clock and the log's newest time stamp, today is %s",
+			ErrTooYoung, operator.MinRetention, r.order.Before.UTC().Format(time.DateOnly), from.UTC().Format(time.DateOnly), r.today.UTC().Format(time.DateOnly))
+	}
+	return nil
+}
+
+// mostUnstamped is how many of the last records provedToday reads to find one with a time stamp.
+const mostUnstamped = 1024
+
+// provedToday returns the clock's time, or the time of the log's newest time stamp if the clock is ahead of it.
+func (r *run) provedToday(ctx context.Context) (time.Time, error) {
+	size, err := r.Ledger.Size(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	now := r.Now()
+	for index := size - 1; index >= 0 && index >= size-mostUnstamped; index-- {
+		rows, err := r.Ledger.RowsFrom(ctx, index, 1)
+		if err != nil {
+			return time.Time{}, err
+		}
+		record, err := rows[0].Record()
+		if err != nil {
+			continue // it has expired, or is damaged
+		}
+		stamped, err := r.sealed(record)
+		if err != nil {
+			continue // it waits for its time stamp
+		}
+		if stamped.Before(now) {
+			return stamped, nil
+		}
+		return now, nil
+	}
+	return time.Time{}, fmt.Errorf("%w: none of the log's last %d records has a proved time, so today's date is not proved", ErrTooYoung, min(size, mostUnstamped))
+}
+
+// sealed returns the time by which a record is proved to have existed. It ignores what the record claims.
+func (r *run) sealed(record *evidence.Record) (time.Time, error) {
+	report := verify.Record(record, r.options)
+	f := report.Of(verify.Time)
+	t, ok := report.TimeOf(record.Payload.RecordID)
+	if !ok || f.Status == verify.Refuted { // an actor's clock that was ahead of the authority's does not matter here
+		return time.Time{}, fmt.Errorf("the time of its sealing is not proved: %s", f.Reason)
+	}
+	return t.Time, nil
+}
+
+// page is how many records are read, or removed, at once. Each can be as large as a record may be.
+const page = 64
+
+// choose notes which records are to go, and returns what the act says of them.
+func (r *run) choose(ctx context.Context, act string) (*operator.ExpiryBody, error) {
+	var err error
+	if r.stays, err = r.staying(ctx); err != nil {
+		return nil, err
+	}
+	*r.done = Done{Finished: r.done.Finished}
+	except := slices.Compact(slices.Sorted(slices.Values(r.order.Except)))
+	body := &operator.ExpiryBody{Before: evidence.FormatTime(r.order.Before), By: strings.TrimSpace(r.order.By), Reason: strings.TrimSpace(r.order.Reason), Except: except}
+	size, err := r.Ledger.Size(ctx)
+	if err != nil {
+		return nil, err
+	}
+	places := sha256.New()
+	for from := int64(0); from < size; from += page {
+		gone, err := r.chooseFrom(ctx, from, min(page, size-from))
+		if err != nil {
+			return nil, err
+		}
+		if len(gone) > 0 {
+			if body.Count == 0 {
+				body.From = gone[0]
+			}
+			body.Count, body.To = body.Count+int64(len(gone)), gone[len(gone)-1]+1
+			addPlaces(places, gone)
+			if !r.order.DryRun {
+				if err := r.Ledger.Expiry().PutExpiring(ctx, act, gone); err != nil {
+					return nil, err
+				}
+			}
+		}
+		r.tell("records examined", min(from+page, size), size)
+	}
+	r.done.Records, body.Places = body.Count, evidence.Digest(places.Sum(nil))
+	return body, nil
+}
+
+func addPlaces(to hash.Hash, places []int64) {
+	for _, p := range places {
+		to.Write(binary.BigEndian.AppendUint64(nil, uint64(p)))
+	}
+}
+
+// A verdict says what becomes of a record.
+type verdict int
+
+const (
+	stays verdict = iota
+	goes
+	excepted
+	needed
+	unproved
+)
+
+func (r *run) chooseFrom(ctx context.Context, from, n int64) (gone []int64, err error) {
+	rows, err := r.Ledger.RowsFrom(ctx, from, n)
+	if err != nil {
+		return nil, err
+	}
+	waits, err := r.Ledger.Waits(ctx, from, n)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range r.judgeAll(rows) {
+		switch {
+		case v == unproved:
+			r.done.Unproved++
+		case v == excepted:
+			r.done.Excepted++
+		case v == needed:
+			r.done.Needed++
+		case v == goes && waits[rows[i].Index]:
+			r.done.Waiting++
+		case v == goes:
+			gone = append(gone, rows[i].Index)
+		}
+	}
+	return gone, ctx.Err()
+}
+
+// judgeAll decides about records, on all cores: each has signatures to verify.
+func (r *run) judgeAll(rows []storage.Row) []verdict {
+	list := make([]verdict, len(rows))
+	var all sync.WaitGroup
+	var next atomic.Int64
+	for range min(runtime.GOMAXPROCS(0), len(rows)) {
+		all.Go(func() {
+			for k := next.Add(1) - 1; k < int64(len(rows)); k = next.Add(1) - 1 {
+				list[k] = r.judge(&rows[k])
+			}
+		})
+	}
+	all.Wait()
+	return list
+}
+
+// judge decides about one record. A damaged one proves no time, and stays: package fsck reports it.
+func (r *run) judge(row *storage.Row) verdict {
+	if row.Entry != nil {
+		return stays
+	}
+	record, err := row.Record()
+	if err != nil {
+		return unproved
+	}
+	if record.Payload.ActionType.ByOperator() {
+		return stays
+	}
+	sealed, err := r.sealed(record)
+	switch {
+	case err != nil:
+		return unproved
+	case !sealed.Before(r.order.Before) || sealed.AddDate(0, 0, operator.MinRetention).After(r.today):
+		return stays
+	case row.ChainID != "" && slices.Contains(r.order.Except, row.ChainID):
+		return excepted
+	case r.stays.Chains[row.ChainID] || r.stays.Records[row.Digest]:
+		return needed
+	}
+	return goes
+}
+
+func (r *run) staying(ctx context.Context) (*Staying, error) {
+	if r.order.Stays == nil {
+		return new(Staying), nil
+	}
+	return r.order.Stays(ctx)
+}
+
+// staysSame reports whether nothing more is needed than when the records were chosen.
+func (r *run) staysSame(ctx context.Context) (bool, error) {
+	now, err := r.staying(ctx)
+	if err != nil {
+		return false, err
+	}
+	for chain := range now.Chains {
+		if !r.stays.Chains[chain] {
+			return false, nil
+		}
+	}
+	for digest := range now.Records {
+		if !r.stays.Records[digest] {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (r *run) seal(ctx context.Context, act string, body *operator.ExpiryBody) error {
+	_, err := r.Operator.SealNext(ctx, operator.ExpiryChain, func([]*evidence.Record) ([]evidence.Payload, error) {
+		p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.Expiry, ChainID: operator.ExpiryChain, RecordID: act}, *body)
+		return []evidence.Payload{p}, err
+	})
+	if err == nil {
+		r.After("act sealed")
+	}
+	return err
+}
+
+// finish carries out acts that were interrupted, and drops notes for which no act was sealed.
+func (r *run) finish(ctx context.Context) error {
+	for {
+		left, err := r.Ledger.Expiry().Expiring(ctx, 0, 1)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		act := left[0].Act
+		record, err := r.Ledger.Record(ctx, act)
+		if errors.Is(err, ledger.ErrNotFound) {
+			if err := r.Ledger.Expiry().DropExpiring(ctx, act); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		body, err := operator.ReadExpiry(&record.Payload)
+		if err != nil {
+			return fmt.Errorf("%w: record %s: %w", ledger.ErrDamaged, act, err)
+		}
+		if err := r.carryOut(ctx, act, body.Count); err != nil {
+			return err
+		}
+	}
+}
+
+// carryOut removes the content of the records that are noted for an act. It can be repeated after a crash at any point:
+// a record's note goes with its content.
+func (r *run) carryOut(ctx context.Context, act string, count int64) error {
+	for done := int64(0); ; {
+		left, err := r.Ledger.Expiry().Expiring(ctx, 0, page)
+		if err != nil {
+			return err
+		}
+		var places []int64
+		for _, e := range left {
+			if e.Act == act {
+				places = append(places, e.Index)
+			}
+		}
+		if len(places) == 0 {
+			break
+		}
+		if err := r.remove(ctx, act, places); err != nil {
+			return err
+		}
+		done += int64(len(places))
+		r.done.Records = max(r.done.Records, done)
+		r.tell("records removed", done, max(done, count))
+	}
+	r.After("removed")
+	return r.Ledger.Expiry().Reclaim(ctx, func(done, total int64) { r.tell("pages freed", done, total) })
+}
+
+// remove removes the content of some records, and what their briefs say. The keys of their texts go first, because the
+// payload names them.
+func (r *run) remove(ctx context.Context, act string, places []int64) error {
+	rows, err := r.Ledger.RowsAt(ctx, places)
+	if err != nil {
+		return err
+	}
+	left, briefs := make([]storage.Row, len(rows)), make([]storage.StoredBrief, len(rows))
+	for i := range rows {
+		if rows[i].Entry == nil {
+			record, err := rows[i].Record()
+			if err != nil {
+				return err
+			}
+			for _, pointer := range record.Payload.SealedApart {
+				if err := r.Destroy(ctx, record.Digest, pointer); err != nil {
+					return err
+				}
+			}
+		}
+		if left[i], err = rows[i].ExpiredRow(act); err != nil {
+			return err
+		}
+		b, err := brief.OfRow(&left[i])
+		if err == nil {
+			briefs[i], err = b.Stored()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r.After("texts destroyed")
+	if err := r.Ledger.Expiry().Expire(ctx, act, left, briefs); err != nil {
+		return err
+	}
+	r.After("content removed")
+	return nil
+}

@@ -1,0 +1,466 @@
+package installation_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/evidence/operator"
+	"jurat/internal/backup"
+	"jurat/internal/disktest"
+	"jurat/internal/expiry"
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/fsck"
+	"jurat/internal/ledger/sqlite"
+	"jurat/internal/ledger/storage"
+	"jurat/internal/lock"
+)
+
+// old is how many records aYearAgo seals beside the named ones.
+const old = 253
+
+// sealMany seals records. Every tenth is in a chain.
+func sealMany(t testing.TB, i *installation.Installation, n int) {
+	t.Helper()
+	signers, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for k := range 32 {
+		wg.Go(func() {
+			for m := k; m < n; m += 32 {
+				text := fmt.Sprintf(`{"agent_id":"courier","request_id":"r-%d","timestamp":"2024-01-31T16:15:00Z","model":"m","model_version":"1","prompt":%q,"response":"r","parameters":{}}`,
+					m, strings.Repeat("May I send the parcel? ", 20))
+				d, err := evidence.ParseDraft([]byte(text))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := i.Ledger.Seal(context.Background(), d, signers); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func entries(t testing.TB, i *installation.Installation) (all []string) {
+	t.Helper()
+	size, err := i.Ledger.Size(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range i.Ledger.Entries(t.Context(), 0, size) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, string(e))
+	}
+	return all
+}
+
+// aYearAgo returns an installation whose records were sealed a year ago: some alone, some in the chain "c-1", one with a
+// text sealed apart. It is opened with the present clock.
+func aYearAgo(t *testing.T) (c installation.Config, i *installation.Installation, alone, chained, apart *evidence.Record) {
+	t.Helper()
+	then := time.Now().AddDate(-1, 0, 0)
+	c = installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return then }}
+	past, _, err := installation.OpenOrCreate(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := func(text string, apart ...string) *evidence.Record {
+		d, err := evidence.ParseDraft([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := past.Ledger.Seal(t.Context(), d.SealingApart(apart...), must(past.Keys.Signers(t.Context(), evidence.RoleAgent, "courier")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	const frame = `{"agent_id":"courier","request_id":"r","timestamp":"2024-01-31T16:15:00Z","model":"m","model_version":"1","prompt":"the parcel of Anna","response":"r","parameters":{}%s}`
+	alone, apart = sealed(fmt.Sprintf(frame, "")), sealed(fmt.Sprintf(frame, ""), "/prompt")
+	chained = sealed(fmt.Sprintf(frame, `,"chain_id":"c-1","chain_position":1`))
+	sealMany(t, past, old)
+	if err := past.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.Now = nil
+	i = open(t, c)
+	sealMany(t, i, 1) // the log's own time must be the present
+	return c, i, alone, chained, apart
+}
+
+func expireOrder() expiry.Order {
+	return expiry.Order{Before: time.Now().AddDate(0, -7, 0), Reason: "retention time over", By: "records office"}
+}
+
+func wantExpired(t *testing.T, i *installation.Installation, r *evidence.Record) {
+	t.Helper()
+	if _, err := i.Ledger.Record(t.Context(), r.Payload.RecordID); !errors.Is(err, ledger.ErrExpired) || errors.Is(err, ledger.ErrNotFound) {
+		t.Errorf("record %s: %v", r.Payload.RecordID, err)
+	}
+}
+
+func wantThere(t *testing.T, i *installation.Installation, r *evidence.Record) {
+	t.Helper()
+	got, err := i.Ledger.Record(t.Context(), r.Payload.RecordID)
+	if err != nil || got.Digest != r.Digest {
+		t.Errorf("record %s: %v", r.Payload.RecordID, err)
+		return
+	}
+	wantProved(t, i, got)
+}
+
+// opens reports whether a text of a record that is sealed apart can be read.
+func opens(ctx context.Context, i *installation.Installation, r *evidence.Record) bool {
+	disclosed, err := i.Apart.Disclose(ctx, r, nil)
+	return err == nil && len(disclosed.Disclosures) > 0
+}
+
+// marks are bytes of what old records are stored as, which is compressed.
+func marks(t *testing.T, c installation.Config) (list [][]byte) {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), filepath.Join(c.Dir, installation.DatabaseFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	rows, err := s.Rows(t.Context(), 0, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, r := range rows {
+		record, err := r.Record()
+		if err != nil || record.Payload.ActionType.ByOperator() || n%7 != 0 && len(record.Payload.SealedApart) == 0 {
+			continue
+		}
+		list = append(list, r.Packed.Blob[len(r.Packed.Blob)/2:][:16], r.Packed.Blob[len(r.Packed.Blob)-16:])
+	}
+	if len(list) == 0 {
+		t.Fatal("there is nothing to look for")
+	}
+	return list
+}
+
+// wantNoMarks searches every file of a data folder for bytes of rows.
+func wantNoMarks(t *testing.T, dir string, marks [][]byte) {
+	t.Helper()
+	for path, content := range disktest.Files(t, dir) {
+		for n, mark := range marks {
+			if bytes.Contains(content, mark) {
+				t.Errorf("%s has mark %d of %d", path, n, len(marks))
+			}
+		}
+	}
+}
+
+// TestExpire removes the content of old records. Excepted chains and what somebody needs stay, and every other proof
+// stays valid.
+func TestExpire(t *testing.T) {
+	c, i, alone, chained, apart := aYearAgo(t)
+	hashed, there := entries(t, i), marks(t, c)
+	o := expireOrder()
+	o.Except = []string{"c-1"}
+	o.Stays = func(context.Context) (*expiry.Staying, error) {
+		return &expiry.Staying{Records: map[evidence.Digest]bool{alone.Digest: true}}, nil
+	}
+	dry := o
+	dry.DryRun = true
+	if done, err := i.Expirer.Expire(t.Context(), dry); err != nil || done.Records != old+1 || done.Excepted != 1 || done.Needed != 1 || done.Act != "" {
+		t.Fatalf("dry run: %+v, %v", done, err)
+	}
+	wantThere(t, i, alone)
+	wantThere(t, i, apart)
+	done, err := i.Expirer.Expire(t.Context(), o)
+	if err != nil || done.Records != old+1 || done.Excepted != 1 || done.Needed != 1 || done.Unproved != 0 || done.Waiting != 0 || done.Act == "" {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	wantExpired(t, i, apart)
+	wantThere(t, i, chained)
+	wantThere(t, i, alone)
+	if opens(t.Context(), i, apart) {
+		t.Error("the text that was sealed apart can still be opened")
+	}
+	if _, err := i.Ledger.Record(t.Context(), apart.Payload.RecordID); err == nil || !strings.Contains(err.Error(), done.Act) {
+		t.Errorf("the error names no act: %v", err)
+	}
+	act, err := i.Ledger.Record(t.Context(), done.Act)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, err := operator.ReadExpiry(&act.Payload); err != nil || body.Count != done.Records || body.By != o.By || !cmp.Equal(body.Except, o.Except) {
+		t.Errorf("the act: %+v, %v", body, err)
+	}
+	wantProved(t, i, act)
+	if diff := cmp.Diff(hashed, entries(t, i)[:len(hashed)]); diff != "" {
+		t.Errorf("entries (-before +after):\n%s", diff)
+	}
+	wantWhole(t, c)
+	seen := int64(0)
+	for r, err := range i.Ledger.Records(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		wantProved(t, i, r.Record)
+	}
+	if size, err := i.Ledger.Size(t.Context()); err != nil || seen != size-done.Records {
+		t.Errorf("%d records of %d, %v", seen, size, err)
+	}
+	if done, err := i.Expirer.Expire(t.Context(), o); err != nil || done.Records != 0 || done.Act != "" {
+		t.Errorf("a second time: %+v, %v", done, err)
+	}
+	if done, err := i.Expirer.Expire(t.Context(), expireOrder()); err != nil || done.Records != 2 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	wantExpired(t, i, chained)
+	wantExpired(t, i, alone)
+	if _, err := i.Ledger.Chain(t.Context(), "c-1"); !errors.Is(err, ledger.ErrExpired) {
+		t.Errorf("the chain: %v", err)
+	}
+	wantWhole(t, c)
+	wantNoMarks(t, c.Dir, there)
+	copied := filepath.Join(t.TempDir(), "copy")
+	if _, err := backup.Make(t.Context(), c, backup.Order{To: copied, ApartKeys: true}); err != nil {
+		t.Fatal(err)
+	}
+	wantNoMarks(t, copied, there)
+}
+
+// TestExpireRefuses asks for what is not allowed.
+func TestExpireRefuses(t *testing.T) {
+	_, i, alone, _, _ := aYearAgo(t)
+	for name, change := range map[string]func(*expiry.Order){
+		"younger than six months": func(o *expiry.Order) { o.Before = time.Now().AddDate(0, 0, -operator.MinRetention+1) },
+		"to come":                 func(o *expiry.Order) { o.Before = time.Now().AddDate(1, 0, 0) },
+		"no time":                 func(o *expiry.Order) { o.Before = time.Time{} },
+		"no reason":               func(o *expiry.Order) { o.Reason = " " },
+		"nobody":                  func(o *expiry.Order) { o.By = "" },
+		"what stays is unknown": func(o *expiry.Order) {
+			o.Stays = func(context.Context) (*expiry.Staying, error) { return nil, errors.New("no") }
+		},
+	} {
+		o := expireOrder()
+		change(&o)
+		if done, err := i.Expirer.Expire(t.Context(), o); err == nil {
+			t.Errorf("%s: %+v", name, done)
+		}
+	}
+	// The records also claim times of a year ago, but the time stamps decide.
+	if done, err := i.Expirer.Expire(t.Context(), expiry.Order{Before: time.Now().AddDate(-1, 0, -1), Reason: "r", By: "b"}); err != nil || done.Records > 0 {
+		t.Errorf("stamped later than they claim: %+v, %v", done, err)
+	}
+	wantThere(t, i, alone)
+}
+
+// TestExpireByAClockThatIsAhead: the log's time decides, not this machine's clock.
+func TestExpireByAClockThatIsAhead(t *testing.T) {
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	i, _, err := installation.OpenOrCreate(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealMany(t, i, 20)
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.Now = func() time.Time { return time.Now().AddDate(1, 0, 0) }
+	i = open(t, c)
+	o := expireOrder()
+	o.Before = time.Now().AddDate(0, 0, 2)
+	if done, err := i.Expirer.Expire(t.Context(), o); !errors.Is(err, expiry.ErrTooYoung) || done.Records > 0 {
+		t.Errorf("removed by this machine's clock alone: %+v, %v", done, err)
+	}
+	sealMany(t, i, 1) // an authority confirms the time
+	if done, err := i.Expirer.Expire(t.Context(), o); err != nil || done.Records == 0 {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
+
+// TestExpireCrash crashes after each step. Opening the installation completes what an act states.
+func TestExpireCrash(t *testing.T) {
+	for n := 1; ; n++ {
+		c, i, alone, _, apart := aYearAgo(t)
+		there := marks(t, c)
+		var err error
+		crashed := crash(i, n, func() { _, err = i.Expirer.Expire(t.Context(), expireOrder()) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		i.After(func(string) {})
+		if err := i.Close(); err != nil {
+			t.Fatal(err)
+		}
+		damages, _, err := installation.Fsck(t.Context(), c, nil)
+		for _, d := range damages {
+			if d.Kind != fsck.DamageNotExpired && d.Kind != fsck.DamageApartLost {
+				t.Errorf("after %d steps: %v", n, d)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		i = open(t, c)
+		gone, err := i.Expirer.Expired(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gone == 0 {
+			wantThere(t, i, alone)
+		} else {
+			wantExpired(t, i, alone)
+		}
+		wantWhole(t, c)
+		if _, err := i.Expirer.Expire(t.Context(), expireOrder()); err != nil {
+			t.Fatalf("after %d steps: %v", n, err)
+		}
+		wantExpired(t, i, alone)
+		if opens(t.Context(), i, apart) {
+			t.Errorf("after %d steps a text of an expired record can be opened", n)
+		}
+		if acts, err := i.Ledger.Chain(t.Context(), operator.ExpiryChain); err != nil || len(acts) != 1 {
+			t.Errorf("after %d steps %d acts, %v", n, len(acts), err)
+		}
+		wantWhole(t, c)
+		wantNoMarks(t, c.Dir, there)
+		if !crashed {
+			break
+		}
+	}
+}
+
+// expirerFolder, if set, makes this test binary a process that expires records of that folder and kills itself after a
+// number of steps.
+const expirerFolder = "JURAT_TEST_EXPIRE"
+
+func expireAndDie(dir string, after int) error {
+	i, err := installation.Open(context.Background(), installation.Config{Dir: dir})
+	if err != nil {
+		return err
+	}
+	i.After(func(string) {
+		if after--; after == 0 {
+			self, err := os.FindProcess(os.Getpid())
+			if err != nil {
+				panic(err)
+			}
+			if err := self.Kill(); err != nil {
+				panic(err)
+			}
+			select {}
+		}
+	})
+	_, err = i.Expirer.Expire(context.Background(), expireOrder())
+	return errors.Join(err, errors.New("it was not killed"))
+}
+
+// TestExpireKilled kills a process that expires records after some steps, while this one seals. The next run goes on: one
+// act says what is gone.
+func TestExpireKilled(t *testing.T) {
+	for _, step := range []string{"1", "2", "4", "5", "8"} {
+		c, i, alone, _, apart := aYearAgo(t)
+		there := marks(t, c)
+		child := exec.CommandContext(t.Context(), must(os.Executable()))
+		child.Env = append(os.Environ(), expirerFolder+"="+c.Dir, "JURAT_TEST_STEP="+step)
+		child.Stderr = os.Stderr
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		sealMany(t, i, 20)
+		if err := child.Wait(); err == nil || child.ProcessState.Exited() {
+			t.Errorf("step %s: the process ended by itself: %v", step, err)
+		}
+		if _, err := i.Expirer.Expire(t.Context(), expireOrder()); err != nil {
+			t.Fatal(err)
+		}
+		wantExpired(t, i, alone)
+		wantExpired(t, i, apart)
+		if acts, err := i.Ledger.Chain(t.Context(), operator.ExpiryChain); err != nil || len(acts) != 1 {
+			t.Errorf("step %s: %d acts, %v", step, len(acts), err)
+		}
+		wantWhole(t, c)
+		wantNoMarks(t, c.Dir, there)
+	}
+}
+
+// TestForgedExpiry: a record whose content was removed without an act is named, and so is an act that is about others.
+func TestForgedExpiry(t *testing.T) {
+	c, i, alone, _, _ := aYearAgo(t)
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := sqlite.Open(t.Context(), filepath.Join(c.Dir, installation.DatabaseFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := s.ByRecordID(t.Context(), alone.Payload.RecordID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const act = "019b76da-a800-7af4-9dc1-0b1e7f1aa123"
+	left, err := row.ExpiredRow(act)
+	if err != nil {
+		t.Fatal(err)
+	}
+	brief := storage.StoredBrief{Index: row.Index, Line: []byte("{}")}
+	err = errors.Join(s.PutExpiring(t.Context(), act, []int64{row.Index}), s.Expire(t.Context(), act, []storage.Row{left}, []storage.StoredBrief{brief}), s.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(kinds ...fsck.Kind) {
+		t.Helper()
+		damages, _, err := installation.Fsck(t.Context(), c, nil)
+		var got []fsck.Kind
+		for _, d := range damages {
+			got = append(got, d.Kind)
+		}
+		if diff := cmp.Diff(kinds, got); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s\n%v", err, diff, damages)
+		}
+	}
+	want(fsck.DamageExpired)
+	i = open(t, c)
+	if _, err := i.Expirer.Expire(t.Context(), expireOrder()); err != nil {
+		t.Fatal(err)
+	}
+	want(fsck.DamageExpired)
+}
+
+// TestExpireTwice: two processes do not expire at the same time.
+func TestExpireTwice(t *testing.T) {
+	c, i, _, _, _ := aYearAgo(t)
+	other := open(t, c)
+	var once sync.Once
+	i.After(func(string) {
+		once.Do(func() {
+			if done, err := other.Expirer.Expire(context.Background(), expireOrder()); !errors.Is(err, lock.ErrTaken) {
+				t.Errorf("%+v, %v", done, err)
+			}
+			if err := other.Expirer.Finish(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	if done, err := i.Expirer.Expire(t.Context(), expireOrder()); err != nil || done.Records != old+3 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	wantWhole(t, c)
+}
