@@ -21,6 +21,7 @@ var reference = map[string][]string{
 	"timestamp":            {"What is a token", "What Verify checks", "What no check covers", "The built-in authority", "Evidence records"},
 	"trustlist":            {"From the Official Journal to a service", "What a list does not say"},
 	"internal/ca":          {"What a certificate says", "Lists"},
+	"internal/expiry":      {"What stays"},
 	"internal/juror/model": {"What a model is asked", "Peers", "Answers"},
 	"internal/juror/rules": {"The checklist", "Injection", "Focus, position and score", "Discussion and judgment", "Cost"},
 	"internal/ledger":      {"Guarantees", "Concurrency"},
