@@ -192,6 +192,7 @@ func suggest(root *kong.Node, err error) error {
 		return hint(err, "%s", instead)
 	}
 	word, ok := strings.CutPrefix(err.Error(), "unexpected argument ")
+	word, _, _ = strings.Cut(word, ",") // the library's own guess
 	if instead, was := gone[strings.TrimSpace(command+" "+word)]; ok && was {
 		return hint(err, "%s", instead)
 	}
