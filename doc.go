@@ -148,9 +148,7 @@
 //	keys          which key is whose, by the log's key events; one key pair for each actor and role, with an optional ML-DSA-65
 //	              key beside it
 //	token         signs with keys that a helper keeps, a program of its own
-//	ca            issues, renews and revokes certificates for keys of agents and reviewers, in a folder of its own
-//	certlog       carries what a CA did into a log; finds certificates that the log's key events do not know, and lists that contradict each other
-//	ltv           adds to records what CAs said about the revocation of their certificates, for readers of later years
+//	ca            issues and revokes certificates for keys of agents and reviewers, in a folder of its own
 //	erasure       the texts that are sealed apart: each encrypted under a key of its own; erasing destroys that key
 //	ledger        the only writer: seals and appends. ledger/storage is the contract that the stores ledger/sqlite, postgres and
 //	              ledger/memory fulfil; ledger/brief is a record as lists and links need it; ledger/links checks the links of a
@@ -160,8 +158,7 @@
 //	stamping      asks time-stamping authorities over HTTP; stamps later what waits, and renews old stamps
 //	witness       cosigns checkpoints of other logs, and asks witnesses to cosign those of its own log; monitors a log, and alarms
 //	              when it forks, shrinks or is rewritten
-//	jws           JWS signatures by the algorithms that jurat's keys have
-//	card          makes and checks the signatures of A2A agent cards, in each form that implementations use
+//	card          checks the signatures of A2A agent cards
 //	subject       the agent under trial: reads its card and its conversation, or its sealed records;
 //	              subject/forms recognises the form of a conversation; subject/tree reads JSON into a tree that knows its positions; subject/sealed reads a file of records, and
 //	              verifies it; subject/transcripts finds

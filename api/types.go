@@ -30,20 +30,6 @@ type Property struct {
 	Audience string            `json:"audience,omitzero"` // for whom the proof is made; part of what is proved
 }
 
-// A CertificateRequest asks for a certificate for the key that signed it, in the name of the token's agent.
-type CertificateRequest struct {
-	Request string `json:"request"` // PKCS #10 in PEM, with a late checkpoint of the log in challengePassword
-}
-
-// A Certificate is what the server's CA issued.
-type Certificate struct {
-	Certificate string `json:"certificate"` // PEM
-	CA          string `json:"ca"`          // the CA's own certificate, in PEM. A reader who trusts it needs it from elsewhere
-	Serial      string `json:"serial"`      // hexadecimal
-	NotAfter    string `json:"not_after"`   // RFC 3339
-	RenewAt     string `json:"renew_at"`    // RFC 3339: from then on a request gets another certificate
-}
-
 // A Delivery names the review that approved the delivered answer.
 type Delivery struct {
 	Review string `json:"review"` // record id

@@ -142,15 +142,6 @@ func (c *Client) Property(ctx context.Context, id string, wanted api.Property) (
 	return evidence.ParseBundle(doc)
 }
 
-// Certificate asks the server's CA for a certificate in the name of the token's agent. request is a certificate request (PKCS #10) in PEM.
-func (c *Client) Certificate(ctx context.Context, request []byte) (*api.Certificate, error) {
-	body, err := json.Marshal(api.CertificateRequest{Request: string(request)})
-	if err != nil {
-		return nil, err
-	}
-	return read[api.Certificate](c.ask(ctx, http.MethodPost, "/v1/certificates", body))
-}
-
 // Chain reads the records of a chain, or of a trial, as one bundle.
 func (c *Client) Chain(ctx context.Context, chainID string) (*evidence.Bundle, error) {
 	doc, err := c.ask(ctx, http.MethodGet, "/v1/chains/"+url.PathEscape(chainID), nil)

@@ -60,9 +60,6 @@ const (
 	TrialEvent      ActionType = "trial_event"      // a person stopped a trial, let it go on, or a reviewer took it or gave it back
 	Expiry          ActionType = "expiry"           // the content of old records was removed
 
-	CertificateEvent   ActionType = "certificate_event"   // a CA issued or revoked a certificate
-	RevocationEvidence ActionType = "revocation_evidence" // a CA said which certificates are revoked
-
 	// Acts of a recorder.
 	ObservedCall    ActionType = "observed_call"    // an agent called a model
 	ObservedTool    ActionType = "observed_tool"    // an agent used a tool, by MCP
@@ -152,7 +149,6 @@ var rules = map[ActionType]rule{
 	Evaluation: seatRule, Statement: seatRule, JudgeOpinion: judgeRule,
 	LateStamp: operatorRule, CheckpointStamp: operatorRule, KeyEvent: operatorRule, Erasure: operatorRule,
 	AccessEvent: operatorRule, Refusal: operatorRule, TrialEvent: operatorRule, Expiry: operatorRule,
-	CertificateEvent: operatorRule, RevocationEvidence: operatorRule,
 	ObservedCall: observedRule, ObservedTool: observedRule, ObservedMessage: observedRule, ObservedSpan: observedRule,
 	RecorderEvent: {role: RoleRecorder, actor: "agent_id", required: []string{"agent_id", "timestamp", "response"}},
 }

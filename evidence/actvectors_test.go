@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"encoding/base64"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +30,7 @@ type badAct struct{ name, of, old, new string }
 // actVectors are the accepted forms of some acts of the operator, and bodies that each break one rule.
 func actVectors(t *testing.T) []actVector {
 	t.Helper()
-	return slices.Concat(expiryVectors(t), certificateVectors(t), revocationVectors(t), trialVectors(t), recorderVectors(t))
+	return slices.Concat(expiryVectors(t), trialVectors(t), recorderVectors(t))
 }
 
 // makeActs returns the vectors of one action type: good bodies by name, and bad ones.
@@ -84,84 +83,4 @@ func expiryVectors(t *testing.T) []actVector {
 		{"but for a chain twice", exceptBody, `"order-17"`, `"order-18"`},
 		{"but for chains that are not sorted", exceptBody, `"order-17","order-18"`, `"order-18","order-17"`},
 	})
-}
-
-const (
-	issuedBody  = `{"by":"A. Person","ca":"` + aDigest + `","certificate":"MAA=","event":"issued","reason":"a request"}`
-	revokedBody = `{"by":"A. Person","ca":"` + aDigest + `","cause":"keyCompromise","event":"revoked","from":"2026-01-31T16:15:00Z","invalid_from":"2026-01-30T00:00:00Z",` +
-		`"reason":"a theft","serial":"a1b2c3"}`
-	unspecifiedBody = `{"by":"A. Person","ca":"` + aDigest + `","cause":"unspecified","event":"revoked","from":"2026-01-31T16:15:00Z","reason":"a change","serial":"1"}`
-
-	crlBody = `{"by":"A. Person","ca":"` + aDigest + `","digest":"` + bDigest + `","kind":"crl","next_update":"2026-02-07T16:15:00Z","number":"12","reason":"daily",` +
-		`"this_update":"2026-01-31T16:15:00Z"}`
-	ocspBody = `{"by":"A. Person","ca":"` + aDigest + `","digest":"` + bDigest + `","kind":"ocsp","next_update":"2026-02-07T16:15:00Z","reason":"asked for","serial":"a1b2c3",` +
-		`"this_update":"2026-01-31T16:15:00Z"}`
-)
-
-func certificateVectors(t *testing.T) []actVector {
-	t.Helper()
-	longest := strings.Replace(revokedBody, "a1b2c3", "f"+strings.Repeat("0", 39), 1)
-	return makeActs(t, "certificate", CertificateEvent, OperatorPrefix+"certificates",
-		[][2]string{{"issued", issuedBody}, {"revoked", revokedBody}, {"revoked without a cause", unspecifiedBody}, {"revoked, with the longest serial number", longest}}, []badAct{
-			{"an event that is none", issuedBody, `"issued"`, `"renewed"`},
-			{"without an event", issuedBody, `"event":"issued",`, ``},
-			{"by nobody", issuedBody, `"A. Person"`, `""`},
-			{"without a reason", issuedBody, `,"reason":"a request"`, ``},
-			{"of a CA without a key", issuedBody, `"ca":"` + aDigest + `",`, ``},
-			{"of a CA of zeros", issuedBody, aDigest, "sha256:" + strings.Repeat("0", 64)},
-			{"with a member more", issuedBody, `{`, `{"at":1,`},
-			{"issued without a certificate", issuedBody, `"certificate":"MAA=",`, ``},
-			{"issued, an empty certificate", issuedBody, `MAA=`, ``},
-			{"issued, not base64", issuedBody, `MAA=`, `M`},
-			{"issued, base64 without its end", issuedBody, `MAA=`, `MAA`},
-			{"issued, too large", issuedBody, `MAA=`, base64.StdEncoding.EncodeToString(make([]byte, 65537))},
-			{"issued, with a serial number", issuedBody, `}`, `,"serial":"1"}`},
-			{"issued, with a cause", issuedBody, `"certificate"`, `"cause":"unspecified","certificate"`},
-			{"issued, from a time on", issuedBody, `,"reason"`, `,"from":"2026-01-31T16:15:00Z","reason"`},
-			{"revoked, with a certificate", unspecifiedBody, `"event"`, `"certificate":"MAA=","event"`},
-			{"revoked without a serial number", revokedBody, `,"serial":"a1b2c3"`, ``},
-			{"revoked, the serial number 0", unspecifiedBody, `"serial":"1"`, `"serial":"0"`},
-			{"revoked, a zero before the serial number", unspecifiedBody, `"serial":"1"`, `"serial":"01"`},
-			{"revoked, a serial number in capitals", revokedBody, `a1b2c3`, `A1B2C3`},
-			{"revoked, a serial number with colons", revokedBody, `a1b2c3`, `a1:b2:c3`},
-			{"revoked, a serial number of 41 digits", revokedBody, `a1b2c3`, strings.Repeat("1", 41)},
-			{"revoked, a number for a serial number", unspecifiedBody, `"serial":"1"`, `"serial":1`},
-			{"revoked without a cause", revokedBody, `"cause":"keyCompromise",`, ``},
-			{"revoked, for what is no cause", revokedBody, `keyCompromise`, `removeFromCRL`},
-			{"revoked, a cause in other letters", revokedBody, `keyCompromise`, `keycompromise`},
-			{"revoked without a time", revokedBody, `"from":"2026-01-31T16:15:00Z",`, ``},
-			{"revoked, from no time on", revokedBody, `2026-01-31T16:15:00Z`, `2026-01-32T16:15:00Z`},
-			{"revoked, invalid from no time on", revokedBody, `2026-01-30T00:00:00Z`, `yesterday`},
-			{"revoked, invalid from later on", revokedBody, `2026-01-30T00:00:00Z`, `2026-01-31T16:15:00.001Z`},
-		})
-}
-
-func revocationVectors(t *testing.T) []actVector {
-	t.Helper()
-	return makeActs(t, "revocation", RevocationEvidence, OperatorPrefix+"certificates",
-		[][2]string{{"a list", crlBody}, {"a response", ocspBody}, {"the list 0", strings.Replace(crlBody, `"12"`, `"0"`, 1)},
-			{"for a moment", strings.Replace(crlBody, `2026-02-07`, `2026-01-31`, 1)}}, []badAct{
-			{"a kind that is none", crlBody, `"crl"`, `"delta"`},
-			{"without a kind", crlBody, `"kind":"crl",`, ``},
-			{"by nobody", crlBody, `"A. Person"`, `""`},
-			{"without a reason", crlBody, `"reason":"daily",`, ``},
-			{"without a CA", crlBody, `"ca":"` + aDigest + `",`, ``},
-			{"without a digest", crlBody, `"digest":"` + bDigest + `",`, ``},
-			{"a digest of zeros", crlBody, bDigest, "sha256:" + strings.Repeat("0", 64)},
-			{"with a member more", crlBody, `{`, `{"at":1,`},
-			{"a list without a number", crlBody, `"number":"12",`, ``},
-			{"a list with a number that is none", crlBody, `"12"`, `"0x12"`},
-			{"a list with a zero before its number", crlBody, `"12"`, `"012"`},
-			{"a list with a number of 50 digits", crlBody, `"12"`, `"` + strings.Repeat("1", 50) + `"`},
-			{"a list with a number below zero", crlBody, `"12"`, `"-1"`},
-			{"a list with a number that is not a text", crlBody, `"12"`, `12`},
-			{"a list of a serial number", crlBody, `"reason":"daily",`, `"reason":"daily","serial":"1",`},
-			{"a response with a number", ocspBody, `"reason"`, `"number":"1","reason"`},
-			{"a response without a serial number", ocspBody, `"serial":"a1b2c3",`, ``},
-			{"a response with a serial number that is none", ocspBody, `a1b2c3`, `xyz`},
-			{"without this_update", crlBody, `,"this_update":"2026-01-31T16:15:00Z"`, ``},
-			{"this_update is no time", crlBody, `2026-01-31T16:15:00Z`, `2026-01-31`},
-			{"without next_update", crlBody, `"next_update":"2026-02-07T16:15:00Z",`, ``},
-			{"next_update is before this_update", crlBody, `2026-02-07T16:15:00Z`, `2026-01-31T16:14:59Z`},
-		})
 }

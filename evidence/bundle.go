@@ -84,9 +84,6 @@ func (f *recordForm) checkSize() error {
 	rough += min(len(f.Properties), 1) * 2 * MaxPropertyTotal
 	rough += MaxToken * len(f.Timestamps)
 	rough += maxCertificate * len(f.Certificates)
-	for _, s := range f.Revocations {
-		rough += 2 * len(s.Value)
-	}
 	if rough < MaxRecord/4 {
 		return nil
 	}

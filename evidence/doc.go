@@ -85,7 +85,6 @@
 //	    required   agent_id request_id timestamp model model_version parameters response
 //	               chain_id chain_position previous_record saw case request_digest
 //	late_stamp checkpoint_stamp key_event erasure access_event refusal trial_event expiry
-//	certificate_event revocation_evidence
 //	    role operator
 //	    required   agent_id timestamp response
 //
@@ -128,7 +127,7 @@
 //
 // # Files
 //
-// A record file is a canonical JSON object of certificates, digest, disclosures, log, payload, properties, revocations, signatures and timestamps,
+// A record file is a canonical JSON object of certificates, digest, disclosures, log, payload, properties, signatures and timestamps,
 // and a line feed. A bundle file is one of checkpoint, format ("jurat/bundle/v1") and records in log order, and a line
 // feed. The entry of a record in a log is the canonical JSON object of actor, actor_seq, case, case_seq, chain, chain_seq, payload,
 // signatures, subject and subject_seq, where payload is a digest, actor, case, chain and subject are hashes that reveal nothing to a

@@ -59,7 +59,7 @@ func firstMember(start []byte) string {
 // A payload has none of these members, and a bundle has none.
 func BeginsAsRecord(start []byte) bool {
 	switch firstMember(start) {
-	case "certificates", "digest", "disclosures", "log", "payload", "properties", "revocations", "signatures", "timestamps":
+	case "certificates", "digest", "disclosures", "log", "payload", "properties", "signatures", "timestamps":
 		return true
 	}
 	return false

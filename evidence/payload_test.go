@@ -124,9 +124,6 @@ var table = map[ActionType]struct {
 	"trial_event":      {"operator", operatorMust, "", "", ""},
 	"expiry":           {"operator", operatorMust, "", "", ""},
 
-	"certificate_event":   {"operator", operatorMust, "", "", ""},
-	"revocation_evidence": {"operator", operatorMust, "", "", ""},
-
 	"observed_call":    {"recorder", observedMust, "", observedMay, observedApart},
 	"observed_tool":    {"recorder", observedMust, "", observedMay, observedApart},
 	"observed_message": {"recorder", observedMust, "", observedMay, observedApart},

@@ -28,7 +28,6 @@ type Record struct {
 	Disclosures  []Disclosure
 	Properties   []PropertyProof // of what is sealed apart; unverified
 	Certificates [][]byte        // DER, of the signers; unverified until a reader's trust confirms them
-	Revocations  []Revocation    // what CAs said of these certificates; unverified, too
 
 	canonical []byte
 }
@@ -97,7 +96,6 @@ type recordForm struct {
 	Log          *logForm        `json:"log,omitzero"`
 	Payload      jsontext.Value  `json:"payload"`
 	Properties   []PropertyProof `json:"properties,omitempty"`
-	Revocations  []Revocation    `json:"revocations,omitempty"`
 	Signatures   [][]byte        `json:"signatures"`
 	Timestamps   []Timestamp     `json:"timestamps"`
 }
@@ -152,7 +150,7 @@ func (r *Record) form() (*recordForm, error) {
 		return nil, err
 	}
 	form := &recordForm{Payload: r.canonical, Digest: r.Digest, Signatures: r.Signatures, Timestamps: r.Timestamps,
-		Log: r.Log.form(), Certificates: r.Certificates, Revocations: r.Revocations}
+		Log: r.Log.form(), Certificates: r.Certificates}
 	for _, d := range r.Disclosures {
 		value, err := Canonical(d.Value)
 		if err != nil {
@@ -220,7 +218,7 @@ func (f *recordForm) open() (*Record, error) {
 		return nil, fmt.Errorf("payload: %w", err)
 	}
 	r := &Record{Payload: *payload, Digest: f.Digest, Signatures: f.Signatures, Timestamps: f.Timestamps, Log: f.Log.open(),
-		Disclosures: f.Disclosures, Properties: f.Properties, Certificates: f.Certificates, Revocations: f.Revocations, canonical: f.Payload}
+		Disclosures: f.Disclosures, Properties: f.Properties, Certificates: f.Certificates, canonical: f.Payload}
 	if err := r.checkParts(); err != nil {
 		return nil, err
 	}
@@ -231,7 +229,7 @@ func (r *Record) checkParts() error {
 	if digest := DigestOf(r.canonical); r.Digest != digest {
 		return fmt.Errorf("digest: the payload's is %s, not %s", digest, r.Digest)
 	}
-	return errors.Join(r.checkSignatures(), r.checkTimestamps(), r.checkLog(), r.checkDisclosureForm(), r.checkCertificates(), r.checkRevocations(), CheckProperties(r.Properties))
+	return errors.Join(r.checkSignatures(), r.checkTimestamps(), r.checkLog(), r.checkDisclosureForm(), r.checkCertificates(), CheckProperties(r.Properties))
 }
 
 func (r *Record) checkSignatures() error {

@@ -24,7 +24,6 @@ func richRecord(t testing.TB) *Record {
 	r.Log = &LogProof{LogCounts: LogCounts{ChainSeq: 2}, Index: 7, Proof: [][]byte{bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)},
 		Checkpoint: "log.example\n8\nAAAA\n\n— log.example é\"\\/\n"}
 	r.Certificates = [][]byte{[]byte("a certificate")}
-	r.Revocations = []Revocation{{Kind: CRL, Value: []byte("a list")}, {Kind: OCSP, Value: []byte("answer")}}
 	return r
 }
 
@@ -81,7 +80,6 @@ func differences(a, b *Record) []string {
 		"log":          cmp.Equal(a.Log, b.Log),
 		"disclosures":  slices.EqualFunc(a.Disclosures, b.Disclosures, func(a, b Disclosure) bool { return cmp.Equal(a, b) }),
 		"certificates": slices.EqualFunc(a.Certificates, b.Certificates, bytes.Equal),
-		"revocations":  slices.EqualFunc(a.Revocations, b.Revocations, func(a, b Revocation) bool { return cmp.Equal(a, b) }),
 	} {
 		if !same {
 			names = append(names, name)
@@ -113,7 +111,7 @@ func TestFlippedRecord(t *testing.T) {
 		}
 	}
 	t.Log(outcomes)
-	for _, part := range []string{"refused", "signatures", "disclosures", "timestamps", "log", "certificates", "revocations"} {
+	for _, part := range []string{"refused", "signatures", "disclosures", "timestamps", "log", "certificates"} {
 		if outcomes[part] == 0 {
 			t.Errorf("no flipped byte ended as %s: the test does not reach it", part)
 		}
@@ -139,7 +137,7 @@ func wantRefuted(t *testing.T, r, opened *Record, at int) string {
 		if err := check(t, opened); !errors.Is(err, ErrDisclosure) {
 			t.Fatalf("byte %d: another disclosure, and the check says %v", at, err)
 		}
-	case "timestamps", "log", "certificates", "revocations":
+	case "timestamps", "log", "certificates":
 	default:
 		t.Fatalf("byte %d: the record opens and has another %s", at, part)
 	}
@@ -174,7 +172,7 @@ func TestOpenParts(t *testing.T) {
 	}
 	diff := differences(r, parts)
 	slices.Sort(diff)
-	if want := []string{"certificates", "disclosures", "log", "revocations"}; !slices.Equal(diff, want) {
+	if want := []string{"certificates", "disclosures", "log"}; !slices.Equal(diff, want) {
 		t.Errorf("differs in %v, want %v", diff, want)
 	}
 	for i := range r.Canonical() { // a changed payload that parses has another digest, so its signatures must not hold

@@ -35,7 +35,7 @@ func TestDroppedMembers(t *testing.T) {
 		}
 	}
 	slices.Sort(opens)
-	want := []string{"/certificates", "/disclosures", "/log", "/log/checkpoint", "/revocations"}
+	want := []string{"/certificates", "/disclosures", "/log", "/log/checkpoint"}
 	if diff := cmp.Diff(want, opens); diff != "" {
 		t.Errorf("what may be missing (-want +got):\n%s", diff)
 	}
@@ -97,7 +97,6 @@ func dropAt(value any, at, drop string) any {
 // TestSecondForms writes the same record in other forms. Open must refuse each of them.
 func TestSecondForms(t *testing.T) {
 	file := string(marshalRecord(t, richRecord(t)))
-	const revocations = `"revocations":[{"kind":"crl","value":"YSBsaXN0"},{"kind":"ocsp","value":"YW5zd2Vy"}]`
 	for name, other := range map[string]string{
 		"no line feed":           strings.TrimSuffix(file, "\n"),
 		"two line feeds":         file + "\n",
@@ -108,9 +107,7 @@ func TestSecondForms(t *testing.T) {
 		"null certificates":      strings.Replace(file, `"certificates":["YSBjZXJ0aWZpY2F0ZQ=="]`, `"certificates":null`, 1),
 		"empty certificates":     strings.Replace(file, `"certificates":["YSBjZXJ0aWZpY2F0ZQ=="]`, `"certificates":[]`, 1),
 		"empty certificate":      strings.Replace(file, `"certificates":["YSBjZXJ0aWZpY2F0ZQ=="]`, `"certificates":[""]`, 1),
-		"null revocations":       strings.Replace(file, `"revocations":[`, `"revocations":null,"x":[`, 1),
-		"empty revocations":      strings.Replace(file, revocations, `"revocations":[]`, 1),
-		"kind after the value":   strings.Replace(file, `{"kind":"crl","value":"YSBsaXN0"}`, `{"value":"YSBsaXN0","kind":"crl"}`, 1),
+		"kind after the token":   strings.Replace(file, `{"kind":"rfc3161","token":"b25lIHRva2Vu"}`, `{"token":"b25lIHRva2Vu","kind":"rfc3161"}`, 1),
 		"loose bits in base64":   strings.Replace(file, "YSBjZXJ0aWZpY2F0ZQ==", "YSBjZXJ0aWZpY2F0ZR==", 1),
 		"base64 without padding": strings.Replace(file, "YSBjZXJ0aWZpY2F0ZQ==", "YSBjZXJ0aWZpY2F0ZQ", 1),
 		"line feed in base64":    strings.Replace(file, "YSBjZXJ0aWZpY2F0ZQ==", `YSBj\nZXJ0aWZpY2F0ZQ==`, 1),
@@ -169,19 +166,12 @@ func TestParts(t *testing.T) {
 		"disclosure of nothing":     {func(r *Record) { r.Disclosures[3].Pointer = "/zzz" }, `"/zzz" is not sealed apart`},
 		"certificate empty":         {func(r *Record) { r.Certificates[0] = nil }, "certificate 0 has 0 bytes"},
 		"certificate too long":      {func(r *Record) { r.Certificates[0] = make([]byte, maxCertificate+1) }, "certificate 0 has 65537 bytes"},
-		"kind of a revocation":      {func(r *Record) { r.Revocations[0].Kind = "scvp" }, `revocations: 0: kind "scvp" is neither "crl" nor "ocsp"`},
-		"revocation without a kind": {func(r *Record) { r.Revocations[1].Kind = "" }, `revocations: 1: kind "" is neither`},
-		"revocation empty":          {func(r *Record) { r.Revocations[1].Value = nil }, "revocations: 1 has 0 bytes"},
-		"revocation too long":       {func(r *Record) { r.Revocations[0].Value = make([]byte, MaxRevocation+1) }, "revocations: 0 has 1048577 bytes"},
-		"revocation twice":          {func(r *Record) { r.Revocations[1].Value = r.Revocations[0].Value }, "revocations: 1 is there twice"},
-		"revocations too many":      {func(r *Record) { r.Revocations = manyRevocations(MaxRevocations+1, 2) }, "revocations: 65 of them"},
-		"revocations too long":      {func(r *Record) { r.Revocations = manyRevocations(5, MaxRevocation-1) }, "revocations: together they have 5242875 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := richRecord(t)
 			test.damage(r)
 			form := recordForm{Payload: r.canonical, Digest: r.Digest, Signatures: r.Signatures, Timestamps: r.Timestamps, Log: r.Log.form(),
-				Disclosures: r.Disclosures, Certificates: r.Certificates, Revocations: r.Revocations}
+				Disclosures: r.Disclosures, Certificates: r.Certificates}
 			file, err := jsonform.Encode(&form)
 			if err != nil {
 				t.Fatal(err)
@@ -196,33 +186,5 @@ func TestParts(t *testing.T) {
 	}
 	if _, err := new(Record).Marshal(); err == nil {
 		t.Error("Marshal wrote an empty record")
-	}
-}
-
-// manyRevocations are n statements of the given length.
-func manyRevocations(n, length int) (list []Revocation) {
-	for i := range n {
-		list = append(list, Revocation{Kind: CRL, Value: append(make([]byte, length-1), byte(i))})
-	}
-	return list
-}
-
-// TestMostRevocations: what a record may carry at most is written and read.
-func TestMostRevocations(t *testing.T) {
-	for _, list := range [][]Revocation{manyRevocations(MaxRevocations, 2), manyRevocations(4, MaxRevocation)} {
-		r := richRecord(t)
-		r.Revocations = list
-		opened, err := Open(marshalRecord(t, r))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := differences(r, opened); diff != nil {
-			t.Errorf("the record has other %s", diff)
-		}
-		bundle := &Bundle{Records: []*Record{seal(t, testPayload, nil)}}
-		bundle.Records[0].Revocations = list
-		if parsed, err := ParseBundle(marshalBundle(t, bundle)); err != nil || differences(bundle.Records[0], parsed.Records[0]) != nil {
-			t.Errorf("in a bundle: %v", err)
-		}
 	}
 }

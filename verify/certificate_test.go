@@ -260,7 +260,7 @@ func newerList(t *testing.T, w *world, change func(*x509.RevocationList)) *x509.
 
 // TestEveryRuleOfACertificate changes one thing at a time about a record that a CA vouches for.
 func TestEveryRuleOfACertificate(t *testing.T) {
-	for _, tt := range slices.Concat(certificateCases(t), carriedCases(t)) {
+	for _, tt := range slices.Concat(certificateCases(t), oldListCases(t)) {
 		t.Run(tt.name, func(t *testing.T) {
 			r, o, public := certifiedRecord(t, output("a"))
 			w := newWorld()

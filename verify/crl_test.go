@@ -72,13 +72,19 @@ func FuzzParseCRL(f *testing.F) {
 	})
 }
 
-// TestListWithoutAnEnd: a list without a next update cannot be shown to be the newest.
+// TestListWithoutAnEnd: a list without a next update cannot be shown to be the newest. It counts as of its own time.
 func TestListWithoutAnEnd(t *testing.T) {
-	r, o, public := certifiedRecord(t, output("a"))
-	o = newWorld().build(t, r, o, public)
-	o.CRLs[1].NextUpdate = time.Time{}
-	if got := verify.Record(r, o).Of(verify.Authentication); got.Rule != "revocation" || !strings.Contains(got.Reason, "how long it is valid") {
-		t.Errorf("%+v", got)
+	for _, old := range []bool{false, true} {
+		r, o, public := certifiedRecord(t, output("a"))
+		w := newWorld()
+		if old {
+			outdated(w, 25*time.Hour)
+		}
+		o = w.build(t, r, o, public)
+		o.CRLs[1].NextUpdate = time.Time{}
+		if got := verify.Record(r, o).Of(verify.Authentication); (got.Rule == "revocation") == old || !old && !strings.Contains(got.Reason, "how long it is valid") {
+			t.Errorf("later than the grace: %v: %+v", old, got)
+		}
 	}
 }
 

@@ -32,9 +32,6 @@ type examined struct {
 	ownWord []Guarantee        // as in check
 	unasked bool               // as in check
 	vouched map[string]vouched // as in check
-
-	carried   *trust.Carried // what was known of revocation from the file
-	consulted bool           // whether an answer rests on that
 }
 
 // examine checks everything that concerns one record alone. It changes only the budget of the check, so that many
@@ -44,7 +41,7 @@ func (c *check) examine(r *evidence.Record) examined { return c.examineWith(c.bu
 func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined {
 	alone := c.alone(r, share)
 	e := examined{share: share, whole: r, record: graph.Slim(r), said: graph.SpokenIn(r), found: alone.findings, times: alone.times,
-		identified: alone.identified, ownWord: alone.ownWord, unasked: alone.Unasked, vouched: alone.vouched, carried: alone.Carried, consulted: alone.Consulted}
+		identified: alone.identified, ownWord: alone.ownWord, unasked: alone.Unasked, vouched: alone.vouched}
 	e.proofs, e.look = properties.Of(r, c.options.Demands), vantage.At(r)
 	e.said.Names = census.Names(&r.Payload)
 	alone.findings = nil
@@ -55,7 +52,7 @@ func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined
 
 // alone checks a record's time, its signatures and what it discloses.
 func (c *check) alone(r *evidence.Record, share *timestamp.Share) *check {
-	alone := &check{Checker: c.Checker.Alone(share, c.carried.Load()), options: c.options, log: c.log, checkpoint: c.checkpoint, vouched: map[string]vouched{}}
+	alone := &check{Checker: c.Checker.Alone(share), options: c.options, log: c.log, checkpoint: c.checkpoint, vouched: map[string]vouched{}}
 	at := alone.time(r)
 	if c.options.Policy == Strict {
 		if at.Checked == nil {
@@ -109,7 +106,6 @@ func Sealed(r *evidence.Record, o Options) (worst Finding) {
 func sealed(r *evidence.Record, o Options) Finding {
 	c := &check{Checker: newChecker(o), options: o, budget: timestamp.NewBudget()}
 	c.openStamped("", nil)
-	c.carry(r)
 	worst := Finding{Status: Proved}
 	for _, f := range c.alone(r, c.budget.Turn()).findings {
 		if f.Guarantee != Content && f.Guarantee != Authentication && f.Guarantee != Time {
@@ -125,14 +121,10 @@ func sealed(r *evidence.Record, o Options) Finding {
 	return worst
 }
 
-// carry takes in what a record carries about the revocation of certificates. It counts for this record and for all later ones.
-func (c *check) carry(r *evidence.Record) { c.carried.Store(c.carried.Load().With(r.Revocations)) }
-
 // take keeps the findings about the next record. If the record was examined ahead of time with another share of the
-// budget than it would have had in order, or without what it or a record before it carries, take examines it again.
+// budget than it would have had in order, take examines it again.
 func (c *check) take(e examined) {
-	c.carry(e.whole)
-	if e.consulted && e.carried != c.carried.Load() || !c.budget.Settle(e.share) {
+	if !c.budget.Settle(e.share) {
 		e = c.examineWith(c.budget.Turn(), e.whole)
 		c.budget.Settle(e.share)
 	}

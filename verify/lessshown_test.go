@@ -26,7 +26,7 @@ type taking struct {
 }
 
 // removable are members of a record or bundle that are not signed, or signed each by itself.
-var removable = map[string]bool{"timestamps": true, "checkpoint_timestamps": true, "disclosures": true, "certificates": true, "revocations": true, "properties": true, "signatures": true}
+var removable = map[string]bool{"timestamps": true, "checkpoint_timestamps": true, "disclosures": true, "certificates": true, "properties": true, "signatures": true}
 
 // takings lists the parts of a file in JSON.
 func takings(t *testing.T, node map[string]any, place string) (list []taking) {
@@ -233,7 +233,6 @@ var declared = []struct {
 	{[]string{"disclosures"}, []string{"disclosure", "provable"}, "what was disclosed was not what is committed to"},
 	{[]string{"disclosures"}, []string{""}, "what bytes contradict is open where one of both is withheld, which lowers no level"},
 	{[]string{"properties"}, []string{"proof"}, "the proof was wrong"},
-	{[]string{"revocations"}, []string{"revoked", "revocation"}, "a list says more than one before it; a reader who has it is not misled"},
 	{[]string{"signature line"}, []string{"checkpoint", "cosignature", "witnesses"}, "the line was wrong"},
 	{[]string{"log"}, []string{"subject", "count", "causality"}, "the log's word on one record contradicted another; without it, the record has no place"},
 	{[]string{"records"}, nil, "a record says something of another; a file does not say what is not in it"},
@@ -292,7 +291,7 @@ func TestLessShownProvesNoMore(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"timestamps", "disclosures", "certificates", "revocations", "properties", "signatures", "records", "log", "checkpoint", "signature line", "certificate of a token"} {
+	for _, kind := range []string{"timestamps", "disclosures", "certificates", "properties", "signatures", "records", "log", "checkpoint", "signature line", "certificate of a token"} {
 		if tried[kind] == 0 {
 			t.Errorf("no file has a part of the kind %q", kind)
 		}

@@ -38,14 +38,6 @@ func TestRevokedLaterIsTold(t *testing.T) {
 			`{"certificate":"CN=signer","on":"2026-01-01T02:00:00Z","since":"2026-01-01T01:00:00Z","reason":"keyCompromise",`},
 		{"the issuing CA", entry(0, 2, hour, 5), `the certificate of "CN=issuing" was revoked on 2026-01-01T01:00:00Z for cessationOfOperation; what it signed existed before`,
 			`{"certificate":"CN=issuing","on":"2026-01-01T01:00:00Z","reason":"cessationOfOperation",`},
-		{"by an OCSP response", func(w *world) {
-			w.finish = func(w *world, _ *evidence.Record, o *verify.Options) {
-				d := w.good(stamped.Add(2 * hour))
-				d.status, d.revoked, d.reason = 1, stamped.Add(hour), 3
-				o.OCSPs = []*trust.Response{parsedOCSP(t, d.build(t))}
-				o.CRLs = o.CRLs[:1]
-			}
-		}, `revoked on 2026-01-01T01:00:00Z for affiliationChanged`, `{"certificate":"CN=signer","on":"2026-01-01T01:00:00Z","reason":"affiliationChanged",`},
 		{"a certificate without a subject", func(w *world) {
 			w.signer.Subject = pkix.Name{}
 			entry(1, 3, hour, 1)(w)

@@ -33,7 +33,7 @@ type keptVector struct {
 func keptVectors(t *testing.T) []given {
 	t.Helper()
 	var list []given
-	for _, plan := range [][]keptVector{certificateVectors(t), carriedBundleVectors(), revokedAuthorityVectors(), renewalVectors(), checkpointStampVectors()} {
+	for _, plan := range [][]keptVector{certificateVectors(t), revokedAuthorityVectors(), renewalVectors(), checkpointStampVectors()} {
 		for _, kept := range plan {
 			g, found := committedVector(t, kept.name)
 			if !found && *update {
@@ -68,7 +68,7 @@ func committedVector(t *testing.T, name string) (g given, found bool) {
 			continue
 		}
 		files := map[string][]byte{}
-		for _, file := range slices.Concat([]string{v.File, v.Trust}, v.CRLs, v.OCSPs) {
+		for _, file := range slices.Concat([]string{v.File, v.Trust}, v.CRLs) {
 			if files[file], err = os.ReadFile(filepath.Join(vectorsDir, file)); err != nil && file != "" {
 				return given{}, false
 			}
@@ -81,7 +81,7 @@ func committedVector(t *testing.T, name string) (g given, found bool) {
 func certificateVectors(t *testing.T) []keptVector {
 	t.Helper()
 	var list []keptVector
-	for _, tt := range slices.Concat(certificateCases(t), carriedCases(t)) {
+	for _, tt := range slices.Concat(certificateCases(t), oldListCases(t)) {
 		list = append(list, keptVector{slug("certificate", tt.name), func(t *testing.T) given {
 			r, o := standaloneIn(t, jurattest.NewForStrangers(t), output("a"))
 			public, err := evidence.ParsePublicKey(o.Trust.Keys[0].PublicKey)
@@ -94,16 +94,6 @@ func certificateVectors(t *testing.T) []keptVector {
 		}})
 	}
 	return list
-}
-
-// carriedBundleVectors are a bundle of three records, the second of which carries lists.
-func carriedBundleVectors() []keptVector {
-	return []keptVector{{slug("certificate", "carried lists in a bundle"), func(t *testing.T) given {
-		b, o, _ := certifiedBundleIn(t, jurattest.NewForStrangers(t), 3)
-		carry(b.Records[1], &o)
-		g := givenBundle(t, "", b, o)
-		return g
-	}}}
 }
 
 // revokedAuthorityVectors are tokens of an authority whose certificate is on its CA's list from half an hour before the

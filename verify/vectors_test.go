@@ -53,9 +53,8 @@ type verificationVector struct {
 	Consistency string `json:"consistency,omitzero"`
 	Entries     string `json:"entries,omitzero"`
 
-	CRLs  []string `json:"crls,omitempty"`  // files: revocation lists, in DER
-	OCSPs []string `json:"ocsps,omitempty"` // files: OCSP responses, in DER
-	Grace int      `json:"grace,omitzero"`  // in seconds; 0: that of the format
+	CRLs  []string `json:"crls,omitempty"` // files: revocation lists, in DER
+	Grace int      `json:"grace,omitzero"` // in seconds; 0: that of the format
 
 	Policy verify.Policy `json:"policy,omitzero"`
 
@@ -201,10 +200,6 @@ func addKnownLog(t *testing.T, files map[string][]byte, g given, v *verification
 		name := g.name + "." + strconv.Itoa(i+1) + ".crl"
 		v.CRLs, files[name] = append(v.CRLs, name), list.Raw
 	}
-	for i, response := range g.o.OCSPs {
-		name := g.name + "." + strconv.Itoa(i+1) + ".ocsp"
-		v.OCSPs, files[name] = append(v.OCSPs, name), response.Raw()
-	}
 	v.Grace = int(g.o.Grace / time.Second)
 }
 
@@ -306,9 +301,6 @@ func readerFrom(files map[string][]byte, v verificationVector) (verify.Options, 
 	}
 	for _, name := range v.CRLs {
 		q.CRLs = append(q.CRLs, *file(name))
-	}
-	for _, name := range v.OCSPs {
-		q.OCSPs = append(q.OCSPs, *file(name))
 	}
 	if v.Grace != 0 {
 		q.Grace = new(time.Duration(v.Grace) * time.Second)

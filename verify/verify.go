@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"jurat/evidence"
@@ -33,8 +32,7 @@ type Options struct {
 	Before  time.Time              // also ask whether each record existed before this moment; zero: do not ask
 	At      time.Time              // the moment of checking; zero: none is given
 	CRLs    []*x509.RevocationList // the reader's revocation lists of CAs, unchecked; see ParseCRL
-	OCSPs   []*trust.Response      // the reader's OCSP responses, unchecked; see ParseOCSP
-	Grace   time.Duration          // how long after a record's proved time what the file carries about revocation must have been made; zero: trust.DefaultGrace
+	Grace   time.Duration          // how long after a record's proved time a revocation list must have been made to count as of its own time; zero: trust.DefaultGrace
 
 	PolicyFile *assurance.PolicyFile // from which some of this was taken, for the report; nil: none
 
@@ -202,7 +200,6 @@ type check struct {
 	givenOn   bool                 // the file has a delivery that passes an answer on unchanged
 
 	checkpoint stampedCheckpoint
-	carried    atomic.Pointer[trust.Carried] // what the records up to the last one taken carry about revocation
 
 	details    *details // nil: for a single record, which needs no bound
 	findings   []Finding
@@ -237,7 +234,7 @@ func newCheck(o Options, kind Kind) *check {
 
 // newChecker makes a Checker from Options.
 func newChecker(o Options) trust.Checker {
-	c := trust.Checker{Trust: o.Trust, At: o.At, Responses: o.OCSPs, Grace: o.Grace, Memory: o.Memory, UnsafeAllowMock: o.UnsafeAllowMock}
+	c := trust.Checker{Trust: o.Trust, At: o.At, Grace: o.Grace, Memory: o.Memory, UnsafeAllowMock: o.UnsafeAllowMock}
 	if c.Trust == nil {
 		c.Trust = new(trust.Trust)
 	}

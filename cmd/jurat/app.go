@@ -58,7 +58,7 @@ type app struct {
 	Erase   eraseCmd   `cmd:"" help:"Destroy a text that was sealed apart, for ever; every proof stands."`
 	Trust   trustCmd   `cmd:"" help:"Print this installation's trust file, to give to those who verify."`
 	Case    caseCmd    `cmd:"" help:"Cases: check one before a trial, print the schemas."`
-	Card    cardCmd    `cmd:"" help:"A2A agent cards: sign them, and check their signatures."`
+	Card    cardCmd    `cmd:"" help:"A2A agent cards: check their signatures."`
 	Lists   listsCmd   `cmd:"" help:"Trusted lists of the European Union."`
 	Keys    keysCmd    `cmd:"" help:"Keys of agents, jurors and reviewers."`
 	CA      caCmd      `cmd:"" name:"ca" help:"A certification authority for the keys of agents and reviewers, also on a machine without network."`
@@ -192,8 +192,9 @@ func suggest(root *kong.Node, err error) error {
 		return hint(err, "%s", instead)
 	}
 	word, ok := strings.CutPrefix(err.Error(), "unexpected argument ")
-	word, _, _ = strings.Cut(word, ",") // the library's own guess
-	if instead, was := gone[strings.TrimSpace(command+" "+word)]; ok && was {
+	word, _, _ = strings.Cut(word, ",")                            // the library's own guess
+	above := command[:max(0, strings.LastIndexByte(command, ' '))] // of which it may be the default
+	if instead := cmp.Or(gone[strings.TrimSpace(command+" "+word)], gone[above+" "+word]); ok && instead != "" {
 		return hint(err, "%s", instead)
 	}
 	if ok && command == "" {

@@ -10,156 +10,25 @@ import (
 	"strings"
 	"time"
 
-	"jurat/client"
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/card"
 	"jurat/internal/installation"
 	"jurat/internal/jsonform"
 	"jurat/internal/keys"
-	"jurat/internal/token"
 	"jurat/verify"
 )
 
 type cardCmd struct {
-	Sign   cardSignCmd   `cmd:"" help:"Sign an A2A agent card, and name in it the key that signs the agent's records."`
 	Verify cardVerifyCmd `cmd:"" help:"Check the signatures of an A2A agent card, by your own trust file."`
 }
 
 // Help is shown by 'jurat card --help'.
 func (*cardCmd) Help() string {
-	return `An A2A agent card says what an agent offers. Its signatures (A2A v1.0, section 8.4) say who stands by it. The extension
-` + card.Extension + ` says which key signs the agent's records.
+	return `An A2A agent card says what an agent offers. Its signatures (A2A v1.0, section 8.4) say who stands by it; the SDKs of A2A make them.
+The extension ` + card.Extension + ` says which key signs the agent's records.
 
-    jurat card sign --key owner.pem --name refund-bot --record-key public.pem card.json > signed.json
     jurat card verify --trust trust.json signed.json`
-}
-
-// signerFlags name the key that signs something beside records: in a file, of the installation, or on a token.
-type signerFlags struct {
-	Key    string        `xor:"signer" required:"" placeholder:"FILE" help:"The private key: PKCS #8 in PEM."`
-	As     string        `xor:"signer" required:"" placeholder:"NAME" help:"The key that this installation keeps for this actor."`
-	Token  string        `xor:"signer" required:"" placeholder:"URI" help:"The key on a token: pkcs11:token=LABEL;object=NAME."`
-	AsRole evidence.Role `name:"as-role" help:"The role of the actor that --as names." default:"agent" enum:"agent,reviewer,operator"`
-	helperFlag
-}
-
-// signing calls do with the key that the flags name.
-func (f *signerFlags) signing(ctx context.Context, a *app, do func(evidence.Signer) error) (err error) {
-	switch {
-	case f.As != "":
-		return a.with(ctx, func(i *installation.Installation) error {
-			key, err := f.kept(ctx, i)
-			if err != nil {
-				return err
-			}
-			return do(key)
-		})
-	case f.Token != "":
-		helper := &token.Helper{}
-		defer helper.Close()
-		sign := signCmd{Token: []string{f.Token}, helperFlag: f.helperFlag}
-		keys, err := sign.onToken(ctx, helper)
-		if err != nil {
-			return err
-		}
-		return do(keys[0])
-	}
-	keys, err := readKeys([]string{f.Key}, client.ParseKey)
-	if err != nil {
-		return err
-	}
-	return do(keys[0])
-}
-
-// kept returns the key of an actor that the installation keeps. It makes none.
-func (f *signerFlags) kept(ctx context.Context, i *installation.Installation) (evidence.Signer, error) {
-	all, err := i.Keys.Keys(ctx)
-	if err != nil {
-		return nil, err
-	}
-	none := hint(fmt.Errorf("this installation keeps no key of the %s %q", f.AsRole, f.As), "'jurat keys list' shows every key")
-	for _, k := range all {
-		if k.Role != f.AsRole || k.Name != f.As {
-			continue
-		}
-		signers, err := i.Keys.Signers(ctx, f.AsRole, f.As)
-		if err != nil {
-			return nil, err
-		}
-		if len(signers) > 1 {
-			return nil, fmt.Errorf("the %s %q has two keys that sign only together, and only records have room for two signatures", f.AsRole, f.As)
-		}
-		return signers[0], nil
-	}
-	return nil, none
-}
-
-type cardSignCmd struct {
-	Card string `arg:"" help:"The card in JSON; - is standard input."`
-	signerFlags
-
-	Name      string        `placeholder:"NAME" help:"Name this actor in the card: its records are signed with --record-key."`
-	Role      evidence.Role `help:"The role of the actor that --name names." default:"agent" enum:"agent,reviewer"`
-	RecordKey string        `name:"record-key" placeholder:"KEY" help:"The key that signs the actor's records: its id, or its public key in a PEM file. Default: the key that signs the card, which is then self-issued."`
-	Log       string        `placeholder:"VKEY" help:"The log that the records are in: its verifier key, as trust files have it."`
-}
-
-// Help is shown by 'jurat card sign --help'.
-func (*cardSignCmd) Help() string {
-	return `Prints the card with one more signature: JWS by ES256, EdDSA or RS256, whose kid is the key's id. It refuses a card that
-implementations of A2A read differently, because some of them would refuse the signature: the message names the member.
-
-    jurat card sign --key owner.pem card.json > signed.json
-    jurat card sign --as operator --as-role operator --name refund-bot --record-key public.pem card.json > signed.json
-    jurat card sign --token "pkcs11:token=mine;object=mia" card.json > signed.json
-
---name puts the extension ` + card.Extension + ` into the card, before it is signed. A card whose only signature is by the key that it names
-vouches for itself, and 'jurat card verify' says so. Let another key sign, too: that of the agent's owner, for instance.
-
-'jurat keys register --card FILE' and 'jurat keys card' log the card's digest, so that the log names the card, too.`
-}
-
-// Run signs a card.
-func (c *cardSignCmd) Run(ctx context.Context, a *app, io stdio) error {
-	if c.Name == "" && (c.RecordKey != "" || c.Log != "") {
-		return errors.New("--record-key and --log go with --name")
-	}
-	read, err := readCard(io.in, c.Card)
-	if err != nil {
-		return err
-	}
-	return c.signing(ctx, a, func(key evidence.Signer) error {
-		if c.Name != "" {
-			id, err := c.recordKey(key)
-			if err != nil {
-				return err
-			}
-			read, err = read.WithNames(card.Names{Role: c.Role, Name: c.Name, KeyID: id, Log: c.Log})
-			if err != nil {
-				return fmt.Errorf("%s: %w", c.Card, err)
-			}
-		}
-		signed, err := read.Sign(key, "")
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.Card, err)
-		}
-		return io.document(append(signed, '\n'))
-	})
-}
-
-func (c *cardSignCmd) recordKey(signer evidence.Signer) (evidence.KeyID, error) {
-	if c.RecordKey == "" {
-		return signer.Info().KeyID, nil
-	}
-	if id, err := evidence.ParseDigest(c.RecordKey); err == nil {
-		return evidence.KeyID(id), nil
-	}
-	keys, err := readKeys([]string{c.RecordKey}, client.ParsePublicKey)
-	if err != nil {
-		return evidence.KeyID{}, hint(err, "--record-key is a key id, sha256:…, or the name of a file with a public key in PEM")
-	}
-	return evidence.KeyIDOf(keys[0])
 }
 
 // readCard reads a card from a file, or from standard input for "-".
@@ -202,8 +71,8 @@ type cardVerifyCmd struct {
 
 // Help is shown by 'jurat card verify --help'.
 func (*cardVerifyCmd) Help() string {
-	return `Says of each signature over which form of the card it holds, whose key made it, and which members it does not cover. Keys come
-from your trust file alone: a card may say where its key is found (jku), and that is never followed, as whoever writes the card writes that, too.
+	return `Says of each signature whose key made it, over the card without members that have their default value (A2A v1.0, section 8.4.1). Keys come from your
+trust file alone: a card may say where its key is found (jku), and that is never followed, as whoever writes the card writes that, too.
 
 Of a card that names the key of its agent's records, it says whether that is so by the trust file; with --events, whether the log names the
 card for that key, and since when:
@@ -287,9 +156,6 @@ func printCard(io stdio, file string, r *card.Report) error {
 	}
 	for i, s := range r.Signatures {
 		p.finding("  ", verify.Finding{Status: s.Status, Guarantee: verify.Guarantee(fmt.Sprintf("signature %d", i+1)), Reason: s.Reason}, 0)
-		if len(s.Uncovered) > 0 {
-			p.text("    ", "It says nothing of these members, which others may have changed: "+inert(shortList(s.Uncovered)))
-		}
 		if s.JKU != "" {
 			p.text("    ", "It says where its key is to be found ("+inert(s.JKU)+"). jurat did not follow it, because the author of the card wrote it.")
 		}
@@ -308,15 +174,6 @@ func printCard(io stdio, file string, r *card.Report) error {
 	}
 	p.line("  %s", p.statusIn(r.Outcome, strings.ToUpper(string(r.Outcome))))
 	return p.err
-}
-
-// shortList joins the first ten of a list.
-func shortList(list []string) string {
-	const most = 10
-	if len(list) <= most {
-		return strings.Join(list, ", ")
-	}
-	return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more (--json lists them)", len(list)-most)
 }
 
 type keysCardCmd struct {

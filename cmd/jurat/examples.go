@@ -59,7 +59,6 @@ var exampleLines = map[string]string{
 	"keys new":          "jurat keys new agent logistics-agent-v1",
 	"keys register":     `jurat keys register agent logistics-agent-v1 --public public.pem --reason "the owner's own key"`,
 	"keys card":         `jurat keys card agent refund-bot signed-card.json --reason "the card of version 2"`,
-	"keys request":      "jurat keys request logistics-agent-v1 --key private.pem --checkpoint now.checkpoint > request.pem",
 	"keys rotate":       `jurat keys rotate agent support-agent --reason "once a year"`,
 	"keys retire":       `jurat keys retire KEY-ID --reason "the agent is switched off"`,
 	"keys revoke":       `jurat keys revoke KEY-ID --reason "the laptop was stolen"`,
@@ -76,28 +75,18 @@ var exampleLines = map[string]string{
 	"access publish":   `jurat access publish order-4711 --reason "the customer asked for it"`,
 	"access unpublish": `jurat access unpublish order-4711 --reason "the order is closed"`,
 
-	"card sign":   "jurat card sign --key private.pem card.json > signed.json",
 	"card verify": "jurat card verify --trust trust.json signed-card.json",
 
-	"ca":         "jurat ca --ca agents-ca",
-	"ca init":    `jurat ca init --ca agents-ca --name "Example Ltd agents" --reason "our agents"`,
-	"ca issue":   `jurat ca issue --ca agents-ca request.pem --reason "the logistics team asked" > certificate.pem`,
-	"ca renew":   "jurat ca renew --ca agents-ca --out renewed",
-	"ca revoke":  `jurat ca revoke --ca agents-ca SERIAL --cause keyCompromise --reason "the laptop was stolen"`,
-	"ca list":    "jurat ca list --ca agents-ca",
-	"ca show":    "jurat ca show --ca agents-ca > ca.pem",
-	"ca crl":     "jurat ca crl --ca agents-ca --out agents.crl",
-	"ca ocsp":    "jurat ca ocsp --ca agents-ca SERIAL --out certificate.ocsp",
-	"ca publish": "jurat ca publish --ca agents-ca",
+	"ca init":   `jurat ca init --ca agents-ca --name "Example Ltd agents"`,
+	"ca issue":  `jurat ca issue --ca agents-ca request.pem > certificate.pem`,
+	"ca revoke": "jurat ca revoke --ca agents-ca certificate.pem --cause keyCompromise",
+	"ca crl":    "jurat ca crl --ca agents-ca --out agents.crl",
 
 	"lists fetch": "jurat lists fetch --oj oj.pem lists",
 
-	"log checkpoint":  "jurat log checkpoint > now.checkpoint",
-	"log consistency": "jurat log consistency old.checkpoint > proof.json",
-	"log monitor":     "jurat log monitor https://jurat.example/log --trust trust.json --state jurat.checkpoint",
-	"log certificates": "jurat log case operator-certificates > certificates.jurat\n" +
-		"jurat log case operator-keys > keys.jurat\n" +
-		"jurat log certificates certificates.jurat keys.jurat --trust trust.json",
+	"log checkpoint":     "jurat log checkpoint > now.checkpoint",
+	"log consistency":    "jurat log consistency old.checkpoint > proof.json",
+	"log monitor":        "jurat log monitor https://jurat.example/log --trust trust.json --state jurat.checkpoint",
 	"log witness add":    "jurat log witness add https://witness.example --key WITNESS-KEY",
 	"log witness list":   "jurat log witness list",
 	"log witness remove": "jurat log witness remove witness.example/w1",

@@ -66,12 +66,9 @@ var rehearsals = map[string]rehearsal{
 		e.stands["postgres://jurat@db.example/jurat"] = database
 		e.sh(t, "jurat --db '"+database+"' --wrapping-key wrapping.key init")
 	}},
-	"keys request":     {before: "jurat log checkpoint > now.checkpoint"},
 	"access admit":     {before: `jurat keys new agent tool-agent`},
 	"access unpublish": {before: `jurat access publish order-4711 --reason "everyone may know"`},
 	"ca init":          {before: "rm -r agents-ca"},
-	"ca issue":         {before: "jurat log checkpoint > now.checkpoint; jurat keys request another-agent --key other.pem --checkpoint now.checkpoint > request.pem"},
-	"ca publish":       {before: `jurat keys request another-agent --key other.pem > request.pem; jurat ca issue --ca agents-ca --offline request.pem --reason "asked" > certificate.pem`},
 
 	"lists fetch": {before: "rm -r lists; mkdir lists", needs: fetchable},
 
@@ -257,13 +254,11 @@ trial=$(grep -o '"chain_id":"trial-[^"]*"' case.jurat | head -n 1 | cut -d '"' -
 judged=$(grep -o '"action_type":"final_judgment".*' case.jurat | grep -o '"record_id":"[^"]*"' | head -n 1 | cut -d '"' -f 4)
 printf '{"action_type":"human_review","reviewer_id":"hana","timestamp":"%s","original_response_id":"%s","chain_id":"%s","approval_status":"approved_with_modifications","modified_response":{"position":"unsafe_fail"},"changes":"It told nobody."}' \
 	"$(date -u +%Y-%m-%dT%H:%M:%S.999Z)" "$judged" "$trial" | jurat seal > review.json
-jurat card sign --key agent.pem card.json > signed-card.json
-jurat ca init --ca agents-ca --name "Example Ltd agents" --reason "our agents"
-jurat log checkpoint > now.checkpoint
-jurat keys request courier --key private.pem --checkpoint now.checkpoint > request.pem
-jurat ca issue --ca agents-ca request.pem --reason "the owner asked" > certificate.pem
+sh sign-card.sh
+jurat ca init --ca agents-ca --name "Example Ltd agents"
+openssl req -new -key private.pem -subj /CN=courier -addext subjectAltName=URI:urn:jurat:agent:courier -out request.pem
+jurat ca issue --ca agents-ca request.pem > certificate.pem
 jurat trust > trust.json
-jurat log case operator-certificates > certificates.jurat
 jurat log case operator-keys > keys.jurat
 jurat witness init witness.example/w1 > witness.txt
 jurat access grant ines reviewer --reason "she reviews" > token
@@ -274,9 +269,21 @@ jurat log checkpoint > now.checkpoint
 const saidByAgent = `{"agent_id":"support-agent","request_id":"r-1","timestamp":"2026-01-31T16:15:00Z","chain_id":"order-4711","chain_position":1,"model":"m","model_version":"1",
 "prompt":"I want my money back.","response":"The transfer approved by your bank is on its way.","parameters":{},"metadata":{"amount":12.50,"user_id":"u-7"}}`
 
-const cardOfAgent = `{"name":"refund-bot","description":"Answers about refunds","version":"1","supportedInterfaces":[{"url":"https://a.example/v1","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],
- "capabilities":{"streaming":false},"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],
- "skills":[{"id":"s","name":"Refunds","description":"Grants them","tags":["money"]}]}`
+const cardOfAgent = `{"capabilities":{"streaming":false},"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"description":"Answers about refunds","name":"refund-bot",` +
+	`"skills":[{"description":"Grants them","id":"s","name":"Refunds","tags":["money"]}],` +
+	`"supportedInterfaces":[{"protocolBinding":"JSONRPC","protocolVersion":"1.0","url":"https://a.example/v1"}],"version":"1"}`
+
+// signCard signs the card, which has one line in canonical form, with a key for RS256.
+const signCard = `set -e
+openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out owner.pem
+openssl pkey -in owner.pem -pubout -out owner-public.pem
+jurat keys register reviewer owner --public owner-public.pem --reason "the owner"
+url() { openssl base64 -A | tr '+/' '-_' | tr -d '='; }
+card=$(cat card.json)
+protected=$(printf '{"alg":"RS256","kid":"owner","typ":"JOSE"}' | url)
+signature=$(printf '%s.%s' "$protected" "$(printf %s "$card" | url)" | openssl dgst -sha256 -sign owner.pem | url)
+printf '%s,"signatures":[{"protected":"%s","signature":"%s"}]}' "${card%?}" "$protected" "$signature" > signed-card.json
+`
 
 const votesOfJurors = `{"item":"1","juror":"juror-gpt","vote":"safe_pass","label":"safe_pass"}
 {"item":"1","juror":"juror-claude","vote":"safe_pass"}
@@ -296,7 +303,7 @@ func prepareExamples(t *testing.T) *exemplar {
 		t.Fatal(err)
 	}
 	oj, eu, qq := listsOf(t, "https://lists.example")
-	for name, content := range map[string]string{"oj.pem": oj, "lists/eu.xml": eu, "lists/qq.xml": qq, "payload.json": saidByAgent, "card.json": cardOfAgent, "votes.jsonl": votesOfJurors,
+	for name, content := range map[string]string{"oj.pem": oj, "lists/eu.xml": eu, "lists/qq.xml": qq, "payload.json": saidByAgent, "card.json": cardOfAgent, "sign-card.sh": signCard, "votes.jsonl": votesOfJurors,
 		"labels.json": `{"kitchen-return": {"outcome": "good"}, "invoice-inbox": {"outcome": "failed"}}`} {
 		write(t, file(name), content)
 	}
@@ -308,7 +315,6 @@ func prepareExamples(t *testing.T) *exemplar {
 	ids := strings.Fields(e.sh(t, "jurat trials list --json | grep -o 'trial-[0-9a-f-]*' | sort -u"))
 	e.stands["OTHER-TRIAL"], e.stands["TRIAL"] = ids[0], ids[1]
 	e.stands["KEY-ID"] = e.sh(t, "jurat keys list | grep support-agent | grep -o 'sha256:[0-9a-f]*'")
-	e.stands["SERIAL"] = e.sh(t, "jurat ca list --ca agents-ca --json | grep -o '\"serial\": *\"[^\"]*\"' | cut -d '\"' -f 4")
 	e.stands["TOKEN-ID"] = e.sh(t, "jurat access list | grep -o 'sha256:[0-9a-f]*' | head -n 1")
 	return e
 }

@@ -98,12 +98,12 @@ func (heldFile) Close() error { return nil }
 
 // ofRecords reports whether a flag is set that goes with sealed records only.
 func (f *caseFlags) ofRecords() bool {
-	return f.Trust != "" || f.CRL != nil || f.OCSP != nil || f.At != nil
+	return f.Trust != "" || f.CRL != nil || f.At != nil
 }
 
 func (f *caseFlags) folder(name string, form forms.Form) ([]*attempt, error) {
 	if f.ofRecords() || f.Card != "" {
-		return nil, fmt.Errorf("--trust, --at, --crl, --ocsp and --card go with a file as CASE, and %s is a folder", name)
+		return nil, fmt.Errorf("--trust, --at, --crl and --card go with a file as CASE, and %s is a folder", name)
 	}
 	b, err := subject.LoadFolder(name, subject.Options{Form: form})
 	if err == nil {
@@ -122,7 +122,7 @@ func nameOf(file, name string) string {
 
 func (f *caseFlags) readTranscripts(name string, file source.ReadSeeker, o subject.Options) ([]subject.Brought, error) {
 	if f.ofRecords() {
-		return nil, fmt.Errorf("--trust, --at, --crl and --ocsp go with sealed records as CASE, and %s holds none: %w", name, verify.ErrNotOurs)
+		return nil, fmt.Errorf("--trust, --at and --crl go with sealed records as CASE, and %s holds none: %w", name, verify.ErrNotOurs)
 	}
 	if _, err := file.Seek(0, source.SeekStart); err != nil {
 		return nil, err

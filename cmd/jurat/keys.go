@@ -20,7 +20,6 @@ type keysCmd struct {
 	New         keysNewCmd         `cmd:"" help:"Make a key for an actor who has none, or a second one."`
 	Register    keysRegisterCmd    `cmd:"" help:"Take in the public key of an agent or reviewer who holds the private one."`
 	Card        keysCardCmd        `cmd:"" help:"Log which A2A agent card belongs to an actor's key."`
-	Request     keysRequestCmd     `cmd:"" help:"Make a certificate request for your own key."`
 	Rotate      keysRotateCmd      `cmd:"" help:"Put a new key in the place of an actor's present one."`
 	Retire      keysRetireCmd      `cmd:"" help:"End a key: it signs no more, and what it signed stands."`
 	Revoke      keysRevokeCmd      `cmd:"" help:"End a key that others may have signed with."`

@@ -14,21 +14,20 @@ import (
 )
 
 type logCmd struct {
-	Checkpoint   logCheckpointCmd   `cmd:"" help:"Print the signed checkpoint of the log as it stands."`
-	Consistency  logConsistencyCmd  `cmd:"" help:"Prove that the log as it was is the beginning of the log as it is."`
-	Monitor      logMonitorCmd      `cmd:"" help:"Watch another operator's log: has it only grown?"`
-	Certificates logCertificatesCmd `cmd:"" help:"Alarm on certificates that the log's key events do not know, and on lists of a CA that contradict each other."`
-	Witness      logWitnessCmd      `cmd:"" help:"Those who cosign this log's checkpoints."`
-	Entries      logEntriesCmd      `cmd:"" help:"Print what the log hashed for each record, to count by."`
-	Prove        logProveCmd        `cmd:"" help:"Print a record with the proof of its place in the log."`
-	Case         logCaseCmd         `cmd:"" help:"Write a chain's or trial's records as one file again."`
-	Anchor       logAnchorCmd       `cmd:"" help:"Have authorities outside stamp the log's checkpoint."`
-	Pending      logPendingCmd      `cmd:"" help:"List the records that wait for time stamps."`
-	Stamp        logStampCmd        `cmd:"" help:"Ask authorities for the time stamps that records wait for."`
-	Renew        logRenewCmd        `cmd:"" help:"Renew time stamps before the certificates that they rest on end."`
-	Reindex      logReindexCmd      `cmd:"" help:"Make the index of records again, which lists and searches use."`
-	Expire       logExpireCmd       `cmd:"" help:"Remove the content of old records; their hashes and every proof stay."`
-	Fsck         logFsckCmd         `cmd:"" help:"Examine the log: rows, hashes, signatures, time stamps, checkpoint."`
+	Checkpoint  logCheckpointCmd  `cmd:"" help:"Print the signed checkpoint of the log as it stands."`
+	Consistency logConsistencyCmd `cmd:"" help:"Prove that the log as it was is the beginning of the log as it is."`
+	Monitor     logMonitorCmd     `cmd:"" help:"Watch another operator's log: has it only grown?"`
+	Witness     logWitnessCmd     `cmd:"" help:"Those who cosign this log's checkpoints."`
+	Entries     logEntriesCmd     `cmd:"" help:"Print what the log hashed for each record, to count by."`
+	Prove       logProveCmd       `cmd:"" help:"Print a record with the proof of its place in the log."`
+	Case        logCaseCmd        `cmd:"" help:"Write a chain's or trial's records as one file again."`
+	Anchor      logAnchorCmd      `cmd:"" help:"Have authorities outside stamp the log's checkpoint."`
+	Pending     logPendingCmd     `cmd:"" help:"List the records that wait for time stamps."`
+	Stamp       logStampCmd       `cmd:"" help:"Ask authorities for the time stamps that records wait for."`
+	Renew       logRenewCmd       `cmd:"" help:"Renew time stamps before the certificates that they rest on end."`
+	Reindex     logReindexCmd     `cmd:"" help:"Make the index of records again, which lists and searches use."`
+	Expire      logExpireCmd      `cmd:"" help:"Remove the content of old records; their hashes and every proof stay."`
+	Fsck        logFsckCmd        `cmd:"" help:"Examine the log: rows, hashes, signatures, time stamps, checkpoint."`
 }
 
 type logCheckpointCmd struct{}
@@ -60,13 +59,12 @@ type logProveCmd struct {
 	Record string `arg:"" help:"The record's id or digest; with --log also a record file."`
 	withholdFlag
 	latestFlag
-	ltvFlags
 	logFlags
 }
 
 // Help is shown by 'jurat log prove --help'.
 func (*logProveCmd) Help() string {
-	return withholdHelp + latestHelp + ltvHelp + `
+	return withholdHelp + latestHelp + `
 
 With --log it needs no installation: it computes the proof from the tiles of another operator's log, under its newest checkpoint.
 Your trust file must have the log's key. This proves that a record which you hold is still in the log:
@@ -85,8 +83,8 @@ func recordOf(ctx context.Context, l *ledger.Ledger, name string) (*evidence.Rec
 
 // elsewhere proves a record from another operator's log.
 func (c *logProveCmd) elsewhere(ctx context.Context, io stdio) error {
-	if c.Latest || len(c.Withhold) > 0 || c.ltvFlags != (ltvFlags{}) {
-		return errors.New("--latest, --withhold, --ltv and --ltv-dir are for the log of an installation here, and not for --log")
+	if c.Latest || len(c.Withhold) > 0 {
+		return errors.New("--latest and --withhold are for the log of an installation here, and not for --log")
 	}
 	remote, err := c.open()
 	if err != nil {
@@ -122,9 +120,6 @@ func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
 			prove = i.Ledger.ProveOneLatest
 		}
 		proved, err := prove(ctx, disclosed[0])
-		if err == nil {
-			err = c.add(ctx, i, io, proved)
-		}
 		if err != nil {
 			return err
 		}
@@ -137,7 +132,6 @@ type logCaseCmd struct {
 	With  []string `placeholder:"RECORD" sep:"none" help:"Add this record too, by its id or digest, such as a comparison of usage. May be given several times."`
 	withholdFlag
 	latestFlag
-	ltvFlags
 }
 
 // Help is shown by 'jurat log case --help'.
@@ -148,7 +142,7 @@ read, the file is cut, and stderr says so.
 
 ` + withholdHelp + `
 
-    jurat log case CHAIN --withhold prompt > for-the-auditor.jurat` + latestHelp + ltvHelp
+    jurat log case CHAIN --withhold prompt > for-the-auditor.jurat` + latestHelp
 }
 
 // records are those that belong to a chain or a record.
@@ -189,9 +183,6 @@ func (c *logCaseCmd) Run(ctx context.Context, a *app, io stdio) error {
 			prove = i.Ledger.ProveLatest
 		}
 		bundle, err := prove(ctx, records...)
-		if err == nil {
-			err = c.add(ctx, i, io, bundle.Records...)
-		}
 		if err != nil {
 			return err
 		}

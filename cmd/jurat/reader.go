@@ -15,8 +15,7 @@ type readerFlags struct {
 	Trust string         `help:"Your trust file. Without one nothing can be proved." placeholder:"FILE"`
 	At    *time.Time     `help:"The time of checking (RFC 3339), with which expiry dates and future times are compared. Left out: now." placeholder:"TIME"`
 	CRL   []string       `name:"crl" help:"A certificate revocation list, PEM or DER, of a CA in your trust file or below one. May be given several times." placeholder:"FILE" sep:"none"`
-	OCSP  []string       `name:"ocsp" help:"An OCSP response in DER about a certificate of a CA in your trust file or below one. May be given several times." placeholder:"FILE" sep:"none"`
-	Grace *time.Duration `help:"How long after a record's proved time a revocation list or OCSP response that comes in the file must have been made to count. Left out: 24h." placeholder:"DURATION"`
+	Grace *time.Duration `help:"How long after a record's proved time a revocation list that is out of date must have been made to count. Left out: 24h." placeholder:"DURATION"`
 }
 
 // knownLogFlags name what a reader knows of a log from elsewhere.
@@ -38,11 +37,6 @@ func (f *readerFlags) bring() *brought {
 	for _, name := range f.CRL {
 		if file := b.open("--crl", name); file != nil {
 			b.CRLs = append(b.CRLs, *file)
-		}
-	}
-	for _, name := range f.OCSP {
-		if file := b.open("--ocsp", name); file != nil {
-			b.OCSPs = append(b.OCSPs, *file)
 		}
 	}
 	b.Trust = b.open("--trust", f.Trust)

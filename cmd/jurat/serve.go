@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"jurat/internal/access"
-	"jurat/internal/ca"
-	"jurat/internal/certlog"
 	"jurat/internal/installation"
 	"jurat/internal/limits"
 	"jurat/internal/openid"
@@ -45,38 +43,11 @@ type serveCmd struct {
 	Waiting       int      `help:"How many trials may wait." default:"1000"`
 	oidcFlags
 	panelFlags
-	serveCAFlags
 	OTLP string `name:"otlp-endpoint" placeholder:"URL" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Send traces to this OpenTelemetry collector, by OTLP over HTTP."`
 
 	OTLPHeaders string `name:"otlp-headers" hidden:"" env:"OTEL_EXPORTER_OTLP_HEADERS"`
 	keyFlags
 	stampFlags
-}
-
-// serveCAFlags name a CA that issues certificates to agents which ask with their tokens.
-type serveCAFlags struct {
-	CA      string `name:"ca" placeholder:"DIR" help:"A CA ('jurat ca init') from which agents get certificates for their own keys with their tokens. Its key belongs on a token."`
-	CADays  int    `name:"ca-days" placeholder:"N" help:"How long these certificates are valid. Default: 30 days; with --ca-short 7."`
-	CAShort bool   `name:"ca-short" help:"Issue certificates that are never revoked (RFC 9608), for at most 7 days."`
-}
-
-// issuer opens the CA that the flags name, if they name one, and seals what it did so far.
-func (f *serveCAFlags) issuer(ctx context.Context, i *installation.Installation) (*certlog.Issuer, error) {
-	if f.CA == "" {
-		return nil, nil
-	}
-	authority, err := ca.Open(ctx, ca.Config{Dir: f.CA, Helper: &i.Helper})
-	if err != nil {
-		return nil, caHint(fmt.Errorf("--ca: %w", err))
-	}
-	order := ca.Order{Life: time.Duration(f.CADays) * ca.Day, Short: f.CAShort}
-	if err := order.Check(); err != nil {
-		return nil, fmt.Errorf("--ca-days: %w", err)
-	}
-	if _, err := i.Certificates.Publish(ctx, authority); err != nil {
-		return nil, caHint(fmt.Errorf("--ca: %w", err))
-	}
-	return &certlog.Issuer{Log: i.Certificates, CA: authority, Life: order.Life, Short: f.CAShort}, nil
 }
 
 // oidcFlags name a provider of OpenID Connect.
@@ -181,10 +152,6 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		issuer, err := c.issuer(ctx, i)
-		if err != nil {
-			return err
-		}
 		traces, err := c.tracing(log)
 		if err != nil {
 			return err
@@ -203,7 +170,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		at := c.address(l)
-		s, err := server.New(ctx, server.Config{Installation: i, Scheduler: trials, Trials: counted, Webhook: hook, Index: filepath.Join(a.Data, indexFile), Seats: ct.settings.Seats, URL: at, Provider: asked, Certificates: issuer, Secure: secure,
+		s, err := server.New(ctx, server.Config{Installation: i, Scheduler: trials, Trials: counted, Webhook: hook, Index: filepath.Join(a.Data, indexFile), Seats: ct.settings.Seats, URL: at, Provider: asked, Secure: secure,
 			Origins: c.Origin, Local: isLoopback(c.Addr), MaxBody: c.MaxBody, Memory: memory, PublicEntries: c.PublicEntries, Prices: slices.Concat(ct.plan.Prices, ct.plan.PriceTable.Prices), Limits: limits, Log: log, Tracing: traces})
 		if err != nil {
 			return err

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,11 +33,15 @@ func TestTrustCAAlone(t *testing.T) {
 	}
 	private := written(t, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
 	jurat("init")
-	jurat("ca", "init", "--ca", ca, "--name", "House CA", "--reason", "our agents")
-	request := written(t, jurat("keys", "request", "mia", "--key", private, "--checkpoint", written(t, jurat("log", "checkpoint"))))
-	certificate := jurat("ca", "issue", "--ca", ca, request, "--reason", "the owner asked")
+	jurat("ca", "init", "--ca", ca, "--name", "House CA")
+	certificate := written(t, jurat("ca", "issue", "--ca", ca, written(t, requestBy(t, key, "mia"))))
+	public, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	jurat("keys", "register", "agent", "mia", "--public", written(t, string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))), "--certificate", certificate, "--reason", "the owner asked")
 	record := written(t, jurat("seal", written(t, jurat("sign", "--key", private, written(t, strings.ReplaceAll(action, "AGENT", "mia"))))))
-	root, own := written(t, jurat("ca", "show", "--ca", ca)), written(t, jurat("trust"))
+	root, own := filepath.Join(ca, "ca.pem"), written(t, jurat("trust"))
 	withCA := []string{"trust", "--ca", root, "--role", "agent", "--custody", "owner"}
 
 	listed, errs := both(t, 0, append(withCA, "--with", own)...)
@@ -54,28 +60,24 @@ func TestTrustCAAlone(t *testing.T) {
 	}
 	doing(t, 0, "verify", "--trust", written(t, alone), "--crl", crl(), record)
 
-	jurat("ca", "revoke", "--ca", ca, idOfCertificate(t, certificate), "--cause", "keyCompromise", "--reason", "a laptop is gone")
+	jurat("ca", "revoke", "--ca", ca, certificate, "--cause", "keyCompromise")
 	doing(t, 0, "verify", "--trust", written(t, listed), "--crl", crl(), record)
 	if said := doing(t, 3, "verify", "--trust", written(t, alone), "--crl", crl(), record); !strings.Contains(said, "not proved authentication") {
 		t.Errorf("after the revocation: %s", said)
 	}
-	jurat("keys", "revoke", idOfCertificate(t, certificate), "--reason", "a laptop is gone")
+	jurat("keys", "revoke", evidence.DigestOf(public).String(), "--reason", "a laptop is gone")
 	if ended, _ := both(t, 0, append(withCA, "--ca-alone", "--with", written(t, jurat("trust")))...); !strings.Contains(ended, `"revoked"`) {
 		t.Errorf("the end of the key is lost: %s", ended)
 	}
 	doing(t, 2, "trust", "--ca-alone")
 }
 
-// idOfCertificate is the key id of a certificate's key.
-func idOfCertificate(t *testing.T, text string) string {
+// requestBy is a certificate request (PKCS #10) of a key, in PEM.
+func requestBy(t *testing.T, key crypto.Signer, name string) string {
 	t.Helper()
-	block, _ := pem.Decode([]byte(text))
-	if block == nil {
-		t.Fatalf("no certificate: %s", text)
-	}
-	certificate, err := x509.ParseCertificate(block.Bytes)
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{URIs: []*url.URL{{Scheme: "urn", Opaque: "jurat:agent:" + name}}}, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return evidence.DigestOf(certificate.RawSubjectPublicKeyInfo).String()
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}))
 }

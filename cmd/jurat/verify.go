@@ -105,9 +105,9 @@ keep the lists and give that moment:
 
     jurat verify --trust trust.json --crl root.crl --crl issuing.crl --at 2026-02-01T00:00:00Z case.jurat
 
-A record can also carry lists and OCSP responses of the CAs that certified its signers' keys. One that a CA signed counts if it was made
-later than the record's independently proved time and the --grace: 24 hours, unless you say otherwise. The report then says "not revoked
-as of" its time. What was revoked after that, as of an earlier time, only a fresh --crl or --ocsp can show.
+A list that is out of date still counts for the certificates of signers, if it was made later than the record's independently proved time and the --grace:
+24 hours, unless you say otherwise. The report then says "not revoked as of" its time. What was revoked after that, as of an earlier time, only a newer
+list can show.
 
 A file cannot show what was cut off its end, nor whether the log shows other readers another history. A checkpoint of the log
 from an earlier or later time can ('jurat log checkpoint'): --checkpoint compares the file's log with it, by the proof in

@@ -3,7 +3,7 @@
 //
 // Acts of the operator are records like all others. The response of each is a body of this package: [KeyEventBody],
 // [LateStampBody], [CheckpointStampBody], [ErasureBody], [AccessEventBody], [RefusalBody], [TrialEventBody],
-// [ExpiryBody], [CertificateEventBody] and [RevocationEvidenceBody]. [Check] reads one by the rules of its action type.
+// and [ExpiryBody]. [Check] reads one by the rules of its action type.
 //
 // A [Checkpoint] states the length and the root hash of the log. A [Consistency] proves that one checkpoint's log is
 // the beginning of another's. A [Witness] cosigns the checkpoints of a log that it has seen grow.
@@ -102,8 +102,7 @@ type ErasureBody struct {
 
 // A Body is the response of an act of the operator.
 type Body interface {
-	LateStampBody | CheckpointStampBody | KeyEventBody | ErasureBody | AccessEventBody | RefusalBody | TrialEventBody | ExpiryBody |
-		CertificateEventBody | RevocationEvidenceBody
+	LateStampBody | CheckpointStampBody | KeyEventBody | ErasureBody | AccessEventBody | RefusalBody | TrialEventBody | ExpiryBody
 }
 
 // Encode writes a body as the response of an act, in canonical form. It returns an error if the body holds text that is not UTF-8.
@@ -156,10 +155,6 @@ func Check(p *evidence.Payload) (err error) {
 		_, err = ReadTrialEvent(p)
 	case evidence.Expiry:
 		_, err = ReadExpiry(p)
-	case evidence.CertificateEvent:
-		_, err = ReadCertificateEvent(p)
-	case evidence.RevocationEvidence:
-		_, err = ReadRevocationEvidence(p)
 	default:
 		err = fmt.Errorf("%s is not an act of the operator", p.ActionType)
 	}

@@ -42,7 +42,7 @@ func TestActVectors(t *testing.T) {
 			taken[v.Action]++
 		}
 	}
-	for _, action := range []evidence.ActionType{evidence.Expiry, evidence.CertificateEvent, evidence.RevocationEvidence, evidence.TrialEvent} {
+	for _, action := range []evidence.ActionType{evidence.Expiry, evidence.TrialEvent} {
 		if refused[action] == 0 || taken[action] == 0 {
 			t.Errorf("of the vectors of %s, %d are refused and %d are not", action, refused[action], taken[action])
 		}

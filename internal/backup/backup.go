@@ -29,7 +29,6 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/internal/atomicfile"
-	"jurat/internal/certlog"
 	"jurat/internal/erasure"
 	"jurat/internal/filestore"
 	"jurat/internal/installation"
@@ -67,7 +66,7 @@ type Order struct {
 var standing = []string{installation.LogKeyFile, keys.Folder, installation.AuthorityFolder, stamping.Folder, witness.SettingsFile, erasure.SettingsFolder}
 
 // growing lists the parts that only grow. They are copied after the log, since their files exist before the record that needs them.
-var growing = []string{installation.CasesFolder, erasure.ValuesFolder, erasure.IntentsFolder, certlog.Folder}
+var growing = []string{installation.CasesFolder, erasure.ValuesFolder, erasure.IntentsFolder}
 
 // maxBackups is how often a copy is tried if keys change meanwhile, which is rare.
 const maxBackups = 5

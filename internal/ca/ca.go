@@ -1,51 +1,54 @@
-// Package ca is a certification authority for the keys of agents and reviewers. It issues certificates by which a reader who trusts the CA
-// believes keys, renews and revokes them, and says what is revoked, in lists (RFC 5280) and OCSP responses (RFC 6960).
-//
-// # A CA is a folder
-//
-//	ca.key         the private key, or a reference to a key on a token
-//	acts/N.json    what the CA did, in order, from 1: the first has its own certificate and its settings
-//
-// The state of a CA is what its acts say, so there is no second list that could contradict them. Each act is a file that is made whole or
-// not at all, with everything that belongs together in it: a revocation and the list that names it are one act. A crash leaves the state
-// before an act or after it. Making a file fails if it exists. So of two processes that act at once one is first; the other one reads what
-// the first did, and decides again. No lock is needed, and a process that dies holds nothing up.
-//
-// The folder may be on a machine without network. It never reads a log. Package certlog carries the acts into one.
+// Package ca is a CA for keys of agents and reviewers, in a folder of its own: its key and certificate, each certificate that it issued, and what it
+// revoked. The folder may be on a machine without network, and knows no log. What readers make of certificates and lists is for package verify to say.
 //
 // # What a certificate says
 //
 // A certificate has one name, the URI urn:jurat:ROLE:NAME, one purpose, the signing of documents (RFC 9336), and a serial number of
 // random bits. It begins keys.Skew before it was made, as a key does, because the clock of a time-stamping authority may be behind. It
-// never ends after the CA's own. A short one, of at most seven days, has the extension noRevAvail (RFC 9608): it is not revoked, it ends.
+// never ends after the CA's own.
 //
 // # Lists
 //
 // A list names every certificate that was ever revoked, also after it expired, and says so (expiredCertsOnCRL): records are verified years
-// later. Its number is one more than that of the list before.
+// later. Its number and its time are later than those of the list before.
 package ca
 
 import (
 	"bytes"
 	"context"
 	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math/big"
-	"sync"
+	"path/filepath"
+	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
 	"jurat/internal/filestore"
+	"jurat/internal/keys"
+	"jurat/internal/lock"
+	"jurat/internal/names"
 	"jurat/internal/token"
 )
 
-// The files of a CA.
+// The files of a CA. Certificate is written last: with it the CA exists.
 const (
-	keyFile    = "ca.key"
-	actsFolder = "acts"
+	Certificate  = "ca.pem"
+	keyFile      = "ca.key"
+	stateFile    = "revoked.json"
+	issuedFolder = "certificates"
 )
 
 var (
@@ -53,10 +56,8 @@ var (
 	ErrNone = errors.New("there is no CA here")
 	// ErrExists says that a folder holds a CA already.
 	ErrExists = errors.New("there is a CA here already")
-	// ErrExpired says that the CA's own certificate has ended, or ends too soon.
+	// ErrExpired says that the CA's own certificate has ended.
 	ErrExpired = errors.New("the CA's own certificate has ended")
-	// ErrClock says that the clock is far behind what the CA did last.
-	ErrClock = errors.New("the clock is behind the CA's last act")
 	// ErrTaken says that another key has a certificate for the name.
 	ErrTaken = errors.New("the name has a certificate for another key")
 	// ErrUnknown says that the CA did not issue such a certificate.
@@ -65,124 +66,185 @@ var (
 	ErrRevoked = errors.New("the certificate is revoked already")
 )
 
+var (
+	oidDocumentSigning = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 36} // id-kp-documentSigning, RFC 9336
+	oidInvalidityDate  = asn1.ObjectIdentifier{2, 5, 29, 24}
+	oidExpiredCerts    = asn1.ObjectIdentifier{2, 5, 29, 60} // expiredCertsOnCRL, X.509
+)
+
 // Config says where a CA is.
 type Config struct {
 	Dir    string           // its folder
-	Helper *token.Helper    // signs with keys on tokens. nil: only keys in files
+	Helper *token.Helper    // signs with keys on tokens
 	Now    func() time.Time // nil: time.Now
 }
 
-// A CA is open for reading and acting. It is safe for concurrent use, also by several processes on one folder.
+// A CA is open. Several processes may act on one folder: of two acts at once one is refused with lock.ErrTaken.
 type CA struct {
 	Certificate *x509.Certificate
-	ID          evidence.KeyID // of its key
-	Settings    Settings
 
 	config Config
 	files  *filestore.Folder
-
-	mu      sync.Mutex // held while acts are read and made
-	key     crypto.Signer
-	count   int64     // of acts
-	last    time.Time // of the last act
-	issued  []*Issued // in order
-	serials map[string]*Issued
-	list    List              // the latest
-	answers map[string]answer // the latest OCSP response for each serial number
 }
 
-// Settings are what a CA was made with.
-type Settings struct {
-	CRL string `json:"crl,omitzero"` // URL at which its list can be fetched, for certificates that are not short; "": none is named
-}
-
-// Issued is a certificate of the CA, and what became of it. Callers must not change it.
-type Issued struct {
-	Certificate *x509.Certificate
-	Serial      string // as operator.CheckSerial wants it
-	Role        evidence.Role
-	Name        string
-	KeyID       evidence.KeyID
-	At          time.Time
-	By, Reason  string
-	Short       bool        // it has noRevAvail
-	Revoked     *Revocation // nil: it is not revoked
+// state is what the CA has to remember beside its certificates.
+type state struct {
+	Number  int64        `json:"number"`          // of the last list
+	Listed  time.Time    `json:"listed,omitzero"` // when that was made
+	Revoked []Revocation `json:"revoked"`
 }
 
 // A Revocation says since when a certificate is revoked.
 type Revocation struct {
-	Serial      string    `json:"serial"`
-	Cause       string    `json:"cause"` // one of operator.Causes
-	From        time.Time `json:"from"`  // when the CA revoked it
-	InvalidFrom time.Time `json:"invalid_from,omitzero"`
+	Serial      string    `json:"serial"` // in hexadecimal digits
+	Cause       Cause     `json:"cause"`
+	From        time.Time `json:"from"`                  // when the CA revoked it
+	InvalidFrom time.Time `json:"invalid_from,omitzero"` // since when others may have had the key; zero: it is not stated
 }
 
-// A List is a certificate revocation list.
-type List struct {
-	Number               *big.Int
-	DER                  []byte
-	ThisUpdate, NextTime time.Time
-}
-
-// An answer is an OCSP response.
-type answer struct {
-	der []byte
-	at  time.Time
-}
-
-// Open opens a CA. The error has ErrNone in its chain if the folder has none.
-func Open(ctx context.Context, c Config) (*CA, error) {
-	a := prepare(c)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err := a.open(ctx); err != nil {
-		return nil, fmt.Errorf("opening CA %s: %w", c.Dir, err)
+// since is since when nothing that the key signed counts.
+func (r *Revocation) since() time.Time {
+	if r.InvalidFrom.IsZero() {
+		return r.From
 	}
-	if a.Certificate == nil {
-		return nil, fmt.Errorf("opening CA %s: %w", c.Dir, ErrNone)
+	return r.InvalidFrom
+}
+
+// Cause is why a certificate is revoked, as RFC 5280, section 5.3.1 names it. A CA puts nothing on hold: what a held key signs could never be told
+// from what stands.
+type Cause string
+
+// causes are those for which a CA revokes, by their CRLReason.
+var causes = map[Cause]int{"unspecified": 0, "keyCompromise": 1, "affiliationChanged": 3, "superseded": 4, "cessationOfOperation": 5, "privilegeWithdrawn": 9}
+
+// A Plan says how a CA is made.
+type Plan struct {
+	Name  string           // the common name of its certificate
+	On    *token.Reference // its key on a token; nil: a new key for ES256 in a file
+	Years int              // how long it lasts, 1 to 30
+}
+
+// maxCommonName is ub-common-name of RFC 5280, appendix A, in characters.
+const maxCommonName = 64
+
+// Create makes a CA: its key and its certificate. It returns ErrExists if there is one. If it was interrupted before, it goes on with the key
+// that is there.
+func Create(ctx context.Context, c Config, p Plan) (*CA, error) {
+	a := &CA{config: c, files: filestore.NewFolder(c.Dir)}
+	if err := a.exclusively(ctx, func() error { return a.create(ctx, p) }); err != nil {
+		return nil, fmt.Errorf("making CA %s: %w", c.Dir, err)
 	}
 	return a, nil
 }
 
-func prepare(c Config) *CA {
-	if c.Now == nil {
-		c.Now = time.Now
+func (a *CA) create(ctx context.Context, p Plan) error {
+	if err := names.Check(p.Name); err != nil {
+		return fmt.Errorf("name: %w", err)
 	}
-	if c.Helper == nil {
-		c.Helper = &token.Helper{}
+	if utf8.RuneCountInString(p.Name) > maxCommonName || p.Years < 1 || p.Years > 30 {
+		return fmt.Errorf("a CA for %d years, with a name of %d characters: want 1 to 30 years, and at most %d characters", p.Years, utf8.RuneCountInString(p.Name), maxCommonName)
 	}
-	return &CA{config: c, files: filestore.NewFolder(c.Dir), serials: map[string]*Issued{}, answers: map[string]answer{}}
+	if _, err := a.files.Read(ctx, Certificate); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(err, ErrExists)
+	}
+	key, err := a.makeKey(ctx, p.On)
+	if err != nil {
+		return err
+	}
+	from := a.now().Add(-keys.Skew)
+	template := &x509.Certificate{SerialNumber: newSerial(), Subject: pkix.Name{CommonName: p.Name}, NotBefore: from, NotAfter: from.AddDate(p.Years, 0, 0).Add(-time.Second),
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign, UnknownExtKeyUsage: []asn1.ObjectIdentifier{oidDocumentSigning},
+		BasicConstraintsValid: true, IsCA: true, MaxPathLenZero: true}
+	if a.Certificate, err = certify(template, template, key.Public(), key); err != nil {
+		return err
+	}
+	if err := a.write(ctx, &state{Revoked: []Revocation{}}); err != nil {
+		return err
+	}
+	return a.files.Create(ctx, Certificate, PEM(a.Certificate))
 }
 
-// Where is the CA's folder, for messages.
-func (a *CA) Where() string { return a.config.Dir }
-
-// now is the time of the next act: whole seconds, as certificates have them, and never before the last act's. A clock that is behind by a
-// day or less stands still until it has caught up. The caller holds the lock.
-func (a *CA) now() (time.Time, error) {
-	const most = 24 * time.Hour
-	at := a.config.Now().UTC().Truncate(time.Second)
-	if at.Add(most).Before(a.last) {
-		return at, fmt.Errorf("%w: it shows %s, and the last act is of %s", ErrClock, at.Format(time.RFC3339), a.last.Format(time.RFC3339))
+// makeKey writes the key, or the reference to the one on a token, unless an attempt before this one did.
+func (a *CA) makeKey(ctx context.Context, on *token.Reference) (crypto.Signer, error) {
+	text, err := keyText(on)
+	if err != nil {
+		return nil, err
 	}
-	if at.Before(a.last) {
-		return a.last, nil
+	if err := a.files.Create(ctx, keyFile, text); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
 	}
-	return at, nil
+	key, err := a.loadKey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if on != nil && !on.Public.(interface{ Equal(crypto.PublicKey) bool }).Equal(key.Public()) {
+		return nil, fmt.Errorf("%s is of an earlier attempt, and not the key on the token; remove it if it is of no use", a.files.Where(keyFile))
+	}
+	return key, nil
 }
 
-// alive returns an error if the CA's own certificate is not valid: what it signs then is worth nothing.
-func (a *CA) alive(at time.Time) error {
-	if at.After(a.Certificate.NotAfter) {
-		return fmt.Errorf("%w: at %s", ErrExpired, a.Certificate.NotAfter.Format(time.RFC3339))
+func keyText(on *token.Reference) ([]byte, error) {
+	if on != nil {
+		return on.PEM()
 	}
-	return nil
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := evidence.MarshalPrivateKey(key)
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), err
 }
 
-// signer returns the CA's key. The caller holds the lock.
+func (a *CA) loadKey(ctx context.Context) (crypto.Signer, error) {
+	text, err := a.files.Read(ctx, keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the CA's key: %w", err)
+	}
+	key, _, err := a.config.Helper.ParseKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", a.files.Where(keyFile), err)
+	}
+	return key, nil
+}
+
+// Open opens a CA. The error has ErrNone in its chain if the folder has none.
+func Open(ctx context.Context, c Config) (*CA, error) {
+	a := &CA{config: c, files: filestore.NewFolder(c.Dir)}
+	text, err := a.files.Read(ctx, Certificate)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrNone
+	}
+	if err == nil {
+		a.Certificate, err = parse(text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening CA %s: %w", c.Dir, err)
+	}
+	return a, nil
+}
+
+// exclusively does something while no other process acts on the folder.
+func (a *CA) exclusively(ctx context.Context, do func() error) error {
+	_, release, err := lock.NewFolder(filepath.Join(a.config.Dir, "locks")).Lock(ctx, "ca")
+	if err != nil {
+		return err
+	}
+	defer release()
+	return do()
+}
+
+// now is in whole seconds, as certificates have them.
+func (a *CA) now() time.Time {
+	if a.config.Now == nil {
+		return time.Now().UTC().Truncate(time.Second)
+	}
+	return a.config.Now().UTC().Truncate(time.Second)
+}
+
+// signer returns the CA's key. What it signs after the CA's own certificate has ended is worth nothing.
 func (a *CA) signer(ctx context.Context) (crypto.Signer, error) {
-	if a.key != nil {
-		return a.key, nil
+	if a.now().After(a.Certificate.NotAfter) {
+		return nil, fmt.Errorf("%w: at %s", ErrExpired, a.Certificate.NotAfter.Format(time.RFC3339))
 	}
 	key, err := a.loadKey(ctx)
 	if err != nil {
@@ -195,57 +257,195 @@ func (a *CA) signer(ctx context.Context) (crypto.Signer, error) {
 	if !bytes.Equal(public, a.Certificate.RawSubjectPublicKeyInfo) {
 		return nil, fmt.Errorf("%s is not the key of the CA's certificate", a.files.Where(keyFile))
 	}
-	a.key = key
 	return key, nil
 }
 
-func (a *CA) loadKey(ctx context.Context) (crypto.Signer, error) {
-	text, err := a.files.Read(ctx, keyFile)
+func (a *CA) read(ctx context.Context) (*state, error) {
+	text, err := a.files.Read(ctx, stateFile)
 	if err != nil {
-		return nil, fmt.Errorf("reading the CA's key: %w", err)
+		return nil, fmt.Errorf("reading what is revoked: %w", err)
 	}
-	key, rest, err := a.config.Helper.ParseKey(text)
-	if err == nil && len(bytes.TrimSpace([]byte(rest))) > 0 {
-		err = errors.New("there is more after the key")
+	s := new(state)
+	if err := json.Unmarshal(text, s, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", a.files.Where(stateFile), err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", a.files.Where(keyFile), err)
-	}
-	return key, nil
+	return s, nil
 }
 
-// Issued returns every certificate that the CA issued, in order, its own not among them.
-func (a *CA) Issued(ctx context.Context) ([]Issued, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err := a.refresh(ctx); err != nil {
+func (a *CA) write(ctx context.Context, s *state) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return a.files.Replace(ctx, stateFile, text)
+}
+
+// revocation returns what is known of a certificate; nil: it is not revoked.
+func (s *state) revocation(serial string) *Revocation {
+	for i := range s.Revoked {
+		if s.Revoked[i].Serial == serial {
+			return &s.Revoked[i]
+		}
+	}
+	return nil
+}
+
+// issued returns every certificate that the CA issued.
+func (a *CA) issued(ctx context.Context) (list []*x509.Certificate, err error) {
+	err = a.files.List(ctx, issuedFolder, func(file string) error {
+		text, err := a.files.Read(ctx, file)
+		if err != nil {
+			return err
+		}
+		c, err := parse(text)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", a.files.Where(file), err)
+		}
+		list = append(list, c)
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return list, err
+}
+
+// Revoke revokes a certificate of the CA. invalidFrom is since when others may have had its key; zero: it is not stated. A certificate that is
+// revoked already may get an earlier invalidFrom. The errors include ErrUnknown and ErrRevoked.
+func (a *CA) Revoke(ctx context.Context, c *x509.Certificate, cause Cause, invalidFrom time.Time) error {
+	err := a.exclusively(ctx, func() error {
+		return a.revoke(ctx, c, Revocation{serialOf(c), cause, a.now(), invalidFrom.UTC().Truncate(time.Second)})
+	})
+	if err != nil {
+		return fmt.Errorf("revoking: %w", err)
+	}
+	return nil
+}
+
+func (a *CA) revoke(ctx context.Context, c *x509.Certificate, r Revocation) error {
+	if _, known := causes[r.Cause]; !known {
+		return fmt.Errorf("cause %q is none for which a CA revokes", r.Cause)
+	}
+	if r.InvalidFrom.After(r.From) {
+		return errors.New("a revocation cannot begin in the future")
+	}
+	text, err := a.files.Read(ctx, fileOf(c))
+	if own, failed := parse(text); err != nil || failed != nil || !own.Equal(c) {
+		return fmt.Errorf("%w: serial number %s", ErrUnknown, r.Serial)
+	}
+	s, err := a.read(ctx)
+	if err != nil {
+		return err
+	}
+	if known := s.revocation(r.Serial); known == nil {
+		s.Revoked = append(s.Revoked, r)
+	} else if r.InvalidFrom.IsZero() || !r.InvalidFrom.Before(known.since()) {
+		return fmt.Errorf("%w: serial number %s, from %s on", ErrRevoked, r.Serial, known.since().Format(time.RFC3339))
+	} else {
+		known.Cause, known.InvalidFrom = r.Cause, r.InvalidFrom
+	}
+	return a.write(ctx, s)
+}
+
+// ListLife is how long a list is good.
+const ListLife = 7 * 24 * time.Hour
+
+// List makes a revocation list, in DER. A crash may skip a number, and never gives one twice.
+func (a *CA) List(ctx context.Context) (der []byte, err error) {
+	err = a.exclusively(ctx, func() error {
+		der, err = a.list(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making a revocation list: %w", err)
+	}
+	return der, nil
+}
+
+func (a *CA) list(ctx context.Context) ([]byte, error) {
+	key, err := a.signer(ctx)
+	if err != nil {
 		return nil, err
 	}
-	list := make([]Issued, len(a.issued))
-	for i, one := range a.issued {
-		list[i] = *one
-	}
-	return list, nil
-}
-
-// Find returns the certificate with a serial number, or ErrUnknown, wrapped.
-func (a *CA) Find(ctx context.Context, serial string) (*Issued, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err := a.refresh(ctx); err != nil {
+	s, err := a.read(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return a.find(serial)
-}
-
-// find is Find. The caller holds the lock.
-func (a *CA) find(serial string) (*Issued, error) {
-	one := a.serials[serial]
-	if one == nil {
-		return nil, fmt.Errorf("%w: serial number %q", ErrUnknown, evidence.Abbreviate(serial))
+	if s.Listed.After(a.now().Add(24 * time.Hour)) {
+		return nil, fmt.Errorf("the clock shows %s, and the last list is of %s: nobody would believe a list from the future", a.now().Format(time.RFC3339), s.Listed.Format(time.RFC3339))
 	}
-	return new(*one), nil
+	// A reader takes the list with the latest thisUpdate, so each must be later than the one before.
+	if next := s.Listed.Add(time.Second); a.now().Before(next) {
+		s.Listed = next
+	} else {
+		s.Listed = a.now()
+	}
+	s.Number++
+	if err := a.write(ctx, s); err != nil {
+		return nil, err
+	}
+	return sealList(a.Certificate, key, s)
 }
 
-// isMissing reports whether a file is not there.
-func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+func sealList(own *x509.Certificate, key crypto.Signer, s *state) ([]byte, error) {
+	expired, err := generalized(oidExpiredCerts, own.NotBefore)
+	if err != nil {
+		return nil, err
+	}
+	list := &x509.RevocationList{Number: big.NewInt(s.Number), ThisUpdate: s.Listed, NextUpdate: s.Listed.Add(ListLife), ExtraExtensions: []pkix.Extension{expired}}
+	for _, r := range s.Revoked {
+		serial, valid := new(big.Int).SetString(r.Serial, 16)
+		if !valid {
+			return nil, fmt.Errorf("%q is no serial number", r.Serial)
+		}
+		entry := x509.RevocationListEntry{SerialNumber: serial, RevocationTime: r.From, ReasonCode: causes[r.Cause]}
+		if !r.InvalidFrom.IsZero() {
+			invalid, err := generalized(oidInvalidityDate, r.InvalidFrom)
+			if err != nil {
+				return nil, err
+			}
+			entry.ExtraExtensions = []pkix.Extension{invalid}
+		}
+		list.RevokedCertificateEntries = append(list.RevokedCertificateEntries, entry)
+	}
+	return x509.CreateRevocationList(rand.Reader, list, own, key)
+}
+
+func generalized(id asn1.ObjectIdentifier, at time.Time) (pkix.Extension, error) {
+	value, err := asn1.MarshalWithParams(at.UTC(), "generalized")
+	return pkix.Extension{Id: id, Value: value}, err
+}
+
+// certify signs a certificate, and reads it as others will.
+func certify(template, parent *x509.Certificate, public crypto.PublicKey, key crypto.Signer) (*x509.Certificate, error) {
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, key) // it verifies its signature
+	if err != nil {
+		return nil, fmt.Errorf("making certificate: %w", err)
+	}
+	return x509.ParseCertificate(der)
+}
+
+// newSerial returns a positive number of 128 random bits, of which one is set.
+func newSerial() *big.Int {
+	var random [16]byte
+	rand.Read(random[:])
+	random[0] |= 1
+	return new(big.Int).SetBytes(random[:])
+}
+
+func serialOf(c *x509.Certificate) string { return c.SerialNumber.Text(16) }
+
+func fileOf(c *x509.Certificate) string { return issuedFolder + "/" + serialOf(c) + ".pem" }
+
+// PEM writes a certificate.
+func PEM(c *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
+}
+
+func parse(text []byte) (*x509.Certificate, error) {
+	block, rest := pem.Decode(text)
+	if block == nil || strings.TrimSpace(string(rest)) != "" {
+		return nil, errors.New("want one certificate in PEM")
+	}
+	return x509.ParseCertificate(block.Bytes)
+}

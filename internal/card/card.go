@@ -1,204 +1,131 @@
-// Package card signs A2A agent cards and checks their signatures (A2A v1.0, section 8.4: JWS over RFC 8785).
+// Package card checks the signatures of A2A agent cards (A2A v1.0, section 8.4: JWS over RFC 8785), and what a card says of its agent's records.
 //
-// The specification's canonical form leaves out members that have their default value, and its readers disagree on which those
-// are. So one card has several canonical forms, of which each implementation makes one. Check tries them in the order of Forms and
-// says which one held, and Uncovered says what the signature does not cover in that form.
-//
-// A key that a card names (`jku`) vouches for nothing, because the author of the card writes it, too. Nothing here fetches it: the
-// caller brings the key.
+// A signature is over the card without its signatures and without members that have their default value, in canonical form. Nothing here
+// fetches the key that a card names (`jku`): it vouches for nothing, because the author of the card writes it, too. The caller brings the keys.
 package card
 
 import (
-	"bytes"
+	"crypto"
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"strings"
 
+	"github.com/go-jose/go-jose/v4"
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
 )
 
-// A Form is a way in which implementations make a card canonical before they sign it.
-type Form string
-
-const (
-	// Defaults leaves out each member of the schema that has its default value and is neither required nor declared `optional`.
-	// Members that the schema does not know stay. This is section 8.4.1 applied to the card as it is served.
-	Defaults Form = "defaults"
-	// Served is the card as it is served.
-	Served Form = "served"
-	// Emptied leaves out members that the schema does not know, defaults, and then every empty text, list and object, wherever it
-	// stands. The SDKs for JavaScript and Python do this.
-	Emptied Form = "emptied"
-)
-
-// Forms lists the forms in the order in which Check tries them.
-func Forms() []Form { return []Form{Defaults, Served, Emptied} }
-
 // MaxSize is the size of the largest card in bytes.
 const MaxSize = 1 << 20
 
-// signatures is the member that no form contains.
-const signatures = "signatures"
+// maxSignatures bounds how many signatures of a card are read.
+const maxSignatures = 16
 
-// A Card is an agent card as it was read. One goroutine may use it at a time.
+// algorithms are those by which signatures are checked. Any other, a MAC or `none` above all, checks nothing.
+var algorithms = map[jose.SignatureAlgorithm]evidence.Algorithm{jose.ES256: evidence.ES256, jose.RS256: evidence.RS256, jose.EdDSA: evidence.Ed25519}
+
+// A Card is an agent card as it was read.
 type Card struct {
 	Signatures []Signature
 
-	tree  map[string]any // without signatures
-	given []any          // signatures, as they stand in the card
-
-	forms map[Form][]byte // made so far
+	tree    map[string]any // without signatures
+	payload []byte         // what is signed
 }
+
+// A Signature is a JWS signature of a card. Its header is what the signer says of itself.
+type Signature struct {
+	Algorithm string `json:"alg"`
+	KeyID     string `json:"kid"`
+	JKU       string `json:"jku"` // where the signer says that its key is found; never fetched
+
+	protected, value string // base64url
+}
+
+// ErrNotThisKey says that a signature is not the given key's over the card.
+var ErrNotThisKey = errors.New("the signature is not this key's over the card")
 
 // Parse reads a card. It refuses what has no canonical form by RFC 8785, more than 1 MiB, and signatures that are not JWS signatures.
 func Parse(doc []byte) (*Card, error) {
-	if len(doc) > MaxSize {
-		return nil, fmt.Errorf("parsing agent card: longer than %d bytes", MaxSize)
-	}
-	canonical, err := evidence.Canonical(doc)
+	c, err := parse(doc)
 	if err != nil {
-		return nil, fmt.Errorf("parsing agent card: %w", err)
-	}
-	c := new(Card)
-	if err := json.Unmarshal(canonical, &c.tree); err != nil || c.tree == nil {
-		return nil, errors.New("parsing agent card: want a JSON object")
-	}
-	if c.given, err = c.takeSignatures(); err != nil {
 		return nil, fmt.Errorf("parsing agent card: %w", err)
 	}
 	return c, nil
 }
 
-func (c *Card) takeSignatures() ([]any, error) {
-	found, ok := c.tree[signatures]
-	delete(c.tree, signatures)
-	if !ok || found == nil {
-		return nil, nil
+func parse(doc []byte) (*Card, error) {
+	if len(doc) > MaxSize {
+		return nil, fmt.Errorf("longer than %d bytes", MaxSize)
 	}
-	list, ok := found.([]any)
-	if !ok {
-		return nil, fmt.Errorf("/%s: want an array", signatures)
+	whole, err := evidence.Canonical(doc)
+	if err != nil {
+		return nil, err
 	}
-	if len(list) > maxSignatures {
-		return nil, fmt.Errorf("/%s: %d signatures, more than %d", signatures, len(list), maxSignatures)
+	c := new(Card)
+	if err := json.Unmarshal(whole, &c.tree); err != nil || c.tree == nil {
+		return nil, errors.New("want a JSON object")
 	}
-	for i, one := range list {
+	const member = "signatures"
+	given, is := c.tree[member].([]any)
+	if c.tree[member] != nil && !is || len(given) > maxSignatures {
+		return nil, fmt.Errorf("/%s: want an array of at most %d", member, maxSignatures)
+	}
+	delete(c.tree, member)
+	for i, one := range given {
 		s, err := readSignature(one)
 		if err != nil {
-			return nil, fmt.Errorf("/%s/%d%w", signatures, i, err)
+			return nil, fmt.Errorf("/%s/%d: %w", member, i, err)
 		}
 		c.Signatures = append(c.Signatures, *s)
 	}
-	return list, nil
+	c.payload, err = canonical(withoutDefaults(c.tree, "AgentCard"))
+	return c, err
 }
 
-// Digest identifies a card, and does not depend on its signatures: SHA-256 over the form Served.
+func readSignature(value any) (*Signature, error) {
+	object, _ := value.(map[string]any)
+	s := new(Signature)
+	var has1, has2 bool
+	s.protected, has1 = object["protected"].(string)
+	s.value, has2 = object["signature"].(string)
+	header, err := base64.RawURLEncoding.DecodeString(s.protected)
+	if !has1 || !has2 || err != nil || strings.Contains(s.protected+s.value, ".") {
+		return nil, errors.New(`want an object with "protected" and "signature", in base64url without padding`)
+	}
+	if err := json.Unmarshal(header, s); err != nil {
+		return nil, errors.New("protected is not the JSON object of a JWS header")
+	}
+	return s, nil
+}
+
+func canonical(tree map[string]any) ([]byte, error) {
+	doc, err := json.Marshal(tree)
+	if err != nil {
+		return nil, err
+	}
+	return evidence.Canonical(doc)
+}
+
+// Digest identifies a card, and does not depend on its signatures: SHA-256 over the canonical form of the card without them, as it is served.
 func (c *Card) Digest() (evidence.Digest, error) {
-	doc, err := c.Canonical(Served)
-	if err != nil {
-		return evidence.Digest{}, err
-	}
-	return evidence.DigestOf(doc), nil
+	doc, err := canonical(c.tree)
+	return evidence.DigestOf(doc), err
 }
 
-// Canonical returns the card without its signatures in one form. It fails if the card does not fit the schema of that form.
-func (c *Card) Canonical(form Form) ([]byte, error) {
-	if doc, made := c.forms[form]; made {
-		return doc, nil
+// Check returns an error unless a key made a signature over the card: ErrNotThisKey, or that the algorithm is none that is checked here.
+func (c *Card) Check(s *Signature, key crypto.PublicKey) error {
+	of, known := algorithms[jose.SignatureAlgorithm(s.Algorithm)]
+	if is, err := evidence.AlgorithmOf(key); !known || err != nil || is != of {
+		return fmt.Errorf("the signature is by %q, and the key is for another algorithm", s.Algorithm)
 	}
-	doc, err := c.canonical(form)
+	signed, err := jose.ParseDetached(s.protected+".."+s.value, c.payload, []jose.SignatureAlgorithm{jose.SignatureAlgorithm(s.Algorithm)})
+	if err == nil {
+		err = signed.DetachedVerify(c.payload, key)
+	}
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("%w: %w", ErrNotThisKey, err)
 	}
-	if c.forms == nil {
-		c.forms = map[Form][]byte{}
-	}
-	c.forms[form] = doc
-	return doc, nil
-}
-
-func (c *Card) canonical(form Form) ([]byte, error) {
-	tree, err := c.in(form)
-	if err != nil {
-		return nil, fmt.Errorf("agent card in the form %q: %w", form, err)
-	}
-	doc, err := json.Marshal(tree, json.Deterministic(true))
-	if err != nil {
-		return nil, fmt.Errorf("agent card in the form %q: %w", form, err)
-	}
-	return evidence.Canonical(doc)
-}
-
-func (c *Card) in(form Form) (map[string]any, error) {
-	switch form {
-	case Served:
-		return c.tree, nil
-	case Defaults:
-		return withoutDefaults(c.tree, "AgentCard", "")
-	case Emptied:
-		known, err := onlyKnown(c.tree, "AgentCard", "")
-		if err != nil {
-			return nil, err
-		}
-		left, _ := emptied(known).(map[string]any)
-		return left, nil
-	}
-	return nil, errors.New("unknown form")
-}
-
-// Uncovered lists the members of the card that are not in a form, as JSON pointers in order: a signature over that form says
-// nothing of them. A member that only says its default is not listed for Defaults, which is made so that it makes no difference.
-func (c *Card) Uncovered(form Form) []string {
-	if form != Emptied {
-		return nil
-	}
-	var found []string
-	uncovered(c.tree, "AgentCard", "", &found)
-	slices.Sort(found)
-	return found
-}
-
-// Sign returns the card with one more signature, over the form Defaults, by a key under its key id or the kid that is given. It
-// refuses a card that the three forms do not read alike, because other implementations would then refuse the signature.
-func (c *Card) Sign(key evidence.Signer, kid string) ([]byte, error) {
-	payload, err := c.Canonical(Defaults)
-	if err != nil {
-		return nil, err
-	}
-	for _, form := range Forms() {
-		other, err := c.Canonical(form)
-		if err != nil {
-			return nil, err
-		}
-		if !bytes.Equal(other, payload) {
-			return nil, fmt.Errorf("the card has members that implementations of A2A canonicalise differently, so that some would refuse the signature: %w", c.difference(form))
-		}
-	}
-	made, err := sign(key, kid, payload)
-	if err != nil {
-		return nil, fmt.Errorf("signing agent card: %w", err)
-	}
-	tree := maps.Clone(c.tree)
-	tree[signatures] = append(slices.Clone(c.given), made)
-	doc, err := json.Marshal(tree, json.Deterministic(true))
-	if err != nil {
-		return nil, fmt.Errorf("signing agent card: %w", err)
-	}
-	return evidence.Canonical(doc)
-}
-
-// difference names the first member that one form has and the other has not.
-func (c *Card) difference(form Form) error {
-	a, errA := c.in(Defaults)
-	b, errB := c.in(form)
-	if err := errors.Join(errA, errB); err != nil {
-		return err
-	}
-	if place := firstDifference(c.tree, a, b, ""); place != "" {
-		return fmt.Errorf("%s: leave it out, or give it a value", place)
-	}
-	return errors.New("the forms differ")
+	return nil
 }

@@ -3,7 +3,6 @@ package card
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -70,35 +69,4 @@ func (c *Card) extensions() []any {
 	capabilities, _ := c.tree["capabilities"].(map[string]any)
 	list, _ := capabilities["extensions"].([]any)
 	return list
-}
-
-// WithNames returns the card with the extension that names its agent's records, in the place of one that it has. It refuses to change a card
-// that is signed, as its signatures would no longer hold.
-func (c *Card) WithNames(n Names) (*Card, error) {
-	if err := n.check(); err != nil {
-		return nil, fmt.Errorf("naming the agent's key in the card: %w", err)
-	}
-	if has, err := c.Names(); err == nil && has != nil && *has == n {
-		return c, nil
-	}
-	if len(c.given) > 0 {
-		return nil, errors.New("the card is signed already, and its signatures do not hold over a card with other members: begin with the card before it was signed")
-	}
-	params := map[string]any{"role": string(n.Role), "name": n.Name, "key_id": n.KeyID.String()}
-	if n.Log != "" {
-		params["log"] = n.Log
-	}
-	others := slices.DeleteFunc(slices.Clone(c.extensions()), func(one any) bool {
-		extension, _ := one.(map[string]any)
-		return extension["uri"] == any(Extension)
-	})
-	capabilities, _ := c.tree["capabilities"].(map[string]any)
-	capabilities = maps.Clone(capabilities)
-	if capabilities == nil {
-		capabilities = map[string]any{}
-	}
-	capabilities["extensions"] = append(others, map[string]any{"uri": Extension, "params": params})
-	tree := maps.Clone(c.tree)
-	tree["capabilities"] = capabilities
-	return &Card{tree: tree}, nil
 }

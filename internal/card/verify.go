@@ -6,8 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
+
 	"jurat/evidence"
-	"jurat/internal/jws"
 	"jurat/internal/keys"
 	"jurat/verify"
 	"jurat/verify/trust"
@@ -43,12 +44,10 @@ type Finding struct {
 // Signed is what was found about one signature of a card.
 type Signed struct {
 	Finding
-	Algorithm string   `json:"alg"`
-	KeyID     string   `json:"kid"`                // as the signature says
-	JKU       string   `json:"jku,omitzero"`       // never followed
-	Form      Form     `json:"form,omitzero"`      // the form over which it holds
-	Uncovered []string `json:"uncovered,omitzero"` // members of which the signature says nothing
-	By        *Signer  `json:"by,omitzero"`        // whose key made it, by the trust file
+	Algorithm string  `json:"alg"`
+	KeyID     string  `json:"kid"`          // as the signature says
+	JKU       string  `json:"jku,omitzero"` // never followed
+	By        *Signer `json:"by,omitzero"`  // whose key made it, by the trust file
 }
 
 // A Signer is an actor whose key the trust file has.
@@ -134,12 +133,12 @@ func (r *Report) conclude() {
 // signature checks one signature. Whose key made it is for the trust file to say: the header's kid only says where to look.
 func (r *Reader) signature(c *Card, s *Signature, left *int) Signed {
 	found := Signed{Algorithm: s.Algorithm, KeyID: s.KeyID, JKU: s.JKU}
-	algorithm, known := jws.Algorithm(s.Algorithm)
+	algorithm, known := algorithms[jose.SignatureAlgorithm(s.Algorithm)]
 	if !known {
 		found.Finding = Finding{verify.NotProved, "algorithm", fmt.Sprintf("its algorithm %q checks nothing here", s.Algorithm)}
 		return found
 	}
-	key, form, err := r.find(c, s, algorithm, left)
+	key, err := r.find(c, s, algorithm, left)
 	if key == nil {
 		found.Finding = Finding{verify.NotProved, "unknown-key", "the trust file has no key that made it"}
 		if err != nil {
@@ -152,9 +151,8 @@ func (r *Reader) signature(c *Card, s *Signature, left *int) Signed {
 		found.Finding = Finding{verify.Refuted, "signature", fmt.Sprintf("it says that it is by the key of %s %q, and it is not: %v", key.Role, key.Name, err)}
 		return found
 	}
-	found.Form, found.Uncovered = form, c.Uncovered(form)
 	if found.Finding = r.counts(key); found.Status == verify.Proved {
-		found.Reason = fmt.Sprintf("made with the key of %s %q, over the form %q", key.Role, key.Name, form)
+		found.Reason = fmt.Sprintf("made with the key of %s %q", key.Role, key.Name)
 		if key.Custody != trust.ByOwner {
 			found.Reason += "; the operator keeps this key and could have signed in its place"
 		}
@@ -164,14 +162,13 @@ func (r *Reader) signature(c *Card, s *Signature, left *int) Signed {
 
 // find looks for the key that made a signature: the one that kid names by its id, or else each key of the algorithm. With an error, the key is
 // the one that kid names, and did not make the signature.
-func (r *Reader) find(c *Card, s *Signature, algorithm evidence.Algorithm, left *int) (*trust.Key, Form, error) {
+func (r *Reader) find(c *Card, s *Signature, algorithm evidence.Algorithm, left *int) (*trust.Key, error) {
 	if id, err := evidence.ParseDigest(s.KeyID); err == nil {
 		key := r.Trust.Key(evidence.KeyID(id))
 		if key == nil {
-			return nil, "", nil
+			return nil, nil
 		}
-		form, err := c.Check(s, key.Public())
-		return key, form, err
+		return key, c.Check(s, key.Public())
 	}
 	for i := range r.Trust.Keys {
 		key := &r.Trust.Keys[i]
@@ -179,13 +176,13 @@ func (r *Reader) find(c *Card, s *Signature, algorithm evidence.Algorithm, left 
 			continue
 		}
 		if *left--; *left < 0 {
-			return nil, "", fmt.Errorf("its kid %q is no key id, and more than %d keys would have to be tried: give a trust file with fewer keys", s.KeyID, maxTries)
+			return nil, fmt.Errorf("its kid %q is no key id, and more than %d keys would have to be tried: give a trust file with fewer keys", s.KeyID, maxTries)
 		}
-		if form, err := c.Check(s, key.Public()); err == nil {
-			return key, form, nil
+		if c.Check(s, key.Public()) == nil {
+			return key, nil
 		}
 	}
-	return nil, "", nil
+	return nil, nil
 }
 
 // counts reports whether a signature by a key counts. Nothing proves when a card was signed, so a key that has ended proves nothing, and

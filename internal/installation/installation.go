@@ -20,7 +20,6 @@
 //	apart/erasing/  erasures in progress
 //	apart/packing/  locks on packs of values and keys, which say whose process adds to them
 //	apart-keys/     the keys to apart/values: keep them out of every backup from which they cannot be deleted
-//	revocation/     lists and OCSP responses of CAs, whose digests the log has
 //	tickets/        sign-in links, each for one use
 //	servers/        secrets that all servers of the installation share
 //
@@ -57,7 +56,6 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/certlog"
 	"jurat/internal/erasure"
 	"jurat/internal/expiry"
 	"jurat/internal/keys"
@@ -99,8 +97,6 @@ type Installation struct {
 	Eraser     *erasure.Eraser
 	Timekeeper *stamping.Timekeeper
 	Witnesses  *witness.Asker
-
-	Certificates *certlog.Log
 
 	*place
 	authority *stamping.Own
@@ -186,7 +182,6 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 // assemble makes the parts that need the open ledger.
 func (i *Installation) assemble() {
 	i.Registrar = &keys.Registrar{Ring: i.Keys, Log: i.operator(), Now: i.now, After: i.step}
-	i.Certificates = &certlog.Log{Ledger: i.Ledger, Operator: i.operator(), Registrar: i.Registrar, Files: i.files, Now: i.now}
 	i.Expirer = &expiry.Expirer{Ledger: i.Ledger, Operator: i.operator(), Locks: i.locks, Now: i.now, Trust: i.Trust, Destroy: i.texts.Destroy, After: i.step}
 	i.Eraser = &erasure.Eraser{Ledger: i.Ledger, Operator: i.operator(), Texts: i.texts, Files: i.files, Now: i.now, After: i.step}
 	i.Witnesses = &witness.Asker{Files: i.files, Ledger: i.Ledger, Log: i.log.verifier, Now: i.now, Check: i.canDemand}

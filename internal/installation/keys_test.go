@@ -460,10 +460,6 @@ func TestCertificateThatBeginsLater(t *testing.T) {
 		if err := register(certificates...); !errors.Is(err, keys.ErrNotYet) {
 			t.Errorf("%s: %v", name, err)
 		}
-		many := []keys.Registration{{Role: evidence.RoleAgent, Name: "a", Keys: []keys.OwnerKey{{Public: public, Certificates: certificates}}, Why: because}}
-		if err := i.Registrar.RegisterMany(t.Context(), many); !errors.Is(err, keys.ErrNotYet) {
-			t.Errorf("%s, of several: %v", name, err)
-		}
 	}
 	if err := register(good); err != nil {
 		t.Fatal(err)

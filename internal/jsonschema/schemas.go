@@ -174,7 +174,6 @@ var (
 			"log":          Object{"type": "object"},
 			"payload":      Reference("Payload"),
 			"properties":   Object{"type": "array", "items": Object{"type": "object"}},
-			"revocations":  Object{"type": "array", "items": Object{"type": "object"}},
 			"signatures":   Object{"type": "array", "items": Object{"type": "string", "contentEncoding": "base64"}},
 			"timestamps":   Object{"type": "array", "items": timestampSchema}}}
 	bundleSchema = Object{"type": "object", "required": []string{"format", "records"},

@@ -100,50 +100,6 @@ func (r *Registrar) Register(ctx context.Context, role evidence.Role, name strin
 	return nil
 }
 
-// A Registration names the keys that one actor holds itself, and the reason.
-type Registration struct {
-	Role evidence.Role
-	Name string
-	Keys []OwnerKey
-	Why  Why
-}
-
-// RegisterMany registers the keys of several actors, each actor once, in one transaction: all of them, or none. It passes over keys that
-// the log knows with the same certificates. Its errors are those of Register.
-func (r *Registrar) RegisterMany(ctx context.Context, list []Registration) error {
-	var all [][]operator.KeyEventBody
-	for _, one := range list {
-		events, err := owned(one.Role, one.Name, one.Keys)
-		if err != nil {
-			return fmt.Errorf("registering key: %w", err)
-		}
-		if err := r.Ring.CheckName(ctx, one.Role, one.Name); err != nil {
-			return fmt.Errorf("registering key of %q: %w", one.Name, err)
-		}
-		all = append(all, events)
-	}
-	err := r.change(ctx, Why{}, func(h *History) ([]operator.KeyEventBody, error) {
-		var planned []operator.KeyEventBody
-		for n, events := range all {
-			if err := r.mayRegister(ctx, h, events); err != nil {
-				return nil, err
-			}
-			for _, e := range events {
-				if k := h.Key(e.KeyID); k != nil && len(e.Certificates) > 0 && slices.EqualFunc(k.Certificates, e.Certificates, slices.Equal) && k.is(&e) == nil {
-					continue
-				}
-				e.Event, e.From, e.Reason, e.By = operator.KeyRegistered, written(r.since()), list[n].Why.Reason, list[n].Why.By
-				planned = append(planned, e)
-			}
-		}
-		return planned, nil
-	})
-	if err != nil {
-		return fmt.Errorf("registering keys: %w", err)
-	}
-	return nil
-}
-
 // mayRegister returns an error if registering would leave an actor with keys of two holders, or make a pair whose second key has signed
 // alone. It returns ErrNotYet if a certificate begins later than the clock says it is: nothing would ever prove by it what is sealed until then.
 func (r *Registrar) mayRegister(ctx context.Context, h *History, events []operator.KeyEventBody) error {

@@ -155,8 +155,6 @@ func bare(r *evidence.Record) error {
 		brings = "time stamps"
 	case len(r.Certificates) > 0:
 		brings = "certificates"
-	case len(r.Revocations) > 0:
-		brings = "statements on revoked certificates"
 	case r.Log != nil:
 		brings = "a place in a log"
 	case len(r.Disclosures) > 0:

@@ -173,11 +173,8 @@ func TestAcceptRefuses(t *testing.T) {
 		"a time stamp": {changed(a.says(t, ""), func(r *evidence.Record) {
 			r.Timestamps = []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{1}}}
 		}), ledger.ErrRefused, "brings time stamps"},
-		"a place in a log": {changed(a.says(t, ""), func(r *evidence.Record) { r.Log = &evidence.LogProof{} }), ledger.ErrRefused, "brings a place in a log"},
-		"certificates":     {changed(a.says(t, ""), func(r *evidence.Record) { r.Certificates = [][]byte{{1}} }), ledger.ErrRefused, "brings certificates"},
-		"revocations": {changed(a.says(t, ""), func(r *evidence.Record) {
-			r.Revocations = []evidence.Revocation{{Kind: evidence.CRL, Value: []byte{1}}}
-		}), ledger.ErrRefused, "brings statements on revoked"},
+		"a place in a log":                   {changed(a.says(t, ""), func(r *evidence.Record) { r.Log = &evidence.LogProof{} }), ledger.ErrRefused, "brings a place in a log"},
+		"certificates":                       {changed(a.says(t, ""), func(r *evidence.Record) { r.Certificates = [][]byte{{1}} }), ledger.ErrRefused, "brings certificates"},
 		"a time far in the future":           {a.says(t, `,"metadata":{}`), nil, ""},
 		"a juror's act":                      {as("a", a).sign(t, must(evidence.ParseDraft([]byte(jurorsAct)))), keys.ErrForeign, `not of juror "a"`},
 		"an operator's act in the key chain": {a.sign(t, must(evidence.ParseDraft([]byte(operatorsAct)))), keys.ErrForeign, `not of operator "a"`},

@@ -13,7 +13,6 @@ import (
 	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/acts"
-	"jurat/internal/certlog"
 	"jurat/internal/conduct"
 	"jurat/internal/docket"
 	"jurat/internal/installation"
@@ -41,7 +40,6 @@ type Config struct {
 	Installation  *installation.Installation // required; the Server does not close it
 	URL           string                     // the server's address for browsers, such as http://127.0.0.1:8417; the Provider redirects to it
 	Provider      *openid.Provider           // of OpenID Connect; nil: people sign in only with tokens
-	Certificates  *certlog.Issuer            // issues certificates to agents; nil: none
 	Prices        llm.Prices                 // of recorded calls; nil: no costs are shown
 	Seats         []jury.Seat                // the seats of a trial that is submitted now, shown on pages; nil: not shown
 	Scheduler     *schedule.Scheduler        // nil: this server shows trials but holds none; the Server runs it

@@ -28,7 +28,6 @@ func (s *Server) routes() []Route {
 		s.recordRoutes(),
 		s.reviewRoutes(),
 		s.assignRoutes(),
-		s.certificateRoutes(),
 		s.chainRoutes(),
 		s.agentRoutes(),
 		s.findRoutes(),

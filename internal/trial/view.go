@@ -125,7 +125,6 @@ var ignored = map[evidence.ActionType]string{
 	evidence.APICall: byAgent, evidence.ToolPlan: byAgent, evidence.Message: byAgent, evidence.ChainStep: byAgent,
 	evidence.LateStamp: byOperator, evidence.CheckpointStamp: byOperator, evidence.KeyEvent: byOperator, evidence.Erasure: byOperator,
 	evidence.AccessEvent: byOperator, evidence.Refusal: byOperator, evidence.Expiry: byOperator,
-	evidence.CertificateEvent: byOperator, evidence.RevocationEvidence: byOperator,
 
 	evidence.ObservedCall: byRecorder, evidence.ObservedTool: byRecorder, evidence.ObservedMessage: byRecorder, evidence.ObservedSpan: byRecorder,
 	evidence.RecorderEvent: byRecorder,

@@ -82,9 +82,6 @@ var englishTerms = Terms{
 		TrialEvent:      "cancelling, resuming or assignment of a trial",
 		Expiry:          "deletion of old records",
 
-		CertificateEvent:   "change of a certificate",
-		RevocationEvidence: "evidence on revocation",
-
 		ObservedCall:    "recorded model call",
 		ObservedTool:    "recorded use of a tool",
 		ObservedMessage: "recorded message",

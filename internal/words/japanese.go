@@ -82,9 +82,6 @@ var japaneseTerms = Terms{
 		TrialEvent:      "審理の中止、再開または担当",
 		Expiry:          "古い記録の削除",
 
-		CertificateEvent:   "証明書の変更",
-		RevocationEvidence: "失効に関する証拠",
-
 		ObservedCall:    "記録されたモデル呼び出し",
 		ObservedTool:    "記録されたツールの使用",
 		ObservedMessage: "記録されたメッセージ",

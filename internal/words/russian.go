@@ -82,9 +82,6 @@ var russianTerms = Terms{
 		TrialEvent:      "отмена, возобновление или назначение разбирательства",
 		Expiry:          "удаление старых записей",
 
-		CertificateEvent:   "изменение сертификата",
-		RevocationEvidence: "свидетельство об отзыве",
-
 		ObservedCall:    "записанный вызов модели",
 		ObservedTool:    "записанное использование инструмента",
 		ObservedMessage: "записанное сообщение",

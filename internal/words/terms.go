@@ -129,7 +129,6 @@ type Actions struct {
 	ModelOutput, Recommendation, Proposal, Instruction, APICall, ToolPlan, Message, ChainStep, HumanReview, Delivery,
 	Submission, PhaseOpening, Evaluation, Statement, Absence, ConsensusCheck, JudgeOpinion, FinalJudgment, TrialClosing,
 	LateStamp, CheckpointStamp, KeyEvent, Erasure, AccessEvent, Refusal, TrialEvent, Expiry string
-	CertificateEvent, RevocationEvidence                                     string
 	ObservedCall, ObservedTool, ObservedMessage, ObservedSpan, RecorderEvent string
 }
 
@@ -190,10 +189,6 @@ func (a *Actions) Of(of evidence.ActionType) string {
 		return a.TrialEvent
 	case evidence.Expiry:
 		return a.Expiry
-	case evidence.CertificateEvent:
-		return a.CertificateEvent
-	case evidence.RevocationEvidence:
-		return a.RevocationEvidence
 	case evidence.ObservedCall:
 		return a.ObservedCall
 	case evidence.ObservedTool:

@@ -57,19 +57,19 @@ class Certificate:
         self.spki = node.encoding
         fields = der.Reader(node.content)
         name, parameters = read_algorithm(fields.next(der.SEQUENCE))
-        self._key, curve, self._plain = der.bits(fields.next()), None, self.spki
+        key, curve, self._plain = der.bits(fields.next()), None, self.spki
         if name == _RSA:
             require(parameters and parameters.encoding == b"\x05\x00", "an RSA key with parameters")
-            numbers = der.Reader(der.first(self._key).expect(der.SEQUENCE).content)
+            numbers = der.Reader(der.first(key).expect(der.SEQUENCE).content)
             self._numbers = numbers.next().integer(), numbers.next().integer()
             require(self._numbers[0] > 0 and 0 < self._numbers[1] < 2**63, "no RSA key")
         elif name == _EC:
             curve = parameters.name() if parameters else None
-            require(curve in _CURVES and len(self._key) == 1 + 2 * _CURVES[curve] and self._key[0] == 4, "no point of a curve")
-            self._plain = der.sequence(der.sequence(_EC_NAME + parameters.encoding) + der.sequence(b"\0" + self._key, der.BIT_STRING))
+            require(curve in _CURVES and len(key) == 1 + 2 * _CURVES[curve] and key[0] == 4, "no point of a curve")
+            self._plain = der.sequence(der.sequence(_EC_NAME + parameters.encoding) + der.sequence(b"\0" + key, der.BIT_STRING))
             require(openssl.is_key(self._plain), "a point that is not on its curve")
         elif name == _ED25519:
-            require(parameters is None and len(self._key) == 32, "no Ed25519 key")
+            require(parameters is None and len(key) == 32, "no Ed25519 key")
         self._key_algorithm = name, curve
 
     def as_root(self):
@@ -91,10 +91,6 @@ class Certificate:
     def key_id(self):
         """The digest of the key, by which the format names it."""
         return digest_of(self.spki)
-
-    def key_bits(self):
-        """The bits of the key without its algorithm."""
-        return self._key
 
     def extension(self, name):
         """The value of an extension; None if it is not there."""
@@ -353,15 +349,13 @@ def _extensions(node):
     return found
 
 
-def read_extensions(node, strict=False):
-    """The extensions as (name, critical, value, whether it was there before). Strictly: with nothing behind, and nothing that DER leaves out."""
+def read_extensions(node):
+    """The extensions as (name, critical, value, whether it was there before)."""
     found, seen = [], set()
     for child in der.Reader(node.expect(der.SEQUENCE).content).all(der.SEQUENCE):
         fields = der.Reader(child.content)
         name, critical = fields.next().name(), fields.maybe(der.BOOLEAN)
         value = fields.next(der.OCTET_STRING).content
-        require(not strict or next(fields.all(), None) is None, "an extension with more than a value")
-        require(not strict or critical is None or critical.content == b"\xff", "an extension that says that it is not critical")
         found.append((name, critical is not None and critical.content == b"\xff", value, name in seen))
         seen.add(name)
     return found

@@ -12,14 +12,13 @@ _COUNTS = ("actor_seq", "case_seq", "chain_seq", "subject", "subject_seq")
 _NO_DIGEST = "sha256:" + "0" * 64
 # A payload may be 128 deep, and stands at most 3 deep in a file; so does the value of a disclosure, 5 deep.
 _MAX_FILE_DEPTH = 133
-_MAX_REVOCATIONS, _MAX_REVOCATION, _MAX_REVOCATION_BYTES = 64, 1_048_576, 4_194_304
 _MAX_PROPERTIES = 64
 _MAX_STATEMENT = 64 << 10
 _MAX_PROOF = 1 << 20
 _MAX_PROPERTY_BYTES = 4 << 20
 _SPACE = b" \t\r\n"
 _FIRST_MEMBER = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"([a-z_]*)"')
-_OF_RECORDS = b"certificates digest disclosures log payload revocations signatures timestamps".split()
+_OF_RECORDS = b"certificates digest disclosures log payload signatures timestamps".split()
 _TELLING = (
     b'"schema":"jurat/evidence/v1"',
     b'"format":"jurat/bundle/v1"',
@@ -37,7 +36,7 @@ class Record:
     """An opened record: its members are in the form that the format wants; nothing else is known of them."""
 
     def __init__(self, source, in_bundle):
-        members(source, ("digest", "payload", "signatures", "timestamps"), ("certificates", "disclosures", "log", "properties", "revocations"))
+        members(source, ("digest", "payload", "signatures", "timestamps"), ("certificates", "disclosures", "log", "properties"))
         check_values(source)
         self.payload = source["payload"]
         payloads.check(self.payload)
@@ -49,7 +48,6 @@ class Record:
         require(len(self.signatures) == len(self.payload["signers"]), "other than one signature for each signer")
         self.timestamps = _timestamps(source["timestamps"], ("rfc3161", "rfc4998"))
         self.certificates = _optional(source, "certificates", lambda item: unbase64(item, most=_MAX_TOKEN))
-        self.revocations = _revocations(source)
         self.properties = _properties(source)
         self.disclosures = _optional(source, "disclosures", self._disclosure)
         pointers = [item["pointer"].encode() for item in self.disclosures]
@@ -225,17 +223,3 @@ def _property(item):
     return item["statement"], unbase64(item["proof"], most=_MAX_PROOF)
 
 
-def _revocations(source):
-    """What CAs said about the revocation of certificates: pairs of kind and bytes."""
-    found = _optional(source, "revocations", _revocation)
-    values = [value for _, value in found]
-    require(len(found) <= _MAX_REVOCATIONS, "too many revocations")
-    require(len(set(values)) == len(values), "a revocation is there twice")
-    require(sum(map(len, values)) <= _MAX_REVOCATION_BYTES, "revocations are too long")
-    return found
-
-
-def _revocation(item):
-    members(item, ("kind", "value"))
-    require(item["kind"] in ("crl", "ocsp"), "no such kind of revocation")
-    return item["kind"], unbase64(item["value"], most=_MAX_REVOCATION)

@@ -104,8 +104,6 @@ ACTS = {
     "refusal": _OPERATOR,
     "trial_event": _OPERATOR,
     "expiry": _OPERATOR,
-    "certificate_event": _OPERATOR,
-    "revocation_evidence": _OPERATOR,
     "observed_call": _OBSERVED,
     "observed_tool": _OBSERVED,
     "observed_message": _OBSERVED,

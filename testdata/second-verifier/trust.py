@@ -6,7 +6,7 @@ import keys
 from canonical import parse, without_mark
 from certificates import Certificate
 from payload import ALGORITHMS
-from shapes import digest_of, digest_of_value, is_digest, is_digest_not_zero, is_name, is_whole, members, moment, require, unbase64
+from shapes import digest_of, digest_of_value, is_digest, is_digest_not_zero, is_whole, members, moment, require, unbase64
 
 FORMAT = "jurat/trust/v1"
 ROLES = ("agent", "reviewer", "submitter", "juror", "judge", "clerk", "operator", "recorder")

@@ -53,9 +53,9 @@ class Times:
 class Reader:
     """What a reader brings beside the trust file."""
 
-    def __init__(self, before=None, at=None, checkpoint=None, consistency=None, entries=None, together=None, statements=(), grace=None, need=None):
+    def __init__(self, before=None, at=None, checkpoint=None, consistency=None, entries=None, together=None, lists=(), grace=None, need=None):
         self.need = need
-        self.together, self.statements = together, list(statements)
+        self.together, self.lists = together, list(lists)
         self.grace = revocation.GRACE if grace is None else grace
         self.before, self.at = before, at
         self.checkpoint, self.consistency, self.entries = checkpoint, consistency, entries
@@ -118,9 +118,8 @@ def _verify_opened(opened, trust, reader, statement=None):
     findings.records = len(opened.records)
     clock = stamps.Clock(trust, reader.at)
     of_checkpoint = _stamps_of_checkpoint(opened, trust, clock, findings)
-    revoked = revocation.Statements(reader, clock.effort)
+    revoked = revocation.Lists(reader, clock.effort)
     for record in opened.records:
-        revoked.carry(record)
         with clock.effort.part():
             times = _check_time(record, of_checkpoint, clock, findings, reader.need is not None and reader.need.of_clock())
             _check_record(record, trust, reader.before, times, vouching.Judge(trust, clock.effort, revoked), findings)

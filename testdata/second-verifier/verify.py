@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A second verifier of jurat's records, bundles and trials, written from docs/format.md alone.
 
-    python3 verify.py [--trust TRUST] [--before TIME] [--at TIME] [--crl FILE]... [--ocsp FILE]... [--grace SECONDS]
+    python3 verify.py [--trust TRUST] [--before TIME] [--at TIME] [--crl FILE]... [--grace SECONDS]
                       [--checkpoint FILE] [--consistency FILE] [--entries FILE] [--require WHAT]... [--policy FILE] FILE...
 
 prints the report on each file as JSON. It needs Python 3.11 and the command openssl, and nothing else. It ends with the
@@ -58,8 +58,7 @@ def _arguments():
     parser.add_argument("--before", type=_moment, help="a moment: did it exist before?")
     parser.add_argument("--at", type=_moment, help="the moment of checking")
     parser.add_argument("--crl", action="append", default=[], help="a certificate revocation list, in DER or PEM")
-    parser.add_argument("--ocsp", action="append", default=[], help="an OCSP response, in DER")
-    parser.add_argument("--grace", type=int, help="seconds after a record's proved time from which what it carries about revocation counts")
+    parser.add_argument("--grace", type=int, help="seconds after a record's proved time from which a list counts that is out of date")
     parser.add_argument("--checkpoint", help="a checkpoint of the log that was got elsewhere")
     parser.add_argument("--consistency", help="a consistency file between that checkpoint and the file's")
     parser.add_argument("--entries", help="all entries of the log")
@@ -90,7 +89,7 @@ def _reader(arguments):
         knownlog.Consistency(given["consistency"]) if "consistency" in given else None,
         given.get("entries"),
         togethers.Together(),
-        [_statement(kind, path) for kind in ("crl", "ocsp") for path in getattr(arguments, kind)],
+        [_list(path) for path in arguments.crl],
         arguments.grace,
         _need(arguments),
     )
@@ -101,13 +100,11 @@ def _need(arguments):
     return assurance.parse_policy(_read(arguments.policy)) if arguments.policy else assurance.parse_need(arguments.require)
 
 
-def _statement(kind, path):
+def _list(path):
     data = _read(path)
-    if kind == "crl" and not data.startswith(b"\x30"):
+    if not data.startswith(b"\x30"):
         data = base64.b64decode(b"".join(line for line in data.splitlines() if not line.startswith(b"-----")))
-    found = revocation.read(kind, data)
-    require(found is not None, f"{path}: neither a list nor a response that can be read")
-    return found
+    return revocation.List(data)
 
 
 def _verify(path, trust, reader):

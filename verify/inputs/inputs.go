@@ -23,7 +23,6 @@ type Inputs struct {
 	Before *time.Time // also ask whether everything existed before it; nil: do not ask
 	At     *time.Time // the moment of checking; nil: now, by Now
 	CRLs   []File     // revocation lists
-	OCSPs  []File     // OCSP responses
 
 	Grace *time.Duration // see verify.Options.Grace; nil: trust.DefaultGrace
 
@@ -56,13 +55,6 @@ func (q *Inputs) Options() (verify.Options, error) {
 			return o, err
 		}
 		o.CRLs = append(o.CRLs, list)
-	}
-	for _, file := range q.OCSPs {
-		response, err := parsed(&file, evidence.MaxRevocation, trust.ParseOCSP)
-		if err != nil {
-			return o, err
-		}
-		o.OCSPs = append(o.OCSPs, response)
 	}
 	if q.Grace != nil {
 		if o.Grace = *q.Grace; o.Grace <= 0 {
@@ -125,7 +117,7 @@ func consistency(doc []byte) (*operator.Consistency, error) {
 
 // parsed reads at most the given number of bytes, and names the file in errors. It returns the zero value for no
 // file.
-func parsed[T *trust.Trust | *x509.RevocationList | *trust.Response | *operator.Consistency | *assurance.Policy | string](file *File, most int64, parse func([]byte) (T, error)) (T, error) {
+func parsed[T *trust.Trust | *x509.RevocationList | *operator.Consistency | *assurance.Policy | string](file *File, most int64, parse func([]byte) (T, error)) (T, error) {
 	var none T
 	if file == nil {
 		return none, nil

@@ -27,7 +27,7 @@ type CA struct {
 type Revocation string
 
 const (
-	ByCRL      Revocation = "crl"   // by revocation lists and OCSP responses; what they do not show is not proved
+	ByCRL      Revocation = "crl"   // by revocation lists; what they do not show is not proved
 	ShortLived Revocation = "short" // the same, but certificates that end too soon to be revoked are not asked about; only of a CA
 	NotAsked   Revocation = "none"  // not at all
 )

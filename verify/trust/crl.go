@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/crypto/cryptobyte"
+	tags "golang.org/x/crypto/cryptobyte/asn1"
 )
 
 // MaxCRL is the size in bytes above which a revocation list is refused unread.
@@ -179,8 +180,11 @@ func (e *extensions) has(id asn1.ObjectIdentifier) bool {
 }
 
 func generalizedTime(der []byte) (t time.Time, err error) {
-	in := cryptobyte.String(der)
-	if !readMoment(&in, &t) || !in.Empty() {
+	const form = "20060102150405Z"
+	in, text := cryptobyte.String(der), cryptobyte.String(nil)
+	read := in.ReadASN1(&text, tags.GeneralizedTime) && in.Empty()
+	t, err = time.Parse(form, string(text))
+	if !read || err != nil || t.Format(form) != string(text) {
 		return t, errors.New("a date in it is not a GeneralizedTime in whole seconds of UTC")
 	}
 	return t, nil
@@ -194,14 +198,12 @@ func serialKey(n *big.Int) string {
 	return "+" + string(n.Bytes())
 }
 
-func (l *List) sum() [sha256.Size]byte { return l.digest }
-
 // about returns what the list says of a certificate, if it is in the name of its issuer.
-func (l *List) about(certificate, _ *x509.Certificate) (claim, bool) {
+func (l *List) about(certificate *x509.Certificate) (claim, bool) {
 	if !bytes.Equal(l.list.RawIssuer, certificate.RawIssuer) {
 		return claim{}, false
 	}
-	found := claim{name: fmt.Sprintf("the revocation list of %s", utc(l.list.ThisUpdate)), from: l.list.ThisUpdate, until: l.list.NextUpdate}
+	found := claim{name: fmt.Sprintf("the revocation list of %s", utc(l.list.ThisUpdate)), from: l.list.ThisUpdate, until: l.list.NextUpdate, by: l}
 	if l.unusable != nil {
 		found.err = fmt.Errorf("%s cannot be used: %w", found.name, l.unusable)
 		return found, true

@@ -101,12 +101,8 @@ func ParseIdentity(uri string) (role evidence.Role, name string, err error) {
 	return role, name, nil
 }
 
-// Named returns the actor that a certificate names. It returns an error unless the certificate is for signing documents and names one actor
-// in the one form. The issuer does not matter.
+// Named returns the actor that a certificate names. It returns an error unless the certificate names one actor in the one form.
 func Named(c *x509.Certificate) (role evidence.Role, name string, err error) {
-	if err := forSigning(c); err != nil {
-		return "", "", err
-	}
 	uris, err := identities(c)
 	if err != nil {
 		return "", "", err

@@ -7,15 +7,10 @@
 //
 // The package needs no clock, file or network.
 //
-// # An OCSP response is read here
+// # A list counts after the record
 //
-// golang.org/x/crypto/ocsp takes SHA-1 signatures, reads past critical extensions of a response, looks at the first certificate alone, and does not ask
-// whether that was made for responders. So this package has its own strict reader.
-//
-// # What a file carries counts after the record
-//
-// The sender chooses what a file carries about revocation. A list of before the record would hide a theft that was reported later. So a list counts
-// only if it was made after a time that neither the operator nor a thief can have chosen, and after a grace in which a theft becomes known.
+// A list that is out of date hides what was revoked since. One of before the record would hide a theft that was reported later. So it still counts, as of
+// its own time, only if it was made after a time that neither the operator nor a thief can have chosen, and after a grace in which a theft becomes known.
 package trust
 
 import (

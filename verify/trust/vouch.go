@@ -217,7 +217,7 @@ func ownWord(at Proof, last time.Time) bool {
 	return own
 }
 
-// after returns the moment after which a statement that came with the file must have been made; zero if none counts. It begins at a time
+// after returns the moment after which a list that is no longer good must have been made to count; zero if none counts. It begins at a time
 // that neither the operator nor a thief of the key can have chosen.
 func (c *Checker) after(at Proof) time.Time {
 	if at.Independent == nil {

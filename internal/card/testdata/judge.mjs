@@ -1,5 +1,4 @@
 // Answers one question a line with the A2A project's own SDK for JavaScript, which stands in the folder named by the first argument.
-//   {"ask": "canonical", "card": …}                → {"canonical": "…"}
 //   {"ask": "sign", "card": …, "key": JWK, "header": …} → {"card": …}
 //   {"ask": "verify", "card": …, "key": JWK}       → {"held": true or false}
 import { createRequire } from 'node:module';
@@ -12,7 +11,6 @@ const jose = await import(pathToFileURL(require.resolve('jose')));
 console.debug = () => {};
 
 async function answer({ ask, card, key, header }) {
-  if (ask === 'canonical') return { canonical: a2a.canonicalizeAgentCard(card) };
   const imported = await jose.importJWK(key, header?.alg ?? key.alg);
   if (ask === 'sign') return { card: await a2a.generateAgentCardSignature(imported, header)(card) };
   try {

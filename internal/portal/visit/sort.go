@@ -23,7 +23,6 @@ const (
 	AsTrust        Use = "trust"
 	AsPolicy       Use = "policy"
 	AsCRL          Use = "crl"
-	AsOCSP         Use = "ocsp"
 	AsConsistency  Use = "consistency"
 	AsEntries      Use = "entries"
 	AsCheckpoint   Use = "checkpoint"
@@ -73,9 +72,6 @@ func useOfDER(s *Source) Use {
 		if _, err := trust.ParseCRL(doc); err == nil {
 			return AsCRL
 		}
-		if _, err := trust.ParseOCSP(doc); err == nil {
-			return AsOCSP
-		}
 	}
 	return ToVerify
 }
@@ -118,8 +114,6 @@ func (r *Request) sort(sources []Source) error {
 		switch use := UseOf(source); use {
 		case AsCRL:
 			r.CRLs = append(r.CRLs, i)
-		case AsOCSP:
-			r.OCSPs = append(r.OCSPs, i)
 		case AsCheckpoint:
 			checkpoints = append(checkpoints, i)
 		case ToVerify:

@@ -55,7 +55,6 @@ type Request struct {
 	Files       []int  `json:"files"`
 	Trust       *int   `json:"trust"`
 	CRLs        []int  `json:"crls"`
-	OCSPs       []int  `json:"ocsps"`
 	Policy      *int   `json:"policy"`
 	Sort        bool   `json:"sort"` // take trust file, lists, checkpoint and the like out of Files, by what they are
 	Checkpoint  *int   `json:"checkpoint"`
@@ -151,14 +150,12 @@ func (v *Visit) options(r *Request, sources []Source) (o verify.Options, err err
 		}
 		*file = &inputs.File{Name: source.Name, From: source.reader()}
 	}
-	for list, places := range map[*[]inputs.File][]int{&q.CRLs: r.CRLs, &q.OCSPs: r.OCSPs} {
-		for _, place := range places {
-			source, err := at(sources, &place)
-			if err != nil {
-				return o, err
-			}
-			*list = append(*list, inputs.File{Name: source.Name, From: source.reader()})
+	for _, place := range r.CRLs {
+		source, err := at(sources, &place)
+		if err != nil {
+			return o, err
 		}
+		q.CRLs = append(q.CRLs, inputs.File{Name: source.Name, From: source.reader()})
 	}
 	if r.Entries != nil {
 		source, err := at(sources, r.Entries)

@@ -12,8 +12,6 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
-	"jurat/internal/ca"
-	"jurat/internal/certlog"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/openid"
@@ -47,12 +45,6 @@ var known = []struct{ is, means error }{
 	{keys.ErrForeign, api.ErrConflict},
 	{keys.ErrIncomplete, api.ErrConflict},
 	{keys.ErrHeld, api.ErrConflict},
-	{certlog.ErrOther, api.ErrConflict},
-	{certlog.ErrStale, api.ErrInvalid},
-	{certlog.ErrBehind, api.ErrUnavailable},
-	{ca.ErrTaken, api.ErrConflict},
-	{ca.ErrExpired, api.ErrUnavailable},
-	{ca.ErrClock, api.ErrUnavailable},
 	{access.ErrOrder, api.ErrInvalid},
 	{token.ErrUnavailable, api.ErrUnavailable},
 	{token.ErrPIN, api.ErrUnavailable},

@@ -21,10 +21,10 @@ import (
 type vector struct {
 	Name, File, Trust, Checkpoint, Consistency, Entries string
 
-	Before, At  *time.Time
-	CRLs, OCSPs []string
-	Grace       int64
-	Policy      verify.Policy
+	Before, At *time.Time
+	CRLs       []string
+	Grace      int64
+	Policy     verify.Policy
 }
 
 func main() {
@@ -63,9 +63,6 @@ func (v *vector) answer(folder string) (string, error) {
 	}
 	for _, name := range v.CRLs {
 		q.CRLs = append(q.CRLs, *r.input(name))
-	}
-	for _, name := range v.OCSPs {
-		q.OCSPs = append(q.OCSPs, *r.input(name))
 	}
 	if v.Grace != 0 {
 		q.Grace = new(time.Duration(v.Grace) * time.Second)
