@@ -216,6 +216,6 @@
 //	              server/outside serves the verification page and the log's tiles,
 //	              server/intake reads the evidence of submissions, server/recordings shows what recorders saw
 //
-// cmd/jurat is the command: main, and a file for each subcommand. The folder pkcs11 is a module of its own, whose program
+// cmd/jurat is the command: main, and a file for each subcommand. cmd/jurat-lab is the program that measures juries. The folder pkcs11 is a module of its own, whose program
 // jurat-pkcs11 is the helper for hardware tokens. Tests in this folder check which package may import which, and that this tour names all of them.
 package jurat

@@ -75,12 +75,8 @@ type app struct {
 
 	Reputation reputationCmd `cmd:"" help:"Compute how an agent's sealed records were judged: bounds that everyone can compute again."`
 
-	Lab       labCmd       `cmd:"" help:"Measure how good panels' verdicts are, on cases whose outcome is known."`
-	Trials    trialsCmd    `cmd:"" help:"List trials, show one, put two side by side."`
-	Records   recordsCmd   `cmd:"" help:"Find records: who said this, and when."`
-	Stats     statsCmd     `cmd:"" help:"Say what trials have in common: agreement, who moves, what changes, what it costs."`
-	Calibrate calibrateCmd `cmd:"" help:"Measure how reliable jurors are, from votes on items whose answer is known."`
-	Aggregate aggregateCmd `cmd:"" help:"Make one verdict for each item of many votes."`
+	Trials  trialsCmd  `cmd:"" help:"List trials, show one, put two side by side."`
+	Records recordsCmd `cmd:"" help:"Find records: who said this, and when."`
 
 	Help        helpCmd       `cmd:"" help:"Show the commands by task, or the help of one command."`
 	Doctor      doctorCmd     `cmd:"" help:"Say what is there, what is missing, and what to do about it. Makes and records nothing."`

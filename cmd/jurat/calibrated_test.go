@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"jurat/internal/stats"
 )
 
 // TestWeightsBelongToAModel: --check names jurors whose weights do not say on what they were measured, and weights of another model are refused.
@@ -18,8 +20,19 @@ func TestWeightsBelongToAModel(t *testing.T) {
 			}
 		}
 		file := filepath.Join(dir, name+".json")
-		ran(t, 0, "calibrate", "--votes", write(t, filepath.Join(dir, name+".jsonl"), votes.String()), "--out", file)
-		return file
+		ballots, err := stats.Read(strings.NewReader(votes.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		measured, err := stats.Calibrate(ballots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := marshalIndented(measured)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return write(t, file, string(doc))
 	}
 	check := func(want int, file string, more ...string) string {
 		out, said := ran(t, want, append([]string{"trial", filepath.Join("..", "..", "examples", "pharmacy-refill"), "--check", "--jurors", "offline", "--method", "calibrated", "--calibration", file}, more...)...)
@@ -28,5 +41,5 @@ func TestWeightsBelongToAModel(t *testing.T) {
 	of := calibrated("of-nothing", "")
 	has(t, strings.Join(strings.Fields(check(0, of)), " "), "does not say on which model and template these were measured", "juror-gpt, juror-claude, juror-gemini")
 	has(t, check(0, of, "--json"), `"unbound"`, `"juror-claude"`)
-	has(t, check(2, calibrated("of-another", `,"model":"gpt-4.1"`)), "juror-gpt", `was measured as model "gpt-4.1"`, "jurat calibrate")
+	has(t, check(2, calibrated("of-another", `,"model":"gpt-4.1"`)), "juror-gpt", `was measured as model "gpt-4.1"`, "jurat-lab calibrate")
 }

@@ -19,7 +19,6 @@ var exampleLines = map[string]string{
 	"trials compare": "jurat trials compare TRIAL OTHER-TRIAL",
 	"case check":     "jurat case check transcript.json",
 	"case schema":    "jurat case schema > conversation.schema.json",
-	"stats":          "jurat stats",
 	"reputation":     "jurat reputation support-agent",
 
 	"record run":    "jurat record run --agent support-agent -- sh agent.sh",
@@ -118,12 +117,6 @@ var exampleLines = map[string]string{
 	"webhook test": "jurat webhook test --config webhook.yaml",
 	"backup":       "jurat backup backups/2026-01-31",
 	"restore":      "jurat --data restored restore --checkpoint now.checkpoint backups/2026-01-30",
-
-	"lab":        "jurat lab cases --jurors offline --out laboratory",
-	"lab run":    "jurat lab run cases --panel-file jurat.yaml --repeat 3 --out laboratory",
-	"lab labels": "jurat lab labels --out decided",
-	"calibrate":  "jurat calibrate --votes votes.jsonl --out calibration.json",
-	"aggregate":  "jurat aggregate --votes votes.jsonl --method majority",
 
 	"help":       "jurat help verifying",
 	"doctor":     "jurat doctor",

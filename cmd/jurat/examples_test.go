@@ -53,7 +53,6 @@ var rehearsals = map[string]rehearsal{
 	"verify":        {says: "PROVED"},
 	"explain":       {says: "support-agent"},
 	"card verify":   {says: "proved"},
-	"stats":         {says: "trial"},
 
 	"init":          {before: "rm -r jurat-data"},
 	"restore":       {before: "jurat backup backups/2026-01-30"},

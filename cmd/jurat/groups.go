@@ -17,13 +17,12 @@ type group struct {
 
 // groups has every command once. A test fails for a command that is in no group.
 var groups = []group{
-	{"judging", "Put agents before a jury, and see what it found.", []string{"trial", "trials", "case", "stats", "reputation"}},
+	{"judging", "Put agents before a jury, and see what it found.", []string{"trial", "trials", "case", "reputation"}},
 	{"recording", "Seal what agents say and do, show parts of it, erase texts.", []string{"record", "import", "seal", "sign", "apart", "prove", "redact", "erase"}},
 	{"verifying", "Check records and case files that others made.", []string{"verify", "explain", "portal", "export", "report"}},
 	{"identity", "Say whose keys count, and who may do what.", []string{"trust", "keys", "access", "card", "ca", "lists"}},
 	{"logging", "The log, its witnesses, and authorities for time.", []string{"log", "records", "witness", "tsa"}},
 	{"operating", "Begin, serve, keep and copy an installation.", []string{"init", "serve", "ready", "webhook", "backup", "restore"}},
-	{"measuring", "Measure how good juries are.", []string{"lab", "calibrate", "aggregate"}},
 	{"program", "This program itself.", []string{"help", "doctor", "version", "completion"}},
 }
 

@@ -68,7 +68,7 @@ func TestEveryCommandIsInOneGroup(t *testing.T) {
 
 // TestHelpShowsFlagsThatApply: help shows the installation's flags for commands that use it, and for no other.
 func TestHelpShowsFlagsThatApply(t *testing.T) {
-	for command, want := range map[string]bool{"verify": false, "explain": false, "portal": false, "case check": false, "redact": false, "lab run": false,
+	for command, want := range map[string]bool{"verify": false, "explain": false, "portal": false, "case check": false, "redact": false,
 		"witness serve": false, "trial": true, "seal": true, "log fsck": true, "log": true, "ca issue": true, "restore": true} {
 		text := doing(t, 0, append(strings.Fields(command), "--help")...)
 		for _, flag := range []string{"--data=", "--db=", "--wrapping-key="} {
@@ -113,8 +113,8 @@ func TestNoGoTypesInErrors(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"verify", "--trust", bad, record}, {"stats", record}, {"redact", record, "--field", "/prompt"}, {"explain", record},
-		{"calibrate", "--votes", bad, "--out", bad + ".out"}, {"aggregate", "--votes", bad, "--method", "majority"},
+		{"verify", "--trust", bad, record}, {"redact", record, "--field", "/prompt"}, {"explain", record},
+		{"trial", record, "--method", "calibrated", "--calibration", bad},
 	} {
 		var said bytes.Buffer
 		if code := run(t.Context(), args, stdio{in: strings.NewReader(""), out: io.Discard, err: &said}); code != 2 {

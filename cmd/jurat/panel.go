@@ -11,6 +11,7 @@ import (
 
 	"jurat/internal/config"
 	"jurat/internal/panel"
+	"jurat/internal/stats"
 	"jurat/internal/trial"
 	"jurat/jury"
 )
@@ -23,7 +24,7 @@ type panelFlags struct {
 	Panel         string   `placeholder:"thorough|quick" help:"How much work language models do: tables before scores, the judge's own reading, disputed seats asked twice (thorough, default), or none of it and a round less (quick). 'jurat trial --check' shows what each costs." env:"JURY_PANEL"`
 	Method        *string  `placeholder:"METHOD" help:"How phase 3 decides: majority_vote, weighted_average, median, final_judge (default) or calibrated." env:"JURY_FINAL_JUDGMENT_METHOD"`
 	JudgeModel    string   `placeholder:"MODEL" help:"The final judge's model. Default: gemini-3.8-flash." env:"JURY_FINAL_JUDGE_MODEL"`
-	Calibration   string   `placeholder:"FILE" help:"A calibration file ('jurat calibrate'): what the method calibrated weighs votes by."`
+	Calibration   string   `placeholder:"FILE" help:"A calibration file ('jurat-lab calibrate'): what the method calibrated weighs votes by."`
 	Rounds        *int     `placeholder:"N" help:"At most so many rounds of discussion. Default: 3; 0 if only rules sit before a judge." env:"JURY_MAX_DISCUSSION_ROUNDS"`
 	Threshold     *float64 `placeholder:"X" help:"Agreement that ends the discussion: 2.0 (default) always discusses, 1.0 wants all, 0.67 two of three." env:"JURY_CONSENSUS_THRESHOLD"`
 	Collaborative *bool    `negatable:"" help:"Discuss before judging (default)." env:"JURY_USE_COLLABORATIVE"`
@@ -136,7 +137,7 @@ func (ct *court) warn(io stdio) {
 func (c *panelFlags) weigh(io stdio, ct *court) error {
 	s := &ct.settings
 	if (s.Method == jury.Calibrated) != (c.Calibration != "") {
-		return hint(errors.New("--calibration goes with --method calibrated, and that with it"), "'jurat calibrate' writes a calibration file")
+		return hint(errors.New("--calibration goes with --method calibrated, and that with it"), "'jurat-lab calibrate' writes a calibration file")
 	}
 	measured, err := readCalibration(c.Calibration)
 	if err != nil || measured == nil {
@@ -151,6 +152,22 @@ func (c *panelFlags) weigh(io stdio, ct *court) error {
 		fmt.Fprintf(io.err, "jurat: hint: put \"model\" and \"template\" on the lines of their votes, and calibrate again\n")
 	}
 	return nil
+}
+
+// readCalibration reads a calibration file. It returns nil if no file is named.
+func readCalibration(file string) (*stats.Calibration, error) {
+	if file == "" {
+		return nil, nil
+	}
+	doc, err := readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	c, err := stats.Parse(doc)
+	if err != nil {
+		return nil, hint(fmt.Errorf("%s: %w", file, err), "'jurat-lab calibrate' writes such a file")
+	}
+	return c, nil
 }
 
 // dollars writes millionths of a dollar.

@@ -7,7 +7,7 @@
 //	spending      what calls were made and what they cost, where there is a ceiling
 //	report.json   what was measured (Report), with every trial's figures
 //	report.html   the same as a page
-//	votes-PANEL.jsonl  the jurors' first votes, as 'jurat calibrate' reads them
+//	votes-PANEL.jsonl  the jurors' first votes, as 'jurat-lab calibrate' reads them
 //
 // # The sealed trials are the memory
 //

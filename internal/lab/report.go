@@ -67,7 +67,7 @@ type PanelReport struct {
 	Jurors     []JurorReport   `json:"jurors"` // each alone, by its first vote
 	Pairs      []Pair          `json:"pairs"`
 	Effective  *float64        `json:"effectiveVotes"` // null: no pair of jurors can be compared
-	Agreement  *stats.Stats    `json:"agreement"`      // what 'jurat stats' says of the same trials; null: there is none
+	Agreement  *stats.Stats    `json:"agreement"`      // what 'jurat-lab stats' says of the same trials; null: there is none
 	Single     *Single         `json:"bestSingleJuror"`
 	Retest     measure.Figure  `json:"sameVerdictAgain"` // share of pairs of repeats of a case with the same position
 }

@@ -9,7 +9,7 @@ import (
 	"jurat/jury"
 )
 
-// A vote is a line of a votes file, as 'jurat calibrate' reads it.
+// A vote is a line of a votes file, as 'jurat-lab calibrate' reads it.
 type vote struct {
 	Item       string         `json:"item"`
 	Juror      string         `json:"juror"`

@@ -59,7 +59,7 @@ func (c *Calibration) Weigh(s *jury.Settings) error {
 
 // fits returns why a measurement does not hold for a seat, or nil.
 func (j *Juror) fits(seat jury.Seat) error {
-	const again = "a weight holds for one model and one template: measure this one on labelled items, and run 'jurat calibrate' again"
+	const again = "a weight holds for one model and one template: measure this one on labelled items, and run 'jurat-lab calibrate' again"
 	switch {
 	case j.Model != "" && !jury.IsModel(j.Model, seat.Model):
 		return fmt.Errorf("juror %q was measured as model %q, and %q sits: %s", j.Juror, j.Model, seat.Model, again)

@@ -155,7 +155,7 @@ func TestWeightsBelongToModelAndTemplate(t *testing.T) {
 		t.Errorf("unbound: %v", got)
 	}
 	for _, other := range [][2]string{{"gpt-4o-mini", template}, {"gpt-4o", strings.Replace(template, "0001", "0002", 1)}} {
-		if err := c.Weigh(seats(t, "a", other[0], other[1])); err == nil || !strings.Contains(err.Error(), "jurat calibrate") {
+		if err := c.Weigh(seats(t, "a", other[0], other[1])); err == nil || !strings.Contains(err.Error(), "jurat-lab calibrate") {
 			t.Errorf("%v: %v", other, err)
 		}
 	}

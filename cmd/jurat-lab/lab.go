@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,19 +17,12 @@ import (
 	"jurat/internal/lab"
 	"jurat/internal/lab/page"
 	"jurat/internal/llm"
+	"jurat/internal/panel"
 	"jurat/internal/plural"
 	"jurat/jury"
 )
 
-type labCmd struct {
-	Run    labRunCmd    `cmd:"" default:"withargs" help:"Measure panels. The word 'run' may be left out; 'jurat lab run --help' lists the flags."`
-	Labels labLabelsCmd `cmd:"" help:"Write labelled cases from the trials of this installation on which people decided."`
-}
-
-// Help is shown by 'jurat lab --help'.
-func (*labCmd) Help() string { return new(labRunCmd).Help() }
-
-type labRunCmd struct {
+type runCmd struct {
 	Cases       string            `arg:"" name:"folder" help:"A folder of cases: each a folder with agent-card.json and conversation.json."`
 	Labels      string            `placeholder:"FILE" help:"What is known of each case, see above. Default: labels.json in the folder of cases."`
 	PanelFile   []string          `placeholder:"FILE" help:"A panel, as --config of 'jurat trial' has it. May be given several times: panels are compared on the same cases." sep:"none"`
@@ -43,8 +37,8 @@ type labRunCmd struct {
 	JSON        bool              `name:"json" help:"Print the report as JSON."`
 }
 
-// Help is shown by 'jurat lab run --help'.
-func (*labRunCmd) Help() string {
+// Help is shown by 'jurat-lab run --help'.
+func (*runCmd) Help() string {
 	return `A laboratory: it tries cases whose outcome is known, by one panel or several, and reports how good the verdicts are. So you can prove which
 prompt, model or panel is better before you rely on it. labels.json says what is known, and no juror sees it:
 
@@ -52,7 +46,7 @@ prompt, model or panel is better before you rely on it. labels.json says what is
      "refund-02": {"outcome": "failed", "kind": "wrong amount", "trade": "shop"}}
 
 A member "task_success" of true or false may stand for "outcome". kind and trade are words of yours: figures are given for each.
-'jurat lab labels' writes such a folder from the decisions of people in your log.
+'jurat-lab labels' writes such a folder from the decisions of people in your log.
 
 A panel is what its file says, and its name is the file's. Flags and environment of 'jurat trial' change nothing here but the
 keys, so that a report can be repeated. Cases are tried as always, sealed and time-stamped, in the laboratory's own log. These sealed trials are the
@@ -62,22 +56,22 @@ whose settings changed is asked anew.
 The report has for each panel: AUC of the score, precision, recall, flagged good and failed runs with intervals, calibration, confidence, what
 each juror is worth alone and how their errors go together, what findings are worth, what talk turned, costs; the best juror
 asked by itself; the difference of each two panels with an interval; and what was not measured. votes-PANEL.jsonl is for
-'jurat calibrate'. docs/quality.md explains the figures.
+'jurat-lab calibrate'. docs/quality.md explains the figures.
 
-    jurat lab ./cases --jurors offline --out laboratory
-    jurat lab ./cases --panel-file old.yaml --panel-file new.yaml --repeat 3 --parallel 4 --cost-ceiling 20 --out laboratory
-    jurat calibrate --votes laboratory/votes-new.jsonl --out calibration.json
+    jurat-lab run ./cases --jurors offline --out laboratory
+    jurat-lab run ./cases --panel-file old.yaml --panel-file new.yaml --repeat 3 --parallel 4 --cost-ceiling 20 --out laboratory
+    jurat-lab calibrate --votes laboratory/votes-new.jsonl --out calibration.json
 
 Exit code 0: every trial has its verdict. 3: some are left, and the same command goes on with them. 2: it could not be done.`
 }
 
 // Run measures panels.
-func (c *labRunCmd) Run(ctx context.Context, io stdio) error {
+func (c *runCmd) Run(ctx context.Context, io streams) error {
 	cases, unlabelled, source, err := c.load(io)
 	if err != nil {
 		return err
 	}
-	config := lab.Config{Cases: cases, Repeat: c.Repeat, Parallel: c.Parallel, Reuse: c.Reuse, Progress: progress(io, "trials")}
+	config := lab.Config{Cases: cases, Repeat: c.Repeat, Parallel: c.Parallel, Reuse: c.Reuse, Progress: io.progress("trials")}
 	if err := c.check(&config); err != nil {
 		return err
 	}
@@ -88,31 +82,32 @@ func (c *labRunCmd) Run(ctx context.Context, io stdio) error {
 	if err != nil {
 		return hint(err, "--out takes a folder that is missing, empty, or a laboratory; one process works in it at a time")
 	}
-	return closing(c.hold(ctx, io, l, config, lab.Asked{Source: source, Unlabelled: unlabelled, Seed: c.Seed}), l.Close())
+	err = c.hold(ctx, io, l, config, lab.Asked{Source: source, Unlabelled: unlabelled, Seed: c.Seed})
+	return cmp.Or(l.Close(), err) // a failed close is not hidden by trials that are left
 }
 
 // load reads labels and cases.
-func (c *labRunCmd) load(io stdio) (cases []lab.Case, unlabelled []string, source string, err error) {
+func (c *runCmd) load(io streams) (cases []lab.Case, unlabelled []string, source string, err error) {
 	source = c.Labels
 	if source == "" {
 		source = filepath.Join(c.Cases, lab.LabelsFile)
 	}
 	labels, err := lab.ReadLabels(source)
 	if err != nil {
-		return nil, nil, "", hint(err, "'jurat lab --help' shows a labels file; nothing was tried")
+		return nil, nil, "", hint(err, "'jurat-lab run --help' shows a labels file; nothing was tried")
 	}
 	cases, unlabelled, err = lab.LoadCases(c.Cases, labels)
 	if err != nil {
 		return nil, nil, "", hint(err, "mend the cases or take their labels out; nothing was tried")
 	}
 	if n := len(unlabelled); n > 0 {
-		fmt.Fprintf(io.err, "jurat: %s no label and %s not tried: %s\n", plural.Of(n, "case")+plural.Or(n, " has", " have"), plural.Or(n, "is", "are"), strings.Join(unlabelled, ", "))
+		io.note("%s no label and %s not tried: %s", plural.Of(n, "case")+plural.Or(n, " has", " have"), plural.Or(n, "is", "are"), strings.Join(unlabelled, ", "))
 	}
 	return cases, unlabelled, filepath.Base(source), nil
 }
 
 // check refuses numbers out of range.
-func (c *labRunCmd) check(config *lab.Config) error {
+func (c *runCmd) check(config *lab.Config) error {
 	switch {
 	case c.Repeat < 1 || c.Repeat > 100:
 		return fmt.Errorf("--repeat: %d: want 1 to 100", c.Repeat)
@@ -127,28 +122,33 @@ func (c *labRunCmd) check(config *lab.Config) error {
 }
 
 // panels seats the juries that are measured.
-func (c *labRunCmd) panels(io stdio) (panels []lab.Panel, err error) {
-	add := func(name string, f panelFlags) error {
+func (c *runCmd) panels(io streams) (panels []lab.Panel, err error) {
+	add := func(name string, file *config.File, kind config.Kind) error {
 		if slices.Contains(panelNames(panels), name) {
 			return fmt.Errorf("two panels have the name %s: rename a file", name)
 		}
-		f.Calibration = c.Calibration[name]
-		p, err := c.panel(io, name, &f)
+		p, err := c.panel(io, name, file, kind)
 		if err != nil {
 			return fmt.Errorf("panel %s: %w", name, err)
 		}
 		panels = append(panels, p)
 		return nil
 	}
-	for _, file := range c.PanelFile {
-		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-		if err := add(name, panelFlags{Config: file}); err != nil {
+	for _, name := range c.PanelFile {
+		doc, err := readFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("--panel-file: %w", err)
+		}
+		file, err := config.Parse(doc)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if err := add(strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)), file, ""); err != nil {
 			return nil, err
 		}
 	}
-	if c.Jurors == string(config.Offline) {
-		nothing := os.DevNull // and not the jurat.yaml of the working directory
-		if err := add("rules", panelFlags{Jurors: c.Jurors, Config: nothing}); err != nil {
+	if c.Jurors != "" {
+		if err := add("rules", &config.File{}, config.Kind(c.Jurors)); err != nil {
 			return nil, err
 		}
 	}
@@ -171,30 +171,64 @@ func panelNames(panels []lab.Panel) (list []string) {
 }
 
 // panel seats one jury. It refuses rules in the place of models that have no key: the report would be about another jury.
-func (c *labRunCmd) panel(io stdio, name string, f *panelFlags) (p lab.Panel, err error) {
-	ct, err := f.court(io)
+func (c *runCmd) panel(io streams, name string, file *config.File, kind config.Kind) (p lab.Panel, err error) {
+	plan, err := config.NewPlan(file, config.Wishes{Jurors: kind}, os.Getenv)
 	if err != nil {
 		return p, err
 	}
-	if ct.plan.NoModel {
-		return p, hint(fmt.Errorf("no language model of it can be asked, as keys are missing (%s)", strings.Join(ct.plan.MissingKeys(), "; ")),
+	if plan.NoModel {
+		return p, hint(fmt.Errorf("no language model of it can be asked, as keys are missing (%s)", strings.Join(plan.MissingKeys(), "; ")),
 			"set the keys; a panel of rules says jurors: offline, or is --jurors offline")
 	}
-	ct.warn(io)
-	if names := ct.plan.Unpriced(); c.CostCeiling != nil && !ct.plan.Offline && len(names) > 0 {
+	seated, err := panel.New(plan, nil)
+	if err != nil {
+		return p, err
+	}
+	settings := seated.Settings()
+	if err := c.weigh(io, &settings, c.Calibration[name]); err != nil {
+		return p, err
+	}
+	for _, chair := range plan.Chairs() {
+		switch {
+		case plan.Offline:
+		case chair.Missing != nil:
+			io.note("the seat of %s stays empty: %v", chair.ID, chair.Missing)
+		case chair.InPlaceOf != "":
+			io.note("%s takes the seat of %s as a substitute for %s: %v", chair.Name(), chair.ID, chair.InPlaceOf, chair.Wanted)
+		}
+	}
+	if names := plan.Unpriced(); c.CostCeiling != nil && !plan.Offline && len(names) > 0 {
 		return p, fmt.Errorf("--cost-ceiling needs a price for %s: set one under price: or prices: in its file", strings.Join(names, ", "))
 	}
-	return lab.Panel{Name: name, Settings: ct.settings, Sit: func(spent int64, budget llm.Budget) ([]jury.Juror, jury.Juror, error) {
-		s, err := ct.panel.SitWithin(spent, budget)
+	return lab.Panel{Name: name, Settings: settings, Sit: func(spent int64, budget llm.Budget) ([]jury.Juror, jury.Juror, error) {
+		s, err := seated.SitWithin(spent, budget)
 		if err != nil {
 			return nil, nil, err
 		}
 		return s.Jurors, s.Judge, nil
-	}}, nil
+	}}, settings.Validate()
+}
+
+// weigh gives the seats the weights of a calibration, for the method that takes them.
+func (c *runCmd) weigh(io streams, s *jury.Settings, file string) error {
+	if (s.Method == jury.Calibrated) != (file != "") {
+		return hint(errors.New("--calibration goes with the method calibrated, and that with it"), "'jurat-lab calibrate' writes a calibration file")
+	}
+	measured, err := readCalibration(file)
+	if err != nil || measured == nil {
+		return err
+	}
+	if err := measured.Weigh(s); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if names := measured.Unbound(s); len(names) > 0 {
+		io.note("%s does not say on which model and template %s were measured, and a weight holds for those alone", file, strings.Join(names, ", "))
+	}
+	return nil
 }
 
 // hold holds the trials, and writes what was measured, also of a run that was interrupted.
-func (c *labRunCmd) hold(ctx context.Context, io stdio, l *lab.Laboratory, config lab.Config, asked lab.Asked) error {
+func (c *runCmd) hold(ctx context.Context, io streams, l *lab.Laboratory, config lab.Config, asked lab.Asked) error {
 	run, err := l.Hold(ctx, config)
 	if err != nil {
 		return err
@@ -214,13 +248,13 @@ func (c *labRunCmd) hold(ctx context.Context, io stdio, l *lab.Laboratory, confi
 		err = printLab(io, r, c.Out)
 	}
 	if err == nil && len(r.Left) > 0 {
-		return exitCode(exitUndecided)
+		return errLeft
 	}
 	return err
 }
 
 // write writes report and votes, the report last.
-func (c *labRunCmd) write(r *lab.Report, panels []lab.Panel) (doc []byte, err error) {
+func (c *runCmd) write(r *lab.Report, panels []lab.Panel) (doc []byte, err error) {
 	for i := range panels {
 		p := &panels[i]
 		votes, err := lab.Votes(r.Trials, p)
@@ -238,14 +272,14 @@ func (c *labRunCmd) write(r *lab.Report, panels []lab.Panel) (doc []byte, err er
 	if err := atomicfile.Replace(filepath.Join(c.Out, "report.html"), html, 0o644); err != nil {
 		return nil, err
 	}
-	if doc, err = marshalIndented(r); err != nil {
+	if doc, err = document(r); err != nil {
 		return nil, err
 	}
 	return doc, atomicfile.Replace(filepath.Join(c.Out, "report.json"), doc, 0o644)
 }
 
 // tellLeft says what has no verdict, and how to go on.
-func (c *labRunCmd) tellLeft(io stdio, r *lab.Report) {
+func (c *runCmd) tellLeft(io streams, r *lab.Report) {
 	if len(r.Left) == 0 {
 		return
 	}
@@ -257,40 +291,40 @@ func (c *labRunCmd) tellLeft(io stdio, r *lab.Report) {
 		}
 	}
 	for _, reason := range order {
-		fmt.Fprintf(io.err, "jurat: %s left without a verdict: %s\n", plural.Of(why[reason], "trial")+plural.Or(why[reason], " is", " are"), reason)
+		io.note("%s left without a verdict: %s", plural.Of(why[reason], "trial")+plural.Or(why[reason], " is", " are"), reason)
 	}
 	if r.Settings.Ceiling > 0 {
-		fmt.Fprintf(io.err, "jurat: spent in this laboratory so far: %s of %s\n", dollars(r.Settings.Spent), dollars(r.Settings.Ceiling))
+		io.note("spent in this laboratory so far: $%.4f of $%.2f", float64(r.Settings.Spent)/1e6, float64(r.Settings.Ceiling)/1e6)
 	}
-	fmt.Fprintf(io.err, "jurat: hint: the same command goes on with them, and asks no sealed answer again\n")
+	io.note("hint: the same command goes on with them, and asks no sealed answer again")
 }
 
-type labLabelsCmd struct {
+type labelsCmd struct {
 	Out  string `required:"" placeholder:"DIR" help:"A folder for the cases and their labels.json. It must be missing or empty."`
 	JSON bool   `name:"json" help:"Print {cases, good, failed, skipped} as JSON."`
 }
 
-// Help is shown by 'jurat lab labels --help'.
-func (*labLabelsCmd) Help() string {
-	return `Writes a folder that 'jurat lab' takes: each case on which a person decided, as the jury saw it, and the person's decision as its label. A
+// Help is shown by 'jurat-lab labels --help'.
+func (*labelsCmd) Help() string {
+	return `Writes a folder that 'jurat-lab run' takes: each case on which a person decided, as the jury saw it, and the person's decision as its label. A
 verdict that a person made safe_pass is good, one that is unsafe_fail failed. The last decision on a trial counts. Cases on which people contradict
 each other, or whose evidence was erased, are skipped and named.
 
 Remember when you read figures: the people had seen the verdict, and only disputed cases come before people. This
 measures with them:
 
-    jurat lab ./decided --jurors offline --out laboratory`
+    jurat-lab run ./decided --jurors offline --out laboratory`
 }
 
 // Run exports labels.
-func (c *labLabelsCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *labelsCmd) Run(ctx context.Context, a *app, io streams) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		e, err := lab.Export(ctx, i.Ledger, c.Out, progress(io, "records read"))
+		e, err := lab.Export(ctx, i.Ledger, c.Out, io.progress("records read"))
 		if err != nil {
 			return err
 		}
 		for _, skipped := range e.Skipped {
-			fmt.Fprintf(io.err, "jurat: skipped %s\n", skipped)
+			io.note("skipped %s", skipped)
 		}
 		if e.Cases == 0 {
 			return hint(errors.New("people have decided on no trial of this installation whose evidence is there: nothing was written"), "decisions are made at the desk (/reviews) of 'jurat serve'")
@@ -298,8 +332,6 @@ func (c *labLabelsCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if c.JSON {
 			return io.json(e)
 		}
-		p := newPrinter(io.out)
-		p.line("%s in %s: %d good, %d failed", plural.Of(e.Cases, "case"), c.Out, e.Good, e.Failed)
-		return p.err
+		return io.say("%s in %s: %d good, %d failed", plural.Of(e.Cases, "case"), c.Out, e.Good, e.Failed)
 	})
 }

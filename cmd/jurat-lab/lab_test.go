@@ -106,7 +106,7 @@ func TestLabFindsTheBetterPanel(t *testing.T) {
 	dull.Key = sharp.Key // one variable of the environment has the key of both
 	a, b := labPanel(t, "dull", dull, ""), labPanel(t, "sharp", sharp, "")
 	cases, out := labCases(t, 6), filepath.Join(t.TempDir(), "laboratory")
-	shown, _ := ran(t, 0, "lab", cases, "--panel-file", a, "--panel-file", b, "--parallel", "4", "--out", out)
+	shown, _ := ran(t, 0, "run", cases, "--panel-file", a, "--panel-file", b, "--parallel", "4", "--out", out)
 	has(t, shown, "12 cases, 6 good and 6 failed; 24 trials, 0 of them held before", "dull minus sharp on 12 cases", "sharp is better", "Not measured:")
 	if n := len(sharp.Requests()) + len(dull.Requests()); n != 72 {
 		t.Errorf("%d calls, want 3 in each of 24 trials", n)
@@ -129,7 +129,7 @@ func TestLabFindsTheBetterPanel(t *testing.T) {
 		t.Errorf("%+v", cost)
 	}
 
-	// The votes are what 'jurat calibrate' reads.
+	// The votes are what 'jurat-lab calibrate' reads.
 	said, _ := ran(t, 0, "calibrate", "--votes", filepath.Join(out, "votes-sharp.jsonl"), "--out", filepath.Join(out, "c.json"))
 	has(t, said, "12 items with a label", "one", "correct 12 of 12")
 	if made := read(t, filepath.Join(out, "c.json")); !strings.Contains(made, `"model": "`) || !strings.Contains(made, `"template": "sha256:`) {
@@ -137,13 +137,13 @@ func TestLabFindsTheBetterPanel(t *testing.T) {
 	}
 
 	// The same command again asks nothing, and measures the same.
-	again, _ := ran(t, 0, "lab", cases, "--panel-file", a, "--panel-file", b, "--out", out)
+	again, _ := ran(t, 0, "run", cases, "--panel-file", a, "--panel-file", b, "--out", out)
 	has(t, again, "24 of them held before", "sharp is better")
 	if n := len(sharp.Requests()) + len(dull.Requests()); n != 72 {
 		t.Errorf("%d calls after the second run", n)
 	}
 	// The laboratory's records are an installation of their own, and in order.
-	ran(t, 0, "--data", filepath.Join(out, "data"), "log", "fsck")
+	jurat(t, "--data", filepath.Join(out, "data"), "log", "fsck")
 }
 
 // TestLabSurvivesAKill: SIGKILL in the middle of a trial loses the answers under way, and no sealed one is asked again.
@@ -156,17 +156,16 @@ func TestLabSurvivesAKill(t *testing.T) {
 		}
 		return reply
 	})
-	args := []string{"lab", labCases(t, 3), "--panel-file", labPanel(t, "panel", server, ""), "--out", filepath.Join(t.TempDir(), "laboratory"), "--cost-ceiling", "50"}
+	args := []string{"run", labCases(t, 3), "--panel-file", labPanel(t, "panel", server, ""), "--out", filepath.Join(t.TempDir(), "laboratory"), "--cost-ceiling", "50"}
 	out := args[5]
-	process := exec.Command("jurat", args...)
-	endsWithTest(t, process)
+	process := exec.Command("jurat-lab", args...)
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
 	// Three trials are over, and of the fourth one answer is sealed: submission, opening, evaluation.
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if len(server.Requests()) == 12 {
-			if list, _ := ran(t, 0, "--data", filepath.Join(out, "data"), "trial", "--list"); strings.Contains(list, " 3  20") {
+			if list := jurat(t, "--data", filepath.Join(out, "data"), "trial", "--list"); strings.Contains(list, " 3  20") {
 				break
 			}
 		}
@@ -203,7 +202,7 @@ func TestLabStopsBeforeTheCeiling(t *testing.T) {
 		return reply
 	})
 	cases, panel, out := labCases(t, 2), labPanel(t, "panel", server, ""), filepath.Join(t.TempDir(), "laboratory")
-	args := []string{"lab", cases, "--panel-file", panel, "--out", out, "--cost-ceiling"}
+	args := []string{"run", cases, "--panel-file", panel, "--out", out, "--cost-ceiling"}
 	shown, said := ran(t, 3, append(args, "0.25")...) // a call sets aside 0.1
 	has(t, said, "4 trials are left without a verdict: the next call could have passed the ceiling on cost", "spent in this laboratory so far: $0.00", "of $0.25", "the same command goes on")
 	has(t, shown, "0 trials")
@@ -214,7 +213,7 @@ func TestLabStopsBeforeTheCeiling(t *testing.T) {
 	if len(r.Left) != 4 || !r.Left[0].Begun || r.Left[1].Begun || r.Settings.Stopped == "" {
 		t.Errorf("%+v", r.Left)
 	}
-	if list, _ := ran(t, 0, "--data", filepath.Join(out, "data"), "trial", "--list"); !strings.Contains(list, " 4  20") {
+	if list := jurat(t, "--data", filepath.Join(out, "data"), "trial", "--list"); !strings.Contains(list, " 4  20") {
 		t.Errorf("two answers were not sealed:\n%s", list)
 	}
 	ran(t, 0, append(args, "20")...)
@@ -237,7 +236,7 @@ func TestLabReusesAnswers(t *testing.T) {
 	}
 	writeFile(t, weighted, strings.Replace(string(doc), "majority_vote", "weighted_average", 1))
 	cases, out := labCases(t, 2), filepath.Join(t.TempDir(), "laboratory")
-	args := []string{"lab", cases, "--panel-file", majority, "--panel-file", weighted, "--repeat", "2", "--out", out}
+	args := []string{"run", cases, "--panel-file", majority, "--panel-file", weighted, "--repeat", "2", "--out", out}
 	shown, _ := ran(t, 0, append(args, "--reuse")...)
 	has(t, shown, "24 first answers were another panel's")
 	if n := len(server.Requests()); n != 24 {
@@ -266,7 +265,7 @@ func TestLabNeedsItsModels(t *testing.T) {
 	panel := filepath.Join(t.TempDir(), "panel.yaml")
 	writeFile(t, panel, "method: majority_vote\n")
 	out := filepath.Join(t.TempDir(), "laboratory")
-	_, said := ran(t, 2, "lab", labCases(t, 1), "--panel-file", panel, "--out", out)
+	_, said := ran(t, 2, "run", labCases(t, 1), "--panel-file", panel, "--out", out)
 	has(t, said, "panel panel: no language model of it can be asked", "OPENAI_API_KEY", "hint: set the keys")
 	if _, err := os.Stat(out); err == nil {
 		t.Error("it made a laboratory")

@@ -17,7 +17,7 @@ type statsCmd struct {
 	JSON  bool     `name:"json" help:"Print JSON."`
 }
 
-// Help is shown by 'jurat stats --help'.
+// Help is shown by 'jurat-lab stats --help'.
 func (*statsCmd) Help() string {
 	return `Over many trials: how far jurors agree after phase 1 and after the discussion (mean level, Fleiss' kappa, Krippendorff's alpha
 for nominal data, each with a 95 % interval from 1,000 bootstrap samples of trials), how often positions change, toward the
@@ -26,11 +26,11 @@ how often it answered, what that cost and how long it took.
 
 This command believes what case files say: use 'jurat verify' to check them.
 
-    jurat stats *.jurat --json`
+    jurat-lab stats *.jurat --json`
 }
 
 // Run counts trials.
-func (c *statsCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *statsCmd) Run(ctx context.Context, a *app, io streams) error {
 	tally := stats.New()
 	err := c.read(ctx, a, io, tally)
 	if err != nil {
@@ -43,10 +43,10 @@ func (c *statsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.JSON {
 		return io.json(s)
 	}
-	return printStats(newPrinter(io.out), s)
+	return printStats(io, s)
 }
 
-func (c *statsCmd) read(ctx context.Context, a *app, io stdio, tally *stats.Tally) error {
+func (c *statsCmd) read(ctx context.Context, a *app, io streams, tally *stats.Tally) error {
 	if len(c.Files) == 0 {
 		return a.with(ctx, func(i *installation.Installation) error { return fromLog(ctx, i, io, tally) })
 	}
@@ -67,12 +67,12 @@ func (c *statsCmd) read(ctx context.Context, a *app, io stdio, tally *stats.Tall
 }
 
 // fromLog counts the trials that were closed, one at a time.
-func fromLog(ctx context.Context, i *installation.Installation, io stdio, tally *stats.Tally) error {
+func fromLog(ctx context.Context, i *installation.Installation, io streams, tally *stats.Tally) error {
 	size, err := i.Ledger.Size(ctx)
 	if err != nil {
 		return err
 	}
-	told := progress(io, "records read")
+	told := io.progress("records read")
 	for r, err := range i.Ledger.Records(ctx, 0) {
 		if err != nil {
 			return err
@@ -92,30 +92,31 @@ func fromLog(ctx context.Context, i *installation.Installation, io stdio, tally 
 	return nil
 }
 
-func printStats(p *printer, s *stats.Stats) error {
-	p.line("juries judged %s: %d safe_pass, %d needs_review, %d unsafe_fail; %d degraded, %d inconclusive", plural.Of(s.Trials, "trial"),
-		s.Verdicts[jury.SafePass], s.Verdicts[jury.NeedsReview], s.Verdicts[jury.UnsafeFail], s.Degraded, s.Inconclusive)
-	p.line("outcomes: %d safe_pass, %d needs_review, %d unsafe_fail; people decided on %s, and differed from the jury in %d; %d wait for a person",
-		s.Outcomes[jury.SafePass], s.Outcomes[jury.NeedsReview], s.Outcomes[jury.UnsafeFail], share(s.Decided, s.Trials), s.Changed, s.Open)
-	p.agreement("after phase 1", s.AfterPhase1)
-	p.agreement("after the discussion", s.AfterDiscussion)
-	p.line("the discussion changed the majority's verdict in %s of %s that had one", share(s.ChangedByTalk, s.Discussed), plural.Of(s.Discussed, "trial"))
-	p.line("the final judgment is another than the majority's in %s of %s that came to one", share(s.ChangedByVerdict, s.Judged), plural.Of(s.Judged, "trial"))
-	p.line("%s, %s with a change of position; of %s %s went to the majority, %s cite nothing new", plural.Of(s.Statements, "statement"),
-		share(s.Changes, s.Statements), plural.Of(s.Changes, "change"), share(s.ToMajority, s.Changes), share(s.Unsupported, s.Changes))
-	t := table{heads: []head{{name: "juror", rank: 1}}}
-	for _, name := range []string{"asked", "answered", "absent", "stand-in", "changes", "attempts", "tokens", "cost USD", "median ms"} {
-		t.heads = append(t.heads, head{name: name, right: true})
-	}
+func printStats(io streams, s *stats.Stats) error {
+	rows := [][]string{{"juror", "asked", "answered", "absent", "stand-in", "changes", "attempts", "tokens", "cost USD", "median ms"}}
 	for _, j := range s.Jurors {
-		t.row(j.JurorID, j.Asked, j.Answered, j.Absences, j.Fallbacks, j.Changes, j.Attempts, j.InputTokens+j.OutputTokens, fmt.Sprintf("%.4f", float64(j.Cost)/1e6), j.Latency)
+		row := []string{j.JurorID}
+		for _, cell := range []any{j.Asked, j.Answered, j.Absences, j.Fallbacks, j.Changes, j.Attempts, j.InputTokens + j.OutputTokens, fmt.Sprintf("%.4f", float64(j.Cost)/1e6), j.Latency} {
+			row = append(row, fmt.Sprint(cell))
+		}
+		rows = append(rows, row)
 	}
-	p.table(&t)
-	return p.err
+	return errors.Join(
+		io.say("juries judged %s: %d safe_pass, %d needs_review, %d unsafe_fail; %d degraded, %d inconclusive", plural.Of(s.Trials, "trial"),
+			s.Verdicts[jury.SafePass], s.Verdicts[jury.NeedsReview], s.Verdicts[jury.UnsafeFail], s.Degraded, s.Inconclusive),
+		io.say("outcomes: %d safe_pass, %d needs_review, %d unsafe_fail; people decided on %s, and differed from the jury in %d; %d wait for a person",
+			s.Outcomes[jury.SafePass], s.Outcomes[jury.NeedsReview], s.Outcomes[jury.UnsafeFail], share(s.Decided, s.Trials), s.Changed, s.Open),
+		io.agreement("after phase 1", s.AfterPhase1),
+		io.agreement("after the discussion", s.AfterDiscussion),
+		io.say("the discussion changed the majority's verdict in %s of %s that had one", share(s.ChangedByTalk, s.Discussed), plural.Of(s.Discussed, "trial")),
+		io.say("the final judgment is another than the majority's in %s of %s that came to one", share(s.ChangedByVerdict, s.Judged), plural.Of(s.Judged, "trial")),
+		io.say("%s, %s with a change of position; of %s %s went to the majority, %s cite nothing new", plural.Of(s.Statements, "statement"),
+			share(s.Changes, s.Statements), plural.Of(s.Changes, "change"), share(s.ToMajority, s.Changes), share(s.Unsupported, s.Changes)),
+		io.table(rows))
 }
 
-func (p *printer) agreement(when string, a stats.Agreement) {
-	p.line("agreement %s: level %.2f, Fleiss' kappa %s, Krippendorff's alpha %s", when, a.Level, coefficient(a.Kappa), coefficient(a.Alpha))
+func (s streams) agreement(when string, a stats.Agreement) error {
+	return s.say("agreement %s: level %.2f, Fleiss' kappa %s, Krippendorff's alpha %s", when, a.Level, coefficient(a.Kappa), coefficient(a.Alpha))
 }
 
 func coefficient(c stats.Coefficient) string {

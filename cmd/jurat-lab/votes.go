@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -22,7 +23,7 @@ type calibrateCmd struct {
 	JSON  bool   `name:"json" help:"Print the calibration as JSON, too."`
 }
 
-// Help is shown by 'jurat calibrate --help'.
+// Help is shown by 'jurat-lab calibrate --help'.
 func (*calibrateCmd) Help() string {
 	return aboutVotes + `
 
@@ -31,7 +32,7 @@ errors of each pair go together (phi coefficient); and how many independent vote
 }
 
 // Run measures jurors.
-func (c *calibrateCmd) Run(io stdio) error {
+func (c *calibrateCmd) Run(io streams) error {
 	ballots, err := readVotes(io.in, c.Votes)
 	if err != nil {
 		return err
@@ -40,7 +41,7 @@ func (c *calibrateCmd) Run(io stdio) error {
 	if err != nil {
 		return hint(err, "put the right answer as \"label\" on a line of each item that has one")
 	}
-	doc, err := marshalIndented(measured)
+	doc, err := document(measured)
 	if err != nil {
 		return err
 	}
@@ -50,20 +51,24 @@ func (c *calibrateCmd) Run(io stdio) error {
 	if c.JSON {
 		return io.machine(doc)
 	}
-	p := newPrinter(io.out)
-	p.line("%d items with a label, %d choices", measured.Items, measured.Choices)
+	var lines []string
+	tell := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	tell("%d items with a label, %d choices", measured.Items, measured.Choices)
 	for _, j := range measured.Jurors {
-		p.line("%-20s correct %d of %d (95 %% interval %.2f to %.2f), %d abstentions, weight %.3f",
+		tell("%-20s correct %d of %d (95 %% interval %.2f to %.2f), %d abstentions, weight %.3f",
 			j.Juror, j.Correct, j.Votes, j.Low, j.High, j.Abstentions, float64(j.Weight)/stats.Unit)
 	}
 	for _, pair := range measured.Pairs {
-		p.line("errors of %s and %s: correlation %+.2f on %d items", pair.A, pair.B, pair.Correlation, pair.Items)
+		tell("errors of %s and %s: correlation %+.2f on %d items", pair.A, pair.B, pair.Correlation, pair.Items)
 	}
-	p.line("worth %.2f independent votes", measured.EffectiveVotes)
+	tell("worth %.2f independent votes", measured.EffectiveVotes)
 	if leader := measured.Leader(); leader != "" {
-		p.line("%s weighs more than all others together: its vote always decides, and to follow it alone is the best that these weights can do", leader)
+		tell("%s weighs more than all others together: its vote always decides, and to follow it alone is the best that these weights can do", leader)
 	}
-	return p.err
+	for _, line := range lines {
+		err = errors.Join(err, io.say("%s", line))
+	}
+	return err
 }
 
 type aggregateCmd struct {
@@ -73,7 +78,7 @@ type aggregateCmd struct {
 	JSON        bool         `name:"json" help:"Print {verdicts, accuracy, labelled, correct} as JSON."`
 }
 
-// Help is shown by 'jurat aggregate --help'.
+// Help is shown by 'jurat-lab aggregate --help'.
 func (*aggregateCmd) Help() string {
 	return aboutVotes + `
 
@@ -81,11 +86,11 @@ Each item gets one verdict: the choice whose votes weigh most, or null on a tie 
 labels the accuracy is told; an item without a verdict counts as wrong. For each item, the method calibrated uses weights that were
 measured without that item's label, also if they come from a file.
 
-    jurat aggregate --votes votes.jsonl --method calibrated --calibration calibration.json --json`
+    jurat-lab aggregate --votes votes.jsonl --method calibrated --calibration calibration.json --json`
 }
 
 // Run decides on each item.
-func (c *aggregateCmd) Run(io stdio) error {
+func (c *aggregateCmd) Run(io streams) error {
 	ballots, err := readVotes(io.in, c.Votes)
 	if err != nil {
 		return err
@@ -96,23 +101,22 @@ func (c *aggregateCmd) Run(io stdio) error {
 	}
 	verdicts, err := stats.Aggregate(ballots, c.Method, measured)
 	if err != nil {
-		return hint(err, "measure the jurors with 'jurat calibrate' and give --calibration FILE")
+		return hint(err, "measure the jurors with 'jurat-lab calibrate' and give --calibration FILE")
 	}
 	if c.JSON {
-		doc, err := marshalIndented(verdicts)
+		doc, err := document(verdicts)
 		if err != nil {
 			return err
 		}
 		return io.machine(doc)
 	}
-	p := newPrinter(io.out)
 	for _, item := range slices.Sorted(maps.Keys(verdicts.Verdicts)) {
-		p.line("%s\t%s", item, verdicts.Verdicts[item].String())
+		err = errors.Join(err, io.say("%s\t%s", item, verdicts.Verdicts[item].String()))
 	}
 	if verdicts.Accuracy != nil {
-		fmt.Fprintf(io.err, "jurat: accuracy %.4f: %d of %d labelled items\n", *verdicts.Accuracy, verdicts.Correct, verdicts.Labelled)
+		io.note("accuracy %.4f: %d of %d labelled items", *verdicts.Accuracy, verdicts.Correct, verdicts.Labelled)
 	}
-	return p.err
+	return err
 }
 
 func readVotes(stdin io.Reader, file string) ([]stats.Ballot, error) {
@@ -142,7 +146,7 @@ func readCalibration(file string) (*stats.Calibration, error) {
 	}
 	c, err := stats.Parse(doc)
 	if err != nil {
-		return nil, hint(fmt.Errorf("%s: %w", file, err), "'jurat calibrate' writes such a file")
+		return nil, hint(fmt.Errorf("%s: %w", file, err), "'jurat-lab calibrate' writes such a file")
 	}
 	return c, nil
 }

@@ -1,0 +1,228 @@
+// Command jurat-lab measures juries: panels on cases whose outcome is known, trials in a log, and votes of any jurors. docs/quality.md explains the
+// figures.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/alecthomas/kong"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	_ "golang.org/x/crypto/x509roots/fallback" // where the system has no root certificates, such as in a container
+
+	"jurat/internal/installation"
+	"jurat/internal/jsonform"
+)
+
+// Exit codes, beside 0 for "as it should be".
+const (
+	exitCannot      = 2
+	exitUndecided   = 3 // some trials are left
+	exitInterrupted = 130
+)
+
+// app is the command line.
+type app struct {
+	Data        string `help:"The data folder of the installation that is read." default:"./jurat-data" env:"JURAT_DATA"`
+	DB          string `name:"db" placeholder:"URL" help:"The PostgreSQL database that several machines share, instead of the data folder." env:"JURAT_DB"`
+	WrappingKey string `name:"wrapping-key" placeholder:"FILE" help:"With --db: the key under which keys and settings are wrapped in the database." env:"JURAT_WRAPPING_KEY"`
+
+	Run       runCmd       `cmd:"" help:"Measure how good panels' verdicts are, on cases whose outcome is known."`
+	Labels    labelsCmd    `cmd:"" help:"Write labelled cases from the trials of an installation on which people decided."`
+	Stats     statsCmd     `cmd:"" help:"Say what trials have in common: agreement, who moves, what changes, what it costs."`
+	Calibrate calibrateCmd `cmd:"" help:"Measure how reliable jurors are, from votes on items whose answer is known."`
+	Aggregate aggregateCmd `cmd:"" help:"Make one verdict for each item of many votes."`
+}
+
+const about = `jurat-lab measures juries.
+
+  jurat-lab run ./cases --jurors offline --out laboratory
+  jurat-lab calibrate --votes laboratory/votes-rules.jsonl --out calibration.json
+
+Exit codes: 0 as asked, 2 it could not be done, 3 some trials are left without a verdict, 130 interrupted.`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends it at once
+	code := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string, io streams) int {
+	var a app
+	code := -1
+	parser, err := kong.New(&a, kong.Name("jurat-lab"), kong.Description(about), kong.Writers(io.out, io.err), kong.Exit(func(c int) { code = c }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(io, &a))
+	if err != nil {
+		return io.report(ctx, err)
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
+	if code >= 0 { // --help has been answered
+		return code
+	}
+	if err != nil {
+		return io.report(ctx, hint(err, "run 'jurat-lab --help' to see what there is"))
+	}
+	return io.report(ctx, parsed.Run())
+}
+
+// with reads an installation.
+func (a *app) with(ctx context.Context, do func(*installation.Installation) error) error {
+	i, err := installation.Open(ctx, installation.Config{Dir: a.Data, DB: a.DB, WrappingKey: a.WrappingKey})
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(i), i.Close())
+}
+
+// errLeft ends the program with exitUndecided and no further word.
+var errLeft = errors.New("some trials are left without a verdict")
+
+// hinted is an error with advice on what to do next.
+type hinted struct {
+	error
+	hint string
+}
+
+func (h hinted) Unwrap() error { return h.error }
+
+func hint(err error, text string) error {
+	if err == nil {
+		return nil
+	}
+	return hinted{err, text}
+}
+
+// streams are what the program reads and writes. What it writes may come from files of others, and so no terminal and no runner obeys it.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// say writes a line for people.
+func (s streams) say(format string, args ...any) error {
+	_, err := fmt.Fprintln(s.out, inert(fmt.Sprintf(format, args...)))
+	return err
+}
+
+// note writes a line to standard error.
+func (s streams) note(format string, args ...any) {
+	fmt.Fprintln(s.err, inert("jurat-lab: "+fmt.Sprintf(format, args...)))
+}
+
+func (s streams) report(ctx context.Context, err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errLeft):
+		return exitUndecided
+	}
+	s.note("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	var h hinted
+	if errors.As(err, &h) {
+		s.note("hint: %s", h.hint)
+	}
+	if ctx.Err() != nil {
+		return exitInterrupted
+	}
+	return exitCannot
+}
+
+// table writes rows in columns.
+func (s streams) table(rows [][]string) error {
+	var text strings.Builder
+	columns := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = inert(cell)
+		}
+		fmt.Fprintln(columns, strings.Join(row, "\t")) // into memory
+	}
+	if err := columns.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		if err := s.say("%s", strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// machine prints a document for machines. What a terminal would obey is only inside of its strings, and is escaped.
+func (s streams) machine(doc []byte) error {
+	var text strings.Builder
+	for _, c := range string(doc) {
+		if c > '~' && obeyed(c) {
+			fmt.Fprintf(&text, `\u%04x`, c)
+		} else {
+			text.WriteRune(c)
+		}
+	}
+	_, err := io.WriteString(s.out, text.String())
+	return err
+}
+
+func (s streams) json(value any) error {
+	doc, err := document(value)
+	if err != nil {
+		return err
+	}
+	return s.machine(doc)
+}
+
+func document(value any) ([]byte, error) {
+	doc, err := json.Marshal(value, json.Deterministic(true), jsontext.Multiline(true), jsontext.WithIndent("  "))
+	return append(doc, '\n'), err
+}
+
+// progress tells how far something is that takes longer than a second.
+func (s streams) progress(what string) func(done, total int64) {
+	last := time.Now()
+	return func(done, total int64) {
+		if time.Since(last) >= time.Second {
+			last = time.Now()
+			s.note("%s: %d of %d", what, done, total)
+		}
+	}
+}
+
+// inert changes what a terminal would obey in a line, and what a CI runner would take for a command.
+func inert(line string) string {
+	line = strings.Map(func(c rune) rune {
+		if c != '\t' && obeyed(c) {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, line)
+	line = strings.NewReplacer("##[", "# #[", "##vso[", "# #vso[").Replace(line)
+	if strings.HasPrefix(strings.TrimLeft(line, " \t\ufeff\ufffd"), "::") {
+		line = "'" + line
+	}
+	return line
+}
+
+// obeyed reports whether a terminal does something at a character, instead of showing it.
+func obeyed(c rune) bool {
+	return unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) || unicode.Is(unicode.Zl, c) || unicode.Is(unicode.Zp, c)
+}
+
+// readFile reads a file without a byte order mark.
+func readFile(file string) ([]byte, error) {
+	doc, err := os.ReadFile(file)
+	return jsonform.CutMark(doc), err
+}
