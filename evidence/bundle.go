@@ -17,15 +17,15 @@ type Bundle struct {
 	Records    []*Record
 	Checkpoint string // C2SP signed note that all log proofs refer to; "" if the records have none
 
-	CheckpointTimestamps []Timestamp // RFC 3161 tokens over the checkpoint: everything that it covers existed by then
+	Anchors []Anchor // stamped checkpoints of the same log
 }
 
 // bundleForm is a bundle as it is written, with its members in canonical order.
 type bundleForm struct {
-	Checkpoint           string        `json:"checkpoint,omitzero"`
-	CheckpointTimestamps []Timestamp   `json:"checkpoint_timestamps,omitempty"`
-	Format               string        `json:"format"`
-	Records              []*recordForm `json:"records"`
+	Anchors    []Anchor      `json:"anchors,omitempty"`
+	Checkpoint string        `json:"checkpoint,omitzero"`
+	Format     string        `json:"format"`
+	Records    []*recordForm `json:"records"`
 }
 
 // RecordError says which record of a bundle cannot be opened.
@@ -57,10 +57,10 @@ func (b *Bundle) Marshal() ([]byte, error) {
 }
 
 func (b *Bundle) marshal() ([]byte, error) {
-	if err := checkCheckpointTimestamps(b.Checkpoint, b.CheckpointTimestamps); err != nil {
+	if err := CheckAnchors(b.Checkpoint, b.Anchors); err != nil {
 		return nil, err
 	}
-	form := bundleForm{Checkpoint: b.Checkpoint, CheckpointTimestamps: b.CheckpointTimestamps, Format: BundleFormat}
+	form := bundleForm{Anchors: b.Anchors, Checkpoint: b.Checkpoint, Format: BundleFormat}
 	places := newPlaces()
 	for i, r := range b.Records {
 		record, err := r.form()
@@ -115,7 +115,7 @@ func (p *places) take(r *Record) error {
 	if r.Log == nil {
 		return nil
 	}
-	if r.Log.Checkpoint != "" {
+	if r.Log.Checkpoint != "" || len(r.Log.Anchors) > 0 {
 		return errors.New("log: the record has its own checkpoint, inside a bundle that has one for all")
 	}
 	if r.Log.Index <= p.last {
@@ -145,7 +145,7 @@ func ReadWholeBundle(file []byte) (b *Bundle, mended bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	b = &Bundle{Checkpoint: reader.Checkpoint, CheckpointTimestamps: reader.CheckpointTimestamps}
+	b = &Bundle{Checkpoint: reader.Checkpoint, Anchors: reader.Anchors}
 	for {
 		raw, err := reader.Next()
 		if errors.Is(err, io.EOF) {

@@ -24,8 +24,8 @@ const maxHead = 16 << 20
 // A BundleReader reads a bundle record by record, and keeps none. It reads the canonical form of a bundle and, like
 // Read for a record, every other spelling of the same JSON.
 type BundleReader struct {
-	Checkpoint           string
-	CheckpointTimestamps []Timestamp
+	Checkpoint string
+	Anchors    []Anchor
 
 	in     *bufio.Reader
 	offset int64  // of the next byte
@@ -68,7 +68,7 @@ func ReadBundle(file io.Reader) (*BundleReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.Checkpoint, b.CheckpointTimestamps = form.Checkpoint, form.CheckpointTimestamps
+	b.Checkpoint, b.Anchors = form.Checkpoint, form.Anchors
 	return b, nil
 }
 
@@ -84,7 +84,7 @@ func lookAhead(file io.Reader) ([]byte, error) {
 		return nil, nil // such as a pipe
 	}
 	b, err := beginBundle(file)
-	if err == nil && !(b.named("checkpoint") && b.named("checkpoint_timestamps")) {
+	if err == nil && !(b.named("checkpoint") && b.named("anchors")) {
 		err = b.skip()
 	}
 	var syntax *SyntaxError
@@ -133,7 +133,7 @@ func openBundleForm(doc []byte) (*bundleForm, error) {
 	if form.Format != BundleFormat {
 		return nil, &SyntaxError{Pointer: "/format", Reason: fmt.Sprintf("want %q", BundleFormat)}
 	}
-	empty := &Bundle{Checkpoint: form.Checkpoint, CheckpointTimestamps: form.CheckpointTimestamps}
+	empty := &Bundle{Checkpoint: form.Checkpoint, Anchors: form.Anchors}
 	return form, jsonform.SameBytes(empty.marshal, doc)
 }
 
@@ -355,7 +355,7 @@ func (b *BundleReader) fits(tail []byte) error {
 		return err
 	}
 	b.tail = tail
-	if form.Checkpoint != b.Checkpoint || len(form.CheckpointTimestamps) != len(b.CheckpointTimestamps) {
+	if form.Checkpoint != b.Checkpoint || len(form.Anchors) != len(b.Anchors) {
 		return ErrBehind
 	}
 	return nil

@@ -21,8 +21,8 @@ type BundleWriter struct {
 var endOfBundle = []byte("]}")
 
 // NewBundleWriter writes the part before the records. Its errors are those of w.
-func NewBundleWriter(w io.Writer, checkpoint string, stamps []Timestamp) (*BundleWriter, error) {
-	head, err := (&Bundle{Checkpoint: checkpoint, CheckpointTimestamps: stamps, Records: []*Record{}}).marshal()
+func NewBundleWriter(w io.Writer, checkpoint string, anchors []Anchor) (*BundleWriter, error) {
+	head, err := (&Bundle{Checkpoint: checkpoint, Anchors: anchors, Records: []*Record{}}).marshal()
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (b *BundleWriter) place(r *Record) error {
 	switch {
 	case r.Log == nil:
 		return errors.New("log: it has no place in the log")
-	case r.Log.Checkpoint != "":
+	case r.Log.Checkpoint != "" || len(r.Log.Anchors) > 0:
 		return errors.New("log: the record has its own checkpoint, inside a bundle that has one for all")
 	case r.Log.Index <= b.last:
 		return fmt.Errorf("log: index %d after %d: the records are not in log order", r.Log.Index, b.last)

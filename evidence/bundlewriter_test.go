@@ -16,7 +16,7 @@ func TestBundleWriterWritesWhatMarshalDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got bytes.Buffer
-		w, err := NewBundleWriter(&got, bundle.Checkpoint, bundle.CheckpointTimestamps)
+		w, err := NewBundleWriter(&got, bundle.Checkpoint, bundle.Anchors)
 		if err != nil {
 			t.Fatal(err)
 		}

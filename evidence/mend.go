@@ -68,7 +68,7 @@ func BeginsAsRecord(start []byte) bool {
 // BeginsAsBundle reports whether a file begins as a bundle does, with its members in any order and spelling.
 func BeginsAsBundle(start []byte) bool {
 	switch firstMember(start) {
-	case "checkpoint", "checkpoint_timestamps", "format", "records":
+	case "anchors", "checkpoint", "format", "records":
 		return true
 	}
 	return false

@@ -53,38 +53,38 @@ type Timestamp struct {
 
 // A LogProof gives the record's place in a log, and proves it against a checkpoint.
 type LogProof struct {
-	LogCounts                        // the record's numbers within its chain and case, and those of its actor and subject
-	Checkpoint           string      // C2SP signed note; "" inside a bundle, which has one for all
-	CheckpointTimestamps []Timestamp // RFC 3161 tokens over the checkpoint
-	Index                int64       // from 0
-	Proof                [][]byte    // RFC 6962 audit path, 32 bytes a node, leaf to root
+	LogCounts           // the record's numbers within its chain and case, and those of its actor and subject
+	Anchors    []Anchor // stamped checkpoints of the same log; none inside a bundle, which has them for all
+	Checkpoint string   // C2SP signed note; "" inside a bundle, which has one for all
+	Index      int64    // from 0
+	Proof      [][]byte // RFC 6962 audit path, 32 bytes a node, leaf to root
 }
 
 // logForm is a LogProof as it is written.
 type logForm struct {
-	ActorSeq             int64       `json:"actor_seq,omitzero"`
-	CaseSeq              int64       `json:"case_seq,omitzero"`
-	ChainSeq             int64       `json:"chain_seq,omitzero"`
-	Checkpoint           string      `json:"checkpoint,omitzero"`
-	CheckpointTimestamps []Timestamp `json:"checkpoint_timestamps,omitempty"`
-	Index                int64       `json:"index"`
-	Proof                [][]byte    `json:"proof"`
-	Subject              Digest      `json:"subject,omitzero"`
-	SubjectSeq           int64       `json:"subject_seq,omitzero"`
+	ActorSeq   int64    `json:"actor_seq,omitzero"`
+	Anchors    []Anchor `json:"anchors,omitempty"`
+	CaseSeq    int64    `json:"case_seq,omitzero"`
+	ChainSeq   int64    `json:"chain_seq,omitzero"`
+	Checkpoint string   `json:"checkpoint,omitzero"`
+	Index      int64    `json:"index"`
+	Proof      [][]byte `json:"proof"`
+	Subject    Digest   `json:"subject,omitzero"`
+	SubjectSeq int64    `json:"subject_seq,omitzero"`
 }
 
 func (l *LogProof) form() *logForm {
 	if l == nil {
 		return nil
 	}
-	return &logForm{l.ActorSeq, l.CaseSeq, l.ChainSeq, l.Checkpoint, l.CheckpointTimestamps, l.Index, l.Proof, l.Subject, l.SubjectSeq}
+	return &logForm{l.ActorSeq, l.Anchors, l.CaseSeq, l.ChainSeq, l.Checkpoint, l.Index, l.Proof, l.Subject, l.SubjectSeq}
 }
 
 func (f *logForm) open() *LogProof {
 	if f == nil {
 		return nil
 	}
-	return &LogProof{LogCounts{f.ActorSeq, f.CaseSeq, f.ChainSeq, f.Subject, f.SubjectSeq}, f.Checkpoint, f.CheckpointTimestamps, f.Index, f.Proof}
+	return &LogProof{LogCounts{f.ActorSeq, f.CaseSeq, f.ChainSeq, f.Subject, f.SubjectSeq}, f.Anchors, f.Checkpoint, f.Index, f.Proof}
 }
 
 // recordForm is a record as it is written. Its members, at all levels, are in canonical order, so encoding it gives
@@ -266,14 +266,6 @@ func checkTimestamps(stamps []Timestamp, kinds ...TimestampKind) error {
 	return nil
 }
 
-// checkCheckpointTimestamps checks the time stamps of a checkpoint.
-func checkCheckpointTimestamps(checkpoint string, stamps []Timestamp) error {
-	if checkpoint == "" && len(stamps) > 0 {
-		return errors.New("the record has time stamps of a checkpoint, but no checkpoint")
-	}
-	return checkTimestamps(stamps, RFC3161)
-}
-
 func (r *Record) checkLog() error {
 	if r.Log == nil {
 		return nil
@@ -281,7 +273,7 @@ func (r *Record) checkLog() error {
 	if r.Log.Index < 0 || r.Log.Index > maxExact || len(r.Log.Proof) > maxProof {
 		return errors.New("log: index or proof out of range")
 	}
-	if err := checkCheckpointTimestamps(r.Log.Checkpoint, r.Log.CheckpointTimestamps); err != nil {
+	if err := CheckAnchors(r.Log.Checkpoint, r.Log.Anchors); err != nil {
 		return fmt.Errorf("log: %w", err)
 	}
 	if !r.Log.Fit(&r.Payload) {

@@ -151,21 +151,34 @@ func TestParts(t *testing.T) {
 		"kind of time stamp":        {func(r *Record) { r.Timestamps[1].Kind = "rfc5544" }, `timestamp 1: unknown kind "rfc5544": expected one of rfc3161, rfc4998`},
 		"token empty":               {func(r *Record) { r.Timestamps[0].Token = nil }, "timestamp 0: token of 0 bytes"},
 		"token too long":            {func(r *Record) { r.Timestamps[0].Token = make([]byte, MaxToken+1) }, "timestamp 0: token of 65537 bytes"},
-		"stamps without checkpoint": {func(r *Record) { r.Log.Checkpoint, r.Log.CheckpointTimestamps = "", r.Timestamps[:1] }, "time stamps of a checkpoint, but no checkpoint"},
-		"stamp of a checkpoint":     {func(r *Record) { r.Log.CheckpointTimestamps = []Timestamp{{Kind: RFC4998, Token: []byte{1}}} }, `log: timestamp 0: unknown kind "rfc4998": expected one of rfc3161`},
-		"index":                     {func(r *Record) { r.Log.Index = -1 }, "log: index or proof out of range"},
-		"counts":                    {func(r *Record) { r.Log.ChainSeq = 0 }, "log: the counts are not those"},
-		"index too great":           {func(r *Record) { r.Log.Index = 1 << 53 }, "log: index or proof out of range"},
-		"no count":                  {func(r *Record) { r.Log.ChainSeq = 0 }, "log: the counts are not those"},
-		"a count of cases":          {func(r *Record) { r.Log.CaseSeq = 1 }, "log: the counts are not those"},
-		"proof too long":            {func(r *Record) { r.Log.Proof = make([][]byte, 64) }, "log: index or proof out of range"},
-		"node too short":            {func(r *Record) { r.Log.Proof[1] = make([]byte, 31) }, "log: proof node 1 has 31 bytes"},
-		"salt too short":            {func(r *Record) { r.Disclosures[0].Salt = make([]byte, 31) }, "a salt does not have 32 bytes"},
-		"disclosures unordered":     {func(r *Record) { slices.Reverse(r.Disclosures) }, "not sorted by pointer"},
-		"disclosure twice":          {func(r *Record) { r.Disclosures[1] = r.Disclosures[0] }, "not sorted by pointer"},
-		"disclosure of nothing":     {func(r *Record) { r.Disclosures[3].Pointer = "/zzz" }, `"/zzz" is not sealed apart`},
-		"certificate empty":         {func(r *Record) { r.Certificates[0] = nil }, "certificate 0 has 0 bytes"},
-		"certificate too long":      {func(r *Record) { r.Certificates[0] = make([]byte, maxCertificate+1) }, "certificate 0 has 65537 bytes"},
+		"anchor without checkpoint": {func(r *Record) { r.Log.Checkpoint, r.Log.Anchors = "", []Anchor{anchorBy(1)} }, "stamped checkpoints, but no checkpoint"},
+		"anchor without its own":    {func(r *Record) { r.Log.Anchors = []Anchor{{Timestamps: anchorBy(1).Timestamps}} }, "anchors: 0: the checkpoint or its time stamps are missing"},
+		"anchor without stamps":     {func(r *Record) { r.Log.Anchors = []Anchor{{Checkpoint: "c"}} }, "its time stamps are missing"},
+		"an empty generation":       {func(r *Record) { r.Log.Anchors = []Anchor{{Checkpoint: "c", Timestamps: [][][]byte{{{1}}, {}}}} }, "a generation without a token"},
+		"a token twice":             {func(r *Record) { r.Log.Anchors = []Anchor{{Checkpoint: "c", Timestamps: [][][]byte{{{1}}, {{1}}}}} }, "the same token twice"},
+		"a short node":              {func(r *Record) { a := anchorBy(1); a.Consistency = [][]byte{{1}}; r.Log.Anchors = []Anchor{a} }, "consistency: want at most"},
+		"too many nodes": {func(r *Record) {
+			a := anchorBy(1)
+			a.Consistency = slices.Repeat([][]byte{make([]byte, 32)}, 65)
+			r.Log.Anchors = []Anchor{a}
+		}, "consistency: want at most"},
+		"too many anchor tokens": {func(r *Record) { r.Log.Anchors = []Anchor{anchorBy(MaxAnchorTokens), anchorBy(1)} }, "anchors: 1025 tokens"},
+		"too long anchors": {func(r *Record) {
+			r.Log.Anchors = []Anchor{{Checkpoint: strings.Repeat("c", MaxAnchorBytes), Timestamps: anchorBy(1).Timestamps}}
+		}, "want at most 1024 and 8388608"},
+		"index":                 {func(r *Record) { r.Log.Index = -1 }, "log: index or proof out of range"},
+		"counts":                {func(r *Record) { r.Log.ChainSeq = 0 }, "log: the counts are not those"},
+		"index too great":       {func(r *Record) { r.Log.Index = 1 << 53 }, "log: index or proof out of range"},
+		"no count":              {func(r *Record) { r.Log.ChainSeq = 0 }, "log: the counts are not those"},
+		"a count of cases":      {func(r *Record) { r.Log.CaseSeq = 1 }, "log: the counts are not those"},
+		"proof too long":        {func(r *Record) { r.Log.Proof = make([][]byte, 64) }, "log: index or proof out of range"},
+		"node too short":        {func(r *Record) { r.Log.Proof[1] = make([]byte, 31) }, "log: proof node 1 has 31 bytes"},
+		"salt too short":        {func(r *Record) { r.Disclosures[0].Salt = make([]byte, 31) }, "a salt does not have 32 bytes"},
+		"disclosures unordered": {func(r *Record) { slices.Reverse(r.Disclosures) }, "not sorted by pointer"},
+		"disclosure twice":      {func(r *Record) { r.Disclosures[1] = r.Disclosures[0] }, "not sorted by pointer"},
+		"disclosure of nothing": {func(r *Record) { r.Disclosures[3].Pointer = "/zzz" }, `"/zzz" is not sealed apart`},
+		"certificate empty":     {func(r *Record) { r.Certificates[0] = nil }, "certificate 0 has 0 bytes"},
+		"certificate too long":  {func(r *Record) { r.Certificates[0] = make([]byte, maxCertificate+1) }, "certificate 0 has 65537 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := richRecord(t)
@@ -187,4 +200,13 @@ func TestParts(t *testing.T) {
 	if _, err := new(Record).Marshal(); err == nil {
 		t.Error("Marshal wrote an empty record")
 	}
+}
+
+// anchorBy is an anchor of so many tokens.
+func anchorBy(tokens int) Anchor {
+	a := Anchor{Checkpoint: "c", Timestamps: [][][]byte{{}}}
+	for n := range tokens {
+		a.Timestamps[0] = append(a.Timestamps[0], []byte{byte(n), byte(n >> 8)})
+	}
+	return a
 }

@@ -294,7 +294,7 @@ func TestJudgmentWithoutPlace(t *testing.T) {
 	bare := func(doc []byte) []byte {
 		b, _, err := evidence.ReadWholeBundle(doc)
 		w.ok(err)
-		b.Checkpoint, b.CheckpointTimestamps = "", nil
+		b.Checkpoint, b.Anchors = "", nil
 		for _, one := range b.Records {
 			one.Log = nil
 		}

@@ -298,7 +298,7 @@ func (f *taken) whole(made *TrialFact, records []*evidence.Record, bundle func()
 		if b := bundle(); b != nil {
 			acts := slices.DeleteFunc(slices.Clone(b.Records), func(r *evidence.Record) bool { return !r.Payload.ActionType.InTrial() })
 			if len(acts) < len(b.Records) && len(acts) > 1 {
-				report = verify.Bundle(&evidence.Bundle{Records: acts, Checkpoint: b.Checkpoint, CheckpointTimestamps: b.CheckpointTimestamps}, f.g.options)
+				report = verify.Bundle(&evidence.Bundle{Records: acts, Checkpoint: b.Checkpoint, Anchors: b.Anchors}, f.g.options)
 			}
 		}
 	}

@@ -1,10 +1,11 @@
 package verify
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
+
+	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
@@ -12,14 +13,19 @@ import (
 	"jurat/verify/trust"
 )
 
-// stampedCheckpoint is the checkpoint of the checked file and what its time stamps prove: everything that it covers
-// existed by then.
-type stampedCheckpoint struct {
-	tree   *operator.Checkpoint // nil: there is no checkpoint by a log that the reader trusts
-	err    error                // why tree is nil
+// anchors are the stamped checkpoints of the checked file: everything that one covers existed by the times that its tokens prove.
+type anchors struct {
+	list   []opened
+	forged bool // a token is
+	forked bool // a checkpoint is of another history than the file's
+}
+
+// opened is an anchor and what it proves.
+type opened struct {
+	size   int64 // how many entries it covers
+	err    error // why it covers nothing that the reader knows of
 	times  []trust.Stamped
 	doubts several
-	forged bool
 }
 
 // several joins errors. Its text is that of the first one, because the report repeats it for each record.
@@ -34,50 +40,67 @@ func (s several) Error() string {
 
 func (s several) Unwrap() []error { return s }
 
-// openStamped opens the checkpoint and checks what its time stamps prove.
-func (c *check) openStamped(checkpoint string, stamps []evidence.Timestamp) {
-	s := &c.checkpoint
-	if tree, err := c.openCheckpoint(checkpoint); err == nil {
-		s.tree = &tree
-	} else {
-		s.err = err
-	}
-	if n := len(stamps); n > maxTimestamps {
-		s.doubts = several{fmt.Errorf("the checkpoint has %d time stamps; with more than %d, none is checked", n, maxTimestamps)}
-		return
-	}
-	for i, stamp := range stamps {
-		t, err := c.Token(stamp.Token, sha256.Sum256([]byte(checkpoint)), trust.Proof{})
-		switch {
-		case err == nil:
-			s.times = append(s.times, t)
-		case trust.Uncheckable(err):
-			s.doubts = append(s.doubts, fmt.Errorf("time stamp %d of the checkpoint: %w", i, err))
-		default:
-			c.refute(Time, "token", nil, "time stamp %d of the checkpoint: %v", i, err)
-			s.forged = true
+// openAnchors checks what the anchors of a file prove. unknown says why the file has no checkpoint that counts; nil: it has.
+func (c *check) openAnchors(list []evidence.Anchor, unknown error) {
+	for i := range list {
+		one := opened{err: unknown}
+		if unknown == nil {
+			one.size, one.err = c.anchored(&list[i])
 		}
+		if errors.Is(one.err, operator.ErrFork) && !c.anchors.forked {
+			c.anchors.forked = true
+			c.placed = append(c.placed, Finding{Guarantee: Order, Status: Refuted, Rule: "fork", Reason: fmt.Sprintf("stamped checkpoint %d: %v", i, one.err)})
+		}
+		times, doubts, err := c.Anchor(&list[i])
+		if err != nil {
+			c.refute(Time, "token", nil, "stamped checkpoint %d: %v", i, err)
+			c.anchors.forged = true
+			continue
+		}
+		one.times, one.doubts = times, doubts
+		c.anchors.list = append(c.anchors.list, one)
 	}
 }
 
-// byCheckpoint adds what the checkpoint's time stamps prove about a record that the checkpoint covers.
-func (c *check) byCheckpoint(r *evidence.Record, at *trust.Proof) error {
-	s := &c.checkpoint
-	switch {
-	case len(s.times)+len(s.doubts) == 0:
-		return nil
-	case s.tree == nil:
-		return fmt.Errorf("%w: the time stamp is over a checkpoint, and %w", timestamp.ErrUntrusted, s.err)
-	case r.Log == nil || included(r, *s.tree) != nil:
+// anchored returns how many entries of the file's log an anchor covers.
+func (c *check) anchored(a *evidence.Anchor) (int64, error) {
+	tree, err := c.openCheckpoint(a.Checkpoint)
+	if err != nil {
+		return 0, err
+	}
+	small, large := tree, *c.log
+	if small.Size > large.Size {
+		small, large = large, small
+	}
+	proof := operator.Consistency{Origin: c.log.Origin, From: small.Size, To: large.Size}
+	for _, node := range a.Consistency {
+		proof.Proof = append(proof.Proof, tlog.Hash(node))
+	}
+	return tree.Size, proof.Check(small, large)
+}
+
+// byAnchors adds what the anchors prove about a record that they cover.
+func (c *check) byAnchors(r *evidence.Record, at *trust.Proof) error {
+	if len(c.anchors.list) == 0 {
 		return nil
 	}
-	for _, t := range s.times {
-		at.Add(t)
+	var doubts several
+	covered := c.log != nil && r.Log != nil && included(r, *c.log) == nil
+	for _, a := range c.anchors.list {
+		switch {
+		case a.err != nil && (c.log == nil || covered):
+			doubts = append(doubts, fmt.Errorf("%w: the time stamp is over a checkpoint, and %w", timestamp.ErrUntrusted, a.err))
+		case a.err == nil && covered && r.Log.Index < a.size:
+			for _, t := range a.times {
+				at.Add(t)
+			}
+			doubts = append(doubts, a.doubts...)
+		}
 	}
-	if len(s.doubts) == 0 {
+	if len(doubts) == 0 {
 		return nil
 	}
-	return s.doubts
+	return doubts
 }
 
 // witnessed checks whether enough of the reader's witnesses have cosigned the file's checkpoint. Without witnesses, a

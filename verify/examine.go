@@ -52,7 +52,7 @@ func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined
 
 // alone checks a record's time, its signatures and what it discloses.
 func (c *check) alone(r *evidence.Record, share *timestamp.Share) *check {
-	alone := &check{Checker: c.Checker.Alone(share), options: c.options, log: c.log, checkpoint: c.checkpoint, vouched: map[string]vouched{}}
+	alone := &check{Checker: c.Checker.Alone(share), options: c.options, log: c.log, anchors: c.anchors, vouched: map[string]vouched{}}
 	at := alone.time(r)
 	if c.options.Policy == Strict {
 		if at.Checked == nil {
@@ -105,7 +105,6 @@ func Sealed(r *evidence.Record, o Options) (worst Finding) {
 
 func sealed(r *evidence.Record, o Options) Finding {
 	c := &check{Checker: newChecker(o), options: o, budget: timestamp.NewBudget()}
-	c.openStamped("", nil)
 	worst := Finding{Status: Proved}
 	for _, f := range c.alone(r, c.budget.Turn()).findings {
 		if f.Guarantee != Content && f.Guarantee != Authentication && f.Guarantee != Time {
@@ -177,20 +176,22 @@ func (c *check) intern(r *evidence.Record) {
 	}
 }
 
-// begin opens the checkpoint, which stands before the records, and checks what its time stamps prove.
-func (c *check) begin(checkpoint string, stamps []evidence.Timestamp) {
-	c.Share = c.budget.Turn()
-	c.openStamped(checkpoint, stamps)
-	c.budget.Settle(c.Share)
-	if c.log = c.checkpoint.tree; c.log != nil {
+// begin opens the checkpoint and the anchors, which stand before the records, and checks what the anchors prove.
+func (c *check) begin(checkpoint string, list []evidence.Anchor) {
+	tree, err := c.openCheckpoint(checkpoint)
+	if err == nil {
+		c.log = &tree
 		c.witnessed(checkpoint)
-		return
+	} else {
+		status := NotProved
+		if errors.Is(err, trust.ErrForged) || errors.Is(err, trust.ErrNoCheckpoint) {
+			status = Refuted
+		}
+		c.placed = []Finding{{Guarantee: Order, Status: status, Rule: "checkpoint", Reason: err.Error()}}
 	}
-	status := NotProved
-	if errors.Is(c.checkpoint.err, trust.ErrForged) || errors.Is(c.checkpoint.err, trust.ErrNoCheckpoint) {
-		status = Refuted
-	}
-	c.placed = []Finding{{Guarantee: Order, Status: status, Rule: "checkpoint", Reason: c.checkpoint.err.Error()}}
+	c.Share = c.budget.Turn()
+	c.openAnchors(list, err)
+	c.budget.Settle(c.Share)
 }
 
 // end sums up the findings about single records and checks the records together.

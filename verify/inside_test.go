@@ -123,7 +123,7 @@ var insides = []func(t testing.TB, r *evidence.Record, o *verify.Options, choice
 	},
 	func(t testing.TB, r *evidence.Record, o *verify.Options, choice []byte, _ int64) { // a token of the checkpoint
 		token := must[[]byte](t)(jurattest.Authority(t, "", jurattest.Start).Issue(&timestamp.Request{Imprint: [32]byte(evidence.DigestOf([]byte(r.Log.Checkpoint))), CertReq: true}))
-		r.Log.CheckpointTimestamps = []evidence.Timestamp{{Kind: evidence.RFC3161, Token: signedAnew(t, token, func(k *dertest.Token) { k.Info.Mutate(choice) })}}
+		r.Log.Anchors = []evidence.Anchor{{Checkpoint: r.Log.Checkpoint, Timestamps: [][][]byte{{signedAnew(t, token, func(k *dertest.Token) { k.Info.Mutate(choice) })}}}}
 	},
 }
 

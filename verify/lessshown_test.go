@@ -26,7 +26,7 @@ type taking struct {
 }
 
 // removable are members of a record or bundle that are not signed, or signed each by itself.
-var removable = map[string]bool{"timestamps": true, "checkpoint_timestamps": true, "disclosures": true, "certificates": true, "properties": true, "signatures": true}
+var removable = map[string]bool{"timestamps": true, "anchors": true, "disclosures": true, "certificates": true, "properties": true, "signatures": true}
 
 // takings lists the parts of a file in JSON.
 func takings(t *testing.T, node map[string]any, place string) (list []taking) {
@@ -41,6 +41,9 @@ func takings(t *testing.T, node map[string]any, place string) (list []taking) {
 					list = append(list, taking{name, element, nil})
 				}
 				if within, is := one.(map[string]any); is {
+					if generations, is := within["timestamps"].([]any); is && name == "anchors" && len(generations) > 1 {
+						list = append(list, taking{"renewal", fmt.Sprint(element, "/timestamps/", len(generations)-1), nil})
+					}
 					if name == "records" {
 						list = append(list, takings(t, within, element)...)
 					}
@@ -230,6 +233,8 @@ var declared = []struct {
 	{[]string{"timestamps"}, []string{"token", "service"}, "the token was one of something else"},
 	{[]string{"timestamps", "certificate of a token"}, []string{"validity"}, "the token said that the record is older than its key"},
 	{[]string{"timestamps", "certificate of a token"}, []string{"status"}, "an evidence record says how a service was listed later: where there is none, the time of the token alone counts"},
+	{[]string{"renewal", "anchors", "certificate of a token"}, []string{"status"}, "a renewal says how a service was listed later: where there is none, the time of the token alone counts"},
+	{[]string{"anchors", "renewal"}, []string{"token", "fork", "effort"}, "the token was one of something else, the log has signed two histories, or there was too much to try"},
 	{[]string{"disclosures"}, []string{"disclosure", "provable"}, "what was disclosed was not what is committed to"},
 	{[]string{"disclosures"}, []string{""}, "what bytes contradict is open where one of both is withheld, which lowers no level"},
 	{[]string{"properties"}, []string{"proof"}, "the proof was wrong"},
@@ -291,7 +296,7 @@ func TestLessShownProvesNoMore(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"timestamps", "disclosures", "certificates", "properties", "signatures", "records", "log", "checkpoint", "signature line", "certificate of a token"} {
+	for _, kind := range []string{"timestamps", "disclosures", "certificates", "properties", "signatures", "records", "log", "checkpoint", "anchors", "renewal", "signature line", "certificate of a token"} {
 		if tried[kind] == 0 {
 			t.Errorf("no file has a part of the kind %q", kind)
 		}

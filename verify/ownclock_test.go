@@ -97,7 +97,7 @@ func clockCases() []clockCase {
 			outside := jurattest.Authority(t, "outside", stamped.Add(time.Hour))
 			token := must[[]byte](t)(outside.Issue(&timestamp.Request{Imprint: sha256.Sum256([]byte(c.record.Log.Checkpoint)), CertReq: true}))
 			c.o.Before, c.record.Timestamps = between, c.record.Timestamps[:1]
-			c.record.Log.CheckpointTimestamps = []evidence.Timestamp{{Kind: evidence.RFC3161, Token: token}}
+			c.record.Log.Anchors = []evidence.Anchor{{Checkpoint: c.record.Log.Checkpoint, Timestamps: [][][]byte{{token}}}}
 		}, verify.Before, ownWord, "not proved time"},
 		{"the key ended between both", key(func(k *trust.Key) { k.NotAfter = between }), verify.Authentication, ownWord, "not proved validity"},
 		{"the key ended with the independent stamp", key(func(k *trust.Key) { k.NotAfter = stamped.Add(time.Hour) }), verify.Authentication, sure, sure},

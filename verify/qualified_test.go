@@ -275,7 +275,7 @@ func qualifiedCases() []qualifiedCase {
 			q.stamps[0] = q.beta.renew(q.alpha.cover(q.record, start), start.Add(10*time.Second))
 		}, "status", "when the token is first proved to exist otherwise"},
 		{"of the checkpoint", func(q *qualification) {
-			q.record.Log.CheckpointTimestamps = []evidence.Timestamp{q.alpha.over(sha256.Sum256([]byte(q.record.Log.Checkpoint)), start)}
+			q.record.Log.Anchors = []evidence.Anchor{{Checkpoint: q.record.Log.Checkpoint, Timestamps: [][][]byte{{q.alpha.over(sha256.Sum256([]byte(q.record.Log.Checkpoint)), start).Token}}}}
 			q.stamps = nil
 		}, "", "number 7"},
 		{"by a key that was lost, by the operator's word", func(q *qualification) {

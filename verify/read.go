@@ -144,7 +144,7 @@ func bundleFrom(file io.Reader, o Options) (*Report, error) {
 // readBundle checks a bundle. Its error says why the file cannot be opened or read.
 func readBundle(bundle *evidence.BundleReader, o Options) (*Report, error) {
 	c := newCheck(o, ManyRecords)
-	c.begin(bundle.Checkpoint, bundle.CheckpointTimestamps)
+	c.begin(bundle.Checkpoint, bundle.Anchors)
 	type result struct {
 		examined
 		raw *evidence.RawRecord

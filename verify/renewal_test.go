@@ -3,13 +3,11 @@ package verify_test
 import (
 	"bytes"
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/asn1"
 	"math/big"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -42,23 +40,22 @@ type tsa struct {
 	*timestamp.Authority
 	name    string
 	root    *x509.Certificate
-	rootKey *ecdsa.PrivateKey
+	rootKey crypto.Signer
 	now     time.Time
 }
 
 func newTSA(t testing.TB, name string, ends time.Time) *tsa {
 	t.Helper()
 	a := &tsa{name: name}
-	config := func() timestamp.CertificateConfig {
-		return timestamp.CertificateConfig{Key: must[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)),
-			Serial: big.NewInt(5), NotBefore: jurattest.Start, NotAfter: ends, Operator: name}
+	config := func(key string) timestamp.CertificateConfig {
+		return timestamp.CertificateConfig{Key: jurattest.AuthorityKey(t, key), Serial: big.NewInt(5), NotBefore: jurattest.Start, NotAfter: ends, Operator: name}
 	}
-	top, under := config(), config()
-	a.rootKey = top.Key.(*ecdsa.PrivateKey)
+	top, under := config("tsa root "+name), config("tsa "+name)
+	a.rootKey = top.Key
 	a.root = must[*x509.Certificate](t)(timestamp.NewRoot(top))
 	leaf := must[*x509.Certificate](t)(timestamp.NewCertificate(under, a.root, top.Key))
 	a.Authority = must[*timestamp.Authority](t)(timestamp.NewAuthority(timestamp.AuthorityConfig{Key: under.Key, Certificate: leaf,
-		Chain: []*x509.Certificate{a.root}, Now: func() time.Time { return a.now }}))
+		Chain: []*x509.Certificate{a.root}, Now: func() time.Time { return a.now }, Rand: rand.NewChaCha8([32]byte{5})}))
 	return a
 }
 
@@ -381,69 +378,4 @@ func TestEveryByteOfARenewal(t *testing.T) {
 		}
 		ers.Token[i] ^= 1
 	}
-}
-
-// TestStampedCheckpoint: a token over a checkpoint proves the time of what the checkpoint covers, and of nothing else.
-func TestStampedCheckpoint(t *testing.T) {
-	a, unknown := newTSA(t, "a", on(1000)), newTSA(t, "unknown", on(1000))
-	over := func(t *testing.T, by *tsa, note string) []evidence.Timestamp {
-		by.now = on(1)
-		return []evidence.Timestamp{{Kind: evidence.RFC3161, Token: must[[]byte](t)(by.Issue(&timestamp.Request{Imprint: sha256.Sum256([]byte(note)), CertReq: true}))}}
-	}
-	for _, tt := range []struct {
-		name   string
-		change func(t *testing.T, r *evidence.Record, o *verify.Options)
-		status verify.Status
-		rule   string
-	}{
-		{"it alone", func(t *testing.T, r *evidence.Record, o *verify.Options) {}, verify.Proved, ""},
-		{"over something else", func(t *testing.T, r *evidence.Record, o *verify.Options) {
-			r.Log.CheckpointTimestamps = over(t, a, r.Log.Checkpoint+"\n")
-		}, verify.Refuted, "token"},
-		{"over something else, beside a good token", func(t *testing.T, r *evidence.Record, o *verify.Options) {
-			r.Log.CheckpointTimestamps = over(t, a, r.Log.Checkpoint+"\n")
-			r.Timestamps = []evidence.Timestamp{a.plain(t, r, on(1))}
-		}, verify.Refuted, "token"},
-		{"by somebody unknown", func(t *testing.T, r *evidence.Record, o *verify.Options) {
-			r.Log.CheckpointTimestamps = over(t, unknown, r.Log.Checkpoint)
-		}, verify.NotProved, "authority"},
-		{"by somebody lost", func(t *testing.T, r *evidence.Record, o *verify.Options) {
-			o.Trust = trusting(t, o.Trust, a.trusted(trust.Independent, on(2)))
-		}, verify.NotProved, "renewal"},
-		{"of a log nobody knows", func(t *testing.T, r *evidence.Record, o *verify.Options) { o.Trust.Logs = nil }, verify.NotProved, "authority"},
-		{"of a log that has no such record", func(t *testing.T, r *evidence.Record, o *verify.Options) { r.Log.Index = 3 }, verify.NotProved, "pending"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			r, o := standalone(t, output("a"))
-			r.Timestamps, r.Log.CheckpointTimestamps = nil, over(t, a, r.Log.Checkpoint)
-			o.Trust, o.At = trusting(t, o.Trust, a.trusted(trust.Independent, time.Time{})), on(300)
-			tt.change(t, r, &o)
-			report := verify.Record(r, o)
-			if got := report.Of(verify.Time); got.Status != tt.status || got.Rule != tt.rule {
-				t.Errorf("%+v; want %s by rule %q", got, tt.status, tt.rule)
-			}
-			if at, proved := report.TimeOf(r.Payload.RecordID); proved != (tt.status == verify.Proved) || proved && !at.Time.Equal(on(1)) {
-				t.Errorf("time %+v", at)
-			}
-		})
-	}
-	t.Run("of a bundle", func(t *testing.T) {
-		h := jurattest.New(t)
-		b := h.Bundle(t, h.Seal(t, output("a")), h.Seal(t, output("a")))
-		b.CheckpointTimestamps = over(t, a, b.Checkpoint)
-		o := h.Options(t)
-		o.Trust = trusting(t, o.Trust, append(o.Trust.Authorities, a.trusted(trust.Independent, time.Time{}))...)
-		report := verify.Bundle(b, o)
-		if report.Outcome != verify.Proved || len(report.Times) != 2 {
-			t.Fatalf("%+v", report.Details)
-		}
-		for _, at := range report.Times {
-			if at.Clock != trust.OperatorClock || at.Independent == nil || !at.Independent.Time.Equal(on(1)) {
-				t.Errorf("%+v", at)
-			}
-		}
-		if note := report.Of(verify.Time).Reason; !strings.Contains(note, "for 2 of these 2 records independent authorities") {
-			t.Error(note)
-		}
-	})
 }

@@ -262,7 +262,7 @@ func TestSizeOfAReceiptIsNotSigned(t *testing.T) {
 	if _, err := h.Ledger.Checkpoint(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	late, err := h.Ledger.ProveOneLatest(t.Context(), first)
+	late, err := h.Ledger.ProveOne(t.Context(), first)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,12 +25,12 @@ func timeOf(r *evidence.Record, p trust.Proof) trust.TimeOf {
 // time checks what authorities prove about when the signatures existed. Evidence records come first, because they can
 // show that a token is older than the compromise of the authority's key.
 func (c *check) time(r *evidence.Record) trust.Proof {
-	if c.checkpoint.forged {
+	if c.anchors.forged {
 		return trust.Proof{}
 	}
 	var at trust.Proof
 	if n := len(r.Timestamps); n > maxTimestamps {
-		return c.orByCheckpoint(r, at, []error{fmt.Errorf("it has %d time stamps; with more than %d, none is checked", n, maxTimestamps)})
+		return c.orByAnchors(r, at, []error{fmt.Errorf("it has %d time stamps; with more than %d, none is checked", n, maxTimestamps)})
 	}
 	doubts := make([]error, len(r.Timestamps))
 	shown := trust.ShownBy{}
@@ -52,16 +52,16 @@ func (c *check) time(r *evidence.Record) trust.Proof {
 			}
 		}
 	}
-	return c.orByCheckpoint(r, at, doubts)
+	return c.orByAnchors(r, at, doubts)
 }
 
-// maxTimestamps bounds the time stamps of a record or a checkpoint. The sender of the file controls how many there
+// maxTimestamps bounds the time stamps of a record. The sender of the file controls how many there
 // are, and each evidence record covers the whole payload.
 const maxTimestamps = 128
 
-// orByCheckpoint adds what time stamps of the checkpoint prove, and sums up.
-func (c *check) orByCheckpoint(r *evidence.Record, at trust.Proof, doubts []error) trust.Proof {
-	if err := c.byCheckpoint(r, &at); err != nil {
+// orByAnchors adds what stamped checkpoints prove, and sums up.
+func (c *check) orByAnchors(r *evidence.Record, at trust.Proof, doubts []error) trust.Proof {
+	if err := c.byAnchors(r, &at); err != nil {
 		doubts = append(doubts, err)
 	}
 	if !at.Proved() {

@@ -2,7 +2,6 @@ package verify_test
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"crypto/x509"
 	"errors"
 	"io/fs"
@@ -17,8 +16,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/jurattest"
-	"jurat/timestamp"
-	"jurat/verify"
 	"jurat/verify/trust"
 )
 
@@ -33,7 +30,7 @@ type keptVector struct {
 func keptVectors(t *testing.T) []given {
 	t.Helper()
 	var list []given
-	for _, plan := range [][]keptVector{certificateVectors(t), revokedAuthorityVectors(), renewalVectors(), checkpointStampVectors()} {
+	for _, plan := range [][]keptVector{certificateVectors(t), revokedAuthorityVectors(), renewalVectors()} {
 		for _, kept := range plan {
 			g, found := committedVector(t, kept.name)
 			if !found && *update {
@@ -175,37 +172,5 @@ func renewalVectors() []keptVector {
 			ers.Token[len(ers.Token)-1] ^= 1
 			return stamps{ers}
 		}),
-	}
-}
-
-// checkpointStampVectors: the record itself bears no time stamp.
-func checkpointStampVectors() []keptVector {
-	vector := func(name string, change func(r *evidence.Record, o *verify.Options, stamp func(text string) evidence.Timestamp)) keptVector {
-		return keptVector{slug("checkpoint stamp", name), func(t *testing.T) given {
-			r, o := standaloneIn(t, jurattest.NewForStrangers(t), output("a"))
-			stamp := func(text string) evidence.Timestamp {
-				token, err := jurattest.Authority(t, "", jurattest.Start).Issue(&timestamp.Request{Imprint: sha256.Sum256([]byte(text)), CertReq: true})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return evidence.Timestamp{Kind: evidence.RFC3161, Token: token}
-			}
-			r.Timestamps, r.Log.CheckpointTimestamps = nil, []evidence.Timestamp{stamp(r.Log.Checkpoint)}
-			change(r, &o, stamp)
-			return givenRecord(t, name, r, o)
-		}}
-	}
-	type stamper = func(text string) evidence.Timestamp
-	return []keptVector{
-		vector("alone", func(*evidence.Record, *verify.Options, stamper) {}),
-		vector("of another checkpoint", func(r *evidence.Record, _ *verify.Options, stamp stamper) {
-			r.Log.CheckpointTimestamps = []evidence.Timestamp{stamp("another")}
-		}),
-		vector("of a log that nobody knows", func(_ *evidence.Record, o *verify.Options, _ stamper) { o.Trust.Logs = nil }),
-		vector("of another checkpoint of a log that nobody knows", func(r *evidence.Record, o *verify.Options, stamp stamper) {
-			r.Log.CheckpointTimestamps, o.Trust.Logs = []evidence.Timestamp{stamp("another")}, nil
-		}),
-		vector("of a record that is not in the log", func(r *evidence.Record, _ *verify.Options, _ stamper) { r.Log.Index = 7 }),
-		vector("by an authority that nobody trusts", func(_ *evidence.Record, o *verify.Options, _ stamper) { o.Trust.Authorities = nil }),
 	}
 }

@@ -129,7 +129,7 @@ func makeVectors(t *testing.T) map[string][]byte {
 	files := map[string][]byte{}
 	m := vectorManifest{Format: "jurat/vectors/v1"}
 	trusted := map[string]string{} // file by content
-	for _, g := range slices.Concat(recordVectors(t), tokenVectors(t), hostileVectors(t), effortVectors(t), fileVectors(t), chainVectors(t), reviewVectors(t), togetherVectors(t), trialVectors(t), decidedVectors(t), logVectors(t), tagVectors(t), propertyVectors(t), witnessVectors(t), recordedVectors(t), qualifiedVectors(t), keptVectors(t)) {
+	for _, g := range slices.Concat(recordVectors(t), tokenVectors(t), hostileVectors(t), effortVectors(t), fileVectors(t), chainVectors(t), reviewVectors(t), togetherVectors(t), trialVectors(t), decidedVectors(t), logVectors(t), tagVectors(t), propertyVectors(t), witnessVectors(t), recordedVectors(t), qualifiedVectors(t), anchorVectors(t), keptVectors(t)) {
 		v := verificationVector{Name: g.name, File: g.name + ".json"}
 		if files[v.File] != nil {
 			t.Fatalf("two vectors have the name %s", g.name)

@@ -83,7 +83,7 @@ func record(r *evidence.Record, o Options) *Report {
 	if r.Log != nil {
 		log = *r.Log
 	}
-	c.begin(log.Checkpoint, log.CheckpointTimestamps)
+	c.begin(log.Checkpoint, log.Anchors)
 	c.take(c.examine(r))
 	c.end()
 	c.tags()
@@ -118,7 +118,7 @@ func guarded(kind Kind, o Options, make func() *Report) (r *Report) {
 
 func bundle(b *evidence.Bundle, o Options) *Report {
 	c := newCheck(o, ManyRecords)
-	c.begin(b.Checkpoint, b.CheckpointTimestamps)
+	c.begin(b.Checkpoint, b.Anchors)
 	i := -1
 	next := func() (*evidence.Record, error) {
 		if i++; i == len(b.Records) {
@@ -199,7 +199,7 @@ type check struct {
 	decided   bool                 // the file has a review, a delivery that rests on one, or a delivery of a changed text
 	givenOn   bool                 // the file has a delivery that passes an answer on unchanged
 
-	checkpoint stampedCheckpoint
+	anchors anchors
 
 	details    *details // nil: for a single record, which needs no bound
 	findings   []Finding

@@ -17,17 +17,15 @@ type logAnchorCmd struct {
 func (*logAnchorCmd) Help() string {
 	return `Asks outside authorities to stamp the log's signed checkpoint, and logs their time stamps. One time stamp then proves of every
 record under the checkpoint that it existed by then, also of records that only the operator's own clock has stamped. Case
-files and proofs that you write afterwards carry it.
+files and proofs that you write afterwards carry, for each record, the earliest such time stamp of each authority. 'jurat log renew' renews
+them before they end.
 
 It does nothing if the log has not grown since the last time, so you can run it on a schedule:
 
     0 * * * *  jurat --data /var/lib/jurat log anchor
 
-It does not stamp a checkpoint that too few of the log's witnesses have cosigned, because proofs under it would not count. It stamps
-the last checkpoint that enough witnesses have cosigned.
-
-Exit code 0: every authority has stamped the last checkpoint that counts, or everything in the log. 3: an authority did not answer, or too
-few witnesses did; the next run asks them again. 2: it could not be done.`
+Exit code 0: every authority has stamped everything in the log. 3: an authority did not answer; the next run asks it again. 2: it could not
+be done.`
 }
 
 // Run has the checkpoint stamped.
@@ -56,13 +54,3 @@ func (c *logAnchorCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return exitCode(exitUndecided)
 	})
 }
-
-// latestFlag chooses the checkpoint that something is proved against.
-type latestFlag struct {
-	Latest bool `help:"Prove it against the latest checkpoint, and not against the earliest that an authority has stamped."`
-}
-
-const latestHelp = `
-
-The proof leads to the earliest checkpoint over the record that an authority has stamped ('jurat log anchor'), and carries the stamps.
-If there is none, or with --latest, it leads to the latest checkpoint.`

@@ -90,10 +90,10 @@ func openMarshaler(doc []byte) (marshaler, []*evidence.Record, error) {
 	return records[0], records, nil
 }
 
-// alone gives a record of a bundle the checkpoint that the bundle has for all of them.
+// alone gives a record of a bundle the checkpoints that the bundle has for all of them.
 func alone(r *evidence.Record, b *evidence.Bundle) {
 	if r.Log != nil {
-		r.Log.Checkpoint, r.Log.CheckpointTimestamps = b.Checkpoint, b.CheckpointTimestamps
+		r.Log.Checkpoint, r.Log.Anchors = b.Checkpoint, b.Anchors
 	}
 }
 

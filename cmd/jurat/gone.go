@@ -61,5 +61,8 @@ var gone = map[string]string{
 	"serve --ca":                "issue certificates by 'jurat ca issue', and register them by 'jurat keys register ROLE NAME --certificate FILE'",
 	"serve --ca-days":           "issue certificates by 'jurat ca issue --days N'",
 	"serve --ca-short":          "issue certificates by 'jurat ca issue --days N'",
+	"log prove --latest":        "leave it out: what is written has the newest checkpoint beside those that were stamped",
+	"log case --latest":         "leave it out: what is written has the newest checkpoint beside those that were stamped",
+	"log renew --hash":          "leave it out: 'jurat log renew' has stamped checkpoints stamped again, by an authority that --tsa names",
 	"reputation --export":       "'jurat reputation --json' prints all that is known, and 'jurat log case' the records behind it",
 }

@@ -58,13 +58,12 @@ func cosign(ctx context.Context, i *installation.Installation, io stdio) {
 type logProveCmd struct {
 	Record string `arg:"" help:"The record's id or digest; with --log also a record file."`
 	withholdFlag
-	latestFlag
 	logFlags
 }
 
 // Help is shown by 'jurat log prove --help'.
 func (*logProveCmd) Help() string {
-	return withholdHelp + latestHelp + `
+	return withholdHelp + `
 
 With --log it needs no installation: it computes the proof from the tiles of another operator's log, under its newest checkpoint.
 Your trust file must have the log's key. This proves that a record which you hold is still in the log:
@@ -83,8 +82,8 @@ func recordOf(ctx context.Context, l *ledger.Ledger, name string) (*evidence.Rec
 
 // elsewhere proves a record from another operator's log.
 func (c *logProveCmd) elsewhere(ctx context.Context, io stdio) error {
-	if c.Latest || len(c.Withhold) > 0 {
-		return errors.New("--latest and --withhold are for the log of an installation here, and not for --log")
+	if len(c.Withhold) > 0 {
+		return errors.New("--withhold is for the log of an installation here, and not for --log")
 	}
 	remote, err := c.open()
 	if err != nil {
@@ -115,11 +114,7 @@ func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		prove := i.Ledger.ProveOne
-		if c.Latest {
-			prove = i.Ledger.ProveOneLatest
-		}
-		proved, err := prove(ctx, disclosed[0])
+		proved, err := i.Ledger.ProveOne(ctx, disclosed[0])
 		if err != nil {
 			return err
 		}
@@ -131,7 +126,6 @@ type logCaseCmd struct {
 	Chain string   `arg:"" help:"The trial's id, the chain_id of a chain, or the id of a record."`
 	With  []string `placeholder:"RECORD" sep:"none" help:"Add this record too, by its id or digest, such as a comparison of usage. May be given several times."`
 	withholdFlag
-	latestFlag
 }
 
 // Help is shown by 'jurat log case --help'.
@@ -142,7 +136,7 @@ read, the file is cut, and stderr says so.
 
 ` + withholdHelp + `
 
-    jurat log case CHAIN --withhold prompt > for-the-auditor.jurat` + latestHelp
+    jurat log case CHAIN --withhold prompt > for-the-auditor.jurat`
 }
 
 // records are those that belong to a chain or a record.
@@ -178,11 +172,7 @@ func (c *logCaseCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if records, err = c.disclose(ctx, i, records...); err != nil {
 			return err
 		}
-		prove := i.Ledger.Prove
-		if c.Latest {
-			prove = i.Ledger.ProveLatest
-		}
-		bundle, err := prove(ctx, records...)
+		bundle, err := i.Ledger.Prove(ctx, records...)
 		if err != nil {
 			return err
 		}

@@ -53,9 +53,19 @@ type LateStamped struct {
 
 // CheckpointStampBody is the response of a checkpoint_stamp.
 type CheckpointStampBody struct {
-	Authority  string `json:"authority"`
-	Checkpoint string `json:"checkpoint"` // C2SP signed note
-	Token      []byte `json:"token"`      // RFC 3161, DER, over SHA-256 of the checkpoint
+	Authority  string     `json:"authority"`
+	Checkpoint string     `json:"checkpoint"`       // C2SP signed note
+	Renews     [][][]byte `json:"renews,omitempty"` // the generations of tokens that Token renews; none: it is the checkpoint's own
+	Token      []byte     `json:"token"`            // RFC 3161, DER, over what evidence.Anchor.Imprint says
+}
+
+// Anchor returns the anchor that the act makes, without what shows its consistency with another checkpoint.
+func (b *CheckpointStampBody) Anchor() evidence.Anchor {
+	return evidence.Anchor{Checkpoint: b.Checkpoint, Timestamps: append(slices.Clip(b.Renews), [][]byte{b.Token})}
+}
+
+func (b *CheckpointStampBody) checkSize() error {
+	return evidence.CheckAnchors(b.Checkpoint, []evidence.Anchor{b.Anchor()})
 }
 
 // KeyChange is what happened to a key.

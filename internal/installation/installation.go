@@ -185,8 +185,7 @@ func (i *Installation) assemble() {
 	i.Expirer = &expiry.Expirer{Ledger: i.Ledger, Operator: i.operator(), Locks: i.locks, Now: i.now, Trust: i.Trust, Destroy: i.texts.Destroy, After: i.step}
 	i.Eraser = &erasure.Eraser{Ledger: i.Ledger, Operator: i.operator(), Texts: i.texts, Files: i.files, Now: i.now, After: i.step}
 	i.Witnesses = &witness.Asker{Files: i.files, Ledger: i.Ledger, Log: i.log.verifier, Now: i.now, Check: i.canDemand}
-	i.Timekeeper = &stamping.Timekeeper{Ledger: i.Ledger, Operator: i.operator(), Stampers: i.stampers, Files: i.files, Witnesses: i.Witnesses,
-		Log: i.log.verifier, Now: i.now}
+	i.Timekeeper = &stamping.Timekeeper{Ledger: i.Ledger, Operator: i.operator(), Stampers: i.stampers, Files: i.files, Now: i.now}
 }
 
 // unlock opens everything except the ledger. The caller opens or examines the ledger with the returned config.

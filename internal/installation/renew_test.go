@@ -1,7 +1,6 @@
 package installation_test
 
 import (
-	"crypto"
 	"errors"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"jurat/internal/installation"
 	"jurat/internal/stamping"
 	"jurat/jurattest"
-	"jurat/timestamp"
 	"jurat/verify"
 )
 
@@ -121,92 +119,56 @@ func renew(t *testing.T, i *installation.Installation, config stamping.RenewConf
 	return r
 }
 
-// wantOutlived checks that records still prove their first time when the old authority is no longer trusted. That
-// authority's certificates end within a day.
-func wantOutlived(t *testing.T, i *installation.Installation, hash crypto.Hash) {
-	t.Helper()
+// TestRenew: stamped checkpoints whose authority ends tomorrow are renewed, each once. Their records still prove their first times when that
+// authority is no longer trusted.
+func TestRenew(t *testing.T) {
+	c, _ := withOutside(t)
+	c.TSA = []string{stamping.BuiltIn} // records
+	first := seal(t, open(t, c))
+	c.TSA = nil
+	i := open(t, c)
+	if r := renew(t, i, stamping.RenewConfig{}); r != (stamping.Renewed{Authority: "outside"}) {
+		t.Errorf("without a stamped checkpoint: %+v", r)
+	}
+	anchored(t, i)
+	second := seal(t, i)
+	anchored(t, i)
+	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn, Before: time.Now().AddDate(-1, 0, 0)}); r.Renewed != 0 {
+		t.Errorf("what ends later: %+v", r)
+	}
 	trust, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	trust.Authorities[1].NotAfter = time.Now().Add(time.Minute)
-	for r, err := range i.Ledger.Records(t.Context(), 0) {
+	by := func(r *evidence.Record) string {
+		t.Helper()
+		proved, err := i.Ledger.ProveOne(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Payload.ActionType == evidence.LateStamp {
-			continue
-		}
-		// Only the stamps of the outside authority, and their renewals.
-		r.Timestamps = r.Timestamps[1:]
-		report := verify.Record(r.Record, verify.Options{Trust: trust, At: time.Now().Add(time.Hour)})
-		at, ok := report.TimeOf(r.Payload.RecordID)
-		if !ok || at.Authority != trust.Authorities[1].Name {
-			t.Errorf("record %s: %+v, %+v", r.Payload.RecordID, at, report.Of(verify.Time))
-		}
-		e, err := timestamp.ParseEvidenceRecord(r.Timestamps[len(r.Timestamps)-1].Token)
-		if err != nil || e.Hash() != hash {
-			t.Errorf("record %s: %v", r.Payload.RecordID, err)
-		}
+		proved.Timestamps = nil
+		at, _ := verify.Record(proved, verify.Options{Trust: trust, At: time.Now().Add(time.Hour)}).TimeOf(r.Payload.RecordID)
+		return at.Authority
 	}
-}
-
-// TestRenewPlainTokens: tokens of an authority whose certificates end tomorrow are renewed, all together, and once.
-func TestRenewPlainTokens(t *testing.T) {
-	c, _ := withOutside(t)
-	i := open(t, c)
-	for range 5 {
-		seal(t, i)
+	if by(first)+by(second) != "" {
+		t.Error("a lost authority is believed without a renewal")
 	}
-	// Of each record, only the outside authority's token is due.
-	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn}); r.Records != 5 || r.Requests != 1 || r.Foreign != 0 || r.Authority != stamping.BuiltIn {
+	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn}); r.Renewed != 2 || r.Foreign != 0 || r.Authority != stamping.BuiltIn {
 		t.Errorf("%+v", r)
 	}
-	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn}); r.Records != 0 || r.Requests != 0 {
-		t.Errorf("again: %+v", r)
-	}
-	wantWhole(t, c)
-	for r, err := range i.Ledger.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Payload.ActionType == evidence.LateStamp && len(r.Payload.Saw) != 5 {
-			t.Errorf("the act names %d records", len(r.Payload.Saw))
+	for n, r := range []*evidence.Record{first, second} {
+		if got := by(r); got != trust.Authorities[1].Name {
+			t.Errorf("record %d: by %q", n, got)
 		}
 	}
-	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn, Before: time.Now().AddDate(-1, 0, 0)}); r.Records != 0 {
-		t.Errorf("what ends later: %+v", r)
-	}
-}
-
-// TestRenewEvidenceRecords: the evidence records of a batch are renewed by one leaf of a tree, and later with another
-// hash algorithm.
-func TestRenewEvidenceRecords(t *testing.T) {
-	c, _ := inBatches(t)
-	i := open(t, c)
-	for range 5 {
-		seal(t, i)
-	}
-	if r := renew(t, i, stamping.RenewConfig{}); r.Waiting != 5 || r.Records != 0 {
-		t.Errorf("while they wait: %+v", r)
-	}
-	stampWaiting(t, i, stamping.Order{})
-	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn}); r.Records != 5 || r.Requests != 1 {
-		t.Errorf("%+v", r)
-	}
-	wantOutlived(t, i, crypto.SHA256)
-	wantWhole(t, c)
-	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn}); r.Records != 0 {
+	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn}); r.Renewed != 0 {
 		t.Errorf("again: %+v", r)
 	}
-	sha512 := stamping.RenewConfig{TSA: stamping.BuiltIn, Hash: crypto.SHA512}
-	if r := renew(t, i, sha512); r.Records != 10 || r.Requests != 1 { // also the operator's plain tokens, which no evidence record covers
-		t.Errorf("with SHA-512: %+v", r)
+	if stamped, missing := anchored(t, i); stamped != 0 || missing != 0 {
+		t.Errorf("acts about renewals are stamped: %d and %d", stamped, missing)
 	}
 	wantWhole(t, c)
-	if r := renew(t, i, sha512); r.Records != 0 {
-		t.Errorf("with SHA-512 again: %+v", r)
-	}
 }
 
 // TestRenewRefuses: an authority that ends too soon, does not exist or gives invalid answers renews nothing.
@@ -214,6 +176,7 @@ func TestRenewRefuses(t *testing.T) {
 	c, authority := withOutside(t)
 	i := open(t, c)
 	seal(t, i)
+	anchored(t, i)
 	year := time.Now().AddDate(1, 0, 0)
 	if _, err := i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year}); !errors.Is(err, stamping.ErrEndsTooEarly) {
 		t.Errorf("by an authority that ends tomorrow: %v", err)
@@ -227,56 +190,14 @@ func TestRenewRefuses(t *testing.T) {
 			t.Errorf("%s: %v", mood, err)
 		}
 	}
-	if _, size := onlyRecord(t, i); size != 2 {
-		t.Errorf("%d time stamps, although nothing was renewed", size)
+	if size, err := i.Ledger.Size(t.Context()); size != 2 || err != nil {
+		t.Errorf("%d records, %v, although nothing was renewed", size, err)
 	}
-	// An authority that is no longer configured.
 	if _, err := i.Timekeeper.Remove(t.Context(), "outside", false); err != nil {
 		t.Fatal(err)
 	}
 	i = open(t, c)
-	if r := renew(t, i, stamping.RenewConfig{}); r.Foreign != 1 || r.Records != 0 {
-		t.Errorf("%+v", r)
+	if r := renew(t, i, stamping.RenewConfig{}); r.Foreign != 1 || r.Renewed != 0 {
+		t.Errorf("of an authority that is no longer configured: %+v", r)
 	}
-}
-
-func onlyRecord(t *testing.T, i *installation.Installation) (*evidence.Record, int) {
-	t.Helper()
-	var only *evidence.Record
-	for r, err := range i.Ledger.Records(t.Context(), 0) {
-		if err != nil || only != nil {
-			t.Fatalf("want one record: %v", err)
-		}
-		only = r.Record
-	}
-	return only, len(only.Timestamps)
-}
-
-// TestRenewInterrupted: stored renewals stay, and the rest is renewed in the next run.
-func TestRenewInterrupted(t *testing.T) {
-	c, _ := withOutside(t)
-	i := open(t, c)
-	i.Timekeeper.Most = 2
-	for range 5 {
-		seal(t, i)
-	}
-	year := time.Now().AddDate(1, 0, 0)
-	stop := errors.New("stop")
-	func() {
-		defer func() {
-			if got := recover(); got != stop {
-				t.Errorf("recovered %v", got)
-			}
-		}()
-		_, _ = i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year, TSA: stamping.BuiltIn, Progress: func(int, int) { panic(stop) }})
-	}()
-	if err := i.Close(); err != nil {
-		t.Fatal(err)
-	}
-	i = open(t, c)
-	i.Timekeeper.Most = 2
-	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn}); r.Records != 3 || r.Requests != 2 {
-		t.Errorf("after two of five: %+v", r)
-	}
-	wantWhole(t, c)
 }

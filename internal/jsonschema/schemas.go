@@ -178,7 +178,7 @@ var (
 			"timestamps":   Object{"type": "array", "items": timestampSchema}}}
 	bundleSchema = Object{"type": "object", "required": []string{"format", "records"},
 		"description": "Records in log order under one checkpoint: a file of docs/format.md.",
-		"properties": Object{"checkpoint": Object{"type": "string"}, "checkpoint_timestamps": Object{"type": "array", "items": timestampSchema},
+		"properties": Object{"anchors": Object{"type": "array", "items": Object{"type": "object"}}, "checkpoint": Object{"type": "string"},
 			"format": Object{"type": "string"}, "records": Object{"type": "array", "items": Reference("Record")}}}
 	trustSchema = Object{"type": "object", "description": "A trust file of docs/format.md."}
 )

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,17 +10,12 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/mod/sumdb/tlog"
+
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/ledger/storage"
 )
-
-// An anchor is a signed checkpoint, and the time stamps that authorities made over it.
-type anchor struct {
-	signed string
-	head   storage.Head
-	stamps []evidence.Timestamp // over SHA-256 of signed; empty if no authority stamped it
-}
 
 // Unanchored returns the checkpoint that an authority should stamp next. It returns "" if the authority has stamped
 // one over every record that a checkpoint of this log covers. It ignores the acts about stamped checkpoints at the
@@ -47,7 +43,7 @@ func (l *Ledger) unanchored(ctx context.Context, authority, checkpoint string) (
 		switch {
 		case err != nil:
 			return "", err
-		case stamped.head.Size < size:
+		case stamped.head.Size < size || len(stamped.body.Renews) > 0:
 		case stamped.body.Authority == authority:
 			return "", nil
 		default:
@@ -121,8 +117,8 @@ func (l *Ledger) stampedBy(act *evidence.Record) (*operator.CheckpointStampBody,
 	return body, head, nil
 }
 
-// Anchor seals the fact that an authority has stamped a checkpoint of this log. The token is over SHA-256 of the
-// checkpoint's bytes; the caller has verified it. From then on Prove uses the checkpoint. If an authority does not
+// Anchor seals the fact that an authority has stamped a checkpoint of this log, or renewed its stamps. The caller has verified
+// the token. From then on Prove uses it. If an authority does not
 // stamp the act itself, the act is stored without waiting for it. It returns ErrCheckpoint, wrapped, for a checkpoint
 // that the log's key did not sign, and the errors of Seal.
 func (l *Ledger) Anchor(ctx context.Context, body operator.CheckpointStampBody, by []evidence.Signer) (*evidence.Record, error) {
@@ -138,6 +134,9 @@ func (l *Ledger) anchor(ctx context.Context, body operator.CheckpointStampBody, 
 		return nil, err
 	}
 	if _, err := l.cfg.open(body.Checkpoint); err != nil {
+		return nil, err
+	}
+	if err := evidence.CheckAnchors(body.Checkpoint, []evidence.Anchor{body.Anchor()}); err != nil {
 		return nil, err
 	}
 	p, err := OperatorAct(evidence.Payload{ActionType: evidence.CheckpointStamp, ChainID: operator.CheckpointsChain}, body)
@@ -176,28 +175,145 @@ func (l *Ledger) sealAnchor(ctx context.Context, p evidence.Payload, by []eviden
 	return record, l.append(ctx, a)
 }
 
-// earliest returns the earliest stamped checkpoint over at least size records, with the stamps of all authorities
-// that stamped it. It returns nil if there is none.
-func (l *Ledger) earliest(ctx context.Context, size int64) (*anchor, error) {
-	var found *anchor
-	for stamped, err := range l.stampedFrom(ctx, size) {
-		switch {
-		case err != nil:
-			return nil, err
-		case found != nil && stamped.body.Checkpoint != found.signed:
-			return found, nil
-		case found == nil && stamped.head.Size < size:
-			continue
-		case found == nil:
-			found = &anchor{signed: stamped.body.Checkpoint, head: stamped.head}
-		}
-		found.add(stamped.body.Token)
+// Anchors returns all stamped checkpoints, the smallest first. They have no proofs of consistency.
+func (l *Ledger) Anchors(ctx context.Context) ([]evidence.Anchor, error) {
+	all, err := l.anchorsFrom(ctx, 0)
+	if err != nil {
+		return nil, fmt.Errorf("reading stamped checkpoints: %w", err)
 	}
-	return found, nil
+	var list []evidence.Anchor
+	for _, a := range all {
+		list = append(list, a.stamps...)
+	}
+	return list, nil
 }
 
-func (a *anchor) add(token []byte) {
-	if !slices.ContainsFunc(a.stamps, func(has evidence.Timestamp) bool { return bytes.Equal(has.Token, token) }) {
-		a.stamps = append(a.stamps, evidence.Timestamp{Kind: evidence.RFC3161, Token: token})
+// An anchored is a checkpoint with what was stamped over it.
+type anchored struct {
+	signed string
+	head   storage.Head
+	by     []string          // the authorities that stamped the checkpoint itself
+	stamps []evidence.Anchor // without consistency; several where a token came after a renewal
+}
+
+// anchorsFrom returns the stamped checkpoints, the smallest first, by the acts from an index on.
+func (l *Ledger) anchorsFrom(ctx context.Context, from int64) ([]*anchored, error) {
+	known := map[string]*anchored{}
+	var all []*anchored
+	for act, err := range l.stampedFrom(ctx, from) {
+		if err != nil {
+			return nil, err
+		}
+		a := known[act.body.Checkpoint]
+		if a == nil {
+			a = &anchored{signed: act.body.Checkpoint, head: act.head}
+			known[act.body.Checkpoint] = a
+			all = append(all, a)
+		}
+		a.add(act.body)
 	}
+	slices.SortStableFunc(all, func(a, b *anchored) int { return cmp.Compare(a.head.Size, b.head.Size) })
+	return all, nil
+}
+
+// add adds the token of an act beside others over the same, or after what it renews.
+func (a *anchored) add(body *operator.CheckpointStampBody) {
+	if len(body.Renews) == 0 {
+		a.by = append(a.by, body.Authority)
+	}
+	at := len(body.Renews)
+	for i := range a.stamps {
+		has := a.stamps[i].Timestamps
+		switch {
+		case len(has) < at || len(has) > at+1 || !sameTokens(has[:at], body.Renews):
+		case len(has) == at:
+			a.stamps[i].Timestamps = append(has, [][]byte{body.Token})
+			return
+		default:
+			if !slices.ContainsFunc(has[at], func(token []byte) bool { return bytes.Equal(token, body.Token) }) {
+				has[at] = append(has[at], body.Token)
+			}
+			return
+		}
+	}
+	a.stamps = append(a.stamps, body.Anchor())
+}
+
+func sameTokens(a, b [][][]byte) bool {
+	return slices.EqualFunc(a, b, func(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) })
+}
+
+// anchors returns the stamped checkpoints for records at these indexes, which are in log order: for each record, of each authority, the
+// smallest over it. They come with the proofs of their consistency with a checkpoint over all these records. Of more than a file may have, some are
+// left out, and the records below them have the next larger one.
+func (l *Ledger) anchors(ctx context.Context, at []int64, under storage.Head) ([]evidence.Anchor, error) {
+	if len(at) == 0 {
+		return nil, nil
+	}
+	all, err := l.anchorsFrom(ctx, at[0]+1)
+	if err != nil {
+		return nil, err
+	}
+	hashes := cached(l.cfg.hashes(ctx))
+	var list []evidence.Anchor
+	for _, a := range timing(all, at) {
+		proof, err := consistency(a.head, under, hashes)
+		if err != nil {
+			return nil, err
+		}
+		for _, stamps := range a.stamps {
+			stamps.Consistency = proof
+			list = append(list, stamps)
+		}
+	}
+	for len(list) > 0 && evidence.CheckAnchors("any", list) != nil {
+		n, last := 0, len(list)-1
+		list = slices.DeleteFunc(list, func(evidence.Anchor) bool { n++; return (last-n)%2 == 0 || last == 0 })
+	}
+	return list, nil
+}
+
+// timing returns those of the stamped checkpoints that are, for a record at one of these indexes and an authority, the smallest over it.
+func timing(all []*anchored, at []int64) []*anchored {
+	by := map[string][]*anchored{}
+	for _, a := range all {
+		for _, authority := range a.by {
+			by[authority] = append(by[authority], a)
+		}
+	}
+	wanted := map[*anchored]bool{}
+	for _, list := range by {
+		for _, index := range at {
+			n, _ := slices.BinarySearchFunc(list, index+1, func(a *anchored, size int64) int { return cmp.Compare(a.head.Size, size) })
+			for _, a := range list[n:] {
+				if a.head.Size > list[n].head.Size {
+					break
+				}
+				wanted[a] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(a *anchored) bool { return !wanted[a] })
+}
+
+// consistency proves that of two heads of the log one is the beginning of the other, and verifies that as a reader does.
+func consistency(a, b storage.Head, hashes tlog.HashReader) ([][]byte, error) {
+	if a.Size > b.Size {
+		a, b = b, a
+	}
+	nodes := [][]byte{}
+	if a.Size == b.Size || a.Size == 0 {
+		return nodes, nil
+	}
+	proof, err := tlog.ProveTree(b.Size, a.Size, hashes)
+	if err != nil {
+		return nil, err
+	}
+	if err := tlog.CheckTree(proof, b.Size, b.Root, a.Size, a.Root); err != nil {
+		return nil, fmt.Errorf("%w: the log of %d records is not the beginning of that of %d: %w", ErrDamaged, a.Size, b.Size, err)
+	}
+	for _, node := range proof {
+		nodes = append(nodes, bytes.Clone(node[:]))
+	}
+	return nodes, nil
 }

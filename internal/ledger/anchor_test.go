@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
@@ -22,30 +25,60 @@ func anchor(t testing.TB, l *ledger.Ledger, authority string) (*evidence.Record,
 		return nil, false
 	}
 	digest := sha256.Sum256([]byte(checkpoint))
-	body := operator.CheckpointStampBody{Authority: authority, Checkpoint: checkpoint, Token: append([]byte(authority), digest[:]...)}
+	body := operator.CheckpointStampBody{Authority: authority, Checkpoint: checkpoint, Token: tokenBy(authority, digest)}
 	return must(l.Anchor(t.Context(), body, actor)), true
 }
 
-// wantUnder checks the proof of a record, the size of its checkpoint, and which authorities stamped that.
-func wantUnder(t *testing.T, l *ledger.Ledger, r *evidence.Record, size int64, authorities ...string) {
+// wantUnder checks the proof of a record, and which authorities stamped which checkpoints over it, as "authority size".
+func wantUnder(t *testing.T, l *ledger.Ledger, r *evidence.Record, want ...string) {
 	t.Helper()
 	one := must(l.ProveOne(t.Context(), r))
 	checkProof(t, one, one.Log.Checkpoint)
-	if got := must(operator.OpenCheckpoint(one.Log.Checkpoint, logVerifier)).Size; got != size {
-		t.Errorf("record %d is proved against %d records, want %d", one.Log.Index, got, size)
-	}
-	var want []string
-	digest := sha256.Sum256([]byte(one.Log.Checkpoint))
-	for _, a := range authorities {
-		want = append(want, a+string(digest[:]))
-	}
+	wantAnchors(t, one.Log.Checkpoint, one.Log.Anchors, want...)
+}
+
+func wantAnchors(t *testing.T, checkpoint string, anchors []evidence.Anchor, want ...string) {
+	t.Helper()
+	own := must(operator.OpenCheckpoint(checkpoint, logVerifier))
 	var got []string
-	for _, stamp := range one.Log.CheckpointTimestamps {
-		got = append(got, string(stamp.Token))
+	for _, a := range anchors {
+		at := must(operator.OpenCheckpoint(a.Checkpoint, logVerifier))
+		proof := operator.Consistency{Origin: own.Origin, From: min(at.Size, own.Size), To: max(at.Size, own.Size)}
+		for _, node := range a.Consistency {
+			proof.Proof = append(proof.Proof, tlog.Hash(node))
+		}
+		small, large := at, own
+		if small.Size > large.Size {
+			small, large = large, small
+		}
+		if err := proof.Check(small, large); err != nil {
+			t.Error(err)
+		}
+		for i, generation := range a.Timestamps {
+			imprint := must(a.Imprint(i))
+			for _, token := range generation {
+				authority, over, _ := strings.Cut(string(token), "\x00")
+				if over != string(imprint[:]) {
+					t.Errorf("generation %d by %s is over something else", i, authority)
+				}
+				got = append(got, fmt.Sprint(strings.Repeat("renewed by ", i), authority, " ", at.Size))
+			}
+		}
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("record %d: stamped by %q, want %q", one.Log.Index, got, want)
+		t.Errorf("stamped by %q, want %q", got, want)
 	}
+}
+
+// renew has an authority renew a stamped checkpoint.
+func renew(t testing.TB, l *ledger.Ledger, a evidence.Anchor, authority string) {
+	t.Helper()
+	imprint := must(a.Imprint(len(a.Timestamps)))
+	must(l.Anchor(t.Context(), operator.CheckpointStampBody{Authority: authority, Checkpoint: a.Checkpoint, Renews: a.Timestamps, Token: tokenBy(authority, imprint)}, actor))
+}
+
+func tokenBy(authority string, imprint [32]byte) []byte {
+	return append([]byte(authority+"\x00"), imprint[:]...)
 }
 
 // TestAnchor checks that a record is proved under the earliest stamped checkpoint over it, and that acts about stamps
@@ -56,7 +89,7 @@ func TestAnchor(t *testing.T) {
 		t.Fatalf("an empty log was stamped: %v", act)
 	}
 	records := sealMany(t, l, 40)
-	wantUnder(t, l, records[0], 40)
+	wantUnder(t, l, records[0])
 	first, _ := anchor(t, l, "one") // at 40
 	if first.Payload.ChainID != operator.CheckpointsChain || !first.Payload.PreviousRecord.IsZero() {
 		t.Errorf("chain %q, previous record %v", first.Payload.ChainID, first.Payload.PreviousRecord)
@@ -75,36 +108,76 @@ func TestAnchor(t *testing.T) {
 			t.Fatalf("stamped again: %v", act)
 		}
 	}
-	wantUnder(t, l, records[0], 40, "one", "two")
-	wantUnder(t, l, records[39], 40, "one", "two")
+	wantUnder(t, l, records[0], "one 40", "two 40")
+	wantUnder(t, l, records[39], "one 40", "two 40")
 
 	later := seal(t, l, "") // at 42
-	wantUnder(t, l, later, 43)
+	wantUnder(t, l, later)
 	anchor(t, l, "two") // at 43, over 43
-	anchor(t, l, "one") // at 44, the same
-	wantUnder(t, l, later, 43, "two", "one")
-	wantUnder(t, l, records[7], 40, "one", "two")
-	wantUnder(t, l, first, 43, "two", "one")
+	wantUnder(t, l, later, "two 43")
+	wantUnder(t, l, records[7], "one 40", "two 40")
+	third := seal(t, l, "") // at 44
+	anchor(t, l, "one")     // at 45, over 45
+	wantUnder(t, l, later, "two 43", "one 45")
+	wantUnder(t, l, records[7], "one 40", "two 40")
+	wantUnder(t, l, first, "two 43", "one 45")
+	wantUnder(t, l, third, "one 45")
 	bundle := must(l.Prove(t.Context(), records[7], later))
-	if size := must(operator.OpenCheckpoint(bundle.Checkpoint, logVerifier)).Size; size != 43 || len(bundle.CheckpointTimestamps) != 2 {
-		t.Errorf("both are proved against %d records, with %d stamps", size, len(bundle.CheckpointTimestamps))
-	}
-	if again, err := evidence.ParseBundle(must(bundle.Marshal())); err != nil || len(again.CheckpointTimestamps) != 2 {
+	wantAnchors(t, bundle.Checkpoint, bundle.Anchors, "one 40", "two 40", "two 43", "one 45")
+	if again, err := evidence.ParseBundle(must(bundle.Marshal())); err != nil || len(again.Anchors) != 3 {
 		t.Errorf("the bundle: %v", err)
 	}
+	file := must(l.CaseFile(t.Context(), []int64{7, 42}))
+	wantAnchors(t, file.Checkpoint, file.Anchors, "one 40", "two 40", "two 43", "one 45")
+	wantClean(t, damagesOf(t, c))
+}
 
-	must(l.Checkpoint(t.Context()))
-	latest := must(l.ProveLatest(t.Context(), records[7]))
-	one := must(l.ProveOneLatest(t.Context(), records[7]))
-	for _, checkpoint := range []string{latest.Checkpoint, one.Log.Checkpoint} {
-		if size := must(operator.OpenCheckpoint(checkpoint, logVerifier)).Size; size != 45 {
-			t.Errorf("the latest checkpoint is over %d records, want 45", size)
-		}
+// TestRenewedAnchors: a renewal covers the tokens that were there; one that came after it stands by itself, and has its own renewal.
+func TestRenewedAnchors(t *testing.T) {
+	l, c := inMemory(t)
+	r := seal(t, l, "")
+	anchor(t, l, "one")
+	anchor(t, l, "two")
+	all := must(l.Anchors(t.Context()))
+	renew(t, l, all[0], "three")
+	wantUnder(t, l, r, "one 1", "two 1", "renewed by three 1")
+	renew(t, l, all[0], "four") // beside three
+	wantUnder(t, l, r, "one 1", "two 1", "renewed by three 1", "renewed by four 1")
+	anchor(t, l, "late")
+	wantUnder(t, l, r, "one 1", "two 1", "renewed by three 1", "renewed by four 1", "late 1")
+	for _, a := range must(l.Anchors(t.Context())) {
+		renew(t, l, a, "five")
 	}
-	if latest.CheckpointTimestamps != nil || one.Log.CheckpointTimestamps != nil {
-		t.Error("the latest checkpoint has the stamps of another")
+	wantUnder(t, l, r, "one 1", "two 1", "renewed by three 1", "renewed by four 1", "renewed by renewed by five 1", "late 1", "renewed by five 1")
+	if _, ok := anchor(t, l, "one"); ok {
+		t.Error("acts about renewals are stamped")
 	}
 	wantClean(t, damagesOf(t, c))
+}
+
+// TestTooManyAnchors: of more stamped checkpoints than a file may have, some are left out, and the records have the next one.
+func TestTooManyAnchors(t *testing.T) {
+	l, _ := inMemory(t)
+	var at []int64
+	for n := range evidence.MaxAnchorTokens + 2 {
+		at = append(at, int64(2*n))
+		seal(t, l, "")
+		anchor(t, l, "one")
+	}
+	file := must(l.CaseFile(t.Context(), at))
+	if n := len(file.Anchors); n < evidence.MaxAnchorTokens/2 || n > evidence.MaxAnchorTokens || evidence.CheckAnchors("x", file.Anchors) != nil {
+		t.Errorf("%d anchors", n)
+	}
+	if last := must(operator.OpenCheckpoint(file.Anchors[len(file.Anchors)-1].Checkpoint, logVerifier)).Size; last != at[len(at)-1]+1 {
+		t.Errorf("the last is over %d records", last)
+	}
+}
+
+func over(size int, authorities ...string) (want []string) {
+	for _, a := range authorities {
+		want = append(want, fmt.Sprint(a, " ", size))
+	}
+	return want
 }
 
 // TestManyAnchors checks that acts after the first page are found.
@@ -116,14 +189,14 @@ func TestManyAnchors(t *testing.T) {
 		names = append(names, fmt.Sprintf("authority-%02d", i))
 		anchor(t, l, names[i])
 	}
-	wantUnder(t, l, r, 1, names...)
+	wantUnder(t, l, r, over(1, names...)...)
 	if act, ok := anchor(t, l, names[0]); ok {
 		t.Errorf("stamped again: %v", act)
 	}
 	next := seal(t, l, "")
 	anchor(t, l, names[0])
-	wantUnder(t, l, next, 72, names[0])
-	wantUnder(t, l, r, 1, names...)
+	wantUnder(t, l, next, over(72, names[0])...)
+	wantUnder(t, l, r, over(1, names...)...)
 }
 
 // TestAnchorRefuses checks that a checkpoint of another log is not sealed, and not used for proofs if it was sealed
@@ -144,9 +217,6 @@ func TestAnchorRefuses(t *testing.T) {
 	wantError(t, err, ledger.ErrCheckpoint)
 	_, err = l.Unanchored(t.Context(), "two", must(l.Checkpoint(t.Context())))
 	wantError(t, err, ledger.ErrCheckpoint)
-	if _, err := l.ProveOneLatest(t.Context(), r); err != nil {
-		t.Error(err)
-	}
 
 	l, _ = inMemory(t)
 	r = seal(t, l, "")
@@ -213,8 +283,8 @@ func TestAnchorFaults(t *testing.T) {
 				t.Errorf("write %d, stored %v: stamped again: %v", n, stored, act)
 			}
 			one := must(l.ProveOne(t.Context(), r))
-			if len(one.Log.CheckpointTimestamps) != 1 {
-				t.Errorf("write %d, stored %v: %d stamps", n, stored, len(one.Log.CheckpointTimestamps))
+			if len(one.Log.Anchors) != 1 {
+				t.Errorf("write %d, stored %v: %d stamps", n, stored, len(one.Log.Anchors))
 			}
 			wantClean(t, damagesOf(t, c))
 			if !f.failed {
@@ -246,6 +316,6 @@ func TestAnchoredByTwo(t *testing.T) {
 		t.Errorf("it follows %v at %s, and the one before is %v at %s", second.Payload.PreviousRecord, second.Payload.Timestamp,
 			first.Digest, first.Payload.Timestamp)
 	}
-	wantUnder(t, l, must(l.Record(t.Context(), second.Payload.RecordID)), 3)
+	wantUnder(t, l, must(l.Record(t.Context(), second.Payload.RecordID)))
 	wantClean(t, f.fsck(t))
 }

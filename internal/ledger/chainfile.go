@@ -15,7 +15,7 @@ import (
 // time, however many they are.
 type CaseFile struct {
 	Checkpoint string // chosen as Prove does
-	Stamps     []evidence.Timestamp
+	Anchors    []evidence.Anchor
 
 	l    *Ledger
 	at   []int64
@@ -25,11 +25,7 @@ type CaseFile struct {
 
 // CaseFile opens the records at these indexes, in log order, for reading.
 func (l *Ledger) CaseFile(ctx context.Context, at []int64) (*CaseFile, error) {
-	size := int64(0)
-	if len(at) > 0 {
-		size = at[len(at)-1] + 1
-	}
-	under, err := l.stamped(ctx, size)
+	under, anchors, err := l.under(ctx, at)
 	if err != nil {
 		return nil, fmt.Errorf("choosing a checkpoint: %w", err)
 	}
@@ -37,7 +33,7 @@ func (l *Ledger) CaseFile(ctx context.Context, at []int64) (*CaseFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &CaseFile{Checkpoint: under.signed, Stamps: under.stamps, l: l, at: at, head: under.head, keys: keys}, nil
+	return &CaseFile{Checkpoint: under.signed, Anchors: anchors, l: l, at: at, head: under.head, keys: keys}, nil
 }
 
 // Records iterates over the records in log order. Each has all its time stamps, its certificates, and the proof of

@@ -16,25 +16,25 @@ func (l *Ledger) Cosigned(ctx context.Context) (string, error) {
 	return kept.signed, nil
 }
 
-func (l *Ledger) cosigned(ctx context.Context) (anchor, error) {
+func (l *Ledger) cosigned(ctx context.Context) (signedHead, error) {
 	if l.cfg.Cosigned == nil {
-		return anchor{}, nil
+		return signedHead{}, nil
 	}
 	signed, err := l.cfg.Cosigned.Load(ctx)
 	if err != nil || signed == "" {
-		return anchor{}, err
+		return signedHead{}, err
 	}
 	head, err := l.cfg.open(signed)
 	if err != nil {
-		return anchor{}, err
+		return signedHead{}, err
 	}
 	if head.Size > l.signedSize.Load() {
 		size, err := l.lookSigned(ctx)
 		if err != nil || head.Size > size {
-			return anchor{}, err // the log was restored from a backup, and witnesses have seen more
+			return signedHead{}, err // the log was restored from a backup, and witnesses have seen more
 		}
 	}
-	return anchor{signed: signed, head: head}, nil
+	return signedHead{signed: signed, head: head}, nil
 }
 
 // KeepCosigned stores a checkpoint of this log with the cosignatures of witnesses, in place of the earlier one. It

@@ -13,61 +13,44 @@ import (
 	"jurat/internal/plural"
 )
 
-// Prove makes a bundle of records, in log order and each once. It contains all their time stamps in the log, and
-// proofs of their places under one checkpoint. That is the earliest stamped checkpoint that covers them all, with its
-// stamps, or else the last signed one. Prove does not change the given records. It returns ErrNotFound, wrapped, if
-// one is not in the log.
+// Prove makes a bundle of records, in log order and each once. It contains all their time stamps in the log, proofs of
+// their places under one checkpoint, and the stamped checkpoints that show the earliest times of each. The checkpoint is the last
+// one that witnesses cosigned if it covers them all, or else the last signed one. Prove does not change the given records.
+// It returns ErrNotFound, wrapped, if one is not in the log.
 func (l *Ledger) Prove(ctx context.Context, records ...*evidence.Record) (*evidence.Bundle, error) {
-	return l.proveUnder(ctx, l.stamped, records)
-}
-
-// ProveLatest is Prove with the last checkpoint, stamped or not. Its errors are those of Prove.
-func (l *Ledger) ProveLatest(ctx context.Context, records ...*evidence.Record) (*evidence.Bundle, error) {
-	return l.proveUnder(ctx, l.covering, records)
-}
-
-func (l *Ledger) proveUnder(ctx context.Context, choose chooser, records []*evidence.Record) (*evidence.Bundle, error) {
-	bundle, err := l.prove(ctx, choose, records)
+	bundle, err := l.prove(ctx, records)
 	if err != nil {
 		return nil, fmt.Errorf("proving records: %w", err)
 	}
 	return bundle, nil
 }
 
-// ProveOne returns a copy of a record with the proof of its place and the checkpoint, which it chooses as Prove does.
+// ProveOne returns a copy of a record with the proof of its place and the checkpoints, which it chooses as Prove does.
 // Its errors are those of Prove.
 func (l *Ledger) ProveOne(ctx context.Context, record *evidence.Record) (*evidence.Record, error) {
 	return alone(l.Prove(ctx, record))
 }
 
-// ProveOneLatest is ProveOne with the last checkpoint. Its errors are those of Prove.
-func (l *Ledger) ProveOneLatest(ctx context.Context, record *evidence.Record) (*evidence.Record, error) {
-	return alone(l.ProveLatest(ctx, record))
-}
-
-// alone returns the only record of a bundle, with the bundle's checkpoint.
+// alone returns the only record of a bundle, with the bundle's checkpoints.
 func alone(bundle *evidence.Bundle, err error) (*evidence.Record, error) {
 	if err != nil {
 		return nil, err
 	}
 	proved := bundle.Records[0]
-	proved.Log.Checkpoint, proved.Log.CheckpointTimestamps = bundle.Checkpoint, bundle.CheckpointTimestamps
+	proved.Log.Checkpoint, proved.Log.Anchors = bundle.Checkpoint, bundle.Anchors
 	return proved, nil
 }
 
-// A chooser returns a checkpoint over at least size records.
-type chooser func(ctx context.Context, size int64) (*anchor, error)
-
-func (l *Ledger) prove(ctx context.Context, choose chooser, records []*evidence.Record) (*evidence.Bundle, error) {
+func (l *Ledger) prove(ctx context.Context, records []*evidence.Record) (*evidence.Bundle, error) {
 	proved, err := l.place(ctx, records)
 	if err != nil {
 		return nil, err
 	}
-	var size int64
-	if len(proved) > 0 {
-		size = proved[len(proved)-1].Log.Index + 1
+	var at []int64
+	for _, record := range proved {
+		at = append(at, record.Log.Index)
 	}
-	under, err := choose(ctx, size)
+	under, anchors, err := l.under(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +60,20 @@ func (l *Ledger) prove(ctx context.Context, choose chooser, records []*evidence.
 			return nil, err
 		}
 	}
-	return &evidence.Bundle{Records: proved, Checkpoint: under.signed, CheckpointTimestamps: under.stamps}, nil
+	return &evidence.Bundle{Records: proved, Checkpoint: under.signed, Anchors: anchors}, nil
+}
+
+// under returns a checkpoint over records at these indexes, which are in log order, and the stamped ones that time them.
+func (l *Ledger) under(ctx context.Context, at []int64) (under signedHead, anchors []evidence.Anchor, err error) {
+	size := int64(0)
+	if len(at) > 0 {
+		size = at[len(at)-1] + 1
+	}
+	if under, err = l.covering(ctx, size); err != nil {
+		return under, nil, err
+	}
+	anchors, err = l.anchors(ctx, at, under.head)
+	return under, anchors, err
 }
 
 // place copies records in log order, and adds their places, all their time stamps, and the certificates registered
@@ -103,37 +99,31 @@ func (l *Ledger) place(ctx context.Context, records []*evidence.Record) ([]*evid
 	return slices.CompactFunc(placed, same), nil
 }
 
-// stamped returns the earliest stamped checkpoint, or else what covering returns.
-func (l *Ledger) stamped(ctx context.Context, size int64) (*anchor, error) {
-	if size == 0 {
-		return l.covering(ctx, size)
-	}
-	earliest, err := l.earliest(ctx, size)
-	if err != nil || earliest != nil {
-		return earliest, err
-	}
-	return l.covering(ctx, size)
+// A signedHead is a signed checkpoint and what it says.
+type signedHead struct {
+	signed string
+	head   storage.Head
 }
 
 // covering returns the last cosigned checkpoint if it covers enough, else the last signed one if that does, else a
 // new one.
-func (l *Ledger) covering(ctx context.Context, size int64) (*anchor, error) {
+func (l *Ledger) covering(ctx context.Context, size int64) (signedHead, error) {
 	if kept, err := l.cosigned(ctx); err != nil || kept.signed != "" && kept.head.Size >= size {
-		return &kept, err
+		return kept, err
 	}
 	signed, err := l.cfg.Store.Checkpoint(ctx)
 	if err != nil {
-		return nil, err
+		return signedHead{}, err
 	}
 	head, err := l.cfg.open(signed)
 	if err != nil || head.Size >= size {
-		return &anchor{signed: signed, head: head}, err
+		return signedHead{signed, head}, err
 	}
 	if signed, err = l.Checkpoint(ctx); err != nil {
-		return nil, err
+		return signedHead{}, err
 	}
 	head, err = l.cfg.open(signed)
-	return &anchor{signed: signed, head: head}, err
+	return signedHead{signed, head}, err
 }
 
 // prove sets the proof, and verifies it as its reader will. It returns ErrDamaged if the proof fails.

@@ -182,7 +182,7 @@ func abort(err error) error { return fmt.Errorf("%w: %w", http.ErrAbortHandler, 
 
 // writeCase writes the bundle, and returns the size of its largest payload in bytes.
 func (s *Server) writeCase(ctx context.Context, to io.Writer, c *Caller, file *ledger.CaseFile, may bool) (largest int64, err error) {
-	bundle, err := evidence.NewBundleWriter(to, file.Checkpoint, file.Stamps)
+	bundle, err := evidence.NewBundleWriter(to, file.Checkpoint, file.Anchors)
 	if err != nil {
 		return 0, err
 	}

@@ -316,29 +316,6 @@ func (a *Asker) notAhead(c operator.Cosignature) error {
 	return nil
 }
 
-// ErrNotCosigned says that fewer witnesses have cosigned a checkpoint than the log's trust file demands.
-var ErrNotCosigned = errors.New("too few witnesses have cosigned the checkpoint")
-
-// Counts returns ErrNotCosigned if a checkpoint does not count for readers who demand the log's witnesses.
-func (a *Asker) Counts(ctx context.Context, checkpoint string) error {
-	settings, err := a.Settings(ctx)
-	if err != nil {
-		return err
-	}
-	keys, err := settings.keys()
-	if err != nil {
-		return err
-	}
-	said, err := operator.Cosignatures(checkpoint, keys...)
-	if err != nil {
-		return err
-	}
-	if len(said) < settings.Quorum {
-		return fmt.Errorf("%w: %d of %d ('jurat log witness list')", ErrNotCosigned, len(said), settings.Quorum)
-	}
-	return nil
-}
-
 // keep stores a cosigned checkpoint. It does not replace one of a larger tree, nor one with more cosignatures by one with too few.
 func (a *Asker) keep(ctx context.Context, c *Cosigning, settings *Settings) error {
 	kept, err := a.LastCosigned(ctx)

@@ -8,6 +8,7 @@ from shapes import MAX_WHOLE, digest_of_value, is_digest, is_whole, members, req
 
 BUNDLE = "jurat/bundle/v1"
 _MAX_TOKEN = 65_536
+_MAX_ANCHOR_TOKENS, _MAX_ANCHOR_BYTES = 1024, 8 << 20
 _COUNTS = ("actor_seq", "case_seq", "chain_seq", "subject", "subject_seq")
 _NO_DIGEST = "sha256:" + "0" * 64
 # A payload may be 128 deep, and stands at most 3 deep in a file; so does the value of a disclosure, 5 deep.
@@ -86,13 +87,13 @@ class Record:
 class File:
     """An opened file: a record, or a bundle of them."""
 
-    def __init__(self, is_bundle, records, checkpoint, stamps):
+    def __init__(self, is_bundle, records, checkpoint, anchors):
         self.is_bundle = is_bundle
         trial = any(record.is_trial_act for record in records)
         self.kind = "trial" if trial else "bundle" if is_bundle else "record"
         self.records = records
         self.checkpoint = checkpoint
-        self.checkpoint_timestamps = stamps
+        self.anchors = anchors
         self.mended = False
 
 
@@ -138,33 +139,58 @@ def _damaged_kind(plain, data):
 def _record(value):
     record = Record(value, in_bundle=False)
     log = record.log or {}
-    return File(False, [record], log.get("checkpoint"), log.get("checkpoint_timestamps", []))
+    return File(False, [record], log.get("checkpoint"), log.get("anchors", []))
 
 
 def _bundle(value):
-    members(value, ("format", "records"), ("checkpoint", "checkpoint_timestamps"))
+    members(value, ("format", "records"), ("anchors", "checkpoint"))
     check_values({**value, "records": []})
-    checkpoint, stamps = _checkpoint(value)
+    checkpoint, anchors = _checkpoint(value)
     records = _array(value["records"], lambda item: Record(item, in_bundle=True), least=0)
     require(len({record.id for record in records}) == len(records), "a record_id that is there twice")
     places = [record.log["index"] for record in records if record.log]
     require(places == sorted(set(places)), "records are not in the order of the log")
-    return File(True, records, checkpoint, stamps)
+    return File(True, records, checkpoint, anchors)
 
 
 def _checkpoint(value):
     note = value.get("checkpoint", "absent")
     require(isinstance(note, str) and note != "", "checkpoint is not what it must be")
-    stamps = []
-    if "checkpoint_timestamps" in value:
-        require("checkpoint" in value, "checkpoint_timestamps without a checkpoint")
-        stamps = _timestamps(value["checkpoint_timestamps"], ("rfc3161",))
-        require(stamps, "checkpoint_timestamps is empty")
-    return value.get("checkpoint"), stamps
+    anchors = []
+    if "anchors" in value:
+        require("checkpoint" in value, "anchors without a checkpoint")
+        anchors = _array(value["anchors"], Anchor)
+        everything = [token for anchor in anchors for token in anchor.tokens()]
+        require(len(everything) <= _MAX_ANCHOR_TOKENS, "anchors have too many tokens")
+        size = sum(map(len, everything)) + sum(len(anchor.checkpoint.encode()) for anchor in anchors)
+        require(size <= _MAX_ANCHOR_BYTES, "anchors are too long")
+    return value.get("checkpoint"), anchors
+
+
+class Anchor:
+    """A stamped checkpoint whose form is what it must be."""
+
+    def __init__(self, source):
+        members(source, ("checkpoint", "consistency", "timestamps"))
+        self._source, self.checkpoint = source, source["checkpoint"]
+        require(isinstance(self.checkpoint, str) and self.checkpoint != "", "checkpoint is not what it must be")
+        self.consistency = _array(source["consistency"], lambda item: unbase64(item, 32, 32), least=0)
+        require(len(self.consistency) <= 64, "consistency is too long")
+        self.generations = _array(source["timestamps"], lambda tokens: _array(tokens, lambda item: unbase64(item, most=_MAX_TOKEN)))
+        require(len(set(self.tokens())) == len(self.tokens()), "a token is there twice")
+
+    def tokens(self):
+        return [token for generation in self.generations for token in generation]
+
+    def stamped(self, generation):
+        """What the tokens of a generation are over."""
+        if generation == 0:
+            return self.checkpoint.encode()
+        return form({"checkpoint": self.checkpoint, "timestamps": self._source["timestamps"][:generation]})
 
 
 def _log(value, payload, in_bundle):
-    members(value, ("index", "proof"), _COUNTS + ("checkpoint", "checkpoint_timestamps"))
+    members(value, ("index", "proof"), _COUNTS + ("anchors", "checkpoint"))
     require(is_whole(value["index"], 0, MAX_WHOLE), "index is not what it must be")
     for name, wanted in (
         ("case_seq", payload["action_type"] == "submission"),
@@ -180,9 +206,9 @@ def _log(value, payload, in_bundle):
         require(is_digest(value["subject"]) and value["subject"] != _NO_DIGEST, "subject is not what it must be")
     proof = _array(value["proof"], lambda item: unbase64(item, 32, 32), least=0)
     require(len(proof) <= 63, "proof is too long")
-    require(not in_bundle or not {"checkpoint", "checkpoint_timestamps"} & set(value), "a checkpoint inside a bundle")
-    checkpoint, stamps = _checkpoint(value)
-    return {**value, "proof": proof, "checkpoint": checkpoint, "checkpoint_timestamps": stamps}
+    require(not in_bundle or not {"anchors", "checkpoint"} & set(value), "a checkpoint inside a bundle")
+    checkpoint, anchors = _checkpoint(value)
+    return {**value, "proof": proof, "checkpoint": checkpoint, "anchors": anchors}
 
 
 def _timestamps(value, kinds):

@@ -7,7 +7,6 @@ from shapes import MAX_WHOLE, is_digest, is_whole, members, require, unbase64
 
 _CONSISTENCY = "jurat/consistency/v1"
 _MAX_ENTRY = 175_828
-_EMPTY_ROOT = bytes.fromhex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
 
 
 def read_checkpoint(data):
@@ -33,21 +32,6 @@ class Consistency:
         self.proof = [unbase64(node, 32, 32) for node in value["proof"]]
         require(not self.proof or 0 < self.sizes[0] < self.sizes[1], "a proof where none is needed")
 
-    def holds(self, small, large):
-        """RFC 9162, section 2.1.4.2, for two checkpoints of different sizes, the smaller not empty."""
-        if not self.proof:
-            return False
-        granted = [small.root] if small.size & (small.size - 1) == 0 else []
-        roots = (small.root, large.root)
-        return roots in (log.lead(self.proof, small.size, large.size), log.lead(granted + self.proof, small.size, large.size))
-
-    def shows_fork(self, small, large):
-        """Whether its own nodes make the larger root, and of the smaller size another one than was signed."""
-        if not self.proof:
-            return False
-        old, new = log.lead(self.proof, small.size, large.size)
-        return new == large.root and old != small.root
-
 
 class Tree:
     """The tree over entries, of which only the right edge is kept."""
@@ -66,7 +50,7 @@ class Tree:
 
     def root(self):
         if not self._edge:
-            return _EMPTY_ROOT
+            return log.EMPTY_ROOT
         root = self._edge[-1]
         for left in reversed(self._edge[:-1]):
             root = log.node_hash(left, root)
@@ -126,16 +110,13 @@ def _fork(guarantee, findings):
 def _check_history(own, known, reader, guarantee, findings):
     """Whether the shorter log is the beginning of the longer one."""
     small, large = sorted((known, own), key=lambda checkpoint: checkpoint.size)
-    if small.size == 0 and small.root != _EMPTY_ROOT or small.size == large.size and small.root != large.root:
-        _fork(guarantee, findings)
-    if small.size == 0 or small.size == large.size:
-        return
-    proof = reader.consistency
-    if proof is not None and proof.origin == known.origin and proof.sizes == (small.size, large.size):
-        if proof.holds(small, large):
+    given = reader.consistency
+    fits = given is not None and given.origin == known.origin and given.sizes == (small.size, large.size)
+    try:
+        if log.is_one_history(small, large, given.proof if fits else []):
             return
-        if proof.shows_fork(small, large):
-            _fork(guarantee, findings)
+    except log.Fork:
+        _fork(guarantee, findings)
     if reader.entries is None or known.size < own.size:
         findings.doubt(guarantee, "consistency")
         raise Ended
@@ -143,7 +124,7 @@ def _check_history(own, known, reader, guarantee, findings):
 
 def _check_entries(opened, own, known, data, guarantee, findings):
     """Goes through all entries: they have the roots that they must, and no more of the file's chains than the file."""
-    tree, roots, entries = Tree(), {0: _EMPTY_ROOT}, []
+    tree, roots, entries = Tree(), {0: log.EMPTY_ROOT}, []
     try:
         for line in _lines(data):
             entries.append(_entry(line))

@@ -13,6 +13,7 @@ from shapes import require, unbase64
 _SIGNATURE_LINE = re.compile(r"\u2014 ([^\s+]+) (\S+)\Z")
 _MAX_NOTE = 1_000_000
 _MAX_CHECKPOINT = 1_048_576
+EMPTY_ROOT = bytes.fromhex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
 
 
 def entry(record):
@@ -77,6 +78,25 @@ def root_of(found, index, size, path):
             found = node_hash(found, node)
         index, last = index >> 1, last >> 1
     return found if last == 0 else None
+
+
+class Fork(Exception):
+    """Two checkpoints are of two histories."""
+
+
+def is_one_history(small, large, proof):
+    """Whether the log of the smaller checkpoint is shown to be the beginning of the larger one's (RFC 9162, section 2.1.4.2). Raises Fork if it is shown not to be."""
+    if small.size == large.size and small.root != large.root or small.size == 0 and small.root != EMPTY_ROOT:
+        raise Fork
+    if small.size in (0, large.size) or not proof:
+        return small.size in (0, large.size) and not proof
+    roots, own = (small.root, large.root), lead(proof, small.size, large.size)
+    granted = [small.root] if small.size & (small.size - 1) == 0 else []
+    if roots in (own, lead(granted + proof, small.size, large.size)):
+        return True
+    if own[1] == large.root:
+        raise Fork
+    return False
 
 
 def lead(path, size, grown):

@@ -91,7 +91,7 @@ def _proves(data, imprint, authority, clock, by, algorithm, renewed):
     if token is None or (renewed is not None and not tokens.path_is_valid(token, authority, renewed.time, direct=True)):
         return False
     try:
-        proof = clock.shown(clock.present(clock.proof(token, authority)), by)
+        proof = clock.shown(clock.present(clock.proof(token, authority)), by, token, direct=True)
     except tokens.NotProved:
         return False
     return proof.clock == authority.clock

@@ -1,6 +1,6 @@
-"""When a record existed: its time stamps, those of its checkpoint, and whose word still counts.
+"""When a record existed: its time stamps, those of stamped checkpoints, and whose word still counts.
 
-Step 1 of "Each record" and the paragraphs "The tokens" and "Belief ends" in docs/format.md.
+Step 1 of "Each record", and the sections "Stamped checkpoints" and "Tokens" in docs/format.md.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ class Clock:
                 token = tokens.verify(data, imprint, authority, self.effort, algorithm, self.roots)
                 if renewed is not None and not tokens.path_is_valid(token, authority, renewed.time):
                     raise Reason("renewal")
-                proof = self.shown(self.present(self.proof(token, authority)), by)
+                proof = self.shown(self.present(self.proof(token, authority)), by, token)
                 proof.qualified = self._qualified(token, qualified.services_of(data, imprint, self, by, algorithm, renewed), by)
                 return token, proof
             except tokens.NotProved as err:
@@ -80,44 +80,76 @@ class Clock:
             raise Reason("future")
         return proof
 
-    def shown(self, proof, by):
+    def shown(self, proof, by, token, direct=False):
         """The proof, if its authority is believed, or one of these later proofs shows that it existed in time."""
         if self.believes(proof.authority):
             return proof
-        in_time = [later for later in by if later.time <= proof.authority.not_after]
+        in_time = [later for later in by if later.time <= proof.authority.not_after and tokens.path_is_valid(token, proof.authority, later.time, direct)]
         if not in_time:
             raise Reason("renewal")
         independent = any(later.clock == "independent" for later in in_time)
         return Proof(proof.time, proof.authority, None if independent else "operator")
 
 
-class CheckpointStamps:
-    """The time stamps of a file's checkpoint. Raises Refused if one is refuted, whoever signed the checkpoint."""
+class Anchors:
+    """The stamped checkpoints of a file, whose own checkpoint is given as None if it does not count."""
 
-    def __init__(self, opened, checkpoint, clock):
-        self._checkpoint, self._proofs, self._reasons = checkpoint, [], []
-        if len(opened.checkpoint_timestamps) > _MAX_STAMPS:
-            self._reasons.append("authority")
-            return
-        for _, data in opened.checkpoint_timestamps:
+    def __init__(self, opened, own, trust, clock):
+        self._own, self._found = own, []
+        self.forked, self.forged = False, []  # reasons, whoever signed the checkpoint
+        for anchor in opened.anchors:
+            size = self._size(anchor, trust)
             try:
-                _, proof = clock.accept(data, hashlib.sha256(opened.checkpoint.encode()).digest(), [])
-                self._proofs.append(proof)
-            except tokens.NotProved as err:
-                self._reasons.append(_rule(err))
+                self._found.append((size, *_stamped(anchor, clock)))
+            except Refused as err:
+                self.forged.append(str(err))
+
+    def _size(self, anchor, trust):
+        """How many entries of the file's log it covers; None: it is not of this log, or that is not shown."""
+        if self._own is None:
+            return None
+        try:
+            found = log.open_checkpoint(anchor.checkpoint, trust.logs)
+            small, large = sorted((found, self._own), key=lambda checkpoint: checkpoint.size)
+            return found.size if found.origin == self._own.origin and log.is_one_history(small, large, anchor.consistency) else None
+        except log.Fork:
+            self.forked = True
+        except (log.Unsigned, Refused):
+            pass
+        return None
 
     def of(self, record):
         """The proofs that they are for a record, and the rules by which they are none."""
-        if self._checkpoint is None:
-            return [], ["authority"] if self._proofs or self._reasons else []
-        if record.log is None or not log.is_included(record, self._checkpoint):
-            return [], []
-        return self._proofs, self._reasons
+        if self._own is None:
+            return [], ["authority"] if self._found else []
+        proofs, reasons = [], []
+        if record.log is None or not log.is_included(record, self._own):
+            return proofs, reasons
+        for size, found, rules in self._found:
+            if size is None:
+                reasons.append("authority")
+            elif record.log["index"] < size:
+                proofs += found
+                reasons += rules
+        return proofs, reasons
 
 
-def proofs_of(record, of_checkpoint, clock):
+def _stamped(anchor, clock):
+    """The proofs of an anchor's tokens, and the rules by which others are none. Later generations show that earlier ones existed."""
+    proofs, reasons = [], []
+    for generation in reversed(range(len(anchor.generations))):
+        imprint, shown = hashlib.sha256(anchor.stamped(generation)).digest(), proofs[:]
+        for data in anchor.generations[generation]:
+            try:
+                proofs.append(clock.accept(data, imprint, shown)[1])
+            except tokens.NotProved as err:
+                reasons.append(_rule(err))
+    return proofs, reasons
+
+
+def proofs_of(record, anchors, clock):
     """All proofs of a record's time, and the rule by which there is none. Raises Refused if a time stamp is refuted."""
-    further, doubts = of_checkpoint.of(record)
+    further, doubts = anchors.of(record)
     if len(record.timestamps) > _MAX_STAMPS:
         return further, "authority"
     proofs, reasons, covered = further[:], doubts[:], {}

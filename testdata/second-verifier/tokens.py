@@ -291,8 +291,10 @@ def verify(data, imprint, authority, budget, algorithm="sha256", known=(), direc
 
 
 def path_is_valid(token, authority, time, direct=False):
-    """Whether a path from the signer's certificate to the authority's root is valid at a time."""
-    return _path(token, _others(token, direct), authority, time)
+    """Whether a path from the signer's certificate to the authority's root, as of the token's time, was still valid at a later one."""
+    others = [item for item in _others(token, direct) if time <= item.not_after]
+    still = all(time <= item.not_after for item in (token.certificate, Certificate(authority.root)))
+    return still and _path(token, others, authority, token.time)
 
 
 def _others(token, direct):

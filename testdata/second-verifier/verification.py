@@ -117,14 +117,14 @@ def _verify_opened(opened, trust, reader, statement=None):
             findings.doubt(guarantee, "empty")
     findings.records = len(opened.records)
     clock = stamps.Clock(trust, reader.at)
-    of_checkpoint = _stamps_of_checkpoint(opened, trust, clock, findings)
+    anchors = _anchors(opened, trust, clock, findings)
     revoked = revocation.Lists(reader, clock.effort)
     for record in opened.records:
         with clock.effort.part():
-            times = _check_time(record, of_checkpoint, clock, findings, reader.need is not None and reader.need.of_clock())
+            times = _check_time(record, anchors, clock, findings, reader.need is not None and reader.need.of_clock())
             _check_record(record, trust, reader.before, times, vouching.Judge(trust, clock.effort, revoked), findings)
         carried.check(record, findings)
-    _check_order(opened, trust, reader.at, findings)
+    _check_order(opened, trust, reader.at, findings, anchors)
     if statement is not None:
         statements.check_own(statement, opened.records[0], trust, findings)
     gaps = recorded.check(opened.records, findings)
@@ -195,9 +195,9 @@ def _check_record(record, trust, before, times, judge, findings):
             break
 
 
-def _check_time(record, of_checkpoint, clock, findings, demanded):
+def _check_time(record, anchors, clock, findings, demanded):
     """The earliest time that is proved, and the earliest by an independent clock."""
-    proofs = _proofs(record, of_checkpoint, clock, findings)
+    proofs = _proofs(record, anchors, clock, findings)
     of_lists, rule = qualified.of_proofs(proofs)
     if rule and "qualified" in findings.asked:
         findings.doubt("qualified", rule, record)
@@ -212,12 +212,12 @@ def _check_time(record, of_checkpoint, clock, findings, demanded):
     return Times(earliest.time, independent and independent.time, demanded)
 
 
-def _proofs(record, of_checkpoint, clock, findings):
+def _proofs(record, anchors, clock, findings):
     """All proofs of a record's time."""
-    if of_checkpoint is None:
+    if anchors.forged:
         return []
     try:
-        proofs, reason = stamps.proofs_of(record, of_checkpoint, clock)
+        proofs, reason = stamps.proofs_of(record, anchors, clock)
     except Refused as err:
         findings.refute("time", "token", record, str(err))
         return []
@@ -226,20 +226,19 @@ def _proofs(record, of_checkpoint, clock, findings):
     return proofs
 
 
-def _stamps_of_checkpoint(opened, trust, clock, findings):
-    """The time stamps of the checkpoint; None, if one of them is refuted and no time of any record is proved."""
+def _anchors(opened, trust, clock, findings):
+    """The stamped checkpoints. If one of their tokens is refuted, no time of any record is proved."""
     checkpoint = None
     if opened.checkpoint is not None:
         try:
             checkpoint = log.open_checkpoint(opened.checkpoint, trust.logs)
         except (log.Unsigned, Refused):
             checkpoint = None
-    try:
-        with clock.effort.part():
-            return stamps.CheckpointStamps(opened, checkpoint, clock)
-    except Refused as err:
-        findings.refute("time", "token", reason=str(err))
-        return None
+    with clock.effort.part():
+        anchors = stamps.Anchors(opened, checkpoint, trust, clock)
+    for reason in anchors.forged:
+        findings.refute("time", "token", reason=reason)
+    return anchors
 
 
 def _check_signature(record, signer, signature, trust, times, judge, findings):
@@ -311,7 +310,7 @@ def _check_second(record, key, times, findings):
         findings.doubt("non_repudiation", "second-signature", record)
 
 
-def _check_order(opened, trust, at, findings):
+def _check_order(opened, trust, at, findings, anchors=None):
     if opened.checkpoint is None:
         findings.doubt("order", "checkpoint")
         return
@@ -325,6 +324,8 @@ def _check_order(opened, trust, at, findings):
         return
     findings.log = checkpoint
     _check_witnesses(opened.checkpoint, trust, at, findings)
+    if anchors is not None and anchors.forked:
+        findings.refute("order", "fork")
     for record in opened.records:
         if record.log is None:
             findings.doubt("order", "inclusion", record)

@@ -102,10 +102,9 @@ func (c *Checker) directlyBy(a *Authority, l timestamp.Link, direct timestamp.Op
 	if err != nil {
 		return nil, err
 	}
-	clock, _ := c.clockOf(a, shown) // none if it is not believed
 	apart := *c
 	apart.Share = timestamp.NewBudget().Turn()
-	t, err := apart.by(a, clock, token, shown)
+	t, err := apart.by(a, token, shown, validUntil(l, direct))
 	switch {
 	case err != nil:
 		return nil, err

@@ -102,11 +102,11 @@ func (c *Checker) believes(a *Authority) bool {
 }
 
 // clockOf returns whose clock a token of an authority rests on, and whether it is believed: by itself, or because the
-// token is proved to be older than the end of the trust. If only the operator's word proves that, everything that
-// follows is the operator's word, too: with a stolen key and their own clock, the operator could have made the token
+// token is proved to be older than the end of the trust, at a time at which its certificates were still valid. If only the operator's word proves
+// that, everything that follows is the operator's word, too: with a stolen key and their own clock, the operator could have made the token
 // at any time.
-func (c *Checker) clockOf(a *Authority, shown Proof) (clock Clock, believed bool) {
-	inTime := func(t *ProvedTime) bool { return t != nil && !t.Time.After(a.NotAfter) }
+func (c *Checker) clockOf(a *Authority, shown Proof, valid func(time.Time) bool) (clock Clock, believed bool) {
+	inTime := func(t *ProvedTime) bool { return t != nil && !t.Time.After(a.NotAfter) && valid(t.Time) }
 	switch {
 	case c.believes(a), inTime(shown.Independent):
 		return a.Clock, true
@@ -152,13 +152,9 @@ func (c *Checker) proved(l timestamp.Link, until time.Time, shown Proof) (Proved
 		}
 		options.Roots, options.Policies = []*x509.Certificate{a.root}, a.policies
 		token, err := l.Token.VerifyImprint(l.Imprint, options)
-		clock, believed := c.clockOf(a, shown)
-		if err == nil && !believed {
-			err = fmt.Errorf("%w: %s, %s", errLost, a.Name, utc(a.NotAfter))
-		}
 		var t ProvedTime
 		if err == nil {
-			t, err = c.by(a, clock, token, shown)
+			t, err = c.by(a, token, shown, validUntil(l, options))
 		}
 		switch {
 		case err == nil:
@@ -177,9 +173,22 @@ func (c *Checker) proved(l timestamp.Link, until time.Time, shown Proof) (Proved
 	return ProvedTime{}, nil, first
 }
 
+// validUntil returns whether a token's certificates were valid until a time after its own.
+func validUntil(l timestamp.Link, options timestamp.Options) func(time.Time) bool {
+	return func(until time.Time) bool {
+		options.Until = until
+		_, err := l.Token.VerifyImprint(l.Imprint, options)
+		return err == nil
+	}
+}
+
 // by returns what an authority's token proves: something existed at the token's time plus its accuracy.
-func (c *Checker) by(a *Authority, clock Clock, token *timestamp.Token, shown Proof) (ProvedTime, error) {
+func (c *Checker) by(a *Authority, token *timestamp.Token, shown Proof, valid func(time.Time) bool) (ProvedTime, error) {
 	at := token.GenTime.Add(token.Accuracy)
+	clock, believed := c.clockOf(a, shown, valid)
+	if !believed {
+		return ProvedTime{}, fmt.Errorf("%w: %s, %s", errLost, a.Name, utc(a.NotAfter))
+	}
 	if !c.At.IsZero() && at.Sub(c.At) > MaxSkew {
 		return ProvedTime{}, fmt.Errorf("%w: %s, by %s", errFuture, utc(at), a.Name)
 	}
