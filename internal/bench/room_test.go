@@ -27,7 +27,6 @@ func BenchmarkRoom(b *testing.B) {
 	english := documents(b)
 	now := time.Now()
 	h := open(b, longAgo(b, n/2, english))
-	b.StopTimer()
 	fillWith(b, h, n-n/2, english, now)
 	size := h.database(b)
 	var proving timings
