@@ -18,7 +18,7 @@ import (
 var reference = map[string][]string{
 	"evidence":             {"Payload", "Canonical form", "Signatures, imprint and links", "Action types", "Commitments", "Files"},
 	"jury":                 {"A trial", "What a juror's answer must be", "Agreement", "Methods"},
-	"timestamp":            {"What is a token", "What Verify checks", "What no check covers", "The built-in authority", "Evidence records"},
+	"timestamp":            {"What is a token", "What Verify checks", "What no check covers", "The built-in authority"},
 	"trustlist":            {"From the Official Journal to a service", "What a list does not say"},
 	"internal/ca":          {"What a certificate says", "Lists"},
 	"internal/expiry":      {"What stays"},

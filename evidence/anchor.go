@@ -79,5 +79,5 @@ func (a *Anchor) check() error {
 			stamps = append(stamps, Timestamp{Kind: RFC3161, Token: token})
 		}
 	}
-	return checkTimestamps(stamps, RFC3161)
+	return checkTimestamps(stamps)
 }

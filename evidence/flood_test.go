@@ -14,10 +14,10 @@ func TestFloods(t *testing.T) {
 		for i := range stamps {
 			stamps[i] = Timestamp{Kind: RFC3161, Token: fmt.Append(nil, i)}
 		}
-		if err := checkTimestamps(stamps, RFC3161); err != nil {
+		if err := checkTimestamps(stamps); err != nil {
 			t.Error(err)
 		}
-		if err := checkTimestamps(append(stamps, stamps[17]), RFC3161); err == nil || !strings.Contains(err.Error(), "timestamp 500000: the same token twice") {
+		if err := checkTimestamps(append(stamps, stamps[17])); err == nil || !strings.Contains(err.Error(), "timestamp 500000: the same token twice") {
 			t.Error(err)
 		}
 	})

@@ -38,8 +38,6 @@ type TimestampKind string
 const (
 	// RFC3161 is a TimeStampToken over Record.Imprint.
 	RFC3161 TimestampKind = "rfc3161"
-	// RFC4998 is an EvidenceRecord over the record: one token for many records, or one that renews older ones.
-	RFC4998 TimestampKind = "rfc4998"
 )
 
 // MaxToken is the largest time-stamp token in bytes that a record may carry.
@@ -245,14 +243,14 @@ func (r *Record) checkSignatures() error {
 }
 
 func (r *Record) checkTimestamps() error {
-	return checkTimestamps(r.Timestamps, RFC3161, RFC4998)
+	return checkTimestamps(r.Timestamps)
 }
 
-func checkTimestamps(stamps []Timestamp, kinds ...TimestampKind) error {
+func checkTimestamps(stamps []Timestamp) error {
 	seen := make(map[[sha256.Size]byte]bool, len(stamps))
 	for i, t := range stamps {
-		if !slices.Contains(kinds, t.Kind) {
-			return fmt.Errorf("timestamp %d: unknown kind %q: expected one of %s", i, Abbreviate(string(t.Kind)), list(kinds))
+		if t.Kind != RFC3161 {
+			return fmt.Errorf("timestamp %d: unknown kind %q: expected %s", i, Abbreviate(string(t.Kind)), RFC3161)
 		}
 		if len(t.Token) == 0 || len(t.Token) > MaxToken {
 			return fmt.Errorf("timestamp %d: token of %d bytes: want 1 to %d", i, len(t.Token), MaxToken)

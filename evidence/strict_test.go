@@ -148,7 +148,7 @@ func TestParts(t *testing.T) {
 		"signature empty":           {func(r *Record) { r.Signatures = [][]byte{{1}, {}, {1}} }, "signature 1 has 0 bytes"},
 		"signature too long":        {func(r *Record) { r.Signatures[2] = make([]byte, maxSignature+1) }, "signature 2 has 8193 bytes"},
 		"digest":                    {func(r *Record) { r.Digest[0] ^= 1 }, "digest: the payload's is"},
-		"kind of time stamp":        {func(r *Record) { r.Timestamps[1].Kind = "rfc5544" }, `timestamp 1: unknown kind "rfc5544": expected one of rfc3161, rfc4998`},
+		"kind of time stamp":        {func(r *Record) { r.Timestamps[1].Kind = "rfc5544" }, `timestamp 1: unknown kind "rfc5544": expected rfc3161`},
 		"token empty":               {func(r *Record) { r.Timestamps[0].Token = nil }, "timestamp 0: token of 0 bytes"},
 		"token too long":            {func(r *Record) { r.Timestamps[0].Token = make([]byte, MaxToken+1) }, "timestamp 0: token of 65537 bytes"},
 		"anchor without checkpoint": {func(r *Record) { r.Log.Checkpoint, r.Log.Anchors = "", []Anchor{anchorBy(1)} }, "stamped checkpoints, but no checkpoint"},

@@ -1,49 +1,34 @@
 package timestamp
 
-import (
-	"crypto/sha256"
-	"sync"
-)
+import "crypto/sha256"
 
 // Bounds of the search for certificate paths. A step compares a certificate with one that may have issued it: see
 // search.count. docs/format.md has the same numbers, because two verifiers must agree.
 const (
-	maxSteps     = 100     // of one search
-	maxOfShare   = 512     // new steps of one record
-	allowance    = 32      // new steps that each record has for itself
-	maxFund      = 1024    // new steps of all records together beyond that
-	maxKnown     = 256     // searches of a file that are remembered, the first ones
-	maxKnownSize = 1 << 16 // bytes of the certificates of a remembered search
+	maxOfRecord = 128  // steps of one record
+	maxOfFile   = 4096 // steps of all records of a file, each search counted once
 )
 
 // A Budget bounds the search for certificate paths in one file, because the sender of the file controls its
-// certificates. Every record has an allowance. Beyond it, all records share a fund. A search that was already made in
-// the file is free. The budget counts steps and measures no time, so the answer is the same on every machine. It is
-// safe for concurrent use.
+// certificates. It counts steps and measures no time, so the answer is the same on every machine. One goroutine may use it.
 //
-// What it allows depends on the order of records. To examine several at once, give each a Share, and call Settle in
-// the order of the file. If Settle returns false, the share was too large or too small: examine that record again
-// with a share of Turn.
+// To examine several records at once, give each a NewShare, and call Settle in the order of the file. If Settle returns
+// false, examine that record again with a Share of the Budget.
 type Budget struct {
-	mu    sync.Mutex // guards what follows
-	fund  int
-	known map[[sha256.Size]byte]answer
+	spent int
+	known map[[sha256.Size]byte]bool
 }
 
 // NewBudget makes the budget of a file.
-func NewBudget() *Budget { return &Budget{fund: maxFund, known: map[[sha256.Size]byte]answer{}} }
+func NewBudget() *Budget { return &Budget{known: map[[sha256.Size]byte]bool{}} }
 
-// A Share is the budget of one record. It is not safe for concurrent use.
+// A Share is what one record may spend. It is not safe for concurrent use.
 type Share struct {
-	budget *Budget
-	turn   bool // whether all records before it were settled when Turn made it
-	limit  int
-	known  int // how many searches the budget knew then
-
+	of    *Budget // nil: what the file has left is not looked at before Settle
 	spent int
-	short bool // whether a search was refused because the limit was reached
+	fresh int // of these, what was new in the file
 	own   map[[sha256.Size]byte]answer
-	fresh []spending // searches that it made, in order
+	steps map[[sha256.Size]byte]int
 }
 
 // An answer is the result of a search.
@@ -52,79 +37,59 @@ type answer struct {
 	err   error
 }
 
-type spending struct {
-	key      [sha256.Size]byte
-	steps    int
-	remember bool
+// NewShare returns the share of a record by itself, or before its turn.
+func NewShare() *Share {
+	return &Share{own: map[[sha256.Size]byte]answer{}, steps: map[[sha256.Size]byte]int{}}
 }
 
-// Share returns the share of a record, before its turn.
-func (b *Budget) Share() *Share { return b.share(false) }
-
-// Turn returns the share of the record that comes after all settled ones.
-func (b *Budget) Turn() *Share { return b.share(true) }
-
-func (b *Budget) share(turn bool) *Share {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return &Share{budget: b, turn: turn, limit: b.limit(), known: len(b.known), own: map[[sha256.Size]byte]answer{}}
+// Share returns the share of the record that comes after all settled ones.
+func (b *Budget) Share() *Share {
+	s := NewShare()
+	s.of = b
+	return s
 }
 
-func (b *Budget) limit() int { return min(maxOfShare, allowance+b.fund) }
-
-// Settle takes a share back, in the order of the file. It returns false, and changes nothing, if a share of Turn
-// could have given other results. Then the caller examines the record again with a share of Turn. Settle returns true
-// for every share of Turn.
+// Settle takes a share back, in the order of the file. It returns false, and changes nothing, if a Share of the Budget
+// would have given other results; of such a share it returns true.
 func (b *Budget) Settle(s *Share) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	cost := 0
-	for _, spent := range s.fresh {
-		if _, known := b.known[spent.key]; !known {
-			cost += spent.steps
+	for key, steps := range s.steps {
+		if !b.known[key] {
+			cost += steps
 		}
 	}
-	same := s.turn || s.limit == b.limit() && s.known == len(b.known)
-	if !same && (s.short || cost > b.limit()) {
+	if b.spent+cost > maxOfFile {
 		return false
 	}
-	b.fund -= max(0, cost-allowance)
-	for _, spent := range s.fresh {
-		if spent.remember && len(b.known) < maxKnown {
-			b.known[spent.key] = s.own[spent.key]
-		}
+	b.spent += cost
+	for key := range s.steps {
+		b.known[key] = true
 	}
 	return true
 }
 
-func (b *Budget) answer(key [sha256.Size]byte) (a answer, known bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	a, known = b.known[key]
-	return a, known
-}
-
-// once runs do if the file has not run it before and there are enough steps left.
-func (s *Share) once(what spending, do func() answer) answer {
-	if a, known := s.own[what.key]; known {
+// once runs do if the record has not run it before and there are enough steps left.
+func (s *Share) once(key [sha256.Size]byte, steps int, m *Memory, do func() answer) answer {
+	if a, known := s.own[key]; known {
 		return a
 	}
-	if a, known := s.budget.answer(what.key); known {
-		return a
+	fresh := steps
+	if s.of != nil && s.of.known[key] {
+		fresh = 0
 	}
-	if s.spent+what.steps > s.limit {
-		s.short = true
+	if s.spent+steps > maxOfRecord || s.of != nil && s.of.spent+s.fresh+fresh > maxOfFile {
 		return answer{err: errSpent}
 	}
-	s.spent += what.steps
-	a := do()
-	s.own[what.key] = a
-	s.fresh = append(s.fresh, what)
-	return a
+	s.spent, s.fresh = s.spent+steps, s.fresh+fresh
+	if steps > 0 {
+		s.steps[key] = steps
+	}
+	s.own[key] = m.remember(key, do)
+	return s.own[key]
 }
 
 // Once runs do, which costs one step, such as checking the signature of a revocation list. key identifies the work.
-// It runs once in a file, and its error is remembered. Once returns ErrEffort if no step is left.
-func (s *Share) Once(key [sha256.Size]byte, do func() error) error {
-	return s.once(spending{key, 1, true}, func() answer { return answer{err: do()} }).err
+// Its error is remembered. Once returns ErrEffort if no step is left.
+func (s *Share) Once(m *Memory, key [sha256.Size]byte, do func() error) error {
+	return s.once(key, 1, m, func() answer { return answer{err: do()} }).err
 }

@@ -41,13 +41,13 @@ func TestSteps(t *testing.T) {
 		{"one more of its name", many[:1], []*x509.Certificate{root}, 3, nil},
 		{"the same twice", append(many[:1:1], many[0]), []*x509.Certificate{root}, 3, nil},
 		{"three more", many[:3], []*x509.Certificate{root}, 31, nil},
-		{"four more", many, []*x509.Certificate{root}, 101, ErrEffort},
+		{"four more", many, []*x509.Certificate{root}, maxOfRecord + 1, ErrEffort},
 		{"names that lead nowhere", many, []*x509.Certificate{elsewhere}, 0, x509.UnknownAuthorityError{}},
 		{"no root", many, nil, 0, x509.UnknownAuthorityError{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			q := Search{From: c, Between: tt.between, Roots: tt.roots, At: testTime, Usage: x509.ExtKeyUsageTimeStamping}
-			share := NewBudget().Turn()
+			share := NewShare()
 			paths, err := share.Find(q)
 			var unknown x509.UnknownAuthorityError
 			switch {
@@ -78,78 +78,67 @@ type request struct{ key, steps int }
 // run makes the searches of a record, and returns for each whether it has an answer.
 func run(s *Share, requests []request) (answers string) {
 	for _, r := range requests {
-		a := s.once(spending{[32]byte{byte(r.key), byte(r.key >> 8)}, r.steps, true}, func() answer { return answer{} })
+		a := s.once([32]byte{byte(r.key), byte(r.key >> 8)}, r.steps, nil, func() answer { return answer{} })
 		answers += fmt.Sprint(a.err == nil, " ")
 	}
 	return answers
 }
 
-// TestBudget checks the limit for one record and the limit for all records, and that a repeated search costs nothing.
+// TestBudget checks the limit for one record and the limit for all records, and that a file pays for a search once, and a record each.
 func TestBudget(t *testing.T) {
 	b := NewBudget()
 	next := func(want string, requests ...request) {
 		t.Helper()
-		s := b.Turn()
+		s := b.Share()
 		if got := run(s, requests); got != want || !b.Settle(s) {
 			t.Errorf("%v: %s, want %s", requests, got, want)
 		}
 	}
-	next("true true false true ", request{1, 400}, request{2, 100}, request{3, 13}, request{4, 12}) // 512 are spent, and the common fund has 544 left
-	next("true true false ", request{1, 400}, request{5, 500}, request{6, 13})                      // 76 are left
-	next("false true false ", request{6, 109}, request{7, 108}, request{8, 1})                      // 0 are left
-	next("true true true false ", request{2, 100}, request{8, 16}, request{9, 16}, request{10, 1})
-	next("false true true ", request{10, 33}, request{8, 16}, request{11, 32})
-	for key := range 2 * maxKnown {
-		next("true ", request{1000 + key, 32})
+	next("true true false true true ", request{1, 100}, request{2, 20}, request{3, 9}, request{4, 8}, request{1, 100})
+	next("true false true ", request{1, 100}, request{3, 29}, request{3, 28})
+	if b.spent != 128+28 {
+		t.Errorf("%d are spent", b.spent)
 	}
-	if len(b.known) != maxKnown {
-		t.Errorf("%d are remembered, want %d", len(b.known), maxKnown)
+	for key := range (maxOfFile - b.spent) / 100 {
+		next("true ", request{1000 + key, 100})
 	}
-	next("true true ", request{1000, 32}, request{1000 + maxKnown + 1, 32})
-	next("true false ", request{1000 + maxKnown + 1, 32}, request{1000 + maxKnown + 2, 1})
+	left := maxOfFile - b.spent
+	next("false true true false ", request{5, left + 1}, request{2, 20}, request{6, left}, request{7, 1})
+	next("true false ", request{6, left}, request{7, 1})
 }
 
 // TestBudgetInAnyOrder: records that are examined before their turn get the same answers as in sequence.
 func TestBudgetInAnyOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
+	anew := 0
 	for round := range 300 {
-		records := make([][]request, 20)
-		for i := range records {
+		one, many := NewBudget(), NewBudget()
+		one.spent = maxOfFile - random.IntN(600)
+		many.spent = one.spent
+		for i := range 20 {
+			var record []request
 			for range random.IntN(6) {
 				key := random.IntN(40)
-				records[i] = append(records[i], request{key, 1 + key*key%100})
+				record = append(record, request{key, 1 + key*key%100})
 			}
-		}
-		one := NewBudget()
-		one.fund = random.IntN(600)
-		many := NewBudget()
-		many.fund = one.fund
-		type ahead struct {
-			share   *Share
-			answers string
-		}
-		waiting, started, anew := map[int]ahead{}, 0, 0
-		for i := range records {
-			for ; started < len(records) && (started <= i || started < i+8 && random.IntN(3) > 0); started++ {
-				s := many.Share()
-				waiting[started] = ahead{s, run(s, records[started])}
-			}
-			turn := one.Turn()
-			want := run(turn, records[i])
+			turn, ahead := one.Share(), NewShare()
+			want, got := run(turn, record), run(ahead, record)
 			one.Settle(turn)
-			got := waiting[i]
-			if !many.Settle(got.share) {
+			if !many.Settle(ahead) {
 				anew++
-				got.share = many.Turn()
-				got.answers = run(got.share, records[i])
-				if !many.Settle(got.share) {
+				ahead = many.Share()
+				got = run(ahead, record)
+				if !many.Settle(ahead) {
 					t.Fatal("Settle refused a share that was taken in its turn")
 				}
 			}
-			if got.answers != want || one.fund != many.fund || len(one.known) != len(many.known) {
-				t.Fatalf("round %d, record %d: %s and %d left, want %s and %d", round, i, got.answers, many.fund, want, one.fund)
+			if got != want || one.spent != many.spent || len(one.known) != len(many.known) {
+				t.Fatalf("round %d, record %d: %s and %d spent, want %s and %d", round, i, got, many.spent, want, one.spent)
 			}
 		}
+	}
+	if anew == 0 {
+		t.Error("no record was examined again")
 	}
 }
 

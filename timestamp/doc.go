@@ -1,5 +1,5 @@
-// Package timestamp makes and verifies RFC 3161 time stamps and RFC 4998 evidence
-// records: requests, responses, tokens, hash trees, renewals, the built-in
+// Package timestamp makes and verifies RFC 3161 time
+// stamps: requests, responses, tokens, the built-in
 // authority, and a mock of it for tests. It does no input or output: the caller
 // talks to the authority and passes the bytes.
 //
@@ -85,23 +85,6 @@
 // valid form that anyone can compute. So the bytes of a token do not identify it:
 // use its serial number, its time and its imprint.
 //
-// # Evidence records
-//
-// With a Tree, one token covers many groups of data objects. Each group has an
-// EvidenceRecord (RFC 4998) that verifies by itself and can be renewed in two ways.
-// Before a certificate expires, a further token covers the last one. Before a hash
-// is broken, a further chain with another hash covers the data objects and all
-// earlier chains.
-//
-// ParseEvidenceRecord takes strict DER of version 1 with SHA-256, 384 and 512, at
-// most MaxTokenSize bytes, 64 time stamps and 256 lists in a tree. It returns
-// ErrUnsupported for parts that it does not check (cryptoInfos, encryptionInfo,
-// attributes): such a record may be valid. RFC 4998 leaves open what is hashed. Here
-// a hash-tree renewal hashes, beside each data object, the DER of an
-// ArchiveTimeStampSequence of all earlier chains; the hash of the object comes first.
-// The first list of a tree has at least two hashes, because readers disagree about a
-// single one. The first list of a chain has the group and nothing else, in any order.
-//
 // # The built-in authority
 //
 // Authority stamps by the operator's own clock, under BuiltInPolicy and with
@@ -119,13 +102,6 @@
 // The available Go libraries parse tokens without authenticating them, and recurse as deep as the input nests, so a few megabytes can
 // crash them. `timestamp` is built on `cryptobyte`, and tests compare it with OpenSSL in both directions. The built-in authority is
 // always labelled as the operator's own clock.
-//
-// # One token for many, and a second for the first
-//
-// Evidence records (RFC 4998) provide both: a hash tree whose root an authority stamps, and renewal. They cover the signatures and
-// the payload, so a stronger hash can replace the first one. They cover older tokens, too, so these outlive their authority. The
-// reader says when the trust in an authority ends. If only the operator's clock shows that a token is older than that, its time is
-// the operator's word: the operator could have had the stolen key.
 //
 // # What is remembered between tokens is known by bytes
 //

@@ -42,13 +42,6 @@ var (
 	ErrMock = errors.New("issued by the mock authority, which proves nothing")
 	// ErrExpired: a certificate in the path had expired before the renewal.
 	ErrExpired = errors.New("certificates had run out when it was renewed")
-	// ErrOrder: a renewal states an earlier time than the token that it renews. One of the two clocks is wrong.
-	ErrOrder = errors.New("renewed before it was issued")
-	// ErrUnsupported: an evidence record with parts that this package does not know and must not ignore, or with more
-	// steps than it checks.
-	ErrUnsupported = errors.New("part of an evidence record not supported")
-	// ErrGroup: an evidence record also covers data that is not among the given data objects. It may be valid.
-	ErrGroup = errors.New("evidence record covers something else, too")
 	// ErrValidity: the authority's clock is outside its certificate's validity, so its tokens could not be verified.
 	ErrValidity = errors.New("clock is outside the certificate's validity")
 )

@@ -8,12 +8,12 @@ import (
 
 // A Memory saves work for many tokens from few authorities: it parses each certificate once, and searches each
 // certificate path once. The key of an entry is the exact bytes of every certificate that could be in the path and
-// was valid at the token's time. The answer depends on nothing else. Failed searches are repeated. A Memory is safe
+// was valid at the token's time. The answer depends on nothing else. A Memory is safe
 // for concurrent use; nil remembers nothing.
 type Memory struct {
 	mu           sync.Mutex // guards both maps
 	certificates map[[sha256.Size]byte]*x509.Certificate
-	paths        map[[sha256.Size]byte]Paths
+	answers      map[[sha256.Size]byte]answer
 }
 
 // memorable bounds the entries, because the sender of tokens can put new certificates into each.
@@ -21,7 +21,7 @@ const memorable = 1 << 10
 
 // NewMemory returns an empty Memory. Use it only as long as the same trust.
 func NewMemory() *Memory {
-	return &Memory{certificates: map[[sha256.Size]byte]*x509.Certificate{}, paths: map[[sha256.Size]byte]Paths{}}
+	return &Memory{certificates: map[[sha256.Size]byte]*x509.Certificate{}, answers: map[[sha256.Size]byte]answer{}}
 }
 
 // Parse is like the function Parse, with remembered certificates. All errors are ErrMalformed.
@@ -50,25 +50,22 @@ func (m *Memory) certificate(der []byte) (*x509.Certificate, error) {
 	return c, nil
 }
 
-// find returns the result of the function, and remembers it by key.
-func (m *Memory) find(key [sha256.Size]byte, find func() (Paths, error)) (Paths, error) {
+// remember returns the answer of do, and remembers it by key.
+func (m *Memory) remember(key [sha256.Size]byte, do func() answer) answer {
 	if m == nil {
-		return find()
+		return do()
 	}
 	m.mu.Lock()
-	known := m.paths[key]
+	known, there := m.answers[key]
 	m.mu.Unlock()
-	if known != nil {
-		return known, nil
+	if there {
+		return known
 	}
-	paths, err := find()
-	if err != nil {
-		return nil, err
-	}
+	a := do()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.paths) < memorable {
-		m.paths[key] = paths
+	if len(m.answers) < memorable {
+		m.answers[key] = a
 	}
-	return paths, nil
+	return a
 }

@@ -45,8 +45,8 @@ func TestMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(m.paths) != 1 || len(m.certificates) != 1 {
-		t.Errorf("%d paths, %d certificates", len(m.paths), len(m.certificates))
+	if len(m.answers) != 1 || len(m.certificates) != 1 {
+		t.Errorf("%d paths, %d certificates", len(m.answers), len(m.certificates))
 	}
 	if err := verify(early, Options{}); !errors.Is(err, ErrUntrusted) {
 		t.Errorf("without roots: %v", err)
@@ -76,12 +76,11 @@ func TestMemory(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	m := NewMemory()
 	for i := range 2 * memorable {
-		path, err := m.find([32]byte{byte(i), byte(i >> 8), 1}, func() (Paths, error) { return Paths{{{}}}, nil })
-		if err != nil || len(path) != 1 {
-			t.Fatal(path, err)
+		if a := m.remember([32]byte{byte(i), byte(i >> 8), 1}, func() answer { return answer{paths: Paths{{{}}}} }); a.err != nil || len(a.paths) != 1 {
+			t.Fatal(a)
 		}
 	}
-	if len(m.paths) > memorable {
-		t.Errorf("%d paths", len(m.paths))
+	if len(m.answers) > memorable {
+		t.Errorf("%d answers", len(m.answers))
 	}
 }

@@ -16,7 +16,7 @@ import (
 var sentinels = []error{
 	ErrMalformed, ErrAlgorithm, ErrExtension, ErrImprint, ErrNonce, ErrPolicy, ErrSignature,
 	ErrUsage, ErrCertificateID, ErrUntrusted, ErrNoCertificate, ErrMock, ErrValidity,
-	ErrExpired, ErrOrder, ErrUnsupported, ErrGroup,
+	ErrExpired,
 }
 
 // checkError requires that err wraps want and no other sentinel.

@@ -24,10 +24,7 @@ type Search struct {
 	Memory  *Memory             // saves work over many files; nil: none
 }
 
-var (
-	errLong  = fmt.Errorf("%w: its certificates can be put together in more than %d steps", ErrEffort, maxSteps)
-	errSpent = fmt.Errorf("%w: the search for its certificate path takes more steps than this record has left", ErrEffort)
-)
+var errSpent = fmt.Errorf("%w: the search for its certificate path takes more steps than this record or file has left", ErrEffort)
 
 // Find searches the paths, as far as the share allows. crypto/x509 checks signatures, validity and extended key usage along the path, and
 // refuses SHA-1 and unknown critical extensions; keeps checks path lengths, name constraints and the size of keys. If there is no
@@ -39,13 +36,8 @@ func (s *Share) Find(q Search) (Paths, error) {
 		return q.find()
 	}
 	q.Roots = slices.DeleteFunc(slices.Clone(q.Roots), func(root *x509.Certificate) bool { return !q.valid(root) })
-	steps := q.count()
-	if steps > maxSteps {
-		return nil, errLong
-	}
-	key, size := q.key()
-	a := s.once(spending{key, steps, steps > 0 && size <= maxKnownSize}, func() (a answer) {
-		a.paths, a.err = q.Memory.find(key, q.find)
+	a := s.once(q.key(), q.count(), q.Memory, func() (a answer) {
+		a.paths, a.err = q.find()
 		return a
 	})
 	return a.paths, a.err
@@ -96,7 +88,7 @@ func (q *Search) leads() bool {
 	return false
 }
 
-// count returns an upper bound of the steps of a search; it stops soon after maxSteps. A step goes from a certificate
+// count returns an upper bound of the steps of a search; it stops soon after maxOfRecord. A step goes from a certificate
 // to one that it names as its issuer, on every way from the first certificate without repetition. A way ends at a
 // trust anchor. Each step is one signature to check, and crypto/x509 checks no more than these.
 func (q *Search) count() (steps int) {
@@ -110,7 +102,7 @@ func (q *Search) count() (steps int) {
 			}
 		}
 		for _, c := range q.Between {
-			if steps > maxSteps {
+			if steps > maxOfRecord {
 				return
 			}
 			if names(last, c) && !slices.ContainsFunc(way, c.Equal) {
@@ -127,9 +119,8 @@ func (q *Search) count() (steps int) {
 	return steps
 }
 
-// key identifies the search by everything that its answer depends on; every certificate is valid at the time. size is
-// the bytes of the certificates that are not the reader's.
-func (q *Search) key() (key [sha256.Size]byte, size int) {
+// key identifies the search by everything that its answer depends on; every certificate is valid at the time.
+func (q *Search) key() [sha256.Size]byte {
 	hash := sha256.New()
 	put := func(n int) { hash.Write(binary.BigEndian.AppendUint64(nil, uint64(n))) }
 	put(int(q.Usage))
@@ -140,11 +131,7 @@ func (q *Search) key() (key [sha256.Size]byte, size int) {
 			hash.Write(c.Raw)
 		}
 	}
-	size = len(q.From.Raw)
-	for _, c := range q.Between {
-		size += len(c.Raw)
-	}
-	return [sha256.Size]byte(hash.Sum(nil)), size
+	return [sha256.Size]byte(hash.Sum(nil))
 }
 
 func (q *Search) find() (Paths, error) {

@@ -191,7 +191,7 @@ func (u *Unverified) findPath(signer *x509.Certificate, opts Options) ([]*x509.C
 	}
 	share := opts.Share
 	if share == nil {
-		share = NewBudget().Turn()
+		share = NewShare()
 	}
 	between := slices.Concat(Between(u.certificates), opts.Intermediates)
 	if opts.Direct {

@@ -2,7 +2,9 @@ package verify_test
 
 import (
 	"bytes"
+	"crypto/x509"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -70,7 +72,7 @@ func (a *anchoring) anchor(note string, size int64, by *tsa, at time.Time) evide
 }
 
 // over returns a token of a generation.
-func over(t *testing.T, by *tsa, a *evidence.Anchor, generation int, at time.Time) []byte {
+func over(t testing.TB, by *tsa, a *evidence.Anchor, generation int, at time.Time) []byte {
 	t.Helper()
 	by.now = at
 	imprint := must[[32]byte](t)(a.Imprint(generation))
@@ -284,6 +286,43 @@ func TestAnchorByTheOperatorsWord(t *testing.T) {
 	report = verify.Bundle(a.b, a.o)
 	if at, ok := report.TimeOf(a.b.Records[0].Payload.RecordID); !ok || !at.Time.Equal(on(1)) || at.Clock != trust.Independent {
 		t.Errorf("with an independent one: %+v", at)
+	}
+}
+
+// TestRevokedAndRenewed: a token of a revoked authority counts if a renewal proves that it is older than the theft of
+// the key.
+func TestRevokedAndRenewed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		renewed int // 0: not
+		clock   trust.Clock
+		rule    string
+		day     int
+	}{
+		"renewed before":                        {100, trust.Independent, "", 1},
+		"renewed before by the operator's word": {100, trust.OperatorClock, "", 1},
+		"renewed at that time":                  {200, trust.Independent, "", 200},
+		"not renewed":                           {0, trust.Independent, "revoked", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAnchoring(t)
+			a.unrenewed()
+			a.b.Records, a.b.Anchors = a.b.Records[:1], a.b.Anchors[:1]
+			if tt.renewed > 0 {
+				a.renew(0, a.second, on(tt.renewed))
+			}
+			revoked := a.first.trusted(trust.Independent, time.Time{})
+			revoked.Revocation = trust.ByCRL
+			a.trust(revoked, a.second.trusted(tt.clock, time.Time{}))
+			a.o.CRLs = []*x509.RevocationList{signList(t, &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: on(290), NextUpdate: on(310),
+				RevokedCertificateEntries: []x509.RevocationListEntry{revocationOf(5, on(200), 1)}}, a.first.root, a.first.rootKey)}
+			report := verify.Bundle(a.b, a.o)
+			if got := report.Of(verify.Time); got.Rule != tt.rule || (got.Status == verify.Proved) != (tt.rule == "") {
+				t.Errorf("%+v, want rule %q", got, tt.rule)
+			}
+			if at, ok := report.TimeOf(a.b.Records[0].Payload.RecordID); ok && (!at.Time.Equal(on(tt.day)) || at.Clock != tt.clock) {
+				t.Errorf("%+v, want day %d by a clock that is %s", at, tt.day, tt.clock)
+			}
+		})
 	}
 }
 

@@ -53,8 +53,13 @@ func (m *maze) certificates(alike, others int) (list []*dertest.Node) {
 // stuffed adds certificates to a token. No signature covers them.
 func (m *maze) stuffed(token []byte, alike, others int) []byte {
 	m.t.Helper()
+	return m.stuffedWith(token, m.certificates(alike, others))
+}
+
+func (m *maze) stuffedWith(token []byte, certificates []*dertest.Node) []byte {
+	m.t.Helper()
 	return signedAnew(m.t, token, func(k *dertest.Token) {
-		k.Data.At(3).Members = append(k.Data.At(3).Members, m.certificates(alike, others)...)
+		k.Data.At(3).Members = append(k.Data.At(3).Members, certificates...)
 	})
 }
 
@@ -103,12 +108,15 @@ func efforts() []effort {
 	return []effort{
 		{"31 steps to a path", stuff(3, 0), ""},
 		{"95 steps to a path", stuff(3, 4), ""},
-		{"more than 100 steps to a path", stuff(4, 0), "effort"},
+		{"more than 128 steps to a path", stuff(4, 0), "effort"},
 		{"certificates that lead nowhere", stuff(0, 12), ""},
-		{"475 steps to no path, and 1 to one", func(m *maze, r *evidence.Record) { m.spend(r, 5) }, ""},
-		{"475 steps to no path, and 95 to one", func(m *maze, r *evidence.Record) {
+		{"95 steps to no path, and 31 to one", func(m *maze, r *evidence.Record) {
+			stuff(3, 0)(m, r)
+			m.spend(r, 1)
+		}, ""},
+		{"95 steps to no path, and 95 to one", func(m *maze, r *evidence.Record) {
 			stuff(3, 4)(m, r)
-			m.spend(r, 5)
+			m.spend(r, 1)
 		}, "effort"},
 	}
 }
@@ -126,27 +134,28 @@ func effortVectors(t *testing.T) []given {
 	return append(list, givenBundle(t, "effort-of-all-records", b, o))
 }
 
-// effortBundle has five records. Two of them leave 138 of the common steps. The third needs 190 and may use 170. The
-// fourth needs 95 and the fifth 31; they get them.
+// effortBundle has 46 records. Each of the first 43 takes 95 steps, so that 11 are left. The next needs 31, one after it the 95 of the first, and
+// the last the step to its own path, as those before did.
 func effortBundle(t testing.TB) (*evidence.Bundle, verify.Options) {
 	t.Helper()
 	house := jurattest.NewForStrangers(t)
 	o := house.Options(t)
 	m := newMaze(t, o)
 	var sealed []*evidence.Record
-	for i := range 5 {
+	for i := range 46 {
 		sealed = append(sealed, house.Seal(t, output(fmt.Sprint("effort ", i))))
 	}
 	b := house.Bundle(t, sealed...)
-	stuff := func(i, alike, others int) {
-		b.Records[i].Timestamps[0].Token = m.stuffed(b.Records[i].Timestamps[0].Token, alike, others)
+	stuff := func(i int, certificates []*dertest.Node) {
+		b.Records[i].Timestamps[0].Token = m.stuffedWith(b.Records[i].Timestamps[0].Token, certificates)
 	}
-	m.spend(b.Records[0], 5)
-	m.spend(b.Records[1], 5)
-	stuff(2, 3, 4)
-	m.spend(b.Records[2], 1)
-	stuff(3, 3, 4)
-	stuff(4, 3, 0)
+	first := m.certificates(3, 4)
+	stuff(0, first)
+	for i := 1; i < 43; i++ {
+		stuff(i, m.certificates(3, 4))
+	}
+	stuff(43, m.certificates(3, 0))
+	stuff(44, first)
 	return b, o
 }
 
@@ -193,7 +202,7 @@ func TestEffortOfAFile(t *testing.T) {
 		}
 		runtime.GOMAXPROCS(before)
 	}
-	if found := first.Of(verify.Time); found.Status != verify.NotProved || found.Rule != "effort" || found.Record != b.Records[2].Payload.RecordID || len(first.Times) != 4 {
+	if found := first.Of(verify.Time); found.Status != verify.NotProved || found.Rule != "effort" || found.Record != b.Records[43].Payload.RecordID || len(first.Times) != 45 {
 		t.Errorf("%+v, %d times", found, len(first.Times))
 	}
 }

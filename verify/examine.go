@@ -34,9 +34,9 @@ type examined struct {
 	vouched map[string]vouched // as in check
 }
 
-// examine checks everything that concerns one record alone. It changes only the budget of the check, so that many
+// examine checks everything that concerns one record alone. It changes nothing of the check, so that many
 // records can be examined at once.
-func (c *check) examine(r *evidence.Record) examined { return c.examineWith(c.budget.Share(), r) }
+func (c *check) examine(r *evidence.Record) examined { return c.examineWith(timestamp.NewShare(), r) }
 
 func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined {
 	alone := c.alone(r, share)
@@ -104,9 +104,9 @@ func Sealed(r *evidence.Record, o Options) (worst Finding) {
 }
 
 func sealed(r *evidence.Record, o Options) Finding {
-	c := &check{Checker: newChecker(o), options: o, budget: timestamp.NewBudget()}
+	c := &check{Checker: newChecker(o), options: o}
 	worst := Finding{Status: Proved}
-	for _, f := range c.alone(r, c.budget.Turn()).findings {
+	for _, f := range c.alone(r, timestamp.NewShare()).findings {
 		if f.Guarantee != Content && f.Guarantee != Authentication && f.Guarantee != Time {
 			continue
 		}
@@ -120,11 +120,11 @@ func sealed(r *evidence.Record, o Options) Finding {
 	return worst
 }
 
-// take keeps the findings about the next record. If the record was examined ahead of time with another share of the
-// budget than it would have had in order, take examines it again.
+// take keeps the findings about the next record. If the record was examined ahead of time and spent more than the file has left, take examines it
+// again.
 func (c *check) take(e examined) {
 	if !c.budget.Settle(e.share) {
-		e = c.examineWith(c.budget.Turn(), e.whole)
+		e = c.examineWith(c.budget.Share(), e.whole)
 		c.budget.Settle(e.share)
 	}
 	if c.options.Each != nil {
@@ -189,7 +189,7 @@ func (c *check) begin(checkpoint string, list []evidence.Anchor) {
 		}
 		c.placed = []Finding{{Guarantee: Order, Status: status, Rule: "checkpoint", Reason: err.Error()}}
 	}
-	c.Share = c.budget.Turn()
+	c.Share = c.budget.Share()
 	c.openAnchors(list, err)
 	c.budget.Settle(c.Share)
 }

@@ -14,7 +14,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// wholeRecord is a record with every part that a record can have: a token, an evidence record of two chains,
+// wholeRecord is a record with every part that a record can have: a token, a stamped checkpoint that was renewed,
 // certificates of its signer, a place in a log. The options prove all of it.
 func wholeRecord(t testing.TB) (file []byte, o verify.Options) {
 	t.Helper()
@@ -27,7 +27,10 @@ func wholeRecord(t testing.TB) (file []byte, o verify.Options) {
 	public := must[any](t)(evidence.ParsePublicKey(o.Trust.Key(r.Payload.Signers[0].KeyID).PublicKey))
 	o = newWorld().build(t, r, o, public)
 	first, second := newTSA(t, "first", on(1000)), newTSA(t, "second", on(1000))
-	r.Timestamps = append(r.Timestamps, second.rehash(t, first.cover(t, r, on(0).Add(time.Hour), r.Timestamps...), on(0).Add(2*time.Hour), objects(r, r.Timestamps...)...))
+	a := evidence.Anchor{Checkpoint: r.Log.Checkpoint}
+	a.Timestamps = [][][]byte{{over(t, first, &a, 0, on(0).Add(time.Hour))}}
+	a.Timestamps = append(a.Timestamps, [][]byte{over(t, second, &a, 1, on(0).Add(2*time.Hour))})
+	r.Log.Anchors = []evidence.Anchor{a}
 	o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) {
 		trusted.Authorities = append(trusted.Authorities, first.trusted(trust.Independent, on(900)), second.trusted(trust.Independent, on(900)))
 	})
@@ -83,20 +86,12 @@ var insides = []func(t testing.TB, r *evidence.Record, o *verify.Options, choice
 	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // its certificates
 		r.Timestamps[0].Token = signedAnew(t, r.Timestamps[0].Token, func(k *dertest.Token) { k.Data.At(3).Mutate(choice) })
 	},
-	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // an evidence record
-		r.Timestamps[1].Token = mutated(t, r.Timestamps[1].Token, choice)
+	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // a renewal
+		r.Log.Anchors[0].Timestamps[1][0] = mutated(t, r.Log.Anchors[0].Timestamps[1][0], choice)
 	},
-	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // a token in one
-		ers := must[*dertest.Node](t)(dertest.Parse(r.Timestamps[1].Token))
-		stamp := ers.At(2, 0, 0)
-		last := len(stamp.Members) - 1
-		token := dertest.ParseToken(t, stamp.Members[last].Bytes())
-		token.Info.Mutate(choice)
-		if len(choice) > 0 && choice[0]&1 == 0 {
-			stamp.Members, last = stamp.Members[1:], last-1 // without digestAlgorithm
-		}
-		stamp.Members[last] = must[*dertest.Node](t)(dertest.Parse(token.Sign(t, jurattest.AuthorityKey(t, ""))))
-		r.Timestamps[1].Token = ers.Bytes()
+	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // a proof of consistency
+		r.Log.Anchors[0].Consistency = [][]byte{make([]byte, 32)}
+		copy(r.Log.Anchors[0].Consistency[0], choice)
 	},
 	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, number int64) { // the signer's certificates
 		i := int(uint64(number) % uint64(len(r.Certificates)))

@@ -93,7 +93,7 @@ func unstamped(t *testing.T, encoded string) (list []taking) {
 		for i := 0; ; i++ {
 			token, err := dertest.Parse(der)
 			if err != nil || len(token.Members) < 2 || len(token.Members[1].Members) != 1 {
-				return nil // an evidence record
+				return nil // no token
 			}
 			data := token.Members[1].Members[0]
 			at := slices.IndexFunc(data.Members, func(n *dertest.Node) bool { return n.Tag == field })
@@ -232,7 +232,6 @@ var declared = []struct {
 	{[]string{"certificates", "certificate of a token"}, []string{"certificate", "authority"}, "there were more certificates than a verifier looks at"},
 	{[]string{"timestamps"}, []string{"token", "service"}, "the token was one of something else"},
 	{[]string{"timestamps", "certificate of a token"}, []string{"validity"}, "the token said that the record is older than its key"},
-	{[]string{"timestamps", "certificate of a token"}, []string{"status"}, "an evidence record says how a service was listed later: where there is none, the time of the token alone counts"},
 	{[]string{"renewal", "anchors", "certificate of a token"}, []string{"status"}, "a renewal says how a service was listed later: where there is none, the time of the token alone counts"},
 	{[]string{"anchors", "renewal"}, []string{"token", "fork", "effort"}, "the token was one of something else, the log has signed two histories, or there was too much to try"},
 	{[]string{"disclosures"}, []string{"disclosure", "provable"}, "what was disclosed was not what is committed to"},

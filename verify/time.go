@@ -22,8 +22,7 @@ func timeOf(r *evidence.Record, p trust.Proof) trust.TimeOf {
 	return t
 }
 
-// time checks what authorities prove about when the signatures existed. Evidence records come first, because they can
-// show that a token is older than the compromise of the authority's key.
+// time checks what authorities prove about when the signatures existed.
 func (c *check) time(r *evidence.Record) trust.Proof {
 	if c.anchors.forged {
 		return trust.Proof{}
@@ -33,30 +32,22 @@ func (c *check) time(r *evidence.Record) trust.Proof {
 		return c.orByAnchors(r, at, []error{fmt.Errorf("it has %d time stamps; with more than %d, none is checked", n, maxTimestamps)})
 	}
 	doubts := make([]error, len(r.Timestamps))
-	shown := trust.ShownBy{}
-	for _, kind := range []evidence.TimestampKind{evidence.RFC4998, evidence.RFC3161} {
-		for i, stamp := range r.Timestamps {
-			if stamp.Kind != kind {
-				continue
-			}
-			proved, err := c.Stamp(r, i, shown)
-			if err != nil && !trust.Uncheckable(err) { // one forged token among good ones is still a forgery
-				c.refute(Time, "token", r, "time stamp %d: %v", i, err)
-				return trust.Proof{}
-			}
-			if err != nil {
-				doubts[i] = fmt.Errorf("time stamp %d: %w", i, err)
-			}
-			for _, t := range proved {
-				at.Add(t)
-			}
+	for i, stamp := range r.Timestamps {
+		t, err := c.Token(stamp.Token, r.Imprint(), trust.Proof{})
+		switch {
+		case err == nil:
+			at.Add(t)
+		case trust.Uncheckable(err):
+			doubts[i] = fmt.Errorf("time stamp %d: %w", i, err)
+		default: // one forged token among good ones is still a forgery
+			c.refute(Time, "token", r, "time stamp %d: %v", i, err)
+			return trust.Proof{}
 		}
 	}
 	return c.orByAnchors(r, at, doubts)
 }
 
-// maxTimestamps bounds the time stamps of a record. The sender of the file controls how many there
-// are, and each evidence record covers the whole payload.
+// maxTimestamps bounds the time stamps of a record. The sender of the file controls how many there are.
 const maxTimestamps = 128
 
 // orByAnchors adds what stamped checkpoints prove, and sums up.

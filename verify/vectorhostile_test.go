@@ -2,7 +2,6 @@ package verify_test
 
 import (
 	"bytes"
-	"crypto"
 	"fmt"
 	"math"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/dertest"
 	"jurat/jurattest"
-	"jurat/timestamp"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -34,9 +32,6 @@ func hostileVectors(t *testing.T) []given {
 			r.Log.Checkpoint, o.Trust = checkpointOfSize(t, o.Trust, size)
 		})
 	}
-	add("evidence record over sha-1", func(r *evidence.Record, _ *verify.Options) {
-		r.Timestamps = []evidence.Timestamp{overSHA1(t, r)}
-	})
 	for _, odd := range oddTokens() {
 		add(odd.name, func(r *evidence.Record, _ *verify.Options) {
 			r.Timestamps[0].Token = signedAnew(t, r.Timestamps[0].Token, odd.change)
@@ -151,27 +146,4 @@ func checkpointOfSize(t testing.TB, trusted *trust.Trust, size int64) (string, *
 	with := *trusted
 	with.Logs = append(slices.Clone(trusted.Logs), public)
 	return string(must[[]byte](t)(note.Sign(&note.Note{Text: text}, signer))), &with
-}
-
-// overSHA1 is an evidence record with a valid token and a hash tree over a hash of unknown size, which it does not
-// name.
-func overSHA1(t testing.TB, r *evidence.Record) evidence.Timestamp {
-	t.Helper()
-	token := dertest.ParseToken(t, must[[]byte](t)(jurattest.Authority(t, "", jurattest.Start).Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true})))
-	imprint := token.Info.At(2)
-	imprint.At(0, 0).Content, imprint.At(1).Content = []byte("\x2b\x0e\x03\x02\x1a"), make([]byte, 20)
-	tree := must[*timestamp.Tree](t)(timestamp.NewTree(crypto.SHA256))
-	must[int](t)(tree.Add(objects(r)...))
-	ers := must[*dertest.Node](t)(dertest.Parse(must[[]byte](t)(tree.EvidenceRecord(0, stampedRoot(t, tree)))))
-	stamp := ers.At(2, 0, 0)
-	stamp.Members = stamp.Members[1:] // without digestAlgorithm
-	stamp.Members[1] = must[*dertest.Node](t)(dertest.Parse(token.Sign(t, jurattest.AuthorityKey(t, ""))))
-	return evidence.Timestamp{Kind: evidence.RFC4998, Token: ers.Bytes()}
-}
-
-// stampedRoot is the token of a tree.
-func stampedRoot(t testing.TB, tree *timestamp.Tree) []byte {
-	t.Helper()
-	root := must[timestamp.Imprint](t)(tree.Root())
-	return must[[]byte](t)(jurattest.Authority(t, "", jurattest.Start).Issue(&timestamp.Request{Wide: root, CertReq: true}))
 }

@@ -1,7 +1,6 @@
 package verify_test
 
 import (
-	"bytes"
 	"crypto/x509"
 	"errors"
 	"io/fs"
@@ -30,7 +29,7 @@ type keptVector struct {
 func keptVectors(t *testing.T) []given {
 	t.Helper()
 	var list []given
-	for _, plan := range [][]keptVector{certificateVectors(t), revokedAuthorityVectors(), renewalVectors()} {
+	for _, plan := range [][]keptVector{certificateVectors(t), revokedAuthorityVectors()} {
 		for _, kept := range plan {
 			g, found := committedVector(t, kept.name)
 			if !found && *update {
@@ -120,57 +119,5 @@ func revokedAuthorityVectors() []keptVector {
 		vector("replaced afterwards", []x509.RevocationListEntry{revocationOf(6, after, 4)}),
 		vector("closed before", []x509.RevocationListEntry{revocationOf(6, before, 5)}),
 		vector("key stolen afterwards", []x509.RevocationListEntry{revocationOf(6, after, 1)}),
-	}
-}
-
-// renewalVectors: an authority stamps on day 1 and another renews on day 100. The first one's key is lost on day 200,
-// and the reader checks on day 300.
-func renewalVectors() []keptVector {
-	type stamps = []evidence.Timestamp
-	vector := func(name string, produce func(t *testing.T, r *evidence.Record, first, second *tsa) stamps) keptVector {
-		return keptVector{slug("evidence record", name), func(t *testing.T) given {
-			r, o := standaloneIn(t, jurattest.NewForStrangers(t), output("a"))
-			first, second := newTSA(t, "first", on(1000)), newTSA(t, "second", on(1000))
-			r.Timestamps = produce(t, r, first, second)
-			o.At = on(300)
-			o.Trust = trusting(t, o.Trust, first.trusted(trust.Independent, on(200)), second.trusted(trust.Independent, time.Time{}))
-			return givenRecord(t, name, r, o)
-		}}
-	}
-	whole := func(t *testing.T, r *evidence.Record, first, second *tsa) stamps {
-		token := first.plain(t, r, on(1))
-		return stamps{token, second.cover(t, r, on(100), token)}
-	}
-	return []keptVector{
-		vector("renewed in time", whole),
-		vector("not renewed", func(t *testing.T, r *evidence.Record, first, second *tsa) stamps {
-			return whole(t, r, first, second)[:1]
-		}),
-		vector("without the token that it covers", func(t *testing.T, r *evidence.Record, first, second *tsa) stamps {
-			return whole(t, r, first, second)[1:]
-		}),
-		vector("that does not cover the token", func(t *testing.T, r *evidence.Record, first, second *tsa) stamps {
-			return stamps{first.plain(t, r, on(1)), second.cover(t, r, on(100))}
-		}),
-		vector("renewed too late", func(t *testing.T, r *evidence.Record, first, second *tsa) stamps {
-			token := first.plain(t, r, on(1))
-			return stamps{token, second.cover(t, r, on(250), token)}
-		}),
-		vector("of one chain of two", func(t *testing.T, r *evidence.Record, first, second *tsa) stamps {
-			return stamps{second.renew(t, first.cover(t, r, on(1)), on(100))}
-		}),
-		vector("of two chains", func(t *testing.T, r *evidence.Record, first, second *tsa) stamps {
-			return stamps{second.rehash(t, first.cover(t, r, on(1)), on(100), objects(r)...)}
-		}),
-		vector("of another record", func(t *testing.T, r *evidence.Record, first, second *tsa) stamps {
-			other := *r
-			other.Signatures = [][]byte{append(bytes.Clone(r.Signatures[0]), 0)}
-			return stamps{second.cover(t, &other, on(100))}
-		}),
-		vector("changed", func(t *testing.T, r *evidence.Record, first, second *tsa) stamps {
-			ers := second.cover(t, r, on(100))
-			ers.Token[len(ers.Token)-1] ^= 1
-			return stamps{ers}
-		}),
 	}
 }

@@ -276,7 +276,7 @@ type keyFlags struct {
 // Only a command whose purpose is to begin calls it, and only when it has checked everything else: a typing error makes nothing.
 func (a *app) withStamps(ctx context.Context, io stdio, keys keyFlags, stamps stampFlags, do func(*installation.Installation) error) error {
 	config := a.config()
-	config.Algorithm, config.PostQuantum, config.TSA, config.BatchTokens = keys.Alg, keys.PostQuantum, stamps.TSA, stamps.BatchTokens
+	config.Algorithm, config.PostQuantum, config.TSA = keys.Alg, keys.PostQuantum, stamps.TSA
 	i, created, err := a.openOrCreate(ctx, config)
 	if err != nil {
 		return err

@@ -28,9 +28,6 @@ func (*exportCmd) Help() string {
 public.pem, token.tsr, authority.pem and verify.sh with the commands, which are printed too. A record file is written to DIR
 itself, each record of a case file to a folder of its own.
 
-An evidence record (RFC 4998) is written, too, and each token in it with the imprint that jurat computed from the record. OpenSSL
-checks that the authority stamped this imprint, and not how it follows from the record: 'jurat verify' does.
-
 The public keys and the certificates of authorities and CAs come from the trust file, not from the records: a key that comes with what it
 vouches for vouches for nothing. Without --trust they come from the installation in the data folder. Where a CA vouches for a key, the
 commands check its certificate at the time of the record, and take the key from it. They ask nothing about revocation: 'jurat verify' does.

@@ -61,6 +61,8 @@ var gone = map[string]string{
 	"serve --ca":                "issue certificates by 'jurat ca issue', and register them by 'jurat keys register ROLE NAME --certificate FILE'",
 	"serve --ca-days":           "issue certificates by 'jurat ca issue --days N'",
 	"serve --ca-short":          "issue certificates by 'jurat ca issue --days N'",
+	"--batch-tokens":            "leave it out: each record has a token of its own, and 'jurat log anchor' has one token stamp all of the log",
+	"tsa add --batch":           "leave it out, name the other authorities with --tsa where you seal, and have this one stamp the log's checkpoint: 'jurat log anchor --tsa NAME'",
 	"log prove --latest":        "leave it out: what is written has the newest checkpoint beside those that were stamped",
 	"log case --latest":         "leave it out: what is written has the newest checkpoint beside those that were stamped",
 	"log renew --hash":          "leave it out: 'jurat log renew' has stamped checkpoints stamped again, by an authority that --tsa names",

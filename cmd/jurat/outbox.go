@@ -16,8 +16,6 @@ import (
 // stampFlags say who stamps.
 type stampFlags struct {
 	TSA []string `name:"tsa" sep:"none" placeholder:"NAME|URL" help:"Have exactly these configured authorities stamp (may be repeated); built-in is the operator's own clock. Default: the built-in one and all of 'jurat tsa list'."`
-
-	BatchTokens bool `name:"batch-tokens" help:"The built-in authority stamps all records that wait to be stored with one token; each has an evidence record (RFC 4998) that verifies alone. Faster where many seal at once, and larger on disk."`
 }
 
 // catchUp asks the authorities for the time stamps that records wait for, and prints how many still wait. It cannot fail: what was
@@ -28,9 +26,6 @@ func catchUp(ctx context.Context, io stdio, i *installation.Installation) {
 		fmt.Fprintf(io.err, "jurat: time: asking for what waits: %v\n", err)
 	}
 	for _, o := range outcomes {
-		if o.Records > 0 && i.Timekeeper.InBatches(o.Authority) {
-			continue // it stamps in batches; 'jurat log pending' lists the records that wait
-		}
 		if o.Records > 0 && i.Timekeeper.Selected(o.Authority) {
 			fmt.Fprintf(io.err, "jurat: time: waiting for %s; 'jurat log stamp' asks again%s\n", owed(o.Owed), because(o.Reason))
 		}
@@ -58,8 +53,7 @@ type logStampCmd struct{}
 func (*logStampCmd) Help() string {
 	return `If an authority does not answer, a record is sealed without its time stamp and waits for it. This command asks every authority
 for all the time stamps that records wait for, checks each one, and adds it to its record, together with an act that
-says so. An authority that stamps in batches ('jurat tsa add --batch') is asked once for all: each record gets an evidence
-record (RFC 4998), which verifies alone. You can interrupt and repeat it at any time. 'jurat seal' and 'jurat trial' do some of it when they end.
+says so. You can interrupt and repeat it at any time. 'jurat seal' and 'jurat trial' do some of it when they end.
 
 A time stamp proves that a record existed when it was stamped. A late one proves no earlier time.
 

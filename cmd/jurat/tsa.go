@@ -30,7 +30,6 @@ type tsaAddCmd struct {
 	Trust     string `placeholder:"FILE" help:"With --qualified: a trust file that 'jurat trust eu' wrote from the lists."`
 
 	Untried bool `help:"Do not ask it for a time stamp now."`
-	Batch   bool `help:"Never ask it for one record: each waits until 'jurat log stamp' has it stamp all that waits, with one request."`
 }
 
 // Help is shown by 'jurat tsa add --help'.
@@ -42,9 +41,8 @@ the authority as independent. It is asked once before it is added.
 As long as it does not answer, records are sealed without its time stamp and wait for it: 'jurat log pending' lists them,
 'jurat log stamp' asks again.
 
-With --batch it is not asked when something is sealed: everything waits for 'jurat log stamp', which has all of it stamped
-with one request. That is for authorities that charge for each time stamp, or are slow. What a record then proves is the time
-of the batch.
+An authority that charges for each time stamp, or is slow, need not stamp each record: name the others with --tsa where you seal, and have
+it stamp the log's checkpoint ('jurat log anchor --tsa NAME'). One time stamp then proves the time of everything in the log.
 
 With --qualified, the authority is looked up in the trusted lists that the trust file was made of. Its tokens are refused, now and later, unless
 they are qualified time stamps. Lists end: 'jurat tsa list' says when. The authority is not asked after that, and records wait, until the same
@@ -68,7 +66,7 @@ func (c *tsaAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		err := i.Timekeeper.Add(ctx,
-			stamping.Outside{Name: c.Name, URL: c.URL, Roots: string(roots), Policy: c.Policy, Batch: c.Batch}, c.Untried)
+			stamping.Outside{Name: c.Name, URL: c.URL, Roots: string(roots), Policy: c.Policy}, c.Untried)
 		if errors.Is(err, stamping.ErrUnavailable) {
 			return hint(err, "--untried adds it without asking; records then wait for its time stamps")
 		}
@@ -89,7 +87,7 @@ func (c *tsaAddCmd) qualified(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		q, err := i.Timekeeper.AddQualified(ctx, stamping.Outside{Name: c.Name, URL: c.URL, Policy: c.Policy, Batch: c.Batch}, file)
+		q, err := i.Timekeeper.AddQualified(ctx, stamping.Outside{Name: c.Name, URL: c.URL, Policy: c.Policy}, file)
 		if errors.Is(err, stamping.ErrListOutOfDate) {
 			return hint(err, "'jurat lists fetch' brings newer lists, and 'jurat trust eu' writes a trust file from them")
 		}
@@ -121,7 +119,7 @@ func (*tsaListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		t := table{heads: []head{{name: "authority"}, {name: "what it is", rank: 1}}}
 		t.row("(built in)", "the operator's own clock")
 		for _, o := range list {
-			t.row(o.Name, strings.Join(strings.Fields(o.URL+" "+o.Policy+" "+inBatches(o.Batch)+" "+qualifiedUntil(&o)+" "+waiting[o.Name]), " "))
+			t.row(o.Name, strings.Join(strings.Fields(o.URL+" "+o.Policy+" "+qualifiedUntil(&o)+" "+waiting[o.Name]), " "))
 			delete(waiting, o.Name)
 		}
 		for _, name := range slices.Sorted(maps.Keys(waiting)) {
@@ -150,13 +148,6 @@ func tellDue(ctx context.Context, io stdio, i *installation.Installation) error 
 		fmt.Fprintf(io.err, "jurat: time: %s\n", oneLine(errors.New(note)))
 	}
 	return err
-}
-
-func inBatches(batch bool) string {
-	if batch {
-		return "in batches"
-	}
-	return ""
 }
 
 type tsaRemoveCmd struct {

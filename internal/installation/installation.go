@@ -76,7 +76,6 @@ type Config struct {
 	WrappingKey string             // with DB: the file with the key that wraps the secrets there
 	Algorithm   evidence.Algorithm // of first keys that are made from now on; "": ES256
 	PostQuantum bool               // every actor signs twice, the second time with ML-DSA-65. false: only actors that have such a key do
-	BatchTokens bool               // the built-in authority makes one token for all waiting records, see RFC 4998
 	TSA         []string           // names or URLs of the authorities that stamp new records; nil: the built-in authority and all outside ones
 	Now         func() time.Time   // nil: time.Now. If it goes back, the installation's clock stands still until it has caught up
 	Random      io.Reader          // for record ids; nil: crypto/rand
@@ -224,9 +223,6 @@ func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Conf
 	}
 	config = ledgerConfig(c, i.published, store, i.log)
 	config.Stamper, config.Settler, config.Apart, config.OneDisk = i.stampers, i.stampers.Settler(), i.Apart, i.folder != nil
-	if c.BatchTokens {
-		config.Group = i.stampers.Together()
-	}
 	config.Indexing = c.Indexing
 	config.CatchUp, config.Reach, config.Began = i.clock.catchUp, i.clock.notBefore, i.Keys.Began
 	return config, nil

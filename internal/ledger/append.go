@@ -54,7 +54,6 @@ func (l *Ledger) append(ctx context.Context, a *appending) error {
 	if err := l.cfg.Store.Pack(ctx, a.rows); err != nil {
 		return fmt.Errorf("compressing: %w", err)
 	}
-	a.ready = l.cfg.Group == nil || !slices.ContainsFunc(a.records, joins)
 	waiting, cancel := context.WithTimeoutCause(ctx, patience, errOutOfPatience)
 	defer cancel()
 	for {
@@ -97,9 +96,6 @@ func (l *Ledger) appendOnce(ctx, waiting context.Context, a *appending) error {
 
 // takeTurn commits the queue, with this caller's records in it.
 func (l *Ledger) takeTurn(ctx context.Context, a *appending) error {
-	if err := l.stampTogether(); err != nil {
-		return err
-	}
 	return l.commitFor(ctx, a)
 }
 

@@ -44,9 +44,6 @@
 // that two bring. So a refusal is true whether the transaction succeeds or not. When a transaction fails, each of its
 // callers looks for its own record, because a store can fail after it has stored.
 //
-// If records are stamped together (Config.Group), the caller that is about to commit first stamps what is in the
-// queue. Each record's own token is made while a transaction runs, and the record goes into the next one.
-//
 // A caller whose context ends while its record is in the queue takes the record out. Once a transaction has taken the
 // record, the caller's context no longer counts, and the caller gets the outcome.
 //
@@ -147,7 +144,6 @@ type Config struct {
 	Cosigned  Published        // where the last checkpoint with cosignatures of witnesses is stored; nil: none is
 	Signer    note.Signer      // the log's private key; nil: no checkpoint can be signed
 	Stamper   Stamper          // stamps every record; nil: no record can be sealed
-	Group     GroupStamper     // stamps the queue together, besides Stamper; nil: records are stamped alone
 	Settler   Stamper          // stamps the acts that never wait, see Settle; nil: Stamper
 	Published Published        // nil: none, and a store that was set back is not detected
 	Apart     Keeper           // decides and keeps what is sealed apart; nil: the draft decides, and the caller of Seal keeps it

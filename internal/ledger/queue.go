@@ -31,8 +31,6 @@ type appending struct {
 	kept     func() error          // waits until what is sealed apart of the records is durable; nil: it is
 	refused  error                 // why the committed records do not permit it
 	outcome  chan *outcome         // gets one, when it is known
-
-	ready bool // guarded by the turn to commit: a group stamp is not needed or has been added
 }
 
 // An outcome is the result of an appending.
@@ -131,18 +129,6 @@ func (q *queue) withdraw(a *appending) bool {
 	return len(q.list) < n
 }
 
-// unready lists the appendings that lack a group stamp.
-func (q *queue) unready() (list []*appending) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, a := range q.list {
-		if !a.ready {
-			list = append(list, a)
-		}
-	}
-	return list
-}
-
 // choose returns what one transaction is to store, from the front of the queue. No two of them depend on each other.
 // So each can be judged by what is committed, whether this transaction succeeds or not. The rest is left for the next
 // one.
@@ -153,8 +139,6 @@ func (q *queue) choose() (chosen []*appending) {
 	held := 0
 	for _, a := range q.list {
 		switch {
-		case !a.ready:
-			continue
 		case slices.ContainsFunc(a.rows, func(row storage.Row) bool { return ids[row.RecordID] }):
 			continue
 		case a.alone() && len(chosen) > 0:

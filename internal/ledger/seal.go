@@ -150,7 +150,7 @@ func (l *Ledger) stamp(ctx context.Context, record *evidence.Record) ([]Missing,
 	if err != nil {
 		return nil, fmt.Errorf("stamping: %w", err)
 	}
-	if together := waits && l.cfg.Group != nil; !together && len(stamped.Tokens) == 0 && (!waits || len(stamped.Missing) == 0) {
+	if len(stamped.Tokens) == 0 && (!waits || len(stamped.Missing) == 0) {
 		return nil, fmt.Errorf("stamping: no token: %w", reasons(stamped.Missing))
 	}
 	if !stamped.Earliest.IsZero() {

@@ -175,11 +175,6 @@ func tokens(r *evidence.Record, trusted *trust.Trust, put Put) ([]command, error
 	}
 	var commands []command
 	for i, stamp := range r.Timestamps {
-		if stamp.Kind == evidence.RFC4998 {
-			inner, ersErr := renewed(r, i, put)
-			err, commands = errors.Join(err, ersErr), append(commands, inner...)
-			continue
-		}
 		response, wrapErr := timestamp.MarshalResponse(stamp.Token)
 		name := numbered("token", i, ".tsr")
 		err = errors.Join(err, wrapErr, put(name, response))

@@ -1,7 +1,7 @@
 // Package stamping gets time stamps. A Client asks one time-stamping authority over HTTP (RFC 3161, section 3.4). It verifies each answer
 // in full, against roots that the operator configured, before it returns the token. Stampers are all authorities that stamp new records,
-// the built-in one included. A Timekeeper gets the time stamps that records wait for, renews stamps before they end, and lets outside
-// authorities stamp the log's checkpoints.
+// the built-in one included. A Timekeeper gets the time stamps that records wait for, lets outside
+// authorities stamp the log's checkpoints, and renews these stamps before they end.
 //
 // # An authority's silence stops nobody
 //
@@ -19,20 +19,12 @@
 // lists are out of date, the authority is not asked: its tokens would be refused, and may cost money. That is like its silence: the record
 // is sealed and waits. AddQualified takes newer lists.
 //
-// # One token for many is a setting, and not the rule
-//
-// With `--batch-tokens` the built-in authority stamps the root of a hash tree over all sealed records that wait when a transaction begins.
-// Each record gets an evidence record that verifies alone. This saves a signature for each record, and costs space. The caller that commits
-// closes the tree, stamps it and writes all evidence records, at 2 µs each. DER is written from its end, where every length is known in
-// time. In an earlier design each caller wrote its own evidence record while the previous transaction ran. That woke every caller twice,
-// and was a fifteenth slower once an evidence record cost 2 µs instead of 9 µs. The default is the simpler way: a record has its token
-// before it is queued. Acts about time stamps never wait, and keep a token of their own.
-//
 // # The operator's clock is tied to another one through the log
 //
 // `jurat log anchor` asks an outside authority to stamp the signed checkpoint, and logs the token (`checkpoint_stamp`). One token then
 // proves for every record under that checkpoint that it existed by then, even if only the operator's clock stamped the record. That clock
-// can be ahead of the true time. But it can be set back by at most the time between two stamped checkpoints. A proof uses the earliest
-// stamped checkpoint that covers it, as that proves most. The acts themselves do not count as unstamped records: otherwise a schedule would
+// can be ahead of the true time. But it can be set back by at most the time between two stamped checkpoints. A proof carries, of each
+// authority, the earliest stamped checkpoint over each record, as that proves most; a later token over a checkpoint and its tokens
+// renews them. The acts themselves do not count as unstamped records: otherwise a schedule would
 // never come to rest.
 package stamping

@@ -12,7 +12,6 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/witness"
-	"jurat/timestamp"
 )
 
 const (
@@ -70,11 +69,8 @@ func (t *Timekeeper) Stamp(ctx context.Context, config Order) ([]Outcome, error)
 		switch {
 		case c == nil:
 			o.Reason = ErrNotConfigured
-		case config.CatchUp && c.batch: // this authority stamps only on request
 		case config.CatchUp:
 			err = t.catchUp(ctx, c, &o)
-		case c.batch:
-			err = t.stampBatches(ctx, c, &o, config.Progress)
 		default:
 			err = t.stampAll(ctx, c, &o, config.Progress)
 		}
@@ -155,7 +151,7 @@ func (t *Timekeeper) settle(ctx context.Context, records []ledger.Pending, stamp
 	}
 	var late []ledger.LateStamp
 	for n, stamp := range stamps {
-		at, err := stampedFrom(stamp)
+		at, err := earliest([][]byte{stamp.Token})
 		if err != nil {
 			return 0, err
 		}
@@ -172,18 +168,6 @@ func (t *Timekeeper) settle(ctx context.Context, records []ledger.Pending, stamp
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	return t.addLate(ctx, late)
-}
-
-// stampedFrom returns the earliest time that a stamp proves.
-func stampedFrom(stamp evidence.Timestamp) (time.Time, error) {
-	if stamp.Kind == evidence.RFC3161 {
-		return earliest([][]byte{stamp.Token})
-	}
-	made, err := timestamp.ParseEvidenceRecord(stamp.Token)
-	if err != nil {
-		return time.Time{}, err
-	}
-	return provedBy(made.Tokens()[0]), nil
 }
 
 // fitsClaim reports whether a late stamp may be added to a record that claims a time. A stamp from long before the claimed time would make
@@ -240,12 +224,6 @@ func (t *Timekeeper) stillOwed(ctx context.Context, outcomes []Outcome) error {
 		}
 	}
 	return nil
-}
-
-// InBatches reports whether an outside authority stamps only on request, all waiting records together.
-func (t *Timekeeper) InBatches(name string) bool {
-	c := t.Stampers.of(name)
-	return c != nil && c.batch
 }
 
 // Selected reports whether an outside authority is one of those that stamp new records.

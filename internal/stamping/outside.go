@@ -25,7 +25,6 @@ type Outside struct {
 	URL    string `json:"url"`
 	Roots  string `json:"roots"`            // PEM: the roots that its tokens chain to; "" with Qualified
 	Policy string `json:"policy,omitempty"` // OID in dotted form, requested and required; "": the authority's default
-	Batch  bool   `json:"batch,omitempty"`  // it stamps all waiting records with one token, on request only
 
 	// Qualified says that its tokens must be qualified time stamps, and what the trusted lists say of it: a trust file with the authorities
 	// of one provider. nil: they need not be.

@@ -22,14 +22,6 @@ func (a *Own) stamp(ctx context.Context, imprint [32]byte) ([]byte, error) {
 	return a.Issue(&timestamp.Request{Imprint: imprint, CertReq: true})
 }
 
-// askImprint stamps an imprint of any hash algorithm.
-func (a *Own) askImprint(ctx context.Context, imprint timestamp.Imprint) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return a.Issue(&timestamp.Request{Wide: imprint, CertReq: true})
-}
-
 func (a *Own) trusted() trust.Authority {
 	return trust.Authority{Name: "built-in authority", Certificate: a.Root.Raw, Clock: trust.OperatorClock}
 }

@@ -63,7 +63,7 @@ func (p provider) check(token *timestamp.Unverified, imprint timestamp.Imprint, 
 }
 
 func (p provider) qualified(token *timestamp.Unverified, imprint timestamp.Imprint, now time.Time) (*trust.Qualified, error) {
-	checker := trust.Checker{Trust: p.trust, At: now, Memory: timestamp.NewMemory(), Share: timestamp.NewBudget().Turn()}
+	checker := trust.Checker{Trust: p.trust, At: now, Memory: timestamp.NewMemory(), Share: timestamp.NewShare()}
 	stamped, err := checker.Verify(token, imprint)
 	switch {
 	case err != nil:

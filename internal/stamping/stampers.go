@@ -2,7 +2,6 @@ package stamping
 
 import (
 	"context"
-	"crypto"
 	"errors"
 	"fmt"
 	"slices"
@@ -59,7 +58,7 @@ func Open(ctx context.Context, c Config) (*Stampers, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", c.Files.Where(outsideFile(o.Name)), err)
 		}
-		s.outside = append(s.outside, &stamper{Client: asks, name: o.Name, url: o.URL, batch: o.Batch, now: c.Now})
+		s.outside = append(s.outside, &stamper{Client: asks, name: o.Name, url: o.URL, now: c.Now})
 		s.trusted = append(s.trusted, o.trusted(roots)...)
 	}
 	return s, s.selectOnly(c.Use)
@@ -103,16 +102,6 @@ func (s *Stampers) Stamp(ctx context.Context, imprint [32]byte) (ledger.Stamped,
 
 // Settler returns the stamper of the operator's acts about stamps. These acts never wait, so the built-in authority always stamps them.
 func (s *Stampers) Settler() ledger.Stamper { return settler{s} }
-
-// Together makes the built-in authority stamp all waiting records with one token, and returns the stamper that does so. It returns nil if
-// the built-in authority does not stamp new records.
-func (s *Stampers) Together() ledger.GroupStamper {
-	if !s.ownToo {
-		return nil
-	}
-	s.ownToo = false
-	return together{s.own}
-}
 
 // Trusted returns the authorities in the form of a trust file.
 func (s *Stampers) Trusted() []trust.Authority {
@@ -184,7 +173,6 @@ func provedBy(token *timestamp.Unverified) time.Time {
 type stamper struct {
 	*Client
 	name, url string
-	batch     bool // it stamps only on request, and not when a record is sealed
 	now       func() time.Time
 
 	mu       sync.Mutex // held while what follows is read or written
@@ -194,14 +182,8 @@ type stamper struct {
 	rests    time.Time // it is not asked before this time
 }
 
-// errInBatches is the reason why an authority that stamps in batches has not stamped a new record.
-var errInBatches = errors.New("it stamps in batches, when you run 'jurat log stamp'")
-
-// unlessResting asks the authority, unless it failed recently or stamps in batches.
+// unlessResting asks the authority, unless it failed recently.
 func (c *stamper) unlessResting(ctx context.Context, imprint [32]byte) ([]byte, error) {
-	if c.batch {
-		return nil, errInBatches
-	}
 	if err := c.resting(); err != nil {
 		return nil, err
 	}
@@ -210,11 +192,7 @@ func (c *stamper) unlessResting(ctx context.Context, imprint [32]byte) ([]byte, 
 
 // ask asks the authority, and remembers whether it answered.
 func (c *stamper) ask(ctx context.Context, imprint [32]byte) ([]byte, error) {
-	return c.askImprint(ctx, timestamp.Imprint{Hash: crypto.SHA256, Sum: imprint[:]})
-}
-
-func (c *stamper) askImprint(ctx context.Context, imprint timestamp.Imprint) ([]byte, error) {
-	token, err := c.StampImprint(ctx, imprint)
+	token, err := c.Stamp(ctx, imprint)
 	if errors.Is(err, context.Canceled) {
 		return nil, err // the caller cancelled, which says nothing about the authority
 	}

@@ -15,12 +15,4 @@ type Timekeeper struct {
 	Stampers *Stampers
 	Files    filestore.Store
 	Now      func() time.Time
-	Most     int // how many records one token covers; 0: as many as one tree may hold
-}
-
-func (t *Timekeeper) most(usual int) int {
-	if t.Most == 0 {
-		return usual
-	}
-	return t.Most
 }

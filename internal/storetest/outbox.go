@@ -86,7 +86,7 @@ func outbox(t *testing.T, s storage.Store) {
 	want(t, stamped.Timestamps, append(row(2).Timestamps, late(2, "one").Timestamp))
 
 	// A renewal is a stamp for a row that does not wait.
-	renewal := storage.Stamp{Index: 1, Timestamp: evidence.Timestamp{Kind: evidence.RFC4998, Token: []byte("renewed")}}
+	renewal := storage.Stamp{Index: 1, Timestamp: evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("renewed")}}
 	wantError(t, s.Append(ctx, planStamps(row(5), renewal)), nil)
 	stamped, err = s.ByRecordID(ctx, "record-1")
 	wantError(t, err, nil)

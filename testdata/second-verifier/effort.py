@@ -5,8 +5,7 @@ from contextlib import contextmanager
 
 from certificates import Certificate
 
-_STEPS_OF_SEARCH, _STEPS_OF_RECORD, _ALLOWANCE, _FUND = 100, 512, 32, 1024
-_REMEMBERED, _REMEMBERED_BYTES = 256, 65_536
+_OF_RECORD, _OF_FILE = 128, 4096
 
 
 class Spent(Exception):
@@ -14,24 +13,17 @@ class Spent(Exception):
 
 
 class Effort:
-    """The budget of a file. Searches are asked for in the order in which the format has them made."""
+    """What a file has left. Searches are asked for in the order in which the format has them made."""
 
     def __init__(self):
-        self._fund, self._remembered = _FUND, set()
-        self._left, self._own = 0, {}
+        self._spent, self._known = 0, set()
+        self._left, self._own = 0, set()
 
     @contextmanager
     def part(self):
-        """What is inside takes its steps as one record, or as the checkpoint."""
-        limit = self._left = min(_STEPS_OF_RECORD, _ALLOWANCE + self._fund)
-        self._own = {}
-        try:
-            yield
-        finally:
-            self._fund -= max(0, limit - self._left - _ALLOWANCE)
-            for key, fits in self._own.items():
-                if fits and len(self._remembered) < _REMEMBERED:
-                    self._remembered.add(key)
+        """What is inside takes its steps as one record, or as the stamped checkpoints."""
+        self._left, self._own = _OF_RECORD, set()
+        yield
 
     def candidates(self, certificate, others, root, time):
         """The certificates among which a search is made; None if names lead nowhere. Raises Spent if it would take too long."""
@@ -40,27 +32,25 @@ class Effort:
         others = _distinct([item for item in others if item.is_valid_at(time) and item.encoding not in ends])
         if not certificate.is_valid_at(time) or not root.is_valid_at(time) or not _leads(certificate, others, root):
             return None
-        steps = _count(certificate, others, root)
-        if steps > _STEPS_OF_SEARCH:
-            raise Spent
         encodings = [item.encoding for item in (certificate, *others)]
-        key = (root.encoding, *(hashlib.sha256(item).digest() for item in encodings))
-        if key not in self._own and key not in self._remembered:
-            if steps > self._left:
-                raise Spent
-            self._left -= steps
-            self._own[key] = steps > 0 and sum(map(len, encodings)) <= _REMEMBERED_BYTES
+        self._take((root.encoding, *(hashlib.sha256(item).digest() for item in encodings)), _count(certificate, others, root))
         return others
-
 
     def once(self, key):
         """Takes a step for a signature, unless it was looked at before. Raises Spent if there is none left."""
-        key = ("signature", *key)
-        if key not in self._own and key not in self._remembered:
-            if self._left < 1:
-                raise Spent
-            self._left -= 1
-            self._own[key] = True
+        self._take(("signature", *key), 1)
+
+    def _take(self, key, steps):
+        if key in self._own:
+            return
+        fresh = 0 if key in self._known else steps
+        if steps > self._left or self._spent + fresh > _OF_FILE:
+            raise Spent
+        self._left -= steps
+        self._spent += fresh
+        self._own.add(key)
+        if steps:
+            self._known.add(key)
 
 
 def ways(certificate, others, root):
@@ -93,11 +83,11 @@ def _leads(certificate, others, root):
 
 
 def _count(certificate, others, root):
-    """The steps, or a number above those of a search."""
+    """The steps, or a number above those of a record."""
     if certificate.encoding == root.encoding:
         return 0
     steps, ways = 0, [(certificate,)]
-    while ways and steps <= _STEPS_OF_SEARCH:
+    while ways and steps <= _OF_RECORD:
         way = ways.pop()
         steps += way[-1].issuer == root.subject
         further = [other for other in others if other.subject == way[-1].issuer and other not in way]

@@ -47,7 +47,7 @@ class Record:
         self.signatures = _array(source["signatures"], lambda item: unbase64(item, most=8192))
         self.raw_signatures = source["signatures"]
         require(len(self.signatures) == len(self.payload["signers"]), "other than one signature for each signer")
-        self.timestamps = _timestamps(source["timestamps"], ("rfc3161", "rfc4998"))
+        self.timestamps = _timestamps(source["timestamps"])
         self.certificates = _optional(source, "certificates", lambda item: unbase64(item, most=_MAX_TOKEN))
         self.properties = _properties(source)
         self.disclosures = _optional(source, "disclosures", self._disclosure)
@@ -211,16 +211,16 @@ def _log(value, payload, in_bundle):
     return {**value, "proof": proof, "checkpoint": checkpoint, "anchors": anchors}
 
 
-def _timestamps(value, kinds):
-    stamps = _array(value, lambda item: _timestamp(item, kinds), least=0)
-    require(len({token for _, token in stamps}) == len(stamps), "a token is there twice")
-    return stamps
+def _timestamps(value):
+    tokens = _array(value, _timestamp, least=0)
+    require(len(set(tokens)) == len(tokens), "a token is there twice")
+    return tokens
 
 
-def _timestamp(item, kinds):
+def _timestamp(item):
     members(item, ("kind", "token"))
-    require(item["kind"] in kinds, "no such kind of time stamp")
-    return item["kind"], unbase64(item["token"], most=_MAX_TOKEN)
+    require(item["kind"] == "rfc3161", "no such kind of time stamp")
+    return unbase64(item["token"], most=_MAX_TOKEN)
 
 
 def _array(value, read, least=1):

@@ -65,30 +65,30 @@ def _is_fresh(service, token, at):
     return at is not None and at <= service.next_update
 
 
-def services_of(data, imprint, clock, by, algorithm, renewed):
+def services_of(data, imprint, clock, by):
     """The services of all authorities whose certificate is the token signer's, or that of the CA which issued it."""
     found = []
     for authority in clock.authorities:
-        if authority.services and _direct(data, imprint, authority, clock, algorithm):
-            proves = _proves(data, imprint, authority, clock, by, algorithm, renewed)
+        if authority.services and _direct(data, imprint, authority, clock):
+            proves = _proves(data, imprint, authority, clock, by)
             found += [(authority, service, proves) for service in authority.services]
     return found
 
 
-def _direct(data, imprint, authority, clock, algorithm, policies=False):
+def _direct(data, imprint, authority, clock, policies=False):
     """The token, if no certificate stands between its signer's and the authority's; otherwise None."""
     budget = effort.Effort()
     try:
         with budget.part():
-            return tokens.verify(data, imprint, authority, budget, algorithm, clock.roots, direct=True, policies=policies)
+            return tokens.verify(data, imprint, authority, budget, clock.roots, direct=True, policies=policies)
     except (Refused, tokens.NotProved):
         return None
 
 
-def _proves(data, imprint, authority, clock, by, algorithm, renewed):
+def _proves(data, imprint, authority, clock, by):
     """Whether a token that is directly an authority's proves a time by it, by the authority's own clock."""
-    token = _direct(data, imprint, authority, clock, algorithm, policies=True)
-    if token is None or (renewed is not None and not tokens.path_is_valid(token, authority, renewed.time, direct=True)):
+    token = _direct(data, imprint, authority, clock, policies=True)
+    if token is None:
         return False
     try:
         proof = clock.shown(clock.present(clock.proof(token, authority)), by, token, direct=True)

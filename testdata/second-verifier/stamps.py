@@ -6,7 +6,6 @@ Step 1 of "Each record", and the sections "Stamped checkpoints" and "Tokens" in 
 import hashlib
 
 import effort
-import evidencerecord
 import log
 import qualified
 import tokens
@@ -15,7 +14,7 @@ from canonical import Refused
 _SKEW = 5 * 60
 _MAX_STAMPS = 128  # of a record or a checkpoint; of more, none is looked at
 # Of several reasons why no time is proved, the first of these is given.
-_REASONS = ("future", "renewal", "group", "effort", "authority")
+_REASONS = ("future", "renewal", "effort", "authority")
 
 
 class Proof:
@@ -42,20 +41,15 @@ class Clock:
         self.authorities, self.at, self.effort = trust.authorities, at, effort.Effort()
         self.roots = [authority.root for authority in self.authorities]
 
-    def accept(self, data, imprint, by, algorithm="sha256", renewed=None):
-        """The token and its proof by the first authority by which it proves a time. Raises Refused or Reason.
-
-        It existed by the times of these proofs, and was renewed by that one.
-        """
+    def accept(self, data, imprint, by):
+        """The proof by the first authority by which a token proves a time; it existed by the times of these other proofs. Raises Refused or Reason."""
         rules = []
         for authority in self.authorities or [None]:
             try:
-                token = tokens.verify(data, imprint, authority, self.effort, algorithm, self.roots)
-                if renewed is not None and not tokens.path_is_valid(token, authority, renewed.time):
-                    raise Reason("renewal")
+                token = tokens.verify(data, imprint, authority, self.effort, self.roots)
                 proof = self.shown(self.present(self.proof(token, authority)), by, token)
-                proof.qualified = self._qualified(token, qualified.services_of(data, imprint, self, by, algorithm, renewed), by)
-                return token, proof
+                proof.qualified = self._qualified(token, qualified.services_of(data, imprint, self, by), by)
+                return proof
             except tokens.NotProved as err:
                 rules.append(_rule(err))
         raise Reason(next(rule for rule in _REASONS if rule in rules))
@@ -141,7 +135,7 @@ def _stamped(anchor, clock):
         imprint, shown = hashlib.sha256(anchor.stamped(generation)).digest(), proofs[:]
         for data in anchor.generations[generation]:
             try:
-                proofs.append(clock.accept(data, imprint, shown)[1])
+                proofs.append(clock.accept(data, imprint, shown))
             except tokens.NotProved as err:
                 reasons.append(_rule(err))
     return proofs, reasons
@@ -152,63 +146,17 @@ def proofs_of(record, anchors, clock):
     further, doubts = anchors.of(record)
     if len(record.timestamps) > _MAX_STAMPS:
         return further, "authority"
-    proofs, reasons, covered = further[:], doubts[:], {}
-    for data in _of_kind(record, "rfc4998"):
-        try:
-            found, objects = _evidence_record(data, record, clock)
-        except tokens.NotProved as err:
-            reasons.append(_rule(err))
-            continue
-        proofs += found
-        for item in objects:
-            covered.setdefault(item, []).extend(found)
+    proofs, reasons = further[:], doubts[:]
     imprint = hashlib.sha256(b"".join(record.signatures)).digest()
-    for data in _of_kind(record, "rfc3161"):
+    for data in record.timestamps:
         try:
-            _, proof = clock.accept(data, imprint, covered.get(data, []))
-            proofs.append(proof)
+            proofs.append(clock.accept(data, imprint, []))
         except tokens.NotProved as err:
             reasons.append(_rule(err))
     return proofs, next((rule for rule in _REASONS if rule in reasons), "pending")
 
 
-def _of_kind(record, wanted):
-    return [data for kind, data in record.timestamps if kind == wanted]
-
-
 def _rule(err):
-    if isinstance(err, evidencerecord.GroupUnknown):
-        return "group"
     if isinstance(err, tokens.TooLong):
         return "effort"
     return err.rule if isinstance(err, Reason) else "authority"
-
-
-def _evidence_record(data, record, clock):
-    """The proofs of an evidence record, and the tokens that it covers."""
-    found = evidencerecord.read(data)
-    objects = found.covered([b"".join(record.signatures), record.message], _of_kind(record, "rfc3161"))
-    return _tokens(found.stamps(), clock), objects
-
-
-def _tokens(archive, clock):
-    """The proofs of all tokens, from the last to the first: each is shown by the one after it."""
-    proofs, rules, forged, following = [], [], None, None
-    for stamp in reversed(archive):
-        token, proof = following or (None, None)
-        following = None
-        try:
-            following = clock.accept(stamp.encoding, stamp.token.imprint, [proof] if proof else [], stamp.algorithm, proof)
-            proofs.insert(0, following[1])
-        except Refused as err:
-            forged = err
-        except tokens.NotProved as err:
-            rules.append(_rule(err))
-        if following and token and following[0].time > token.time:
-            rules.append("renewal")
-            following = None
-    if forged:
-        raise forged
-    if rules:
-        raise Reason(next(rule for rule in _REASONS if rule in rules))
-    return proofs

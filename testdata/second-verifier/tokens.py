@@ -265,7 +265,7 @@ def _accuracy(node):
     return total
 
 
-def verify(data, imprint, authority, budget, algorithm="sha256", known=(), direct=False, policies=True):
+def verify(data, imprint, authority, budget, known=(), direct=False, policies=True):
     """The token, if it proves a time by an authority (None: by nobody, only what needs no trust is looked at).
 
     Known are the certificates of all authorities. Directly: its certificate is the authority's root, or that issued it.
@@ -273,7 +273,7 @@ def verify(data, imprint, authority, budget, algorithm="sha256", known=(), direc
     Raises Refused where the format says R, and NotProved where it says N.
     """
     token = read(data)
-    _check_statement(token, imprint, authority if policies else None, algorithm)
+    _check_statement(token, imprint, authority if policies else None)
     certificate = _signer_certificate(token, known)
     require(certificate.stamps_alone(), "the extended key usage is not critical and time stamping alone")
     require(certificate.may_sign(), "the key usage allows no signatures")
@@ -309,8 +309,8 @@ def _path(token, others, authority, time):
     return verify_path(token.certificate, [item for item in others if item.is_usable()], root, "timestampsign", time // 1)
 
 
-def _check_statement(token, imprint, authority, algorithm):
-    require(DIGESTS.get(token.imprint_algorithm) == algorithm, "the imprint is of another algorithm")
+def _check_statement(token, imprint, authority):
+    require(DIGESTS.get(token.imprint_algorithm) == "sha256", "the imprint is of another algorithm")
     require(token.imprint == imprint, "the token is over something else")
     policies = authority.policies if authority else []
     unless(not policies or token.policy in policies, "a policy that the reader does not accept")

@@ -15,7 +15,7 @@ type Checker struct {
 	Grace time.Duration // how long after a record's proved time a list must have been made to count as of its time; zero: DefaultGrace
 
 	Memory *timestamp.Memory
-	Share  *timestamp.Share // share of the work budget of the file
+	Share  *timestamp.Share // what the record may spend on searches
 
 	// UnsafeAllowMock accepts the mock time-stamping authority, whose key is public. For tests.
 	UnsafeAllowMock bool

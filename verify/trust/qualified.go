@@ -61,20 +61,20 @@ type listed struct {
 
 // qualified says whether the trusted lists make a token qualified that proves a time (ETSI TS 119 615, 4.6). It returns neither if no
 // authority with services proves the token's time. Which services are asked depends on nothing that the token's sender can leave out.
-func (c *Checker) qualified(l timestamp.Link, until time.Time, shown Proof) (*Qualified, *Unqualified) {
+func (c *Checker) qualified(l link, shown Proof) (*Qualified, *Unqualified) {
 	var services []listed
 	var token *timestamp.Token
-	known := l.Token.SignerAmong(c.Trust.roots())
+	known := l.SignerAmong(c.Trust.roots())
 	for i := range c.Trust.Authorities {
 		a := &c.Trust.Authorities[i]
-		if len(a.Services) == 0 || !l.Token.Concerns(a.root, known...) {
+		if len(a.Services) == 0 || !l.Concerns(a.root, known...) {
 			continue
 		}
 		direct := timestamp.Options{Roots: []*x509.Certificate{a.root}, Intermediates: known, Memory: c.Memory, Direct: true, UnsafeAllowMock: c.UnsafeAllowMock}
-		if _, err := l.Token.VerifyImprint(l.Imprint, direct); err != nil {
+		if _, err := l.verify(direct); err != nil {
 			continue // its certificate is another's
 		}
-		direct.Policies, direct.Until = a.policies, until
+		direct.Policies = a.policies
 		found, err := c.directlyBy(a, l, direct, shown)
 		if err == nil {
 			token = found
@@ -97,13 +97,13 @@ func (c *Checker) qualified(l timestamp.Link, until time.Time, shown Proof) (*Qu
 
 // directlyBy verifies that an authority proves the token's time, whose certificate in the lists is the token signer's, or that of the CA which
 // issued it. It has a budget of its own and leaves no trace, so that it never affects what else is proved.
-func (c *Checker) directlyBy(a *Authority, l timestamp.Link, direct timestamp.Options, shown Proof) (*timestamp.Token, error) {
-	token, err := l.Token.VerifyImprint(l.Imprint, direct)
+func (c *Checker) directlyBy(a *Authority, l link, direct timestamp.Options, shown Proof) (*timestamp.Token, error) {
+	token, err := l.verify(direct)
 	if err != nil {
 		return nil, err
 	}
 	apart := *c
-	apart.Share = timestamp.NewBudget().Turn()
+	apart.Share = timestamp.NewShare()
 	t, err := apart.by(a, token, shown, validUntil(l, direct))
 	switch {
 	case err != nil:

@@ -110,7 +110,7 @@ func (c *Checker) usable(s *claim, issuer *x509.Certificate, after time.Time) er
 		return err
 	}
 	key := sha256.Sum256(slices.Concat([]byte("revocation"), s.by.digest[:], issuer.Raw))
-	err := c.Share.Once(key, func() error { return s.by.signedBy(issuer) })
+	err := c.Share.Once(c.Memory, key, func() error { return s.by.signedBy(issuer) })
 	switch {
 	case errors.Is(err, timestamp.ErrEffort):
 		return fmt.Errorf("%s was not checked: %w", s.name, err)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"jurat/evidence"
 	"jurat/timestamp"
 )
 
@@ -23,24 +22,14 @@ var (
 // Uncheckable reports whether a reader with other trust, with more knowledge or at another moment might accept the token of this error.
 // Otherwise no reader should. A token that cannot be read is uncheckable, too: it may be badly encoded, and it contradicts nothing signed.
 func Uncheckable(err error) bool {
-	var forged *forgedError
-	if errors.As(err, &forged) {
-		return false
-	}
 	for _, reason := range []error{timestamp.ErrMalformed, timestamp.ErrUntrusted, timestamp.ErrEffort, timestamp.ErrNoCertificate, timestamp.ErrPolicy, timestamp.ErrMock,
-		timestamp.ErrAlgorithm, timestamp.ErrExtension, timestamp.ErrUnsupported, timestamp.ErrGroup, timestamp.ErrExpired,
-		timestamp.ErrOrder, errFuture, errLost, errRevoked, errRevocation} {
+		timestamp.ErrAlgorithm, timestamp.ErrExtension, errFuture, errLost, errRevoked, errRevocation} {
 		if errors.Is(err, reason) {
 			return true
 		}
 	}
 	return false
 }
-
-// forgedError marks the error of a forgery, whatever else was found.
-type forgedError struct{ error }
-
-func (e *forgedError) Unwrap() error { return e.error }
 
 // Doubtful returns the rule by which uncheckable time stamps prove nothing: the first that applies to any of them.
 func Doubtful(err error) string {
@@ -51,8 +40,7 @@ func Doubtful(err error) string {
 		{"revoked", []error{errRevoked}},
 		{"revocation", []error{errRevocation}},
 		{"future", []error{errFuture}},
-		{"renewal", []error{errLost, timestamp.ErrExpired, timestamp.ErrOrder}},
-		{"group", []error{timestamp.ErrGroup}},
+		{"renewal", []error{errLost}},
 		{"effort", []error{timestamp.ErrEffort}},
 	} {
 		for _, reason := range rule.errs {
@@ -64,35 +52,20 @@ func Doubtful(err error) string {
 	return "authority"
 }
 
-// Stamp returns the times that the i-th time stamp of a record proves. Uncheckable tells a doubtful error from that of a forgery.
-func (c *Checker) Stamp(r *evidence.Record, i int, shown ShownBy) ([]Stamped, error) {
-	if r.Timestamps[i].Kind == evidence.RFC4998 {
-		return c.evidenceRecord(r, i, shown)
-	}
-	imprint := r.Imprint()
-	t, err := c.Token(r.Timestamps[i].Token, imprint, shown[i])
-	if err != nil {
-		return nil, err
-	}
-	return []Stamped{t}, nil
-}
-
-// Token verifies a plain token over a SHA-256. shown is what else proves the token's age. Its errors are those of
-// Stamp.
+// Token verifies a token over a SHA-256. shown is what else proves the token's age. Uncheckable tells a doubtful error from that of a
+// forgery.
 func (c *Checker) Token(der []byte, imprint [sha256.Size]byte, shown Proof) (Stamped, error) {
-	unverified, err := c.Memory.Parse(der)
+	token, err := c.Memory.Parse(der)
 	if err != nil {
 		return Stamped{}, err
 	}
-	t, _, err := c.attributed(timestamp.Link{Token: unverified, Imprint: timestamp.Imprint{Hash: crypto.SHA256, Sum: imprint[:]}}, time.Time{}, shown)
-	return t, err
+	return c.attributed(token, timestamp.Imprint{Hash: crypto.SHA256, Sum: imprint[:]}, shown)
 }
 
 // Verify is Token for a token that was parsed, over an imprint that may be of another algorithm, and that nothing
-// else shows. Its errors are those of Stamp.
+// else shows. Its errors are those of Token.
 func (c *Checker) Verify(token *timestamp.Unverified, imprint timestamp.Imprint) (Stamped, error) {
-	t, _, err := c.attributed(timestamp.Link{Token: token, Imprint: imprint}, time.Time{}, Proof{})
-	return t, err
+	return c.attributed(token, imprint, Proof{})
 }
 
 // believes reports whether an authority's signature counts by itself at the moment of checking. It does not count if
@@ -117,50 +90,61 @@ func (c *Checker) clockOf(a *Authority, shown Proof, valid func(time.Time) bool)
 }
 
 // attributed tries each authority of the trust file, until it finds one that made the token and is believed.
-func (c *Checker) attributed(l timestamp.Link, until time.Time, shown Proof) (Stamped, *timestamp.Token, error) {
-	t, token, err := c.proved(l, until, shown)
+func (c *Checker) attributed(token *timestamp.Unverified, imprint timestamp.Imprint, shown Proof) (Stamped, error) {
+	l := link{token, imprint}
+	t, err := c.proved(l, shown)
 	if err != nil {
-		return Stamped{}, nil, err
+		return Stamped{}, err
 	}
 	stamped := Stamped{ProvedTime: t}
-	stamped.Qualified, stamped.Unqualified = c.qualified(l, until, shown)
-	return stamped, token, nil
+	stamped.Qualified, stamped.Unqualified = c.qualified(l, shown)
+	return stamped, nil
+}
+
+// A link is a token and what it must be over.
+type link struct {
+	*timestamp.Unverified
+	imprint timestamp.Imprint
+}
+
+func (l link) verify(o timestamp.Options) (*timestamp.Token, error) {
+	return l.VerifyImprint(l.imprint, o)
 }
 
 // proved is attributed without what the trusted lists say.
-func (c *Checker) proved(l timestamp.Link, until time.Time, shown Proof) (ProvedTime, *timestamp.Token, error) {
-	options := timestamp.Options{Roots: []*x509.Certificate{}, Until: until, Memory: c.Memory, Share: c.Share, UnsafeAllowMock: c.UnsafeAllowMock}
+func (c *Checker) proved(l link, shown Proof) (ProvedTime, error) {
+	options := timestamp.Options{Roots: []*x509.Certificate{}, Memory: c.Memory, Share: c.Share, UnsafeAllowMock: c.UnsafeAllowMock}
 	if len(c.Trust.Authorities) == 0 {
 		// Even without trust, a token that stamps something else is refuted.
-		_, err := l.Token.VerifyImprint(l.Imprint, options)
+		_, err := l.verify(options)
 		if err == nil || Uncheckable(err) {
 			err = fmt.Errorf("%w: the reader trusts no time-stamping authority", timestamp.ErrUntrusted)
 		}
-		return ProvedTime{}, nil, err
+		return ProvedTime{}, err
 	}
 	var first error
 	var told []error // reasons that say more than "by another authority"
 	var strangers [][]x509.OID
-	options.Intermediates = l.Token.SignerAmong(c.Trust.roots())
+	options.Intermediates = l.SignerAmong(c.Trust.roots())
 	for i := range c.Trust.Authorities {
 		a := &c.Trust.Authorities[i]
-		if !l.Token.Concerns(a.root, options.Intermediates...) { // one such authority speaks for all with its policies: there may be hundreds
+		if !l.Concerns(a.root, options.Intermediates...) { // one such authority speaks for all with its policies: there may be hundreds
 			if slices.ContainsFunc(strangers, func(policies []x509.OID) bool { return slices.EqualFunc(policies, a.policies, x509.OID.Equal) }) {
 				continue
 			}
 			strangers = append(strangers, a.policies)
 		}
 		options.Roots, options.Policies = []*x509.Certificate{a.root}, a.policies
-		token, err := l.Token.VerifyImprint(l.Imprint, options)
+		token, err := l.verify(options)
 		var t ProvedTime
 		if err == nil {
 			t, err = c.by(a, token, shown, validUntil(l, options))
 		}
 		switch {
 		case err == nil:
-			return t, token, nil
+			return t, nil
 		case !Uncheckable(err):
-			return ProvedTime{}, nil, err
+			return ProvedTime{}, err
 		case Doubtful(err) != "authority":
 			told = append(told, err)
 		case first == nil:
@@ -170,14 +154,14 @@ func (c *Checker) proved(l timestamp.Link, until time.Time, shown Proof) (Proved
 	if len(told) > 0 {
 		first = errors.Join(told...)
 	}
-	return ProvedTime{}, nil, first
+	return ProvedTime{}, first
 }
 
 // validUntil returns whether a token's certificates were valid until a time after its own.
-func validUntil(l timestamp.Link, options timestamp.Options) func(time.Time) bool {
+func validUntil(l link, options timestamp.Options) func(time.Time) bool {
 	return func(until time.Time) bool {
 		options.Until = until
-		_, err := l.Token.VerifyImprint(l.Imprint, options)
+		_, err := l.verify(options)
 		return err == nil
 	}
 }
