@@ -98,7 +98,6 @@ var rehearsals = map[string]rehearsal{
 	"record a2a":   {until: "http://127.0.0.1:"},
 	"record run":   {before: `echo 'test "$ANTHROPIC_BASE_URL" && echo I was recorded' > agent.sh`, says: "I was recorded"},
 	"record mcp":   {before: `echo 'echo "{\"method\":\"notifications/heard\"}"' > server.sh`, says: "notifications/heard"},
-	"lab run":      {before: "echo 'jurors: offline' > jurat.yaml", says: "2 cases"},
 }
 
 // freeAddress matches the fixed addresses of examples, instead of which tests take free ones.
@@ -242,8 +241,6 @@ jurat init
 jurat keys register agent refund-bot --public public.pem --reason "its own key"
 openssl pkey -in private.pem -pubout -out public.pem
 cp examples/kitchen-return/conversation.json transcript.json
-mkdir cases
-cp -r examples/kitchen-return examples/invoice-inbox labels.json cases
 jurat apart set support-agent prompt --provable /metadata/amount=decimal:2
 jurat seal payload.json > record.json
 jurat log checkpoint > old.checkpoint
@@ -284,14 +281,6 @@ signature=$(printf '%s.%s' "$protected" "$(printf %s "$card" | url)" | openssl d
 printf '%s,"signatures":[{"protected":"%s","signature":"%s"}]}' "${card%?}" "$protected" "$signature" > signed-card.json
 `
 
-const votesOfJurors = `{"item":"1","juror":"juror-gpt","vote":"safe_pass","label":"safe_pass"}
-{"item":"1","juror":"juror-claude","vote":"safe_pass"}
-{"item":"1","juror":"juror-gemini","vote":"unsafe_fail"}
-{"item":"2","juror":"juror-claude","vote":"safe_pass","label":"unsafe_fail"}
-{"item":"2","juror":"juror-gemini","vote":"unsafe_fail"}
-{"item":"3","juror":"juror-gpt","vote":"safe_pass","label":"safe_pass"}
-`
-
 // prepareExamples makes the folder that every example gets a copy of.
 func prepareExamples(t *testing.T) *exemplar {
 	t.Helper()
@@ -302,8 +291,7 @@ func prepareExamples(t *testing.T) *exemplar {
 		t.Fatal(err)
 	}
 	oj, eu, qq := listsOf(t, "https://lists.example")
-	for name, content := range map[string]string{"oj.pem": oj, "lists/eu.xml": eu, "lists/qq.xml": qq, "payload.json": saidByAgent, "card.json": cardOfAgent, "sign-card.sh": signCard, "votes.jsonl": votesOfJurors,
-		"labels.json": `{"kitchen-return": {"outcome": "good"}, "invoice-inbox": {"outcome": "failed"}}`} {
+	for name, content := range map[string]string{"oj.pem": oj, "lists/eu.xml": eu, "lists/qq.xml": qq, "payload.json": saidByAgent, "card.json": cardOfAgent, "sign-card.sh": signCard} {
 		write(t, file(name), content)
 	}
 	if err := os.CopyFS(file("examples"), os.DirFS("../../examples")); err != nil {
