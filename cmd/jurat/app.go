@@ -78,7 +78,7 @@ type app struct {
 	Trials  trialsCmd  `cmd:"" help:"List trials, show one, put two side by side."`
 	Records recordsCmd `cmd:"" help:"Find records: who said this, and when."`
 
-	Help        helpCmd       `cmd:"" help:"Show the commands by task, or the help of one command."`
+	Help        helpCmd       `cmd:"" help:"Show the commands, or the help of one."`
 	Doctor      doctorCmd     `cmd:"" help:"Say what is there, what is missing, and what to do about it. Makes and records nothing."`
 	Completion  completionCmd `cmd:"" help:"Print a script with which a shell completes commands, flags and values."`
 	Complete    completeCmd   `cmd:"" hidden:"" help:"Print what can come next: completion scripts call it."`

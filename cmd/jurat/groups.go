@@ -40,36 +40,53 @@ const firstLines = `Usage: jurat COMMAND [flags]
 jurat puts AI agents before a jury of three language models, and seals what is
 said into signed, time-stamped records that anyone can verify offline.
 
+  jurat init                            make an installation: keys, clock, log
   jurat trial CASE                      try a case, and leave a case file
+  jurat trials                          list trials, and compare them
   jurat serve                           pages for people, an API for programs
+  jurat record                          seal what an agent does, as it passes
   jurat seal payload.json               seal what an agent said into a record
-  jurat verify --trust trust.json FILE  verify a record or a case file
   jurat trust > trust.json              whose keys count, for those who verify
+  jurat verify --trust trust.json FILE  verify a record or a case file
+  jurat explain FILE                    what a record or a case file says
+  jurat log                             checkpoints, proofs, examination
+  jurat access                          who may do what on a server
+  jurat doctor                          what is missing, and what to do about it
 
-All commands, by task:
-`
+'jurat help --all' lists all commands, 'jurat help COMMAND' shows its flags, and
+'jurat help TASK' what a task has: `
 
-const lastWords = `
-'jurat help TASK' says what these commands do; 'jurat help COMMAND' shows flags.
+const lastWords = `.
 Exit codes: trial 0 safe_pass, 1 unsafe_fail, 3 a person must decide; verify
 0 proved, 1 refuted, 3 not proved; everywhere 2 cannot be done, 130 interrupted.
 `
 
 // firstHelp is what 'jurat --help' prints: one screen.
 func firstHelp() string {
-	var text strings.Builder
-	text.WriteString(firstLines)
+	var tasks []string
 	for _, g := range groups {
-		fmt.Fprintf(&text, "  %-10s %s\n", g.name, strings.Join(g.commands, " "))
+		tasks = append(tasks, g.name)
 	}
-	text.WriteString(lastWords)
-	return text.String()
+	list := strings.Join(tasks[:len(tasks)-3], ", ") + ",\n" + strings.Join(tasks[len(tasks)-3:], ", ")
+	return firstLines + list + lastWords
+}
+
+// allHelp is what 'jurat help --all' prints: every command, by task.
+func allHelp(root *kong.Node) string {
+	var text strings.Builder
+	for _, g := range groups {
+		fmt.Fprintf(&text, "%s: %s\n%s\n", g.name, g.about, g.list(root))
+	}
+	return text.String() + "'jurat help COMMAND' shows its flags.\n"
 }
 
 // help says what each command of a group does.
 func (g group) help(root *kong.Node) string {
+	return g.about + "\n" + g.list(root) + "\n'jurat help COMMAND' shows its flags.\n"
+}
+
+func (g group) list(root *kong.Node) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s\n", g.about)
 	for _, name := range g.commands {
 		i := slices.IndexFunc(root.Children, func(n *kong.Node) bool { return n.Name == name })
 		if i < 0 {
@@ -81,7 +98,6 @@ func (g group) help(root *kong.Node) string {
 			text.WriteString(row("  "+leaf.Path(), leaf.Help))
 		}
 	}
-	text.WriteString("\n'jurat help COMMAND' shows its flags.\n")
 	return text.String()
 }
 

@@ -12,16 +12,20 @@ import (
 )
 
 type helpCmd struct {
+	All   bool     `help:"List all commands, by task."`
 	Words []string `arg:"" optional:"" name:"command" help:"A command, such as 'log witness add', or a task, such as verifying."`
 }
 
 // Help is shown by 'jurat help --help'.
 func (*helpCmd) Help() string {
-	return `Shows the commands by task, what the commands of a task do, or the flags of one command, which 'jurat COMMAND --help' shows, too.`
+	return `Shows the commands that one begins with, all commands, what the commands of a task do, or the flags of one command, which 'jurat COMMAND --help' shows, too.`
 }
 
 // Run prints a help.
 func (c *helpCmd) Run(ctx context.Context, k *kong.Kong, io stdio) error {
+	if c.All {
+		return io.document([]byte(allHelp(k.Model.Node)))
+	}
 	if len(c.Words) == 0 {
 		return io.document([]byte(firstHelp()))
 	}
