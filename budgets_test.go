@@ -16,13 +16,13 @@ var budgets = []struct {
 	what string
 	most int
 }{
-	{"lines of Go but tests", 174_200},
-	{"lines of tests in Go", 138_300},
-	{"packages", 154},
+	{"lines of Go but tests", 158_700},
+	{"lines of tests in Go", 128_200},
+	{"packages", 146},
 	{"modules in the program", 62},
-	{"lines of the second verifier", 12_700},
-	{"words of README, doc.go and docs", 115_900},
-	{"words of docs/format.md", 36_600},
+	{"lines of the second verifier", 11_800},
+	{"words of README, doc.go and docs", 94_700},
+	{"words of docs/format.md", 32_800},
 }
 
 func TestBudgets(t *testing.T) {
