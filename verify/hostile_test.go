@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"jurat/verify"
-	"jurat/verify/trust"
 )
 
 func named(when time.Time, reason int) []x509.RevocationListEntry {
@@ -24,16 +23,6 @@ func der(t testing.TB, v any, params ...string) []byte {
 		t.Fatal(err)
 	}
 	return doc
-}
-
-// listOf reads a list.
-func listOf(t testing.TB, der []byte) *x509.RevocationList {
-	t.Helper()
-	list, err := trust.ParseCRL(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
 }
 
 // TestManyExtensions: a list full of different extensions, and one with an entry full of them, are read once through. A reader that compares each extension with each takes a minute for one.

@@ -169,33 +169,6 @@ func (x *Index) forget(ctx context.Context) error {
 	return err
 }
 
-// fillOne makes the stretches of a range.
-func (x *Index) fillOne(ctx context.Context, gap storage.Range) error {
-	var docs []*doc
-	bytes := 0
-	return x.read(ctx, gap, func(d *doc, after int64) error {
-		full := d == nil || len(docs) > 0 && (d.place-docs[0].place >= stretchRecords || bytes >= stretchBytes)
-		if full && len(docs) > 0 {
-			if d != nil {
-				after = d.place
-			}
-			in := storage.Range{From: docs[0].place, To: after}
-			made, err := x.write(ctx, in, docs, replace)
-			if err != nil {
-				return err
-			}
-			x.mu.Lock()
-			x.put(made, docs)
-			x.mu.Unlock()
-			docs, bytes = nil, 0
-		}
-		if d != nil {
-			docs, bytes = append(docs, d), bytes+d.bytes
-		}
-		return nil
-	})
-}
-
 // again makes the stretches again that overlap a range, and the tail.
 func (x *Index) again(ctx context.Context, in storage.Range) error {
 	x.mu.Lock()
