@@ -47,7 +47,7 @@ var (
 	unstamped = ofVector("record-no-token")
 	stampedBy = shownFile{vector: "record-an-independent-clock", owned: true, compared: true}
 	ofService = shownFile{vector: "qualified-the-last-list", owned: true, compared: true}
-	certified = ofVector("certificate-a-carried-list-that-is-older-and-names-it-on-hold")
+	certified = ofVector("certificate-an-old-list-that-is-older-and-names-it-on-hold")
 	cosigned  = ofVector("witnesses-all-of-them")
 	everyWay  = shownFile{vector: "checkpoint-witnessed", compared: true}
 )

@@ -45,7 +45,7 @@ func packs(t *testing.T, s storage.Store) {
 		noise[i] = byte(random.Uint32())
 	}
 	var rows []storage.Row
-	for n, payload := range []string{"short", strings.Repeat("as long as a record is ", 100), strings.Repeat("0", 10<<20), string(noise),
+	for n, payload := range []string{"short", strings.Repeat("as long as a record is ", 100), strings.Repeat("0", 1<<20), string(noise),
 		string(noise[:1]) + strings.Repeat("x", 70_000)} {
 		for k, before := range []func(*storage.Row){func(*storage.Row) {},
 			func(r *storage.Row) { r.Signatures, r.Timestamps = nil, nil },

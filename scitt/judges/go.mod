@@ -16,6 +16,7 @@ require (
 	filippo.io/bigmod v0.1.0 // indirect
 	filippo.io/nistec v0.0.4 // indirect
 	github.com/cloudflare/circl v1.6.5 // indirect
+	github.com/klauspost/compress v1.20.1 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/sync v0.23.0 // indirect

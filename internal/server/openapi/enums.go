@@ -70,7 +70,6 @@ func refine(s *jsonschema.Schemas, routes []Route) {
 			s.Closed(strings.TrimPrefix(s.Of(t)["$ref"].(string), jsonschema.Reference("")["$ref"].(string)))
 		}
 	}
-	s.Closed("Member")
 }
 
 func textOf[T ~string](values []T) jsonschema.Object {
