@@ -166,10 +166,6 @@ func story(t *testing.T, version string, transport mcp.Transport) string {
 // ways are how a client reaches a server: each returns a transport, by itself or past a witness.
 var ways = map[string]func(t *testing.T, past relay.Witness, mode relay.Mode, version string) mcp.Transport{
 	"stdio": overPipe,
-	"HTTP, a stream and posts": func(t *testing.T, w relay.Witness, m relay.Mode, _ string) mcp.Transport {
-		one := tools()
-		return &mcp.SSEClientTransport{Endpoint: before(t, w, m, mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return one }, nil))}
-	},
 	"HTTP, events": func(t *testing.T, w relay.Witness, m relay.Mode, v string) mcp.Transport {
 		return overHTTP(t, w, m, v, false)
 	},
@@ -255,9 +251,6 @@ func before(t *testing.T, past relay.Witness, mode relay.Mode, handler http.Hand
 func TestMCP(t *testing.T) {
 	for way, transport := range ways {
 		for _, version := range mcp.SupportedProtocolVersions() {
-			if version >= "2026" && way == "HTTP, a stream and posts" {
-				continue // which has no such transport any more
-			}
 			t.Run(way+" "+version, func(t *testing.T) {
 				t.Parallel()
 				direct := story(t, version, transport(t, nil, relay.Closed, version))
@@ -272,6 +265,22 @@ func TestMCP(t *testing.T) {
 					w.read(t)
 				}
 			})
+		}
+	}
+}
+
+// TestMCPWithEndpoints: a client of the transport of 2024-11-05 does not begin past a recorder in closed mode, and does as always in open mode.
+func TestMCPWithEndpoints(t *testing.T) {
+	one := tools()
+	handler := mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return one }, nil)
+	for _, mode := range []relay.Mode{relay.Closed, relay.Open} {
+		past := &mcp.SSEClientTransport{Endpoint: before(t, new(reader), mode, handler)}
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil).Connect(t.Context(), past, nil)
+		if (err == nil) != (mode == relay.Open) {
+			t.Errorf("%v: %v", mode, err)
+		}
+		if err == nil {
+			session.Close()
 		}
 	}
 }
