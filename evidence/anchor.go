@@ -1,9 +1,11 @@
 package evidence
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"slices"
 
 	"jurat/internal/jsonform"
@@ -27,17 +29,37 @@ const (
 	maxConsistency  = 64      // nodes
 )
 
-// Imprint returns what the tokens of a generation stamp, counted from 0: the SHA-256 of the checkpoint, or of the canonical form of
-// {"checkpoint", "timestamps"} with the generations before. Its error is that the checkpoint is no text.
-func (a *Anchor) Imprint(generation int) ([sha256.Size]byte, error) {
-	if generation == 0 {
-		return sha256.Sum256([]byte(a.Checkpoint)), nil
-	}
+// Imprints returns what the tokens of each generation stamp, and then what those of a further one would: the SHA-256 of the checkpoint, or of
+// the canonical form of {"checkpoint", "timestamps"} with the generations before. It takes time by the size of the anchor alone, however many
+// generations there are. Its error is that the checkpoint is no text.
+func (a *Anchor) Imprints() ([][sha256.Size]byte, error) {
+	const end = "]}"
 	doc, err := jsonform.Encode(struct {
 		Checkpoint string     `json:"checkpoint"`
 		Timestamps [][][]byte `json:"timestamps"`
-	}{a.Checkpoint, a.Timestamps[:generation]})
-	return sha256.Sum256(doc), err
+	}{a.Checkpoint, [][][]byte{}})
+	if err != nil {
+		return nil, err
+	}
+	list := [][sha256.Size]byte{sha256.Sum256([]byte(a.Checkpoint))}
+	before := sha256.New()
+	before.Write(bytes.TrimSuffix(doc, []byte(end)))
+	for i, generation := range a.Timestamps {
+		if doc, err = jsonform.Encode(generation); err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			before.Write([]byte(","))
+		}
+		before.Write(doc)
+		whole, err := before.(hash.Cloner).Clone()
+		if err != nil {
+			return nil, err
+		}
+		whole.Write([]byte(end))
+		list = append(list, [sha256.Size]byte(whole.Sum(nil)))
+	}
+	return list, nil
 }
 
 // CheckAnchors returns an error unless a file with this checkpoint may have these anchors.

@@ -158,3 +158,27 @@ func TestHostileCertificates(t *testing.T) {
 		checkError(t, err, want)
 	}
 }
+
+// TestPaidOnceMadeOnce: a search that a file has paid for costs its later records nothing, so it must not be made again for each, however many
+// others came before it.
+func TestPaidOnceMadeOnce(t *testing.T) {
+	b, m, made := NewBudget(), NewMemory(), 0
+	record := func(keys ...int) {
+		s := b.Share()
+		for _, key := range keys {
+			s.once([32]byte{byte(key), byte(key >> 8)}, 1, m, func() answer { made++; return answer{} })
+		}
+		if !b.Settle(s) {
+			t.Fatal("Settle refused a share that was taken in its turn")
+		}
+	}
+	for key := range maxOfFile - 1 {
+		record(key)
+	}
+	for range 1000 {
+		record(maxOfFile)
+	}
+	if made != maxOfFile {
+		t.Errorf("%d searches, want %d", made, maxOfFile)
+	}
+}

@@ -16,8 +16,11 @@ type Memory struct {
 	answers      map[[sha256.Size]byte]answer
 }
 
-// memorable bounds the entries, because the sender of tokens can put new certificates into each.
-const memorable = 1 << 10
+// Bounds of the entries, because the sender of tokens can put new certificates into each. When there are as many, all are forgotten.
+const (
+	maxCertificates = 1 << 10
+	maxAnswers      = 2 * maxOfFile // more than a file can pay for, so that few of its searches are made again
+)
 
 // NewMemory returns an empty Memory. Use it only as long as the same trust.
 func NewMemory() *Memory {
@@ -44,9 +47,7 @@ func (m *Memory) certificate(der []byte) (*x509.Certificate, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.certificates) < memorable {
-		m.certificates[key] = c
-	}
+	learn(m.certificates, maxCertificates, key, c)
 	return c, nil
 }
 
@@ -64,8 +65,13 @@ func (m *Memory) remember(key [sha256.Size]byte, do func() answer) answer {
 	a := do()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.answers) < memorable {
-		m.answers[key] = a
-	}
+	learn(m.answers, maxAnswers, key, a)
 	return a
+}
+
+func learn[T any](known map[[sha256.Size]byte]T, most int, key [sha256.Size]byte, value T) {
+	if len(known) >= most {
+		clear(known)
+	}
+	known[key] = value
 }

@@ -75,12 +75,12 @@ func TestMemory(t *testing.T) {
 // TestMemoryIsBounded: new certificates in each token must not fill the memory.
 func TestMemoryIsBounded(t *testing.T) {
 	m := NewMemory()
-	for i := range 2 * memorable {
+	for i := range 2 * maxAnswers {
 		if a := m.remember([32]byte{byte(i), byte(i >> 8), 1}, func() answer { return answer{paths: Paths{{{}}}} }); a.err != nil || len(a.paths) != 1 {
 			t.Fatal(a)
 		}
 	}
-	if len(m.answers) > memorable {
+	if len(m.answers) > maxAnswers {
 		t.Errorf("%d answers", len(m.answers))
 	}
 }

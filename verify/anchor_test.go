@@ -75,8 +75,8 @@ func (a *anchoring) anchor(note string, size int64, by *tsa, at time.Time) evide
 func over(t testing.TB, by *tsa, a *evidence.Anchor, generation int, at time.Time) []byte {
 	t.Helper()
 	by.now = at
-	imprint := must[[32]byte](t)(a.Imprint(generation))
-	return must[[]byte](t)(by.Issue(&timestamp.Request{Imprint: imprint, CertReq: true}))
+	imprints := must[[][32]byte](t)(a.Imprints())
+	return must[[]byte](t)(by.Issue(&timestamp.Request{Imprint: imprints[generation], CertReq: true}))
 }
 
 // renew adds a generation of one token.
@@ -201,6 +201,19 @@ var anchorCases = []struct {
 		a.o.At = on(99)
 		a.b.Anchors = []evidence.Anchor{a.anchor(a.early, 2, a.second, on(100))}
 	}, [3]int{}, "future"},
+	{"a time that is yet to come, and too many time stamps", func(a *anchoring) {
+		a.o.At = on(99)
+		a.b.Anchors = []evidence.Anchor{a.anchor(a.early, 2, a.second, on(100))}
+		for i := range looked + 1 {
+			a.b.Records[0].Timestamps = append(a.b.Records[0].Timestamps, evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte{byte(i), 1}})
+		}
+	}, [3]int{}, "future"},
+	{"too many time stamps", func(a *anchoring) {
+		for i := range looked + 1 {
+			a.b.Records[0].Timestamps = append(a.b.Records[0].Timestamps, evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte{byte(i), 1}})
+		}
+		a.b.Anchors = a.b.Anchors[:0]
+	}, [3]int{}, "authority"},
 }
 
 // other is a checkpoint of another history that the log signed.
@@ -326,6 +339,56 @@ func TestRevokedAndRenewed(t *testing.T) {
 	}
 }
 
+// TestStrictThroughARenewal: a token whose age only tokens show that were not checked for revocation was not checked either: whoever has both
+// keys could have made it at any time.
+func TestStrictThroughARenewal(t *testing.T) {
+	for name, tt := range map[string]struct {
+		lost, revoked, asked bool // the first one's trust has ended; its key is revoked; the second one is asked
+		want                 bool
+	}{
+		"believed, renewed without a check":  {false, false, false, true},
+		"lost, renewed without a check":      {true, false, false, false},
+		"lost, renewed with a check":         {true, false, true, true},
+		"revoked, renewed without a check":   {false, true, false, false},
+		"revoked, renewed with a check":      {false, true, true, true},
+		"lost and revoked, without a check":  {true, true, false, false},
+		"lost and revoked, with a check too": {true, true, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAnchoring(t)
+			a.b.Records, a.b.Anchors = a.b.Records[:1], a.b.Anchors[:1]
+			first, second := a.first.trusted(trust.Independent, time.Time{}), a.second.trusted(trust.Independent, time.Time{})
+			first.Revocation = trust.ByCRL
+			if tt.lost {
+				first.NotAfter = on(200)
+			}
+			if tt.asked {
+				second.Revocation = trust.ByCRL
+			}
+			a.trust(first, second)
+			var entries []x509.RevocationListEntry
+			if tt.revoked {
+				entries = append(entries, revocationOf(5, on(200), 1))
+			}
+			list := x509.RevocationList{Number: big.NewInt(1), ThisUpdate: on(290), NextUpdate: on(310)}
+			a.o.CRLs = append(a.o.CRLs, signList(t, &list, a.second.root, a.second.rootKey))
+			list.RevokedCertificateEntries = entries
+			a.o.CRLs = append(a.o.CRLs, signList(t, &list, a.first.root, a.first.rootKey))
+			if at, ok := verify.Bundle(a.b, a.o).TimeOf(a.b.Records[0].Payload.RecordID); !ok || !at.Time.Equal(on(1)) {
+				t.Errorf("by default: %+v", at)
+			}
+			a.o.Policy = verify.Strict
+			a.o.Before = on(2)
+			for _, g := range []verify.Guarantee{verify.Before, verify.Time} {
+				f := verify.Bundle(a.b, a.o).For(g, a.b.Records[0].Payload.RecordID)
+				if (f.Status == verify.Proved) != tt.want {
+					t.Errorf("%s: %+v", g, f)
+				}
+			}
+		})
+	}
+}
+
 // TestEveryByteOfAnAnchor: no changed byte of what is stamped leaves the times as they are.
 func TestEveryByteOfAnAnchor(t *testing.T) {
 	a := newAnchoring(t)
@@ -375,5 +438,20 @@ func TestFloodOfAnchors(t *testing.T) {
 	a.beside(0, stranger, on(2))
 	if _, err := a.b.Marshal(); err == nil {
 		t.Error("a file with one more is written")
+	}
+}
+
+// TestFloodOfGenerations: each generation stamps all that came before it, and a file may have very many over a very long checkpoint. What they
+// stamp must not be hashed anew for each: that takes minutes.
+func TestFloodOfGenerations(t *testing.T) {
+	a := newAnchoring(t)
+	one := evidence.Anchor{Checkpoint: strings.Repeat("x", evidence.MaxAnchorBytes-2*evidence.MaxAnchorTokens), Consistency: [][]byte{}}
+	for n := range evidence.MaxAnchorTokens {
+		one.Timestamps = append(one.Timestamps, [][]byte{{byte(n), byte(n >> 8)}})
+	}
+	a.b.Anchors = []evidence.Anchor{one}
+	file := must[[]byte](t)(a.b.Marshal())
+	if got := verified(t, file, a.o).For(verify.Time, a.b.Records[0].Payload.RecordID); got.Rule != "authority" {
+		t.Errorf("%+v", got)
 	}
 }

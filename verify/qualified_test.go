@@ -83,8 +83,8 @@ func (p *provider) over(imprint [sha256.Size]byte, at time.Time) evidence.Timest
 func (q *qualification) anchored(renewed ...int) {
 	a := evidence.Anchor{Checkpoint: q.record.Log.Checkpoint}
 	stamp := func(by *provider, at time.Time) {
-		imprint := must[[sha256.Size]byte](by.t)(a.Imprint(len(a.Timestamps)))
-		a.Timestamps = append(a.Timestamps, [][]byte{by.over(imprint, at).Token})
+		imprints := must[[][sha256.Size]byte](by.t)(a.Imprints())
+		a.Timestamps = append(a.Timestamps, [][]byte{by.over(imprints[len(a.Timestamps)], at).Token})
 	}
 	stamp(q.alpha, jurattest.Start)
 	for _, seconds := range renewed {

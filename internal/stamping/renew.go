@@ -93,11 +93,11 @@ func (r *renewer) renew(ctx context.Context, a *evidence.Anchor) error {
 	if !ends.Before(r.before) {
 		return nil
 	}
-	imprint, err := a.Imprint(len(a.Timestamps))
+	imprints, err := a.Imprints()
 	if err != nil {
 		return err
 	}
-	token, err := r.asks(ctx, imprint)
+	token, err := r.asks(ctx, imprints[len(a.Timestamps)])
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (r *renewer) renew(ctx context.Context, a *evidence.Anchor) error {
 // any of them.
 func (r *renewer) ends(a *evidence.Anchor) (ends time.Time, known bool, err error) {
 	last := len(a.Timestamps) - 1
-	imprint, err := a.Imprint(last)
+	imprints, err := a.Imprints()
 	if err != nil {
 		return ends, false, err
 	}
@@ -133,7 +133,7 @@ func (r *renewer) ends(a *evidence.Anchor) (ends time.Time, known bool, err erro
 			continue // another of them may be good
 		}
 		for _, root := range r.roots {
-			token, err := unverified.VerifyImprint(timestamp.Imprint{Hash: crypto.SHA256, Sum: imprint[:]}, timestamp.Options{Roots: []*x509.Certificate{root}})
+			token, err := unverified.VerifyImprint(timestamp.Imprint{Hash: crypto.SHA256, Sum: imprints[last][:]}, timestamp.Options{Roots: []*x509.Certificate{root}})
 			if err != nil {
 				continue
 			}

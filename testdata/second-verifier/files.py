@@ -1,5 +1,6 @@
 """Opening record files and bundle files: sections "Record file", "Bundle file" and the first step of "Verification"."""
 
+import hashlib
 import re
 
 import payload as payloads
@@ -182,11 +183,16 @@ class Anchor:
     def tokens(self):
         return [token for generation in self.generations for token in generation]
 
-    def stamped(self, generation):
-        """What the tokens of a generation are over."""
-        if generation == 0:
-            return self.checkpoint.encode()
-        return form({"checkpoint": self.checkpoint, "timestamps": self._source["timestamps"][:generation]})
+    def imprints(self):
+        """What the tokens of each generation are over, in time by the size of it all."""
+        found, whole = [hashlib.sha256(self.checkpoint.encode()).digest()], None
+        before = hashlib.sha256(form({"checkpoint": self.checkpoint, "timestamps": []})[:-2])
+        for generation in self._source["timestamps"]:
+            before.update((b"," if whole else b"") + form(generation))
+            whole = before.copy()
+            whole.update(b"]}")
+            found.append(whole.digest())
+        return found
 
 
 def _log(value, payload, in_bundle):

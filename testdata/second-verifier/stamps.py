@@ -12,7 +12,7 @@ import tokens
 from canonical import Refused
 
 _SKEW = 5 * 60
-_MAX_STAMPS = 128  # of a record or a checkpoint; of more, none is looked at
+_MAX_STAMPS = 128  # of a record; of more, none is looked at
 # Of several reasons why no time is proved, the first of these is given.
 _REASONS = ("future", "renewal", "effort", "authority")
 
@@ -131,8 +131,9 @@ class Anchors:
 def _stamped(anchor, clock):
     """The proofs of an anchor's tokens, and the rules by which others are none. Later generations show that earlier ones existed."""
     proofs, reasons = [], []
+    imprints = anchor.imprints()
     for generation in reversed(range(len(anchor.generations))):
-        imprint, shown = hashlib.sha256(anchor.stamped(generation)).digest(), proofs[:]
+        imprint, shown = imprints[generation], proofs[:]
         for data in anchor.generations[generation]:
             try:
                 proofs.append(clock.accept(data, imprint, shown))
@@ -144,11 +145,11 @@ def _stamped(anchor, clock):
 def proofs_of(record, anchors, clock):
     """All proofs of a record's time, and the rule by which there is none. Raises Refused if a time stamp is refuted."""
     further, doubts = anchors.of(record)
-    if len(record.timestamps) > _MAX_STAMPS:
-        return further, "authority"
     proofs, reasons = further[:], doubts[:]
     imprint = hashlib.sha256(b"".join(record.signatures)).digest()
-    for data in record.timestamps:
+    too_many = len(record.timestamps) > _MAX_STAMPS
+    reasons += ["authority"] if too_many else []
+    for data in [] if too_many else record.timestamps:
         try:
             proofs.append(clock.accept(data, imprint, []))
         except tokens.NotProved as err:

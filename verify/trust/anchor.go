@@ -1,21 +1,23 @@
 package trust
 
 import (
+	"slices"
+
 	"jurat/evidence"
 )
 
 // Anchor returns the times that the tokens of a stamped checkpoint prove: what the checkpoint covers existed by then. Each later generation of
 // tokens shows that the earlier ones existed by its time. doubts says which tokens prove nothing; err is that of a forgery.
 func (c *Checker) Anchor(a *evidence.Anchor) (proved []Stamped, doubts []error, err error) {
+	imprints, err := a.Imprints()
+	if err != nil {
+		return nil, nil, err
+	}
 	shown := Proof{}
-	for generation := len(a.Timestamps) - 1; generation >= 0; generation-- {
-		imprint, err := a.Imprint(generation)
-		if err != nil {
-			return nil, nil, err
-		}
+	for generation, tokens := range slices.Backward(a.Timestamps) {
 		from := len(proved)
-		for _, token := range a.Timestamps[generation] {
-			t, err := c.Token(token, imprint, shown)
+		for _, token := range tokens {
+			t, err := c.Token(token, imprints[generation], shown)
 			switch {
 			case err == nil:
 				proved = append(proved, t)

@@ -180,5 +180,13 @@ func (c *Checker) by(a *Authority, token *timestamp.Token, shown Proof, valid fu
 	if ownWord {
 		clock = OperatorClock
 	}
-	return ProvedTime{Time: at, Authority: a.Name, Clock: clock, Asked: a.Asked()}, err
+	return ProvedTime{Time: at, Authority: a.Name, Clock: clock, Asked: a.Asked() && c.checked(a, token, at, shown, valid)}, err
+}
+
+// checked reports whether a token proves its time also if only tokens show its age whose certificates were checked for revocation.
+func (c *Checker) checked(a *Authority, token *timestamp.Token, at time.Time, shown Proof, valid func(time.Time) bool) bool {
+	shown.Earliest, shown.Independent = shown.Checked, shown.Checked
+	_, believed := c.clockOf(a, shown, valid)
+	_, err := c.stands(a, token.Chain, at, shown)
+	return believed && err == nil
 }
