@@ -216,7 +216,7 @@ var importRules = []importRule{
 	{"jurat/jurattest", []string{"jurat/scitt", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/verify", "jurat/verify/trust", "jurat/internal/ledger",
 		"jurat/internal/ledger/memory", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary, logHashing},
 		"the test kit puts the real parts together, without a disk"},
-	{"jurat/internal/stats", []string{"jurat/evidence", "jurat/jury", "jurat/internal/trial", jsonLibrary}, "it counts what the records of trials say"},
+	{"jurat/internal/stats", []string{"jurat/evidence", "jurat/jury", "jurat/internal/jsonform", "jurat/internal/trial", jsonLibrary}, "it counts what the records of trials say"},
 	{"jurat/internal/lab/measure", nil, "statistics know numbers and cases, and not what they are about"},
 	{"jurat/internal/lab", []string{"jurat/evidence", "jurat/jury", "jurat/internal/atomicfile", "jurat/internal/installation", "jurat/internal/jsonwords", "jurat/internal/lab/measure", "jurat/internal/ledger", "jurat/internal/llm", "jurat/internal/plural",
 		"jurat/internal/stats", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary},

@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"math/big"
 	"slices"
 	"testing"
 	"time"
@@ -79,7 +80,33 @@ func oldListCases(t *testing.T) []certificateCase {
 		{"a newer list that is good beside old ones", old(day+hour, beside(30*day, 5*day, named(stamped.Add(-hour), 1))), not, "revoked", "", false},
 		{"a newer list that need not name it beside an old one", old(day+hour, func(w *world) { w.signer.NotAfter = stamped.Add(2 * day) }, beside(3*day, hour, nil)),
 			proved, "", "(not revoked as of 2026-01-02T01:00:00Z)", false},
+		{"a list for which no step is left beside an older one", func(w *world) { w.finish = spendSteps(t) }, not, "revoked", "2025-12-31T23:00:00Z", false},
 	}, shortLivedCases())
+}
+
+// spendSteps leaves a record no step for the reader's newer list. The older one was checked before, for another certificate of the same key, which it
+// revokes. Of that one the newer list need not say anything, because it expired between both. A search that was broken off clears nobody: the older list
+// must not count for the record's own certificate. Had the newer one been checked, the record would be proved.
+func spendSteps(t *testing.T) func(*world, *evidence.Record, *verify.Options) {
+	return func(w *world, r *evidence.Record, o *verify.Options) {
+		const day = 24 * time.Hour
+		list := func(after time.Duration, entries ...x509.RevocationListEntry) *x509.RevocationList {
+			return signList(t, &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: stamped.Add(after), NextUpdate: stamped.Add(after + day), RevokedCertificateEntries: entries},
+				w.made.issuing, w.made.issuingKey)
+		}
+		other := *w.signer
+		other.SerialNumber, other.NotAfter = big.NewInt(4), stamped.Add(3*day)
+		r.Certificates = slices.Insert(r.Certificates, 0, certify(t, &other, w.made.signer.PublicKey, w.made.issuing, w.made.issuingKey).Raw)
+		o.At, o.CRLs = stamped.Add(4*day), []*x509.RevocationList{list(2*day, revocationOf(4, stamped.Add(-time.Hour), 1)), list(4 * day)}
+		o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) { trusted.CAs[0].Certificate = w.made.issuing.Raw })
+
+		// Each of the two paths takes 63 steps, the token and the older list one each, and a record may take 128.
+		mazeOfCAs(t, 3)(w, r, o)
+		elsewhere, key := caTemplate("elsewhere", 1), newKey(t)
+		for serial := range int64(2) {
+			r.Certificates = append(r.Certificates, certify(t, caTemplate("issuing", 200+serial), key.Public(), elsewhere, key).Raw)
+		}
+	}
 }
 
 // certifiedBundle is a bundle of n records of one agent, for whom only a CA of the reader's vouches, by lists of two days later.

@@ -19,6 +19,7 @@ import (
 	"jurat/internal/llm"
 	"jurat/internal/panel"
 	"jurat/internal/plural"
+	"jurat/internal/stats"
 	"jurat/jury"
 )
 
@@ -214,9 +215,9 @@ func (c *runCmd) weigh(io streams, s *jury.Settings, file string) error {
 	if (s.Method == jury.Calibrated) != (file != "") {
 		return hint(errors.New("--calibration goes with the method calibrated, and that with it"), "'jurat-lab calibrate' writes a calibration file")
 	}
-	measured, err := readCalibration(file)
+	measured, err := stats.Load(file)
 	if err != nil || measured == nil {
-		return err
+		return hint(err, "'jurat-lab calibrate' writes such a file")
 	}
 	if err := measured.Weigh(s); err != nil {
 		return fmt.Errorf("%s: %w", file, err)

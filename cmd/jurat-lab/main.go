@@ -163,7 +163,7 @@ func (s streams) table(rows [][]string) error {
 	return nil
 }
 
-// machine prints a document for machines. What a terminal would obey is only inside of its strings, and is escaped.
+// machine prints a document for machines. What a terminal or a runner would obey is only inside of its strings, and is escaped.
 func (s streams) machine(doc []byte) error {
 	var text strings.Builder
 	for _, c := range string(doc) {
@@ -173,7 +173,7 @@ func (s streams) machine(doc []byte) error {
 			text.WriteRune(c)
 		}
 	}
-	_, err := io.WriteString(s.out, text.String())
+	_, err := io.WriteString(s.out, strings.ReplaceAll(text.String(), "##", `#\u0023`))
 	return err
 }
 
@@ -210,7 +210,8 @@ func inert(line string) string {
 		return c
 	}, line)
 	line = strings.NewReplacer("##[", "# #[", "##vso[", "# #vso[").Replace(line)
-	if strings.HasPrefix(strings.TrimLeft(line, " \t\ufeff\ufffd"), "::") {
+	unseen := func(c rune) bool { return unicode.IsSpace(c) || c == '\ufeff' || c == unicode.ReplacementChar } // a runner skips it
+	if strings.HasPrefix(strings.TrimLeftFunc(line, unseen), "::") {
 		line = "'" + line
 	}
 	return line

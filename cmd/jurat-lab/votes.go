@@ -95,9 +95,9 @@ func (c *aggregateCmd) Run(io streams) error {
 	if err != nil {
 		return err
 	}
-	measured, err := readCalibration(c.Calibration)
+	measured, err := stats.Load(c.Calibration)
 	if err != nil {
-		return err
+		return hint(err, "'jurat-lab calibrate' writes such a file")
 	}
 	verdicts, err := stats.Aggregate(ballots, c.Method, measured)
 	if err != nil {
@@ -133,20 +133,4 @@ func readVotes(stdin io.Reader, file string) ([]stats.Ballot, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return ballots, nil
-}
-
-// readCalibration reads a calibration file. It returns nil if no file is named.
-func readCalibration(file string) (*stats.Calibration, error) {
-	if file == "" {
-		return nil, nil
-	}
-	doc, err := readFile(file)
-	if err != nil {
-		return nil, err
-	}
-	c, err := stats.Parse(doc)
-	if err != nil {
-		return nil, hint(fmt.Errorf("%s: %w", file, err), "'jurat-lab calibrate' writes such a file")
-	}
-	return c, nil
 }

@@ -39,7 +39,9 @@ func (f *caFlags) with(ctx context.Context, do func(authority *ca.CA) error) err
 	case errors.Is(err, ca.ErrNone):
 		return hint(err, "'jurat ca init' makes one; --ca DIR or JURAT_CA says where it is")
 	case errors.Is(err, ca.ErrTaken):
-		return hint(err, "'jurat ca revoke FILE' frees the name")
+		return hint(err, "'jurat ca revoke FILE --cause CAUSE' frees the name")
+	case errors.Is(err, ca.ErrAlike):
+		return hint(err, "records of both would look like one actor's; choose a name that differs in more than its letters' form")
 	case errors.Is(err, ca.ErrExpired):
 		return hint(err, "make a new CA in another folder, and give readers its certificate")
 	case errors.Is(err, lock.ErrTaken):

@@ -139,9 +139,9 @@ func (c *panelFlags) weigh(io stdio, ct *court) error {
 	if (s.Method == jury.Calibrated) != (c.Calibration != "") {
 		return hint(errors.New("--calibration goes with --method calibrated, and that with it"), "'jurat-lab calibrate' writes a calibration file")
 	}
-	measured, err := readCalibration(c.Calibration)
+	measured, err := stats.Load(c.Calibration)
 	if err != nil || measured == nil {
-		return err
+		return hint(err, "'jurat-lab calibrate' writes such a file")
 	}
 	if err := measured.Weigh(s); err != nil {
 		return hint(fmt.Errorf("%s: %w", c.Calibration, err), "nothing was recorded")
@@ -152,22 +152,6 @@ func (c *panelFlags) weigh(io stdio, ct *court) error {
 		fmt.Fprintf(io.err, "jurat: hint: put \"model\" and \"template\" on the lines of their votes, and calibrate again\n")
 	}
 	return nil
-}
-
-// readCalibration reads a calibration file. It returns nil if no file is named.
-func readCalibration(file string) (*stats.Calibration, error) {
-	if file == "" {
-		return nil, nil
-	}
-	doc, err := readFile(file)
-	if err != nil {
-		return nil, err
-	}
-	c, err := stats.Parse(doc)
-	if err != nil {
-		return nil, hint(fmt.Errorf("%s: %w", file, err), "'jurat-lab calibrate' writes such a file")
-	}
-	return c, nil
 }
 
 // dollars writes millionths of a dollar.

@@ -60,6 +60,8 @@ var (
 	ErrExpired = errors.New("the CA's own certificate has ended")
 	// ErrTaken says that another key has a certificate for the name.
 	ErrTaken = errors.New("the name has a certificate for another key")
+	// ErrAlike says that readers could take a name for another one.
+	ErrAlike = errors.New("the name looks like another")
 	// ErrUnknown says that the CA did not issue such a certificate.
 	ErrUnknown = errors.New("the CA has issued no such certificate")
 	// ErrRevoked says that a certificate is revoked already.

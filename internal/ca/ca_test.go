@@ -176,10 +176,13 @@ func TestNamesHaveOneKey(t *testing.T) {
 	if _, err := issue(t, a, newKey(t, elliptic.P256()), "mia", 30); !errors.Is(err, ErrTaken) {
 		t.Error(err)
 	}
-	if _, err := issue(t, a, newKey(t, elliptic.P256()), "Mia", 30); !errors.Is(err, ErrTaken) {
+	if _, err := issue(t, a, newKey(t, elliptic.P256()), "Mia", 30); !errors.Is(err, ErrAlike) {
 		t.Error(err)
 	}
 	*now = first.NotAfter.Add(time.Second)
+	if _, err := issue(t, a, newKey(t, elliptic.P256()), "Mia", 30); !errors.Is(err, ErrAlike) { // its records are still read
+		t.Error(err)
+	}
 	if _, err := issue(t, a, newKey(t, elliptic.P256()), "mia", 30); err != nil { // all have ended
 		t.Error(err)
 	}

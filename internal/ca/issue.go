@@ -76,7 +76,7 @@ func ParseRequest(doc []byte) (*Request, error) {
 
 var oidSubjectAltName = asn1.ObjectIdentifier{2, 5, 29, 17}
 
-// Issue issues the certificate that a request asks for. The errors include ErrTaken and ErrExpired.
+// Issue issues the certificate that a request asks for. The errors include ErrTaken, ErrAlike and ErrExpired.
 func (a *CA) Issue(ctx context.Context, r *Request, days int) (made *x509.Certificate, err error) {
 	if days < 1 || days > MaxDays {
 		return nil, fmt.Errorf("issuing certificate: a life of %d days: want 1 to %d", days, MaxDays)
@@ -154,7 +154,7 @@ func (a *CA) mayName(ctx context.Context, r *Request) error {
 			continue
 		}
 		if name != r.Name {
-			return fmt.Errorf("%w: %q is the same to readers as %q, which has a certificate", ErrTaken, r.Name, name)
+			return fmt.Errorf("%w: %q, and %q has or had a certificate", ErrAlike, r.Name, name)
 		}
 		live := s.revocation(serialOf(c)) == nil && !a.now().After(c.NotAfter)
 		if live && string(c.RawSubjectPublicKeyInfo) != string(public) {

@@ -3,9 +3,12 @@ package stats
 import (
 	"fmt"
 	"math"
+	"os"
 	"slices"
 
 	"github.com/go-json-experiment/json"
+
+	"jurat/internal/jsonform"
 )
 
 // Format is the version of the calibration file. Files of the first version are still read: their weights have no sign,
@@ -227,6 +230,22 @@ func (k *Known) wrong(juror string) (wrong int, voted bool) {
 	}
 	_, right := slices.BinarySearch(k.Right, juror)
 	return 0, right
+}
+
+// Load is Parse for the file of a name. It returns nil if none is named.
+func Load(file string) (*Calibration, error) {
+	if file == "" {
+		return nil, nil
+	}
+	doc, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	c, err := Parse(jsonform.CutMark(doc))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return c, nil
 }
 
 // Parse reads a calibration file. It returns an error if what the file says of jurors does not follow from what it

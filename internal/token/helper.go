@@ -251,7 +251,7 @@ func (h *Helper) started() (*process, error) {
 	}
 	h.wait = min(max(2*h.wait, 100*time.Millisecond), 10*time.Second) // also for a helper that starts and dies at once
 	h.next = now.Add(h.wait)
-	p, err := start(words, h.answered)
+	p, err := start(words, h.answered, cmp.Or(h.patience, 5*time.Second))
 	if err != nil {
 		h.failed = fmt.Errorf("%w: starting the helper: %w", ErrUnavailable, err)
 		return nil, h.failed

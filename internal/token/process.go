@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -46,10 +47,11 @@ type problem struct {
 // A process is a helper that runs, with the requests of any number of callers.
 type process struct {
 	command  *exec.Cmd
+	out      io.Closer // of its standard output
 	requests chan []byte
 	answered func()        // is called at each answer
 	ending   chan struct{} // closed once the helper is to end
-	end      func()        // closes ending
+	end      func()        // closes ending, and kills the helper if that does not end it
 	gone     chan struct{} // closed once the helper has ended
 	why      error         // set before gone is closed
 
@@ -58,11 +60,14 @@ type process struct {
 	last    uint32
 }
 
-// start starts a helper, which ends when its standard input does.
-func start(words []string, answered func()) (*process, error) {
+// start starts a helper, which ends when its standard input does, or else so much later.
+func start(words []string, answered func(), later time.Duration) (*process, error) {
 	p := &process{command: exec.Command(words[0], words[1:]...), requests: make(chan []byte, 64), answered: answered,
 		ending: make(chan struct{}), gone: make(chan struct{}), waiting: map[uint32]chan answer{}}
-	p.end = sync.OnceFunc(func() { close(p.ending) })
+	p.end = sync.OnceFunc(func() {
+		close(p.ending)
+		time.AfterFunc(later, p.kill)
+	})
 	said := &tail{}
 	p.command.Stderr = said
 	p.command.WaitDelay = time.Second // for a grandchild that holds standard error open
@@ -71,6 +76,7 @@ func start(words []string, answered func()) (*process, error) {
 	if err := errors.Join(err, outErr); err != nil {
 		return nil, err
 	}
+	p.out = out
 	if err := p.command.Start(); err != nil {
 		return nil, err
 	}
@@ -107,13 +113,13 @@ func (p *process) read(out io.Reader, said *tail) {
 	for broken == nil && lines.Scan() {
 		broken = p.take(lines.Bytes())
 	}
-	broken = cmp.Or(broken, lines.Err())
+	if err := lines.Err(); !errors.Is(err, os.ErrClosed) { // kill closed it
+		broken = cmp.Or(broken, err)
+	}
 	if broken != nil {
 		p.kill()
 	}
 	p.end()
-	force := time.AfterFunc(5*time.Second, p.kill)
-	defer force.Stop()
 	err := p.command.Wait()
 	kind, exit := ErrUnavailable, (*exec.ExitError)(nil)
 	if errors.As(err, &exit) && exit.ExitCode() == exitPIN {
@@ -123,8 +129,11 @@ func (p *process) read(out io.Reader, said *tail) {
 	close(p.gone)
 }
 
-// kill ends the helper by force. That fails if it has ended.
-func (p *process) kill() { _ = p.command.Process.Kill() }
+// kill ends the helper by force, and what is read of it, as a child of the helper may hold its output open. Both fail if it has ended.
+func (p *process) kill() {
+	_ = p.command.Process.Kill()
+	_ = p.out.Close()
+}
 
 func (p *process) take(line []byte) error {
 	var a answer

@@ -182,6 +182,36 @@ func TestRefusedPINStartsNoHelper(t *testing.T) {
 	}
 }
 
+// TestHelperThatStays: a helper that does not end with its input, or whose child holds its output open, does not keep who closes it.
+func TestHelperThatStays(t *testing.T) {
+	const waits = `while test -e "$0"; do sleep 0.1; done`
+	for name, stays := range map[string]string{"it": waits, "its child": "(" + waits + ") & wait"} {
+		t.Run(name, func(t *testing.T) {
+			script := filepath.Join(t.TempDir(), "helper")
+			answer := `{"id":1,"error":{"code":"not_found","message":"m"}}`
+			if err := os.WriteFile(script, []byte("#!/bin/sh\nread line\necho '"+answer+"'\n"+stays+"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			h := &token.Helper{}
+			h.Use(script)
+			h.Hurry(time.Second)
+			if _, err := h.Find(t.Context(), mia); !errors.Is(err, token.ErrNotFound) {
+				t.Errorf("error %v", err)
+			}
+			closed := make(chan struct{})
+			go func() {
+				h.Close()
+				close(closed)
+			}()
+			select {
+			case <-closed:
+			case <-time.After(30 * time.Second):
+				t.Error("Close waits for the helper")
+			}
+		})
+	}
+}
+
 // TestNoHelper: where the machine names no helper, or one that is missing, the error says what to do, and the helper's last words are in it.
 func TestNoHelper(t *testing.T) {
 	t.Setenv(says, "pin")
