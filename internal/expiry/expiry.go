@@ -194,8 +194,11 @@ func (r *run) all(ctx context.Context) error {
 	}
 	for {
 		body, err := r.choose(ctx, act)
-		if err != nil || r.order.DryRun || body.Count == 0 {
+		if err != nil || r.order.DryRun {
 			return err
+		}
+		if body.Count == 0 {
+			return r.reclaim(ctx)
 		}
 		r.After("noted")
 		same, err := r.staysSame(ctx)
@@ -484,6 +487,12 @@ func (r *run) carryOut(ctx context.Context, act string, count int64) error {
 		r.tell("records removed", done, max(done, count))
 	}
 	r.After("removed")
+	return r.reclaim(ctx)
+}
+
+// reclaim frees the room of what was removed. A run with nothing to remove does it too, because an earlier one may have been interrupted
+// in it.
+func (r *run) reclaim(ctx context.Context) error {
 	return r.Ledger.Expiry().Reclaim(ctx, func(done, total int64) { r.tell("pages freed", done, total) })
 }
 

@@ -347,6 +347,27 @@ func TestExpireCrash(t *testing.T) {
 	}
 }
 
+// TestExpireInterruptedWhileItReclaims: the next run overwrites what an interrupted one left, although it finds nothing to remove, and
+// although another process has the log open all the time.
+func TestExpireInterruptedWhileItReclaims(t *testing.T) {
+	c, i, _, _, _ := aYearAgo(t)
+	there := marks(t, c)
+	open(t, c)
+	ctx, cancel := context.WithCancel(t.Context())
+	i.After(func(step string) {
+		if step == "removed" {
+			cancel()
+		}
+	})
+	if done, err := i.Expirer.Expire(ctx, expireOrder()); !errors.Is(err, context.Canceled) || done.Records != old+3 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if done, err := i.Expirer.Expire(t.Context(), expireOrder()); err != nil || done.Records != 0 || done.Act != "" {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	wantNoMarks(t, c.Dir, there)
+}
+
 // expirerFolder, if set, makes this test binary a process that expires records of that folder and kills itself after a
 // number of steps.
 const expirerFolder = "JURAT_TEST_EXPIRE"
