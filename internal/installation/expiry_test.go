@@ -347,6 +347,38 @@ func TestExpireCrash(t *testing.T) {
 	}
 }
 
+// TestExpiredChainGoesOn: a chain whose records have expired still belongs to the agent that began it, and to no other. That holds in the
+// process that knew the chain before, and in one that reads it afterwards.
+func TestExpiredChainGoesOn(t *testing.T) {
+	c, i, _, chained, _ := aYearAgo(t)
+	said := func(i *installation.Installation, agent string) error {
+		t.Helper()
+		d, err := evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":%q,"request_id":"r","timestamp":%q,"model":"m","model_version":"1","prompt":"p","response":"r","parameters":{},"chain_id":"c-1"}`,
+			agent, evidence.FormatTime(time.Now())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = i.Ledger.Seal(t.Context(), d, must(i.Keys.Signers(t.Context(), evidence.RoleAgent, agent)))
+		return err
+	}
+	if err := said(i, "mallory"); !errors.Is(err, ledger.ErrNotAdmitted) { // now this process knows the chain
+		t.Fatal(err)
+	}
+	if _, err := i.Expirer.Expire(t.Context(), expireOrder()); err != nil {
+		t.Fatal(err)
+	}
+	wantExpired(t, i, chained)
+	for _, i := range []*installation.Installation{open(t, c), i} {
+		if err := said(i, "mallory"); !errors.Is(err, ledger.ErrNotAdmitted) {
+			t.Errorf("another agent: %v", err)
+		}
+		if err := said(i, "courier"); err != nil {
+			t.Errorf("the chain's owner: %v", err)
+		}
+	}
+	wantWhole(t, c)
+}
+
 // TestExpireInterruptedWhileItReclaims: the next run overwrites what an interrupted one left, although it finds nothing to remove, and
 // although another process has the log open all the time.
 func TestExpireInterruptedWhileItReclaims(t *testing.T) {

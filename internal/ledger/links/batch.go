@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 	"jurat/verify"
 )
 
@@ -61,7 +62,7 @@ func (b *Batch) Judge(j *Judging, size int64, inChain map[string]int64) error {
 func (b *Batch) Add(index int64, r *evidence.Record) {
 	b.reviewed = b.reviewed || r.Payload.ActionType == evidence.HumanReview
 	if s := b.chains[r.Payload.ChainID]; s != nil && r.Payload.ChainID != "" {
-		s.add(index, &placedLink{index, verify.Link(r)})
+		s.add(index, storage.ActorOf(&r.Payload), &placedLink{index, verify.Link(r)})
 		b.grown[s.id] = true
 	}
 }

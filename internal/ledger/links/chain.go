@@ -15,32 +15,24 @@ import (
 // A chainState is the state of a chain after some of its records.
 type chainState struct {
 	id     string
-	next   int64 // the first index in the log that was not read yet
-	count  int64 // records that were read
-	owner  actorName
+	next   int64           // the first index in the log that was not read yet
+	count  int64           // records that were read
+	owner  evidence.Digest // tag of an actor
 	agents map[string]bool // other agents that its records admit
 	last   []placedLink
 	weight int
 }
 
-type actorName struct {
-	role evidence.Role
-	name string
-}
-
-func actorOf(p *evidence.Payload) actorName { return actorName{p.Role(), p.Actor()} }
-
-// add adds the next record of the chain. An expired record, nil, is only counted.
-func (s *chainState) add(index int64, p *placedLink) {
+// add adds the next record of the chain, by an actor. Of an expired record, nil, the log knows no more than the actor's tag.
+func (s *chainState) add(index int64, actor evidence.Digest, p *placedLink) {
 	s.next = index + 1
-	s.count++
+	if s.count++; s.count == 1 {
+		s.owner = actor
+	}
 	if p == nil {
 		return
 	}
 	q := p.Payload()
-	if s.count == 1 {
-		s.owner = actorOf(q)
-	}
 	if q.Role() == evidence.RoleAgent && q.ActionType != evidence.Delivery {
 		s.let(q.AgentID)
 	}
@@ -133,14 +125,14 @@ func (k *Known) upToDate(ctx context.Context, chain string, most int64) (*chainS
 		}
 		for i := range rows {
 			if rows[i].Entry != nil {
-				s.add(rows[i].Index, nil)
+				s.add(rows[i].Index, rows[i].Actor, nil)
 				continue
 			}
 			p, err := linkOf(&rows[i])
 			if err != nil {
 				return nil, err
 			}
-			s.add(rows[i].Index, &p)
+			s.add(rows[i].Index, storage.ActorOf(p.Payload()), &p)
 		}
 		if len(rows) < linkPage {
 			break

@@ -166,7 +166,7 @@ func (j *Judging) contradicts(s *chainState) error {
 // about.
 func (j *Judging) admitted(s *chainState) bool {
 	p := j.link.Payload()
-	if s.count == 0 || j.byAct || actorOf(p) == s.owner || p.Role() == evidence.RoleAgent && s.agents[p.Actor()] {
+	if s.count == 0 || j.byAct || storage.ActorOf(p) == s.owner || p.Role() == evidence.RoleAgent && s.agents[p.Actor()] {
 		return true
 	}
 	if !decides(p) {
@@ -174,7 +174,7 @@ func (j *Judging) admitted(s *chainState) bool {
 	}
 	for _, subject := range j.subjects {
 		q := subject.Payload()
-		if q.ChainID == s.id && (p.ActionType == evidence.HumanReview || actorOf(q) == actorOf(p)) {
+		if q.ChainID == s.id && (p.ActionType == evidence.HumanReview || storage.ActorOf(q) == storage.ActorOf(p)) {
 			return true
 		}
 	}
@@ -204,12 +204,12 @@ func (j *Judging) ofTheirOwn() bool {
 		return true
 	}
 	for _, subject := range j.subjects {
-		if q := subject.Payload(); q.Role() == evidence.RoleAgent && actorOf(q) != actorOf(p) {
+		if q := subject.Payload(); q.Role() == evidence.RoleAgent && storage.ActorOf(q) != storage.ActorOf(p) {
 			return false
 		}
 	}
 	for _, named := range j.named {
-		if q := named.Payload(); q.Role() == evidence.RoleAgent && actorOf(q) != actorOf(p) {
+		if q := named.Payload(); q.Role() == evidence.RoleAgent && storage.ActorOf(q) != storage.ActorOf(p) {
 			return false
 		}
 	}
