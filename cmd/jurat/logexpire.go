@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"jurat/evidence"
@@ -38,7 +39,7 @@ func (*logExpireCmd) Help() string {
 and hash, so all other proofs stand, and one act says how many, when, why and who decided it. It refuses a day less than 183 days ago, by
 the clock and by the newest time stamp of the log. These stay: the operator's acts, open trials and those that wait for a person, with
 the records that they are about, and what waits for a time stamp. If it is interrupted, run it again: it goes on where it was.
-Backups and files that you gave out still have the content.`
+The case files of expired trials in the data folder go, too; backups and files elsewhere still have the content.`
 }
 
 // Run removes the content of old records.
@@ -56,8 +57,10 @@ func (c *logExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return hint(err, "less than %d days is not possible. If nothing was sealed lately, seal something: the clock counts no further than the log's newest time stamp", operator.MinRetention)
 		case errors.Is(err, lock.ErrTaken):
 			return hint(err, "run it again when that is over")
-		case err != nil:
+		case err != nil && done.Act != "":
 			return hint(err, "what an act says is gone is removed by the next run")
+		case err != nil:
+			return err
 		}
 		if !c.DryRun {
 			if err := a.forgetExpired(ctx, io, i); err != nil {
@@ -91,9 +94,22 @@ func stays(ctx context.Context, l *ledger.Ledger) (*expiry.Staying, error) {
 	return s, nil
 }
 
-// forgetExpired removes what the files that are made of the log say of expired records: the list of trials and the
-// index of words, which the next command that needs them makes again or brings up to date.
+// forgetExpired removes what the files that are made of the log say of expired records: the case files of trials, and
+// the list of trials and the index of words, which the next command that needs them makes again or brings up to date.
 func (a *app) forgetExpired(ctx context.Context, io stdio, i *installation.Installation) error {
+	files, err := os.ReadDir(filepath.Dir(i.CaseFile("")))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for _, f := range files {
+		id := strings.TrimSuffix(f.Name(), filepath.Ext(f.Name()))
+		if _, err := i.Ledger.Briefs().FirstOfChain(ctx, id); !errors.Is(err, ledger.ErrExpired) {
+			continue // a file of no trial of this log stays
+		}
+		if err := os.Remove(i.CaseFile(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
 	if err := os.Remove(filepath.Join(a.Data, trialsFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

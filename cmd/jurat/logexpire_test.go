@@ -1,14 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/disktest"
 	"jurat/internal/expiry"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
@@ -81,5 +86,64 @@ func TestWhatWaitsForAPersonStays(t *testing.T) {
 	s, err := stays(t.Context(), i.Ledger)
 	if err != nil || len(s.Chains) != 1 {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// TestExpireLeavesNoCaseFile: no file of the data folder has the text of a trial that expired, not even the case file that the trial left
+// there. That of a trial that stays is kept, and so is a file of another log.
+func TestExpireLeavesNoCaseFile(t *testing.T) {
+	const gone, kept = "the parcel of Anna", "the parcel of Boris"
+	dir := filepath.Join(t.TempDir(), "data")
+	cases := filepath.Join(dir, installation.CasesFolder)
+	for _, text := range []string{kept, gone} {
+		file := filepath.Join(t.TempDir(), "case.json")
+		if err := os.WriteFile(file, fmt.Appendf(nil, `[{"role":"user","content":%q},{"role":"assistant","content":"It is on its way."}]`, text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ran(t, 0, "--data", dir, "trial", "--jurors", "offline", file)
+	}
+	ran(t, 0, "--data", dir, "trials", "list")
+	left, err := os.ReadDir(cases)
+	if err != nil || len(left) != 2 {
+		t.Fatal(left, err)
+	}
+	excepted := strings.TrimSuffix(left[0].Name(), ".jurat") // ids are in the order of time
+	if err := os.WriteFile(filepath.Join(cases, "trial-0199aabb-0000-7000-8000-000000000000.jurat"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i, err := installation.Open(t.Context(), installation.Config{Dir: dir, Now: func() time.Time { return time.Now().AddDate(1, 0, 0) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := evidence.ParseDraft([]byte(`{"agent_id":"courier","request_id":"r","timestamp":"2024-01-31T16:15:00Z","model":"m","model_version":"1","prompt":"p","response":"r","parameters":{}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signers, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.Ledger.Seal(t.Context(), d, signers); err != nil { // the log's own time must be a year later
+		t.Fatal(err)
+	}
+	done, err := i.Expirer.Expire(t.Context(), expiry.Order{Before: time.Now().AddDate(0, 0, 1), Except: []string{excepted}, Reason: "r", By: "b"})
+	if err != nil || done.Records == 0 || done.Excepted == 0 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ran(t, 0, "--data", dir, "log", "expire", "--before", "2001-01-01", "--reason", "r", "--by", "b") // as after a crash: it has nothing to remove
+	var has []string
+	for path, content := range disktest.Files(t, dir) {
+		if bytes.Contains(content, []byte(gone)) {
+			t.Errorf("%s still has the text", path)
+		}
+		if filepath.Dir(path) == cases {
+			has = append(has, filepath.Base(path))
+		}
+	}
+	if len(has) != 2 || !slices.Contains(has, excepted+".jurat") {
+		t.Errorf("case files: %v, want those of the trial that stays and of the other log", has)
 	}
 }

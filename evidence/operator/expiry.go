@@ -64,6 +64,3 @@ func (b *ExpiryBody) check() error {
 	}
 	return nil
 }
-
-// Names reports whether a place is among those between the first and the last that the act names.
-func (b *ExpiryBody) Names(place int64) bool { return b.From <= place && place < b.To }

@@ -45,16 +45,6 @@ func (l *Ledger) HasChain(ctx context.Context, chainID string) (bool, error) {
 	return !last.IsZero(), err
 }
 
-// CheckpointOver returns a signed checkpoint over at least size records, and its head. It returns the last signed one
-// if that covers enough.
-func (l *Ledger) CheckpointOver(ctx context.Context, size int64) (string, storage.Head, error) {
-	a, err := l.covering(ctx, size)
-	if err != nil {
-		return "", storage.Head{}, err
-	}
-	return a.signed, a.head, nil
-}
-
 // Expiry is what removes the content of records. Package expiry alone uses it.
 func (l *Ledger) Expiry() storage.Expiry { return l.cfg.Store }
 
