@@ -274,3 +274,24 @@ func TestServicesNeedLists(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTrustFileOrNot: a file of records given as a trust file is called that, but a trust file with a mistake is told its mistake, wherever
+// its format stands.
+func TestTrustFileOrNot(t *testing.T) {
+	const other = "this is a record or a case file, and not a trust file"
+	for doc, want := range map[string]string{
+		`{"format":"jurat/trust/v1","authorities":[{"nam":"x"}]}`: "/authorities/0/nam: unknown member",
+		`{"format":"jurat/trust/v1","cas":[{"mandate":{}}]}`:      "/cas/0/mandate: unknown member",
+		`{"cas":[{"mandate":{}}],"format":"jurat/trust/v1"}`:      "/cas/0/mandate: unknown member",
+		`{"format":"jurat/trust/v1","scitt":[]}`:                  "/scitt: unknown member",
+		`{"keys":[],"format":7}`:                                  "/format: want a string, found a number",
+		`{"format":"jurat/bundle/v1","records":[]}`:               other,
+		`{"anchors":[],"format":"jurat/bundle/v1","records":[]}`:  other,
+		`{"format":7,"records":[]}`:                               other,
+		`{"digest":"sha256:00","payload":{}}`:                     other,
+	} {
+		if _, err := trust.Parse([]byte(doc)); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", doc, err, want)
+		}
+	}
+}

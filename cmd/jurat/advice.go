@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"strings"
 
 	"jurat/internal/filestore"
 	"jurat/internal/installation"
@@ -19,7 +20,7 @@ var advices = []struct {
 	about error
 	hint  string
 }{
-	{installation.ErrNone, "'jurat init' makes one, and so do 'jurat serve', 'jurat trial' and 'jurat seal'; --data or JURAT_DATA say where, or --db or JURAT_DB in which database"},
+	{installation.ErrNone, "'jurat init' makes one, and so do 'jurat serve', 'jurat trial', 'jurat seal', 'jurat record' and 'jurat import'; --data or JURAT_DATA say where, or --db or JURAT_DB in which database"},
 	{installation.ErrNoWrappingKey, "--wrapping-key or JURAT_WRAPPING_KEY names its file, which every machine has a copy of; for a new database 'jurat keys wrapping-key FILE' makes one"},
 	{filestore.ErrOtherKey, "--wrapping-key or JURAT_WRAPPING_KEY has to name a copy of the file that the other machines have"},
 	{stamping.ErrNotConfigured, "its answers could not be checked; 'jurat tsa add NAME URL --root FILE' adds one, 'jurat tsa list' shows those there are"},
@@ -38,6 +39,10 @@ func advise(err error) error {
 	var h hinted
 	if err == nil || errors.As(err, &h) {
 		return err
+	}
+	at, unknown := strings.CutSuffix(err.Error(), ": unknown member")
+	if instead := gone[at[max(0, strings.LastIndexByte(at, '/')):]]; unknown && instead != "" {
+		return hint(err, "%s", instead)
 	}
 	for _, a := range advices {
 		if errors.Is(err, a.about) {

@@ -1,6 +1,6 @@
 package main
 
-// gone are commands and flags that earlier programs had, and what to use instead.
+// gone are commands, flags and, after a slash, members of files that earlier programs had, and what to use instead.
 var gone = map[string]string{
 	"archive":                   "the log compresses its records itself, and each is read alone; 'jurat log expire --before DATE' removes the content of old ones, none younger than 183 days",
 	"hold":                      "'jurat log expire --except CHAIN' leaves a chain; nothing is erased but by 'jurat erase'",
@@ -26,12 +26,19 @@ var gone = map[string]string{
 	"export --dsse":             "'jurat export --scitt' writes statements that are signed",
 	"mandate":                   "say in the reader's trust file for whose keys a CA vouches: 'jurat trust --ca FILE --role ROLE --custody owner'",
 	"trust --mandate":           "'jurat trust --ca FILE --role ROLE' says for whose keys the CA vouches",
+	"trust --oj":                "'jurat trust eu --oj FILE --lists DIR' reads trusted lists",
+	"trust --lists":             "'jurat trust eu --oj FILE --lists DIR' reads trusted lists",
+	"trust --crl":               "give revocation lists where records are checked: 'jurat verify --crl FILE'",
+	"trust --at":                "give the moment of checking where records are checked: 'jurat verify --at TIME'",
+	"/mandate":                  "leave it out: the members of cas say for whose keys the CA vouches",
+	"/scitt":                    "leave it out: an issuer's own statements are checked with a tool for SCITT",
+	"/for_all":                  "leave it out: --entries and --checkpoint prove that no record of a chain is left out",
 	"lists keep":                "keep the files that 'jurat lists fetch' fetched: 'jurat trust eu' reads a folder of them, also an old one",
 	"lists show":                "'jurat trust eu --lists DIR' reads the lists of a folder, which 'jurat lists fetch' fills",
 	"keys request":              "OpenSSL makes a certificate request: 'jurat ca issue --help' shows how",
 	"ca renew":                  "'jurat ca issue' issues again for the same key and name; 'jurat keys register ROLE NAME --public FILE --certificate FILE' takes it into the log",
-	"ca list":                   "the CA's folder has a file for each certificate: 'openssl x509 -in FILE -noout -text'",
-	"ca show":                   "the CA's certificate is ca.pem in its folder, and those that it issued are beside it",
+	"ca list":                   "the CA's folder has a file for each in certificates: 'openssl x509 -in FILE -noout -text'",
+	"ca show":                   "the CA's certificate is ca.pem in its folder, and those that it issued are in certificates there",
 	"ca ocsp":                   "'jurat ca crl' makes a revocation list, and 'jurat verify --crl FILE' takes it",
 	"ca publish":                "'jurat keys register ROLE NAME --public FILE --certificate FILE' takes a certificate into the log",
 	"ca init --reason":          "a CA keeps no reasons: leave it out",
@@ -51,9 +58,9 @@ var gone = map[string]string{
 	"ca crl --offline":          "a CA knows no log: leave it out",
 	"ca crl --reason":           "a CA keeps no reasons: leave it out",
 	"ca crl --by":               "a CA keeps no reasons: leave it out",
-	"log certificates":          "'jurat keys list' shows which certificates the log has, and the CA's folder those that it issued",
+	"log certificates":          "'jurat keys history --json' shows which certificates the log has, and the CA's folder those that it issued",
 	"card sign":                 "the SDKs of A2A sign cards; 'jurat card verify' checks them",
-	"verify --ocsp":             "'jurat verify --crl FILE' takes the CA's revocation list",
+	"--ocsp":                    "give the CA's revocation list with --crl, as 'jurat verify --crl FILE' takes it",
 	"log prove --ltv":           "give readers the CA's list beside the file: 'jurat verify --crl FILE', of any time after the record",
 	"log prove --ltv-dir":       "give readers the CA's list beside the file: 'jurat verify --crl FILE', of any time after the record",
 	"log case --ltv":            "give readers the CA's list beside the file: 'jurat verify --crl FILE', of any time after the record",
@@ -66,5 +73,10 @@ var gone = map[string]string{
 	"log prove --latest":        "leave it out: what is written has the newest checkpoint beside those that were stamped",
 	"log case --latest":         "leave it out: what is written has the newest checkpoint beside those that were stamped",
 	"log renew --hash":          "leave it out: 'jurat log renew' has stamped checkpoints stamped again, by an authority that --tsa names",
+	"reputation --registry":     "leave it out: 'jurat reputation --json' prints all that is known",
+	"reputation --agent-id":     "leave it out: 'jurat reputation --json' prints all that is known",
+	"reputation --client":       "leave it out: 'jurat reputation --json' prints all that is known",
 	"reputation --export":       "'jurat reputation --json' prints all that is known, and 'jurat log case' the records behind it",
+
+	"trust --seal-revocation-unasked": "leave it out: 'jurat trust --ca FILE --role ROLE' asks nothing of a seal",
 }

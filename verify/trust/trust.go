@@ -125,7 +125,10 @@ func Parse(doc []byte) (*Trust, error) {
 	}
 	t := new(Trust)
 	if err := json.Unmarshal(form, t, json.RejectUnknownMembers(true), json.WithUnmarshalers(strictly)); err != nil {
-		if evidence.BeginsAsRecord(doc) || evidence.BeginsAsBundle(doc) && t.Format != Format {
+		var said struct {
+			Format any `json:"format"` // t has it only if it stands before the mistake
+		}
+		if json.Unmarshal(form, &said) == nil && said.Format != Format && (evidence.BeginsAsRecord(doc) || evidence.BeginsAsBundle(doc)) {
 			return nil, errors.New("reading trust file: this is a record or a case file, and not a trust file")
 		}
 		return nil, fmt.Errorf("reading trust file: %w", evidence.Steady(err))
