@@ -49,7 +49,7 @@ func readProvable(texts []string) (map[string]property.Kind, error) {
 }
 
 const kindsHelp = `Kinds are integer, decimal:1 to decimal:9 (a number with at
-most so many decimals), date (2006-01-02), time (2006-01-02T15:04:05Z) and text (any value: only sets and equality).`
+most so many decimals), date (2006-01-02), time (2006-01-02T15:04:05Z) and text (any value: only sets).`
 
 // named lists what a setting seals apart, with the kinds of what it makes provable.
 func named(s *erasure.Setting) []string {

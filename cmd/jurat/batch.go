@@ -146,7 +146,7 @@ func (c *trialCmd) recorded(ctx context.Context, a *app, io stdio) (on *subject.
 	return on, a.with(ctx, func(i *installation.Installation) error {
 		records, err := i.Ledger.Chain(ctx, c.Recorded)
 		if errors.Is(err, ledger.ErrNotFound) {
-			return hint(fmt.Errorf("--recorded: the log has no chain %q", c.Recorded), "'jurat records find --action observed_call' lists what recorders sealed, with its chains")
+			return hint(fmt.Errorf("--recorded: the log has no chain %q", c.Recorded), "'jurat record chains' lists what recorders sealed")
 		}
 		if err != nil {
 			return err

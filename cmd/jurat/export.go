@@ -39,7 +39,7 @@ the second), and the command that checks it is there as a comment.
 
 With --scitt it writes each record as a Signed Statement of SCITT (RFC 9943): COSE, with the record's canonical payload, signed by the
 operator, or with --key FILE by the owner of the record's key. Keys that sign by ES256 or Ed25519 can. If the record carries its place in this installation's
-log ('jurat log prove RECORD'), the log's receipt (RFC 9942) goes with it, and one that the log has only grown since. If it carries
+log ('jurat log prove RECORD'), the log's receipt (RFC 9942) goes with it. If it carries
 certificates of the key that signs, the statement names them (x5chain, x5t). The statement's signature says who handed the record over, and
 the receipt is about the record's entry in the log. 'jurat verify' checks both, and the record inside.
 

@@ -29,8 +29,8 @@ type initInstallationCmd struct {
 
 // Help is shown by 'jurat init --help'.
 func (*initCmd) Help() string {
-	return `Makes an installation in a database, or in a data folder that is absent or empty. 'jurat serve', 'jurat trial' and 'jurat seal' also
-make one on first use. No other command does, so a command with a forgotten --data changes nothing.
+	return `Makes an installation in a database, or in a data folder that is absent or empty. 'jurat serve', 'jurat trial',
+'jurat seal', 'jurat record' and 'jurat import' also make one on first use. No other command does, so a command with a forgotten --data changes nothing.
 
     jurat --data ./jurat-data init
 

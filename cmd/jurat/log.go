@@ -124,7 +124,7 @@ func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 type logCaseCmd struct {
 	Chain string   `arg:"" help:"The trial's id, the chain_id of a chain, or the id of a record."`
-	With  []string `placeholder:"RECORD" sep:"none" help:"Add this record too, by its id or digest, such as a comparison of usage. May be given several times."`
+	With  []string `placeholder:"RECORD" sep:"none" help:"Add this record too, by its id or digest. May be given several times."`
 	withholdFlag
 }
 

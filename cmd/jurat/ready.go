@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -112,15 +113,22 @@ func (c *readyCmd) server() (*url.URL, error) {
 	if c.URL == "" {
 		return c.own()
 	}
-	u, err := url.Parse(c.URL)
+	at := c.URL
+	if _, port, err := net.SplitHostPort(at); err == nil && isPort(port) {
+		at = "http://" + at // as JURAT_ADDR has it
+	}
+	u, err := url.Parse(at)
 	switch {
-	case err != nil:
-		return nil, fmt.Errorf("the server's address: %w", err)
-	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
 		return nil, fmt.Errorf("the server's address %q: want http:// or https:// and a host, such as http://127.0.0.1:8417", c.URL)
 	}
 	u.Path = ""
 	return u, nil
+}
+
+func isPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
 }
 
 // own is the address of the server that has the same environment as this command.

@@ -22,6 +22,13 @@ func TestReady(t *testing.T) {
 		t.Errorf("%q", out)
 	}
 	answered(t, 0, readiness{URL: "http://" + at, Ready: true}, "ready", "--json")
+	if out, _ := ran(t, 0, "ready", at); out != "ready: http://"+at+"\n" { // as JURAT_ADDR and --addr have it
+		t.Errorf("%q", out)
+	}
+	for _, wrong := range []string{"localhost", "jurat.example:port", "ftp://127.0.0.1:1", "127.0.0.1:1/path"} {
+		_, errs := ran(t, exitCannot, "ready", wrong)
+		has(t, errs, "want http:// or https:// and a host, such as http://127.0.0.1:8417")
+	}
 	stop()
 	out, errs := ran(t, exitBad, "ready", "http://"+at+"/")
 	has(t, out, "not ready: http://"+at+": no server answers there: ", "refused")

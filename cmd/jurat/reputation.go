@@ -134,7 +134,8 @@ func (c *reputationCmd) checkFlags() error {
 func gatherer(config reputation.Config) (*reputation.Gatherer, error) {
 	g, err := reputation.NewGatherer(config)
 	if errors.Is(err, reputation.ErrIdentity) {
-		return nil, hint(err, "the result is about an identity of your trust file: bring one with the agent's key with --trust ('jurat trust' writes it), or name the CA that certified it with --ca")
+		return nil, hint(err, "only agents that sealed records have a reputation, whatever trials of transcripts found; --trust brings a trust file with the agent's key "+
+			"('jurat trust' writes it), and --ca names the CA that certified it")
 	}
 	return g, err
 }

@@ -18,7 +18,7 @@ type trialCmd struct {
 	panelFlags
 	Out         string `placeholder:"FILE" help:"The case file, or the folder for it; of several cases always the folder. Default: in the data folder, named for the trial."`
 	JSON        bool   `name:"json" help:"Print the result (CollaborativeJuryResult) as JSON and nothing else; of several cases, an object in one line for each."`
-	Recorded    string `placeholder:"CHAIN" xor:"mode" help:"Try a chain of this log that a recorder sealed, with no transcript. 'jurat records find --action observed_call' lists chains."`
+	Recorded    string `placeholder:"CHAIN" xor:"mode" help:"Try a chain of this log that a recorder sealed, with no transcript. 'jurat record chains' lists them."`
 	Resume      string `placeholder:"TRIAL|last" xor:"mode" help:"Go on with a trial that was broken off."`
 	List        bool   `xor:"mode" help:"List the trials that have no verdict."`
 	Outcome     string `placeholder:"TRIAL" xor:"mode" help:"Say what a trial came to: what the jury judged, and what people decided on that."`

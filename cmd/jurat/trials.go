@@ -168,7 +168,7 @@ func (c *trialsListCmd) print(io stdio, list api.TrialList) error {
 		t.trial(&list.Trials[i])
 	}
 	p.table(&t)
-	p.line("%s%s: outcomes %s", atMost(list.Counts.AtMost), plural.Of(list.Counts.Total, "trial"), counted(list.Counts.Outcomes))
+	p.line("%s%s%s", atMost(list.Counts.AtMost), plural.Of(list.Counts.Total, "trial"), counted(list.Counts.Outcomes))
 	p.rest(io, list.Next, list.Index)
 	return p.err
 }
@@ -212,7 +212,10 @@ func counted(by map[string]int) string {
 			parts = append(parts, fmt.Sprintf("%s %d", name, by[name]))
 		}
 	}
-	return cmp.Or(strings.Join(parts, ", "), "-")
+	if parts == nil {
+		return ""
+	}
+	return ": outcomes " + strings.Join(parts, ", ")
 }
 
 // minute is a time without its seconds.

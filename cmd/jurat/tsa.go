@@ -70,6 +70,9 @@ func (c *tsaAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if errors.Is(err, stamping.ErrUnavailable) {
 			return hint(err, "--untried adds it without asking; records then wait for its time stamps")
 		}
+		if err == nil {
+			_, err = fmt.Fprintf(io.err, "jurat: %s stamps every record from now on: give the new trust file ('jurat trust') to the people who verify, and restart running servers\n", c.Name)
+		}
 		return err
 	})
 }
