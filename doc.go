@@ -34,12 +34,12 @@
 // # Where to add what
 //
 //	an action type      evidence/action.go has the table of rules, evidence/doc.go and docs/format.md the same for readers; its name in
-//	                    internal/words (terms.go and each language); trial.View takes it in or ignores it with a reason;
+//	                    internal/words (each language); trial.View takes it in or ignores it with a reason;
 //	                    testdata/second-verifier. For an act of the operator: its body in evidence/operator.
 //	a model vendor      internal/llm (an adapter) and internal/llm/wire (its bodies), a server in llm/llmtest, internal/observe (its calls,
 //	                    recorded); its name, key and model names
 //	                    in internal/config (config.go, check.go, keys.go, plan.go, models.json); the table of adapters in internal/panel.
-//	a language          internal/words: a file beside english.go, and its line in words.go; the flag --lang of cmd/jurat/explain.go.
+//	a language          internal/words: a file beside en.txt and pages/en.txt, and its line in words.go; the flag --lang of cmd/jurat/explain.go.
 //	                    Tests name each text that is missing.
 //	a store of the log  internal/ledger/storage.Store, tested by internal/storetest; internal/installation opens it. Machines that
 //	                    share it also need a filestore.Store, lock.Locks and a River driver for the queue (schedule/queue);
@@ -185,8 +185,8 @@
 //	stats         statistics over many trials; measures how reliable jurors are, and weighs votes by that
 //	lab           tries labelled cases by several panels in an installation of its own, and measures how good the verdicts are;
 //	              lab/measure has the statistics, lab/page shows the report
-//	words         everything that people read in a language, a file for each: terms, statements, pages, the portal; words/finding
-//	              has the texts of the pages that search, words/recordings those of recorded chains
+//	words         everything that people read in a language, as data: a file for each with what records, reports and statements say,
+//	              and in its folder pages one with the texts of the pages and the portal
 //	incident      writes the statement that tells people what happened
 //	openssl       writes what OpenSSL needs to check records without jurat
 //	pages         the browser pages: courtroom, desk, records and chains, in three languages

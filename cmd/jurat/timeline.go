@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -54,7 +53,7 @@ func (p *printer) step(number int, s graph.Step, numbers map[string]int) {
 
 // decisionIn says what a review decided, and what it makes of a verdict.
 func decisionIn(s graph.Step) string {
-	text := cmp.Or(words.TermsIn(words.English).Approvals.Of(s.Status), string(s.Status))
+	text := words.Of(words.English).Name("approval", string(s.Status))
 	switch {
 	case s.Verdict == nil:
 		return text

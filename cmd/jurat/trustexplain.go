@@ -34,7 +34,7 @@ func (c *trustExplainCmd) Run(io stdio) error {
 	if err != nil {
 		return err
 	}
-	e := explainer{newPrinter(io.out), words.Lang(c.Lang), words.TrustsIn(words.Lang(c.Lang))}
+	e := explainer{newPrinter(io.out), words.Lang(c.Lang)}
 	e.p.line("%s: %s", e.p.bold(c.File), fingerprint)
 	for i := range file.Keys {
 		e.key(&file.Keys[i])
@@ -54,79 +54,70 @@ func (c *trustExplainCmd) Run(io stdio) error {
 type explainer struct {
 	p    *printer
 	lang words.Lang
-	w    *words.Trusts
 }
 
-func (e *explainer) say(indent string, s words.Sentence, pairs ...any) {
-	e.p.text(indent, inert(s.With(pairs...)))
+func (e *explainer) say(indent, key string, pairs ...any) {
+	e.p.text(indent, inert(words.Of(e.lang).Say(key, pairs...)))
 }
 
 func (e *explainer) key(k *trust.Key) {
 	e.p.text("  ", inert(words.Identified(e.lang, k.Identified())))
 	e.p.line("    %s", k.KeyID)
 	if !k.NotAfter.IsZero() {
-		e.say("    ", e.w.KeyEnds, "time", evidence.FormatTime(k.NotAfter))
+		e.say("    ", "trust.key_ends", "time", evidence.FormatTime(k.NotAfter))
 	}
 	if !k.Revoked.IsZero() {
-		e.say("    ", e.w.KeyRevoked, "time", evidence.FormatTime(k.Revoked))
+		e.say("    ", "trust.key_revoked", "time", evidence.FormatTime(k.Revoked))
 	}
 	for _, with := range k.With {
-		e.say("    ", e.w.KeyWith, "key", with)
+		e.say("    ", "trust.key_with", "key", with)
 	}
 }
 
 func (e *explainer) ca(ca *trust.CA) {
 	var roles []string
 	for _, role := range ca.Roles {
-		roles = append(roles, words.TermsIn(e.lang).Roles.Of(role))
+		roles = append(roles, words.Of(e.lang).Say("role."+string(role)))
 	}
-	e.say("  ", e.w.CA, "ca", ca.Name, "roles", strings.Join(roles, ", "))
-	if ca.Custody == trust.ByOwner {
-		e.say("    ", e.w.CAOwner)
-	} else {
-		e.say("    ", e.w.CAOperator)
-	}
+	e.say("  ", "trust.ca", "ca", ca.Name, "roles", strings.Join(roles, ", "))
+	e.say("    ", "trust.ca."+string(ca.Custody))
 	switch {
 	case !ca.Asked():
-		e.say("    ", e.w.Unasked)
+		e.say("    ", "trust.unasked")
 	case ca.Revocation == trust.ShortLived:
-		e.say("    ", e.w.Short)
+		e.say("    ", "trust.short")
 	default:
-		e.say("    ", e.w.Asked)
+		e.say("    ", "trust.asked")
 	}
 }
 
 func (e *explainer) authority(a *trust.Authority) {
-	sentence := e.w.OperatorClock
-	if a.Clock == trust.Independent {
-		sentence = e.w.Independent
-	}
-	e.say("  ", sentence, "authority", a.Name)
+	e.say("  ", "trust.authority."+string(a.Clock), "authority", a.Name)
 	for _, s := range a.Services {
-		e.say("    ", e.w.Listed, "territory", s.Territory, "sequence", s.List.Sequence, "issued", s.List.Issued.Format(time.DateOnly), "tsp", s.TSP[0])
+		e.say("    ", "trust.listed", "territory", s.Territory, "sequence", s.List.Sequence, "issued", s.List.Issued.Format(time.DateOnly), "tsp", s.TSP[0])
 	}
 	if !a.NotAfter.IsZero() {
-		e.say("    ", e.w.Ends, "time", evidence.FormatTime(a.NotAfter))
+		e.say("    ", "trust.ends", "time", evidence.FormatTime(a.NotAfter))
 	}
 	if a.Asked() {
-		e.say("    ", e.w.Asked)
+		e.say("    ", "trust.asked")
 	} else {
-		e.say("    ", e.w.Unasked)
+		e.say("    ", "trust.unasked")
 	}
 }
 
 func (e *explainer) log(file *trust.Trust) {
 	for _, log := range file.Logs {
 		name, _, _ := strings.Cut(log, "+")
-		e.say("  ", e.w.Log, "log", name)
+		e.say("  ", "trust.log", "log", name)
 	}
 	switch {
 	case len(file.Logs) == 0:
-		e.say("  ", e.w.NoLog)
+		e.say("  ", "trust.no_log")
 	case len(file.Witnesses) == 0:
-		e.say("    ", e.w.NoWitness)
+		e.say("    ", "trust.no_witness")
 	default:
-		e.say("    ", e.w.Witnesses, "quorum", file.Quorum, "count", len(file.Witnesses))
+		e.say("    ", "trust.witnesses", "quorum", file.Quorum, "count", len(file.Witnesses))
 	}
 }
 
@@ -145,19 +136,19 @@ func (e *explainer) rests(file *trust.Trust) {
 			independent++
 		}
 	}
-	e.say("", e.w.Rests)
+	e.say("", "trust.rests")
 	for _, line := range []struct {
 		count int
-		of    words.Sentence
-	}{{owners, e.w.RestsOwners}, {operators, e.w.RestsOperator}, {len(file.CAs), e.w.RestsCAs}, {independent, e.w.RestsIndependent}} {
+		of    string
+	}{{owners, "trust.rests_owners"}, {operators, "trust.rests_operator"}, {len(file.CAs), "trust.rests_cas"}, {independent, "trust.rests_independent"}} {
 		if line.count > 0 {
 			e.say("  ", line.of, "count", line.count)
 		}
 	}
 	switch {
 	case len(file.Authorities) == 0:
-		e.say("  ", e.w.RestsNot)
+		e.say("  ", "trust.rests_not")
 	case independent == 0:
-		e.say("  ", e.w.RestsOperatorClock)
+		e.say("  ", "trust.rests_operator_clock")
 	}
 }

@@ -15,7 +15,7 @@ import (
 func (t tongue) reasons(list []jury.ReviewReason) string {
 	var said []string
 	for _, reason := range list {
-		said = append(said, t.says.MustSee.Of(reason).With("reason", word(string(reason))))
+		said = append(said, cmp.Or(t.Say("statement.must_see."+string(reason)), t.Say("statement.must_see", "reason", word(string(reason)))))
 	}
 	return t.join(said...)
 }
@@ -65,7 +65,7 @@ func namesOf(s *jury.Settings) map[string]string {
 func (w *writer) abstained(r *jury.Result, names map[string]string) string {
 	var said []string
 	for _, id := range r.Abstentions {
-		said = append(said, w.says.Beside.Abstained.With("juror", names[id]))
+		said = append(said, w.Say("statement.abstained", "juror", names[id]))
 	}
 	return w.join(said...)
 }
@@ -74,7 +74,7 @@ func (w *writer) alone(r *jury.Result) string {
 	if r.JudgeReading == nil {
 		return ""
 	}
-	return w.says.Beside.JudgeAlone.With("position", w.position(r.JudgeReading.Position), "score", r.JudgeReading.TotalScore)
+	return w.Say("statement.judge_alone", "position", w.position(r.JudgeReading.Position), "score", r.JudgeReading.TotalScore)
 }
 
 func (w *writer) afterTalk(r *jury.Result) string {
@@ -82,7 +82,7 @@ func (w *writer) afterTalk(r *jury.Result) string {
 	if after == nil {
 		return ""
 	}
-	return w.says.Beside.AfterTalk.With("position", w.position(after.Position), "score", after.Score)
+	return w.Say("statement.after_talk", "position", w.position(after.Position), "score", after.Score)
 }
 
 func (w *writer) worth(r *jury.Result) string {
@@ -90,11 +90,11 @@ func (w *writer) worth(r *jury.Result) string {
 	if votes == nil {
 		return ""
 	}
-	said := w.says.Beside.VotesAssumed
+	key := "statement.votes_assumed"
 	if votes.Measured {
-		said = w.says.Beside.VotesMeasured
+		key = "statement.votes_measured"
 	}
-	return said.With("votes", fmt.Sprintf("%.2f", votes.Votes))
+	return w.Say(key, "votes", fmt.Sprintf("%.2f", votes.Votes))
 }
 
 // talk says how far the discussion moved the jurors, and who was moved by what.
@@ -102,7 +102,7 @@ func (w *writer) talk(r *jury.Result, names map[string]string) string {
 	if r.Talk == nil {
 		return ""
 	}
-	said := []string{w.says.Beside.Talk.With("changes", r.Talk.Changes, "majority", r.Talk.ToMajority, "conformity", fmt.Sprintf("%.2f", r.Talk.Conformity))}
+	said := []string{w.Say("statement.talk", "changes", r.Talk.Changes, "majority", r.Talk.ToMajority, "conformity", fmt.Sprintf("%.2f", r.Talk.Conformity))}
 	for _, c := range r.Changes {
 		said = append(said, w.moved(c, names))
 	}
@@ -114,10 +114,16 @@ func (w *writer) moved(c jury.Change, names map[string]string) string {
 	for _, id := range c.Toward {
 		toward = append(toward, names[id])
 	}
-	said := w.says.Beside.Moved.Of(len(toward) > 0, len(c.Cites) > 0)
+	how := "uncited"
+	if len(c.Cites) > 0 {
+		how = "citing"
+	}
+	if len(toward) == 0 {
+		how += "_alone"
+	}
 	pairs := []any{"juror", names[c.JurorID], "from", w.position(c.From), "to", w.position(c.To), "round", c.RoundNumber, "toward", strings.Join(toward, ", ")}
 	if len(c.Cites) > 0 {
 		pairs = append(pairs, "message", c.Cites[0].Message, "quote", strconv.Quote(shortened(c.Cites[0].Quote)))
 	}
-	return said.With(pairs...)
+	return w.Say("statement.moved."+how, pairs...)
 }

@@ -37,18 +37,18 @@ func TestStatementSaysWhatStandsBesideTheVerdict(t *testing.T) {
 	moved := jurattest.New(t)
 	talked := turned(t, moved)
 	eachLang(t, func(t *testing.T, lang words.Lang) {
-		says := words.StatementIn(lang)
+		says := words.Of(lang)
 		text := trialText(t, lang, h, h.Options(t), records...)
-		has(t, text, says.Beside.Abstained.With("juror", `"Second"`), says.Beside.VotesAssumed.With("votes", "1.00"),
-			says.Beside.JudgeAlone.With("position", words.TermsIn(lang).Positions.SafePass.Sealed, "score", jurattest.Grade(jury.SafePass, 2).TotalScore))
-		has(t, trialText(t, lang, moved, moved.Options(t), talked...), string(says.MustSee.TurnedByTalk), `"First"`, `"Third"`, `"now in Kassel"`,
-			says.Beside.Talk.With("changes", 2, "majority", 0, "conformity", "0.00"))
+		has(t, text, says.Say("statement.abstained", "juror", `"Second"`), says.Say("statement.votes_assumed", "votes", "1.00"),
+			says.Say("statement.judge_alone", "position", says["sealed_position.safe_pass"], "score", jurattest.Grade(jury.SafePass, 2).TotalScore))
+		has(t, trialText(t, lang, moved, moved.Options(t), talked...), says["statement.must_see.turned_by_talk"], `"First"`, `"Third"`, `"now in Kassel"`,
+			says.Say("statement.talk", "changes", 2, "majority", 0, "conformity", "0.00"))
 		b := moved.Bundle(t, talked...)
-		if outcome := incident.Outcome(verify.Bundle(b, moved.Options(t)).TrialOutcome, lang); !strings.Contains(outcome, string(says.MustSee.TurnedByTalk)) {
+		if outcome := incident.Outcome(verify.Bundle(b, moved.Options(t)).TrialOutcome, lang); !strings.Contains(outcome, says["statement.must_see.turned_by_talk"]) {
 			t.Errorf("the outcome does not say why a person must see it: %s", outcome)
 		}
 		for _, unproved := range []string{trialText(t, lang, moved, verify.Options{}, talked...), trialText(t, lang, moved, moved.Options(t), lying(t, moved, talked)...)} {
-			for _, fact := range []string{string(says.MustSee.TurnedByTalk), `"now in Kassel"`, says.Beside.VotesAssumed.With("votes", "1.00")} {
+			for _, fact := range []string{says["statement.must_see.turned_by_talk"], `"now in Kassel"`, says.Say("statement.votes_assumed", "votes", "1.00")} {
 				if strings.Contains(unproved, fact) {
 					t.Errorf("states %q, which is not proved, in:\n%s", fact, unproved)
 				}

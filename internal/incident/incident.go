@@ -87,7 +87,7 @@ func (w *writer) record(r *evidence.Record) []string {
 			paragraphs = append(paragraphs, more)
 		}
 	}
-	return append(paragraphs, w.join(w.says.Check.With("record", r.Payload.RecordID, "digest", r.Digest), w.page(r)))
+	return append(paragraphs, w.join(w.Say("statement.check", "record", r.Payload.RecordID, "digest", r.Digest), w.page(r)))
 }
 
 // page names the record's page, where the server that keeps the record has one.
@@ -96,40 +96,40 @@ func (w *writer) page(r *evidence.Record) string {
 	if link == "" {
 		return ""
 	}
-	return w.says.Page.With("link", link)
+	return w.Say("statement.page", "link", link)
 }
 
 // who names the actor. It states this as a fact only if the signature proves it.
 func (w *writer) who(r *evidence.Record) string {
-	said := w.says.NotProved
+	key := "statement.not_proved"
 	switch proved, model := w.holds(r, verify.Content, verify.Authentication), r.Payload.Model != ""; {
 	case proved && model:
-		said = w.says.RecordedWithModel
+		key = "statement.recorded_with_model"
 	case proved:
-		said = w.says.Recorded
+		key = "statement.recorded"
 	case w.refutes(r, verify.Content, verify.Authentication):
-		said = w.says.Refuted
+		key = "statement.refuted"
 	case model:
-		said = w.says.NotProvedModel
+		key = "statement.not_proved_model"
 	}
 	p := &r.Payload
-	return said.With("action", w.action(p.ActionType), "role", w.role(p.Role()), "actor", strconv.Quote(p.Actor()),
+	return w.Say(key, "action", w.action(p.ActionType), "role", w.role(p.Role()), "actor", strconv.Quote(p.Actor()),
 		"model", word(p.Model), "version", word(p.ModelVersion), "because", w.why(r, verify.Content, verify.Authentication))
 }
 
 // when returns the time that the actor claims, and separately the time that the authority proves.
 func (w *writer) when(r *evidence.Record) string {
-	return w.join(w.says.Claimed.With("time", r.Payload.Timestamp), w.stamped(r))
+	return w.join(w.Say("statement.claimed", "time", r.Payload.Timestamp), w.stamped(r))
 }
 
 // stamped returns the proved time, if there is one, and whose clock it comes from.
 func (w *writer) stamped(r *evidence.Record) string {
 	if w.refutes(r, verify.Time) {
-		return w.says.TimeRefuted.With("because", w.why(r, verify.Time))
+		return w.Say("statement.time_refuted", "because", w.why(r, verify.Time))
 	}
 	t, ok := w.answers.TimeOf(r.Payload.RecordID)
 	if !ok || !w.holds(r, verify.Content) {
-		return w.says.TimeUnproved.With("because", w.why(r, verify.Time, verify.Content))
+		return w.Say("statement.time_unproved", "because", w.why(r, verify.Time, verify.Content))
 	}
 	if t.Independent != nil { // an independent clock proves more, although its time is later
 		return w.join(w.byAuthority(*t.Independent), w.byAuthority(t.ProvedTime))
@@ -138,11 +138,7 @@ func (w *writer) stamped(r *evidence.Record) string {
 }
 
 func (w *writer) byAuthority(t trust.ProvedTime) string {
-	said := w.says.Independent
-	if t.Clock == trust.OperatorClock {
-		said = w.says.Operator
-	}
-	return said.With("time", t.Time.UTC().Format(time.RFC3339Nano), "authority", t.Authority)
+	return w.Say("statement.clock."+string(t.Clock), "time", t.Time.UTC().Format(time.RFC3339Nano), "authority", t.Authority)
 }
 
 // keys says who else could have signed, if it is known who did.
@@ -150,7 +146,7 @@ func (w *writer) keys(r *evidence.Record) string {
 	if !w.holds(r, verify.Content, verify.Authentication) {
 		return ""
 	}
-	said := []string{w.keysBy(w.answers.For(verify.NonRepudiation, r.Payload.RecordID), w.says.KeyOfOperator)}
+	said := []string{w.keysBy(w.answers.For(verify.NonRepudiation, r.Payload.RecordID), "statement.key_of_operator")}
 	for _, by := range w.report.Identities {
 		if by.Revoked != nil && slices.ContainsFunc(r.Payload.Signers, func(s evidence.SignerInfo) bool { return s.KeyID == by.KeyID }) {
 			said = append(said, inert(words.Revoked(w.lang, by.Revoked)))
@@ -159,14 +155,14 @@ func (w *writer) keys(r *evidence.Record) string {
 	return w.join(said...)
 }
 
-func (w *writer) keysBy(f verify.Finding, ofOperator words.Sentence) string {
+func (w *writer) keysBy(f verify.Finding, ofOperator string) string {
 	switch {
 	case f.Status == verify.Proved:
-		return string(w.says.KeyOfActor)
+		return w.Say("statement.key_of_actor")
 	case f.Rule == "custody":
-		return string(ofOperator)
+		return w.Say(ofOperator)
 	}
-	return w.says.KeyUnproved.With("reason", inert(words.Reason(w.lang, f)))
+	return w.Say("statement.key_unproved", "reason", w.reason(f))
 }
 
 // reviewOf says what a person decided, if it is proved that they did.
@@ -175,7 +171,7 @@ func (w *writer) reviewOf(r *evidence.Record) string {
 	if p.ActionType != evidence.HumanReview || !w.holds(r, verify.Content, verify.Authentication) {
 		return ""
 	}
-	return w.join(w.says.Reviewed.With("status", w.approval(p.ApprovalStatus), "original", word(p.OriginalResponseID)), w.reasonOf(r))
+	return w.join(w.Say("statement.reviewed", "status", w.approval(p.ApprovalStatus), "original", word(p.OriginalResponseID)), w.reasonOf(r))
 }
 
 // reasonOf quotes the reason for a person's decision.
@@ -184,15 +180,15 @@ func (w *writer) reasonOf(r *evidence.Record) string {
 	if withheld || len(why) == 0 {
 		return ""
 	}
-	return w.says.DecidedWhy.With("why", quoted(why))
+	return w.Say("statement.decided_why", "why", quoted(why))
 }
 
 func (w *writer) sealing(r *evidence.Record) string {
 	switch {
 	case w.refutes(r, verify.Content):
-		return string(w.says.ContentRefuted)
+		return w.Say("statement.content_refuted")
 	case !w.holds(r, verify.Content):
-		return string(w.says.ContentNotProved)
+		return w.Say("statement.content_not_proved")
 	}
 	var algorithms []string
 	for _, s := range r.Payload.Signers {
@@ -200,9 +196,9 @@ func (w *writer) sealing(r *evidence.Record) string {
 	}
 	place := ""
 	if w.holds(r, verify.Order) && r.Log != nil {
-		place = w.says.Place.With("place", r.Log.Index)
+		place = w.Say("statement.place", "place", r.Log.Index)
 	}
-	return w.join(w.says.Sealed.With("algorithms", strings.Join(algorithms, ", ")), place)
+	return w.join(w.Say("statement.sealed", "algorithms", strings.Join(algorithms, ", ")), place)
 }
 
 // under names the parameters and the context of an output, as the record states them, or as the file discloses what the record commits to.
@@ -210,13 +206,13 @@ func (w *writer) under(r *evidence.Record) string {
 	said, withheld := r.Said("/context", r.Payload.Context)
 	parameters, context := parameters(r.Payload.Parameters), ""
 	if parameters != "" {
-		parameters = w.says.Configuration.With("parameters", parameters)
+		parameters = w.Say("statement.configuration", "parameters", parameters)
 	}
 	switch {
 	case withheld:
-		context = string(w.says.ContextApart)
+		context = w.Say("statement.context_apart")
 	case len(said) > 0:
-		context = w.says.Context.With("context", quoted(said))
+		context = w.Say("statement.context", "context", quoted(said))
 	}
 	return w.join(parameters, context)
 }
@@ -302,8 +298,8 @@ func (w *writer) refutes(r *evidence.Record, guarantees ...verify.Guarantee) boo
 func (w *writer) why(r *evidence.Record, guarantees ...verify.Guarantee) string {
 	for _, g := range guarantees {
 		if f := w.answers.For(g, r.Payload.RecordID); f.Status != verify.Proved {
-			return w.because(g).Of(f.Status).With("reason", inert(words.Reason(w.lang, f)))
+			return w.because(f)
 		}
 	}
-	return string(w.says.NoReason)
+	return w.Say("statement.no_reason")
 }

@@ -28,10 +28,10 @@ func (w *writer) proofs(r *evidence.Record) string {
 		}
 	}
 	if len(said) > 0 {
-		said = append(said, string(w.says.Hidden.OwnWord))
+		said = append(said, w.Say("statement.hidden.own_word"))
 	}
 	if f := w.answers.For(verify.Property, r.Payload.RecordID); f.Status != verify.Proved {
-		said = append(said, w.says.Hidden.Doubt.Of(f.Status).With("reason", inert(words.Reason(w.lang, f))))
+		said = append(said, w.Say("statement.hidden.doubt."+string(f.Status), "reason", w.reason(f)))
 	}
 	return w.join(said...)
 }
@@ -55,20 +55,10 @@ func (w *writer) proof(shown *properties.Shown) string {
 	if err != nil {
 		return ""
 	}
-	says, pointer := &w.says.Hidden, word(s.Members[0].Pointer)
-	said := ""
-	switch s.Form {
-	case property.Range:
-		said = says.Range.With("pointer", pointer, "lo", value(s.Lo), "hi", value(s.Hi))
-	case property.In:
-		said = says.In.With("pointer", pointer, "set", w.values(s.Set))
-	case property.NotIn:
-		said = says.NotIn.With("pointer", pointer, "set", w.values(s.Set))
-	case property.AgeAtLeast:
-		said = says.Age.With("pointer", pointer, "years", s.Years, "at", word(s.At))
-	}
+	said := w.Say("statement.hidden."+string(s.Form), "pointer", word(s.Members[0].Pointer), "lo", value(s.Lo), "hi", value(s.Hi), "set", w.values(s.Set),
+		"years", s.Years, "at", word(s.At))
 	if said != "" && s.Audience != "" {
-		said = w.join(said, says.Audience.With("audience", quoted(quote(s.Audience))))
+		said = w.join(said, w.Say("statement.hidden.audience", "audience", quoted(quote(s.Audience))))
 	}
 	return said
 }
@@ -95,7 +85,7 @@ func (w *writer) values(set []jsontext.Value) string {
 		list = append(list, value(v))
 	}
 	if more := len(set) - len(list); more > 0 {
-		list = append(list, w.says.Hidden.More.With("n", more))
+		list = append(list, w.Say("statement.hidden.more", "n", more))
 	}
-	return strings.Join(list, string(w.says.Hidden.Between))
+	return strings.Join(list, w.Say("statement.hidden.between"))
 }

@@ -18,14 +18,14 @@ import (
 func (w *writer) trial(records []*evidence.Record) []string {
 	acts := slices.DeleteFunc(slices.Clone(records), func(r *evidence.Record) bool { return !r.Payload.ActionType.InTrial() })
 	if len(acts) == 0 {
-		return []string{string(w.says.NoActs), w.disclaim(w.report)}
+		return []string{w.Say("statement.no_acts"), w.disclaim(w.report)}
 	}
 	first := acts[0]
 	var paragraphs []string
 	if outcome := w.outcomeOf(records); outcome != "" {
 		paragraphs = append(paragraphs, outcome)
 	}
-	head := w.says.Acts.With("count", len(records), "acts", len(acts), "people", len(records)-len(acts), "trial", word(first.Payload.ChainID), "digest", first.Payload.Case)
+	head := w.Say("statement.acts", "count", len(records), "acts", len(acts), "people", len(records)-len(acts), "trial", word(first.Payload.ChainID), "digest", first.Payload.Case)
 	paragraphs = append(paragraphs, w.join(head, w.when(first), w.signed()))
 	paragraphs = append(paragraphs, w.judgments(acts)...)
 	paragraphs = append(paragraphs, w.beside(acts)...)
@@ -33,15 +33,11 @@ func (w *writer) trial(records []*evidence.Record) []string {
 		paragraphs = append(paragraphs, sat)
 	}
 	paragraphs = append(paragraphs, w.people(records)...)
-	for _, held := range []struct {
-		guarantee verify.Guarantee
-		said      *words.Answers
-	}{{verify.Completeness, &w.says.Procedure.Completeness}, {verify.Simultaneity, &w.says.Procedure.Simultaneity}} {
-		f := w.report.Of(held.guarantee)
-		paragraphs = append(paragraphs, held.said.Of(f.Status).With("reason", inert(words.Reason(w.lang, f))))
+	for _, g := range []verify.Guarantee{verify.Completeness, verify.Simultaneity} {
+		paragraphs = append(paragraphs, w.answer("procedure", w.report.Of(g)))
 	}
 	if i := slices.IndexFunc(acts, func(r *evidence.Record) bool { return r.Payload.ActionType == evidence.FinalJudgment }); i >= 0 {
-		check := w.says.CheckTrial.With("submission", word(first.Payload.RecordID), "judgment", word(acts[i].Payload.RecordID))
+		check := w.Say("statement.check_trial", "submission", word(first.Payload.RecordID), "judgment", word(acts[i].Payload.RecordID))
 		paragraphs = append(paragraphs, w.join(check, w.page(acts[i])))
 	}
 	return w.end(paragraphs)
@@ -57,7 +53,7 @@ func (w *writer) outcomeOf(records []*evidence.Record) string {
 	if err != nil || claimed == nil || claimed.Decisions == 0 {
 		return "" // the judgment itself is reported below
 	}
-	return w.says.Unknown.With("count", claimed.Decisions)
+	return w.Say("statement.unknown", "count", claimed.Decisions)
 }
 
 // Outcome returns a trial's outcome in a few sentences: while it is open, with the reasons why a person must see the verdict.
@@ -70,18 +66,18 @@ func Outcome(o *jury.TrialOutcome, lang words.Lang) string {
 }
 
 func (t tongue) came(o *jury.TrialOutcome) string {
-	said := t.says.Outcome.Of(o.By)
+	key := "statement.outcome." + string(o.By)
 	if o.Open {
-		said = t.says.Open.Of(o.By)
+		key = "statement.open." + string(o.By)
 	}
 	pairs := []any{"position", t.position(o.Position), "jury", t.position(o.Verdict.Position), "score", o.Verdict.Score, "method", t.method(o.Verdict.Method)}
 	if d := o.Decision; d != nil {
 		if d.Doubted {
-			said = t.says.Doubted
+			key = "statement.doubted"
 		}
 		pairs = append(pairs, "actor", strconv.Quote(d.Reviewer), "status", t.approval(d.Status))
 	}
-	return said.With(pairs...)
+	return t.Say(key, pairs...)
 }
 
 // people returns a paragraph for each review and delivery in the file.
@@ -98,17 +94,17 @@ func (w *writer) people(records []*evidence.Record) (paragraphs []string) {
 			}
 		case p.ActionType == evidence.HumanReview && !proved:
 			k.Doubt(r)
-			paragraphs = append(paragraphs, w.says.DecidedDoubted.With(pairs...))
+			paragraphs = append(paragraphs, w.Say("statement.decided_doubted", pairs...))
 		case p.ActionType == evidence.HumanReview:
-			said := w.says.Decided
+			key := "statement.decided"
 			if d := k.Decide(r); d != nil && d.Position != "" {
-				said, pairs = w.says.DecidedVerdict, append(pairs, "position", w.position(d.Position))
+				key, pairs = "statement.decided_verdict", append(pairs, "position", w.position(d.Position))
 			} else if d != nil {
-				said = w.says.DecidedOpen
+				key = "statement.decided_open"
 			}
-			paragraphs = append(paragraphs, w.join(said.With(pairs...), w.reasonOf(r)))
+			paragraphs = append(paragraphs, w.join(w.Say(key, pairs...), w.reasonOf(r)))
 		case p.ActionType == evidence.Delivery && proved:
-			paragraphs = append(paragraphs, w.says.Delivered.With(pairs...))
+			paragraphs = append(paragraphs, w.Say("statement.delivered", pairs...))
 		}
 	}
 	return paragraphs
@@ -142,38 +138,35 @@ func (w *writer) seats(acts []*evidence.Record) string {
 	for _, s := range seats {
 		items = append(items, w.seat(s, answered[s.JurorID]))
 	}
-	return w.says.Sat.With("items", strings.Join(items, "; "))
+	return w.Say("statement.sat", "items", strings.Join(items, "; "))
 }
 
 func (w *writer) seat(s jury.Seat, answered []string) string {
-	said := w.says.SeatModel
+	key := "statement.seat_model"
 	others := slices.DeleteFunc(slices.Clone(answered), func(model string) bool { return jury.IsModel(model, s.Model) })
 	switch {
 	case s.Provider == jury.Offline:
-		said = w.says.SeatRules
+		key = "statement.seat_rules"
 	case len(answered) == 0:
-		said = w.says.SeatSilent
+		key = "statement.seat_silent"
 	case len(others) > 0:
-		said, answered = w.says.SeatOther, others
+		key, answered = "statement.seat_other", others
 	}
 	var reported []string
 	for _, model := range answered {
 		reported = append(reported, word(model))
 	}
-	return said.With("seat", strconv.Quote(cmp.Or(s.RoleName, s.JurorID)), "model", word(s.Model), "provider", word(string(s.Provider)), "reported", strings.Join(reported, ", "))
+	return w.Say(key, "seat", strconv.Quote(cmp.Or(s.RoleName, s.JurorID)), "model", word(s.Model), "provider", word(string(s.Provider)), "reported", strings.Join(reported, ", "))
 }
 
 // signed says of all acts together whether their actors signed them, and whether they are unchanged.
 func (w *writer) signed() string {
-	for _, borne := range []struct {
-		by      verify.Guarantee
-		doubted *words.Doubts
-	}{{verify.Authentication, &w.says.ActsDoubted.Authentication}, {verify.Content, &w.says.ActsDoubted.Content}} {
-		if f := w.report.Of(borne.by); f.Status != verify.Proved {
-			return borne.doubted.Of(f.Status).With("reason", inert(words.Reason(w.lang, f)))
+	for _, g := range []verify.Guarantee{verify.Authentication, verify.Content} {
+		if f := w.report.Of(g); f.Status != verify.Proved {
+			return w.answer("acts", f)
 		}
 	}
-	return w.join(string(w.says.ActsProved), w.keysBy(w.report.Of(verify.NonRepudiation), w.says.KeysOfOperator))
+	return w.join(w.Say("statement.acts_proved"), w.keysBy(w.report.Of(verify.NonRepudiation), "statement.keys_of_operator"))
 }
 
 func (w *writer) judgments(acts []*evidence.Record) []string {
@@ -184,7 +177,7 @@ func (w *writer) judgments(acts []*evidence.Record) []string {
 		}
 	}
 	if paragraphs == nil {
-		return []string{string(w.says.NoJudgment)}
+		return []string{w.Say("statement.no_judgment")}
 	}
 	return paragraphs
 }
@@ -192,22 +185,19 @@ func (w *writer) judgments(acts []*evidence.Record) []string {
 func (w *writer) judgment(r *evidence.Record) string {
 	var j jury.Judgment
 	if err := json.Unmarshal(r.Payload.Response, &j); err != nil {
-		return w.says.Unreadable.With("reason", inert(evidence.Steady(err).Error()))
+		return w.Say("statement.unreadable", "reason", inert(evidence.Steady(err).Error()))
 	}
-	said, degraded, inconclusive := w.says.Judged, w.says.Degraded, w.says.Inconclusive
+	degraded, inconclusive := "statement.degraded", "statement.inconclusive"
 	f, reasons := w.report.Of(verify.Verdict), j.Review
 	if f.Status != verify.Proved { // then its qualifications are also only the file's word
-		said, degraded, inconclusive = w.says.JudgedStated.Of(f.Status), w.says.DegradedStated, w.says.InconclusiveStated
-		reasons = nil
+		degraded, inconclusive, reasons = "statement.degraded_stated", "statement.inconclusive_stated", nil
 	}
-	text := said.With("position", w.position(j.Position), "score", j.Score, "method", w.method(j.Method), "reason", inert(words.Reason(w.lang, f)))
-	return w.join(text, when(j.Degraded, degraded), when(j.Inconclusive, inconclusive), w.reasons(reasons))
-}
-
-// when returns a sentence if it applies, and otherwise "".
-func when(applies bool, s words.Sentence) string {
-	if !applies {
-		return ""
+	text := w.Say("statement.judged."+string(f.Status), "position", w.position(j.Position), "score", j.Score, "method", w.method(j.Method), "reason", w.reason(f))
+	if j.Degraded {
+		text = w.join(text, w.Say(degraded))
 	}
-	return string(s)
+	if j.Inconclusive {
+		text = w.join(text, w.Say(inconclusive))
+	}
+	return w.join(text, w.reasons(reasons))
 }

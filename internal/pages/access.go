@@ -39,7 +39,7 @@ func (g Granted) Good() bool { return g.State == api.GrantGood }
 
 func (a *Access) view() string { return "access" }
 
-func (a *Access) headline(lang words.Lang) string { return words.PagesIn(lang).Access.Title }
+func (a *Access) headline(lang words.Lang) string { return words.OfPages(lang).Say("access.title") }
 
 // Token is the page of one token: what its owner did, and the form that ends it.
 type Token struct {
@@ -61,24 +61,5 @@ type Act struct {
 func (t *Token) view() string { return "token" }
 
 func (t *Token) headline(lang words.Lang) string {
-	return words.PagesIn(lang).Access.One + " · " + t.Name
-}
-
-// role names a role of a token's owner. An auditor makes no records, so records have no such role.
-func role(lang words.Lang, of string) string {
-	if of == "auditor" {
-		return words.PagesIn(lang).Access.Auditor
-	}
-	return name(lang, evidence.Role(of))
-}
-
-// grantState names the state of a token.
-func grantState(says *words.Pages, of api.GrantState) string {
-	switch of {
-	case api.GrantGood:
-		return says.Access.Good
-	case api.GrantExpired:
-		return says.Access.Expired
-	}
-	return says.Access.Revoked
+	return words.OfPages(lang).Say("access.one") + " · " + t.Name
 }

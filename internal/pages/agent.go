@@ -174,18 +174,5 @@ func (a *Agent) Path() string { return agentPath(a.Identity.Name) }
 func (a *Agent) view() string { return "agent" }
 
 func (a *Agent) headline(lang words.Lang) string {
-	return words.PagesIn(lang).Agent.Title + " · " + plain(a.Identity.Name)
-}
-
-// who names a class's raters.
-func who(says *words.Pages, c reputation.ClassName) string {
-	switch c {
-	case reputation.People:
-		return says.Agent.People
-	case reputation.Models:
-		return says.Agent.Models
-	case reputation.Rules:
-		return says.Agent.Rules
-	}
-	return string(c)
+	return words.OfPages(lang).Say("agent.title") + " · " + plain(a.Identity.Name)
 }

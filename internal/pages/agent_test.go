@@ -67,7 +67,7 @@ func TestAgentNumbers(t *testing.T) {
 		"agent":         {true, "Between 81.86 % and 99.38 %"},
 		"agent-few":     {false, "Too few for a number. At least 10 whole"},
 		"agent-hole":    {false, "No number: judgments are missing."},
-		"agent-nothing": {false, words.PagesIn(words.English).Agent.Unjudged},
+		"agent-nothing": {false, words.OfPages(words.English)["agent.unjudged"]},
 	} {
 		page := write(t, Frame{Lang: words.English, Path: "/agents/desk"}, pages[name])
 		if got := strings.Contains(page, `<svg viewBox="-90`); got != want.picture {
@@ -109,14 +109,15 @@ func TestAgentCommand(t *testing.T) {
 
 // TestAgentWithoutAKey: of an agent that only recorders know, the page does not say that the trust file gives it keys.
 func TestAgentWithoutAKey(t *testing.T) {
-	said := words.PagesIn(words.English).Agent
-	for keyless, want := range map[bool]string{true: said.ByRecorders, false: said.ByKeys} {
+	texts := words.OfPages(words.English)
+	byKeys, byRecorders := texts["agent.by_keys"], texts["agent.by_recorders"]
+	for keyless, want := range map[bool]string{true: byRecorders, false: byKeys} {
 		page := write(t, Frame{Lang: words.English, Path: "/agents/desk"}, agentOf(t, 0, passes, func(f *reputation.Facts) {
 			if keyless {
 				f.Identity.Keys = nil
 			}
 		}))
-		if !strings.Contains(page, want) || strings.Contains(page, said.ByRecorders) == strings.Contains(page, said.ByKeys) {
+		if !strings.Contains(page, want) || strings.Contains(page, byRecorders) == strings.Contains(page, byKeys) {
 			t.Errorf("without a key %t: %s", keyless, page)
 		}
 	}

@@ -94,8 +94,8 @@ func TestChartInPages(t *testing.T) {
 				}
 				continue
 			}
-			says := words.PagesIn(lang).Chart
-			for _, want := range []string{`role="img"`, `<title id="chart-title">` + says.Title, `<desc id="chart-desc">` + says.Desc, `href="#grid"`, says.Agreement} {
+			says := words.OfPages(lang)
+			for _, want := range []string{`role="img"`, `<title id="chart-title">` + says["chart.title"], `<desc id="chart-desc">` + says["chart.desc"], `href="#grid"`, says["chart.agreement"]} {
 				if !strings.Contains(figure, want) {
 					t.Errorf("%s in %s: %q is missing in %s", name, lang, want, figure)
 				}

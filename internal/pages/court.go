@@ -450,12 +450,12 @@ func (c *Court) view() string {
 }
 
 func (c *Court) headline(lang words.Lang) string {
-	says, parts := words.PagesIn(lang), []string{plain(cmp.Or(c.Title(), c.ID))}
+	says, parts := words.OfPages(lang), []string{plain(cmp.Or(c.Title(), c.ID))}
 	switch {
 	case c.Outcome != nil:
 		parts = append(parts, name(lang, c.Outcome.Position))
 		if c.Outcome.Decision != nil {
-			parts = append(parts, byPerson(says, c.Outcome), says.Outcome.Jury+" "+name(lang, c.Outcome.Verdict.Position))
+			parts = append(parts, byPerson(says, c.Outcome), says.Say("outcome.jury")+" "+name(lang, c.Outcome.Verdict.Position))
 		}
 	default:
 		parts = append(parts, name(lang, c.State))
@@ -467,11 +467,11 @@ func (c *Court) headline(lang words.Lang) string {
 }
 
 // byPerson describes the effect of a person's decision on the outcome.
-func byPerson(says *words.Pages, o *jury.TrialOutcome) string {
+func byPerson(says words.Texts, o *jury.TrialOutcome) string {
 	if o.Open {
-		return says.Outcome.Open
+		return says.Say("outcome.open")
 	}
-	return says.Outcome.Person
+	return says.Say("outcome.person")
 }
 
 // Marks lists what weakens the jury's verdict. Every place that shows the verdict shows these.

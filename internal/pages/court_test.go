@@ -61,7 +61,7 @@ func TestRulesWithoutRounds(t *testing.T) {
 	h := jurattest.New(t)
 	court := courtOf(t, tryIn(t, h, jurattest.Case(t), 0))
 	for _, lang := range words.Langs() {
-		page, want := write(t, Frame{Lang: lang}, court), words.PagesIn(lang).Court.RulesAreSilent
+		page, want := write(t, Frame{Lang: lang}, court), words.OfPages(lang)["court.rules_are_silent"]
 		if want == "" || !strings.Contains(page, `<p id="silence">`+want+`</p>`) {
 			t.Errorf("%s: the page does not say %q", lang, want)
 		}
@@ -137,13 +137,13 @@ func TestAbsencesAndInventions(t *testing.T) {
 	if configured := c.Jurors[2].Seat.Model; c.State != api.Over || c.Jurors[2].Reported != "" || configured == "" {
 		t.Fatalf("%s, %+v", c.State, c.Jurors[2])
 	}
-	if over := write(t, Frame{}, c); strings.Contains(over, words.PagesIn(words.English).Juror.Configured) || !strings.Contains(over, words.PagesIn(words.English).Juror.Silent) {
+	if over := write(t, Frame{}, c); strings.Contains(over, words.OfPages(words.English)["juror.configured"]) || !strings.Contains(over, words.OfPages(words.English)["juror.silent"]) {
 		t.Error("the page of a finished trial says of a model that never answered that it has not answered yet")
 	}
 	findings := c.Jurors[0].Alone.Findings
 	equal(t, []bool{findings[0].Stands, findings[1].Here, findings[1].Stands, findings[2].Here}, []bool{true, true, false, false})
 	page := write(t, Frame{}, c)
-	if !strings.Contains(page, words.PagesIn(words.English).Finding.Unfounded) || !strings.Contains(page, "There is no message 99") {
+	if !strings.Contains(page, words.OfPages(words.English)["finding.unfounded"]) || !strings.Contains(page, "There is no message 99") {
 		t.Error("a quotation that is not in the evidence is not marked")
 	}
 	if title, _, _ := strings.Cut(page[strings.Index(page, "<title>"):], "</title>"); !strings.Contains(title, "degraded") {
@@ -309,7 +309,7 @@ func TestCourtNamesJurorsOfTheAccusedsVendor(t *testing.T) {
 	c := courtOf(t, done.Records)
 	equal(t, c.SameVendor, []Who{{"Second", "gpt-4.1"}, {"Judge", "openai/gpt-5"}})
 	for _, lang := range words.Langs() {
-		if says := words.PagesIn(lang).Court.SameVendor; !strings.Contains(write(t, Frame{Lang: lang}, c), says) || strings.Contains(write(t, Frame{Lang: lang}, courtOf(t, h.Try(t, jury.FinalJudge).Records)), says) {
+		if says := words.OfPages(lang)["court.same_vendor"]; !strings.Contains(write(t, Frame{Lang: lang}, c), says) || strings.Contains(write(t, Frame{Lang: lang}, courtOf(t, h.Try(t, jury.FinalJudge).Records)), says) {
 			t.Errorf("in %s: the page does not say it, or says it of a jury of other vendors", lang)
 		}
 	}

@@ -78,7 +78,7 @@ func (i Item) Seen() string {
 }
 
 func (d *Desk) view() string                    { return "desk" }
-func (d *Desk) headline(lang words.Lang) string { return words.PagesIn(lang).Desk.Title }
+func (d *Desk) headline(lang words.Lang) string { return words.OfPages(lang).Say("desk.title") }
 
 // A Review is the page for a person's decision on one record.
 type Review struct {
@@ -190,5 +190,5 @@ func (r *Review) Compare() {
 func (r *Review) view() string { return "review" }
 
 func (r *Review) headline(lang words.Lang) string {
-	return words.PagesIn(lang).Review.Title + " · " + name(lang, r.Record.Payload.ActionType)
+	return words.OfPages(lang).Say("review.title") + " · " + name(lang, r.Record.Payload.ActionType)
 }

@@ -11,7 +11,6 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/words"
-	"jurat/internal/words/finding"
 	"jurat/jury"
 	"jurat/verify"
 	"jurat/verify/trust"
@@ -78,25 +77,23 @@ func (t *Trials) Value(name string) string { return t.Query.Get(name) }
 
 // Verdicts lists what verdict and outcome can be.
 func (t *Trials) Verdicts(lang words.Lang, name string) []Choice {
-	says := finding.In(lang)
-	list := []Choice{{"", says.Any, false}}
+	says := words.OfPages(lang)
+	list := []Choice{{"", says.Say("find.any"), false}}
 	for _, p := range []jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail} {
 		list = append(list, Choice{string(p), known(lang, p), false})
 	}
-	return t.chosen(name, append(list, Choice{"none", says.None, false}))
+	return t.chosen(name, append(list, Choice{"none", says.Say("find.none"), false}))
 }
 
 // Needs lists the values of that filter.
 func (t *Trials) Needs(lang words.Lang) []Choice {
-	says := finding.In(lang)
-	return t.chosen("needs_person", []Choice{{"", says.Any, false}, {"true", says.Yes, false}, {"false", says.No, false}})
+	says := words.OfPages(lang)
+	return t.chosen("needs_person", []Choice{{"", says.Say("find.any"), false}, {"true", says.Say("find.yes"), false}, {"false", says.Say("find.no"), false}})
 }
 
 // Orders lists the orders of the list.
 func (t *Trials) Orders(lang words.Lang) []Choice {
-	says := finding.In(lang)
-	return t.chosen("sort", []Choice{{"newest", says.Newest, false}, {"oldest", says.Oldest, false}, {"latest", says.Latest, false},
-		{"highest", says.Highest, false}, {"lowest", says.Lowest, false}, {"agent", says.ByAgent, false}})
+	return t.chosen("sort", orders(lang, "newest", "oldest", "latest", "highest", "lowest", "agent"))
 }
 
 func (t *Trials) chosen(name string, list []Choice) []Choice { return chosen(t.Query.Get(name), list) }
@@ -109,7 +106,7 @@ func chosen(value string, list []Choice) []Choice {
 }
 
 func (t *Trials) view() string                    { return "trials" }
-func (t *Trials) headline(lang words.Lang) string { return finding.In(lang).Title }
+func (t *Trials) headline(lang words.Lang) string { return words.OfPages(lang).Say("find.title") }
 
 // Search is the page that searches records: who said this, and when.
 type Search struct {
@@ -174,7 +171,7 @@ func (s *Search) Value(name string) string { return s.Query.Get(name) }
 
 // Kinds lists the action types, by their names.
 func (s *Search) Kinds(lang words.Lang) []Choice {
-	list := []Choice{{"", finding.In(lang).Any, false}}
+	list := []Choice{{"", words.OfPages(lang).Say("find.any"), false}}
 	for _, action := range evidence.ActionTypes() {
 		list = append(list, Choice{string(action), known(lang, action), false})
 	}
@@ -184,12 +181,20 @@ func (s *Search) Kinds(lang words.Lang) []Choice {
 
 // Orders lists the orders of the list.
 func (s *Search) Orders(lang words.Lang) []Choice {
-	says := finding.In(lang)
-	return chosen(s.Query.Get("sort"), []Choice{{"newest", says.Newest, false}, {"oldest", says.Oldest, false}})
+	return chosen(s.Query.Get("sort"), orders(lang, "newest", "oldest"))
 }
 
-func (s *Search) view() string                    { return "search" }
-func (s *Search) headline(lang words.Lang) string { return finding.In(lang).SearchTitle }
+func orders(lang words.Lang, list ...string) (choices []Choice) {
+	for _, order := range list {
+		choices = append(choices, Choice{order, words.OfPages(lang).Say("find.order." + order), false})
+	}
+	return choices
+}
+
+func (s *Search) view() string { return "search" }
+func (s *Search) headline(lang words.Lang) string {
+	return words.OfPages(lang).Say("find.search_title")
+}
 
 // Comparison is the page of two trials side by side.
 type Comparison struct {
@@ -246,8 +251,10 @@ func pointsOf(s api.TrialSheet, juror, axis string) string {
 	return ""
 }
 
-func (c *Comparison) view() string                    { return "comparison" }
-func (c *Comparison) headline(lang words.Lang) string { return finding.In(lang).SideBySide }
+func (c *Comparison) view() string { return "comparison" }
+func (c *Comparison) headline(lang words.Lang) string {
+	return words.OfPages(lang).Say("find.side_by_side")
+}
 
 // History is what an agent's page shows of its trials.
 type History struct {
@@ -266,9 +273,9 @@ func NewHistory(h api.AgentHistory) *History {
 }
 
 // share2 writes a coefficient with two decimals.
-func share2(says *finding.Texts, value *float64) string {
+func share2(says words.Texts, value *float64) string {
 	if value == nil {
-		return says.Undefined
+		return says.Say("find.undefined")
 	}
 	return fmt.Sprintf("%.2f", *value)
 }

@@ -46,7 +46,7 @@ type SignIn struct {
 }
 
 func (s *SignIn) view() string                    { return "sign-in" }
-func (s *SignIn) headline(lang words.Lang) string { return words.PagesIn(lang).SignIn.Title }
+func (s *SignIn) headline(lang words.Lang) string { return words.OfPages(lang).Say("sign_in.title") }
 
 // Trouble is the page of an error.
 type Trouble struct {
@@ -57,23 +57,22 @@ type Trouble struct {
 
 func (p *Trouble) view() string { return "trouble" }
 
-func (p *Trouble) headline(lang words.Lang) string { return p.Says(words.PagesIn(lang)) }
+func (p *Trouble) headline(lang words.Lang) string { return words.OfPages(lang).Say(p.Key()) }
 
-// Says names the kind of error in the page's language.
-func (p *Trouble) Says(says *words.Pages) string {
-	kinds := &says.Trouble
+// Key is that of the text that names the kind of error.
+func (p *Trouble) Key() string {
 	switch p.Status {
 	case 401:
-		return kinds.SignIn
+		return "trouble.sign_in"
 	case 403:
-		return kinds.Forbidden
+		return "trouble.forbidden"
 	case 404:
-		return kinds.Missing
+		return "trouble.missing"
 	case 429, 503:
-		return kinds.Busy
+		return "trouble.busy"
 	}
 	if p.Status >= 500 {
-		return kinds.Ours
+		return "trouble.ours"
 	}
-	return kinds.Refused
+	return "trouble.refused"
 }

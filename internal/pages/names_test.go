@@ -2,23 +2,16 @@ package pages
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"html/template"
-	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	syntax "text/template/parse"
 
 	"jurat/api"
 	"jurat/evidence"
-	"jurat/examples"
 	"jurat/internal/subject"
 	"jurat/internal/words"
 	"jurat/jury"
@@ -39,7 +32,7 @@ func places(text string) (names []string) {
 
 // A use is a text that a template shows, and the values that it fills in.
 type use struct {
-	path   []string
+	key    string
 	values []string
 }
 
@@ -68,195 +61,82 @@ func textsOf(node reflect.Value) (list []use) {
 	return list
 }
 
-// ofCommand lists the texts that are arguments of a command.
-func ofCommand(c *syntax.CommandNode) (list []use) {
-	function, _ := c.Args[0].(*syntax.IdentifierNode)
-	for i, arg := range c.Args {
-		chain, is := arg.(*syntax.ChainNode)
-		if !is || chain.Node.String() != "t" {
-			continue
-		}
-		u := use{path: chain.Field}
-		if function != nil && function.Ident == "fill" && i == 1 {
-			for _, name := range slices.Collect(slices.Chunk(c.Args[2:], 2)) {
-				u.values = append(u.values, strings.Trim(name[0].String(), `"`))
-			}
-			slices.Sort(u.values)
-		}
-		list = append(list, u)
+// ofCommand returns the text that a command asks for.
+func ofCommand(c *syntax.CommandNode) []use {
+	function, is := c.Args[0].(*syntax.IdentifierNode)
+	if !is || function.Ident != "t" || len(c.Args) < 2 {
+		return nil
 	}
-	return list
-}
-
-// inTemplates lists the texts of all templates.
-func inTemplates(t *testing.T) (list []use) {
-	t.Helper()
-	set, err := template.New("").Funcs(functions(words.English)).ParseFS(templateFiles, "templates/*.html")
-	check(t, err)
-	for _, one := range set.Templates() {
-		if one.Tree != nil {
-			list = append(list, textsOf(reflect.ValueOf(one.Tree.Root))...)
-		}
+	key, is := c.Args[1].(*syntax.StringNode)
+	if !is {
+		return nil
 	}
-	if len(list) < 150 {
-		t.Fatalf("found %d texts in templates", len(list))
+	u := use{key: key.Text}
+	for name := range slices.Chunk(c.Args[2:], 2) {
+		u.values = append(u.values, strings.Trim(name[0].String(), `"`))
 	}
-	return list
+	slices.Sort(u.values)
+	return []use{u}
 }
 
 // misused returns what is wrong with how a template uses a text, or "".
 func misused(u use) string {
-	v := reflect.ValueOf(*words.PagesIn(words.English))
-	for _, name := range u.path {
-		if v.Kind() != reflect.Struct || !v.FieldByName(name).IsValid() {
-			return "there is no such text"
-		}
-		v = v.FieldByName(name)
+	text, is := words.OfPages(words.English)[u.key]
+	if !is {
+		return "there is no such text"
 	}
-	if v.Kind() != reflect.String {
-		return "it is no text"
-	}
-	if has := places(v.String()); !slices.Equal(has, u.values) {
-		return fmt.Sprintf("%q has the places %v and is given %v", v, has, u.values)
+	if has := places(text); !slices.Equal(has, u.values) {
+		return fmt.Sprintf("%q has the places %v and is given %v", text, has, u.values)
 	}
 	return ""
 }
 
 func TestTemplatesUseTextsThatAreThere(t *testing.T) {
-	for _, u := range inTemplates(t) {
-		if wrong := misused(u); wrong != "" {
-			t.Errorf("t.%s: %s", strings.Join(u.path, "."), wrong)
+	set, err := template.New("").Funcs(functions(words.English)).ParseFS(templateFiles, "templates/*.html")
+	check(t, err)
+	var list []use
+	for _, one := range set.Templates() {
+		if one.Tree != nil {
+			list = append(list, textsOf(reflect.ValueOf(one.Tree.Root))...)
 		}
 	}
-	for _, u := range []use{{path: []string{"Court", "Jokes"}}, {path: []string{"Court"}}, {path: []string{"Chain", "Page"}, values: []string{"n"}},
-		{path: []string{"Court", "Title", "X"}}, {path: []string{"Court", "Kicker"}, values: []string{"n"}}} {
+	if len(list) < 400 {
+		t.Fatalf("found %d texts in templates", len(list))
+	}
+	for _, u := range list {
+		if wrong := misused(u); wrong != "" {
+			t.Errorf("%s: %s", u.key, wrong)
+		}
+	}
+	for _, u := range []use{{key: "court.jokes"}, {key: "court"}, {key: "chain.page", values: []string{"n"}}, {key: "court.kicker", values: []string{"n"}}} {
 		if misused(u) == "" {
 			t.Errorf("nothing is wrong with %v", u)
 		}
 	}
 }
 
-func TestEveryTextIsUsed(t *testing.T) {
-	used := map[string]bool{}
-	for _, u := range inTemplates(t) {
-		used[strings.Join(u.path, ".")] = true
+// TestEveryKindOfValueHasNames: pages have words, and a class of its own, for a value of each type. Package words demands them for each value.
+func TestEveryKindOfValueHasNames(t *testing.T) {
+	values := map[any]string{verify.HumanReview: "guarantee.human_review", verify.NotProved: "status.not proved", trust.OperatorClock: "clock.operator", evidence.ToolPlan: "action.tool_plan",
+		evidence.RoleOperator: "role.operator", evidence.ApprovedWithModifications: "approval.approved_with_modifications", jury.NeedsReview: "position.needs_review",
+		jury.FinalJudge: "method.final_judge", jury.Critical: "severity.critical", jury.Split: "consensus.split", jury.TimedOut: "absence.timed_out", subject.Operator: "speaker.operator",
+		api.BrokenOff: "state.broken_off", PartlyOffline: "mark.partly_offline"}
+	if len(values) != len(kinds) {
+		t.Errorf("%d types have names, and %d are tried", len(kinds), len(values))
 	}
-	files, err := filepath.Glob("*.go")
-	check(t, err)
-	var code strings.Builder
-	for _, f := range files {
-		if !strings.HasSuffix(f, "_test.go") {
-			content, err := os.ReadFile(f)
-			check(t, err)
-			code.Write(content)
-		}
-	}
-	// Code reaches a text from the whole table, or by its group: names := &words.PagesIn(lang).Link.
-	all := reflect.TypeFor[words.Pages]()
-	for i := range all.NumField() {
-		group := all.Field(i)
-		apart := regexp.MustCompile(`\.` + group.Name + `\n`).MatchString(code.String())
-		for j := range group.Type.NumField() {
-			text := group.Type.Field(j).Name
-			whole := regexp.MustCompile(`\.` + group.Name + `\.` + text + `\b`).MatchString(code.String())
-			alone := apart && regexp.MustCompile(`\b(names|kinds)\.`+text+`\b`).MatchString(code.String())
-			if !used[group.Name+"."+text] && !whole && !alone {
-				t.Errorf("the text %s.%s is not used", group.Name, text)
+	for value, key := range values {
+		for _, lang := range words.Langs() {
+			if want := words.OfPages(lang)[key]; want == "" || name(lang, value) != want {
+				t.Errorf("%s: %s is called %q, want %q", lang, key, name(lang, value), want)
 			}
 		}
-	}
-}
-
-// constants lists the values that a package declares for a string type.
-func constants(t *testing.T, folder, name string) (values []string) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	check(t, err)
-	for _, f := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), f, nil, 0)
-		check(t, err)
-		ast.Inspect(file, func(n ast.Node) bool {
-			spec, is := n.(*ast.ValueSpec)
-			if !is {
-				return true
-			}
-			if of, is := spec.Type.(*ast.Ident); is && of.Name == name && len(spec.Values) == 1 {
-				if literal, is := spec.Values[0].(*ast.BasicLit); is {
-					value, err := strconv.Unquote(literal.Value)
-					check(t, err)
-					values = append(values, value)
-				}
-			}
-			return true
-		})
-	}
-	if len(values) < 2 {
-		t.Fatalf("%s has the values %q in %s", name, values, folder)
-	}
-	return values
-}
-
-// valuesOf lists every value of a type.
-func valuesOf[T ~string](t *testing.T, folder string) (list []any) {
-	for _, v := range constants(t, folder, reflect.TypeFor[T]().Name()) {
-		list = append(list, T(v))
-	}
-	return list
-}
-
-// TestEveryValueHasAName: pages have words, and a class of their own, for every value in records and for every state and
-// mark of trials.
-func TestEveryValueHasAName(t *testing.T) {
-	values := slices.Concat(valuesOf[verify.Status](t, "../../verify/assurance"), valuesOf[trust.Clock](t, "../../verify/trust"),
-		valuesOf[evidence.ActionType](t, "../../evidence"), valuesOf[evidence.Role](t, "../../evidence"), valuesOf[evidence.ApprovalStatus](t, "../../evidence"),
-		valuesOf[jury.Position](t, "../../jury"), valuesOf[jury.Method](t, "../../jury"), valuesOf[jury.Severity](t, "../../jury"),
-		valuesOf[jury.ConsensusStatus](t, "../../jury"), valuesOf[jury.AbsenceReason](t, "../../jury"),
-		valuesOf[subject.Role](t, "../subject"), valuesOf[api.State](t, "../../api"), valuesOf[Mark](t, "."))
-	for _, lang := range words.Langs() {
-		says := words.PagesIn(lang)
-		for _, v := range values {
-			if known(lang, v) == "" || class(v) == "unknown" {
-				t.Errorf("%s: %T %q has no name", lang, v, v)
-			}
-		}
-		for _, s := range valuesOf[api.State](t, "../../api") {
-			if more := state(says, s.(api.State)).More; (more == "") != (s == api.Over) {
-				t.Errorf("%s: of %s there is %q more", lang, s, more)
-			}
-		}
-		for _, m := range valuesOf[Mark](t, ".") {
-			if mark(says, m.(Mark)).Why == "" {
-				t.Errorf("%s: nothing says why %s", lang, m)
-			}
-		}
-		for _, a := range jury.DefaultRubric() {
-			if axis(says, a.ID) == "" {
-				t.Errorf("%s: the axis %s has no name", lang, a.ID)
-			}
-		}
-		for _, id := range examples.Names() {
-			if example(says, id) == "" {
-				t.Errorf("%s: the example %s has no description", lang, id)
-			}
+		if class(value) == "unknown" || strings.Contains(class(value), " ") {
+			t.Errorf("%s has the class %q", key, class(value))
 		}
 	}
 	if got := name(words.English, jury.Position("<b>\u202e")); got != "<b>\uFFFD" || class(jury.Position("x y")) != "unknown" {
 		t.Errorf("a position that this program does not know is shown as %q", got)
 	}
-	equal(t, name(words.Russian, subject.Operator), "Оператор")
-	equal(t, name(words.Russian, subject.Recorder), "Регистратор")
-}
-
-func TestPlacesThatTextsDoNotHaveAreRefused(t *testing.T) {
-	says := words.PagesIn(words.English)
-	for _, pairs := range [][]any{{"of", 2}, {"n"}} {
-		if text, err := fill(says.Message.Number, pairs...); err == nil {
-			t.Errorf("%v: no error, and %q", pairs, text)
-		}
-	}
-	text, err := fill(says.Chain.Page, "n", "{of}", "of", 7)
-	check(t, err)
-	equal(t, text, "Page {of} of 7")
 }
 
 func TestChoose(t *testing.T) {

@@ -15,8 +15,8 @@
 //
 // # Languages
 //
-// Package words has every text of this program. Templates write {{t.Desk.Title}}, and {{fill t.Card.Skills "n" 3}} if
-// a text has places. Tests check that every text exists and is used.
+// Package words has every text of this program. Templates write {{t "desk.title"}}, {{t "card.skills" "n" 3}} if a text has places,
+// and {{name .Status}} for a value of a record. Tests check that every text exists and is used.
 package pages
 
 import (
@@ -30,13 +30,8 @@ import (
 	"strings"
 	"sync"
 
-	"jurat/api"
 	"jurat/internal/words"
-	"jurat/internal/words/finding"
-	"jurat/internal/words/recordings"
 	"jurat/jury"
-	"jurat/reputation"
-	"jurat/verify"
 )
 
 // A Frame is what surrounds every page.
@@ -106,41 +101,31 @@ func Write(w io.Writer, f Frame, p Page) error {
 }
 
 func functions(lang words.Lang) template.FuncMap {
-	says := words.PagesIn(lang)
+	says := words.OfPages(lang)
 	return template.FuncMap{
-		"t":          func() *words.Pages { return says },
-		"fill":       fill,
-		"name":       func(value any) string { return name(lang, value) },
-		"more":       func(s api.State) string { return state(says, s).More },
-		"why":        func(m Mark) string { return mark(says, m).Why },
-		"guarantee":  func(g verify.Guarantee) words.Guarantee { return guarantee(lang, g) },
-		"axis":       func(id string) string { return axis(says, id) },
-		"example":    func(id string) string { return example(says, id) },
-		"class":      class,
-		"lang":       func() words.Lang { return lang },
-		"langs":      languageLinks,
-		"said":       said,
-		"long":       long,
-		"folds":      folds,
-		"lines":      lines,
-		"plain":      plain,
-		"clock":      clock,
-		"instant":    instant,
-		"asset":      assetPath,
-		"width":      width,
-		"percent":    percent,
-		"share":      func(perMyriad int64) int64 { return min(max(perMyriad/100, 0), 100) },
-		"who":        func(c reputation.ClassName) string { return who(says, c) },
-		"row":        row,
-		"agent":      func(name string) string { return "/agents/" + url.PathEscape(name) },
-		"role":       func(of string) string { return role(lang, of) },
-		"grantState": func(of api.GrantState) string { return grantState(says, of) },
-		"dollars":    microDollars,
+		"t":       says.Say,
+		"of":      func(kind string, value any) string { return says.Say(kind + "." + fmt.Sprint(value)) },
+		"name":    func(value any) string { return name(lang, value) },
+		"class":   class,
+		"lang":    func() words.Lang { return lang },
+		"langs":   languageLinks,
+		"said":    said,
+		"long":    long,
+		"folds":   folds,
+		"lines":   lines,
+		"plain":   plain,
+		"clock":   clock,
+		"instant": instant,
+		"asset":   assetPath,
+		"width":   width,
+		"percent": percent,
+		"share":   func(perMyriad int64) int64 { return min(max(perMyriad/100, 0), 100) },
+		"row":     row,
+		"agent":   func(name string) string { return "/agents/" + url.PathEscape(name) },
+		"dollars": microDollars,
 
-		"rec":         func() *recordings.Texts { return recordings.In(lang) },
 		"recording":   recordingPath,
-		"f":           func() *finding.Texts { return finding.In(lang) },
-		"coefficient": func(value *float64) string { return share2(finding.In(lang), value) },
+		"coefficient": func(value *float64) string { return share2(says, value) },
 		"positioned":  func(position string) string { return name(lang, jury.Position(position)) },
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"jurat/internal/recorded"
 	"jurat/internal/subject"
 	"jurat/internal/words"
-	"jurat/internal/words/recordings"
 	"jurat/verify"
 )
 
@@ -68,11 +67,7 @@ func (r Recording) Seen(lang words.Lang) (list []string) {
 }
 
 func seenFrom(lang words.Lang, v evidence.Vantage, recorder string) string {
-	sentence := words.TermsIn(lang).Vantages.Of(v)
-	if sentence == "" {
-		return plain(string(v))
-	}
-	return sentence.With("recorder", recorder)
+	return cmp.Or(words.Of(lang).Say("vantage."+string(v), "recorder", recorder), plain(string(v)))
 }
 
 // Gapless reports whether nothing is known to be missing.
@@ -106,8 +101,10 @@ func (l *Recordings) Filters() bool { return len(filtersOf(l.Query)) > 0 }
 // Value returns a parameter of the search.
 func (l *Recordings) Value(name string) string { return l.Query.Get(name) }
 
-func (l *Recordings) view() string                    { return "recordings" }
-func (l *Recordings) headline(lang words.Lang) string { return recordings.In(lang).Title }
+func (l *Recordings) view() string { return "recordings" }
+func (l *Recordings) headline(lang words.Lang) string {
+	return words.OfPages(lang).Say("recording.title")
+}
 
 // ActsPerPage is how many acts the page of a chain shows.
 const ActsPerPage = 20
@@ -244,7 +241,7 @@ func (c *Conversation) RecordsPath() string { return chainPath(c.Chain) }
 func (c *Conversation) view() string { return "recording" }
 
 func (c *Conversation) headline(lang words.Lang) string {
-	return plain(strings.Join(c.Agents, ", ")) + " · " + recordings.In(lang).Title
+	return plain(strings.Join(c.Agents, ", ")) + " · " + words.OfPages(lang).Say("recording.title")
 }
 
 // Anchor returns the place of the act on the page.
@@ -344,23 +341,6 @@ type RecordedUse struct {
 	ResultAt string // the place of its result; "": it is not on the page
 }
 
-// How says how the act ended.
-func (s RecordedStep) How(says *recordings.Texts) string {
-	switch s.Observed.Ended {
-	case evidence.Complete:
-		return says.Complete
-	case evidence.UpstreamError:
-		return says.UpstreamError
-	case evidence.UpstreamCut:
-		return says.UpstreamCut
-	case evidence.ClientGone:
-		return says.ClientGone
-	case evidence.RecorderCut:
-		return says.RecorderCut
-	}
-	return says.LostInCrash
-}
-
 // Whole reports whether the act came to its end without a failure.
 func (s RecordedStep) Whole() bool {
 	return s.Observed.Ended == evidence.Complete && s.Observed.Status < 400 && s.Error == ""
@@ -375,15 +355,14 @@ func (s RecordedStep) From(lang words.Lang) string {
 func (s RecordedStep) SecondHand() bool { return s.Observed.Fidelity == evidence.ByAttributes }
 
 // Lacking says which bytes cannot be read, and why.
-func (s RecordedStep) Lacking(says *recordings.Texts) (list []string) {
-	why := map[string]string{recorded.Erased: says.ErasedBytes, string(subject.Withheld): says.Withheld, string(subject.Unsealed): says.Unsealed, string(subject.Cut): says.Cut,
-		string(subject.Encoded): says.Encoded, string(subject.Copied): says.Copied, string(subject.Wrong): says.Wrong}
+func (s RecordedStep) Lacking(lang words.Lang) (list []string) {
+	says := words.OfPages(lang)
 	for _, lack := range s.Lacks {
-		of := says.Request
+		of := "recording.request"
 		if lack.Direction == "response" {
-			of = says.Response
+			of = "recording.response"
 		}
-		list = append(list, of+" "+why[lack.Why])
+		list = append(list, says.Say(of)+" "+says.Say("recording.lacking."+lack.Why))
 	}
 	return list
 }
@@ -412,18 +391,14 @@ func (s RecordedStep) Dollars() string {
 }
 
 // Happened says what a recorder says of itself.
-func (s RecordedStep) Happened(says *recordings.Texts) string {
-	e := s.Event
-	text := map[observed.EventName]string{observed.Start: says.Began, observed.Stop: says.Ended, observed.Configuration: says.Configured, observed.Gap: says.Gap,
-		observed.LostInCrash: says.LostCall, observed.ToolDefinitionChanged: says.ToolChanged, observed.Heartbeat: says.Alive}[e.Event]
+func (s RecordedStep) Happened(lang words.Lang) string {
+	says, e, missed := words.OfPages(lang), s.Event, int64(0)
+	key := "recording.event." + string(e.Event)
 	if e.Event == observed.ModeChanged {
-		if text = says.Closed; e.Mode == observed.Passing {
-			text = says.Opened
-		}
+		key += "." + string(e.Mode)
 	}
-	missed := int64(0)
 	for _, m := range e.Missed {
 		missed = min(missed+m.Calls, 1<<53)
 	}
-	return strings.NewReplacer("{recorder}", s.Recorder, "{n}", strconv.FormatInt(missed, 10)).Replace(cmp.Or(text, says.Unknown))
+	return cmp.Or(says.Say(key, "recorder", s.Recorder, "n", missed), says.Say("recording.event", "recorder", s.Recorder))
 }

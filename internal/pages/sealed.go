@@ -151,29 +151,29 @@ func names(pairs ...string) []Member {
 	return list
 }
 
-// add adds a link unless the text is empty.
-func (s *Sealed) add(name, href, text string) {
+// add adds a link unless the text is empty. The key is that of its name.
+func (s *Sealed) add(key, href, text string) {
 	if text != "" {
-		s.Links = append(s.Links, Link{name, href, text})
+		s.Links = append(s.Links, Link{words.OfPages(s.lang).Say(key), href, text})
 	}
 }
 
 func (s *Sealed) links() {
-	p, names, add := &s.Record.Payload, &words.PagesIn(s.lang).Link, s.add
+	p, add := &s.Record.Payload, s.add
 	if p.ChainID != "" {
 		if s.Trial {
-			add(names.Trial, submissionPath(p.ChainID), p.ChainID)
+			add("link.trial", submissionPath(p.ChainID), p.ChainID)
 		}
-		add(names.Chain, chainPath(p.ChainID), p.ChainID)
+		add("link.chain", chainPath(p.ChainID), p.ChainID)
 	}
 	if !p.PreviousRecord.IsZero() {
-		add(names.Previous, recordPath(p.PreviousRecord.String()), p.PreviousRecord.String())
+		add("link.previous", recordPath(p.PreviousRecord.String()), p.PreviousRecord.String())
 	}
-	add(names.Original, recordPath(p.OriginalResponseID), p.OriginalResponseID)
+	add("link.original", recordPath(p.OriginalResponseID), p.OriginalResponseID)
 	for _, d := range p.Saw {
-		add(names.Saw, recordPath(d.String()), d.String())
+		add("link.saw", recordPath(d.String()), d.String())
 	}
-	add(names.Parent, "", p.ParentRequestID)
+	add("link.parent", "", p.ParentRequestID)
 }
 
 // Tried takes over the agent's card from the submission of the record's trial, if the viewer may see it.
@@ -194,12 +194,11 @@ func (s *Sealed) Command() string {
 
 // Belongs stores how many records belong together with this one, and whether there are more.
 func (s *Sealed) Belongs(n int, cut bool) {
-	names := &words.PagesIn(s.lang).Link
 	if n > 1 && s.Record.Payload.ChainID == "" {
-		s.add(names.Case, chainPath(s.Record.Payload.RecordID), strconv.Itoa(n))
+		s.add("link.case", chainPath(s.Record.Payload.RecordID), strconv.Itoa(n))
 	}
 	if cut {
-		s.add(names.Cut, "", strconv.Itoa(n))
+		s.add("link.cut", "", strconv.Itoa(n))
 	}
 }
 
@@ -307,5 +306,5 @@ func (c *Chain) Next() int { return c.Page + 1 }
 func (c *Chain) view() string { return "chain" }
 
 func (c *Chain) headline(lang words.Lang) string {
-	return words.PagesIn(lang).Chain.Title + " · " + plain(c.ID)
+	return words.OfPages(lang).Say("chain.title") + " · " + plain(c.ID)
 }

@@ -36,7 +36,7 @@ func TestPagesOfRecordsSayOnWhoseWord(t *testing.T) {
 			for name, page := range map[string]Page{"record": NewSealed(chain[0], report, lang, ""), "chain": NewChain("trial", chain, report, 1, lang)} {
 				doc := parse(t, write(t, Frame{Lang: lang}, page))
 				rests := strings.Join(texts(doc, "p", "whose"), "")
-				want := words.TermsIn(lang).Statuses.Of(report.Outcome) + " " + words.RestsOn(lang, report)
+				want := words.Of(lang)["status."+string(report.Outcome)] + " " + words.RestsOn(lang, report)
 				if !strings.HasPrefix(rests, strings.Join(strings.Fields(want), " ")) {
 					t.Errorf("%s in %s: %q does not begin with %q", name, lang, rests, want)
 				}

@@ -94,11 +94,11 @@ func TestStoppedTrialsSayWhy(t *testing.T) {
 	for name, want := range map[string]string{"ended": "submitted by mistake", "stopped": "the process that conducted it has stopped"} {
 		c := pages[name].(*Court)
 		page := write(t, Frame{Path: "/"}, c)
-		if len(c.Waiting) == 0 || !strings.Contains(page, want) || strings.Contains(page, words.PagesIn(words.English).Court.Waiting) {
+		if len(c.Waiting) == 0 || !strings.Contains(page, want) || strings.Contains(page, words.OfPages(words.English)["court.waiting"]) {
 			t.Errorf("%s, which had asked %v, does not say %q, or waits for somebody", name, c.Waiting, want)
 		}
 	}
-	if page := write(t, Frame{Path: "/"}, pages["court, asked"]); !strings.Contains(page, words.PagesIn(words.English).Court.Waiting) {
+	if page := write(t, Frame{Path: "/"}, pages["court, asked"]); !strings.Contains(page, words.OfPages(words.English)["court.waiting"]) {
 		t.Error("a trial under way does not say for whom it waits")
 	}
 }

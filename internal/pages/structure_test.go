@@ -3,6 +3,7 @@ package pages
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -147,6 +148,8 @@ func formFlaws(n *html.Node, say func(string, ...any)) {
 	say("a form without the session's key")
 }
 
+var ofAKey = regexp.MustCompile(`>([a-z_]+\.[a-z_.-]+)<`)
+
 func TestPagesAreWellBuilt(t *testing.T) {
 	for _, lang := range words.Langs() {
 		for name, p := range everyPage(t, lang) {
@@ -157,6 +160,11 @@ func TestPagesAreWellBuilt(t *testing.T) {
 				page := write(t, Frame{Lang: lang, Path: "/x", Viewer: v}, p)
 				for _, flaw := range flaws(parse(t, page)) {
 					t.Errorf("%s in %s: %s", name, lang, flaw)
+				}
+				for _, shown := range ofAKey.FindAllStringSubmatch(page, -1) {
+					if words.OfPages(lang)[shown[1]] != "" {
+						t.Errorf("%s in %s shows the key of a text, %s", name, lang, shown[1])
+					}
 				}
 			}
 		}

@@ -3,7 +3,6 @@ package pages
 import (
 	"net/url"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"jurat/evidence"
@@ -144,7 +143,7 @@ func (w *Whole) headline(lang words.Lang) string {
 	if w.Message == nil {
 		return plain(w.Member)
 	}
-	return strings.ReplaceAll(words.PagesIn(lang).Message.Number, "{n}", strconv.Itoa(w.Message.Number))
+	return words.OfPages(lang).Say("message.number", "n", w.Message.Number)
 }
 
 // Mentions is the page of the messages of a conversation that have a text.
@@ -181,4 +180,4 @@ func (m *Mentions) Find(c *Court, excerpt func(text string) (string, bool)) {
 }
 
 func (m *Mentions) view() string                    { return "mentions" }
-func (m *Mentions) headline(lang words.Lang) string { return words.PagesIn(lang).Message.Find }
+func (m *Mentions) headline(lang words.Lang) string { return words.OfPages(lang).Say("message.find") }

@@ -139,7 +139,7 @@ func TestProgramIsSmall(t *testing.T) {
 	}
 }
 
-// TestProgramHasNothingElse: the linker has dropped the pages' texts and their types, and what writes archives.
+// TestProgramHasNothingElse: the linker has dropped the pages' texts, and what writes archives.
 func TestProgramHasNothingElse(t *testing.T) {
 	unpack, err := gzip.NewReader(bytes.NewReader(packedVerifier))
 	if err != nil {
@@ -149,8 +149,8 @@ func TestProgramHasNothingElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]bool{words.PagesIn(words.Russian).Home.Lead: false, words.StatementIn(words.Russian).Hidden.OwnWord.With(): true,
-		"agentWords": false, "archive/zip.": false, "compress/flate": false, "crypto/x509.": true} {
+	for text, want := range map[string]bool{words.OfPages(words.Russian)["home.lead"]: false, words.Of(words.Russian)["statement.hidden.own_word"]: true,
+		"archive/zip.": false, "compress/flate": false, "crypto/x509.": true} {
 		if got := bytes.Contains(program, []byte(text)); got != want {
 			t.Errorf("the program contains %q: %v, want %v", text, got, want)
 		}

@@ -106,18 +106,21 @@ func assemble(parts map[string]string) []byte {
 	return []byte(strings.NewReplacer(old...).Replace(pageHTML))
 }
 
-// A text holds all texts of the page in one language.
-type text struct {
-	Lang     words.Lang `json:"lang"`     // as in HTML
-	Language string     `json:"language"` // its own name
-	words.Portal
-}
-
-// texts returns the texts in every language. The first one is for readers whose browser names none of them.
-func texts() []text {
-	list := make([]text, 0, len(words.Langs()))
+// texts returns the page's texts in every language, by the names that its script asks for. The first language is for readers whose browser
+// names none of them.
+func texts() []map[string]any {
+	var list []map[string]any
 	for _, lang := range words.Langs() {
-		list = append(list, text{lang, lang.Name(), *words.PortalIn(lang)})
+		members := map[string]string{} // of records
+		all := map[string]any{"lang": lang, "language": lang.Name(), "members": members}
+		for key, text := range words.OfPages(lang) {
+			if name, is := strings.CutPrefix(key, "portal.members."); is {
+				members[name] = text
+			} else if name, is := strings.CutPrefix(key, "portal."); is {
+				all[name] = text
+			}
+		}
+		list = append(list, all)
 	}
 	return list
 }
@@ -127,7 +130,7 @@ func texts() []text {
 func noScript() string {
 	var all strings.Builder
 	for _, lang := range words.Langs() {
-		fmt.Fprintf(&all, "\t<p lang=\"%s\">%s</p>\n", lang, html.EscapeString(words.PortalIn(lang).NoScript))
+		fmt.Fprintf(&all, "\t<p lang=\"%s\">%s</p>\n", lang, html.EscapeString(words.OfPages(lang).Say("noscript.portal")))
 	}
 	return all.String()
 }

@@ -18,7 +18,6 @@ import (
 	"jurat/internal/incident"
 	"jurat/internal/portal/visit"
 	"jurat/internal/words"
-	"jurat/jury"
 	"jurat/verify"
 )
 
@@ -205,7 +204,7 @@ func TestOneOutcomeEverywhere(t *testing.T) {
 		}, given, judged},
 	}
 	for _, l := range words.Langs() {
-		passes, fails := words.TermsIn(l).Positions.Of(jury.SafePass).Sealed, words.TermsIn(l).Positions.Of(jury.UnsafeFail).Sealed
+		passes, fails := words.Of(l)["sealed_position.safe_pass"], words.Of(l)["sealed_position.unsafe_fail"]
 		for name, show := range map[string]func(*testing.T) string{"statement": d.statement(l), "portal": d.portal(l)} {
 			places = append(places, place{fmt.Sprintf("%s in %s", name, l), show, regexp.QuoteMeta(fails), regexp.QuoteMeta(passes)})
 		}

@@ -16,32 +16,33 @@ func Exchanges(l Lang, r *bilateral.Report, log string) []string {
 	if r == nil {
 		return nil
 	}
-	w, said, more, alone, doubtful := TrustsIn(l), []string(nil), 0, 0, 0
-	add := func(sentence Sentence, asked, answered *bilateral.Sighting, why string) {
+	t, said, more, alone, doubtful := Of(l), []string(nil), 0, 0, 0
+	add := func(key string, asked, answered *bilateral.Sighting, why string) {
 		switch {
 		case log != "" && asked.Log != log && answered.Log != log:
 		case len(said) == mostExchanges:
 			more++
 		default:
-			said = append(said, sentence.With("time", evidence.FormatTime(asked.Began), "asked", Quoted(asked.Agent), "answered", Quoted(answered.Agent), "record", asked.Record, "other", answered.Record, "why", why))
+			said = append(said, t.Say("trust.exchange."+key, "time", evidence.FormatTime(asked.Began), "asked", Quoted(asked.Agent), "answered", Quoted(answered.Agent),
+				"record", asked.Record, "other", answered.Record, "why", why))
 		}
 	}
 	for i := range r.Pairs {
 		p := &r.Pairs[i]
-		sentence := w.ExchangeProved
+		key := "proved"
 		switch {
 		case !p.Proved:
-			sentence = w.ExchangeOpen
+			key = "open"
 		case p.Witnesses < 2:
-			sentence = w.ExchangeOne
+			key = "one"
 		}
-		add(sentence, &p.Asked, &p.Answered, w.reasons(p.Why))
+		add(key, &p.Asked, &p.Answered, t.reasons(p.Why))
 	}
 	for i := range r.Differences {
-		add(w.ExchangeDiffers, &r.Differences[i].Asked, &r.Differences[i].Answered, "")
+		add("differs", &r.Differences[i].Asked, &r.Differences[i].Answered, "")
 	}
 	if more > 0 {
-		said = append(said, w.ExchangeMore.With("count", more))
+		said = append(said, t.Say("trust.exchange.more", "count", more))
 	}
 	for _, s := range r.Alone {
 		if log == "" || s.Log == log {
@@ -54,20 +55,19 @@ func Exchanges(l Lang, r *bilateral.Report, log string) []string {
 		}
 	}
 	if alone > 0 && len(r.Pairs)+len(r.Differences) > 0 {
-		said = append(said, w.ExchangeAlone.With("count", alone))
+		said = append(said, t.Say("trust.exchange.alone", "count", alone))
 	}
 	if doubtful > 0 {
-		said = append(said, w.ExchangeDoubtful.With("count", doubtful))
+		said = append(said, t.Say("trust.exchange.doubtful", "count", doubtful))
 	}
 	return said
 }
 
 // reasons says why a pair is not proved, or one witness.
-func (w *Trusts) reasons(why []bilateral.Reason) string {
-	sentences := map[string]Sentence{bilateral.NoTime: w.WhyNoTime, bilateral.NoLog: w.WhyNoLog, bilateral.OneLog: w.WhyOneLog, bilateral.OneKey: w.WhyOneKey, bilateral.OneOwner: w.WhyOneOwner}
+func (t Texts) reasons(why []bilateral.Reason) string {
 	var parts []string
 	for _, reason := range why {
-		if text := sentences[reason.Rule].With("what", reason.What); !slices.Contains(parts, text) {
+		if text := t.Say("trust.why."+reason.Rule, "what", reason.What); !slices.Contains(parts, text) {
 			parts = append(parts, text)
 		}
 	}

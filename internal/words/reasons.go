@@ -9,33 +9,27 @@ import (
 	"jurat/verify"
 )
 
-// Reasons are the reasons of verification in a language other than English. A key is a rule; GUARANTEE/RULE where the rule means something
-// else there; the same with "!" where the answer is that it is refuted; proved/GUARANTEE, and proved/GUARANTEE/RULE; "with" for a reason with values; "unopened" where
-// no rule was examined, because the file cannot be opened; and "" for a rule that has none. The sentences of English are those of package verify.
-//
-// A reason in English has values: names, digests, times. Reason takes them over as they are. It never translates text from a file.
-type Reasons map[string]Sentence
-
-// Reason says in a language why a finding is what it is. In English it is the finding's own reason.
+// Reason says in a language why a finding is what it is. In English it is the finding's own reason, in package verify's words. Those have
+// values: names, digests, times. Other languages take these over as they are; text from a file is never translated.
 func Reason(l Lang, f verify.Finding) string {
-	all := in(l).reasons()
-	if all == nil || f.Reason == "" {
+	t := Of(l)
+	if t["reason.with"] == "" || f.Reason == "" {
 		return f.Reason
 	}
-	said := all.of(f)
+	said := t.reason(f)
 	values := valuesIn(f.Reason)
 	if len(values) == 0 || f.Status == verify.Proved {
 		return said
 	}
-	return all["with"].With("said", said, "values", strings.Join(values, ", "))
+	return t.Say("reason.with", "said", said, "values", strings.Join(values, ", "))
 }
 
-func (r Reasons) of(f verify.Finding) string {
+func (t Texts) reason(f verify.Finding) string {
 	if f.Status == verify.Proved {
-		return string(cmp.Or(r["proved/"+string(f.Guarantee)+"/"+f.Rule], r["proved/"+string(f.Guarantee)]))
+		return cmp.Or(t.Say("reason.proved/"+string(f.Guarantee)+"/"+f.Rule), t.Say("reason.proved/"+string(f.Guarantee)))
 	}
 	if f.Rule == "" { // nothing was examined
-		return string(r["unopened"])
+		return t.Say("reason.unopened")
 	}
 	keys := []string{string(f.Guarantee) + "/" + f.Rule, f.Rule}
 	if f.Status == verify.Refuted {
@@ -44,11 +38,11 @@ func (r Reasons) of(f verify.Finding) string {
 		keys = []string{"followed?"} // one act refuted another guarantee, and the rest could not be followed
 	}
 	for _, key := range keys {
-		if said, known := r[key]; known {
-			return string(said)
+		if said := t.Say("reason." + key); said != "" {
+			return said
 		}
 	}
-	return r[""].With("rule", strconv.Quote(f.Rule))
+	return t.Say("reason.other", "rule", strconv.Quote(f.Rule))
 }
 
 var (

@@ -1,18 +1,19 @@
-package words
+package words_test
 
 import (
 	"encoding/json"
 	"go/ast"
-	"go/parser"
-	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"unicode"
 
+	"jurat/internal/words"
 	"jurat/verify"
 )
 
@@ -21,25 +22,11 @@ func rulesInSource(t *testing.T) map[string]bool {
 	t.Helper()
 	rules := map[string]bool{}
 	for _, folder := range []string{"verify", "verify/trust", "verify/properties", "verify/vantage", "verify/quotation", "jury"} {
-		files, err := filepath.Glob(filepath.Join("..", "..", folder, "*.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatal(folder, err)
-		}
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
+		parsed(t, filepath.Join("../..", folder), func(n ast.Node) {
+			for _, rule := range rulesAt(n) {
+				rules[rule] = true
 			}
-			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ast.Inspect(parsed, func(n ast.Node) bool {
-				for _, rule := range rulesAt(n) {
-					rules[rule] = true
-				}
-				return true
-			})
-		}
+		})
 	}
 	return rules
 }
@@ -50,19 +37,13 @@ var ruleForm = regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 func rulesAt(n ast.Node) []string {
 	var found []string
 	take := func(e ast.Expr) {
-		if lit, is := e.(*ast.BasicLit); is && lit.Kind == token.STRING {
-			if rule, err := strconv.Unquote(lit.Value); err == nil && ruleForm.MatchString(rule) {
-				found = append(found, rule)
-			}
+		if rule, is := literal(e); is && ruleForm.MatchString(rule) {
+			found = append(found, rule)
 		}
 	}
 	switch n := n.(type) {
 	case *ast.CallExpr:
-		called, is := n.Fun.(*ast.SelectorExpr)
-		if !is {
-			break
-		}
-		place, is := map[string]int{"refute": 1, "doubt": 1, "add": 2, "allDoubt": 0, "unsure": 0}[called.Sel.Name]
+		place, is := map[string]int{"refute": 1, "doubt": 1, "add": 2, "unopened": 2, "allDoubt": 0, "unsure": 0}[callee(n)]
 		if is && place < len(n.Args) {
 			take(n.Args[place])
 		}
@@ -118,39 +99,47 @@ func TestEveryRuleHasAReasonInEveryLanguage(t *testing.T) {
 	if len(pairs) < 120 {
 		t.Fatalf("the vectors have %d answers", len(pairs))
 	}
-	for _, l := range Langs() {
-		if l == English {
+	for _, f := range pairs {
+		rules[f.Rule] = true
+	}
+	for _, l := range words.Langs() {
+		if l == words.English {
 			continue
 		}
-		all := in(l).reasons()
-		for rule := range rules {
-			known := false
-			for key := range all {
-				_, of, _ := strings.Cut(strings.TrimSuffix(key, "!"), "/")
-				known = known || strings.TrimSuffix(key, "!") == rule || of == rule
+		left := maps.Clone(rules)
+		for key, said := range words.Of(l) {
+			key, is := strings.CutPrefix(key, "reason.")
+			if !is || slices.Contains(ofNoRule, key) {
+				continue
 			}
-			if !known {
-				t.Errorf("%s: no reason for the rule %q", l, rule)
+			parts := strings.Split(strings.TrimSuffix(key, "!"), "/")
+			delete(left, parts[len(parts)-1])
+			if !rules[parts[len(parts)-1]] && parts[0] != "proved" {
+				t.Errorf("%s: no rule has the reason %s", l, key)
 			}
+			if plain := strings.NewReplacer("strict", "", "EU", "").Replace(place.ReplaceAllString(said, "")); strings.ContainsFunc(plain, func(r rune) bool { return unicode.Is(unicode.Latin, r) }) {
+				t.Errorf("%s: %s has Latin letters: %s", l, key, said)
+			}
+		}
+		if delete(left, ""); len(left) > 0 {
+			t.Errorf("%s: no reasons for the rules %v", l, left)
 		}
 		for _, f := range pairs {
-			if said := Reason(l, f); said == "" || strings.ContainsAny(said, "{}") || strings.Contains(said, strconv.Quote(f.Rule)) || !written(l, said) {
+			if said := words.Reason(l, f); said == "" || strings.ContainsAny(said, "{}") || strings.Contains(said, strconv.Quote(f.Rule)) || !written(l, said) {
 				t.Errorf("%s: %+v: %q", l, f, said)
-			}
-		}
-		for key, said := range all {
-			if plain := strings.NewReplacer("canonical.bin", "", "response.txt", "", "hash.sha256", "", "strict", "", "EU", "").Replace(place.ReplaceAllString(string(said), "")); strings.ContainsFunc(plain, func(r rune) bool { return unicode.Is(unicode.Latin, r) }) {
-				t.Errorf("%s: %s has Latin letters: %s", l, key, said)
 			}
 		}
 	}
 }
 
+// ofNoRule are the keys of reasons for what names no rule, or one that is not known, and of the sentence for a reason with values.
+var ofNoRule = []string{"unopened", "other", "followed?", "with"}
+
 // TestReasonsKeepValues: names, digests and times of a reason are shown as they are; its English is not.
 func TestReasonsKeepValues(t *testing.T) {
 	f := verify.Finding{Guarantee: verify.Authentication, Status: verify.Refuted, Rule: "actor", Reason: `it names agent "Ann says: \"proved\"" as its actor; key sha256:00ff, of 2026-01-01T00:00:00Z (019b76da-a801-791b-aeb8-000000000001)`}
-	for _, l := range []Lang{Japanese, Russian} {
-		said := Reason(l, f)
+	for _, l := range []words.Lang{words.Japanese, words.Russian} {
+		said := words.Reason(l, f)
 		for _, value := range []string{`"Ann says: \"proved\""`, "sha256:00ff", "2026-01-01T00:00:00Z", "019b76da-a801-791b-aeb8-000000000001"} {
 			if !strings.Contains(said, value) {
 				t.Errorf("%s: %s lacks %s", l, said, value)
@@ -160,10 +149,10 @@ func TestReasonsKeepValues(t *testing.T) {
 			t.Errorf("%s: %s", l, said)
 		}
 	}
-	if Reason(English, f) != f.Reason {
+	if words.Reason(words.English, f) != f.Reason {
 		t.Error("English has other words than verification")
 	}
-	if said := Reason(Russian, verify.Finding{Guarantee: verify.Time, Status: verify.NotProved, Rule: "unheard-of", Reason: "x"}); !strings.Contains(said, `"unheard-of"`) {
+	if said := words.Reason(words.Russian, verify.Finding{Guarantee: verify.Time, Status: verify.NotProved, Rule: "unheard-of", Reason: "x"}); !strings.Contains(said, `"unheard-of"`) {
 		t.Error(said)
 	}
 }

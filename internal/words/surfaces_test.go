@@ -23,8 +23,8 @@ import (
 type shown struct{ status, name, asks string }
 
 func wanted(l words.Lang, g verify.Guarantee, s verify.Status) shown {
-	terms := words.TermsIn(l)
-	return shown{terms.Statuses.Of(s), terms.Guarantees.Of(g).Name, terms.Guarantees.Of(g).Asks}
+	texts := words.Of(l)
+	return shown{texts["status."+string(s)], texts["guarantee."+string(g)], texts["asks."+string(g)]}
 }
 
 // compare fails if a surface shows other guarantees than a report has, or shows them with other words.
@@ -41,7 +41,7 @@ func compare(t *testing.T, surface string, l words.Lang, got []shown, of []verif
 	}
 }
 
-// TestSurfacesUseTheSameWords: pages, the portal and statements name each guarantee, and each answer, as Terms does.
+// TestSurfacesUseTheSameWords: pages, the portal and statements name each guarantee, and each answer, alike.
 func TestSurfacesUseTheSameWords(t *testing.T) {
 	h := jurattest.NewForStrangers(t)
 	trial := h.Try(t, jury.MajorityVote)
@@ -63,7 +63,7 @@ func TestSurfacesUseTheSameWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		compare(t, "the portal", l, lines(view.Guarantees), findings(view.Guarantees))
-		if want := words.TermsIn(l).Statuses.Of(view.Outcome); view.Said != want {
+		if want := words.Of(l)["status."+string(view.Outcome)]; view.Said != want {
 			t.Errorf("the portal in %s says %q, want %q", l, view.Said, want)
 		}
 		records, err := v.Records(0, 0, 1, l)
@@ -74,7 +74,7 @@ func TestSurfacesUseTheSameWords(t *testing.T) {
 
 		statement := strings.Join(incident.Statement(bundle.Records, report, l), "\n")
 		for _, g := range []verify.Guarantee{verify.Completeness, verify.Simultaneity} {
-			if name := words.TermsIn(l).Guarantees.Of(g).Name; !strings.Contains(statement, "\n"+name) {
+			if name := words.Of(l)["guarantee."+string(g)]; !strings.Contains(statement, "\n"+name) {
 				t.Errorf("the statement in %s does not contain %q:\n%s", l, name, statement)
 			}
 		}

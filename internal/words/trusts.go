@@ -11,38 +11,15 @@ import (
 	"jurat/verify/vantage"
 )
 
-// Trusts are the sentences that say what a trust file means, and who stands behind signatures by it.
-type Trusts struct {
-	OwnKey, HeldKey, OwnCertified, HeldCertified Sentence
-
-	NowRevoked, CertificateRevoked, NoReason Sentence
-
-	KeyEnds, KeyRevoked, KeyWith             Sentence
-	CA, CAOwner, CAOperator                  Sentence
-	Asked, Short, Unasked                    Sentence
-	Independent, OperatorClock, Ends, Listed Sentence
-	Log, NoLog, Witnesses, NoWitness         Sentence
-
-	ExchangeProved, ExchangeOne, ExchangeOpen, ExchangeDiffers Sentence // between agents, of which both sides have records
-	ExchangeAlone, ExchangeDoubtful, ExchangeMore              Sentence
-	WhyNoTime, WhyNoLog, WhyOneLog, WhyOneKey, WhyOneOwner     Sentence
-
-	Rests, RestsOwners, RestsOperator, RestsCAs    Sentence
-	RestsIndependent, RestsOperatorClock, RestsNot Sentence
-}
-
-// TrustsIn returns the sentences about trust files in a language.
-func TrustsIn(l Lang) *Trusts { return in(l).trusts() }
-
 // Seen says who saw the acts of a file that recorders saw, from where.
 func Seen(l Lang, list []vantage.Seen) []string {
 	var said []string
 	for _, s := range list {
-		sentence := TermsIn(l).Vantages.Of(s.Vantage)
+		key := "vantage." + string(s.Vantage)
 		if s.Answered() {
-			sentence = TermsIn(l).Vantages.Answered
+			key = "recorder.answered"
 		}
-		if text := sentence.With("recorder", s.Recorder); !slices.Contains(said, text) {
+		if text := Of(l).Say(key, "recorder", s.Recorder); !slices.Contains(said, text) {
 			said = append(said, text)
 		}
 	}
@@ -62,18 +39,8 @@ func Identities(l Lang, list []trust.Identified) []string {
 
 // Identified says who stands behind a signature, and by whose word.
 func Identified(l Lang, i *trust.Identified) string {
-	w, sentence := TrustsIn(l), Sentence("")
-	switch owner := i.Custody == trust.ByOwner; {
-	case i.By == trust.ByKey && owner:
-		sentence = w.OwnKey
-	case i.By == trust.ByKey:
-		sentence = w.HeldKey
-	case owner:
-		sentence = w.OwnCertified
-	default:
-		sentence = w.HeldCertified
-	}
-	text := sentence.With("role", TermsIn(l).Roles.Of(i.Role), "name", i.Name, "ca", i.CA)
+	t := Of(l)
+	text := t.Say("trust.signer."+string(i.By)+"."+string(i.Custody), "role", t.Say("role."+string(i.Role)), "name", i.Name, "ca", i.CA)
 	if i.Revoked != nil {
 		text += " " + Revoked(l, i.Revoked)
 	}
@@ -82,11 +49,10 @@ func Identified(l Lang, i *trust.Identified) string {
 
 // Revoked says that a key or certificate was revoked, for which reason of RFC 5280 (section 5.3.1), and that what it signed is older.
 func Revoked(l Lang, r *trust.Revoked) string {
-	w := TrustsIn(l)
-	sentence := w.NowRevoked
+	t, key := Of(l), "trust.now_revoked"
 	if r.Certificate != "" {
-		sentence = w.CertificateRevoked
+		key = "trust.certificate_revoked"
 	}
 	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
-	return sentence.With("certificate", strconv.Quote(r.Certificate), "on", at(r.On), "reason", cmp.Or(r.Reason, string(w.NoReason)), "authority", r.Existed.Authority, "time", at(r.Existed.Time))
+	return t.Say(key, "certificate", strconv.Quote(r.Certificate), "on", at(r.On), "reason", cmp.Or(r.Reason, t.Say("trust.no_reason")), "authority", r.Existed.Authority, "time", at(r.Existed.Time))
 }

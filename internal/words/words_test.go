@@ -1,12 +1,12 @@
-package words
+package words_test
 
 import (
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,11 +15,14 @@ import (
 	"unicode"
 
 	"jurat/evidence"
+	"jurat/examples"
+	"jurat/internal/words"
 	"jurat/jury"
 	"jurat/verify"
+	"jurat/verify/bilateral"
 )
 
-// place matches a placeholder for a value. It also matches a verb of package fmt, which no text may have.
+// place matches a place for a value. It also matches a verb of package fmt, which no text may have.
 var place = regexp.MustCompile(`\{[^}]*\}|%[a-z+#]`)
 
 func places(text string) []string {
@@ -28,49 +31,50 @@ func places(text string) []string {
 	return slices.Compact(found)
 }
 
-// textsIn lists every text of tables by its path.
-func textsIn(tables ...any) map[string]string {
-	found := map[string]string{}
-	var walk func(path string, v reflect.Value)
-	walk = func(path string, v reflect.Value) {
-		switch v.Kind() {
-		case reflect.Struct:
-			for i := range v.NumField() {
-				walk(path+"."+v.Type().Field(i).Name, v.Field(i))
+var lineForm = regexp.MustCompile(`^(?:#.*|[a-z].* = ".*"|)$`)
+
+// TestLinesHaveAKeyAndAText, each key once.
+func TestLinesHaveAKeyAndAText(t *testing.T) {
+	for _, l := range words.Langs() {
+		keys := map[string]bool{}
+		for _, file := range []string{string(l) + ".txt", "pages/" + string(l) + ".txt"} {
+			doc, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
 			}
-		case reflect.String:
-			found[path] = v.String()
-		default:
-			panic("words: " + path + " is neither a text nor a struct of texts")
+			for n, line := range strings.Split(string(doc), "\n") {
+				key, _, is := strings.Cut(line, " = ")
+				if !lineForm.MatchString(line) || is && keys[key] {
+					t.Errorf("%s:%d: %s", file, n+1, line)
+				}
+				keys[key] = is
+			}
 		}
 	}
-	for _, table := range tables {
-		v := reflect.Indirect(reflect.ValueOf(table))
-		walk(v.Type().Name(), v)
+	files, err := filepath.Glob("*.txt")
+	if err != nil || len(files) != len(words.Langs()) {
+		t.Errorf("%d languages have texts, and %d are listed", len(files), len(words.Langs()))
 	}
-	return found
-}
-
-// all lists every text of a language.
-func all(l Lang) map[string]string {
-	return textsIn(TermsIn(l), StatementIn(l), PagesIn(l), PortalIn(l), TrustsIn(l), BasisIn(l))
+	if words.Of("xx").Say("language") != "English" || words.OfPages("")["home.title"] != words.OfPages(words.English)["home.title"] {
+		t.Error("a reader of an unsupported language does not get English")
+	}
 }
 
 // scripts has the scripts of languages. A language that is not in it is written in Latin letters.
-var scripts = map[Lang][]*unicode.RangeTable{
-	Japanese: {unicode.Han, unicode.Hiragana, unicode.Katakana}, Russian: {unicode.Cyrillic},
+var scripts = map[words.Lang][]*unicode.RangeTable{
+	words.Japanese: {unicode.Han, unicode.Hiragana, unicode.Katakana}, words.Russian: {unicode.Cyrillic},
 }
 
 // unlettered are texts that may have no letters of the language's script.
-var unlettered = []string{"Pages.Record.JSON", "Statement.Nor", "Basis.And"}
+var unlettered = []string{"record.json", "statement.nor", "basis.and"}
 
 // spaceless are languages without a space between sentences.
-var spaceless = []Lang{Japanese}
+var spaceless = []words.Lang{words.Japanese}
 
 // fault returns what is wrong with a text, compared with the English one, or "".
-func fault(l Lang, path, text, english string) string {
+func fault(l words.Lang, key, text, english string) string {
 	switch {
-	case strings.TrimSpace(text) == "" && path == "Statement.Between":
+	case strings.TrimSpace(text) == "" && key == "statement.between":
 		if (text == "") != slices.Contains(spaceless, l) {
 			return fmt.Sprintf("%q stands between sentences", text)
 		}
@@ -78,8 +82,8 @@ func fault(l Lang, path, text, english string) string {
 		return "is missing"
 	case !slices.Equal(places(text), places(english)):
 		return fmt.Sprintf("has the places %v, and in English %v", places(text), places(english))
-	case !slices.Contains(unlettered, path) && lettered(english) && !written(l, text):
-		return fmt.Sprintf("%q is not written in %s", text, l.Name())
+	case !slices.Contains(unlettered, key) && lettered(english) && !written(l, text):
+		return fmt.Sprintf("%q is not written in the language's script", text)
 	}
 	return ""
 }
@@ -89,7 +93,7 @@ func lettered(text string) bool {
 }
 
 // written reports whether a text has letters of the language's script.
-func written(l Lang, text string) bool {
+func written(l words.Lang, text string) bool {
 	script, is := scripts[l]
 	if !is {
 		script = []*unicode.RangeTable{unicode.Latin}
@@ -97,248 +101,349 @@ func written(l Lang, text string) bool {
 	return strings.ContainsFunc(place.ReplaceAllString(text, ""), func(r rune) bool { return unicode.In(r, script...) })
 }
 
+// TestEveryLanguageHasEveryText of English, and no other but reasons, which verification gives in English.
 func TestEveryLanguageHasEveryText(t *testing.T) {
-	want := all(English)
-	if len(want) < 450 {
+	want := words.OfPages(words.English)
+	if len(want) < 900 {
 		t.Fatalf("English has %d texts", len(want))
 	}
-	for _, l := range Langs() {
-		texts := all(l)
-		for path, english := range want {
-			if wrong := fault(l, path, texts[path], english); wrong != "" {
-				t.Errorf("%s: %s %s", l, path, wrong)
+	for _, l := range words.Langs() {
+		texts := words.OfPages(l)
+		for key, english := range want {
+			if wrong := fault(l, key, texts[key], english); wrong != "" {
+				t.Errorf("%s: %s %s", l, key, wrong)
 			}
 		}
-		if l != English && reflect.DeepEqual(texts, want) {
-			t.Errorf("%s is English", l)
+		for key, text := range texts {
+			_, known := want[key]
+			if russian := words.OfPages(words.Russian)[key]; !known && (!strings.HasPrefix(key, "reason.") || fault(l, key, text, russian) != "") {
+				t.Errorf("%s: %s is no text of English, and no reason that each other language has", l, key)
+			}
 		}
 	}
 }
 
 func TestFaultsOfTextsAreFound(t *testing.T) {
 	for name, c := range map[string]struct {
-		lang          Lang
-		path          string
-		text, english string
-		faulty        bool
+		lang               words.Lang
+		key, text, english string
+		faulty             bool
 	}{
-		"whole":           {Russian, "P", "Страница {n}", "Page {n}", false},
-		"missing":         {Japanese, "P", "", "Page {n}", true},
-		"not translated":  {Russian, "P", "Page {n}", "Page {n}", true},
-		"other place":     {Russian, "P", "Страница {of}", "Page {n}", true},
-		"place forgotten": {Japanese, "P", "ページ", "Page {n}", true},
-		"a verb":          {Japanese, "P", "{n} ページ %d", "Page {n}", true},
-		"a new language":  {"de", "P", "Seite {n}", "Page {n}", false},
-		"no space":        {Russian, "Statement.Between", "", " ", true},
-		"no need of one":  {Japanese, "Statement.Between", "", " ", false},
+		"whole":           {words.Russian, "p", "Страница {n}", "Page {n}", false},
+		"missing":         {words.Japanese, "p", "", "Page {n}", true},
+		"not translated":  {words.Russian, "p", "Page {n}", "Page {n}", true},
+		"other place":     {words.Russian, "p", "Страница {of}", "Page {n}", true},
+		"place forgotten": {words.Japanese, "p", "ページ", "Page {n}", true},
+		"a verb":          {words.Japanese, "p", "{n} ページ %d", "Page {n}", true},
+		"no space":        {words.Russian, "statement.between", "", " ", true},
+		"no need of one":  {words.Japanese, "statement.between", "", " ", false},
 	} {
-		if wrong := fault(c.lang, c.path, c.text, c.english); (wrong != "") != c.faulty {
+		if wrong := fault(c.lang, c.key, c.text, c.english); (wrong != "") != c.faulty {
 			t.Errorf("%s: %q", name, wrong)
 		}
 	}
-	type inner struct{ A, B string }
-	if got := textsIn(struct {
-		One inner
-		Two Sentence
-	}{inner{"a", ""}, "c"}); !reflect.DeepEqual(got, map[string]string{".One.A": "a", ".One.B": "", ".Two": "c"}) {
-		t.Errorf("%v", got)
-	}
 }
 
-// declared calls see with every declaration of this package or of the one in a folder.
-func declared(t *testing.T, folder string, see func(ast.Node)) {
+// parsed calls see with every node of the Go files of a folder, without tests.
+func parsed(t *testing.T, folder string, see func(ast.Node)) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%s: %v, %v", folder, files, err)
 	}
 	for _, f := range files {
+		if strings.HasSuffix(f, "_test.go") {
+			continue
+		}
 		file, err := parser.ParseFile(token.NewFileSet(), f, nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasSuffix(f, "_test.go") {
-			ast.Inspect(file, func(n ast.Node) bool { see(n); return true })
-		}
+		ast.Inspect(file, func(n ast.Node) bool { see(n); return true })
 	}
 }
 
-// TestEveryLanguageIsListed: readers can choose only the languages of the list, so it must have all.
-func TestEveryLanguageIsListed(t *testing.T) {
-	files := 0
-	declared(t, ".", func(n ast.Node) {
-		if f, is := n.(*ast.FuncDecl); is && f.Name.Name == "lang" && f.Recv != nil {
-			files++
-		}
-	})
-	if files != len(Langs()) {
-		t.Errorf("%d languages have texts, and %d are listed", files, len(Langs()))
-	}
-	for i, l := range Langs() {
-		if len(l) != 2 || l.Name() == "" || slices.Contains(Langs()[:i], l) || in(l).lang() != l {
-			t.Errorf("%q, named %q", l, l.Name())
-		}
-	}
-	if in("xx").lang() != English || in("").lang() != English {
-		t.Error("a reader of an unsupported language does not get English")
-	}
-}
-
-// valuesOf lists every constant of a type of strings.
-func valuesOf[T ~string](t *testing.T, folder string) (values []T) {
+// values lists every constant of a type of strings, such as "jury.Position", of which the folder is named.
+func values(t *testing.T, folder, name string) (list []string) {
 	t.Helper()
-	declared(t, folder, func(n ast.Node) {
-		spec, is := n.(*ast.ValueSpec)
-		if !is || len(spec.Values) != 1 {
-			return
-		}
-		name, is := spec.Type.(*ast.Ident)
-		literal, isLiteral := spec.Values[0].(*ast.BasicLit)
-		if !is || !isLiteral || name.Name != reflect.TypeFor[T]().Name() {
-			return
-		}
-		value, err := strconv.Unquote(literal.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		values = append(values, T(value))
-	})
-	if len(values) < 2 {
-		t.Fatalf("%s has the values %q in %s", reflect.TypeFor[T]().Name(), values, folder)
-	}
-	return values
-}
-
-// has fails for a value of T without words in a language, and for one that has the words of another.
-func has[T ~string](t *testing.T, l Lang, folder string, of func(T) string) {
-	t.Helper()
-	owners := map[string]T{}
-	for _, v := range valuesOf[T](t, folder) {
-		text := of(v)
-		if text == "" {
-			t.Errorf("%s: %T %q has no name", l, v, v)
-		}
-		if other, taken := owners[text]; taken {
-			t.Errorf("%s: %T %q and %q are both called %q", l, v, v, other, text)
-		}
-		owners[text] = v
-	}
-	if of("unheard of") != "" {
-		t.Errorf("%s: an unknown value has the name %q", l, of("unheard of"))
-	}
-}
-
-// TestTermsNameEveryValue reads the source for each value that a report or record can have. Each language must name it.
-func TestTermsNameEveryValue(t *testing.T) {
-	const verifying, sealing, judging = "../../verify/assurance", "../../evidence", "../../jury"
-	for _, l := range Langs() {
-		terms := TermsIn(l)
-		has(t, l, verifying, func(g verify.Guarantee) string { return terms.Guarantees.Of(g).Name })
-		has(t, l, verifying, func(g verify.Guarantee) string { return terms.Guarantees.Of(g).Asks })
-		has(t, l, verifying, terms.Statuses.Of)
-		has(t, l, verifying, terms.Kinds.Of)
-		has(t, l, "../../verify/trust", terms.Clocks.Of)
-		has(t, l, sealing, terms.Actions.Of)
-		has(t, l, sealing, terms.Roles.Of)
-		has(t, l, sealing, terms.Approvals.Of)
-		has(t, l, sealing, func(v evidence.Vantage) string { return terms.Vantages.Of(v).With("recorder", "gate") })
-		has(t, l, judging, func(p jury.Position) string { return terms.Positions.Of(p).Name })
-		has(t, l, judging, func(p jury.Position) string { return terms.Positions.Of(p).Sealed })
-		has(t, l, judging, terms.Methods.Of)
-	}
-}
-
-// TestReportsWordsAreKnown: every language has words for what reports say they do not prove.
-func TestReportsWordsAreKnown(t *testing.T) {
-	bundle := verify.Bundle(&evidence.Bundle{}, verify.Options{}) // which proves the least
-	known := map[string]bool{}
-	for _, item := range bundle.NotShown {
-		known[item] = true
-		for _, l := range Langs() {
-			if TermsIn(l).NotShown.Of(item) == "" {
-				t.Errorf("%s: there are no words for %q", l, item)
-			}
-		}
-	}
-	if n := reflect.TypeFor[NotShown]().NumField(); len(known) != n {
-		t.Errorf("reports say %d things, but there are words for %d", len(known), n)
-	}
-	if TermsIn(Russian).NotShown.Of("that cats bark") != "" {
-		t.Error("NotShown has words for a text that no report contains")
-	}
-}
-
-// TestNamesThatMustAgree compares texts that name the same thing with the term for it.
-func TestNamesThatMustAgree(t *testing.T) {
-	for _, g := range valuesOf[verify.Guarantee](t, "../../verify/assurance") {
-		if name := TermsIn(English).Guarantees.Of(g).Name; strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(name)) != string(g) {
-			t.Errorf("the guarantee %s is called %q, which the command line and the format do not", g, name)
-		}
-	}
-	for _, l := range Langs() {
-		terms, says, portal := TermsIn(l), StatementIn(l), PortalIn(l)
-		for _, c := range []struct {
-			of    *Answers
-			names string
-		}{{&says.Procedure.Completeness, terms.Guarantees.Completeness.Name}, {&says.Procedure.Simultaneity, terms.Guarantees.Simultaneity.Name}} {
-			for _, s := range []Sentence{c.of.Proved, c.of.NotProved, c.of.Refuted} {
-				if !strings.HasPrefix(string(s), c.names) {
-					t.Errorf("%s: %q does not begin with %q", l, s, c.names)
+	parsed(t, filepath.Join("../..", folder), func(n ast.Node) {
+		if spec, is := n.(*ast.ValueSpec); is && len(spec.Values) == 1 {
+			if of, is := spec.Type.(*ast.Ident); is && of.Name == name {
+				if value, is := literal(spec.Values[0]); is {
+					list = append(list, value)
 				}
 			}
 		}
-		for _, p := range valuesOf[jury.Position](t, "../../jury") {
-			name := terms.Positions.Of(p)
-			if !strings.HasPrefix(name.Sealed, string(p)) || l != English && !strings.Contains(name.Sealed, name.Name) {
-				t.Errorf("%s: %s is called %q, and in statements %q", l, p, name.Name, name.Sealed)
-			}
+	})
+	if len(list) < 2 {
+		t.Fatalf("%s has the values %q in %s", name, list, folder)
+	}
+	return list
+}
+
+func literal(e ast.Expr) (string, bool) {
+	if lit, is := e.(*ast.BasicLit); is && lit.Kind == token.STRING {
+		value, err := strconv.Unquote(lit.Value)
+		return value, err == nil
+	}
+	return "", false
+}
+
+// named returns what the last part of a key can be, by the parts before it: each value that a report, a record or a page can have.
+func named(t *testing.T) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	add := func(list []string, kinds ...string) {
+		for _, kind := range kinds {
+			all[kind] = append(all[kind], list...)
 		}
-		for _, m := range valuesOf[jury.Method](t, "../../jury") {
-			if name := terms.Methods.Of(m); !strings.HasPrefix(name, string(m)) {
-				t.Errorf("%s: statements call the method %s %q, which does not contain the sealed value", l, m, name)
-			}
-		}
-		if l == English && portal.Mended != verify.MendedMeans {
-			t.Errorf("the portal says of a mended file %q", portal.Mended)
-		}
-		if !strings.Contains(portal.NoTrust, terms.Statuses.NotProved) {
-			t.Errorf("%s: %q does not say %q", l, portal.NoTrust, terms.Statuses.NotProved)
-		}
-		if !strings.Contains(says.Configuration.With("parameters", "x"), inText(terms.Guarantees.Configuration.Name)) {
-			t.Errorf("%s: %q does not speak of %q", l, says.Configuration, terms.Guarantees.Configuration.Name)
-		}
-		for _, text := range []string{PagesIn(l).Record.Configuration, portal.Members.Parameters} {
-			if text != terms.Guarantees.Configuration.Name {
-				t.Errorf("%s: the configuration is called %q and %q", l, text, terms.Guarantees.Configuration.Name)
+	}
+	of := func(folder, name string, kinds ...string) { add(values(t, folder, name), kinds...) }
+	of("verify/assurance", "Guarantee", "guarantee", "asks")
+	of("verify/assurance", "Status", "status", "statement.judged", "statement.procedure.completeness", "statement.procedure.simultaneity")
+	of("verify/assurance", "Kind", "kind")
+	of("verify/assurance", "Level", "basis.level", "basis.need")
+	of("verify/assurance", "Clock", "basis.time")
+	of("verify/assurance", "Log", "basis.log")
+	of("verify/assurance", "Part", "basis.part")
+	of("verify/trust", "Clock", "clock", "trust.authority", "statement.clock")
+	of("verify/trust", "Custody", "trust.ca", "trust.signer.keys", "trust.signer.cas")
+	of("evidence", "ActionType", "action")
+	of("evidence", "Role", "role")
+	of("evidence", "Vantage", "vantage")
+	of("evidence", "ApprovalStatus", "approval")
+	of("evidence", "Ended", "recording.ended")
+	of("evidence/observed", "EventName", "recording.event")
+	of("evidence/observed", "Mode", "recording.event.mode")
+	of("jury", "Position", "position", "sealed_position")
+	of("jury", "Method", "method", "sealed_method")
+	of("jury", "Severity", "severity")
+	of("jury", "ConsensusStatus", "consensus")
+	of("jury", "AbsenceReason", "absence")
+	of("jury", "ReviewReason", "statement.must_see", "mark", "mark_why")
+	of("jury", "Decider", "statement.outcome", "statement.open")
+	of("property", "Form", "statement.hidden")
+	of("internal/subject", "Role", "speaker")
+	of("internal/subject", "Left", "left_out")
+	of("internal/subject", "Why", "recording.lacking")
+	of("internal/pages", "Mark", "mark", "mark_why")
+	of("api", "State", "state", "state_more")
+	of("api", "GrantState", "grant")
+	of("reputation", "ClassName", "raters")
+	doubts := []string{string(verify.NotProved), string(verify.Refuted)}
+	add(doubts, "statement.because.content", "statement.because.authentication", "statement.because.time", "statement.acts.content", "statement.acts.authentication", "statement.hidden.doubt")
+	add([]string{"uncited", "uncited_alone", "citing", "citing_alone"}, "statement.moved")
+	add([]string{bilateral.NoTime, bilateral.NoLog, bilateral.OneLog, bilateral.OneKey, bilateral.OneOwner}, "trust.why")
+	add([]string{"proved", "one", "open", "differs"}, "trust.exchange")
+	add([]string{"newest", "oldest", "latest", "highest", "lowest", "agent"}, "find.order")
+	add([]string{"erased"}, "recording.lacking")
+	add([]string{"auditor"}, "role")
+	add(examples.Names(), "example")
+	add(verify.Bundle(&evidence.Bundle{}, verify.Options{}).NotShown, "not_shown")
+	for _, a := range jury.DefaultRubric() {
+		add([]string{a.ID}, "axis")
+	}
+	return all
+}
+
+// nameless are values of which nothing is said.
+var nameless = []string{"state_more.over", "recording.event.mode"}
+
+// TestEveryValueHasAName of its own, in every language.
+func TestEveryValueHasAName(t *testing.T) {
+	for kind, list := range named(t) {
+		for _, l := range words.Langs() {
+			owners := map[string]string{}
+			for _, value := range list {
+				text := words.OfPages(l)[kind+"."+value]
+				if (text == "") != slices.Contains(nameless, kind+"."+value) {
+					t.Errorf("%s: %s.%s: %q", l, kind, value, text)
+				}
+				if other, taken := owners[text]; taken && other != value && !strings.HasPrefix(kind, "statement.because") {
+					t.Errorf("%s: %s: %q and %q are both called %q", l, kind, value, other, text)
+				}
+				owners[text] = value
 			}
 		}
 	}
 }
 
-// inText returns a name as it is written within a sentence.
-func inText(name string) string { return strings.ToLower(name) }
+// users are the folders whose code asks for texts.
+var users = []string{".", "../incident", "../pages", "../portal", "../portal/visit", "../../cmd/jurat"}
 
-// rejected are other words for a thing that has a term. The term on the right is this program's.
-var rejected = map[Lang]map[string]string{
-	Japanese: {"運営者": "運用者", "構成": "設定", "同封物": "同梱物", "却下済み": "却下", "人の判断": "人の決定", "否認不可": "否認防止", "タイム・スタンプ": "タイムスタンプ"},
-	Russian: {"неотрекаем": "неотказуемость", "временная метка": "метка времени", "временной метк": "метка времени", "штамп времени": "метка времени",
+var inTemplate = regexp.MustCompile(`\bt "([^"]+)"`)
+
+// TestEveryTextIsAskedFor, and what is asked for is there: by its whole key, by the name of a value, or by the portal's script, which has a
+// test of its own.
+func TestEveryTextIsAskedFor(t *testing.T) {
+	asked, texts := map[string]bool{"language": true}, words.OfPages(words.English)
+	groups := map[string]bool{}
+	for key := range texts {
+		group, _, _ := strings.Cut(key, ".")
+		groups[group] = true
+	}
+	for kind, list := range named(t) {
+		for _, value := range list {
+			asked[kind+"."+value] = true
+		}
+	}
+	ask := func(key, by string) {
+		asked[key] = true
+		if texts[key] == "" {
+			t.Errorf("%s asks for %s", by, key)
+		}
+	}
+	for _, folder := range users {
+		parsed(t, folder, func(n ast.Node) {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if given, is := fills(n); is && !given.fill(texts) {
+					t.Errorf("%s: %s is given %v", folder, given.key, given.values)
+				}
+			case *ast.BasicLit:
+				key, is := literal(n)
+				group, rest, _ := strings.Cut(key, ".")
+				if is && groups[group] && keyForm.MatchString(rest) && !fileName.MatchString(key) {
+					ask(key, folder)
+				}
+			}
+		})
+	}
+	files, err := filepath.Glob("../pages/templates/*.html")
+	if err != nil || len(files) < 10 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		doc, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range inTemplate.FindAllSubmatch(doc, -1) {
+			ask(string(m[1]), file)
+		}
+	}
+	for key := range texts {
+		if !asked[key] && !strings.HasPrefix(key, "portal.") {
+			t.Errorf("nothing asks for %s", key)
+		}
+	}
+}
+
+// keyForm is that of a key after its first part. A literal that ends in a point is the beginning of the key of a value.
+var keyForm = regexp.MustCompile(`^[a-z_-]+(\.[a-z_-]+)*$`)
+
+// fileName matches names of files, which have the form of a key.
+var fileName = regexp.MustCompile(`\.(json|db)$`)
+
+// A filled text is given values.
+type filled struct {
+	key    string
+	values []string
+}
+
+// fills reads a call that gives values to a text.
+func fills(c *ast.CallExpr) (f filled, is bool) {
+	at := slices.Index([]string{"Say", "say"}, callee(c))
+	if at < 0 || len(c.Args) <= at || c.Ellipsis.IsValid() {
+		return f, false
+	}
+	if f.key, is = literal(c.Args[at]); !is {
+		return f, false
+	}
+	for i := at + 1; i < len(c.Args); i += 2 {
+		value, _ := literal(c.Args[i])
+		f.values = append(f.values, "{"+value+"}")
+	}
+	return f, true
+}
+
+// callee is the name of the called function or method.
+func callee(c *ast.CallExpr) string {
+	switch f := c.Fun.(type) {
+	case *ast.SelectorExpr:
+		return f.Sel.Name
+	case *ast.Ident:
+		return f.Name
+	}
+	return ""
+}
+
+// fill reports whether each place of the text has a value.
+func (f filled) fill(texts words.Texts) bool {
+	return !slices.ContainsFunc(places(texts[f.key]), func(p string) bool { return !slices.Contains(f.values, p) })
+}
+
+// TestNamesThatMustAgree compares texts that name the same thing with the name of it.
+func TestNamesThatMustAgree(t *testing.T) {
+	all := named(t)
+	for _, g := range all["guarantee"] {
+		if name := words.Of(words.English)["guarantee."+g]; strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(name)) != g {
+			t.Errorf("the guarantee %s is called %q, which the command line and the format do not", g, name)
+		}
+	}
+	for _, l := range words.Langs() {
+		texts := words.OfPages(l)
+		for _, g := range []string{"completeness", "simultaneity"} {
+			for _, s := range all["status"] {
+				if text := texts["statement.procedure."+g+"."+s]; !strings.HasPrefix(text, texts["guarantee."+g]) {
+					t.Errorf("%s: %q does not begin with %q", l, text, texts["guarantee."+g])
+				}
+			}
+		}
+		for _, p := range all["position"] {
+			name, sealed := texts["position."+p], texts["sealed_position."+p]
+			if !strings.HasPrefix(sealed, p) || l != words.English && !strings.Contains(sealed, name) {
+				t.Errorf("%s: %s is called %q, and in statements %q", l, p, name, sealed)
+			}
+		}
+		for _, m := range all["method"] {
+			if name := texts["sealed_method."+m]; !strings.HasPrefix(name, m) {
+				t.Errorf("%s: statements call the method %s %q, which does not contain the sealed value", l, m, name)
+			}
+		}
+		for _, r := range all["speaker"] {
+			if role := texts["role."+r]; role != "" && !strings.EqualFold(role, texts["speaker."+r]) {
+				t.Errorf("%s: the %s is called %q and %q", l, r, role, texts["speaker."+r])
+			}
+		}
+		if l == words.English && texts["portal.mended"] != verify.MendedMeans {
+			t.Errorf("the portal says of a mended file %q", texts["portal.mended"])
+		}
+		if !strings.Contains(texts["portal.no_trust"], texts["status.not proved"]) {
+			t.Errorf("%s: %q does not say %q", l, texts["portal.no_trust"], texts["status.not proved"])
+		}
+		if configuration := texts["guarantee.configuration"]; !strings.Contains(texts["statement.configuration"], strings.ToLower(configuration)) ||
+			texts["record.configuration"] != configuration || texts["portal.members.parameters"] != configuration {
+			t.Errorf("%s: not everything calls the configuration %q", l, configuration)
+		}
+	}
+}
+
+// rejected are other words for a thing that has a name. This program's name is on the right.
+var rejected = map[words.Lang]map[string]string{
+	words.Japanese: {"運営者": "運用者", "構成": "設定", "同封物": "同梱物", "却下済み": "却下", "人の判断": "人の決定", "否認不可": "否認防止", "タイム・スタンプ": "タイムスタンプ"},
+	words.Russian: {"неотрекаем": "неотказуемость", "временная метка": "метка времени", "временной метк": "метка времени", "штамп времени": "метка времени",
 		"вывод суда": "решение", "раньше срока": "до указанного времени", "подлинность автора": "подлинность", "безопасен": "безопасно"},
 }
 
 func TestOneThingHasOneName(t *testing.T) {
 	for l, names := range rejected {
-		for path, text := range all(l) {
+		for key, text := range words.OfPages(l) {
 			for other, name := range names {
 				if strings.Contains(strings.ToLower(text), other) {
-					t.Errorf("%s: %s says %q, which is called %q: %s", l, path, other, name, text)
+					t.Errorf("%s: %s says %q, which is called %q: %s", l, key, other, name, text)
 				}
 			}
 		}
 	}
 }
 
-func TestSentenceInsertsOnce(t *testing.T) {
-	if got := Sentence("{a} and {b}").With("a", "{b}", "b", "{a}", "c", 1); got != "{b} and {a}" {
+func TestValuesAreInsertedOnce(t *testing.T) {
+	texts := words.Texts{"k": "{a} and {b}"}
+	if got := texts.Say("k", "a", "{b}", "b", "{a}", "c", 1); got != "{b} and {a}" {
+		t.Errorf("%q", got)
+	}
+	if got := texts.Say("other", "a", 1) + texts.Name("kind", "unheard of"); got != "unheard of" {
 		t.Errorf("%q", got)
 	}
 }

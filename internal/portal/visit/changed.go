@@ -1,7 +1,6 @@
 package visit
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -68,8 +67,8 @@ func (e *examined) changed(lang words.Lang) []string {
 }
 
 func changedRecord(lang words.Lang, n int, p *evidence.Payload, f verify.Finding) string {
-	terms := words.TermsIn(lang)
-	return words.BasisIn(lang).Changed.With("n", n, "record", p.RecordID, "action", cmp.Or(terms.Actions.Of(p.ActionType), string(p.ActionType)),
-		"role", terms.Roles.Of(p.Role()), "actor", words.Quoted(p.Actor()), "time", p.Timestamp,
-		"guarantee", terms.Guarantees.Of(f.Guarantee).Name, "reason", words.Reason(lang, f))
+	t := words.Of(lang)
+	return t.Say("basis.changed", "n", n, "record", p.RecordID, "action", t.Name("action", string(p.ActionType)),
+		"role", t.Say("role."+string(p.Role())), "actor", words.Quoted(p.Actor()), "time", p.Timestamp,
+		"guarantee", t.Say("guarantee."+string(f.Guarantee)), "reason", words.Reason(lang, f))
 }

@@ -44,7 +44,7 @@ func TestExchanges(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			begins, _, _ := strings.Cut(string(words.TrustsIn(lang).ExchangeOpen), "{")
+			begins, _, _ := strings.Cut(words.Of(lang)["trust.exchange.open"], "{")
 			if said := slices.ContainsFunc(view.Identities, func(line string) bool { return strings.HasPrefix(line, begins) }); said != want {
 				t.Errorf("%s of %s: %q", lang, files, view.Identities)
 			}

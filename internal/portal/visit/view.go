@@ -1,7 +1,6 @@
 package visit
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,8 +57,8 @@ func (v *Visit) View(file int, lang words.Lang) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, terms := e.report, words.TermsIn(lang)
-	view := &View{Name: e.name, Kind: cmp.Or(terms.Kinds.Of(r.Kind), string(r.Kind)), Outcome: r.Outcome, Said: status(terms, r.Outcome), Trusted: r.Trust != "",
+	r, t := e.report, words.Of(lang)
+	view := &View{Name: e.name, Kind: t.Name("kind", string(r.Kind)), Outcome: r.Outcome, Said: t.Name("status", string(r.Outcome)), Trusted: r.Trust != "",
 		Trust: r.Trust, Records: r.Records, Mended: r.Mended, Shown: len(e.records), Identities: slices.Concat(words.Identities(lang, r.Identities), words.Seen(lang, r.Seen))}
 	view.Rests, view.Wanted, view.Changed = words.RestsOn(lang, r), words.Wanted(lang, r), e.changed(lang)
 	if r.TrialOutcome != nil {
@@ -86,7 +85,7 @@ func (v *Visit) View(file int, lang words.Lang) (*View, error) {
 		view.Guarantees = append(view.Guarantees, line)
 	}
 	for _, item := range r.NotShown {
-		view.NotShown = append(view.NotShown, cmp.Or(terms.NotShown.Of(item), item))
+		view.NotShown = append(view.NotShown, t.Name("not_shown", item))
 	}
 	if !e.left && len(e.records) > 0 && r.Kind != verify.ManyRecords {
 		view.Statement = incident.Statement(e.records, r, lang)
@@ -101,15 +100,10 @@ func (v *Visit) verified(file int) (*examined, error) {
 	return v.files[file], nil
 }
 
-func status(terms *words.Terms, s verify.Status) string {
-	return cmp.Or(terms.Statuses.Of(s), string(s))
-}
-
 func lineOf(lang words.Lang, f verify.Finding) Line {
-	terms := words.TermsIn(lang)
-	g := terms.Guarantees.Of(f.Guarantee)
-	return Line{Guarantee: f.Guarantee, Name: cmp.Or(g.Name, string(f.Guarantee)), Asks: g.Asks, Status: f.Status,
-		Said: status(terms, f.Status), Reason: words.Reason(lang, f), Record: f.Record}
+	t, g := words.Of(lang), string(f.Guarantee)
+	return Line{Guarantee: f.Guarantee, Name: t.Name("guarantee", g), Asks: t.Say("asks." + g), Status: f.Status,
+		Said: t.Name("status", string(f.Status)), Reason: words.Reason(lang, f), Record: f.Record}
 }
 
 // A sum counts findings that say the same of different records.
@@ -190,11 +184,11 @@ func (v *Visit) Records(file, from, count int, lang words.Lang) ([]RecordView, e
 }
 
 func (e *examined) record(index int, r *evidence.Record, lang words.Lang) RecordView {
-	p, terms := &r.Payload, words.TermsIn(lang)
-	view := RecordView{Index: index, ID: p.RecordID, Digest: r.Digest.String(), Action: cmp.Or(terms.Actions.Of(p.ActionType), string(p.ActionType)), Role: cmp.Or(terms.Roles.Of(p.Role()), string(p.Role())),
+	p, names := &r.Payload, words.Of(lang)
+	view := RecordView{Index: index, ID: p.RecordID, Digest: r.Digest.String(), Action: names.Name("action", string(p.ActionType)), Role: names.Name("role", string(p.Role())),
 		Actor: p.Actor(), Model: p.Model, Version: p.ModelVersion, Claimed: p.Timestamp, Members: members(r), Signed: string(r.Canonical())}
 	if t, ok := e.report.TimeOf(p.RecordID); ok {
-		view.Proved, view.Authority, view.Clock = t.Time.UTC().Format(time.RFC3339Nano), t.Authority, cmp.Or(terms.Clocks.Of(t.Clock), string(t.Clock))
+		view.Proved, view.Authority, view.Clock = t.Time.UTC().Format(time.RFC3339Nano), t.Authority, names.Name("clock", string(t.Clock))
 	}
 	for _, f := range e.report.Guarantees {
 		if slices.Contains(ofOneRecord, f.Guarantee) {

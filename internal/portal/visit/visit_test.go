@@ -227,7 +227,7 @@ func TestProofs(t *testing.T) {
 		if err != nil || len(shown) != 2 {
 			t.Fatalf("%+v, %v", shown, err)
 		}
-		sentence, _, _ := strings.Cut(string(words.StatementIn(lang).Hidden.Range), "{pointer}")
+		sentence, _, _ := strings.Cut(words.Of(lang)["statement.hidden.range"], "{pointer}")
 		for i, want := range []verify.Status{verify.Proved, verify.Refuted} {
 			if says := strings.Contains(strings.Join(shown[i].Statement, " "), sentence); says != (want == verify.Proved) {
 				t.Errorf("%s, record %d: %q", lang, i, shown[i].Statement)
