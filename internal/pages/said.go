@@ -129,9 +129,3 @@ func clock(t time.Time) string {
 
 // instant formats a time for programs, for <time datetime>.
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
-
-// capital begins a text with a capital letter, in scripts that have them.
-func capital(text string) string {
-	first, size := utf8.DecodeRuneInString(text)
-	return string(unicode.ToUpper(first)) + text[size:]
-}
