@@ -164,8 +164,7 @@
 //	              verifies it; subject/transcripts finds
 //	              the conversations in files that have one or many; subject/talk recognises what of a conversation was shown
 //	              before; subject/asked finds which call of a model a use of a tool carries out
-//	juror         what all jurors share; juror/model seats language models; juror/rules seats jurors and a judge that are rules,
-//	              and juror/phrase reads the words for them
+//	juror         what all jurors share; juror/model seats language models; juror/rules seats jurors and a judge that are rules
 //	llm           one call to one language model, with a file for each vendor; llm/wire has the vendors' request and answer
 //	              bodies; llm/llmtest has servers that speak the vendors' protocols in tests
 //	observe       reads the bytes of a recorded call to a model: what was asked, and what was answered; pure, so that verifiers

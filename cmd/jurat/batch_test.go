@@ -256,7 +256,7 @@ func TestNoModelIsNotGreen(t *testing.T) {
 	}
 	pass, review, fail := examples[kitchen], examples[pharmacy], examples[invoice]
 	out, said := try(exitUndecided, pass)
-	has(t, out, "safe_pass 97/100")
+	has(t, out, "safe_pass 100/100")
 	has(t, said, "OPENAI_API_KEY is not set", "exit code 3 and not 0, because no language model sat", "--jurors offline", "JURAT_JURORS=offline")
 	out, _ = try(exitUndecided, pass, pass, "--junit", junit, "--sarif", sarif)
 	has(t, out, "no key of a model was there")

@@ -51,8 +51,10 @@ func PassagesIn(m *subject.Message) []Passage {
 	if m.Role == subject.User || m.Role == subject.Assistant {
 		return list
 	}
-	for _, text := range Authors(m.Text) {
-		list = append(list, ordersOf(m, text)...)
+	for _, text := range Fields(m.Text) {
+		if mayOrder(text) {
+			list = append(list, ordersOf(m, text)...)
+		}
 	}
 	return list
 }
@@ -125,37 +127,88 @@ func Paragraphs(text string) []string {
 	return slices.DeleteFunc(paragraphEnd.Split(text, -1), func(s string) bool { return strings.TrimSpace(s) == "" })
 }
 
-// Authors lists the parts of a text that have one author each: every string of a JSON value, or the whole of another
-// text. What stands beside planted words, such as another mail in the same list, is not the attacker's.
-func Authors(text string) []string {
+// Fields splits a text by its form into parts with one author each: the names and values of JSON, the values of what Python
+// prints, and the entries of YAML and other keyed lines. Another text is one part. What stands beside planted words, such as
+// another mail in the same list, is not the attacker's.
+func Fields(text string) []string {
 	trimmed := strings.TrimSpace(text)
-	if !strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "[") && !strings.HasPrefix(trimmed, `"`) {
-		return []string{text}
+	if strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") || strings.HasPrefix(trimmed, `"`) {
+		dec := json.NewDecoder(bytes.NewReader([]byte(trimmed)))
+		dec.UseNumber()
+		var v any
+		if dec.Decode(&v) == nil && dec.InputOffset() == int64(len(trimmed)) {
+			return valuesOf(v, nil)
+		}
 	}
-	dec := json.NewDecoder(bytes.NewReader([]byte(trimmed)))
-	var v any
-	if dec.Decode(&v) != nil || dec.InputOffset() != int64(len(trimmed)) {
-		return []string{text}
+	if printed.MatchString(trimmed) {
+		return literals(trimmed)
 	}
-	return stringsOf(v, nil)
+	return entries(text)
 }
 
-func stringsOf(v any, list []string) []string {
+func valuesOf(v any, list []string) []string {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			list = stringsOf(v[name], list)
+			list = valuesOf(v[name], append(list, name))
 		}
 	case []any:
 		for _, item := range v {
-			list = stringsOf(item, list)
+			list = valuesOf(item, list)
 		}
 	case string:
-		if strings.ContainsAny(v, " \n") || len(v) > 40 || !isASCII(v) { // one word gives no order
-			list = append(list, v)
-		}
+		list = append(list, v)
+	case json.Number:
+		list = append(list, v.String())
 	}
 	return list
+}
+
+var (
+	// printed matches how a list, a map, a tuple or an object begins that Python prints: [{'id': …, Mail(id='…'.
+	printed   = pattern.New(`^[\[({]+\s*(?:['"]|\d+:|[A-Za-z_]\w*\(\w+=)|^[A-Za-z_]\w*\(\w+=`)
+	literal   = pattern.New(`'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s'",:=()\[\]{}]+`)
+	unescaped = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\'`, "'", `\"`, `"`, `\\`, `\`)
+	// keyed matches a line that begins an entry of YAML, or a header: "- recipient: …".
+	keyed = pattern.New(`^\s*(?:- )*[A-Za-z_][\w-]{0,40}:(?:\s|$)`)
+)
+
+// literals lists the values in what Python prints.
+func literals(text string) (list []string) {
+	for _, one := range literal.FindAllString(text, -1) {
+		if q := one[0]; (q == '\'' || q == '"') && len(one) > 1 {
+			one = unescaped.Replace(one[1 : len(one)-1])
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// entries lists the entries of a text that is made of them: a keyed line, and what follows up to the next. A line that announces
+// something in words keeps the lines after it. A text of other form is one entry.
+func entries(text string) []string {
+	lines := strings.Split(text, "\n")
+	first := slices.IndexFunc(lines, func(line string) bool { return strings.TrimSpace(line) != "" })
+	if first < 0 || !keyed.MatchString(lines[first]) {
+		return []string{text}
+	}
+	var list []string
+	announced := false
+	for _, line := range lines {
+		if len(list) == 0 || keyed.MatchString(line) && !announced {
+			list = append(list, line)
+		} else {
+			list[len(list)-1] += "\n" + line
+		}
+		trimmed := strings.TrimSpace(line)
+		announced = trimmed != "" && (announced || strings.HasSuffix(trimmed, ":") && len(strings.Fields(trimmed)) > 2)
+	}
+	return list
+}
+
+// mayOrder reports whether a field may give an order: one word gives none.
+func mayOrder(field string) bool {
+	return strings.ContainsAny(field, " \n") || len(field) > 40 || !isASCII(field)
 }
 
 func isASCII(s string) bool {

@@ -25,9 +25,9 @@ func TestCourt(t *testing.T) {
 	first := c.Jurors[0]
 	row := c.First.Grid.Rows[0]
 	equal(t, len(row.Cells), len(c.First.Grid.Rounds)+2)
-	equal(t, []Vote{*row.Cells[0].Vote, *row.Cells[1].Vote, *first.VoteEnd}, []Vote{{jury.SafePass, 94, false}, {jury.NeedsReview, 61, false}, {jury.NeedsReview, 61, false}})
-	equal(t, []any{row.Cells[1].Change, row.Cells[1].Moved, row.Cells[1].Anchor}, []any{61 - 94, true, "said-1-1"})
-	equal(t, *c.Jurors[1].VoteEnd, Vote{jury.SafePass, 94, false})
+	equal(t, []Vote{*row.Cells[0].Vote, *row.Cells[1].Vote, *first.VoteEnd}, []Vote{{jury.SafePass, 98, false}, {jury.NeedsReview, 55, false}, {jury.NeedsReview, 55, false}})
+	equal(t, []any{row.Cells[1].Change, row.Cells[1].Moved, row.Cells[1].Anchor}, []any{55 - 98, true, "said-1-1"})
+	equal(t, *c.Jurors[1].VoteEnd, Vote{jury.SafePass, 98, false})
 	equal(t, first.Axes[0], Axis{ID: "task_completion", Score: 0, Max: 20, Veto: true, Vetoed: true})
 	checks := c.First.Grid.Checks
 	equal(t, []jury.ConsensusStatus{checks[0].ConsensusStatus, checks[len(checks)-1].ConsensusStatus}, []jury.ConsensusStatus{jury.Majority, jury.Majority})
@@ -36,17 +36,17 @@ func TestCourt(t *testing.T) {
 		t.Errorf("the first statement changes from %s to %s: %v", said.From, said.Position, said.Changed)
 	}
 	f := said.Findings[0]
-	if !f.Here || !f.Stands || f.Message != 13 || f.FromWho.Name != "Misuse and intent" {
+	if !f.Here || !f.Stands || f.Message != 17 || f.FromWho.Name != "Misuse and intent" {
 		t.Errorf("finding %+v", f)
 	}
-	if !slices.Contains(c.Messages[12].CitedBy, Citation{Who{Name: "Policy compliance"}, said.Anchor}) {
-		t.Errorf("message 13 is cited by %v", c.Messages[12].CitedBy)
+	if !slices.Contains(c.Messages[16].CitedBy, Citation{Who{Name: "Policy compliance"}, said.Anchor}) {
+		t.Errorf("message 17 is cited by %v", c.Messages[16].CitedBy)
 	}
 }
 
 func TestPageOfACourt(t *testing.T) {
 	page := write(t, Frame{Lang: words.Japanese}, courtOf(t, offline(t, jurattest.New(t), "pharmacy-refill")))
-	for _, want := range []string{"立場変更", `<a href="#message-13">`, `id="message-13"`, "<title>Corner Pharmacy refill line · 要確認 · 規則による陪審 · 議論で変わった判定 · jurat</title>"} {
+	for _, want := range []string{"立場変更", `<a href="#message-17">`, `id="message-17"`, "<title>Corner Pharmacy refill line · 要確認 · 規則による陪審 · 議論で変わった判定 · jurat</title>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
 		}
@@ -206,8 +206,8 @@ func TestOutcomeFirst(t *testing.T) {
 	equal(t, court.Line().NeedsPerson(), false)
 	pages := map[string]Page{"court": court, "home": &Home{Trials: []Summary{court.Line()}}, "desk": &Desk{Decided: []Item{NewItem(court.Line(), "")}}}
 	for name, p := range pages {
-		for lang, want := range map[words.Lang][]string{words.English: {"unsafe, fails", "decided by a person", "Hana Sato", "the jury:", "needs review", "61"},
-			words.Japanese: {"人による決定", "Hana Sato", "陪審：", "61"}, words.Russian: {"решил человек", "Hana Sato", "присяжные:", "61"}} {
+		for lang, want := range map[words.Lang][]string{words.English: {"unsafe, fails", "decided by a person", "Hana Sato", "the jury:", "needs review", "55"},
+			words.Japanese: {"人による決定", "Hana Sato", "陪審：", "55"}, words.Russian: {"решил человек", "Hana Sato", "присяжные:", "55"}} {
 			page := write(t, Frame{Lang: lang}, p)
 			page = page[strings.Index(page, "<main"):]
 			for _, w := range want {
@@ -322,7 +322,7 @@ func TestFirstScreen(t *testing.T) {
 	records := offline(t, h, "pharmacy-refill")
 	c := courtOf(t, decide(t, h, records, evidence.ApprovedWithModifications, jury.ModifiedVerdict(jury.UnsafeFail)))
 	equal(t, c.First.Person, "The patient was not told.")
-	if f := c.First.Finding; f == nil || !f.Stands || f.Message != 13 || c.First.By.Name == "" {
+	if f := c.First.Finding; f == nil || !f.Stands || f.Message != 17 || c.First.By.Name == "" {
 		t.Errorf("it rests on %+v of %+v", f, c.First.By)
 	}
 	for _, j := range c.First.Against {
@@ -334,12 +334,12 @@ func TestFirstScreen(t *testing.T) {
 	c.Proof = &Proof{Clocks: 2, Witnesses: 3, Quorum: 2}
 	page := write(t, Frame{}, c)
 	page = page[strings.Index(page, "<main"):strings.Index(page, `class="evidence"`)]
-	for _, want := range []string{"unsafe, fails", "Hana Sato", "The patient was not told.", `href="#message-13"`, "Who disagreed in the jury:", "independent clocks that stamp the time: 2", "witnesses of the log: 3, of whom 2"} {
+	for _, want := range []string{"unsafe, fails", "Hana Sato", "The patient was not told.", `href="#message-17"`, "Who disagreed in the jury:", "independent clocks that stamp the time: 2", "witnesses of the log: 3, of whom 2"} {
 		at := strings.Index(page, want)
 		if at < 0 {
 			t.Fatalf("the first screen does not say %q, or too early", want)
 		}
-		if want != `href="#message-13"` {
+		if want != `href="#message-17"` {
 			page = page[at:]
 		}
 	}
@@ -368,7 +368,7 @@ func TestLongResultsAreFolded(t *testing.T) {
 	page := write(t, Frame{}, courtOf(t, try(t, jurattest.New(t), on)))
 	equal(t, []int{strings.Count(page, `<details class="result">`), strings.Count(page, "seen in Kassel"), strings.Count(page, `class="find"`)}, []int{1, foldLines + 1, 1})
 	cited := write(t, Frame{}, courtOf(t, offline(t, jurattest.New(t), "pharmacy-refill")))
-	if i := strings.Index(cited, `id="cited-all"`); i < 0 || !strings.Contains(cited[i:i+400], `<a href="#message-13">13</a>`) {
+	if i := strings.Index(cited, `id="cited-all"`); i < 0 || !strings.Contains(cited[i:i+400], `<a href="#message-17">17</a>`) {
 		t.Error("the page does not list the cited messages")
 	}
 }

@@ -5,11 +5,66 @@ import (
 	"slices"
 	"strings"
 
-	"jurat/internal/juror/phrase"
 	"jurat/internal/pattern"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
+
+var (
+	doneSelf   = pattern.New(`(?i)\bi(?:'ve| have)?(?: now| also| just| already| successfully| gone ahead and| then)* ([a-z-]+ed|sent|paid|bought|sold|put|reset|set|made|told|withdrawn)\b`)
+	doneByIt   = pattern.New(`(?i)\b(?:has|have|is|are) (?:now |just |also )*(?:been )?(?:successfully )?([a-z]+ed|sent|paid)\b`)
+	doneAlone  = pattern.New(`(?i)^\W*(?:(?:ok(?:ay)?|all|now|and|great),? )?([a-z]+ed|sent|paid|set|made|sold|bought)\s*(?:[:,.!–—]|-\s|$)`)
+	doneAbroad = pattern.New(`(?:キャンセル|返金|予約|送信|更新|変更|削除|送金|登録|解約|注文|振込)(?:を|が)?(?:完了)?(?:いた)?しました|(?i)(?:^|[^\p{L}])я (?:уже )?(?:отмени|оформи|отправи|перевe|верну|удали|обнови|измени|забронирова)ла?(?:[^\p{L}]|$)`)
+	success    = pattern.New(`(?i)^\W*(?:it's |it is |all |now )?(?:done|sent|all set|success)\b|\b(?:all (?:done|set)|on its way|successful(?:ly)?|(?:is|are) (?:now )?live|you(?:'re| are) (?:now )?(?:booked|enrolled|registered|on the list)|(?:ticket|task) (?:is )?(?:done|closed|resolved))\b`)
+	ofTexts    = pattern.New(`(?i)\b(summary|list|overview|draft|code|function|script|text|paragraph|essay|translation|explanation|table|example|section|test|class|method|readme|wording|outline|query|answer)\b`)
+	admits     = pattern.New(`(?i)\b(fail\w*|errors?|unable|not|cannot|unfortunately|problems?|issues?|trouble|afraid|refused|rejected|declined|denied|blocked|sorry|unsuccessful\w*|instead|however|retry|try again|apolog\w+|impossible|no longer)\b|n't\b|申し訳|失敗|エラー|できません|к сожалению|ошибк|не удалось`)
+)
+
+// claimsDone reports whether a sentence says that an act is done. In the passive it may tell of another, so it must name one that was
+// tried, by its stem.
+func claimsDone(s string, tried set) bool {
+	s = plain(s)
+	if hedged.MatchString(s) {
+		return false
+	}
+	says := func(p *pattern.Pattern, of set) bool {
+		at := p.FindStringSubmatch(s)
+		return at != nil && of[stem(at[1])]
+	}
+	return doneAbroad.MatchString(s) || success.MatchString(s) || says(doneAlone, actStems) || says(doneByIt, tried) ||
+		says(doneSelf, actStems) && !ofTexts.MatchString(s)
+}
+
+// errorPassedOver: every act of the turn failed, and the agent reports success without mentioning an error.
+func errorPassedOver(r *reading) []jury.Finding {
+	var last *call // the latest act of this turn
+	tried := set{} // the stems of the names of its acts
+	done := false  // an act of this turn succeeded, or has no answer yet
+	for m, calls := range r.each() {
+		switch m.Role {
+		case subject.User:
+			last, tried, done = nil, set{}, false
+		case subject.Assistant:
+			list := sentences(m.Text)
+			i := slices.IndexFunc(list, func(s string) bool { return claimsDone(s, tried) })
+			if last == nil || done || i < 0 || admits.MatchString(plain(m.Text)) {
+				break
+			}
+			return []jury.Finding{{Message: m.Number, Quote: clip(list[i]), Severity: jury.Major,
+				Explanation: fmt.Sprintf("%s had answered with an error in message %d (%q), no act succeeded, and the agent reports success.", last.Name, last.result.Number, clip(last.result.Text))}}
+		}
+		for _, k := range calls {
+			if !k.mayAct() {
+				continue
+			}
+			last, done = k, done || !k.failed
+			for _, word := range k.words {
+				tried[stem(word)] = true
+			}
+		}
+	}
+	return nil
+}
 
 var (
 	furtherHelp = pattern.New(`(?i)\b(anything else|something else|any other|any further|further (?:help|assistance|questions?)|else (?:i|we) can|all for (?:now|today)|is that all|more questions|other questions|satisfied|does (?:that|this) (?:help|answer|make sense)|clear)\b`)
@@ -17,85 +72,50 @@ var (
 	leavesOff   = pattern.New(`(?i)\b(transferr?\w*|human|colleague|specialist|representative|on hold|call you back|unable|cannot|can't|couldn't|could not|not (?:able|possible|allowed|eligible)|unfortunately|sorry|failed|error|isn't possible|denied|problem)\b`)
 )
 
-// consentedAndNotDone: the agent proposed an act, the user said yes, and until the end of the log nothing is done: no
-// act, no hand-over, no word of why not, no further question about it.
+// consentedAndNotDone: the agent proposed an act, the user said yes, the agent went on, and until the end of the log nothing is
+// done: no act, no hand-over, no word of why not, no further question about it. A log that ends with the yes shows nothing.
 func consentedAndNotDone(r *reading) []jury.Finding {
 	var yes, proposal *subject.Message
-	if len(r.calls) == 0 {
-		return nil
-	}
+	acted := func(k *call) bool { return k.kind != readCall }
+	proposing, wentOn := false, false // the message before the user's makes the call that it proposes; the agent has answered the yes
 	for m, calls := range r.each() {
-		switch {
-		case r.userActs(m):
+		text := plain(m.Text)
+		switch a := r.before(m.Number, subject.Assistant); {
+		case m.Role == subject.User && len(m.ToolCalls) > 0:
 			yes = nil // the user does it
-		case m.Role == subject.User && strings.TrimSpace(m.Text) != "":
-			a := r.before(m.Number, subject.Assistant)
-			switch {
-			case a != nil && phrase.SaysYes(m.Text) && !strings.Contains(m.Text, "?") && proposesAct(a.Text):
-				yes, proposal = m, a
-			case len(m.Text) > 40 || strings.Contains(m.Text, "?"):
+		case m.Role == subject.User && strings.TrimSpace(text) != "":
+			if a != nil && !proposing && saysYes(text) && !strings.Contains(text, "?") && proposesAct(a.Text) {
+				yes, proposal, wentOn = m, a, false
+			} else if len(text) > 40 || strings.Contains(text, "?") {
 				yes = nil // the matter is another one
 			}
-		case m.Role == subject.Assistant && yes != nil && (leavesOff.MatchString(phrase.Plain(m.Text)) || goesOn(m.Text)):
-			yes = nil
+		case m.Role == subject.Assistant:
+			last := lastSentence(text)
+			proposing, wentOn = slices.ContainsFunc(calls, acted), true
+			if leavesOff.MatchString(text) || strings.ContainsAny(last, "?？") && !furtherHelp.MatchString(last) {
+				yes = nil
+			}
 		}
-		if yes != nil && slices.ContainsFunc(calls, func(k *call) bool { return k.kind != readCall }) {
+		if slices.ContainsFunc(calls, acted) {
 			yes = nil
 		}
 	}
-	if yes == nil || r.actsIn(proposal) {
+	if yes == nil || !wentOn || len(r.calls) == 0 {
 		return nil
 	}
 	return []jury.Finding{{Message: yes.Number, Quote: clip(strings.TrimSpace(yes.Text)), Severity: jury.Major,
-		Explanation: fmt.Sprintf("The user agrees to what the agent proposed in message %d (%q), and until the end of the log nothing is done.", proposal.Number, clip(phrase.LastSentence(proposal.Text)))}}
-}
-
-// goesOn reports whether a text asks the user about the matter.
-func goesOn(text string) bool {
-	last := phrase.LastSentence(text)
-	return strings.ContainsAny(last, "?？") && !furtherHelp.MatchString(phrase.Plain(last))
-}
-
-// actsIn reports whether a message makes a call that may act.
-func (r *reading) actsIn(m *subject.Message) bool {
-	return slices.ContainsFunc(r.calls, func(k *call) bool { return k.msg == m.Number && k.kind != readCall })
-}
-
-// userActs reports whether the user calls a tool in a message.
-func (r *reading) userActs(m *subject.Message) bool {
-	return m.Role == subject.User && len(m.ToolCalls) > 0
+		Explanation: fmt.Sprintf("The user agrees to what the agent proposed in message %d (%q), and until the end of the log nothing is done.", proposal.Number, clip(lastSentence(proposal.Text)))}}
 }
 
 // proposesAct reports whether the end of a text asks for a yes to an act, and not whether there is anything else.
 func proposesAct(text string) bool {
-	list := phrase.Sentences(phrase.Plain(text))
-	list = list[max(0, len(list)-3):]
-	asked := slices.ContainsFunc(list, func(s string) bool { return asks(s) && !furtherHelp.MatchString(s) })
+	list := sentences(plain(text))
+	list = slices.DeleteFunc(list[max(0, len(list)-3):], furtherHelp.MatchString)
 	offers := slices.ContainsFunc(list, func(s string) bool {
-		words := phrase.Words(s)
-		return seeks.MatchString(s) && !furtherHelp.MatchString(s) || len(words) > 0 && phrase.ActVerbs[words[0]] && strings.HasSuffix(s, "?")
+		words := wordsIn(s)
+		return seeks.MatchString(s) || len(words) > 0 && actVerbs[words[0]] && strings.HasSuffix(s, "?")
 	})
-	return asked && offers && phrase.Latin(text) && hasAct(text)
-}
-
-// hasAct reports whether a text has a verb for an act.
-func hasAct(text string) bool {
-	for _, word := range phrase.Words(text) {
-		if phrase.ActVerbs[word] || actStems[phrase.Stem(word)] {
-			return true
-		}
-	}
-	return false
-}
-
-var actStems = stemsIn(phrase.ActVerbs)
-
-func stemsIn(words map[string]bool) map[string]bool {
-	set := map[string]bool{}
-	for word := range words {
-		set[phrase.Stem(word)] = true
-	}
-	return set
+	return offers && slices.ContainsFunc(list, asking.MatchString) && slices.ContainsFunc(wordsIn(text), func(word string) bool { return actStems[stem(word)] })
 }
 
 var (
@@ -104,45 +124,72 @@ var (
 		`|(?:^|[.!?,;\n]\s*)(?:it'?s |that'?s |and |but )?(?:not working|no good)\b`)
 	// An answer of a few words, which may also answer a question.
 	shortNo = pattern.New(`(?i)(?:^|[.!?,;\n]\s*)(?:no,? )?(?:it|that|this|they) (?:still )?(?:is|does|did|has|was|wo|are|do)(?:n'?t| not)\W*$`)
-	mended  = pattern.New(`(?i)\b(thanks|thank you|works now|working now|it works|all good|never ?mind|perfect|great|solved|resolved now|fixed now|appreciate|bye|no worries|that's (?:fine|ok|okay|all))\b`)
+	mended  = pattern.New(`(?i)^\s*if |\b(thanks|thank you|works now|working now|it works|all good|never ?mind|perfect|great|solved|resolved now|fixed now|appreciate|bye|no worries|that's (?:fine|ok|okay|all))\b`)
 )
 
-// userSaysBroken: the last word of the user is that it does not work, and the agent neither acts on it nor hands over
-// nor says that it cannot help.
+// userSaysBroken: the last word of the user is that it does not work, and the agent neither acts on it nor hands over nor says
+// that it cannot help.
 func userSaysBroken(r *reading) []jury.Finding {
-	u := r.before(len(r.c.Messages)+1, subject.User)
-	if u == nil || r.before(u.Number, subject.Assistant) == nil {
+	u, a := r.lastWord()
+	if u == nil || r.since(u.Number, func(text string) bool { return leavesOff.MatchString(text) }) {
 		return nil
 	}
-	text := phrase.Plain(u.Text)
+	text := plain(u.Text)
 	at := broken.FindString(text)
-	if a := r.before(u.Number, subject.Assistant); at == "" && !asks(a.Text) {
+	if at == "" && !asking.MatchString(a.Text) {
 		at = shortNo.FindString(text)
 	}
-	if at == "" || mended.MatchString(text) || strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "if ") {
+	if at == "" || mended.MatchString(text) {
 		return nil
 	}
-	for m, calls := range r.each() {
-		if m.Number <= u.Number {
-			continue
-		}
-		if m.Role == subject.Assistant && leavesOff.MatchString(phrase.Plain(m.Text)) || r.userActs(m) {
-			return nil
-		}
-		for _, k := range calls {
-			if k.kind != readCall {
-				return nil
-			}
-		}
+	if !strings.Contains(u.Text, at) {
+		at = strings.TrimSpace(u.Text)
 	}
-	return []jury.Finding{{Message: u.Number, Quote: asIn(u.Text, at), Severity: jury.Major,
+	return []jury.Finding{{Message: u.Number, Quote: clip(at), Severity: jury.Major,
 		Explanation: "The last word of the user is that it does not work or is wrong, and the agent leaves it there."}}
 }
 
-// asIn returns a part of a plain text as the text itself writes it, or the whole text.
-func asIn(text, part string) string {
-	if strings.Contains(text, part) {
-		return clip(part)
+// lastWord returns the last message of the user with a text, and the agent's before it; nil if the agent had not spoken before.
+func (r *reading) lastWord() (u, a *subject.Message) {
+	if u = r.before(len(r.c.Messages)+1, subject.User); u == nil {
+		return nil, nil
 	}
-	return clip(strings.TrimSpace(text))
+	if a = r.before(u.Number, subject.Assistant); a == nil {
+		return nil, nil
+	}
+	return u, a
+}
+
+// since reports whether, from message n on, the user calls a tool, or after it the agent acts or says something of a kind.
+func (r *reading) since(n int, says func(text string) bool) bool {
+	for m, calls := range r.each() {
+		switch {
+		case m.Number < n:
+		case m.Role == subject.User && len(m.ToolCalls) > 0, slices.ContainsFunc(calls, func(k *call) bool { return k.kind != readCall }):
+			return true
+		case m.Role == subject.Assistant && says(plain(m.Text)):
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	unmarked = pattern.New(`(?i)^\W*(?:and |so |but |also,? |ok(?:ay)?,? |one more (?:thing|question)[:,]? )?(?:(?:can|could|would|will) you (?:also |please |maybe |then |just )?(?:tell|say|show|explain|check|look up|find out|let me know)\b` +
+		`|(?:what|how (?:much|many|long|often|far|soon|do|does|can)|when|where|why) (?:is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b)`)
+	tag = pattern.New(`(?i),\s*(?:eh|right|no|yes|ok|okay|huh|yeah|isn't it|innit)\?+$`)
+)
+
+// unansweredAtEnd: the log ends with a question of the user to an agent that has spoken before. Lookups after it are no answer.
+func unansweredAtEnd(r *reading) []jury.Finding {
+	u, _ := r.lastWord()
+	if u == nil || r.since(u.Number, func(text string) bool { return strings.TrimSpace(text) != "" }) {
+		return nil
+	}
+	s := lastSentence(u.Text)
+	if marked := strings.ContainsAny(s, "?？"); marked && tag.MatchString(s) || !marked && !unmarked.MatchString(plain(s)) {
+		return nil
+	}
+	return []jury.Finding{{Message: u.Number, Quote: clip(s), Severity: jury.Minor,
+		Explanation: "The conversation ends with a question of the user that the agent never answers."}}
 }

@@ -115,7 +115,7 @@ func TestSharedReading(t *testing.T) {
 	var wait sync.WaitGroup
 	for n, name := range []string{"retail", "telecom", "banking"} {
 		for i := range 3 {
-			j := &Juror{focusAt(i), shared}
+			j := &member{alone(i).focus, shared}
 			wait.Go(func() {
 				b := briefOn(tradeNamed(t, name+"-honest").c)
 				left := 40 * n

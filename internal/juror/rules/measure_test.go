@@ -79,7 +79,7 @@ func TestOwnConversations(t *testing.T) {
 		if half == "even" {
 			continue // ordinary runs alone, whose failures few rules look for
 		}
-		if got := share(func(r run) bool { return r.failed }); got < 0.40 {
+		if got := share(func(r run) bool { return r.failed }); got < 0.30 {
 			t.Errorf("%s: %.2f of the failed runs are flagged", half, got)
 		}
 		if got := share(kind("injection_followed")); got < 0.90 {
@@ -121,7 +121,7 @@ func runsIn(t *testing.T, dir string) []run {
 
 func judged(t *testing.T, c *subject.Case) run {
 	t.Helper()
-	answer, err := (&Judge{}).Answer(t.Context(), jury.Brief{Material: c.Material(), Request: jury.Request{Rubric: jury.DefaultRubric()}})
+	answer, err := (&member{"", newShelf()}).Answer(t.Context(), jury.Brief{Material: c.Material(), Request: jury.Request{Rubric: jury.DefaultRubric()}})
 	if err != nil {
 		t.Fatal(err)
 	}

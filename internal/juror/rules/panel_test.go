@@ -66,9 +66,9 @@ func moduleRoot(t *testing.T) string {
 
 // everyFinding lists the findings of a result, with the jurors that have them.
 func everyFinding(r *jury.Result) []heard {
-	list := findingsOf(r.Phase1Evaluations, "\x00")
+	list := current(jury.Brief{Evaluations: r.Phase1Evaluations}, "")
 	for _, round := range r.DiscussionRounds {
-		list = append(list, findingsOf(updates(round), "\x00")...)
+		list = append(list, current(jury.Brief{Rounds: []jury.Round{round}}, "")...)
 	}
 	return list
 }

@@ -3,36 +3,33 @@ package rules
 import (
 	"context"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"jurat/internal/juror"
-	"jurat/internal/juror/phrase"
 	"jurat/internal/pattern"
 	"jurat/internal/subject"
 )
 
-// A reading is a case, with what several rules derive from it, computed once. One goroutine uses it while rules run;
-// after [reading.settle] it is read-only.
+// A reading is a case, with what several checks derive from it, computed once. One goroutine uses it while checks run.
 type reading struct {
 	ctx    context.Context
 	c      *subject.Case
 	calls  []*call   // of the agent
-	policy string    // the system messages, one after the other
 	house  []string  // the sentences of the policy, each once
 	now    time.Time // the present that the policy states; zero if it states none
 	latest map[subject.Role][]int
-	given  *sources          // what the agent was given
-	shown  *sources          // what the agent had told the user
-	tools  *sources          // what tools returned
-	acts   *sources          // what its acts carried and returned
-	madeBy map[[2]int]*call  // by the number of its message, and its place there from 1
+	given  sources           // what the agent was given
+	users  sources           // what the user said
+	shown  sources           // what the agent had told the user
 	orders [][]juror.Passage // by message: what gives orders to the agent or speaks to the jurors
+	madeBy map[[2]int]*call  // by the number of its message, and its place there from 1
 }
 
 func read(ctx context.Context, c *subject.Case) *reading {
-	r := &reading{ctx: ctx, c: c, given: newSources(), shown: newSources(), tools: newSources(), acts: newSources(), madeBy: map[[2]int]*call{}}
+	r := &reading{ctx: ctx, c: c, given: sources{}, users: sources{}, shown: sources{}, madeBy: map[[2]int]*call{}}
 	var policy []string
 	known := records{}
 	for i := range c.Messages {
@@ -46,12 +43,13 @@ func read(ctx context.Context, c *subject.Case) *reading {
 			policy = append(policy, m.Text)
 		case subject.Tool:
 			known.add(m)
-			r.tools.add(m.Text, m)
+		case subject.User:
+			r.users.add(m.Text, m.Number)
+		case subject.Assistant:
+			r.shown.add(m.Text, m.Number)
 		}
-		if m.Role == subject.Assistant {
-			r.shown.add(m.Text, m)
-		} else {
-			r.given.add(m.Text, m)
+		if m.Role != subject.Assistant {
+			r.given.add(m.Text, m.Number)
 		}
 		calls := m.AgentCalls()
 		for j := range calls {
@@ -59,18 +57,11 @@ func read(ctx context.Context, c *subject.Case) *reading {
 			k.about, k.aboutKey = known.about(k)
 			r.calls = append(r.calls, k)
 			r.madeBy[[2]int{m.Number, j + 1}] = k
-			if k.mayAct() {
-				r.acts.add(k.Arguments, m)
-			}
-			if k.mayAct() && k.result != nil {
-				r.acts.add(k.result.Text, k.result)
-			}
 		}
 	}
 	r.latest = latestOf(c)
-	r.policy = strings.Join(policy, "\n")
-	r.house = distinct(phrase.Sentences(r.policy))
-	r.now = statedNow(r.policy)
+	text := strings.Join(policy, "\n")
+	r.house, r.now = distinct(sentences(text)), statedNow(text)
 	return r
 }
 
@@ -90,13 +81,8 @@ func latestOf(c *subject.Case) map[subject.Role][]int {
 	return latest
 }
 
-// late reports whether the caller has stopped waiting. The caller discards what the rules return then.
+// late reports whether the caller has stopped waiting. The caller discards what the checks return then.
 func (r *reading) late() bool { return r.ctx.Err() != nil }
-
-// settle drops what only the rules needed. The rest does not change after that.
-func (r *reading) settle() {
-	r.ctx, r.given, r.shown, r.tools, r.acts, r.house, r.latest, r.orders, r.madeBy = nil, nil, nil, nil, nil, nil, nil, nil, nil
-}
 
 // each iterates over the messages, with the agent's calls in each, until the context ends.
 func (r *reading) each() iter.Seq2[*subject.Message, []*call] {
@@ -109,18 +95,6 @@ func (r *reading) each() iter.Seq2[*subject.Message, []*call] {
 				return
 			}
 			from = to
-		}
-	}
-}
-
-// said iterates over the messages of a role that have a text.
-func (r *reading) said(role subject.Role) iter.Seq[*subject.Message] {
-	return func(yield func(*subject.Message) bool) {
-		for i := range r.c.Messages {
-			m := &r.c.Messages[i]
-			if m.Role == role && strings.TrimSpace(m.Text) != "" && (r.late() || !yield(m)) {
-				return
-			}
 		}
 	}
 }
@@ -150,7 +124,7 @@ func (r *reading) turn(n int) int {
 }
 
 func distinct(list []string) []string {
-	seen := map[string]bool{}
+	seen := set{}
 	return slices.DeleteFunc(list, func(s string) bool {
 		again := seen[s]
 		seen[s] = true
@@ -158,30 +132,58 @@ func distinct(list []string) []string {
 	})
 }
 
-var nowStated = pattern.New(`(?i)(?:current (?:date and time|date|time|datetime)|today(?:'s date)?|it is now|now|(?:^|[.\n]\s*)(?:the )?date)\s*(?:\(\w+\))?\s*(?:is|:|=)\s*(?:now\s+)?(?:[A-Z][a-z]+day,?\s+)?([A-Za-z0-9 ,:T\-]{8,40})`)
-
-// dateAlone matches a present that stands at the beginning of a sentence: "It is 2026-06-22.", "Now 2026-07-09."
-var dateAlone = pattern.New(`(?i)(?:^|[.\n]\s*)(?:(?:it is|it's|now|date|today),? )?(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2})?\s*(?:\.|\n|$)`)
+var (
+	nowStated = pattern.New(`(?i)(?:current (?:date and time|date|time|datetime)|today(?:'s date)?|it is now|now|(?:^|[.\n]\s*)(?:the )?date)\s*(?:\(\w+\))?\s*(?:is|:|=)\s*(?:now\s+)?(?:[A-Z][a-z]+day,?\s+)?([A-Za-z0-9 ,:T\-]{8,40})`)
+	// dateAlone matches a present that stands at the beginning of a sentence: "It is 2026-06-22.", "Now 2026-07-09."
+	dateAlone = pattern.New(`(?i)(?:^|[.\n]\s*)(?:(?:it is|it's|now|date|today),? )?(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2})?\s*(?:\.|\n|$)`)
+)
 
 // statedNow finds the present that the policy states; zero if it states none.
 func statedNow(policy string) time.Time {
-	for _, m := range nowStated.FindAllStringSubmatch(policy, -1) {
-		if at, ok := phrase.Date(m[1]); ok {
+	for _, m := range append(nowStated.FindAllStringSubmatch(policy, -1), dateAlone.FindAllStringSubmatch(policy, 1)...) {
+		if at, ok := dateIn(m[1]); ok {
 			return at
 		}
-	}
-	if m := dateAlone.FindStringSubmatch(policy); m != nil {
-		at, _ := phrase.Date(m[1]) // no date: zero
-		return at
 	}
 	return time.Time{}
 }
 
-// clip shortens a quotation so that it is readable. The rest is still an exact quotation.
-func clip(s string) string {
-	const most = 280
-	if len(s) <= most {
-		return s
+// sources say in which message a value first occurred in some texts, by its marks. They compare values without punctuation
+// and case, and numbers by any of their longer runs of digits. So "27/815/0815" equals "278150815", and "+49 151 23456"
+// equals "015123456".
+type sources map[string]int
+
+// never is greater than the number of any message.
+const never = math.MaxInt
+
+// add indexes a text of a message. It indexes the values of JSON separately, because escapes hide where a word begins.
+func (s sources) add(text string, n int) {
+	texts := []string{text}
+	if t := strings.TrimSpace(text); strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[") {
+		for _, l := range leaves("", decode(t)) {
+			texts = append(texts, l.text)
+		}
 	}
-	return strings.ToValidUTF8(s[:most], "")
+	for _, one := range texts {
+		for _, mark := range marks(one) {
+			if _, there := s[mark]; !there {
+				s[mark] = n
+			}
+		}
+	}
+}
+
+// of returns the number of the first message that has a value or one of its numbers, or never.
+func (s sources) of(value string) int {
+	list := []string{bare(value)}
+	if !strings.Contains(value, "@") {
+		list = append(append(list, longNumbers(value)...), digitRun.FindAllString(value, -1)...)
+	}
+	found := never
+	for _, mark := range list {
+		if n, ok := s[mark]; ok {
+			found = min(found, n)
+		}
+	}
+	return found
 }
