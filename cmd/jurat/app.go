@@ -275,6 +275,11 @@ type keyFlags struct {
 // withStamps does something on the installation in the data folder, which it makes on first use, and has those stamp who are named.
 // Only a command whose purpose is to begin calls it, and only when it has checked everything else: a typing error makes nothing.
 func (a *app) withStamps(ctx context.Context, io stdio, keys keyFlags, stamps stampFlags, do func(*installation.Installation) error) error {
+	return a.begin(ctx, io, keys, stamps, func(i *installation.Installation, _ bool) error { return do(i) })
+}
+
+// begin is withStamps. It also tells do whether the installation was made just now.
+func (a *app) begin(ctx context.Context, io stdio, keys keyFlags, stamps stampFlags, do func(i *installation.Installation, created bool) error) error {
 	config := a.config()
 	config.Algorithm, config.PostQuantum, config.TSA = keys.Alg, keys.PostQuantum, stamps.TSA
 	i, created, err := a.openOrCreate(ctx, config)
@@ -285,7 +290,7 @@ func (a *app) withStamps(ctx context.Context, io stdio, keys keyFlags, stamps st
 		fmt.Fprintf(io.err, "jurat: made a new installation in %s: keys, time-stamping authority, log\n", config.Where())
 	}
 	joined(io, i, a.Data)
-	return closing(do(i), i.Close())
+	return closing(do(i, created), i.Close())
 }
 
 // openOrCreate refuses authorities that a new installation cannot have.

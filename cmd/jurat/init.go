@@ -49,7 +49,18 @@ func (c *initInstallationCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		a.token = &installation.Token{URI: c.Token, Helper: helper}
 	}
-	return a.withStamps(ctx, io, c.keyFlags, stampFlags{}, func(*installation.Installation) error { return nil })
+	return a.begin(ctx, io, c.keyFlags, stampFlags{}, func(_ *installation.Installation, created bool) error {
+		if created {
+			return nil
+		}
+		there := fmt.Errorf("there is an installation in %s already", a.config().Where())
+		if c.Token != "" {
+			return hint(fmt.Errorf("--token: %w, and the keys of its authority stay where they are", there),
+				"begin in another data folder or database; 'jurat keys rotate ROLE NAME --token URI' puts an actor's key on a token")
+		}
+		_, err := fmt.Fprintf(io.err, "jurat: %v; nothing was made\n", there)
+		return err
+	})
 }
 
 //go:embed begin
