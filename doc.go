@@ -114,7 +114,7 @@
 //
 // For tests:
 //
-//	jurattest              an installation in memory with known keys, clock and ids; scripted jurors; an authority that fails
+//	jurattest              an installation in a temporary folder, with known keys, clock and ids; scripted jurors; an authority that fails
 //	internal/listtest      writes and signs trusted lists
 //	internal/dertest       takes DER apart and encodes it again with the changes that a test wants
 //	internal/browsertest   drives a real browser through pages
@@ -150,8 +150,8 @@
 //	token         signs with keys that a helper keeps, a program of its own
 //	ca            issues and revokes certificates for keys of agents and reviewers, in a folder of its own
 //	erasure       the texts that are sealed apart: each encrypted under a key of its own; erasing destroys that key
-//	ledger        the only writer: seals and appends. ledger/storage is the contract that the stores ledger/sqlite, postgres and
-//	              ledger/memory fulfil; ledger/brief is a record as lists and links need it; ledger/links checks the links of a
+//	ledger        the only writer: seals and appends. ledger/storage is the contract that the stores ledger/sqlite and postgres
+//	              fulfil; ledger/brief is a record as lists and links need it; ledger/links checks the links of a
 //	              new record against the log; ledger/fsck examines all that is stored
 //	expiry        removes the content of old records, of which the hashes and proofs stay
 //	eutrust       fetches the EU's trusted lists, and takes authorities for a trust file from them

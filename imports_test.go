@@ -142,7 +142,6 @@ var importRules = []importRule{
 		"github.com/jackc/pgx/v5/", "github.com/riverqueue/river/riverdriver", "github.com/riverqueue/river/riverdriver/riverpgxv5"},
 		"one database, behind the contracts of the log's store, of the file store, of locks and of the queue"},
 	{"jurat/internal/sqlitefile", []string{"modernc.org/sqlite"}, "it opens files, and knows nothing of what is in them"},
-	{"jurat/internal/ledger/memory", []string{"jurat/evidence", "jurat/internal/ledger/storage", logHashing}, "a store without a disk"},
 	{"jurat/internal/storetest", []string{"jurat/evidence", "jurat/internal/filestore", "jurat/internal/ledger/storage", "jurat/internal/lock", logHashing, "github.com/google/go-cmp/"},
 		"one suite for every store of a log, one for every file store, and one for locks, so it knows none"},
 	{"jurat/internal/expiry", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/verify", "jurat/verify/trust", "jurat/internal/keys", "jurat/internal/ledger", "jurat/internal/ledger/brief", "jurat/internal/ledger/fsck", "jurat/internal/ledger/storage", "jurat/internal/lock"},
@@ -210,8 +209,8 @@ var importRules = []importRule{
 	{"jurat/internal/server", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/reputation", "jurat/tiles", "jurat/verify", "jurat/verify/trust", "jurat/examples", "jurat/internal/", "jurat/property", "jurat/property/proving", jsonLibrary, logHashing},
 		"it shows an installation to people and programs; it has no rules of its own on what counts"},
 	{"jurat/jurattest", []string{"jurat/scitt", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/verify", "jurat/verify/trust", "jurat/internal/ledger",
-		"jurat/internal/ledger/memory", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary, logHashing},
-		"the test kit puts the real parts together, without a disk"},
+		"jurat/internal/ledger/sqlite", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary, logHashing},
+		"the test kit puts the real parts together, the default store among them, in a temporary folder"},
 	{"jurat/internal/stats", []string{"jurat/evidence", "jurat/jury", "jurat/internal/jsonform", "jurat/internal/trial", jsonLibrary}, "it counts what the records of trials say"},
 	{"jurat/internal/lab/measure", nil, "statistics know numbers and cases, and not what they are about"},
 	{"jurat/internal/lab", []string{"jurat/evidence", "jurat/jury", "jurat/internal/atomicfile", "jurat/internal/installation", "jurat/internal/jsonwords", "jurat/internal/lab/measure", "jurat/internal/ledger", "jurat/internal/llm", "jurat/internal/plural",
@@ -281,6 +280,19 @@ func TestImports(t *testing.T) {
 			if slices.Contains(onlyInCommand, path) && !strings.HasPrefix(p.ImportPath, "jurat/cmd/") {
 				t.Errorf("%s imports %s: flags and signals are for commands", p.ImportPath, path)
 			}
+		}
+	}
+}
+
+// TestUnsafeStoresAreForTests: a log that syncs nothing is made by tests and their kit alone.
+func TestUnsafeStoresAreForTests(t *testing.T) {
+	found, err := exec.Command("grep", "-rl", "--include=*.go", "sqlite.UnsafeCreate(", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file := range strings.FieldsSeq(string(found)) {
+		if !strings.HasSuffix(file, "_test.go") && file != "./jurattest/jurattest.go" {
+			t.Errorf("%s makes a log that may be lost", file)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package jurattest is a test kit: an installation without a disk, in which every key, clock, id and nonce is known.
+// Package jurattest is a test kit: an installation in a temporary folder, in which every key, clock, id and nonce is known.
 // So two runs of the same test make the same bytes.
 //
 // Its keys are derived from their owners' names, and its time-stamping authority is the mock, whose key is public.
@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -24,7 +25,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
-	"jurat/internal/ledger/memory"
+	"jurat/internal/ledger/sqlite"
 	"jurat/scitt"
 	"jurat/timestamp"
 	"jurat/verify"
@@ -37,7 +38,7 @@ const Origin = "jurattest.example/log"
 // Start is the time at which a House's clock begins.
 var Start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A House is an installation in memory. Its log accepts records that contradict each other, as a hostile operator's
+// A House is an installation for one test. Its log accepts records that contradict each other, as a hostile operator's
 // log does.
 type House struct {
 	Ledger *ledger.Ledger
@@ -84,7 +85,9 @@ func furnishWith(t testing.TB, whose string, authority *timestamp.Authority, ori
 	verifier, err := note.NewVerifier(public)
 	check(t, err)
 	h.verifier, h.log = public, signer
-	h.Ledger, err = ledger.Create(t.Context(), ledger.Config{Store: memory.New(), Signer: signer, Verifier: verifier,
+	store, err := sqlite.UnsafeCreate(t.Context(), filepath.Join(t.TempDir(), "log.db"))
+	check(t, err)
+	h.Ledger, err = ledger.Create(t.Context(), ledger.Config{Store: store, Signer: signer, Verifier: verifier,
 		UnsafeContradictions: true, Stamper: stamper{authority}, Random: h.Random, Now: func() time.Time { return h.Now() }})
 	check(t, err)
 	t.Cleanup(func() { check(t, h.Ledger.Close()) })

@@ -136,7 +136,7 @@ func signedDraft(name string) []byte {
 
 // TestAcceptRefuses checks that a refused record from elsewhere leaves no trace.
 func TestAcceptRefuses(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	a, b, pair, gone, revoked := newOwner(t, "a", false), newOwner(t, "b", false), newOwner(t, "pair", true), newOwner(t, "gone", false), newOwner(t, "revoked", false)
 	reviewer, nobody := newOwner(t, "a", false), newOwner(t, "nobody", false)
 	for _, o := range []*owner{a, b, pair, gone, revoked} {
@@ -209,7 +209,7 @@ const (
 
 // TestAcceptHighS checks that Accept replaces a signature with a high S by its low-S form before stamping and logging.
 func TestAcceptHighS(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	a := newOwner(t, "a", false)
 	a.register(t, l)
 	signed := a.says(t, "")
@@ -312,7 +312,7 @@ func TestSealNext(t *testing.T) {
 
 // TestLogRefusesEvents checks that a key event that does not fit is refused, whichever way it comes.
 func TestLogRefusesEvents(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	a := newOwner(t, "a", false)
 	if err := tell(l, t, a.event(operator.KeyRetired, 0, evidence.RoleAgent)); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("the end of an unknown key: %v", err)

@@ -9,7 +9,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
-	"jurat/internal/ledger/memory"
 )
 
 // apart returns a record of the owner's agent. The owner has sealed its prompt apart, and alone keeps the value.
@@ -36,7 +35,7 @@ func (m *meanwhile) Stamp(ctx context.Context, imprint [32]byte) (ledger.Stamped
 // TestAcceptApart checks that the note about a value sealed apart comes before the record. A failed Accept does not
 // remove the note, because a concurrent Accept of the same record may rely on it.
 func TestAcceptApart(t *testing.T) {
-	store, between := memory.New(), &meanwhile{}
+	store, between := fresh(t), &meanwhile{}
 	k := &keeper{store: store, kept: map[evidence.Digest][]evidence.Disclosure{}}
 	c := config(store)
 	c.Apart, c.Stamper = k, between

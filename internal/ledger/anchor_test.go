@@ -14,7 +14,6 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
-	"jurat/internal/ledger/memory"
 )
 
 // anchor has an authority stamp the checkpoint that it has not stamped yet, as the fixture's authorities do.
@@ -84,7 +83,7 @@ func tokenBy(authority string, imprint [32]byte) []byte {
 // TestAnchor checks that a record is proved under the earliest stamped checkpoint over it, and that acts about stamps
 // cause no further stamps.
 func TestAnchor(t *testing.T) {
-	l, c := inMemory(t)
+	l, c := alone(t)
 	if act, ok := anchor(t, l, "one"); ok {
 		t.Fatalf("an empty log was stamped: %v", act)
 	}
@@ -134,7 +133,7 @@ func TestAnchor(t *testing.T) {
 
 // TestRenewedAnchors: a renewal covers the tokens that were there; one that came after it stands by itself, and has its own renewal.
 func TestRenewedAnchors(t *testing.T) {
-	l, c := inMemory(t)
+	l, c := alone(t)
 	r := seal(t, l, "")
 	anchor(t, l, "one")
 	anchor(t, l, "two")
@@ -157,7 +156,7 @@ func TestRenewedAnchors(t *testing.T) {
 
 // TestTooManyAnchors: of more stamped checkpoints than a file may have, some are left out, and the records have the next one.
 func TestTooManyAnchors(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	var at []int64
 	for n := range evidence.MaxAnchorTokens + 2 {
 		at = append(at, int64(2*n))
@@ -182,7 +181,7 @@ func over(size int, authorities ...string) (want []string) {
 
 // TestManyAnchors checks that acts after the first page are found.
 func TestManyAnchors(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	r := seal(t, l, "")
 	var names []string
 	for i := range 70 {
@@ -202,7 +201,7 @@ func TestManyAnchors(t *testing.T) {
 // TestAnchorRefuses checks that a checkpoint of another log is not sealed, and not used for proofs if it was sealed
 // nevertheless.
 func TestAnchorRefuses(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	r := seal(t, l, "")
 	foreign := must(operator.SignCheckpoint(operator.Checkpoint{Origin: otherSigner.Name(), Size: 7}, otherSigner))
 	body := operator.CheckpointStampBody{Authority: "one", Checkpoint: foreign, Token: []byte{1}}
@@ -218,7 +217,7 @@ func TestAnchorRefuses(t *testing.T) {
 	_, err = l.Unanchored(t.Context(), "two", must(l.Checkpoint(t.Context())))
 	wantError(t, err, ledger.ErrCheckpoint)
 
-	l, _ = inMemory(t)
+	l, _ = alone(t)
 	r = seal(t, l, "")
 	must(l.Seal(t.Context(), draft([]byte(`{"authority":"one"}`)), actor))
 	_, err = l.ProveOne(t.Context(), r)
@@ -226,7 +225,7 @@ func TestAnchorRefuses(t *testing.T) {
 
 	// A checkpoint over another history of this log proves nothing, and is not returned.
 	fork := must(operator.SignCheckpoint(operator.Checkpoint{Origin: logSigner.Name(), Size: 1}, logSigner))
-	l, _ = inMemory(t)
+	l, _ = alone(t)
 	r = seal(t, l, "")
 	body.Checkpoint = fork
 	must(l.Anchor(t.Context(), body, actor))
@@ -237,7 +236,7 @@ func TestAnchorRefuses(t *testing.T) {
 // TestAnchorsNeverWait checks that acts about stamps do not cause each other without end while an authority comes and
 // goes.
 func TestAnchorsNeverWait(t *testing.T) {
-	c := config(memory.New())
+	c := config(fresh(t))
 	c.Stamper, c.Settler = halfSilent{silent("one")}, halfSilent{silent("one")}
 	l := must(ledger.Create(t.Context(), c))
 	seal(t, l, "")
@@ -262,7 +261,7 @@ func TestAnchorFaults(t *testing.T) {
 	for _, stored := range []bool{false, true} {
 		runs := 0
 		for n := 4; ; n++ { // after those of Create and of the record
-			f := &faulty{Store: memory.New(), n: n, stored: stored}
+			f := &faulty{Store: fresh(t), n: n, stored: stored}
 			c := config(f)
 			c.Published = &outside{f: f}
 			l := must(ledger.Create(t.Context(), c))

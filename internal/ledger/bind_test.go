@@ -10,11 +10,10 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
-	"jurat/internal/ledger/memory"
 )
 
 func TestBind(t *testing.T) {
-	l, err := ledger.Create(t.Context(), config(memory.New()))
+	l, err := ledger.Create(t.Context(), config(fresh(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

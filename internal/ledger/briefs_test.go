@@ -65,7 +65,7 @@ func listed(t testing.TB, l *ledger.Ledger, of brief.Listing) (list []string) {
 
 // TestListWithoutPayloads lists and gathers with a store that returns no payloads.
 func TestListWithoutPayloads(t *testing.T) {
-	l, c := inMemory(t)
+	l, c := alone(t)
 	sealMany(t, l, 300)
 	whole := seal(t, l, `,"chain_id":"order"`)
 	seal(t, l, `,"saw":["`+whole.Digest.String()+`"]`)
@@ -246,7 +246,7 @@ func TestBriefTampered(t *testing.T) {
 
 // TestNothingErasableInBriefs checks that no brief contains a value that is sealed apart.
 func TestNothingErasableInBriefs(t *testing.T) {
-	l, c := inMemory(t)
+	l, c := alone(t)
 	draft := must(evidence.ParseDraft([]byte(`{"action_type":"human_review","reviewer_id":"u","timestamp":"2000-01-01T00:00:00Z","original_response_id":"x",
 		"approval_status":"approved_with_modifications","modified_response":{"position":"safe_pass"},"changes":"secret-word"}`))).SealingApart("/modified_response", "/changes")
 	if _, err := l.Seal(t.Context(), draft, actor); err != nil {
@@ -269,7 +269,7 @@ func TestNothingErasableInBriefs(t *testing.T) {
 // TestGatherIsCut checks that Gather limits and reports very many links: one record that names thousands, and
 // thousands that name one.
 func TestGatherIsCut(t *testing.T) {
-	_, c := inMemory(t)
+	_, c := alone(t)
 	c.UnsafeContradictions = true // with which a record can name more than may be held against the log
 	l := must(ledger.Open(t.Context(), c))
 	one := seal(t, l, "")
@@ -312,7 +312,7 @@ func TestGatherIsCut(t *testing.T) {
 // TestGatherForAReader checks that records that a reader may not read are neither returned nor followed, and that
 // chains are returned whole or not at all.
 func TestGatherForAReader(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	one := seal(t, l, "")
 	hidden := seal(t, l, `,"saw":["`+one.Digest.String()+`"]`)
 	behind := seal(t, l, `,"saw":["`+hidden.Digest.String()+`"]`)

@@ -11,7 +11,6 @@ import (
 
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
-	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
 )
@@ -19,7 +18,7 @@ import (
 // copied makes a log with several pages of records. Some wait for time stamps, some got late ones.
 func copied(t *testing.T) (*ledger.Ledger, ledger.Config) {
 	t.Helper()
-	store := memory.New()
+	store := fresh(t)
 	c := config(store)
 	c.Stamper, c.Settler = halfSilent{silent("one", "other")}, clock{}
 	l := must(ledger.Create(t.Context(), c))
@@ -76,7 +75,7 @@ func TestCopy(t *testing.T) {
 	_, c := copied(t)
 	file := must(sqlite.Create(t.Context(), filepath.Join(t.TempDir(), "copy.db")))
 	defer file.Close()
-	back := memory.New()
+	back := fresh(t)
 	told := int64(0)
 	head, err := storage.Copy(t.Context(), c.Store, file, func(done, total int64) { told = done })
 	if err != nil || told != head.Size {
@@ -108,7 +107,7 @@ func TestCopy(t *testing.T) {
 // TestCopyGoesOn checks that an interrupted copy continues where it was, and refuses another log.
 func TestCopyGoesOn(t *testing.T) {
 	_, c := copied(t)
-	to := memory.New()
+	to := fresh(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	if _, err := storage.Copy(ctx, c.Store, to, func(int64, int64) { cancel() }); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)

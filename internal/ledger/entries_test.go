@@ -14,7 +14,7 @@ import (
 // TestEntries checks that Entries returns what was hashed, each entry in its place.
 func TestEntries(t *testing.T) {
 	const n = 70 // more than two pages
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	for i := range n {
 		seal(t, l, []string{"", `,"chain_id":"one"`, `,"chain_id":"another"`}[i%3])
 	}
@@ -72,7 +72,7 @@ func TestEntriesOfADamagedLog(t *testing.T) {
 }
 
 func TestSizeAt(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	seal(t, l, "")
 	old := must(l.Checkpoint(t.Context()))
 	seal(t, l, "")
@@ -96,7 +96,7 @@ func TestSizeAt(t *testing.T) {
 }
 
 func TestConsistencyOfALedger(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	var roots []operator.Checkpoint
 	for range 6 {
 		seal(t, l, "")

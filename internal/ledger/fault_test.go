@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"jurat/internal/ledger"
-	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/pgtest"
 )
@@ -193,12 +192,6 @@ func opener(t *testing.T, f folder) (create, open func() storage.Store) {
 // TestFaults fails every write in turn, stored or not, or ends the process there. Then it opens the store again and
 // examines everything.
 func TestFaults(t *testing.T) {
-	t.Run("memory", func(t *testing.T) {
-		testFaults(t, func(*testing.T) (create, open func() storage.Store) {
-			s := memory.New()
-			return func() storage.Store { return s }, func() storage.Store { return s }
-		})
-	})
 	t.Run("sqlite", func(t *testing.T) {
 		testFaults(t, func(t *testing.T) (create, open func() storage.Store) { return opener(t, folder(t.TempDir())) })
 	})
@@ -285,11 +278,11 @@ func unfailing(c ledger.Config, f *faulty) ledger.Config {
 
 // TestShrinks replaces the store under an open ledger by an earlier state.
 func TestShrinks(t *testing.T) {
-	c := config(memory.New())
+	c := config(fresh(t))
 	swap := &swapped{Store: c.Store}
 	c.Store = swap
 	l := must(ledger.Create(t.Context(), c))
-	earlier := memory.New()
+	earlier := fresh(t)
 	short := config(earlier)
 	sealMany(t, must(ledger.Create(t.Context(), short)), 2)
 	sealMany(t, l, 3)

@@ -21,7 +21,6 @@ import (
 	"jurat/evidence"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
-	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/pgtest"
@@ -228,9 +227,17 @@ func wantClean(t testing.TB, found []fsck.Damage) {
 	}
 }
 
-func inMemory(t testing.TB) (*ledger.Ledger, ledger.Config) {
+// fresh returns an empty store that the test shares with no process.
+func fresh(t testing.TB) storage.Store {
 	t.Helper()
-	c := config(memory.New())
+	store := must(sqlite.UnsafeCreate(t.Context(), filepath.Join(t.TempDir(), "log.db")))
+	t.Cleanup(func() { store.Close() })
+	return store
+}
+
+func alone(t testing.TB) (*ledger.Ledger, ledger.Config) {
+	t.Helper()
+	c := config(fresh(t))
 	l, err := ledger.Create(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

@@ -86,7 +86,7 @@ func (w *watched) Rows(ctx context.Context, from, n int64) ([]storage.Row, error
 
 // TestFsckReadsNotFarAhead checks that one slow record does not make Fsck keep everything behind it in memory.
 func TestFsckReadsNotFarAhead(t *testing.T) {
-	l, c := inMemory(t)
+	l, c := alone(t)
 	sealMany(t, l, 2000)
 	w := &watched{Store: c.Store}
 	c.Store = w
@@ -115,7 +115,7 @@ func TestFsckReadsNotFarAhead(t *testing.T) {
 
 // TestFsckBrokenOff checks that no goroutine reads the store after Fsck has returned, for whatever reason.
 func TestFsckBrokenOff(t *testing.T) {
-	l, c := inMemory(t)
+	l, c := alone(t)
 	sealMany(t, l, 1000)
 	for name, want := range map[string]error{"cancelled": context.Canceled, "cannot be read": errFault} {
 		t.Run(name, func(t *testing.T) {

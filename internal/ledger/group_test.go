@@ -15,7 +15,6 @@ import (
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
-	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/storage"
 )
 
@@ -68,7 +67,7 @@ type queued struct {
 }
 
 func hold(t *testing.T, prepare ...func(*ledger.Ledger)) *queued {
-	store := &slow{Store: memory.New()}
+	store := &slow{Store: fresh(t)}
 	q := &queued{t: t, store: store, cfg: config(store)}
 	q.Ledger = must(ledger.Create(t.Context(), q.cfg))
 	for _, f := range prepare {
@@ -153,7 +152,7 @@ func TestGroups(t *testing.T) {
 // one for each record, and waits for nothing else.
 func TestGroupsUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &slow{Store: memory.New(), takes: time.Second}
+		store := &slow{Store: fresh(t), takes: time.Second}
 		c := config(store)
 		l := must(ledger.Create(t.Context(), c))
 		begin := time.Now()
@@ -330,7 +329,7 @@ func (f forgetful) Append(ctx context.Context, plan storage.Plan) error {
 // TestForgetfulStore checks that a duplicate that only the store notices affects only its own caller.
 func TestForgetfulStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &slow{Store: forgetful{memory.New()}}
+		store := &slow{Store: forgetful{fresh(t)}}
 		q := &queued{t: t, store: store, cfg: config(store)}
 		q.Ledger = must(ledger.Create(t.Context(), q.cfg))
 		must(q.Seal(t.Context(), act(`,"record_id":"`+numbered(0)+`"`), actor))
@@ -350,7 +349,7 @@ func TestForgetfulStore(t *testing.T) {
 // affected.
 func TestSettledInAGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &slow{Store: memory.New()}
+		store := &slow{Store: fresh(t)}
 		c := config(store)
 		c.Stamper, c.Settler = silent("one"), clock{}
 		l := must(ledger.Create(t.Context(), c))
@@ -455,7 +454,7 @@ func (c *counting) Stamp(context.Context, [32]byte) (ledger.Stamped, error) {
 // has the other caller's time stamps, so this caller's record is not the one in the log.
 func TestStoredByAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &slow{Store: memory.New()}
+		store := &slow{Store: fresh(t)}
 		q := &queued{t: t, store: store, cfg: config(store)}
 		q.cfg.Stamper, q.cfg.Now = new(counting), func() time.Time { return time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC) }
 		q.Ledger = must(ledger.Create(t.Context(), q.cfg))
@@ -484,7 +483,7 @@ func TestStoredByAnother(t *testing.T) {
 // gets the true outcome.
 func TestCancelledInQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &slow{Store: memory.New(), held: make(chan struct{})}
+		store := &slow{Store: fresh(t), held: make(chan struct{})}
 		q := &queued{t: t, store: store, cfg: config(store)}
 		q.Ledger = must(ledger.Create(t.Context(), q.cfg))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -576,10 +575,10 @@ func TestClosedWithAQueue(t *testing.T) {
 		for i := range 5 {
 			results = append(results, q.seal(t.Context(), i))
 		}
-		if err := q.Close(); err != nil {
-			t.Error(err)
+		closed := q.add(q.Close)
+		if q.letGo(); *closed != nil {
+			t.Error(*closed)
 		}
-		q.letGo()
 		for _, err := range results {
 			wantError(t, *err, ledger.ErrClosed)
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"jurat/internal/ledger"
-	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/storage"
 )
 
@@ -28,7 +27,7 @@ func taken(c <-chan struct{}) bool {
 func TestGrown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		store := memory.New()
+		store := fresh(t)
 		c := config(store)
 		c.Poll = time.Minute
 		here := must(ledger.Create(t.Context(), c))
@@ -90,7 +89,7 @@ func (s *telling) Listen(ctx context.Context, grown func()) error {
 // nothing when it can again.
 func TestGrownIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &telling{Store: memory.New(), listen: make(chan func(), 1), broken: make(chan error)}
+		store := &telling{Store: fresh(t), listen: make(chan func(), 1), broken: make(chan error)}
 		c := config(store)
 		c.Poll = time.Minute
 		l := must(ledger.Create(t.Context(), c))
@@ -132,7 +131,7 @@ func TestGrownIsTold(t *testing.T) {
 // TestGrownEnds checks that polling ends when no caller waits any more, or when the ledger is closed.
 func TestGrownEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // which fails if a goroutine still runs at its end
-		l, _ := inMemory(t)
+		l, _ := alone(t)
 		for range 3 {
 			ctx, cancel := context.WithCancel(t.Context())
 			news := l.Grown(ctx)

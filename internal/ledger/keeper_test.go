@@ -12,7 +12,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
-	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/storage"
 	"jurat/property"
 )
@@ -70,7 +69,7 @@ func onOneDisk(store storage.Store) ledger.Config {
 }
 
 func TestKeptBeforeAppended(t *testing.T) {
-	l, k := keeping(t, memory.New())
+	l, k := keeping(t, fresh(t))
 	r := must(l.Seal(t.Context(), act("").SealingApart("/prompt", "/response"), actor))
 	if len(r.Disclosures) != 2 || !slices.Equal(k.early, []bool{true}) || len(k.kept[r.Digest]) != 2 {
 		t.Errorf("disclosed %v, kept %v, before it was appended: %v", r.Disclosures, k.kept, k.early)
@@ -84,7 +83,7 @@ func TestKeptBeforeAppended(t *testing.T) {
 func TestNothingAppendedThatIsNotKept(t *testing.T) {
 	for name, configured := range configurations {
 		t.Run(name, func(t *testing.T) {
-			l, k := keepingOn(t, configured(memory.New()))
+			l, k := keepingOn(t, configured(fresh(t)))
 			k.broken = errFault
 			_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
 			wantError(t, err, errFault)
@@ -102,7 +101,7 @@ func TestNothingAppendedThatIsNotKept(t *testing.T) {
 
 // TestNobodyWaitsForAKeeperThatPanics: the transaction that waits for it ends.
 func TestNobodyWaitsForAKeeperThatPanics(t *testing.T) {
-	l, k := keepingOn(t, onOneDisk(memory.New()))
+	l, k := keepingOn(t, onOneDisk(fresh(t)))
 	k.leave = func() { panic(errFault) }
 	_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
 	wantError(t, err, errFault)
@@ -192,7 +191,7 @@ func TestKeptWhileSigned(t *testing.T) {
 	for name, test := range map[string]struct{ sign, stamp func() error }{"both": {good, good}, "not signed": {fails, good}, "not stamped": {good, fails}} {
 		t.Run(name, func(t *testing.T) {
 			began := make(chan struct{})
-			c := onOneDisk(memory.New())
+			c := onOneDisk(fresh(t))
 			c.Stamper = stamping{test.stamp}
 			l, k := keepingOn(t, c)
 			k.leave = func() { close(began) }
@@ -213,7 +212,7 @@ func TestKeptWhileSigned(t *testing.T) {
 
 // TestAloneAfterAPanic: a caller whose signer panics is not counted for ever as one that keeps values: the next one is alone.
 func TestAloneAfterAPanic(t *testing.T) {
-	store := told{memory.New(), make(chan struct{}, 1)}
+	store := told{fresh(t), make(chan struct{}, 1)}
 	l, k := keepingOn(t, onOneDisk(store))
 	func() {
 		defer func() {
@@ -257,7 +256,7 @@ func (k *twoAtOnce) Keep(context.Context, *evidence.Record) error {
 
 // TestManyKeepFirst: while a caller keeps its values, no transaction of another is prepared before its values are kept.
 func TestManyKeepFirst(t *testing.T) {
-	store := told{memory.New(), make(chan struct{}, 2)}
+	store := told{fresh(t), make(chan struct{}, 2)}
 	k, second := &twoAtOnce{both: make(chan struct{})}, make(chan error, 1)
 	c := onOneDisk(store)
 	c.Apart = k
@@ -278,7 +277,7 @@ func TestManyKeepFirst(t *testing.T) {
 // TestForgottenThoughTheCallerHasLeft checks that the values of a record that was not appended are removed, even if
 // the caller's context has ended.
 func TestForgottenThoughTheCallerHasLeft(t *testing.T) {
-	l, k := keeping(t, memory.New())
+	l, k := keeping(t, fresh(t))
 	ctx, leave := context.WithCancel(t.Context())
 	k.leave = leave
 	_, err := l.Seal(ctx, act("").SealingApart("/prompt"), actor)
@@ -294,7 +293,7 @@ func TestKeptAsTheLogHasIt(t *testing.T) {
 	for name, configured := range configurations {
 		for _, f := range []faulty{{early: true}, {stored: false}, {stored: true}, {stored: false, blind: true}, {stored: true, blind: true}} {
 			t.Run(fmt.Sprintf("%s, early %v, stored %v, blind %v", name, f.early, f.stored, f.blind), func(t *testing.T) {
-				f.Store = memory.New()
+				f.Store = fresh(t)
 				l, k := keepingOn(t, configured(&f))
 				f.n = 1
 				_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
@@ -311,7 +310,7 @@ func TestKeptAsTheLogHasIt(t *testing.T) {
 
 // TestSealedApartAgain seals a draft twice: the values in the log stay, the others are removed.
 func TestSealedApartAgain(t *testing.T) {
-	l, k := keeping(t, memory.New())
+	l, k := keeping(t, fresh(t))
 	draft := act(`,"record_id":"01890000-0000-7000-8000-000000000001"`)
 	r := must(l.Seal(t.Context(), draft.SealingApart("/prompt"), actor))
 	_, err := l.Seal(t.Context(), draft.SealingApart("/prompt"), actor)
@@ -336,7 +335,7 @@ func (g garbled) ByRecordID(ctx context.Context, id string) (storage.Row, error)
 
 // TestKeptThoughTheLogIsDamaged checks that the values of a stored record that cannot be read are not removed.
 func TestKeptThoughTheLogIsDamaged(t *testing.T) {
-	l, k := keeping(t, garbled{memory.New()})
+	l, k := keeping(t, garbled{fresh(t)})
 	_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
 	wantError(t, err, ledger.ErrDamaged)
 	if len(k.kept) != 1 {
@@ -347,7 +346,7 @@ func TestKeptThoughTheLogIsDamaged(t *testing.T) {
 // TestKeeperIsAsked checks that a member that must always be sealed apart is sealed apart for every caller, and is
 // refused if it is open.
 func TestKeeperIsAsked(t *testing.T) {
-	l, k := keeping(t, memory.New())
+	l, k := keeping(t, fresh(t))
 	k.always = []string{"/prompt"}
 	r := must(l.Seal(t.Context(), act("").SealingApart("/response"), actor))
 	if !slices.Equal(r.Payload.SealedApart, []string{"/prompt", "/response"}) || len(k.kept[r.Digest]) != 2 {

@@ -16,7 +16,6 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
-	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/sqlite"
 )
 
@@ -67,7 +66,7 @@ func TestSealAndRead(t *testing.T) {
 }
 
 func TestSealApart(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	r, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +100,7 @@ func TestNoTokenNoRecord(t *testing.T) {
 		"empty":   outage{tokens: [][]byte{{}}},
 		"too big": outage{tokens: [][]byte{{1}, make([]byte, evidence.MaxToken+1)}},
 	} {
-		c := config(memory.New())
+		c := config(fresh(t))
 		c.Stamper = stamper
 		l, err := ledger.Create(t.Context(), c)
 		if err != nil {
@@ -122,7 +121,7 @@ func TestNoTokenNoRecord(t *testing.T) {
 }
 
 func TestDuplicate(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	const id = "01890000-0000-7000-8000-000000000001"
 	mine := fmt.Sprintf(`,"record_id":%q`, id)
 	seal(t, l, mine)
@@ -136,7 +135,7 @@ func TestDuplicate(t *testing.T) {
 
 func TestCreateAndOpen(t *testing.T) {
 	ctx := t.Context()
-	empty := memory.New()
+	empty := fresh(t)
 	_, err := ledger.Open(ctx, config(empty))
 	wantError(t, err, ledger.ErrNoLog)
 	l, err := ledger.Create(ctx, config(empty))
@@ -156,7 +155,7 @@ func TestCreateAndOpen(t *testing.T) {
 	foreign.Verifier = logVerifier
 	_, err = ledger.Open(ctx, foreign)
 	wantError(t, err, ledger.ErrCheckpoint)
-	keyless := config(memory.New())
+	keyless := config(fresh(t))
 	keyless.Signer = nil
 	_, err = ledger.Create(ctx, keyless)
 	wantError(t, err, ledger.ErrReadOnly)
@@ -182,7 +181,7 @@ func TestDatabaseMissing(t *testing.T) {
 }
 
 func TestCheckpoint(t *testing.T) {
-	l, c := inMemory(t)
+	l, c := alone(t)
 	empty := must(l.Checkpoint(t.Context()))
 	if again := must(l.Checkpoint(t.Context())); again != empty {
 		t.Error("a second checkpoint over the same log")
@@ -226,7 +225,7 @@ func rootOf(leaves []tlog.Hash) tlog.Hash {
 // TestProofs checks every inclusion and many consistency proofs for sizes around powers of two.
 func TestProofs(t *testing.T) {
 	const most = 130
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	var leaves, roots []tlog.Hash
 	for size := int64(1); size <= most; size++ {
 		leaves = append(leaves, tlog.RecordHash(seal(t, l, "").LogEntry(evidence.LogCounts{ActorSeq: size})))
@@ -278,7 +277,7 @@ func checkProof(t *testing.T, r *evidence.Record, signed string) {
 }
 
 func TestProve(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	records := sealMany(t, l, 9)
 	bundle, err := l.Prove(t.Context(), records[7], records[2], records[7], records[0])
 	if err != nil {
@@ -310,7 +309,7 @@ func TestProve(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkProof(t, opened, opened.Log.Checkpoint)
-	other, _ := inMemory(t)
+	other, _ := alone(t)
 	_, err = l.Prove(t.Context(), seal(t, other, ""))
 	wantError(t, err, ledger.ErrNotFound)
 	resigned, err := evidence.OpenParts(records[0].Canonical(), [][]byte{{1}}, nil)
@@ -371,7 +370,7 @@ func testConcurrentSealers(t *testing.T, f folder) {
 }
 
 func TestCancelled(t *testing.T) {
-	l, c := inMemory(t)
+	l, c := alone(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := l.Seal(ctx, act(""), actor)
@@ -390,7 +389,7 @@ func TestCancelled(t *testing.T) {
 // TestCounts checks that the log counts the records of each chain and actor, and the submissions of each case, for every
 // caller, and proves the counts with the place.
 func TestCounts(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	digest := evidence.DigestOf([]byte("case"))
 	submit := func(chain string) *evidence.Record {
 		t.Helper()

@@ -79,7 +79,7 @@ func TestChainHasAnOwner(t *testing.T) {
 
 // TestOperatorAdmits checks that an act of the operator admits an agent to one chain and to no other.
 func TestOperatorAdmits(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	must(said(t, l, "a", `,"chain_id":"c"`))
 	must(said(t, l, "a", `,"chain_id":"d"`))
 	if _, err := said(t, l, "b", `,"chain_id":"c"`); !errors.Is(err, ledger.ErrNotAdmitted) {
@@ -96,7 +96,7 @@ func TestOperatorAdmits(t *testing.T) {
 // TestContradictions checks that records that verification would refute are refused, and that the chain stays as it
 // is.
 func TestContradictions(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	first := must(said(t, l, "a", `,"chain_id":"c","chain_position":1,"next_agent":"b"`))
 	at := func(position int, more string) string {
 		return fmt.Sprintf(`,"chain_id":"c","chain_position":%d%s`, position, more)
@@ -129,7 +129,7 @@ func TestContradictions(t *testing.T) {
 // TestContradictionsWithoutAChain checks that a record without a chain must not contradict the records that it names
 // either.
 func TestContradictionsWithoutAChain(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	first := must(said(t, l, "a", `,"chain_id":"c","chain_position":1,"next_agent":"b"`))
 	if _, err := said(t, l, "mallory", `,"chain_position":5,"previous_record":"`+first.Digest.String()+`"`); !errors.Is(err, ledger.ErrContradicts) {
 		t.Errorf("a false place: %v", err)
@@ -141,7 +141,7 @@ func TestContradictionsWithoutAChain(t *testing.T) {
 func TestDeliveriesThatVerificationRefutes(t *testing.T) {
 	for _, chain := range []string{"", `,"chain_id":"c"`} {
 		t.Run("in "+chain, func(t *testing.T) {
-			l, _ := inMemory(t)
+			l, _ := alone(t)
 			answer := must(said(t, l, "a", chain))
 			approval := must(reviewed(t, l, answer, "approved", chain))
 			deliver := func(response string, saw ...evidence.Digest) error {
@@ -264,7 +264,7 @@ func anything(ctx context.Context, l *ledger.Ledger, random *mathrand.Rand, all 
 
 // TestLongChain checks that an old record of a long chain can be named by digest, but not by place.
 func TestLongChain(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	first := must(said(t, l, "a", `,"chain_id":"c","chain_position":1`))
 	last := first
 	for i := range links.LastLinks + 20 {

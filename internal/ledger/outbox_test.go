@@ -13,7 +13,6 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
-	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/storage"
 )
 
@@ -147,7 +146,7 @@ func TestWaiting(t *testing.T) {
 
 // TestActsNeverWait checks that an act about stamps waits for no authority, and is not sealed without any token.
 func TestActsNeverWait(t *testing.T) {
-	store := memory.New()
+	store := fresh(t)
 	c := config(store)
 	c.Stamper = silent("one")
 	l := must(ledger.Create(t.Context(), c))
@@ -169,7 +168,7 @@ func TestActsNeverWait(t *testing.T) {
 }
 
 func TestSettleRefuses(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	waiting := func(n int) []ledger.LateStamp {
 		stamps := make([]ledger.LateStamp, n)
 		for i := range stamps {
@@ -199,7 +198,7 @@ func TestSettleRefuses(t *testing.T) {
 
 // TestSettledByTwo lets two processes bring the same stamps: each record gets its stamp once, and one act says so.
 func TestSettledByTwo(t *testing.T) {
-	store := memory.New()
+	store := fresh(t)
 	c := config(store)
 	c.Stamper, c.Settler = silent("one"), clock{}
 	l := must(ledger.Create(t.Context(), c))
@@ -247,7 +246,7 @@ func TestOutboxFaults(t *testing.T) {
 	runs := 0
 	for _, stored := range []bool{false, true} {
 		for n := 3; ; n++ { // the first two writes are of Create
-			f := &faulty{Store: memory.New(), n: n, stored: stored}
+			f := &faulty{Store: fresh(t), n: n, stored: stored}
 			c := config(f)
 			c.Stamper, c.Settler = silent("one", "two"), clock{}
 			c.Published = &outside{f: f}
@@ -321,7 +320,7 @@ func (f folder) with(t testing.TB, s ledger.Stamper) *ledger.Ledger {
 // TestWaitingIsBounded checks that at most a fixed amount of waiting records is in memory at once, and that none is
 // left out.
 func TestWaitingIsBounded(t *testing.T) {
-	c := config(memory.New())
+	c := config(fresh(t))
 	c.Stamper, c.Settler = silent("one"), clock{}
 	l := must(ledger.Create(t.Context(), c))
 	const size, n = 5 << 20, 9

@@ -17,7 +17,6 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
-	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/storage"
 )
 
@@ -52,10 +51,10 @@ func sealed(t testing.TB, l *ledger.Ledger, p evidence.Payload) *evidence.Record
 	return must(l.Seal(t.Context(), must(evidence.NewDraft(p)), actor))
 }
 
-// lenient is a log in memory that does not judge links: its acts are not those of a whole trial.
+// lenient is a log that does not judge links: its acts are not those of a whole trial.
 func lenient(t testing.TB) *ledger.Ledger {
 	t.Helper()
-	return lenientOver(t, memory.New())
+	return lenientOver(t, fresh(t))
 }
 
 func lenientOver(t testing.TB, store storage.Store) *ledger.Ledger {
@@ -161,7 +160,7 @@ func (f *expiring) InChain(ctx context.Context, chain string, from, n int64) ([]
 // TestSubjectsOfExpired: whom a record judges does not depend on whether the log still has what it judges. A reader who kept a copy counts
 // the same.
 func TestSubjectsOfExpired(t *testing.T) {
-	store := &expiring{memory.New(), map[string]bool{}}
+	store := &expiring{fresh(t), map[string]bool{}}
 	l := lenientOver(t, store)
 	submitted := submission(t, l, "trial-1", ofTranscript)
 	judged, act := judgment(t, l, "trial-1"), seal(t, l, "")
@@ -192,7 +191,7 @@ func TestSubjectsOfExpired(t *testing.T) {
 // TestReviewOfAnExpiredRecordedAct: the log does not know any more which agent was seen. A reader who kept a copy would, and refute any
 // count, so the review is refused.
 func TestReviewOfAnExpiredRecordedAct(t *testing.T) {
-	store := &expiring{memory.New(), map[string]bool{}}
+	store := &expiring{fresh(t), map[string]bool{}}
 	l := lenientOver(t, store)
 	call := seen(t, l, evidence.JudgedAgent)
 	recorder, reviewer := newOwner(t, "w", false), newOwner(t, "u", false)
@@ -225,7 +224,7 @@ func TestReviewOfAnExpiredActWithoutKeyEvent(t *testing.T) {
 		"a recorder's only one":         {func(*ledger.Ledger) {}, func(l *ledger.Ledger) *evidence.Record { return seen(t, l, evidence.JudgedAgent) }, true},
 		"an agent's, and a newer one":   {func(l *ledger.Ledger) { seal(t, l, "") }, func(l *ledger.Ledger) *evidence.Record { return seal(t, l, "") }, false},
 	} {
-		store := &expiring{memory.New(), map[string]bool{}}
+		store := &expiring{fresh(t), map[string]bool{}}
 		l := lenientOver(t, store)
 		act := c.record(l)
 		c.newer(l)

@@ -317,7 +317,7 @@ func TestRestored(t *testing.T) {
 }
 
 func TestFsckProgress(t *testing.T) {
-	l, c := inMemory(t)
+	l, c := alone(t)
 	sealMany(t, l, 100)
 	var done, total int64
 	found, err := fsck.Run(t.Context(), examined(c), fsck.Options{Progress: func(d, n int64) { done, total = d, n }})

@@ -13,7 +13,7 @@ import (
 
 // TestTiles checks that a tile has the hashes of its level, only as far as a checkpoint covers them.
 func TestTiles(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	sealMany(t, l, 260)
 	wantError(t, second(l.Tile(t.Context(), 0, 0, 1)), ledger.ErrNotFound) // nothing is signed yet
 	wantError(t, second(l.EntryBundle(t.Context(), 0, 1)), ledger.ErrNotFound)
@@ -68,7 +68,7 @@ func TestTileOfADamagedLog(t *testing.T) {
 
 // TestEntryThatNoBundleHolds checks that a record whose entry is too long to be served is refused.
 func TestEntryThatNoBundleHolds(t *testing.T) {
-	l, _ := inMemory(t)
+	l, _ := alone(t)
 	var signers []evidence.Signer
 	for i := range 15 {
 		seed := [32]byte{byte(i)}

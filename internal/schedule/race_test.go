@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 
 	"jurat/api"
 	"jurat/internal/ledger"
-	"jurat/internal/ledger/memory"
+	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
 	"jurat/jurattest"
 	"jurat/timestamp"
@@ -35,7 +36,7 @@ func (m *meanwhile) Briefs(ctx context.Context, q storage.BriefQuery) ([]storage
 // damage.
 func TestStoppedWhileRead(t *testing.T) {
 	h := jurattest.New(t)
-	store := &meanwhile{Store: memory.New()}
+	store := &meanwhile{Store: emptyLog(t)}
 	keep(t, h, store)
 	one, other := two(t, h, &bench{})
 	id := ""
@@ -52,6 +53,16 @@ func TestStoppedWhileRead(t *testing.T) {
 	if e := entry(t, one, id); e.State != api.Cancelled {
 		t.Errorf("%+v", e)
 	}
+}
+
+func emptyLog(t *testing.T) storage.Store {
+	t.Helper()
+	store, err := sqlite.UnsafeCreate(t.Context(), filepath.Join(t.TempDir(), "log.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return store
 }
 
 // keep puts the log of a house into a store.
@@ -94,7 +105,7 @@ func (d *deaf) Briefs(ctx context.Context, q storage.BriefQuery) ([]storage.Stor
 // TestDeafLog: a caller who waits for a blocked log does not keep other callers from giving up.
 func TestDeafLog(t *testing.T) {
 	h := jurattest.New(t)
-	store := &deaf{Store: memory.New()}
+	store := &deaf{Store: emptyLog(t)}
 	keep(t, h, store)
 	one, _ := two(t, h, &bench{})
 	store.asked = make(chan struct{})

@@ -16,7 +16,7 @@ import (
 // Append implements storage.Store.
 func (s *Store) Append(ctx context.Context, plan storage.Plan) error {
 	return s.transact(ctx, func(ctx context.Context) error {
-		head, err := scanHead(s.headNow.QueryRowContext(ctx))
+		head, err := s.headNow(ctx)
 		if err != nil {
 			return err
 		}
@@ -40,6 +40,14 @@ func (s *Store) Append(ctx context.Context, plan storage.Plan) error {
 	})
 }
 
+func (s *Store) headNow(ctx context.Context) (head storage.Head, err error) {
+	var root []byte
+	if err := s.find(ctx, selectHead, nil, &head.Size, &root); err != nil {
+		return head, translate(err)
+	}
+	return head, errors.Join(head.Check(), fixed(head.Root[:], root))
+}
+
 // committed is what a plan reads, inside its transaction.
 type committed struct {
 	ctx context.Context
@@ -52,26 +60,27 @@ func (c committed) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 
 func (c committed) Find(q storage.Query) (storage.Found, error) {
 	found := storage.NewFound()
+	// The last count of a chain, case, actor or subject is their length, because the log counts without gaps.
 	if err := c.findPlaces(q.RecordIDs, found.Places); err != nil {
 		return found, err
 	}
 	for _, chain := range q.Chains {
-		if err := look(c, c.inChain, chain, found.Chains, chain); err != nil {
+		if err := look(c, `SELECT chain_seq FROM records WHERE chain_id = ? ORDER BY chain_seq DESC LIMIT 1`, chain, found.Chains, chain); err != nil {
 			return found, err
 		}
 	}
 	for _, digest := range q.Cases {
-		if err := look(c, c.ofCase, digest[:], found.Cases, digest); err != nil {
+		if err := look(c, `SELECT case_seq FROM records WHERE case_digest = ? ORDER BY case_seq DESC LIMIT 1`, digest[:], found.Cases, digest); err != nil {
 			return found, err
 		}
 	}
 	for _, tag := range q.Actors {
-		if err := look(c, c.ofActor, tag[:], found.Actors, tag); err != nil {
+		if err := look(c, `SELECT actor_seq FROM tags WHERE actor = ? ORDER BY actor_seq DESC LIMIT 1`, tag[:], found.Actors, tag); err != nil {
 			return found, err
 		}
 	}
 	for _, tag := range q.Subjects {
-		if err := look(c, c.ofSubject, tag[:], found.Subjects, tag); err != nil {
+		if err := look(c, `SELECT subject_seq FROM tags WHERE subject = ? ORDER BY subject_seq DESC LIMIT 1`, tag[:], found.Subjects, tag); err != nil {
 			return found, err
 		}
 	}
@@ -85,7 +94,11 @@ func (c committed) findPlaces(ids []string, found map[string]int64) error {
 	if err != nil {
 		return fmt.Errorf("encoding record ids: %w", err)
 	}
-	rows, err := c.places.QueryContext(c.ctx, string(list))
+	statement, err := c.statement(c.ctx, `SELECT record_id, idx FROM json_each(?) CROSS JOIN records ON record_id = value`)
+	if err != nil {
+		return translate(err)
+	}
+	rows, err := statement.QueryContext(c.ctx, string(list))
 	if err != nil {
 		return translate(err)
 	}
@@ -101,15 +114,22 @@ func (c committed) findPlaces(ids []string, found map[string]int64) error {
 }
 
 // look adds the number that a statement finds, if any.
-func look[K comparable](c committed, query *sql.Stmt, argument any, found map[K]int64, key K) error {
+func look[K comparable](c committed, query string, argument any, found map[K]int64, key K) error {
 	var n int64
-	err := query.QueryRowContext(c.ctx, argument).Scan(&n)
+	err := c.find(c.ctx, query, []any{argument}, &n)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
 	found[key] = n
 	return translate(err)
 }
+
+const (
+	insertRecord = `INSERT INTO records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, stamps, packed)
+		VALUES (?, ?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?)`
+	insertHashes = `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?3)
+		INSERT INTO hashes (idx, hash) SELECT ?1 + i, substr(?2, 32 * i + 1, 32) FROM n`
+)
 
 func (s *Store) insert(ctx context.Context, head storage.Head, batch *storage.Batch) error {
 	if err := s.insertTags(ctx, batch.Rows); err != nil { // before the rows: see tags.sql
@@ -126,7 +146,7 @@ func (s *Store) insert(ctx context.Context, head storage.Head, batch *storage.Ba
 		joined = append(joined, batch.Hashes[i][:]...)
 	}
 	if len(batch.Hashes) > 0 { // in one statement: a statement costs more than the rows that it inserts
-		if _, err := s.hashes.ExecContext(ctx, first, joined, len(batch.Hashes)); err != nil {
+		if _, err := s.run(ctx, insertHashes, first, joined, len(batch.Hashes)); err != nil {
 			return fmt.Errorf("storing hashes %d to %d: %w", first, first+int64(len(batch.Hashes))-1, translate(err))
 		}
 	}
@@ -136,13 +156,13 @@ func (s *Store) insert(ctx context.Context, head storage.Head, batch *storage.Ba
 	if err := s.insertOutbox(ctx, batch); err != nil {
 		return err
 	}
-	_, err := s.head.ExecContext(ctx, batch.Next.Size, batch.Next.Root[:])
+	_, err := s.run(ctx, `UPDATE head SET size = ?, root = ?`, batch.Next.Size, batch.Next.Root[:])
 	s.mover.add(volume(batch))
 	return translate(err)
 }
 
 func (s *Store) insertRow(ctx context.Context, row *storage.Row) error {
-	_, err := s.record.ExecContext(ctx, row.Index, row.RecordID, row.Digest[:], row.ChainID, row.Counts.ChainSeq,
+	_, err := s.run(ctx, insertRecord, row.Index, row.RecordID, row.Digest[:], row.ChainID, row.Counts.ChainSeq,
 		optional(row.Case), row.Counts.CaseSeq, row.Packed.Dictionary, row.Packed.Timestamps, row.Packed.Blob)
 	if breaksUnique(err) {
 		return s.duplicate(ctx, row)
@@ -152,7 +172,7 @@ func (s *Store) insertRow(ctx context.Context, row *storage.Row) error {
 	}
 	for i := row.Packed.Timestamps; i < len(row.Timestamps); i++ { // of a copied row
 		t := row.Timestamps[i]
-		if _, err := s.timestamp.ExecContext(ctx, row.Index, i, string(t.Kind), t.Token); err != nil {
+		if _, err := s.run(ctx, `INSERT INTO timestamps (idx, position, kind, token) VALUES (?, ?, ?, ?)`, row.Index, i, string(t.Kind), t.Token); err != nil {
 			return fmt.Errorf("storing time stamp of record %s: %w", row.RecordID, translate(err))
 		}
 	}

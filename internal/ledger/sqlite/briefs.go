@@ -14,24 +14,32 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// atOnce is how many rows the statements of an inserter store: a statement costs as much as several rows.
+// atOnce is how many rows one statement stores: a statement costs as much as several rows.
 var atOnce = [...]int{32, 8, 1}
 
-// An inserter holds one statement for each number of rows in atOnce.
-type inserter [len(atOnce)]*sql.Stmt
+// An inserter has one statement for each number of rows in atOnce.
+type inserter struct {
+	columns int
+	texts   [len(atOnce)]string
+}
 
-const (
-	insertBrief = `INSERT OR REPLACE INTO briefs (idx, line, names) VALUES `
-	// briefsReplaced counts how often briefs were replaced.
-	briefsReplaced = `INSERT INTO meta VALUES ('briefs_replaced', '1') ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)`
-	insertLink     = `INSERT OR IGNORE INTO links (stretch, key, idx) VALUES `
+// inserting makes an inserter. text is a statement without its rows.
+func inserting(text string, columns int) inserter {
+	i := inserter{columns: columns}
+	row := `(?` + strings.Repeat(`, ?`, columns-1) + `)`
+	for k, n := range atOnce {
+		i.texts[k] = text + row + strings.Repeat(`, `+row, n-1)
+	}
+	return i
+}
+
+var (
+	insertBrief = inserting(`INSERT OR REPLACE INTO briefs (idx, line, names) VALUES `, 3)
+	insertLink  = inserting(`INSERT OR IGNORE INTO links (stretch, key, idx) VALUES `, 3)
 )
 
-// ofRows are the placeholders for n rows of so many columns.
-func ofRows(n, columns int) string {
-	row := `(?` + strings.Repeat(`, ?`, columns-1) + `)`
-	return row + strings.Repeat(`, `+row, n-1)
-}
+// briefsReplaced counts how often briefs were replaced.
+const briefsReplaced = `INSERT INTO meta VALUES ('briefs_replaced', '1') ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)`
 
 // insertBriefs stores briefs and their keys.
 func (s *Store) insertBriefs(ctx context.Context, briefs []storage.StoredBrief) error {
@@ -43,20 +51,20 @@ func (s *Store) insertBriefs(ctx context.Context, briefs []storage.StoredBrief) 
 			links = append(links, b.Index>>11, key, b.Index)
 		}
 	}
-	if err := s.brief.insert(ctx, 3, rows); err != nil {
+	if err := s.insertMany(ctx, &insertBrief, rows); err != nil {
 		return fmt.Errorf("storing briefs: %w", err)
 	}
-	if err := s.link.insert(ctx, 3, links); err != nil {
+	if err := s.insertMany(ctx, &insertLink, links); err != nil {
 		return fmt.Errorf("storing keys of briefs: %w", err)
 	}
 	return nil
 }
 
-// insert inserts rows of so many columns, with as few statements as there are.
-func (i *inserter) insert(ctx context.Context, columns int, values []any) error {
+// insertMany inserts rows, with as few statements as there are.
+func (s *Store) insertMany(ctx context.Context, i *inserter, values []any) error {
 	for k, n := range atOnce {
-		for n *= columns; len(values) >= n; values = values[n:] {
-			if _, err := i[k].ExecContext(ctx, values[:n]...); err != nil {
+		for n *= i.columns; len(values) >= n; values = values[n:] {
+			if _, err := s.run(ctx, i.texts[k], values[:n]...); err != nil {
 				return translate(err)
 			}
 		}
@@ -247,7 +255,7 @@ func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) ([]storage
 // PutBriefs implements storage.Briefs.
 func (s *Store) PutBriefs(ctx context.Context, in storage.Range, briefs []storage.StoredBrief, done int64) error {
 	return s.transact(ctx, func(ctx context.Context) error {
-		head, err := scanHead(s.headNow.QueryRowContext(ctx))
+		head, err := s.headNow(ctx)
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 // insertOutbox stores what the new rows wait for, deletes the entries that are settled, and adds late time stamps.
 func (s *Store) insertOutbox(ctx context.Context, batch *storage.Batch) error {
 	for _, w := range batch.Waits {
-		if _, err := s.wait.ExecContext(ctx, w.Authority, w.Index, w.Since.UnixMilli()); err != nil {
+		if _, err := s.run(ctx, `INSERT INTO waiting (authority, idx, since) VALUES (?, ?, ?)`, w.Authority, w.Index, w.Since.UnixMilli()); err != nil {
 			return fmt.Errorf("storing that record %d waits for %s: %w", w.Index, w.Authority, translate(err))
 		}
 	}
@@ -23,6 +23,11 @@ func (s *Store) insertOutbox(ctx context.Context, batch *storage.Batch) error {
 	return nil
 }
 
+// insertLate adds a time stamp after those that a row has.
+const insertLate = `INSERT INTO timestamps (idx, position, kind, token)
+	SELECT ?1, coalesce((SELECT max(position) + 1 FROM timestamps WHERE idx = ?1), stamps), ?2, ?3 FROM records WHERE idx = ?1
+	AND NOT EXISTS (SELECT 1 FROM timestamps WHERE idx = ?1 AND kind = ?2 AND token = ?3)`
+
 func (s *Store) insertStamp(ctx context.Context, stamp storage.Stamp) error {
 	if stamp.Authority != "" {
 		if err := s.settle(ctx, stamp); err != nil {
@@ -33,7 +38,7 @@ func (s *Store) insertStamp(ctx context.Context, stamp storage.Stamp) error {
 	if err != nil || has {
 		return err
 	}
-	if _, err := s.late.ExecContext(ctx, stamp.Index, string(stamp.Timestamp.Kind), stamp.Timestamp.Token); err != nil {
+	if _, err := s.run(ctx, insertLate, stamp.Index, string(stamp.Timestamp.Kind), stamp.Timestamp.Token); err != nil {
 		return fmt.Errorf("storing late time stamp of record %d: %w", stamp.Index, translate(err))
 	}
 	return nil
@@ -42,7 +47,7 @@ func (s *Store) insertStamp(ctx context.Context, stamp storage.Stamp) error {
 // has reports whether a record was sealed with this time stamp.
 func (s *Store) has(ctx context.Context, stamp storage.Stamp) (bool, error) {
 	var row storage.Row
-	if err := s.packed.QueryRowContext(ctx, stamp.Index).Scan(&row.Packed.Dictionary, &row.Packed.Timestamps, &row.Packed.Blob); err != nil {
+	if err := s.find(ctx, `SELECT dictionary, stamps, packed FROM records WHERE idx = ?`, []any{stamp.Index}, &row.Packed.Dictionary, &row.Packed.Timestamps, &row.Packed.Blob); err != nil {
 		return false, translate(err)
 	}
 	err := s.packer.Unpack(ctx, &row)
@@ -50,7 +55,7 @@ func (s *Store) has(ctx context.Context, stamp storage.Stamp) (bool, error) {
 }
 
 func (s *Store) settle(ctx context.Context, stamp storage.Stamp) error {
-	result, err := s.settled.ExecContext(ctx, stamp.Authority, stamp.Index)
+	result, err := s.run(ctx, `DELETE FROM waiting WHERE authority = ? AND idx = ?`, stamp.Authority, stamp.Index)
 	if err != nil {
 		return translate(err)
 	}

@@ -33,7 +33,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,6 +53,7 @@ const pageSize = 8192
 // Store is a storage.Store in a file. It is safe for concurrent use.
 type Store struct {
 	path     string
+	unsafe   bool // see UnsafeCreate
 	lockTime time.Duration
 	readers  *sql.DB
 	queries  sync.Map // string to *sql.Stmt of readers, which close with readers
@@ -66,24 +66,9 @@ type Store struct {
 	closed   atomic.Bool
 	trouble  atomic.Pointer[trouble] // nil if the last transaction succeeded
 
-	writing     storage.Lock // held while a transaction of this process runs
-	writer      *sql.Conn    // guarded by writing, like the statements on it
-	record      *sql.Stmt
-	hashes      *sql.Stmt
-	timestamp   *sql.Stmt
-	wait        *sql.Stmt
-	settled     *sql.Stmt
-	late        *sql.Stmt // a time stamp of an earlier row
-	packed      *sql.Stmt // the content of an earlier row
-	head        *sql.Stmt
-	headNow     *sql.Stmt
-	places      *sql.Stmt
-	inChain     *sql.Stmt
-	ofCase      *sql.Stmt
-	ofActor     *sql.Stmt
-	ofSubject   *sql.Stmt
-	brief, link inserter
-	tag         inserter
+	writing    storage.Lock         // held while a transaction of this process runs
+	writer     *sql.Conn            // guarded by writing, like the next member
+	statements map[string]*sql.Stmt // on it, by their texts
 }
 
 var (
@@ -95,7 +80,9 @@ var (
 
 // Create makes the file and its tables, and opens it. It accepts a file that has them already, so that it can be
 // repeated after a crash. ledger.Create makes sure that a log is not begun twice.
-func Create(ctx context.Context, path string) (*Store, error) {
+func Create(ctx context.Context, path string) (*Store, error) { return begin(ctx, path, "FULL") }
+
+func begin(ctx context.Context, path, synchronous string) (*Store, error) {
 	made, err := createFile(path)
 	if err == nil && made {
 		err = beginFile(ctx, path)
@@ -103,10 +90,11 @@ func Create(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating database: %w", err)
 	}
-	s, err := open(ctx, path)
+	s, err := open(ctx, path, synchronous)
 	if err != nil {
 		return nil, fmt.Errorf("creating database %s: %w", path, err)
 	}
+	s.unsafe = synchronous == "OFF"
 	if err := s.prepare(ctx, s.createTables); err != nil {
 		return nil, errors.Join(fmt.Errorf("creating database %s: %w", path, err), s.Close())
 	}
@@ -130,7 +118,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err := giveWay(path); err != nil {
 		return nil, fmt.Errorf("opening database %s: %w", path, err)
 	}
-	s, err := open(ctx, path)
+	s, err := open(ctx, path, "FULL")
 	if err != nil {
 		return nil, fmt.Errorf("opening database %s: %w", path, whyNotOpened(path, err))
 	}
@@ -175,7 +163,7 @@ func beginFile(ctx context.Context, path string) (err error) {
 	return translate(err)
 }
 
-func open(ctx context.Context, path string) (*Store, error) {
+func open(ctx context.Context, path, synchronous string) (*Store, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -185,7 +173,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 	// Deleted content is overwritten (secure_delete), so that expired texts do not stay in free parts of
 	// pages.
 	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_pragma": {fmt.Sprintf("page_size(%d)", pageSize), fmt.Sprintf("wal_autocheckpoint(%d)", movedByCommit), "secure_delete(1)"}, "_journal_mode": {"WAL"},
-		"_synchronous": {"FULL"}, "_foreign_keys": {"1"}, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
+		"_synchronous": {synchronous}, "_foreign_keys": {"1"}, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
 	s := newStore(absolute)
 	if s.writers, err = sql.Open("sqlite", dataSource(absolute, settings)); err != nil {
 		return nil, err
@@ -199,14 +187,14 @@ func open(ctx context.Context, path string) (*Store, error) {
 	if err := s.retry(waiting, func() (err error) { s.writer, err = s.writers.Conn(waiting); return translate(err) }); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if s.mover, err = newMover(absolute); err != nil {
+	if s.mover, err = newMover(absolute, synchronous); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
 func newStore(path string) *Store {
-	s := &Store{path: path, lockTime: lockTime, writing: storage.NewLock()}
+	s := &Store{path: path, lockTime: lockTime, writing: storage.NewLock(), statements: map[string]*sql.Stmt{}}
 	s.packer = storage.NewPacker(s)
 	return s
 }
@@ -218,47 +206,42 @@ func dataSource(path string, settings url.Values) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: settings.Encode()}).String()
 }
 
-// prepare runs the first transaction, then prepares the statements of the later ones.
+// prepare runs the first transaction, and notes which files are open.
 func (s *Store) prepare(ctx context.Context, first func(context.Context) error) error {
 	if err := s.transact(ctx, first); err != nil {
 		return err
 	}
-	if err := s.remember(); err != nil {
+	return s.remember()
+}
+
+// statement returns a statement of the writing connection. It is prepared when it is first needed.
+func (s *Store) statement(ctx context.Context, text string) (*sql.Stmt, error) {
+	if known := s.statements[text]; known != nil {
+		return known, nil
+	}
+	made, err := s.writer.PrepareContext(ctx, text)
+	if err == nil {
+		s.statements[text] = made
+	}
+	return made, err
+}
+
+// run executes a statement in the running transaction.
+func (s *Store) run(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	statement, err := s.statement(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return statement.ExecContext(ctx, args...)
+}
+
+// find reads one row in the running transaction.
+func (s *Store) find(ctx context.Context, text string, args []any, into ...any) error {
+	statement, err := s.statement(ctx, text)
+	if err != nil {
 		return err
 	}
-	statements := map[string]**sql.Stmt{
-		`INSERT INTO records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, stamps, packed)
-			VALUES (?, ?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?)`: &s.record,
-		`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?3)
-			INSERT INTO hashes (idx, hash) SELECT ?1 + i, substr(?2, 32 * i + 1, 32) FROM n`: &s.hashes,
-		`UPDATE head SET size = ?, root = ?`:                                      &s.head,
-		`INSERT INTO timestamps (idx, position, kind, token) VALUES (?, ?, ?, ?)`: &s.timestamp,
-		`INSERT INTO timestamps (idx, position, kind, token)
-			SELECT ?1, coalesce((SELECT max(position) + 1 FROM timestamps WHERE idx = ?1), stamps), ?2, ?3 FROM records WHERE idx = ?1
-			AND NOT EXISTS (SELECT 1 FROM timestamps WHERE idx = ?1 AND kind = ?2 AND token = ?3)`: &s.late,
-		`SELECT dictionary, stamps, packed FROM records WHERE idx = ?`: &s.packed,
-		`INSERT INTO waiting (authority, idx, since) VALUES (?, ?, ?)`: &s.wait,
-		`DELETE FROM waiting WHERE authority = ? AND idx = ?`:          &s.settled,
-
-		selectHead: &s.headNow,
-		`SELECT record_id, idx FROM json_each(?) CROSS JOIN records ON record_id = value`: &s.places,
-		// The last count is the length, because the log counts without gaps.
-		`SELECT chain_seq FROM records WHERE chain_id = ? ORDER BY chain_seq DESC LIMIT 1`:  &s.inChain,
-		`SELECT case_seq FROM records WHERE case_digest = ? ORDER BY case_seq DESC LIMIT 1`: &s.ofCase,
-		`SELECT actor_seq FROM tags WHERE actor = ? ORDER BY actor_seq DESC LIMIT 1`:        &s.ofActor,
-		`SELECT subject_seq FROM tags WHERE subject = ? ORDER BY subject_seq DESC LIMIT 1`:  &s.ofSubject,
-	}
-	for k, n := range atOnce {
-		statements[insertBrief+ofRows(n, 3)], statements[insertLink+ofRows(n, 3)], statements[insertTag+ofRows(n, tagColumns)] = &s.brief[k], &s.link[k], &s.tag[k]
-	}
-	for text, statement := range statements {
-		prepared, err := s.writer.PrepareContext(ctx, text)
-		if err != nil {
-			return translate(err)
-		}
-		*statement = prepared
-	}
-	return nil
+	return statement.QueryRowContext(ctx, args...).Scan(into...)
 }
 
 func (s *Store) createTables(ctx context.Context) error {
@@ -307,11 +290,8 @@ func (s *Store) Close() error {
 	defer s.writing.Release()
 	last, err := s.leave()
 	errs := []error{err}
-	one := []*sql.Stmt{s.record, s.hashes, s.timestamp, s.wait, s.settled, s.late, s.packed, s.head, s.headNow, s.places, s.inChain, s.ofCase, s.ofActor, s.ofSubject}
-	for _, statement := range slices.Concat(one, s.brief[:], s.link[:], s.tag[:]) {
-		if statement != nil {
-			errs = append(errs, statement.Close())
-		}
+	for _, statement := range s.statements {
+		errs = append(errs, statement.Close())
 	}
 	if s.writer != nil {
 		errs = append(errs, s.writer.Close())

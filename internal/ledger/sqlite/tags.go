@@ -8,14 +8,11 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-const (
-	insertTag  = `INSERT INTO tags (idx, actor, actor_seq, subject, subject_seq) VALUES `
-	tagColumns = 5
-)
+var insertTag = inserting(`INSERT INTO tags (idx, actor, actor_seq, subject, subject_seq) VALUES `, 5)
 
 // insertTags stores the counts of actors and subjects of those rows that have them.
 func (s *Store) insertTags(ctx context.Context, rows []storage.Row) error {
-	values := make([]any, 0, tagColumns*len(rows))
+	values := make([]any, 0, insertTag.columns*len(rows))
 	for i := range rows {
 		row := &rows[i]
 		if row.Counts.ActorSeq == 0 {
@@ -27,7 +24,7 @@ func (s *Store) insertTags(ctx context.Context, rows []storage.Row) error {
 		}
 		values = append(values, row.Index, row.Actor[:], row.Counts.ActorSeq, optional(row.Counts.Subject), subjectSeq)
 	}
-	err := s.tag.insert(ctx, tagColumns, values)
+	err := s.insertMany(ctx, &insertTag, values)
 	if err == nil {
 		return nil
 	}

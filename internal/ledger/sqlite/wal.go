@@ -30,8 +30,8 @@ type mover struct {
 	ended   sync.WaitGroup
 }
 
-func newMover(path string) (*mover, error) {
-	db, err := sql.Open("sqlite", dataSource(path, url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_synchronous": {"FULL"}}))
+func newMover(path, synchronous string) (*mover, error) {
+	db, err := sql.Open("sqlite", dataSource(path, url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_synchronous": {synchronous}}))
 	if err != nil {
 		return nil, err
 	}
