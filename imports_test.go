@@ -136,7 +136,7 @@ var importRules = []importRule{
 		"what may follow what is for the verifier's own rules to say"},
 	{"jurat/internal/ledger", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/atomicfile", "jurat/internal/fault", "jurat/internal/ledger/brief", "jurat/internal/keys", "jurat/internal/ledger/links", "jurat/internal/ledger/storage", "jurat/internal/names", "jurat/internal/plural", "jurat/verify/census", "jurat/property", jsonLibrary, logHashing},
 		"it knows the contract of stores, and no store"},
-	{"jurat/internal/ledger/sqlite", []string{"jurat/evidence", "jurat/internal/ledger/storage", "jurat/internal/plural", jsonLibrary, logHashing, "golang.org/x/sys/unix", "modernc.org/libc", "modernc.org/sqlite/"},
+	{"jurat/internal/ledger/sqlite", []string{"jurat/evidence", "jurat/internal/ledger/storage", "jurat/internal/plural", jsonLibrary, logHashing, "modernc.org/sqlite/"},
 		"one database, behind the contract"},
 	{"jurat/internal/postgres", []string{"jurat/evidence", "jurat/internal/filestore", "jurat/internal/ledger/storage", "jurat/internal/lock", "jurat/internal/schedule/queue", logHashing,
 		"github.com/jackc/pgx/v5/", "github.com/riverqueue/river/riverdriver", "github.com/riverqueue/river/riverdriver/riverpgxv5"},

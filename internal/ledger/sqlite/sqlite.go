@@ -200,9 +200,6 @@ func newStore(path string) *Store {
 }
 
 func dataSource(path string, settings url.Values) string {
-	if vfs := syncingData(); vfs != "" && !settings.Has("vfs") {
-		settings.Set("vfs", vfs)
-	}
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: settings.Encode()}).String()
 }
 
