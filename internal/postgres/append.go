@@ -232,8 +232,13 @@ func (s *Store) duplicate(ctx context.Context, rows []storage.Row, cause error) 
 
 // SetCheckpoint implements storage.Store.
 func (s *Store) SetCheckpoint(ctx context.Context, old, next string) error {
+	return s.changeOne(ctx, `UPDATE jurat.head SET checkpoint = $1 WHERE checkpoint = $2`, next, old)
+}
+
+// changeOne runs a statement in a transaction. It returns storage.ErrConflict, and changes nothing, unless the statement changes one row.
+func (s *Store) changeOne(ctx context.Context, statement string, args ...any) error {
 	return translate(s.transact(ctx, func(ctx context.Context, tx *transaction) error {
-		tag, err := tx.conn.Exec(ctx, `UPDATE jurat.head SET checkpoint = $1 WHERE checkpoint = $2`, next, old)
+		tag, err := tx.conn.Exec(ctx, statement, args...)
 		if err != nil {
 			return err
 		}
@@ -257,7 +262,7 @@ func scanHead(row pgx.Row) (storage.Head, error) {
 	if root == nil {
 		return head, fmt.Errorf("%w: the last record, %d, is not the end of a batch: the records after it are missing", storage.ErrDamaged, head.Size-1)
 	}
-	return head, errors.Join(head.Check(), fixed(head.Root[:], root))
+	return head, errors.Join(head.Check(), storage.Fixed(head.Root[:], root))
 }
 
 // readHashes returns the hashes in the order of their indexes. Each is stored with the record that completes it. It
@@ -295,13 +300,4 @@ func readHashes(ctx context.Context, q querier, indexes []int64) ([]tlog.Hash, e
 		return nil, fmt.Errorf("%w: record %d has %d bytes of hashes", storage.ErrDamaged, records[i], len(stored))
 	}
 	return hashes, nil
-}
-
-// fixed copies bytes whose length the tables guarantee, and returns storage.ErrDamaged for another length.
-func fixed(to, from []byte) error {
-	if len(from) != len(to) {
-		return fmt.Errorf("%w: a hash has %d bytes", storage.ErrDamaged, len(from))
-	}
-	copy(to, from)
-	return nil
 }

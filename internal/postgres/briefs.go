@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"jurat/evidence"
 	"jurat/internal/ledger/storage"
 )
 
@@ -76,12 +75,7 @@ func scanBrief(found pgx.CollectableRow) (b storage.StoredBrief, err error) {
 	if err := found.Scan(&b.Index, &b.RecordID, &digest, &b.ChainID, &submitted, &line, &b.Names); err != nil {
 		return b, err
 	}
-	if fixed(b.Digest[:], digest) != nil {
-		b.Digest = evidence.Digest{}
-	}
-	if submitted != nil && fixed(b.Case[:], submitted) != nil {
-		b.Case = evidence.Digest{}
-	}
+	b.Digest, b.Case = storage.DigestIn(digest), storage.DigestIn(submitted)
 	if line != nil {
 		b.Line = []byte(*line)
 	}

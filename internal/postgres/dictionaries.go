@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"jurat/internal/ledger/storage"
 )
 
@@ -27,16 +25,7 @@ func (s *Store) NewestDictionary(ctx context.Context) (int64, error) {
 // PutDictionary implements storage.Store.
 func (s *Store) PutDictionary(ctx context.Context, n int64, text []byte) error {
 	defer s.packer.Renew()
-	return translate(s.transact(ctx, func(ctx context.Context, tx *transaction) error {
-		tag, err := tx.conn.Exec(ctx, `INSERT INTO jurat.dictionaries SELECT $1::bigint, $2::bytea WHERE $1 = (SELECT coalesce(max(n), 0) + 1 FROM jurat.dictionaries)`, n, text)
-		if err != nil {
-			return err
-		}
-		if tag.RowsAffected() != 1 {
-			return storage.ErrConflict
-		}
-		return tx.commit(ctx, new(pgx.Batch))
-	}))
+	return s.changeOne(ctx, `INSERT INTO jurat.dictionaries SELECT $1::bigint, $2::bytea WHERE $1 = (SELECT coalesce(max(n), 0) + 1 FROM jurat.dictionaries)`, n, text)
 }
 
 // Pack implements storage.Store.

@@ -66,21 +66,17 @@ func (s *Store) ByRecordID(ctx context.Context, id string) (storage.Row, error) 
 	if err := s.settle(ctx); err != nil {
 		return storage.Row{}, err
 	}
-	return first(s.rows(ctx, `r.record_id = $1`, id))
+	return storage.First(s.rows(ctx, `r.record_id = $1`, id))
 }
 
 // ByDigest implements storage.Store.
 func (s *Store) ByDigest(ctx context.Context, digest evidence.Digest) (storage.Row, error) {
-	return first(s.rows(ctx, `r.digest = $1`, digest[:]))
+	return storage.First(s.rows(ctx, `r.digest = $1`, digest[:]))
 }
 
 // ByChain implements storage.Store.
 func (s *Store) ByChain(ctx context.Context, chainID string) ([]storage.Row, error) {
-	rows, err := s.rows(ctx, `r.chain_id = $1`, chainID)
-	if err == nil && len(rows) == 0 {
-		err = storage.ErrNotFound
-	}
-	return rows, err
+	return storage.Some(s.rows(ctx, `r.chain_id = $1`, chainID))
 }
 
 // InChain implements storage.Store.
@@ -90,17 +86,7 @@ func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) ([]s
 
 // LastOfChain implements storage.Store.
 func (s *Store) LastOfChain(ctx context.Context, chainID string) (storage.Row, error) {
-	return first(s.rows(ctx, `r.idx = (SELECT idx FROM jurat.records WHERE chain_id = $1 ORDER BY chain_seq DESC LIMIT 1)`, chainID))
-}
-
-func first(rows []storage.Row, err error) (storage.Row, error) {
-	if err != nil {
-		return storage.Row{}, err
-	}
-	if len(rows) == 0 {
-		return storage.Row{}, storage.ErrNotFound
-	}
-	return rows[0], nil
+	return storage.First(s.rows(ctx, `r.idx = (SELECT idx FROM jurat.records WHERE chain_id = $1 ORDER BY chain_seq DESC LIMIT 1)`, chainID))
 }
 
 // selectRows reads records with all their time stamps in one statement, so that both come from one state of the
@@ -136,18 +122,8 @@ func scanRow(found pgx.CollectableRow) (row storage.Row, err error) {
 	if err != nil {
 		return row, err
 	}
-	if fixed(row.Digest[:], digest) != nil {
-		row.Digest = evidence.Digest{}
-	}
-	if actor != nil && fixed(row.Actor[:], actor) != nil {
-		row.Actor = evidence.Digest{}
-	}
-	if about != nil && fixed(row.Counts.Subject[:], about) != nil {
-		row.Counts.Subject = evidence.Digest{}
-	}
-	if submitted != nil && fixed(row.Case[:], submitted) != nil {
-		row.Case = evidence.Digest{}
-	}
+	row.Digest, row.Case = storage.DigestIn(digest), storage.DigestIn(submitted)
+	row.Actor, row.Counts.Subject = storage.DigestIn(actor), storage.DigestIn(about)
 	for i := range min(len(kinds), len(tokens)) {
 		row.Timestamps = append(row.Timestamps, evidence.Timestamp{Kind: evidence.TimestampKind(kinds[i]), Token: tokens[i]})
 	}

@@ -40,12 +40,13 @@ func (s *Store) Append(ctx context.Context, plan storage.Plan) error {
 	})
 }
 
-func (s *Store) headNow(ctx context.Context) (head storage.Head, err error) {
-	var root []byte
-	if err := s.find(ctx, selectHead, nil, &head.Size, &root); err != nil {
-		return head, translate(err)
+// headNow reads the head in the running transaction.
+func (s *Store) headNow(ctx context.Context) (storage.Head, error) {
+	statement, err := s.statement(ctx, selectHead)
+	if err != nil {
+		return storage.Head{}, translate(err)
 	}
-	return head, errors.Join(head.Check(), fixed(head.Root[:], root))
+	return scanHead(statement.QueryRowContext(ctx))
 }
 
 // committed is what a plan reads, inside its transaction.
@@ -207,14 +208,7 @@ func (s *Store) duplicate(ctx context.Context, row *storage.Row) error {
 // SetCheckpoint implements storage.Store.
 func (s *Store) SetCheckpoint(ctx context.Context, old, next string) error {
 	return s.transact(ctx, func(ctx context.Context) error {
-		result, err := s.writer.ExecContext(ctx, `UPDATE head SET checkpoint = ? WHERE checkpoint = ?`, next, old)
-		if err != nil {
-			return translate(err)
-		}
-		if n, err := result.RowsAffected(); err != nil || n != 1 {
-			return errors.Join(storage.ErrConflict, err)
-		}
-		return nil
+		return s.changeOne(ctx, `UPDATE head SET checkpoint = ? WHERE checkpoint = ?`, next, old)
 	})
 }
 
@@ -232,7 +226,7 @@ func scanHead(row *sql.Row) (storage.Head, error) {
 	if err := row.Scan(&head.Size, &root); err != nil {
 		return head, translate(err)
 	}
-	return head, errors.Join(head.Check(), fixed(head.Root[:], root))
+	return head, errors.Join(head.Check(), storage.Fixed(head.Root[:], root))
 }
 
 // readHashes returns the hashes in the order of their indexes. It returns storage.ErrNotFound if one is missing.
@@ -256,7 +250,7 @@ func readHashes(ctx context.Context, q querier, indexes []int64) ([]tlog.Hash, e
 			return err
 		}
 		var hash tlog.Hash
-		err := fixed(hash[:], stored)
+		err := storage.Fixed(hash[:], stored)
 		found[index] = hash
 		return err
 	})
@@ -283,13 +277,4 @@ func scan(rows *sql.Rows, each func() error) error {
 		}
 	}
 	return translate(rows.Err())
-}
-
-// fixed copies a blob whose length the tables guarantee, and returns storage.ErrDamaged for another length.
-func fixed(to, from []byte) error {
-	if len(from) != len(to) {
-		return fmt.Errorf("%w: a hash has %d bytes", storage.ErrDamaged, len(from))
-	}
-	copy(to, from)
-	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"jurat/evidence"
 	"jurat/internal/ledger/storage"
 )
 
@@ -127,12 +126,7 @@ func scanBrief(rows *sql.Rows) (b storage.StoredBrief, err error) {
 		return b, err
 	}
 	b.ChainID = chain.String
-	if fixed(b.Digest[:], digest) != nil {
-		b.Digest = evidence.Digest{}
-	}
-	if submitted != nil && fixed(b.Case[:], submitted) != nil {
-		b.Case = evidence.Digest{}
-	}
+	b.Digest, b.Case = storage.DigestIn(digest), storage.DigestIn(submitted)
 	if line.Valid {
 		b.Line = []byte(line.String)
 	}

@@ -83,7 +83,7 @@ func (s *Store) DropExpiring(ctx context.Context, act string) error {
 
 // changeOne returns storage.ErrConflict if the statement changed no row.
 func (s *Store) changeOne(ctx context.Context, statement string, args ...any) error {
-	result, err := s.writer.ExecContext(ctx, statement, args...)
+	result, err := s.run(ctx, statement, args...)
 	if err != nil {
 		return translate(err)
 	}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -55,18 +56,11 @@ func (s *Store) has(ctx context.Context, stamp storage.Stamp) (bool, error) {
 }
 
 func (s *Store) settle(ctx context.Context, stamp storage.Stamp) error {
-	result, err := s.run(ctx, `DELETE FROM waiting WHERE authority = ? AND idx = ?`, stamp.Authority, stamp.Index)
-	if err != nil {
-		return translate(err)
+	err := s.changeOne(ctx, `DELETE FROM waiting WHERE authority = ? AND idx = ?`, stamp.Authority, stamp.Index)
+	if errors.Is(err, storage.ErrConflict) {
+		err = fmt.Errorf("record %d does not wait for %s: %w", stamp.Index, stamp.Authority, err)
 	}
-	n, err := result.RowsAffected()
-	if err != nil {
-		return translate(err)
-	}
-	if n != 1 {
-		return fmt.Errorf("record %d does not wait for %s: %w", stamp.Index, stamp.Authority, storage.ErrConflict)
-	}
-	return nil
+	return err
 }
 
 // Waiting implements storage.Store.

@@ -63,23 +63,19 @@ func (s *Store) RowsAt(ctx context.Context, at []int64) ([]storage.Row, error) {
 
 // ByRecordID implements storage.Store.
 func (s *Store) ByRecordID(ctx context.Context, id string) (storage.Row, error) {
-	return first(s.rows(ctx, `r.record_id = ?`, id))
+	return storage.First(s.rows(ctx, `r.record_id = ?`, id))
 }
 
 // ByDigest implements storage.Store: see digests.sql.
 func (s *Store) ByDigest(ctx context.Context, digest evidence.Digest) (storage.Row, error) {
-	return first(s.rows(ctx, `r.idx = (
+	return storage.First(s.rows(ctx, `r.idx = (
 		WITH RECURSIVE stretch(n) AS (SELECT max(idx) >> 11 FROM records UNION ALL SELECT n - 1 FROM stretch WHERE n > 0)
 		SELECT idx FROM stretch CROSS JOIN records WHERE idx >> 11 = n AND substr(digest, 1, 8) = substr(?1, 1, 8) AND digest = ?1 LIMIT 1)`, digest[:]))
 }
 
 // ByChain implements storage.Store.
 func (s *Store) ByChain(ctx context.Context, chainID string) ([]storage.Row, error) {
-	rows, err := s.rows(ctx, `r.chain_id = ?`, chainID)
-	if err == nil && len(rows) == 0 {
-		err = storage.ErrNotFound
-	}
-	return rows, err
+	return storage.Some(s.rows(ctx, `r.chain_id = ?`, chainID))
 }
 
 // numbered selects the places of the first ?3 rows, from place ?2 on, of those that name has numbered in log order under ?1, from 1 on. It
@@ -120,17 +116,7 @@ func (s *Store) tagged(ctx context.Context, where string, tag evidence.Digest, f
 
 // LastOfChain implements storage.Store.
 func (s *Store) LastOfChain(ctx context.Context, chainID string) (storage.Row, error) {
-	return first(s.rows(ctx, `r.idx = (SELECT idx FROM records WHERE chain_id = ? ORDER BY chain_seq DESC LIMIT 1)`, chainID))
-}
-
-func first(rows []storage.Row, err error) (storage.Row, error) {
-	if err != nil {
-		return storage.Row{}, err
-	}
-	if len(rows) == 0 {
-		return storage.Row{}, storage.ErrNotFound
-	}
-	return rows[0], nil
+	return storage.First(s.rows(ctx, `r.idx = (SELECT idx FROM records WHERE chain_id = ? ORDER BY chain_seq DESC LIMIT 1)`, chainID))
 }
 
 const selectRows = `SELECT r.idx, r.record_id, r.digest, r.chain_id, r.chain_seq, r.case_digest, r.case_seq, r.dictionary, r.stamps, r.packed, t.kind, t.token,
@@ -201,18 +187,8 @@ func scanRow(rows *sql.Rows) (storage.Row, *evidence.Timestamp, error) {
 		return row, nil, err
 	}
 	row.ChainID, row.Counts.ActorSeq, row.Counts.SubjectSeq = chain.String, actorSeq.Int64, subjectSeq.Int64
-	if fixed(row.Digest[:], digest) != nil {
-		row.Digest = evidence.Digest{}
-	}
-	if actor != nil && fixed(row.Actor[:], actor) != nil {
-		row.Actor = evidence.Digest{}
-	}
-	if about != nil && fixed(row.Counts.Subject[:], about) != nil {
-		row.Counts.Subject = evidence.Digest{}
-	}
-	if submitted != nil && fixed(row.Case[:], submitted) != nil {
-		row.Case = evidence.Digest{}
-	}
+	row.Digest, row.Case = storage.DigestIn(digest), storage.DigestIn(submitted)
+	row.Actor, row.Counts.Subject = storage.DigestIn(actor), storage.DigestIn(about)
 	if !kind.Valid {
 		return row, nil, nil
 	}
