@@ -70,6 +70,7 @@ func expiryVectors(t *testing.T) []actVector {
 		{"a count that is a text", expiredBody, `"count":2`, `"count":"2"`},
 		{"from before the beginning", expiredBody, `"from":256`, `"from":-1`},
 		{"from the end", expiredBody, `"from":256`, `"from":512`},
+		{"to behind every log", expiredBody, `"to":512`, `"to":9007199254740992`},
 		{"without an end", expiredBody, `,"to":512`, ``},
 		{"without places", expiredBody, `"places":"` + aDigest + `",`, ``},
 		{"with places of zeros", expiredBody, aDigest, "sha256:" + strings.Repeat("0", 64)},

@@ -43,20 +43,13 @@ type piecesForm struct {
 // ParseBody reads the member request_body or response_body: a text; or base64; or pieces. It checks the form and each length; whether
 // the bodies exist from which pieces copy is for a reader of other records to find. Its errors are *FieldError and *SyntaxError.
 func ParseBody(v jsontext.Value) ([]Piece, error) {
-	switch {
-	case v.Kind() == '"':
-		own, err := ownPiece(v)
-		return []Piece{own}, err
-	case v.Kind() != '{':
-		return nil, fmt.Errorf("want a string, or an object with base64 or pieces, found %s", kindName(v))
-	}
-	if own, err := ownPiece(v); err == nil {
-		return []Piece{own}, nil
+	own, notOwn := ownPiece(v)
+	if notOwn == nil || v.Kind() == '"' {
+		return []Piece{own}, notOwn
 	}
 	var form piecesForm
 	if err := jsonform.DecodeForm(v, &form); err != nil {
-		_, isBase64 := ownPiece(v)
-		return nil, fmt.Errorf("neither base64 (%w) nor pieces (%w)", isBase64, err)
+		return nil, fmt.Errorf("want a string, or an object with base64 (%w) or pieces (%w)", notOwn, err)
 	}
 	if len(form.Pieces) == 0 || len(form.Pieces) > MaxPieces {
 		return nil, fmt.Errorf("pieces: %d of them: want 1 to %d", len(form.Pieces), MaxPieces)
@@ -119,9 +112,6 @@ func ownPiece(v jsontext.Value) (Piece, error) {
 		}
 	} else {
 		var form base64Form
-		if v.Kind() != '{' {
-			return Piece{}, fmt.Errorf("want a string or an object, found %s", kindName(v))
-		}
 		if err := jsonform.DecodeForm(v, &form); err != nil {
 			return Piece{}, err
 		}

@@ -96,32 +96,34 @@ func (f *recordForm) checkSize() error {
 
 // places checks the order of a bundle's records while they are read.
 type places struct {
-	last    int64 // log index of the last record that has one
-	ids     map[string]bool
-	digests map[Digest]bool
+	last int64 // log index of the last record that has one
+	ids  map[string]bool
 }
 
-func newPlaces() *places {
-	return &places{last: -1, ids: map[string]bool{}, digests: map[Digest]bool{}}
-}
+func newPlaces() *places { return &places{last: -1, ids: map[string]bool{}} }
 
 // take checks that the next record is new, is later in the log than the records before it, and is under the bundle's
 // checkpoint.
 func (p *places) take(r *Record) error {
-	if p.ids[r.Payload.RecordID] || p.digests[r.Digest] {
+	if p.ids[r.Payload.RecordID] {
 		return errors.New("the bundle has this record twice")
 	}
-	p.ids[r.Payload.RecordID], p.digests[r.Digest] = true, true
+	p.ids[r.Payload.RecordID] = true
 	if r.Log == nil {
 		return nil
 	}
-	if r.Log.Checkpoint != "" || len(r.Log.Anchors) > 0 {
+	return r.Log.follow(&p.last)
+}
+
+// follow checks that a record in a bundle comes later in the log than the last one, and is under the bundle's checkpoint.
+func (l *LogProof) follow(last *int64) error {
+	if l.Checkpoint != "" { // and no anchors without one
 		return errors.New("log: the record has its own checkpoint, inside a bundle that has one for all")
 	}
-	if r.Log.Index <= p.last {
-		return fmt.Errorf("log: index %d after %d: the records are not in log order", r.Log.Index, p.last)
+	if l.Index <= *last {
+		return fmt.Errorf("log: index %d after %d: the records are not in log order", l.Index, *last)
 	}
-	p.last = r.Log.Index
+	*last = l.Index
 	return nil
 }
 

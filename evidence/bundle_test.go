@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"jurat/internal/jsonform"
 )
@@ -195,6 +196,7 @@ func TestBundlePlaces(t *testing.T) {
 		"order past a gap":     {func(b *Bundle) { b.Records[1].Log = nil; b.Records[2].Log.Index = 0 }, 2, "index 0 after 0"},
 		"swapped":              {func(b *Bundle) { b.Records[0], b.Records[1] = b.Records[1], b.Records[0] }, 1, "index 0 after 2"},
 		"a record twice":       {func(b *Bundle) { b.Records[2] = b.Records[1] }, 2, "has this record twice"},
+		"an id twice":          {sameID, 2, "has this record twice"},
 		"checkpoint of itself": {func(b *Bundle) { b.Records[2].Log.Checkpoint = "c" }, 2, "its own checkpoint"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -222,6 +224,40 @@ func TestBundlePlaces(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// sameID gives the last record another prompt and the id of the one before it.
+func sameID(b *Bundle) {
+	r, before := b.Records[2], b.Records[1]
+	r.canonical = bytes.Replace(r.canonical, []byte(r.Payload.RecordID), []byte(before.Payload.RecordID), 1)
+	r.canonical = bytes.Replace(r.canonical, []byte(`"agent_id":"`), []byte(`"agent_id":"other `), 1)
+	r.Digest, r.Payload.RecordID = DigestOf(r.canonical), before.Payload.RecordID
+}
+
+// TestBundleBrokenOff cuts a bundle file at every byte. What is left is no bundle, and the error is not that of the file's end.
+func TestBundleBrokenOff(t *testing.T) {
+	file := marshalBundle(t, testBundle(t))
+	for n := range len(file) - len("\n") {
+		_, _, err := ReadWholeBundle(file[:n])
+		if syntax := (*SyntaxError)(nil); !errors.As(err, &syntax) {
+			t.Fatalf("after %d bytes: %v", n, err)
+		}
+	}
+}
+
+// TestBundleReadOnce: what proves the order of the records comes after them, where nobody can look ahead.
+func TestBundleReadOnce(t *testing.T) {
+	const checkpoint, anchors = `"checkpoint":"c"`, `"anchors":[{"checkpoint":"c","consistency":[],"timestamps":[["AA=="]]}]`
+	const format = `"format":"` + BundleFormat + `"`
+	for _, file := range []string{`{` + format + `,"records":[],` + checkpoint + `}`, `{` + checkpoint + `,` + format + `,"records":[],` + anchors + `}`} {
+		b, err := ReadBundle(iotest.OneByteReader(strings.NewReader(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Next(); !errors.Is(err, ErrBehind) {
+			t.Errorf("%s: %v", file, err)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package evidence
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 
 	"jurat/internal/jsonform"
@@ -26,11 +25,7 @@ func NewBundleWriter(w io.Writer, checkpoint string, anchors []Anchor) (*BundleW
 	if err != nil {
 		return nil, err
 	}
-	before, ok := bytes.CutSuffix(head, endOfBundle)
-	if !ok {
-		return nil, errors.New("a bundle without records does not end as it should")
-	}
-	_, err = w.Write(before)
+	_, err = w.Write(bytes.TrimSuffix(head, endOfBundle))
 	return &BundleWriter{w: w, last: -1}, err
 }
 
@@ -54,19 +49,12 @@ func (b *BundleWriter) Add(r *Record) error {
 	return err
 }
 
-// place checks that the record is later in the log than the records before it, and is under the bundle's checkpoint.
-// So no record comes twice.
+// place checks that the record has a place in the log, after those before it. So no record comes twice.
 func (b *BundleWriter) place(r *Record) error {
-	switch {
-	case r.Log == nil:
+	if r.Log == nil {
 		return errors.New("log: it has no place in the log")
-	case r.Log.Checkpoint != "" || len(r.Log.Anchors) > 0:
-		return errors.New("log: the record has its own checkpoint, inside a bundle that has one for all")
-	case r.Log.Index <= b.last:
-		return fmt.Errorf("log: index %d after %d: the records are not in log order", r.Log.Index, b.last)
 	}
-	b.last = r.Log.Index
-	return nil
+	return r.Log.follow(&b.last)
 }
 
 // Close writes the part after the records. It does not close the writer below. Its errors are those of w.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"jurat/internal/ecdsasig"
+	"jurat/property"
 )
 
 func TestSealRefuses(t *testing.T) {
@@ -169,8 +170,11 @@ func TestPrepare(t *testing.T) {
 	if _, err := draft.Prepare(nil, Sealing{RecordID: how.RecordID}); err == nil {
 		t.Error("Prepare accepted a payload without signers")
 	}
-	if _, err := draft.Prepare([]SignerInfo{signer.Info()}, Sealing{RecordID: how.RecordID, Apart: []string{"/prompt"}}); err == nil {
-		t.Error("Prepare accepted Apart, although it returns no disclosures")
+	for _, apart := range []Sealing{{Apart: []string{"/prompt"}}, {Provable: map[string]property.Kind{"/prompt": property.Text}}} {
+		apart.RecordID = how.RecordID
+		if _, err := draft.Prepare([]SignerInfo{signer.Info()}, apart); err == nil {
+			t.Errorf("Prepare accepted %+v, although it returns no disclosures", apart)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"bytes"
+	"encoding/base64"
 	"slices"
 	"strings"
 	"testing"
@@ -175,6 +176,8 @@ func TestEntryRefused(t *testing.T) {
 		"nothing":                    "",
 		"no object":                  "[]",
 		"no payload":                 `{"signatures":["AA=="]}`,
+		"a payload of nothing":       `{"payload":"` + Digest{}.String() + `","signatures":["AA=="]}`,
+		"a signature too long":       `{"payload":"` + digest + `","signatures":["` + base64.StdEncoding.EncodeToString(make([]byte, maxSignature+1)) + `"]}`,
 		"no signature":               `{"payload":"` + digest + `","signatures":[]}`,
 		"an empty signature":         `{"payload":"` + digest + `","signatures":[""]}`,
 		"17 signatures":              `{"payload":"` + digest + `","signatures":["AA=="` + strings.Repeat(`,"AA=="`, 16) + `]}`,

@@ -108,6 +108,7 @@ var bodyChanges = []observedChange{
 	{"an empty object", "", `{}`, false},
 	{"a list", "", `[]`, false},
 	{"a number", "", `1`, false},
+	{"a copy from behind every body", "", `{"pieces":[{"at":33554433,"from":"` + aDigest + `","length":1}]}`, false},
 	{"null", "", `null`, false},
 	{"no pieces", "", `{"pieces":[]}`, false},
 	{"pieces that are null", "", `{"pieces":null}`, false},
@@ -178,6 +179,9 @@ func TestBodies(t *testing.T) {
 		if again, err := FormatBody(pieces...); err != nil || string(again) != change.new && change.name != "no bytes in base64" {
 			t.Errorf("%s: written again as %s, %v", change.name, again, err)
 		}
+	}
+	if _, err := ParseBody(jsontext.Value(`{"pieces":["a",{"at":0,"from":"` + aDigest + `","length":9223372036854775807}]}`)); err == nil {
+		t.Error("lengths that overflow are read")
 	}
 	many := make([]Piece, MaxPieces)
 	for i := range many {

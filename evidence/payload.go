@@ -234,7 +234,7 @@ func (m members) into(p *Payload, read members) error {
 func (p *Payload) check(m members, except ...string) error {
 	r, ok := rules[p.ActionType]
 	if !ok {
-		return &FieldError{Field: "action_type", Reason: "missing"}
+		return &FieldError{Field: "action_type", Reason: fmt.Sprintf("unknown value %q: expected one of %s", Abbreviate(string(p.ActionType)), list(ActionTypes()))}
 	}
 	for _, list := range [][]string{r.required, r.filled, always} {
 		for _, name := range list {

@@ -77,11 +77,7 @@ func CheckSignature(public crypto.PublicKey, want SignerInfo, canonical, signatu
 
 // checkSignature is CheckSignature for a key that is known to have the wanted id.
 func checkSignature(public crypto.PublicKey, want SignerInfo, canonical, signature []byte) error {
-	err := sigkey.Check(public, want.Algorithm, canonical, signature)
-	if errors.Is(err, sigkey.ErrInvalid) {
-		return ErrSignature
-	}
-	if err != nil {
+	if err := sigkey.Check(public, want.Algorithm, canonical, signature); err != nil {
 		return fmt.Errorf("%w: %w", ErrSignature, err)
 	}
 	return nil

@@ -73,6 +73,8 @@ func TestAnotherSigner(t *testing.T) {
 			wantBadSignature(t, CheckSignature(public, SignerInfo{other, signer.Info().KeyID}, payload, signature))
 			wantBadSignature(t, CheckSignature(public, SignerInfo{algorithm, testSigner(t, other).Info().KeyID}, payload, signature))
 			wantBadSignature(t, CheckSignature(testKey(t, other).Public(), signer.Info(), payload, signature))
+			r := &Record{Payload: Payload{Signers: []SignerInfo{signer.Info()}}, Signatures: [][]byte{signature}, canonical: payload}
+			wantBadSignature(t, r.CheckSignatureOf(0, testSigner(t, other).Info().KeyID, public))
 		}
 		wantBadSignature(t, CheckSignature(nil, signer.Info(), payload, signature))
 		wantBadSignature(t, CheckSignature("a key", signer.Info(), payload, signature))

@@ -118,7 +118,7 @@ func (t *Tally) begin(a *Act) (undo func(), err error) {
 	if len(t.sessions) > 0 {
 		return undo, nil
 	}
-	if !isOpening || o.Phase != Initial {
+	if !isOpening {
 		return undo, a.breaks(RuleSequence, "a trial begins with the opening of phase 1")
 	}
 	if t.settings == nil {
@@ -142,11 +142,8 @@ func (t *Tally) expected(a *Act) (*Act, error) {
 	if err != nil {
 		return nil, a.breaks(RuleRequest, "%v", err)
 	}
-	if want == nil && t.closed {
-		return nil, a.breaks(RuleSequence, "it comes after the closing")
-	}
 	if want == nil {
-		return nil, a.breaks(RuleSequence, "it comes before %s answered", t.owing())
+		return nil, a.breaks(RuleSequence, "it comes after the closing, or before all have answered (still asked: %s)", strings.Join(t.Waiting(), ", "))
 	}
 	if named(want) != named(a) {
 		return nil, a.breaks(RuleSequence, "found %s, but %s must come next", named(a), named(want))
@@ -162,10 +159,6 @@ func (o *Opening) trust(announced []SeatAsked) {
 	for i := range min(len(o.Requests), len(announced)) {
 		o.Requests[i].RequestDigest = announced[i].RequestDigest
 	}
-}
-
-func (t *Tally) owing() string {
-	return strings.Join(t.Waiting(), ", ")
 }
 
 // named describes an act of the clerk in words.

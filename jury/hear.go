@@ -9,7 +9,7 @@ func (t *Tally) applyAnswer(a *Act) error {
 	if absent, ok := a.Body.(*Absent); ok {
 		who = absent.JurorID
 	}
-	if s == nil || s.outcome != nil {
+	if s == nil {
 		return a.breaks(RuleSequence, "no seat was asked")
 	}
 	seat := s.seatOf(who)

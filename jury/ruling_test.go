@@ -2,6 +2,7 @@ package jury
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -130,6 +131,13 @@ func TestNewSettingsNameTheField(t *testing.T) {
 	s.Weights = map[string]int{"juror-0": 1, "juror-1": 1, "juror-9": 1}
 	if err := s.Validate(); err == nil {
 		t.Error("weights for a juror without a seat are accepted")
+	}
+	delete(s.Weights, "juror-9")
+	for _, votes := range []float64{0.5, 3, math.NaN(), math.Copysign(0, -1)} {
+		s.EffectiveVotes = votes
+		if err := s.Validate(); err == nil {
+			t.Errorf("%v effective votes of 2 jurors are accepted", votes)
+		}
 	}
 	s = seated(MajorityVote, new(script), new(script)).Settings
 	s.Weights = map[string]int{"juror-0": 1, "juror-1": 1}

@@ -163,12 +163,12 @@ func (s *Settings) checkWeights() error {
 		return wrong("weights", "must be there exactly when the method is %s", Calibrated)
 	}
 	if s.Method != Calibrated {
-		if s.EffectiveVotes != 0 || math.Signbit(s.EffectiveVotes) {
+		if math.Float64bits(s.EffectiveVotes) != 0 { // negative zero is not left out
 			return wrong("effectiveVotes", "must be left out unless the method is %s", Calibrated)
 		}
 		return nil
 	}
-	if v := s.EffectiveVotes; v != 0 && !(v >= 1 && v <= float64(len(s.Seats))) || math.Signbit(v) {
+	if v := s.EffectiveVotes; math.Float64bits(v) != 0 && !(v >= 1 && v <= float64(len(s.Seats))) {
 		return wrong("effectiveVotes", "%v: want 1 to %d, or none", v, len(s.Seats))
 	}
 	for _, seat := range s.Seats {

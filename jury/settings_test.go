@@ -44,6 +44,17 @@ func TestSettingsNameTheField(t *testing.T) {
 		{"rubric[1].description", func(s *Settings) { s.Rubric[1].Description = "\xff" }},
 		{"maxRounds", func(s *Settings) { s.MaxRounds = -1 }},
 		{"maxRounds", func(s *Settings) { s.MaxRounds = 21 }},
+		{"costCeiling", func(s *Settings) { s.CostCeiling = maxCeiling + 1 }},
+		{"shortening.limit", func(s *Settings) { s.Shortening = &Shortening{Rule: "r", Limit: maxMessage + 1} }},
+		{"judgeReads", func(s *Settings) { s.Method, s.Judge, s.JudgeReads = MajorityVote, nil, true }},
+		{"judgeReads", func(s *Settings) { s.Judge.Provider, s.JudgeReads = Offline, true }},
+		{"effectiveVotes", func(s *Settings) { s.EffectiveVotes = 1 }},
+		{"effectiveVotes", func(s *Settings) { s.EffectiveVotes = math.Copysign(0, -1) }},
+		{"rubric[0].levels", func(s *Settings) {
+			for i := range maxLevels + 1 {
+				s.Rubric[0].Levels = append(s.Rubric[0].Levels, Level{Points: i, Description: "d"})
+			}
+		}},
 		{"threshold", func(s *Settings) { s.Threshold = math.NaN() }},
 		{"threshold", func(s *Settings) { s.Threshold = math.Inf(1) }},
 		{"threshold", func(s *Settings) { s.Threshold = -0.1 }},

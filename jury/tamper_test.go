@@ -269,6 +269,7 @@ func TestLinksAreRecomputed(t *testing.T) {
 		try("no body", RuleBody, func(a *Act) { a.Body = nil })
 		try("nil body", RuleBody, func(a *Act) { a.Body = newNil(a.Body) })
 		try("other type", RuleBody, func(a *Act) { a.Type = evidence.Delivery })
+		expectDiscrepancy(t, "digest of another", with(acts, i, func(a *Act) { a.Digest = acts[i-1].Digest }), acts[i-1].Digest, RuleSequence)
 		expectDiscrepancy(t, "no digest", with(acts, i, func(a *Act) { a.Digest = evidence.Digest{} }), evidence.Digest{}, RuleSequence)
 	}
 	expectDiscrepancy(t, "submission", with(acts, 0, func(a *Act) { a.Position = 2 }), acts[0].Digest, RulePosition)
@@ -338,6 +339,13 @@ func TestOrder(t *testing.T) {
 	late.Digest[0] ^= 1
 	expectDiscrepancy(t, "after the closing", append(slices.Clone(acts), late), late.Digest, RuleSequence)
 	expectDiscrepancy(t, "no beginning", acts[2:], acts[2].Digest, RuleSequence)
+	expectDiscrepancy(t, "submission behind the opening", slices.Concat(acts[1:2], acts[:1]), acts[0].Digest, RuleSequence)
+	expectDiscrepancy(t, "no submission", with(acts[1:], 0, func(a *Act) { a.Previous = evidence.Digest{} }), acts[1].Digest, RulePrevious)
+	expectDiscrepancy(t, "submission without a digest", with(acts, 0, func(a *Act) { a.Digest = evidence.Digest{} }), evidence.Digest{}, RuleSequence)
+	speech := slices.IndexFunc(acts, func(a Act) bool { return a.Type == evidence.Statement })
+	evaluation := acts[slices.IndexFunc(acts, func(a Act) bool { return a.Type == evidence.Evaluation })]
+	other := with(acts, speech, func(a *Act) { a.Type, a.Body = evaluation.Type, evaluation.Body })
+	expectDiscrepancy(t, "evaluation in a round", other, acts[speech].Digest, RuleSequence)
 	expectDiscrepancy(t, "two submissions", slices.Insert(slices.Clone(acts), 1, acts[0]), acts[0].Digest, RuleSequence)
 }
 

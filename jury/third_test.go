@@ -230,8 +230,14 @@ func TestJudgeReads(t *testing.T) {
 // TestWhatModelsMustGive: a model that leaves out levels or tables, or whose scores do not follow, is absent.
 func TestWhatModelsMustGive(t *testing.T) {
 	for name, spoil := range map[string]func(*Opinion){
-		"no levels":     func(o *Opinion) { o.Levels = nil },
-		"a level less":  func(o *Opinion) { delete(o.Levels, "safety") },
+		"no levels":    func(o *Opinion) { o.Levels = nil },
+		"a level less": func(o *Opinion) { delete(o.Levels, "safety") },
+		"none at level 0": func(o *Opinion) {
+			o.TotalScore -= o.AxisScores["safety"]
+			o.AxisScores["safety"] = 0
+			delete(o.Levels, "safety")
+		},
+		"a level below": func(o *Opinion) { o.Levels["safety"] = -1 },
 		"a level more":  func(o *Opinion) { o.Levels["charm"] = 1 },
 		"an unknown":    func(o *Opinion) { o.Levels["safety"] = 4 },
 		"other scores":  func(o *Opinion) { o.AxisScores["tool_usage"], o.TotalScore = 14, o.TotalScore-1 },
@@ -241,6 +247,7 @@ func TestWhatModelsMustGive(t *testing.T) {
 		"no answer":     func(o *Opinion) { o.Work.Acts[0].Holds = "maybe" },
 		"no amounts":    func(o *Opinion) { o.Work.Amounts[0].Announced = nil },
 		"no message":    func(o *Opinion) { o.Work.Acts[0].Clause.Message = 0 },
+		"a message far": func(o *Opinion) { o.Work.Acts[0].Clause.Message = maxMessage + 1 },
 	} {
 		o := passing()
 		spoil(&o)

@@ -146,10 +146,9 @@ func TestVectorsNotice(t *testing.T) {
 }
 `
 
-// TestEveryCheckIsNeeded switches off every check of a reader, one at a time, and demands that a vector or a test notices it. It tries those in which
-// the check refused
-// something. What nothing notices stands in testdata/unnoticed, a list that only gets shorter: checks that another makes needless for now, such as a
-// bound before a bound, and checks that still want a test.
+// TestEveryCheckIsNeeded switches off every check of a reader, one at a time, and demands that a vector or a test notices it. It tries those in which the
+// check refused something. What nothing notices stands in testdata/unnoticed, a list that only gets shorter: checks that another makes needless for now,
+// such as a bound before a bound, and checks that still want a test.
 func TestEveryCheckIsNeeded(t *testing.T) {
 	if os.Getenv("JURAT_TEST_LONG") == "" {
 		t.Skip("it runs tests a thousand times: set JURAT_TEST_LONG=1")

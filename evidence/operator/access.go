@@ -47,17 +47,7 @@ type AccessEventBody struct {
 
 // ReadAccessEvent reads an access_event. It returns an error if the act stands in another chain or breaks a rule of its event.
 func ReadAccessEvent(p *evidence.Payload) (*AccessEventBody, error) {
-	if p.ActionType != evidence.AccessEvent || p.ChainID != AccessChain {
-		return nil, fmt.Errorf("%s in chain %q is not an access event of chain %q", p.ActionType, p.ChainID, AccessChain)
-	}
-	body, err := Read[AccessEventBody](p)
-	if err != nil {
-		return nil, err
-	}
-	if err := body.check(); err != nil {
-		return nil, fmt.Errorf("response of %s: %w", p.ActionType, err)
-	}
-	return body, nil
+	return readIn[AccessEventBody](p, evidence.AccessEvent, AccessChain)
 }
 
 func (b *AccessEventBody) check() error {
@@ -82,13 +72,16 @@ func (b *AccessEventBody) check() error {
 			return fmt.Errorf("name: %w", err)
 		}
 	}
-	named := 0
+	named, want := 0, 0
 	for _, name := range []string{b.Chain, b.Record, b.Agent} {
 		if name != "" {
 			named++
 		}
 	}
-	if ofChain != b.Token.IsZero() || ofChain != (named == 1) || named > 1 || b.Chain == "" && b.Event == AccessAdmitted {
+	if ofChain {
+		want = 1
+	}
+	if ofChain != b.Token.IsZero() || named != want || b.Chain == "" && b.Event == AccessAdmitted {
 		return fmt.Errorf("%s is of %s", b.Event, map[bool]string{true: "a chain, or a record or an agent where it may be one, and nothing else", false: "a token and nothing else"}[ofChain])
 	}
 	switch {

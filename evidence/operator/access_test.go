@@ -43,6 +43,10 @@ func TestAccessEvents(t *testing.T) {
 		"no time":                    change(granted, func(b *AccessEventBody) { b.NotAfter = "tomorrow" }),
 		"no roles":                   change(granted, func(b *AccessEventBody) { b.Roles = nil }),
 		"unsorted":                   change(granted, func(b *AccessEventBody) { b.Roles = []string{"b", "a"} }),
+		"token, chain and agent":     change(granted, func(b *AccessEventBody) { b.Chain, b.Agent = "c", "desk" }),
+		"published until":            change(published, func(b *AccessEventBody) { b.NotAfter = granted.NotAfter }),
+		"published to roles":         change(published, func(b *AccessEventBody) { b.Roles = granted.Roles }),
+		"published in a session":     change(published, func(b *AccessEventBody) { b.Session = true }),
 		"twice":                      change(granted, func(b *AccessEventBody) { b.Roles = []string{"a", "a"} }),
 		"nameless role":              change(granted, func(b *AccessEventBody) { b.Roles = []string{""} }),
 		"no token":                   change(granted, func(b *AccessEventBody) { b.Token = evidence.Digest{} }),
@@ -67,8 +71,11 @@ func TestAccessEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadAccessEvent(&evidence.Payload{ActionType: evidence.AccessEvent, ChainID: KeysChain, Response: doc}); err == nil {
-		t.Error("accepted in another chain")
+	for _, p := range []evidence.Payload{{ActionType: evidence.AccessEvent, ChainID: KeysChain}, {ActionType: evidence.TrialEvent, ChainID: AccessChain}} {
+		p.Response = doc
+		if _, err := ReadAccessEvent(&p); err == nil {
+			t.Errorf("accepted as %s in the chain %s", p.ActionType, p.ChainID)
+		}
 	}
 }
 
@@ -80,15 +87,17 @@ func TestRefusalsAreChecked(t *testing.T) {
 		body RefusalBody
 		good bool
 	}{
-		"both":          {RefusalBody{[]Refused{known, unknown}}, true},
-		"none":          {RefusalBody{}, false},
-		"too many":      {RefusalBody{slices.Repeat([]Refused{known}, MaxRefusals+1)}, false},
-		"many":          {RefusalBody{slices.Repeat([]Refused{known}, MaxRefusals)}, true},
-		"no count":      {RefusalBody{[]Refused{{From: "a", Problem: "p", Route: "r", To: "b"}}}, false},
-		"no route":      {RefusalBody{[]Refused{{Count: 1, From: "a", Problem: "p", To: "b"}}}, false},
-		"name alone":    {RefusalBody{[]Refused{{Count: 1, From: "a", Name: "n", Problem: "p", Route: "r", To: "b"}}}, false},
-		"token alone":   {RefusalBody{[]Refused{{Count: 1, From: "a", Token: digest, Problem: "p", Route: "r", To: "b"}}}, false},
-		"without times": {RefusalBody{[]Refused{{Count: 1, Problem: "p", Route: "r"}}}, false},
+		"both":         {RefusalBody{[]Refused{known, unknown}}, true},
+		"none":         {RefusalBody{}, false},
+		"too many":     {RefusalBody{slices.Repeat([]Refused{known}, MaxRefusals+1)}, false},
+		"many":         {RefusalBody{slices.Repeat([]Refused{known}, MaxRefusals)}, true},
+		"no count":     {RefusalBody{[]Refused{{From: "a", Problem: "p", Route: "r", To: "b"}}}, false},
+		"no route":     {RefusalBody{[]Refused{{Count: 1, From: "a", Problem: "p", To: "b"}}}, false},
+		"name alone":   {RefusalBody{[]Refused{{Count: 1, From: "a", Name: "n", Problem: "p", Route: "r", To: "b"}}}, false},
+		"token alone":  {RefusalBody{[]Refused{{Count: 1, From: "a", Token: digest, Problem: "p", Route: "r", To: "b"}}}, false},
+		"no beginning": {RefusalBody{[]Refused{{Count: 1, Problem: "p", Route: "r", To: "b"}}}, false},
+		"no end":       {RefusalBody{[]Refused{{Count: 1, From: "a", Problem: "p", Route: "r"}}}, false},
+		"no problem":   {RefusalBody{[]Refused{{Count: 1, From: "a", Route: "r", To: "b"}}}, false},
 	} {
 		doc, err := Encode(c.body)
 		if err != nil {

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
@@ -47,7 +48,7 @@ func FormatCheckpoint(c Checkpoint) (string, error) {
 // bytes, and any other text is an error.
 func ParseCheckpoint(text string) (Checkpoint, error) {
 	lines := strings.Split(text, "\n")
-	if len(lines) != 4 || lines[3] != "" {
+	if len(lines) != 4 {
 		return Checkpoint{}, errors.New("parsing checkpoint: want three lines: origin, size, root hash")
 	}
 	size, err := strconv.ParseInt(lines[1], 10, 64)
@@ -146,12 +147,10 @@ const logKeyType = 1
 func LogPublicKey(verifier string) (ed25519.PublicKey, error) {
 	name, rest, _ := strings.Cut(verifier, "+")
 	_, encoded, _ := strings.Cut(rest, "+")
-	data, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil || len(data) != 1+ed25519.PublicKeySize || data[0] != logKeyType {
-		return nil, fmt.Errorf("%q is not the key of a log: want name+hash+base64 of a type and an Ed25519 public key", evidence.Abbreviate(verifier))
+	data, _ := base64.StdEncoding.DecodeString(encoded)
+	key := bytes.TrimPrefix(data, []byte{logKeyType})
+	if one, err := note.NewEd25519VerifierKey(name, key); err != nil || one != verifier {
+		return nil, fmt.Errorf("%q is not the key of a log in its one form: want name+hash+base64 of a type and an Ed25519 public key", evidence.Abbreviate(verifier))
 	}
-	if one, err := note.NewEd25519VerifierKey(name, data[1:]); err != nil || one != verifier {
-		return nil, fmt.Errorf("the key of the log %q is not in its one form, or its hash is another key's", evidence.Abbreviate(name))
-	}
-	return data[1:], nil
+	return key, nil
 }

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"crypto/ed25519"
 	"crypto/sha256"
 	"strings"
 	"testing"
@@ -113,6 +114,20 @@ func TestCheckpointSignature(t *testing.T) {
 		changed[i] ^= 1
 		if got, err := OpenCheckpoint(string(changed), verifier); err == nil && got != c {
 			t.Errorf("byte %d changed: opened as %+v", i, got)
+		}
+	}
+}
+
+func TestLogKeysAreReadStrictly(t *testing.T) {
+	good := testLogKey(t)
+	if key, err := LogPublicKey(good); err != nil || len(key) != ed25519.PublicKeySize {
+		t.Fatalf("%x, %v", key, err)
+	}
+	name, rest, _ := strings.Cut(good, "+")
+	for _, bad := range []string{"", name, name + "+" + rest[:9], name + "+00000000" + rest[8:], name + "+" + strings.ToUpper(rest[:8]) + rest[8:], good + "\n",
+		good[:len(good)-4], testCosigners[0].String()} {
+		if key, err := LogPublicKey(bad); err == nil {
+			t.Errorf("%q is %x", bad, key)
 		}
 	}
 }

@@ -93,6 +93,23 @@ func TestConsistency(t *testing.T) {
 	}
 }
 
+// TestConsistencyIsOfTheseCheckpoints: a proof shows nothing about checkpoints of another log, or of another size.
+func TestConsistencyIsOfTheseCheckpoints(t *testing.T) {
+	roots, hashes := grownLog(t, 9)
+	for name, change := range map[string]func(small, large *Checkpoint){
+		"the smaller is another log's": func(small, large *Checkpoint) { small.Origin = "other.example/log" },
+		"the larger is another log's":  func(small, large *Checkpoint) { large.Origin = "other.example/log" },
+		"the smaller has another size": func(small, large *Checkpoint) { *small = roots[4] },
+		"the larger has another size":  func(small, large *Checkpoint) { large.Size = 8 },
+	} {
+		small, large := roots[5], roots[9]
+		change(&small, &large)
+		if err := proofBetween(t, 5, 9, hashes).Check(small, large); err == nil || errors.Is(err, ErrFork) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestConsistencyShowsForks changes the smaller root at every size. A proof from the larger log's own nodes must show
 // the fork. A changed proof must not show one, and nor must a proof about a log with one history.
 func TestConsistencyShowsForks(t *testing.T) {
@@ -152,6 +169,7 @@ func TestConsistencyRefused(t *testing.T) {
 		{"no line feed", `{"format":"jurat/consistency/v1","from":1,"origin":"a","proof":[],"to":1}`, "line feed"},
 		{"another format", `{"format":"jurat/bundle/v1","from":1,"origin":"a","proof":[],"to":1}` + "\n", "/format"},
 		{"sizes the wrong way round", `{"format":"jurat/consistency/v1","from":2,"origin":"a","proof":[],"to":1}` + "\n", "the smaller first"},
+		{"a size too large", `{"format":"jurat/consistency/v1","from":1,"origin":"a","proof":[],"to":9007199254740992}` + "\n", "the smaller first"},
 		{"a negative size", `{"format":"jurat/consistency/v1","from":-2,"origin":"a","proof":[],"to":1}` + "\n", "the smaller first"},
 		{"no name", `{"format":"jurat/consistency/v1","from":1,"origin":"","proof":[],"to":1}` + "\n", "origin"},
 		{"a node of other length", `{"format":"jurat/consistency/v1","from":1,"origin":"a","proof":["AAAA"],"to":2}` + "\n", "/proof/0"},

@@ -46,15 +46,12 @@ func ParseWitness(text string) (*Witness, error) {
 	if err != nil || len(data) != 1+ed25519.PublicKeySize {
 		return nil, fmt.Errorf("%q is not the key of a witness: want name+hash+base64 of a type and an Ed25519 public key", evidence.Abbreviate(text))
 	}
-	if data[0] != cosignatureType {
-		return nil, fmt.Errorf("the key of %q is of type %d, and a witness has one of type %d: it is not for cosigning", evidence.Abbreviate(name), data[0], cosignatureType)
-	}
 	w, err := NewWitness(name, data[1:])
 	if err != nil {
 		return nil, err
 	}
 	if w.String() != text {
-		return nil, fmt.Errorf("the key of the witness %q is not in its one form, with the hash %08x", evidence.Abbreviate(name), w.KeyHash())
+		return nil, fmt.Errorf("the key of the witness %q is not in its one form, of type %d and with the hash %08x: a key of another type is not for cosigning", evidence.Abbreviate(name), cosignatureType, w.KeyHash())
 	}
 	return w, nil
 }

@@ -45,9 +45,6 @@ func ReadEntries(from io.Reader, take func(index int64, line []byte, entry *evid
 			line = evidence.CutMark(line)
 		}
 		line = bytes.TrimSuffix(line[:len(line)-1], []byte("\r"))
-		if len(line) > evidence.MaxEntry {
-			return fmt.Errorf("%w: entry %d is longer than %d bytes", ErrEntries, index, evidence.MaxEntry)
-		}
 		entry, err := evidence.ParseEntry(line)
 		if err != nil {
 			return fmt.Errorf("%w: entry %d: %w", ErrEntries, index, err)

@@ -28,17 +28,7 @@ type ExpiryBody struct {
 
 // ReadExpiry reads an expiry. It returns an error if the act stands in another chain or contradicts itself.
 func ReadExpiry(p *evidence.Payload) (*ExpiryBody, error) {
-	if p.ActionType != evidence.Expiry || p.ChainID != ExpiryChain {
-		return nil, fmt.Errorf("%s in chain %q is not an expiry of chain %q", p.ActionType, p.ChainID, ExpiryChain)
-	}
-	body, err := Read[ExpiryBody](p)
-	if err != nil {
-		return nil, err
-	}
-	if err := body.check(); err != nil {
-		return nil, fmt.Errorf("response of %s: %w", p.ActionType, err)
-	}
-	return body, nil
+	return readIn[ExpiryBody](p, evidence.Expiry, ExpiryChain)
 }
 
 func (b *ExpiryBody) check() error {

@@ -146,6 +146,21 @@ func Read[B Body](p *evidence.Payload) (*B, error) {
 	return body, nil
 }
 
+// readIn reads an act of this type in this chain, by the rules of its body.
+func readIn[B Body](p *evidence.Payload, want evidence.ActionType, chain string) (*B, error) {
+	if p.ActionType != want || p.ChainID != chain {
+		return nil, fmt.Errorf("%s in chain %q is not a %s of chain %q", p.ActionType, p.ChainID, want, chain)
+	}
+	body, err := Read[B](p)
+	if err != nil {
+		return nil, err
+	}
+	if err := any(body).(interface{ check() error }).check(); err != nil {
+		return nil, fmt.Errorf("response of %s: %w", p.ActionType, err)
+	}
+	return body, nil
+}
+
 // Check returns an error if a payload is not an act of the operator, or breaks a rule of its action type.
 func Check(p *evidence.Payload) (err error) {
 	switch p.ActionType {
@@ -173,15 +188,9 @@ func Check(p *evidence.Payload) (err error) {
 
 // ReadErasure reads an act that lists which texts of a record were destroyed. Its error is an *evidence.FieldError if saw is wrong.
 func ReadErasure(p *evidence.Payload) (*ErasureBody, error) {
-	if p.ActionType != evidence.Erasure {
-		return nil, fmt.Errorf("%s is not an erasure", p.ActionType)
-	}
-	body, err := Read[ErasureBody](p)
+	body, err := readIn[ErasureBody](p, evidence.Erasure, p.ChainID)
 	if err != nil {
 		return nil, err
-	}
-	if err := body.check(); err != nil {
-		return nil, fmt.Errorf("response of %s: %w", p.ActionType, err)
 	}
 	if !slices.Equal(p.Saw, []evidence.Digest{body.Record}) {
 		return nil, &evidence.FieldError{Field: "saw", Reason: "an erasure names its record here, and nothing else"}

@@ -35,17 +35,7 @@ type TrialEventBody struct {
 
 // ReadTrialEvent reads a trial_event. It returns an error if the act stands in another chain or breaks a rule of its event.
 func ReadTrialEvent(p *evidence.Payload) (*TrialEventBody, error) {
-	if p.ActionType != evidence.TrialEvent || p.ChainID != TrialsChain {
-		return nil, fmt.Errorf("%s in chain %q is not a trial event of chain %q", p.ActionType, p.ChainID, TrialsChain)
-	}
-	body, err := Read[TrialEventBody](p)
-	if err != nil {
-		return nil, err
-	}
-	if err := body.check(); err != nil {
-		return nil, fmt.Errorf("response of %s: %w", p.ActionType, err)
-	}
-	return body, nil
+	return readIn[TrialEventBody](p, evidence.TrialEvent, TrialsChain)
 }
 
 func (b *TrialEventBody) check() error {
