@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,8 @@ func TestTrustFileIsReadStrictly(t *testing.T) {
 		{"an unknown custody", `"custody": "operator"`, `"custody": ""`, "custody"},
 		{"an unknown clock", `"clock": "operator"`, `"clock": "sun"`, "clock"},
 		{"no name", `"name": "a"`, `"name": ""`, "name"},
+		{"bytes that are a number", `"certificate": "`, `"certificate": 7, "x": "`, "base64"},
+		{"bytes in two lines", `"certificate": "MII`, `"certificate": "MII\n`, "line breaks"},
 		{"another algorithm", `"alg": "ES256"`, `"alg": "RS256"`, "alg"},
 		{"another key id", `"key_id": "sha256:`, `"key_id": "sha256:0000`, "key_id"},
 		{"a key twice", `"keys": [`, `"keys": [` + key + ",", "twice"},
@@ -218,7 +221,7 @@ func TestListsInTrustFileAreReadStrictly(t *testing.T) {
 		t.Fatalf("%v\n%s", err, doc)
 	}
 	compact := compactLists(t)
-	for _, change := range listChanges {
+	for _, change := range slices.Concat(listChanges, otherListChanges) {
 		changed := strings.Replace(compact, change.old, change.new, 1)
 		if changed == compact {
 			t.Errorf("%s: nothing is changed in %s", change.name, compact)
@@ -257,6 +260,62 @@ var listChanges = []struct{ name, old, new, says string }{
 	{"a history out of order", `"from": "2018-`, `"from": "2020-`, "status/1"},
 	{"two statuses of one time", `"from": "2018-`, `"from": "2019-`, "status/1"},
 	{"a list that was never issued", `"issued": "2026-01-02T03:04:05Z",`, ``, "issued"},
+}
+
+// otherListChanges do, too, and no vector is made of them.
+var otherListChanges = []struct{ name, old, new, says string }{
+	{"an empty journal", `"oj": ["sha256:01` + strings.Repeat("0", 62) + `","sha256:02` + strings.Repeat("0", 62) + `"]`, `"oj": []`, "oj is empty"},
+	{"a certificate of zeros", `"oj": ["sha256:01`, `"oj": ["sha256:00`, "oj has a digest"},
+	{"lists that were never issued", `"issued": "2026-01-02T03:04:05Z","lotl"`, `"lotl"`, "lists: issued"},
+	{"a provider without names", `"tsp": ["Notary","Notaris"]`, `"tsp": []`, "tsp"},
+	{"a sequence too large", `"sequence": 7`, `"sequence": 2147483648`, "sequence"},
+}
+
+// TestTrustThatContradictsItself spoils a trust file in what no single text of it shows.
+func TestTrustThatContradictsItself(t *testing.T) {
+	for says, spoil := range map[string]func(*trust.Trust){
+		"authorities/0: name is empty": func(f *trust.Trust) { f.Authorities[0].Name = "" },
+		"the root is there twice":      func(f *trust.Trust) { f.Authorities = append(f.Authorities, f.Authorities[0]) },
+		"quorum is -1":                 func(f *trust.Trust) { f.Quorum = -1 },
+	} {
+		file, err := trust.Parse([]byte(trustFile(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoil(file)
+		doc, err := file.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := trust.Parse(doc); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+}
+
+// TestJoinedFilesDemandTheSame: of files that are joined, none may loosen what another demands.
+func TestJoinedFilesDemandTheSame(t *testing.T) {
+	w := threeWitnesses(t)
+	one, two := w[0].String(), w[1].String()
+	file, err := trust.Parse([]byte(trustFileWithLists(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, lists := *file, *file.Lists
+	lists.LOTL.Sequence++
+	other.Lists = &lists
+	for name, files := range map[string][]*trust.Trust{
+		"quorum":    {{Witnesses: []string{one, two}, Quorum: 1}, {Witnesses: []string{one, two}, Quorum: 2}},
+		"witnesses": {{Witnesses: []string{one}, Quorum: 1}, {Witnesses: []string{two}, Quorum: 1}},
+		"lists":     {file, &other},
+	} {
+		if _, err := trust.Join(files...); err == nil {
+			t.Errorf("files with another %s are joined", name)
+		}
+		if _, err := trust.Join(files[0], files[0]); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // TestServicesNeedLists: a trust file that names services must say from which lists they come.
