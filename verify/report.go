@@ -228,6 +228,33 @@ func worstOf(details []Finding, g Guarantee, recordID string) Finding {
 	return answer
 }
 
+// A Group is findings that say the same of different records: the first of them, and how many more there are.
+type Group struct {
+	Finding
+	More int
+}
+
+// Grouped returns an answer of the report, and after it what else was found about that guarantee.
+func (r *Report) Grouped(answer Finding) []Group {
+	type kind struct {
+		status Status
+		rule   string
+	}
+	groups, places := []Group{{Finding: answer}}, map[kind]int{{answer.Status, answer.Rule}: 0}
+	for _, f := range r.Details {
+		k := kind{f.Status, f.Rule}
+		switch i, seen := places[k]; {
+		case f.Guarantee != answer.Guarantee || f == answer:
+		case seen:
+			groups[i].More++
+		default:
+			places[k] = len(groups)
+			groups = append(groups, Group{Finding: f})
+		}
+	}
+	return groups
+}
+
 // Marshal returns the report as JSON. It refuses text that is not valid UTF-8.
 func (r *Report) Marshal() ([]byte, error) {
 	return json.Marshal(r, jsontext.Multiline(true), jsontext.WithIndent("  "))

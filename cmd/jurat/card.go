@@ -155,7 +155,7 @@ func printCard(io stdio, file string, r *card.Report) error {
 		p.text("  ", "It has no signature.")
 	}
 	for i, s := range r.Signatures {
-		p.finding("  ", verify.Finding{Status: s.Status, Guarantee: verify.Guarantee(fmt.Sprintf("signature %d", i+1)), Reason: s.Reason}, 0)
+		p.finding("  ", verify.Group{Finding: verify.Finding{Status: s.Status, Guarantee: verify.Guarantee(fmt.Sprintf("signature %d", i+1)), Reason: s.Reason}})
 		if s.JKU != "" {
 			p.text("    ", "It says where its key is to be found ("+inert(s.JKU)+"). jurat did not follow it, because the author of the card wrote it.")
 		}
@@ -165,7 +165,7 @@ func printCard(io stdio, file string, r *card.Report) error {
 		*card.Finding
 	}{{"its key", r.Binding}, {"the log", r.Log}} {
 		if f.Finding != nil {
-			p.finding("  ", verify.Finding{Status: f.Status, Guarantee: verify.Guarantee(f.name), Reason: f.Reason}, 0)
+			p.finding("  ", verify.Group{Finding: verify.Finding{Status: f.Status, Guarantee: verify.Guarantee(f.name), Reason: f.Reason}})
 		}
 	}
 	p.text("  ", "None of this proves "+strings.Join(r.NotShown, ", or ")+".")

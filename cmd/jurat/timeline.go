@@ -30,7 +30,7 @@ func (p *printer) timeline(records []*evidence.Record, report *verify.Report) {
 	}
 	for _, f := range report.Guarantees {
 		if f.Guarantee == verify.Chain || f.Guarantee == verify.HumanReview || f.Guarantee == verify.GivenOn {
-			p.finding("", f, alike(report, f))
+			p.finding("", report.Grouped(f)[0])
 		}
 	}
 }

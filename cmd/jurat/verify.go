@@ -330,8 +330,13 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	}
 	p.statement(r.Statement)
 	for _, f := range r.Guarantees {
-		p.finding("  ", f, alike(r, f))
-		p.others(r, f)
+		for i, g := range r.Grouped(f) {
+			indent := "  "
+			if i > 0 { // it was found beside the answer
+				indent = "    "
+			}
+			p.finding(indent, g)
+		}
 		if f.Guarantee == verify.Property {
 			p.proofs(r)
 		}
@@ -417,13 +422,13 @@ func momentOf(t trust.ProvedTime) string {
 }
 
 // finding prints one answer, and how many more records it is the answer for.
-func (p *printer) finding(indent string, f verify.Finding, more int) {
+func (p *printer) finding(indent string, f verify.Group) {
 	text := f.Reason
 	if f.Record != "" {
 		text = fmt.Sprintf("record %s: %s", f.Record, f.Reason)
 	}
-	if more > 0 {
-		text += fmt.Sprintf(" (so for %d more; --json lists them)", more)
+	if f.More > 0 {
+		text += fmt.Sprintf(" (so for %d more; --json lists them)", f.More)
 	}
 	const column = 28 // after status and guarantee
 	rows := wrap(inert(text), max(p.width-len(indent)-column, 40))
@@ -433,18 +438,6 @@ func (p *printer) finding(indent string, f verify.Finding, more int) {
 			continue
 		}
 		p.line("%s%*s%s", indent, column, "", row)
-	}
-}
-
-// others prints what else was found about a guarantee: the first of each kind.
-func (p *printer) others(r *verify.Report, main verify.Finding) {
-	seen := map[string]bool{kindOf(main): true}
-	for _, f := range r.Details {
-		if f.Guarantee != main.Guarantee || seen[kindOf(f)] {
-			continue
-		}
-		seen[kindOf(f)] = true
-		p.finding("    ", f, alike(r, f))
 	}
 }
 
@@ -460,22 +453,6 @@ func (p *printer) proofs(r *verify.Report) {
 	if n := len(said) - maxProofs; n > 0 {
 		p.text("      ", fmt.Sprintf("And %s: see --json.", plural.Of(n, "more proof")))
 	}
-}
-
-// kindOf is what findings have in common that say the same of different records.
-func kindOf(f verify.Finding) string {
-	return string(f.Guarantee) + "|" + string(f.Status) + "|" + f.Rule
-}
-
-// alike counts the other findings that say the same.
-func alike(r *verify.Report, f verify.Finding) int {
-	n := 0
-	for _, other := range r.Details {
-		if kindOf(other) == kindOf(f) && other != f {
-			n++
-		}
-	}
-	return n
 }
 
 func describe(r *verify.Report) string {

@@ -68,19 +68,11 @@ func (v *Visit) View(file int, lang words.Lang) (*View, error) {
 		view.Origin, view.Size = r.Log.Origin, r.Log.Size
 		view.Identities = append(view.Identities, words.Exchanges(lang, v.exchanges, r.Log.Origin)...)
 	}
-	kinds := summed(r.Details)
 	for _, f := range r.Guarantees {
-		line := lineOf(lang, f)
-		for _, k := range kinds {
-			switch {
-			case k.first.Guarantee != f.Guarantee:
-			case kindOf(k.first) == kindOf(f):
-				line.More = k.count - 1
-			default:
-				other := lineOf(lang, k.first)
-				other.More = k.count - 1
-				line.Others = append(line.Others, other)
-			}
+		groups := r.Grouped(f)
+		line := lineOf(lang, groups[0])
+		for _, other := range groups[1:] {
+			line.Others = append(line.Others, lineOf(lang, other))
 		}
 		view.Guarantees = append(view.Guarantees, line)
 	}
@@ -100,39 +92,10 @@ func (v *Visit) verified(file int) (*examined, error) {
 	return v.files[file], nil
 }
 
-func lineOf(lang words.Lang, f verify.Finding) Line {
+func lineOf(lang words.Lang, f verify.Group) Line {
 	t, g := words.Of(lang), string(f.Guarantee)
 	return Line{Guarantee: f.Guarantee, Name: t.Name("guarantee", g), Asks: t.Say("asks." + g), Status: f.Status,
-		Said: t.Name("status", string(f.Status)), Reason: words.Reason(lang, f), Record: f.Record}
-}
-
-// A sum counts findings that say the same of different records.
-type sum struct {
-	first verify.Finding
-	count int
-}
-
-type kind struct {
-	guarantee verify.Guarantee
-	status    verify.Status
-	rule      string
-}
-
-func kindOf(f verify.Finding) kind { return kind{f.Guarantee, f.Status, f.Rule} }
-
-// summed counts findings that say the same, in the order of their first occurrence.
-func summed(findings []verify.Finding) []sum {
-	var sums []sum
-	places := map[kind]int{}
-	for _, f := range findings {
-		i, seen := places[kindOf(f)]
-		if !seen {
-			i = len(sums)
-			places[kindOf(f)], sums = i, append(sums, sum{first: f})
-		}
-		sums[i].count++
-	}
-	return sums
+		Said: t.Name("status", string(f.Status)), Reason: words.Reason(lang, f.Finding), Record: f.Record, More: f.More}
 }
 
 // A RecordView is a record from the file, and what is proved of it.
@@ -192,7 +155,7 @@ func (e *examined) record(index int, r *evidence.Record, lang words.Lang) Record
 	}
 	for _, f := range e.report.Guarantees {
 		if slices.Contains(ofOneRecord, f.Guarantee) {
-			view.Lines = append(view.Lines, lineOf(lang, e.report.For(f.Guarantee, p.RecordID)))
+			view.Lines = append(view.Lines, lineOf(lang, verify.Group{Finding: e.report.For(f.Guarantee, p.RecordID)}))
 		}
 	}
 	if e.report.Kind == verify.ManyRecords {
