@@ -73,7 +73,7 @@
 //
 //	evidence    payloads, canonical form, signatures, sealing, strict opening; its package doc is the format in brief
 //	            evidence/operator: what an operator states: bodies of its acts, checkpoints, consistency proofs, cosignatures
-//	            evidence/observed: what a recorder seals: acts that it saw, with their bytes, and events of its own
+//	            evidence/observed: what a recorder seals: acts that it saw, with their bytes and the facts in them, and events of its own
 //	timestamp   RFC 3161: requests, responses, tokens, verification; the built-in authority and a deterministic mock
 //	jury        the deliberation: phases, rounds, consensus, methods; replays a trial from its acts
 //	scitt       puts records into statements for other tools: COSE, and receipts of the log
@@ -167,8 +167,8 @@
 //	juror         what all jurors share; juror/model seats language models; juror/rules seats jurors and a judge that are rules
 //	llm           one call to one language model, with a file for each vendor; llm/wire has the vendors' request and answer
 //	              bodies; llm/llmtest has servers that speak the vendors' protocols in tests
-//	observe       reads the bytes of a recorded call to a model: what was asked, and what was answered; pure, so that verifiers
-//	              read the same; observe/decode removes content encodings, within a bound; observe/otlp has the JSON form of telemetry
+//	observe       reads the bytes of a recorded call to a model: what was asked, and what was answered, for whoever looks;
+//	              observe/decode removes content encodings, within a bound; observe/otlp has the JSON form of telemetry
 //	telemetry     finds the acts of agents in what OpenTelemetry exporters send, or have written to files; telemetry/receiver
 //	              takes it over HTTP, and has it sealed
 //	config        the configuration of a jury: a strict file, flags, environment, keys, prices

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,11 +21,13 @@ type Observed struct {
 	Agent              string         `json:"agent"`                          // agent_id of who acted
 	Attempt            int64          `json:"attempt,omitzero"`               // from 1, as the agent's library counts; 0: it says nothing
 	Began              string         `json:"began"`                          // when the first byte of the request came, by the recorder's clock
+	Calls              []ObservedUse  `json:"calls,omitempty"`                // of tools, for which the answer asks
 	ContextByReference []string       `json:"context_by_reference,omitempty"` // what the provider kept and the request only names
 	Credential         string         `json:"credential,omitzero"`            // keyed fingerprint of the credential that was used
 	Ended              Ended          `json:"ended"`
 	EndedMS            *int64         `json:"ended_ms,omitzero"` // milliseconds after Began; nil: unknown
 	Fidelity           Fidelity       `json:"fidelity"`
+	Finish             string         `json:"finish,omitzero"`        // why the model stopped, in the provider's word
 	FirstByteMS        *int64         `json:"first_byte_ms,omitzero"` // of the answer, after Began; nil: none came
 	Judged             Judged         `json:"judged,omitzero"`        // whom a review of this act judges; "": the recorder, as those of earlier programs do
 	Method             string         `json:"method,omitzero"`        // of HTTP, or of JSON-RPC
@@ -32,7 +35,6 @@ type Observed struct {
 	Path               string         `json:"path,omitzero"`          // of the request's URL, without query and without credentials; a part that is no name of one word is "*"
 	Protocol           string         `json:"protocol"`               // such as openai.chat, anthropic.messages, mcp/2026-07-28, a2a/1.0, otlp
 	ProviderRequestID  string         `json:"provider_request_id,omitzero"`
-	Reading            string         `json:"reading,omitzero"`  // by which rules model, prompt, response and so on were read from the bytes; "": they were not
 	Request            *ObservedBody  `json:"request,omitzero"`  // nil: no bytes were seen
 	Response           *ObservedBody  `json:"response,omitzero"` // nil: no bytes were seen
 	RetryOf            string         `json:"retry_of,omitzero"` // request_id of the attempt before
@@ -41,6 +43,12 @@ type Observed struct {
 	Upstream           *Upstream      `json:"upstream,omitzero"`
 	Usage              jsontext.Value `json:"usage,omitzero"` // an object: the numbers of what the provider reported; nil: it did not
 	Vantage            Vantage        `json:"vantage"`
+}
+
+// An ObservedUse is a call of a tool for which an answer asks.
+type ObservedUse struct {
+	ID   string `json:"id,omitzero"`   // "": it has none, or one that is no name of one word
+	Name string `json:"name,omitzero"` // likewise
 }
 
 // An ObservedBody states what one direction carried. SHA256 and Bytes are of the bytes as they passed, all of them. The bytes that are
@@ -143,7 +151,7 @@ func (a ActionType) Observes() bool {
 
 const (
 	maxPath     = 2000 // bytes of a path
-	maxListed   = 1000 // elements of missing and context_by_reference
+	maxListed   = 1000 // elements of missing, calls and context_by_reference
 	maxHeaders  = 64
 	maxHeadSize = 4 << 10 // bytes of one header, or of one reference
 )
@@ -166,7 +174,7 @@ func (o *Observed) check() error {
 		member, text string
 		required     bool
 	}{{"agent", o.Agent, true}, {"credential", o.Credential, false}, {"method", o.Method, false}, {"protocol", o.Protocol, true},
-		{"provider_request_id", o.ProviderRequestID, false}, {"reading", o.Reading, false}, {"retry_of", o.RetryOf, false}} {
+		{"provider_request_id", o.ProviderRequestID, false}, {"finish", o.Finish, false}, {"retry_of", o.RetryOf, false}} {
 		if err := within(name.member, checkOptional(name.text, name.required)); err != nil {
 			return err
 		}
@@ -182,6 +190,7 @@ func (o *Observed) check() error {
 		within("path", CheckPath(o.Path)),
 		within("missing", checkList(o.Missing)),
 		within("context_by_reference", CheckReferences(o.ContextByReference)),
+		within("calls", checkUses(o.Calls)),
 		within("attempt", wholeNumber(&o.Attempt)),
 		within("first_byte_ms", wholeNumber(o.FirstByteMS)),
 		within("ended_ms", wholeNumber(o.EndedMS)),
@@ -318,6 +327,18 @@ func checkList(texts []string) error {
 	}
 	for i, text := range texts {
 		if err := CheckName(text); err != nil {
+			return fmt.Errorf("element %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func checkUses(uses []ObservedUse) error {
+	if len(uses) > maxListed {
+		return fmt.Errorf("names %d: want at most %d", len(uses), maxListed)
+	}
+	for i, use := range uses {
+		if err := cmp.Or(checkOptional(use.ID, false), checkOptional(use.Name, false)); err != nil {
 			return fmt.Errorf("element %d: %w", i, err)
 		}
 	}

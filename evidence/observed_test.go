@@ -12,8 +12,8 @@ import (
 )
 
 // wholeObserved has every member of observed.
-const wholeObserved = `{"agent":"shop-bot","attempt":2,"began":"2026-01-31T16:15:00.123Z","context_by_reference":["resp_1"],"credential":"hmac-sha256:00","ended":"client_gone",` +
-	`"ended_ms":1200,"fidelity":"bytes","first_byte_ms":0,"method":"POST","missing":["trailers"],"path":"/v1/responses","protocol":"openai.responses","provider_request_id":"req_1","reading":"jurat/1",` +
+const wholeObserved = `{"agent":"shop-bot","attempt":2,"began":"2026-01-31T16:15:00.123Z","calls":[{"id":"c1","name":"look"}],"context_by_reference":["resp_1"],"credential":"hmac-sha256:00","ended":"client_gone",` +
+	`"ended_ms":1200,"fidelity":"bytes","finish":"stop","first_byte_ms":0,"method":"POST","missing":["trailers"],"path":"/v1/responses","protocol":"openai.responses","provider_request_id":"req_1",` +
 	`"request":{"bytes":10,"decoded_sha256":"` + bDigest + `","encoding":"zstd","headers":{"x":"y"},"sha256":"` + aDigest + `","type":"application/json"},` +
 	`"response":{"bytes":7,"decoded":"refused","delivered":6,"encoding":"br","sha256":"` + aDigest + `"},"retry_of":"call-1","status":200,` +
 	`"upstream":{"origin":"https://api.example.com","tls":{"not_after":"2027-01-01T00:00:00Z","spki_sha256":"` + aDigest + `"}},"usage":{"output_tokens":7},"vantage":"proxy"}`
@@ -68,7 +68,12 @@ var observedChanges = []observedChange{
 	{"a status that is none", `"status":200`, `"status":99`, false},
 	{"usage that is a list", `"usage":{"output_tokens":7}`, `"usage":[]`, false},
 	{"usage that is null", `"usage":{"output_tokens":7}`, `"usage":null`, false},
-	{"a reading without a name", `"reading":"jurat/1"`, `"reading":""`, false},
+	{"no reason why it stopped", `"finish":"stop"`, `"finish":""`, false},
+	{"a call without a name", `"calls":[{"id":"c1","name":"look"}]`, `"calls":[{"id":"c1"}]`, true},
+	{"a call with an empty name", `"calls":[{"id":"c1","name":"look"}]`, `"calls":[{"id":"c1","name":""}]`, false},
+	{"a call with arguments", `"calls":[{"id":"c1","name":"look"}]`, `"calls":[{"arguments":"{}","id":"c1","name":"look"}]`, false},
+	{"a call with a name of two lines", `"calls":[{"id":"c1","name":"look"}]`, `"calls":[{"id":"c1","name":"a\nb"}]`, false},
+	{"no calls", `"calls":[{"id":"c1","name":"look"}]`, `"calls":[]`, false},
 	{"an unknown member", `"vantage":"proxy"`, `"vantage":"proxy","zone":1`, false},
 	{"an unknown member of a body", `"type":"application/json"`, `"type":"application/json","z":1`, false},
 	{"fewer bytes than none", `"bytes":10`, `"bytes":-1`, false},

@@ -233,7 +233,7 @@ func TestTwoReaders(t *testing.T) {
 				t.Errorf("%d records, status %d: %+v", len(calls), status, got)
 			}
 			last := file.Records[len(file.Records)-1]
-			if said, _ := last.Said("/response", last.Payload.Response); test.want == proved && string(said) != `"Yes."` {
+			if said, _ := last.Said("/response_body", last.Payload.ResponseBody); test.want == proved && !strings.Contains(string(said), `Yes.`) {
 				t.Errorf("it says %s", said)
 			}
 		})

@@ -40,7 +40,7 @@ func TestSessionGrowsTheLog(t *testing.T) {
 		if i > 0 {
 			act.PreviousRecord = records[i-1].Digest
 		}
-		records = append(records, h.Seal(t, payloadOf(t, act), "/request_body", "/response", "/response_body"))
+		records = append(records, h.Seal(t, payloadOf(t, act), "/request_body", "/response_body"))
 		earlier, longest = [][]byte{[]byte(request)}, max(longest, len(request))
 		messages = append(messages, `{"role":"assistant","content":"In Kassel."}`)
 	}

@@ -83,7 +83,7 @@ exit 7`)
 		t.Fatal(err)
 	}
 	for _, hit := range found.Hits {
-		for _, field := range []string{"request_body", "response_body", "response"} {
+		for _, field := range []string{"request_body", "response_body"} {
 			doing(t, 0, "--data", data, "erase", hit.Record, "--field", field, "--reason", "asked", "--by", "test", "--despite-quotes")
 		}
 	}

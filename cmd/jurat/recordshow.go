@@ -11,11 +11,11 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/config"
 	"jurat/internal/erasure"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
-	"jurat/internal/observe"
 	"jurat/internal/plural"
 	"jurat/internal/recorded"
 	"jurat/internal/subject"
@@ -237,7 +237,7 @@ func facts(a *recorded.Act) string {
 
 // file says where an imported act stands in which file; "": it is none.
 func file(a *recorded.Act) string {
-	if o := a.Observed; o == nil || o.Request == nil || !strings.HasPrefix(o.Protocol, observe.Imported) {
+	if o := a.Observed; o == nil || o.Request == nil || !strings.HasPrefix(o.Protocol, observed.Imported) {
 		return ""
 	}
 	var h struct {

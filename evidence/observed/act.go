@@ -12,7 +12,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/observe"
 )
 
 const (
@@ -39,7 +38,7 @@ type Act struct {
 	Side     evidence.Side // of an ObservedMessage: whether the agent sent it, or answered
 	Vantage  evidence.Vantage
 	Fidelity evidence.Fidelity
-	Protocol string // one of package observe, mcp/…, a2a/…, otlp
+	Protocol string // such as OpenAIChat
 	Method   string
 	Path     string // without query and credentials
 	Upstream *evidence.Upstream
@@ -55,9 +54,7 @@ type Act struct {
 	Request, Response *Body // nil: no bytes were seen
 	Missing           []string
 
-	projected *projected // what Project read
-
-	// What is said of an act without bytes, or in a protocol that package observe does not read. What the bytes say replaces it.
+	// What is said of an act without bytes, or in a protocol of which no facts are read. Facts in the bytes replace it.
 	Said Said
 }
 
@@ -155,7 +152,7 @@ func (d *draft) name(member, text string) string {
 
 // plain returns a name that somebody else chose, if it may stand in clear: nobody can erase it there.
 func (d *draft) plain(member, text string) string {
-	if text != "" && !observe.IsPlain(text) {
+	if text != "" && !IsPlain(text) {
 		d.miss("%s: it is no name of one word, and is not kept", member)
 		return ""
 	}
@@ -190,7 +187,7 @@ func (d *draft) path(path string) string {
 		d.miss("path: %v", err)
 		return ""
 	}
-	kept := observe.PathInClear(path)
+	kept := PathInClear(path)
 	if kept != path {
 		d.miss("path: what in it is no name of one word is not kept")
 	}
@@ -274,63 +271,19 @@ func (d *draft) headers(direction string, headers map[string]string) jsontext.Va
 	return doc
 }
 
-// say fills in what the bytes say, or what is said without them.
+// say fills in the facts in the bytes, or what is said without them.
 func (d *draft) say() {
-	said, references := d.act.Said, []string(nil)
-	projection, err := d.act.read(Call(&d.payload, d.request, d.response)) // from what is sealed alone, so that a verifier reads the same
-	if told := d.request == nil && d.response == nil && !said.nothing(); err == nil && !told {
-		said = Said{projection.Model, projection.ModelVersion, nil, nil, projection.Output, projection.Parameters, nil, projection.Usage}
-		references = projection.ContextByReference
-		d.payload.Observed.Reading = observe.Version
-	}
-	p := &d.payload
+	p, o, said := &d.payload, d.payload.Observed, d.act.Said
 	d.room = evidence.MaxDocument - forTheRest - len(p.RequestBody) - len(p.ResponseBody)
-	p.Model, p.ModelVersion = d.plain("model", said.Model), d.plain("model_version", said.ModelVersion)
-	p.Prompt, p.Context, p.Response = d.value("prompt", said.Prompt, `"{[`), d.value("context", said.Context, `"{[`), d.value("response", said.Response, `"{[`)
-	p.Parameters, p.ToolsUsed, p.Observed.Usage = d.value("parameters", said.Parameters, "{"), d.value("tools_used", said.ToolsUsed, "["), d.value("usage", observe.UsageInClear(said.Usage), "{")
-	if err := evidence.CheckReferences(references); err != nil {
-		d.miss("context_by_reference: %v", err)
+	facts, known := FactsOf(o, d.request, d.response) // in what is sealed alone, so that a verifier finds the same
+	if told := d.request == nil && d.response == nil && !said.nothing(); known && !told {
+		p.Model, p.ModelVersion, o.Finish, o.Calls, o.ContextByReference = facts.Model, facts.ModelVersion, facts.Finish, facts.Calls, facts.ContextByReference
+		p.Parameters, o.Usage = d.value("parameters", facts.Parameters, "{"), d.value("usage", facts.Usage, "{")
 		return
 	}
-	p.Observed.ContextByReference = references
-}
-
-// projected is what was read of a call.
-type projected struct {
-	call observe.Call
-	said observe.Projection
-	err  error
-}
-
-// Project reads what the bytes of an act say, as package observe does, before it is known in which chain the act is. If the act is sealed with
-// the same bytes, it is not read again.
-func (a *Act) Project() (observe.Projection, error) {
-	c := observe.Call{Protocol: a.Protocol, Path: a.Path, Status: a.Status}
-	if b := a.Request; b != nil && !b.Refused {
-		c.Request, c.RequestType = b.Kept, b.Type
-	}
-	if b := a.Response; b != nil && !b.Refused {
-		c.Response, c.ResponseType = b.Kept, b.Type
-	}
-	return a.read(c)
-}
-
-// read is observe.Project, unless it has read the same call.
-func (a *Act) read(c observe.Call) (observe.Projection, error) {
-	if a.projected == nil || !isSame(&a.projected.call, &c) {
-		said, err := observe.Project(c)
-		a.projected = &projected{c, said, err}
-	}
-	return a.projected.said, a.projected.err
-}
-
-// isSame reports whether two calls have the same bytes in the same place.
-func isSame(a, b *observe.Call) bool {
-	same := func(a, b []byte) bool {
-		return len(a) == len(b) && (a == nil) == (b == nil) && (len(a) == 0 || &a[0] == &b[0])
-	}
-	return a.Protocol == b.Protocol && a.Path == b.Path && a.Status == b.Status && a.RequestType == b.RequestType && a.ResponseType == b.ResponseType &&
-		same(a.Request, b.Request) && same(a.Response, b.Response)
+	p.Model, p.ModelVersion = d.plain("model", said.Model), d.plain("model_version", said.ModelVersion)
+	p.Prompt, p.Context, p.Response = d.value("prompt", said.Prompt, `"{[`), d.value("context", said.Context, `"{[`), d.value("response", said.Response, `"{[`)
+	p.Parameters, p.ToolsUsed, o.Usage = d.value("parameters", said.Parameters, "{"), d.value("tools_used", said.ToolsUsed, "["), d.value("usage", UsageInClear(said.Usage), "{")
 }
 
 const (
@@ -361,18 +314,4 @@ func (d *draft) value(member string, v jsontext.Value, kinds string) jsontext.Va
 	}
 	d.miss("%s: %v", member, err)
 	return nil
-}
-
-// Call is what a record says of a call, with the bytes that it seals, as package observe reads it. Bytes that are sealed encoded say
-// nothing.
-func Call(p *evidence.Payload, request, response []byte) observe.Call {
-	o := p.Observed
-	c := observe.Call{Protocol: o.Protocol, Path: o.Path, Status: int(o.Status)}
-	if b := o.Request; b != nil && b.Decoded == "" {
-		c.Request, c.RequestType = request, b.Type
-	}
-	if b := o.Response; b != nil && b.Decoded == "" {
-		c.Response, c.ResponseType = response, b.Type
-	}
-	return c
 }

@@ -12,6 +12,6 @@
 //
 // # What is stated beside the bytes
 //
-// Model, version, settings and answer are stated, so that a list can show them and a reader without the bytes can read them. The prompt is
-// not: it is the whole conversation, and stands in the bytes of the request. A reader gets it with [Read].
+// [Facts]: model, version, settings, counts, calls, names of context kept elsewhere. A list shows them without reading, and three verifiers find them in the bytes. What was said is not stated: it stands in the
+// bytes, and whoever looks reads it there.
 package observed

@@ -7,7 +7,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/observe"
 )
 
 // Why the bytes of a body cannot be read. They say nothing against the record.
@@ -137,17 +136,15 @@ func (w *Window) body(direction string, b *openedBody, errs []error) ([]byte, []
 	return b.body, errs
 }
 
-// Projection reads what the bytes of a record say, by the rules of today, whatever rules the record names. known is false if they are not all there, if the
-// record states none, or if no reader knows the protocol.
-func (o *Opened) Projection(r Reading) (p observe.Projection, known bool) {
+// Facts finds the facts in the bytes of a record. known is false if they are not all there, if the record states none, or if none are read of the protocol.
+func (o *Opened) Facts(r Reading) (f Facts, known bool) {
 	for _, err := range r.Errs {
 		if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrMasked) {
-			return p, false
+			return f, false
 		}
 	}
 	if o.request.stated == nil && o.response.stated == nil {
-		return p, false
+		return f, false
 	}
-	p, err := observe.Project(Call(&o.Record.Payload, r.Request, r.Response))
-	return p, err == nil
+	return FactsOf(o.Record.Payload.Observed, r.Request, r.Response)
 }

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/observe"
 )
 
 // A Passage is a string in a payload.
@@ -44,7 +46,18 @@ func Passages(p *evidence.Payload) []Passage {
 			w.value(jsontext.Pointer("").AppendToken(member.name), member.value)
 		}
 	}
+	if p.Observed != nil {
+		w.seen(p)
+	}
 	return w.found
+}
+
+// seen adds what the answer says that a recorder saw, where its bytes stand in clear in the record alone.
+func (w *walk) seen(p *evidence.Payload) {
+	bytes := new(observed.Window).Read(observed.Open(&evidence.Record{Payload: *p}))
+	if said, err := observe.Project(observe.CallOf(p.Observed, bytes.Request, bytes.Response)); err == nil && said.Output != nil {
+		w.value("/response", said.Output)
+	}
 }
 
 // walk collects the strings of a value.

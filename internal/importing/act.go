@@ -11,7 +11,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/observe"
 	"jurat/internal/subject"
 )
 
@@ -23,7 +22,7 @@ func (f *File) act(o *Options, e *Exchange, id string, now time.Time) observed.A
 	prompt, response := e.said()
 	part := e.Part()
 	a := observed.Act{Recorder: o.Recorder, RequestID: "import-" + id, Type: evidence.ObservedSpan, At: now, Began: now, ChainID: o.Chain(e.Conversation),
-		Agent: o.Agent, Vantage: evidence.Telemetry, Fidelity: evidence.ByAttributes, Protocol: observe.Imported + string(f.Format), Ended: evidence.Complete,
+		Agent: o.Agent, Vantage: evidence.Telemetry, Fidelity: evidence.ByAttributes, Protocol: observed.Imported + string(f.Format), Ended: evidence.Complete,
 		Request: &observed.Body{Bytes: int64(len(part)), SHA256: evidence.DigestOf(part), Headers: f.headers(o, e), Kept: part}, Missing: f.missing(e)}
 	if len(e.units) == 1 {
 		a.Request.Type = "application/json"
@@ -68,10 +67,10 @@ func (e *Exchange) usage() (usage jsontext.Value, alone bool) {
 func (f *File) headers(o *Options, e *Exchange) map[string]string {
 	list := map[string]string{"file": cut(f.Name, 1000), "file-bytes": strconv.FormatInt(f.Size, 10), "file-sha256": f.SHA256.String(), "format": string(f.Format),
 		"place": placeInClear(cut(e.Place(), 1000)), "conversation": cut(e.Conversation, 1000), "importer": "jurat " + o.Version}
-	if e.own && observe.IsPlain(e.Entry) {
+	if e.own && observed.IsPlain(e.Entry) {
 		list["entry"] = e.Entry
 	}
-	if at := e.when(); observe.IsPlain(at) {
+	if at := e.when(); observed.IsPlain(at) {
 		list["said-at"] = at
 	}
 	if f.header.writer != "" {
@@ -88,7 +87,7 @@ func placeInClear(place string) string {
 	parts := strings.Split(place, "/")
 	for i, part := range parts {
 		if !ownPlace.MatchString(part) {
-			parts[i] = observe.PathInClear(part)
+			parts[i] = observed.PathInClear(part)
 		}
 	}
 	return strings.Join(parts, "/")

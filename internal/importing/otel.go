@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/fault"
 	"jurat/internal/observe"
@@ -199,7 +200,8 @@ func (e *Exchange) counted() (prompt, answers int, model string) {
 	if err != nil {
 		return 0, 0, ""
 	}
-	return messagesIn(p.Prompt), messagesIn(p.Output), or(p.ModelVersion, p.Model)
+	facts, _ := observed.FactsOf(&evidence.Observed{Protocol: observed.OTLP, Request: new(evidence.ObservedBody)}, e.told.Body, nil)
+	return messagesIn(p.Prompt), messagesIn(p.Output), or(facts.ModelVersion, facts.Model)
 }
 
 // messagesIn counts the messages of an array, or of one.

@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/fault"
-	"jurat/internal/observe"
 )
 
 // Exchanges reads the file from its beginning to its end. A *Fault among the errors says that one entry cannot be read, and the next
@@ -204,7 +204,7 @@ func (r *reader) session(s session) error {
 	return s.end()
 }
 
-func isPlainOrNone(text string) bool { return text == "" || observe.IsPlain(text) }
+func isPlainOrNone(text string) bool { return text == "" || observed.IsPlain(text) }
 
 // plain returns a name that others wrote, if it may stand where nobody can erase it.
 func plain(name string) string {

@@ -10,13 +10,14 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/evidence/observed"
 	"jurat/internal/llm/wire"
 )
 
 // The versions of A2A that Project reads. A reader of either takes the names of both.
 const (
-	A2A03 = "a2a/0.3"
-	A2A10 = "a2a/1.0"
+	A2A03 = observed.A2A03
+	A2A10 = observed.A2A10
 )
 
 var a2aVersion = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{1,3}$`)
@@ -30,7 +31,7 @@ func A2AProtocol(method, path, version string) string {
 	if !a2aVersion.MatchString(version) {
 		return ""
 	}
-	if _, kind, _ := a2aAction(path); method == "POST" || kind != a2aUnknown {
+	if kind, _ := a2aAction(path); method == "POST" || kind != a2aUnknown {
 		return "a2a/" + version
 	}
 	return ""
@@ -68,30 +69,18 @@ var a2aMethods = map[string]a2aKind{
 	"GetExtendedAgentCard":                a2aOther, "agent/getAuthenticatedExtendedCard": a2aOther, "agent/authenticatedExtendedCard": a2aOther,
 }
 
-// a2aAction returns what the path of a call by HTTP with JSON asks for: its name, what that is, and the task that the path names.
-func a2aAction(path string) (name string, kind a2aKind, task string) {
-	path = pathOf(path)
-	before, last, _ := cutLast(path)
-	switch last {
-	case "message:send", "message:stream":
-		return last, a2aSend, ""
-	case "extendedAgentCard":
-		return last, a2aOther, ""
-	case "tasks":
-		return last, a2aOther, ""
-	case "card":
-		if strings.HasSuffix(before, "/v1") {
-			return last, a2aOther, ""
-		}
+// a2aAction returns what the path of a call by HTTP with JSON asks for, and the task that it names.
+func a2aAction(path string) (kind a2aKind, task string) {
+	method, task := observed.A2AMethod(path)
+	switch {
+	case method == "":
+		return a2aUnknown, ""
+	case strings.HasPrefix(method, "message:"):
+		return a2aSend, ""
+	case task != "":
+		return a2aTask, task
 	}
-	if strings.Contains(path, "/tasks/") && strings.Contains(path, "/pushNotificationConfigs") {
-		return "pushNotificationConfigs", a2aOther, ""
-	}
-	if strings.HasSuffix(before, "/tasks") {
-		task, action, _ := strings.Cut(last, ":")
-		return strings.TrimSuffix("tasks:"+action, ":"), a2aTask, task
-	}
-	return "", a2aUnknown, ""
+	return a2aOther, ""
 }
 
 // An agent reads calls of A2A: https://a2a-protocol.org.
@@ -157,7 +146,7 @@ func readA2A(r *reading) {
 
 // request reads what was asked.
 func (a *agent) request() {
-	name, kind, task := a2aAction(a.call.Path)
+	kind, task := a2aAction(a.call.Path)
 	a.kind = kind
 	o := object(nil)
 	if kind == a2aUnknown || len(a.call.Request) > 0 {
@@ -168,44 +157,20 @@ func (a *agent) request() {
 	}
 	_, isRPC := o["method"]
 	if a.rpc = isRPC || kind == a2aUnknown; a.rpc {
-		name = o.word("method")
+		name := o.word("method")
 		a.kind, a.id = a2aMethods[name], text(o["id"])
 		if a.kind == a2aUnknown {
 			a.problem("request: %q is no method of A2A", name)
 		}
 		o = member[object](a.reading, o, "request", "params")
 	}
-	a.found.named("method", name)
 	if a.kind == a2aTask && task == "" {
 		task = o.word("id")
 	}
 	a.belongs("", task)
-	set := a.settings(o)
 	if a.kind == a2aSend {
 		a.sent(o)
 	}
-	if task != "" {
-		a.found.named("taskId", task)
-	}
-	a.parameters(set)
-}
-
-// settings returns what the caller sets.
-func (a *agent) settings(o object) object {
-	configuration := member[object](a.reading, o, "request", "configuration")
-	if _, there := configuration["acceptedOutputModes"]; there {
-		a.found.names("acceptedOutputModes", member[[]string](a.reading, configuration, "request: configuration", "acceptedOutputModes"))
-	}
-	set := object{}
-	for _, name := range []string{"blocking", "historyLength", "returnImmediately"} {
-		if v, there := configuration[name]; there {
-			set[name] = v
-		}
-	}
-	if v, there := o["historyLength"]; there {
-		set["historyLength"] = v
-	}
-	return set
 }
 
 // sent reads the message that the agent got.
@@ -213,9 +178,6 @@ func (a *agent) sent(o object) {
 	m := conversation[object](a.reading, o, "message")
 	if m == nil {
 		return
-	}
-	for _, name := range []string{"messageId", "contextId", "taskId"} {
-		a.found.named(name, m.word(name))
 	}
 	for _, task := range member[[]string](a.reading, m, "request", "referenceTaskIds") {
 		a.refer("task", task)

@@ -2,7 +2,6 @@ package observe
 
 import (
 	"cmp"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 // readMessages reads Anthropic's Messages: https://docs.claude.com/en/api/messages.
 func readMessages(r *reading) {
 	if o := r.request(); o != nil {
-		r.out.Model = cmp.Or(o.word("model"), hostedIn(r.call.Path))
 		system := withoutLabel(member[wire.Blocks](r, o, "request", "system"))
 		r.prompt = append(r.prompt, r.blocks("system", system, nil)...)
 		for _, m := range conversation[[]wire.MessagesTurn](r, o, "messages") {
@@ -24,14 +22,12 @@ func readMessages(r *reading) {
 		}
 		r.messagesState(o)
 		r.messagesTools(o)
-		r.parameters(o)
 	}
 	a, ok := answered(r, explainAnthropic, wire.ReadMessagesStream)
 	if !ok {
 		return
 	}
-	r.out.ModelVersion, r.out.ProviderID = a.Model, a.ID
-	r.usage(a.Usage)
+	r.out.ProviderID = a.ID
 	if a.Type == "error" {
 		r.out.Error = cmp.Or(short(explainAnthropic(r.call.Response)), "an error with a status of success")
 		return
@@ -75,22 +71,6 @@ func withoutLabel(blocks wire.Blocks) wire.Blocks {
 	return blocks
 }
 
-// hostedIn returns the model that a path of Vertex AI or Bedrock names.
-func hostedIn(path string) string {
-	before, last, _ := cutLast(pathOf(path))
-	model := ""
-	switch {
-	case rawPredict(last):
-		model, _, _ = strings.Cut(last, ":")
-	case last == "invoke":
-		_, model, _ = cutLast(before)
-	}
-	if plain, err := url.PathUnescape(model); err == nil {
-		return plain
-	}
-	return model
-}
-
 func explainAnthropic(body []byte) string {
 	said, ok := wire.ReadAnthropicError(body)
 	if !ok {
@@ -117,20 +97,14 @@ func (r *reading) messagesState(o object) {
 // clientTools are the beginnings of types of tools that the agent's own program runs.
 var clientTools = []string{"custom", "bash_", "text_editor_", "computer_", "memory_"}
 
-// messagesTools keeps the names of tools, and names those that Anthropic runs.
+// messagesTools names the tools that Anthropic runs.
 func (r *reading) messagesTools(o object) {
-	if _, there := o["tools"]; !there {
-		return
-	}
-	names := []string{}
 	for _, tool := range member[[]object](r, o, "request", "tools") {
 		kind := tool.word("type")
-		names = append(names, cmp.Or(tool.word("name"), tool.word("mcp_server_name"), kind))
 		if kind != "" && !slices.ContainsFunc(clientTools, func(begin string) bool { return strings.HasPrefix(kind, begin) }) {
 			r.refer("tool", kind)
 		}
 	}
-	r.found.names("tools", names)
 }
 
 // blocks reads the content of a turn. It appends the thinking to the list, if there is one.

@@ -18,7 +18,6 @@ func readChat(r *reading) {
 	wanted := 0 // answers; 0: unknown
 	if o := r.request(); o != nil {
 		wanted = 1
-		r.out.Model = cmp.Or(o.word("model"), deploymentIn(r.call.Path))
 		messages := conversation[[]wire.ChatMessage](r, o, "messages")
 		r.prompt = slices.Grow(r.prompt, len(messages))
 		for _, m := range messages {
@@ -27,7 +26,6 @@ func readChat(r *reading) {
 		}
 		r.chatTools(o)
 		r.chatContext(o)
-		r.parameters(o)
 		if present(o["n"]) {
 			wanted, _ = strconv.Atoi(text(o["n"])) // in canonical form, 2.0 is 2
 		}
@@ -39,8 +37,7 @@ func readChat(r *reading) {
 	if r.unended && len(a.Choices) < wanted {
 		r.out.Complete = false
 	}
-	r.out.ModelVersion, r.out.SystemFingerprint, r.out.ProviderID = a.Model, a.SystemFingerprint, a.ID
-	r.usage(a.Usage)
+	r.out.ProviderID = a.ID
 	if len(a.Choices) == 0 {
 		r.nothing(a.Error)
 	}
@@ -91,16 +88,6 @@ func (r *reading) unite() {
 	whole.Content, whole.Refusal = whole.Content.joined(), refusal.String()
 	one.said = append(one.said, whole)
 	r.answers = []answer{one}
-}
-
-// deploymentIn returns the deployment that a path of Azure names. A request to one may name no model.
-func deploymentIn(path string) string {
-	_, after, found := strings.Cut(pathOf(path), "/deployments/")
-	name, _, _ := strings.Cut(after, "/")
-	if !found {
-		return ""
-	}
-	return name
 }
 
 // chatContext names what the request has the provider look up.
@@ -293,21 +280,11 @@ func (r *reading) filePart(p wire.Part) part {
 	return unknown(p.Type, p.Raw)
 }
 
-// chatTools keeps the names of tools, and names those that the provider runs.
+// chatTools names the tools that the provider runs.
 func (r *reading) chatTools(o object) {
-	for _, list := range []string{"tools", "functions"} {
-		if _, there := o[list]; !there {
-			continue
+	for _, tool := range member[[]object](r, o, "request", "tools") {
+		if kind := tool.word("type"); kind != "function" && kind != "custom" {
+			r.refer("tool", kind)
 		}
-		names := []string{}
-		for _, tool := range member[[]object](r, o, "request", list) {
-			kind := tool.word("type")
-			name := cmp.Or(objectOf(tool["function"]).word("name"), objectOf(tool["custom"]).word("name"), tool.word("name"), kind)
-			names = append(names, name)
-			if list == "tools" && kind != "function" && kind != "custom" {
-				r.refer("tool", kind)
-			}
-		}
-		r.found.names(list, names)
 	}
 }

@@ -13,11 +13,10 @@ import (
 
 // readGenerate reads Gemini's generateContent: https://ai.google.dev/api/generate-content.
 func readGenerate(r *reading) {
-	r.out.Model = modelIn(r.call.Path)
 	g := &gemini{reading: r}
 	if o := r.request(); o != nil {
 		if isCodeAssist(r.call.Path) {
-			r.out.Model, o = o.word("model"), objectOf(o["request"])
+			o = objectOf(o["request"])
 		}
 		g.request(o)
 	}
@@ -26,8 +25,7 @@ func readGenerate(r *reading) {
 		return
 	}
 	a = a.Opened()
-	r.out.ModelVersion, r.out.ProviderID = a.ModelVersion, a.ResponseID
-	r.usage(a.Usage)
+	r.out.ProviderID = a.ResponseID
 	r.out.Finish = a.PromptFeedback.BlockReason
 	if present(a.Error) {
 		r.out.Error = cmp.Or(short(explainGoogle(object{"error": a.Error}.value())), "an error in an answer with a status of success")
@@ -87,16 +85,6 @@ func isCodeAssist(path string) bool {
 	return strings.HasPrefix(last, "v1internal:")
 }
 
-// modelIn returns the model that a path names.
-func modelIn(path string) string {
-	before, last, _ := cutLast(pathOf(path))
-	model, _, _ := strings.Cut(last, ":")
-	if strings.HasSuffix(before, "tunedModels") {
-		return "tunedModels/" + model
-	}
-	return model
-}
-
 // A gemini reads contents. Calls without an id get a number.
 type gemini struct {
 	*reading
@@ -125,7 +113,6 @@ func (g *gemini) request(o object) {
 	}
 	g.refer("cachedContent", o.word(cached))
 	g.tools(o)
-	g.parameters(o)
 }
 
 func roleOf(role string) string {
@@ -140,24 +127,15 @@ func roleOf(role string) string {
 	return role
 }
 
-// tools keeps the names of tools, and names those that Google runs.
+// tools names those that Google runs.
 func (g *gemini) tools(o object) {
-	if _, there := o["tools"]; !there {
-		return
-	}
-	names := []string{}
 	for _, tool := range member[[]object](g.reading, o, "request", "tools") {
 		functions := g.either(tool, "functionDeclarations", "function_declarations")
-		for _, f := range member[[]object](g.reading, tool, "request: tools", functions) {
-			names = append(names, f.word("name"))
-		}
 		delete(tool, functions)
 		for _, name := range sortedNames(tool) {
-			names = append(names, name)
 			g.refer("tool", name)
 		}
 	}
-	g.found.names("tools", names)
 }
 
 // content reads the parts of a turn. It appends the thoughts to the list, if there is one.

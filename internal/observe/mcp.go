@@ -9,12 +9,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/llm/wire"
 )
 
 // MCP begins the names of the protocols of the Model Context Protocol; the version follows, as in mcp/2025-06-18. One
 // reader knows all versions: https://modelcontextprotocol.io/specification.
-const MCP = "mcp/"
+const MCP = observed.MCP
 
 // FromServer is the Path of a call on a pipe whose first message the server sent. On HTTP the agent's side always
 // begins, and the server's own messages come in the answer.
@@ -107,7 +108,6 @@ func (r *reading) rpcRequest() rpcs {
 	}
 	list := r.rpcs("request", r.call.Request)
 	r.prompt = []message{}
-	var described []jsontext.Value
 	for _, m := range list {
 		if m.id != "" && m.method != "" && list.find(m.id).method != m.method {
 			r.problem("request: the id %s stands there twice", short(m.id))
@@ -117,12 +117,6 @@ func (r *reading) rpcRequest() rpcs {
 		} else {
 			r.prompt = append(r.prompt, r.rpcSaid(m, r.asking())...)
 		}
-		described = append(described, m.described().value())
-	}
-	if len(described) == 1 {
-		r.out.Parameters = r.marshal("parameters", described[0], maxOutput)
-	} else if described != nil {
-		r.out.Parameters = r.marshal("parameters", map[string]any{"batch": described}, maxOutput)
 	}
 	return list
 }
@@ -183,21 +177,6 @@ func rpcOf(o object) rpc {
 	}
 	m.use = objectOf(m.params["_meta"]).word("claudecode/toolUseId")
 	return m
-}
-
-// described are the members of a message that stand in clear: what was asked, and of which tool, but none of its words.
-func (m *rpc) described() object {
-	o := object{}
-	if m.method == "" {
-		o.named("answers", strings.Trim(m.id, `"`))
-		return o
-	}
-	o.named("method", m.method)
-	if m.method == "tools/call" {
-		o.named("tool", m.params.word("name"))
-		o.named("tool_use_id", m.use)
-	}
-	return o
 }
 
 func quoted(text string) []byte {
@@ -262,9 +241,6 @@ func (r *reading) rpcResult(to *rpc, m rpc) message {
 	case to != nil && to.method == "tools/list":
 		said.Content = content{textPart(listed(o))}
 	default:
-		if to != nil && to.method == "sampling/createMessage" {
-			r.out.ModelVersion = o.word("model")
-		}
 		said.Content = content{textPart(text(result))}
 	}
 	return said

@@ -157,9 +157,6 @@ func TestDefinitionsInOtherPlaces(t *testing.T) {
 	}
 }
 
-// readingsOfMCP is what mcpCases say, by the version of the rules.
-var readingsOfMCP = map[string]string{"jurat/1": "sha256:af22c48cc15fc4ad522462c17b72128896e6ab4327d95d6604f87761b9730f3b", "jurat/2": "sha256:af22c48cc15fc4ad522462c17b72128896e6ab4327d95d6604f87761b9730f3b", "jurat/3": "sha256:af22c48cc15fc4ad522462c17b72128896e6ab4327d95d6604f87761b9730f3b"}
-
 // TestToolsThatAreNone: elements of a list that are no definitions hide none of the others. By the same rules a record could state nothing of such bytes.
 func TestToolsThatAreNone(t *testing.T) {
 	p := project(t, mcp(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"result":{"tools":[1,{"name":"b"}]}}`))
@@ -167,16 +164,5 @@ func TestToolsThatAreNone(t *testing.T) {
 		`{\"digest\":\"sha256:4990ff99be213c83fdc8397bfca008af54807ffa699ce10bb132bada6347fbf3\",\"name\":\"b\"}","role":"tool","tool_call_id":"mcp:1"}`
 	if string(p.Output) != want || p.Problem != "" {
 		t.Errorf("%s, %q", p.Output, p.Problem)
-	}
-}
-
-// TestVersionOfMCP is TestVersion for these messages.
-func TestVersionOfMCP(t *testing.T) {
-	var all []byte
-	for _, c := range mcpCases {
-		all = append(all, marshal(t, project(t, c.call))...)
-	}
-	if got := evidence.DigestOf(all).String(); got != readingsOfMCP[observe.Version] {
-		t.Errorf("these messages do not say what they said by the rules %s: change observe.Version, and put the digest %s here", observe.Version, got)
 	}
 }

@@ -1,12 +1,10 @@
-// Package observe reads the bytes of one call to a model or an agent, as a recorder saw them, and says what they say:
-// which model was asked, with which messages, and what it answered. The recorder reads a call with it once. A verifier reads the
-// sealed bytes with it again, and must get the same members to the byte. So the package has no clock, network or file,
-// and compiles to WebAssembly.
+// Package observe reads the bytes of one call to a model or an agent, as a recorder saw them, and says what was asked and what was
+// answered. It has no clock, network or file, and compiles to WebAssembly.
 //
-// # The bytes are the evidence
+// # A reading is a view
 //
-// A [Projection] is a reading of them, in the words of payloads: model, model_version, prompt,
-// response. Messages of all vendors become chat messages, so that a jury and a reader of records need to know one form.
+// The bytes are the evidence. Which model was asked and what it counted are facts, which package evidence/observed finds and verifiers compare. A [Projection] is a reading
+// of what was said, for whoever looks, by the newest reader: no record states it. Messages of all vendors become chat messages, so that a jury and a reader of records need to know one form.
 // A projection leaves out what no juror reads: inner reasoning, signatures, definitions of tools, and the content of
 // pictures and files, in whose place stands a digest.
 //
@@ -17,10 +15,6 @@
 // arguments of a call with a number like 1e400, or with one member twice) are kept as strings. Where JSON itself is
 // ambiguous, because a member stands there twice or a character is broken, it is read as most libraries do (the last
 // member counts, U+FFFD stands for the character), and Problem says so.
-//
-// # What stands in clear
-//
-// Model, parameters, usage and references cannot be erased from a record. They have no text that somebody may have written: see clear.go.
 //
 // # The first of several answers is the response
 //
@@ -37,24 +31,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/fault"
 )
 
 // The protocols that Project reads.
 const (
-	OpenAIChat        = "openai.chat"
-	OpenAIResponses   = "openai.responses"
-	AnthropicMessages = "anthropic.messages"
-	GeminiGenerate    = "gemini.generate"
+	OpenAIChat        = observed.OpenAIChat
+	OpenAIResponses   = observed.OpenAIResponses
+	AnthropicMessages = observed.AnthropicMessages
+	GeminiGenerate    = observed.GeminiGenerate
 )
-
-// Imported begins the protocol of an act that was taken from a file that others wrote, such as import/promptfoo. Its bytes are an
-// entry of that file, and no call; Project does not read them.
-const Imported = "import/"
-
-// Version names these rules of reading. Records state it, and a verifier reads every record by its own rules, whatever the record names. So it changes with every change
-// of what Project returns for bytes that some recorder may have sealed.
-const Version = "jurat/3"
 
 // isModels reports whether a protocol is one of models.
 func isModels(protocol string) bool {
@@ -75,23 +62,16 @@ type Call struct {
 // A Projection is what a call says. A member that is absent was not said, or could not be read: then Problem says why.
 // All values are in canonical form.
 type Projection struct {
-	Model             string         `json:"model,omitzero"`         // as requested
-	ModelVersion      string         `json:"model_version,omitzero"` // as the provider reported it
-	SystemFingerprint string         `json:"system_fingerprint,omitzero"`
-	Parameters        jsontext.Value `json:"parameters,omitzero"` // an object: settings of the request that may stand in clear; of tools the names alone
-	Prompt            jsontext.Value `json:"prompt,omitzero"`     // an array of chat messages
-	Output            jsontext.Value `json:"response,omitzero"`   // a string; with calls of tools a chat message, with several turns an array of them
-	Alternatives      jsontext.Value `json:"alternatives,omitzero"`
-	Reasoning         string         `json:"reasoning,omitzero"`   // the model's thinking, as far as the provider shows it
-	ToolCalls         []ToolCall     `json:"tool_calls,omitzero"`  // those in Output, for programs that look for one
-	Finish            string         `json:"finish,omitzero"`      // why the model stopped, in the provider's word
-	Usage             jsontext.Value `json:"usage,omitzero"`       // as the provider reported it; absent if it did not
-	ProviderID        string         `json:"provider_id,omitzero"` // the provider's id of the response
+	Prompt       jsontext.Value `json:"prompt,omitzero"`   // an array of chat messages
+	Output       jsontext.Value `json:"response,omitzero"` // a string; with calls of tools a chat message, with several turns an array of them
+	Alternatives jsontext.Value `json:"alternatives,omitzero"`
+	Reasoning    string         `json:"reasoning,omitzero"`   // the model's thinking, as far as the provider shows it
+	ToolCalls    []ToolCall     `json:"tool_calls,omitzero"`  // those in Output, for programs that look for one
+	Finish       string         `json:"finish,omitzero"`      // why the model stopped, in the provider's word
+	ProviderID   string         `json:"provider_id,omitzero"` // the provider's id of the response
 
-	// ContextByReference names context that the provider had and the bytes have not, such as "previous_response_id:resp_1", "file:file-1". It has what may
-	// stand in clear of Referred, which has what the provider looked up by itself, too: "search:weather in Kassel", "url:https://example.org/".
-	ContextByReference []string `json:"context_by_reference,omitzero"`
-	Referred           []string `json:"-"`
+	// Referred names context that the provider had and the bytes have not, such as "previous_response_id:resp_1", "search:weather in Kassel".
+	Referred []string `json:"-"`
 
 	// Items are the ids of what the answer says, by which later requests may refer to it instead of sending it again.
 	Items []string `json:"items,omitzero"`
@@ -130,7 +110,7 @@ func Project(c Call) (Projection, error) {
 	if !known {
 		return Projection{}, fmt.Errorf("unknown protocol %q: no projection", c.Protocol)
 	}
-	r := &reading{call: &c, found: object{}}
+	r := &reading{call: &c}
 	for i, body := range [][]byte{c.Request, c.Response} {
 		if most := mostValues(body); len(body) > most && evidence.Values(body) > most {
 			return Projection{State: Failed, Problem: fmt.Sprintf("%s: more than %d values", []string{"request", "answer"}[i], most)}, nil
@@ -193,4 +173,16 @@ func cutLast(path string) (before, last string, found bool) {
 		return "", path, false
 	}
 	return path[:i], path[i+1:], true
+}
+
+// CallOf is what a record states of a call, with the bytes that it seals. Bytes that are sealed encoded say nothing.
+func CallOf(o *evidence.Observed, request, response []byte) Call {
+	c := Call{Protocol: o.Protocol, Path: o.Path, Status: int(o.Status)}
+	if b := o.Request; b != nil && b.Decoded == "" {
+		c.Request, c.RequestType = request, b.Type
+	}
+	if b := o.Response; b != nil && b.Decoded == "" {
+		c.Response, c.ResponseType = response, b.Type
+	}
+	return c
 }

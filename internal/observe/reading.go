@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/jsonwords"
 	"jurat/internal/llm/wire"
 )
@@ -35,7 +36,6 @@ type reading struct {
 	problems []string
 	referred map[string]bool
 	called   map[string]string // of the Responses API: the id of a call, by the id of its item
-	found    object            // of parameters: names that may stand in clear
 	unended  bool              // the answer is a stream without its last event, in which all had stopped
 }
 
@@ -130,13 +130,13 @@ func reason(err error) string {
 	var syntactic *jsontext.SyntacticError
 	if errors.As(err, &syntactic) {
 		if at := string(syntactic.JSONPointer); at != "" {
-			return "at " + PathInClear(short(at)) + ": " + jsonwords.Syntax(syntactic.Err)
+			return "at " + observed.PathInClear(short(at)) + ": " + jsonwords.Syntax(syntactic.Err)
 		}
 		return jsonwords.Syntax(syntactic.Err)
 	}
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) && semantic.JSONPointer != "" {
-		return PathInClear(short(string(semantic.JSONPointer))) + " has the wrong type"
+		return observed.PathInClear(short(string(semantic.JSONPointer))) + " has the wrong type"
 	}
 	return "it has the wrong type"
 }
@@ -221,22 +221,7 @@ func (o object) value() jsontext.Value {
 	return doc
 }
 
-// canonical returns a value in canonical form or, if it has none, as a string with its text.
-func canonical(v jsontext.Value) jsontext.Value {
-	form, err := evidence.Canonical(v)
-	if err != nil {
-		form, err = json.Marshal(strings.ToValidUTF8(string(v), "\ufffd"))
-	}
-	if err == nil {
-		form, err = evidence.Canonical(form)
-	}
-	if err != nil { // longer than any document
-		return nil
-	}
-	return form
-}
-
-// text is canonical as a text: the arguments of a call, or what a tool returned.
+// text is a value in canonical form or, if it has none, as it stands: the arguments of a call, or what a tool returned.
 func text(v jsontext.Value) string {
 	if len(v) == 0 {
 		return ""
@@ -245,20 +230,6 @@ func text(v jsontext.Value) string {
 		return string(form)
 	}
 	return strings.ToValidUTF8(string(v), "\ufffd")
-}
-
-// parameters keeps the settings of a request that may stand in clear, and the names that a reader found.
-func (r *reading) parameters(o object) {
-	kept := maps.Clone(r.found)
-	for name, v := range o {
-		if !isSetting(name) {
-			continue
-		}
-		if its := inClear(canonical(v), isSetting, mostNested); its != nil {
-			kept[name] = its
-		}
-	}
-	r.out.Parameters = r.marshal("parameters", kept, maxOutput)
 }
 
 // A body is the kind of a response's body.
@@ -381,10 +352,6 @@ func (r *reading) result() Projection {
 		r.alternatives(r.answers[1:])
 	}
 	r.out.Finish = r.name("finish", r.out.Finish)
-	r.out.Model = r.plain("model", r.out.Model)
-	r.out.ModelVersion = r.plain("model_version", r.out.ModelVersion)
-	r.out.ContextByReference = referencesInClear(r.out.Referred)
-	r.out.SystemFingerprint = r.name("system_fingerprint", r.out.SystemFingerprint)
 	r.out.ProviderID = r.name("provider_id", r.out.ProviderID)
 	r.out.Problem = strings.Join(r.problems, "; ")
 	return r.out
@@ -433,26 +400,10 @@ func (r *reading) marshal(what string, value any, limit int) jsontext.Value {
 // sortedNames returns the names of an object's members, sorted.
 func sortedNames(o object) []string { return slices.Sorted(maps.Keys(o)) }
 
-// usage keeps what the provider counted.
-func (r *reading) usage(reported jsontext.Value) {
-	if present(reported) {
-		r.out.Usage = UsageInClear(reported)
-	}
-}
-
 // name returns a name that a payload may have, and "" for any other text.
 func (r *reading) name(what, text string) string {
 	if text != "" && evidence.CheckName(text) != nil {
 		r.problem("%s: not a name of one line and at most 200 bytes: left out", what)
-		return ""
-	}
-	return text
-}
-
-// plain returns a name that may stand in clear, and "" for any other text.
-func (r *reading) plain(what, text string) string {
-	if text != "" && !IsPlain(text) {
-		r.problem("%s: not a name of one word and at most %d bytes: left out", what, longestName)
 		return ""
 	}
 	return text

@@ -22,8 +22,7 @@ func readResponses(r *reading) {
 	if !ok {
 		return
 	}
-	r.out.ModelVersion, r.out.ProviderID = a.Model, a.ID
-	r.usage(a.Usage)
+	r.out.ProviderID = a.ID
 	switch a.Status {
 	case "completed", "cancelled":
 	case "failed":
@@ -58,7 +57,6 @@ func pathOf(path string) string {
 }
 
 func (r *reading) responsesRequest(o object) {
-	r.out.Model = o.word("model")
 	var tools []object // in the input
 	for _, part := range []struct{ member, role string }{{"instructions", "system"}, {"input", "user"}} {
 		v, there := o[part.member]
@@ -87,24 +85,15 @@ func (r *reading) responsesRequest(o object) {
 		r.refer("background", "true")
 	}
 	r.responsesTools(o, tools)
-	r.parameters(o)
 }
 
-// responsesTools keeps the names of tools, and names those that OpenAI runs. more are those that stand elsewhere.
+// responsesTools names the tools that OpenAI runs. more are those that stand elsewhere.
 func (r *reading) responsesTools(o object, more []object) {
-	if _, there := o["tools"]; !there && len(more) == 0 {
-		return
-	}
-	names := []string{}
 	for _, tool := range slices.Concat(member[[]object](r, o, "request", "tools"), more) {
 		kind := tool.word("type")
 		if inner := tool["tools"]; kind == "namespace" && inner.Kind() == jsontext.KindBeginArray {
-			for _, v := range valuesIn(inner) {
-				names = append(names, tool.word("name")+"."+objectOf(v).word("name"))
-			}
 			continue
 		}
-		names = append(names, cmp.Or(tool.word("name"), tool.word("server_label"), kind))
 		switch kind {
 		case "function", "custom", "local_shell", "apply_patch", "computer_use_preview", "computer":
 			continue
@@ -121,7 +110,6 @@ func (r *reading) responsesTools(o object, more []object) {
 			r.refer("file", object{"": v}.word(""))
 		}
 	}
-	r.found.names("tools", names)
 }
 
 func cleanIfAny(address string) string {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/internal/observe"
@@ -48,7 +49,7 @@ var chatSample = sample{
 		`[DONE]`),
 	stops: `"finish_reason":"tool_calls"}]}`,
 	want: `{
-		"model": "gpt-5.2", "model_version": "gpt-5.2-2026-01-01", "system_fingerprint": "fp_1", "provider_id": "chatcmpl-1",
+		"model": "gpt-5.2", "model_version": "gpt-5.2-2026-01-01", "provider_id": "chatcmpl-1",
 		"parameters": {"n": 2, "stream": true, "temperature": 0.5, "tools": ["look", "say"]},
 		"prompt": [
 			{"role": "developer", "content": "Be kind."},
@@ -62,7 +63,7 @@ var chatSample = sample{
 		"alternatives": [{"number": 1, "finish": "stop", "response": "No."}],
 		"tool_calls": [{"id": "c1", "name": "look", "arguments": "{\"at\":1}"}, {"id": "c2", "name": "say", "arguments": "hi"}],
 		"reasoning": "hm", "finish": "tool_calls", "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7, "cost": 0.25},
-		"context_by_reference": ["url", "file:file-7"],
+		"context_by_reference": ["file:file-7", "url"],
 		"complete": true}`,
 }
 
@@ -77,14 +78,25 @@ func events(data ...string) string {
 	return b.String()
 }
 
-// project returns the projection of a call in canonical form.
-func project(t testing.TB, c observe.Call) observe.Projection {
+// What a call says: the view of it, and its facts.
+type said struct {
+	observe.Projection `json:",inline"`
+	Model              string         `json:"model,omitzero"`
+	ModelVersion       string         `json:"model_version,omitzero"`
+	Parameters         jsontext.Value `json:"parameters,omitzero"`
+	Usage              jsontext.Value `json:"usage,omitzero"`
+	ContextByReference []string       `json:"context_by_reference,omitzero"`
+}
+
+// project reads a call.
+func project(t testing.TB, c observe.Call) said {
 	t.Helper()
 	p, err := observe.Project(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	f := factsOf(c)
+	return said{p, f.Model, f.ModelVersion, f.Parameters, f.Usage, f.ContextByReference}
 }
 
 // TestSamples: a call says what its vendor's documents mean, and a stream says the same as the answer in one piece.

@@ -16,6 +16,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/observe"
 )
 
@@ -24,9 +26,9 @@ var (
 	mutantSeed = flag.Uint64("mutant-seed", 1, "the seed of the changes")
 )
 
-// TestSecondReading: a reader that was written from docs/readings.md, in another language, reads the same from calls of all protocols, whole, in streams, cut, and
+// TestSecondFacts: a verifier that was written from docs/facts.md, in another language, finds the same facts in calls of all protocols, whole, in streams, cut, and
 // with one or a few values changed, taken away or written twice.
-func TestSecondReading(t *testing.T) {
+func TestSecondFacts(t *testing.T) {
 	random := rand.New(rand.NewPCG(*mutantSeed, 0))
 	calls := secondCalls(t)
 	known := vocabularyOf(calls)
@@ -36,7 +38,7 @@ func TestSecondReading(t *testing.T) {
 	calls = append(calls, many()...)
 	var input bytes.Buffer
 	for _, c := range calls {
-		doc, err := json.Marshal(map[string]any{"protocol": c.Protocol, "path": c.Path, "status": c.Status, "response_type": c.ResponseType, "request_type": c.RequestType,
+		doc, err := json.Marshal(map[string]any{"protocol": c.Protocol, "path": c.Path, "status": c.Status,
 			"request": base64.StdEncoding.EncodeToString(c.Request), "response": base64.StdEncoding.EncodeToString(c.Response)})
 		if err != nil {
 			t.Fatal(err)
@@ -44,7 +46,7 @@ func TestSecondReading(t *testing.T) {
 		input.Write(append(doc, '\n'))
 	}
 	var complaints bytes.Buffer
-	run := exec.Command(python(t), filepath.Join("..", "..", "testdata", "second-verifier", "readings.py"))
+	run := exec.Command(python(t), filepath.Join("..", "..", "testdata", "second-verifier", "facts.py"))
 	run.Stdin, run.Stderr = &input, &complaints
 	output, err := run.Output()
 	if err != nil {
@@ -56,14 +58,14 @@ func TestSecondReading(t *testing.T) {
 	}
 	differences := 0
 	for i, c := range calls {
-		if want := stated(t, project(t, c)); want != second[i] {
+		if want := stated(t, factsOf(c)); want != second[i] {
 			if differences++; differences <= 5 {
 				t.Errorf("%s %s, status %d, %s\n%s\n%s\nthis program: %s\nthe second:   %s", c.Protocol, c.Path, c.Status, c.ResponseType, c.Request, c.Response, want, second[i])
 			}
 		}
 	}
 	if differences > 0 {
-		t.Errorf("%d of %d calls are read otherwise", differences, len(calls))
+		t.Errorf("%d of %d calls have other facts", differences, len(calls))
 	}
 }
 
@@ -82,43 +84,33 @@ func python(t *testing.T) string {
 	return path
 }
 
-// stated are the members that a record can state of a projection.
-func stated(t *testing.T, p observe.Projection) string {
-	t.Helper()
-	var members []string
-	member := func(name string, v jsontext.Value) {
-		if v != nil {
-			members = append(members, `"`+name+`":`+string(v))
-		}
-	}
-	word := func(name, text string) {
-		if text != "" {
-			member(name, quotedWord(t, text))
-		}
-	}
-	if p.ContextByReference != nil {
-		doc, err := json.Marshal(p.ContextByReference)
-		if err != nil {
-			t.Fatal(err)
-		}
-		member("context_by_reference", doc)
-	}
-	word("model", p.Model)
-	word("model_version", p.ModelVersion)
-	member("parameters", p.Parameters)
-	member("prompt", p.Prompt)
-	member("response", p.Output)
-	member("usage", p.Usage)
-	return "{" + strings.Join(members, ",") + "}"
+// factsOf finds the facts in a call.
+func factsOf(c observe.Call) observed.Facts {
+	f, _ := observed.FactsOf(&evidence.Observed{Protocol: c.Protocol, Path: c.Path, Status: int64(c.Status), Request: new(evidence.ObservedBody), Response: new(evidence.ObservedBody)}, c.Request, c.Response)
+	return f
 }
 
-func quotedWord(t *testing.T, text string) jsontext.Value {
+// stated is what a record states of facts, in canonical form.
+func stated(t *testing.T, f observed.Facts) string {
 	t.Helper()
-	doc, err := json.Marshal(text)
+	return string(canonical(t, marshal(t, struct {
+		Model              string                 `json:"model,omitzero"`
+		ModelVersion       string                 `json:"model_version,omitzero"`
+		Parameters         jsontext.Value         `json:"parameters,omitzero"`
+		Usage              jsontext.Value         `json:"usage,omitzero"`
+		Finish             string                 `json:"finish,omitzero"`
+		Calls              []evidence.ObservedUse `json:"calls,omitzero"`
+		ContextByReference []string               `json:"context_by_reference,omitzero"`
+	}{f.Model, f.ModelVersion, f.Parameters, f.Usage, f.Finish, f.Calls, f.ContextByReference})))
+}
+
+func canonical(t testing.TB, doc []byte) []byte {
+	t.Helper()
+	form, err := evidence.Canonical(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return doc
+	return form
 }
 
 // secondCalls are the calls of the other tests.
@@ -144,50 +136,30 @@ func secondCalls(t *testing.T) (calls []observe.Call) {
 	for _, told := range tellings(t) {
 		calls = append(calls, observe.Call{Protocol: observe.OTLP, Request: told})
 	}
+	for _, c := range factCases {
+		calls = append(calls, c.call)
+	}
 	return append(calls, finePoints()...)
 }
 
-// finePoints are calls on which readers part that are a little different.
+// finePoints are calls on which verifiers part that are a little different.
 func finePoints() (calls []observe.Call) {
 	answer := func(protocol, response string) {
 		calls = append(calls, observe.Call{Protocol: protocol, Path: "/v1beta/models/m:generateContent", Status: 200, Request: []byte(`{"messages":[],"contents":[],"input":[]}`), Response: []byte(response)})
 	}
-	for _, pieces := range []string{
-		`{"jsonPath":"$.a[8]","numberValue":1}`, `{"jsonPath":"$.a[9]","numberValue":1}`, `{"jsonPath":"$.a","stringValue":"x"},{"jsonPath":"$.a.b","stringValue":"y"}`, `{"jsonPath":"$.a.b","boolValue":true},{"jsonPath":"$.a[0]","boolValue":false}`,
-		`{"jsonPath":"$.a[0].b","stringValue":"x"},{"jsonPath":"$.a[0]['b']","stringValue":"y"},{"jsonPath":"$[\"c\"]","nullValue":"NULL_VALUE"}`, `{"jsonPath":"a","numberValue":1}`, `{"jsonPath":"$.a[1025]","numberValue":1}`,
-		`{"jsonPath":"$` + strings.Repeat(".a", 64) + `","numberValue":1}`, `{"jsonPath":"$` + strings.Repeat(".a", 65) + `","numberValue":1}`, `{"jsonPath":"$.a","stringValue":"x"},{"jsonPath":"$.a","numberValue":1}`,
-	} {
-		call := `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","willContinue":true,"partialArgs":[` + pieces + `]}},{"functionCall":{"partialArgs":[{"jsonPath":"$.z","stringValue":"z"}]}},{"functionCall":{}}]}}]}`
-		answer(observe.GeminiGenerate, events(call))
-	}
-	answer(observe.GeminiGenerate, `[{"candidates":[{"content":{"parts":[{"text":"a"}]}}]},{"candidates":[{"index":0,"index":0,"content":{"parts":[{"text":"b"}]}}]}]`)
-	answer(observe.GeminiGenerate, `[{"candidates":[{"content":{"parts":[{"text":7}]}}]},{"candidates":[{"index":0,"index":0,"content":{"parts":[{"text":"b","text":"c"}]}}]}`)
-	answer(observe.OpenAIChat, events(fragment(`{"tool_calls":[{"index":2,"id":"b","function":{"name":"second","arguments":"{}"}},{"index":1,"id":"a","function":{"name":"first","arguments":"{}"}},{"index":2,"function":{"arguments":"{}"}}]}`)))
-	answer(observe.OpenAIChat, events(fragment(`{"audio":{"id":7,"transcript":"a"},"content":"x"}`), fragment(`{"audio":{"transcript":"b"}}`)))
-	answer(observe.OpenAIChat, events(fragment(`{"audio":{"id":7,"transcript":"a"},"content":"x","content":"y"}`), fragment(`{"audio":{"transcript":"b"}}`)))
-	answer(observe.OpenAIChat, `{"choices":[{"message":{"role":"assistant","function_call":{"name":"f"},"function_call":{"arguments":"{}"},"content":"a","content":null}}]}`)
 	answer(observe.AnthropicMessages, events(`{"type":"message_start","message":{"usage":{"a":1,"b":2}}}`, `{"type":"message_delta","usage":{"b":3,"a":null}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","input":{}}}`, `{"type":"content_block_delta","index":0,"delta":{"partial_json":"{\"a\""}}`))
-	for _, pieces := range [][]string{{`{"text":"x"}`, `{"text":"y"}`}, {`{"text":"x"},{"data":{"name":"f","args":{}}}`, `{"text":"y"}`}, {`{"data":1}`, `{"text":"y"},{"data":2}`, `{"text":"z"}`, `{"text":"w"}`}} {
-		var list []string
-		for _, piece := range pieces {
-			list = append(list, `{"id":1,"result":{"artifactUpdate":{"append":true,"artifact":{"artifactId":"a","parts":[`+piece+`]}}}}`)
-		}
-		calls = append(calls, observe.Call{Protocol: observe.A2A10, Request: []byte(`{"id":1,"method":"message/stream","params":{}}`), Response: []byte(events(list...))})
-	}
-	for _, address := range []string{"https://u:p@example.org/a?b#c", "HTTPS://example.org/\u00e9 x", "//h", "///p", "a:b", "./a:b/c", ":", "http://[::1]:80/[x]", "http://[::1%25eth0]/", "http://[1.2.3.4]/", "http://h:1:2/", "x://h:1:2/", "x://h:1:a/", "http://a%41/", "http://%c3%a9/%zz", "http://h/%2f%41", "*", "", "?a", "a/b:c", "x:/p",
-		"x:///p", "x:y@z", "http://h\u0001/", "http://u\"@h/", "http://h/#%", "http://h/a*(b)", "http://a[b]/"} {
-		calls = append(calls, observe.Call{Protocol: observe.OpenAIChat, Request: []byte(`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":"` + strings.ReplaceAll(address, `"`, `\"`) + `"}]}]}`)})
-	}
 	nines := strings.Repeat("9", 5000)
 	answer(observe.OpenAIChat, `{"choices":[{"index":`+nines+`,"message":{"content":"a"}}],"usage":{"prompt_tokens":`+nines+`}}`)
-	answer(observe.GeminiGenerate, events(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","partialArgs":[{"jsonPath":"$.a[`+nines+`]","numberValue":1}]}}]}}]}`))
 	deep := strings.Repeat(`{"arrayValue":{"values":[`, 3000) + strings.Repeat("]}}", 3000)
 	for _, v := range []string{`{"intValue":"` + nines + `"}`, `{"intValue":"` + strings.Repeat("0", 5000) + `7"}`, deep} {
 		calls = append(calls, observe.Call{Protocol: observe.OTLP, Request: []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"gen_ai.usage.input_tokens","value":` + v + `}]}]}]}]}`)})
 	}
-	for _, index := range []string{nines, "-" + nines} {
-		calls = append(calls, observe.Call{Protocol: observe.OTLP, Request: []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"events":[{"name":"gen_ai.choice","attributes":[{"key":"gen_ai.event.content","value":{"stringValue":"{\"index\":\"` + index +
-			`\",\"message\":{\"content\":\"a\"}}"}}]},{"name":"gen_ai.choice","attributes":[{"key":"message","value":{"stringValue":"{\"content\":\"b\"}"}}]}]}]}]}]}`)})
+	for _, depth := range []int{9_998, 9_999, 10_000, 10_001, 20_000} {
+		answer(observe.OpenAIChat, `{"model":"m","x":`+strings.Repeat("[", depth)+strings.Repeat("]", depth)+`}{"model":"n"}`)
+	}
+	for _, body := range []string{`{"model":"a"}{"model":"b"} 7 {"model":"c"}`, `[{"model":"a"},7,{"model":"b"}]`, "\ufeff {\"model\":\"a\"}", `7 {"model":"a"}`, "data:{\"model\":\ndata: \"a\"}", "data: {\"model\":\"a\"}\r\rdata: [DONE]\r\rdata: {\"model\":\"b\"}\r\r",
+		`{"model":"a","model":7}`, `{"usage":{"a":[1,{"b":"standard"}],"c d":1,"e":-0,"f":1e400,"g":"AUTO"}}`, `{"model":"a` + "\x01" + `"}`, `{"model":01}`, `{"model":NaN}`} {
+		answer(observe.OpenAIChat, body)
 	}
 	return calls
 }

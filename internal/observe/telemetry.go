@@ -10,17 +10,18 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/evidence/observed"
 	"jurat/internal/fault"
 	"jurat/internal/observe/otlp"
 )
 
 // OTLP is the protocol of calls that telemetry tells of. The Request is one span, or events of one, as package otlp writes it, and there is no
 // Response. What a Projection of it says is the sender's word.
-const OTLP = "otlp"
+const OTLP = observed.OTLP
 
 // Untold returns what telemetry does not tell of an act, or what may not be the whole of it, in words.
 func Untold(told []byte) []string {
-	r := &reading{call: &Call{Protocol: OTLP, Request: told}, found: object{}}
+	r := &reading{call: &Call{Protocol: OTLP, Request: told}}
 	if err := fault.Guard(func() error { readTelemetry(r); return nil }); err != nil {
 		return []string{"what was said: the program failed while reading it"}
 	}
@@ -87,7 +88,7 @@ func (t *telling) resource(r *otlp.Resource) {
 
 // attribute is how the name of an attribute or an event stands among what is not told, which nobody can erase.
 func attribute(name string) string {
-	if !IsPlain(name) {
+	if !observed.IsPlain(name) {
 		return "(a name that is not kept)"
 	}
 	return name
@@ -155,12 +156,9 @@ func (t *telling) event(e event) {
 
 // tell reads what was collected.
 func (t *telling) tell() {
-	t.models()
+	t.facts()
 	t.out.ProviderID = t.text("gen_ai.response.id")
-	t.out.SystemFingerprint = cmp.Or(t.text("openai.response.system_fingerprint"), t.text("gen_ai.openai.response.system_fingerprint"), t.text("gen_ai.response.system_fingerprint"))
 	t.out.Finish = cmp.Or(t.finish(), t.text("llm.finish_reason"))
-	t.counted()
-	t.settings()
 	if t.kind == otlp.Tool {
 		t.tool()
 	} else {
@@ -173,14 +171,14 @@ func (t *telling) tell() {
 	t.unread()
 }
 
-// models says which model was asked for, and which one answered. OpenInference's llm.model_name may be either: it is the one that answered if the provider's response has it.
-func (t *telling) models() {
-	either := t.text("llm.model_name")
-	t.out.Model = cmp.Or(t.firstText("gen_ai.request.model", "llm.request.model_name"), t.invocation().word("model"), either)
-	t.out.ModelVersion = t.firstText("gen_ai.response.model", "llm.response.model_name")
-	if t.out.ModelVersion == "" && either != "" && t.responded().word("model") == either {
-		t.out.ModelVersion = either
+// facts notes what of the attributes is no part of what was said, and is read as facts.
+func (t *telling) facts() {
+	for _, prefix := range []string{"gen_ai.request.", "gen_ai.usage.", "llm.token_count.", "llm.request.model_name", "llm.response.model_name", "llm.model_name", "gen_ai.operation.name", "gen_ai.provider.name",
+		"gen_ai.system", "llm.provider", "llm.system", "gen_ai.agent.name", "llm.tools.", "gen_ai.openai.response.system_fingerprint"} {
+		t.under(prefix)
 	}
+	t.invocation()
+	t.document("", "gen_ai.tool.definitions")
 }
 
 // first takes the first of several ways that tells something.
@@ -252,73 +250,11 @@ func (t *telling) finish() string {
 	return ""
 }
 
-// counted keeps what was counted, by OpenTelemetry's names. An agent's counts are those of its parts together, which tell them, too: they are
-// left out, so that nobody adds them up twice.
-func (t *telling) counted() {
-	usage := object{}
-	for _, prefix := range []string{"gen_ai.usage.", "llm.token_count."} {
-		for _, name := range t.under(prefix) {
-			v, its := t.said[prefix+name], cmp.Or(counts[name], name)
-			if usage[its] == nil && (v.Int != nil || v.Double != nil) {
-				usage[its] = valueOf(v)
-			}
-		}
-	}
-	if len(usage) > 0 && t.kind != otlp.Agent {
-		t.out.Usage = UsageInClear(usage.value())
-	}
-}
-
-// counts are OpenTelemetry's names of what others call otherwise.
-var counts = map[string]string{"prompt": "input_tokens", "completion": "output_tokens", "total": "total_tokens", "prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
-
-// settings keeps what is told of the request beside the conversation.
-func (t *telling) settings() {
-	set := object{}
-	for member, names := range map[string][]string{"operation": {"gen_ai.operation.name"}, "provider": {"gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system"},
-		"agent": {"gen_ai.agent.name", "agent.name"}, "server": {"server.address"}} {
-		t.found.named(member, t.firstText(names...))
-	}
-	t.take("gen_ai.request.model")
-	for _, name := range t.under("gen_ai.request.") {
-		set[name] = valueOf(t.said["gen_ai.request."+name])
-	}
-	asked := t.invocation()
-	for name, v := range asked {
-		if set[name] == nil {
-			set[name] = v
-		}
-	}
-	if names := t.tools(); names != nil {
-		t.found.names("tools", names)
-	}
-	t.parameters(set)
-	if string(t.out.Parameters) == "{}" { // nothing is told of them
-		t.out.Parameters = nil
-	}
-}
-
 func (t *telling) firstText(names ...string) (text string) {
 	for _, name := range names {
 		text = cmp.Or(text, t.text(name))
 	}
 	return text
-}
-
-// tools lists the names of the tools that the model was given.
-func (t *telling) tools() (names []string) {
-	nameOf := func(o object) string {
-		return cmp.Or(objectOf(o["function"]).word("name"), o.word("name"), o.word("type"))
-	}
-	if v, there := t.document("", "gen_ai.tool.definitions"); there && v != nil {
-		for _, o := range objects(v) {
-			names = append(names, nameOf(o))
-		}
-	}
-	for _, tool := range t.branch("llm.tools.").items() {
-		names = append(names, cmp.Or(tool.text("tool.name"), nameOf(objectOf(jsontext.Value(tool.text("tool.json_schema"))))))
-	}
-	return names
 }
 
 // tool reads the use of a tool: what the model asked for, and what the tool returned.

@@ -60,7 +60,7 @@ var messagesSample = sample{
 		"reasoning": "hm",
 		"tool_calls": [{"id": "s1", "name": "web_search", "arguments": "{\"query\":\"q\"}"}, {"id": "t1", "name": "look", "arguments": "{\"at\":1}"}, {"id": "t2", "name": "go", "arguments": "{}"}],
 		"finish": "tool_use", "usage": {"input_tokens": 3, "cache_read_input_tokens": 2, "output_tokens": 9},
-		"context_by_reference": ["file:file_1", "mcp", "container:container_1", "context_management:clear_tool_uses_20250919", "tool:web_search_20250305"],
+		"context_by_reference": ["file:file_1", "container:container_1", "mcp:m", "context_management:clear_tool_uses_20250919", "tool:web_search"],
 		"complete": true}`,
 }
 
@@ -123,8 +123,7 @@ var responsesSample = sample{
 		"reasoning": "hm",
 		"tool_calls": [{"id": "ws_1", "name": "web_search", "arguments": "{\"query\":\"q\",\"type\":\"search\"}"}, {"id": "c1", "name": "look", "arguments": "{\"at\":1}"}, {"id": "c2", "name": "say", "arguments": "hi"}],
 		"finish": "completed", "usage": {"input_tokens": 3, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 4, "total_tokens": 7},
-		"context_by_reference": ["file:file-7", "item:msg_0", "previous_response_id:resp_0", "conversation:conv_1", "prompt:pmpt_1", "background:true",
-			"tool:web_search", "tool:file_search", "vector_store:vs_1", "mcp", "tool:code_interpreter", "container:cntr_1"],
+		"context_by_reference": ["previous_response_id:resp_0", "conversation:conv_1", "prompt:pmpt_1", "background:true", "item:msg_0", "file:file-7", "container:cntr_1", "vector_store:vs_1", "mcp:m", "tool:web_search"],
 		"complete": true}`,
 }
 
@@ -171,7 +170,7 @@ const generateWant = `{
 	"reasoning": "hm",
 	"tool_calls": [{"id": "#3", "name": "code_execution", "arguments": "1+1"}, {"id": "#4", "name": "look", "arguments": "{\"at\":1}"}],
 	"finish": "STOP", "usage": {"promptTokenCount": 3, "candidatesTokenCount": 4, "thoughtsTokenCount": 1},
-	"context_by_reference": ["file", "cachedContent:cachedContents/c1", "tool:googleSearch"],
+	"context_by_reference": ["file", "cachedContent:cachedContents/c1"],
 	"complete": true}`
 
 var generateArraySample = sample{name: "generate, as an array", call: generateSample.call, whole: generateSample.whole, stream: array(generateChunks), array: true, want: generateWant}

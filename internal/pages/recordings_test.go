@@ -111,7 +111,7 @@ func longConversation(t testing.TB, h *jurattest.House) []*evidence.Record {
 		spoken{request: next, change: func(a *observed.Act) {
 			a.Ended, a.Response, a.Status, a.FirstByte, a.Elapsed = evidence.LostInCrash, nil, 0, nil, nil
 		}},
-		spoken{request: next, response: `{"role":"assistant","content":"Tomorrow."}`, apart: []string{"/response", "/request_body", "/response_body"}},
+		spoken{request: next, response: `{"role":"assistant","content":"Tomorrow."}`, apart: []string{"/request_body", "/response_body"}},
 		spoken{request: next, response: "???", change: func(a *observed.Act) {
 			a.Response.Encoding, a.Response.Refused, a.Missing = "zstd", true, []string{"trailers"}
 		}},
@@ -172,7 +172,7 @@ func (c *Conversation) Part(t testing.TB, records []*evidence.Record, h *juratte
 	for _, s := range c.Steps {
 		p.Acts = append(p.Acts, s.Act)
 	}
-	p.MarkErased(map[evidence.Digest][]string{records[5].Digest: {"/request_body", "/response"}})
+	p.MarkErased(map[evidence.Digest][]string{records[5].Digest: {"/request_body"}})
 	for i := range c.Steps {
 		c.Steps[i].Act = p.Acts[i]
 	}
@@ -185,7 +185,7 @@ func TestConversationSaysHowCallsEnded(t *testing.T) {
 	text := content(parse(t, page))
 	for want, times := range map[string]int{"Where is my parcel 4711?": 1, "It is at the depot in Kassel.": 1, "The agent went away before the end of the answer.": 1, "No answer came.": 0,
 		"The recorder stopped working during the call.": 1, "the model is overloaded": 1, "It is another attempt of the request": 1, "attempt 2": 1,
-		"the operator has erased its bytes": 1, "its bytes were sealed apart": 1, "the recorder could not decode it": 1, "Erased from this record: /request_body, /response": 1,
+		"the operator has erased its bytes": 1, "its bytes were sealed apart": 1, "the recorder could not decode it": 1, "Erased from this record: /request_body": 1,
 		"Second hand": 2, "trailers": 1, "track_parcel": 3, "first byte after 350 ms": 8, "ended after 2.1 s": 8, "gpt-4o-2024-08-06": 5, "$0.0035": 4, "1200 tokens read, 48 written": 4,
 		"3 calls passed without a record": 1, "let everything pass": 1, "the disk is full": 1, "Send to trial": 1, "the queue is full": 1, "Acts 1 to 9 of 9": 1} {
 		if got := strings.Count(text, want); got != times {

@@ -116,12 +116,12 @@ func TestRead(t *testing.T) {
 // TestReadSaysWhatIsNotHere: what was sealed apart and is not disclosed is named, and never guessed.
 func TestReadSaysWhatIsNotHere(t *testing.T) {
 	h := jurattest.New(t)
-	r := seal(t, h, call(0, "talk", "clerk", request(asked), response(answers)), "/response", "/request_body", "/response_body")
+	r := seal(t, h, call(0, "talk", "clerk", request(asked), response(answers)), "/request_body", "/response_body")
 	bare := *r
 	bare.Disclosures = nil
 	c := whole(t, &bare)
 	a := c.Acts[0]
-	if !slices.Equal(a.Withheld, []string{"/request_body", "/response", "/response_body"}) {
+	if !slices.Equal(a.Withheld, []string{"/request_body", "/response_body"}) {
 		t.Errorf("%v", a.Withheld)
 	}
 	for _, m := range a.Messages {

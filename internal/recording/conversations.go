@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/observe"
 )
 
@@ -60,7 +61,7 @@ func (s said) fresh(recordID string) string {
 	}
 	_, name, _ := strings.Cut(s.kept[0], ":")
 	chain := ChainOf(s.agent, "context-"+name) // callers may choose it, and must not choose another chain by it
-	if evidence.CheckName(chain) != nil || !observe.IsPlain(name) {
+	if evidence.CheckName(chain) != nil || !observed.IsPlain(name) {
 		chain = ChainOf(s.agent, "context-"+evidence.DigestOf([]byte(name)).String())
 	}
 	return chain

@@ -143,7 +143,7 @@ func digestsOf(list []observe.Definition) map[string]evidence.Digest {
 	tools := map[string]evidence.Digest{}
 	for _, d := range list {
 		tool := d.Name
-		if !observe.IsPlain(tool) {
+		if !observed.IsPlain(tool) {
 			tool = "(a name of the digest " + evidence.DigestOf([]byte(tool)).String() + ")"
 		}
 		if before, twice := tools[tool]; twice {

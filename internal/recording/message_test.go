@@ -131,8 +131,8 @@ func TestMessages(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	if string(acts[0].Response) != `"Which one?"` || !strings.Contains(string(acts[0].Parameters), "SendMessage") {
-		t.Errorf("%s %s", acts[0].Response, acts[0].Parameters)
+	if !strings.Contains(string(acts[0].ResponseBody), `Which one?`) || !strings.Contains(string(acts[0].Parameters), "SendMessage") {
+		t.Errorf("%s %s", acts[0].ResponseBody, acts[0].Parameters)
 	}
 }
 

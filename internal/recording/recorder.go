@@ -201,7 +201,7 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 		return nil, err
 	}
 	e := &exchange{recorder: r, call: call, intent: &intent{RecordID: id, Agent: agent, Chain: chain, Began: call.Began, CallID: call.ID, Method: methodOf(call),
-		Origin: call.Origin, Path: fitting(observe.PathInClear(call.Path), evidence.CheckPath), Type: kind.act, Side: r.sideOf(kind.act), Protocol: kind.protocolOf(call), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: evidence.Vantage(call.Vantage)}}
+		Origin: call.Origin, Path: fitting(observed.PathInClear(call.Path), evidence.CheckPath), Type: kind.act, Side: r.sideOf(kind.act), Protocol: kind.protocolOf(call), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: evidence.Vantage(call.Vantage)}}
 	if err := r.journal.begin(ctx, e.intent, r.Mode == relay.Closed); err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func fitting(text string, check func(string) error) string {
 // methodOf is the method of a call: of HTTP one of its own, of MCP a name.
 func methodOf(call *relay.Call) string {
 	methods := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
-	if slices.Contains(methods, call.Method) || call.Speaks == relay.MCP && observe.IsPlain(call.Method) {
+	if slices.Contains(methods, call.Method) || call.Speaks == relay.MCP && observed.IsPlain(call.Method) {
 		return call.Method
 	}
 	return ""
@@ -536,7 +536,14 @@ func (e *exchange) place(act *observed.Act) {
 // said is what a call says about its conversation.
 func (e *exchange) said(act *observed.Act) said {
 	s := said{agent: e.intent.Agent, trace: traceOf(e.call.Header.Get("Traceparent"))}
-	p, err := act.Project()
+	c := observe.Call{Protocol: act.Protocol, Path: act.Path, Status: act.Status}
+	if b := act.Request; b != nil && !b.Refused {
+		c.Request, c.RequestType = b.Kept, b.Type
+	}
+	if b := act.Response; b != nil && !b.Refused {
+		c.Response, c.ResponseType = b.Kept, b.Type
+	}
+	p, err := observe.Project(c)
 	if err != nil {
 		return s
 	}

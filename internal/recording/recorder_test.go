@@ -280,10 +280,10 @@ func TestEachCallIsSealed(t *testing.T) {
 			t.Errorf("%v: %d records of 40 calls", mode, len(calls))
 		}
 		for _, c := range calls {
-			if o := c.Observed; o.Agent != "mia" || c.AgentID != "witness" || o.Ended != evidence.Complete || o.Status != 200 || o.Credential == "" || !bytes.HasPrefix(c.Response, []byte(`"answer`)) {
+			if o := c.Observed; o.Agent != "mia" || c.AgentID != "witness" || o.Ended != evidence.Complete || o.Status != 200 || o.Credential == "" || !bytes.Contains(c.ResponseBody, []byte(`answer`)) {
 				t.Errorf("%v: %+v, response %s", mode, o, c.Response)
 			}
-			if got := strings.Join(c.Apart(), " "); got != "/request_body /response /response_body" {
+			if got := strings.Join(c.Apart(), " "); got != "/request_body /response_body" {
 				t.Errorf("sealed apart: %s", got)
 			}
 		}
@@ -836,8 +836,8 @@ func TestEncodedAnswerThatBreaksOff(t *testing.T) {
 	if len(calls) != 2 {
 		t.Fatalf("%d records", len(calls))
 	}
-	if o := calls[0].Observed; string(calls[0].Response) != `"It is"` || o.Response.Decoded != "" || !slices.Contains(o.Missing, "response: its encoding breaks off; what came before is kept decoded") {
-		t.Errorf("%s, %+v, missing %q", calls[0].Response, o.Response, o.Missing)
+	if o := calls[0].Observed; !bytes.Contains(calls[0].ResponseBody, []byte(`It is`)) || o.Response.Decoded != "" || !slices.Contains(o.Missing, "response: its encoding breaks off; what came before is kept decoded") {
+		t.Errorf("%s, %+v, missing %q", calls[0].ResponseBody, o.Response, o.Missing)
 	}
 	if o := calls[1].Observed; o.Response.Decoded != evidence.DecodingRefused || calls[1].Response != nil {
 		t.Errorf("%s, %+v", calls[1].Response, o.Response)

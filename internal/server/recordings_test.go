@@ -57,7 +57,7 @@ func (r *running) record(t testing.TB, chain string, a observed.Act) evidence.Di
 		t.Fatal(err)
 	}
 	log := acts.New(acts.Config{Ledger: r.Installation.Ledger, Keys: r.Installation.Keys, Disclose: r.Installation.Apart.Disclose, Now: time.Now}).Observations()
-	digest, err := log.Seal(t.Context(), draft.SealingApart("/request_body", "/response_body", "/response"))
+	digest, err := log.Seal(t.Context(), draft.SealingApart("/request_body", "/response_body"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -189,7 +189,7 @@ func compared(call ToolCall) string {
 
 // imported reports whether an act was taken from a file that others wrote.
 func imported(o *evidence.Observed) bool {
-	return o.Vantage == evidence.Telemetry && strings.HasPrefix(o.Protocol, observe.Imported)
+	return o.Vantage == evidence.Telemetry && strings.HasPrefix(o.Protocol, observed.Imported)
 }
 
 // entire adds messages for an act that repeats nothing of others: it is shown whole. Who uses a tool twice acts twice, and of a file an act has what stands
@@ -325,7 +325,7 @@ func (r *recording) sight(one *record) (s sight, err error) {
 	if err != nil {
 		return s, err
 	}
-	call := observed.Call(one.payload, request, response)
+	call := observe.CallOf(o, request, response)
 	if p, err := observe.Project(call); err == nil && (call.Request != nil || call.Response != nil) {
 		if o.Vantage == evidence.Telemetry {
 			p.Problem = "" // it is in missing

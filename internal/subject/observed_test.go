@@ -246,7 +246,7 @@ func TestWhatTelemetryTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		return exhibit(t, n, fmt.Sprintf(`"action_type":"observed_span","agent_id":"tap","request_id":"r%d","timestamp":"2026-01-31T16:15:00Z","chain_id":"main",
-			"observed":{"agent":"clerk-bot","began":"2026-01-31T16:14:00Z","ended":"complete","fidelity":"attributes","vantage":"telemetry","protocol":"otlp","reading":"jurat/1","missing":[%q],"request":{"bytes":%d,"sha256":%q,"type":"application/json"}},
+			"observed":{"agent":"clerk-bot","began":"2026-01-31T16:14:00Z","ended":"complete","fidelity":"attributes","vantage":"telemetry","protocol":"otlp","missing":[%q],"request":{"bytes":%d,"sha256":%q,"type":"application/json"}},
 			"request_body":%s`, n, missing, len(body), evidence.DigestOf([]byte(body)), value))
 	}
 	attribute := func(key, value string) string {

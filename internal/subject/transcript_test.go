@@ -54,7 +54,7 @@ func TestTranscript(t *testing.T) {
 				got += " " + string(m.Role)
 			}
 			got += "; "
-			if len(act.Lacks) > 0 || act.Said.Model == "" {
+			if len(act.Lacks) > 0 || act.Said.Prompt == nil {
 				t.Errorf("call %d: %v, %+v", skipped+i+1, act.Lacks, act.Said)
 			}
 		}

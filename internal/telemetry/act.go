@@ -238,7 +238,7 @@ func (a *Act) RecordID(agent string, otherContent bool) string {
 
 // Conversation is what the sender calls the conversation, as the name of a chain may have it, which cannot be erased: of a text that is no name of one word its digest, and named is false.
 func (a *Act) Conversation() (name string, named bool) {
-	if a.Dialogue == "" || observe.IsPlain(a.Dialogue) {
+	if a.Dialogue == "" || observed.IsPlain(a.Dialogue) {
 		return a.Dialogue, true
 	}
 	return evidence.DigestOf([]byte(a.Dialogue)).String(), false

@@ -38,8 +38,9 @@ func TestRealInstrumentations(t *testing.T) {
 					continue
 				}
 				spans = append(spans, p)
-				if p.ModelVersion != "gpt-5-2026" && p.Model != "gpt-5-2026" || p.Usage == nil || !strings.Contains(string(p.Parameters), `"provider":"openai"`) {
-					t.Errorf("model %q, answered by %q, usage %s, parameters %s", p.Model, p.ModelVersion, p.Usage, p.Parameters)
+				f, _ := observed.FactsOf(&evidence.Observed{Protocol: observed.OTLP, Request: new(evidence.ObservedBody)}, a.Body, nil)
+				if f.ModelVersion != "gpt-5-2026" && f.Model != "gpt-5-2026" || f.Usage == nil || !strings.Contains(string(f.Parameters), `"provider":"openai"`) {
+					t.Errorf("%+v", f)
 				}
 			}
 			said := spans

@@ -23,7 +23,7 @@ def parse(data, bounded=True):
     try:
         text = data.decode("utf-8")
         value = json.loads(
-            text, object_pairs_hook=_members, parse_int=_number, parse_float=_number, parse_constant=_no_number
+            text, object_pairs_hook=_members, parse_int=as_number, parse_float=as_number, parse_constant=_no_number
         )
     except UnicodeDecodeError as err:
         raise Refused(f"not UTF-8: {err}") from err
@@ -89,7 +89,7 @@ def _no_number(text):
     raise Refused(f"{text} is no JSON")
 
 
-def _number(text):
+def as_number(text):
     """The number, if its exact decimal value is that of its canonical form."""
     number = float(text)
     if number == 0:

@@ -1,8 +1,10 @@
-"""What a record says in clear: section "What stands in clear" of docs/readings.md."""
+"""What a record says in clear: docs/facts.md."""
 
 import re
 
-_LONGEST, _NESTED = 128, 8
+from canonical import Refused, as_number
+
+_LONGEST, NESTED = 128, 8
 _NAME = re.compile(r"/?[A-Za-z0-9_.:@$+=~-]+(?:/[A-Za-z0-9_.:@$+=~-]+)*\Z")
 _MAIL = re.compile(r"[^/]@[^/]*\.[A-Za-z]{2}")
 _COUNTER = re.compile(r"[A-Za-z][A-Za-z0-9_.]*\Z")
@@ -44,14 +46,29 @@ def is_counter(name):
     return len(name) <= _LONGEST and bool(_COUNTER.match(name))
 
 
+class Number:
+    """A number as it stands in bytes."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def value(self):
+        return as_number(self.text)
+
+
 class Nothing(Exception):
     """Nothing of a value stands in clear."""
 
 
-def in_clear(value, may, depth=_NESTED):
-    """What of a value in canonical form stands in clear."""
+def in_clear(value, may, depth):
+    """What of a value stands in clear."""
     if depth == 0 or isinstance(value, str) and value not in _WORDS:
         raise Nothing
+    if isinstance(value, Number):
+        try:
+            return value.value()
+        except Refused as err:
+            raise Nothing from err
     if isinstance(value, list):
         return [in_clear(one, may, depth - 1) for one in value]
     if isinstance(value, dict):
@@ -59,7 +76,7 @@ def in_clear(value, may, depth=_NESTED):
     return value
 
 
-def kept(members, may, depth=_NESTED):
+def kept(members, may, depth=NESTED):
     """The members of an object that stand in clear."""
     found = {}
     for name, value in members.items():
@@ -81,10 +98,6 @@ def names(texts):
     return [text if is_plain(text) else "" for text in texts]
 
 
-def references(texts):
-    """References to context, each once: of one that is no name, of an address and of a question, its kind."""
-    found = {}
-    for text in texts:
-        kind, _, what = text.partition(":")
-        found[text if is_plain(what) and kind not in ("search", "url") else kind] = True
-    return list(found)
+def reference(kind, what):
+    """A reference to context: of one that is no name, of an address and of a question, its kind."""
+    return f"{kind}:{what}" if is_plain(what) and kind not in ("search", "url") else kind

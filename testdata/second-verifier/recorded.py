@@ -1,14 +1,15 @@
 """What recorders saw: guarantee vantage, section "Recorded acts" of docs/format.md."""
 
+import facts
 import payload as payloads
-import readings
 import recorders
 from canonical import Refused, form
 from shapes import digest_of
 
 MAX_WINDOW = 128 << 20
 MAX_COPIED = 2 << 30
-_SAID = ("model", "model_version", "parameters", "prompt", "response")
+_BESIDE = {"prompt", "response", "context", "tools_used"}
+_OBSERVED = ("usage", "finish", "calls", "context_by_reference")
 _OPEN = ("missing", "withheld", "unsealed", "truncated", "masked")
 
 
@@ -126,8 +127,8 @@ def _rule(record, bodies, window):
     observed = record.payload["observed"]
     if "digest" in rules:
         return "digest"
-    known = {"request", "response"} & set(observed) and readings.knows(observed["protocol"]) and not set(rules) & {"missing", "withheld", "unsealed"}
-    if known and _differs(record, readings.read(_call(record, bodies))):
+    known = {"request", "response"} & set(observed) and facts.known(observed["protocol"]) and not set(rules) & {"missing", "withheld", "unsealed"}
+    if known and _differs(record, _found(record, bodies)):
         return "refuted"
     if observed["fidelity"] != "bytes":
         return "second-hand"
@@ -138,38 +139,27 @@ def _rule(record, bodies, window):
             return rule
     if recorders.read_differently(observed):
         return "readers"
-    if any(name in record.payload and not record.disclosed(name)[0] for name in ("prompt", "response")):
-        return "withheld"
-    if not known and _states(record):
+    if not known and _stated(record):
         return "projection"
     if observed["ended"] == "lost_in_crash":
         return "gap"
-    return "projection" if {"context", "tools_used"} & set(record.payload) else None
+    return "projection" if _BESIDE & set(record.payload) else None
 
 
-def _states(record):
-    """Whether it states what is read from bytes, withheld or not."""
+def _stated(record):
+    """The facts that a record states."""
     observed = record.payload["observed"]
-    return any(name in record.payload for name in _SAID) or "usage" in observed or "context_by_reference" in observed
+    held = {name: observed if name in _OBSERVED else record.payload for name in facts.MEMBERS}
+    return {name: holder[name] for name, holder in held.items() if name in holder}
 
 
-def _call(record, bodies):
-    """The call as its record seals it. Bytes that are sealed encoded say nothing."""
+def _found(record, bodies):
+    """The facts in the bytes that its record seals. Bytes that are sealed encoded say nothing."""
     observed = record.payload["observed"]
-    parts = [{} if body.part is None or "decoded" in body.part else body.part for body in bodies]
-    request, response = (body.body or b"" if part else b"" for body, part in zip(bodies, parts))
-    kinds = [part.get("type", "") for part in parts]
-    return readings.Call(observed["protocol"], observed.get("path", ""), int(observed.get("status", 0)), request, response, *kinds)
+    request, response = (b"" if body.part is None or "decoded" in body.part else body.body or b"" for body in bodies)
+    return facts.find(observed["protocol"], observed.get("path", ""), int(observed.get("status", 0)), request, response)
 
 
-def _differs(record, read):
-    """Whether the record states a member in clear that its bytes do not say."""
-    observed = record.payload["observed"]
-    for name in readings.MEMBERS:
-        holder = observed if name in ("usage", "context_by_reference") else record.payload
-        if name not in holder:
-            continue
-        shown, stated = record.disclosed(name) if holder is record.payload else (True, holder[name])
-        if shown and (name not in read or form(stated) != form(read[name])):
-            return True
-    return False
+def _differs(record, found):
+    """Whether the record states a fact that its bytes do not say."""
+    return any(name not in found or form(value) != form(found[name]) for name, value in _stated(record).items())

@@ -4,8 +4,8 @@
 // # What is proved, and by whom
 //
 // A recorder is a witness. That its record is whole and its own is for other guarantees to say. This one says from where the recorder saw,
-// and whether a reader can see the same: the bytes hash to what is stated, and a reading of them, which the verifier repeats, gives the
-// stated members. It does not say that the recorder saw everything.
+// and whether a reader can see the same: the bytes hash to what is stated, and the facts that are stated stand in them. What was said is a
+// view of the bytes, and nothing to be proved. It does not say that the recorder saw everything.
 //
 // # What is told is not seen
 //
@@ -28,7 +28,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/observe"
 )
 
 // MaxCopied is how many bytes the records of a file may copy. docs/format.md has the same number, because two verifiers must agree.
@@ -193,7 +192,7 @@ func (f *File) Elsewhere() []string { return f.elsewhere }
 func (f *File) LeftOut() []string { return f.leftOut }
 
 // leftOut lists what bytes say and their record does not.
-func leftOut(p *evidence.Payload, from *observe.Projection) (list []string) {
+func leftOut(p *evidence.Payload, from *observed.Facts) (list []string) {
 	if p.Model == "" && from.Model != "" {
 		list = append(list, fmt.Sprintf("the model %q was asked", from.Model))
 	}
@@ -232,7 +231,7 @@ func Told(o *evidence.Observed, recorder string) string {
 	switch {
 	case o.Vantage != evidence.Telemetry:
 		return Seen{Recorder: recorder, Vantage: o.Vantage, Side: o.Side}.InWords()
-	case strings.HasPrefix(o.Protocol, observe.Imported):
+	case strings.HasPrefix(o.Protocol, observed.Imported):
 		return fmt.Sprintf("told by a file that others wrote, which the recorder %q imported", recorder)
 	}
 	return fmt.Sprintf("told by the agent's telemetry to the recorder %q", recorder)
@@ -275,14 +274,13 @@ func (l *Look) judge(reading observed.Reading) *Finding {
 			return &Finding{Rule: "digest", Reason: err.Error(), Refuted: true}
 		}
 	}
-	projection, known := l.opened.Projection(reading)
-	l.answer, l.references = projection.ProviderID, o.ContextByReference
+	facts, known := l.opened.Facts(reading)
+	l.answer, l.references = facts.Answer, o.ContextByReference
 	if known {
-		l.references, l.leftOut = projection.Referred, leftOut(p, &projection)
-	}
-	member := l.differs(&projection)
-	if known && member != "" {
-		return &Finding{Rule: "projection", Refuted: true, Reason: fmt.Sprintf("its bytes say another %s than the record", member)}
+		l.references, l.leftOut = facts.ContextByReference, leftOut(p, &facts)
+		if member := l.differs(&facts); member != "" {
+			return &Finding{Rule: "projection", Refuted: true, Reason: fmt.Sprintf("its bytes say another %s than the record", member)}
+		}
 	}
 	switch {
 	case o.Fidelity == evidence.ByAttributes:
@@ -302,9 +300,6 @@ func (l *Look) judge(reading observed.Reading) *Finding {
 	if why := readDifferently(o); why != "" {
 		return &Finding{Rule: "readers", Reason: why}
 	}
-	if hidden := l.withheld(); hidden != "" {
-		return &Finding{Rule: "withheld", Reason: fmt.Sprintf("its %s is withheld, and could be another than its bytes say", hidden)}
-	}
 	switch {
 	case !known && l.states():
 		return &Finding{Rule: "projection", Reason: fmt.Sprintf("the protocol %q is not read here: what the record says of its bytes is the recorder's word", o.Protocol)}
@@ -312,18 +307,17 @@ func (l *Look) judge(reading observed.Reading) *Finding {
 		return &Finding{Rule: "gap", Gap: true, Reason: fmt.Sprintf("the recorder died during a call of %q: the end is not known", o.Agent)}
 	}
 	if beside := besideBytes(p); beside != "" {
-		return &Finding{Rule: "projection", Reason: fmt.Sprintf("no %s is read from bytes: what the record says there is the recorder's word", beside)}
+		return &Finding{Rule: "projection", Reason: fmt.Sprintf("its %s is no fact in bytes: what the record says there is the recorder's word", beside)}
 	}
 	return nil
 }
 
-// besideBytes returns the first member that says something of the act and is read from no bytes, by whichever rules; "": there is none.
+// besideBytes returns the first member that says something of the act and is no fact in its bytes; "": there is none.
 func besideBytes(p *evidence.Payload) string {
-	switch {
-	case p.Context != nil:
-		return "context"
-	case p.ToolsUsed != nil:
-		return "tools_used"
+	for _, m := range []value{{"prompt", p.Prompt, nil}, {"response", p.Response, nil}, {"context", p.Context, nil}, {"tools_used", p.ToolsUsed, nil}} {
+		if m.stated != nil {
+			return m.name
+		}
 	}
 	return ""
 }
@@ -334,30 +328,24 @@ var openRules = []struct {
 	rule string
 }{{observed.ErrMissing, "missing"}, {observed.ErrWithheld, "withheld"}, {observed.ErrUnsealed, "unsealed"}, {observed.ErrTruncated, "truncated"}, {observed.ErrMasked, "masked"}}
 
-// differs returns the first member in clear that is stated and that the bytes say otherwise.
-func (l *Look) differs(from *observe.Projection) string {
+// differs returns the first fact that is stated and that the bytes say otherwise.
+func (l *Look) differs(found *observed.Facts) string {
 	p, o := &l.record.Payload, l.record.Payload.Observed
 	switch {
-	case p.Model != "" && p.Model != from.Model:
+	case p.Model != "" && p.Model != found.Model:
 		return "model"
-	case p.ModelVersion != "" && p.ModelVersion != from.ModelVersion:
+	case p.ModelVersion != "" && p.ModelVersion != found.ModelVersion:
 		return "model_version"
-	case o.ContextByReference != nil && !slices.Equal(o.ContextByReference, from.ContextByReference):
+	case o.Finish != "" && o.Finish != found.Finish:
+		return "finish"
+	case o.Calls != nil && !slices.Equal(o.Calls, found.Calls):
+		return "calls"
+	case o.ContextByReference != nil && !slices.Equal(o.ContextByReference, found.ContextByReference):
 		return "context_by_reference"
 	}
-	for _, m := range l.values(from) {
+	for _, m := range []value{{"parameters", p.Parameters, found.Parameters}, {"usage", o.Usage, found.Usage}} {
 		said, withheld := l.record.Said("/"+m.name, m.stated)
-		if m.stated != nil && !withheld && !bytes.Equal(said, m.read) {
-			return m.name
-		}
-	}
-	return ""
-}
-
-// withheld returns the first member that is read from bytes and not shown; "": there is none.
-func (l *Look) withheld() string {
-	for _, m := range l.values(new(observe.Projection)) {
-		if _, withheld := l.record.Said("/"+m.name, m.stated); m.stated != nil && withheld {
+		if m.stated != nil && !withheld && !bytes.Equal(said, m.found) {
 			return m.name
 		}
 	}
@@ -365,18 +353,12 @@ func (l *Look) withheld() string {
 }
 
 type value struct {
-	name         string
-	stated, read jsontext.Value
+	name          string
+	stated, found jsontext.Value
 }
 
-func (l *Look) values(from *observe.Projection) []value {
-	p := &l.record.Payload
-	return []value{{"parameters", p.Parameters, from.Parameters}, {"prompt", p.Prompt, from.Prompt}, {"response", p.Response, from.Output}, {"usage", p.Observed.Usage, from.Usage}}
-}
-
-// states reports whether the record says something that is read from bytes.
+// states reports whether the record states a fact.
 func (l *Look) states() bool {
 	p, o := &l.record.Payload, l.record.Payload.Observed
-	return p.Model != "" || p.ModelVersion != "" || o.ContextByReference != nil ||
-		slices.ContainsFunc(l.values(new(observe.Projection)), func(v value) bool { return v.stated != nil })
+	return p.Model != "" || p.ModelVersion != "" || p.Parameters != nil || o.Usage != nil || o.Finish != "" || o.Calls != nil || o.ContextByReference != nil
 }

@@ -57,7 +57,7 @@ func tool(request, response string) observed.Act {
 	return act
 }
 
-// TestFlippedByte: whichever byte of a body is another, the record is refuted; so with each byte of what it says.
+// TestFlippedByte: whichever byte of a body is another, the record is refuted; so with each byte of its settings.
 func TestFlippedByte(t *testing.T) {
 	flippedBytes(t, chat, answer, call)
 	flippedBytes(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"refund","arguments":{"order":9007199254740993}}}`,
@@ -90,12 +90,11 @@ func flippedBytes(t *testing.T, chat, answer string, call func(request, response
 			flips++
 		}
 	}
-	said := string(record(t, call(chat, answer)).Payload.Response)
+	said := record(t, call(chat, answer)).Payload.Parameters
 	for i := 1; i < len(said)-1; i++ {
 		r := record(t, call(chat, answer))
-		other := []byte(said)
-		other[i] ^= 1
-		r.Payload.Response = jsontext.Value(other)
+		r.Payload.Parameters = bytes.Clone(said)
+		r.Payload.Parameters[i] ^= 1
 		if found := judged(r); found == nil || found.Rule != "projection" || !found.Refuted {
 			t.Fatalf("byte %d of %s: %+v", i, said, found)
 		}
@@ -173,9 +172,9 @@ func TestBombIsNotOpened(t *testing.T) {
 	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
 		t.Errorf("%d bytes were allocated for a body of %d", n, bomb.Len())
 	}
-	r.Payload.Response = jsontext.Value(`"zeros"`)
+	r.Payload.ModelVersion = "zeros"
 	if found := judged(r); found == nil || !found.Refuted || found.Rule != "projection" {
-		t.Errorf("an answer that no bytes say: %+v", found)
+		t.Errorf("a model that no bytes say: %+v", found)
 	}
 }
 
@@ -274,18 +273,18 @@ func TestChanges(t *testing.T) {
 // TestTold: an imported act is second hand, whatever its bytes are, and the reason says that a file told it.
 func TestTold(t *testing.T) {
 	act := call(chat, answer)
-	act.Type, act.Vantage, act.Fidelity, act.Protocol = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes, observe.Imported+"promptfoo"
+	act.Type, act.Vantage, act.Fidelity, act.Protocol = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes, observed.Imported+"promptfoo"
 	act.Said.Response = jsontext.Value(`"In Kassel."`)
 	for protocol, want := range map[string]string{
-		observe.Imported + "promptfoo": `told by a file that others wrote, which the recorder "gate" imported: nobody saw the bytes`,
-		"told/otherwise":               `told by the agent's telemetry to the recorder "gate": nobody saw the bytes`,
+		observed.Imported + "promptfoo": `told by a file that others wrote, which the recorder "gate" imported: nobody saw the bytes`,
+		"told/otherwise":                `told by the agent's telemetry to the recorder "gate": nobody saw the bytes`,
 	} {
 		act.Protocol = protocol
 		if f := judged(record(t, act)); f == nil || f.Rule != "second-hand" || f.Refuted || f.Reason != want {
 			t.Errorf("%s: %+v", protocol, f)
 		}
 	}
-	act.Protocol = observe.Imported + "promptfoo"
+	act.Protocol = observed.Imported + "promptfoo"
 	r := record(t, act)
 	r.Payload.Observed.Request.SHA256 = evidence.DigestOf([]byte("something else"))
 	if f := judged(r); f == nil || f.Rule != "digest" || !f.Refuted {
@@ -293,10 +292,12 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestWhatNoBytesSay: nothing is read into context and tools_used, so what a record states there is its recorder's word, whatever else the bytes prove.
+// TestWhatNoBytesSay: what was said is no fact in bytes, so what a record states of it is its recorder's word, whatever else the bytes prove.
 func TestWhatNoBytesSay(t *testing.T) {
 	for name, change := range map[string]func(*evidence.Payload){
 		"tools_used": func(p *evidence.Payload) { p.ToolsUsed = jsontext.Value(`[{"name":"refund","result":"done"}]`) },
+		"prompt":     func(p *evidence.Payload) { p.Prompt = jsontext.Value(`"Where is parcel 17?"`) },
+		"response":   func(p *evidence.Payload) { p.Response = jsontext.Value(`"In Kassel."`) },
 		"context":    func(p *evidence.Payload) { p.Context = jsontext.Value(`"The order was paid."`) },
 	} {
 		for _, act := range []observed.Act{call(chat, answer), tool(`{"id":1,"method":"ping"}`, `{"id":1,"result":{}}`)} {

@@ -1,10 +1,10 @@
-package observe
+package observed
 
 import (
 	"maps"
 	"slices"
 )
 
-// Settings and ClosedWords are what the page on readings lists.
+// Settings and ClosedWords are what docs/facts.md lists.
 func Settings() []string    { return slices.Sorted(maps.Keys(settings)) }
 func ClosedWords() []string { return slices.Sorted(maps.Keys(closedWords)) }

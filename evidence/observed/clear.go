@@ -1,12 +1,12 @@
-package observe
+package observed
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
 )
 
 // What a record says in clear cannot be erased: the model, the parameters, the usage, and references to context kept elsewhere. So nothing stands there that a caller, a provider or a sender writes freely:
@@ -57,90 +57,85 @@ func isCounter(name string) bool { return len(name) <= longestName && counterNam
 // mostNested is how deep settings and counts are nested: what is deeper does not stand in clear.
 const mostNested = 8
 
-// inClear returns what of a value in canonical form may stand in clear, with the members that may be there; nil: nothing.
-func inClear(v jsontext.Value, may func(member string) bool, depth int) jsontext.Value {
-	switch kind := v.Kind(); {
-	case depth == 0, len(v) == 0:
-		return nil
-	case kind == jsontext.KindString:
-		if !closedWords[object{"": v}.word("")] {
-			return nil
-		}
-	case kind == jsontext.KindBeginObject:
-		kept := object{}
-		for name, member := range objectOf(v) {
-			if !may(name) {
-				continue
-			}
-			if its := inClear(member, may, depth-1); its != nil {
-				kept[name] = its
-			}
-		}
-		return kept.value()
-	case kind == jsontext.KindBeginArray:
-		list := valuesIn(v)
-		for i := range list {
-			if list[i] = inClear(list[i], may, depth-1); list[i] == nil { // a list without one of its elements would say something else
-				return nil
-			}
-		}
-		doc, err := json.Marshal(list)
-		if err != nil {
-			return nil
-		}
-		return doc
+// inClear returns what of a value may stand in clear, with the members that may be there; false: nothing.
+func inClear(v any, may func(member string) bool, depth int) (any, bool) {
+	if depth == 0 {
+		return nil, false
 	}
-	return v
+	switch v := v.(type) {
+	case string:
+		return v, closedWords[v]
+	case number:
+		form, err := evidence.Canonical(v)
+		return number(form), err == nil
+	case object:
+		return kept(v, may, depth-1), true
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			stays := false
+			if list[i], stays = inClear(v[i], may, depth-1); !stays { // a list without one of its elements would say something else
+				return nil, false
+			}
+		}
+		return list, true
+	}
+	return v, true
 }
 
-// UsageInClear returns what of the counts of a provider may stand in clear; nil: nothing.
-func UsageInClear(reported jsontext.Value) jsontext.Value {
-	if len(reported) == 0 {
-		return nil
+// kept returns the members of an object that may stand in clear.
+func kept(o object, may func(member string) bool, depth int) object {
+	clear := object{}
+	for name, v := range o {
+		if !may(name) {
+			continue
+		}
+		if its, stays := inClear(v, may, depth); stays {
+			clear[name] = its
+		}
 	}
-	if counts := inClear(canonical(reported), isCounter, mostNested); counts != nil {
-		return canonical(counts)
+	return clear
+}
+
+// countsInClear returns what of the counts of a provider may stand in clear; nil: nothing.
+func countsInClear(counts object) jsontext.Value {
+	if clear := kept(counts, isCounter, mostNested-1); len(clear) > 0 {
+		return canonical(clear)
+	}
+	return nil
+}
+
+// UsageInClear returns what of the counts of a provider, in JSON, may stand in clear; nil: nothing.
+func UsageInClear(reported jsontext.Value) jsontext.Value {
+	if list := documents(reported); len(list) == 1 {
+		counts, _ := list[0].(object)
+		return countsInClear(counts)
 	}
 	return nil
 }
 
 // referenceInClear is a reference to context as it stands in clear: of a text that is no name, of an address and of a question its
 // kind alone. One word may be a question, too.
-func referenceInClear(reference string) string {
-	kind, what, _ := strings.Cut(reference, ":")
+func referenceInClear(kind, what string) string {
 	if kind == "search" || kind == "url" || !IsPlain(what) {
 		return kind
 	}
-	return reference
+	return kind + ":" + what
 }
 
-// referencesInClear are the references as a record has them, each once.
-func referencesInClear(references []string) (list []string) {
-	for _, reference := range references {
-		if one := referenceInClear(reference); !slices.Contains(list, one) {
-			list = append(list, one)
-		}
-	}
-	return list
-}
-
-// named adds a name to what parameters say, if it may stand in clear.
-func (o object) named(member, name string) {
-	if IsPlain(name) {
-		o[member] = quoted(name)
+// name adds a name to what parameters say, if it may stand in clear.
+func name(o object, member, text string) {
+	if IsPlain(text) {
+		o[member] = text
 	}
 }
 
-// names adds names. Of one that may not stand in clear nothing but its place does.
-func (o object) names(member string, names []string) {
-	for i, name := range names {
-		if !IsPlain(name) {
-			names[i] = ""
-		}
+// plainOr returns a text that may stand in clear; "": it is none.
+func plainOr(text string) string {
+	if IsPlain(text) {
+		return text
 	}
-	if doc, err := json.Marshal(names); err == nil {
-		o[member] = doc
-	}
+	return ""
 }
 
 // masked stands in a path for a part that is no name.

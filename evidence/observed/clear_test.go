@@ -1,4 +1,4 @@
-package observe_test
+package observed_test
 
 import (
 	"os"
@@ -8,20 +8,32 @@ import (
 	"strings"
 	"testing"
 
-	"jurat/internal/observe"
+	"jurat/evidence"
+	"jurat/evidence/observed"
 )
+
+type call struct {
+	Protocol, Path    string
+	Status            int64
+	Request, Response string
+}
+
+func factsOf(c call) observed.Facts {
+	f, _ := observed.FactsOf(&evidence.Observed{Protocol: c.Protocol, Path: c.Path, Status: c.Status, Request: new(evidence.ObservedBody), Response: new(evidence.ObservedBody)}, []byte(c.Request), []byte(c.Response))
+	return f
+}
 
 // TestPlain: no sentence, URL or name of a person with a space is one word.
 func TestPlain(t *testing.T) {
 	for _, text := range []string{"gpt-4.1-2026-01", "ft:gpt-4o-mini:org::id", "meta-llama/Llama-3.1-8B", "/models/llama", "claude-x@20260101", "text-bison@001", "@scope/package@1.2.3", "package@latest", "anthropic/claude@v2", "tools/call", "$/cancel", "resp_0", "mcp", "cachedContents/c1",
 		"arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude", strings.Repeat("x", 128)} {
-		if !observe.IsPlain(text) {
+		if !observed.IsPlain(text) {
 			t.Errorf("%q is a name", text)
 		}
 	}
 	for _, text := range []string{"", " ", "/", "a b", "a\tb", "a\nb", "a\n", "a\u00a0b", "https://example.org/a", "//a", "a//b", "a/", "a,b", "a%20b", "a(b)", `a"b`, "Анна", "山田", "a\x00", "a\u202eb", "\xff", strings.Repeat("x", 129),
 		"anna@example.org", "mailto:anna.m@example.org", "users/anna@mail.example.org/7", "491700000000@s.whatsapp.net", "@anna:matrix@example.org"} {
-		if observe.IsPlain(text) {
+		if observed.IsPlain(text) {
 			t.Errorf("%q is no name", text)
 		}
 	}
@@ -33,7 +45,7 @@ func TestPathInClear(t *testing.T) {
 		"": "", "/": "/", "/v1/chat/completions": "/v1/chat/completions", "/v1beta/models/gemini-x:generateContent": "/v1beta/models/gemini-x:generateContent", "/model/anthropic.claude-v2%3A1/invoke": "/model/anthropic.claude-v2%3A1/invoke",
 		"/v1/files/Anna%20was%20here": "/v1/files/*", "/v1/users/anna@example.org/runs": "/v1/users/*/runs", "/v1/users/anna%40example.org": "/v1/users/*", "/v1/Anna was here/chat/completions": "/v1/*/chat/completions", "//v1": "//v1", "/%e5%b1%b1": "/*", "/a%2": "/*",
 	} {
-		if got := observe.PathInClear(path); got != want {
+		if got := observed.PathInClear(path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}
@@ -51,37 +63,34 @@ func TestSettingsInClear(t *testing.T) {
 		`"reasoning":` + deep: `{"reasoning":` + strings.Repeat(`{"reasoning":`, 7) + `{}` + strings.Repeat(`}`, 7) + `}`,
 		`"tools":[{"type":"function","function":{"name":"find"}},{"type":"function","function":{"name":"find a canary"}}]`: `{"tools":["find",""]}`,
 	} {
-		p := project(t, observe.Call{Protocol: observe.OpenAIChat, Request: []byte(`{` + request + `,"messages":[]}`)})
+		p := factsOf(call{Protocol: observed.OpenAIChat, Request: `{` + request + `,"messages":[]}`})
 		if string(p.Parameters) != want {
 			t.Errorf("%.200s: %s, want %s", request, p.Parameters, want)
 		}
 	}
-	p := project(t, observe.Call{Protocol: observe.OpenAIChat, Status: 200, Request: []byte(`{"messages":[]}`),
-		Response: []byte(`{"choices":[{"finish_reason":"stop","message":{"content":"So."}}],"usage":{"total_tokens":7,"a canary":1,"kind":"a canary","service_tier":"standard","list":[{"modality":"TEXT","tokenCount":5}],"other":["a canary"]}}`)})
+	p := factsOf(call{Protocol: observed.OpenAIChat, Status: 200, Request: `{"messages":[]}`,
+		Response: `{"choices":[{"finish_reason":"stop","message":{"content":"So."}}],"usage":{"total_tokens":7,"a canary":1,"kind":"a canary","service_tier":"standard","list":[{"modality":"TEXT","tokenCount":5}],"other":["a canary"]}}`})
 	if want := `{"list":[{"modality":"TEXT","tokenCount":5}],"service_tier":"standard","total_tokens":7}`; string(p.Usage) != want {
 		t.Errorf("usage %s, want %s", p.Usage, want)
 	}
 }
 
-// TestReferencesInClear: of what is no id stands that it was there, once; what it was is known to who reads the bytes.
+// TestReferencesInClear: of what is no id stands that it was there, once.
 func TestReferencesInClear(t *testing.T) {
-	p := project(t, observe.Call{Protocol: observe.GeminiGenerate, Path: "/v1beta/models/m:generateContent", Status: 200, Request: []byte(`{"contents":[],"cachedContent":"cachedContents/c1"}`),
-		Response: []byte(`{"candidates":[{"content":{"parts":[{"text":"So."}]},"groundingMetadata":{"webSearchQueries":["is Anna ill","who is Anna"],"groundingChunks":[{"web":{"uri":"https://example.org/anna"}}]}}]}`)})
+	p := factsOf(call{Protocol: observed.GeminiGenerate, Path: "/v1beta/models/m:generateContent", Status: 200, Request: `{"contents":[],"cachedContent":"cachedContents/c1"}`,
+		Response: `{"candidates":[{"content":{"parts":[{"text":"So."}]},"groundingMetadata":{"webSearchQueries":["is Anna ill","who is Anna"],"groundingChunks":[{"web":{"uri":"https://example.org/anna"}}]}}]}`})
 	if want := []string{"cachedContent:cachedContents/c1", "search", "url"}; !slices.Equal(p.ContextByReference, want) {
 		t.Errorf("%q, want %q", p.ContextByReference, want)
-	}
-	if want := []string{"cachedContent:cachedContents/c1", "search:is Anna ill", "search:who is Anna", "url:https://example.org/anna"}; !slices.Equal(p.Referred, want) {
-		t.Errorf("%q, want %q", p.Referred, want)
 	}
 }
 
 // TestListsInThePage: the page names each setting and each word, and no other.
 func TestListsInThePage(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "readings.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "facts.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for begin, list := range map[string][]string{"The settings are:": observe.Settings(), "The words are:": observe.ClosedWords()} {
+	for begin, list := range map[string][]string{"The settings are:": observed.Settings(), "The words are:": observed.ClosedWords()} {
 		_, after, _ := strings.Cut(string(page), begin)
 		paragraph, _, _ := strings.Cut(strings.TrimSpace(after), "\n\n")
 		var named []string
@@ -97,12 +106,12 @@ func TestListsInThePage(t *testing.T) {
 
 // TestLookedUpInClear: what was looked up is a question or an address, also if it is one word: of it the kind alone stands in clear.
 func TestLookedUpInClear(t *testing.T) {
-	for name, call := range map[string]observe.Call{
-		"search, Gemini":  {Protocol: observe.GeminiGenerate, Status: 200, Request: []byte(`{"contents":[]}`), Response: []byte(`{"candidates":[{"content":{"parts":[{"text":"So."}]},"groundingMetadata":{"webSearchQueries":["diabetes","hiv"],"groundingChunks":[{"web":{"uri":"clinic.example/anna"}}]}}]}`)},
-		"address, chat":   {Protocol: observe.OpenAIChat, Status: 200, Request: []byte(`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"diabetes/anna.png"}}]}]}`), Response: []byte(`{"choices":[],"citations":["diabetes.example"]}`)},
-		"address, Claude": {Protocol: observe.AnthropicMessages, Request: []byte(`{"messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"diabetes.example/anna"}}]}]}`)},
+	for name, one := range map[string]call{
+		"search, Gemini":  {Protocol: observed.GeminiGenerate, Status: 200, Request: `{"contents":[]}`, Response: `{"candidates":[{"content":{"parts":[{"text":"So."}]},"groundingMetadata":{"webSearchQueries":["diabetes","hiv"],"groundingChunks":[{"web":{"uri":"clinic.example/anna"}}]}}]}`},
+		"address, chat":   {Protocol: observed.OpenAIChat, Status: 200, Request: `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"diabetes/anna.png"}}]}]}`, Response: `{"choices":[],"citations":["diabetes.example"]}`},
+		"address, Claude": {Protocol: observed.AnthropicMessages, Request: `{"messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"diabetes.example/anna"}}]}]}`},
 	} {
-		got := strings.Join(project(t, call).ContextByReference, " ")
+		got := strings.Join(factsOf(one).ContextByReference, " ")
 		if got == "" || strings.Contains(got, "diabetes") || strings.Contains(got, "anna") || strings.Contains(got, "hiv") {
 			t.Errorf("%s: %q", name, got)
 		}
