@@ -72,7 +72,7 @@ func TestTrustFileIsReadStrictly(t *testing.T) {
 		{"an unknown custody", `"custody": "operator"`, `"custody": ""`, "custody"},
 		{"an unknown clock", `"clock": "operator"`, `"clock": "sun"`, "clock"},
 		{"no name", `"name": "a"`, `"name": ""`, "name"},
-		{"bytes that are a number", `"certificate": "`, `"certificate": 7, "x": "`, "base64"},
+		{"bytes that are a number", `"certificate": "`, `"certificate": 7777, "x": "`, "base64"},
 		{"bytes in two lines", `"certificate": "MII`, `"certificate": "MII\n`, "line breaks"},
 		{"another algorithm", `"alg": "ES256"`, `"alg": "RS256"`, "alg"},
 		{"another key id", `"key_id": "sha256:`, `"key_id": "sha256:0000`, "key_id"},
@@ -276,9 +276,10 @@ func TestTrustThatContradictsItself(t *testing.T) {
 	for says, spoil := range map[string]func(*trust.Trust){
 		"authorities/0: name is empty": func(f *trust.Trust) { f.Authorities[0].Name = "" },
 		"the root is there twice":      func(f *trust.Trust) { f.Authorities = append(f.Authorities, f.Authorities[0]) },
+		"status is empty":              func(f *trust.Trust) { f.Authorities[0].Services[0].Status = nil },
 		"quorum is -1":                 func(f *trust.Trust) { f.Quorum = -1 },
 	} {
-		file, err := trust.Parse([]byte(trustFile(t)))
+		file, err := trust.Parse([]byte(trustFileWithLists(t)))
 		if err != nil {
 			t.Fatal(err)
 		}
