@@ -27,7 +27,7 @@
 // # When a server dies in a round
 //
 // The acts that were sealed stand. The lock on the trial ends with the process or its connection. About ten seconds later another process,
-// or the same one after a restart, takes the job from the queue (internal/schedule). internal/trial replays the records and asks only the
+// or the same one after a restart, takes the trial over (internal/schedule). internal/trial replays the records and asks only the
 // seats of that round that have no act yet. Answers that were not sealed are asked for, and paid for, again. The jury must sit as before.
 // After six attempts the trial waits for a person. A server that died, or a database that was away, is no attempt. 'jurat trial' has no queue: --resume continues its trials.
 //
@@ -42,7 +42,7 @@
 //	a language          internal/words: a file beside en.txt and pages/en.txt, and its line in words.go; the flag --lang of cmd/jurat/explain.go.
 //	                    Tests name each text that is missing.
 //	a store of the log  internal/ledger/storage.Store, tested by internal/storetest; internal/installation opens it. Machines that
-//	                    share it also need a filestore.Store, lock.Locks and a River driver for the queue (schedule/queue);
+//	                    share it also need a filestore.Store, lock.Locks and the engine's words for the queue (schedule/table.go);
 //	                    internal/backup reads and fills it.
 //	a guarantee         verify/assurance names it (guarantee.go) and verify/report.go again, verify.go says where it applies; its check in
 //	                    package verify; internal/words names and explains it in each language; docs/format.md,
@@ -143,7 +143,7 @@
 //	sqlitefile    opens SQLite files that processes share
 //	filestore     the small files of an installation: in a folder of one machine, or in a database that several share, encrypted
 //	              there under a key that the database never has
-//	postgres      what machines share on a PostgreSQL server: the store of a log, a file store, locks, the queue, and the connections
+//	postgres      what machines share on a PostgreSQL server: the store of a log, a file store, locks, and the connections
 //	lock          locks a trial, or an expiry, so that one process at a time works on it; for one machine, and the contract for several
 //	keys          which key is whose, by the log's key events; one key pair for each actor and role, with an optional ML-DSA-65
 //	              key beside it
@@ -180,7 +180,7 @@
 //	docket        what people and programs see of searches: lines and tables of trials and records, two trials side by side, an
 //	              agent's history; keeps the index of words up to date
 //	schedule      queues trials, conducts them, and sends their events to any number of watchers, over WebSocket or as
-//	              server-sent events; schedule/queue keeps the jobs, and says which process holds which trial
+//	              server-sent events; its table says which process holds which trial
 //	stats         statistics over many trials; measures how reliable jurors are, and weighs votes by that
 //	lab           tries labelled cases by several panels in an installation of its own, and measures how good the verdicts are;
 //	              lab/measure has the statistics, lab/page shows the report

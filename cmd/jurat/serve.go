@@ -157,13 +157,16 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		defer c.stopTracing(ctx, traces, io)
-		queue, err := i.Jobs(ctx)
+		if err := i.Ledger.ReadOnly(); err != nil {
+			return fmt.Errorf("holding trials: %w", err)
+		}
+		table, err := schedule.OpenTable(ctx, i.Database(), filepath.Join(a.Data, workFile))
 		if err != nil {
 			return err
 		}
-		defer queue.Close()
+		defer table.Close()
 		counted := metrics.NewTrials(time.Now())
-		trials, err := schedule.Open(ctx, schedule.Config{Jobs: queue, Ledger: i.Ledger, Keys: i.Keys, Sit: seatedAnd(counted, func(_ string, spent int64) (trial.Config, error) { return ct.sit(spent) }), Locks: i.Locks(),
+		trials, err := schedule.Open(ctx, schedule.Config{Table: table, Ledger: i.Ledger, Keys: i.Keys, Sit: seatedAnd(counted, func(_ string, spent int64) (trial.Config, error) { return ct.sit(spent) }), Locks: i.Locks(),
 			Vouch: i.Vouch, Stored: filepath.Join(a.Data, trialsFile), Reading: progress(io, "reading the trials of the log"), Parallel: c.Parallel,
 			Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: listeners(traces.Trial, counted.Listen)})
 		if err != nil {

@@ -89,8 +89,11 @@ func (c *trialsListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// trialsFile is the file of the list of trials in a data folder.
-const trialsFile = "trials.json"
+// Files in a data folder that are made again from the log: the list of trials, and the queue.
+const (
+	trialsFile = "trials.json"
+	workFile   = "work.db"
+)
 
 // trials reads the list of trials, and keeps it if it has much that was not kept yet.
 func (a *app) trials(ctx context.Context, io stdio, i *installation.Installation) (*trial.Index, error) {

@@ -8,6 +8,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/pgtest"
+	"jurat/internal/schedule"
 )
 
 // TestHole: the network loses every packet of a machine, without an error. A caller that waits for the database without
@@ -29,8 +30,8 @@ func TestHole(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	database := must(i.Jobs(t.Context()))
-	defer database.Close()
+	table := must(schedule.OpenTable(t.Context(), i.Database(), ""))
+	defer table.Close()
 
 	ctx := context.Background() // the callers have no deadline
 	work := map[string]func() error{
@@ -41,7 +42,7 @@ func TestHole(t *testing.T) {
 			_, err := i.Database().Exec(ctx, `SELECT 1`)
 			return err
 		},
-		"jobs": func() error { _, err := i.Jobs(ctx); return err },
+		"the queue": func() error { _, err := schedule.OpenTable(ctx, i.Database(), ""); return err },
 		"a claim": func() error {
 			_, release, err := i.Locks().Lock(ctx, "trial-2")
 			if err == nil {

@@ -3,7 +3,7 @@
 //
 //	jurat.db        the ledger
 //	jurat.db-reserve  reserved space, so that a full disk does not stop revocations
-//	jobs.db         the queue of trials; rebuilt from the ledger if it is missing
+//	work.db         the queue of trials; rebuilt from the ledger if it is missing
 //	find.db         the index of words; made again from the ledger if it is missing
 //	trials.json     the list of trials; made again from the ledger if it is missing
 //	checkpoint      the last published checkpoint; the ledger must never be behind it
@@ -110,7 +110,6 @@ type Installation struct {
 // The parts of a data folder that other packages name.
 const (
 	DatabaseFile    = "jurat.db"
-	jobsFile        = "jobs.db"
 	CheckpointFile  = "checkpoint"
 	LogKeyFile      = "log.key"
 	AuthorityFolder = "authority"

@@ -31,17 +31,17 @@ func TestDatabaseAway(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	jobs, err := i.Jobs(t.Context())
+	table, err := schedule.OpenTable(t.Context(), i.Database(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := jobs.Close(); err != nil {
+		if err := table.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	b := &bench{delay: 200 * time.Millisecond}
-	d := open(t, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Vouch: i.Vouch, Jobs: jobs, Sit: b.sit, Attempts: 1, Backoff: time.Hour, Lease: time.Second})
+	d := open(t, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Vouch: i.Vouch, Table: table, Sit: b.sit, Attempts: 1, Backoff: time.Hour, Lease: time.Second})
 	run(t, d)
 	var ids []string
 	for range 8 {

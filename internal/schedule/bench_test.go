@@ -3,6 +3,7 @@ package schedule_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -94,12 +95,8 @@ func BenchmarkSubmit(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer i.Close()
-	queue, err := i.Jobs(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer queue.Close()
-	d := open(b, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Jobs: queue, Sit: (&bench{}).sit})
+	table := tableIn(b, filepath.Join(b.TempDir(), "work.db"))
+	d := open(b, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Table: table, Sit: (&bench{}).sit})
 	stop := run(b, d)
 	defer stop()
 	var began time.Duration

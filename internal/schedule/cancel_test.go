@@ -13,36 +13,35 @@ import (
 	"jurat/api"
 	"jurat/evidence/operator"
 	"jurat/internal/schedule"
-	"jurat/internal/schedule/queue"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 )
 
-// jobsIn opens the jobs in a file, as one of several processes.
-func jobsIn(t *testing.T, path string) *queue.Database {
+// tableIn opens the table in a file, as one of several processes.
+func tableIn(t testing.TB, path string) *schedule.Table {
 	t.Helper()
-	db, err := queue.SQLite(t.Context(), path)
+	table, err := schedule.OpenTable(t.Context(), nil, path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
+		if err := table.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return db
+	return table
 }
 
 // two opens two schedulers on one log, as two processes would.
 func two(t *testing.T, h *jurattest.House, b *bench) (one, other *schedule.Scheduler) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "jobs.db")
+	path := filepath.Join(t.TempDir(), "work.db")
 	c := config(h, b)
 	locks := newLocks()
 	c.Locks = locks
-	c.Jobs = jobsIn(t, path)
+	c.Table = tableIn(t, path)
 	one = open(t, c)
-	c.Jobs = jobsIn(t, path)
+	c.Table = tableIn(t, path)
 	return one, open(t, c)
 }
 
@@ -71,8 +70,8 @@ func TestSharedOut(t *testing.T) {
 	}
 }
 
-// TestJobsAreLost: opening a scheduler creates every job that is missing.
-func TestJobsAreLost(t *testing.T) {
+// TestQueueIsLost: opening a scheduler queues every trial that is missing.
+func TestQueueIsLost(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	first := open(t, config(h, b))
 	var ids []string
@@ -82,7 +81,7 @@ func TestJobsAreLost(t *testing.T) {
 	if err := first.Cancel(t.Context(), ids[1], "somebody", "a mistake"); err != nil {
 		t.Fatal(err)
 	}
-	d := open(t, config(h, b)) // its job database is another one
+	d := open(t, config(h, b)) // its table is another one
 	run(t, d)
 	awaitState(t, d, ids[0], api.Over)
 	awaitState(t, d, ids[2], api.Over)
@@ -91,7 +90,7 @@ func TestJobsAreLost(t *testing.T) {
 	}
 }
 
-// TestOrphan: a submission is tried even if the submitting process died before it added the job.
+// TestOrphan: a submission is tried even if the submitting process died before it queued it.
 func TestOrphan(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	d := open(t, config(h, b))
@@ -282,15 +281,14 @@ func (l blindLocks) Locked(ctx context.Context, id string) (bool, error) {
 	return l.locks.Locked(ctx, id)
 }
 
-// TestBelievedDead: if a trial that a process still conducts is offered again, it stays with that process, and ends
-// once.
+// TestBelievedDead: a trial that is taken from a process that still conducts it, again and again, goes on, and ends once.
 func TestBelievedDead(t *testing.T) {
 	h, b := jurattest.New(t), &bench{delay: 50 * time.Millisecond}
-	path := filepath.Join(t.TempDir(), "jobs.db")
+	path := filepath.Join(t.TempDir(), "work.db")
 	locks := newLocks()
 	var blind atomic.Bool // the second does not see which lock is taken, until it tries
 	c := config(h, b)
-	c.Locks, c.Jobs = locks, jobsIn(t, path)
+	c.Locks, c.Table = locks, tableIn(t, path)
 	one := open(t, c)
 	run(t, one)
 	id := submit(t, one)
@@ -298,20 +296,12 @@ func TestBelievedDead(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	c.Locks = blindLocks{locks, &blind}
-	c.Jobs, c.Lease, c.Attempts = jobsIn(t, path), time.Millisecond, 3
+	c.Table, c.Lease, c.Backoff = tableIn(t, path), time.Millisecond, time.Millisecond
 	blind.Store(true)
-	other := open(t, c)
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); other.Run(ctx) }()
-	time.Sleep(20 * time.Millisecond)
-	blind.Store(false)
-	awaitState(t, one, id, api.Over)
+	stop := run(t, open(t, c))
+	time.Sleep(100 * time.Millisecond)
 	stop()
-	<-done
-	if asked := b.asked.Load(); asked != 7 {
-		t.Errorf("asked %d times", asked)
-	}
+	awaitState(t, one, id, api.Over)
 	if n := len(recorded(t, h, id)); n != 15 {
 		t.Errorf("%d acts", n)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"jurat/internal/ledger"
 	"jurat/internal/lock"
-	"jurat/internal/schedule/queue"
 	"jurat/internal/trial"
 )
 
@@ -36,10 +35,10 @@ func (d *Scheduler) Run(ctx context.Context) {
 	working, interrupt := context.WithCancel(context.WithoutCancel(ctx))
 	defer interrupt()
 	d.mu.Lock()
-	d.working = working
+	d.working = true
 	d.attend()
 	d.mu.Unlock()
-	if d.start(ctx) {
+	if d.start(ctx, working) {
 		d.keep(ctx)
 	}
 	d.mu.Lock()
@@ -49,22 +48,20 @@ func (d *Scheduler) Run(ctx context.Context) {
 	}
 	d.mu.Unlock()
 	grace := time.AfterFunc(d.cfg.Grace, interrupt)
-	if err := d.jobs.Stop(context.WithoutCancel(ctx)); err != nil {
-		d.cfg.Log.Error("stopping trials", "error", err)
-	}
+	d.queue.stop()
 	grace.Stop()
 	d.save(context.WithoutCancel(ctx), 1)
 	close(d.closed)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.working = nil
+	d.working = false
 	d.dismiss()
 }
 
-// start begins to take trials as soon as the database of the jobs answers. It reports whether it did.
-func (d *Scheduler) start(ctx context.Context) bool {
+// start begins to take trials as soon as the database of the queue answers. It reports whether it did.
+func (d *Scheduler) start(ctx, working context.Context) bool {
 	for {
-		err := d.jobs.Start(ctx)
+		err := d.queue.start(ctx, working)
 		if err == nil {
 			return true
 		}
@@ -78,13 +75,13 @@ func (d *Scheduler) start(ctx context.Context) bool {
 	}
 }
 
-// keep looks, until ctx ends, for trials without a working process. Their process has died, perhaps before it made a
-// job of a submission.
+// keep looks, until ctx ends, for trials without a working process. Their process has died, perhaps before it queued
+// a submission.
 func (d *Scheduler) keep(ctx context.Context) {
 	var orphans map[string]bool
 	d.save(ctx, trial.SaveEvery)
 	for sleep(ctx, d.cfg.Lease/2) {
-		err := d.jobs.TakeOver(ctx)
+		err := d.queue.takeOver(ctx, d.cfg.Lease)
 		if err == nil {
 			orphans, err = d.adopt(ctx, orphans)
 		}
@@ -109,20 +106,20 @@ func (d *Scheduler) save(ctx context.Context, least int) {
 	}
 }
 
-// adopt makes jobs for unfinished trials that had none in this look and the previous one. It returns the trials
-// without a job.
+// adopt queues unfinished trials that were not in the queue at this look and the previous one. It returns those that
+// are not in the queue.
 func (d *Scheduler) adopt(ctx context.Context, before map[string]bool) (orphans map[string]bool, err error) {
 	if err := d.index.Follow(ctx); err != nil {
 		return before, err
 	}
 	ids := d.toHold()
-	found, err := d.jobs.Find(ctx, ids...)
+	found, err := d.queue.find(ctx, ids...)
 	if err != nil {
 		return before, err
 	}
 	orphans = map[string]bool{}
 	for _, id := range ids {
-		if job, has := found[id]; has && job.State != queue.Done {
+		if _, has := found[id]; has {
 			continue
 		}
 		switch locked, err := d.cfg.Locks.Locked(ctx, id); {
@@ -130,7 +127,7 @@ func (d *Scheduler) adopt(ctx context.Context, before map[string]bool) (orphans 
 			return before, err
 		case locked:
 		case before[id]:
-			if err := d.jobs.AddMissing(ctx, id); err != nil {
+			if err := d.queue.put(ctx, none, id); err != nil {
 				return before, err
 			}
 		default:
@@ -151,35 +148,35 @@ func sleep(ctx context.Context, long time.Duration) bool {
 	}
 }
 
-// unusable are errors that say nothing of the trial: the log, the locks or the queue cannot be used now.
-var unusable = []error{ledger.ErrAway, ledger.ErrMoved, ledger.ErrBusy, ledger.ErrDiskFull, ledger.ErrReadOnly, ledger.ErrUnknown, lock.ErrLost, queue.ErrBusy, queue.ErrNoSpace, syscall.ENOSPC}
+// unusable are errors that say nothing of the trial: the log or the locks cannot be used now.
+var unusable = []error{ledger.ErrAway, ledger.ErrMoved, ledger.ErrBusy, ledger.ErrDiskFull, ledger.ErrReadOnly, ledger.ErrUnknown, lock.ErrLost, syscall.ENOSPC}
 
-// isUnusable reports whether an error comes from the log, the locks or the queue, and says nothing of the trial.
+// isUnusable reports whether an error comes from the log or the locks, and says nothing of the trial.
 func isUnusable(err error) bool {
 	return slices.ContainsFunc(unusable, func(is error) bool { return errors.Is(err, is) })
 }
 
-// work is the job of a trial: it conducts the rest of it. It returns nil for a trial that is over or cancelled. Only an error of the trial's own
-// work counts as an attempt.
-func (d *Scheduler) work(_ context.Context, id string) error {
-	err := d.try(id)
+// work conducts the rest of a trial that this process holds, in the context of the hold. It returns nil for a trial that is over or cancelled. Only an
+// error of the trial's own work counts as an attempt.
+func (d *Scheduler) work(ctx context.Context, id string) error {
+	err := d.try(ctx, id)
 	if isUnusable(err) {
-		return queue.Later(d.cfg.Lease / 2)
+		return later(d.cfg.Lease / 2)
 	}
 	return err
 }
 
-func (d *Scheduler) try(id string) error {
-	// The job's context ends with the program; that is not a failure of the trial.
-	if err := d.index.Follow(context.Background()); err != nil {
+func (d *Scheduler) try(ctx context.Context, id string) error {
+	// The context ends with the program; that is not a failure of the trial.
+	if err := d.index.Follow(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	if s, known := d.index.Get(id); known && (s.Over || s.Cancelled != nil) {
 		return nil
 	}
-	ctx, s := d.sit(id)
+	s := d.sit(id)
 	if s == nil {
-		return queue.Later(0)
+		return later(0)
 	}
 	err := d.conduct(ctx, s, id)
 	d.rise(id)
@@ -187,15 +184,15 @@ func (d *Scheduler) try(id string) error {
 }
 
 // sit registers a trial as conducted here. It returns nil if the scheduler begins no more trials.
-func (d *Scheduler) sit(id string) (context.Context, *sitting) {
+func (d *Scheduler) sit(id string) *sitting {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closing || d.working == nil {
-		return nil, nil
+	if d.closing {
+		return nil
 	}
 	s := &sitting{adjourn: make(chan struct{})}
 	d.here[id] = s
-	return d.working, s
+	return s
 }
 
 func (d *Scheduler) rise(id string) {
@@ -303,7 +300,7 @@ func (d *Scheduler) size(ctx context.Context, id string) (n int64, err error) {
 // permanent are the errors that a retry cannot cure before a person has acted.
 var permanent = []error{trial.ErrSettings, trial.ErrUnreadable, errMistake, ledger.ErrDamaged, ledger.ErrForked, ledger.ErrBehind, ledger.ErrNotFound}
 
-// after decides, from the error with which a trial ended here, what happens with its job.
+// after decides, from the error with which a trial ended here, what happens with it in the queue.
 func (d *Scheduler) after(ctx context.Context, id string, err error) error {
 	ctx = context.WithoutCancel(ctx) // the trial may have ended because its context did
 	switch {
@@ -316,16 +313,16 @@ func (d *Scheduler) after(ctx context.Context, id string, err error) error {
 		if s, known := d.index.Get(id); known && s.Cancelled != nil {
 			return nil
 		}
-		return queue.Later(0) // the program ends, or the trial was cancelled and resumed
+		return later(0) // the program ends, or the trial was cancelled and resumed
 	case errors.Is(err, trial.ErrMoved):
-		return queue.Later(time.Second)
+		return later(time.Second)
 	}
 	if locked, failed := d.cfg.Locks.Locked(ctx, id); failed == nil && locked {
-		return queue.Later(d.cfg.Lease / 2) // another process was faster
+		return later(d.cfg.Lease / 2) // another process was faster
 	}
 	for _, reason := range permanent {
 		if errors.Is(err, reason) {
-			return queue.Permanent(err)
+			return final{err}
 		}
 	}
 	return err

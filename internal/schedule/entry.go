@@ -3,12 +3,12 @@ package schedule
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"jurat/api"
 	"jurat/evidence"
-	"jurat/internal/schedule/queue"
 	"jurat/internal/trial"
 )
 
@@ -86,7 +86,7 @@ func (d *Scheduler) Open(ctx context.Context) (since []time.Time, err error) {
 	return since, nil
 }
 
-// place adds the state of jobs and locks to what the log says of trials. For an idle trial it reads the log again
+// place adds the state of queue and locks to what the log says of trials. For an idle trial it reads the log again
 // after that: a process appends all its acts before it releases the trial, and may have done so since the log was
 // read.
 func (d *Scheduler) place(ctx context.Context, summaries []trial.Summary) ([]Entry, error) {
@@ -120,7 +120,7 @@ func (d *Scheduler) placeAsRead(ctx context.Context, summaries []trial.Summary) 
 			unfinished = append(unfinished, s.ID)
 		}
 	}
-	found, err := d.jobs.Find(ctx, unfinished...)
+	found, err := d.queue.find(ctx, unfinished...)
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +128,8 @@ func (d *Scheduler) placeAsRead(ctx context.Context, summaries []trial.Summary) 
 	for _, s := range summaries {
 		e := Entry{Summary: s, State: api.Over}
 		if !s.Over {
-			job, has := found[s.ID]
-			if err := d.placeOne(ctx, &e, job, has); err != nil {
+			turn, has := found[s.ID]
+			if err := d.placeOne(ctx, &e, turn, has); err != nil {
 				return nil, err
 			}
 		}
@@ -138,13 +138,12 @@ func (d *Scheduler) placeAsRead(ctx context.Context, summaries []trial.Summary) 
 	return list, nil
 }
 
-func (d *Scheduler) placeOne(ctx context.Context, e *Entry, job queue.Job, has bool) (err error) {
+func (d *Scheduler) placeOne(ctx context.Context, e *Entry, turn turn, has bool) (err error) {
 	if d.isHere(e.ID) {
 		e.State = api.UnderWay
 		return nil
 	}
-	// A process may work on the trial whatever its job says: a user resumed it by hand, or its job was taken over too
-	// soon.
+	// A process may work on the trial whatever the queue says: a user resumed it by hand, or it was taken over too soon.
 	locked, err := d.cfg.Locks.Locked(ctx, e.ID)
 	switch {
 	case err != nil:
@@ -153,18 +152,18 @@ func (d *Scheduler) placeOne(ctx context.Context, e *Entry, job queue.Job, has b
 		e.State, e.Elsewhere = api.UnderWay, true
 	case e.Cancelled != nil:
 		e.State, e.Reason = api.Cancelled, e.Cancelled.Reason
-	case !has || job.State == queue.Done:
-		// It has no job yet, or none again: it was submitted or tried again a moment ago, or the queue was lost. A process
-		// makes the job, at the end of the queue. No one has failed, so there is no reason to show.
+	case !has:
+		// It was submitted or tried again a moment ago, or the queue was lost. A process puts it at the end of the queue.
+		// No one has failed, so there is no reason to show.
 		e.State = api.Queued
-		e.Ahead, err = d.jobs.Waiting(ctx)
-	case job.State == queue.Running:
-		e.State, e.Elsewhere = api.UnderWay, !job.Here
-	case job.State == queue.Waiting:
-		e.State = api.Queued
-		e.Ahead, err = d.jobs.Ahead(ctx, job)
+		e.Ahead, err = d.Waiting(ctx)
+	case turn.held:
+		e.State, e.Elsewhere = api.UnderWay, !d.queue.isHere(e.ID)
+	case turn.failed || turn.reason != "" && !turn.next.IsZero():
+		e.State, e.Reason, e.Next = api.BrokenOff, turn.reason, turn.next
 	default:
-		e.State, e.Reason, e.Next = api.BrokenOff, job.Reason, job.Next
+		e.State = api.Queued
+		e.Ahead, err = d.queue.waiting(ctx, turn.place)
 	}
 	return err
 }
@@ -177,7 +176,9 @@ func (d *Scheduler) isHere(id string) bool {
 
 // Waiting returns the number of trials that wait for their turn, over all processes. Its errors are those of the
 // queue.
-func (d *Scheduler) Waiting(ctx context.Context) (int, error) { return d.jobs.Waiting(ctx) }
+func (d *Scheduler) Waiting(ctx context.Context) (int, error) {
+	return d.queue.waiting(ctx, math.MaxInt64)
+}
 
 // UnderWay returns the number of trials that this process conducts.
 func (d *Scheduler) UnderWay() int {

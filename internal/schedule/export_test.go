@@ -1,5 +1,17 @@
 package schedule
 
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"jurat/internal/lock"
+)
+
 // Stops reports whether a trial that is conducted here asks no more jurors.
 func (d *Scheduler) Stops(id string) bool {
 	d.mu.Lock()
@@ -19,3 +31,38 @@ func HoldReading(d *Scheduler, id string) (begin func(), read func() int) {
 		return s.view.Records
 	}
 }
+
+// tableAt opens the table in a file, or in the database at a URL.
+func tableAt(ctx context.Context, where string) (*Table, func(), error) {
+	if !strings.HasPrefix(where, "postgres") {
+		table, err := OpenTable(ctx, nil, where)
+		return table, func() { table.Close() }, err
+	}
+	pool, err := pgxpool.New(ctx, where)
+	if err != nil {
+		return nil, nil, err
+	}
+	table, err := OpenTable(ctx, pool, "")
+	return table, pool.Close, err
+}
+
+// Hold works on the trials of a table until it is killed. It prints when it begins, and when it loses a trial.
+func Hold(ctx context.Context, where string) error {
+	table, _, err := tableAt(ctx, where)
+	if err != nil {
+		return err
+	}
+	q := newQueue(Config{Table: table, Lease: testLease}.complete(), func(ctx context.Context, trial string) error {
+		fmt.Println("begins", trial)
+		<-ctx.Done()
+		fmt.Println("loses", trial, errors.Is(context.Cause(ctx), lock.ErrLost))
+		return final{errors.New("too late")}
+	})
+	if err := q.start(ctx, ctx); err != nil {
+		return err
+	}
+	select {}
+}
+
+// testLease is the lease of processes that are killed in tests.
+const testLease = 400 * time.Millisecond

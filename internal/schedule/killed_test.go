@@ -29,12 +29,16 @@ import (
 const servedFolder = "JURAT_TEST_SERVED_FOLDER"
 
 func TestMain(m *testing.M) {
-	if folder := os.Getenv(servedFolder); folder != "" {
+	if folder, table := os.Getenv(servedFolder), os.Getenv(schedule.HeldTable); folder != "" || table != "" {
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin) // it ends with the process that started this one
 			os.Exit(1)
 		}()
-		fmt.Fprintln(os.Stderr, serveFolder(folder))
+		if table != "" {
+			fmt.Fprintln(os.Stderr, schedule.Hold(context.Background(), table))
+		} else {
+			fmt.Fprintln(os.Stderr, serveFolder(folder))
+		}
 		os.Exit(1)
 	}
 	os.Exit(m.Run())

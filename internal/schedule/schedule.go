@@ -3,34 +3,37 @@
 //
 // A Scheduler conducts several trials at a time. The others wait in the order of submission, and each goes to a
 // process with a free place. A submission is sealed before its turn comes, so the log says which trials are to be
-// held. Open makes sure that every trial without a closing has a job in package queue. The state of a trial comes from
-// the log, from its job and from its lock.
+// held. Open makes sure that every trial without a closing is in the queue. The state of a trial comes from
+// the log, from the queue and from its lock.
 //
 // A stream follows each watched trial in the log. It reads each record once into a trial.View, and encodes each event
 // once. Watchers read the events at their own pace, and courtroom pages read the View (Look). A Delivery sends the
 // events over WebSocket or as server-sent events.
 //
-// # The log says which trials are to be held, a queue by which process
+// # The log says which trials are to be held, a table by which process
 //
-// A trial without a closing is to be held, unless an act in the log cancels it. River, a queue of jobs over the
-// existing database, decides which process holds it and when. It has one job for each trial, in the order of
-// submission, and a process with a free place takes it. Nothing else relies on the queue. Open makes the missing
-// jobs, so a lost queue loses only the reasons of broken-off trials. A job of a trial that is over or cancelled ends
-// at once. If two processes have the same job, the second finds the trial locked and puts the job off, which counts
-// as no attempt. Temporary errors (the database, the disk) are tried six times in all, with growing delays. Permanent ones
-// (another jury, records that are not vouched for, a bug in the program) are not.
+// A trial without a closing is to be held, unless an act in the log cancels it. The queue is one table, `work`, with a
+// row for each trial that is to be held, in the order of submission: beside the log in PostgreSQL, or in a file of its
+// own for the processes of one machine, so that its writers and the appends do not wait for each other. A process with
+// a free place takes the first row that it may take, gives it the number of its hold, and says in it every second that
+// it lives. A row goes when its trial is over. Nothing else relies on the table, and it proves nothing. Open makes the
+// missing rows, so a lost table loses only the reasons of broken-off trials. Work on a trial that is over or cancelled
+// ends at once. Temporary errors (of a vendor, say) are tried six times in all, with growing delays. Permanent ones
+// (another jury, records that are not vouched for, a bug in the program) are not. A log or a database that cannot be
+// used for a while is no attempt.
 //
-// # Locks show whether a process has died
+// # Who was not heard of has died
 //
-// River's own rescuer offers every old running job again, so its limit would have to exceed the longest trial. Here
-// every process looks every few seconds for running jobs whose trial has no lock, and takes a job at the second look:
-// River stores how a job ended a moment after the lock is released, and a job taken in that moment would lose the
-// reason. If a look is wrong, two processes have the job, which is harmless.
+// Every process looks every few seconds for rows whose holder was not heard of for ten seconds, and whose trial has no
+// lock, and ends those holds: the trial is at its old place in the queue again. A holder that finds another number in
+// its row ends its work, and what it would store in the row has no effect. If a look is wrong, two processes work on
+// one trial for a moment, which is harmless: the second finds the trial locked and puts it off. Should both believe
+// that they have the lock, only one of their acts enters the log at each place (package trial), and the other stops.
 //
 // # Cancelling is an act
 //
 // Who stopped a trial, and why, can matter more than the trial. So it is in the log (`trial_event`), and not in the
-// state of a job, which others can change and which is not kept. The act is outside the trial's chain, because it is
+// state in the queue, which others can change and which is not kept. The act is outside the trial's chain, because it is
 // the operator's decision and changes nothing that was said. The process that conducts the trial follows the log and
 // stops between two acts. There is no second channel that could fail.
 //
@@ -88,7 +91,6 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/lock"
-	"jurat/internal/schedule/queue"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 )
@@ -127,17 +129,16 @@ type Config struct {
 	// Reading is called while Open reads the log. nil: progress is not reported.
 	Reading func(done, total int64)
 
-	// Jobs is the database of the queue, which all processes that hold trials of this log share. nil: in memory, for
-	// this scheduler alone.
-	Jobs *queue.Database
+	// Table is the queue, which all processes that hold trials of this log share. nil: in memory, for this scheduler
+	// alone.
+	Table *Table
 
 	Parallel int           // how many trials this process holds at a time; 0: 4
 	Memory   int64         // bytes that they may use together, by an estimate; 0: no limit
 	Waiting  int           // how many may wait for their turn, over all processes; 0: 1000
-	Attempts int           // attempts for a trial that breaks off; 0: see queue.Config, as for the next three
-	Backoff  time.Duration // delay after it broke off
-	Lease    time.Duration // time until a trial of a dead process is continued
-	Rescue   time.Duration // time until a trial is offered again in any case
+	Attempts int           // attempts for a trial that breaks off; 0: 6
+	Backoff  time.Duration // delay after it broke off first; each further one is four times as long; 0: 10 s
+	Lease    time.Duration // how long a process may be silent before others continue its trials; 0: 10 s
 	Grace    time.Duration // time for answers that are under way when trials are being stopped; 0: 20 s
 	Poll     time.Duration // time until a log that could not be read is read again; 0: half a second
 	Gather   time.Duration // time for gathering frames before watchers are woken; 0: 20 ms
@@ -154,21 +155,21 @@ type Config struct {
 type Scheduler struct {
 	cfg      Config
 	index    *trial.Index
-	jobs     *queue.Queue
+	queue    *queue
 	unstored bool                // the list of trials could not be kept the last time, and the log says why; used by Run alone
 	closed   chan struct{}       // closed when no trial is under way and none will begin
 	memory   *semaphore.Weighted // of Config.Memory; nil: no limit
 	reads    chan struct{}       // holds an element for each trial that is being read for watchers, or for its size
 
 	mu      sync.Mutex          // held while the fields below are read or written, and only briefly
-	working context.Context     // of trials; nil: none is conducted here
+	working bool                // trials are conducted here
 	here    map[string]*sitting // trials that this process conducts
 	streams map[string]*stream
 	ignore  context.CancelFunc // ends following the log; nil: the log is not followed
 	closing bool
 }
 
-// Open reads the trials of the log, and makes sure that every trial that is to be held has a job. Run conducts them.
+// Open reads the trials of the log, and makes sure that every trial that is to be held is in the queue. Run conducts them.
 // Its errors are those of reading the log and of the queue.
 func Open(ctx context.Context, cfg Config) (*Scheduler, error) {
 	d, err := open(ctx, cfg)
@@ -195,19 +196,14 @@ func open(ctx context.Context, cfg Config) (*Scheduler, error) {
 		return nil, err
 	}
 	d.index.Progress = nil
-	if d.cfg.Jobs == nil {
+	if d.cfg.Table == nil {
 		var err error
-		if d.cfg.Jobs, err = queue.SQLite(ctx, ""); err != nil {
+		if d.cfg.Table, err = OpenTable(ctx, nil, ""); err != nil {
 			return nil, err
 		}
 	}
-	var err error
-	d.jobs, err = queue.New(queue.Config{Database: d.cfg.Jobs, Work: d.work, Locks: d.cfg.Locks, Parallel: d.cfg.Parallel, Attempts: d.cfg.Attempts,
-		Backoff: d.cfg.Backoff, Lease: d.cfg.Lease, Rescue: d.cfg.Rescue, Log: d.cfg.Log})
-	if err != nil {
-		return nil, err
-	}
-	return d, d.jobs.Add(ctx, d.toHold()...)
+	d.queue = newQueue(d.cfg, d.work)
+	return d, d.queue.put(ctx, failed, d.toHold()...)
 }
 
 // toHold lists the trials that are to be held, in the order of submission.
@@ -238,6 +234,8 @@ func (c Config) complete() Config {
 	}
 	c.Parallel = cmp.Or(c.Parallel, 4)
 	c.Waiting = cmp.Or(c.Waiting, 1000)
+	c.Attempts = cmp.Or(c.Attempts, 6)
+	c.Backoff = cmp.Or(c.Backoff, 10*time.Second)
 	c.Lease = cmp.Or(c.Lease, 10*time.Second)
 	c.Grace = cmp.Or(c.Grace, 20*time.Second)
 	c.Poll = cmp.Or(c.Poll, 500*time.Millisecond)
@@ -268,9 +266,9 @@ func (d *Scheduler) Submit(ctx context.Context, o Order) (id string, err error) 
 	if id, err = trial.Submit(ctx, d.furnish(config), o.Case); err != nil {
 		return id, err
 	}
-	// After a crash or an error here the trial has no job. A process that twice sees it in that state makes one.
-	if err := d.jobs.AddMissing(context.WithoutCancel(ctx), id); err != nil {
-		d.cfg.Log.Error("a trial has no job yet", "trial", id, "error", err)
+	// After a crash or an error here the trial is not in the queue. A process that twice sees it in that state puts it there.
+	if err := d.queue.put(context.WithoutCancel(ctx), none, id); err != nil {
+		d.cfg.Log.Error("a trial is not in the queue yet", "trial", id, "error", err)
 	}
 	return id, nil
 }
@@ -280,7 +278,7 @@ func (d *Scheduler) queueable(ctx context.Context) error {
 	if d.isClosing() {
 		return ErrClosing
 	}
-	waiting, err := d.jobs.Waiting(ctx)
+	waiting, err := d.Waiting(ctx)
 	if err == nil && waiting >= d.cfg.Waiting {
 		err = ErrFull
 	}
@@ -317,11 +315,8 @@ func (d *Scheduler) Retry(ctx context.Context, id, by, reason string) error {
 			return err
 		}
 	}
-	err = d.jobs.Again(ctx, id)
-	if errors.Is(err, queue.ErrRunning) {
-		return nil // another process has it already, and checks again whether it is cancelled before it releases it
-	}
-	return err
+	// If a process holds it already, that checks again whether it is cancelled before it ends the hold.
+	return d.queue.put(ctx, free, id)
 }
 
 // Cancel stops a trial that waits, is under way in any process, or was broken off. It seals an act of the operator.
@@ -338,9 +333,9 @@ func (d *Scheduler) Cancel(ctx context.Context, id, by, reason string) error {
 	if err := d.seal(ctx, operator.TrialEventBody{By: by, Event: operator.TrialCancelled, Reason: reason, Trial: id}); err != nil {
 		return err
 	}
-	// After a crash or an error here the job stays, and does nothing when its turn comes.
-	if err := d.jobs.Drop(context.WithoutCancel(ctx), id); err != nil && !errors.Is(err, queue.ErrRunning) {
-		d.cfg.Log.Error("the job of a cancelled trial stays in the queue", "trial", id, "error", err)
+	// After a crash or an error here the trial stays in the queue, and nothing is done when its turn comes.
+	if err := d.queue.drop(context.WithoutCancel(ctx), id); err != nil {
+		d.cfg.Log.Error("a cancelled trial stays in the queue", "trial", id, "error", err)
 	}
 	return nil
 }

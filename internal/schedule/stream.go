@@ -277,7 +277,7 @@ func (d *Scheduler) attend() {
 
 // dismiss stops following the log if neither watchers nor trials need it. d.mu is held.
 func (d *Scheduler) dismiss() {
-	if d.ignore != nil && d.working == nil && len(d.streams) == 0 {
+	if d.ignore != nil && !d.working && len(d.streams) == 0 {
 		d.ignore()
 		d.ignore = nil
 	}

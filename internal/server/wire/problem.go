@@ -14,9 +14,9 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
+	"jurat/internal/lock"
 	"jurat/internal/openid"
 	"jurat/internal/postgres"
-	"jurat/internal/schedule/queue"
 	"jurat/internal/token"
 )
 
@@ -32,8 +32,7 @@ var known = []struct{ is, means error }{
 	{ledger.ErrMoved, api.ErrUnavailable},
 	{ledger.ErrDiskFull, api.ErrUnavailable},
 	{ledger.ErrBusy, api.ErrUnavailable},
-	{queue.ErrBusy, api.ErrUnavailable},
-	{queue.ErrNoSpace, api.ErrUnavailable},
+	{lock.ErrLost, api.ErrUnavailable},   // the database that keeps the locks was away for a moment
 	{syscall.ENOSPC, api.ErrUnavailable}, // of the small files, such as keys
 	{syscall.EDQUOT, api.ErrUnavailable},
 	{syscall.EROFS, api.ErrUnavailable},

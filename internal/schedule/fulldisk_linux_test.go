@@ -1,0 +1,37 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"jurat/internal/disktest"
+	"jurat/internal/ledger"
+)
+
+// TestFullDisk checks that a full disk is named when a trial is queued, that the others can still be read, and that queueing works again with room.
+func TestFullDisk(t *testing.T) {
+	disktest.Run(t, 8, func(disk *disktest.Disk) {
+		q := openQueue(t, filepath.Join(disk.Path, "work.db"), &worked{}, Config{})
+		put(t, q, none, "trial-before")
+		filler := filepath.Join(disk.Path, "filler")
+		disk.Fill(t, filler)
+		var err error
+		for n := 0; err == nil; n++ {
+			if n == 10_000 {
+				t.Fatal("the disk does not become full")
+			}
+			err = q.put(t.Context(), none, fmt.Sprint("trial-", n))
+		}
+		if !errors.Is(err, ledger.ErrDiskFull) {
+			t.Errorf("queueing: %v", err)
+		}
+		await(t, q, "trial-before", func(_ turn, has bool) bool { return has })
+		if err := os.Remove(filler); err != nil {
+			t.Fatal(err)
+		}
+		put(t, q, none, "trial-after")
+	})
+}

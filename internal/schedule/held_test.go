@@ -1,0 +1,116 @@
+//go:build unix
+
+package schedule
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// HeldTable is the environment variable with a table. If it is set, this test binary is a process that works on its trials until it is killed.
+const HeldTable = "JURAT_TEST_HELD_TABLE"
+
+// holder starts such a process. Each line that it prints is sent.
+func holder(t *testing.T, where string) (*os.Process, <-chan string) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), os.Args[0])
+	c.Env, c.Stderr = append(slices.Clone(os.Environ()), HeldTable+"="+where), os.Stderr
+	if _, err := c.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for s := bufio.NewScanner(out); s.Scan(); {
+			lines <- s.Text()
+		}
+	}()
+	return c.Process, lines
+}
+
+func said(t *testing.T, lines <-chan string, want string) {
+	t.Helper()
+	select {
+	case got := <-lines:
+		if got != want {
+			t.Fatalf("it says %q, want %q", got, want)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatalf("it does not say %q", want)
+	}
+}
+
+// TestHolderKilled kills a process while it works on a trial. As long as it lives, no other gets the trial, however long it works; when it is dead,
+// another has the trial after the lease.
+func TestHolderKilled(t *testing.T) {
+	onEach(t, func(t *testing.T, where string) {
+		var w worked
+		q := openQueue(t, where, &w, Config{Lease: testLease})
+		put(t, q, none, "trial-1")
+		process, lines := holder(t, where)
+		said(t, lines, "begins trial-1")
+		begin(t, q)
+		for end := time.Now().Add(3 * testLease); time.Now().Before(end); {
+			await(t, q, "trial-1", func(now turn, _ bool) bool { return now.held || len(w.all()) > 0 })
+		}
+		if got := w.all(); len(got) > 0 {
+			t.Fatalf("worked %v beside a process that lives", got)
+		}
+		if err := process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		await(t, q, "trial-1", isGone)
+		if got := w.all(); len(got) != 1 {
+			t.Errorf("worked %v", got)
+		}
+	})
+}
+
+// TestHolderStoodStill stops a process while it works on a trial, so that another takes the trial over, and lets it go on. It ends its work, and how that
+// ends changes nothing for the other.
+func TestHolderStoodStill(t *testing.T) {
+	onEach(t, func(t *testing.T, where string) {
+		goOn := make(chan struct{})
+		letGo := sync.OnceFunc(func() { close(goOn) })
+		w := worked{answer: func(context.Context, string, int) error { <-goOn; return nil }}
+		q := openQueue(t, where, &w, Config{Lease: testLease})
+		put(t, q, none, "trial-1")
+		process, lines := holder(t, where)
+		said(t, lines, "begins trial-1")
+		if err := process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		begin(t, q)
+		t.Cleanup(letGo) // before it waits for the work to end
+		await(t, q, "trial-1", func(turn, bool) bool { return len(w.all()) == 1 })
+		if err := process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		said(t, lines, "loses trial-1 true")
+		for end := time.Now().Add(2 * testLease); time.Now().Before(end); { // meanwhile it stores how its work ended
+			if now := await(t, q, "trial-1", func(turn, bool) bool { return true }); !now.held || now.failed {
+				t.Fatalf("%+v", now)
+			}
+		}
+		letGo()
+		await(t, q, "trial-1", isGone)
+		if got := w.all(); len(got) != 1 {
+			t.Errorf("worked %v", got)
+		}
+	})
+}
