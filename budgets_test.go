@@ -16,13 +16,13 @@ var budgets = []struct {
 	what string
 	most int
 }{
-	{"lines of Go but tests", 158_700},
-	{"lines of tests in Go", 128_200},
-	{"packages", 146},
-	{"modules in the program", 62},
-	{"lines of the second verifier", 11_800},
-	{"words of README, doc.go and docs", 94_700},
-	{"words of docs/format.md", 32_800},
+	{"lines of Go but tests", 150_700},
+	{"lines of tests in Go", 128_000},
+	{"packages", 141},
+	{"modules in the program", 50},
+	{"lines of the second verifier", 8_800},
+	{"words of README, doc.go and docs", 86_300},
+	{"words of docs/format.md", 32_600},
 }
 
 func TestBudgets(t *testing.T) {
