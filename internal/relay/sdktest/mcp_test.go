@@ -17,15 +17,22 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/observe"
 	"jurat/internal/relay"
 )
 
-// A reader is a witness that reads what passes as a verifier does.
+// A reader is a witness that reads what passes as a verifier does, and as whoever looks.
 type reader struct {
 	mu   sync.Mutex // held while said is used
-	said []observe.Projection
+	said []sight
 	ends []relay.Ended
+}
+
+type sight struct {
+	observe.Projection
+	facts string // which a record would state as parameters
 }
 
 type readerCall struct {
@@ -54,9 +61,11 @@ func (r readerCall) End(_ context.Context, o *relay.Outcome) error {
 	if err != nil {
 		return err
 	}
+	act := &evidence.Observed{Protocol: c.Protocol, Path: c.Path, Status: int64(c.Status), Request: new(evidence.ObservedBody), Response: new(evidence.ObservedBody)}
+	facts, _ := observed.FactsOf(act, c.Request, c.Response)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.said, r.ends = append(r.said, p), append(r.ends, o.Ended)
+	r.said, r.ends = append(r.said, sight{p, string(facts.Parameters)}), append(r.ends, o.Ended)
 	return nil
 }
 
@@ -292,7 +301,7 @@ func (r *reader) read(t *testing.T) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for _, p := range r.said {
-			if strings.Contains(string(p.Parameters), `"tool":`) {
+			if strings.Contains(p.facts, `"tool":`) {
 				n++
 			}
 		}
@@ -307,13 +316,13 @@ func (r *reader) read(t *testing.T) {
 	defer r.mu.Unlock()
 	for i, p := range r.said {
 		if p.Problem != "" {
-			t.Errorf("%s: %s", p.Parameters, p.Problem)
+			t.Errorf("%s: %s", p.facts, p.Problem)
 		}
-		if strings.Contains(string(p.Parameters), `"tool":"add"`) && (!p.Complete || r.ends[i] != relay.Complete || !strings.Contains(string(p.Output), "Sum")) {
-			t.Errorf("%s: %s: %s", p.Parameters, r.ends[i], p.Output)
+		if strings.Contains(p.facts, `"tool":"add"`) && (!p.Complete || r.ends[i] != relay.Complete || !strings.Contains(string(p.Output), "Sum")) {
+			t.Errorf("%s: %s: %s", p.facts, r.ends[i], p.Output)
 		}
 	}
-	if !slices.ContainsFunc(r.said, func(p observe.Projection) bool { return strings.Contains(string(p.Output), "long long") }) {
+	if !slices.ContainsFunc(r.said, func(p sight) bool { return strings.Contains(string(p.Output), "long long") }) {
 		t.Error("the long resource was not seen")
 	}
 }

@@ -69,7 +69,7 @@ func stand(mode string, command []string) error {
 	}
 	uses := 0
 	for _, p := range w.said {
-		if strings.Contains(string(p.Parameters), `"tool":`) && p.Complete && p.Problem == "" {
+		if strings.Contains(p.facts, `"tool":`) && p.Complete && p.Problem == "" {
 			uses++
 		}
 	}

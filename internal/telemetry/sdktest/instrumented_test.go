@@ -63,9 +63,9 @@ func TestInstrumentedAgents(t *testing.T) {
 				var told []observe.Projection
 				slices.SortStableFunc(d.reports, func(a, b recording.Report) int { return a.Act.Began.Compare(b.Act.Began) })
 				for _, r := range d.reports {
-					p := said(t, r)
-					if !strings.HasSuffix(r.Act.RequestID, "-events") && (p.Usage == nil || p.Model == "" || !strings.Contains(string(p.Parameters), "openai")) {
-						t.Errorf("a span says %+v", p)
+					p, f := said(t, r), factsOf(r)
+					if !strings.HasSuffix(r.Act.RequestID, "-events") && (f.Usage == nil || f.Model == "" || !strings.Contains(string(f.Parameters), "openai")) {
+						t.Errorf("a span states %+v", f)
 					}
 					if p.Prompt != nil {
 						told = append(told, p)

@@ -21,6 +21,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
 
+	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/observe"
 	"jurat/internal/recording"
 	"jurat/internal/telemetry/receiver"
@@ -95,6 +97,12 @@ func said(t *testing.T, told recording.Report) observe.Projection {
 	return p
 }
 
+// factsOf are what a record would state of it.
+func factsOf(told recording.Report) observed.Facts {
+	f, _ := observed.FactsOf(&evidence.Observed{Protocol: observed.OTLP, Request: new(evidence.ObservedBody)}, told.Act.Request.Kept, nil)
+	return f
+}
+
 // tracer has OpenTelemetry's SDK send to the receiver.
 func tracer(t *testing.T, d *desk, limits trace.SpanLimits, options ...otlptracehttp.Option) *trace.TracerProvider {
 	t.Helper()
@@ -130,7 +138,7 @@ func TestGoSDK(t *testing.T) {
 	if len(d.reports) != 1 || d.reports[0].Agent != "token-bot" || d.types["application/x-protobuf gzip"] != 1 {
 		t.Fatalf("%+v, %v", d.reports, d.types)
 	}
-	if s := said(t, d.reports[0]); string(s.Prompt) != `[{"content":"Where is parcel 17?","role":"user"}]` || string(s.Output) != `"In Kassel."` || s.Problem != "" || string(s.Usage) != `{"input_tokens":9}` {
+	if s := said(t, d.reports[0]); string(s.Prompt) != `[{"content":"Where is parcel 17?","role":"user"}]` || string(s.Output) != `"In Kassel."` || s.Problem != "" || string(factsOf(d.reports[0]).Usage) != `{"input_tokens":9}` {
 		t.Errorf("%+v", s)
 	}
 }
