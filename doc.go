@@ -208,11 +208,8 @@
 //	limits        how often a caller may ask, and how much memory all requests may hold together
 //	jsonschema    describes Go types as JSON schemas
 //	server        the installation over HTTP, for people and programs: one table of routes, and what each requires;
-//	              server/wire reads bodies and writes answers, server/metrics keeps what /metrics shows, server/ready what /readyz,
-//	              server/openapi writes the OpenAPI description, server/granted makes the pages of who may do what, server/refusals
-//	              records who was refused, server/cosigning asks the log's witnesses again and again, server/arrivals tells a webhook of cases that need a person,
-//	              server/origin refuses requests that a browser sends for another site, server/assign records who means to decide a case,
-//	              server/outside serves the verification page and the log's tiles,
+//	              server/wire reads bodies and writes answers, server/metrics keeps what /metrics shows, server/openapi writes the OpenAPI description,
+//	              server/arrivals tells a webhook of cases that need a person, server/origin refuses requests that a browser sends for another site,
 //	              server/intake reads the evidence of submissions, server/recordings shows what recorders saw
 //
 // cmd/jurat is the command: main, and a file for each subcommand. cmd/jurat-lab is the program that measures juries. The folder pkcs11 is a module of its own, whose program

@@ -51,7 +51,7 @@ func (s *Server) postRevocation(w http.ResponseWriter, r *http.Request, c *Calle
 	if err != nil {
 		return err
 	}
-	g, err := s.granted.Revoke(r.Context(), r.PathValue("token"), asked.Reason, c.Name())
+	g, err := s.granted.revoke(r.Context(), r.PathValue("token"), asked.Reason, c.Name())
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (s *Server) accessPage(w http.ResponseWriter, r *http.Request, c *Caller) e
 	if err != nil {
 		return err
 	}
-	page, err := s.granted.List(r.Context(), all, number)
+	page, err := s.granted.list(r.Context(), all, number)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (s *Server) tokenPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 }
 
 func (s *Server) showToken(w http.ResponseWriter, r *http.Request, c *Caller, status int, problem string) error {
-	page, err := s.granted.Token(r.Context(), r.PathValue("token"))
+	page, err := s.granted.token(r.Context(), r.PathValue("token"))
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (s *Server) showToken(w http.ResponseWriter, r *http.Request, c *Caller, st
 func (s *Server) revokeForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	err := fmt.Errorf("%w: the box that confirms it is not ticked", api.ErrInvalid)
 	if r.PostFormValue("sure") == "yes" {
-		_, err = s.granted.Revoke(r.Context(), r.PathValue("token"), r.PostFormValue("reason"), c.Name())
+		_, err = s.granted.revoke(r.Context(), r.PathValue("token"), r.PostFormValue("reason"), c.Name())
 	}
 	switch {
 	case err == nil:

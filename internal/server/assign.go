@@ -51,7 +51,7 @@ func (s *Server) take(ctx context.Context, c *Caller, id string, asked api.Takin
 	if err := s.mayReadTrial(ctx, c, id); err != nil {
 		return err
 	}
-	return ofScheduler(s.assigned.Take(ctx, c, id, asked))
+	return ofScheduler(s.assigned.take(ctx, c, id, asked))
 }
 
 // giveBack records that a trial is no reviewer's any more.
@@ -59,5 +59,5 @@ func (s *Server) giveBack(ctx context.Context, c *Caller, id string, asked api.G
 	if err := s.mayReadTrial(ctx, c, id); err != nil {
 		return err
 	}
-	return ofScheduler(s.assigned.GiveBack(ctx, c, id, asked))
+	return ofScheduler(s.assigned.giveBack(ctx, c, id, asked))
 }

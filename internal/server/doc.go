@@ -19,4 +19,9 @@
 // the field "form" or the header Jurat-Form). The body is no longer than Config.MaxBody, and wire.Body refuses one that
 // nests too deep while it reads it. The answer has the security headers. Package acts decides what a record holds and
 // who may seal it: handlers only translate. acts.MayRead decides what a caller may read, beyond its roles.
+//
+// # A refusal is a record, a stranger's a count
+//
+// The server records a refusal of a token's owner by name, before it answers. It counts the refusals of strangers, of callers that ask too often,
+// and further ones of the same token, and seals the counts of a minute as one act. So a caller without a token cannot make the log grow faster.
 package server

@@ -4,15 +4,14 @@ import (
 	"net/http"
 
 	"jurat/internal/access"
-	"jurat/internal/server/outside"
 )
 
 // portalRoutes are the verification page, and the same page as a file that needs no server.
 func (s *Server) portalRoutes() []Route {
 	return []Route{
 		{Method: "GET", Pattern: "/verify", Kind: Page, Shared: true, Who: Anyone, Handle: s.verifyPage, Doc: Doc{Summary: "The page on which everyone can verify a file."}},
-		{Method: "GET", Pattern: "/verify.html", Kind: Page, Shared: true, Who: Anyone, Handle: open(outside.PortalFile), Doc: Doc{Summary: "The same page as a file that needs no server."}},
-		{Method: "GET", Pattern: outside.PortalFiles + "{name}", Kind: Static, Shared: true, Who: Anyone, Handle: open(outside.PortalAsset), Doc: Doc{Summary: "A file of that page."}},
+		{Method: "GET", Pattern: "/verify.html", Kind: Page, Shared: true, Who: Anyone, Handle: open(writePortalFile), Doc: Doc{Summary: "The same page as a file that needs no server."}},
+		{Method: "GET", Pattern: portalFiles + "{name}", Kind: Static, Shared: true, Who: Anyone, Handle: open(writePortalAsset), Doc: Doc{Summary: "A file of that page."}},
 	}
 }
 
@@ -30,7 +29,7 @@ func (s *Server) verifyPage(w http.ResponseWriter, r *http.Request, _ *Caller) e
 	if err != nil {
 		return err
 	}
-	return s.portal.Page(w, r, doc)
+	return s.portal.write(w, r, doc)
 }
 
 // entryReaders may read what the log hashed. It contains nothing that was said. But a reader who knows a chain_id or
@@ -48,11 +47,11 @@ func (s *Server) tileRoutes() []Route {
 	return []Route{
 		{Method: "GET", Pattern: "/log/checkpoint", Kind: API, Shared: true, Who: Anyone, Handle: s.getCheckpoint,
 			Doc: Doc{Summary: "The log's signed checkpoint, with the cosignatures of witnesses: a C2SP signed note.", Media: "text/plain"}},
-		{Method: "GET", Pattern: "/log/tile/{level}/{index...}", Kind: API, Shared: true, Who: Anyone, Handle: open(func(w http.ResponseWriter, r *http.Request) error { return outside.Tile(w, r, tree) }),
+		{Method: "GET", Pattern: "/log/tile/{level}/{index...}", Kind: API, Shared: true, Who: Anyone, Handle: open(func(w http.ResponseWriter, r *http.Request) error { return writeTile(w, r, tree) }),
 			Doc: Doc{Summary: "Hashes of the log's tree: a tile of C2SP tlog-tiles.", Media: "application/octet-stream"}},
 		{Method: "GET", Pattern: "/log/tile/entries/{index...}", Kind: API, Shared: entries.Strangers == Everything, Heavy: true, Who: entries,
 			Handle: open(func(w http.ResponseWriter, r *http.Request) error {
-				return outside.Entries(w, r, tree, s.config.PublicEntries)
+				return writeEntries(w, r, tree, s.config.PublicEntries)
 			}),
 			Doc: Doc{Summary: "What the log hashed under a tile of level 0: a bundle of entries of C2SP tlog-tiles.", Media: "application/octet-stream"}},
 	}
@@ -63,5 +62,5 @@ func (s *Server) getCheckpoint(w http.ResponseWriter, r *http.Request, _ *Caller
 	if err != nil {
 		return err
 	}
-	return outside.Checkpoint(w, r, checkpoint)
+	return writeCheckpoint(w, r, checkpoint)
 }

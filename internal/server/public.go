@@ -30,7 +30,7 @@ func (s *Server) healthz(w http.ResponseWriter, r *http.Request, _ *Caller) erro
 }
 
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ *Caller) error {
-	if err := s.ready.Ask(r.Context()); err != nil {
+	if err := s.ready.ask(r.Context()); err != nil {
 		if is := wire.Known(err); is != nil {
 			return fmt.Errorf("%w: the log takes no records: %w; the server's log says more", api.ErrUnavailable, is)
 		}

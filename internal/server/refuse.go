@@ -8,14 +8,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/api"
-	"jurat/internal/server/refusals"
 	"jurat/internal/server/wire"
 )
-
-// refusedAs says whose refusals are recorded together.
-func (c *Caller) refusedAs() refusals.Caller {
-	return refusals.Caller{Name: c.Name(), Token: c.tokenID()}
-}
 
 // refuse answers a failed request, in the form of the route's kind.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, route *Route, c *Caller, err error) *api.Problem {

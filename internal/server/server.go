@@ -21,14 +21,8 @@ import (
 	"jurat/internal/openid"
 	"jurat/internal/schedule"
 	"jurat/internal/server/arrivals"
-	"jurat/internal/server/assign"
-	"jurat/internal/server/cosigning"
-	"jurat/internal/server/granted"
 	"jurat/internal/server/metrics"
-	"jurat/internal/server/outside"
-	"jurat/internal/server/ready"
 	"jurat/internal/server/recordings"
-	"jurat/internal/server/refusals"
 	"jurat/internal/tracing"
 	"jurat/internal/trial"
 	"jurat/internal/webhook"
@@ -72,17 +66,17 @@ type Server struct {
 	config    Config
 	access    *access.Register
 	acts      *acts.Acts
-	refusals  *refusals.Recorder
+	refusals  *refusalRecorder
 	limiter   *limits.Limiter
 	budget    *limits.Budget
-	ready     *ready.Prober
+	ready     *prober
 	metrics   *metrics.Metrics
 	uses      access.Uses // of tokens
-	granted   *granted.Desk
-	assigned  *assign.Desk
+	granted   *grantDesk
+	assigned  *assigner
 	arrivals  *arrivals.Teller // nil: nobody is told
-	cosigned  *cosigning.Cosigning
-	portal    outside.Portal
+	cosigned  *cosigner
+	portal    portalPage
 	conduct   *conduct.Cache
 	keeper    *docket.Keeper // the Server runs it
 	recorded  *recordings.Desk
@@ -127,15 +121,15 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.access = access.New(access.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Now: c.Now})
 	s.acts = acts.New(acts.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Opened: s.access, Disclose: c.Installation.Apart.Disclose, Now: c.Now})
 	s.conduct = conduct.NewCache(c.Installation.Ledger, c.Now)
-	s.granted = &granted.Desk{Register: s.access, Ledger: c.Installation.Ledger, Uses: &s.uses, Began: c.Now()}
-	s.assigned = &assign.Desk{Scheduler: s.scheduler, Acts: s.acts, Register: s.access}
+	s.granted = &grantDesk{register: s.access, ledger: c.Installation.Ledger, uses: &s.uses, began: c.Now()}
+	s.assigned = &assigner{scheduler: s.scheduler, acts: s.acts, register: s.access}
 	s.keeper = &docket.Keeper{Ledger: c.Installation.Ledger, Path: c.Index, Log: c.Log}
 	s.recorded = &recordings.Desk{Ledger: c.Installation.Ledger, Keeper: s.keeper, Prices: c.Prices, Trust: c.Installation.Trust}
-	s.refusals = refusals.New(s.access, c.Log, c.Now)
+	s.refusals = newRefusals(s.access, c.Log, c.Now)
 	s.budget = limits.NewBudget(c.Memory)
 	s.limiter = limits.NewLimiter(c.Limits, c.Now)
-	s.ready = &ready.Prober{Probe: c.Installation.Ready, Log: c.Log, Now: c.Now}
-	s.cosigned = &cosigning.Cosigning{Witnesses: c.Installation.Witnesses, Ledger: c.Installation.Ledger, Log: c.Log, Now: c.Now}
+	s.ready = &prober{probe: c.Installation.Ready, log: c.Log, now: c.Now}
+	s.cosigned = &cosigner{witnesses: c.Installation.Witnesses, ledger: c.Installation.Ledger, log: c.Log, now: c.Now}
 	s.metrics = metrics.New(metrics.Config{Records: c.Installation.Ledger.Size, Waiting: c.Scheduler.Waiting, UnderWay: c.Scheduler.UnderWay,
 		Trials: c.Trials, Domain: metrics.Domain{Owing: c.Installation.Ledger.Owing, Open: c.Scheduler.Open, Grants: s.access.Grants, Now: c.Now},
 		Cosigned: c.Installation.Witnesses.LastCosigned})
@@ -198,9 +192,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) }}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	recorded := make(chan struct{})
-	go func() { defer close(recorded); s.refusals.Run(background) }()
+	go func() { defer close(recorded); s.refusals.run(background) }()
 	witnessed := make(chan struct{})
-	go func() { defer close(witnessed); s.cosigned.Run(background) }()
+	go func() { defer close(witnessed); s.cosigned.run(background) }()
 	told := make(chan struct{})
 	go func() { defer close(told); s.tell(ctx) }()
 	indexed := make(chan struct{})

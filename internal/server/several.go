@@ -56,7 +56,7 @@ func (s *Server) doMarked(ctx context.Context, c *Caller, seen pages.Seen, form 
 	if p.Status >= http.StatusInternalServerError && ctx.Err() == nil {
 		s.config.Log.LogAttrs(ctx, slog.LevelError, "one of several cases failed", slog.String("record", seen.Verdict), slog.Any("error", err))
 	}
-	s.refusals.Note(ctx, "POST /reviews", c.refusedAs(), p)
+	s.refusals.note(ctx, "POST /reviews", c, p)
 	result.Problem = problemText(p)
 	return result
 }

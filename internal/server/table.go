@@ -133,7 +133,7 @@ func (s *Server) guard(route *Route, origins *origin.Guard) http.Handler {
 		switch {
 		case err == nil:
 		case watching.Status == 0:
-			s.refusals.Note(r.Context(), route.Name(), c.refusedAs(), s.refuse(watching, r, route, c, err))
+			s.refusals.note(r.Context(), route.Name(), c, s.refuse(watching, r, route, c, err))
 		case r.Context().Err() == nil: // the answer has begun
 			s.config.Log.LogAttrs(r.Context(), slog.LevelWarn, "answer broken off", slog.String("route", route.Name()), slog.Any("error", err))
 		}

@@ -1,5 +1,4 @@
-// Package ready finds out whether a log takes records, for monitoring, without letting callers make it work much.
-package ready
+package server
 
 import (
 	"context"
@@ -14,26 +13,26 @@ const (
 	probePause = time.Second     // between two checks
 )
 
-// A Prober checks whether the log takes records. It runs at most one check at a time and one a second, because a
+// A prober checks whether the log takes records. It runs at most one check at a time and one a second, because a
 // check writes to the disk and anyone may ask for it.
-type Prober struct {
-	Probe func(context.Context) error // may write
-	Log   *slog.Logger
-	Now   func() time.Time
+type prober struct {
+	probe func(context.Context) error // may write
+	log   *slog.Logger
+	now   func() time.Time
 
 	mu    sync.Mutex // held while the fields below are read or written
 	asked time.Time  // when the last check began
-	last  *outcome   // nil: no check yet
+	last  *readiness // nil: no check yet
 }
 
-// outcome is the result of one check.
-type outcome struct {
+// readiness is the result of one check.
+type readiness struct {
 	known chan struct{} // closed when err is set
 	err   error
 }
 
-// Ask returns why the log takes no records; nil if it does. It returns within probeTime.
-func (r *Prober) Ask(ctx context.Context) error {
+// ask returns why the log takes no records; nil if it does. It returns within probeTime.
+func (r *prober) ask(ctx context.Context) error {
 	look := r.look(ctx)
 	select {
 	case <-look.known:
@@ -46,28 +45,28 @@ func (r *Prober) Ask(ctx context.Context) error {
 }
 
 // look returns the running or a recent check, or begins another.
-func (r *Prober) look(ctx context.Context) *outcome {
+func (r *prober) look(ctx context.Context) *readiness {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := r.Now()
-	if r.last != nil && (!closed(r.last.known) || now.Sub(r.asked).Abs() < probePause) {
+	now := r.now()
+	if r.last != nil && (!isClosed(r.last.known) || now.Sub(r.asked).Abs() < probePause) {
 		return r.last
 	}
-	look := &outcome{known: make(chan struct{})}
+	look := &readiness{known: make(chan struct{})}
 	r.last, r.asked = look, now
 	go func() {
 		// The first caller may disconnect while others wait for the same check.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
 		defer cancel()
-		if look.err = r.Probe(ctx); look.err != nil {
-			r.Log.Error("the log takes no records", "error", look.err) // the error may contain file names, and the caller is unknown
+		if look.err = r.probe(ctx); look.err != nil {
+			r.log.Error("the log takes no records", "error", look.err) // the error may contain file names, and the caller is unknown
 		}
 		close(look.known)
 	}()
 	return look
 }
 
-func closed(c chan struct{}) bool {
+func isClosed(c chan struct{}) bool {
 	select {
 	case <-c:
 		return true

@@ -1,6 +1,4 @@
-// Package outside serves what outsiders need to verify files and to watch the log: the verification page, and the log's
-// tiles. It knows no callers; the table of routes says who may ask.
-package outside
+package server
 
 import (
 	"bytes"
@@ -15,41 +13,41 @@ import (
 	"jurat/tiles"
 )
 
-// PortalFiles is the path of the verification page's files.
-const PortalFiles = "/static/portal/"
+// portalFiles is the path of the verification page's files.
+const portalFiles = "/static/portal/"
 
-// A Portal serves the verification page. It caches the page, which is valid while the trust file in it is the installation's. It is safe
+// A portalPage serves the verification page. It caches the page, which is valid while the trust file in it is the installation's. It is safe
 // for concurrent use.
-type Portal struct {
+type portalPage struct {
 	mu    sync.Mutex // guards the fields below
 	trust []byte
 	page  []byte
 }
 
-func (p *Portal) with(trust []byte) []byte {
+func (p *portalPage) with(trust []byte) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.page == nil || !bytes.Equal(p.trust, trust) {
 		p.trust = trust
-		p.page = portal.Served{Script: PortalFiles + portal.ScriptName(), Style: PortalFiles + portal.StyleName(), File: "/verify.html", Trust: trust}.Page()
+		p.page = portal.Served{Script: portalFiles + portal.ScriptName(), Style: portalFiles + portal.StyleName(), File: "/verify.html", Trust: trust}.Page()
 	}
 	return p.page
 }
 
-// Page answers with the page, which offers this trust file.
-func (p *Portal) Page(w http.ResponseWriter, r *http.Request, trust []byte) error {
+// write answers with the page, which offers this trust file.
+func (p *portalPage) write(w http.ResponseWriter, r *http.Request, trust []byte) error {
 	w.Header().Set("Content-Security-Policy", portal.Policy)
 	return wire.WriteTagged(w, r, http.StatusOK, "text/html; charset=utf-8", p.with(trust))
 }
 
-// PortalFile answers with the page as a file that needs no server.
-func PortalFile(w http.ResponseWriter, r *http.Request) error {
+// writePortalFile answers with the page as a file that needs no server.
+func writePortalFile(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Disposition", `attachment; filename="verify.html"`)
 	return wire.WriteTagged(w, r, http.StatusOK, "text/html; charset=utf-8", portal.File())
 }
 
-// PortalAsset answers with a file of the page. Their names contain digests.
-func PortalAsset(w http.ResponseWriter, r *http.Request) error {
+// writePortalAsset answers with a file of the page. Their names contain digests.
+func writePortalAsset(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	switch r.PathValue("name") {
 	case portal.ScriptName():
@@ -62,20 +60,20 @@ func PortalAsset(w http.ResponseWriter, r *http.Request) error {
 	return fmt.Errorf("%w: the portal has no such file", api.ErrNotFound)
 }
 
-// A Tree is a log as tiles show it.
-type Tree interface {
+// A tileTree is a log as tiles show it.
+type tileTree interface {
 	Tile(ctx context.Context, level int, n int64, width int) ([]byte, error)
 	EntryBundle(ctx context.Context, n int64, width int) ([][]byte, error)
 }
 
-// Checkpoint answers with the log's signed checkpoint.
-func Checkpoint(w http.ResponseWriter, r *http.Request, checkpoint string) error {
+// writeCheckpoint answers with the log's signed checkpoint.
+func writeCheckpoint(w http.ResponseWriter, r *http.Request, checkpoint string) error {
 	w.Header().Set("Cache-Control", "no-cache")
 	return wire.WriteTagged(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte(checkpoint))
 }
 
-// Tile answers with hashes of the log's tree.
-func Tile(w http.ResponseWriter, r *http.Request, of Tree) error {
+// writeTile answers with hashes of the log's tree.
+func writeTile(w http.ResponseWriter, r *http.Request, of tileTree) error {
 	t, err := tiles.Parse(r.PathValue("level"), r.PathValue("index"))
 	if err != nil {
 		return fmt.Errorf("%w: %w", api.ErrNotFound, err)
@@ -87,8 +85,8 @@ func Tile(w http.ResponseWriter, r *http.Request, of Tree) error {
 	return writeForEver(w, r, "public", tile)
 }
 
-// Entries answers with what the log hashed under a tile of level 0. Proxies keep it if it is public.
-func Entries(w http.ResponseWriter, r *http.Request, of Tree, public bool) error {
+// writeEntries answers with what the log hashed under a tile of level 0. Proxies keep it if it is public.
+func writeEntries(w http.ResponseWriter, r *http.Request, of tileTree, public bool) error {
 	t, err := tiles.Parse("entries", r.PathValue("index"))
 	if err != nil {
 		return fmt.Errorf("%w: %w", api.ErrNotFound, err)

@@ -1,5 +1,4 @@
-// Package granted makes the pages of who may do what, from the log and from what the server saw, and ends tokens.
-package granted
+package server
 
 import (
 	"cmp"
@@ -18,28 +17,27 @@ import (
 
 const (
 	aPage     = 100 // tokens on a page of the list; it bounds the look-ups of last records
-	shown     = 20  // acts on the page of a token
-	maxReason = 1000
+	actsShown = 20  // acts on the page of a token
 )
 
-// Desk is where the operator sees and ends tokens. It is safe for concurrent use. All its errors that are not of package
+// A grantDesk is where the operator sees and ends tokens. It is safe for concurrent use. All its errors that are not of package
 // api are those of reading the log.
-type Desk struct {
-	Register *access.Register
-	Ledger   *ledger.Ledger
-	Uses     *access.Uses
-	Began    time.Time // of this process
+type grantDesk struct {
+	register *access.Register
+	ledger   *ledger.Ledger
+	uses     *access.Uses
+	began    time.Time // of this process
 }
 
-// List makes a page of the list, the newest token first. all adds what has ended, and sessions.
-func (d *Desk) List(ctx context.Context, all bool, number int) (*pages.Access, error) {
-	grants, err := d.Register.Grants(ctx)
+// list makes a page of the list, the newest token first. all adds what has ended, and sessions.
+func (d *grantDesk) list(ctx context.Context, all bool, number int) (*pages.Access, error) {
+	grants, err := d.register.Grants(ctx)
 	if err != nil {
 		return nil, err
 	}
 	grants = slices.DeleteFunc(grants, func(g access.Listed) bool { return !all && !g.Counts() })
 	slices.Reverse(grants)
-	page := &pages.Access{Ended: all, Began: d.Began}
+	page := &pages.Access{Ended: all, Began: d.began}
 	from := min((min(number, len(grants)+1)-1)*aPage, len(grants))
 	if end := from + aPage; end < len(grants) {
 		page.Next, grants = number+1, grants[:end]
@@ -54,23 +52,23 @@ func (d *Desk) List(ctx context.Context, all bool, number int) (*pages.Access, e
 	return page, nil
 }
 
-// Token makes the page of a token. An unknown id returns api.ErrNotFound.
-func (d *Desk) Token(ctx context.Context, id string) (*pages.Token, error) {
+// token makes the page of a token. An unknown id returns api.ErrNotFound.
+func (d *grantDesk) token(ctx context.Context, id string) (*pages.Token, error) {
 	g, err := d.find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	page := &pages.Token{Began: d.Began}
-	page.Granted, page.Acts, err = d.one(ctx, g, shown)
+	page := &pages.Token{Began: d.began}
+	page.Granted, page.Acts, err = d.one(ctx, g, actsShown)
 	return page, err
 }
 
-func (d *Desk) find(ctx context.Context, id string) (*access.Listed, error) {
+func (d *grantDesk) find(ctx context.Context, id string) (*access.Listed, error) {
 	token, err := evidence.ParseDigest(id)
 	if err != nil {
 		return nil, fmt.Errorf("%w: there is no token with this id", api.ErrNotFound)
 	}
-	grants, err := d.Register.Grants(ctx)
+	grants, err := d.register.Grants(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +80,8 @@ func (d *Desk) find(ctx context.Context, id string) (*access.Listed, error) {
 	return nil, fmt.Errorf("%w: there is no token with this id", api.ErrNotFound)
 }
 
-// Revoke ends a token. It returns the grant as it then is, or an error of package api.
-func (d *Desk) Revoke(ctx context.Context, id, reason, by string) (api.Grant, error) {
+// revoke ends a token. It returns the grant as it then is, or an error of package api.
+func (d *grantDesk) revoke(ctx context.Context, id, reason, by string) (api.Grant, error) {
 	g, err := d.find(ctx, id)
 	if err != nil {
 		return api.Grant{}, err
@@ -91,7 +89,7 @@ func (d *Desk) Revoke(ctx context.Context, id, reason, by string) (api.Grant, er
 	if reason = strings.TrimSpace(reason); reason == "" || len(reason) > maxReason {
 		return api.Grant{}, fmt.Errorf("%w: reason: want 1 to %d bytes", api.ErrInvalid, maxReason)
 	}
-	if err := d.Register.Revoke(ctx, g.Token, reason, by); err != nil {
+	if err := d.register.Revoke(ctx, g.Token, reason, by); err != nil {
 		return api.Grant{}, err
 	}
 	if g, err = d.find(ctx, id); err != nil {
@@ -101,7 +99,7 @@ func (d *Desk) Revoke(ctx context.Context, id, reason, by string) (api.Grant, er
 }
 
 // one returns a grant for a page, and the newest acts under its name.
-func (d *Desk) one(ctx context.Context, g *access.Listed, most int64) (pages.Granted, []pages.Act, error) {
+func (d *grantDesk) one(ctx context.Context, g *access.Listed, most int64) (pages.Granted, []pages.Act, error) {
 	made, err := pages.NewGranted(g.Described())
 	if err != nil {
 		return made, nil, err
@@ -110,19 +108,19 @@ func (d *Desk) one(ctx context.Context, g *access.Listed, most int64) (pages.Gra
 	if len(acts) > 0 {
 		made.Acted = acts[0].At
 	}
-	made.Used = d.Uses.Last(g.Token)
+	made.Used = d.uses.Last(g.Token)
 	return made, acts, err
 }
 
 // acts returns the newest records under a grant's name in its roles. An auditor makes none, and what the operator does is
 // signed by the installation.
-func (d *Desk) acts(ctx context.Context, g *access.Listed, most int64) (acts []pages.Act, err error) {
+func (d *grantDesk) acts(ctx context.Context, g *access.Listed, most int64) (acts []pages.Act, err error) {
 	var list []ledger.Counted
 	for _, role := range []access.Role{access.Agent, access.Submitter, access.Reviewer} {
 		if !g.Has(role) && !(role == access.Submitter && g.Has(access.Operator)) {
 			continue
 		}
-		last, err := d.Ledger.LastOfActor(ctx, evidence.Role(role), g.Name, most)
+		last, err := d.ledger.LastOfActor(ctx, evidence.Role(role), g.Name, most)
 		if err != nil {
 			return nil, err
 		}

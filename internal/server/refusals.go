@@ -1,11 +1,4 @@
-// Package refusals records which requests a server refused, in its log.
-//
-// # A refusal is a record, a stranger's a count
-//
-// The server records a refusal of a token's owner by name, before it answers. It counts the refusals of strangers, of callers
-// that ask too often, and further ones of the same token, and seals the counts of a minute as one act. So a caller without a
-// token cannot make the log grow faster.
-package refusals
+package server
 
 import (
 	"context"
@@ -26,40 +19,34 @@ const countingTime = time.Minute
 // oneByOne is how many refusals of one token are sealed individually in that time.
 const oneByOne = 20
 
-// A Recorder seals refusals into the log. It is safe for concurrent use.
-type Recorder struct {
+// A refusalRecorder seals refusals into the log. It is safe for concurrent use.
+type refusalRecorder struct {
 	access *access.Register
 	log    *slog.Logger
 	now    func() time.Time
 
 	mu      sync.Mutex // held while counted is read or written
-	counted map[kind]*operator.Refused
+	counted map[refusedKind]*operator.Refused
 	told    map[evidence.Digest]int // how many of a token were sealed individually
 }
 
-type kind struct {
+type refusedKind struct {
 	token          evidence.Digest
 	route, problem string
 }
 
-// New returns a Recorder for a server. Run seals what was counted.
-func New(a *access.Register, log *slog.Logger, now func() time.Time) *Recorder {
-	return &Recorder{access: a, log: log, now: now, counted: map[kind]*operator.Refused{}, told: map[evidence.Digest]int{}}
+// newRefusals returns a refusalRecorder for a server. run seals what was counted.
+func newRefusals(a *access.Register, log *slog.Logger, now func() time.Time) *refusalRecorder {
+	return &refusalRecorder{access: a, log: log, now: now, counted: map[refusedKind]*operator.Refused{}, told: map[evidence.Digest]int{}}
 }
 
-// A Caller is who was refused.
-type Caller struct {
-	Name  string          // "": a stranger
-	Token evidence.Digest // zero: none
-}
-
-// Note records that a request to a route ended with this problem, if that was a refusal rather than a mistake.
-func (f *Recorder) Note(ctx context.Context, route string, c Caller, p *api.Problem) {
-	if !refused(p) {
+// note records that a request to a route ended with this problem, if that was a refusal rather than a mistake.
+func (f *refusalRecorder) note(ctx context.Context, route string, c *Caller, p *api.Problem) {
+	if !isRefusal(p) {
 		return
 	}
 	now := evidence.FormatTime(f.now())
-	one := operator.Refused{Count: 1, From: now, To: now, Name: c.Name, Token: c.Token, Problem: p.Name(), Route: route}
+	one := operator.Refused{Count: 1, From: now, To: now, Name: c.Name(), Token: c.tokenID(), Problem: p.Name(), Route: route}
 	if one.Token.IsZero() || p.Status == http.StatusTooManyRequests || !f.tell(one.Token) {
 		f.count(one)
 		return
@@ -71,22 +58,22 @@ func (f *Recorder) Note(ctx context.Context, route string, c Caller, p *api.Prob
 }
 
 // tell reports whether one more refusal of a token is sealed individually.
-func (f *Recorder) tell(token evidence.Digest) bool {
+func (f *refusalRecorder) tell(token evidence.Digest) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.told[token]++
 	return f.told[token] <= oneByOne
 }
 
-// refused reports whether a problem means that the caller was denied something.
-func refused(p *api.Problem) bool {
+// isRefusal reports whether a problem means that the caller was denied something.
+func isRefusal(p *api.Problem) bool {
 	return p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden || p.Status == http.StatusTooManyRequests
 }
 
-func (f *Recorder) count(one operator.Refused) {
+func (f *refusalRecorder) count(one operator.Refused) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := kind{one.Token, one.Route, one.Problem}
+	key := refusedKind{one.Token, one.Route, one.Problem}
 	if before := f.counted[key]; before != nil {
 		before.Count, before.To = before.Count+one.Count, one.To
 		return
@@ -94,8 +81,8 @@ func (f *Recorder) count(one operator.Refused) {
 	f.counted[key] = &one
 }
 
-// Run seals the counts every minute, and once more at the end.
-func (f *Recorder) Run(ctx context.Context) {
+// run seals the counts every minute, and once more at the end.
+func (f *refusalRecorder) run(ctx context.Context) {
 	for ticker := time.NewTicker(countingTime); ; {
 		select {
 		case <-ticker.C:
@@ -109,10 +96,10 @@ func (f *Recorder) Run(ctx context.Context) {
 }
 
 // flush seals the counts. If that fails, they stay for the next time.
-func (f *Recorder) flush(ctx context.Context) {
+func (f *refusalRecorder) flush(ctx context.Context) {
 	f.mu.Lock()
 	counted := f.counted
-	f.counted, f.told = map[kind]*operator.Refused{}, map[evidence.Digest]int{}
+	f.counted, f.told = map[refusedKind]*operator.Refused{}, map[evidence.Digest]int{}
 	f.mu.Unlock()
 	var list []operator.Refused
 	for _, one := range counted {
