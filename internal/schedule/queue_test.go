@@ -273,7 +273,9 @@ func TestTakenOver(t *testing.T) {
 		if err := q.takeOver(t.Context(), time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		await(t, q, "trial-002", isHeld)
+		if found, err := q.find(t.Context(), "trial-002"); err != nil || !found["trial-002"].held { // await would take it over after the lease
+			t.Fatalf("%+v, %v", found, err)
+		}
 		begin(t, q)
 		for _, trial := range all[2:] {
 			await(t, q, trial, isGone)
