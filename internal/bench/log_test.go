@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/filestore"
 	"jurat/internal/installation"
+	"jurat/internal/pgtest"
 	"jurat/timestamp"
 	"jurat/verify"
 )
@@ -24,19 +26,15 @@ import (
 // signatures of each record, alone, on all cores; that of a lone one is a synced page, and a record with its token without a log.
 func BenchmarkSeal(b *testing.B) {
 	for _, callers := range []int{16, 64, 256, 1024} {
-		b.Run(fmt.Sprintf("%d callers", callers), func(b *testing.B) {
-			h := furnish(b)
-			alone := newBare(b, h)
-			var many, limit meter
-			new(meter).during(b, 300*time.Millisecond, callers, h.seal)
-			for b.Loop() {
-				limit.during(b, 200*time.Millisecond, runtime.NumCPU(), alone.signatures)
-				many.during(b, 800*time.Millisecond, callers, h.seal)
-			}
-			of(b, "records/s", many.perSecond(), limit.perSecond())
-			of(b, "cpu-µs/record", many.cpu(), limit.cpu())
-		})
+		b.Run(fmt.Sprintf("%d callers", callers), func(b *testing.B) { sealTogether(b, furnish(b), callers) })
 	}
+	b.Run("64 callers on PostgreSQL", func(b *testing.B) {
+		config := installation.Config{Dir: filepath.Join(b.TempDir(), "data"), DB: pgtest.Database(b), WrappingKey: filepath.Join(b.TempDir(), "wrapping.key")}
+		if err := os.WriteFile(config.WrappingKey, filestore.Generate(), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		sealTogether(b, furnishIn(b, config), 64)
+	})
 	b.Run("1 caller", func(b *testing.B) {
 		h := furnish(b)
 		alone := newBare(b, h)
@@ -48,6 +46,19 @@ func BenchmarkSeal(b *testing.B) {
 		}
 		of(b, "µs/record", logged.median(), fsync.median()+sealed.median())
 	})
+}
+
+func sealTogether(b *testing.B, h *house, callers int) {
+	b.Helper()
+	alone := newBare(b, h)
+	var many, limit meter
+	new(meter).during(b, 300*time.Millisecond, callers, h.seal)
+	for b.Loop() {
+		limit.during(b, 200*time.Millisecond, runtime.NumCPU(), alone.signatures)
+		many.during(b, 800*time.Millisecond, callers, h.seal)
+	}
+	of(b, "records/s", many.perSecond(), limit.perSecond())
+	of(b, "cpu-µs/record", many.cpu(), limit.cpu())
 }
 
 // logSize is how many records the large log of BenchmarkAppend has: JURAT_BENCH_RECORDS, or twenty thousand.

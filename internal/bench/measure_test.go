@@ -167,7 +167,11 @@ const agent = "agent-7"
 
 func furnish(b *testing.B) *house {
 	b.Helper()
-	config := installation.Config{Dir: filepath.Join(b.TempDir(), "data")}
+	return furnishIn(b, installation.Config{Dir: filepath.Join(b.TempDir(), "data")})
+}
+
+func furnishIn(b *testing.B, config installation.Config) *house {
+	b.Helper()
 	if err := installation.Create(b.Context(), config); err != nil {
 		b.Fatal(err)
 	}

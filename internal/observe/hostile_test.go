@@ -426,19 +426,3 @@ func TestMemoryIsInProportion(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkHostile shows that a byte costs the same, however many there are.
-func BenchmarkHostile(b *testing.B) {
-	for _, l := range loads {
-		for _, size := range []int{1 << 20, 8 << 20} {
-			b.Run(fmt.Sprintf("%s/%dMiB", l.name, size>>20), func(b *testing.B) {
-				c := l.make(size)
-				b.SetBytes(int64(len(c.Request) + len(c.Response)))
-				b.ReportAllocs()
-				for b.Loop() {
-					project(b, c)
-				}
-			})
-		}
-	}
-}

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"log/slog"
 	"net"
@@ -13,6 +14,13 @@ import (
 	"testing"
 	"time"
 )
+
+// nobody is a witness that looks at nothing.
+type nobody struct{}
+
+func (nobody) Begin(context.Context, *Call) (Exchange, error) { return nobody{}, nil }
+func (nobody) End(context.Context, *Outcome) error            { return nil }
+func (nobody) Missed(*Call, error)                            {}
 
 // FuzzUpstream: whatever bytes a client sends to a relay's listener, no other origin is reached than the upstream's, by no other name, and no path outside of its base.
 func FuzzUpstream(f *testing.F) {

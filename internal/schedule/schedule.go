@@ -70,9 +70,9 @@
 // queue can overflow and no watcher can delay the trial. Watchers are woken together, after a short delay. Answers
 // come in bursts and the clerk's acts follow, and waking a thousand watchers in between would compete with the trial
 // for the processor. Each process notices once that the log has grown (`Ledger.Grown`), and reads the new records
-// once, for all its watchers. `BenchmarkWatchers` holds a trial before a thousand WebSocket connections. On two busy
-// cores the trial took 1.2 to 1.5 times as long when they were woken at once, and 1.00 to 1.03 times when they were
-// woken together 20 ms later.
+// once, for all its watchers. Before a thousand WebSocket connections, on two busy
+// cores, the trial took 1.2 to 1.5 times as long when they were woken at once, and 1.00 to 1.03 times when they were
+// woken together 20 ms later (BenchmarkWatch of internal/bench).
 package schedule
 
 import (

@@ -95,16 +95,3 @@ func TestShorteningOfHostileTexts(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkShorten measures the cost of a megabyte. It must be about the same for every size.
-func BenchmarkShorten(b *testing.B) {
-	for _, size := range []int{1, 4, 16} {
-		text := strings.Repeat(catalogue(`{"id": "Z9981"}`), size*100)
-		b.Run(fmt.Sprintf("%dMB", len(text)>>20), func(b *testing.B) {
-			for b.Loop() {
-				shorten([]piece{{text: text, kind: result}, {text: text}}, &jury.Shortening{Rule: Shorten, Limit: len(text) + 10_000})
-			}
-			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N)/(2*float64(len(text))/1e6), "ms/MB")
-		})
-	}
-}

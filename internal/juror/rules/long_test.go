@@ -39,36 +39,6 @@ func briefOn(c *subject.Case) jury.Brief {
 	return b
 }
 
-// BenchmarkEvaluate measures the cost per kilobyte of conversation. It must be about the same for every size.
-func BenchmarkEvaluate(b *testing.B) {
-	for _, size := range []int{50_000, 500_000, 2_000_000} {
-		brief := briefOn(long(b, size))
-		b.Run(fmt.Sprintf("%dKB", size/1000), func(b *testing.B) {
-			for b.Loop() {
-				if _, err := alone(0).Answer(b.Context(), brief); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/(float64(len(brief.Material))/1000), "µs/KB")
-		})
-	}
-}
-
-// BenchmarkTrial measures a whole trial. The panel reads the evidence once.
-func BenchmarkTrial(b *testing.B) {
-	for _, size := range []int{50_000, 500_000, 2_000_000} {
-		material := long(b, size).Material()
-		b.Run(fmt.Sprintf("%dKB", size/1000), func(b *testing.B) {
-			for b.Loop() {
-				if _, err := trialOf(material).Run(b.Context()); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/(float64(len(material))/1000), "µs/KB")
-		})
-	}
-}
-
 // patient is a context whose deadline passes after this many checks of it.
 type patient struct {
 	context.Context
