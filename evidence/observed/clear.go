@@ -1,6 +1,7 @@
 package observed
 
 import (
+	"net/url"
 	"regexp"
 	"strings"
 
@@ -121,6 +122,26 @@ func referenceInClear(kind, what string) string {
 		return kind
 	}
 	return kind + ":" + what
+}
+
+// Address is an address without what may be a secret in it: user, password, query and fragment. It is cut if it is long.
+func Address(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "(an address that is not valid)"
+	}
+	u.User, u.RawQuery, u.Fragment, u.RawFragment, u.ForceQuery = nil, "", "", "", false
+	return cut(u.String())
+}
+
+const longestReference = 2 << 10
+
+// cut cuts a text that somebody else may have written.
+func cut(text string) string {
+	if len(text) > longestReference {
+		text = text[:longestReference] + "…"
+	}
+	return strings.ToValidUTF8(text, "\ufffd")
 }
 
 // name adds a name to what parameters say, if it may stand in clear.

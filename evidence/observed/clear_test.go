@@ -51,6 +51,17 @@ func TestPathInClear(t *testing.T) {
 	}
 }
 
+// TestReferred: whoever looks is told which address, file and question are meant, but no secret in an address; the record names the kind alone.
+func TestReferred(t *testing.T) {
+	f := factsOf(call{Protocol: observed.GeminiGenerate, Path: "/v1/models/g:generateContent", Status: 200,
+		Request:  `{"contents":[{"parts":[{"fileData":{"fileUri":"https://u:p@example.org/f?key=1"}},{"fileData":{"fileUri":"%zz"}}]}]}`,
+		Response: `{"candidates":[{"groundingMetadata":{"webSearchQueries":["who is Anna? #1"],"groundingChunks":[{"web":{"uri":"https://example.org/a#b"}},{"web":{"uri":"https://example.org/a?c=1"}}]}}]}`})
+	want := []string{"file:https://example.org/f", "file:(an address that is not valid)", "search:who is Anna? #1", "url:https://example.org/a"}
+	if clear := []string{"file", "search", "url"}; !slices.Equal(f.Referred, want) || !slices.Equal(f.ContextByReference, clear) {
+		t.Errorf("%q, %q", f.Referred, f.ContextByReference)
+	}
+}
+
 // TestSettingsInClear: of a request's settings stand numbers, switches and words of a closed list, at any depth that a vendor has, and of counts the numbers.
 func TestSettingsInClear(t *testing.T) {
 	deep := strings.Repeat(`{"reasoning":`, 9) + `1` + strings.Repeat(`}`, 9)

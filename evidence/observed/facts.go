@@ -35,6 +35,7 @@ type Facts struct {
 	Finish              string         // why the model stopped, in the provider's word
 	Calls               []evidence.ObservedUse
 	ContextByReference  []string // what the provider kept or fetched, and the bytes only name
+	Referred            []string // the same with the texts that may not stand in clear; no record states it
 	Answer              string   // the provider's id of the answer; no record states it
 }
 
@@ -301,9 +302,17 @@ func (f *finding) names(o object, places []naming) {
 }
 
 func (f *finding) refer(kind, what string) {
-	one := referenceInClear(kind, what)
-	if len(f.out.ContextByReference) < mostListed && !f.referred[one] {
-		f.referred[one], f.out.ContextByReference = true, append(f.out.ContextByReference, one)
+	f.add(&f.out.ContextByReference, "clear", referenceInClear(kind, what))
+	if kind == "url" || kind == "file" {
+		what = Address(what)
+	}
+	f.add(&f.out.Referred, "whole", kind+":"+cut(what))
+}
+
+// add adds a reference to a list in which it is not yet.
+func (f *finding) add(list *[]string, name, reference string) {
+	if one := name + " " + reference; len(*list) < mostListed && !f.referred[one] {
+		f.referred[one], *list = true, append(*list, reference)
 	}
 }
 

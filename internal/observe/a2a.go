@@ -179,9 +179,6 @@ func (a *agent) sent(o object) {
 	if m == nil {
 		return
 	}
-	for _, task := range member[[]string](a.reading, m, "request", "referenceTaskIds") {
-		a.refer("task", task)
-	}
 	a.belongs(m.word("contextId"), m.word("taskId"))
 	said := a.parts("user", m, "request")
 	a.prompt = append(a.prompt, said.message)
@@ -225,7 +222,7 @@ func (a *agent) part(u *uttered, v jsontext.Value, what string) {
 	case file["raw"].Kind() == jsontext.KindString:
 		u.Content = append(u.Content, enclosed(name, file.word("mediaType"), file.word("raw")))
 	case file.word("uri") != "" || file.word("url") != "":
-		u.Content = append(u.Content, a.at("file", short(name), cmp.Or(file.word("uri"), file.word("url"))))
+		u.Content = append(u.Content, at("file", short(name), cmp.Or(file.word("uri"), file.word("url"))))
 	default:
 		a.problem("%s: it has no text, data or file", what)
 		u.Content = append(u.Content, unknown("part", v))

@@ -20,8 +20,6 @@ func readMessages(r *reading) {
 		for _, m := range conversation[[]wire.MessagesTurn](r, o, "messages") {
 			r.prompt = append(r.prompt, r.blocks(m.Role, m.Content, nil)...)
 		}
-		r.messagesState(o)
-		r.messagesTools(o)
 	}
 	a, ok := answered(r, explainAnthropic, wire.ReadMessagesStream)
 	if !ok {
@@ -79,34 +77,6 @@ func explainAnthropic(body []byte) string {
 	return colon(said.Type, said.Message)
 }
 
-// messagesState names context that Anthropic keeps, fetches or changes.
-func (r *reading) messagesState(o object) {
-	for _, server := range member[[]object](r, o, "request", "mcp_servers") {
-		if address := server.word("url"); address != "" {
-			r.refer("mcp", withoutSecrets(address))
-		} else {
-			r.refer("mcp", server.word("name"))
-		}
-	}
-	r.refer("container", cmp.Or(o.word("container"), objectOf(o["container"]).word("id")))
-	for _, edit := range member[[]object](r, objectOf(o["context_management"]), "request: context_management", "edits") {
-		r.refer("context_management", edit.word("type"))
-	}
-}
-
-// clientTools are the beginnings of types of tools that the agent's own program runs.
-var clientTools = []string{"custom", "bash_", "text_editor_", "computer_", "memory_"}
-
-// messagesTools names the tools that Anthropic runs.
-func (r *reading) messagesTools(o object) {
-	for _, tool := range member[[]object](r, o, "request", "tools") {
-		kind := tool.word("type")
-		if kind != "" && !slices.ContainsFunc(clientTools, func(begin string) bool { return strings.HasPrefix(kind, begin) }) {
-			r.refer("tool", kind)
-		}
-	}
-}
-
 // blocks reads the content of a turn. It appends the thinking to the list, if there is one.
 func (r *reading) blocks(role string, blocks wire.Blocks, thinking *[]string) []message {
 	t := turn{role: role}
@@ -140,7 +110,7 @@ func (r *reading) block(b *wire.MessagesBlock) part {
 	case "document":
 		return r.source("file", short(o.word("title")), o["source"])
 	case "container_upload":
-		return r.file("file", "", o.word("file_id"))
+		return file("file", "", o.word("file_id"))
 	}
 	return unknown(b.Type, written(b).value())
 }
@@ -154,9 +124,9 @@ func (r *reading) source(kind, name string, v jsontext.Value) part {
 	case "base64":
 		return inline(kind, name, o.word("media_type"), o.word("data"))
 	case "url":
-		return r.at(kind, name, o.word("url"))
+		return at(kind, name, o.word("url"))
 	case "file":
-		return r.file(kind, name, o.word("file_id"))
+		return file(kind, name, o.word("file_id"))
 	}
 	return unknown(kind, v)
 }

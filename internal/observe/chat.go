@@ -22,10 +22,7 @@ func readChat(r *reading) {
 		r.prompt = slices.Grow(r.prompt, len(messages))
 		for _, m := range messages {
 			r.prompt = append(r.prompt, r.chat(m))
-			r.refer("audio", objectOf(m.Audio).word("id"))
 		}
-		r.chatTools(o)
-		r.chatContext(o)
 		if present(o["n"]) {
 			wanted, _ = strconv.Atoi(text(o["n"])) // in canonical form, 2.0 is 2
 		}
@@ -42,9 +39,6 @@ func readChat(r *reading) {
 		r.nothing(a.Error)
 	}
 	r.failure(a.Error)
-	for _, v := range valuesIn(a.Citations) {
-		r.cite(v)
-	}
 	for _, c := range a.Choices {
 		r.failure(c.Error)
 		if role := c.Message.Role; role != "" && role != "assistant" {
@@ -52,9 +46,6 @@ func readChat(r *reading) {
 		}
 		c.Message.Role = "assistant"
 		said := append(executed(c.Message.Executed), r.chat(c.Message))
-		for _, v := range valuesIn(c.Message.Annotations) {
-			r.cite(objectOf(objectOf(v)["url_citation"])["url"])
-		}
 		r.answers = append(r.answers, answer{c.Index, c.FinishReason, said, []string{c.Message.Thought()}})
 	}
 	if n := len(r.answers); n > 1 && wanted == 1 {
@@ -90,51 +81,12 @@ func (r *reading) unite() {
 	r.answers = []answer{one}
 }
 
-// chatContext names what the request has the provider look up.
-func (r *reading) chatContext(o object) {
-	if present(o["web_search_options"]) || o["enable_search"].Kind() == jsontext.KindTrue {
-		r.refer("tool", "web_search")
-	}
-	if search := objectOf(o["search_parameters"]); search != nil && search.word("mode") != "off" {
-		r.refer("tool", "live_search")
-	}
-	for _, v := range valuesIn(o["plugins"]) {
-		r.refer("plugin", objectOf(v).word("id"))
-	}
-	for _, v := range valuesIn(o["data_sources"]) {
-		r.refer("data_source", objectOf(v).word("type"))
-	}
-}
-
 // valuesIn returns the elements of an array; nil for any other value.
 func valuesIn(v jsontext.Value) (list []jsontext.Value) {
 	if v.Kind() != jsontext.KindBeginArray || json.Unmarshal(v, &list, lenient) != nil {
 		return nil
 	}
 	return list
-}
-
-// cite names an address that the model's answer rests on.
-func (r *reading) cite(v jsontext.Value) {
-	var address string
-	if v.Kind() == jsontext.KindString && json.Unmarshal(v, &address, lenient) == nil && address != "" {
-		r.refer("url", withoutSecrets(address))
-	}
-}
-
-// cited names what a part of an answer rests on.
-func (r *reading) cited(p wire.Part) {
-	if !isModels(r.call.Protocol) {
-		return
-	}
-	for _, v := range valuesIn(objectOf(p.Raw)["annotations"]) {
-		switch o := objectOf(v); o.word("type") {
-		case "url_citation":
-			r.cite(o["url"])
-		case "file_citation":
-			r.refer("file", o.word("file_id"))
-		}
-	}
 }
 
 // failure notes an error beside an answer.
@@ -240,7 +192,6 @@ func (r *reading) parts(c wire.Content) (list content) {
 		switch p.Type {
 		case "text", "input_text", "output_text", "":
 			list = append(list, textPart(p.Text))
-			r.cited(p)
 		case "refusal":
 			list = append(list, textPart(p.Refusal))
 		case "thinking", "reasoning":
@@ -258,12 +209,12 @@ func (r *reading) filePart(p wire.Part) part {
 	o := objectOf(p.Raw)
 	switch p.Type {
 	case "image_url", "video_url":
-		return r.at(p.Type, "", cmp.Or(objectOf(o[p.Type]).word("url"), o.word(p.Type)))
+		return at(p.Type, "", cmp.Or(objectOf(o[p.Type]).word("url"), o.word(p.Type)))
 	case "input_image":
 		if id := o.word("file_id"); id != "" {
-			return r.file(p.Type, "", id)
+			return file(p.Type, "", id)
 		}
-		return r.at(p.Type, "", o.word("image_url"))
+		return at(p.Type, "", o.word("image_url"))
 	case "input_audio":
 		in := objectOf(o["input_audio"])
 		return inline(p.Type, "", in.word("format"), in.word("data"))
@@ -273,18 +224,9 @@ func (r *reading) filePart(p wire.Part) part {
 		}
 		name := short(o.word("filename"))
 		if id := o.word("file_id"); id != "" {
-			return r.file(p.Type, name, id)
+			return file(p.Type, name, id)
 		}
-		return r.at(p.Type, name, cmp.Or(o.word("file_url"), o.word("file_data")))
+		return at(p.Type, name, cmp.Or(o.word("file_url"), o.word("file_data")))
 	}
 	return unknown(p.Type, p.Raw)
-}
-
-// chatTools names the tools that the provider runs.
-func (r *reading) chatTools(o object) {
-	for _, tool := range member[[]object](r, o, "request", "tools") {
-		if kind := tool.word("type"); kind != "function" && kind != "custom" {
-			r.refer("tool", kind)
-		}
-	}
 }

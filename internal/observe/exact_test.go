@@ -1,32 +1,11 @@
 package observe_test
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"jurat/internal/observe"
 )
-
-// TestSourcesInOrder: a chunk with sources of several kinds gives them in the same order each time. It has only one by the vendor's documents.
-func TestSourcesInOrder(t *testing.T) {
-	kinds := []string{"retrievedContext", "maps", "web", "b", "image", "a"}
-	var sources, want []string
-	for _, kind := range kinds {
-		sources = append(sources, fmt.Sprintf(`"%s":{"uri":"https://example.org/%[1]s"}`, kind))
-	}
-	for _, kind := range slices.Sorted(slices.Values(kinds)) {
-		want = append(want, "url:https://example.org/"+kind)
-	}
-	c := observe.Call{Protocol: observe.GeminiGenerate, Path: "/v1beta/models/m:generateContent", Status: 200, Request: []byte(`{"contents":[]}`),
-		Response: []byte(`{"candidates":[{"content":{"parts":[{"text":"So."}]},"finishReason":"STOP","groundingMetadata":{"groundingChunks":[{` + strings.Join(sources, ",") + `}]}}]}`)}
-	for range 40 {
-		if got := project(t, c).Referred; !slices.Equal(got, want) {
-			t.Fatalf("%q, want %q", got, want)
-		}
-	}
-}
 
 // TestAnswersAskedFor: how many answers were asked for is a number, however it is written.
 func TestAnswersAskedFor(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"jurat/evidence/observed"
 	"jurat/internal/llm/wire"
 )
 
@@ -41,27 +42,7 @@ func readGenerate(r *reading) {
 		g.calls = calls
 		said := answer{number: c.Index, finish: c.FinishReason}
 		said.said = g.content("assistant", c.Content.Parts, &said.thought)
-		g.grounds(c)
 		r.answers = append(r.answers, said)
-	}
-}
-
-// grounds names what Google searched for, found and fetched for an answer.
-func (g *gemini) grounds(c *wire.GenerateCandidate) {
-	o := objectOf(c.Grounding)
-	for _, list := range []string{"webSearchQueries", "imageSearchQueries", "retrievalQueries"} {
-		for _, v := range valuesIn(o[list]) {
-			g.refer("search", object{"": v}.word(""))
-		}
-	}
-	for _, v := range valuesIn(o["groundingChunks"]) {
-		chunk := objectOf(v)
-		for _, kind := range sortedNames(chunk) {
-			g.cite(objectOf(chunk[kind])["uri"])
-		}
-	}
-	for _, v := range valuesIn(objectOf(c.URLContext)["urlMetadata"]) {
-		g.cite(objectOf(v)["retrievedUrl"])
 	}
 }
 
@@ -104,15 +85,13 @@ func (r *reading) either(o object, name, other string) string {
 
 func (g *gemini) request(o object) {
 	system := g.either(o, "systemInstruction", "system_instruction")
-	cached := g.either(o, "cachedContent", "cached_content")
+	g.either(o, "cachedContent", "cached_content")
 	if s := member[wire.GenerateContent](g.reading, o, "request", system); len(s.Parts) > 0 {
 		g.prompt = append(g.prompt, g.content("system", s.Parts, nil)...)
 	}
 	for _, c := range conversation[wire.OneOrMore[wire.GenerateContent]](g.reading, o, "contents") {
 		g.prompt = append(g.prompt, g.content(roleOf(c.Role), c.Parts, nil)...)
 	}
-	g.refer("cachedContent", o.word(cached))
-	g.tools(o)
 }
 
 func roleOf(role string) string {
@@ -125,17 +104,6 @@ func roleOf(role string) string {
 		return "user" // its parts are results
 	}
 	return role
-}
-
-// tools names those that Google runs.
-func (g *gemini) tools(o object) {
-	for _, tool := range member[[]object](g.reading, o, "request", "tools") {
-		functions := g.either(tool, "functionDeclarations", "function_declarations")
-		delete(tool, functions)
-		for _, name := range sortedNames(tool) {
-			g.refer("tool", name)
-		}
-	}
 }
 
 // content reads the parts of a turn. It appends the thoughts to the list, if there is one.
@@ -192,9 +160,7 @@ func (g *gemini) part(t *turn, p *wire.GeneratePart) {
 		t.say(inline(kindOf(d.MIMEType), "", d.MIMEType, d.Data))
 	}
 	if f := p.FileData; f != nil {
-		address := withoutSecrets(f.URI)
-		g.refer("file", address)
-		t.say(part{Type: kindOf(f.MIMEType), attachment: &attachment{MediaType: short(f.MIMEType), URL: address}})
+		t.say(part{Type: kindOf(f.MIMEType), attachment: &attachment{MediaType: short(f.MIMEType), URL: observed.Address(f.URI)}})
 	}
 	if p.Text != "" {
 		t.say(textPart(p.Text))

@@ -231,8 +231,8 @@ func TestLimits(t *testing.T) {
 		fmt.Fprintf(&many, `,{"type":"item_reference","id":"i%d"}`, i)
 	}
 	p = project(t, observe.Call{Protocol: observe.OpenAIResponses, Request: []byte(`{"input":[{"type":"item_reference","id":"i"}` + many.String() + `]}`)})
-	if len(p.ContextByReference) != 1_000 || p.Problem != "more than 1000 references to context: the others are left out" {
-		t.Errorf("%d references, %q", len(p.ContextByReference), p.Problem)
+	if n := len(p.ContextByReference); n != 1_000 {
+		t.Errorf("%d references", n)
 	}
 }
 

@@ -281,9 +281,9 @@ func (r *reading) mcpPart(o object) part {
 	case "resource":
 		in := objectOf(o["resource"])
 		if _, binary := in["blob"]; binary {
-			return inline("file", short(withoutSecrets(in.word("uri"))), in.word("mimeType"), in.word("blob"))
+			return inline("file", short(observed.Address(in.word("uri"))), in.word("mimeType"), in.word("blob"))
 		}
-		return textPart(fmt.Sprintf("[resource %s]\n%s", withoutSecrets(in.word("uri")), in.word("text")))
+		return textPart(fmt.Sprintf("[resource %s]\n%s", observed.Address(in.word("uri")), in.word("text")))
 	default:
 		return unknown(short(kind), o.value())
 	}

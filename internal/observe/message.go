@@ -2,13 +2,13 @@ package observe
 
 import (
 	"encoding/base64"
-	"net/url"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/llm/wire"
 )
 
@@ -127,30 +127,17 @@ func inline(kind, name, mediaType, data string) part {
 }
 
 // at is a picture or a file that has an address: a data URL has its bytes, of any other the provider fetches them.
-func (r *reading) at(kind, name, address string) part {
+func at(kind, name, address string) part {
 	if data, is := strings.CutPrefix(address, "data:"); is {
 		head, data, _ := strings.Cut(data, ",")
 		return inline(kind, name, strings.TrimSuffix(head, ";base64"), data)
 	}
-	clean := withoutSecrets(address)
-	r.refer("url", clean)
-	return part{Type: kind, attachment: &attachment{Name: name, URL: clean}}
+	return part{Type: kind, attachment: &attachment{Name: name, URL: observed.Address(address)}}
 }
 
 // file is a file that the provider has.
-func (r *reading) file(kind, name, id string) part {
-	r.refer("file", id)
+func file(kind, name, id string) part {
 	return part{Type: kind, attachment: &attachment{Name: name, FileID: short(id)}}
-}
-
-// withoutSecrets removes what may be a secret in a URL: user, password, query and fragment.
-func withoutSecrets(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "(an address that is not valid)"
-	}
-	u.User, u.RawQuery, u.Fragment, u.RawFragment, u.ForceQuery = nil, "", "", "", false
-	return short(u.String())
 }
 
 // unknown is a part of a kind that this package does not know. It is shown whole.

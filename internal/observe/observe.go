@@ -70,9 +70,6 @@ type Projection struct {
 	Finish       string         `json:"finish,omitzero"`      // why the model stopped, in the provider's word
 	ProviderID   string         `json:"provider_id,omitzero"` // the provider's id of the response
 
-	// Referred names context that the provider had and the bytes have not, such as "previous_response_id:resp_1", "search:weather in Kassel".
-	Referred []string `json:"-"`
-
 	// Items are the ids of what the answer says, by which later requests may refer to it instead of sending it again.
 	Items []string `json:"items,omitzero"`
 

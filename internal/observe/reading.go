@@ -22,9 +22,9 @@ import (
 const (
 	maxPrompt   = 16 << 20
 	maxOutput   = 8 << 20
-	maxText     = 2 << 10 // of a problem, an error or a reference
+	maxText     = 2 << 10 // of a problem, an error or a name
 	maxProblems = 20
-	maxLinks    = 1_000
+	maxItems    = 1_000
 )
 
 // A reading collects what a call says.
@@ -34,7 +34,6 @@ type reading struct {
 	prompt   []message
 	answers  []answer
 	problems []string
-	referred map[string]bool
 	called   map[string]string // of the Responses API: the id of a call, by the id of its item
 	unended  bool              // the answer is a stream without its last event, in which all had stopped
 }
@@ -80,25 +79,6 @@ func short(text string) string {
 		text = text[:maxText] + "…"
 	}
 	return strings.ToValidUTF8(text, "\ufffd")
-}
-
-// refer names context that the bytes have not.
-func (r *reading) refer(kind, what string) {
-	if what == "" {
-		return
-	}
-	reference := short(kind + ":" + what)
-	switch {
-	case r.referred[reference]:
-		return
-	case r.referred == nil:
-		r.referred = map[string]bool{}
-	case len(r.referred) == maxLinks:
-		r.problem("more than %d references to context: the others are left out", maxLinks)
-	}
-	if r.referred[reference] = true; len(r.referred) <= maxLinks {
-		r.out.Referred = append(r.out.Referred, reference)
-	}
 }
 
 // decode reads JSON. It reports false if the document has another form, and notes why. Ambiguous JSON is noted and

@@ -13,10 +13,9 @@ import (
 
 // readResponses reads OpenAI's Responses: https://platform.openai.com/docs/api-reference/responses.
 func readResponses(r *reading) {
-	if _, id, _ := cutLast(pathOf(r.call.Path)); len(r.call.Request) == 0 && id != "responses" {
-		r.refer("response", id) // a later request for an answer that was made in the background
-	} else if o := r.request(); o != nil {
-		r.responsesRequest(o)
+	_, id, _ := cutLast(pathOf(r.call.Path))
+	if later := len(r.call.Request) == 0 && id != "responses"; !later { // later: it asks for an answer that was made in the background
+		r.responsesRequest(r.request())
 	}
 	a, ok := answered(r, explainOpenAI, wire.ReadResponsesStream)
 	if !ok {
@@ -42,7 +41,7 @@ func readResponses(r *reading) {
 	t, said := turn{role: "assistant"}, answer{finish: a.Status}
 	for i := range a.Output {
 		r.item(&t, &a.Output[i], &said.thought)
-		if id := a.Output[i].ID; id != "" && len(r.out.Items) < maxLinks {
+		if id := a.Output[i].ID; id != "" && len(r.out.Items) < maxItems {
 			r.out.Items = append(r.out.Items, short(id))
 		}
 	}
@@ -57,7 +56,6 @@ func pathOf(path string) string {
 }
 
 func (r *reading) responsesRequest(o object) {
-	var tools []object // in the input
 	for _, part := range []struct{ member, role string }{{"instructions", "system"}, {"input", "user"}} {
 		v, there := o[part.member]
 		if !there {
@@ -70,53 +68,10 @@ func (r *reading) responsesRequest(o object) {
 		t := turn{role: part.role}
 		items := conversation[[]wire.ResponsesItem](r, o, part.member)
 		for i := range items {
-			if items[i].Type == "additional_tools" {
-				tools = append(tools, member[[]object](r, objectOf(items[i].Raw), "request: input", "tools")...)
-				continue
-			}
 			r.item(&t, &items[i], nil)
 		}
 		r.prompt = append(r.prompt, t.end()...)
 	}
-	r.refer("previous_response_id", o.word("previous_response_id"))
-	r.refer("conversation", cmp.Or(o.word("conversation"), objectOf(o["conversation"]).word("id")))
-	r.refer("prompt", objectOf(o["prompt"]).word("id"))
-	if o["background"].Kind() == jsontext.KindTrue {
-		r.refer("background", "true")
-	}
-	r.responsesTools(o, tools)
-}
-
-// responsesTools names the tools that OpenAI runs. more are those that stand elsewhere.
-func (r *reading) responsesTools(o object, more []object) {
-	for _, tool := range slices.Concat(member[[]object](r, o, "request", "tools"), more) {
-		kind := tool.word("type")
-		if inner := tool["tools"]; kind == "namespace" && inner.Kind() == jsontext.KindBeginArray {
-			continue
-		}
-		switch kind {
-		case "function", "custom", "local_shell", "apply_patch", "computer_use_preview", "computer":
-			continue
-		case "mcp":
-			r.refer("mcp", cmp.Or(cleanIfAny(tool.word("server_url")), tool.word("connector_id"), tool.word("server_label")))
-			continue
-		}
-		r.refer("tool", kind)
-		for _, id := range member[[]string](r, tool, "request: tools", "vector_store_ids") {
-			r.refer("vector_store", id)
-		}
-		r.refer("container", tool.word("container"))
-		for _, v := range valuesIn(objectOf(tool["container"])["file_ids"]) {
-			r.refer("file", object{"": v}.word(""))
-		}
-	}
-}
-
-func cleanIfAny(address string) string {
-	if address == "" {
-		return ""
-	}
-	return withoutSecrets(address)
 }
 
 // item reads an item of the input or, with a list for the thinking, of the output. Each is a message of its own.
@@ -135,9 +90,7 @@ func (r *reading) item(t *turn, i *wire.ResponsesItem, thinking *[]string) {
 		if thinking != nil {
 			*thinking = append(*thinking, reasoningIn(i)...)
 		}
-	case i.Type == "compaction":
-	case i.Type == "item_reference":
-		r.refer("item", i.ID)
+	case i.Type == "compaction", i.Type == "item_reference", i.Type == "additional_tools":
 	case strings.HasSuffix(i.Type, "_output"):
 		returned := i.Output
 		for _, other := range []string{"result", "tools"} {

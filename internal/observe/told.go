@@ -131,9 +131,9 @@ func (t *telling) part(w *turn, p object) (thought string) {
 	case "blob":
 		w.say(inline(kindOf(p.word("modality")), "", p.word("mime_type"), p.word("content")))
 	case "uri":
-		w.say(t.at(kindOf(p.word("modality")), "", p.word("uri")))
+		w.say(at(kindOf(p.word("modality")), "", p.word("uri")))
 	case "file":
-		w.say(t.file(kindOf(p.word("modality")), "", p.word("file_id")))
+		w.say(file(kindOf(p.word("modality")), "", p.word("file_id")))
 	default:
 		w.say(unknown(kind, p.value()))
 	}
@@ -417,7 +417,7 @@ func (t *telling) openInference(b *branch, role string) (said []message, thought
 			case c.at("text") != nil:
 				m.Content = append(m.Content, textPart(c.text("text")))
 			case c.at("image") != nil:
-				m.Content = append(m.Content, t.at("image_url", "", cmp.Or(c.text("image.image.url"), c.text("image.url"))))
+				m.Content = append(m.Content, at("image_url", "", cmp.Or(c.text("image.image.url"), c.text("image.url"))))
 			default:
 				m.Content = append(m.Content, unknown(kind, nil))
 			}

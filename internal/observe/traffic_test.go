@@ -179,7 +179,7 @@ var otherPassages = []passage{
 		want:     `{"complete":true,"finish":"completed","parameters":{"tools":["look","functions.exec","web_search"]},"prompt":[{"role":"user","content":"Hi"}]}`},
 	{name: "tools in the input alone", protocol: observe.OpenAIResponses, request: `{"input":[{"type":"additional_tools","tools":[{"name":"look"},null]},{"type":"additional_tools","tools":7},{"type":"additional_tools"}]}`,
 		response: `{"status":"completed","output":[]}`,
-		want:     `{"complete":true,"finish":"completed","parameters":{"tools":["look"]},"problem":"request: input: tools: it has the wrong type","prompt":[]}`},
+		want:     `{"complete":true,"finish":"completed","parameters":{"tools":["look"]},"prompt":[]}`},
 	{name: "an error with a status of success", protocol: observe.OpenAIResponses, response: `{"error":{"code":"c","message":"m"}}`, want: `{"complete":true,"error":"c: m"}`},
 	{name: "a call of Vertex AI", protocol: observe.AnthropicMessages, path: "/v1/projects/p/locations/l/publishers/anthropic/models/claude-x@20260101:streamRawPredict", request: `{"anthropic_version":"vertex-2023-10-16","messages":[]}`,
 		response: `{"type":"message","model":"claude-x","content":[{"type":"text","text":"So."}],"stop_reason":"end_turn"}`, want: `{"model":"claude-x@20260101","model_version":"claude-x","complete":true,"finish":"end_turn","response":"So."}`},

@@ -557,7 +557,8 @@ func (e *exchange) said(act *observed.Act) said {
 			s.made = append(s.made, "item:"+id)
 		}
 	}
-	for _, reference := range p.Referred {
+	facts, _ := observed.FactsOf(&evidence.Observed{Protocol: c.Protocol, Path: c.Path, Status: int64(c.Status), Request: new(evidence.ObservedBody)}, c.Request, nil)
+	for _, reference := range facts.Referred {
 		switch kind, id, _ := strings.Cut(reference, ":"); kind {
 		case "previous_response_id":
 			s.previous = id

@@ -27,6 +27,7 @@ type sight struct {
 	notes            []string // of what the messages do not show
 	lacks            []Lack
 	said             observe.Projection // zero: the bytes could not be read
+	facts            observed.Facts     // in the bytes
 }
 
 func (s *sight) note(format string, args ...any) {
@@ -325,6 +326,7 @@ func (r *recording) sight(one *record) (s sight, err error) {
 	if err != nil {
 		return s, err
 	}
+	s.facts, _ = observed.FactsOf(o, request, response)
 	call := observe.CallOf(o, request, response)
 	if p, err := observe.Project(call); err == nil && (call.Request != nil || call.Response != nil) {
 		if o.Vantage == evidence.Telemetry {
@@ -396,8 +398,8 @@ func (one *record) answer() []Message {
 // of notes what a recorder states beside the bytes.
 func (s *sight) of(o *evidence.Observed, missing []string) {
 	references := o.ContextByReference
-	if s.said.Referred != nil { // the bytes say which address, or which question
-		references = s.said.Referred
+	if s.facts.Referred != nil { // the bytes say which address, or which question
+		references = s.facts.Referred
 	}
 	switch {
 	case references == nil:

@@ -36,10 +36,9 @@ type ChatMessage struct {
 	Reasoning        string `json:"reasoning,omitzero"`
 
 	// What only some answers have. It is not read here, so that another form of it hides nothing else.
-	Audio       jsontext.Value `json:"audio,omitzero"`          // what the model speaks: ChatAudio; in a request, its id
-	Images      jsontext.Value `json:"images,omitzero"`         // that the model made: an array of parts; of OpenRouter
-	Executed    jsontext.Value `json:"executed_tools,omitzero"` // an array of ChatExecuted; of Groq
-	Annotations jsontext.Value `json:"annotations,omitzero"`    // an array: sources that the model names
+	Audio    jsontext.Value `json:"audio,omitzero"`          // what the model speaks: ChatAudio; in a request, its id
+	Images   jsontext.Value `json:"images,omitzero"`         // that the model made: an array of parts; of OpenRouter
+	Executed jsontext.Value `json:"executed_tools,omitzero"` // an array of ChatExecuted; of Groq
 }
 
 // Thought returns the model's thinking.
@@ -82,9 +81,8 @@ type ChatAnswer struct {
 	Model             string         `json:"model"`
 	SystemFingerprint string         `json:"system_fingerprint"`
 	Choices           []ChatChoice   `json:"choices"`
-	Usage             jsontext.Value `json:"usage"`     // as reported; ChatUsage has the counts
-	Error             jsontext.Value `json:"error"`     // gateways put an upstream error into a successful answer
-	Citations         jsontext.Value `json:"citations"` // of Perplexity: addresses
+	Usage             jsontext.Value `json:"usage"` // as reported; ChatUsage has the counts
+	Error             jsontext.Value `json:"error"` // gateways put an upstream error into a successful answer
 }
 
 // A ChatChoice is one of the answers.

@@ -33,7 +33,7 @@ type choiceSum struct {
 	function                    *callSum
 	heard                       ChatAudio // without what is in the buffers
 	transcript, sound           []byte
-	images, annotations         []jsontext.Value
+	images                      []jsontext.Value
 	executed                    numbered[ChatExecuted]
 }
 
@@ -47,8 +47,7 @@ type chatChunk struct {
 	Groq              struct {
 		Usage jsontext.Value `json:"usage"`
 	} `json:"x_groq"`
-	Error     jsontext.Value `json:"error"`
-	Citations jsontext.Value `json:"citations"`
+	Error jsontext.Value `json:"error"`
 }
 
 type chatDelta struct {
@@ -67,7 +66,6 @@ type chatDelta struct {
 		Audio            jsontext.Value          `json:"audio"`
 		Images           jsontext.Value          `json:"images"`
 		Executed         jsontext.Value          `json:"executed_tools"`
-		Annotations      jsontext.Value          `json:"annotations"`
 	} `json:"delta"`
 }
 
@@ -113,7 +111,6 @@ func (s *chatSum) add(chunk chatChunk, options json.Options) error {
 	s.whole.ID = cmp.Or(chunk.ID, s.whole.ID)
 	s.whole.Model = cmp.Or(chunk.Model, s.whole.Model)
 	s.whole.SystemFingerprint = cmp.Or(chunk.SystemFingerprint, s.whole.SystemFingerprint)
-	replace(&s.whole.Citations, chunk.Citations)
 	for _, delta := range chunk.Choices {
 		choice, err := s.choices.at(delta.Index)
 		if err == nil {
@@ -156,7 +153,6 @@ func (c *choiceSum) add(chunk chatDelta, options json.Options) error {
 		}
 	}
 	c.images = append(c.images, valuesIn(d.Images, options)...)
-	c.annotations = append(c.annotations, valuesIn(d.Annotations, options)...)
 	c.hear(d.Audio, options)
 	for _, v := range valuesIn(d.Executed, options) {
 		if err := c.execute(v, options); err != nil {
@@ -223,9 +219,6 @@ func (s *chatSum) answer() *ChatAnswer {
 		}
 		if len(c.images) > 0 {
 			c.said.Images = valueOf(c.images)
-		}
-		if len(c.annotations) > 0 {
-			c.said.Annotations = valueOf(c.annotations)
 		}
 		var executed []ChatExecuted
 		for _, tool := range c.executed.all() {

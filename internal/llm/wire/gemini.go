@@ -166,8 +166,6 @@ type GenerateCandidate struct {
 	FinishReason  string           `json:"finishReason"` // STOP, MAX_TOKENS, SAFETY and others
 	FinishMessage string           `json:"finishMessage"`
 	SafetyRatings []GenerateRating `json:"safetyRatings"`
-	Grounding     jsontext.Value   `json:"groundingMetadata"`  // what Google searched for and found
-	URLContext    jsontext.Value   `json:"urlContextMetadata"` // what it fetched
 }
 
 // A GenerateRating is a filter's rating of a text.

@@ -117,8 +117,6 @@ func (s *generateSum) add(chunk GenerateAnswer) error {
 		if c.SafetyRatings != nil {
 			sum.SafetyRatings = c.SafetyRatings
 		}
-		replace(&sum.Grounding, c.Grounding)
-		replace(&sum.URLContext, c.URLContext)
 	}
 	return nil
 }
