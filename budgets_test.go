@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // budgets are how much there may be: a change that needs more takes something away first. They fall with each step by which the house gets smaller.
@@ -27,7 +29,7 @@ var budgets = []struct {
 
 func TestBudgets(t *testing.T) {
 	has := map[string]int{"packages": len(listPackages(t)), "modules in the program": modulesLinked(t)}
-	if err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -60,9 +62,7 @@ func TestBudgets(t *testing.T) {
 			has["words of docs/format.md"] = len(strings.Fields(string(text)))
 		}
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for _, b := range budgets {
 		if has[b.what] > b.most || has[b.what] == 0 {
 			t.Errorf("%s: %d, and at most %d: take something away, or say in the commit why it is worth more", b.what, has[b.what], b.most)
@@ -73,10 +73,7 @@ func TestBudgets(t *testing.T) {
 // modulesLinked counts the modules of others of which the program is made.
 func modulesLinked(t *testing.T) int {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}", "./cmd/jurat").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}", "./cmd/jurat").Output())(t)
 	modules := strings.Fields(string(out))
 	slices.Sort(modules)
 	return len(slices.Compact(modules))

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"jurat/internal/must"
 )
 
 // reference holds the sections of package docs that describe and decide nothing, so that the table does not name them.
@@ -38,10 +40,7 @@ var decisionRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (.*) \\|$")
 
 // TestDecisionsStandInPackages checks the table of decisions in docs/design.md against the package docs, in which each decision is a section.
 func TestDecisionsStandInPackages(t *testing.T) {
-	design, err := os.ReadFile("docs/design.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	design := must.Get(os.ReadFile("docs/design.md"))(t)
 	_, table, found := strings.Cut(string(design), "\n## Decisions\n")
 	table, _, ended := strings.Cut(table, "\n## ")
 	rows := decisionRow.FindAllStringSubmatch(table, -1)
@@ -95,18 +94,12 @@ func sectionsOfModule(t *testing.T) map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for _, p := range listPackages(t) {
 		folder := strings.TrimPrefix(p.ImportPath, "jurat/")
-		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(filepath.Glob(filepath.Join(folder, "*.go")))(t)
 		for _, file := range files {
 			if p.ImportPath == "jurat" || strings.HasSuffix(file, "_test.go") {
 				continue
 			}
-			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly|parser.ParseComments)
-			if err != nil {
-				t.Fatal(err)
-			}
+			parsed := must.Get(parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly|parser.ParseComments))(t)
 			for _, block := range new(comment.Parser).Parse(parsed.Doc.Text()).Content {
 				heading, is := block.(*comment.Heading)
 				if !is {

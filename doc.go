@@ -117,6 +117,7 @@
 //	jurattest              an installation in a temporary folder, with known keys, clock and ids; scripted jurors; an authority that fails
 //	internal/listtest      writes and signs trusted lists
 //	internal/dertest       takes DER apart and encodes it again with the changes that a test wants
+//	internal/must          ends a test when a step that it needs fails
 //	internal/browsertest   drives a real browser through pages
 //	internal/tokentest     SoftHSM tokens, and the program jurat-pkcs11
 //	internal/disktest      a small disk that a test can fill; lists the files of a folder
@@ -210,7 +211,7 @@
 //	server        the installation over HTTP, for people and programs: one table of routes, and what each requires;
 //	              server/wire reads bodies and writes answers, server/metrics keeps what /metrics shows, server/openapi writes the OpenAPI description,
 //	              server/arrivals tells a webhook of cases that need a person, server/origin refuses requests that a browser sends for another site,
-//	              server/intake reads the evidence of submissions, server/recordings shows what recorders saw
+//	              server/recordings shows what recorders saw
 //
 // cmd/jurat is the command: main, and a file for each subcommand. cmd/jurat-lab is the program that measures juries. The folder pkcs11 is a module of its own, whose program
 // jurat-pkcs11 is the helper for hardware tokens. Tests in this folder check which package may import which, and that this tour names all of them.

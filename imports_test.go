@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // A rule says what the packages of a folder may import beside the standard library, and why.
@@ -192,8 +194,6 @@ var importRules = []importRule{
 		"it tells of cases; which these are is for trial to say, and how a message goes for webhook"},
 	{"jurat/internal/server/recordings", []string{"jurat/api", "jurat/evidence", "jurat/evidence/observed", "jurat/internal/acts", "jurat/internal/docket", "jurat/internal/find", "jurat/internal/inorder", "jurat/internal/ledger", "jurat/internal/limits", "jurat/internal/llm", "jurat/internal/pages", "jurat/internal/recorded", "jurat/internal/schedule", "jurat/internal/server/wire", "jurat/internal/trial", "jurat/internal/words", "jurat/verify", "jurat/verify/trust"},
 		"it shows what recorders saw; who may see it is for the server to say"},
-	{"jurat/internal/server/intake", []string{"jurat/api", "jurat/evidence", "jurat/examples", "jurat/internal/acts", "jurat/internal/limits", "jurat/internal/server/wire", "jurat/internal/subject", "jurat/internal/subject/forms", "jurat/internal/subject/sealed", "jurat/internal/subject/tree", "jurat/verify", "jurat/verify/trust"},
-		"it reads evidence from requests, and begins no trial"},
 	{"jurat/internal/server/origin", []string{"jurat/api"}, "where a request comes from is read from its head alone"},
 	{"jurat/internal/server/metrics", []string{"jurat/api", "jurat/evidence", "jurat/jury", "jurat/internal/access", "jurat/internal/ledger/storage", "jurat/internal/trial", "jurat/internal/witness", "github.com/prometheus/client_golang/"}, "it shows numbers, and knows no routes"},
 	{"jurat/internal/server", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/reputation", "jurat/tiles", "jurat/verify", "jurat/verify/trust", "jurat/examples", "jurat/internal/", "jurat/property", "jurat/property/proving", jsonLibrary, logHashing},
@@ -232,6 +232,7 @@ var importRules = []importRule{
 	{"jurat/internal/observe/decode", []string{"jurat/internal/fault", "github.com/andybalholm/brotli", "github.com/klauspost/compress/zstd"}, "it removes encodings, whatever was encoded"},
 	{"jurat/internal/llm/llmtest", []string{"jurat/internal/llm", jsonLibrary}, "servers for tests know the vendors' protocols from their documents, not from the adapters"},
 	{"jurat/internal/browsertest", []string{"github.com/chromedp/"}, "it drives a browser for tests, whatever page is in it"},
+	{"jurat/internal/must", nil, "it ends tests, whatever they test"},
 	{"jurat/internal/disktest", nil, "it gives tests a disk, whatever is kept on it"},
 	{"jurat/internal/pgtest", []string{"github.com/jackc/pgx/v5"}, "it runs a server for tests, whatever is kept on it"},
 	{"jurat/internal/portal", []string{"jurat/internal/words", jsonLibrary}, "a page, its texts and the packed program in it: what that program may see stands below"},
@@ -276,10 +277,7 @@ func TestImports(t *testing.T) {
 
 // TestUnsafeStoresAreForTests: a log that syncs nothing is made by tests and their kit alone.
 func TestUnsafeStoresAreForTests(t *testing.T) {
-	found, err := exec.Command("grep", "-rl", "--include=*.go", "sqlite.UnsafeCreate(", ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(exec.Command("grep", "-rl", "--include=*.go", "sqlite.UnsafeCreate(", ".").Output())(t)
 	for file := range strings.FieldsSeq(string(found)) {
 		if !strings.HasSuffix(file, "_test.go") && file != "./jurattest/jurattest.go" {
 			t.Errorf("%s makes a log that may be lost", file)
@@ -298,10 +296,7 @@ func TestEveryImportRuleHasItsPackage(t *testing.T) {
 
 // TestTourNamesEveryPackage: doc.go must name every package.
 func TestTourNamesEveryPackage(t *testing.T) {
-	tour, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tour := must.Get(os.ReadFile("doc.go"))(t)
 	words := strings.FieldsFunc(string(tour), func(r rune) bool { return !strings.ContainsRune("/-0123456789", r) && (r < 'a' || r > 'z') })
 	for _, p := range listPackages(t) {
 		path := strings.TrimPrefix(p.ImportPath, "jurat/")

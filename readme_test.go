@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // TestREADME runs the commands in the README and the guide as they are written, in order, in a copy of this module. Their
@@ -108,9 +110,7 @@ func (p *place) serve(t *testing.T) string { // with a terminal, because the ser
 	}()
 	server := exec.Command(program, "serve", "--addr", "127.0.0.1:0")
 	server.Dir, server.Env, server.Stdout, server.Stderr = p.folder, environment(p.folder), file, file
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Start())
 	t.Cleanup(func() {
 		err := errors.Join(server.Process.Signal(os.Interrupt), server.Wait(), file.Close())
 		if err != nil {
@@ -135,10 +135,7 @@ var servedAt = regexp.MustCompile(`(?m)^(http://127\.0\.0\.1:[0-9]+)$`)
 
 // TestGuideSendsTheSourcesExample: the guide sends the audit model's own example, unchanged.
 func TestGuideSendsTheSourcesExample(t *testing.T) {
-	example, err := os.ReadFile("evidence/testdata/source/action.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	example := must.Get(os.ReadFile("evidence/testdata/source/action.json"))(t)
 	sent := slices.ContainsFunc(readBlocks(t, "docs/guide.md"), func(b block) bool {
 		return b.language == "console" && strings.Contains(b.text, "--data '"+strings.TrimSpace(string(example))+"'")
 	})
@@ -149,10 +146,7 @@ func TestGuideSendsTheSourcesExample(t *testing.T) {
 
 // TestREADMEPictures: the README's pictures exist, and are small enough to load fast.
 func TestREADMEPictures(t *testing.T) {
-	doc, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("README.md"))(t)
 	shown := regexp.MustCompile(`!\[[^]]+\]\(([^)]+)\)`).FindAllStringSubmatch(string(doc), -1)
 	if len(shown) < 2 {
 		t.Errorf("the README shows %d pictures", len(shown))
@@ -175,10 +169,7 @@ type block struct {
 
 func readBlocks(t *testing.T, file string) []block {
 	t.Helper()
-	doc, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile(file))(t)
 	var blocks []block
 	open := false
 	for i, line := range strings.SplitAfter(string(doc), "\n") {
@@ -257,7 +248,7 @@ func (b block) isShortened(t *testing.T, output string) {
 func clone(t *testing.T) string {
 	t.Helper()
 	to := t.TempDir()
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -275,10 +266,7 @@ func clone(t *testing.T) string {
 			return err
 		}
 		return os.WriteFile(filepath.Join(to, path), content, 0o644)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return to
 }
 

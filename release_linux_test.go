@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"jurat/internal/disktest"
+	"jurat/internal/must"
 )
 
 // TestRelease makes a release for all platforms twice, in two folders, by two people with other masks, time zones and languages, the second from nothing: both are
@@ -78,19 +79,14 @@ func said(t *testing.T, dir string, words ...string) string {
 // unpacked reads an archive, whose files have no owner.
 func unpacked(t *testing.T, archive []byte) map[string][]byte {
 	t.Helper()
-	plain, err := gzip.NewReader(bytes.NewReader(archive))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(gzip.NewReader(bytes.NewReader(archive)))(t)
 	files := map[string][]byte{}
 	for r := tar.NewReader(plain); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return files
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if files[h.Name], err = io.ReadAll(r); err != nil || h.Uid != 0 || h.Uname != "" || h.Mode&0o022 != 0 {
 			t.Errorf("%+v, %v", h, err)
 		}
@@ -102,9 +98,7 @@ func partsAreTrue(t *testing.T, list string, files map[string][]byte, name strin
 	t.Helper()
 	text := files[name+"/sbom.cdx.json"]
 	program := filepath.Join(t.TempDir(), "jurat")
-	if err := os.WriteFile(program, files[name+"/jurat"], 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(program, files[name+"/jurat"], 0o755))
 	deps := 0
 	for line := range strings.Lines(said(t, ".", "go", "version", "-m", program)) {
 		words := strings.Fields(line)
@@ -127,9 +121,7 @@ func partsAreTrue(t *testing.T, list string, files map[string][]byte, name strin
 		t.Fatal("JURAT_TEST_CYCLONEDX is not set: 'scripts/test release' installs the library")
 	}
 	wrong := filepath.Join(t.TempDir(), "wrong.json")
-	if err := os.WriteFile(wrong, bytes.Replace(text, []byte(`"library"`), []byte(`"liberty"`), 1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(wrong, bytes.Replace(text, []byte(`"library"`), []byte(`"liberty"`), 1), 0o600))
 	said(t, ".", "node", "testdata/release/validate.mjs", library, list)
 	if exec.Command("node", "testdata/release/validate.mjs", library, wrong).Run() == nil {
 		t.Error("the library accepts a list that is wrong")
@@ -139,10 +131,7 @@ func partsAreTrue(t *testing.T, list string, files map[string][]byte, name strin
 // installs runs the README's commands, as a person would in the folder with the download. An archive that was changed is not installed.
 func installs(t *testing.T, dist, name, tag string) {
 	t.Helper()
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must.Get(os.ReadFile("README.md"))(t)
 	_, after, _ := strings.Cut(string(readme), "```console\nsha256sum")
 	commands, _, _ := strings.Cut(after, "```")
 	t.Setenv("HOME", t.TempDir())
@@ -151,9 +140,7 @@ func installs(t *testing.T, dist, name, tag string) {
 	if out := said(t, downloads, "bash", "-euc", "sha256sum"+commands); !strings.Contains(out, name+".tar.gz: OK") || !strings.Contains(out, "jurat "+tag+"\n") {
 		t.Error(out)
 	}
-	if err := os.WriteFile(filepath.Join(downloads, name+".tar.gz"), []byte("another"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(downloads, name+".tar.gz"), []byte("another"), 0o644))
 	again := exec.Command("bash", "-euc", "sha256sum"+commands)
 	if again.Dir = downloads; again.Run() == nil {
 		t.Error("an archive that was changed is installed")
@@ -164,9 +151,7 @@ func installs(t *testing.T, dist, name, tag string) {
 func runsAsContainer(t *testing.T, dist, name, tag string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0") // without a network of its own it listens on this machine, at another port than the image says
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	at := "JURAT_ADDR=" + l.Addr().String()
 	l.Close()
 	store := t.TempDir()
@@ -197,9 +182,7 @@ func runsAsContainer(t *testing.T, dist, name, tag string) {
 	all := within(program, "serve")
 	server := exec.Command(all[0], all[1:]...)
 	server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Start())
 	defer func() { _ = syscall.Kill(-server.Process.Pid, syscall.SIGKILL); _ = server.Wait() }()
 	ready := within(program, "ready")
 	for end := time.Now().Add(time.Minute); exec.Command(ready[0], ready[1:]...).Run() != nil; time.Sleep(200 * time.Millisecond) {

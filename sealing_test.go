@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // mayCall lists, method by method, the packages that may add records to a log. All other code must use them, so that the
@@ -82,10 +84,7 @@ func methodsUsed(t *testing.T, p exportedPackage, exports map[string]string) []s
 	files := token.NewFileSet()
 	var parsed []*ast.File
 	for _, name := range p.GoFiles {
-		file, err := parser.ParseFile(files, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(files, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution))(t)
 		parsed = append(parsed, file)
 	}
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 var secondVerifier = filepath.Join("testdata", "second-verifier")
@@ -24,9 +26,7 @@ func python(t *testing.T) string {
 	if err != nil && os.Getenv("CI") != "true" {
 		t.Skipf("the second verifier cannot run: %v", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, err := os.ReadDir(secondVerifier); err != nil { // so that results of tests are kept only while its files stay the same
 		t.Fatal(err)
 	}
@@ -53,9 +53,7 @@ func TestSecondVerifier(t *testing.T) {
 			Agrees bool
 			Found  struct{ Unsupported string }
 		}
-		if err := json.Unmarshal(lines.Bytes(), &answer); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(lines.Bytes(), &answer))
 		if !answer.Agrees || (answer.Found.Unsupported != "") != isUnsupported(answer.Name) {
 			t.Errorf("%s: %+v", answer.Name, answer)
 		}
@@ -89,18 +87,13 @@ func isUnsupported(name string) bool {
 // vectorNames are the names under which the second verifier must answer.
 func vectorNames(t *testing.T, manifest string) (names []string) {
 	t.Helper()
-	doc, err := os.ReadFile(manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile(manifest))(t)
 	var m struct {
 		Records, Bundles, Acts, Observed, Verifications, Properties []struct{ Name string }
 		Commitments                                                 []struct{ Pointer string }
 		TrustFiles                                                  []struct{ File string } `json:"trust_files"`
 	}
-	if err := json.Unmarshal(doc, &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(doc, &m))
 	for _, v := range m.Records {
 		names = append(names, "record: "+v.Name)
 	}
@@ -134,16 +127,11 @@ func vectorNames(t *testing.T, manifest string) (names []string) {
 // TestSecondVerifierFindsFaults: the second verifier must report a manifest with wrong findings.
 func TestSecondVerifierFindsFaults(t *testing.T) {
 	dir := filepath.Join("testdata", "vectors", "verification")
-	doc, err := os.ReadFile(filepath.Join(dir, "record-no-token.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile(filepath.Join(dir, "record-no-token.json")))(t)
 	folder := t.TempDir()
 	manifest := `{"verifications":[{"name":"x","file":"x.json","report":{"kind":"record","records":1,"outcome":"proved","guarantees":[],"times":[]}}]}`
 	for name, content := range map[string][]byte{"x.json": doc, "manifest.json": []byte(manifest)} {
-		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), content, 0o600))
 	}
 	run := exec.Command(python(t), filepath.Join(secondVerifier, "vectors.py"), filepath.Join(folder, "manifest.json"))
 	out, err := run.CombinedOutput()

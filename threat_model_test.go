@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 var (
@@ -22,10 +24,7 @@ var (
 
 // TestThreatModel: every test that the threat model names exists. Every adversary has a test and a row in the table of adversaries.
 func TestThreatModel(t *testing.T) {
-	doc, err := os.ReadFile("docs/threat-model.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("docs/threat-model.md"))(t)
 	there := testsOfModule(t)
 	mentions := testMention.FindAllString(string(doc), -1)
 	if len(mentions) == 0 {
@@ -67,7 +66,7 @@ func TestThreatModel(t *testing.T) {
 func testsOfModule(t *testing.T) map[string]bool {
 	t.Helper()
 	there := map[string]bool{}
-	err := filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil || entry.IsDir():
 			return err
@@ -85,9 +84,6 @@ func testsOfModule(t *testing.T) map[string]bool {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return there
 }

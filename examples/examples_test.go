@@ -5,14 +5,12 @@ import (
 	"testing"
 
 	"jurat/examples"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 )
 
 func TestExamplesAreCases(t *testing.T) {
-	folders, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	folders := must.Get(os.ReadDir("."))(t)
 	n := 0
 	for _, f := range folders {
 		if f.IsDir() {
@@ -24,13 +22,8 @@ func TestExamplesAreCases(t *testing.T) {
 	}
 	for _, name := range examples.Names() {
 		card, conversation, err := examples.Read(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := subject.New(card, conversation)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		c := must.Get(subject.New(card, conversation))(t)
 		onDisk, err := subject.Load(name)
 		if err != nil || onDisk.Digest() != c.Digest() {
 			t.Errorf("%s in the program differs from %s in the folder: %v", name, name, err)

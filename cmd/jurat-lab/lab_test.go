@@ -11,6 +11,7 @@ import (
 
 	"jurat/internal/lab"
 	"jurat/internal/llm/llmtest"
+	"jurat/internal/must"
 	"jurat/jury"
 )
 
@@ -34,18 +35,14 @@ func labCases(t *testing.T, each int) string {
 
 func writeLabCase(t *testing.T, dir, said string) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(dir, 0o755))
 	writeFile(t, filepath.Join(dir, "agent-card.json"), `{"name": "Grain clerk"}`)
 	writeFile(t, filepath.Join(dir, "conversation.json"), fmt.Sprintf(`[{"role": "user", "content": %q}, {"role": "assistant", "content": "It is done."}]`, said))
 }
 
 func writeFile(t *testing.T, file, text string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o644))
 }
 
 // labPanel writes a panel of three seats, which one server answers: three calls a trial.
@@ -88,15 +85,8 @@ func blind(c llmtest.Call) llmtest.Reply {
 // labReport reads a laboratory's report.
 func labReport(t *testing.T, dir string) *lab.Report {
 	t.Helper()
-	doc, err := os.ReadFile(filepath.Join(dir, "report.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := lab.ParseReport(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	doc := must.Get(os.ReadFile(filepath.Join(dir, "report.json")))(t)
+	return must.Get(lab.ParseReport(doc))(t)
 }
 
 // TestLabFindsTheBetterPanel: of a panel that sees what tells the cases apart and one that does not, the report names the better one.
@@ -159,9 +149,7 @@ func TestLabSurvivesAKill(t *testing.T) {
 	args := []string{"run", labCases(t, 3), "--panel-file", labPanel(t, "panel", server, ""), "--out", filepath.Join(t.TempDir(), "laboratory"), "--cost-ceiling", "50"}
 	out := args[5]
 	process := exec.Command("jurat-lab", args...)
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, process.Start())
 	// Three trials are over, and of the fourth one answer is sealed: submission, opening, evaluation.
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if len(server.Requests()) == 12 {
@@ -173,9 +161,7 @@ func TestLabSurvivesAKill(t *testing.T) {
 			t.Fatalf("%d calls", len(server.Requests()))
 		}
 	}
-	if err := process.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, process.Process.Kill())
 	_ = process.Wait()
 	shown, _ := ran(t, 0, args...)
 	has(t, shown, "6 trials, 3 of them held before")
@@ -230,10 +216,7 @@ func TestLabReusesAnswers(t *testing.T) {
 	withoutKeys(t)
 	server := llmtest.New(t, llmtest.Compatible, reads)
 	majority, weighted := labPanel(t, "majority", server, ""), labPanel(t, "weighted", server, "")
-	doc, err := os.ReadFile(weighted)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile(weighted))(t)
 	writeFile(t, weighted, strings.Replace(string(doc), "majority_vote", "weighted_average", 1))
 	cases, out := labCases(t, 2), filepath.Join(t.TempDir(), "laboratory")
 	args := []string{"run", cases, "--panel-file", majority, "--panel-file", weighted, "--repeat", "2", "--out", out}

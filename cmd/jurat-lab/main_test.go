@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"jurat/internal/llm/llmtest"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/jury"
 )
@@ -37,10 +38,7 @@ var built = sync.OnceValues(func() (string, error) {
 // jurat runs the program jurat, which must succeed, and returns what it prints.
 func jurat(t *testing.T, args ...string) string {
 	t.Helper()
-	dir, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(built())(t)
 	out, err := exec.Command(filepath.Join(dir, "jurat"), args...).Output()
 	if err != nil {
 		t.Fatalf("jurat %s: %v", strings.Join(args, " "), err)
@@ -49,14 +47,8 @@ func jurat(t *testing.T, args ...string) string {
 }
 
 func TestScripts(t *testing.T) {
-	dir, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
-	examples, err := filepath.Abs("../../examples")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(built())(t)
+	examples := must.Get(filepath.Abs("../../examples"))(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -106,11 +98,7 @@ func has(t *testing.T, text string, words ...string) {
 
 func read(t *testing.T, file string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return string(must.Get(os.ReadFile(file))(t))
 }
 
 func withoutKeys(t *testing.T) {

@@ -9,23 +9,18 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"jurat/internal/must"
 	"jurat/internal/pgtest"
 )
 
 // TestDatabaseAdvice: if a machine cannot use its database, the error names the database and its server, says what to do
 // next, and does not contain the password.
 func TestDatabaseAdvice(t *testing.T) {
-	good, err := url.Parse(pgtest.Database(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := must.Get(url.Parse(pgtest.Database(t)))(t)
 	dir := t.TempDir()
 	key := filepath.Join(dir, "wrapping.key")
 	doing(t, 0, "keys", "wrapping-key", key)
-	admin, err := pgx.Connect(t.Context(), pgtest.Admin(t, good.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	admin := must.Get(pgx.Connect(t.Context(), pgtest.Admin(t, good.String())))(t)
 	defer admin.Close(t.Context())
 	if _, err := admin.Exec(t.Context(), `CREATE ROLE reads LOGIN PASSWORD 'geheim'`); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"jurat/internal/must"
 )
 
 // TestTellsOfCases: a server tells a webhook of the case that needs a person, though its trial ended before the server began; not of one
@@ -72,19 +74,9 @@ func TestTellsOfCases(t *testing.T) {
 
 func readAs(t *testing.T, token, url string) string {
 	t.Helper()
-	ask, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ask := must.Get(http.NewRequestWithContext(t.Context(), "GET", url, nil))(t)
 	ask.Header.Set("Authorization", "Bearer "+token)
-	answer, err := http.DefaultClient.Do(ask)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.DefaultClient.Do(ask))(t)
 	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
+	return string(must.Get(io.ReadAll(answer.Body))(t))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/internal/must"
 	"jurat/jury"
 )
 
@@ -20,14 +21,9 @@ const (
 
 func readJUnit(t *testing.T, file string) junitSuites {
 	t.Helper()
-	doc, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile(file))(t)
 	var suites junitSuites
-	if err := xml.Unmarshal(doc, &suites); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, xml.Unmarshal(doc, &suites))
 	if len(suites.Suites) != 1 || suites.Suites[0].Tests != len(suites.Suites[0].Cases) || suites.Tests != suites.Suites[0].Tests {
 		t.Fatalf("%s", doc)
 	}
@@ -57,9 +53,7 @@ func TestSeveralCases(t *testing.T) {
 	dir := t.TempDir()
 	data, report, folder := "--data="+filepath.Join(dir, "data"), filepath.Join(dir, "report.xml"), filepath.Join(dir, "out")
 	twin := filepath.Join(dir, "kitchen-return")
-	if err := os.CopyFS(twin, os.DirFS(kitchen)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(twin, os.DirFS(kitchen)))
 	t.Setenv("JURAT_JURORS", "offline")
 	out, said := ran(t, 1, data, "trial", kitchen, filepath.Join(dir, "nowhere"), invoice, pharmacy, twin, "--junit", report, "--out", folder)
 	has(t, out, "Summary", "could not be tried", "unsafe_fail")
@@ -74,9 +68,7 @@ func TestSeveralCases(t *testing.T) {
 	}
 	trust := filepath.Join(dir, "trust.json")
 	doc, _ := ran(t, 0, data, "trust")
-	if err := os.WriteFile(trust, []byte(doc), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(trust, []byte(doc), 0o600))
 	ran(t, 0, "verify", "--trust", trust, filepath.Join(folder, "kitchen-return.jurat"), filepath.Join(folder, "invoice-inbox.jurat"),
 		filepath.Join(folder, "pharmacy-refill.jurat"), filepath.Join(folder, "kitchen-return-2.jurat"))
 	if files, err := os.ReadDir(folder); err != nil || len(files) != 4 {
@@ -183,14 +175,9 @@ func TestInterruptedReports(t *testing.T) {
 
 func readSARIF(t *testing.T, file string) sarifLog {
 	t.Helper()
-	doc, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile(file))(t)
 	var log sarifLog
-	if err := json.Unmarshal(doc, &log); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(doc, &log))
 	if log.Version != "2.1.0" || len(log.Runs) != 1 || log.Runs[0].Tool.Driver.Name != "jurat" || log.Runs[0].Tool.Driver.Version == "" {
 		t.Fatalf("%s", doc)
 	}
@@ -212,18 +199,12 @@ func TestSARIF(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 		at := r.Locations[0].Physical
-		doc, err := os.ReadFile(at.Artifact.URI)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(os.ReadFile(at.Artifact.URI))(t)
 		lines := strings.Split(string(doc), "\n")
 		if at.Region == nil || at.Region.StartLine < 1 || at.Region.EndLine > len(lines) || at.Region.StartLine > at.Region.EndLine {
 			t.Fatalf("%+v of %d lines", at.Region, len(lines))
 		}
-		quoted, err := json.Marshal(r.Properties.Quote)
-		if err != nil {
-			t.Fatal(err)
-		}
+		quoted := must.Get(json.Marshal(r.Properties.Quote))(t)
 		text := strings.Join(lines[at.Region.StartLine-1:at.Region.EndLine], "\n")
 		if quote := strings.Trim(string(quoted), `"`); !strings.Contains(text, quote) && !strings.Contains(text, r.Properties.Quote) && !strings.Contains(quote, `\`) && !strings.HasPrefix(quote, "{") {
 			t.Errorf("message %s: %q is not in lines %d to %d:\n%s", r.Locations[0].Logical[0].Name, quote, at.Region.StartLine, at.Region.EndLine, text)
@@ -239,10 +220,7 @@ func TestSARIF(t *testing.T) {
 func TestNoModelIsNotGreen(t *testing.T) {
 	examples := make(map[string]string)
 	for _, name := range []string{kitchen, pharmacy, invoice} {
-		whole, err := filepath.Abs(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must.Get(filepath.Abs(name))(t)
 		examples[name] = whole
 	}
 	dir := t.TempDir()
@@ -263,10 +241,7 @@ func TestNoModelIsNotGreen(t *testing.T) {
 	if got := outcomes(readJUnit(t, junit)); !slices.Equal(got, []string{"failure no_model", "failure no_model"}) {
 		t.Errorf("%v", got)
 	}
-	report, err := os.ReadFile(sarif)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(os.ReadFile(sarif))(t)
 	has(t, string(report), `"executionSuccessful": false`, "no language model sat")
 	for _, kind := range []string{"unsafe_fail", "needs_review", "degraded", "inconclusive"} {
 		try(exitUndecided, pass, "--fail-on", kind)
@@ -291,9 +266,7 @@ func TestNoModelIsNotGreen(t *testing.T) {
 	substitutes := filepath.Join(dir, "substitutes.yaml")
 	for file, doc := range map[string]string{rules: "jurors: offline\n",
 		substitutes: "panel:\n  - {id: a, provider: openai, model: gpt-4o, substitute: {provider: offline}}\n  - {id: b, provider: offline}\n"} {
-		if err := os.WriteFile(file, []byte(doc), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(doc), 0o600))
 	}
 	try(0, pass, "--config", rules)
 	try(exitUndecided, pass, "--config", substitutes)
@@ -316,9 +289,7 @@ func TestSARIFNamesFiles(t *testing.T) {
 	var cases []string
 	for name, doc := range files {
 		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, []byte(doc), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(doc), 0o600))
 		cases = append(cases, file)
 	}
 	report := filepath.Join(dir, "report.sarif")

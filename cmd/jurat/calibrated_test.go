@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/internal/must"
 	"jurat/internal/stats"
 )
 
@@ -20,18 +21,9 @@ func TestWeightsBelongToAModel(t *testing.T) {
 			}
 		}
 		file := filepath.Join(dir, name+".json")
-		ballots, err := stats.Read(strings.NewReader(votes.String()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		measured, err := stats.Calibrate(ballots)
-		if err != nil {
-			t.Fatal(err)
-		}
-		doc, err := marshalIndented(measured)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ballots := must.Get(stats.Read(strings.NewReader(votes.String())))(t)
+		measured := must.Get(stats.Calibrate(ballots))(t)
+		doc := must.Get(marshalIndented(measured))(t)
 		return write(t, file, string(doc))
 	}
 	check := func(want int, file string, more ...string) string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/internal/must"
 	"jurat/jury"
 )
 
@@ -21,10 +22,7 @@ func jurat(t testing.TB, args ...string) (code int, stdout, stderr string) {
 
 // TestRecordedConversations tries every conversation in ../shared/cases, and verifies every case file.
 func TestRecordedConversations(t *testing.T) {
-	cards, err := filepath.Glob("../../../shared/cases/*/agent-card.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cards := must.Get(filepath.Glob("../../../shared/cases/*/agent-card.json"))(t)
 	if len(cards) == 0 {
 		t.Skip("there is no ../shared/cases beside the project")
 	}
@@ -49,9 +47,7 @@ func TestRecordedConversations(t *testing.T) {
 	if code != 0 {
 		t.Fatal(errs)
 	}
-	if err := os.WriteFile(trust, []byte(doc), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(trust, []byte(doc), 0o600))
 	if code, out, _ := jurat(t, "--data", data, "log", "fsck"); code != 0 {
 		t.Errorf("fsck: exit code %d\n%s", code, out)
 	}

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
@@ -19,10 +21,7 @@ func TestCertificatesByOpenSSL(t *testing.T) {
 		}
 		t.Skip("no openssl")
 	}
-	doc, err := os.ReadFile("../../docs/certificates.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("../../docs/certificates.md"))(t)
 	blocks := shellBlock.FindAllStringSubmatch(string(doc), -1)
 	if len(blocks) != 4 {
 		t.Fatalf("%d blocks", len(blocks))
@@ -63,8 +62,6 @@ func splitLine(line string) (list []string) {
 
 func write(t *testing.T, file, content string) string {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(content), 0o600))
 	return file
 }

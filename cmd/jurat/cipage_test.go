@@ -7,17 +7,17 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // TestCIPage runs the commands of docs/ci.md as they stand there, in order, in a folder with cases. Its example of the action uses inputs that there are.
 func TestCIPage(t *testing.T) {
-	page := string(mustRead(t, "../../docs/ci.md"))
+	page := string(must.Get(os.ReadFile("../../docs/ci.md"))(t))
 	act := newRunner(t).act
 	dir := t.TempDir()
 	for _, name := range []string{"parcels", "returns"} {
-		if err := os.CopyFS(filepath.Join(dir, "cases", name), os.DirFS(kitchen)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.CopyFS(filepath.Join(dir, "cases", name), os.DirFS(kitchen)))
 	}
 	blocks := regexp.MustCompile("(?ms)^```console\n(.*?)^```").FindAllStringSubmatch(page, -1)
 	if len(blocks) != 3 {

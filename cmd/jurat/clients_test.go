@@ -24,6 +24,7 @@ import (
 	"jurat/api"
 	"jurat/client"
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // A foreign client is one of the folder clients, in another language.
@@ -130,19 +131,14 @@ func foreignClients(t *testing.T, name string) *foreignClient {
 			}
 			t.Skip("JURAT_TEST_OPENAPI names no folder with typescript: scripts/test installs it")
 		}
-		var err error
-		if files, err = compiled(); err != nil {
-			t.Fatal(err)
-		}
+		files = must.Get(compiled())(t)
 		c.driver = "driver.mjs"
 		c.run = func(script string) *exec.Cmd {
 			return exec.CommandContext(t.Context(), node, strings.Replace(script, "example", "example.js", 1))
 		}
 		write(t, filepath.Join(dir, c.driver), nodeDriver)
 	}
-	if err := os.CopyFS(dir, files); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(dir, files))
 	return c
 }
 
@@ -151,10 +147,7 @@ func (c *foreignClient) asked(t *testing.T, questions ...map[string]string) (ans
 	t.Helper()
 	var in, errs bytes.Buffer
 	for _, q := range questions {
-		line, err := json.Marshal(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(json.Marshal(q))(t)
 		in.Write(append(line, '\n'))
 	}
 	cmd := c.run(c.driver)
@@ -195,11 +188,7 @@ func eachClient(t *testing.T, test func(*testing.T, *foreignClient)) {
 func TestClientsREADMEs(t *testing.T) {
 	for name, example := range map[string]string{"python": "example.py", "typescript": "example.ts"} {
 		read := func(file string) string {
-			doc, err := os.ReadFile(filepath.Join("..", "..", "clients", name, file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return string(doc)
+			return string(must.Get(os.ReadFile(filepath.Join("..", "..", "clients", name, file)))(t))
 		}
 		readme, code := read("README.md"), read(example)
 		_, block, _ := strings.Cut(readme, "```"+map[string]string{"python": "python", "typescript": "ts"}[name]+"\n")
@@ -227,14 +216,9 @@ func TestClientsREADMEs(t *testing.T) {
 
 // TestClientsCanonicalForms: the clients have the canonical form of each vector, and refuse what has none.
 func TestClientsCanonicalForms(t *testing.T) {
-	doc, err := os.ReadFile("../../testdata/vectors/sealing/canonical.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("../../testdata/vectors/sealing/canonical.json"))(t)
 	var vectors []struct{ Name, Document, Canonical string }
-	if err := json.Unmarshal(doc, &vectors); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(doc, &vectors))
 	var questions []map[string]string
 	refused := 0
 	for _, v := range vectors {
@@ -248,14 +232,8 @@ func TestClientsCanonicalForms(t *testing.T) {
 		t.Fatal(drafts, len(vectors), refused, err)
 	}
 	for _, name := range drafts {
-		draft, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		form, err := evidence.Canonical(draft)
-		if err != nil {
-			t.Fatal(err)
-		}
+		draft := must.Get(os.ReadFile(name))(t)
+		form := must.Get(evidence.Canonical(draft))(t)
 		encoded := base64.StdEncoding.EncodeToString
 		vectors = append(vectors, struct{ Name, Document, Canonical string }{name, encoded(draft), encoded(form)})
 		questions = append(questions, map[string]string{"do": "canonical", "document": encoded(draft)})
@@ -264,9 +242,7 @@ func TestClientsCanonicalForms(t *testing.T) {
 		for i, answer := range c.asked(t, questions...) {
 			var got string
 			if answer.Got != nil {
-				if err := json.Unmarshal(answer.Got, &got); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, json.Unmarshal(answer.Got, &got))
 			}
 			if v := vectors[i]; got != v.Canonical || (answer.Refused == "") == (v.Canonical == "") {
 				t.Errorf("%s: %q, refused %q, want %q", v.Name, got, answer.Refused, v.Canonical)
@@ -280,22 +256,11 @@ func TestClientsCanonicalForms(t *testing.T) {
 func TestClientsSign(t *testing.T) {
 	needProgram(t, "openssl")
 	vector := func(name string) *evidence.Record {
-		file, err := os.ReadFile("../../testdata/vectors/sealing/" + name + ".record.json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		record, err := evidence.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return record
+		file := must.Get(os.ReadFile("../../testdata/vectors/sealing/" + name + ".record.json"))(t)
+		return must.Get(evidence.Open(file))(t)
 	}
 	key := func(name string) string {
-		path, err := filepath.Abs("../../evidence/testdata/keys/worthless-test-key-" + name + ".pem")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return path
+		return must.Get(filepath.Abs("../../evidence/testdata/keys/worthless-test-key-" + name + ".pem"))(t)
 	}
 	ed, ec := vector("action-ed25519"), vector("action-es256")
 	eachClient(t, func(t *testing.T, c *foreignClient) {
@@ -343,10 +308,7 @@ func TestClientsAgainstAServer(t *testing.T) {
 func clientExamples(t *testing.T, kind string) {
 	dir := t.TempDir()
 	data, trust, public := dir+"/data", dir+"/trust.json", dir+"/public.pem"
-	key, err := filepath.Abs("../../evidence/testdata/keys/worthless-test-key-" + kind + ".pem")
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(filepath.Abs("../../evidence/testdata/keys/worthless-test-key-" + kind + ".pem"))(t)
 	if out, err := exec.CommandContext(t.Context(), "openssl", "pkey", "-in", key, "-pubout", "-out", public).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
@@ -381,18 +343,10 @@ $`)
 func waitUntilOver(t *testing.T, at, token, submission string) {
 	t.Helper()
 	var is api.Submission
-	if err := json.Unmarshal([]byte(submission), &is); err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.NewClient(client.Config{URL: at, Token: token})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(submission), &is))
+	c := must.Get(client.NewClient(client.Config{URL: at, Token: token}))(t)
 	for is.State != api.Over {
-		now, err := c.Submission(t.Context(), is.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		now := must.Get(c.Submission(t.Context(), is.ID))(t)
 		is = *now
 		time.Sleep(20 * time.Millisecond)
 	}

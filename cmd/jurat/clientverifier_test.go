@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/internal/must"
 	"jurat/internal/portal"
 	"jurat/verify"
 )
@@ -48,9 +49,7 @@ func TestTypeScriptClientVerifiesWithoutTheCommand(t *testing.T) {
 	trust := write(t, filepath.Join(dir, "trust.json"), doing(t, 0, data, "trust")+"\n")
 	changed := write(t, filepath.Join(dir, "changed.json"), strings.Replace(read(t, record), `"prompt":"p"`, `"prompt":"q"`, 1))
 	page := filepath.Join(dir, "verify.html")
-	if err := os.WriteFile(page, portal.File(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(page, portal.File(), 0o600))
 	driver := write(t, filepath.Join(c.folder, "verifier-driver.mjs"), verifierDriver)
 	type answer struct {
 		Report  *verify.Report
@@ -82,9 +81,7 @@ func TestTypeScriptClientVerifiesWithoutTheCommand(t *testing.T) {
 		want     verify.Status
 	}{{trust, record, 0, verify.Proved}, {trust, changed, exitBad, verify.Refuted}, {before, record, exitUndecided, verify.NotProved}} {
 		var want verify.Report
-		if err := json.Unmarshal([]byte(doing(t, test.code, "verify", "--json", "--trust", test.by, test.file)), &want); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(doing(t, test.code, "verify", "--json", "--trust", test.by, test.file)), &want))
 		got := asked(test.by, test.file)[0]
 		if got.Report == nil || got.Report.Outcome != test.want || want.Outcome != test.want || len(got.Report.Guarantees) != len(want.Guarantees) {
 			t.Errorf("%s by %s: %+v, and the command says %+v", test.file, test.by, got, want)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // completed are what the program offers, without what it means.
@@ -52,9 +54,7 @@ func TestComplete(t *testing.T) {
 func TestCompletionInShells(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"my case.jurat", "text.txt"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
 	}
 	const bash = `source <(jurat completion bash)
 ask() { COMP_LINE=$1; COMP_POINT=${#1}; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _jurat; printf '%s\n' "${COMPREPLY[@]}"; }

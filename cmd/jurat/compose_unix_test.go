@@ -27,6 +27,7 @@ import (
 	"jurat/api"
 	"jurat/client"
 	"jurat/examples"
+	"jurat/internal/must"
 	"jurat/internal/pgtest"
 	"jurat/jury"
 )
@@ -100,15 +101,9 @@ func unpacked(t *testing.T, name string) *stack {
 		t.Skip("only root can give files to the users of containers")
 	}
 	s := &stack{t: t, at: map[string]string{}, running: map[string]*exec.Cmd{}, said: map[string]*lines{}}
-	var err error
-	if s.root, err = os.MkdirTemp("", "jurat-compose-"); err != nil {
-		t.Fatal(err)
-	}
+	s.root = must.Get(os.MkdirTemp("", "jurat-compose-"))(t)
 	t.Cleanup(func() { os.RemoveAll(s.root) })
-	found, err := exec.LookPath("jurat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(exec.LookPath("jurat"))(t)
 	s.program = filepath.Join(s.root, "jurat")
 	s.must(exec.Command("chmod", "755", s.root))
 	s.must(exec.Command("cp", "-L", found, s.program))
@@ -123,7 +118,7 @@ func unpacked(t *testing.T, name string) *stack {
 // documented runs the commands of docs/operations.md that come before the start.
 func (s *stack) documented(cert, key string) {
 	s.t.Helper()
-	_, after, _ := strings.Cut(string(mustRead(s.t, "../../docs/operations.md")), "/deploy/compose\n")
+	_, after, _ := strings.Cut(string(must.Get(os.ReadFile("../../docs/operations.md"))(s.t)), "/deploy/compose\n")
 	commands, _, ok := strings.Cut(after, "    sudo docker compose")
 	if strings.Count(commands, "\n") != 2 || !ok {
 		s.t.Fatalf("docs/operations.md does not say how to begin with Compose, or this test does not find it:\n%s", commands)
@@ -170,14 +165,10 @@ func (s *stack) folder(name string) string {
 		return folder
 	}
 	for _, sub := range []string{"run/secrets", "tmp", "data"} {
-		if err := os.MkdirAll(filepath.Join(folder, sub), 0o755); err != nil {
-			s.t.Fatal(err)
-		}
+		must.Do(s.t, os.MkdirAll(filepath.Join(folder, sub), 0o755))
 	}
 	for _, sub := range []string{"tmp", "data"} {
-		if err := os.Chown(filepath.Join(folder, sub), inContainer, inContainer); err != nil {
-			s.t.Fatal(err)
-		}
+		must.Do(s.t, os.Chown(filepath.Join(folder, sub), inContainer, inContainer))
 	}
 	for _, secret := range s.file.Services[name].Secrets {
 		s.must(exec.Command("cp", "-p", s.file.Secrets[secret.Source].File, filepath.Join(folder, secret.Target)))
@@ -222,9 +213,7 @@ func (s *stack) start(name string, words ...string) {
 	if strings.HasPrefix(s.file.Services[name].Image, "localhost/jurat:") {
 		endsWithTest(s.t, cmd)
 	}
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, cmd.Start())
 	s.running[name], s.said[name] = cmd, said
 	s.t.Cleanup(func() { s.end(name, syscall.SIGTERM) }) // nginx then ends its own processes, too
 }
@@ -293,10 +282,7 @@ func TestComposeOnPostgreSQL(t *testing.T) {
 	s.proxy(nodes)
 	s.healthy("proxy")
 
-	granted, err := s.within("jurat-1", "/usr/local/bin/jurat", "access", "grant", "sam", "submitter", "--reason", "a test", "--by", "tester").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	granted := must.Get(s.within("jurat-1", "/usr/local/bin/jurat", "access", "grant", "sam", "submitter", "--reason", "a test", "--by", "tester").Output())(t)
 	token := strings.TrimSpace(string(granted))
 	first := s.submit(s.client("jurat-1", token))
 	s.over(s.client("jurat-2", token), first)
@@ -323,17 +309,11 @@ func (s *stack) database() {
 	s.t.Helper()
 	server := pgtest.Start(s.t)
 	empty := server.Database(s.t)
-	admin, err := url.Parse(pgtest.Admin(s.t, empty))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	admin := must.Get(url.Parse(pgtest.Admin(s.t, empty)))(s.t)
 	// pgtest has made a role and a database already; the image has neither.
 	name := strings.TrimPrefix(admin.Path, "/")
 	admin.Path = "/postgres"
-	conn, err := pgx.Connect(s.t.Context(), admin.String())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	conn := must.Get(pgx.Connect(s.t.Context(), admin.String()))(s.t)
 	defer conn.Close(context.Background())
 	for _, statement := range []string{"DROP DATABASE " + name, "DROP ROLE jurat"} {
 		if _, err := conn.Exec(s.t.Context(), statement); err != nil {
@@ -367,10 +347,7 @@ func (s *stack) proxy(nodes []string) {
 	}
 	s.at["proxy"] = freeAddr(s.t)
 	folder := s.folder("proxy")
-	text, err := os.ReadFile(of.Volumes[0].Source)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(of.Volumes[0].Source))(s.t)
 	site := strings.NewReplacer("/run/secrets/", folder+"/run/secrets/", " /tmp/", " "+folder+"/tmp/").Replace(string(text))
 	changes := [][2]string{{"listen 8443 ssl;", "listen " + s.at["proxy"] + " ssl;"}, {"listen 8080;", "listen " + freeAddr(s.t) + ";"}}
 	for _, name := range nodes { // here are no names, and Debian's nginx is older than the word
@@ -383,9 +360,7 @@ func (s *stack) proxy(nodes []string) {
 		site = strings.Replace(site, change[0], change[1], 1)
 	}
 	conf := filepath.Join(folder, "nginx.conf")
-	if err := os.WriteFile(conf, []byte(site), 0o644); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, os.WriteFile(conf, []byte(site), 0o644))
 	if of.Entrypoint[0] != "nginx" {
 		s.t.Fatalf("%q", of.Entrypoint)
 	}
@@ -395,28 +370,20 @@ func (s *stack) proxy(nodes []string) {
 // client asks a node, and nothing before it.
 func (s *stack) client(name, token string) *client.Client {
 	s.t.Helper()
-	c, err := client.NewClient(client.Config{URL: "http://" + s.at[name], Token: token})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return c
+	return must.Get(client.NewClient(client.Config{URL: "http://" + s.at[name], Token: token}))(s.t)
 }
 
 // people asks as people do, by the name.
 func (s *stack) people(token string) *client.Client {
 	s.t.Helper()
-	c, err := client.NewClient(client.Config{URL: "https://jurat.example", Token: token, HTTP: s.browser("proxy"), Attempts: 1})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return c
+	return must.Get(client.NewClient(client.Config{URL: "https://jurat.example", Token: token, HTTP: s.browser("proxy"), Attempts: 1}))(s.t)
 }
 
 // browser reaches a service as jurat.example, and checks its certificate.
 func (s *stack) browser(name string) *http.Client {
 	s.t.Helper()
 	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(mustRead(s.t, s.cert)) {
+	if !roots.AppendCertsFromPEM(must.Get(os.ReadFile(s.cert))(s.t)) {
 		s.t.Fatal("no certificate")
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -429,13 +396,8 @@ func (s *stack) browser(name string) *http.Client {
 func (s *stack) submit(to *client.Client) string {
 	s.t.Helper()
 	card, conversation, err := examples.Read("invoice-inbox")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	made, err := to.Submit(s.t.Context(), api.NewSubmission{AgentCard: card, Conversation: conversation})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, err)
+	made := must.Get(to.Submit(s.t.Context(), api.NewSubmission{AgentCard: card, Conversation: conversation}))(s.t)
 	return made.ID
 }
 
@@ -443,10 +405,7 @@ func (s *stack) submit(to *client.Client) string {
 func (s *stack) over(at *client.Client, id string) {
 	s.t.Helper()
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		trial, err := at.Submission(s.t.Context(), id)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		trial := must.Get(at.Submission(s.t.Context(), id))(s.t)
 		if trial.State == api.Over {
 			if trial.Verdict == nil || trial.Verdict.Position != jury.UnsafeFail {
 				s.t.Errorf("%+v", trial)
@@ -469,10 +428,7 @@ func TestComposeOnSQLite(t *testing.T) {
 	if image := s.file.Services["jurat"].Image; image != "localhost/jurat:v1.2.3" {
 		t.Error(image)
 	}
-	answer, err := s.browser("jurat").Get("https://jurat.example/verify")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(s.browser("jurat").Get("https://jurat.example/verify"))(t)
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		t.Error(answer.Status)
@@ -529,7 +485,7 @@ func TestComposeGivesLittle(t *testing.T) {
 // secretsAreKept: the script never overwrites secrets, takes no key of another certificate, and leaves nothing behind when it fails.
 func secretsAreKept(t *testing.T, s *stack) {
 	t.Helper()
-	before := mustRead(t, s.path("secrets/wrapping.key"))
+	before := must.Get(os.ReadFile(s.path("secrets/wrapping.key")))(t)
 	_, other := certificateFor(t, t.TempDir())
 	refuses := func(want string, words ...string) {
 		t.Helper()
@@ -538,12 +494,10 @@ func secretsAreKept(t *testing.T, s *stack) {
 		}
 	}
 	refuses("is there already", s.cert, other)
-	if !bytes.Equal(before, mustRead(t, s.path("secrets/wrapping.key"))) {
+	if !bytes.Equal(before, must.Get(os.ReadFile(s.path("secrets/wrapping.key")))(t)) {
 		t.Error("the script has made another wrapping key")
 	}
-	if err := os.Rename(s.path("secrets"), s.path("kept")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(s.path("secrets"), s.path("kept")))
 	refuses("is not the key of", s.cert, other)
 	refuses("CERTIFICATE.pem KEY.pem")
 	if left, err := fs.Glob(os.DirFS(s.path(".")), "secrets*"); err != nil || !slices.Equal(left, []string{"secrets.sh"}) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 const deploy = "../../deploy"
@@ -22,10 +23,7 @@ const deploy = "../../deploy"
 // unit reads a systemd unit: the values of each key.
 func unit(t *testing.T, name string) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(deploy, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(deploy, name)))(t)
 	values := map[string][]string{}
 	for line := range strings.Lines(string(text)) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
@@ -42,35 +40,21 @@ const ordinary = 65534
 // not write.
 func asOrdinary(t *testing.T, mode os.FileMode) (program, dir string, attributes *syscall.SysProcAttr) {
 	t.Helper()
-	found, err := exec.LookPath("jurat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := os.MkdirTemp("", "jurat-ordinary-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(exec.LookPath("jurat"))(t)
+	root := must.Get(os.MkdirTemp("", "jurat-ordinary-"))(t)
 	t.Cleanup(func() { os.RemoveAll(root) })
 	program, dir = filepath.Join(root, "jurat"), filepath.Join(root, "lib", "jurat")
 	if out, err := exec.Command("cp", "-L", found, program).CombinedOutput(); err != nil {
 		t.Fatalf("%s", out)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, mode); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(dir, 0o755))
+	must.Do(t, os.Chmod(dir, mode))
 	if os.Geteuid() == 0 {
-		if err := os.Chown(dir, ordinary, ordinary); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chown(dir, ordinary, ordinary))
 		attributes = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinary, Gid: ordinary}}
 	}
 	for folder, mode := range map[string]os.FileMode{filepath.Join(root, "lib"): 0o555, root: 0o755} {
-		if err := os.Chmod(folder, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(folder, mode))
 	}
 	t.Cleanup(func() { os.Chmod(filepath.Join(root, "lib"), 0o755) })
 	return program, dir, attributes
@@ -79,10 +63,7 @@ func asOrdinary(t *testing.T, mode os.FileMode) (program, dir string, attributes
 // freeAddr returns an address at which no process listens.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -105,10 +86,7 @@ func TestUnit(t *testing.T) {
 	for _, e := range u["Environment"] {
 		server.Env = append(server.Env, strings.ReplaceAll(e, state, dir))
 	}
-	told, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: "@" + filepath.Base(filepath.Dir(dir)) + at})
-	if err != nil {
-		t.Fatal(err)
-	}
+	told := must.Get(net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: "@" + filepath.Base(filepath.Dir(dir)) + at}))(t)
 	defer told.Close()
 	server.Env = append(server.Env, "NOTIFY_SOCKET="+told.LocalAddr().String())
 	if !strings.Contains(strings.Join(server.Env, " "), dir) {
@@ -117,9 +95,7 @@ func TestUnit(t *testing.T) {
 	var out, errs bytes.Buffer
 	server.Stdout, server.Stderr = &out, &errs
 	endsWithTest(t, server)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Start())
 	ready := false
 	for end := time.Now().Add(time.Minute); !ready && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		answer, err := http.Get("http://" + at + "/readyz")
@@ -129,15 +105,11 @@ func TestUnit(t *testing.T) {
 		}
 	}
 	message := make([]byte, 100)
-	if err := told.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, told.SetReadDeadline(time.Now().Add(time.Minute)))
 	if n, err := told.Read(message); err != nil || string(message[:n]) != "READY=1" || u["Type"][0] != "notify" {
 		t.Errorf("the service manager is told %q, %v", message[:n], err)
 	}
-	if err := server.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Process.Signal(syscall.SIGTERM))
 	if err := server.Wait(); err != nil || !ready {
 		t.Fatalf("ready %v, %v\n%s", ready, err, &errs)
 	}
@@ -170,9 +142,7 @@ func TestAnotherUser(t *testing.T) {
 	var errs lines
 	server.Stderr = &errs
 	endsWithTest(t, server)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Start())
 	defer func() { _ = server.Process.Kill(); _ = server.Wait() }()
 	wait := func(status int) {
 		t.Helper()
@@ -191,13 +161,9 @@ func TestAnotherUser(t *testing.T) {
 	_, said := ran(t, exitCannot, "--data", dir, "keys", "new", "agent", "a")
 	has(t, said, "it belongs to another user", "sudo -u '")
 	foreign := filepath.Join(dir, "keys", "root.key") // as a command that ran as root would leave it
-	if err := os.WriteFile(foreign, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(foreign, nil, 0o600))
 	wait(http.StatusServiceUnavailable)
-	if err := os.Remove(foreign); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(foreign))
 	wait(http.StatusOK)
 }
 
@@ -219,9 +185,7 @@ func TestPublishNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		record, _, err := evidence.Read([]byte(doing(t, 0, "--data", data, "seal", file)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return record.Payload.RecordID
 	}
 	alone, chained := id(""), id(`"chain_id":"c",`)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"jurat/internal/must"
 )
 
 // commandLine matches a command in a document: on an indented line, in backquotes, or in a block of the README.
@@ -16,20 +18,14 @@ var commandLine = regexp.MustCompile("(?m)(?:^ {4}jurat|`jurat|go run \\./cmd/ju
 
 // TestDocumentsNameCommandsThatExist: every command and flag in a document exists, and commands of blocks have all arguments that they need.
 func TestDocumentsNameCommandsThatExist(t *testing.T) {
-	parser, err := kong.New(&app{}, kong.Name("jurat"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(kong.New(&app{}, kong.Name("jurat")))(t)
 	documents, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(documents) < 5 {
 		t.Fatal(documents, err)
 	}
 	found := 0
 	for _, document := range append(documents, "../../README.md", "../../examples/README.md") {
-		text, err := os.ReadFile(document)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(document))(t)
 		found += checkCommands(t, filepath.Base(document), parser.Model.Node, string(text))
 	}
 	for _, n := range nodesBelow(parser.Model.Node) {

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // TestDoctorOfADatabase: with PostgreSQL, the doctor says what is there and what is broken, makes nothing in a database without an
@@ -32,10 +34,7 @@ func TestDoctorOfADatabase(t *testing.T) {
 	}
 	m.do("init")
 	examine(1, database, key, "ok installation", "a log of", "ok sealing", "ok clock", "only the built-in one")
-	gone, err := url.Parse(database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	gone := must.Get(url.Parse(database))(t)
 	gone.Path += "-gone"
 	gone.User = url.UserPassword(gone.User.Username(), "geheim-4711")
 	examine(exitCannot, gone.String(), key, "broken installation")

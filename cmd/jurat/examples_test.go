@@ -23,6 +23,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"jurat/internal/listtest"
+	"jurat/internal/must"
 	"jurat/internal/pgtest"
 	"jurat/jurattest"
 	"jurat/trustlist"
@@ -165,10 +166,7 @@ func (e *ending) Write(p []byte) (int, error) {
 // outside starts a time-stamping authority, which https://freetsa.example stands for.
 func (e *exemplar) outside(t *testing.T) {
 	t.Helper()
-	a, err := jurattest.StartTSA()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(jurattest.StartTSA())(t)
 	t.Cleanup(a.Close)
 	write(t, filepath.Join(e.folder, "freetsa-ca.pem"), string(a.PEM()))
 	e.stands["https://freetsa.example/tsr"] = a.URL
@@ -287,16 +285,12 @@ func prepareExamples(t *testing.T) *exemplar {
 	needProgram(t, "openssl")
 	e := &exemplar{folder: t.TempDir(), env: append(os.Environ(), "JURAT_JURORS=offline"), stands: map[string]string{}}
 	file := func(name string) string { return filepath.Join(e.folder, name) }
-	if err := os.Mkdir(file("lists"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(file("lists"), 0o700))
 	oj, eu, qq := listsOf(t, "https://lists.example")
 	for name, content := range map[string]string{"oj.pem": oj, "lists/eu.xml": eu, "lists/qq.xml": qq, "payload.json": saidByAgent, "card.json": cardOfAgent, "sign-card.sh": signCard} {
 		write(t, file(name), content)
 	}
-	if err := os.CopyFS(file("examples"), os.DirFS("../../examples")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(file("examples"), os.DirFS("../../examples")))
 	e.sh(t, prepared)
 	e.stands["RECORD"] = recordID(t, file("record.json"))
 	ids := strings.Fields(e.sh(t, "jurat trials list --json | grep -o 'trial-[0-9a-f-]*' | sort -u"))

@@ -12,6 +12,7 @@ import (
 
 	"jurat/internal/browsertest"
 	"jurat/internal/llm/llmtest"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/jury"
 )
@@ -127,10 +128,7 @@ func (h *hall) config() string {
 // outside adds an independent clock, and two witnesses who must both cosign.
 func (h *hall) outside() {
 	h.t.Helper()
-	tsa, err := jurattest.StartTSA()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	tsa := must.Get(jurattest.StartTSA())(h.t)
 	h.t.Cleanup(tsa.Close)
 	root := write(h.t, filepath.Join(h.dir, "root.pem"), string(tsa.PEM()))
 	doing(h.t, 0, "--data", h.data, "tsa", "add", "notary", tsa.URL, "--root", root)
@@ -148,15 +146,10 @@ func (h *hall) try(c *toldCase) (id, doc string) {
 	h.t.Helper()
 	h.now = c
 	folder := filepath.Join(h.dir, c.name)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		h.t.Fatal(err)
-	}
+	must.Do(h.t, os.MkdirAll(folder, 0o700))
 	for name, value := range map[string]any{"agent-card.json": object{"name": c.agent, "description": c.does, "version": "2.1.0", "provider": object{"organization": c.house, "url": "https://" + c.name + ".example"}},
 		"conversation.json": c.said} {
-		text, err := json.MarshalIndent(value, "", "  ")
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		text := must.Get(json.MarshalIndent(value, "", "  "))(h.t)
 		write(h.t, filepath.Join(folder, name), string(text))
 	}
 	doc, _ = ran(h.t, c.exit, "--data", h.data, "trial", folder, "--config", h.config(), "--json", "--out", filepath.Join(h.dir, "case.jurat"))
@@ -211,18 +204,14 @@ func firstScreen(t *testing.T, h *hall, b *browsertest.Browser, at string, i int
 		judgment := browsertest.Eval[string](b, `document.querySelector('#judged a[href^="/reviews/"]').getAttribute("href").split("/").pop()`)
 		token := doing(t, 0, "--data", h.data, "access", "grant", "Noa Lindqvist", "reviewer", "--reason", "she reviews", "--by", "mia")
 		body, err := json.Marshal(object{"approval_status": "approved_with_modifications", "modified_response": object{"position": c.overruled}, "changes": c.reason})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if status, answer := postTo(t, at+"/v1/records/"+judgment+"/reviews", token, "decides", string(body)); status != 201 {
 			t.Fatalf("%d %s", status, answer)
 		}
 		b.Visit(court)
 	}
 	if folder := os.Getenv(browsertest.Screenshots); folder != "" {
-		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("case%d.png", i+1)), b.Picture(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("case%d.png", i+1)), b.Picture(), 0o644))
 	}
 	if seen, whole, _ := strings.Cut(browsertest.Eval[string](b, `(g => g.clientWidth + " of " + g.scrollWidth)(document.querySelector("#grid"))`), " of "); seen != whole {
 		t.Errorf("the table of votes is cut: %s of %s pixels are seen", seen, whole)

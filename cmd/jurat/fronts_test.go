@@ -10,6 +10,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // TestFrontsAgree: the command and the server give the same answer to the same act. Each has an installation of its own,
@@ -62,9 +63,7 @@ func TestFrontsAgree(t *testing.T) {
 			continue
 		}
 		var problem api.Problem
-		if err := json.Unmarshal([]byte(answer), &problem); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(answer), &problem))
 		_, reason, _ := strings.Cut(problem.Detail, ": ") // the server's answer begins with the kind of problem, for which the command has exit codes
 		if !strings.Contains(errs.String(), reason) {
 			t.Errorf("%s: the server answers\n%s\nand the command\n%s", act.what, problem.Detail, &errs)

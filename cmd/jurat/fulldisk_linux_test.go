@@ -15,6 +15,7 @@ import (
 	"jurat/evidence"
 	"jurat/examples"
 	"jurat/internal/disktest"
+	"jurat/internal/must"
 )
 
 // onDisk is a server in a process of its own, with a data folder on a small disk.
@@ -71,9 +72,7 @@ func TestServeOnFullDisk(t *testing.T) {
 
 func (s *onDisk) begin() {
 	s.t.Helper()
-	if err := s.start(); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, s.start())
 }
 
 // isFull checks the server on a full disk, before and after a restart. It revokes a token in between.
@@ -124,18 +123,13 @@ func (s *onDisk) filler() string { return filepath.Join(s.disk.Path, "filler") }
 
 func (s *onDisk) makeRoom() {
 	s.t.Helper()
-	if err := os.Remove(s.filler()); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, os.Remove(s.filler()))
 }
 
 func (s *onDisk) wantUnready() {
 	s.t.Helper()
 	time.Sleep(1100 * time.Millisecond) // the server checks once a second
-	answer, err := http.Get(s.address() + "/readyz")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	answer := must.Get(http.Get(s.address() + "/readyz"))(s.t)
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" ||
@@ -178,9 +172,7 @@ func (s *onDisk) isWell() {
 func (s *onDisk) trial() string {
 	s.t.Helper()
 	card, conversation, err := examples.Read("kitchen-return")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, err)
 	return fmt.Sprintf(`{"agentCard":%s,"conversation":%s}`, card, conversation)
 }
 
@@ -199,26 +191,14 @@ func (s *onDisk) wantSealed(size int) {
 // post sends a document, and records the id of an acknowledged record.
 func (s *onDisk) post(token, path, body string) (int, http.Header, string) {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), "POST", s.address()+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(s.t.Context(), "POST", s.address()+path, strings.NewReader(body)))(s.t)
 	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("Content-Type", "application/json")
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	answer := must.Get(http.DefaultClient.Do(r))(s.t)
 	defer answer.Body.Close()
-	doc, err := io.ReadAll(answer.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	doc := must.Get(io.ReadAll(answer.Body))(s.t)
 	if answer.StatusCode == http.StatusCreated {
-		record, err := evidence.Open(doc)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		record := must.Get(evidence.Open(doc))(s.t)
 		s.acknowledged = append(s.acknowledged, record.Payload.RecordID)
 	}
 	return answer.StatusCode, answer.Header, string(doc)

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"jurat/internal/disktest"
+	"jurat/internal/must"
 	"jurat/jurattest"
 )
 
@@ -36,18 +37,17 @@ func TestRecorderWithoutFolder(t *testing.T) {
 		data := filepath.Join(t.TempDir(), "data")
 		at, said, stop := serve(t, "--data", data, "record", "proxy", "--mode", mode, "--agent", "mia", "--upstream", "wise="+model.URL, "--listen", "127.0.0.1:0")
 		for n := range 4 {
-			answer, err := http.Post(at+"/wise/v1/chat/completions", "application/json", strings.NewReader(asksWise))
-			must(t, err)
+			answer := must.Get(http.Post(at+"/wise/v1/chat/completions", "application/json", strings.NewReader(asksWise)))(t)
 			_, _ = io.Copy(io.Discard, answer.Body) // a refused one may break off
 			answer.Body.Close()
 			if n > 0 && answer.StatusCode != want.status || n == 0 && answer.StatusCode != 200 {
 				t.Errorf("%s, call %d: status %d", mode, n, answer.StatusCode)
 			}
 			if n == 0 && emptied {
-				must(t, os.Truncate(filepath.Join(data, "jurat.db"), 0))
+				must.Do(t, os.Truncate(filepath.Join(data, "jurat.db"), 0))
 			} else if n == 0 {
-				must(t, os.Rename(data, data+".away"))
-				must(t, os.RemoveAll(data+".away"))
+				must.Do(t, os.Rename(data, data+".away"))
+				must.Do(t, os.RemoveAll(data+".away"))
 			}
 		}
 		if code := stop(); code == 0 || !strings.Contains(said.String(), want.says) || !strings.Contains(said.String(), "hint: put the data folder back") {
@@ -68,7 +68,7 @@ func TestServeWithoutFolder(t *testing.T) {
 	s.agent = s.grant("fleet", "agent")
 	s.wantSealed(10)
 	data := s.args[1]
-	must(t, os.Rename(data, data+".away"))
+	must.Do(t, os.Rename(data, data+".away"))
 	for _, ask := range []string{s.payload(10), strings.Replace(s.payload(10), "{", `{"chain_id": "another", `, 1)} {
 		if status, _, body := s.post(s.agent, "/v1/records", ask); status != http.StatusServiceUnavailable || strings.Contains(body, data) {
 			t.Errorf("while it is away: %d %s", status, body)
@@ -80,7 +80,7 @@ func TestServeWithoutFolder(t *testing.T) {
 	if _, err := os.Stat(data); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("something made the folder again: %v", err)
 	}
-	must(t, os.Rename(data+".away", data))
+	must.Do(t, os.Rename(data+".away", data))
 	s.wantSealed(10)
 	if err := s.stop(); err != nil {
 		t.Error(err)
@@ -93,11 +93,9 @@ func TestServeWithoutFolder(t *testing.T) {
 // TestSealWithoutFolder: the data folder is renamed while a time-stamping authority is asked. 'jurat seal' prints no record.
 func TestSealWithoutFolder(t *testing.T) {
 	t.Parallel()
-	tsa, err := jurattest.StartTSA()
-	must(t, err)
+	tsa := must.Get(jurattest.StartTSA())(t)
 	t.Cleanup(tsa.Close)
-	to, err := url.Parse(tsa.URL)
-	must(t, err)
+	to := must.Get(url.Parse(tsa.URL))(t)
 	data := filepath.Join(t.TempDir(), "data")
 	var once sync.Once
 	armed := false
@@ -125,15 +123,14 @@ func TestRecorderUnmounted(t *testing.T) {
 		model := newWiseModel(t)
 		at, said, stop := serve(t, "--data", filepath.Join(disk.Path, "data"), "record", "proxy", "--agent", "mia", "--upstream", "wise="+model.URL, "--listen", "127.0.0.1:0")
 		for n, want := range []int{200, 503, 503} {
-			answer, err := http.Post(at+"/wise/v1/chat/completions", "application/json", strings.NewReader(asksWise))
-			must(t, err)
+			answer := must.Get(http.Post(at+"/wise/v1/chat/completions", "application/json", strings.NewReader(asksWise)))(t)
 			_, _ = io.Copy(io.Discard, answer.Body)
 			answer.Body.Close()
 			if answer.StatusCode != want {
 				t.Errorf("call %d: status %d, want %d", n, answer.StatusCode, want)
 			}
 			if n == 0 {
-				must(t, syscall.Unmount(disk.Path, syscall.MNT_DETACH))
+				must.Do(t, syscall.Unmount(disk.Path, syscall.MNT_DETACH))
 			}
 		}
 		if code := stop(); code == 0 {

@@ -11,15 +11,14 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"jurat/internal/must"
 )
 
 // model is the command line as the library has it.
 func model(t *testing.T) *kong.Node {
 	t.Helper()
-	parser, err := kong.New(&app{}, kong.Name("jurat"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(kong.New(&app{}, kong.Name("jurat")))(t)
 	return parser.Model.Node
 }
 
@@ -45,9 +44,7 @@ func TestAllHelp(t *testing.T) {
 	const file = "testdata/help-all.txt"
 	text := doing(t, 0, "help", "--all") + "\n"
 	if *update {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text), 0o644))
 	}
 	if want := read(t, file); text != want {
 		t.Errorf("'jurat help --all' prints\n%s\nand %s has\n%s", text, file, want)
@@ -130,9 +127,7 @@ func TestUsageShowsAlternatives(t *testing.T) {
 func TestNoGoTypesInErrors(t *testing.T) {
 	record, bad := filepath.Join(t.TempDir(), "record"), filepath.Join(t.TempDir(), "bad")
 	for name, content := range map[string]string{record: `[]`, bad: `{"keys":"x"}`} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(content), 0o600))
 	}
 	for _, args := range [][]string{
 		{"verify", "--trust", bad, record}, {"redact", record, "--field", "/prompt"}, {"explain", record},
@@ -153,9 +148,7 @@ func TestNoGoTypesInErrors(t *testing.T) {
 // TestTimesOfFlags: an error about a time or a day shows an example, and not a layout of package time. A right one is read.
 func TestTimesOfFlags(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "record.json")
-	if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("{}"), 0o600))
 	for _, c := range []struct {
 		args []string
 		want string
@@ -176,16 +169,10 @@ func TestErrorsNameTheInput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	withoutKeys(t)
 	for name, content := range map[string]string{"agent-card.json": `{"name":"a"}`, "conversation.json": `{"messages":"x"}`} {
-		if err := os.MkdirAll("case", 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join("case", name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll("case", 0o700))
+		must.Do(t, os.WriteFile(filepath.Join("case", name), []byte(content), 0o600))
 	}
-	if err := os.WriteFile("record.json", []byte(`{"digest":"x"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("record.json", []byte(`{"digest":"x"}`), 0o600))
 	for want, args := range map[string][]string{
 		"jurat: --trust: open nowhere.json":           {"verify", "--trust", "nowhere.json", "record.json"},
 		"record.json: reading trust file: this is a ": {"verify", "--trust", "record.json", "record.json"},
@@ -201,10 +188,7 @@ func TestErrorsNameTheInput(t *testing.T) {
 
 // TestNamedCommandsAreBuilt: the command line has those commands that its arguments name, wherever they stand, and all where they are shown.
 func TestNamedCommandsAreBuilt(t *testing.T) {
-	whole, err := kong.New(&app{}, kong.Name("jurat"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(kong.New(&app{}, kong.Name("jurat")))(t)
 	all := len(whole.Model.Children)
 	for _, command := range whole.Model.Children {
 		want := all - 1

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // TestImport: what a file tells is sealed once, shown as a conversation, tried as second hand, and never proved; an entry that was changed or is wrong
@@ -15,9 +17,7 @@ func TestImport(t *testing.T) {
 	data, file := filepath.Join(folder, "data"), filepath.Join(folder, "talks.jsonl")
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	jurat := func(code int, args ...string) string {
 		t.Helper()

@@ -15,20 +15,15 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"jurat/internal/config"
+	"jurat/internal/must"
 )
 
 // TestInitConfigSaysTheDefaults: the configuration that 'jurat init config' writes plans what no configuration plans, with keys and without.
 func TestInitConfigSaysTheDefaults(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "jurat.yaml")
 	doing(t, 0, "init", "config", name)
-	doc, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := config.Parse(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile(name))(t)
+	file := must.Get(config.Parse(doc))(t)
 	for _, keys := range [][]string{nil, {"OPENAI_API_KEY"}, {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"}} {
 		env := func(name string) string {
 			if slices.Contains(keys, name) {
@@ -36,14 +31,8 @@ func TestInitConfigSaysTheDefaults(t *testing.T) {
 			}
 			return ""
 		}
-		got, err := config.NewPlan(file, config.Wishes{}, env)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := config.NewPlan(&config.File{}, config.Wishes{}, env)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(config.NewPlan(file, config.Wishes{}, env))(t)
+		want := must.Get(config.NewPlan(&config.File{}, config.Wishes{}, env))(t)
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(config.Plan{}), cmp.Transformer("text", func(err error) string { return fmt.Sprint(err) })); diff != "" {
 			t.Errorf("with %v:\n%s", keys, diff)
 		}
@@ -58,12 +47,8 @@ func TestInitNeverOverwrites(t *testing.T) {
 		if kind == "case" {
 			there = filepath.Join(dir, "new", "conversation.json")
 		}
-		if err := os.MkdirAll(filepath.Dir(there), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(there, []byte("mine"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(there), 0o755))
+		must.Do(t, os.WriteFile(there, []byte("mine"), 0o644))
 		doing(t, 2, "init", kind, at)
 		if text, err := os.ReadFile(there); err != nil || string(text) != "mine" {
 			t.Errorf("%s: %q, %v", kind, text, err)
@@ -115,10 +100,7 @@ type compositeAction struct {
 
 func readYAML(t *testing.T, file string, into any) {
 	t.Helper()
-	doc, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile(file))(t)
 	if err := yaml.Unmarshal(doc, into); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
@@ -135,10 +117,7 @@ type runner struct {
 
 func newRunner(t *testing.T) *runner {
 	t.Helper()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs("../.."))(t)
 	r := &runner{t: t, dir: t.TempDir(), temp: t.TempDir(), root: root}
 	readYAML(t, filepath.Join(root, "action.yml"), &r.act)
 	return r
@@ -179,7 +158,7 @@ func (r *runner) try(inputs map[string]string, env ...string) (code int, outputs
 		r.t.Fatal(err)
 	}
 	r.t.Logf("%s", said)
-	return cmd.ProcessState.ExitCode(), string(mustRead(r.t, output)), string(mustRead(r.t, shown))
+	return cmd.ProcessState.ExitCode(), string(must.Get(os.ReadFile(output))(r.t)), string(must.Get(os.ReadFile(shown))(r.t))
 }
 
 var expression = regexp.MustCompile(`\$\{\{[^}]*\}\}`)
@@ -282,11 +261,9 @@ func TestInitCI(t *testing.T) {
 	step(t, dir, fill.Run, 2, "JURAT_REPOSITORY=", "JURAT_VERSION=1")
 	step(t, dir, fill.Run, 0, "JURAT_REPOSITORY=a/b", "JURAT_VERSION=1")
 	write(t, filepath.Join(dir, "gh"), "#!/bin/sh\nprintf '%s\\n' \"$@\" > said\n")
-	if err := os.Chmod(filepath.Join(dir, "gh"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(filepath.Join(dir, "gh"), 0o700))
 	step(t, dir, comment.Run, 0, "PATH="+dir+":"+os.Getenv("PATH"), "NUMBER=7", "GITHUB_REPOSITORY=a/b")
-	has(t, string(mustRead(t, filepath.Join(dir, "said"))), "pr\ncomment\n7\n", try.With["reports"]+"/jurat.md")
+	has(t, string(must.Get(os.ReadFile(filepath.Join(dir, "said")))(t)), "pr\ncomment\n7\n", try.With["reports"]+"/jurat.md")
 	if !strings.Contains(comment.If, "head.repo.full_name == github.repository") {
 		t.Error(comment.If)
 	}
@@ -307,9 +284,7 @@ func step(t *testing.T, dir, script string, want int, env ...string) {
 // copyCase copies an example into the folder cases.
 func copyCase(t *testing.T, name, dir string) {
 	t.Helper()
-	if err := os.CopyFS(filepath.Join(dir, "cases", name), os.DirFS(filepath.Join("../../examples", name))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(filepath.Join(dir, "cases", name), os.DirFS(filepath.Join("../../examples", name))))
 }
 
 // TestActionsArePinned: the action, the workflow that 'jurat init ci' writes, and the documents name the actions of others by a full commit hash.
@@ -317,10 +292,7 @@ func TestActionsArePinned(t *testing.T) {
 	uses := regexp.MustCompile(`(?m)uses: ([^\s#]+)`)
 	pinned := regexp.MustCompile(`^(\./.*|OWNER/jurat@COMMIT|[\w./-]+@[0-9a-f]{40})$`)
 	for _, file := range []string{"../../action.yml", "begin/ci.yml", "../../docs/ci.md"} {
-		doc, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(os.ReadFile(file))(t)
 		all := uses.FindAllStringSubmatch(string(doc), -1)
 		if len(all) < 2 {
 			t.Errorf("%s uses %v", file, all)

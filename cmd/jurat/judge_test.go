@@ -14,6 +14,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence/operator"
+	"jurat/internal/must"
 	"jurat/tiles"
 )
 
@@ -64,10 +65,7 @@ func TestTesseraReadsTheLog(t *testing.T) {
 
 func logKeyOf(t *testing.T, file string) string {
 	t.Helper()
-	trust, err := readTrust(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trust := must.Get(readTrust(file))(t)
 	return trust.Logs[0]
 }
 
@@ -79,17 +77,9 @@ func TestTesseraIsWitnessed(t *testing.T) {
 	grow := exec.Command(program, "grow", log)
 	var complaints strings.Builder
 	grow.Stderr = &complaints
-	in, err := grow.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := grow.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := grow.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(grow.StdinPipe())(t)
+	out := must.Get(grow.StdoutPipe())(t)
+	must.Do(t, grow.Start())
 	logKey, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatalf("%v: %v\n%s", err, grow.Wait(), &complaints)
@@ -108,26 +98,14 @@ func TestTesseraIsWitnessed(t *testing.T) {
 
 	s := httptest.NewServer(http.FileServer(http.Dir(log)))
 	defer s.Close()
-	client, err := tiles.New(tiles.Config{URL: s.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := client.Checkpoint(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	verifier, err := note.NewVerifier(logKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(tiles.New(tiles.Config{URL: s.URL}))(t)
+	signed := must.Get(client.Checkpoint(t.Context()))(t)
+	verifier := must.Get(note.NewVerifier(logKey))(t)
 	head, err := operator.OpenCheckpoint(signed, verifier)
 	if err != nil || head.Size != 300 {
 		t.Fatalf("%+v, %v", head, err)
 	}
-	witness, err := operator.ParseWitness(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	witness := must.Get(operator.ParseWitness(key))(t)
 	if said, err := operator.Cosignatures(signed, witness); err != nil || len(said) != 1 {
 		t.Errorf("%v, %v", said, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"jurat/internal/expiry"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/must"
 )
 
 // TestExpireLeavesTrials: a trial that is open stays, with the records that it is about; what no trial needs goes.
@@ -24,24 +25,12 @@ func TestExpireLeavesTrials(t *testing.T) {
 	then := time.Now().AddDate(-1, 0, 0)
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return then }}
 	i, _, err := installation.OpenOrCreate(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	seal := func(role evidence.Role, name, doc string) *evidence.Record {
 		t.Helper()
-		d, err := evidence.ParseDraft([]byte(doc))
-		if err != nil {
-			t.Fatal(err)
-		}
-		signers, err := i.Keys.Signers(t.Context(), role, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := i.Ledger.Seal(t.Context(), d, signers)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
+		d := must.Get(evidence.ParseDraft([]byte(doc)))(t)
+		signers := must.Get(i.Keys.Signers(t.Context(), role, name))(t)
+		return must.Get(i.Ledger.Seal(t.Context(), d, signers))(t)
 	}
 	output := func(n int) *evidence.Record {
 		return seal(evidence.RoleAgent, "courier", fmt.Sprintf(`{"agent_id":"courier","request_id":"r-%d","timestamp":"2024-01-31T16:15:00Z","model":"m","model_version":"1","prompt":"p","response":"r","parameters":{}}`, n))
@@ -49,13 +38,9 @@ func TestExpireLeavesTrials(t *testing.T) {
 	tried, other := output(1), output(2)
 	submission := seal(evidence.RoleSubmitter, "store", fmt.Sprintf(`{"action_type":"submission","agent_id":"store","timestamp":%q,"chain_id":"trial-0199aabb-0000-7000-8000-000000000000","chain_position":1,"case":%q,"response":{},"saw":[%q]}`,
 		evidence.FormatTime(then), evidence.DigestOf([]byte("{}")), tried.Digest))
-	if err := i.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, i.Close())
 	c.Now = nil
-	if i, err = installation.Open(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	i = must.Get(installation.Open(t.Context(), c))(t)
 	defer i.Close()
 	output(3)
 	done, err := i.Expirer.Expire(t.Context(), expiry.Order{Before: time.Now().AddDate(0, -7, 0), Reason: "r", By: "b",
@@ -78,10 +63,7 @@ func TestWhatWaitsForAPersonStays(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	ran(t, exitUndecided, "--data", dir, "trial", "--jurors", "offline", "../../examples/pharmacy-refill", "--out", filepath.Join(t.TempDir(), "case.jurat"))
 	ran(t, exitBad, "--data", dir, "trial", "--jurors", "offline", "../../examples/invoice-inbox", "--out", filepath.Join(t.TempDir(), "case.jurat"))
-	i, err := installation.Open(t.Context(), installation.Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: dir}))(t)
 	defer i.Close()
 	s, err := stays(t.Context(), i.Ledger)
 	if err != nil || len(s.Chains) != 1 {
@@ -97,9 +79,7 @@ func TestExpireLeavesNoCaseFile(t *testing.T) {
 	cases := filepath.Join(dir, installation.CasesFolder)
 	for _, text := range []string{kept, gone} {
 		file := filepath.Join(t.TempDir(), "case.json")
-		if err := os.WriteFile(file, fmt.Appendf(nil, `[{"role":"user","content":%q},{"role":"assistant","content":"It is on its way."}]`, text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, fmt.Appendf(nil, `[{"role":"user","content":%q},{"role":"assistant","content":"It is on its way."}]`, text), 0o600))
 		ran(t, 0, "--data", dir, "trial", "--jurors", "offline", file)
 	}
 	ran(t, 0, "--data", dir, "trials", "list")
@@ -108,21 +88,11 @@ func TestExpireLeavesNoCaseFile(t *testing.T) {
 		t.Fatal(left, err)
 	}
 	excepted := strings.TrimSuffix(left[0].Name(), ".jurat") // ids are in the order of time
-	if err := os.WriteFile(filepath.Join(cases, "trial-0199aabb-0000-7000-8000-000000000000.jurat"), []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	i, err := installation.Open(t.Context(), installation.Config{Dir: dir, Now: func() time.Time { return time.Now().AddDate(1, 0, 0) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(cases, "trial-0199aabb-0000-7000-8000-000000000000.jurat"), []byte("{}"), 0o600))
+	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: dir, Now: func() time.Time { return time.Now().AddDate(1, 0, 0) }}))(t)
 	d, err := evidence.ParseDraft([]byte(`{"agent_id":"courier","request_id":"r","timestamp":"2024-01-31T16:15:00Z","model":"m","model_version":"1","prompt":"p","response":"r","parameters":{}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	signers, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	signers := must.Get(i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))(t)
 	if _, err := i.Ledger.Seal(t.Context(), d, signers); err != nil { // the log's own time must be a year later
 		t.Fatal(err)
 	}
@@ -130,9 +100,7 @@ func TestExpireLeavesNoCaseFile(t *testing.T) {
 	if err != nil || done.Records == 0 || done.Excepted == 0 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	if err := i.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, i.Close())
 	ran(t, 0, "--data", dir, "log", "expire", "--before", "2001-01-01", "--reason", "r", "--by", "b") // as after a crash: it has nothing to remove
 	var has []string
 	for path, content := range disktest.Files(t, dir) {

@@ -15,15 +15,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // TestNobodyReadsTheLog: a server whose stderr is a pipe without a reader still answers, and ends when it is told to.
 func TestNobodyReadsTheLog(t *testing.T) {
 	t.Parallel()
 	reader, writer, err := os.Pipe() // a pipe holds about 64 KiB
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer reader.Close()
 	defer writer.Close()
 	out, stdout := io.Pipe()
@@ -36,10 +36,7 @@ func TestNobodyReadsTheLog(t *testing.T) {
 		ended <- code
 	}()
 	defer cancel()
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
 	client := &http.Client{Timeout: 30 * time.Second}
 	for n := range 1500 {
 		answer, err := client.Get(strings.TrimSpace(line) + "/v1/trust")
@@ -96,19 +93,12 @@ func TestHangUp(t *testing.T) {
 	for _, sent := range []os.Signal{syscall.SIGHUP, syscall.SIGTERM} {
 		cmd := exec.CommandContext(t.Context(), "jurat", "--data", filepath.Join(t.TempDir(), "data"), "serve", "--addr", "127.0.0.1:0", "--jurors", "offline")
 		endsWithTest(t, cmd)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(cmd.StdoutPipe())(t)
+		must.Do(t, cmd.Start())
 		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}
-		if err := cmd.Process.Signal(sent); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Process.Signal(sent))
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("%v: %v", sent, err)
 		}

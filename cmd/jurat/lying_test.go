@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // lieFile names the file that tells jurat-pkcs11-lying what to do: a way to lie, and a part of the URIs of keys that it lies about.
@@ -132,9 +134,7 @@ func TestLyingHelper(t *testing.T) {
 	t.Setenv(lieFile, file)
 	lie := func(how string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(how), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(how), 0o600))
 	}
 	lie("")
 	_, data := tokenHouse(t, "jurat-pkcs11-lying")
@@ -148,10 +148,7 @@ func TestLyingHelper(t *testing.T) {
 	token := doing(t, 0, "--data", data, "access", "grant", "mia", "agent", "--reason", "a test", "--by", "tester")
 	post := func() (int, string) {
 		t.Helper()
-		text, err := os.ReadFile(payload())
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(payload()))(t)
 		return postTo(t, at+"/v1/records", token, fmt.Sprint("key ", n), string(text))
 	}
 	if status, body := post(); status != 201 { // from now on, there is an earlier signature

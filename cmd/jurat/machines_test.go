@@ -23,6 +23,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/pgtest"
 )
 
@@ -166,22 +167,13 @@ func (m *machine) seal(ctx context.Context, token, key, request string) (*eviden
 
 func (m *machine) get(token, path string) (int, string) {
 	m.t.Helper()
-	r, err := http.NewRequestWithContext(m.t.Context(), "GET", m.address()+path, nil)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(m.t.Context(), "GET", m.address()+path, nil))(m.t)
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	answer := must.Get(http.DefaultClient.Do(r))(m.t)
 	defer answer.Body.Close()
-	doc, err := io.ReadAll(answer.Body)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	doc := must.Get(io.ReadAll(answer.Body))(m.t)
 	return answer.StatusCode, string(doc)
 }
 
@@ -263,10 +255,7 @@ func TestMachines(t *testing.T) {
 // browse uses one browser on every machine.
 func browse(t *testing.T, list []*machine) {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jar := must.Get(cookiejar.New(nil))(t)
 	browser := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	_, link, _ := strings.Cut(list[0].do("access", "link", "mia"), "link=")
 	for n, want := range []int{http.StatusSeeOther, http.StatusUnauthorized, http.StatusUnauthorized} { // a link works once, on any machine
@@ -274,20 +263,14 @@ func browse(t *testing.T, list []*machine) {
 		if n > 0 {
 			who = http.DefaultClient // somebody else
 		}
-		answer, err := who.PostForm(list[(n+1)%len(list)].at+"/sign-in", url.Values{"link": {link}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(who.PostForm(list[(n+1)%len(list)].at+"/sign-in", url.Values{"link": {link}}))(t)
 		answer.Body.Close()
 		if answer.StatusCode != want {
 			t.Errorf("signing in: %s, want %d", answer.Status, want)
 		}
 	}
 	for _, m := range list {
-		answer, err := browser.Get(m.at + "/reviews")
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(browser.Get(m.at + "/reviews"))(t)
 		page, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(page), "mia") {
@@ -343,9 +326,7 @@ func TestMachinesAreKilled(t *testing.T) {
 		time.Sleep(rand.N(400 * time.Millisecond))
 		m := list[rand.N(len(list))]
 		m.kill()
-		if err := m.start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.start())
 	}
 	end()
 	agents.Wait()
@@ -396,11 +377,7 @@ func TestMachinesWithoutDatabase(t *testing.T) {
 	token := m.grant(machinesAgent, "agent")
 	seal := func(key string) *evidence.Record {
 		t.Helper()
-		r, err := m.seal(t.Context(), token, key, key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
+		return must.Get(m.seal(t.Context(), token, key, key))(t)
 	}
 	first := seal("first")
 	server.Halt(t)
@@ -438,9 +415,7 @@ func TestMachinesSayThatTheDatabaseIsAway(t *testing.T) {
 	startAll(t, []*machine{m})
 	agent, people := m.grant(machinesAgent, "agent"), m.do("access", "grant", "sam", "submitter", "auditor", "--reason", "a test", "--by", "tester")
 	body, err := json.Marshal(map[string]any{"conversation": []map[string]string{{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi."}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	ask := func(ctx context.Context, method, path, token, body string) (int, string) {
 		r, err := http.NewRequestWithContext(ctx, method, m.at+path, strings.NewReader(body))
 		if err != nil {
@@ -508,10 +483,7 @@ func TestWrappingKeyOnTheCommandLine(t *testing.T) {
 	m.do("keys", "new", "agent", "a")
 	database, _ := strings.CutPrefix(m.env[len(m.env)-2], "JURAT_DB=")
 	key, _ := strings.CutPrefix(m.env[len(m.env)-1], "JURAT_WRAPPING_KEY=")
-	u, err := url.Parse(database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(url.Parse(database))(t)
 	password, _ := u.User.Password()
 	in := func(args ...string) []string {
 		return append([]string{"--data", filepath.Join(t.TempDir(), "data"), "--db", database}, args...)
@@ -519,9 +491,7 @@ func TestWrappingKeyOnTheCommandLine(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.key")
 	doing(t, 0, "keys", "wrapping-key", other)
 	both := filepath.Join(t.TempDir(), "both.key")
-	if err := os.WriteFile(both, bytes.Join([][]byte{mustRead(t, other), mustRead(t, key)}, nil), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(both, bytes.Join([][]byte{must.Get(os.ReadFile(other))(t), must.Get(os.ReadFile(key))(t)}, nil), 0o600))
 	gone, withQuery := *u, *u
 	gone.Path += "x"
 	withQuery.RawQuery = "sslmode=nonsense&password=" + password
@@ -552,21 +522,10 @@ func TestWrappingKeyOnTheCommandLine(t *testing.T) {
 	}
 }
 
-func mustRead(t *testing.T, file string) []byte {
-	t.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
-}
-
 // wantOnceEach requires each acknowledged request in the log exactly once, and any other at most once.
 func wantOnceEach(t *testing.T, m *machine, acknowledged map[string]bool) {
 	t.Helper()
-	if err := m.start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.start())
 	auditor := m.grant("ben", "auditor")
 	count, after := map[string]int{}, ""
 	for {
@@ -575,9 +534,7 @@ func wantOnceEach(t *testing.T, m *machine, acknowledged map[string]bool) {
 			t.Fatal(status, doc)
 		}
 		var page api.Listing
-		if err := json.Unmarshal([]byte(doc), &page); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(doc), &page))
 		for _, e := range page.Records {
 			if e.Actor == machinesAgent {
 				count[e.RequestID]++

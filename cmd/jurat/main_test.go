@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"jurat/internal/must"
 )
 
 // withInput, if set in the environment, makes the command exit when its standard input ends.
@@ -44,13 +46,8 @@ func endsWithTest(t *testing.T, cmd *exec.Cmd) {
 func TestEndsWithTest(t *testing.T) {
 	server := exec.Command("jurat", "--data", filepath.Join(t.TempDir(), "data"), "serve", "--addr", "127.0.0.1:0")
 	server.Env = append(os.Environ(), withInput+"=1")
-	input, err := server.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	input := must.Get(server.StdinPipe())(t)
+	must.Do(t, server.Start())
 	if err := input.Close(); err != nil { // as the system does when a process ends
 		t.Fatal(err)
 	}
@@ -61,10 +58,7 @@ func TestEndsWithTest(t *testing.T) {
 
 // TestScripts runs the real command as users run it.
 func TestScripts(t *testing.T) {
-	examples, err := filepath.Abs("../../examples")
-	if err != nil {
-		t.Fatal(err)
-	}
+	examples := must.Get(filepath.Abs("../../examples"))(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

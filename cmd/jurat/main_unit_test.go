@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/words"
 	"jurat/jury"
 )
@@ -101,9 +102,7 @@ func TestExplainNamesThePage(t *testing.T) {
 	err := os.WriteFile(act, []byte(payload), 0o600)
 	sealed := doing(t, 0, "--data", dir+"/data", "seal", act) + "\n"
 	opened, readErr := evidence.Open([]byte(sealed))
-	if err = errors.Join(err, readErr, os.WriteFile(record, []byte(sealed), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, readErr, os.WriteFile(record, []byte(sealed), 0o600)))
 	page := "https://jurat.example/records/" + opened.Payload.RecordID
 	has(t, doing(t, 0, "explain", record, "--origin", "https://jurat.example"), page)
 	if said := doing(t, 0, "explain", record); strings.Contains(said, "https://") {

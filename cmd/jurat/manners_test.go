@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // TestQuiet: with --quiet a command says results, errors and hints, and nothing else; the exit code is the same.
@@ -45,19 +47,13 @@ func TestClosedPipe(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{{"trial", kitchen, "--jurors", "offline"}, {"trial", "--list"}, {"--help"}, {"help", "verifying"}, {"log", "entries"}} {
 		read, write, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := read.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		must.Do(t, read.Close())
 		var said bytes.Buffer
 		cmd := exec.Command("jurat", append([]string{"--data", filepath.Join(dir, "data")}, args...)...)
 		cmd.Stdout, cmd.Stderr = write, &said
 		err = cmd.Run()
-		if err := write.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, write.Close())
 		var ended *exec.ExitError
 		if !errors.As(err, &ended) || ended.ExitCode() != exitCannot {
 			t.Errorf("%q: %v", args, err)
@@ -77,25 +73,17 @@ func TestInterruptedEndsWith130(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var said bytes.Buffer
 	cmd := exec.Command("jurat", "--data", data, "trial", kitchen, invoice, pharmacy, "--jurors", "offline")
 	cmd.Stdout, cmd.Stderr = write, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := write.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
+	must.Do(t, write.Close())
 	part := make([]byte, 1)
 	if _, err := read.Read(part); err != nil { // the first trial has begun
 		t.Fatal(err)
 	}
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Signal(syscall.SIGINT))
 	go io.Copy(io.Discard, read) // until the command ends
 	var ended *exec.ExitError
 	if err := cmd.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exitInterrupted {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // TestManyValues: a small text with very many values is refused before they are read: in a request to a server, a payload, a conversation, a record, a policy and a panel.
@@ -19,11 +21,9 @@ func TestManyValues(t *testing.T) {
 	at, _, stop := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0")
 	token := doing(t, 0, "--data", data, "access", "grant", "a", "agent", "--reason", "a test", "--by", "tester")
 	for path, want := range map[string]int{"/v1/records": http.StatusRequestEntityTooLarge, "/v1/submissions": http.StatusRequestEntityTooLarge} {
-		req, err := http.NewRequest("POST", at+path, strings.NewReader(payload))
-		must(t, err)
+		req := must.Get(http.NewRequest("POST", at+path, strings.NewReader(payload)))(t)
 		req.Header.Set("Authorization", "Bearer "+token)
-		answer, err := http.DefaultClient.Do(req)
-		must(t, err)
+		answer := must.Get(http.DefaultClient.Do(req))(t)
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		if err != nil || answer.StatusCode != want && answer.StatusCode != http.StatusForbidden || answer.StatusCode == want && !strings.Contains(string(text), "more than 262144 values") {
@@ -34,7 +34,7 @@ func TestManyValues(t *testing.T) {
 	record := doing(t, 0, "--data", data, "seal", written(t, strings.Replace(payload, many, `"p"`, 1)))
 	trust := written(t, doing(t, 0, "--data", data, "trust"))
 	folder := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(folder, "conversation.json"), []byte(`{"messages": `+many+`}`), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(folder, "conversation.json"), []byte(`{"messages": `+many+`}`), 0o600))
 	for name, args := range map[string][]string{
 		"a payload":      {"--data", data, "seal", written(t, payload)},
 		"a conversation": {"--data", data, "trial", folder, "--jurors", "offline"},

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // TestMetrics: after a trial, a running server exports what happened in it, and Prometheus' own tool finds no fault.
@@ -19,15 +21,9 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(status, body)
 	}
 	waitUntilOver(t, at, submitter, body)
-	request, err := http.NewRequestWithContext(t.Context(), "GET", at+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(t.Context(), "GET", at+"/metrics", nil))(t)
 	request.Header.Set("Authorization", "Bearer "+auditor)
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.DefaultClient.Do(request))(t)
 	defer answer.Body.Close()
 	doc, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {

@@ -19,6 +19,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/llm/llmtest"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/jury"
 )
@@ -80,9 +81,7 @@ func (s *scene) config() string {
 	}
 	doc += "judge: " + seat(3) + "\n" + s.rest
 	file := filepath.Join(s.dir, "jury.yaml")
-	if err := os.WriteFile(file, []byte(doc), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, os.WriteFile(file, []byte(doc), 0o600))
 	return file
 }
 
@@ -95,9 +94,7 @@ func (s *scene) hold(want, verified int, args ...string) (out, said string) {
 	out, said = ran(s.t, want, all...)
 	trust, _ := ran(s.t, 0, data, "trust")
 	trustFile := filepath.Join(s.dir, "trust.json")
-	if err := os.WriteFile(trustFile, []byte(trust), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, os.WriteFile(trustFile, []byte(trust), 0o600))
 	ran(s.t, verified, "verify", "--trust", trustFile, file)
 	return out, said
 }
@@ -115,14 +112,8 @@ func (s *scene) result(want, verified int, args ...string) jury.Result {
 
 func (s *scene) records() []*evidence.Record {
 	s.t.Helper()
-	doc, err := os.ReadFile(filepath.Join(s.dir, "case.jurat"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	b, err := evidence.ParseBundle(doc)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile(filepath.Join(s.dir, "case.jurat")))(s.t)
+	b := must.Get(evidence.ParseBundle(doc))(s.t)
 	return b.Records
 }
 
@@ -222,18 +213,11 @@ func TestTypographyHidesNoAccusation(t *testing.T) {
 			})
 			s := newScene(t, map[int]llmtest.Script{0: fails})
 			s.accused = filepath.Join(s.dir, "accused")
-			card, err := os.ReadFile("../../examples/kitchen-return/agent-card.json")
-			if err != nil {
-				t.Fatal(err)
-			}
+			card := must.Get(os.ReadFile("../../examples/kitchen-return/agent-card.json"))(t)
 			conversation, err := json.Marshal([]object{{"role": "user", "content": "What is my balance?"}, {"role": "assistant", "content": "Done. " + said[0] + "."}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for file, doc := range map[string][]byte{"agent-card.json": card, "conversation.json": conversation} {
-				if err := errors.Join(os.MkdirAll(s.accused, 0o700), os.WriteFile(filepath.Join(s.accused, file), doc, 0o600)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, errors.Join(os.MkdirAll(s.accused, 0o700), os.WriteFile(filepath.Join(s.accused, file), doc, 0o600)))
 			}
 			sarif := filepath.Join(s.dir, "out.sarif")
 			r := s.result(3, 0, "--rounds", "0", "--sarif", sarif) // the judge passes the agent, so a person must see it
@@ -272,10 +256,7 @@ func TestChangedMindsAreTold(t *testing.T) {
 func (s *scene) calls(juror string) (n int) {
 	s.t.Helper()
 	for _, r := range s.records() {
-		effort, err := jury.ReadEffort(r.Payload.Metadata)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		effort := must.Get(jury.ReadEffort(r.Payload.Metadata))(s.t)
 		if r.Payload.AgentID == juror || strings.Contains(string(r.Payload.Response), fmt.Sprintf(`"jurorId":%q`, juror)) {
 			n += len(effort.Attempts)
 		}
@@ -680,17 +661,10 @@ func TestAccusedSpeaksToTheJury(t *testing.T) {
 // writeCase writes a folder with a case.
 func writeCase(t *testing.T, dir string, card, conversation any) {
 	t.Helper()
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(dir, 0o700))
 	for name, value := range map[string]any{"agent-card.json": card, "conversation.json": conversation} {
-		doc, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), doc, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(json.Marshal(value))(t)
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), doc, 0o600))
 	}
 }
 
@@ -788,10 +762,7 @@ func TestTrialDeadline(t *testing.T) {
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	withoutKeys(t)
-	examples, err := filepath.Abs("../../examples/kitchen-return")
-	if err != nil {
-		t.Fatal(err)
-	}
+	examples := must.Get(filepath.Abs("../../examples/kitchen-return"))(t)
 	t.Chdir(dir)
 	check := func(want int, args ...string) string {
 		t.Helper()
@@ -829,13 +800,9 @@ func TestCheck(t *testing.T) {
 
 	// A jurat.yaml in the working directory is used, and the output says so. A named file must exist. The error on a
 	// wrong file gives the place.
-	if err := os.WriteFile("jurat.yaml", []byte("jurors: offline\nrounds: 2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("jurat.yaml", []byte("jurors: offline\nrounds: 2\n"), 0o600))
 	has(t, check(0, "--collaborative"), "the jury sits as jurat.yaml in this folder says", "Rules would sit", "up to 2 rounds")
-	if err := os.WriteFile("wrong.yaml", []byte("rounds: 2\nrouds: 3\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("wrong.yaml", []byte("rounds: 2\nrouds: 3\n"), 0o600))
 	has(t, check(exitCannot, "--config", "wrong.yaml"), "wrong.yaml: line 2, column 1: rouds: unknown key")
 	has(t, check(exitCannot, "--config", "none.yaml"), "--config: ", "none.yaml")
 	// A seat without a role is shown by its id.
@@ -849,17 +816,10 @@ func TestCheck(t *testing.T) {
 func TestNoConfigurationFromTheCase(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"agent-card.json", "conversation.json"} {
-		doc, err := os.ReadFile(filepath.Join("../../examples/kitchen-return", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), doc, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(os.ReadFile(filepath.Join("../../examples/kitchen-return", name)))(t)
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), doc, 0o600))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "jurat.yaml"), []byte("panel: [{id: a, provider: offline}, {id: b, provider: offline}]\nrounds: 2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "jurat.yaml"), []byte("panel: [{id: a, provider: offline}, {id: b, provider: offline}]\nrounds: 2\n"), 0o600))
 	t.Chdir(t.TempDir())
 	out, _ := ran(t, 0, "trial", dir, "--check", "--jurors", "offline")
 	has(t, out, "no discussion", "Rules would sit")

@@ -26,6 +26,7 @@ import (
 	"jurat/internal/installation"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/limits"
+	"jurat/internal/must"
 	"jurat/internal/server"
 	"jurat/internal/storetest"
 	"jurat/internal/witness"
@@ -37,9 +38,7 @@ type watchedLog string
 func (l watchedLog) open(t *testing.T) *installation.Installation {
 	t.Helper()
 	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: string(l)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return i
 }
 
@@ -60,15 +59,9 @@ func (l watchedLog) growBy(t *testing.T, agent string, n int, what string) {
 func growIn(t *testing.T, i *installation.Installation, agent string, n int, what string) {
 	t.Helper()
 	for range n {
-		draft, err := evidence.NewDraft(evidence.Payload{AgentID: agent, RequestID: "r", Timestamp: "2024-01-31T16:15:00Z", Model: "m", ModelVersion: "1",
-			Prompt: jsontext.Value(`"p"`), Response: jsontext.Value(fmt.Sprintf("%q", what)), Parameters: jsontext.Value(`{}`)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		signers, err := i.Keys.Signers(t.Context(), draft.Role(), draft.Actor())
-		if err != nil {
-			t.Fatal(err)
-		}
+		draft := must.Get(evidence.NewDraft(evidence.Payload{AgentID: agent, RequestID: "r", Timestamp: "2024-01-31T16:15:00Z", Model: "m", ModelVersion: "1",
+			Prompt: jsontext.Value(`"p"`), Response: jsontext.Value(fmt.Sprintf("%q", what)), Parameters: jsontext.Value(`{}`)}))(t)
+		signers := must.Get(i.Keys.Signers(t.Context(), draft.Role(), draft.Actor()))(t)
 		if _, err := i.Ledger.Seal(t.Context(), draft, signers); err != nil {
 			t.Fatal(err)
 		}
@@ -82,28 +75,20 @@ func growIn(t *testing.T, i *installation.Installation, agent string, n int, wha
 func (l watchedLog) copied(t *testing.T) watchedLog {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "data")
-	if err := os.CopyFS(to, os.DirFS(string(l))); err != nil {
-		t.Fatal(err)
-	}
-	err := filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, os.CopyFS(to, os.DirFS(string(l))))
+	must.Do(t, filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		return os.Chmod(path, 0o600)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return watchedLog(to)
 }
 
 // rewrite changes the database as an attacker does who has the file and knows SQL.
 func (l watchedLog) rewrite(t *testing.T, statements ...string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(string(l), "jurat.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must.Get(sql.Open("sqlite", filepath.Join(string(l), "jurat.db")))(t)
 	defer db.Close()
 	for _, trigger := range []string{"records_stay", "records_keep", "hashes_stay", "hashes_keep", "timestamps_stay", "timestamps_keep", "head_grows"} {
 		statements = append([]string{"DROP TRIGGER " + trigger}, statements...)
@@ -118,26 +103,16 @@ func (l watchedLog) rewrite(t *testing.T, statements ...string) {
 // hashes reads all stored hashes, and the size.
 func (l watchedLog) hashes(t *testing.T) (hashes []tlog.Hash, size int64) {
 	t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(string(l), "jurat.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must.Get(sql.Open("sqlite", filepath.Join(string(l), "jurat.db")))(t)
 	defer db.Close()
-	rows, err := db.QueryContext(t.Context(), `SELECT hash FROM hashes ORDER BY idx`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(db.QueryContext(t.Context(), `SELECT hash FROM hashes ORDER BY idx`))(t)
 	defer rows.Close()
 	for rows.Next() {
 		var hash []byte
-		if err := rows.Scan(&hash); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, rows.Scan(&hash))
 		hashes = append(hashes, tlog.Hash(hash))
 	}
-	if err := errors.Join(rows.Err(), db.QueryRowContext(t.Context(), `SELECT size FROM head`).Scan(&size)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(rows.Err(), db.QueryRowContext(t.Context(), `SELECT size FROM head`).Scan(&size)))
 	return hashes, size
 }
 
@@ -168,15 +143,10 @@ func (l watchedLog) forgeRecord(t *testing.T, index int64) {
 		}
 		leaf = tlog.NodeHash(hashes[tlog.StoredHashIndex(level, n&^1)], hashes[tlog.StoredHashIndex(level, n|1)])
 	}
-	root, err := tlog.TreeHash(size, reader(hashes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(tlog.TreeHash(size, reader(hashes)))(t)
 	signed := l.sign(t, size, root)
 	l.rewrite(t, append(statements, fmt.Sprintf("UPDATE head SET root = %s, checkpoint = CAST(%s AS TEXT)", blob(root[:]), blob([]byte(signed))))...)
-	if err := os.WriteFile(filepath.Join(string(l), "checkpoint"), []byte(signed), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(string(l), "checkpoint"), []byte(signed), 0o600))
 }
 
 // forged returns a record with a changed word and the old signatures.
@@ -185,9 +155,7 @@ func (l watchedLog) forged(t *testing.T, index int64) *evidence.Record {
 	i := l.open(t)
 	defer i.Close()
 	for r, err := range i.Ledger.Records(t.Context(), index) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		payload := bytes.Replace(r.Canonical(), []byte("as it was"), []byte("otherwise"), 1)
 		forged, err := evidence.OpenParts(payload, r.Signatures, r.Timestamps)
 		if err != nil || forged.Digest == r.Digest {
@@ -202,20 +170,10 @@ func (l watchedLog) forged(t *testing.T, index int64) *evidence.Record {
 // sign signs with the log's own key, as its operator can.
 func (l watchedLog) sign(t *testing.T, size int64, root tlog.Hash) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(string(l), "log.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(string(l), "log.key")))(t)
 	private, _, _ := strings.Cut(string(text), "\n")
-	signer, err := note.NewSigner(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := operator.SignCheckpoint(operator.Checkpoint{Origin: signer.Name(), Size: size, Root: root}, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signed
+	signer := must.Get(note.NewSigner(private))(t)
+	return must.Get(operator.SignCheckpoint(operator.Checkpoint{Origin: signer.Name(), Size: size, Root: root}, signer))(t)
 }
 
 func blob(b []byte) string { return "x'" + hex.EncodeToString(b) + "'" }
@@ -236,17 +194,9 @@ func newWatcher(t *testing.T, l watchedLog) *watcher {
 	w.url = s.URL + "/log"
 	i := l.open(t)
 	defer i.Close()
-	trust, err := i.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := trust.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(w.file("trust.json"), doc, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	trust := must.Get(i.Trust(t.Context()))(t)
+	doc := must.Get(trust.Marshal())(t)
+	must.Do(t, os.WriteFile(w.file("trust.json"), doc, 0o600))
 	return w
 }
 
@@ -258,9 +208,7 @@ func (w *watcher) serve(ctx context.Context, l watchedLog) {
 	i := l.open(w.t)
 	w.t.Cleanup(func() { _ = i.Close() })
 	s, err := server.New(ctx, server.Config{Installation: i, PublicEntries: true, Limits: limits.Rate{PerSecond: 1e6, Burst: 1e6}, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, err)
 	w.served = s
 }
 
@@ -290,9 +238,7 @@ func (w *watcher) evidence(name string) (folder, how string) {
 		w.t.Fatalf("%s: evidence in %v, %v", name, folders, err)
 	}
 	folder = filepath.Join(w.t.TempDir(), "evidence")
-	if err := os.Rename(folders[0], folder); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, os.Rename(folders[0], folder))
 	return folder, read(w.t, filepath.Join(folder, "how.txt"))
 }
 
@@ -365,10 +311,7 @@ func TestMonitorCatches(t *testing.T) {
 	w := newWatcher(t, honest)
 	w.serve(t.Context(), honest)
 	w.look("first", 0, "consistent: the log ")
-	state, err := os.ReadFile(w.file("state"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := must.Get(os.ReadFile(w.file("state")))(t)
 	seen := knownWitness(t, honest)
 	if _, err := seen.cosign(t, honest); err != nil {
 		t.Fatal(err)
@@ -479,22 +422,16 @@ func TestMemoryOfAMonitor(t *testing.T) {
 		"changed":            strings.Replace(good, "\n2\n", "\n3\n", 1),
 		"without signatures": strings.Split(good, "\n\n")[0] + "\n\n",
 	} {
-		if err := os.WriteFile(w.file("state"), []byte(bad), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(w.file("state"), []byte(bad), 0o600))
 		w.look(name, exitCannot, "bring the file back from where it is safe")
 		w.look(name+", again and again", exitCannot, "bring the file back", "--every", "1ms")
 		if now := read(t, w.file("state")); now != bad {
 			t.Errorf("%s: the state has changed to %q", name, now)
 		}
 	}
-	if err := errors.Join(os.Remove(w.file("state")), os.Mkdir(w.file("state"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Remove(w.file("state")), os.Mkdir(w.file("state"), 0o700)))
 	w.look("a folder", exitCannot, "bring the file back")
-	if err := os.Remove(w.file("state")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(w.file("state")))
 	w.look("no file", 0, `"first": true`, "--json")
 	w.look("the next time", 0, "0 more than the last time")
 }
@@ -518,9 +455,7 @@ func TestMemoryOfAMonitorThatRuns(t *testing.T) {
 		"emptied":    {func() error { return os.WriteFile(w.file("state"), nil, 0o600) }, "has no checkpoint in it"},
 		"set back":   {func() error { return os.WriteFile(w.file("state"), []byte(early), 0o600) }, "another checkpoint in it than this monitor found or left there"},
 	} {
-		if err := os.WriteFile(w.file("state"), []byte(early), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(w.file("state"), []byte(early), 0o600))
 		w.served = afterALook(t, w, honest, tt.take)
 		w.look(name, exitCannot, tt.says, "--every", "200ms")
 	}
@@ -550,9 +485,7 @@ func TestMemoryOfAMonitorThatHasSeenNothing(t *testing.T) {
 		"set back":   {late, early, "another checkpoint in it than this monitor found or left there"},
 		"put there":  {"", early, "another checkpoint in it than this monitor found or left there"},
 	} {
-		if err := put(tt.found); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, put(tt.found))
 		asked := false
 		w.served = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 			if asked {
@@ -598,9 +531,7 @@ func TestMonitorGoesOn(t *testing.T) {
 	w := newWatcher(t, l)
 	w.serve(t.Context(), l)
 	w.look("first", 0, "consistent")
-	if err := os.WriteFile(w.file("state"), []byte(read(t, w.file("state"))), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(w.file("state"), []byte(read(t, w.file("state"))), 0o600))
 	shorter := between(w.served, "/log/checkpoint", func([]byte) []byte { return []byte("what nobody signed") })
 	const silent = 0 // breaks off
 	for _, status := range []int{silent, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests, http.StatusServiceUnavailable} {
@@ -641,31 +572,16 @@ type seeing struct {
 
 func knownWitness(t *testing.T, l watchedLog) *seeing {
 	t.Helper()
-	key, err := operator.GenerateCosigner(nil, "witness.example/w1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(operator.GenerateCosigner(nil, "witness.example/w1"))(t)
 	i := l.open(t)
 	defer i.Close()
-	trust, err := i.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := note.NewVerifier(trust.Logs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := witness.Open(t.Context(), witness.Config{File: filepath.Join(t.TempDir(), "w.db"), Key: key, Logs: []note.Verifier{log}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	trust := must.Get(i.Trust(t.Context()))(t)
+	log := must.Get(note.NewVerifier(trust.Logs[0]))(t)
+	w := must.Get(witness.Open(t.Context(), witness.Config{File: filepath.Join(t.TempDir(), "w.db"), Key: key, Logs: []note.Verifier{log}}))(t)
 	t.Cleanup(func() { _ = w.Close() })
 	s := httptest.NewServer(w.Handler(slog.New(slog.DiscardHandler)))
 	t.Cleanup(s.Close)
-	remote, err := witness.NewRemote(s.URL, w.Key(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	remote := must.Get(witness.NewRemote(s.URL, w.Key(), nil))(t)
 	return &seeing{remote}
 }
 
@@ -674,14 +590,8 @@ func (s *seeing) cosign(t *testing.T, l watchedLog) (string, error) {
 	t.Helper()
 	i := l.open(t)
 	defer i.Close()
-	signed, err := i.Ledger.Checkpoint(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	size, err := i.Ledger.SizeAt(t.Context(), signed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signed := must.Get(i.Ledger.Checkpoint(t.Context()))(t)
+	size := must.Get(i.Ledger.SizeAt(t.Context(), signed))(t)
 	c, err := s.remote.Ask(t.Context(), signed, size, func(ctx context.Context, old, size int64) ([]tlog.Hash, error) {
 		if old > size {
 			return nil, nil

@@ -21,6 +21,7 @@ import (
 	"github.com/coder/websocket"
 
 	"jurat/examples"
+	"jurat/internal/must"
 )
 
 // A front is a real nginx with the file that operators copy, before a real server. People reach it as https://jurat.example.
@@ -83,10 +84,7 @@ func (f *front) start(behind string) {
 	f.t.Helper()
 	dir := f.t.TempDir()
 	cert, key := certificateFor(f.t, dir)
-	text, err := os.ReadFile(filepath.Join(deploy, "nginx.conf"))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(deploy, "nginx.conf")))(f.t)
 	site := string(text)
 	for _, change := range [][2]string{
 		{"/etc/letsencrypt/live/jurat.example/fullchain.pem", cert}, {"/etc/letsencrypt/live/jurat.example/privkey.pem", key},
@@ -106,9 +104,7 @@ func (f *front) start(behind string) {
 		frame = "user root;\n" + frame // the test's folder is root's alone
 	}
 	for name, text := range map[string]string{included: site, whole: frame} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			f.t.Fatal(err)
-		}
+		must.Do(f.t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	if out, err := exec.Command(f.program, "-t", "-c", whole, "-p", dir).CombinedOutput(); err != nil || strings.Contains(string(out), "[warn]") {
 		f.t.Fatalf("%v: %s", err, out)
@@ -123,9 +119,7 @@ func (f *front) run(dir, whole string) {
 	var said lines
 	running := exec.Command(f.program, "-c", whole, "-p", dir, "-g", "daemon off;")
 	running.Stdout, running.Stderr = &said, &said
-	if err := running.Start(); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Do(f.t, running.Start())
 	f.t.Cleanup(func() {
 		if err := running.Process.Signal(os.Interrupt); err != nil {
 			f.t.Error(err)
@@ -157,10 +151,7 @@ func (f *front) trusts(cert string) {
 	if err != nil || !roots.AppendCertsFromPEM(text) {
 		f.t.Fatal(err)
 	}
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	jar := must.Get(cookiejar.New(nil))(f.t)
 	f.client = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			here, ok := map[string]string{"jurat.example:443": f.tls, "jurat.example:80": f.plain}[addr]
@@ -175,22 +166,13 @@ func (f *front) trusts(cert string) {
 // ask makes a request.
 func (f *front) ask(t *testing.T, method, at string, body io.Reader, header ...string) (*http.Response, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, at, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), method, at, body))(t)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	answer, err := f.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(f.client.Do(r))(t)
 	defer answer.Body.Close()
-	doc, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(io.ReadAll(answer.Body))(t)
 	return answer, string(doc)
 }
 
@@ -235,9 +217,7 @@ func (f *front) takesLarge(t *testing.T) {
 // watches: a trial is watched to its end over a WebSocket.
 func (f *front) watches(t *testing.T) {
 	card, conversation, err := examples.Read(examples.Names()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	answer, doc := f.ask(t, "POST", frontOrigin+"/v1/submissions", strings.NewReader(fmt.Sprintf(`{"agentCard":%s,"conversation":%s}`, card, conversation)), "Authorization", "Bearer "+f.sam)
 	if answer.StatusCode != http.StatusAccepted {
 		t.Fatalf("%s %.300s", answer.Status, doc)
@@ -248,15 +228,11 @@ func (f *front) watches(t *testing.T) {
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, "wss://jurat.example/ws/submissions/"+id+"/judge", &websocket.DialOptions{HTTPClient: f.client,
 		HTTPHeader: http.Header{"Authorization": {"Bearer " + f.sam}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer conn.CloseNow()
 	for closed := false; !closed; {
 		_, event, err := conn.Read(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		closed = bytes.Contains(event, []byte(`"trial_closed"`))
 	}
 }

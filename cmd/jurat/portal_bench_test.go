@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/browsertest"
+	"jurat/internal/must"
 )
 
 // BenchmarkPortal opens the saved page in a new browser and has one record checked. It reports the milliseconds from
@@ -27,16 +28,11 @@ func BenchmarkPortal(b *testing.B) {
 	}
 	write := func(file, content string) {
 		b.Helper()
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, os.WriteFile(file, []byte(content), 0o600))
 	}
 	command("portal", "--out", page)
 	write(payload, `{"agent_id":"courier","request_id":"r","timestamp":"2025-12-31T23:59:00Z","model":"m","model_version":"1","prompt":"Plan.","response":"Take the A9.","parameters":{}}`)
-	record, err := jsontext.AppendQuote(nil, command("seal", payload))
-	if err != nil {
-		b.Fatal(err)
-	}
+	record := must.Get(jsontext.AppendQuote(nil, command("seal", payload)))(b)
 	write(trust, command("trust"))
 	sums := map[string]float64{}
 	rounds := 0

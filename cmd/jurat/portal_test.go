@@ -16,6 +16,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/browsertest"
+	"jurat/internal/must"
 	"jurat/jurattest"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -33,10 +34,7 @@ const fixedMoment = "2026-06-01T00:00:00Z"
 func vectors(t *testing.T) (folder string, all []vector) {
 	t.Helper()
 	folder = filepath.Join("..", "..", "testdata", "vectors", "verification")
-	doc, err := os.ReadFile(filepath.Join(folder, "manifest.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile(filepath.Join(folder, "manifest.json")))(t)
 	var manifest struct{ Verifications []vector }
 	if err := json.Unmarshal(doc, &manifest); err != nil || len(manifest.Verifications) < 100 {
 		t.Fatalf("%d vectors: %v", len(manifest.Verifications), err)
@@ -117,10 +115,7 @@ func node(t *testing.T, questions []question) map[int]json.RawMessage {
 	portal := filepath.Join("..", "..", "internal", "portal")
 	var in, out, errs bytes.Buffer
 	for _, q := range questions {
-		doc, err := json.Marshal(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(json.Marshal(q))(t)
 		in.Write(append(doc, '\n'))
 	}
 	run := exec.Command("node", filepath.Join(portal, "testdata", "worker.js"), filepath.Join(portal, "page"))
@@ -135,9 +130,7 @@ func node(t *testing.T, questions []question) map[int]json.RawMessage {
 			ID    int
 			Reply string
 		}
-		if err := json.Unmarshal(lines.Bytes(), &posted); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(lines.Bytes(), &posted))
 		if posted.Reply != "" {
 			answers[posted.ID] = json.RawMessage(posted.Reply)
 		}
@@ -212,9 +205,7 @@ func openPortal(t *testing.T, o browsertest.Options) *portalled {
 	if code != 0 {
 		t.Fatal(errs)
 	}
-	if err := os.WriteFile(p.trust, []byte(trust), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(p.trust, []byte(trust), 0o600))
 	p.open(o)
 	return p
 }
@@ -310,18 +301,13 @@ func TestPortalProvesACaseFileOffline(t *testing.T) {
 func TestPortalRefutesAChangedCaseFile(t *testing.T) {
 	t.Parallel()
 	p := openPortal(t, browsertest.Options{})
-	doc, err := os.ReadFile(p.case_)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile(p.case_))(t)
 	changed := bytes.Replace(doc, []byte("needs_review"), []byte("safe_pass"), 1)
 	if bytes.Equal(changed, doc) {
 		t.Fatal("the case file has no needs_review")
 	}
 	file := filepath.Join(t.TempDir(), "changed.jurat")
-	if err := os.WriteFile(file, changed, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, changed, 0o600))
 	p.choose(p.trust)
 	p.check(file)
 	if got := p.outcome(); got != "refuted" {
@@ -392,10 +378,7 @@ func TestPortalShowsHostileTextInert(t *testing.T) {
 	p := openPortal(t, browsertest.Options{})
 	h := jurattest.NewForStrangers(t)
 	said := hostileText + "\n" + strings.Repeat("0123456789\n", 100_000) // as lines, because browsers need minutes to lay out one line of this length
-	quoted, err := jsontext.AppendQuote(nil, said)
-	if err != nil {
-		t.Fatal(err)
-	}
+	quoted := must.Get(jsontext.AppendQuote(nil, said))(t)
 	r := h.Seal(t, evidence.Payload{AgentID: "<b>a</b>", RequestID: "r-1", Timestamp: "2025-12-31T23:59:00Z", Model: "m<script>", ModelVersion: "<i>1</i>",
 		Prompt: jsontext.Value(`"What?"`), Response: quoted, Parameters: jsontext.Value(`{"temperature":0}`)})
 	record, trust := p.write("record.json", r), p.write("h.json", h.Trust(t))
@@ -429,14 +412,9 @@ func TestPortalShowsHostileTextInert(t *testing.T) {
 // write writes a file beside the case file.
 func (p *portalled) write(name string, content interface{ Marshal() ([]byte, error) }) string {
 	p.t.Helper()
-	doc, err := content.Marshal()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	doc := must.Get(content.Marshal())(p.t)
 	file := filepath.Join(filepath.Dir(p.case_), name)
-	if err := os.WriteFile(file, doc, 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Do(p.t, os.WriteFile(file, doc, 0o600))
 	return file
 }
 
@@ -489,10 +467,7 @@ func TestPortalInTheBrowserAnswersAsTheCommand(t *testing.T) {
 	t.Parallel()
 	p := openPortal(t, browsertest.Options{})
 	folder, all := vectors(t)
-	folder, err := filepath.Abs(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder = must.Get(filepath.Abs(folder))(t)
 	for i := 0; i < len(all); i += max(1, len(all)/12) {
 		v := all[i]
 		want, refused := byCommand(t, folder, v)
@@ -522,15 +497,9 @@ func TestPortalInTheBrowserAnswersAsTheCommand(t *testing.T) {
 func TestPortalByKeyboardAndPaste(t *testing.T) {
 	t.Parallel()
 	p := openPortal(t, browsertest.Options{})
-	doc, err := os.ReadFile(p.case_)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile(p.case_))(t)
 	p.choose(p.trust)
-	pasted, err := json.Marshal(string(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pasted := must.Get(json.Marshal(string(doc)))(t)
 	browsertest.Eval[bool](p.Browser, "(document.querySelector('#pasted').value = "+string(pasted)+", document.querySelector('#files').focus(), true)")
 	// With the Tab key, every control can be reached, in the order of the page.
 	var order []string
@@ -569,9 +538,7 @@ func TestPortalSaysWhatItCannotCheck(t *testing.T) {
 	t.Parallel()
 	p := openPortal(t, browsertest.Options{})
 	other := filepath.Join(t.TempDir(), "letter.txt")
-	if err := os.WriteFile(other, []byte("Dear Sir or Madam"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(other, []byte("Dear Sir or Madam"), 0o600))
 	p.Click("#check")
 	p.Wait("document.querySelector('#state').textContent.startsWith('Choose a file')")
 	p.Choose("#trust", other)

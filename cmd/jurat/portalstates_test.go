@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"jurat/internal/browsertest"
+	"jurat/internal/must"
 )
 
 // TestPortalInEveryState checks in the portal a case file that is proved, one that is refuted, one of which nothing is proved, and a file that is none.
@@ -20,15 +21,10 @@ func TestPortalInEveryState(t *testing.T) {
 	axe := browsertest.FindAxe(t)
 	const phone = 360
 	p := openPortal(t, browsertest.Options{Width: phone, Height: 740})
-	doc, err := os.ReadFile(p.case_)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile(p.case_))(t)
 	file := func(name string, content []byte) string {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, content, 0o600))
 		return path
 	}
 	changed, letter := file("changed.jurat", bytes.Replace(doc, []byte("needs_review"), []byte("safe_pass"), 1)), file("letter.txt", []byte("Dear Sir or Madam"))

@@ -12,6 +12,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/listtest"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/trustlist"
 )
@@ -26,10 +27,7 @@ type union struct {
 }
 
 func newUnion(t *testing.T) *union {
-	authority, err := jurattest.StartTSAOf(pkix.Name{Country: []string{"XA"}, Organization: []string{"Alpha"}, CommonName: "unit 1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	authority := must.Get(jurattest.StartTSAOf(pkix.Name{Country: []string{"XA"}, Organization: []string{"Alpha"}, CommonName: "unit 1"}))(t)
 	t.Cleanup(authority.Close)
 	u := &union{t: t, folder: t.TempDir(), journal: listtest.NewSigner(t, "journal"), operator: listtest.NewSigner(t, "operator"), authority: authority}
 	u.write("oj.pem", u.journal.PEM())
@@ -40,9 +38,7 @@ func newUnion(t *testing.T) *union {
 func (u *union) write(name string, content []byte) string {
 	u.t.Helper()
 	file := filepath.Join(u.folder, name)
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		u.t.Fatal(err)
-	}
+	must.Do(u.t, os.WriteFile(file, content, 0o600))
 	return file
 }
 
@@ -126,23 +122,15 @@ func TestQualifiedTime(t *testing.T) {
 	gone := u.trustEU("gone.json")
 	contains(saying(t, 2, "--data", data, "tsa", "add", "again", u.authority.URL, "--qualified", "--trust", gone), `not a qualified time stamp`, `was "withdrawn"`)
 	contains(saying(t, 2, "--data", data, "tsa", "add", "own", u.authority.URL, "--qualified", "--trust", own), "no service of trusted lists")
-	other, err := jurattest.StartTSAOf(pkix.Name{Country: []string{"XA"}, Organization: []string{"Alpha"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(jurattest.StartTSAOf(pkix.Name{Country: []string{"XA"}, Organization: []string{"Alpha"}}))(t)
 	t.Cleanup(other.Close)
 	contains(saying(t, 2, "--data", data, "tsa", "add", "other", other.URL, "--qualified", "--trust", eu), "trying it", "not valid")
 
 	// The operator's copy of the list ends: sealing goes on, the authority is not asked, and the record waits until there is a newer list.
 	setting := filepath.Join(data, "outside-authorities", "notary.json")
-	text, err := os.ReadFile(setting)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(setting))(t)
 	from := strings.Index(string(text), `"next_update": "`) + len(`"next_update": "`)
-	if err := os.WriteFile(setting, []byte(string(text[:from])+"2026-01-01T00:00:00Z"+string(text[from+len("2026-01-01T00:00:00Z"):])), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(setting, []byte(string(text[:from])+"2026-01-01T00:00:00Z"+string(text[from+len("2026-01-01T00:00:00Z"):])), 0o600))
 	u.authority.Asked()
 	late, errs := both(t, 0, "--data", data, "seal", action("two"))
 	contains(errs, "waiting for notary", "trusted list is out of date since 2026-01-01T00:00:00Z")
@@ -161,13 +149,8 @@ func TestQualifiedTime(t *testing.T) {
 	contains(doing(t, 0, "verify", "--require", "qualified", "--trust", u.trustEU("reader.json", "--with", own), u.write("late.json", []byte(jurat(0, "log", "prove", opened.Payload.RecordID)+"\n"))), "by the trusted list of XA number 3")
 
 	// A list that the operator's copy does not know yet makes no difference; a token that is not qualified by it is refused on receipt.
-	text, err = os.ReadFile(setting)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(setting, bytes.ReplaceAll(text, []byte("Svcstatus/granted"), []byte("Svcstatus/withdrawn")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	text = must.Get(os.ReadFile(setting))(t)
+	must.Do(t, os.WriteFile(setting, bytes.ReplaceAll(text, []byte("Svcstatus/granted"), []byte("Svcstatus/withdrawn")), 0o600))
 	contains(saying(t, 0, "--data", data, "seal", action("three")), "waiting for notary", "not a qualified time stamp")
 	for _, wrong := range [][]string{{"--root", own}, {"--untried"}} {
 		saying(t, 2, append([]string{"--data", data, "tsa", "add", "x", u.authority.URL, "--qualified", "--trust", eu}, wrong...)...)

@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // TestReady asks a server that is ready, and then none. TestMachinesWithoutDatabase asks one that is not ready.
@@ -52,9 +54,7 @@ func answered(t *testing.T, code int, want readiness, args ...string) {
 func TestReadyByHTTPS(t *testing.T) {
 	cert, key := certificateFor(t, t.TempDir())
 	_, port, err := net.SplitHostPort(freeAddr(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for name, value := range map[string]string{"JURAT_ADDR": "0.0.0.0:" + port, "JURAT_TLS_CERT": cert, "JURAT_TLS_KEY": key} {
 		t.Setenv(name, value)
 	}

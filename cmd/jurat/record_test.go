@@ -20,6 +20,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/must"
 )
 
 // A wiseModel answers every call of Chat Completions, and counts what it was asked.
@@ -79,9 +80,7 @@ exit 7`)
 	var found struct {
 		Hits []struct{ Record string }
 	}
-	if err := json.Unmarshal([]byte(doing(t, 0, "--data", data, "records", "find", "--action", "observed_call", "--json")), &found); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(doing(t, 0, "--data", data, "records", "find", "--action", "observed_call", "--json")), &found))
 	for _, hit := range found.Hits {
 		for _, field := range []string{"request_body", "response_body"} {
 			doing(t, 0, "--data", data, "erase", hit.Record, "--field", field, "--reason", "asked", "--by", "test", "--despite-quotes")
@@ -113,18 +112,10 @@ func TestRecordProxyKilled(t *testing.T) {
 		t.Helper()
 		proxy := exec.Command("jurat", "--data", data, "record", "proxy", "--agent", "mia", "--listen", "127.0.0.1:0", "--upstream", "openai="+model.URL)
 		endsWithTest(t, proxy)
-		out, err := proxy.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := proxy.Start(); err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(proxy.StdoutPipe())(t)
+		must.Do(t, proxy.Start())
 		at := make([]byte, 200)
-		n, err := out.Read(at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(out.Read(at))(t)
 		go io.Copy(io.Discard, out)
 		return proxy, strings.TrimSpace(string(at[:n]))
 	}
@@ -149,19 +140,13 @@ func TestRecordProxyKilled(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Duration(50+rand.IntN(200)) * time.Millisecond)
-		if err := proxy.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, proxy.Process.Kill())
 		proxy.Wait() // it was killed
 		all.Wait()
 	}
 	proxy, _ := start() // seals what was lost
-	if err := proxy.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if err := proxy.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, proxy.Process.Signal(os.Interrupt))
+	must.Do(t, proxy.Wait())
 	sealed, lost := map[evidence.Digest]int{}, 0
 	for _, o := range observedIn(t, data) {
 		if o.Ended == evidence.LostInCrash {
@@ -191,15 +176,10 @@ func TestRecordProxyKilled(t *testing.T) {
 // eachRecordIn hands over the records of a whole log, in its order.
 func eachRecordIn(t *testing.T, data string, take func(*evidence.Record)) {
 	t.Helper()
-	i, err := installation.Open(t.Context(), installation.Config{Dir: data})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: data}))(t)
 	defer i.Close()
 	for placed, err := range i.Ledger.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		take(placed.Record)
 	}
 }

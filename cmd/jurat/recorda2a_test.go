@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/internal/must"
 	"jurat/verify/bilateral"
 )
 
@@ -27,9 +28,7 @@ func TestRecordA2A(t *testing.T) {
 	at, _, stopTheirs := serve(t, "--data", theirs, "record", "a2a", "--agent", "mia", "--upstream", agent.URL, "--listen", "127.0.0.1:0")
 	by, _, stopOurs := serve(t, "--data", ours, "record", "a2a", "--agent", "ben", "--as", "caller", "--upstream", at, "--listen", "127.0.0.1:0")
 	answer, err := http.Post(by+"/", "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Where is parcel 17?"}]}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	text, err := io.ReadAll(answer.Body)
 	answer.Body.Close()
 	if err != nil || !strings.Contains(string(text), "It is in Bern.") {

@@ -19,6 +19,7 @@ import (
 	"jurat/internal/disktest"
 	"jurat/internal/erasure"
 	"jurat/internal/installation"
+	"jurat/internal/must"
 )
 
 // canaryMark begins each canary. What follows is a sentence, and another one in each place.
@@ -33,10 +34,7 @@ func placed(t *testing.T, doc string) (list []string) {
 	}
 	canary := func() string { return fmt.Sprintf("%s%d sang in Kassel", canaryMark, placesSeen.Add(1)) }
 	take := func() {
-		text, err := json.Marshal(whole)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(whole))(t)
 		list = append(list, string(text))
 	}
 	var in func(v any, put func(any))
@@ -163,17 +161,11 @@ func TestNoCanaryIsLeft(t *testing.T) {
 	ask := func(at, method, path, request, says string, headers ...string) {
 		t.Helper()
 		answer.Store(&says)
-		req, err := http.NewRequestWithContext(t.Context(), method, at+path, strings.NewReader(request))
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := must.Get(http.NewRequestWithContext(t.Context(), method, at+path, strings.NewReader(request)))(t)
 		for i := 0; i < len(headers); i += 2 {
 			req.Header.Set(headers[i], headers[i+1])
 		}
-		answer, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(http.DefaultClient.Do(req))(t)
 		if _, err := io.Copy(io.Discard, answer.Body); err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
@@ -232,9 +224,7 @@ func TestNoCanaryIsLeft(t *testing.T) {
 		}
 		for n, text := range variants {
 			path := filepath.Join(files, fmt.Sprintf("%d-%s", n, name))
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 			var out, errs bytes.Buffer // what has another form with a canary is refused
 			run(t.Context(), []string{"--data", data, "import", path, "--agent", fmt.Sprintf("mia%d", n)}, stdio{in: strings.NewReader(""), out: &out, err: &errs})
 		}
@@ -276,16 +266,11 @@ func TestNoCanaryIsLeft(t *testing.T) {
 // erasedSome erases the texts of some of the records that seal any apart. It returns how many records these are, and how many texts were erased.
 func erasedSome(t *testing.T, data string) (records, erased int) {
 	t.Helper()
-	i, err := installation.Open(t.Context(), installation.Config{Dir: data})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: data}))(t)
 	defer i.Close()
 	var orders []erasure.Order
 	for placed, err := range i.Ledger.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if p := &placed.Record.Payload; len(p.SealedApart) > 0 {
 			if records++; records%100 == 1 { // each searches the whole log for its text
 				orders = append(orders, erasure.Order{RecordID: p.RecordID, Pointers: p.SealedApart, Reason: "a test", By: "tester", DespiteQuotes: true})
@@ -293,10 +278,7 @@ func erasedSome(t *testing.T, data string) (records, erased int) {
 		}
 	}
 	for _, order := range orders {
-		done, err := i.Eraser.Erase(t.Context(), order)
-		if err != nil {
-			t.Fatal(err)
-		}
+		done := must.Get(i.Eraser.Erase(t.Context(), order))(t)
 		erased += len(done.Now)
 	}
 	return records, erased
@@ -306,10 +288,7 @@ func erasedSome(t *testing.T, data string) (records, erased int) {
 func exportedAll(t *testing.T, data string) (list [][]byte) {
 	t.Helper()
 	eachRecordIn(t, data, func(r *evidence.Record) {
-		text, err := r.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(r.Marshal())(t)
 		list = append(list, text)
 	})
 	return list

@@ -22,6 +22,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/disktest"
+	"jurat/internal/must"
 )
 
 // sums is an MCP server. What it says of its tool depends on its first argument.
@@ -80,26 +81,16 @@ func TestRecordMCPSignals(t *testing.T) {
 	t.Parallel()
 	server := written(t, `trap 'echo "{\"method\":\"notifications/heard\"}"; exit 3' TERM; echo '{"method":"notifications/ready"}'; while :; do sleep 0.1; done`)
 	c := exec.Command("jurat", "--data", filepath.Join(t.TempDir(), "data"), "record", "mcp", "--agent", "mia", "--", "sh", server)
-	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(c.StdinPipe())(t)
 	defer in.Close()
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(c.StdoutPipe())(t)
 	c.Stderr = os.Stderr
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start())
 	ready := make([]byte, len(`{"method":"notifications/ready"}`)+1)
 	if _, err := io.ReadFull(out, ready); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Process.Signal(syscall.SIGTERM))
 	if rest, err := io.ReadAll(out); string(rest) != `{"method":"notifications/heard"}`+"\n" {
 		t.Errorf("%q, %v", rest, err)
 	}
@@ -131,49 +122,32 @@ func TestRecordMCPOverHTTP(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	proxy := exec.Command("jurat", "--data", data, "record", "mcp", "--agent", "mia", "--upstream", server.URL+"/v2/mcp", "--listen", "127.0.0.1:0")
 	endsWithTest(t, proxy)
-	out, err := proxy.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(proxy.StdoutPipe())(t)
+	must.Do(t, proxy.Start())
 	at, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || !strings.HasSuffix(at, "/v2/mcp\n") {
 		t.Fatalf("%q, %v", at, err)
 	}
 	for i, ask := range []string{`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}}`} {
-		req, err := http.NewRequestWithContext(t.Context(), "POST", strings.TrimSpace(at), strings.NewReader(ask))
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := must.Get(http.NewRequestWithContext(t.Context(), "POST", strings.TrimSpace(at), strings.NewReader(ask)))(t)
 		req.Header.Set("Authorization", "Bearer marked-token-4711")
 		req.Header.Set("Mcp-Param-Region", "marked-param-4711")
 		if i > 0 {
 			req.Header.Set("Mcp-Session-Id", "marked-session-4711")
 		}
-		answer, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(http.DefaultClient.Do(req))(t)
 		if text, err := io.ReadAll(answer.Body); err != nil || !bytes.Contains(text, []byte(`"result"`)) {
 			t.Errorf("%s, %v", text, err)
 		}
 		answer.Body.Close()
 	}
-	if err := proxy.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if err := proxy.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, proxy.Process.Signal(os.Interrupt))
+	must.Do(t, proxy.Wait())
 	noSecretIn(t, data)
 	var found struct {
 		Hits []struct{ Chain, Record string }
 	}
-	if err := json.Unmarshal([]byte(doing(t, 0, "--data", data, "records", "find", "--action", "observed_tool", "--json")), &found); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(doing(t, 0, "--data", data, "records", "find", "--action", "observed_tool", "--json")), &found))
 	list := observedIn(t, data)
 	if len(list) != 2 || list[1].Protocol != "mcp/2025-06-18" && list[0].Protocol != "mcp/2025-06-18" || len(found.Hits) != 2 ||
 		!strings.HasPrefix(found.Hits[0].Chain, "recorded/mia/mcp-") || found.Hits[0].Chain != found.Hits[1].Chain {
@@ -207,17 +181,9 @@ func TestRecordMCPKilled(t *testing.T) {
 	start := func() (*exec.Cmd, io.WriteCloser, *bufio.Reader) {
 		t.Helper()
 		c := exec.Command("jurat", "--data", data, "record", "mcp", "--agent", "mia", "--", "sh", server, heard)
-		in, err := c.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := c.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		in := must.Get(c.StdinPipe())(t)
+		out := must.Get(c.StdoutPipe())(t)
+		must.Do(t, c.Start())
 		return c, in, bufio.NewReader(out)
 	}
 	for round := range 4 {
@@ -240,19 +206,14 @@ func TestRecordMCPKilled(t *testing.T) {
 	}
 	c, in, _ := start() // seals what was lost
 	_ = in.Close()
-	if err := c.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Wait())
 	sealed, lost := map[evidence.Digest]int{}, 0
 	for _, o := range observedIn(t, data) {
 		if sealed[o.Request.SHA256]++; o.Ended == evidence.LostInCrash {
 			lost++
 		}
 	}
-	text, err := os.ReadFile(heard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(heard))(t)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	for _, line := range lines {
 		if n := sealed[evidence.DigestOf([]byte(line))]; n != 1 {
@@ -274,18 +235,10 @@ func TestRecordMCPKilled(t *testing.T) {
 func startsRecording(t *testing.T, heard func(line string), args ...string) (address string, stop func()) {
 	t.Helper()
 	c := exec.Command("jurat", append(args, "--listen", "127.0.0.1:0")...)
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	errs, err := c.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(c.StdoutPipe())(t)
+	errs := must.Get(c.StderrPipe())(t)
 	endsWithTest(t, c)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start())
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
@@ -293,19 +246,12 @@ func startsRecording(t *testing.T, heard func(line string), args ...string) (add
 			heard(lines.Text())
 		}
 	}()
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
 	return strings.TrimSpace(line), func() {
 		t.Helper()
-		if err := c.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Process.Signal(os.Interrupt))
 		<-told
-		if err := c.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Wait())
 	}
 }
 
@@ -330,18 +276,10 @@ func TestRecordMCPToken(t *testing.T) {
 	ask := func(method, address string) (*http.Response, string) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		answer := must.Get(http.DefaultClient.Do(req))(t)
 		defer answer.Body.Close()
-		text, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(io.ReadAll(answer.Body))(t)
 		return answer, string(text)
 	}
 	says := func(line string) { said.WriteString(line + "\n") }
@@ -363,10 +301,7 @@ func TestRecordMCPToken(t *testing.T) {
 	if straight, same := ask("POST", upstream); answer.StatusCode != http.StatusUnauthorized || text != same || answer.Header.Get("Www-Authenticate") != straight.Header.Get("Www-Authenticate") {
 		t.Errorf("%s %s %v", answer.Status, text, answer.Header)
 	}
-	at, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(url.Parse(address))(t)
 	for path, helps := range map[string]bool{"/.well-known/oauth-protected-resource" + at.Path: true, "/.well-known/oauth-authorization-server": true, "/.well-known/openid-configuration": true, "/register": false} {
 		at.Path = path
 		if answer, text := ask("GET", at.String()); answer.StatusCode != http.StatusNotFound || strings.Contains(text, "--key FILE") != helps {

@@ -22,6 +22,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 )
 
@@ -35,10 +36,7 @@ func TestRecordOTLP(t *testing.T) {
 	doing(t, 0, "--data", data, "record", "run", "--agent", "mia", "--chain", "seen", "--", "sh", agent)
 
 	span := func(trace, prompt string) string {
-		doc, err := json.Marshal(prompt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(json.Marshal(prompt))(t)
 		return `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"another-agent"}}]},"scopeSpans":[{"spans":[{"traceId":"` + trace + `","spanId":"b7ad6b7169203331","name":"chat wise","startTimeUnixNano":"1795789736896000000","endTimeUnixNano":"1795789736948468185","droppedAttributesCount":2,"attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"gen_ai.request.model","value":{"stringValue":"wise"}},{"key":"gen_ai.input.messages","value":{"stringValue":` + string(doc) +
 			`}},{"key":"gen_ai.output.messages","value":{"stringValue":"[{\"role\":\"assistant\",\"parts\":[{\"type\":\"text\",\"content\":\"you said the first question\"}]}]"}}]},{"traceId":"` + trace + `","spanId":"0000000000000001","name":"GET /"}]}]}]}`
 	}
@@ -51,10 +49,7 @@ func TestRecordOTLP(t *testing.T) {
 		t.Helper()
 		stop, at := recordsOTLP(t, data, "--agent", "mia")
 		for _, body := range bodies {
-			answer, err := http.Post(at+"/v1/traces", "application/json", strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer := must.Get(http.Post(at+"/v1/traces", "application/json", strings.NewReader(body)))(t)
 			answer.Body.Close()
 			if answer.StatusCode != http.StatusOK {
 				t.Fatalf("status %d", answer.StatusCode)
@@ -103,10 +98,7 @@ func TestRecordOTLP(t *testing.T) {
 	}
 
 	stop, at := recordsOTLP(t, data, "--agent", "mia") // another process
-	answer, err := http.Post(at+"/v1/traces", "application/x-protobuf", bytes.NewReader(otlpInProtobuf(t, span(told, whole))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.Post(at+"/v1/traces", "application/x-protobuf", bytes.NewReader(otlpInProtobuf(t, span(told, whole)))))(t)
 	answer.Body.Close()
 	if stop(); answer.StatusCode != http.StatusOK {
 		t.Errorf("protobuf: %s", answer.Status)
@@ -121,21 +113,12 @@ func otlpInProtobuf(t *testing.T, doc string) []byte {
 	t.Helper()
 	doc = regexp.MustCompile(`("(?:trace|span)Id":")([0-9a-f]+)"`).ReplaceAllStringFunc(doc, func(member string) string {
 		name, id, _ := strings.Cut(member[:len(member)-1], `:"`)
-		raw, err := hex.DecodeString(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(hex.DecodeString(id))(t)
 		return name + `:"` + base64.StdEncoding.EncodeToString(raw) + `"`
 	})
 	var m traces.TracesData
-	if err := protojson.Unmarshal([]byte(doc), &m); err != nil {
-		t.Fatal(err)
-	}
-	body, err := proto.Marshal(&m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return body
+	must.Do(t, protojson.Unmarshal([]byte(doc), &m))
+	return must.Get(proto.Marshal(&m))(t)
 }
 
 // recordsOTLP starts the recorder. stop interrupts it, and waits. at is its address.
@@ -143,48 +126,28 @@ func recordsOTLP(t *testing.T, data string, more ...string) (stop func(), at str
 	t.Helper()
 	c := exec.Command("jurat", append([]string{"--data", data, "record", "otlp", "--listen", "127.0.0.1:0"}, more...)...)
 	endsWithTest(t, c)
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(c.StdoutPipe())(t)
 	c.Stderr = os.Stderr
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start())
 	lines := bufio.NewReader(out)
-	at, err = lines.ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	at = must.Get(lines.ReadString('\n'))(t)
 	go io.Copy(io.Discard, lines)
 	return func() {
-		if err := c.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Process.Signal(os.Interrupt))
+		must.Do(t, c.Wait())
 	}, strings.TrimSpace(at)
 }
 
 // shownToJuries returns the evidence of each trial of a recorded chain as jurors are shown it, by the chain.
 func shownToJuries(t *testing.T, data string) map[string]string {
 	t.Helper()
-	i, err := installation.Open(t.Context(), installation.Config{Dir: data})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: data}))(t)
 	defer i.Close()
 	shown := map[string]string{}
 	for placed, err := range i.Ledger.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if p := &placed.Record.Payload; p.ActionType == evidence.Submission {
-			c, err := subject.Parse(p.Response)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(subject.Parse(p.Response))(t)
 			text := fmt.Sprintf("%+v", c.Recorded)
 			for _, m := range c.Messages {
 				text += "\n" + m.Text

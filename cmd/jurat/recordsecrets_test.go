@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"jurat/internal/disktest"
+	"jurat/internal/must"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -49,18 +50,10 @@ func TestRecordKeepsNoSecret(t *testing.T) {
 		t.Helper()
 		proxy := exec.Command("jurat", "--data", data, "record", "proxy", "--listen", "127.0.0.1:0", "--log-json", "--upstream", "openai="+model.URL, "--upstream", "gone=http://127.0.0.1:1")
 		endsWithTest(t, proxy)
-		out, err := proxy.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(proxy.StdoutPipe())(t)
 		proxy.Stderr = &said
-		if err := proxy.Start(); err != nil {
-			t.Fatal(err)
-		}
-		at, err := bufio.NewReader(out).ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, proxy.Start())
+		at := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
 		return proxy, strings.TrimSpace(at)
 	}
 	call := func(at, path string) error {
@@ -102,32 +95,21 @@ func TestRecordKeepsNoSecret(t *testing.T) {
 	host := strings.TrimPrefix(at, "http://")
 	for _, path := range []string{"/r/" + token + "/openai/v1/chat/completions?key=marked-4711&api_key=marked-4711&other=marked-4711", "/r/" + token + "/gone/v1/chat/completions?key=marked-4711", "/r/marked-4711/openai/v1/chat/completions",
 		"/openai/marked-4711", "/marked-4711/x"} {
-		if err := call("http://user:marked-4711@"+host, path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, call("http://user:marked-4711@"+host, path))
 	}
-	conn, err := net.Dial("tcp", host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", host))(t)
 	fmt.Fprintf(conn, "GET http://user:marked-4711@%s/openai/x HTTP/1.1\r\nHost: marked-4711\r\nConnection: close\r\n\r\n", host)
 	io.Copy(io.Discard, conn)
 	conn.Close()
 	go call(at, "/r/"+token+"/openai/v1/chat/completions?hang=1&key=marked-4711") //nolint:errcheck // it is broken off
 	<-hanging
 	search("while a call is under way")
-	if err := proxy.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, proxy.Process.Kill())
 	proxy.Wait() // it was killed
 	search("after a crash")
 	proxy, _ = start()
-	if err := proxy.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if err := proxy.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, proxy.Process.Signal(os.Interrupt))
+	must.Do(t, proxy.Wait())
 	search("when all is sealed")
 	operator := regexp.MustCompile(`jurat_[A-Za-z0-9_-]+`).FindString(doing(t, 0, "--data", data, "access", "grant", "olga", "operator", "--reason", "a test", "--by", "tester"))
 	secrets = append(secrets, operator)
@@ -162,49 +144,30 @@ func serveWithSecrets(t *testing.T, data, token string, call func(at, path strin
 	var log bytes.Buffer
 	server.Stderr = &log
 	endsWithTest(t, server)
-	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(server.StdoutPipe())(t)
+	must.Do(t, server.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &log)
 	}
 	at := strings.TrimSpace(line)
 	for _, path := range []string{"/v1/records?key=marked-4711", "/v1/records/marked-4711", "/records/marked-4711?token=marked-4711", "/agents/marked-4711", "/marked-4711/x", "/recordings/marked-4711", "/link/marked-4711"} {
-		if err := call(strings.Replace(at, "http://", "http://user:marked-4711@", 1), path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, call(strings.Replace(at, "http://", "http://user:marked-4711@", 1), path))
 	}
 	read := func(path string) string {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, at+path, nil))(t)
 		req.Header.Set("Authorization", "Bearer "+token)
 		req.Header.Set("Cookie", "a=marked-4711")
 		req.Header.Set("Tracestate", "vendor=marked-4711")
 		req.Header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
-		answer, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(http.DefaultClient.Do(req))(t)
 		defer answer.Body.Close()
-		text, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
+		return string(must.Get(io.ReadAll(answer.Body))(t))
 	}
 	read("/v1/records/marked-4711?key=marked-4711")
 	read("/recordings?key=marked-4711")
 	metrics := read("/metrics")
-	if err := server.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Process.Signal(os.Interrupt))
 	if err := server.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, &log)
 	}

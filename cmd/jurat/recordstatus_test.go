@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/internal/must"
 	"jurat/internal/recorded"
 	"jurat/internal/recording"
 )
@@ -32,17 +33,9 @@ func TestRecordStatus(t *testing.T) {
 	}
 	proxy := exec.Command("jurat", "--data", data, "record", "proxy", "--agent", "mia", "--listen", "127.0.0.1:0", "--upstream", "openai="+model.URL)
 	endsWithTest(t, proxy)
-	out, err := proxy.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
-	at, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(proxy.StdoutPipe())(t)
+	must.Do(t, proxy.Start())
+	at := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
 	go func() {
 		if answer, err := http.Post(strings.TrimSpace(at)+"/openai/v1/chat/completions", "application/json", strings.NewReader(`{}`)); err == nil {
 			answer.Body.Close()
@@ -52,9 +45,7 @@ func TestRecordStatus(t *testing.T) {
 	if said := doing(t, 0, "--data", data, "record", "status"); !strings.Contains(said, "it runs since") || !strings.Contains(said, "1 call under way") {
 		t.Errorf("while it runs: %s", said)
 	}
-	if err := proxy.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, proxy.Process.Kill())
 	proxy.Wait() // it was killed
 	for _, command := range [][]string{{"record", "status"}, {"doctor"}} {
 		if said := strings.Join(strings.Fields(doing(t, 1, append([]string{"--data", data}, command...)...)), " "); !strings.Contains(said, "it died with 1 call under way") || !strings.Contains(said, "start one") {
@@ -63,9 +54,7 @@ func TestRecordStatus(t *testing.T) {
 	}
 	doing(t, 0, "--data", data, "record", "run", "--agent", "mia", "--", "true")
 	var s recorderStatus
-	if err := json.Unmarshal([]byte(doing(t, 0, "--data", data, "record", "status", "--json")), &s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(doing(t, 0, "--data", data, "record", "status", "--json")), &s))
 	if len(s.Here) != 0 || len(s.Log) != 1 || s.Log[0].Lost != 1 || s.Log[0].Reason != "the program ended" || s.Log[0].Calls != 0 || !s.Log[0].Counted {
 		t.Errorf("%+v", s)
 	}

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // TestPagesAreNotTheAgent: what a web page has a browser send to a recorder is refused, and nothing of it is sealed: by the browser's own word, by the page's origin, or by the name under which it asks.
@@ -32,14 +34,12 @@ func TestPagesAreNotTheAgent(t *testing.T) {
 			"Sec-Fetch-Site: cross-site": 403, "Sec-Fetch-Site: same-site": 403, "Origin: https://evil.example": 403, "Origin: null": 403,
 			"Host: evil.example": 421, "Host: 127.0.0.1.evil.example:8419": 421,
 		} {
-			req, err := http.NewRequest("POST", at+"/wise/x", strings.NewReader(asksWise))
-			must(t, err)
+			req := must.Get(http.NewRequest("POST", at+"/wise/x", strings.NewReader(asksWise)))(t)
 			key, value, _ := strings.Cut(header, ": ")
 			if req.Header.Set(key, value); key == "Host" {
 				req.Host = value
 			}
-			answer, err := http.DefaultClient.Do(req)
-			must(t, err)
+			answer := must.Get(http.DefaultClient.Do(req))(t)
 			_, _ = io.Copy(io.Discard, answer.Body)
 			answer.Body.Close()
 			if answer.StatusCode != want {
@@ -61,8 +61,7 @@ func TestPagesAreNotTheAgent(t *testing.T) {
 // TestLogHasNoAnswers: what a server sends unasked on a connection is an answer's words, which Go's library would log. With --log-json every line is JSON, and in no log are such words.
 func TestLogHasNoAnswers(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {
@@ -84,23 +83,20 @@ func TestLogHasNoAnswers(t *testing.T) {
 		said := new(lines)
 		recorder.Stderr = said
 		endsWithTest(t, recorder)
-		stdout, err := recorder.StdoutPipe()
-		must(t, err)
-		must(t, recorder.Start())
+		stdout := must.Get(recorder.StdoutPipe())(t)
+		must.Do(t, recorder.Start())
 		var at string
-		_, err = fmt.Fscanln(stdout, &at)
-		must(t, err)
+		must.Get(fmt.Fscanln(stdout, &at))(t)
 		for n := 0; !strings.Contains(said.String(), "Unsolicited"); n++ { // HEAD has no body, so what comes is not expected
 			if n == 200 {
 				t.Fatalf("the library logs nothing: %s", said)
 			}
-			answer, err := http.Head(at + "/wise/v1/models")
-			must(t, err)
+			answer := must.Get(http.Head(at + "/wise/v1/models"))(t)
 			answer.Body.Close()
 			time.Sleep(20 * time.Millisecond)
 		}
-		must(t, recorder.Process.Signal(syscall.SIGTERM))
-		must(t, recorder.Wait())
+		must.Do(t, recorder.Process.Signal(syscall.SIGTERM))
+		must.Do(t, recorder.Wait())
 		if strings.Contains(said.String(), "marked") || strings.Contains(said.String(), "words of an") {
 			t.Errorf("the log has an answer's words: %s", said)
 		}
@@ -110,12 +106,5 @@ func TestLogHasNoAnswers(t *testing.T) {
 				t.Errorf("no line of JSON: %s", line)
 			}
 		}
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

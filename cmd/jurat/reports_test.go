@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"jurat/internal/juror/rules"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jury"
@@ -60,10 +61,7 @@ func TestReportsFitTheirSchemas(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	c := &trialCmd{}
-	doc, err := c.junit([]*attempt{hostileAttempt(evilText), {name: evilText, err: os.ErrNotExist}, {name: "a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(c.junit([]*attempt{hostileAttempt(evilText), {name: evilText, err: os.ErrNotExist}, {name: "a"}}))(t)
 	worst := filepath.Join(dir, "hostile.xml")
 	write(t, worst, string(doc))
 	if out, err := xmllint(worst); err != nil {
@@ -85,10 +83,7 @@ func TestReportsFitTheirSchemas(t *testing.T) {
 	if out, err := judged(t, "sarif", "testdata/reports/sarif-schema-2.1.0.json", sarif); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	good, err := os.ReadFile(sarif)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := must.Get(os.ReadFile(sarif))(t)
 	bad := filepath.Join(dir, "bad.sarif")
 	write(t, bad, strings.Replace(string(good), `"fullDescription"`, `"wholeDescription"`, 1))
 	if _, err := judged(t, "sarif", "testdata/reports/sarif-schema-2.1.0.json", bad); err == nil {
@@ -116,10 +111,7 @@ func TestMarkdownIsInert(t *testing.T) {
 	texts := []string{evilText, "", "`", "``", "` `", "a\\", "a`", "|", "\\|", "a\u2028b", strings.Repeat("`", 400), strings.Repeat("𝕏|", 4000), "\xff\xfe", "<!--", "a]: http://x", "~~~", "```\nx"}
 	for _, text := range texts {
 		c := &trialCmd{base: &baseline{Cases: []baselineCase{{Case: text, Verdict: jury.SafePass}}}}
-		doc, err := c.markdown([]*attempt{hostileAttempt(text), {name: text, err: os.ErrNotExist}, {name: text}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(c.markdown([]*attempt{hostileAttempt(text), {name: text, err: os.ErrNotExist}, {name: text}}))(t)
 		file := filepath.Join(dir, "report.md")
 		write(t, file, string(doc))
 		html, err := judged(t, "markdown", file)
@@ -180,12 +172,8 @@ func TestBaseline(t *testing.T) {
 	put := func(name, from string) string {
 		t.Helper()
 		to := filepath.Join(cases, name)
-		if err := os.RemoveAll(to); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(to))
+		must.Do(t, os.CopyFS(to, os.DirFS(from)))
 		return to
 	}
 	one, two, three := put("one", kitchen), put("two", pharmacy), put("three", invoice)
@@ -216,10 +204,7 @@ func TestBaseline(t *testing.T) {
 	_, said = trial(0, one, two, three, "--baseline", base)
 	has(t, said, "better than in the baseline", "--write-baseline")
 
-	whole, err := os.ReadFile(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(base))(t)
 	fresh := "--data=" + filepath.Join(dir, "fresh")
 	refused := func(why string, args ...string) {
 		t.Helper()
@@ -244,9 +229,7 @@ func TestBaseline(t *testing.T) {
 		write(t, base, doc)
 		refused(strings.TrimSpace(why), one, two, three)
 	}
-	if err := os.Remove(base); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(base))
 	refused("no such file", one, two, three)
 	if _, err := os.Stat(filepath.Join(dir, "fresh")); err == nil {
 		t.Error("an installation was made although the baseline was refused")

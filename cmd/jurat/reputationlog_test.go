@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // TestReputationOfAServer: an auditor computes from a server's log what the operator computes on its machine, byte for byte. A server that
@@ -95,10 +97,7 @@ func TestReputationOfAServer(t *testing.T) {
 // changing is a server before another one, which changes what that shows of agents.
 func changing(t *testing.T, server string, how *atomic.Pointer[func([]byte) []byte]) (address string) {
 	t.Helper()
-	to, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := must.Get(url.Parse(server))(t)
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, ModifyResponse: func(answer *http.Response) error {
 		if !strings.Contains(answer.Request.URL.Path, "/conduct") {
 			return nil

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	portalvisit "jurat/internal/portal/visit"
 	"jurat/verify"
 	"jurat/verify/assurance"
@@ -161,10 +162,7 @@ type secondAnswers struct {
 // compare runs the second verifier once for each list.
 func (s *secondAnswers) compare(t *testing.T, python string) {
 	t.Helper()
-	lists, err := json.Marshal(s.asked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lists := must.Get(json.Marshal(s.asked))(t)
 	run := exec.Command(python, "../../testdata/second-verifier/several.py")
 	var said bytes.Buffer
 	run.Stdin, run.Stderr = bytes.NewReader(lists), &said
@@ -214,10 +212,7 @@ var vectorManifest = sync.OnceValues(func() (manifest struct{ Verifications []ma
 // files writes what a reader of this file has.
 func (s shownFile) files(t *testing.T, what string) *readerFiles {
 	t.Helper()
-	manifest, err := vectorManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	manifest := must.Get(vectorManifest())(t)
 	in := func(name string) string {
 		if name == "" {
 			return ""
@@ -244,23 +239,15 @@ func (s shownFile) change(t *testing.T, f *readerFiles, what string) {
 	t.Helper()
 	put := func(name string, doc []byte) string {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, doc, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, doc, 0o600))
 		return path
 	}
 	if s.owned {
-		trusted, err := trust.Parse(contentOf(t, f.trust))
-		if err != nil {
-			t.Fatal(err)
-		}
+		trusted := must.Get(trust.Parse(contentOf(t, f.trust)))(t)
 		for i := range trusted.Keys {
 			trusted.Keys[i].Custody = trust.ByOwner
 		}
-		doc, err := trusted.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(trusted.Marshal())(t)
 		f.trust = put("trust.json", doc)
 	}
 	if s.compared {
@@ -275,19 +262,13 @@ func checkpointIn(t *testing.T, doc []byte) string {
 		return string(doc)
 	}
 	record, _, err := evidence.Read(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return record.Log.Checkpoint
 }
 
 func contentOf(t *testing.T, path string) []byte {
 	t.Helper()
-	doc, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc
+	return must.Get(os.ReadFile(path))(t)
 }
 
 func (f *readerFiles) same(t *testing.T, who string, got, want int) {
@@ -338,24 +319,17 @@ func (f *readerFiles) portal(t *testing.T, require string) int {
 	request["crls"] = crls
 	if require != "" {
 		policy := filepath.Join(t.TempDir(), "policy.json")
-		if err := os.WriteFile(policy, []byte(policyOf(require)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(policy, []byte(policyOf(require)), 0o600))
 		request["policy"] = add(policy)
 	}
-	doc, err := json.Marshal(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(json.Marshal(request))(t)
 	v := &portalvisit.Visit{Now: time.Now}
 	answer, err := v.Verify(doc, sources)
 	if err != nil || answer.Files[0].Error != "" {
 		t.Fatalf("%v: %+v", err, answer)
 	}
 	var report struct{ Outcome verify.Status }
-	if err := json.Unmarshal([]byte(answer.Files[0].Report), &report); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(answer.Files[0].Report), &report))
 	return map[verify.Status]int{verify.Proved: 0, verify.NotProved: exitUndecided, verify.Refuted: exitBad}[report.Outcome]
 }
 

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // stopping is a writer that interrupts the program when it gets a certain word.
@@ -92,19 +94,12 @@ func TestResumeCommand(t *testing.T) {
 	has(t, said, "going on with "+id+" after 7 acts", "3 answers are missing")
 	trust, _ := ran(t, 0, data, "trust")
 	trustFile := filepath.Join(dir, "trust.json")
-	if err := os.WriteFile(trustFile, []byte(trust), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(trustFile, []byte(trust), 0o600))
 	ran(t, 0, "verify", "--trust", trustFile, file)
 
 	// Resumed again after its end: the verdict is printed again, and the case file can be written again.
-	before, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(os.ReadFile(file))(t)
+	must.Do(t, os.Remove(file))
 	_, said = ran(t, 3, data, "trial", "--resume", id, "--rounds", "2", "--out", file)
 	has(t, said, "has its verdict already")
 	after, err := os.ReadFile(file)
@@ -131,9 +126,7 @@ func TestResumeOfRecords(t *testing.T) {
 	data := "--data=" + filepath.Join(dir, "data")
 	write := func(name, text string) string {
 		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 		return file
 	}
 	record, _ := ran(t, 0, data, "seal", write("payload.json", `{"agent_id": "planner", "request_id": "r-1", "timestamp": "2026-01-31T16:15:00Z",

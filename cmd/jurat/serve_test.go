@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // lines is a writer that tests can read while it is written to.
@@ -126,21 +127,12 @@ func TestServe(t *testing.T) {
 
 func postTo(t *testing.T, at, token, key, body string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "POST", at, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), "POST", at, strings.NewReader(body)))(t)
 	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("Idempotency-Key", key)
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.DefaultClient.Do(r))(t)
 	defer answer.Body.Close()
-	doc, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(io.ReadAll(answer.Body))(t)
 	return answer.StatusCode, string(doc)
 }
 
@@ -151,10 +143,7 @@ func TestServeSignsInOnce(t *testing.T) {
 	_, link, _ := strings.Cut(doing(t, 0, "--data", data, "access", "link", "mia", "--at", at), "link=")
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for _, want := range []int{http.StatusSeeOther, http.StatusUnauthorized} {
-		answer, err := client.PostForm(at+"/sign-in", url.Values{"link": {link}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(client.PostForm(at+"/sign-in", url.Values{"link": {link}}))(t)
 		answer.Body.Close()
 		if answer.StatusCode != want {
 			t.Errorf("%s, want %d", answer.Status, want)
@@ -179,10 +168,7 @@ func TestServeOrigins(t *testing.T) {
 		"https://192.0.2.7:8443":               "https://192.0.2.7:8443",
 		"https://jurat-test.internal.example/": "https://jurat-test.internal.example",
 	} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 		behind := l.Addr().String()
 		l.Close()
 		at, _, stop := serve(t, "--data", t.TempDir()+"/data", "serve", "--addr", behind, "--origin", spelled, "--jurors", "offline")
@@ -191,17 +177,11 @@ func TestServeOrigins(t *testing.T) {
 		}
 		for _, host := range []string{strings.TrimPrefix(sent, "https://"), behind} { // a proxy may pass the name on
 			for path, want := range map[string]int{"/sign-in": http.StatusUnauthorized, "/v1/submissions": http.StatusUnauthorized} {
-				r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+behind+path, strings.NewReader("token=x"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := must.Get(http.NewRequestWithContext(t.Context(), "POST", "http://"+behind+path, strings.NewReader("token=x")))(t)
 				r.Host = host
 				r.Header.Set("Origin", sent)
 				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-				answer, err := http.DefaultClient.Do(r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				answer := must.Get(http.DefaultClient.Do(r))(t)
 				answer.Body.Close()
 				if answer.StatusCode != want {
 					t.Errorf("%s: a browser at %s with Host %s gets %s from %s", spelled, sent, host, answer.Status, path)
@@ -267,9 +247,7 @@ func TestServeStaysAtHome(t *testing.T) {
 func TestNothingIsBegun(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	if err := os.WriteFile("key.pem", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("key.pem", nil, 0o600))
 	why := []string{"--reason", "a test", "--by", "tester"}
 	for _, args := range [][]string{
 		append([]string{"access", "grant", "noa", "reviwer"}, why...), append([]string{"access", "grant", "noa", "reviewer"}, why...),

@@ -25,6 +25,7 @@ import (
 	"jurat/examples"
 	"jurat/internal/access"
 	"jurat/internal/installation"
+	"jurat/internal/must"
 )
 
 // A soak puts a server under full load for some time, and watches its memory, goroutines and open files.
@@ -98,14 +99,10 @@ func soakAgents() int { return int(min(160, 8*soakTime().Seconds())) }
 // furnish makes an installation, and tokens for the callers.
 func (s *soak) furnish(data string) {
 	i, _, err := installation.OpenOrCreate(s.t.Context(), installation.Config{Dir: data})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, err)
 	grant := func(name string, role access.Role) {
 		token, _, err := registerOf(i).Grant(s.t.Context(), access.Order{Name: name, Roles: []access.Role{role}, For: time.Hour, Reason: "a test", By: "tester"})
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must.Do(s.t, err)
 		s.tokens[name] = token
 	}
 	for n := range soakAgents() {
@@ -114,31 +111,19 @@ func (s *soak) furnish(data string) {
 	}
 	grant("sam", access.Submitter)
 	grant("ada", access.Auditor)
-	if err := i.Close(); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, i.Close())
 }
 
 // serve starts the server in a process of its own.
 func (s *soak) serve(data string) {
 	program := filepath.Join(s.t.TempDir(), "jurat") // under this name, the test binary is the command
-	self, err := os.Executable()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.Symlink(self, program); err != nil {
-		s.t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(s.t)
+	must.Do(s.t, os.Symlink(self, program))
 	server := exec.Command(program, "--data", data, "serve", "--addr", "127.0.0.1:0", "--jurors", "offline", "--parallel", "4", "--waiting", "20")
 	server.Stderr = io.Discard
 	endsWithTest(s.t, server)
-	out, err := server.StdoutPipe()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	out := must.Get(server.StdoutPipe())(s.t)
+	must.Do(s.t, server.Start())
 	s.t.Cleanup(func() {
 		if err := errors.Join(server.Process.Signal(os.Interrupt), server.Wait()); err != nil {
 			s.t.Errorf("the server: %v", err)
@@ -148,9 +133,7 @@ func (s *soak) serve(data string) {
 			s.t.Errorf("%d records, %d acknowledged: %v, %v", size, s.sealed.Load(), damages, err)
 		}
 	})
-	if s.at, err = bufio.NewReader(out).ReadString('\n'); err != nil {
-		s.t.Fatal(err)
-	}
+	s.at = must.Get(bufio.NewReader(out).ReadString('\n'))(s.t)
 	s.at = strings.TrimSpace(s.at)
 }
 
@@ -300,11 +283,7 @@ func (s *soak) sample(at time.Duration) sample {
 	value := func(name string) float64 {
 		for line := range strings.Lines(string(doc)) {
 			if text, ok := strings.CutPrefix(line, name+" "); ok {
-				v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-				if err != nil {
-					s.t.Fatal(err)
-				}
-				return v
+				return must.Get(strconv.ParseFloat(strings.TrimSpace(text), 64))(s.t)
 			}
 		}
 		s.t.Fatalf("/metrics has no %s:\n%s", name, doc)

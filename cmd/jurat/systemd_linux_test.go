@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // A boot is a systemd that runs a command in a world of its own.
@@ -41,18 +43,13 @@ func TestUnitUnderSystemd(t *testing.T) {
 		t.Skip("there is no systemd")
 	}
 	b := prepare(t)
-	doc, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("../../docs/operations.md"))(t)
 	documented := regexp.MustCompile(`(?m)^    useradd .*\n(?:    .*\n)+`).FindString(string(doc))
 	if strings.Count(documented, "\n") != 4 || !strings.Contains(documented, "systemctl enable --now jurat") {
 		t.Fatalf("docs/operations.md does not say how to install the unit, or this test does not find it:\n%s", documented)
 	}
 	for name, text := range map[string]string{"documented": documented, "operator": asOperator} {
-		if err := os.WriteFile(filepath.Join(b.in, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(b.in, name), []byte(text), 0o644))
 	}
 	said := b.run(t, "source /in/operator")
 	has(t, said, "https://jurat.example/sign-in?link=")
@@ -72,19 +69,14 @@ func prepare(t *testing.T) boot {
 	t.Helper()
 	world := t.TempDir()
 	b := boot{filepath.Join(world, "in"), filepath.Join(world, "out")}
-	found, err := exec.LookPath("jurat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(exec.LookPath("jurat"))(t)
 	for _, words := range [][]string{{"mkdir", b.in, b.out, filepath.Join(world, "base")}, {"cp", "-L", found, filepath.Join(b.in, "jurat")}, {"cp", "-R", deploy, b.in}} {
 		if out, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%s", out)
 		}
 	}
 	if _, err := exec.LookPath("sudo"); err != nil { // the documents use it; runuser does the same for root
-		if err := os.WriteFile(filepath.Join(b.in, "sudo"), []byte("#!/bin/bash\nexec runuser -u \"$2\" -- \"${@:3}\"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(b.in, "sudo"), []byte("#!/bin/bash\nexec runuser -u \"$2\" -- \"${@:3}\"\n"), 0o755))
 	}
 	return b
 }
@@ -92,17 +84,12 @@ func prepare(t *testing.T) boot {
 // run boots, waits until the command has ended, and returns what it said. Nothing that it started outlives it.
 func (b boot) run(t *testing.T, command string) string {
 	t.Helper()
-	script, err := filepath.Abs("testdata/systemd.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(filepath.Abs("testdata/systemd.sh"))(t)
 	var said lines
 	systemd := exec.Command("timeout", "-s", "KILL", "300", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--cgroup", "--uts", "--ipc", "--net", "bash", script, filepath.Dir(b.in), command)
 	systemd.Stdout, systemd.Stderr = &said, &said
 	systemd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := systemd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, systemd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- systemd.Wait() }()
 	defer func() { _ = syscall.Kill(-systemd.Process.Pid, syscall.SIGKILL); <-ended }()

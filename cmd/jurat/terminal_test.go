@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"jurat/internal/must"
 )
 
 // TestInert: text of an accused agent cannot move the cursor, colour the verdict, or change the direction of a line.
@@ -68,10 +70,7 @@ func trying(t *testing.T, input string, args ...string) (out, errs string) {
 // TestHostileArguments: no argument of any command can move the cursor or make a line of its own in the output.
 func TestHostileArguments(t *testing.T) {
 	t.Chdir(t.TempDir())
-	parser, err := kong.New(&app{}, kong.Name("jurat"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(kong.New(&app{}, kong.Name("jurat")))(t)
 	tried := 0
 	for _, command := range parser.Model.Leaves(true) {
 		path := strings.Fields(command.Path())
@@ -119,19 +118,11 @@ func valueOf(v *kong.Value) string {
 
 // TestHostileFiles: names of files, names of members in them, and their values cannot control the terminal.
 func TestHostileFiles(t *testing.T) {
-	accused, err := filepath.Abs(kitchen)
-	if err != nil {
-		t.Fatal(err)
-	}
+	accused := must.Get(filepath.Abs(kitchen))(t)
 	t.Chdir(t.TempDir())
 	doing(t, 0, "trial", accused, "--jurors", "offline", "--out", "case.jurat")
-	if err := os.WriteFile("trust.json", []byte(doing(t, 0, "trust")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	case_, err := os.ReadFile("case.jurat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("trust.json", []byte(doing(t, 0, "trust")+"\n"), 0o600))
+	case_ := must.Get(os.ReadFile("case.jurat"))(t)
 	quoted, _ := json.Marshal(strings.ToValidUTF8(hostile, ""))
 	member := string(quoted)
 	name := "f" + strings.ReplaceAll(hostile, "/", "")
@@ -148,9 +139,7 @@ func TestHostileFiles(t *testing.T) {
 		"checkpoint":   hostile + "\n1\nAAAA\n\n\u2014 " + hostile + " AAAA\n",
 	} {
 		for _, file := range []string{"h.json", name} {
-			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, []byte(content), 0o600))
 			for _, args := range [][]string{
 				{"trial", file}, {"trial", file, file, "--parallel", "2"}, {"trial", file, "--trust", file}, {"trial", "case.jurat", "--config", file},
 				{"trial", "case.jurat", "--card", file}, {"seal", file}, {"seal", file, "--signature", file}, {"redact", file, "--field", "prompt"}, {"redact", "case.jurat", "--field", file},
@@ -184,13 +173,9 @@ func TestHostileRecords(t *testing.T) {
 	if !strings.Contains(sealed, "\u202e") {
 		t.Fatalf("the record's file has changed: %q\n%s", sealed, errs)
 	}
-	if err := os.WriteFile("record.json", []byte(sealed), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("record.json", []byte(sealed), 0o600))
 	doing(t, 0, "access", "grant", "a", "agent", "--reason", "why\u202e\u009b", "--by", "tester")
-	if err := os.WriteFile("trust.json", []byte(doing(t, 0, "trust")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("trust.json", []byte(doing(t, 0, "trust")+"\n"), 0o600))
 	for _, args := range [][]string{{"verify", "record.json"}, {"verify", "--trust", "trust.json", "record.json"}, {"explain", "record.json"}, {"keys", "list"},
 		{"access", "list"}, {"access", "list", "--all"}, {"log", "pending"}, {"log", "fsck"}, {"apart", "list"}} {
 		out, errs := trying(t, "", args...)
@@ -216,14 +201,8 @@ func TestHostileRecords(t *testing.T) {
 func unescaped(t *testing.T, doc string) string {
 	t.Helper()
 	var value any
-	if err := json.Unmarshal([]byte(doc), &value); err != nil {
-		t.Fatal(err)
-	}
-	again, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(again)
+	must.Do(t, json.Unmarshal([]byte(doc), &value))
+	return string(must.Get(json.Marshal(value))(t))
 }
 
 // TestOneLine: an error is one line. Joined errors are separated in it, and foreign line feeds are replaced.
@@ -261,10 +240,7 @@ func TestGuardedAlone(t *testing.T) {
 		if strings.HasSuffix(file, "_test.go") || file == "terminal.go" || file == "main.go" {
 			continue
 		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		if found := bypass.Find(text); found != nil {
 			t.Errorf("%s writes without the guards of terminal.go: %s", file, found)
 		}
@@ -277,12 +253,8 @@ func TestHead(t *testing.T) {
 	file := filepath.Join(dir, "case.jurat")
 	doing(t, 0, "--data", filepath.Join(dir, "data"), "trial", kitchen, "--jurors", "offline", "--out", file)
 	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := reader.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, reader.Close())
 	defer writer.Close()
 	for args, says := range map[string]string{
 		"verify " + file: "", "explain " + file: "", "stats " + file: "", "stats --json " + file: "",
@@ -338,9 +310,7 @@ func TestRunnersTakeNoCommands(t *testing.T) {
 				t.Errorf("%s: %q is printed as %q", runner, text, people)
 			}
 			out.Reset()
-			if err := io.json(map[string]string{"text": text}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, io.json(map[string]string{"text": text}))
 			var back map[string]string
 			if err := json.Unmarshal([]byte(out.String()), &back); err != nil || back["text"] != text || runner != "" && commanding(out.String()) {
 				t.Errorf("%s: %q as JSON: %s %v", runner, text, out.String(), err)

@@ -18,27 +18,19 @@ import (
 	"testing"
 	"time"
 
+	"jurat/internal/must"
 	"jurat/internal/tokentest"
 )
 
 // TestJuratIsStatic: the built program needs no library of the system.
 func TestJuratIsStatic(t *testing.T) {
-	self, err := elf.Open("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(elf.Open("/proc/self/exe"))(t)
 	defer self.Close()
-	libraries, err := self.ImportedLibraries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	libraries := must.Get(self.ImportedLibraries())(t)
 	if os.Getenv("CGO_ENABLED") == "0" && len(libraries) > 0 {
 		t.Errorf("it needs %v", libraries)
 	}
-	helper, err := elf.Open(tokentest.Program(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	helper := must.Get(elf.Open(tokentest.Program(t)))(t)
 	defer helper.Close()
 	if needed, err := helper.ImportedLibraries(); err != nil || len(needed) == 0 {
 		t.Errorf("jurat-pkcs11 needs %v, %v: so this test detects nothing", needed, err)
@@ -57,21 +49,13 @@ func serveTokens(t *testing.T, data string) *tokenServer {
 	token := doing(t, 0, "--data", data, "access", "grant", "mia", "agent", "--reason", "a test", "--by", "tester")
 	server := exec.Command("jurat", "--data", data, "serve", "--addr", "127.0.0.1:0")
 	endsWithTest(t, server)
-	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(server.StdoutPipe())(t)
+	must.Do(t, server.Start())
 	t.Cleanup(func() {
 		server.Process.Signal(os.Interrupt)
 		server.Wait() // at the end of the test, however it ends
 	})
-	at, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
 	go io.Copy(io.Discard, out)
 	return &tokenServer{t, strings.TrimSpace(at), token, server.Process}
 }
@@ -80,10 +64,7 @@ func serveTokens(t *testing.T, data string) *tokenServer {
 func (s *tokenServer) wait(want int) {
 	s.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		answer, err := http.Get(s.at + "/readyz")
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		answer := must.Get(http.Get(s.at + "/readyz"))(s.t)
 		answer.Body.Close()
 		if answer.StatusCode == want {
 			return
@@ -206,10 +187,7 @@ func TestHelperKilled(t *testing.T) {
 // helpersOf lists the children of a process, started by any of its threads.
 func helpersOf(t *testing.T, parent int) []int {
 	t.Helper()
-	all, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(os.ReadDir("/proc"))(t)
 	var found []int
 	for _, entry := range all {
 		var pid, ppid int
@@ -231,14 +209,8 @@ func helpersOf(t *testing.T, parent int) []int {
 // inMemory searches all writable memory of a process for a text.
 func inMemory(t *testing.T, pid int, text string) bool {
 	t.Helper()
-	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	maps := must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid)))(t)
+	memory := must.Get(os.Open(fmt.Sprintf("/proc/%d/mem", pid)))(t)
 	defer memory.Close()
 	for line := range strings.Lines(string(maps)) {
 		var from, to int64

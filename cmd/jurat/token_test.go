@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/internal/must"
 	"jurat/internal/tokentest"
 )
 
@@ -25,9 +26,7 @@ func tokenHouse(t *testing.T, before ...string) (soft *tokentest.Token, data str
 func written(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text+"\n"), 0o600))
 	return file
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"jurat/api"
 	"jurat/internal/llm/llmtest"
+	"jurat/internal/must"
 	"jurat/jury"
 )
 
@@ -85,24 +86,12 @@ func begin(t *testing.T, places func(*testing.T, int) []*machine, count int) *mo
 
 func (v *move) submit() string {
 	v.t.Helper()
-	card, err := os.ReadFile(filepath.Join(v.accused, "agent-card.json"))
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	conversation, err := os.ReadFile(filepath.Join(v.accused, "conversation.json"))
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	card := must.Get(os.ReadFile(filepath.Join(v.accused, "agent-card.json")))(v.t)
+	conversation := must.Get(os.ReadFile(filepath.Join(v.accused, "conversation.json")))(v.t)
 	body := fmt.Sprintf(`{"agentCard":%s,"conversation":%s}`, card, conversation)
-	r, err := http.NewRequest("POST", v.list[0].address()+"/v1/submissions", strings.NewReader(body))
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	r := must.Get(http.NewRequest("POST", v.list[0].address()+"/v1/submissions", strings.NewReader(body)))(v.t)
 	r.Header.Set("Authorization", "Bearer "+v.submitter)
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	answer := must.Get(http.DefaultClient.Do(r))(v.t)
 	defer answer.Body.Close()
 	var made api.Submission
 	if err := json.NewDecoder(answer.Body).Decode(&made); err != nil || answer.StatusCode != http.StatusAccepted {
@@ -159,9 +148,7 @@ func (v *move) wantOnce(again int) {
 	_, doc := m.get(v.auditor, "/v1/submissions/"+v.id+"/case")
 	file, trust := filepath.Join(v.dir, "case.jurat"), filepath.Join(v.dir, "trust.json")
 	for name, content := range map[string]string{file: doc, trust: m.do("trust")} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			v.t.Fatal(err)
-		}
+		must.Do(v.t, os.WriteFile(name, []byte(content), 0o600))
 	}
 	ran(v.t, 0, "verify", "--trust", trust, file)
 	if n := len(v.records()); n != 16 {
@@ -198,9 +185,7 @@ func TestTrialOfOneWhoStandsStill(t *testing.T) {
 	}
 	signal := func(t *testing.T, m *machine, what syscall.Signal) {
 		t.Helper()
-		if err := m.process.Process.Signal(what); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.process.Process.Signal(what))
 	}
 	t.Run("three machines", func(t *testing.T) {
 		v := begin(t, machines, 3)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // TestTrustCAAlone: a reader who takes a CA into the operator's trust file hears that listed keys outlive their certificates. With --ca-alone the
@@ -23,22 +24,13 @@ func TestTrustCAAlone(t *testing.T) {
 		t.Helper()
 		return doing(t, 0, append([]string{"--data", data}, args...)...)
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	der := must.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	private := written(t, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
 	jurat("init")
 	jurat("ca", "init", "--ca", ca, "--name", "House CA")
 	certificate := written(t, jurat("ca", "issue", "--ca", ca, written(t, requestBy(t, key, "mia"))))
-	public, err := x509.MarshalPKIXPublicKey(key.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	public := must.Get(x509.MarshalPKIXPublicKey(key.Public()))(t)
 	jurat("keys", "register", "agent", "mia", "--public", written(t, string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))), "--certificate", certificate, "--reason", "the owner asked")
 	record := written(t, jurat("seal", written(t, jurat("sign", "--key", private, written(t, strings.ReplaceAll(action, "AGENT", "mia"))))))
 	root, own := filepath.Join(ca, "ca.pem"), written(t, jurat("trust"))
@@ -76,8 +68,6 @@ func TestTrustCAAlone(t *testing.T) {
 func requestBy(t *testing.T, key crypto.Signer, name string) string {
 	t.Helper()
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{URIs: []*url.URL{{Scheme: "urn", Opaque: "jurat:agent:" + name}}}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}))
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"jurat/internal/listtest"
+	"jurat/internal/must"
 	"jurat/trustlist"
 )
 
@@ -16,9 +17,7 @@ func TestTrustEU(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name string, content []byte) string {
 		file := filepath.Join(folder, name)
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, content, 0o600))
 		return file
 	}
 	lotl := listtest.List{Type: trustlist.ListOfLists, Territory: "EU", Sequence: 1, Issued: "2026-05-01T00:00:00Z", Next: "2026-10-01T00:00:00Z", URIs: []string{"https://journal.example/"},

@@ -21,6 +21,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/listtest"
+	"jurat/internal/must"
 	"jurat/internal/token"
 	"jurat/internal/tokentest"
 	"jurat/trustlist"
@@ -97,12 +98,8 @@ func (p *qualifiedProvider) file(name string) string { return filepath.Join(p.fo
 
 func (p *qualifiedProvider) write(name, content string) {
 	p.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(p.file(name)), 0o700); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := os.WriteFile(p.file(name), []byte(content), 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Do(p.t, os.MkdirAll(filepath.Dir(p.file(name)), 0o700))
+	must.Do(p.t, os.WriteFile(p.file(name), []byte(content), 0o600))
 }
 
 func (p *qualifiedProvider) openssl(args ...string) {
@@ -138,10 +135,7 @@ func day(days int) string { return time.Now().AddDate(0, 0, days).UTC().Format(t
 // certificate reads a certificate, and returns its DER.
 func (p *qualifiedProvider) certificate(name string) []byte {
 	p.t.Helper()
-	text, err := os.ReadFile(p.file(name))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(p.file(name)))(p.t)
 	block, _ := pem.Decode(text)
 	return block.Bytes
 }
@@ -167,16 +161,10 @@ func (p *qualifiedProvider) trusted(args ...string) string {
 // readerOf returns a trust file of a reader who trusts the log's key, and neither a clock nor a key of an agent. own is the operator's trust file.
 func readerOf(t *testing.T, own string) string {
 	t.Helper()
-	file, err := trust.Parse([]byte(own))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(trust.Parse([]byte(own)))(t)
 	file.Authorities = []trust.Authority{}
 	file.Keys = slices.DeleteFunc(file.Keys, func(k trust.Key) bool { return k.Role == evidence.RoleAgent })
-	text, err := file.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(file.Marshal())(t)
 	return written(t, string(text))
 }
 
@@ -227,9 +215,7 @@ func byPortal(t *testing.T, args []string) map[string]string {
 		}
 		Error string
 	}
-	if err := json.Unmarshal(node(t, []question{questionOf(1, "", asked)})[1], &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(node(t, []question{questionOf(1, "", asked)})[1], &got))
 	if got.Error != "" || len(got.Answer.Files) != 1 || got.Answer.Files[0].Error != "" {
 		t.Fatalf("the portal: %+v", got)
 	}
@@ -258,15 +244,8 @@ func onToken(t *testing.T, program, uri string) crypto.Signer {
 	helper := &token.Helper{}
 	t.Cleanup(helper.Close)
 	helper.Use(program)
-	key, err := helper.Find(t.Context(), uri)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := helper.Signer(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signer
+	key := must.Get(helper.Find(t.Context(), uri))(t)
+	return must.Get(helper.Signer(key))(t)
 }
 
 // TestTrustPath goes the whole way, from the agent's key on a token to a reader who trusts neither the operator nor the agent. The CA's key and

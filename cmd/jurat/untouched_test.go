@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"jurat/internal/must"
 )
 
 // TestNothingIsMadeBeforeItIsAsked: no command makes anything while its arguments are missing or wrong, and none makes an installation by that.
@@ -118,19 +120,14 @@ func untouched(t *testing.T, args, want []string) {
 	code := run(ctx, args, stdio{in: strings.NewReader(""), out: &out, err: &said})
 	if _, err := os.Stat("absent"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%q (exit code %d) made the data folder\n%s", args, code, &said)
-		if err := os.RemoveAll("absent"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll("absent"))
 	}
 	if code != 0 && said.Len() == 0 {
 		if out.Len() == 0 {
 			t.Errorf("%q: exit code %d, and not a word", args, code)
 		}
 	}
-	entries, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir("."))(t)
 	for _, e := range entries {
 		if slices.Contains(want, e.Name()) {
 			continue
@@ -138,8 +135,6 @@ func untouched(t *testing.T, args, want []string) {
 		if code != 0 {
 			t.Errorf("%q: exit code %d, and it made %s\n%s", args, code, e.Name(), &said)
 		}
-		if err := os.RemoveAll(filepath.Join(".", e.Name())); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(filepath.Join(".", e.Name())))
 	}
 }

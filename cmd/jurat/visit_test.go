@@ -16,6 +16,7 @@ import (
 
 	"jurat/internal/browsertest"
 	"jurat/internal/llm/llmtest"
+	"jurat/internal/must"
 	"jurat/internal/openssl"
 	"jurat/jury"
 )
@@ -100,13 +101,8 @@ func (v *visit) serve(args ...string) {
 	stderr := new(lines)
 	cmd.Stderr = stderr
 	endsWithTest(v.t, cmd)
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		v.t.Fatal(err)
-	}
+	stdout := must.Get(cmd.StdoutPipe())(v.t)
+	must.Do(v.t, cmd.Start())
 	running := true
 	v.stop = func() {
 		if !running {
@@ -154,9 +150,7 @@ func (v *visit) trust() (file, said string) {
 	v.t.Helper()
 	trust, said := v.command("trust")
 	file = filepath.Join(v.dir, "trust.json")
-	if err := os.WriteFile(file, []byte(trust), 0o600); err != nil {
-		v.t.Fatal(err)
-	}
+	must.Do(v.t, os.WriteFile(file, []byte(trust), 0o600))
 	return file, said
 }
 
@@ -298,15 +292,10 @@ func (v *visit) record() {
 // checkedByOpenSSL runs the script in an archive beside the files to check.
 func (v *visit) checkedByOpenSSL(archive string) {
 	v.t.Helper()
-	files, err := zip.OpenReader(archive)
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	files := must.Get(zip.OpenReader(archive))(v.t)
 	defer files.Close()
 	folder := v.t.TempDir()
-	if err := os.CopyFS(folder, files); err != nil {
-		v.t.Fatal(err)
-	}
+	must.Do(v.t, os.CopyFS(folder, files))
 	if _, err := exec.LookPath("openssl"); err != nil && os.Getenv("CI") != "true" {
 		return
 	}
@@ -351,16 +340,11 @@ func (v *visit) answers(want, file string) {
 // changed writes a file with another verdict.
 func (v *visit) changed(file string) string {
 	v.t.Helper()
-	doc, err := os.ReadFile(file)
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile(file))(v.t)
 	for _, position := range []string{"unsafe_fail", "needs_review"} {
 		if bytes.Contains(doc, []byte(position)) {
 			other := filepath.Join(v.t.TempDir(), "changed.jurat")
-			if err := os.WriteFile(other, bytes.ReplaceAll(doc, []byte(position), []byte("safe_pass")), 0o600); err != nil {
-				v.t.Fatal(err)
-			}
+			must.Do(v.t, os.WriteFile(other, bytes.ReplaceAll(doc, []byte(position), []byte("safe_pass")), 0o600))
 			return other
 		}
 	}
@@ -423,8 +407,6 @@ func (v *visit) picture(name string, width, height int) {
 		return
 	}
 	v.Resize(width, height)
-	if err := os.WriteFile(filepath.Join(folder, name+".png"), v.Picture(), 0o644); err != nil {
-		v.t.Fatal(err)
-	}
+	must.Do(v.t, os.WriteFile(filepath.Join(folder, name+".png"), v.Picture(), 0o644))
 	v.Resize(1280, 1000)
 }

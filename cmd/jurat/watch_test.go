@@ -10,18 +10,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // TestWatched: a reader reads a file to its end, stops when the program is to end, and reports progress.
 func TestWatched(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(name, bytes.Repeat([]byte("x"), 1<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, bytes.Repeat([]byte("x"), 1<<20), 0o600))
+	file := must.Get(os.Open(name))(t)
 	defer file.Close()
 	var told bytes.Buffer
 	ctx, cancel := context.WithCancel(t.Context())

@@ -15,6 +15,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"jurat/internal/config"
+	"jurat/internal/must"
 )
 
 const hookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -67,9 +68,7 @@ func TestWebhookTest(t *testing.T) {
 	for code, want := range map[int]string{401: "the secret that this file names", 404: "Correct the url", 302: "Redirects are not followed", 410: "Subscribe anew", 429: "busy", 500: "Look for the message's id"} {
 		status = code
 		var got hookTest
-		if err := json.Unmarshal([]byte(doing(t, exitBad, "webhook", "test", "--config", refusing, "--json")), &got); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(doing(t, exitBad, "webhook", "test", "--config", refusing, "--json")), &got))
 		if got.Taken || got.Status != code || got.Why == "" || !strings.Contains(got.Do, want) {
 			t.Errorf("status %d: %+v", code, got)
 		}

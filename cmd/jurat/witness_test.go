@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // TestWitnesses: two people run witnesses, and an operator asks both for cosignatures. With the new trust file, the
@@ -21,9 +22,7 @@ func TestWitnesses(t *testing.T) {
 	file := func(name string) string { return filepath.Join(folder, name) }
 	write := func(name, text string) string {
 		t.Helper()
-		if err := os.WriteFile(file(name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file(name), []byte(text), 0o600))
 		return file(name)
 	}
 	jurat := func(want int, args ...string) string {
@@ -142,9 +141,7 @@ func TestMonitorWithoutQuorum(t *testing.T) {
 	i := l.open(t)
 	key := doing(t, 0, "witness", "init", "witness.example/w1", "--dir", t.TempDir()+"/w1")
 	doing(t, 0, "--data", string(l), "log", "witness", "add", "http://127.0.0.1:1", "--key", key)
-	if err := i.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, i.Close())
 	w := newWatcher(t, l)
 	w.serve(t.Context(), l)
 	w.look("nobody has cosigned", exitUndecided, "NOT WITNESSED: too few witnesses have cosigned the checkpoint: 0 of the 1")
@@ -159,33 +156,19 @@ func TestMonitorWithoutQuorum(t *testing.T) {
 
 func get(t *testing.T, url string) string {
 	t.Helper()
-	answer, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.Get(url))(t)
 	defer answer.Body.Close()
-	doc, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(doc)
+	return string(must.Get(io.ReadAll(answer.Body))(t))
 }
 
 func read(t *testing.T, file string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return string(must.Get(os.ReadFile(file))(t))
 }
 
 // recordID returns the id of the record in a file.
 func recordID(t *testing.T, file string) string {
 	t.Helper()
-	record, err := evidence.Open([]byte(read(t, file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	record := must.Get(evidence.Open([]byte(read(t, file))))(t)
 	return record.Payload.RecordID
 }

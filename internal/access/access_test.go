@@ -10,6 +10,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/access"
+	"jurat/internal/must"
 	"jurat/jurattest"
 )
 
@@ -55,9 +56,7 @@ func TestGrants(t *testing.T) {
 	}
 	want(t, other, token+"x", access.ErrUnknown)
 	want(t, other, "", access.ErrUnknown)
-	if err := r.Revoke(t.Context(), g.Token, "left", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Revoke(t.Context(), g.Token, "left", "tester"))
 	want(t, other, token, access.ErrRevoked)
 	if err := other.Revoke(t.Context(), g.Token, "again", "tester"); err != nil {
 		t.Errorf("revoking a second time: %v", err)
@@ -78,9 +77,7 @@ func TestSessionsEndWithTheirToken(t *testing.T) {
 	token := grant(t, r, access.Order{Name: "mia", Roles: []access.Role{access.Reviewer}})
 	session := grant(t, r, access.Order{Name: "mia", Roles: []access.Role{access.Reviewer}, Under: access.IDOf(token), Session: true})
 	want(t, r, session, nil)
-	if err := r.Revoke(t.Context(), access.IDOf(token), "left", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Revoke(t.Context(), access.IDOf(token), "left", "tester"))
 	want(t, r, session, access.ErrRevoked)
 	list, err := r.Grants(t.Context())
 	if err != nil || len(list) != 2 || !errors.Is(list[1].Ended, access.ErrRevoked) || !list[1].Session {
@@ -120,9 +117,7 @@ func TestPublicChains(t *testing.T) {
 	}
 	public(false)
 	for _, on := range []bool{true, true, false, false, true} {
-		if err := r.SetPublic(t.Context(), "chain", on, "r", "b"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.SetPublic(t.Context(), "chain", on, "r", "b"))
 		public(on)
 	}
 	if chains, err := other.PublicChains(t.Context()); err != nil || len(chains) != 1 {
@@ -135,9 +130,7 @@ func TestPublicAgents(t *testing.T) {
 	_, _, open := house(t)
 	r, other := open(), open()
 	for _, on := range []bool{true, true, false, false, true} {
-		if err := r.SetPublicAgent(t.Context(), "desk", on, "r", "b"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.SetPublicAgent(t.Context(), "desk", on, "r", "b"))
 		if got, err := other.PublicAgent(t.Context(), "desk"); err != nil || got != on {
 			t.Errorf("public: %v, %v, want %v", got, err, on)
 		}
@@ -181,14 +174,8 @@ func TestUnreadableEventsLetNobodyIn(t *testing.T) {
 		h, _, open := house(t)
 		r := open()
 		token := grant(t, r, access.Order{Name: "mia", Roles: []access.Role{access.Reviewer}})
-		response, err := operator.Encode(event)
-		if err != nil {
-			t.Fatal(err)
-		}
-		signers, err := h.Keys.Signers(t.Context(), evidence.RoleOperator, "operator")
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must.Get(operator.Encode(event))(t)
+		signers := must.Get(h.Keys.Signers(t.Context(), evidence.RoleOperator, "operator"))(t)
 		if _, err := h.Ledger.SealLast(t.Context(), operator.AccessChain, signers,
 			evidence.Payload{ActionType: evidence.AccessEvent, AgentID: "operator", Response: response}); err != nil {
 			t.Fatal(err)

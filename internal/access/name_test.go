@@ -8,6 +8,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/access"
 	"jurat/internal/ledger"
+	"jurat/internal/must"
 )
 
 // TestNamesThatAreGranted: a name with invisible or deceptive characters gets no new grant.
@@ -31,15 +32,9 @@ func TestNamesThatAreGranted(t *testing.T) {
 func TestGrantOfEarlier(t *testing.T) {
 	h, clock, open := house(t)
 	const token, name = "jurat_of_earlier", "mia\u3164"
-	response, err := operator.Encode(operator.AccessEventBody{Event: operator.AccessGranted, Token: access.IDOf(token), Name: name,
-		Roles: []string{"reviewer"}, NotAfter: evidence.FormatTime(clock.now.Add(time.Hour)), Reason: "a test", By: "tester"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	signers, err := h.Keys.Signers(t.Context(), evidence.RoleOperator, ledger.OperatorName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(operator.Encode(operator.AccessEventBody{Event: operator.AccessGranted, Token: access.IDOf(token), Name: name,
+		Roles: []string{"reviewer"}, NotAfter: evidence.FormatTime(clock.now.Add(time.Hour)), Reason: "a test", By: "tester"}))(t)
+	signers := must.Get(h.Keys.Signers(t.Context(), evidence.RoleOperator, ledger.OperatorName))(t)
 	p := evidence.Payload{ActionType: evidence.AccessEvent, AgentID: ledger.OperatorName, ChainID: operator.AccessChain, Response: response}
 	if _, err := h.Ledger.SealLast(t.Context(), operator.AccessChain, signers, p); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/card"
+	"jurat/internal/must"
 )
 
 const whole = `{"name":"Recipe Agent","description":"Cooks","version":"1.0.0",
@@ -30,83 +31,46 @@ const whole = `{"name":"Recipe Agent","description":"Cooks","version":"1.0.0",
 
 func parse(t testing.TB, doc string) *card.Card {
 	t.Helper()
-	c, err := card.Parse([]byte(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Get(card.Parse([]byte(doc)))(t)
 }
 
 func idOf(t testing.TB, key crypto.Signer) evidence.KeyID {
 	t.Helper()
-	id, err := evidence.KeyIDOf(key.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return id
+	return must.Get(evidence.KeyIDOf(key.Public()))(t)
 }
 
 // sign adds a signature to a card, which has no members with their default value.
 func sign(t testing.TB, doc string, key crypto.Signer, kid string) string {
 	t.Helper()
 	var tree map[string]any
-	if err := json.Unmarshal([]byte(doc), &tree); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(doc), &tree))
 	given, _ := tree["signatures"].([]any)
 	delete(tree, "signatures")
 	payload, err := json.Marshal(tree)
 	if err == nil {
 		payload, err = evidence.Canonical(payload)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	algorithm := map[evidence.Algorithm]jose.SignatureAlgorithm{evidence.ES256: jose.ES256, evidence.RS256: jose.RS256, evidence.Ed25519: jose.EdDSA}[algorithmOf(t, key)]
-	by, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: jose.JSONWebKey{Key: key, KeyID: kid}}, (&jose.SignerOptions{}).WithType("JOSE"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := by.Sign(payload)
-	if err != nil {
-		t.Fatal(err)
-	}
-	compact, err := made.DetachedCompactSerialize()
-	if err != nil {
-		t.Fatal(err)
-	}
+	by := must.Get(jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: jose.JSONWebKey{Key: key, KeyID: kid}}, (&jose.SignerOptions{}).WithType("JOSE")))(t)
+	made := must.Get(by.Sign(payload))(t)
+	compact := must.Get(made.DetachedCompactSerialize())(t)
 	protected, signature, _ := strings.Cut(compact, "..")
 	tree["signatures"] = append(given, map[string]any{"protected": protected, "signature": signature})
-	out, err := json.Marshal(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
+	return string(must.Get(json.Marshal(tree))(t))
 }
 
 func algorithmOf(t testing.TB, key crypto.Signer) evidence.Algorithm {
 	t.Helper()
-	algorithm, err := evidence.AlgorithmOf(key.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return algorithm
+	return must.Get(evidence.AlgorithmOf(key.Public()))(t)
 }
 
 func keys(t testing.TB) map[string]crypto.Signer {
 	t.Helper()
-	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ec := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rs, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	rs := must.Get(rsa.GenerateKey(rand.Reader, 2048))(t)
 	return map[string]crypto.Signer{"ES256": ec, "EdDSA": ed, "RS256": rs}
 }
 
@@ -115,10 +79,7 @@ func keys(t testing.TB) map[string]crypto.Signer {
 func TestDefaults(t *testing.T) {
 	key := keys(t)["ES256"]
 	doc := sign(t, whole, key, "k")
-	before, err := parse(t, doc).Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(parse(t, doc).Digest())(t)
 	for change, holds := range map[[2]string]bool{
 		{`"name":"Soup"`, `"name":"Soup","examples":[],"inputModes":null`}:   true,
 		{`"uri":"https`, `"required":false,"description":"","uri":"https`}:   true,

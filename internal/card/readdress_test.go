@@ -3,17 +3,13 @@ package card
 import (
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 func TestReaddress(t *testing.T) {
-	from, err := ParseOrigin("https://Agent.example")
-	if err != nil {
-		t.Fatal(err)
-	}
-	to, err := ParseOrigin("http://127.0.0.1:8420/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := must.Get(ParseOrigin("https://Agent.example"))(t)
+	to := must.Get(ParseOrigin("http://127.0.0.1:8420/"))(t)
 	for _, c := range []struct{ card, want string }{
 		{`{"name":"A","own":1,"signatures":[{"protected":"e30","signature":"AA"}],"supportedInterfaces":[{"protocolBinding":"JSONRPC","protocolVersion":"1.0","url":"https://agent.example:443/a2a?x=1"},
 			{"protocolBinding":"GRPC","url":"https://agent.example/g"},{"protocolBinding":"HTTP+JSON","url":"https://other.example/"},7,{"url":"https://u@agent.example/"}]}`,

@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // A judge is the A2A project's own SDK for JavaScript. 'scripts/test' installs it and names its folder.
@@ -31,17 +33,9 @@ func startJudge(t *testing.T) *judge {
 	}
 	cmd := exec.Command("node", "testdata/judge.mjs", folder)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(t)
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() { in.Close(); cmd.Wait() })
 	return &judge{t: t, in: in, out: bufio.NewReader(out)}
 }
@@ -54,17 +48,11 @@ type answer struct {
 
 func (j *judge) ask(question map[string]any) (a answer) {
 	j.t.Helper()
-	doc, err := json.Marshal(question)
-	if err != nil {
-		j.t.Fatal(err)
-	}
+	doc := must.Get(json.Marshal(question))(j.t)
 	if _, err := fmt.Fprintf(j.in, "%s\n", doc); err != nil {
 		j.t.Fatal(err)
 	}
-	line, err := j.out.ReadBytes('\n')
-	if err != nil {
-		j.t.Fatal(err)
-	}
+	line := must.Get(j.out.ReadBytes('\n'))(j.t)
 	if err := json.Unmarshal(line, &a); err != nil || a.Error != "" {
 		j.t.Fatalf("%s: %v %s", line, err, a.Error)
 	}
@@ -98,16 +86,10 @@ func jwk(t *testing.T, name string, key crypto.Signer, private bool) map[string]
 	out := map[string]string{"alg": name}
 	switch key := key.(type) {
 	case *ecdsa.PrivateKey:
-		point, err := key.PublicKey.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		point := must.Get(key.PublicKey.Bytes())(t)
 		out["kty"], out["crv"], out["x"], out["y"] = "EC", "P-256", b64(point[1:33]), b64(point[33:])
 		if private {
-			d, err := key.Bytes()
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Get(key.Bytes())(t)
 			out["d"] = b64(d)
 		}
 	case ed25519.PrivateKey:

@@ -12,6 +12,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/card"
+	"jurat/internal/must"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -21,20 +22,13 @@ var moment = time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 // entry is what a trust file says of a key.
 func entry(t testing.TB, name string, key crypto.Signer) trust.Key {
 	t.Helper()
-	der, err := evidence.MarshalPublicKey(key.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(evidence.MarshalPublicKey(key.Public()))(t)
 	return trust.Key{Name: name, Role: evidence.RoleAgent, Algorithm: algorithmOf(t, key), KeyID: idOf(t, key), PublicKey: der, Custody: trust.ByOwner}
 }
 
 func trusting(t testing.TB, list ...trust.Key) *trust.Trust {
 	t.Helper()
-	made, err := (&trust.Trust{Keys: list}).Prepared()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made
+	return must.Get((&trust.Trust{Keys: list}).Prepared())(t)
 }
 
 func verified(t testing.TB, c *card.Card, r card.Reader) *card.Report {
@@ -42,11 +36,7 @@ func verified(t testing.TB, c *card.Card, r card.Reader) *card.Report {
 	if r.At.IsZero() {
 		r.At = moment
 	}
-	report, err := c.Verify(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return report
+	return must.Get(c.Verify(r))(t)
 }
 
 // naming is a card that names a key.
@@ -69,10 +59,7 @@ func TestVerify(t *testing.T) {
 	}
 	many := make([]trust.Key, 0, 200)
 	for range 200 {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 		many = append(many, entry(t, "x", key))
 	}
 	for name, test := range map[string]struct {

@@ -13,6 +13,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/conduct"
+	"jurat/internal/must"
 	"jurat/internal/subject/sealed"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -23,9 +24,7 @@ import (
 
 func check(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 func output(h *jurattest.House, agent, request string) evidence.Payload {

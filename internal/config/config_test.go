@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"jurat/internal/must"
 	"jurat/jury"
 )
 
@@ -57,11 +58,7 @@ prices:
 
 func parse(t *testing.T, doc string) *File {
 	t.Helper()
-	f, err := Parse([]byte(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return must.Get(Parse([]byte(doc)))(t)
 }
 
 func env(pairs ...string) Lookup {
@@ -74,11 +71,7 @@ func env(pairs ...string) Lookup {
 
 func plan(t *testing.T, doc string, w Wishes, env Lookup) *Plan {
 	t.Helper()
-	p, err := NewPlan(parse(t, doc), w, env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return must.Get(NewPlan(parse(t, doc), w, env))(t)
 }
 
 // TestWholeFile: every setting of a file arrives in the plan.
@@ -171,10 +164,7 @@ func TestEndings(t *testing.T) {
 		}
 	}
 	for day, want := range map[string]float64{"2026-12-31": 3.75, "2027-01-01": 7.5} {
-		now, err := time.Parse(time.DateOnly, day)
-		if err != nil {
-			t.Fatal(err)
-		}
+		now := must.Get(time.Parse(time.DateOnly, day))(t)
 		table, err := BuiltInPrices(now)
 		if price, known := table.Prices.Of("gemini-3.8-flash"); err != nil || !known || price.Output != want {
 			t.Errorf("%s: %+v, %v", day, price, err)
@@ -384,12 +374,8 @@ func TestKeyFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string, mode os.FileMode) string {
 		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, []byte(content), mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(file, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(content), mode))
+		must.Do(t, os.Chmod(file, mode))
 		return file
 	}
 	member := func(file string) *Member { return &Member{Provider: OpenAI, Model: "m", Key: &Key{File: file}} }
@@ -466,10 +452,7 @@ func FuzzParse(f *testing.F) {
 
 // TestDocumentation: the example in docs/configuration.md is accepted, and contains every setting.
 func TestDocumentation(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("../../docs/configuration.md"))(t)
 	_, example, found := strings.Cut(string(doc), "```yaml\n")
 	example, _, ended := strings.Cut(example, "```")
 	if !found || !ended {

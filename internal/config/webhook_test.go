@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 const hooked = `rounds: 1
@@ -38,10 +40,7 @@ func TestRefusedWebhook(t *testing.T) {
 
 // TestReceiver: a webhook's secrets are found where the file says, and stay out of errors.
 func TestReceiver(t *testing.T) {
-	f, err := Parse([]byte(hooked))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Parse([]byte(hooked)))(t)
 	const good = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	if _, err := f.Webhook.Receiver(env("PAGER", good, "OLD_PAGER", good)); err != nil {
 		t.Error(err)
@@ -53,9 +52,7 @@ func TestReceiver(t *testing.T) {
 		t.Errorf("a malformed secret: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(file, []byte(good+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(good+"\n"), 0o600))
 	f.Webhook.Secret, f.Webhook.Old = &Key{File: file}, nil
 	if _, err := f.Webhook.Receiver(env()); err != nil {
 		t.Error(err)

@@ -13,6 +13,7 @@ import (
 	"jurat/api"
 	"jurat/internal/docket"
 	"jurat/internal/find"
+	"jurat/internal/must"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -29,9 +30,7 @@ func TestCSV(t *testing.T) {
 	} {
 		var out strings.Builder
 		table := docket.Table{Head: []string{"h", "x"}, Rows: [][]string{{cell, "end"}}}
-		if err := table.WriteCSV(&out); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, table.WriteCSV(&out))
 		rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
 		if err != nil || len(rows) != 2 {
 			t.Fatalf("%q: %v, %v", cell, rows, err)
@@ -53,9 +52,7 @@ func TestHits(t *testing.T) {
 	h := jurattest.NewForStrangers(t)
 	tried := h.Try(t, jury.MajorityVote)
 	trials := trial.NewIndex(h.Ledger, nil)
-	if err := trials.Follow(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, trials.Follow(t.Context()))
 	none := func(*trial.Summary) bool { return false }
 	k := &docket.Keeper{Ledger: h.Ledger, Path: t.TempDir() + "/find.db"}
 	defer k.Close()
@@ -98,10 +95,7 @@ func TestHits(t *testing.T) {
 // TestCompare: the same trial differs in nothing; another has its own scores, and findings of its own.
 func TestCompare(t *testing.T) {
 	h := jurattest.New(t)
-	a, err := docket.Sheet(t.Context(), h.Ledger, h.Try(t, jury.MajorityVote).ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(docket.Sheet(t.Context(), h.Ledger, h.Try(t, jury.MajorityVote).ID))(t)
 	if len(a.Seats) != 3 || len(a.Axes) == 0 || a.Score == nil || a.Seats[0].Reason == "" || a.Seats[0].Scores[a.Axes[0]] == 0 {
 		t.Errorf("%+v", a)
 	}
@@ -129,9 +123,7 @@ func TestKeeper(t *testing.T) {
 	h := jurattest.New(t)
 	h.Try(t, jury.MajorityVote)
 	path := t.TempDir() + "/find.db"
-	if err := os.WriteFile(path, []byte(strings.Repeat("damaged", 2000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(strings.Repeat("damaged", 2000)), 0o600))
 	for _, file := range []string{path, t.TempDir() + "/missing/find.db"} {
 		k := &docket.Keeper{Ledger: h.Ledger, Path: file}
 		ctx, stop := context.WithCancel(t.Context())

@@ -10,6 +10,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/docket"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -20,33 +21,19 @@ import (
 func TestRecordings(t *testing.T) {
 	h := jurattest.New(t)
 	took, text := 1500*time.Millisecond, `{"model":"m","messages":[]}`
-	p, err := observed.Payload(observed.Act{Recorder: "gate", RequestID: "r", At: jurattest.Start, Began: jurattest.Start.Add(-took), Elapsed: &took, ChainID: "recorded/bot/1", Agent: "bot", Vantage: evidence.Proxy,
-		Fidelity: evidence.ByBytes, Protocol: "openai.chat", Ended: evidence.ClientGone, Request: &observed.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text)), Kept: []byte(text)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	on, err := subject.FromRecords(nil, []subject.Exhibit{subject.NewExhibit(h.Seal(t, p))}, subject.Verification{Outcome: subject.NotProved})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(observed.Payload(observed.Act{Recorder: "gate", RequestID: "r", At: jurattest.Start, Began: jurattest.Start.Add(-took), Elapsed: &took, ChainID: "recorded/bot/1", Agent: "bot", Vantage: evidence.Proxy,
+		Fidelity: evidence.ByBytes, Protocol: "openai.chat", Ended: evidence.ClientGone, Request: &observed.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text)), Kept: []byte(text)}}))(t)
+	on := must.Get(subject.FromRecords(nil, []subject.Exhibit{subject.NewExhibit(h.Seal(t, p))}, subject.Verification{Outcome: subject.NotProved}))(t)
 	c := trial.Config{Ledger: h.Ledger, Keys: h.Keys, Settings: jurattest.Settings(jury.MajorityVote), Submitter: "ines", Now: h.Now}
 	c.Jurors, c.Judge = jurattest.Panel()
-	id, err := trial.Submit(t.Context(), c, on)
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := must.Get(trial.Submit(t.Context(), c, on))(t)
 	trials := trial.NewIndex(h.Ledger, nil)
-	if err := trials.Follow(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, trials.Follow(t.Context()))
 	k := &docket.Keeper{Ledger: h.Ledger}
 	defer k.Close()
 	get := func(string) string { return "" }
 	by := &docket.Reader{States: func(list []trial.Summary) ([]api.State, error) { return []api.State{api.Queued}[:len(list)], nil }}
-	list, err := k.Recordings(t.Context(), get, trials, by)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(k.Recordings(t.Context(), get, trials, by))(t)
 	if len(list.Recordings) != 1 || len(list.Recordings[0].Trials) != 1 || list.Recordings[0].Trials[0].ID != id || list.Recordings[0].Trials[0].State != api.Queued {
 		t.Fatalf("%+v", list)
 	}
@@ -58,7 +45,7 @@ func TestRecordings(t *testing.T) {
 		t.Error(diff)
 	}
 	by.Visible = func(*trial.Summary) bool { return false }
-	if list, err = k.Recordings(t.Context(), get, trials, by); err != nil || len(list.Recordings[0].Trials) != 0 {
+	if list, err := k.Recordings(t.Context(), get, trials, by); err != nil || len(list.Recordings[0].Trials) != 0 {
 		t.Errorf("a hidden trial is shown: %+v, %v", list, err)
 	}
 	if _, err := k.Recordings(t.Context(), func(name string) string { return map[string]string{"text": "ab"}[name] }, trials, by); err == nil {

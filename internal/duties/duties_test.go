@@ -19,6 +19,7 @@ import (
 	"jurat/evidence/observed"
 	"jurat/internal/duties"
 	"jurat/internal/installation"
+	"jurat/internal/must"
 	"jurat/internal/observe"
 	"jurat/verify"
 )
@@ -34,9 +35,7 @@ type house struct {
 func newHouse(t *testing.T) *house {
 	t.Helper()
 	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := i.Close(); err != nil {
 			t.Error(err)
@@ -53,18 +52,9 @@ func (h *house) at() time.Time {
 
 func (h *house) seal(t *testing.T, p evidence.Payload, apart ...string) string {
 	t.Helper()
-	draft, err := evidence.NewDraft(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signers, err := h.Keys.Signers(t.Context(), draft.Role(), draft.Actor())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := h.Ledger.Seal(t.Context(), draft.SealingApart(apart...), signers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	draft := must.Get(evidence.NewDraft(p))(t)
+	signers := must.Get(h.Keys.Signers(t.Context(), draft.Role(), draft.Actor()))(t)
+	r := must.Get(h.Ledger.Seal(t.Context(), draft.SealingApart(apart...), signers))(t)
 	return r.Payload.RecordID
 }
 
@@ -85,10 +75,7 @@ func (h *house) review(t *testing.T, of string, status evidence.ApprovalStatus) 
 
 func (h *house) event(t *testing.T, recorder string, e observed.Event) string {
 	t.Helper()
-	p, err := e.Payload(recorder, evidence.FormatTime(h.at()), "recorder/"+recorder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(e.Payload(recorder, evidence.FormatTime(h.at()), "recorder/"+recorder))(t)
 	return h.seal(t, p)
 }
 
@@ -108,10 +95,7 @@ func (h *house) call(t *testing.T, recorder, agent string, change func(a *observ
 	if change != nil {
 		change(&a)
 	}
-	p, err := observed.Payload(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(observed.Payload(a))(t)
 	var apart []string
 	if p.RequestBody != nil {
 		apart = append(apart, "/request_body")
@@ -125,14 +109,8 @@ func (h *house) call(t *testing.T, recorder, agent string, change func(a *observ
 // report makes the report that the command makes.
 func (h *house) report(t *testing.T, s duties.Selection) *duties.Report {
 	t.Helper()
-	facts, err := duties.Gather(t.Context(), h.Ledger, s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trusted, err := h.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	facts := must.Get(duties.Gather(t.Context(), h.Ledger, s, nil))(t)
+	trusted := must.Get(h.Trust(t.Context()))(t)
 	v := duties.Verifier{Ledger: h.Ledger, Options: verify.Options{Trust: trusted}, Disclose: func(ctx context.Context, records []*evidence.Record) ([]*evidence.Record, error) {
 		var list []*evidence.Record
 		for _, r := range records {
@@ -144,10 +122,7 @@ func (h *house) report(t *testing.T, s duties.Selection) *duties.Report {
 		}
 		return list, nil
 	}}
-	found, err := v.Verify(t.Context(), facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(v.Verify(t.Context(), facts))(t)
 	return facts.Report(duties.AIAct(), found, 0, h.Ledger.Origin(), "fingerprint")
 }
 
@@ -358,15 +333,9 @@ func TestSixMonths(t *testing.T) {
 func TestUntrusted(t *testing.T) {
 	h := newHouse(t)
 	h.output(t, "mia", "v1", "")
-	facts, err := duties.Gather(t.Context(), h.Ledger, duties.Selection{Agent: "mia"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	facts := must.Get(duties.Gather(t.Context(), h.Ledger, duties.Selection{Agent: "mia"}, nil))(t)
 	v := duties.Verifier{Ledger: h.Ledger}
-	found, err := v.Verify(t.Context(), facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(v.Verify(t.Context(), facts))(t)
 	r := facts.Report(duties.AIAct(), found, 0, "log", "")
 	if l := lineOf(t, r, "12(1)", "acts of the agent"); l.Proved != 0 || l.NotProved != 1 {
 		t.Errorf("%+v", l)
@@ -382,10 +351,7 @@ func TestMapping(t *testing.T) {
 	if want := []string{"12(1)", "12(2)(a)", "12(2)(b)", "12(2)(c)", "12(3)", "19(1)", "26(5)", "26(6)", "50", "86"}; !slices.Equal(ids, want) {
 		t.Errorf("%q", ids)
 	}
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "recorder.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "recorder.md")))(t)
 	_, section, _ := strings.Cut(string(page), "## What the EU AI Act asks")
 	section, _, _ = strings.Cut(section, "\n## ")
 	if !strings.Contains(section, fmt.Sprintf("mapping, version %d:", duties.AIAct().Version)) {
@@ -427,10 +393,7 @@ func TestHiddenTrials(t *testing.T) {
 // TestHeartbeatsAreNotKept: a recorder that never saw the agent gives signs of life all day.
 func TestHeartbeatsAreNotKept(t *testing.T) {
 	beat := observed.Event{Event: observed.Heartbeat, Since: evidence.FormatTime(start), Calls: new(int64(1))}
-	p, err := beat.Payload("gate", evidence.FormatTime(start), "recorder/gate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(beat.Payload("gate", evidence.FormatTime(start), "recorder/gate"))(t)
 	f := duties.NewFacts(duties.Selection{Agent: "mia"})
 	r := &evidence.Record{Payload: p}
 	kept := weak.Make(r)

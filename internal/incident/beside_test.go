@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/incident"
+	"jurat/internal/must"
 	"jurat/internal/words"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -62,14 +63,9 @@ func lying(t *testing.T, h *jurattest.House, records []*evidence.Record) []*evid
 	t.Helper()
 	honest := records[len(records)-2]
 	var j jury.Judgment
-	if err := json.Unmarshal(honest.Payload.Response, &j); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(honest.Payload.Response, &j))
 	j.Score++
-	body, err := jury.EncodeBody(&j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(jury.EncodeBody(&j))(t)
 	forged := honest.Payload
 	forged.RecordID, forged.Signers, forged.Response = "", nil, body
 	return append(slices.Clone(records[:len(records)-2]), h.Seal(t, forged))

@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/incident"
+	"jurat/internal/must"
 	"jurat/internal/words"
 	"jurat/jurattest"
 	"jurat/property"
@@ -21,19 +22,10 @@ func hiding(t *testing.T, h *jurattest.House) *evidence.Record {
 	t.Helper()
 	p := output()
 	p.Metadata = jsontext.Value(`{"action":"quote","amount":12.5,"born":"2001-02-03","fee":12.5}`)
-	draft, err := evidence.NewDraft(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signers, err := h.Keys.Signers(t.Context(), draft.Role(), draft.Actor())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := h.Ledger.Seal(t.Context(), draft.SealingProvable(map[string]property.Kind{"/metadata/action": property.Text, "/metadata/amount": "decimal:2", "/metadata/fee": "decimal:2",
-		"/metadata/born": property.Date}), signers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	draft := must.Get(evidence.NewDraft(p))(t)
+	signers := must.Get(h.Keys.Signers(t.Context(), draft.Role(), draft.Actor()))(t)
+	r := must.Get(h.Ledger.Seal(t.Context(), draft.SealingProvable(map[string]property.Kind{"/metadata/action": property.Text, "/metadata/amount": "decimal:2", "/metadata/fee": "decimal:2",
+		"/metadata/born": property.Date}), signers))(t)
 	return r
 }
 
@@ -42,14 +34,8 @@ func shows(t *testing.T, r *evidence.Record, s *property.Statement, pointer stri
 	t.Helper()
 	s.Format, s.Members = property.Format, []property.Member{{Record: r.Digest.String(), Pointer: pointer}}
 	i := slices.IndexFunc(r.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == pointer })
-	proof, err := property.Prove(s, property.Opening{Value: r.Disclosures[i].Value, Salt: [32]byte(r.Disclosures[i].Salt)}, rand.NewChaCha8([32]byte{7}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := s.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	proof := must.Get(property.Prove(s, property.Opening{Value: r.Disclosures[i].Value, Salt: [32]byte(r.Disclosures[i].Salt)}, rand.NewChaCha8([32]byte{7})))(t)
+	doc := must.Get(s.Bytes())(t)
 	return evidence.PropertyProof{Proof: proof, Statement: doc}
 }
 

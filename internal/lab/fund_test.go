@@ -6,15 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 func open(t *testing.T, file string, ceiling, sealed int64) *fund {
 	t.Helper()
-	f, err := openFund(file, ceiling, sealed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return must.Get(openFund(file, ceiling, sealed))(t)
 }
 
 func spent(f *fund) int64 { n, _ := f.state(); return n }
@@ -23,10 +21,7 @@ func spent(f *fund) int64 { n, _ := f.state(); return n }
 func TestFundAfterAKill(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "spending")
 	f := open(t, file, 100, 0)
-	settle, err := f.Reserve(40)
-	if err != nil {
-		t.Fatal(err)
-	}
+	settle := must.Get(f.Reserve(40))(t)
 	settle(10)
 	settle(10)
 	if _, err := f.Reserve(30); err != nil { // and then the process is killed
@@ -38,10 +33,7 @@ func TestFundAfterAKill(t *testing.T) {
 	if _, refused := f.state(); !refused {
 		t.Error("it does not know that it refused")
 	}
-	half, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	half := must.Get(os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0))(t)
 	if _, err := half.WriteString(`{"call":3,"asideMi`); err != nil || half.Close() != nil {
 		t.Fatal(err)
 	}
@@ -52,9 +44,7 @@ func TestFundAfterAKill(t *testing.T) {
 	if _, err := again.Reserve(61); !errors.Is(err, ErrCeiling) {
 		t.Errorf("%v", err)
 	}
-	if settle, err = again.Reserve(60); err != nil {
-		t.Fatal(err)
-	}
+	settle = must.Get(again.Reserve(60))(t)
 	settle(60)
 	// Trials that were held without a ceiling are in no list, and count by their records.
 	if third := open(t, file, 1000, 130); spent(third) != 130 {
@@ -68,9 +58,7 @@ func TestFundAfterAKill(t *testing.T) {
 func TestBrokenFund(t *testing.T) {
 	for _, line := range []string{`{"call":0,"costMicroUSD":1}`, `{"call":1}`, `{"call":1,"costMicroUSD":-1}`, `{"call":1,"costMicroUSD":1,"asideMicroUSD":1}`, `{"x":1}`, `nonsense`} {
 		file := filepath.Join(t.TempDir(), "spending")
-		if err := os.WriteFile(file, []byte(line+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(line+"\n"), 0o644))
 		if _, err := openFund(file, 100, 0); err == nil || !strings.Contains(err.Error(), "line 1") {
 			t.Errorf("%s: %v", line, err)
 		}

@@ -8,18 +8,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/must"
 )
 
 func TestLabels(t *testing.T) {
-	got, err := ParseLabels("labels.json", []byte(`{
+	got := must.Get(ParseLabels("labels.json", []byte(`{
  "a": {"outcome": "good"},
  "b": {"outcome": "failed", "kind": "wrong amount", "trade": "shop", "source": "an auditor"},
  "c": {"task_success": true, "why": "she got what she asked for", "source": "bench", "task": 2, "trial": "7"},
  "d": {"task_success": false}
-}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+}`)))(t)
 	want := Labels{"a": {}, "b": {Failed: true, Kind: "wrong amount", Trade: "shop", Source: "an auditor"}, "c": {Source: "bench"}, "d": {Failed: true}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -93,13 +92,9 @@ func folder(t *testing.T, names ...string) string {
 		if about == "" {
 			about = name
 		}
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(dir, name), 0o755))
 		for file, text := range map[string]string{"agent-card.json": card, "conversation.json": strings.ReplaceAll(conversation, "WHAT", about)} {
-			if err := os.WriteFile(filepath.Join(dir, name, file), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, name, file), []byte(text), 0o644))
 		}
 	}
 	return dir
@@ -112,9 +107,7 @@ func TestLoadCases(t *testing.T) {
 		t.Errorf("%v, %v, %v", cases, unlabelled, err)
 	}
 	dir = folder(t, "a", "twin=a")
-	if err := os.MkdirAll(filepath.Join(dir, "empty"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "empty"), 0o755))
 	_, _, err = LoadCases(dir, Labels{"a": {}, "twin": {}, "gone": {}, "empty": {}})
 	if err == nil {
 		t.Fatal("no error")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"jurat/internal/access"
+	"jurat/internal/must"
 	"jurat/internal/openid"
 	"jurat/internal/openid/openidtest"
 )
@@ -26,21 +27,14 @@ func open(t *testing.T, i *openidtest.Issuer, change func(*openid.Config)) *open
 	if change != nil {
 		change(&c)
 	}
-	p, err := openid.New(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return must.Get(openid.New(t.Context(), c))(t)
 }
 
 // authorize sends the browser to the provider, and returns the query with which it comes back.
 func authorize(t *testing.T, address string) url.Values {
 	t.Helper()
 	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	answer, err := browser.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(browser.Get(address))(t)
 	defer answer.Body.Close()
 	back, err := answer.Location()
 	if err != nil || !strings.HasPrefix(back.String(), redirect+"?") {
@@ -52,9 +46,7 @@ func authorize(t *testing.T, address string) url.Values {
 func signIn(t *testing.T, p *openid.Provider) (*openid.Person, string, error) {
 	t.Helper()
 	address, state, err := p.Begin(redirect, "/reviews")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return p.Finish(t.Context(), authorize(t, address), state)
 }
 
@@ -145,9 +137,7 @@ func TestAnswersOfOtherSignIns(t *testing.T) {
 	begin := func() (string, string) {
 		t.Helper()
 		address, kept, err := p.Begin(redirect, "/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return address, kept
 	}
 	stale := func(name string, query url.Values, state string) {
@@ -189,9 +179,7 @@ func TestAnswersOfOtherSignIns(t *testing.T) {
 func TestManySignIns(t *testing.T) {
 	p := open(t, openidtest.New(t), nil)
 	address, kept, err := p.Begin(redirect, "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for range 5000 {
 		if _, _, err := p.Begin(redirect, "/"); err != nil {
 			t.Fatal(err)
@@ -229,9 +217,7 @@ func TestForgedSignIns(t *testing.T) {
 	i := openidtest.New(t)
 	p, other := open(t, i, nil), open(t, i, nil)
 	address, kept, err := other.Begin(redirect, "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	query := authorize(t, address)
 	for name, kept := range map[string]string{"of another process": kept, "no base64": "%", "short": "AAAA", "empty": ""} {
 		if _, _, err := p.Finish(t.Context(), query, kept); !errors.Is(err, openid.ErrStale) {
@@ -239,9 +225,7 @@ func TestForgedSignIns(t *testing.T) {
 		}
 	}
 	address, kept, err = p.Begin(redirect, "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	changed := []byte(kept)
 	changed[len(changed)/2] ^= 1
 	if _, _, err := p.Finish(t.Context(), authorize(t, address), string(changed)); !errors.Is(err, openid.ErrStale) {
@@ -277,9 +261,7 @@ func TestSignInEndsOnAnotherServer(t *testing.T) {
 	shared := bytes.Repeat([]byte{7}, 32)
 	one, other := with(shared), with(shared)
 	address, state, err := one.Begin(redirect, "/reviews")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	query := authorize(t, address)
 	for name, stranger := range map[string]*openid.Provider{"alone": with(nil), "another's": with(bytes.Repeat([]byte{8}, 32))} {
 		if _, _, err := stranger.Finish(t.Context(), query, state); !errors.Is(err, openid.ErrStale) {

@@ -13,6 +13,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/juror/rules"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/internal/words"
@@ -90,9 +91,7 @@ func write(t testing.TB, f Frame, p Page) string {
 
 func check(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 func equal(t testing.TB, got, want any) {

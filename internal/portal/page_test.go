@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/internal/must"
 	"jurat/internal/words"
 )
 
@@ -37,10 +38,7 @@ func luminance(t *testing.T, colour string) float64 {
 	t.Helper()
 	var parts [3]float64
 	for i := range parts {
-		n, err := strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8))(t)
 		if c := float64(n) / 255; c <= 0.04045 {
 			parts[i] = c / 12.92
 		} else {
@@ -141,14 +139,8 @@ func TestProgramIsSmall(t *testing.T) {
 
 // TestProgramHasNothingElse: the linker has dropped the pages' texts, and what writes archives.
 func TestProgramHasNothingElse(t *testing.T) {
-	unpack, err := gzip.NewReader(bytes.NewReader(packedVerifier))
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := io.ReadAll(unpack)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unpack := must.Get(gzip.NewReader(bytes.NewReader(packedVerifier)))(t)
+	program := must.Get(io.ReadAll(unpack))(t)
 	for text, want := range map[string]bool{words.OfPages(words.Russian)["home.lead"]: false, words.Of(words.Russian)["statement.hidden.own_word"]: true,
 		"archive/zip.": false, "compress/flate": false, "crypto/x509.": true} {
 		if got := bytes.Contains(program, []byte(text)); got != want {

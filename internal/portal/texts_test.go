@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
+	"jurat/internal/must"
 	"jurat/internal/words"
 )
 
@@ -21,9 +22,7 @@ func written(t *testing.T) map[string]map[string]any {
 		t.Fatal("the page has no texts")
 	}
 	var list []map[string]any
-	if err := json.Unmarshal(found[1], &list); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(found[1], &list))
 	all := map[string]map[string]any{}
 	for _, l := range list {
 		all[l["lang"].(string)] = l

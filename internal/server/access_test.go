@@ -19,6 +19,7 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/erasure"
 	"jurat/internal/limits"
+	"jurat/internal/must"
 	"jurat/internal/portal"
 	"jurat/internal/server"
 	"jurat/property"
@@ -133,10 +134,7 @@ func (h *house) ask(t *testing.T, client *http.Client, route server.Route, heade
 // documented reads the table in docs/api.md.
 func documented(t *testing.T) map[string][]int {
 	t.Helper()
-	doc, err := os.ReadFile("../../docs/api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("../../docs/api.md"))(t)
 	rows := map[string][]int{}
 	for _, match := range regexp.MustCompile("(?m)^\\| `((?:GET|POST|PUT|DELETE) [^`]+)` \\|(.*)\\|$").FindAllStringSubmatch(string(doc), -1) {
 		for cell := range strings.SplitSeq(match[2], "|") {
@@ -210,9 +208,7 @@ func (h *house) expired(t *testing.T) string {
 	t.Helper()
 	register := access.New(access.Config{Ledger: h.Installation.Ledger, Keys: h.Installation.Keys, Now: func() time.Time { return time.Now().Add(-2 * time.Hour) }})
 	token, _, err := register.Grant(t.Context(), access.Order{Name: "old", Roles: access.PeopleRoles(), For: time.Hour, Reason: "r", By: "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return token
 }
 
@@ -221,9 +217,7 @@ func (h *house) revoked(t *testing.T) string {
 	t.Helper()
 	token := h.token(t, "gone", access.PeopleRoles()...)
 	other := access.New(access.Config{Ledger: h.Installation.Ledger, Keys: h.Installation.Keys})
-	if err := other.Revoke(t.Context(), access.IDOf(token), "left", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, other.Revoke(t.Context(), access.IDOf(token), "left", "tester"))
 	return token
 }
 
@@ -294,19 +288,11 @@ func TestRefusalsAreRecorded(t *testing.T) {
 		t.Errorf("strangers made %d records", after-before)
 	}
 	send(t, http.DefaultClient, "GET", h.URL+"/metrics", "", bearer(h.tokens[access.Agent])...)
-	if err := h.stop(); err != nil {
-		t.Fatal(err)
-	}
-	records, err := h.Installation.Ledger.Chain(t.Context(), operator.RefusalsChain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.stop())
+	records := must.Get(h.Installation.Ledger.Chain(t.Context(), operator.RefusalsChain))(t)
 	var all []operator.Refused
 	for _, r := range records {
-		body, err := operator.Read[operator.RefusalBody](&r.Payload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(operator.Read[operator.RefusalBody](&r.Payload))(t)
 		for _, one := range body.Refused {
 			one.From, one.To = "", ""
 			all = append(all, one)
@@ -332,13 +318,8 @@ func TestRefusalsOfOneTokenAreBounded(t *testing.T) {
 	if made := h.size(t) - before; made != 20 {
 		t.Errorf("%d records were made", made)
 	}
-	if err := h.stop(); err != nil {
-		t.Fatal(err)
-	}
-	records, err := h.Installation.Ledger.Chain(t.Context(), operator.RefusalsChain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.stop())
+	records := must.Get(h.Installation.Ledger.Chain(t.Context(), operator.RefusalsChain))(t)
 	last, err := operator.Read[operator.RefusalBody](&records[len(records)-1].Payload)
 	if err != nil || len(last.Refused) != 1 || last.Refused[0].Count != 30 || last.Refused[0].Name != "gone" {
 		t.Errorf("%+v, %v", last, err)
@@ -385,9 +366,7 @@ func TestManySessionsAskNoMore(t *testing.T) {
 func TestLogsHaveNoContent(t *testing.T) {
 	h := furnish(t)
 	send(t, http.DefaultClient, "GET", h.URL+"/v1/records/"+h.said.Payload.RecordID+"?secret=1", "", bearer(h.tokens[access.Agent])...)
-	if err := h.stop(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.stop())
 	log := h.log.String()
 	if !strings.Contains(log, "GET /v1/records/{id}") {
 		t.Errorf("requests are not logged: %s", log)
@@ -412,10 +391,7 @@ func TestMetrics(t *testing.T) {
 
 // TestProblemsAreDocumented compares the table in docs/api.md with package api in both directions.
 func TestProblemsAreDocumented(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("../../docs/api.md"))(t)
 	rows := map[string]bool{}
 	for _, match := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| (\\d+) \\| (.*) \\|$").FindAllStringSubmatch(string(doc), -1) {
 		rows[strings.Join(match[1:], " ")] = true
@@ -446,15 +422,9 @@ func TestNamesOfOthers(t *testing.T) {
 	} {
 		r := start(t, c.change)
 		for host, want := range c.hosts {
-			request, err := http.NewRequestWithContext(t.Context(), "GET", r.URL+"/v1/trust", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			request := must.Get(http.NewRequestWithContext(t.Context(), "GET", r.URL+"/v1/trust", nil))(t)
 			request.Host = host
-			answer, err := http.DefaultClient.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer := must.Get(http.DefaultClient.Do(request))(t)
 			answer.Body.Close()
 			if answer.StatusCode != want {
 				t.Errorf("%s, as %q: %s", name, host, answer.Status)

@@ -16,6 +16,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/access"
 	"jurat/internal/browsertest"
+	"jurat/internal/must"
 )
 
 // TestAccessOverTheAPI: the list is that of the command, and a token is ended by its id, at once and with a reason.
@@ -52,10 +53,7 @@ func TestAccessOverTheAPI(t *testing.T) {
 	if l := list(""); has(l, api.GrantGood) || has(l, api.GrantRevoked) || !has(list("?ended=1"), api.GrantRevoked) {
 		t.Errorf("after the end: %+v", l)
 	}
-	records, err := h.Installation.Ledger.Chain(t.Context(), operator.AccessChain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := must.Get(h.Installation.Ledger.Chain(t.Context(), operator.AccessChain))(t)
 	last, err := operator.ReadAccessEvent(&records[len(records)-1].Payload)
 	if err != nil || last.Event != operator.AccessRevoked || last.Token != id || last.By != "otto" || last.Reason != "left the team" {
 		t.Errorf("the log has %+v, %v", last, err)
@@ -167,10 +165,7 @@ func TestRevokingInABrowser(t *testing.T) {
 
 // TestAccessPagesPassAxe lets axe-core judge the pages in a browser, in both colour schemes.
 func TestAccessPagesPassAxe(t *testing.T) {
-	script, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(judgeOf(t, "redocly"))), "axe-core", "axe.min.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(judgeOf(t, "redocly"))), "axe-core", "axe.min.js")))(t)
 	if _, err := exec.LookPath("chromium"); err != nil && os.Getenv("CI") != "true" {
 		t.Skip("chromium is not installed")
 	}

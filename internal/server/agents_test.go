@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/internal/access"
+	"jurat/internal/must"
 	"jurat/reputation"
 	"jurat/verify"
 )
@@ -19,9 +20,7 @@ func TestAgentIsPublished(t *testing.T) {
 	h := furnish(t)
 	const page, doc = "/agents/logistics-agent-v1", "/v1/agents/logistics-agent-v1/reputation"
 	for _, public := range []bool{false, true, false} {
-		if err := h.Access().SetPublicAgent(t.Context(), "logistics-agent-v1", public, "its owner agrees", "otto"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, h.Access().SetPublicAgent(t.Context(), "logistics-agent-v1", public, "its owner agrees", "otto"))
 		for _, path := range []string{page, doc} {
 			want := map[bool]int{true: 200, false: 401}[public]
 			if answer, _ := send(t, http.DefaultClient, "GET", h.URL+path, ""); answer.StatusCode != want {
@@ -82,10 +81,7 @@ func TestConductOfAgent(t *testing.T) {
 	if answer.StatusCode != 200 || answer.Header.Get("Content-Type") != "application/x-ndjson" || !strings.HasSuffix(text, "\n") {
 		t.Fatal(answer.Status, answer.Header, text)
 	}
-	by, err := h.Installation.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	by := must.Get(h.Installation.Trust(t.Context()))(t)
 	found := false
 	for line := range strings.Lines(text) {
 		report, err := verify.File([]byte(line), verify.Options{Trust: by})
@@ -97,10 +93,7 @@ func TestConductOfAgent(t *testing.T) {
 	if !found {
 		t.Errorf("the agent's record is not in it: %s", text)
 	}
-	size, err := h.Installation.Ledger.Size(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	size := must.Get(h.Installation.Ledger.Size(t.Context()))(t)
 	for query, want := range map[string]int{"?size=0": 200, "?size=-1": 400, "?size=": 200, "?size=x": 400, fmt.Sprintf("?size=%d", size+1000): 400, "?ca=x": 400} {
 		answer, text := send(t, http.DefaultClient, "GET", h.URL+path+query, "", ada...)
 		if answer.StatusCode != want || query == "?size=0" && text != "" {

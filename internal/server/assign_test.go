@@ -14,6 +14,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/access"
 	"jurat/internal/browsertest"
+	"jurat/internal/must"
 )
 
 // assign sends a request about who has a case.
@@ -90,9 +91,7 @@ func TestAssignmentOverTheAPI(t *testing.T) {
 	refused(olga, "take", `{"reviewer":"nobody"}`, api.ErrInvalid, "field reviewer")
 	r.token(t, "ada", access.Auditor)
 	refused(olga, "take", `{"reviewer":"ada"}`, api.ErrInvalid, "field reviewer")
-	if err := r.Access().Revoke(t.Context(), access.IDOf(r.token(t, "rex", access.Reviewer)), "left", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Access().Revoke(t.Context(), access.IDOf(r.token(t, "rex", access.Reviewer)), "left", "tester"))
 	refused(olga, "take", `{"reviewer":"rex"}`, api.ErrInvalid, "field reviewer")
 	refused(olga, "take", `{"reviewer":"olga"}`, api.ErrForbidden, "is not a reviewer")
 	done(olga, "take", `{"reviewer":"BEN","reason":"mia is away"}`)
@@ -108,9 +107,7 @@ func TestAssignmentOverTheAPI(t *testing.T) {
 			t.Errorf("taken=%s: %s, %d found, want %d (%v)", query, answer.Status, list.Counts.Total, want, err)
 		}
 	}
-	if err := r.Access().SetPublic(t.Context(), id, true, "a test", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Access().SetPublic(t.Context(), id, true, "a test", "tester"))
 	if answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+id, ""); answer.StatusCode != http.StatusOK || strings.Contains(doc, "mia") {
 		t.Errorf("a stranger gets %s: %s", answer.Status, doc)
 	}

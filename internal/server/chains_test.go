@@ -8,6 +8,7 @@ import (
 
 	"jurat/api"
 	"jurat/internal/access"
+	"jurat/internal/must"
 )
 
 func step(agent, chain, more string) string {
@@ -43,9 +44,7 @@ func TestChainsBelongToWhoBeganThem(t *testing.T) {
 		problem(t, answer, body, api.ErrNotFound)
 	}
 
-	if err := r.Access().Admit(t.Context(), "order-4711", "mallory", "r", "w"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Access().Admit(t.Context(), "order-4711", "mallory", "r", "w"))
 	post(t, r.URL+"/v1/records", step("mallory", "order-4711", `,"chain_position":3,"previous_agent":"a"`), bearer(mallory)...)
 }
 

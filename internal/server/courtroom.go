@@ -14,7 +14,6 @@ import (
 	"jurat/internal/acts"
 	"jurat/internal/pages"
 	"jurat/internal/schedule"
-	"jurat/internal/server/intake"
 	"jurat/internal/server/wire"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
@@ -49,7 +48,7 @@ func (s *Server) home(w http.ResponseWriter, r *http.Request, c *Caller, status 
 	}
 	h.Panel, h.Rules = whoSits(s.config.Seats)
 	for _, name := range examples.Names() {
-		on, err := intake.Example(name)
+		on, err := exampleCase(name)
 		if err != nil {
 			return err
 		}
@@ -138,7 +137,7 @@ func (s *Server) courtOf(r *http.Request, c *Caller, id string) (court *pages.Co
 
 // submitForm takes a submission from the first page.
 func (s *Server) submitForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	on, err := intake.FormCase(r, s.sources(c))
+	on, err := formCase(r, s.sources(c))
 	return s.begin(w, r, c, on, err, s.home)
 }
 
@@ -147,12 +146,12 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, c *Caller, on *su
 	again func(w http.ResponseWriter, r *http.Request, c *Caller, status int, problem string) error) error {
 	if err == nil {
 		var id string
-		if id, err = s.scheduler.SubmitOnce(r.Context(), schedule.Order{ID: intake.FormID(r, c.Name(), on), Submitter: c.Name(), Case: on}); err == nil {
+		if id, err = s.scheduler.SubmitOnce(r.Context(), schedule.Order{ID: formID(r, c.Name(), on), Submitter: c.Name(), Case: on}); err == nil {
 			return goTo(w, r, "submissions", id)
 		}
 		err = ofScheduler(err)
 	}
-	p := wire.Problem(intake.Refused(err))
+	p := wire.Problem(refusedEvidence(err))
 	if p.Status == http.StatusInternalServerError {
 		return err
 	}

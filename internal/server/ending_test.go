@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"jurat/internal/access"
+	"jurat/internal/must"
 	"jurat/internal/server"
 )
 
@@ -19,10 +20,7 @@ import (
 func TestABodyThatNeverComes(t *testing.T) {
 	r := start(t, nil)
 	token := r.token(t, "fleet", access.Agent)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(r.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", strings.TrimPrefix(r.URL, "http://")))(t)
 	defer conn.Close()
 	if _, err := fmt.Fprintf(conn, "POST /v1/records HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", strings.TrimPrefix(r.URL, "http://"), token); err != nil {
 		t.Fatal(err)
@@ -37,9 +35,7 @@ func TestABodyThatNeverComes(t *testing.T) {
 func TestSignInWhileTheLogIsAway(t *testing.T) {
 	r := start(t, nil)
 	token := r.token(t, "mia", access.Auditor)
-	if err := r.Installation.Ledger.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Installation.Ledger.Close())
 	answer, page := send(t, browser(t), "POST", r.URL+"/sign-in", url.Values{"token": {token}}.Encode(), "Content-Type", "application/x-www-form-urlencoded")
 	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" || strings.Contains(page, "opens nothing") {
 		t.Errorf("%s %s", answer.Status, page)
@@ -50,9 +46,7 @@ func TestSignInWhileTheLogIsAway(t *testing.T) {
 func TestOpenWhileTheLogIsAway(t *testing.T) {
 	r := start(t, nil)
 	token := r.token(t, "mia", access.Auditor)
-	if err := r.Installation.Ledger.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Installation.Ledger.Close())
 	for path, want := range map[string]int{"/healthz": http.StatusOK, "/openapi.json": http.StatusOK, "/verify.html": http.StatusOK, "/v1/records/r": http.StatusServiceUnavailable} {
 		if answer, body := send(t, http.DefaultClient, "GET", r.URL+path, "", "Authorization", "Bearer "+token); answer.StatusCode != want {
 			t.Errorf("%s: %s, want %d\n%.200s", path, answer.Status, want, body)

@@ -17,6 +17,7 @@ import (
 	"jurat/internal/disktest"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/must"
 )
 
 // TestFullDisk fills the disk under a running server. Acknowledged records stay, what does not fit is refused with a
@@ -35,10 +36,7 @@ func TestFullDisk(t *testing.T) {
 			answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", fmt.Sprintf(`{"agent_id":"fleet","request_id":"1","timestamp":"2026-01-01T00:00:00Z",
 				"model":"m","model_version":"1","prompt":"p","response":%q,"parameters":{}}`, strings.Repeat("x", size)), "Authorization", "Bearer "+token)
 			if answer.StatusCode == http.StatusCreated {
-				record, err := evidence.Open([]byte(body))
-				if err != nil {
-					t.Fatal(err)
-				}
+				record := must.Get(evidence.Open([]byte(body)))(t)
 				acknowledged = append(acknowledged, record.Payload.RecordID)
 				return nil
 			}
@@ -49,9 +47,7 @@ func TestFullDisk(t *testing.T) {
 		for _, fill := range []bool{true, false} { // first another program fills the disk, then the log itself
 			if fill {
 				for range 5 {
-					if err := sealOne(2000); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, sealOne(2000))
 				}
 				disk.Fill(t, filler)
 				r.ready(t, http.StatusServiceUnavailable) // before any record has failed
@@ -76,9 +72,7 @@ func TestFullDisk(t *testing.T) {
 			r.reads(t, token, acknowledged[0])
 			r.starts(t)
 			if fill {
-				if err := os.Remove(filler); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Remove(filler))
 			} else {
 				disk.Resize(t, 60)
 			}
@@ -141,17 +135,12 @@ func (r *running) reads(t *testing.T, token, id string) {
 // whole ends the server, examines its log, and opens it again.
 func whole(t *testing.T, r *running, dir string, acknowledged int) {
 	t.Helper()
-	if err := errors.Join(r.stop(), r.Installation.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(r.stop(), r.Installation.Close()))
 	damages, size, err := installation.Fsck(t.Context(), installation.Config{Dir: dir}, nil)
 	if err != nil || len(damages) > 0 || size < int64(acknowledged) {
 		t.Errorf("%d records, %d acknowledged: %v, %v", size, acknowledged, damages, err)
 	}
-	i, err := installation.Open(t.Context(), installation.Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: dir}))(t)
 	if err := errors.Join(i.Ledger.CanAppend(t.Context()), i.Close()); err != nil {
 		t.Error(err)
 	}
@@ -164,17 +153,13 @@ func TestReadOnlyDisk(t *testing.T) {
 		dir := filepath.Join(disk.Path, "data")
 		c := installation.Config{Dir: dir}
 		i, _, err := installation.OpenOrCreate(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		grant := func(i *installation.Installation) error {
 			_, _, err := access.New(access.Config{Ledger: i.Ledger, Keys: i.Keys}).Grant(t.Context(),
 				access.Order{Name: "noa", Roles: []access.Role{access.Auditor}, For: time.Hour, Reason: "test", By: "operator"})
 			return err
 		}
-		if err := grant(i); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, grant(i))
 		reads := func(what string) {
 			t.Helper()
 			i, err := installation.Open(t.Context(), c)
@@ -205,9 +190,7 @@ func TestReadOnlyDisk(t *testing.T) {
 		c.Dir, dir = filepath.Join(disk.Path, "mirror"), filepath.Join(disk.Path, "mirror")
 		reads("beside a process that writes")
 		c.Dir, dir = i.Dir, i.Dir
-		if err := i.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, i.Close())
 		disk.ReadOnly(t, true)
 		reads("closed")
 		if err := installation.Create(t.Context(), installation.Config{Dir: disk.Path + "/other"}); !errors.Is(err, syscall.EROFS) {

@@ -14,6 +14,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
@@ -34,14 +35,8 @@ func (r *running) recordsAt(t *testing.T, path, token string) (ids []string) {
 	if cut := answer.Header.Get("Jurat-Cut"); cut != "" {
 		t.Errorf("%s is cut: %s", path, cut)
 	}
-	bundle, err := evidence.ParseBundle([]byte(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
-	trust, err := r.Installation.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	bundle := must.Get(evidence.ParseBundle([]byte(doc)))(t)
+	trust := must.Get(r.Installation.Trust(t.Context()))(t)
 	if report := verify.Bundle(bundle, verify.Options{Trust: trust}); report.Outcome == verify.Refuted {
 		t.Errorf("%s: %s: %+v", path, report.Outcome, report.Details)
 	}
@@ -104,9 +99,7 @@ func TestRecordsWithoutAChain(t *testing.T) {
 	problem(t, answer, doc, api.ErrNotFound)
 
 	// A stranger gets the public record, but not the records that belong to it.
-	if err := r.Access().SetPublicRecord(t.Context(), said.Payload.RecordID, true, "it is asked for", "w"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Access().SetPublicRecord(t.Context(), said.Payload.RecordID, true, "it is asked for", "w"))
 	if got := r.recordsAt(t, "/records/"+said.Payload.RecordID+"/bundle", ""); !slices.Equal(got, ids(said)) {
 		t.Errorf("a stranger gets %v", got)
 	}
@@ -118,9 +111,7 @@ func TestLinkedToAChain(t *testing.T) {
 	r := start(t, nil)
 	agent, other, auditor := r.token(t, "a", access.Agent), r.token(t, "b", access.Agent), r.token(t, "ada", access.Auditor)
 	one := post(t, r.URL+"/v1/records", step("a", "order", `,"chain_position":1`), bearer(agent)...)
-	if err := r.Access().Admit(t.Context(), "order", "b", "r", "w"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Access().Admit(t.Context(), "order", "b", "r", "w"))
 	two := post(t, r.URL+"/v1/records", step("b", "order", `,"chain_position":2,"previous_agent":"a"`), bearer(other)...)
 	after := post(t, r.URL+"/v1/records", asks("a", "after", `,"saw":["`+one.Digest.String()+`"]`), bearer(agent)...)
 	all := []string{one.Payload.RecordID, two.Payload.RecordID, after.Payload.RecordID}
@@ -165,20 +156,13 @@ func TestListsReadNoPayloads(t *testing.T) {
 		t.Errorf("%+v, %v; %s", listing, err, before[2])
 	}
 	dir := r.Installation.Dir
-	if err := r.stop(); err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("sqlite", filepath.Join(dir, "jurat.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.stop())
+	db := must.Get(sql.Open("sqlite", filepath.Join(dir, "jurat.db")))(t)
 	if _, err := db.ExecContext(t.Context(), `DROP TRIGGER records_keep; UPDATE records SET packed = x'7b7d'
 		WHERE idx < (SELECT max(idx) FROM records) - 20 AND (chain_id IS NULL OR chain_id NOT LIKE 'operator-%')`); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, db.Close())
 	r = startIn(t, dir, panel)
 	for i, now := range [][]string{lists(auditor), lists(agent)} {
 		for k, want := range [][]string{before, own}[i] {

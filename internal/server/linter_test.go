@@ -19,6 +19,7 @@ import (
 
 	"jurat/api"
 	"jurat/internal/access"
+	"jurat/internal/must"
 	"jurat/internal/server"
 	"jurat/internal/server/openapi"
 )
@@ -40,14 +41,9 @@ func judgeOf(t *testing.T, program string) string {
 func lint(t *testing.T, doc any) error {
 	t.Helper()
 	program, dir := judgeOf(t, "redocly"), t.TempDir()
-	text, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(doc))(t)
 	for name, content := range map[string][]byte{"openapi.json": text, "redocly.yaml": []byte("extends: [recommended-strict]\n")} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
 	}
 	c := exec.CommandContext(t.Context(), program, "lint", "openapi.json", "--max-problems", "20", "--format", "codeframe")
 	c.Dir, c.Env = dir, append(os.Environ(), "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")
@@ -60,9 +56,7 @@ func lint(t *testing.T, doc any) error {
 // TestDescriptionPassesTheLinter also checks that the linter would see a wrong example.
 func TestDescriptionPassesTheLinter(t *testing.T) {
 	doc, _ := description(t, start(t, nil))
-	if err := lint(t, doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, lint(t, doc))
 	content := at(t, doc, "paths", "/v1/records/{id}/reviews", "post", "requestBody", "content", "application/json")
 	content["example"].(map[string]any)["approval_status"] = "perhaps"
 	if lint(t, doc) == nil {
@@ -128,14 +122,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 // withProblem returns the description with another example of a problem.
 func withProblem(t *testing.T, doc map[string]any, problem any) map[string]any {
 	t.Helper()
-	text, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(doc))(t)
 	var other map[string]any
-	if err := json.Unmarshal(text, &other); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &other))
 	at(t, other, "components", "responses", "Problem", "content", api.ProblemMediaType)["example"] = problem
 	return other
 }
@@ -163,11 +152,7 @@ func TestExamplesAreTaken(t *testing.T) {
 			example["review"] = h.review.Payload.RecordID
 		}
 		body := func() string {
-			text, err := json.Marshal(example)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return string(text)
+			return string(must.Get(json.Marshal(example))(t))
 		}
 		answer, text := send(t, http.DefaultClient, route.Method, h.URL+path, body(), who...)
 		if answer.StatusCode == http.StatusBadRequest || answer.StatusCode == http.StatusUnprocessableEntity || answer.StatusCode >= 500 {
@@ -260,10 +245,7 @@ func constantsOf(t *testing.T, is reflect.Type) (values []string) {
 		t.Fatal(is.PkgPath(), err)
 	}
 	for _, name := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, 0))(t)
 		for _, declaration := range file.Decls {
 			if group, is1 := declaration.(*ast.GenDecl); is1 && group.Tok == token.CONST {
 				for _, spec := range group.Specs {
@@ -283,10 +265,7 @@ func valuesOf(t *testing.T, spec *ast.ValueSpec, name string) (values []string) 
 	}
 	for _, value := range spec.Values {
 		if literal, is := value.(*ast.BasicLit); is {
-			text, err := strconv.Unquote(literal.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(strconv.Unquote(literal.Value))(t)
 			values = append(values, text)
 		}
 	}
@@ -309,9 +288,7 @@ export type Listed = operations["get_v1_records"]["responses"][200]["content"]["
 export const unknown: components["schemas"]["Position"] = "perhaps";
 `
 	for name, content := range map[string]string{"openapi.json": text, "use.ts": program} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
 	}
 	for _, c := range []*exec.Cmd{exec.CommandContext(t.Context(), generator, "openapi.json", "-o", "jurat.d.ts"),
 		exec.CommandContext(t.Context(), compiler, "--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "use.ts", "jurat.d.ts")} {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"jurat/internal/access"
+	"jurat/internal/must"
 	"jurat/internal/server"
 )
 
@@ -34,9 +35,7 @@ func TestServeForMemory(t *testing.T) {
 		t.Skip("TestMemoryIsBounded runs this test")
 	}
 	debug.SetMemoryLimit(memoryForTest)
-	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: hardLimit, Max: hardLimit}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: hardLimit, Max: hardLimit}))
 	jury := withJury(t)
 	r := startIn(t, dir, func(c *server.Config) {
 		jury(c)
@@ -57,10 +56,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	child := exec.Command(os.Args[0], "-test.run=^TestServeForMemory$", "-test.v")
 	child.Env = append(os.Environ(), serveHere+"="+t.TempDir()+"/data")
 	child.Stderr = os.Stderr
-	in, out := must(child.StdinPipe()), must(child.StdoutPipe())
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := must.Get(child.StdinPipe())(t), must.Get(child.StdoutPipe())(t)
+	must.Do(t, child.Start())
 	defer func() { in.Close(); _ = child.Wait() }()
 	var at []string
 	for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -84,7 +81,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		seen[fmt.Sprintf("%s %d", what, status)]++
 	}
 	ask := func(what, method, path, token, body string, slow time.Duration) {
-		req := must(http.NewRequest(method, url+path, strings.NewReader(body)))
+		req := must.Get(http.NewRequest(method, url+path, strings.NewReader(body)))(t)
 		req.Header.Set("Authorization", "Bearer "+token)
 		if body != "" {
 			req.Header.Set("Content-Type", "application/json")
@@ -144,26 +141,19 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Errorf("afterwards: %v, want %s", seen, want)
 		}
 	}
-	answer := must(http.Get(url + "/readyz"))
+	answer := must.Get(http.Get(url + "/readyz"))(t)
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		t.Errorf("afterwards: %s", answer.Status)
 	}
 }
 
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // highest returns the largest memory that a process has ever used.
 func highest(t *testing.T, pid int) int64 {
 	t.Helper()
-	for line := range strings.Lines(string(must(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))))) {
+	for line := range strings.Lines(string(must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)))(t))) {
 		if text, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			return must(strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 10, 64)) << 10
+			return must.Get(strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 10, 64))(t) << 10
 		}
 	}
 	t.Fatal("the system does not report the memory of the server")

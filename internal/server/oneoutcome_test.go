@@ -16,6 +16,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/access"
 	"jurat/internal/incident"
+	"jurat/internal/must"
 	"jurat/internal/portal/visit"
 	"jurat/internal/words"
 	"jurat/verify"
@@ -41,10 +42,8 @@ func decideAgainst(t *testing.T) *decidedTrial {
 		t.Fatalf("%s: %s", answer.Status, page)
 	}
 	d.file = d.asked(t, "/v1/submissions/"+d.trial+"/case", access.Auditor)
-	trusted, err := d.Installation.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	trusted := must.Get(d.Installation.Trust(t.Context()))(t)
+	var err error
 	if d.report, err = verify.File([]byte(d.file), verify.Options{Trust: trusted}); err != nil || d.report.Outcome != verify.Proved {
 		t.Fatalf("%v: %+v", err, d.report)
 	}
@@ -66,10 +65,7 @@ func (d *decidedTrial) page(path, element string) func(*testing.T) string {
 		t.Helper()
 		answer, doc := d.mia.get(t, path)
 		shows(t, answer, doc, 200)
-		parsed, err := html.Parse(strings.NewReader(doc))
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := must.Get(html.Parse(strings.NewReader(doc)))(t)
 		for n := range parsed.Descendants() {
 			if n.Type == html.ElementNode && (n.Data == element || has(n, "id", element) || has(n, "class", element)) && strings.Contains(textOf(n), "mia") {
 				return textOf(n)
@@ -103,17 +99,13 @@ func textOf(n *html.Node) string {
 func (d *decidedTrial) socket(t *testing.T) (last string) {
 	t.Helper()
 	c, _, err := d.dial(t, d.tokens[access.Submitter], d.trial, 0, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for {
 		_, doc, err := c.Read(t.Context())
 		if websocket.CloseStatus(err) == websocket.StatusNormalClosure {
 			return last
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		last = string(doc)
 	}
 }
@@ -129,10 +121,7 @@ func (d *decidedTrial) stream(t *testing.T) string {
 func (d *decidedTrial) statement(l words.Lang) func(*testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
-		b, err := evidence.ParseBundle([]byte(d.file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(evidence.ParseBundle([]byte(d.file)))(t)
 		return incident.Statement(b.Records, d.report, l)[0]
 	}
 }
@@ -147,10 +136,7 @@ func (d *decidedTrial) portal(l words.Lang) func(*testing.T) string {
 		if _, err := v.Verify([]byte(`{"files":[0],"trust":1}`), sources); err != nil {
 			t.Fatal(err)
 		}
-		view, err := v.View(0, l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		view := must.Get(v.View(0, l))(t)
 		return view.Came
 	}
 }
@@ -196,11 +182,7 @@ func TestOneOutcomeEverywhere(t *testing.T) {
 		{"server-sent event", d.stream, given, judged},
 		{"WebSocket event", d.socket, given, judged},
 		{"case report", func(t *testing.T) string {
-			doc, err := json.Marshal(d.report.TrialOutcome)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return string(doc)
+			return string(must.Get(json.Marshal(d.report.TrialOutcome))(t))
 		}, given, judged},
 	}
 	for _, l := range words.Langs() {

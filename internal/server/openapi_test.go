@@ -18,6 +18,7 @@ import (
 
 	"jurat/api"
 	"jurat/internal/access"
+	"jurat/internal/must"
 	"jurat/internal/server"
 )
 
@@ -152,10 +153,7 @@ func TestSchemasAreWhatTravels(t *testing.T) {
 		t.Fatalf("%d types", len(values))
 	}
 	for _, value := range values {
-		written, err := json.Marshal(filled(reflect.TypeOf(value)).Interface())
-		if err != nil {
-			t.Fatal(err)
-		}
+		written := must.Get(json.Marshal(filled(reflect.TypeOf(value)).Interface()))(t)
 		name := reflect.TypeOf(value).Name()
 		if diff := cmp.Diff(membersIn(t, written), described(schemas, name)); diff != "" {
 			t.Errorf("%s (-written +described):\n%s", name, diff)
@@ -176,9 +174,7 @@ func TestWhatMayBeNull(t *testing.T) {
 	doc, _ := description(t, r)
 	_, text := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", parcelCase, bearer(r.token(t, "sam", access.Submitter))...)
 	var submission map[string]any
-	if err := json.Unmarshal([]byte(text), &submission); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), &submission))
 	properties := doc["components"].(map[string]any)["schemas"].(map[string]any)["Submission"].(map[string]any)["properties"].(map[string]any)
 	for name, value := range submission {
 		if value != nil {

@@ -15,6 +15,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/access"
 	"jurat/internal/erasure"
+	"jurat/internal/must"
 	"jurat/internal/server"
 	"jurat/property"
 )
@@ -37,9 +38,7 @@ func open(t *testing.T) *opened {
 	o := &opened{house: furnish(t), recorded: "recorded/courier/open", chain: "order-18"}
 	for _, s := range []erasure.Setting{{Actor: "owner", Pointers: []string{"/prompt", "/response"}, Provable: map[string]property.Kind{"/metadata/amount": property.Integer}},
 		{Actor: "mia", Pointers: []string{"/context"}}} {
-		if err := o.Installation.Apart.Set(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.Installation.Apart.Set(t.Context(), s))
 	}
 	owner := bearer(o.token(t, "owner", access.Agent))
 	body := strings.Replace(action, "{", `{"chain_id":"order-18","metadata":{"amount":5},`, 1)
@@ -51,13 +50,9 @@ func open(t *testing.T) *opened {
 	verdict := o.submission(t, o.tokens[access.Submitter], o.trial).Verdict.Record
 	o.decision = post(t, o.URL+"/v1/records/"+verdict+"/reviews", `{"approval_status":"approved","context":{"note":"`+canary+`"}}`, bearer(o.tokens[access.Reviewer])...)
 	for _, chain := range []string{o.recorded, o.chain, o.trial} {
-		if err := o.Access().SetPublic(t.Context(), chain, true, "a test", "tester"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.Access().SetPublic(t.Context(), chain, true, "a test", "tester"))
 	}
-	if err := o.Access().SetPublicRecord(t.Context(), o.alone.Payload.RecordID, true, "a test", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.Access().SetPublicRecord(t.Context(), o.alone.Payload.RecordID, true, "a test", "tester"))
 	o.readers = map[string][]string{"a stranger": nil, "another agent": bearer(o.token(t, "other-agent", access.Agent)), "the agent that was seen": bearer(o.token(t, "courier", access.Agent)),
 		"another submitter": bearer(o.token(t, "sally", access.Submitter)), "a session": {"Cookie", "jurat=" + o.token(t, "sid", access.Submitter)}}
 	return o
@@ -102,20 +97,11 @@ func (o *opened) read(t *testing.T, path string, header []string) (status int, t
 	if answer.Header.Get("Content-Type") != "application/zip" {
 		return answer.StatusCode, text
 	}
-	archive, err := zip.NewReader(strings.NewReader(text), int64(len(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive := must.Get(zip.NewReader(strings.NewReader(text), int64(len(text))))(t)
 	text = ""
 	for _, f := range archive.File {
-		in, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		doc, err := io.ReadAll(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := must.Get(f.Open())(t)
+		doc := must.Get(io.ReadAll(in))(t)
 		text += string(doc)
 	}
 	return answer.StatusCode, text

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"jurat/internal/access"
+	"jurat/internal/must"
 	"jurat/internal/openid"
 	"jurat/internal/openid/openidtest"
 	"jurat/internal/server"
@@ -15,16 +16,10 @@ import (
 // TestSignInByProvider signs in through the provider, as a browser does.
 func TestSignInByProvider(t *testing.T) {
 	issuer := openidtest.New(t)
-	asked, err := openid.New(t.Context(), openid.Config{Issuer: issuer.URL, ClientID: openidtest.ClientID, ClientSecret: openidtest.ClientSecret,
-		Roles: map[string][]access.Role{"reviewers": {access.Reviewer}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := must.Get(openid.New(t.Context(), openid.Config{Issuer: issuer.URL, ClientID: openidtest.ClientID, ClientSecret: openidtest.ClientSecret,
+		Roles: map[string][]access.Role{"reviewers": {access.Reviewer}}}))(t)
 	r := start(t, func(c *server.Config) { c.Provider = asked })
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jar := must.Get(cookiejar.New(nil))(t)
 	visited := []string{}
 	b := &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error { visited = append(visited, r.URL.Path); return nil }}
 

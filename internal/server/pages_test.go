@@ -13,6 +13,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/access"
+	"jurat/internal/must"
 	"jurat/internal/server"
 	"jurat/verify"
 )
@@ -121,10 +122,7 @@ func TestVisit(t *testing.T) {
 // decidedBy compares the review in a trial's chain with the values of the form.
 func (r *running) decidedBy(t *testing.T, id, who string, status evidence.ApprovalStatus, why, modified string) {
 	t.Helper()
-	chain, err := r.Installation.Ledger.Chain(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chain := must.Get(r.Installation.Ledger.Chain(t.Context(), id))(t)
 	p := chain[len(chain)-1].Payload
 	if p.ActionType != evidence.HumanReview || p.ReviewerID != who || string(p.Changes) != `"`+strings.ReplaceAll(why, "\n", `\n`)+`"` {
 		t.Errorf("%s by %s: %s", p.ActionType, p.ReviewerID, p.Changes)
@@ -150,19 +148,14 @@ func TestDecisionsOnAgents(t *testing.T) {
 		{url.Values{"decision": {"approved_with_modifications"}, "reason": {"too much"}, "text": {"Order less."}}, 303, []evidence.ActionType{evidence.HumanReview, evidence.Delivery}},
 		{url.Values{"decision": {"rejected"}, "reason": {"no"}, "text": {said(h)}}, 303, []evidence.ActionType{evidence.HumanReview}},
 	} {
-		before, err := h.Installation.Ledger.Size(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := must.Get(h.Installation.Ledger.Size(t.Context()))(t)
 		answer, page := mia.fill(t, review, review, c.form)
 		if answer.StatusCode != c.status {
 			t.Errorf("%v: %s: %s", c.form, answer.Status, page)
 		}
 		var adds []evidence.ActionType
 		for record, err := range h.Installation.Ledger.Records(t.Context(), before) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if record.Payload.ChainID == h.said.Payload.ChainID {
 				adds = append(adds, record.Payload.ActionType)
 			}
@@ -191,10 +184,7 @@ func TestDecidedOnce(t *testing.T) {
 		if answer.StatusCode != http.StatusSeeOther {
 			t.Fatalf("%s: %s", answer.Status, page)
 		}
-		var err error
-		if sizes[i], err = h.Installation.Ledger.Size(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		sizes[i] = must.Get(h.Installation.Ledger.Size(t.Context()))(t)
 	}
 	if sizes[1] != sizes[0] || sizes[2] != sizes[0] {
 		t.Errorf("the log grows to %v", sizes)
@@ -221,14 +211,8 @@ func TestRecordAndChainPages(t *testing.T) {
 		t.Errorf("%s to %s", answer.Status, answer.Header.Get("Location"))
 	}
 	_, doc := ada.get(t, path+"/bundle")
-	b, err := evidence.ParseBundle([]byte(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
-	trust, err := h.Installation.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(evidence.ParseBundle([]byte(doc)))(t)
+	trust := must.Get(h.Installation.Trust(t.Context()))(t)
 	if report := verify.Bundle(b, verify.Options{Trust: trust}); report.Outcome != verify.Proved { // its chain is complete, so it is proved
 		t.Errorf("the case file of the record: %+v", report)
 	}
@@ -261,9 +245,7 @@ func TestStrangersSeeNoNames(t *testing.T) {
 	}
 	answer, page := stranger.get(t, "/")
 	shows(t, answer, page, 200, "Trials are shown to those who are signed in")
-	if err := h.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"))
 	answer, page = stranger.get(t, path)
 	shows(t, answer, page, 200, h.said.Digest.String())
 }
@@ -308,10 +290,7 @@ func TestUploads(t *testing.T) {
 		form := multipart.NewWriter(&body)
 		_ = form.WriteField("form", c.key)
 		for field, content := range c.files {
-			part, err := form.CreateFormFile(field, "file.json")
-			if err != nil {
-				t.Fatal(err)
-			}
+			part := must.Get(form.CreateFormFile(field, "file.json"))(t)
 			_, _ = part.Write([]byte(content))
 		}
 		_ = form.Close()

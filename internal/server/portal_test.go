@@ -10,6 +10,7 @@ import (
 
 	"jurat/internal/access"
 	"jurat/internal/browsertest"
+	"jurat/internal/must"
 	"jurat/internal/portal"
 )
 
@@ -47,14 +48,9 @@ func TestServedPortalInABrowser(t *testing.T) {
 	browsertest.Find(t)
 	r := start(t, nil)
 	record := post(t, r.URL+"/v1/records", action, bearer(r.token(t, "logistics-agent-v1", access.Agent))...)
-	doc, err := record.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(record.Marshal())(t)
 	file := filepath.Join(t.TempDir(), "record.json")
-	if err := os.WriteFile(file, doc, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, doc, 0o600))
 	b := browsertest.Open(t, browsertest.Options{})
 	b.Visit(r.URL + "/verify")
 	check := func() string {
@@ -75,10 +71,7 @@ func TestServedPortalInABrowser(t *testing.T) {
 	if text := b.Text("#trusted"); !strings.Contains(text, "not that the operator is honest") {
 		t.Errorf("the page does not say what trusting the server means: %s", text)
 	}
-	trust, err := r.Installation.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	trust := must.Get(r.Installation.Trust(t.Context()))(t)
 	if want, err := trust.Fingerprint(); err != nil || b.Text("#fingerprint") != want.String() {
 		t.Errorf("fingerprint %q, want %v (%v)", b.Text("#fingerprint"), want, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/access"
 	"jurat/internal/erasure"
+	"jurat/internal/must"
 	"jurat/property"
 	"jurat/verify/properties"
 )
@@ -20,9 +21,7 @@ func provingHouse(t *testing.T) (r *running, tokens [2][]string, records [2]*evi
 	r = start(t, nil)
 	for i, name := range []string{"logistics-agent-v1", "other-agent"} {
 		setting := erasure.Setting{Actor: name, Provable: map[string]property.Kind{"/metadata/amount": "decimal:2", "/metadata/born": property.Date, "/metadata/action": property.Text}}
-		if err := r.Installation.Apart.Set(t.Context(), setting); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Installation.Apart.Set(t.Context(), setting))
 		tokens[i] = bearer(r.token(t, name, access.Agent))
 		payload := strings.Replace(strings.Replace(action, "logistics-agent-v1", name, 1), "{", `{"metadata":{"amount":12.5,"born":"2001-05-17","action":"refund"},`, 1)
 		records[i] = post(t, r.URL+"/v1/records", payload, tokens[i]...)
@@ -45,7 +44,7 @@ func TestProperties(t *testing.T) {
 			t.Errorf("%s: %s: %s", body, answer.Status, doc)
 			continue
 		}
-		bundle := must(evidence.ParseBundle([]byte(doc)))
+		bundle := must.Get(evidence.ParseBundle([]byte(doc)))(t)
 		found := properties.Of(bundle.Records[0], nil)
 		if len(found.Shown) != 1 || len(found.Doubts) != 0 || !strings.Contains(string(found.Shown[0].Statement), fmt.Sprintf(`"form":%q`, want)) || len(bundle.Records[0].Disclosures) != 0 {
 			t.Errorf("%s: %+v, disclosed %v", body, found, bundle.Records[0].Disclosures)
@@ -87,16 +86,14 @@ func TestPropertiesAreNoOracle(t *testing.T) {
 	ranges := [2]string{`{"form":"range","pointer":"/metadata/amount","lo":0,"hi":50}`, `{"form":"range","pointer":"/metadata/amount","lo":0,"hi":5}`}
 	refused("another agent", at(0), api.ErrForbidden, ranges, tokens[1]...)
 	id := records[0].Payload.RecordID
-	if err := r.Access().SetPublic(t.Context(), id, true, "a test", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Access().SetPublic(t.Context(), id, true, "a test", "tester"))
 	refused("a stranger", at(0), api.ErrSignIn, ranges)
 
 	answer, doc := send(t, http.DefaultClient, "POST", at(1), ranges[0], bearer(r.token(t, "Olga", access.Auditor))...)
 	if answer.StatusCode != http.StatusOK {
 		t.Fatalf("an auditor: %s: %s", answer.Status, doc)
 	}
-	bundle := must(evidence.ParseBundle([]byte(doc)))
+	bundle := must.Get(evidence.ParseBundle([]byte(doc)))(t)
 	if found := properties.Of(bundle.Records[0], nil); len(bundle.Records) != 1 || len(found.Shown) != 1 {
 		t.Errorf("%d records, %+v", len(bundle.Records), found)
 	}

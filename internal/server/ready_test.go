@@ -9,6 +9,7 @@ import (
 
 	"jurat/internal/access"
 	"jurat/internal/limits"
+	"jurat/internal/must"
 	"jurat/internal/server"
 )
 
@@ -29,9 +30,7 @@ func TestProbesAreNotLimited(t *testing.T) {
 		t.Errorf("%s, Retry-After %q: %s", answer.Status, answer.Header.Get("Retry-After"), body)
 	}
 	r.ready(t, http.StatusOK)
-	if err := r.Installation.Ledger.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Installation.Ledger.Close())
 	r.ready(t, http.StatusServiceUnavailable)
 }
 
@@ -41,15 +40,9 @@ func TestReadyWhileTheLogIsHeld(t *testing.T) {
 	dir := t.TempDir() + "/data"
 	r := startIn(t, dir, nil)
 	r.ready(t, http.StatusOK)
-	other, err := sql.Open("sqlite", dir+"/jurat.db")
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(sql.Open("sqlite", dir+"/jurat.db"))(t)
 	defer other.Close()
-	held, err := other.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must.Get(other.Conn(t.Context()))(t)
 	if _, err := held.ExecContext(t.Context(), `BEGIN IMMEDIATE`); err != nil {
 		t.Fatal(err)
 	}

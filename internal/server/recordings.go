@@ -10,7 +10,6 @@ import (
 	"jurat/evidence"
 	"jurat/internal/find"
 	"jurat/internal/schedule"
-	"jurat/internal/server/intake"
 	"jurat/internal/server/recordings"
 	"jurat/internal/server/wire"
 )
@@ -127,7 +126,7 @@ func (s *Server) recordedFile(ctx context.Context, c *Caller, chain string) ([]b
 
 // tryRecording begins a trial of a recorded chain, by the form. If that is refused, the page is shown again with the reason.
 func (s *Server) tryRecording(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	on, err := intake.Case(r.Context(), &api.NewSubmission{Recorded: r.PathValue("chain")}, s.sources(c))
+	on, err := caseFrom(r.Context(), &api.NewSubmission{Recorded: r.PathValue("chain")}, s.sources(c))
 	return s.begin(w, r, c, on, err, s.showRecording)
 }
 

@@ -19,6 +19,7 @@ import (
 	"jurat/internal/acts"
 	"jurat/internal/browsertest"
 	"jurat/internal/erasure"
+	"jurat/internal/must"
 	"jurat/internal/schedule"
 	"jurat/internal/server"
 	"jurat/internal/server/recordings"
@@ -28,11 +29,7 @@ import (
 func spokenCall(t testing.TB, n int, question, answer string) observed.Act {
 	t.Helper()
 	quote := func(text string) string {
-		doc, err := json.Marshal(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(doc)
+		return string(must.Get(json.Marshal(text))(t))
 	}
 	body := func(text string) *observed.Body {
 		return &observed.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text)), Kept: []byte(text), Type: "application/json"}
@@ -48,33 +45,17 @@ func spokenCall(t testing.TB, n int, question, answer string) observed.Act {
 func (r *running) record(t testing.TB, chain string, a observed.Act) evidence.Digest {
 	t.Helper()
 	a.ChainID = chain
-	p, err := observed.Payload(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	draft, err := evidence.NewDraft(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(observed.Payload(a))(t)
+	draft := must.Get(evidence.NewDraft(p))(t)
 	log := acts.New(acts.Config{Ledger: r.Installation.Ledger, Keys: r.Installation.Keys, Disclose: r.Installation.Apart.Disclose, Now: time.Now}).Observations()
-	digest, err := log.Seal(t.Context(), draft.SealingApart("/request_body", "/response_body"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return digest
+	return must.Get(log.Seal(t.Context(), draft.SealingApart("/request_body", "/response_body")))(t)
 }
 
 // tell seals what a recorder says of itself.
 func (r *running) tell(t testing.TB, e *observed.Event) {
 	t.Helper()
-	p, err := e.Payload("gate", evidence.FormatTime(time.Now()), "recorder/gate")
-	if err != nil {
-		t.Fatal(err)
-	}
-	draft, err := evidence.NewDraft(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(e.Payload("gate", evidence.FormatTime(time.Now()), "recorder/gate"))(t)
+	draft := must.Get(evidence.NewDraft(p))(t)
 	log := acts.New(acts.Config{Ledger: r.Installation.Ledger, Keys: r.Installation.Keys, Disclose: r.Installation.Apart.Disclose, Now: time.Now}).Observations()
 	if _, err := log.Seal(t.Context(), draft); err != nil {
 		t.Fatal(err)
@@ -148,9 +129,7 @@ func TestPublishedRecording(t *testing.T) {
 	r := start(t, nil)
 	r.record(t, "recorded/courier/open", spokenCall(t, 1, "a secret question", "a secret answer"))
 	r.record(t, "recorded/courier/shut", spokenCall(t, 2, "Hello", "Hi"))
-	if err := r.Access().SetPublic(t.Context(), "recorded/courier/open", true, "a test", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Access().SetPublic(t.Context(), "recorded/courier/open", true, "a test", "tester"))
 	const stopped = "The recorder gate stopped."
 	r.tell(t, &observed.Event{Event: observed.Stop, Reason: "asked to"})
 	if _, text := send(t, http.DefaultClient, "GET", r.URL+recordingAddress("recorded/courier/open"), "", bearer(r.token(t, "ada", access.Auditor))...); !strings.Contains(text, stopped) || !strings.Contains(text, "a secret question") {
@@ -225,10 +204,7 @@ func TestErasedRecording(t *testing.T) {
 	r := start(t, nil)
 	const chain = "recorded/courier/gone"
 	digest := r.record(t, chain, spokenCall(t, 1, "my number is 555", "Noted."))
-	record, err := r.Installation.Ledger.RecordByDigest(t.Context(), digest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	record := must.Get(r.Installation.Ledger.RecordByDigest(t.Context(), digest))(t)
 	ada := r.token(t, "ada", access.Auditor)
 	show := func() string {
 		t.Helper()
@@ -273,15 +249,9 @@ func TestHostileChains(t *testing.T) {
 func TestRecordingEvents(t *testing.T) {
 	r := start(t, func(c *server.Config) { c.Live = schedule.Delivery{Heartbeat: 20 * time.Millisecond} })
 	ada := r.token(t, "ada", access.Auditor)
-	request, err := http.NewRequestWithContext(t.Context(), "GET", r.URL+recordings.EventsPath, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(t.Context(), "GET", r.URL+recordings.EventsPath, nil))(t)
 	request.Header.Set("Authorization", "Bearer "+ada)
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.DefaultClient.Do(request))(t)
 	defer answer.Body.Close()
 	lines := bufio.NewScanner(answer.Body)
 	next := func(prefix string) string {
@@ -304,9 +274,7 @@ func TestRecordingEvents(t *testing.T) {
 	if kind := next("event: "); kind != "recorded" {
 		t.Errorf("an event %q", kind)
 	}
-	if err := r.Access().Revoke(t.Context(), access.IDOf(ada), "left", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Access().Revoke(t.Context(), access.IDOf(ada), "left", "tester"))
 	for lines.Scan() { // until it ends
 	}
 	if err := lines.Err(); err != nil {

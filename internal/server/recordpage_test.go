@@ -9,6 +9,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/access"
 	"jurat/internal/erasure"
+	"jurat/internal/must"
 	"jurat/internal/server"
 	"jurat/verify"
 )
@@ -30,9 +31,7 @@ func TestPublicRecordPage(t *testing.T) {
 	if shows(t, answer, page, 401); strings.ReplaceAll(page, judgment, "") != strings.ReplaceAll(missing, h.said.Payload.RequestID, "") {
 		t.Error("before it is public, the page differs from that of a record that does not exist")
 	}
-	if err := h.Access().SetPublic(t.Context(), h.trial, true, "all parties agree", "otto"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.Access().SetPublic(t.Context(), h.trial, true, "all parties agree", "otto"))
 	says := map[string][]string{
 		"en": {"Proved on the operator&#39;s word", "Existed no later than", "unsafe, fails", "decided by a person", "mia", "the jury:", "safe, passes", "Check it yourself"},
 		"ja": {"証明済み", "この記録が属する審理", "遅くともこの時刻に存在", "自分で検証する"},
@@ -47,10 +46,7 @@ func TestPublicRecordPage(t *testing.T) {
 		t.Error("the person's decision does not come first")
 	}
 	_, doc := stranger.get(t, path+"/bundle")
-	trusted, err := h.Installation.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	trusted := must.Get(h.Installation.Trust(t.Context()))(t)
 	if report, err := verify.File([]byte(doc), verify.Options{Trust: trusted}); err != nil || report.Outcome != verify.Proved || report.Kind != verify.Trial {
 		t.Errorf("the file behind the page: %v, %+v", err, report)
 	}
@@ -61,13 +57,9 @@ func TestPublicRecordPage(t *testing.T) {
 func TestRecordPageWithholds(t *testing.T) {
 	r := start(t, nil)
 	const agent, secret = "logistics-agent-v1", "Take the A9."
-	if err := r.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: agent, Pointers: []string{"/response"}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: agent, Pointers: []string{"/response"}}))
 	said := post(t, r.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-18",`, 1), bearer(r.token(t, agent, access.Agent))...)
-	if err := r.Access().SetPublic(t.Context(), "order-18", true, "its owner agrees", "otto"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Access().SetPublic(t.Context(), "order-18", true, "its owner agrees", "otto"))
 	path := "/records/" + said.Payload.RecordID
 	commitment := strings.Trim(string(said.Payload.Response), `"`)
 	if !strings.HasPrefix(commitment, "hmac-sha256:") || said.Payload.ActionType != evidence.ModelOutput {

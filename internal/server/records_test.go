@@ -19,6 +19,7 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/erasure"
 	"jurat/internal/keys"
+	"jurat/internal/must"
 	"jurat/internal/server"
 	"jurat/property"
 	"jurat/verify"
@@ -37,10 +38,7 @@ func post(t testing.TB, url, body string, header ...string) *evidence.Record {
 	if answer.StatusCode != http.StatusCreated {
 		t.Fatalf("%s: %s", answer.Status, doc)
 	}
-	record, err := evidence.Open([]byte(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
+	record := must.Get(evidence.Open([]byte(doc)))(t)
 	if got := answer.Header.Get("Location"); got != "/v1/records/"+record.Payload.RecordID {
 		t.Errorf("Location: %q", got)
 	}
@@ -49,11 +47,7 @@ func post(t testing.TB, url, body string, header ...string) *evidence.Record {
 
 func (r *running) size(t *testing.T) int64 {
 	t.Helper()
-	n, err := r.Installation.Ledger.Size(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return must.Get(r.Installation.Ledger.Size(t.Context()))(t)
 }
 
 // TestSourceExamples sends the payloads of the audit model as curl would.
@@ -69,16 +63,10 @@ func TestSourceExamples(t *testing.T) {
 		"chain-step-2.json": {"tool-agent", access.Agent},
 		"human-review.json": {"user@example.com", access.Reviewer},
 	} {
-		doc, err := os.ReadFile("../../evidence/testdata/source/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(os.ReadFile("../../evidence/testdata/source/" + file))(t)
 		tokens[file] = r.token(t, who.name, who.role)
 		record := post(t, r.URL+"/v1/records", string(doc), append(bearer(tokens[file]), "Content-Type", "application/x-www-form-urlencoded")...)
-		trust, err := r.Installation.Trust(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		trust := must.Get(r.Installation.Trust(t.Context()))(t)
 		if report := verify.Record(record, verify.Options{Trust: trust}); report.Outcome != verify.Proved {
 			t.Errorf("%s: %+v", file, report)
 		}
@@ -222,10 +210,7 @@ func TestReview(t *testing.T) {
 	if err != nil {
 		t.Fatal(answer.Status, err)
 	}
-	trust, err := r.Installation.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	trust := must.Get(r.Installation.Trust(t.Context()))(t)
 	report := verify.Bundle(bundle, verify.Options{Trust: trust})
 	for _, g := range []verify.Guarantee{verify.HumanReview, verify.Chain} {
 		if f := report.Of(g); f.Status != verify.Proved {
@@ -301,9 +286,7 @@ func TestNoAgentDeliversForAnother(t *testing.T) {
 	said := post(t, r.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-17",`, 1), agent...)
 	url := r.URL + "/v1/records/" + said.Payload.RecordID
 	review := post(t, url+"/reviews", `{"approval_status":"approved"}`, bearer(r.token(t, "mia", access.Reviewer))...)
-	if err := r.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"))
 	delivery := fmt.Sprintf(`{"review":%q}`, review.Payload.RecordID)
 	answer, body := send(t, http.DefaultClient, "POST", url+"/deliveries", delivery, other...)
 	problem(t, answer, body, api.ErrForbidden)
@@ -341,13 +324,9 @@ func TestPublicChains(t *testing.T) {
 		}
 	}
 	read(http.StatusUnauthorized)
-	if err := r.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"))
 	read(http.StatusOK)
-	if err := r.Access().SetPublic(t.Context(), "order-17", false, "a test", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Access().SetPublic(t.Context(), "order-17", false, "a test", "tester"))
 	read(http.StatusUnauthorized)
 }
 
@@ -366,9 +345,7 @@ func TestPublicRecord(t *testing.T) {
 		}
 	}
 	for _, public := range []bool{false, true, false} {
-		if err := r.Access().SetPublicRecord(t.Context(), open.Payload.RecordID, public, "a test", "tester"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Access().SetPublicRecord(t.Context(), open.Payload.RecordID, public, "a test", "tester"))
 		read(open.Payload.RecordID, map[bool]int{true: http.StatusOK, false: http.StatusUnauthorized}[public])
 		read(other.Payload.RecordID, http.StatusUnauthorized)
 	}
@@ -465,32 +442,15 @@ func TestHostileBodiesCostNothing(t *testing.T) {
 func TestOwnersRecords(t *testing.T) {
 	r := start(t, nil)
 	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := evidence.MarshalPublicKey(public)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Installation.Registrar.Register(t.Context(), evidence.RoleAgent, "logistics-agent-v1", []keys.OwnerKey{{Public: der}}, time.Time{},
-		keys.Why{Reason: "a test", By: "tester"}); err != nil {
-		t.Fatal(err)
-	}
-	signer, err := evidence.NewSigner(private, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	der := must.Get(evidence.MarshalPublicKey(public))(t)
+	must.Do(t, r.Installation.Registrar.Register(t.Context(), evidence.RoleAgent, "logistics-agent-v1", []keys.OwnerKey{{Public: der}}, time.Time{},
+		keys.Why{Reason: "a test", By: "tester"}))
+	signer := must.Get(evidence.NewSigner(private, nil))(t)
 	sign := func(payload string) string {
 		t.Helper()
-		signed, err := client.Sign([]byte(payload), signer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		file, err := signed.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(file)
+		signed := must.Get(client.Sign([]byte(payload), signer))(t)
+		return string(must.Get(signed.Marshal())(t))
 	}
 	token := bearer(r.token(t, "logistics-agent-v1", access.Agent))
 	file := sign(action)
@@ -519,11 +479,7 @@ func TestOwnersRecords(t *testing.T) {
 
 func sealedFile(t *testing.T, r *evidence.Record) string {
 	t.Helper()
-	file, err := r.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(file)
+	return string(must.Get(r.Marshal())(t))
 }
 
 // TestProvable: what a setting makes provable is in the payload, the same request makes one record, and a value that is not of the kind is
@@ -531,9 +487,7 @@ func sealedFile(t *testing.T, r *evidence.Record) string {
 func TestProvable(t *testing.T) {
 	r := start(t, nil)
 	setting := erasure.Setting{Actor: "logistics-agent-v1", Provable: map[string]property.Kind{"/metadata/amount": "decimal:2"}}
-	if err := r.Installation.Apart.Set(t.Context(), setting); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Installation.Apart.Set(t.Context(), setting))
 	token := append(bearer(r.token(t, "logistics-agent-v1", access.Agent)), api.IdempotencyKey, "k")
 	payload := strings.Replace(action, "{", `{"metadata":{"amount":12.5},`, 1)
 	first := post(t, r.URL+"/v1/records", payload, token...)
@@ -543,7 +497,7 @@ func TestProvable(t *testing.T) {
 	if again := post(t, r.URL+"/v1/records", payload, token...); again.Digest != first.Digest {
 		t.Error("sealed twice")
 	}
-	size := must(r.Installation.Ledger.Size(t.Context()))
+	size := must.Get(r.Installation.Ledger.Size(t.Context()))(t)
 	token[3] = "other"
 	for _, bad := range []string{`"12.50"`, `12.505`, `null`, `1e300`} {
 		answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(payload, "12.5", bad, 1), token...)
@@ -552,7 +506,7 @@ func TestProvable(t *testing.T) {
 			t.Errorf("%s: %s", bad, body)
 		}
 	}
-	if now := must(r.Installation.Ledger.Size(t.Context())); now != size {
+	if now := must.Get(r.Installation.Ledger.Size(t.Context()))(t); now != size {
 		t.Errorf("the log grew from %d to %d", size, now)
 	}
 }
@@ -560,9 +514,7 @@ func TestProvable(t *testing.T) {
 // TestSealedApart: the public cannot read a text that is sealed apart. The same payload, sent again, is recognised.
 func TestSealedApart(t *testing.T) {
 	r := start(t, nil)
-	if err := r.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}))
 	token := append(bearer(r.token(t, "logistics-agent-v1", access.Agent)), api.IdempotencyKey, "k")
 	payload := strings.Replace(action, "{", `{"chain_id":"order-17",`, 1)
 	first := post(t, r.URL+"/v1/records", payload, token...)
@@ -571,9 +523,7 @@ func TestSealedApart(t *testing.T) {
 	}
 	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(payload, "best", "worst", 1), token...)
 	problem(t, answer, body, api.ErrKeyReused)
-	if err := r.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"))
 	for _, path := range []string{"/v1/records/" + first.Payload.RecordID, "/v1/chains/order-17"} {
 		if _, doc := send(t, http.DefaultClient, "GET", r.URL+path, ""); strings.Contains(doc, "best route") || !strings.Contains(doc, "hmac-sha256:") {
 			t.Errorf("a stranger reads a text that is sealed apart: %s", doc)

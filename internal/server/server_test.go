@@ -19,6 +19,7 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/installation"
 	"jurat/internal/limits"
+	"jurat/internal/must"
 	"jurat/internal/server"
 )
 
@@ -42,22 +43,15 @@ func start(t testing.TB, change func(*server.Config)) *running {
 func startIn(t testing.TB, dir string, change func(*server.Config)) *running {
 	t.Helper()
 	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r := &running{Installation: i, log: new(strings.Builder)}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	r.URL = "http://" + l.Addr().String()
 	c := server.Config{Installation: i, URL: r.URL, Log: slog.New(slog.NewTextHandler(r.log, nil))}
 	if change != nil {
 		change(&c)
 	}
-	if r.Server, err = server.New(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	r.Server = must.Get(server.New(t.Context(), c))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Serve(ctx, l) }()
@@ -85,41 +79,27 @@ func startIn(t testing.TB, dir string, change func(*server.Config)) *running {
 func (r *running) token(t testing.TB, name string, roles ...access.Role) string {
 	t.Helper()
 	token, _, err := r.Access().Grant(t.Context(), access.Order{Name: name, Roles: roles, For: time.Hour, Reason: "a test", By: "tester"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return token
 }
 
 // browser returns a client that keeps cookies and follows no redirect.
 func browser(t *testing.T) *http.Client {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jar := must.Get(cookiejar.New(nil))(t)
 	return &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // send makes a request, and returns the answer and its body.
 func send(t testing.TB, client *http.Client, method, url, body string, header ...string) (*http.Response, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body)))(t)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	answer, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(client.Do(r))(t)
 	defer answer.Body.Close()
-	doc, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(io.ReadAll(answer.Body))(t)
 	return answer, string(doc)
 }
 
@@ -137,11 +117,7 @@ func problem(t *testing.T, answer *http.Response, body string, want error) {
 // link returns a link with which a person can sign in once.
 func (r *running) link(t *testing.T, name string, roles ...access.Role) string {
 	t.Helper()
-	link, err := r.SignInLink(t.Context(), name, roles...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return link
+	return must.Get(r.SignInLink(t.Context(), name, roles...))(t)
 }
 
 func TestSignInByLink(t *testing.T) {
@@ -153,10 +129,7 @@ func TestSignInByLink(t *testing.T) {
 			t.Fatal(answer.Status, page)
 		}
 	}
-	u, err := url.Parse(link)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(url.Parse(link))(t)
 	form := url.Values{"link": {u.Query().Get("link")}, "next": {"/v1/trust"}}.Encode()
 	typed := []string{"Content-Type", "application/x-www-form-urlencoded"}
 	answer, _ := send(t, b, "POST", r.URL+"/sign-in", form, typed...)
@@ -243,9 +216,7 @@ func TestNowhereIsGuarded(t *testing.T) {
 	if answer, _ := send(t, http.DefaultClient, "POST", r.URL+"/sign-in", "", "Sec-Fetch-Site", "cross-site"); answer.StatusCode != http.StatusTooManyRequests {
 		t.Error(answer.Status)
 	}
-	if err := r.stop(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.stop())
 	if log := r.log.String(); !strings.Contains(log, `route="ANY (none)"`) || strings.Contains(log, "elsewhere.example") {
 		t.Error(log)
 	}

@@ -16,6 +16,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/access"
 	"jurat/internal/browsertest"
+	"jurat/internal/must"
 	"jurat/internal/pages"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -67,10 +68,7 @@ func severalForm(t *testing.T, page string) url.Values {
 // reviewsOf returns the decisions in a trial's chain.
 func (r *running) reviewsOf(t *testing.T, id string) (list []evidence.Payload) {
 	t.Helper()
-	chain, err := r.Installation.Ledger.Chain(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chain := must.Get(r.Installation.Ledger.Chain(t.Context(), id))(t)
 	for _, record := range chain {
 		if record.Payload.ActionType == evidence.HumanReview {
 			list = append(list, record.Payload)
@@ -125,10 +123,7 @@ func TestSeveralThatMovedOn(t *testing.T) {
 	mia, ben := r.visit(t, "mia", access.Reviewer, access.Submitter), bearer(r.token(t, "ben", access.Reviewer))
 	own := r.tried(t, r.token(t, "mia", access.Submitter))
 	record := func(id string) string { return r.submission(t, sam, id).Verdict.Record }
-	chain, err := r.Installation.Ledger.Chain(t.Context(), ids[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	chain := must.Get(r.Installation.Ledger.Chain(t.Context(), ids[0]))(t)
 	_, page := mia.get(t, "/reviews")
 	form := severalForm(t, page)
 	if strings.Contains(strings.Join(form["case"], " "), mia.verdict(t, own)) || len(form["case"]) != 4 {

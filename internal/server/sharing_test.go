@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"jurat/internal/access"
+	"jurat/internal/must"
 	"jurat/internal/server"
 )
 
@@ -25,17 +26,11 @@ func mayRead(answer *http.Response) bool {
 // TestOtherSitesReadWhatIsPublic asks every route for a page of another site: as a stranger, and with a token.
 func TestOtherSitesReadWhatIsPublic(t *testing.T) {
 	h := furnishWith(t, reached)
-	if err := h.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"))
 	for _, chain := range []string{h.trial, "recorded/courier/1"} {
-		if err := h.Access().SetPublic(t.Context(), chain, true, "a test", "tester"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, h.Access().SetPublic(t.Context(), chain, true, "a test", "tester"))
 	}
-	if err := h.Access().SetPublicAgent(t.Context(), "logistics-agent-v1", true, "a test", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.Access().SetPublicAgent(t.Context(), "logistics-agent-v1", true, "a test", "tester"))
 	shared := 0
 	for _, route := range h.Routes() {
 		// Sec-Fetch-Site says that a browser asks over https; the test itself speaks http.
@@ -64,10 +59,7 @@ func TestOtherSitesReadWhatIsPublic(t *testing.T) {
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodOptions, h.URL+strings.TrimSuffix(wildcards.ReplaceAllString(route.Pattern, "x"), "{$}"), nil)
 		request.Header.Set("Origin", otherSite)
 		request.Header.Set("Access-Control-Request-Method", route.Method)
-		preflight, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		preflight := must.Get(http.DefaultClient.Do(request))(t)
 		preflight.Body.Close()
 		if mayRead(preflight) || preflight.StatusCode < 400 {
 			t.Errorf("OPTIONS %s: %s %v", route.Pattern, preflight.Status, preflight.Header)
@@ -116,10 +108,7 @@ func TestOtherSitesDoNotReadThisMachine(t *testing.T) {
 
 // TestSharedRoutesAreDocumented compares the list in docs/api.md with the table.
 func TestSharedRoutesAreDocumented(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("../../docs/api.md"))(t)
 	_, section, _ := strings.Cut(string(doc), "\n## Pages of other sites\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var listed, want []string

@@ -10,7 +10,6 @@ import (
 	"jurat/api"
 	"jurat/internal/acts"
 	"jurat/internal/schedule"
-	"jurat/internal/server/intake"
 	"jurat/internal/server/wire"
 	"jurat/internal/trial"
 )
@@ -39,9 +38,9 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c *Caller) error
 	if err != nil {
 		return err
 	}
-	on, err := intake.Case(r.Context(), asked, s.sources(c))
+	on, err := caseFrom(r.Context(), asked, s.sources(c))
 	if err != nil {
-		return intake.Refused(err)
+		return refusedEvidence(err)
 	}
 	keyed, err := acts.KeyedID(c, r.Header.Get(api.IdempotencyKey), "submission")
 	if err != nil {
@@ -70,8 +69,8 @@ func (s *Server) sendEntry(w http.ResponseWriter, r *http.Request, status int, i
 }
 
 // sources are where evidence of a caller comes from.
-func (s *Server) sources(c *Caller) intake.Sources {
-	return intake.Sources{Trust: s.config.Installation.Trust, Chain: func(ctx context.Context, id string) ([]byte, error) { return s.chainFile(ctx, c, id) },
+func (s *Server) sources(c *Caller) evidenceSources {
+	return evidenceSources{Trust: s.config.Installation.Trust, Chain: func(ctx context.Context, id string) ([]byte, error) { return s.chainFile(ctx, c, id) },
 		Recorded: func(ctx context.Context, chain string) ([]byte, error) { return s.recordedFile(ctx, c, chain) }}
 }
 

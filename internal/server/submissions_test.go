@@ -21,6 +21,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/access"
 	"jurat/internal/erasure"
+	"jurat/internal/must"
 	"jurat/internal/schedule"
 	"jurat/internal/server"
 	"jurat/internal/trial"
@@ -69,11 +70,8 @@ func withPanel(t *testing.T, waiting int, panel func() ([]jury.Juror, jury.Juror
 			return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
 		}
 		i := c.Installation
-		d, err := schedule.Open(t.Context(), schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Vouch: i.Vouch, Sit: sit,
-			Waiting: waiting, Parallel: 1, Grace: 3 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(schedule.Open(t.Context(), schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Vouch: i.Vouch, Sit: sit,
+			Waiting: waiting, Parallel: 1, Grace: 3 * time.Second}))(t)
 		c.Scheduler = d
 	}
 }
@@ -183,9 +181,7 @@ func TestOutcome(t *testing.T) {
 // verdict is not.
 func TestReviewerSealsApart(t *testing.T) {
 	r := start(t, withJury(t))
-	if err := r.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: "mia", Pointers: []string{"/changes", "/modified_response"}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: "mia", Pointers: []string{"/changes", "/modified_response"}}))
 	sam, mia := r.token(t, "sam", access.Submitter), r.token(t, "mia", access.Reviewer)
 	id := r.tried(t, sam)
 	url := r.URL + "/v1/records/" + r.submission(t, sam, id).Verdict.Record + "/reviews"
@@ -220,10 +216,7 @@ func TestSubmission(t *testing.T) {
 	if err != nil {
 		t.Fatal(answer.Status, err)
 	}
-	trust, err := r.Installation.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	trust := must.Get(r.Installation.Trust(t.Context()))(t)
 	if report := verify.Bundle(bundle, verify.Options{Trust: trust}); report.Outcome != verify.Proved {
 		t.Errorf("the case file is %s", report.Outcome)
 	}
@@ -247,13 +240,8 @@ func TestSubmittedRecords(t *testing.T) {
 	}
 	// The same bundle in another spelling is accepted, too.
 	var decoded any
-	if err := json.Unmarshal([]byte(bundle), &decoded); err != nil {
-		t.Fatal(err)
-	}
-	indented, err := json.Marshal(map[string]any{"records": decoded}, jsontext.Multiline(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(bundle), &decoded))
+	indented := must.Get(json.Marshal(map[string]any{"records": decoded}, jsontext.Multiline(true)))(t)
 	if other := r.await(t, both, r.submit(t, both, string(indented)).ID, api.Over); other.Agent != by.Agent || other.Verdict == nil {
 		t.Errorf("in another spelling: %+v", other)
 	}
@@ -275,10 +263,7 @@ func TestSubmittedRecords(t *testing.T) {
 func TestRefusedSubmissions(t *testing.T) {
 	r := start(t, withJurors(t, time.Hour, 1))
 	token := r.token(t, "sam", access.Submitter)
-	size, err := r.Installation.Ledger.Size(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	size := must.Get(r.Installation.Ledger.Size(t.Context()))(t)
 	for body, want := range map[string]struct {
 		err   error
 		field string
@@ -441,9 +426,7 @@ func seqs(t *testing.T, c *websocket.Conn) (all []int64, ended error) {
 			return all, err
 		}
 		var head trial.EventHead
-		if err := json.Unmarshal(doc, &head); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(doc, &head))
 		all = append(all, head.Seq)
 	}
 }
@@ -498,9 +481,7 @@ func TestRestart(t *testing.T) {
 	id := r.submit(t, token, parcelCase).ID
 	waits := r.submit(t, token, parcelCase).ID
 	c, _, err := r.dial(t, token, id, 0, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for range 2 { // until the trial has begun
 		if _, _, err := c.Read(t.Context()); err != nil {
 			t.Fatal(err)
@@ -512,12 +493,8 @@ func TestRestart(t *testing.T) {
 	if websocket.CloseStatus(ended) != websocket.StatusGoingAway || !slices.Equal(heard, []int64{3, 4, 5, 6}) {
 		t.Fatalf("heard %v, then %v", heard, ended)
 	}
-	if err := <-stopped; err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Installation.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-stopped)
+	must.Do(t, r.Installation.Close())
 	next := startIn(t, dir, withJury(t))
 	if c, _, err = next.dial(t, token, id, 6, ""); err != nil {
 		t.Fatal(err)
@@ -548,22 +525,15 @@ func TestWatchingEnds(t *testing.T) {
 	})
 	sam, ada := r.token(t, "sam", access.Submitter), r.token(t, "ada", access.Auditor)
 	id := r.submit(t, sam, parcelCase).ID
-	if err := r.Access().SetPublic(t.Context(), id, true, "a test", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Access().SetPublic(t.Context(), id, true, "a test", "tester"))
 	watch := func(token string) *websocket.Conn {
 		t.Helper()
 		c, _, err := r.dial(t, token, id, 0, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return c
 	}
 	submitter, auditor, public := watch(sam), watch(ada), watch(r.token(t, "sim", access.Submitter))
-	answer, err := http.Get(r.URL + "/v1/submissions/" + id + "/events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.Get(r.URL + "/v1/submissions/" + id + "/events"))(t)
 	defer answer.Body.Close()
 	barred := func(c *websocket.Conn) {
 		t.Helper()
@@ -571,20 +541,14 @@ func TestWatchingEnds(t *testing.T) {
 			t.Errorf("ended with %v", ended)
 		}
 	}
-	if err := r.Access().Revoke(t.Context(), access.IDOf(ada), "left", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Access().Revoke(t.Context(), access.IDOf(ada), "left", "tester"))
 	barred(auditor)
-	if err := r.Access().SetPublic(t.Context(), id, false, "a test", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Access().SetPublic(t.Context(), id, false, "a test", "tester"))
 	barred(public)
 	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
 		t.Errorf("events of a stranger ended with %v", err)
 	}
-	if err := r.Access().Revoke(t.Context(), access.IDOf(sam), "left", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Access().Revoke(t.Context(), access.IDOf(sam), "left", "tester"))
 	barred(submitter)
 }
 
@@ -598,19 +562,14 @@ func TestReasonsAreNotPublic(t *testing.T) {
 		}
 		i := c.Installation
 		vouch := func(context.Context, ...*evidence.Record) error { return errors.New("/secret/path: permission denied") }
-		var err error
-		if c.Scheduler, err = schedule.Open(t.Context(), schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Sit: sit, Vouch: vouch}); err != nil {
-			t.Fatal(err)
-		}
+		c.Scheduler = must.Get(schedule.Open(t.Context(), schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Sit: sit, Vouch: vouch}))(t)
 	})
 	sam := r.token(t, "sam", access.Submitter)
 	id := r.submit(t, sam, parcelCase).ID
 	if s := r.await(t, sam, id, api.BrokenOff); !strings.Contains(s.Reason, "/secret") {
 		t.Errorf("%+v", s)
 	}
-	if err := r.Access().SetPublic(t.Context(), id, true, "a test", "tester"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Access().SetPublic(t.Context(), id, true, "a test", "tester"))
 	for _, path := range []string{"/v1/submissions/", "/submissions/"} {
 		for _, header := range [][]string{nil, bearer(r.token(t, "sim", access.Submitter))} {
 			if answer, body := send(t, http.DefaultClient, "GET", r.URL+path+id, "", header...); answer.StatusCode != 200 || strings.Contains(body, "secret") {
@@ -626,9 +585,7 @@ func TestReasonsAreNotPublic(t *testing.T) {
 // TestSubmittedChainStaysSealedApart: a text that can be erased is not copied into a trial's records.
 func TestSubmittedChainStaysSealedApart(t *testing.T) {
 	r := start(t, withJury(t))
-	if err := r.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}))
 	post(t, r.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-17",`, 1), bearer(r.token(t, "logistics-agent-v1", access.Agent))...)
 	both := r.token(t, "sam", access.Submitter, access.Auditor)
 	if _, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/chains/order-17", "", bearer(both)...); !strings.Contains(doc, "best route") {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"jurat/internal/access"
+	"jurat/internal/must"
 )
 
 // BenchmarkTiles requests whole tiles of 256 hashes, and bundles of as many entries, over HTTP on this machine.
@@ -17,23 +18,15 @@ func BenchmarkTiles(b *testing.B) {
 	for name, path := range map[string]string{"tile": "0/000", "entries": "entries/000"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, r.URL+"/log/tile/"+path, nil)
-				if err != nil {
-					b.Fatal(err)
-				}
+				request := must.Get(http.NewRequestWithContext(b.Context(), http.MethodGet, r.URL+"/log/tile/"+path, nil))(b)
 				request.Header.Set("Authorization", "Bearer "+auditor)
-				answer, err := http.DefaultClient.Do(request)
-				if err != nil {
-					b.Fatal(err)
-				}
+				answer := must.Get(http.DefaultClient.Do(request))(b)
 				n, err := io.Copy(io.Discard, answer.Body)
 				if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusOK {
 					b.Fatal(answer.Status, err)
 				}
 				b.SetBytes(n)
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, err)
 			}
 		})
 	}

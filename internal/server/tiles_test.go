@@ -14,6 +14,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/access"
 	"jurat/internal/limits"
+	"jurat/internal/must"
 	"jurat/internal/server"
 	"jurat/tiles"
 )
@@ -21,33 +22,16 @@ import (
 // reader is a client of a server's log.
 func (r *running) reader(t testing.TB, token string) *tiles.Client {
 	t.Helper()
-	c, err := tiles.New(tiles.Config{URL: r.URL + "/log", Token: token})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Get(tiles.New(tiles.Config{URL: r.URL + "/log", Token: token}))(t)
 }
 
 // head opens the checkpoint that a server serves.
 func (r *running) head(t testing.TB) operator.Checkpoint {
 	t.Helper()
-	signed, err := r.reader(t, "").Checkpoint(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	trust, err := r.Installation.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := note.NewVerifier(trust.Logs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, err := operator.OpenCheckpoint(signed, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return head
+	signed := must.Get(r.reader(t, "").Checkpoint(t.Context()))(t)
+	trust := must.Get(r.Installation.Trust(t.Context()))(t)
+	key := must.Get(note.NewVerifier(trust.Logs[0]))(t)
+	return must.Get(operator.OpenCheckpoint(signed, key))(t)
 }
 
 // fill has an agent seal n more records.
@@ -73,9 +57,7 @@ func TestTilesOfALog(t *testing.T) {
 	}
 	var logged [][]byte
 	for entry, err := range r.Installation.Ledger.Entries(t.Context(), 0, head.Size) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		logged = append(logged, entry)
 	}
 	read := int64(0)
@@ -91,10 +73,7 @@ func TestTilesOfALog(t *testing.T) {
 		t.Fatalf("%d of %d entries: %v", read, head.Size, err)
 	}
 	stranger := r.reader(t, "").Tree(t.Context(), head)
-	proof, err := stranger.ProveInclusion(200)
-	if err != nil {
-		t.Fatal(err)
-	}
+	proof := must.Get(stranger.ProveInclusion(200))(t)
 	if err := tlog.CheckRecord(proof, head.Size, head.Root, 200, tlog.RecordHash(logged[200])); err != nil {
 		t.Error(err)
 	}

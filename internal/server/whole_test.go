@@ -14,6 +14,7 @@ import (
 	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/browsertest"
+	"jurat/internal/must"
 )
 
 // longTalk is a case with a conversation of so many messages, in which tools return results of 10 kB. The result of call n has "needle n" in its middle.
@@ -142,25 +143,16 @@ func TestLongConversation(t *testing.T) {
 	b := browsertest.Open(t, browsertest.Options{Width: 1280, Height: 900})
 	r := start(t, withJury(t))
 	id := r.talked(t, 500)
-	request, err := http.NewRequestWithContext(t.Context(), "GET", r.URL+"/submissions/"+id, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(t.Context(), "GET", r.URL+"/submissions/"+id, nil))(t)
 	request.Header.Set("Accept-Encoding", "gzip")
 	request.Header.Set("Authorization", "Bearer "+r.token(t, "vera", access.Auditor))
-	answer, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.DefaultTransport.RoundTrip(request))(t)
 	defer answer.Body.Close()
 	packed, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != 200 || answer.Header.Get("Content-Encoding") != "gzip" {
 		t.Fatal(answer.Status, answer.Header, err)
 	}
-	unpack, err := gzip.NewReader(strings.NewReader(string(packed)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	unpack := must.Get(gzip.NewReader(strings.NewReader(string(packed))))(t)
 	page, err := io.ReadAll(unpack)
 	if err != nil || len(packed) > 100_000 || !strings.Contains(string(page), `id="message-500"`) {
 		t.Errorf("the page takes %d bytes on the wire: %v", len(packed), err)

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"jurat/internal/must"
 )
 
 const (
@@ -51,11 +53,7 @@ func receiver(t *testing.T, status int, header ...string) (url string, took func
 
 func made(t *testing.T, c Config) *Receiver {
 	t.Helper()
-	r, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(New(c))(t)
 }
 
 // TestSend: the receiver's own library accepts what comes, with the old secret and the new one, and so does OpenSSL.
@@ -63,28 +61,20 @@ func TestSend(t *testing.T) {
 	url, took := receiver(t, http.StatusNoContent)
 	r := made(t, Config{URL: url, Secrets: []string{newer, secret}, Inward: true})
 	body := []byte(`{"type":"reputation.crossed"}`)
-	if err := r.Send(t.Context(), "msg_1", moment, body); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Send(t.Context(), "msg_1", moment, body))
 	all := took()
 	if len(all) != 1 || !bytes.Equal(all[0].body, body) || all[0].header.Get("Content-Type") != "application/json" {
 		t.Fatalf("%q", all)
 	}
 	for _, one := range []string{secret, newer} {
-		by, err := standardwebhooks.NewWebhook(one)
-		if err != nil {
-			t.Fatal(err)
-		}
+		by := must.Get(standardwebhooks.NewWebhook(one))(t)
 		if err := by.VerifyIgnoringTimestamp(all[0].body, all[0].header); err != nil {
 			t.Error(err)
 		}
 		if err := by.VerifyIgnoringTimestamp(append(all[0].body, ' '), all[0].header); err == nil {
 			t.Error("another body is accepted")
 		}
-		raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(one, secretPrefix))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(base64.StdEncoding.DecodeString(strings.TrimPrefix(one, secretPrefix)))(t)
 		sum := hmac.New(sha256.New, raw)
 		sum.Write([]byte("msg_1.1790000000." + string(body)))
 		if want := "v1," + base64.StdEncoding.EncodeToString(sum.Sum(nil)); !slices.Contains(strings.Fields(all[0].header.Get("webhook-signature")), want) {
@@ -99,16 +89,11 @@ func TestOpenSSL(t *testing.T) {
 		t.Skip("openssl is missing")
 	}
 	url, took := receiver(t, http.StatusOK)
-	if err := made(t, Config{URL: url, Secrets: []string{secret}, Inward: true}).Send(t.Context(), "msg_2", moment, []byte("{}")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, made(t, Config{URL: url, Secrets: []string{secret}, Inward: true}).Send(t.Context(), "msg_2", moment, []byte("{}")))
 	raw, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 	run := exec.Command("openssl", "dgst", "-sha256", "-mac", "HMAC", "-macopt", "hexkey:"+hex.EncodeToString(raw), "-binary")
 	run.Stdin = strings.NewReader("msg_2.1790000000.{}")
-	sum, err := run.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	sum := must.Get(run.Output())(t)
 	if have, want := took()[0].header.Get("webhook-signature"), "v1,"+base64.StdEncoding.EncodeToString(sum); have != want {
 		t.Errorf("%q, OpenSSL: %q", have, want)
 	}
@@ -177,9 +162,7 @@ func TestNameLeadsInward(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached <- true }))
 	defer s.Close()
 	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Setenv("HTTPS_PROXY", s.URL) // a proxy would connect in our place
 	for _, name := range []string{"localhost", "127.1", "2130706433", "0x7f000001"} {
 		r, err := New(Config{URL: "https://" + net.JoinHostPort(name, port) + "/", Secrets: []string{secret}})
@@ -201,13 +184,10 @@ func TestNameLeadsInward(t *testing.T) {
 
 // TestNoSecretInErrors: errors name neither secrets nor the path of the URL, which may be one.
 func TestNoSecretInErrors(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	closed := "http://" + l.Addr().String() + "/services/T0/very-secret"
 	l.Close()
-	err = made(t, Config{URL: closed, Secrets: []string{secret}, Inward: true}).Send(t.Context(), "msg_6", moment, nil)
+	err := made(t, Config{URL: closed, Secrets: []string{secret}, Inward: true}).Send(t.Context(), "msg_6", moment, nil)
 	if err == nil || strings.Contains(err.Error(), "very-secret") {
 		t.Errorf("%v", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"unicode"
 
+	"jurat/internal/must"
 	"jurat/internal/words"
 	"jurat/verify"
 )
@@ -64,18 +65,13 @@ func rulesAt(n ast.Node) []string {
 // pairsInVectors returns what the vectors were found to break: guarantee, status and rule.
 func pairsInVectors(t *testing.T) []verify.Finding {
 	t.Helper()
-	doc, err := os.ReadFile("../../testdata/vectors/verification/manifest.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("../../testdata/vectors/verification/manifest.json"))(t)
 	var m struct {
 		Verifications []struct {
 			Report struct{ Guarantees, Details []verify.Finding }
 		}
 	}
-	if err := json.Unmarshal(doc, &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(doc, &m))
 	seen := map[verify.Finding]bool{}
 	var list []verify.Finding
 	for _, v := range m.Verifications {

@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/incident"
+	"jurat/internal/must"
 	"jurat/internal/pages"
 	"jurat/internal/portal/visit"
 	"jurat/internal/words"
@@ -58,10 +59,7 @@ func TestSurfacesUseTheSameWords(t *testing.T) {
 		}
 		compare(t, "the page of a record", l, answers(t, l, pages.NewSealed(first, report, l, "")), ofFirst)
 
-		view, err := v.View(0, l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		view := must.Get(v.View(0, l))(t)
 		compare(t, "the portal", l, lines(view.Guarantees), findings(view.Guarantees))
 		if want := words.Of(l)["status."+string(view.Outcome)]; view.Said != want {
 			t.Errorf("the portal in %s says %q, want %q", l, view.Said, want)
@@ -86,9 +84,7 @@ func verified(t *testing.T, bundle *evidence.Bundle, trusted *trust.Trust) *visi
 	t.Helper()
 	var sources []visit.Source
 	add := func(name string, doc []byte, err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		sources = append(sources, visit.Source{Name: name, Size: int64(len(doc)), From: bytes.NewReader(doc)})
 	}
 	doc, err := bundle.Marshal()
@@ -120,13 +116,8 @@ func findings(list []visit.Line) (all []verify.Finding) {
 func answers(t *testing.T, l words.Lang, p pages.Page) (all []shown) {
 	t.Helper()
 	var page bytes.Buffer
-	if err := pages.Write(&page, pages.Frame{Lang: l, Path: "/"}, p); err != nil {
-		t.Fatal(err)
-	}
-	doc, err := html.Parse(&page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, pages.Write(&page, pages.Frame{Lang: l, Path: "/"}, p))
+	doc := must.Get(html.Parse(&page))(t)
 	for n := range doc.Descendants() {
 		if n.Data != "dl" || attribute(n, "class") != "answers" {
 			continue

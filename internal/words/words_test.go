@@ -16,6 +16,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/examples"
+	"jurat/internal/must"
 	"jurat/internal/words"
 	"jurat/jury"
 	"jurat/verify"
@@ -38,10 +39,7 @@ func TestLinesHaveAKeyAndAText(t *testing.T) {
 	for _, l := range words.Langs() {
 		keys := map[string]bool{}
 		for _, file := range []string{string(l) + ".txt", "pages/" + string(l) + ".txt"} {
-			doc, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			doc := must.Get(os.ReadFile(file))(t)
 			for n, line := range strings.Split(string(doc), "\n") {
 				key, _, is := strings.Cut(line, " = ")
 				if !lineForm.MatchString(line) || is && keys[key] {
@@ -155,10 +153,7 @@ func parsed(t *testing.T, folder string, see func(ast.Node)) {
 		if strings.HasSuffix(f, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), f, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(token.NewFileSet(), f, nil, 0))(t)
 		ast.Inspect(file, func(n ast.Node) bool { see(n); return true })
 	}
 }
@@ -314,10 +309,7 @@ func TestEveryTextIsAskedFor(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		doc, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(os.ReadFile(file))(t)
 		for _, m := range inTemplate.FindAllSubmatch(doc, -1) {
 			ask(string(m[1]), file)
 		}

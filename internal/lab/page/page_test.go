@@ -9,6 +9,7 @@ import (
 
 	"jurat/internal/browsertest"
 	"jurat/internal/lab"
+	"jurat/internal/must"
 	"jurat/jury"
 )
 
@@ -48,19 +49,14 @@ func report() *lab.Report {
 
 // TestPage: the page works without script and network, in light and dark, and on a telephone nothing is wider than the screen.
 func TestPage(t *testing.T) {
-	doc, err := Render(report())
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(Render(report()))(t)
 	for _, never := range []string{"<script", "<b onclick", "http://", "https://", "NaN", "Inf"} {
 		if strings.Contains(string(doc), never) {
 			t.Errorf("the page has %q", never)
 		}
 	}
 	file := filepath.Join(t.TempDir(), "report.html")
-	if err := os.WriteFile(file, doc, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, doc, 0o644))
 	b := browsertest.Open(t, browsertest.Options{Width: 1100, Height: 900, CutOff: true})
 	b.Visit("file://" + file)
 	for _, view := range []struct {

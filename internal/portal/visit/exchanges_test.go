@@ -8,6 +8,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 	"jurat/internal/portal/visit"
 	"jurat/internal/words"
 	"jurat/jurattest"
@@ -21,18 +22,12 @@ func TestExchanges(t *testing.T) {
 		body := func(text string) *observed.Body {
 			return &observed.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text)), Kept: []byte(text)}
 		}
-		p, err := observed.Payload(observed.Act{Recorder: "gate", RequestID: "r", Type: evidence.ObservedMessage, Side: side, At: jurattest.Start, Agent: "agent-" + string(side), Vantage: evidence.Proxy,
-			Fidelity: evidence.ByBytes, Protocol: "http", Ended: evidence.Complete, Began: jurattest.Start, Elapsed: new(time.Second), Request: body("a question"), Response: body("an answer")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(observed.Payload(observed.Act{Recorder: "gate", RequestID: "r", Type: evidence.ObservedMessage, Side: side, At: jurattest.Start, Agent: "agent-" + string(side), Vantage: evidence.Proxy,
+			Fidelity: evidence.ByBytes, Protocol: "http", Ended: evidence.Complete, Began: jurattest.Start, Elapsed: new(time.Second), Request: body("a question"), Response: body("an answer")}))(t)
 		return source(t, string(side), h.Bundle(t, h.Seal(t, p)))
 	}
 	asked, answered := sees(a, evidence.Asked), sees(b, evidence.Answered)
-	both, err := trust.Join(a.Trust(t), b.Trust(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	both := must.Get(trust.Join(a.Trust(t), b.Trust(t)))(t)
 	sources := []visit.Source{asked, answered, source(t, "trust", both)}
 	for files, want := range map[string]bool{`[0,1]`: true, `[0]`: false} {
 		v := &visit.Visit{Now: clock}
@@ -40,10 +35,7 @@ func TestExchanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, lang := range words.Langs() {
-			view, err := v.View(0, lang)
-			if err != nil {
-				t.Fatal(err)
-			}
+			view := must.Get(v.View(0, lang))(t)
 			begins, _, _ := strings.Cut(words.Of(lang)["trust.exchange.open"], "{")
 			if said := slices.ContainsFunc(view.Identities, func(line string) bool { return strings.HasPrefix(line, begins) }); said != want {
 				t.Errorf("%s of %s: %q", lang, files, view.Identities)

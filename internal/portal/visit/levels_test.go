@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/portal/visit"
 	"jurat/internal/words"
 	"jurat/jurattest"
@@ -44,10 +45,7 @@ func independent(file *trust.Trust) {
 // and not met.
 func TestFilesInAnyOrder(t *testing.T) {
 	h := jurattest.NewForStrangers(t)
-	record, err := h.Ledger.ProveOne(t.Context(), h.Seal(t, said(1, "The A9.")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	record := must.Get(h.Ledger.ProveOne(t.Context(), h.Seal(t, said(1, "The A9."))))(t)
 	policy := func(level assurance.Level) visit.Source {
 		return text("p", fmt.Sprintf(`{"format":"jurat/policy/v1","level":%q}`, level))
 	}
@@ -72,10 +70,7 @@ func TestFilesInAnyOrder(t *testing.T) {
 			for i := range places {
 				places[i] = i
 			}
-			request, err := json.Marshal(map[string]any{"files": places, "sort": true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			request := must.Get(json.Marshal(map[string]any{"files": places, "sort": true}))(t)
 			v := &visit.Visit{Now: clock}
 			answer, err := v.Verify(request, tt.sources)
 			if err != nil || len(answer.Files) != 1 || answer.Files[0].Name != "r" {
@@ -97,10 +92,7 @@ func TestFilesInAnyOrder(t *testing.T) {
 // TestUses: each kind of file is recognised, and one that only looks so is not.
 func TestUses(t *testing.T) {
 	h := jurattest.NewForStrangers(t)
-	record, err := h.Ledger.ProveOne(t.Context(), h.Seal(t, said(1, "The A9.")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	record := must.Get(h.Ledger.ProveOne(t.Context(), h.Seal(t, said(1, "The A9."))))(t)
 	for _, tt := range []struct {
 		source visit.Source
 		want   visit.Use
@@ -130,10 +122,7 @@ func TestUses(t *testing.T) {
 func TestChangedRecordIsNamed(t *testing.T) {
 	h := jurattest.NewForStrangers(t)
 	records := []*evidence.Record{h.Seal(t, said(1, "The A9.")), h.Seal(t, said(2, "The A7."))}
-	file, err := h.Bundle(t, records...).Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(h.Bundle(t, records...).Marshal())(t)
 	for name, change := range map[string]func(doc []byte) []byte{
 		"nothing":     func(doc []byte) []byte { return doc },
 		"a signature": func(doc []byte) []byte { return bytes.Replace(doc, in64(records[1]), in64(records[0]), 1) },
@@ -145,10 +134,7 @@ func TestChangedRecordIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, lang := range words.Langs() {
-			view, err := v.View(0, lang)
-			if err != nil {
-				t.Fatal(err)
-			}
+			view := must.Get(v.View(0, lang))(t)
 			want := 0
 			if name != "nothing" {
 				want = 1

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/portal/visit"
 	"jurat/internal/words"
 	"jurat/jurattest"
@@ -26,10 +27,7 @@ func clock() time.Time { return time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func source(t *testing.T, name string, file interface{ Marshal() ([]byte, error) }) visit.Source {
 	t.Helper()
-	doc, err := file.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(file.Marshal())(t)
 	return visit.Source{Name: name, Size: int64(len(doc)), From: bytes.NewReader(doc)}
 }
 
@@ -73,14 +71,9 @@ func TestVisit(t *testing.T) {
 // TestAnotherSpelling: the portal reads every file that the command reads, and the result says that the file was mended.
 func TestAnotherSpelling(t *testing.T) {
 	h := jurattest.NewForStrangers(t)
-	file, err := h.Bundle(t, h.Try(t, jury.MajorityVote).Records...).Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(h.Bundle(t, h.Try(t, jury.MajorityVote).Records...).Marshal())(t)
 	indented := jsontext.Value(bytes.Clone(file))
-	if err := indented.Indent(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, indented.Indent())
 	crlf := append([]byte("\ufeff"), bytes.ReplaceAll(indented, []byte("\n"), []byte("\r\n"))...)
 	i := bytes.Index(file, []byte(`"records":`))
 	behind := slices.Concat([]byte("{"), file[i:len(file)-2], []byte(","), bytes.TrimSuffix(file[1:i], []byte(",")), []byte("}"))
@@ -156,10 +149,7 @@ func TestNotEverythingIsHeld(t *testing.T) {
 // A file that does not open shows nothing, even if some of its records are valid.
 func TestNothingIsShownOfADamagedFile(t *testing.T) {
 	h := jurattest.NewForStrangers(t)
-	doc, err := h.Bundle(t, h.Seal(t, said(1, "A9")), h.Seal(t, said(2, "the other"))).Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(h.Bundle(t, h.Seal(t, said(1, "A9")), h.Seal(t, said(2, "the other"))).Marshal())(t)
 	doc = bytes.Replace(doc, []byte("the other"), []byte("THE OTHER"), 1)
 	v := &visit.Visit{Now: clock}
 	if _, err := v.Verify([]byte(`{"files":[0]}`), []visit.Source{{Name: "b", Size: int64(len(doc)), From: bytes.NewReader(doc)}}); err != nil {
@@ -245,9 +235,7 @@ func hiding(t *testing.T, h *jurattest.House, i int) *evidence.Record {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	p := said(i, "Done.")
 	p.Metadata = jsontext.Value(`{"amount":120}`)

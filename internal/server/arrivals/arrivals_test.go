@@ -20,6 +20,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/filestore"
 	"jurat/internal/lock"
+	"jurat/internal/must"
 	"jurat/internal/schedule"
 	"jurat/internal/trial"
 	"jurat/internal/webhook"
@@ -34,9 +35,7 @@ const (
 
 func check(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // A hall is a log with a scheduler, a clock that a test sets, a receiver, and what processes of an installation share.

@@ -19,6 +19,7 @@ import (
 
 	"jurat/internal/access"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/must"
 	"jurat/internal/trial"
 	"jurat/internal/witness"
 	"jurat/jury"
@@ -172,10 +173,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 			exported[match[1]] = strings.Join(labels, ", ")
 		}
 	}
-	doc, err := os.ReadFile("../../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("../../../docs/operations.md"))(t)
 	documented, kinds := map[string]string{}, map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(jurat_[a-z_]+)` \\| (counter|gauge|histogram) \\| ([^|]*) \\| [^|]+ \\|$").FindAllStringSubmatch(string(doc), -1) {
 		documented[row[1]], kinds[row[1]] = strings.ReplaceAll(strings.TrimSpace(row[3]), "`", ""), row[2]

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/internal/must"
 	"jurat/internal/server/wire"
 )
 
@@ -18,13 +19,10 @@ func TestCompressed(t *testing.T) {
 	long := strings.Repeat("A conversation of five hundred messages. ", 2000)
 	for kind, packed := range map[string]bool{"text/html; charset=utf-8": true, "text/css; charset=utf-8": true, "text/javascript; charset=utf-8": true,
 		"application/json": false, "application/octet-stream": false, "text/event-stream": false, "text/csv": false} {
-		h, err := wire.Compressed(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		h := must.Get(wire.Compressed(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", kind)
 			io.WriteString(w, long)
-		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		})))(t)
 		for _, takes := range []string{"gzip, deflate, br", "", "br"} {
 			r := httptest.NewRequest("GET", "/", nil)
 			if takes != "" {
@@ -42,13 +40,8 @@ func TestCompressed(t *testing.T) {
 				if len(body) > len(long)/20 {
 					t.Errorf("%s: %d bytes of %d", kind, len(body), len(long))
 				}
-				z, err := gzip.NewReader(bytes.NewReader(body))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if body, err = io.ReadAll(z); err != nil {
-					t.Fatal(err)
-				}
+				z := must.Get(gzip.NewReader(bytes.NewReader(body)))(t)
+				body = must.Get(io.ReadAll(z))(t)
 			}
 			if string(body) != long {
 				t.Errorf("%s for a client that takes %q: another body", kind, takes)
@@ -63,29 +56,20 @@ func TestCompressed(t *testing.T) {
 // TestCompressedStreams: an event passes when it is flushed.
 func TestCompressedStreams(t *testing.T) {
 	next := make(chan bool)
-	h, err := wire.Compressed(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	h := must.Get(wire.Compressed(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, "data: 1\n\n")
 		if err := http.NewResponseController(w).Flush(); err != nil {
 			t.Error(err)
 		}
 		<-next
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	})))(t)
 	s := httptest.NewServer(h)
 	defer s.Close()
 	defer close(next)
-	r, err := http.NewRequestWithContext(t.Context(), "GET", s.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), "GET", s.URL, nil))(t)
 	r.Header.Set("Accept-Encoding", "gzip")
-	answer, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.DefaultTransport.RoundTrip(r))(t)
 	defer answer.Body.Close()
 	first := make([]byte, len("data: 1\n\n"))
 	if _, err := io.ReadFull(answer.Body, first); err != nil || string(first) != "data: 1\n\n" {

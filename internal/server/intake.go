@@ -1,5 +1,4 @@
-// Package intake reads the evidence with which an agent is put before the jury, from forms and from bodies of the API.
-package intake
+package server
 
 import (
 	"bytes"
@@ -7,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"jurat/internal/subject/forms"
 	"net/http"
 
 	"jurat/api"
@@ -17,14 +15,15 @@ import (
 	"jurat/internal/limits"
 	"jurat/internal/server/wire"
 	"jurat/internal/subject"
+	"jurat/internal/subject/forms"
 	"jurat/internal/subject/sealed"
 	"jurat/internal/subject/tree"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
 
-// Sources are where evidence comes from that is not in the request.
-type Sources struct {
+// evidenceSources are where evidence comes from that is not in the request.
+type evidenceSources struct {
 	Trust func(context.Context) (*trust.Trust, error)          // by which records are verified
 	Chain func(ctx context.Context, id string) ([]byte, error) // a chain of the log as a bundle, if the caller may read it
 	// Recorded returns a chain that recorders sealed as a bundle, if the caller may read it, with the texts that are sealed apart that the
@@ -32,8 +31,8 @@ type Sources struct {
 	Recorded func(ctx context.Context, chain string) ([]byte, error)
 }
 
-// Case makes a case from one kind of evidence. Refused says what its errors mean.
-func Case(ctx context.Context, n *api.NewSubmission, from Sources) (*subject.Case, error) {
+// caseFrom makes a case from one kind of evidence. refusedEvidence says what its errors mean.
+func caseFrom(ctx context.Context, n *api.NewSubmission, from evidenceSources) (*subject.Case, error) {
 	kinds := 0
 	for _, there := range []bool{n.Conversation != nil, n.Records != nil, n.ChainID != "", n.Recorded != ""} {
 		if there {
@@ -71,9 +70,9 @@ func Case(ctx context.Context, n *api.NewSubmission, from Sources) (*subject.Cas
 	return on, err
 }
 
-// FormID returns a record id derived from the form's key. Sending a form twice, as by a double click, creates one
+// formID returns a record id derived from the form's key. Sending a form twice, as by a double click, creates one
 // trial. Other evidence in the same form creates another.
-func FormID(r *http.Request, submitter string, on *subject.Case) string {
+func formID(r *http.Request, submitter string, on *subject.Case) string {
 	key := r.PostFormValue("key")
 	if key == "" || len(key) > acts.MaxKey {
 		return ""
@@ -81,10 +80,10 @@ func FormID(r *http.Request, submitter string, on *subject.Case) string {
 	return evidence.RecordIDFor(key, "jurat form", submitter, key, on.Digest().String())
 }
 
-// FormCase reads the case in a form: an example, the two documents, or records.
-func FormCase(r *http.Request, from Sources) (*subject.Case, error) {
+// formCase reads the case in a form: an example, the two documents, or records.
+func formCase(r *http.Request, from evidenceSources) (*subject.Case, error) {
 	if name := r.PostFormValue("example"); name != "" {
-		return Example(name)
+		return exampleCase(name)
 	}
 	var n api.NewSubmission
 	for name, member := range map[string]*[]byte{"card": (*[]byte)(&n.AgentCard), "conversation": (*[]byte)(&n.Conversation), "bundle": (*[]byte)(&n.Records)} {
@@ -99,7 +98,7 @@ func FormCase(r *http.Request, from Sources) (*subject.Case, error) {
 	if n.AgentCard == nil && n.Conversation == nil && n.Records == nil {
 		return nil, fmt.Errorf("%w: no file was chosen: give agent-card.json and conversation.json, or sealed records of an agent", api.ErrInvalid)
 	}
-	return Case(r.Context(), &n, from)
+	return caseFrom(r.Context(), &n, from)
 }
 
 // upload reads one file of a form; nil if none was chosen.
@@ -119,8 +118,8 @@ func upload(r *http.Request, name string) ([]byte, error) {
 	return content, limits.AccountOf(r.Context()).Take(r.Context(), max((limits.BodyFactor-4)*int64(len(content)), limits.ValueSize*int64(evidence.Values(content))))
 }
 
-// Example returns one of the examples as a case.
-func Example(name string) (*subject.Case, error) {
+// exampleCase returns one of the examples as a case.
+func exampleCase(name string) (*subject.Case, error) {
 	card, conversation, err := examples.Read(name)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", api.ErrInvalid, err)
@@ -128,8 +127,8 @@ func Example(name string) (*subject.Case, error) {
 	return subject.New(card, conversation)
 }
 
-// Refused says what is wrong with evidence, and where.
-func Refused(err error) error {
+// refusedEvidence says what is wrong with evidence, and where.
+func refusedEvidence(err error) error {
 	var at *tree.Error
 	if errors.As(err, &at) {
 		p := api.NewProblem(fmt.Errorf("%w: %w", api.ErrInvalid, err))
