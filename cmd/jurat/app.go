@@ -239,7 +239,7 @@ func report(io stdio, err error) int {
 
 // config names the installation.
 func (a *app) config() installation.Config {
-	return installation.Config{Dir: a.Data, DB: a.DB, WrappingKey: a.WrappingKey, Token: a.token, Indexing: progress(a.io, "records indexed")}
+	return installation.Config{Dir: a.Data, DB: a.DB, WrappingKey: a.WrappingKey, Token: a.token}
 }
 
 // again is how the command is called on the same installation, without any password.

@@ -80,8 +80,6 @@ type Config struct {
 	Now         func() time.Time   // nil: time.Now. If it goes back, the installation's clock stands still until it has caught up
 	Random      io.Reader          // for record ids; nil: crypto/rand
 	Token       *Token             // of a new installation: the token that holds the keys of its authority; nil: in files
-
-	Indexing func(done, total int64) // called while Open indexes an older log; nil: progress is not reported
 }
 
 // An Installation is an open installation.
@@ -222,7 +220,6 @@ func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Conf
 	}
 	config = ledgerConfig(c, i.published, store, i.log)
 	config.Stamper, config.Settler, config.Apart, config.OneDisk = i.stampers, i.stampers.Settler(), i.Apart, i.folder != nil
-	config.Indexing = c.Indexing
 	config.CatchUp, config.Reach, config.Began = i.clock.catchUp, i.clock.notBefore, i.Keys.Began
 	return config, nil
 }

@@ -98,103 +98,6 @@ func TestListWithoutPayloads(t *testing.T) {
 	}
 }
 
-// without removes all briefs from a database, so that it looks like one of an earlier program.
-func (f folder) without(t *testing.T) {
-	t.Helper()
-	store := must(f.store(t))
-	head := must(store.Head(t.Context()))
-	for from := int64(0); from < head.Size; from += 2048 {
-		if err := store.PutBriefs(t.Context(), storage.Range{From: from, To: min(head.Size, from+2048)}, nil, 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// fixedStore is a store that cannot be written.
-type fixedStore struct{ storage.Store }
-
-func (fixedStore) ReadOnly() error { return ledger.ErrReadOnly }
-
-// TestBriefsOfAnEarlierLog checks that opening a log makes missing briefs, also after an interruption and while
-// others write. A log that cannot be written is read without them.
-func TestBriefsOfAnEarlierLog(t *testing.T) {
-	onBoth(t, func(t *testing.T, f folder) {
-		l := f.create(t)
-		one := seal(t, l, "")
-		sealMany(t, l, 600)
-		two := seal(t, l, `,"saw":["`+one.Digest.String()+`"]`)
-		want := listed(t, l, brief.Listing{})
-		l.Close()
-		f.without(t)
-
-		// Where nothing can be written, the log is read without briefs.
-		c := f.config(fixedStore{must(f.store(t))})
-		fixed, err := ledger.Open(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wantGathered(t, fixed, two.Payload.RecordID, 0, 601)
-		if got := listed(t, fixed, brief.Listing{}); !slices.Equal(got, want) {
-			t.Errorf("%d are listed", len(got))
-		}
-		fixed.Close()
-		wantClean(t, f.fsck(t))
-
-		// The first run is interrupted.
-		ctx, cancel := context.WithCancel(t.Context())
-		store := must(f.store(t))
-		broken := f.config(store)
-		broken.Indexing = func(done, total int64) {
-			if done >= 256 {
-				cancel()
-			}
-		}
-		if _, err := ledger.Open(ctx, broken); !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v", err)
-		}
-		left, err := store.Unbriefed(t.Context(), 0, 602, 9)
-		if err != nil || len(left) != 1 || left[0].From != 256 {
-			t.Errorf("left are %v, %v", left, err)
-		}
-		store.Close()
-		var told int64
-		again := f.config(must(f.store(t)))
-		again.Indexing = func(done, total int64) { told = total - done }
-		l, err = ledger.Open(t.Context(), again)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := must(again.Store.Briefed(t.Context())); n != 602 || told != 256 {
-			t.Errorf("%d briefs are stored, %d were not reported", n, told)
-		}
-		wantGathered(t, l, one.Payload.RecordID, 0, 601)
-		if got := listed(t, l, brief.Listing{}); !slices.Equal(got, want) {
-			t.Errorf("%d are listed", len(got))
-		}
-		wantClean(t, f.fsck(t))
-
-		// A program without briefs is still running, and continues to seal.
-		three := seal(t, l, `,"saw":["`+two.Digest.String()+`"]`)
-		if err := again.Store.PutBriefs(t.Context(), storage.Range{From: 602, To: 603}, nil, 0); err != nil {
-			t.Fatal(err)
-		}
-		wantGathered(t, l, three.Payload.RecordID, 0, 601, 602)
-		wantGathered(t, l, one.Payload.RecordID, 0, 601, 602)
-		l.Close()
-	})
-}
-
-func wantGathered(t testing.TB, l *ledger.Ledger, name string, want ...int64) {
-	t.Helper()
-	g, err := l.Briefs().Gather(t.Context(), name, nil)
-	if err != nil || !slices.Equal(g.Indexes, want) || g.Cut != nil {
-		t.Errorf("of %s are gathered %+v, %v; want %v", name, g, err, want)
-	}
-}
-
 // TestBriefTampered checks that Fsck reports each brief that differs from its record, and that Reindex repairs all.
 func TestBriefTampered(t *testing.T) {
 	f := folder(t.TempDir())
@@ -203,8 +106,6 @@ func TestBriefTampered(t *testing.T) {
 	seal(t, l, `,"saw":["`+one.Digest.String()+`"]`)
 	sealMany(t, l, 3)
 	l.Close()
-	must(f.open(t)).Close()
-	f.exec(t, `INSERT INTO meta VALUES ('briefed', '5') ON CONFLICT (name) DO UPDATE SET value = '5'`)
 	wantClean(t, f.fsck(t))
 	for name, test := range map[string]struct {
 		do string

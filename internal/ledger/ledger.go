@@ -165,9 +165,6 @@ type Config struct {
 	// such records; tests use it.
 	UnsafeContradictions bool
 
-	// Indexing is called with the progress of making missing briefs, see Briefs; may be nil.
-	Indexing func(done, total int64)
-
 	Poll time.Duration // how often the head is read of a store that does not notify, see Grown; 0: twice a second
 }
 
@@ -233,7 +230,7 @@ func newLedger(cfg Config) (*Ledger, error) {
 	if p, ok := l.cfg.Store.(storage.Protected); ok {
 		l.fixed = p.ReadOnly()
 	}
-	l.briefs = brief.New(cfg.Store, l.fixed, cfg.Indexing)
+	l.briefs = brief.New(cfg.Store, l.fixed)
 	return l, nil
 }
 

@@ -102,10 +102,7 @@ func (l *Ledger) open(ctx context.Context) error {
 	if err := l.agrees(ctx, head, checkpoint); err != nil {
 		return err
 	}
-	if err := l.compareWithPublished(ctx, signed, checkpoint, head); err != nil {
-		return err
-	}
-	return l.briefs.CatchUp(ctx)
+	return l.compareWithPublished(ctx, signed, checkpoint, head)
 }
 
 // agrees checks that the parts of the store agree.

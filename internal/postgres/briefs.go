@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"github.com/jackc/pgx/v5"
 
@@ -107,11 +106,6 @@ func (s *Store) BriefKeys(ctx context.Context, from, n int64) ([]storage.BriefKe
 	})
 }
 
-// Briefed implements storage.Briefs.
-func (s *Store) Briefed(ctx context.Context) (int64, error) {
-	return s.number(ctx, "briefed")
-}
-
 // Replaced implements storage.Briefs.
 func (s *Store) Replaced(ctx context.Context) (int64, error) { return s.number(ctx, "briefs_replaced") }
 
@@ -126,25 +120,8 @@ func (s *Store) number(ctx context.Context, name string) (int64, error) {
 	})
 }
 
-// Unbriefed implements storage.Briefs. If no brief is missing, it only counts them.
-func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) ([]storage.Range, error) {
-	from = max(0, from)
-	return reading(ctx, s, func() ([]storage.Range, error) {
-		var there int64
-		if err := s.reads.QueryRow(ctx, `SELECT count(*) FROM jurat.briefs WHERE idx >= $1 AND idx < $2`, from, to).Scan(&there); err != nil || there >= to-from {
-			return nil, err
-		}
-		found, err := s.reads.Query(ctx, `SELECT before + 1, idx FROM (SELECT idx, lag(idx, 1, $1::bigint - 1) OVER (ORDER BY idx) AS before
-			FROM (SELECT idx FROM jurat.briefs WHERE idx >= $1 AND idx < $2 UNION ALL SELECT $2::bigint) a) b WHERE idx > before + 1 ORDER BY idx LIMIT $3`, from, to, max(0, n))
-		if err != nil {
-			return nil, err
-		}
-		return pgx.CollectRows(found, pgx.RowToStructByPos[storage.Range])
-	})
-}
-
 // PutBriefs implements storage.Briefs.
-func (s *Store) PutBriefs(ctx context.Context, in storage.Range, briefs []storage.StoredBrief, done int64) error {
+func (s *Store) PutBriefs(ctx context.Context, in storage.Range, briefs []storage.StoredBrief) error {
 	return translate(s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		if err := in.Check(briefs, tx.head); err != nil {
 			return err
@@ -156,8 +133,6 @@ func (s *Store) PutBriefs(ctx context.Context, in storage.Range, briefs []storag
 		if in.From < in.To {
 			batch.Queue(briefsReplaced)
 		}
-		batch.Queue(`INSERT INTO jurat.meta VALUES ('briefed', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value
-			WHERE jurat.meta.value::bigint < excluded.value::bigint`, strconv.FormatInt(min(done, tx.head.Size), 10))
 		return tx.commit(ctx, batch)
 	}))
 }

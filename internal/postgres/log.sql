@@ -88,8 +88,7 @@ CREATE TRIGGER records_keep BEFORE UPDATE ON jurat.records FOR EACH ROW EXECUTE 
 CREATE TRIGGER timestamps_stay BEFORE UPDATE OR TRUNCATE ON jurat.timestamps FOR EACH STATEMENT EXECUTE FUNCTION jurat.refuse();
 CREATE TRIGGER timestamps_keep BEFORE DELETE ON jurat.timestamps FOR EACH ROW EXECUTE FUNCTION jurat.only_expires();
 -- What lists show of records, and the keys under which records are found by what they name: see package brief. Both are
--- derived from the records and can be rebuilt. In meta, 'briefed' is the number of rows, from the beginning of the log,
--- that have briefs.
+-- derived from the records and can be rebuilt.
 CREATE TABLE jurat.briefs (
 	idx   bigint PRIMARY KEY CHECK (idx >= 0),                        -- place in the log
 	line  text  NOT NULL,

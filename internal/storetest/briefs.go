@@ -87,66 +87,45 @@ func briefs(t *testing.T, s storage.Store) {
 	want(t, keys, []storage.BriefKey{{Index: 3, Key: 3 - 1<<62}, {Index: 3, Key: 0}, {Index: 4, Key: 4 - 1<<62}, {Index: 4, Key: 1}})
 }
 
-// briefsLater adds briefs after their rows, and replaces some.
+// briefsLater adds briefs after their rows, and replaces some with their keys, and no others.
 func briefsLater(t *testing.T, s storage.Store) {
 	b := withBriefs(t, s, 3)
 	fillFrom(t, s, 3, 9)
-	unbriefed := func(from, to int64, n int, list ...storage.Range) {
-		t.Helper()
-		got, err := s.Unbriefed(t.Context(), from, to, n)
-		wantError(t, err, nil)
-		if !slices.Equal(got, list) {
-			t.Errorf("Unbriefed(%d, %d, %d) = %v, want %v", from, to, n, got, list)
-		}
-	}
-	noted := func(n int64) {
-		t.Helper()
-		got, err := s.Briefed(t.Context())
-		wantError(t, err, nil)
-		want(t, got, n)
-	}
 	replaced := func(n int64) {
 		t.Helper()
 		got, err := s.Replaced(t.Context())
 		wantError(t, err, nil)
 		want(t, got, n)
 	}
-	noted(0)
 	replaced(0)
-	unbriefed(0, 9, 5, storage.Range{From: 3, To: 9})
-	unbriefed(0, 3, 5)
 	put := func(i int64, key int64) storage.StoredBrief {
 		r := row(int(i))
 		return storage.StoredBrief{Index: i, RecordID: r.RecordID, Digest: r.Digest, ChainID: r.ChainID, Case: r.Case, Line: []byte(`{}`), Names: []byte{}, Keys: []int64{key}}
 	}
-	five, seven := put(5, 50), put(7, 70)
-	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 4, To: 8}, []storage.StoredBrief{five, seven}, 3), nil)
-	noted(3)
-	unbriefed(0, 9, 5, storage.Range{From: 3, To: 5}, storage.Range{From: 6, To: 7}, storage.Range{From: 8, To: 9})
-	unbriefed(4, 9, 2, storage.Range{From: 4, To: 5}, storage.Range{From: 6, To: 7})
+	bare := func(i int64) storage.StoredBrief {
+		b := put(i, 0)
+		b.Line = nil
+		return b
+	}
+	one, five, seven := put(1, 10), put(5, 50), put(7, 70)
+	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 4, To: 8}, []storage.StoredBrief{five, seven}), nil)
+	wantBriefs(t, s, storage.BriefQuery{From: 4, N: 4}, bare(4), five, bare(6), seven)
 	wantPlaces(t, s, storage.Lookup{Keys: []int64{70}, Most: 9}, 7)
-
-	// PutBriefs replaces the briefs of the range with their keys, and no others. The noted number does not decrease.
-	one := put(1, 10)
-	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 1, To: 6}, []storage.StoredBrief{one}, 2), nil)
-	noted(3)
-	unbriefed(0, 9, 9, storage.Range{From: 2, To: 7}, storage.Range{From: 8, To: 9})
+	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 1, To: 6}, []storage.StoredBrief{one}), nil)
 	wantPlaces(t, s, storage.Lookup{Keys: []int64{0, 1, 2, 10, 50, 70}, Most: 9}, 0, 1, 7)
-	wantBriefs(t, s, storage.BriefQuery{N: 2}, b[0], one)
+	wantBriefs(t, s, storage.BriefQuery{N: 6}, b[0], one, bare(2), bare(3), bare(4), bare(5))
 
 	for name, bad := range map[string]struct {
 		in   storage.Range
 		list []storage.StoredBrief
 	}{"beyond the head": {in: storage.Range{From: 8, To: 10}}, "backwards": {in: storage.Range{From: 5, To: 4}}, "before it": {in: storage.Range{From: -1, To: 1}},
 		"outside": {storage.Range{From: 4, To: 5}, []storage.StoredBrief{five}}, "twice": {storage.Range{From: 4, To: 6}, []storage.StoredBrief{five, five}}} {
-		if err := s.PutBriefs(t.Context(), bad.in, bad.list, 0); err == nil {
+		if err := s.PutBriefs(t.Context(), bad.in, bad.list); err == nil {
 			t.Errorf("%s: put", name)
 		}
 	}
-	replaced(2) // what is refused is not counted
-	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 9, To: 9}, nil, 99), nil)
-	replaced(2)
-	noted(9) // at most the size of the log
+	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 9, To: 9}, nil), nil)
+	replaced(2) // neither what is refused nor what replaces nothing is counted
 }
 
 func fillFrom(t *testing.T, s storage.Store, from, to int) {

@@ -35,7 +35,7 @@ func expires(t *testing.T, s storage.Store) {
 	for i := range int64(8) {
 		briefs = append(briefs, storage.StoredBrief{Index: i, Line: []byte(`{"at":"1"}`), Names: []byte{byte(i)}, Keys: []int64{i}})
 	}
-	wantError(t, s.PutBriefs(t.Context(), all, briefs, 8), nil)
+	wantError(t, s.PutBriefs(t.Context(), all, briefs), nil)
 	replaced, err := s.Replaced(t.Context())
 	if err != nil {
 		t.Fatal(err)

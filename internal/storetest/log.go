@@ -631,10 +631,8 @@ func calls(ctx context.Context, s storage.Store) map[string]error {
 	_, errs["Places"] = s.Places(ctx, storage.Lookup{Keys: []int64{1}, Most: 1})
 	_, errs["no Places"] = s.Places(ctx, storage.Lookup{})
 	_, errs["BriefKeys"] = s.BriefKeys(ctx, 0, 1)
-	_, errs["Briefed"] = s.Briefed(ctx)
 	_, errs["Replaced"] = s.Replaced(ctx)
-	_, errs["Unbriefed"] = s.Unbriefed(ctx, 0, 1, 1)
-	errs["PutBriefs"] = s.PutBriefs(ctx, storage.Range{}, nil, 0)
+	errs["PutBriefs"] = s.PutBriefs(ctx, storage.Range{}, nil)
 	_, errs["Hashes"] = s.Hashes(ctx, []int64{0})
 	_, errs["Checkpoint"] = s.Checkpoint(ctx)
 	return errs

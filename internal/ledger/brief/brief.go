@@ -14,7 +14,7 @@
 // each record. Linked records are found from any one of them, and log case, pages, bundles and /v1/chains share one
 // rule: Gather.
 //
-// No proof depends on briefs. Opening a log makes missing briefs from the records, and log fsck compares each brief
+// No proof depends on briefs. Log fsck compares each brief
 // with its record. A log that cannot be written is read without them. A brief is emptied when its record expires.
 // Refused: columns of the table of records, because its rows never change; and names without a limit, because a
 // payload can have a hundred thousand.

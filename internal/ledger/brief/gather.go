@@ -264,7 +264,7 @@ func (g *gathering) round(ctx context.Context) error {
 			return err
 		}
 	}
-	return g.lookAtUnbriefed(ctx)
+	return nil
 }
 
 // lookupOf selects all records that these name, or that name these.
@@ -316,36 +316,6 @@ func (g *gathering) lookAt(ctx context.Context, places []int64) error {
 		}
 		g.cutAt("%w", err)
 		at += 1 + slices.IndexFunc(page, func(i int64) bool { return i > last }) // continue after the record that cannot be read
-	}
-	return nil
-}
-
-// lookAtUnbriefed reads the records that have no keys yet.
-func (g *gathering) lookAtUnbriefed(ctx context.Context) error {
-	ranges, err := g.index.unbriefed(ctx)
-	if err != nil {
-		return err
-	}
-	for _, r := range ranges {
-		for from := r.From; from < r.To; {
-			list, last, err := g.index.briefs(ctx, storage.BriefQuery{From: from, N: min(listPage, r.To-from), Names: true})
-			if err != nil && !storage.Unreadable(err) {
-				return err
-			}
-			for _, b := range list {
-				if g.looked[b.Index] {
-					continue
-				}
-				if err := g.consider(ctx, b); err != nil {
-					return err
-				}
-			}
-			if err != nil {
-				g.cutAt("%w", err)
-				last = max(last, from-1) + 1
-			}
-			from = max(last, from) + 1
-		}
 	}
 	return nil
 }

@@ -32,10 +32,9 @@ func (f *fsck) briefs(ctx context.Context, p *page, from, n int64) map[int64]*st
 	return found
 }
 
-// checkBrief compares a brief with its row. A missing brief after the rows that are noted to have one is not damage:
-// opening the log makes it.
+// checkBrief compares a brief with its row.
 func (l looking) checkBrief(row *storage.Row) {
-	if l.brief == nil || l.brief.Line == nil && row.Index >= l.fsck.briefed {
+	if l.brief == nil {
 		return
 	}
 	if l.brief.Line == nil {

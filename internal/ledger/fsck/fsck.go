@@ -76,7 +76,7 @@ func (f *findings) report(kind Kind, index int64, id, format string, args ...any
 	f.found = append(f.found, Damage{Kind: kind, Index: index, RecordID: id, Detail: fmt.Sprintf(format, args...)})
 }
 
-// fsck is one examination of a log. The goroutines that examine pages use only the stores, options, indexed, briefed
+// fsck is one examination of a log. The goroutines that examine pages use only the stores, options, indexed
 // and head. All other members belong to the goroutine that merges the pages.
 type fsck struct {
 	findings
@@ -84,8 +84,6 @@ type fsck struct {
 	log     Log
 	options Options
 	indexed bool // the store's own check found every row in its indexes, so no row has to be looked up
-
-	briefed int64 // the store's count of rows with briefs, from the beginning of the log
 
 	head   storage.Head
 	claims []claim             // checkpoints to compare with the tree
@@ -118,9 +116,6 @@ func (f *fsck) run(ctx context.Context) (err error) {
 		return err
 	}
 	if f.head, err = f.store.Head(ctx); err != nil { // read after the checkpoints, which it must contain
-		return err
-	}
-	if f.briefed, err = f.store.Briefed(ctx); err != nil {
 		return err
 	}
 	f.takeRoots(0)

@@ -204,11 +204,6 @@ func (s *Store) BriefKeys(ctx context.Context, from, n int64) ([]storage.BriefKe
 	})
 }
 
-// Briefed implements storage.Briefs.
-func (s *Store) Briefed(ctx context.Context) (int64, error) {
-	return s.number(ctx, "briefed")
-}
-
 // Replaced implements storage.Briefs.
 func (s *Store) Replaced(ctx context.Context) (int64, error) { return s.number(ctx, "briefs_replaced") }
 
@@ -223,31 +218,8 @@ func (s *Store) number(ctx context.Context, name string) (int64, error) {
 	})
 }
 
-// Unbriefed implements storage.Briefs. If no brief is missing, it only counts them.
-func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) ([]storage.Range, error) {
-	from = max(0, from)
-	return reading(ctx, s, func() (list []storage.Range, err error) {
-		var there int64
-		if err := s.readers.QueryRowContext(ctx, `SELECT count(*) FROM briefs WHERE idx >= ? AND idx < ?`, from, to).Scan(&there); err != nil || there >= to-from {
-			return nil, err
-		}
-		rows, err := s.readers.QueryContext(ctx, `SELECT before + 1, idx FROM (SELECT idx, lag(idx, 1, ?1 - 1) OVER (ORDER BY idx) AS before
-			FROM (SELECT idx FROM briefs WHERE idx >= ?1 AND idx < ?2 UNION ALL SELECT ?2)) WHERE idx > before + 1 ORDER BY idx LIMIT ?3`, from, to, max(0, n))
-		if err != nil {
-			return nil, err
-		}
-		err = scan(rows, func() error {
-			var r storage.Range
-			err := rows.Scan(&r.From, &r.To)
-			list = append(list, r)
-			return err
-		})
-		return list, err
-	})
-}
-
 // PutBriefs implements storage.Briefs.
-func (s *Store) PutBriefs(ctx context.Context, in storage.Range, briefs []storage.StoredBrief, done int64) error {
+func (s *Store) PutBriefs(ctx context.Context, in storage.Range, briefs []storage.StoredBrief) error {
 	return s.transact(ctx, func(ctx context.Context) error {
 		head, err := s.headNow(ctx)
 		if err != nil {
@@ -264,16 +236,10 @@ func (s *Store) PutBriefs(ctx context.Context, in storage.Range, briefs []storag
 				return translate(err)
 			}
 		}
-		if err := s.insertBriefs(ctx, briefs); err != nil {
+		if err := s.insertBriefs(ctx, briefs); err != nil || in.From == in.To {
 			return err
 		}
-		if in.From < in.To {
-			if _, err := s.writer.ExecContext(ctx, briefsReplaced); err != nil {
-				return translate(err)
-			}
-		}
-		_, err = s.writer.ExecContext(ctx, `INSERT INTO meta VALUES ('briefed', ?1) ON CONFLICT (name) DO UPDATE SET value = excluded.value
-			WHERE CAST(value AS INTEGER) < CAST(excluded.value AS INTEGER)`, strconv.FormatInt(min(done, head.Size), 10))
+		_, err = s.writer.ExecContext(ctx, briefsReplaced)
 		return translate(err)
 	})
 }

@@ -102,8 +102,7 @@ CREATE TRIGGER records_stay BEFORE DELETE ON records WHEN NOT EXISTS (SELECT 1 F
 CREATE TRIGGER timestamps_stay BEFORE DELETE ON timestamps WHEN NOT EXISTS (SELECT 1 FROM emptied WHERE idx = OLD.idx)
 	BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 -- What lists show of records, and the keys under which records are found by what they name: see package brief. Both are
--- derived from the records and can be rebuilt. In meta, 'briefed' is the number of rows, from the beginning of the log,
--- that have briefs.
+-- derived from the records and can be rebuilt.
 CREATE TABLE briefs (
 	idx   INTEGER PRIMARY KEY CHECK (idx >= 0),               -- place in the log
 	line  TEXT NOT NULL,

@@ -183,7 +183,7 @@ func begins(source tlog.HashReader, done, head Head) error {
 	return err
 }
 
-// copyBriefs reads the briefs that exist. ledger.Open makes the others.
+// copyBriefs reads the briefs that exist.
 func copyBriefs(ctx context.Context, from Store, begin, n int64) (list []StoredBrief, err error) {
 	stored, err := from.Briefs(ctx, BriefQuery{From: begin, N: n, Names: true})
 	if err != nil {

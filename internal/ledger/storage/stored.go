@@ -20,13 +20,8 @@ type Briefs interface {
 	// uses it.
 	BriefKeys(ctx context.Context, from, n int64) ([]BriefKey, error)
 
-	// Briefed returns how many rows, from the beginning of the log, are noted to have briefs.
-	Briefed(ctx context.Context) (int64, error)
-	// Unbriefed returns, in log order, the first n ranges of rows without briefs from index from to before to.
-	Unbriefed(ctx context.Context, from, to int64, n int) ([]Range, error)
-	// PutBriefs replaces all briefs of the rows in a range. It also notes that the first done rows of the log have
-	// briefs, unless a larger number is noted.
-	PutBriefs(ctx context.Context, in Range, briefs []StoredBrief, done int64) error
+	// PutBriefs replaces all briefs of the rows in a range.
+	PutBriefs(ctx context.Context, in Range, briefs []StoredBrief) error
 	// Replaced returns how often PutBriefs was called for a range that is not empty. A reader that keeps what it read
 	// of briefs must read them again when the number has changed, because records may have expired.
 	Replaced(ctx context.Context) (int64, error)
