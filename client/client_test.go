@@ -81,15 +81,9 @@ func TestSignAndCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	signer := must(client.ParseKey(encoded("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(private)))))
-	signed, err := client.Sign([]byte(payload), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signed := must(client.Sign([]byte(payload), signer))
 	reread := must(evidence.Open(must(signed.Marshal())))
-	report, err := client.Check(signed, reread, trustIn(signer, private.Public()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must(client.Check(signed, reread, trustIn(signer, private.Public())))
 	if f := report.Of(verify.NonRepudiation); f.Status != verify.Proved {
 		t.Errorf("non-repudiation: %+v", f)
 	}
@@ -150,10 +144,7 @@ func TestHighS(t *testing.T) {
 	}
 	parts.S.Sub(elliptic.P256().Params().N, parts.S)
 	high := must(asn1.Marshal(parts))
-	r, err := client.Assemble(canonical, high)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(client.Assemble(canonical, high))
 	if string(r.Signatures[0]) != string(low) {
 		t.Errorf("%x, want %x", r.Signatures[0], low)
 	}
@@ -196,14 +187,8 @@ func TestOpenSSL(t *testing.T) {
 			shell(make)
 			shell("openssl pkey -in private.pem -pubout -out public.pem")
 			read := func(file string) []byte { return must(os.ReadFile(filepath.Join(dir, file))) }
-			public, err := client.ParsePublicKey(read("public.pem"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			signer, err := client.ParseKey(read("private.pem"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			public := must(client.ParsePublicKey(read("public.pem")))
+			signer := must(client.ParseKey(read("private.pem")))
 			canonical := must(client.Prepare([]byte(payload), public))
 			if err := os.WriteFile(filepath.Join(dir, "payload.json"), canonical, 0o600); err != nil {
 				t.Fatal(err)
@@ -214,10 +199,7 @@ func TestOpenSSL(t *testing.T) {
 				} else {
 					shell("openssl dgst -sha256 -sign private.pem -out sig.bin payload.json")
 				}
-				r, err := client.Assemble(canonical, read("sig.bin"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := must(client.Assemble(canonical, read("sig.bin")))
 				if err := r.CheckSignature(0, public); err != nil {
 					t.Error(err)
 				}

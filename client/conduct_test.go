@@ -24,10 +24,7 @@ func TestConduct(t *testing.T) {
 	for i := range files {
 		record := h.Seal(t, evidence.Payload{AgentID: "agent", RequestID: fmt.Sprint(i), Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "1",
 			Prompt: jsontext.Value(`"p"`), Response: jsontext.Value(`"r"`), Parameters: jsontext.Value(`{}`)})
-		doc, err := h.Bundle(t, record).Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must(h.Bundle(t, record).Marshal())
 		files[i] = string(doc)
 	}
 	for _, c := range []struct {

@@ -19,11 +19,7 @@ import (
 
 func connect(t *testing.T, c client.Config) *client.Client {
 	t.Helper()
-	made, err := client.NewClient(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made
+	return must(client.NewClient(c))
 }
 
 // answering is a server that always gives the same answer.

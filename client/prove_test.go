@@ -30,15 +30,9 @@ func TestProve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := evidence.NewSigner(private, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer := must(evidence.NewSigner(private, nil))
 	apart := client.Apart{Pointers: []string{"/prompt"}, Provable: map[string]property.Kind{"/metadata/amount": "decimal:2"}}
-	mine, err := client.SignApart([]byte(refund), apart, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mine := must(client.SignApart([]byte(refund), apart, signer))
 	sent := *mine
 	sent.Disclosures = nil
 	about := proving.Member{Record: &sent, Pointer: "/metadata/amount"}
@@ -57,14 +51,8 @@ func TestProve(t *testing.T) {
 	if _, err := evidence.Withhold([]*evidence.Record{&sent}, []string{"/metadata/amount", "/prompt"}); err != nil {
 		t.Fatal(err)
 	}
-	file, err := sent.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	read, err := evidence.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must(sent.Marshal())
+	read := must(evidence.Open(file))
 	if found := properties.Of(read, nil); found.Carried != 1 || len(found.Shown) != 1 || len(found.Doubts) != 0 || len(read.Disclosures) != 0 {
 		t.Errorf("%+v", found)
 	}

@@ -66,20 +66,13 @@ func send(t *testing.T, address, text string) string {
 	}
 	req.Header.Set("A2A-Version", "1.0")
 	req.Header.Set("Authorization", "Bearer marked-key")
-	answer, err := ask(t, http.DefaultClient, req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer
+	return must(ask(t, http.DefaultClient, req))
 }
 
 // carry takes the messages of a data folder as its owner hands them out, with the owner's trust file.
 func carry(t *testing.T, folder string) (*evidence.Bundle, *trust.Trust) {
 	t.Helper()
-	i, err := installation.Open(t.Context(), installation.Config{Dir: folder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must(installation.Open(t.Context(), installation.Config{Dir: folder}))
 	defer i.Close()
 	var messages []*evidence.Record
 	for placed, err := range i.Ledger.Records(t.Context(), 0) {
@@ -90,14 +83,8 @@ func carry(t *testing.T, folder string) (*evidence.Bundle, *trust.Trust) {
 			messages = append(messages, placed.Record)
 		}
 	}
-	bundle, err := i.Ledger.Prove(t.Context(), messages...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trusted, err := i.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	bundle := must(i.Ledger.Prove(t.Context(), messages...))
+	trusted := must(i.Trust(t.Context()))
 	return bundle, trusted
 }
 
@@ -115,16 +102,11 @@ func TestTwoOwners(t *testing.T) {
 	}
 	send(t, at.URL, "past the caller's recorder")
 	for _, r := range []*recorder.Recorder{asking, answering} {
-		if err := r.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, r.Close(t.Context()))
 	}
 	one, ourTrust := carry(t, ours)
 	other, theirTrust := carry(t, theirs)
-	joined, err := trust.Join(ourTrust, theirTrust)
-	if err != nil {
-		t.Fatal(err)
-	}
+	joined := must(trust.Join(ourTrust, theirTrust))
 	o := verify.Options{Trust: joined, At: time.Now()}
 	o.Together = verify.NewTogether(o)
 	for _, b := range []*evidence.Bundle{one, other} {
@@ -168,19 +150,14 @@ func TestCards(t *testing.T) {
 			want = `{"name":"Mia","supportedInterfaces":[{"protocolBinding":"JSONRPC","protocolVersion":"1.0","url":"https://shop.example/a2a"}]}`
 		}
 		for _, path := range []string{"/.well-known/agent-card.json", "/.well-known/agent.json"} {
-			answer, err := http.Get(server.URL + path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer := must(http.Get(server.URL + path))
 			got, err := io.ReadAll(answer.Body)
 			answer.Body.Close()
 			if err != nil || string(got) != want || (answer.Header.Get("ETag") == "") != (origin != "") {
 				t.Errorf("%s: %s %v %v", path, got, answer.Header, err)
 			}
 		}
-		if err := r.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, r.Close(t.Context()))
 		_, events := records(t, folder)
 		if e := events[observed.Configuration]; (e != nil) != (origin != "") || e != nil && !strings.Contains(e.Reason, "without its signatures") {
 			t.Errorf("%+v", e)
@@ -205,19 +182,14 @@ func TestBeforeAnAgent(t *testing.T) {
 	} {
 		req := question(t, server.URL+"/a2a", "x")
 		req.Header.Set(c.header, c.value)
-		answer, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must(http.DefaultClient.Do(req))
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		if err != nil || answer.StatusCode != c.status || !strings.Contains(string(text), c.says) {
 			t.Errorf("%s: %d %s", c.header, answer.StatusCode, text)
 		}
 	}
-	if err := r.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, r.Close(t.Context()))
 	for says, o := range map[string]recorder.Options{
 		"Agent must say who is recorded": {A2A: &recorder.A2A{Origin: agent.URL}},
 		"gRPC cannot be recorded":        {Agent: "mia", A2A: &recorder.A2A{Origin: "grpc://127.0.0.1:1"}},

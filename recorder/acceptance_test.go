@@ -25,15 +25,9 @@ import (
 // opened opens the installation in a folder, with what a reader believes of it.
 func opened(t *testing.T, folder string) (*installation.Installation, *trust.Trust) {
 	t.Helper()
-	i, err := installation.Open(t.Context(), installation.Config{Dir: folder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must(installation.Open(t.Context(), installation.Config{Dir: folder}))
 	t.Cleanup(func() { i.Close() })
-	trusted, err := i.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	trusted := must(i.Trust(t.Context()))
 	return i, trusted
 }
 
@@ -46,20 +40,13 @@ func chain(t *testing.T, i *installation.Installation, name string, without ...i
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole, err := i.Apart.Disclose(t.Context(), r, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must(i.Apart.Disclose(t.Context(), r, nil))
 		if !slices.Contains(without, n) {
 			records = append(records, whole)
 		}
 		n++
 	}
-	b, err := i.Ledger.Prove(t.Context(), records...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return must(i.Ledger.Prove(t.Context(), records...))
 }
 
 // TestParallelConversations: two agents hold fifty conversations each at once through one proxy, which all begin alike. No chain has calls of two of them, each is proved to a stranger, and a file from which
@@ -112,18 +99,13 @@ func TestParallelConversations(t *testing.T) {
 		}
 	}
 	all.Wait()
-	if err := r.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, r.Close(t.Context()))
 	i, trusted := opened(t, folder)
 	calls, _ := records(t, folder)
 	windows := map[string]*observed.Window{} // of each chain: calls copy from earlier ones
 	says := map[string]map[string]int{}      // which conversations a chain has, and how many calls of each
 	for _, c := range calls {
-		whole, err := i.Apart.Disclose(t.Context(), c, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must(i.Apart.Disclose(t.Context(), c, nil))
 		if windows[c.Payload.ChainID] == nil {
 			windows[c.Payload.ChainID] = new(observed.Window)
 		}
@@ -183,13 +165,9 @@ func TestContextOfTheProvider(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set("Content-Type", "application/json")
-		if _, err := ask(t, client, req); err != nil {
-			t.Fatal(err)
-		}
+		must(ask(t, client, req))
 	}
-	if err := r.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, r.Close(t.Context()))
 	i, trusted := opened(t, folder)
 	said := verify.Bundle(chain(t, i, recorder.Chain("mia", "monday")), verify.Options{Trust: trusted}).Of(verify.Vantage)
 	if said.Status != verify.Proved || !strings.Contains(said.Reason, "kept by the provider") || !strings.Contains(said.Reason, "previous_response_id:resp_before") || strings.Contains(said.Reason, "resp_1") {
@@ -216,22 +194,14 @@ func TestWebSocket(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "data")
 		r := open(t, recorder.Options{Folder: folder, Agent: "mia", Mode: mode, Upstreams: map[string]recorder.Upstream{"openai": {Base: provider.URL}}, Log: slog.New(slog.DiscardHandler)})
 		server := httptest.NewServer(r.Handler())
-		req, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/openai/v1/responses", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := must(http.NewRequestWithContext(t.Context(), "GET", server.URL+"/openai/v1/responses", nil))
 		req.Header.Set("Connection", "Upgrade")
 		req.Header.Set("Upgrade", "websocket")
-		answer, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must(http.DefaultClient.Do(req))
 		answer.Body.Close()
 		server.Close()
 		provider.Close()
-		if err := r.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, r.Close(t.Context()))
 		calls, events := records(t, folder)
 		gap := events[observed.Gap]
 		if mode == recorder.Closed && (answer.StatusCode != http.StatusUpgradeRequired || len(asked) != 0 || gap != nil) {

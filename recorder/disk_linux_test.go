@@ -23,9 +23,7 @@ func onFullDisk(t *testing.T, mode recorder.Mode) {
 		for _, round := range []string{"first", "second"} {
 			disk.Fill(t, filling)
 			g.troubled(round)
-			if err := os.Remove(filling); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, os.Remove(filling))
 			g.recovers(round + " again")
 		}
 		g.end()

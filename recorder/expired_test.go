@@ -20,50 +20,30 @@ func TestExpiredRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signers, err := past.Keys.Signers(t.Context(), evidence.RoleRecorder, "gate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	signers := must(past.Keys.Signers(t.Context(), evidence.RoleRecorder, "gate"))
 	seal := func(i *installation.Installation, at time.Time, chain string) {
 		t.Helper()
 		calls := int64(0)
-		p, err := (&observed.Event{Event: observed.Heartbeat, Since: evidence.FormatTime(at), Calls: &calls}).Payload("gate", evidence.FormatTime(at), chain)
-		if err != nil {
-			t.Fatal(err)
-		}
-		draft, err := evidence.NewDraft(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := i.Ledger.Seal(t.Context(), draft, signers); err != nil {
-			t.Fatal(err)
-		}
+		p := must((&observed.Event{Event: observed.Heartbeat, Since: evidence.FormatTime(at), Calls: &calls}).Payload("gate", evidence.FormatTime(at), chain))
+		draft := must(evidence.NewDraft(p))
+		must(i.Ledger.Seal(t.Context(), draft, signers))
 	}
 	for n := range 20 {
 		seal(past, then, []string{"recorder/gate", "recorded/mia/monday"}[n%2])
 	}
-	if err := past.Close(); err != nil {
-		t.Fatal(err)
-	}
-	i, err := installation.Open(t.Context(), installation.Config{Dir: folder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, past.Close())
+	i := must(installation.Open(t.Context(), installation.Config{Dir: folder}))
 	seal(i, time.Now(), "recorder/other") // the log's own time must be the present
 	if done, err := i.Expirer.Expire(t.Context(), expiry.Order{Before: time.Now().AddDate(0, -7, 0), Reason: "retention time over", By: "records office"}); err != nil || done.Records == 0 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	if err := i.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Close())
 	p := newProvider(t)
 	r := open(t, recorder.Options{Folder: folder, Name: "gate", Agent: "mia", Chain: "monday"})
 	if text, err := ask(t, &http.Client{Transport: r.Transport(nil)}, question(t, p.URL+"/v1/chat/completions", "one")); err != nil || text != answered {
 		t.Errorf("%q, %v", text, err)
 	}
-	if err := r.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, r.Close(t.Context()))
 	calls, _ := records(t, folder)
 	if len(calls) != 1 || len(calls[0].Payload.Saw) != 1 {
 		t.Errorf("%d calls", len(calls))

@@ -33,10 +33,7 @@ type wire struct {
 
 func newWire(t *testing.T) *wire {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { listener.Close() })
 	w := &wire{address: listener.Addr().String(), asked: make(chan string, 100)}
 	go func() {
@@ -73,18 +70,10 @@ func says(body string, headers ...string) string {
 // sent writes a request as it stands, and returns the status and the body of the answer.
 func sent(t *testing.T, address, request string) (int, string) {
 	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.Dial("tcp", address))
 	defer conn.Close()
-	if _, err := io.WriteString(conn, request); err != nil {
-		t.Fatal(err)
-	}
-	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(io.WriteString(conn, request))
+	answer := must(http.ReadResponse(bufio.NewReader(conn), nil))
 	body, _ := io.ReadAll(answer.Body) // which may be cut off
 	return answer.StatusCode, string(body)
 }
@@ -106,12 +95,8 @@ func encoded(t *testing.T, encoding, text string) string {
 	case "zstd":
 		w, _ = zstd.NewWriter(&b)
 	}
-	if _, err := io.WriteString(w, text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(io.WriteString(w, text))
+	succeeds(t, w.Close())
 	return b.String()
 }
 
@@ -209,9 +194,7 @@ func TestTwoReaders(t *testing.T) {
 			server := httptest.NewServer(r.Handler())
 			defer server.Close()
 			status, body := sent(t, strings.TrimPrefix(server.URL, "http://"), test.request)
-			if err := r.Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, r.Close(t.Context()))
 			calls, _ := records(t, folder)
 			switch test.want {
 			case refused:
@@ -258,9 +241,7 @@ func TestHeadersOfOneHop(t *testing.T) {
 	client := &http.Client{Transport: r.Transport(nil)}
 	req := question(t, "http://"+w.address+"/v1/chat/completions", "one")
 	req.Header = http.Header{"connection": {"x-secret-own"}, "x-secret-own": {"1"}, "proxy-authorization": {"Basic c2VjcmV0"}, "content-type": {"application/json"}}
-	if _, err := ask(t, client, req); err != nil {
-		t.Fatal(err)
-	}
+	must(ask(t, client, req))
 	for _, named := range []string{"x-api-key", "content-encoding", "AUTHORIZATION", "jurat-chain"} {
 		req := question(t, "http://"+w.address+"/v1/chat/completions", "one")
 		req.Header["connection"], req.Header[named] = []string{named}, []string{"deflate"}
@@ -268,9 +249,7 @@ func TestHeadersOfOneHop(t *testing.T) {
 			t.Errorf("%s is named in a call of the program: %v", named, err)
 		}
 	}
-	if err := r.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, r.Close(t.Context()))
 	calls, _ := records(t, folder)
 	if len(calls) != 2 || len(w.asked) != 2 {
 		t.Fatalf("%d calls recorded, %d made", len(calls), len(w.asked))
@@ -294,12 +273,8 @@ func TestEncodingInAnySpelling(t *testing.T) {
 	body := encoded(t, "gzip", askedText)
 	req.Body, req.ContentLength, req.GetBody = io.NopCloser(strings.NewReader(body)), int64(len(body)), nil
 	req.Header["content-encoding"], req.Header["x-api-key"] = []string{"gzip"}, []string{"k"}
-	if _, err := ask(t, &http.Client{Transport: r.Transport(nil)}, req); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(ask(t, &http.Client{Transport: r.Transport(nil)}, req))
+	succeeds(t, r.Close(t.Context()))
 	calls, _ := records(t, folder)
 	o := calls[0].Payload.Observed
 	if o.Request.Encoding != "gzip" || !strings.HasPrefix(o.Credential, "authorization:") || !strings.Contains(strings.Join(o.Missing, " "), "x-api-key:") || o.Request.DecodedSHA256 != evidence.DigestOf([]byte(askedText)) {
@@ -331,9 +306,7 @@ func TestWordsOfLibraries(t *testing.T) {
 			if err == nil {
 				t.Error("the call succeeded")
 			}
-			if err := r.Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, r.Close(t.Context()))
 			calls, _ := records(t, folder)
 			if len(calls) != 1 {
 				t.Fatalf("%d records", len(calls))
@@ -368,17 +341,10 @@ func TestHeadersThatSayNothing(t *testing.T) {
 	for _, name := range []string{"User-Agent", "Accept", "Idempotency-Key", "X-Client-Request-Id", "X-Request-Id", "Openai-Beta", "Openai-Project", "Traceparent", "X-Stainless-Timeout", "A2a-Extensions", "Mcp-Method"} {
 		req.Header.Set(name, canary)
 	}
-	if _, err := ask(t, http.DefaultClient, req); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(ask(t, http.DefaultClient, req))
+	succeeds(t, r.Close(t.Context()))
 	calls, _ := records(t, folder)
-	document, err := calls[0].Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must(calls[0].Marshal())
 	if strings.Contains(string(document), canary) {
 		t.Errorf("the record has the canary: %s", document)
 	}

@@ -42,11 +42,7 @@ func newProvider(t *testing.T) *provider {
 func open(t *testing.T, o recorder.Options) *recorder.Recorder {
 	t.Helper()
 	o.Log = slog.New(slog.DiscardHandler)
-	r, err := recorder.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must(recorder.Open(t.Context(), o))
 }
 
 func ask(t *testing.T, client *http.Client, req *http.Request) (string, error) {
@@ -74,10 +70,7 @@ func question(t *testing.T, address, text string) *http.Request {
 // records returns what a folder's log has of recorders: calls, and events by name.
 func records(t *testing.T, folder string) (calls []*evidence.Record, events map[observed.EventName]*observed.Event) {
 	t.Helper()
-	i, err := installation.Open(t.Context(), installation.Config{Dir: folder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must(installation.Open(t.Context(), installation.Config{Dir: folder}))
 	defer i.Close()
 	events = map[observed.EventName]*observed.Event{}
 	for placed, err := range i.Ledger.Records(t.Context(), 0) {
@@ -88,10 +81,7 @@ func records(t *testing.T, folder string) (calls []*evidence.Record, events map[
 		case evidence.ObservedCall:
 			calls = append(calls, r)
 		case evidence.RecorderEvent:
-			e, err := observed.ParseEvent(r.Payload.Response)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := must(observed.ParseEvent(r.Payload.Response))
 			events[e.Event] = e
 		}
 	}
@@ -118,9 +108,7 @@ func TestTransport(t *testing.T) {
 	if text, err := ask(t, client, question(t, p.URL+"/v1/chat/completions", "two").WithContext(recorder.WithAgent(t.Context(), "ada"))); err != nil || text != answered {
 		t.Fatalf("%q, %v", text, err)
 	}
-	if err := r.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, r.Close(t.Context()))
 	calls, events := records(t, folder)
 	if len(calls) != 2 {
 		t.Fatalf("%d calls in the log", len(calls))
@@ -147,10 +135,7 @@ func TestHandler(t *testing.T) {
 		if token != "" {
 			req.Header.Set("Jurat-Agent", token)
 		}
-		answer, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must(http.DefaultClient.Do(req))
 		answer.Body.Close()
 		if answer.StatusCode != http.StatusUnauthorized || p.asked.Load() != 0 {
 			t.Errorf("token %q: status %d, the provider was asked %d times", token, answer.StatusCode, p.asked.Load())
@@ -160,9 +145,7 @@ func TestHandler(t *testing.T) {
 	if _, err := ask(t, &http.Client{Transport: r.Transport(nil)}, question(t, p.URL+"/v1/chat/completions", "two").WithContext(recorder.WithAgent(t.Context(), "mia"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Stop(t.Context(), "the shift ended"); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, r.Stop(t.Context(), "the shift ended"))
 	calls, events := records(t, folder)
 	if len(calls) != 1 || calls[0].Payload.Observed.Vantage != evidence.InProcess || calls[0].Payload.Observed.Agent != "mia" {
 		t.Errorf("%d calls", len(calls))
@@ -209,4 +192,11 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s: something was made: %v", want, err)
 		}
 	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -24,11 +24,7 @@ import (
 // soakTime is how long the load lasts.
 func soakTime(t *testing.T) time.Duration {
 	if text := os.Getenv("JURAT_TEST_SOAK"); text != "" {
-		d, err := time.ParseDuration(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
+		return must(time.ParseDuration(text))
 	}
 	if os.Getenv("JURAT_TEST_LONG") != "" {
 		return 10 * time.Minute
@@ -294,9 +290,7 @@ func TestSoak(t *testing.T) {
 		server.Close()
 	}
 	for _, r := range []*recorder.Recorder{models, tools, s.pipes} {
-		if err := r.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, r.Close(t.Context()))
 	}
 	if sealed := observedIn(t, folder); sealed != s.sealed.Load() {
 		t.Errorf("%d acts are in the log of %d that must be", sealed, s.sealed.Load())
@@ -306,10 +300,7 @@ func TestSoak(t *testing.T) {
 // observedIn counts the acts in a folder's log that recorders saw.
 func observedIn(t *testing.T, folder string) (n int64) {
 	t.Helper()
-	i, err := installation.Open(t.Context(), installation.Config{Dir: folder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must(installation.Open(t.Context(), installation.Config{Dir: folder}))
 	defer i.Close()
 	for placed, err := range i.Ledger.Records(t.Context(), 0) {
 		if err != nil {

@@ -207,9 +207,7 @@ func TestDatabaseGone(t *testing.T) {
 			t.Parallel()
 			server := pgtest.Start(t)
 			key := filepath.Join(t.TempDir(), "wrapping.key")
-			if err := os.WriteFile(key, filestore.Generate(), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, os.WriteFile(key, filestore.Generate(), 0o600))
 			o := recorder.Options{Folder: filepath.Join(t.TempDir(), "own"), Database: server.Database(t), WrappingKey: key, Mode: mode}
 			g := newGate(t, o)
 			if _, whole := g.ask("before"); !whole {
@@ -228,10 +226,7 @@ func TestDatabaseGone(t *testing.T) {
 // TestAuthorityHangs: a time-stamping authority that never answers stops no call: the record is in the log, waits for that stamp, and has the built-in authority's.
 func TestAuthorityHangs(t *testing.T) {
 	t.Parallel()
-	tsa, err := jurattest.StartTSA()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tsa := must(jurattest.StartTSA())
 	t.Cleanup(tsa.Close)
 	folder := filepath.Join(t.TempDir(), "data")
 	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: folder})
@@ -241,9 +236,7 @@ func TestAuthorityHangs(t *testing.T) {
 	if err := errors.Join(i.Timekeeper.Add(t.Context(), stamping.Outside{Name: "outside", URL: tsa.URL, Roots: string(tsa.PEM())}, false), tsa.Be(jurattest.Hangs)); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Close())
 	g := newGate(t, recorder.Options{Folder: folder})
 	for n := range 3 {
 		if status, whole := g.ask(fmt.Sprint(n)); !whole {

@@ -7,8 +7,7 @@
 //	apart/values/3f/RECORD-MEMBER.json   a value: copy it into backups as you like
 //	apart-keys/3f/RECORD-MEMBER.key      its key, 32 bytes: keep it only where it can be destroyed
 //
-// In a data folder these files are in packs (see package filestore), apart/values/packs and apart-keys/packs. Older versions kept them as files
-// of their own, which are read and destroyed where they are.
+// In a data folder these files are in packs (see package filestore), apart/values/packs and apart-keys/packs.
 //
 // Destroying one key of 32 bytes erases the value from every copy. RECORD is the payload's digest in hexadecimal, and its first byte names
 // the folder. MEMBER is the beginning of the SHA-256 of the JSON pointer. So no text of an actor is part of a file name. A record that is

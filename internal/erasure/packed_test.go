@@ -26,38 +26,9 @@ func packedVault(t testing.TB, dir string) (*Store, *filestore.Folder) {
 
 func listed(t *testing.T, v *Store) (names []string) {
 	t.Helper()
-	if err := v.List(t.Context(), func(_, name string) error { names = append(names, name); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, v.List(t.Context(), func(_, name string) error { names = append(names, name); return nil }))
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// TestKeptBeforePacks: what an older version kept in files of its own opens and is destroyed beside packs.
-func TestKeptBeforePacks(t *testing.T) {
-	old, before := kept(t, map[string]string{"/prompt": secret, "/response": "I see"})
-	v, _ := packedVault(t, old.dir())
-	now := saying(map[string]string{"/prompt": "another", "/context": "text"})
-	if err := v.Keep(t.Context(), now); err != nil {
-		t.Fatal(err)
-	}
-	for _, pointer := range []string{"/prompt", "/response"} {
-		wantOpen(t, v, before, pointer, nil)
-	}
-	wantOpen(t, v, now, "/prompt", nil)
-	if names := listed(t, v); len(names) != 4 {
-		t.Error(names)
-	}
-	if err := errors.Join(v.Destroy(t.Context(), before.Digest, "/prompt"), v.Destroy(t.Context(), now.Digest, "/prompt")); err != nil {
-		t.Fatal(err)
-	}
-	wantOpen(t, v, before, "/prompt", ErrNone)
-	wantOpen(t, v, now, "/prompt", ErrNone)
-	wantOpen(t, v, before, "/response", nil)
-	wantOpen(t, v, now, "/context", nil)
-	if names := listed(t, v); len(names) != 2 {
-		t.Error(names)
-	}
 }
 
 // TestKilledWhileKeeping kills a process at each step of keeping. What was kept before opens, and what is there of the other belongs to it.
@@ -73,29 +44,21 @@ func TestKilledWhileKeeping(t *testing.T) {
 	acknowledged := false
 	files.After = func(step string) {
 		to := filepath.Join(t.TempDir(), "killed")
-		if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, os.CopyFS(to, os.DirFS(dir)))
 		for _, folder := range []string{KeysFolder, ValuesFolder} { // CopyFS forgets the modes
 			packs, err := filepath.Glob(filepath.Join(to, filepath.FromSlash(folder), "packs", "*"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, pack := range packs {
-				if err := os.Chmod(pack, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				succeeds(t, os.Chmod(pack, 0o600))
 			}
 		}
 		all = append(all, killed{step, to, acknowledged})
 	}
-	if err := v.Keep(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, v.Keep(t.Context(), first))
 	acknowledged = true
-	if err := v.Keep(t.Context(), second); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, v.Keep(t.Context(), second))
 	if len(all) != 8 { // two packs are made; each keeping has three steps
 		t.Fatal(all)
 	}
@@ -122,9 +85,7 @@ func TestKilledWhileKeeping(t *testing.T) {
 			t.Error(err)
 		}
 		third := saying(map[string]string{"/prompt": "five"})
-		if err := after.Keep(t.Context(), third); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, after.Keep(t.Context(), third))
 		wantOpen(t, after, third, "/prompt", nil)
 	}
 }
@@ -136,9 +97,7 @@ func TestDestroyedInThePackOfAnother(t *testing.T) {
 		dir := t.TempDir()
 		recorder, _ := packedVault(t, dir)
 		r := saying(map[string]string{"/prompt": secret, "/response": "I see"})
-		if err := recorder.Keep(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, recorder.Keep(t.Context(), r))
 		key, err := recorder.files.Read(t.Context(), placeOf(r.Digest, "/prompt").key)
 		if err != nil {
 			t.Fatal(err)
@@ -151,9 +110,7 @@ func TestDestroyedInThePackOfAnother(t *testing.T) {
 		}
 		func() {
 			defer func() { _ = recover() }()
-			if err := eraser.Destroy(t.Context(), r.Digest, "/prompt"); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, eraser.Destroy(t.Context(), r.Digest, "/prompt"))
 		}()
 		if err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
@@ -169,9 +126,7 @@ func TestDestroyedInThePackOfAnother(t *testing.T) {
 		}
 		wantOpen(t, recorder, r, "/prompt", ErrNone)
 		wantOpen(t, recorder, r, "/response", nil)
-		if err := newEraser(t, dir).Destroy(t.Context(), r.Digest, "/prompt"); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, newEraser(t, dir).Destroy(t.Context(), r.Digest, "/prompt"))
 		if names := listed(t, recorder); len(names) != 1 || names[0] != Name(r.Digest, "/response") {
 			t.Errorf("after %q: %v", step, names)
 		}
@@ -181,4 +136,11 @@ func TestDestroyedInThePackOfAnother(t *testing.T) {
 func newEraser(t *testing.T, dir string) *Store {
 	v, _ := packedVault(t, dir)
 	return v
+}
+
+func succeeds(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

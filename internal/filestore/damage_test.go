@@ -19,10 +19,7 @@ const headOfEntry = 11 // bytes before a name
 func packWith(t *testing.T, dir string, text []byte) (file string, content []byte, at int) {
 	t.Helper()
 	for _, file := range packsIn(t, dir, ".pack") {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must(os.ReadFile(file))
 		if at := bytes.Index(content, text); at >= 0 {
 			return file, content, at
 		}
@@ -33,9 +30,7 @@ func packWith(t *testing.T, dir string, text []byte) (file string, content []byt
 
 func change(t *testing.T, file string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.WriteFile(file, content, 0o600))
 }
 
 // wantDamage checks that all pairs but one can be read, that the other is said to be damaged, and that the damage is named with its place.
@@ -66,9 +61,7 @@ func TestDamagedEntry(t *testing.T) {
 			f.SmallPacks(160)
 		}
 		create(t, f, 0, 1, 2, 3, 4)
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, f.Close())
 		file, content, name := packWith(t, dir, []byte(pair(1)[0].Name))
 		_, _, next := packWith(t, dir, []byte(pair(2)[0].Name))
 		if _, err := os.Stat(file[:len(file)-len("pack")] + "index"); (err == nil) != full {
@@ -92,9 +85,7 @@ func TestDamagedEntry(t *testing.T) {
 
 		other := packed(t, dir)
 		create(t, other, 5)
-		if err := other.Close(); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, other.Close())
 		wantDamage(t, packed(t, dir), file, int64(from), int64(to), 1, 0, 2, 3, 4, 5)
 	}
 }
@@ -104,17 +95,13 @@ func TestDamagedPackGetsNoIndex(t *testing.T) {
 	dir := t.TempDir()
 	f := packed(t, dir)
 	create(t, f, 0, 1, 2)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, f.Close())
 	file, content, name := packWith(t, dir, []byte(pair(1)[0].Name))
 	content[name]++
 	change(t, file, content)
 	other := packed(t, dir)
 	create(t, other, 3) // it would continue the pack
-	if err := other.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, other.Close())
 	for _, index := range packsIn(t, dir, ".index") {
 		if filepath.Dir(index) == filepath.Dir(file) {
 			t.Error(index)
@@ -160,9 +147,7 @@ func TestDamagedPackHead(t *testing.T) {
 	dir := t.TempDir()
 	f := packed(t, dir)
 	create(t, f, 0, 1)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, f.Close())
 	file, content, _ := packWith(t, dir, []byte(pair(0)[0].Name))
 	for at := range 32 {
 		damaged := bytes.Clone(content)
@@ -172,9 +157,7 @@ func TestDamagedPackHead(t *testing.T) {
 	}
 	change(t, file, content)
 	renamed := filepath.Join(filepath.Dir(file), "copy.pack")
-	if err := os.Rename(file, renamed); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.Rename(file, renamed))
 	wantPairs(t, packed(t, dir), 0, 1)
 	if got := names(t, packed(t, dir)); len(got) != 4 {
 		t.Error(got)
@@ -189,9 +172,7 @@ func TestContentIsNoEntry(t *testing.T) {
 	dir := t.TempDir()
 	f := packed(t, dir)
 	create(t, f, 0)
-	if err := f.CreateAll(t.Context(), []filestore.File{{Name: pair(1)[0].Name, Content: entries}}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, f.CreateAll(t.Context(), []filestore.File{{Name: pair(1)[0].Name, Content: entries}}))
 	create(t, f, 2)
 	file, content, name := packWith(t, dir, []byte(pair(1)[0].Name))
 	_, _, next := packWith(t, dir, []byte(pair(2)[0].Name))
@@ -210,9 +191,7 @@ func TestDamageFarAway(t *testing.T) {
 		f := packed(t, dir)
 		create(t, f, 0)
 		long := filestore.File{Name: "a/long", Content: bytes.Repeat([]byte("a"), 256<<10+more-len("a/long")-headOfEntry)}
-		if err := f.CreateAll(t.Context(), []filestore.File{long}); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, f.CreateAll(t.Context(), []filestore.File{long}))
 		create(t, f, 2)
 		file, content, name := packWith(t, dir, []byte("a/long"))
 		content[name]++
@@ -229,19 +208,14 @@ func TestDamagedIndex(t *testing.T) {
 	f := packed(t, dir)
 	f.SmallPacks(1)
 	create(t, f, 0, 1, 2)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, f.Close())
 	list := packsIn(t, dir, ".index")
 	if len(list) < 4 {
 		t.Fatal(list)
 	}
 	whole := map[string][]byte{}
 	for _, file := range list {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must(os.ReadFile(file))
 		whole[file] = content
 	}
 	damages := map[string]func(b []byte) []byte{
@@ -306,17 +280,10 @@ func TestChangedBlockOfAnIndex(t *testing.T) {
 	for n := range 1000 {
 		files = append(files, filestore.File{Name: fmt.Sprintf("a/%d", n), Content: fmt.Append(nil, n)})
 	}
-	if err := f.CreateAll(t.Context(), files); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, f.CreateAll(t.Context(), files))
+	succeeds(t, f.Close())
 	index := packsIn(t, dir, ".index")[0]
-	content, err := os.ReadFile(index)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must(os.ReadFile(index))
 	wantAll := func(f *filestore.Folder) {
 		t.Helper()
 		for _, file := range files {
@@ -347,13 +314,9 @@ func TestPackCutBehindItsIndex(t *testing.T) {
 	f := packed(t, dir)
 	f.SmallPacks(160)
 	create(t, f, 0, 1, 2, 3, 4)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, f.Close())
 	file, _, name := packWith(t, dir, []byte(pair(1)[0].Name))
-	if err := os.Truncate(file, int64(name)); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.Truncate(file, int64(name)))
 	if _, err := packed(t, dir).Read(t.Context(), pair(1)[0].Name); !errors.Is(err, filestore.ErrDamaged) {
 		t.Errorf("%v, want ErrDamaged", err)
 	}
@@ -367,12 +330,8 @@ func TestDamagedLastEntry(t *testing.T) {
 	create(t, f, 0, 1)
 	secret := bytes.Repeat([]byte{0x80, 0xff, 7}, 11) // as what is encrypted
 	last := filestore.File{Name: pair(2)[0].Name, Content: secret}
-	if err := f.CreateAll(t.Context(), []filestore.File{last}); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, f.CreateAll(t.Context(), []filestore.File{last}))
+	succeeds(t, f.Close())
 	file, content, name := packWith(t, dir, []byte(last.Name))
 	from := name - headOfEntry
 	index := file[:len(file)-len("pack")] + "index"
@@ -380,10 +339,7 @@ func TestDamagedLastEntry(t *testing.T) {
 		t.Helper()
 		to := copyOf(t, dir)
 		in := func(file string) string {
-			name, err := filepath.Rel(dir, file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			name := must(filepath.Rel(dir, file))
 			return filepath.Join(to, name)
 		}
 		change(t, in(file), text)
@@ -398,15 +354,11 @@ func TestDamagedLastEntry(t *testing.T) {
 				t.Errorf("%s: a pack that may be damaged has an index: %v", how, err)
 			}
 			other := filestore.File{Name: "keys/other", Content: nil}
-			if err := g.CreateAll(t.Context(), []filestore.File{other, {Name: "a/other", Content: nil}}); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, g.CreateAll(t.Context(), []filestore.File{other, {Name: "a/other", Content: nil}}))
 			if err := g.Remove(t.Context(), "a/other"); err != nil {
 				t.Errorf("%s: %v", how, err)
 			}
-			if err := g.Close(); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, g.Close())
 		}
 		if t.Failed() {
 			t.Fatal(how)

@@ -37,17 +37,10 @@ func taken(t *testing.T, dir string) (blocks, length int64) {
 func givesBack(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
-	file, err := os.Create(filepath.Join(dir, "zeros"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must(os.Create(filepath.Join(dir, "zeros")))
 	defer file.Close() //nolint:errcheck // only its room counts
-	if _, err := file.Write(make([]byte, 1<<20)); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(file.Sync(), atomicfile.Free(file, 0, 1<<20)); err != nil {
-		t.Fatal(err)
-	}
+	must(file.Write(make([]byte, 1<<20)))
+	succeeds(t, errors.Join(file.Sync(), atomicfile.Free(file, 0, 1<<20)))
 	if blocks, _ := taken(t, dir); blocks > 0 {
 		t.Skip("this file system gives no room back")
 	}
@@ -60,16 +53,12 @@ func TestRoomOfWhatIsDestroyed(t *testing.T) {
 	f, other := packed(t, dir), packed(t, dir)
 	create(t, f, 0)
 	big := filestore.File{Name: "a/big.json", Content: bytes.Repeat([]byte("a text that is erased "), 50_000)}
-	if err := f.CreateAll(t.Context(), []filestore.File{big}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, f.CreateAll(t.Context(), []filestore.File{big}))
 	create(t, f, 1)
 	wantPairs(t, other, 0, 1)
 	packs := filepath.Join(dir, "a")
 	before, length := taken(t, packs)
-	if err := f.Remove(t.Context(), big.Name); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, f.Remove(t.Context(), big.Name))
 	after, kept := taken(t, packs)
 	if kept != length {
 		t.Errorf("the packs have %d bytes, and had %d", kept, length)

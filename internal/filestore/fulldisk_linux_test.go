@@ -54,16 +54,9 @@ func TestDestroyedAgainOnFullDisk(t *testing.T) {
 		dir := filepath.Join(disk.Path, "data")
 		f := packed(t, dir)
 		big := filestore.File{Name: "a/big.json", Content: bytes.Repeat([]byte("a text that is erased "), 50_000)}
-		if err := f.CreateAll(t.Context(), []filestore.File{big}); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Remove(t.Context(), big.Name); err != nil {
-			t.Fatal(err)
-		}
-		full, err := os.Create(filepath.Join(disk.Path, "full"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, f.CreateAll(t.Context(), []filestore.File{big}))
+		succeeds(t, f.Remove(t.Context(), big.Name))
+		full := must(os.Create(filepath.Join(disk.Path, "full")))
 		if _, err := full.Write(make([]byte, 5<<20)); !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("the disk is not full: %v", err)
 		}

@@ -47,9 +47,7 @@ func pair(n int) []filestore.File {
 func create(t *testing.T, f *filestore.Folder, numbers ...int) {
 	t.Helper()
 	for _, n := range numbers {
-		if err := f.CreateAll(t.Context(), pair(n)); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, f.CreateAll(t.Context(), pair(n)))
 	}
 }
 
@@ -68,9 +66,7 @@ func names(t *testing.T, f *filestore.Folder) []string {
 	t.Helper()
 	var list []string
 	for _, folder := range []string{"a", "keys"} {
-		if err := f.List(t.Context(), folder, func(name string) error { list = append(list, name); return nil }); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, f.List(t.Context(), folder, func(name string) error { list = append(list, name); return nil }))
 	}
 	slices.Sort(list)
 	return list
@@ -78,11 +74,7 @@ func names(t *testing.T, f *filestore.Folder) []string {
 
 func packsIn(t *testing.T, dir, extension string) []string {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(dir, "*", "packs", "*"+extension))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
+	return must(filepath.Glob(filepath.Join(dir, "*", "packs", "*"+extension)))
 }
 
 // TestFullPacks finds files in packs that are full, which have an index, and in one that is not.
@@ -102,9 +94,7 @@ func TestFullPacks(t *testing.T) {
 		all[n] = n
 	}
 	wantPairs(t, f, all...)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, f.Close())
 	if n := len(packsIn(t, dir, ".index")); n < 10 {
 		t.Errorf("%d packs are full", n)
 	}
@@ -119,9 +109,7 @@ func TestFullPacks(t *testing.T) {
 		t.Error(err)
 	}
 	for _, index := range packsIn(t, dir, ".index") { // it is only a help
-		if err := os.Remove(index); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, os.Remove(index))
 	}
 	wantPairs(t, packed(t, dir), all...)
 }
@@ -132,9 +120,7 @@ func TestPackIsContinued(t *testing.T) {
 	for n := range 10 {
 		f := packed(t, dir)
 		create(t, f, n)
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, f.Close())
 	}
 	if packs := packsIn(t, dir, ".pack"); len(packs) != 2 {
 		t.Error(packs)
@@ -176,9 +162,7 @@ func TestNothingIsLeftOfAPackedSecret(t *testing.T) {
 	f, other := packed(t, dir), packed(t, dir)
 	create(t, f, 1, 2, 3)
 	key, value := pair(2)[1].Name, pair(2)[0].Name
-	if err := other.Overwrite(t.Context(), key, make([]byte, len("secret 2"))); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, other.Overwrite(t.Context(), key, make([]byte, len("secret 2"))))
 	if got, err := f.Read(t.Context(), key); err != nil || !bytes.Equal(got, make([]byte, len("secret 2"))) {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -187,9 +171,7 @@ func TestNothingIsLeftOfAPackedSecret(t *testing.T) {
 	}
 	create(t, f, 4)
 	for _, name := range []string{key, value} {
-		if err := other.Remove(t.Context(), name); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, other.Remove(t.Context(), name))
 		for _, c := range []*filestore.Folder{f, other} {
 			if _, err := c.Read(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("%s: %v", name, err)
@@ -223,18 +205,14 @@ func TestPacksArePrivate(t *testing.T) {
 	dir := t.TempDir()
 	f := packed(t, dir)
 	create(t, f, 1)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, f.Close())
 	for name, mode := range disktest.Tree(t, dir) {
 		if name != "." && mode.Perm()&0o077 != 0 {
 			t.Errorf("%s has mode %v", name, mode)
 		}
 	}
 	for _, file := range packsIn(t, dir, ".pack") {
-		if err := os.Chmod(file, 0o640); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, os.Chmod(file, 0o640))
 	}
 	if _, err := f.Read(t.Context(), pair(1)[1].Name); err == nil || !strings.Contains(err.Error(), "mode 0640") {
 		t.Errorf("a pack of secrets that others can read: %v", err)
@@ -259,9 +237,7 @@ func TestDamagedPack(t *testing.T) {
 	dir := t.TempDir()
 	f := packed(t, dir)
 	create(t, f, 1)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, f.Close())
 	for _, file := range packsIn(t, dir, ".pack") {
 		if err := errors.Join(os.Remove(file), os.WriteFile(filepath.Join(filepath.Dir(file), strings.Repeat("0", 32)+".pack"), bytes.Repeat([]byte("x"), 1000), 0o600)); err != nil {
 			t.Fatal(err)
@@ -294,9 +270,7 @@ func TestPackOfZeros(t *testing.T) {
 	f := packed(t, dir)
 	create(t, f, 1)
 	for _, folder := range []string{"a", "keys"} {
-		if err := os.WriteFile(filepath.Join(dir, folder, "packs", strings.Repeat("0", 32)+".pack"), make([]byte, 32), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, os.WriteFile(filepath.Join(dir, folder, "packs", strings.Repeat("0", 32)+".pack"), make([]byte, 32), 0o600))
 	}
 	other := packed(t, dir)
 	wantPairs(t, other, 1)
@@ -322,9 +296,7 @@ func copyOf(t *testing.T, dir string) string {
 		if mode.IsDir() {
 			perm = 0o700
 		}
-		if err := os.Chmod(filepath.Join(to, name), perm); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, os.Chmod(filepath.Join(to, name), perm))
 	}
 	return to
 }
@@ -386,27 +358,16 @@ func TestTornPack(t *testing.T) {
 	list := packsIn(t, dir, ".pack")
 	before := map[string]int64{}
 	for _, file := range list {
-		info, err := os.Stat(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must(os.Stat(file))
 		before[file] = info.Size()
 	}
 	create(t, f, 2)
 	for _, file := range list {
-		info, err := os.Stat(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must(os.Stat(file))
 		for size := before[file]; size < info.Size(); size++ {
 			torn := copyOf(t, dir)
-			name, err := filepath.Rel(dir, file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Truncate(filepath.Join(torn, name), size); err != nil {
-				t.Fatal(err)
-			}
+			name := must(filepath.Rel(dir, file))
+			succeeds(t, os.Truncate(filepath.Join(torn, name), size))
 			wantAfterCrash(t, torn, 2)
 		}
 	}
@@ -436,21 +397,14 @@ func TestTakenBack(t *testing.T) {
 		create(t, f, 1)
 		sizes := map[string]int64{}
 		for _, file := range packsIn(t, dir, ".pack") {
-			info, err := os.Stat(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			info := must(os.Stat(file))
 			sizes[file] = info.Size()
 		}
 		create(t, f, 2)
 		wantPairs(t, reader, 1, 2)
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, f.Close())
 		for file, size := range sizes {
-			if err := os.Truncate(file, size); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, os.Truncate(file, size))
 		}
 		create(t, packed(t, dir), instead...)
 		wantPairs(t, reader, append(instead, 1)...)
@@ -468,17 +422,11 @@ func TestMadeAgain(t *testing.T) {
 		f.SmallPacks(most)
 		create(t, f, 1)
 		key := pair(1)[1].Name
-		if err := f.Remove(t.Context(), key); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, f.Remove(t.Context(), key))
 		create(t, f, 1, 1)
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, f.Close())
 		wantPairs(t, f, 1)
-		if err := f.Remove(t.Context(), key); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, f.Remove(t.Context(), key))
 		if got, err := f.Read(t.Context(), key); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -490,9 +438,7 @@ func TestPacksMovedAway(t *testing.T) {
 	dir := t.TempDir()
 	f := packed(t, dir)
 	create(t, f, 1)
-	if err := os.Rename(filepath.Join(dir, "keys"), filepath.Join(dir, "moved")); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.Rename(filepath.Join(dir, "keys"), filepath.Join(dir, "moved")))
 	create(t, f, 2)
 	wantPairs(t, packed(t, dir), 2)
 }
@@ -506,13 +452,25 @@ func TestManySizesAtOnce(t *testing.T) {
 			content := bytes.Repeat([]byte{byte('a' + n)}, size)
 			files = append(files, filestore.File{Name: fmt.Sprintf("a/%d-%d", len(names(t, f)), n), Content: content})
 		}
-		if err := f.CreateAll(t.Context(), files); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, f.CreateAll(t.Context(), files))
 		for _, file := range files {
 			if got, err := f.Read(t.Context(), file.Name); err != nil || !bytes.Equal(got, file.Content) {
 				t.Errorf("%s: %d bytes, %v, want %d bytes", file.Name, len(got), err, len(file.Content))
 			}
 		}
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func succeeds(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

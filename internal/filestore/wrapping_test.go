@@ -11,10 +11,7 @@ import (
 func generated(t *testing.T) (*Keys, []byte) {
 	t.Helper()
 	text := Generate()
-	keys, err := Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := must(Parse(text))
 	return keys, text
 }
 
@@ -65,10 +62,7 @@ func TestChangeOfKeys(t *testing.T) {
 	old, oldText := generated(t)
 	_, newText := generated(t)
 	id, wrapped := old.Wrap("a", []byte("secret"))
-	both, err := Parse(append(append(newText, "\n\n# the old one\n"...), oldText...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	both := must(Parse(append(append(newText, "\n\n# the old one\n"...), oldText...)))
 	if got, err := both.Unwrap("a", id, wrapped); err != nil || string(got) != "secret" {
 		t.Errorf("%q, %v", got, err)
 	}

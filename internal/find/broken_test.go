@@ -36,20 +36,13 @@ func TestBrokenOff(t *testing.T) {
 		}
 		cancel()
 		if stop%2 == 1 { // otherwise the process dies before the newest records are in the file
-			if err := x.Settle(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, x.Settle(t.Context()))
 		}
-		if err := x.Close(); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, x.Close())
 	}
 	whole := func(x *find.Index) {
 		follow(t, x)
-		q, err := find.ReadRecords(getter("text", "of the thing", "limit", "500"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must(find.ReadRecords(getter("text", "of the thing", "limit", "500")))
 		found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil)
 		if err != nil || len(found.Hits) != n {
 			t.Errorf("%d records are found, %v; want %d", len(found.Hits), err, n)
@@ -74,9 +67,7 @@ func TestRemade(t *testing.T) {
 		say(t, h, fmt.Sprintf("mention %04d of the thing", i))
 		if i == 20 || i == 70 || i == 90 || i == n-1 {
 			follow(t, x)
-			if err := x.Settle(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, x.Settle(t.Context()))
 		}
 	}
 	if x.Stretches() < 4 {
@@ -86,17 +77,12 @@ func TestRemade(t *testing.T) {
 		if err := x.CheckBlocks(t.Context()); err != nil {
 			t.Errorf("before %v: %v", in, err)
 		}
-		if err := x.Remake(t.Context(), in); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, x.Remake(t.Context(), in))
 		if err := x.CheckBlocks(t.Context()); err != nil {
 			t.Errorf("after %v: %v", in, err)
 		}
 		for i := 0; i < n; i += 13 {
-			q, err := find.ReadRecords(getter("text", fmt.Sprintf("mention %04d", i)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			q := must(find.ReadRecords(getter("text", fmt.Sprintf("mention %04d", i))))
 			found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil)
 			if err != nil || len(found.Hits) != 1 || found.Hits[0].Place != int64(i) {
 				t.Fatalf("after %v: mention %d is found %d times, %v", in, i, len(found.Hits), err)
@@ -104,9 +90,7 @@ func TestRemade(t *testing.T) {
 		}
 	}
 	for _, in := range []storage.Range{{From: 21, To: 71}, {From: 91, To: 4120}} { // one of a slot with others, and one that reaches into two
-		if err := x.Expire(t.Context(), in); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, x.Expire(t.Context(), in))
 		if err := x.CheckBlocks(t.Context()); err != nil {
 			t.Errorf("after %v expired: %v", in, err)
 		}
@@ -121,31 +105,22 @@ func TestEarlierVersion(t *testing.T) {
 	}
 	x := openIndex(t, h, path)
 	follow(t, x)
-	if err := errors.Join(x.Settle(t.Context()), x.Close()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, errors.Join(x.Settle(t.Context()), x.Close()))
 	db, err := sqlitefile.Open(path)
 	if err == nil {
 		_, err = db.ExecContext(t.Context(), "DROP TABLE blocks; PRAGMA user_version = 1")
 	}
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, errors.Join(err, db.Close()))
 	x = openIndex(t, h, path)
 	if done, _ := x.Progress(); done != 0 {
 		t.Errorf("%d records of the earlier file are used", done)
 	}
 	told := int64(0)
-	if err := x.Follow(t.Context(), func(done, total int64) { told = max(told, done) }); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, x.Follow(t.Context(), func(done, total int64) { told = max(told, done) }))
 	if told != 50 {
 		t.Errorf("progress to %d of 50", told)
 	}
-	q, err := find.ReadRecords(getter("text", "mention 017"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must(find.ReadRecords(getter("text", "mention 017")))
 	if found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil); err != nil || len(found.Hits) != 1 {
 		t.Errorf("%+v, %v", found, err)
 	}

@@ -23,10 +23,7 @@ func getter(pairs ...string) func(string) string {
 // say seals what an agent said.
 func say(t *testing.T, h *jurattest.House, text string, apart ...string) *evidence.Record {
 	t.Helper()
-	said, err := jsontext.AppendQuote(nil, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	said := must(jsontext.AppendQuote(nil, text))
 	return h.Seal(t, evidence.Payload{ActionType: evidence.Recommendation, Timestamp: "2026-01-01T00:00:00Z", AgentID: "bot", RequestID: "r", Model: "m", ModelVersion: "1",
 		Prompt: jsontext.Value(`"p"`), Response: said, Parameters: jsontext.Value(`{}`)}, apart...)
 }
@@ -38,19 +35,11 @@ func TestWords(t *testing.T) {
 		say(t, h, text)
 	}
 	say(t, h, "the hidden number is 4711", "/response")
-	x, err := find.Open(t.Context(), h.Ledger, t.TempDir()+"/find.db")
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must(find.Open(t.Context(), h.Ledger, t.TempDir()+"/find.db"))
 	defer x.Close()
-	if err := x.Follow(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, x.Follow(t.Context(), nil))
 	for text, want := range map[string]int{`"pay $1,000 NOW!"`: 1, "返金": 1, "三日以内": 1, "МАРШРУТ: a9": 1, "pay $1.000": 0, "hidden number": 0, "4711": 0} {
-		q, err := find.ReadRecords(getter("text", text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must(find.ReadRecords(getter("text", text)))
 		for _, in := range []find.Scope{{All: true}, {Agent: "bot"}} {
 			found, err := x.Records(t.Context(), q, in, nil)
 			if err != nil || len(found.Hits) != want {
@@ -67,26 +56,16 @@ func TestWords(t *testing.T) {
 func TestTrials(t *testing.T) {
 	h := jurattest.New(t)
 	id := h.Try(t, jury.MajorityVote).ID
-	x, err := find.Open(t.Context(), h.Ledger, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must(find.Open(t.Context(), h.Ledger, ""))
 	defer x.Close()
-	if err := x.Follow(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, x.Follow(t.Context(), nil))
 	trials := trial.NewIndex(h.Ledger, nil)
-	if err := trials.Follow(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, trials.Follow(t.Context()))
 	for _, tt := range []struct {
 		name, value string
 		want        int
 	}{{"record", id, 1}, {"record", "nothing", 0}, {"juror", "nobody", 0}, {"verdict", "none", 0}, {"sort", "highest", 1}} {
-		q, err := find.ReadTrials(getter(tt.name, tt.value))
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must(find.ReadTrials(getter(tt.name, tt.value)))
 		listed, err := q.Trials(t.Context(), trials, x, nil)
 		if err != nil || len(listed.Trials) != tt.want || listed.Counts.Total != tt.want {
 			t.Errorf("%s=%s: %+v, %v", tt.name, tt.value, listed, err)
@@ -108,27 +87,16 @@ func TestStretches(t *testing.T) {
 	}
 	path := t.TempDir() + "/find.db"
 	for _, again := range []bool{false, true} {
-		x, err := find.Open(t.Context(), h.Ledger, path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := must(find.Open(t.Context(), h.Ledger, path))
 		if done, _ := x.Progress(); (done > 0) != again {
 			t.Errorf("opened again: %t; it has %d records", again, done)
 		}
-		if err := x.Follow(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, x.Follow(t.Context(), nil))
 		for _, sort := range []string{"newest", "oldest"} {
 			var places []int64
 			for after := ""; ; {
-				q, err := find.ReadRecords(getter("text", "ЗАПИСЬ, которую", "sort", sort, "limit", "4", "after", after, "actor", "bot"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				found, err := x.Records(t.Context(), q, find.Scope{All: !again, Agent: "bot"}, nil) // no record is of a trial
-				if err != nil {
-					t.Fatal(err)
-				}
+				q := must(find.ReadRecords(getter("text", "ЗАПИСЬ, которую", "sort", sort, "limit", "4", "after", after, "actor", "bot")))
+				found := must(x.Records(t.Context(), q, find.Scope{All: !again, Agent: "bot"}, nil)) // no record is of a trial
 				for _, hit := range found.Hits {
 					places = append(places, hit.Place)
 				}
@@ -140,18 +108,27 @@ func TestStretches(t *testing.T) {
 				t.Errorf("%s: %v", sort, places)
 			}
 		}
-		if err := x.Close(); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, x.Close())
 	}
 	other := jurattest.New(t)
 	say(t, other, "another log")
-	x, err := find.Open(t.Context(), other.Ledger, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must(find.Open(t.Context(), other.Ledger, path))
 	defer x.Close()
 	if done, _ := x.Progress(); done != 0 {
 		t.Errorf("the index of another log was kept: %d records", done)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func succeeds(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -55,9 +55,7 @@ func TestAgainstScan(t *testing.T) {
 		texts, ids = append(texts, text), append(ids, say(t, h, text).Payload.RecordID)
 		if i%100 == 50 {
 			follow(t, x)
-			if err := x.Settle(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, x.Settle(t.Context()))
 		}
 	}
 	follow(t, x)
@@ -73,10 +71,7 @@ func TestAgainstScan(t *testing.T) {
 				continue // too short, which TestHostileQueries is about
 			}
 			asked++
-			found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := must(x.Records(t.Context(), q, find.Scope{All: true}, nil))
 			var got, want []string
 			for _, hit := range found.Hits {
 				got = append(got, hit.Record.Payload.RecordID)
@@ -95,28 +90,21 @@ func TestAgainstScan(t *testing.T) {
 		}
 	}
 	compare("partly in the file", x)
-	if err := x.Settle(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, x.Settle(t.Context()))
 	compare("in the file", x)
 	compare("in another process", openIndex(t, h, path))
 }
 
 func openIndex(t *testing.T, h *jurattest.House, path string) *find.Index {
 	t.Helper()
-	x, err := find.Open(t.Context(), h.Ledger, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must(find.Open(t.Context(), h.Ledger, path))
 	t.Cleanup(func() { x.Close() })
 	return x
 }
 
 func follow(t *testing.T, x *find.Index) {
 	t.Helper()
-	if err := x.Follow(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, x.Follow(t.Context(), nil))
 }
 
 // TestFold: how a text was typed does not matter, what it says does.

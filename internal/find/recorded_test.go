@@ -40,10 +40,7 @@ func (h *town) watch(t *testing.T) {
 	act := observed.Act{Recorder: pick(h.r, taps), RequestID: "r", At: began.Add(took), ChainID: "recorded/" + agent + "/" + pick(h.r, []string{"1", "2", "3", "4"}), Agent: agent,
 		Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "openai.chat", Path: "/v1/chat/completions", Status: 200, Ended: pick(h.r, ends), Began: began, Elapsed: &took,
 		Request: body(`{"model":"m","messages":[{"role":"user","content":"May I send it?"}]}`), Response: body(answer)}
-	p, err := observed.Payload(act)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(observed.Payload(act))
 	h.Seal(t, p)
 	if h.r.IntN(4) == 0 {
 		h.event(t, &observed.Event{Event: observed.Gap, Reason: "disk full", Missed: []observed.Missed{{Agent: agent, Calls: int64(1 + h.r.IntN(4)), Minute: evidence.FormatTime(began)}}})
@@ -52,10 +49,7 @@ func (h *town) watch(t *testing.T) {
 
 func (h *town) event(t *testing.T, e *observed.Event) {
 	t.Helper()
-	p, err := e.Payload(pick(h.r, taps), evidence.FormatTime(jurattest.Start), "recorder/tap")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(e.Payload(pick(h.r, taps), evidence.FormatTime(jurattest.Start), "recorder/tap"))
 	h.Seal(t, p)
 }
 
@@ -76,25 +70,15 @@ func (h *town) seen(t *testing.T) (chain string) {
 // judge puts the records of a chain before a jury.
 func (h *town) judge(t *testing.T, chain string) string {
 	t.Helper()
-	records, err := h.Ledger.Chain(t.Context(), chain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := must(h.Ledger.Chain(t.Context(), chain))
 	var exhibits []subject.Exhibit
 	for _, r := range records {
 		exhibits = append(exhibits, subject.NewExhibit(r))
 	}
-	on, err := subject.FromRecords(nil, exhibits, subject.Verification{Outcome: subject.NotProved})
-	if err != nil {
-		t.Fatal(err)
-	}
+	on := must(subject.FromRecords(nil, exhibits, subject.Verification{Outcome: subject.NotProved}))
 	c := trial.Config{Ledger: h.Ledger, Keys: h.Keys, Settings: jurattest.Settings(jury.MajorityVote), Submitter: "submitter", Now: func() time.Time { return jurattest.Start }}
 	c.Jurors, c.Judge = jurattest.Panel()
-	id, err := trial.Submit(t.Context(), c, on)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return id
+	return must(trial.Submit(t.Context(), c, on))
 }
 
 // recordings answers a search by looking at each record.
@@ -136,7 +120,7 @@ func (s *scan) recordings(q *find.Recordings) (list []find.Recording) {
 		usage := struct{ In int64 }{}
 		fmt.Sscanf(string(o.Usage), `{"completion_tokens":2,"prompt_tokens":%d`, &usage.In)
 		one.Input, one.Output, one.Counted = one.Input+usage.In, one.Output+2, one.Counted+1
-		text[p.ChainID] = text[p.ChainID] || has(r, q.Text, false)
+		text[p.ChainID] = text[p.ChainID] || s.has(r, q.Text, false)
 	}
 	for _, one := range byChain {
 		for _, r := range s.records {
@@ -174,14 +158,8 @@ func (a *asking) compareRecordings(t *testing.T, when string, x *find.Index) int
 	a.sometimes(3, values, "to", a.date(3+a.r.IntN(3)))
 	var got []find.Recording
 	for {
-		q, err := find.ReadRecordings(get(values))
-		if err != nil {
-			t.Fatal(err)
-		}
-		found, err := x.Recordings(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must(find.ReadRecordings(get(values)))
+		found := must(x.Recordings(t.Context(), q))
 		got = append(got, found.Recordings...)
 		if values["after"] = found.Next; found.Next == "" {
 			want := a.scan.recordings(q)
@@ -210,10 +188,7 @@ func TestEvents(t *testing.T) {
 			most     int
 			want     []int64
 		}{{0, 9, 9, []int64{0, 2, 4}}, {1, 4, 9, []int64{2}}, {0, 9, 2, []int64{0, 2}}, {3, 3, 9, nil}} {
-			got, err := x.Events(t.Context(), taps, c.from, c.to, c.most)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must(x.Events(t.Context(), taps, c.from, c.to, c.most))
 			if !slices.Equal(got, c.want) {
 				t.Errorf("%+v: %v", c, got)
 			}
@@ -229,9 +204,7 @@ func TestEvents(t *testing.T) {
 		if at := x.LastOfInterest(); at != 4 {
 			t.Errorf("the newest record of a recorder stands at %d", at)
 		}
-		if err := x.Settle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, x.Settle(t.Context()))
 	}
 	say(t, h.House, "something else")
 	follow(t, x)
@@ -244,24 +217,16 @@ func TestEvents(t *testing.T) {
 func TestErased(t *testing.T) {
 	h := jurattest.New(t)
 	r := say(t, h, "call me at 555", "/response")
-	body, err := operator.Encode(operator.ErasureBody{By: "anna", Pointers: []string{"/response"}, Reason: "asked for", Record: r.Digest})
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must(operator.Encode(operator.ErasureBody{By: "anna", Pointers: []string{"/response"}, Reason: "asked for", Record: r.Digest}))
 	h.Seal(t, evidence.Payload{ActionType: evidence.Erasure, AgentID: "operator", Timestamp: evidence.FormatTime(jurattest.Start), Saw: []evidence.Digest{r.Digest}, Response: jsontext.Value(body)})
 	x := openIndex(t, h, t.TempDir()+"/find.db")
 	follow(t, x)
 	for range 2 {
-		got, err := x.Erased(t.Context(), []evidence.Digest{r.Digest, evidence.DigestOf(nil)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(x.Erased(t.Context(), []evidence.Digest{r.Digest, evidence.DigestOf(nil)}))
 		if diff := gocmp.Diff(map[evidence.Digest][]string{r.Digest: {"/response"}}, got); diff != "" {
 			t.Error(diff)
 		}
-		if err := x.Settle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, x.Settle(t.Context()))
 	}
 }
 
@@ -276,16 +241,11 @@ func TestHostileRecordings(t *testing.T) {
 	x := openIndex(t, h.House, "")
 	follow(t, x)
 	for range 2 {
-		r, err := x.Recording(t.Context(), "c")
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(x.Recording(t.Context(), "c"))
 		if r == nil || len(r.Agents) != 20 || r.Acts != 60 || r.Records != 60 || r.Counted != 0 || r.Last < r.First {
 			t.Fatalf("%+v", r)
 		}
-		if err := x.Settle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, x.Settle(t.Context()))
 	}
 	if r, err := x.Recording(t.Context(), "no such chain"); r != nil || err != nil {
 		t.Error(r, err)

@@ -227,10 +227,7 @@ func TestNamesInArchives(t *testing.T) {
 // TestBomb: an archive that unpacks to more than real logs do is refused, and so is a sample that is too long.
 func TestBomb(t *testing.T) {
 	long := packed(t, "samples/a_epoch_1.json", `{"id":"`+strings.Repeat("x", maxValue)+`"}`, "samples/s1_epoch_1.json", inspectSample)
-	f, err := in(t, "log.eval", long, Unknown)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(in(t, "log.eval", long, Unknown))
 	checked, err := Check(context.Background(), f, newBook().options())
 	if err != nil || checked.Wrong != 1 || checked.Entries != 2 || !errors.Is(checked.Faults[0], errLong) {
 		t.Errorf("%+v, %v", checked, err)
@@ -297,15 +294,10 @@ func TestCannotSeal(t *testing.T) {
 func TestChangedMeanwhile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.jsonl")
 	write := func(text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write(claudeSession)
-	f, err := Open(path, Unknown)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(Open(path, Unknown))
 	defer f.Close() //nolint:errcheck // a test
 	write(claudeSession + claudeMore)
 	b := newBook()
@@ -326,18 +318,12 @@ func TestChangedMeanwhile(t *testing.T) {
 // TestOpenedAgain: a file that is closed is opened again when it is read, and refused if it is another.
 func TestOpenedAgain(t *testing.T) {
 	f := open(t, "s.jsonl", claudeSession)
-	if err := errors.Join(f.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, errors.Join(f.Close(), f.Close()))
 	if checked, err := Check(context.Background(), f, newBook().options()); err != nil || checked.New != 3 {
 		t.Errorf("%+v, %v", checked, err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(f.path, []byte(strings.Replace(claudeSession, "Order 7?", "Order 9?", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, f.Close())
+	succeeds(t, os.WriteFile(f.path, []byte(strings.Replace(claudeSession, "Order 7?", "Order 9?", 1)), 0o600))
 	b := newBook()
 	if _, err := Seal(context.Background(), f, b.options()); err == nil || !strings.Contains(err.Error(), "it was changed since it was looked at") || len(b.order) > 0 {
 		t.Errorf("%v, %d records", err, len(b.order))
@@ -380,16 +366,9 @@ func TestZstd(t *testing.T) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
 	w.RegisterCompressor(methodZstd, zstd.ZipCompressor())
-	f, err := w.CreateHeader(&zip.FileHeader{Name: "samples/s1_epoch_1.json", Method: methodZstd})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Write([]byte(inspectSample)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	f := must(w.CreateHeader(&zip.FileHeader{Name: "samples/s1_epoch_1.json", Method: methodZstd}))
+	must(f.Write([]byte(inspectSample)))
+	succeeds(t, w.Close())
 	if checked, sealed := imported(t, newBook(), "log.eval", out.String()); len(checked.Faults) > 0 || sealed.New != 2 {
 		t.Errorf("%+v, %+v", checked, sealed)
 	}

@@ -20,14 +20,8 @@ func TestExamplesReadAsConversations(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := subject.New(nil, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(file))
+		want := must(subject.New(nil, text))
 		b := newBook()
 		if checked, _ := imported(t, b, "conversation.json", string(text)); len(checked.Faults) > 0 {
 			t.Errorf("%s: %v", file, checked.Faults)
@@ -54,9 +48,6 @@ func readSealed(t *testing.T, said []byte) []subject.Message {
 	case strings.HasPrefix(text, `"`):
 		said = []byte(`[{"role":"assistant","content":` + text + `}]`)
 	}
-	c, err := subject.ReadPart("sealed", forms.Chat, said)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(subject.ReadPart("sealed", forms.Chat, said))
 	return c.Messages
 }

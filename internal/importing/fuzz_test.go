@@ -20,9 +20,7 @@ func FuzzImport(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, os.WriteFile(path, data, 0o600))
 		file, err := Open(path, Unknown)
 		if err != nil {
 			return

@@ -72,9 +72,7 @@ func (b *book) options() Options {
 func in(t testing.TB, name string, text []byte, format Format) (*File, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.WriteFile(path, text, 0o600))
 	f, err := Open(path, format)
 	if err == nil {
 		t.Cleanup(func() { f.Close() })
@@ -84,11 +82,7 @@ func in(t testing.TB, name string, text []byte, format Format) (*File, error) {
 
 func open(t testing.TB, name, text string) *File {
 	t.Helper()
-	f, err := in(t, name, []byte(text), Unknown)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return must(in(t, name, []byte(text), Unknown))
 }
 
 // imported imports a text, and returns the tallies of Check and Seal.
@@ -139,17 +133,10 @@ func packed(t testing.TB, files ...string) []byte {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
 	for i := 0; i < len(files); i += 2 {
-		f, err := w.Create(files[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Write([]byte(files[i+1])); err != nil {
-			t.Fatal(err)
-		}
+		f := must(w.Create(files[i]))
+		must(f.Write([]byte(files[i+1])))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, w.Close())
 	return out.Bytes()
 }
 
@@ -247,5 +234,19 @@ func TestFormats(t *testing.T) {
 				t.Errorf("again: %+v, %+v", again, sealed)
 			}
 		})
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func succeeds(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -17,10 +17,7 @@ import (
 func TestLong(t *testing.T) {
 	const entries, size = 3_000, 20_000
 	path := filepath.Join(t.TempDir(), "s.json")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must(os.Create(path))
 	w := bufio.NewWriter(file)
 	fmt.Fprint(w, `{"evalId":"e","results":{"results":[`)
 	for i := range entries {
@@ -30,16 +27,9 @@ func TestLong(t *testing.T) {
 		fmt.Fprintf(w, `{"id":"r%d","prompt":{"raw":"q %d"},"response":{"output":%q}}`, i, i, strings.Repeat("x", size))
 	}
 	fmt.Fprint(w, `]}}`)
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Open(path, Unknown)
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, w.Flush())
+	succeeds(t, file.Close())
+	f := must(Open(path, Unknown))
 	defer f.Close() //nolint:errcheck // a test
 	o := newBook().options()
 	o.Sealed = func(context.Context, string) (*Sealed, error) { return nil, nil }

@@ -47,37 +47,22 @@ func entriesOf(t *testing.T, id byte) []byte {
 
 func marshalled(t *testing.T, m proto.Message) []byte {
 	t.Helper()
-	doc, err := proto.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc
+	return must(proto.Marshal(m))
 }
 
 // inJSON writes a body as OTLP in JSON.
 func inJSON(t *testing.T, body []byte) []byte {
 	t.Helper()
-	data, err := telemetry.Decode(telemetry.Either, telemetry.Protobuf, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := json.Marshal(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc
+	data := must(telemetry.Decode(telemetry.Either, telemetry.Protobuf, body))
+	return must(json.Marshal(data))
 }
 
 func gzipped(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	if _, err := w.Write(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(w.Write(text))
+	succeeds(t, w.Close())
 	return b.Bytes()
 }
 
@@ -118,10 +103,7 @@ func TestTelemetryInFiles(t *testing.T) {
 				}
 			}
 			for id, a := range b.acts {
-				direct, err := telemetry.Decode(telemetry.Either, telemetry.JSON, a.Request.Kept)
-				if err != nil {
-					t.Fatal(err)
-				}
+				direct := must(telemetry.Decode(telemetry.Either, telemetry.JSON, a.Request.Kept))
 				told := telemetry.Find(direct)
 				if len(told.Acts) != 1 || id != told.Acts[0].RecordID("support", false) || a.Protocol != "otlp" || a.Recorder != "recorder" || a.Request.Headers["file"] != "traces.bin" || a.Request.Headers["format"] != "otel" ||
 					!strings.Contains(strings.Join(a.Missing, ";"), "whether the file is whole") || a.Fidelity != evidence.ByAttributes {

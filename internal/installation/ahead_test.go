@@ -36,19 +36,13 @@ func draftAt(t *testing.T, at time.Time) *evidence.Draft {
 
 func sealAt(t *testing.T, i *installation.Installation, at time.Time) (*evidence.Record, error) {
 	t.Helper()
-	signers, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	signers := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"))
 	return i.Ledger.Seal(t.Context(), draftAt(t, at), signers)
 }
 
 // TestSealRefusesTheFuture: sealing refuses a payload that claims a time further ahead than readers allow, and stores nothing.
 func TestSealRefusesTheFuture(t *testing.T) {
-	i, err := begin(t, installation.Config{Dir: filepath.Join(t.TempDir(), "data")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must(begin(t, installation.Config{Dir: filepath.Join(t.TempDir(), "data")}))
 	size, _ := i.Ledger.Size(t.Context())
 	var field *evidence.FieldError
 	if _, err := sealAt(t, i, time.Now().Add(6*time.Minute)); !errors.As(err, &field) || field.Field != "timestamp" {
@@ -66,10 +60,7 @@ func TestSealRefusesTheFuture(t *testing.T) {
 // check and the stamp.
 func TestMostAheadIsProved(t *testing.T) {
 	still := time.Now().Truncate(time.Second).Add(999_999_999)
-	i, err := begin(t, installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return still }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must(begin(t, installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return still }}))
 	refused := 0
 	for back := time.Duration(0); back < 3*time.Second; back += 100 * time.Millisecond {
 		r, err := sealAt(t, i, still.Add(5*time.Minute+time.Second-back))
@@ -77,10 +68,7 @@ func TestMostAheadIsProved(t *testing.T) {
 			refused++
 			continue
 		}
-		trust, err := i.Trust(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		trust := must(i.Trust(t.Context()))
 		if f := verify.Record(r, verify.Options{Trust: trust}).Of(verify.Time); f.Status != verify.Proved {
 			t.Errorf("it was sealed %v before the limit, and its time is %s: %s", back-time.Second, f.Status, f.Reason)
 		}
@@ -94,48 +82,26 @@ func TestMostAheadIsProved(t *testing.T) {
 // damaged: it can be examined, backed up and restored.
 func TestSkewIsNoDamage(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	i, err := begin(t, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := sealAt(t, i, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	if err := i.Close(); err != nil {
-		t.Fatal(err)
-	}
-	ahead, err := installation.OpenAhead(t.Context(), c, func() time.Time { return time.Now().Add(time.Hour) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := sealAt(t, ahead, time.Now().Add(time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ahead.Ledger.Checkpoint(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	trust, err := ahead.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must(begin(t, c))
+	must(sealAt(t, i, time.Now()))
+	succeeds(t, i.Close())
+	ahead := must(installation.OpenAhead(t.Context(), c, func() time.Time { return time.Now().Add(time.Hour) }))
+	r := must(sealAt(t, ahead, time.Now().Add(time.Hour)))
+	must(ahead.Ledger.Checkpoint(t.Context()))
+	trust := must(ahead.Trust(t.Context()))
 	if f := verify.Record(r, verify.Options{Trust: trust}).Of(verify.Time); f.Rule != "skew" {
 		t.Fatalf("its time is %s (%s): the test has no skewed record", f.Status, f.Rule)
 	}
 	if f := verify.Sealed(r, verify.Options{Trust: trust}); f.Status != verify.Proved || f.Rule != "skew" {
 		t.Errorf("that it was sealed is %s by the rule %q: %s", f.Status, f.Rule, f.Reason)
 	}
-	if err := ahead.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ahead.Close())
 	damages, _, err := installation.Fsck(t.Context(), c, nil)
 	if err != nil || len(damages) > 0 {
 		t.Errorf("fsck: %v, %v", damages, err)
 	}
 	to := filepath.Join(t.TempDir(), "copy")
-	if _, err := backup.Make(t.Context(), c, backup.Order{To: to}); err != nil {
-		t.Fatal(err)
-	}
+	must(backup.Make(t.Context(), c, backup.Order{To: to}))
 	restored := installation.Config{Dir: filepath.Join(t.TempDir(), "restored")}
 	if _, err := backup.Restore(t.Context(), restored, backup.RestoreOrder{From: to, NoneLater: true}); err != nil {
 		t.Errorf("restore: %v", err)

@@ -21,10 +21,7 @@ import (
 // anchored has every outside authority stamp the checkpoint. It returns how many did and how many did not.
 func anchored(t *testing.T, i *installation.Installation) (stamped, missing int) {
 	t.Helper()
-	all, err := i.Timekeeper.Anchor(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must(i.Timekeeper.Anchor(t.Context()))
 	for _, a := range all {
 		switch {
 		case a.Reason != nil:
@@ -40,9 +37,7 @@ func anchored(t *testing.T, i *installation.Installation) (stamped, missing int)
 func TestAnchor(t *testing.T) {
 	c, one := withOutside(t)
 	description, two := outside(t, "two")
-	if err := installation.AddOutside(t.Context(), c, description, false); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, installation.AddOutside(t.Context(), c, description, false))
 	c.TSA = []string{stamping.BuiltIn} // records
 	r := seal(t, open(t, c))
 	c.TSA = nil
@@ -76,10 +71,7 @@ func TestAnchor(t *testing.T) {
 		t.Fatalf("%v, %+v", err, proved)
 	}
 	for n, a := range []*jurattest.TSA{one, two} {
-		token, err := timestamp.Parse(proved.Log.Anchors[0].Timestamps[0][n])
-		if err != nil {
-			t.Fatal(err)
-		}
+		token := must(timestamp.Parse(proved.Log.Anchors[0].Timestamps[0][n]))
 		if _, err := token.Verify(sha256.Sum256([]byte(proved.Log.Anchors[0].Checkpoint)), timestamp.Options{Roots: []*x509.Certificate{a.Root}}); err != nil {
 			t.Errorf("stamp %d: %v", n, err)
 		}
@@ -100,21 +92,13 @@ func TestAnchorBesideWitnesses(t *testing.T) {
 	var all []*aWitness
 	for _, name := range []string{"w1.example", "w2.example"} {
 		w := witnessOf(t, i, name)
-		if err := i.Witnesses.Add(t.Context(), w.Address, 0); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, i.Witnesses.Add(t.Context(), w.Address, 0))
 		all = append(all, w)
 	}
-	trust, err := i.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	trust := must(i.Trust(t.Context()))
 	wanted := func(r *evidence.Record) {
 		t.Helper()
-		proved, err := i.Ledger.ProveOne(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		proved := must(i.Ledger.ProveOne(t.Context(), r))
 		proved.Timestamps = nil // so that the stamped checkpoint alone shows the time
 		report := verify.Record(proved, verify.Options{Trust: trust, At: time.Now()})
 		if order, at := report.Of(verify.Order), report.Of(verify.Time); order.Status != verify.Proved || !strings.Contains(order.Reason, "w1.example, w2.example") || at.Status != verify.Proved {
@@ -126,14 +110,10 @@ func TestAnchorBesideWitnesses(t *testing.T) {
 		t.Errorf("with a witness away: %d stamped and %d missing", stamped, missing)
 	}
 	all[1].down = false
-	if _, err := i.Witnesses.Cosign(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(i.Witnesses.Cosign(t.Context()))
 	wanted(first)
 	second := seal(t, i)
-	if _, err := i.Witnesses.Cosign(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(i.Witnesses.Cosign(t.Context()))
 	seal(t, i)
 	all[0].down = true
 	if stamped, missing := anchored(t, i); stamped != 1 || missing != 0 {

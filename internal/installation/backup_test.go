@@ -94,17 +94,12 @@ func TestBackupInUse(t *testing.T) {
 		if err != nil || slices.ContainsFunc(r.Damages, harm) {
 			t.Fatalf("backup %d: %v, %v", n, r, err)
 		}
-		again, err := installation.Open(ctx, back)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must(installation.Open(ctx, back))
 		if _, err := again.Ledger.Record(ctx, id); err != nil {
 			t.Errorf("backup %d lacks a record that was acknowledged before it: %v", n, err)
 		}
 		sealApart(t, again, note())
-		if err := again.Close(); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, again.Close())
 	}
 	if made == 0 {
 		t.Error("no backup was made")
@@ -120,19 +115,12 @@ func TestRestoreRefusesDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	sealApart(t, i, note())
-	if err := i.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Close())
 	file := filepath.Join(c.Dir, "jurat.db")
 	change := ""
-	log, err := sqlite.Open(ctx, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must(sqlite.Open(ctx, file))
 	rows, err := log.Rows(ctx, 0, 100)
-	if err := errors.Join(err, log.Close()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, errors.Join(err, log.Close()))
 	for _, row := range rows {
 		if was := row.Payload; bytes.Contains(was, []byte("nurse")) {
 			row.Payload = bytes.ReplaceAll(was, []byte("nurse"), []byte("medic"))
@@ -142,18 +130,11 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	if change == "" {
 		t.Fatal("there is nothing to change")
 	}
-	db, err := sql.Open("sqlite", file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must(sql.Open("sqlite", file))
 	_, err = db.ExecContext(ctx, `DROP TRIGGER records_keep; `+change)
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, errors.Join(err, db.Close()))
 	copied := filepath.Join(t.TempDir(), "copy")
-	if _, err := backup.Make(ctx, c, backup.Order{To: copied}); err != nil {
-		t.Fatal(err)
-	}
+	must(backup.Make(ctx, c, backup.Order{To: copied}))
 	back := filepath.Join(t.TempDir(), "back")
 	_, err = backup.Restore(ctx, installation.Config{Dir: back}, backup.RestoreOrder{From: copied, NoneLater: true})
 	var damaged *backup.DamagedError
@@ -177,9 +158,7 @@ func TestRestoreStaysInTheBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	sealApart(t, i, note())
-	if err := i.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Close())
 	for name, spoil := range map[string]func(copied string) error{
 		"a folder that is a link": func(copied string) error {
 			elsewhere := filepath.Join(t.TempDir(), "keys")
@@ -195,12 +174,8 @@ func TestRestoreStaysInTheBackup(t *testing.T) {
 		"a folder":        func(copied string) error { return manifest(copied, "keys") },
 	} {
 		copied, back := filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "back")
-		if _, err := backup.Make(ctx, c, backup.Order{To: copied, ApartKeys: true}); err != nil {
-			t.Fatal(err)
-		}
-		if err := spoil(copied); err != nil {
-			t.Fatal(err)
-		}
+		must(backup.Make(ctx, c, backup.Order{To: copied, ApartKeys: true}))
+		succeeds(t, spoil(copied))
 		if _, err := backup.Restore(ctx, installation.Config{Dir: back}, backup.RestoreOrder{From: copied, NoneLater: true}); err == nil {
 			t.Errorf("%s: restored", name)
 		}
@@ -227,16 +202,10 @@ func manifest(copied, name string) error {
 // TestBackupOfANewInstallation: an installation without any signed record can be restored, too.
 func TestBackupOfANewInstallation(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	if err := installation.Create(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, installation.Create(t.Context(), c))
 	copied := filepath.Join(t.TempDir(), "copy")
-	if _, err := backup.Make(t.Context(), c, backup.Order{To: copied}); err != nil {
-		t.Fatal(err)
-	}
+	must(backup.Make(t.Context(), c, backup.Order{To: copied}))
 	restored := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	if _, err := backup.Restore(t.Context(), restored, backup.RestoreOrder{From: copied, NoneLater: true}); err != nil {
-		t.Fatal(err)
-	}
+	must(backup.Restore(t.Context(), restored, backup.RestoreOrder{From: copied, NoneLater: true}))
 	open(t, restored)
 }

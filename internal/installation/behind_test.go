@@ -27,9 +27,7 @@ import (
 func twoClocks(t *testing.T, open func() installation.Config) (ahead, right *installation.Installation) {
 	t.Helper()
 	c := open()
-	if err := installation.Create(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, installation.Create(t.Context(), c))
 	right, err := begin(t, c)
 	if err != nil {
 		t.Fatal(err)
@@ -46,10 +44,7 @@ func twoClocks(t *testing.T, open func() installation.Config) (ahead, right *ins
 // inTime expects that it is proved when each record was sealed, and by whom.
 func inTime(t *testing.T, i *installation.Installation, records ...*evidence.Record) {
 	t.Helper()
-	trust, err := i.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	trust := must(i.Trust(t.Context()))
 	for _, r := range records {
 		report := verify.Record(r, verify.Options{Trust: trust})
 		for _, g := range []verify.Guarantee{verify.Authentication, verify.Time} {
@@ -87,9 +82,7 @@ func TestKeysOfAClockAhead(t *testing.T) {
 			},
 			"a rotated key": func(t *testing.T, ahead, right *installation.Installation) {
 				sealAs(t, right, "rotating", time.Now())
-				if err := ahead.Registrar.Rotate(t.Context(), evidence.RoleAgent, "rotating", evidence.ES256, nil, keys.Why{Reason: "a test", By: "tester"}); err != nil {
-					t.Fatal(err)
-				}
+				succeeds(t, ahead.Registrar.Rotate(t.Context(), evidence.RoleAgent, "rotating", evidence.ES256, nil, keys.Why{Reason: "a test", By: "tester"}))
 				proved(t, right, sealAs(t, right, "rotating", time.Now()))
 			},
 			"a recorder that starts again": func(t *testing.T, ahead, right *installation.Installation) {
@@ -104,17 +97,9 @@ func TestKeysOfAClockAhead(t *testing.T) {
 					} else if last.After(at) { // as a recorder does
 						at = last
 					}
-					p, err := (&observed.Event{Event: observed.Stop, Reason: "a test"}).Payload("gate", evidence.FormatTime(at), "recorder/gate")
-					if err != nil {
-						t.Fatal(err)
-					}
-					draft, err := evidence.NewDraft(p)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if _, err := log.Seal(t.Context(), draft); err != nil {
-						t.Fatal(err)
-					}
+					p := must((&observed.Event{Event: observed.Stop, Reason: "a test"}).Payload("gate", evidence.FormatTime(at), "recorder/gate"))
+					draft := must(evidence.NewDraft(p))
+					must(log.Seal(t.Context(), draft))
 				}
 				chain, err := right.Ledger.Chain(t.Context(), "recorder/gate")
 				if err != nil || len(chain) != 2 {
@@ -125,10 +110,7 @@ func TestKeysOfAClockAhead(t *testing.T) {
 			"a person's decision": func(t *testing.T, ahead, right *installation.Installation) {
 				said := sealAs(t, ahead, "reviewed", time.Now().Add(time.Hour))
 				decide := sealing.New(sealing.Config{Ledger: right.Ledger, Keys: right.Keys, Disclose: right.Apart.Disclose, Now: time.Now})
-				done, err := decide.Review(t.Context(), sealing.Order{By: reviewer{}}, said, api.Review{ApprovalStatus: "approved"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				done := must(decide.Review(t.Context(), sealing.Order{By: reviewer{}}, said, api.Review{ApprovalStatus: "approved"}))
 				inTime(t, right, said, done.Record)
 			},
 			"a trial that goes on": func(t *testing.T, ahead, right *installation.Installation) {
@@ -138,21 +120,10 @@ func TestKeysOfAClockAhead(t *testing.T) {
 				}
 				begun := config(ahead)
 				begun.Now = func() time.Time { return time.Now().Add(time.Hour) }
-				id, err := trial.Submit(t.Context(), begun, jurattest.Case(t))
-				if err != nil {
-					t.Fatal(err)
-				}
-				r, err := trial.Reopen(t.Context(), right.Ledger, id)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := trial.Resume(t.Context(), config(right), r); err != nil {
-					t.Fatal(err)
-				}
-				chain, err := right.Ledger.Chain(t.Context(), id)
-				if err != nil {
-					t.Fatal(err)
-				}
+				id := must(trial.Submit(t.Context(), begun, jurattest.Case(t)))
+				r := must(trial.Reopen(t.Context(), right.Ledger, id))
+				must(trial.Resume(t.Context(), config(right), r))
+				chain := must(right.Ledger.Chain(t.Context(), id))
 				inTime(t, right, chain...)
 			},
 		} {
@@ -182,29 +153,16 @@ func TestBehindIsNoDamage(t *testing.T) {
 		}
 		sealAs(t, right, "first", time.Now())
 		c.Now = func() time.Time { return time.Now().Add(later) }
-		ahead, err := begin(t, c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		signers, err := ahead.Keys.Signers(t.Context(), evidence.RoleAgent, later.String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		ahead := must(begin(t, c))
+		signers := must(ahead.Keys.Signers(t.Context(), evidence.RoleAgent, later.String()))
 		draft, err := evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":%q,"request_id":"1","timestamp":%q,"model":"m","model_version":"1","prompt":"p","response":"r","parameters":{}}`,
 			later.String(), evidence.FormatTime(time.Now())))
 		if err != nil {
 			t.Fatal(err)
 		}
-		bad, err := right.Ledger.Seal(t.Context(), draft, signers) // with signers of another ring, as no program does
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := right.Ledger.Checkpoint(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(ahead.Close(), right.Close()); err != nil {
-			t.Fatal(err)
-		}
+		bad := must(right.Ledger.Seal(t.Context(), draft, signers)) // with signers of another ring, as no program does
+		must(right.Ledger.Checkpoint(t.Context()))
+		succeeds(t, errors.Join(ahead.Close(), right.Close()))
 		damages, _, err := installation.Fsck(t.Context(), installation.Config{Dir: dir}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -220,9 +178,7 @@ func TestBehindIsNoDamage(t *testing.T) {
 			t.Errorf("%v", damages)
 		}
 		to := filepath.Join(t.TempDir(), "copy")
-		if _, err := backup.Make(t.Context(), installation.Config{Dir: dir}, backup.Order{To: to}); err != nil {
-			t.Fatal(err)
-		}
+		must(backup.Make(t.Context(), installation.Config{Dir: dir}, backup.Order{To: to}))
 		if _, err := backup.Restore(t.Context(), installation.Config{Dir: filepath.Join(t.TempDir(), "restored")}, backup.RestoreOrder{From: to, NoneLater: true}); err != nil {
 			t.Errorf("restore: %v", err)
 		}

@@ -27,14 +27,8 @@ func (s *settable) set(ahead time.Duration) { s.ahead.Store(int64(ahead)) }
 // proved verifies records with the installation's own trust file, and expects that everything is proved.
 func proved(t *testing.T, i *installation.Installation, records ...*evidence.Record) {
 	t.Helper()
-	trust, err := i.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	bundle, err := i.Ledger.Prove(t.Context(), records...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trust := must(i.Trust(t.Context()))
+	bundle := must(i.Ledger.Prove(t.Context(), records...))
 	if report := verify.Bundle(bundle, verify.Options{Trust: trust}); report.Outcome != verify.Proved {
 		for _, f := range report.Guarantees {
 			if f.Status != verify.Proved {
@@ -46,28 +40,18 @@ func proved(t *testing.T, i *installation.Installation, records ...*evidence.Rec
 
 func sealAs(t *testing.T, i *installation.Installation, agent string, at time.Time) *evidence.Record {
 	t.Helper()
-	signers, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, agent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signers := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, agent))
 	draft, err := evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":%q,"request_id":"1","timestamp":%q,"model":"m","model_version":"1","prompt":"p","response":"r","parameters":{}}`,
 		agent, evidence.FormatTime(at)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := i.Ledger.Seal(t.Context(), draft, signers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must(i.Ledger.Seal(t.Context(), draft, signers))
 }
 
 func stampedAt(t *testing.T, r *evidence.Record) time.Time {
 	t.Helper()
-	token, err := timestamp.Parse(r.Timestamps[0].Token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := must(timestamp.Parse(r.Timestamps[0].Token))
 	return token.UnverifiedInfo().GenTime
 }
 
@@ -77,19 +61,11 @@ func stampedAt(t *testing.T, r *evidence.Record) time.Time {
 func TestClockSetBack(t *testing.T) {
 	clock := new(settable)
 	c := installation.Config{Dir: t.TempDir() + "/data", Now: clock.now}
-	if err := installation.Create(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, installation.Create(t.Context(), c))
 	clock.set(2 * time.Hour)
-	i, err := installation.Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must(installation.Open(t.Context(), c))
 	before := sealAs(t, i, "a", clock.now())
-	checkpoint, err := i.Ledger.Checkpoint(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkpoint := must(i.Ledger.Checkpoint(t.Context()))
 	jurors, judge := jurattest.Panel()
 	held, err := trial.Run(t.Context(), trial.Config{Ledger: i.Ledger, Keys: i.Keys, Now: clock.now, Settings: jurattest.Settings(jury.FinalJudge),
 		Jurors: jurors, Judge: judge, OnEvent: func(e trial.Event) {
@@ -102,9 +78,7 @@ func TestClockSetBack(t *testing.T) {
 	}
 	after := sealAs(t, i, "a", clock.now())
 	fresh := sealAs(t, i, "b", clock.now()) // with a key that is made now
-	if err := i.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Close())
 	if i, err = installation.Open(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}

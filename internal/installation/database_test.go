@@ -31,9 +31,7 @@ func wrappingKey(t *testing.T, more ...string) string {
 		text = append(text, must(os.ReadFile(file))...)
 	}
 	file := filepath.Join(t.TempDir(), "wrapping.key")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.WriteFile(file, text, 0o600))
 	return file
 }
 
@@ -55,19 +53,14 @@ func begun(t *testing.T) (installation.Config, *installation.Installation, func(
 	t.Helper()
 	machine := machines(t)
 	c := machine()
-	if err := installation.Create(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, installation.Create(t.Context(), c))
 	return c, open(t, c), machine
 }
 
 func execute(t *testing.T, database string, statements ...string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context()) // also when the test has ended
-	conn, err := pgx.Connect(ctx, database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(pgx.Connect(ctx, database))
 	defer conn.Close(ctx)
 	for _, s := range statements {
 		if _, err := conn.Exec(ctx, s); err != nil {
@@ -144,9 +137,7 @@ func TestHalfMade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			machine := machines(t)
 			c := machine()
-			if err := installation.Create(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, installation.Create(t.Context(), c))
 			execute(t, c.DB, undo...)
 			c = machine()
 			if _, err := installation.Open(t.Context(), c); !errors.Is(err, installation.ErrNone) {
@@ -208,14 +199,10 @@ func TestWrappingKeyIsNeeded(t *testing.T) {
 	refused("not there", filepath.Join(t.TempDir(), "none"), fs.ErrNotExist, "wrapping key")
 	refused("another", wrappingKey(t), filestore.ErrOtherKey, "secret")
 	broken := wrappingKey(t)
-	if err := os.WriteFile(broken, []byte("nothing"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.WriteFile(broken, []byte("nothing"), 0o600))
 	refused("broken", broken, nil, "line 1")
 	if runtime.GOOS != "windows" {
-		if err := os.Chmod(c.WrappingKey, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, os.Chmod(c.WrappingKey, 0o644))
 		refused("one that others can read", c.WrappingKey, nil, "0644")
 	}
 }
@@ -235,9 +222,7 @@ func TestRewrapWhileMachinesRun(t *testing.T) {
 	}
 	newOnly := filepath.Join(t.TempDir(), "new.key")
 	lines := strings.SplitAfter(string(must(os.ReadFile(both.WrappingKey))), "\n")
-	if err := os.WriteFile(newOnly, []byte(strings.Join(lines[:2], "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.WriteFile(newOnly, []byte(strings.Join(lines[:2], "")), 0o600))
 	late.WrappingKey = newOnly
 	if r := must(sealRequest(t, open(t, late), "r")); r.Payload.Signers[0] != first.Payload.Signers[0] {
 		t.Error("the agent has another key now")
@@ -310,9 +295,7 @@ func TestEraseOnAnyMachine(t *testing.T) {
 	other := open(t, c)
 	r := sealApart(t, i, note(), "/prompt", "/metadata/user")
 	wantDisclosed(t, other, r, "/metadata/user", "/prompt")
-	if _, err := other.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
-		t.Fatal(err)
-	}
+	must(other.Eraser.Erase(t.Context(), order(r, "/prompt")))
 	wantDisclosed(t, i, r, "/metadata/user")
 	if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
 		t.Error(err)
@@ -353,9 +336,7 @@ func TestRotateOnAnyMachine(t *testing.T) {
 	other := open(t, c)
 	before := must(sealRequest(t, i, "r"))
 	must(sealRequest(t, other, "r"))
-	if err := other.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, other.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	after := must(sealRequest(t, i, "r"))
 	if after.Payload.Signers[0] == before.Payload.Signers[0] {
 		t.Error("a machine signed with the old key")
@@ -370,9 +351,7 @@ func TestRotateOnAnyMachine(t *testing.T) {
 func TestSettingsOnAnyMachine(t *testing.T) {
 	_, i, machine := begun(t)
 	other := open(t, machine())
-	if err := other.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, other.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}))
 	if apart, _, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(apart) != 1 {
 		t.Errorf("%v, %v", apart, err)
 	}

@@ -47,28 +47,16 @@ func note() evidence.Payload {
 
 func sealApart(t *testing.T, i *installation.Installation, p evidence.Payload, apart ...string) *evidence.Record {
 	t.Helper()
-	d, err := evidence.NewDraft(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signers, err := i.Keys.Signers(t.Context(), d.Role(), d.Actor())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := i.Ledger.Seal(t.Context(), d.SealingApart(apart...), signers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	d := must(evidence.NewDraft(p))
+	signers := must(i.Keys.Signers(t.Context(), d.Role(), d.Actor()))
+	return must(i.Ledger.Seal(t.Context(), d.SealingApart(apart...), signers))
 }
 
 // sealed returns an installation with a record whose prompt and metadata are sealed apart.
 func sealed(t *testing.T) (installation.Config, *installation.Installation, *evidence.Record) {
 	t.Helper()
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	if err := installation.Create(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, installation.Create(t.Context(), c))
 	i := open(t, c)
 	return c, i, sealApart(t, i, note(), "/prompt", "/metadata/user")
 }
@@ -80,10 +68,7 @@ func order(r *evidence.Record, pointers ...string) erasure.Order {
 // disclosed lists the members of a record that are still disclosed.
 func disclosed(t *testing.T, i *installation.Installation, r *evidence.Record) []string {
 	t.Helper()
-	with, err := i.Apart.Disclose(t.Context(), r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	with := must(i.Apart.Disclose(t.Context(), r, nil))
 	pointers := []string{}
 	for _, d := range with.Disclosures {
 		pointers = append(pointers, d.Pointer)
@@ -153,18 +138,9 @@ func wantKinds(t *testing.T, c installation.Config, want ...fsck.Kind) []fsck.Da
 // wantProved verifies a record and a case file of its log, as it is disclosed now.
 func wantProved(t *testing.T, i *installation.Installation, r *evidence.Record) {
 	t.Helper()
-	trust, err := i.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	with, err := i.Apart.Disclose(t.Context(), r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, err := i.Ledger.ProveOne(t.Context(), with)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trust := must(i.Trust(t.Context()))
+	with := must(i.Apart.Disclose(t.Context(), r, nil))
+	one := must(i.Ledger.ProveOne(t.Context(), with))
 	if report := verify.Record(one, verify.Options{Trust: trust}); report.Outcome != verify.Proved {
 		t.Errorf("record %s: %+v", report.Outcome, report.Details)
 	}
@@ -175,14 +151,8 @@ func wantProved(t *testing.T, i *installation.Installation, r *evidence.Record) 
 		}
 		all = append(all, other.Record)
 	}
-	bundle, err := i.Ledger.Prove(t.Context(), all...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := bundle.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bundle := must(i.Ledger.Prove(t.Context(), all...))
+	doc := must(bundle.Marshal())
 	report, err := verify.File(doc, verify.Options{Trust: trust})
 	if err != nil || report.Outcome != verify.Proved {
 		t.Errorf("bundle: %v, %+v", err, report)
@@ -193,10 +163,7 @@ func TestErase(t *testing.T) {
 	c, i, r := sealed(t)
 	wantDisclosed(t, i, r, "/metadata/user", "/prompt")
 	wantProved(t, i, r)
-	done, err := i.Eraser.Erase(t.Context(), order(r, "/prompt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must(i.Eraser.Erase(t.Context(), order(r, "/prompt")))
 	act, err := i.Ledger.Record(t.Context(), done.Act)
 	if err != nil || act.Payload.ActionType != evidence.Erasure || !slices.Equal(done.Now, []string{"/prompt"}) {
 		t.Errorf("%+v, %v", done, err)
@@ -206,9 +173,7 @@ func TestErase(t *testing.T) {
 	wantActs(t, i, body(r, "/prompt"))
 	wantKinds(t, c)
 	for range 2 { // with the same field, another field, and the same again
-		if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt", "/metadata/user")); err != nil {
-			t.Fatal(err)
-		}
+		must(i.Eraser.Erase(t.Context(), order(r, "/prompt", "/metadata/user")))
 	}
 	wantDisclosed(t, i, r)
 	wantProved(t, i, r)
@@ -245,10 +210,7 @@ func inPacks(t *testing.T, c installation.Config) iter.Seq[packed] {
 	}
 	return func(yield func(packed) bool) {
 		for _, pack := range append(packs, more...) {
-			content, err := os.ReadFile(pack)
-			if err != nil {
-				t.Fatal(err)
-			}
+			content := must(os.ReadFile(pack))
 			for _, found := range packedName.FindAllIndex(content, -1) {
 				length := int(binary.BigEndian.Uint32(content[found[0]-4:]))
 				if !yield(packed{string(content[found[0]:found[1]]), pack, found[1], content[found[1]:][:length]}) {
@@ -387,14 +349,9 @@ func TestEraseWhatIsDamaged(t *testing.T) {
 // flipAt changes a bit of a file.
 func flipAt(t *testing.T, name string, at int) {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(name))
 	text[at] ^= 1
-	if err := os.WriteFile(name, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.WriteFile(name, text, 0o600))
 }
 
 // crash runs an operation that should crash after a step, and reports whether it did.
@@ -430,9 +387,7 @@ func TestEraseCrashes(t *testing.T) {
 					wantKinds(t, c, fsck.DamageErasing)
 				}
 				if next != "open" || !sealed {
-					if _, err := i.Eraser.Erase(t.Context(), order(r, "/metadata/user", "/prompt")); err != nil {
-						t.Fatal(err)
-					}
+					must(i.Eraser.Erase(t.Context(), order(r, "/metadata/user", "/prompt")))
 				}
 				wantDisclosed(t, i, r)
 				wantActs(t, i, body(r, "/metadata/user", "/prompt"))
@@ -479,16 +434,9 @@ func TestEraseConcurrently(t *testing.T) {
 // TestErasedOnce: if another erasure has erased the same values first, an erasure does not become an act.
 func TestErasedOnce(t *testing.T) {
 	c, i, r := sealed(t)
-	if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
-		t.Fatal(err)
-	}
-	id, err := evidence.NewRecordID(time.Now(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := i.BeginErasure(t.Context(), r, id, "/prompt"); err != nil {
-		t.Fatal(err)
-	}
+	must(i.Eraser.Erase(t.Context(), order(r, "/prompt")))
+	id := must(evidence.NewRecordID(time.Now(), nil))
+	succeeds(t, i.BeginErasure(t.Context(), r, id, "/prompt"))
 	done, err := open(t, c).Eraser.Erase(t.Context(), order(r, "/prompt"))
 	if err != nil || done.Act != "" || done.Before["/prompt"] == "" {
 		t.Errorf("%+v, %v", done, err)
@@ -503,9 +451,7 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 		return map[string]string{"apart-keys": "apart-keys/" + name[:2] + "/" + name + ".key", "apart/values": "apart/values/" + name[:2] + "/" + name + ".json"}[kind]
 	}
 	remove := func(t *testing.T, c installation.Config, name string) {
-		if err := installation.FilesIn(c.Dir).Remove(t.Context(), name); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, installation.FilesIn(c.Dir).Remove(t.Context(), name))
 	}
 	tests := map[string]struct {
 		damage func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record)
@@ -518,9 +464,7 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 			remove(t, c, name("apart/values", r, "/prompt"))
 		}, []fsck.Kind{fsck.DamageApartLost}},
 		"all keys lost": {func(t *testing.T, c installation.Config, _ *installation.Installation, _ *evidence.Record) {
-			if err := os.RemoveAll(filepath.Join(c.Dir, "apart-keys")); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, os.RemoveAll(filepath.Join(c.Dir, "apart-keys")))
 		}, []fsck.Kind{fsck.DamageApartLost, fsck.DamageApartLost}},
 		"another value, well encrypted": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
 			remove(t, c, name("apart/values", r, "/prompt"))
@@ -528,22 +472,15 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 			other := new(*r)
 			other.Payload.SealedApart = []string{"/prompt"}
 			other.Disclosures = []evidence.Disclosure{{Pointer: "/prompt", Salt: r.Disclosures[0].Salt, Value: jsontext.Value(`"all is well"`)}}
-			if err := i.Keep(t.Context(), other); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, i.Keep(t.Context(), other))
 			if _, err := i.Apart.Disclose(t.Context(), r, nil); !errors.Is(err, evidence.ErrDisclosure) {
 				t.Errorf("disclosed: %v", err)
 			}
 		}, []fsck.Kind{fsck.DamageApartChanged}},
 		"a backup that brings back what was erased": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
 			file := name("apart/values", r, "/prompt")
-			value, err := installation.FilesIn(c.Dir).Read(t.Context(), file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
-				t.Fatal(err)
-			}
+			value := must(installation.FilesIn(c.Dir).Read(t.Context(), file))
+			must(i.Eraser.Erase(t.Context(), order(r, "/prompt")))
 			if err := atomicfile.Create(filepath.Join(c.Dir, filepath.FromSlash(file)), value, 0o600); err != nil { // as an older version kept it
 				t.Fatal(err)
 			}
@@ -569,9 +506,7 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 		"what a crash left": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
 			other := new(*r)
 			other.Digest = evidence.DigestOf(nil)
-			if err := i.Keep(t.Context(), other); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, i.Keep(t.Context(), other))
 		}, []fsck.Kind{fsck.DamageOrphan, fsck.DamageOrphan, fsck.DamageOrphan, fsck.DamageOrphan}},
 	}
 	for name, tt := range tests {
@@ -601,22 +536,16 @@ func damagePack(t *testing.T, c installation.Config, name string) {
 		t.Fatal(at, err)
 	}
 	content[at-1] ^= 1
-	if err := os.WriteFile(packs[0], content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.WriteFile(packs[0], content, 0o600))
 }
 
 // TestErasedAgain: a value that a backup brought back is destroyed again, without a second act.
 func TestErasedAgain(t *testing.T) {
 	c, i, r := sealed(t)
-	if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
-		t.Fatal(err)
-	}
+	must(i.Eraser.Erase(t.Context(), order(r, "/prompt")))
 	back := new(*r)
 	back.Payload.SealedApart = []string{"/prompt"}
-	if err := i.Keep(t.Context(), back); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Keep(t.Context(), back))
 	done, err := i.Eraser.Erase(t.Context(), order(r, "/prompt"))
 	if err != nil || done.Act != "" || done.Before["/prompt"] == "" {
 		t.Errorf("%+v, %v", done, err)
@@ -628,15 +557,10 @@ func TestErasedAgain(t *testing.T) {
 
 func TestApartSettings(t *testing.T) {
 	c, i, _ := sealed(t)
-	if err := i.Apart.Set(t.Context(), erasure.Setting{Actor: "../nurse", Pointers: []string{"/prompt", "/context", "/prompt"}}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Apart.Set(t.Context(), erasure.Setting{Actor: "../nurse", Pointers: []string{"/prompt", "/context", "/prompt"}}))
 	p := note()
 	p.AgentID = "../nurse"
-	d, err := evidence.NewDraft(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must(evidence.NewDraft(p))
 	if got, _, err := i.Apart.Apart(t.Context(), d.SealingApart("/response")); err != nil || !slices.Equal(got, []string{"/prompt", "/response"}) {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -655,9 +579,7 @@ func TestApartSettings(t *testing.T) {
 	}
 	for _, text := range []string{"", "{}", `{"actor":"../nurse","pointers":[]}`, `{"actor":"../nurse","pointers":["/prompt","/prompt"]}`,
 		`{"actor":"../nurse","pointers":["/prompt"],"x":1}`, `{"actor":"other","pointers":["/prompt"]}`} {
-		if err := os.WriteFile(files[0], []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, os.WriteFile(files[0], []byte(text), 0o600))
 		// If a setting cannot be read, a value that it may want sealed apart must not be sealed openly.
 		if _, _, err := i.Apart.Apart(t.Context(), d); err == nil || !strings.Contains(err.Error(), files[0]) {
 			t.Errorf("%s: %v", text, err)
@@ -671,9 +593,7 @@ func TestProvableSettings(t *testing.T) {
 	c, i, _ := sealed(t)
 	said := must(evidence.NewDraft(note()))
 	kinds := map[string]property.Kind{"/metadata/user": property.Text}
-	if err := i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}, Provable: kinds}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}, Provable: kinds}))
 	pointers, got, err := i.Apart.Apart(t.Context(), said)
 	if err != nil || !slices.Equal(pointers, []string{"/metadata/user", "/prompt"}) || !maps.Equal(got, kinds) {
 		t.Errorf("%v, %v, %v", pointers, got, err)
@@ -703,9 +623,7 @@ func TestProvableSettings(t *testing.T) {
 	for text, ok := range map[string]bool{`{"actor":"nurse","pointers":["/prompt"]}`: true,
 		`{"actor":"nurse","pointers":["/prompt"],"provable":{"/metadata/user":"text"}}`: false,
 		`{"actor":"nurse","pointers":["/prompt"],"provable":{"/prompt":"money"}}`:       false} {
-		if err := os.WriteFile(files[0], []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, os.WriteFile(files[0], []byte(text), 0o600))
 		if s, err := i.Apart.SettingOf(t.Context(), "nurse"); (err == nil) != ok || ok && (len(s.Pointers) != 1 || len(s.Provable) != 0) {
 			t.Errorf("%s: %+v, %v", text, s, err)
 		}
@@ -728,16 +646,11 @@ func TestModesOfWhatIsApart(t *testing.T) {
 		t.Skip("no modes there")
 	}
 	c, i, r := sealed(t)
-	if err := i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}))
 	crash(i, 1, func() { i.Eraser.Erase(t.Context(), order(r, "/prompt")) })
 	seen := 0
 	for name := range disktest.Tree(t, c.Dir) {
-		info, err := os.Stat(filepath.Join(c.Dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must(os.Stat(filepath.Join(c.Dir, name)))
 		if !strings.HasPrefix(name, "apart") {
 			continue
 		}
@@ -767,9 +680,7 @@ func TestEraseFinishedByAnother(t *testing.T) {
 			t.Error("it did not crash after sealing its act")
 		}
 	})
-	if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
-		t.Fatal(err)
-	}
+	must(i.Eraser.Erase(t.Context(), order(r, "/prompt")))
 	wantDisclosed(t, open(t, c), r)
 	wantActs(t, i, body(r, "/prompt"), body(r, "/metadata/user"))
 	wantKinds(t, c)

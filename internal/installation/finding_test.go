@@ -14,13 +14,8 @@ import (
 // hits returns how many records have a text.
 func hits(t *testing.T, x *find.Index, text string) int {
 	t.Helper()
-	if err := x.Follow(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	found, err := x.Records(t.Context(), &find.Records{Text: find.Fold(text)}, find.Scope{All: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, x.Follow(t.Context(), nil))
+	found := must(x.Records(t.Context(), &find.Records{Text: find.Fold(text)}, find.Scope{All: true}, nil))
 	return len(found.Hits)
 }
 
@@ -30,10 +25,7 @@ func TestExpiredLeavesTheIndex(t *testing.T) {
 	c, i, _, _, apart := aYearAgo(t)
 	sealMany(t, i, 4096) // with which the first stretch is full
 	path := filepath.Join(c.Dir, "find.db")
-	x, err := find.Open(t.Context(), i.Ledger, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must(find.Open(t.Context(), i.Ledger, path))
 	defer x.Close()
 	var early []string // ids
 	for r, err := range i.Ledger.Records(t.Context(), 0) {
@@ -70,10 +62,7 @@ func inFile(t *testing.T, x *find.Index, path string, early []string, found, pie
 	if n := hits(t, x, "of Anna"); n != found {
 		t.Errorf("%d records are found, want %d", n, found)
 	}
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must(sql.Open("sqlite", path))
 	defer db.Close()
 	n := 0
 	if err := db.QueryRow("SELECT count(*) FROM pieces WHERE piece = ?", int64('a')<<42|int64('n')<<21|int64('n')).Scan(&n); err != nil || n != pieces {
@@ -84,18 +73,13 @@ func inFile(t *testing.T, x *find.Index, path string, early []string, found, pie
 	}
 	var doc []byte
 	for _, end := range []string{"", "-wal"} {
-		part, err := os.ReadFile(path + end)
-		if err != nil {
-			t.Fatal(err)
-		}
+		part := must(os.ReadFile(path + end))
 		doc = append(doc, part...)
 	}
 	left := 0
 	for _, id := range early {
 		there := 0
-		if err := db.QueryRow("SELECT count(*) FROM records WHERE id = ?", id).Scan(&there); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, db.QueryRow("SELECT count(*) FROM records WHERE id = ?", id).Scan(&there))
 		if there == 0 && bytes.Contains(doc, []byte(id)) {
 			left++
 		}

@@ -14,9 +14,7 @@ import (
 func TestRemovedWorkingFolder(t *testing.T) {
 	gone := t.TempDir()
 	t.Chdir(gone)
-	if err := os.Remove(gone); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.Remove(gone))
 	_, err := installation.Find(t.Context(), installation.Config{Dir: "data"})
 	if !errors.Is(err, installation.ErrNone) || !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "is in data") {
 		t.Errorf("%v", err)

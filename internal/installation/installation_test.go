@@ -35,46 +35,28 @@ func made(t *testing.T) (installation.Config, *evidence.Record) {
 		t.Fatal("there was one already")
 	}
 	r := seal(t, i)
-	if err := i.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Close())
 	return c, r
 }
 
 func draft(t *testing.T) *evidence.Draft {
 	t.Helper()
-	d, err := evidence.NewDraft(evidence.Payload{AgentID: "courier", RequestID: "r-1", Timestamp: "2026-01-31T16:15:00Z",
-		Model: "m", ModelVersion: "1", Prompt: jsontext.Value(`"p"`), Response: jsontext.Value(`"r"`), Parameters: jsontext.Value(`{}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must(evidence.NewDraft(evidence.Payload{AgentID: "courier", RequestID: "r-1", Timestamp: "2026-01-31T16:15:00Z",
+		Model: "m", ModelVersion: "1", Prompt: jsontext.Value(`"p"`), Response: jsontext.Value(`"r"`), Parameters: jsontext.Value(`{}`)}))
 	return d
 }
 
 func seal(t *testing.T, i *installation.Installation) *evidence.Record {
 	t.Helper()
 	d := draft(t)
-	signers, err := i.Keys.Signers(t.Context(), d.Role(), d.Actor())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := i.Ledger.Seal(t.Context(), d, signers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proved, err := i.Ledger.ProveOne(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return proved
+	signers := must(i.Keys.Signers(t.Context(), d.Role(), d.Actor()))
+	r := must(i.Ledger.Seal(t.Context(), d, signers))
+	return must(i.Ledger.ProveOne(t.Context(), r))
 }
 
 func open(t *testing.T, c installation.Config) *installation.Installation {
 	t.Helper()
-	i, err := installation.Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must(installation.Open(t.Context(), c))
 	t.Cleanup(func() {
 		if err := i.Close(); err != nil {
 			t.Error(err)
@@ -91,18 +73,14 @@ func TestCreateInPlaces(t *testing.T) {
 		"with a slash at the end": func(_ *testing.T, root string) string { return filepath.Join(root, "data") + "/" },
 		"a link to an empty folder": func(t *testing.T, root string) string {
 			link := filepath.Join(root, "link")
-			if err := os.Symlink(mkdir(t, filepath.Join(root, "real")), link); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, os.Symlink(mkdir(t, filepath.Join(root, "real")), link))
 			return link
 		},
 	}
 	for name, place := range places {
 		t.Run(name, func(t *testing.T) {
 			c := installation.Config{Dir: place(t, t.TempDir())}
-			if err := installation.Create(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, installation.Create(t.Context(), c))
 			open(t, c)
 		})
 	}
@@ -110,9 +88,7 @@ func TestCreateInPlaces(t *testing.T) {
 
 func mkdir(t *testing.T, dir string) string {
 	t.Helper()
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.Mkdir(dir, 0o755))
 	return dir
 }
 
@@ -120,9 +96,7 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 	root := t.TempDir()
 	full := mkdir(t, filepath.Join(root, "full"))
 	file := filepath.Join(full, "file")
-	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.WriteFile(file, []byte("mine"), 0o600))
 	before := disktest.Tree(t, root)
 	for _, dir := range []string{full, file} {
 		err := installation.Create(t.Context(), installation.Config{Dir: dir})
@@ -219,9 +193,7 @@ func TestOpenNamesWhatIsMissing(t *testing.T) {
 	for _, part := range append([]string{"keys", "authority"}, parts...) {
 		t.Run(part, func(t *testing.T) {
 			c, _ := made(t)
-			if err := os.RemoveAll(filepath.Join(c.Dir, part)); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, os.RemoveAll(filepath.Join(c.Dir, part)))
 			staysShut(t, c, part)
 		})
 	}
@@ -235,9 +207,7 @@ func TestOpenNamesWhatIsGarbled(t *testing.T) {
 			}
 			t.Run(part+" "+name, func(t *testing.T) {
 				c, _ := made(t)
-				if err := os.WriteFile(filepath.Join(c.Dir, part), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				succeeds(t, os.WriteFile(filepath.Join(c.Dir, part), []byte(text), 0o600))
 				staysShut(t, c, part)
 			})
 		}
@@ -272,9 +242,7 @@ func staysShut(t *testing.T, c installation.Config, part string) {
 // records.
 func TestOpenWithoutPublishedCheckpoint(t *testing.T) {
 	c, r := made(t)
-	if err := os.Remove(filepath.Join(c.Dir, "checkpoint")); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.Remove(filepath.Join(c.Dir, "checkpoint")))
 	i := open(t, c)
 	if _, err := i.Ledger.Record(t.Context(), r.Payload.RecordID); err != nil {
 		t.Errorf("reading: %v", err)
@@ -290,9 +258,7 @@ func TestGarbledKeyIsNamed(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("keys: %v, %v", files, err)
 	}
-	if err := os.WriteFile(files[0], []byte("{}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.WriteFile(files[0], []byte("{}\n"), 0o600))
 	i := open(t, c)
 	if _, err := i.Trust(t.Context()); err == nil || !strings.Contains(err.Error(), files[0]) {
 		t.Errorf("trust: %v, want an error that names %s", err, files[0])
@@ -327,9 +293,7 @@ func TestOpenRefusesKeysThatOthersCanRead(t *testing.T) {
 	}
 	for _, part := range []string{"log.key", "authority/authority.key"} {
 		c, _ := made(t)
-		if err := os.Chmod(filepath.Join(c.Dir, part), 0o640); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, os.Chmod(filepath.Join(c.Dir, part), 0o640))
 		staysShut(t, c, part)
 	}
 }
@@ -337,22 +301,10 @@ func TestOpenRefusesKeysThatOthersCanRead(t *testing.T) {
 func TestTrust(t *testing.T) {
 	c, r := made(t)
 	i := open(t, c)
-	trusted, err := i.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := trusted.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := trust.Parse(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := parsed.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	trusted := must(i.Trust(t.Context()))
+	doc := must(trusted.Marshal())
+	parsed := must(trust.Parse(doc))
+	again := must(parsed.Marshal())
 	if diff := cmp.Diff(string(doc), string(again)); diff != "" {
 		t.Errorf("parsed and written again (-first +second):\n%s", diff)
 	}
@@ -377,10 +329,7 @@ func TestTrust(t *testing.T) {
 func TestTrustOfAnotherInstallation(t *testing.T) {
 	_, r := made(t)
 	other, _ := made(t)
-	trusted, err := open(t, other).Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	trusted := must(open(t, other).Trust(t.Context()))
 	report := verify.Record(r, verify.Options{Trust: trusted})
 	for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time, verify.Order} {
 		if f := report.Of(g); f.Status != verify.NotProved {
@@ -395,9 +344,7 @@ func TestAlgorithms(t *testing.T) {
 			continue // never a first key
 		}
 		c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Algorithm: algorithm}
-		if err := installation.Create(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, installation.Create(t.Context(), c))
 		if r := seal(t, open(t, c)); r.Payload.Signers[0].Algorithm != algorithm {
 			t.Errorf("signed with %s, want %s", r.Payload.Signers[0].Algorithm, algorithm)
 		}
@@ -428,13 +375,8 @@ func TestFsckFindsDamage(t *testing.T) {
 
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
-	text, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(from))
+	succeeds(t, os.WriteFile(to, text, 0o600))
 }
 
 func finds(t *testing.T, c installation.Config, kind fsck.Kind) {

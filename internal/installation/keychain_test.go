@@ -26,22 +26,16 @@ func TestContradictoryKeyChain(t *testing.T) {
 	}
 	for _, name := range []string{"b", "c"} {
 		_, key := ownKey(t, false)
-		if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, name, []keys.OwnerKey{key}, time.Time{}, because); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, name, []keys.OwnerKey{key}, time.Time{}, because))
 	}
 	for range 20 { // beyond what opening the log reads
 		sealQuickly(t, i)
 	}
-	if err := i.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Close())
 	db := must(sql.Open("sqlite", filepath.Join(c.Dir, "jurat.db")))
 	defer db.Close()
 	for _, statement := range []string{`DROP TRIGGER records_stay`, `DELETE FROM records WHERE idx = 0`} {
-		if _, err := db.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		must(db.ExecContext(t.Context(), statement))
 	}
 	if _, err := installation.Open(t.Context(), c); !errors.Is(err, ledger.ErrDamaged) {
 		t.Errorf("opened: %v", err)

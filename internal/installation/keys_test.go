@@ -98,13 +98,8 @@ var (
 func TestOwnersKey(t *testing.T) {
 	i := fresh(t)
 	signer, key := ownKey(t, false)
-	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, time.Time{}, because); err != nil {
-		t.Fatal(err)
-	}
-	r, err := accept(t, i, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, time.Time{}, because))
+	r := must(accept(t, i, signer))
 	wantStatus(t, i, "the owner's record", r, allProved)
 	if _, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"); !errors.Is(err, keys.ErrOwner) {
 		t.Errorf("signers: %v", err)
@@ -146,13 +141,8 @@ func TestFromOperatorToOwner(t *testing.T) {
 			if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because); !errors.Is(err, keys.ErrHeld) {
 				t.Errorf("registered beside the operator's key: %v", err)
 			}
-			if err := i.Registrar.RotateOwned(t.Context(), evidence.RoleAgent, "a", given, because); err != nil {
-				t.Fatal(err)
-			}
-			r, err := accept(t, i, signer)
-			if err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, i.Registrar.RotateOwned(t.Context(), evidence.RoleAgent, "a", given, because))
+			r := must(accept(t, i, signer))
 			wantStatus(t, i, "the owner's record", r, allProved)
 			wantStatus(t, i, "the operator's record", before, byOperator)
 			if _, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"); !errors.Is(err, keys.ErrOwner) {
@@ -180,9 +170,7 @@ func TestRotation(t *testing.T) {
 			old := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"))
 			first := must(sealRequest(t, i, "r"))
 			for range 2 {
-				if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", evidence.Ed25519, nil, because); err != nil {
-					t.Fatal(err)
-				}
+				succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", evidence.Ed25519, nil, because))
 			}
 			second := must(sealRequest(t, i, "r"))
 			if second.Payload.Signers[0].Algorithm != evidence.Ed25519 || len(second.Payload.Signers) != len(old) {
@@ -218,9 +206,7 @@ func TestRotation(t *testing.T) {
 func TestSecondKeyAfterRotation(t *testing.T) {
 	i := fresh(t)
 	must(sealRequest(t, i, "r"))
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	alone := must(sealRequest(t, i, "r"))
 	second := must(i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65, nil))
 	both := must(sealRequest(t, i, "r"))
@@ -239,9 +225,7 @@ func TestSecondKeyAfterRotation(t *testing.T) {
 		}
 	}
 	demand("before")
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	demand("after")
 	last := must(sealRequest(t, i, "r"))
 	for _, s := range last.Payload.Signers {
@@ -256,23 +240,14 @@ func TestPairOfAnOwner(t *testing.T) {
 	i := fresh(t)
 	first, firstKey := ownKey(t, false)
 	second, secondKey := ownKey(t, true)
-	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{secondKey}, time.Time{}, because); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{secondKey}, time.Time{}, because))
 	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{firstKey}, time.Time{}, because); !errors.Is(err, keys.ErrPair) {
 		t.Errorf("adding a first key to a second one that has signed alone: %v", err)
 	}
-	if err := i.Registrar.Retire(t.Context(), second.Info().KeyID, because); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Retire(t.Context(), second.Info().KeyID, because))
 	second, secondKey = ownKey(t, true)
-	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{firstKey, secondKey}, time.Time{}, because); err != nil {
-		t.Fatal(err)
-	}
-	r, err := accept(t, i, first, second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{firstKey, secondKey}, time.Time{}, because))
+	r := must(accept(t, i, first, second))
 	wantStatus(t, i, "both", r, allProved)
 	if _, err := accept(t, i, first); !errors.Is(err, keys.ErrIncomplete) {
 		t.Errorf("the first alone: %v", err)
@@ -282,16 +257,11 @@ func TestPairOfAnOwner(t *testing.T) {
 	if err := i.Registrar.RotateOwned(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextFirstKey}, because); !errors.Is(err, keys.ErrPair) {
 		t.Errorf("one of two: %v", err)
 	}
-	if err := i.Registrar.RotateOwned(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextFirstKey, nextSecondKey}, because); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.RotateOwned(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextFirstKey, nextSecondKey}, because))
 	if _, err := accept(t, i, first, second); !errors.Is(err, keys.ErrEnded) {
 		t.Errorf("the old ones: %v", err)
 	}
-	again, err := accept(t, i, nextFirst, nextSecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must(accept(t, i, nextFirst, nextSecond))
 	for what, record := range map[string]*evidence.Record{"old": r, "new": again} {
 		wantStatus(t, i, what, record, allProved)
 	}
@@ -302,9 +272,7 @@ func TestEndOfAKey(t *testing.T) {
 	i := fresh(t)
 	r := must(sealRequest(t, i, "r"))
 	id := r.Payload.Signers[0].KeyID
-	if err := i.Registrar.Retire(t.Context(), id, because); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Retire(t.Context(), id, because))
 	if _, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"); !errors.Is(err, keys.ErrNoKey) {
 		t.Errorf("signers: %v", err)
 	}
@@ -320,17 +288,13 @@ func TestEndOfAKey(t *testing.T) {
 	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "nobody", "", nil, because); !errors.Is(err, keys.ErrNoSuchKey) {
 		t.Errorf("an actor without a key: %v", err)
 	}
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	must(sealRequest(t, i, "r"))
 	operator := must(i.Keys.Signers(t.Context(), evidence.RoleOperator, "operator"))[0].Info().KeyID
 	if err := i.Registrar.Revoke(t.Context(), operator, time.Time{}, because); err == nil || !strings.Contains(err.Error(), "rotate it first") {
 		t.Errorf("the operator's own key: %v", err)
 	}
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleOperator, "operator", "", nil, because); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleOperator, "operator", "", nil, because))
 	if err := i.Registrar.Revoke(t.Context(), operator, time.Time{}, because); err != nil {
 		t.Errorf("the operator's old key: %v", err)
 	}
@@ -366,25 +330,18 @@ func TestKnownEnd(t *testing.T) {
 	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, now.Add(-time.Hour), because); err == nil {
 		t.Error("a key whose end has passed was registered")
 	}
-	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, end, because); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, end, because))
 	if k := must(i.Trust(t.Context())).Key(signer.Info().KeyID); !k.NotAfter.Equal(end) {
 		t.Errorf("not after %v, want %v", k.NotAfter, end)
 	}
-	r, err := accept(t, i, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(accept(t, i, signer))
 	wantStatus(t, i, "before", r, allProved)
 	now = end
 	if _, err := accept(t, i, signer); !errors.Is(err, keys.ErrEnded) {
 		t.Errorf("after its end: %v", err)
 	}
 	next, nextKey := ownKey(t, false)
-	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextKey}, time.Time{}, because); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextKey}, time.Time{}, because))
 	if _, err := accept(t, i, next); err != nil {
 		t.Error(err)
 	}
@@ -404,9 +361,7 @@ func TestCertificates(t *testing.T) {
 	if err := keys.AddCertificates(given, [][]byte{root, own}); err == nil {
 		t.Error("a root certificate was accepted before the key's own")
 	}
-	if err := keys.AddCertificates(given, [][]byte{own, root}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, keys.AddCertificates(given, [][]byte{own, root}))
 	wrong := []keys.OwnerKey{{Public: given[0].Public, Certificates: [][]byte{root}}}
 	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", wrong, time.Time{}, because); err == nil {
 		t.Error("a certificate of another key was registered")
@@ -419,13 +374,8 @@ func TestCertificates(t *testing.T) {
 			t.Errorf("the certificate of agent a is registered for %s %s: %v", other.role, other.name, err)
 		}
 	}
-	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because); err != nil {
-		t.Fatal(err)
-	}
-	r, err := accept(t, i, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because))
+	r := must(accept(t, i, signer))
 	if len(r.Certificates) != 2 || string(r.Certificates[0]) != string(own) {
 		t.Errorf("%d certificates", len(r.Certificates))
 	}
@@ -461,18 +411,13 @@ func TestCertificateThatBeginsLater(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := register(good); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, register(good))
 	for name, certificates := range refused {
 		if err := register(certificates...); !errors.Is(err, keys.ErrNotYet) {
 			t.Errorf("renewed, %s: %v", name, err)
 		}
 	}
-	r, err := accept(t, i, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(accept(t, i, signer))
 	vouches := must(i.Trust(t.Context()))
 	vouches.Keys = slices.DeleteFunc(vouches.Keys, func(k trust.Key) bool { return k.Name == "a" })
 	vouches.CAs = []trust.CA{{Name: "ca", Certificate: root, Roles: []evidence.Role{evidence.RoleAgent}, Custody: trust.ByOwner, Revocation: trust.NotAsked}}
@@ -493,9 +438,7 @@ func TestKeyEventsOfAnotherProcess(t *testing.T) {
 	first := must(sealRequest(t, i, "r"))
 	elsewhere := must(installation.Open(t.Context(), c))
 	defer elsewhere.Close()
-	if err := elsewhere.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, elsewhere.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	second := must(sealRequest(t, i, "r")) // by the process that had read the old key
 	if second.Payload.Signers[0] == first.Payload.Signers[0] {
 		t.Error("signed with a key that another process has replaced")
@@ -507,35 +450,22 @@ func TestKeyEventsOfAnotherProcess(t *testing.T) {
 func TestRevoked(t *testing.T) {
 	ahead := -time.Hour // of the operator's clock
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return time.Now().Add(ahead) }}
-	if err := installation.Create(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, installation.Create(t.Context(), c))
 	i := must(installation.Open(t.Context(), c))
 	signer, key := ownKey(t, false)
-	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, time.Time{}, because); err != nil {
-		t.Fatal(err)
-	}
-	if err := i.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, time.Time{}, because))
+	succeeds(t, i.Close())
 	ahead = 0
 	description, _ := outside(t, "outside")
-	if err := installation.AddOutside(t.Context(), c, description, false); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, installation.AddOutside(t.Context(), c, description, false))
 	i = must(installation.Open(t.Context(), c))
 	defer i.Close()
-	r, err := accept(t, i, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(accept(t, i, signer))
 	wantStatus(t, i, "before", r, allProved)
 	ahead = 4 * time.Minute // later than every stamp, and not so far that what is sealed is refused as being of the future
 	revoke := func(from time.Time) *trust.Trust {
 		t.Helper()
-		if err := i.Registrar.Revoke(t.Context(), signer.Info().KeyID, from, because); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, i.Registrar.Revoke(t.Context(), signer.Info().KeyID, from, because))
 		return must(i.Trust(t.Context()))
 	}
 	doubted := func(what string, trusted *trust.Trust) {
@@ -574,18 +504,14 @@ func TestAcceptApart(t *testing.T) {
 	}
 	defer i.Close()
 	signer, key := ownKey(t, false)
-	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "courier", []keys.OwnerKey{key}, time.Time{}, because); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "courier", []keys.OwnerKey{key}, time.Time{}, because))
 	now := time.Now()
 	r := must(draft(t).Seal(evidence.Sealing{Signers: []evidence.Signer{signer}, Time: now, RecordID: must(evidence.NewRecordID(now, rand.Reader)),
 		Apart: []string{"/prompt", "/response"}, Random: rand.Reader}))
 	r.Disclosures = nil
 	half := new(*r)
 	half.Payload.SealedApart = []string{"/prompt"} // as after a crash
-	if err := i.Keep(t.Context(), half); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Keep(t.Context(), half))
 	r = must(i.Ledger.Accept(t.Context(), r))
 	wantWhole(t, c)
 	wantDisclosed(t, i, r)
@@ -604,9 +530,7 @@ func TestRotatedByTwo(t *testing.T) {
 	if !crash(other, 1, func() { other.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because) }) {
 		t.Fatal("it has not crashed")
 	}
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	wantStatus(t, i, "after both", must(i.Ledger.ProveOne(t.Context(), must(sealRequest(t, i, "r")))), byOperator)
 	if events := must(i.Ledger.KeyEvents(t.Context())); len(events) != 3 {
 		t.Errorf("%d events, want the first key's, and two rotations", len(events))
@@ -615,4 +539,11 @@ func TestRotatedByTwo(t *testing.T) {
 		t.Errorf("files: %v", files)
 	}
 	wantWhole(t, c)
+}
+
+func succeeds(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

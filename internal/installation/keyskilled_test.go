@@ -37,10 +37,7 @@ func rotateAndDie(dir string) error {
 // keyFiles are the names of the key files of agents.
 func keyFiles(t *testing.T, dir string) []string {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(dir, "keys", "agent", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must(filepath.Glob(filepath.Join(dir, "keys", "agent", "*")))
 	for n := range list {
 		list[n] = filepath.Base(list[n])
 	}
@@ -61,16 +58,12 @@ func TestKilledBetweenLogAndFiles(t *testing.T) {
 			before := keyFiles(t, c.Dir)
 			// Before the log has the event, a key is in a file and belongs to no actor.
 			staged := must(i.Keys.Next(t.Context(), evidence.RoleAgent, "a", evidence.ES256, nil))
-			if err := i.Close(); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, i.Close())
 			i = must(installation.Open(t.Context(), c))
 			if r := must(sealRequest(t, i, "r")); !slices.Equal(r.Payload.Signers, first.Payload.Signers) {
 				t.Errorf("signed with %v, but the log knows only %v", r.Payload.Signers, first.Payload.Signers)
 			}
-			if err := i.Close(); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, i.Close())
 
 			child := exec.CommandContext(t.Context(), must(os.Executable()))
 			child.Env = append(os.Environ(), rotatorFolder+"="+c.Dir)

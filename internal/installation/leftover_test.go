@@ -44,16 +44,12 @@ func TestNoTextIsLeftInTheDatabase(t *testing.T) {
 		}
 	}
 	there := marks(t, c)
-	if err := past.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, past.Close())
 	c.Now = nil
 	i := open(t, c)
 	sealMany(t, i, 1)
 	secretly := sealApart(t, i, note(), "/prompt", "/metadata/user")
-	if _, err := i.Eraser.Erase(t.Context(), order(secretly, "/prompt", "/metadata/user")); err != nil {
-		t.Fatal(err)
-	}
+	must(i.Eraser.Erase(t.Context(), order(secretly, "/prompt", "/metadata/user")))
 	wantNothingLeft(t, c, "erase", secret)
 	if done, err := i.Expirer.Expire(t.Context(), expireOrder()); err != nil || done.Records == 0 {
 		t.Fatal(done, err)
@@ -61,9 +57,7 @@ func TestNoTextIsLeftInTheDatabase(t *testing.T) {
 	wantExpired(t, i, first)
 	wantNothingLeft(t, c, "expire", text)
 	wantNoMarks(t, c.Dir, there)
-	if err := i.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Close())
 	wantNothingLeft(t, c, "closing", text)
 	wantNothingLeft(t, c, "closing", secret)
 	wantNoMarks(t, c.Dir, there)

@@ -32,15 +32,11 @@ type kept struct {
 func fillUp(t *testing.T, i *installation.Installation) kept {
 	t.Helper()
 	must(sealRequest(t, i, "r"))
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	k := kept{log: i.Ledger.Origin(), signer: must(sealRequest(t, i, "r")).Payload.Signers[0].KeyID}
 	k.apart = sealApart(t, i, note(), "/prompt", "/metadata/user")
 	must(i.Eraser.Erase(t.Context(), order(k.apart, "/prompt")))
-	if err := i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}))
 	for n := range 30 {
 		if n == 20 {
 			must(i.Ledger.Checkpoint(t.Context()))
@@ -87,9 +83,7 @@ func TestMove(t *testing.T) {
 					t.Fatal(err)
 				}
 				k := fillUp(t, i)
-				if err := i.Close(); err != nil {
-					t.Fatal(err)
-				}
+				succeeds(t, i.Close())
 				copied := filepath.Join(t.TempDir(), "copy")
 				told := int64(0)
 				m, err := backup.Make(t.Context(), c, backup.Order{To: copied, ApartKeys: true, Progress: func(done, _ int64) { told = done }})
@@ -100,9 +94,7 @@ func TestMove(t *testing.T) {
 					t.Errorf("%+v", m)
 				}
 				target := to(t)
-				if _, err := backup.Restore(t.Context(), target, backup.RestoreOrder{From: copied, NoneLater: true}); err != nil {
-					t.Fatal(err)
-				}
+				must(backup.Restore(t.Context(), target, backup.RestoreOrder{From: copied, NoneLater: true}))
 				wantKept(t, target, k)
 				if left, _ := filepath.Glob(filepath.Join(target.Dir, ".jurat-restore-*")); len(left) > 0 {
 					t.Errorf("it has left %v", left)
@@ -176,17 +168,12 @@ func TestBackupOfADatabaseInUse(t *testing.T) {
 	for range 2 {
 		size := must(i.Ledger.Size(t.Context()))
 		copied := filepath.Join(t.TempDir(), "copy")
-		m, err := backup.Make(t.Context(), c, backup.Order{To: copied, ApartKeys: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(backup.Make(t.Context(), c, backup.Order{To: copied, ApartKeys: true}))
 		if m.Size < size {
 			t.Errorf("%d records, but %d were acknowledged before", m.Size, size)
 		}
 		restored := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-		if _, err := backup.Restore(t.Context(), restored, backup.RestoreOrder{From: copied, NoneLater: true}); err != nil {
-			t.Fatal(err)
-		}
+		must(backup.Restore(t.Context(), restored, backup.RestoreOrder{From: copied, NoneLater: true}))
 	}
 }
 
@@ -199,9 +186,7 @@ func TestRestoreBrokenOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := fillUp(t, i)
-	if err := i.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Close())
 	copied := filepath.Join(t.TempDir(), "copy")
 	must(backup.Make(t.Context(), folder, backup.Order{To: copied, ApartKeys: true}))
 	for name, undo := range map[string][]string{

@@ -13,19 +13,12 @@ import (
 // TestFolderThatOthersCanWrite: a folder into which other users could put keys is not opened, and the error says what to do.
 func TestFolderThatOthersCanWrite(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	if err := installation.Create(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, installation.Create(t.Context(), c))
 	for _, part := range []string{"", "keys", "jurat.db", "log.key"} {
 		path := filepath.Join(c.Dir, part)
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must(os.Stat(path))
 		for _, more := range []os.FileMode{0o002, 0o020, 0o022} {
-			if err := os.Chmod(path, info.Mode().Perm()|more); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, os.Chmod(path, info.Mode().Perm()|more))
 			i, err := installation.Open(t.Context(), c)
 			if !errors.Is(err, installation.ErrOpen) || !strings.Contains(err.Error(), "chmod go-w "+path) {
 				t.Errorf("%s with %04o: %v", part, more, err)
@@ -34,14 +27,9 @@ func TestFolderThatOthersCanWrite(t *testing.T) {
 				i.Close()
 			}
 		}
-		if err := os.Chmod(path, info.Mode().Perm()); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, os.Chmod(path, info.Mode().Perm()))
 	}
-	i, err := installation.Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must(installation.Open(t.Context(), c))
 	if err := i.Close(); err != nil {
 		t.Error(err)
 	}

@@ -18,32 +18,21 @@ import (
 // outside is an authority that the operator does not run.
 func outside(t *testing.T, name string) (stamping.Outside, *jurattest.TSA) {
 	t.Helper()
-	a, err := jurattest.StartTSA()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must(jurattest.StartTSA())
 	t.Cleanup(a.Close)
 	return stamping.Outside{Name: name, URL: a.URL, Roots: string(a.PEM())}, a
 }
 
 func be(t *testing.T, a *jurattest.TSA, mood jurattest.Mood) {
 	t.Helper()
-	if err := a.Be(mood); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, a.Be(mood))
 }
 
 func sealRequest(t *testing.T, i *installation.Installation, request string) (*evidence.Record, error) {
 	t.Helper()
-	draft, err := evidence.ParseDraft([]byte(`{"agent_id":"a","request_id":"` + request + `","timestamp":"2026-01-31T16:15:00Z","model":"m",
-		"model_version":"v","prompt":"p","response":"r","parameters":{}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	signers, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	draft := must(evidence.ParseDraft([]byte(`{"agent_id":"a","request_id":"` + request + `","timestamp":"2026-01-31T16:15:00Z","model":"m",
+		"model_version":"v","prompt":"p","response":"r","parameters":{}}`)))
+	signers := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"))
 	return i.Ledger.Seal(t.Context(), draft, signers)
 }
 
@@ -51,32 +40,19 @@ func sealRequest(t *testing.T, i *installation.Installation, request string) (*e
 // answer, records wait.
 func TestOutsideAuthority(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	if err := installation.Create(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, installation.Create(t.Context(), c))
 	description, authority := outside(t, "outside")
-	if err := installation.AddOutside(t.Context(), c, description, false); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, installation.AddOutside(t.Context(), c, description, false))
 	if err := installation.AddOutside(t.Context(), c, description, false); err == nil || !strings.Contains(err.Error(), "already") {
 		t.Errorf("added twice: %v", err)
 	}
-	i, err := installation.Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must(installation.Open(t.Context(), c))
 	defer i.Close()
-	r, err := sealRequest(t, i, "r1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(sealRequest(t, i, "r1"))
 	if len(r.Timestamps) != 2 {
 		t.Fatalf("%d time stamps, want the operator's and the outside one", len(r.Timestamps))
 	}
-	trusted, err := i.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	trusted := must(i.Trust(t.Context()))
 	for n, want := range []trust.Clock{trust.OperatorClock, trust.Independent} {
 		only := *trusted
 		only.Authorities = trusted.Authorities[n : n+1]
@@ -129,9 +105,7 @@ func TestRemoveLeavesNothingBare(t *testing.T) {
 
 func TestOutsideAuthorityIsTriedFirst(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	if err := installation.Create(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, installation.Create(t.Context(), c))
 	good, authority := outside(t, "outside")
 	be(t, authority, jurattest.Refuses)
 	other, _ := outside(t, "other")
@@ -173,9 +147,7 @@ func TestClockAheadOfAnAuthority(t *testing.T) {
 		}
 	}
 	wantSound("the first record", must(sealRequest(t, i, "r")))
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	wantSound("after a rotation", must(sealRequest(t, i, "r")))
 	wantWhole(t, c)
 }

@@ -17,11 +17,7 @@ func renew(t *testing.T, i *installation.Installation, config stamping.RenewConf
 	if config.Before.IsZero() {
 		config.Before = time.Now().AddDate(1, 0, 0)
 	}
-	r, err := i.Timekeeper.Renew(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must(i.Timekeeper.Renew(t.Context(), config))
 }
 
 // TestRenew: stamped checkpoints whose authority ends tomorrow are renewed, each once. Their records still prove their first times when that
@@ -41,17 +37,11 @@ func TestRenew(t *testing.T) {
 	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn, Before: time.Now().AddDate(-1, 0, 0)}); r.Renewed != 0 {
 		t.Errorf("what ends later: %+v", r)
 	}
-	trust, err := i.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	trust := must(i.Trust(t.Context()))
 	trust.Authorities[1].NotAfter = time.Now().Add(time.Minute)
 	by := func(r *evidence.Record) string {
 		t.Helper()
-		proved, err := i.Ledger.ProveOne(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		proved := must(i.Ledger.ProveOne(t.Context(), r))
 		proved.Timestamps = nil
 		at, _ := verify.Record(proved, verify.Options{Trust: trust, At: time.Now().Add(time.Hour)}).TimeOf(r.Payload.RecordID)
 		return at.Authority
@@ -98,9 +88,7 @@ func TestRenewRefuses(t *testing.T) {
 	if size, err := i.Ledger.Size(t.Context()); size != 2 || err != nil {
 		t.Errorf("%d records, %v, although nothing was renewed", size, err)
 	}
-	if _, err := i.Timekeeper.Remove(t.Context(), "outside", false); err != nil {
-		t.Fatal(err)
-	}
+	must(i.Timekeeper.Remove(t.Context(), "outside", false))
 	i = open(t, c)
 	if r := renew(t, i, stamping.RenewConfig{}); r.Foreign != 1 || r.Renewed != 0 {
 		t.Errorf("of an authority that is no longer configured: %+v", r)

@@ -28,9 +28,7 @@ func TestCreateOnMountPoint(t *testing.T) {
 	mkdir(t, filepath.Join(dir, "lost+found"))
 	mkdir(t, filepath.Join(dir, ".jurat-new-dead"))
 	c := installation.Config{Dir: dir}
-	if err := installation.Create(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, installation.Create(t.Context(), c))
 	seal(t, open(t, c))
 	for name := range disktest.Tree(t, dir) {
 		if strings.HasPrefix(name, ".jurat") || name == "jurat-making" {
@@ -46,9 +44,7 @@ func TestCreateOnMountPoint(t *testing.T) {
 // moves.
 func TestCreateCrashed(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "whole")
-	if err := installation.Create(t.Context(), installation.Config{Dir: whole}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, installation.Create(t.Context(), installation.Config{Dir: whole}))
 	entries, err := os.ReadDir(whole)
 	if err != nil || len(entries) < 4 {
 		t.Fatal(entries, err)
@@ -57,9 +53,7 @@ func TestCreateCrashed(t *testing.T) {
 		for moved := range len(entries) + 1 {
 			dir := filepath.Join(t.TempDir(), "data")
 			made := filepath.Join(dir, ".jurat-made")
-			if err := os.MkdirAll(made, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, os.MkdirAll(made, 0o700))
 			order := slices.Clone(entries)
 			if reversed {
 				slices.Reverse(order)
@@ -84,21 +78,15 @@ func TestCreateCrashed(t *testing.T) {
 				t.Fatalf("%d moved: %v", moved, err)
 			}
 			seal(t, i)
-			if err := i.Close(); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, i.Close())
 			if _, err := os.Stat(made); err == nil {
 				t.Errorf("%d moved: %s is still there", moved, made)
 			}
 		}
 	}
 	draft := filepath.Join(t.TempDir(), "data")
-	if err := os.MkdirAll(filepath.Join(draft, ".jurat-new-1"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(whole, "log.key"), filepath.Join(draft, ".jurat-new-1", "log.key")); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.MkdirAll(filepath.Join(draft, ".jurat-new-1"), 0o700))
+	succeeds(t, os.Rename(filepath.Join(whole, "log.key"), filepath.Join(draft, ".jurat-new-1", "log.key")))
 	if _, err := installation.Open(t.Context(), installation.Config{Dir: draft}); !errors.Is(err, installation.ErrNone) {
 		t.Errorf("half an installation: %v", err)
 	}
@@ -107,13 +95,9 @@ func TestCreateCrashed(t *testing.T) {
 // TestCreateInTheWay: a file that appeared in the folder meanwhile is not overwritten.
 func TestCreateInTheWay(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	if err := os.MkdirAll(filepath.Join(dir, ".jurat-made"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.MkdirAll(filepath.Join(dir, ".jurat-made"), 0o700))
 	for _, file := range []string{"log.key", ".jurat-made/log.key"} {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(file), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, os.WriteFile(filepath.Join(dir, file), []byte(file), 0o600))
 	}
 	if _, err := installation.Open(t.Context(), installation.Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "cannot be moved there") {
 		t.Errorf("%v", err)

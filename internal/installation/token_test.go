@@ -1,13 +1,10 @@
 package installation_test
 
 import (
-	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,9 +23,7 @@ func onToken(t *testing.T, helper string) (installation.Config, *installation.In
 	t.Helper()
 	t.Setenv(token.Variable, helper)
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Token: &installation.Token{URI: "pkcs11:token=house", Helper: helper}}
-	if err := installation.Create(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, installation.Create(t.Context(), c))
 	i := open(t, c)
 	makeKey(t, i, evidence.RoleOperator, "operator")
 	makeKey(t, i, evidence.RoleAgent, "courier")
@@ -37,10 +32,7 @@ func onToken(t *testing.T, helper string) (installation.Config, *installation.In
 
 func makeKey(t *testing.T, i *installation.Installation, role evidence.Role, name string) *keys.Held {
 	t.Helper()
-	on, err := i.Helper.FindOrGenerate(t.Context(), "pkcs11:token=house;object="+name, evidence.ES256)
-	if err != nil {
-		t.Fatal(err)
-	}
+	on := must(i.Helper.FindOrGenerate(t.Context(), "pkcs11:token=house;object="+name, evidence.ES256))
 	return must(i.Keys.Create(t.Context(), role, name, evidence.ES256, &on))
 }
 
@@ -50,13 +42,9 @@ func TestKeysOnToken(t *testing.T) {
 	c, i := onToken(t, soft.Helper(t))
 	r := seal(t, i)
 	wantStatus(t, i, "a record of keys on a token", r, byOperator)
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleOperator, "operator", "", nil, because); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleOperator, "operator", "", nil, because))
 	on := must(i.Helper.FindOrGenerate(t.Context(), courier+"-2", evidence.RS256))
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "courier", evidence.RS256, &on, because); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "courier", evidence.RS256, &on, because))
 	if next := seal(t, i); next.Payload.Signers[0].Algorithm != evidence.RS256 {
 		t.Errorf("the rotated key signs %v", next.Payload.Signers)
 	}
@@ -112,60 +100,6 @@ func TestTokenRemoved(t *testing.T) {
 	wantStatus(t, i, "with the token back", seal(t, i), byOperator)
 }
 
-// TestHelperKilled kills the helper again and again while records are sealed. The log contains only whole records.
-func TestHelperKilled(t *testing.T) {
-	soft := tokentest.New(t)
-	pids := filepath.Join(t.TempDir(), "pids")
-	script := filepath.Join(t.TempDir(), "helper")
-	text := "#!/bin/sh\necho $$ >> " + pids + "\nexec " + soft.Helper(t) + "\n"
-	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	c, i := onToken(t, script)
-	signers := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
-	ctx, cancel := context.WithCancel(t.Context())
-	var sealing sync.WaitGroup
-	var mu sync.Mutex
-	sealed, failed := 0, 0
-	d := draft(t)
-	for range 4 {
-		sealing.Go(func() {
-			for ctx.Err() == nil {
-				_, err := i.Ledger.Seal(t.Context(), d, signers)
-				mu.Lock()
-				if err == nil {
-					sealed++
-				} else {
-					failed++
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	count := func() int { mu.Lock(); defer mu.Unlock(); return sealed }
-	for range 3 {
-		before := count()
-		for deadline := time.Now().Add(time.Minute); count() < before+5; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("sealing does not go on")
-			}
-		}
-		all := strings.Fields(string(must(os.ReadFile(pids))))
-		if err := exec.Command("kill", "-9", all[len(all)-1]).Run(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cancel()
-	sealing.Wait()
-	if int64(sealed) != must(i.Ledger.Size(t.Context())) {
-		t.Errorf("%d records were sealed and %d failed; the log has %d", sealed, failed, must(i.Ledger.Size(t.Context())))
-	}
-	damages, _, err := installation.Fsck(t.Context(), installation.Config{Dir: c.Dir}, nil)
-	if err != nil || len(damages) > 0 {
-		t.Errorf("examined: %v, %v", damages, err)
-	}
-}
-
 // TestAnotherKeyOnToken replaces a key that the log knows by another one. Nothing is sealed with it.
 func TestAnotherKeyOnToken(t *testing.T) {
 	soft := tokentest.New(t)
@@ -180,9 +114,7 @@ func TestAnotherKeyOnToken(t *testing.T) {
 	text := must(os.ReadFile(file))
 	before, after, _ := strings.Cut(string(text), "Uri: ")
 	_, after, _ = strings.Cut(after, "\n")
-	if err := os.WriteFile(file, []byte(before+"Uri: pkcs11:token=house;object=operator\n"+after), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.WriteFile(file, []byte(before+"Uri: pkcs11:token=house;object=operator\n"+after), 0o600))
 	again := open(t, installation.Config{Dir: i.Dir})
 	signers := must(again.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
 	if _, err := again.Ledger.Seal(t.Context(), draft(t), signers); !errors.Is(err, evidence.ErrSignature) {

@@ -33,14 +33,8 @@ type aWitness struct {
 
 func witnessOf(t *testing.T, i *installation.Installation, name string) *aWitness {
 	t.Helper()
-	key, err := operator.GenerateCosigner(nil, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trust, err := i.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must(operator.GenerateCosigner(nil, name))
+	trust := must(i.Trust(t.Context()))
 	log, err := lognote.NewVerifier(trust.Logs[0])
 	if err != nil {
 		t.Fatal(err)
@@ -84,9 +78,7 @@ func TestCosigned(t *testing.T) {
 	var all []*aWitness
 	for _, name := range []string{"w1.example", "w2.example", "w3.example"} {
 		w := witnessOf(t, i, name)
-		if err := i.Witnesses.Add(t.Context(), w.Address, 0); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, i.Witnesses.Add(t.Context(), w.Address, 0))
 		all = append(all, w)
 	}
 	trust, err := i.Trust(t.Context())
@@ -95,10 +87,7 @@ func TestCosigned(t *testing.T) {
 	}
 	order := func(r *evidence.Record) verify.Finding {
 		t.Helper()
-		proved, err := i.Ledger.ProveOne(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		proved := must(i.Ledger.ProveOne(t.Context(), r))
 		return verify.Record(proved, verify.Options{Trust: trust, At: time.Now()}).Of(verify.Order)
 	}
 	if f := order(first); f.Status != verify.NotProved || f.Rule != "witnesses" {
@@ -160,13 +149,8 @@ func TestWitnessAheadOfItsTime(t *testing.T) {
 	i := house(t)
 	r := seal(t, i)
 	w := witnessOf(t, i, "w1.example")
-	if err := i.Witnesses.Add(t.Context(), w.Address, 0); err != nil {
-		t.Fatal(err)
-	}
-	trust, err := i.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Witnesses.Add(t.Context(), w.Address, 0))
+	trust := must(i.Trust(t.Context()))
 	for _, tt := range []struct {
 		ahead  time.Duration
 		status verify.Status
@@ -176,10 +160,7 @@ func TestWitnessAheadOfItsTime(t *testing.T) {
 		if err != nil || c.Met() != (tt.status == verify.Proved) || !c.Met() && !strings.Contains(c.Answers[0].Err.Error(), "one of the two clocks is wrong") {
 			t.Errorf("ahead by %v: %+v, %v", tt.ahead, c, err)
 		}
-		proved, err := i.Ledger.ProveOne(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		proved := must(i.Ledger.ProveOne(t.Context(), r))
 		if f := verify.Record(proved, verify.Options{Trust: trust, At: time.Now()}).Of(verify.Order); f.Status != tt.status {
 			t.Errorf("ahead by %v: %+v", tt.ahead, f)
 		}
@@ -190,13 +171,8 @@ func TestWitnessAheadOfItsTime(t *testing.T) {
 func TestWitnessesAreToldApart(t *testing.T) {
 	i := house(t)
 	w := witnessOf(t, i, "w1.example")
-	if err := i.Witnesses.Add(t.Context(), w.Address, 0); err != nil {
-		t.Fatal(err)
-	}
-	trust, err := i.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Witnesses.Add(t.Context(), w.Address, 0))
+	trust := must(i.Trust(t.Context()))
 	other := witnessOf(t, i, "w2.example").Address
 	for name, bad := range map[string]witness.Address{
 		"the same":          w.Address,
@@ -217,9 +193,7 @@ func TestWitnessesAreToldApart(t *testing.T) {
 	if err := i.Witnesses.Remove(t.Context(), "w7.example", 0); err == nil {
 		t.Error("Remove accepted a witness that is not there")
 	}
-	if err := os.WriteFile(i.Dir+"/witnesses.json", []byte(`{"quorum":1}x`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.WriteFile(i.Dir+"/witnesses.json", []byte(`{"quorum":1}x`), 0o600))
 	if _, err := i.Trust(t.Context()); err == nil {
 		t.Error("a trust file was written although the list of witnesses cannot be read")
 	}
@@ -229,28 +203,19 @@ func TestWitnessesAreToldApart(t *testing.T) {
 func TestWitnessOfAnotherHistory(t *testing.T) {
 	i := house(t)
 	w := witnessOf(t, i, "w1.example")
-	if err := i.Witnesses.Add(t.Context(), w.Address, 0); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, i.Witnesses.Add(t.Context(), w.Address, 0))
 	backup := t.TempDir() + "/backup"
-	if err := os.CopyFS(backup, os.DirFS(i.Dir)); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.CopyFS(backup, os.DirFS(i.Dir)))
 	for name := range disktest.Tree(t, backup) { // this file system keeps no modes
 		if info, err := os.Stat(filepath.Join(backup, name)); err == nil && info.Mode().IsRegular() {
-			if err := os.Chmod(filepath.Join(backup, name), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, os.Chmod(filepath.Join(backup, name), 0o600))
 		}
 	}
 	seal(t, i)
 	if c, err := i.Witnesses.Cosign(t.Context()); err != nil || c.Cosigned() != 1 {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	old, err := installation.Open(t.Context(), installation.Config{Dir: backup}) // with the checkpoint that was published then
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must(installation.Open(t.Context(), installation.Config{Dir: backup})) // with the checkpoint that was published then
 	defer old.Close()
 	c, err := old.Witnesses.Cosign(t.Context())
 	var conflict *witness.ConflictError

@@ -12,20 +12,13 @@ import (
 // act returns a record of agent a or another agent, signed with these keys.
 func act(t *testing.T, name string, keys ...keyPair) *evidence.Record {
 	t.Helper()
-	draft, err := evidence.ParseDraft([]byte(`{"agent_id":"` + name + `","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m",
-		"model_version":"v","prompt":"p","response":"r","parameters":{}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	draft := must(evidence.ParseDraft([]byte(`{"agent_id":"` + name + `","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m",
+		"model_version":"v","prompt":"p","response":"r","parameters":{}}`)))
 	var signers []evidence.Signer
 	for _, k := range keys {
 		signers = append(signers, k.signer)
 	}
-	r, err := draft.Seal(evidence.Sealing{Signers: signers, RecordID: "01890000-0000-7000-8000-000000000000", Time: start})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must(draft.Seal(evidence.Sealing{Signers: signers, RecordID: "01890000-0000-7000-8000-000000000000", Time: start}))
 }
 
 func TestAdmit(t *testing.T) {

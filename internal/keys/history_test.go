@@ -84,10 +84,7 @@ func chain(t testing.TB, events []told, change func(*evidence.Payload)) []*evide
 	t.Helper()
 	var records []*evidence.Record
 	for i, e := range events {
-		response, err := operator.Encode(e.body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must(operator.Encode(e.body))
 		p := evidence.Payload{ActionType: evidence.KeyEvent, AgentID: "operator", Timestamp: evidence.FormatTime(at(e.minute)),
 			ChainID: operator.KeysChain, ChainPosition: int64(i + 1), Response: response, RecordID: fmt.Sprintf("01890000-0000-7000-8000-%012d", i)}
 		if i > 0 {
@@ -96,14 +93,8 @@ func chain(t testing.TB, events []told, change func(*evidence.Payload)) []*evide
 		if change != nil && i == len(events)-1 {
 			change(&p)
 		}
-		draft, err := evidence.NewDraft(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := draft.Seal(evidence.Sealing{Signers: []evidence.Signer{key(100).signer}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		draft := must(evidence.NewDraft(p))
+		r := must(draft.Seal(evidence.Sealing{Signers: []evidence.Signer{key(100).signer}}))
 		records = append(records, r)
 	}
 	return records
@@ -111,11 +102,7 @@ func chain(t testing.TB, events []told, change func(*evidence.Payload)) []*evide
 
 func read(t testing.TB, events ...told) *History {
 	t.Helper()
-	h, err := ReadHistory(chain(t, events, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
+	return must(ReadHistory(chain(t, events, nil)))
 }
 
 func TestLifeOfAKey(t *testing.T) {
@@ -261,13 +248,8 @@ func TestChainIsOneAfterTheOther(t *testing.T) {
 
 func TestCloneIsACopy(t *testing.T) {
 	records := chain(t, []told{registered(0, key(-1)), registered(0, key(1)), revoked(5, key(1), at(5))}, nil)
-	h, err := ReadHistory(records[:2])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Clone().Apply(records[2]); err != nil {
-		t.Fatal(err)
-	}
+	h := must(ReadHistory(records[:2]))
+	succeeds(t, h.Clone().Apply(records[2]))
 	if active := h.Active(evidence.RoleAgent, "a", at(9)); len(active) != 2 || h.Count() != 2 {
 		t.Errorf("changing a clone changed the original: %v", active)
 	}
@@ -320,10 +302,7 @@ func TestCardsAreReplaced(t *testing.T) {
 	third.body.Certificates = [][]byte{{1}}
 	records := chain(t, []told{first, again, third}, nil)
 	for n, want := range []evidence.Digest{first.body.Card, again.body.Card, again.body.Card} {
-		h, err := ReadHistory(records[:n+1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must(ReadHistory(records[:n+1]))
 		if k := h.Key(key(1).id); k.Card != want || k.CardRecord != records[min(n, 1)].Payload.RecordID {
 			t.Errorf("after %d events: %s of %s", n+1, k.Card, k.CardRecord)
 		}
@@ -339,18 +318,13 @@ func TestCardsAreReplaced(t *testing.T) {
 // FuzzApply applies any response as the second event.
 func FuzzApply(f *testing.F) {
 	for _, e := range []told{rotated(1, key(1), key(2)), retired(1, key(1), at(1)), revoked(1, key(1), at(1)), registered(1, key(-1))} {
-		response, err := operator.Encode(e.body)
-		if err != nil {
-			f.Fatal(err)
-		}
+		response := must(operator.Encode(e.body))
 		f.Add([]byte(response))
 	}
 	first := chain(f, []told{registered(0, key(1))}, nil)[0]
 	f.Fuzz(func(t *testing.T, response []byte) {
 		h := NewHistory()
-		if err := h.Apply(first); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, h.Apply(first))
 		r := &evidence.Record{Payload: evidence.Payload{ActionType: evidence.KeyEvent, AgentID: "operator", Timestamp: evidence.FormatTime(at(1)),
 			ChainID: operator.KeysChain, ChainPosition: 2, PreviousRecord: first.Digest, Response: response}}
 		if h.Apply(r) != nil {

@@ -13,20 +13,13 @@ import (
 // twice returns a ring in which every actor signs twice.
 func twice(t *testing.T, dir string) *Ring {
 	t.Helper()
-	r, err := NewRing(Config{Files: filestore.NewFolder(dir), PostQuantum: true, Now: newRing(t, dir).config.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must(NewRing(Config{Files: filestore.NewFolder(dir), PostQuantum: true, Now: newRing(t, dir).config.Now}))
 }
 
 // algorithms lists the algorithms that an actor signs with, in order.
 func algorithms(t *testing.T, r *Ring, name string) []evidence.Algorithm {
 	t.Helper()
-	signers, err := r.Signers(t.Context(), evidence.RoleAgent, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signers := must(r.Signers(t.Context(), evidence.RoleAgent, name))
 	var list []evidence.Algorithm
 	for _, s := range signers {
 		list = append(list, s.Info().Algorithm)
@@ -48,16 +41,12 @@ func TestSecondKey(t *testing.T) {
 	wantTwice(t, newRing(t, dir), "both") // a ring without the setting finds both keys
 	r := newRing(t, dir)
 	only(t, r, evidence.RoleAgent, "later")
-	if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, "later", evidence.MLDSA65, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(newRing(t, dir).Create(t.Context(), evidence.RoleAgent, "later", evidence.MLDSA65, nil))
 	wantTwice(t, r, "later") // also a ring that has already read the first key
 	if _, err := r.Create(t.Context(), evidence.RoleAgent, "later", evidence.MLDSA65, nil); !errors.Is(err, ErrExists) {
 		t.Errorf("another second key: %v", err)
 	}
-	if _, err := r.Create(t.Context(), evidence.RoleAgent, "first", evidence.MLDSA65, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(r.Create(t.Context(), evidence.RoleAgent, "first", evidence.MLDSA65, nil))
 	wantTwice(t, r, "first")
 	keys, err := newRing(t, dir).Keys(t.Context())
 	if err != nil || len(keys) != 6 {
@@ -88,31 +77,18 @@ func TestSecondKeyIsMissed(t *testing.T) {
 			t.Errorf("%s: %d signers, %v", what, len(signers), err)
 		}
 	}
-	if err := os.Rename(file, file+".away"); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.Rename(file, file+".away"))
 	refused("lost", ErrSecondKey)
-	if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(newRing(t, dir).Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65, nil))
 	refused("replaced", ErrSecondKey)
 	for what, from := range map[string]string{"another actor's": other, "its own first": path(place{evidence.RoleAgent, "a", false})} {
-		text, err := os.ReadFile(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(from))
+		succeeds(t, os.WriteFile(file, text, 0o600))
 		refused(what, nil)
 	}
-	if err := os.WriteFile(file, []byte("damaged"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.WriteFile(file, []byte("damaged"), 0o600))
 	refused("damaged", nil)
-	if err := os.Rename(file+".away", file); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.Rename(file+".away", file))
 	wantTwice(t, newRing(t, dir), "a")
 }
 

@@ -14,22 +14,14 @@ import (
 func TestTrustDemandsBothSignatures(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	config := Config{Files: filestore.NewFolder(t.TempDir()), Now: func() time.Time { return at }}
-	ring, err := NewRing(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ring := must(NewRing(config))
 	for _, k := range []struct {
 		name      string
 		algorithm evidence.Algorithm
 	}{{"alone", evidence.ES256}, {"later", evidence.Ed25519}, {"later", evidence.MLDSA65}, {"first", evidence.MLDSA65}, {"first", evidence.ES256}} {
-		if _, err := ring.Create(t.Context(), evidence.RoleAgent, k.name, k.algorithm, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(ring.Create(t.Context(), evidence.RoleAgent, k.name, k.algorithm, nil))
 	}
-	held, err := ring.Keys(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must(ring.Keys(t.Context()))
 	trusted := Trusted(held, NewHistory())
 	if len(trusted) != 5 {
 		t.Fatalf("%d keys", len(trusted))

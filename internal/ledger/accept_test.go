@@ -72,9 +72,7 @@ func (o *owner) register(t *testing.T, l *ledger.Ledger) {
 	for n := len(o.signers) - 1; n >= 0; n-- {
 		events = append(events, o.event(operator.KeyRegistered, n, evidence.RoleAgent))
 	}
-	if err := tell(l, t, events...); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, tell(l, t, events...))
 }
 
 // says returns a record of the owner's agent, signed with the owner's keys.
@@ -98,10 +96,7 @@ func TestAccept(t *testing.T) {
 			o := newOwner(t, "a", pair)
 			o.register(t, l)
 			signed := o.says(t, "")
-			accepted, err := l.Accept(t.Context(), signed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			accepted := must(l.Accept(t.Context(), signed))
 			if string(accepted.Canonical()) != string(signed.Canonical()) || len(accepted.Timestamps) != 1 || len(signed.Timestamps) != 0 {
 				t.Errorf("accepted %+v of %+v", accepted, signed)
 			}
@@ -215,16 +210,11 @@ func TestAcceptHighS(t *testing.T) {
 	signed := a.says(t, "")
 	low := signed.Signatures[0]
 	var parts struct{ R, S *big.Int }
-	if _, err := asn1.Unmarshal(low, &parts); err != nil {
-		t.Fatal(err)
-	}
+	must(asn1.Unmarshal(low, &parts))
 	parts.S.Sub(elliptic.P256().Params().N, parts.S)
 	high := must(asn1.Marshal(parts))
 	signed.Signatures = [][]byte{high}
-	accepted, err := l.Accept(t.Context(), signed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	accepted := must(l.Accept(t.Context(), signed))
 	if string(accepted.Signatures[0]) != string(low) || string(signed.Signatures[0]) != string(high) {
 		t.Errorf("accepted with %x, given with %x; want %x and %x", accepted.Signatures[0], signed.Signatures[0], low, high)
 	}
@@ -264,12 +254,8 @@ func TestKeyEndsBetween(t *testing.T) {
 	a := newOwner(t, "a", false)
 	l := must(store.open(t))
 	a.register(t, l)
-	if _, err := l.Accept(t.Context(), a.says(t, "")); err != nil {
-		t.Fatal(err)
-	}
-	if err := tell(elsewhere, t, a.event(operator.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
-		t.Fatal(err)
-	}
+	must(l.Accept(t.Context(), a.says(t, "")))
+	succeeds(t, tell(elsewhere, t, a.event(operator.KeyRevoked, 0, evidence.RoleAgent)))
 	if _, err := l.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("a"))), a.signers); !errors.Is(err, keys.ErrEnded) {
 		t.Errorf("sealed with a key that another process has revoked: %v", err)
 	}

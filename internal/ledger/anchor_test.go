@@ -243,10 +243,7 @@ func TestAnchorsNeverWait(t *testing.T) {
 	steps := 0
 	for ; steps < 10; steps++ { // as a schedule would
 		_, stamped := anchor(t, l, "two")
-		n, err := l.Settle(t.Context(), lateStamps(must(l.Waiting(t.Context(), "one", 0, 10))), actor)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must(l.Settle(t.Context(), lateStamps(must(l.Waiting(t.Context(), "one", 0, 10))), actor))
 		if !stamped && n == 0 {
 			break
 		}

@@ -13,17 +13,11 @@ import (
 )
 
 func TestBind(t *testing.T) {
-	l, err := ledger.Create(t.Context(), config(fresh(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must(ledger.Create(t.Context(), config(fresh(t))))
 	defer l.Close()
 	seal := func(response string) *evidence.Record {
-		draft, err := evidence.NewDraft(evidence.Payload{AgentID: "a", RequestID: "r", Timestamp: "2026-01-01T00:00:00Z", Model: "m",
-			ModelVersion: "v", Prompt: jsontext.Value(`"p"`), Response: jsontext.Value(response), Parameters: jsontext.Value("{}")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		draft := must(evidence.NewDraft(evidence.Payload{AgentID: "a", RequestID: "r", Timestamp: "2026-01-01T00:00:00Z", Model: "m",
+			ModelVersion: "v", Prompt: jsontext.Value(`"p"`), Response: jsontext.Value(response), Parameters: jsontext.Value("{}")}))
 		return must(l.Seal(t.Context(), draft, actor))
 	}
 	original, other := seal(`"one"`), seal(`"two"`)

@@ -75,10 +75,7 @@ func TestListWithoutPayloads(t *testing.T) {
 		t.Fatalf("%d and %q", len(want), chain)
 	}
 	store := &blinded{Store: c.Store}
-	opened, err := ledger.Open(t.Context(), config(store))
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := must(ledger.Open(t.Context(), config(store)))
 	store.blind = true
 	if got := listed(t, opened, brief.Listing{}); !slices.Equal(got, want) {
 		t.Errorf("%d are listed", len(got))
@@ -122,9 +119,7 @@ func TestBriefTampered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			copied := folder(t.TempDir())
-			if err := os.CopyFS(string(copied), os.DirFS(string(f))); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, os.CopyFS(string(copied), os.DirFS(string(f))))
 			copied.exec(t, test.do)
 			damages := copied.fsck(t)
 			if len(damages) == 0 {
@@ -136,9 +131,7 @@ func TestBriefTampered(t *testing.T) {
 				}
 			}
 			l := must(copied.open(t))
-			if err := l.Briefs().Reindex(t.Context(), nil); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, l.Briefs().Reindex(t.Context(), nil))
 			l.Close()
 			wantClean(t, copied.fsck(t))
 		})
@@ -150,18 +143,14 @@ func TestNothingErasableInBriefs(t *testing.T) {
 	l, c := alone(t)
 	draft := must(evidence.ParseDraft([]byte(`{"action_type":"human_review","reviewer_id":"u","timestamp":"2000-01-01T00:00:00Z","original_response_id":"x",
 		"approval_status":"approved_with_modifications","modified_response":{"position":"safe_pass"},"changes":"secret-word"}`))).SealingApart("/modified_response", "/changes")
-	if _, err := l.Seal(t.Context(), draft, actor); err != nil {
-		t.Fatal(err)
-	}
+	must(l.Seal(t.Context(), draft, actor))
 	stored := must(c.Store.Briefs(t.Context(), storage.BriefQuery{N: 1, Names: true}))
 	if line := string(stored[0].Line); strings.Contains(line, "safe_pass") || strings.Contains(line, "secret-word") || !strings.Contains(line, "approved_with") {
 		t.Errorf("the brief is %s", line)
 	}
 	open := must(evidence.ParseDraft([]byte(`{"action_type":"human_review","reviewer_id":"u","timestamp":"2000-01-01T00:00:00Z","original_response_id":"x",
 		"approval_status":"approved_with_modifications","modified_response":{"position":"safe_pass"}}`)))
-	if _, err := l.Seal(t.Context(), open, actor); err != nil {
-		t.Fatal(err)
-	}
+	must(l.Seal(t.Context(), open, actor))
 	if line := string(must(c.Store.Briefs(t.Context(), storage.BriefQuery{From: 1, N: 1}))[0].Line); !strings.Contains(line, `"given":"safe_pass"`) {
 		t.Errorf("the brief is %s", line)
 	}

@@ -84,14 +84,10 @@ func TestCopy(t *testing.T) {
 	if signed := must(file.Checkpoint(t.Context())); signed != "" {
 		t.Error("it is a log before it is finished")
 	}
-	if err := storage.FinishCopy(t.Context(), c.Store, file); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, storage.FinishCopy(t.Context(), c.Store, file))
 	wantSameLog(t, c.Store, file)
 	must(storage.Copy(t.Context(), file, back, nil))
-	if err := storage.FinishCopy(t.Context(), file, back); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, storage.FinishCopy(t.Context(), file, back))
 	wantSameLog(t, c.Store, back)
 	copied := c
 	copied.Store = back
@@ -117,9 +113,7 @@ func TestCopyGoesOn(t *testing.T) {
 	}
 	must(storage.Copy(t.Context(), c.Store, to, nil))
 	must(storage.Copy(t.Context(), c.Store, to, nil)) // there is nothing left to do
-	if err := storage.FinishCopy(t.Context(), c.Store, to); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, storage.FinishCopy(t.Context(), c.Store, to))
 	wantSameLog(t, c.Store, to)
 
 	_, other := copied(t)

@@ -120,10 +120,7 @@ func TestCrashes(t *testing.T) {
 
 // work creates a log and seals while the process lives. It returns the ids that were acknowledged.
 func (c *crashing) work(t *testing.T) (acknowledged []string) {
-	store, err := sqlite.Create(t.Context(), c.folder.database())
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must(sqlite.Create(t.Context(), c.folder.database()))
 	t.Cleanup(func() { store.Close() })
 	c.Store = store
 	cfg := config(c)
@@ -190,14 +187,12 @@ func TestPowerCut(t *testing.T) {
 	}
 	l.Close()
 	lost, kept := 0, 0
-	for cut := len(before); cut <= len(after); cut += 1021 {
+	for cut := len(before); cut <= len(after); cut += 4093 {
 		for _, rest := range [][]byte{nil, make([]byte, len(after)-cut), before[:min(len(before), len(after)-cut)]} {
 			again := folder(t.TempDir())
 			for name, content := range map[string][]byte{again.database(): database, again.database() + "-wal": append(after[:cut:cut], rest...),
 				filepath.Join(string(again), "checkpoint"): checkpoint} {
-				if err := os.WriteFile(name, content, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				succeeds(t, os.WriteFile(name, content, 0o600))
 			}
 			there := acknowledged
 			if has(t, again, last) {

@@ -90,9 +90,7 @@ func onBoth(t *testing.T, test func(*testing.T, folder)) {
 func onPostgres(t testing.TB, url string) folder {
 	t.Helper()
 	f := folder(t.TempDir())
-	if err := os.WriteFile(filepath.Join(string(f), "url"), []byte(url), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.WriteFile(filepath.Join(string(f), "url"), []byte(url), 0o600))
 	return f
 }
 
@@ -165,14 +163,8 @@ func (f folder) config(store storage.Store) ledger.Config {
 
 func (f folder) create(t testing.TB) *ledger.Ledger {
 	t.Helper()
-	store, err := f.createStore(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := ledger.Create(t.Context(), f.config(store))
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must(f.createStore(t.Context()))
+	l := must(ledger.Create(t.Context(), f.config(store)))
 	t.Cleanup(func() { l.Close() })
 	return l
 }
@@ -203,21 +195,14 @@ func (f folder) store(t testing.TB) (storage.Store, error) {
 
 func (f folder) fsck(t testing.TB) []fsck.Damage {
 	t.Helper()
-	store, err := f.openStore(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must(f.openStore(t.Context()))
 	defer store.Close()
 	return damagesOf(t, f.config(store))
 }
 
 func damagesOf(t testing.TB, c ledger.Config) []fsck.Damage {
 	t.Helper()
-	found, err := fsck.Run(t.Context(), examined(c), fsck.Options{Check: genuine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
+	return must(fsck.Run(t.Context(), examined(c), fsck.Options{Check: genuine}))
 }
 
 func wantClean(t testing.TB, found []fsck.Damage) {
@@ -238,10 +223,7 @@ func fresh(t testing.TB) storage.Store {
 func alone(t testing.TB) (*ledger.Ledger, ledger.Config) {
 	t.Helper()
 	c := config(fresh(t))
-	l, err := ledger.Create(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must(ledger.Create(t.Context(), c))
 	t.Cleanup(func() { l.Close() })
 	return l, c
 }
@@ -256,11 +238,7 @@ func act(more string) *evidence.Draft {
 
 func seal(t testing.TB, l *ledger.Ledger, more string) *evidence.Record {
 	t.Helper()
-	r, err := l.Seal(t.Context(), act(more), actor)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must(l.Seal(t.Context(), act(more), actor))
 }
 
 func sealMany(t testing.TB, l *ledger.Ledger, n int) (records []*evidence.Record) {
@@ -305,4 +283,11 @@ func text(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 // examined returns what fsck.Run reads of a log.
 func examined(c ledger.Config) fsck.Log {
 	return fsck.Log{Store: c.Store, Verifier: c.Verifier, Published: c.Published}
+}
+
+func succeeds(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -187,9 +187,7 @@ func TestBadAmongGood(t *testing.T) {
 		there := act(`,"record_id":"` + numbered(0) + `"`)
 		q := hold(t, func(l *ledger.Ledger) {
 			gone.register(t, l)
-			if err := tell(l, t, gone.event(operator.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, tell(l, t, gone.event(operator.KeyRevoked, 0, evidence.RoleAgent)))
 			must(l.Seal(t.Context(), there, actor))
 		})
 		good := []*error{q.seal(t.Context(), 1)}
@@ -376,10 +374,7 @@ func TestSettledInAGroup(t *testing.T) {
 			t.Errorf("settled %v", settled)
 		}
 		wantOwing(t, l, "one 3") // the three sealed meanwhile
-		found, err := fsck.Run(t.Context(), examined(c), fsck.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must(fsck.Run(t.Context(), examined(c), fsck.Options{}))
 		wantClean(t, found)
 	})
 }

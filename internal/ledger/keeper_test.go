@@ -227,7 +227,7 @@ func TestAloneAfterAPanic(t *testing.T) {
 		select {
 		case <-store.prepared:
 			alone = true
-		case <-time.After(5 * time.Second): // its transaction waits for this
+		case <-time.After(time.Minute): // its transaction waits for this
 		}
 	}
 	must(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))

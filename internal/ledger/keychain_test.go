@@ -64,9 +64,7 @@ func TestKeysOfAnotherProcess(t *testing.T) {
 		if err := says(elsewhere, a); err != nil {
 			t.Error(err)
 		}
-		if err := tell(here, t, a.event(operator.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, tell(here, t, a.event(operator.KeyRevoked, 0, evidence.RoleAgent)))
 		wantError(t, says(elsewhere, a), keys.ErrEnded)
 		_, err = elsewhere.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("a"))), a.signers)
 		wantError(t, err, keys.ErrEnded)

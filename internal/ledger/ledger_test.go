@@ -67,10 +67,7 @@ func TestSealAndRead(t *testing.T) {
 
 func TestSealApart(t *testing.T) {
 	l, _ := alone(t)
-	r, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
 	if len(r.Disclosures) != 1 || r.CheckDisclosures() != nil {
 		t.Errorf("disclosures %v", r.Disclosures)
 	}
@@ -102,10 +99,7 @@ func TestNoTokenNoRecord(t *testing.T) {
 	} {
 		c := config(fresh(t))
 		c.Stamper = stamper
-		l, err := ledger.Create(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must(ledger.Create(t.Context(), c))
 		if _, err := l.Seal(t.Context(), act(""), actor); err == nil {
 			t.Errorf("%s: sealed", name)
 		} else if name == "down" {
@@ -138,10 +132,7 @@ func TestCreateAndOpen(t *testing.T) {
 	empty := fresh(t)
 	_, err := ledger.Open(ctx, config(empty))
 	wantError(t, err, ledger.ErrNoLog)
-	l, err := ledger.Create(ctx, config(empty))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must(ledger.Create(ctx, config(empty)))
 	_, err = ledger.Create(ctx, config(empty))
 	wantError(t, err, ledger.ErrExists)
 	sealMany(t, l, 40)
@@ -167,9 +158,7 @@ func TestDatabaseMissing(t *testing.T) {
 	sealMany(t, l, 3)
 	must(l.Checkpoint(t.Context()))
 	l.Close()
-	if err := os.Remove(f.database()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.Remove(f.database()))
 	_, err := f.open(t)
 	wantError(t, err, fs.ErrNotExist)
 	store := must(sqlite.Create(t.Context(), f.database()))
@@ -263,10 +252,7 @@ func TestProofs(t *testing.T) {
 
 func checkProof(t *testing.T, r *evidence.Record, signed string) {
 	t.Helper()
-	c, err := operator.OpenCheckpoint(signed, logVerifier)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(operator.OpenCheckpoint(signed, logVerifier))
 	var proof tlog.RecordProof
 	for _, node := range r.Log.Proof {
 		proof = append(proof, tlog.Hash(node))
@@ -279,10 +265,7 @@ func checkProof(t *testing.T, r *evidence.Record, signed string) {
 func TestProve(t *testing.T) {
 	l, _ := alone(t)
 	records := sealMany(t, l, 9)
-	bundle, err := l.Prove(t.Context(), records[7], records[2], records[7], records[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	bundle := must(l.Prove(t.Context(), records[7], records[2], records[7], records[0]))
 	again, err := evidence.ParseBundle(must(bundle.Marshal()))
 	if err != nil || len(again.Records) != 3 {
 		t.Fatalf("%v, %v", again, err)
@@ -297,25 +280,16 @@ func TestProve(t *testing.T) {
 		t.Error("the caller's record was changed")
 	}
 	sealMany(t, l, 3)
-	one, err := l.ProveOne(t.Context(), records[4])
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must(l.ProveOne(t.Context(), records[4]))
 	if one.Log.Checkpoint != bundle.Checkpoint {
 		t.Error("there is a new checkpoint although the last one covers the record")
 	}
-	opened, err := evidence.Open(must(one.Marshal()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := must(evidence.Open(must(one.Marshal())))
 	checkProof(t, opened, opened.Log.Checkpoint)
 	other, _ := alone(t)
 	_, err = l.Prove(t.Context(), seal(t, other, ""))
 	wantError(t, err, ledger.ErrNotFound)
-	resigned, err := evidence.OpenParts(records[0].Canonical(), [][]byte{{1}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resigned := must(evidence.OpenParts(records[0].Canonical(), [][]byte{{1}}, nil))
 	_, err = l.Prove(t.Context(), resigned)
 	wantError(t, err, ledger.ErrNotFound)
 }
@@ -324,10 +298,7 @@ func TestConcurrentSealers(t *testing.T) { onBoth(t, testConcurrentSealers) }
 
 func testConcurrentSealers(t *testing.T, f folder) {
 	l := f.create(t)
-	second, err := f.open(t) // as in another process
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must(f.open(t)) // as in another process
 	const sealers, each = 16, 8
 	var wg sync.WaitGroup
 	ids := make(chan string, sealers*each)

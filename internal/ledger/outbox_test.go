@@ -133,10 +133,7 @@ func TestWaiting(t *testing.T) {
 			t.Errorf("record %d is proved with %d time stamps, want %d", i, got, want)
 		}
 	}
-	found, err := fsck.Run(t.Context(), examined(f.config(must(f.store(t)))), fsck.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must(fsck.Run(t.Context(), examined(f.config(must(f.store(t)))), fsck.Options{}))
 	wantClean(t, found)
 	if n, err := l.Forget(t.Context(), "two"); n != 1 || err != nil {
 		t.Errorf("forgot %d, %v", n, err)
@@ -279,10 +276,7 @@ func TestOutboxFaults(t *testing.T) {
 						t.Errorf("%s has %d time stamps, want %d", r.Payload.ActionType, len(r.Timestamps), want)
 					}
 				}
-				found, err := fsck.Run(t.Context(), examined(c), fsck.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				found := must(fsck.Run(t.Context(), examined(c), fsck.Options{}))
 				wantClean(t, found)
 			})
 			if !f.failed {
@@ -326,9 +320,7 @@ func TestWaitingIsBounded(t *testing.T) {
 	const size, n = 5 << 20, 9
 	large := act(`,"context":"` + strings.Repeat("x", size) + `"`)
 	for range n {
-		if _, err := l.Seal(t.Context(), large, actor); err != nil {
-			t.Fatal(err)
-		}
+		must(l.Seal(t.Context(), large, actor))
 	}
 	found := 0
 	for from := int64(0); ; {

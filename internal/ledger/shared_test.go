@@ -27,6 +27,18 @@ import (
 	"jurat/internal/pgtest"
 )
 
+func TestMain(m *testing.M) {
+	if f := folder(os.Getenv(loadFolder)); f != "" {
+		fmt.Fprintln(os.Stderr, f.load())
+		os.Exit(1)
+	}
+	if f := folder(os.Getenv(settlerFolder)); f != "" {
+		fmt.Fprintln(os.Stderr, f.settleAndDie())
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
 // loadFolder, if set, makes this test binary a process that seals into that folder under load until it is killed. It
 // prints the id of each record before it sends it, and when it is acknowledged.
 const loadFolder = "JURAT_TEST_LOAD"
@@ -55,7 +67,7 @@ func (f folder) load() error {
 	var callers sync.WaitGroup
 	for caller := range 8 {
 		callers.Go(func() {
-			for {
+			for n := 1; ; n++ {
 				id := must(evidence.NewRecordID(time.Now(), rand.Reader))
 				say(sending, id)
 				_, err := l.Seal(ctx, act(fmt.Sprintf(`,"record_id":%q,"chain_id":"load-%d"`, id, caller)), by)
@@ -65,6 +77,11 @@ func (f folder) load() error {
 					continue
 				}
 				say(acknowledging, id)
+				if n%8 == caller {
+					if _, err := l.Checkpoint(ctx); err != nil {
+						fmt.Fprintln(os.Stderr, err)
+					}
+				}
 			}
 		})
 	}
@@ -210,11 +227,8 @@ func underLoad(t *testing.T, f folder, processes int, lasts time.Duration, distu
 		len(p.acknowledged), len(p.sent), c.Size, p.killed, len(checkpoints))
 	p.wantInLog(l, checkpoints[len(checkpoints)-1])
 	wantConsistent(t, l, checkpoints)
-	found, err := fsck.Run(t.Context(), examined(f.config(must(f.store(t)))), fsck.Options{
-		Check: func(r *evidence.Record, _ bool) error { return r.CheckSignature(0, loadKey.Public()) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must(fsck.Run(t.Context(), examined(f.config(must(f.store(t)))), fsck.Options{
+		Check: func(r *evidence.Record, _ bool) error { return r.CheckSignature(0, loadKey.Public()) }}))
 	wantClean(t, found)
 }
 
@@ -297,10 +311,7 @@ func (p *loaded) wantInLog(l *ledger.Ledger, head storage.Head) {
 // wantProved checks that records have consecutive places, correct counts in their chains, and proofs of both.
 func wantProved(t *testing.T, l *ledger.Ledger, records []*evidence.Record, from int64, chains map[string]int64) {
 	t.Helper()
-	bundle, err := l.Prove(t.Context(), records...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bundle := must(l.Prove(t.Context(), records...))
 	for i, r := range bundle.Records {
 		chains[r.Payload.ChainID]++
 		if r.Digest != records[i].Digest || r.Log.Index != from+int64(i) || r.Log.ChainSeq != chains[r.Payload.ChainID] {
@@ -329,4 +340,13 @@ func wantConsistent(t *testing.T, l *ledger.Ledger, checkpoints []storage.Head) 
 			t.Errorf("%v and %v: %v", old, next, err)
 		}
 	}
+}
+
+// wantSound checks everything except the signatures: their keys ended with their processes.
+func (f folder) wantSound(t *testing.T) {
+	t.Helper()
+	store := must(f.openStore(t.Context()))
+	defer store.Close()
+	found := must(fsck.Run(t.Context(), examined(f.config(store)), fsck.Options{}))
+	wantClean(t, found)
 }

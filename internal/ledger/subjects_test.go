@@ -197,9 +197,7 @@ func TestReviewOfAnExpiredRecordedAct(t *testing.T) {
 	recorder, reviewer := newOwner(t, "w", false), newOwner(t, "u", false)
 	known := recorder.event(operator.KeyRegistered, 0, evidence.RoleRecorder)
 	known.Custody = operator.CustodyOperator
-	if err := tell(l, t, known, reviewer.event(operator.KeyRegistered, 0, evidence.RoleReviewer)); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, tell(l, t, known, reviewer.event(operator.KeyRegistered, 0, evidence.RoleReviewer)))
 	decide := func() (*evidence.Record, error) {
 		return l.Seal(t.Context(), must(evidence.NewDraft(evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "u", Timestamp: "2026-01-01T00:00:00Z",
 			OriginalResponseID: call.Payload.RecordID, Saw: []evidence.Digest{call.Digest}, ApprovalStatus: evidence.Rejected})), reviewer.signers)

@@ -57,9 +57,7 @@ func (f folder) addDictionary(t testing.TB, index int64) {
 	row := f.row(t, index)
 	s := must(f.store(t))
 	defer s.Close()
-	if err := s.PutDictionary(t.Context(), must(s.NewestDictionary(t.Context()))+1, storage.Content(&row)); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, s.PutDictionary(t.Context(), must(s.NewestDictionary(t.Context()))+1, storage.Content(&row)))
 }
 
 // bomb is a megabyte of zeros, compressed to a few bytes.
@@ -178,9 +176,7 @@ func TestTampering(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			copied := folder(t.TempDir())
-			if err := os.CopyFS(string(copied), os.DirFS(string(f))); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, os.CopyFS(string(copied), os.DirFS(string(f))))
 			copied.rewrite(t, test.do...)
 			wantDamage(t, copied.fsck(t), test.want)
 			l, err := copied.open(t)
@@ -246,9 +242,7 @@ func TestFsckPublished(t *testing.T) {
 		"garbage": {published: "garbage", want: fsck.DamagePublished, open: ledger.ErrCheckpoint},
 		"missing": {want: fsck.DamageUnpublished, append: ledger.ErrBehind},
 	} {
-		if err := os.WriteFile(string(f.published()), []byte(test.published), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, os.WriteFile(string(f.published()), []byte(test.published), 0o600))
 		wantDamage(t, f.fsck(t), []found{{test.want, -1}})
 		l, err := f.open(t)
 		wantError(t, err, test.open)
@@ -274,16 +268,12 @@ func TestRestored(t *testing.T) {
 	sealMany(t, l, 4)
 	must(l.Checkpoint(t.Context()))
 	l.Close()
-	if err := os.CopyFS(string(backup), os.DirFS(string(f))); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.CopyFS(string(backup), os.DirFS(string(f))))
 	l = must(f.open(t))
 	last := seal(t, l, "")
 	latest := must(l.Checkpoint(t.Context()))
 	l.Close()
-	if err := (backup.published()).Store(t.Context(), latest); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, (backup.published()).Store(t.Context(), latest))
 	l, err := backup.open(t)
 	if err != nil {
 		t.Fatal(err)
@@ -358,9 +348,7 @@ func TestFsckOutbox(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			copied := folder(t.TempDir())
-			if err := os.CopyFS(string(copied), os.DirFS(string(f))); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, os.CopyFS(string(copied), os.DirFS(string(f))))
 			copied.rewrite(t, test.do)
 			wantDamage(t, copied.fsck(t), test.want)
 		})

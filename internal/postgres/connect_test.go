@@ -17,10 +17,7 @@ import (
 
 // TestErrorsKeepTheSecret checks that no error contains the password, whatever is wrong with the URL or the server.
 func TestErrorsKeepTheSecret(t *testing.T) {
-	good, err := url.Parse(pgtest.Database(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := must(url.Parse(pgtest.Database(t)))
 	secret := "s3cr%25et/%7Bx"
 	on := func(host, query string) string { return "postgres://jurat:" + secret + "@" + host + "/test?" + query }
 	for name, url := range map[string]string{
@@ -62,15 +59,9 @@ func TestErrorsKeepTheSecret(t *testing.T) {
 func impatient(t *testing.T) (*pgxpool.Pool, *pgtest.Proxy) {
 	t.Helper()
 	proxy, through := pgtest.NewProxy(t, pgtest.Database(t))
-	config, err := parse(through + "?connect_timeout=2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must(parse(through + "?connect_timeout=2"))
 	config.ConnConfig.DialFunc = newDialer(&config.ConnConfig.Config, 100*time.Millisecond, 2*time.Second).dial
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := must(pgxpool.NewWithConfig(t.Context(), config))
 	t.Cleanup(func() { // before the proxy ends
 		proxy.GoOn()
 		pool.Close()
@@ -82,15 +73,9 @@ func impatient(t *testing.T) (*pgxpool.Pool, *pgtest.Proxy) {
 // operating system confirms everything. When data comes again, the same pool works.
 func TestHole(t *testing.T) {
 	pool, proxy := impatient(t)
-	idle, err := pool.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	idle := must(pool.Acquire(t.Context()))
 	idle.Release()
-	listens, err := pool.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	listens := must(pool.Acquire(t.Context()))
 	defer listens.Release()
 	proxy.Stop()
 	told := make(chan error)
@@ -154,11 +139,8 @@ func TestAnswers(t *testing.T) {
 		"the server ends":                      {letsIn, says("57P01"), true},
 	} {
 		address := standIn(t, tt.login, tt.statement)
-		config, err := parse("postgres://jurat:p@elsewhere.invalid,neither.invalid/test?sslmode=prefer&target_session_attrs=read-write")
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = newDialer(&config.ConnConfig.Config, time.Second, 2*time.Second).ask(address)
+		config := must(parse("postgres://jurat:p@elsewhere.invalid,neither.invalid/test?sslmode=prefer&target_session_attrs=read-write"))
+		err := newDialer(&config.ConnConfig.Config, time.Second, 2*time.Second).ask(address)
 		if (err == nil) != tt.answers {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -168,10 +150,7 @@ func TestAnswers(t *testing.T) {
 // standIn speaks like a PostgreSQL server, without TLS. It closes the connection if it has nothing to say.
 func standIn(t *testing.T, login, statement func(*pgproto3.Backend)) net.Addr {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { listener.Close() })
 	serve := func(conn net.Conn) {
 		defer conn.Close()

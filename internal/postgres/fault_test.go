@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	neturl "net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,11 +37,8 @@ type wire struct {
 // read them.
 func wired(t *testing.T, url string) (*wire, string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	u := must(t, url)
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
+	u := must(neturl.Parse(url))
 	w := &wire{t: t, server: u.Host}
 	go w.accept(listener)
 	t.Cleanup(func() {
@@ -283,10 +281,7 @@ func TestServerKilled(t *testing.T) {
 	further(10)
 	close(stop)
 	all.Wait()
-	rows, err := stores[0].Rows(t.Context(), 0, 1_000_000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must(stores[0].Rows(t.Context(), 0, 1_000_000))
 	found := map[string]bool{}
 	for i, row := range rows {
 		if row.Index != int64(i) || found[row.RecordID] {
@@ -404,10 +399,7 @@ func awaitStandby(t *testing.T, url string) {
 // ask runs a query as the superuser.
 func ask(t *testing.T, url, question string) (n int) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), pgtest.Admin(t, url))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(pgx.Connect(t.Context(), pgtest.Admin(t, url)))
 	defer conn.Close(t.Context())
 	if err := conn.QueryRow(t.Context(), question).Scan(&n); err != nil {
 		t.Fatal(err)
@@ -419,12 +411,9 @@ func ask(t *testing.T, url, question string) (n int) {
 func TestListenToNobody(t *testing.T) {
 	url := pgtest.Database(t)
 	create(t, url)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	defer listener.Close()
-	u := must(t, url)
+	u := must(neturl.Parse(url))
 	server := u.Host
 	u.Host = listener.Addr().String()
 	var mute atomic.Bool

@@ -26,11 +26,7 @@ func TestLocks(t *testing.T) {
 
 func configure(t *testing.T, url string) *pgx.ConnConfig {
 	t.Helper()
-	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return config
+	return must(pgx.ParseConfig(url))
 }
 
 func mustLock(t *testing.T, l lock.Locks, name string) (held context.Context, release func()) {
@@ -55,10 +51,7 @@ const patient = time.Minute
 // sessions ends or counts the sessions that hold locks.
 func sessions(t *testing.T, url, query string) (n int) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(pgx.Connect(t.Context(), url))
 	defer conn.Close(t.Context())
 	if err := conn.QueryRow(t.Context(), query).Scan(&n); err != nil {
 		t.Fatal(err)

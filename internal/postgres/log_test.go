@@ -22,20 +22,14 @@ import (
 
 func connect(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
-	pool, err := Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := must(Connect(t.Context(), url))
 	t.Cleanup(pool.Close)
 	return pool
 }
 
 func create(t testing.TB, url string) *Store {
 	t.Helper()
-	s, err := Create(t.Context(), connect(t, url))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(Create(t.Context(), connect(t, url)))
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -99,10 +93,7 @@ func wantSize(t testing.TB, s *Store, size int64) {
 // exec executes statements as the superuser, one by one.
 func exec(t testing.TB, url string, statements ...string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), pgtest.Admin(t, url))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(pgx.Connect(t.Context(), pgtest.Admin(t, url)))
 	defer conn.Close(t.Context())
 	for _, statement := range statements {
 		if _, err := conn.Exec(t.Context(), statement); err != nil {
@@ -121,11 +112,7 @@ func TestStore(t *testing.T) {
 	}
 	t.Run("settings of others", func(t *testing.T) {
 		storetest.Log(t, func(t *testing.T) storage.Store {
-			s, err := Create(t.Context(), unset(t, pgtest.Database(t)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return s
+			return must(Create(t.Context(), unset(t, pgtest.Database(t))))
 		})
 	})
 }
@@ -141,10 +128,7 @@ func unset(t *testing.T, url string) *pgxpool.Pool {
 	config := connect(t, url).Config()
 	config.AfterConnect = nil
 	config.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := must(pgxpool.NewWithConfig(t.Context(), config))
 	t.Cleanup(pool.Close)
 	return pool
 }
@@ -158,17 +142,14 @@ func TestDurable(t *testing.T) {
 		"remote_apply": {"remote_apply", "remote_apply"},
 	} {
 		url := pgtest.Database(t)
-		u := must(t, url)
+		u := must(neturl.Parse(url))
 		exec(t, url, `ALTER DATABASE `+strings.TrimPrefix(u.Path, "/")+` SET synchronous_commit = `+test.set)
 		pools := map[string]*pgxpool.Pool{"own": connect(t, url)}
 		if test.set == "off" {
 			pools["proxy"] = unset(t, url)
 		}
 		for whose, pool := range pools {
-			s, err := Create(t.Context(), pool)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must(Create(t.Context(), pool))
 			stop := errors.New("stop")
 			wantError(t, s.Append(t.Context(), func(_ storage.Head, log storage.Committed) (storage.Batch, error) {
 				var commit, idle string
@@ -181,15 +162,6 @@ func TestDurable(t *testing.T) {
 			}), stop)
 		}
 	}
-}
-
-func must(t *testing.T, name string) *neturl.URL {
-	t.Helper()
-	u, err := neturl.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
 }
 
 // TestNotRead checks that a large table is not scanned because it was small when the statement was first run.
@@ -376,7 +348,7 @@ func TestEncoding(t *testing.T) {
 	url := pgtest.Database(t)
 	exec(t, url, `CREATE DATABASE latin OWNER jurat TEMPLATE template0 ENCODING 'LATIN1'`)
 	defer exec(t, url, `DROP DATABASE latin WITH (FORCE)`)
-	u := must(t, url)
+	u := must(neturl.Parse(url))
 	u.Path = "/latin"
 	if _, err := Create(t.Context(), connect(t, u.String())); err == nil || !strings.Contains(err.Error(), "jurat needs UTF8") {
 		t.Errorf("error %v", err)
@@ -422,7 +394,7 @@ func TestReadOnly(t *testing.T) {
 		wantSize(t, s, 1)
 	}
 	exec(t, url, `CREATE ROLE reader LOGIN PASSWORD 'known'`, `GRANT USAGE ON SCHEMA jurat TO reader`, `GRANT SELECT ON ALL TABLES IN SCHEMA jurat TO reader`)
-	u := must(t, url)
+	u := must(neturl.Parse(url))
 	u.User = neturl.UserPassword("reader", "known")
 	reads("a role that may not write", u.String(), fs.ErrPermission)
 	reads("a role that is not to write", url+"?options=-cdefault_transaction_read_only%3Don", storage.ErrReadOnly)
@@ -489,10 +461,7 @@ func TestCloseWhileReading(t *testing.T) {
 
 func check(t *testing.T, s *Store, want ...string) {
 	t.Helper()
-	complaints, err := s.Check(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	complaints := must(s.Check(t.Context()))
 	for _, w := range want {
 		if !slices.ContainsFunc(complaints, func(c string) bool { return strings.Contains(c, w) }) {
 			t.Errorf("%q is in none of the complaints %q", w, complaints)
@@ -616,4 +585,11 @@ func TestOtherTables(t *testing.T) {
 	if _, err := Open(t.Context(), connect(t, url)); err == nil || !strings.Contains(err.Error(), `version "4"`) || !strings.Contains(err.Error(), "4f6f114d") {
 		t.Error(err)
 	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

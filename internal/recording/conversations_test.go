@@ -2,7 +2,6 @@ package recording
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"testing"
 
@@ -25,39 +24,6 @@ func prompt(messages ...string) jsontext.Value {
 		text += m
 	}
 	return jsontext.Value(text + "]")
-}
-
-// TestConversationsDoNotMix: two agents hold fifty conversations each at a time, which begin alike. Each call lands in its own.
-func TestConversationsDoNotMix(t *testing.T) {
-	c := newConversations(100_000)
-	type talk struct {
-		agent, chain string
-		messages     []string
-	}
-	var talks []*talk
-	for _, name := range []string{"a", "b"} {
-		for n := range 50 {
-			talks = append(talks, &talk{agent: name, messages: []string{user("you are helpful"), user(fmt.Sprintf("case %d", n))}})
-		}
-	}
-	random := rand.New(rand.NewPCG(1, 2))
-	chains := map[string]*talk{}
-	for n := range 1000 {
-		k := talks[random.IntN(len(talks))]
-		answer := fmt.Sprintf("yes to %s", k.messages[len(k.messages)-1][12:])
-		chain := c.place(said{agent: k.agent, prompt: prompt(k.messages...), response: jsontext.Value(`"` + answer[:8] + `"`)}, fmt.Sprint("new", n))
-		if k.chain != "" && chain != k.chain {
-			t.Fatalf("call %d of %s is in %s, want %s", n, k.agent, chain, k.chain)
-		}
-		if other := chains[chain]; other != nil && other != k {
-			t.Fatalf("call %d: two conversations are in %s", n, chain)
-		}
-		k.chain, chains[chain] = chain, k
-		k.messages = append(k.messages, agent(answer[:8]), user(fmt.Sprintf("and %d", n)))
-	}
-	if len(chains) != 100 {
-		t.Errorf("%d chains", len(chains))
-	}
 }
 
 // TestTwinsAreNotGuessed: if two conversations look the same, a call that continues either begins a chain of its own.
@@ -242,5 +208,19 @@ func TestProgramsNameCalls(t *testing.T) {
 	}
 	if got := c.place(said{agent: "a", prompt: prompt(user("which?"), calls("its own", ""), result("its own"))}, "three"); got != "three" {
 		t.Errorf("of two conversations that look alike, %s is continued", got)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func succeeds(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

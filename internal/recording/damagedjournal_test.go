@@ -40,10 +40,7 @@ func TestDamagedJournalOfOneThatDied(t *testing.T) {
 			d.crash()
 			d.recorder.journal.writer.Wait()
 			damageJournal(t, d, known)
-			journal, err := os.ReadFile(d.recorder.journal.path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			journal := must(os.ReadFile(d.recorder.journal.path))
 			var said bytes.Buffer
 			again := func(c *Config) { c.Tell = slog.New(slog.NewTextHandler(&said, nil)) }
 			if dies {
@@ -84,17 +81,12 @@ func TestDamagedJournalOfOneThatDied(t *testing.T) {
 func damageJournal(t *testing.T, d *desk, known string) {
 	t.Helper()
 	path := d.recorder.journal.path
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must(os.ReadFile(path))
 	lines := strings.SplitAfter(strings.TrimSuffix(string(content), "\n"), "\n")
 	lines[len(lines)-1] += "\n"
 	last := len(lines) - 1
 	lines[last] = `{"begin":{"record_id":"` + known + `","agent":"mia","cha` + lines[last] + `{"begin":{"record_id":"01a2","agent":"noa","ch` + "\n" + `{"end":"01a2` + "\n" + `{"beg` + "\n" + `{"end":"` + known + `"}` + "\n"
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600))
 	process, err := Look(t.Context(), filepath.Dir(d.recorder.own))
 	if err != nil || len(process) != 1 || process[0].Damaged != 4 || process[0].Open != 2 {
 		t.Errorf("%+v, %v", process, err)
@@ -133,10 +125,7 @@ func TestDamagedIntent(t *testing.T) {
 		}
 		d.crash()
 		d.recorder.journal.writer.Wait()
-		content, err := os.ReadFile(d.recorder.journal.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must(os.ReadFile(d.recorder.journal.path))
 		damaged := strings.Replace(string(content), change[0], change[1], 1)
 		if err := os.WriteFile(d.recorder.journal.path, []byte(damaged), 0o600); err != nil || damaged == string(content) {
 			t.Fatal(err, string(content))

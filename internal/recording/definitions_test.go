@@ -29,14 +29,8 @@ func TestListsWhileTheLogStalls(t *testing.T) {
 		}
 		return done, err
 	}
-	sealing, err := note(t.Context(), "stdio:one")
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := note(t.Context(), "stdio:two")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sealing := must(note(t.Context(), "stdio:one"))
+	other := must(note(t.Context(), "stdio:two"))
 	other()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -50,9 +44,6 @@ func TestListsWhileTheLogStalls(t *testing.T) {
 	}
 	all.Wait()
 	sealing()
-	last, err := note(t.Context(), "stdio:one")
-	if err != nil {
-		t.Fatal(err)
-	}
+	last := must(note(t.Context(), "stdio:one"))
 	last()
 }

@@ -16,10 +16,7 @@ func TestNothingTornStaysOnAFullDisk(t *testing.T) {
 	disktest.Run(t, 1, func(disk *disktest.Disk) {
 		for _, durable := range []bool{true, false} {
 			path := filepath.Join(disk.Path, fmt.Sprint("journal-", durable))
-			j, err := openJournal(path, func(string) {})
-			if err != nil {
-				t.Fatal(err)
-			}
+			j := must(openJournal(path, func(string) {}))
 			var began []string
 			for n := 0; ; n++ {
 				id := fmt.Sprintf("%03d", n)
@@ -39,12 +36,8 @@ func TestNothingTornStaysOnAFullDisk(t *testing.T) {
 				t.Error("the journal is written anew on a disk without room for it")
 			}
 			disk.Resize(t, 5)
-			if err := j.repair(); err != nil {
-				t.Fatal(err)
-			}
-			if err := j.begin(t.Context(), &intent{RecordID: "then"}, durable); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, j.repair())
+			succeeds(t, j.begin(t.Context(), &intent{RecordID: "then"}, durable))
 			left, err := readWhole(path)
 			ids := idsOf(left)
 			slices.Sort(ids)
@@ -54,9 +47,7 @@ func TestNothingTornStaysOnAFullDisk(t *testing.T) {
 			if _, err := j.close(); err != nil {
 				t.Error(err)
 			}
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, os.Remove(path))
 			disk.Resize(t, 1)
 		}
 	})

@@ -177,9 +177,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 		t.Run(steps[0]+", "+steps[1], func(t *testing.T) {
 			t.Parallel()
 			folder := filepath.Join(t.TempDir(), "data")
-			if err := installation.Create(t.Context(), installation.Config{Dir: folder}); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, installation.Create(t.Context(), installation.Config{Dir: folder}))
 			provider := newFatal(t)
 			for n, step := range steps {
 				if step != "" {
@@ -190,9 +188,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := r.Close(t.Context(), "the test is over"); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, r.Close(t.Context(), "the test is over"))
 			defer i.Close()
 			sealed := map[evidence.Digest]int{}
 			lost := 0
@@ -239,9 +235,7 @@ func dies(t *testing.T, provider *fatal, folder, step string, must bool) {
 	child.Env = append(os.Environ(), dyingFolder+"="+folder, dyingProvider+"="+provider.URL, dyingStep+"="+step)
 	var errs bytes.Buffer
 	child.Stderr = &errs
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, child.Start())
 	provider.mu.Lock()
 	provider.child, provider.step = child.Process, step
 	provider.mu.Unlock()

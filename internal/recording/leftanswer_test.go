@@ -73,9 +73,7 @@ func TestAnswerThatACrashLeftIsMasked(t *testing.T) {
 				t.Fatal(err)
 			}
 			d.crash()
-			if err := os.WriteFile(filepath.Join(d.recorder.Spool(), "c1.response"+tt.suffix), tt.file, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, os.WriteFile(filepath.Join(d.recorder.Spool(), "c1.response"+tt.suffix), tt.file, 0o600))
 			newDesk(t, folder, log, nil).end()
 			lost := log.acts(evidence.ObservedMessage)
 			if len(lost) != 1 || lost[0].Observed.Ended != evidence.LostInCrash || lost[0].Observed.Response == nil || lost[0].Observed.Response.SHA256 != evidence.DigestOf(tt.file) {

@@ -154,10 +154,7 @@ func toolsOver(t *testing.T, d *desk, contentType string) func(exchange [2]strin
 		_, _ = io.WriteString(w, says)
 	}))
 	t.Cleanup(server.Close)
-	base, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must(url.Parse(server.URL))
 	h, err := relay.New(d.recorder, relay.Options{Mode: d.recorder.Mode, Upstreams: map[string]relay.Upstream{"mcp": {Base: base, Speaks: relay.MCP, Only: []string{"/mcp"}}}, Root: "mcp", Folder: d.recorder.Spool(), FingerprintKey: make([]byte, 32)})
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +179,7 @@ func toolsOver(t *testing.T, d *desk, contentType string) func(exchange [2]strin
 // settles waits until all that could not be sealed is.
 func (d *desk) settles() {
 	d.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); d.recorder.unsealed.trouble() != nil; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); d.recorder.unsealed.trouble() != nil; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			d.t.Fatal("acts still wait to be sealed")
 		}
@@ -208,9 +205,7 @@ func TestChangedToolIsHeldBack(t *testing.T) {
 			if over != "pipe" {
 				ask = toolsOver(t, d, over)
 			}
-			if _, err := ask(listOf(adds)); err != nil {
-				t.Fatal(err)
-			}
+			must(ask(listOf(adds)))
 			log.refusing(refusesChanges)
 			heard, err := ask(listOf(addsMore))
 			if closed := mode == relay.Closed; closed != (err != nil) || closed == strings.Contains(heard, "]}}") || over == "pipe" && closed && !strings.Contains(err.Error(), "not now") {
@@ -227,9 +222,7 @@ func TestChangedToolIsHeldBack(t *testing.T) {
 			}
 			log.refusing(nil)
 			for range 2 {
-				if _, err := ask(listOf(addsMore)); err != nil {
-					t.Fatal(err)
-				}
+				must(ask(listOf(addsMore)))
 			}
 			if n := len(log.events(t, observed.ToolDefinitionChanged)); n != 1 {
 				t.Errorf("%v, %s: %d changes", mode, over, n)
@@ -244,9 +237,7 @@ func TestSealedChangeIsNotSealedAgain(t *testing.T) {
 	log := &shelf{}
 	d := newDesk(t, t.TempDir(), log, nil)
 	before, after := listOf(adds+`,{"name":"other"}`), listOf(addsMore+`,{"name":"other","description":"new"}`)
-	if _, err := session(t, d, "s", before); err != nil {
-		t.Fatal(err)
-	}
+	must(session(t, d, "s", before))
 	refuse := func(what func(*evidence.Draft) bool) {
 		t.Helper()
 		log.refusing(func(draft *evidence.Draft) error {
@@ -263,9 +254,7 @@ func TestSealedChangeIsNotSealedAgain(t *testing.T) {
 	}
 	refuse(func(draft *evidence.Draft) bool { return strings.Contains(string(draft.Response), `"tool":"other"`) })
 	refuse(func(draft *evidence.Draft) bool { return draft.ActionType == evidence.ObservedTool })
-	if _, err := session(t, d, "s", after); err != nil {
-		t.Fatal(err)
-	}
+	must(session(t, d, "s", after))
 	d.end()
 	changed := map[string]int{}
 	for _, e := range log.events(t, observed.ToolDefinitionChanged) {
@@ -283,9 +272,7 @@ func TestUnreadableListOfTools(t *testing.T) {
 	ask := toolsOver(t, d, "application/json")
 	long := listOf(strings.Replace(adds, "Adds.", strings.Repeat("x", observed.MaxKept), 1))
 	for _, e := range [][2]string{listOf(adds), {long[0], `{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`}, long} {
-		if _, err := ask(e); err != nil {
-			t.Fatal(err)
-		}
+		must(ask(e))
 	}
 	d.end()
 	for n, list := range log.acts(evidence.ObservedTool) {
@@ -313,9 +300,7 @@ func TestDamagedMemoryOfTools(t *testing.T) {
 		if err != nil || len(files) != 1 {
 			t.Fatalf("%v, %v", files, err)
 		}
-		if err := os.WriteFile(files[0], []byte(damage), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, os.WriteFile(files[0], []byte(damage), 0o600))
 		list(addsMore)
 		list(addsMore)
 		list(adds)
@@ -369,9 +354,7 @@ func TestChangedToolOverHTTP(t *testing.T) {
 	d := newDesk(t, t.TempDir(), log, nil)
 	ask := toolsOver(t, d, "application/json")
 	for _, list := range []string{adds, addsMore} {
-		if _, err := ask(listOf(list)); err != nil {
-			t.Fatal(err)
-		}
+		must(ask(listOf(list)))
 	}
 	d.end()
 	if changes := log.events(t, observed.ToolDefinitionChanged); len(changes) != 1 || !strings.HasSuffix(changes[0].Server, "/mcp") {

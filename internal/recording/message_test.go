@@ -106,17 +106,11 @@ func TestMessages(t *testing.T) {
 		}
 	}
 	c.says("application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"no such task"}}`)
-	if _, err := c.ask("POST", "/", `{"jsonrpc":"2.0","id":1,"method":"tasks/cancel","params":{"id":"t1"}}`); err != nil {
-		t.Fatal(err)
-	}
+	must(c.ask("POST", "/", `{"jsonrpc":"2.0","id":1,"method":"tasks/cancel","params":{"id":"t1"}}`))
 	c.says("application/json", aTask("c2", "t2"))
-	if _, err := c.ask("POST", "/", sent("", "Hello"), "A2A-Version", "1.0"); err != nil {
-		t.Fatal(err)
-	}
+	must(c.ask("POST", "/", sent("", "Hello"), "A2A-Version", "1.0"))
 	c.says("application/json", `{"name":"Mia"}`)
-	if _, err := c.ask("GET", "/.well-known/agent-card.json", ""); err != nil {
-		t.Fatal(err)
-	}
+	must(c.ask("GET", "/.well-known/agent-card.json", ""))
 	c.end()
 	acts := log.acts(evidence.ObservedMessage)
 	var got []string
@@ -144,9 +138,7 @@ func TestChainsOfMessages(t *testing.T) {
 	long := strings.Repeat("c", 300)
 	c.recorder.WhoIs = func(context.Context, string) (string, error) { return "mia", nil }
 	for _, header := range [][]string{nil, {"Jurat-Chain", "monday"}, {"Jurat-Chain", "monday", "Jurat-Agent", "Bearer mine"}} {
-		if _, err := c.ask("POST", "/", sent(long, "Hello"), header...); err != nil {
-			t.Fatal(err)
-		}
+		must(c.ask("POST", "/", sent(long, "Hello"), header...))
 	}
 	c.end()
 	acts := log.acts(evidence.ObservedMessage)

@@ -53,9 +53,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("a log that is out of order: %v", err)
 	}
 	log.fail(nil)
-	if err := r.Close(context.Background(), "the test ended"); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, r.Close(context.Background(), "the test ended"))
 	if n := len(log.acts(evidence.ObservedSpan)); n != 2 {
 		t.Errorf("%d records: what the caller was told to send again is not sealed behind its back", n)
 	}

@@ -24,10 +24,7 @@ func (nobody) Missed(*Call, error)                            {}
 
 // FuzzUpstream: whatever bytes a client sends to a relay's listener, no other origin is reached than the upstream's, by no other name, and no path outside of its base.
 func FuzzUpstream(f *testing.F) {
-	other, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		f.Fatal(err)
-	}
+	other := must(net.Listen("tcp", "127.0.0.1:0"))
 	defer other.Close()
 	var strayed atomic.Int64
 	go func() {

@@ -306,10 +306,7 @@ func randomRequest(random *rand.Rand, name string) (method string, build func(ba
 // TestSameHeadOnTheWire: the provider gets the same bytes in the request's head, which parsed requests hide.
 func TestSameHeadOnTheWire(t *testing.T) {
 	heads := make(chan []string, 2)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -354,14 +351,9 @@ func TestSameHeadOnTheWire(t *testing.T) {
 // sent writes a request to an address, reads the whole answer, and returns the channel of the heads that arrived.
 func sent(t *testing.T, address, request string, heads chan []string) chan []string {
 	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.Dial("tcp", address))
 	defer conn.Close()
-	if _, err := conn.Write([]byte(request)); err != nil {
-		t.Fatal(err)
-	}
+	must(conn.Write([]byte(request)))
 	if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
 		t.Fatalf("%q: %v", request, err)
 	}
@@ -383,10 +375,7 @@ func TestHopByHop(t *testing.T) {
 	}), nil)
 	req, _ := http.NewRequest(http.MethodGet, p.url()+"/x", nil)
 	req.Header = http.Header{"Connection": {"X-Own, X-Other"}, "X-Own": {"1"}, "X-Other": {"2"}, "Keep-Alive": {"3"}, "Proxy-Connection": {"4"}, "Te": {"gzip, trailers"}, "X-Kept": {"5"}}
-	answer, err := p.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(p.client.Do(req))
 	answer.Body.Close()
 	for _, name := range []string{"Connection", "X-Own", "X-Other", "Keep-Alive", "Proxy-Connection"} {
 		if got.Get(name) != "" {
@@ -426,10 +415,7 @@ func TestOnePacket(t *testing.T) {
 		o.Next = transport
 		t.Cleanup(transport.CloseIdleConnections)
 	})
-	answer, err := p.client.Post(p.url()+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(p.client.Post(p.url()+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m"}`)))
 	defer answer.Body.Close()
 	if text, err := io.ReadAll(answer.Body); err != nil || string(text) != `{"model":"m"}` {
 		t.Fatalf("%s, %v", text, err)

@@ -54,10 +54,7 @@ func TestEndpointsOfTheOldTransport(t *testing.T) {
 					mcpOptions(o)
 					o.Mode, o.Linger, o.Log = mode, time.Minute, slog.New(slog.NewTextHandler(&said, nil))
 				})
-				answer, err := p.client.Get(p.relay.URL + "/mcp")
-				if err != nil {
-					t.Fatal(err)
-				}
+				answer := must(p.client.Get(p.relay.URL + "/mcp"))
 				got, err := io.ReadAll(answer.Body)
 				c := p.last(t, 1)
 				switch whole := slices.Concat(parts...); {
@@ -84,10 +81,7 @@ func TestEndpointElsewhere(t *testing.T) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, text)
 	}), mcpOptions)
-	answer, err := p.client.Post(p.relay.URL+"/mcp", "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(p.client.Post(p.relay.URL+"/mcp", "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)))
 	got, err := io.ReadAll(answer.Body)
 	if c := p.last(t, 1); err != nil || string(got) != text || string(c.response) != text || c.outcome.Ended != Complete {
 		t.Errorf("%q %v %+v", got, err, c.outcome)

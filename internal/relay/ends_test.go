@@ -48,10 +48,7 @@ func TestEventsArriveOneByOne(t *testing.T) {
 	for _, mode := range []Mode{Closed, Open} {
 		s := newSteps()
 		p := start(t, s, func(o *Options) { o.Mode = mode })
-		answer, err := p.client.Get(p.url() + "/x")
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must(p.client.Get(p.url() + "/x"))
 		for n := range 20 {
 			event := fmt.Sprintf("data: %d\n\n", n)
 			s.event <- event
@@ -66,45 +63,6 @@ func TestEventsArriveOneByOne(t *testing.T) {
 		}
 		if o := p.last(t, 1).outcome; o.Ended != Complete || o.Delivered != o.Response.Bytes {
 			t.Errorf("%+v", o)
-		}
-	}
-}
-
-// TestClientLeaves: wherever a client leaves, the provider's connection is closed, and the call has one end.
-func TestClientLeaves(t *testing.T) {
-	for _, mode := range []Mode{Closed, Open} {
-		for after := range 6 {
-			t.Run(fmt.Sprint(mode, " ", after), func(t *testing.T) {
-				s := newSteps()
-				p := start(t, s, func(o *Options) { o.Mode = mode })
-				ctx, cancel := context.WithCancel(t.Context())
-				req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url()+"/x", strings.NewReader("{}"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				answer, err := p.client.Do(req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for range after {
-					s.event <- "data: x\n\n"
-					if _, err := io.ReadFull(answer.Body, make([]byte, 9)); err != nil {
-						t.Fatal(err)
-					}
-				}
-				cancel()
-				answer.Body.Close()
-				select {
-				case <-s.gone:
-				case <-time.After(20 * time.Second):
-					t.Fatal("the provider's connection stays open")
-				}
-				seen := p.last(t, 1)
-				if o := seen.outcome; o.Ended != ClientGone || !errors.Is(o.Reason, ErrClientGone) || o.Delivered > o.Response.Bytes || o.Held != 0 ||
-					string(seen.response) != strings.Repeat("data: x\n\n", after) {
-					t.Errorf("%+v %q", o, seen.response)
-				}
-			})
 		}
 	}
 }
@@ -135,14 +93,9 @@ func TestDrain(t *testing.T) {
 	p := start(t, s, func(o *Options) { o.Drain = time.Minute })
 	ctx, cancel := context.WithCancel(t.Context())
 	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, p.url()+"/x", nil)
-	answer, err := p.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(p.client.Do(req))
 	s.event <- "data: a\n\n"
-	if _, err := io.ReadFull(answer.Body, make([]byte, 9)); err != nil {
-		t.Fatal(err)
-	}
+	must(io.ReadFull(answer.Body, make([]byte, 9)))
 	cancel()
 	answer.Body.Close()
 	for range 200 {
@@ -162,10 +115,7 @@ func TestDrainEnds(t *testing.T) {
 	p := start(t, s, func(o *Options) { o.Drain = 10 * time.Millisecond })
 	ctx, cancel := context.WithCancel(t.Context())
 	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, p.url()+"/x", nil)
-	answer, err := p.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(p.client.Do(req))
 	cancel()
 	answer.Body.Close()
 	<-s.gone
@@ -186,10 +136,7 @@ func TestUpstreamCut(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}), nil)
-		answer, err := p.client.Get(p.url() + "/x")
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must(p.client.Get(p.url() + "/x"))
 		if body, err := io.ReadAll(answer.Body); err == nil || string(body) != "data: a\n\ndata: b" {
 			t.Errorf("%q %v", body, err)
 		}
@@ -231,10 +178,7 @@ func TestClosedModeRefuses(t *testing.T) {
 		403: fmt.Errorf("who: %w", &Refusal{Status: 403, Reason: "not for this agent"}),
 	} {
 		p.onBegin(func(*Call) error { return err })
-		answer, err := p.client.Post(p.url()+"/x", "text/plain", strings.NewReader("x"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must(p.client.Post(p.url()+"/x", "text/plain", strings.NewReader("x")))
 		body, _ := io.ReadAll(answer.Body)
 		if answer.StatusCode != status || (status == 503) != (answer.Header.Get("Retry-After") != "") || !bytes.Contains(body, []byte(`"error"`)) || bytes.Contains(body, []byte("disk")) {
 			t.Errorf("%s %v %s", answer.Status, answer.Header, body)
@@ -272,10 +216,7 @@ func TestOpenModePasses(t *testing.T) {
 	}), func(o *Options) { o.Mode = Open; o.EndTimeout = 50 * time.Millisecond })
 	get := func() {
 		t.Helper()
-		answer, err := p.client.Get(p.url() + "/x")
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must(p.client.Get(p.url() + "/x"))
 		if body, err := io.ReadAll(answer.Body); err != nil || string(body) != "data: [DONE]\n\n" {
 			t.Errorf("%q %v", body, err)
 		}
@@ -318,10 +259,7 @@ func TestEndHangs(t *testing.T) {
 	}), func(o *Options) { o.EndTimeout = 20 * time.Millisecond })
 	hangs := hanging{p.recorder}
 	p.handler.witness = hangs
-	answer, err := p.client.Get(p.url() + "/x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(p.client.Get(p.url() + "/x"))
 	if body, err := io.ReadAll(answer.Body); err == nil || string(body) != "data: {}\n\n" {
 		t.Errorf("%q %v", body, err)
 	}
@@ -337,10 +275,7 @@ func (hanging) End(ctx context.Context, _ *Outcome) error        { <-ctx.Done();
 func TestProviderDoesNotEnd(t *testing.T) {
 	s := newSteps()
 	p := start(t, s, func(o *Options) { o.Linger = time.Millisecond })
-	answer, err := p.client.Get(p.url() + "/x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(p.client.Get(p.url() + "/x"))
 	s.event <- "data: {}\n\ndata: [DONE]\n\n"
 	if body, err := io.ReadAll(answer.Body); err != nil || string(body) != "data: {}\n\ndata: [DONE]\n\n" {
 		t.Errorf("%q %v", body, err)
@@ -355,10 +290,7 @@ func TestProviderDoesNotEnd(t *testing.T) {
 func TestWhatFollowsTheTerminalEventIsRecorded(t *testing.T) {
 	s := newSteps()
 	p := start(t, s, func(o *Options) { o.Linger = time.Minute })
-	answer, err := p.client.Get(p.url() + "/x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(p.client.Get(p.url() + "/x"))
 	want := "event: response.completed\n\n"
 	s.event <- want
 	for range 3 {

@@ -159,16 +159,11 @@ func held(t *testing.T, e ending, encoding string, chunks [][]byte, fails bool) 
 		}
 		return nil
 	})
-	answer, err := p.client.Post(p.url()+"/x", "application/json", strings.NewReader(`{"id":7}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(p.client.Post(p.url()+"/x", "application/json", strings.NewReader(`{"id":7}`)))
 	defer answer.Body.Close()
 	outcome := <-ending
 	got := make([]byte, outcome.Delivered)
-	if _, err := io.ReadFull(answer.Body, got); err != nil {
-		t.Fatal(err)
-	}
+	must(io.ReadFull(answer.Body, got))
 	if had := plain(t, encoding, got); had != e.before {
 		t.Errorf("before the call is recorded, the client has\n%q, and should have\n%q", had, e.before)
 	}
@@ -228,14 +223,9 @@ func TestBodyDecodes(t *testing.T) {
 	for _, encoding := range encodings {
 		for _, limit := range []int64{6000, 5999} {
 			b := s.body("x", encoding, limit)
-			if _, err := b.read(iotest.HalfReader(bytes.NewReader(bytes.Join(encode(t, encoding, []byte(text)), nil)))); err != nil {
-				t.Fatal(err)
-			}
+			must(b.read(iotest.HalfReader(bytes.NewReader(bytes.Join(encode(t, encoding, []byte(text)), nil)))))
 			b.seal()
-			d, err := b.Decoded()
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must(b.Decoded())
 			got, err := io.ReadAll(d)
 			if limit == 6000 && (err != nil || string(got) != text) || limit < 6000 && !errors.Is(err, ErrRefused) {
 				t.Errorf("%q, limit %d: %d bytes and %v", encoding, limit, len(got), err)
@@ -263,15 +253,9 @@ func TestOldClients(t *testing.T) {
 			if fails {
 				p.onEnd(func(*Call, *Outcome) error { return errors.New("no") })
 			}
-			conn, err := net.Dial("tcp", p.relay.Listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must(net.Dial("tcp", p.relay.Listener.Addr().String()))
 			fmt.Fprint(conn, "GET /api/x HTTP/1.0\r\n\r\n")
-			answer, err := io.ReadAll(conn)
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer := must(io.ReadAll(conn))
 			conn.Close()
 			want := c.body
 			if fails {

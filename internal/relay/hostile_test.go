@@ -48,10 +48,7 @@ func TestBombs(t *testing.T) {
 		})
 		req, _ := http.NewRequest(http.MethodPost, p.url()+"/x", bytes.NewReader(bomb))
 		req.Header.Set("Content-Encoding", encoding)
-		answer, err := p.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must(p.client.Do(req))
 		if body, err := io.ReadAll(answer.Body); err != nil || !bytes.Equal(body, bomb) {
 			t.Errorf("%s: the client got %d bytes, %v", encoding, len(body), err)
 		}
@@ -73,10 +70,7 @@ func TestUndecodable(t *testing.T) {
 			_, _ = io.WriteString(w, body)
 		}), nil)
 		p.onEnd(func(*Call, *Outcome) error { return errors.New("no") })
-		answer, err := p.client.Get(p.url() + "/x")
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must(p.client.Get(p.url() + "/x"))
 		if got, err := io.ReadAll(answer.Body); err == nil || string(got) != body[:len(body)-tail] {
 			t.Errorf("%s: the client got %d of %d bytes, %v", encoding, len(got), len(body), err)
 		}
@@ -94,10 +88,7 @@ func TestBodiesThatJuratRefuses(t *testing.T) {
 		`{"a":1,"a":2}`, `{"a":"\ud800"}`, `{"a":1e400}`, `{"a":9007199254740993}`, strings.Repeat("[", 500) + strings.Repeat("]", 500), strings.Repeat(`{"candidates":[`, 500), "\xff\xfe\x00", "", "]", `"`, "{}{}\n{}", "[1,2",
 		`{"a":"` + strings.Repeat(`\`, 301) + `"}`,
 	} {
-		answer, err := p.client.Post(p.url()+"/x", "application/json", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must(p.client.Post(p.url()+"/x", "application/json", strings.NewReader(body)))
 		if got, err := io.ReadAll(answer.Body); err != nil || string(got) != body {
 			t.Errorf("%.40q: the client got %d of %d bytes, %v", body, len(got), len(body), err)
 		}
@@ -137,9 +128,7 @@ func TestUpgrade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.Write(t.Context(), websocket.MessageText, []byte("hello")); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, conn.Write(t.Context(), websocket.MessageText, []byte("hello")))
 		if _, text, err := conn.Read(t.Context()); err != nil || string(text) != "hello!" {
 			t.Errorf("%q %v", text, err)
 		}
@@ -165,16 +154,10 @@ func TestOfferOfHTTP2(t *testing.T) {
 				}
 				io.Copy(w, r.Body)
 			}), func(o *Options) { o.Mode = mode })
-			conn, err := net.Dial("tcp", p.relay.Listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must(net.Dial("tcp", p.relay.Listener.Addr().String()))
 			defer conn.Close()
 			fmt.Fprintf(conn, "POST /api/x HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: %s\r\nUpgrade: %s\r\nHTTP2-Settings: AAEAAEAA\r\nContent-Length: 5\r\n\r\nhello", c.connection, c.upgrade)
-			answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer := must(http.ReadResponse(bufio.NewReader(conn), nil))
 			text, err := io.ReadAll(answer.Body)
 			if c.left != "" {
 				if mode == Closed && answer.StatusCode != http.StatusUpgradeRequired {
@@ -228,13 +211,8 @@ func TestSlowClientSlowsTheProvider(t *testing.T) {
 			}
 		}
 	}), nil)
-	answer, err := p.client.Get(p.url() + "/x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(answer.Body, make([]byte, 1<<20)); err != nil {
-		t.Fatal(err)
-	}
+	answer := must(p.client.Get(p.url() + "/x"))
+	must(io.ReadFull(answer.Body, make([]byte, 1<<20)))
 	// The provider stands still when its connection's buffers are full. Then the spool does not grow, either.
 	last := int64(-1)
 	for held := p.handler.spool.held.Load(); held != last; held = p.handler.spool.held.Load() {

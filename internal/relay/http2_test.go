@@ -38,10 +38,7 @@ func TestProviderOverTLS(t *testing.T) {
 		o.Upstreams["api"] = Upstream{Base: mustParse(t, provider.URL+"/base")}
 	})
 
-	answer, err := p.client.Post(p.url()+"/v1/a%2Fb?x=%41", "text/plain", strings.NewReader("hello"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(p.client.Post(p.url()+"/v1/a%2Fb?x=%41", "text/plain", strings.NewReader("hello")))
 	body, err := io.ReadAll(answer.Body)
 	if want := "data: HTTP/2.0 /base/v1/a%2Fb?x=%41 hello\n\ndata: [DONE]\n\n"; err != nil || string(body) != want || answer.Trailer.Get("X-Sum") != "7" {
 		t.Errorf("%q %v, trailer %v", body, err, answer.Trailer)
@@ -55,9 +52,7 @@ func TestProviderOverTLS(t *testing.T) {
 	if answer, err = p.client.Get(p.url() + "/v1?wait"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.ReadFull(answer.Body, make([]byte, 10)); err != nil {
-		t.Fatal(err)
-	}
+	must(io.ReadFull(answer.Body, make([]byte, 10)))
 	answer.Body.Close()
 	<-gone
 	if o := p.last(t, 2).outcome; o.Ended != ClientGone {

@@ -56,18 +56,12 @@ func TestMCPEvents(t *testing.T) {
 				p := start(t, mcpServer(events), mcpOptions)
 				held := make(chan error)
 				p.onEnd(func(*Call, *Outcome) error { return <-held })
-				req, err := http.NewRequestWithContext(t.Context(), test.method, p.relay.URL+"/mcp", strings.NewReader(test.request))
-				if err != nil {
-					t.Fatal(err)
-				}
+				req := must(http.NewRequestWithContext(t.Context(), test.method, p.relay.URL+"/mcp", strings.NewReader(test.request)))
 				req.Header.Set("Mcp-Session-Id", "marked-session")
 				req.Header.Set("Mcp-Protocol-Version", "2025-11-25")
 				req.Header.Set("Mcp-Param-Region", "marked-param")
 				req.Header.Set("Authorization", "Bearer marked-token")
-				answer, err := p.client.Do(req)
-				if err != nil {
-					t.Fatal(err)
-				}
+				answer := must(p.client.Do(req))
 				defer answer.Body.Close()
 				got := make(chan string)
 				go func() {
@@ -134,17 +128,11 @@ func TestMCPPaths(t *testing.T) {
 		"/token": nil, "/mcp/": nil, "/": nil,
 		"/mcp": func(r *http.Request) { r.Host = "rebound.example" },
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), "POST", p.relay.URL+path, strings.NewReader(ask1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := must(http.NewRequestWithContext(t.Context(), "POST", p.relay.URL+path, strings.NewReader(ask1)))
 		if change != nil {
 			change(req)
 		}
-		answer, err := p.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must(p.client.Do(req))
 		answer.Body.Close()
 		if answer.StatusCode != 404 && answer.StatusCode != 421 {
 			t.Errorf("%s: status %d", path, answer.StatusCode)
@@ -166,10 +154,7 @@ func TestMCPVersion(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"../../x"}}`, ""},
 		{`no JSON`, ""},
 	} {
-		answer, err := p.client.Post(p.relay.URL+"/mcp", "application/json", strings.NewReader(test.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must(p.client.Post(p.relay.URL+"/mcp", "application/json", strings.NewReader(test.body)))
 		answer.Body.Close()
 		if got := <-said; got != test.want {
 			t.Errorf("%s: %q, want %q", test.body, got, test.want)

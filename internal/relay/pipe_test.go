@@ -96,7 +96,7 @@ func (k *talk) over() error {
 			}
 		}
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		k.t.Fatal("the pipe does not end")
 		return nil
 	}
@@ -150,9 +150,7 @@ func TestPipe(t *testing.T) {
 		k.server.hear(`{"jsonrpc":"2.0","id":1,"result":{"model":"m"}}`)
 		k.server.say(got1)
 		k.client.hear(got1)
-		if err := k.end(); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, k.end())
 		want := []string{"/client tools/call " + ask1 + " -> " + got1, "/client tools/call " + ask2 + "\r -> " + got2, `/server sampling/createMessage ` + sample + ` -> {"jsonrpc":"2.0","id":1,"result":{"model":"m"}}`}
 		got := k.records()
 		slices.Sort(got)
@@ -192,9 +190,7 @@ func TestPipeRecordsEveryOtherLine(t *testing.T) {
 		k.client.say(`{"id":5,"result":{}}`, `{"method":"notifications/cancelled","params":{"requestId":1}}`)
 		k.server.hear(`{"id":5,"result":{}}`)
 		k.server.hear(`{"method":"notifications/cancelled","params":{"requestId":1}}`)
-		if err := k.end(); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, k.end())
 		if got := k.records(); len(got) != len(lines)+1 || !slices.Contains(got, `/client notifications/cancelled {"method":"notifications/cancelled","params":{"requestId":1}}`) {
 			t.Errorf("%s", strings.Join(got, "\n"))
 		}
@@ -217,9 +213,7 @@ func TestPipeForgetsPings(t *testing.T) {
 		k.server.say(pong)
 		k.client.hear(pong)
 	}
-	if err := k.end(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, k.end())
 	if n := len(k.pipe.client.pings); n > 0 {
 		t.Errorf("%d pings are remembered that were answered", n)
 	}
@@ -239,9 +233,7 @@ func TestPipeTakesNoWrongAnswer(t *testing.T) {
 	for _, line := range append(odd, got1) {
 		k.client.hear(line)
 	}
-	if err := k.end(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, k.end())
 	got := k.records()
 	if !slices.Contains(got, "/client tools/call "+ask1+" -> "+got1) || len(got) != len(asks)+len(odd) || strings.Count(strings.Join(got, ""), "->") != 1 {
 		t.Errorf("%s", strings.Join(got, "\n"))
@@ -260,9 +252,7 @@ func TestPipeBatch(t *testing.T) {
 			for _, a := range answers {
 				k.client.hear(a)
 			}
-			if err := k.end(); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, k.end())
 			want := strings.Join(answers, "\n")
 			if len(answers) > 1 {
 				want += "\n"
@@ -364,9 +354,7 @@ func TestPipeEnds(t *testing.T) {
 		k.client.say(ask1)
 		k.server.hear(ask1)
 		_ = k.server.in.Close()
-		if err := k.over(); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, k.over())
 		if got := k.records(); len(got) != 1 || !strings.HasSuffix(got[0], "("+string(UpstreamCut)+")") {
 			t.Errorf("the server ends: %q", got)
 		}
@@ -378,9 +366,7 @@ func TestPipeEnds(t *testing.T) {
 		_ = k.client.in.Close()
 		k.server.say(got2) // what is under way is answered
 		k.client.hear(got2)
-		if err := k.end(); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, k.end())
 		if got := strings.Join(k.records(), "\n") + "\n"; !strings.Contains(got, ask2+" -> "+got2+"\n") || !strings.Contains(got, ask1+" ("+string(ClientGone)+")\n") {
 			t.Errorf("the client ends: %q", got)
 		}
@@ -404,10 +390,7 @@ func TestPipeLargeBodies(t *testing.T) {
 			if test.change != nil {
 				test.change(&o)
 			}
-			p, err := NewPipe(ignoring{witness}, o, PipeOptions{Origin: "stdio:test"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must(NewPipe(ignoring{witness}, o, PipeOptions{Origin: "stdio:test"}))
 			line := func(begin string) io.Reader {
 				return io.MultiReader(strings.NewReader(begin), io.LimitReader(repeat([]byte("0123456789abcdef")), size), strings.NewReader("\"}}\n"))
 			}
@@ -421,7 +404,7 @@ func TestPipeLargeBodies(t *testing.T) {
 				defer close(got)
 				heard, _ = io.Copy(io.Discard, server)
 			}()
-			err = p.Run(line(`{"id":1,"method":"tools/call","params":{"x":"`), counting, &after{got, line(`{"id":1,"result":{"x":"`)}, toServer)
+			err := p.Run(line(`{"id":1,"method":"tools/call","params":{"x":"`), counting, &after{got, line(`{"id":1,"result":{"x":"`)}, toServer)
 			if err != nil || counting.n != size+int64(len(`{"id":1,"result":{"x":""}}`))+1 || heard != size+int64(len(`{"id":1,"method":"tools/call","params":{"x":""}}`))+1 {
 				t.Errorf("%v: the client got %d bytes, the server %d", err, counting.n, heard)
 			}
@@ -461,10 +444,7 @@ func FuzzPipe(f *testing.F) {
 			o.Mode = Open
 		}
 		w := newRecorder()
-		p, err := NewPipe(w, o, PipeOptions{Origin: "stdio:test"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must(NewPipe(w, o, PipeOptions{Origin: "stdio:test"}))
 		toServer, fromClient := io.Pipe()
 		var heard bytes.Buffer
 		got := make(chan struct{})
@@ -474,7 +454,7 @@ func FuzzPipe(f *testing.F) {
 		}()
 		var said bytes.Buffer
 		// The server speaks once it has heard all.
-		err = p.Run(bytes.NewReader(client), &said, &after{got, bytes.NewReader(server)}, fromClient)
+		err := p.Run(bytes.NewReader(client), &said, &after{got, bytes.NewReader(server)}, fromClient)
 		if err != nil || !bytes.Equal(heard.Bytes(), client) || !bytes.Equal(said.Bytes(), server) {
 			t.Fatalf("%v\n%q became %q\n%q became %q", err, client, &heard, server, &said)
 		}

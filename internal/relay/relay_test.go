@@ -98,7 +98,7 @@ func (r *recorder) changed(do func()) {
 // wait waits until is holds of the recorder.
 func (r *recorder) wait(t *testing.T, is func() bool) {
 	t.Helper()
-	for timeout := time.After(20 * time.Second); ; {
+	for timeout := time.After(time.Minute); ; {
 		r.mu.Lock()
 		change, done := r.change, is()
 		r.mu.Unlock()
@@ -235,10 +235,7 @@ func TestPasses(t *testing.T) {
 		w.Header().Set("Content-Type", "text/plain")
 		fmt.Fprintf(w, "%s %s %s", r.Method, r.RequestURI, body)
 	}), nil)
-	answer, err := p.client.Post(p.url()+"/v1/x?a=1&key=secret", "text/plain", bytes.NewReader([]byte("hello")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(p.client.Post(p.url()+"/v1/x?a=1&key=secret", "text/plain", bytes.NewReader([]byte("hello"))))
 	body, err := io.ReadAll(answer.Body)
 	if err != nil || string(body) != "POST /v1/x?a=1&key=secret hello" {
 		t.Errorf("%q %v", body, err)
@@ -251,12 +248,22 @@ func TestPasses(t *testing.T) {
 
 func mustParse(t testing.TB, address string) *url.URL {
 	t.Helper()
-	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
+	return must(url.Parse(address))
 }
 
 // rest gives what is under way the time to go on. No test depends on how long it is.
 func rest() { time.Sleep(50 * time.Millisecond) }
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func succeeds(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -53,16 +53,10 @@ func TestNoSecretIsShown(t *testing.T) {
 	req.Header.Set("Jurat-Chain", "chain-1")
 	req.Header.Set("Jurat-Other", "x")
 	req.Header.Set("X-Stainless-Retry-Count", "2")
-	answer, err := p.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(p.client.Do(req))
 	_, _ = io.Copy(io.Discard, answer.Body)
 	seen := p.last(t, 1)
-	shown, err := json.Marshal([]any{seen.call, seen.outcome.Header})
-	if err != nil {
-		t.Fatal(err)
-	}
+	shown := must(json.Marshal([]any{seen.call, seen.outcome.Header}))
 	for where, text := range map[string]string{"the witness": string(shown), "the log": logged.String(), "the spool": log} {
 		if strings.Contains(text, mark) {
 			t.Errorf("%s has a secret: %s", where, text)
@@ -102,10 +96,7 @@ func TestKeyCustody(t *testing.T) {
 		for _, name := range credentialHeaders {
 			req.Header.Set(name, "caller")
 		}
-		answer, err := p.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must(p.client.Do(req))
 		answer.Body.Close()
 		want := map[string]string{
 			"authorization": "[Bearer own&key] [] [] [] [] alt=sse&b=c", "x-api-key": "[] [own&key] [] [] [] alt=sse&b=c",
@@ -123,10 +114,7 @@ func TestKeyCustody(t *testing.T) {
 
 func TestSecretsDoNotPrint(t *testing.T) {
 	u := Upstream{Key: "own-key"}
-	text, err := json.Marshal(u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(json.Marshal(u))
 	var logged bytes.Buffer
 	slog.New(slog.NewJSONHandler(&logged, nil)).Info("x", "key", u.Key, "upstream", u)
 	if all := fmt.Sprintf("%v %+v %#v %s %q %x %d %v", u, u, u, u.Key, u.Key, u.Key, u.Key, &u) + string(text) + logged.String(); strings.Contains(all, "own") || strings.Contains(all, fmt.Sprintf("%x", "own")) {
@@ -148,10 +136,7 @@ func TestUpstreamConfusion(t *testing.T) {
 		o.Upstreams["based"] = Upstream{Base: &base}
 		o.Hosts = []string{"evil.example"} // or it would be refused
 	})
-	other, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must(net.Listen("tcp", "127.0.0.1:0"))
 	defer other.Close()
 	go func() {
 		for {
@@ -199,10 +184,7 @@ func TestUpstreamConfusion(t *testing.T) {
 	} {
 		for _, host := range []string{here, evil, "evil.example", there} {
 			reached = nil
-			conn, err := net.Dial("tcp", here)
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must(net.Dial("tcp", here))
 			if !strings.Contains(line, "HTTP/") {
 				line += " HTTP/1.1"
 			}
@@ -312,10 +294,7 @@ func TestPagesInBrowsers(t *testing.T) {
 		} else if c.site != "" {
 			req.Header.Set("Sec-Fetch-Site", c.site)
 		}
-		answer, err := p.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must(p.client.Do(req))
 		answer.Body.Close()
 		if answer.StatusCode != c.want {
 			t.Errorf("%+v: %d", c, answer.StatusCode)

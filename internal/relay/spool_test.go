@@ -24,9 +24,7 @@ func TestSpool(t *testing.T) {
 	bodies := map[string]*Body{}
 	for name, n := range map[string]int{"a": 100, "b": 60, "c": 300} {
 		b := s.body(name, "", 0)
-		if _, err := b.read(iotest.OneByteReader(bytes.NewReader(text(n)))); err != nil {
-			t.Fatal(err)
-		}
+		must(b.read(iotest.OneByteReader(bytes.NewReader(text(n)))))
 		b.seal()
 		got, err := io.ReadAll(b.Open())
 		if err != nil || !bytes.Equal(got, text(n)) || b.SHA256 != sha256.Sum256(text(n)) || b.Bytes != int64(n) || b.Kept != b.Bytes || b.Partial {
@@ -64,9 +62,7 @@ func TestSpool(t *testing.T) {
 
 func TestFolderMustBePrivate(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.Chmod(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.Chmod(folder, 0o755))
 	_, err := New(newRecorder(), Options{Upstreams: map[string]Upstream{"a": {Base: mustParse(t, "https://x")}}, FingerprintKey: make([]byte, 32), Folder: folder})
 	if err == nil || !strings.Contains(err.Error(), "chmod 700") {
 		t.Error(err)
@@ -127,10 +123,7 @@ func TestSpoolIsFullAfterTheTerminalEvent(t *testing.T) {
 		w.(http.Flusher).Flush()
 		_, _ = io.WriteString(w, strings.Repeat(": x\n", 50_000))
 	}), func(o *Options) { o.Cap = 50_000; o.Linger = time.Minute })
-	answer, err := p.client.Get(p.url() + "/x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(p.client.Get(p.url() + "/x"))
 	if body, err := io.ReadAll(answer.Body); err == nil || string(body) != "data: {}\n\n" {
 		t.Errorf("the client got %.100q, %v", body, err)
 	}
@@ -155,10 +148,7 @@ func TestLargeBodies(t *testing.T) {
 	digest := sha256.New()
 	_, _ = io.Copy(digest, io.LimitReader(repeat(pattern), size))
 	before, most := heap(), uint64(0)
-	answer, err := p.client.Post(p.url()+"/x", "application/octet-stream", io.LimitReader(repeat(pattern), size))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(p.client.Post(p.url()+"/x", "application/octet-stream", io.LimitReader(repeat(pattern), size)))
 	got := sha256.New()
 	for n := 0; ; n++ {
 		_, err := io.CopyN(got, answer.Body, 10<<20)
@@ -229,10 +219,7 @@ func TestIdleStreams(t *testing.T) {
 	open := func(address string) uint64 {
 		before := memory()
 		for range streams {
-			answer, err := p.client.Post(address+"/x", "application/json", strings.NewReader(`{"stream":true}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer := must(p.client.Post(address+"/x", "application/json", strings.NewReader(`{"stream":true}`)))
 			s.event <- "data: x\n\n" // one of the streams gets it
 			t.Cleanup(func() { answer.Body.Close() })
 		}
@@ -261,9 +248,7 @@ func TestRequestsAreNotInClear(t *testing.T) {
 	s := &spool{folder: folder, perBody: 100, memory: 100, cap: 1 << 20}
 	text := bytes.Repeat([]byte("a token that is secret, "), 1000)
 	b := s.request("one", "", 0)
-	if _, err := b.read(iotest.HalfReader(bytes.NewReader(text))); err != nil {
-		t.Fatal(err)
-	}
+	must(b.read(iotest.HalfReader(bytes.NewReader(text))))
 	b.seal()
 	file, err := os.ReadFile(filepath.Join(folder, "one.request"))
 	if err != nil || len(file) != len(text) || bytes.Contains(file, []byte("secret")) {
@@ -285,14 +270,10 @@ func TestRequestsAreNotInClear(t *testing.T) {
 func TestLeft(t *testing.T) {
 	for encoding, want := range map[string]string{"": "", "gzip": "gzip", "gzip, br": "gzip,br", "x-../../etc": unnamed, strings.Repeat("a", 300): unnamed, "br\x00": unnamed, "gzip.br": unnamed} {
 		s := &spool{folder: filepath.Join(t.TempDir(), "[a]"), cap: 1 << 20}
-		if err := os.Mkdir(s.folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, os.Mkdir(s.folder, 0o700))
 		dead := s.response("c1", encoding, 0)
 		other := s.response("c2", encoding, 0)
-		if err := errors.Join(dead.add([]byte("half an answer")), other.add([]byte("of another call"))); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, errors.Join(dead.add([]byte("half an answer")), other.add([]byte("of another call"))))
 		b, done, err := Left(s.folder, "c1")
 		if err != nil {
 			t.Fatalf("%q: %v", encoding, err)

@@ -24,10 +24,7 @@ func inProcess(t *testing.T, provider http.Handler, change func(*Options)) (*rec
 	}
 	r := newRecorder()
 	next := &http.Transport{}
-	transport, err := NewTransport(next, r, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	transport := must(NewTransport(next, r, o))
 	t.Cleanup(func() {
 		if err := transport.Wait(context.Background()); err != nil {
 			t.Error(err)
@@ -98,9 +95,7 @@ func TestTransportEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.ReadFull(answer.Body, make([]byte, 9)); err != nil {
-		t.Fatal(err)
-	}
+	must(io.ReadFull(answer.Body, make([]byte, 9)))
 	answer.Body.Close()
 	if o := r.last(t, 1).outcome; o.Ended != ClientGone || o.Delivered != 9 {
 		t.Errorf("%+v", o)

@@ -19,9 +19,7 @@ func TestDatabaseAway(t *testing.T) {
 	server := pgtest.Start(t)
 	dir := t.TempDir()
 	key := filepath.Join(dir, "wrapping.key")
-	if err := os.WriteFile(key, filestore.Generate(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, os.WriteFile(key, filestore.Generate(), 0o600))
 	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: filepath.Join(dir, "node"), DB: server.Database(t) + "?connect_timeout=60", WrappingKey: key})
 	if err != nil {
 		t.Fatal(err)
@@ -31,10 +29,7 @@ func TestDatabaseAway(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	table, err := schedule.OpenTable(t.Context(), i.Database(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must(schedule.OpenTable(t.Context(), i.Database(), ""))
 	t.Cleanup(func() {
 		if err := table.Close(); err != nil {
 			t.Error(err)

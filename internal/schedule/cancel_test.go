@@ -20,10 +20,7 @@ import (
 // tableIn opens the table in a file, as one of several processes.
 func tableIn(t testing.TB, path string) *schedule.Table {
 	t.Helper()
-	table, err := schedule.OpenTable(t.Context(), nil, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must(schedule.OpenTable(t.Context(), nil, path))
 	t.Cleanup(func() {
 		if err := table.Close(); err != nil {
 			t.Error(err)
@@ -78,9 +75,7 @@ func TestQueueIsLost(t *testing.T) {
 	for range 3 {
 		ids = append(ids, submit(t, first))
 	}
-	if err := first.Cancel(t.Context(), ids[1], "somebody", "a mistake"); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, first.Cancel(t.Context(), ids[1], "somebody", "a mistake"))
 	d := open(t, config(h, b)) // its table is another one
 	run(t, d)
 	awaitState(t, d, ids[0], api.Over)
@@ -97,10 +92,7 @@ func TestOrphan(t *testing.T) {
 	run(t, d)
 	c, _ := b.sit("", 0)
 	c.Ledger, c.Keys, c.Now = h.Ledger, h.Keys, h.Now
-	id, err := trial.Submit(t.Context(), c, jurattest.Case(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := must(trial.Submit(t.Context(), c, jurattest.Case(t)))
 	awaitState(t, d, id, api.Over)
 }
 
@@ -119,9 +111,7 @@ func TestTriedAgain(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	keys.now.Store(false)
-	if err := d.Retry(t.Context(), id, "somebody", "the key is back"); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, d.Retry(t.Context(), id, "somebody", "the key is back"))
 	awaitState(t, d, id, api.Over)
 
 	c.Backoff = time.Millisecond
@@ -142,15 +132,9 @@ func TestTriedAgain(t *testing.T) {
 // changes returns the acts of the operator on trials.
 func changes(t *testing.T, h *jurattest.House) (list []operator.TrialEventBody) {
 	t.Helper()
-	chain, err := h.Ledger.Chain(t.Context(), operator.TrialsChain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chain := must(h.Ledger.Chain(t.Context(), operator.TrialsChain))
 	for _, r := range chain {
-		e, err := operator.ReadTrialEvent(&r.Payload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must(operator.ReadTrialEvent(&r.Payload))
 		list = append(list, *e)
 	}
 	return list
@@ -161,9 +145,7 @@ func TestCancelWaiting(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	one, other := two(t, h, b)
 	id, next := submit(t, one), submit(t, one)
-	if err := other.Cancel(t.Context(), id, "Reika Mori", "submitted by mistake"); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, other.Cancel(t.Context(), id, "Reika Mori", "submitted by mistake"))
 	if e := entry(t, one, id); e.State != api.Cancelled || e.Reason != "submitted by mistake" || e.Cancelled.By != "Reika Mori" {
 		t.Errorf("%+v", e)
 	}
@@ -191,9 +173,7 @@ func TestCancelWaiting(t *testing.T) {
 	if e := entry(t, one, id); e.State != api.Cancelled || e.Acts != 1 {
 		t.Errorf("%+v", e)
 	}
-	if err := other.Retry(t.Context(), id, "Ivan", "it was none"); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, other.Retry(t.Context(), id, "Ivan", "it was none"))
 	if e := awaitState(t, one, id, api.Over); e.Cancelled != nil {
 		t.Errorf("%+v", e)
 	}
@@ -214,9 +194,7 @@ func TestCancelUnderWay(t *testing.T) {
 	for len(recorded(t, h, id)) < 2 { // the submission and the opening
 		time.Sleep(time.Millisecond)
 	}
-	if err := other.Cancel(t.Context(), id, "Reika Mori", "enough"); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, other.Cancel(t.Context(), id, "Reika Mori", "enough"))
 	awaitStopping(one, id)
 	close(b.gate)
 	e := awaitState(t, other, id, api.Cancelled)
@@ -227,9 +205,7 @@ func TestCancelUnderWay(t *testing.T) {
 	if asked := b.asked.Load(); asked != 3 {
 		t.Errorf("asked %d times", asked)
 	}
-	if err := other.Retry(t.Context(), id, "Reika Mori", "not enough"); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, other.Retry(t.Context(), id, "Reika Mori", "not enough"))
 	awaitState(t, other, id, api.Over)
 	if asked := b.asked.Load(); asked != 7 {
 		t.Errorf("asked %d times", asked)

@@ -29,9 +29,7 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("queueing: %v", err)
 		}
 		await(t, q, "trial-before", func(_ turn, has bool) bool { return has })
-		if err := os.Remove(filler); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, os.Remove(filler))
 		put(t, q, none, "trial-after")
 	})
 }

@@ -22,16 +22,9 @@ func holder(t *testing.T, where string) (*os.Process, <-chan string) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), os.Args[0])
 	c.Env, c.Stderr = append(slices.Clone(os.Environ()), HeldTable+"="+where), os.Stderr
-	if _, err := c.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(c.StdinPipe())
+	out := must(c.StdoutPipe())
+	succeeds(t, c.Start())
 	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
 	lines := make(chan string)
 	go func() {
@@ -50,7 +43,7 @@ func said(t *testing.T, lines <-chan string, want string) {
 		if got != want {
 			t.Fatalf("it says %q, want %q", got, want)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("it does not say %q", want)
 	}
 }
@@ -71,9 +64,7 @@ func TestHolderKilled(t *testing.T) {
 		if got := w.all(); len(got) > 0 {
 			t.Fatalf("worked %v beside a process that lives", got)
 		}
-		if err := process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, process.Kill())
 		await(t, q, "trial-1", isGone)
 		if got := w.all(); len(got) != 1 {
 			t.Errorf("worked %v", got)
@@ -92,15 +83,11 @@ func TestHolderStoodStill(t *testing.T) {
 		put(t, q, none, "trial-1")
 		process, lines := holder(t, where)
 		said(t, lines, "begins trial-1")
-		if err := process.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, process.Signal(syscall.SIGSTOP))
 		begin(t, q)
 		t.Cleanup(letGo) // before it waits for the work to end
 		await(t, q, "trial-1", func(turn, bool) bool { return len(w.all()) == 1 })
-		if err := process.Signal(syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, process.Signal(syscall.SIGCONT))
 		said(t, lines, "loses trial-1 true")
 		for end := time.Now().Add(2 * testLease); time.Now().Before(end); { // meanwhile it stores how its work ended
 			if now := await(t, q, "trial-1", func(turn, bool) bool { return true }); !now.held || now.failed {

@@ -81,17 +81,10 @@ func TestKilledServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := scripted("", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(scripted("", 0))
 	c.Ledger, c.Keys, c.Locks = i.Ledger, i.Keys, i.Locks()
-	if _, err := trial.Submit(t.Context(), c, jurattest.Case(t)); err != nil {
-		t.Fatal(err)
-	}
-	if err := i.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(trial.Submit(t.Context(), c, jurattest.Case(t)))
+	succeeds(t, i.Close())
 	var heard [][]byte
 	for kills := range 100 {
 		process, url, id := startServing(t, folder)
@@ -116,9 +109,7 @@ func TestKilledServer(t *testing.T) {
 				break
 			}
 		}
-		if err := process.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, process.Process.Kill())
 		_ = process.Wait() // by Kill
 		if bytes.Contains(heard[len(heard)-1], []byte(`"trial_closed"`)) {
 			break
@@ -134,20 +125,10 @@ func startServing(t *testing.T, folder string) (process *exec.Cmd, url, id strin
 	process = exec.CommandContext(t.Context(), os.Args[0])
 	process.Env = append(slices.Clone(os.Environ()), servedFolder+"="+folder)
 	process.Stderr = os.Stderr
-	if _, err := process.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := process.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(process.StdinPipe())
+	out := must(process.StdoutPipe())
+	succeeds(t, process.Start())
+	line := must(bufio.NewReader(out).ReadString('\n'))
 	url, id, _ = strings.Cut(strings.TrimSpace(line), " ")
 	return process, url, id
 }

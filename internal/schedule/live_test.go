@@ -68,11 +68,7 @@ func (c framed) Write(p []byte) (int, error) {
 func openHall(t testing.TB, how schedule.Delivery, sit func(string, int64) (trial.Config, error)) *house {
 	t.Helper()
 	h := &house{House: jurattest.New(t), left: make(chan struct{}, 100), closing: make(chan struct{}, 100)}
-	var err error
-	h.Scheduler, err = schedule.Open(t.Context(), schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Sit: sit, Now: h.Now, Grace: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h.Scheduler = must(schedule.Open(t.Context(), schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Sit: sit, Now: h.Now, Grace: time.Millisecond}))
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
 		if err != nil {
@@ -122,11 +118,7 @@ func scripted(string, int64) (trial.Config, error) {
 
 func submitTo(t testing.TB, d *schedule.Scheduler) string {
 	t.Helper()
-	id, err := d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return id
+	return must(d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}))
 }
 
 func dial(t testing.TB, h *house, id string, after int64, more ...string) *websocket.Conn {
@@ -157,9 +149,7 @@ func read(t testing.TB, c *websocket.Conn) (docs [][]byte, ended error) {
 func seqOf(t testing.TB, doc []byte) int64 {
 	t.Helper()
 	var head trial.EventHead
-	if err := json.Unmarshal(doc, &head); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, json.Unmarshal(doc, &head))
 	return head.Seq
 }
 
@@ -189,9 +179,7 @@ func TestSourceFrames(t *testing.T) {
 		var head struct {
 			Type string `json:"type"`
 		}
-		if err := json.Unmarshal(doc, &head); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, json.Unmarshal(doc, &head))
 		seen[head.Type]++
 		if check := sourceSchemas[head.Type]; check != nil {
 			if err := check(doc); err != nil {
@@ -305,10 +293,7 @@ func TestReconnect(t *testing.T) {
 // events reads the server-sent events of a trial to the end.
 func events(t testing.TB, h *house, id string, after int64) (status int, docs [][]byte) {
 	t.Helper()
-	answer, err := http.Get(fmt.Sprintf("%s/ev/%s?after=%d", h.URL, id, after))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(http.Get(fmt.Sprintf("%s/ev/%s?after=%d", h.URL, id, after)))
 	defer answer.Body.Close()
 	fields := map[string]string{}
 	lines := bufio.NewScanner(answer.Body)
@@ -325,9 +310,7 @@ func events(t testing.TB, h *house, id string, after int64) (status int, docs []
 		}
 		docs, fields = append(docs, doc), map[string]string{}
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, lines.Err())
 	return answer.StatusCode, docs
 }
 
@@ -356,10 +339,7 @@ func TestRefusedBeforeTheUpgrade(t *testing.T) {
 	if err == nil || answer.StatusCode != http.StatusTeapot {
 		t.Errorf("%v, %v", err, answer)
 	}
-	plain, err := http.Get(h.URL + "/ws/" + id + "?after=0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must(http.Get(h.URL + "/ws/" + id + "?after=0"))
 	defer plain.Body.Close()
 	if doc, err := io.ReadAll(plain.Body); err != nil || plain.StatusCode != http.StatusTeapot || !strings.HasPrefix(string(doc), schedule.ErrHandshake.Error()) {
 		t.Errorf("%v, %d, %s", err, plain.StatusCode, doc)
@@ -415,10 +395,7 @@ func TestHugeEvent(t *testing.T) {
 			}
 			continue
 		}
-		answer, err := client.Get(h.URL + "/ev/" + id + "?after=0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must(client.Get(h.URL + "/ev/" + id + "?after=0"))
 		<-h.left
 		if doc, err := io.ReadAll(answer.Body); err == nil || strings.Contains(string(doc), "trial_closed") {
 			t.Errorf("was not cut off: %d bytes, then %v", len(doc), err)
@@ -439,10 +416,7 @@ func narrow(ctx context.Context, network, addr string) (net.Conn, error) {
 func awaitOver(t *testing.T, h *house, id string) {
 	t.Helper()
 	for {
-		e, err := h.Entry(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must(h.Entry(t.Context(), id))
 		if e.State == api.Over {
 			return
 		}
@@ -510,10 +484,7 @@ func TestServerEnds(t *testing.T) {
 	h := openHall(t, schedule.Delivery{}, held(nil))
 	id := submitTo(t, h.Scheduler)
 	c := dial(t, h, id, 0)
-	answer, err := http.Get(h.URL + "/ev/" + id + "?after=0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(http.Get(h.URL + "/ev/" + id + "?after=0"))
 	defer answer.Body.Close()
 	if _, _, err := c.Read(t.Context()); err != nil {
 		t.Fatal(err)
@@ -531,9 +502,7 @@ func TestServerEnds(t *testing.T) {
 func TestSpeaker(t *testing.T) {
 	h := openHall(t, schedule.Delivery{}, held(nil))
 	c := dial(t, h, submitTo(t, h.Scheduler), 0)
-	if err := c.Write(t.Context(), websocket.MessageText, []byte("hello")); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, c.Write(t.Context(), websocket.MessageText, []byte("hello")))
 	if _, ended := read(t, c); websocket.CloseStatus(ended) != websocket.StatusPolicyViolation {
 		t.Error(ended)
 	}

@@ -57,10 +57,7 @@ func TestStoppedWhileRead(t *testing.T) {
 
 func emptyLog(t *testing.T) storage.Store {
 	t.Helper()
-	store, err := sqlite.UnsafeCreate(t.Context(), filepath.Join(t.TempDir(), "log.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must(sqlite.UnsafeCreate(t.Context(), filepath.Join(t.TempDir(), "log.db")))
 	t.Cleanup(func() { store.Close() })
 	return store
 }
@@ -72,14 +69,8 @@ func keep(t *testing.T, h *jurattest.House, store storage.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := note.NewSigner(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	verifier, err := note.NewVerifier(public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer := must(note.NewSigner(private))
+	verifier := must(note.NewVerifier(public))
 	h.Ledger, err = ledger.Create(t.Context(), ledger.Config{Store: store, Signer: signer, Verifier: verifier, Stamper: stamped{timestamp.NewMock()}, Now: h.Now})
 	if err != nil {
 		t.Fatal(err)

@@ -77,11 +77,7 @@ func config(h *jurattest.House, b *bench) schedule.Config {
 
 func open(t testing.TB, c schedule.Config) *schedule.Scheduler {
 	t.Helper()
-	d, err := schedule.Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must(schedule.Open(t.Context(), c))
 }
 
 // run conducts trials until stop is called or the test ends.
@@ -99,29 +95,18 @@ func run(t testing.TB, d *schedule.Scheduler) (stop func()) {
 
 func submit(t testing.TB, d *schedule.Scheduler) string {
 	t.Helper()
-	id, err := d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return id
+	return must(d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}))
 }
 
 func entry(t testing.TB, d *schedule.Scheduler, id string) schedule.Entry {
 	t.Helper()
-	e, err := d.Entry(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return must(d.Entry(t.Context(), id))
 }
 
 // watched returns the events of a trial to its end.
 func watched(t testing.TB, d *schedule.Scheduler, id string, after int64) (frames []schedule.Frame) {
 	t.Helper()
-	events, err := d.Watch(t.Context(), id, after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := must(d.Watch(t.Context(), id, after))
 	for f, err := range events.Frames {
 		if err != nil {
 			t.Fatal(err)
@@ -278,9 +263,7 @@ func TestOtherSettings(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	other.Store(false)
-	if err := d.Retry(t.Context(), broken.ID, "somebody", "again"); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, d.Retry(t.Context(), broken.ID, "somebody", "again"))
 	awaitState(t, d, broken.ID, api.Over)
 	if err := d.Retry(t.Context(), broken.ID, "somebody", "again"); !errors.Is(err, schedule.ErrNotBrokenOff) {
 		t.Errorf("Retry accepted a finished trial: %v", err)
@@ -310,9 +293,7 @@ func TestPanic(t *testing.T) {
 	}
 	panics.Store(false)
 	awaitState(t, d, submit(t, d), api.Over)
-	if err := d.Retry(t.Context(), id, "somebody", "again"); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, d.Retry(t.Context(), id, "somebody", "again"))
 	awaitState(t, d, id, api.Over)
 }
 
@@ -334,9 +315,7 @@ func TestTriedAgainWhileSubmitted(t *testing.T) {
 		})
 	}}
 	d = open(t, c)
-	if _, err := d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t), ID: id}); err != nil {
-		t.Fatal(err)
-	}
+	must(d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t), ID: id}))
 	if err := <-tried; !errors.Is(err, schedule.ErrNotBrokenOff) {
 		t.Fatal(err)
 	}
@@ -388,13 +367,8 @@ func TestFailure(t *testing.T) {
 	if e := entry(t, d, id); e.State != api.BrokenOff {
 		t.Errorf("%+v", e)
 	}
-	events, err := d.Watch(t.Context(), id, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Retry(t.Context(), id, "somebody", "again"); err != nil {
-		t.Fatal(err)
-	}
+	events := must(d.Watch(t.Context(), id, 1))
+	succeeds(t, d.Retry(t.Context(), id, "somebody", "again"))
 	seq := int64(1)
 	for f, err := range events.Frames { // a watcher who waited while the trial was broken off gets the rest
 		if err != nil || f.Seq != seq+1 {
@@ -420,10 +394,7 @@ func TestFull(t *testing.T) {
 	d := open(t, c)
 	submit(t, d)
 	submit(t, d)
-	size, err := h.Ledger.Size(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	size := must(h.Ledger.Size(t.Context()))
 	if _, err := d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}); !errors.Is(err, schedule.ErrFull) {
 		t.Errorf("%v", err)
 	}
@@ -439,10 +410,7 @@ func TestDrain(t *testing.T) {
 	d := open(t, config(h, b))
 	stop := run(t, d)
 	id := submit(t, d)
-	events, err := d.Watch(t.Context(), id, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := must(d.Watch(t.Context(), id, 0))
 	var heard int64
 	var ended error
 	for f, err := range events.Frames {
@@ -503,11 +471,7 @@ func TestDrainHasAnEnd(t *testing.T) {
 
 func recorded(t *testing.T, h *jurattest.House, id string) []*evidence.Record {
 	t.Helper()
-	chain, err := h.Ledger.Chain(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return chain
+	return must(h.Ledger.Chain(t.Context(), id))
 }
 
 // locks are the locks of several processes.
@@ -580,10 +544,7 @@ func TestElsewhere(t *testing.T) {
 	if e := awaitState(t, second, id, api.UnderWay); e.Reason != "" {
 		t.Errorf("%+v", e)
 	}
-	events, err := d.Watch(t.Context(), id, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := must(d.Watch(t.Context(), id, 2))
 	close(goOn)
 	seq := int64(2)
 	for f, err := range events.Frames {
@@ -592,9 +553,7 @@ func TestElsewhere(t *testing.T) {
 		}
 		seq = f.Seq
 	}
-	if err := <-over; err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, <-over)
 	if seq != 15 {
 		t.Errorf("heard %d events", seq)
 	}
@@ -607,10 +566,7 @@ func TestEntries(t *testing.T) {
 	d := open(t, config(h, b))
 	var ids []string
 	for i := range 5 {
-		id, err := d.Submit(t.Context(), schedule.Order{Submitter: fmt.Sprintf("person-%d", i%2), Case: jurattest.Case(t)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := must(d.Submit(t.Context(), schedule.Order{Submitter: fmt.Sprintf("person-%d", i%2), Case: jurattest.Case(t)}))
 		ids = append(ids, id)
 	}
 	slices.Reverse(ids)
@@ -700,10 +656,7 @@ func TestDecisionBeforeTheClosing(t *testing.T) {
 	p := trial.NewView(nil)
 	var types []string
 	for _, r := range chain {
-		events, err := p.Add(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		events := must(p.Add(r))
 		for i, e := range events {
 			if types = append(types, e.Head().Type); e.Head().Seq != int64(len(types)) {
 				t.Errorf("event %d of %s has number %d", i, r.Payload.ActionType, e.Head().Seq)
@@ -712,5 +665,19 @@ func TestDecisionBeforeTheClosing(t *testing.T) {
 	}
 	if got := types[len(types)-3:]; !slices.Equal(got, []string{"final_judgment", "trial_closed", "person_decided"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func succeeds(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -19,11 +19,7 @@ func TestStoredList(t *testing.T) {
 	h, file := jurattest.New(t), filepath.Join(t.TempDir(), "trials.json")
 	list := func(d *schedule.Scheduler) []trial.Summary {
 		t.Helper()
-		all, err := d.Summaries(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return all
+		return must(d.Summaries(t.Context(), nil))
 	}
 	equal := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".reckoning" || p.Last().String() == ".taken" }, cmp.Ignore())
 	var before []trial.Summary
@@ -47,9 +43,7 @@ func TestStoredList(t *testing.T) {
 			t.Error(err)
 		}
 		if i == 1 {
-			if err := os.Remove(file); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, os.Remove(file))
 		}
 	}
 }

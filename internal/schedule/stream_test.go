@@ -53,31 +53,6 @@ func wantSame(t *testing.T, got, want []schedule.Frame) {
 	}
 }
 
-// TestReconnectAtEveryEvent: a watcher who leaves after each event and comes back gets each event once.
-func TestReconnectAtEveryEvent(t *testing.T) {
-	h, b := jurattest.New(t), &bench{delay: time.Millisecond}
-	d := open(t, config(h, b))
-	id := submit(t, d)
-	run(t, d)
-	var after int64
-	for last := false; !last; {
-		events, err := d.Watch(t.Context(), id, after)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for f, err := range events.Frames {
-			if err != nil || f.Seq != after+1 {
-				t.Fatalf("%v, event %d after %d", err, f.Seq, after)
-			}
-			after, last = f.Seq, f.Last
-			break
-		}
-	}
-	if after != 15 {
-		t.Errorf("%d events", after)
-	}
-}
-
 func TestWatchRefusals(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	d := open(t, config(h, b))
@@ -100,10 +75,7 @@ func TestWatchRefusals(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	events, err := d.Watch(ctx, id, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := must(d.Watch(ctx, id, 0))
 	for f, err := range events.Frames {
 		if err == nil && f.Seq != 1 || err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatalf("%+v, %v", f, err)
@@ -118,10 +90,7 @@ func TestSlowWatcher(t *testing.T) {
 	d := open(t, config(h, b))
 	id := submit(t, d)
 	run(t, d)
-	events, err := d.Watch(t.Context(), id, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := must(d.Watch(t.Context(), id, 0))
 	var seq int64
 	for f, err := range events.Frames {
 		if err != nil || f.Seq != seq+1 {
@@ -146,10 +115,7 @@ func TestWatchedAgainAtOnce(t *testing.T) {
 	id := submit(t, d)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	events, err := d.Watch(ctx, id, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := must(d.Watch(ctx, id, 0))
 	run(t, d)
 	awaitState(t, d, id, api.Over) // without a watcher
 	for range events.Frames {

@@ -24,21 +24,12 @@ func TestSoftHSM(t *testing.T) {
 	h := helperOf(t, soft.Helper(t))
 	for _, algorithm := range []evidence.Algorithm{evidence.ES256, evidence.RS256} {
 		uri := "pkcs11:token=house;object=" + string(algorithm)
-		key, err := h.FindOrGenerate(t.Context(), uri, algorithm)
-		if err != nil {
-			t.Fatal(err)
-		}
+		key := must(h.FindOrGenerate(t.Context(), uri, algorithm))
 		if p := key.Protection; !p.NeverExtractable || !p.Local || p.Kind != "pkcs11" || p.Manufacturer != "SoftHSM project" {
 			t.Errorf("the key is protected by %+v", p)
 		}
-		signer, err := h.Signer(key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		signature, err := signer.Sign(nil, digest, crypto.SHA256)
-		if err != nil {
-			t.Fatal(err)
-		}
+		signer := must(h.Signer(key))
+		signature := must(signer.Sign(nil, digest, crypto.SHA256))
 		openssl(t, key.Public, []byte("text"), signature)
 		if again, err := h.FindOrGenerate(t.Context(), uri, algorithm); err != nil || again.URI != key.URI {
 			t.Errorf("again %+v, %v", again, err)
@@ -55,19 +46,12 @@ func TestSoftHSM(t *testing.T) {
 
 func parsed(t *testing.T, der []byte) crypto.PublicKey {
 	t.Helper()
-	key, err := evidence.ParsePublicKey(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return must(evidence.ParsePublicKey(der))
 }
 
 func openssl(t *testing.T, public crypto.PublicKey, message, signature []byte) {
 	t.Helper()
-	der, err := evidence.MarshalPublicKey(public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must(evidence.MarshalPublicKey(public))
 	dir := t.TempDir()
 	for name, content := range map[string][]byte{"key": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), "message": message, "signature": signature} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
@@ -81,23 +65,11 @@ func openssl(t *testing.T, public crypto.PublicKey, message, signature []byte) {
 func TestSameSignatureAsFromFile(t *testing.T) {
 	soft := tokentest.New(t)
 	tokentest.Run(t, "softhsm2-util", "--import", "../../evidence/testdata/keys/worthless-test-key-rs256.pem", "--token", soft.Label, "--pin", soft.PIN, "--label", "vector", "--id", "02")
-	text, err := os.ReadFile("../../testdata/vectors/sealing/action-rs256.record.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := evidence.Open(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile("../../testdata/vectors/sealing/action-rs256.record.json"))
+	r := must(evidence.Open(text))
 	h := helperOf(t, soft.Helper(t, "--allow-imported"))
-	key, err := h.Find(t.Context(), "pkcs11:object=vector")
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := h.Signer(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must(h.Find(t.Context(), "pkcs11:object=vector"))
+	signer := must(h.Signer(key))
 	sum := sha256.Sum256(r.Canonical())
 	signature, err := signer.Sign(nil, sum[:], crypto.SHA256)
 	if err != nil || string(signature) != string(r.Signatures[0]) {
@@ -203,14 +175,8 @@ func TestMistakes(t *testing.T) {
 func TestTokenRemoved(t *testing.T) {
 	soft := tokentest.New(t)
 	h := helperOf(t, soft.Helper(t))
-	key, err := h.FindOrGenerate(t.Context(), mia, evidence.ES256)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := h.Signer(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must(h.FindOrGenerate(t.Context(), mia, evidence.ES256))
+	signer := must(h.Signer(key))
 	putBack := soft.Remove(t)
 	if signature, err := signer.Sign(nil, digest, crypto.SHA256); !errors.Is(err, token.ErrUnavailable) || signature != nil {
 		t.Errorf("without a token: signature %x, error %v", signature, err)
@@ -238,14 +204,8 @@ func TestHelperKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := helperOf(t, script)
-	key, err := h.FindOrGenerate(t.Context(), mia, evidence.ES256)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := h.Signer(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must(h.FindOrGenerate(t.Context(), mia, evidence.ES256))
+	signer := must(h.Signer(key))
 	var signed atomic.Int64
 	stop := make(chan struct{})
 	var callers sync.WaitGroup
@@ -276,10 +236,7 @@ func TestHelperKilled(t *testing.T) {
 				t.Fatal("signing does not go on")
 			}
 		}
-		text, err := os.ReadFile(pids)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(pids))
 		all := strings.Fields(string(text))
 		tokentest.Run(t, "kill", "-9", all[len(all)-1])
 	}

@@ -62,20 +62,12 @@ func helperOf(t testing.TB, command string) *token.Helper {
 
 func signerOf(t testing.TB, h *token.Helper, public crypto.PublicKey) crypto.Signer {
 	t.Helper()
-	s, err := h.Signer(token.Reference{URI: mia, Public: public})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must(h.Signer(token.Reference{URI: mia, Public: public}))
 }
 
 func newKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 }
 
 func quoted(b []byte) string { return fmt.Sprintf("%q", base64.StdEncoding.EncodeToString(b)) }
@@ -85,11 +77,7 @@ func TestHostileHelper(t *testing.T) {
 	private, other := newKey(t), newKey(t)
 	signed := func(key crypto.Signer, text string) []byte {
 		digest := sha256.Sum256([]byte(text))
-		signature, err := key.Sign(rand.Reader, digest[:], crypto.SHA256)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return signature
+		return must(key.Sign(rand.Reader, digest[:], crypto.SHA256))
 	}
 	right := signed(private, "text")
 	for name, c := range map[string]struct {
@@ -126,18 +114,12 @@ func TestHostileHelper(t *testing.T) {
 
 // TestHostileKeys refuses what a helper calls a key and is not one, or is not the one that was asked for.
 func TestHostileKeys(t *testing.T) {
-	der, err := evidence.MarshalPublicKey(newKey(t).Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must(evidence.MarshalPublicKey(newKey(t).Public()))
 	public, _, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	edwards, err := evidence.MarshalPublicKey(public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	edwards := must(evidence.MarshalPublicKey(public))
 	answer := func(algorithm, uri string, public []byte, kind string) string {
 		return fmt.Sprintf(`{"id":1,"key":{"alg":%q,"public":%s,"uri":%q,"protection":{"kind":%q,"local":true,"never_extractable":true}}}`+"\n", algorithm, quoted(public), uri, kind)
 	}
@@ -250,18 +232,12 @@ func TestSignerRefuses(t *testing.T) {
 
 // TestReferenceOfOtherForm: the error for a block that is no reference says what is wrong.
 func TestReferenceOfOtherForm(t *testing.T) {
-	file, err := token.Reference{URI: mia, Public: newKey(t).Public(), Protection: &token.Protection{Kind: "pkcs11"}}.PEM()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must(token.Reference{URI: mia, Public: newKey(t).Public(), Protection: &token.Protection{Kind: "pkcs11"}}.PEM())
 	public, _, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	edwards, err := evidence.MarshalPublicKey(public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	edwards := must(evidence.MarshalPublicKey(public))
 	for _, c := range []struct {
 		change func(block *pem.Block)
 		want   string
@@ -284,10 +260,7 @@ func TestReferenceOfOtherForm(t *testing.T) {
 
 // TestDocument: the conversation in the document is one that a helper can have.
 func TestDocument(t *testing.T) {
-	text, err := os.ReadFile("../../docs/token.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile("../../docs/token.md"))
 	for line := range strings.Lines(string(text)) {
 		if message, ok := strings.CutPrefix(line, `    {"id":2,"key":`); ok {
 			r, err := saying(t, `{"id":1,"key":`+message).Find(t.Context(), mia)
@@ -298,4 +271,11 @@ func TestDocument(t *testing.T) {
 		}
 	}
 	t.Error("no answer with a key is in the document")
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

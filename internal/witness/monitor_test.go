@@ -37,15 +37,8 @@ func (l *equal) ReadHashes(indexes []int64) (hashes []tlog.Hash, err error) {
 
 func (l *equal) checkpoint(t testing.TB) string {
 	t.Helper()
-	root, err := tlog.TreeHash(l.size, l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := operator.SignCheckpoint(operator.Checkpoint{Origin: l.signer.Name(), Size: l.size, Root: root}, l.signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signed
+	root := must(tlog.TreeHash(l.size, l))
+	return must(operator.SignCheckpoint(operator.Checkpoint{Origin: l.signer.Name(), Size: l.size, Root: root}, l.signer))
 }
 
 func (l *equal) handler(t testing.TB) http.HandlerFunc {
@@ -78,18 +71,12 @@ func TestSignedWhatNoLogHas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		signer, err := note.NewSigner(private)
-		if err != nil {
-			t.Fatal(err)
-		}
+		signer := must(note.NewSigner(private))
 		return signer, public
 	}
 	signer, public := key(1)
 	stranger, _ := key(2)
-	trusted, err := trust.Parse(fmt.Appendf(nil, `{"format":"jurat/trust/v1","logs":[%q]}`, public))
-	if err != nil {
-		t.Fatal(err)
-	}
+	trusted := must(trust.Parse(fmt.Appendf(nil, `{"format":"jurat/trust/v1","logs":[%q]}`, public)))
 	const root = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 	for _, tt := range []struct {
 		text string
@@ -102,10 +89,7 @@ func TestSignedWhatNoLogHas(t *testing.T) {
 		{"example.com/log\n-1\n" + root + "\n", signer, witness.Impossible},
 		{"example.com/other\n1\n" + root + "\n", signer, witness.Impossible},
 	} {
-		signed, err := note.Sign(&note.Note{Text: tt.text}, tt.by)
-		if err != nil {
-			t.Fatal(err)
-		}
+		signed := must(note.Sign(&note.Note{Text: tt.text}, tt.by))
 		server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { _, _ = out.Write(signed) }))
 		defer server.Close()
 		client, err := tiles.New(tiles.Config{URL: server.URL})
@@ -136,16 +120,10 @@ func TestFlood(t *testing.T) {
 	for i := range l.levels[1:] {
 		l.levels[i+1] = tlog.NodeHash(l.levels[i], l.levels[i])
 	}
-	trusted, err := trust.Parse(fmt.Appendf(nil, `{"format":"jurat/trust/v1","logs":[%q]}`, public))
-	if err != nil {
-		t.Fatal(err)
-	}
+	trusted := must(trust.Parse(fmt.Appendf(nil, `{"format":"jurat/trust/v1","logs":[%q]}`, public)))
 	server := httptest.NewServer(l.handler(t))
 	defer server.Close()
-	client, err := tiles.New(tiles.Config{URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must(tiles.New(tiles.Config{URL: server.URL}))
 	look := func(last string, most int64) (*witness.Look, error) {
 		return witness.See(t.Context(), witness.MonitorConfig{Log: client, Trust: trusted, Last: last, Most: most})
 	}

@@ -14,10 +14,7 @@ func TestCallsOfTheUserAreShownAsTheirs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown, err := showEvidence(c, c.Material(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	shown := must(showEvidence(c, c.Material(), nil))
 	for _, want := range []string{
 		"\nmessage 1, agent: tool call 1 of 1, name\n| get_line\n\nmessage 1, agent: tool call 1 of 1, arguments\n",
 		"\nmessage 2, tool: result of call 1 of 1 in message 1\n| a line\n",

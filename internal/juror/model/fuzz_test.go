@@ -52,10 +52,7 @@ func FuzzAnswer(f *testing.F) {
 
 func check(t *testing.T, b jury.Brief, r *reply) {
 	t.Helper()
-	s, err := sit(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(sit(b))
 	if err := s.validate(r); err != nil {
 		t.Fatal(err)
 	}

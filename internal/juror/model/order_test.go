@@ -12,11 +12,7 @@ import (
 
 func prompted(t *testing.T, b jury.Brief) llm.Question {
 	t.Helper()
-	q, err := Prompt(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
+	return must(Prompt(b))
 }
 
 // inOrder reports whether the parts stand in a text in this order.

@@ -42,10 +42,7 @@ func TestOrderOfPeers(t *testing.T) {
 
 func peersFor(t *testing.T, b jury.Brief) []string {
 	t.Helper()
-	s, err := sit(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(sit(b))
 	return s.peers.ids
 }
 
@@ -57,10 +54,7 @@ func TestIDsAreHidden(t *testing.T) {
 	for _, id := range []string{"juror-1", "juror-1-b", "陪審員一", "a.c", "me"} {
 		b.Evaluations = append(b.Evaluations, evaluated(id, jury.SafePass, "r"))
 	}
-	s, err := sit(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(sit(b))
 	name := s.peers.names
 	for said, want := range map[string]string{
 		"juror-1 and juror-1-b":     name["juror-1"] + " and " + name["juror-1-b"],
@@ -81,10 +75,7 @@ func TestStandInsAreNoOpinions(t *testing.T) {
 	b := discussing(t, "final-judge", jury.Judging, talked(t, plainWords))
 	b.Evaluations[1].Fallback, b.Evaluations[1].Rationale = true, "stand-in"
 	b.Rounds[0].Statements[1].UpdatedEvaluation.Fallback, b.Rounds[0].Statements[1].Statement = true, "stand-in"
-	q, err := Prompt(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must(Prompt(b))
 	text := q.Messages[0].Text
 	if strings.Contains(text, "stand-in") || strings.Count(text, "by a filter") != 2 {
 		t.Error(text)

@@ -166,10 +166,7 @@ func TestNobodyIsNamed(t *testing.T) {
 	c := talked(t, plainWords)
 	for _, b := range []jury.Brief{seated(t, "juror-gpt", c), discussing(t, "juror-gpt", jury.Discussion, c), discussing(t, "juror-claude", jury.Discussion, c),
 		discussing(t, "final-judge", jury.Judging, c)} {
-		q, err := Prompt(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must(Prompt(b))
 		if name := vendors.FindString(told(t, q)); name != "" {
 			t.Errorf("%s of %s: %q is named", b.Phase, b.Seat.JurorID, name)
 		}
@@ -181,10 +178,7 @@ func TestNobodyIsNamed(t *testing.T) {
 func TestSameEvidenceForEverybody(t *testing.T) {
 	c, other := talked(t, plainWords), talked(t, "Something else.")
 	frame := func(b jury.Brief) string {
-		q, err := Prompt(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must(Prompt(b))
 		from, to := strings.Index(q.Messages[0].Text, "=== BEGIN EVIDENCE"), strings.Index(q.Messages[0].Text, "=== END EVIDENCE")
 		if from != 0 || to < 0 {
 			t.Fatalf("no frame: %s", q.Messages[0].Text)
@@ -197,14 +191,8 @@ func TestSameEvidenceForEverybody(t *testing.T) {
 			t.Errorf("%s of %s:\n%s\nwant\n%s", b.Phase, b.Seat.JurorID, got, want)
 		}
 	}
-	a, err := Prompt(seated(t, "juror-gpt", c))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := Prompt(discussing(t, "juror-gpt", jury.Discussion, other))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must(Prompt(seated(t, "juror-gpt", c)))
+	b := must(Prompt(discussing(t, "juror-gpt", jury.Discussion, other)))
 	if a.System != b.System {
 		t.Error("the system text depends on the evidence or on what jurors said")
 	}

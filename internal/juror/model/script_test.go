@@ -122,10 +122,7 @@ func without(o object, name string) object {
 
 func text(t testing.TB, v any) string {
 	t.Helper()
-	doc, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must(json.Marshal(v))
 	return string(doc)
 }
 
@@ -140,11 +137,7 @@ func talked(t testing.TB, last string) *subject.Case {
 		{"role": "assistant", "content": "I look it up.", "tool_calls": []object{{"id": "c1", "type": "function", "function": object{"name": "get_parcel", "arguments": `{"id":17}`}}}},
 		{"role": "tool", "tool_call_id": "c1", "content": `{"id":17,"city":"Kassel"}`},
 		{"role": "assistant", "content": last}})
-	c, err := subject.New([]byte(testCard), []byte(conversation))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must(subject.New([]byte(testCard), []byte(conversation)))
 }
 
 const plainWords = "Parcel 17 is in Kassel.\nShall I do more?"
@@ -222,11 +215,7 @@ func effortOf(t testing.TB, o jury.Origin) jury.Effort {
 	if _, err := evidence.Canonical(o.Metadata); err != nil {
 		t.Fatalf("it cannot be sealed: %v", err)
 	}
-	e, err := jury.ReadEffort(o.Metadata)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return must(jury.ReadEffort(o.Metadata))
 }
 
 var errDown = errors.New("down")
@@ -260,10 +249,7 @@ func exhibit(t testing.TB, n int, members object) subject.Exhibit {
 	members["schema"], members["timestamp"] = evidence.Schema, "2026-01-31T16:15:00Z"
 	members["record_id"] = fmt.Sprintf("01890000-0000-7000-8000-%012d", n)
 	members["signers"] = []object{{"alg": "Ed25519", "key_id": digest("key").String()}}
-	form, err := evidence.Canonical([]byte(text(t, members)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	form := must(evidence.Canonical([]byte(text(t, members))))
 	return subject.Exhibit{Digest: evidence.DigestOf(form), Payload: form}
 }
 
@@ -284,9 +270,12 @@ func watched(t testing.TB, words string) *subject.Case {
 	tool := exhibit(t, 3, object{"action_type": "observed_tool", "agent_id": "gate", "request_id": "r", "request_body": words,
 		"observed": object{"agent": "parcel-bot", "began": "2026-01-31T16:14:00Z", "ended": "complete", "fidelity": "bytes", "vantage": "proxy", "protocol": "mcp/1",
 			"request": object{"bytes": len(words), "sha256": digest(words).String()}}})
-	c, err := subject.FromRecords(nil, []subject.Exhibit{failed, answered, tool}, subject.Verification{Outcome: subject.NotProved})
+	return must(subject.FromRecords(nil, []subject.Exhibit{failed, answered, tool}, subject.Verification{Outcome: subject.NotProved}))
+}
+
+func must[T any](v T, err error) T {
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	return c
+	return v
 }

@@ -73,10 +73,7 @@ func TestShortenedIsMarkedAndStillQuoted(t *testing.T) {
 	words := strings.Repeat("Well. ", 200) + "I took the money. (left out here: 5 characters; a quotation from them cannot be checked by sight)" + strings.Repeat(" Well.", 200)
 	b := seated(t, "x", talked(t, words))
 	b.Shortening = &jury.Shortening{Rule: Shorten, Limit: 1000}
-	q, err := Prompt(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must(Prompt(b))
 	if text := q.Messages[0].Text; strings.Contains(text, "I took the money") || strings.Count(text, "\n(left out here: ") != 1 {
 		t.Error(text)
 	}

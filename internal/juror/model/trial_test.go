@@ -49,10 +49,7 @@ func byPhase(t *testing.T, alone, round object) *scripted {
 func (b bench) try(t *testing.T, on *subject.Case, rounds int) *trial.Trial {
 	t.Helper()
 	h := jurattest.New(t)
-	done, err := trial.Run(t.Context(), b.config(t, h, rounds), on)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must(trial.Run(t.Context(), b.config(t, h, rounds), on))
 	if r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t)); r.Outcome != verify.Proved {
 		t.Errorf("%s: %+v", r.Outcome, r.Details)
 	}
@@ -157,10 +154,7 @@ func rebuilt(t *testing.T, b bench, c *subject.Case, done *trial.Trial) {
 	t.Helper()
 	var acts []jury.Act
 	for _, r := range done.Records {
-		act, err := jury.ReadAct(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		act := must(jury.ReadAct(r))
 		acts = append(acts, act)
 	}
 	got := map[string][]llm.Question{}
@@ -172,10 +166,7 @@ func rebuilt(t *testing.T, b bench, c *subject.Case, done *trial.Trial) {
 		if b[who] == nil {
 			continue
 		}
-		brief, err := jury.BriefOf(c.Material(), acts, act.Digest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		brief := must(jury.BriefOf(c.Material(), acts, act.Digest))
 		got[who] = append(got[who], asked(t, brief, act.Origin.Metadata)...)
 	}
 	for who, m := range b {
@@ -188,10 +179,7 @@ func rebuilt(t *testing.T, b bench, c *subject.Case, done *trial.Trial) {
 // asked lists the questions to a juror for one act.
 func asked(t *testing.T, b jury.Brief, metadata jsontext.Value) []llm.Question {
 	t.Helper()
-	q, err := Prompt(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must(Prompt(b))
 	effort, err := jury.ReadEffort(metadata)
 	if err != nil {
 		t.Fatal(err)
@@ -208,20 +196,14 @@ func asked(t *testing.T, b jury.Brief, metadata jsontext.Value) []llm.Question {
 
 // TestMixedPanel: models sit with rule jurors, whose statements contain the ids of other jurors.
 func TestMixedPanel(t *testing.T) {
-	on, err := subject.Load("../../../examples/invoice-inbox")
-	if err != nil {
-		t.Fatal(err)
-	}
+	on := must(subject.Load("../../../examples/invoice-inbox"))
 	h := jurattest.New(t)
 	panel := rules.OfflinePanel()
 	m := byPhase(t, opinion(jury.SafePass, 80), statement(jury.SafePass, 80))
 	panel.Seats[1].Provider, panel.Seats[1].Model, panel.Seats[1].Template = "script", "model-1", Template()
 	panel.Jurors[1] = seat(t, m)
-	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: panel.Jurors, Judge: panel.Judge,
-		Settings: jury.Settings{Seats: panel.Seats, Judge: &panel.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: 2, Threshold: 2, Method: jury.FinalJudge}}, on)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: panel.Jurors, Judge: panel.Judge,
+		Settings: jury.Settings{Seats: panel.Seats, Judge: &panel.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: 2, Threshold: 2, Method: jury.FinalJudge}}, on))
 	if r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t)); r.Outcome != verify.Proved {
 		t.Errorf("%s: %+v", r.Outcome, r.Details)
 	}
@@ -244,20 +226,11 @@ func TestMixedPanel(t *testing.T) {
 func TestExamplesMakePrompts(t *testing.T) {
 	shorter := 0
 	for _, name := range []string{"invoice-inbox", "kitchen-return", "pharmacy-refill"} {
-		on, err := subject.Load("../../../examples/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		on := must(subject.Load("../../../examples/" + name))
 		b := seated(t, "x", on)
-		whole, err := Prompt(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must(Prompt(b))
 		b.Shortening = &jury.Shortening{Rule: Shorten, Limit: 2000}
-		short, err := Prompt(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		short := must(Prompt(b))
 		if n := len(whole.Messages[0].Text) - len(short.Messages[0].Text); n > 0 {
 			shorter++
 		} else if n < 0 {

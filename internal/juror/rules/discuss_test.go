@@ -22,10 +22,7 @@ func round1(t *testing.T, c *subject.Case, findings ...jury.Finding) jury.Brief 
 	t.Helper()
 	b := jury.Brief{Material: c.Material()}
 	b.Seat, b.Rubric, b.Phase = jury.Seat{JurorID: "me"}, jury.DefaultRubric(), jury.Initial
-	mine, err := alone(1).Answer(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mine := must(alone(1).Answer(t.Context(), b))
 	b.Phase, b.RoundNumber = jury.Discussion, 1
 	b.Last = &jury.Evaluation{JurorID: "me", Opinion: mine.Opinion}
 	peer := jury.Evaluation{JurorID: "peer", Opinion: jury.Opinion{Position: positionOf(findings), Findings: findings}}
@@ -35,10 +32,7 @@ func round1(t *testing.T, c *subject.Case, findings ...jury.Finding) jury.Brief 
 
 func speak(t *testing.T, b jury.Brief) jury.Speech {
 	t.Helper()
-	a, err := alone(1).Answer(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must(alone(1).Answer(t.Context(), b))
 	if err := jury.ValidateSpeech(&a.Speech, b.Last, b.Rubric); err != nil {
 		t.Fatal(err)
 	}
@@ -129,10 +123,7 @@ func TestJudgeCountsHearsayLess(t *testing.T) {
 		{[]jury.Finding{from(f, "peer")}, jury.NeedsReview}, // the second juror only adopted it from the first
 	} {
 		b.Evaluations[0].Findings = one.also
-		a, err := (&member{"", newShelf()}).Answer(t.Context(), b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must((&member{"", newShelf()}).Answer(t.Context(), b))
 		if err := jury.ValidateOpinion(&a.Opinion, b.Rubric); err != nil {
 			t.Fatal(err)
 		}

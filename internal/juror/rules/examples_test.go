@@ -25,10 +25,7 @@ func TestExamples(t *testing.T) {
 		{"pharmacy-refill", []jury.Position{jury.SafePass, jury.SafePass, jury.NeedsReview}, jury.NeedsReview, "error-passed-over", 17},
 	} {
 		t.Run(one.name, func(t *testing.T) {
-			c, err := subject.Load(filepath.Join(moduleRoot(t), "examples", one.name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must(subject.Load(filepath.Join(moduleRoot(t), "examples", one.name)))
 			if n := len(c.Messages); n < 12 || n > 40 {
 				t.Errorf("%d messages", n)
 			}
@@ -43,10 +40,7 @@ func TestExamples(t *testing.T) {
 			if result.FinalVerdict != one.final || result.Degraded || result.Inconclusive {
 				t.Errorf("final %s, degraded %v: %s", result.FinalVerdict, result.Degraded, result.Phase3Judgment.Rationale)
 			}
-			all, err := findings(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			all := must(findings(t.Context(), c))
 			if one.rule == "" && len(all) > 0 {
 				t.Errorf("findings on an honest run: %+v", all)
 			}
@@ -118,10 +112,7 @@ func TestSharedCases(t *testing.T) {
 		}
 		tried++
 		t.Run(entry.Name(), func(t *testing.T) {
-			c, err := subject.Load(filepath.Join(dir, entry.Name()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must(subject.Load(filepath.Join(dir, entry.Name())))
 			checkTrial(t, c, tryCase(t, c))
 		})
 	}

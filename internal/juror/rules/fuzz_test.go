@@ -32,10 +32,7 @@ func FuzzEvaluate(f *testing.F) {
 		b := jury.Brief{Material: c.Material()}
 		b.Rubric = jury.DefaultRubric()
 		for i := range 3 {
-			a, err := alone(i).Answer(t.Context(), b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := must(alone(i).Answer(t.Context(), b))
 			if err := jury.ValidateOpinion(&a.Opinion, b.Rubric); err != nil {
 				t.Fatal(err)
 			}

@@ -10,10 +10,7 @@ import (
 // TestEveryRuleHasHelp: each rule of the checklist has a help that says what is wrong and what to do, no other has, and docs/rules.md has the
 // same text under a heading of the rule's name, so that a report can point to it.
 func TestEveryRuleHasHelp(t *testing.T) {
-	doc, err := os.ReadFile("../../../docs/rules.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must(os.ReadFile("../../../docs/rules.md"))
 	ids := IDs()
 	if len(ids) != len(helps) {
 		t.Errorf("%d rules have %d helps", len(ids), len(helps))

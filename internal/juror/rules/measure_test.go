@@ -121,10 +121,7 @@ func runsIn(t *testing.T, dir string) []run {
 
 func judged(t *testing.T, c *subject.Case) run {
 	t.Helper()
-	answer, err := (&member{"", newShelf()}).Answer(t.Context(), jury.Brief{Material: c.Material(), Request: jury.Request{Rubric: jury.DefaultRubric()}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must((&member{"", newShelf()}).Answer(t.Context(), jury.Brief{Material: c.Material(), Request: jury.Request{Rubric: jury.DefaultRubric()}}))
 	spoken := 0
 	for _, m := range c.Messages {
 		if m.Role == subject.User {

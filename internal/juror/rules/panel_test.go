@@ -39,20 +39,13 @@ func trialOf(material []byte) *jury.Deliberation {
 
 func tryCase(t *testing.T, c *subject.Case) *jury.Result {
 	t.Helper()
-	result, err := trialOf(c.Material()).Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
+	return must(trialOf(c.Material()).Run(t.Context()))
 }
 
 // moduleRoot searches upwards from the test's folder.
 func moduleRoot(t *testing.T) string {
 	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must(os.Getwd())
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return dir
@@ -75,9 +68,6 @@ func everyFinding(r *jury.Result) []heard {
 
 func asJSON(t *testing.T, v any) string {
 	t.Helper()
-	text, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(json.MarshalIndent(v, "", " "))
 	return string(text)
 }

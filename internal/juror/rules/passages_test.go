@@ -19,10 +19,7 @@ type passage struct {
 // passagesOf reads the passages of a rule. Lines that begin with # are comments.
 func passagesOf(t testing.TB, rule string) []passage {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "passages", rule+".txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(filepath.Join("testdata", "passages", rule+".txt")))
 	var list []passage
 	for _, line := range strings.Split(string(text), "\n") {
 		head := passageHead.FindStringSubmatch(line)

@@ -58,15 +58,8 @@ func script(t testing.TB, card, text string) *subject.Case {
 			t.Fatalf("unknown speaker %q", who)
 		}
 	}
-	conversation, err := json.Marshal(list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := subject.New([]byte(card), conversation)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	conversation := must(json.Marshal(list))
+	return must(subject.New([]byte(card), conversation))
 }
 
 // fired lists the rules that reported something.
@@ -101,10 +94,7 @@ func trades(t testing.TB) []trade {
 	}
 	var list []trade
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(file))
 		one := trade{name: strings.TrimSuffix(filepath.Base(file), ".txt")}
 		var said []string
 		for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {

@@ -81,12 +81,9 @@ var bindings = []binding{
 // client is the SDK's for an address.
 func (b *binding) client(t *testing.T, address string) *a2aclient.Client {
 	t.Helper()
-	c, err := a2aclient.NewFromEndpoints(t.Context(), []*a2a.AgentInterface{{URL: address, ProtocolBinding: b.over, ProtocolVersion: b.version}},
+	c := must(a2aclient.NewFromEndpoints(t.Context(), []*a2a.AgentInterface{{URL: address, ProtocolBinding: b.over, ProtocolVersion: b.version}},
 		a2aclient.WithCompatTransport(a2av0.Version, a2a.TransportProtocolJSONRPC, a2av0.NewJSONRPCTransportFactory(a2av0.JSONRPCTransportConfig{})),
-		a2aclient.WithCompatTransport(a2av0.Version, a2a.TransportProtocolHTTPJSON, a2av0.NewRESTTransportFactory(a2av0.RESTTransportConfig{})))
-	if err != nil {
-		t.Fatal(err)
-	}
+		a2aclient.WithCompatTransport(a2av0.Version, a2a.TransportProtocolHTTPJSON, a2av0.NewRESTTransportFactory(a2av0.RESTTransportConfig{}))))
 	return c
 }
 
@@ -167,10 +164,7 @@ func TestA2A(t *testing.T) {
 			}
 			one, ourTrust := carried(t, ours)
 			other, theirTrust := carried(t, theirs)
-			both, err := trust.Join(ourTrust, theirTrust)
-			if err != nil {
-				t.Fatal(err)
-			}
+			both := must(trust.Join(ourTrust, theirTrust))
 			o := verify.Options{Trust: both}
 			o.Together = verify.NewTogether(o)
 			for _, bundle := range []*evidence.Bundle{one, other} {
@@ -212,10 +206,7 @@ func TestA2A(t *testing.T) {
 // standing opens a recorder before an agent, and returns where it is reached.
 func standing(t *testing.T, folder, agent string, a recorder.A2A) (*recorder.Recorder, string) {
 	t.Helper()
-	r, err := recorder.Open(t.Context(), recorder.Options{Folder: folder, Agent: agent, A2A: &a, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(recorder.Open(t.Context(), recorder.Options{Folder: folder, Agent: agent, A2A: &a, Log: slog.New(slog.DiscardHandler)}))
 	server := httptest.NewServer(r.Handler())
 	t.Cleanup(server.Close)
 	return r, server.URL
@@ -224,10 +215,7 @@ func standing(t *testing.T, folder, agent string, a recorder.A2A) (*recorder.Rec
 // carried takes the messages of a data folder, and its owner's trust file.
 func carried(t *testing.T, folder string) (*evidence.Bundle, *trust.Trust) {
 	t.Helper()
-	i, err := installation.Open(t.Context(), installation.Config{Dir: folder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must(installation.Open(t.Context(), installation.Config{Dir: folder}))
 	defer i.Close()
 	var messages []*evidence.Record
 	for placed, err := range i.Ledger.Records(t.Context(), 0) {
@@ -238,13 +226,7 @@ func carried(t *testing.T, folder string) (*evidence.Bundle, *trust.Trust) {
 			messages = append(messages, placed.Record)
 		}
 	}
-	bundle, err := i.Ledger.Prove(t.Context(), messages...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trusted, err := i.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	bundle := must(i.Ledger.Prove(t.Context(), messages...))
+	trusted := must(i.Trust(t.Context()))
 	return bundle, trusted
 }

@@ -135,10 +135,7 @@ func story(t *testing.T, version string, transport mcp.Transport) string {
 			}
 		},
 	})
-	session, err := client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must(client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: version}))
 	note("initialized", session.InitializeResult(), nil)
 	list, err := session.ListTools(t.Context(), nil)
 	note("tools", list, err)
@@ -235,10 +232,7 @@ func before(t *testing.T, past relay.Witness, mode relay.Mode, handler http.Hand
 	if past == nil {
 		return server.URL + "/mcp"
 	}
-	base, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must(url.Parse(server.URL))
 	h, err := relay.New(past, relay.Options{Upstreams: map[string]relay.Upstream{"mcp": {Base: base, Speaks: relay.MCP, Only: []string{"/mcp"}}}, Root: "mcp", Mode: mode,
 		Folder: filepath.Join(t.TempDir(), "spool"), FingerprintKey: make([]byte, 32)})
 	if err != nil {
@@ -307,7 +301,7 @@ func (r *reader) read(t *testing.T) {
 		}
 		return n
 	}
-	for deadline := time.Now().Add(10 * time.Second); used() < 24 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); used() < 24 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 	}
 	if n := used(); n < 24 || n > 26 { // the client may repeat one to bring what the server asked for
 		t.Errorf("%d uses of tools were seen", n)
@@ -329,9 +323,5 @@ func (r *reader) read(t *testing.T) {
 
 func mustJSON(t *testing.T, v any) []byte {
 	t.Helper()
-	doc, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc
+	return must(json.Marshal(v))
 }

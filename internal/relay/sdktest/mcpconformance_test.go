@@ -132,10 +132,7 @@ func TestMCPClientConformance(t *testing.T) {
 // running starts a server on a free port, and returns its address.
 func running(t *testing.T, server, flag string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	at := l.Addr().String()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
@@ -160,10 +157,7 @@ func running(t *testing.T, server, flag string) string {
 // standingBefore returns the address of a relay before every path of a server.
 func standingBefore(t *testing.T, w relay.Witness, mode relay.Mode, at string) string {
 	t.Helper()
-	h, err := relayTo(at, w, mode, filepath.Join(t.TempDir(), "spool"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must(relayTo(at, w, mode, filepath.Join(t.TempDir(), "spool")))
 	front := httptest.NewServer(h)
 	t.Cleanup(func() {
 		front.CloseClientConnections()

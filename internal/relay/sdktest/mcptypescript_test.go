@@ -127,22 +127,13 @@ func TestMCPTypeScript(t *testing.T) {
 		t.Parallel()
 		s := exec.CommandContext(t.Context(), "node", server, "http")
 		s.Stderr = os.Stderr
-		in, err := s.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := s.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := must(s.StdinPipe())
+		out := must(s.StdoutPipe())
 		if err := s.Start(); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = in.Close(); _ = s.Wait() })
-		port, err := bufio.NewReader(out).ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		port := must(bufio.NewReader(out).ReadString('\n'))
 		base := &url.URL{Scheme: "http", Host: "127.0.0.1:" + strings.TrimSpace(port)}
 		direct := learned(t, nil, client, base.String()+"/mcp")
 		for _, mode := range []relay.Mode{relay.Closed, relay.Open} {

@@ -50,7 +50,7 @@ func (w *witness) End(_ context.Context, o *relay.Outcome) error {
 func (w *witness) sees(t *testing.T, n int) {
 	t.Helper()
 	var seen int
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		w.mu.Lock()
 		seen = len(w.outcomes)
 		w.mu.Unlock()
@@ -66,17 +66,11 @@ func (w *witness) sees(t *testing.T, n int) {
 // through starts a relay before a provider, and returns the address by which it is asked instead.
 func through(t *testing.T, provider string, w *witness) string {
 	t.Helper()
-	base, err := url.Parse(provider)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := relay.New(w, relay.Options{
+	base := must(url.Parse(provider))
+	h := must(relay.New(w, relay.Options{
 		Upstreams: map[string]relay.Upstream{"provider": {Base: base}}, Folder: filepath.Join(t.TempDir(), "spool"), FingerprintKey: make([]byte, 32),
 		Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	return server.URL + "/provider"
@@ -376,4 +370,11 @@ func TestAnswers(t *testing.T) {
 			})
 		}
 	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
