@@ -68,29 +68,41 @@ func entries(t testing.TB, i *installation.Installation) (all []string) {
 	return all
 }
 
-// aYearAgo returns an installation whose records were sealed a year ago: some alone, some in the chain "c-1", one with a
-// text sealed apart. It is opened with the present clock.
-func aYearAgo(t *testing.T) (c installation.Config, i *installation.Installation, alone, chained, apart *evidence.Record) {
-	t.Helper()
+// yearOld is a folder that aYearAgo copies: to seal its records takes longer.
+var yearOld struct {
+	once                  sync.Once
+	dir                   string
+	alone, chained, apart *evidence.Record
+}
+
+func sealAYearAgo(t *testing.T) {
+	yearOld.dir = must(os.MkdirTemp("", "jurat-year-old-"))
 	then := time.Now().AddDate(-1, 0, 0)
-	c = installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return then }}
-	past, _, err := installation.OpenOrCreate(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	past, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: filepath.Join(yearOld.dir, "data"), Now: func() time.Time { return then }})
+	succeeds(t, err)
 	sealed := func(text string, apart ...string) *evidence.Record {
 		d := must(evidence.ParseDraft([]byte(text)))
 		return must(past.Ledger.Seal(t.Context(), d.SealingApart(apart...), must(past.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))))
 	}
 	const frame = `{"agent_id":"courier","request_id":"r","timestamp":"2024-01-31T16:15:00Z","model":"m","model_version":"1","prompt":"the parcel of Anna","response":"r","parameters":{}%s}`
-	alone, apart = sealed(fmt.Sprintf(frame, "")), sealed(fmt.Sprintf(frame, ""), "/prompt")
-	chained = sealed(fmt.Sprintf(frame, `,"chain_id":"c-1","chain_position":1`))
+	yearOld.alone, yearOld.apart = sealed(fmt.Sprintf(frame, "")), sealed(fmt.Sprintf(frame, ""), "/prompt")
+	yearOld.chained = sealed(fmt.Sprintf(frame, `,"chain_id":"c-1","chain_position":1`))
 	sealMany(t, past, old)
 	succeeds(t, past.Close())
-	c.Now = nil
+}
+
+// aYearAgo returns an installation whose records were sealed a year ago: some alone, some in the chain "c-1", one with a
+// text sealed apart. It is opened with the present clock.
+func aYearAgo(t *testing.T) (c installation.Config, i *installation.Installation, alone, chained, apart *evidence.Record) {
+	t.Helper()
+	yearOld.once.Do(func() { sealAYearAgo(t) })
+	c = installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	if out, err := exec.Command("cp", "-a", filepath.Join(yearOld.dir, "data"), c.Dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	i = open(t, c)
 	sealMany(t, i, 1) // the log's own time must be the present
-	return c, i, alone, chained, apart
+	return c, i, yearOld.alone, yearOld.chained, yearOld.apart
 }
 
 func expireOrder() expiry.Order {

@@ -288,7 +288,11 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, errors.Join(err, expireAndDie(dir, after)))
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := os.RemoveAll(yearOld.dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
 }
 
 const childFolder, childTask = "JURAT_TEST_FOLDER", "JURAT_TEST_TASK"

@@ -183,7 +183,7 @@ func testFaults(t *testing.T, step int, database func(*testing.T) (create, open 
 			runs++
 		}
 	}
-	if runs < 50/step {
+	if runs < 45/step {
 		t.Errorf("only %d writes failed", runs)
 	}
 }

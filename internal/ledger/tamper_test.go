@@ -302,6 +302,7 @@ func TestRestored(t *testing.T) {
 	}
 	seal(t, l, "")
 	must(l.Checkpoint(t.Context()))
+	succeeds(t, l.Briefs().Reindex(t.Context(), nil)) // which that row came without
 	l.Close()
 	wantClean(t, backup.fsck(t))
 }

@@ -421,9 +421,9 @@ func TestMemoryIsInProportion(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			return float64(after.TotalAlloc - before.TotalAlloc)
 		}
-		small, large := used(50_000), used(200_000)
-		if large > 6*small+2<<20 {
-			t.Errorf("%s: 50 kB take %.1f MB, 200 kB take %.1f MB", l.name, small/1e6, large/1e6)
+		small, large := used(20_000), used(80_000)
+		if large > 6*small+1<<20 {
+			t.Errorf("%s: 20 kB take %.1f MB, 80 kB take %.1f MB", l.name, small/1e6, large/1e6)
 		}
 	}
 }

@@ -102,17 +102,15 @@ func exec(t testing.TB, url string, statements ...string) {
 	}
 }
 
-// TestStore runs the suite with each way of sending statements, and over a proxy that puts transactions on
-// connections with other settings.
+// TestStore runs the suite with prepared statements, and as over a proxy that puts transactions on connections with other
+// settings: with none prepared.
 func TestStore(t *testing.T) {
-	for name, parameters := range map[string]string{"prepared": "", "not prepared": "?default_query_exec_mode=exec"} {
-		t.Run(name, func(t *testing.T) {
-			storetest.Log(t, func(t *testing.T) storage.Store { return create(t, pgtest.Database(t)+parameters) })
-		})
-	}
+	t.Run("prepared", func(t *testing.T) {
+		storetest.Log(t, func(t *testing.T) storage.Store { return create(t, pgtest.Database(t)) })
+	})
 	t.Run("settings of others", func(t *testing.T) {
 		storetest.Log(t, func(t *testing.T) storage.Store {
-			return must(Create(t.Context(), unset(t, pgtest.Database(t))))
+			return must(Create(t.Context(), unset(t, pgtest.Database(t)+"?default_query_exec_mode=exec")))
 		})
 	})
 }
