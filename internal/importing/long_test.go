@@ -15,7 +15,7 @@ import (
 
 // TestLong: a file is read in a bounded memory, however many entries it has: one at a time is held.
 func TestLong(t *testing.T) {
-	const entries, size = 3_000, 20_000
+	const entries, size = 1_500, 20_000
 	path := filepath.Join(t.TempDir(), "s.json")
 	file := must(os.Create(path))
 	w := bufio.NewWriter(file)

@@ -208,7 +208,7 @@ func TestMuchIsMissing(t *testing.T) {
 	var attached, events strings.Builder
 	attached.WriteString(ccUser("u", "", `"Hi"`, ""))
 	events.WriteString(fmt.Sprintf(codexMeta, "c", "") + codexSaid("user", "Hi", "user"))
-	for i := range 20_000 {
+	for i := range 4_000 {
 		attached.WriteString(ccLine(fmt.Sprint("x", i), "u", "attachment", fmt.Sprintf(`"attachment":{"type":"kind%d"}`, i)))
 		fmt.Fprintf(&events, `{"timestamp":"t","type":"event_msg","payload":{"type":"turn_aborted","reason":"%d"}}`+"\n", i)
 	}
