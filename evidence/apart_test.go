@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/must"
 )
 
 func TestSealedApart(t *testing.T) {
@@ -60,10 +62,7 @@ func TestDisclosures(t *testing.T) {
 			if test.right != (err == nil) || (!test.right && !errors.Is(err, ErrDisclosure)) {
 				t.Errorf("error is %v", err)
 			}
-			opened, err := Open(marshalRecord(t, r))
-			if err != nil {
-				t.Fatal(err)
-			}
+			opened := must.Get(Open(marshalRecord(t, r)))(t)
 			if err := opened.CheckDisclosures(); test.right != (err == nil) {
 				t.Errorf("opened again, error is %v", err)
 			}
@@ -85,10 +84,7 @@ func TestDisclosedInAnotherRecord(t *testing.T) {
 
 // TestPointers tries pointers that may be sealed apart, pointers that may not, and second spellings of the same pointer.
 func TestPointers(t *testing.T) {
-	draft, err := ParseDraft([]byte(strings.Replace(richPayload, `"plain":"x"`, `"plain":"x","":1,"a~b":2,"~1":3`, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	draft := must.Get(ParseDraft([]byte(strings.Replace(richPayload, `"plain":"x"`, `"plain":"x","":1,"a~b":2,"~1":3`, 1))))(t)
 	try := func(pointers ...string) error {
 		_, err := draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Apart: pointers})
 		return err
@@ -158,10 +154,7 @@ func TestNoDataPassesForACommitment(t *testing.T) {
 func TestSealedApartByType(t *testing.T) {
 	for action, row := range table {
 		full := strings.Fields(row.required + " " + row.optional + " metadata")
-		draft, err := ParseDraft([]byte(strings.Replace(document(action, full...), `{"":null}`, `{"x":1}`, 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		draft := must.Get(ParseDraft([]byte(strings.Replace(document(action, full...), `{"":null}`, `{"x":1}`, 1))))(t)
 		for _, name := range full {
 			pointer := "/" + name
 			if name == "metadata" {
@@ -186,10 +179,7 @@ func TestNoSalt(t *testing.T) {
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("error is %v", err)
 	}
-	once, err := draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Apart: []string{"/prompt"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	once := must.Get(draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Apart: []string{"/prompt"}}))(t)
 	twice, err := draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Apart: []string{"/prompt"}})
 	if err != nil || string(once.Payload.Prompt) == string(twice.Payload.Prompt) {
 		t.Errorf("two commitments to one text are the same: %s, %v", once.Payload.Prompt, err)

@@ -9,6 +9,7 @@ import (
 	"testing/iotest"
 
 	"jurat/internal/jsonform"
+	"jurat/internal/must"
 )
 
 // testBundle has three records of one log.
@@ -16,10 +17,7 @@ func testBundle(t testing.TB) *Bundle {
 	t.Helper()
 	b := &Bundle{Checkpoint: "log.example\n9\nAAAA\n\n— log.example BBBB\n"}
 	for i := range 3 {
-		draft, err := ParseDraft([]byte(richPayload))
-		if err != nil {
-			t.Fatal(err)
-		}
+		draft := must.Get(ParseDraft([]byte(richPayload)))(t)
 		id := fmt.Sprintf("019c14d6-13a0-7000-8000-%012d", i)
 		r, err := draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: id, Apart: []string{"/prompt"}, Random: new(counter)})
 		if err != nil {
@@ -34,11 +32,7 @@ func testBundle(t testing.TB) *Bundle {
 
 func marshalBundle(t testing.TB, b *Bundle) []byte {
 	t.Helper()
-	file, err := b.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return must.Get(b.Marshal())(t)
 }
 
 func TestBundleFile(t *testing.T) {
@@ -204,16 +198,10 @@ func TestBundlePlaces(t *testing.T) {
 			test.damage(b)
 			form := bundleForm{Checkpoint: b.Checkpoint, Format: BundleFormat}
 			for _, r := range b.Records {
-				record, err := r.form()
-				if err != nil {
-					t.Fatal(err)
-				}
+				record := must.Get(r.form())(t)
 				form.Records = append(form.Records, record)
 			}
-			file, err := jsonform.Encode(form)
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := must.Get(jsonform.Encode(form))(t)
 			_, reading := ParseBundle(append(file, '\n'))
 			_, writing := b.Marshal()
 			for _, err := range []error{reading, writing} {
@@ -251,10 +239,7 @@ func TestBundleReadOnce(t *testing.T) {
 	const checkpoint, anchors = `"checkpoint":"c"`, `"anchors":[{"checkpoint":"c","consistency":[],"timestamps":[["AA=="]]}]`
 	const format = `"format":"` + BundleFormat + `"`
 	for _, file := range []string{`{` + format + `,"records":[],` + checkpoint + `}`, `{` + checkpoint + `,` + format + `,"records":[],` + anchors + `}`} {
-		b, err := ReadBundle(iotest.OneByteReader(strings.NewReader(file)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(ReadBundle(iotest.OneByteReader(strings.NewReader(file))))(t)
 		if _, err := b.Next(); !errors.Is(err, ErrBehind) {
 			t.Errorf("%s: %v", file, err)
 		}

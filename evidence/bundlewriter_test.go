@@ -3,6 +3,8 @@ package evidence
 import (
 	"bytes"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // TestBundleWriterWritesWhatMarshalDoes: a bundle written record by record has the same bytes as one that Marshal
@@ -11,23 +13,13 @@ func TestBundleWriterWritesWhatMarshalDoes(t *testing.T) {
 	for n := range 4 {
 		bundle := testBundle(t)
 		bundle.Records = bundle.Records[:n]
-		want, err := bundle.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(bundle.Marshal())(t)
 		var got bytes.Buffer
-		w, err := NewBundleWriter(&got, bundle.Checkpoint, bundle.Anchors)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(NewBundleWriter(&got, bundle.Checkpoint, bundle.Anchors))(t)
 		for _, r := range bundle.Records {
-			if err := w.Add(r); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Add(r))
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Close())
 		if !bytes.Equal(got.Bytes(), want) {
 			t.Errorf("of %d records it wrote\n%s\nwant\n%s", n, got.Bytes(), want)
 		}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gowebpki/jcs"
+
+	"jurat/internal/must"
 )
 
 // accepted are documents with their canonical form, by the rules of RFC 8785.
@@ -67,10 +69,7 @@ var accepted = []struct{ name, doc, form string }{
 func TestCanonical(t *testing.T) {
 	for _, test := range accepted {
 		t.Run(test.name, func(t *testing.T) {
-			form, err := Canonical([]byte(test.doc))
-			if err != nil {
-				t.Fatal(err)
-			}
+			form := must.Get(Canonical([]byte(test.doc)))(t)
 			if string(form) != test.form {
 				t.Errorf("form is %s\nwant    %s", form, test.form)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"jurat/internal/ecdsasig"
+	"jurat/internal/must"
 	"jurat/property"
 )
 
@@ -28,10 +29,7 @@ func TestSealRefuses(t *testing.T) {
 		"other signers":  {testPayload[:len(testPayload)-1] + `,"signers":[{"alg":"ES256","key_id":"` + someDigest + `"}]}`, good, "signers"},
 		"the same twice": {testPayload, Sealing{Signers: []Signer{signer, signer}, RecordID: testID}, "signers"},
 	} {
-		draft, err := ParseDraft([]byte(test.doc))
-		if err != nil {
-			t.Fatal(err)
-		}
+		draft := must.Get(ParseDraft([]byte(test.doc)))(t)
 		r, err := draft.Seal(test.s)
 		if r != nil {
 			t.Errorf("%s: Seal returned a record with the error", name)
@@ -46,37 +44,22 @@ func TestSealRefuses(t *testing.T) {
 
 // TestSealKeepsTheDraft seals one draft twice. The first sealing must not change the draft.
 func TestSealKeepsTheDraft(t *testing.T) {
-	draft, err := ParseDraft([]byte(testPayload))
-	if err != nil {
-		t.Fatal(err)
-	}
+	draft := must.Get(ParseDraft([]byte(testPayload)))(t)
 	s := Sealing{Signers: []Signer{testSigner(t, ES256)}, RecordID: testID, Apart: []string{"/prompt"}, Random: new(counter)}
 	if _, err := draft.Seal(s); err != nil {
 		t.Fatal(err)
 	}
-	second, err := draft.Seal(Sealing{Signers: s.Signers, RecordID: testID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must.Get(draft.Seal(Sealing{Signers: s.Signers, RecordID: testID}))(t)
 	wantKept(t, testPayload, second)
 }
 
 // TestDraftThatIsChanged: a caller who sets members of the embedded payload changes nothing of what is sealed: the record says what is signed.
 func TestDraftThatIsChanged(t *testing.T) {
-	draft, err := ParseDraft([]byte(testPayload))
-	if err != nil {
-		t.Fatal(err)
-	}
+	draft := must.Get(ParseDraft([]byte(testPayload)))(t)
 	before := draft.Actor()
 	draft.AgentID, draft.Signers, draft.RecordID, draft.Response = "another", []SignerInfo{{}}, "x", []byte(`"other"`)
-	r, err := draft.Seal(Sealing{Signers: []Signer{testSigner(t, ES256)}, RecordID: testID})
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := membersOf(r.Canonical())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(draft.Seal(Sealing{Signers: []Signer{testSigner(t, ES256)}, RecordID: testID}))(t)
+	signed := must.Get(membersOf(r.Canonical()))(t)
 	if r.Payload.Actor() != before || string(signed["agent_id"]) != string(quote(before)) || string(signed["response"]) != string(r.Payload.Response) || r.Payload.RecordID != testID {
 		t.Errorf("the record says %+v, and %s is signed", r.Payload, r.Canonical())
 	}
@@ -115,10 +98,7 @@ func TestSealTooLong(t *testing.T) {
 	}
 	_, err = draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID})
 	wantSyntax(t, err, "", MaxDocument, "longer than 33554432 bytes")
-	r, err := draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Apart: []string{"/prompt"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Apart: []string{"/prompt"}}))(t)
 	if opened, err := Open(marshalRecord(t, r)); err != nil || opened.CheckDisclosures() != nil {
 		t.Errorf("sealed apart, it does not open: %v", err)
 	}
@@ -147,20 +127,11 @@ func TestTooManySigners(t *testing.T) {
 // TestPrepare: Prepare for an outside signer gives the payload that Seal would sign.
 func TestPrepare(t *testing.T) {
 	signer := testSigner(t, Ed25519)
-	draft, err := ParseDraft([]byte(testPayload))
-	if err != nil {
-		t.Fatal(err)
-	}
+	draft := must.Get(ParseDraft([]byte(testPayload)))(t)
 	how := Sealing{RecordID: testID}
-	prepared, err := draft.Prepare([]SignerInfo{signer.Info()}, how)
-	if err != nil {
-		t.Fatal(err)
-	}
+	prepared := must.Get(draft.Prepare([]SignerInfo{signer.Info()}, how))(t)
 	how.Signers = []Signer{signer}
-	r, err := draft.Seal(how)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(draft.Seal(how))(t)
 	if string(prepared) != string(r.Canonical()) {
 		t.Errorf("prepared %s, sealed %s", prepared, r.Canonical())
 	}
@@ -180,20 +151,11 @@ func TestPrepare(t *testing.T) {
 
 // TestNormalSignature: an ECDSA signature gets its low S, and the signatures of other algorithms stay as they are.
 func TestNormalSignature(t *testing.T) {
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	digest := sha256.Sum256(nil)
 	for range 16 {
-		given, err := ecdsa.SignASN1(rand.Reader, private, digest[:])
-		if err != nil {
-			t.Fatal(err)
-		}
-		normal, err := NormalSignature(ES256, given)
-		if err != nil {
-			t.Fatal(err)
-		}
+		given := must.Get(ecdsa.SignASN1(rand.Reader, private, digest[:]))(t)
+		normal := must.Get(NormalSignature(ES256, given))(t)
 		if err := ecdsasig.Strict(normal); err != nil || !ecdsa.VerifyASN1(&private.PublicKey, digest[:], normal) {
 			t.Errorf("%x became %x: %v", given, normal, err)
 		}

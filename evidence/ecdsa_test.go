@@ -12,6 +12,7 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 
 	"jurat/internal/ecdsasig"
+	"jurat/internal/must"
 )
 
 // TestDeterministic: without randomness, ECDSA signs by RFC 6979. The other algorithms are deterministic, too.
@@ -25,18 +26,9 @@ func TestDeterministic(t *testing.T) {
 	}
 	// RFC 6979, appendix A.2.5, P-256 with SHA-256 over "sample". Its S is high, so the S expected here is n minus it.
 	d, _ := new(big.Int).SetString("C9AFA9D845BA75166B5C215767B1D6934E50C3DB36E89B127B8A622B120F6721", 16)
-	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), d.FillBytes(make([]byte, 32)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := NewSigner(key, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signature, err := signer.Sign([]byte("sample"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.ParseRawPrivateKey(elliptic.P256(), d.FillBytes(make([]byte, 32))))(t)
+	signer := must.Get(NewSigner(key, nil))(t)
+	signature := must.Get(signer.Sign([]byte("sample")))(t)
 	wantR, _ := new(big.Int).SetString("EFD48B2AACB6A8FD1140DD9CD45E81D69D2C877B56AAF991C34D0EA84EAF3716", 16)
 	wantS, _ := new(big.Int).SetString("F7CB1C942D657C41D436C7A1B6E29F65F3E900DBB9AFF4064DC4AB2F843ACDA8", 16)
 	wantS.Sub(elliptic.P256().Params().N, wantS)
@@ -48,18 +40,10 @@ func TestDeterministic(t *testing.T) {
 }
 
 func TestRandomECDSA(t *testing.T) {
-	signer, err := NewSigner(testKey(t, ES256), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer := must.Get(NewSigner(testKey(t, ES256), rand.Reader))(t)
 	for range 64 { // about half of them have a high S, which Sign must replace
-		signature, err := signer.Sign([]byte("payload"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := CheckSignature(testKey(t, ES256).Public(), signer.Info(), []byte("payload"), signature); err != nil {
-			t.Fatal(err)
-		}
+		signature := must.Get(signer.Sign([]byte("payload")))(t)
+		must.Do(t, CheckSignature(testKey(t, ES256).Public(), signer.Info(), []byte("payload"), signature))
 	}
 }
 
@@ -67,10 +51,7 @@ func TestRandomECDSA(t *testing.T) {
 // the same payload would have a second imprint, and so make a second record.
 func TestOtherEncodings(t *testing.T) {
 	public, signer := testKey(t, ES256).Public(), testSigner(t, ES256)
-	right, err := signer.Sign([]byte("payload"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	right := must.Get(signer.Sign([]byte("payload")))(t)
 	r, s, err := ecdsasig.Parse(right)
 	if err != nil {
 		t.Fatal(err)
@@ -106,11 +87,7 @@ func derSignature(t *testing.T, r, s *big.Int) []byte {
 		b.AddASN1BigInt(r)
 		b.AddASN1BigInt(s)
 	})
-	signature, err := b.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signature
+	return must.Get(b.Bytes())(t)
 }
 
 func zeroBeforeR(signature []byte) []byte {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // TestLogEntry checks that an entry covers the payload and the signatures, but no part that can be added or removed
@@ -22,20 +24,14 @@ func TestLogEntry(t *testing.T) {
 			t.Errorf("the entry does not cover the counts %+v", counts)
 		}
 	}
-	bare, err := OpenParts(r.Canonical(), r.Signatures, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bare := must.Get(OpenParts(r.Canonical(), r.Signatures, nil))(t)
 	if !bytes.Equal(bare.LogEntry(LogCounts{ChainSeq: 3}), entry) {
 		t.Error("the entry changes with time stamps, log proof, disclosures or certificates")
 	}
 	for i := range r.Signatures {
 		other := slices.Clone(r.Signatures)
 		other[i] = flipped(other[i], 0)
-		changed, err := OpenParts(r.Canonical(), other, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		changed := must.Get(OpenParts(r.Canonical(), other, nil))(t)
 		if bytes.Equal(changed.LogEntry(LogCounts{ChainSeq: 3}), entry) {
 			t.Errorf("the entry does not cover signature %d", i)
 		}
@@ -92,10 +88,7 @@ func TestActorTags(t *testing.T) {
 func TestCountsInFiles(t *testing.T) {
 	r := seal(t, document(HumanReview, strings.Fields(table[HumanReview].required)...), nil)
 	r.Log = &LogProof{LogCounts: LogCounts{ActorSeq: 5, Subject: SubjectTag(RoleAgent, "a"), SubjectSeq: 2}, Index: 9, Proof: [][]byte{bytes.Repeat([]byte{1}, 32)}}
-	file, err := r.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(r.Marshal())(t)
 	back, err := Open(file)
 	if err != nil || back.Log.LogCounts != r.Log.LogCounts || back.Log.Index != 9 {
 		t.Fatalf("%s: %+v, %v", file, back, err)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // TestFloods checks records with very many time stamps or commitments. The time must grow linearly with their number.
@@ -31,10 +33,7 @@ func TestFloods(t *testing.T) {
 			r.Payload.SealedApart, r.Disclosures = append(r.Payload.SealedApart, d.Pointer), append(r.Disclosures, d)
 		}
 		r.canonical = []byte(`{"metadata":{` + strings.Join(metadata, ",") + `},"sealed_apart":[` + strings.Join(pointers, ",") + `]}`)
-		m, err := membersOf(r.canonical)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(membersOf(r.canonical))(t)
 		if err := checkApart(m, r.Payload.SealedApart, rules[ModelOutput]); err != nil {
 			t.Error(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"jurat/internal/ecdsasig"
+	"jurat/internal/must"
 )
 
 // addFiles adds the committed files that match as seeds of a fuzz target.
@@ -77,10 +78,7 @@ func FuzzParseDraft(f *testing.F) {
 		if err != nil || !bytes.Equal(opened.Canonical(), r.Canonical()) {
 			t.Fatalf("the record does not open as it was sealed: %v", err)
 		}
-		sealed, err := membersOf(r.Canonical())
-		if err != nil {
-			t.Fatal(err)
-		}
+		sealed := must.Get(membersOf(r.Canonical()))(t)
 		for name, value := range draft.members {
 			if !bytes.Equal(sealed[name], value) {
 				t.Fatalf("%s was %s and is %s", name, value, sealed[name])
@@ -129,10 +127,7 @@ func FuzzParseBundle(f *testing.F) {
 // One that is DER with a low S stays the same under lowS.
 func FuzzCheckSignature(f *testing.F) {
 	key, signer, payload := testKey(f, ES256), testSigner(f, ES256), []byte("payload")
-	right, err := signer.Sign(payload)
-	if err != nil {
-		f.Fatal(err)
-	}
+	right := must.Get(signer.Sign(payload))(f)
 	f.Add(right)
 	f.Add(zeroBeforeR(right))
 	f.Add([]byte{0x30, 6, 2, 1, 1, 2, 1, 1})

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // All records of these tests have this time, this record id and these salts.
@@ -34,29 +36,17 @@ func testKey(t testing.TB, algorithm Algorithm) crypto.Signer {
 	if block == nil {
 		t.Fatalf("the key for %s is not PEM", algorithm)
 	}
-	key, err := ParsePrivateKey(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return must.Get(ParsePrivateKey(block.Bytes))(t)
 }
 
 func testSigner(t testing.TB, algorithm Algorithm) Signer {
 	t.Helper()
-	signer, err := NewSigner(testKey(t, algorithm), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signer
+	return must.Get(NewSigner(testKey(t, algorithm), nil))(t)
 }
 
 func readFile(t testing.TB, path string) []byte {
 	t.Helper()
-	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return must.Get(os.ReadFile(path))(t)
 }
 
 // counter is a predictable source of salts: 0, 1, 2, …
@@ -76,24 +66,13 @@ func seal(t testing.TB, doc string, apart []string, signers ...Signer) *Record {
 	if signers == nil {
 		signers = []Signer{testSigner(t, Ed25519)}
 	}
-	draft, err := ParseDraft([]byte(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := draft.Seal(Sealing{Signers: signers, Time: testTime, RecordID: testID, Apart: apart, Random: new(counter)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	draft := must.Get(ParseDraft([]byte(doc)))(t)
+	return must.Get(draft.Seal(Sealing{Signers: signers, Time: testTime, RecordID: testID, Apart: apart, Random: new(counter)}))(t)
 }
 
 func marshalRecord(t testing.TB, r *Record) []byte {
 	t.Helper()
-	file, err := r.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return must.Get(r.Marshal())(t)
 }
 
 // wantField checks that err is a FieldError about this member.

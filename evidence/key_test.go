@@ -19,13 +19,11 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 
 	"jurat/internal/ed25519key"
+	"jurat/internal/must"
 )
 
 func TestKeysRefused(t *testing.T) {
-	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p384 := must.Get(ecdsa.GenerateKey(elliptic.P384(), rand.Reader))(t)
 	for name, public := range map[string]crypto.PublicKey{
 		"RSA of 2047 bits": &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), 2046), E: 65537},
 		"RSA of 1024 bits": &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), 1023), E: 65537},
@@ -72,20 +70,13 @@ func TestSmallOrder(t *testing.T) {
 
 func spki(t *testing.T, public crypto.PublicKey) []byte {
 	t.Helper()
-	der, err := MarshalPublicKey(public)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return der
+	return must.Get(MarshalPublicKey(public))(t)
 }
 
 func TestParsePublicKey(t *testing.T) {
 	for _, algorithm := range Algorithms() {
 		der := spki(t, testKey(t, algorithm).Public())
-		public, err := ParsePublicKey(der)
-		if err != nil {
-			t.Fatal(err)
-		}
+		public := must.Get(ParsePublicKey(der))(t)
 		if id, err := KeyIDOf(public); err != nil || id != DigestOf(der) || id != testSigner(t, algorithm).Info().KeyID {
 			t.Errorf("%s: key id is %s, %v", algorithm, id, err)
 		}
@@ -121,10 +112,7 @@ func TestParsePublicKey(t *testing.T) {
 func TestEd25519IsPure(t *testing.T) {
 	key := testKey(t, Ed25519).(ed25519.PrivateKey)
 	sum256, sum512 := sha256.Sum256([]byte("payload")), sha512.Sum512([]byte("payload"))
-	prehashed, err := key.Sign(nil, sum512[:], crypto.SHA512)
-	if err != nil {
-		t.Fatal(err)
-	}
+	prehashed := must.Get(key.Sign(nil, sum512[:], crypto.SHA512))(t)
 	info := testSigner(t, Ed25519).Info()
 	wantBadSignature(t, CheckSignature(key.Public(), info, []byte("payload"), prehashed))
 	wantBadSignature(t, CheckSignature(key.Public(), info, []byte("payload"), ed25519.Sign(key, sum256[:])))

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // TestMemberValues gives members values of the wrong kind.
@@ -76,10 +78,7 @@ func TestMemberValuesAccepted(t *testing.T) {
 		for _, value := range values {
 			base := object(t, []byte(testPayload))
 			base[name] = json.RawMessage(value)
-			doc, err := json.Marshal(base)
-			if err != nil {
-				t.Fatal(err)
-			}
+			doc := must.Get(json.Marshal(base))(t)
 			r := seal(t, string(doc), nil)
 			wantKept(t, string(doc), r)
 			if _, err := Open(marshalRecord(t, r)); err != nil {

@@ -13,6 +13,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/must"
 )
 
 // respelled returns a canonical file in other spellings, as programs and mail systems write them.
@@ -22,9 +24,7 @@ func respelled(t testing.TB, file []byte) map[string][]byte {
 	var indented, decoded = new(bytes.Buffer), any(nil)
 	dec := json.NewDecoder(bytes.NewReader(doc))
 	dec.UseNumber()
-	if err := errors.Join(json.Indent(indented, doc, "", "  "), dec.Decode(&decoded)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(json.Indent(indented, doc, "", "  "), dec.Decode(&decoded)))
 	crlf := bytes.ReplaceAll(indented.Bytes(), []byte("\n"), []byte("\r\n"))
 	return map[string][]byte{
 		"without a line feed":  doc,
@@ -193,9 +193,7 @@ func TestNoOtherDocument(t *testing.T) {
 	file := string(marshalRecord(t, richRecord(t)))
 	indented := new(strings.Builder)
 	var buffer bytes.Buffer
-	if err := json.Indent(&buffer, []byte(file), "", " "); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Indent(&buffer, []byte(file), "", " "))
 	indented.Write(buffer.Bytes())
 	replace := func(old, with string) string {
 		if !strings.Contains(indented.String(), old) {
@@ -273,10 +271,7 @@ func TestFuzzySpelling(t *testing.T) {
 // TestBundleChangedMeanwhile: the reader must find the part that it read ahead unchanged when it gets there.
 func TestBundleChangedMeanwhile(t *testing.T) {
 	file := marshalBundle(t, testBundle(t))
-	b, err := ReadBundle(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(ReadBundle(bytes.NewReader(file)))(t)
 	b.tail = []byte(`,"x":1}`)
 	if err := drain(b); err == nil || !strings.Contains(err.Error(), "changed") {
 		t.Error(err)

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 
 	"jurat/internal/mldsakey"
+	"jurat/internal/must"
 )
 
 // TestMLDSAKnownAnswer derives keys from a stream of seeds and signs an empty message with each, without randomness. It
@@ -34,19 +35,10 @@ func TestMLDSAKnownAnswer(t *testing.T) {
 	for range n {
 		var seed [mldsakey.SeedSize]byte
 		seeds.Read(seed[:])
-		signer, err := NewSigner(NewMLDSA65(&seed), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		der, err := MarshalPublicKey(signer.(*keySigner).key.Public())
-		if err != nil {
-			t.Fatal(err)
-		}
+		signer := must.Get(NewSigner(NewMLDSA65(&seed), nil))(t)
+		der := must.Get(MarshalPublicKey(signer.(*keySigner).key.Public()))(t)
 		all.Write(der[len(der)-mldsa65.PublicKeySize:])
-		signature, err := signer.Sign(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		signature := must.Get(signer.Sign(nil))(t)
 		all.Write(signature)
 	}
 	var sum [32]byte
@@ -73,34 +65,22 @@ func TestMLDSASizes(t *testing.T) {
 func TestMLDSAContext(t *testing.T) {
 	key, info := testKey(t, MLDSA65).(*mldsa65.PrivateKey), testSigner(t, MLDSA65).Info()
 	signature := make([]byte, mldsa65.SignatureSize)
-	if err := mldsa65.SignTo(key, []byte("payload"), []byte("jurat"), false, signature); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, mldsa65.SignTo(key, []byte("payload"), []byte("jurat"), false, signature))
 	wantBadSignature(t, CheckSignature(key.Public(), info, []byte("payload"), signature))
 	digest := DigestOf([]byte("payload"))
-	if err := mldsa65.SignTo(key, digest[:], nil, false, signature); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, mldsa65.SignTo(key, digest[:], nil, false, signature))
 	wantBadSignature(t, CheckSignature(key.Public(), info, []byte("payload"), signature))
 }
 
 // TestMLDSAHedged checks that with randomness two signatures over one payload differ, and that both are valid.
 func TestMLDSAHedged(t *testing.T) {
 	key := testKey(t, MLDSA65)
-	signer, err := NewSigner(key, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer := must.Get(NewSigner(key, rand.Reader))(t)
 	seen := map[string]bool{}
 	for range 8 {
-		signature, err := signer.Sign([]byte("payload"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		signature := must.Get(signer.Sign([]byte("payload")))(t)
 		seen[string(signature)] = true
-		if err := CheckSignature(key.Public(), signer.Info(), []byte("payload"), signature); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, CheckSignature(key.Public(), signer.Info(), []byte("payload"), signature))
 	}
 	if len(seen) != 8 {
 		t.Errorf("%d different signatures of 8", len(seen))
@@ -112,9 +92,7 @@ func TestMLDSAZeroKey(t *testing.T) {
 	raw := make([]byte, mldsa65.PublicKeySize)
 	copy(raw, "any seed")
 	var public mldsa65.PublicKey
-	if err := public.UnmarshalBinary(raw); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, public.UnmarshalBinary(raw))
 	info := SignerInfo{Algorithm: MLDSA65, KeyID: DigestOf(spki(t, &public))}
 	for _, payload := range []string{"I recommend it", "I advise against it"} {
 		signature := withoutKey(raw, payload)
@@ -179,10 +157,7 @@ func TestMLDSAPublicEncodings(t *testing.T) {
 // that jurat does not use. Each must be refused.
 func TestMLDSAPrivateEncodings(t *testing.T) {
 	private := testKey(t, MLDSA65).(*mldsa65.PrivateKey)
-	der, err := MarshalPrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(MarshalPrivateKey(private))(t)
 	again, err := ParsePrivateKey(der)
 	if err != nil || !private.Equal(again) {
 		t.Fatalf("reads back as another key: %v", err)
@@ -226,9 +201,7 @@ func TestMLDSAPrivateEncodings(t *testing.T) {
 		}
 	}
 	var expandedKey mldsa65.PrivateKey
-	if err := expandedKey.UnmarshalBinary(private.Bytes()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, expandedKey.UnmarshalBinary(private.Bytes()))
 	if _, err := MarshalPrivateKey(&expandedKey); err == nil {
 		t.Error("MarshalPrivateKey accepted a key without its seed")
 	}
@@ -253,10 +226,7 @@ func TestPrivateKeysAreReadBack(t *testing.T) {
 // x25519 returns a private key that cannot sign.
 func x25519(t *testing.T) []byte {
 	t.Helper()
-	der, err := hex.DecodeString("302e020100300506032b656e04220420" + strings.Repeat("42", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(hex.DecodeString("302e020100300506032b656e04220420" + strings.Repeat("42", 32)))(t)
 	if _, err := x509.ParsePKCS8PrivateKey(der); err != nil {
 		t.Fatal(err)
 	}
@@ -310,10 +280,7 @@ func TestSecondSignature(t *testing.T) {
 func TestOpaqueMLDSAIsGivenThePayload(t *testing.T) {
 	var asked []byte
 	key := recording{testKey(t, MLDSA65), &asked}
-	signer, err := NewSigner(key, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer := must.Get(NewSigner(key, nil))(t)
 	if _, err := signer.Sign([]byte("payload")); err != nil || string(asked) != "payload" {
 		t.Errorf("the HSM was asked to sign %q, %v", asked, err)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/must"
 )
 
 // wholeObserved has every member of observed.
@@ -155,17 +157,12 @@ func TestObserved(t *testing.T) {
 // TestObservedDropped leaves out each member in turn: what is required must be missed.
 func TestObservedDropped(t *testing.T) {
 	var whole map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(wholeObserved), &whole); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(wholeObserved), &whole))
 	required := []string{"agent", "began", "ended", "fidelity", "protocol", "request", "vantage"}
 	for name := range whole {
 		fewer := maps.Clone(whole)
 		delete(fewer, name)
-		doc, err := json.Marshal(fewer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(json.Marshal(fewer))(t)
 		if _, err := readObserved(doc); (err != nil) != slices.Contains(required, name) {
 			t.Errorf("without %s: %v", name, err)
 		}
@@ -234,19 +231,10 @@ func TestSideFitsAct(t *testing.T) {
 
 // TestBodyApart seals bodies apart, as a recorder does by default: the payload holds commitments, and the digests are in clear.
 func TestBodyApart(t *testing.T) {
-	draft, err := ParseDraft([]byte(document(ObservedCall, strings.Fields(observedMust+" request_body response_body prompt response")...)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	draft := must.Get(ParseDraft([]byte(document(ObservedCall, strings.Fields(observedMust+" request_body response_body prompt response")...))))(t)
 	apart := []string{"/prompt", "/request_body", "/response", "/response_body"}
-	r, err := draft.Seal(Sealing{Time: testTime, RecordID: testID, Apart: apart, Signers: []Signer{testSigner(t, Ed25519)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	opened, err := Open(marshalRecord(t, r))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(draft.Seal(Sealing{Time: testTime, RecordID: testID, Apart: apart, Signers: []Signer{testSigner(t, Ed25519)}}))(t)
+	opened := must.Get(Open(marshalRecord(t, r)))(t)
 	if value, withheld := opened.Said("/response_body", opened.Payload.ResponseBody); withheld || string(value) != sample["response_body"] {
 		t.Errorf("%s, withheld: %t", value, withheld)
 	}

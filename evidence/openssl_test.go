@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"jurat/internal/ecdsasig"
+	"jurat/internal/must"
 )
 
 // openssl runs the command in a folder, and reports whether it succeeded.
@@ -39,11 +40,7 @@ func judged(t *testing.T) []Algorithm {
 
 func absolute(t *testing.T, keyFile string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("testdata", "keys", keyFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return must.Get(filepath.Abs(filepath.Join("testdata", "keys", keyFile)))(t)
 }
 
 // hashes reports whether OpenSSL hashes the payload before it signs with this algorithm.
@@ -89,10 +86,7 @@ func TestOpenSSLSigns(t *testing.T) {
 			}
 			signature := readFile(t, filepath.Join(dir, "signature.bin"))
 			if algorithm == ES256 {
-				var err error
-				if signature, err = ecdsasig.LowS(signature); err != nil {
-					t.Fatal(err)
-				}
+				signature = must.Get(ecdsasig.LowS(signature))(t)
 			}
 			info := testSigner(t, algorithm).Info()
 			if err := CheckSignature(testKey(t, algorithm).Public(), info, payload, signature); err != nil {
@@ -121,7 +115,5 @@ func keyFolder(t *testing.T, algorithm Algorithm) string {
 
 func writeFile(t *testing.T, dir, name string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 }

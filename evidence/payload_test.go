@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/must"
 )
 
 // TestSourceExamples seals the examples of the audit model without changes.
@@ -19,18 +21,12 @@ func TestSourceExamples(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc := readFile(t, filepath.Join("testdata", "source", name+".json"))
-			draft, err := ParseDraft(doc)
-			if err != nil {
-				t.Fatal(err)
-			}
+			draft := must.Get(ParseDraft(doc))(t)
 			if draft.ActionType != action {
 				t.Errorf("action type is %s, want %s", draft.ActionType, action)
 			}
 			r := seal(t, string(doc), nil)
-			opened, err := Open(marshalRecord(t, r))
-			if err != nil {
-				t.Fatal(err)
-			}
+			opened := must.Get(Open(marshalRecord(t, r)))(t)
 			wantKept(t, string(doc), opened)
 		})
 	}
@@ -56,9 +52,7 @@ func wantKept(t *testing.T, doc string, r *Record) {
 func object(t *testing.T, doc []byte) map[string]any {
 	t.Helper()
 	var m map[string]any
-	if err := json.Unmarshal(doc, &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(doc, &m))
 	return m
 }
 
@@ -215,10 +209,7 @@ func TestSealedMembers(t *testing.T) {
 		if _, err := ParsePayload(r.Canonical()); err != nil {
 			t.Fatal(err)
 		}
-		m, err := membersOf(r.Canonical())
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(membersOf(r.Canonical()))(t)
 		for name := range m {
 			fewer := maps.Clone(m)
 			delete(fewer, name)

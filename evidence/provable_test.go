@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"jurat/internal/must"
 	"jurat/property"
 )
 
@@ -19,11 +20,7 @@ var payable = strings.Replace(testPayload, `"prompt":"p"`, `"prompt":"p","metada
 
 func payableDraft(t *testing.T) *Draft {
 	t.Helper()
-	draft, err := ParseDraft([]byte(payable))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return draft
+	return must.Get(ParseDraft([]byte(payable)))(t)
 }
 
 var payableKinds = map[string]property.Kind{"/metadata/amount": "decimal:2", "/metadata/born": property.Date}
@@ -36,20 +33,13 @@ func sealPayable(t *testing.T, d *Draft, s Sealing) (*Record, error) {
 
 func mustSealPayable(t *testing.T) *Record {
 	t.Helper()
-	r, err := sealPayable(t, payableDraft(t).SealingProvable(payableKinds), Sealing{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(sealPayable(t, payableDraft(t).SealingProvable(payableKinds), Sealing{}))(t)
 }
 
 // TestProvable seals members with two commitments, by the draft's wish and by the sealer's. One salt opens both.
 func TestProvable(t *testing.T) {
 	draft := payableDraft(t)
-	bySealer, err := sealPayable(t, draft, Sealing{Apart: []string{"/prompt"}, Provable: payableKinds})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bySealer := must.Get(sealPayable(t, draft, Sealing{Apart: []string{"/prompt"}, Provable: payableKinds}))(t)
 	for name, r := range map[string]*Record{"draft": mustSealPayable(t), "sealer": bySealer} {
 		if len(r.Payload.Provable) != 2 || r.Payload.Provable[0].Kind != "decimal:2" || r.Payload.Provable[1].Pointer != "/metadata/born" {
 			t.Fatalf("%s: %+v", name, r.Payload.Provable)
@@ -122,19 +112,10 @@ func TestProvableMember(t *testing.T) {
 		"null kind":  []map[string]any{{"commitment": list[0].Commitment, "kind": nil, "pointer": "/metadata/born"}},
 	} {
 		members := object(t, r.Canonical())
-		value, err := json.Marshal(wrong)
-		if err != nil {
-			t.Fatal(err)
-		}
+		value := must.Get(json.Marshal(wrong))(t)
 		members["provable"] = value
-		doc, err := json.Marshal(members)
-		if err != nil {
-			t.Fatal(err)
-		}
-		form, err := Canonical(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(json.Marshal(members))(t)
+		form := must.Get(Canonical(doc))(t)
 		if _, err := ParsePayload(form); err == nil {
 			t.Errorf("%s: accepted", name)
 		} else if field := new(FieldError); !errors.As(err, &field) || field.Field != "provable" {
@@ -148,15 +129,9 @@ func TestTwoValues(t *testing.T) {
 	honest := mustSealPayable(t)
 	lie := honest.Disclosures[0]
 	lie.Value = jsontext.Value(`1`)
-	second, err := lie.provable("decimal:2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must.Get(lie.provable("decimal:2"))(t)
 	doc := bytes.Replace(honest.Canonical(), []byte(honest.Payload.Provable[0].Commitment), []byte(second.String()), 1)
-	r, err := OpenParts(doc, honest.Signatures, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(OpenParts(doc, honest.Signatures, nil))(t)
 	r.Disclosures = honest.Disclosures
 	if err := r.CheckDisclosures(); !errors.Is(err, ErrProvable) || errors.Is(err, ErrDisclosure) {
 		t.Errorf("%v", err)
@@ -166,9 +141,7 @@ func TestTwoValues(t *testing.T) {
 		t.Errorf("of the other member: %v", err)
 	}
 	otherKind := bytes.Replace(honest.Canonical(), []byte(`"kind":"decimal:2"`), []byte(`"kind":"integer"`), 1) // 12.5 is not an integer
-	if r, err = OpenParts(otherKind, honest.Signatures, nil); err != nil {
-		t.Fatal(err)
-	}
+	r = must.Get(OpenParts(otherKind, honest.Signatures, nil))(t)
 	r.Disclosures = honest.Disclosures
 	if err := r.CheckDisclosures(); !errors.Is(err, ErrProvable) {
 		t.Errorf("a value not of its kind: %v", err)
@@ -183,10 +156,7 @@ func TestProperties(t *testing.T) {
 		return PropertyProof{Statement: jsontext.Value(statement), Proof: bytes}
 	}
 	r.Properties = []PropertyProof{proof(`{"b":1,"a":2}`, 1), proof(`{"a":2,"b":1}`, 2), proof(`{}`, 1)}
-	again, err := Open(marshalRecord(t, r))
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(Open(marshalRecord(t, r)))(t)
 	want := []PropertyProof{proof(`{"a":2,"b":1}`, 1), proof(`{"a":2,"b":1}`, 2), proof(`{}`, 1)}
 	if diff := cmp.Diff(want, again.Properties); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -195,10 +165,7 @@ func TestProperties(t *testing.T) {
 		t.Errorf("%v, %d proofs, %d disclosures", err, len(again.Properties), len(again.Disclosures))
 	}
 	bundle := &Bundle{Records: []*Record{again}}
-	file, err := bundle.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(bundle.Marshal())(t)
 	if back, err := ParseBundle(file); err != nil || len(back.Records[0].Properties) != 3 {
 		t.Errorf("in a bundle: %v", err)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/must"
 )
 
 const richPayload = `{"agent_id":"a","context":["c",{"d":1.5}],"metadata":{"a/b":1,"m~n":{"deep":[2]},"plain":"x","é":"y"},"model":"m",
@@ -31,10 +33,7 @@ func TestRecordFile(t *testing.T) {
 	for name, r := range map[string]*Record{"plain": seal(t, testPayload, nil), "rich": richRecord(t)} {
 		t.Run(name, func(t *testing.T) {
 			file := marshalRecord(t, r)
-			opened, err := Open(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			opened := must.Get(Open(file))(t)
 			if again := marshalRecord(t, opened); !bytes.Equal(again, file) {
 				t.Errorf("it marshals to %s\nwant           %s", again, file)
 			}
@@ -166,10 +165,7 @@ func TestErrorsPointIntoTheFile(t *testing.T) {
 
 func TestOpenParts(t *testing.T) {
 	r := richRecord(t)
-	parts, err := OpenParts(r.Canonical(), r.Signatures, r.Timestamps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := must.Get(OpenParts(r.Canonical(), r.Signatures, r.Timestamps))(t)
 	diff := differences(r, parts)
 	slices.Sort(diff)
 	if want := []string{"certificates", "disclosures", "log"}; !slices.Equal(diff, want) {
@@ -193,15 +189,9 @@ func TestImprint(t *testing.T) {
 // TestSignersAreSigned checks that removing a signature together with its signer's name is detected.
 func TestSignersAreSigned(t *testing.T) {
 	r := seal(t, testPayload, nil, testSigner(t, Ed25519), testSigner(t, ES256))
-	m, err := membersOf(r.Canonical())
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(membersOf(r.Canonical()))(t)
 	m["signers"] = marshal(r.Payload.Signers[:1])
-	stripped, err := OpenParts(m.canonical(), r.Signatures[:1], nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stripped := must.Get(OpenParts(m.canonical(), r.Signatures[:1], nil))(t)
 	wantBadSignature(t, stripped.CheckSignature(0, testKey(t, Ed25519).Public()))
 }
 
@@ -216,10 +206,7 @@ func TestDeepest(t *testing.T) {
 			t.Errorf("apart %v: %v", apart, err)
 		}
 		bundle := &Bundle{Records: []*Record{r}}
-		file, err := bundle.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(bundle.Marshal())(t)
 		if _, err := ParseBundle(file); err != nil {
 			t.Errorf("apart %v: %v", apart, err)
 		}

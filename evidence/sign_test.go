@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 func TestSignAndCheck(t *testing.T) {
@@ -14,16 +16,11 @@ func TestSignAndCheck(t *testing.T) {
 	for _, algorithm := range Algorithms() {
 		t.Run(string(algorithm), func(t *testing.T) {
 			key, signer := testKey(t, algorithm), testSigner(t, algorithm)
-			signature, err := signer.Sign(payload)
-			if err != nil {
-				t.Fatal(err)
-			}
+			signature := must.Get(signer.Sign(payload))(t)
 			check := func(payload, signature []byte) error {
 				return CheckSignature(key.Public(), signer.Info(), payload, signature)
 			}
-			if err := check(payload, signature); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, check(payload, signature))
 			for i := range payload {
 				wantBadSignature(t, check(flipped(payload, i), signature))
 			}
@@ -62,10 +59,7 @@ func TestAnotherSigner(t *testing.T) {
 	payload := []byte("payload")
 	for _, algorithm := range Algorithms() {
 		signer, public := testSigner(t, algorithm), testKey(t, algorithm).Public()
-		signature, err := signer.Sign(payload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		signature := must.Get(signer.Sign(payload))(t)
 		for _, other := range Algorithms() {
 			if other == algorithm {
 				continue
@@ -92,10 +86,7 @@ func (o opaque) Sign(random io.Reader, digest []byte, opts crypto.SignerOpts) ([
 
 func TestOpaqueSigner(t *testing.T) {
 	for _, algorithm := range Algorithms() {
-		signer, err := NewSigner(opaque{testKey(t, algorithm)}, rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		signer := must.Get(NewSigner(opaque{testKey(t, algorithm)}, rand.Reader))(t)
 		if signer.Info() != testSigner(t, algorithm).Info() {
 			t.Errorf("%s: the signer is %v", algorithm, signer.Info())
 		}
@@ -116,10 +107,7 @@ type broken struct {
 func (b broken) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) { return b.answer, b.err }
 
 func TestBrokenSigner(t *testing.T) {
-	draft, err := ParseDraft([]byte(testPayload))
-	if err != nil {
-		t.Fatal(err)
-	}
+	draft := must.Get(ParseDraft([]byte(testPayload)))(t)
 	outage := errors.New("the token was pulled out")
 	for name, key := range map[string]broken{
 		"error":     {testKey(t, RS256), nil, outage},
@@ -127,10 +115,7 @@ func TestBrokenSigner(t *testing.T) {
 		"not DER":   {testKey(t, ES256), []byte("nonsense"), nil},
 		"very long": {testKey(t, RS256), make([]byte, maxSignature+1), nil},
 	} {
-		signer, err := NewSigner(key, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		signer := must.Get(NewSigner(key, nil))(t)
 		r, err := draft.Seal(Sealing{Signers: []Signer{signer}, RecordID: testID})
 		if r != nil || err == nil || (key.err != nil && !errors.Is(err, outage)) {
 			t.Errorf("%s: record %v, error %v", name, r, err)

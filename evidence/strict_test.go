@@ -11,15 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/internal/jsonform"
+	"jurat/internal/must"
 )
 
 // TestDroppedMembers removes every member of the record's own form. Only parts that may be withheld may be missing.
 func TestDroppedMembers(t *testing.T) {
 	r := richRecord(t)
 	var whole any
-	if err := json.Unmarshal(marshalRecord(t, r), &whole); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(marshalRecord(t, r), &whole))
 	var opens []string
 	for _, pointer := range memberPointers(whole, "") {
 		if strings.HasPrefix(pointer, "/disclosures/") && strings.Contains(pointer, "/value/") {
@@ -61,14 +60,8 @@ func memberPointers(value any, at string) []string {
 // dropped returns the file without the member at the pointer, still canonical.
 func dropped(t *testing.T, whole any, pointer string) []byte {
 	t.Helper()
-	doc, err := json.Marshal(dropAt(whole, "", pointer))
-	if err != nil {
-		t.Fatal(err)
-	}
-	form, err := Canonical(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(json.Marshal(dropAt(whole, "", pointer)))(t)
+	form := must.Get(Canonical(doc))(t)
 	return append(form, '\n')
 }
 
@@ -185,10 +178,7 @@ func TestParts(t *testing.T) {
 			test.damage(r)
 			form := recordForm{Payload: r.canonical, Digest: r.Digest, Signatures: r.Signatures, Timestamps: r.Timestamps, Log: r.Log.form(),
 				Disclosures: r.Disclosures, Certificates: r.Certificates}
-			file, err := jsonform.Encode(&form)
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := must.Get(jsonform.Encode(&form))(t)
 			if _, err := Open(append(file, '\n')); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("opening: error is %v, want … %s …", err, test.want)
 			}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/must"
 )
 
 // A draft that is made of a payload is the one that its document makes, whether its values are canonical or not.
@@ -16,10 +18,7 @@ func TestNewDraftIsItsDocument(t *testing.T) {
 		p := Payload{ActionType: ObservedCall, AgentID: "recorder", RequestID: "r", Timestamp: "2026-01-31T16:15:00.000Z", Response: jsontext.Value(text), RequestBody: jsontext.Value(text),
 			Observed: &Observed{Agent: "a", Began: "2026-01-31T16:15:00.000Z", Ended: Complete, Fidelity: ByBytes, Protocol: "p/1", Vantage: Proxy,
 				Request: &ObservedBody{Bytes: 1, SHA256: DigestOf([]byte("x"))}}}
-		doc, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(json.Marshal(p))(t)
 		parsed, errParsed := ParseDraft(doc)
 		made, errMade := NewDraft(p)
 		if errParsed != nil || errMade != nil {

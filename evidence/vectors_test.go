@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/must"
 )
 
 var update = flag.Bool("update", false, "write testdata/vectors/sealing anew, after the format was changed on purpose")
@@ -147,18 +149,12 @@ func sealVector(t *testing.T, v *recordVector, files map[string][]byte) *Record 
 	if !made {
 		doc = readFile(t, filepath.Join(vectorsDir, v.Draft))
 	}
-	draft, err := ParseDraft(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	draft := must.Get(ParseDraft(doc))(t)
 	s := Sealing{Time: testTime, RecordID: v.RecordID, Apart: v.Apart, Random: new(counter)}
 	for _, algorithm := range v.Algorithms {
 		s.Signers = append(s.Signers, testSigner(t, algorithm))
 	}
-	r, err := draft.Seal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(draft.Seal(s))(t)
 	if r.Payload.ChainID != "" {
 		v.LogCounts.ChainSeq = 3
 	}
@@ -209,10 +205,7 @@ func canonicalVectors(t *testing.T) []canonicalVector {
 
 func indented(t *testing.T, v any) []byte {
 	t.Helper()
-	doc, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(json.MarshalIndent(v, "", "  "))(t)
 	return append(doc, '\n')
 }
 
@@ -220,22 +213,13 @@ func indented(t *testing.T, v any) []byte {
 func TestVectorsStand(t *testing.T) {
 	files, dir := makeVectors(t), vectorsDir
 	if *update {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(dir))
+		must.Do(t, os.MkdirAll(dir, 0o755))
 		for name, file := range files {
-			if err := os.WriteFile(filepath.Join(dir, name), file, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, name), file, 0o644))
 		}
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	var names []string
 	for _, entry := range entries {
 		names = append(names, entry.Name())
@@ -258,10 +242,7 @@ func TestVectors(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) { checkRecordVector(t, m, v) })
 	}
 	for _, v := range m.Commitments {
-		salt, err := hex.DecodeString(v.Salt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		salt := must.Get(hex.DecodeString(v.Salt))(t)
 		if d := (Disclosure{v.Pointer, salt, []byte(v.Value)}); d.commitment() != v.Commitment {
 			t.Errorf("commitment is %s, want %s", d.commitment(), v.Commitment)
 		}
@@ -275,10 +256,7 @@ func TestVectors(t *testing.T) {
 }
 
 func checkRecordVector(t *testing.T, m manifest, v recordVector) {
-	r, err := Open(readVector(t, v.File))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Open(readVector(t, v.File)))(t)
 	imprint := r.Imprint()
 	if string(r.Canonical()) != string(readVector(t, v.Canonical)) || r.Digest != v.Digest || hex.EncodeToString(imprint[:]) != v.Imprint ||
 		string(r.LogEntry(v.LogCounts)) != string(readVector(t, v.LogEntry)) || r.Payload.RecordID != v.RecordID {
@@ -286,10 +264,7 @@ func checkRecordVector(t *testing.T, m manifest, v recordVector) {
 	}
 	for i, algorithm := range v.Algorithms {
 		key := m.Keys[slices.IndexFunc(m.Keys, func(k keyVector) bool { return k.Algorithm == algorithm })]
-		public, err := ParsePublicKey(key.Public)
-		if err != nil {
-			t.Fatal(err)
-		}
+		public := must.Get(ParsePublicKey(key.Public))(t)
 		if r.Payload.Signers[i] != (SignerInfo{algorithm, key.KeyID}) || hex.EncodeToString(r.Signatures[i]) != v.Signatures[i] {
 			t.Errorf("signature %d is not the manifest's", i)
 		}
@@ -306,9 +281,7 @@ func checkRecordVector(t *testing.T, m manifest, v recordVector) {
 func readManifest(t *testing.T) manifest {
 	t.Helper()
 	var m manifest
-	if err := json.Unmarshal(readVector(t, "manifest.json"), &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(readVector(t, "manifest.json"), &m))
 	if m.Format != vectorsFormat || len(m.Keys) != len(Algorithms()) || len(m.Records) == 0 || len(m.Commitments) == 0 || len(m.Bundles) == 0 || len(m.Acts) == 0 {
 		t.Fatal("the manifest has no vectors")
 	}
@@ -320,17 +293,12 @@ func TestCanonicalVectors(t *testing.T) {
 		Name, Document, Canonical, Digest string
 		Refused                           *place
 	}
-	if err := json.Unmarshal(readVector(t, readManifest(t).Canonical), &vectors); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(readVector(t, readManifest(t).Canonical), &vectors))
 	if len(vectors) == 0 {
 		t.Fatal("no vectors")
 	}
 	for _, v := range vectors {
-		doc, err := base64.StdEncoding.DecodeString(v.Document)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(base64.StdEncoding.DecodeString(v.Document))(t)
 		form, err := Canonical(doc)
 		if v.Refused != nil {
 			t.Run(v.Name, func(t *testing.T) { wantSyntax(t, err, v.Refused.Pointer, v.Refused.Offset, "") })

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/must"
 )
 
 func TestPointer(t *testing.T) {
@@ -49,20 +51,10 @@ func FuzzPointer(f *testing.F) {
 
 func apartRecord(t *testing.T, apart ...string) *Record {
 	t.Helper()
-	d, err := ParseDraft([]byte(`{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v",
-		"prompt":"p","response":"r","parameters":{},"context":"c","metadata":{"a":1,"b":2}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, err := NewRecordID(d.Time(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := d.Seal(Sealing{Signers: []Signer{testSigner(t, ES256)}, RecordID: id, Apart: apart})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	d := must.Get(ParseDraft([]byte(`{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v",
+		"prompt":"p","response":"r","parameters":{},"context":"c","metadata":{"a":1,"b":2}}`)))(t)
+	id := must.Get(NewRecordID(d.Time(), nil))(t)
+	return must.Get(d.Seal(Sealing{Signers: []Signer{testSigner(t, ES256)}, RecordID: id, Apart: apart}))(t)
 }
 
 func TestWithhold(t *testing.T) {
@@ -86,10 +78,7 @@ func TestWithhold(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	for _, r := range []*Record{first, second} {
-		doc, err := r.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(r.Marshal())(t)
 		if again, err := Open(doc); err != nil || again.CheckDisclosures() != nil {
 			t.Errorf("%v", err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // shape returns the trial with one line for each act.
@@ -78,10 +79,7 @@ func TestLinks(t *testing.T) {
 			}
 			opening, now = a.Digest, nil
 			for _, asked := range body.Requests {
-				request, err := body.Request(asked.JurorID, evidence.DigestOf(material), shown)
-				if err != nil {
-					t.Fatal(err)
-				}
+				request := must.Get(body.Request(asked.JurorID, evidence.DigestOf(material), shown))(t)
 				if digest, err := request.Digest(); err != nil || digest != asked.RequestDigest {
 					t.Errorf("the request to %s in %s %d cannot be rebuilt", asked.JurorID, body.Phase, body.RoundNumber)
 				}

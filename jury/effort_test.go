@@ -6,23 +6,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 func TestEffort(t *testing.T) {
 	e := Effort{Peers: []string{"b", "a"}, Attempts: []Attempt{
 		{Model: "m", FinishReason: "length", Problem: "malformed", Answer: "{", InputTokens: 10, OutputTokens: 1, Cost: 7, Latency: 12},
 		{Model: "m", FinishReason: "stop", Latency: 3}}}
-	doc, err := e.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(e.Encode())(t)
 	if _, err := evidence.Canonical(doc); err != nil {
 		t.Errorf("it cannot be sealed: %v", err)
 	}
-	got, err := ReadEffort(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(ReadEffort(doc))(t)
 	if diff := cmp.Diff(e, got); diff != "" {
 		t.Errorf("(-written +read):\n%s", diff)
 	}

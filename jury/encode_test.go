@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // TestBodiesStandAsTheyAreWritten encodes and decodes every body of trials that contain every type of act.
@@ -16,10 +17,7 @@ func TestBodiesStandAsTheyAreWritten(t *testing.T) {
 		run(t, d)
 		for _, a := range d.book().acts {
 			seen[a.Type] = true
-			doc, err := EncodeBody(a.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			doc := must.Get(EncodeBody(a.Body))(t)
 			body, err := DecodeBody(a.Type, doc)
 			if err != nil {
 				t.Fatalf("%s %s: %v", a.Type, doc, err)
@@ -41,10 +39,7 @@ func TestBodiesStandAsTheyAreWritten(t *testing.T) {
 
 func TestResultHasNoNullLists(t *testing.T) {
 	for _, d := range []*Deliberation{longTrial(), seated(MajorityVote, new(script), new(script))} {
-		doc, err := EncodeBody(run(t, d))
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(EncodeBody(run(t, d)))(t)
 		for path, v := range parts[map[string]any](doc) {
 			if v == nil {
 				t.Errorf("%s is null", path)

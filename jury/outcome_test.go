@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jury"
 )
 
@@ -66,9 +67,7 @@ func TestOutcome(t *testing.T) {
 		k := judged(c.jury)
 		before := *k.Outcome()
 		for _, r := range c.reviews {
-			if err := k.Add(r); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, k.Add(r))
 		}
 		o := k.Outcome()
 		if o.Position != c.want || o.By != c.by || o.Open != c.open {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // randomTrial is a panel of any size whose jurors act at random.
@@ -163,10 +164,7 @@ func TestPrefixes(t *testing.T) {
 	acts := d.book().read(t)
 	var got []string
 	for n := range len(acts) + 1 {
-		r, err := Replay(acts[:n])
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Replay(acts[:n]))(t)
 		open := "-"
 		if r.Open != nil {
 			open = fmt.Sprint(len(r.Open.Statements))
@@ -208,9 +206,7 @@ func TestStateIsACopy(t *testing.T) {
 	run(t, d)
 	tally := NewTally(evidence.Digest{})
 	for _, a := range d.book().read(t) {
-		if err := tally.Apply(a); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tally.Apply(a))
 	}
 	first, second := tally.State(), tally.State()
 	for i := range first.Result.Phase1Evaluations {

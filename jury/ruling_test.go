@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/must"
 )
 
 // unsafely is a valid opinion with a passing total, but too few points for safety.
@@ -119,9 +121,7 @@ func TestNewSettingsNameTheField(t *testing.T) {
 	} {
 		s := seated(Calibrated, new(script), new(script)).Settings
 		s.Weights = map[string]int{"juror-0": 0, "juror-1": maxWeight}
-		if err := s.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Validate())
 		spoil(&s)
 		if err := s.Validate(); err == nil || !strings.HasPrefix(err.Error(), field+": ") {
 			t.Errorf("got %v, want an error about %s", err, field)

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // A move is what a scripted seat does when it is asked.
@@ -188,13 +189,8 @@ func (b *book) read(t *testing.T) []Act {
 
 func reread(t *testing.T, a Act) Act {
 	t.Helper()
-	doc, err := EncodeBody(a.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.Body, err = DecodeBody(a.Type, doc); err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(EncodeBody(a.Body))(t)
+	a.Body = must.Get(DecodeBody(a.Type, doc))(t)
 	return a
 }
 
@@ -223,9 +219,5 @@ func (d *Deliberation) book() *book { return d.Recorder.(*book) }
 
 func run(t *testing.T, d *Deliberation) *Result {
 	t.Helper()
-	result, err := d.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
+	return must.Get(d.Run(t.Context()))(t)
 }

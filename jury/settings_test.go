@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/must"
 )
 
 func TestSettingsNameTheField(t *testing.T) {
@@ -62,9 +64,7 @@ func TestSettingsNameTheField(t *testing.T) {
 	}
 	for i, tt := range tests {
 		s := seated(FinalJudge, new(script), new(script)).Settings
-		if err := s.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Validate())
 		tt.spoil(&s)
 		var wrong *FieldError
 		if err := s.Validate(); !errors.As(err, &wrong) || wrong.Field != tt.field {

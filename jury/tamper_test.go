@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // expectDiscrepancy replays acts, one of which is changed.
@@ -73,10 +74,7 @@ func TestEverySealedValueOfTheClerk(t *testing.T) {
 			default:
 				continue
 			}
-			doc, err := EncodeBody(a.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			doc := must.Get(EncodeBody(a.Body))(t)
 			for path, forged := range forgeries(doc) {
 				body, err := DecodeBody(a.Type, forged)
 				if err != nil {
@@ -169,10 +167,7 @@ func encoded(v any) jsontext.Value {
 // contradicts it may be a later one.
 func TestFirstSettings(t *testing.T) {
 	acts := sealedTrial(t)
-	doc, err := EncodeBody(acts[1].Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(EncodeBody(acts[1].Body))(t)
 	tried := 0
 	for path, forged := range forgeries(doc) {
 		body, err := DecodeBody(evidence.PhaseOpening, forged)
@@ -199,10 +194,7 @@ func TestWhatSeatsSayOfThemselves(t *testing.T) {
 		if a.Type != evidence.Evaluation && a.Type != evidence.Statement && a.Type != evidence.Absence {
 			continue
 		}
-		doc, err := EncodeBody(a.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(EncodeBody(a.Body))(t)
 		for path, forged := range forgeries(doc) {
 			own := strings.HasSuffix(path, "rationale") || strings.HasSuffix(path, "reasoning") || strings.HasSuffix(path, "statement") ||
 				strings.HasSuffix(path, "confidence") || path == "detail"
@@ -426,9 +418,7 @@ func TestRejectedActChangesNothing(t *testing.T) {
 		if tally.Apply(forged) == nil {
 			t.Fatal("a forged act was accepted")
 		}
-		if err := tally.Apply(a); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tally.Apply(a))
 	}
 	if !tally.State().Finished {
 		t.Error("not finished")

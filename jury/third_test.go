@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // graded returns a valid opinion of a model under LeveledRubric, with tables.
@@ -494,9 +495,7 @@ func TestFailedTaskDoesNotPass(t *testing.T) {
 // TestLevels: each rubric here has levels that its settings accept, and broken ones are named.
 func TestLevels(t *testing.T) {
 	s := thorough(MajorityVote, new(script), new(script), new(script)).Settings
-	if err := s.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Validate())
 	for _, axis := range s.Rubric {
 		if len(axis.Levels) != 4 {
 			t.Errorf("%s has %d levels", axis.ID, len(axis.Levels))

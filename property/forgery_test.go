@@ -9,6 +9,7 @@ import (
 	"os"
 	"testing"
 
+	"jurat/internal/must"
 	"jurat/sigma"
 )
 
@@ -27,10 +28,7 @@ func samples(t testing.TB) []sample {
 	add := func(name string, s *Statement, value string) {
 		t.Helper()
 		proof, commitment := prove(t, s, value)
-		n, err := s.furtherPoints()
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(s.furtherPoints())(t)
 		made = append(made, sample{name, s, commitment, proof, n})
 	}
 	add("0 to 3", inRange(Integer, "0", "3"), "2")

@@ -12,6 +12,7 @@ import (
 	"github.com/cloudflare/circl/group"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/internal/must"
 	"jurat/sigma"
 )
 
@@ -39,10 +40,7 @@ func inSet(form Form, kind Kind, set ...string) *Statement {
 func open(t testing.TB, s *Statement, value string) (Opening, Commitment) {
 	t.Helper()
 	o := Opening{Value: jsontext.Value(value), Salt: [SaltSize]byte{1}}
-	c, err := Commit(s.Kind, s.Members[0].Pointer, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Commit(s.Kind, s.Members[0].Pointer, o))(t)
 	return o, c
 }
 
@@ -87,14 +85,8 @@ func TestTrueStatementsAreProved(t *testing.T) {
 			if test.size != 0 && len(proof) != test.size {
 				t.Errorf("the proof has %d bytes, want %d", len(proof), test.size)
 			}
-			doc, err := test.s.Bytes()
-			if err != nil {
-				t.Fatal(err)
-			}
-			again, err := ParseStatement(doc)
-			if err != nil {
-				t.Fatal(err)
-			}
+			doc := must.Get(test.s.Bytes())(t)
+			again := must.Get(ParseStatement(doc))(t)
 			if err := Verify(again, commitment, proof); err != nil {
 				t.Errorf("of the statement as it was read: %v", err)
 			}
@@ -133,13 +125,8 @@ func TestForgedProofsDoNotHold(t *testing.T) {
 	}
 	c := newCompiler()
 	c.proving, c.next = true, (&source{random: rand.Reader}).scalar
-	if err := c.compile(lying, commitment, opened{sigma.ScalarOf(100), r}); err != nil {
-		t.Fatal(err)
-	}
-	tag, err := lying.tag()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.compile(lying, commitment, opened{sigma.ScalarOf(100), r}))
+	tag := must.Get(lying.tag())(t)
 	_, err = sigma.Prove(tag, c.relation, c.scalars, rand.Reader)
 	if !errors.Is(err, sigma.ErrWitness) {
 		t.Errorf("a value that is out of range: %v", err)
@@ -304,9 +291,7 @@ func BenchmarkRange32(b *testing.B) {
 	proof, commitment := prove(b, s, "7")
 	b.Run("verify", func(b *testing.B) {
 		for b.Loop() {
-			if err := Verify(s, commitment, proof); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, Verify(s, commitment, proof))
 		}
 	})
 	opening, _ := open(b, s, "7")

@@ -3,6 +3,8 @@ package property
 import (
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 func TestStatementsAreStrict(t *testing.T) {
@@ -73,10 +75,7 @@ func TestStatementsThatNearlyDisclose(t *testing.T) {
 func FuzzParseStatement(f *testing.F) {
 	for _, s := range []*Statement{inRange("decimal:2", "0", "9.5"), inSet(In, Text, `"a"`, `{"b":[1]}`),
 		about(AgeAtLeast, Date, func(s *Statement) { s.Years, s.At = 18, "2026-11-23" })} {
-		doc, err := s.Bytes()
-		if err != nil {
-			f.Fatal(err)
-		}
+		doc := must.Get(s.Bytes())(f)
 		f.Add(doc)
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {

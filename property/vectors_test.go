@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/must"
 )
 
 var update = flag.Bool("update", false, "write testdata/vectors/properties anew, after the format was changed on purpose")
@@ -40,17 +42,12 @@ func TestVectors(t *testing.T) {
 	if *update {
 		writeVectors(t)
 	}
-	doc, err := os.ReadFile(manifestFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile(manifestFile))(t)
 	var manifest struct {
 		Format     string   `json:"format"`
 		Properties []vector `json:"properties"`
 	}
-	if err := json.Unmarshal(doc, &manifest, json.RejectUnknownMembers(true)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(doc, &manifest, json.RejectUnknownMembers(true)))
 	for _, v := range manifest.Properties {
 		if err := v.verify(t); (err != nil) != v.Refused {
 			t.Errorf("%s: %v", v.Name, err)
@@ -69,10 +66,7 @@ func (v *vector) verify(t *testing.T) error {
 		return err
 	}
 	if v.Opening != nil {
-		salt, err := base64.StdEncoding.DecodeString(v.Opening.Salt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		salt := must.Get(base64.StdEncoding.DecodeString(v.Opening.Salt))(t)
 		opened, err := Commit(s.Kind, s.Members[0].Pointer, Opening{jsontext.Value(v.Opening.Value), [SaltSize]byte(salt)})
 		if err != nil {
 			return err
@@ -81,10 +75,7 @@ func (v *vector) verify(t *testing.T) error {
 			return errors.New("the opening is that of another commitment")
 		}
 	}
-	proof, err := base64.StdEncoding.DecodeString(v.Proof)
-	if err != nil {
-		t.Fatal(err)
-	}
+	proof := must.Get(base64.StdEncoding.DecodeString(v.Proof))(t)
 	return Verify(s, c, proof)
 }
 
@@ -98,10 +89,7 @@ func makeVector(t *testing.T, name string, s *Statement, value string) vector {
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	doc, err := s.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(s.Bytes())(t)
 	return vector{Name: name, Statement: string(doc), Opening: &vectorOpening{string(opening.Value), base64.StdEncoding.EncodeToString(opening.Salt[:])}, Commitment: commitment.String(),
 		Proof: base64.StdEncoding.EncodeToString(proof)}
 }
@@ -136,12 +124,8 @@ func writeVectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Dir(manifestFile), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(manifestFile, append(doc, '\n'), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(manifestFile), 0o755))
+	must.Do(t, os.WriteFile(manifestFile, append(doc, '\n'), 0o644))
 }
 
 // lies returns changes of a vector that prove nothing.
@@ -153,10 +137,7 @@ func (v vector) lies(t *testing.T) (list []vector) {
 		change(&changed)
 		list = append(list, changed)
 	}
-	proof, err := base64.StdEncoding.DecodeString(v.Proof)
-	if err != nil {
-		t.Fatal(err)
-	}
+	proof := must.Get(base64.StdEncoding.DecodeString(v.Proof))(t)
 	changed := func(change func([]byte) []byte) func(*vector) {
 		return func(v *vector) { v.Proof = base64.StdEncoding.EncodeToString(change(bytes.Clone(proof))) }
 	}

@@ -12,10 +12,7 @@ import (
 // FuzzFacts: facts that are read give one view, whatever is in them, and the same one twice.
 func FuzzFacts(f *testing.F) {
 	for seed := range uint64(8) {
-		doc, err := randomFacts(seed).Marshal()
-		if err != nil {
-			f.Fatal(err)
-		}
+		doc := must(randomFacts(seed).Marshal())
 		f.Add(doc)
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
@@ -49,19 +46,13 @@ func FuzzFile(f *testing.F) {
 		f.Add(doc)
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		g, err := reputation.NewGatherer(reputation.Config{Agent: agent, Options: options})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must(reputation.NewGatherer(reputation.Config{Agent: agent, Options: options}))
 		for range 2 {
 			if _, err := g.File(doc); err != nil {
 				return
 			}
 		}
-		v, err := g.View()
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must(g.View())
 		for _, c := range v.Classes {
 			if c.Good.Units > 1 || c.Bad.Units > 0 {
 				t.Errorf("%+v", c)

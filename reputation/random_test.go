@@ -268,23 +268,11 @@ func TestSecondImplementation(t *testing.T) {
 		if seed >= seeds {
 			f = sealed[seed-seeds]
 		}
-		doc, err := f.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must(f.Marshal())
 		facts.Write(append(doc, '\n'))
-		parsed, err := reputation.ParseFacts(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := parsed.View()
-		if err != nil {
-			t.Fatal(err)
-		}
-		form, err := v.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := must(reputation.ParseFacts(doc))
+		v := must(parsed.View())
+		form := must(v.Marshal())
 		want.Write(form)
 		note(kinds, v)
 	}
@@ -297,10 +285,7 @@ func TestSecondImplementation(t *testing.T) {
 		sameViews(t, want.Bytes(), exec.Command(needed(t, "python3"), second, "--lines", file))
 	})
 	t.Run("WebAssembly", func(t *testing.T) {
-		root, err := exec.Command("go", "env", "GOROOT").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		root := must(exec.Command("go", "env", "GOROOT").Output())
 		start := filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec_node.js")
 		sameViews(t, want.Bytes(), exec.Command(needed(t, "node"), start, inWebAssembly(t), file))
 	})
@@ -460,13 +445,7 @@ func shuffle[T any](r *rand.Rand, list []T) {
 
 func bytesOf(t *testing.T, f *reputation.Facts) []byte {
 	t.Helper()
-	v, err := f.View()
-	if err != nil {
-		t.Fatal(err)
-	}
-	form, err := v.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must(f.View())
+	form := must(v.Marshal())
 	return slices.Clone(form)
 }

@@ -20,6 +20,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/cbor"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/scitt"
 )
@@ -30,64 +31,39 @@ func sealed(t testing.TB, h *jurattest.House) *evidence.Record {
 		Prompt: jsontext.Value(`"Which route?"`), Response: jsontext.Value(`"The A9."`), Parameters: jsontext.Value(`{"temperature":0.2}`)})
 	h.Seal(t, evidence.Payload{AgentID: "other", RequestID: "r2", Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "m-1",
 		Prompt: jsontext.Value(`"And?"`), Response: jsontext.Value(`"No."`), Parameters: jsontext.Value(`{}`)})
-	r, err := h.Ledger.ProveOne(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r = must.Get(h.Ledger.ProveOne(t.Context(), r))(t)
 	return r
 }
 
 // operator returns the operator's key in a House.
 func operator(t testing.TB, h *jurattest.House) (evidence.Signer, crypto.PublicKey) {
 	t.Helper()
-	signers, err := h.Keys.Signers(t.Context(), evidence.RoleOperator, "operator")
-	if err != nil {
-		t.Fatal(err)
-	}
+	signers := must.Get(h.Keys.Signers(t.Context(), evidence.RoleOperator, "operator"))(t)
 	return signers[0], h.Trust(t).Key(signers[0].Info().KeyID).Public()
 }
 
 // worthless returns a key of the tests.
 func worthless(t testing.TB, algorithm string) (evidence.Signer, crypto.Signer) {
 	t.Helper()
-	file, err := os.ReadFile(filepath.Join("..", "evidence", "testdata", "keys", "worthless-test-key-"+algorithm+".pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.ReadFile(filepath.Join("..", "evidence", "testdata", "keys", "worthless-test-key-"+algorithm+".pem")))(t)
 	block, _ := pem.Decode(file)
-	key, err := evidence.ParsePrivateKey(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := evidence.NewSigner(key, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(evidence.ParsePrivateKey(block.Bytes))(t)
+	signer := must.Get(evidence.NewSigner(key, nil))(t)
 	return signer, key
 }
 
 func exported(t testing.TB, h *jurattest.House) (*evidence.Record, []byte) {
 	t.Helper()
 	r := sealed(t, h)
-	receipt, err := h.SignReceipt(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	receipt := must.Get(h.SignReceipt(r))(t)
 	signer, _ := operator(t, h)
-	doc, err := scitt.Sign(r, scitt.Issuer(evidence.RoleOperator, "operator"), signer, receipt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(scitt.Sign(r, scitt.Issuer(evidence.RoleOperator, "operator"), signer, receipt))(t)
 	return r, doc
 }
 
 func parsed(t testing.TB, doc []byte) *scitt.Statement {
 	t.Helper()
-	s, err := scitt.Parse(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(scitt.Parse(doc))(t)
 }
 
 func TestStatementOfARecord(t *testing.T) {
@@ -102,10 +78,7 @@ func TestStatementOfARecord(t *testing.T) {
 	if err := s.Check(public); err != nil {
 		t.Error(err)
 	}
-	again, err := s.Record()
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(s.Record())(t)
 	want, _ := r.Marshal()
 	if got, err := again.Marshal(); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%v: %s", err, got)
@@ -121,10 +94,7 @@ func TestStatementOfARecord(t *testing.T) {
 	if err != nil || proof.Index != r.Log.Index || proof.Size != 2 {
 		t.Errorf("%+v, %v", proof, err)
 	}
-	page, err := os.ReadFile(filepath.Join("..", "docs", "format.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile(filepath.Join("..", "docs", "format.md")))(t)
 	if quoted := strings.Join(strings.Fields(strings.ReplaceAll(string(page), "\n> ", " ")), " "); !strings.Contains(quoted, scitt.About) {
 		t.Errorf("docs/format.md does not contain: %s", scitt.About)
 	}
@@ -134,10 +104,7 @@ func TestAlgorithms(t *testing.T) {
 	r := sealed(t, jurattest.New(t))
 	for _, algorithm := range []string{"es256", "ed25519"} {
 		signer, key := worthless(t, algorithm)
-		doc, err := scitt.Sign(r, "urn:x", signer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(scitt.Sign(r, "urn:x", signer))(t)
 		if err := parsed(t, doc).Check(key.Public()); err != nil {
 			t.Errorf("%s: %v", algorithm, err)
 		}
@@ -238,11 +205,7 @@ func (rnd) Read(b []byte) (int, error) {
 
 func encoded(t testing.TB, value any) []byte {
 	t.Helper()
-	doc, err := cbor.Encode(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc
+	return must.Get(cbor.Encode(value))(t)
 }
 
 // TestOtherStatement reads a statement of another program, also with the other S of its ECDSA signature.
@@ -346,10 +309,7 @@ func TestSignaturesNotPassedOver(t *testing.T) {
 func TestRecordsRefused(t *testing.T) {
 	h := jurattest.New(t)
 	r := sealed(t, h)
-	file, err := r.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(r.Marshal())(t)
 	_, key := worthless(t, "es256")
 	own := func() parts {
 		return parts{tag: 18, payload: r.Canonical(), unprotected: cbor.Map{{Key: int64(-70002), Value: file}}, protected: cbor.Map{{Key: int64(1), Value: int64(-7)}, {Key: int64(3), Value: scitt.ContentType},
@@ -392,10 +352,7 @@ func receipt(t testing.TB, key crypto.Signer, root []byte, proof any, protected 
 // withReceipt puts receipts into a statement, as a transparency service does.
 func withReceipt(t testing.TB, statement []byte, receipts ...[]byte) []byte {
 	t.Helper()
-	value, err := cbor.Decode(statement)
-	if err != nil {
-		t.Fatal(err)
-	}
+	value := must.Get(cbor.Decode(statement))(t)
 	list := make([]any, len(receipts))
 	for i := range receipts {
 		list[i] = receipts[i]
@@ -418,22 +375,13 @@ func TestProofs(t *testing.T) {
 	for size := int64(1); size <= 33; size++ {
 		entry := binary.BigEndian.AppendUint64(nil, uint64(size))
 		entries = append(entries, entry)
-		stored, err := tlog.StoredHashes(size-1, entry, reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stored := must.Get(tlog.StoredHashes(size-1, entry, reader))(t)
 		for i, h := range stored {
 			hashes[tlog.StoredHashIndex(0, size-1)+int64(i)] = h
 		}
-		root, err := tlog.TreeHash(size, reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		root := must.Get(tlog.TreeHash(size, reader))(t)
 		for index := range size {
-			path, err := tlog.ProveRecord(size, index, reader)
-			if err != nil {
-				t.Fatal(err)
-			}
+			path := must.Get(tlog.ProveRecord(size, index, reader))(t)
 			p := scitt.Proof{Size: size, Index: index, Path: path}
 			if got, err := p.Root(entries[index]); err != nil || got != root {
 				t.Errorf("entry %d of %d: %v, %v", index, size, got, err)
@@ -462,10 +410,7 @@ func TestReceipts(t *testing.T) {
 	proof := []any{int64(2), int64(0), []any{other[:]}}
 	detached := func(key crypto.Signer, root tlog.Hash, proof any, protected ...cbor.Pair) []byte {
 		doc := receipt(t, key, root[:], proof, protected...)
-		value, err := cbor.Decode(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		value := must.Get(cbor.Decode(doc))(t)
 		list := value.(cbor.Tag).Content.([]any)
 		list[2] = nil
 		return encoded(t, value)

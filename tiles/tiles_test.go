@@ -16,6 +16,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence/operator"
+	"jurat/internal/must"
 	"jurat/tiles"
 )
 
@@ -109,10 +110,7 @@ func TestWhichTilesATreeHas(t *testing.T) {
 
 func TestEntriesAreReadStrictly(t *testing.T) {
 	for _, entries := range [][][]byte{nil, {[]byte("one")}, {{}, []byte("two"), bytes.Repeat([]byte("x"), tiles.MaxEntry)}} {
-		bundle, err := tiles.FormatEntries(entries)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bundle := must.Get(tiles.FormatEntries(entries))(t)
 		got, err := tiles.ParseEntries(bundle, len(entries))
 		if err != nil || !slices.EqualFunc(got, entries, bytes.Equal) {
 			t.Errorf("%d entries: %v", len(entries), err)
@@ -172,16 +170,10 @@ func newShelf(t testing.TB, n int64) (*shelf, *tiles.Client) {
 		return list, nil
 	})
 	for i := range n {
-		hashes, err := tlog.StoredHashes(i, entry(i), reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		hashes := must.Get(tlog.StoredHashes(i, entry(i), reader))(t)
 		stored = append(stored, hashes...)
 	}
-	root, err := tlog.TreeHash(n, reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(tlog.TreeHash(n, reader))(t)
 	s := &shelf{files: map[string][]byte{"checkpoint": []byte("as it is")}, asked: map[string]int{}, head: operator.Checkpoint{Origin: "log", Size: n, Root: root}}
 	for level := 0; n>>(8*level) > 0; level++ {
 		for i := int64(0); i < n>>(8*level); i++ {
@@ -201,10 +193,7 @@ func newShelf(t testing.TB, n int64) (*shelf, *tiles.Client) {
 	}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	client, err := tiles.New(tiles.Config{URL: server.URL + "/log"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(tiles.New(tiles.Config{URL: server.URL + "/log"}))(t)
 	return s, client
 }
 
@@ -214,10 +203,7 @@ func TestTree(t *testing.T) {
 		s, client := newShelf(t, n)
 		tree := client.Tree(t.Context(), s.head)
 		for _, index := range []int64{0, n / 3, n - 1} {
-			proof, err := tree.ProveInclusion(index)
-			if err != nil {
-				t.Fatal(err)
-			}
+			proof := must.Get(tree.ProveInclusion(index))(t)
 			if err := tlog.CheckRecord(proof, n, s.head.Root, index, tlog.RecordHash(entry(index))); err != nil {
 				t.Errorf("entry %d of %d: %v", index, n, err)
 			}
@@ -227,20 +213,14 @@ func TestTree(t *testing.T) {
 				continue
 			}
 			old, _ := newShelf(t, small)
-			proof, err := tree.ProveConsistency(small)
-			if err != nil {
-				t.Fatal(err)
-			}
+			proof := must.Get(tree.ProveConsistency(small))(t)
 			if small == 0 {
 				old.head.Root = operator.EmptyRoot()
 			}
 			if err := proof.Check(old.head, s.head); err != nil {
 				t.Errorf("from %d to %d: %v", small, n, err)
 			}
-			fork, err := tree.ProveFork(small)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fork := must.Get(tree.ProveFork(small))(t)
 			old.head.Root[0] ^= 1 // of another history
 			if err := fork.Check(old.head, s.head); !errors.Is(err, operator.ErrFork) {
 				t.Errorf("the proof that %d and %d entries are a fork: %v", small, n, err)
@@ -361,10 +341,7 @@ func TestAnswersOfLogs(t *testing.T) {
 	if _, err := client.Tree(t.Context(), s.head).ProveInclusion(1); !errors.Is(err, tiles.ErrUnavailable) || errors.Is(err, tiles.ErrInconsistent) {
 		t.Errorf("%v", err)
 	}
-	gone, err := tiles.New(tiles.Config{URL: "http://127.0.0.1:1/"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	gone := must.Get(tiles.New(tiles.Config{URL: "http://127.0.0.1:1/"}))(t)
 	if _, err := gone.Checkpoint(t.Context()); !errors.Is(err, tiles.ErrUnavailable) {
 		t.Errorf("%v", err)
 	}
@@ -386,10 +363,7 @@ func TestAnswersOfLogs(t *testing.T) {
 	defer elsewhere.Close()
 	sends := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusFound))
 	defer sends.Close()
-	trusting, err := tiles.New(tiles.Config{URL: sends.URL, Token: "secret"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	trusting := must.Get(tiles.New(tiles.Config{URL: sends.URL, Token: "secret"}))(t)
 	if _, err := trusting.Checkpoint(t.Context()); !errors.Is(err, tiles.ErrUnavailable) {
 		t.Errorf("redirected with a token: %v", err)
 	}

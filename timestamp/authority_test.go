@@ -12,15 +12,17 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 func TestIssue(t *testing.T) {
 	authority, root := testAuthority(t), testRoot(t)
 	request := &Request{Imprint: testImprint, Nonce: big.NewInt(42), CertReq: true}
-	token := must[[]byte](t)(authority.Issue(request))
-	got := must[*Token](t)(verifyToken(token, Options{
+	token := must.Get(authority.Issue(request))(t)
+	got := must.Get(verifyToken(token, Options{
 		Roots: []*x509.Certificate{root}, Nonce: request.Nonce, Policies: []x509.OID{BuiltInPolicy()},
-	}))
+	}))(t)
 	if want := testTime.Truncate(time.Millisecond); !got.GenTime.Equal(want) || got.GenTime.Location() != time.UTC {
 		t.Errorf("genTime %v, want %v", got.GenTime, want)
 	}
@@ -33,7 +35,7 @@ func TestIssue(t *testing.T) {
 	if got.Serial.Sign() <= 0 || got.Serial.BitLen() > 8*serialBytes || got.Serial.BitLen() < 64 {
 		t.Errorf("serial %x", got.Serial)
 	}
-	again := must[*Token](t)(verifyToken(must[[]byte](t)(authority.Issue(request)), Options{Roots: []*x509.Certificate{root}}))
+	again := must.Get(verifyToken(must.Get(authority.Issue(request))(t), Options{Roots: []*x509.Certificate{root}}))(t)
 	if again.Serial.Cmp(got.Serial) == 0 {
 		t.Error("two tokens have the same serial number")
 	}
@@ -42,8 +44,8 @@ func TestIssue(t *testing.T) {
 func TestCertificateOnlyOnRequest(t *testing.T) {
 	authority := testAuthority(t)
 	for _, certReq := range []bool{true, false} {
-		token := must[[]byte](t)(authority.Issue(&Request{Imprint: testImprint, CertReq: certReq}))
-		info := must[*Unverified](t)(Parse(token)).UnverifiedInfo()
+		token := must.Get(authority.Issue(&Request{Imprint: testImprint, CertReq: certReq}))(t)
+		info := must.Get(Parse(token))(t).UnverifiedInfo()
 		if len(info.Certificates) == 1 != certReq {
 			t.Errorf("certReq %v: %d certificates", certReq, len(info.Certificates))
 		}
@@ -65,7 +67,7 @@ func TestGenTimeIsWrittenInMilliseconds(t *testing.T) {
 		authority := testAuthority(t)
 		zone := time.FixedZone("elsewhere", 3600)
 		authority.now = func() time.Time { return time.Date(2026, 6, 1, 13, 30, 15, nanoseconds, zone) }
-		if token := must[[]byte](t)(authority.Issue(&Request{})); !bytes.Contains(token, genTime(want)) {
+		if token := must.Get(authority.Issue(&Request{}))(t); !bytes.Contains(token, genTime(want)) {
 			t.Errorf("%d ns is not written as %s", nanoseconds, want)
 		}
 	}
@@ -99,12 +101,12 @@ func TestIssueRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			config := AuthorityConfig{Key: testKey("tsa"), Certificate: testCertificate(t), Now: func() time.Time { return testTime }}
 			test.change(&config)
-			authority := must[*Authority](t)(NewAuthority(config))
+			authority := must.Get(NewAuthority(config))(t)
 			_, err := authority.Issue(request)
 			if err == nil || test.want != nil && !errors.Is(err, test.want) {
 				t.Errorf("error %v, want %v", err, test.want)
 			}
-			checkRejected(t, authority.Respond(must[[]byte](t)(request.Marshal())), "systemFailure")
+			checkRejected(t, authority.Respond(must.Get(request.Marshal())(t)), "systemFailure")
 		})
 	}
 	authority := testAuthority(t)
@@ -199,16 +201,16 @@ func TestBuiltInCertificates(t *testing.T) {
 // The authority's lock must protect it.
 func TestAuthorityConcurrently(t *testing.T) {
 	var counter byte
-	authority := must[*Authority](t)(NewAuthority(AuthorityConfig{
+	authority := must.Get(NewAuthority(AuthorityConfig{
 		Key: testKey("tsa"), Certificate: testCertificate(t), Now: func() time.Time { return testTime },
 		Rand: readerFunc(func(b []byte) (int, error) {
 			counter++
 			b[0] = counter
 			return len(b), nil
 		}),
-	}))
+	}))(t)
 	opts := Options{Roots: []*x509.Certificate{testRoot(t)}}
-	request := must[[]byte](t)((&Request{Imprint: testImprint, CertReq: true}).Marshal())
+	request := must.Get((&Request{Imprint: testImprint, CertReq: true}).Marshal())(t)
 	const callers, each = 8, 10
 	serials := make(chan string, callers*each)
 	var wg sync.WaitGroup

@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
+
+	"jurat/internal/must"
 )
 
 // TestBackward writes elements with every size of header, with too little reserved space and with enough. It compares
@@ -23,7 +25,7 @@ func TestBackward(t *testing.T) {
 					b.AddASN1OctetString(contents)
 				})
 				b.AddASN1(asn1.SEQUENCE, func(*cryptobyte.Builder) {})
-				want := must[[]byte](t)(b.Bytes())
+				want := must.Get(b.Bytes())(t)
 
 				w := newBackward(room)
 				w.wrap(asn1.SEQUENCE, w.end())

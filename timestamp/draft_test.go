@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
+
+	"jurat/internal/must"
 )
 
 // draft is a token under construction, in which a test can replace any element. Each []byte is a whole element; nil
@@ -129,10 +131,7 @@ func (f *draft) build(t testing.TB) []byte {
 	if options == nil {
 		options = f.hash
 	}
-	signature, err := f.key.Sign(rand.Reader, sum(f.hash, set(attributes...)), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signature := must.Get(f.key.Sign(rand.Reader, sum(f.hash, set(attributes...)), options))(t)
 	if f.spoil != nil {
 		signature = f.spoil(signature)
 	}

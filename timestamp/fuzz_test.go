@@ -8,15 +8,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/must"
 )
 
 // seed adds the golden vectors of one kind as seeds. testdata/fuzz has further seeds.
 func seed(f *testing.F, kind string) {
 	for _, v := range loadVectors(f) {
-		data, err := os.ReadFile(v.path(kind))
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(v.path(kind)))(f)
 		f.Add(data)
 	}
 	f.Add(bytes.Repeat([]byte{0x30, 0x80}, 100))
@@ -35,11 +34,11 @@ func FuzzParseRequest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		der := must[[]byte](t)(r.Marshal())
+		der := must.Get(r.Marshal())(t)
 		if !bytes.Equal(der, data) && !bytes.Contains(data, []byte(oidSHA256+"\x05\x00")) {
 			t.Errorf("%x marshals back to %x", data, der)
 		}
-		if diff := cmp.Diff(r, must[*Request](t)(ParseRequest(der)), compareInts, compareOIDs); diff != "" {
+		if diff := cmp.Diff(r, must.Get(ParseRequest(der))(t), compareInts, compareOIDs); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -54,7 +53,7 @@ func FuzzParseResponse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again := must[[]byte](t)(ParseResponse(must[[]byte](t)(MarshalResponse(token))))
+		again := must.Get(ParseResponse(must.Get(MarshalResponse(token))(t)))(t)
 		if !bytes.Equal(again, token) || !bytes.Contains(data, token) {
 			t.Errorf("%x became %x", token, again)
 		}
@@ -78,7 +77,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		info := u.UnverifiedInfo()
-		again := must[*Unverified](t)(Parse(data)).UnverifiedInfo()
+		again := must.Get(Parse(data))(t).UnverifiedInfo()
 		if diff := cmp.Diff(info, again, compareInts, compareOIDs, compareCertificates); diff != "" {
 			t.Error(diff)
 		}

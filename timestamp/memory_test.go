@@ -9,27 +9,26 @@ import (
 	"time"
 
 	"golang.org/x/crypto/cryptobyte/asn1"
+
+	"jurat/internal/must"
 )
 
 // TestMemory: with a memory, each question gets the same answer as without.
 func TestMemory(t *testing.T) {
 	key, root := testKey("tsa"), testRoot(t)
-	certificate := must[*x509.Certificate](t)(NewCertificate(CertificateConfig{
-		Key: key, Serial: big.NewInt(3), NotBefore: testNotBefore, NotAfter: testTime.Add(time.Hour)}, root, testKey("root")))
-	authority := must[*Authority](t)(NewAuthority(AuthorityConfig{Key: key, Certificate: certificate, Now: func() time.Time { return testTime }}))
-	issue := func() []byte { return must[[]byte](t)(authority.Issue(&Request{Imprint: testImprint, CertReq: true})) }
+	certificate := must.Get(NewCertificate(CertificateConfig{
+		Key: key, Serial: big.NewInt(3), NotBefore: testNotBefore, NotAfter: testTime.Add(time.Hour)}, root, testKey("root")))(t)
+	authority := must.Get(NewAuthority(AuthorityConfig{Key: key, Certificate: certificate, Now: func() time.Time { return testTime }}))(t)
+	issue := func() []byte { return must.Get(authority.Issue(&Request{Imprint: testImprint, CertReq: true}))(t) }
 	early := issue()
 
 	m := NewMemory()
 	verify := func(token []byte, o Options) error {
 		o.Memory = m
-		u, err := m.Parse(token)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(m.Parse(token))(t)
 		got, err := u.Verify(testImprint, o)
 		o.Memory = nil
-		plain := must[*Unverified](t)(Parse(token))
+		plain := must.Get(Parse(token))(t)
 		want, wantErr := plain.Verify(testImprint, o)
 		if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
 			t.Fatalf("with a memory %v, without %v", err, wantErr)
@@ -41,9 +40,7 @@ func TestMemory(t *testing.T) {
 	}
 	trusted := Options{Roots: []*x509.Certificate{root}}
 	for range 2 {
-		if err := verify(early, trusted); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, verify(early, trusted))
 	}
 	if len(m.answers) != 1 || len(m.certificates) != 1 {
 		t.Errorf("%d paths, %d certificates", len(m.answers), len(m.certificates))

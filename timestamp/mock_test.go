@@ -2,7 +2,6 @@ package timestamp
 
 import (
 	"bytes"
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/sha256"
@@ -18,6 +17,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the golden vectors of the mock authority anew")
@@ -45,13 +46,13 @@ func (v *vector) path(kind string) string { return filepath.Join("testdata", v.N
 func (v *vector) request(t testing.TB) *Request {
 	r := &Request{Imprint: sha256.Sum256([]byte(v.Data)), CertReq: v.CertReq}
 	if v.Nonce != "" {
-		r.Nonce = new(big.Int).SetBytes(must[[]byte](t)(hex.DecodeString(v.Nonce)))
+		r.Nonce = new(big.Int).SetBytes(must.Get(hex.DecodeString(v.Nonce))(t))
 		if v.Negative {
 			r.Nonce.Neg(r.Nonce)
 		}
 	}
 	if v.Policy != "" {
-		r.Policy = must[x509.OID](t)(x509.ParseOID(v.Policy))
+		r.Policy = must.Get(x509.ParseOID(v.Policy))(t)
 	}
 	return r
 }
@@ -59,13 +60,11 @@ func (v *vector) request(t testing.TB) *Request {
 // loadVectors fails if there are no vectors: otherwise a test would pass without checking anything.
 func loadVectors(t testing.TB) []*vector {
 	t.Helper()
-	data := must[[]byte](t)(os.ReadFile(vectorsFile))
+	data := must.Get(os.ReadFile(vectorsFile))(t)
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	var vectors []*vector
-	if err := d.Decode(&vectors); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Decode(&vectors))
 	if len(vectors) == 0 {
 		t.Fatalf("%s holds no vectors", vectorsFile)
 	}
@@ -83,11 +82,11 @@ func TestGoldenVectors(t *testing.T) {
 	for _, v := range vectors {
 		t.Run(v.Name, func(t *testing.T) {
 			r := v.request(t)
-			files := map[string][]byte{".tsq": must[[]byte](t)(r.Marshal()), ".tst": must[[]byte](t)(mock.Issue(r))}
+			files := map[string][]byte{".tsq": must.Get(r.Marshal())(t), ".tst": must.Get(mock.Issue(r))(t)}
 			files[".tsr"] = mock.Respond(files[".tsq"])
-			token := must[*Token](t)(must[*Unverified](t)(Parse(files[".tst"])).Verify(r.Imprint, Options{
+			token := must.Get(must.Get(Parse(files[".tst"]))(t).Verify(r.Imprint, Options{
 				Roots: mock.Certificates()[1:], Intermediates: mock.Certificates()[:1], Nonce: r.Nonce, UnsafeAllowMock: true,
-			}))
+			}))(t)
 			want := *v
 			want.Imprint, want.Serial, want.GenTime = hex.EncodeToString(r.Imprint[:]), token.Serial.Text(16), token.GenTime.Format(time.RFC3339Nano)
 			want.Request, want.Token, want.Response = digest(files[".tsq"]), digest(files[".tst"]), digest(files[".tsr"])
@@ -99,11 +98,9 @@ func TestGoldenVectors(t *testing.T) {
 			}
 			for kind, made := range files {
 				if *update {
-					if err := os.WriteFile(v.path(kind), made, 0o644); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, os.WriteFile(v.path(kind), made, 0o644))
 				}
-				if committed := must[[]byte](t)(os.ReadFile(v.path(kind))); !bytes.Equal(committed, made) {
+				if committed := must.Get(os.ReadFile(v.path(kind)))(t); !bytes.Equal(committed, made) {
 					t.Errorf("%s differs from what the mock makes", v.path(kind))
 				}
 			}
@@ -111,10 +108,8 @@ func TestGoldenVectors(t *testing.T) {
 		})
 	}
 	if *update && !t.Failed() {
-		data := must[[]byte](t)(json.MarshalIndent(vectors, "", "\t"))
-		if err := os.WriteFile(vectorsFile, append(data, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(json.MarshalIndent(vectors, "", "\t"))(t)
+		must.Do(t, os.WriteFile(vectorsFile, append(data, '\n'), 0o644))
 	}
 }
 
@@ -138,10 +133,10 @@ func checkVectorByHand(t *testing.T, v *vector, r *Request) {
 func TestMockIsRefused(t *testing.T) {
 	mock := NewMock()
 	root := mock.Certificates()[1]
-	token := must[[]byte](t)(mock.Issue(&Request{Imprint: testImprint, CertReq: true}))
+	token := must.Get(mock.Issue(&Request{Imprint: testImprint, CertReq: true}))(t)
 	otherRoot, otherKey := authorityCA(t, "ca", nil, nil)
-	rootKey := must[crypto.Signer](t)(mockKey(mockRootKeyWORTHLESS))
-	key := must[crypto.Signer](t)(mockKey(mockKeyWORTHLESS))
+	rootKey := must.Get(mockKey(mockRootKeyWORTHLESS))(t)
+	key := must.Get(mockKey(mockKeyWORTHLESS))(t)
 	ownLeaf := issueTest(t, leaf(), testKey("leaf").Public(), root, rootKey)
 	ownCertificate := issueTest(t, leaf(), key.Public(), otherRoot, otherKey)
 
@@ -176,8 +171,8 @@ func TestMockConstants(t *testing.T) {
 	for i, want := range []struct{ scalar, keyDigest string }{
 		{mockKeyWORTHLESS, mockKeyDigest}, {mockRootKeyWORTHLESS, mockRootKeyDigest},
 	} {
-		raw := must[[]byte](t)(hex.DecodeString(want.scalar))
-		key := must[*ecdsa.PrivateKey](t)(ecdsa.ParseRawPrivateKey(elliptic.P256(), raw))
+		raw := must.Get(hex.DecodeString(want.scalar))(t)
+		key := must.Get(ecdsa.ParseRawPrivateKey(elliptic.P256(), raw))(t)
 		if !key.PublicKey.Equal(certificates[i].PublicKey) {
 			t.Errorf("certificate %d does not have its public key", i)
 		}
@@ -189,12 +184,12 @@ func TestMockConstants(t *testing.T) {
 
 func TestSameRequestSameBytes(t *testing.T) {
 	r := &Request{Imprint: testImprint, Nonce: big.NewInt(7), CertReq: true}
-	first := must[[]byte](t)(NewMock().Issue(r))
-	if !bytes.Equal(first, must[[]byte](t)(NewMock().Issue(r))) {
+	first := must.Get(NewMock().Issue(r))(t)
+	if !bytes.Equal(first, must.Get(NewMock().Issue(r))(t)) {
 		t.Error("the same request gave other bytes")
 	}
 	r.Nonce = big.NewInt(8)
-	if bytes.Equal(first, must[[]byte](t)(NewMock().Issue(r))) {
+	if bytes.Equal(first, must.Get(NewMock().Issue(r))(t)) {
 		t.Error("another nonce gave the same bytes")
 	}
 }

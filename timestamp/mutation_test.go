@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // region is a range of bytes of a token.
@@ -46,7 +48,7 @@ func TestEveryByteCounts(t *testing.T) {
 	given := Options{Roots: opts.Roots, Intermediates: []*x509.Certificate{certificate}}
 	authority := testAuthority(t)
 	issue := func(certReq bool) []byte {
-		return must[[]byte](t)(authority.Issue(&Request{Imprint: testImprint, CertReq: certReq}))
+		return must.Get(authority.Issue(&Request{Imprint: testImprint, CertReq: certReq}))(t)
 	}
 	other, _ := authorityCA(t, "not needed", nil, nil)
 	unsigned := attribute("\x2a\x03", octets([]byte("unsigned")))

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/must"
 )
 
 // sslDir is a directory in which a test runs openssl.
@@ -61,23 +63,19 @@ func (s sslDir) mustFail(reason string, args ...string) {
 
 func (s sslDir) write(name string, data []byte) {
 	s.t.Helper()
-	if err := os.WriteFile(filepath.Join(s.dir, name), data, 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, os.WriteFile(filepath.Join(s.dir, name), data, 0o600))
 }
 
 func (s sslDir) read(name string) []byte {
 	s.t.Helper()
-	return must[[]byte](s.t)(os.ReadFile(filepath.Join(s.dir, name)))
+	return must.Get(os.ReadFile(filepath.Join(s.dir, name)))(s.t)
 }
 
 func (s sslDir) certificates(name string, certificates ...*x509.Certificate) {
 	s.t.Helper()
 	var out bytes.Buffer
 	for _, c := range certificates {
-		if err := pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}); err != nil {
-			s.t.Fatal(err)
-		}
+		must.Do(s.t, pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}))
 	}
 	s.write(name, out.Bytes())
 }
@@ -88,7 +86,7 @@ func (s sslDir) key(name string, key crypto.Signer) {
 	if d, ok := key.(deterministic); ok {
 		private = d.key
 	}
-	der := must[[]byte](s.t)(x509.MarshalPKCS8PrivateKey(private))
+	der := must.Get(x509.MarshalPKCS8PrivateKey(private))(s.t)
 	s.write(name, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
@@ -109,9 +107,9 @@ func TestOpenSSLVerifiesOurs(t *testing.T) {
 			}
 			for _, certReq := range []bool{true, false} {
 				request := &Request{Imprint: sha256.Sum256([]byte(sslData)), Nonce: big.NewInt(1 << 40), CertReq: certReq}
-				query := must[[]byte](t)(request.Marshal())
+				query := must.Get(request.Marshal())(t)
 				response := authority.Respond(query)
-				token := must[[]byte](t)(ParseResponse(response))
+				token := must.Get(ParseResponse(response))(t)
 				s.write("query.tsq", query)
 				s.write("response.tsr", response)
 				s.write("token.tst", token)
@@ -173,13 +171,13 @@ func TestOpenSSLAsks(t *testing.T) {
 				s.must("ts", "-reply", "-in", "response.tsr", "-text")
 				return
 			}
-			request := must[*Request](t)(ParseRequest(s.read("query.tsq")))
-			again := must[*Request](t)(ParseRequest(must[[]byte](t)(request.Marshal())))
+			request := must.Get(ParseRequest(s.read("query.tsq")))(t)
+			again := must.Get(ParseRequest(must.Get(request.Marshal())(t)))(t)
 			if diff := cmp.Diff(request, again, compareInts, compareOIDs); diff != "" {
 				t.Error(diff)
 			}
 			s.must("ts", "-verify", "-queryfile", "query.tsq", "-in", "response.tsr", "-CAfile", "root.pem", "-untrusted", "tsa.pem", "-attime", at)
-			u := must[*Unverified](t)(Parse(must[[]byte](t)(ParseResponse(response))))
+			u := must.Get(Parse(must.Get(ParseResponse(response))(t)))(t)
 			options := Options{
 				Roots: []*x509.Certificate{testRoot(t)}, Intermediates: []*x509.Certificate{testCertificate(t)}, Nonce: request.Nonce,
 			}
@@ -219,31 +217,31 @@ func TestOpenSSLReplies(t *testing.T) {
 			s.write("ts.cnf", fmt.Appendf(nil, sslConfig, test.signerDigest, test.certificateID))
 
 			ask := func(policy string) (*Request, []byte) {
-				oid := must[x509.OID](t)(x509.ParseOID(policy))
+				oid := must.Get(x509.ParseOID(policy))(t)
 				r := &Request{Imprint: testImprint, Nonce: big.NewInt(time.Now().UnixNano()), Policy: oid, CertReq: test.embedded}
-				s.write("query.tsq", must[[]byte](t)(r.Marshal()))
+				s.write("query.tsq", must.Get(r.Marshal())(t))
 				s.must("ts", "-reply", "-config", "ts.cnf", "-queryfile", "query.tsq", "-inkey", "tsa.key", "-signer", "tsa.pem", "-chain", "chain.pem", "-out", "response.tsr")
 				return r, s.read("response.tsr")
 			}
 			request, response := ask("1.2.3.4.1")
-			token := must[[]byte](t)(ParseResponse(response))
+			token := must.Get(ParseResponse(response))(t)
 			opts := Options{Roots: []*x509.Certificate{root}, Nonce: request.Nonce, Policies: []x509.OID{request.Policy}}
 			if !test.embedded {
 				_, err := verifyToken(token, opts)
 				checkError(t, err, ErrNoCertificate)
 				opts.Intermediates = []*x509.Certificate{middle, c}
 			}
-			got := must[*Token](t)(verifyToken(token, opts))
+			got := must.Get(verifyToken(token, opts))(t)
 			if got.Accuracy != 1500*time.Millisecond+100*time.Microsecond || len(got.Chain) != 3 || time.Since(got.GenTime) > time.Hour {
 				t.Errorf("token %+v", got)
 			}
 			checkOpenSSLMutants(t, token, opts)
 
 			other, otherResponse := ask("1.2.3.4.1")
-			otherToken := must[[]byte](t)(ParseResponse(otherResponse))
+			otherToken := must.Get(ParseResponse(otherResponse))(t)
 			_, err := verifyToken(otherToken, opts)
 			checkError(t, err, ErrNonce)
-			_, err = must[*Unverified](t)(Parse(otherToken)).Verify([32]byte{9}, Options{Roots: opts.Roots, Nonce: other.Nonce})
+			_, err = must.Get(Parse(otherToken))(t).Verify([32]byte{9}, Options{Roots: opts.Roots, Nonce: other.Nonce})
 			checkError(t, err, ErrImprint)
 
 			_, response = ask("1.2.3.4.99")

@@ -15,12 +15,14 @@ import (
 	"time"
 
 	"golang.org/x/crypto/cryptobyte/asn1"
+
+	"jurat/internal/must"
 )
 
 // scalarKey returns a key on a curve that is the same in every run.
 func scalarKey(t *testing.T, curve elliptic.Curve, size int) crypto.Signer {
 	scalar := slices.Repeat([]byte{1}, size)
-	return must[*ecdsa.PrivateKey](t)(ecdsa.ParseRawPrivateKey(curve, scalar))
+	return must.Get(ecdsa.ParseRawPrivateKey(curve, scalar))(t)
 }
 
 // TestCertificateRules breaks one rule at a time about the signer's certificate.
@@ -141,7 +143,7 @@ func TestConstrainedAuthority(t *testing.T) {
 	root, rootKey := authorityCA(t, "ca", nil, nil)
 	of := func(list asn1.Tag, base ...byte) []byte { return tlv(48, tlv(list, tlv(48, base))) }
 	directory := func(name pkix.RDNSequence) []byte {
-		return tlv(0xa4, must[[]byte](t)(stdasn1.Marshal(name)))
+		return tlv(0xa4, must.Get(stdasn1.Marshal(name))(t))
 	}
 	others := directory(pkix.Name{CommonName: "another"}.ToRDNSequence())
 	own := directory(leaf().Subject.ToRDNSequence())

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // The dates of the tests' certificates, and a time between them.
@@ -48,33 +50,23 @@ var rsaKeys = map[int]func() (*rsa.PrivateKey, error){
 	2048: sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) }),
 }
 
-func must[T any](t testing.TB) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
 func testRoot(t testing.TB) *x509.Certificate {
-	return must[*x509.Certificate](t)(NewRoot(CertificateConfig{
+	return must.Get(NewRoot(CertificateConfig{
 		Key: testKey("root"), Serial: big.NewInt(1), NotBefore: testNotBefore, NotAfter: testNotAfter, Operator: "Test",
-	}))
+	}))(t)
 }
 
 func testCertificate(t testing.TB) *x509.Certificate {
-	return must[*x509.Certificate](t)(NewCertificate(CertificateConfig{
+	return must.Get(NewCertificate(CertificateConfig{
 		Key: testKey("tsa"), Serial: big.NewInt(2), NotBefore: testNotBefore, NotAfter: testNotAfter, Operator: "Test",
-	}, testRoot(t), testKey("root")))
+	}, testRoot(t), testKey("root")))(t)
 }
 
 func testAuthority(t testing.TB) *Authority {
-	return must[*Authority](t)(NewAuthority(AuthorityConfig{
+	return must.Get(NewAuthority(AuthorityConfig{
 		Key: testKey("tsa"), Certificate: testCertificate(t), Chain: []*x509.Certificate{testRoot(t)},
 		Now: func() time.Time { return testTime },
-	}))
+	}))(t)
 }
 
 // leaf is a template for certificates that NewCertificate would not make.
@@ -103,11 +95,8 @@ func usage(critical bool, purposes ...stdasn1.ObjectIdentifier) pkix.Extension {
 // issueTest signs a template with a key and certificate of the tests.
 func issueTest(t testing.TB, template *x509.Certificate, key crypto.PublicKey, parent *x509.Certificate, parentKey crypto.Signer) *x509.Certificate {
 	t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key, parentKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return must[*x509.Certificate](t)(x509.ParseCertificate(der))
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, parent, key, parentKey))(t)
+	return must.Get(x509.ParseCertificate(der))(t)
 }
 
 // authorityCA is a root that may have certification authorities under it.

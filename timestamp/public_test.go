@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // publicTokens are tokens of public authorities. Their roots are identified by the hashes that the authorities publish,
@@ -35,7 +37,7 @@ func TestPublicAuthorities(t *testing.T) {
 	pool := publicCertificates(t)
 	for _, test := range publicTokens {
 		t.Run(test.file, func(t *testing.T) {
-			u := must[*Unverified](t)(Parse(publicFile(t, test.file)))
+			u := must.Get(Parse(publicFile(t, test.file)))(t)
 			info := u.UnverifiedInfo()
 			if len(info.Certificates) != test.embedded {
 				t.Errorf("%d certificates are embedded, want %d", len(info.Certificates), test.embedded)
@@ -74,7 +76,7 @@ func publicCertificates(t *testing.T) map[string]*x509.Certificate {
 	t.Helper()
 	pool := map[string]*x509.Certificate{}
 	for _, test := range publicTokens {
-		u := must[*Unverified](t)(Parse(publicFile(t, test.file)))
+		u := must.Get(Parse(publicFile(t, test.file)))(t)
 		for _, c := range u.UnverifiedInfo().Certificates {
 			hash := sha256.Sum256(c.Raw)
 			pool[hex.EncodeToString(hash[:])] = c
@@ -86,8 +88,8 @@ func publicCertificates(t *testing.T) map[string]*x509.Certificate {
 // TestPublicAuthorityWithAnotherHash reads a response whose token stamps a SHA-512 imprint and names its signer by
 // SHA-1. The token verifies over that imprint, and is refused as a token over a record.
 func TestPublicAuthorityWithAnotherHash(t *testing.T) {
-	token := must[[]byte](t)(ParseResponse(publicFile(t, "freetsa.response")))
-	u := must[*Unverified](t)(Parse(token))
+	token := must.Get(ParseResponse(publicFile(t, "freetsa.response")))(t)
+	u := must.Get(Parse(token))(t)
 	info := u.UnverifiedInfo()
 	if got := info.GenTime.Format(time.RFC3339); got != "2024-04-09T05:29:39Z" || len(info.Certificates) != 2 {
 		t.Errorf("genTime %s, %d certificates", got, len(info.Certificates))
@@ -103,5 +105,5 @@ func TestPublicAuthorityWithAnotherHash(t *testing.T) {
 
 func publicFile(t *testing.T, name string) []byte {
 	t.Helper()
-	return must[[]byte](t)(os.ReadFile(filepath.Join("testdata", "public", name)))
+	return must.Get(os.ReadFile(filepath.Join("testdata", "public", name)))(t)
 }

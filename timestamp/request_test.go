@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/cryptobyte/asn1"
+
+	"jurat/internal/must"
 )
 
 var (
@@ -25,8 +27,8 @@ func TestRequestRoundTrip(t *testing.T) {
 		{Imprint: testImprint, Nonce: big.NewInt(-129), CertReq: true},
 		{Imprint: testImprint, Nonce: huge, Policy: BuiltInPolicy(), CertReq: true},
 	} {
-		der := must[[]byte](t)(r.Marshal())
-		got := must[*Request](t)(ParseRequest(der))
+		der := must.Get(r.Marshal())(t)
+		got := must.Get(ParseRequest(der))(t)
 		if diff := cmp.Diff(r, got, compareInts, compareOIDs); diff != "" {
 			t.Errorf("request differs:\n%s", diff)
 		}
@@ -77,7 +79,7 @@ func TestRequestsRefused(t *testing.T) {
 		})
 	}
 	t.Run("another policy", func(t *testing.T) {
-		request := must[[]byte](t)((&Request{Imprint: testImprint, Policy: MockPolicy()}).Marshal())
+		request := must.Get((&Request{Imprint: testImprint, Policy: MockPolicy()}).Marshal())(t)
 		checkRejected(t, testAuthority(t).Respond(request), "unacceptedPolicy")
 	})
 }
@@ -96,8 +98,8 @@ func checkRejected(t *testing.T, response []byte, failure string) {
 
 func TestParseResponse(t *testing.T) {
 	token := newDraft(t).build(t)
-	response := must[[]byte](t)(MarshalResponse(token))
-	if got := must[[]byte](t)(ParseResponse(response)); !bytes.Equal(got, token) {
+	response := must.Get(MarshalResponse(token))(t)
+	if got := must.Get(ParseResponse(response))(t); !bytes.Equal(got, token) {
 		t.Error("token differs")
 	}
 	for i := range response {
@@ -164,8 +166,8 @@ func TestIdentifiers(t *testing.T) {
 		oidSHA256WithRSA: "1.2.840.113549.1.1.11", oidSHA384WithRSA: "1.2.840.113549.1.1.12", oidSHA512WithRSA: "1.2.840.113549.1.1.13",
 		oidECDSAWithSHA256: "1.2.840.10045.4.3.2", oidECDSAWithSHA384: "1.2.840.10045.4.3.3", oidECDSAWithSHA512: "1.2.840.10045.4.3.4",
 	} {
-		want := must[x509.OID](t)(x509.ParseOID(dotted))
-		if got := must[[]byte](t)(want.MarshalBinary()); string(got) != contents {
+		want := must.Get(x509.ParseOID(dotted))(t)
+		if got := must.Get(want.MarshalBinary())(t); string(got) != contents {
 			t.Errorf("%s is %x, not %x", dotted, got, contents)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/cryptobyte/asn1"
+
+	"jurat/internal/must"
 )
 
 var sentinels = []error{
@@ -38,7 +40,7 @@ func checkError(t *testing.T, err, want error) {
 // revocationList returns a revocation list of the tests' root.
 func revocationList(t *testing.T) []byte {
 	list := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: testNotBefore, NextUpdate: testNotAfter}
-	return must[[]byte](t)(x509.CreateRevocationList(nil, list, testRoot(t), testKey("root")))
+	return must.Get(x509.CreateRevocationList(nil, list, testRoot(t), testKey("root")))(t)
 }
 
 func genTime(text string) []byte { return tlv(asn1.GeneralizedTime, []byte(text)) }
@@ -282,7 +284,7 @@ func TestTokenRules(t *testing.T) {
 
 // TestOptionRules verifies one correct token with different options.
 func TestOptionRules(t *testing.T) {
-	policy := func(text string) x509.OID { return must[x509.OID](t)(x509.ParseOID(text)) }
+	policy := func(text string) x509.OID { return must.Get(x509.ParseOID(text))(t) }
 	root, certificate := testRoot(t), testCertificate(t)
 	otherRoot, _ := authorityCA(t, "other root", nil, nil)
 	roots := []*x509.Certificate{root}
@@ -316,7 +318,7 @@ func TestOptionRules(t *testing.T) {
 		checkError(t, err, ErrNonce)
 	})
 	t.Run("other data", func(t *testing.T) {
-		u := must[*Unverified](t)(Parse(newDraft(t).build(t)))
+		u := must.Get(Parse(newDraft(t).build(t)))(t)
 		_, err := u.Verify([32]byte{1}, Options{Roots: roots})
 		checkError(t, err, ErrImprint)
 	})

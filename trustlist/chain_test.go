@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"jurat/internal/listtest"
+	"jurat/internal/must"
 )
 
 // TestChainRules breaks a chain of two pivots. In the correct chain, the Journal's signer names the second signer, and
@@ -15,11 +16,7 @@ func TestChainRules(t *testing.T) {
 	list := func(sequence int, by, next *listtest.Signer, uris ...string) *Unverified {
 		l := listtest.List{Type: ListOfLists, Territory: "EU", Sequence: sequence, Issued: "2026-05-01T00:00:00Z", Next: "2026-10-01T00:00:00Z", URIs: uris,
 			Pointers: []listtest.Pointer{{Location: "https://lists.example/eu.xml", Type: ListOfLists, Territory: "EU", Signers: []*listtest.Signer{next}}}}
-		u, err := Parse(l.Sign(t, by))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return u
+		return must.Get(Parse(l.Sign(t, by)))(t)
 	}
 	const journal, newer = "https://journal.example/old", "https://journal.example/new"
 	at := func(n int) string { return fmt.Sprintf("https://lists.example/eu-pivot-%d.xml", n) }

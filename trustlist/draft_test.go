@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // A draft is a list under construction, in which a test can change anything.
@@ -109,9 +111,7 @@ func (d *draft) build(t testing.TB) []byte {
 	}
 	text = fill(text, "@LIST@", sum(hash, canonical(root, exclusive, signature)))
 	text = fill(text, "@PROPERTIES@", sum(hash, canonical(find(root, "SignedProperties"), form, nil)))
-	if root, err = parseXML([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	root = must.Get(parseXML([]byte(text)))(t)
 	return []byte(fill(text, "@VALUE@", d.sign(t, canonical(find(root, "SignedInfo"), exclusive, nil))))
 }
 
@@ -153,11 +153,7 @@ func (d *draft) sign(t testing.TB, message []byte) []byte {
 		if strings.HasSuffix(d.scheme, "MGF1") {
 			options = &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash, Hash: by.hash}
 		}
-		signature, err := key.Sign(rand.Reader, digest, options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return signature
+		return must.Get(key.Sign(rand.Reader, digest, options))(t)
 	}
 	t.Fatalf("%T", d.key)
 	return nil
@@ -176,22 +172,14 @@ func (d *draft) by(t testing.TB, scheme, digest string, key crypto.Signer) *draf
 func testKey(t testing.TB, name string) crypto.Signer {
 	t.Helper()
 	scalar := sha256.Sum256([]byte(name))
-	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), scalar[:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return must.Get(ecdsa.ParseRawPrivateKey(elliptic.P256(), scalar[:]))(t)
 }
 
 func selfSigned(t testing.TB, name string, key crypto.Signer) []byte {
 	t.Helper()
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name, Country: []string{"QQ"}},
 		NotBefore: time.Date(2015, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return der
+	return must.Get(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
 }
 
 // state is a status with the time that it began.

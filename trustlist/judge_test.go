@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // judge skips the test if an outside program is not installed. In CI it fails the test.
@@ -32,9 +34,7 @@ func judge(t testing.TB, program string) {
 func xmlsecVerifies(t testing.TB, list []byte) (bool, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "list.xml")
-	if err := os.WriteFile(file, list, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, list, 0o600))
 	out, err := exec.Command("xmlsec1", "--verify", "--insecure", "--id-attr:Id", xades+":SignedProperties", "--id-attr:Id", tsl+":TrustServiceStatusList", file).CombinedOutput()
 	return err == nil, string(out)
 }
@@ -62,14 +62,8 @@ func TestXMLSecOnRealLists(t *testing.T) {
 // TestXMLSec: xmlsec1 accepts signatures of this package, and this package accepts signatures of xmlsec1.
 func TestXMLSec(t *testing.T) {
 	judge(t, "xmlsec1")
-	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rsaKey := must.Get(rsa.GenerateKey(rand.Reader, 2048))(t)
+	p384 := must.Get(ecdsa.GenerateKey(elliptic.P384(), rand.Reader))(t)
 	const more, enc = "http://www.w3.org/2001/04/xmldsig-more#", "http://www.w3.org/2001/04/xmlenc#"
 	for name, change := range map[string]func(*draft){
 		"ecdsa-sha256":                 func(d *draft) {},
@@ -112,16 +106,11 @@ func TestXMLSec(t *testing.T) {
 func xmlsecSigns(t testing.TB, d *draft) []byte {
 	t.Helper()
 	folder := t.TempDir()
-	key, err := x509.MarshalPKCS8PrivateKey(d.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(x509.MarshalPKCS8PrivateKey(d.key))(t)
 	template := strings.NewReplacer("@LIST@", "", "@PROPERTIES@", "", "@VALUE@", "").Replace(d.template())
 	write := func(name string, content []byte) string {
 		file := filepath.Join(folder, name)
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, content, 0o600))
 		return file
 	}
 	keys := write("key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})) + "," +
@@ -142,9 +131,7 @@ func TestCanonicalForms(t *testing.T) {
 	judge(t, "xmllint")
 	for i, text := range canonicalSamples {
 		file := filepath.Join(t.TempDir(), fmt.Sprint(i, ".xml"))
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 		root, err := parseXML([]byte(text))
 		if err != nil {
 			t.Errorf("%s: %v", text, err)

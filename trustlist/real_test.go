@@ -1,7 +1,6 @@
 package trustlist
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/pem"
 	"errors"
@@ -9,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // realFile reads one of the lists that the EU and its member states have published. It skips the test if the lists are
@@ -27,11 +28,7 @@ func realFile(t testing.TB, name string) []byte {
 
 func realList(t testing.TB, name string) *Unverified {
 	t.Helper()
-	u, err := Parse(realFile(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
+	return must.Get(Parse(realFile(t, name)))(t)
 }
 
 // journal returns the certificates of a publication in the Official Journal.
@@ -84,25 +81,13 @@ func TestChain(t *testing.T) {
 
 // TestNationalLists reads two lists under the list of the lists that names their signers.
 func TestNationalLists(t *testing.T) {
-	old, err := Chain(journal(t, "oj-0.cert.pem"), realPivots(t), realList(t, "eu-lotl-old.xml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	recent, err := Chain(journal(t, "oj-1.cert.pem"), nil, realList(t, "eu-lotl.xml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	be, err := realList(t, "tsl-be-v6.xml").Verify(recent.Signers("BE"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(Chain(journal(t, "oj-0.cert.pem"), realPivots(t), realList(t, "eu-lotl-old.xml")))(t)
+	recent := must.Get(Chain(journal(t, "oj-1.cert.pem"), nil, realList(t, "eu-lotl.xml")))(t)
+	be := must.Get(realList(t, "tsl-be-v6.xml").Verify(recent.Signers("BE")))(t)
 	if be.Sequence != 81 || len(be.Of(QualifiedTimeStamps)) != 20 || be.NextUpdate.IsZero() {
 		t.Errorf("%d, %d, %s", be.Sequence, len(be.Of(QualifiedTimeStamps)), be.NextUpdate)
 	}
-	ee, err := realList(t, "tsl-ee.xml").Verify(old.Signers("EE"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ee := must.Get(realList(t, "tsl-ee.xml").Verify(old.Signers("EE")))(t)
 	if _, err := realList(t, "tsl-ee.xml").Verify(old.Signers("BE")); !errors.Is(err, ErrSigner) {
 		t.Errorf("Estonia's by Belgium: %v", err)
 	}
@@ -123,29 +108,9 @@ func checkHistory(t *testing.T, services []Service) {
 		{"2016-06-30T21:59:59Z", false}, {"2016-06-30T22:00:59Z", false}, {"2016-06-30T22:01:00Z", true},
 		{"2020-09-28T22:00:59Z", true}, {"2020-09-28T22:01:00Z", false}, {"1999-01-01T00:00:00Z", false},
 	} {
-		at, err := time.Parse(time.RFC3339, tt.at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := must.Get(time.Parse(time.RFC3339, tt.at))(t)
 		if qualified, err := services[0].QualifiedAt(QualifiedTimeStamps, at); err != nil || qualified != tt.qualified {
 			t.Errorf("%s: %v, %v", tt.at, qualified, err)
-		}
-	}
-}
-
-// BenchmarkList reads and verifies a list of 2 MB: Belgium's list with its services three times.
-func BenchmarkList(b *testing.B) {
-	raw := realFile(b, "tsl-be-v6.xml")
-	begin, end := bytes.Index(raw, []byte("<TrustServiceProvider>")), bytes.LastIndex(raw, []byte("</TrustServiceProviderList>"))
-	big := bytes.Join([][]byte{raw[:begin], raw[begin:end], raw[begin:end], raw[begin:end], raw[end:]}, nil)
-	b.SetBytes(int64(len(big)))
-	for b.Loop() {
-		u, err := Parse(big)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := u.Verify(u.itsOwn()); !errors.Is(err, ErrSignature) {
-			b.Fatal(err)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/must"
 )
 
 var sentinels = []error{ErrMalformed, ErrAlgorithm, ErrSigner, ErrExpired, ErrSignature, ErrChain, ErrHistory, ErrBefore}
@@ -38,10 +40,7 @@ func verify(raw []byte, signers Signers) (*List, error) {
 // be accepted.
 func TestSignatureRules(t *testing.T) {
 	other := testKey(t, "other")
-	short, err := rsa.GenerateKey(rand.Reader, 1024)
-	if err != nil {
-		t.Fatal(err)
-	}
+	short := must.Get(rsa.GenerateKey(rand.Reader, 1024))(t)
 	const sha1RSA = "http://www.w3.org/2000/09/xmldsig#rsa-sha1"
 	for _, rule := range []struct {
 		name   string
@@ -118,10 +117,7 @@ func TestSignatureRules(t *testing.T) {
 func TestWrapping(t *testing.T) {
 	d := newDraft(t)
 	genuine := string(d.build(t))
-	want, err := verify([]byte(genuine), d.signers())
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(verify([]byte(genuine), d.signers()))(t)
 	false7 := provider("Mallory", service(QualifiedTimeStamps, selfSigned(t, "mallory", testKey(t, "mallory")), state{Granted, "2010-01-01T00:00:00Z"}))
 	begin, end := strings.Index(genuine, "<ds:Signature "), strings.Index(genuine, "</TrustServiceStatusList>")
 	signature := genuine[begin:end]
@@ -225,10 +221,7 @@ func TestHarmlessSpelling(t *testing.T) {
 		"\ufeff" + strings.ReplaceAll(genuine, "\n", "\r\n") + "\n<!-- the end -->",
 		strings.Replace(genuine, d.root, ` xmlns:x='urn:unused' xml:lang='e&#110;' Id='root'`, 1),
 	} {
-		l, err := verify([]byte(spelling), d.signers())
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(verify([]byte(spelling), d.signers()))(t)
 		if qualified, err := l.Services[0].QualifiedAt(QualifiedTimeStamps, l.Issued); !qualified || err != nil {
 			t.Errorf("%+v, %v", l.Services[0], err)
 		}
@@ -249,10 +242,7 @@ func TestFlippedBytesOfRealList(t *testing.T) {
 
 func checkFlipped(t *testing.T, genuine []byte, signers Signers, step int) {
 	t.Helper()
-	want, err := verify(genuine, signers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(verify(genuine, signers))(t)
 	changes, refused := 0, 0
 	for i := 0; i < len(genuine); i += step {
 		changed := slices.Clone(genuine)
@@ -349,11 +339,7 @@ func TestStates(t *testing.T) {
 	const withdrawn = "http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/withdrawn"
 	const accredited = "http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/accredited"
 	at := func(text string) time.Time {
-		moment, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return moment
+		return must.Get(time.Parse(time.RFC3339, text))(t)
 	}
 	past := []state{{withdrawn, "2024-05-01T00:00:00Z"}, {Granted, "2017-01-01T00:00:00Z"}, {accredited, "2012-01-01T00:00:00Z"}}
 	for _, tt := range []struct {
@@ -381,10 +367,7 @@ func TestStates(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDraft(t)
 			d.providers = provider("A", service(tt.kind, nil, tt.states...))
-			l, err := verify(d.build(t), d.signers())
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(verify(d.build(t), d.signers()))(t)
 			qualified, err := l.Services[0].QualifiedAt(QualifiedTimeStamps, at(tt.moment))
 			checkError(t, err, tt.err)
 			if qualified != tt.qualified || (len(l.Of(QualifiedTimeStamps)) == 1) != (tt.kind == QualifiedTimeStamps) {
@@ -407,10 +390,7 @@ func TestExtensions(t *testing.T) {
 	} {
 		d := newDraft(t)
 		d.providers = strings.Replace(d.providers, "</ServiceInformation>", "<ServiceInformationExtensions>"+tt.extension+"</ServiceInformationExtensions></ServiceInformation>", 1)
-		l, err := verify(d.build(t), d.signers())
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(verify(d.build(t), d.signers()))(t)
 		if qualified, err := l.Services[0].QualifiedAt(QualifiedTimeStamps, l.Issued); err != nil || qualified != tt.qualified {
 			t.Errorf("%s: %v, %v", tt.extension, qualified, err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/timestamp"
 	"jurat/verify"
@@ -75,8 +76,8 @@ func (a *anchoring) anchor(note string, size int64, by *tsa, at time.Time) evide
 func over(t testing.TB, by *tsa, a *evidence.Anchor, generation int, at time.Time) []byte {
 	t.Helper()
 	by.now = at
-	imprints := must[[][32]byte](t)(a.Imprints())
-	return must[[]byte](t)(by.Issue(&timestamp.Request{Imprint: imprints[generation], CertReq: true}))
+	imprints := must.Get(a.Imprints())(t)
+	return must.Get(by.Issue(&timestamp.Request{Imprint: imprints[generation], CertReq: true}))(t)
 }
 
 // renew adds a generation of one token.
@@ -192,7 +193,7 @@ var anchorCases = []struct {
 		a.b.Anchors = append(a.b.Anchors, a.anchor(a.other(6), 6, a.second, on(1)))
 	}, [3]int{1, 11, 0}, "authority"},
 	{"of an empty log", func(a *anchoring) {
-		empty := must[string](a.t)(a.k.SignCheckpoint(operator.Checkpoint{Origin: jurattest.Origin, Root: operator.EmptyRoot()}))
+		empty := must.Get(a.k.SignCheckpoint(operator.Checkpoint{Origin: jurattest.Origin, Root: operator.EmptyRoot()}))(a.t)
 		a.b.Anchors = []evidence.Anchor{{Checkpoint: empty, Consistency: [][]byte{}}}
 		a.b.Anchors[0].Timestamps = [][][]byte{{over(a.t, a.second, &a.b.Anchors[0], 0, on(1))}}
 	}, [3]int{}, "pending"},
@@ -219,7 +220,7 @@ var anchorCases = []struct {
 // other is a checkpoint of another history that the log signed.
 func (a *anchoring) other(size int64) string {
 	a.t.Helper()
-	return must[string](a.t)(a.k.SignCheckpoint(operator.Checkpoint{Origin: jurattest.Origin, Size: size, Root: tlog.Hash(evidence.DigestOf([]byte("other")))}))
+	return must.Get(a.k.SignCheckpoint(operator.Checkpoint{Origin: jurattest.Origin, Size: size, Root: tlog.Hash(evidence.DigestOf([]byte("other")))}))(a.t)
 }
 
 // fork is a proof that another checkpoint of a size is of another history.
@@ -264,8 +265,8 @@ func TestEveryRuleOfAnchors(t *testing.T) {
 			if forked := report.Of(verify.Order); (forked.Rule == "fork") != strings.Contains(tt.name, "another history") {
 				t.Errorf("%+v", forked)
 			}
-			file := must[[]byte](t)(a.b.Marshal())
-			if again := verified(t, file, a.o); fmt.Sprint(again.Times) != fmt.Sprint(report.Times) {
+			file := must.Get(a.b.Marshal())(t)
+			if again := check(t, file, a.o); fmt.Sprint(again.Times) != fmt.Sprint(report.Times) {
 				t.Errorf("as a file: %+v", again.Times)
 			}
 		})
@@ -450,8 +451,8 @@ func TestFloodOfGenerations(t *testing.T) {
 		one.Timestamps = append(one.Timestamps, [][]byte{{byte(n), byte(n >> 8)}})
 	}
 	a.b.Anchors = []evidence.Anchor{one}
-	file := must[[]byte](t)(a.b.Marshal())
-	if got := verified(t, file, a.o).For(verify.Time, a.b.Records[0].Payload.RecordID); got.Rule != "authority" {
+	file := must.Get(a.b.Marshal())(t)
+	if got := check(t, file, a.o).For(verify.Time, a.b.Records[0].Payload.RecordID); got.Rule != "authority" {
 		t.Errorf("%+v", got)
 	}
 }

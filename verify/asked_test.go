@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
@@ -59,13 +60,11 @@ func TestALevelLowersNothingThatIsAsked(t *testing.T) {
 		for name, adopt := range map[string]func(*verify.Options) error{
 			"level": func(o *verify.Options) error { o.Need.Level = assurance.Signed; return nil },
 			"policy": func(o *verify.Options) error {
-				return o.Adopt(must[*assurance.Policy](t)(assurance.ParsePolicy([]byte(`{"format":"jurat/policy/v1","level":"signed"}`))))
+				return o.Adopt(must.Get(assurance.ParsePolicy([]byte(`{"format":"jurat/policy/v1","level":"signed"}`)))(t))
 			},
 		} {
 			asked := o
-			if err := adopt(&asked); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, adopt(&asked))
 			report := verify.Record(r, asked)
 			if proved := report.Outcome == verify.Proved; proved != tt.proved || proved != (report.Of(tt.of).Status == verify.Proved) {
 				t.Errorf("%s, by %s: %s, %+v", tt.name, name, report.Outcome, report.Of(tt.of))
@@ -195,9 +194,9 @@ func TestSecondVerifierOnFilesUnderDemands(t *testing.T) {
 	var names []string
 	for i, b := range files {
 		names = append(names, filepath.Join(folder, fmt.Sprint(i)))
-		write(t, folder, fmt.Sprint(i), must[[]byte](t)(b.Marshal()))
+		write(t, folder, fmt.Sprint(i), must.Get(b.Marshal())(t))
 	}
-	write(t, folder, "trust", must[[]byte](t)(h.Options(t).Trust.Marshal()))
+	write(t, folder, "trust", must.Get(h.Options(t).Trust.Marshal())(t))
 	var lists [][]string
 	var want []int
 	for _, demand := range []string{"", "configuration", "vantage", "qualified", "non_repudiation", "chain", "given_on", "completeness", "signed", "operator", "keys=owner"} {
@@ -206,7 +205,7 @@ func TestSecondVerifierOnFilesUnderDemands(t *testing.T) {
 		if demand != "" {
 			arguments = append(arguments, "--require", demand)
 			if assurance.IsNeed(demand) {
-				o.Need = must[assurance.Need](t)(assurance.ParseNeed(demand))
+				o.Need = must.Get(assurance.ParseNeed(demand))(t)
 			} else {
 				o.Require = []verify.Guarantee{verify.Guarantee(demand)}
 			}
@@ -221,8 +220,8 @@ func TestSecondVerifierOnFilesUnderDemands(t *testing.T) {
 		lists, want = append(lists, arguments), append(want, exit)
 	}
 	run := exec.Command(python(t), filepath.Join("..", "testdata", "second-verifier", "several.py"))
-	run.Stdin = bytes.NewReader(must[[]byte](t)(json.Marshal(lists)))
-	lines := bytes.Split(bytes.TrimSpace(must[[]byte](t)(run.Output())), []byte("\n"))
+	run.Stdin = bytes.NewReader(must.Get(json.Marshal(lists))(t))
+	lines := bytes.Split(bytes.TrimSpace(must.Get(run.Output())(t)), []byte("\n"))
 	for i, line := range lines {
 		var got struct{ Exit int }
 		if err := json.Unmarshal(line, &got); err != nil || got.Exit != want[i] {

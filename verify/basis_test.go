@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
@@ -123,10 +124,7 @@ func TestPartsThatAReaderDemands(t *testing.T) {
 		r, o := sure(t)
 		i := slices.IndexFunc(weaknesses, func(w weakness) bool { return w.name == tt.weakness })
 		weaknesses[i].change(t, r, &o)
-		need, err := assurance.ParseNeed(tt.need)
-		if err != nil {
-			t.Fatal(err)
-		}
+		need := must.Get(assurance.ParseNeed(tt.need))(t)
 		o.Need = need
 		report := verify.Record(r, o)
 		part, _, _ := strings.Cut(tt.need, "=")
@@ -244,11 +242,11 @@ type demandedFile struct {
 
 func demandOf(t *testing.T, name string, r *evidence.Record, o verify.Options, demand string) demandedFile {
 	t.Helper()
-	folder, file := t.TempDir(), must[[]byte](t)(r.Marshal())
+	folder, file := t.TempDir(), must.Get(r.Marshal())(t)
 	write(t, folder, "record.json", file)
 	arguments := []string{"--at", o.At.Format(time.RFC3339), "--require", demand}
 	if o.Trust != nil {
-		write(t, folder, "trust.json", must[[]byte](t)(o.Trust.Marshal()))
+		write(t, folder, "trust.json", must.Get(o.Trust.Marshal())(t))
 		arguments = append(arguments, "--trust", filepath.Join(folder, "trust.json"))
 	}
 	if o.Checkpoint != "" {
@@ -259,11 +257,11 @@ func demandOf(t *testing.T, name string, r *evidence.Record, o verify.Options, d
 		arguments = append(arguments, "--before", o.Before.Format(time.RFC3339))
 	}
 	if assurance.IsNeed(demand) {
-		o.Need = must[assurance.Need](t)(assurance.ParseNeed(demand))
+		o.Need = must.Get(assurance.ParseNeed(demand))(t)
 	} else {
 		o.Require = []verify.Guarantee{verify.Guarantee(demand)}
 	}
-	return demandedFile{name + ", " + demand, append(arguments, filepath.Join(folder, "record.json")), must[*verify.Report](t)(verify.File(file, o))}
+	return demandedFile{name + ", " + demand, append(arguments, filepath.Join(folder, "record.json")), must.Get(verify.File(file, o))(t)}
 }
 
 // several runs the second verifier on each file, and returns what it prints.
@@ -274,7 +272,7 @@ func several(t *testing.T, files []demandedFile) []string {
 		lists = append(lists, f.arguments)
 	}
 	run := exec.Command(python(t), filepath.Join("..", "testdata", "second-verifier", "several.py"))
-	run.Stdin = bytes.NewReader(must[[]byte](t)(json.Marshal(lists)))
+	run.Stdin = bytes.NewReader(must.Get(json.Marshal(lists))(t))
 	var said bytes.Buffer
 	run.Stderr = &said
 	out, err := run.Output()

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/verify"
 	"jurat/verify/trust"
@@ -286,33 +287,45 @@ func TestEveryRuleOfACertificate(t *testing.T) {
 	}
 }
 
-// opensslVerifies has OpenSSL build the path at the time of the record, with the same lists.
+// opensslVerifies asks OpenSSL about the path of the signer's certificate, with the same lists.
 func opensslVerifies(t *testing.T, w *world) bool {
 	t.Helper()
-	dir := t.TempDir()
-	write := func(name, kind string, ders ...[]byte) {
-		var text []byte
-		for _, der := range ders {
-			text = append(text, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})...)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("root.pem", "CERTIFICATE", w.made.root.Raw)
-	write("issuing.pem", "CERTIFICATE", w.made.issuing.Raw)
-	write("signer.pem", "CERTIFICATE", w.made.signer.Raw)
-	args := []string{"verify", "-purpose", "any", "-CAfile", "root.pem", "-untrusted", "issuing.pem", "-attime", fmt.Sprint(stamped.Unix()), "-crl_check_all", "-extended_crl"}
-	for i, list := range w.made.lists {
-		name := fmt.Sprintf("%d.crl", i)
-		write(name, "X509 CRL", list.Raw)
-		args = append(args, "-CRLfile", name)
-	}
-	return openssl(t, dir, append(args, "signer.pem")...)
+	lists := append([]*x509.RevocationList{}, w.made.lists...)
+	return opensslAccepts(t, w.made.root, []*x509.Certificate{w.made.issuing}, lists, w.made.signer)[0]
 }
 
-// openssl runs the command in a folder, and reports whether it succeeded.
-func openssl(t *testing.T, dir string, args ...string) bool {
+// opensslAccepts asks OpenSSL which of these signers' certificates have a path to the root at the time of the record, through those between.
+// If lists is not nil, a list must answer for every certificate on the path.
+func opensslAccepts(t *testing.T, root *x509.Certificate, between []*x509.Certificate, lists []*x509.RevocationList, signers ...*x509.Certificate) (accepted []bool) {
+	t.Helper()
+	dir := t.TempDir()
+	args := []string{"verify", "-purpose", "any", "-no-CApath", "-no-CAstore", "-attime", fmt.Sprint(stamped.Unix())}
+	given := func(name, kind string, der []byte) string {
+		write(t, dir, name, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+		return name
+	}
+	args = append(args, "-CAfile", given("root.pem", "CERTIFICATE", root.Raw))
+	for i, c := range between {
+		args = append(args, "-untrusted", given(fmt.Sprintf("between-%d.pem", i), "CERTIFICATE", c.Raw))
+	}
+	if lists != nil {
+		args = append(args, "-crl_check_all", "-extended_crl")
+	}
+	for i, list := range lists {
+		args = append(args, "-CRLfile", given(fmt.Sprintf("%d.crl", i), "X509 CRL", list.Raw))
+	}
+	for i, c := range signers {
+		args = append(args, given(fmt.Sprintf("signer-%d.pem", i), "CERTIFICATE", c.Raw))
+	}
+	said, _ := openssl(t, dir, args...)
+	for i := range signers {
+		accepted = append(accepted, strings.Contains(said, fmt.Sprintf("signer-%d.pem: OK\n", i)))
+	}
+	return accepted
+}
+
+// openssl runs the command in a folder. It returns what it said, and whether it succeeded.
+func openssl(t *testing.T, dir string, args ...string) (said string, ok bool) {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
 		if os.Getenv("CI") == "true" {
@@ -324,7 +337,7 @@ func openssl(t *testing.T, dir string, args ...string) bool {
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	t.Logf("openssl %s: %s", strings.Join(args, " "), strings.TrimSpace(string(out)))
-	return err == nil
+	return string(out), err == nil
 }
 
 // opensslCA is the OpenSSL configuration for the test below.
@@ -377,7 +390,7 @@ func TestCertificatesOfOpenSSL(t *testing.T) {
 			dir := t.TempDir()
 			must := func(args ...string) {
 				t.Helper()
-				if !openssl(t, dir, args...) {
+				if _, ok := openssl(t, dir, args...); !ok {
 					t.Fatal("openssl failed")
 				}
 			}
@@ -434,26 +447,12 @@ func TestCertificatesOfOpenSSL(t *testing.T) {
 // sealedWith is a record signed with a key from elsewhere, in PKCS #8.
 func sealedWith(t *testing.T, p evidence.Payload, pkcs8 []byte) (*evidence.Record, verify.Options) {
 	t.Helper()
-	key, err := evidence.ParsePrivateKey(pkcs8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := evidence.NewSigner(key, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(evidence.ParsePrivateKey(pkcs8))(t)
+	signer := must.Get(evidence.NewSigner(key, nil))(t)
 	h := jurattest.New(t)
-	draft, err := evidence.NewDraft(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := h.Ledger.Seal(t.Context(), draft, []evidence.Signer{signer})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r, err = h.Ledger.ProveOne(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	draft := must.Get(evidence.NewDraft(p))(t)
+	r := must.Get(h.Ledger.Seal(t.Context(), draft, []evidence.Signer{signer}))(t)
+	r = must.Get(h.Ledger.ProveOne(t.Context(), r))(t)
 	return r, h.Options(t)
 }
 
@@ -513,10 +512,7 @@ func TestWeakCASignatures(t *testing.T) {
 	w := newWorld()
 	w.trusted.Revocation = trust.NotAsked
 	o = w.build(t, r, o, public)
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(rsa.GenerateKey(rand.Reader, 2048))(t)
 	template := caTemplate("old", 1)
 	root := certify(t, template, key.Public(), template, key)
 	for _, tt := range []struct {
@@ -550,10 +546,7 @@ func TestStrict(t *testing.T) {
 			map[verify.Guarantee]string{verify.NonRepudiation: "custody"}},
 	} {
 		r, o, root, rootKey := stampedElsewhere(t)
-		public, err := evidence.ParsePublicKey(o.Trust.Key(r.Payload.Signers[0].KeyID).PublicKey)
-		if err != nil {
-			t.Fatal(err)
-		}
+		public := must.Get(evidence.ParsePublicKey(o.Trust.Key(r.Payload.Signers[0].KeyID).PublicKey))(t)
 		o = newWorld().build(t, r, o, public)
 		o.CRLs = append(o.CRLs, signList(t, &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: o.At.Add(-time.Second), NextUpdate: o.At.Add(time.Hour)}, root, rootKey))
 		o.Trust = changedTrust(t, o.Trust, func(f *trust.Trust) {

@@ -14,6 +14,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/timestamp"
 )
@@ -277,10 +278,7 @@ func (s *telling) change(m said) {
 
 // add signs a payload. It skips payloads that cannot be sealed.
 func (s *telling) add(ctx context.Context, m said) {
-	doc, err := json.Marshal(map[string]any(m))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	doc := must.Get(json.Marshal(map[string]any(m)))(s.t)
 	draft, err := evidence.ParseDraft(doc)
 	if err != nil {
 		draft = s.tame(m)
@@ -298,10 +296,7 @@ func (s *telling) add(ctx context.Context, m said) {
 // tame removes members until the payload can be sealed.
 func (s *telling) tame(m said) *evidence.Draft {
 	s.t.Helper()
-	doc, err := json.Marshal(map[string]any(s.base("message")))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	doc := must.Get(json.Marshal(map[string]any(s.base("message"))))(s.t)
 	draft, err := evidence.ParseDraft(doc)
 	if err != nil {
 		s.t.Fatalf("%v: %v", err, m)
@@ -313,18 +308,9 @@ func (c *chance) sign(ctx context.Context, draft *evidence.Draft, apart []string
 	c.t.Helper()
 	c.count++
 	now := time.Date(2026, 1, 1, 0, 0, c.count, 0, time.UTC)
-	id, err := evidence.NewRecordID(now, c.house.Random)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	signers, err := c.house.Keys.Signers(ctx, draft.Role(), draft.Actor())
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	r, err := draft.Seal(evidence.Sealing{Signers: signers, Time: now, RecordID: id, Apart: apart, Random: c.house.Random})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	id := must.Get(evidence.NewRecordID(now, c.house.Random))(c.t)
+	signers := must.Get(c.house.Keys.Signers(ctx, draft.Role(), draft.Actor()))(c.t)
+	r := must.Get(draft.Seal(evidence.Sealing{Signers: signers, Time: now, RecordID: id, Apart: apart, Random: c.house.Random}))(c.t)
 	r.Timestamps = []evidence.Timestamp{}
 	return r
 }
@@ -332,15 +318,9 @@ func (c *chance) sign(ctx context.Context, draft *evidence.Draft, apart []string
 // signed is a payload, signed by its actor.
 func (c *chance) signed(ctx context.Context, p evidence.Payload) *evidence.Record {
 	c.t.Helper()
-	draft, err := evidence.NewDraft(p)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	draft := must.Get(evidence.NewDraft(p))(c.t)
 	r := c.sign(ctx, draft, nil)
-	token, err := timestamp.NewMock().Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	token := must.Get(timestamp.NewMock().Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true}))(c.t)
 	r.Timestamps = []evidence.Timestamp{{Kind: evidence.RFC3161, Token: token}}
 	return r
 }
@@ -426,28 +406,16 @@ func (c *chance) prove(records []*evidence.Record) (checkpoint string) {
 	})
 	size := int64(len(records))
 	for i, r := range records {
-		more, err := tlog.StoredHashes(int64(i), r.LogEntry(r.Log.LogCounts), stored)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		more := must.Get(tlog.StoredHashes(int64(i), r.LogEntry(r.Log.LogCounts), stored))(c.t)
 		hashes = append(hashes, more...)
 	}
 	for i, r := range records {
-		proof, err := tlog.ProveRecord(size, int64(i), stored)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		proof := must.Get(tlog.ProveRecord(size, int64(i), stored))(c.t)
 		for _, node := range proof {
 			r.Log.Proof = append(r.Log.Proof, slices.Clone(node[:]))
 		}
 	}
-	root, err := tlog.TreeHash(size, stored)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	checkpoint, err = c.house.SignCheckpoint(operator.Checkpoint{Origin: jurattest.Origin, Size: size, Root: root})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	root := must.Get(tlog.TreeHash(size, stored))(c.t)
+	checkpoint = must.Get(c.house.SignCheckpoint(operator.Checkpoint{Origin: jurattest.Origin, Size: size, Root: root}))(c.t)
 	return checkpoint
 }

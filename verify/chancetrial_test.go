@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // trial returns a trial that a clerk with every key has changed in a few places. Links and requests are recomputed, or
@@ -110,13 +111,8 @@ func (c *chance) forgeBody(p *evidence.Payload) {
 		return
 	}
 	var body any
-	if err := json.Unmarshal(p.Response, &body); err != nil {
-		c.t.Fatal(err)
-	}
-	doc, err := json.Marshal(c.changed(body), json.Deterministic(true))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, json.Unmarshal(p.Response, &body))
+	doc := must.Get(json.Marshal(c.changed(body), json.Deterministic(true)))(c.t)
 	p.Response = doc
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -149,11 +150,8 @@ func TestConfigurationOfHonestTrials(t *testing.T) {
 		settings.Seats[i].Parameters = jsontext.Value(`{"temperature": 0.20}`)
 	}
 	jurors[2].(*jurattest.Juror).Err = jury.ErrBlocked
-	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Settings: settings, Jurors: jurors,
-		Judge: judge, Now: h.Now, Random: h.Random}, jurattest.Case(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Settings: settings, Jurors: jurors,
+		Judge: judge, Now: h.Now, Random: h.Random}, jurattest.Case(t)))(t)
 	if !done.Result.Degraded {
 		t.Fatal("no juror was blocked")
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/timestamp"
 	"jurat/verify"
 	"jurat/verify/trust"
@@ -189,10 +190,7 @@ func TestRevokedAuthorityBesideAnother(t *testing.T) {
 // TestAuthorityKnownTwice: the checker tries each authority in turn, until one accepts the token.
 func TestAuthorityKnownTwice(t *testing.T) {
 	r, o, _, _ := stampedElsewhere(t)
-	token, err := timestamp.Parse(r.Timestamps[0].Token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := must.Get(timestamp.Parse(r.Timestamps[0].Token))(t)
 	itself := trust.Authority{Name: "itself", Certificate: token.UnverifiedInfo().Certificates[0].Raw, Clock: trust.Independent}
 	for _, reverse := range []bool{false, true} {
 		o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) {

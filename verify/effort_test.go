@@ -14,6 +14,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/dertest"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/timestamp"
 	"jurat/verify"
@@ -28,7 +29,7 @@ type maze struct {
 
 func newMaze(t testing.TB, o verify.Options) *maze {
 	t.Helper()
-	return &maze{t: t, root: must[*x509.Certificate](t)(x509.ParseCertificate(o.Trust.Authorities[0].Certificate))}
+	return &maze{t: t, root: must.Get(x509.ParseCertificate(o.Trust.Authorities[0].Certificate))(t)}
 }
 
 // certificates returns CA certificates with the root's name. The first ones also name it as their issuer, the others
@@ -44,8 +45,8 @@ func (m *maze) certificates(alike, others int) (list []*dertest.Node) {
 		template := &x509.Certificate{SerialNumber: big.NewInt(int64(m.made)), RawSubject: m.root.RawSubject, BasicConstraintsValid: true, IsCA: true,
 			NotBefore: m.root.NotBefore, NotAfter: m.root.NotAfter}
 		key := jurattest.AuthorityKey(m.t, "maze")
-		der := must[[]byte](m.t)(x509.CreateCertificate(nil, template, issuer, key.Public(), key))
-		list = append(list, must[*dertest.Node](m.t)(dertest.Parse(der)))
+		der := must.Get(x509.CreateCertificate(nil, template, issuer, key.Public(), key))(m.t)
+		list = append(list, must.Get(dertest.Parse(der))(m.t))
 	}
 	return list
 }
@@ -69,15 +70,15 @@ func (m *maze) stranger(r *evidence.Record, alike, others int) []byte {
 	rootKey, key := jurattest.AuthorityKey(m.t, "stranger root"), jurattest.AuthorityKey(m.t, "stranger")
 	config := timestamp.CertificateConfig{Key: rootKey, Serial: big.NewInt(6), NotBefore: m.root.NotBefore, NotAfter: m.root.NotAfter,
 		Operator: "WORTHLESS: its keys are published "}
-	root := must[*x509.Certificate](m.t)(timestamp.NewRoot(config))
+	root := must.Get(timestamp.NewRoot(config))(m.t)
 	if !bytes.Equal(root.RawSubject, m.root.RawSubject) {
 		m.t.Fatalf("the root's name is %s, want %s", root.Subject, m.root.Subject)
 	}
 	config.Key, config.Serial = key, big.NewInt(7)
-	certificate := must[*x509.Certificate](m.t)(timestamp.NewCertificate(config, root, rootKey))
-	authority := must[*timestamp.Authority](m.t)(timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: certificate,
-		Now: func() time.Time { return jurattest.Start }, Rand: bytes.NewReader(bytes.Repeat([]byte{byte(m.made + 1)}, 64)), Policy: timestamp.MockPolicy()}))
-	token := dertest.ParseToken(m.t, must[[]byte](m.t)(authority.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true})))
+	certificate := must.Get(timestamp.NewCertificate(config, root, rootKey))(m.t)
+	authority := must.Get(timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: certificate,
+		Now: func() time.Time { return jurattest.Start }, Rand: bytes.NewReader(bytes.Repeat([]byte{byte(m.made + 1)}, 64)), Policy: timestamp.MockPolicy()}))(m.t)
+	token := dertest.ParseToken(m.t, must.Get(authority.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true}))(m.t))
 	token.Data.At(3).Members = append(token.Data.At(3).Members, m.certificates(alike, others)...)
 	return token.Sign(m.t, key)
 }
@@ -182,7 +183,7 @@ func TestEffort(t *testing.T) {
 // change the result.
 func TestEffortOfAFile(t *testing.T) {
 	b, o := effortBundle(t)
-	file := must[[]byte](t)(b.Marshal())
+	file := must.Get(b.Marshal())(t)
 	var first *verify.Report
 	for _, cores := range []int{1, 2, 8} {
 		before := runtime.GOMAXPROCS(cores)
@@ -190,9 +191,9 @@ func TestEffortOfAFile(t *testing.T) {
 			o.Memory = nil
 			if cores == 8 {
 				o.Memory = timestamp.NewMemory()
-				must[*verify.Report](t)(verify.File(file, o))
+				must.Get(verify.File(file, o))(t)
 			}
-			report := must[*verify.Report](t)(verify.File(file, o))
+			report := must.Get(verify.File(file, o))(t)
 			if first == nil {
 				first = report
 			}

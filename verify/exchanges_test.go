@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 	"jurat/internal/observe"
 	"jurat/jurattest"
 	"jurat/verify"
@@ -43,10 +44,7 @@ func between(t *testing.T, houses []*jurattest.House, files ...*evidence.Bundle)
 	for _, h := range houses {
 		all = append(all, h.Trust(t))
 	}
-	joined, err := trust.Join(all...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	joined := must.Get(trust.Join(all...))(t)
 	o := verify.Options{Trust: joined, UnsafeAllowMock: true}
 	o.Together = verify.NewTogether(o)
 	for _, b := range files {
@@ -187,10 +185,7 @@ func TestJoin(t *testing.T) {
 	a, b := jurattest.New(t), jurattest.NewNeighbour(t)
 	a.Seal(t, payloadOf(t, call()))
 	b.Seal(t, payloadOf(t, call()))
-	joined, err := trust.Join(a.Trust(t), b.Trust(t), a.Trust(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	joined := must.Get(trust.Join(a.Trust(t), b.Trust(t), a.Trust(t)))(t)
 	if len(joined.Keys) != 2 || len(joined.Logs) != 2 || len(joined.Authorities) != 1 {
 		t.Errorf("%d keys, %d logs, %d authorities", len(joined.Keys), len(joined.Logs), len(joined.Authorities))
 	}

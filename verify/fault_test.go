@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/timestamp"
 	"jurat/verify"
@@ -17,7 +18,7 @@ func TestFaultIsAnAnswer(t *testing.T) {
 	h := jurattest.New(t)
 	record := h.Seal(t, output("a"))
 	bundle := h.Bundle(t, record, h.Seal(t, output("b")))
-	asFile := func(marshal func() ([]byte, error)) []byte { return must[[]byte](t)(marshal()) }
+	asFile := func(marshal func() ([]byte, error)) []byte { return must.Get(marshal())(t) }
 	files := map[string][]byte{"record": asFile(record.Marshal), "bundle": asFile(bundle.Marshal)}
 	for name, fail := range map[string]func(o *verify.Options){
 		"where a record is examined": func(o *verify.Options) { o.Memory = new(timestamp.Memory) }, // its maps are nil

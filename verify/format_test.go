@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/must"
 )
 
 // TestFormatDocument compares the rules of reviews and chains in docs/format.md with those in the code.
@@ -53,10 +55,7 @@ func TestFormatDocumentOfKnownLog(t *testing.T) {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	content, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(name))(t)
 	return string(content)
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"jurat/internal/must"
 	"jurat/verify"
 )
 
@@ -18,11 +19,7 @@ func named(when time.Time, reason int) []x509.RevocationListEntry {
 // der encodes a value.
 func der(t testing.TB, v any, params ...string) []byte {
 	t.Helper()
-	doc, err := asn1.MarshalWithParams(v, strings.Join(params, ","))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc
+	return must.Get(asn1.MarshalWithParams(v, strings.Join(params, ",")))(t)
 }
 
 // TestManyExtensions: a list full of different extensions, and one with an entry full of them, are read once through. A reader that compares each extension with each takes a minute for one.

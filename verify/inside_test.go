@@ -8,6 +8,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/dertest"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/timestamp"
 	"jurat/verify"
@@ -19,12 +20,9 @@ import (
 func wholeRecord(t testing.TB) (file []byte, o verify.Options) {
 	t.Helper()
 	h := jurattest.NewForStrangers(t)
-	r, err := h.Ledger.ProveOne(t.Context(), h.Seal(t, output("a")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(h.Ledger.ProveOne(t.Context(), h.Seal(t, output("a"))))(t)
 	o = h.Options(t)
-	public := must[any](t)(evidence.ParsePublicKey(o.Trust.Key(r.Payload.Signers[0].KeyID).PublicKey))
+	public := must.Get(evidence.ParsePublicKey(o.Trust.Key(r.Payload.Signers[0].KeyID).PublicKey))(t)
 	o = newWorld().build(t, r, o, public)
 	first, second := newTSA(t, "first", on(1000)), newTSA(t, "second", on(1000))
 	a := evidence.Anchor{Checkpoint: r.Log.Checkpoint}
@@ -34,7 +32,7 @@ func wholeRecord(t testing.TB) (file []byte, o verify.Options) {
 	o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) {
 		trusted.Authorities = append(trusted.Authorities, first.trusted(trust.Independent, on(900)), second.trusted(trust.Independent, on(900)))
 	})
-	return must[[]byte](t)(r.Marshal()), o
+	return must.Get(r.Marshal())(t), o
 }
 
 // FuzzInside changes a part of a whole record without breaking the lengths around it, and signs it again as a hostile
@@ -42,7 +40,7 @@ func wholeRecord(t testing.TB) (file []byte, o verify.Options) {
 // payload.
 func FuzzInside(f *testing.F) {
 	file, o := wholeRecord(f)
-	if r := must[*verify.Report](f)(verify.File(file, o)); r.Of(verify.Time).Status != verify.Proved || r.Of(verify.Content).Status != verify.Proved {
+	if r := must.Get(verify.File(file, o))(f); r.Of(verify.Time).Status != verify.Proved || r.Of(verify.Content).Status != verify.Proved {
 		f.Fatalf("%+v", r.Details)
 	}
 	for where := range insides {
@@ -51,12 +49,9 @@ func FuzzInside(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, where int, choice []byte, number int64) {
-		r, err := evidence.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(evidence.Open(file))(t)
 		o := o
-		o.Trust = must[*trust.Trust](t)(trust.Parse(must[[]byte](t)(o.Trust.Marshal())))
+		o.Trust = must.Get(trust.Parse(must.Get(o.Trust.Marshal())(t)))(t)
 		insides[((where%len(insides))+len(insides))%len(insides)](t, r, &o, choice, number)
 		changed, err := r.Marshal()
 		if err != nil {
@@ -117,7 +112,7 @@ var insides = []func(t testing.TB, r *evidence.Record, o *verify.Options, choice
 		o.Consistency = &operator.Consistency{Origin: "hostile.example/log", From: min(int64(len(choice)), number), To: max(int64(len(choice)), number)}
 	},
 	func(t testing.TB, r *evidence.Record, o *verify.Options, choice []byte, _ int64) { // a token of the checkpoint
-		token := must[[]byte](t)(jurattest.Authority(t, "", jurattest.Start).Issue(&timestamp.Request{Imprint: [32]byte(evidence.DigestOf([]byte(r.Log.Checkpoint))), CertReq: true}))
+		token := must.Get(jurattest.Authority(t, "", jurattest.Start).Issue(&timestamp.Request{Imprint: [32]byte(evidence.DigestOf([]byte(r.Log.Checkpoint))), CertReq: true}))(t)
 		r.Log.Anchors = []evidence.Anchor{{Checkpoint: r.Log.Checkpoint, Timestamps: [][][]byte{{signedAnew(t, token, func(k *dertest.Token) { k.Info.Mutate(choice) })}}}}
 	},
 }
@@ -125,7 +120,7 @@ var insides = []func(t testing.TB, r *evidence.Record, o *verify.Options, choice
 // mutated changes DER as the bytes choose, perhaps in several places.
 func mutated(t testing.TB, der, choice []byte) []byte {
 	t.Helper()
-	n := must[*dertest.Node](t)(dertest.Parse(der))
+	n := must.Get(dertest.Parse(der))(t)
 	for range 3 {
 		if choice = n.Mutate(choice); len(choice) == 0 {
 			break

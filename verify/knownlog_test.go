@@ -14,6 +14,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
@@ -49,10 +50,7 @@ func (k *keeper) speakTimes(n int) {
 
 func (k *keeper) checkpoint() string {
 	k.t.Helper()
-	signed, err := k.Ledger.Checkpoint(k.t.Context())
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	signed := must.Get(k.Ledger.Checkpoint(k.t.Context()))(k.t)
 	return signed
 }
 
@@ -65,20 +63,14 @@ func (k *keeper) bundle() *evidence.Bundle {
 
 func (k *keeper) consistency(from, to int64) *operator.Consistency {
 	k.t.Helper()
-	proof, err := k.Ledger.Consistency(k.t.Context(), from, to)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	proof := must.Get(k.Ledger.Consistency(k.t.Context(), from, to))(k.t)
 	return proof
 }
 
 // fork is a proof that another checkpoint of the same size is of another history.
 func (k *keeper) fork(from string, to int64) *operator.Consistency {
 	k.t.Helper()
-	head, err := k.Options(k.t).Trust.OpenCheckpoint(from)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	head := must.Get(k.Options(k.t).Trust.OpenCheckpoint(from))(k.t)
 	proof := k.consistency(head.Size, to)
 	if head.Size&(head.Size-1) == 0 {
 		proof.Proof = append([]tlog.Hash{head.Root}, proof.Proof...)
@@ -284,11 +276,7 @@ func (unreadable) ReadAt([]byte, int64) (int, error) { return 0, errors.New("the
 // signedCheckpoint is signed with the key of every house's log.
 func signedCheckpoint(t *testing.T, size int64, root evidence.Digest) string {
 	t.Helper()
-	signed, err := jurattest.New(t).SignCheckpoint(operator.Checkpoint{Origin: jurattest.Origin, Size: size, Root: [32]byte(root)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signed
+	return must.Get(jurattest.New(t).SignCheckpoint(operator.Checkpoint{Origin: jurattest.Origin, Size: size, Root: [32]byte(root)}))(t)
 }
 
 func emptyCheckpoint(t *testing.T) string { return signedCheckpoint(t, 0, evidence.DigestOf(nil)) }
@@ -300,15 +288,9 @@ func checkpointOfAnother(t *testing.T, checkpoint string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := note.NewSigner(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer := must.Get(note.NewSigner(private))(t)
 	text, _, _ := strings.Cut(checkpoint, "\n\n")
-	signed, err := note.Sign(&note.Note{Text: text + "\n"}, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signed := must.Get(note.Sign(&note.Note{Text: text + "\n"}, signer))(t)
 	return string(signed)
 }
 
@@ -321,13 +303,8 @@ func TestKnownLogOfAnotherName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := note.NewSigner(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o.Checkpoint, err = operator.SignCheckpoint(operator.Checkpoint{Origin: "other.example/log", Size: 2}, signer); err != nil {
-		t.Fatal(err)
-	}
+	signer := must.Get(note.NewSigner(private))(t)
+	o.Checkpoint = must.Get(operator.SignCheckpoint(operator.Checkpoint{Origin: "other.example/log", Size: 2}, signer))(t)
 	o.Trust.Logs = append(o.Trust.Logs, public)
 	if got := verify.Bundle(b, o).Of(verify.Completeness); got.Status != verify.NotProved || got.Rule != "checkpoint" {
 		t.Errorf("%+v", got)
@@ -405,10 +382,7 @@ func TestRecordByAKnownLog(t *testing.T) {
 	k, impostor := newKeeper(t), newKeeper(t)
 	k.speakTimes(2)
 	k.checkpoint()
-	r, err := k.Ledger.ProveOne(t.Context(), k.steps[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(k.Ledger.ProveOne(t.Context(), k.steps[0]))(t)
 	impostor.speak("The A7.")
 	impostor.speakTimes(1)
 	for _, tt := range []struct {

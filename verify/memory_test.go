@@ -9,11 +9,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/verify"
 )
@@ -104,7 +108,7 @@ func (s *hostileShape) record(t testing.TB, n int) string {
 		stamps = append(stamps, fmt.Sprintf(`{"kind":"rfc3161","token":%q}`, base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "no token %d %d", n, i))))
 	}
 	doc := fmt.Sprintf(`{"schema":"jurat/evidence/v1","record_id":"01890000-0000-7000-8000-%012x","signers":[%s]%s}`, n, strings.Join(signers, ","), s.members(n))
-	payload := must[[]byte](t)(evidence.Canonical([]byte(doc)))
+	payload := must.Get(evidence.Canonical([]byte(doc)))(t)
 	count := ""
 	if strings.Contains(doc, `"chain_id"`) {
 		count = fmt.Sprintf(`"chain_seq":%d,`, n+1)
@@ -116,9 +120,9 @@ func (s *hostileShape) record(t testing.TB, n int) string {
 // file writes a bundle of such records under a checkpoint.
 func (s *hostileShape) file(t testing.TB, checkpoint string) *os.File {
 	t.Helper()
-	file := must[*os.File](t)(os.Create(filepath.Join(t.TempDir(), "bundle")))
+	file := must.Get(os.Create(filepath.Join(t.TempDir(), "bundle")))(t)
 	t.Cleanup(func() { file.Close() })
-	empty := must[[]byte](t)((&evidence.Bundle{Checkpoint: checkpoint, Records: []*evidence.Record{}}).Marshal())
+	empty := must.Get((&evidence.Bundle{Checkpoint: checkpoint, Records: []*evidence.Record{}}).Marshal())(t)
 	out := bufio.NewWriter(file)
 	before := strings.TrimSuffix(string(empty), "]}\n")
 	for n := range s.records {
@@ -126,10 +130,8 @@ func (s *hostileShape) file(t testing.TB, checkpoint string) *os.File {
 		before = ","
 	}
 	fmt.Fprint(out, "]}\n")
-	if err := out.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	must[int64](t)(file.Seek(0, io.SeekStart))
+	must.Do(t, out.Flush())
+	must.Get(file.Seek(0, io.SeekStart))(t)
 	return file
 }
 
@@ -188,14 +190,39 @@ func TestBothVerifiersCountAlike(t *testing.T) {
 	}
 	h := jurattest.New(t)
 	shape := hostileShape{members: linkedRecord, signers: 1}
-	trust := must[[]byte](t)(h.Trust(t).Marshal())
+	trust := must.Get(h.Trust(t).Marshal())(t)
 	var files []given
 	for _, records := range []int{1100, 1140} { // some 936 or 937 of the links of each count
 		shape.records = records
 		file := shape.file(t, h.Bundle(t, h.Seal(t, output("a"))).Checkpoint)
-		files = append(files, given{name: fmt.Sprintf("links-%d", records), file: must[[]byte](t)(io.ReadAll(file)), trust: trust, o: h.Options(t)})
+		files = append(files, given{name: fmt.Sprintf("links-%d", records), file: must.Get(io.ReadAll(file))(t), trust: trust, o: h.Options(t)})
 		r := check(t, files[len(files)-1].file, h.Options(t))
 		notLookedAt(t, r, records > 1120)
 	}
 	compareOver(t, files)
+}
+
+// mostHeap returns by how much the live heap grew at most while do ran.
+func mostHeap(do func()) uint64 {
+	before, most, done := liveHeap(), uint64(0), make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	for {
+		most = max(most, liveHeap())
+		select {
+		case <-done:
+			return max(most, before) - before
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// liveHeap is what the collector found in use. What is made while it marks counts, unless it stops everything meanwhile (measuresExactly).
+func liveHeap() uint64 {
+	runtime.GC()
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	return live[0].Value.Uint64()
 }

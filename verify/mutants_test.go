@@ -19,6 +19,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/dertest"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/verify"
 )
@@ -70,10 +71,7 @@ func chanceOfTest(t *testing.T, short, length int) (n int, seed uint64, long boo
 		n, seed = length, rand.Uint64()
 	}
 	if text := os.Getenv("JURAT_TEST_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
+		seed = must.Get(strconv.ParseUint(text, 10, 64))(t)
 	}
 	t.Logf("JURAT_TEST_SEED=%d", seed)
 	return n, seed, long
@@ -89,9 +87,7 @@ type judges struct {
 func newJudges(t *testing.T, long bool) *judges {
 	t.Helper()
 	j := &judges{folder: t.TempDir()}
-	if err := os.CopyFS(j.folder, os.DirFS(vectorsDir)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(j.folder, os.DirFS(vectorsDir)))
 	if !long {
 		return j
 	}
@@ -112,10 +108,7 @@ func newJudges(t *testing.T, long bool) *judges {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(exec.Command("go", "env", "GOROOT").Output())(t)
 	j.wasm = []string{node, filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec_node.js"), build("answers.wasm", "GOOS=js", "GOARCH=wasm", "GOFLAGS=")}
 	return j
 }
@@ -141,10 +134,7 @@ func (j *judges) agree(t *testing.T, list []verificationVector, files map[string
 			t.Errorf("%s: %+v", list[i].Name, list[i].Report)
 		}
 	}
-	doc, err := strict.Marshal(vectorManifest{Format: "jurat/vectors/v1", Verifications: list})
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(strict.Marshal(vectorManifest{Format: "jurat/vectors/v1", Verifications: list}))(t)
 	manifest := filepath.Join(j.folder, "mutants.json")
 	write(t, j.folder, "mutants.json", doc)
 	said := func(command []string) []string {
@@ -370,10 +360,7 @@ func (m *mutator) within(root map[string]any, change func(string) []byte) []byte
 // otherwise is a text written otherwise: as JSON, or as the text in it.
 func (m *mutator) otherwise(text string) string {
 	quoted := func(text string) string {
-		doc, err := json.Marshal(text)
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		doc := must.Get(json.Marshal(text))(m.t)
 		return string(doc)
 	}
 	others := []string{quoted(strings.ToUpper(text)), quoted(strings.ToLower(text)), quoted(text + " "), quoted(" " + text), quoted(text + "\n"), quoted(text + "\x00"), quoted(text + text), quoted(text[:len(text)/2])}

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
@@ -21,10 +22,7 @@ func caseFile(t *testing.T) ([]byte, verify.Options) {
 	t.Helper()
 	h := jurattest.New(t)
 	b := h.Bundle(t, h.Try(t, jury.FinalJudge).Records...)
-	file, err := b.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(b.Marshal())(t)
 	o := h.Options(t)
 	if r := check(t, file, o); r.Outcome != verify.Proved {
 		t.Fatalf("the honest file: %s: %+v", r.Outcome, r.Details)
@@ -34,18 +32,14 @@ func caseFile(t *testing.T) ([]byte, verify.Options) {
 
 func check(t *testing.T, file []byte, o verify.Options) *verify.Report {
 	t.Helper()
-	r, err := verify.File(file, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(verify.File(file, o))(t)
 }
 
 // TestEveryByteCounts changes single bytes of a case file: each time the outcome is not "proved", and the report names
-// a guarantee and a reason. The long form changes every byte, the short one every 41st.
+// a guarantee and a reason. The long form changes every byte, the short one every 331st.
 func TestEveryByteCounts(t *testing.T) {
 	file, o := caseFile(t)
-	step := 163
+	step := 331
 	if os.Getenv("JURAT_TEST_LONG") != "" {
 		step = 1
 	}
@@ -88,34 +82,23 @@ type bundleForm struct {
 func rewrite(t *testing.T, file []byte, o verify.Options, change func(b *bundleForm)) *verify.Report {
 	t.Helper()
 	var form bundleForm
-	if err := json.Unmarshal(file, &form); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(file, &form))
 	change(&form)
-	doc, err := json.Marshal(form)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(json.Marshal(form))(t)
 	return check(t, append(doc, '\n'), o)
 }
 
 // edit opens a case file, changes the bundle, and returns the report on the result.
 func edit(t *testing.T, file []byte, o verify.Options, change func(b *evidence.Bundle)) *verify.Report {
 	t.Helper()
-	b, err := evidence.ParseBundle(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(evidence.ParseBundle(file))(t)
 	change(b)
 	return verify.Bundle(b, o)
 }
 
 func TestRecordsDroppedSwappedAndDoubled(t *testing.T) {
 	file, o := caseFile(t)
-	b, err := evidence.ParseBundle(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(evidence.ParseBundle(file))(t)
 	for i := range b.Records {
 		last := i == len(b.Records)-1
 		r := edit(t, file, o, func(b *evidence.Bundle) { b.Records = slices.Delete(b.Records, i, i+1) })
@@ -148,10 +131,7 @@ func TestRecordsDroppedSwappedAndDoubled(t *testing.T) {
 
 func TestTailCut(t *testing.T) {
 	file, o := caseFile(t)
-	b, err := evidence.ParseBundle(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(evidence.ParseBundle(file))(t)
 	for n := range b.Records {
 		r := edit(t, file, o, func(b *evidence.Bundle) { b.Records = b.Records[:n] })
 		if r.Outcome == verify.Proved {
@@ -163,10 +143,7 @@ func TestTailCut(t *testing.T) {
 // TestPartsOfAnotherTrial puts genuine parts of another trial into a case file.
 func TestPartsOfAnotherTrial(t *testing.T) {
 	h := jurattest.New(t)
-	file, err := h.Bundle(t, h.Try(t, jury.FinalJudge).Records...).Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(h.Bundle(t, h.Try(t, jury.FinalJudge).Records...).Marshal())(t)
 	other := h.Bundle(t, h.Try(t, jury.FinalJudge).Records...)
 	o := h.Options(t)
 	tests := []struct {

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // checked are the packages in which a reader's checks stand, and those whose tests must notice when one is missing: the vectors first.
@@ -153,10 +155,7 @@ func TestEveryCheckIsNeeded(t *testing.T) {
 	if os.Getenv("JURAT_TEST_LONG") == "" {
 		t.Skip("it runs tests a thousand times: set JURAT_TEST_LONG=1")
 	}
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs(".."))(t)
 	checks := checksIn(t, root)
 	if len(checks) < 500 {
 		t.Fatalf("this test found only %d checks; it searches wrongly, or they are gone", len(checks))
@@ -186,10 +185,7 @@ func TestEveryCheckIsNeeded(t *testing.T) {
 		unnoticed = append(unnoticed, checks[n-1].at)
 	}
 	slices.Sort(unnoticed)
-	want, err := os.ReadFile(filepath.Join("testdata", "unnoticed"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(filepath.Join("testdata", "unnoticed")))(t)
 	known := strings.Split(strings.TrimSpace(string(want)), "\n")
 	for _, at := range unnoticed {
 		if !slices.Contains(known, at) {
@@ -220,10 +216,7 @@ func judgeByVectors(t *testing.T, program, folder string, open map[int]bool) {
 func judge(t *testing.T, program, folder string, open map[int]bool) {
 	t.Helper()
 	var tests []string
-	listed, err := exec.Command(program, "-test.list", "^Test").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	listed := must.Get(exec.Command(program, "-test.list", "^Test").Output())(t)
 	for name := range strings.FieldsSeq(string(listed)) {
 		if !slices.Contains([]string{"TestEveryCheckIsNeeded", "TestVectors", "TestVectorsNotice", "TestVectorsStand"}, name) {
 			tests = append(tests, "^"+name+"$")
@@ -310,10 +303,7 @@ func folders(t *testing.T, root string, patterns []string) []string {
 	for _, pattern := range patterns {
 		list := exec.Command("go", "list", "-f", "{{.Dir}}", "./"+pattern)
 		list.Dir = root
-		out, err := list.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(list.Output())(t)
 		for _, dir := range strings.Fields(string(out)) {
 			if name, err := filepath.Rel(root, dir); err == nil && !slices.Contains(all, name) {
 				all = append(all, name)
@@ -330,9 +320,7 @@ func overlay(t *testing.T, root string, checks []guard) string {
 	replace := map[string]string{filepath.Join(root, "internal", "disabled", "disabled.go"): filepath.Join(dir, "disabled.go"),
 		filepath.Join(root, "verify", "notice_test.go"): filepath.Join(dir, "notice_test.go")}
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	write("disabled.go", disabling)
 	write("notice_test.go", vectorsNotice)
@@ -340,10 +328,7 @@ func overlay(t *testing.T, root string, checks []guard) string {
 	for i := len(checks) - 1; i >= 0; i-- { // from the end: what stands before keeps its place
 		c := checks[i]
 		if texts[c.file] == "" {
-			text, err := os.ReadFile(c.file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(c.file))(t)
 			texts[c.file] = string(text)
 		}
 		s := texts[c.file]
@@ -356,10 +341,7 @@ func overlay(t *testing.T, root string, checks []guard) string {
 		write(name, text[:end]+`; import "jurat/internal/disabled"`+text[end:])
 		replace[file] = filepath.Join(dir, name)
 	}
-	doc, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(json.Marshal(map[string]any{"Replace": replace}))(t)
 	write("overlay.json", string(doc))
 	return filepath.Join(dir, "overlay.json")
 }
@@ -369,23 +351,14 @@ func checksIn(t *testing.T, root string) []guard {
 	t.Helper()
 	var all []guard
 	for _, folder := range folders(t, root, checked) {
-		files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(filepath.Glob(filepath.Join(root, folder, "*.go")))(t)
 		for _, file := range files {
 			if strings.HasSuffix(file, "_test.go") {
 				continue
 			}
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(file))(t)
 			set := token.NewFileSet()
-			tree, err := parser.ParseFile(set, file, text, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tree := must.Get(parser.ParseFile(set, file, text, parser.SkipObjectResolution))(t)
 			for _, decl := range tree.Decls {
 				f, ok := decl.(*ast.FuncDecl)
 				if !ok {

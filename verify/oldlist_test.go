@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/verify"
 	"jurat/verify/trust"
@@ -117,15 +118,9 @@ func certifiedBundle(t testing.TB, n int) (*evidence.Bundle, verify.Options, *wo
 	for range n {
 		records = append(records, h.Seal(t, output("a")))
 	}
-	b, err := h.Ledger.Prove(t.Context(), records...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(h.Ledger.Prove(t.Context(), records...))(t)
 	o := h.Options(t)
-	public, err := evidence.ParsePublicKey(o.Trust.Key(b.Records[0].Payload.Signers[0].KeyID).PublicKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	public := must.Get(evidence.ParsePublicKey(o.Trust.Key(b.Records[0].Payload.Signers[0].KeyID).PublicKey))(t)
 	w := newWorld()
 	outdated(w, 48*time.Hour)
 	o = w.build(t, b.Records[0], o, public)

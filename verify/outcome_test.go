@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
@@ -137,15 +138,8 @@ func TestTrialOutcome(t *testing.T) {
 
 func fileOf(t *testing.T, b *evidence.Bundle, o verify.Options) *verify.Report {
 	t.Helper()
-	doc, err := b.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := verify.File(doc, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	doc := must.Get(b.Marshal())(t)
+	return must.Get(verify.File(doc, o))(t)
 }
 
 // TestNoOutcomeOfParts: a trial without its end, or a single act, has no outcome.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/timestamp"
 	"jurat/verify"
@@ -29,11 +30,11 @@ func newTwoClocks(t *testing.T) *twoClocks {
 	h := jurattest.NewForStrangers(t)
 	r, o := standaloneIn(t, h, output("a"))
 	outside := jurattest.Authority(t, "outside", stamped.Add(time.Hour))
-	r.Timestamps = append(r.Timestamps, evidence.Timestamp{Kind: evidence.RFC3161, Token: must[[]byte](t)(outside.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true}))})
+	r.Timestamps = append(r.Timestamps, evidence.Timestamp{Kind: evidence.RFC3161, Token: must.Get(outside.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true}))(t)})
 	o.Trust = withAuthority(o.Trust, outside.Certificates()[1])
 	owned(o.Trust)
 	o.At, o.Checkpoint = stamped.Add(24*time.Hour), r.Log.Checkpoint
-	return &twoClocks{r, o, must[crypto.PublicKey](t)(evidence.ParsePublicKey(o.Trust.Key(r.Payload.Signers[0].KeyID).PublicKey))}
+	return &twoClocks{r, o, must.Get(evidence.ParsePublicKey(o.Trust.Key(r.Payload.Signers[0].KeyID).PublicKey))(t)}
 }
 
 // certified lets a CA vouch for the key, and keeps both clocks.
@@ -77,7 +78,7 @@ func clockCases() []clockCase {
 			c.o.Trust = changedTrust(t, c.o.Trust, func(trusted *trust.Trust) {
 				i := slices.IndexFunc(trusted.Keys, func(k trust.Key) bool { return k.KeyID == c.record.Payload.Signers[0].KeyID })
 				other := trusted.Keys[i]
-				other.PublicKey = must[[]byte](t)(x509.MarshalPKIXPublicKey(newKey(t).Public()))
+				other.PublicKey = must.Get(x509.MarshalPKIXPublicKey(newKey(t).Public()))(t)
 				other.KeyID = evidence.DigestOf(other.PublicKey)
 				trusted.Keys[i].With, trusted.Keys[i].WithFrom = []evidence.KeyID{other.KeyID}, from
 				trusted.Keys = append(trusted.Keys, other)
@@ -95,7 +96,7 @@ func clockCases() []clockCase {
 		{"no independent stamp", func(_ *testing.T, c *twoClocks) { c.o.Before, c.record.Timestamps = later, c.record.Timestamps[:1] }, verify.Before, ownWord, "not proved time"},
 		{"the independent stamp is over the checkpoint", func(t *testing.T, c *twoClocks) {
 			outside := jurattest.Authority(t, "outside", stamped.Add(time.Hour))
-			token := must[[]byte](t)(outside.Issue(&timestamp.Request{Imprint: sha256.Sum256([]byte(c.record.Log.Checkpoint)), CertReq: true}))
+			token := must.Get(outside.Issue(&timestamp.Request{Imprint: sha256.Sum256([]byte(c.record.Log.Checkpoint)), CertReq: true}))(t)
 			c.o.Before, c.record.Timestamps = between, c.record.Timestamps[:1]
 			c.record.Log.Anchors = []evidence.Anchor{{Checkpoint: c.record.Log.Checkpoint, Timestamps: [][][]byte{{token}}}}
 		}, verify.Before, ownWord, "not proved time"},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/verify"
 	"jurat/verify/trust"
@@ -27,15 +28,8 @@ var oidDocumentSigning = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 36}
 // certify signs a certificate. If parent and key are the certificate's own, it is a root.
 func certify(t testing.TB, template *x509.Certificate, public crypto.PublicKey, by *x509.Certificate, key crypto.Signer) *x509.Certificate {
 	t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, template, by, public, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return certificate
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, by, public, key))(t)
+	return must.Get(x509.ParseCertificate(der))(t)
 }
 
 func caTemplate(name string, serial int64) *x509.Certificate {
@@ -84,21 +78,14 @@ func newWorld() *world {
 
 func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 }
 
 // build makes certificates and lists from the templates, and puts them into the record and the options.
 func (w *world) build(t testing.TB, r *evidence.Record, o verify.Options, public crypto.PublicKey) verify.Options {
 	t.Helper()
 	if w.actor != "" {
-		uri, err := url.Parse(w.actor)
-		if err != nil {
-			t.Fatal(err)
-		}
+		uri := must.Get(url.Parse(w.actor))(t)
 		w.signer.URIs = append(w.signer.URIs, uri)
 	}
 	rootKey, issuingKey := newKey(t), newKey(t)
@@ -139,46 +126,29 @@ func (w *world) build(t testing.TB, r *evidence.Record, o verify.Options, public
 
 func signList(t testing.TB, template *x509.RevocationList, by *x509.Certificate, key crypto.Signer) *x509.RevocationList {
 	t.Helper()
-	der, err := x509.CreateRevocationList(rand.Reader, template, by, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := trust.ParseCRL(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
+	der := must.Get(x509.CreateRevocationList(rand.Reader, template, by, key))(t)
+	return must.Get(trust.ParseCRL(der))(t)
+}
+
+// reread is the trust as its file has it.
+func reread(t testing.TB, trusted *trust.Trust) *trust.Trust {
+	t.Helper()
+	return must.Get(trust.Parse(must.Get(trusted.Marshal())(t)))(t)
 }
 
 // changedTrust returns a changed copy of a trust file, parsed again.
 func changedTrust(t testing.TB, trusted *trust.Trust, change func(*trust.Trust)) *trust.Trust {
 	t.Helper()
-	doc, err := trusted.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := trust.Parse(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := reread(t, trusted)
 	change(parsed)
-	if doc, err = parsed.Marshal(); err != nil {
-		t.Fatal(err)
-	}
-	if parsed, err = trust.Parse(doc); err != nil {
-		t.Fatal(err)
-	}
-	return parsed
+	return reread(t, parsed)
 }
 
 // certifiedRecord is a record, what its House trusts, and the key of its signer.
 func certifiedRecord(t *testing.T, p evidence.Payload) (*evidence.Record, verify.Options, crypto.PublicKey) {
 	t.Helper()
 	r, o := standalone(t, p)
-	public, err := evidence.ParsePublicKey(o.Trust.Key(r.Payload.Signers[0].KeyID).PublicKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	public := must.Get(evidence.ParsePublicKey(o.Trust.Key(r.Payload.Signers[0].KeyID).PublicKey))(t)
 	return r, o, public
 }
 
@@ -195,9 +165,6 @@ func revocationOf(serial int64, when time.Time, reason int, extensions ...pkix.E
 // dateExtension is invalidityDate (24) of an entry, or expiredCertsOnCRL (60) of a list.
 func dateExtension(t testing.TB, id int, when time.Time) pkix.Extension {
 	t.Helper()
-	value, err := asn1.MarshalWithParams(when.UTC(), "generalized")
-	if err != nil {
-		t.Fatal(err)
-	}
+	value := must.Get(asn1.MarshalWithParams(when.UTC(), "generalized"))(t)
 	return pkix.Extension{Id: asn1.ObjectIdentifier{2, 5, 29, id}, Value: value}
 }

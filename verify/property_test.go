@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/property"
 	"jurat/verify"
@@ -37,15 +38,9 @@ func newPurse(t testing.TB, amounts ...string) *purse {
 		if err != nil {
 			t.Fatal(err)
 		}
-		signers, err := p.Keys.Signers(t.Context(), draft.Role(), draft.Actor())
-		if err != nil {
-			t.Fatal(err)
-		}
+		signers := must.Get(p.Keys.Signers(t.Context(), draft.Role(), draft.Actor()))(t)
 		wish := draft.SealingProvable(map[string]property.Kind{"/metadata/amount": "decimal:2", "/metadata/action": property.Text})
-		r, err := p.Ledger.Seal(t.Context(), wish, signers)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(p.Ledger.Seal(t.Context(), wish, signers))(t)
 		p.records = append(p.records, r)
 	}
 	return p
@@ -76,20 +71,13 @@ func (p *purse) prove(s *property.Statement, i int) evidence.PropertyProof {
 	p.t.Helper()
 	at := slices.IndexFunc(p.records[i].Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == s.Members[0].Pointer })
 	d := p.records[i].Disclosures[at]
-	proof, err := property.Prove(s, property.Opening{Value: d.Value, Salt: [32]byte(d.Salt)}, p.random)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	proof := must.Get(property.Prove(s, property.Opening{Value: d.Value, Salt: [32]byte(d.Salt)}, p.random))(p.t)
 	return evidence.PropertyProof{Proof: proof, Statement: written(p.t, s)}
 }
 
 func written(t testing.TB, s *property.Statement) jsontext.Value {
 	t.Helper()
-	doc, err := s.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc
+	return must.Get(s.Bytes())(t)
 }
 
 // A proving is a file whose records carry proofs, and what is to be said of the guarantee.
@@ -155,14 +143,8 @@ func TestCarriedProofs(t *testing.T) {
 	p := newPurse(t, "12.5")
 	o := p.Options(t)
 	for _, c := range provings(t) {
-		file, err := c.file.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := evidence.ParseBundle(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(c.file.Marshal())(t)
+		again := must.Get(evidence.ParseBundle(file))(t)
 		r := verify.Bundle(again, o)
 		got := r.Of(verify.Property)
 		asked := slices.ContainsFunc(r.Guarantees, func(f verify.Finding) bool { return f.Guarantee == verify.Property })
@@ -238,18 +220,9 @@ func twoValues(t testing.TB) *evidence.Record {
 	payload.Provable = slices.Clone(payload.Provable)
 	payload.Provable[1].Commitment = second.String()
 	payload.RecordID, payload.ChainPosition, payload.PreviousRecord, payload.Signers = "", 3, other.Digest, nil
-	draft, err := evidence.NewDraft(payload)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signers, err := p.Keys.Signers(t.Context(), draft.Role(), draft.Actor())
-	if err != nil {
-		t.Fatal(err)
-	}
-	lie, err := p.Ledger.Seal(t.Context(), draft, signers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	draft := must.Get(evidence.NewDraft(payload))(t)
+	signers := must.Get(p.Keys.Signers(t.Context(), draft.Role(), draft.Actor()))(t)
+	lie := must.Get(p.Ledger.Seal(t.Context(), draft, signers))(t)
 	lie = p.Bundle(t, lie).Records[0]
 	lie.Disclosures = honest.Disclosures
 	return lie

@@ -1,13 +1,11 @@
 package verify_test
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
-	"fmt"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -17,11 +15,11 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/dertest"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/timestamp"
 	"jurat/trustlist"
 	"jurat/verify"
-	"jurat/verify/inputs"
 	"jurat/verify/trust"
 )
 
@@ -50,13 +48,13 @@ func newProvider(t testing.TB, name string, subject pkix.Name) *provider {
 		if ca {
 			template.KeyUsage = x509.KeyUsageCertSign
 		} else {
-			purpose := must[[]byte](t)(asn1.Marshal([]asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 8}}))
+			purpose := must.Get(asn1.Marshal([]asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 8}}))(t)
 			template.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 37}, Critical: true, Value: purpose}}
 		}
 		if by == nil {
 			by = template
 		}
-		return must[*x509.Certificate](t)(x509.ParseCertificate(must[[]byte](t)(x509.CreateCertificate(nil, template, by, key.Public(), byKey))))
+		return must.Get(x509.ParseCertificate(must.Get(x509.CreateCertificate(nil, template, by, key.Public(), byKey))(t)))(t)
 	}
 	caName := func(which string) pkix.Name { return pkix.Name{CommonName: "WORTHLESS " + name + which} }
 	caKey, subKey := jurattest.AuthorityKey(t, name+" ca"), jurattest.AuthorityKey(t, name+" sub")
@@ -70,20 +68,20 @@ func newProvider(t testing.TB, name string, subject pkix.Name) *provider {
 
 func (p *provider) authority(certificate *x509.Certificate, at time.Time) *timestamp.Authority {
 	p.t.Helper()
-	return must[*timestamp.Authority](p.t)(timestamp.NewAuthority(timestamp.AuthorityConfig{Key: p.key, Certificate: certificate, Now: func() time.Time { return at }, Rand: p.serial}))
+	return must.Get(timestamp.NewAuthority(timestamp.AuthorityConfig{Key: p.key, Certificate: certificate, Now: func() time.Time { return at }, Rand: p.serial}))(p.t)
 }
 
 // over stamps an imprint.
 func (p *provider) over(imprint [sha256.Size]byte, at time.Time) evidence.Timestamp {
 	p.t.Helper()
-	return evidence.Timestamp{Kind: evidence.RFC3161, Token: must[[]byte](p.t)(p.authority(p.unit, at).Issue(&timestamp.Request{Imprint: imprint, CertReq: true}))}
+	return evidence.Timestamp{Kind: evidence.RFC3161, Token: must.Get(p.authority(p.unit, at).Issue(&timestamp.Request{Imprint: imprint, CertReq: true}))(p.t)}
 }
 
 // anchored has alpha stamp the checkpoint in the place of the record, and beta renew that at these seconds.
 func (q *qualification) anchored(renewed ...int) {
 	a := evidence.Anchor{Checkpoint: q.record.Log.Checkpoint}
 	stamp := func(by *provider, at time.Time) {
-		imprints := must[[][sha256.Size]byte](by.t)(a.Imprints())
+		imprints := must.Get(a.Imprints())(by.t)
 		a.Timestamps = append(a.Timestamps, [][]byte{by.over(imprints[len(a.Timestamps)], at).Token})
 	}
 	stamp(q.alpha, jurattest.Start)
@@ -96,8 +94,8 @@ func (q *qualification) anchored(renewed ...int) {
 // throughSub stamps with the certificate below the second CA, whose certificate is in the token.
 func (p *provider) throughSub(imprint [sha256.Size]byte, at time.Time) evidence.Timestamp {
 	p.t.Helper()
-	token := dertest.ParseToken(p.t, must[[]byte](p.t)(p.authority(p.below, at).Issue(&timestamp.Request{Imprint: imprint, CertReq: true})))
-	token.Data.At(3).Members = append(token.Data.At(3).Members, must[*dertest.Node](p.t)(dertest.Parse(p.sub.Raw)))
+	token := dertest.ParseToken(p.t, must.Get(p.authority(p.below, at).Issue(&timestamp.Request{Imprint: imprint, CertReq: true}))(p.t))
+	token.Data.At(3).Members = append(token.Data.At(3).Members, must.Get(dertest.Parse(p.sub.Raw))(p.t))
 	return evidence.Timestamp{Kind: evidence.RFC3161, Token: token.Sign(p.t, p.key)}
 }
 
@@ -304,11 +302,11 @@ func qualifiedCases() []qualifiedCase {
 		}, "status", "withdrawn"},
 		{"two authorities that disagree, and a token without certificates", func(q *qualification) {
 			q.disagrees()
-			q.stamps[0].Token = must[[]byte](q.alpha.t)(q.alpha.authority(q.alpha.unit, start).Issue(&timestamp.Request{Imprint: q.record.Imprint()}))
+			q.stamps[0].Token = must.Get(q.alpha.authority(q.alpha.unit, start).Issue(&timestamp.Request{Imprint: q.record.Imprint()}))(q.alpha.t)
 		}, "status", "withdrawn"},
 		{"two authorities that agree, and a token without certificates", func(q *qualification) {
 			q.disagrees().Services[0].Status[0].Status = granted
-			q.stamps[0].Token = must[[]byte](q.alpha.t)(q.alpha.authority(q.alpha.unit, start).Issue(&timestamp.Request{Imprint: q.record.Imprint()}))
+			q.stamps[0].Token = must.Get(q.alpha.authority(q.alpha.unit, start).Issue(&timestamp.Request{Imprint: q.record.Imprint()}))(q.alpha.t)
 		}, "", "number 7"},
 		{"an authority that disagrees, whose policies are others", func(q *qualification) { q.disagrees().Policies = []string{"1.2.3"} }, "status", "withdrawn"},
 		{"an authority that disagrees, whose key was lost", func(q *qualification) { q.disagrees().NotAfter = start.Add(time.Minute) }, "status", "withdrawn"},
@@ -371,7 +369,7 @@ func (tt *qualifiedCase) build(t testing.TB) *qualification {
 	o.Trust.Authorities = append([]trust.Authority{q.first}, q.others...)
 	o.Trust.Lists = &trust.Lists{Journal: []evidence.Digest{evidence.DigestOf([]byte("journal"))}, LOTL: trust.ListVersion{Sequence: 5, Digest: evidence.DigestOf([]byte("the list of the lists"))},
 		Issued: instant("2026-05-01T00:00:00Z")}
-	o.Trust = must[*trust.Trust](t)(trust.Parse(must[[]byte](t)(o.Trust.Marshal())))
+	o.Trust = must.Get(trust.Parse(must.Get(o.Trust.Marshal())(t)))(t)
 	return q
 }
 
@@ -409,7 +407,7 @@ func TestEveryRuleOfQualified(t *testing.T) {
 				without.Authorities[i].Services = nil
 			}
 			o := *q.o
-			o.Trust = must[*trust.Trust](t)(trust.Parse(must[[]byte](t)(without.Marshal())))
+			o.Trust = must.Get(trust.Parse(must.Get(without.Marshal())(t)))(t)
 			plain := verify.Record(q.record, o)
 			if plain.Of(verify.Time).Status != report.Of(verify.Time).Status || plain.Of(verify.Time).Rule != report.Of(verify.Time).Rule || plain.Outcome != report.Outcome {
 				t.Errorf("the lists changed time from %+v to %+v, or the outcome from %s to %s", plain.Of(verify.Time), report.Of(verify.Time), plain.Outcome, report.Outcome)
@@ -446,48 +444,5 @@ func TestQualifiedIsAskedOnRequest(t *testing.T) {
 	empty := verify.Bundle(&evidence.Bundle{}, *stale.o)
 	if f := empty.Of(verify.Qualified); f.Status != verify.NotProved || f.Rule != "empty" {
 		t.Errorf("of no record: %+v", f)
-	}
-}
-
-// BenchmarkQualified verifies a record by a trust file without services, and by one with as many authorities as the lists of the whole
-// European Union have.
-func BenchmarkQualified(b *testing.B) {
-	for _, bm := range []struct {
-		name   string
-		listed int
-	}{{"no services", 0}, {"1 authority", 1}, {"481 authorities", 481}} {
-		b.Run(bm.name, func(b *testing.B) {
-			q := (&qualifiedCase{change: func(q *qualification) {
-				if bm.listed == 0 {
-					q.first.Services = nil
-				}
-				for i := 1; i < bm.listed; i++ {
-					other := newProvider(b, fmt.Sprint("other ", i), alphaSubject)
-					q.others = append(q.others, other.listing(other.unit))
-				}
-				slices.Reverse(q.others)
-			}}).build(b)
-			if bm.listed == 0 {
-				q.o.Trust.Lists = nil
-			}
-			doc := must[[]byte](b)(q.o.Trust.Marshal())
-			at := q.o.At
-			memory := timestamp.NewMemory()
-			inputs := inputs.Inputs{Trust: &inputs.File{Name: "trust.json", From: bytes.NewReader(doc)}, At: &at}
-			*q.o = must[verify.Options](b)(inputs.Options())
-			q.o.Memory = memory
-			b.Run("sealed", func(b *testing.B) {
-				for b.Loop() {
-					verify.Sealed(q.record, *q.o)
-				}
-			})
-			b.Run("reported", func(b *testing.B) {
-				for b.Loop() {
-					if status := verify.Record(q.record, *q.o).Of(verify.Time).Status; status != verify.Proved {
-						b.Fatal(status)
-					}
-				}
-			})
-		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	strict "github.com/go-json-experiment/json"
 
 	"jurat/internal/dertest"
+	"jurat/internal/must"
 	"jurat/verify/trust"
 )
 
@@ -59,10 +60,7 @@ func TestCertificatesAreReadAlike(t *testing.T) {
 	if refused == 0 || refused == len(list) {
 		t.Errorf("%d of %d are refused", refused, len(list))
 	}
-	doc, err := strict.Marshal(map[string]any{"format": "jurat/vectors/v1", "readable": list})
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(strict.Marshal(map[string]any{"format": "jurat/vectors/v1", "readable": list}))(t)
 	folder := t.TempDir()
 	write(t, folder, "readable.json", doc)
 	var complaints bytes.Buffer

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/timestamp"
@@ -35,10 +36,7 @@ func standalone(t *testing.T, p evidence.Payload, apart ...string) (*evidence.Re
 
 func standaloneIn(t testing.TB, h *jurattest.House, p evidence.Payload, apart ...string) (*evidence.Record, verify.Options) {
 	t.Helper()
-	r, err := h.Ledger.ProveOne(t.Context(), h.Seal(t, p, apart...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(h.Ledger.ProveOne(t.Context(), h.Seal(t, p, apart...)))(t)
 	o := h.Options(t)
 	if report := verify.Record(r, o); report.Outcome != verify.Proved {
 		t.Fatalf("the honest record: %+v", report.Details)
@@ -176,15 +174,9 @@ func TestCheckpointOfAnotherLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := note.NewSigner(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer := must.Get(note.NewSigner(private))(t)
 	text, _, _ := strings.Cut(r.Log.Checkpoint, "\n\n")
-	signed, err := note.Sign(&note.Note{Text: text + "\n"}, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signed := must.Get(note.Sign(&note.Note{Text: text + "\n"}, signer))(t)
 	r.Log.Checkpoint, o.Trust.Logs = string(signed), []string{public}
 	if got := verify.Record(r, o).Of(verify.Order); got.Status != verify.Refuted || got.Rule != "checkpoint" {
 		t.Errorf("%+v", got)
@@ -251,10 +243,7 @@ func withAuthority(t *trust.Trust, root *x509.Certificate) *trust.Trust {
 func TestOneActIsNoTrial(t *testing.T) {
 	h := jurattest.New(t)
 	for _, act := range h.Try(t, jury.MajorityVote).Records {
-		r, err := h.Ledger.ProveOne(t.Context(), act)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(h.Ledger.ProveOne(t.Context(), act))(t)
 		report := verify.Record(r, h.Options(t))
 		if got := report.Of(verify.Verdict); report.Outcome != verify.NotProved || got.Rule != "one-act" {
 			t.Errorf("%s: %s, %+v", act.Payload.ActionType, report.Outcome, got)

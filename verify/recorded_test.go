@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 	"jurat/internal/observe"
 	"jurat/jurattest"
 	"jurat/verify"
@@ -38,11 +39,7 @@ func observedCall(id, protocol, request, response string) observed.Act {
 
 func payloadOf(t *testing.T, act observed.Act) evidence.Payload {
 	t.Helper()
-	p, err := observed.Payload(act)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return must.Get(observed.Payload(act))(t)
 }
 
 // a sighting is one thing that a recorder may seal, and what a verifier finds of it.
@@ -344,11 +341,7 @@ func events() []struct {
 
 func eventOf(t *testing.T, e observed.Event) evidence.Payload {
 	t.Helper()
-	p, err := e.Payload("gate", "2026-01-01T00:00:00Z", "talk")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return must.Get(e.Payload("gate", "2026-01-01T00:00:00Z", "talk"))(t)
 }
 
 // TestGaps: what a recorder says that it missed is a doubt about what it saw, and about completeness where that is asked.
@@ -388,18 +381,9 @@ func TestVantageRests(t *testing.T) {
 // TestRecorderIsNotTheAgent: what is signed by the agent's key is not what a recorder saw, whatever name it has.
 func TestRecorderIsNotTheAgent(t *testing.T) {
 	h := jurattest.New(t)
-	signers, err := h.Keys.Signers(t.Context(), evidence.RoleAgent, "gate")
-	if err != nil {
-		t.Fatal(err)
-	}
-	draft, err := evidence.NewDraft(payloadOf(t, tool()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := h.Ledger.Seal(t.Context(), draft, signers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signers := must.Get(h.Keys.Signers(t.Context(), evidence.RoleAgent, "gate"))(t)
+	draft := must.Get(evidence.NewDraft(payloadOf(t, tool())))(t)
+	r := must.Get(h.Ledger.Seal(t.Context(), draft, signers))(t)
 	report := verify.Bundle(h.Bundle(t, r), h.Options(t))
 	if got := report.Of(verify.Authentication); got.Status != verify.Refuted || got.Rule != "actor" {
 		t.Errorf("%+v", got)

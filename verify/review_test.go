@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jury"
 	"jurat/verify"
 )
@@ -269,18 +270,9 @@ func TestRejectionOfAnotherVersion(t *testing.T) {
 func TestReviewWithTheAgentsKey(t *testing.T) {
 	s := newStory(t)
 	a := s.add(answer())
-	draft, err := evidence.NewDraft(reviewOf(a, evidence.Approved, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	signers, err := s.house.Keys.Signers(t.Context(), evidence.RoleAgent, "logistics-agent-v1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := s.house.Ledger.Seal(t.Context(), draft, signers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	draft := must.Get(evidence.NewDraft(reviewOf(a, evidence.Approved, "")))(t)
+	signers := must.Get(s.house.Keys.Signers(t.Context(), evidence.RoleAgent, "logistics-agent-v1"))(t)
+	r := must.Get(s.house.Ledger.Seal(t.Context(), draft, signers))(t)
 	got := s.reportOn(a, r).Of(verify.HumanReview)
 	if got.Status != verify.Refuted || got.Rule != "own-output" || !strings.Contains(got.Reason, "also signed") {
 		t.Errorf("%+v", got)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -69,10 +70,7 @@ func checkRevoked(t *testing.T, report *verify.Report, want string) {
 	if want == "" {
 		want = "null"
 	} else {
-		existed, errTimes := json.Marshal(report.Times[0].ProvedTime)
-		if errTimes != nil {
-			t.Fatal(errTimes)
-		}
+		existed := must.Get(json.Marshal(report.Times[0].ProvedTime))(t)
 		want += `"existed":` + string(existed) + "}"
 	}
 	if err != nil || string(said) != want {

@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -65,16 +66,7 @@ func TestSecondVerifierTogether(t *testing.T) {
 // JURAT_TEST_SEED sets the start.
 func compareVerifiers(t *testing.T, few, many int, next func(t *testing.T, c *chance, i int) given) {
 	t.Helper()
-	n, seed := few, uint64(1)
-	if os.Getenv("JURAT_TEST_LONG") != "" {
-		n = many
-	}
-	if text := os.Getenv("JURAT_TEST_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
+	n, seed, _ := chanceOfTest(t, few, many)
 	const lot = 250 // files with keys of one house
 	for first := 0; first < n; first += lot {
 		t.Run(strconv.Itoa(first), func(t *testing.T) {
@@ -118,10 +110,7 @@ func compareOver(t *testing.T, files []given) {
 		v.Report = inDetail(r)
 		m.Verifications = append(m.Verifications, v)
 	}
-	doc, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(json.Marshal(m))(t)
 	write(t, folder, "manifest.json", doc)
 	if kept := os.Getenv("JURAT_TEST_KEEP"); kept != "" {
 		defer func() {
@@ -149,9 +138,7 @@ func compareOver(t *testing.T, files []given) {
 
 func write(t *testing.T, folder, name string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(folder, name), content, 0o600))
 }
 
 // python finds what the second verifier needs. It fails the test if that is missing and nothing may be skipped.

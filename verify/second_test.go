@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
@@ -26,43 +27,25 @@ func signedTwice(t *testing.T) *jurattest.House {
 // sealBy seals output("a") with the given signers, and returns the record with its log proof.
 func sealBy(t *testing.T, h *jurattest.House, signers ...evidence.Signer) *evidence.Record {
 	t.Helper()
-	draft, err := evidence.NewDraft(output("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := h.Ledger.Seal(t.Context(), draft, signers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r, err = h.Ledger.ProveOne(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	draft := must.Get(evidence.NewDraft(output("a")))(t)
+	r := must.Get(h.Ledger.Seal(t.Context(), draft, signers))(t)
+	r = must.Get(h.Ledger.ProveOne(t.Context(), r))(t)
 	return r
 }
 
 func signersOf(t *testing.T, h *jurattest.House, name string) []evidence.Signer {
 	t.Helper()
-	signers, err := h.Keys.Signers(t.Context(), evidence.RoleAgent, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signers
+	return must.Get(h.Keys.Signers(t.Context(), evidence.RoleAgent, name))(t)
 }
 
 func TestTrialSignedTwice(t *testing.T) {
 	h := signedTwice(t)
 	b := h.Bundle(t, h.Try(t, jury.FinalJudge).Records...)
-	file, err := b.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(b.Marshal())(t)
 	if r := check(t, file, h.Options(t)); r.Outcome != verify.Proved {
 		t.Errorf("%s: %+v", r.Outcome, r.Details)
 	}
-	again, err := evidence.ParseBundle(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(evidence.ParseBundle(file))(t)
 	if doc, err := again.Marshal(); err != nil || !bytes.Equal(doc, file) {
 		t.Errorf("marshals to other bytes: %v", err)
 	}
@@ -113,10 +96,7 @@ func TestSecondSignature(t *testing.T) {
 		}, both(answer{verify.Authentication, verify.Refuted, "second-signature", "which did not sign"},
 			answer{verify.NonRepudiation, verify.Refuted, "second-signature", "which did not sign"})},
 		{"by a key that nobody knows", func(h *jurattest.House) *evidence.Record {
-			stranger, err := evidence.NewSigner(evidence.NewMLDSA65(new([32]byte)), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stranger := must.Get(evidence.NewSigner(evidence.NewMLDSA65(new([32]byte)), nil))(t)
 			return sealBy(t, h, signersOf(t, h, "a")[0], stranger)
 		}, both(answer{verify.Content, verify.NotProved, "unknown-key", "other keys for agent"},
 			answer{verify.Authentication, verify.Refuted, "second-signature", "which did not sign"})},
@@ -152,10 +132,7 @@ func TestSecondSignature(t *testing.T) {
 func TestSecondSignatureStripped(t *testing.T) {
 	h := signedTwice(t)
 	r := sealBy(t, h, signersOf(t, h, "a")...)
-	file, err := r.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(r.Marshal())(t)
 	o := h.Options(t)
 	if report := check(t, file, o); report.Outcome != verify.Proved {
 		t.Fatalf("the honest file: %+v", report.Details)
@@ -227,11 +204,7 @@ func TestTrustFileDemandsOnlyWhatCanBe(t *testing.T) {
 	doc := func(change func(k *trust.Key)) []byte {
 		trusted := h.Trust(t)
 		change(trusted.Key(a[0].Info().KeyID))
-		text, err := trusted.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text
+		return must.Get(trusted.Marshal())(t)
 	}
 	own, second, foreign := a[0].Info().KeyID, a[1].Info().KeyID, b[1].Info().KeyID
 	changed := func(old, new string) []byte {
@@ -257,10 +230,7 @@ func TestTrustFileDemandsOnlyWhatCanBe(t *testing.T) {
 		}
 	}
 	whole := doc(func(k *trust.Key) { k.WithFrom = jurattest.Start })
-	trusted, err := trust.Parse(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trusted := must.Get(trust.Parse(whole))(t)
 	if again, err := trusted.Marshal(); err != nil || !bytes.Equal(again, whole) {
 		t.Errorf("marshals to other bytes: %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/cbor"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/scitt"
 	"jurat/verify"
@@ -23,10 +24,7 @@ func TestSecondVerifierOnStatements(t *testing.T) {
 	}
 	h := jurattest.NewForStrangers(t)
 	r, own, o := stated(t, h, evidence.RoleOperator, "operator")
-	included, err := h.SignReceipt(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	included := must.Get(h.SignReceipt(r))(t)
 	take("own", own, o)
 	take("own-alone", statementBy(t, h, r, evidence.RoleOperator, "operator", scitt.Issuer(evidence.RoleOperator, "operator")), o)
 	take("own-other-issuer", statementBy(t, h, r, evidence.RoleOperator, "operator", "urn:jurat:agent:a", included), o)

@@ -18,6 +18,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/cbor"
 	"jurat/internal/ecdsasig"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/scitt"
 	"jurat/verify"
@@ -27,48 +28,28 @@ import (
 // stated is a record, its statement by an actor, and the options that prove it.
 func stated(t *testing.T, h *jurattest.House, role evidence.Role, name string) (*evidence.Record, []byte, verify.Options) {
 	t.Helper()
-	r, err := h.Ledger.ProveOne(t.Context(), h.Seal(t, output("a")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	receipt, err := h.SignReceipt(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(h.Ledger.ProveOne(t.Context(), h.Seal(t, output("a"))))(t)
+	receipt := must.Get(h.SignReceipt(r))(t)
 	doc := statementBy(t, h, r, role, name, scitt.Issuer(role, name), receipt)
 	return r, doc, h.Options(t)
 }
 
 func statementBy(t *testing.T, h *jurattest.House, r *evidence.Record, role evidence.Role, name, issuer string, receipts ...[]byte) []byte {
 	t.Helper()
-	signers, err := h.Keys.Signers(t.Context(), role, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := scitt.Sign(r, issuer, signers[0], receipts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc
+	signers := must.Get(h.Keys.Signers(t.Context(), role, name))(t)
+	return must.Get(scitt.Sign(r, issuer, signers[0], receipts...))(t)
 }
 
 // part returns the parts of a COSE_Sign1 to be changed, and what writes them again.
 func part(t *testing.T, doc []byte) (list []any, again func() []byte) {
 	t.Helper()
-	value, err := cbor.Decode(bytes.Clone(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
+	value := must.Get(cbor.Decode(bytes.Clone(doc)))(t)
 	return value.(cbor.Tag).Content.([]any), func() []byte { return inCBOR(t, value) }
 }
 
 func inCBOR(t *testing.T, value any) []byte {
 	t.Helper()
-	doc, err := cbor.Encode(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc
+	return must.Get(cbor.Encode(value))(t)
 }
 
 func TestEveryRuleOfAStatement(t *testing.T) {
@@ -108,10 +89,7 @@ func TestEveryRuleOfAStatement(t *testing.T) {
 		}, verify.Refuted, "signature"},
 		{"a critical parameter", func(t *testing.T, h *jurattest.House, _ *evidence.Record, doc []byte, _ *verify.Options) []byte {
 			list, again := part(t, doc)
-			header, err := cbor.DecodeMap(list[0].([]byte))
-			if err != nil {
-				t.Fatal(err)
-			}
+			header := must.Get(cbor.DecodeMap(list[0].([]byte)))(t)
 			list[0] = inCBOR(t, append(header, cbor.Pair{Key: "x", Value: int64(1)}, cbor.Pair{Key: int64(2), Value: []any{"x"}}))
 			return again()
 		}, verify.NotProved, "unsupported"},
@@ -152,10 +130,7 @@ func TestEveryRuleOfAStatement(t *testing.T) {
 		}, verify.Proved, ""},
 		{"a receipt by a key that the trust file does not name", func(t *testing.T, _ *jurattest.House, _ *evidence.Record, doc []byte, _ *verify.Options) []byte {
 			return inReceipt(t, doc, func(list []any) {
-				header, err := cbor.DecodeMap(list[0].([]byte))
-				if err != nil {
-					t.Fatal(err)
-				}
+				header := must.Get(cbor.DecodeMap(list[0].([]byte)))(t)
 				header[slices.IndexFunc(header, func(p cbor.Pair) bool { return p.Key == int64(4) })].Value = []byte("another key")
 				list[0] = inCBOR(t, header)
 			})
@@ -169,10 +144,7 @@ func TestEveryRuleOfAStatement(t *testing.T) {
 		}, verify.Proved, ""},
 		{"a receipt of another structure", func(t *testing.T, _ *jurattest.House, _ *evidence.Record, doc []byte, _ *verify.Options) []byte {
 			return inReceipt(t, doc, func(list []any) {
-				header, err := cbor.DecodeMap(list[0].([]byte))
-				if err != nil {
-					t.Fatal(err)
-				}
+				header := must.Get(cbor.DecodeMap(list[0].([]byte)))(t)
 				i := slices.IndexFunc(header, func(p cbor.Pair) bool { return p.Key == int64(395) })
 				header[i].Value = int64(2)
 				list[0] = inCBOR(t, header)
@@ -185,7 +157,7 @@ func TestEveryRuleOfAStatement(t *testing.T) {
 			if tt.change != nil {
 				doc = tt.change(t, h, r, doc, &o)
 			}
-			report := verified(t, doc, o)
+			report := check(t, doc, o)
 			if got := report.Of(verify.Envelope); got.Status != tt.status || got.Rule != tt.rule || report.Outcome != tt.status || report.Kind != verify.OneRecord {
 				t.Errorf("%+v, outcome %s", got, report.Outcome)
 			}
@@ -204,7 +176,7 @@ func TestEveryRuleOfAStatement(t *testing.T) {
 // TestStatementByTheActor: the record's own actor may sign its statement.
 func TestStatementByTheActor(t *testing.T) {
 	_, doc, o := stated(t, jurattest.New(t), evidence.RoleAgent, "a")
-	report := verified(t, doc, o)
+	report := check(t, doc, o)
 	if got := report.Of(verify.Envelope); got.Status != verify.Proved || !strings.Contains(got.Reason, `agent "a" signed the statement`) {
 		t.Errorf("%+v", got)
 	}
@@ -218,7 +190,7 @@ func TestStatementWithOneOfTwoSignatures(t *testing.T) {
 	h := jurattest.New(t)
 	h.Keys.PostQuantum = true
 	_, doc, o := stated(t, h, evidence.RoleOperator, "operator")
-	if got := verified(t, doc, o).Of(verify.Envelope); got.Status != verify.NotProved || got.Rule != "second-signature" {
+	if got := check(t, doc, o).Of(verify.Envelope); got.Status != verify.NotProved || got.Rule != "second-signature" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -226,18 +198,12 @@ func TestStatementWithOneOfTwoSignatures(t *testing.T) {
 // TestInsideAStatement: an honest statement does not help a record that lies.
 func TestInsideAStatement(t *testing.T) {
 	h := jurattest.New(t)
-	r, err := h.Ledger.ProveOne(t.Context(), h.Seal(t, output("a")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := h.Ledger.ProveOne(t.Context(), h.Seal(t, output("a")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(h.Ledger.ProveOne(t.Context(), h.Seal(t, output("a"))))(t)
+	other := must.Get(h.Ledger.ProveOne(t.Context(), h.Seal(t, output("a"))))(t)
 	changed := *r
 	changed.Signatures = other.Signatures
 	doc := statementBy(t, h, &changed, evidence.RoleOperator, "operator", "urn:jurat:operator:operator")
-	report := verified(t, doc, h.Options(t))
+	report := check(t, doc, h.Options(t))
 	if report.Outcome != verify.Refuted || report.Of(verify.Content).Status != verify.Refuted || report.Of(verify.Envelope).Status != verify.Proved {
 		t.Errorf("%+v", report.Guarantees)
 	}
@@ -250,33 +216,21 @@ func TestSizeOfAReceiptIsNotSigned(t *testing.T) {
 	for range 4 {
 		h.Seal(t, output("b"))
 	}
-	early, err := h.Ledger.ProveOne(t.Context(), first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	receipt, err := h.SignReceipt(early)
-	if err != nil {
-		t.Fatal(err)
-	}
+	early := must.Get(h.Ledger.ProveOne(t.Context(), first))(t)
+	receipt := must.Get(h.SignReceipt(early))(t)
 	h.Seal(t, output("c"))
 	if _, err := h.Ledger.Checkpoint(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	late, err := h.Ledger.ProveOne(t.Context(), first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	late := must.Get(h.Ledger.ProveOne(t.Context(), first))(t)
 	list, again := part(t, receipt)
 	header := list[1].(cbor.Map)
 	i := slices.IndexFunc(header, func(p cbor.Pair) bool { return p.Key == int64(396) })
-	value, err := cbor.Decode(header[i].Value.(cbor.Map)[0].Value.([]any)[0].([]byte))
-	if err != nil {
-		t.Fatal(err)
-	}
+	value := must.Get(cbor.Decode(header[i].Value.(cbor.Map)[0].Value.([]any)[0].([]byte)))(t)
 	proof := value.([]any)
 	proof[0] = proof[0].(int64) + 1
 	header[i].Value = cbor.Map{{Key: int64(-1), Value: []any{inCBOR(t, proof)}}}
-	report := verified(t, statementBy(t, h, late, evidence.RoleOperator, "operator", "urn:jurat:operator:operator", again()), h.Options(t))
+	report := check(t, statementBy(t, h, late, evidence.RoleOperator, "operator", "urn:jurat:operator:operator", again()), h.Options(t))
 	if got := report.Of(verify.Order); answerOf(got) != "proved" || report.Outcome != verify.Proved {
 		t.Errorf("%+v, outcome %s", got, report.Outcome)
 	}
@@ -289,14 +243,14 @@ func TestSizeOfAReceiptIsNotSigned(t *testing.T) {
 func TestDamagedStatement(t *testing.T) {
 	_, doc, o := stated(t, jurattest.New(t), evidence.RoleOperator, "operator")
 	for _, end := range []int{200, len(doc) - 1} {
-		report := verified(t, doc[:end], o)
+		report := check(t, doc[:end], o)
 		if got := report.Of(verify.Content); report.Outcome != verify.NotProved || answerOf(got) != "not proved form" {
 			t.Errorf("cut after %d bytes: %+v", end, report.Guarantees)
 		}
 	}
 	list, again := part(t, doc)
 	list[2] = []byte("{}")
-	if report := verified(t, again(), o); report.Of(verify.Content).Rule != "form" || report.Of(verify.Envelope).Status != verify.NotProved {
+	if report := check(t, again(), o); report.Of(verify.Content).Rule != "form" || report.Of(verify.Envelope).Status != verify.NotProved {
 		t.Errorf("another payload: %+v", report.Guarantees)
 	}
 	foreign := inCBOR(t, cbor.Tag{Number: 18, Content: []any{inCBOR(t, cbor.Map{{Key: int64(1), Value: int64(-7)}, {Key: int64(3), Value: "text/plain"}}), cbor.Map{}, []byte("Paid."), make([]byte, 64)}})
@@ -310,11 +264,11 @@ func TestDamagedStatement(t *testing.T) {
 // TestUnprotectedRefutesNothing puts parts beside statements that anybody can put there, and takes others out.
 func TestUnprotectedRefutesNothing(t *testing.T) {
 	_, doc, o := stated(t, jurattest.New(t), evidence.RoleOperator, "operator")
-	before := verified(t, doc, o)
+	before := check(t, doc, o)
 	with := func(change func(header cbor.Map) cbor.Map) *verify.Report {
 		list, again := part(t, doc)
 		list[1] = change(list[1].(cbor.Map))
-		return verified(t, again(), o)
+		return check(t, again(), o)
 	}
 	without := func(header cbor.Map, label int64) cbor.Map {
 		return slices.DeleteFunc(header, func(p cbor.Pair) bool { return p.Key == label })
@@ -350,7 +304,7 @@ func TestUnprotectedRefutesNothing(t *testing.T) {
 		}
 	}
 	for what, pair := range unreadPairs {
-		if got := verified(t, withPair(t, doc, pair), o); got.Outcome != verify.NotProved || answerOf(got.Of(verify.Content)) != "not proved form" {
+		if got := check(t, withPair(t, doc, pair), o); got.Outcome != verify.NotProved || answerOf(got.Of(verify.Content)) != "not proved form" {
 			t.Errorf("with %s: %+v", what, got)
 		}
 	}
@@ -377,36 +331,18 @@ func withPair(t *testing.T, doc []byte, pair string) []byte {
 // exported makes a statement of a record as scitt.Sign does, with further parameters in the protected header, by a key that the options get as the operator's.
 func exported(t *testing.T, r *evidence.Record, key *ecdsa.PrivateKey, o verify.Options, more ...cbor.Pair) ([]byte, verify.Options) {
 	t.Helper()
-	file, err := r.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := evidence.MarshalPublicKey(key.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(r.Marshal())(t)
+	der := must.Get(evidence.MarshalPublicKey(key.Public()))(t)
 	id := evidence.DigestOf(der)
 	header := inCBOR(t, append(cbor.Map{{Key: int64(1), Value: int64(-7)}, {Key: int64(3), Value: scitt.ContentType}, {Key: int64(4), Value: id[:]},
 		{Key: int64(15), Value: cbor.Map{{Key: int64(1), Value: "urn:jurat:operator:operator"}, {Key: int64(2), Value: r.Payload.RecordID}}}, {Key: int64(-70001), Value: scitt.About}}, more...))
 	digest := sha256.Sum256(inCBOR(t, []any{"Signature1", header, []byte{}, r.Canonical()}))
-	signature, err := ecdsa.SignASN1(nil, key, digest[:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	low, err := ecdsasig.LowS(signature)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := ecdsasig.Raw(low)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signature := must.Get(ecdsa.SignASN1(nil, key, digest[:]))(t)
+	low := must.Get(ecdsasig.LowS(signature))(t)
+	raw := must.Get(ecdsasig.Raw(low))(t)
 	known := *o.Trust
 	known.Keys = append(slices.Clip(known.Keys), trust.Key{Name: "operator", Role: evidence.RoleOperator, Algorithm: evidence.ES256, KeyID: id, PublicKey: der, Custody: trust.ByOperator})
-	prepared, err := known.Prepared()
-	if err != nil {
-		t.Fatal(err)
-	}
+	prepared := must.Get(known.Prepared())(t)
 	o.Trust = prepared
 	return inCBOR(t, cbor.Tag{Number: 18, Content: []any{header, cbor.Map{{Key: int64(-70002), Value: file}}, r.Canonical(), raw}}), o
 }
@@ -415,11 +351,7 @@ func exported(t *testing.T, r *evidence.Record, key *ecdsa.PrivateKey, o verify.
 func worthless(t *testing.T, of string) *ecdsa.PrivateKey {
 	t.Helper()
 	seed := sha256.Sum256([]byte("a worthless key of " + of))
-	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), seed[:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return must.Get(ecdsa.ParseRawPrivateKey(elliptic.P256(), seed[:]))(t)
 }
 
 func answerOf(f verify.Finding) string { return strings.TrimSpace(string(f.Status) + " " + f.Rule) }
@@ -429,11 +361,7 @@ func certificate(t *testing.T, key crypto.Signer) []byte {
 	t.Helper()
 	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	template := &x509.Certificate{SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: "the bank"}, NotBefore: from, NotAfter: from.AddDate(1, 0, 0)}
-	der, err := x509.CreateCertificate(nil, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return der
+	return must.Get(x509.CreateCertificate(nil, template, template, key.Public(), key))(t)
 }
 
 // TestCertificateOfAStatement: a certificate that the protected header names proves nothing, and contradicts a statement that another key signed.
@@ -467,10 +395,10 @@ func TestCertificateOfAStatement(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			doc, known := exported(t, r, own, o, tt.header(certificate(t, own), certificate(t, other))...)
-			if got := answerOf(verified(t, doc, known).Of(verify.Envelope)); got != tt.known {
+			if got := answerOf(check(t, doc, known).Of(verify.Envelope)); got != tt.known {
 				t.Errorf("known: %s, want %s", got, tt.known)
 			}
-			if got := answerOf(verified(t, doc, o).Of(verify.Envelope)); got != tt.unknown {
+			if got := answerOf(check(t, doc, o).Of(verify.Envelope)); got != tt.unknown {
 				t.Errorf("unknown: %s, want %s", got, tt.unknown)
 			}
 		})
@@ -490,31 +418,24 @@ func TestCertificateOfARecordsStatement(t *testing.T) {
 	root, issuing, leaf := name("root"), name("issuing"), name("operator")
 	root.IsCA, issuing.IsCA = true, true
 	certify := func(of, by *x509.Certificate, public any) []byte {
-		der, err := x509.CreateCertificate(nil, of, by, public, ca)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return der
+		return must.Get(x509.CreateCertificate(nil, of, by, public, ca))(t)
 	}
 	rootDER, issuingDER, leafDER := certify(root, root, ca.Public()), certify(issuing, root, ca.Public()), certify(leaf, issuing, public)
 	r.Certificates = [][]byte{rootDER, issuingDER, leafDER}
 	doc := statementBy(t, h, r, evidence.RoleOperator, "operator", scitt.Issuer(evidence.RoleOperator, "operator"))
 	list, _ := part(t, doc)
-	header, err := cbor.DecodeMap(list[0].([]byte))
-	if err != nil {
-		t.Fatal(err)
-	}
+	header := must.Get(cbor.DecodeMap(list[0].([]byte)))(t)
 	value, _ := header.Get(int64(33))
 	chain, ok := value.([]any)
 	if !ok || len(chain) != 2 || string(chain[0].([]byte)) != string(leafDER) || string(chain[1].([]byte)) != string(issuingDER) {
 		t.Errorf("%x", value)
 	}
-	if got := verified(t, doc, o).Of(verify.Envelope); got.Status != verify.Proved {
+	if got := check(t, doc, o).Of(verify.Envelope); got.Status != verify.Proved {
 		t.Errorf("%+v", got)
 	}
 	without := o
 	without.Trust = &trust.Trust{}
-	if got := answerOf(verified(t, doc, without).Of(verify.Envelope)); got != "not proved unknown-key" {
+	if got := answerOf(check(t, doc, without).Of(verify.Envelope)); got != "not proved unknown-key" {
 		t.Error(got)
 	}
 }

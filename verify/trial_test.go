@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
@@ -88,16 +89,11 @@ func (f *forger) announce(p evidence.Payload, was evidence.Digest, links map[evi
 			if err != nil { // an act by a seat that the opening does not have
 				continue
 			}
-			if opening.Requests[i].RequestDigest, err = request.Digest(); err != nil {
-				f.t.Fatal(err)
-			}
+			opening.Requests[i].RequestDigest = must.Get(request.Digest())(f.t)
 			links[asked.RequestDigest] = opening.Requests[i].RequestDigest
 		}
 	}
-	doc, err := jury.EncodeBody(opening)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	doc := must.Get(jury.EncodeBody(opening))(f.t)
 	return doc
 }
 
@@ -123,14 +119,9 @@ func (f *forger) edit(action evidence.ActionType, change func(map[string]any)) {
 	f.t.Helper()
 	p, _ := f.find(action)
 	var body map[string]any
-	if err := json.Unmarshal(p.Response, &body); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Do(f.t, json.Unmarshal(p.Response, &body))
 	change(body)
-	doc, err := json.Marshal(body)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	doc := must.Get(json.Marshal(body))(f.t)
 	p.Response = jsontext.Value(doc)
 }
 
@@ -208,10 +199,7 @@ func forgeries() []forgery {
 		{"an absence in the place of an evaluation", func(f *forger) {
 			p, _ := f.find(evidence.Evaluation)
 			body := jury.Absent{JurorID: p.AgentID, Phase: jury.Initial, Reason: jury.TimedOut, Detail: "late"}
-			doc, err := jury.EncodeBody(&body)
-			if err != nil {
-				f.t.Fatal(err)
-			}
+			doc := must.Get(jury.EncodeBody(&body))(f.t)
 			*p = evidence.Payload{ActionType: evidence.Absence, AgentID: "clerk", Timestamp: p.Timestamp, ChainID: p.ChainID,
 				ChainPosition: p.ChainPosition, PreviousRecord: p.PreviousRecord, Case: p.Case, Response: doc}
 		}, verify.Verdict, jury.RuleConsensus, evidence.ConsensusCheck},

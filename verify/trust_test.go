@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/verify/trust"
 )
@@ -19,19 +20,13 @@ func trustFile(t *testing.T) string {
 	t.Helper()
 	h := jurattest.New(t)
 	h.Seal(t, output("a"))
-	doc, err := h.Trust(t).Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(h.Trust(t).Marshal())(t)
 	return string(doc)
 }
 
 func TestTrustFileMarshalsBackToTheSameBytes(t *testing.T) {
 	doc := trustFile(t)
-	trusted, err := trust.Parse([]byte(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
+	trusted := must.Get(trust.Parse([]byte(doc)))(t)
 	again, err := trusted.Marshal()
 	if err != nil || !bytes.Equal(again, []byte(doc)) {
 		t.Errorf("marshals to other bytes: %v\n%s\n%s", err, doc, again)
@@ -43,14 +38,8 @@ func TestFingerprintIgnoresLayout(t *testing.T) {
 	doc := trustFile(t)
 	prints := map[string]bool{}
 	for _, text := range []string{doc, strings.Join(strings.Fields(doc), ""), "\n" + doc} {
-		trusted, err := trust.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		digest, err := trusted.Fingerprint()
-		if err != nil {
-			t.Fatal(err)
-		}
+		trusted := must.Get(trust.Parse([]byte(text)))(t)
+		digest := must.Get(trusted.Fingerprint())(t)
 		prints[digest.String()] = true
 	}
 	if len(prints) != 1 {
@@ -109,10 +98,7 @@ func TestTrustFileIsReadStrictly(t *testing.T) {
 // TestFingerprintOfOldFiles: members added in later versions change nothing if they are left out.
 func TestFingerprintOfOldFiles(t *testing.T) {
 	const empty = `{"format":"jurat/trust/v1"}`
-	trusted, err := trust.Parse([]byte(empty))
-	if err != nil {
-		t.Fatal(err)
-	}
+	trusted := must.Get(trust.Parse([]byte(empty)))(t)
 	digest, err := trusted.Fingerprint()
 	if err != nil || digest != evidence.DigestOf([]byte(`{"authorities":[],"format":"jurat/trust/v1","keys":[],"logs":[]}`)) {
 		t.Errorf("fingerprint %s, %v", digest, err)
@@ -131,10 +117,7 @@ func trustFileWithCA(t testing.TB) string {
 	key, template := newKey(t), caTemplate("root", 1)
 	trusted := &trust.Trust{Format: trust.Format, CAs: []trust.CA{{Name: "Root CA", Certificate: certify(t, template, key.Public(), template, key).Raw,
 		Roles: []evidence.Role{evidence.RoleAgent, evidence.RoleReviewer}, Custody: trust.ByOwner, Revocation: trust.ByCRL}}}
-	doc, err := trusted.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(trusted.Marshal())(t)
 	return string(doc)
 }
 
@@ -183,10 +166,7 @@ func FuzzParseTrust(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := trusted.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Get(trusted.Marshal())(t)
 		read, err := trust.Parse(again)
 		if err != nil {
 			t.Fatalf("the written file is refused: %v\n%s", err, again)
@@ -208,10 +188,7 @@ func trustFileWithLists(t testing.TB) string {
 	file.Lists = &trust.Lists{Journal: []evidence.Digest{{1}, {2}}, LOTL: list, Issued: at(2026), Territories: []string{"BE", "EE"}, GrantedSince: at(2020)}
 	file.Authorities[0].Services = []trust.Service{{Territory: "BE", TSP: []string{"Notary", "Notaris"}, Name: "stamps", Type: "urn:type", List: trust.ServiceList{ListVersion: list, Issued: at(2026), NextUpdate: at(2027)},
 		Status: []trust.ServiceStatus{{From: at(2019), Status: "urn:granted"}, {From: at(2018), Status: "urn:withdrawn", Type: "urn:other"}}}}
-	doc, err := file.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(file.Marshal())(t)
 	return string(doc)
 }
 
@@ -279,15 +256,9 @@ func TestTrustThatContradictsItself(t *testing.T) {
 		"status is empty":              func(f *trust.Trust) { f.Authorities[0].Services[0].Status = nil },
 		"quorum is -1":                 func(f *trust.Trust) { f.Quorum = -1 },
 	} {
-		file, err := trust.Parse([]byte(trustFileWithLists(t)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(trust.Parse([]byte(trustFileWithLists(t))))(t)
 		spoil(file)
-		doc, err := file.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(file.Marshal())(t)
 		if _, err := trust.Parse(doc); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
@@ -298,10 +269,7 @@ func TestTrustThatContradictsItself(t *testing.T) {
 func TestJoinedFilesDemandTheSame(t *testing.T) {
 	w := threeWitnesses(t)
 	one, two := w[0].String(), w[1].String()
-	file, err := trust.Parse([]byte(trustFileWithLists(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(trust.Parse([]byte(trustFileWithLists(t))))(t)
 	other, lists := *file, *file.Lists
 	lists.LOTL.Sequence++
 	other.Lists = &lists
@@ -321,15 +289,9 @@ func TestJoinedFilesDemandTheSame(t *testing.T) {
 
 // TestServicesNeedLists: a trust file that names services must say from which lists they come.
 func TestServicesNeedLists(t *testing.T) {
-	file, err := trust.Parse([]byte(trustFileWithLists(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(trust.Parse([]byte(trustFileWithLists(t))))(t)
 	file.Lists = nil
-	doc, err := file.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(file.Marshal())(t)
 	if _, err := trust.Parse(doc); err == nil || !strings.Contains(err.Error(), "no lists") {
 		t.Error(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/timestamp"
 	"jurat/verify/trust"
@@ -18,16 +19,6 @@ const day = 24 * time.Hour
 
 // on is n days after the start of the tests' time.
 func on(n int) time.Time { return jurattest.Start.Add(time.Duration(n) * day) }
-
-func must[T any](t testing.TB) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
 
 // tsa is an authority with its own keys and a clock that tests set.
 type tsa struct {
@@ -46,10 +37,10 @@ func newTSA(t testing.TB, name string, ends time.Time) *tsa {
 	}
 	top, under := config("tsa root "+name), config("tsa "+name)
 	a.rootKey = top.Key
-	a.root = must[*x509.Certificate](t)(timestamp.NewRoot(top))
-	leaf := must[*x509.Certificate](t)(timestamp.NewCertificate(under, a.root, top.Key))
-	a.Authority = must[*timestamp.Authority](t)(timestamp.NewAuthority(timestamp.AuthorityConfig{Key: under.Key, Certificate: leaf,
-		Chain: []*x509.Certificate{a.root}, Now: func() time.Time { return a.now }, Rand: rand.NewChaCha8([32]byte{5})}))
+	a.root = must.Get(timestamp.NewRoot(top))(t)
+	leaf := must.Get(timestamp.NewCertificate(under, a.root, top.Key))(t)
+	a.Authority = must.Get(timestamp.NewAuthority(timestamp.AuthorityConfig{Key: under.Key, Certificate: leaf,
+		Chain: []*x509.Certificate{a.root}, Now: func() time.Time { return a.now }, Rand: rand.NewChaCha8([32]byte{5})}))(t)
 	return a
 }
 
@@ -61,7 +52,7 @@ func (a *tsa) trusted(clock trust.Clock, notAfter time.Time) trust.Authority {
 func (a *tsa) plain(t testing.TB, r *evidence.Record, at time.Time) evidence.Timestamp {
 	t.Helper()
 	a.now = at
-	return evidence.Timestamp{Kind: evidence.RFC3161, Token: must[[]byte](t)(a.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true}))}
+	return evidence.Timestamp{Kind: evidence.RFC3161, Token: must.Get(a.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true}))(t)}
 }
 
 // trusting replaces the authorities of a trust.
@@ -69,5 +60,5 @@ func trusting(t testing.TB, trusted *trust.Trust, authorities ...trust.Authority
 	t.Helper()
 	changed := *trusted
 	changed.Authorities = authorities
-	return must[*trust.Trust](t)(trust.Parse(must[[]byte](t)(changed.Marshal())))
+	return must.Get(trust.Parse(must.Get(changed.Marshal())(t)))(t)
 }

@@ -13,6 +13,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/dertest"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/verify"
 	"jurat/verify/trust"
@@ -141,9 +142,9 @@ func checkpointOfSize(t testing.TB, trusted *trust.Trust, size int64) (string, *
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer := must[note.Signer](t)(note.NewSigner(private))
+	signer := must.Get(note.NewSigner(private))(t)
 	text := fmt.Sprintf("hostile.example/log\n%d\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n", size)
 	with := *trusted
 	with.Logs = append(slices.Clone(trusted.Logs), public)
-	return string(must[[]byte](t)(note.Sign(&note.Note{Text: text}, signer))), &with
+	return string(must.Get(note.Sign(&note.Note{Text: text}, signer))(t)), &with
 }

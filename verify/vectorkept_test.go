@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/verify/trust"
 )
@@ -80,10 +81,7 @@ func certificateVectors(t *testing.T) []keptVector {
 	for _, tt := range slices.Concat(certificateCases(t), oldListCases(t)) {
 		list = append(list, keptVector{slug("certificate", tt.name), func(t *testing.T) given {
 			r, o := standaloneIn(t, jurattest.NewForStrangers(t), output("a"))
-			public, err := evidence.ParsePublicKey(o.Trust.Keys[0].PublicKey)
-			if err != nil {
-				t.Fatal(err)
-			}
+			public := must.Get(evidence.ParsePublicKey(o.Trust.Keys[0].PublicKey))(t)
 			w := newWorld()
 			tt.change(w)
 			return givenRecord(t, tt.name, r, w.build(t, r, o, public))

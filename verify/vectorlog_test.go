@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/verify"
 	"jurat/verify/trust"
@@ -157,14 +158,8 @@ func checkpointOfOther(t *testing.T, trusted *trust.Trust) (string, *trust.Trust
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := note.NewSigner(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := operator.SignCheckpoint(operator.Checkpoint{Origin: "other.example/log", Size: 2}, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer := must.Get(note.NewSigner(private))(t)
+	signed := must.Get(operator.SignCheckpoint(operator.Checkpoint{Origin: "other.example/log", Size: 2}, signer))(t)
 	with := *trusted
 	with.Logs = append(slices.Clone(trusted.Logs), public)
 	return signed, &with

@@ -21,6 +21,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/dertest"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/timestamp"
@@ -38,11 +39,7 @@ func trustOf(t *testing.T, o verify.Options) []byte {
 	sorted.Keys = slices.SortedFunc(slices.Values(sorted.Keys), func(a, b trust.Key) int {
 		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name), cmp.Compare(a.KeyID.String(), b.KeyID.String()))
 	})
-	doc, err := sorted.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc
+	return must.Get(sorted.Marshal())(t)
 }
 
 func givenRecord(t *testing.T, name string, r *evidence.Record, o verify.Options) given {
@@ -163,10 +160,7 @@ func noteChanges() []noteChange {
 
 func proveOne(t *testing.T, h *jurattest.House, r *evidence.Record) *evidence.Record {
 	t.Helper()
-	r, err := h.Ledger.ProveOne(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r = must.Get(h.Ledger.ProveOne(t.Context(), r))(t)
 	return r
 }
 
@@ -175,18 +169,9 @@ func publishedKey(t *testing.T, name string) (evidence.Signer, trust.Key) {
 	t.Helper()
 	text := read(t, filepath.Join("..", "evidence", "testdata", "keys", "worthless-test-key-"+name+".pem"))
 	block, _ := pem.Decode([]byte(text))
-	private, err := evidence.ParsePrivateKey(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := evidence.NewSigner(private, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, err := evidence.MarshalPublicKey(private.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := must.Get(evidence.ParsePrivateKey(block.Bytes))(t)
+	signer := must.Get(evidence.NewSigner(private, nil))(t)
+	public := must.Get(evidence.MarshalPublicKey(private.Public()))(t)
 	info := signer.Info()
 	return signer, trust.Key{Name: "a", Role: evidence.RoleAgent, Algorithm: info.Algorithm, KeyID: info.KeyID, PublicKey: public, Custody: trust.ByOwner}
 }
@@ -254,10 +239,7 @@ func tokenVectors(t *testing.T) []given {
 	}
 	later := jurattest.Authority(t, "another", jurattest.Start.Add(time.Hour))
 	stamp := func(a *timestamp.Authority, r *evidence.Record, certificate bool) evidence.Timestamp {
-		token, err := a.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: certificate})
-		if err != nil {
-			t.Fatal(err)
-		}
+		token := must.Get(a.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: certificate}))(t)
 		return evidence.Timestamp{Kind: evidence.RFC3161, Token: token}
 	}
 	root := later.Certificates()[1]
@@ -316,7 +298,7 @@ func tokenVectors(t *testing.T) []given {
 	damaged := func(certificate *dertest.Node) *dertest.Node {
 		encoding := certificate.Bytes()
 		encoding[len(encoding)-1] ^= 1 // of its signature
-		return must[*dertest.Node](t)(dertest.Parse(encoding))
+		return must.Get(dertest.Parse(encoding))(t)
 	}
 	unreadable := &dertest.Node{Tag: 0x30, Members: []*dertest.Node{{Tag: 0x04, Content: []byte("no certificate")}}}
 	add("with its certificate twice", embedding(func(c []*dertest.Node) []*dertest.Node { return append(c, c[0]) }))
@@ -342,10 +324,7 @@ func tokenVectors(t *testing.T) []given {
 		o.Trust = changedTrust(t, withAuthority(o.Trust, root), func(file *trust.Trust) { file.Authorities[len(file.Authorities)-1].Certificate = other })
 	})
 	add("of an authority whose root has more in it than is looked at", func(r *evidence.Record, o *verify.Options) {
-		der, err := dertest.Parse(root.Raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		der := must.Get(dertest.Parse(root.Raw))(t)
 		key := der.At(0, 6, 0)
 		key.Members = append(key.Members, key.Members[1])
 		r.Timestamps = []evidence.Timestamp{stamp(later, r, true)}
@@ -433,9 +412,7 @@ func fileVectors(t *testing.T) []given {
 func indented(t *testing.T, text string) string {
 	t.Helper()
 	value := jsontext.Value(text)
-	if err := value.Indent(jsontext.WithIndent("  ")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, value.Indent(jsontext.WithIndent("  ")))
 	return string(value) + "\n"
 }
 
@@ -444,10 +421,7 @@ func payloadVectors(t *testing.T, record given) []given {
 	t.Helper()
 	var list []given
 	add := func(name, old, new string) {
-		r, err := evidence.Open(record.file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(evidence.Open(record.file))(t)
 		payload := string(r.Canonical())
 		changed := strings.Replace(payload, old, new, 1)
 		if changed == payload {
@@ -625,10 +599,7 @@ func committedTrial(t *testing.T, name string) []*evidence.Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bundle, err := evidence.ParseBundle(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bundle := must.Get(evidence.ParseBundle(file))(t)
 	return bundle.Records
 }
 

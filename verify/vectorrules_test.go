@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // inStatements is why rules about SCITT statements have no vectors: these are JSON. TestSecondVerifierOnStatements compares both verifiers, and TestEveryRuleOfAStatement
@@ -49,10 +51,7 @@ func TestEveryRuleHasAVector(t *testing.T) {
 // rulesInCode are the names of all rules, of this package and of package jury.
 func rulesInCode(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("*.go"))(t)
 	files = append(files, filepath.Join("properties", "properties.go"), filepath.Join("vantage", "vantage.go"))
 	var code strings.Builder
 	for _, file := range files {

@@ -18,6 +18,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"jurat/internal/must"
 	"jurat/jury"
 	"jurat/verify"
 	"jurat/verify/inputs"
@@ -165,10 +166,7 @@ func makeVectors(t *testing.T) map[string][]byte {
 			t.Errorf("%s is accepted", name)
 		}
 	}
-	doc, err := json.Marshal(m, jsontext.WithIndent("  "))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(json.Marshal(m, jsontext.WithIndent("  ")))(t)
 	files["manifest.json"] = append(doc, '\n')
 	return files
 }
@@ -181,18 +179,12 @@ func addKnownLog(t *testing.T, files map[string][]byte, g given, v *verification
 		files[v.Checkpoint] = []byte(g.o.Checkpoint)
 	}
 	if g.o.Consistency != nil {
-		doc, err := g.o.Consistency.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(g.o.Consistency.Marshal())(t)
 		v.Consistency = g.name + ".consistency.json"
 		files[v.Consistency] = doc
 	}
 	if g.o.Entries != nil {
-		doc, err := io.ReadAll(io.NewSectionReader(g.o.Entries, 0, 1<<20))
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(io.ReadAll(io.NewSectionReader(g.o.Entries, 0, 1<<20)))(t)
 		v.Entries = g.name + ".entries"
 		files[v.Entries] = doc
 	}
@@ -205,14 +197,8 @@ func addKnownLog(t *testing.T, files map[string][]byte, g given, v *verification
 
 func fingerprint(t *testing.T, doc []byte) string {
 	t.Helper()
-	trusted, err := trust.Parse(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	digest, err := trusted.Fingerprint()
-	if err != nil {
-		t.Fatal(err)
-	}
+	trusted := must.Get(trust.Parse(doc))(t)
+	digest := must.Get(trusted.Fingerprint())(t)
 	return digest.String()
 }
 
@@ -353,9 +339,7 @@ func TestVectors(t *testing.T) {
 func readVectorManifest(t *testing.T) vectorManifest {
 	t.Helper()
 	var m vectorManifest
-	if err := json.Unmarshal(readVectors(t)["manifest.json"], &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(readVectors(t)["manifest.json"], &m))
 	if len(m.Verifications) == 0 || len(m.TrustFiles) == 0 {
 		t.Fatal("the manifest has no vectors")
 	}
@@ -365,27 +349,18 @@ func readVectorManifest(t *testing.T) vectorManifest {
 func readVectors(t *testing.T) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
-	entries, err := os.ReadDir(vectorsDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(vectorsDir))(t)
 	for _, entry := range entries {
-		if files[entry.Name()], err = os.ReadFile(filepath.Join(vectorsDir, entry.Name())); err != nil {
-			t.Fatal(err)
-		}
+		files[entry.Name()] = must.Get(os.ReadFile(filepath.Join(vectorsDir, entry.Name())))(t)
 	}
 	return files
 }
 
 func writeVectors(t *testing.T, files map[string][]byte) {
 	t.Helper()
-	if err := errors.Join(os.RemoveAll(vectorsDir), os.MkdirAll(vectorsDir, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.RemoveAll(vectorsDir), os.MkdirAll(vectorsDir, 0o755)))
 	for name, file := range files {
-		if err := os.WriteFile(filepath.Join(vectorsDir, name), file, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(vectorsDir, name), file, 0o644))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
@@ -89,14 +90,9 @@ func (f *forger) editOne(action evidence.ActionType, containing string, change f
 		f.t.Fatalf("the trial has no %s with %s", action, containing)
 	}
 	var body map[string]any
-	if err := json.Unmarshal(f.acts[i].Response, &body); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Do(f.t, json.Unmarshal(f.acts[i].Response, &body))
 	change(body)
-	doc, err := json.Marshal(body)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	doc := must.Get(json.Marshal(body))(f.t)
 	f.acts[i].Response = jsontext.Value(doc)
 	return &f.acts[i]
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"jurat/evidence/operator"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/verify"
 	"jurat/verify/trust"
@@ -20,11 +21,7 @@ import (
 // cosigner is a witness whose key is derived from a number.
 func cosigner(t testing.TB, seed byte, name string) *operator.Cosigner {
 	t.Helper()
-	c, err := operator.GenerateCosigner(bytes.NewReader(bytes.Repeat([]byte{seed}, 32)), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Get(operator.GenerateCosigner(bytes.NewReader(bytes.Repeat([]byte{seed}, 32)), name))(t)
 }
 
 func threeWitnesses(t testing.TB) []*operator.Cosigner {
@@ -204,14 +201,8 @@ func refusedWitnesses(t testing.TB) [][3]string {
 	t.Helper()
 	w := threeWitnesses(t)
 	log := jurattest.New(t).Options(t).Trust.Logs[0]
-	data, err := base64.StdEncoding.DecodeString(strings.SplitN(log, "+", 3)[2])
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := operator.NewWitness("witness.example/w1", data[1:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(base64.StdEncoding.DecodeString(strings.SplitN(log, "+", 3)[2]))(t)
+	own := must.Get(operator.NewWitness("witness.example/w1", data[1:]))(t)
 	list := func(quorum string, keys ...string) string {
 		return `"witnesses": ["` + strings.Join(keys, `","`) + `"],` + quorum + `"format":`
 	}

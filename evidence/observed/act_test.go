@@ -11,6 +11,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 )
 
 const (
@@ -33,27 +34,11 @@ func chat() observed.Act {
 // sealed opens the payload of an act as a reader gets it.
 func sealed(t *testing.T, act observed.Act) *evidence.Record {
 	t.Helper()
-	p, err := observed.Payload(act)
-	if err != nil {
-		t.Fatal(err)
-	}
-	draft, err := evidence.NewDraft(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := evidence.NewSigner(evidence.NewMLDSA65(new([32]byte)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, err := evidence.NewRecordID(act.At, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := draft.Seal(evidence.Sealing{Signers: []evidence.Signer{signer}, RecordID: id})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	p := must.Get(observed.Payload(act))(t)
+	draft := must.Get(evidence.NewDraft(p))(t)
+	signer := must.Get(evidence.NewSigner(evidence.NewMLDSA65(new([32]byte)), nil))(t)
+	id := must.Get(evidence.NewRecordID(act.At, nil))(t)
+	return must.Get(draft.Seal(evidence.Sealing{Signers: []evidence.Signer{signer}, RecordID: id}))(t)
 }
 
 func TestPayload(t *testing.T) {
@@ -179,10 +164,7 @@ func TestLargestAct(t *testing.T) {
 		Status: 200, Ended: evidence.Complete, Began: time.Now(), Upstream: &evidence.Upstream{Origin: "https://api.example"},
 		Request:  full(`{"model":"m","messages":[{"role":"user","content":"a"}],"stop":"` + said + `","fill":""}`),
 		Response: full(`{"id":"c1","object":"chat.completion","model":"m-1","choices":[{"index":0,"message":{"role":"assistant","content":"` + said + `"},"finish_reason":"stop"}],"fill":""}`)}
-	d, err := observed.Draft(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(observed.Draft(a))(t)
 	if missing := strings.Join(d.Observed.Missing, "; "); missing != "" || len(d.RequestBody) < observed.MaxKept || len(d.ResponseBody) < observed.MaxKept || d.ModelVersion != "m-1" {
 		t.Errorf("%s", missing)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 )
 
 type call struct {
@@ -97,10 +98,7 @@ func TestReferencesInClear(t *testing.T) {
 
 // TestListsInThePage: the page names each setting and each word, and no other.
 func TestListsInThePage(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "facts.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "facts.md")))(t)
 	for begin, list := range map[string][]string{"The settings are:": observed.Settings(), "The words are:": observed.ClosedWords()} {
 		_, after, _ := strings.Cut(string(page), begin)
 		paragraph, _, _ := strings.Cut(strings.TrimSpace(after), "\n\n")

@@ -10,14 +10,12 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 )
 
 // TestEvents reads the vectors of events as another program would.
 func TestEvents(t *testing.T) {
-	doc, err := os.ReadFile(filepath.Join("..", "..", "testdata", "vectors", "sealing", "manifest.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile(filepath.Join("..", "..", "testdata", "vectors", "sealing", "manifest.json")))(t)
 	var manifest struct {
 		Acts []struct {
 			Name       string
@@ -27,9 +25,7 @@ func TestEvents(t *testing.T) {
 			Refused    bool
 		} `json:"acts"`
 	}
-	if err := json.Unmarshal(doc, &manifest); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(doc, &manifest))
 	seen := map[observed.EventName]bool{}
 	refused := 0
 	for _, v := range manifest.Acts {

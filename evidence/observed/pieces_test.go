@@ -11,6 +11,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 )
 
 // edited returns a body with random insertions, deletions and moves.
@@ -51,14 +52,8 @@ func TestPiecesMakeTheBody(t *testing.T) {
 	for n := range 400 {
 		first, second := randomBytes(random, random.IntN(20_000)), randomBytes(random, random.IntN(5_000))
 		body := edited(random, append(slices.Clone(first), second...))
-		value, err := evidence.FormatBody(observed.Pieces(body, first, second)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pieces, err := evidence.ParseBody(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		value := must.Get(evidence.FormatBody(observed.Pieces(body, first, second)...))(t)
+		pieces := must.Get(evidence.ParseBody(value))(t)
 		var w observed.Window
 		w.Keep(first)
 		w.Keep(second)
@@ -166,14 +161,8 @@ func TestSessionIsKeptOnce(t *testing.T) {
 	var earlier [][]byte
 	total, longest := 0, 0
 	for i, body := range requests {
-		value, err := evidence.FormatBody(observed.Pieces(body, earlier...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pieces, err := evidence.ParseBody(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		value := must.Get(evidence.FormatBody(observed.Pieces(body, earlier...)...))(t)
+		pieces := must.Get(evidence.ParseBody(value))(t)
 		again, err := w.Rebuild(pieces)
 		if err != nil || !bytes.Equal(again, body) {
 			t.Fatalf("call %d: %v", i, err)
@@ -185,13 +174,5 @@ func TestSessionIsKeptOnce(t *testing.T) {
 	t.Logf("%d bytes of records for requests of at most %d bytes", total, longest)
 	if total > longest*6/5 {
 		t.Errorf("%d bytes for a longest request of %d", total, longest)
-	}
-}
-
-func BenchmarkPieces(b *testing.B) {
-	requests := session(2, 400_000)
-	b.SetBytes(int64(len(requests[1])))
-	for b.Loop() {
-		observed.Pieces(requests[1], requests[0])
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // TestAccessEvents breaks one rule of an access_event at a time.
@@ -67,10 +68,7 @@ func TestAccessEvents(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	doc, err := Encode(granted)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(Encode(granted))(t)
 	for _, p := range []evidence.Payload{{ActionType: evidence.AccessEvent, ChainID: KeysChain}, {ActionType: evidence.TrialEvent, ChainID: AccessChain}} {
 		p.Response = doc
 		if _, err := ReadAccessEvent(&p); err == nil {
@@ -99,10 +97,7 @@ func TestRefusalsAreChecked(t *testing.T) {
 		"no end":       {RefusalBody{[]Refused{{Count: 1, From: "a", Problem: "p", Route: "r"}}}, false},
 		"no problem":   {RefusalBody{[]Refused{{Count: 1, From: "a", Route: "r", To: "b"}}}, false},
 	} {
-		doc, err := Encode(c.body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(Encode(c.body))(t)
 		if _, err := Read[RefusalBody](&evidence.Payload{ActionType: evidence.Refusal, Response: doc}); (err == nil) != c.good {
 			t.Errorf("%s: %v", name, err)
 		}

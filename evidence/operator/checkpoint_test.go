@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/internal/must"
 )
 
 func logKey(t *testing.T, name string) (note.Signer, note.Verifier) {
@@ -17,14 +19,8 @@ func logKey(t *testing.T, name string) (note.Signer, note.Verifier) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := note.NewSigner(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	verifier, err := note.NewVerifier(public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer := must.Get(note.NewSigner(private))(t)
+	verifier := must.Get(note.NewVerifier(public))(t)
 	return signer, verifier
 }
 
@@ -72,10 +68,7 @@ func TestCheckpointRefused(t *testing.T) {
 // TestLargestCheckpoint: a checkpoint's size may be at most the number of entries that a log can index.
 func TestLargestCheckpoint(t *testing.T) {
 	largest := Checkpoint{Origin: "a", Size: MaxEntries}
-	text, err := FormatCheckpoint(largest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(FormatCheckpoint(largest))(t)
 	if c, err := ParseCheckpoint(text); err != nil || c != largest {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -89,10 +82,7 @@ func TestCheckpointSignature(t *testing.T) {
 	signer, verifier := logKey(t, "jurat.example/log")
 	other, otherVerifier := logKey(t, "other.example/log")
 	c := Checkpoint{Origin: "jurat.example/log", Size: 7, Root: tlog.RecordHash([]byte("x"))}
-	signed, err := SignCheckpoint(c, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signed := must.Get(SignCheckpoint(c, signer))(t)
 	if got, err := OpenCheckpoint(signed, verifier); err != nil || got != c {
 		t.Fatalf("OpenCheckpoint = %+v, %v", got, err)
 	}
@@ -102,10 +92,7 @@ func TestCheckpointSignature(t *testing.T) {
 	if _, err := SignCheckpoint(c, other); err == nil {
 		t.Error("signed with a key of another name")
 	}
-	foreign, err := note.Sign(&note.Note{Text: strings.Replace(vector, "jurat.", "third.", 1)}, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	foreign := must.Get(note.Sign(&note.Note{Text: strings.Replace(vector, "jurat.", "third.", 1)}, signer))(t)
 	if _, err := OpenCheckpoint(string(foreign), verifier); err == nil {
 		t.Error("opened another log's text under this log's key")
 	}

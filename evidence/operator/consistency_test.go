@@ -10,6 +10,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // grownLog is a log of n entries as tlog stores it: its roots at each size, and its hashes.
@@ -25,15 +26,9 @@ func grownLog(t testing.TB, n int64) ([]Checkpoint, tlog.HashReader) {
 	})
 	roots := []Checkpoint{{Origin: "jurat.example/log", Root: EmptyRoot()}}
 	for i := range n {
-		more, err := tlog.StoredHashes(i, fmt.Appendf(nil, "entry %d", i), reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		more := must.Get(tlog.StoredHashes(i, fmt.Appendf(nil, "entry %d", i), reader))(t)
 		hashes = append(hashes, more...)
-		root, err := tlog.TreeHash(i+1, reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		root := must.Get(tlog.TreeHash(i+1, reader))(t)
 		roots = append(roots, Checkpoint{Origin: "jurat.example/log", Size: i + 1, Root: root})
 	}
 	return roots, reader
@@ -43,10 +38,7 @@ func proofBetween(t testing.TB, from, to int64, hashes tlog.HashReader) *Consist
 	t.Helper()
 	c := &Consistency{Origin: "jurat.example/log", From: from, To: to}
 	if from > 0 {
-		proof, err := tlog.ProveTree(to, from, hashes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		proof := must.Get(tlog.ProveTree(to, from, hashes))(t)
 		c.Proof = proof
 	}
 	return c
@@ -59,10 +51,7 @@ func TestConsistency(t *testing.T) {
 	for from := int64(0); from <= n; from++ {
 		for to := from; to <= n; to++ {
 			c := proofBetween(t, from, to, hashes)
-			file, err := c.Marshal()
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := must.Get(c.Marshal())(t)
 			again, err := ParseConsistency(file)
 			if err != nil {
 				t.Fatalf("%s: %v", file, err)
@@ -195,10 +184,7 @@ func TestConsistencyRefused(t *testing.T) {
 // FuzzParseConsistency: a proof that parses marshals back to the same bytes, and Check does not panic on it.
 func FuzzParseConsistency(f *testing.F) {
 	roots, hashes := grownLog(f, 7)
-	file, err := proofBetween(f, 3, 7, hashes).Marshal()
-	if err != nil {
-		f.Fatal(err)
-	}
+	file := must.Get(proofBetween(f, 3, 7, hashes).Marshal())(f)
 	f.Add(file)
 	f.Add([]byte(`{"format":"jurat/consistency/v1","from":0,"origin":"a","proof":[],"to":9007199254740991}` + "\n"))
 	f.Fuzz(func(t *testing.T, file []byte) {

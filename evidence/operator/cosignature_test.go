@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"jurat/internal/must"
 )
 
 var (
@@ -158,10 +160,7 @@ func hashAnd(c *Cosigner, rest []byte) []byte {
 func atAnotherTime(t *testing.T, line string) string {
 	t.Helper()
 	fields := strings.Fields(line)
-	data, err := base64.StdEncoding.DecodeString(fields[2])
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(base64.StdEncoding.DecodeString(fields[2]))(t)
 	data[11] ^= 1
 	return "— " + fields[1] + " " + base64.StdEncoding.EncodeToString(data) + "\n"
 }
@@ -178,10 +177,7 @@ func testLog(t *testing.T) (note.Signer, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := note.NewSigner(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer := must.Get(note.NewSigner(private))(t)
 	return signer, public
 }
 
@@ -189,19 +185,11 @@ func testLogKey(t *testing.T) string { _, public := testLog(t); return public }
 
 func testLogVerifier(t *testing.T) note.Verifier {
 	t.Helper()
-	v, err := note.NewVerifier(testLogKey(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return must.Get(note.NewVerifier(testLogKey(t)))(t)
 }
 
 func signedTestCheckpoint(t *testing.T) string {
 	t.Helper()
 	signer, _ := testLog(t)
-	signed, err := SignCheckpoint(Checkpoint{Origin: "example.com/log", Size: 7}, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signed
+	return must.Get(SignCheckpoint(Checkpoint{Origin: "example.com/log", Size: 7}, signer))(t)
 }

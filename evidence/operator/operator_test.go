@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 func TestOperatorBodies(t *testing.T) {
@@ -28,10 +29,7 @@ func TestLateStampsAreBounded(t *testing.T) {
 			digest := evidence.DigestOf([]byte{byte(i), byte(i >> 8)})
 			body.Stamps[i] = LateStamped{Authority: "a", Kind: evidence.RFC3161, Record: digest, Token: digest}
 		}
-		doc, err := Encode(body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(Encode(body))(t)
 		if _, err := Read[LateStampBody](&evidence.Payload{ActionType: evidence.LateStamp, Response: doc}); (err == nil) != good {
 			t.Errorf("%d stamps: %v", n, err)
 		}
@@ -41,22 +39,14 @@ func TestLateStampsAreBounded(t *testing.T) {
 // body writes a body and reads it back. It checks that no member can be added or left out.
 func body[B Body](t *testing.T, action evidence.ActionType, b B) {
 	t.Helper()
-	doc, err := Encode(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(Encode(b))(t)
 	p := &evidence.Payload{ActionType: action, Response: doc}
-	got, err := Read[B](p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Read[B](p))(t)
 	if diff := cmp.Diff(&b, got); diff != "" {
 		t.Errorf("%s (-written +read):\n%s", action, diff)
 	}
 	var m map[string]jsontext.Value
-	if err := json.Unmarshal(doc, &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(doc, &m))
 	for name := range m {
 		if name == "public_key" || name == "replaces" || name == "certificates" || name == "card" || name == "protection" ||
 			name == "reason" && action == evidence.TrialEvent {
@@ -64,9 +54,7 @@ func body[B Body](t *testing.T, action evidence.ActionType, b B) {
 		}
 		fewer := maps.Clone(m)
 		delete(fewer, name)
-		if p.Response, err = json.Marshal(fewer, json.Deterministic(true)); err != nil {
-			t.Fatal(err)
-		}
+		p.Response = must.Get(json.Marshal(fewer, json.Deterministic(true)))(t)
 		if _, err := Read[B](p); err == nil {
 			t.Errorf("%s: accepted without %s", action, name)
 		}

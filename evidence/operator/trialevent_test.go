@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 func TestTrialEvents(t *testing.T) {
@@ -43,18 +44,12 @@ func TestTrialEvents(t *testing.T) {
 	} {
 		b := good
 		c.change(&b)
-		doc, err := Encode(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(Encode(b))(t)
 		if _, err := ReadTrialEvent(&evidence.Payload{ActionType: evidence.TrialEvent, ChainID: TrialsChain, Response: doc}); (err == nil) != c.good {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	doc, err := Encode(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(Encode(good))(t)
 	if _, err := ReadTrialEvent(&evidence.Payload{ActionType: evidence.TrialEvent, ChainID: AccessChain, Response: doc}); err == nil {
 		t.Error("a trial event was accepted in another chain")
 	}

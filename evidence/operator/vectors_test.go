@@ -8,14 +8,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // TestActVectors reads the committed acts of the operator.
 func TestActVectors(t *testing.T) {
-	doc, err := os.ReadFile("../../testdata/vectors/sealing/manifest.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("../../testdata/vectors/sealing/manifest.json"))(t)
 	var manifest struct {
 		Acts []struct {
 			Name     string              `json:"name"`
@@ -25,9 +23,7 @@ func TestActVectors(t *testing.T) {
 			Refused  bool                `json:"refused"`
 		} `json:"acts"`
 	}
-	if err := json.Unmarshal(doc, &manifest); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(doc, &manifest))
 	refused, taken := map[evidence.ActionType]int{}, map[evidence.ActionType]int{}
 	for _, v := range manifest.Acts {
 		if !v.Action.ByOperator() {

@@ -19,6 +19,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/listtest"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/trustlist"
 	"jurat/verify"
@@ -71,15 +72,8 @@ func (u *union) options() Options {
 
 func derive(t testing.TB, files fstest.MapFS, o Options) *Derived {
 	t.Helper()
-	read, err := Read(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	derived, err := read.Derive(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return derived
+	read := must.Get(Read(files))(t)
+	return must.Get(read.Derive(o))(t)
 }
 
 func named(d *Derived) (names []string) {
@@ -208,10 +202,7 @@ func TestDeriveTakesTheNewestThatHolds(t *testing.T) {
 	if d = derive(t, files, u.options()); len(d.Authorities) != 1 || !strings.Contains(fmt.Sprint(d.Notes), "XB") {
 		t.Errorf("%v, %q", named(d), d.Notes)
 	}
-	read, err := Read(files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must.Get(Read(files))(t)
 	for _, territory := range []string{"XB", "XC"} {
 		if _, err := read.Derive(Options{Journal: u.options().Journal, Territories: []string{territory}}); err == nil || !strings.Contains(err.Error(), territory) {
 			t.Errorf("%s: %v", territory, err)
@@ -318,24 +309,12 @@ func TestRealProviders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signers, err := Journal(oj)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := Read(os.DirFS(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
-	derived, err := files.Derive(Options{Journal: signers, Territories: []string{"BE", "EE"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	signers := must.Get(Journal(oj))(t)
+	files := must.Get(Read(os.DirFS(folder)))(t)
+	derived := must.Get(files.Derive(Options{Journal: signers, Territories: []string{"BE", "EE"}}))(t)
 	agree, others := 0, map[string]int{}
 	for _, a := range trustOf(t, derived).Authorities {
-		certificate, err := x509.ParseCertificate(a.Certificate)
-		if err != nil {
-			t.Fatal(err)
-		}
+		certificate := must.Get(x509.ParseCertificate(a.Certificate))(t)
 		for _, s := range a.Services {
 			name := certificate.Subject.Organization[0]
 			if slices.Contains(s.TSP, name) && slices.Equal(certificate.Subject.Country, []string{s.Territory}) {

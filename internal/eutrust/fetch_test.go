@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"jurat/internal/listtest"
+	"jurat/internal/must"
 	"jurat/trustlist"
 )
 
@@ -46,11 +47,7 @@ func fetch(t *testing.T, u *union, server *httptest.Server, folder string, terri
 
 func fetched(t *testing.T, folder string) []string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(folder, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
+	return must.Get(filepath.Glob(filepath.Join(folder, "*")))(t)
 }
 
 // TestFetch: the files in a fetched folder give the same result as the lists, also with a pivot. A second fetch changes
@@ -65,17 +62,12 @@ func TestFetch(t *testing.T) {
 	pages["/eu.xml"] = string(u.lotl.Sign(t, next))
 	folder := t.TempDir()
 	for range 2 {
-		if err := fetch(t, u, server, folder); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, fetch(t, u, server, folder))
 		if names := fetched(t, folder); len(names) != 4 {
 			t.Errorf("%q", names)
 		}
 	}
-	read, err := Read(os.DirFS(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must.Get(Read(os.DirFS(folder)))(t)
 	if d, err := read.Derive(u.options()); err != nil || len(d.Authorities) != 2 || len(d.Notes) > 0 {
 		t.Errorf("%+v, %v", d, err)
 	}

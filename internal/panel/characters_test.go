@@ -10,6 +10,7 @@ import (
 
 	"jurat/internal/config"
 	"jurat/internal/llm/llmtest"
+	"jurat/internal/must"
 	"jurat/internal/panel"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
@@ -42,10 +43,7 @@ func (c cast) hold(t *testing.T, protocol int) (*trial.Trial, []*llmtest.Server)
 	t.Helper()
 	p, servers := c.seat(t, protocol)
 	h := jurattest.New(t)
-	s, err := p.Sit(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(p.Sit(0))(t)
 	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Settings: p.Settings(), Jurors: s.Jurors, Judge: s.Judge}, c.on)
 	if err != nil {
 		t.Fatal(err)
@@ -67,9 +65,7 @@ func (c cast) seat(t *testing.T, protocol int) (*panel.Panel, []*llmtest.Server)
 		}
 		server := llmtest.New(t, at.vendor, ch.Script(at.own))
 		file := filepath.Join(t.TempDir(), "key")
-		if err := os.WriteFile(file, []byte(server.Key), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(server.Key), 0o600))
 		servers = append(servers, server)
 		seats = append(seats, fmt.Sprintf("{id: %s, provider: %s, model: %s, base_url: '%s', key: {file: '%s'}}", []string{"first", "second", "third", "judge"}[i], at.provider, at.model, server.URL, file))
 	}
@@ -77,18 +73,9 @@ func (c cast) seat(t *testing.T, protocol int) (*panel.Panel, []*llmtest.Server)
 	if c.method == jury.FinalJudge {
 		doc += "judge: " + seats[3] + "\n"
 	}
-	f, err := config.Parse([]byte(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := config.NewPlan(f, config.Wishes{}, func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := panel.New(plan, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(config.Parse([]byte(doc)))(t)
+	plan := must.Get(config.NewPlan(f, config.Wishes{}, func(string) string { return "" }))(t)
+	p := must.Get(panel.New(plan, nil))(t)
 	return p, servers
 }
 
@@ -111,10 +98,7 @@ const plainCard = `{"name":"Courier"}`
 func attempts(t *testing.T, done *trial.Trial, id string) (problems []string) {
 	t.Helper()
 	for _, r := range done.Records {
-		act, err := jury.ReadAct(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		act := must.Get(jury.ReadAct(r))(t)
 		who := act.Actor
 		if absent, ok := act.Body.(*jury.Absent); ok {
 			who = absent.JurorID
@@ -122,10 +106,7 @@ func attempts(t *testing.T, done *trial.Trial, id string) (problems []string) {
 		if who != id || act.Origin.Metadata == nil {
 			continue
 		}
-		effort, err := jury.ReadEffort(act.Origin.Metadata)
-		if err != nil {
-			t.Fatal(err)
-		}
+		effort := must.Get(jury.ReadEffort(act.Origin.Metadata))(t)
 		for _, a := range effort.Attempts {
 			problems = append(problems, a.Problem)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"jurat/internal/config"
+	"jurat/internal/must"
 	"jurat/internal/panel"
 	"jurat/internal/subject"
 	"jurat/jury"
@@ -15,45 +16,24 @@ import (
 // defaultPanel seats the three default models and the judge, with keys that no vendor knows.
 func defaultPanel(t *testing.T, doc string) *panel.Panel {
 	t.Helper()
-	f, err := config.Parse([]byte(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := config.NewPlan(f, config.Wishes{}, func(name string) string { return "nokey" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := panel.New(plan, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	f := must.Get(config.Parse([]byte(doc)))(t)
+	plan := must.Get(config.NewPlan(f, config.Wishes{}, func(name string) string { return "nokey" }))(t)
+	return must.Get(panel.New(plan, nil))(t)
 }
 
 func looked(t *testing.T, p *panel.Panel, on *subject.Case) *panel.Outlook {
 	t.Helper()
-	look, err := p.Look(on, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return look
+	return must.Get(p.Look(on, false))(t)
 }
 
 func kitchen(t *testing.T) *subject.Case {
 	t.Helper()
-	on, err := subject.Load("../../examples/kitchen-return")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return on
+	return must.Get(subject.Load("../../examples/kitchen-return"))(t)
 }
 
 // TestDocumentedCosts: docs/configuration.md has the costs that --check shows for its example.
 func TestDocumentedCosts(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("../../docs/configuration.md"))(t)
 	look := looked(t, defaultPanel(t, ""), kitchen(t))
 	if len(look.Choices) != 3 {
 		t.Fatalf("%+v", look.Choices)
@@ -117,10 +97,7 @@ func TestChoices(t *testing.T) {
 
 // TestOutlookNamesTheSameVendor: before a trial it is said which seats are of the accused's vendor.
 func TestOutlookNamesTheSameVendor(t *testing.T) {
-	on, err := subject.New([]byte(`{"name":"Desk","description":"Built on Gemini."}`), []byte(`[{"role":"user","content":"Hello"}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	on := must.Get(subject.New([]byte(`{"name":"Desk","description":"Built on Gemini."}`), []byte(`[{"role":"user","content":"Hello"}]`)))(t)
 	if got := looked(t, defaultPanel(t, ""), on).SameVendor; strings.Join(got, " ") != "juror-gemini final-judge" {
 		t.Error(got)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"jurat/internal/config"
 	"jurat/internal/llm/llmtest"
+	"jurat/internal/must"
 	"jurat/internal/panel"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -28,9 +29,7 @@ func servers(t testing.TB, delays ...time.Duration) (config string, all []*llmte
 			return llmtest.Reply{Delay: delays[i%len(delays)], Text: jurattest.ModelAnswer(c.Messages[0].Text, c.Schema.JSON, jury.SafePass, 90, nil)}
 		})
 		file := filepath.Join(t.TempDir(), "key")
-		if err := os.WriteFile(file, []byte(server.Key), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(server.Key), 0o600))
 		seats[i] = fmt.Sprintf("{id: seat-%d, role: Role %d, provider: %s, model: m-%d, base_url: '%s', key: {file: '%s'}, price: {input: 1, output: 10}}",
 			i, i, providers[i], i, server.URL, file)
 		all = append(all, server)
@@ -40,24 +39,13 @@ func servers(t testing.TB, delays ...time.Duration) (config string, all []*llmte
 
 func planned(t testing.TB, doc string) *config.Plan {
 	t.Helper()
-	f, err := config.Parse([]byte(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := config.NewPlan(f, config.Wishes{}, func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plan
+	f := must.Get(config.Parse([]byte(doc)))(t)
+	return must.Get(config.NewPlan(f, config.Wishes{}, func(string) string { return "" }))(t)
 }
 
 func seat(t testing.TB, doc string) *panel.Panel {
 	t.Helper()
-	p, err := panel.New(planned(t, doc), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return must.Get(panel.New(planned(t, doc), nil))(t)
 }
 
 func try(t testing.TB, h *jurattest.House, p *panel.Panel) (*trial.Trial, error) {
@@ -73,19 +61,14 @@ func TestSettings(t *testing.T) {
 	doc, all := servers(t, 0)
 	p := seat(t, doc+"cost_ceiling: 3\nshorten_over: 5000\n")
 	s := p.Settings()
-	if err := s.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Validate())
 	if s.CostCeiling != 3_000_000 || s.Shortening.Limit != 5000 || s.Seats[1].Provider != "anthropic" || s.Judge.Model != "m-3" {
 		t.Errorf("%+v", s)
 	}
 	if got := string(s.Seats[2].Parameters); got != `{"base_url":"`+all[2].URL+`","max_tokens":16384}` {
 		t.Errorf("parameters %s", got)
 	}
-	body, err := jury.EncodeBody(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(jury.EncodeBody(s))(t)
 	for _, server := range all {
 		if strings.Contains(string(body), server.Key) {
 			t.Error("the settings contain a key")
@@ -121,9 +104,7 @@ func TestNew(t *testing.T) {
 		"panel: [{id: a, provider: compatible, model: m, base_url: 'http://127.0.0.1:1/v1', key: {file: FILE}, seed: 1}, {id: b, provider: openai, model: m, key: {file: FILE}, seed: 1}]\nmethod: majority_vote": "seating b: openai: seed",
 	} {
 		file := filepath.Join(t.TempDir(), "key")
-		if err := os.WriteFile(file, []byte("k"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte("k"), 0o600))
 		if _, err := panel.New(planned(t, strings.ReplaceAll(doc, "FILE", file)), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -176,9 +157,7 @@ func TestSharedAccounts(t *testing.T) {
 		return llmtest.Reply{Text: jurattest.ModelAnswer(c.Messages[0].Text, c.Schema.JSON, jury.SafePass, 90, nil)}
 	})
 	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, []byte(server.Key), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(server.Key), 0o600))
 	member := fmt.Sprintf("provider: compatible, model: m, base_url: '%s', key: {file: '%s'}, requests_per_minute: 0.001", server.URL, file)
 	p := seat(t, fmt.Sprintf("panel: [{id: a, %s}, {id: b, %s}]\nmethod: majority_vote\nrounds: 0\ndeadlines: {phase: 3s}", member, member))
 	h := jurattest.New(t)
@@ -201,10 +180,7 @@ func TestSharedAccounts(t *testing.T) {
 func TestSpentBefore(t *testing.T) {
 	doc, _ := servers(t, 0)
 	p := seat(t, doc+"cost_ceiling: 1\n")
-	s, err := p.Sit(1_000_000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(p.Sit(1_000_000))(t)
 	h := jurattest.New(t)
 	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Settings: p.Settings(), Jurors: s.Jurors, Judge: s.Judge}, jurattest.Case(t))
 	if err != nil || !done.Result.Inconclusive || done.Result.Absences[0].Reason != jury.Ceiling {

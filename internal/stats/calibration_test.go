@@ -11,16 +11,13 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
+	"jurat/internal/must"
 	"jurat/jury"
 )
 
 func read(t testing.TB, text string) []Ballot {
 	t.Helper()
-	ballots, err := Read(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ballots
+	return must.Get(Read(strings.NewReader(text)))(t)
 }
 
 // made returns a file of votes by jurors of known reliability, on items with two or three choices.
@@ -63,10 +60,7 @@ func TestMajorityByHand(t *testing.T) {
 {"item":"e","juror":"3","vote":true}
 {"item":"e","juror":"4","vote":"1"}
 `)
-	got, err := Aggregate(ballots, Majority, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Aggregate(ballots, Majority, nil))(t)
 	want := map[string]Choice{"a": `"x"`, "b": "", "c": `"x"`, "d": "", "e": "1"}
 	if diff := cmp.Diff(want, got.Verdicts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -74,10 +68,7 @@ func TestMajorityByHand(t *testing.T) {
 	if got.Labelled != 3 || got.Correct != 2 || math.Abs(*got.Accuracy-2.0/3) > 1e-12 {
 		t.Errorf("%d of %d, %v", got.Correct, got.Labelled, *got.Accuracy)
 	}
-	doc, err := json.Marshal(got, json.Deterministic(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(json.Marshal(got, json.Deterministic(true)))(t)
 	if want := `{"verdicts":{"a":"x","b":null,"c":"x","d":null,"e":1},"accuracy":0.6666666666666666,"labelled":3,"correct":2}`; string(doc) != want {
 		t.Errorf("%s", doc)
 	}
@@ -92,16 +83,10 @@ func TestOrderChangesNothing(t *testing.T) {
 	for seed := range uint64(20) {
 		rand.New(rand.NewPCG(seed, 2)).Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 		ballots := read(t, strings.Join(lines, ""))
-		calibration, err := Calibrate(ballots)
-		if err != nil {
-			t.Fatal(err)
-		}
+		calibration := must.Get(Calibrate(ballots))(t)
 		got := []string{encode(t, calibration)}
 		for _, method := range []Method{Majority, Weighted, Calibrated} {
-			verdicts, err := Aggregate(ballots, method, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			verdicts := must.Get(Aggregate(ballots, method, nil))(t)
 			got = append(got, encode(t, verdicts))
 		}
 		if first == nil {
@@ -115,10 +100,7 @@ func TestOrderChangesNothing(t *testing.T) {
 
 func encode(t testing.TB, v any) string {
 	t.Helper()
-	doc, err := json.Marshal(v, json.Deterministic(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(json.Marshal(v, json.Deterministic(true)))(t)
 	return string(doc)
 }
 
@@ -133,15 +115,9 @@ func TestNoItemIsJudgedByItsOwnLabel(t *testing.T) {
 			ballots := read(t, text)
 			at := slices.IndexFunc(ballots, func(b Ballot) bool { return b.Item == name })
 			ballots[at].Label = Choice(fmt.Sprintf("%q", label))
-			calibration, err := Calibrate(ballots)
-			if err != nil {
-				t.Fatal(err)
-			}
+			calibration := must.Get(Calibrate(ballots))(t)
 			for _, c := range []*Calibration{nil, calibration} {
-				verdicts, err := Aggregate(ballots, Calibrated, c)
-				if err != nil {
-					t.Fatal(err)
-				}
+				verdicts := must.Get(Aggregate(ballots, Calibrated, c))(t)
 				seen[verdicts.Verdicts[name]] = true
 			}
 		}
@@ -165,10 +141,7 @@ func TestCalibratedBeatsMajority(t *testing.T) {
 	text := made(400, map[string]float64{"good": 0.95, "poor": 0.55, "worse": 0.5}, 4)
 	accuracy := map[Method]float64{}
 	for _, method := range []Method{Majority, Calibrated} {
-		verdicts, err := Aggregate(read(t, text), method, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		verdicts := must.Get(Aggregate(read(t, text), method, nil))(t)
 		accuracy[method] = *verdicts.Accuracy
 	}
 	if accuracy[Calibrated] < accuracy[Majority]+0.1 {
@@ -188,10 +161,7 @@ func TestMeasures(t *testing.T) {
 			fmt.Fprintf(&s, "{\"item\":\"%d\",\"juror\":\"%c\",\"vote\":%s,\"label\":\"x\"}\n", i, 'a'+j, v)
 		}
 	}
-	c, err := Calibrate(read(t, s.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Calibrate(read(t, s.String())))(t)
 	a := c.Jurors[0]
 	if a.Votes != 6 || a.Correct != 5 || a.Reliability != 6.0/8 || a.Weight != int(math.Round(Unit*math.Log(3))) {
 		t.Errorf("%+v", a)
@@ -221,10 +191,7 @@ func TestMeasures(t *testing.T) {
 func TestTwins(t *testing.T) {
 	text := made(100, map[string]float64{"a": 0.7}, 5)
 	ballots := read(t, text+strings.ReplaceAll(text, `"juror":"a"`, `"juror":"b"`)+strings.ReplaceAll(text, `"juror":"a"`, `"juror":"c"`))
-	c, err := Calibrate(ballots)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Calibrate(ballots))(t)
 	if math.Abs(c.EffectiveVotes-1) > 1e-9 {
 		t.Errorf("effective votes of three jurors who always vote alike: %v", c.EffectiveVotes)
 	}
@@ -252,10 +219,7 @@ func TestWeighted(t *testing.T) {
 {"item":"c","juror":"1","vote":"x","confidence":0}
 {"item":"c","juror":"2","vote":null,"confidence":1}
 `)
-	got, err := Aggregate(ballots, Weighted, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Aggregate(ballots, Weighted, nil))(t)
 	// 0.3 + 0.6 is 0.9 in decimal, but 0.8999999999999999 with doubles.
 	if diff := cmp.Diff(map[string]Choice{"a": "", "b": `"x"`, "c": `"x"`}, got.Verdicts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -299,15 +263,9 @@ func TestRefused(t *testing.T) {
 
 // TestParse: a calibration file must agree with its items, or it is refused.
 func TestParse(t *testing.T) {
-	c, err := Calibrate(read(t, made(20, map[string]float64{"a": 0.9, "b": 0.6}, 6)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Calibrate(read(t, made(20, map[string]float64{"a": 0.9, "b": 0.6}, 6))))(t)
 	doc := encode(t, c)
-	again, err := Parse([]byte(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(Parse([]byte(doc)))(t)
 	if diff := cmp.Diff(c, again); diff != "" {
 		t.Errorf("(-written +read):\n%s", diff)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jury"
 )
 
@@ -34,10 +35,7 @@ func panel(items int, seed uint64, right ...float64) []Ballot {
 
 func accuracy(t *testing.T, ballots []Ballot, m Method) float64 {
 	t.Helper()
-	v, err := Aggregate(ballots, m, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(Aggregate(ballots, m, nil))(t)
 	return *v.Accuracy
 }
 
@@ -127,10 +125,7 @@ func TestWhyLogOddsWithSign(t *testing.T) {
 
 func TestLeader(t *testing.T) {
 	for want, right := range map[string][]float64{"juror-2": {0.55, 0.55, 0.99}, "": {0.8, 0.8, 0.8}} {
-		c, err := Calibrate(panel(2000, 4, right...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(Calibrate(panel(2000, 4, right...)))(t)
 		if got := c.Leader(); got != want {
 			t.Errorf("%v: %q leads, want %q", right, got, want)
 		}
@@ -143,10 +138,7 @@ func TestWeightsBelongToModelAndTemplate(t *testing.T) {
 	const template = "sha256:0000000000000000000000000000000000000000000000000000000000000001"
 	votes := `{"item":"1","juror":"a","vote":"x","label":"x","model":"gpt-4o-2024-11-20","template":"` + template + `"}
 {"item":"1","juror":"b","vote":"x"}`
-	c, err := Calibrate(read(t, votes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Calibrate(read(t, votes)))(t)
 	s := seats(t, "a", "gpt-4o", template)
 	if err := c.Weigh(s); err != nil || s.EffectiveVotes < 1 {
 		t.Errorf("the model that was measured: %v, worth %v", err, s.EffectiveVotes)
@@ -178,9 +170,6 @@ func TestFirstCalibrationFiles(t *testing.T) {
 // seats are settings in which juror a is this model with this template, and b another.
 func seats(t *testing.T, name, model, template string) *jury.Settings {
 	t.Helper()
-	digest, err := evidence.ParseDigest(template)
-	if err != nil {
-		t.Fatal(err)
-	}
+	digest := must.Get(evidence.ParseDigest(template))(t)
 	return &jury.Settings{Seats: []jury.Seat{{JurorID: name, Model: model, Template: digest}, {JurorID: "b"}}}
 }

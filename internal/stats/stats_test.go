@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/stats"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -53,9 +54,7 @@ func TestStats(t *testing.T) {
 	h := jurattest.New(t)
 	tally := stats.New()
 	for _, method := range []jury.Method{jury.MajorityVote, jury.FinalJudge} {
-		if err := tally.Add(try(t, h, method)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tally.Add(try(t, h, method)))
 	}
 	s := tally.Stats()
 	if s.Trials != 2 || s.Verdicts[jury.SafePass] != 2 || s.Discussed != 2 || s.Judged != 2 || s.Changes != 2 || s.ToMajority != 2 {

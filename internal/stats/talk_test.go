@@ -3,6 +3,7 @@ package stats_test
 import (
 	"testing"
 
+	"jurat/internal/must"
 	"jurat/internal/stats"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -15,9 +16,7 @@ func TestCalibratedTalkIsCounted(t *testing.T) {
 	jurors, _ := jurattest.Panel()
 	settings := jurattest.Settings(jury.Calibrated)
 	settings.Weights = map[string]int{"juror-a": 10, "juror-b": 20, "juror-c": 30}
-	if err := tally.Add(h.TryBefore(t, settings, jurors, nil).Records); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tally.Add(h.TryBefore(t, settings, jurors, nil).Records))
 	s := tally.Stats()
 	// In phase 1 two of three jurors passed the agent. In round 1 the third follows them.
 	if s.AfterPhase1.Level != 0.67 || s.AfterDiscussion.Level != 1 {

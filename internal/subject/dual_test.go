@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"jurat/internal/must"
 )
 
 // dual is a conversation in which both sides call tools. The calls of both have the same id.
@@ -16,10 +18,7 @@ const dual = `[{"role":"user","content":"No signal."},
 
 // TestDualControl: each call and each result has its caller, also if two calls have the same id.
 func TestDualControl(t *testing.T) {
-	c, err := New([]byte(cardV1), []byte(dual))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(New([]byte(cardV1), []byte(dual)))(t)
 	want := []Message{
 		{Number: 1, Role: User, Text: "No signal."},
 		{Number: 2, Role: Assistant, Text: "Please look at your settings.", ToolCalls: []ToolCall{{ID: "c", Name: "get_line", Arguments: `{"n":1}`, Result: 4}}},
@@ -64,10 +63,7 @@ func TestSetting(t *testing.T) {
 		user + "," + agent + "," + user:                                 Dialogue,
 		agent + `,{"role":"user","tool_calls":[{"id":"1","name":"a"}]}`: Dialogue,
 	} {
-		c, err := New([]byte(cardV1), []byte("["+text+"]"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(New([]byte(cardV1), []byte("["+text+"]")))(t)
 		if got := c.Setting(); got != want || c.CouldConsent() != (want == Dialogue) {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}

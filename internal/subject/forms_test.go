@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"jurat/internal/must"
 	"jurat/internal/subject/forms"
 	"strings"
 	"testing"
@@ -120,10 +121,7 @@ func TestDigestsStay(t *testing.T) {
 		`{"task":{"history":[{"role":"user","messageId":"1","parts":[{"kind":"text","text":"Hi"}]}]}}`: "sha256:e46d24b13fb8dbfccd3267c576bfb5431d278030eecc85c064c858e56cfe097a",
 		`{"messages":[{"role":"user","content":[{"type":"text","text":"Hi"}],"x":1}],"extra":[]}`:      "sha256:c686ad237b836e34c35a2801300abc0f34b456894635f0b5992880e85a89a7f1",
 	} {
-		c, err := New([]byte(cardV03), []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(New([]byte(cardV03), []byte(text)))(t)
 		if got := c.Digest().String(); got != want {
 			t.Errorf("%s: %s", text, got)
 		}

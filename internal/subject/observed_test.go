@@ -12,6 +12,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 )
 
 // A seenCall is what a recorder saw of one call to a model, in a few words.
@@ -33,10 +34,7 @@ func seen(t testing.TB, n int, c seenCall) Exhibit {
 		for _, e := range earlier {
 			from = append(from, []byte(e))
 		}
-		v, err := evidence.FormatBody(observed.Pieces([]byte(text), from...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(evidence.FormatBody(observed.Pieces([]byte(text), from...)...))(t)
 		return fmt.Sprintf(`{"bytes":%d,"sha256":%q,"type":"application/json"}`, len(text), evidence.DigestOf([]byte(text))), string(v)
 	}
 	request, requestBody := body(c.request, c.earlier...)
@@ -174,10 +172,7 @@ func TestWhatRecordersSaw(t *testing.T) {
 			if diff := gocmp.Diff(one.want, script(c)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			again, err := Parse(c.Material())
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := must.Get(Parse(c.Material()))(t)
 			if diff := gocmp.Diff(c.Messages, again.Messages); diff != "" || NameIn(c.Material()) != "clerk-bot" || c.Card.Name != "clerk-bot" {
 				t.Errorf("read again, of %q: %s", NameIn(c.Material()), diff)
 			}
@@ -241,19 +236,13 @@ func TestWhatAFileTold(t *testing.T) {
 func TestWhatTelemetryTold(t *testing.T) {
 	told := func(n int, missing, attributes string) Exhibit {
 		body := `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","attributes":[` + attributes + `]}]}]}]}`
-		value, err := evidence.FormatBody(observed.Pieces([]byte(body))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		value := must.Get(evidence.FormatBody(observed.Pieces([]byte(body))...))(t)
 		return exhibit(t, n, fmt.Sprintf(`"action_type":"observed_span","agent_id":"tap","request_id":"r%d","timestamp":"2026-01-31T16:15:00Z","chain_id":"main",
 			"observed":{"agent":"clerk-bot","began":"2026-01-31T16:14:00Z","ended":"complete","fidelity":"attributes","vantage":"telemetry","protocol":"otlp","missing":[%q],"request":{"bytes":%d,"sha256":%q,"type":"application/json"}},
 			"request_body":%s`, n, missing, len(body), evidence.DigestOf([]byte(body)), value))
 	}
 	attribute := func(key, value string) string {
-		doc, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(json.Marshal(value))(t)
 		return fmt.Sprintf(`{"key":%q,"value":{"stringValue":%s}}`, key, doc)
 	}
 	list := func(attributes ...string) string { return strings.Join(attributes, ",") }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/internal/must"
 	"jurat/internal/subject/forms"
 )
 
@@ -211,10 +212,7 @@ func TestPairs(t *testing.T) {
 				for i := range steps {
 					messages = append(messages, form.step(&steps[i]))
 				}
-				c, err := NewAs(form.form, nil, []byte(form.conversation(strings.Join(messages, ","))))
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := must.Get(NewAs(form.form, nil, []byte(form.conversation(strings.Join(messages, ",")))))(t)
 				rightPairs(t, c, steps)
 				sameAgain(t, c)
 			})

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/subject/tree"
 )
 
@@ -19,10 +20,7 @@ const signers = `"signers":[{"alg":"Ed25519","key_id":"sha256:111111111111111111
 func exhibit(t testing.TB, n int, members string) Exhibit {
 	t.Helper()
 	doc := fmt.Sprintf(`{"schema":"jurat/evidence/v1","record_id":"01890000-0000-7000-8000-%012d",%s,%s}`, n, signers, members)
-	form, err := evidence.Canonical([]byte(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
+	form := must.Get(evidence.Canonical([]byte(doc)))(t)
 	return Exhibit{Digest: evidence.DigestOf(form), Payload: form}
 }
 
@@ -35,11 +33,7 @@ func output(t testing.TB, n int, prompt, response, more string) Exhibit {
 
 func fromRecords(t testing.TB, list ...Exhibit) *Case {
 	t.Helper()
-	c, err := FromRecords(nil, list, Verification{Outcome: Proved})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Get(FromRecords(nil, list, Verification{Outcome: Proved}))(t)
 }
 
 // script writes each message as a line.
@@ -98,10 +92,7 @@ func TestWhatRecordsSay(t *testing.T) {
 			if diff := cmp.Diff(one.want, script(c)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			again, err := Parse(c.Material())
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := must.Get(Parse(c.Material()))(t)
 			if diff := cmp.Diff(c.Messages, again.Messages); diff != "" || again.Digest() != c.Digest() {
 				t.Errorf("read again: %s", diff)
 			}

@@ -2,6 +2,7 @@ package subject
 
 import (
 	"fmt"
+	"jurat/internal/must"
 	"jurat/internal/subject/forms"
 	"slices"
 	"testing"
@@ -29,9 +30,7 @@ func TestSchemas(t *testing.T) {
 			} `json:"part"`
 		} `json:"$defs"`
 	}
-	if err := json.Unmarshal(ChatSchema, &chat); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(ChatSchema, &chat))
 	list := chat.Defs.Message.Properties["role"].Enum
 	if len(list) != 6 {
 		t.Fatalf("roles: %v", list)
@@ -62,9 +61,7 @@ func TestSchemas(t *testing.T) {
 	var card struct {
 		Properties map[string]any `json:"properties"`
 	}
-	if err := json.Unmarshal(CardSchema, &card); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(CardSchema, &card))
 	for _, name := range []string{"name", "description", "version", "protocolVersion", "url", "preferredTransport", "provider", "supportedInterfaces", "skills"} {
 		if _, there := card.Properties[name]; !there {
 			t.Errorf("the schema of the card does not have %s", name)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/subject/tree"
 )
 
@@ -24,19 +25,14 @@ const (
 )
 
 func TestCards(t *testing.T) {
-	c, err := New([]byte(cardV1), []byte(hello))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(New([]byte(cardV1), []byte(hello)))(t)
 	want := Card{Name: "Desk", Description: "Helps.", Version: "2", ProtocolVersion: "1.0", Organization: "Org",
 		Interfaces: []Interface{{"https://d.example/a", "JSONRPC", "1.0"}},
 		Skills:     []Skill{{ID: "s", Name: "Serve", Description: "Serves.", Tags: []string{"a"}, Examples: []string{"Please."}}}}
 	if diff := cmp.Diff(want, c.Card); diff != "" {
 		t.Error(diff)
 	}
-	if c, err = New([]byte(cardV03), []byte(hello)); err != nil {
-		t.Fatal(err)
-	}
+	c = must.Get(New([]byte(cardV03), []byte(hello)))(t)
 	if diff := cmp.Diff([]Interface{{"https://d.example/a", "GRPC", "0.3.0"}}, c.Card.Interfaces); diff != "" {
 		t.Error(diff)
 	}
@@ -71,17 +67,11 @@ func TestConversations(t *testing.T) {
 				{Number: 3, Role: Assistant, ToolCalls: []ToolCall{{ID: "1", Name: "b", Result: 4}}}, {Number: 4, Role: Tool, Text: "y", ToolCallID: "1", ToolName: "b", CallNumber: 3, CallPlace: 1, AnswersTo: Assistant}}},
 	} {
 		t.Run(one.name, func(t *testing.T) {
-			c, err := New([]byte(cardV1), []byte(one.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(New([]byte(cardV1), []byte(one.text)))(t)
 			if diff := cmp.Diff(one.want, c.Messages, args); diff != "" {
 				t.Error(diff)
 			}
-			again, err := Parse(c.Material())
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := must.Get(Parse(c.Material()))(t)
 			if again.Digest() != c.Digest() {
 				t.Error("the evidence changes when it is read again")
 			}
@@ -146,9 +136,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	fails := func(want string) {
 		t.Helper()
@@ -159,20 +147,14 @@ func TestLoad(t *testing.T) {
 	fails("conversation.json: no such file: a case is a folder with conversation.json and, if the agent has a card, agent-card.json")
 	write(CardFile, cardV1)
 	fails("conversation.json: no such file")
-	if err := os.Symlink("/etc/hostname", filepath.Join(dir, ConversationFile)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("/etc/hostname", filepath.Join(dir, ConversationFile)))
 	fails("conversation.json: not a regular file")
-	if err := os.Remove(filepath.Join(dir, ConversationFile)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, ConversationFile)))
 	write(ConversationFile, hello)
 	if c, err := Load(dir); err != nil || !c.HasCard {
 		t.Error(err)
 	}
-	if err := os.Remove(filepath.Join(dir, CardFile)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, CardFile)))
 	if c, err := Load(dir); err != nil || c.HasCard || c.Card.Name != "" {
 		t.Errorf("without a card: %v", err)
 	}

@@ -8,16 +8,13 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // recordOf makes the record of an exhibit.
 func recordOf(t testing.TB, e Exhibit) *evidence.Record {
 	t.Helper()
-	r, err := evidence.OpenParts(e.Payload, [][]byte{{1}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(evidence.OpenParts(e.Payload, [][]byte{{1}}, nil))(t)
 }
 
 // TestTranscript: each call adds what was not shown, also where the calls before it were left out, as their bytes are kept.
@@ -68,9 +65,7 @@ func TestTranscript(t *testing.T) {
 		}
 	}
 	tr := NewTranscript()
-	if err := tr.Take(recordOf(t, calls[1])); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tr.Take(recordOf(t, calls[1])))
 	if diff := gocmp.Diff([]Lack{{"request", Copied}}, tr.Acts()[calls[1].Digest].Lacks); diff != "" {
 		t.Error(diff)
 	}

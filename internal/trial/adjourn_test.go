@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -29,10 +30,7 @@ func TestAdjourn(t *testing.T) {
 		if !errors.Is(err, trial.ErrAdjourned) || left.Result != nil {
 			t.Fatalf("told at event %d: %v, %+v", stop, err, left)
 		}
-		r, err := trial.Reopen(t.Context(), h.Ledger, left.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(trial.Reopen(t.Context(), h.Ledger, left.ID))(t)
 		if len(r.State.Waiting) > 0 || len(r.Records) < int(stop) {
 			t.Errorf("stopped at event %d: %v were asked and their answers are not recorded, after %d acts", stop, r.State.Waiting, len(r.Records))
 		}
@@ -47,10 +45,7 @@ func TestAdjourn(t *testing.T) {
 func TestSubmit(t *testing.T) {
 	h := jurattest.New(t)
 	config := scripted(h, jury.FinalJudge)
-	id, err := trial.Submit(t.Context(), config, jurattest.Case(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := must.Get(trial.Submit(t.Context(), config, jurattest.Case(t)))(t)
 	r, err := trial.Reopen(t.Context(), h.Ledger, id)
 	if err != nil || len(r.Records) != 1 || r.State.Settings != nil {
 		t.Fatalf("%v, %+v", err, r)
@@ -89,10 +84,7 @@ func TestDegradedIsAnEvent(t *testing.T) {
 				told = append(told, d)
 			}
 		}
-		done, err := trial.Run(t.Context(), config, jurattest.Case(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		done := must.Get(trial.Run(t.Context(), config, jurattest.Case(t)))(t)
 		switch {
 		case !done.Result.Degraded && len(told) == 0:
 		case !done.Result.Degraded || len(told) != 1:

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -17,10 +18,7 @@ func TestNoRecordIsMadeUp(t *testing.T) {
 	liar.Findings = []jury.Finding{{Message: 4, Quote: "in transit", Rule: "x", Axis: "safety", Severity: jury.Minor, Explanation: "y",
 		Record: evidence.DigestOf([]byte("of my own making"))}}
 	config.Jurors[0] = &jurattest.Juror{Opinion: liar}
-	done, err := trial.Run(t.Context(), config, jurattest.Case(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must.Get(trial.Run(t.Context(), config, jurattest.Case(t)))(t)
 	found := done.Result.Phase1Evaluations[0].Findings
 	if len(found) != 1 || found[0].Record != (evidence.Digest{}) {
 		t.Errorf("%+v", found)

@@ -13,6 +13,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/juror/rules"
 	"jurat/internal/ledger"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -47,24 +48,16 @@ func offline(h *jurattest.House) trial.Config {
 // goldenCase tries an example with known keys, clock, ids and authority, and returns its case file.
 func goldenCase(t *testing.T, example string) []byte {
 	t.Helper()
-	on, err := subject.Load(filepath.Join("..", "..", "examples", example))
-	if err != nil {
-		t.Fatal(err)
-	}
+	on := must.Get(subject.Load(filepath.Join("..", "..", "examples", example)))(t)
 	var file []byte
 	synctest.Test(t, func(t *testing.T) {
 		h := jurattest.New(t)
-		done, err := trial.Run(t.Context(), offline(h), on)
-		if err != nil {
-			t.Fatal(err)
-		}
+		done := must.Get(trial.Run(t.Context(), offline(h), on))(t)
 		b := h.Bundle(t, done.Records...)
 		if r := verify.Bundle(b, h.Options(t)); r.Outcome != verify.Proved {
 			t.Errorf("%s: %+v", r.Outcome, r.Details)
 		}
-		if file, err = b.Marshal(); err != nil {
-			t.Fatal(err)
-		}
+		file = must.Get(b.Marshal())(t)
 	})
 	return file
 }
@@ -76,14 +69,9 @@ func TestGoldenCaseFiles(t *testing.T) {
 		golden := filepath.Join("testdata", example+".jurat")
 		got := goldenCase(t, example)
 		if *update {
-			if err := os.WriteFile(golden, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(golden, got, 0o644))
 		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(os.ReadFile(golden))(t)
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s: the case file differs from %s; if that is on purpose, run with -update", example, golden)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -35,10 +36,7 @@ func TestMetadataIsSealed(t *testing.T) {
 	config := scripted(h, jury.MajorityVote)
 	config.Jurors[0] = talkative{Juror: config.Jurors[0]}
 	config.Jurors[1] = talkative{Juror: config.Jurors[1], err: errors.New("out of order")}
-	done, err := trial.Run(t.Context(), config, jurattest.Case(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must.Get(trial.Run(t.Context(), config, jurattest.Case(t)))(t)
 	told := map[evidence.ActionType]int{}
 	for _, r := range done.Records {
 		if r.Payload.Metadata == nil {

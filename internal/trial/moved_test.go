@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"jurat/internal/must"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -16,10 +17,7 @@ func TestStoodStill(t *testing.T) {
 	for at := int64(2); at <= 15; at++ {
 		h := jurattest.New(t)
 		first := scripted(h, jury.FinalJudge)
-		id, err := trial.Submit(t.Context(), first, jurattest.Case(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := must.Get(trial.Submit(t.Context(), first, jurattest.Case(t)))(t)
 		stood, goOn := make(chan struct{}), make(chan struct{})
 		first.OnEvent = func(e trial.Event) {
 			if e.Head().Seq == at {
@@ -45,10 +43,7 @@ func TestStoodStill(t *testing.T) {
 func TestTwoClerks(t *testing.T) {
 	for range 50 {
 		h := jurattest.New(t)
-		id, err := trial.Submit(t.Context(), scripted(h, jury.FinalJudge), jurattest.Case(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := must.Get(trial.Submit(t.Context(), scripted(h, jury.FinalJudge), jurattest.Case(t)))(t)
 		for moved := 2; moved == 2; { // both may have stopped with ErrMoved
 			moved = 0
 			errs := make([]error, 2)
@@ -81,10 +76,7 @@ func resume(t *testing.T, h *jurattest.House, c trial.Config, id string) error {
 // wantWhole checks that the trial has every act once.
 func wantWhole(t *testing.T, h *jurattest.House, id string) {
 	t.Helper()
-	chain, err := h.Ledger.Chain(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chain := must.Get(h.Ledger.Chain(t.Context(), id))(t)
 	result, err := resultOf(chain)
 	if err != nil || len(chain) != 15 || result.Degraded {
 		t.Errorf("%v, %d acts", err, len(chain))

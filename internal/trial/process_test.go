@@ -17,6 +17,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/lock"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -114,9 +115,7 @@ func run(t *testing.T, folder, id string, acts int) (*exec.Cmd, *bytes.Buffer) {
 	c := exec.CommandContext(t.Context(), os.Args[0])
 	c.Env = append(os.Environ(), childFolder+"="+folder, childTrial+"="+id, childActs+"="+fmt.Sprint(acts))
 	c.Stderr = &said
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start())
 	return c, &said
 }
 
@@ -132,19 +131,14 @@ func killed(err error) bool {
 func house(t *testing.T) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "data")
-	if err := installation.Create(t.Context(), installation.Config{Dir: folder}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, installation.Create(t.Context(), installation.Config{Dir: folder}))
 	return folder
 }
 
 // stored returns the records of a trial in the log, as bytes, and the reopened trial.
 func stored(t *testing.T, folder, id string) (*trial.Reopened, [][]byte) {
 	t.Helper()
-	i, err := installation.Open(t.Context(), installation.Config{Dir: folder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: folder}))(t)
 	defer i.Close()
 	if id == "" {
 		list, err := trial.ListUnfinished(t.Context(), i.Ledger)
@@ -153,16 +147,10 @@ func stored(t *testing.T, folder, id string) (*trial.Reopened, [][]byte) {
 		}
 		id = list[0].ID
 	}
-	r, err := trial.Reopen(t.Context(), i.Ledger, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(trial.Reopen(t.Context(), i.Ledger, id))(t)
 	var docs [][]byte
 	for _, record := range r.Records {
-		doc, err := record.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(record.Marshal())(t)
 		docs = append(docs, doc)
 	}
 	return r, docs
@@ -170,18 +158,12 @@ func stored(t *testing.T, folder, id string) (*trial.Reopened, [][]byte) {
 
 func wantProved(t *testing.T, folder string, records []*evidence.Record) {
 	t.Helper()
-	i, err := installation.Open(t.Context(), installation.Config{Dir: folder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: folder}))(t)
 	defer i.Close()
 	if err := i.Vouch(t.Context(), records...); err != nil {
 		t.Error(err)
 	}
-	bundle, err := i.Ledger.Prove(t.Context(), records...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bundle := must.Get(i.Ledger.Prove(t.Context(), records...))(t)
 	trust, err := i.Trust(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -193,10 +175,7 @@ func wantProved(t *testing.T, folder string, records []*evidence.Record) {
 
 func calls(t *testing.T, folder string) map[string]int {
 	t.Helper()
-	doc, err := os.ReadFile(callsFile(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile(callsFile(folder)))(t)
 	counts := map[string]int{}
 	for line := range strings.Lines(string(doc)) {
 		counts[strings.TrimSpace(line)]++
@@ -258,10 +237,7 @@ func TestTwoProcessesResume(t *testing.T) {
 	r, _ := stored(t, folder, "")
 	lost := len(r.State.Waiting)
 
-	i, err := installation.Open(t.Context(), installation.Config{Dir: folder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: folder}))(t)
 	defer i.Close()
 	_, release, err := i.Locks().Lock(t.Context(), r.ID)
 	if err != nil {

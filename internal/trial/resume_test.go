@@ -12,6 +12,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/ledger"
 	"jurat/internal/lock"
+	"jurat/internal/must"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -34,11 +35,7 @@ func brokenOff(t *testing.T, h *jurattest.House, acts int) *trial.Reopened {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	r, err := trial.Reopen(t.Context(), h.Ledger, partial.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(trial.Reopen(t.Context(), h.Ledger, partial.ID))(t)
 }
 
 // TestResume: an interrupted trial is resumed to its verdict. A listener gets all events, and the records verify.
@@ -90,10 +87,7 @@ func TestResumeAfterTheEnd(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		r, err := trial.Reopen(t.Context(), h.Ledger, partial.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(trial.Reopen(t.Context(), h.Ledger, partial.ID))(t)
 		config = scripted(h, jury.MajorityVote)
 		config.Settings.Seats[1].Ended = ended[1]
 		done, err := trial.Resume(t.Context(), config, r)
@@ -125,14 +119,8 @@ func TestResumeByLaterRules(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	r, err := trial.Reopen(t.Context(), h.Ledger, partial.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	done, err := trial.Resume(t.Context(), offline(h), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(trial.Reopen(t.Context(), h.Ledger, partial.ID))(t)
+	done := must.Get(trial.Resume(t.Context(), offline(h), r))(t)
 	again, err := trial.Reopen(t.Context(), h.Ledger, done.ID)
 	if err != nil || !again.State.Finished || again.State.Settings.Seats[2].Template != earlier || again.State.Settings.Judge.Template != earlier {
 		t.Errorf("%v, %+v", err, again)
@@ -158,10 +146,7 @@ func TestResumeKeepsTheRoundsOfRules(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	r, err := trial.Reopen(t.Context(), h.Ledger, partial.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(trial.Reopen(t.Context(), h.Ledger, partial.ID))(t)
 	now := offline(h)
 	now.Settings.MaxRounds = 0
 	now.Settings.Seats = slices.Clone(now.Settings.Seats)
@@ -187,10 +172,7 @@ func TestResumeOfWhatIsOver(t *testing.T) {
 	}
 	config := scripted(h, jury.FinalJudge)
 	config.Jurors = slices.Repeat([]jury.Juror{&jurattest.Juror{Err: errors.New("asked again")}}, 3)
-	again, err := trial.Resume(t.Context(), config, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(trial.Resume(t.Context(), config, r))(t)
 	if diff := cmp.Diff(done.Result, again.Result); diff != "" || len(again.Records) != len(done.Records) {
 		t.Errorf("%d records, %s", len(again.Records), diff)
 	}
@@ -323,10 +305,7 @@ func TestClocksDoNotRunBackwards(t *testing.T) {
 	r := brokenOff(t, h, 5)
 	config := scripted(h, jury.FinalJudge)
 	config.Now = jurattest.New(t).Now // at the beginning again
-	done, err := trial.Resume(t.Context(), config, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must.Get(trial.Resume(t.Context(), config, r))(t)
 	for i := range done.Records[1:] {
 		if done.Records[i+1].Payload.Time().Before(done.Records[i].Payload.Time()) {
 			t.Errorf("record %d claims an earlier time than the one before it", i+1)
@@ -350,14 +329,8 @@ func TestSpent(t *testing.T) {
 	config := scripted(h, jury.MajorityVote)
 	config.Jurors[0] = costly{config.Jurors[0]}
 	config.Jurors[2] = costly{&jurattest.Juror{Err: errors.New("after two calls")}}
-	done, err := trial.Run(t.Context(), config, jurattest.Case(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := trial.Reopen(t.Context(), h.Ledger, done.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must.Get(trial.Run(t.Context(), config, jurattest.Case(t)))(t)
+	r := must.Get(trial.Reopen(t.Context(), h.Ledger, done.ID))(t)
 	if r.Spent != 84 || r.Calls == 0 {
 		t.Errorf("%d in %d calls", r.Spent, r.Calls)
 	}

@@ -13,6 +13,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -23,20 +24,14 @@ import (
 func restored(t *testing.T, h *jurattest.House, file string) (x *trial.Index, read int) {
 	t.Helper()
 	x = trial.NewIndex(h.Ledger, func(string) { read++ })
-	if err := x.Restore(t.Context(), file); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.Follow(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, x.Restore(t.Context(), file))
+	must.Do(t, x.Follow(t.Context()))
 	return x, read
 }
 
 func save(t *testing.T, x *trial.Index, file string) {
 	t.Helper()
-	if err := x.Save(t.Context(), file, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, x.Save(t.Context(), file, 0))
 }
 
 // equal compares everything that two Indexes have, also what no caller sees.
@@ -158,15 +153,10 @@ func TestStoredOfAnother(t *testing.T) {
 	h.Try(t, jury.MajorityVote)
 	whole, all := restored(t, h, file)
 	save(t, whole, file)
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(file))(t)
 	refused := func(why string, text []byte) {
 		t.Helper()
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, text, 0o600))
 		x, read := restored(t, h, file)
 		equal(t, why, whole, x)
 		if read != all {
@@ -184,9 +174,7 @@ func TestStoredOfAnother(t *testing.T) {
 	for n := 0; n < len(text); n += 97 {
 		refused("cut off", text[:n])
 	}
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, text, 0o600))
 	running, read := restored(t, h, file)
 	if read != 0 {
 		t.Errorf("%d records are read", read)
@@ -194,9 +182,7 @@ func TestStoredOfAnother(t *testing.T) {
 	if err := h.Ledger.Briefs().Reindex(t.Context(), nil); err != nil { // as when records expire
 		t.Fatal(err)
 	}
-	if err := running.Save(t.Context(), file, 1000); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, running.Save(t.Context(), file, 1000))
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("the list from before stays: %v", err)
 	}
@@ -214,35 +200,21 @@ func TestStoredOfAnother(t *testing.T) {
 // TestStoredVersion: what Save writes of a known log changes only on purpose. If it does, storedVersion must, too, because programs read the
 // lists of earlier ones: go test ./internal/trial -run StoredVersion -update.
 func TestStoredVersion(t *testing.T) {
-	on, err := subject.Load(filepath.Join("..", "..", "examples", "kitchen-return"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	on := must.Get(subject.Load(filepath.Join("..", "..", "examples", "kitchen-return")))(t)
 	golden, file := filepath.Join("testdata", "stored.json"), filepath.Join(t.TempDir(), "trials.json")
 	synctest.Test(t, func(t *testing.T) {
 		h := jurattest.New(t)
-		done, err := trial.Run(t.Context(), offline(h), on)
-		if err != nil {
-			t.Fatal(err)
-		}
+		done := must.Get(trial.Run(t.Context(), offline(h), on))(t)
 		decision := decide(t, h, done.Records[len(done.Records)-2], evidence.Rejected)
 		sealEvent(t, h, operator.TrialEventBody{By: "Hana", Event: operator.TrialTaken, Trial: done.ID, Reviewer: "Hana", Record: decision.Payload.RecordID})
 		x, _ := restored(t, h, file)
 		save(t, x, file)
 	})
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(os.ReadFile(file))(t)
 	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(golden, got, 0o644))
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(golden))(t)
 	if !bytes.Equal(got, want) {
 		t.Errorf("the stored list differs from %s; if that is on purpose, raise storedVersion and run with -update:\n%s", golden, got)
 	}

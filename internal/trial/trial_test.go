@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
+	"jurat/internal/must"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -31,21 +32,12 @@ func TestEventsAreProjectionsOfRecords(t *testing.T) {
 	var live []trial.Event
 	config := scripted(h, jury.FinalJudge)
 	config.OnEvent = func(e trial.Event) { live = append(live, e) }
-	done, err := trial.Run(t.Context(), config, jurattest.Case(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	stored, err := h.Ledger.Chain(t.Context(), done.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must.Get(trial.Run(t.Context(), config, jurattest.Case(t)))(t)
+	stored := must.Get(h.Ledger.Chain(t.Context(), done.ID))(t)
 	projector := trial.NewView(nil)
 	var later []trial.Event
 	for _, r := range stored {
-		events, err := projector.Add(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		events := must.Get(projector.Add(r))(t)
 		later = append(later, events...)
 	}
 	if diff := cmp.Diff(live, later, cmp.Comparer(func(a, b evidence.Digest) bool { return a == b })); diff != "" {
@@ -56,10 +48,7 @@ func TestEventsAreProjectionsOfRecords(t *testing.T) {
 			t.Errorf("event %d has the head %+v", i, e.Head())
 		}
 	}
-	again, err := resultOf(stored)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(resultOf(stored))(t)
 	if diff := cmp.Diff(done.Result, again); diff != "" {
 		t.Errorf("the result from stored records differs:\n%s", diff)
 	}
@@ -81,14 +70,9 @@ func TestSourceEvents(t *testing.T) {
 			return
 		}
 		seen[e.Head().Type]++
-		doc, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(json.Marshal(e))(t)
 		members := map[string]any{}
-		if err := json.Unmarshal(doc, &members); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(doc, &members))
 		for _, name := range append([]string{"type", "seq", "at"}, fields...) {
 			if _, ok := members[name]; !ok {
 				t.Errorf("%s lacks %s: %s", e.Head().Type, name, doc)
@@ -196,19 +180,14 @@ func TestAbsentJurorsDegradeATrial(t *testing.T) {
 	h := jurattest.New(t)
 	config := scripted(h, jury.MajorityVote)
 	config.Jurors[1] = &jurattest.Juror{Err: errors.New("no connection")}
-	done, err := trial.Run(t.Context(), config, jurattest.Case(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must.Get(trial.Run(t.Context(), config, jurattest.Case(t)))(t)
 	if !done.Result.Degraded || done.Result.Inconclusive || done.Result.FinalVerdict != jury.SafePass || len(done.Result.Absences) == 0 {
 		t.Errorf("one of three absent: %+v", done.Result)
 	}
 	config = scripted(h, jury.FinalJudge)
 	config.Jurors[0] = &jurattest.Juror{Err: jury.ErrBlocked}
 	config.Jurors[1] = &jurattest.Juror{Err: errors.New("no connection")}
-	if done, err = trial.Run(t.Context(), config, jurattest.Case(t)); err != nil {
-		t.Fatal(err)
-	}
+	done = must.Get(trial.Run(t.Context(), config, jurattest.Case(t)))(t)
 	if !done.Result.Inconclusive || done.Result.FinalVerdict != jury.NeedsReview {
 		t.Errorf("with one valid vote of three: %+v", done.Result)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -40,16 +41,10 @@ func TestEveryActionType(t *testing.T) {
 // trialsIn returns the chains of trials in the case files that match.
 func trialsIn(t *testing.T, pattern string) map[string][]*evidence.Record {
 	t.Helper()
-	files, err := filepath.Glob(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(pattern))(t)
 	chains := map[string][]*evidence.Record{}
 	for _, file := range files {
-		doc, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(os.ReadFile(file))(t)
 		if !bytes.Contains(doc, []byte(evidence.TrialPrefix)) {
 			continue
 		}
@@ -139,22 +134,14 @@ func TestListsAgree(t *testing.T) {
 	silent := &jurattest.Juror{Err: jury.ErrCeiling}
 	h.TryBefore(t, jurattest.Settings(jury.MajorityVote), []jury.Juror{silent, silent, &jurattest.Juror{Opinion: jurattest.Opine(jury.SafePass, 90)}}, nil)
 	index := trial.NewIndex(h.Ledger, nil)
-	if err := index.Follow(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, index.Follow(t.Context()))
 	list, more, err := index.Before("", 10, nil)
 	if err != nil || more || len(list) != 3 {
 		t.Fatalf("%d trials, %v, %v", len(list), more, err)
 	}
 	for _, s := range list {
-		chain, err := h.Ledger.Chain(t.Context(), s.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := trial.ViewOf(nil, chain)
-		if err != nil {
-			t.Fatal(err)
-		}
+		chain := must.Get(h.Ledger.Chain(t.Context(), s.ID))(t)
+		v := must.Get(trial.ViewOf(nil, chain))(t)
 		if diff := cmp.Diff(v.Summary, s, cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "reckoning" || p.String() == "taken" }, cmp.Ignore())); diff != "" {
 			t.Errorf("%s: from records (-) and from briefs (+):\n%s", s.ID, diff)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 	"jurat/internal/observe"
 )
 
@@ -156,9 +157,7 @@ func TestBombIsNotOpened(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	act := call(chat, bomb.String())
 	act.Response.Encoding, act.Response.Refused = "gzip", true
 	r := record(t, act)

@@ -14,6 +14,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 	"jurat/internal/observe"
 	"jurat/internal/subject"
 	"jurat/jurattest"
@@ -51,10 +52,7 @@ func watch(t *testing.T, h *jurattest.House, conversation []byte, streamed bool)
 		failed.Status = 503
 		for n, a := range []observed.Act{failed, act(request, response, earlier)} {
 			a.RequestID = fmt.Sprintf("call-%d-%d", i, n)
-			p, err := observed.Payload(a)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(observed.Payload(a))(t)
 			records = append(records, h.Seal(t, p))
 			earlier = request
 		}
@@ -64,9 +62,7 @@ func watch(t *testing.T, h *jurattest.House, conversation []byte, streamed bool)
 
 func unmarshal(t *testing.T, doc []byte, into any) {
 	t.Helper()
-	if err := json.Unmarshal(doc, into, json.MatchCaseInsensitiveNames(true)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(doc, into, json.MatchCaseInsensitiveNames(true)))
 }
 
 func act(request []byte, response string, earlier []byte) observed.Act {

@@ -15,6 +15,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/juror/rules"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/internal/subject/sealed"
 	"jurat/internal/trial"
@@ -30,10 +31,7 @@ func folders(t *testing.T) []string {
 	if err != nil || len(list) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}
-	more, err := filepath.Glob("../../../../shared/cases/*/conversation.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	more := must.Get(filepath.Glob("../../../../shared/cases/*/conversation.json"))(t)
 	list = append(list, more...)
 	for i := range list {
 		list[i] = filepath.Dir(list[i])
@@ -43,20 +41,12 @@ func folders(t *testing.T) []string {
 
 func read(t *testing.T, elements ...string) []byte {
 	t.Helper()
-	doc, err := os.ReadFile(filepath.Join(elements...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc
+	return must.Get(os.ReadFile(filepath.Join(elements...)))(t)
 }
 
 func marshal(t *testing.T, file interface{ Marshal() ([]byte, error) }) []byte {
 	t.Helper()
-	doc, err := file.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc
+	return must.Get(file.Marshal())(t)
 }
 
 func exhibits(t *testing.T, file []byte, o verify.Options, card []byte) *subject.Case {
@@ -118,26 +108,14 @@ func TestRecordedConversationReadsAsTheConversation(t *testing.T) {
 func upToLastTurn(t *testing.T, card, conversation []byte) *subject.Case {
 	t.Helper()
 	var messages []jsontext.Value
-	if err := json.Unmarshal(conversation, &messages); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := subject.New(card, conversation)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(conversation, &messages))
+	whole := must.Get(subject.New(card, conversation))(t)
 	n := len(messages)
 	for whole.Messages[n-1].Role != subject.Assistant {
 		n--
 	}
-	short, err := json.Marshal(messages[:n])
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := subject.New(card, short)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	short := must.Get(json.Marshal(messages[:n]))(t)
+	return must.Get(subject.New(card, short))(t)
 }
 
 // try conducts a trial by rules, and verifies it.
@@ -146,11 +124,8 @@ func try(t *testing.T, h *jurattest.House, c *subject.Case) *jury.Result {
 	panel := rules.OfflinePanel()
 	settings := jury.Settings{Seats: panel.Seats, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: 2, Threshold: 2,
 		Method: jury.FinalJudge, Judge: &panel.JudgeSeat}
-	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random,
-		Settings: settings, Jurors: panel.Jurors, Judge: panel.Judge}, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random,
+		Settings: settings, Jurors: panel.Jurors, Judge: panel.Judge}, c))(t)
 	if r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t)); r.Outcome != verify.Proved {
 		t.Errorf("the case file: %s: %+v", r.Outcome, r.Details)
 	}
@@ -291,11 +266,8 @@ func TestNoEvidenceOfWhatAnAgentDid(t *testing.T) {
 	h := jurattest.New(t)
 	c := jurattest.Case(t)
 	panel := rules.OfflinePanel()
-	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: panel.Jurors,
-		Settings: jury.Settings{Seats: panel.Seats, Rubric: jury.DefaultRubric(), Method: jury.MajorityVote}}, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: panel.Jurors,
+		Settings: jury.Settings{Seats: panel.Seats, Rubric: jury.DefaultRubric(), Method: jury.MajorityVote}}, c))(t)
 	for name, one := range map[string]struct {
 		file []byte
 		want error
@@ -316,10 +288,7 @@ func TestNoEvidenceOfWhatAnAgentDid(t *testing.T) {
 
 func TestTooMuch(t *testing.T) {
 	h := jurattest.New(t)
-	long, err := json.Marshal(strings.Repeat("x", subject.MaxFile/2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	long := must.Get(json.Marshal(strings.Repeat("x", subject.MaxFile/2)))(t)
 	var records []*evidence.Record
 	for range 2 {
 		records = append(records, h.Seal(t, evidence.Payload{ActionType: evidence.ModelOutput, AgentID: "a", RequestID: "r",

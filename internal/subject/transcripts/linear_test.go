@@ -36,20 +36,6 @@ func hostile(size int) map[string]string {
 	}
 }
 
-// BenchmarkHostile measures the cost of a megabyte of hostile files. It must be about the same for every size.
-func BenchmarkHostile(b *testing.B) {
-	for _, size := range []int{500_000, 4_000_000} {
-		for name, text := range hostile(size) {
-			b.Run(fmt.Sprintf("%s/%.1fMB", name, float64(size)/1e6), func(b *testing.B) {
-				for b.Loop() {
-					_, _ = Read("f", []byte(text), subject.Options{Check: true})
-				}
-				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/(float64(len(text))/1e6)/1e3, "ms/MB")
-			})
-		}
-	}
-}
-
 // TestHostileFilesEnd: each of them is read or refused, with at most the mistakes that a check reports.
 func TestHostileFilesEnd(t *testing.T) {
 	for name, text := range hostile(100_000) {

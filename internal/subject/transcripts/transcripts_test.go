@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
+	"jurat/internal/must"
 	"jurat/internal/subject/forms"
 	"strings"
 	"testing"
@@ -91,9 +92,7 @@ func packed(t testing.TB, files ...string) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return b.Bytes()
 }
 
