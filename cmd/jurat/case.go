@@ -28,25 +28,18 @@ type caseCheckCmd struct {
 
 // Help is shown by 'jurat case check --help'.
 func (*caseCheckCmd) Help() string {
-	return `Reads a case as a trial would, and records nothing. It shows the form of the conversation, how many messages there are and from whom,
-who made the calls, what the card says, and what jurors are not shown. The evidence is the digest that a trial of this case seals.
+	return `Reads a case as a trial would, and records nothing: which form the conversation has, how many messages from whom, who made the calls, what
+the card says, and what jurors are not shown. The evidence is the digest that a trial of this case seals. The form is found by its structure; if that shows several,
+choose one with --format. docs/case.md describes each form and each mistake.
 
-The smallest case is a file with one conversation:
+Every mistake is listed with its place: a line and a column, and a JSON pointer. If the JSON itself is broken, only the first is known.
 
     [{"role": "user", "content": "Where is my parcel?"},
      {"role": "assistant", "content": "It arrives on Friday."}]
 
-Other forms are OpenAI's Responses, Anthropic's Messages, Gemini's contents, and A2A tasks. A file may hold several conversations: JSON
-Lines, logs of Inspect, results of promptfoo. The form is found by its structure. If that shows several forms, choose one with --format.
-docs/case.md describes each form and each mistake.
-
-Every mistake is listed with its place: a line and a column, and a JSON pointer. If the JSON itself is broken, only the first is known.
-
-Exit code 0: every case can be tried. 2: at least one cannot.
-
-    jurat case check examples/kitchen-return --json
     jurat case check runs.jsonl --card agent-card.json
-    jurat case check mixed.json --format anthropic`
+
+Exit code 0: every case can be tried. 2: at least one cannot.`
 }
 
 // Run checks the cases.

@@ -24,27 +24,15 @@ type exportCmd struct {
 
 // Help is shown by 'jurat export --help'.
 func (*exportCmd) Help() string {
-	return `Writes, for each record, what openssl needs to check it without jurat: payload.json (the signed bytes), signature.bin,
-public.pem, token.tsr, authority.pem and verify.sh with the commands, which are printed too. A record file is written to DIR
-itself, each record of a case file to a folder of its own.
+	return `Writes, for each record, what openssl needs to check it without jurat: the signed bytes, signature, key, token, the authority's certificate
+and verify.sh with the commands, which are printed too. Keys and certificates come from the trust file, not from the records; without --trust, from the
+installation. Where a CA vouches for a key, the commands check its certificate at the time of the record, but ask nothing about revocation.
 
-The public keys and the certificates of authorities and CAs come from the trust file, not from the records: a key that comes with what it
-vouches for vouches for nothing. Without --trust they come from the installation in the data folder. Where a CA vouches for a key, the
-commands check its certificate at the time of the record, and take the key from it. They ask nothing about revocation: 'jurat verify' does.
-
-OpenSSL knows ML-DSA-65 since version 3.5. Such a signature is written, too (as public-2.pem and signature-2.bin, if it is
-the second), and the command that checks it is there as a comment.
+With --scitt it writes Signed Statements of SCITT (RFC 9943), signed by the operator or, with --key FILE, by the owner of the record's key (ES256 or
+Ed25519). A record with its place in the log ('jurat log prove') has the log's receipt (RFC 9942) with it. 'jurat verify' checks both, and the record inside.
 
     jurat export case.jurat --openssl check --trust trust.json && sh check/verify.sh
-
-With --scitt it writes each record as a Signed Statement of SCITT (RFC 9943): COSE, with the record's canonical payload, signed by the
-operator, or with --key FILE by the owner of the record's key. Keys that sign by ES256 or Ed25519 can. If the record carries its place in this installation's
-log ('jurat log prove RECORD'), the log's receipt (RFC 9942) goes with it. If it carries
-certificates of the key that signs, the statement names them (x5chain, x5t). The statement's signature says who handed the record over, and
-the receipt is about the record's entry in the log. 'jurat verify' checks both, and the record inside.
-
-    jurat log prove RECORD > record.json && jurat export record.json --scitt record.scitt
-    jurat trust > trust.json && jurat verify --trust trust.json record.scitt`
+    jurat log prove RECORD > record.json && jurat export record.json --scitt record.scitt`
 }
 
 // Run writes the folder or the statements.

@@ -111,6 +111,21 @@ func TestHelpOfACommand(t *testing.T) {
 	}
 }
 
+// TestHelpIsShort: at most twelve lines say what a command is for, beside its examples. What else there is to say is in the documents.
+func TestHelpIsShort(t *testing.T) {
+	for _, n := range nodesBelow(model(t)) {
+		lines := 0
+		for _, paragraph := range strings.Split(n.Detail, "\n\n") {
+			if !strings.HasPrefix(paragraph, "    ") {
+				lines += len(wrap(strings.Join(strings.Fields(paragraph), " "), screen))
+			}
+		}
+		if lines > 12 {
+			t.Errorf("jurat %s --help has %d lines", n.Path(), lines)
+		}
+	}
+}
+
 // TestUsageShowsAlternatives: if one of several flags is required, the usage line does not say that all are.
 func TestUsageShowsAlternatives(t *testing.T) {
 	for command, want := range map[string]string{

@@ -38,19 +38,15 @@ type importCmd struct {
 
 // Help is shown by 'jurat import --help'.
 func (*importCmd) Help() string {
-	return `Seals what files tell of an agent, second hand and labelled as that: results of promptfoo, logs of Inspect (.eval and .json),
-conversations in JSON or JSON Lines (OpenAI, Anthropic, Gemini, A2A), session files of Claude Code and the Codex CLI, and traces and logs of OpenTelemetry (OTLP in JSON or protobuf, also packed with gzip). The format is recognised by the content.
+	return `Seals what files tell of an agent, second hand and labelled as that: results of promptfoo, logs of Inspect, conversations in JSON or
+JSON Lines, session files of Claude Code and the Codex CLI, traces and logs of OpenTelemetry. docs/import.md says what is read of each.
 
-Each exchange, what was said to the agent and its answer, is a record of its own, in the chain recorded/AGENT/NAME of its conversation. The recorder that imports signs
-it, at the time of the import; times in the file are the file's claim. The record holds the part of the file that it was read from, with the digest of the file.
-Nothing of it is ever proved as what the agent did: 'jurat verify' says that it was told, and so does the evidence of a trial.
+Each exchange is a record of its own, in the chain recorded/AGENT/NAME, signed by the recorder at the time of the import. Nothing of it is ever proved as what
+the agent did: 'jurat verify' says that it was told, and so does the evidence of a trial. The same file seals nothing twice, also after Ctrl-C; of a file
+that grew, what is new is sealed. A file is read to its end before anything of it is sealed.
 
     jurat import results.json --agent support --dry-run
     jurat import ~/.claude/projects/*/*.jsonl --agent coder
-    jurat trial --recorded recorded/coder/SESSION
-
-The same file seals nothing twice, also after Ctrl-C; of a file that grew, what is new is sealed. An entry that was changed is named. A file is read to its
-end before anything of it is sealed.
 
 Exit code 2: something cannot be read or was changed, and nothing was sealed.`
 }

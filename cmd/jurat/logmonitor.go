@@ -31,26 +31,17 @@ type logMonitorCmd struct {
 
 // Help is shown by 'jurat log monitor --help'.
 func (*logMonitorCmd) Help() string {
-	return `Watches another operator's log. Each look checks that the log's key signed the checkpoint, that what you saw last time is the
-beginning of what is there now, and that every new tile and entry, and some old ones, hash to what was signed. The file that
---state names keeps the last checkpoint; keep it where the log's operator cannot write.
+	return `Watches another operator's log. Each look checks that the log's key signed the checkpoint, that what you saw last time is the beginning of
+what is there now, and that every new tile and entry, and some old ones, hash to what was signed. The file that --state names keeps the last
+checkpoint: keep it where the log's operator cannot write. The first look compares with nothing, and says so.
 
-Without this file it is the first look: it compares with nothing earlier, and the output says so. If the file
-exists but holds no checkpoint, or not the one that this monitor found or left there, the command fails without looking at the log.
+If the log did what no honest log does, the evidence is written into a folder beside that file; how.txt in it says what it proves to others. Entries are
+read with an auditor's token, or if the server shows them to everyone; otherwise only the hashes are.
 
-If the log did what no honest log does, the monitor writes the evidence into a folder beside that file and leaves the file as it was.
-how.txt in the folder says what the evidence proves to others, what only you have seen, and which command others use to check it.
+    jurat log monitor https://jurat.example/log --trust trust.json --state last.checkpoint --every 10m
 
-The monitor also alarms if the log claims to have grown by more than --most entries: a log can sign any number of equal entries in a
-moment, to keep you reading. If the number can be right, run it with a larger --most.
-
-With --every, the monitor reports a log that does not answer on stderr and asks again. It ends at an alarm, and at errors that only a
-person can mend, in the trust file or the state.
-
-It reads entries with an auditor's token, or if the server shows them to everyone; otherwise it reads only the hashes.
-
-Exit code 0: the log has only grown. 1: it has forked or shrunk, or serves what it did not sign. 3: it has only grown, but fewer
-witnesses have cosigned it than the trust file demands. 2: the monitor could not look at it.`
+Exit code 0: the log has only grown. 1: it has forked or shrunk, or serves what it did not sign. 3: it has only grown, but too few witnesses
+cosigned it for the trust file. 2: the monitor could not look at it.`
 }
 
 // Run looks once, or until it is interrupted or the log does what it must not.

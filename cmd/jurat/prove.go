@@ -39,23 +39,16 @@ type proveCmd struct {
 
 // Help is shown by 'jurat prove --help'.
 func (*proveCmd) Help() string {
-	return `Writes the file again with a proof of what a value is like, and without the value. The reader learns that the amount is at most
-5,000, or that the action is one of two, and nothing else about it; 'jurat verify' checks the proof as the guarantee "property".
+	return `Writes the file again with a proof of what a value is like, and without the value. The reader learns that the amount is at most 5,000, or that
+the action is one of two, and nothing else about it; 'jurat verify' checks the proof as the guarantee "property".
+
+The field had to be made provable when the record was sealed ('jurat seal --provable', 'jurat apart set --provable'). The value is the one that the agent
+committed to, and no proof shows that it is true. A false statement is refused; one that nearly discloses the value is told on stderr. Of a record of your log
+no other text is written; texts that FILE has beside the proved values stay in it ('jurat redact' takes them out).
 
     jurat prove RECORD --range /metadata/amount=0..5000 -o for-the-auditor.json
     jurat prove case.jurat --in /metadata/action=refund,quote -o proved.jurat
-    jurat prove RECORD --age-at-least /metadata/born=18@2026-11-23 --audience shop.example -o adult.json
-
-The field had to be made provable when the record was sealed ('jurat seal --provable', 'jurat apart set --provable'). The proof is made
-from the value: your installation keeps it until it is erased, or FILE discloses it, or --values names a file that does. A file needs no
-installation. Of a record of your log no other text is written; texts that FILE has beside the proved values stay in it
-('jurat redact' takes them out).
-
-What you prove must be true: a false statement is refused. The value is the one that the agent committed to, and no proof shows that it
-is true. A narrow range or a small set nearly discloses the value, and stderr says so. Proofs stay valid after the value was erased.
-
-Several proofs fit into one file. A proof of the same statement replaces the one that is there. A set may be a JSON array:
---in '/metadata/action=["refund","a, b"]'.`
+    jurat prove RECORD --age-at-least /metadata/born=18@2026-11-23 --audience shop.example -o adult.json`
 }
 
 // proofOf is what --json prints of a proof.

@@ -25,22 +25,15 @@ type recordA2ACmd struct {
 
 // Help is shown by 'jurat record a2a --help'.
 func (*recordA2ACmd) Help() string {
-	return `Stands before an agent that others ask by the A2A protocol (0.3 and 1.0; JSON-RPC, and HTTP with JSON; with and without streams), passes every
-byte on, and seals each message with its answer. gRPC cannot be recorded.
+	return `Stands before an agent that others ask by the A2A protocol (0.3 and 1.0), and seals each
+message with its answer. With --as caller it stands before another agent, which the recorded one asks: files of both owners are two witnesses.
 
-With --as caller it stands before another agent, which the recorded one asks. If both owners record, their files together show to others what was
-said, by two witnesses: 'jurat verify --trust both.json ours.jurat theirs.jurat'.
-
-The agent's card at /.well-known/agent-card.json passes as it is, since a change breaks its signature. So let the agent's own card name this address in
-supportedInterfaces (0.3: url): who reads the agent's own address there goes past the recorder. Where the card cannot be changed, --rewrite-card hands
-out a changed one, and the log says so.
-
-Messages of a context (contextId), or else of a task, are one chain: recorded/AGENT/context-CONTEXT. 'Jurat-Chain: NAME' names another, but not for strangers who ask the agent. Tokens and
-credentials for push notifications are overwritten before anything is written.
+The agent's card passes as it is, since a change breaks its signature, so let it name this address in supportedInterfaces (0.3: url): who reads the agent's own
+address there goes past the recorder. --rewrite-card hands out a changed card, and the log says so. Messages of a
+context, or else of a task, are one chain: recorded/AGENT/context-CONTEXT.
 
     jurat record a2a --agent support --upstream http://127.0.0.1:9000 --listen 127.0.0.1:8420
-    jurat record a2a --agent support --as caller --upstream https://bank.example --rewrite-card http://127.0.0.1:8420
-    jurat trial --recorded recorded/support/context-CONTEXT
+    jurat record a2a --agent support --as caller --upstream https://bank.example
 ` + modesHelp
 }
 

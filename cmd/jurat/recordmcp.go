@@ -40,27 +40,17 @@ type recordMCPCmd struct {
 
 // Help is shown by 'jurat record mcp --help'.
 func (*recordMCPCmd) Help() string {
-	return `Stands between a server of the Model Context Protocol and its client: an agent such as Claude Desktop, Claude Code, or any other. It starts the
-server, as the client would, or with --upstream passes on to one that is reached over HTTP. What passes is not changed. Each use of a tool is sealed with its arguments and its result, and so is everything
-else that is asked or told, but for pings, progress and log messages, which are counted.
+	return `Stands between a server of the Model Context Protocol and its client: an agent such as Claude Desktop or Claude Code. It starts the server, as
+the client would, or with --upstream passes on to one that is reached over HTTP. Nothing is changed. Each use of a tool is sealed with its arguments and its result, and
+so is everything else but pings, progress and log messages, which are counted. If a server says something else of a tool than before, that is an act of its own.
 
 In the client's configuration put 'jurat record mcp --agent NAME --' before the server's command:
 
-    {"mcpServers": {"files": {"command": "jurat", "args": ["--data", "/var/lib/jurat", "record", "mcp", "--agent", "support",
+    {"mcpServers": {"files": {"command": "jurat", "args": ["record", "mcp", "--agent", "support",
         "--", "npx", "-y", "@modelcontextprotocol/server-filesystem", "/srv/files"]}}}
 
-If a server says something else of a tool than it said before, in this session or an earlier one, that is an act of its own (recorder_event:
-tool_definition_changed), which 'jurat verify' tells of.
-
-    jurat record mcp --agent support -- npx -y @modelcontextprotocol/server-filesystem /srv/files
-    jurat record mcp --agent support --chain monday --server files -- python files.py
-    jurat record mcp --agent support --upstream https://tools.example/mcp      (clients use http://127.0.0.1:8420/mcp)
-    jurat record mcp --agent support --upstream https://tools.example/mcp --key token   (a server that asks its clients to sign in)
-` + `
-In closed mode a request reaches the server once it is in a journal on disk, and an answer reaches the client once its record is in the log. If
-that fails, the session ends, and the client hears nothing that is not recorded. In open mode everything passes, and what was missed is
-counted and sealed later.
-`
+    jurat record mcp --agent support --upstream https://tools.example/mcp --key token
+` + modesHelp
 }
 
 // Run stands between a client and a server.

@@ -39,22 +39,16 @@ type recordOTLPCmd struct {
 
 // Help is shown by 'jurat record otlp --help'.
 func (*recordOTLPCmd) Help() string {
-	return `Takes what an agent's OpenTelemetry exporter sends (OTLP over HTTP, traces and logs), and seals each call of a model and each use of a tool
-in it. Nothing of this was seen: it is the word of the agent's own program, and every record, verification and trial says so. What the
-sender left out, dropped or may have cut off is named in each record. 'jurat record proxy' and 'jurat record run' see the bytes, and prove more.
+	return `Takes what an agent's OpenTelemetry exporter sends (OTLP over HTTP, traces and logs), and seals each call of a model and each use of a tool in
+it, by the conventions of OpenTelemetry's GenAI and of OpenInference. Nothing of this was seen: it is the word of the agent's own program, and every record,
+verification and trial says so. 'jurat record proxy' and 'jurat record run' see the bytes, and prove more. What was said is told only if the instrumentation is
+set to, such as by OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true. An exporter gets its yes when the records are in the log.
 
     export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318
     export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf
     export OTEL_EXPORTER_OTLP_HEADERS=Jurat-Agent=Bearer%20TOKEN      unless --agent says who it is
 
-Instrumentations tell what was said only if that is switched on, such as by OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true.
-The conventions of OpenTelemetry's GenAI (attributes and events) and of OpenInference are read. Other spans are counted, and metrics are dropped.
-
-An exporter gets its yes when the records are in the log. If they cannot be sealed, it is told to send them again; what is sent twice is sealed once.
-The chain is recorded/AGENT/NAME: NAME is the attribute jurat.chain, the header Jurat-Chain, --chain, the conversation's id, or the trace's.
-
     jurat record otlp --agent support
-    jurat record otlp --service shop=shop-agent --service desk=support
 `
 }
 

@@ -38,34 +38,18 @@ type reputationCmd struct {
 
 // Help is shown by 'jurat reputation --help'.
 func (*reputationCmd) Help() string {
-	return `Computes from verified records how an agent's sealed conduct was judged: how many of its records passed and failed, with a lower and an
-upper bound. It is no record, and nobody vouches for it: who has the same files, trust file, policy and moment (--at) gets the same bytes. The
-rules are in docs/reputation.md.
+	return `Computes from verified records how an agent's sealed conduct was judged: how many of its records passed and failed, with a lower and an upper bound.
+Nobody vouches for it: who has the same files, trust file, policy and moment (--at) gets the same bytes. docs/reputation.md has the rules and the policy's form.
 
-    jurat reputation "Ledgerline payables assistant"
-    jurat reputation "Ledgerline payables assistant" --trust trust.json case-*.jurat records.jurat --explain
+Only trials of records that the agent sealed count, each record once, with the worst verdict on it. If a judgment that the log counts is not among your files, the
+result is refuted: the operator writes all of them with --out DIR. Whether later ones exist, only the log's entries show.
 
-Only trials of records that the agent sealed count ('jurat trial records.jurat'), never transcripts, which anybody can write. Each record counts once, with
-the worst verdict on it: submitting it again changes nothing. People, juries of models (each panel by itself) and juries of rules are never
-mixed. Whoever belongs to the agent's own organisation does not count. Below ten whole observations there is no number.
-
-The log counts the judgments about each agent. If one of these is not among your files, the result is refuted, and there is no number: get the
-file from the operator, who writes all of them with --out DIR. Whether later ones exist, only the log's entries show:
-
-    jurat log checkpoint > now.checkpoint && jurat log entries > entries.jsonl
+    jurat reputation AGENT
     jurat reputation AGENT --trust trust.json --checkpoint now.checkpoint --entries entries.jsonl DIR/*.jurat
-
-From a jurat server the same is one command, for whoever may read its entries. Nothing that the server says is believed without proof:
-
     jurat reputation AGENT --log https://jurat.example/log --trust trust.json --token-file auditor.token
 
-A policy is a JSON file. What it leaves out has its default:
-
-    {"format": "jurat/reputation-policy/v1", "clock": "independent",
-     "organisations": [{"name": "Ledgerline", "actors": [{"role": "submitter", "name": "zoe"}], "cas": []}]}
-
-Exit code 0: computed, and all judgments of the log are proved to be there. 3: computed, but that is not proved. 1: judgments are missing, or the
-log contradicts itself. 2: it could not be computed.`
+Exit code 0: computed, and all judgments of the log are proved to be there. 3: computed, but that is not proved. 1: judgments are missing, or
+the log contradicts itself. 2: it could not be computed.`
 }
 
 // Run computes, and prints.

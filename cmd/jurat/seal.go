@@ -22,41 +22,16 @@ type sealCmd struct {
 
 // Help is shown by 'jurat seal --help'.
 func (*sealCmd) Help() string {
-	return `Reads an Agent Evidence Payload, completes it, signs it with the key of the agent that agent_id names (made when the
-agent first signs; a human_review is signed with the key of its reviewer_id), has it time-stamped, appends it to the
-log, and prints the sealed record. Nothing is printed before it is durable.
+	return `Reads an Agent Evidence Payload, completes it, signs it with the key of the agent that agent_id names (made when the agent first signs; a
+human_review with the key of its reviewer_id), has it time-stamped, appends it to the log, and prints the sealed record. Nothing is printed before it is
+durable. A payload with a record_id makes one record, however often you seal it. If an actor holds its own key, give what the actor signed ('jurat sign').
 
-With --pq the actor signs twice from now on: the second time with ML-DSA-65, which withstands quantum computers. The
-trust file then says that neither key signs alone.
+--apart seals the text of a field apart, so that it can later be withheld or erased while every proof stands; --provable lets 'jurat prove' show
+what its value is like, too. Neither can be added later. ` + kindsHelp + `
 
     echo '{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v",
            "prompt":"p","response":"r","parameters":{}}' | jurat seal > record.json
-
-With --apart the text of a field is sealed apart: what is signed has a commitment to it in its place, so that the text can
-later be withheld from one reader ('jurat redact', 'jurat log prove --withhold') or erased for ever ('jurat erase') while
-every proof stands. This cannot be added to a record later. 'jurat apart set' does it for every payload of an actor.
-
-    jurat seal payload.json --apart prompt --apart /metadata/user_id
-
---provable seals a field apart, too, and commits to its value a second time, so that 'jurat prove' can show a property of the
-value without the value. ` + kindsHelp + `
-
-    jurat seal payload.json --provable /metadata/amount=decimal:2 --provable /metadata/action=text
-
-If an authority does not answer, the record is sealed all the same. It says so, and waits for its time stamp;
-'jurat log stamp' asks again.
-
-A payload with a record_id makes one record, however often you seal it: the same payload prints the same record again, and
-another payload under that id is refused. People cannot decide on what they said or submitted themselves.
-
-A human_review names what it reviews by original_response_id. Where the log has that record, its digest is added as saw,
-so that the review is bound to what the record says.
-
-If an actor holds its own key ('jurat keys register'), this installation does not sign for it. It takes in what the actor signed,
-if the key is registered as that actor's and the signature is right: a record as 'jurat sign --key' prints it, or
-the canonical payload of 'jurat sign --prepare' with the signature beside it.
-
-    jurat seal signed.json > record.json
+    jurat seal payload.json --apart prompt --provable /metadata/amount=decimal:2
     jurat seal payload.json --signature sig.bin > record.json`
 }
 

@@ -24,30 +24,14 @@ type signCmd struct {
 
 // Help is shown by 'jurat sign --help'.
 func (*signCmd) Help() string {
-	return `For those who hold their keys themselves. It needs no installation and no network, and records nothing.
+	return `For those who hold their keys themselves. It needs no installation and no network, and records nothing: it completes a payload, signs it with your
+key, and prints a record without a time stamp. The operator, who must have registered the key ('jurat keys register'), seals it. docs/guide.md shows how to
+sign with openssl, and docs/token.md with a token. With --apart and --provable the printed file alone has the texts: keep it, and send what 'jurat redact' makes of it.
 
-Completes a payload (record_id, schema, signers), signs it with your key, and prints a record that has no time stamp yet.
-Send it to the installation's operator, who must have registered the key ('jurat keys register'):
-
-    jurat seal signed.json > record.json
-
-With a key that never leaves your token (docs/token.md):
-
-    jurat sign --token "pkcs11:token=mine;object=mia" --token-helper "jurat-pkcs11 --module FILE" payload.json > signed.json
-
-By hand, with a key that openssl can use: --prepare prints exactly the bytes to sign, without a line feed.
-
+    jurat sign --key private.pem payload.json > signed.json          the operator: jurat seal signed.json
     jurat sign --prepare --public public.pem draft.json > payload.json
     openssl dgst -sha256 -sign private.pem -out sig.bin payload.json               # RSA, P-256
-    openssl pkeyutl -sign -inkey private.pem -rawin -in payload.json -out sig.bin  # Ed25519
-    jurat seal payload.json --signature sig.bin > record.json
-
-With --apart and --provable (see 'jurat seal --help') you seal fields apart yourself. The file that is printed then has their texts,
-and no other place has them: keep it. What you send to the operator must not have them.
-
-    jurat sign --key private.pem --provable /metadata/amount=decimal:2 payload.json > mine.json
-    jurat redact mine.json --field /metadata/amount > signed.json
-    jurat prove record.json --values mine.json --range /metadata/amount=0..5000 > proved.json`
+    openssl pkeyutl -sign -inkey private.pem -rawin -in payload.json -out sig.bin  # Ed25519`
 }
 
 // Run signs, or prepares to.

@@ -38,46 +38,17 @@ type trialCmd struct {
 
 // Help is shown by 'jurat trial --help'.
 func (*trialCmd) Help() string {
-	return `CASE is a file with a conversation, or a folder with conversation.json and, if the agent has one, its card, agent-card.json (A2A
-v1.0 or v0.3; {"name": "..."} is enough). A conversation has the form of OpenAI's chat completions or Responses, Anthropic's Messages,
-Gemini's contents, or an A2A task with its history. A file may hold several, which are tried one after the other: JSON Lines, logs of
-Inspect (.json, .eval), results of promptfoo. 'jurat case check CASE' shows how jurat reads it, and docs/case.md describes each form.
-
-Three jurors evaluate the agent alone, discuss in rounds in which all speak at the same time, and a judgment
-follows. Every act is signed with its actor's key, time-stamped and logged before it counts. If models take longer than a second, stderr
-says what is waited for, who has answered, and what it has cost so far; --quiet leaves that out.
-
-CASE can also be a file of records that an agent sealed, or that a recorder sealed of it; --recorded takes a recorder's from this log. They are verified first, with your trust file: refuted records are not
-accepted as evidence, and the jurors are told what is not proved. Each finding then names the record that it rests on.
+	return `CASE is a file with conversations (docs/case.md), a folder with conversation.json and agent-card.json, or a file of sealed records; --recorded
+takes a recorder's from this log.
 
 ` + panelHelp + `
---check shows what would happen and what it would cost, without asking a model.
-
-Exit code 0: safe_pass. 1: unsafe_fail. 3: needs_review, inconclusive, a degraded safe_pass, or a safe_pass by rules that sat only
-because no key was set. 2: it could not be done. 130: it was interrupted. With several cases, the worst code counts, in this order: 1, 2, 3, 0.
-
-With --fail-on, the exit code is 1 if any trial fails, 2 if a case could not be tried, and otherwise 0. An unsafe_fail always
-fails. The kinds that you name fail, too: needs_review (which includes inconclusive), inconclusive, degraded. A trial by rules without
---jurors offline that does not fail still exits with 3.
-
-With --baseline, cases that are no worse than there do not fail; new ones fail as without it. The baseline must be of the same jury and have no
-case that is not given; a trial in which something was missing is never "as before". --write-baseline makes one.
-
---outcome TRIAL shows a trial's outcome so far. If a person decided, the exit code 0 or 1 is that of the decision; it is 3 while a
-person still has to decide.
-
---resume continues a trial after Ctrl-C, a crash or a power cut, from its records. No juror whose answer is recorded is asked again.
-Give it the same flags, environment and configuration as before.
 
     jurat trial transcript.json --card agent-card.json
-    jurat trial --recorded recorded/support-agent/monday
+    jurat trial cases/* --jurors llm --fail-on needs_review --junit report.xml --out case-files
     jurat trial --resume last
-    jurat trial examples/kitchen-return --check
-    jurat trial --outcome trial-019b76da-0000-7000-8000-000000000000
-    jurat trial cases/* --jurors llm --fail-on needs_review --junit report.xml --sarif report.sarif --out case-files
-    jurat trial cases/* --baseline baseline.json --markdown comment.md
-    jurat trial evidence.jurat --trust trust.json --card agent-card.json
-    jurat trial examples/kitchen-return --method majority_vote --rounds 1 --json`
+
+Exit code 0: safe_pass. 1: unsafe_fail. 3: needs_review, inconclusive, degraded, or a safe_pass by rules for want of a key. 2: not done. 130:
+interrupted. Of several cases the worst counts: 1, 2, 3, 0. docs/ci.md tells more.`
 }
 
 // Run tries one case.

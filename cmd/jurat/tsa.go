@@ -34,19 +34,12 @@ type tsaAddCmd struct {
 
 // Help is shown by 'jurat tsa add --help'.
 func (*tsaAddCmd) Help() string {
-	return `The built-in authority is the operator's own clock. An authority outside proves time to those who do not take the
-operator's word. Every record is then stamped by both, each token is verified before it is kept, and 'jurat trust' lists
-the authority as independent. It is asked once before it is added.
+	return `The built-in authority is the operator's own clock. An authority outside proves time to those who do not take the operator's word. Every record is
+then stamped by both, and 'jurat trust' lists the authority as independent. As long as it does not answer, records are sealed without its time stamp and
+wait for it ('jurat log stamp'). One that charges or is slow can stamp the log's checkpoint alone: 'jurat log anchor --tsa NAME'.
 
-As long as it does not answer, records are sealed without its time stamp and wait for it: 'jurat log pending' lists them,
-'jurat log stamp' asks again.
-
-An authority that charges for each time stamp, or is slow, need not stamp each record: name the others with --tsa where you seal, and have
-it stamp the log's checkpoint ('jurat log anchor --tsa NAME'). One time stamp then proves the time of everything in the log.
-
-With --qualified, the authority is looked up in the trusted lists that the trust file was made of. Its tokens are refused, now and later, unless
-they are qualified time stamps. Lists end: 'jurat tsa list' says when. The authority is not asked after that, and records wait, until the same
-command is given again with a trust file from newer lists. A running server reads it when it starts.
+With --qualified, the authority is looked up in the trusted lists that the trust file was made of, and its tokens are refused unless they are qualified time
+stamps. Lists end: records wait then, until the command is given again with a trust file from newer lists.
 
     jurat lists fetch --oj oj.pem lists && jurat trust eu --oj oj.pem --lists lists > eu.json
     jurat tsa add notary https://tsa.example/tsr --qualified --trust eu.json`

@@ -37,84 +37,17 @@ type verifyCmd struct {
 
 // Help is shown by 'jurat verify --help'.
 func (*verifyCmd) Help() string {
-	return `Answers, for each guarantee, whether it is proved, not proved or refuted, and why. It needs no network and no
-installation: only the files, and a trust file from a source that you trust ('jurat trust' writes one; compare its fingerprint
-over another channel). It never trusts anything because the file under verification says so.
+	return `Answers, for each guarantee, whether it is proved, not proved or refuted, and why; the first line says on whose word. It needs no network and no
+installation: only the files, and a trust file from a source that you trust ('jurat trust' writes one). It trusts nothing because the file says so. Several files
+each get an answer, and one about what they prove together. docs/guide.md: levels, demands, policies, checkpoints, revocation lists.
 
-Exit code 0: of every file, every guarantee that counts is proved, the proof rests on what you require, and nothing is refuted. 1:
-something is refuted. 2: a file could not be read. 3: something that counts is not proved. If several apply: 1 before 2 before 3.
-
-Unless you require more, the exit code ignores these guarantees where they are not proved, and the report says so: non-repudiation, which
-cannot be proved while the operator keeps the keys; configuration, because what a record says of its model is the actor's word; vantage, because what a
-recorder saw is often withheld, and what telemetry tells nobody saw;
-qualified, because a time stamp is good evidence without being a qualified one; property, because proofs of properties are no part of what
-was signed; human-review and given-on of a single record, because what it is about is another record. To make one count:
---require configuration.
-
-The first line of the answer says on whose word the proof rests: who keeps the keys, whose clock gave the time, and who besides its
-operator saw the log. All three follow from your trust file, and from nothing that the file says. --require LEVEL demands so much:
-
-    signed                  content and authentication are proved; time and place in a log do not count
-    operator                all that counts is proved, and a part of it on the operator's word (so it is without --require)
-    independent             likewise; the owners keep all keys that signed, an independent authority stamped each record, and your
-                            witnesses cosigned the log, or it is that of your --checkpoint
-    independent-qualified   likewise, and a service that was qualified by the EU's trusted lists stamped each record
-
-A level lowers nothing that you ask besides: --before, --checkpoint, --entries and every --require count under each level.
-
-Each part can be demanded by itself: keys=ca or keys=owner, time=independent or time=qualified, log=compared, log=witnessed or
-log=witnessed_and_compared. The operator keeps the keys of a jury, so a trial is proved on the operator's word:
-
-    jurat verify --trust trust.json --require time=independent --require log=witnessed case.jurat
-
-A policy file holds all this, to be kept and shared; the report has its fingerprint:
-
-    {"format": "jurat/policy/v1", "name": "court", "level": "operator", "time": "independent", "require": ["configuration"]}
-
-Its members: level, keys, time, log; strict (true or false); require, guarantees; demands, each with demand and audience. What
---require says is demanded besides.
-
-Whether a time stamp is a qualified one by EU law is asked if the trust file has what the EU's trusted lists say ('jurat trust eu').
-
---require also takes a demand: what the value of a member must be, even if it is hidden and a proof shows no more than that. It is met
-by a proof that shows as much or more (a narrower range, fewer values), and by a value in clear or disclosed:
-
+    jurat verify --trust trust.json case.jurat --before 2026-02-01T00:00:00Z
+    jurat verify --trust trust.json --require independent case.jurat
+    jurat verify --trust trust.json --checkpoint now.checkpoint --entries entries.jsonl chain.jurat
     jurat verify --trust trust.json --require 'in:/metadata/action=refund,quote' chain.jurat
 
-The forms: range:/metadata/amount=0..5000, in:/metadata/action=refund,quote, not_in:/metadata/action=delete, age_at_least:/metadata/born=18@2026-11-23. It
-is asked of the records that have the member. A proof shows what the actor committed to, and not that it is true.
-
---policy strict counts all that the file can have: non-repudiation too, a time of each record by an authority whose clock is independent, and
-revocation asked about each certificate on which the answer rests. The report says under which policy it is.
-
-A SCITT statement that 'jurat export' wrote is checked with the record in it.
-
-Each file gets an answer of its own. Where several files are of one log and their records say something of each other (an answer, its
-review and its delivery; the steps of a chain), a further answer says what they prove together, and it counts, too. A file that alone
-leaves only the chain, the review or the delivery open is then proved by all of them together.
-
-If the owners of two agents recorded what these said to each other ('jurat record a2a'), their files together show more than each alone: which exchanges
-both recorded, with the same bytes at the same time; which one of them alone has; and where they differ. Two records count as two witnesses if they are in
-two logs and other keys signed them. This answer changes no exit code. 'jurat trust join' makes one trust file of both owners' files:
-
-    jurat verify --trust both.json ours.jurat theirs.jurat
-
-A trust file can also name CAs that certify actors' keys, and ask about the revocation of an authority's certificates. Then
-their revocation lists have to be given, and be fresh at the moment of checking. To check again later what was checked once,
-keep the lists and give that moment:
-
-    jurat verify --trust trust.json --crl root.crl --crl issuing.crl --at 2026-02-01T00:00:00Z case.jurat
-
-A list that is out of date still counts for the certificates of signers, if it was made later than the record's independently proved time and the --grace:
-24 hours, unless you say otherwise. The report then says "not revoked as of" its time. What was revoked after that, as of an earlier time, only a newer
-list can show.
-
-A file cannot show what was cut off its end, nor whether the log shows other readers another history. A checkpoint of the log
-from an earlier or later time can ('jurat log checkpoint'): --checkpoint compares the file's log with it, by the proof in
---consistency ('jurat log consistency') if the two differ in size. With the log's --entries up to that checkpoint
-('jurat log entries'), it also shows whether records of the file's chains are missing. A checkpoint can itself be the file:
-
-    jurat verify --trust trust.json --checkpoint old.checkpoint --consistency proof.json new.checkpoint`
+Exit code 0: of every file, every guarantee that counts is proved, the proof rests on what you require, and nothing is refuted. 1: something
+is refuted. 2: a file could not be read. 3: something that counts is not proved. If several apply: 1 before 2 before 3.`
 }
 
 // Run verifies each file. Something refuted is worse than a file that cannot be read, and that than a missing proof.
