@@ -23,6 +23,11 @@ import (
 //go:embed dictionary.jsonl
 var synthetic []byte
 
+// words are frequent in English, Russian and Japanese texts.
+//
+//go:embed words.txt
+var words string
+
 // addDictionary adds what the log's rows are compressed with, unless the newest dictionary has the present certificate
 // of the built-in authority. A dictionary consists of synthetic records with time stamps of this authority. It never
 // holds a user's record, because a dictionary has its texts verbatim, and must stay for as long as a row needs it.
@@ -52,7 +57,7 @@ func addDictionary(ctx context.Context, store storage.Store, files filestore.Sto
 }
 
 // makeDictionary seals the synthetic records, with a key that is then thrown away.
-func makeDictionary(authority *stamping.Own, now time.Time) (text []byte, err error) {
+func makeDictionary(authority *stamping.Own, now time.Time) ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -61,6 +66,7 @@ func makeDictionary(authority *stamping.Own, now time.Time) (text []byte, err er
 	if err != nil {
 		return nil, err
 	}
+	var rows []storage.Row
 	for line := range bytes.Lines(synthetic) {
 		draft, err := evidence.ParseDraft(line)
 		if err != nil {
@@ -79,8 +85,7 @@ func makeDictionary(authority *stamping.Own, now time.Time) (text []byte, err er
 			return nil, err
 		}
 		r.Timestamps = []evidence.Timestamp{{Kind: evidence.RFC3161, Token: token}}
-		row := storage.RowOf(r)
-		text = append(text, storage.Content(&row)...)
+		rows = append(rows, storage.RowOf(r))
 	}
-	return text, nil
+	return storage.NewDictionary(words, rows), nil
 }

@@ -46,7 +46,7 @@ import (
 var schema string
 
 // version is that of the tables. Logs of before were made by programs that were never released.
-const version = "11"
+const version = "12"
 
 const pageSize = 8192
 

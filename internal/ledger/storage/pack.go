@@ -1,10 +1,13 @@
 package storage
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -56,6 +59,7 @@ type Packer struct {
 // A codec compresses with one dictionary.
 type codec struct {
 	n      int64
+	words  *words
 	packer *zstd.Encoder
 	opener *zstd.Decoder
 }
@@ -80,11 +84,51 @@ func (p *Packer) Pack(ctx context.Context, rows []Row) error {
 
 func (c *codec) pack(row *Row) Packed {
 	content := Content(row)
-	packed := Packed{Dictionary: c.n, Timestamps: len(row.Timestamps), Blob: c.packer.EncodeAll(content, nil)}
+	packed := Packed{Dictionary: c.n, Timestamps: len(row.Timestamps), Blob: c.compress(content, row)}
 	if len(packed.Blob) >= len(content) || !fits(len(content), len(packed.Blob)) {
 		packed.Blob, packed.Dictionary = content, Plain
 	}
 	return packed
+}
+
+// magic is what every zstd frame begins with. Blobs leave it out.
+const magic = "\x28\xb5\x2f\xfd"
+
+// compress makes a blob: a frame of the text, with its length before it, and a frame of what split leaves of the row,
+// with a checksum. Letters and random bytes would need more room in one frame.
+func (c *codec) compress(content []byte, row *Row) []byte {
+	text, rest := c.words.split(row)
+	rest = binary.LittleEndian.AppendUint32(rest, checksum(content))
+	first, second := c.packer.EncodeAll(text, nil), c.packer.EncodeAll(rest, nil)
+	return append(appendBytes(make([]byte, 0, len(first)+len(second)), first[len(magic):]), second[len(magic):]...)
+}
+
+func checksum(content []byte) uint32 {
+	return crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli))
+}
+
+// expand reads what compress has written.
+func (c *codec) expand(blob []byte, row *Row) error {
+	p := parser{rest: blob}
+	text, err := c.unpack(p.bytes(), len(blob))
+	if err != nil {
+		return err
+	}
+	rest, err := c.unpack(p.rest, len(blob))
+	if err != nil {
+		return err
+	}
+	if p.bad || len(rest) < crc32.Size {
+		return errDamagedContent
+	}
+	rest, sum := rest[:len(rest)-crc32.Size], binary.LittleEndian.Uint32(rest[len(rest)-crc32.Size:])
+	if err := c.words.join(row, text, rest, freely+maxRatio*len(blob)); err != nil {
+		return err
+	}
+	if checksum(Content(row)) != sum {
+		return errDamagedContent
+	}
+	return nil
 }
 
 // fits reports whether a blob of this size may unpack to so much.
@@ -93,8 +137,11 @@ func fits(content, blob int) bool { return content <= freely+maxRatio*blob }
 // Unpack sets the content of a row from what is packed. If that is damaged or its dictionary is missing, it notes the
 // reason in Row.Broken, so that the rows beside it can be read. It returns the store's errors.
 func (p *Packer) Unpack(ctx context.Context, row *Row) error {
-	content := row.Packed.Blob
-	if row.Packed.Dictionary != Plain {
+	late := row.Timestamps
+	row.Timestamps = nil
+	if row.Packed.Dictionary == Plain {
+		row.Broken = parseContent(row.Packed.Blob, row)
+	} else {
 		c, err := p.codec(ctx, row.Packed.Dictionary)
 		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {
 			row.Broken = fmt.Errorf("reading dictionary %d, which it is compressed with: %w", row.Packed.Dictionary, err)
@@ -103,12 +150,8 @@ func (p *Packer) Unpack(ctx context.Context, row *Row) error {
 		if err != nil {
 			return err
 		}
-		if content, row.Broken = c.unpack(content); row.Broken != nil {
-			return nil
-		}
+		row.Broken = c.expand(row.Packed.Blob, row)
 	}
-	late := row.Timestamps
-	row.Broken = parseContent(content, row)
 	if row.Broken == nil && len(row.Timestamps) != row.Packed.Timestamps {
 		row.Broken = fmt.Errorf("it holds %d time stamps, but the row says %d", len(row.Timestamps), row.Packed.Timestamps)
 	}
@@ -126,16 +169,17 @@ func (p *Packer) UnpackAll(ctx context.Context, rows []Row) error {
 	return nil
 }
 
-// unpack returns the content of a blob. It does not trust what the blob says of its size.
-func (c *codec) unpack(blob []byte) ([]byte, error) {
+// unpack returns the content of a frame in a blob of this size. It does not trust what the frame says of its size.
+func (c *codec) unpack(frame []byte, blob int) ([]byte, error) {
+	frame = append([]byte(magic), frame...)
 	var h zstd.Header
-	if err := h.Decode(blob); err != nil {
+	if err := h.Decode(frame); err != nil {
 		return nil, fmt.Errorf("it is damaged: %w", err)
 	}
-	if !h.HasFCS || h.FrameContentSize > maxContent || !fits(int(h.FrameContentSize), len(blob)) {
-		return nil, fmt.Errorf("it is damaged: %d bytes claim to hold %d", len(blob), h.FrameContentSize)
+	if !h.HasFCS || h.FrameContentSize > maxContent || !fits(int(h.FrameContentSize), blob) {
+		return nil, fmt.Errorf("it is damaged: %d bytes claim to hold %d", blob, h.FrameContentSize)
 	}
-	content, err := c.opener.DecodeAll(blob, make([]byte, 0, h.FrameContentSize))
+	content, err := c.opener.DecodeAll(frame, make([]byte, 0, h.FrameContentSize))
 	if err != nil {
 		return nil, fmt.Errorf("it is damaged: %w", err)
 	}
@@ -195,17 +239,30 @@ func newCodec(n int64, dictionary []byte) (c *codec, err error) {
 	if len(dictionary) > MaxDictionary {
 		return nil, fmt.Errorf("it has %d bytes, want at most %d", len(dictionary), MaxDictionary)
 	}
-	packing := []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(true), zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true)}
+	packing := []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true)}
 	opening := []zstd.DOption{zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxContent), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true)}
 	if n > 0 {
 		packing, opening = append(packing, zstd.WithEncoderDictRaw(0, dictionary)), append(opening, zstd.WithDecoderDictRaw(0, dictionary))
 	}
-	c = &codec{n: n}
+	list, _, _ := bytes.Cut(dictionary, []byte{'\n'})
+	c = &codec{n: n, words: newWords(list)}
 	if c.packer, err = zstd.NewWriter(nil, packing...); err != nil {
 		return nil, err
 	}
 	c.opener, err = zstd.NewReader(nil, opening...)
 	return c, err
+}
+
+// NewDictionary makes a dictionary of words, the most frequent first, and of rows.
+func NewDictionary(list string, rows []Row) []byte {
+	text := []byte(strings.Join(strings.Fields(list), " "))
+	w := newWords(text)
+	text = append(text, '\n')
+	for i := range rows {
+		short, rest := w.split(&rows[i])
+		text = append(append(text, rest...), short...)
+	}
+	return text
 }
 
 // Content is the content of a row before it is compressed: its payload, its signatures, and its time stamps. Of an
