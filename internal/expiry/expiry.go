@@ -26,15 +26,14 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"runtime"
+	"io"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/inorder"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/brief"
@@ -272,8 +271,41 @@ func (r *run) sealed(record *evidence.Record) (time.Time, error) {
 	return t.Time, nil
 }
 
-// page is how many records are read, or removed, at once. Each can be as large as a record may be.
-const page = 64
+// page is how many records are read at once, each of which can be as large as a record may be. batch is how many are
+// noted, or removed, in one transaction, which writes little of each.
+const (
+	page  = 64
+	batch = 128
+)
+
+// pages calls work for pages of records on all cores, since each has signatures to verify, and passes the results to
+// take in log order.
+func pages[R any](count int64, read func(from, n int64) ([]storage.Row, error), work func([]storage.Row) (R, error), take func(R) error) error {
+	type outcome struct {
+		result R
+		err    error
+	}
+	from := -int64(page)
+	return inorder.Do(func() ([]storage.Row, error) {
+		if from += page; from >= count {
+			return nil, io.EOF
+		}
+		return read(from, min(page, count-from))
+	}, io.EOF, func(rows []storage.Row) (bytes int) {
+		for i := range rows {
+			bytes += 2 * len(rows[i].Payload)
+		}
+		return bytes
+	}, func(rows []storage.Row) (o outcome) {
+		o.result, o.err = work(rows)
+		return o
+	}, func(o outcome) error {
+		if o.err != nil {
+			return o.err
+		}
+		return take(o.result)
+	})
+}
 
 // choose notes which records are to go, and returns what the act says of them.
 func (r *run) choose(ctx context.Context, act string) (*operator.ExpiryBody, error) {
@@ -288,28 +320,40 @@ func (r *run) choose(ctx context.Context, act string) (*operator.ExpiryBody, err
 	if err != nil {
 		return nil, err
 	}
-	places := sha256.New()
-	for from := int64(0); from < size; from += page {
-		gone, err := r.chooseFrom(ctx, from, min(page, size-from))
+	places, examined, gone := sha256.New(), int64(0), []int64(nil)
+	note := func() error {
+		if len(gone) == 0 {
+			return nil
+		}
+		if body.Count == 0 {
+			body.From = gone[0]
+		}
+		body.Count, body.To = body.Count+int64(len(gone)), gone[len(gone)-1]+1
+		addPlaces(places, gone)
+		noted := gone
+		gone = nil
+		if r.order.DryRun {
+			return nil
+		}
+		return r.Ledger.Expiry().PutExpiring(ctx, act, noted)
+	}
+	err = pages(size, func(from, n int64) ([]storage.Row, error) { return r.Ledger.RowsFrom(ctx, from, n) }, r.judgeAll, func(list []judged) error {
+		some, err := r.going(ctx, list)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if len(gone) > 0 {
-			if body.Count == 0 {
-				body.From = gone[0]
-			}
-			body.Count, body.To = body.Count+int64(len(gone)), gone[len(gone)-1]+1
-			addPlaces(places, gone)
-			if !r.order.DryRun {
-				if err := r.Ledger.Expiry().PutExpiring(ctx, act, gone); err != nil {
-					return nil, err
-				}
-			}
+		examined += int64(len(list))
+		r.tell("records examined", examined, size)
+		if gone = append(gone, some...); len(gone) >= batch {
+			return note()
 		}
-		r.tell("records examined", min(from+page, size), size)
+		return nil
+	})
+	if err == nil {
+		err = note()
 	}
 	r.done.Records, body.Places = body.Count, evidence.Digest(places.Sum(nil))
-	return body, nil
+	return body, err
 }
 
 func addPlaces(to hash.Hash, places []int64) {
@@ -329,51 +373,44 @@ const (
 	unproved
 )
 
-func (r *run) chooseFrom(ctx context.Context, from, n int64) (gone []int64, err error) {
-	rows, err := r.Ledger.RowsFrom(ctx, from, n)
+type judged struct {
+	index int64
+	verdict
+}
+
+func (r *run) judgeAll(rows []storage.Row) (list []judged, err error) {
+	for i := range rows {
+		list = append(list, judged{rows[i].Index, r.judge(&rows[i])})
+	}
+	return list, nil
+}
+
+// going counts verdicts, and returns the places of the records that go.
+func (r *run) going(ctx context.Context, list []judged) (gone []int64, err error) {
+	waits, err := r.Ledger.Waits(ctx, list[0].index, list[len(list)-1].index+1-list[0].index)
 	if err != nil {
 		return nil, err
 	}
-	waits, err := r.Ledger.Waits(ctx, from, n)
-	if err != nil {
-		return nil, err
-	}
-	for i, v := range r.judgeAll(rows) {
+	for _, j := range list {
 		switch {
-		case v == unproved:
+		case j.verdict == unproved:
 			r.done.Unproved++
-		case v == excepted:
+		case j.verdict == excepted:
 			r.done.Excepted++
-		case v == needed:
+		case j.verdict == needed:
 			r.done.Needed++
-		case v == goes && waits[rows[i].Index]:
+		case j.verdict == goes && waits[j.index]:
 			r.done.Waiting++
-		case v == goes:
-			gone = append(gone, rows[i].Index)
+		case j.verdict == goes:
+			gone = append(gone, j.index)
 		}
 	}
 	return gone, ctx.Err()
 }
 
-// judgeAll decides about records, on all cores: each has signatures to verify.
-func (r *run) judgeAll(rows []storage.Row) []verdict {
-	list := make([]verdict, len(rows))
-	var all sync.WaitGroup
-	var next atomic.Int64
-	for range min(runtime.GOMAXPROCS(0), len(rows)) {
-		all.Go(func() {
-			for k := next.Add(1) - 1; k < int64(len(rows)); k = next.Add(1) - 1 {
-				list[k] = r.judge(&rows[k])
-			}
-		})
-	}
-	all.Wait()
-	return list
-}
-
 // judge decides about one record. A damaged one proves no time, and stays: package fsck reports it.
 func (r *run) judge(row *storage.Row) verdict {
-	if row.Entry != nil {
+	if row.Entry != nil || r.claimsYoung(row) {
 		return stays
 	}
 	record, err := row.Record()
@@ -395,6 +432,18 @@ func (r *run) judge(row *storage.Row) verdict {
 		return needed
 	}
 	return goes
+}
+
+// claimsYoung reports whether no time stamp of a record even claims to be from before the order's time. Such a record
+// stays, and nothing of it has to be verified.
+func (r *run) claimsYoung(row *storage.Row) bool {
+	for _, t := range row.Timestamps {
+		token, err := r.options.Memory.Parse(t.Token)
+		if err != nil || token.UnverifiedInfo().GenTime.Before(r.order.Before) {
+			return false
+		}
+	}
+	return len(row.Timestamps) > 0
 }
 
 func (r *run) staying(ctx context.Context) (*Staying, error) {
@@ -466,7 +515,7 @@ func (r *run) finish(ctx context.Context) error {
 // a record's note goes with its content.
 func (r *run) carryOut(ctx context.Context, act string, count int64) error {
 	for done := int64(0); ; {
-		left, err := r.Ledger.Expiry().Expiring(ctx, 0, page)
+		left, err := r.Ledger.Expiry().Expiring(ctx, 0, batch)
 		if err != nil {
 			return err
 		}
@@ -496,36 +545,33 @@ func (r *run) reclaim(ctx context.Context) error {
 	return r.Ledger.Expiry().Reclaim(ctx, func(done, total int64) { r.tell("pages freed", done, total) })
 }
 
+// An emptied record is what stays of one.
+type emptied struct {
+	row   storage.Row
+	brief storage.StoredBrief
+
+	digest evidence.Digest
+	apart  []string // pointers to its texts that are sealed apart
+}
+
 // remove removes the content of some records, and what their briefs say. The keys of their texts go first, because the
 // payload names them.
 func (r *run) remove(ctx context.Context, act string, places []int64) error {
-	rows, err := r.Ledger.RowsAt(ctx, places)
-	if err != nil {
-		return err
-	}
-	left, briefs := make([]storage.Row, len(rows)), make([]storage.StoredBrief, len(rows))
-	for i := range rows {
-		if rows[i].Entry == nil {
-			record, err := rows[i].Record()
-			if err != nil {
-				return err
-			}
-			for _, pointer := range record.Payload.SealedApart {
-				if err := r.Destroy(ctx, record.Digest, pointer); err != nil {
+	left, briefs := make([]storage.Row, 0, len(places)), make([]storage.StoredBrief, 0, len(places))
+	read := func(from, n int64) ([]storage.Row, error) { return r.Ledger.RowsAt(ctx, places[from:from+n]) }
+	err := pages(int64(len(places)), read, func(rows []storage.Row) ([]emptied, error) { return emptyAll(act, rows) }, func(list []emptied) error {
+		for _, e := range list {
+			for _, pointer := range e.apart {
+				if err := r.Destroy(ctx, e.digest, pointer); err != nil {
 					return err
 				}
 			}
+			left, briefs = append(left, e.row), append(briefs, e.brief)
 		}
-		if left[i], err = rows[i].ExpiredRow(act); err != nil {
-			return err
-		}
-		b, err := brief.OfRow(&left[i])
-		if err == nil {
-			briefs[i], err = b.Stored()
-		}
-		if err != nil {
-			return err
-		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
 	}
 	r.After("texts destroyed")
 	if err := r.Ledger.Expiry().Expire(ctx, act, left, briefs); err != nil {
@@ -533,4 +579,29 @@ func (r *run) remove(ctx context.Context, act string, places []int64) error {
 	}
 	r.After("content removed")
 	return nil
+}
+
+func emptyAll(act string, rows []storage.Row) (list []emptied, err error) {
+	for i := range rows {
+		e := emptied{digest: rows[i].Digest}
+		if rows[i].Entry == nil {
+			record, err := rows[i].Record()
+			if err != nil {
+				return nil, err
+			}
+			e.apart = record.Payload.SealedApart
+		}
+		if e.row, err = rows[i].ExpiredRow(act); err != nil {
+			return nil, err
+		}
+		b, err := brief.OfRow(&e.row)
+		if err == nil {
+			e.brief, err = b.Stored()
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return list, nil
 }

@@ -29,7 +29,7 @@ import (
 )
 
 // old is how many records aYearAgo seals beside the named ones.
-const old = 253
+const old = 381
 
 // sealMany seals records. Every tenth is in a chain.
 func sealMany(t testing.TB, i *installation.Installation, n int) {

@@ -58,7 +58,7 @@ func (f folder) addDictionary(t testing.TB, index int64) {
 	row := f.row(t, index)
 	s := must(f.store(t))
 	defer s.Close()
-	succeeds(t, s.PutDictionary(t.Context(), must(s.NewestDictionary(t.Context()))+1, storage.Content(&row)))
+	succeeds(t, s.PutDictionary(t.Context(), must(s.NewestDictionary(t.Context()))+1, storage.NewDictionary("", []storage.Row{row})))
 }
 
 // bomb is a blob whose first part is a megabyte of zeros, compressed to a few bytes.
@@ -127,7 +127,7 @@ func TestTampering(t *testing.T) {
 			`UPDATE hashes SET hash = ` + blob(leafWith(forged, records[4])) + ` WHERE idx = ` + itoa(tlog.StoredHashIndex(0, 4))},
 			want: []found{{fsck.DamageCheck, 4}, {fsck.DamageBelow, -1}}},
 		"actor's number":  {do: []string{`UPDATE tags SET actor_seq = 99 WHERE idx = 4`}, want: []found{{fsck.DamageRow, 4}}},
-		"actor's tag":     {do: []string{`UPDATE tags SET actor = zeroblob(32) WHERE idx = 4`}, want: []found{{fsck.DamageKeys, 4}}},
+		"actor's tag":     {do: []string{`INSERT INTO actors (tag) VALUES (zeroblob(32))`, `UPDATE tags SET actor = (SELECT max(n) FROM actors) WHERE idx = 4`}, want: []found{{fsck.DamageKeys, 4}}},
 		"tags missing":    {do: []string{`DELETE FROM tags WHERE idx = 4`}, want: []found{{fsck.DamageRow, 4}}},
 		"a subject added": {do: []string{`UPDATE tags SET subject = actor, subject_seq = 1 WHERE idx = 4`}, want: []found{{fsck.DamageKeys, 4}, {fsck.DamageRow, 4}}},
 		"signature":       {do: []string{as(func(r *storage.Row) { r.Signatures = [][]byte{{0, 0, 0}} })}, want: []found{{fsck.DamageRow, 4}}},

@@ -108,7 +108,7 @@ func Shared(t *testing.T, one, other storage.Store) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := list[n%2].PutDictionary(t.Context(), n+1, storage.Content(&last[0])); err != nil {
+		if err := list[n%2].PutDictionary(t.Context(), n+1, storage.NewDictionary("", last)); err != nil {
 			t.Fatal(err)
 		}
 	}

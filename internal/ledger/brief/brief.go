@@ -190,12 +190,21 @@ func (b *Brief) Stored() (storage.StoredBrief, error) {
 	return storage.StoredBrief{Index: b.Index, Line: line, Names: names, Keys: b.Keys()}, err
 }
 
+// Control characters stand for what most lines have. JSON has none of its own.
+var (
+	shorter = strings.NewReplacer(`{"action":"`, "\x01", `","actor":"`, "\x02", `","at":"`, "\x03", `","request":"`, "\x04", `"}`, "\x05",
+		`model_output`, "\x06", `chain_step`, "\x07", `observed_call`, "\x0e", `observed_tool`, "\x0f", `observed_message`, "\x10")
+	longer = strings.NewReplacer("\x01", `{"action":"`, "\x02", `","actor":"`, "\x03", `","at":"`, "\x04", `","request":"`, "\x05", `"}`,
+		"\x06", `model_output`, "\x07", `chain_step`, "\x0e", `observed_call`, "\x0f", `observed_tool`, "\x10", `observed_message`)
+)
+
 // Encode returns what a store keeps beside the row: the line that lists show, and apart from it the names, which
 // lists do not need. It refuses text that is not valid UTF-8.
 func (b *Brief) Encode() (line, names []byte, err error) {
 	if line, err = json.Marshal(b, json.Deterministic(true)); err != nil {
 		return nil, nil, fmt.Errorf("encoding brief of record %s: %w", b.RecordID, err)
 	}
+	line = []byte(shorter.Replace(string(line)))
 	names = make([]byte, 0, len(b.Names)*len(evidence.Digest{}))
 	for _, d := range b.Names {
 		names = append(names, d[:]...)
@@ -206,7 +215,7 @@ func (b *Brief) Encode() (line, names []byte, err error) {
 // Decode reads what Encode has written into a brief whose first five members the caller has set. It returns an error
 // for any other text.
 func (b *Brief) Decode(line, names []byte) error {
-	if err := json.Unmarshal(line, b, json.RejectUnknownMembers(true)); err != nil {
+	if err := json.Unmarshal([]byte(longer.Replace(string(line))), b, json.RejectUnknownMembers(true)); err != nil {
 		return fmt.Errorf("reading brief of record %s: %w", b.RecordID, evidence.Steady(err))
 	}
 	const width = len(evidence.Digest{})

@@ -76,12 +76,12 @@ func (c committed) Find(q storage.Query) (storage.Found, error) {
 		}
 	}
 	for _, tag := range q.Actors {
-		if err := look(c, `SELECT actor_seq FROM tags WHERE actor = ? ORDER BY actor_seq DESC LIMIT 1`, tag[:], found.Actors, tag); err != nil {
+		if err := look(c, `SELECT actor_seq FROM tags WHERE actor = (SELECT n FROM actors WHERE tag = ?) ORDER BY actor_seq DESC LIMIT 1`, tag[:], found.Actors, tag); err != nil {
 			return found, err
 		}
 	}
 	for _, tag := range q.Subjects {
-		if err := look(c, `SELECT subject_seq FROM tags WHERE subject = ? ORDER BY subject_seq DESC LIMIT 1`, tag[:], found.Subjects, tag); err != nil {
+		if err := look(c, `SELECT subject_seq FROM tags WHERE subject = (SELECT n FROM actors WHERE tag = ?) ORDER BY subject_seq DESC LIMIT 1`, tag[:], found.Subjects, tag); err != nil {
 			return found, err
 		}
 	}
@@ -91,11 +91,11 @@ func (c committed) Find(q storage.Query) (storage.Found, error) {
 // findPlaces adds the places of the records that exist. It uses one statement for all: a statement costs more than a
 // lookup.
 func (c committed) findPlaces(ids []string, found map[string]int64) error {
-	list, err := json.Marshal(ids)
+	list, err := json.Marshal(listed(ids))
 	if err != nil {
 		return fmt.Errorf("encoding record ids: %w", err)
 	}
-	statement, err := c.statement(c.ctx, `SELECT record_id, idx FROM json_each(?) CROSS JOIN records ON record_id = value`)
+	statement, err := c.statement(c.ctx, `SELECT record_id, idx FROM json_each(?) CROSS JOIN records ON record_id = `+idListed)
 	if err != nil {
 		return translate(err)
 	}
@@ -104,12 +104,12 @@ func (c committed) findPlaces(ids []string, found map[string]int64) error {
 		return translate(err)
 	}
 	return scan(rows, func() error {
-		var id string
+		var id any
 		var index int64
 		if err := rows.Scan(&id, &index); err != nil {
 			return err
 		}
-		found[id] = index
+		found[idIn(id)] = index
 		return nil
 	})
 }
@@ -163,7 +163,7 @@ func (s *Store) insert(ctx context.Context, head storage.Head, batch *storage.Ba
 }
 
 func (s *Store) insertRow(ctx context.Context, row *storage.Row) error {
-	_, err := s.run(ctx, insertRecord, row.Index, row.RecordID, row.Digest[:], row.ChainID, row.Counts.ChainSeq,
+	_, err := s.run(ctx, insertRecord, row.Index, idOf(row.RecordID), row.Digest[:], row.ChainID, row.Counts.ChainSeq,
 		optional(row.Case), row.Counts.CaseSeq, row.Packed.Dictionary, row.Packed.Timestamps, row.Packed.Blob)
 	if breaksUnique(err) {
 		return s.duplicate(ctx, row)
@@ -199,7 +199,7 @@ func optional(d evidence.Digest) any {
 // duplicate returns a storage.DuplicateError that names the existing row.
 func (s *Store) duplicate(ctx context.Context, row *storage.Row) error {
 	d := &storage.DuplicateError{RecordID: row.RecordID, Field: "record_id"}
-	if err := s.writer.QueryRowContext(ctx, `SELECT idx FROM records WHERE record_id = ?`, row.RecordID).Scan(&d.Index); err != nil {
+	if err := s.writer.QueryRowContext(ctx, `SELECT idx FROM records WHERE record_id = ?`, idOf(row.RecordID)).Scan(&d.Index); err != nil {
 		return fmt.Errorf("looking for the existing record %s: %w", row.RecordID, translate(err))
 	}
 	return d

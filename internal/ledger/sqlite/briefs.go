@@ -23,9 +23,8 @@ type inserter struct {
 }
 
 // inserting makes an inserter. text is a statement without its rows.
-func inserting(text string, columns int) inserter {
-	i := inserter{columns: columns}
-	row := `(?` + strings.Repeat(`, ?`, columns-1) + `)`
+func inserting(text, row string) inserter {
+	i := inserter{columns: strings.Count(row, "?")}
 	for k, n := range atOnce {
 		i.texts[k] = text + row + strings.Repeat(`, `+row, n-1)
 	}
@@ -33,8 +32,8 @@ func inserting(text string, columns int) inserter {
 }
 
 var (
-	insertBrief = inserting(`INSERT OR REPLACE INTO briefs (idx, line, names) VALUES `, 3)
-	insertLink  = inserting(`INSERT OR IGNORE INTO links (stretch, key, idx) VALUES `, 3)
+	insertBrief = inserting(`INSERT OR REPLACE INTO briefs (idx, line, names) VALUES `, `(?, ?, ?)`)
+	insertLink  = inserting(`INSERT OR IGNORE INTO links (stretch, key, idx) VALUES `, `(?, ?, ?)`)
 )
 
 // briefsReplaced counts how often briefs were replaced.
@@ -120,12 +119,13 @@ func jsonOf(list []int64) string {
 }
 
 func scanBrief(rows *sql.Rows) (b storage.StoredBrief, err error) {
+	var id any
 	var digest, submitted []byte
 	var chain, line sql.NullString
-	if err := rows.Scan(&b.Index, &b.RecordID, &digest, &chain, &submitted, &line, &b.Names); err != nil {
+	if err := rows.Scan(&b.Index, &id, &digest, &chain, &submitted, &line, &b.Names); err != nil {
 		return b, err
 	}
-	b.ChainID = chain.String
+	b.RecordID, b.ChainID = idIn(id), chain.String
 	b.Digest, b.Case = storage.DigestIn(digest), storage.DigestIn(submitted)
 	if line.Valid {
 		b.Line = []byte(line.String)
@@ -149,7 +149,7 @@ func (s *Store) Places(ctx context.Context, q storage.Lookup) ([]int64, error) {
 			named any
 			n     int
 		}{
-			{`SELECT idx FROM json_each(?1) CROSS JOIN records ON record_id = value LIMIT ?2`, q.RecordIDs, len(q.RecordIDs)},
+			{`SELECT idx FROM json_each(?1) CROSS JOIN records ON record_id = ` + idListed + ` LIMIT ?2`, listed(q.RecordIDs), len(q.RecordIDs)},
 			{stretches + `SELECT idx FROM stretch CROSS JOIN wanted CROSS JOIN records
 				WHERE idx >> 11 = n AND substr(digest, 1, 8) = substr(unhex(v), 1, 8) AND digest = unhex(v) LIMIT ?2`, digests, len(digests)},
 			{stretches + `SELECT DISTINCT idx FROM stretch CROSS JOIN wanted CROSS JOIN links WHERE stretch = n AND key = v LIMIT ?2`, q.Keys, len(q.Keys)},

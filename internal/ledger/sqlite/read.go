@@ -63,7 +63,7 @@ func (s *Store) RowsAt(ctx context.Context, at []int64) ([]storage.Row, error) {
 
 // ByRecordID implements storage.Store.
 func (s *Store) ByRecordID(ctx context.Context, id string) (storage.Row, error) {
-	return storage.First(s.rows(ctx, `r.record_id = ?`, id))
+	return storage.First(s.rows(ctx, `r.record_id = ?`, idOf(id)))
 }
 
 // ByDigest implements storage.Store: see digests.sql.
@@ -78,21 +78,21 @@ func (s *Store) ByChain(ctx context.Context, chainID string) ([]storage.Row, err
 	return storage.Some(s.rows(ctx, `r.chain_id = ?`, chainID))
 }
 
-// numbered selects the places of the first ?3 rows, from place ?2 on, of those that name has numbered in log order under ?1, from 1 on. It
+// numbered selects the places of the first ?3 rows, from place ?2 on, of those that name has numbered in log order under the value of ?1, from 1 on. It
 // finds the first one by bisection: reading from number 1 on would take as long as there are numbers.
-func numbered(table, name, number string) string {
-	return strings.NewReplacer("TABLE", table, "NAME", name, "NUMBER", number).Replace(`r.idx IN (
+func numbered(table, name, number, value string) string {
+	return strings.NewReplacer("TABLE", table, "NAME", name, "NUMBER", number, "VALUE", value).Replace(`r.idx IN (
 		WITH RECURSIVE search(low, high) AS (
-			SELECT 1, coalesce(max(NUMBER), 0) + 1 FROM TABLE WHERE NAME = ?1
+			SELECT 1, coalesce(max(NUMBER), 0) + 1 FROM TABLE WHERE NAME = VALUE
 			UNION ALL SELECT iif(m.idx < ?2, (low + high) / 2 + 1, low), iif(m.idx < ?2, high, (low + high) / 2)
-				FROM search LEFT JOIN TABLE m ON m.NAME = ?1 AND m.NUMBER = (low + high) / 2 WHERE low < high)
-		SELECT idx FROM TABLE WHERE NAME = ?1 AND NUMBER >= (SELECT max(low) FROM search) AND idx >= ?2 ORDER BY NUMBER LIMIT ?3)`)
+				FROM search LEFT JOIN TABLE m ON m.NAME = VALUE AND m.NUMBER = (low + high) / 2 WHERE low < high)
+		SELECT idx FROM TABLE WHERE NAME = VALUE AND NUMBER >= (SELECT max(low) FROM search) AND idx >= ?2 ORDER BY NUMBER LIMIT ?3)`)
 }
 
 var (
-	numberedInChain = numbered("records", "chain_id", "chain_seq")
-	numberedActor   = numbered("tags", "actor", "actor_seq")
-	numberedSubject = numbered("tags", "subject", "subject_seq")
+	numberedInChain = numbered("records", "chain_id", "chain_seq", `?1`)
+	numberedActor   = numbered("tags", "actor", "actor_seq", `(SELECT n FROM actors WHERE tag = ?1)`)
+	numberedSubject = numbered("tags", "subject", "subject_seq", `(SELECT n FROM actors WHERE tag = ?1)`)
 )
 
 // InChain implements storage.Store. It chooses the rows before it joins their time stamps, so that n counts rows.
@@ -120,8 +120,9 @@ func (s *Store) LastOfChain(ctx context.Context, chainID string) (storage.Row, e
 }
 
 const selectRows = `SELECT r.idx, r.record_id, r.digest, r.chain_id, r.chain_seq, r.case_digest, r.case_seq, r.dictionary, r.stamps, r.packed, t.kind, t.token,
-	g.actor, g.actor_seq, g.subject, g.subject_seq
-	FROM records r LEFT JOIN timestamps t ON t.idx = r.idx LEFT JOIN tags g ON g.idx = r.idx WHERE %s ORDER BY r.idx, t.position`
+	a.tag, g.actor_seq, s.tag, g.subject_seq
+	FROM records r LEFT JOIN timestamps t ON t.idx = r.idx LEFT JOIN tags g ON g.idx = r.idx
+	LEFT JOIN actors a ON a.n = g.actor LEFT JOIN actors s ON s.n = g.subject WHERE %s ORDER BY r.idx, t.position`
 
 // rows reads records with their time stamps in one statement, so that both come from one state of the database.
 func (s *Store) rows(ctx context.Context, where string, args ...any) ([]storage.Row, error) {
@@ -178,14 +179,16 @@ func (s *Store) prepared(ctx context.Context, where string) (*sql.Stmt, error) {
 // read.
 func scanRow(rows *sql.Rows) (storage.Row, *evidence.Timestamp, error) {
 	var row storage.Row
+	var id any
 	var digest, submitted, token, actor, about []byte
 	var actorSeq, subjectSeq sql.NullInt64
 	var chain, kind sql.NullString
-	err := rows.Scan(&row.Index, &row.RecordID, &digest, &chain, &row.Counts.ChainSeq, &submitted, &row.Counts.CaseSeq,
+	err := rows.Scan(&row.Index, &id, &digest, &chain, &row.Counts.ChainSeq, &submitted, &row.Counts.CaseSeq,
 		&row.Packed.Dictionary, &row.Packed.Timestamps, &row.Packed.Blob, &kind, &token, &actor, &actorSeq, &about, &subjectSeq)
 	if err != nil {
 		return row, nil, err
 	}
+	row.RecordID = idIn(id)
 	row.ChainID, row.Counts.ActorSeq, row.Counts.SubjectSeq = chain.String, actorSeq.Int64, subjectSeq.Int64
 	row.Digest, row.Case = storage.DigestIn(digest), storage.DigestIn(submitted)
 	row.Actor, row.Counts.Subject = storage.DigestIn(actor), storage.DigestIn(about)

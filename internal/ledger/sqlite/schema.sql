@@ -20,7 +20,7 @@ CREATE TABLE head (
 -- the stamps that came later.
 CREATE TABLE records (
 	idx        INTEGER PRIMARY KEY CHECK (idx >= 0),          -- place in the log
-	record_id  TEXT    NOT NULL UNIQUE,
+	record_id  ANY     NOT NULL UNIQUE,                       -- the bytes of a UUID
 	digest     BLOB    NOT NULL CHECK (length(digest) = 32),
 	chain_id   TEXT,                                          -- NULL: in no chain
 	chain_seq  INTEGER NOT NULL,                              -- which one of its chain; 0: in no chain
@@ -86,7 +86,7 @@ CREATE TRIGGER expiring_fits BEFORE INSERT ON expiring WHEN EXISTS (SELECT 1 FRO
 -- deleted, but not after rows become smaller.
 CREATE TABLE emptied (
 	idx         INTEGER PRIMARY KEY,
-	record_id   TEXT    NOT NULL,
+	record_id   ANY     NOT NULL,
 	digest      BLOB    NOT NULL,
 	chain_id    TEXT,
 	chain_seq   INTEGER NOT NULL,
@@ -117,15 +117,22 @@ CREATE TABLE links (
 	PRIMARY KEY (stretch, key, idx)
 ) STRICT, WITHOUT ROWID;
 -- The log's counts of actors and subjects, beside the records: see package evidence, LogCounts. The numbers are unique, so a wrong count cannot be stored.
+-- Tags of actors, each once: they are random, and many records have the same.
+CREATE TABLE actors (
+	n   INTEGER PRIMARY KEY,
+	tag BLOB NOT NULL UNIQUE CHECK (length(tag) = 32)
+) STRICT;
 CREATE TABLE tags (
 	idx         INTEGER PRIMARY KEY CHECK (idx >= 0),         -- place in the log
-	actor       BLOB    NOT NULL CHECK (length(actor) = 32),  -- tag of the actor
+	actor       INTEGER NOT NULL REFERENCES actors,
 	actor_seq   INTEGER NOT NULL CHECK (actor_seq > 0),       -- which one of its actor
-	subject     BLOB    CHECK (length(subject) = 32),         -- tag of the actor that it judges; NULL: it judges none
+	subject     INTEGER REFERENCES actors,                    -- the actor that it judges; NULL: it judges none
 	subject_seq INTEGER CHECK ((subject_seq IS NULL) = (subject IS NULL) AND subject_seq > 0)
 ) STRICT;
 CREATE UNIQUE INDEX tags_by_actor ON tags (actor, actor_seq);
 CREATE UNIQUE INDEX tags_by_subject ON tags (subject, subject_seq) WHERE subject IS NOT NULL;
+CREATE TRIGGER actors_stay BEFORE DELETE ON actors BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER actors_keep BEFORE UPDATE ON actors BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER tags_stay BEFORE DELETE ON tags BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER tags_keep BEFORE UPDATE ON tags BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 

@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 
+	"jurat/evidence"
 	"jurat/internal/ledger/storage"
 )
 
-var insertTag = inserting(`INSERT INTO tags (idx, actor, actor_seq, subject, subject_seq) VALUES `, 5)
+var insertTag = inserting(`INSERT INTO tags (idx, actor, actor_seq, subject, subject_seq) VALUES `, `(?, (SELECT n FROM actors WHERE tag = ?), ?, (SELECT n FROM actors WHERE tag = ?), ?)`)
 
 // insertTags stores the counts of actors and subjects of those rows that have them.
 func (s *Store) insertTags(ctx context.Context, rows []storage.Row) error {
-	values := make([]any, 0, insertTag.columns*len(rows))
+	values, new := make([]any, 0, insertTag.columns*len(rows)), map[evidence.Digest]bool{{}: true}
 	for i := range rows {
 		row := &rows[i]
 		if row.Counts.ActorSeq == 0 {
@@ -21,6 +22,15 @@ func (s *Store) insertTags(ctx context.Context, rows []storage.Row) error {
 		var subjectSeq any
 		if row.Counts.SubjectSeq > 0 {
 			subjectSeq = row.Counts.SubjectSeq
+		}
+		for _, tag := range []evidence.Digest{row.Actor, row.Counts.Subject} {
+			if new[tag] {
+				continue
+			}
+			new[tag] = true
+			if _, err := s.run(ctx, `INSERT OR IGNORE INTO actors (tag) VALUES (?)`, tag[:]); err != nil {
+				return fmt.Errorf("storing tags of actors: %w", translate(err))
+			}
 		}
 		values = append(values, row.Index, row.Actor[:], row.Counts.ActorSeq, optional(row.Counts.Subject), subjectSeq)
 	}

@@ -58,10 +58,11 @@ type Packer struct {
 
 // A codec compresses with one dictionary.
 type codec struct {
-	n      int64
-	words  *words
-	packer *zstd.Encoder
-	opener *zstd.Decoder
+	n        int64
+	words    *words
+	template *template
+	packer   *zstd.Encoder
+	opener   *zstd.Decoder
 }
 
 // NewPacker returns a packer that reads dictionaries when it needs them.
@@ -83,10 +84,10 @@ func (p *Packer) Pack(ctx context.Context, rows []Row) error {
 }
 
 func (c *codec) pack(row *Row) Packed {
-	content := Content(row)
-	packed := Packed{Dictionary: c.n, Timestamps: len(row.Timestamps), Blob: c.compress(content, row)}
-	if len(packed.Blob) >= len(content) || !fits(len(content), len(packed.Blob)) {
-		packed.Blob, packed.Dictionary = content, Plain
+	text, rest := c.words.split(row)
+	packed := Packed{Dictionary: c.n, Timestamps: len(row.Timestamps), Blob: c.compress(text, binary.LittleEndian.AppendUint32(rest, checksum(row)))}
+	if largest := freely + maxRatio*len(packed.Blob); len(packed.Blob) >= len(text)+len(rest) || len(row.Payload)+len(row.Entry) > largest || len(rest)+crc32.Size > largest {
+		packed.Blob, packed.Dictionary = Content(row), Plain
 	}
 	return packed
 }
@@ -94,27 +95,36 @@ func (c *codec) pack(row *Row) Packed {
 // magic is what every zstd frame begins with. Blobs leave it out.
 const magic = "\x28\xb5\x2f\xfd"
 
-// compress makes a blob: a frame of the text, with its length before it, and a frame of what split leaves of the row,
-// with a checksum. Letters and random bytes would need more room in one frame.
-func (c *codec) compress(content []byte, row *Row) []byte {
-	text, rest := c.words.split(row)
-	rest = binary.LittleEndian.AppendUint32(rest, checksum(content))
-	first, second := c.packer.EncodeAll(text, nil), c.packer.EncodeAll(rest, nil)
-	return append(appendBytes(make([]byte, 0, len(first)+len(second)), first[len(magic):]), second[len(magic):]...)
+// compress makes a blob: a frame of the text, with its length before it, and how the rest differs from the template.
+// Letters and random bytes would need more room in one frame.
+func (c *codec) compress(text, rest []byte) []byte {
+	frame, differs := c.packer.EncodeAll(text, nil), c.template.diff(rest)
+	return append(appendBytes(make([]byte, 0, len(frame)+len(differs)), frame[len(magic):]), differs...)
 }
 
-func checksum(content []byte) uint32 {
-	return crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli))
+// checksum is over the parts of a row that are packed.
+func checksum(row *Row) (sum uint32) {
+	add := func(parts ...[]byte) {
+		for _, part := range parts {
+			sum = crc32.Update(sum, crc32.MakeTable(crc32.Castagnoli), part)
+		}
+	}
+	add(row.Payload, row.Entry, []byte(row.ExpiredBy))
+	add(row.Signatures...)
+	for _, t := range row.Timestamps {
+		add([]byte(t.Kind), t.Token)
+	}
+	return sum
 }
 
 // expand reads what compress has written.
 func (c *codec) expand(blob []byte, row *Row) error {
-	p := parser{rest: blob}
-	text, err := c.unpack(p.bytes(), len(blob))
+	p, largest := parser{rest: blob}, freely+maxRatio*len(blob)
+	text, err := c.unpack(p.bytes(), largest)
 	if err != nil {
 		return err
 	}
-	rest, err := c.unpack(p.rest, len(blob))
+	rest, err := c.template.patch(p.rest, largest)
 	if err != nil {
 		return err
 	}
@@ -122,17 +132,14 @@ func (c *codec) expand(blob []byte, row *Row) error {
 		return errDamagedContent
 	}
 	rest, sum := rest[:len(rest)-crc32.Size], binary.LittleEndian.Uint32(rest[len(rest)-crc32.Size:])
-	if err := c.words.join(row, text, rest, freely+maxRatio*len(blob)); err != nil {
+	if err := c.words.join(row, text, rest, largest); err != nil {
 		return err
 	}
-	if checksum(Content(row)) != sum {
+	if checksum(row) != sum {
 		return errDamagedContent
 	}
 	return nil
 }
-
-// fits reports whether a blob of this size may unpack to so much.
-func fits(content, blob int) bool { return content <= freely+maxRatio*blob }
 
 // Unpack sets the content of a row from what is packed. If that is damaged or its dictionary is missing, it notes the
 // reason in Row.Broken, so that the rows beside it can be read. It returns the store's errors.
@@ -169,15 +176,15 @@ func (p *Packer) UnpackAll(ctx context.Context, rows []Row) error {
 	return nil
 }
 
-// unpack returns the content of a frame in a blob of this size. It does not trust what the frame says of its size.
-func (c *codec) unpack(frame []byte, blob int) ([]byte, error) {
+// unpack returns the content of a frame, which has at most so many bytes. It does not trust what the frame says of that.
+func (c *codec) unpack(frame []byte, largest int) ([]byte, error) {
 	frame = append([]byte(magic), frame...)
 	var h zstd.Header
 	if err := h.Decode(frame); err != nil {
 		return nil, fmt.Errorf("it is damaged: %w", err)
 	}
-	if !h.HasFCS || h.FrameContentSize > maxContent || !fits(int(h.FrameContentSize), blob) {
-		return nil, fmt.Errorf("it is damaged: %d bytes claim to hold %d", blob, h.FrameContentSize)
+	if !h.HasFCS || h.FrameContentSize > min(maxContent, uint64(largest)) {
+		return nil, fmt.Errorf("it is damaged: %d bytes claim to hold %d", len(frame), h.FrameContentSize)
 	}
 	content, err := c.opener.DecodeAll(frame, make([]byte, 0, h.FrameContentSize))
 	if err != nil {
@@ -244,8 +251,9 @@ func newCodec(n int64, dictionary []byte) (c *codec, err error) {
 	if n > 0 {
 		packing, opening = append(packing, zstd.WithEncoderDictRaw(0, dictionary)), append(opening, zstd.WithDecoderDictRaw(0, dictionary))
 	}
-	list, _, _ := bytes.Cut(dictionary, []byte{'\n'})
-	c = &codec{n: n, words: newWords(list)}
+	list, after, _ := bytes.Cut(dictionary, []byte{'\n'})
+	p := parser{rest: after}
+	c = &codec{n: n, words: newWords(list), template: newTemplate(p.bytes())}
 	if c.packer, err = zstd.NewWriter(nil, packing...); err != nil {
 		return nil, err
 	}
@@ -253,38 +261,33 @@ func newCodec(n int64, dictionary []byte) (c *codec, err error) {
 	return c, err
 }
 
-// NewDictionary makes a dictionary of words, the most frequent first, and of rows.
+// NewDictionary makes a dictionary: a line of words, the most frequent first, the template, and texts. Any other text can
+// be a dictionary too.
 func NewDictionary(list string, rows []Row) []byte {
 	text := []byte(strings.Join(strings.Fields(list), " "))
 	w := newWords(text)
-	text = append(text, '\n')
+	var texts, rests []byte
 	for i := range rows {
 		short, rest := w.split(&rows[i])
-		text = append(append(text, rest...), short...)
+		texts, rests = append(texts, short...), append(rests, rest...)
 	}
-	return text
+	return append(appendBytes(append(text, '\n'), rests), texts...)
 }
 
-// Content is the content of a row before it is compressed: its payload, its signatures, and its time stamps. Of an
-// expired record it is an empty payload, and then what is left.
+// Content is a row's content before it is compressed.
 func Content(row *Row) []byte {
-	if row.Entry != nil {
-		return appendBytes(appendBytes([]byte{0}, row.Entry), []byte(row.ExpiredBy))
+	text, rest := new(words).split(row)
+	return append(appendBytes(nil, text), rest...)
+}
+
+// parseContent reads what Content has written.
+func parseContent(b []byte, row *Row) error {
+	p := parser{rest: b}
+	text := p.bytes()
+	if p.bad {
+		return errDamagedContent
 	}
-	n := len(row.Payload) + 64
-	for _, t := range row.Timestamps {
-		n += len(t.Token) + 16
-	}
-	b := appendBytes(make([]byte, 0, n+128*len(row.Signatures)), row.Payload)
-	b = binary.AppendUvarint(b, uint64(len(row.Signatures)))
-	for _, s := range row.Signatures {
-		b = appendBytes(b, s)
-	}
-	b = binary.AppendUvarint(b, uint64(len(row.Timestamps)))
-	for _, t := range row.Timestamps {
-		b = appendBytes(appendBytes(b, []byte(t.Kind)), t.Token)
-	}
-	return b
+	return new(words).join(row, text, p.rest, maxContent)
 }
 
 func appendBytes(b, text []byte) []byte {
@@ -299,32 +302,6 @@ const (
 )
 
 var errDamagedContent = errors.New("it is damaged: its content is not a record's")
-
-// parseContent reads what Content has written.
-func parseContent(b []byte, row *Row) error {
-	p := parser{rest: b}
-	if len(b) > 0 && b[0] == 0 {
-		p.rest = b[1:]
-		entry, act := p.bytes(), string(p.bytes())
-		if p.bad || len(p.rest) > 0 || len(entry) == 0 {
-			return errDamagedContent
-		}
-		row.Entry, row.ExpiredBy = entry, act
-		return nil
-	}
-	payload, signatures, timestamps := p.bytes(), [][]byte(nil), []evidence.Timestamp(nil)
-	for n := p.count(maxSignatures); n > 0; n-- {
-		signatures = append(signatures, p.bytes())
-	}
-	for n := p.count(maxTimestamps); n > 0; n-- {
-		timestamps = append(timestamps, evidence.Timestamp{Kind: evidence.TimestampKind(p.bytes()), Token: p.bytes()})
-	}
-	if p.bad || len(p.rest) > 0 {
-		return errDamagedContent
-	}
-	row.Payload, row.Signatures, row.Timestamps = payload, signatures, timestamps
-	return nil
-}
 
 // A parser reads until something is wrong.
 type parser struct {

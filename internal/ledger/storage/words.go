@@ -38,20 +38,40 @@ func lead(c byte) int {
 // words are the words of a dictionary, the most frequent first.
 type words struct {
 	list  [][]byte // each after a space
-	codes map[string]int
+	table []uint16 // their numbers, from 1 on, each in the first free slot from its word's hash on
 }
+
+const wordSlots = 1 << 13 // at least twice as many as there are words
 
 // newWords reads words. It skips what is not letters alone.
 func newWords(text []byte) *words {
-	w := &words{codes: map[string]int{}}
+	w := &words{table: make([]uint16, wordSlots)}
 	for word := range bytes.FieldsSeq(text) {
-		if _, there := w.codes[string(word)]; there || len(word) < 2 || len(word) > maxWord || letters(word) < len(word) || len(w.list) == oneByte+256*len(leadCodes) {
+		if len(word) < 2 || len(word) > maxWord || letters(word) < len(word) || len(w.list) == oneByte+256*len(leadCodes) {
 			continue
 		}
-		w.codes[string(word)] = len(w.list)
-		w.list = append(w.list, append([]byte{' '}, word...))
+		hash := uint32(0)
+		for _, c := range word {
+			hash = hashed(hash, c)
+		}
+		if code, slot := w.lookup(hash, word); code < 0 {
+			w.list = append(w.list, append([]byte{' '}, word...))
+			w.table[slot] = uint16(len(w.list))
+		}
 	}
 	return w
+}
+
+func hashed(hash uint32, c byte) uint32 { return (hash ^ uint32(c) + 1) * 0x9e3779b1 }
+
+// lookup returns the number of a word, or -1 and the slot for it.
+func (w *words) lookup(hash uint32, word []byte) (code int, slot uint32) {
+	for slot = hash >> 19; ; slot = (slot + 1) % wordSlots {
+		code = int(w.table[slot]) - 1
+		if code < 0 || bytes.Equal(w.list[code][1:], word) {
+			return code, slot
+		}
+	}
 }
 
 // letters returns how many letters a text begins with. A byte outside ASCII counts as a letter.
@@ -110,16 +130,20 @@ func hashIn(text []byte) (sum [32]byte, n int) {
 // find looks for the word that a text begins with, and without its ending. It returns the length of what it found, or 0.
 func (w *words) find(text []byte) (code int, capital bool, n int) {
 	var small [maxWord + maxEnding]byte
+	var hashes [len(small) + 1]uint32 // of its beginnings
 	n = letters(text[:min(len(text), len(small)+1)])
-	if n < 2 || n > len(small) {
+	if n < 2 || n > len(small) || len(w.list) == 0 {
 		return 0, false, 0
 	}
 	copy(small[:], text[:n])
 	if capital = small[0] < 'a'; capital {
 		small[0] |= 0x20
 	}
+	for i, c := range small[:n] {
+		hashes[i+1] = hashed(hashes[i], c)
+	}
 	for least := max(n-maxEnding, 2); n >= least; n-- {
-		if code, there := w.codes[string(small[:n])]; there {
+		if code, _ := w.lookup(hashes[n], small[:n]); code >= 0 {
 			return code, capital, n
 		}
 		least = max(least, 3)
