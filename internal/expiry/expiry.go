@@ -26,7 +26,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -271,41 +270,12 @@ func (r *run) sealed(record *evidence.Record) (time.Time, error) {
 	return t.Time, nil
 }
 
-// page is how many records are read at once, each of which can be as large as a record may be. batch is how many are
-// noted, or removed, in one transaction, which writes little of each.
+// page is how many records are read at once, on each core: each can be as large as a record may be, and has signatures
+// to verify. batch is how many are noted, or removed, in one transaction, which writes little of each.
 const (
 	page  = 64
 	batch = 128
 )
-
-// pages calls work for pages of records on all cores, since each has signatures to verify, and passes the results to
-// take in log order.
-func pages[R any](count int64, read func(from, n int64) ([]storage.Row, error), work func([]storage.Row) (R, error), take func(R) error) error {
-	type outcome struct {
-		result R
-		err    error
-	}
-	from := -int64(page)
-	return inorder.Do(func() ([]storage.Row, error) {
-		if from += page; from >= count {
-			return nil, io.EOF
-		}
-		return read(from, min(page, count-from))
-	}, io.EOF, func(rows []storage.Row) (bytes int) {
-		for i := range rows {
-			bytes += 2 * len(rows[i].Payload)
-		}
-		return bytes
-	}, func(rows []storage.Row) (o outcome) {
-		o.result, o.err = work(rows)
-		return o
-	}, func(o outcome) error {
-		if o.err != nil {
-			return o.err
-		}
-		return take(o.result)
-	})
-}
 
 // choose notes which records are to go, and returns what the act says of them.
 func (r *run) choose(ctx context.Context, act string) (*operator.ExpiryBody, error) {
@@ -337,7 +307,11 @@ func (r *run) choose(ctx context.Context, act string) (*operator.ExpiryBody, err
 		}
 		return r.Ledger.Expiry().PutExpiring(ctx, act, noted)
 	}
-	err = pages(size, func(from, n int64) ([]storage.Row, error) { return r.Ledger.RowsFrom(ctx, from, n) }, r.judgeAll, func(list []judged) error {
+	var starts []int64
+	for from := int64(0); from < size; from += page {
+		starts = append(starts, from)
+	}
+	err = inorder.Each(starts, func(from int64) ([]judged, error) { return r.judgeFrom(ctx, from, min(page, size-from)) }, func(list []judged) error {
 		some, err := r.going(ctx, list)
 		if err != nil {
 			return err
@@ -378,11 +352,12 @@ type judged struct {
 	verdict
 }
 
-func (r *run) judgeAll(rows []storage.Row) (list []judged, err error) {
+func (r *run) judgeFrom(ctx context.Context, from, n int64) (list []judged, err error) {
+	rows, err := r.Ledger.RowsFrom(ctx, from, n)
 	for i := range rows {
 		list = append(list, judged{rows[i].Index, r.judge(&rows[i])})
 	}
-	return list, nil
+	return list, err
 }
 
 // going counts verdicts, and returns the places of the records that go.
@@ -558,8 +533,8 @@ type emptied struct {
 // payload names them.
 func (r *run) remove(ctx context.Context, act string, places []int64) error {
 	left, briefs := make([]storage.Row, 0, len(places)), make([]storage.StoredBrief, 0, len(places))
-	read := func(from, n int64) ([]storage.Row, error) { return r.Ledger.RowsAt(ctx, places[from:from+n]) }
-	err := pages(int64(len(places)), read, func(rows []storage.Row) ([]emptied, error) { return emptyAll(act, rows) }, func(list []emptied) error {
+	read := func(some []int64) ([]emptied, error) { return r.emptyAt(ctx, act, some) }
+	err := inorder.Each(slices.Collect(slices.Chunk(places, page)), read, func(list []emptied) error {
 		for _, e := range list {
 			for _, pointer := range e.apart {
 				if err := r.Destroy(ctx, e.digest, pointer); err != nil {
@@ -581,7 +556,11 @@ func (r *run) remove(ctx context.Context, act string, places []int64) error {
 	return nil
 }
 
-func emptyAll(act string, rows []storage.Row) (list []emptied, err error) {
+func (r *run) emptyAt(ctx context.Context, act string, places []int64) (list []emptied, err error) {
+	rows, err := r.Ledger.RowsAt(ctx, places)
+	if err != nil {
+		return nil, err
+	}
 	for i := range rows {
 		e := emptied{digest: rows[i].Digest}
 		if rows[i].Entry == nil {
