@@ -146,7 +146,7 @@ var importRules = []importRule{
 	{"jurat/internal/sqlitefile", []string{"modernc.org/sqlite"}, "it opens files, and knows nothing of what is in them"},
 	{"jurat/internal/storetest", []string{"jurat/evidence", "jurat/internal/filestore", "jurat/internal/ledger/storage", "jurat/internal/lock", logHashing, "github.com/google/go-cmp/"},
 		"one suite for every store of a log, one for every file store, and one for locks, so it knows none"},
-	{"jurat/internal/expiry", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/verify", "jurat/verify/trust", "jurat/internal/keys", "jurat/internal/ledger", "jurat/internal/ledger/brief", "jurat/internal/ledger/fsck", "jurat/internal/ledger/storage", "jurat/internal/lock"},
+	{"jurat/internal/expiry", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/verify", "jurat/verify/trust", "jurat/internal/inorder", "jurat/internal/keys", "jurat/internal/ledger", "jurat/internal/ledger/brief", "jurat/internal/ledger/fsck", "jurat/internal/ledger/storage", "jurat/internal/lock"},
 		"content goes after an act that says so; what is still needed is for its caller to know"},
 	{"jurat/internal/panel", []string{"jurat/evidence", "jurat/jury", "jurat/internal/config", "jurat/internal/juror", "jurat/internal/juror/model", "jurat/internal/juror/rules",
 		"jurat/internal/llm/", "jurat/internal/subject", jsonLibrary, "golang.org/x/time/rate"},

@@ -290,44 +290,33 @@ func (r *run) choose(ctx context.Context, act string) (*operator.ExpiryBody, err
 	if err != nil {
 		return nil, err
 	}
-	places, examined, gone := sha256.New(), int64(0), []int64(nil)
-	note := func() error {
-		if len(gone) == 0 {
-			return nil
-		}
-		if body.Count == 0 {
-			body.From = gone[0]
-		}
-		body.Count, body.To = body.Count+int64(len(gone)), gone[len(gone)-1]+1
-		addPlaces(places, gone)
-		noted := gone
-		gone = nil
-		if r.order.DryRun {
-			return nil
-		}
-		return r.Ledger.Expiry().PutExpiring(ctx, act, noted)
-	}
-	var starts []int64
+	var gone, starts []int64
 	for from := int64(0); from < size; from += page {
 		starts = append(starts, from)
 	}
+	examined := int64(0)
 	err = inorder.Each(starts, func(from int64) ([]judged, error) { return r.judgeFrom(ctx, from, min(page, size-from)) }, func(list []judged) error {
 		some, err := r.going(ctx, list)
-		if err != nil {
-			return err
-		}
-		examined += int64(len(list))
+		gone, examined = append(gone, some...), examined+int64(len(list))
 		r.tell("records examined", examined, size)
-		if gone = append(gone, some...); len(gone) >= batch {
-			return note()
-		}
-		return nil
+		return err
 	})
-	if err == nil {
-		err = note()
+	if err != nil || len(gone) == 0 {
+		return body, err
 	}
-	r.done.Records, body.Places = body.Count, evidence.Digest(places.Sum(nil))
-	return body, err
+	places := sha256.New()
+	addPlaces(places, gone)
+	r.done.Records = int64(len(gone))
+	body.Count, body.From, body.To, body.Places = r.done.Records, gone[0], gone[len(gone)-1]+1, evidence.Digest(places.Sum(nil))
+	if r.order.DryRun {
+		return body, nil
+	}
+	for noted := range slices.Chunk(gone, batch) {
+		if err := r.Ledger.Expiry().PutExpiring(ctx, act, noted); err != nil {
+			return nil, err
+		}
+	}
+	return body, nil
 }
 
 func addPlaces(to hash.Hash, places []int64) {

@@ -151,7 +151,7 @@ func TestNothingErasableInBriefs(t *testing.T) {
 	open := must(evidence.ParseDraft([]byte(`{"action_type":"human_review","reviewer_id":"u","timestamp":"2000-01-01T00:00:00Z","original_response_id":"x",
 		"approval_status":"approved_with_modifications","modified_response":{"position":"safe_pass"}}`)))
 	must(l.Seal(t.Context(), open, actor))
-	if line := string(must(c.Store.Briefs(t.Context(), storage.BriefQuery{From: 1, N: 1}))[0].Line); !strings.Contains(line, `"given":"safe_pass"`) {
+	if line := string(must(c.Store.Briefs(t.Context(), storage.BriefQuery{From: 1, N: 1}))[0].Line); !strings.Contains(line, `"given":"safe_pass`) {
 		t.Errorf("the brief is %s", line)
 	}
 }
