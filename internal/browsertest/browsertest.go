@@ -1,9 +1,10 @@
-// Package browsertest drives a real browser through pages, for tests. The browser is Chromium without a screen. It
-// has a temporary profile, and its own background requests are switched off.
+// Package browsertest drives a real browser through pages, for tests. The browser is Chromium without a screen, one for each test
+// binary. It has a temporary profile, and its own background requests are switched off.
 package browsertest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,12 +13,12 @@ import (
 	"image/color"
 	"image/draw"
 	"image/png"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ import (
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -41,7 +43,7 @@ type Options struct {
 	CutOff    bool // no connection works, not even to this machine
 }
 
-// A Browser has one page open. It ends with the test.
+// A Browser is a page with cookies of its own. It ends with the test.
 type Browser struct {
 	t   testing.TB
 	ctx context.Context
@@ -77,36 +79,67 @@ func Find(t testing.TB) string {
 	return ""
 }
 
-// Open starts a browser.
-func Open(t testing.TB, o Options) *Browser {
-	t.Helper()
-	if o.Languages == "" {
-		o.Languages = "en"
+// all is what the pages of a test binary share: one Chromium, which the kernel ends with this process. Then the reaper, whose input ends, removes its folder.
+var all struct {
+	once   sync.Once
+	ctx    context.Context
+	err    error
+	agent  string // what the browser calls itself
+	reaper *exec.Cmd
+	tell   io.WriteCloser // input of the reaper
+}
+
+func start(program string) error {
+	folder, err := os.MkdirTemp("", "jurat-chromium-")
+	if err != nil {
+		return err
 	}
-	if o.Width == 0 {
-		o.Width = 1100
+	all.reaper = exec.Command("sh", "-c", `cat; until rm -rf "$0"; do sleep 0.1; done`, folder)
+	if all.tell, err = all.reaper.StdinPipe(); err != nil {
+		return err
 	}
-	if o.Height == 0 {
-		o.Height = 900
+	if err := all.reaper.Start(); err != nil {
+		return err
 	}
-	flags := []chromedp.ExecAllocatorOption{chromedp.ExecPath(Find(t)), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox,
-		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.WindowSize(o.Width, o.Height)}
-	for _, name := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage", "hide-scrollbars", "mute-audio"} {
+	flags := []chromedp.ExecAllocatorOption{chromedp.ExecPath(program), chromedp.UserDataDir(folder), chromedp.Headless, chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Flag("lang", "en")}
+	for _, name := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage", "hide-scrollbars", "mute-audio",
+		"disable-background-timer-throttling", "disable-renderer-backgrounding", "disable-backgrounding-occluded-windows"} {
 		flags = append(flags, chromedp.Flag(name, true))
 	}
-	flags = append(flags, chromedp.Flag("accept-lang", o.Languages), chromedp.Flag("lang", strings.Split(o.Languages, ",")[0]))
-	if o.CutOff { // sends all connections to a proxy that does not exist
-		flags = append(flags, chromedp.Flag("proxy-server", "http://127.0.0.1:9"), chromedp.Flag("proxy-bypass-list", "<-loopback>"))
+	allocator, _ := chromedp.NewExecAllocator(context.Background(), flags...)
+	all.ctx, _ = chromedp.NewContext(allocator)
+	version, err := chromedp.CallBrowser(all.ctx, browser.GetVersion, struct{}{})
+	if err != nil {
+		return err
 	}
-	allocator, cancel := chromedp.NewExecAllocator(context.Background(), flags...)
-	t.Cleanup(cancel)
-	ctx, cancel := chromedp.NewContext(allocator)
+	all.agent = version.UserAgent
+	return nil
+}
+
+// Open opens a page, whose cookies and files are its own.
+func Open(t testing.TB, o Options) *Browser {
+	t.Helper()
+	program := Find(t)
+	all.once.Do(func() { all.err = start(program) })
+	if all.err != nil {
+		t.Fatalf("starting the browser: %v", all.err)
+	}
+	ctx, cancel := chromedp.NewContext(all.ctx, chromedp.WithNewBrowserContext(func(p *target.CreateBrowserContextParams) {
+		if o.CutOff { // sends all connections to a proxy that does not exist
+			p.ProxyServer, p.ProxyBypassList = "http://127.0.0.1:9", "<-loopback>"
+		}
+	}))
 	t.Cleanup(cancel)
 	b := &Browser{t: t, ctx: ctx, names: map[string]string{}}
-	b.check("starting the browser", errors.Join(chromedp.Listen(ctx, b.hear), chromedp.ListenBrowser(ctx, b.hear)))
+	b.check("opening a page", errors.Join(chromedp.Listen(ctx, b.hear), chromedp.ListenBrowser(ctx, b.hear)))
 	_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})
 	b.check("watching the network", err)
-	b.Resize(o.Width, o.Height)
+	_, err = chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+	b.check("being in front", err)
+	_, err = chromedp.Call(ctx, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{UserAgent: all.agent, AcceptLanguage: cmp.Or(o.Languages, "en")})
+	b.check("preferring languages", err)
+	b.Resize(cmp.Or(o.Width, 1100), cmp.Or(o.Height, 900))
 	b.Dark(o.Dark)
 	if o.NoScripts { // pages have scripts in files alone; where Chromium disables scripts, it runs none of the test's either
 		_, err = chromedp.Call(ctx, network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{{URLPattern: "*://*:*/*.js", Block: true}}})
@@ -152,10 +185,12 @@ func (b *Browser) hear(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch e := event.(type) {
-	case *browser.EventDownloadWillBegin:
-		b.names[e.GUID] = e.SuggestedFilename
+	case *browser.EventDownloadWillBegin: // of any page
+		if string(e.FrameID) == string(chromedp.FromContext(b.ctx).Target.TargetID) {
+			b.names[e.GUID] = e.SuggestedFilename
+		}
 	case *browser.EventDownloadProgress:
-		if e.State == browser.DownloadProgressStateCompleted {
+		if b.names[e.GUID] != "" && e.State == browser.DownloadProgressStateCompleted {
 			b.files = append(b.files, e.GUID)
 		}
 	case *network.EventRequestWillBeSent:
@@ -276,7 +311,8 @@ func (b *Browser) Download(css string) string {
 	b.t.Helper()
 	folder := b.t.TempDir()
 	on := true
-	_, err := chromedp.CallBrowser(b.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorAllowAndName, DownloadPath: folder, EventsEnabled: &on})
+	_, err := chromedp.CallBrowser(b.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorAllowAndName,
+		BrowserContextID: chromedp.FromContext(b.ctx).BrowserContextID, DownloadPath: folder, EventsEnabled: &on})
 	b.check("allowing downloads", err)
 	before := len(b.downloaded())
 	b.Click(css)
