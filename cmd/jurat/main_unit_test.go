@@ -7,11 +7,16 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"jurat/evidence"
+	"jurat/internal/duties"
+	"jurat/internal/ledger/fsck"
 	"jurat/internal/must"
+	"jurat/internal/plural"
 	"jurat/internal/words"
 	"jurat/jury"
+	"jurat/verify"
 )
 
 func TestVerdictCode(t *testing.T) {
@@ -114,4 +119,163 @@ func TestExplainNamesThePage(t *testing.T) {
 	}
 	t.Setenv("JURAT_ORIGIN", "https://jurat.example")
 	has(t, doing(t, 0, "explain", record), page)
+}
+
+func TestByteSize(t *testing.T) {
+	for text, want := range map[string]byteSize{"0": 0, "1073741824": 1 << 30, "512MiB": 512 << 20, "1GiB": 1 << 30, "3KiB": 3 << 10} {
+		var got byteSize
+		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
+			t.Errorf("%q: %d, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "MiB", "-1", "1MB", "1 GiB", "1.5GiB", "9223372036854775807KiB", "1GiBGiB"} {
+		var got byteSize
+		if err := got.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q: %d", text, got)
+		}
+	}
+}
+
+// TestLies: a file is named as refuted for what would count, and not for a chain of which it has some records.
+func TestLies(t *testing.T) {
+	for _, c := range []struct {
+		guarantee verify.Guarantee
+		status    verify.Status
+		want      bool
+	}{{verify.Chain, verify.Refuted, false}, {verify.Content, verify.Refuted, true}, {verify.Content, verify.NotProved, false}} {
+		report := &verify.Report{Outcome: c.status, Guarantees: []verify.Finding{{Guarantee: verify.Order, Status: verify.Proved}, {Guarantee: c.guarantee, Status: c.status}}}
+		if got := lies(report); got != c.want {
+			t.Errorf("%s %s: %v", c.guarantee, c.status, got)
+		}
+	}
+}
+
+func TestCounted(t *testing.T) {
+	if one, two := plural.Of(1, "entry"), plural.Of(2, "entry"); one != "1 entry" || two != "2 entries" {
+		t.Errorf("%q and %q", one, two)
+	}
+	for n, want := range map[int]string{0: "0 time stamps", 1: "1 time stamp", 2: "2 time stamps"} {
+		if got := plural.Of(n, "time stamp"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestReportsQuoteNobody: names from a log stand in code spans in Markdown, and obey nobody on a terminal.
+func TestReportsQuoteNobody(t *testing.T) {
+	t.Parallel()
+	r := &duties.Report{Mapping: duties.AIAct(), Agent: "a`b|c\x1b[2J", Log: "log", Warnings: []string{"<b>no act</b>"}, Clauses: []duties.Clause{{ID: "12(1)", Lines: []duties.Line{
+		{Shows: "decisions", Records: 1, First: &duties.Place{Record: "r1"}, Last: &duties.Place{Record: "r1"}, Guarantees: []verify.Guarantee{verify.Content}, Refuted: 1, People: []string{"in|es @all"}}}}}}
+	text := markdownReport(r)
+	if !strings.Contains(text, "agent ``") || !strings.Contains(text, "a`b¦c") || strings.Contains(text, "\x1b") || !strings.Contains(text, "; `in¦es @all` |") || !strings.Contains(text, "`<b>no act</b>`") || !strings.Contains(text, "1 REFUTED") {
+		t.Error(text)
+	}
+	var out strings.Builder
+	p := newPrinter(&out)
+	p.duties(r)
+	if p.err != nil || strings.Contains(out.String(), "\x1b[2J") {
+		t.Errorf("%v: %q", p.err, out.String())
+	}
+	if err := reportCode(r); err != exitCode(exitBad) {
+		t.Error(err)
+	}
+	r.Clauses[0].Lines[0].Refuted = 0
+	if err := reportCode(r); err != exitCode(exitUndecided) {
+		t.Error(err)
+	}
+	if r.Acts = 1; reportCode(r) != nil {
+		t.Error(reportCode(r))
+	}
+}
+
+func TestHowFar(t *testing.T) {
+	for want, test := range map[string]struct {
+		done, total int64
+		in          time.Duration
+	}{
+		"examined: 0 of 10": {0, 10, time.Second},
+		"examined: 3 of 10, 1.5 a second, about 5s more":              {3, 10, 2 * time.Second},
+		"examined: 1 of 61, 0.5 a second, about 2m0s more":            {1, 61, 2 * time.Second},
+		"examined: 500000 of 1000000, 12500 a second, about 40s more": {500_000, 1_000_000, 40 * time.Second},
+		"examined: 10 of 10, 5 a second":                              {10, 10, 2 * time.Second},
+		"examined: 9999 of 10000, 5000 a second, about 1s more":       {9999, 10_000, 1999800 * time.Microsecond},
+		"examined: 12 of 11, 6 a second":                              {12, 11, 2 * time.Second},
+	} {
+		if got := howFar("examined", test.done, test.total, test.in); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestNameDamages: JSON output and text output have the same names for damages.
+func TestNameDamages(t *testing.T) {
+	orphan := fsck.Damage{Kind: fsck.DamageOrphan, Index: -1, Detail: "a file"}
+	row := fsck.Damage{Kind: fsck.DamageRow, Index: 0, RecordID: "id", Detail: "why"}
+	if e := nameDamages([]fsck.Damage{orphan}, 3); !e.Whole || e.Records != 3 || e.Damages[0].Index != nil || !e.Damages[0].Harmless {
+		t.Errorf("%+v", e)
+	}
+	e := nameDamages([]fsck.Damage{row, orphan}, 3)
+	if d := e.Damages[0]; e.Whole || len(e.Damages) != 2 || *d.Index != 0 || d.RecordID != "id" || d.Meaning != row.Kind.Meaning() || d.Detail != "why" {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestColumns: wide characters take two columns, marks none, and what is cut fits.
+func TestColumns(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "agent": 5, "返品係": 6, "ｱ": 1, "Ａ": 2, "заказ": 5, "e\u0301": 1, "🧾 Rechnung": 11, "a\u200db": 2} {
+		if got := columns(text); got != want {
+			t.Errorf("%q: %d columns, want %d", text, got, want)
+		}
+	}
+	for _, c := range []struct {
+		text string
+		most int
+		want string
+	}{{"agent", 5, "agent"}, {"agents", 5, "agen…"}, {"返品係", 6, "返品係"}, {"返品係です", 6, "返品…"}, {"返品係です", 5, "返品…"}, {"返品係", 2, "…"}, {"e\u0301e\u0301e\u0301", 2, "e\u0301…"}} {
+		if got := shorter(c.text, c.most); got != c.want || columns(got) > c.most {
+			t.Errorf("%q in %d columns: %q, want %q", c.text, c.most, got, c.want)
+		}
+	}
+}
+
+// TestTable: a table has heads, cells stand under them whatever their script, and on a terminal the least important columns are cut first.
+func TestTable(t *testing.T) {
+	list := table{heads: []head{{name: "agent", rank: 2}, {name: "score", right: true}, {name: "trial", rank: 1}}}
+	list.row("返品係の返品係の返品係", 7, "trial-0198c0de-0000-7000-8000-000000000000")
+	list.row("desk\nof\x1b[31mreturns", 100, cell{"trial-1", red})
+	list.below("a note", "")
+	for most, want := range map[int]string{
+		0: `agent                   score  trial
+返品係の返品係の返品係      7  trial-0198c0de-0000-7000-8000-000000000000
+desk of�[31mreturns       100  trial-1
+    a note
+`,
+		60: `agent      score  trial
+返品係の…      7  trial-0198c0de-0000-7000-8000-000000000000
+desk of�…    100  trial-1
+    a note
+`,
+		30: `agent     score  trial
+返品係…       7  trial-0198c0…
+desk of…    100  trial-1
+    a note
+`,
+	} {
+		var out bytes.Buffer
+		p := newPrinter(&out)
+		p.columns = most
+		if p.table(&list); p.err != nil || out.String() != want {
+			t.Errorf("%d columns: %v\n%s\nwant\n%s", most, p.err, &out, want)
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := columns(strings.TrimSuffix(line, "\n")); most > 0 && n > most {
+				t.Errorf("%d columns, and a terminal of %d: %s", n, most, line)
+			}
+		}
+	}
+	var out bytes.Buffer
+	newPrinter(&out).table(&table{heads: list.heads})
+	if out.Len() != 0 {
+		t.Errorf("a table without rows: %s", &out)
+	}
 }

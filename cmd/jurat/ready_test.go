@@ -1,18 +1,24 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"jurat/internal/must"
+	"jurat/internal/pgtest"
 )
 
 // TestReady asks a server that is ready, and then none. TestMachinesWithoutDatabase asks one that is not ready.
@@ -156,3 +162,141 @@ func TestReadyRefuses(t *testing.T) {
 		has(t, said, "JURAT_ADDR", "jurat ready http://")
 	}
 }
+
+// TestMetrics: after a trial, a running server exports what happened in it, and Prometheus' own tool finds no fault.
+func TestMetrics(t *testing.T) {
+	data := t.TempDir() + "/data"
+	at, _, _ := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--jurors", "offline")
+	submitter := doing(t, 0, "--data", data, "access", "grant", "Quintus", "submitter", "--reason", "a test", "--by", "tester", "--for", "48h")
+	auditor := doing(t, 0, "--data", data, "access", "grant", "Xanthe", "auditor", "--reason", "a test", "--by", "tester")
+	status, body := postTo(t, at+"/v1/submissions", submitter, "first", `{"conversation":[{"role":"user","content":"Where is it?"},{"role":"assistant","content":"In Kassel."}]}`)
+	if status != http.StatusAccepted {
+		t.Fatal(status, body)
+	}
+	waitUntilOver(t, at, submitter, body)
+	request := must.Get(http.NewRequestWithContext(t.Context(), "GET", at+"/metrics", nil))(t)
+	request.Header.Set("Authorization", "Bearer "+auditor)
+	answer := must.Get(http.DefaultClient.Do(request))(t)
+	defer answer.Body.Close()
+	doc, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatal(answer.Status, err)
+	}
+	text := string(doc)
+	for _, want := range []string{"\njurat_build_info{", "\njurat_access_tokens 2\n", "\njurat_access_tokens_expiring 1\n", "\njurat_juror_answer_seconds_count{model=", "\njurat_reviews_open "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q", want)
+		}
+	}
+	verdicts := 0
+	for _, position := range []string{"safe_pass", "needs_review", "unsafe_fail"} {
+		verdicts += strings.Count(text, "\njurat_verdicts_total{position=\""+position+"\"} 1\n")
+	}
+	if verdicts != 1 {
+		t.Errorf("%d verdicts were counted:\n%s", verdicts, text)
+	}
+	for _, foreign := range []string{"Quintus", "Xanthe", "Kassel", "trial-"} {
+		if strings.Contains(text, foreign) {
+			t.Errorf("the metrics have %q", foreign)
+		}
+	}
+	check := func(metrics string) ([]byte, error) {
+		c := exec.CommandContext(t.Context(), needProgram(t, "promtool"), "check", "metrics")
+		c.Stdin = strings.NewReader(metrics)
+		return c.CombinedOutput()
+	}
+	if out, err := check(text); err != nil {
+		t.Errorf("promtool: %v\n%s", err, out)
+	}
+	if _, err := check(text + "# TYPE jurat_bad counter\njurat_bad 1\n"); err == nil {
+		t.Error("promtool takes a counter whose name does not end in _total")
+	}
+}
+
+// TestDoctorOfADatabase: with PostgreSQL, the doctor says what is there and what is broken, makes nothing in a database without an
+// installation, and never shows the database's password.
+func TestDoctorOfADatabase(t *testing.T) {
+	m := machines(t, 1)[0]
+	t.Setenv("JURAT_JURORS", "offline")
+	database, _ := strings.CutPrefix(m.env[len(m.env)-2], "JURAT_DB=")
+	key, _ := strings.CutPrefix(m.env[len(m.env)-1], "JURAT_WRAPPING_KEY=")
+	examine := func(code int, database, key string, want ...string) {
+		t.Helper()
+		out, said := ran(t, code, append([]string{"--db", database, "--wrapping-key", key, "doctor"}, m.args...)...)
+		for _, w := range want {
+			if !strings.Contains(strings.Join(strings.Fields(out), " "), w) {
+				t.Errorf("%q is missing:\n%s", w, out)
+			}
+		}
+		if u, err := url.Parse(database); err != nil {
+			t.Fatal(err)
+		} else if password, ok := u.User.Password(); ok && password != "" && strings.Contains(out+said, password) {
+			t.Errorf("it shows the password:\n%s%s", out, said)
+		}
+	}
+	for range 2 { // the first look makes nothing
+		examine(1, database, key, "look installation", "there is none yet", "jurat init")
+	}
+	m.do("init")
+	examine(1, database, key, "ok installation", "a log of", "ok sealing", "ok clock", "only the built-in one")
+	gone := must.Get(url.Parse(database))(t)
+	gone.Path += "-gone"
+	gone.User = url.UserPassword(gone.User.Username(), "geheim-4711")
+	examine(exitCannot, gone.String(), key, "broken installation")
+	other := t.TempDir() + "/other.key"
+	doing(t, 0, "keys", "wrapping-key", other)
+	examine(exitCannot, database, other, "broken installation")
+}
+
+// TestDatabaseAdvice: if a machine cannot use its database, the error names the database and its server, says what to do
+// next, and does not contain the password.
+func TestDatabaseAdvice(t *testing.T) {
+	good := must.Get(url.Parse(pgtest.Database(t)))(t)
+	dir := t.TempDir()
+	key := filepath.Join(dir, "wrapping.key")
+	doing(t, 0, "keys", "wrapping-key", key)
+	admin := must.Get(pgx.Connect(t.Context(), pgtest.Admin(t, good.String())))(t)
+	defer admin.Close(t.Context())
+	if _, err := admin.Exec(t.Context(), `CREATE ROLE reads LOGIN PASSWORD 'geheim'`); err != nil {
+		t.Fatal(err)
+	}
+	password, _ := good.User.Password()
+	name := strings.TrimPrefix(good.Path, "/")
+	for what, test := range map[string]struct {
+		user       *url.Userinfo
+		host, path string
+		says, hint string
+	}{
+		"nobody there":     {good.User, "127.0.0.1:1", name, "connection refused", "pg_isready"},
+		"no such host":     {good.User, "db.invalid:5432", name, "out of reach", "pg_isready"},
+		"no such database": {good.User, good.Host, "nowhere", "no such database", "createdb"},
+		"a wrong password": {url.UserPassword("jurat", "geheim"), good.Host, name, "does not let this role in", "PGPASSWORD"},
+		"no such role":     {url.UserPassword("nobody", "geheim"), good.Host, name, "does not let this role in", "PGPASSWORD"},
+		"not the owner":    {url.UserPassword("reads", "geheim"), good.Host, name, "may not do what is needed", "OWNER TO"},
+	} {
+		for _, command := range []string{"seal -", "log fsck", "serve --jurors offline --addr 127.0.0.1:0"} {
+			if what == "not the owner" && command == "log fsck" {
+				continue // it makes nothing, and finds nothing
+			}
+			var out, errs bytes.Buffer
+			at := url.URL{Scheme: "postgres", User: test.user, Host: test.host, Path: test.path}
+			args := append([]string{"--db", at.String(), "--wrapping-key", key, "--data", filepath.Join(dir, "data")}, strings.Fields(command)...)
+			code := run(t.Context(), args, stdio{in: strings.NewReader(advisedPayload), out: &out, err: &errs})
+			said, hint, _ := strings.Cut(errs.String(), "jurat: hint: ")
+			if code != exitCannot || !strings.Contains(said, test.says) || !strings.Contains(hint, test.hint) {
+				t.Errorf("%s, %s: exit code %d\n%s", command, what, code, &errs)
+			}
+			if host := at.Hostname(); !strings.Contains(said, test.path) || !strings.Contains(said, host) {
+				t.Errorf("%s, %s: the error does not name the database\n%s", command, what, said)
+			}
+			if strings.Contains(said, "\uFFFD") {
+				t.Errorf("%s, %s: the error has line feeds\n%s", command, what, said)
+			}
+			if strings.Contains(errs.String(), "geheim") || strings.Contains(errs.String(), password) {
+				t.Errorf("%s, %s: it says the password", command, what)
+			}
+		}
+	}
+}
+
+const advisedPayload = `{"agent_id":"a","request_id":"1","timestamp":"2026-01-01T00:00:00Z","model":"m","model_version":"1","prompt":"p","response":"r","parameters":{}}`

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,12 +17,16 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/must"
+	"jurat/internal/recorded"
+	"jurat/internal/recording"
+	"jurat/verify/bilateral"
 )
 
 // A wiseModel answers every call of Chat Completions, and counts what it was asked.
@@ -235,6 +241,230 @@ func TestNothingToRun(t *testing.T) {
 			if _, err := os.Stat(data); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("record %s: %v", command, err)
 			}
+		}
+	}
+}
+
+// TestRecordStatus: the status says what a recorder that was killed left, and after the next one that it was lost. The doctor says so too.
+func TestRecordStatus(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{})
+	model := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		close(asked)
+		<-r.Context().Done()
+	}))
+	defer model.Close()
+	data := filepath.Join(t.TempDir(), "data")
+	doing(t, 0, "--data", data, "init")
+	if said := doing(t, 0, "--data", data, "record", "status"); !strings.Contains(said, "No recorder") {
+		t.Errorf("%s", said)
+	}
+	proxy := exec.Command("jurat", "--data", data, "record", "proxy", "--agent", "mia", "--listen", "127.0.0.1:0", "--upstream", "openai="+model.URL)
+	endsWithTest(t, proxy)
+	out := must.Get(proxy.StdoutPipe())(t)
+	must.Do(t, proxy.Start())
+	at := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
+	go func() {
+		if answer, err := http.Post(strings.TrimSpace(at)+"/openai/v1/chat/completions", "application/json", strings.NewReader(`{}`)); err == nil {
+			answer.Body.Close()
+		}
+	}()
+	<-asked
+	if said := doing(t, 0, "--data", data, "record", "status"); !strings.Contains(said, "it runs since") || !strings.Contains(said, "1 call under way") {
+		t.Errorf("while it runs: %s", said)
+	}
+	must.Do(t, proxy.Process.Kill())
+	proxy.Wait() // it was killed
+	for _, command := range [][]string{{"record", "status"}, {"doctor"}} {
+		if said := strings.Join(strings.Fields(doing(t, 1, append([]string{"--data", data}, command...)...)), " "); !strings.Contains(said, "it died with 1 call under way") || !strings.Contains(said, "start one") {
+			t.Errorf("%v, when it is dead: %s", command, said)
+		}
+	}
+	doing(t, 0, "--data", data, "record", "run", "--agent", "mia", "--", "true")
+	var s recorderStatus
+	must.Do(t, json.Unmarshal([]byte(doing(t, 0, "--data", data, "record", "status", "--json")), &s))
+	if len(s.Here) != 0 || len(s.Log) != 1 || s.Log[0].Lost != 1 || s.Log[0].Reason != "the program ended" || s.Log[0].Calls != 0 || !s.Log[0].Counted {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestCallsInStatus: nothing says that a recorder sealed no calls when its end tells none.
+func TestCallsInStatus(t *testing.T) {
+	running := recording.Process{Running: true, About: recording.About{Recorder: "r"}, State: recording.State{Sealed: 5}}
+	dead := recording.Process{About: recording.About{Recorder: "r"}, State: recording.State{Sealed: 5}}
+	for _, test := range []struct {
+		here  []recording.Process
+		beats int64
+		ended bool // and said how many calls
+		want  string
+	}{
+		{nil, 0, false, "-"},
+		{nil, 3, false, "≥ 3"},
+		{nil, 3, true, "3"},
+		{nil, 0, true, "0"},
+		{[]recording.Process{dead}, 3, false, "≥ 3"},
+		{[]recording.Process{running}, 3, false, "5"},
+		{[]recording.Process{running}, 7, false, "7"},
+		{[]recording.Process{{Running: true, About: recording.About{Recorder: "r"}}}, 0, false, "0"},
+		{[]recording.Process{{Running: true, About: recording.About{Recorder: "other"}, State: recording.State{Sealed: 5}}}, 0, false, "-"},
+	} {
+		s := recorderStatus{Here: test.here}
+		if got := s.calls(recorded.Recorder{Name: "r", Calls: test.beats, Counted: test.ended}); got != test.want {
+			t.Errorf("%+v, %d by heartbeats: %s, want %s", test.here, test.beats, got, test.want)
+		}
+	}
+}
+
+// TestPagesAreNotTheAgent: what a web page has a browser send to a recorder is refused, and nothing of it is sealed: by the browser's own word, by the page's origin, or by the name under which it asks.
+func TestPagesAreNotTheAgent(t *testing.T) {
+	t.Parallel()
+	model := newWiseModel(t)
+	for name, args := range map[string][]string{
+		"proxy":  {"proxy", "--agent", "mia", "--upstream", "wise=" + model.URL},
+		"a2a":    {"a2a", "--agent", "mia", "--upstream", model.URL},
+		"caller": {"a2a", "--agent", "mia", "--as", "caller", "--upstream", model.URL},
+		"mcp":    {"mcp", "--agent", "mia", "--upstream", model.URL + "/wise/x"},
+	} {
+		data := filepath.Join(t.TempDir(), "data")
+		at, _, stop := serve(t, append(append([]string{"--data", data, "record"}, args...), "--listen", "127.0.0.1:0")...)
+		at = "http://" + strings.Split(at, "/")[2]
+		for header, want := range map[string]int{
+			"Sec-Fetch-Site: cross-site": 403, "Sec-Fetch-Site: same-site": 403, "Origin: https://evil.example": 403, "Origin: null": 403,
+			"Host: evil.example": 421, "Host: 127.0.0.1.evil.example:8419": 421,
+		} {
+			req := must.Get(http.NewRequest("POST", at+"/wise/x", strings.NewReader(asksWise)))(t)
+			key, value, _ := strings.Cut(header, ": ")
+			if req.Header.Set(key, value); key == "Host" {
+				req.Host = value
+			}
+			answer := must.Get(http.DefaultClient.Do(req))(t)
+			_, _ = io.Copy(io.Discard, answer.Body)
+			answer.Body.Close()
+			if answer.StatusCode != want {
+				t.Errorf("%s, %s: %d, want %d", name, header, answer.StatusCode, want)
+			}
+		}
+		if code := stop(); code != 0 {
+			t.Errorf("%s: exit code %d", name, code)
+		}
+		if found := doing(t, 0, "--data", data, "record", "chains"); strings.Contains(found, "mia") {
+			t.Errorf("%s: a page's call is sealed: %s", name, found)
+		}
+	}
+	if len(model.asked) > 0 {
+		t.Errorf("the model was asked: %v", model.asked)
+	}
+}
+
+// TestLogHasNoAnswers: what a server sends unasked on a connection is an answer's words, which Go's library would log. With --log-json every line is JSON, and in no log are such words.
+func TestLogHasNoAnswers(t *testing.T) {
+	t.Parallel()
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+					fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n\"marked\" \\words of an \"answer\"\n")
+					time.Sleep(200 * time.Millisecond)
+				}
+			}()
+		}
+	}()
+	for _, args := range [][]string{{"proxy", "--agent", "mia", "--upstream", "wise=http://" + listener.Addr().String(), "--log-json"}, {"a2a", "--agent", "mia", "--upstream", "http://" + listener.Addr().String()}} {
+		recorder := exec.Command("jurat", append(append([]string{"--data", filepath.Join(t.TempDir(), "data"), "record"}, args...), "--listen", "127.0.0.1:0")...)
+		said := new(lines)
+		recorder.Stderr = said
+		endsWithTest(t, recorder)
+		stdout := must.Get(recorder.StdoutPipe())(t)
+		must.Do(t, recorder.Start())
+		var at string
+		must.Get(fmt.Fscanln(stdout, &at))(t)
+		for n := 0; !strings.Contains(said.String(), "Unsolicited"); n++ { // HEAD has no body, so what comes is not expected
+			if n == 200 {
+				t.Fatalf("the library logs nothing: %s", said)
+			}
+			answer := must.Get(http.Head(at + "/wise/v1/models"))(t)
+			answer.Body.Close()
+			time.Sleep(20 * time.Millisecond)
+		}
+		must.Do(t, recorder.Process.Signal(syscall.SIGTERM))
+		must.Do(t, recorder.Wait())
+		if strings.Contains(said.String(), "marked") || strings.Contains(said.String(), "words of an") {
+			t.Errorf("the log has an answer's words: %s", said)
+		}
+		for line := range strings.Lines(said.String()) {
+			var values map[string]any
+			if args[len(args)-1] == "--log-json" && json.Unmarshal([]byte(line), &values) != nil {
+				t.Errorf("no line of JSON: %s", line)
+			}
+		}
+	}
+}
+
+// TestRecordA2A: two owners record the same exchange, one before the agent that asks and one before the agent that answers. The agent is tried by what was
+// recorded. A stranger sees from both owners' files that both recorded the exchange.
+func TestRecordA2A(t *testing.T) {
+	t.Parallel()
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{"message":{"messageId":"a","contextId":"c1","role":"ROLE_AGENT","parts":[{"text":"It is in Bern."}]}}}`)
+	}))
+	defer agent.Close()
+	theirs, ours := filepath.Join(t.TempDir(), "theirs"), filepath.Join(t.TempDir(), "ours")
+	at, _, stopTheirs := serve(t, "--data", theirs, "record", "a2a", "--agent", "mia", "--upstream", agent.URL, "--listen", "127.0.0.1:0")
+	by, _, stopOurs := serve(t, "--data", ours, "record", "a2a", "--agent", "ben", "--as", "caller", "--upstream", at, "--listen", "127.0.0.1:0")
+	answer, err := http.Post(by+"/", "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Where is parcel 17?"}]}}}`))
+	must.Do(t, err)
+	text, err := io.ReadAll(answer.Body)
+	answer.Body.Close()
+	if err != nil || !strings.Contains(string(text), "It is in Bern.") {
+		t.Fatalf("%s %v", text, err)
+	}
+	if stopOurs() != 0 || stopTheirs() != 0 {
+		t.Fatal("a recorder did not end well")
+	}
+
+	doing(t, 0, "--data", theirs, "trial", "--recorded", "recorded/mia/context-c1", "--jurors", "offline")
+	ourTrust, theirTrust := written(t, doing(t, 0, "--data", ours, "trust")), written(t, doing(t, 0, "--data", theirs, "trust"))
+	both := written(t, doing(t, 0, "trust", "join", ourTrust, theirTrust))
+	one, other := written(t, doing(t, 0, "--data", ours, "log", "case", "recorded/ben/context-c1")), written(t, doing(t, 0, "--data", theirs, "log", "case", "recorded/mia/context-c1"))
+	wantAnswers(t, 0, both, one, "content: proved", "vantage: proved", "order: proved")
+	said := strings.Join(strings.Fields(doing(t, 0, "verify", "--trust", both, one, other)), " ")
+	if !strings.Contains(said, `Both sides recorded the exchange of`) || !strings.Contains(said, `"ben", which asked, and "mia", which answered`) || !strings.Contains(said, "two witnesses") {
+		t.Error(said)
+	}
+	documents := strings.Split(doing(t, 0, "verify", "--json", "--trust", both, one, other), "\n")
+	var report bilateral.Report
+	if err := json.Unmarshal([]byte(documents[len(documents)-1]), &report); err != nil || len(report.Pairs) != 1 || report.Pairs[0].Witnesses != 2 || report.Trust == "" {
+		t.Errorf("%s: %v", documents[len(documents)-1], err)
+	}
+	if alone := doing(t, 3, "verify", "--trust", ourTrust, one, other); strings.Contains(alone, "two witnesses") || !strings.Contains(alone, "are no witness of an exchange") {
+		t.Error(alone)
+	}
+}
+
+// TestRecordA2ARefuses: what makes no recorder before an agent is refused with the flag that is wrong.
+func TestRecordA2ARefuses(t *testing.T) {
+	t.Parallel()
+	for says, args := range map[string][]string{
+		`--upstream "grpc://a": gRPC cannot be recorded`: {"--upstream", "grpc://a"},
+		`--upstream "https://a/b": want https://HOST`:    {"--upstream", "https://a/b"},
+		`--rewrite-card "a": want https://HOST`:          {"--upstream", "https://a", "--rewrite-card", "a"},
+		"missing port":                                   {"--upstream", "https://a", "--listen", "nonsense"},
+		"plain http":                                     {"--upstream", "https://a", "--listen", "0.0.0.0:0"},
+	} {
+		var errs strings.Builder
+		code := run(t.Context(), append([]string{"--data", t.TempDir() + "/none", "record", "a2a", "--agent", "mia"}, args...), stdio{in: strings.NewReader(""), out: io.Discard, err: &errs})
+		if code == 0 || !strings.Contains(errs.String(), says) {
+			t.Errorf("%v: exit code %d\n%s, want %s", args, code, &errs, says)
 		}
 	}
 }

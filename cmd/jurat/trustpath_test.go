@@ -3,6 +3,10 @@ package main
 import (
 	"bytes"
 	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -10,9 +14,11 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -311,4 +317,154 @@ func TestTrustPath(t *testing.T) {
 	after := seal()
 	expect(t, 0, []string{"--trust", full, "--crl", crl(), before}, "authentication: proved", "non_repudiation: proved", "qualified: proved")
 	expect(t, 3, []string{"--trust", full, "--crl", crl(), after}, "authentication: not proved revoked", "non_repudiation: not proved revoked", "time: proved")
+}
+
+// TestTrustEU derives a trust file from lists, checks it, and detects that a list has changed.
+func TestTrustEU(t *testing.T) {
+	journal, operator := listtest.NewSigner(t, "journal"), listtest.NewSigner(t, "operator")
+	folder := t.TempDir()
+	write := func(name string, content []byte) string {
+		file := filepath.Join(folder, name)
+		must.Do(t, os.WriteFile(file, content, 0o600))
+		return file
+	}
+	lotl := listtest.List{Type: trustlist.ListOfLists, Territory: "EU", Sequence: 1, Issued: "2026-05-01T00:00:00Z", Next: "2026-10-01T00:00:00Z", URIs: []string{"https://journal.example/"},
+		Pointers: []listtest.Pointer{{Location: "https://lists.example/", Type: trustlist.NationalList, Territory: "XA", Signers: []*listtest.Signer{operator}}}}
+	national := listtest.List{Type: trustlist.NationalList, Territory: "XA", Sequence: 1, Issued: "2026-05-01T00:00:00Z", Next: "2026-10-01T00:00:00Z",
+		Services: []listtest.Service{{TSP: "Alpha", Name: "stamps", Type: trustlist.QualifiedTimeStamps, Certificates: [][]byte{listtest.NewSigner(t, "alpha").Certificate},
+			States: []listtest.State{{Status: trustlist.Granted, From: "2020-01-01T00:00:00Z"}}}}}
+	oj := write("oj.pem", journal.PEM())
+	write("eu.xml", lotl.Sign(t, journal))
+	write("xa.xml", national.Sign(t, operator))
+	own := write("own.json", []byte(`{"format":"jurat/trust/v1"}`))
+
+	text := doing(t, 0, "trust", "eu", "--oj", oj, "--lists", folder, "--with", own)
+	if !strings.Contains(text, "XA Alpha: stamps") {
+		t.Fatal(text)
+	}
+	derived := write("derived.json", []byte(text))
+	if again := doing(t, 0, "trust", "eu", "--oj", oj, "--lists", folder, "--with", derived); again != text {
+		t.Errorf("derived a second time: %s", again)
+	}
+	doing(t, 0, "trust", "eu", "--check", derived, "--lists", folder)
+	doing(t, 2, "trust", "eu", "--check", derived, "--lists", folder, "--oj", write("other.pem", operator.PEM()))
+	doing(t, 2, "trust", "eu", "--check", own, "--lists", folder)
+	doing(t, 2, "trust", "eu", "--lists", folder)
+	doing(t, 2, "trust", "eu", "--oj", oj, "--lists", folder, "--territory", "XB")
+	doing(t, 2, "lists", "fetch", "--oj", oj, "--from", "http://127.0.0.1:1/", folder)
+
+	national.Sequence++
+	write("xa-2.xml", national.Sign(t, operator))
+	doing(t, 1, "trust", "eu", "--check", derived, "--lists", folder)
+}
+
+// TestTrustCAAlone: a reader who takes a CA into the operator's trust file hears that listed keys outlive their certificates. With --ca-alone the
+// CA alone vouches, and what it revokes is not believed. What the trust file says of the end of a key stays.
+func TestTrustCAAlone(t *testing.T) {
+	data, ca := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "ca")
+	jurat := func(args ...string) string {
+		t.Helper()
+		return doing(t, 0, append([]string{"--data", data}, args...)...)
+	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	der := must.Get(x509.MarshalPKCS8PrivateKey(key))(t)
+	private := written(t, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
+	jurat("init")
+	jurat("ca", "init", "--ca", ca, "--name", "House CA")
+	certificate := written(t, jurat("ca", "issue", "--ca", ca, written(t, requestBy(t, key, "mia"))))
+	public := must.Get(x509.MarshalPKIXPublicKey(key.Public()))(t)
+	jurat("keys", "register", "agent", "mia", "--public", written(t, string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))), "--certificate", certificate, "--reason", "the owner asked")
+	record := written(t, jurat("seal", written(t, jurat("sign", "--key", private, written(t, strings.ReplaceAll(action, "AGENT", "mia"))))))
+	root, own := filepath.Join(ca, "ca.pem"), written(t, jurat("trust"))
+	withCA := []string{"trust", "--ca", root, "--role", "agent", "--custody", "owner"}
+
+	listed, errs := both(t, 0, append(withCA, "--with", own)...)
+	if !strings.Contains(errs, "lists 1 key of these roles") || !strings.Contains(errs, "--ca-alone") {
+		t.Errorf("the reader hears %q", errs)
+	}
+	alone, errs := both(t, 0, append(withCA, "--ca-alone", "--with", own)...)
+	if strings.Contains(errs, "lists") || strings.Contains(alone, `"mia"`) || !strings.Contains(alone, `"operator"`) {
+		t.Errorf("with --ca-alone the reader hears %q and has %s", errs, alone)
+	}
+	crl := func() string {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "ca.crl")
+		jurat("ca", "crl", "--ca", ca, "--out", file)
+		return file
+	}
+	doing(t, 0, "verify", "--trust", written(t, alone), "--crl", crl(), record)
+
+	jurat("ca", "revoke", "--ca", ca, certificate, "--cause", "keyCompromise")
+	doing(t, 0, "verify", "--trust", written(t, listed), "--crl", crl(), record)
+	if said := doing(t, 3, "verify", "--trust", written(t, alone), "--crl", crl(), record); !strings.Contains(said, "not proved authentication") {
+		t.Errorf("after the revocation: %s", said)
+	}
+	jurat("keys", "revoke", evidence.DigestOf(public).String(), "--reason", "a laptop is gone")
+	if ended, _ := both(t, 0, append(withCA, "--ca-alone", "--with", written(t, jurat("trust")))...); !strings.Contains(ended, `"revoked"`) {
+		t.Errorf("the end of the key is lost: %s", ended)
+	}
+	doing(t, 2, "trust", "--ca-alone")
+}
+
+// requestBy is a certificate request (PKCS #10) of a key, in PEM.
+func requestBy(t *testing.T, key crypto.Signer, name string) string {
+	t.Helper()
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{URIs: []*url.URL{{Scheme: "urn", Opaque: "jurat:agent:" + name}}}, key)
+	must.Do(t, err)
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}))
+}
+
+var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+
+// TestCertificatesByOpenSSL runs the commands of docs/certificates.md as they stand there, and the log then has the key.
+func TestCertificatesByOpenSSL(t *testing.T) {
+	if _, err := exec.LookPath("openssl"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip("no openssl")
+	}
+	doc := must.Get(os.ReadFile("../../docs/certificates.md"))(t)
+	blocks := shellBlock.FindAllStringSubmatch(string(doc), -1)
+	if len(blocks) != 4 {
+		t.Fatalf("%d blocks", len(blocks))
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	doing(t, 0, "init")
+	for _, block := range blocks {
+		if arguments, is := strings.CutPrefix(strings.TrimSpace(block[1]), "jurat "); is {
+			doing(t, 0, splitLine(arguments)...)
+			continue
+		}
+		shell := exec.Command("sh", "-eu")
+		shell.Dir, shell.Stdin = dir, strings.NewReader(block[1])
+		if said, err := shell.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s\n%s", err, said, block[1])
+		}
+	}
+	if list := doing(t, 0, "keys", "list", "--json"); !strings.Contains(list, `"courier-agent-v1"`) {
+		t.Error(list)
+	}
+	// Another actor's certificate is refused.
+	doing(t, 2, "keys", "register", "agent", "another-agent", "--public", filepath.Join(dir, "public.pem"), "--certificate", filepath.Join(dir, "certificate.pem"), "--reason", "no")
+	// The request is one that jurat's own CA takes, too.
+	doing(t, 0, "ca", "init", "--ca", "own", "--name", "Own")
+	if made := doing(t, 0, "ca", "issue", "--ca", "own", "request.pem"); !strings.Contains(made, "BEGIN CERTIFICATE") {
+		t.Error(made)
+	}
+}
+
+// splitLine splits a command line at blanks outside of quotation marks.
+func splitLine(line string) (list []string) {
+	for _, match := range regexp.MustCompile(`"([^"]*)"|(\S+)`).FindAllStringSubmatch(line, -1) {
+		list = append(list, match[1]+match[2])
+	}
+	return list
+}
+
+func write(t *testing.T, file, content string) string {
+	t.Helper()
+	must.Do(t, os.WriteFile(file, []byte(content), 0o600))
+	return file
 }

@@ -3,6 +3,8 @@ package server_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"regexp"
@@ -20,6 +22,8 @@ import (
 	"jurat/internal/erasure"
 	"jurat/internal/limits"
 	"jurat/internal/must"
+	"jurat/internal/openid"
+	"jurat/internal/openid/openidtest"
 	"jurat/internal/portal"
 	"jurat/internal/server"
 	"jurat/property"
@@ -429,6 +433,62 @@ func TestNamesOfOthers(t *testing.T) {
 			if answer.StatusCode != want {
 				t.Errorf("%s, as %q: %s", name, host, answer.Status)
 			}
+		}
+	}
+}
+
+// TestSignInByProvider signs in through the provider, as a browser does.
+func TestSignInByProvider(t *testing.T) {
+	issuer := openidtest.New(t)
+	asked := must.Get(openid.New(t.Context(), openid.Config{Issuer: issuer.URL, ClientID: openidtest.ClientID, ClientSecret: openidtest.ClientSecret,
+		Roles: map[string][]access.Role{"reviewers": {access.Reviewer}}}))(t)
+	r := start(t, func(c *server.Config) { c.Provider = asked })
+	jar := must.Get(cookiejar.New(nil))(t)
+	visited := []string{}
+	b := &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error { visited = append(visited, r.URL.Path); return nil }}
+
+	answer, page := send(t, b, "GET", r.URL+"/sign-in/provider?next=/reviews", "")
+	if answer.StatusCode != http.StatusOK || !strings.Contains(page, `content="0; url=/reviews"`) || strings.Join(visited, " ") != "/authorize /sign-in/callback" {
+		t.Fatalf("%s, by %q: %s", answer.Status, visited, page)
+	}
+	if answer, _ := send(t, b, "GET", r.URL+"/v1/records", ""); answer.StatusCode != http.StatusOK {
+		t.Errorf("signed in: %s", answer.Status)
+	}
+	grants, err := r.Access().Grants(t.Context())
+	if err != nil || len(grants) != 1 || grants[0].Name != "mia@example.com" || !grants[0].Session || grants[0].By != issuer.URL {
+		t.Errorf("%+v, %v", grants, err)
+	}
+	// The same callback address in another browser is refused.
+	if answer, _ := send(t, browser(t), "GET", answer.Request.URL.String(), ""); answer.StatusCode != http.StatusUnauthorized {
+		t.Errorf("in another browser: %s", answer.Status)
+	}
+	issuer.Claims = map[string]any{"groups": []string{"others"}}
+	if answer, _ := send(t, browserThatFollows(t), "GET", r.URL+"/sign-in/provider", ""); answer.StatusCode != http.StatusForbidden {
+		t.Errorf("without a role: %s", answer.Status)
+	}
+}
+
+func browserThatFollows(t *testing.T) *http.Client {
+	t.Helper()
+	b := browser(t)
+	b.CheckRedirect = nil
+	return b
+}
+
+// TestSignInOverPlainHTTP: over http from another machine, a browser does not send where its request is from. The error
+// says so, and does not call the browser outdated. A request from another site is refused as such.
+func TestSignInOverPlainHTTP(t *testing.T) {
+	r := start(t, func(c *server.Config) { c.Secure = true })
+	form := url.Values{"token": {r.token(t, "mia", access.Reviewer)}}.Encode()
+	for origin, wants := range map[string]string{"null": "plain-http", "http://jurat.lan:8417": "plain-http", "http://elsewhere.example": "cross-origin", "https://elsewhere.example": "cross-origin"} {
+		request := httptest.NewRequest("POST", "http://jurat.lan:8417/sign-in", strings.NewReader(form))
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.Header.Set("Origin", origin)
+		answer := httptest.NewRecorder()
+		r.ServeHTTP(answer, request)
+		body := answer.Body.String()
+		if answer.Code != http.StatusForbidden || strings.Contains(body, "came over http") != (wants == "plain-http") || strings.Contains(body, "another site") == (wants == "plain-http") {
+			t.Errorf("%s: %d %s", origin, answer.Code, body)
 		}
 	}
 }

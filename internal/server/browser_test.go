@@ -1,17 +1,22 @@
 package server_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/browsertest"
+	"jurat/jurattest"
+	"jurat/jury"
 )
 
 // enter signs a browser in with the link that the server prints.
@@ -146,4 +151,174 @@ func TestButtonsPressedTwice(t *testing.T) {
 	if n := browsertest.Eval[int](b, `document.querySelectorAll("li.entry").length`); n != 1 {
 		t.Errorf("two presses of a button made %d trials", n)
 	}
+}
+
+// TestLivePageInEveryState opens trials in progress that end in each way. When a trial has ended, or a person has stopped it, the page must equal the
+// same page after a reload.
+func TestLivePageInEveryState(t *testing.T) {
+	juror := func(position jury.Position, percent int, err error) *jurattest.Juror {
+		return &jurattest.Juror{Opinion: jurattest.Opine(position, percent), Err: err, Delay: 400 * time.Millisecond}
+	}
+	fails, passes, open := juror(jury.UnsafeFail, 10, nil), juror(jury.SafePass, 90, nil), juror(jury.NeedsReview, 60, nil)
+	absent, dear := juror(jury.SafePass, 90, errors.New("no answer")), juror(jury.SafePass, 90, jury.ErrCeiling)
+	slow := &jurattest.Juror{Opinion: jurattest.Opine(jury.SafePass, 90), Delay: 4 * time.Second}
+	states := []struct {
+		name   string
+		jurors []jury.Juror
+		judge  jury.Juror
+		says   string
+	}{
+		{"failed", []jury.Juror{fails, fails, passes}, fails, "unsafe, fails"},
+		{"waiting for a person", []jury.Juror{open, open, passes}, open, "A person must decide"},
+		{"absent juror", []jury.Juror{passes, absent, passes}, passes, "Degraded"},
+		{"no judge", []jury.Juror{passes, fails, passes}, absent, "Degraded"},
+		{"inconclusive", []jury.Juror{dear, dear, passes}, dear, "Inconclusive"},
+		{"stopped", []jury.Juror{slow, slow, slow}, slow, "submitted by mistake"},
+	}
+	var at atomic.Int32
+	r := start(t, withPanel(t, 0, func() ([]jury.Juror, jury.Juror) { return states[at.Load()].jurors, states[at.Load()].judge }))
+	b := browsertest.Open(t, browsertest.Options{})
+	r.enter(t, b, "ines")
+	ines := r.token(t, "ines", access.Submitter)
+	for i, state := range states {
+		at.Store(int32(i))
+		id := r.submit(t, ines, parcelCase).ID
+		court := r.URL + "/submissions/" + id
+		b.Visit(court)
+		if !browsertest.Eval[bool](b, `document.getElementById("main").dataset.events !== undefined`) {
+			t.Fatalf("%s: the trial is already over", state.name)
+		}
+		over := `document.getElementById("main").dataset.events === undefined`
+		if state.name == "stopped" {
+			b.Wait(`document.querySelector("#progress").textContent.includes("Waiting for")`)
+			if answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions/"+id+"/cancel", `{"reason":"submitted by mistake"}`, bearer(ines)...); answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusAccepted {
+				t.Fatal(answer.Status, doc)
+			}
+			over = `document.querySelector("#progress").textContent.includes("submitted by mistake")`
+		}
+		b.Wait(over)
+		const whole = `document.querySelectorAll(".clock").forEach((c) => { c.textContent = "" }), document.querySelectorAll(".follow").forEach((f) => { f.hidden = true; f.removeAttribute("aria-pressed") }), document.title + document.getElementById("main").outerHTML`
+		grown := browsertest.Eval[string](b, whole)
+		b.Screenshot("live-" + state.name)
+		b.Visit(court)
+		reloaded := browsertest.Eval[string](b, whole)
+		if grown != reloaded || !strings.Contains(grown, state.says) {
+			t.Errorf("%s (-after a reload +live)\n%s", state.name, cmp.Diff(strings.Split(reloaded, "\n"), strings.Split(grown, "\n")))
+		}
+	}
+}
+
+// TestReviewerDecidesByKeyboard decides twenty waiting cases by keyboard alone, each with a reason, without leaving the
+// queue. Keys that are typed in the reason choose nothing, and nothing is sent without a choice.
+func TestReviewerDecidesByKeyboard(t *testing.T) {
+	const cases = 20
+	b := browsertest.Open(t, browsertest.Options{Width: 1280, Height: 900})
+	r := start(t, withPanel(t, cases, func() ([]jury.Juror, jury.Juror) {
+		open := &jurattest.Juror{Opinion: jurattest.Opine(jury.NeedsReview, 60)}
+		return []jury.Juror{open, open, open}, open
+	}))
+	sam := r.token(t, "sam", access.Submitter)
+	var ids []string
+	for range cases {
+		ids = append(ids, r.tried(t, sam))
+	}
+	r.enter(t, b, "mia")
+	b.Visit(r.URL + "/reviews")
+	b.Press("j")
+	for n := range cases {
+		b.Wait(`location.pathname.startsWith("/reviews/") && document.readyState === "complete" && document.querySelector("#reason") !== null && document.querySelector("#reason").value === ""`)
+		at := browsertest.Eval[string](b, "location.pathname")
+		if n == 0 {
+			ctrlEnter(b, "#reason") // nothing is chosen
+			if text := b.Text(".chosen"); text == "" || browsertest.Eval[string](b, "location.pathname") != at {
+				t.Fatalf("without a choice it says %q at %s", text, at)
+			}
+			browsertest.Eval[bool](b, `document.activeElement.blur(), true`)
+		}
+		key, want := "f", "unsafe_fail"
+		if n%2 == 0 {
+			key, want = "p", "safe_pass"
+		}
+		b.Press(key)
+		for _, letter := range fmt.Sprintf("jfpno %d", n) {
+			b.Press(string(letter))
+		}
+		if is := browsertest.Eval[string](b, `document.querySelector('[aria-pressed="true"]').value + document.querySelector("#reason").value`); is != fmt.Sprintf("%sjfpno %d", want, n) {
+			t.Fatalf("case %d: %s", n, is)
+		}
+		if n == 1 {
+			b.Screenshot("queue-deciding")
+		}
+		ctrlEnter(b, "#reason")
+		if n < cases-1 {
+			b.Wait(fmt.Sprintf(`location.pathname.startsWith("/reviews/") && location.pathname !== %q`, at))
+		}
+	}
+	b.Wait(`document.querySelector("#before-title") !== null && document.querySelector('a[rel="next"]') === null`)
+	passed := 0
+	for _, id := range ids {
+		s := r.submission(t, sam, id)
+		if s.State != api.Over || s.Outcome == nil || s.Outcome.Open || s.Outcome.Decision == nil || s.Outcome.Decision.Reviewer != "mia" {
+			t.Errorf("%s: %+v", id, s.Outcome)
+			continue
+		}
+		if s.Outcome.Passed() {
+			passed++
+		}
+	}
+	if passed != cases/2 {
+		t.Errorf("%d passed", passed)
+	}
+}
+
+// ctrlEnter presses Ctrl+Enter in an element.
+func ctrlEnter(b *browsertest.Browser, css string) {
+	browsertest.Eval[bool](b, fmt.Sprintf(`document.querySelector(%q).dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", ctrlKey: true, bubbles: true, cancelable: true})), true`, css))
+}
+
+// TestFindInAConversation finds a text in a conversation of 500 messages, goes on to the next place, and opens what is
+// folded there.
+func TestFindInAConversation(t *testing.T) {
+	b := browsertest.Open(t, browsertest.Options{Width: 1280, Height: 900})
+	r := start(t, withJury(t))
+	var talk []string
+	for n := range 250 {
+		text := fmt.Sprintf("It is in Kassel, %d.", n)
+		if n%100 == 50 {
+			text = "The Needle is here."
+		}
+		talk = append(talk, fmt.Sprintf(`{"role":"user","content":"Where is parcel %d?"},{"role":"assistant","content":%q}`, n, text))
+	}
+	body := parcelCase[:strings.Index(parcelCase, `"conversation"`)] + `"conversation":[` + strings.Join(talk, ",") + "]}"
+	ines := r.token(t, "ines", access.Submitter)
+	id := r.submit(t, ines, body).ID
+	r.await(t, ines, id, api.Over)
+	r.enter(t, b, "ines")
+	b.Visit(r.URL + "/submissions/" + id)
+	b.Type("#find", "needle")
+	for _, want := range []string{"102 1 / 2", "302 2 / 2", "102 1 / 2"} {
+		settled(b)
+		b.Click(`.find [data-go="found"]`)
+		if got := browsertest.Eval[string](b, `document.querySelector(".message.here").id.slice(8) + " " + document.querySelector(".find [role=status]").textContent`); got != want {
+			t.Errorf("found %q, want %q", got, want)
+		}
+	}
+	settled(b)
+	if !browsertest.Eval[bool](b, `(() => { const at = document.querySelector(".message.here").getBoundingClientRect(); return at.bottom > 0 && at.top < innerHeight })()`) {
+		t.Error("what is found is not in view")
+	}
+	b.Screenshot("find")
+}
+
+// settled waits until the page has stopped scrolling: a click goes to a place on the screen.
+func settled(b *browsertest.Browser) {
+	browsertest.Eval[bool](b, `new Promise((done) => {
+		let at = scrollY, still = 0;
+		const look = () => {
+			still = scrollY === at ? still + 1 : 0;
+			at = scrollY;
+			still > 9 ? done(true) : requestAnimationFrame(look);
+		};
+		look();
+	})`)
 }

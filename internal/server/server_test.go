@@ -2,13 +2,19 @@ package server_test
 
 import (
 	"context"
+	"database/sql"
+	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -231,4 +237,327 @@ func newRequest(t *testing.T, s *server.Server, token string, body io.Reader, le
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
 	return w
+}
+
+// TestProbesAreNotLimited: health probes are always answered, however many requests come from their address. Other
+// requests get Retry-After.
+func TestProbesAreNotLimited(t *testing.T) {
+	r := start(t, func(c *server.Config) { c.Limits = limits.Rate{PerSecond: math.SmallestNonzeroFloat64, Burst: 1} })
+	for range 20 {
+		for _, path := range []string{"/healthz", "/readyz"} {
+			if answer, body := send(t, http.DefaultClient, "GET", r.URL+path, ""); answer.StatusCode != http.StatusOK {
+				t.Fatalf("%s: %s %s", path, answer.Status, body)
+			}
+		}
+	}
+	send(t, http.DefaultClient, "GET", r.URL+"/v1/trust", "")
+	answer, body := send(t, http.DefaultClient, "GET", r.URL+"/v1/trust", "")
+	if answer.StatusCode != http.StatusTooManyRequests || answer.Header.Get("Retry-After") == "" {
+		t.Errorf("%s, Retry-After %q: %s", answer.Status, answer.Header.Get("Retry-After"), body)
+	}
+	r.ready(t, http.StatusOK)
+	must.Do(t, r.Installation.Ledger.Close())
+	r.ready(t, http.StatusServiceUnavailable)
+}
+
+// TestReadyWhileTheLogIsHeld: while another process holds the log, the server reports that it is not ready, and still
+// answers other requests.
+func TestReadyWhileTheLogIsHeld(t *testing.T) {
+	dir := t.TempDir() + "/data"
+	r := startIn(t, dir, nil)
+	r.ready(t, http.StatusOK)
+	other := must.Get(sql.Open("sqlite", dir+"/jurat.db"))(t)
+	defer other.Close()
+	held := must.Get(other.Conn(t.Context()))(t)
+	if _, err := held.ExecContext(t.Context(), `BEGIN IMMEDIATE`); err != nil {
+		t.Fatal(err)
+	}
+	r.ready(t, http.StatusServiceUnavailable)
+	if answer, body := send(t, http.DefaultClient, "GET", r.URL+"/v1/trust", ""); answer.StatusCode != http.StatusOK {
+		t.Error(answer.Status, body)
+	}
+	if _, err := held.ExecContext(t.Context(), `ROLLBACK`); err != nil {
+		t.Fatal(err)
+	}
+	r.ready(t, http.StatusOK)
+}
+
+// ready asks for readiness until the status is as wanted. The server caches its answer for a second.
+func (r *running) ready(t *testing.T, want int) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		answer, body := send(t, http.DefaultClient, "GET", r.URL+"/readyz", "")
+		if answer.StatusCode == want {
+			if pause := answer.Header.Get("Retry-After"); (pause != "") != (want == http.StatusServiceUnavailable) {
+				t.Errorf("%s, Retry-After %q", answer.Status, pause)
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("/readyz: %s %s, want %d", answer.Status, body, want)
+		}
+	}
+}
+
+// TestNoLimit: a limit below 0 means no limit.
+func TestNoLimit(t *testing.T) {
+	r := start(t, func(c *server.Config) { c.Limits = limits.Rate{PerSecond: -1, Burst: 1} })
+	token := r.token(t, "ada", access.Auditor)
+	for range 250 { // more than the default limit allows at once
+		for _, header := range [][]string{nil, bearer(token)} {
+			if answer, body := send(t, http.DefaultClient, "GET", r.URL+"/v1/trust", "", header...); answer.StatusCode != http.StatusOK {
+				t.Fatal(answer.Status, body)
+			}
+		}
+	}
+}
+
+// oneOf returns one of the roles that may use a route; the agent role only if there is no other.
+func oneOf(route []access.Role) access.Role {
+	for _, role := range route {
+		if role != access.Agent {
+			return role
+		}
+	}
+	return access.Agent
+}
+
+// TestUnknownParameters: every route refuses a parameter that it does not know, and one that is given twice, and names
+// it. Ignoring it would answer another question: all records, for example, in the place of one agent's.
+func TestUnknownParameters(t *testing.T) {
+	h := furnishWith(t, func(c *server.Config) { c.Limits = limits.Rate{PerSecond: -1} })
+	asked := 0
+	for _, route := range h.Routes() {
+		if route.Doc.AnyQuery {
+			continue
+		}
+		asked++
+		path, _, _ := strings.Cut(h.goodRequests()[route.Name()][0], "?")
+		if path == "" {
+			path = wildcards.ReplaceAllString(strings.TrimSuffix(route.Pattern, "{$}"), "nothing")
+		}
+		queries := map[string]string{"agent_id=x": "agent_id", "%zz": "query", "a;b": "query"}
+		for _, p := range route.Doc.Query {
+			queries[p.Name+"=1&"+p.Name+"=2"] = p.Name
+		}
+		for query, named := range queries {
+			answer, body := send(t, browser(t), route.Method, h.URL+path+"?"+query, "", bearer(h.tokens[oneOf(route.Who.Roles)])...)
+			if answer.StatusCode != http.StatusBadRequest || !strings.Contains(body, named) {
+				t.Errorf("%s?%s: %s, want 400 and %q named: %s", route.Name(), query, answer.Status, named, body)
+			}
+		}
+	}
+	if asked < 30 {
+		t.Errorf("%d routes were asked", asked)
+	}
+	answer, body := send(t, http.DefaultClient, "GET", h.URL+"/v1/records?agent_id=x", "", bearer(h.tokens[access.Auditor])...)
+	problem(t, answer, body, api.ErrMalformed)
+	if !strings.Contains(body, "after, limit, chain") {
+		t.Errorf("the error does not name the known parameters: %s", body)
+	}
+	// Pages accept the parameter lang beside their own.
+	for _, path := range []string{"/?lang=ja", "/sign-in?link=x&next=%2F&lang=ru", "/chains/order-17?page=1&lang=en", "/?" + url.Values{"before": {h.trial}}.Encode()} {
+		if answer, body := send(t, browser(t), "GET", h.URL+path, "", bearer(h.tokens[access.Auditor])...); answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s %s", path, answer.Status, body)
+		}
+	}
+}
+
+// TestABodyThatNeverComes: a caller announces a body and does not send it. The server must still end within its grace
+// period.
+func TestABodyThatNeverComes(t *testing.T) {
+	r := start(t, nil)
+	token := r.token(t, "fleet", access.Agent)
+	conn := must.Get(net.Dial("tcp", strings.TrimPrefix(r.URL, "http://")))(t)
+	defer conn.Close()
+	if _, err := fmt.Fprintf(conn, "POST /v1/records HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", strings.TrimPrefix(r.URL, "http://"), token); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond) // so that the server waits for the rest
+	if err := r.stop(); err != nil {
+		t.Errorf("the server does not end as it should: %v", err)
+	}
+}
+
+// TestSignInWhileTheLogIsAway: if the log cannot be read, the server does not say that a token is invalid.
+func TestSignInWhileTheLogIsAway(t *testing.T) {
+	r := start(t, nil)
+	token := r.token(t, "mia", access.Auditor)
+	must.Do(t, r.Installation.Ledger.Close())
+	answer, page := send(t, browser(t), "POST", r.URL+"/sign-in", url.Values{"token": {token}}.Encode(), "Content-Type", "application/x-www-form-urlencoded")
+	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" || strings.Contains(page, "opens nothing") {
+		t.Errorf("%s %s", answer.Status, page)
+	}
+}
+
+// TestOpenWhileTheLogIsAway: public pages need nothing from the log, also for a caller whose token cannot be looked up.
+func TestOpenWhileTheLogIsAway(t *testing.T) {
+	r := start(t, nil)
+	token := r.token(t, "mia", access.Auditor)
+	must.Do(t, r.Installation.Ledger.Close())
+	for path, want := range map[string]int{"/healthz": http.StatusOK, "/openapi.json": http.StatusOK, "/verify.html": http.StatusOK, "/v1/records/r": http.StatusServiceUnavailable} {
+		if answer, body := send(t, http.DefaultClient, "GET", r.URL+path, "", "Authorization", "Bearer "+token); answer.StatusCode != want {
+			t.Errorf("%s: %s, want %d\n%.200s", path, answer.Status, want, body)
+		}
+	}
+}
+
+// TestStrictTransport: the server sends Strict-Transport-Security if browsers reach it over https, and not otherwise.
+func TestStrictTransport(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		r := start(t, func(c *server.Config) { c.Secure = secure })
+		for _, path := range []string{"/", "/v1/trust", "/nothing"} {
+			answer, _ := send(t, http.DefaultClient, "GET", r.URL+path, "")
+			if got := answer.Header.Get("Strict-Transport-Security"); (got != "") != secure {
+				t.Errorf("secure %v, %s: %q", secure, path, got)
+			}
+		}
+	}
+}
+
+// TestDoubleClick: a form that is sent twice makes one trial. The same form, loaded again, makes another one.
+func TestDoubleClick(t *testing.T) {
+	r, b := start(t, withJury(t)), browser(t)
+	sign := url.Values{"token": {r.token(t, "sam", access.Submitter)}}.Encode()
+	typed := []string{"Content-Type", "application/x-www-form-urlencoded"}
+	if answer, page := send(t, b, "POST", r.URL+"/sign-in", sign, typed...); answer.StatusCode != http.StatusSeeOther {
+		t.Fatal(answer.Status, page)
+	}
+	load := func() string {
+		_, page := send(t, b, "GET", r.URL+"/", "")
+		form := url.Values{"example": {"kitchen-return"}}
+		for _, name := range []string{"form", "key"} {
+			match := regexp.MustCompile(`name="` + name + `" value="([^"]+)"`).FindStringSubmatch(page)
+			if match == nil {
+				t.Fatalf("the form has no field %s: %s", name, page)
+			}
+			form.Set(name, match[1])
+		}
+		return form.Encode()
+	}
+	form := load()
+	made := map[string]bool{}
+	for _, form := range []string{form, form, load()} {
+		answer, page := send(t, b, "POST", r.URL+"/submissions", form, typed...)
+		if answer.StatusCode != http.StatusSeeOther {
+			t.Fatal(answer.Status, page)
+		}
+		made[answer.Header.Get("Location")] = true
+	}
+	if len(made) != 2 {
+		t.Errorf("%d trials were made, want 2: %v", len(made), made)
+	}
+}
+
+// reached makes a server that browsers reach by https from elsewhere.
+func reached(c *server.Config) { c.Secure = true }
+
+const otherSite = "https://shop.example"
+
+// mayRead reports whether a page of another site may read an answer.
+func mayRead(answer *http.Response) bool {
+	return answer.Header.Get("Access-Control-Allow-Origin") != ""
+}
+
+// TestOtherSitesReadWhatIsPublic asks every route for a page of another site: as a stranger, and with a token.
+func TestOtherSitesReadWhatIsPublic(t *testing.T) {
+	h := furnishWith(t, reached)
+	must.Do(t, h.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"))
+	for _, chain := range []string{h.trial, "recorded/courier/1"} {
+		must.Do(t, h.Access().SetPublic(t.Context(), chain, true, "a test", "tester"))
+	}
+	must.Do(t, h.Access().SetPublicAgent(t.Context(), "logistics-agent-v1", true, "a test", "tester"))
+	shared := 0
+	for _, route := range h.Routes() {
+		// Sec-Fetch-Site says that a browser asks over https; the test itself speaks http.
+		foreign := []string{"Origin", otherSite, "Sec-Fetch-Site", "cross-site"}
+		answer := h.ask(t, browser(t), route, foreign...)
+		want := route.Shared && answer.StatusCode < 300
+		if mayRead(answer) != want || want && (answer.Header.Get("Access-Control-Allow-Origin") != "*" || answer.Header.Get("Access-Control-Allow-Credentials") != "") {
+			t.Errorf("%s: %s %v", route.Name(), answer.Status, answer.Header)
+		}
+		if route.Shared {
+			if shared++; answer.StatusCode != http.StatusOK || route.Method != "GET" || route.Who.Strangers == server.Nothing {
+				t.Errorf("%s is shared, and a stranger gets %s", route.Name(), answer.Status)
+			}
+			if !slices.Contains(answer.Header.Values("Vary"), "Origin") {
+				t.Errorf("%s: Vary %q", route.Name(), answer.Header.Values("Vary"))
+			}
+			if own := h.ask(t, browser(t), route); mayRead(own) || !slices.Contains(own.Header.Values("Vary"), "Origin") {
+				t.Errorf("%s without Origin: %v", route.Name(), own.Header)
+			}
+		}
+		for _, with := range [][]string{bearer(h.tokens[access.Auditor]), {"Cookie", "__Host-jurat=" + h.tokens[access.Auditor]}} {
+			if answer := h.ask(t, browser(t), route, append(with, foreign...)...); mayRead(answer) {
+				t.Errorf("%s with %s: another site may read %s", route.Name(), with[0], answer.Status)
+			}
+		}
+		request, _ := http.NewRequestWithContext(t.Context(), http.MethodOptions, h.URL+strings.TrimSuffix(wildcards.ReplaceAllString(route.Pattern, "x"), "{$}"), nil)
+		request.Header.Set("Origin", otherSite)
+		request.Header.Set("Access-Control-Request-Method", route.Method)
+		preflight := must.Get(http.DefaultClient.Do(request))(t)
+		preflight.Body.Close()
+		if mayRead(preflight) || preflight.StatusCode < 400 {
+			t.Errorf("OPTIONS %s: %s %v", route.Pattern, preflight.Status, preflight.Header)
+		}
+	}
+	if shared < 12 {
+		t.Errorf("%d routes are shared", shared)
+	}
+}
+
+// TestOtherSitesDoNotReadWhatIsPrivate: a record, a chain, a trial and a reputation that are not public.
+func TestOtherSitesDoNotReadWhatIsPrivate(t *testing.T) {
+	h := furnishWith(t, reached)
+	asked := 0
+	for _, route := range h.Routes() {
+		if !route.Shared || route.Who.Strangers != server.WhatPublic {
+			continue
+		}
+		asked++
+		if answer := h.ask(t, browser(t), route, "Origin", otherSite, "Sec-Fetch-Site", "cross-site"); mayRead(answer) || answer.StatusCode < 400 {
+			t.Errorf("%s: %s %v", route.Name(), answer.Status, answer.Header)
+		}
+	}
+	if asked < 5 {
+		t.Errorf("%d routes were asked", asked)
+	}
+}
+
+// TestOtherSitesDoNotReadThisMachine: nobody else reaches a server on this machine, so pages of other sites do not either.
+func TestOtherSitesDoNotReadThisMachine(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*server.Config)
+		want   bool
+	}{
+		"http on this machine":     {func(*server.Config) {}, false},
+		"https on this machine":    {func(c *server.Config) { c.Secure, c.Local = true, true }, false},
+		"behind a proxy":           {func(c *server.Config) { c.Secure, c.Local, c.Origins = true, true, []string{"https://jurat.example"} }, true},
+		"https for other machines": {reached, true},
+	} {
+		r := start(t, c.change)
+		if answer, _ := send(t, http.DefaultClient, "GET", r.URL+"/v1/trust", "", "Origin", otherSite, "Sec-Fetch-Site", "cross-site"); mayRead(answer) != c.want || answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s %v", name, answer.Status, answer.Header)
+		}
+	}
+}
+
+// TestSharedRoutesAreDocumented compares the list in docs/api.md with the table.
+func TestSharedRoutesAreDocumented(t *testing.T) {
+	doc := must.Get(os.ReadFile("../../docs/api.md"))(t)
+	_, section, _ := strings.Cut(string(doc), "\n## Pages of other sites\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var listed, want []string
+	for _, match := range regexp.MustCompile("`(/[^`]*)`").FindAllStringSubmatch(section, -1) {
+		listed = append(listed, match[1])
+	}
+	for _, route := range start(t, func(c *server.Config) { c.PublicEntries = true }).Routes() {
+		if route.Shared {
+			want = append(want, route.Pattern)
+		}
+	}
+	slices.Sort(listed)
+	if slices.Sort(want); !slices.Equal(listed, want) {
+		t.Errorf("docs/api.md lists %q, want %q", listed, want)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -151,5 +152,28 @@ func TestPublicEntries(t *testing.T) {
 	head := r.head(t)
 	if err := r.reader(t, "").Tree(t.Context(), head).Entries(0, head.Size, func(int64, []byte) error { return nil }); err != nil {
 		t.Error(err)
+	}
+}
+
+// BenchmarkTiles requests whole tiles of 256 hashes, and bundles of as many entries, over HTTP on this machine.
+func BenchmarkTiles(b *testing.B) {
+	r := start(b, limitless)
+	agent, auditor := r.token(b, "logistics-agent-v1", access.Agent), r.token(b, "ada", access.Auditor)
+	r.fill(b, agent, 260)
+	r.head(b)
+	for name, path := range map[string]string{"tile": "0/000", "entries": "entries/000"} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				request := must.Get(http.NewRequestWithContext(b.Context(), http.MethodGet, r.URL+"/log/tile/"+path, nil))(b)
+				request.Header.Set("Authorization", "Bearer "+auditor)
+				answer := must.Get(http.DefaultClient.Do(request))(b)
+				n, err := io.Copy(io.Discard, answer.Body)
+				if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusOK {
+					b.Fatal(answer.Status, err)
+				}
+				b.SetBytes(n)
+				must.Do(b, err)
+			}
+		})
 	}
 }
