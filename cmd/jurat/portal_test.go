@@ -468,7 +468,7 @@ func TestPortalInTheBrowserAnswersAsTheCommand(t *testing.T) {
 	p := openPortal(t, browsertest.Options{})
 	folder, all := vectors(t)
 	folder = must.Get(filepath.Abs(folder))(t)
-	for i := 0; i < len(all); i += max(1, len(all)/12) {
+	for i := 0; i < len(all); i += max(1, len(all)/5) {
 		v := all[i]
 		want, refused := byCommand(t, folder, v)
 		if refused != "" || len(v.CRLs) > 0 {

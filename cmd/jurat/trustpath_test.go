@@ -174,9 +174,9 @@ func readerOf(t *testing.T, own string) string {
 	return written(t, string(text))
 }
 
-// expect verifies a file by 'jurat verify', by the second verifier, which was written from docs/format.md alone, and by the portal's program. The first
-// two must end with an exit code, and all must give the same answers, among them these, each written as GUARANTEE: ANSWER.
-func expect(t *testing.T, code int, args []string, wants ...string) {
+// expect verifies a file by 'jurat verify' and by the second verifier, which was written from docs/format.md alone, and asks the portal's program later. The
+// first two must end with an exit code, and all must give the same answers, among them these, each written as GUARANTEE: ANSWER.
+func (p *portalAsked) expect(t *testing.T, code int, args []string, wants ...string) {
 	t.Helper()
 	first := answersIn(t, doing(t, code, append([]string{"verify", "--json"}, args...)...))
 	command := exec.Command("python3", append([]string{"../../testdata/second-verifier/verify.py", "--at", day(0)}, args...)...)
@@ -189,9 +189,7 @@ func expect(t *testing.T, code int, args []string, wants ...string) {
 	if second := answersIn(t, string(text)); !maps.Equal(first, second) {
 		t.Errorf("jurat answers %v, and the second verifier %v", first, second)
 	}
-	if third := byPortal(t, args); !maps.Equal(first, third) {
-		t.Errorf("jurat answers %v, and the portal %v", first, third)
-	}
+	p.ask(args, first)
 	for _, want := range wants {
 		if name, answer, _ := strings.Cut(want, ": "); first[name] != answer {
 			t.Errorf("%s is %q, want %q", name, first[name], answer)
@@ -199,9 +197,14 @@ func expect(t *testing.T, code int, args []string, wants ...string) {
 	}
 }
 
-// byPortal has the portal's program verify what 'jurat verify' was given: a trust file, perhaps revocation lists, and a file.
-func byPortal(t *testing.T, args []string) map[string]string {
-	t.Helper()
+// portalAsked is what the portal's program is asked, in one start of it, and what 'jurat verify' answered.
+type portalAsked struct {
+	questions []question
+	answered  []map[string]string
+}
+
+// ask takes what 'jurat verify' was given: a trust file, perhaps revocation lists, and a file.
+func (p *portalAsked) ask(args []string, answered map[string]string) {
 	asked := vector{At: day(0)}
 	for i := 0; i < len(args); i++ {
 		switch args[i] {
@@ -215,17 +218,28 @@ func byPortal(t *testing.T, args []string) map[string]string {
 			asked.File = args[i]
 		}
 	}
-	var got struct {
-		Answer struct {
-			Files []struct{ Report, Error string }
+	p.questions, p.answered = append(p.questions, questionOf(len(p.questions)+1, "", asked)), append(p.answered, answered)
+}
+
+// agrees requires that the portal answers all questions as 'jurat verify' did.
+func (p *portalAsked) agrees(t *testing.T) {
+	t.Helper()
+	answers := node(t, p.questions)
+	for i, first := range p.answered {
+		var got struct {
+			Answer struct {
+				Files []struct{ Report, Error string }
+			}
+			Error string
 		}
-		Error string
+		must.Do(t, json.Unmarshal(answers[i+1], &got))
+		if got.Error != "" || len(got.Answer.Files) != 1 || got.Answer.Files[0].Error != "" {
+			t.Fatalf("the portal: %+v", got)
+		}
+		if third := answersIn(t, got.Answer.Files[0].Report); !maps.Equal(first, third) {
+			t.Errorf("jurat answers %v, and the portal %v", first, third)
+		}
 	}
-	must.Do(t, json.Unmarshal(node(t, []question{questionOf(1, "", asked)})[1], &got))
-	if got.Error != "" || len(got.Answer.Files) != 1 || got.Answer.Files[0].Error != "" {
-		t.Fatalf("the portal: %+v", got)
-	}
-	return answersIn(t, got.Answer.Files[0].Report)
 }
 
 // answersIn returns the answers to the guarantees in a report: a status, or a status and the rule that decided.
@@ -257,7 +271,7 @@ func onToken(t *testing.T, program, uri string) crypto.Signer {
 // TestTrustPath goes the whole way, from the agent's key on a token to a reader who trusts neither the operator nor the agent. The CA's key and
 // the agent's are on a token. The owner signs, a qualified authority stamps, and a reader verifies from the trusted lists and the CA on.
 func TestTrustPath(t *testing.T) {
-	p := newQualifiedProvider(t)
+	p, portal := newQualifiedProvider(t), &portalAsked{}
 	soft := tokentest.New(t)
 	t.Setenv("JURAT_TOKEN_HELPER", soft.Helper(t))
 	const mine = "pkcs11:token=house;object=mia"
@@ -299,24 +313,25 @@ func TestTrustPath(t *testing.T) {
 	}
 	reader := readerOf(t, jurat("trust"))
 	full, list := withCA(p.trusted("--with", reader)), crl()
-	expect(t, 0, []string{"--trust", full, "--crl", list, before},
+	portal.expect(t, 0, []string{"--trust", full, "--crl", list, before},
 		"content: proved", "authentication: proved", "non_repudiation: proved", "time: proved", "qualified: proved", "order: proved")
 	doing(t, 0, "verify", "--trust", full, "--crl", list, "--require", "qualified", before)
-	expect(t, 3, []string{"--trust", reader, "--crl", list, before}, "authentication: not proved certificate", "time: not proved authority") // without lists and CA
+	portal.expect(t, 3, []string{"--trust", reader, "--crl", list, before}, "authentication: not proved certificate", "time: not proved authority") // without lists and CA
 	doing(t, 3, "verify", "--trust", reader, "--crl", list, "--require", "qualified", before)
-	expect(t, 3, []string{"--trust", full, before}, "authentication: not proved revocation", "time: proved", "qualified: proved")
+	portal.expect(t, 3, []string{"--trust", full, before}, "authentication: not proved revocation", "time: proved", "qualified: proved")
 
 	p.lists(listtest.State{Status: "http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/withdrawn", From: day(-1)}, listtest.State{Status: trustlist.Granted, From: day(-365)})
 	withdrawn := p.trusted("--with", full)
-	expect(t, 0, []string{"--trust", withdrawn, "--crl", list, before}, "time: proved", "qualified: not proved status")
+	portal.expect(t, 0, []string{"--trust", withdrawn, "--crl", list, before}, "time: proved", "qualified: not proved status")
 	doing(t, 3, "verify", "--trust", withdrawn, "--crl", list, "--require", "qualified", before)
 
 	time.Sleep(3 * time.Second) // the authority's clock is accurate to a second
 	jurat("ca", "revoke", "--ca", ca, certificate, "--cause", "keyCompromise")
 	time.Sleep(2 * time.Second)
 	after := seal()
-	expect(t, 0, []string{"--trust", full, "--crl", crl(), before}, "authentication: proved", "non_repudiation: proved", "qualified: proved")
-	expect(t, 3, []string{"--trust", full, "--crl", crl(), after}, "authentication: not proved revoked", "non_repudiation: not proved revoked", "time: proved")
+	portal.expect(t, 0, []string{"--trust", full, "--crl", crl(), before}, "authentication: proved", "non_repudiation: proved", "qualified: proved")
+	portal.expect(t, 3, []string{"--trust", full, "--crl", crl(), after}, "authentication: not proved revoked", "non_repudiation: not proved revoked", "time: proved")
+	portal.agrees(t)
 }
 
 // TestTrustEU derives a trust file from lists, checks it, and detects that a list has changed.
