@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 func TestCreateNeverReplaces(t *testing.T) {
@@ -34,21 +36,15 @@ func TestCreateNeverReplaces(t *testing.T) {
 func TestReplace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	for _, text := range []string{"first", "", "second"} {
-		if err := Replace(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Replace(file, []byte(text), 0o644))
 		check(t, file, text, 0o644)
 	}
 }
 
 func TestFailureLeavesWhatWasThere(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.Mkdir(filepath.Join(folder, "taken"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "taken", "inside"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(folder, "taken"), 0o700))
+	must.Do(t, os.WriteFile(filepath.Join(folder, "taken", "inside"), nil, 0o600))
 	if err := Replace(filepath.Join(folder, "taken"), []byte("x"), 0o600); err == nil {
 		t.Error("a folder was replaced by a file")
 	}
@@ -58,9 +54,7 @@ func TestFailureLeavesWhatWasThere(t *testing.T) {
 func TestSyncFolders(t *testing.T) {
 	top := t.TempDir()
 	below := filepath.Join(top, "a", "b")
-	if err := os.MkdirAll(below, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(below, 0o700))
 	for _, folder := range []string{below, below + "/", top} {
 		if err := SyncFolders(folder, top+"/"); err != nil {
 			t.Errorf("%s: %v", folder, err)

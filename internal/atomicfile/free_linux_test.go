@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"jurat/internal/must"
 )
 
 // TestFreeWithoutRoom: a file system that cannot give room back, or has none for it, is no error: what is erased is erased. Others are.
 func TestFreeWithoutRoom(t *testing.T) {
-	file, err := os.Create(filepath.Join(t.TempDir(), "zeros"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Create(filepath.Join(t.TempDir(), "zeros")))(t)
 	defer file.Close() //nolint:errcheck // nothing is in it
 	var answers []error
 	fallocate = func(int, uint32, int64, int64) error {

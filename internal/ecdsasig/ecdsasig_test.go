@@ -9,23 +9,16 @@ import (
 	"crypto/sha256"
 	"math/big"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // TestRaw checks both directions, that a high S becomes a low one, and that what is not a signature of P-256 is refused.
 func TestRaw(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	digest := sha256.Sum256([]byte("payload"))
-	either, err := key.Sign(rand.Reader, digest[:], crypto.SHA256)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signature, err := LowS(either)
-	if err != nil {
-		t.Fatal(err)
-	}
+	either := must.Get(key.Sign(rand.Reader, digest[:], crypto.SHA256))(t)
+	signature := must.Get(LowS(either))(t)
 	raw, err := Raw(signature)
 	if err != nil || len(raw) != 64 {
 		t.Fatalf("%x, %v", raw, err)
@@ -34,9 +27,7 @@ func TestRaw(t *testing.T) {
 		t.Errorf("%x, %v; want %x", again, err, signature)
 	}
 	r, s, err := Parse(signature)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !bytes.Equal(raw[:32], r.FillBytes(make([]byte, 32))) || !bytes.Equal(raw[32:], s.FillBytes(make([]byte, 32))) {
 		t.Errorf("%x is not r and s", raw)
 	}
@@ -50,14 +41,8 @@ func TestRaw(t *testing.T) {
 			t.Errorf("%d bytes became %x", len(wrong), der)
 		}
 	}
-	large, err := marshal(new(big.Int).Lsh(big.NewInt(1), 256), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	negative, err := marshal(big.NewInt(-5), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	large := must.Get(marshal(new(big.Int).Lsh(big.NewInt(1), 256), s))(t)
+	negative := must.Get(marshal(big.NewInt(-5), s))(t)
 	for name, wrong := range map[string][]byte{"large": large, "negative": negative, "not DER": []byte("x"), "empty": nil} {
 		if raw, err := Raw(wrong); err == nil {
 			t.Errorf("%s: %x", name, raw)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"jurat/internal/lock"
+	"jurat/internal/must"
 	"jurat/internal/storetest"
 )
 
@@ -19,13 +20,9 @@ func TestFolder(t *testing.T) {
 // TestFolderKeepsNothing checks that a released lock leaves no file, and that a file left by a crash locks nothing.
 func TestFolderKeepsNothing(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "trial-1"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "trial-1"), nil, 0o600))
 	_, release, err := lock.NewFolder(dir).Lock(t.Context(), "trial-1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	release()
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("%v is left, %v", left, err)

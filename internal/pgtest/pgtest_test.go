@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"jurat/internal/must"
 )
 
 // folderOf, if set, makes this test binary a process that prints the folder of its server, and waits to be killed.
@@ -33,19 +35,14 @@ func TestMain(m *testing.M) {
 
 func query[T any](t *testing.T, url, text string, before ...string) (result T) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(pgx.Connect(t.Context(), url))(t)
 	defer conn.Close(t.Context())
 	for _, statement := range before {
 		if _, err := conn.Exec(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := conn.QueryRow(t.Context(), text).Scan(&result); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, conn.QueryRow(t.Context(), text).Scan(&result))
 	return result
 }
 
@@ -89,29 +86,16 @@ func TestKilled(t *testing.T) {
 
 // TestNothingStays kills a test process that has a server, and checks that nothing remains.
 func TestNothingStays(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	child := exec.Command(self)
 	child.Env = append(os.Environ(), folderOf+"="+find(t))
-	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(child.StdoutPipe())(t)
+	must.Do(t, child.Start())
 	buffer := make([]byte, 4096)
-	n, err := out.Read(buffer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(out.Read(buffer))(t)
 	folder := strings.TrimSpace(string(buffer[:n]))
 	pid := serverOf(t, folder)
-	if err := errors.Join(child.Process.Kill(), ignoreExit(child.Wait())); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(child.Process.Kill(), ignoreExit(child.Wait())))
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		_, gone := os.Stat(folder)
 		if errors.Is(gone, os.ErrNotExist) && pid.Signal(syscall.Signal(0)) != nil {
@@ -126,19 +110,10 @@ func TestNothingStays(t *testing.T) {
 // serverOf returns the server's process, from the server's own file.
 func serverOf(t *testing.T, folder string) *os.Process {
 	t.Helper()
-	content, err := os.ReadFile(folder + "/data/postmaster.pid")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(folder + "/data/postmaster.pid"))(t)
 	first, _, _ := strings.Cut(string(content), "\n")
-	pid, err := strconv.Atoi(first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	process, err := os.FindProcess(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pid := must.Get(strconv.Atoi(first))(t)
+	process := must.Get(os.FindProcess(pid))(t)
 	return process
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 	"jurat/jurattest"
 )
 
@@ -70,10 +71,7 @@ func TestReadPart(t *testing.T) {
 		{230, 9, "230 repeats 458; 0 user question 22; 0 assistant answer 229\nnext 0"},
 		{231, 9, "\nnext 0"},
 	} {
-		p, err := ReadPart("long", each(records), Order{From: c.from, N: c.n, Open: asIs})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(ReadPart("long", each(records), Order{From: c.from, N: c.n, Open: asIs}))(t)
 		if diff := cmp.Diff(c.want, inShort(p)); diff != "" {
 			t.Errorf("from %d (-want +got)\n%s", c.from, diff)
 		}
@@ -93,9 +91,7 @@ func TestPartSaysWhatIsMissing(t *testing.T) {
 	busy := call(3, "talk", "clerk", request(asked, `{"role":"user","content":"again"}`), `{"error":{"message":"busy","code":"overloaded"}}`)
 	busy.Status = 529
 	p, err := ReadPart("talk", each([]*evidence.Record{&held, seal(t, h, refused), seal(t, h, several), seal(t, h, busy)}), Order{From: 1, N: 9, Prices: prices, Open: asIs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	half := *seal(t, h, call(4, "talk", "clerk", request(asked), response(answers)), "/request_body")
 	half.Disclosures = nil
 	if q, err := ReadPart("talk", each([]*evidence.Record{&half}), Order{From: 1, N: 1, Open: asIs}); err != nil || q.Acts[0].Problem != "" || len(q.Acts[0].Lacks) != 1 {
@@ -124,10 +120,7 @@ func TestPartWithFaults(t *testing.T) {
 	h := jurattest.New(t)
 	one := seal(t, h, call(0, "talk", "clerk", request(asked), response(answers)))
 	trial := h.Try(t, "majority_vote").Records[0]
-	p, err := ReadPart("talk", each([]*evidence.Record{trial, one}), Order{From: 1, N: 9, Open: asIs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(ReadPart("talk", each([]*evidence.Record{trial, one}), Order{From: 1, N: 9, Open: asIs}))(t)
 	if p.Acts[0].Fault == "" || len(p.Acts[0].Messages) > 0 || p.Acts[1].Fault != "" || len(p.Acts[1].Messages) != 2 {
 		t.Errorf("%+v", p.Acts)
 	}
@@ -138,10 +131,7 @@ func TestPartWithFaults(t *testing.T) {
 		t.Error("an error of opening is swallowed")
 	}
 	event := &observed.Event{Event: observed.Stop, Reason: "asked to"}
-	payload, err := event.Payload("gate", evidence.FormatTime(jurattest.Start), "recorder/gate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	payload := must.Get(event.Payload("gate", evidence.FormatTime(jurattest.Start), "recorder/gate"))(t)
 	if act, err := Event(h.Seal(t, payload)); err != nil || act.Event == nil || act.Event.Reason != "asked to" {
 		t.Error(act, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"jurat/evidence/observed"
 	"jurat/internal/ledger"
 	"jurat/internal/llm"
+	"jurat/internal/must"
 	"jurat/internal/observe"
 	"jurat/jurattest"
 	"jurat/verify/vantage"
@@ -35,10 +36,7 @@ func call(n int, chain, agent, request, response string) observed.Act {
 
 func seal(t *testing.T, h *jurattest.House, a observed.Act, apart ...string) *evidence.Record {
 	t.Helper()
-	p, err := observed.Payload(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(observed.Payload(a))(t)
 	return h.Seal(t, p, apart...)
 }
 
@@ -71,16 +69,13 @@ func conversation(t *testing.T, h *jurattest.House, chain, agent string, from in
 // whole reads records as one part.
 func whole(t *testing.T, records ...*evidence.Record) *Part {
 	t.Helper()
-	part, err := ReadPart("talk", func(yield func(*evidence.Record, error) bool) {
+	part := must.Get(ReadPart("talk", func(yield func(*evidence.Record, error) bool) {
 		for _, r := range records {
 			if !yield(r, nil) {
 				return
 			}
 		}
-	}, Order{From: 1, N: int64(len(records)), Prices: prices, Open: func(r *evidence.Record) (*evidence.Record, error) { return r, nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, Order{From: 1, N: int64(len(records)), Prices: prices, Open: func(r *evidence.Record) (*evidence.Record, error) { return r, nil }}))(t)
 	return part
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 	"jurat/jurattest"
 )
 
@@ -16,10 +17,7 @@ func TestRecorders(t *testing.T) {
 	event := func(recorder, chain string, e observed.Event) {
 		t.Helper()
 		seconds++
-		p, err := e.Payload(recorder, evidence.FormatTime(jurattest.Start.Add(time.Duration(seconds)*time.Second)), chain)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(e.Payload(recorder, evidence.FormatTime(jurattest.Start.Add(time.Duration(seconds)*time.Second)), chain))(t)
 		h.Seal(t, p)
 	}
 	start := observed.Event{Event: observed.Start, Mode: observed.Closed, Vantage: evidence.Proxy, Version: "1", Configuration: evidence.DigestOf([]byte("c"))}

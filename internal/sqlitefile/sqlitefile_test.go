@@ -8,15 +8,13 @@ import (
 
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"jurat/internal/must"
 	"jurat/internal/sqlitefile"
 )
 
 func open(t *testing.T, path string, pragmas ...string) *sql.DB {
 	t.Helper()
-	db, err := sqlitefile.Open(path, pragmas...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must.Get(sqlitefile.Open(path, pragmas...))(t)
 	t.Cleanup(func() { db.Close() })
 	return db
 }

@@ -15,6 +15,7 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"jurat/internal/must"
 	"jurat/internal/tracing"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -77,10 +78,7 @@ func (s *sink) sent(t *testing.T, tracing *tracing.Tracing) map[string]*otlp.Spa
 
 func start(t *testing.T, endpoint string) *tracing.Tracing {
 	t.Helper()
-	tracer, err := tracing.Start(endpoint, "x-key=a%20b, other=1", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tracer := must.Get(tracing.Start(endpoint, "x-key=a%20b, other=1", slog.New(slog.DiscardHandler)))(t)
 	return tracer
 }
 
@@ -110,10 +108,7 @@ func TestTrials(t *testing.T) {
 	done := jurattest.New(t).Try(t, jury.FinalJudge)
 	hear, projector := tracer.Trial(), trial.NewView(nil)
 	for _, r := range done.Records {
-		list, err := projector.Add(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(projector.Add(r))(t)
 		for _, e := range list {
 			hear(e)
 		}
@@ -191,10 +186,7 @@ func TestErrorsKeepTheEndpointsSecret(t *testing.T) {
 	}))
 	defer refusing.Close()
 	log, host := make(told, 1), strings.TrimPrefix(refusing.URL, "http://")
-	tracer, err := tracing.Start("http://a-secret:a-secret@"+host+"/base/?key=a-secret", "", slog.New(slog.NewJSONHandler(log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tracer := must.Get(tracing.Start("http://a-secret:a-secret@"+host+"/base/?key=a-secret", "", slog.New(slog.NewJSONHandler(log, nil))))(t)
 	_, end := tracer.Request(httptest.NewRequest(http.MethodGet, "/", nil), "GET /")
 	end(http.StatusOK)
 	if err := tracer.Stop(t.Context()); err != nil {
