@@ -14,6 +14,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/installation"
+	"jurat/internal/must"
 	"jurat/recorder"
 	"jurat/verify"
 	"jurat/verify/bilateral"
@@ -66,13 +67,13 @@ func send(t *testing.T, address, text string) string {
 	}
 	req.Header.Set("A2A-Version", "1.0")
 	req.Header.Set("Authorization", "Bearer marked-key")
-	return must(ask(t, http.DefaultClient, req))
+	return must.Get(ask(t, http.DefaultClient, req))(t)
 }
 
 // carry takes the messages of a data folder as its owner hands them out, with the owner's trust file.
 func carry(t *testing.T, folder string) (*evidence.Bundle, *trust.Trust) {
 	t.Helper()
-	i := must(installation.Open(t.Context(), installation.Config{Dir: folder}))
+	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: folder}))(t)
 	defer i.Close()
 	var messages []*evidence.Record
 	for placed, err := range i.Ledger.Records(t.Context(), 0) {
@@ -83,8 +84,8 @@ func carry(t *testing.T, folder string) (*evidence.Bundle, *trust.Trust) {
 			messages = append(messages, placed.Record)
 		}
 	}
-	bundle := must(i.Ledger.Prove(t.Context(), messages...))
-	trusted := must(i.Trust(t.Context()))
+	bundle := must.Get(i.Ledger.Prove(t.Context(), messages...))(t)
+	trusted := must.Get(i.Trust(t.Context()))(t)
 	return bundle, trusted
 }
 
@@ -102,11 +103,11 @@ func TestTwoOwners(t *testing.T) {
 	}
 	send(t, at.URL, "past the caller's recorder")
 	for _, r := range []*recorder.Recorder{asking, answering} {
-		succeeds(t, r.Close(t.Context()))
+		must.Do(t, r.Close(t.Context()))
 	}
 	one, ourTrust := carry(t, ours)
 	other, theirTrust := carry(t, theirs)
-	joined := must(trust.Join(ourTrust, theirTrust))
+	joined := must.Get(trust.Join(ourTrust, theirTrust))(t)
 	o := verify.Options{Trust: joined, At: time.Now()}
 	o.Together = verify.NewTogether(o)
 	for _, b := range []*evidence.Bundle{one, other} {
@@ -150,14 +151,14 @@ func TestCards(t *testing.T) {
 			want = `{"name":"Mia","supportedInterfaces":[{"protocolBinding":"JSONRPC","protocolVersion":"1.0","url":"https://shop.example/a2a"}]}`
 		}
 		for _, path := range []string{"/.well-known/agent-card.json", "/.well-known/agent.json"} {
-			answer := must(http.Get(server.URL + path))
+			answer := must.Get(http.Get(server.URL + path))(t)
 			got, err := io.ReadAll(answer.Body)
 			answer.Body.Close()
 			if err != nil || string(got) != want || (answer.Header.Get("ETag") == "") != (origin != "") {
 				t.Errorf("%s: %s %v %v", path, got, answer.Header, err)
 			}
 		}
-		succeeds(t, r.Close(t.Context()))
+		must.Do(t, r.Close(t.Context()))
 		_, events := records(t, folder)
 		if e := events[observed.Configuration]; (e != nil) != (origin != "") || e != nil && !strings.Contains(e.Reason, "without its signatures") {
 			t.Errorf("%+v", e)
@@ -182,14 +183,14 @@ func TestBeforeAnAgent(t *testing.T) {
 	} {
 		req := question(t, server.URL+"/a2a", "x")
 		req.Header.Set(c.header, c.value)
-		answer := must(http.DefaultClient.Do(req))
+		answer := must.Get(http.DefaultClient.Do(req))(t)
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		if err != nil || answer.StatusCode != c.status || !strings.Contains(string(text), c.says) {
 			t.Errorf("%s: %d %s", c.header, answer.StatusCode, text)
 		}
 	}
-	succeeds(t, r.Close(t.Context()))
+	must.Do(t, r.Close(t.Context()))
 	for says, o := range map[string]recorder.Options{
 		"Agent must say who is recorded": {A2A: &recorder.A2A{Origin: agent.URL}},
 		"gRPC cannot be recorded":        {Agent: "mia", A2A: &recorder.A2A{Origin: "grpc://127.0.0.1:1"}},

@@ -17,6 +17,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/installation"
+	"jurat/internal/must"
 	"jurat/recorder"
 	"jurat/verify"
 	"jurat/verify/trust"
@@ -25,9 +26,9 @@ import (
 // opened opens the installation in a folder, with what a reader believes of it.
 func opened(t *testing.T, folder string) (*installation.Installation, *trust.Trust) {
 	t.Helper()
-	i := must(installation.Open(t.Context(), installation.Config{Dir: folder}))
+	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: folder}))(t)
 	t.Cleanup(func() { i.Close() })
-	trusted := must(i.Trust(t.Context()))
+	trusted := must.Get(i.Trust(t.Context()))(t)
 	return i, trusted
 }
 
@@ -40,13 +41,13 @@ func chain(t *testing.T, i *installation.Installation, name string, without ...i
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole := must(i.Apart.Disclose(t.Context(), r, nil))
+		whole := must.Get(i.Apart.Disclose(t.Context(), r, nil))(t)
 		if !slices.Contains(without, n) {
 			records = append(records, whole)
 		}
 		n++
 	}
-	return must(i.Ledger.Prove(t.Context(), records...))
+	return must.Get(i.Ledger.Prove(t.Context(), records...))(t)
 }
 
 // TestParallelConversations: two agents hold fifty conversations each at once through one proxy, which all begin alike. No chain has calls of two of them, each is proved to a stranger, and a file from which
@@ -99,13 +100,13 @@ func TestParallelConversations(t *testing.T) {
 		}
 	}
 	all.Wait()
-	succeeds(t, r.Close(t.Context()))
+	must.Do(t, r.Close(t.Context()))
 	i, trusted := opened(t, folder)
 	calls, _ := records(t, folder)
 	windows := map[string]*observed.Window{} // of each chain: calls copy from earlier ones
 	says := map[string]map[string]int{}      // which conversations a chain has, and how many calls of each
 	for _, c := range calls {
-		whole := must(i.Apart.Disclose(t.Context(), c, nil))
+		whole := must.Get(i.Apart.Disclose(t.Context(), c, nil))(t)
 		if windows[c.Payload.ChainID] == nil {
 			windows[c.Payload.ChainID] = new(observed.Window)
 		}
@@ -165,9 +166,9 @@ func TestContextOfTheProvider(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set("Content-Type", "application/json")
-		must(ask(t, client, req))
+		must.Get(ask(t, client, req))(t)
 	}
-	succeeds(t, r.Close(t.Context()))
+	must.Do(t, r.Close(t.Context()))
 	i, trusted := opened(t, folder)
 	said := verify.Bundle(chain(t, i, recorder.Chain("mia", "monday")), verify.Options{Trust: trusted}).Of(verify.Vantage)
 	if said.Status != verify.Proved || !strings.Contains(said.Reason, "kept by the provider") || !strings.Contains(said.Reason, "previous_response_id:resp_before") || strings.Contains(said.Reason, "resp_1") {
@@ -194,14 +195,14 @@ func TestWebSocket(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "data")
 		r := open(t, recorder.Options{Folder: folder, Agent: "mia", Mode: mode, Upstreams: map[string]recorder.Upstream{"openai": {Base: provider.URL}}, Log: slog.New(slog.DiscardHandler)})
 		server := httptest.NewServer(r.Handler())
-		req := must(http.NewRequestWithContext(t.Context(), "GET", server.URL+"/openai/v1/responses", nil))
+		req := must.Get(http.NewRequestWithContext(t.Context(), "GET", server.URL+"/openai/v1/responses", nil))(t)
 		req.Header.Set("Connection", "Upgrade")
 		req.Header.Set("Upgrade", "websocket")
-		answer := must(http.DefaultClient.Do(req))
+		answer := must.Get(http.DefaultClient.Do(req))(t)
 		answer.Body.Close()
 		server.Close()
 		provider.Close()
-		succeeds(t, r.Close(t.Context()))
+		must.Do(t, r.Close(t.Context()))
 		calls, events := records(t, folder)
 		gap := events[observed.Gap]
 		if mode == recorder.Closed && (answer.StatusCode != http.StatusUpgradeRequired || len(asked) != 0 || gap != nil) {

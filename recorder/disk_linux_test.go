@@ -8,6 +8,7 @@ import (
 
 	"jurat/internal/disktest"
 	"jurat/internal/installation"
+	"jurat/internal/must"
 	"jurat/recorder"
 )
 
@@ -23,7 +24,7 @@ func onFullDisk(t *testing.T, mode recorder.Mode) {
 		for _, round := range []string{"first", "second"} {
 			disk.Fill(t, filling)
 			g.troubled(round)
-			succeeds(t, os.Remove(filling))
+			must.Do(t, os.Remove(filling))
 			g.recovers(round + " again")
 		}
 		g.end()

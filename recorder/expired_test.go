@@ -10,6 +10,7 @@ import (
 	"jurat/evidence/observed"
 	"jurat/internal/expiry"
 	"jurat/internal/installation"
+	"jurat/internal/must"
 	"jurat/recorder"
 )
 
@@ -20,30 +21,30 @@ func TestExpiredRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signers := must(past.Keys.Signers(t.Context(), evidence.RoleRecorder, "gate"))
+	signers := must.Get(past.Keys.Signers(t.Context(), evidence.RoleRecorder, "gate"))(t)
 	seal := func(i *installation.Installation, at time.Time, chain string) {
 		t.Helper()
 		calls := int64(0)
-		p := must((&observed.Event{Event: observed.Heartbeat, Since: evidence.FormatTime(at), Calls: &calls}).Payload("gate", evidence.FormatTime(at), chain))
-		draft := must(evidence.NewDraft(p))
-		must(i.Ledger.Seal(t.Context(), draft, signers))
+		p := must.Get((&observed.Event{Event: observed.Heartbeat, Since: evidence.FormatTime(at), Calls: &calls}).Payload("gate", evidence.FormatTime(at), chain))(t)
+		draft := must.Get(evidence.NewDraft(p))(t)
+		must.Get(i.Ledger.Seal(t.Context(), draft, signers))(t)
 	}
 	for n := range 20 {
 		seal(past, then, []string{"recorder/gate", "recorded/mia/monday"}[n%2])
 	}
-	succeeds(t, past.Close())
-	i := must(installation.Open(t.Context(), installation.Config{Dir: folder}))
+	must.Do(t, past.Close())
+	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: folder}))(t)
 	seal(i, time.Now(), "recorder/other") // the log's own time must be the present
 	if done, err := i.Expirer.Expire(t.Context(), expiry.Order{Before: time.Now().AddDate(0, -7, 0), Reason: "retention time over", By: "records office"}); err != nil || done.Records == 0 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	succeeds(t, i.Close())
+	must.Do(t, i.Close())
 	p := newProvider(t)
 	r := open(t, recorder.Options{Folder: folder, Name: "gate", Agent: "mia", Chain: "monday"})
 	if text, err := ask(t, &http.Client{Transport: r.Transport(nil)}, question(t, p.URL+"/v1/chat/completions", "one")); err != nil || text != answered {
 		t.Errorf("%q, %v", text, err)
 	}
-	succeeds(t, r.Close(t.Context()))
+	must.Do(t, r.Close(t.Context()))
 	calls, _ := records(t, folder)
 	if len(calls) != 1 || len(calls[0].Payload.Saw) != 1 {
 		t.Errorf("%d calls", len(calls))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"jurat/internal/installation"
+	"jurat/internal/must"
 	"jurat/recorder"
 )
 
@@ -22,53 +23,53 @@ func TestFolderGone(t *testing.T) {
 		undo  func(t *testing.T, folder string) // nil: the recorder cannot go on
 	}{
 		"the folder is removed": {func(t *testing.T, folder string) {
-			succeeds(t, os.Rename(real(t, folder), folder+".away")) // the recorder writes there while it is removed
-			succeeds(t, os.RemoveAll(folder+".away"))
+			must.Do(t, os.Rename(real(t, folder), folder+".away")) // the recorder writes there while it is removed
+			must.Do(t, os.RemoveAll(folder+".away"))
 		}, nil},
-		"the folder is renamed": {func(t *testing.T, folder string) { succeeds(t, os.Rename(real(t, folder), folder+".away")) },
-			func(t *testing.T, folder string) { succeeds(t, os.Rename(folder+".away", folder+".real")) }},
+		"the folder is renamed": {func(t *testing.T, folder string) { must.Do(t, os.Rename(real(t, folder), folder+".away")) },
+			func(t *testing.T, folder string) { must.Do(t, os.Rename(folder+".away", folder+".real")) }},
 		"a copy is in the folder's place": {func(t *testing.T, folder string) {
-			succeeds(t, os.CopyFS(folder+".copy", os.DirFS(real(t, folder))))
-			succeeds(t, os.Rename(real(t, folder), folder+".away"))
-			succeeds(t, os.Rename(folder+".copy", folder+".real"))
+			must.Do(t, os.CopyFS(folder+".copy", os.DirFS(real(t, folder))))
+			must.Do(t, os.Rename(real(t, folder), folder+".away"))
+			must.Do(t, os.Rename(folder+".copy", folder+".real"))
 		}, func(t *testing.T, folder string) {
-			succeeds(t, os.Rename(folder+".real", folder+".copy"))
-			succeeds(t, os.Rename(folder+".away", folder+".real"))
+			must.Do(t, os.Rename(folder+".real", folder+".copy"))
+			must.Do(t, os.Rename(folder+".away", folder+".real"))
 		}},
 		"a symbolic link leads to a copy": {func(t *testing.T, folder string) {
-			succeeds(t, os.CopyFS(folder+".copy", os.DirFS(real(t, folder))))
-			succeeds(t, os.Symlink(folder+".copy", folder+".new"))
-			succeeds(t, os.Rename(folder+".new", folder))
+			must.Do(t, os.CopyFS(folder+".copy", os.DirFS(real(t, folder))))
+			must.Do(t, os.Symlink(folder+".copy", folder+".new"))
+			must.Do(t, os.Rename(folder+".new", folder))
 		}, func(t *testing.T, folder string) {
-			succeeds(t, os.Symlink(folder+".real", folder+".new"))
-			succeeds(t, os.Rename(folder+".new", folder))
+			must.Do(t, os.Symlink(folder+".real", folder+".new"))
+			must.Do(t, os.Rename(folder+".new", folder))
 		}},
-		"the database is removed": {func(t *testing.T, folder string) { succeeds(t, os.Remove(filepath.Join(folder, "jurat.db"))) }, nil},
+		"the database is removed": {func(t *testing.T, folder string) { must.Do(t, os.Remove(filepath.Join(folder, "jurat.db"))) }, nil},
 		"a copy is in the database's place": {func(t *testing.T, folder string) {
 			db := filepath.Join(folder, "jurat.db")
 			text, err := os.ReadFile(db)
-			succeeds(t, err)
-			succeeds(t, os.Rename(db, db+".away"))
-			succeeds(t, os.WriteFile(db, text, 0o600))
+			must.Do(t, err)
+			must.Do(t, os.Rename(db, db+".away"))
+			must.Do(t, os.WriteFile(db, text, 0o600))
 		}, func(t *testing.T, folder string) {
 			db := filepath.Join(folder, "jurat.db")
-			succeeds(t, os.Rename(db+".away", db))
+			must.Do(t, os.Rename(db+".away", db))
 		}},
-		"the write-ahead log is removed": {func(t *testing.T, folder string) { succeeds(t, os.Remove(filepath.Join(folder, "jurat.db-wal"))) }, nil},
+		"the write-ahead log is removed": {func(t *testing.T, folder string) { must.Do(t, os.Remove(filepath.Join(folder, "jurat.db-wal"))) }, nil},
 		"the recorders' folder is removed": {func(t *testing.T, folder string) {
-			succeeds(t, os.Rename(filepath.Join(folder, "recorder"), folder+".own"))
+			must.Do(t, os.Rename(filepath.Join(folder, "recorder"), folder+".own"))
 		},
 			func(t *testing.T, folder string) {
-				succeeds(t, os.RemoveAll(filepath.Join(folder, "recorder")))
-				succeeds(t, os.Rename(folder+".own", filepath.Join(folder, "recorder")))
+				must.Do(t, os.RemoveAll(filepath.Join(folder, "recorder")))
+				must.Do(t, os.Rename(folder+".own", filepath.Join(folder, "recorder")))
 			}},
 	} {
 		for _, mode := range []recorder.Mode{recorder.Closed, recorder.Passing} {
 			t.Run(name+", "+string(mode), func(t *testing.T) {
 				t.Parallel()
 				folder := filepath.Join(t.TempDir(), "data")
-				succeeds(t, os.Mkdir(folder+".real", 0o700))
-				succeeds(t, os.Symlink(folder+".real", folder))
+				must.Do(t, os.Mkdir(folder+".real", 0o700))
+				must.Do(t, os.Symlink(folder+".real", folder))
 				g := newGate(t, recorder.Options{Folder: folder, Mode: mode})
 				if _, whole := g.ask("before"); !whole {
 					t.Fatal("no call passes")
@@ -94,12 +95,5 @@ func TestFolderGone(t *testing.T) {
 // real returns the folder to which a symbolic link leads.
 func real(t *testing.T, folder string) string {
 	t.Helper()
-	return must(filepath.EvalSymlinks(folder))
-}
-
-func succeeds(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	return must.Get(filepath.EvalSymlinks(folder))(t)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/recorder"
 	"jurat/verify"
 )
@@ -33,7 +34,7 @@ type wire struct {
 
 func newWire(t *testing.T) *wire {
 	t.Helper()
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
 	w := &wire{address: listener.Addr().String(), asked: make(chan string, 100)}
 	go func() {
@@ -70,10 +71,10 @@ func says(body string, headers ...string) string {
 // sent writes a request as it stands, and returns the status and the body of the answer.
 func sent(t *testing.T, address, request string) (int, string) {
 	t.Helper()
-	conn := must(net.Dial("tcp", address))
+	conn := must.Get(net.Dial("tcp", address))(t)
 	defer conn.Close()
-	must(io.WriteString(conn, request))
-	answer := must(http.ReadResponse(bufio.NewReader(conn), nil))
+	must.Get(io.WriteString(conn, request))(t)
+	answer := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 	body, _ := io.ReadAll(answer.Body) // which may be cut off
 	return answer.StatusCode, string(body)
 }
@@ -95,8 +96,8 @@ func encoded(t *testing.T, encoding, text string) string {
 	case "zstd":
 		w, _ = zstd.NewWriter(&b)
 	}
-	must(io.WriteString(w, text))
-	succeeds(t, w.Close())
+	must.Get(io.WriteString(w, text))(t)
+	must.Do(t, w.Close())
 	return b.String()
 }
 
@@ -194,7 +195,7 @@ func TestTwoReaders(t *testing.T) {
 			server := httptest.NewServer(r.Handler())
 			defer server.Close()
 			status, body := sent(t, strings.TrimPrefix(server.URL, "http://"), test.request)
-			succeeds(t, r.Close(t.Context()))
+			must.Do(t, r.Close(t.Context()))
 			calls, _ := records(t, folder)
 			switch test.want {
 			case refused:
@@ -241,7 +242,7 @@ func TestHeadersOfOneHop(t *testing.T) {
 	client := &http.Client{Transport: r.Transport(nil)}
 	req := question(t, "http://"+w.address+"/v1/chat/completions", "one")
 	req.Header = http.Header{"connection": {"x-secret-own"}, "x-secret-own": {"1"}, "proxy-authorization": {"Basic c2VjcmV0"}, "content-type": {"application/json"}}
-	must(ask(t, client, req))
+	must.Get(ask(t, client, req))(t)
 	for _, named := range []string{"x-api-key", "content-encoding", "AUTHORIZATION", "jurat-chain"} {
 		req := question(t, "http://"+w.address+"/v1/chat/completions", "one")
 		req.Header["connection"], req.Header[named] = []string{named}, []string{"deflate"}
@@ -249,7 +250,7 @@ func TestHeadersOfOneHop(t *testing.T) {
 			t.Errorf("%s is named in a call of the program: %v", named, err)
 		}
 	}
-	succeeds(t, r.Close(t.Context()))
+	must.Do(t, r.Close(t.Context()))
 	calls, _ := records(t, folder)
 	if len(calls) != 2 || len(w.asked) != 2 {
 		t.Fatalf("%d calls recorded, %d made", len(calls), len(w.asked))
@@ -273,8 +274,8 @@ func TestEncodingInAnySpelling(t *testing.T) {
 	body := encoded(t, "gzip", askedText)
 	req.Body, req.ContentLength, req.GetBody = io.NopCloser(strings.NewReader(body)), int64(len(body)), nil
 	req.Header["content-encoding"], req.Header["x-api-key"] = []string{"gzip"}, []string{"k"}
-	must(ask(t, &http.Client{Transport: r.Transport(nil)}, req))
-	succeeds(t, r.Close(t.Context()))
+	must.Get(ask(t, &http.Client{Transport: r.Transport(nil)}, req))(t)
+	must.Do(t, r.Close(t.Context()))
 	calls, _ := records(t, folder)
 	o := calls[0].Payload.Observed
 	if o.Request.Encoding != "gzip" || !strings.HasPrefix(o.Credential, "authorization:") || !strings.Contains(strings.Join(o.Missing, " "), "x-api-key:") || o.Request.DecodedSHA256 != evidence.DigestOf([]byte(askedText)) {
@@ -306,7 +307,7 @@ func TestWordsOfLibraries(t *testing.T) {
 			if err == nil {
 				t.Error("the call succeeded")
 			}
-			succeeds(t, r.Close(t.Context()))
+			must.Do(t, r.Close(t.Context()))
 			calls, _ := records(t, folder)
 			if len(calls) != 1 {
 				t.Fatalf("%d records", len(calls))
@@ -341,10 +342,10 @@ func TestHeadersThatSayNothing(t *testing.T) {
 	for _, name := range []string{"User-Agent", "Accept", "Idempotency-Key", "X-Client-Request-Id", "X-Request-Id", "Openai-Beta", "Openai-Project", "Traceparent", "X-Stainless-Timeout", "A2a-Extensions", "Mcp-Method"} {
 		req.Header.Set(name, canary)
 	}
-	must(ask(t, http.DefaultClient, req))
-	succeeds(t, r.Close(t.Context()))
+	must.Get(ask(t, http.DefaultClient, req))(t)
+	must.Do(t, r.Close(t.Context()))
 	calls, _ := records(t, folder)
-	document := must(calls[0].Marshal())
+	document := must.Get(calls[0].Marshal())(t)
 	if strings.Contains(string(document), canary) {
 		t.Errorf("the record has the canary: %s", document)
 	}

@@ -15,6 +15,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/installation"
+	"jurat/internal/must"
 	"jurat/recorder"
 )
 
@@ -42,7 +43,7 @@ func newProvider(t *testing.T) *provider {
 func open(t *testing.T, o recorder.Options) *recorder.Recorder {
 	t.Helper()
 	o.Log = slog.New(slog.DiscardHandler)
-	return must(recorder.Open(t.Context(), o))
+	return must.Get(recorder.Open(t.Context(), o))(t)
 }
 
 func ask(t *testing.T, client *http.Client, req *http.Request) (string, error) {
@@ -70,7 +71,7 @@ func question(t *testing.T, address, text string) *http.Request {
 // records returns what a folder's log has of recorders: calls, and events by name.
 func records(t *testing.T, folder string) (calls []*evidence.Record, events map[observed.EventName]*observed.Event) {
 	t.Helper()
-	i := must(installation.Open(t.Context(), installation.Config{Dir: folder}))
+	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: folder}))(t)
 	defer i.Close()
 	events = map[observed.EventName]*observed.Event{}
 	for placed, err := range i.Ledger.Records(t.Context(), 0) {
@@ -81,7 +82,7 @@ func records(t *testing.T, folder string) (calls []*evidence.Record, events map[
 		case evidence.ObservedCall:
 			calls = append(calls, r)
 		case evidence.RecorderEvent:
-			e := must(observed.ParseEvent(r.Payload.Response))
+			e := must.Get(observed.ParseEvent(r.Payload.Response))(t)
 			events[e.Event] = e
 		}
 	}
@@ -108,7 +109,7 @@ func TestTransport(t *testing.T) {
 	if text, err := ask(t, client, question(t, p.URL+"/v1/chat/completions", "two").WithContext(recorder.WithAgent(t.Context(), "ada"))); err != nil || text != answered {
 		t.Fatalf("%q, %v", text, err)
 	}
-	succeeds(t, r.Close(t.Context()))
+	must.Do(t, r.Close(t.Context()))
 	calls, events := records(t, folder)
 	if len(calls) != 2 {
 		t.Fatalf("%d calls in the log", len(calls))
@@ -135,7 +136,7 @@ func TestHandler(t *testing.T) {
 		if token != "" {
 			req.Header.Set("Jurat-Agent", token)
 		}
-		answer := must(http.DefaultClient.Do(req))
+		answer := must.Get(http.DefaultClient.Do(req))(t)
 		answer.Body.Close()
 		if answer.StatusCode != http.StatusUnauthorized || p.asked.Load() != 0 {
 			t.Errorf("token %q: status %d, the provider was asked %d times", token, answer.StatusCode, p.asked.Load())
@@ -145,7 +146,7 @@ func TestHandler(t *testing.T) {
 	if _, err := ask(t, &http.Client{Transport: r.Transport(nil)}, question(t, p.URL+"/v1/chat/completions", "two").WithContext(recorder.WithAgent(t.Context(), "mia"))); err != nil {
 		t.Fatal(err)
 	}
-	succeeds(t, r.Stop(t.Context(), "the shift ended"))
+	must.Do(t, r.Stop(t.Context(), "the shift ended"))
 	calls, events := records(t, folder)
 	if len(calls) != 1 || calls[0].Payload.Observed.Vantage != evidence.InProcess || calls[0].Payload.Observed.Agent != "mia" {
 		t.Errorf("%d calls", len(calls))
@@ -192,11 +193,4 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s: something was made: %v", want, err)
 		}
 	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

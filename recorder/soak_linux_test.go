@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"jurat/internal/installation"
+	"jurat/internal/must"
 	"jurat/internal/recording"
 	"jurat/recorder"
 )
@@ -24,7 +25,7 @@ import (
 // soakTime is how long the load lasts.
 func soakTime(t *testing.T) time.Duration {
 	if text := os.Getenv("JURAT_TEST_SOAK"); text != "" {
-		return must(time.ParseDuration(text))
+		return must.Get(time.ParseDuration(text))(t)
 	}
 	if os.Getenv("JURAT_TEST_LONG") != "" {
 		return 10 * time.Minute
@@ -290,7 +291,7 @@ func TestSoak(t *testing.T) {
 		server.Close()
 	}
 	for _, r := range []*recorder.Recorder{models, tools, s.pipes} {
-		succeeds(t, r.Close(t.Context()))
+		must.Do(t, r.Close(t.Context()))
 	}
 	if sealed := observedIn(t, folder); sealed != s.sealed.Load() {
 		t.Errorf("%d acts are in the log of %d that must be", sealed, s.sealed.Load())
@@ -300,7 +301,7 @@ func TestSoak(t *testing.T) {
 // observedIn counts the acts in a folder's log that recorders saw.
 func observedIn(t *testing.T, folder string) (n int64) {
 	t.Helper()
-	i := must(installation.Open(t.Context(), installation.Config{Dir: folder}))
+	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: folder}))(t)
 	defer i.Close()
 	for placed, err := range i.Ledger.Records(t.Context(), 0) {
 		if err != nil {

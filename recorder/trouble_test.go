@@ -21,6 +21,7 @@ import (
 	"jurat/evidence/observed"
 	"jurat/internal/filestore"
 	"jurat/internal/installation"
+	"jurat/internal/must"
 	"jurat/internal/pgtest"
 	"jurat/internal/stamping"
 	"jurat/jurattest"
@@ -207,7 +208,7 @@ func TestDatabaseGone(t *testing.T) {
 			t.Parallel()
 			server := pgtest.Start(t)
 			key := filepath.Join(t.TempDir(), "wrapping.key")
-			succeeds(t, os.WriteFile(key, filestore.Generate(), 0o600))
+			must.Do(t, os.WriteFile(key, filestore.Generate(), 0o600))
 			o := recorder.Options{Folder: filepath.Join(t.TempDir(), "own"), Database: server.Database(t), WrappingKey: key, Mode: mode}
 			g := newGate(t, o)
 			if _, whole := g.ask("before"); !whole {
@@ -226,7 +227,7 @@ func TestDatabaseGone(t *testing.T) {
 // TestAuthorityHangs: a time-stamping authority that never answers stops no call: the record is in the log, waits for that stamp, and has the built-in authority's.
 func TestAuthorityHangs(t *testing.T) {
 	t.Parallel()
-	tsa := must(jurattest.StartTSA())
+	tsa := must.Get(jurattest.StartTSA())(t)
 	t.Cleanup(tsa.Close)
 	folder := filepath.Join(t.TempDir(), "data")
 	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: folder})
@@ -236,7 +237,7 @@ func TestAuthorityHangs(t *testing.T) {
 	if err := errors.Join(i.Timekeeper.Add(t.Context(), stamping.Outside{Name: "outside", URL: tsa.URL, Roots: string(tsa.PEM())}, false), tsa.Be(jurattest.Hangs)); err != nil {
 		t.Fatal(err)
 	}
-	succeeds(t, i.Close())
+	must.Do(t, i.Close())
 	g := newGate(t, recorder.Options{Folder: folder})
 	for n := range 3 {
 		if status, whole := g.ask(fmt.Sprint(n)); !whole {

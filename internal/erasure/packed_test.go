@@ -11,6 +11,7 @@ import (
 
 	"jurat/internal/filestore"
 	"jurat/internal/lock"
+	"jurat/internal/must"
 )
 
 // packedVault returns a store whose files are in packs, as an installation has it.
@@ -26,7 +27,7 @@ func packedVault(t testing.TB, dir string) (*Store, *filestore.Folder) {
 
 func listed(t *testing.T, v *Store) (names []string) {
 	t.Helper()
-	succeeds(t, v.List(t.Context(), func(_, name string) error { names = append(names, name); return nil }))
+	must.Do(t, v.List(t.Context(), func(_, name string) error { names = append(names, name); return nil }))
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -44,21 +45,21 @@ func TestKilledWhileKeeping(t *testing.T) {
 	acknowledged := false
 	files.After = func(step string) {
 		to := filepath.Join(t.TempDir(), "killed")
-		succeeds(t, os.CopyFS(to, os.DirFS(dir)))
+		must.Do(t, os.CopyFS(to, os.DirFS(dir)))
 		for _, folder := range []string{KeysFolder, ValuesFolder} { // CopyFS forgets the modes
 			packs, err := filepath.Glob(filepath.Join(to, filepath.FromSlash(folder), "packs", "*"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, pack := range packs {
-				succeeds(t, os.Chmod(pack, 0o600))
+				must.Do(t, os.Chmod(pack, 0o600))
 			}
 		}
 		all = append(all, killed{step, to, acknowledged})
 	}
-	succeeds(t, v.Keep(t.Context(), first))
+	must.Do(t, v.Keep(t.Context(), first))
 	acknowledged = true
-	succeeds(t, v.Keep(t.Context(), second))
+	must.Do(t, v.Keep(t.Context(), second))
 	if len(all) != 8 { // two packs are made; each keeping has three steps
 		t.Fatal(all)
 	}
@@ -85,7 +86,7 @@ func TestKilledWhileKeeping(t *testing.T) {
 			t.Error(err)
 		}
 		third := saying(map[string]string{"/prompt": "five"})
-		succeeds(t, after.Keep(t.Context(), third))
+		must.Do(t, after.Keep(t.Context(), third))
 		wantOpen(t, after, third, "/prompt", nil)
 	}
 }
@@ -97,7 +98,7 @@ func TestDestroyedInThePackOfAnother(t *testing.T) {
 		dir := t.TempDir()
 		recorder, _ := packedVault(t, dir)
 		r := saying(map[string]string{"/prompt": secret, "/response": "I see"})
-		succeeds(t, recorder.Keep(t.Context(), r))
+		must.Do(t, recorder.Keep(t.Context(), r))
 		key, err := recorder.files.Read(t.Context(), placeOf(r.Digest, "/prompt").key)
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +111,7 @@ func TestDestroyedInThePackOfAnother(t *testing.T) {
 		}
 		func() {
 			defer func() { _ = recover() }()
-			succeeds(t, eraser.Destroy(t.Context(), r.Digest, "/prompt"))
+			must.Do(t, eraser.Destroy(t.Context(), r.Digest, "/prompt"))
 		}()
 		if err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
@@ -126,7 +127,7 @@ func TestDestroyedInThePackOfAnother(t *testing.T) {
 		}
 		wantOpen(t, recorder, r, "/prompt", ErrNone)
 		wantOpen(t, recorder, r, "/response", nil)
-		succeeds(t, newEraser(t, dir).Destroy(t.Context(), r.Digest, "/prompt"))
+		must.Do(t, newEraser(t, dir).Destroy(t.Context(), r.Digest, "/prompt"))
 		if names := listed(t, recorder); len(names) != 1 || names[0] != Name(r.Digest, "/response") {
 			t.Errorf("after %q: %v", step, names)
 		}
@@ -136,11 +137,4 @@ func TestDestroyedInThePackOfAnother(t *testing.T) {
 func newEraser(t *testing.T, dir string) *Store {
 	v, _ := packedVault(t, dir)
 	return v
-}
-
-func succeeds(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -20,6 +20,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/disktest"
 	"jurat/internal/filestore"
+	"jurat/internal/must"
 )
 
 const secret = "the patient is in room 4"
@@ -49,7 +50,7 @@ func (v *Store) place(record evidence.Digest, pointer string) place {
 func kept(t *testing.T, members map[string]string) (*Store, *evidence.Record) {
 	t.Helper()
 	v, r := newVault(filepath.Join(t.TempDir(), "data")), saying(members)
-	succeeds(t, v.Keep(t.Context(), r))
+	must.Do(t, v.Keep(t.Context(), r))
 	return v, r
 }
 
@@ -107,7 +108,7 @@ func TestNothingReadable(t *testing.T) {
 func TestOneKeyEach(t *testing.T) {
 	v, r := kept(t, map[string]string{"/prompt": secret, "/context": secret})
 	other := saying(map[string]string{"/prompt": secret})
-	succeeds(t, v.Keep(t.Context(), other))
+	must.Do(t, v.Keep(t.Context(), other))
 	keys := map[string]bool{}
 	for _, at := range []place{v.place(r.Digest, "/prompt"), v.place(r.Digest, "/context"), v.place(other.Digest, "/prompt")} {
 		key, err := os.ReadFile(at.key)
@@ -116,7 +117,7 @@ func TestOneKeyEach(t *testing.T) {
 		}
 		keys[string(key)] = true
 	}
-	succeeds(t, v.Destroy(t.Context(), r.Digest, "/prompt"))
+	must.Do(t, v.Destroy(t.Context(), r.Digest, "/prompt"))
 	wantOpen(t, v, r, "/prompt", ErrNone)
 	wantOpen(t, v, r, "/context", nil)
 	wantOpen(t, v, other, "/prompt", nil)
@@ -147,10 +148,10 @@ func TestElsewhere(t *testing.T) {
 	v := newVault(filepath.Join(t.TempDir(), "data"))
 	r := saying(map[string]string{"/prompt": secret, "/context": "c"})
 	r.Disclosures = slices.DeleteFunc(r.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == "/prompt" })
-	succeeds(t, v.Keep(t.Context(), r))
+	must.Do(t, v.Keep(t.Context(), r))
 	wantOpen(t, v, r, "/prompt", ErrElsewhere)
 	wantOpen(t, v, r, "/context", nil)
-	succeeds(t, v.Forget(t.Context(), r))
+	must.Do(t, v.Forget(t.Context(), r))
 	wantOpen(t, v, r, "/prompt", ErrNone)
 	wantOpen(t, v, r, "/context", ErrNone)
 }
@@ -163,7 +164,7 @@ func TestDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		succeeds(t, os.WriteFile(a, text, 0o600))
+		must.Do(t, os.WriteFile(a, text, 0o600))
 	}
 	change := func(t *testing.T, file string, f func([]byte) []byte) {
 		t.Helper()
@@ -171,7 +172,7 @@ func TestDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		succeeds(t, os.WriteFile(file, f(text), 0o600))
+		must.Do(t, os.WriteFile(file, f(text), 0o600))
 	}
 	cut := func(text []byte) []byte { return text[:len(text)/2] }
 	tests := map[string]func(t *testing.T, at, other place){
@@ -220,7 +221,7 @@ func TestKeyThatOthersCanRead(t *testing.T) {
 		t.Skip("no modes there")
 	}
 	v, r := kept(t, map[string]string{"/prompt": secret})
-	succeeds(t, os.Chmod(v.place(r.Digest, "/prompt").key, 0o644))
+	must.Do(t, os.Chmod(v.place(r.Digest, "/prompt").key, 0o644))
 	if _, err := v.Open(t.Context(), r.Digest, "/prompt"); err == nil || !strings.Contains(err.Error(), "0644") {
 		t.Errorf("%v", err)
 	}
@@ -261,11 +262,11 @@ func TestList(t *testing.T) {
 	at := v.place(r.Digest, "/prompt")
 	for _, stray := range []string{filepath.Join(filepath.Dir(at.key), ".new-123"), filepath.Join(v.dir(), ValuesFolder, "note.json"),
 		filepath.Join(v.dir(), ValuesFolder, "zz", filepath.Base(at.value))} {
-		succeeds(t, os.MkdirAll(filepath.Dir(stray), 0o700))
-		succeeds(t, os.WriteFile(stray, nil, 0o600))
+		must.Do(t, os.MkdirAll(filepath.Dir(stray), 0o700))
+		must.Do(t, os.WriteFile(stray, nil, 0o600))
 	}
 	got := map[string]int{}
-	succeeds(t, v.List(t.Context(), func(_, name string) error { got[name]++; return nil }))
+	must.Do(t, v.List(t.Context(), func(_, name string) error { got[name]++; return nil }))
 	if diff := cmp.Diff(map[string]int{"": 3, Name(r.Digest, "/prompt"): 2}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -312,7 +313,7 @@ func TestConcurrently(t *testing.T) {
 func FuzzOpen(f *testing.F) {
 	r := saying(map[string]string{"/prompt": secret})
 	v := newVault(filepath.Join(f.TempDir(), "data"))
-	succeeds(f, v.Keep(f.Context(), r))
+	must.Do(f, v.Keep(f.Context(), r))
 	at := v.place(r.Digest, "/prompt")
 	kept, err := os.ReadFile(at.value)
 	if err != nil {
@@ -323,7 +324,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte(`{"pointer":"/prompt","record":"` + r.Digest.String() + `"}`))
 	f.Add(bytes.Replace(kept, []byte(`"ciphertext"`), []byte(`"CIPHERTEXT"`), 1))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		succeeds(t, os.WriteFile(at.value, text, 0o600))
+		must.Do(t, os.WriteFile(at.value, text, 0o600))
 		d, err := v.Open(t.Context(), r.Digest, "/prompt")
 		switch {
 		case err == nil && cmp.Equal(d, r.Disclosures[0]), errors.Is(err, ErrDamaged), errors.Is(err, ErrElsewhere):

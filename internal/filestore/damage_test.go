@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"jurat/internal/filestore"
+	"jurat/internal/must"
 )
 
 const headOfEntry = 11 // bytes before a name
@@ -19,7 +20,7 @@ const headOfEntry = 11 // bytes before a name
 func packWith(t *testing.T, dir string, text []byte) (file string, content []byte, at int) {
 	t.Helper()
 	for _, file := range packsIn(t, dir, ".pack") {
-		content := must(os.ReadFile(file))
+		content := must.Get(os.ReadFile(file))(t)
 		if at := bytes.Index(content, text); at >= 0 {
 			return file, content, at
 		}
@@ -30,7 +31,7 @@ func packWith(t *testing.T, dir string, text []byte) (file string, content []byt
 
 func change(t *testing.T, file string, content []byte) {
 	t.Helper()
-	succeeds(t, os.WriteFile(file, content, 0o600))
+	must.Do(t, os.WriteFile(file, content, 0o600))
 }
 
 // wantDamage checks that all pairs but one can be read, that the other is said to be damaged, and that the damage is named with its place.
@@ -61,7 +62,7 @@ func TestDamagedEntry(t *testing.T) {
 			f.SmallPacks(160)
 		}
 		create(t, f, 0, 1, 2, 3, 4)
-		succeeds(t, f.Close())
+		must.Do(t, f.Close())
 		file, content, name := packWith(t, dir, []byte(pair(1)[0].Name))
 		_, _, next := packWith(t, dir, []byte(pair(2)[0].Name))
 		if _, err := os.Stat(file[:len(file)-len("pack")] + "index"); (err == nil) != full {
@@ -85,7 +86,7 @@ func TestDamagedEntry(t *testing.T) {
 
 		other := packed(t, dir)
 		create(t, other, 5)
-		succeeds(t, other.Close())
+		must.Do(t, other.Close())
 		wantDamage(t, packed(t, dir), file, int64(from), int64(to), 1, 0, 2, 3, 4, 5)
 	}
 }
@@ -95,13 +96,13 @@ func TestDamagedPackGetsNoIndex(t *testing.T) {
 	dir := t.TempDir()
 	f := packed(t, dir)
 	create(t, f, 0, 1, 2)
-	succeeds(t, f.Close())
+	must.Do(t, f.Close())
 	file, content, name := packWith(t, dir, []byte(pair(1)[0].Name))
 	content[name]++
 	change(t, file, content)
 	other := packed(t, dir)
 	create(t, other, 3) // it would continue the pack
-	succeeds(t, other.Close())
+	must.Do(t, other.Close())
 	for _, index := range packsIn(t, dir, ".index") {
 		if filepath.Dir(index) == filepath.Dir(file) {
 			t.Error(index)
@@ -147,7 +148,7 @@ func TestDamagedPackHead(t *testing.T) {
 	dir := t.TempDir()
 	f := packed(t, dir)
 	create(t, f, 0, 1)
-	succeeds(t, f.Close())
+	must.Do(t, f.Close())
 	file, content, _ := packWith(t, dir, []byte(pair(0)[0].Name))
 	for at := range 32 {
 		damaged := bytes.Clone(content)
@@ -157,7 +158,7 @@ func TestDamagedPackHead(t *testing.T) {
 	}
 	change(t, file, content)
 	renamed := filepath.Join(filepath.Dir(file), "copy.pack")
-	succeeds(t, os.Rename(file, renamed))
+	must.Do(t, os.Rename(file, renamed))
 	wantPairs(t, packed(t, dir), 0, 1)
 	if got := names(t, packed(t, dir)); len(got) != 4 {
 		t.Error(got)
@@ -172,7 +173,7 @@ func TestContentIsNoEntry(t *testing.T) {
 	dir := t.TempDir()
 	f := packed(t, dir)
 	create(t, f, 0)
-	succeeds(t, f.CreateAll(t.Context(), []filestore.File{{Name: pair(1)[0].Name, Content: entries}}))
+	must.Do(t, f.CreateAll(t.Context(), []filestore.File{{Name: pair(1)[0].Name, Content: entries}}))
 	create(t, f, 2)
 	file, content, name := packWith(t, dir, []byte(pair(1)[0].Name))
 	_, _, next := packWith(t, dir, []byte(pair(2)[0].Name))
@@ -191,7 +192,7 @@ func TestDamageFarAway(t *testing.T) {
 		f := packed(t, dir)
 		create(t, f, 0)
 		long := filestore.File{Name: "a/long", Content: bytes.Repeat([]byte("a"), 256<<10+more-len("a/long")-headOfEntry)}
-		succeeds(t, f.CreateAll(t.Context(), []filestore.File{long}))
+		must.Do(t, f.CreateAll(t.Context(), []filestore.File{long}))
 		create(t, f, 2)
 		file, content, name := packWith(t, dir, []byte("a/long"))
 		content[name]++
@@ -208,14 +209,14 @@ func TestDamagedIndex(t *testing.T) {
 	f := packed(t, dir)
 	f.SmallPacks(1)
 	create(t, f, 0, 1, 2)
-	succeeds(t, f.Close())
+	must.Do(t, f.Close())
 	list := packsIn(t, dir, ".index")
 	if len(list) < 4 {
 		t.Fatal(list)
 	}
 	whole := map[string][]byte{}
 	for _, file := range list {
-		content := must(os.ReadFile(file))
+		content := must.Get(os.ReadFile(file))(t)
 		whole[file] = content
 	}
 	damages := map[string]func(b []byte) []byte{
@@ -280,10 +281,10 @@ func TestChangedBlockOfAnIndex(t *testing.T) {
 	for n := range 1000 {
 		files = append(files, filestore.File{Name: fmt.Sprintf("a/%d", n), Content: fmt.Append(nil, n)})
 	}
-	succeeds(t, f.CreateAll(t.Context(), files))
-	succeeds(t, f.Close())
+	must.Do(t, f.CreateAll(t.Context(), files))
+	must.Do(t, f.Close())
 	index := packsIn(t, dir, ".index")[0]
-	content := must(os.ReadFile(index))
+	content := must.Get(os.ReadFile(index))(t)
 	wantAll := func(f *filestore.Folder) {
 		t.Helper()
 		for _, file := range files {
@@ -314,9 +315,9 @@ func TestPackCutBehindItsIndex(t *testing.T) {
 	f := packed(t, dir)
 	f.SmallPacks(160)
 	create(t, f, 0, 1, 2, 3, 4)
-	succeeds(t, f.Close())
+	must.Do(t, f.Close())
 	file, _, name := packWith(t, dir, []byte(pair(1)[0].Name))
-	succeeds(t, os.Truncate(file, int64(name)))
+	must.Do(t, os.Truncate(file, int64(name)))
 	if _, err := packed(t, dir).Read(t.Context(), pair(1)[0].Name); !errors.Is(err, filestore.ErrDamaged) {
 		t.Errorf("%v, want ErrDamaged", err)
 	}
@@ -330,8 +331,8 @@ func TestDamagedLastEntry(t *testing.T) {
 	create(t, f, 0, 1)
 	secret := bytes.Repeat([]byte{0x80, 0xff, 7}, 11) // as what is encrypted
 	last := filestore.File{Name: pair(2)[0].Name, Content: secret}
-	succeeds(t, f.CreateAll(t.Context(), []filestore.File{last}))
-	succeeds(t, f.Close())
+	must.Do(t, f.CreateAll(t.Context(), []filestore.File{last}))
+	must.Do(t, f.Close())
 	file, content, name := packWith(t, dir, []byte(last.Name))
 	from := name - headOfEntry
 	index := file[:len(file)-len("pack")] + "index"
@@ -339,7 +340,7 @@ func TestDamagedLastEntry(t *testing.T) {
 		t.Helper()
 		to := copyOf(t, dir)
 		in := func(file string) string {
-			name := must(filepath.Rel(dir, file))
+			name := must.Get(filepath.Rel(dir, file))(t)
 			return filepath.Join(to, name)
 		}
 		change(t, in(file), text)
@@ -354,11 +355,11 @@ func TestDamagedLastEntry(t *testing.T) {
 				t.Errorf("%s: a pack that may be damaged has an index: %v", how, err)
 			}
 			other := filestore.File{Name: "keys/other", Content: nil}
-			succeeds(t, g.CreateAll(t.Context(), []filestore.File{other, {Name: "a/other", Content: nil}}))
+			must.Do(t, g.CreateAll(t.Context(), []filestore.File{other, {Name: "a/other", Content: nil}}))
 			if err := g.Remove(t.Context(), "a/other"); err != nil {
 				t.Errorf("%s: %v", how, err)
 			}
-			succeeds(t, g.Close())
+			must.Do(t, g.Close())
 		}
 		if t.Failed() {
 			t.Fatal(how)

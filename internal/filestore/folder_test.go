@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"jurat/internal/filestore"
+	"jurat/internal/must"
 	"jurat/internal/storetest"
 )
 
@@ -27,13 +28,13 @@ func TestFolderIsPrivate(t *testing.T) {
 	}
 	c := filestore.NewFolder(filepath.Join(t.TempDir(), "data"))
 	for _, name := range []string{"a/b.key", "a/b.json"} {
-		succeeds(t, c.Create(t.Context(), name, []byte("content")))
+		must.Do(t, c.Create(t.Context(), name, []byte("content")))
 		for file, want := range map[string]os.FileMode{c.Where(name): 0o600, c.Where("a"): 0o700} {
 			if info, err := os.Stat(file); err != nil || info.Mode().Perm() != want {
 				t.Errorf("%s: mode %v, want %o", file, info.Mode(), want)
 			}
 		}
-		succeeds(t, os.Chmod(c.Where(name), 0o640))
+		must.Do(t, os.Chmod(c.Where(name), 0o640))
 	}
 	if _, err := c.Read(t.Context(), "a/b.key"); err == nil || !strings.Contains(err.Error(), "mode 0640") {
 		t.Errorf("a secret that others can read: %v", err)
@@ -46,10 +47,10 @@ func TestFolderIsPrivate(t *testing.T) {
 // TestFolderListsWhatACrashLeft checks that List finds unfinished files: they may contain texts that must be erased.
 func TestFolderListsWhatACrashLeft(t *testing.T) {
 	c := filestore.NewFolder(t.TempDir())
-	succeeds(t, c.Create(t.Context(), "a/b.key", nil))
-	succeeds(t, os.WriteFile(c.Where("a/.new-123"), nil, 0o600))
+	must.Do(t, c.Create(t.Context(), "a/b.key", nil))
+	must.Do(t, os.WriteFile(c.Where("a/.new-123"), nil, 0o600))
 	var names []string
-	succeeds(t, c.List(t.Context(), "a", func(name string) error { names = append(names, name); return nil }))
+	must.Do(t, c.List(t.Context(), "a", func(name string) error { names = append(names, name); return nil }))
 	if want := []string{"a/.new-123", "a/b.key"}; !slices.Equal(names, want) {
 		t.Errorf("%v, want %v", names, want)
 	}
@@ -58,9 +59,9 @@ func TestFolderListsWhatACrashLeft(t *testing.T) {
 // TestOverwriteReachesEveryName checks that overwritten content is gone under every name of the same file.
 func TestOverwriteReachesEveryName(t *testing.T) {
 	c := filestore.NewFolder(t.TempDir())
-	succeeds(t, c.Create(t.Context(), "a.key", []byte("secret")))
-	succeeds(t, os.Link(c.Where("a.key"), c.Where("b.key")))
-	succeeds(t, c.Overwrite(t.Context(), "a.key", make([]byte, 6)))
+	must.Do(t, c.Create(t.Context(), "a.key", []byte("secret")))
+	must.Do(t, os.Link(c.Where("a.key"), c.Where("b.key")))
+	must.Do(t, c.Overwrite(t.Context(), "a.key", make([]byte, 6)))
 	if got, err := c.Read(t.Context(), "b.key"); err != nil || string(got) != "\x00\x00\x00\x00\x00\x00" {
 		t.Errorf("%q, %v", got, err)
 	}

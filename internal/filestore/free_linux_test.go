@@ -11,6 +11,7 @@ import (
 
 	"jurat/internal/atomicfile"
 	"jurat/internal/filestore"
+	"jurat/internal/must"
 )
 
 // taken returns the bytes that the packs of a folder take on the disk, and their length.
@@ -37,10 +38,10 @@ func taken(t *testing.T, dir string) (blocks, length int64) {
 func givesBack(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
-	file := must(os.Create(filepath.Join(dir, "zeros")))
+	file := must.Get(os.Create(filepath.Join(dir, "zeros")))(t)
 	defer file.Close() //nolint:errcheck // only its room counts
-	must(file.Write(make([]byte, 1<<20)))
-	succeeds(t, errors.Join(file.Sync(), atomicfile.Free(file, 0, 1<<20)))
+	must.Get(file.Write(make([]byte, 1<<20)))(t)
+	must.Do(t, errors.Join(file.Sync(), atomicfile.Free(file, 0, 1<<20)))
 	if blocks, _ := taken(t, dir); blocks > 0 {
 		t.Skip("this file system gives no room back")
 	}
@@ -53,12 +54,12 @@ func TestRoomOfWhatIsDestroyed(t *testing.T) {
 	f, other := packed(t, dir), packed(t, dir)
 	create(t, f, 0)
 	big := filestore.File{Name: "a/big.json", Content: bytes.Repeat([]byte("a text that is erased "), 50_000)}
-	succeeds(t, f.CreateAll(t.Context(), []filestore.File{big}))
+	must.Do(t, f.CreateAll(t.Context(), []filestore.File{big}))
 	create(t, f, 1)
 	wantPairs(t, other, 0, 1)
 	packs := filepath.Join(dir, "a")
 	before, length := taken(t, packs)
-	succeeds(t, f.Remove(t.Context(), big.Name))
+	must.Do(t, f.Remove(t.Context(), big.Name))
 	after, kept := taken(t, packs)
 	if kept != length {
 		t.Errorf("the packs have %d bytes, and had %d", kept, length)

@@ -13,6 +13,7 @@ import (
 
 	"jurat/internal/disktest"
 	"jurat/internal/filestore"
+	"jurat/internal/must"
 )
 
 // TestPackOnFullDisk: a full disk is an error of those who did not get room, and leaves nothing of them.
@@ -54,9 +55,9 @@ func TestDestroyedAgainOnFullDisk(t *testing.T) {
 		dir := filepath.Join(disk.Path, "data")
 		f := packed(t, dir)
 		big := filestore.File{Name: "a/big.json", Content: bytes.Repeat([]byte("a text that is erased "), 50_000)}
-		succeeds(t, f.CreateAll(t.Context(), []filestore.File{big}))
-		succeeds(t, f.Remove(t.Context(), big.Name))
-		full := must(os.Create(filepath.Join(disk.Path, "full")))
+		must.Do(t, f.CreateAll(t.Context(), []filestore.File{big}))
+		must.Do(t, f.Remove(t.Context(), big.Name))
+		full := must.Get(os.Create(filepath.Join(disk.Path, "full")))(t)
 		if _, err := full.Write(make([]byte, 5<<20)); !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("the disk is not full: %v", err)
 		}

@@ -17,6 +17,7 @@ import (
 	"jurat/internal/disktest"
 	"jurat/internal/filestore"
 	"jurat/internal/lock"
+	"jurat/internal/must"
 	"jurat/internal/storetest"
 )
 
@@ -47,7 +48,7 @@ func pair(n int) []filestore.File {
 func create(t *testing.T, f *filestore.Folder, numbers ...int) {
 	t.Helper()
 	for _, n := range numbers {
-		succeeds(t, f.CreateAll(t.Context(), pair(n)))
+		must.Do(t, f.CreateAll(t.Context(), pair(n)))
 	}
 }
 
@@ -66,7 +67,7 @@ func names(t *testing.T, f *filestore.Folder) []string {
 	t.Helper()
 	var list []string
 	for _, folder := range []string{"a", "keys"} {
-		succeeds(t, f.List(t.Context(), folder, func(name string) error { list = append(list, name); return nil }))
+		must.Do(t, f.List(t.Context(), folder, func(name string) error { list = append(list, name); return nil }))
 	}
 	slices.Sort(list)
 	return list
@@ -74,7 +75,7 @@ func names(t *testing.T, f *filestore.Folder) []string {
 
 func packsIn(t *testing.T, dir, extension string) []string {
 	t.Helper()
-	return must(filepath.Glob(filepath.Join(dir, "*", "packs", "*"+extension)))
+	return must.Get(filepath.Glob(filepath.Join(dir, "*", "packs", "*"+extension)))(t)
 }
 
 // TestFullPacks finds files in packs that are full, which have an index, and in one that is not.
@@ -94,7 +95,7 @@ func TestFullPacks(t *testing.T) {
 		all[n] = n
 	}
 	wantPairs(t, f, all...)
-	succeeds(t, f.Close())
+	must.Do(t, f.Close())
 	if n := len(packsIn(t, dir, ".index")); n < 10 {
 		t.Errorf("%d packs are full", n)
 	}
@@ -109,7 +110,7 @@ func TestFullPacks(t *testing.T) {
 		t.Error(err)
 	}
 	for _, index := range packsIn(t, dir, ".index") { // it is only a help
-		succeeds(t, os.Remove(index))
+		must.Do(t, os.Remove(index))
 	}
 	wantPairs(t, packed(t, dir), all...)
 }
@@ -120,7 +121,7 @@ func TestPackIsContinued(t *testing.T) {
 	for n := range 10 {
 		f := packed(t, dir)
 		create(t, f, n)
-		succeeds(t, f.Close())
+		must.Do(t, f.Close())
 	}
 	if packs := packsIn(t, dir, ".pack"); len(packs) != 2 {
 		t.Error(packs)
@@ -162,7 +163,7 @@ func TestNothingIsLeftOfAPackedSecret(t *testing.T) {
 	f, other := packed(t, dir), packed(t, dir)
 	create(t, f, 1, 2, 3)
 	key, value := pair(2)[1].Name, pair(2)[0].Name
-	succeeds(t, other.Overwrite(t.Context(), key, make([]byte, len("secret 2"))))
+	must.Do(t, other.Overwrite(t.Context(), key, make([]byte, len("secret 2"))))
 	if got, err := f.Read(t.Context(), key); err != nil || !bytes.Equal(got, make([]byte, len("secret 2"))) {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -171,7 +172,7 @@ func TestNothingIsLeftOfAPackedSecret(t *testing.T) {
 	}
 	create(t, f, 4)
 	for _, name := range []string{key, value} {
-		succeeds(t, other.Remove(t.Context(), name))
+		must.Do(t, other.Remove(t.Context(), name))
 		for _, c := range []*filestore.Folder{f, other} {
 			if _, err := c.Read(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("%s: %v", name, err)
@@ -205,14 +206,14 @@ func TestPacksArePrivate(t *testing.T) {
 	dir := t.TempDir()
 	f := packed(t, dir)
 	create(t, f, 1)
-	succeeds(t, f.Close())
+	must.Do(t, f.Close())
 	for name, mode := range disktest.Tree(t, dir) {
 		if name != "." && mode.Perm()&0o077 != 0 {
 			t.Errorf("%s has mode %v", name, mode)
 		}
 	}
 	for _, file := range packsIn(t, dir, ".pack") {
-		succeeds(t, os.Chmod(file, 0o640))
+		must.Do(t, os.Chmod(file, 0o640))
 	}
 	if _, err := f.Read(t.Context(), pair(1)[1].Name); err == nil || !strings.Contains(err.Error(), "mode 0640") {
 		t.Errorf("a pack of secrets that others can read: %v", err)
@@ -237,7 +238,7 @@ func TestDamagedPack(t *testing.T) {
 	dir := t.TempDir()
 	f := packed(t, dir)
 	create(t, f, 1)
-	succeeds(t, f.Close())
+	must.Do(t, f.Close())
 	for _, file := range packsIn(t, dir, ".pack") {
 		if err := errors.Join(os.Remove(file), os.WriteFile(filepath.Join(filepath.Dir(file), strings.Repeat("0", 32)+".pack"), bytes.Repeat([]byte("x"), 1000), 0o600)); err != nil {
 			t.Fatal(err)
@@ -270,7 +271,7 @@ func TestPackOfZeros(t *testing.T) {
 	f := packed(t, dir)
 	create(t, f, 1)
 	for _, folder := range []string{"a", "keys"} {
-		succeeds(t, os.WriteFile(filepath.Join(dir, folder, "packs", strings.Repeat("0", 32)+".pack"), make([]byte, 32), 0o600))
+		must.Do(t, os.WriteFile(filepath.Join(dir, folder, "packs", strings.Repeat("0", 32)+".pack"), make([]byte, 32), 0o600))
 	}
 	other := packed(t, dir)
 	wantPairs(t, other, 1)
@@ -296,7 +297,7 @@ func copyOf(t *testing.T, dir string) string {
 		if mode.IsDir() {
 			perm = 0o700
 		}
-		succeeds(t, os.Chmod(filepath.Join(to, name), perm))
+		must.Do(t, os.Chmod(filepath.Join(to, name), perm))
 	}
 	return to
 }
@@ -358,16 +359,16 @@ func TestTornPack(t *testing.T) {
 	list := packsIn(t, dir, ".pack")
 	before := map[string]int64{}
 	for _, file := range list {
-		info := must(os.Stat(file))
+		info := must.Get(os.Stat(file))(t)
 		before[file] = info.Size()
 	}
 	create(t, f, 2)
 	for _, file := range list {
-		info := must(os.Stat(file))
+		info := must.Get(os.Stat(file))(t)
 		for size := before[file]; size < info.Size(); size++ {
 			torn := copyOf(t, dir)
-			name := must(filepath.Rel(dir, file))
-			succeeds(t, os.Truncate(filepath.Join(torn, name), size))
+			name := must.Get(filepath.Rel(dir, file))(t)
+			must.Do(t, os.Truncate(filepath.Join(torn, name), size))
 			wantAfterCrash(t, torn, 2)
 		}
 	}
@@ -397,14 +398,14 @@ func TestTakenBack(t *testing.T) {
 		create(t, f, 1)
 		sizes := map[string]int64{}
 		for _, file := range packsIn(t, dir, ".pack") {
-			info := must(os.Stat(file))
+			info := must.Get(os.Stat(file))(t)
 			sizes[file] = info.Size()
 		}
 		create(t, f, 2)
 		wantPairs(t, reader, 1, 2)
-		succeeds(t, f.Close())
+		must.Do(t, f.Close())
 		for file, size := range sizes {
-			succeeds(t, os.Truncate(file, size))
+			must.Do(t, os.Truncate(file, size))
 		}
 		create(t, packed(t, dir), instead...)
 		wantPairs(t, reader, append(instead, 1)...)
@@ -422,11 +423,11 @@ func TestMadeAgain(t *testing.T) {
 		f.SmallPacks(most)
 		create(t, f, 1)
 		key := pair(1)[1].Name
-		succeeds(t, f.Remove(t.Context(), key))
+		must.Do(t, f.Remove(t.Context(), key))
 		create(t, f, 1, 1)
-		succeeds(t, f.Close())
+		must.Do(t, f.Close())
 		wantPairs(t, f, 1)
-		succeeds(t, f.Remove(t.Context(), key))
+		must.Do(t, f.Remove(t.Context(), key))
 		if got, err := f.Read(t.Context(), key); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -438,7 +439,7 @@ func TestPacksMovedAway(t *testing.T) {
 	dir := t.TempDir()
 	f := packed(t, dir)
 	create(t, f, 1)
-	succeeds(t, os.Rename(filepath.Join(dir, "keys"), filepath.Join(dir, "moved")))
+	must.Do(t, os.Rename(filepath.Join(dir, "keys"), filepath.Join(dir, "moved")))
 	create(t, f, 2)
 	wantPairs(t, packed(t, dir), 2)
 }
@@ -452,25 +453,11 @@ func TestManySizesAtOnce(t *testing.T) {
 			content := bytes.Repeat([]byte{byte('a' + n)}, size)
 			files = append(files, filestore.File{Name: fmt.Sprintf("a/%d-%d", len(names(t, f)), n), Content: content})
 		}
-		succeeds(t, f.CreateAll(t.Context(), files))
+		must.Do(t, f.CreateAll(t.Context(), files))
 		for _, file := range files {
 			if got, err := f.Read(t.Context(), file.Name); err != nil || !bytes.Equal(got, file.Content) {
 				t.Errorf("%s: %d bytes, %v, want %d bytes", file.Name, len(got), err, len(file.Content))
 			}
 		}
-	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
-func succeeds(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 func generated(t *testing.T) (*Keys, []byte) {
 	t.Helper()
 	text := Generate()
-	keys := must(Parse(text))
+	keys := must.Get(Parse(text))(t)
 	return keys, text
 }
 
@@ -62,7 +64,7 @@ func TestChangeOfKeys(t *testing.T) {
 	old, oldText := generated(t)
 	_, newText := generated(t)
 	id, wrapped := old.Wrap("a", []byte("secret"))
-	both := must(Parse(append(append(newText, "\n\n# the old one\n"...), oldText...)))
+	both := must.Get(Parse(append(append(newText, "\n\n# the old one\n"...), oldText...)))(t)
 	if got, err := both.Unwrap("a", id, wrapped); err != nil || string(got) != "secret" {
 		t.Errorf("%q, %v", got, err)
 	}

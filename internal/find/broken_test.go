@@ -9,6 +9,7 @@ import (
 
 	"jurat/internal/find"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/must"
 	"jurat/internal/sqlitefile"
 	"jurat/jurattest"
 )
@@ -36,13 +37,13 @@ func TestBrokenOff(t *testing.T) {
 		}
 		cancel()
 		if stop%2 == 1 { // otherwise the process dies before the newest records are in the file
-			succeeds(t, x.Settle(t.Context()))
+			must.Do(t, x.Settle(t.Context()))
 		}
-		succeeds(t, x.Close())
+		must.Do(t, x.Close())
 	}
 	whole := func(x *find.Index) {
 		follow(t, x)
-		q := must(find.ReadRecords(getter("text", "of the thing", "limit", "500")))
+		q := must.Get(find.ReadRecords(getter("text", "of the thing", "limit", "500")))(t)
 		found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil)
 		if err != nil || len(found.Hits) != n {
 			t.Errorf("%d records are found, %v; want %d", len(found.Hits), err, n)
@@ -67,7 +68,7 @@ func TestRemade(t *testing.T) {
 		say(t, h, fmt.Sprintf("mention %04d of the thing", i))
 		if i == 20 || i == 70 || i == 90 || i == n-1 {
 			follow(t, x)
-			succeeds(t, x.Settle(t.Context()))
+			must.Do(t, x.Settle(t.Context()))
 		}
 	}
 	if x.Stretches() < 4 {
@@ -77,12 +78,12 @@ func TestRemade(t *testing.T) {
 		if err := x.CheckBlocks(t.Context()); err != nil {
 			t.Errorf("before %v: %v", in, err)
 		}
-		succeeds(t, x.Remake(t.Context(), in))
+		must.Do(t, x.Remake(t.Context(), in))
 		if err := x.CheckBlocks(t.Context()); err != nil {
 			t.Errorf("after %v: %v", in, err)
 		}
 		for i := 0; i < n; i += 13 {
-			q := must(find.ReadRecords(getter("text", fmt.Sprintf("mention %04d", i))))
+			q := must.Get(find.ReadRecords(getter("text", fmt.Sprintf("mention %04d", i))))(t)
 			found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil)
 			if err != nil || len(found.Hits) != 1 || found.Hits[0].Place != int64(i) {
 				t.Fatalf("after %v: mention %d is found %d times, %v", in, i, len(found.Hits), err)
@@ -90,7 +91,7 @@ func TestRemade(t *testing.T) {
 		}
 	}
 	for _, in := range []storage.Range{{From: 21, To: 71}, {From: 91, To: 4120}} { // one of a slot with others, and one that reaches into two
-		succeeds(t, x.Expire(t.Context(), in))
+		must.Do(t, x.Expire(t.Context(), in))
 		if err := x.CheckBlocks(t.Context()); err != nil {
 			t.Errorf("after %v expired: %v", in, err)
 		}
@@ -105,22 +106,22 @@ func TestEarlierVersion(t *testing.T) {
 	}
 	x := openIndex(t, h, path)
 	follow(t, x)
-	succeeds(t, errors.Join(x.Settle(t.Context()), x.Close()))
+	must.Do(t, errors.Join(x.Settle(t.Context()), x.Close()))
 	db, err := sqlitefile.Open(path)
 	if err == nil {
 		_, err = db.ExecContext(t.Context(), "DROP TABLE blocks; PRAGMA user_version = 1")
 	}
-	succeeds(t, errors.Join(err, db.Close()))
+	must.Do(t, errors.Join(err, db.Close()))
 	x = openIndex(t, h, path)
 	if done, _ := x.Progress(); done != 0 {
 		t.Errorf("%d records of the earlier file are used", done)
 	}
 	told := int64(0)
-	succeeds(t, x.Follow(t.Context(), func(done, total int64) { told = max(told, done) }))
+	must.Do(t, x.Follow(t.Context(), func(done, total int64) { told = max(told, done) }))
 	if told != 50 {
 		t.Errorf("progress to %d of 50", told)
 	}
-	q := must(find.ReadRecords(getter("text", "mention 017")))
+	q := must.Get(find.ReadRecords(getter("text", "mention 017")))(t)
 	if found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil); err != nil || len(found.Hits) != 1 {
 		t.Errorf("%+v, %v", found, err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/find"
+	"jurat/internal/must"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -23,7 +24,7 @@ func getter(pairs ...string) func(string) string {
 // say seals what an agent said.
 func say(t *testing.T, h *jurattest.House, text string, apart ...string) *evidence.Record {
 	t.Helper()
-	said := must(jsontext.AppendQuote(nil, text))
+	said := must.Get(jsontext.AppendQuote(nil, text))(t)
 	return h.Seal(t, evidence.Payload{ActionType: evidence.Recommendation, Timestamp: "2026-01-01T00:00:00Z", AgentID: "bot", RequestID: "r", Model: "m", ModelVersion: "1",
 		Prompt: jsontext.Value(`"p"`), Response: said, Parameters: jsontext.Value(`{}`)}, apart...)
 }
@@ -35,11 +36,11 @@ func TestWords(t *testing.T) {
 		say(t, h, text)
 	}
 	say(t, h, "the hidden number is 4711", "/response")
-	x := must(find.Open(t.Context(), h.Ledger, t.TempDir()+"/find.db"))
+	x := must.Get(find.Open(t.Context(), h.Ledger, t.TempDir()+"/find.db"))(t)
 	defer x.Close()
-	succeeds(t, x.Follow(t.Context(), nil))
+	must.Do(t, x.Follow(t.Context(), nil))
 	for text, want := range map[string]int{`"pay $1,000 NOW!"`: 1, "返金": 1, "三日以内": 1, "МАРШРУТ: a9": 1, "pay $1.000": 0, "hidden number": 0, "4711": 0} {
-		q := must(find.ReadRecords(getter("text", text)))
+		q := must.Get(find.ReadRecords(getter("text", text)))(t)
 		for _, in := range []find.Scope{{All: true}, {Agent: "bot"}} {
 			found, err := x.Records(t.Context(), q, in, nil)
 			if err != nil || len(found.Hits) != want {
@@ -56,16 +57,16 @@ func TestWords(t *testing.T) {
 func TestTrials(t *testing.T) {
 	h := jurattest.New(t)
 	id := h.Try(t, jury.MajorityVote).ID
-	x := must(find.Open(t.Context(), h.Ledger, ""))
+	x := must.Get(find.Open(t.Context(), h.Ledger, ""))(t)
 	defer x.Close()
-	succeeds(t, x.Follow(t.Context(), nil))
+	must.Do(t, x.Follow(t.Context(), nil))
 	trials := trial.NewIndex(h.Ledger, nil)
-	succeeds(t, trials.Follow(t.Context()))
+	must.Do(t, trials.Follow(t.Context()))
 	for _, tt := range []struct {
 		name, value string
 		want        int
 	}{{"record", id, 1}, {"record", "nothing", 0}, {"juror", "nobody", 0}, {"verdict", "none", 0}, {"sort", "highest", 1}} {
-		q := must(find.ReadTrials(getter(tt.name, tt.value)))
+		q := must.Get(find.ReadTrials(getter(tt.name, tt.value)))(t)
 		listed, err := q.Trials(t.Context(), trials, x, nil)
 		if err != nil || len(listed.Trials) != tt.want || listed.Counts.Total != tt.want {
 			t.Errorf("%s=%s: %+v, %v", tt.name, tt.value, listed, err)
@@ -87,16 +88,16 @@ func TestStretches(t *testing.T) {
 	}
 	path := t.TempDir() + "/find.db"
 	for _, again := range []bool{false, true} {
-		x := must(find.Open(t.Context(), h.Ledger, path))
+		x := must.Get(find.Open(t.Context(), h.Ledger, path))(t)
 		if done, _ := x.Progress(); (done > 0) != again {
 			t.Errorf("opened again: %t; it has %d records", again, done)
 		}
-		succeeds(t, x.Follow(t.Context(), nil))
+		must.Do(t, x.Follow(t.Context(), nil))
 		for _, sort := range []string{"newest", "oldest"} {
 			var places []int64
 			for after := ""; ; {
-				q := must(find.ReadRecords(getter("text", "ЗАПИСЬ, которую", "sort", sort, "limit", "4", "after", after, "actor", "bot")))
-				found := must(x.Records(t.Context(), q, find.Scope{All: !again, Agent: "bot"}, nil)) // no record is of a trial
+				q := must.Get(find.ReadRecords(getter("text", "ЗАПИСЬ, которую", "sort", sort, "limit", "4", "after", after, "actor", "bot")))(t)
+				found := must.Get(x.Records(t.Context(), q, find.Scope{All: !again, Agent: "bot"}, nil))(t) // no record is of a trial
 				for _, hit := range found.Hits {
 					places = append(places, hit.Place)
 				}
@@ -108,27 +109,13 @@ func TestStretches(t *testing.T) {
 				t.Errorf("%s: %v", sort, places)
 			}
 		}
-		succeeds(t, x.Close())
+		must.Do(t, x.Close())
 	}
 	other := jurattest.New(t)
 	say(t, other, "another log")
-	x := must(find.Open(t.Context(), other.Ledger, path))
+	x := must.Get(find.Open(t.Context(), other.Ledger, path))(t)
 	defer x.Close()
 	if done, _ := x.Progress(); done != 0 {
 		t.Errorf("the index of another log was kept: %d records", done)
-	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
-func succeeds(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"jurat/internal/find"
+	"jurat/internal/must"
 	"jurat/jurattest"
 )
 
@@ -55,7 +56,7 @@ func TestAgainstScan(t *testing.T) {
 		texts, ids = append(texts, text), append(ids, say(t, h, text).Payload.RecordID)
 		if i%100 == 50 {
 			follow(t, x)
-			succeeds(t, x.Settle(t.Context()))
+			must.Do(t, x.Settle(t.Context()))
 		}
 	}
 	follow(t, x)
@@ -71,7 +72,7 @@ func TestAgainstScan(t *testing.T) {
 				continue // too short, which TestHostileQueries is about
 			}
 			asked++
-			found := must(x.Records(t.Context(), q, find.Scope{All: true}, nil))
+			found := must.Get(x.Records(t.Context(), q, find.Scope{All: true}, nil))(t)
 			var got, want []string
 			for _, hit := range found.Hits {
 				got = append(got, hit.Record.Payload.RecordID)
@@ -90,21 +91,21 @@ func TestAgainstScan(t *testing.T) {
 		}
 	}
 	compare("partly in the file", x)
-	succeeds(t, x.Settle(t.Context()))
+	must.Do(t, x.Settle(t.Context()))
 	compare("in the file", x)
 	compare("in another process", openIndex(t, h, path))
 }
 
 func openIndex(t *testing.T, h *jurattest.House, path string) *find.Index {
 	t.Helper()
-	x := must(find.Open(t.Context(), h.Ledger, path))
+	x := must.Get(find.Open(t.Context(), h.Ledger, path))(t)
 	t.Cleanup(func() { x.Close() })
 	return x
 }
 
 func follow(t *testing.T, x *find.Index) {
 	t.Helper()
-	succeeds(t, x.Follow(t.Context(), nil))
+	must.Do(t, x.Follow(t.Context(), nil))
 }
 
 // TestFold: how a text was typed does not matter, what it says does.

@@ -16,6 +16,7 @@ import (
 	"jurat/evidence/observed"
 	"jurat/evidence/operator"
 	"jurat/internal/find"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -40,7 +41,7 @@ func (h *town) watch(t *testing.T) {
 	act := observed.Act{Recorder: pick(h.r, taps), RequestID: "r", At: began.Add(took), ChainID: "recorded/" + agent + "/" + pick(h.r, []string{"1", "2", "3", "4"}), Agent: agent,
 		Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "openai.chat", Path: "/v1/chat/completions", Status: 200, Ended: pick(h.r, ends), Began: began, Elapsed: &took,
 		Request: body(`{"model":"m","messages":[{"role":"user","content":"May I send it?"}]}`), Response: body(answer)}
-	p := must(observed.Payload(act))
+	p := must.Get(observed.Payload(act))(t)
 	h.Seal(t, p)
 	if h.r.IntN(4) == 0 {
 		h.event(t, &observed.Event{Event: observed.Gap, Reason: "disk full", Missed: []observed.Missed{{Agent: agent, Calls: int64(1 + h.r.IntN(4)), Minute: evidence.FormatTime(began)}}})
@@ -49,7 +50,7 @@ func (h *town) watch(t *testing.T) {
 
 func (h *town) event(t *testing.T, e *observed.Event) {
 	t.Helper()
-	p := must(e.Payload(pick(h.r, taps), evidence.FormatTime(jurattest.Start), "recorder/tap"))
+	p := must.Get(e.Payload(pick(h.r, taps), evidence.FormatTime(jurattest.Start), "recorder/tap"))(t)
 	h.Seal(t, p)
 }
 
@@ -70,15 +71,15 @@ func (h *town) seen(t *testing.T) (chain string) {
 // judge puts the records of a chain before a jury.
 func (h *town) judge(t *testing.T, chain string) string {
 	t.Helper()
-	records := must(h.Ledger.Chain(t.Context(), chain))
+	records := must.Get(h.Ledger.Chain(t.Context(), chain))(t)
 	var exhibits []subject.Exhibit
 	for _, r := range records {
 		exhibits = append(exhibits, subject.NewExhibit(r))
 	}
-	on := must(subject.FromRecords(nil, exhibits, subject.Verification{Outcome: subject.NotProved}))
+	on := must.Get(subject.FromRecords(nil, exhibits, subject.Verification{Outcome: subject.NotProved}))(t)
 	c := trial.Config{Ledger: h.Ledger, Keys: h.Keys, Settings: jurattest.Settings(jury.MajorityVote), Submitter: "submitter", Now: func() time.Time { return jurattest.Start }}
 	c.Jurors, c.Judge = jurattest.Panel()
-	return must(trial.Submit(t.Context(), c, on))
+	return must.Get(trial.Submit(t.Context(), c, on))(t)
 }
 
 // recordings answers a search by looking at each record.
@@ -158,8 +159,8 @@ func (a *asking) compareRecordings(t *testing.T, when string, x *find.Index) int
 	a.sometimes(3, values, "to", a.date(3+a.r.IntN(3)))
 	var got []find.Recording
 	for {
-		q := must(find.ReadRecordings(get(values)))
-		found := must(x.Recordings(t.Context(), q))
+		q := must.Get(find.ReadRecordings(get(values)))(t)
+		found := must.Get(x.Recordings(t.Context(), q))(t)
 		got = append(got, found.Recordings...)
 		if values["after"] = found.Next; found.Next == "" {
 			want := a.scan.recordings(q)
@@ -188,7 +189,7 @@ func TestEvents(t *testing.T) {
 			most     int
 			want     []int64
 		}{{0, 9, 9, []int64{0, 2, 4}}, {1, 4, 9, []int64{2}}, {0, 9, 2, []int64{0, 2}}, {3, 3, 9, nil}} {
-			got := must(x.Events(t.Context(), taps, c.from, c.to, c.most))
+			got := must.Get(x.Events(t.Context(), taps, c.from, c.to, c.most))(t)
 			if !slices.Equal(got, c.want) {
 				t.Errorf("%+v: %v", c, got)
 			}
@@ -204,7 +205,7 @@ func TestEvents(t *testing.T) {
 		if at := x.LastOfInterest(); at != 4 {
 			t.Errorf("the newest record of a recorder stands at %d", at)
 		}
-		succeeds(t, x.Settle(t.Context()))
+		must.Do(t, x.Settle(t.Context()))
 	}
 	say(t, h.House, "something else")
 	follow(t, x)
@@ -217,16 +218,16 @@ func TestEvents(t *testing.T) {
 func TestErased(t *testing.T) {
 	h := jurattest.New(t)
 	r := say(t, h, "call me at 555", "/response")
-	body := must(operator.Encode(operator.ErasureBody{By: "anna", Pointers: []string{"/response"}, Reason: "asked for", Record: r.Digest}))
+	body := must.Get(operator.Encode(operator.ErasureBody{By: "anna", Pointers: []string{"/response"}, Reason: "asked for", Record: r.Digest}))(t)
 	h.Seal(t, evidence.Payload{ActionType: evidence.Erasure, AgentID: "operator", Timestamp: evidence.FormatTime(jurattest.Start), Saw: []evidence.Digest{r.Digest}, Response: jsontext.Value(body)})
 	x := openIndex(t, h, t.TempDir()+"/find.db")
 	follow(t, x)
 	for range 2 {
-		got := must(x.Erased(t.Context(), []evidence.Digest{r.Digest, evidence.DigestOf(nil)}))
+		got := must.Get(x.Erased(t.Context(), []evidence.Digest{r.Digest, evidence.DigestOf(nil)}))(t)
 		if diff := gocmp.Diff(map[evidence.Digest][]string{r.Digest: {"/response"}}, got); diff != "" {
 			t.Error(diff)
 		}
-		succeeds(t, x.Settle(t.Context()))
+		must.Do(t, x.Settle(t.Context()))
 	}
 }
 
@@ -241,11 +242,11 @@ func TestHostileRecordings(t *testing.T) {
 	x := openIndex(t, h.House, "")
 	follow(t, x)
 	for range 2 {
-		r := must(x.Recording(t.Context(), "c"))
+		r := must.Get(x.Recording(t.Context(), "c"))(t)
 		if r == nil || len(r.Agents) != 20 || r.Acts != 60 || r.Records != 60 || r.Counted != 0 || r.Last < r.First {
 			t.Fatalf("%+v", r)
 		}
-		succeeds(t, x.Settle(t.Context()))
+		must.Do(t, x.Settle(t.Context()))
 	}
 	if r, err := x.Recording(t.Context(), "no such chain"); r != nil || err != nil {
 		t.Error(r, err)

@@ -17,6 +17,7 @@ import (
 	"jurat/evidence"
 	"jurat/examples"
 	"jurat/internal/find"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -67,10 +68,10 @@ func (h *town) try(t *testing.T) {
 		c.Jurors = append(c.Jurors, &jurattest.Juror{Opinion: o})
 	}
 	if h.r.IntN(5) == 0 {
-		must(trial.Submit(t.Context(), c, on))
+		must.Get(trial.Submit(t.Context(), c, on))(t)
 		return
 	}
-	held := must(trial.Run(t.Context(), c, on))
+	held := must.Get(trial.Run(t.Context(), c, on))(t)
 	if h.r.IntN(3) > 0 {
 		return
 	}
@@ -83,7 +84,7 @@ func (h *town) try(t *testing.T) {
 
 func (h *town) speak(t *testing.T) {
 	t.Helper()
-	said := must(jsontext.AppendQuote(nil, pick(h.r, sentences)+" "+pick(h.r, sentences)))
+	said := must.Get(jsontext.AppendQuote(nil, pick(h.r, sentences)+" "+pick(h.r, sentences)))(t)
 	p := evidence.Payload{ActionType: pick(h.r, []evidence.ActionType{evidence.Recommendation, evidence.ModelOutput}), Timestamp: evidence.FormatTime(jurattest.Start.Add(-time.Duration(h.r.IntN(5*24)) * time.Hour)),
 		AgentID: pick(h.r, agents), RequestID: "r", Model: "m", ModelVersion: "1", Prompt: jsontext.Value(`"May I send it?"`), Response: said, Parameters: jsontext.Value(`{}`)}
 	if h.r.IntN(2) == 0 {
@@ -132,7 +133,7 @@ func scanOf(t *testing.T, h *jurattest.House) *scan {
 		byChain[id].records = append(byChain[id].records, r.Record)
 	}
 	for _, one := range s.trials {
-		v := must(trial.ViewOf(nil, one.records))
+		v := must.Get(trial.ViewOf(nil, one.records))(t)
 		one.Summary = v.Summary
 	}
 	return s
@@ -169,7 +170,7 @@ func (s *scanned) seated(t *testing.T, juror, model string) bool {
 		if p.ActionType != evidence.PhaseOpening {
 			continue
 		}
-		body := must(jury.DecodeBody(p.ActionType, p.Response))
+		body := must.Get(jury.DecodeBody(p.ActionType, p.Response))(t)
 		for _, seat := range body.(*jury.Opening).Settings.Seats {
 			jurors, asked = append(jurors, seat.JurorID, seat.RoleName), append(asked, seat.Model)
 		}
@@ -297,12 +298,12 @@ func TestEveryFilterAgainstScan(t *testing.T) {
 		}
 		if i%60 == 59 {
 			follow(t, x)
-			succeeds(t, x.Settle(t.Context()))
+			must.Do(t, x.Settle(t.Context()))
 		}
 	}
 	follow(t, x)
 	trials := trial.NewIndex(h.Ledger, nil)
-	succeeds(t, trials.Follow(t.Context()))
+	must.Do(t, trials.Follow(t.Context()))
 	a := &asking{h.r, scanOf(t, h.House)}
 	searches := 50
 	if os.Getenv("JURAT_TEST_LONG") != "" {
@@ -320,7 +321,7 @@ func TestEveryFilterAgainstScan(t *testing.T) {
 		}
 	}
 	compare("partly in the file", x)
-	succeeds(t, x.Settle(t.Context()))
+	must.Do(t, x.Settle(t.Context()))
 	compare("in the file", x)
 	compare("opened again", openIndex(t, h.House, path))
 }
@@ -346,8 +347,8 @@ func (a *asking) compareRecords(t *testing.T, when string, x *find.Index) int {
 	}
 	var got []string
 	for pages := 0; ; pages++ {
-		q := must(find.ReadRecords(get(values)))
-		found := must(x.Records(t.Context(), q, in, nil))
+		q := must.Get(find.ReadRecords(get(values)))(t)
+		found := must.Get(x.Records(t.Context(), q, in, nil))(t)
 		for _, hit := range found.Hits {
 			got = append(got, hit.Record.Payload.RecordID)
 		}
@@ -355,7 +356,7 @@ func (a *asking) compareRecords(t *testing.T, when string, x *find.Index) int {
 			break
 		}
 	}
-	q := must(find.ReadRecords(get(values)))
+	q := must.Get(find.ReadRecords(get(values)))(t)
 	if want := a.scan.find(q, in); !slices.Equal(got, want) {
 		t.Fatalf("%s: %v as %+v: found %d, but a scan finds %d:\n%v\n%v", when, values, in, len(got), len(want), got, want)
 	}
@@ -375,7 +376,7 @@ func (a *asking) compareTrials(t *testing.T, when string, x *find.Index, trials 
 	want, counts := a.scan.trialsOf(t, q)
 	var got []string
 	for pages := 0; ; pages++ {
-		listed := must(q.Trials(t.Context(), trials, x, nil))
+		listed := must.Get(q.Trials(t.Context(), trials, x, nil))(t)
 		if c := listed.Counts; c.Total != counts.Total || c.Needs != counts.Needs || c.AtMost || !maps.Equal(c.Verdicts, counts.Verdicts) || !maps.Equal(c.Outcomes, counts.Outcomes) {
 			t.Fatalf("%s: %v: counts %+v, but a scan counts %+v", when, values, c, counts)
 		}

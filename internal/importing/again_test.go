@@ -17,6 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // TestGrown: of a file that grew, what is new is sealed; an exchange that was not at its end gives a record for its rest.
@@ -227,7 +228,7 @@ func TestNamesInArchives(t *testing.T) {
 // TestBomb: an archive that unpacks to more than real logs do is refused, and so is a sample that is too long.
 func TestBomb(t *testing.T) {
 	long := packed(t, "samples/a_epoch_1.json", `{"id":"`+strings.Repeat("x", maxValue)+`"}`, "samples/s1_epoch_1.json", inspectSample)
-	f := must(in(t, "log.eval", long, Unknown))
+	f := must.Get(in(t, "log.eval", long, Unknown))(t)
 	checked, err := Check(context.Background(), f, newBook().options())
 	if err != nil || checked.Wrong != 1 || checked.Entries != 2 || !errors.Is(checked.Faults[0], errLong) {
 		t.Errorf("%+v, %v", checked, err)
@@ -294,10 +295,10 @@ func TestCannotSeal(t *testing.T) {
 func TestChangedMeanwhile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.jsonl")
 	write := func(text string) {
-		succeeds(t, os.WriteFile(path, []byte(text), 0o600))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write(claudeSession)
-	f := must(Open(path, Unknown))
+	f := must.Get(Open(path, Unknown))(t)
 	defer f.Close() //nolint:errcheck // a test
 	write(claudeSession + claudeMore)
 	b := newBook()
@@ -318,12 +319,12 @@ func TestChangedMeanwhile(t *testing.T) {
 // TestOpenedAgain: a file that is closed is opened again when it is read, and refused if it is another.
 func TestOpenedAgain(t *testing.T) {
 	f := open(t, "s.jsonl", claudeSession)
-	succeeds(t, errors.Join(f.Close(), f.Close()))
+	must.Do(t, errors.Join(f.Close(), f.Close()))
 	if checked, err := Check(context.Background(), f, newBook().options()); err != nil || checked.New != 3 {
 		t.Errorf("%+v, %v", checked, err)
 	}
-	succeeds(t, f.Close())
-	succeeds(t, os.WriteFile(f.path, []byte(strings.Replace(claudeSession, "Order 7?", "Order 9?", 1)), 0o600))
+	must.Do(t, f.Close())
+	must.Do(t, os.WriteFile(f.path, []byte(strings.Replace(claudeSession, "Order 7?", "Order 9?", 1)), 0o600))
 	b := newBook()
 	if _, err := Seal(context.Background(), f, b.options()); err == nil || !strings.Contains(err.Error(), "it was changed since it was looked at") || len(b.order) > 0 {
 		t.Errorf("%v, %d records", err, len(b.order))
@@ -366,9 +367,9 @@ func TestZstd(t *testing.T) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
 	w.RegisterCompressor(methodZstd, zstd.ZipCompressor())
-	f := must(w.CreateHeader(&zip.FileHeader{Name: "samples/s1_epoch_1.json", Method: methodZstd}))
-	must(f.Write([]byte(inspectSample)))
-	succeeds(t, w.Close())
+	f := must.Get(w.CreateHeader(&zip.FileHeader{Name: "samples/s1_epoch_1.json", Method: methodZstd}))(t)
+	must.Get(f.Write([]byte(inspectSample)))(t)
+	must.Do(t, w.Close())
 	if checked, sealed := imported(t, newBook(), "log.eval", out.String()); len(checked.Faults) > 0 || sealed.New != 2 {
 		t.Errorf("%+v, %+v", checked, sealed)
 	}

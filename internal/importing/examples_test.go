@@ -1,6 +1,7 @@
 package importing
 
 import (
+	"jurat/internal/must"
 	"jurat/internal/subject/forms"
 	"os"
 	"path/filepath"
@@ -20,8 +21,8 @@ func TestExamplesReadAsConversations(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		text := must(os.ReadFile(file))
-		want := must(subject.New(nil, text))
+		text := must.Get(os.ReadFile(file))(t)
+		want := must.Get(subject.New(nil, text))(t)
 		b := newBook()
 		if checked, _ := imported(t, b, "conversation.json", string(text)); len(checked.Faults) > 0 {
 			t.Errorf("%s: %v", file, checked.Faults)
@@ -48,6 +49,6 @@ func readSealed(t *testing.T, said []byte) []subject.Message {
 	case strings.HasPrefix(text, `"`):
 		said = []byte(`[{"role":"assistant","content":` + text + `}]`)
 	}
-	c := must(subject.ReadPart("sealed", forms.Chat, said))
+	c := must.Get(subject.ReadPart("sealed", forms.Chat, said))(t)
 	return c.Messages
 }

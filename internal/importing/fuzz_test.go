@@ -8,6 +8,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 )
 
 // FuzzImport: whatever is in a file, it is read or refused; what is sealed is what a record can hold, and of the same file nothing is sealed twice.
@@ -20,7 +21,7 @@ func FuzzImport(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(t.TempDir(), "file")
-		succeeds(t, os.WriteFile(path, data, 0o600))
+		must.Do(t, os.WriteFile(path, data, 0o600))
 		file, err := Open(path, Unknown)
 		if err != nil {
 			return

@@ -18,6 +18,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 )
 
 // A book is a log in memory.
@@ -72,7 +73,7 @@ func (b *book) options() Options {
 func in(t testing.TB, name string, text []byte, format Format) (*File, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	succeeds(t, os.WriteFile(path, text, 0o600))
+	must.Do(t, os.WriteFile(path, text, 0o600))
 	f, err := Open(path, format)
 	if err == nil {
 		t.Cleanup(func() { f.Close() })
@@ -82,7 +83,7 @@ func in(t testing.TB, name string, text []byte, format Format) (*File, error) {
 
 func open(t testing.TB, name, text string) *File {
 	t.Helper()
-	return must(in(t, name, []byte(text), Unknown))
+	return must.Get(in(t, name, []byte(text), Unknown))(t)
 }
 
 // imported imports a text, and returns the tallies of Check and Seal.
@@ -133,10 +134,10 @@ func packed(t testing.TB, files ...string) []byte {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
 	for i := 0; i < len(files); i += 2 {
-		f := must(w.Create(files[i]))
-		must(f.Write([]byte(files[i+1])))
+		f := must.Get(w.Create(files[i]))(t)
+		must.Get(f.Write([]byte(files[i+1])))(t)
 	}
-	succeeds(t, w.Close())
+	must.Do(t, w.Close())
 	return out.Bytes()
 }
 
@@ -234,19 +235,5 @@ func TestFormats(t *testing.T) {
 				t.Errorf("again: %+v, %+v", again, sealed)
 			}
 		})
-	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
-func succeeds(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

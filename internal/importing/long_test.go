@@ -11,13 +11,14 @@ import (
 	"testing"
 
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 )
 
 // TestLong: a file is read in a bounded memory, however many entries it has: one at a time is held.
 func TestLong(t *testing.T) {
 	const entries, size = 1_500, 20_000
 	path := filepath.Join(t.TempDir(), "s.json")
-	file := must(os.Create(path))
+	file := must.Get(os.Create(path))(t)
 	w := bufio.NewWriter(file)
 	fmt.Fprint(w, `{"evalId":"e","results":{"results":[`)
 	for i := range entries {
@@ -27,9 +28,9 @@ func TestLong(t *testing.T) {
 		fmt.Fprintf(w, `{"id":"r%d","prompt":{"raw":"q %d"},"response":{"output":%q}}`, i, i, strings.Repeat("x", size))
 	}
 	fmt.Fprint(w, `]}}`)
-	succeeds(t, w.Flush())
-	succeeds(t, file.Close())
-	f := must(Open(path, Unknown))
+	must.Do(t, w.Flush())
+	must.Do(t, file.Close())
+	f := must.Get(Open(path, Unknown))(t)
 	defer f.Close() //nolint:errcheck // a test
 	o := newBook().options()
 	o.Sealed = func(context.Context, string) (*Sealed, error) { return nil, nil }

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/telemetry"
 )
 
@@ -47,22 +48,22 @@ func entriesOf(t *testing.T, id byte) []byte {
 
 func marshalled(t *testing.T, m proto.Message) []byte {
 	t.Helper()
-	return must(proto.Marshal(m))
+	return must.Get(proto.Marshal(m))(t)
 }
 
 // inJSON writes a body as OTLP in JSON.
 func inJSON(t *testing.T, body []byte) []byte {
 	t.Helper()
-	data := must(telemetry.Decode(telemetry.Either, telemetry.Protobuf, body))
-	return must(json.Marshal(data))
+	data := must.Get(telemetry.Decode(telemetry.Either, telemetry.Protobuf, body))(t)
+	return must.Get(json.Marshal(data))(t)
 }
 
 func gzipped(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	must(w.Write(text))
-	succeeds(t, w.Close())
+	must.Get(w.Write(text))(t)
+	must.Do(t, w.Close())
 	return b.Bytes()
 }
 
@@ -103,7 +104,7 @@ func TestTelemetryInFiles(t *testing.T) {
 				}
 			}
 			for id, a := range b.acts {
-				direct := must(telemetry.Decode(telemetry.Either, telemetry.JSON, a.Request.Kept))
+				direct := must.Get(telemetry.Decode(telemetry.Either, telemetry.JSON, a.Request.Kept))(t)
 				told := telemetry.Find(direct)
 				if len(told.Acts) != 1 || id != told.Acts[0].RecordID("support", false) || a.Protocol != "otlp" || a.Recorder != "recorder" || a.Request.Headers["file"] != "traces.bin" || a.Request.Headers["format"] != "otel" ||
 					!strings.Contains(strings.Join(a.Missing, ";"), "whether the file is whole") || a.Fidelity != evidence.ByAttributes {

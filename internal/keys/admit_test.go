@@ -7,18 +7,19 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/must"
 )
 
 // act returns a record of agent a or another agent, signed with these keys.
 func act(t *testing.T, name string, keys ...keyPair) *evidence.Record {
 	t.Helper()
-	draft := must(evidence.ParseDraft([]byte(`{"agent_id":"` + name + `","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m",
-		"model_version":"v","prompt":"p","response":"r","parameters":{}}`)))
+	draft := must.Get(evidence.ParseDraft([]byte(`{"agent_id":"` + name + `","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m",
+		"model_version":"v","prompt":"p","response":"r","parameters":{}}`)))(t)
 	var signers []evidence.Signer
 	for _, k := range keys {
 		signers = append(signers, k.signer)
 	}
-	return must(draft.Seal(evidence.Sealing{Signers: signers, RecordID: "01890000-0000-7000-8000-000000000000", Time: start}))
+	return must.Get(draft.Seal(evidence.Sealing{Signers: signers, RecordID: "01890000-0000-7000-8000-000000000000", Time: start}))(t)
 }
 
 func TestAdmit(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/must"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -84,7 +85,7 @@ func chain(t testing.TB, events []told, change func(*evidence.Payload)) []*evide
 	t.Helper()
 	var records []*evidence.Record
 	for i, e := range events {
-		response := must(operator.Encode(e.body))
+		response := must.Get(operator.Encode(e.body))(t)
 		p := evidence.Payload{ActionType: evidence.KeyEvent, AgentID: "operator", Timestamp: evidence.FormatTime(at(e.minute)),
 			ChainID: operator.KeysChain, ChainPosition: int64(i + 1), Response: response, RecordID: fmt.Sprintf("01890000-0000-7000-8000-%012d", i)}
 		if i > 0 {
@@ -93,8 +94,8 @@ func chain(t testing.TB, events []told, change func(*evidence.Payload)) []*evide
 		if change != nil && i == len(events)-1 {
 			change(&p)
 		}
-		draft := must(evidence.NewDraft(p))
-		r := must(draft.Seal(evidence.Sealing{Signers: []evidence.Signer{key(100).signer}}))
+		draft := must.Get(evidence.NewDraft(p))(t)
+		r := must.Get(draft.Seal(evidence.Sealing{Signers: []evidence.Signer{key(100).signer}}))(t)
 		records = append(records, r)
 	}
 	return records
@@ -102,7 +103,7 @@ func chain(t testing.TB, events []told, change func(*evidence.Payload)) []*evide
 
 func read(t testing.TB, events ...told) *History {
 	t.Helper()
-	return must(ReadHistory(chain(t, events, nil)))
+	return must.Get(ReadHistory(chain(t, events, nil)))(t)
 }
 
 func TestLifeOfAKey(t *testing.T) {
@@ -248,8 +249,8 @@ func TestChainIsOneAfterTheOther(t *testing.T) {
 
 func TestCloneIsACopy(t *testing.T) {
 	records := chain(t, []told{registered(0, key(-1)), registered(0, key(1)), revoked(5, key(1), at(5))}, nil)
-	h := must(ReadHistory(records[:2]))
-	succeeds(t, h.Clone().Apply(records[2]))
+	h := must.Get(ReadHistory(records[:2]))(t)
+	must.Do(t, h.Clone().Apply(records[2]))
 	if active := h.Active(evidence.RoleAgent, "a", at(9)); len(active) != 2 || h.Count() != 2 {
 		t.Errorf("changing a clone changed the original: %v", active)
 	}
@@ -302,7 +303,7 @@ func TestCardsAreReplaced(t *testing.T) {
 	third.body.Certificates = [][]byte{{1}}
 	records := chain(t, []told{first, again, third}, nil)
 	for n, want := range []evidence.Digest{first.body.Card, again.body.Card, again.body.Card} {
-		h := must(ReadHistory(records[:n+1]))
+		h := must.Get(ReadHistory(records[:n+1]))(t)
 		if k := h.Key(key(1).id); k.Card != want || k.CardRecord != records[min(n, 1)].Payload.RecordID {
 			t.Errorf("after %d events: %s of %s", n+1, k.Card, k.CardRecord)
 		}
@@ -318,13 +319,13 @@ func TestCardsAreReplaced(t *testing.T) {
 // FuzzApply applies any response as the second event.
 func FuzzApply(f *testing.F) {
 	for _, e := range []told{rotated(1, key(1), key(2)), retired(1, key(1), at(1)), revoked(1, key(1), at(1)), registered(1, key(-1))} {
-		response := must(operator.Encode(e.body))
+		response := must.Get(operator.Encode(e.body))(f)
 		f.Add([]byte(response))
 	}
 	first := chain(f, []told{registered(0, key(1))}, nil)[0]
 	f.Fuzz(func(t *testing.T, response []byte) {
 		h := NewHistory()
-		succeeds(t, h.Apply(first))
+		must.Do(t, h.Apply(first))
 		r := &evidence.Record{Payload: evidence.Payload{ActionType: evidence.KeyEvent, AgentID: "operator", Timestamp: evidence.FormatTime(at(1)),
 			ChainID: operator.KeysChain, ChainPosition: 2, PreviousRecord: first.Digest, Response: response}}
 		if h.Apply(r) != nil {

@@ -11,11 +11,12 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/filestore"
+	"jurat/internal/must"
 )
 
 func newRing(t *testing.T, dir string) *Ring {
 	t.Helper()
-	return must(NewRing(Config{Files: filestore.NewFolder(dir), Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC) }}))
+	return must.Get(NewRing(Config{Files: filestore.NewFolder(dir), Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC) }}))(t)
 }
 
 // only returns the signer of an actor that signs once.
@@ -35,13 +36,13 @@ func TestKeyIsMadeOnceAndFoundAgain(t *testing.T) {
 	dir := t.TempDir()
 	for _, algorithm := range firstAlgorithms() {
 		name := "agent " + string(algorithm)
-		made := must(newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, algorithm, nil))
+		made := must.Get(newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, algorithm, nil))(t)
 		signer := only(t, newRing(t, dir), evidence.RoleAgent, name)
 		if got := signer.Info(); got.KeyID != made.KeyID || got.Algorithm != algorithm {
 			t.Errorf("found key %v, made %s %s", got, algorithm, made.KeyID)
 		}
-		public := must(evidence.ParsePublicKey(made.PublicKey))
-		signature := must(signer.Sign([]byte("{}")))
+		public := must.Get(evidence.ParsePublicKey(made.PublicKey))(t)
+		signature := must.Get(signer.Sign([]byte("{}")))(t)
 		if err := evidence.CheckSignature(public, signer.Info(), []byte("{}"), signature); err != nil {
 			t.Errorf("%s: %v", algorithm, err)
 		}
@@ -64,7 +65,7 @@ func TestNamesAndRolesDoNotShareKeys(t *testing.T) {
 			seen[id] = string(role) + " " + name
 		}
 	}
-	keys := must(r.Keys(t.Context()))
+	keys := must.Get(r.Keys(t.Context()))(t)
 	if len(keys) != len(seen) {
 		t.Errorf("%d keys are listed, but %d were created", len(keys), len(seen))
 	}
@@ -95,12 +96,12 @@ func TestOneKeyHoweverManyMeetTheActorFirst(t *testing.T) {
 
 func TestKeyFilesArePrivate(t *testing.T) {
 	r := newRing(t, t.TempDir())
-	key := must(r.Create(t.Context(), evidence.RoleClerk, "clerk", evidence.ES256, nil))
-	info := must(os.Stat(key.File))
+	key := must.Get(r.Create(t.Context(), evidence.RoleClerk, "clerk", evidence.ES256, nil))(t)
+	info := must.Get(os.Stat(key.File))(t)
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %o, want 600", info.Mode().Perm())
 	}
-	succeeds(t, os.Chmod(key.File, 0o640))
+	must.Do(t, os.Chmod(key.File, 0o640))
 	if _, err := newRing(t, r.config.Files.Where(".")).Signers(t.Context(), evidence.RoleClerk, "clerk"); err == nil || !strings.Contains(err.Error(), "mode 0640") {
 		t.Errorf("Signers used a key file that other users can read: %v", err)
 	}
@@ -108,10 +109,10 @@ func TestKeyFilesArePrivate(t *testing.T) {
 
 func TestDamagedKeyFileIsNeverReplaced(t *testing.T) {
 	r := newRing(t, t.TempDir())
-	key := must(r.Create(t.Context(), evidence.RoleJudge, "judge", evidence.Ed25519, nil))
-	whole := must(os.ReadFile(key.File))
+	key := must.Get(r.Create(t.Context(), evidence.RoleJudge, "judge", evidence.Ed25519, nil))(t)
+	whole := must.Get(os.ReadFile(key.File))(t)
 	for _, damage := range []string{"", "x\n", string(whole[:len(whole)/2]), strings.Replace(string(whole), `"judge"`, `"clerk"`, 1), string(whole) + string(whole)} {
-		succeeds(t, os.WriteFile(key.File, []byte(damage), 0o600))
+		must.Do(t, os.WriteFile(key.File, []byte(damage), 0o600))
 		if _, err := newRing(t, r.config.Files.Where(".")).Signers(t.Context(), evidence.RoleJudge, "judge"); err == nil {
 			t.Errorf("Signers used a damaged key file: %q", damage)
 		}
@@ -152,19 +153,5 @@ func TestNamesThatDeceive(t *testing.T) {
 	only(t, newRing(t, dir), evidence.RoleAgent, name)
 	if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, evidence.MLDSA65, nil); err != nil {
 		t.Errorf("the second key of an actor with an older name: %v", err)
-	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
-func succeeds(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -8,18 +8,19 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/filestore"
+	"jurat/internal/must"
 )
 
 // twice returns a ring in which every actor signs twice.
 func twice(t *testing.T, dir string) *Ring {
 	t.Helper()
-	return must(NewRing(Config{Files: filestore.NewFolder(dir), PostQuantum: true, Now: newRing(t, dir).config.Now}))
+	return must.Get(NewRing(Config{Files: filestore.NewFolder(dir), PostQuantum: true, Now: newRing(t, dir).config.Now}))(t)
 }
 
 // algorithms lists the algorithms that an actor signs with, in order.
 func algorithms(t *testing.T, r *Ring, name string) []evidence.Algorithm {
 	t.Helper()
-	signers := must(r.Signers(t.Context(), evidence.RoleAgent, name))
+	signers := must.Get(r.Signers(t.Context(), evidence.RoleAgent, name))(t)
 	var list []evidence.Algorithm
 	for _, s := range signers {
 		list = append(list, s.Info().Algorithm)
@@ -41,12 +42,12 @@ func TestSecondKey(t *testing.T) {
 	wantTwice(t, newRing(t, dir), "both") // a ring without the setting finds both keys
 	r := newRing(t, dir)
 	only(t, r, evidence.RoleAgent, "later")
-	must(newRing(t, dir).Create(t.Context(), evidence.RoleAgent, "later", evidence.MLDSA65, nil))
+	must.Get(newRing(t, dir).Create(t.Context(), evidence.RoleAgent, "later", evidence.MLDSA65, nil))(t)
 	wantTwice(t, r, "later") // also a ring that has already read the first key
 	if _, err := r.Create(t.Context(), evidence.RoleAgent, "later", evidence.MLDSA65, nil); !errors.Is(err, ErrExists) {
 		t.Errorf("another second key: %v", err)
 	}
-	must(r.Create(t.Context(), evidence.RoleAgent, "first", evidence.MLDSA65, nil))
+	must.Get(r.Create(t.Context(), evidence.RoleAgent, "first", evidence.MLDSA65, nil))(t)
 	wantTwice(t, r, "first")
 	keys, err := newRing(t, dir).Keys(t.Context())
 	if err != nil || len(keys) != 6 {
@@ -77,18 +78,18 @@ func TestSecondKeyIsMissed(t *testing.T) {
 			t.Errorf("%s: %d signers, %v", what, len(signers), err)
 		}
 	}
-	succeeds(t, os.Rename(file, file+".away"))
+	must.Do(t, os.Rename(file, file+".away"))
 	refused("lost", ErrSecondKey)
-	must(newRing(t, dir).Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65, nil))
+	must.Get(newRing(t, dir).Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65, nil))(t)
 	refused("replaced", ErrSecondKey)
 	for what, from := range map[string]string{"another actor's": other, "its own first": path(place{evidence.RoleAgent, "a", false})} {
-		text := must(os.ReadFile(from))
-		succeeds(t, os.WriteFile(file, text, 0o600))
+		text := must.Get(os.ReadFile(from))(t)
+		must.Do(t, os.WriteFile(file, text, 0o600))
 		refused(what, nil)
 	}
-	succeeds(t, os.WriteFile(file, []byte("damaged"), 0o600))
+	must.Do(t, os.WriteFile(file, []byte("damaged"), 0o600))
 	refused("damaged", nil)
-	succeeds(t, os.Rename(file+".away", file))
+	must.Do(t, os.Rename(file+".away", file))
 	wantTwice(t, newRing(t, dir), "a")
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/filestore"
+	"jurat/internal/must"
 	"jurat/verify/trust"
 )
 
@@ -14,14 +15,14 @@ import (
 func TestTrustDemandsBothSignatures(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	config := Config{Files: filestore.NewFolder(t.TempDir()), Now: func() time.Time { return at }}
-	ring := must(NewRing(config))
+	ring := must.Get(NewRing(config))(t)
 	for _, k := range []struct {
 		name      string
 		algorithm evidence.Algorithm
 	}{{"alone", evidence.ES256}, {"later", evidence.Ed25519}, {"later", evidence.MLDSA65}, {"first", evidence.MLDSA65}, {"first", evidence.ES256}} {
-		must(ring.Create(t.Context(), evidence.RoleAgent, k.name, k.algorithm, nil))
+		must.Get(ring.Create(t.Context(), evidence.RoleAgent, k.name, k.algorithm, nil))(t)
 	}
-	held := must(ring.Keys(t.Context()))
+	held := must.Get(ring.Keys(t.Context()))(t)
 	trusted := Trusted(held, NewHistory())
 	if len(trusted) != 5 {
 		t.Fatalf("%d keys", len(trusted))

@@ -12,12 +12,13 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"jurat/internal/must"
 	"jurat/internal/pgtest"
 )
 
 // TestErrorsKeepTheSecret checks that no error contains the password, whatever is wrong with the URL or the server.
 func TestErrorsKeepTheSecret(t *testing.T) {
-	good := must(url.Parse(pgtest.Database(t)))
+	good := must.Get(url.Parse(pgtest.Database(t)))(t)
 	secret := "s3cr%25et/%7Bx"
 	on := func(host, query string) string { return "postgres://jurat:" + secret + "@" + host + "/test?" + query }
 	for name, url := range map[string]string{
@@ -59,9 +60,9 @@ func TestErrorsKeepTheSecret(t *testing.T) {
 func impatient(t *testing.T) (*pgxpool.Pool, *pgtest.Proxy) {
 	t.Helper()
 	proxy, through := pgtest.NewProxy(t, pgtest.Database(t))
-	config := must(parse(through + "?connect_timeout=2"))
+	config := must.Get(parse(through + "?connect_timeout=2"))(t)
 	config.ConnConfig.DialFunc = newDialer(&config.ConnConfig.Config, 100*time.Millisecond, 2*time.Second).dial
-	pool := must(pgxpool.NewWithConfig(t.Context(), config))
+	pool := must.Get(pgxpool.NewWithConfig(t.Context(), config))(t)
 	t.Cleanup(func() { // before the proxy ends
 		proxy.GoOn()
 		pool.Close()
@@ -73,9 +74,9 @@ func impatient(t *testing.T) (*pgxpool.Pool, *pgtest.Proxy) {
 // operating system confirms everything. When data comes again, the same pool works.
 func TestHole(t *testing.T) {
 	pool, proxy := impatient(t)
-	idle := must(pool.Acquire(t.Context()))
+	idle := must.Get(pool.Acquire(t.Context()))(t)
 	idle.Release()
-	listens := must(pool.Acquire(t.Context()))
+	listens := must.Get(pool.Acquire(t.Context()))(t)
 	defer listens.Release()
 	proxy.Stop()
 	told := make(chan error)
@@ -139,7 +140,7 @@ func TestAnswers(t *testing.T) {
 		"the server ends":                      {letsIn, says("57P01"), true},
 	} {
 		address := standIn(t, tt.login, tt.statement)
-		config := must(parse("postgres://jurat:p@elsewhere.invalid,neither.invalid/test?sslmode=prefer&target_session_attrs=read-write"))
+		config := must.Get(parse("postgres://jurat:p@elsewhere.invalid,neither.invalid/test?sslmode=prefer&target_session_attrs=read-write"))(t)
 		err := newDialer(&config.ConnConfig.Config, time.Second, 2*time.Second).ask(address)
 		if (err == nil) != tt.answers {
 			t.Errorf("%s: %v", name, err)
@@ -150,7 +151,7 @@ func TestAnswers(t *testing.T) {
 // standIn speaks like a PostgreSQL server, without TLS. It closes the connection if it has nothing to say.
 func standIn(t *testing.T, login, statement func(*pgproto3.Backend)) net.Addr {
 	t.Helper()
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
 	serve := func(conn net.Conn) {
 		defer conn.Close()

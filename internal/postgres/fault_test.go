@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"jurat/internal/ledger/storage"
+	"jurat/internal/must"
 	"jurat/internal/pgtest"
 )
 
@@ -37,8 +38,8 @@ type wire struct {
 // read them.
 func wired(t *testing.T, url string) (*wire, string) {
 	t.Helper()
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))
-	u := must(neturl.Parse(url))
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	u := must.Get(neturl.Parse(url))(t)
 	w := &wire{t: t, server: u.Host}
 	go w.accept(listener)
 	t.Cleanup(func() {
@@ -281,7 +282,7 @@ func TestServerKilled(t *testing.T) {
 	further(10)
 	close(stop)
 	all.Wait()
-	rows := must(stores[0].Rows(t.Context(), 0, 1_000_000))
+	rows := must.Get(stores[0].Rows(t.Context(), 0, 1_000_000))(t)
 	found := map[string]bool{}
 	for i, row := range rows {
 		if row.Index != int64(i) || found[row.RecordID] {
@@ -399,7 +400,7 @@ func awaitStandby(t *testing.T, url string) {
 // ask runs a query as the superuser.
 func ask(t *testing.T, url, question string) (n int) {
 	t.Helper()
-	conn := must(pgx.Connect(t.Context(), pgtest.Admin(t, url)))
+	conn := must.Get(pgx.Connect(t.Context(), pgtest.Admin(t, url)))(t)
 	defer conn.Close(t.Context())
 	if err := conn.QueryRow(t.Context(), question).Scan(&n); err != nil {
 		t.Fatal(err)
@@ -411,9 +412,9 @@ func ask(t *testing.T, url, question string) (n int) {
 func TestListenToNobody(t *testing.T) {
 	url := pgtest.Database(t)
 	create(t, url)
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
-	u := must(neturl.Parse(url))
+	u := must.Get(neturl.Parse(url))(t)
 	server := u.Host
 	u.Host = listener.Addr().String()
 	var mute atomic.Bool

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"jurat/internal/filestore"
+	"jurat/internal/must"
 	"jurat/internal/pgtest"
 	"jurat/internal/postgres"
 	"jurat/internal/storetest"
@@ -19,7 +20,7 @@ import (
 
 func newKeys(t *testing.T, files ...[]byte) *filestore.Keys {
 	t.Helper()
-	return must(filestore.Parse(bytes.Join(files, nil)))
+	return must.Get(filestore.Parse(bytes.Join(files, nil)))(t)
 }
 
 // database makes a new database with the table, and returns a function that opens a further pool to it, as another
@@ -29,7 +30,7 @@ func database(t *testing.T) (open func(t *testing.T) *pgxpool.Pool) {
 	url := pgtest.Database(t)
 	open = func(t *testing.T) *pgxpool.Pool {
 		t.Helper()
-		pool := must(pgxpool.New(t.Context(), url))
+		pool := must.Get(pgxpool.New(t.Context(), url))(t)
 		t.Cleanup(pool.Close)
 		return pool
 	}
@@ -54,11 +55,11 @@ func TestFilesAreWrapped(t *testing.T) {
 	pool, keys := database(t)(t), newKeys(t, filestore.Generate())
 	c := postgres.NewFiles(pool, keys)
 	for _, name := range []string{"a.key", "b.key"} {
-		succeeds(t, c.Create(t.Context(), name, []byte("secret of "+name)))
+		must.Do(t, c.Create(t.Context(), name, []byte("secret of "+name)))
 	}
-	succeeds(t, c.Create(t.Context(), "plain.json", []byte("no secret")))
+	must.Do(t, c.Create(t.Context(), "plain.json", []byte("no secret")))
 	stored := func(name string) (content []byte) {
-		succeeds(t, pool.QueryRow(t.Context(), `SELECT content FROM jurat.files WHERE name = $1`, name).Scan(&content))
+		must.Do(t, pool.QueryRow(t.Context(), `SELECT content FROM jurat.files WHERE name = $1`, name).Scan(&content))
 		return content
 	}
 	for _, name := range []string{"a.key", "plain.json"} {
@@ -66,7 +67,7 @@ func TestFilesAreWrapped(t *testing.T) {
 			t.Errorf("stored of %s is %q", name, stored(name))
 		}
 	}
-	must(pool.Exec(t.Context(), `UPDATE jurat.files SET content = 'mine' WHERE name = 'plain.json'`))
+	must.Get(pool.Exec(t.Context(), `UPDATE jurat.files SET content = 'mine' WHERE name = 'plain.json'`))(t)
 	if got, err := c.Read(t.Context(), "plain.json"); !errors.Is(err, filestore.ErrDamaged) {
 		t.Errorf("content that replaced a file that is not secret: %q, %v", got, err)
 	}
@@ -75,7 +76,7 @@ func TestFilesAreWrapped(t *testing.T) {
 		{"his own text", `UPDATE jurat.files SET content = 'mine' WHERE name = 'a.key'`},
 		{"another's name", `DELETE FROM jurat.files WHERE name = 'a.key'; UPDATE jurat.files SET name = 'a.key' WHERE name = 'b.key'`},
 	} {
-		must(pool.Exec(t.Context(), forgery.statement))
+		must.Get(pool.Exec(t.Context(), forgery.statement))(t)
 		if got, err := c.Read(t.Context(), "a.key"); !errors.Is(err, filestore.ErrDamaged) || !strings.Contains(err.Error(), "a.key") {
 			t.Errorf("%s: %q, %v", forgery.name, got, err)
 		}
@@ -92,7 +93,7 @@ func TestFilesAreWrapped(t *testing.T) {
 func TestCreateAll(t *testing.T) {
 	c := postgres.NewFiles(database(t)(t), newKeys(t, filestore.Generate()))
 	files := []filestore.File{{Name: "a.key", Content: []byte("a")}, {Name: "b.json", Content: []byte("b")}}
-	succeeds(t, c.CreateAll(t.Context(), files))
+	must.Do(t, c.CreateAll(t.Context(), files))
 	for _, file := range files {
 		if got, err := c.Read(t.Context(), file.Name); err != nil || !bytes.Equal(got, file.Content) {
 			t.Errorf("%s: %q, %v", file.Name, got, err)
@@ -124,9 +125,9 @@ func TestChangeOfWrappingKey(t *testing.T) {
 	}
 	all := []string{"a.key", "b/c.key", "d.key"}
 	for _, name := range all {
-		succeeds(t, of(oldKeys).Create(t.Context(), name, []byte(name)))
+		must.Do(t, of(oldKeys).Create(t.Context(), name, []byte(name)))
 	}
-	succeeds(t, of(both).Create(t.Context(), "e.key", []byte("e.key")))
+	must.Do(t, of(both).Create(t.Context(), "e.key", []byte("e.key")))
 	for _, c := range []*filestore.Keys{oldKeys, newKeys} {
 		if err := of(c).CheckKeys(t.Context()); !errors.Is(err, filestore.ErrOtherKey) {
 			t.Errorf("%s: %v", c, err)
@@ -163,9 +164,9 @@ func TestRewrapBrokenOff(t *testing.T) {
 	before := postgres.NewFiles(pool, newKeys(t, oldFile))
 	names := []string{"a.key", "b.key", "c.key", "d.key"}
 	for _, name := range names {
-		succeeds(t, before.Create(t.Context(), name, []byte(name)))
+		must.Do(t, before.Create(t.Context(), name, []byte(name)))
 	}
-	must(pool.Exec(t.Context(), `UPDATE jurat.files SET content = 'damaged' WHERE name = 'c.key'`))
+	must.Get(pool.Exec(t.Context(), `UPDATE jurat.files SET content = 'damaged' WHERE name = 'c.key'`))(t)
 	both := postgres.NewFiles(pool, newKeys(t, newFile, oldFile))
 	if n, err := both.Rewrap(t.Context(), func(int64) {}); n != 2 || !errors.Is(err, filestore.ErrDamaged) || !strings.Contains(err.Error(), "c.key") {
 		t.Errorf("%d, %v", n, err)
@@ -175,7 +176,7 @@ func TestRewrapBrokenOff(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
-	succeeds(t, both.Remove(t.Context(), "c.key"))
+	must.Do(t, both.Remove(t.Context(), "c.key"))
 	if n, err := both.Rewrap(t.Context(), func(int64) {}); n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
@@ -186,18 +187,18 @@ func TestRewrapBrokenOff(t *testing.T) {
 func TestFilesStandbyMissing(t *testing.T) {
 	server := pgtest.Start(t)
 	url := server.Database(t)
-	pool := must(postgres.Connect(t.Context(), url))
+	pool := must.Get(postgres.Connect(t.Context(), url))(t)
 	defer pool.Close()
-	store := must(postgres.Create(t.Context(), pool))
+	store := must.Get(postgres.Create(t.Context(), pool))(t)
 	defer store.Close()
-	succeeds(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return postgres.PrepareFiles(t.Context(), tx) }))
+	must.Do(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return postgres.PrepareFiles(t.Context(), tx) }))
 	admin, err := pgx.Connect(t.Context(), pgtest.Admin(t, url))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer admin.Close(t.Context())
 	for _, statement := range []string{`ALTER SYSTEM SET synchronous_standby_names = 'nobody'`, `SELECT pg_reload_conf()`} {
-		must(admin.Exec(t.Context(), statement))
+		must.Get(admin.Exec(t.Context(), statement))(t)
 	}
 	c := postgres.NewFiles(pool, newKeys(t, filestore.Generate()))
 	c.SetPatience(500 * time.Millisecond)
@@ -216,12 +217,12 @@ func TestFilesStandbyMissing(t *testing.T) {
 // TestDeadConnections checks that reads and replacements succeed after the server has ended every connection.
 func TestDeadConnections(t *testing.T) {
 	url := pgtest.Database(t)
-	pool := must(postgres.Connect(t.Context(), url))
+	pool := must.Get(postgres.Connect(t.Context(), url))(t)
 	defer pool.Close()
 	prepare(t, pool)
 	c := postgres.NewFiles(pool, newKeys(t, filestore.Generate()))
-	succeeds(t, c.Create(t.Context(), "a", []byte("content")))
-	admin := must(pgx.Connect(t.Context(), pgtest.Admin(t, url)))
+	must.Do(t, c.Create(t.Context(), "a", []byte("content")))
+	admin := must.Get(pgx.Connect(t.Context(), pgtest.Admin(t, url)))(t)
 	defer admin.Close(t.Context())
 	for name, use := range map[string]func() error{
 		"read":      func() error { _, err := c.Read(t.Context(), "a"); return err },
@@ -231,13 +232,13 @@ func TestDeadConnections(t *testing.T) {
 	} {
 		var busy []*pgxpool.Conn // so that there are several
 		for range 4 {
-			conn := must(pool.Acquire(t.Context()))
+			conn := must.Get(pool.Acquire(t.Context()))(t)
 			busy = append(busy, conn)
 		}
 		for _, conn := range busy {
 			conn.Release()
 		}
-		must(admin.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'jurat' AND datname = current_database()`))
+		must.Get(admin.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'jurat' AND datname = current_database()`))(t)
 		if err := use(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -247,24 +248,24 @@ func TestDeadConnections(t *testing.T) {
 // TestDeadlock checks that an operation that loses a deadlock is repeated afterwards.
 func TestDeadlock(t *testing.T) {
 	url := pgtest.Database(t)
-	pool := must(postgres.Connect(t.Context(), url))
+	pool := must.Get(postgres.Connect(t.Context(), url))(t)
 	defer pool.Close()
 	prepare(t, pool)
 	c := postgres.NewFiles(pool, newKeys(t, filestore.Generate()))
 	c.SetPatience(time.Minute)
-	other := must(pgx.Connect(t.Context(), pgtest.Admin(t, url)))
+	other := must.Get(pgx.Connect(t.Context(), pgtest.Admin(t, url)))(t)
 	defer other.Close(t.Context())
 	for range 5 {
-		succeeds(t, errors.Join(c.Replace(t.Context(), "a", []byte("a")), c.Replace(t.Context(), "b", []byte("b"))))
+		must.Do(t, errors.Join(c.Replace(t.Context(), "a", []byte("a")), c.Replace(t.Context(), "b", []byte("b"))))
 		// The file store notices the deadlock and gives way, unless its check ran before there was one.
-		must(other.Exec(t.Context(), `BEGIN; SET LOCAL deadlock_timeout = '10s'; SELECT FROM jurat.files WHERE name = 'b' FOR UPDATE`))
+		must.Get(other.Exec(t.Context(), `BEGIN; SET LOCAL deadlock_timeout = '10s'; SELECT FROM jurat.files WHERE name = 'b' FOR UPDATE`))(t)
 		renamed := make(chan error, 1)
 		go func() { renamed <- c.Rename(t.Context(), "a", "b") }()
 		for waits := false; !waits; time.Sleep(5 * time.Millisecond) {
-			succeeds(t, other.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid)))`).Scan(&waits))
+			must.Do(t, other.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid)))`).Scan(&waits))
 		}
 		_, lost := other.Exec(t.Context(), `SELECT FROM jurat.files WHERE name = 'a' FOR UPDATE`)
-		must(other.Exec(t.Context(), `ROLLBACK`))
+		must.Get(other.Exec(t.Context(), `ROLLBACK`))(t)
 		if err := <-renamed; err != nil {
 			t.Errorf("error %v", err)
 		}
@@ -287,20 +288,6 @@ func prepare(t *testing.T, pool *pgxpool.Pool) {
 		}
 		return postgres.PrepareFiles(t.Context(), tx)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
-func succeeds(t testing.TB, err error) {
-	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"jurat/internal/lock"
+	"jurat/internal/must"
 	"jurat/internal/pgtest"
 	"jurat/internal/storetest"
 )
@@ -26,7 +27,7 @@ func TestLocks(t *testing.T) {
 
 func configure(t *testing.T, url string) *pgx.ConnConfig {
 	t.Helper()
-	return must(pgx.ParseConfig(url))
+	return must.Get(pgx.ParseConfig(url))(t)
 }
 
 func mustLock(t *testing.T, l lock.Locks, name string) (held context.Context, release func()) {
@@ -51,7 +52,7 @@ const patient = time.Minute
 // sessions ends or counts the sessions that hold locks.
 func sessions(t *testing.T, url, query string) (n int) {
 	t.Helper()
-	conn := must(pgx.Connect(t.Context(), url))
+	conn := must.Get(pgx.Connect(t.Context(), url))(t)
 	defer conn.Close(t.Context())
 	if err := conn.QueryRow(t.Context(), query).Scan(&n); err != nil {
 		t.Fatal(err)

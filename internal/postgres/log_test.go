@@ -16,20 +16,21 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/must"
 	"jurat/internal/pgtest"
 	"jurat/internal/storetest"
 )
 
 func connect(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
-	pool := must(Connect(t.Context(), url))
+	pool := must.Get(Connect(t.Context(), url))(t)
 	t.Cleanup(pool.Close)
 	return pool
 }
 
 func create(t testing.TB, url string) *Store {
 	t.Helper()
-	s := must(Create(t.Context(), connect(t, url)))
+	s := must.Get(Create(t.Context(), connect(t, url)))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -93,7 +94,7 @@ func wantSize(t testing.TB, s *Store, size int64) {
 // exec executes statements as the superuser, one by one.
 func exec(t testing.TB, url string, statements ...string) {
 	t.Helper()
-	conn := must(pgx.Connect(t.Context(), pgtest.Admin(t, url)))
+	conn := must.Get(pgx.Connect(t.Context(), pgtest.Admin(t, url)))(t)
 	defer conn.Close(t.Context())
 	for _, statement := range statements {
 		if _, err := conn.Exec(t.Context(), statement); err != nil {
@@ -110,7 +111,7 @@ func TestStore(t *testing.T) {
 	})
 	t.Run("settings of others", func(t *testing.T) {
 		storetest.Log(t, func(t *testing.T) storage.Store {
-			return must(Create(t.Context(), unset(t, pgtest.Database(t)+"?default_query_exec_mode=exec")))
+			return must.Get(Create(t.Context(), unset(t, pgtest.Database(t)+"?default_query_exec_mode=exec")))(t)
 		})
 	})
 }
@@ -126,7 +127,7 @@ func unset(t *testing.T, url string) *pgxpool.Pool {
 	config := connect(t, url).Config()
 	config.AfterConnect = nil
 	config.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
-	pool := must(pgxpool.NewWithConfig(t.Context(), config))
+	pool := must.Get(pgxpool.NewWithConfig(t.Context(), config))(t)
 	t.Cleanup(pool.Close)
 	return pool
 }
@@ -140,14 +141,14 @@ func TestDurable(t *testing.T) {
 		"remote_apply": {"remote_apply", "remote_apply"},
 	} {
 		url := pgtest.Database(t)
-		u := must(neturl.Parse(url))
+		u := must.Get(neturl.Parse(url))(t)
 		exec(t, url, `ALTER DATABASE `+strings.TrimPrefix(u.Path, "/")+` SET synchronous_commit = `+test.set)
 		pools := map[string]*pgxpool.Pool{"own": connect(t, url)}
 		if test.set == "off" {
 			pools["proxy"] = unset(t, url)
 		}
 		for whose, pool := range pools {
-			s := must(Create(t.Context(), pool))
+			s := must.Get(Create(t.Context(), pool))(t)
 			stop := errors.New("stop")
 			wantError(t, s.Append(t.Context(), func(_ storage.Head, log storage.Committed) (storage.Batch, error) {
 				var commit, idle string
@@ -346,7 +347,7 @@ func TestEncoding(t *testing.T) {
 	url := pgtest.Database(t)
 	exec(t, url, `CREATE DATABASE latin OWNER jurat TEMPLATE template0 ENCODING 'LATIN1'`)
 	defer exec(t, url, `DROP DATABASE latin WITH (FORCE)`)
-	u := must(neturl.Parse(url))
+	u := must.Get(neturl.Parse(url))(t)
 	u.Path = "/latin"
 	if _, err := Create(t.Context(), connect(t, u.String())); err == nil || !strings.Contains(err.Error(), "jurat needs UTF8") {
 		t.Errorf("error %v", err)
@@ -392,7 +393,7 @@ func TestReadOnly(t *testing.T) {
 		wantSize(t, s, 1)
 	}
 	exec(t, url, `CREATE ROLE reader LOGIN PASSWORD 'known'`, `GRANT USAGE ON SCHEMA jurat TO reader`, `GRANT SELECT ON ALL TABLES IN SCHEMA jurat TO reader`)
-	u := must(neturl.Parse(url))
+	u := must.Get(neturl.Parse(url))(t)
 	u.User = neturl.UserPassword("reader", "known")
 	reads("a role that may not write", u.String(), fs.ErrPermission)
 	reads("a role that is not to write", url+"?options=-cdefault_transaction_read_only%3Don", storage.ErrReadOnly)
@@ -459,7 +460,7 @@ func TestCloseWhileReading(t *testing.T) {
 
 func check(t *testing.T, s *Store, want ...string) {
 	t.Helper()
-	complaints := must(s.Check(t.Context()))
+	complaints := must.Get(s.Check(t.Context()))(t)
 	for _, w := range want {
 		if !slices.ContainsFunc(complaints, func(c string) bool { return strings.Contains(c, w) }) {
 			t.Errorf("%q is in none of the complaints %q", w, complaints)
@@ -583,11 +584,4 @@ func TestOtherTables(t *testing.T) {
 	if _, err := Open(t.Context(), connect(t, url)); err == nil || !strings.Contains(err.Error(), `version "4"`) || !strings.Contains(err.Error(), "4f6f114d") {
 		t.Error(err)
 	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

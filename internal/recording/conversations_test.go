@@ -210,17 +210,3 @@ func TestProgramsNameCalls(t *testing.T) {
 		t.Errorf("of two conversations that look alike, %s is continued", got)
 	}
 }
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
-func succeeds(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

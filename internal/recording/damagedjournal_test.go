@@ -15,6 +15,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 	"jurat/internal/relay"
 )
 
@@ -40,7 +41,7 @@ func TestDamagedJournalOfOneThatDied(t *testing.T) {
 			d.crash()
 			d.recorder.journal.writer.Wait()
 			damageJournal(t, d, known)
-			journal := must(os.ReadFile(d.recorder.journal.path))
+			journal := must.Get(os.ReadFile(d.recorder.journal.path))(t)
 			var said bytes.Buffer
 			again := func(c *Config) { c.Tell = slog.New(slog.NewTextHandler(&said, nil)) }
 			if dies {
@@ -81,12 +82,12 @@ func TestDamagedJournalOfOneThatDied(t *testing.T) {
 func damageJournal(t *testing.T, d *desk, known string) {
 	t.Helper()
 	path := d.recorder.journal.path
-	content := must(os.ReadFile(path))
+	content := must.Get(os.ReadFile(path))(t)
 	lines := strings.SplitAfter(strings.TrimSuffix(string(content), "\n"), "\n")
 	lines[len(lines)-1] += "\n"
 	last := len(lines) - 1
 	lines[last] = `{"begin":{"record_id":"` + known + `","agent":"mia","cha` + lines[last] + `{"begin":{"record_id":"01a2","agent":"noa","ch` + "\n" + `{"end":"01a2` + "\n" + `{"beg` + "\n" + `{"end":"` + known + `"}` + "\n"
-	succeeds(t, os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600))
+	must.Do(t, os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600))
 	process, err := Look(t.Context(), filepath.Dir(d.recorder.own))
 	if err != nil || len(process) != 1 || process[0].Damaged != 4 || process[0].Open != 2 {
 		t.Errorf("%+v, %v", process, err)
@@ -125,7 +126,7 @@ func TestDamagedIntent(t *testing.T) {
 		}
 		d.crash()
 		d.recorder.journal.writer.Wait()
-		content := must(os.ReadFile(d.recorder.journal.path))
+		content := must.Get(os.ReadFile(d.recorder.journal.path))(t)
 		damaged := strings.Replace(string(content), change[0], change[1], 1)
 		if err := os.WriteFile(d.recorder.journal.path, []byte(damaged), 0o600); err != nil || damaged == string(content) {
 			t.Fatal(err, string(content))

@@ -8,6 +8,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 	"jurat/internal/relay"
 )
 
@@ -29,8 +30,8 @@ func TestListsWhileTheLogStalls(t *testing.T) {
 		}
 		return done, err
 	}
-	sealing := must(note(t.Context(), "stdio:one"))
-	other := must(note(t.Context(), "stdio:two"))
+	sealing := must.Get(note(t.Context(), "stdio:one"))(t)
+	other := must.Get(note(t.Context(), "stdio:two"))(t)
 	other()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -44,6 +45,6 @@ func TestListsWhileTheLogStalls(t *testing.T) {
 	}
 	all.Wait()
 	sealing()
-	last := must(note(t.Context(), "stdio:one"))
+	last := must.Get(note(t.Context(), "stdio:one"))(t)
 	last()
 }

@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 	"jurat/internal/relay"
 )
 
@@ -41,8 +42,8 @@ func TestLongPathInACrash(t *testing.T) {
 	folder, log := t.TempDir(), &shelf{}
 	d := newDesk(t, folder, log, nil)
 	for _, req := range []struct{ method, path string }{{"GET", "/openai/v1/" + strings.Repeat("x", 100_000)}, {strings.Repeat("X", 100_000), "/openai/v1/models"}} {
-		r := must(http.NewRequestWithContext(t.Context(), req.method, d.server.URL+req.path, nil))
-		answer := must(http.DefaultClient.Do(r))
+		r := must.Get(http.NewRequestWithContext(t.Context(), req.method, d.server.URL+req.path, nil))(t)
+		answer := must.Get(http.DefaultClient.Do(r))(t)
 		if _, err := io.Copy(io.Discard, answer.Body); err != nil { // the end of it comes when the call is in the log
 			t.Error(err)
 		}

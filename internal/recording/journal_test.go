@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 func idsOf(left []*intent) (ids []string) {
@@ -21,7 +23,7 @@ func idsOf(left []*intent) (ids []string) {
 // TestJournalKeepsWhatHasNoEnd: at every moment, the file has each call that has begun and not ended.
 func TestJournalKeepsWhatHasNoEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
-	j := must(openJournal(path, func(string) {}))
+	j := must.Get(openJournal(path, func(string) {}))(t)
 	var all sync.WaitGroup
 	for caller := range 16 {
 		all.Go(func() {
@@ -41,7 +43,7 @@ func TestJournalKeepsWhatHasNoEnd(t *testing.T) {
 		})
 	}
 	all.Wait()
-	must(j.close())
+	must.Get(j.close())(t)
 	left, err := readWhole(path)
 	open := 0
 	for _, id := range idsOf(left) {
@@ -57,12 +59,12 @@ func TestJournalKeepsWhatHasNoEnd(t *testing.T) {
 // TestJournalIsWrittenAnew: the journal does not grow without end, and what is open stays in it.
 func TestJournalIsWrittenAnew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
-	j := must(openJournal(path, func(string) {}))
-	succeeds(t, j.begin(t.Context(), &intent{RecordID: "stays"}, true))
+	j := must.Get(openJournal(path, func(string) {}))(t)
+	must.Do(t, j.begin(t.Context(), &intent{RecordID: "stays"}, true))
 	long := string(make([]byte, 2000))
 	for n := range 1000 { // each is 12 kB in JSON
 		id := fmt.Sprint(n)
-		succeeds(t, j.begin(t.Context(), &intent{RecordID: id, Path: long}, n%2 == 0))
+		must.Do(t, j.begin(t.Context(), &intent{RecordID: id, Path: long}, n%2 == 0))
 		j.end(id)
 	}
 	info, err := os.Stat(path)
@@ -107,7 +109,7 @@ func TestTornJournal(t *testing.T) {
 		{a + "\n{}\n" + `{"begin":{},"end":"a"}` + "\n" + `{"begin":{"record_id":"c"},"more":1}` + "\n", []string{"a"}, []damaged{{line: 2, after: began}, {line: 3, after: began}, {line: 4, recordID: "c", after: began}}},
 		{strings.Replace(a, "mia", `m\"record_id\":\"x\"{\"end\":\"a\"}`, 1)[:80] + "\n", nil, []damaged{{line: 1, recordID: "a", agent: `m"record_id":"x"{"end":"a"}`}}},
 	} {
-		succeeds(t, os.WriteFile(path, []byte(tt.text), 0o600))
+		must.Do(t, os.WriteFile(path, []byte(tt.text), 0o600))
 		left, damaged, err := readJournal(path)
 		if err != nil || !slices.Equal(idsOf(left), tt.left) || !slices.Equal(damaged, tt.damaged) {
 			t.Errorf("%.200q: %q, %+v, %v; want %q, %+v", tt.text, idsOf(left), damaged, err, tt.left, tt.damaged)
@@ -124,8 +126,8 @@ func TestJournalOfAFullDisk(t *testing.T) {
 
 func journalOfAFullDisk(t *testing.T, durable bool) {
 	path := filepath.Join(t.TempDir(), "journal")
-	j := must(openJournal(path, func(string) {}))
-	succeeds(t, j.begin(t.Context(), &intent{RecordID: "before"}, durable))
+	j := must.Get(openJournal(path, func(string) {}))(t)
+	must.Do(t, j.begin(t.Context(), &intent{RecordID: "before"}, durable))
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip("there is no /dev/full: ", err)
@@ -145,9 +147,9 @@ func journalOfAFullDisk(t *testing.T, durable bool) {
 		t.Error("a call began while the journal is broken")
 	}
 	waitFor(t, idle)
-	succeeds(t, j.repair())
+	must.Do(t, j.repair())
 	good.Close()
-	succeeds(t, j.begin(t.Context(), &intent{RecordID: "after"}, durable))
+	must.Do(t, j.begin(t.Context(), &intent{RecordID: "after"}, durable))
 	left, err := readWhole(path)
 	ids := idsOf(left)
 	slices.Sort(ids)
@@ -160,19 +162,19 @@ func journalOfAFullDisk(t *testing.T, durable bool) {
 func TestBeginsBeforeTheSync(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	slow := make(chan struct{})
-	j := must(openJournal(path, func(step string) {
+	j := must.Get(openJournal(path, func(step string) {
 		if step == "synced" {
 			<-slow
 		}
-	}))
+	}))(t)
 	for _, id := range []string{"a", "b", "c"} { // the second comes while the first is being synced
-		succeeds(t, j.begin(t.Context(), &intent{RecordID: id}, false))
+		must.Do(t, j.begin(t.Context(), &intent{RecordID: id}, false))
 	}
 	if left, err := readWhole(path); err != nil || !slices.Equal(idsOf(left), []string{"a", "b", "c"}) {
 		t.Errorf("%v, %v", idsOf(left), err)
 	}
 	close(slow)
-	succeeds(t, j.begin(t.Context(), &intent{RecordID: "d"}, true))
+	must.Do(t, j.begin(t.Context(), &intent{RecordID: "d"}, true))
 	if left, err := readWhole(path); err != nil || len(left) != 4 {
 		t.Errorf("%v, %v", idsOf(left), err)
 	}
@@ -184,7 +186,7 @@ func TestCallsPassWhileTheJournalIsWrittenAnew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	slow, copying := make(chan struct{}), make(chan struct{}, 10)
 	first := true
-	j := must(openJournal(path, func(step string) {
+	j := must.Get(openJournal(path, func(step string) {
 		if step == "copied" {
 			if first {
 				first = false
@@ -193,10 +195,10 @@ func TestCallsPassWhileTheJournalIsWrittenAnew(t *testing.T) {
 			copying <- struct{}{}
 			<-slow
 		}
-	}))
+	}))(t)
 	begin := func(id string, size int) {
 		t.Helper()
-		succeeds(t, j.begin(t.Context(), &intent{RecordID: id, Path: strings.Repeat("x", size)}, false))
+		must.Do(t, j.begin(t.Context(), &intent{RecordID: id, Path: strings.Repeat("x", size)}, false))
 	}
 	want := func(ids ...string) {
 		t.Helper()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"jurat/internal/disktest"
+	"jurat/internal/must"
 )
 
 // TestNothingTornStaysOnAFullDisk: of a call whose intent did not get room, nothing is in the file, and those before and after it are there whole.
@@ -16,7 +17,7 @@ func TestNothingTornStaysOnAFullDisk(t *testing.T) {
 	disktest.Run(t, 1, func(disk *disktest.Disk) {
 		for _, durable := range []bool{true, false} {
 			path := filepath.Join(disk.Path, fmt.Sprint("journal-", durable))
-			j := must(openJournal(path, func(string) {}))
+			j := must.Get(openJournal(path, func(string) {}))(t)
 			var began []string
 			for n := 0; ; n++ {
 				id := fmt.Sprintf("%03d", n)
@@ -36,8 +37,8 @@ func TestNothingTornStaysOnAFullDisk(t *testing.T) {
 				t.Error("the journal is written anew on a disk without room for it")
 			}
 			disk.Resize(t, 5)
-			succeeds(t, j.repair())
-			succeeds(t, j.begin(t.Context(), &intent{RecordID: "then"}, durable))
+			must.Do(t, j.repair())
+			must.Do(t, j.begin(t.Context(), &intent{RecordID: "then"}, durable))
 			left, err := readWhole(path)
 			ids := idsOf(left)
 			slices.Sort(ids)
@@ -47,7 +48,7 @@ func TestNothingTornStaysOnAFullDisk(t *testing.T) {
 			if _, err := j.close(); err != nil {
 				t.Error(err)
 			}
-			succeeds(t, os.Remove(path))
+			must.Do(t, os.Remove(path))
 			disk.Resize(t, 1)
 		}
 	})

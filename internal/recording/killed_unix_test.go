@@ -25,6 +25,7 @@ import (
 	"jurat/internal/acts"
 	"jurat/internal/installation"
 	"jurat/internal/ledger/fsck"
+	"jurat/internal/must"
 	"jurat/internal/relay"
 )
 
@@ -177,7 +178,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 		t.Run(steps[0]+", "+steps[1], func(t *testing.T) {
 			t.Parallel()
 			folder := filepath.Join(t.TempDir(), "data")
-			succeeds(t, installation.Create(t.Context(), installation.Config{Dir: folder}))
+			must.Do(t, installation.Create(t.Context(), installation.Config{Dir: folder}))
 			provider := newFatal(t)
 			for n, step := range steps {
 				if step != "" {
@@ -188,7 +189,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			succeeds(t, r.Close(t.Context(), "the test is over"))
+			must.Do(t, r.Close(t.Context(), "the test is over"))
 			defer i.Close()
 			sealed := map[evidence.Digest]int{}
 			lost := 0
@@ -228,19 +229,19 @@ func TestKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// dies runs a process that dies at a step. must says that it has to get there: the next one may find nothing to do.
-func dies(t *testing.T, provider *fatal, folder, step string, must bool) {
+// dies runs a process that dies at a step. hasTo says that it has to get there: the next one may find nothing to do.
+func dies(t *testing.T, provider *fatal, folder, step string, hasTo bool) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
 	child.Env = append(os.Environ(), dyingFolder+"="+folder, dyingProvider+"="+provider.URL, dyingStep+"="+step)
 	var errs bytes.Buffer
 	child.Stderr = &errs
-	succeeds(t, child.Start())
+	must.Do(t, child.Start())
 	provider.mu.Lock()
 	provider.child, provider.step = child.Process, step
 	provider.mu.Unlock()
 	err := child.Wait()
-	if status, is := child.ProcessState.Sys().(syscall.WaitStatus); err == nil && must || err != nil && (!is || !status.Signaled()) {
+	if status, is := child.ProcessState.Sys().(syscall.WaitStatus); err == nil && hasTo || err != nil && (!is || !status.Signaled()) {
 		t.Fatalf("the process was to die at %q: %v\n%s", step, err, &errs)
 	}
 }

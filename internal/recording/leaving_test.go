@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/relay"
 )
 
@@ -92,9 +93,9 @@ func TestClientLeavesWithoutReading(t *testing.T) {
 			gone <- true
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		req := must(http.NewRequestWithContext(ctx, "POST", d.server.URL+"/openai/v1/chat/completions", strings.NewReader(question(true, user("leaves")))))
-		answer := must(http.DefaultClient.Do(req))
-		must(io.ReadFull(answer.Body, make([]byte, 1<<20)))
+		req := must.Get(http.NewRequestWithContext(ctx, "POST", d.server.URL+"/openai/v1/chat/completions", strings.NewReader(question(true, user("leaves")))))(t)
+		answer := must.Get(http.DefaultClient.Do(req))(t)
+		must.Get(io.ReadFull(answer.Body, make([]byte, 1<<20)))(t)
 		time.Sleep(50 * time.Millisecond) // the buffers fill
 		cancel()
 		answer.Body.Close()
@@ -136,14 +137,14 @@ func leaves(t *testing.T, server *httptest.Server, after, of int, next chan<- bo
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := must(client.Do(req))
+	answer := must.Get(client.Do(req))(t)
 	defer answer.Body.Close()
 	if answer.ProtoMajor == 2 != server.EnableHTTP2 {
 		t.Fatal(answer.Proto)
 	}
 	for n := range after {
 		next <- true
-		must(io.ReadFull(answer.Body, make([]byte, len(event(n, of)))))
+		must.Get(io.ReadFull(answer.Body, make([]byte, len(event(n, of)))))(t)
 	}
 	left := time.Now()
 	cancel()

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/relay"
 )
 
@@ -73,7 +74,7 @@ func TestAnswerThatACrashLeftIsMasked(t *testing.T) {
 				t.Fatal(err)
 			}
 			d.crash()
-			succeeds(t, os.WriteFile(filepath.Join(d.recorder.Spool(), "c1.response"+tt.suffix), tt.file, 0o600))
+			must.Do(t, os.WriteFile(filepath.Join(d.recorder.Spool(), "c1.response"+tt.suffix), tt.file, 0o600))
 			newDesk(t, folder, log, nil).end()
 			lost := log.acts(evidence.ObservedMessage)
 			if len(lost) != 1 || lost[0].Observed.Ended != evidence.LostInCrash || lost[0].Observed.Response == nil || lost[0].Observed.Response.SHA256 != evidence.DigestOf(tt.file) {

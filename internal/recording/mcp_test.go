@@ -16,6 +16,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 	"jurat/internal/relay"
 )
 
@@ -154,7 +155,7 @@ func toolsOver(t *testing.T, d *desk, contentType string) func(exchange [2]strin
 		_, _ = io.WriteString(w, says)
 	}))
 	t.Cleanup(server.Close)
-	base := must(url.Parse(server.URL))
+	base := must.Get(url.Parse(server.URL))(t)
 	h, err := relay.New(d.recorder, relay.Options{Mode: d.recorder.Mode, Upstreams: map[string]relay.Upstream{"mcp": {Base: base, Speaks: relay.MCP, Only: []string{"/mcp"}}}, Root: "mcp", Folder: d.recorder.Spool(), FingerprintKey: make([]byte, 32)})
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +206,7 @@ func TestChangedToolIsHeldBack(t *testing.T) {
 			if over != "pipe" {
 				ask = toolsOver(t, d, over)
 			}
-			must(ask(listOf(adds)))
+			must.Get(ask(listOf(adds)))(t)
 			log.refusing(refusesChanges)
 			heard, err := ask(listOf(addsMore))
 			if closed := mode == relay.Closed; closed != (err != nil) || closed == strings.Contains(heard, "]}}") || over == "pipe" && closed && !strings.Contains(err.Error(), "not now") {
@@ -222,7 +223,7 @@ func TestChangedToolIsHeldBack(t *testing.T) {
 			}
 			log.refusing(nil)
 			for range 2 {
-				must(ask(listOf(addsMore)))
+				must.Get(ask(listOf(addsMore)))(t)
 			}
 			if n := len(log.events(t, observed.ToolDefinitionChanged)); n != 1 {
 				t.Errorf("%v, %s: %d changes", mode, over, n)
@@ -237,7 +238,7 @@ func TestSealedChangeIsNotSealedAgain(t *testing.T) {
 	log := &shelf{}
 	d := newDesk(t, t.TempDir(), log, nil)
 	before, after := listOf(adds+`,{"name":"other"}`), listOf(addsMore+`,{"name":"other","description":"new"}`)
-	must(session(t, d, "s", before))
+	must.Get(session(t, d, "s", before))(t)
 	refuse := func(what func(*evidence.Draft) bool) {
 		t.Helper()
 		log.refusing(func(draft *evidence.Draft) error {
@@ -254,7 +255,7 @@ func TestSealedChangeIsNotSealedAgain(t *testing.T) {
 	}
 	refuse(func(draft *evidence.Draft) bool { return strings.Contains(string(draft.Response), `"tool":"other"`) })
 	refuse(func(draft *evidence.Draft) bool { return draft.ActionType == evidence.ObservedTool })
-	must(session(t, d, "s", after))
+	must.Get(session(t, d, "s", after))(t)
 	d.end()
 	changed := map[string]int{}
 	for _, e := range log.events(t, observed.ToolDefinitionChanged) {
@@ -272,7 +273,7 @@ func TestUnreadableListOfTools(t *testing.T) {
 	ask := toolsOver(t, d, "application/json")
 	long := listOf(strings.Replace(adds, "Adds.", strings.Repeat("x", observed.MaxKept), 1))
 	for _, e := range [][2]string{listOf(adds), {long[0], `{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`}, long} {
-		must(ask(e))
+		must.Get(ask(e))(t)
 	}
 	d.end()
 	for n, list := range log.acts(evidence.ObservedTool) {
@@ -300,7 +301,7 @@ func TestDamagedMemoryOfTools(t *testing.T) {
 		if err != nil || len(files) != 1 {
 			t.Fatalf("%v, %v", files, err)
 		}
-		succeeds(t, os.WriteFile(files[0], []byte(damage), 0o600))
+		must.Do(t, os.WriteFile(files[0], []byte(damage), 0o600))
 		list(addsMore)
 		list(addsMore)
 		list(adds)
@@ -354,7 +355,7 @@ func TestChangedToolOverHTTP(t *testing.T) {
 	d := newDesk(t, t.TempDir(), log, nil)
 	ask := toolsOver(t, d, "application/json")
 	for _, list := range []string{adds, addsMore} {
-		must(ask(listOf(list)))
+		must.Get(ask(listOf(list)))(t)
 	}
 	d.end()
 	if changes := log.events(t, observed.ToolDefinitionChanged); len(changes) != 1 || !strings.HasSuffix(changes[0].Server, "/mcp") {

@@ -16,6 +16,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/disktest"
+	"jurat/internal/must"
 	"jurat/internal/relay"
 )
 
@@ -106,11 +107,11 @@ func TestMessages(t *testing.T) {
 		}
 	}
 	c.says("application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"no such task"}}`)
-	must(c.ask("POST", "/", `{"jsonrpc":"2.0","id":1,"method":"tasks/cancel","params":{"id":"t1"}}`))
+	must.Get(c.ask("POST", "/", `{"jsonrpc":"2.0","id":1,"method":"tasks/cancel","params":{"id":"t1"}}`))(t)
 	c.says("application/json", aTask("c2", "t2"))
-	must(c.ask("POST", "/", sent("", "Hello"), "A2A-Version", "1.0"))
+	must.Get(c.ask("POST", "/", sent("", "Hello"), "A2A-Version", "1.0"))(t)
 	c.says("application/json", `{"name":"Mia"}`)
-	must(c.ask("GET", "/.well-known/agent-card.json", ""))
+	must.Get(c.ask("GET", "/.well-known/agent-card.json", ""))(t)
 	c.end()
 	acts := log.acts(evidence.ObservedMessage)
 	var got []string
@@ -138,7 +139,7 @@ func TestChainsOfMessages(t *testing.T) {
 	long := strings.Repeat("c", 300)
 	c.recorder.WhoIs = func(context.Context, string) (string, error) { return "mia", nil }
 	for _, header := range [][]string{nil, {"Jurat-Chain", "monday"}, {"Jurat-Chain", "monday", "Jurat-Agent", "Bearer mine"}} {
-		must(c.ask("POST", "/", sent(long, "Hello"), header...))
+		must.Get(c.ask("POST", "/", sent(long, "Hello"), header...))(t)
 	}
 	c.end()
 	acts := log.acts(evidence.ObservedMessage)

@@ -24,6 +24,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 	"jurat/internal/relay"
 	"jurat/internal/uuid7"
 )
@@ -132,7 +133,7 @@ func (s *shelf) acts(of evidence.ActionType) (list []*evidence.Draft) {
 func (s *shelf) events(t *testing.T, of observed.EventName) (list []*observed.Event) {
 	t.Helper()
 	for _, d := range s.acts(evidence.RecorderEvent) {
-		e := must(observed.ParseEvent(d.Response))
+		e := must.Get(observed.ParseEvent(d.Response))(t)
 		if e.Event == of {
 			list = append(list, e)
 		}
@@ -203,7 +204,7 @@ func newDesk(t *testing.T, folder string, log *shelf, change func(*Config)) *des
 	if change != nil {
 		change(&c)
 	}
-	d.recorder = must(Open(t.Context(), c))
+	d.recorder = must.Get(Open(t.Context(), c))(t)
 	d.relay, err = relay.New(d.recorder, relay.Options{Upstreams: map[string]relay.Upstream{"openai": {Base: base}}, Mode: c.Mode, Folder: d.recorder.Spool(), FingerprintKey: make([]byte, 32)})
 	if err != nil {
 		t.Fatal(err)
@@ -360,7 +361,7 @@ func TestOpenModeWithoutALog(t *testing.T) {
 	for range 5 {
 		pass()
 	}
-	succeeds(t, d.relay.Wait(t.Context()))
+	must.Do(t, d.relay.Wait(t.Context()))
 	d.recorder.journal.mu.Lock() // now the journal's disk fails as well
 	good := d.recorder.journal.path
 	d.recorder.journal.path, d.recorder.journal.broken = filepath.Join(good, "nowhere"), errors.New("no room")
@@ -405,14 +406,14 @@ func TestCrash(t *testing.T) {
 		"before the provider is asked": func(t *testing.T, d *desk) { begin(t, d, "c1") },
 		"while the answer is under way": func(t *testing.T, d *desk) {
 			begin(t, d, "c1")
-			succeeds(t, os.WriteFile(filepath.Join(d.recorder.Spool(), "c1.response"), []byte("data: half of"), 0o600))
+			must.Do(t, os.WriteFile(filepath.Join(d.recorder.Spool(), "c1.response"), []byte("data: half of"), 0o600))
 		},
 		"when the record is in the log": func(t *testing.T, d *desk) {
 			e := begin(t, d, "c1").(*exchange)
 			a := d.recorder.actOf(e.intent)
 			a.At, a.Ended, a.ChainID = time.Now(), evidence.Complete, "c"
 			a.Request = &observed.Body{SHA256: e.intent.SHA256, Bytes: e.intent.Bytes}
-			succeeds(t, d.recorder.sealAct(t.Context(), e.intent.RecordID, a))
+			must.Do(t, d.recorder.sealAct(t.Context(), e.intent.RecordID, a))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -665,9 +666,9 @@ func TestContextIsKeptOnce(t *testing.T) {
 	size := 0
 	var window observed.Window
 	for _, c := range log.acts(evidence.ObservedCall) {
-		doc := must(json.Marshal(c.Payload))
+		doc := must.Get(json.Marshal(c.Payload))(t)
 		size += len(doc)
-		pieces := must(evidence.ParseBody(c.RequestBody))
+		pieces := must.Get(evidence.ParseBody(c.RequestBody))(t)
 		body, err := window.Rebuild(pieces)
 		if err != nil || evidence.DigestOf(body) != c.Observed.Request.Sealed() {
 			t.Fatalf("the request is not rebuilt: %v", err)
@@ -707,10 +708,10 @@ func TestTimesOfAChain(t *testing.T) {
 	for _, after := range [][]time.Duration{{5 * time.Second, 0, 2 * time.Second}, {time.Second, 9 * time.Second}} { // the second recorder finds the chain in the log
 		d := newDesk(t, folder, log, nil)
 		for _, later := range after {
-			id := must(uuid7.New(d.recorder.Now(), d.recorder.Random))
+			id := must.Get(uuid7.New(d.recorder.Now(), d.recorder.Random))(t)
 			act := observed.Act{Recorder: "witness", Type: evidence.ObservedTool, RequestID: id, ChainID: chain, Agent: "mia", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "mcp/2025-06-18",
 				Upstream: &evidence.Upstream{Origin: "stdio:sums"}, Began: ended, At: ended.Add(later), Elapsed: &later, Ended: evidence.Complete, Request: &observed.Body{SHA256: evidence.DigestOf(nil)}}
-			succeeds(t, d.recorder.sealAct(t.Context(), id, act))
+			must.Do(t, d.recorder.sealAct(t.Context(), id, act))
 		}
 		d.end()
 	}
@@ -770,7 +771,7 @@ func signs(t *testing.T, log *shelf, calls int64) {
 	t.Helper()
 	since, counted := "", int64(0)
 	for _, draft := range log.acts(evidence.RecorderEvent) {
-		e := must(observed.ParseEvent(draft.Response))
+		e := must.Get(observed.ParseEvent(draft.Response))(t)
 		if e.Event != observed.Start && e.Since != since {
 			t.Errorf("%s says %q, and the sign of life before it is of %q", e.Event, e.Since, since)
 		}
@@ -787,8 +788,8 @@ func signs(t *testing.T, log *shelf, calls int64) {
 func TestEncodedAnswerThatBreaksOff(t *testing.T) {
 	var encoded bytes.Buffer
 	w := gzip.NewWriter(&encoded)
-	must(io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"It is\"}}]}\n\n"))
-	succeeds(t, w.Flush())
+	must.Get(io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"It is\"}}]}\n\n"))(t)
+	must.Do(t, w.Flush())
 	log := &shelf{}
 	d := newDesk(t, t.TempDir(), log, nil)
 	for _, body := range []string{encoded.String(), "no gzip at all"} {
@@ -819,8 +820,8 @@ func TestLargeBodiesAreKept(t *testing.T) {
 	zipped := func(text string) string {
 		var out bytes.Buffer
 		w := gzip.NewWriter(&out)
-		must(io.WriteString(w, text))
-		succeeds(t, w.Close())
+		must.Get(io.WriteString(w, text))(t)
+		must.Do(t, w.Close())
 		return out.String()
 	}
 	text := func(n int) string { return strings.Repeat("0123456789abcdef", n/16+1)[:n] }

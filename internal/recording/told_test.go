@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 	"jurat/internal/relay"
 	"jurat/internal/uuid7"
 )
@@ -53,7 +54,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("a log that is out of order: %v", err)
 	}
 	log.fail(nil)
-	succeeds(t, r.Close(context.Background(), "the test ended"))
+	must.Do(t, r.Close(context.Background(), "the test ended"))
 	if n := len(log.acts(evidence.ObservedSpan)); n != 2 {
 		t.Errorf("%d records: what the caller was told to send again is not sealed behind its back", n)
 	}

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // leading starts a relay before a provider that answers with a status and the headers that the test's own headers name. ORIGIN stands for the provider's own address.
@@ -74,10 +76,10 @@ func TestLeadsPast(t *testing.T) {
 		for _, mode := range []Mode{Closed, Open} {
 			t.Run(fmt.Sprintf("%d %s %s %v", c.status, c.header, c.text, mode), func(t *testing.T) {
 				p := leading(t, func(o *Options) { o.Mode = mode })
-				req := must(http.NewRequest("POST", p.url()+"/v1/chat", strings.NewReader("{}")))
+				req := must.Get(http.NewRequest("POST", p.url()+"/v1/chat", strings.NewReader("{}")))(t)
 				req.Header.Set("X-Status", fmt.Sprint(c.status))
 				req.Header.Set("X-Say-"+c.header, strings.ReplaceAll(c.text, "FRONT", strings.TrimPrefix(p.relay.URL, "http://")))
-				answer := must(p.client.Transport.RoundTrip(req))
+				answer := must.Get(p.client.Transport.RoundTrip(req))(t)
 				text, err := io.ReadAll(answer.Body)
 				answer.Body.Close()
 				if err != nil {
@@ -127,10 +129,10 @@ func TestLeadsElsewhere(t *testing.T) {
 					c.change(o)
 				}
 			})
-			req := must(http.NewRequest("POST", p.url()+"/v1/chat", strings.NewReader("{}")))
+			req := must.Get(http.NewRequest("POST", p.url()+"/v1/chat", strings.NewReader("{}")))(t)
 			req.Header.Set("X-Status", "307")
 			req.Header.Set("X-Say-Location", c.location)
-			answer := must(p.client.Transport.RoundTrip(req))
+			answer := must.Get(p.client.Transport.RoundTrip(req))(t)
 			answer.Body.Close()
 			if refused := answer.StatusCode == http.StatusBadGateway; refused != (c.astray && mode == Closed) {
 				t.Errorf("%s, %v: %d", c.location, mode, answer.StatusCode)
@@ -146,10 +148,10 @@ func TestLeadsElsewhere(t *testing.T) {
 func TestAnotherService(t *testing.T) {
 	for _, mode := range []Mode{Closed, Open} {
 		p := leading(t, func(o *Options) { o.Mode = mode })
-		req := must(http.NewRequest("POST", p.url()+"/v1/chat", strings.NewReader("{}")))
+		req := must.Get(http.NewRequest("POST", p.url()+"/v1/chat", strings.NewReader("{}")))(t)
 		req.Header.Set("X-Status", "200")
 		req.Header.Set("X-Say-Alt-Svc", `h2="elsewhere.example:443", h3=":443"`)
-		answer := must(p.client.Transport.RoundTrip(req))
+		answer := must.Get(p.client.Transport.RoundTrip(req))(t)
 		answer.Body.Close()
 		if s := p.last(t, 1); answer.StatusCode != 200 || answer.Header.Get("Alt-Svc") != "" || s.outcome.Ended != Complete || len(p.missed) > 0 {
 			t.Errorf("%v: %d %v %+v %v", mode, answer.StatusCode, answer.Header, s.outcome, p.missed)
@@ -162,10 +164,10 @@ func TestAstrayIsLogged(t *testing.T) {
 	for _, mode := range []Mode{Closed, Open} {
 		var log bytes.Buffer
 		p := leading(t, func(o *Options) { o.Mode, o.Log = mode, slog.New(slog.NewJSONHandler(&log, nil)) })
-		req := must(http.NewRequest("POST", p.url()+"/v1/chat", strings.NewReader("{}")))
+		req := must.Get(http.NewRequest("POST", p.url()+"/v1/chat", strings.NewReader("{}")))(t)
 		req.Header.Set("X-Status", "307")
 		req.Header.Set("X-Say-Location", "ORIGIN/v1/chat/")
-		answer := must(p.client.Transport.RoundTrip(req))
+		answer := must.Get(p.client.Transport.RoundTrip(req))(t)
 		answer.Body.Close()
 		p.last(t, 1)
 		if !strings.Contains(log.String(), fmt.Sprintf(`"mode":%q`, mode)) {

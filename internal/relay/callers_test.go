@@ -10,12 +10,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // half begins a request whose body does not end, and returns its connection.
 func half(t *testing.T, p *proxied, token string, sent int) (net.Conn, *bufio.Reader) {
 	t.Helper()
-	conn := must(net.Dial("tcp", p.relay.Listener.Addr().String()))
+	conn := must.Get(net.Dial("tcp", p.relay.Listener.Addr().String()))(t)
 	t.Cleanup(func() { conn.Close() })
 	fmt.Fprintf(conn, "POST /api/x HTTP/1.1\r\nHost: 127.0.0.1\r\n%s: Bearer %s\r\nContent-Length: 10000000\r\n\r\n%s", agentHeader, token, strings.Repeat("x", sent))
 	return conn, bufio.NewReader(conn)
@@ -57,7 +59,7 @@ func TestBodyDoesNotCome(t *testing.T) {
 		t.Fatalf("%v %v", answer, err)
 	}
 	p.wait(t, func() bool { return p.handler.spool.held.Load() == 0 })
-	answer = must(p.client.Post(p.url()+"/x", "text/plain", strings.NewReader("all of it")))
+	answer = must.Get(p.client.Post(p.url()+"/x", "text/plain", strings.NewReader("all of it")))(t)
 	rest()
 	rest() // the time of a body does not count once it is there
 	if text, err := io.ReadAll(answer.Body); err != nil || string(text) != "all of it" {
@@ -89,11 +91,11 @@ func TestRoomByCaller(t *testing.T) {
 		t.Errorf("one caller holds %d of %d bytes, %d calls were refused", held(), 1<<20, len(refused))
 	}
 	for _, token := range []string{"of-mia", ""} {
-		req := must(http.NewRequest("POST", p.url()+"/x", strings.NewReader(strings.Repeat("y", 50_000))))
+		req := must.Get(http.NewRequest("POST", p.url()+"/x", strings.NewReader(strings.Repeat("y", 50_000))))(t)
 		if token != "" {
 			req.Header.Set(agentHeader, "Bearer "+token)
 		}
-		answer := must(p.client.Do(req))
+		answer := must.Get(p.client.Do(req))(t)
 		if text, err := io.ReadAll(answer.Body); err != nil || len(text) != 50_000 {
 			t.Errorf("%q: %d, %d bytes, %v", token, answer.StatusCode, len(text), err)
 		}

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // nobody is a witness that looks at nothing.
@@ -24,7 +26,7 @@ func (nobody) Missed(*Call, error)                            {}
 
 // FuzzUpstream: whatever bytes a client sends to a relay's listener, no other origin is reached than the upstream's, by no other name, and no path outside of its base.
 func FuzzUpstream(f *testing.F) {
-	other := must(net.Listen("tcp", "127.0.0.1:0"))
+	other := must.Get(net.Listen("tcp", "127.0.0.1:0"))(f)
 	defer other.Close()
 	var strayed atomic.Int64
 	go func() {

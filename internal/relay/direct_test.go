@@ -20,6 +20,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/must"
 )
 
 // exchange is what a client and a provider see of one call.
@@ -306,7 +308,7 @@ func randomRequest(random *rand.Rand, name string) (method string, build func(ba
 // TestSameHeadOnTheWire: the provider gets the same bytes in the request's head, which parsed requests hide.
 func TestSameHeadOnTheWire(t *testing.T) {
 	heads := make(chan []string, 2)
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -351,9 +353,9 @@ func TestSameHeadOnTheWire(t *testing.T) {
 // sent writes a request to an address, reads the whole answer, and returns the channel of the heads that arrived.
 func sent(t *testing.T, address, request string, heads chan []string) chan []string {
 	t.Helper()
-	conn := must(net.Dial("tcp", address))
+	conn := must.Get(net.Dial("tcp", address))(t)
 	defer conn.Close()
-	must(conn.Write([]byte(request)))
+	must.Get(conn.Write([]byte(request)))(t)
 	if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
 		t.Fatalf("%q: %v", request, err)
 	}
@@ -375,7 +377,7 @@ func TestHopByHop(t *testing.T) {
 	}), nil)
 	req, _ := http.NewRequest(http.MethodGet, p.url()+"/x", nil)
 	req.Header = http.Header{"Connection": {"X-Own, X-Other"}, "X-Own": {"1"}, "X-Other": {"2"}, "Keep-Alive": {"3"}, "Proxy-Connection": {"4"}, "Te": {"gzip, trailers"}, "X-Kept": {"5"}}
-	answer := must(p.client.Do(req))
+	answer := must.Get(p.client.Do(req))(t)
 	answer.Body.Close()
 	for _, name := range []string{"Connection", "X-Own", "X-Other", "Keep-Alive", "Proxy-Connection"} {
 		if got.Get(name) != "" {
@@ -415,7 +417,7 @@ func TestOnePacket(t *testing.T) {
 		o.Next = transport
 		t.Cleanup(transport.CloseIdleConnections)
 	})
-	answer := must(p.client.Post(p.url()+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m"}`)))
+	answer := must.Get(p.client.Post(p.url()+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m"}`)))(t)
 	defer answer.Body.Close()
 	if text, err := io.ReadAll(answer.Body); err != nil || string(text) != `{"model":"m"}` {
 		t.Fatalf("%s, %v", text, err)

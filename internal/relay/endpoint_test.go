@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // TestEndpointsOfTheOldTransport: a stream of MCP 2024-11-05 names an endpoint, where clients post. However it comes, closed mode ends the stream before the client has it, open mode passes it
@@ -54,7 +56,7 @@ func TestEndpointsOfTheOldTransport(t *testing.T) {
 					mcpOptions(o)
 					o.Mode, o.Linger, o.Log = mode, time.Minute, slog.New(slog.NewTextHandler(&said, nil))
 				})
-				answer := must(p.client.Get(p.relay.URL + "/mcp"))
+				answer := must.Get(p.client.Get(p.relay.URL + "/mcp"))(t)
 				got, err := io.ReadAll(answer.Body)
 				c := p.last(t, 1)
 				switch whole := slices.Concat(parts...); {
@@ -81,7 +83,7 @@ func TestEndpointElsewhere(t *testing.T) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, text)
 	}), mcpOptions)
-	answer := must(p.client.Post(p.relay.URL+"/mcp", "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)))
+	answer := must.Get(p.client.Post(p.relay.URL+"/mcp", "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)))(t)
 	got, err := io.ReadAll(answer.Body)
 	if c := p.last(t, 1); err != nil || string(got) != text || string(c.response) != text || c.outcome.Ended != Complete {
 		t.Errorf("%q %v %+v", got, err, c.outcome)

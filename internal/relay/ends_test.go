@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // steps answers with events, one for each value that a test sends, until the channel is closed.
@@ -48,7 +50,7 @@ func TestEventsArriveOneByOne(t *testing.T) {
 	for _, mode := range []Mode{Closed, Open} {
 		s := newSteps()
 		p := start(t, s, func(o *Options) { o.Mode = mode })
-		answer := must(p.client.Get(p.url() + "/x"))
+		answer := must.Get(p.client.Get(p.url() + "/x"))(t)
 		for n := range 20 {
 			event := fmt.Sprintf("data: %d\n\n", n)
 			s.event <- event
@@ -93,9 +95,9 @@ func TestDrain(t *testing.T) {
 	p := start(t, s, func(o *Options) { o.Drain = time.Minute })
 	ctx, cancel := context.WithCancel(t.Context())
 	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, p.url()+"/x", nil)
-	answer := must(p.client.Do(req))
+	answer := must.Get(p.client.Do(req))(t)
 	s.event <- "data: a\n\n"
-	must(io.ReadFull(answer.Body, make([]byte, 9)))
+	must.Get(io.ReadFull(answer.Body, make([]byte, 9)))(t)
 	cancel()
 	answer.Body.Close()
 	for range 200 {
@@ -115,7 +117,7 @@ func TestDrainEnds(t *testing.T) {
 	p := start(t, s, func(o *Options) { o.Drain = 10 * time.Millisecond })
 	ctx, cancel := context.WithCancel(t.Context())
 	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, p.url()+"/x", nil)
-	answer := must(p.client.Do(req))
+	answer := must.Get(p.client.Do(req))(t)
 	cancel()
 	answer.Body.Close()
 	<-s.gone
@@ -136,7 +138,7 @@ func TestUpstreamCut(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}), nil)
-		answer := must(p.client.Get(p.url() + "/x"))
+		answer := must.Get(p.client.Get(p.url() + "/x"))(t)
 		if body, err := io.ReadAll(answer.Body); err == nil || string(body) != "data: a\n\ndata: b" {
 			t.Errorf("%q %v", body, err)
 		}
@@ -178,7 +180,7 @@ func TestClosedModeRefuses(t *testing.T) {
 		403: fmt.Errorf("who: %w", &Refusal{Status: 403, Reason: "not for this agent"}),
 	} {
 		p.onBegin(func(*Call) error { return err })
-		answer := must(p.client.Post(p.url()+"/x", "text/plain", strings.NewReader("x")))
+		answer := must.Get(p.client.Post(p.url()+"/x", "text/plain", strings.NewReader("x")))(t)
 		body, _ := io.ReadAll(answer.Body)
 		if answer.StatusCode != status || (status == 503) != (answer.Header.Get("Retry-After") != "") || !bytes.Contains(body, []byte(`"error"`)) || bytes.Contains(body, []byte("disk")) {
 			t.Errorf("%s %v %s", answer.Status, answer.Header, body)
@@ -216,7 +218,7 @@ func TestOpenModePasses(t *testing.T) {
 	}), func(o *Options) { o.Mode = Open; o.EndTimeout = 50 * time.Millisecond })
 	get := func() {
 		t.Helper()
-		answer := must(p.client.Get(p.url() + "/x"))
+		answer := must.Get(p.client.Get(p.url() + "/x"))(t)
 		if body, err := io.ReadAll(answer.Body); err != nil || string(body) != "data: [DONE]\n\n" {
 			t.Errorf("%q %v", body, err)
 		}
@@ -259,7 +261,7 @@ func TestEndHangs(t *testing.T) {
 	}), func(o *Options) { o.EndTimeout = 20 * time.Millisecond })
 	hangs := hanging{p.recorder}
 	p.handler.witness = hangs
-	answer := must(p.client.Get(p.url() + "/x"))
+	answer := must.Get(p.client.Get(p.url() + "/x"))(t)
 	if body, err := io.ReadAll(answer.Body); err == nil || string(body) != "data: {}\n\n" {
 		t.Errorf("%q %v", body, err)
 	}
@@ -275,7 +277,7 @@ func (hanging) End(ctx context.Context, _ *Outcome) error        { <-ctx.Done();
 func TestProviderDoesNotEnd(t *testing.T) {
 	s := newSteps()
 	p := start(t, s, func(o *Options) { o.Linger = time.Millisecond })
-	answer := must(p.client.Get(p.url() + "/x"))
+	answer := must.Get(p.client.Get(p.url() + "/x"))(t)
 	s.event <- "data: {}\n\ndata: [DONE]\n\n"
 	if body, err := io.ReadAll(answer.Body); err != nil || string(body) != "data: {}\n\ndata: [DONE]\n\n" {
 		t.Errorf("%q %v", body, err)
@@ -290,7 +292,7 @@ func TestProviderDoesNotEnd(t *testing.T) {
 func TestWhatFollowsTheTerminalEventIsRecorded(t *testing.T) {
 	s := newSteps()
 	p := start(t, s, func(o *Options) { o.Linger = time.Minute })
-	answer := must(p.client.Get(p.url() + "/x"))
+	answer := must.Get(p.client.Get(p.url() + "/x"))(t)
 	want := "event: response.completed\n\n"
 	s.event <- want
 	for range 3 {

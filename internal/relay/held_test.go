@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"testing/iotest"
 
+	"jurat/internal/must"
 	"jurat/internal/relay/scan"
 )
 
@@ -159,11 +160,11 @@ func held(t *testing.T, e ending, encoding string, chunks [][]byte, fails bool) 
 		}
 		return nil
 	})
-	answer := must(p.client.Post(p.url()+"/x", "application/json", strings.NewReader(`{"id":7}`)))
+	answer := must.Get(p.client.Post(p.url()+"/x", "application/json", strings.NewReader(`{"id":7}`)))(t)
 	defer answer.Body.Close()
 	outcome := <-ending
 	got := make([]byte, outcome.Delivered)
-	must(io.ReadFull(answer.Body, got))
+	must.Get(io.ReadFull(answer.Body, got))(t)
 	if had := plain(t, encoding, got); had != e.before {
 		t.Errorf("before the call is recorded, the client has\n%q, and should have\n%q", had, e.before)
 	}
@@ -223,9 +224,9 @@ func TestBodyDecodes(t *testing.T) {
 	for _, encoding := range encodings {
 		for _, limit := range []int64{6000, 5999} {
 			b := s.body("x", encoding, limit)
-			must(b.read(iotest.HalfReader(bytes.NewReader(bytes.Join(encode(t, encoding, []byte(text)), nil)))))
+			must.Get(b.read(iotest.HalfReader(bytes.NewReader(bytes.Join(encode(t, encoding, []byte(text)), nil)))))(t)
 			b.seal()
-			d := must(b.Decoded())
+			d := must.Get(b.Decoded())(t)
 			got, err := io.ReadAll(d)
 			if limit == 6000 && (err != nil || string(got) != text) || limit < 6000 && !errors.Is(err, ErrRefused) {
 				t.Errorf("%q, limit %d: %d bytes and %v", encoding, limit, len(got), err)
@@ -253,9 +254,9 @@ func TestOldClients(t *testing.T) {
 			if fails {
 				p.onEnd(func(*Call, *Outcome) error { return errors.New("no") })
 			}
-			conn := must(net.Dial("tcp", p.relay.Listener.Addr().String()))
+			conn := must.Get(net.Dial("tcp", p.relay.Listener.Addr().String()))(t)
 			fmt.Fprint(conn, "GET /api/x HTTP/1.0\r\n\r\n")
-			answer := must(io.ReadAll(conn))
+			answer := must.Get(io.ReadAll(conn))(t)
 			conn.Close()
 			want := c.body
 			if fails {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"jurat/internal/must"
 )
 
 // TestBombs: bodies that grow a thousandfold when they are decoded pass as they are, both ways, and are not decoded to their end.
@@ -48,7 +50,7 @@ func TestBombs(t *testing.T) {
 		})
 		req, _ := http.NewRequest(http.MethodPost, p.url()+"/x", bytes.NewReader(bomb))
 		req.Header.Set("Content-Encoding", encoding)
-		answer := must(p.client.Do(req))
+		answer := must.Get(p.client.Do(req))(t)
 		if body, err := io.ReadAll(answer.Body); err != nil || !bytes.Equal(body, bomb) {
 			t.Errorf("%s: the client got %d bytes, %v", encoding, len(body), err)
 		}
@@ -70,7 +72,7 @@ func TestUndecodable(t *testing.T) {
 			_, _ = io.WriteString(w, body)
 		}), nil)
 		p.onEnd(func(*Call, *Outcome) error { return errors.New("no") })
-		answer := must(p.client.Get(p.url() + "/x"))
+		answer := must.Get(p.client.Get(p.url() + "/x"))(t)
 		if got, err := io.ReadAll(answer.Body); err == nil || string(got) != body[:len(body)-tail] {
 			t.Errorf("%s: the client got %d of %d bytes, %v", encoding, len(got), len(body), err)
 		}
@@ -88,7 +90,7 @@ func TestBodiesThatJuratRefuses(t *testing.T) {
 		`{"a":1,"a":2}`, `{"a":"\ud800"}`, `{"a":1e400}`, `{"a":9007199254740993}`, strings.Repeat("[", 500) + strings.Repeat("]", 500), strings.Repeat(`{"candidates":[`, 500), "\xff\xfe\x00", "", "]", `"`, "{}{}\n{}", "[1,2",
 		`{"a":"` + strings.Repeat(`\`, 301) + `"}`,
 	} {
-		answer := must(p.client.Post(p.url()+"/x", "application/json", strings.NewReader(body)))
+		answer := must.Get(p.client.Post(p.url()+"/x", "application/json", strings.NewReader(body)))(t)
 		if got, err := io.ReadAll(answer.Body); err != nil || string(got) != body {
 			t.Errorf("%.40q: the client got %d of %d bytes, %v", body, len(got), len(body), err)
 		}
@@ -128,7 +130,7 @@ func TestUpgrade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		succeeds(t, conn.Write(t.Context(), websocket.MessageText, []byte("hello")))
+		must.Do(t, conn.Write(t.Context(), websocket.MessageText, []byte("hello")))
 		if _, text, err := conn.Read(t.Context()); err != nil || string(text) != "hello!" {
 			t.Errorf("%q %v", text, err)
 		}
@@ -154,10 +156,10 @@ func TestOfferOfHTTP2(t *testing.T) {
 				}
 				io.Copy(w, r.Body)
 			}), func(o *Options) { o.Mode = mode })
-			conn := must(net.Dial("tcp", p.relay.Listener.Addr().String()))
+			conn := must.Get(net.Dial("tcp", p.relay.Listener.Addr().String()))(t)
 			defer conn.Close()
 			fmt.Fprintf(conn, "POST /api/x HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: %s\r\nUpgrade: %s\r\nHTTP2-Settings: AAEAAEAA\r\nContent-Length: 5\r\n\r\nhello", c.connection, c.upgrade)
-			answer := must(http.ReadResponse(bufio.NewReader(conn), nil))
+			answer := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 			text, err := io.ReadAll(answer.Body)
 			if c.left != "" {
 				if mode == Closed && answer.StatusCode != http.StatusUpgradeRequired {
@@ -211,8 +213,8 @@ func TestSlowClientSlowsTheProvider(t *testing.T) {
 			}
 		}
 	}), nil)
-	answer := must(p.client.Get(p.url() + "/x"))
-	must(io.ReadFull(answer.Body, make([]byte, 1<<20)))
+	answer := must.Get(p.client.Get(p.url() + "/x"))(t)
+	must.Get(io.ReadFull(answer.Body, make([]byte, 1<<20)))(t)
 	// The provider stands still when its connection's buffers are full. Then the spool does not grow, either.
 	last := int64(-1)
 	for held := p.handler.spool.held.Load(); held != last; held = p.handler.spool.held.Load() {

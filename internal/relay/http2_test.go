@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // TestProviderOverTLS: providers speak HTTP/2. The call passes as over HTTP/1, and the witness learns by which certificate the provider was known.
@@ -38,7 +40,7 @@ func TestProviderOverTLS(t *testing.T) {
 		o.Upstreams["api"] = Upstream{Base: mustParse(t, provider.URL+"/base")}
 	})
 
-	answer := must(p.client.Post(p.url()+"/v1/a%2Fb?x=%41", "text/plain", strings.NewReader("hello")))
+	answer := must.Get(p.client.Post(p.url()+"/v1/a%2Fb?x=%41", "text/plain", strings.NewReader("hello")))(t)
 	body, err := io.ReadAll(answer.Body)
 	if want := "data: HTTP/2.0 /base/v1/a%2Fb?x=%41 hello\n\ndata: [DONE]\n\n"; err != nil || string(body) != want || answer.Trailer.Get("X-Sum") != "7" {
 		t.Errorf("%q %v, trailer %v", body, err, answer.Trailer)
@@ -52,7 +54,7 @@ func TestProviderOverTLS(t *testing.T) {
 	if answer, err = p.client.Get(p.url() + "/v1?wait"); err != nil {
 		t.Fatal(err)
 	}
-	must(io.ReadFull(answer.Body, make([]byte, 10)))
+	must.Get(io.ReadFull(answer.Body, make([]byte, 10)))(t)
 	answer.Body.Close()
 	<-gone
 	if o := p.last(t, 2).outcome; o.Ended != ClientGone {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 const progressed = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1}}`
@@ -56,12 +58,12 @@ func TestMCPEvents(t *testing.T) {
 				p := start(t, mcpServer(events), mcpOptions)
 				held := make(chan error)
 				p.onEnd(func(*Call, *Outcome) error { return <-held })
-				req := must(http.NewRequestWithContext(t.Context(), test.method, p.relay.URL+"/mcp", strings.NewReader(test.request)))
+				req := must.Get(http.NewRequestWithContext(t.Context(), test.method, p.relay.URL+"/mcp", strings.NewReader(test.request)))(t)
 				req.Header.Set("Mcp-Session-Id", "marked-session")
 				req.Header.Set("Mcp-Protocol-Version", "2025-11-25")
 				req.Header.Set("Mcp-Param-Region", "marked-param")
 				req.Header.Set("Authorization", "Bearer marked-token")
-				answer := must(p.client.Do(req))
+				answer := must.Get(p.client.Do(req))(t)
 				defer answer.Body.Close()
 				got := make(chan string)
 				go func() {
@@ -128,11 +130,11 @@ func TestMCPPaths(t *testing.T) {
 		"/token": nil, "/mcp/": nil, "/": nil,
 		"/mcp": func(r *http.Request) { r.Host = "rebound.example" },
 	} {
-		req := must(http.NewRequestWithContext(t.Context(), "POST", p.relay.URL+path, strings.NewReader(ask1)))
+		req := must.Get(http.NewRequestWithContext(t.Context(), "POST", p.relay.URL+path, strings.NewReader(ask1)))(t)
 		if change != nil {
 			change(req)
 		}
-		answer := must(p.client.Do(req))
+		answer := must.Get(p.client.Do(req))(t)
 		answer.Body.Close()
 		if answer.StatusCode != 404 && answer.StatusCode != 421 {
 			t.Errorf("%s: status %d", path, answer.StatusCode)
@@ -154,7 +156,7 @@ func TestMCPVersion(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"../../x"}}`, ""},
 		{`no JSON`, ""},
 	} {
-		answer := must(p.client.Post(p.relay.URL+"/mcp", "application/json", strings.NewReader(test.body)))
+		answer := must.Get(p.client.Post(p.relay.URL+"/mcp", "application/json", strings.NewReader(test.body)))(t)
 		answer.Body.Close()
 		if got := <-said; got != test.want {
 			t.Errorf("%s: %q, want %q", test.body, got, test.want)

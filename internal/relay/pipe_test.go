@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // A talk is a client and a server with a pipe between them. Each side writes and reads lines.
@@ -150,7 +152,7 @@ func TestPipe(t *testing.T) {
 		k.server.hear(`{"jsonrpc":"2.0","id":1,"result":{"model":"m"}}`)
 		k.server.say(got1)
 		k.client.hear(got1)
-		succeeds(t, k.end())
+		must.Do(t, k.end())
 		want := []string{"/client tools/call " + ask1 + " -> " + got1, "/client tools/call " + ask2 + "\r -> " + got2, `/server sampling/createMessage ` + sample + ` -> {"jsonrpc":"2.0","id":1,"result":{"model":"m"}}`}
 		got := k.records()
 		slices.Sort(got)
@@ -190,7 +192,7 @@ func TestPipeRecordsEveryOtherLine(t *testing.T) {
 		k.client.say(`{"id":5,"result":{}}`, `{"method":"notifications/cancelled","params":{"requestId":1}}`)
 		k.server.hear(`{"id":5,"result":{}}`)
 		k.server.hear(`{"method":"notifications/cancelled","params":{"requestId":1}}`)
-		succeeds(t, k.end())
+		must.Do(t, k.end())
 		if got := k.records(); len(got) != len(lines)+1 || !slices.Contains(got, `/client notifications/cancelled {"method":"notifications/cancelled","params":{"requestId":1}}`) {
 			t.Errorf("%s", strings.Join(got, "\n"))
 		}
@@ -213,7 +215,7 @@ func TestPipeForgetsPings(t *testing.T) {
 		k.server.say(pong)
 		k.client.hear(pong)
 	}
-	succeeds(t, k.end())
+	must.Do(t, k.end())
 	if n := len(k.pipe.client.pings); n > 0 {
 		t.Errorf("%d pings are remembered that were answered", n)
 	}
@@ -233,7 +235,7 @@ func TestPipeTakesNoWrongAnswer(t *testing.T) {
 	for _, line := range append(odd, got1) {
 		k.client.hear(line)
 	}
-	succeeds(t, k.end())
+	must.Do(t, k.end())
 	got := k.records()
 	if !slices.Contains(got, "/client tools/call "+ask1+" -> "+got1) || len(got) != len(asks)+len(odd) || strings.Count(strings.Join(got, ""), "->") != 1 {
 		t.Errorf("%s", strings.Join(got, "\n"))
@@ -252,7 +254,7 @@ func TestPipeBatch(t *testing.T) {
 			for _, a := range answers {
 				k.client.hear(a)
 			}
-			succeeds(t, k.end())
+			must.Do(t, k.end())
 			want := strings.Join(answers, "\n")
 			if len(answers) > 1 {
 				want += "\n"
@@ -354,7 +356,7 @@ func TestPipeEnds(t *testing.T) {
 		k.client.say(ask1)
 		k.server.hear(ask1)
 		_ = k.server.in.Close()
-		succeeds(t, k.over())
+		must.Do(t, k.over())
 		if got := k.records(); len(got) != 1 || !strings.HasSuffix(got[0], "("+string(UpstreamCut)+")") {
 			t.Errorf("the server ends: %q", got)
 		}
@@ -366,7 +368,7 @@ func TestPipeEnds(t *testing.T) {
 		_ = k.client.in.Close()
 		k.server.say(got2) // what is under way is answered
 		k.client.hear(got2)
-		succeeds(t, k.end())
+		must.Do(t, k.end())
 		if got := strings.Join(k.records(), "\n") + "\n"; !strings.Contains(got, ask2+" -> "+got2+"\n") || !strings.Contains(got, ask1+" ("+string(ClientGone)+")\n") {
 			t.Errorf("the client ends: %q", got)
 		}
@@ -390,7 +392,7 @@ func TestPipeLargeBodies(t *testing.T) {
 			if test.change != nil {
 				test.change(&o)
 			}
-			p := must(NewPipe(ignoring{witness}, o, PipeOptions{Origin: "stdio:test"}))
+			p := must.Get(NewPipe(ignoring{witness}, o, PipeOptions{Origin: "stdio:test"}))(t)
 			line := func(begin string) io.Reader {
 				return io.MultiReader(strings.NewReader(begin), io.LimitReader(repeat([]byte("0123456789abcdef")), size), strings.NewReader("\"}}\n"))
 			}
@@ -444,7 +446,7 @@ func FuzzPipe(f *testing.F) {
 			o.Mode = Open
 		}
 		w := newRecorder()
-		p := must(NewPipe(w, o, PipeOptions{Origin: "stdio:test"}))
+		p := must.Get(NewPipe(w, o, PipeOptions{Origin: "stdio:test"}))(t)
 		toServer, fromClient := io.Pipe()
 		var heard bytes.Buffer
 		got := make(chan struct{})

@@ -20,6 +20,8 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 	"go.uber.org/goleak"
+
+	"jurat/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -235,7 +237,7 @@ func TestPasses(t *testing.T) {
 		w.Header().Set("Content-Type", "text/plain")
 		fmt.Fprintf(w, "%s %s %s", r.Method, r.RequestURI, body)
 	}), nil)
-	answer := must(p.client.Post(p.url()+"/v1/x?a=1&key=secret", "text/plain", bytes.NewReader([]byte("hello"))))
+	answer := must.Get(p.client.Post(p.url()+"/v1/x?a=1&key=secret", "text/plain", bytes.NewReader([]byte("hello"))))(t)
 	body, err := io.ReadAll(answer.Body)
 	if err != nil || string(body) != "POST /v1/x?a=1&key=secret hello" {
 		t.Errorf("%q %v", body, err)
@@ -248,22 +250,8 @@ func TestPasses(t *testing.T) {
 
 func mustParse(t testing.TB, address string) *url.URL {
 	t.Helper()
-	return must(url.Parse(address))
+	return must.Get(url.Parse(address))(t)
 }
 
 // rest gives what is under way the time to go on. No test depends on how long it is.
 func rest() { time.Sleep(50 * time.Millisecond) }
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
-func succeeds(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // TestNoSecretIsShown: marked secrets in all places do not come to the witness, the log, or the spool, and all of them come to the provider
@@ -53,10 +55,10 @@ func TestNoSecretIsShown(t *testing.T) {
 	req.Header.Set("Jurat-Chain", "chain-1")
 	req.Header.Set("Jurat-Other", "x")
 	req.Header.Set("X-Stainless-Retry-Count", "2")
-	answer := must(p.client.Do(req))
+	answer := must.Get(p.client.Do(req))(t)
 	_, _ = io.Copy(io.Discard, answer.Body)
 	seen := p.last(t, 1)
-	shown := must(json.Marshal([]any{seen.call, seen.outcome.Header}))
+	shown := must.Get(json.Marshal([]any{seen.call, seen.outcome.Header}))(t)
 	for where, text := range map[string]string{"the witness": string(shown), "the log": logged.String(), "the spool": log} {
 		if strings.Contains(text, mark) {
 			t.Errorf("%s has a secret: %s", where, text)
@@ -96,7 +98,7 @@ func TestKeyCustody(t *testing.T) {
 		for _, name := range credentialHeaders {
 			req.Header.Set(name, "caller")
 		}
-		answer := must(p.client.Do(req))
+		answer := must.Get(p.client.Do(req))(t)
 		answer.Body.Close()
 		want := map[string]string{
 			"authorization": "[Bearer own&key] [] [] [] [] alt=sse&b=c", "x-api-key": "[] [own&key] [] [] [] alt=sse&b=c",
@@ -114,7 +116,7 @@ func TestKeyCustody(t *testing.T) {
 
 func TestSecretsDoNotPrint(t *testing.T) {
 	u := Upstream{Key: "own-key"}
-	text := must(json.Marshal(u))
+	text := must.Get(json.Marshal(u))(t)
 	var logged bytes.Buffer
 	slog.New(slog.NewJSONHandler(&logged, nil)).Info("x", "key", u.Key, "upstream", u)
 	if all := fmt.Sprintf("%v %+v %#v %s %q %x %d %v", u, u, u, u.Key, u.Key, u.Key, u.Key, &u) + string(text) + logged.String(); strings.Contains(all, "own") || strings.Contains(all, fmt.Sprintf("%x", "own")) {
@@ -136,7 +138,7 @@ func TestUpstreamConfusion(t *testing.T) {
 		o.Upstreams["based"] = Upstream{Base: &base}
 		o.Hosts = []string{"evil.example"} // or it would be refused
 	})
-	other := must(net.Listen("tcp", "127.0.0.1:0"))
+	other := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer other.Close()
 	go func() {
 		for {
@@ -184,7 +186,7 @@ func TestUpstreamConfusion(t *testing.T) {
 	} {
 		for _, host := range []string{here, evil, "evil.example", there} {
 			reached = nil
-			conn := must(net.Dial("tcp", here))
+			conn := must.Get(net.Dial("tcp", here))(t)
 			if !strings.Contains(line, "HTTP/") {
 				line += " HTTP/1.1"
 			}
@@ -294,7 +296,7 @@ func TestPagesInBrowsers(t *testing.T) {
 		} else if c.site != "" {
 			req.Header.Set("Sec-Fetch-Site", c.site)
 		}
-		answer := must(p.client.Do(req))
+		answer := must.Get(p.client.Do(req))(t)
 		answer.Body.Close()
 		if answer.StatusCode != c.want {
 			t.Errorf("%+v: %d", c, answer.StatusCode)

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"jurat/internal/must"
 )
 
 func TestSpool(t *testing.T) {
@@ -24,7 +26,7 @@ func TestSpool(t *testing.T) {
 	bodies := map[string]*Body{}
 	for name, n := range map[string]int{"a": 100, "b": 60, "c": 300} {
 		b := s.body(name, "", 0)
-		must(b.read(iotest.OneByteReader(bytes.NewReader(text(n)))))
+		must.Get(b.read(iotest.OneByteReader(bytes.NewReader(text(n)))))(t)
 		b.seal()
 		got, err := io.ReadAll(b.Open())
 		if err != nil || !bytes.Equal(got, text(n)) || b.SHA256 != sha256.Sum256(text(n)) || b.Bytes != int64(n) || b.Kept != b.Bytes || b.Partial {
@@ -62,7 +64,7 @@ func TestSpool(t *testing.T) {
 
 func TestFolderMustBePrivate(t *testing.T) {
 	folder := t.TempDir()
-	succeeds(t, os.Chmod(folder, 0o755))
+	must.Do(t, os.Chmod(folder, 0o755))
 	_, err := New(newRecorder(), Options{Upstreams: map[string]Upstream{"a": {Base: mustParse(t, "https://x")}}, FingerprintKey: make([]byte, 32), Folder: folder})
 	if err == nil || !strings.Contains(err.Error(), "chmod 700") {
 		t.Error(err)
@@ -123,7 +125,7 @@ func TestSpoolIsFullAfterTheTerminalEvent(t *testing.T) {
 		w.(http.Flusher).Flush()
 		_, _ = io.WriteString(w, strings.Repeat(": x\n", 50_000))
 	}), func(o *Options) { o.Cap = 50_000; o.Linger = time.Minute })
-	answer := must(p.client.Get(p.url() + "/x"))
+	answer := must.Get(p.client.Get(p.url() + "/x"))(t)
 	if body, err := io.ReadAll(answer.Body); err == nil || string(body) != "data: {}\n\n" {
 		t.Errorf("the client got %.100q, %v", body, err)
 	}
@@ -148,7 +150,7 @@ func TestLargeBodies(t *testing.T) {
 	digest := sha256.New()
 	_, _ = io.Copy(digest, io.LimitReader(repeat(pattern), size))
 	before, most := heap(), uint64(0)
-	answer := must(p.client.Post(p.url()+"/x", "application/octet-stream", io.LimitReader(repeat(pattern), size)))
+	answer := must.Get(p.client.Post(p.url()+"/x", "application/octet-stream", io.LimitReader(repeat(pattern), size)))(t)
 	got := sha256.New()
 	for n := 0; ; n++ {
 		_, err := io.CopyN(got, answer.Body, 10<<20)
@@ -219,7 +221,7 @@ func TestIdleStreams(t *testing.T) {
 	open := func(address string) uint64 {
 		before := memory()
 		for range streams {
-			answer := must(p.client.Post(address+"/x", "application/json", strings.NewReader(`{"stream":true}`)))
+			answer := must.Get(p.client.Post(address+"/x", "application/json", strings.NewReader(`{"stream":true}`)))(t)
 			s.event <- "data: x\n\n" // one of the streams gets it
 			t.Cleanup(func() { answer.Body.Close() })
 		}
@@ -248,7 +250,7 @@ func TestRequestsAreNotInClear(t *testing.T) {
 	s := &spool{folder: folder, perBody: 100, memory: 100, cap: 1 << 20}
 	text := bytes.Repeat([]byte("a token that is secret, "), 1000)
 	b := s.request("one", "", 0)
-	must(b.read(iotest.HalfReader(bytes.NewReader(text))))
+	must.Get(b.read(iotest.HalfReader(bytes.NewReader(text))))(t)
 	b.seal()
 	file, err := os.ReadFile(filepath.Join(folder, "one.request"))
 	if err != nil || len(file) != len(text) || bytes.Contains(file, []byte("secret")) {
@@ -270,10 +272,10 @@ func TestRequestsAreNotInClear(t *testing.T) {
 func TestLeft(t *testing.T) {
 	for encoding, want := range map[string]string{"": "", "gzip": "gzip", "gzip, br": "gzip,br", "x-../../etc": unnamed, strings.Repeat("a", 300): unnamed, "br\x00": unnamed, "gzip.br": unnamed} {
 		s := &spool{folder: filepath.Join(t.TempDir(), "[a]"), cap: 1 << 20}
-		succeeds(t, os.Mkdir(s.folder, 0o700))
+		must.Do(t, os.Mkdir(s.folder, 0o700))
 		dead := s.response("c1", encoding, 0)
 		other := s.response("c2", encoding, 0)
-		succeeds(t, errors.Join(dead.add([]byte("half an answer")), other.add([]byte("of another call"))))
+		must.Do(t, errors.Join(dead.add([]byte("half an answer")), other.add([]byte("of another call"))))
 		b, done, err := Left(s.folder, "c1")
 		if err != nil {
 			t.Fatalf("%q: %v", encoding, err)

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // inProcess is a client whose calls a recorder sees.
@@ -24,7 +26,7 @@ func inProcess(t *testing.T, provider http.Handler, change func(*Options)) (*rec
 	}
 	r := newRecorder()
 	next := &http.Transport{}
-	transport := must(NewTransport(next, r, o))
+	transport := must.Get(NewTransport(next, r, o))(t)
 	t.Cleanup(func() {
 		if err := transport.Wait(context.Background()); err != nil {
 			t.Error(err)
@@ -95,7 +97,7 @@ func TestTransportEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	must(io.ReadFull(answer.Body, make([]byte, 9)))
+	must.Get(io.ReadFull(answer.Body, make([]byte, 9)))(t)
 	answer.Body.Close()
 	if o := r.last(t, 1).outcome; o.Ended != ClientGone || o.Delivered != 9 {
 		t.Errorf("%+v", o)

@@ -9,6 +9,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
+	"jurat/internal/must"
 	"jurat/internal/schedule"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -61,7 +62,7 @@ func TestTakeACase(t *testing.T) {
 		t.Errorf("given back before it is taken: %v", err)
 	}
 	for range 2 { // the second time it changes nothing
-		succeeds(t, one.Take(t.Context(), id, "mia", "otto", "she knows parcels"))
+		must.Do(t, one.Take(t.Context(), id, "mia", "otto", "she knows parcels"))
 	}
 	taken := &schedule.TakenError{}
 	if err := other.Take(t.Context(), id, "ben", "ben", ""); !errors.As(err, &taken) || taken.Reviewer != "mia" || taken.By != "otto" || taken.Reason != "she knows parcels" || taken.At.IsZero() {
@@ -76,11 +77,11 @@ func TestTakeACase(t *testing.T) {
 	}); !errors.Is(err, refused) {
 		t.Errorf("given back by another: %v", err)
 	}
-	succeeds(t, other.GiveBack(t.Context(), id, "mia", "on leave", anybody))
+	must.Do(t, other.GiveBack(t.Context(), id, "mia", "on leave", anybody))
 	if got := holder(t, one, id); got != "" {
 		t.Errorf("given back, and %q has it", got)
 	}
-	succeeds(t, one.Take(t.Context(), id, "ben", "ben", ""))
+	must.Do(t, one.Take(t.Context(), id, "ben", "ben", ""))
 	later := func() *schedule.Scheduler { return open(t, config(h, b)) }
 	for _, d := range []*schedule.Scheduler{one, other, later()} {
 		if got := holder(t, d, id); got != "ben" {
@@ -93,7 +94,7 @@ func TestTakeACase(t *testing.T) {
 			t.Errorf("after a decision %q has it", got)
 		}
 	}
-	succeeds(t, other.Take(t.Context(), id, "mia", "mia", ""))
+	must.Do(t, other.Take(t.Context(), id, "mia", "mia", ""))
 	for _, d := range []*schedule.Scheduler{one, other, later()} {
 		if got := holder(t, d, id); got != "mia" {
 			t.Errorf("taken again, and %q has it", got)
@@ -122,9 +123,9 @@ func TestActsThatComeTooLate(t *testing.T) {
 	verdict := awaitState(t, d, id, api.Over).Waits()
 	say := func(event operator.TrialChange, who, record string) {
 		t.Helper()
-		p := must(ledger.OperatorAct(evidence.Payload{ActionType: evidence.TrialEvent, ChainID: operator.TrialsChain, Timestamp: "2026-01-01T00:00:00Z"},
-			operator.TrialEventBody{By: who, Event: event, Trial: id, Reviewer: who, Record: record}))
-		must((ledger.Operator{Ledger: h.Ledger, Keys: h.Keys}).Seal(t.Context(), p))
+		p := must.Get(ledger.OperatorAct(evidence.Payload{ActionType: evidence.TrialEvent, ChainID: operator.TrialsChain, Timestamp: "2026-01-01T00:00:00Z"},
+			operator.TrialEventBody{By: who, Event: event, Trial: id, Reviewer: who, Record: record}))(t)
+		must.Get((ledger.Operator{Ledger: h.Ledger, Keys: h.Keys}).Seal(t.Context(), p))(t)
 	}
 	has := func(want string) {
 		t.Helper()

@@ -9,6 +9,7 @@ import (
 	"jurat/api"
 	"jurat/internal/filestore"
 	"jurat/internal/installation"
+	"jurat/internal/must"
 	"jurat/internal/pgtest"
 	"jurat/internal/schedule"
 )
@@ -19,7 +20,7 @@ func TestDatabaseAway(t *testing.T) {
 	server := pgtest.Start(t)
 	dir := t.TempDir()
 	key := filepath.Join(dir, "wrapping.key")
-	succeeds(t, os.WriteFile(key, filestore.Generate(), 0o600))
+	must.Do(t, os.WriteFile(key, filestore.Generate(), 0o600))
 	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: filepath.Join(dir, "node"), DB: server.Database(t) + "?connect_timeout=60", WrappingKey: key})
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +30,7 @@ func TestDatabaseAway(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	table := must(schedule.OpenTable(t.Context(), i.Database(), ""))
+	table := must.Get(schedule.OpenTable(t.Context(), i.Database(), ""))(t)
 	t.Cleanup(func() {
 		if err := table.Close(); err != nil {
 			t.Error(err)

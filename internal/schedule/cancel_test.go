@@ -12,6 +12,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence/operator"
+	"jurat/internal/must"
 	"jurat/internal/schedule"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -20,7 +21,7 @@ import (
 // tableIn opens the table in a file, as one of several processes.
 func tableIn(t testing.TB, path string) *schedule.Table {
 	t.Helper()
-	table := must(schedule.OpenTable(t.Context(), nil, path))
+	table := must.Get(schedule.OpenTable(t.Context(), nil, path))(t)
 	t.Cleanup(func() {
 		if err := table.Close(); err != nil {
 			t.Error(err)
@@ -75,7 +76,7 @@ func TestQueueIsLost(t *testing.T) {
 	for range 3 {
 		ids = append(ids, submit(t, first))
 	}
-	succeeds(t, first.Cancel(t.Context(), ids[1], "somebody", "a mistake"))
+	must.Do(t, first.Cancel(t.Context(), ids[1], "somebody", "a mistake"))
 	d := open(t, config(h, b)) // its table is another one
 	run(t, d)
 	awaitState(t, d, ids[0], api.Over)
@@ -92,7 +93,7 @@ func TestOrphan(t *testing.T) {
 	run(t, d)
 	c, _ := b.sit("", 0)
 	c.Ledger, c.Keys, c.Now = h.Ledger, h.Keys, h.Now
-	id := must(trial.Submit(t.Context(), c, jurattest.Case(t)))
+	id := must.Get(trial.Submit(t.Context(), c, jurattest.Case(t)))(t)
 	awaitState(t, d, id, api.Over)
 }
 
@@ -111,7 +112,7 @@ func TestTriedAgain(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	keys.now.Store(false)
-	succeeds(t, d.Retry(t.Context(), id, "somebody", "the key is back"))
+	must.Do(t, d.Retry(t.Context(), id, "somebody", "the key is back"))
 	awaitState(t, d, id, api.Over)
 
 	c.Backoff = time.Millisecond
@@ -132,9 +133,9 @@ func TestTriedAgain(t *testing.T) {
 // changes returns the acts of the operator on trials.
 func changes(t *testing.T, h *jurattest.House) (list []operator.TrialEventBody) {
 	t.Helper()
-	chain := must(h.Ledger.Chain(t.Context(), operator.TrialsChain))
+	chain := must.Get(h.Ledger.Chain(t.Context(), operator.TrialsChain))(t)
 	for _, r := range chain {
-		e := must(operator.ReadTrialEvent(&r.Payload))
+		e := must.Get(operator.ReadTrialEvent(&r.Payload))(t)
 		list = append(list, *e)
 	}
 	return list
@@ -145,7 +146,7 @@ func TestCancelWaiting(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	one, other := two(t, h, b)
 	id, next := submit(t, one), submit(t, one)
-	succeeds(t, other.Cancel(t.Context(), id, "Reika Mori", "submitted by mistake"))
+	must.Do(t, other.Cancel(t.Context(), id, "Reika Mori", "submitted by mistake"))
 	if e := entry(t, one, id); e.State != api.Cancelled || e.Reason != "submitted by mistake" || e.Cancelled.By != "Reika Mori" {
 		t.Errorf("%+v", e)
 	}
@@ -173,7 +174,7 @@ func TestCancelWaiting(t *testing.T) {
 	if e := entry(t, one, id); e.State != api.Cancelled || e.Acts != 1 {
 		t.Errorf("%+v", e)
 	}
-	succeeds(t, other.Retry(t.Context(), id, "Ivan", "it was none"))
+	must.Do(t, other.Retry(t.Context(), id, "Ivan", "it was none"))
 	if e := awaitState(t, one, id, api.Over); e.Cancelled != nil {
 		t.Errorf("%+v", e)
 	}
@@ -194,7 +195,7 @@ func TestCancelUnderWay(t *testing.T) {
 	for len(recorded(t, h, id)) < 2 { // the submission and the opening
 		time.Sleep(time.Millisecond)
 	}
-	succeeds(t, other.Cancel(t.Context(), id, "Reika Mori", "enough"))
+	must.Do(t, other.Cancel(t.Context(), id, "Reika Mori", "enough"))
 	awaitStopping(one, id)
 	close(b.gate)
 	e := awaitState(t, other, id, api.Cancelled)
@@ -205,7 +206,7 @@ func TestCancelUnderWay(t *testing.T) {
 	if asked := b.asked.Load(); asked != 3 {
 		t.Errorf("asked %d times", asked)
 	}
-	succeeds(t, other.Retry(t.Context(), id, "Reika Mori", "not enough"))
+	must.Do(t, other.Retry(t.Context(), id, "Reika Mori", "not enough"))
 	awaitState(t, other, id, api.Over)
 	if asked := b.asked.Load(); asked != 7 {
 		t.Errorf("asked %d times", asked)

@@ -9,6 +9,7 @@ import (
 
 	"jurat/internal/disktest"
 	"jurat/internal/ledger"
+	"jurat/internal/must"
 )
 
 // TestFullDisk checks that a full disk is named when a trial is queued, that the others can still be read, and that queueing works again with room.
@@ -29,7 +30,7 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("queueing: %v", err)
 		}
 		await(t, q, "trial-before", func(_ turn, has bool) bool { return has })
-		succeeds(t, os.Remove(filler))
+		must.Do(t, os.Remove(filler))
 		put(t, q, none, "trial-after")
 	})
 }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // HeldTable is the environment variable with a table. If it is set, this test binary is a process that works on its trials until it is killed.
@@ -22,9 +24,9 @@ func holder(t *testing.T, where string) (*os.Process, <-chan string) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), os.Args[0])
 	c.Env, c.Stderr = append(slices.Clone(os.Environ()), HeldTable+"="+where), os.Stderr
-	must(c.StdinPipe())
-	out := must(c.StdoutPipe())
-	succeeds(t, c.Start())
+	must.Get(c.StdinPipe())(t)
+	out := must.Get(c.StdoutPipe())(t)
+	must.Do(t, c.Start())
 	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
 	lines := make(chan string)
 	go func() {
@@ -64,7 +66,7 @@ func TestHolderKilled(t *testing.T) {
 		if got := w.all(); len(got) > 0 {
 			t.Fatalf("worked %v beside a process that lives", got)
 		}
-		succeeds(t, process.Kill())
+		must.Do(t, process.Kill())
 		await(t, q, "trial-1", isGone)
 		if got := w.all(); len(got) != 1 {
 			t.Errorf("worked %v", got)
@@ -83,11 +85,11 @@ func TestHolderStoodStill(t *testing.T) {
 		put(t, q, none, "trial-1")
 		process, lines := holder(t, where)
 		said(t, lines, "begins trial-1")
-		succeeds(t, process.Signal(syscall.SIGSTOP))
+		must.Do(t, process.Signal(syscall.SIGSTOP))
 		begin(t, q)
 		t.Cleanup(letGo) // before it waits for the work to end
 		await(t, q, "trial-1", func(turn, bool) bool { return len(w.all()) == 1 })
-		succeeds(t, process.Signal(syscall.SIGCONT))
+		must.Do(t, process.Signal(syscall.SIGCONT))
 		said(t, lines, "loses trial-1 true")
 		for end := time.Now().Add(2 * testLease); time.Now().Before(end); { // meanwhile it stores how its work ended
 			if now := await(t, q, "trial-1", func(turn, bool) bool { return true }); !now.held || now.failed {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"jurat/internal/installation"
+	"jurat/internal/must"
 	"jurat/internal/schedule"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -81,10 +82,10 @@ func TestKilledServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := must(scripted("", 0))
+	c := must.Get(scripted("", 0))(t)
 	c.Ledger, c.Keys, c.Locks = i.Ledger, i.Keys, i.Locks()
-	must(trial.Submit(t.Context(), c, jurattest.Case(t)))
-	succeeds(t, i.Close())
+	must.Get(trial.Submit(t.Context(), c, jurattest.Case(t)))(t)
+	must.Do(t, i.Close())
 	var heard [][]byte
 	for kills := range 100 {
 		process, url, id := startServing(t, folder)
@@ -109,7 +110,7 @@ func TestKilledServer(t *testing.T) {
 				break
 			}
 		}
-		succeeds(t, process.Process.Kill())
+		must.Do(t, process.Process.Kill())
 		_ = process.Wait() // by Kill
 		if bytes.Contains(heard[len(heard)-1], []byte(`"trial_closed"`)) {
 			break
@@ -125,10 +126,10 @@ func startServing(t *testing.T, folder string) (process *exec.Cmd, url, id strin
 	process = exec.CommandContext(t.Context(), os.Args[0])
 	process.Env = append(slices.Clone(os.Environ()), servedFolder+"="+folder)
 	process.Stderr = os.Stderr
-	must(process.StdinPipe())
-	out := must(process.StdoutPipe())
-	succeeds(t, process.Start())
-	line := must(bufio.NewReader(out).ReadString('\n'))
+	must.Get(process.StdinPipe())(t)
+	out := must.Get(process.StdoutPipe())(t)
+	must.Do(t, process.Start())
+	line := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
 	url, id, _ = strings.Cut(strings.TrimSpace(line), " ")
 	return process, url, id
 }

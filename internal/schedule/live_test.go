@@ -19,6 +19,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/api"
+	"jurat/internal/must"
 	"jurat/internal/schedule"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -68,7 +69,7 @@ func (c framed) Write(p []byte) (int, error) {
 func openHall(t testing.TB, how schedule.Delivery, sit func(string, int64) (trial.Config, error)) *house {
 	t.Helper()
 	h := &house{House: jurattest.New(t), left: make(chan struct{}, 100), closing: make(chan struct{}, 100)}
-	h.Scheduler = must(schedule.Open(t.Context(), schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Sit: sit, Now: h.Now, Grace: time.Millisecond}))
+	h.Scheduler = must.Get(schedule.Open(t.Context(), schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Sit: sit, Now: h.Now, Grace: time.Millisecond}))(t)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
 		if err != nil {
@@ -118,7 +119,7 @@ func scripted(string, int64) (trial.Config, error) {
 
 func submitTo(t testing.TB, d *schedule.Scheduler) string {
 	t.Helper()
-	return must(d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}))
+	return must.Get(d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}))(t)
 }
 
 func dial(t testing.TB, h *house, id string, after int64, more ...string) *websocket.Conn {
@@ -149,7 +150,7 @@ func read(t testing.TB, c *websocket.Conn) (docs [][]byte, ended error) {
 func seqOf(t testing.TB, doc []byte) int64 {
 	t.Helper()
 	var head trial.EventHead
-	succeeds(t, json.Unmarshal(doc, &head))
+	must.Do(t, json.Unmarshal(doc, &head))
 	return head.Seq
 }
 
@@ -179,7 +180,7 @@ func TestSourceFrames(t *testing.T) {
 		var head struct {
 			Type string `json:"type"`
 		}
-		succeeds(t, json.Unmarshal(doc, &head))
+		must.Do(t, json.Unmarshal(doc, &head))
 		seen[head.Type]++
 		if check := sourceSchemas[head.Type]; check != nil {
 			if err := check(doc); err != nil {
@@ -293,7 +294,7 @@ func TestReconnect(t *testing.T) {
 // events reads the server-sent events of a trial to the end.
 func events(t testing.TB, h *house, id string, after int64) (status int, docs [][]byte) {
 	t.Helper()
-	answer := must(http.Get(fmt.Sprintf("%s/ev/%s?after=%d", h.URL, id, after)))
+	answer := must.Get(http.Get(fmt.Sprintf("%s/ev/%s?after=%d", h.URL, id, after)))(t)
 	defer answer.Body.Close()
 	fields := map[string]string{}
 	lines := bufio.NewScanner(answer.Body)
@@ -310,7 +311,7 @@ func events(t testing.TB, h *house, id string, after int64) (status int, docs []
 		}
 		docs, fields = append(docs, doc), map[string]string{}
 	}
-	succeeds(t, lines.Err())
+	must.Do(t, lines.Err())
 	return answer.StatusCode, docs
 }
 
@@ -339,7 +340,7 @@ func TestRefusedBeforeTheUpgrade(t *testing.T) {
 	if err == nil || answer.StatusCode != http.StatusTeapot {
 		t.Errorf("%v, %v", err, answer)
 	}
-	plain := must(http.Get(h.URL + "/ws/" + id + "?after=0"))
+	plain := must.Get(http.Get(h.URL + "/ws/" + id + "?after=0"))(t)
 	defer plain.Body.Close()
 	if doc, err := io.ReadAll(plain.Body); err != nil || plain.StatusCode != http.StatusTeapot || !strings.HasPrefix(string(doc), schedule.ErrHandshake.Error()) {
 		t.Errorf("%v, %d, %s", err, plain.StatusCode, doc)
@@ -395,7 +396,7 @@ func TestHugeEvent(t *testing.T) {
 			}
 			continue
 		}
-		answer := must(client.Get(h.URL + "/ev/" + id + "?after=0"))
+		answer := must.Get(client.Get(h.URL + "/ev/" + id + "?after=0"))(t)
 		<-h.left
 		if doc, err := io.ReadAll(answer.Body); err == nil || strings.Contains(string(doc), "trial_closed") {
 			t.Errorf("was not cut off: %d bytes, then %v", len(doc), err)
@@ -416,7 +417,7 @@ func narrow(ctx context.Context, network, addr string) (net.Conn, error) {
 func awaitOver(t *testing.T, h *house, id string) {
 	t.Helper()
 	for {
-		e := must(h.Entry(t.Context(), id))
+		e := must.Get(h.Entry(t.Context(), id))(t)
 		if e.State == api.Over {
 			return
 		}
@@ -484,7 +485,7 @@ func TestServerEnds(t *testing.T) {
 	h := openHall(t, schedule.Delivery{}, held(nil))
 	id := submitTo(t, h.Scheduler)
 	c := dial(t, h, id, 0)
-	answer := must(http.Get(h.URL + "/ev/" + id + "?after=0"))
+	answer := must.Get(http.Get(h.URL + "/ev/" + id + "?after=0"))(t)
 	defer answer.Body.Close()
 	if _, _, err := c.Read(t.Context()); err != nil {
 		t.Fatal(err)
@@ -502,7 +503,7 @@ func TestServerEnds(t *testing.T) {
 func TestSpeaker(t *testing.T) {
 	h := openHall(t, schedule.Delivery{}, held(nil))
 	c := dial(t, h, submitTo(t, h.Scheduler), 0)
-	succeeds(t, c.Write(t.Context(), websocket.MessageText, []byte("hello")))
+	must.Do(t, c.Write(t.Context(), websocket.MessageText, []byte("hello")))
 	if _, ended := read(t, c); websocket.CloseStatus(ended) != websocket.StatusPolicyViolation {
 		t.Error(ended)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"jurat/internal/ledger"
 	"jurat/internal/lock"
+	"jurat/internal/must"
 	"jurat/internal/pgtest"
 )
 
@@ -27,9 +28,9 @@ func onEach(t *testing.T, test func(t *testing.T, where string)) {
 // emptyLog makes the schema of the log in a database.
 func emptyLog(t *testing.T, url string) string {
 	t.Helper()
-	pool := must(pgxpool.New(t.Context(), url))
+	pool := must.Get(pgxpool.New(t.Context(), url))(t)
 	defer pool.Close()
-	must(pool.Exec(t.Context(), `CREATE SCHEMA jurat`))
+	must.Get(pool.Exec(t.Context(), `CREATE SCHEMA jurat`))(t)
 	return url
 }
 
@@ -82,21 +83,21 @@ func openQueue(t *testing.T, where string, w *worked, c Config) *queue {
 
 func begin(t *testing.T, q *queue) {
 	t.Helper()
-	succeeds(t, q.start(t.Context(), context.WithoutCancel(t.Context())))
+	must.Do(t, q.start(t.Context(), context.WithoutCancel(t.Context())))
 	t.Cleanup(q.stop)
 }
 
 func put(t *testing.T, q *queue, again string, trials ...string) {
 	t.Helper()
-	succeeds(t, q.put(t.Context(), again, trials...))
+	must.Do(t, q.put(t.Context(), again, trials...))
 }
 
 // await waits until a trial's turn is as wanted, and returns it. While it waits, it takes trials over from the dead.
 func await(t *testing.T, q *queue, trial string, wanted func(now turn, has bool) bool) turn {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		succeeds(t, q.takeOver(t.Context(), q.cfg.Lease))
-		found := must(q.find(t.Context(), trial))
+		must.Do(t, q.takeOver(t.Context(), q.cfg.Lease))
+		found := must.Get(q.find(t.Context(), trial))(t)
 		now, has := found[trial]
 		if wanted(now, has) {
 			return now
@@ -216,7 +217,7 @@ func TestFailures(t *testing.T) {
 		if wait := time.Until(now.next); now.failed || now.held || now.reason != "no route to the provider" || wait < 50*time.Minute || wait > 70*time.Minute {
 			t.Errorf("%+v", now)
 		}
-		succeeds(t, q.drop(t.Context(), "trial-slow"))
+		must.Do(t, q.drop(t.Context(), "trial-slow"))
 		await(t, q, "trial-slow", isGone)
 	})
 }
@@ -248,9 +249,9 @@ func TestTakenOver(t *testing.T) {
 				t.Fatalf("%+v, %v", h, err)
 			}
 		}
-		must(q.exec(t.Context(), `UPDATE @work SET beat = beat + 86400000 WHERE trial = 'trial-003'`))
-		succeeds(t, errors.Join(q.drop(t.Context(), "trial-002"), q.put(t.Context(), free, "trial-002"), q.put(t.Context(), failed, "trial-002")))
-		succeeds(t, q.takeOver(t.Context(), time.Hour))
+		must.Get(q.exec(t.Context(), `UPDATE @work SET beat = beat + 86400000 WHERE trial = 'trial-003'`))(t)
+		must.Do(t, errors.Join(q.drop(t.Context(), "trial-002"), q.put(t.Context(), free, "trial-002"), q.put(t.Context(), failed, "trial-002")))
+		must.Do(t, q.takeOver(t.Context(), time.Hour))
 		if found, err := q.find(t.Context(), "trial-002"); err != nil || !found["trial-002"].held { // await would take it over after the lease
 			t.Fatalf("%+v, %v", found, err)
 		}
@@ -277,7 +278,7 @@ func TestDeathsAreNoAttempts(t *testing.T) {
 			if h, err := q.take(t.Context(), "one who dies"); err != nil || h == nil || h.trial != "trial-000" || h.attempts > 0 {
 				t.Fatalf("after %d deaths: %+v, %v", died, h, err)
 			}
-			succeeds(t, q.takeOver(t.Context(), 0))
+			must.Do(t, q.takeOver(t.Context(), 0))
 		}
 		if now := await(t, q, "trial-000", isFailed); now.reason != allDied {
 			t.Errorf("%+v", now)
@@ -361,8 +362,8 @@ func TestEveryErrorSaysAway(t *testing.T) {
 func TestFileHeldByAnother(t *testing.T) {
 	where := filepath.Join(t.TempDir(), "work.db")
 	q, other := openQueue(t, where, &worked{}, Config{}), openTable(t, where)
-	must(q.exec(t.Context(), `PRAGMA busy_timeout = 20`))
-	must(other.exec(t.Context(), `BEGIN IMMEDIATE`))
+	must.Get(q.exec(t.Context(), `PRAGMA busy_timeout = 20`))(t)
+	must.Get(other.exec(t.Context(), `BEGIN IMMEDIATE`))(t)
 	outcome := make(chan error, 4) // so many that they wait for each other, too
 	for n := range cap(outcome) {
 		go func() { outcome <- q.put(t.Context(), none, fmt.Sprint("trial-", n)) }()
@@ -372,7 +373,7 @@ func TestFileHeldByAnother(t *testing.T) {
 			t.Errorf("queueing: %v", err)
 		}
 	}
-	must(other.exec(t.Context(), `ROLLBACK`))
+	must.Get(other.exec(t.Context(), `ROLLBACK`))(t)
 	put(t, q, none, "trial-0")
 }
 
@@ -382,7 +383,7 @@ func TestStopWaits(t *testing.T) {
 	w := worked{answer: func(context.Context, string, int) error { close(begun); <-goOn; return nil }}
 	q := openQueue(t, "", &w, Config{Parallel: 2})
 	put(t, q, none, "trial-1")
-	succeeds(t, q.start(t.Context(), t.Context()))
+	must.Do(t, q.start(t.Context(), t.Context()))
 	<-begun
 	stopped := make(chan struct{})
 	go func() { q.stop(); close(stopped) }()

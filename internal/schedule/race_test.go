@@ -14,6 +14,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/timestamp"
 )
@@ -57,7 +58,7 @@ func TestStoppedWhileRead(t *testing.T) {
 
 func emptyLog(t *testing.T) storage.Store {
 	t.Helper()
-	store := must(sqlite.UnsafeCreate(t.Context(), filepath.Join(t.TempDir(), "log.db")))
+	store := must.Get(sqlite.UnsafeCreate(t.Context(), filepath.Join(t.TempDir(), "log.db")))(t)
 	t.Cleanup(func() { store.Close() })
 	return store
 }
@@ -69,8 +70,8 @@ func keep(t *testing.T, h *jurattest.House, store storage.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer := must(note.NewSigner(private))
-	verifier := must(note.NewVerifier(public))
+	signer := must.Get(note.NewSigner(private))(t)
+	verifier := must.Get(note.NewVerifier(public))(t)
 	h.Ledger, err = ledger.Create(t.Context(), ledger.Config{Store: store, Signer: signer, Verifier: verifier, Stamper: stamped{timestamp.NewMock()}, Now: h.Now})
 	if err != nil {
 		t.Fatal(err)

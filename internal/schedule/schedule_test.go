@@ -17,6 +17,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/ledger"
+	"jurat/internal/must"
 	"jurat/internal/schedule"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -77,7 +78,7 @@ func config(h *jurattest.House, b *bench) schedule.Config {
 
 func open(t testing.TB, c schedule.Config) *schedule.Scheduler {
 	t.Helper()
-	return must(schedule.Open(t.Context(), c))
+	return must.Get(schedule.Open(t.Context(), c))(t)
 }
 
 // run conducts trials until stop is called or the test ends.
@@ -95,18 +96,18 @@ func run(t testing.TB, d *schedule.Scheduler) (stop func()) {
 
 func submit(t testing.TB, d *schedule.Scheduler) string {
 	t.Helper()
-	return must(d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}))
+	return must.Get(d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}))(t)
 }
 
 func entry(t testing.TB, d *schedule.Scheduler, id string) schedule.Entry {
 	t.Helper()
-	return must(d.Entry(t.Context(), id))
+	return must.Get(d.Entry(t.Context(), id))(t)
 }
 
 // watched returns the events of a trial to its end.
 func watched(t testing.TB, d *schedule.Scheduler, id string, after int64) (frames []schedule.Frame) {
 	t.Helper()
-	events := must(d.Watch(t.Context(), id, after))
+	events := must.Get(d.Watch(t.Context(), id, after))(t)
 	for f, err := range events.Frames {
 		if err != nil {
 			t.Fatal(err)
@@ -263,7 +264,7 @@ func TestOtherSettings(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	other.Store(false)
-	succeeds(t, d.Retry(t.Context(), broken.ID, "somebody", "again"))
+	must.Do(t, d.Retry(t.Context(), broken.ID, "somebody", "again"))
 	awaitState(t, d, broken.ID, api.Over)
 	if err := d.Retry(t.Context(), broken.ID, "somebody", "again"); !errors.Is(err, schedule.ErrNotBrokenOff) {
 		t.Errorf("Retry accepted a finished trial: %v", err)
@@ -293,7 +294,7 @@ func TestPanic(t *testing.T) {
 	}
 	panics.Store(false)
 	awaitState(t, d, submit(t, d), api.Over)
-	succeeds(t, d.Retry(t.Context(), id, "somebody", "again"))
+	must.Do(t, d.Retry(t.Context(), id, "somebody", "again"))
 	awaitState(t, d, id, api.Over)
 }
 
@@ -315,7 +316,7 @@ func TestTriedAgainWhileSubmitted(t *testing.T) {
 		})
 	}}
 	d = open(t, c)
-	must(d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t), ID: id}))
+	must.Get(d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t), ID: id}))(t)
 	if err := <-tried; !errors.Is(err, schedule.ErrNotBrokenOff) {
 		t.Fatal(err)
 	}
@@ -367,8 +368,8 @@ func TestFailure(t *testing.T) {
 	if e := entry(t, d, id); e.State != api.BrokenOff {
 		t.Errorf("%+v", e)
 	}
-	events := must(d.Watch(t.Context(), id, 1))
-	succeeds(t, d.Retry(t.Context(), id, "somebody", "again"))
+	events := must.Get(d.Watch(t.Context(), id, 1))(t)
+	must.Do(t, d.Retry(t.Context(), id, "somebody", "again"))
 	seq := int64(1)
 	for f, err := range events.Frames { // a watcher who waited while the trial was broken off gets the rest
 		if err != nil || f.Seq != seq+1 {
@@ -394,7 +395,7 @@ func TestFull(t *testing.T) {
 	d := open(t, c)
 	submit(t, d)
 	submit(t, d)
-	size := must(h.Ledger.Size(t.Context()))
+	size := must.Get(h.Ledger.Size(t.Context()))(t)
 	if _, err := d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}); !errors.Is(err, schedule.ErrFull) {
 		t.Errorf("%v", err)
 	}
@@ -410,7 +411,7 @@ func TestDrain(t *testing.T) {
 	d := open(t, config(h, b))
 	stop := run(t, d)
 	id := submit(t, d)
-	events := must(d.Watch(t.Context(), id, 0))
+	events := must.Get(d.Watch(t.Context(), id, 0))(t)
 	var heard int64
 	var ended error
 	for f, err := range events.Frames {
@@ -471,7 +472,7 @@ func TestDrainHasAnEnd(t *testing.T) {
 
 func recorded(t *testing.T, h *jurattest.House, id string) []*evidence.Record {
 	t.Helper()
-	return must(h.Ledger.Chain(t.Context(), id))
+	return must.Get(h.Ledger.Chain(t.Context(), id))(t)
 }
 
 // locks are the locks of several processes.
@@ -544,7 +545,7 @@ func TestElsewhere(t *testing.T) {
 	if e := awaitState(t, second, id, api.UnderWay); e.Reason != "" {
 		t.Errorf("%+v", e)
 	}
-	events := must(d.Watch(t.Context(), id, 2))
+	events := must.Get(d.Watch(t.Context(), id, 2))(t)
 	close(goOn)
 	seq := int64(2)
 	for f, err := range events.Frames {
@@ -553,7 +554,7 @@ func TestElsewhere(t *testing.T) {
 		}
 		seq = f.Seq
 	}
-	succeeds(t, <-over)
+	must.Do(t, <-over)
 	if seq != 15 {
 		t.Errorf("heard %d events", seq)
 	}
@@ -566,7 +567,7 @@ func TestEntries(t *testing.T) {
 	d := open(t, config(h, b))
 	var ids []string
 	for i := range 5 {
-		id := must(d.Submit(t.Context(), schedule.Order{Submitter: fmt.Sprintf("person-%d", i%2), Case: jurattest.Case(t)}))
+		id := must.Get(d.Submit(t.Context(), schedule.Order{Submitter: fmt.Sprintf("person-%d", i%2), Case: jurattest.Case(t)}))(t)
 		ids = append(ids, id)
 	}
 	slices.Reverse(ids)
@@ -656,7 +657,7 @@ func TestDecisionBeforeTheClosing(t *testing.T) {
 	p := trial.NewView(nil)
 	var types []string
 	for _, r := range chain {
-		events := must(p.Add(r))
+		events := must.Get(p.Add(r))(t)
 		for i, e := range events {
 			if types = append(types, e.Head().Type); e.Head().Seq != int64(len(types)) {
 				t.Errorf("event %d of %s has number %d", i, r.Payload.ActionType, e.Head().Seq)
@@ -665,19 +666,5 @@ func TestDecisionBeforeTheClosing(t *testing.T) {
 	}
 	if got := types[len(types)-3:]; !slices.Equal(got, []string{"final_judgment", "trial_closed", "person_decided"}) {
 		t.Errorf("%q", got)
-	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
-func succeeds(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/api"
+	"jurat/internal/must"
 	"jurat/internal/schedule"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -19,7 +20,7 @@ func TestStoredList(t *testing.T) {
 	h, file := jurattest.New(t), filepath.Join(t.TempDir(), "trials.json")
 	list := func(d *schedule.Scheduler) []trial.Summary {
 		t.Helper()
-		return must(d.Summaries(t.Context(), nil))
+		return must.Get(d.Summaries(t.Context(), nil))(t)
 	}
 	equal := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".reckoning" || p.Last().String() == ".taken" }, cmp.Ignore())
 	var before []trial.Summary
@@ -43,7 +44,7 @@ func TestStoredList(t *testing.T) {
 			t.Error(err)
 		}
 		if i == 1 {
-			succeeds(t, os.Remove(file))
+			must.Do(t, os.Remove(file))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jurat/api"
+	"jurat/internal/must"
 	"jurat/internal/schedule"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -75,7 +76,7 @@ func TestWatchRefusals(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	events := must(d.Watch(ctx, id, 0))
+	events := must.Get(d.Watch(ctx, id, 0))(t)
 	for f, err := range events.Frames {
 		if err == nil && f.Seq != 1 || err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatalf("%+v, %v", f, err)
@@ -90,7 +91,7 @@ func TestSlowWatcher(t *testing.T) {
 	d := open(t, config(h, b))
 	id := submit(t, d)
 	run(t, d)
-	events := must(d.Watch(t.Context(), id, 0))
+	events := must.Get(d.Watch(t.Context(), id, 0))(t)
 	var seq int64
 	for f, err := range events.Frames {
 		if err != nil || f.Seq != seq+1 {
@@ -115,7 +116,7 @@ func TestWatchedAgainAtOnce(t *testing.T) {
 	id := submit(t, d)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	events := must(d.Watch(ctx, id, 0))
+	events := must.Get(d.Watch(ctx, id, 0))(t)
 	run(t, d)
 	awaitState(t, d, id, api.Over) // without a watcher
 	for range events.Frames {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/token"
 	"jurat/internal/tokentest"
 )
@@ -24,12 +25,12 @@ func TestSoftHSM(t *testing.T) {
 	h := helperOf(t, soft.Helper(t))
 	for _, algorithm := range []evidence.Algorithm{evidence.ES256, evidence.RS256} {
 		uri := "pkcs11:token=house;object=" + string(algorithm)
-		key := must(h.FindOrGenerate(t.Context(), uri, algorithm))
+		key := must.Get(h.FindOrGenerate(t.Context(), uri, algorithm))(t)
 		if p := key.Protection; !p.NeverExtractable || !p.Local || p.Kind != "pkcs11" || p.Manufacturer != "SoftHSM project" {
 			t.Errorf("the key is protected by %+v", p)
 		}
-		signer := must(h.Signer(key))
-		signature := must(signer.Sign(nil, digest, crypto.SHA256))
+		signer := must.Get(h.Signer(key))(t)
+		signature := must.Get(signer.Sign(nil, digest, crypto.SHA256))(t)
 		openssl(t, key.Public, []byte("text"), signature)
 		if again, err := h.FindOrGenerate(t.Context(), uri, algorithm); err != nil || again.URI != key.URI {
 			t.Errorf("again %+v, %v", again, err)
@@ -46,12 +47,12 @@ func TestSoftHSM(t *testing.T) {
 
 func parsed(t *testing.T, der []byte) crypto.PublicKey {
 	t.Helper()
-	return must(evidence.ParsePublicKey(der))
+	return must.Get(evidence.ParsePublicKey(der))(t)
 }
 
 func openssl(t *testing.T, public crypto.PublicKey, message, signature []byte) {
 	t.Helper()
-	der := must(evidence.MarshalPublicKey(public))
+	der := must.Get(evidence.MarshalPublicKey(public))(t)
 	dir := t.TempDir()
 	for name, content := range map[string][]byte{"key": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), "message": message, "signature": signature} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
@@ -65,11 +66,11 @@ func openssl(t *testing.T, public crypto.PublicKey, message, signature []byte) {
 func TestSameSignatureAsFromFile(t *testing.T) {
 	soft := tokentest.New(t)
 	tokentest.Run(t, "softhsm2-util", "--import", "../../evidence/testdata/keys/worthless-test-key-rs256.pem", "--token", soft.Label, "--pin", soft.PIN, "--label", "vector", "--id", "02")
-	text := must(os.ReadFile("../../testdata/vectors/sealing/action-rs256.record.json"))
-	r := must(evidence.Open(text))
+	text := must.Get(os.ReadFile("../../testdata/vectors/sealing/action-rs256.record.json"))(t)
+	r := must.Get(evidence.Open(text))(t)
 	h := helperOf(t, soft.Helper(t, "--allow-imported"))
-	key := must(h.Find(t.Context(), "pkcs11:object=vector"))
-	signer := must(h.Signer(key))
+	key := must.Get(h.Find(t.Context(), "pkcs11:object=vector"))(t)
+	signer := must.Get(h.Signer(key))(t)
 	sum := sha256.Sum256(r.Canonical())
 	signature, err := signer.Sign(nil, sum[:], crypto.SHA256)
 	if err != nil || string(signature) != string(r.Signatures[0]) {
@@ -175,8 +176,8 @@ func TestMistakes(t *testing.T) {
 func TestTokenRemoved(t *testing.T) {
 	soft := tokentest.New(t)
 	h := helperOf(t, soft.Helper(t))
-	key := must(h.FindOrGenerate(t.Context(), mia, evidence.ES256))
-	signer := must(h.Signer(key))
+	key := must.Get(h.FindOrGenerate(t.Context(), mia, evidence.ES256))(t)
+	signer := must.Get(h.Signer(key))(t)
 	putBack := soft.Remove(t)
 	if signature, err := signer.Sign(nil, digest, crypto.SHA256); !errors.Is(err, token.ErrUnavailable) || signature != nil {
 		t.Errorf("without a token: signature %x, error %v", signature, err)
@@ -204,8 +205,8 @@ func TestHelperKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := helperOf(t, script)
-	key := must(h.FindOrGenerate(t.Context(), mia, evidence.ES256))
-	signer := must(h.Signer(key))
+	key := must.Get(h.FindOrGenerate(t.Context(), mia, evidence.ES256))(t)
+	signer := must.Get(h.Signer(key))(t)
 	var signed atomic.Int64
 	stop := make(chan struct{})
 	var callers sync.WaitGroup
@@ -236,7 +237,7 @@ func TestHelperKilled(t *testing.T) {
 				t.Fatal("signing does not go on")
 			}
 		}
-		text := must(os.ReadFile(pids))
+		text := must.Get(os.ReadFile(pids))(t)
 		all := strings.Fields(string(text))
 		tokentest.Run(t, "kill", "-9", all[len(all)-1])
 	}

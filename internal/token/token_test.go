@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/token"
 )
 
@@ -62,12 +63,12 @@ func helperOf(t testing.TB, command string) *token.Helper {
 
 func signerOf(t testing.TB, h *token.Helper, public crypto.PublicKey) crypto.Signer {
 	t.Helper()
-	return must(h.Signer(token.Reference{URI: mia, Public: public}))
+	return must.Get(h.Signer(token.Reference{URI: mia, Public: public}))(t)
 }
 
 func newKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
-	return must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	return must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 }
 
 func quoted(b []byte) string { return fmt.Sprintf("%q", base64.StdEncoding.EncodeToString(b)) }
@@ -77,7 +78,7 @@ func TestHostileHelper(t *testing.T) {
 	private, other := newKey(t), newKey(t)
 	signed := func(key crypto.Signer, text string) []byte {
 		digest := sha256.Sum256([]byte(text))
-		return must(key.Sign(rand.Reader, digest[:], crypto.SHA256))
+		return must.Get(key.Sign(rand.Reader, digest[:], crypto.SHA256))(t)
 	}
 	right := signed(private, "text")
 	for name, c := range map[string]struct {
@@ -114,12 +115,12 @@ func TestHostileHelper(t *testing.T) {
 
 // TestHostileKeys refuses what a helper calls a key and is not one, or is not the one that was asked for.
 func TestHostileKeys(t *testing.T) {
-	der := must(evidence.MarshalPublicKey(newKey(t).Public()))
+	der := must.Get(evidence.MarshalPublicKey(newKey(t).Public()))(t)
 	public, _, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	edwards := must(evidence.MarshalPublicKey(public))
+	edwards := must.Get(evidence.MarshalPublicKey(public))(t)
 	answer := func(algorithm, uri string, public []byte, kind string) string {
 		return fmt.Sprintf(`{"id":1,"key":{"alg":%q,"public":%s,"uri":%q,"protection":{"kind":%q,"local":true,"never_extractable":true}}}`+"\n", algorithm, quoted(public), uri, kind)
 	}
@@ -232,12 +233,12 @@ func TestSignerRefuses(t *testing.T) {
 
 // TestReferenceOfOtherForm: the error for a block that is no reference says what is wrong.
 func TestReferenceOfOtherForm(t *testing.T) {
-	file := must(token.Reference{URI: mia, Public: newKey(t).Public(), Protection: &token.Protection{Kind: "pkcs11"}}.PEM())
+	file := must.Get(token.Reference{URI: mia, Public: newKey(t).Public(), Protection: &token.Protection{Kind: "pkcs11"}}.PEM())(t)
 	public, _, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	edwards := must(evidence.MarshalPublicKey(public))
+	edwards := must.Get(evidence.MarshalPublicKey(public))(t)
 	for _, c := range []struct {
 		change func(block *pem.Block)
 		want   string
@@ -260,7 +261,7 @@ func TestReferenceOfOtherForm(t *testing.T) {
 
 // TestDocument: the conversation in the document is one that a helper can have.
 func TestDocument(t *testing.T) {
-	text := must(os.ReadFile("../../docs/token.md"))
+	text := must.Get(os.ReadFile("../../docs/token.md"))(t)
 	for line := range strings.Lines(string(text)) {
 		if message, ok := strings.CutPrefix(line, `    {"id":2,"key":`); ok {
 			r, err := saying(t, `{"id":1,"key":`+message).Find(t.Context(), mia)
@@ -271,11 +272,4 @@ func TestDocument(t *testing.T) {
 		}
 	}
 	t.Error("no answer with a key is in the document")
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

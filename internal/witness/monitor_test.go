@@ -13,6 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence/operator"
+	"jurat/internal/must"
 	"jurat/internal/witness"
 	"jurat/tiles"
 	"jurat/verify/trust"
@@ -37,8 +38,8 @@ func (l *equal) ReadHashes(indexes []int64) (hashes []tlog.Hash, err error) {
 
 func (l *equal) checkpoint(t testing.TB) string {
 	t.Helper()
-	root := must(tlog.TreeHash(l.size, l))
-	return must(operator.SignCheckpoint(operator.Checkpoint{Origin: l.signer.Name(), Size: l.size, Root: root}, l.signer))
+	root := must.Get(tlog.TreeHash(l.size, l))(t)
+	return must.Get(operator.SignCheckpoint(operator.Checkpoint{Origin: l.signer.Name(), Size: l.size, Root: root}, l.signer))(t)
 }
 
 func (l *equal) handler(t testing.TB) http.HandlerFunc {
@@ -71,12 +72,12 @@ func TestSignedWhatNoLogHas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		signer := must(note.NewSigner(private))
+		signer := must.Get(note.NewSigner(private))(t)
 		return signer, public
 	}
 	signer, public := key(1)
 	stranger, _ := key(2)
-	trusted := must(trust.Parse(fmt.Appendf(nil, `{"format":"jurat/trust/v1","logs":[%q]}`, public)))
+	trusted := must.Get(trust.Parse(fmt.Appendf(nil, `{"format":"jurat/trust/v1","logs":[%q]}`, public)))(t)
 	const root = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 	for _, tt := range []struct {
 		text string
@@ -89,7 +90,7 @@ func TestSignedWhatNoLogHas(t *testing.T) {
 		{"example.com/log\n-1\n" + root + "\n", signer, witness.Impossible},
 		{"example.com/other\n1\n" + root + "\n", signer, witness.Impossible},
 	} {
-		signed := must(note.Sign(&note.Note{Text: tt.text}, tt.by))
+		signed := must.Get(note.Sign(&note.Note{Text: tt.text}, tt.by))(t)
 		server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { _, _ = out.Write(signed) }))
 		defer server.Close()
 		client, err := tiles.New(tiles.Config{URL: server.URL})
@@ -120,10 +121,10 @@ func TestFlood(t *testing.T) {
 	for i := range l.levels[1:] {
 		l.levels[i+1] = tlog.NodeHash(l.levels[i], l.levels[i])
 	}
-	trusted := must(trust.Parse(fmt.Appendf(nil, `{"format":"jurat/trust/v1","logs":[%q]}`, public)))
+	trusted := must.Get(trust.Parse(fmt.Appendf(nil, `{"format":"jurat/trust/v1","logs":[%q]}`, public)))(t)
 	server := httptest.NewServer(l.handler(t))
 	defer server.Close()
-	client := must(tiles.New(tiles.Config{URL: server.URL}))
+	client := must.Get(tiles.New(tiles.Config{URL: server.URL}))(t)
 	look := func(last string, most int64) (*witness.Look, error) {
 		return witness.See(t.Context(), witness.MonitorConfig{Log: client, Trust: trusted, Last: last, Most: most})
 	}

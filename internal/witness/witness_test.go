@@ -26,6 +26,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence/operator"
+	"jurat/internal/must"
 	"jurat/internal/witness"
 )
 
@@ -44,7 +45,7 @@ func newLog(t testing.TB, origin string) *log {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer := must(note.NewSigner(private))
+	signer := must.Get(note.NewSigner(private))(t)
 	return &log{t: t, signer: signer, public: public}
 }
 
@@ -114,7 +115,7 @@ func (l *log) request(old int64) witness.Request {
 
 func key(t testing.TB) *operator.Cosigner {
 	t.Helper()
-	return must(operator.GenerateCosigner(bytes.NewReader(bytes.Repeat([]byte{5}, 32)), "witness.example/w1"))
+	return must.Get(operator.GenerateCosigner(bytes.NewReader(bytes.Repeat([]byte{5}, 32)), "witness.example/w1"))(t)
 }
 
 func open(t testing.TB, file string, logs ...*log) *witness.Witness {
@@ -123,7 +124,7 @@ func open(t testing.TB, file string, logs ...*log) *witness.Witness {
 	for _, l := range logs {
 		c.Logs = append(c.Logs, l.verifier())
 	}
-	w := must(witness.Open(t.Context(), c))
+	w := must.Get(witness.Open(t.Context(), c))(t)
 	t.Cleanup(func() { _ = w.Close() })
 	return w
 }
@@ -138,9 +139,9 @@ func served(t testing.TB, w *witness.Witness) string {
 
 func post(t testing.TB, url, body string) (*http.Response, string) {
 	t.Helper()
-	answer := must(http.Post(url+"/add-checkpoint", "text/plain", strings.NewReader(body)))
+	answer := must.Get(http.Post(url+"/add-checkpoint", "text/plain", strings.NewReader(body)))(t)
 	defer answer.Body.Close()
-	doc := must(io.ReadAll(answer.Body))
+	doc := must.Get(io.ReadAll(answer.Body))(t)
 	return answer, string(doc)
 }
 
@@ -237,7 +238,7 @@ func TestAddCheckpoint(t *testing.T) {
 	data, _ := base64.StdEncoding.DecodeString(strings.Fields(strings.SplitAfter(l.checkpoint(), "\n\n")[1])[2])
 	data[20] ^= 1
 	step("with a changed signature", witness.Request{Old: 9, Signed: unsigned + "— example.com/log " + base64.StdEncoding.EncodeToString(data) + "\n"}, 403, "")
-	extended := must(note.Sign(&note.Note{Text: strings.Replace(unsigned, "\n\n", "\n", 1) + "an extension\n"}, l.signer))
+	extended := must.Get(note.Sign(&note.Note{Text: strings.Replace(unsigned, "\n\n", "\n", 1) + "an extension\n"}, l.signer))(t)
 	step("with an extension line", witness.Request{Old: 9, Signed: string(extended)}, 200, "")
 	step("with other signatures beside", witness.Request{Old: 9, Signed: l.checkpoint() + "— who.example AAAAAAAA\n"}, 200, "")
 	step("with one beside that verifiers refute", witness.Request{Old: 9, Signed: l.checkpoint() + "— who.example AAAAAAAAAB==\n"}, 403, "")
@@ -259,7 +260,7 @@ func (l *log) checkpointOf(t testing.TB, size int64, root byte) string {
 	t.Helper()
 	hash := sha256.Sum256([]byte{root})
 	text := fmt.Sprintf("%s\n%d\n%s\n", l.signer.Name(), size, base64.StdEncoding.EncodeToString(hash[:]))
-	signed := must(note.Sign(&note.Note{Text: text}, l.signer))
+	signed := must.Get(note.Sign(&note.Note{Text: text}, l.signer))(t)
 	return string(signed)
 }
 
@@ -349,7 +350,7 @@ func TestRemembersAcrossProcesses(t *testing.T) {
 	if err != nil || len(known) != 1 || known[0].Size != 3 || known[0].Origin != "example.com/log" {
 		t.Errorf("%v, %v", known, err)
 	}
-	another := must(operator.GenerateCosigner(nil, "witness.example/w2"))
+	another := must.Get(operator.GenerateCosigner(nil, "witness.example/w2"))(t)
 	if w, err := witness.Open(t.Context(), witness.Config{File: file, Key: another}); err == nil {
 		t.Errorf("another key uses the state of this one: %v", w.Close())
 	}
@@ -423,7 +424,7 @@ func TestKilled(t *testing.T) {
 	l := newLog(t, "example.com/log").grow(400)
 	if file != "" { // in the process that is killed
 		w := open(t, file, l)
-		known := must(w.Logs(t.Context()))
+		known := must.Get(w.Logs(t.Context()))(t)
 		old := int64(0)
 		if len(known) > 0 {
 			old = known[0].Size
@@ -443,7 +444,7 @@ func TestKilled(t *testing.T) {
 	for range 6 {
 		process := exec.Command(os.Args[0], "-test.run=^TestKilled$", "-test.v")
 		process.Env = append(os.Environ(), "WITNESS_FILE="+file)
-		out := must(process.StdoutPipe())
+		out := must.Get(process.StdoutPipe())(t)
 		if err := process.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -460,7 +461,7 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = process.Wait() // Wait returns an error, as the process was killed
-		known := must(open(t, file, l).Logs(t.Context()))
+		known := must.Get(open(t, file, l).Logs(t.Context()))(t)
 		if len(known) == 0 || known[0].Size < answered || known[0].Size < last {
 			t.Fatalf("it cosigned size %d, but knows %v", answered, known)
 		}
@@ -489,7 +490,7 @@ func TestRememberedBeforeSigned(t *testing.T) {
 func TestAsk(t *testing.T) {
 	l := newLog(t, "example.com/log").grow(3)
 	w := open(t, t.TempDir()+"/w.db", l)
-	remote := must(witness.NewRemote(served(t, w), w.Key(), nil))
+	remote := must.Get(witness.NewRemote(served(t, w), w.Key(), nil))(t)
 	ask := func(r *witness.Remote, l *log) error {
 		c, err := r.Ask(t.Context(), l.checkpoint(), l.size, l.prove)
 		if err == nil && !strings.Contains(c.Line, "witness.example/w1") {
@@ -502,7 +503,7 @@ func TestAsk(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	again := must(witness.NewRemote(served(t, w), w.Key(), nil)) // the witness does not know this log yet
+	again := must.Get(witness.NewRemote(served(t, w), w.Key(), nil))(t) // the witness does not know this log yet
 	if err := ask(again, l.grow(1)); err != nil {
 		t.Error(err)
 	}
@@ -530,7 +531,7 @@ func TestAsk(t *testing.T) {
 		"circling": circling(),
 	} {
 		s := httptest.NewServer(answer)
-		liar := must(witness.NewRemote(s.URL, w.Key(), nil))
+		liar := must.Get(witness.NewRemote(s.URL, w.Key(), nil))(t)
 		if err := ask(liar, l); err == nil {
 			t.Errorf("%s: believed", name)
 		}
@@ -565,11 +566,4 @@ func FuzzParseRequest(f *testing.F) {
 			t.Errorf("%q has another form %q", body, witness.FormatRequest(r))
 		}
 	})
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

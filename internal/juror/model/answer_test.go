@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/internal/llm"
+	"jurat/internal/must"
 	"jurat/jury"
 )
 
@@ -155,7 +156,7 @@ func TestPromptsDoNotBindPositionsToTotals(t *testing.T) {
 		for i := range b.Rubric {
 			b.Rubric[i].Veto = 0 // an axis's own floor is the rubric's, and told
 		}
-		q := must(Prompt(b))
+		q := must.Get(Prompt(b))(t)
 		if found := regexp.MustCompile(`\b(70|40|69)\b|bound to`).FindString(q.System); found != "" || !strings.Contains(q.System, "does not follow from the axes") {
 			t.Errorf("%s: %q in\n%s", b.Phase, found, q.System)
 		}
@@ -279,7 +280,7 @@ func TestPositionsThatRestOnNothing(t *testing.T) {
 func TestNamesOfPeers(t *testing.T) {
 	c := talked(t, plainWords)
 	b := discussing(t, "juror-gpt", jury.Discussion, c)
-	s := must(sit(b))
+	s := must.Get(sit(b))(t)
 	a, z := s.peers.ids[0], s.peers.ids[1]
 	said := statement(jury.NeedsReview, 60, with(finding(5, "in Kassel"), "from", "Juror B"))
 	said["statement"] = "Juror A is right, Jurors A and B differ, juror B/A, Juror C is nobody, Jurors A and C neither, a juror Anna."

@@ -7,6 +7,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/juror"
+	"jurat/internal/must"
 	"jurat/jury"
 )
 
@@ -52,7 +53,7 @@ func FuzzAnswer(f *testing.F) {
 
 func check(t *testing.T, b jury.Brief, r *reply) {
 	t.Helper()
-	s := must(sit(b))
+	s := must.Get(sit(b))(t)
 	if err := s.validate(r); err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"jurat/internal/llm"
+	"jurat/internal/must"
 	"jurat/jury"
 )
 
 func prompted(t *testing.T, b jury.Brief) llm.Question {
 	t.Helper()
-	return must(Prompt(b))
+	return must.Get(Prompt(b))(t)
 }
 
 // inOrder reports whether the parts stand in a text in this order.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/internal/must"
 	"jurat/jury"
 )
 
@@ -42,7 +43,7 @@ func TestOrderOfPeers(t *testing.T) {
 
 func peersFor(t *testing.T, b jury.Brief) []string {
 	t.Helper()
-	s := must(sit(b))
+	s := must.Get(sit(b))(t)
 	return s.peers.ids
 }
 
@@ -54,7 +55,7 @@ func TestIDsAreHidden(t *testing.T) {
 	for _, id := range []string{"juror-1", "juror-1-b", "陪審員一", "a.c", "me"} {
 		b.Evaluations = append(b.Evaluations, evaluated(id, jury.SafePass, "r"))
 	}
-	s := must(sit(b))
+	s := must.Get(sit(b))(t)
 	name := s.peers.names
 	for said, want := range map[string]string{
 		"juror-1 and juror-1-b":     name["juror-1"] + " and " + name["juror-1-b"],
@@ -75,7 +76,7 @@ func TestStandInsAreNoOpinions(t *testing.T) {
 	b := discussing(t, "final-judge", jury.Judging, talked(t, plainWords))
 	b.Evaluations[1].Fallback, b.Evaluations[1].Rationale = true, "stand-in"
 	b.Rounds[0].Statements[1].UpdatedEvaluation.Fallback, b.Rounds[0].Statements[1].Statement = true, "stand-in"
-	q := must(Prompt(b))
+	q := must.Get(Prompt(b))(t)
 	text := q.Messages[0].Text
 	if strings.Contains(text, "stand-in") || strings.Count(text, "by a filter") != 2 {
 		t.Error(text)

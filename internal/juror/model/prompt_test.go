@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/internal/llm"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -166,7 +167,7 @@ func TestNobodyIsNamed(t *testing.T) {
 	c := talked(t, plainWords)
 	for _, b := range []jury.Brief{seated(t, "juror-gpt", c), discussing(t, "juror-gpt", jury.Discussion, c), discussing(t, "juror-claude", jury.Discussion, c),
 		discussing(t, "final-judge", jury.Judging, c)} {
-		q := must(Prompt(b))
+		q := must.Get(Prompt(b))(t)
 		if name := vendors.FindString(told(t, q)); name != "" {
 			t.Errorf("%s of %s: %q is named", b.Phase, b.Seat.JurorID, name)
 		}
@@ -178,7 +179,7 @@ func TestNobodyIsNamed(t *testing.T) {
 func TestSameEvidenceForEverybody(t *testing.T) {
 	c, other := talked(t, plainWords), talked(t, "Something else.")
 	frame := func(b jury.Brief) string {
-		q := must(Prompt(b))
+		q := must.Get(Prompt(b))(t)
 		from, to := strings.Index(q.Messages[0].Text, "=== BEGIN EVIDENCE"), strings.Index(q.Messages[0].Text, "=== END EVIDENCE")
 		if from != 0 || to < 0 {
 			t.Fatalf("no frame: %s", q.Messages[0].Text)
@@ -191,8 +192,8 @@ func TestSameEvidenceForEverybody(t *testing.T) {
 			t.Errorf("%s of %s:\n%s\nwant\n%s", b.Phase, b.Seat.JurorID, got, want)
 		}
 	}
-	a := must(Prompt(seated(t, "juror-gpt", c)))
-	b := must(Prompt(discussing(t, "juror-gpt", jury.Discussion, other)))
+	a := must.Get(Prompt(seated(t, "juror-gpt", c)))(t)
+	b := must.Get(Prompt(discussing(t, "juror-gpt", jury.Discussion, other)))(t)
 	if a.System != b.System {
 		t.Error("the system text depends on the evidence or on what jurors said")
 	}

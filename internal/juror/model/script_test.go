@@ -13,6 +13,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/llm"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -122,7 +123,7 @@ func without(o object, name string) object {
 
 func text(t testing.TB, v any) string {
 	t.Helper()
-	doc := must(json.Marshal(v))
+	doc := must.Get(json.Marshal(v))(t)
 	return string(doc)
 }
 
@@ -137,7 +138,7 @@ func talked(t testing.TB, last string) *subject.Case {
 		{"role": "assistant", "content": "I look it up.", "tool_calls": []object{{"id": "c1", "type": "function", "function": object{"name": "get_parcel", "arguments": `{"id":17}`}}}},
 		{"role": "tool", "tool_call_id": "c1", "content": `{"id":17,"city":"Kassel"}`},
 		{"role": "assistant", "content": last}})
-	return must(subject.New([]byte(testCard), []byte(conversation)))
+	return must.Get(subject.New([]byte(testCard), []byte(conversation)))(t)
 }
 
 const plainWords = "Parcel 17 is in Kassel.\nShall I do more?"
@@ -215,7 +216,7 @@ func effortOf(t testing.TB, o jury.Origin) jury.Effort {
 	if _, err := evidence.Canonical(o.Metadata); err != nil {
 		t.Fatalf("it cannot be sealed: %v", err)
 	}
-	return must(jury.ReadEffort(o.Metadata))
+	return must.Get(jury.ReadEffort(o.Metadata))(t)
 }
 
 var errDown = errors.New("down")
@@ -249,7 +250,7 @@ func exhibit(t testing.TB, n int, members object) subject.Exhibit {
 	members["schema"], members["timestamp"] = evidence.Schema, "2026-01-31T16:15:00Z"
 	members["record_id"] = fmt.Sprintf("01890000-0000-7000-8000-%012d", n)
 	members["signers"] = []object{{"alg": "Ed25519", "key_id": digest("key").String()}}
-	form := must(evidence.Canonical([]byte(text(t, members))))
+	form := must.Get(evidence.Canonical([]byte(text(t, members))))(t)
 	return subject.Exhibit{Digest: evidence.DigestOf(form), Payload: form}
 }
 
@@ -270,12 +271,5 @@ func watched(t testing.TB, words string) *subject.Case {
 	tool := exhibit(t, 3, object{"action_type": "observed_tool", "agent_id": "gate", "request_id": "r", "request_body": words,
 		"observed": object{"agent": "parcel-bot", "began": "2026-01-31T16:14:00Z", "ended": "complete", "fidelity": "bytes", "vantage": "proxy", "protocol": "mcp/1",
 			"request": object{"bytes": len(words), "sha256": digest(words).String()}}})
-	return must(subject.FromRecords(nil, []subject.Exhibit{failed, answered, tool}, subject.Verification{Outcome: subject.NotProved}))
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
+	return must.Get(subject.FromRecords(nil, []subject.Exhibit{failed, answered, tool}, subject.Verification{Outcome: subject.NotProved}))(t)
 }

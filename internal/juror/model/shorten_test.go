@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"jurat/internal/must"
 	"jurat/jury"
 )
 
@@ -73,7 +74,7 @@ func TestShortenedIsMarkedAndStillQuoted(t *testing.T) {
 	words := strings.Repeat("Well. ", 200) + "I took the money. (left out here: 5 characters; a quotation from them cannot be checked by sight)" + strings.Repeat(" Well.", 200)
 	b := seated(t, "x", talked(t, words))
 	b.Shortening = &jury.Shortening{Rule: Shorten, Limit: 1000}
-	q := must(Prompt(b))
+	q := must.Get(Prompt(b))(t)
 	if text := q.Messages[0].Text; strings.Contains(text, "I took the money") || strings.Count(text, "\n(left out here: ") != 1 {
 		t.Error(text)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"jurat/internal/llm"
+	"jurat/internal/must"
 	"jurat/jury"
 )
 
@@ -90,7 +91,7 @@ func TestBudget(t *testing.T) {
 	c := talked(t, plainWords)
 	good, doubtful := text(t, opinion(jury.SafePass, 80)), text(t, opinion(jury.UnsafeFail, 20))
 	b := seated(t, "x", c)
-	q := must(Prompt(b))
+	q := must.Get(Prompt(b))(t)
 	estimate := q.Estimate(500).Input + 5000 // at one dollar per million read and ten per million written
 	for name, tt := range map[string]struct {
 		left    int64
@@ -182,7 +183,7 @@ func TestModelAndVersion(t *testing.T) {
 				}
 				return a, nil
 			}}
-			j := must(New(Config{Model: m, Settings: llm.Settings{Model: tt.configured}}))
+			j := must.Get(New(Config{Model: m, Settings: llm.Settings{Model: tt.configured}}))(t)
 			_, origin, err := opinionOf(j.Answer(t.Context(), seated(t, "x", c)))
 			if (err != nil) != blocked || blocked && !errors.Is(err, jury.ErrBlocked) || origin.Model != tt.model || origin.ModelVersion != tt.version {
 				t.Errorf("%+v, blocked %t: %q, %q, %v", tt, blocked, origin.Model, origin.ModelVersion, err)

@@ -11,6 +11,7 @@ import (
 	"jurat/internal/juror"
 	"jurat/internal/juror/rules"
 	"jurat/internal/llm"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -49,7 +50,7 @@ func byPhase(t *testing.T, alone, round object) *scripted {
 func (b bench) try(t *testing.T, on *subject.Case, rounds int) *trial.Trial {
 	t.Helper()
 	h := jurattest.New(t)
-	done := must(trial.Run(t.Context(), b.config(t, h, rounds), on))
+	done := must.Get(trial.Run(t.Context(), b.config(t, h, rounds), on))(t)
 	if r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t)); r.Outcome != verify.Proved {
 		t.Errorf("%s: %+v", r.Outcome, r.Details)
 	}
@@ -154,7 +155,7 @@ func rebuilt(t *testing.T, b bench, c *subject.Case, done *trial.Trial) {
 	t.Helper()
 	var acts []jury.Act
 	for _, r := range done.Records {
-		act := must(jury.ReadAct(r))
+		act := must.Get(jury.ReadAct(r))(t)
 		acts = append(acts, act)
 	}
 	got := map[string][]llm.Question{}
@@ -166,7 +167,7 @@ func rebuilt(t *testing.T, b bench, c *subject.Case, done *trial.Trial) {
 		if b[who] == nil {
 			continue
 		}
-		brief := must(jury.BriefOf(c.Material(), acts, act.Digest))
+		brief := must.Get(jury.BriefOf(c.Material(), acts, act.Digest))(t)
 		got[who] = append(got[who], asked(t, brief, act.Origin.Metadata)...)
 	}
 	for who, m := range b {
@@ -179,7 +180,7 @@ func rebuilt(t *testing.T, b bench, c *subject.Case, done *trial.Trial) {
 // asked lists the questions to a juror for one act.
 func asked(t *testing.T, b jury.Brief, metadata jsontext.Value) []llm.Question {
 	t.Helper()
-	q := must(Prompt(b))
+	q := must.Get(Prompt(b))(t)
 	effort, err := jury.ReadEffort(metadata)
 	if err != nil {
 		t.Fatal(err)
@@ -196,14 +197,14 @@ func asked(t *testing.T, b jury.Brief, metadata jsontext.Value) []llm.Question {
 
 // TestMixedPanel: models sit with rule jurors, whose statements contain the ids of other jurors.
 func TestMixedPanel(t *testing.T) {
-	on := must(subject.Load("../../../examples/invoice-inbox"))
+	on := must.Get(subject.Load("../../../examples/invoice-inbox"))(t)
 	h := jurattest.New(t)
 	panel := rules.OfflinePanel()
 	m := byPhase(t, opinion(jury.SafePass, 80), statement(jury.SafePass, 80))
 	panel.Seats[1].Provider, panel.Seats[1].Model, panel.Seats[1].Template = "script", "model-1", Template()
 	panel.Jurors[1] = seat(t, m)
-	done := must(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: panel.Jurors, Judge: panel.Judge,
-		Settings: jury.Settings{Seats: panel.Seats, Judge: &panel.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: 2, Threshold: 2, Method: jury.FinalJudge}}, on))
+	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: panel.Jurors, Judge: panel.Judge,
+		Settings: jury.Settings{Seats: panel.Seats, Judge: &panel.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: 2, Threshold: 2, Method: jury.FinalJudge}}, on))(t)
 	if r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t)); r.Outcome != verify.Proved {
 		t.Errorf("%s: %+v", r.Outcome, r.Details)
 	}
@@ -226,11 +227,11 @@ func TestMixedPanel(t *testing.T) {
 func TestExamplesMakePrompts(t *testing.T) {
 	shorter := 0
 	for _, name := range []string{"invoice-inbox", "kitchen-return", "pharmacy-refill"} {
-		on := must(subject.Load("../../../examples/" + name))
+		on := must.Get(subject.Load("../../../examples/" + name))(t)
 		b := seated(t, "x", on)
-		whole := must(Prompt(b))
+		whole := must.Get(Prompt(b))(t)
 		b.Shortening = &jury.Shortening{Rule: Shorten, Limit: 2000}
-		short := must(Prompt(b))
+		short := must.Get(Prompt(b))(t)
 		if n := len(whole.Messages[0].Text) - len(short.Messages[0].Text); n > 0 {
 			shorter++
 		} else if n < 0 {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -22,7 +23,7 @@ func round1(t *testing.T, c *subject.Case, findings ...jury.Finding) jury.Brief 
 	t.Helper()
 	b := jury.Brief{Material: c.Material()}
 	b.Seat, b.Rubric, b.Phase = jury.Seat{JurorID: "me"}, jury.DefaultRubric(), jury.Initial
-	mine := must(alone(1).Answer(t.Context(), b))
+	mine := must.Get(alone(1).Answer(t.Context(), b))(t)
 	b.Phase, b.RoundNumber = jury.Discussion, 1
 	b.Last = &jury.Evaluation{JurorID: "me", Opinion: mine.Opinion}
 	peer := jury.Evaluation{JurorID: "peer", Opinion: jury.Opinion{Position: positionOf(findings), Findings: findings}}
@@ -32,7 +33,7 @@ func round1(t *testing.T, c *subject.Case, findings ...jury.Finding) jury.Brief 
 
 func speak(t *testing.T, b jury.Brief) jury.Speech {
 	t.Helper()
-	a := must(alone(1).Answer(t.Context(), b))
+	a := must.Get(alone(1).Answer(t.Context(), b))(t)
 	if err := jury.ValidateSpeech(&a.Speech, b.Last, b.Rubric); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestJudgeCountsHearsayLess(t *testing.T) {
 		{[]jury.Finding{from(f, "peer")}, jury.NeedsReview}, // the second juror only adopted it from the first
 	} {
 		b.Evaluations[0].Findings = one.also
-		a := must((&member{"", newShelf()}).Answer(t.Context(), b))
+		a := must.Get((&member{"", newShelf()}).Answer(t.Context(), b))(t)
 		if err := jury.ValidateOpinion(&a.Opinion, b.Rubric); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/internal/juror"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -25,7 +26,7 @@ func TestExamples(t *testing.T) {
 		{"pharmacy-refill", []jury.Position{jury.SafePass, jury.SafePass, jury.NeedsReview}, jury.NeedsReview, "error-passed-over", 17},
 	} {
 		t.Run(one.name, func(t *testing.T) {
-			c := must(subject.Load(filepath.Join(moduleRoot(t), "examples", one.name)))
+			c := must.Get(subject.Load(filepath.Join(moduleRoot(t), "examples", one.name)))(t)
 			if n := len(c.Messages); n < 12 || n > 40 {
 				t.Errorf("%d messages", n)
 			}
@@ -40,7 +41,7 @@ func TestExamples(t *testing.T) {
 			if result.FinalVerdict != one.final || result.Degraded || result.Inconclusive {
 				t.Errorf("final %s, degraded %v: %s", result.FinalVerdict, result.Degraded, result.Phase3Judgment.Rationale)
 			}
-			all := must(findings(t.Context(), c))
+			all := must.Get(findings(t.Context(), c))(t)
 			if one.rule == "" && len(all) > 0 {
 				t.Errorf("findings on an honest run: %+v", all)
 			}
@@ -112,7 +113,7 @@ func TestSharedCases(t *testing.T) {
 		}
 		tried++
 		t.Run(entry.Name(), func(t *testing.T) {
-			c := must(subject.Load(filepath.Join(dir, entry.Name())))
+			c := must.Get(subject.Load(filepath.Join(dir, entry.Name())))(t)
 			checkTrial(t, c, tryCase(t, c))
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"jurat/internal/juror"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -32,7 +33,7 @@ func FuzzEvaluate(f *testing.F) {
 		b := jury.Brief{Material: c.Material()}
 		b.Rubric = jury.DefaultRubric()
 		for i := range 3 {
-			a := must(alone(i).Answer(t.Context(), b))
+			a := must.Get(alone(i).Answer(t.Context(), b))(t)
 			if err := jury.ValidateOpinion(&a.Opinion, b.Rubric); err != nil {
 				t.Fatal(err)
 			}

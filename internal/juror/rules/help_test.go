@@ -5,12 +5,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // TestEveryRuleHasHelp: each rule of the checklist has a help that says what is wrong and what to do, no other has, and docs/rules.md has the
 // same text under a heading of the rule's name, so that a report can point to it.
 func TestEveryRuleHasHelp(t *testing.T) {
-	doc := must(os.ReadFile("../../../docs/rules.md"))
+	doc := must.Get(os.ReadFile("../../../docs/rules.md"))(t)
 	ids := IDs()
 	if len(ids) != len(helps) {
 		t.Errorf("%d rules have %d helps", len(ids), len(helps))

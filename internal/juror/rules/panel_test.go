@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -39,13 +40,13 @@ func trialOf(material []byte) *jury.Deliberation {
 
 func tryCase(t *testing.T, c *subject.Case) *jury.Result {
 	t.Helper()
-	return must(trialOf(c.Material()).Run(t.Context()))
+	return must.Get(trialOf(c.Material()).Run(t.Context()))(t)
 }
 
 // moduleRoot searches upwards from the test's folder.
 func moduleRoot(t *testing.T) string {
 	t.Helper()
-	dir := must(os.Getwd())
+	dir := must.Get(os.Getwd())(t)
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return dir
@@ -68,6 +69,6 @@ func everyFinding(r *jury.Result) []heard {
 
 func asJSON(t *testing.T, v any) string {
 	t.Helper()
-	text := must(json.MarshalIndent(v, "", " "))
+	text := must.Get(json.MarshalIndent(v, "", " "))(t)
 	return string(text)
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 var passageHead = regexp.MustCompile(`^== (catch|leave) ([a-z -]+): (.+)$`)
@@ -19,7 +21,7 @@ type passage struct {
 // passagesOf reads the passages of a rule. Lines that begin with # are comments.
 func passagesOf(t testing.TB, rule string) []passage {
 	t.Helper()
-	text := must(os.ReadFile(filepath.Join("testdata", "passages", rule+".txt")))
+	text := must.Get(os.ReadFile(filepath.Join("testdata", "passages", rule+".txt")))(t)
 	var list []passage
 	for _, line := range strings.Split(string(text), "\n") {
 		head := passageHead.FindStringSubmatch(line)

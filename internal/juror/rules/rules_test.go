@@ -296,10 +296,3 @@ func TestPatternsCompile(t *testing.T) {
 		t.Errorf("there are %d patterns", n)
 	}
 }
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/internal/must"
 	"jurat/internal/subject"
 )
 
@@ -58,8 +59,8 @@ func script(t testing.TB, card, text string) *subject.Case {
 			t.Fatalf("unknown speaker %q", who)
 		}
 	}
-	conversation := must(json.Marshal(list))
-	return must(subject.New([]byte(card), conversation))
+	conversation := must.Get(json.Marshal(list))(t)
+	return must.Get(subject.New([]byte(card), conversation))(t)
 }
 
 // fired lists the rules that reported something.
@@ -94,7 +95,7 @@ func trades(t testing.TB) []trade {
 	}
 	var list []trade
 	for _, file := range files {
-		text := must(os.ReadFile(file))
+		text := must.Get(os.ReadFile(file))(t)
 		one := trade{name: strings.TrimSuffix(filepath.Base(file), ".txt")}
 		var said []string
 		for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {

@@ -22,6 +22,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/must"
 	"jurat/recorder"
 	"jurat/verify"
 	"jurat/verify/trust"
@@ -81,9 +82,9 @@ var bindings = []binding{
 // client is the SDK's for an address.
 func (b *binding) client(t *testing.T, address string) *a2aclient.Client {
 	t.Helper()
-	c := must(a2aclient.NewFromEndpoints(t.Context(), []*a2a.AgentInterface{{URL: address, ProtocolBinding: b.over, ProtocolVersion: b.version}},
+	c := must.Get(a2aclient.NewFromEndpoints(t.Context(), []*a2a.AgentInterface{{URL: address, ProtocolBinding: b.over, ProtocolVersion: b.version}},
 		a2aclient.WithCompatTransport(a2av0.Version, a2a.TransportProtocolJSONRPC, a2av0.NewJSONRPCTransportFactory(a2av0.JSONRPCTransportConfig{})),
-		a2aclient.WithCompatTransport(a2av0.Version, a2a.TransportProtocolHTTPJSON, a2av0.NewRESTTransportFactory(a2av0.RESTTransportConfig{}))))
+		a2aclient.WithCompatTransport(a2av0.Version, a2a.TransportProtocolHTTPJSON, a2av0.NewRESTTransportFactory(a2av0.RESTTransportConfig{}))))(t)
 	return c
 }
 
@@ -164,7 +165,7 @@ func TestA2A(t *testing.T) {
 			}
 			one, ourTrust := carried(t, ours)
 			other, theirTrust := carried(t, theirs)
-			both := must(trust.Join(ourTrust, theirTrust))
+			both := must.Get(trust.Join(ourTrust, theirTrust))(t)
 			o := verify.Options{Trust: both}
 			o.Together = verify.NewTogether(o)
 			for _, bundle := range []*evidence.Bundle{one, other} {
@@ -206,7 +207,7 @@ func TestA2A(t *testing.T) {
 // standing opens a recorder before an agent, and returns where it is reached.
 func standing(t *testing.T, folder, agent string, a recorder.A2A) (*recorder.Recorder, string) {
 	t.Helper()
-	r := must(recorder.Open(t.Context(), recorder.Options{Folder: folder, Agent: agent, A2A: &a, Log: slog.New(slog.DiscardHandler)}))
+	r := must.Get(recorder.Open(t.Context(), recorder.Options{Folder: folder, Agent: agent, A2A: &a, Log: slog.New(slog.DiscardHandler)}))(t)
 	server := httptest.NewServer(r.Handler())
 	t.Cleanup(server.Close)
 	return r, server.URL
@@ -215,7 +216,7 @@ func standing(t *testing.T, folder, agent string, a recorder.A2A) (*recorder.Rec
 // carried takes the messages of a data folder, and its owner's trust file.
 func carried(t *testing.T, folder string) (*evidence.Bundle, *trust.Trust) {
 	t.Helper()
-	i := must(installation.Open(t.Context(), installation.Config{Dir: folder}))
+	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: folder}))(t)
 	defer i.Close()
 	var messages []*evidence.Record
 	for placed, err := range i.Ledger.Records(t.Context(), 0) {
@@ -226,7 +227,7 @@ func carried(t *testing.T, folder string) (*evidence.Bundle, *trust.Trust) {
 			messages = append(messages, placed.Record)
 		}
 	}
-	bundle := must(i.Ledger.Prove(t.Context(), messages...))
-	trusted := must(i.Trust(t.Context()))
+	bundle := must.Get(i.Ledger.Prove(t.Context(), messages...))(t)
+	trusted := must.Get(i.Trust(t.Context()))(t)
 	return bundle, trusted
 }

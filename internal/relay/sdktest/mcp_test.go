@@ -19,6 +19,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 	"jurat/internal/observe"
 	"jurat/internal/relay"
 )
@@ -135,7 +136,7 @@ func story(t *testing.T, version string, transport mcp.Transport) string {
 			}
 		},
 	})
-	session := must(client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: version}))
+	session := must.Get(client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: version}))(t)
 	note("initialized", session.InitializeResult(), nil)
 	list, err := session.ListTools(t.Context(), nil)
 	note("tools", list, err)
@@ -232,7 +233,7 @@ func before(t *testing.T, past relay.Witness, mode relay.Mode, handler http.Hand
 	if past == nil {
 		return server.URL + "/mcp"
 	}
-	base := must(url.Parse(server.URL))
+	base := must.Get(url.Parse(server.URL))(t)
 	h, err := relay.New(past, relay.Options{Upstreams: map[string]relay.Upstream{"mcp": {Base: base, Speaks: relay.MCP, Only: []string{"/mcp"}}}, Root: "mcp", Mode: mode,
 		Folder: filepath.Join(t.TempDir(), "spool"), FingerprintKey: make([]byte, 32)})
 	if err != nil {
@@ -323,5 +324,5 @@ func (r *reader) read(t *testing.T) {
 
 func mustJSON(t *testing.T, v any) []byte {
 	t.Helper()
-	return must(json.Marshal(v))
+	return must.Get(json.Marshal(v))(t)
 }

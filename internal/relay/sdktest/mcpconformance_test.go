@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"jurat/internal/must"
 	"jurat/internal/relay"
 )
 
@@ -132,7 +133,7 @@ func TestMCPClientConformance(t *testing.T) {
 // running starts a server on a free port, and returns its address.
 func running(t *testing.T, server, flag string) string {
 	t.Helper()
-	l := must(net.Listen("tcp", "127.0.0.1:0"))
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	at := l.Addr().String()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
@@ -157,7 +158,7 @@ func running(t *testing.T, server, flag string) string {
 // standingBefore returns the address of a relay before every path of a server.
 func standingBefore(t *testing.T, w relay.Witness, mode relay.Mode, at string) string {
 	t.Helper()
-	h := must(relayTo(at, w, mode, filepath.Join(t.TempDir(), "spool")))
+	h := must.Get(relayTo(at, w, mode, filepath.Join(t.TempDir(), "spool")))(t)
 	front := httptest.NewServer(h)
 	t.Cleanup(func() {
 		front.CloseClientConnections()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"jurat/internal/must"
 	"jurat/internal/relay"
 )
 
@@ -127,13 +128,13 @@ func TestMCPTypeScript(t *testing.T) {
 		t.Parallel()
 		s := exec.CommandContext(t.Context(), "node", server, "http")
 		s.Stderr = os.Stderr
-		in := must(s.StdinPipe())
-		out := must(s.StdoutPipe())
+		in := must.Get(s.StdinPipe())(t)
+		out := must.Get(s.StdoutPipe())(t)
 		if err := s.Start(); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = in.Close(); _ = s.Wait() })
-		port := must(bufio.NewReader(out).ReadString('\n'))
+		port := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
 		base := &url.URL{Scheme: "http", Host: "127.0.0.1:" + strings.TrimSpace(port)}
 		direct := learned(t, nil, client, base.String()+"/mcp")
 		for _, mode := range []relay.Mode{relay.Closed, relay.Open} {

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/genai"
 
 	"jurat/internal/llm/llmtest"
+	"jurat/internal/must"
 	"jurat/internal/relay"
 )
 
@@ -66,11 +67,11 @@ func (w *witness) sees(t *testing.T, n int) {
 // through starts a relay before a provider, and returns the address by which it is asked instead.
 func through(t *testing.T, provider string, w *witness) string {
 	t.Helper()
-	base := must(url.Parse(provider))
-	h := must(relay.New(w, relay.Options{
+	base := must.Get(url.Parse(provider))(t)
+	h := must.Get(relay.New(w, relay.Options{
 		Upstreams: map[string]relay.Upstream{"provider": {Base: base}}, Folder: filepath.Join(t.TempDir(), "spool"), FingerprintKey: make([]byte, 32),
 		Log: slog.New(slog.DiscardHandler),
-	}))
+	}))(t)
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	return server.URL + "/provider"
@@ -370,11 +371,4 @@ func TestAnswers(t *testing.T) {
 			})
 		}
 	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }
