@@ -129,7 +129,6 @@
 //	internal/duties        which clauses of a law an agent's records answer, and what they do not show
 //	internal/cbor          CBOR in one form, and read without doubt
 //	mldsakey      makes, reads and writes ML-DSA-65 keys, which the standard library does not know, and signs with them
-//	ed25519key    decides which Ed25519 keys are refused
 //	ecdsasig      the encodings of a P-256 signature, one of which is accepted
 //	rsakey        decides which RSA keys are accepted, and which would take too long to compute with
 //	plural        numbers with their nouns, in English

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
 
-	"jurat/internal/ed25519key"
 	"jurat/internal/must"
+	"jurat/internal/sigkey"
 )
 
 func TestKeysRefused(t *testing.T) {
@@ -57,7 +57,7 @@ func TestSmallOrder(t *testing.T) {
 		info := SignerInfo{Algorithm: Ed25519, KeyID: DigestOf(spki(t, identity))}
 		wantBadSignature(t, CheckSignature(identity, info, []byte(payload), signature))
 	}
-	for _, point := range ed25519key.SmallOrder {
+	for _, point := range sigkey.SmallOrder {
 		for _, sign := range []byte{0, 0x80} {
 			key := bytes.Clone(point)
 			key[31] |= sign

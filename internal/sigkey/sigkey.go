@@ -18,7 +18,6 @@ import (
 	"github.com/cloudflare/circl/sign/mldsa/mldsa65"
 
 	"jurat/internal/ecdsasig"
-	"jurat/internal/ed25519key"
 	"jurat/internal/mldsakey"
 	"jurat/internal/rsakey"
 )
@@ -51,7 +50,7 @@ func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) {
 		}
 		return ES256, nil
 	case ed25519.PublicKey:
-		if len(key) != ed25519.PublicKeySize || ed25519key.IsSmallOrder(key) {
+		if len(key) != ed25519.PublicKeySize || isSmallOrder(key) {
 			return "", errors.New("an Ed25519 key that is invalid, or under which one signature fits many payloads")
 		}
 		return Ed25519, nil

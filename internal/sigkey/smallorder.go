@@ -1,5 +1,4 @@
-// Package ed25519key knows the Ed25519 keys under which one signature fits many payloads.
-package ed25519key
+package sigkey
 
 import (
 	"bytes"
@@ -29,8 +28,8 @@ func unhex(digits string) []byte {
 	return b
 }
 
-// IsSmallOrder reports whether the key, which has 32 bytes, is one of these.
-func IsSmallOrder(key ed25519.PublicKey) bool {
+// isSmallOrder reports whether the key, which has 32 bytes, is one of these.
+func isSmallOrder(key ed25519.PublicKey) bool {
 	y := bytes.Clone(key)
 	y[len(y)-1] &= 0x7f // the top bit is the sign of x
 	return slices.ContainsFunc(SmallOrder, func(point []byte) bool { return bytes.Equal(point, y) })
