@@ -86,7 +86,7 @@ func (p *Packer) Pack(ctx context.Context, rows []Row) error {
 func (c *codec) pack(row *Row) Packed {
 	text, rest := c.words.split(row)
 	packed := Packed{Dictionary: c.n, Timestamps: len(row.Timestamps), Blob: c.compress(text, binary.LittleEndian.AppendUint32(rest, checksum(row)))}
-	if largest := freely + maxRatio*len(packed.Blob); len(packed.Blob) >= len(text)+len(rest) || len(row.Payload)+len(row.Entry) > largest || len(rest)+crc32.Size > largest {
+	if len(packed.Blob) >= len(text)+len(rest) || c.expand(packed.Blob, &Row{RecordID: row.RecordID}) != nil { // nothing is kept that does not come back as it was
 		packed.Blob, packed.Dictionary = Content(row), Plain
 	}
 	return packed
