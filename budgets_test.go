@@ -18,9 +18,9 @@ var budgets = []struct {
 	what string
 	most int
 }{
-	{"lines of Go but tests", 150_700},
-	{"lines of tests in Go", 128_000},
-	{"packages", 135},
+	{"lines of Go but tests", 150_600},
+	{"lines of tests in Go", 119_400},
+	{"packages", 134},
 	{"modules in the program", 50},
 	{"lines of the second verifier", 8_800},
 	{"words of README, doc.go and docs", 86_300},
