@@ -76,6 +76,8 @@ var observedChanges = []observedChange{
 	{"a call with arguments", `"calls":[{"id":"c1","name":"look"}]`, `"calls":[{"arguments":"{}","id":"c1","name":"look"}]`, false},
 	{"a call with a name of two lines", `"calls":[{"id":"c1","name":"look"}]`, `"calls":[{"id":"c1","name":"a\nb"}]`, false},
 	{"no calls", `"calls":[{"id":"c1","name":"look"}]`, `"calls":[]`, false},
+	{"as many calls as there may be", `{"id":"c1","name":"look"}`, `{"name":"a"}` + strings.Repeat(`,{"name":"a"}`, 999), true},
+	{"a call more", `{"id":"c1","name":"look"}`, `{"name":"a"}` + strings.Repeat(`,{"name":"a"}`, 1_000), false},
 	{"an unknown member", `"vantage":"proxy"`, `"vantage":"proxy","zone":1`, false},
 	{"an unknown member of a body", `"type":"application/json"`, `"type":"application/json","z":1`, false},
 	{"fewer bytes than none", `"bytes":10`, `"bytes":-1`, false},
