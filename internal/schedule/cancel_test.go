@@ -35,8 +35,7 @@ func two(t *testing.T, h *jurattest.House, b *bench) (one, other *schedule.Sched
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "work.db")
 	c := config(h, b)
-	locks := newLocks()
-	c.Locks = locks
+	c.Locks, c.Lease = newLocks(), time.Minute // neither process dies, however slow the machine is
 	c.Table = tableIn(t, path)
 	one = open(t, c)
 	c.Table = tableIn(t, path)
