@@ -557,7 +557,10 @@ func (e *exchange) said(act *observed.Act) said {
 			s.made = append(s.made, "item:"+id)
 		}
 	}
-	facts, _ := observed.FactsOf(&evidence.Observed{Protocol: c.Protocol, Path: c.Path, Status: int64(c.Status), Request: new(evidence.ObservedBody)}, c.Request, nil)
+	if c.Protocol != observe.OpenAIResponses { // no other provider keeps conversations
+		return s
+	}
+	facts, _ := observed.FactsOf(&evidence.Observed{Protocol: c.Protocol, Request: new(evidence.ObservedBody)}, c.Request, nil)
 	for _, reference := range facts.Referred {
 		switch kind, id, _ := strings.Cut(reference, ":"); kind {
 		case "previous_response_id":

@@ -27,7 +27,7 @@ type sight struct {
 	notes            []string // of what the messages do not show
 	lacks            []Lack
 	said             observe.Projection // zero: the bytes could not be read
-	facts            observed.Facts     // in the bytes
+	referred         []string           // what the bytes name and do not have
 }
 
 func (s *sight) note(format string, args ...any) {
@@ -326,7 +326,8 @@ func (r *recording) sight(one *record) (s sight, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.facts, _ = observed.FactsOf(o, request, response)
+	facts, _ := observed.FactsOf(o, request, response)
+	s.referred = facts.Referred
 	call := observe.CallOf(o, request, response)
 	if p, err := observe.Project(call); err == nil && (call.Request != nil || call.Response != nil) {
 		if o.Vantage == evidence.Telemetry {
@@ -398,8 +399,8 @@ func (one *record) answer() []Message {
 // of notes what a recorder states beside the bytes.
 func (s *sight) of(o *evidence.Observed, missing []string) {
 	references := o.ContextByReference
-	if s.facts.Referred != nil { // the bytes say which address, or which question
-		references = s.facts.Referred
+	if s.referred != nil { // the bytes say which address, or which question
+		references = s.referred
 	}
 	switch {
 	case references == nil:

@@ -190,13 +190,17 @@ func (b *Brief) Stored() (storage.StoredBrief, error) {
 	return storage.StoredBrief{Index: b.Index, Line: line, Names: names, Keys: b.Keys()}, err
 }
 
-// Control characters stand for what most lines have. JSON has none of its own.
-var (
-	shorter = strings.NewReplacer(`{"action":"`, "\x01", `","actor":"`, "\x02", `","at":"`, "\x03", `","request":"`, "\x04", `"}`, "\x05",
-		`model_output`, "\x06", `chain_step`, "\x07", `observed_call`, "\x0e", `observed_tool`, "\x0f", `observed_message`, "\x10")
-	longer = strings.NewReplacer("\x01", `{"action":"`, "\x02", `","actor":"`, "\x03", `","at":"`, "\x04", `","request":"`, "\x05", `"}`,
-		"\x06", `model_output`, "\x07", `chain_step`, "\x0e", `observed_call`, "\x0f", `observed_tool`, "\x10", `observed_message`)
-)
+// frequent is what most lines have, with a control character for each. JSON has none of its own.
+var frequent = []string{`{"action":"`, "\x01", `","actor":"`, "\x02", `","at":"`, "\x03", `","request":"`, "\x04", `"}`, "\x05",
+	`model_output`, "\x06", `chain_step`, "\x07", `observed_call`, "\x0e", `observed_tool`, "\x0f", `observed_message`, "\x10"}
+
+var shorter, longer = strings.NewReplacer(frequent...), strings.NewReplacer(reversed(frequent)...)
+
+func reversed(list []string) []string {
+	list = slices.Clone(list)
+	slices.Reverse(list)
+	return list
+}
 
 // Encode returns what a store keeps beside the row: the line that lists show, and apart from it the names, which
 // lists do not need. It refuses text that is not valid UTF-8.
