@@ -50,6 +50,18 @@ func said(t *testing.T, lines <-chan string, want string) {
 	}
 }
 
+// stop stops a process, and returns when all of it has stopped. Meanwhile the test has the write lock of a table in a file, so that the process does not keep it.
+func stop(t *testing.T, process *os.Process, where string) {
+	t.Helper()
+	writer := must.Get(openTable(t, where).db.BeginTx(t.Context(), nil))(t)
+	must.Do(t, process.Signal(syscall.SIGSTOP))
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatal(status, err)
+	}
+	must.Do(t, writer.Rollback())
+}
+
 // TestHolderKilled kills a process while it works on a trial. As long as it lives, no other gets the trial, however long it works; when it is dead,
 // another has the trial after the lease.
 func TestHolderKilled(t *testing.T) {
@@ -85,7 +97,7 @@ func TestHolderStoodStill(t *testing.T) {
 		put(t, q, none, "trial-1")
 		process, lines := holder(t, where)
 		said(t, lines, "begins trial-1")
-		must.Do(t, process.Signal(syscall.SIGSTOP))
+		stop(t, process, where)
 		begin(t, q)
 		t.Cleanup(letGo) // before it waits for the work to end
 		await(t, q, "trial-1", func(turn, bool) bool { return len(w.all()) == 1 })
