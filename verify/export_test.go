@@ -2,8 +2,10 @@ package verify
 
 import (
 	"bytes"
+	"reflect"
 	"runtime"
 	"testing"
+	"weak"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -25,8 +27,8 @@ func RootOf(t testing.TB, doc []byte) tlog.Hash {
 	return tree.Root()
 }
 
-// KeptOf returns how many bytes a check keeps of a bundle's records once each is examined.
-func KeptOf(b *evidence.Bundle, o Options) uint64 {
+// KeptOf returns how many of a bundle's records a check still holds once each is examined, with any text of them, and how long the texts are that it has copied.
+func KeptOf(b *evidence.Bundle, o Options) (held, copied int) {
 	file, err := b.Marshal()
 	if err != nil {
 		panic(err)
@@ -35,9 +37,9 @@ func KeptOf(b *evidence.Bundle, o Options) uint64 {
 	if err != nil {
 		panic(err)
 	}
-	before := alive()
 	c := newCheck(o, ManyRecords)
 	c.begin(reader.Checkpoint, nil)
+	var seen []weak.Pointer[byte]
 	for range b.Records {
 		raw, err := reader.Next()
 		if err != nil {
@@ -47,17 +49,44 @@ func KeptOf(b *evidence.Bundle, o Options) uint64 {
 		if err != nil {
 			panic(err)
 		}
+		seen = append(seen, weak.Make(&r.Payload.Response[0]), weak.Make(&r.Canonical()[0]))
 		c.take(c.examine(r))
 	}
-	kept := alive() - before
-	runtime.KeepAlive(c)
-	runtime.KeepAlive(file)
-	return kept
+	runtime.GC()
+	for _, p := range seen {
+		if p.Value() != nil {
+			held++
+		}
+	}
+	return held, texts(reflect.ValueOf(c), map[reflect.Value]bool{})
 }
 
-func alive() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
+// texts returns how many bytes the texts have that can be reached from a value.
+func texts(v reflect.Value, seen map[reflect.Value]bool) (n int) {
+	switch v.Kind() {
+	case reflect.String:
+		return v.Len()
+	case reflect.Pointer, reflect.Interface:
+		if v.Kind() == reflect.Pointer && seen[v] || v.IsNil() {
+			return 0
+		}
+		seen[v] = true
+		return texts(v.Elem(), seen)
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			n += texts(field, seen)
+		}
+	case reflect.Slice, reflect.Array:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return v.Len()
+		}
+		for _, element := range v.Seq2() {
+			n += texts(element, seen)
+		}
+	case reflect.Map:
+		for key, value := range v.Seq2() {
+			n += texts(key, seen) + texts(value, seen)
+		}
+	}
+	return n
 }

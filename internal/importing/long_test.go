@@ -7,16 +7,18 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"weak"
 
 	"jurat/evidence/observed"
 	"jurat/internal/must"
 )
 
-// TestLong: a file is read in a bounded memory, however many entries it has: one at a time is held.
+// TestLong: a file is read in a bounded memory, however many entries it has: of one that is sealed nothing is held.
 func TestLong(t *testing.T) {
-	const entries, size = 1_500, 20_000
+	const entries, size, most = 400, 20_000, 40 // at most one with each sealer, one before it, and a few that are read
 	path := filepath.Join(t.TempDir(), "s.json")
 	file := must.Get(os.Create(path))(t)
 	w := bufio.NewWriter(file)
@@ -35,21 +37,20 @@ func TestLong(t *testing.T) {
 	o := newBook().options()
 	o.Sealed = func(context.Context, string) (*Sealed, error) { return nil, nil }
 	o.Seal = func(context.Context, string, observed.Act) error { return nil }
-	most, seen := uint64(0), 0
-	o.Each = func(Entry) {
-		var m runtime.MemStats
-		if seen++; seen%100 > 0 {
-			return
+	o.Workers = 16
+	s := newSealers(context.Background(), f, &o)
+	var seen []weak.Pointer[byte]
+	tally, err := f.walk(context.Background(), &o, func(e *Exchange, id string) error {
+		if seen = append(seen, weak.Make(&e.units[0].raw[0])); len(seen)%100 == 0 {
+			runtime.GC()
+			if held := slices.DeleteFunc(slices.Clone(seen), func(p weak.Pointer[byte]) bool { return p.Value() == nil }); len(held) > most {
+				t.Errorf("of %d entries %d are held", len(seen), len(held))
+			}
 		}
-		if runtime.ReadMemStats(&m); m.HeapAlloc > most {
-			most = m.HeapAlloc
-		}
-	}
-	tally, err := Seal(context.Background(), f, o)
-	if err != nil || tally.New != entries {
-		t.Fatalf("%+v, %v", tally, err)
-	}
-	if most > entries*size/2 {
-		t.Errorf("%d MiB were in use for a file of %d MiB", most>>20, f.Size>>20)
+		return s.take(e, id)
+	})
+	sealed, failed := s.wait()
+	if err != nil || failed != nil || sealed != entries {
+		t.Fatalf("%+v, %v, %d sealed, %v", tally, err, sealed, failed)
 	}
 }

@@ -373,7 +373,7 @@ func TestFloodOfRecords(t *testing.T) {
 	if got := len(incident.Statement(records, report, words.English)); got <= many {
 		t.Errorf("%d paragraphs on %d records", got, many)
 	}
-	if took := time.Since(start); took > 30*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
 }

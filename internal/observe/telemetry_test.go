@@ -188,7 +188,7 @@ func TestManyLongTexts(t *testing.T) {
 	}
 	told, began := span(t, "", list...), time.Now()
 	p := project(t, observe.Call{Protocol: observe.OTLP, Request: told})
-	if took := time.Since(began); took > 30*time.Second || !strings.Contains(p.Problem, "0: it has 65 characters, as long as a limit may be") {
+	if took := time.Since(began); took > time.Minute || !strings.Contains(p.Problem, "0: it has 65 characters, as long as a limit may be") {
 		t.Errorf("%v, %.200s", took, p.Problem)
 	}
 }
