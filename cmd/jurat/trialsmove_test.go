@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -47,22 +48,12 @@ type move struct {
 
 const discussion = 2 // the number of a juror's call in the round of discussion, where no juror is asked twice
 
-// begin starts the servers, submits a trial, and returns in the middle of its round: two jurors have answered, and their
-// acts are sealed.
-func begin(t *testing.T, places func(*testing.T, int) []*machine, count int) *move {
+// furnish starts the servers, whose jurors answer by these scripts.
+func furnish(t *testing.T, places func(*testing.T, int) []*machine, count int, scripts map[int]llmtest.Script) *move {
 	t.Helper()
-	gate := make(chan struct{})
-	says := finds(jury.SafePass, 90)
-	s := newScene(t, map[int]llmtest.Script{2: func(c llmtest.Call) llmtest.Reply {
-		if c.Number == discussion {
-			<-gate
-		}
-		return says(c)
-	}})
+	s := newScene(t, scripts)
 	s.rest = "rounds: 1\n"
-	v := &move{scene: s, letGo: sync.OnceFunc(func() { close(gate) })}
-	t.Cleanup(v.letGo)
-	v.list = places(t, count)
+	v := &move{scene: s, list: places(t, count)}
 	for _, m := range v.list {
 		m.with = []string{"--config", s.config()}
 	}
@@ -71,6 +62,23 @@ func begin(t *testing.T, places func(*testing.T, int) []*machine, count int) *mo
 	}
 	startAll(t, v.list[1:])
 	v.submitter, v.auditor = v.list[0].grant("sam", "submitter"), v.list[0].grant("ada", "auditor")
+	return v
+}
+
+// begin starts the servers, submits a trial, and returns in the middle of its round: two jurors have answered, and their
+// acts are sealed.
+func begin(t *testing.T, places func(*testing.T, int) []*machine, count int) *move {
+	t.Helper()
+	gate := make(chan struct{})
+	says := finds(jury.SafePass, 90)
+	v := furnish(t, places, count, map[int]llmtest.Script{2: func(c llmtest.Call) llmtest.Reply {
+		if c.Number == discussion {
+			<-gate
+		}
+		return says(c)
+	}})
+	v.letGo = sync.OnceFunc(func() { close(gate) })
+	t.Cleanup(v.letGo)
 	v.id = v.submit()
 	v.await("ten acts", func(s *api.Submission) bool { return s.Acts == 10 }) // submission, opening, three evaluations, the judge's reading, check, opening, two statements
 	for _, m := range v.list {
@@ -144,6 +152,12 @@ func (v *move) wantOnce(again int) {
 			v.t.Errorf("%s was asked %d times for %d things, want %d", seatIDs[i], n, len(bodies), want)
 		}
 	}
+	v.wantWhole()
+}
+
+// wantWhole requires that the trial has every act once, and verifies.
+func (v *move) wantWhole() {
+	v.t.Helper()
 	m := v.others()[0]
 	_, doc := m.get(v.auditor, "/v1/submissions/"+v.id+"/case")
 	file, trust := filepath.Join(v.dir, "case.jurat"), filepath.Join(v.dir, "trust.json")
@@ -209,4 +223,48 @@ func TestTrialOfOneWhoStandsStill(t *testing.T) {
 		v.await("the end", isOver)
 		v.wantOnce(0)
 	})
+}
+
+// TestTrialsThroughKills: 22 trials, while their servers are killed thirty times at moments of chance. Each is over, with every act once, and verifies.
+func TestTrialsThroughKills(t *testing.T) {
+	if os.Getenv("JURAT_TEST_LONG") == "" {
+		t.Skip("takes minutes: set JURAT_TEST_LONG=1")
+	}
+	says := finds(jury.SafePass, 90)
+	slowly := func(c llmtest.Call) llmtest.Reply {
+		time.Sleep(rand.N(2 * time.Second))
+		return says(c)
+	}
+	for name, places := range map[string]func(*testing.T, int) []*machine{"three machines": machines, "three processes": processes} {
+		t.Run(name, func(t *testing.T) {
+			v := furnish(t, places, 3, map[int]llmtest.Script{0: slowly, 1: slowly, 2: slowly, 3: slowly})
+			var ids []string
+			for range 22 {
+				ids = append(ids, v.submit())
+			}
+			for range 30 {
+				time.Sleep(rand.N(time.Second))
+				m := v.list[rand.N(len(v.list))]
+				m.kill()
+				must.Do(t, m.start())
+			}
+			under := 0
+			for _, v.id = range ids {
+				if s := v.await("a state", func(*api.Submission) bool { return true }); !isOver(&s) {
+					under++
+				}
+			}
+			t.Logf("after the last kill %d trials were not over", under)
+			for _, v.id = range ids {
+				if s := v.await("the end", isOver); s.Verdict == nil || s.Verdict.Position != jury.SafePass || s.Degraded {
+					t.Errorf("%+v", s)
+				}
+				v.wantWhole()
+			}
+			for i, server := range v.servers {
+				t.Logf("%s was asked %d times", seatIDs[i], len(server.Requests()))
+			}
+			v.list[0].do("log", "fsck")
+		})
+	}
 }
