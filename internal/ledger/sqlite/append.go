@@ -56,7 +56,16 @@ type committed struct {
 }
 
 func (c committed) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
-	return readHashes(c.ctx, c.writer, indexes)
+	return readHashes(c.ctx, c, indexes)
+}
+
+// QueryContext runs a statement in the transaction.
+func (c committed) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	statement, err := c.statement(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return statement.QueryContext(ctx, args...)
 }
 
 func (c committed) Find(q storage.Query) (storage.Found, error) {
@@ -95,11 +104,7 @@ func (c committed) findPlaces(ids []string, found map[string]int64) error {
 	if err != nil {
 		return fmt.Errorf("encoding record ids: %w", err)
 	}
-	statement, err := c.statement(c.ctx, `SELECT record_id, idx FROM json_each(?) CROSS JOIN records ON record_id = `+idListed)
-	if err != nil {
-		return translate(err)
-	}
-	rows, err := statement.QueryContext(c.ctx, string(list))
+	rows, err := c.QueryContext(c.ctx, `SELECT record_id, idx FROM json_each(?) CROSS JOIN records ON record_id = `+idListed, string(list))
 	if err != nil {
 		return translate(err)
 	}
@@ -212,10 +217,9 @@ func (s *Store) SetCheckpoint(ctx context.Context, old, next string) error {
 	})
 }
 
-// A querier is a connection, or a pool of them.
+// A querier is a transaction, or connections for reading.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 const selectHead = `SELECT size, root FROM head`

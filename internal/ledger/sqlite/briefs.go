@@ -101,7 +101,7 @@ func selected(q storage.BriefQuery) (where string, args []any) {
 	case q.Chain != "":
 		return numberedInChain, []any{q.Chain, q.From, max(0, q.N)}
 	case q.Trials:
-		return `r.idx IN (SELECT idx FROM records INDEXED BY records_in_trials WHERE chain_id >= 'trial-' AND chain_id < 'trial.' AND idx >= ? ORDER BY idx LIMIT ?)`,
+		return `r.idx IN (SELECT idx FROM records INDEXED BY records_in_trials WHERE chain_id >= 'trial-' AND chain_id < 'trial.' AND idx >= ? ORDER BY idx LIMIT +?)`,
 			[]any{q.From, max(0, q.N)}
 	}
 	return `r.idx >= ? AND r.idx < ?`, []any{q.From, q.From + max(0, q.N)}
@@ -149,10 +149,10 @@ func (s *Store) Places(ctx context.Context, q storage.Lookup) ([]int64, error) {
 			named any
 			n     int
 		}{
-			{`SELECT idx FROM json_each(?1) CROSS JOIN records ON record_id = ` + idListed + ` LIMIT ?2`, listed(q.RecordIDs), len(q.RecordIDs)},
+			{`SELECT idx FROM json_each(?1) CROSS JOIN records ON record_id = ` + idListed + ` LIMIT +?2`, listed(q.RecordIDs), len(q.RecordIDs)},
 			{stretches + `SELECT idx FROM stretch CROSS JOIN wanted CROSS JOIN records
-				WHERE idx >> 11 = n AND substr(digest, 1, 8) = substr(unhex(v), 1, 8) AND digest = unhex(v) LIMIT ?2`, digests, len(digests)},
-			{stretches + `SELECT DISTINCT idx FROM stretch CROSS JOIN wanted CROSS JOIN links WHERE stretch = n AND key = v LIMIT ?2`, q.Keys, len(q.Keys)},
+				WHERE idx >> 11 = n AND substr(digest, 1, 8) = substr(unhex(v), 1, 8) AND digest = unhex(v) LIMIT +?2`, digests, len(digests)},
+			{stretches + `SELECT DISTINCT idx FROM stretch CROSS JOIN wanted CROSS JOIN links WHERE stretch = n AND key = v LIMIT +?2`, q.Keys, len(q.Keys)},
 		} {
 			if way.n == 0 {
 				continue

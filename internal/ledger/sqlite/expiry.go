@@ -25,7 +25,7 @@ func (s *Store) PutExpiring(ctx context.Context, act string, indexes []int64) er
 // Expiring implements storage.Store.
 func (s *Store) Expiring(ctx context.Context, from, n int64) ([]storage.Expiring, error) {
 	return reading(ctx, s, func() (list []storage.Expiring, err error) {
-		rows, err := s.readers.QueryContext(ctx, `SELECT idx, act FROM expiring WHERE idx >= ? ORDER BY idx LIMIT ?`, from, max(0, n))
+		rows, err := s.readers.QueryContext(ctx, `SELECT idx, act FROM expiring WHERE idx >= ? ORDER BY idx LIMIT +?`, from, max(0, n))
 		if err != nil {
 			return nil, err
 		}

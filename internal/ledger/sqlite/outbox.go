@@ -66,7 +66,7 @@ func (s *Store) settle(ctx context.Context, stamp storage.Stamp) error {
 // Waiting implements storage.Store.
 func (s *Store) Waiting(ctx context.Context, authority string, from, n int64) ([]storage.Wait, error) {
 	return reading(ctx, s, func() (waits []storage.Wait, err error) {
-		rows, err := s.readers.QueryContext(ctx, `SELECT idx, since FROM waiting WHERE authority = ? AND idx >= ? ORDER BY idx LIMIT ?`,
+		rows, err := s.readers.QueryContext(ctx, `SELECT idx, since FROM waiting WHERE authority = ? AND idx >= ? ORDER BY idx LIMIT +?`,
 			authority, from, max(0, n))
 		if err != nil {
 			return nil, err

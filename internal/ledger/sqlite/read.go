@@ -80,13 +80,15 @@ func (s *Store) ByChain(ctx context.Context, chainID string) ([]storage.Row, err
 
 // numbered selects the places of the first ?3 rows, from place ?2 on, of those that name has numbered in log order under the value of ?1, from 1 on. It
 // finds the first one by bisection: reading from number 1 on would take as long as there are numbers.
+//
+// LIMIT +? and not LIMIT ?, as everywhere in this package: SQLite plans for the value that is bound to the latter, and so parses the statement anew for each.
 func numbered(table, name, number, value string) string {
 	return strings.NewReplacer("TABLE", table, "NAME", name, "NUMBER", number, "VALUE", value).Replace(`r.idx IN (
 		WITH RECURSIVE search(low, high) AS (
 			SELECT 1, coalesce(max(NUMBER), 0) + 1 FROM TABLE WHERE NAME = VALUE
 			UNION ALL SELECT iif(m.idx < ?2, (low + high) / 2 + 1, low), iif(m.idx < ?2, high, (low + high) / 2)
 				FROM search LEFT JOIN TABLE m ON m.NAME = VALUE AND m.NUMBER = (low + high) / 2 WHERE low < high)
-		SELECT idx FROM TABLE WHERE NAME = VALUE AND NUMBER >= (SELECT max(low) FROM search) AND idx >= ?2 ORDER BY NUMBER LIMIT ?3)`)
+		SELECT idx FROM TABLE WHERE NAME = VALUE AND NUMBER >= (SELECT max(low) FROM search) AND idx >= ?2 ORDER BY NUMBER LIMIT +?3)`)
 }
 
 var (
@@ -127,11 +129,7 @@ const selectRows = `SELECT r.idx, r.record_id, r.digest, r.chain_id, r.chain_seq
 // rows reads records with their time stamps in one statement, so that both come from one state of the database.
 func (s *Store) rows(ctx context.Context, where string, args ...any) ([]storage.Row, error) {
 	return reading(ctx, s, func() ([]storage.Row, error) {
-		query, err := s.prepared(ctx, where)
-		if err != nil {
-			return nil, err
-		}
-		found, err := query.QueryContext(ctx, args...)
+		found, err := s.readers.QueryContext(ctx, fmt.Sprintf(selectRows, where), args...)
 		if err != nil {
 			return nil, err
 		}
@@ -155,23 +153,6 @@ func (s *Store) rows(ctx context.Context, where string, args ...any) ([]storage.
 		}
 		return rows, err
 	})
-}
-
-// prepared returns the statement that reads rows with a condition. There are few conditions, and SQLite takes longer
-// to parse a statement than to run it.
-func (s *Store) prepared(ctx context.Context, where string) (*sql.Stmt, error) {
-	if known, ok := s.queries.Load(where); ok {
-		return known.(*sql.Stmt), nil
-	}
-	made, err := s.readers.PrepareContext(ctx, fmt.Sprintf(selectRows, where))
-	if err != nil {
-		return nil, err
-	}
-	known, was := s.queries.LoadOrStore(where, made)
-	if was {
-		err = made.Close() // another goroutine prepared the same statement
-	}
-	return known.(*sql.Stmt), err
 }
 
 // scanRow reads a record that is still packed, and one of its later time stamps, if any. It leaves out a digest of a

@@ -124,13 +124,15 @@ func (s *Store) stood() error {
 }
 
 // openReaders opens the pool of reading connections.
-func (s *Store) openReaders(settings url.Values) (err error) {
+func (s *Store) openReaders(settings url.Values) error {
 	for name, value := range map[string]string{"_busy_timeout": "5000", "_query_only": "1", "_dqs": "0", "_defensive": "1", "_error_rc": "1"} {
 		settings.Set(name, value)
 	}
-	if s.readers, err = sql.Open("sqlite", dataSource(s.path, settings)); err != nil {
+	db, err := sql.Open("sqlite", dataSource(s.path, settings))
+	if err != nil {
 		return err
 	}
+	s.readers = &pool{DB: db}
 	s.readers.SetMaxOpenConns(4)
 	s.readers.SetMaxIdleConns(4)
 	return nil

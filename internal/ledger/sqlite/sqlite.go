@@ -55,9 +55,8 @@ type Store struct {
 	path     string
 	unsafe   bool // see UnsafeCreate
 	lockTime time.Duration
-	readers  *sql.DB
-	queries  sync.Map // string to *sql.Stmt of readers, which close with readers
-	writers  *sql.DB  // of one connection
+	readers  *pool
+	writers  *sql.DB // of one connection
 	mover    *mover
 	packer   *storage.Packer
 	readOnly error     // why the file cannot be written; nil if it can
@@ -211,6 +210,43 @@ func (s *Store) prepare(ctx context.Context, first func(context.Context) error) 
 	return s.remember()
 }
 
+// A pool has connections for reading. It prepares each statement once: there are few, and SQLite takes longer to parse one than to run it.
+type pool struct {
+	*sql.DB
+	statements sync.Map // *sql.Stmt by their texts; they close with the DB
+}
+
+func (p *pool) statement(ctx context.Context, text string) (*sql.Stmt, error) {
+	if known, ok := p.statements.Load(text); ok {
+		return known.(*sql.Stmt), nil
+	}
+	made, err := p.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	known, was := p.statements.LoadOrStore(text, made)
+	if was {
+		err = made.Close() // another goroutine prepared the same statement
+	}
+	return known.(*sql.Stmt), err
+}
+
+func (p *pool) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	made, err := p.statement(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return made.QueryContext(ctx, args...)
+}
+
+func (p *pool) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
+	made, err := p.statement(ctx, text)
+	if err != nil {
+		return p.DB.QueryRowContext(ctx, text, args...) // which returns the error
+	}
+	return made.QueryRowContext(ctx, args...)
+}
+
 // statement returns a statement of the writing connection. It is prepared when it is first needed.
 func (s *Store) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 	if known := s.statements[text]; known != nil {
@@ -261,8 +297,12 @@ func (s *Store) createTables(ctx context.Context) error {
 
 func (s *Store) known(ctx context.Context) error { return known(ctx, s.writer) }
 
+type rowQuerier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
 // known returns an error if the file is not a ledger, or its tables have another version than this program's.
-func known(ctx context.Context, in querier) error {
+func known(ctx context.Context, in rowQuerier) error {
 	var tables int
 	if err := in.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name = 'meta'`).Scan(&tables); err != nil {
 		return translate(err)
