@@ -26,12 +26,6 @@ type accessCmd struct {
 	Unpublish accessUnpublishCmd `cmd:"" help:"Undo 'publish': only people with a role for it may read it."`
 }
 
-// Help is shown by 'jurat access --help'.
-func (*accessCmd) Help() string {
-	return `Each change is a sealed record of the operator in the chain operator-access. It counts at once, also for a running server.
-The log holds the SHA-256 of each token, which does not reveal the token.`
-}
-
 // registerOf is the register of an installation.
 func registerOf(i *installation.Installation) *access.Register {
 	return access.New(access.Config{Ledger: i.Ledger, Keys: i.Keys})
@@ -42,14 +36,6 @@ type accessGrantCmd struct {
 	Role []access.Role `arg:"" help:"agent; or one or more of submitter, reviewer, auditor, operator."`
 	For  time.Duration `help:"How long the token is valid." default:"2160h"`
 	whyFlags
-}
-
-// Help is shown by 'jurat access grant --help'.
-func (*accessGrantCmd) Help() string {
-	return `Prints the token once and does not store it. An agent sends it to get its own records sealed. A person signs in with it, or
-sends it as a header:
-
-    curl -H "Authorization: Bearer $TOKEN" --data @payload.json http://127.0.0.1:8417/v1/records`
 }
 
 // Run makes a token.
@@ -77,12 +63,6 @@ type accessLinkCmd struct {
 	Name newName       `arg:"" optional:"" help:"The name of the person whom the link signs in. Default: operator." default:"operator"`
 	Role []access.Role `help:"One or more of submitter, reviewer, auditor, operator. Default: all of them, so name one for anybody but yourself." placeholder:"ROLE"`
 	At   string        `placeholder:"URL" help:"Where browsers reach the server." default:"http://127.0.0.1:8417"`
-}
-
-// Help is shown by 'jurat access link --help'.
-func (*accessLinkCmd) Help() string {
-	return `The link works once, within an hour. 'jurat serve' prints such a link only on a terminal, so that no journal stores one.
-'jurat access list' shows the session that the link opens, and 'jurat access revoke' ends it.`
 }
 
 // Run prints a link.
@@ -113,12 +93,6 @@ func (c *accessLinkCmd) Run(ctx context.Context, a *app, io stdio) error {
 type accessListCmd struct {
 	All  bool `help:"Sessions that were opened with a token, and what has ended, too."`
 	JSON bool `name:"json" help:"Print the list as JSON."`
-}
-
-// Help is shown by 'jurat access list --help'.
-func (*accessListCmd) Help() string {
-	return `Each grant has two lines. The first has the token's id (its SHA-256), the roles, the end, the state (good, expired or revoked) and the
-name. The second: who made the grant, and why. Then come the public chains and records.`
 }
 
 // Run lists grants and public chains.
@@ -180,16 +154,6 @@ type accessPublishCmd struct {
 	Chain string `arg:"" name:"chain-or-record" help:"The chain_id; of a trial, its id; of a record in no chain, the record's id; with --agent, the agent's name."`
 	Agent bool   `help:"It is an agent: show its reputation to everyone."`
 	whyFlags
-}
-
-// Help is shown by 'jurat access publish --help'.
-func (*accessPublishCmd) Help() string {
-	return `From now on everyone who reaches the server can read the records of this chain, present and future, or this one record, with all
-texts that are not sealed apart. What people have read cannot be taken back.
-
-With --agent, everyone can read the page /agents/NAME and its JSON. It names the agent, who judged it and who submitted, and the ids and
-digests of records, but shows no text of theirs. An agent that belongs to one person makes these personal data: be sure that you may
-publish them. The records stay as private as they are.`
 }
 
 // Run makes a chain public.

@@ -12,12 +12,6 @@ type accessAdmitCmd struct {
 	whyFlags
 }
 
-// Help is shown by 'jurat access admit --help'.
-func (*accessAdmitCmd) Help() string {
-	return `A chain belongs to the agent that sealed its first record. Other agents can add to it if a record in it names them as next_agent, or if you
-admit them. This cannot be undone: what an agent has added stays.`
-}
-
 // Run lets an agent into a chain.
 func (c *accessAdmitCmd) Run(ctx context.Context, a *app, _ stdio) error {
 	why, err := c.why()

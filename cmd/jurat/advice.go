@@ -41,7 +41,7 @@ func advise(err error) error {
 		return err
 	}
 	at, unknown := strings.CutSuffix(err.Error(), ": unknown member")
-	if instead := gone[at[max(0, strings.LastIndexByte(at, '/')):]]; unknown && instead != "" {
+	if instead := gone()[at[max(0, strings.LastIndexByte(at, '/')):]]; unknown && instead != "" {
 		return hint(err, "%s", instead)
 	}
 	for _, a := range advices {

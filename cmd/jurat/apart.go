@@ -48,9 +48,6 @@ func readProvable(texts []string) (map[string]property.Kind, error) {
 	return kinds, nil
 }
 
-const kindsHelp = `Kinds are integer, decimal:1 to decimal:9 (a number with at
-most so many decimals), date (2006-01-02), time (2006-01-02T15:04:05Z) and text (any value: only sets).`
-
 // named lists what a setting seals apart, with the kinds of what it makes provable.
 func named(s *erasure.Setting) []string {
 	list := slices.Clone(s.Pointers)
@@ -66,9 +63,6 @@ func named(s *erasure.Setting) []string {
 type withholdFlag struct {
 	Withhold []string `help:"Leave out the text of this field, which was sealed apart; 'all' leaves out every one. May be given several times." placeholder:"POINTER" sep:"none"`
 }
-
-const withholdHelp = `The output includes texts that were sealed apart, unless they were erased. --withhold POINTER leaves one text out, and --withhold all
-leaves out every text: the proofs stand without them.`
 
 // disclose adds to records the texts that are sealed apart, except the withheld ones.
 func (f *withholdFlag) disclose(ctx context.Context, i *installation.Installation, records ...*evidence.Record) ([]*evidence.Record, error) {
@@ -164,19 +158,6 @@ type apartSetCmd struct {
 	Actor    string   `arg:"" help:"The actor's name, as in agent_id or reviewer_id."`
 	Pointers []string `arg:"" optional:"" name:"pointer" help:"Fields: prompt, context, response, tools_used, /metadata/NAME, …"`
 	Provable []string `help:"Seal this field apart so that properties of its value can be proved: /metadata/amount=decimal:2. May be given several times." placeholder:"POINTER=KIND" sep:"none"`
-}
-
-// Help is shown by 'jurat apart set --help'.
-func (*apartSetCmd) Help() string {
-	return `From now on 'jurat seal' seals these fields apart in each of the actor's payloads that has them. You can then withhold or erase
-their text later, and every proof stands. This replaces what was set for the actor before. It does not change records that are
-already sealed: a text that was signed as it is stays part of the proof.
-
---provable also signs a second commitment, from which 'jurat prove' shows a property of the value without the value: that an amount
-lies in a range, or that an action is one of a few. ` + kindsHelp + `
-A payload whose value is not of the kind is refused, and nothing is sealed.
-
-    jurat apart set support-agent prompt --provable /metadata/amount=decimal:2 --provable /metadata/action=text`
 }
 
 // Run sets it.

@@ -185,12 +185,12 @@ func suggest(root *kong.Node, err error) error {
 	command := strings.TrimSuffix(commandOf(err), " own") // which 'jurat trust' alone runs
 	flag, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "unknown flag "), ",")
 	said, _, _ := strings.Cut(err.Error(), ", did you mean") // the library's own guess
-	if instead := cmp.Or(gone[command+" "+flag], gone[flag]); instead != "" {
+	if instead := cmp.Or(gone()[command+" "+flag], gone()[flag]); instead != "" {
 		return hint(errors.New(said), "%s", instead)
 	}
 	word, ok := strings.CutPrefix(said, "unexpected argument ")
 	above := command[:max(0, strings.LastIndexByte(command, ' '))] // of which it may be the default
-	if instead := cmp.Or(gone[strings.TrimSpace(command+" "+word)], gone[above+" "+word]); ok && instead != "" {
+	if instead := cmp.Or(gone()[strings.TrimSpace(command+" "+word)], gone()[above+" "+word]); ok && instead != "" {
 		return hint(errors.New(said), "%s", instead)
 	}
 	if ok && command == "" {

@@ -16,16 +16,6 @@ type backupCmd struct {
 	JSON      bool   `name:"json" help:"Print the backup's manifest."`
 }
 
-// Help is shown by 'jurat backup --help'.
-func (*backupCmd) Help() string {
-	return `Copies the data folder, also while it is in use: one committed state of the log, with the keys of that moment. The copy contains
-private keys, so protect it as you protect those. The keys to texts that are sealed apart are left out, because an erasure must reach
-every copy of them.
-
-Store the checkpoints that the log signs afterwards ('jurat log checkpoint') in another place. Only they show what the backup lacks
-when you restore it.`
-}
-
 // Run makes a backup.
 func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
 	m, err := backup.Make(ctx, a.config(), backup.Order{To: c.Into, ApartKeys: c.ApartKeys,
@@ -44,15 +34,6 @@ type restoreCmd struct {
 	Checkpoint  string `help:"The latest known checkpoint of the log." placeholder:"FILE" xor:"later" required:""`
 	NoneLater   bool   `help:"The log has signed no checkpoint after the backup was made." xor:"later" required:""`
 	Consistency string `help:"A proof that leads from the backup's size to the checkpoint's ('jurat log consistency' of another copy)." placeholder:"FILE"`
-}
-
-// Help is shown by 'jurat restore --help'.
-func (*restoreCmd) Help() string {
-	return `Makes a data folder from a backup, after it has examined every record. --data names the folder, which must be absent or empty.
-
-A restored log may lack records although it once signed that it holds them. If it took new records in their place, one key would
-have signed two histories. So give the latest known checkpoint with --checkpoint. You can read a restored log that is behind that
-checkpoint, but it takes no new records.`
 }
 
 // Run restores a backup.

@@ -58,15 +58,6 @@ type caInitCmd struct {
 	Years int `help:"How many years it lasts." default:"10"`
 }
 
-// Help is shown by 'jurat ca init --help'.
-func (*caInitCmd) Help() string {
-	return `A reader who puts the CA's certificate, DIR/ca.pem, into their trust file believes the keys that it certifies. So the CA's key belongs on
-a machine or a token that the server of the installation cannot reach. The CA needs no installation and no network.
-
-Keep a copy of the folder after each act: a CA without it can revoke nothing. docs/certificates.md has the whole story, and how
-OpenSSL and other CAs issue such certificates.`
-}
-
 // Run makes a CA.
 func (c *caInitCmd) Run(ctx context.Context, io stdio) error {
 	helper := &token.Helper{}
@@ -85,16 +76,6 @@ type caIssueCmd struct {
 	caFlags
 	Request string `arg:"" optional:"" default:"-" help:"A certificate request (PKCS #10), PEM or DER; - is standard input."`
 	Days    int    `help:"How long it is valid." default:"30"`
-}
-
-// Help is shown by 'jurat ca issue --help'.
-func (*caIssueCmd) Help() string {
-	return `The request must be signed with its key, have one subject alternative name, urn:jurat:ROLE:NAME, and ask for nothing else:
-
-    openssl req -new -key private.pem -subj /CN=courier -addext subjectAltName=URI:urn:jurat:agent:courier -out request.pem
-
-While another key has a certificate for the name, it is refused. Whether the request comes from the owner of the name is for you to find out. The
-installation takes the key in with 'jurat keys register agent NAME --public FILE --certificate FILE'; so it does with a later certificate.`
 }
 
 // Run issues a certificate.
@@ -123,14 +104,6 @@ type caRevokeCmd struct {
 	InvalidFrom *time.Time `help:"When others may first have had the key (RFC 3339). Default: nothing is said, and now counts."`
 }
 
-// Help is shown by 'jurat ca revoke --help'.
-func (*caRevokeCmd) Help() string {
-	return `It counts once readers have a list that says so: 'jurat ca crl'. Records stand if an independent authority's time proves that they existed before
-the revocation, or before --invalid-from if that is given. A certificate that is revoked already can only get an earlier --invalid-from.
-
-The log's own key is another matter: 'jurat keys revoke' makes the log refuse what the key signs.`
-}
-
 // Run revokes a certificate.
 func (c *caRevokeCmd) Run(ctx context.Context, io stdio) error {
 	certificate, err := readOneCertificate(c.Certificate)
@@ -152,12 +125,6 @@ func (c *caRevokeCmd) Run(ctx context.Context, io stdio) error {
 type caCRLCmd struct {
 	caFlags
 	Out string `short:"o" placeholder:"FILE" help:"Write it there, in the place of what is there."`
-}
-
-// Help is shown by 'jurat ca crl --help'.
-func (*caCRLCmd) Help() string {
-	return `It names every certificate that was ever revoked, and is good for seven days: make one each day, and after each revocation. Readers give it to
-'jurat verify --crl FILE'. An old list still shows what was not revoked when a record existed, if it is later than the record (--grace).`
 }
 
 // Run prints a list.

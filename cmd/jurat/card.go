@@ -23,14 +23,6 @@ type cardCmd struct {
 	Verify cardVerifyCmd `cmd:"" help:"Check the signatures of an A2A agent card, by your own trust file."`
 }
 
-// Help is shown by 'jurat card --help'.
-func (*cardCmd) Help() string {
-	return `An A2A agent card says what an agent offers. Its signatures (A2A v1.0, section 8.4) say who stands by it; the SDKs of A2A make them.
-The extension ` + card.Extension + ` says which key signs the agent's records.
-
-    jurat card verify --trust trust.json signed.json`
-}
-
 // readCard reads a card from a file, or from standard input for "-".
 func readCard(stdin io.Reader, file string) (*card.Card, error) {
 	doc, err := readAtMost(stdin, file, card.MaxSize)
@@ -67,21 +59,6 @@ type cardVerifyCmd struct {
 	At     *time.Time `help:"The moment of checking (RFC 3339). Left out: now." placeholder:"TIME"`
 	Events string     `placeholder:"FILE" help:"The log's key events ('jurat log case operator-keys'): do they name this card for the key that the card names?"`
 	JSON   bool       `name:"json" help:"Print the report as JSON."`
-}
-
-// Help is shown by 'jurat card verify --help'.
-func (*cardVerifyCmd) Help() string {
-	return `Says of each signature whose key made it, over the card without members that have their default value (A2A v1.0, section 8.4.1). Keys come from your
-trust file alone: a card may say where its key is found (jku), and that is never followed, as whoever writes the card writes that, too.
-
-Of a card that names the key of its agent's records, it says whether that is so by the trust file; with --events, whether the log names the
-card for that key, and since when:
-
-    jurat log case operator-keys > keys.jurat
-    jurat card verify --trust trust.json --events keys.jurat signed.json
-
-Exit code 0: a key of the trust file signed the card, and what the card says of its key holds. 1: something is refuted. 3: something is
-not proved. 2: the card could not be read.`
 }
 
 // Run verifies a card.
@@ -181,14 +158,6 @@ type keysCardCmd struct {
 	Name string        `arg:"" help:"The actor's name."`
 	Card string        `arg:"" help:"The actor's A2A agent card in JSON, signed or not."`
 	whyFlags
-}
-
-// Help is shown by 'jurat keys card --help'.
-func (*keysCardCmd) Help() string {
-	return `Logs the digest of an agent's card beside the key that signs the agent's records, whoever keeps that key. The card that the log names
-last counts. A card that names another key, or another actor, is refused.
-
-    jurat keys card agent refund-bot card.json --reason "the card of version 2"`
 }
 
 // Run logs the card of a key.

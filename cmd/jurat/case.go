@@ -26,22 +26,6 @@ type caseCheckCmd struct {
 	JSON bool `name:"json" help:"Print an object {\"cases\": […]} and nothing else."`
 }
 
-// Help is shown by 'jurat case check --help'.
-func (*caseCheckCmd) Help() string {
-	return `Reads a case as a trial would, and records nothing: which form the conversation has, how many messages from whom, who made the calls, what
-the card says, and what jurors are not shown. The evidence is the digest that a trial of this case seals. The form is found by its structure; if that shows several,
-choose one with --format. docs/case.md describes each form and each mistake.
-
-Every mistake is listed with its place: a line and a column, and a JSON pointer. If the JSON itself is broken, only the first is known.
-
-    [{"role": "user", "content": "Where is my parcel?"},
-     {"role": "assistant", "content": "It arrives on Friday."}]
-
-    jurat case check runs.jsonl --card agent-card.json
-
-Exit code 0: every case can be tried. 2: at least one cannot.`
-}
-
 // Run checks the cases.
 func (c *caseCheckCmd) Run(ctx context.Context, io stdio) error {
 	var list []*checked
@@ -210,15 +194,6 @@ func (c *checked) show(p *printer) {
 
 type caseSchemaCmd struct {
 	Of string `arg:"" optional:"" enum:"conversation,card" default:"conversation" help:"conversation: chat messages, the plain form. card: the agent's card, as far as jurat reads it."`
-}
-
-// Help is shown by 'jurat case schema --help'.
-func (*caseSchemaCmd) Help() string {
-	return `Prints a JSON schema (draft 2020-12) for editors and for programs that write cases. What the schema accepts, jurat reads, but for what no
-schema can say: that each result of a tool answers an earlier call, and the limits of size and depth.
-
-    jurat case schema
-    jurat case schema card`
 }
 
 // Run prints the schema.

@@ -17,14 +17,6 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Help is shown by 'jurat completion --help'.
-func (*completionCmd) Help() string {
-	return `The script asks the program itself for what can come next: commands, flags, the values that a flag takes, files.
-
-bash: put  source <(jurat completion bash)  into ~/.bashrc. zsh: put  source <(jurat completion zsh)  into ~/.zshrc, after compinit.
-fish: jurat completion fish > ~/.config/fish/completions/jurat.fish`
-}
-
 // Run prints the script.
 func (c *completionCmd) Run(io stdio) error {
 	script, err := completions.ReadFile(path.Join("completion", "jurat."+c.Shell))
@@ -37,13 +29,6 @@ func (c *completionCmd) Run(io stdio) error {
 // completeCmd is what the scripts call. The words come after "--", so that none is a flag of this command.
 type completeCmd struct {
 	Words []string `arg:"" optional:"" help:"The words after jurat; the last is being typed."`
-}
-
-// Help is shown by 'jurat complete --help'.
-func (*completeCmd) Help() string {
-	return `Prints what can come next, one a line, with its meaning after a tab. :files and :folders stand for names that the shell knows.
-
-    jurat complete -- log f`
 }
 
 // Run prints what the last word can become.

@@ -30,7 +30,7 @@ func TestDocumentsNameCommandsThatExist(t *testing.T) {
 		found += checkCommands(t, filepath.Base(document), parser.Model.Node, string(text))
 	}
 	for _, n := range nodesBelow(parser.Model.Node) {
-		found += checkCommands(t, "help of "+n.Path(), parser.Model.Node, n.Detail)
+		found += checkCommands(t, "help of "+n.Path(), parser.Model.Node, about(n))
 	}
 	if found < 40 {
 		t.Errorf("only %d commands were found", found)

@@ -20,15 +20,6 @@ type doctorCmd struct {
 	JSON    bool   `name:"json" help:"Print the findings as JSON."`
 }
 
-// Help is shown by 'jurat doctor --help'.
-func (*doctorCmd) Help() string {
-	return `Says what is there, what is missing, and what to do about it: the program, the configuration of the jury, the keys of models (whether
-they are there, never what they are), the installation, its disk, permissions, clock and recorders. It makes and records nothing.
-
-Exit code 0: nothing is to be done. 1: something is missing or odd, such as a key of a model. 2: something is broken: until it is
-mended nothing can be sealed, or no trial can begin.`
-}
-
 // State is how well something is.
 type state string
 

@@ -20,21 +20,6 @@ type eraseCmd struct {
 	DespiteQuotes bool     `help:"Erase although the text stands in other records, too, where it stays."`
 }
 
-// Help is shown by 'jurat erase --help'.
-func (*eraseCmd) Help() string {
-	return `Destroys the text of fields that were sealed apart. The record stays, with every proof: the signed payload has commitments in
-their place. An act of the operator in the log says what was erased, when, why and who decided it. It does not contain the text.
-
-First it searches the whole log for the text, in every payload and every text that is kept. If other records contain the text or
-quote a part of it, it names those records and erases nothing, unless you add --despite-quotes. It searches for the exact text:
-it finds neither the same in other words nor a text of fewer than 8 characters.
-
-The command destroys the key under which this installation keeps the text. Case files and records that you gave out with the
-text still have it, and so does a backup of the folder apart-keys.
-
-    jurat erase RECORD --field prompt --field /metadata/user_id --reason "request of 12 May" --by "data protection officer"`
-}
-
 // Run erases.
 func (c *eraseCmd) Run(ctx context.Context, a *app, io stdio) error {
 	pointers, err := readPointers("--field", c.Field)

@@ -328,19 +328,40 @@ func runnable(node *kong.Node) (all []*kong.Node) {
 	return all
 }
 
-// TestEveryCommandHasAnExample: the help of each command shows its example, once, and examples are of commands that exist.
+// exampleLines are the command lines that end the helps, by command.
+func exampleLines(t *testing.T) map[string]string {
+	t.Helper()
+	lines := map[string]string{}
+	for path, text := range helps() {
+		if _, example, has := strings.Cut("\n\n"+text, "\n\nExample:\n\n    "); has {
+			lines[path] = strings.ReplaceAll(example, "\n    ", "\n")
+		}
+	}
+	return lines
+}
+
+// TestEveryCommandHasAnExample: the help of each command shows its example, and helps are of commands that exist.
 func TestEveryCommandHasAnExample(t *testing.T) {
+	lines := exampleLines(t)
 	var paths []string
 	for _, n := range runnable(model(t)) {
 		paths = append(paths, n.Path())
-		line := exampleLines[n.Path()]
-		if text := doing(t, 0, append(strings.Fields(n.Path()), "--help")...); line == "" || strings.Count(text, "\n    "+strings.ReplaceAll(line, "\n", "\n    ")+"\n") != 1 || !strings.Contains(text, "\nExample:\n") {
+		text := doing(t, 0, append(strings.Fields(n.Path()), "--help")...)
+		if line := lines[n.Path()]; line == "" || strings.Count(text, "\nExample:\n\n    "+strings.ReplaceAll(line, "\n", "\n    ")+"\n") != 1 {
 			t.Errorf("jurat %s --help does not show the example %q once, after 'Example:'\n%s", n.Path(), line, text)
 		}
 	}
-	for _, path := range append(slices.Collect(maps.Keys(exampleLines)), slices.Collect(maps.Keys(rehearsals))...) {
+	for _, path := range append(slices.Collect(maps.Keys(lines)), slices.Collect(maps.Keys(rehearsals))...) {
 		if !slices.Contains(paths, path) {
 			t.Errorf("there is no command %q", path)
+		}
+	}
+	for _, n := range nodesBelow(model(t)) {
+		paths = append(paths, n.Path())
+	}
+	for path := range helps() {
+		if !slices.Contains(paths, path) && path != "complete" {
+			t.Errorf("there is a help of %q, and no command", path)
 		}
 	}
 }
@@ -349,7 +370,7 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 func TestExamples(t *testing.T) {
 	withoutKeys(t)
 	stage := prepareExamples(t)
-	for path, line := range exampleLines {
+	for path, line := range exampleLines(t) {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			r, e := rehearsals[path], stage.copied(t)

@@ -18,24 +18,6 @@ type explainCmd struct {
 	WhoSaid *string `help:"Instead, find the record that introduced this text." placeholder:"TEXT"`
 }
 
-// Help is shown by 'jurat explain --help'.
-func (*explainCmd) Help() string {
-	return `Writes the paragraph that answers "what happened?": who said it, with which model and configuration, when, how it was
-sealed, and what this does not prove. Facts come from verified fields only; the statement says what is not proved.
-
---origin https://jurat.example, or JURAT_ORIGIN, names the record's page on the server that keeps it, for readers of the statement. Nothing
-is fetched from there.
-
---lang ja or --lang ru writes the statement in Japanese or in Russian, reasons included. Names, texts and values are quoted as they
-are. The timeline and the answer to --who-said are English.
-
-Of records that follow each other, it shows the timeline. --who-said TEXT names the record whose output first held a text
-that its input did not; the text is looked for exactly as it is.
-
-    jurat log case CHAIN > chain.jurat
-    jurat explain chain.jurat --trust trust.json --who-said "avoid the A3"`
-}
-
 // Run prints the statement.
 func (c *explainCmd) Run(io stdio) error {
 	if c.Origin != "" {

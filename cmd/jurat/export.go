@@ -22,19 +22,6 @@ type exportCmd struct {
 	Key     string `placeholder:"FILE" help:"With --scitt: the private key (PKCS #8 in PEM) that signs. Default: this installation's operator's."`
 }
 
-// Help is shown by 'jurat export --help'.
-func (*exportCmd) Help() string {
-	return `Writes, for each record, what openssl needs to check it without jurat: the signed bytes, signature, key, token, the authority's certificate
-and verify.sh with the commands, which are printed too. Keys and certificates come from the trust file, not from the records; without --trust, from the
-installation. Where a CA vouches for a key, the commands check its certificate at the time of the record, but ask nothing about revocation.
-
-With --scitt it writes Signed Statements of SCITT (RFC 9943), signed by the operator or, with --key FILE, by the owner of the record's key (ES256 or
-Ed25519). A record with its place in the log ('jurat log prove') has the log's receipt (RFC 9942) with it. 'jurat verify' checks both, and the record inside.
-
-    jurat export case.jurat --openssl check --trust trust.json && sh check/verify.sh
-    jurat log prove RECORD > record.json && jurat export record.json --scitt record.scitt`
-}
-
 // Run writes the folder or the statements.
 func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
 	switch {

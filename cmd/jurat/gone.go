@@ -1,82 +1,14 @@
 package main
 
-// gone are commands, flags and, after a slash, members of files that earlier programs had, and what to use instead.
-var gone = map[string]string{
-	"archive":                   "the log compresses its records itself, and each is read alone; 'jurat log expire --before DATE' removes the content of old ones, none younger than 183 days",
-	"hold":                      "'jurat log expire --except CHAIN' leaves a chain; nothing is erased but by 'jurat erase'",
-	"--archive":                 "the log compresses its records itself, and there are no archive files",
-	"bench":                     "measurements are Go benchmarks now: 'scripts/test bench' in the source prints a table of them",
-	"lab":                       "'jurat-lab run' measures panels, and 'jurat-lab labels' writes cases; jurat-lab is a program of its own",
-	"stats":                     "'jurat-lab stats' says what trials have in common; jurat-lab is a program of its own",
-	"calibrate":                 "'jurat-lab calibrate' measures jurors; jurat-lab is a program of its own",
-	"aggregate":                 "'jurat-lab aggregate' makes verdicts of votes; jurat-lab is a program of its own",
-	"log draw":                  "'jurat reputation AGENT' shows how much of an agent's conduct was tried; who chose the records is the operator's word",
-	"trial --drawn":             "'jurat trial --recorded CHAIN' tries what a recorder saw, and 'jurat log case CHAIN' writes other records to try",
-	"serve --continuous":        "write webhook in the file of --config, which is told when a case needs a person; 'jurat trial --recorded CHAIN' tries records, on a schedule of your own",
-	"webhook test --continuous": "'jurat webhook test --config FILE' reads the webhook of that file",
-	"record reconcile":          "'GET /v1/recordings' lists the recorded conversations as JSON, and 'jurat log case' writes the calls of one, with what each used",
-	"record mcp --sign-in":      "get a token at the server, by its own program or page, and give it with --key FILE",
-	"record otlp --grpc":        "set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf and OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 in the exporter's environment",
-	"trial --exhibit":           "put the text of the statement into the conversation, as a message or a tool's result",
-	"case check --exhibit":      "put the text of the statement into the conversation, as a message or a tool's result",
-	"prove --equal":             "give the two values to who must compare them: 'jurat redact' takes all other texts out of the file",
-	"prove --at-most-sum":       "prove a bound of each value with --range",
-	"verify --for-all":          "demands are asked of each record that has the member; --entries and --checkpoint prove that no record of a chain is left out",
-	"trust scitt":               "'jurat verify' checks statements that 'jurat export --scitt' wrote; an issuer's own statements are checked with a tool for SCITT",
-	"export --dsse":             "'jurat export --scitt' writes statements that are signed",
-	"mandate":                   "say in the reader's trust file for whose keys a CA vouches: 'jurat trust --ca FILE --role ROLE --custody owner'",
-	"trust --mandate":           "'jurat trust --ca FILE --role ROLE' says for whose keys the CA vouches",
-	"trust --oj":                "'jurat trust eu --oj FILE --lists DIR' reads trusted lists",
-	"trust --lists":             "'jurat trust eu --oj FILE --lists DIR' reads trusted lists",
-	"trust --crl":               "give revocation lists where records are checked: 'jurat verify --crl FILE'",
-	"trust --at":                "give the moment of checking where records are checked: 'jurat verify --at TIME'",
-	"/mandate":                  "leave it out: the members of cas say for whose keys the CA vouches",
-	"/scitt":                    "leave it out: an issuer's own statements are checked with a tool for SCITT",
-	"/for_all":                  "leave it out: --entries and --checkpoint prove that no record of a chain is left out",
-	"lists keep":                "keep the files that 'jurat lists fetch' fetched: 'jurat trust eu' reads a folder of them, also an old one",
-	"lists show":                "'jurat trust eu --lists DIR' reads the lists of a folder, which 'jurat lists fetch' fills",
-	"keys request":              "OpenSSL makes a certificate request: 'jurat ca issue --help' shows how",
-	"ca renew":                  "'jurat ca issue' issues again for the same key and name; 'jurat keys register ROLE NAME --public FILE --certificate FILE' takes it into the log",
-	"ca list":                   "the CA's folder has a file for each in certificates: 'openssl x509 -in FILE -noout -text'",
-	"ca show":                   "the CA's certificate is ca.pem in its folder, and those that it issued are in certificates there",
-	"ca ocsp":                   "'jurat ca crl' makes a revocation list, and 'jurat verify --crl FILE' takes it",
-	"ca publish":                "'jurat keys register ROLE NAME --public FILE --certificate FILE' takes a certificate into the log",
-	"ca init --reason":          "a CA keeps no reasons: leave it out",
-	"ca init --by":              "a CA keeps no reasons: leave it out",
-	"ca init --offline":         "a CA knows no log: leave it out",
-	"ca init --alg":             "the CA's key is of ES256; another can be on a token (--token)",
-	"ca init --crl-url":         "give readers the list itself: 'jurat ca crl'",
-	"ca issue --reason":         "a CA keeps no reasons: leave it out",
-	"ca issue --by":             "a CA keeps no reasons: leave it out",
-	"ca issue --offline":        "a CA knows no log: leave it out",
-	"ca issue --any-age":        "a CA knows no log: leave it out",
-	"ca issue --short":          "--days 7 issues for a week; OpenSSL can issue certificates that say that they are never revoked (noRevAvail)",
-	"ca revoke --reason":        "a CA keeps no reasons: leave it out",
-	"ca revoke --by":            "a CA keeps no reasons: leave it out",
-	"ca revoke --offline":       "a CA knows no log: leave it out",
-	"ca crl --new":              "each list is new: leave it out",
-	"ca crl --offline":          "a CA knows no log: leave it out",
-	"ca crl --reason":           "a CA keeps no reasons: leave it out",
-	"ca crl --by":               "a CA keeps no reasons: leave it out",
-	"log certificates":          "'jurat keys history --json' shows which certificates the log has, and the CA's folder those that it issued",
-	"card sign":                 "the SDKs of A2A sign cards; 'jurat card verify' checks them",
-	"--ocsp":                    "give the CA's revocation list with --crl, as 'jurat verify --crl FILE' takes it",
-	"log prove --ltv":           "give readers the CA's list beside the file: 'jurat verify --crl FILE', of any time after the record",
-	"log prove --ltv-dir":       "give readers the CA's list beside the file: 'jurat verify --crl FILE', of any time after the record",
-	"log case --ltv":            "give readers the CA's list beside the file: 'jurat verify --crl FILE', of any time after the record",
-	"log case --ltv-dir":        "give readers the CA's list beside the file: 'jurat verify --crl FILE', of any time after the record",
-	"serve --ca":                "issue certificates by 'jurat ca issue', and register them by 'jurat keys register ROLE NAME --certificate FILE'",
-	"serve --ca-days":           "issue certificates by 'jurat ca issue --days N'",
-	"serve --ca-short":          "issue certificates by 'jurat ca issue --days N'",
-	"--batch-tokens":            "leave it out: each record has a token of its own, and 'jurat log anchor' has one token stamp all of the log",
-	"tsa add --batch":           "leave it out, name the other authorities with --tsa where you seal, and have this one stamp the log's checkpoint: 'jurat log anchor --tsa NAME'",
-	"log prove --latest":        "leave it out: what is written has the newest checkpoint beside those that were stamped",
-	"log case --latest":         "leave it out: what is written has the newest checkpoint beside those that were stamped",
-	"log renew --hash":          "leave it out: 'jurat log renew' has stamped checkpoints stamped again, by an authority that --tsa names",
-	"reputation --registry":     "leave it out: 'jurat reputation --json' prints all that is known",
-	"reputation --agent-id":     "leave it out: 'jurat reputation --json' prints all that is known",
-	"reputation --client":       "leave it out: 'jurat reputation --json' prints all that is known",
-	"reputation --export":       "'jurat reputation --json' prints all that is known, and 'jurat log case' the records behind it",
+import (
+	_ "embed"
+	"sync"
 
-	"trust --seal-revocation-unasked": "leave it out: 'jurat trust --ca FILE --role ROLE' asks nothing of a seal",
-}
+	"jurat/internal/words"
+)
+
+//go:embed gone.txt
+var goneFile string
+
+// gone has what to use instead of what earlier programs had.
+var gone = sync.OnceValue(func() words.Texts { return words.Parse(goneFile) })

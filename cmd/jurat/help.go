@@ -3,22 +3,32 @@ package main
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/alecthomas/kong"
 )
 
+//go:embed help.txt
+var helpFile string
+
+// helps has what the help of each command says below its usage.
+var helps = sync.OnceValue(func() map[string]string {
+	all := map[string]string{}
+	for _, section := range strings.Split(helpFile, "\n== ")[1:] {
+		path, text, _ := strings.Cut(section, "\n")
+		all[path] = strings.TrimSpace(text)
+	}
+	return all
+})
+
 type helpCmd struct {
 	All   bool     `help:"List all commands, by task."`
 	Words []string `arg:"" optional:"" name:"command" help:"A command, such as 'log witness add', or a task, such as verifying."`
-}
-
-// Help is shown by 'jurat help --help'.
-func (*helpCmd) Help() string {
-	return `Shows the commands that one begins with, all commands, what the commands of a task do, or the flags of one command, which 'jurat COMMAND --help' shows, too.`
 }
 
 // Run prints a help.
@@ -49,7 +59,7 @@ func (c *helpCmd) Run(ctx context.Context, k *kong.Kong, io stdio) error {
 // noCommand says that there is no such command or task, and which are like it.
 func noCommand(root *kong.Node, name string) error {
 	err := fmt.Errorf("there is no command or task %q", name)
-	if instead, ok := gone[name]; ok {
+	if instead, ok := gone()[name]; ok {
 		return hint(err, "%s", instead)
 	}
 	var names []string
@@ -128,7 +138,7 @@ func help(options kong.HelpOptions, ctx *kong.Context) error {
 		return err
 	}
 	hideIdle(ctx.Model.Node, command)
-	command.Detail = strings.TrimSpace(command.Detail + "\n\n" + exampleOf(command))
+	command.Detail = helps()[command.Path()]
 	if d := command.DefaultCmd; d != nil && d.Hidden {
 		command.Flags = append(command.Flags, d.Flags...) // they are given without its name
 	}

@@ -23,6 +23,12 @@ func model(t *testing.T) *kong.Node {
 	return parser.Model.Node
 }
 
+// about is what a command's help says before its example.
+func about(n *kong.Node) string {
+	text, _, _ := strings.Cut("\n\n"+helps()[n.Path()], "\n\nExample:\n")
+	return strings.TrimPrefix(text, "\n\n")
+}
+
 // TestFirstHelpFitsAScreen: what 'jurat --help' prints has 24 lines of at most 80 columns.
 func TestFirstHelpFitsAScreen(t *testing.T) {
 	text := doing(t, 0, "--help")
@@ -116,7 +122,7 @@ func TestHelpOfACommand(t *testing.T) {
 func TestHelpIsShort(t *testing.T) {
 	for _, n := range nodesBelow(model(t)) {
 		lines := 0
-		for _, paragraph := range strings.Split(n.Detail, "\n\n") {
+		for _, paragraph := range strings.Split(about(n), "\n\n") {
 			if !strings.HasPrefix(paragraph, "    ") {
 				lines += len(wrap(strings.Join(strings.Fields(paragraph), " "), screen))
 			}

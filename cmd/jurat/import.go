@@ -36,21 +36,6 @@ type importCmd struct {
 	stampFlags
 }
 
-// Help is shown by 'jurat import --help'.
-func (*importCmd) Help() string {
-	return `Seals what files tell of an agent, second hand and labelled as that: results of promptfoo, logs of Inspect, conversations in JSON or
-JSON Lines, session files of Claude Code and the Codex CLI, traces and logs of OpenTelemetry. docs/import.md says what is read of each.
-
-Each exchange is a record of its own, in the chain recorded/AGENT/NAME, signed by the recorder at the time of the import. Nothing of it is ever proved as what
-the agent did: 'jurat verify' says that it was told, and so does the evidence of a trial. The same file seals nothing twice, also after Ctrl-C; of a file
-that grew, what is new is sealed. A file is read to its end before anything of it is sealed.
-
-    jurat import results.json --agent support --dry-run
-    jurat import ~/.claude/projects/*/*.jsonl --agent coder
-
-Exit code 2: something cannot be read or was changed, and nothing was sealed.`
-}
-
 // importedFile is what is known of one file.
 type importedFile struct {
 	File    string           `json:"file"`

@@ -27,19 +27,6 @@ type initInstallationCmd struct {
 	helperFlag
 }
 
-// Help is shown by 'jurat init --help'.
-func (*initCmd) Help() string {
-	return `Makes an installation in a database, or in a data folder that is absent or empty. 'jurat serve', 'jurat trial',
-'jurat seal', 'jurat record' and 'jurat import' also make one on first use. No other command does, so a command with a forgotten --data changes nothing.
-
-    jurat --data ./jurat-data init
-
-With --token, the keys of the time-stamping authority never leave a token (docs/token.md). 'jurat keys new operator
-operator --token URI', before anything is sealed, puts the operator's key there, too.
-
-The commands below write files to begin with. They never overwrite one, and need no installation.`
-}
-
 // Run makes an installation, or finds that it is there.
 func (c *initInstallationCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.Token != "" {
@@ -70,13 +57,6 @@ type initCaseCmd struct {
 	Dir string `arg:"" type:"path" help:"The folder, which is made. It may be there if it has none of these files."`
 }
 
-// Help is shown by 'jurat init case --help'.
-func (*initCaseCmd) Help() string {
-	return `Writes conversation.json, agent-card.json and README.md, which says what they mean. Put your agent's own in their place.
-
-Then 'jurat case check cases/parcels' shows how it is read, and 'jurat trial cases/parcels' tries it.`
-}
-
 // Run writes the case.
 func (c *initCaseCmd) Run(io stdio) error {
 	entries, err := fs.ReadDir(begun, "begin/case")
@@ -94,13 +74,6 @@ type initConfigCmd struct {
 	File string `arg:"" optional:"" type:"path" default:"jurat.yaml" help:"The file to write."`
 }
 
-// Help is shown by 'jurat init config --help'.
-func (*initConfigCmd) Help() string {
-	return `Everything in the file is what holds without one: change what you want otherwise. docs/configuration.md has all that it can say.
-
-jurat uses a jurat.yaml in the working directory by itself, and says so.`
-}
-
 // Run writes the configuration.
 func (c *initConfigCmd) Run(io stdio) error {
 	return writeBeginnings(io, []beginning{{"begin/jurat.yaml", c.File}})
@@ -108,13 +81,6 @@ func (c *initConfigCmd) Run(io stdio) error {
 
 type initCICmd struct {
 	File string `arg:"" optional:"" type:"path" default:".github/workflows/jurat.yml" help:"The file to write."`
-}
-
-// Help is shown by 'jurat init ci --help'.
-func (*initCICmd) Help() string {
-	return `The workflow builds jurat from the version that you fill in, and tries every case in the folder cases. It fails if anything is
-missing: the version, the cases, the key of a model. It comments on the proposal, keeps the case files and reports in JUnit's form and in
-SARIF, and can compare with a baseline, from which only what got worse fails. docs/ci.md says more.`
 }
 
 // Run writes the workflow.

@@ -94,19 +94,6 @@ type keysRegisterCmd struct {
 	whyFlags
 }
 
-// Help is shown by 'jurat keys register --help'.
-func (*keysRegisterCmd) Help() string {
-	return `From then on this installation does not sign for the actor. 'jurat seal' takes in what the actor signed, and this installation's
-trust file proves non-repudiation. The private key never comes here. The owner
-makes the key, and sends you the public half:
-
-    openssl ecparam -genkey -name prime256v1 -noout | openssl pkcs8 -topk8 -nocrypt -out private.pem
-    openssl pkey -in private.pem -pubout -out public.pem
-
-If the installation made and holds the actor's key, 'jurat keys rotate --public' replaces it with the owner's. Registering a key
-again replaces its certificates, its card, or both. 'jurat keys card' logs the card of a key that is registered already.`
-}
-
 // Run registers a key.
 func (c *keysRegisterCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if len(c.Public)+len(c.Token) == 0 {
@@ -176,18 +163,6 @@ type keysRotateCmd struct {
 	whyFlags
 }
 
-// Help is shown by 'jurat keys rotate --help'.
-func (*keysRotateCmd) Help() string {
-	return `Makes a new key, which signs from now on, and destroys the private half of the old one. Verification does not need the private half,
-and only a thief could use it. Two keys that sign only together are replaced together.
-
-With --public the actor itself holds the new key. This cannot be undone.
-
-With --token the new key is on a token. An old key on a token stays there, and signs nothing more here: the vendor's tool deletes it.
-
-What the old key signed stands; give those who verify a new trust file.`
-}
-
 // Run rotates the keys of an actor.
 func (c *keysRotateCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if len(c.Public) == 0 && len(c.Certificate) > 0 || len(c.Public) > 0 && (c.Alg != "" || c.Token != "") {
@@ -240,12 +215,6 @@ type keysRetireCmd struct {
 	whyFlags
 }
 
-// Help is shown by 'jurat keys retire --help'.
-func (*keysRetireCmd) Help() string {
-	return `For a key that is out of use and was never in other hands. If two keys sign only together, both end. The actor signs again
-after 'jurat keys rotate' or 'jurat keys register' has given it another key.`
-}
-
 // Run retires a key.
 func (c *keysRetireCmd) Run(ctx context.Context, a *app) error {
 	why, err := c.why()
@@ -259,12 +228,6 @@ type keysRevokeCmd struct {
 	Key  evidence.KeyID `arg:"" name:"key-id" help:"The key's id, as 'jurat keys list' prints it."`
 	From *time.Time     `placeholder:"TIME" help:"When others may first have had it (RFC 3339). Default: now."`
 	whyFlags
-}
-
-// Help is shown by 'jurat keys revoke --help'.
-func (*keysRevokeCmd) Help() string {
-	return `For a key that is, or may be, in other hands. Records stand if an authority's time proves that they were signed before. The
-installation takes in nothing more that the key signs. If two keys sign only together, both end.`
 }
 
 // Run revokes a key.

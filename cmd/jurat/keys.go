@@ -32,12 +32,6 @@ type keysListCmd struct {
 	JSON bool `name:"json" help:"Print the list as JSON."`
 }
 
-// Help is shown by 'jurat keys list --help'.
-func (*keysListCmd) Help() string {
-	return `Each row has the actor's role, the algorithm, the key's id, the time from which the key signs, who keeps the
-private key (operator or owner), whether the key is active or how it ended, and the actor's name.`
-}
-
 // keyLine is a key as it is listed: everything but the private half.
 type keyLine struct {
 	Role      evidence.Role      `json:"role"`
@@ -143,13 +137,6 @@ type eventLine struct {
 	Record    string                `json:"record_id"`
 	Timestamp string                `json:"timestamp"`
 	Event     operator.KeyEventBody `json:"event"`
-}
-
-// Help is shown by 'jurat keys history --help'.
-func (*keysHistoryCmd) Help() string {
-	return `Every event is a sealed record of the operator in the chain operator-keys. To write them as one file that anyone can verify:
-
-    jurat log case operator-keys > keys.jurat`
 }
 
 // Run prints the chain.

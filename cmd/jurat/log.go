@@ -61,16 +61,6 @@ type logProveCmd struct {
 	logFlags
 }
 
-// Help is shown by 'jurat log prove --help'.
-func (*logProveCmd) Help() string {
-	return withholdHelp + `
-
-With --log it needs no installation: it computes the proof from the tiles of another operator's log, under its newest checkpoint.
-Your trust file must have the log's key. This proves that a record which you hold is still in the log:
-
-    jurat log prove record.json --log https://jurat.example/log --trust trust.json > proved.json`
-}
-
 // recordOf finds a record by its id or by the digest of its payload.
 func recordOf(ctx context.Context, l *ledger.Ledger, name string) (*evidence.Record, error) {
 	var digest evidence.Digest
@@ -128,17 +118,6 @@ type logCaseCmd struct {
 	withholdFlag
 }
 
-// Help is shown by 'jurat log case --help'.
-func (*logCaseCmd) Help() string {
-	return `The case file holds all records that are linked to the record or the chain, directly or through others: by digest, as review or delivery,
-by chain_id or by parent_request_id. A trial's chain is complete by itself. If more than 10,000 records are linked, or one of them cannot be
-read, the file is cut, and stderr says so.
-
-` + withholdHelp + `
-
-    jurat log case CHAIN --withhold prompt > for-the-auditor.jurat`
-}
-
 // records are those that belong to a chain or a record.
 func (c *logCaseCmd) records(ctx context.Context, i *installation.Installation, io stdio) ([]*evidence.Record, error) {
 	records, cut, err := i.Ledger.Linked(ctx, c.Chain)
@@ -182,13 +161,6 @@ func (c *logCaseCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 type logReindexCmd struct{}
 
-// Help is shown by 'jurat log reindex --help'.
-func (*logReindexCmd) Help() string {
-	return `Beside each record the database keeps an index entry: what lists show of the record, and which records it names. No proof depends on the
-index. 'jurat log fsck' says when the index does not match the records; this command makes it again from the records. You can run it while
-others write, and interrupt it.`
-}
-
 // Run makes all briefs again.
 func (*logReindexCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
@@ -205,15 +177,6 @@ func (*logReindexCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 type logFsckCmd struct {
 	JSON bool `name:"json" help:"Print {records, whole, damages} as JSON."`
-}
-
-// Help is shown by 'jurat log fsck --help'.
-func (*logFsckCmd) Help() string {
-	return `Recomputes everything that the log claims, on all cores, and names each damage and what it means, in the order of the log. It also
-examines the texts that are sealed apart: lost texts, changed texts, texts that should have been erased, and damaged bytes in the files that
-keep them. Harmless findings do not change the exit code. It only reads. You can run it while others write, and interrupt it. stderr shows the progress.
-
-Exit code 0: the log is whole. 1: it is damaged. 2: it could not be examined.`
 }
 
 // examined is what 'jurat log fsck --json' prints.

@@ -33,15 +33,6 @@ type logExpireCmd struct {
 	JSON   bool     `name:"json" help:"Print what was done as JSON."`
 }
 
-// Help is shown by 'jurat log expire --help'.
-func (*logExpireCmd) Help() string {
-	return `Removes the content of old records, and the keys to their texts that are sealed apart. The log keeps each record's id, digest, place
-and hash, so all other proofs stand, and one act says how many, when, why and who decided it. It refuses a day less than 183 days ago, by
-the clock and by the newest time stamp of the log. These stay: the operator's acts, open trials and those that wait for a person, with
-the records that they are about, and what waits for a time stamp. If it is interrupted, run it again: it goes on where it was.
-The case files of expired trials in the data folder go, too; backups and files elsewhere still have the content.`
-}
-
 // Run removes the content of old records.
 func (c *logExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {

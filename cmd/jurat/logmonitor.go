@@ -29,21 +29,6 @@ type logMonitorCmd struct {
 	JSON    bool          `name:"json" help:"Print what was found as JSON, one object for each look."`
 }
 
-// Help is shown by 'jurat log monitor --help'.
-func (*logMonitorCmd) Help() string {
-	return `Watches another operator's log. Each look checks that the log's key signed the checkpoint, that what you saw last time is the beginning of
-what is there now, and that every new tile and entry, and some old ones, hash to what was signed. The file that --state names keeps the last
-checkpoint: keep it where the log's operator cannot write. The first look compares with nothing, and says so.
-
-If the log did what no honest log does, the evidence is written into a folder beside that file; how.txt in it says what it proves to others. Entries are
-read with an auditor's token, or if the server shows them to everyone; otherwise only the hashes are.
-
-    jurat log monitor https://jurat.example/log --trust trust.json --state last.checkpoint --every 10m
-
-Exit code 0: the log has only grown. 1: it has forked or shrunk, or serves what it did not sign. 3: it has only grown, but too few witnesses
-cosigned it for the trust file. 2: the monitor could not look at it.`
-}
-
 // Run looks once, or until it is interrupted or the log does what it must not.
 func (c *logMonitorCmd) Run(ctx context.Context, io stdio) error {
 	if c.Every < 0 || c.Sample < 0 || c.Patient <= 0 || c.Most <= 0 {

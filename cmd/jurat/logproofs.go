@@ -16,21 +16,6 @@ type logConsistencyCmd struct {
 	logFlags
 }
 
-// Help is shown by 'jurat log consistency --help'.
-func (*logConsistencyCmd) Help() string {
-	return `Prints a proof that the log of one size is the beginning of the log of another size: nothing was changed, moved or dropped since.
-People who keep checkpoints of this log ('jurat log checkpoint') need it to compare a case file, or another checkpoint, with
-one of theirs:
-
-    jurat verify --trust trust.json --checkpoint old.checkpoint --consistency proof.json case.jurat
-
-The proof is between two sizes of the log. For a case file, give as <new> the number of entries that 'jurat verify' shows for it.
-
-With --log it computes the proof from the tiles of another operator's log. Your trust file must have the log's key:
-
-    jurat log consistency old.checkpoint --log https://jurat.example/log --trust trust.json > proof.json`
-}
-
 // Run prints the proof.
 func (c *logConsistencyCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.Log != "" {
@@ -101,18 +86,6 @@ func wholeNumber(text string) (int64, bool) {
 type logEntriesCmd struct {
 	From int64  `help:"The first entry, counted from 0." default:"0"`
 	To   *int64 `help:"Up to this many entries in all. Default: as many as the last checkpoint covers, made now if need be." placeholder:"SIZE"`
-}
-
-// Help is shown by 'jurat log entries --help'.
-func (*logEntriesCmd) Help() string {
-	return `Prints the entries of the log, one line each, exactly as the log hashes them. They hold digests, signatures and counts, and no text.
-A reader who knows a chain_id can count its records. With all entries and a checkpoint, others can see that a file leaves nothing out,
-not even at the end:
-
-    jurat log checkpoint > now.checkpoint && jurat log entries > entries.jsonl
-    jurat verify --trust trust.json --checkpoint now.checkpoint --entries entries.jsonl chain.jurat
-
-If you already have the first N entries, fetch the rest with --from N and append them.`
 }
 
 // Run prints the entries.

@@ -27,18 +27,6 @@ type logWitnessAddCmd struct {
 	quorumFlag
 }
 
-// Help is shown by 'jurat log witness add --help'.
-func (*logWitnessAddCmd) Help() string {
-	return `A witness, run by another operator, checks that this log only grows and then signs its checkpoints. Give the witness this log's key,
-which 'jurat trust' prints under "logs". Any witness that speaks C2SP tlog-witness will do; 'jurat witness' makes one.
-
-From now on 'jurat trust' demands the quorum: a reader who verifies with that file does not accept an order that too few witnesses have
-cosigned. 'jurat serve' asks the witnesses whenever the log has grown. Without a server, the commands that print checkpoints and proofs
-ask them. Sealing does not wait for witnesses.
-
-    jurat log witness add https://witness.example --key witness.example/w1+0a1b2c3d+BIqI…`
-}
-
 // Run adds a witness.
 func (c *logWitnessAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
@@ -117,13 +105,6 @@ func (c *logWitnessRemoveCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 type logWitnessAskCmd struct{}
-
-// Help is shown by 'jurat log witness ask --help'.
-func (*logWitnessAskCmd) Help() string {
-	return `Asks every witness to cosign the log's latest checkpoint.
-
-Exit code 0: as many witnesses as the quorum demands have cosigned. 3: too few. 2: it could not be done.`
-}
 
 // Run asks.
 func (*logWitnessAskCmd) Run(ctx context.Context, a *app, io stdio) error {

@@ -49,17 +49,6 @@ func because(err error) string {
 
 type logStampCmd struct{}
 
-// Help is shown by 'jurat log stamp --help'.
-func (*logStampCmd) Help() string {
-	return `If an authority does not answer, a record is sealed without its time stamp and waits for it. This command asks every authority
-for all the time stamps that records wait for, checks each one, and adds it to its record, together with an act that
-says so. You can interrupt and repeat it at any time. 'jurat seal' and 'jurat trial' do some of it when they end.
-
-A time stamp proves that a record existed when it was stamped. A late one proves no earlier time.
-
-Exit code 0: no record waits. 3: some records still wait. 2: it could not be done.`
-}
-
 // Run stamps what waits.
 func (*logStampCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
@@ -92,12 +81,6 @@ func (*logStampCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 type logPendingCmd struct {
 	JSON bool `name:"json" help:"Print the list as JSON."`
-}
-
-// Help is shown by 'jurat log pending --help'.
-func (*logPendingCmd) Help() string {
-	return `Lists the records that wait for a time stamp: from which authority, since when, and how many other time stamps they have.
-'jurat log stamp' asks for what is missing.`
 }
 
 // pendingLine is a record that waits, as it is listed.

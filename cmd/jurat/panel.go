@@ -31,10 +31,6 @@ type panelFlags struct {
 	CostCeiling   *float64 `placeholder:"USD" help:"What the trial's calls may cost in all, in US dollars, more than 0. A trial that reaches it is inconclusive. Default: no ceiling." env:"JURAT_COST_CEILING"`
 }
 
-const panelHelp = `Three language models sit where OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY (GOOGLE_API_KEY) are set. Without any key three rule jurors
-sit: a first sieve, whose safe_pass exits with 0 only if you say --jurors offline. --jurors llm fails if no model has a key. --config FILE
-describes the whole panel (docs/configuration.md); flags override the environment, which overrides the file.`
-
 // howToGetAJury is what to do where no model sits.
 const howToGetAJury = "set the keys for a jury of language models; if rules are what you want, say so by --jurors offline, JURAT_JURORS=offline or jurors: offline in the configuration"
 

@@ -37,20 +37,6 @@ type proveCmd struct {
 	JSON     bool     `name:"json" help:"With --out or --list: print the statements as JSON."`
 }
 
-// Help is shown by 'jurat prove --help'.
-func (*proveCmd) Help() string {
-	return `Writes the file again with a proof of what a value is like, and without the value. The reader learns that the amount is at most 5,000, or that
-the action is one of two, and nothing else about it; 'jurat verify' checks the proof as the guarantee "property".
-
-The field had to be made provable when the record was sealed ('jurat seal --provable', 'jurat apart set --provable'). The value is the one that the agent
-committed to, and no proof shows that it is true. A false statement is refused; one that nearly discloses the value is told on stderr. Of a record of your log
-no other text is written; texts that FILE has beside the proved values stay in it ('jurat redact' takes them out).
-
-    jurat prove RECORD --range /metadata/amount=0..5000 -o for-the-auditor.json
-    jurat prove case.jurat --in /metadata/action=refund,quote -o proved.jurat
-    jurat prove RECORD --age-at-least /metadata/born=18@2026-11-23 --audience shop.example -o adult.json`
-}
-
 // proofOf is what --json prints of a proof.
 type proofOf struct {
 	Bytes     int            `json:"bytes"`

@@ -24,20 +24,6 @@ type readyCmd struct {
 	TLSKey string `name:"tls-key" hidden:"" env:"JURAT_TLS_KEY"`
 }
 
-// Help is shown by 'jurat ready --help'.
-func (*readyCmd) Help() string {
-	return `Asks a server once whether its log takes records and its keys can be read (GET /readyz). It needs no token, no data folder, and no shell,
-so it is a health check for containers (HEALTHCHECK, Compose, Kubernetes) and for scripts.
-
-    jurat ready https://jurat.example --timeout 10s
-
-Without an address it asks the server of its own environment: JURAT_ADDR names the port, and with JURAT_TLS_KEY it asks by https. It does
-not check the certificate of a server on this machine, because that names another host. It does check all others.
-
-Exit code 0: ready. 1: not ready, and the line says why: no server answers, the answer did not come in time, or the server answers and says
-what is missing. 2: the address or a flag is wrong.`
-}
-
 // readiness is what was found.
 type readiness struct {
 	URL    string `json:"url"`

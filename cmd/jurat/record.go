@@ -118,27 +118,6 @@ type recordProxyCmd struct {
 	recorderFlags
 }
 
-// Help is shown by 'jurat record proxy --help'.
-func (*recordProxyCmd) Help() string {
-	return `Passes calls of models on as they are, byte for byte, and seals each: who asked whom, what was said, when, and how it ended.
-An agent reaches OpenAI by http://127.0.0.1:8419/openai/v1, Anthropic by /anthropic, Gemini by /gemini. The agent says who it is by
-the header 'Jurat-Agent: Bearer TOKEN', or by /r/TOKEN before the path. 'Jurat-Chain: NAME' names the conversation.
-
-The recorder signs as a witness, in a role of its own. What it seals proves what passed here, and not that nothing passed elsewhere;
-with --key the agent has no key of the provider's, so it cannot call around the recorder.
-
-    jurat record proxy --agent support
-    jurat record proxy --upstream local=http://127.0.0.1:11434 --agent support
-    jurat record proxy --key openai=openai.key --agent support
-` + modesHelp
-}
-
-const modesHelp = `
-In closed mode nothing passes that is not recorded: a call is in a journal on disk before it is forwarded, and the end of its answer is
-held back until its record is in the log. If that fails, the connection breaks off. In open mode everything passes, and what
-was missed is counted and sealed later.
-`
-
 // Run records until it is interrupted.
 func (c *recordProxyCmd) Run(ctx context.Context, a *app, io stdio) error {
 	o, err := c.options()

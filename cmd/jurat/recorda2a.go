@@ -23,20 +23,6 @@ type recordA2ACmd struct {
 	witnessFlags
 }
 
-// Help is shown by 'jurat record a2a --help'.
-func (*recordA2ACmd) Help() string {
-	return `Stands before an agent that others ask by the A2A protocol (0.3 and 1.0), and seals each
-message with its answer. With --as caller it stands before another agent, which the recorded one asks: files of both owners are two witnesses.
-
-The agent's card passes as it is, since a change breaks its signature, so let it name this address in supportedInterfaces (0.3: url): who reads the agent's own
-address there goes past the recorder. --rewrite-card hands out a changed card, and the log says so. Messages of a
-context, or else of a task, are one chain: recorded/AGENT/context-CONTEXT.
-
-    jurat record a2a --agent support --upstream http://127.0.0.1:9000 --listen 127.0.0.1:8420
-    jurat record a2a --agent support --as caller --upstream https://bank.example
-` + modesHelp
-}
-
 // flagOrigin refuses what is no origin of an agent, with the name of its flag.
 func flagOrigin(flag, address string) error {
 	if _, err := card.ParseOrigin(address); err != nil {

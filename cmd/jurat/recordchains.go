@@ -24,16 +24,6 @@ type recordChainsCmd struct {
 	JSON  bool   `name:"json" help:"Print JSON, as the server's API answers."`
 }
 
-// Help is shown by 'jurat record chains --help'.
-func (*recordChainsCmd) Help() string {
-	return `Lists the chains in which recorders saw something, the one with the newest record first: whose acts, when, how many, which models, how many broke off or passed
-without a record, from where it was seen, and which trials judged it.
-
-    jurat record chains --agent support --from 2026-01-01
-    jurat record show CHAIN
-    jurat trial --recorded CHAIN`
-}
-
 // Run lists chains.
 func (c *recordChainsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	values := map[string]string{"agent": c.Agent, "text": c.Text, "from": c.From, "to": c.To, "after": c.After, "limit": c.Limit}

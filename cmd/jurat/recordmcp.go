@@ -38,26 +38,11 @@ type recordMCPCmd struct {
 	witnessFlags
 }
 
-// Help is shown by 'jurat record mcp --help'.
-func (*recordMCPCmd) Help() string {
-	return `Stands between a server of the Model Context Protocol and its client: an agent such as Claude Desktop or Claude Code. It starts the server, as
-the client would, or with --upstream passes on to one that is reached over HTTP. Nothing is changed. Each use of a tool is sealed with its arguments and its result, and
-so is everything else but pings, progress and log messages, which are counted. If a server says something else of a tool than before, that is an act of its own.
-
-In the client's configuration put 'jurat record mcp --agent NAME --' before the server's command:
-
-    {"mcpServers": {"files": {"command": "jurat", "args": ["record", "mcp", "--agent", "support",
-        "--", "npx", "-y", "@modelcontextprotocol/server-filesystem", "/srv/files"]}}}
-
-    jurat record mcp --agent support --upstream https://tools.example/mcp --key token
-` + modesHelp
-}
-
 // Run stands between a client and a server.
 func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if len(c.Command) > 0 && strings.HasPrefix(c.Command[0], "-") && c.Command[0] != "--" { // the parser takes it for the server's program
 		flag, _, _ := strings.Cut(c.Command[0], "=")
-		return hint(fmt.Errorf("unknown flag %s", flag), "%s", cmp.Or(gone["record mcp "+flag], "run 'jurat record mcp --help' to see what there is; a server's program goes after --"))
+		return hint(fmt.Errorf("unknown flag %s", flag), "%s", cmp.Or(gone()["record mcp "+flag], "run 'jurat record mcp --help' to see what there is; a server's program goes after --"))
 	}
 	if c.Upstream != "" {
 		return c.overHTTP(ctx, a, io)

@@ -37,21 +37,6 @@ type recordOTLPCmd struct {
 	stampFlags
 }
 
-// Help is shown by 'jurat record otlp --help'.
-func (*recordOTLPCmd) Help() string {
-	return `Takes what an agent's OpenTelemetry exporter sends (OTLP over HTTP, traces and logs), and seals each call of a model and each use of a tool in
-it, by the conventions of OpenTelemetry's GenAI and of OpenInference. Nothing of this was seen: it is the word of the agent's own program, and every record,
-verification and trial says so. 'jurat record proxy' and 'jurat record run' see the bytes, and prove more. What was said is told only if the instrumentation is
-set to, such as by OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true. An exporter gets its yes when the records are in the log.
-
-    export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318
-    export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf
-    export OTEL_EXPORTER_OTLP_HEADERS=Jurat-Agent=Bearer%20TOKEN      unless --agent says who it is
-
-    jurat record otlp --agent support
-`
-}
-
 // Run records until it is interrupted.
 func (c *recordOTLPCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err := c.check(); err != nil {

@@ -27,17 +27,6 @@ type recordRunCmd struct {
 	recorderFlags
 }
 
-// Help is shown by 'jurat record run --help'.
-func (*recordRunCmd) Help() string {
-	return `Runs a program with OPENAI_BASE_URL, ANTHROPIC_BASE_URL and GOOGLE_GEMINI_BASE_URL set, so that the vendors' SDKs reach
-their models through a recorder that only this program knows. If one of them is set already, the recorder calls that address. Each call is sealed when its answer
-ends. Input, output and exit code are the program's own.
-
-    jurat record run --agent support -- python agent.py
-    jurat record run --agent support --chain monday -- node agent.js
-` + modesHelp
-}
-
 // Run runs the program.
 func (c *recordRunCmd) Run(ctx context.Context, a *app, io stdio) error {
 	command := c.Command

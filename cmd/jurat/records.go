@@ -30,18 +30,6 @@ type recordsFindCmd struct {
 	searchFlags
 }
 
-// Help is shown by 'jurat records find --help'.
-func (*recordsFindCmd) Help() string {
-	return `Searches the whole log, and prints who said what was looked for, in which role, when that is proved, the record's id, and the line that
-has the text. Who and when are verified by this installation's own trust file; to prove them to others, write the record with
-'jurat log case RECORD'. Letter case, compatible forms and the length of white space make no difference; wildcards do not exist.
-
-What was sealed apart is not in the log, and is not found. The index of words beside the log (find.db in the data folder) is brought
-up to date first. It can be deleted, and is made again.
-
-    jurat records find --actor billing-agent --from 2026-01-01 --csv`
-}
-
 // Run finds records.
 func (c *recordsFindCmd) Run(ctx context.Context, a *app, io stdio) error {
 	values := c.values()

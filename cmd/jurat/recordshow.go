@@ -30,18 +30,6 @@ type recordShowCmd struct {
 	JSON  bool   `name:"json" help:"Print JSON."`
 }
 
-// Help is shown by 'jurat record show --help'.
-func (*recordShowCmd) Help() string {
-	return `Shows what recorders saw in a chain, as a conversation: each message once, calls of tools with their results, which model answered, tokens, times, how each
-call ended, and what is missing. What a call costs is computed from this program's prices of models, where it knows one. Messages have the numbers by which a trial's findings
-name them.
-
-It believes the log of this installation: 'jurat log case CHAIN' writes the records, and 'jurat verify' proves them.
-
-    jurat record show recorded/support-agent/monday
-    jurat record show recorded/support-agent/monday --first 101 --lines 0`
-}
-
 // Run shows a chain.
 func (c *recordShowCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.First < 1 || c.Limit < 1 || c.Lines < 0 {

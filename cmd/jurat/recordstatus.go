@@ -17,16 +17,6 @@ type recordStatusCmd struct {
 	JSON bool `name:"json" help:"Print all of it as JSON."`
 }
 
-// Help is shown by 'jurat record status --help'.
-func (*recordStatusCmd) Help() string {
-	return `Says which recorders run on this data folder, and what the log says of each: since when, in which mode, its last heartbeat, how many calls it sealed, how many
-passed without a record (gaps), and how many were lost in a crash. It says what waits to be sealed, why, and what to do. It changes nothing.
-
-Recorders of other machines on a shared database are known by what they sealed alone.
-
-Exit code 0: nothing is to be done. 1: something waits, or a recorder is silent.`
-}
-
 // recorderStatus is what is known of the recorders of an installation.
 type recorderStatus struct {
 	Here     []recording.Process `json:"here"` // that run on this data folder, or died there

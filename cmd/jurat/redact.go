@@ -17,17 +17,6 @@ type redactCmd struct {
 	Out    string   `help:"The file to write, which must not be there. Default: standard output." placeholder:"FILE"`
 }
 
-// Help is shown by 'jurat redact --help'.
-func (*redactCmd) Help() string {
-	return `Writes the file again without the texts of these fields, for a reader who must not have them. The signed payload has
-commitments in their place, so everything else is proved as before, and the reader sees that a text is withheld.
-
-You can take out only what was sealed apart ('jurat seal --apart', 'jurat apart set'). If a text is part of the signed payload,
-the command writes nothing. The text stays in your log; 'jurat erase' destroys it there.
-
-    jurat redact case.jurat --field prompt --out for-the-auditor.jurat`
-}
-
 // Run redacts one file.
 func (c *redactCmd) Run(io stdio) error {
 	doc, err := readInput(io.in, c.File)

@@ -17,20 +17,6 @@ type logRenewCmd struct {
 	TSA    string     `name:"tsa" placeholder:"NAME|URL" help:"Who stamps. Default: the first authority of 'jurat tsa list', or the built-in one."`
 }
 
-// Help is shown by 'jurat log renew --help'.
-func (*logRenewCmd) Help() string {
-	return `A time stamp proves something only while its authority's key, certificates and algorithms can be relied on. If it is renewed before that
-ends, it stays valid: a new token covers the stamped checkpoint ('jurat log anchor') and all its tokens, and proves that these existed in time.
-Case files and proofs that you write afterwards carry it.
-
-Run the command from time to time, and again if it was interrupted: it renews nothing twice. Readers must trust all authorities that
-stamped, so keep their roots in your trust files.
-
-    jurat log renew --before 2030-01-01T00:00:00Z
-
-Exit code 0: nothing is left to renew. 3: some stamped checkpoints could not be judged here. 2: it could not be done.`
-}
-
 // Run renews.
 func (c *logRenewCmd) Run(ctx context.Context, a *app, io stdio) error {
 	before := time.Now().AddDate(1, 0, 0)

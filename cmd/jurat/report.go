@@ -23,19 +23,6 @@ type reportCmd struct {
 	Markdown bool       `xor:"form" help:"Print it as Markdown."`
 }
 
-// Help is shown by 'jurat report --help'.
-func (*reportCmd) Help() string {
-	return `For each clause it prints what of the log's records answers it: which members of which records, how many, the first and the last of them, how many
-are proved by this installation's own trust file, and what is not shown. It verifies every record that it counts, as a stranger would.
-
-It claims no conformity: whether a duty is met is a legal question, and much of the answer is outside of any log. The mapping has a version, and
-docs/recorder.md has it in words. The clauses are paraphrased: read the law itself.
-
-Exit code 0: it is printed. 1: something that it counts is refuted. 3: the log has no act of the agent in this time.
-
-    jurat report --ai-act --agent support-agent --from 2026-01-01T00:00:00Z --markdown > report.md`
-}
-
 // Run prints the report.
 func (c *reportCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if !c.AIAct {

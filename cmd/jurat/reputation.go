@@ -36,22 +36,6 @@ type reputationCmd struct {
 	Out        string `help:"Also write what a stranger needs, to compute the same, into this new folder. Only from the log." placeholder:"DIR"`
 }
 
-// Help is shown by 'jurat reputation --help'.
-func (*reputationCmd) Help() string {
-	return `Computes from verified records how an agent's sealed conduct was judged: how many of its records passed and failed, with a lower and an upper bound.
-Nobody vouches for it: who has the same files, trust file, policy and moment (--at) gets the same bytes. docs/reputation.md has the rules and the policy's form.
-
-Only trials of records that the agent sealed count, each record once, with the worst verdict on it. If a judgment that the log counts is not among your files, the
-result is refuted: the operator writes all of them with --out DIR. Whether later ones exist, only the log's entries show.
-
-    jurat reputation AGENT
-    jurat reputation AGENT --trust trust.json --checkpoint now.checkpoint --entries entries.jsonl DIR/*.jurat
-    jurat reputation AGENT --log https://jurat.example/log --trust trust.json --token-file auditor.token
-
-Exit code 0: computed, and all judgments of the log are proved to be there. 3: computed, but that is not proved. 1: judgments are missing, or
-the log contradicts itself. 2: it could not be computed.`
-}
-
 // Run computes, and prints.
 func (c *reputationCmd) Run(ctx context.Context, a *app, io stdio) error {
 	policy, err := c.policy()

@@ -20,21 +20,6 @@ type sealCmd struct {
 	Provable []string `help:"Seal this field apart so that 'jurat prove' can show properties of its value: /metadata/amount=decimal:2. May be given several times." placeholder:"POINTER=KIND" sep:"none"`
 }
 
-// Help is shown by 'jurat seal --help'.
-func (*sealCmd) Help() string {
-	return `Reads an Agent Evidence Payload, completes it, signs it with the key of the agent that agent_id names (made when the agent first signs; a
-human_review with the key of its reviewer_id), has it time-stamped, appends it to the log, and prints the sealed record. Nothing is printed before it is
-durable. A payload with a record_id makes one record, however often you seal it. If an actor holds its own key, give what the actor signed ('jurat sign').
-
---apart seals the text of a field apart, so that it can later be withheld or erased while every proof stands; --provable lets 'jurat prove' show
-what its value is like, too. Neither can be added later. ` + kindsHelp + `
-
-    echo '{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v",
-           "prompt":"p","response":"r","parameters":{}}' | jurat seal > record.json
-    jurat seal payload.json --apart prompt --provable /metadata/amount=decimal:2
-    jurat seal payload.json --signature sig.bin > record.json`
-}
-
 // Run seals one payload.
 func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 	doc, err := readInput(io.in, c.File)

@@ -96,19 +96,6 @@ func (f *oidcFlags) checkRules() error {
 	return nil
 }
 
-// Help is shown by 'jurat serve --help'.
-func (*serveCmd) Help() string {
-	return `Opens the installation in the data folder, which it makes on first use. It prints its address, and a link that signs you in once.
-Interrupted, it answers the requests that it has begun, and stops trials between two acts; they go on when you start it again, if the jury sits as before.
-Others get in with a token ('jurat access grant'), which can be ended while the server runs ('jurat access revoke').
-
-` + panelHelp + `
-
-    jurat serve
-    jurat serve --addr 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem
-    jurat serve --origin https://jurat.example          behind a proxy on this machine`
-}
-
 // Run serves until it is interrupted.
 func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	log := io.logger(c.LogJSON) // from here on messages are lines of it, too

@@ -22,18 +22,6 @@ type signCmd struct {
 	Provable []string `help:"Seal this field apart so that 'jurat prove' can show properties of its value: /metadata/amount=decimal:2. May be given several times." placeholder:"POINTER=KIND" sep:"none"`
 }
 
-// Help is shown by 'jurat sign --help'.
-func (*signCmd) Help() string {
-	return `For those who hold their keys themselves. It needs no installation and no network, and records nothing: it completes a payload, signs it with your
-key, and prints a record without a time stamp. The operator, who must have registered the key ('jurat keys register'), seals it. docs/guide.md shows how to
-sign with openssl, and docs/token.md with a token. With --apart and --provable the printed file alone has the texts: keep it, and send what 'jurat redact' makes of it.
-
-    jurat sign --key private.pem payload.json > signed.json          the operator: jurat seal signed.json
-    jurat sign --prepare --public public.pem draft.json > payload.json
-    openssl dgst -sha256 -sign private.pem -out sig.bin payload.json               # RSA, P-256
-    openssl pkeyutl -sign -inkey private.pem -rawin -in payload.json -out sig.bin  # Ed25519`
-}
-
 // Run signs, or prepares to.
 func (c *signCmd) Run(ctx context.Context, io stdio) (err error) {
 	switch {

@@ -36,21 +36,6 @@ type trialCmd struct {
 	settings *jury.Settings // of the jury that sits
 }
 
-// Help is shown by 'jurat trial --help'.
-func (*trialCmd) Help() string {
-	return `CASE is a file with conversations (docs/case.md), a folder with conversation.json and agent-card.json, or a file of sealed records; --recorded
-takes a recorder's from this log.
-
-` + panelHelp + `
-
-    jurat trial transcript.json --card agent-card.json
-    jurat trial cases/* --jurors llm --fail-on needs_review --junit report.xml --out case-files
-    jurat trial --resume last
-
-Exit code 0: safe_pass. 1: unsafe_fail. 3: needs_review, inconclusive, degraded, or a safe_pass by rules for want of a key. 2: not done. 130:
-interrupted. Of several cases the worst counts: 1, 2, 3, 0. docs/ci.md tells more.`
-}
-
 // Run tries one case.
 func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err := c.readBaseline(); err != nil {

@@ -57,14 +57,6 @@ type trialsListCmd struct {
 	searchFlags
 }
 
-// Help is shown by 'jurat trials list --help'.
-func (*trialsListCmd) Help() string {
-	return `Lists the trials of this installation, and counts them. The filters of one call all hold at the same time. --text, --juror and --model
-use the index of words beside the log (find.db in the data folder), which is brought up to date first; it can be deleted, and is made again.
-
-    jurat trials list --agent invoice --text "send it now" --csv`
-}
-
 // Run lists trials.
 func (c *trialsListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	values := c.values()
@@ -234,14 +226,6 @@ type trialsShowCmd struct {
 	tableFlags
 }
 
-// Help is shown by 'jurat trials show --help'.
-func (*trialsShowCmd) Help() string {
-	return `Shows a trial from the log: the outcome, each juror's position and scores, why, and the findings. It believes the log of this
-installation: 'jurat log case TRIAL' writes the case file, and 'jurat verify' proves it.
-
-    jurat trials show trial-0198c0de-0000-7000-8000-000000000000`
-}
-
 // Run shows a trial.
 func (c *trialsShowCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
@@ -334,14 +318,6 @@ type trialsCompareCmd struct {
 	A    string `arg:"" name:"a" help:"One trial's id."`
 	B    string `arg:"" name:"b" help:"The other's."`
 	JSON bool   `name:"json" help:"Print JSON, as the server's API answers."`
-}
-
-// Help is shown by 'jurat trials compare --help'.
-func (*trialsCompareCmd) Help() string {
-	return `Shows two trials of this installation, and which findings only one of them has. Findings about the same evidence are the same if message,
-rule and quotation are; about different evidence, if rule and axis are.
-
-    jurat trials compare trial-0198c0de-0000-7000-8000-000000000000 trial-0198c0de-0000-7000-8000-000000000001`
 }
 
 // Run compares two trials.

@@ -33,20 +33,6 @@ type trustOwnCmd struct {
 	CAAlone    bool            `name:"ca-alone" help:"With --ca and --with: leave out the keys of these roles, so that the CA alone vouches. Keys that have ended or sign in pairs stay."`
 }
 
-// Help is shown by 'jurat trust --help'.
-func (*trustCmd) Help() string {
-	return `Prints each actor's public keys, this installation's time-stamping authorities and its log; on stderr, the fingerprint of all this.
-Give the file to the people who verify, and the fingerprint over another channel.
-
-As a reader, you can write a CA into your trust file. It then vouches for the keys that it certifies:
-
-    jurat trust --ca ca.pem --role agent --custody owner --ca-alone --with trust.json > with-ca.json
-
-A key that the trust file lists is believed without the CA, even if its certificate is revoked. --ca-alone leaves such keys out.
-
-'jurat trust explain FILE' says in words what a trust file means.`
-}
-
 // Run prints the trust file.
 func (c *trustOwnCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.CA != "" {

@@ -26,17 +26,6 @@ type trustEUCmd struct {
 	Check        string     `placeholder:"FILE" help:"Print nothing: compare this trust file with the lists."`
 }
 
-// Help is shown by 'jurat trust eu --help'.
-func (*trustEUCmd) Help() string {
-	return `Verifies the EU's list of the lists from the certificates of the Official Journal on, through its pivots, and the list of each
-territory. Of these it takes the services of qualified time stamps, with all that the lists say of their past, and prints a trust file in which each
-is an independent authority. Nothing is fetched: 'jurat lists fetch' fills the folder. The same files give the same fingerprint.
-
-    jurat trust eu --check with-eu.json --oj oj.pem --lists lists
-
---check takes territories and times from the trust file. Exit codes: 0 the lists say the same; 1 they do not; 2 it could not be done.`
-}
-
 // Run derives authorities, or checks those that were derived.
 func (c *trustEUCmd) Run(ctx context.Context, io stdio) error {
 	if c.Check != "" {
@@ -157,12 +146,6 @@ type listsFetchCmd struct {
 	OJ        string   `required:"" name:"oj" placeholder:"FILE" help:"The certificates that the Official Journal publishes, in PEM, or their SHA-256, one a line."`
 	Territory []string `placeholder:"XX" help:"Fetch the list of this territory alone, such as BE. May be given several times."`
 	From      string   `placeholder:"URL" help:"Where the list of the lists is, if not where the EU publishes it."`
-}
-
-// Help is shown by 'jurat lists fetch --help'.
-func (*listsFetchCmd) Help() string {
-	return `Asks for the list of the lists and its pivots, verifies them, and asks for the lists that it names. Only https is used. A list
-whose signature is not valid is not stored. Other ways to fill the folder are as good: 'jurat trust eu' verifies all of it again.`
 }
 
 // Run fetches lists.

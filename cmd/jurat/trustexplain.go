@@ -15,12 +15,6 @@ type trustExplainCmd struct {
 	Lang string `help:"The language: ${enum}." default:"en" enum:"en,ja,ru"`
 }
 
-// Help is shown by 'jurat trust explain --help'.
-func (*trustExplainCmd) Help() string {
-	return `Says of each entry of a trust file what it means, and at the end on what a pass under the file rests: on whose word, whose clock, which
-logs. It judges nothing, and needs no installation.`
-}
-
 // Run explains a trust file.
 func (c *trustExplainCmd) Run(io stdio) error {
 	if c.File == "" {

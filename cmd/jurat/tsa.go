@@ -32,19 +32,6 @@ type tsaAddCmd struct {
 	Untried bool `help:"Do not ask it for a time stamp now."`
 }
 
-// Help is shown by 'jurat tsa add --help'.
-func (*tsaAddCmd) Help() string {
-	return `The built-in authority is the operator's own clock. An authority outside proves time to those who do not take the operator's word. Every record is
-then stamped by both, and 'jurat trust' lists the authority as independent. As long as it does not answer, records are sealed without its time stamp and
-wait for it ('jurat log stamp'). One that charges or is slow can stamp the log's checkpoint alone: 'jurat log anchor --tsa NAME'.
-
-With --qualified, the authority is looked up in the trusted lists that the trust file was made of, and its tokens are refused unless they are qualified time
-stamps. Lists end: records wait then, until the command is given again with a trust file from newer lists.
-
-    jurat lists fetch --oj oj.pem lists && jurat trust eu --oj oj.pem --lists lists > eu.json
-    jurat tsa add notary https://tsa.example/tsr --qualified --trust eu.json`
-}
-
 // Run adds an authority.
 func (c *tsaAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.Qualified {
@@ -149,12 +136,6 @@ func tellDue(ctx context.Context, io stdio, i *installation.Installation) error 
 type tsaRemoveCmd struct {
 	Name   string `arg:"" help:"The authority's name."`
 	Forget bool   `help:"Give up the time stamps that records wait for."`
-}
-
-// Help is shown by 'jurat tsa remove --help'.
-func (*tsaRemoveCmd) Help() string {
-	return `An authority for which records wait is removed only with --forget. Their time stamps are then given up. A record that has
-no other gets one by the built-in authority.`
 }
 
 // Run removes an authority.

@@ -35,21 +35,6 @@ type verifyCmd struct {
 	knownLogFlags
 }
 
-// Help is shown by 'jurat verify --help'.
-func (*verifyCmd) Help() string {
-	return `Answers, for each guarantee, whether it is proved, not proved or refuted, and why; the first line says on whose word. It needs no network and no
-installation: only the files, and a trust file from a source that you trust ('jurat trust' writes one). It trusts nothing because the file says so. Several files
-each get an answer, and one about what they prove together. docs/guide.md: levels, demands, policies, checkpoints, revocation lists.
-
-    jurat verify --trust trust.json case.jurat --before 2026-02-01T00:00:00Z
-    jurat verify --trust trust.json --require independent case.jurat
-    jurat verify --trust trust.json --checkpoint now.checkpoint --entries entries.jsonl chain.jurat
-    jurat verify --trust trust.json --require 'in:/metadata/action=refund,quote' chain.jurat
-
-Exit code 0: of every file, every guarantee that counts is proved, the proof rests on what you require, and nothing is refuted. 1: something
-is refuted. 2: a file could not be read. 3: something that counts is not proved. If several apply: 1 before 2 before 3.`
-}
-
 // Run verifies each file. Something refuted is worse than a file that cannot be read, and that than a missing proof.
 func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 	b := c.bring()

@@ -73,13 +73,6 @@ type versionCmd struct {
 	JSON bool `name:"json" help:"Print it as JSON."`
 }
 
-// Help is shown by 'jurat version --help'.
-func (*versionCmd) Help() string {
-	return `The version, the commit and its time are what Go wrote into the program. 'jurat --version' prints the version alone.
-
-    jurat version --json`
-}
-
 // Run prints the version.
 func (c *versionCmd) Run(io stdio) error {
 	b := thisBuild()

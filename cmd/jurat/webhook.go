@@ -32,17 +32,6 @@ type webhookTestCmd struct {
 	JSON   bool   `name:"json" help:"Print the answer as JSON."`
 }
 
-// Help is shown by 'jurat webhook test --help'.
-func (*webhookTestCmd) Help() string {
-	return `Sends the webhook that 'jurat serve' tells of cases that need a person one message of the type webhook.test, signed as the server's messages are.
-It neither needs nor writes the log. Run it where the server runs: as the same user, with the same environment, behind the same firewall.
-
-A receiver that takes the message may still ignore it: look there for the id that is printed. A receiver should refuse a message whose
-signature is wrong, and ignore types that it does not know.
-
-Exit code 0: the webhook took the message. 1: it did not. 2: nothing could be sent, as the file or a secret is missing or wrong.`
-}
-
 // A hookTest is what became of one message.
 type hookTest struct {
 	Host   string         `json:"host"` // without the path, which may hold a secret

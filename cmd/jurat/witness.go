@@ -68,14 +68,6 @@ type witnessInitCmd struct {
 	witnessFolder
 }
 
-// Help is shown by 'jurat witness init --help'.
-func (*witnessInitCmd) Help() string {
-	return `A witness watches other operators' logs grow and signs what it saw. As long as it does, an operator cannot show different people
-different histories. It needs one small machine that the log's operator does not control. This starts it:
-
-    jurat witness serve --log trust.json`
-}
-
 // Run makes a witness.
 func (c *witnessInitCmd) Run(ctx context.Context, io stdio) error {
 	key, err := operator.GenerateCosigner(nil, c.Name)
@@ -133,15 +125,6 @@ type witnessServeCmd struct {
 	Addr    string   `default:"127.0.0.1:8418" help:"Where to listen. Put a proxy with TLS before it."`
 	Log     []string `required:"" sep:"none" placeholder:"FILE|KEY" help:"A log to be witnessed: the verifier key of one, or a trust file that names its logs. May be given several times."`
 	LogJSON bool     `name:"log-json" help:"Write what it does as JSON lines."`
-}
-
-// Help is shown by 'jurat witness serve --help'.
-func (*witnessServeCmd) Help() string {
-	return `Answers POST /add-checkpoint by C2SP tlog-witness, for the logs whose keys are given. It prints its own key. Readers who trust the
-witness put this key into their trust files ('witnesses'), and operators give it to 'jurat log witness add'.
-
-If it refuses a checkpoint that a log has signed, it writes the whole request to stderr: keep it. Two checkpoints of one size with different roots are
-evidence against the log; a proof that does not hold may be the sender's fault.`
 }
 
 // Run serves until it is interrupted.

@@ -85,11 +85,18 @@ func read(files embed.FS, name string, others Texts) Texts {
 	}
 	all := Texts{}
 	maps.Copy(all, others)
-	for line := range strings.Lines(string(doc)) {
+	maps.Copy(all, Parse(string(doc)))
+	made.Store(name, all)
+	return all
+}
+
+// Parse reads the lines of a file.
+func Parse(doc string) Texts {
+	all := Texts{}
+	for line := range strings.Lines(doc) {
 		if key, text, is := strings.Cut(strings.TrimSpace(line), ` = "`); is && key[0] != '#' {
 			all[key] = strings.TrimSuffix(text, `"`)
 		}
 	}
-	made.Store(name, all)
 	return all
 }
