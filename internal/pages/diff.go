@@ -2,6 +2,7 @@ package pages
 
 import (
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -54,12 +55,12 @@ type changes []Change
 
 // add appends words to the last run if it has the same kind, and to a new run otherwise.
 func (c *changes) add(kind ChangeKind, words ...string) {
-	for _, w := range words {
-		if n := len(*c); n > 0 && (*c)[n-1].Kind == kind {
-			(*c)[n-1].Text += w
-			continue
-		}
-		*c = append(*c, Change{kind, w})
+	switch n := len(*c); {
+	case len(words) == 0:
+	case n > 0 && (*c)[n-1].Kind == kind:
+		(*c)[n-1].Text += strings.Join(words, "")
+	default:
+		*c = append(*c, Change{kind, strings.Join(words, "")})
 	}
 }
 
@@ -77,10 +78,11 @@ func (c *changes) middle(a, b []string) {
 		if d > 0 {
 			px, py = from(trace[d-1], d, x-y)
 		}
+		end := x
 		for x > px && y > py && a[x-1] == b[y-1] {
 			x, y = x-1, y-1
-			back = append(back, Change{Same, a[x]})
 		}
+		back = append(back, Change{Same, strings.Join(a[x:end], "")}) // often empty
 		switch {
 		case d == 0:
 		case x == px:
@@ -92,7 +94,9 @@ func (c *changes) middle(a, b []string) {
 		}
 	}
 	for _, change := range slices.Backward(back) {
-		c.add(change.Kind, change.Text)
+		if change.Text != "" {
+			c.add(change.Kind, change.Text)
+		}
 	}
 }
 

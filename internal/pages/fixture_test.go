@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,9 @@ import (
 	"jurat/verify"
 )
 
+// panel is one for all tests: it keeps what it found in an example.
+var panel = sync.OnceValue(rules.OfflinePanel)
+
 // offline tries an example before the rule jurors.
 func offline(t testing.TB, h *jurattest.House, example string) []*evidence.Record {
 	t.Helper()
@@ -38,7 +42,7 @@ func try(t testing.TB, h *jurattest.House, c *subject.Case) []*evidence.Record {
 // tryIn tries a case with so many rounds of discussion at most.
 func tryIn(t testing.TB, h *jurattest.House, c *subject.Case, rounds int) []*evidence.Record {
 	t.Helper()
-	p := rules.OfflinePanel()
+	p := panel()
 	done, err := trial.Run(context.Background(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: p.Jurors, Judge: p.Judge,
 		Submitter: "Ines Duarte",
 		Settings: jury.Settings{Seats: p.Seats, Judge: &p.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: rounds,
@@ -68,14 +72,21 @@ func proved(t testing.TB, h *jurattest.House, records ...*evidence.Record) ([]*e
 	return b.Records, verify.Bundle(b, h.Options(t))
 }
 
-// sealedOf makes the page of one of a trial's records.
-func sealedOf(t testing.TB, h *jurattest.House, r *evidence.Record, lang words.Lang) *Sealed {
+// provedOne returns one of a trial's records with its proof, and the report on the trial.
+func provedOne(t testing.TB, h *jurattest.House, r *evidence.Record) (*evidence.Record, *verify.Report) {
 	t.Helper()
 	chain, err := h.Ledger.Chain(t.Context(), r.Payload.ChainID)
 	check(t, err)
 	_, report := proved(t, h, chain...)
 	one, err := h.Ledger.ProveOne(t.Context(), r)
 	check(t, err)
+	return one, report
+}
+
+// sealedOf makes the page of one of a trial's records.
+func sealedOf(t testing.TB, h *jurattest.House, r *evidence.Record, lang words.Lang) *Sealed {
+	t.Helper()
+	one, report := provedOne(t, h, r)
 	return NewSealed(one, report, lang, "https://jurat.example")
 }
 
@@ -112,8 +123,31 @@ func several(s Summary) *Desk {
 	return d
 }
 
-// everyPage makes one of each page from real records.
+// A byLanguage page is made for a language.
+type byLanguage func(words.Lang) Page
+
+func (p byLanguage) view() string                    { panic("it is made for a language") }
+func (p byLanguage) headline(lang words.Lang) string { return p(lang).headline(lang) }
+
+// tableOfPages has the pages that are made once, for all tests: no test changes them.
+var tableOfPages map[string]Page
+
+// everyPage returns one of each page, from real records.
 func everyPage(t testing.TB, lang words.Lang) map[string]Page {
+	t.Helper()
+	if tableOfPages == nil {
+		tableOfPages = makeEveryPage(t)
+	}
+	pages := maps.Clone(tableOfPages)
+	for name, p := range pages {
+		if speaks, is := p.(byLanguage); is {
+			pages[name] = speaks(lang)
+		}
+	}
+	return pages
+}
+
+func makeEveryPage(t testing.TB) map[string]Page {
 	t.Helper()
 	h := jurattest.New(t)
 	records := offline(t, h, "pharmacy-refill")
@@ -126,6 +160,7 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 	ended := courtOf(t, records[:4])
 	ended.State, ended.Reason, ended.By, ended.Resume = api.Cancelled, "submitted by mistake", "Reika Mori", true
 	chain, report := proved(t, h, records...)
+	third, seen := provedOne(t, h, records[3])
 	judgment := records[len(records)-2]
 	review, err := NewReview(judgment)
 	check(t, err)
@@ -155,8 +190,8 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 		"ended":    ended,
 		"stopped":  stopped,
 		"queued":   courtOf(t, records[:1]),
-		"sealed":   sealedOf(t, h, records[3], lang),
-		"chain":    NewChain(court.ID, chain, report, 1, lang),
+		"sealed":   byLanguage(func(lang words.Lang) Page { return NewSealed(third, seen, lang, "https://jurat.example") }),
+		"chain":    byLanguage(func(lang words.Lang) Page { return NewChain(court.ID, chain, report, 1, lang) }),
 		"desk":     NewDesk([]Summary{court.Line()}, "Ines Duarte"),
 		"several":  several(court.Line()),
 		"review":   review,
@@ -166,10 +201,10 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 		"sign-in":  &SignIn{Problem: "the token has expired", Next: "/reviews", OpenID: "/sign-in/openid"},
 		"link":     &SignIn{Link: "LINKSECRET"},
 		"trouble":  &Trouble{Status: 404, Title: "Not found", Detail: "there is no record 17; see /"},
-		"chain-op": NewChain("none", nil, &verify.Report{}, 1, lang),
+		"chain-op": byLanguage(func(lang words.Lang) Page { return NewChain("none", nil, &verify.Report{}, 1, lang) }),
 	}
 	maps.Copy(all, everyWhole(t, h))
-	maps.Copy(all, everyState(t, h, lang))
+	maps.Copy(all, everyState(t, h))
 	maps.Copy(all, everyAgent(t))
 	maps.Copy(all, everyRecording(t, h))
 	maps.Copy(all, everyAccess(t))

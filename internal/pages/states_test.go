@@ -20,7 +20,7 @@ import (
 )
 
 // everyState makes the courtroom, and the pages of records, in each state in which they can be, as far as everyPage does not.
-func everyState(t testing.TB, h *jurattest.House, lang words.Lang) map[string]Page {
+func everyState(t testing.TB, h *jurattest.House) map[string]Page {
 	t.Helper()
 	silent := &jurattest.Juror{Err: jury.ErrCeiling}
 	passes, fails := &jurattest.Juror{Opinion: jurattest.Opine(jury.SafePass, 90)}, &jurattest.Juror{Opinion: jurattest.Opine(jury.UnsafeFail, 10)}
@@ -61,9 +61,11 @@ func everyState(t testing.TB, h *jurattest.House, lang words.Lang) map[string]Pa
 	}{"refuted": {chain[0], cut, verify.Refuted}, "forged": {&forged, verify.Record(&forged, h.Options(t)), verify.Refuted}, "not proved": {chain[0], unknown, verify.NotProved},
 		"apart": {apart, verify.Record(apart, h.Options(t)), verify.NotProved}, "withheld": {&withheld, verify.Record(&withheld, h.Options(t)), verify.NotProved}} {
 		equal(t, page.report.Outcome, page.want)
-		pages["sealed, "+name] = NewSealed(page.record, page.report, lang, "https://jurat.example")
+		pages["sealed, "+name] = byLanguage(func(lang words.Lang) Page { return NewSealed(page.record, page.report, lang, "https://jurat.example") })
 	}
-	pages["chain, refuted"], pages["chain, not proved"] = NewChain("trial", chain, cut, 1, lang), NewChain("trial", chain, unknown, 1, lang)
+	for name, report := range map[string]*verify.Report{"refuted": cut, "not proved": unknown} {
+		pages["chain, "+name] = byLanguage(func(lang words.Lang) Page { return NewChain("trial", chain, report, 1, lang) })
+	}
 	return pages
 }
 
