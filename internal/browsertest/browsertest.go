@@ -89,7 +89,7 @@ var all struct {
 	tell   io.WriteCloser // input of the reaper
 }
 
-func start(program string) error {
+func start(t testing.TB, program string) error {
 	folder, err := os.MkdirTemp("", "jurat-chromium-")
 	if err != nil {
 		return err
@@ -107,6 +107,9 @@ func start(program string) error {
 		"disable-background-timer-throttling", "disable-renderer-backgrounding", "disable-backgrounding-occluded-windows"} {
 		flags = append(flags, chromedp.Flag(name, true))
 	}
+	if _, measured := t.(*testing.B); !measured { // making WebAssembly fast takes longer than what tests have it do
+		flags = append(flags, chromedp.Flag("js-flags", "--liftoff-only"))
+	}
 	allocator, _ := chromedp.NewExecAllocator(context.Background(), flags...)
 	all.ctx, _ = chromedp.NewContext(allocator)
 	version, err := chromedp.CallBrowser(all.ctx, browser.GetVersion, struct{}{})
@@ -121,7 +124,7 @@ func start(program string) error {
 func Open(t testing.TB, o Options) *Browser {
 	t.Helper()
 	program := Find(t)
-	all.once.Do(func() { all.err = start(program) })
+	all.once.Do(func() { all.err = start(t, program) })
 	if all.err != nil {
 		t.Fatalf("starting the browser: %v", all.err)
 	}
