@@ -37,7 +37,9 @@ const Contrast = "color-contrast"
 // Findings returns what axe-core finds in the open page. rules names its rules; none: all.
 func (a *Axe) Findings(b *Browser, rules ...string) []string {
 	b.t.Helper()
-	Eval[bool](b, `typeof axe === "object" || (()=>{`+a.program+`})();true`)
+	if !Eval[bool](b, `typeof axe === "object"`) {
+		Eval[bool](b, `(()=>{`+a.program+`})();true`)
+	}
 	options := "{resultTypes: ['violations']}"
 	if len(rules) > 0 {
 		options = fmt.Sprintf("{resultTypes: ['violations'], runOnly: ['%s']}", strings.Join(rules, "', '"))

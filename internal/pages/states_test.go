@@ -2,10 +2,13 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -105,36 +108,72 @@ func TestStoppedTrialsSayWhy(t *testing.T) {
 	}
 }
 
-// TestEveryPageInEveryState opens every page of the table in each language on a phone. No page may be wider than the screen. axe-core
-// looks at the English one, in light colours and in dark ones: other languages have the same elements and colours, and that they have
-// every text is for TestPagesAreWellBuilt to see.
+// TestEveryPageInEveryState opens every page of the table on a phone. No page may be wider than the screen. In its short form, they are in Russian,
+// whose words are longest. axe-core looks at the English ones, in light colours and in dark ones: other languages have the same elements and colours, and
+// that they have every text is for TestPagesAreWellBuilt to see. In the short form it looks at pages that have all kinds of elements among them, at every other one in dark colours.
 func TestEveryPageInEveryState(t *testing.T) {
 	const phone = 360
 	axe := browsertest.FindAxe(t)
 	b := browsertest.Open(t, browsertest.Options{Width: phone, Height: 740})
+	long := os.Getenv("JURAT_TEST_LONG") != ""
+	fits := func(lang words.Lang, address, name string) {
+		b.Visit(address + "/" + name)
+		if wide := browsertest.Eval[int](b, `document.documentElement.scrollWidth`); wide > phone {
+			t.Errorf("%s in %s is %d wide", name, lang, wide)
+		}
+		b.Screenshot(fmt.Sprintf("state-%s-%s", name, lang))
+	}
 	for _, lang := range words.Langs() {
+		if lang == words.English || !long && lang != words.Russian {
+			continue
+		}
 		pages := everyPage(t, lang)
 		server := httptest.NewServer(pagesOf(t, lang, pages))
 		for name := range pages {
-			b.Visit(server.URL + "/" + name)
-			if wide := browsertest.Eval[int](b, `document.documentElement.scrollWidth`); wide > phone {
-				t.Errorf("%s in %s is %d wide", name, lang, wide)
-			}
-			b.Screenshot(fmt.Sprintf("state-%s-%s", name, lang))
-			if lang != words.English {
-				continue
-			}
-			found := axe.Findings(b)
-			b.Dark(true)
-			found = append(found, axe.Findings(b, browsertest.Contrast)...)
-			b.Screenshot("state-" + name + "-dark")
-			b.Dark(false)
-			for _, f := range found {
-				t.Errorf("%s: %s", name, f)
-			}
+			fits(lang, server.URL, name)
 		}
 		server.Close()
 	}
+	pages := everyPage(t, words.English)
+	server := httptest.NewServer(pagesOf(t, words.English, pages))
+	defer server.Close()
+	for i, name := range withEveryElement(t, pages, long) {
+		b.Dark(!long && i%2 == 1)
+		fits(words.English, server.URL, name)
+		found := axe.Findings(b)
+		if long {
+			b.Dark(true)
+			found = append(found, axe.Findings(b, browsertest.Contrast)...)
+			b.Screenshot("state-" + name + "-dark")
+		}
+		for _, f := range found {
+			t.Errorf("%s: %s", name, f)
+		}
+	}
+}
+
+// withEveryElement returns the names of pages that have among them every kind of element: by its name, class and role. If all is set, it returns all names.
+func withEveryElement(t testing.TB, pages map[string]Page, all bool) (list []string) {
+	t.Helper()
+	kinds := map[string][]string{}
+	for name, p := range pages {
+		for _, n := range elements(parse(t, write(t, Frame{Path: "/x", Viewer: viewer}, p))) {
+			class, _ := attr(n, "class")
+			role, _ := attr(n, "role")
+			kinds[name] = append(kinds[name], n.Data+"."+class+" "+role)
+		}
+	}
+	seen := map[string]bool{}
+	for _, name := range slices.SortedFunc(maps.Keys(kinds), func(a, b string) int { return cmp.Or(len(kinds[b])-len(kinds[a]), strings.Compare(a, b)) }) {
+		before := len(seen)
+		for _, kind := range kinds[name] {
+			seen[kind] = true
+		}
+		if all || len(seen) > before {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // pagesOf serves pages under their names.
