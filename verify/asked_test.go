@@ -219,7 +219,7 @@ func TestSecondVerifierOnFilesUnderDemands(t *testing.T) {
 		}
 		lists, want = append(lists, arguments), append(want, exit)
 	}
-	run := exec.Command(python(t), filepath.Join("..", "testdata", "second-verifier", "several.py"))
+	run := exec.Command(python(t), filepath.Join("..", "testdata", "second-verifier", "verify.py"), "-")
 	run.Stdin = bytes.NewReader(must.Get(json.Marshal(lists))(t))
 	lines := bytes.Split(bytes.TrimSpace(must.Get(run.Output())(t)), []byte("\n"))
 	for i, line := range lines {

@@ -271,7 +271,7 @@ func several(t *testing.T, files []demandedFile) []string {
 	for _, f := range files {
 		lists = append(lists, f.arguments)
 	}
-	run := exec.Command(python(t), filepath.Join("..", "testdata", "second-verifier", "several.py"))
+	run := exec.Command(python(t), filepath.Join("..", "testdata", "second-verifier", "verify.py"), "-")
 	run.Stdin = bytes.NewReader(must.Get(json.Marshal(lists))(t))
 	var said bytes.Buffer
 	run.Stderr = &said

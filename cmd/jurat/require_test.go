@@ -163,7 +163,7 @@ type secondAnswers struct {
 func (s *secondAnswers) compare(t *testing.T, python string) {
 	t.Helper()
 	lists := must.Get(json.Marshal(s.asked))(t)
-	run := exec.Command(python, "../../testdata/second-verifier/several.py")
+	run := exec.Command(python, "../../testdata/second-verifier/verify.py", "-")
 	var said bytes.Buffer
 	run.Stdin, run.Stderr = bytes.NewReader(lists), &said
 	out, err := run.Output()

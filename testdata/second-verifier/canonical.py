@@ -4,8 +4,11 @@ A parsed document is made of dict, list, str, bool, None and float. Every number
 exactly is refused, so nothing is lost.
 """
 
+import functools
 import json
+import re
 from decimal import Decimal
+from json.encoder import encode_basestring
 
 MAX_BYTES = 33_554_432
 MAX_DEPTH = 128
@@ -102,6 +105,9 @@ def as_number(text):
     return number
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
 def _check_strings(value):
     """Refuses surrogates without their other half, in values and names."""
     rest = [value]
@@ -112,30 +118,26 @@ def _check_strings(value):
             rest.extend(item.values())
         elif isinstance(item, list):
             rest.extend(item)
-        elif isinstance(item, str) and any("\ud800" <= char <= "\udfff" for char in item):
+        elif isinstance(item, str) and _SURROGATE.search(item):
             raise Refused("a surrogate without its other half")
 
 
-_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
-_ESCAPES |= {chr(code): f"\\u{code:04x}" for code in range(0x20) if chr(code) not in _ESCAPES}
-_TRANSLATION = str.maketrans(_ESCAPES)
-
-
 def _text(value):
+    if isinstance(value, str):
+        return encode_basestring(value)
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str):
-        return '"' + value.translate(_TRANSLATION) + '"'
     if isinstance(value, (int, float)):
         return number_text(value)
     if isinstance(value, list):
-        return "[" + ",".join(map(_text, value)) + "]"
-    names = sorted(value, key=lambda name: name.encode("utf-16-be"))
-    return "{" + ",".join(_text(name) + ":" + _text(value[name]) for name in names) + "}"
+        return "[" + ",".join([_text(item) for item in value]) + "]"
+    names = sorted(value, key=None if "".join(value).isascii() else lambda name: name.encode("utf-16-be"))
+    return "{" + ",".join([f"{encode_basestring(name)}:{_text(value[name])}" for name in names]) + "}"
 
 
+@functools.lru_cache(4096)
 def number_text(number):
     """A number as ECMAScript writes it (Number::toString)."""
     if number == 0:

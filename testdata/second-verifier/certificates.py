@@ -1,6 +1,7 @@
 """As much of an X.509 certificate (RFC 5280) as the format asks about itself; paths are left to openssl."""
 
 import datetime
+import functools
 import re
 
 import der
@@ -21,6 +22,7 @@ _CURVES = {"1.3.132.0.33": 28, "1.2.840.10045.3.1.7": 32, "1.3.132.0.34": 48, "1
 _TEXT = {0x0C: "utf-8", 0x13: "ascii", 0x14: "latin-1", 0x16: "ascii", 0x1E: "utf-16-be"}
 
 
+@functools.lru_cache(1024)  # each token has the same ones
 class Certificate:
     """The members of a certificate that are looked at. Raises Refused for what cannot be read as one."""
 

@@ -1,5 +1,7 @@
 """A reader of strict DER (X.690), as far as keys, signatures, certificates and time stamps need it."""
 
+import functools
+
 from canonical import Refused
 from shapes import require
 
@@ -41,24 +43,11 @@ class Node:
 
     def oid(self):
         """An object identifier in dotted form; a very long one, which takes long to write so, in hexadecimal digits."""
-        starts = [0] + [i + 1 for i, byte in enumerate(self.expect(OID).content) if not byte & 0x80]
-        require(all(self.content[i] != 0x80 for i in starts[:-1]), "DER: a number of an object identifier longer than needed")
-        return self._dotted() if len(self.content) <= _MAX_OID else self.content.hex()
+        return _oid(self.expect(OID).content)
 
     def name(self):
         """An object identifier of any length, whose numbers are below 2**31: those of certificates are."""
-        return self.oid() and self._dotted(2**31)
-
-    def _dotted(self, below=None):
-        numbers, value = [], 0
-        for byte in self.content:
-            value = value << 7 | byte & 0x7F
-            require(below is None or value < below, "DER: a number of an object identifier that is too large")
-            if not byte & 0x80:
-                numbers.append(value)
-                value = 0
-        leading = min(numbers[0] // 40, 2)
-        return ".".join(map(str, [leading, numbers[0] - 40 * leading] + numbers[1:]))
+        return self.oid() and _dotted(self.content, 2**31)
 
     def explicit(self):
         """What an explicit tag wraps."""
@@ -68,6 +57,26 @@ class Node:
     def retagged(self, tag):
         """The encoding with another tag, as a signature over an implicitly tagged set needs it."""
         return bytes([tag]) + self.encoding[1:]
+
+
+@functools.lru_cache(4096)
+def _oid(content):
+    starts = [0] + [i + 1 for i, byte in enumerate(content) if not byte & 0x80]
+    require(all(content[i] != 0x80 for i in starts[:-1]), "DER: a number of an object identifier longer than needed")
+    return _dotted(content) if len(content) <= _MAX_OID else content.hex()
+
+
+@functools.lru_cache(4096)
+def _dotted(content, below=None):
+    numbers, value = [], 0
+    for byte in content:
+        value = value << 7 | byte & 0x7F
+        require(below is None or value < below, "DER: a number of an object identifier that is too large")
+        if not byte & 0x80:
+            numbers.append(value)
+            value = 0
+    leading = min(numbers[0] // 40, 2)
+    return ".".join(map(str, [leading, numbers[0] - 40 * leading] + numbers[1:]))
 
 
 def read(data):

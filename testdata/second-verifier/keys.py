@@ -1,11 +1,11 @@
 """Public keys and signatures: section "Signatures" of docs/format.md."""
 
 import der
+import ecdsa
 import openssl
-from canonical import Refused
 from shapes import require
+from sigma import ORDER
 
-_P256_PREFIX = bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d030107034200")
 _ED25519_PREFIX = bytes.fromhex("302a300506032b6570032100")
 _MLDSA65_PREFIX = bytes.fromhex("308207b2300b0609608648016503040312038207a100")
 _RSA = "1.2.840.113549.1.1.1"
@@ -37,12 +37,7 @@ def _check_rsa(spki):
 
 
 def _check_p256(spki):
-    point = spki[len(_P256_PREFIX) :]
-    require(spki.startswith(_P256_PREFIX) and len(point) == 65 and point[0] == 4, "not a P-256 key")
-    x, y = int.from_bytes(point[1:33], "big"), int.from_bytes(point[33:], "big")
-    p = 2**256 - 2**224 + 2**192 + 2**96 - 1
-    b = 0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B
-    require(x < p and y < p and (y * y - x * x * x + 3 * x - b) % p == 0, "not a point of P-256")
+    require(ecdsa.point(spki) is not None, "not a P-256 key")
 
 
 def _check_ed25519(spki):
@@ -85,25 +80,12 @@ def _doubled(x, y):
     )
 
 
-_P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-
-
-def _is_strict_es256(signature):
-    try:
-        fields = der.Fields(der.read(signature))
-        r, s = fields.next().integer(), fields.next().integer()
-        fields.end()
-    except Refused:
-        return False
-    return 0 < r < _P256_ORDER and 0 < s <= (_P256_ORDER - 1) // 2
-
-
 def is_valid(algorithm, spki, message, signature):
     """Whether a signature is the key's over the message, in the one encoding that is allowed."""
     if algorithm == "RS256":
         return openssl.verify_digest(spki, message, signature)
     if algorithm == "ES256":
-        return _is_strict_es256(signature) and openssl.verify_digest(spki, message, signature)
+        return 0 < ecdsa.numbers(signature)[1] <= (ORDER - 1) // 2 and openssl.verify_digest(spki, message, signature)
     if algorithm == "Ed25519":
         return len(signature) == 64 and openssl.verify_ed25519(spki, message, signature)
     raise Unsupported("ML-DSA-65 needs OpenSSL 3.5")

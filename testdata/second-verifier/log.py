@@ -10,6 +10,7 @@ import payload as payloads
 from canonical import Refused, form, without_mark
 from shapes import require, unbase64
 
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
 _SIGNATURE_LINE = re.compile(r"\u2014 ([^\s+]+) (\S+)\Z")
 _MAX_NOTE = 1_000_000
 _MAX_CHECKPOINT = 1_048_576
@@ -157,7 +158,7 @@ def split_note(note):
     """The text of a signed note (C2SP signed-note), and the lines of its signatures as pairs of name and base64."""
     text, separator, tail = note.rpartition("\n\n")
     require(len(note.encode()) <= _MAX_NOTE, "a signed note that is too long")
-    require(not any(char < " " and char != "\n" for char in note), "a control character in a signed note")
+    require(not _CONTROL.search(note), "a control character in a signed note")
     require(separator and tail.endswith("\n"), "not a signed note")
     require(tail.count("\n") <= 100, "more than 100 signatures")
     lines = [_SIGNATURE_LINE.match(line) for line in tail[:-1].split("\n")]

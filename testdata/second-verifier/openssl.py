@@ -1,12 +1,15 @@
-"""Everything that is left to the command openssl: signatures and certificate paths. Answers are remembered."""
+"""Everything that is left to the command openssl: signatures other than ES256, and certificate paths. Answers are remembered."""
 
 import atexit
 import base64
 import functools
+import hashlib
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+
+import ecdsa
 
 _folder = None
 
@@ -28,40 +31,52 @@ def _pem(label, der):
 
 def _run(*arguments):
     """Whether openssl says yes."""
-    done = subprocess.run(["openssl", *arguments], capture_output=True, check=False, timeout=60)
-    return done.returncode == 0
+    return subprocess.call(["openssl", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) == 0
 
 
-@functools.cache
 def verify_digest(spki, message, signature, digest="sha256", options=()):
     """A signature over a hash of the message: RSA PKCS #1 v1.5, RSA-PSS (by options), or ECDSA."""
+    point = ecdsa.point(spki)
+    if point and digest == "sha256" and not options:
+        return ecdsa.verify(point, hashlib.sha256(message).digest(), signature)
+    return _verify_digest(spki, message, signature, digest, options)
+
+
+@functools.lru_cache(1024)
+def _verify_digest(spki, message, signature, digest, options):
     key, signature = _path("key", _pem("PUBLIC KEY", spki)), _path("signature", signature)
     return _run("dgst", f"-{digest}", "-verify", key, "-signature", signature, *options, _path("message", message))
 
 
-@functools.cache
+@functools.lru_cache(1024)
 def verify_ed25519(spki, message, signature):
     key, signature = _path("key", _pem("PUBLIC KEY", spki)), _path("signature", signature)
     source = _path("message", message)
     return _run("pkeyutl", "-verify", "-pubin", "-inkey", key, "-rawin", "-in", source, "-sigfile", signature)
 
 
-@functools.cache
+@functools.lru_cache(1024)
 def is_certificate(certificate):
     """Whether openssl can read the certificate and its key."""
     return _run("x509", "-in", _path("certificate", _pem("CERTIFICATE", certificate)), "-noout", "-pubkey")
 
 
-@functools.cache
+@functools.lru_cache(1024)
 def is_key(spki):
     """Whether openssl can read the public key."""
-    return _run("pkey", "-pubin", "-in", _path("key", _pem("PUBLIC KEY", spki)), "-noout")
+    return ecdsa.point(spki) is not None or _run("pkey", "-pubin", "-in", _path("key", _pem("PUBLIC KEY", spki)), "-noout")
 
 
-@functools.cache
+@functools.lru_cache(1024)
 def verify_path(certificate, others, root, purpose, seconds):
     """Whether a path from a certificate to a root is valid at a time (None: at any); others may stand between."""
-    others = [other for other in others if is_certificate(other)]  # one that openssl cannot read would end the search
+    if _leads(certificate, others, root, purpose, seconds):
+        return True
+    readable = tuple(filter(is_certificate, others))  # one that openssl cannot read ended the search
+    return readable != others and _leads(certificate, readable, root, purpose, seconds)
+
+
+def _leads(certificate, others, root, purpose, seconds):
     leaf, root = _path("leaf", _pem("CERTIFICATE", certificate)), _path("root", _pem("CERTIFICATE", root))
     between = ()
     if others:

@@ -22,14 +22,8 @@ def _judged(record):
     verdict = {name: body[name] for name in ("position", "score", "method", "degraded", "inconclusive")}
     verdict |= {"review": body["review"]} if "review" in body else {}
     is_open = verdict["position"] not in _DECIDABLE or verdict["degraded"] or verdict["inconclusive"] or "review" in verdict
-    return {
-        "position": verdict["position"],
-        "by": "jury",
-        "open": is_open,
-        "verdict": {"record": record.id} | verdict,
-        "decision": None,
-        "decisions": 0,
-    }
+    verdict = {"record": record.id} | verdict
+    return {"position": verdict["position"], "by": "jury", "open": is_open, "verdict": verdict, "decision": None, "decisions": 0}
 
 
 def _decide(record, found, rulings, findings):

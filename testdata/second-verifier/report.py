@@ -5,23 +5,8 @@ from shapes import time_text
 PROVED, NOT_PROVED, REFUTED = "proved", "not proved", "refuted"
 _WEIGHT = {PROVED: 0, NOT_PROVED: 1, REFUTED: 2}
 GUARANTEES = (
-    "content",
-    "authentication",
-    "non_repudiation",
-    "configuration",
-    "vantage",
-    "time",
-    "qualified",
-    "property",
-    "before",
-    "order",
-    "chain",
-    "human_review",
-    "given_on",
-    "completeness",
-    "simultaneity",
-    "verdict",
-    "envelope",
+    "content", "authentication", "non_repudiation", "configuration", "vantage", "time", "qualified", "property", "before", "order",
+    "chain", "human_review", "given_on", "completeness", "simultaneity", "verdict", "envelope",
 )
 TRIAL = ("completeness", "simultaneity", "verdict")
 _UNCOUNTED = ("non_repudiation", "configuration", "vantage", "qualified", "property")
@@ -138,14 +123,7 @@ def _time_of(proof):
 def damaged(kind, trust, reason):
     """The report of a file that does not open."""
     asked = ("content", "authentication", "time", "order") + (TRIAL if kind == "trial" else ())
-    answers = [
-        {
-            "guarantee": guarantee,
-            "status": NOT_PROVED,
-            "reason": "the file does not open",
-        }
-        for guarantee in asked[1:]
-    ]
+    answers = [{"guarantee": guarantee, "status": NOT_PROVED, "reason": "the file does not open"} for guarantee in asked[1:]]
     answers.insert(0, {"guarantee": "content", "status": REFUTED, "rule": "form", "reason": reason})
     return _report(kind, 0, trust, REFUTED, answers, [], [])
 
@@ -154,10 +132,4 @@ def _report(kind, records, trust, outcome, answers, details, times):
     report = {"format": "jurat/report/v1", "kind": kind, "records": records}
     if trust.fingerprint:
         report["trust"] = trust.fingerprint
-    return report | {
-        "outcome": outcome,
-        "guarantees": answers,
-        "details": details,
-        "times": times,
-        "does_not_prove": DOES_NOT_PROVE,
-    }
+    return report | {"outcome": outcome, "guarantees": answers, "details": details, "times": times, "does_not_prove": DOES_NOT_PROVE}

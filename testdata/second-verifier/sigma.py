@@ -1,6 +1,7 @@
 """Proofs of linear relations over P-256, by docs/format.md, "Properties": the compact form of draft-irtf-cfrg-sigma-protocols-03 with
 SHAKE128. Only what a verifier needs."""
 
+import functools
 import hashlib
 
 P = 2**256 - 2**224 + 2**192 + 2**96 - 1
@@ -47,15 +48,24 @@ def _add(p, q):
     return x, (r * (v - x) - s1 * h3) % P, h * p[2] * q[2] % P
 
 
+@functools.lru_cache(1024)
+def _multiples(p):
+    """The first 16 multiples of a point."""
+    found = [(1, 1, 0)]
+    for _ in range(15):
+        found.append(_add(found[-1], (*p, 1)))
+    return found
+
+
 def total(products):
     """The sum of number times point."""
-    pairs = [(number % ORDER, (*p, 1)) for number, p in products if p is not None and number % ORDER]
+    pairs = [(number % ORDER, _multiples(p)) for number, p in products if p is not None]
     sum_ = (1, 1, 0)
-    for bit in range(max((number.bit_length() for number, _ in pairs), default=0) - 1, -1, -1):
-        sum_ = _double(sum_)
-        for number, p in pairs:
-            if number >> bit & 1:
-                sum_ = _add(sum_, p)
+    for at in range(252, -1, -4):
+        for _ in range(4):
+            sum_ = _double(sum_)
+        for number, multiples in pairs:
+            sum_ = _add(sum_, multiples[number >> at & 15])
     x, y, z = sum_
     if not z:
         return None

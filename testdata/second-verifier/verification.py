@@ -66,8 +66,6 @@ class Reader:
         return (("before",) if self.before is not None else ()) + ((knownlog.guarantee_of(kind),) if knows else ())
 
 
-
-
 def verify(data, trust, reader):
     """The report on a file. Raises files.NoFile for what is none of this format."""
     note = log.mended_note(data)

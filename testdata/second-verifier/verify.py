@@ -3,13 +3,17 @@
 
     python3 verify.py [--trust TRUST] [--before TIME] [--at TIME] [--crl FILE]... [--grace SECONDS]
                       [--checkpoint FILE] [--consistency FILE] [--entries FILE] [--require WHAT]... [--policy FILE] FILE...
+    python3 verify.py - <LISTS
 
-prints the report on each file as JSON. It needs Python 3.11 and the command openssl, and nothing else. It ends with the
+prints the report on each file as JSON. LISTS is a JSON array of lists of such arguments; then one JSON object is printed for each, on a line of its own: the exit
+code that they have, and what they print. It needs Python 3.11 and the command openssl, and nothing else. It ends with the
 exit code that the section "Exit codes" gives.
 """
 
 import argparse
 import base64
+import contextlib
+import io
 import json
 import sys
 import traceback
@@ -29,8 +33,8 @@ from canonical import Refused  # noqa: E402
 from shapes import moment, require  # noqa: E402
 
 
-def main():
-    arguments = _arguments()
+def main(given):
+    arguments = _arguments(given)
     try:
         trust = trusts.Trust(_read(arguments.trust)) if arguments.trust else trusts.NoTrust
         reader = _reader(arguments)
@@ -52,7 +56,7 @@ def outcomes_of(found, joint):
         yield reports.PROVED if rests else report and report["outcome"]
 
 
-def _arguments():
+def _arguments(given):
     parser = argparse.ArgumentParser(description="Verifies files of jurat, offline.")
     parser.add_argument("--trust", help="the trust file")
     parser.add_argument("--before", type=_moment, help="a moment: did it exist before?")
@@ -65,7 +69,18 @@ def _arguments():
     parser.add_argument("--require", action="append", default=[], help="a level, keys=, time=, log= or a guarantee that must be proved")
     parser.add_argument("--policy", help="a policy file")
     parser.add_argument("files", nargs="+", metavar="FILE")
-    return parser.parse_args()
+    return parser.parse_args(given)
+
+
+def _several():
+    for given in json.load(sys.stdin):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            try:
+                exit_ = main(given)
+            except SystemExit as refused:  # arguments that cannot be read
+                exit_ = refused.code
+        print(json.dumps({"exit": exit_, "out": out.getvalue()}), flush=True)
+    return 0
 
 
 def _moment(text):
@@ -129,7 +144,7 @@ def exit_code(outcomes):
 
 if __name__ == "__main__":
     try:
-        code = main()
+        code = _several() if sys.argv[1:] == ["-"] else main(sys.argv[1:])
     except Exception:  # pylint: disable=broad-exception-caught
         traceback.print_exc()  # a fault of this program refutes nothing: Python would end with 1
         code = 2
