@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -25,27 +26,31 @@ import (
 )
 
 // TestVerifiersAgree lets three verifiers judge mutants of files of every kind, and honest files: this package, the same for WebAssembly, and the
-// second verifier. Each time they are others, by a seed that is printed; JURAT_TEST_SEED sets it. The short form tries few.
+// second verifier. Each time they are others, by a seed that is printed; JURAT_TEST_SEED sets it. The short form tries few; JURAT_TEST_MUTANTS sets how many at length.
 func TestVerifiersAgree(t *testing.T) {
 	mutants, seed, long := chanceOfTest(t, 40, 20_000)
-	honest := 4
-	if long {
-		honest = 1_000
+	if text := os.Getenv("JURAT_TEST_MUTANTS"); text != "" && long {
+		mutants = must.Get(strconv.Atoi(text))(t)
 	}
+	honest := max(4, mutants/20)
 	j := newJudges(t, long)
 	m := newMutator(t)
-	const lot = 250
-	for first := 0; first < mutants; first += lot {
-		t.Run(fmt.Sprint("mutants ", first), func(t *testing.T) {
-			m.Rand = rand.New(rand.NewPCG(seed, uint64(first)))
-			files := map[string][]byte{}
-			var list []verificationVector
-			for i := first; i < min(mutants, first+lot); i++ {
-				list = append(list, m.vector(i, files))
-			}
-			j.agree(t, list, files, false)
-		})
-	}
+	const lot = 1_000 // the second verifier remembers the signatures of a lot, which are those of the same files
+	t.Run("mutants", func(t *testing.T) {
+		for first := 0; first < mutants; first += lot {
+			t.Run(fmt.Sprint(first), func(t *testing.T) {
+				t.Parallel()
+				own := m.of(t, rand.New(rand.NewPCG(seed, uint64(first))))
+				files := map[string][]byte{}
+				var list []verificationVector
+				for i := first; i < min(mutants, first+lot); i++ {
+					list = append(list, own.vector(i, files))
+				}
+				j.agree(t, list, files, false)
+				t.Logf("changes: %v", own.tried)
+			})
+		}
+	})
 	for first := 0; first < honest; first += lot {
 		t.Run(fmt.Sprint("honest ", first), func(t *testing.T) {
 			c := newChanceOf(t, seed+uint64(first), jurattest.NewForStrangers(t))
@@ -60,7 +65,6 @@ func TestVerifiersAgree(t *testing.T) {
 			j.agree(t, list, files, true)
 		})
 	}
-	t.Logf("changes: %v", m.tried)
 }
 
 // chanceOfTest is how many files a test with chance has, and the seed, which JURAT_TEST_SEED sets. At length it is another one each time.
@@ -79,28 +83,19 @@ func chanceOfTest(t *testing.T, short, length int) (n int, seed uint64, long boo
 
 // judges are the verifiers besides this package.
 type judges struct {
-	folder       string // has every file of the vectors
-	native, wasm []string
+	folder string // has every file of the vectors
+	all    map[string][]byte
+	wasm   []string
 }
 
 // newJudges builds this package for WebAssembly only for the long form, because that takes longer than the short one.
 func newJudges(t *testing.T, long bool) *judges {
 	t.Helper()
-	j := &judges{folder: t.TempDir()}
+	j := &judges{folder: t.TempDir(), all: readVectors(t)}
 	must.Do(t, os.CopyFS(j.folder, os.DirFS(vectorsDir)))
 	if !long {
 		return j
 	}
-	build := func(name string, env ...string) string {
-		file := filepath.Join(t.TempDir(), name)
-		run := exec.Command("go", "build", "-o", file, "./testdata/answers")
-		run.Env = append(os.Environ(), append(env, "CGO_ENABLED=0")...)
-		if out, err := run.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		return file
-	}
-	j.native = []string{build("answers")}
 	node, err := exec.LookPath("node")
 	if err != nil && os.Getenv("CI") != "true" {
 		return j // without WebAssembly
@@ -108,26 +103,37 @@ func newJudges(t *testing.T, long bool) *judges {
 	if err != nil {
 		t.Fatal(err)
 	}
+	answers := filepath.Join(t.TempDir(), "answers.wasm")
+	build := exec.Command("go", "build", "-o", answers, "./testdata/answers")
+	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOFLAGS=", "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	root := must.Get(exec.Command("go", "env", "GOROOT").Output())(t)
-	j.wasm = []string{node, filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec_node.js"), build("answers.wasm", "GOOS=js", "GOARCH=wasm", "GOFLAGS=")}
+	j.wasm = []string{node, filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec_node.js"), answers}
 	return j
 }
 
 // agree compares what all verifiers find of these files.
 func (j *judges) agree(t *testing.T, list []verificationVector, files map[string][]byte, honest bool) {
 	t.Helper()
-	all := readVectors(t)
+	all := maps.Clone(j.all)
 	for name, file := range files {
 		all[name] = file
 		write(t, j.folder, name, file)
 		t.Cleanup(func() { os.Remove(filepath.Join(j.folder, name)) })
 	}
+	native := make([]string, len(list), len(list)+1)
 	for i := range list {
 		o, err := readerFrom(all, list[i])
-		if list[i].Refused = err != nil; !list[i].Refused {
+		if list[i].Refused = err != nil; list[i].Refused {
+			native[i] = fmt.Sprintf("%s refused: %v", list[i].Name, err)
+		} else {
 			var r *verify.Report
+			native[i] = list[i].Name + " none of ours"
 			if r, list[i].Refused = reportFor(t, all, list[i], o); r != nil {
 				list[i].Report = inDetail(r)
+				native[i] = fmt.Sprintf("%s %x", list[i].Name, sha256.Sum256(must.Get(r.Marshal())(t)))
 			}
 		}
 		if honest && (list[i].Refused || list[i].Report.Outcome == verify.Refuted) {
@@ -135,8 +141,8 @@ func (j *judges) agree(t *testing.T, list []verificationVector, files map[string
 		}
 	}
 	doc := must.Get(strict.Marshal(vectorManifest{Format: "jurat/vectors/v1", Verifications: list}))(t)
-	manifest := filepath.Join(j.folder, "mutants.json")
-	write(t, j.folder, "mutants.json", doc)
+	manifest := filepath.Join(j.folder, strings.ReplaceAll(t.Name(), "/", "-")+".json")
+	must.Do(t, os.WriteFile(manifest, doc, 0o600))
 	said := func(command []string) []string {
 		var complaints bytes.Buffer
 		run := exec.Command(command[0], append(command[1:], manifest)...)
@@ -148,7 +154,7 @@ func (j *judges) agree(t *testing.T, list []verificationVector, files map[string
 		return strings.Split(string(out), "\n")
 	}
 	if j.wasm != nil {
-		native, wasm := said(j.native), said(j.wasm)
+		native, wasm := append(native, ""), said(j.wasm)
 		for i := range max(len(native), len(wasm)) {
 			if i >= len(native) || i >= len(wasm) || native[i] != wasm[i] {
 				t.Errorf("WebAssembly differs, first at answer %d of %d and %d", i, len(native), len(wasm))
@@ -196,25 +202,30 @@ func (c *chance) honestFile(t *testing.T) *evidence.Bundle {
 // A mutator changes files: those that are verified, and those that a reader gives beside them.
 type mutator struct {
 	*rand.Rand
-	t     *testing.T
-	files map[string][]byte
-	of    []verificationVector
-	tried map[string]int // changes by kind
+	t       *testing.T
+	files   map[string][]byte
+	vectors []verificationVector
+	tried   map[string]int // changes by kind
 }
 
 func newMutator(t *testing.T) *mutator {
 	m := &mutator{t: t, files: readVectors(t), tried: map[string]int{}}
 	for _, v := range readVectorManifest(t).Verifications {
 		if len(v.With) == 0 && len(m.files[v.File]) < 120_000 && v.Policy == "" {
-			m.of = append(m.of, v)
+			m.vectors = append(m.vectors, v)
 		}
 	}
 	return m
 }
 
+// of is another one for the same files.
+func (m *mutator) of(t *testing.T, r *rand.Rand) *mutator {
+	return &mutator{Rand: r, t: t, files: m.files, vectors: m.vectors, tried: map[string]int{}}
+}
+
 // vector is a vector of which one file is changed. It adds the changed file to files.
 func (m *mutator) vector(i int, files map[string][]byte) verificationVector {
-	v := m.of[m.IntN(len(m.of))]
+	v := m.vectors[m.IntN(len(m.vectors))]
 	v.CRLs = slices.Clone(v.CRLs)
 	name := &v.File
 	if m.IntN(4) == 0 {
