@@ -41,8 +41,8 @@ func PassagesIn(m *subject.Message) []Passage {
 		return nil
 	}
 	var list []Passage
-	if at := toJurors.FindStringIndex(m.Text); at != nil {
-		p := Passage{Message: m.Number, Why: "speaks to those who judge the record", Sure: true, ToJurors: true}
+	if at, f := match(toJurors, m.Text); at != nil {
+		p := Passage{Message: m.Number, Why: f.why, Sure: f.sure, ToJurors: true}
 		p.Start, p.End = lineAround(m.Text, at[0])
 		p.Quote = m.Text[p.Start:p.End]
 		p.Words = p.Quote
@@ -68,9 +68,9 @@ func ordersOf(m *subject.Message, text string) []Passage {
 	for i, paragraph := range paragraphs {
 		readable := Readable(paragraph)
 		joined := strings.Join(strings.Fields(readable), " ")
-		at, f := orderIn(readable, strings.ToLower(readable))
+		at, f := match(orders, readable)
 		if at == nil && joined != readable {
-			at, f = orderIn(joined, strings.ToLower(joined)) // the order runs over a line's end
+			at, f = match(orders, joined) // the order runs over a line's end
 		}
 		if at == nil {
 			continue

@@ -54,3 +54,6 @@ func (p *Pattern) ReplaceAllStringFunc(s string, with func(string) string) strin
 	return p.compiled().ReplaceAllStringFunc(s, with)
 }
 func (p *Pattern) Split(s string, n int) []string { return p.compiled().Split(s, n) }
+
+// String returns the expression.
+func (p *Pattern) String() string { return p.compiled().String() }
