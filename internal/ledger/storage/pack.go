@@ -45,6 +45,8 @@ const (
 	// A blob unpacks to at most this many times its size, and freely to so much. So a small hostile database does not
 	// fill the memory. What would compress further is stored plain.
 	maxRatio, freely = 64, 64 << 10
+	// How far back a text is compared with itself. Whoever opens a log makes a buffer of this size.
+	reach = 256 << 10
 )
 
 // A Packer packs and unpacks the rows of a store. It is safe for concurrent use.
@@ -246,7 +248,7 @@ func newCodec(n int64, dictionary []byte) (c *codec, err error) {
 	if len(dictionary) > MaxDictionary {
 		return nil, fmt.Errorf("it has %d bytes, want at most %d", len(dictionary), MaxDictionary)
 	}
-	packing := []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true)}
+	packing := []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(reach)}
 	opening := []zstd.DOption{zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxContent), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true)}
 	if n > 0 {
 		packing, opening = append(packing, zstd.WithEncoderDictRaw(0, dictionary)), append(opening, zstd.WithDecoderDictRaw(0, dictionary))
