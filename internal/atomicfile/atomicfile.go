@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // Create makes a new file. If the file exists, it changes nothing and returns an error that wraps fs.ErrExist: of
@@ -69,4 +70,16 @@ func Rename(from, to string) error {
 		return err
 	}
 	return syncFolder(filepath.Dir(to))
+}
+
+// CheckPrivate returns an error if users other than its owner can access a file, which has a key.
+func CheckPrivate(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o077 != 0 {
+		return fmt.Errorf("%s has mode %04o: others on this machine can use the key; if none did, run chmod 600 on it, otherwise make a new key", file.Name(), mode)
+	}
+	return nil
 }

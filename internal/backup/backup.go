@@ -66,7 +66,7 @@ type Order struct {
 var standing = []string{installation.LogKeyFile, keys.Folder, installation.AuthorityFolder, stamping.Folder, witness.SettingsFile, erasure.SettingsFolder}
 
 // growing lists the parts that only grow. They are copied after the log, since their files exist before the record that needs them.
-var growing = []string{installation.CasesFolder, erasure.ValuesFolder, erasure.IntentsFolder}
+var growing = []string{installation.CasesFolder, erasure.IntentsFolder}
 
 // maxBackups is how often a copy is tried if keys change meanwhile, which is rare.
 const maxBackups = 5
@@ -113,8 +113,8 @@ func backupOnce(ctx context.Context, c installation.Config, from origin, o Order
 		if m, err = describe(ctx, c, draft); err != nil {
 			return err
 		}
-		database := &copying{from: folderOrigin{draft}, files: p.files} // its digest is taken after it was opened
-		if err := database.file(ctx, installation.DatabaseFile); err != nil {
+		databases := &copying{from: folderOrigin{draft}, files: p.files} // their digests are taken after they were opened
+		if err := databases.all(ctx, []string{installation.DatabaseFile, sqlite.ValuesFile, sqlite.KeysFolder}); err != nil {
 			return err
 		}
 		m.ApartKeys, m.Files = o.ApartKeys, p.files
@@ -130,10 +130,7 @@ func backupOnce(ctx context.Context, c installation.Config, from origin, o Order
 // installation copies all parts, in an order that makes the copy consistent.
 func (p *copying) installation(ctx context.Context, withApartKeys bool) error {
 	parts := slices.Concat(standing, growing)
-	if withApartKeys {
-		parts = append(parts, erasure.KeysFolder)
-	}
-	if err := p.measure(ctx, append(slices.Clone(parts), installation.DatabaseFile)); err != nil {
+	if err := p.measure(ctx, append(slices.Clone(parts), installation.DatabaseFile, sqlite.ValuesFile)); err != nil {
 		return err
 	}
 	before := &copying{from: p.from, files: map[string]string{}}
@@ -144,6 +141,9 @@ func (p *copying) installation(ctx context.Context, withApartKeys bool) error {
 		return err
 	}
 	if err := p.all(ctx, parts); err != nil {
+		return err
+	}
+	if err := p.from.values(ctx, p.to, withApartKeys, p.tell); err != nil {
 		return err
 	}
 	for name, sum := range before.files {

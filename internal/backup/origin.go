@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"jurat/internal/atomicfile"
 	"jurat/internal/filestore"
 	"jurat/internal/installation"
 	"jurat/internal/ledger/sqlite"
@@ -29,6 +30,8 @@ type origin interface {
 	open(ctx context.Context, name string) (io.ReadCloser, error)
 	// log writes one committed state of the log into a new SQLite file, and reports from time to time how many bytes were added.
 	log(ctx context.Context, to string, tell func(more int64)) error
+	// values copies what is sealed apart into a new folder, and its keys if they are wanted. It was kept before the log said so: it is copied after the log.
+	values(ctx context.Context, to string, withKeys bool, tell func(more int64)) error
 	close() error
 }
 
@@ -88,10 +91,32 @@ func (s folderOrigin) open(ctx context.Context, name string) (io.ReadCloser, err
 	return os.Open(filepath.Join(s.dir, filepath.FromSlash(name)))
 }
 
-// log makes SQLite copy its file, and watches the copy grow.
 func (s folderOrigin) log(ctx context.Context, to string, tell func(more int64)) error {
+	return s.database(ctx, installation.DatabaseFile, to, tell)
+}
+
+// values copies the keys last: a row that was copied has one.
+func (s folderOrigin) values(ctx context.Context, to string, withKeys bool, tell func(more int64)) error {
+	copied := filepath.Join(to, filepath.FromSlash(sqlite.ValuesFile))
+	if _, err := os.Stat(filepath.Join(s.dir, filepath.FromSlash(sqlite.ValuesFile))); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
+		return err
+	}
+	if err := s.database(ctx, sqlite.ValuesFile, copied, tell); err != nil {
+		return err
+	}
+	if err := atomicfile.SyncFolders(filepath.Dir(copied), to); err != nil || !withKeys {
+		return err
+	}
+	return (&copying{from: s, to: to, files: map[string]string{}}).all(ctx, []string{sqlite.KeysFolder})
+}
+
+// database makes SQLite copy one of its files, and watches the copy grow.
+func (s folderOrigin) database(ctx context.Context, name, to string, tell func(more int64)) error {
 	done := make(chan error, 1)
-	go func() { done <- sqlite.Backup(ctx, filepath.Join(s.dir, installation.DatabaseFile), to) }()
+	go func() { done <- sqlite.Backup(ctx, filepath.Join(s.dir, filepath.FromSlash(name)), to) }()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	grown := growth(to, tell)
@@ -184,6 +209,12 @@ func (s databaseOrigin) log(ctx context.Context, to string, tell func(more int64
 	})
 }
 
+func (s databaseOrigin) values(ctx context.Context, to string, withKeys bool, tell func(more int64)) error {
+	copied := sqlite.NewValues(to)
+	err := copyValues(ctx, s.at.Values, copied, withKeys)
+	return errors.Join(err, copied.Close())
+}
+
 func (s databaseOrigin) close() error { return s.at.Leave() }
 
 // unpackInto copies the small files of an unpacked backup into a file store. A file that exists there must be the same.
@@ -208,4 +239,56 @@ func unpackInto(ctx context.Context, from filestore.Store, names []string, files
 		}
 	}
 	return nil
+}
+
+// copyValues copies what is sealed apart, with or without its keys. What is there already must be the same.
+func copyValues(ctx context.Context, from, to storage.Values, withKeys bool) error {
+	var values []storage.Value
+	held := 0
+	add := func() error {
+		err := to.Add(ctx, values)
+		for n := 0; errors.Is(err, fs.ErrExist) && n < len(values); n++ {
+			if err := addSame(ctx, to, values[n]); err != nil {
+				return err
+			}
+		}
+		if values, held = nil, 0; errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+		return err
+	}
+	err := from.Each(ctx, func(name string) error {
+		value, err := from.Read(ctx, name)
+		if err != nil {
+			return unlessGone(err)
+		}
+		if !withKeys {
+			value.Key = nil
+		}
+		values = append(values, value)
+		if held += len(value.Sealed); held < 1<<20 && len(values) < 256 {
+			return ctx.Err()
+		}
+		return add()
+	})
+	return errors.Join(err, add())
+}
+
+// unlessGone returns nil for a value that was erased since it was listed.
+func unlessGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func addSame(ctx context.Context, to storage.Values, value storage.Value) error {
+	there, err := to.Read(ctx, value.Name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return to.Add(ctx, []storage.Value{value})
+	case err == nil && !(bytes.Equal(there.Sealed, value.Sealed) && bytes.Equal(there.Key, value.Key)):
+		err = fmt.Errorf("%s exists already with other content", to.Where(value.Name))
+	}
+	return err
 }

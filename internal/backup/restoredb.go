@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"jurat/internal/atomicfile"
-	"jurat/internal/erasure"
 	"jurat/internal/filestore"
 	"jurat/internal/installation"
 	"jurat/internal/ledger/sqlite"
@@ -47,7 +46,7 @@ func restoreToDatabase(ctx context.Context, c installation.Config, o RestoreOrde
 	if err := r.examine(ctx, unpacked, o); err != nil {
 		return nil, err
 	}
-	return r, to.Fill(ctx, func(log *postgres.Store) error { return fill(ctx, c, log, to.Files, draft, m, o.Progress) })
+	return r, to.Fill(ctx, func(log *postgres.Store) error { return fill(ctx, c, log, to.Files, to.Values, draft, m, o.Progress) })
 }
 
 // checkUnseen returns an error if the machine with this folder has seen a checkpoint before.
@@ -62,7 +61,7 @@ func checkUnseen(dir string) error {
 }
 
 // fill copies an unpacked backup into a database. The checkpoint comes last: without it, the database holds no installation.
-func fill(ctx context.Context, c installation.Config, to *postgres.Store, files filestore.Store, draft string, m *Manifest, progress func(done, total int64)) (err error) {
+func fill(ctx context.Context, c installation.Config, to *postgres.Store, files filestore.Store, values storage.Values, draft string, m *Manifest, progress func(done, total int64)) (err error) {
 	from, err := sqlite.Open(ctx, filepath.Join(draft, installation.DatabaseFile))
 	if err != nil {
 		return err
@@ -72,13 +71,11 @@ func fill(ctx context.Context, c installation.Config, to *postgres.Store, files 
 		return err
 	}
 	own, small := sorted(m)
-	apart := installation.FilesIn(draft)
-	for _, folder := range []string{erasure.ValuesFolder, erasure.KeysFolder} {
-		if err := apart.List(ctx, folder, func(name string) error { small = append(small, name); return nil }); err != nil {
-			return err
-		}
+	if err := unpackInto(ctx, filestore.NewFolder(draft), small, files); err != nil {
+		return err
 	}
-	if err := unpackInto(ctx, apart, small, files); err != nil {
+	apart := sqlite.NewValues(draft)
+	if err := errors.Join(copyValues(ctx, apart, values, true), apart.Close()); err != nil {
 		return err
 	}
 	// A crash before the last line leaves a database without an installation, and a machine that has the restored checkpoint.
@@ -92,8 +89,7 @@ func fill(ctx context.Context, c installation.Config, to *postgres.Store, files 
 func sorted(m *Manifest) (own, small []string) {
 	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
 		switch {
-		case name == installation.DatabaseFile:
-		case strings.HasPrefix(name, erasure.ValuesFolder+"/"), strings.HasPrefix(name, erasure.KeysFolder+"/"): // fill copies what is in them
+		case name == installation.DatabaseFile, name == sqlite.ValuesFile, strings.HasPrefix(name, sqlite.KeysFolder+"/"): // fill copies what is in them
 		case strings.HasPrefix(name, installation.CasesFolder+"/"):
 			own = append(own, name)
 		default:

@@ -170,12 +170,12 @@ func (e *Eraser) carryOut(ctx context.Context, o Order, record *evidence.Record,
 	return nil
 }
 
-// allKept returns an error if a value is missing, so that the act does not say that this erasure destroyed it. The same holds for a value that the
-// file store does not find in a damaged file, since it could not destroy it.
+// allKept returns an error if a value is missing, so that the act does not say that this erasure destroyed it. The same holds for a value that
+// is not found in a damaged file, since it could not be destroyed.
 func (e *Eraser) allKept(ctx context.Context, r *evidence.Record, pointers []string) error {
 	for _, pointer := range pointers {
 		_, err := e.Texts.Open(ctx, r.Digest, pointer)
-		repairable := errors.Is(err, ErrDamaged) && !errors.Is(err, filestore.ErrDamaged)
+		repairable := errors.Is(err, ErrDamaged) && !cannotBeFound(err)
 		if err != nil && !repairable { // someone may be able to repair a damaged value
 			return fmt.Errorf("field %s: %w", pointer, err)
 		}

@@ -25,7 +25,7 @@ type Fsck struct {
 	from  int64 // the size of the log when the examination began
 
 	mu      sync.Mutex         // held while members or acts is read or written: Record is called by many goroutines
-	members map[string]*member // by the name of their files
+	members map[string]*member // by the names of their values
 	acts    map[string]string  // by the name of the erased value: the act's record id; of several, the first
 
 	found []fsck.Damage
@@ -94,44 +94,29 @@ func (f *Fsck) Run(ctx context.Context) ([]fsck.Damage, error) {
 	if err := f.meanwhile(ctx); err != nil {
 		return nil, err
 	}
-	files := map[string]string{} // one file for each name
-	err := f.texts.List(ctx, func(file, name string) error {
-		if name == "" || f.members[name] == nil && f.acts[name] == "" {
-			f.report(fsck.DamageOrphan, "", file)
-			return nil
+	there := map[string]bool{}
+	err := f.texts.values.Each(ctx, func(name string) error {
+		if f.members[name] == nil && f.acts[name] == "" {
+			f.report(fsck.DamageOrphan, "", f.texts.values.Where(name))
 		}
-		files[name] = file
+		there[name] = true
 		return nil
 	})
-	if err := f.packs(err); err != nil {
+	if cannotBeFound(err) {
+		f.report(fsck.DamageApart, "", err.Error())
+	} else if err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.members)) {
-		f.member(f.members[name], f.acts[name], files[name])
+		f.member(f.members[name], f.acts[name], name, there[name])
 	}
 	return f.found, f.intents(ctx)
 }
 
-// packs reports the damages of packs that a listing met. It returns any other error of the listing.
-func (f *Fsck) packs(err error) error {
-	if joined, is := err.(interface{ Unwrap() []error }); is {
-		var others []error
-		for _, one := range joined.Unwrap() {
-			others = append(others, f.packs(one))
-		}
-		return errors.Join(others...)
-	}
-	if !errors.Is(err, filestore.ErrDamaged) {
-		return err
-	}
-	f.report(fsck.DamagePack, "", err.Error())
-	return nil
-}
-
-func (f *Fsck) member(m *member, act, file string) {
+func (f *Fsck) member(m *member, act, name string, there bool) {
 	switch {
-	case act != "" && file != "":
-		f.report(fsck.DamageNotErased, m.id, m.pointer+" by act "+act+": "+file+"; erase it again")
+	case act != "" && there:
+		f.report(fsck.DamageNotErased, m.id, m.pointer+" by act "+act+": "+f.texts.values.Where(name)+"; erase it again")
 	case act != "" || m.kept == nil || errors.Is(m.kept, ErrElsewhere):
 	case errors.Is(m.kept, ErrNone):
 		f.report(fsck.DamageApartLost, m.id, m.pointer)

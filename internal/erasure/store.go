@@ -5,18 +5,15 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
-
-	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
 	"jurat/internal/filestore"
+	"jurat/internal/ledger/storage"
 )
 
 var (
@@ -29,40 +26,25 @@ var (
 )
 
 // NewStore returns the store of an installation's disclosures.
-func NewStore(files filestore.Store) *Store { return &Store{files: files} }
+func NewStore(values storage.Values) *Store { return &Store{values: values} }
 
-// A Store is two folders in an installation's file store. It is safe for concurrent use, even by several processes.
+// A Store keeps disclosures. It is safe for concurrent use, even by several processes.
 type Store struct {
-	files filestore.Store
+	values storage.Values
 
 	// After is called after each step of Destroy; nil: it is not called. Tests crash there.
 	After func(step string)
 }
 
-// The folders of a Store in the file store. Package backup copies them.
 const (
-	ValuesFolder = "apart/values"
-	KeysFolder   = "apart-keys"
-)
+	keySize = 32
 
-const (
-	valueExtension = ".json"
-	keyExtension   = ".key"
-	keySize        = 32
-
-	// maxMembers limits how many files one record can create.
+	// maxMembers limits how many values one record can create.
 	maxMembers = 256
 )
 
-// destroyed overwrites a key before its file is removed.
-var destroyed = make([]byte, keySize)
-
-// An entry is the content of a value's file.
-type entry struct {
-	Ciphertext []byte          `json:"ciphertext,omitempty"` // nonce, encrypted salt and value, tag; missing: the actor keeps the value
-	Pointer    string          `json:"pointer"`
-	Record     evidence.Digest `json:"record"`
-}
+// elsewhere is in place of a value that the actor keeps. No encrypted value is so short.
+var elsewhere = []byte("the actor keeps it")
 
 // Keep durably stores the values that a record discloses. For a member that is sealed apart and not disclosed, it stores a note that the
 // actor keeps the value, so that fsck does not report it as lost. Storing the note twice is not an error.
@@ -70,76 +52,43 @@ func (v *Store) Keep(ctx context.Context, record *evidence.Record) error {
 	if n := len(record.Payload.SealedApart); n > maxMembers {
 		return fmt.Errorf("record %s: %d members are sealed apart, and at most %d can be kept", record.Payload.RecordID, n, maxMembers)
 	}
-	var files []filestore.File
+	var values []storage.Value
 	for _, pointer := range record.Payload.SealedApart {
-		of, err := v.filesOf(ctx, record, pointer)
+		value, err := sealed(record, pointer)
+		if err == nil && value.Key == nil {
+			err = v.note(ctx, value)
+		} else {
+			values = append(values, value)
+		}
 		if err != nil {
 			return fmt.Errorf("keeping %s of record %s: %w", pointer, record.Payload.RecordID, err)
 		}
-		files = append(files, of...)
 	}
-	if err := v.files.CreateAll(ctx, files); err != nil {
+	if err := v.values.Add(ctx, values); err != nil {
 		return fmt.Errorf("keeping what is sealed apart of record %s: %w", record.Payload.RecordID, err)
 	}
 	return nil
 }
 
-// filesOf returns the files of a member, the value's first: a crash between them leaves a value that nobody can read. It stores a note itself,
-// as it may be there.
-func (v *Store) filesOf(ctx context.Context, record *evidence.Record, pointer string) ([]filestore.File, error) {
-	at := placeOf(record.Digest, pointer)
-	e := entry{Pointer: pointer, Record: record.Digest}
+// sealed encrypts a member under a new key. Of one that is not disclosed it returns a note, without a key.
+func sealed(record *evidence.Record, pointer string) (value storage.Value, err error) {
+	value = storage.Value{Name: Name(record.Digest, pointer), Sealed: elsewhere}
 	i := slices.IndexFunc(record.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == pointer })
 	if i < 0 {
-		return nil, v.note(ctx, at, e)
+		return value, nil
 	}
-	key := make([]byte, keySize)
-	rand.Read(key) // never fails
-	text, err := e.sealed(key, at, &record.Disclosures[i])
-	return []filestore.File{{Name: at.value, Content: text}, {Name: at.key, Content: key}}, err
+	value.Key = make([]byte, keySize)
+	rand.Read(value.Key) // never fails
+	value.Sealed, err = seal(value.Key, bound(record.Digest, pointer), &record.Disclosures[i])
+	return value, err
 }
 
 // note stores that the actor keeps a value, unless another process, or this one before a crash, has done so.
-func (v *Store) note(ctx context.Context, at place, e entry) error {
-	text, err := e.text()
-	if err != nil {
-		return err
-	}
-	if err := v.files.Create(ctx, at.value, text); !errors.Is(err, fs.ErrExist) {
+func (v *Store) note(ctx context.Context, note storage.Value) error {
+	if err := v.values.Add(ctx, []storage.Value{note}); !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return nil
-}
-
-// text returns the content of a file without a value.
-func (e entry) text() ([]byte, error) {
-	text, err := json.Marshal(e, json.Deterministic(true))
-	return append(text, '\n'), err
-}
-
-// sealed returns the content of a file with a value. A long value is in memory once only: it is encrypted at the end of the room for its base64, and encoded
-// from there to the beginning. What is written never reaches what is still to be read, since base64 is longer by a third.
-func (e entry) sealed(key []byte, at place, d *evidence.Disclosure) ([]byte, error) {
-	rest, err := e.text()
-	if err != nil {
-		return nil, err
-	}
-	const before, after = `{"ciphertext":"`, `",`
-	length := sealedLength(d)
-	room := base64.StdEncoding.EncodedLen(length)
-	text := append(make([]byte, 0, len(before)+room+len(after)+len(rest)-len(`{`)), before...)
-	encoded := text[len(text) : len(text)+room : len(text)+room]
-	ciphertext, err := seal(encoded[room-length:], key, at, d)
-	if err != nil {
-		return nil, err
-	}
-	for out, part := encoded, [3 << 10]byte{}; len(ciphertext) > 0; {
-		n := copy(part[:], ciphertext)
-		base64.StdEncoding.Encode(out, part[:n])
-		out, ciphertext = out[base64.StdEncoding.EncodedLen(n):], ciphertext[n:]
-	}
-	text = append(text[:len(text)+room], after...)
-	return append(text, rest[1:]...), nil
 }
 
 // Forget destroys the values of a record that the log did not accept. Its errors are those of Destroy, joined.
@@ -152,83 +101,44 @@ func (v *Store) Forget(ctx context.Context, record *evidence.Record) error {
 }
 
 // Open returns the disclosure of a member of a record. The errors include ErrNone, ErrElsewhere and ErrDamaged.
-func (v *Store) Open(ctx context.Context, record evidence.Digest, pointer string) (evidence.Disclosure, error) {
-	at := placeOf(record, pointer)
-	e, err := v.entry(ctx, at)
-	if err != nil {
-		return evidence.Disclosure{}, err
+func (v *Store) Open(ctx context.Context, record evidence.Digest, pointer string) (d evidence.Disclosure, err error) {
+	name := Name(record, pointer)
+	value, err := v.values.Read(ctx, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return d, ErrNone
+	case cannotBeFound(err):
+		return d, fmt.Errorf("%w: %w", ErrDamaged, err)
+	case err != nil:
+		return d, err
+	case bytes.Equal(value.Sealed, elsewhere):
+		return d, ErrElsewhere
+	case value.Key == nil:
+		return d, ErrNone
 	}
-	if len(e.Ciphertext) == 0 {
-		return evidence.Disclosure{}, ErrElsewhere
+	if d, err = open(value.Key, bound(record, pointer), value.Sealed); err != nil {
+		return d, fmt.Errorf("%s: %w: %w", v.values.Where(name), ErrDamaged, err)
 	}
-	key, err := v.key(ctx, at.key)
-	if err != nil {
-		return evidence.Disclosure{}, err
-	}
-	d, err := open(key, at, e.Ciphertext)
-	if err != nil {
-		return evidence.Disclosure{}, fmt.Errorf("%s: %w: %w", v.files.Where(at.value), ErrDamaged, err)
-	}
+	d.Pointer = pointer
 	return d, nil
 }
 
-func (v *Store) entry(ctx context.Context, at place) (*entry, error) {
-	text, err := v.files.Read(ctx, at.value)
-	if err != nil {
-		return nil, unread(err)
-	}
-	e := new(entry)
-	if err := json.Unmarshal(text, e, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", v.files.Where(at.value), ErrDamaged, err)
-	}
-	if e.Record != at.record || e.Pointer != at.pointer {
-		return nil, fmt.Errorf("%s: %w: it is named for %s of %v, and holds %s of %v",
-			v.files.Where(at.value), ErrDamaged, at.pointer, at.record, e.Pointer, e.Record)
-	}
-	return e, nil
-}
-
-// key reads a key. If the key was overwritten, but a crash prevented the removal of its file, key returns ErrNone.
-func (v *Store) key(ctx context.Context, file string) ([]byte, error) {
-	key, err := v.files.Read(ctx, file)
-	switch {
-	case err != nil:
-		return nil, unread(err)
-	case len(key) != keySize:
-		return nil, fmt.Errorf("%s: %w: a key has %d bytes, found %d", v.files.Where(file), ErrDamaged, keySize, len(key))
-	case bytes.Equal(key, destroyed):
-		return nil, ErrNone
-	}
-	return key, nil
-}
-
-// unread says what a file that cannot be read means for a value.
-func unread(err error) error {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return ErrNone
-	case errors.Is(err, filestore.ErrDamaged):
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	return err
+// cannotBeFound reports whether an error says that the place of a value or of its key is damaged: then the key cannot be destroyed, either.
+func cannotBeFound(err error) bool {
+	return errors.Is(err, storage.ErrDamaged) || errors.Is(err, filestore.ErrDamaged)
 }
 
 // Destroy makes a value unreadable for ever, here and in every copy that lacks the key. It can be repeated after a
-// crash at any step: each step leaves less than the one before. A missing file is not an error. Its errors are those
-// of the file store.
+// crash at any step: each step leaves less than the one before. A missing value is not an error.
 func (v *Store) Destroy(ctx context.Context, record evidence.Digest, pointer string) error {
-	at := placeOf(record, pointer)
-	if err := v.files.Overwrite(ctx, at.key, destroyed); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("destroying %s: %w", v.files.Where(at.key), err)
+	name := Name(record, pointer)
+	if err := v.values.DestroyKey(ctx, name); err != nil {
+		return fmt.Errorf("destroying the key of %s: %w", v.values.Where(name), err)
 	}
-	v.after("key overwritten")
-	if err := v.remove(ctx, at.key); err != nil {
-		return fmt.Errorf("destroying key: %w", err)
-	}
-	v.after("key removed")
+	v.after("key destroyed")
 	// From here on, what remains is unreadable.
-	if err := v.remove(ctx, at.value); err != nil {
-		return fmt.Errorf("removing value: %w", err)
+	if err := v.values.Remove(ctx, name); err != nil {
+		return fmt.Errorf("removing %s: %w", v.values.Where(name), err)
 	}
 	v.after("value removed")
 	return nil
@@ -240,29 +150,7 @@ func (v *Store) after(step string) {
 	}
 }
 
-// remove removes a file. A file that is gone already is not an error.
-func (v *Store) remove(ctx context.Context, file string) error {
-	if err := v.files.Remove(ctx, file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// A place says where a member of a record is kept.
-type place struct {
-	record     evidence.Digest
-	pointer    string
-	value, key string // file names
-}
-
-func placeOf(record evidence.Digest, pointer string) place {
-	base := Name(record, pointer)
-	shard := base[:2]
-	return place{record: record, pointer: pointer,
-		value: path.Join(ValuesFolder, shard, base+valueExtension), key: path.Join(KeysFolder, shard, base+keyExtension)}
-}
-
-// Name returns the name of the files of a member of a record, without the extension.
+// Name returns the name under which the value of a member of a record is kept.
 func Name(record evidence.Digest, pointer string) string {
 	member := sha256.Sum256([]byte(pointer))
 	return hex.EncodeToString(record[:]) + "-" + hex.EncodeToString(member[:8])

@@ -2,12 +2,14 @@ package erasure
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,6 +22,8 @@ import (
 	"jurat/evidence"
 	"jurat/internal/disktest"
 	"jurat/internal/filestore"
+	"jurat/internal/ledger/sqlite"
+	"jurat/internal/ledger/storage"
 	"jurat/internal/must"
 )
 
@@ -36,22 +40,48 @@ func saying(members map[string]string) *evidence.Record {
 	return r
 }
 
-func newVault(dir string) *Store { return NewStore(filestore.NewFolder(dir)) }
-
-func (v *Store) dir() string { return v.files.Where(".") }
-
-// place is a stored member, with the paths of its files.
-func (v *Store) place(record evidence.Digest, pointer string) place {
-	at := placeOf(record, pointer)
-	at.value, at.key = v.files.Where(at.value), v.files.Where(at.key)
-	return at
+// onBoth runs a test with the values of one machine, and with those of a file store that several machines share. vault opens a Store as another
+// process would.
+func onBoth(t *testing.T, test func(t *testing.T, vault func() *Store)) {
+	t.Run("a table", func(t *testing.T) { test(t, inTable(t, filepath.Join(t.TempDir(), "data"))) })
+	t.Run("files", func(t *testing.T) {
+		files := filestore.NewFolder(filepath.Join(t.TempDir(), "data"))
+		test(t, func() *Store { return NewStore(InFiles{together{files}}) })
+	})
 }
 
-func kept(t *testing.T, members map[string]string) (*Store, *evidence.Record) {
+func inTable(t testing.TB, dir string) func() *Store {
+	must.Do(t, os.MkdirAll(dir, 0o700))
+	return func() *Store {
+		values := sqlite.NewValues(dir)
+		t.Cleanup(func() { must.Do(t, values.Close()) })
+		return NewStore(values)
+	}
+}
+
+type together struct{ *filestore.Folder }
+
+func (f together) CreateAll(ctx context.Context, files []filestore.File) error {
+	for _, file := range files {
+		if err := f.Create(ctx, file.Name, file.Content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func kept(t *testing.T, vault func() *Store, members map[string]string) (*Store, *evidence.Record) {
 	t.Helper()
-	v, r := newVault(filepath.Join(t.TempDir(), "data")), saying(members)
+	v, r := vault(), saying(members)
 	must.Do(t, v.Keep(t.Context(), r))
 	return v, r
+}
+
+func listed(t *testing.T, v *Store) (names []string) {
+	t.Helper()
+	must.Do(t, v.values.Each(t.Context(), func(name string) error { names = append(names, name); return nil }))
+	slices.Sort(names)
+	return names
 }
 
 func wantOpen(t *testing.T, v *Store, r *evidence.Record, pointer string, want error) {
@@ -70,148 +100,159 @@ func wantOpen(t *testing.T, v *Store, r *evidence.Record, pointer string, want e
 }
 
 func TestKeepAndOpen(t *testing.T) {
-	v, r := kept(t, map[string]string{"/prompt": secret, "/metadata/user_id": "u-1", "/context": ""})
-	for _, d := range r.Disclosures {
-		wantOpen(t, v, r, d.Pointer, nil)
-	}
-	wantOpen(t, v, r, "/response", ErrNone)
-	wantOpen(t, v, saying(map[string]string{"/prompt": secret}), "/prompt", ErrNone)
-	wantOpen(t, newVault(v.dir()), r, "/prompt", nil) // as in another process
+	onBoth(t, func(t *testing.T, vault func() *Store) {
+		v, r := kept(t, vault, map[string]string{"/prompt": secret, "/metadata/user_id": "u-1", "/context": ""})
+		for _, d := range r.Disclosures {
+			wantOpen(t, v, r, d.Pointer, nil)
+		}
+		wantOpen(t, v, r, "/response", ErrNone)
+		wantOpen(t, v, saying(map[string]string{"/prompt": secret}), "/prompt", ErrNone)
+		wantOpen(t, vault(), r, "/prompt", nil)
+	})
 }
 
-// TestNothingReadable: a copy of the values without the keys is unreadable, and only the owner of the files can read
-// them.
+// TestNothingReadable: a copy of the values without the keys is unreadable, only the owner of the files can read them, and each key is in one place.
 func TestNothingReadable(t *testing.T) {
-	v, r := kept(t, map[string]string{"/prompt": secret})
-	base := Name(r.Digest, "/prompt")
-	want := map[string]fs.FileMode{".": fs.ModeDir | 0o700, "apart": fs.ModeDir | 0o700, "apart/values": fs.ModeDir | 0o700,
-		"apart/values/" + base[:2]: fs.ModeDir | 0o700, "apart/values/" + base[:2] + "/" + base + ".json": 0o600,
-		"apart-keys": fs.ModeDir | 0o700, "apart-keys/" + base[:2]: fs.ModeDir | 0o700, "apart-keys/" + base[:2] + "/" + base + ".key": 0o600}
-	got := disktest.Tree(t, v.dir())
-	if runtime.GOOS != "windows" {
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+	dir := filepath.Join(t.TempDir(), "data")
+	v, r := kept(t, inTable(t, dir), map[string]string{"/prompt": secret})
+	key := must.Get(v.values.Read(t.Context(), Name(r.Digest, "/prompt")))(t).Key
+	for name, mode := range disktest.Tree(t, dir) {
+		if runtime.GOOS != "windows" && mode.Perm()&0o077 != 0 {
+			t.Errorf("%s has the mode %v", name, mode)
 		}
 	}
-	for name, mode := range got {
-		if mode.IsDir() {
-			continue
+	n := 0
+	for name, text := range disktest.Files(t, dir) {
+		if bytes.Contains(text, []byte(secret)) || bytes.Contains(text, r.Disclosures[0].Salt) {
+			t.Errorf("%s can be read", name)
 		}
-		text, err := os.ReadFile(filepath.Join(v.dir(), name))
-		if err != nil || bytes.Contains(text, []byte(secret)) || bytes.Contains(text, r.Disclosures[0].Salt) {
-			t.Errorf("%s can be read: %v", name, err)
-		}
+		n += bytes.Count(text, key)
+	}
+	if n != 1 {
+		t.Errorf("the key is in %d places", n)
 	}
 }
 
 // TestOneKeyEach: every value has a key of its own, so destroying one key destroys one value.
 func TestOneKeyEach(t *testing.T) {
-	v, r := kept(t, map[string]string{"/prompt": secret, "/context": secret})
-	other := saying(map[string]string{"/prompt": secret})
-	must.Do(t, v.Keep(t.Context(), other))
-	keys := map[string]bool{}
-	for _, at := range []place{v.place(r.Digest, "/prompt"), v.place(r.Digest, "/context"), v.place(other.Digest, "/prompt")} {
-		key, err := os.ReadFile(at.key)
-		if err != nil || len(key) != keySize || keys[string(key)] {
-			t.Errorf("%s: %x, %v", at.key, key, err)
+	onBoth(t, func(t *testing.T, vault func() *Store) {
+		v, r := kept(t, vault, map[string]string{"/prompt": secret, "/context": secret})
+		_, other := kept(t, vault, map[string]string{"/prompt": secret})
+		keys := map[string]bool{}
+		for _, name := range listed(t, v) {
+			value, err := v.values.Read(t.Context(), name)
+			if err != nil || len(value.Key) != keySize || keys[string(value.Key)] {
+				t.Errorf("%s: %x, %v", name, value.Key, err)
+			}
+			keys[string(value.Key)] = true
 		}
-		keys[string(key)] = true
-	}
-	must.Do(t, v.Destroy(t.Context(), r.Digest, "/prompt"))
-	wantOpen(t, v, r, "/prompt", ErrNone)
-	wantOpen(t, v, r, "/context", nil)
-	wantOpen(t, v, other, "/prompt", nil)
+		must.Do(t, v.Destroy(t.Context(), r.Digest, "/prompt"))
+		wantOpen(t, v, r, "/prompt", ErrNone)
+		wantOpen(t, v, r, "/context", nil)
+		wantOpen(t, v, other, "/prompt", nil)
+	})
 }
 
-// TestHostileNames: the files of a member stay in their folders, whatever the member's name is.
+// TestDestroyed crashes a destruction at each step while another process keeps what it wrote. From the first step on, no copy of the key is anywhere.
+func TestDestroyed(t *testing.T) {
+	for n, step := range []string{"key destroyed", "value removed"} {
+		dir := filepath.Join(t.TempDir(), "data")
+		vault := inTable(t, dir)
+		recorder, r := kept(t, vault, map[string]string{"/prompt": secret, "/response": "I see"})
+		key := must.Get(recorder.values.Read(t.Context(), Name(r.Digest, "/prompt")))(t).Key
+		eraser := vault()
+		eraser.After = func(string) {
+			if n--; n < 0 {
+				panic(step)
+			}
+		}
+		func() {
+			defer func() { _ = recover() }()
+			must.Do(t, eraser.Destroy(t.Context(), r.Digest, "/prompt"))
+		}()
+		for file, content := range disktest.Files(t, dir) {
+			if bytes.Contains(content, key) {
+				t.Errorf("after %q: %s has the key", step, file)
+			}
+		}
+		wantOpen(t, recorder, r, "/prompt", ErrNone)
+		wantOpen(t, recorder, r, "/response", nil)
+		must.Do(t, vault().Destroy(t.Context(), r.Digest, "/prompt"))
+		if names := listed(t, recorder); len(names) != 1 || names[0] != Name(r.Digest, "/response") {
+			t.Errorf("after %q: %v", step, names)
+		}
+	}
+}
+
+// TestHostileNames: values stay where they belong, whatever the members' names are.
 func TestHostileNames(t *testing.T) {
 	members := map[string]string{}
 	for _, name := range []string{"..~1..~1..~1etc~1passwd", "..", "a\x00b", strings.Repeat("é", 5000), "CON", "a~0b", "\u202e"} {
 		members["/metadata/"+name] = "v"
 	}
-	v, r := kept(t, members)
-	for name, mode := range disktest.Tree(t, filepath.Dir(v.dir())) {
-		if !mode.IsDir() && !fileName.MatchString(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(name), ".json"), ".key")) {
-			t.Errorf("a file is called %q", name)
+	onBoth(t, func(t *testing.T, vault func() *Store) {
+		v, r := kept(t, vault, members)
+		for _, name := range listed(t, v) {
+			if !regexp.MustCompile(`^[0-9a-f]{64}-[0-9a-f]{16}$`).MatchString(name) {
+				t.Errorf("a value is called %q", name)
+			}
 		}
-	}
-	for pointer := range members {
-		wantOpen(t, v, r, pointer, nil)
-		if err := v.Destroy(t.Context(), r.Digest, pointer); err != nil {
-			t.Error(err)
+		for pointer := range members {
+			wantOpen(t, v, r, pointer, nil)
+			must.Do(t, v.Destroy(t.Context(), r.Digest, pointer))
+			wantOpen(t, v, r, pointer, ErrNone)
 		}
-		wantOpen(t, v, r, pointer, ErrNone)
-	}
+	})
 }
 
 func TestElsewhere(t *testing.T) {
-	v := newVault(filepath.Join(t.TempDir(), "data"))
-	r := saying(map[string]string{"/prompt": secret, "/context": "c"})
-	r.Disclosures = slices.DeleteFunc(r.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == "/prompt" })
-	must.Do(t, v.Keep(t.Context(), r))
-	wantOpen(t, v, r, "/prompt", ErrElsewhere)
-	wantOpen(t, v, r, "/context", nil)
-	must.Do(t, v.Forget(t.Context(), r))
-	wantOpen(t, v, r, "/prompt", ErrNone)
-	wantOpen(t, v, r, "/context", ErrNone)
+	onBoth(t, func(t *testing.T, vault func() *Store) {
+		v, r := vault(), saying(map[string]string{"/prompt": secret, "/context": "c"})
+		r.Disclosures = slices.DeleteFunc(r.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == "/prompt" })
+		must.Do(t, v.Keep(t.Context(), r))
+		wantOpen(t, v, r, "/prompt", ErrElsewhere)
+		wantOpen(t, v, r, "/context", nil)
+		must.Do(t, v.Forget(t.Context(), r))
+		wantOpen(t, v, r, "/prompt", ErrNone)
+		wantOpen(t, v, r, "/context", ErrNone)
+		note := new(*r)
+		note.Payload.SealedApart, note.Disclosures = []string{"/prompt"}, nil
+		for range 2 { // as two processes that accept it
+			must.Do(t, v.Keep(t.Context(), note))
+		}
+		wantOpen(t, v, r, "/prompt", ErrElsewhere)
+	})
 }
 
-// TestDamage: a changed value never opens as the stored value.
+// TestDamage: a changed value never opens as the stored value, and hides no other.
 func TestDamage(t *testing.T) {
-	swap := func(t *testing.T, a, b string) {
-		t.Helper()
-		text, err := os.ReadFile(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		must.Do(t, os.WriteFile(a, text, 0o600))
-	}
-	change := func(t *testing.T, file string, f func([]byte) []byte) {
-		t.Helper()
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		must.Do(t, os.WriteFile(file, f(text), 0o600))
-	}
-	cut := func(text []byte) []byte { return text[:len(text)/2] }
-	tests := map[string]func(t *testing.T, at, other place){
-		"the key of another":       func(t *testing.T, at, other place) { swap(t, at.key, other.key) },
-		"the value of another":     func(t *testing.T, at, other place) { swap(t, at.value, other.value) },
-		"value and key of another": func(t *testing.T, at, other place) { swap(t, at.value, other.value); swap(t, at.key, other.key) },
-		"half a key":               func(t *testing.T, at, _ place) { change(t, at.key, cut) },
-		"half a value":             func(t *testing.T, at, _ place) { change(t, at.value, cut) },
-		"an empty value":           func(t *testing.T, at, _ place) { change(t, at.value, func([]byte) []byte { return nil }) },
-		"a longer key":             func(t *testing.T, at, _ place) { change(t, at.key, func(k []byte) []byte { return append(k, 'x') }) },
-		"another bit in the key":   func(t *testing.T, at, _ place) { change(t, at.key, func(k []byte) []byte { k[3] ^= 1; return k }) },
-		"a member more in the value": func(t *testing.T, at, _ place) {
-			change(t, at.value, func(v []byte) []byte { return append([]byte(`{"x":1,`), v[1:]...) })
-		},
-		"another's value under this name": func(t *testing.T, at, other place) {
-			swap(t, at.key, other.key)
-			change(t, at.value, func([]byte) []byte {
-				text, err := os.ReadFile(other.value)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return bytes.Replace(text, []byte(`"/context"`), []byte(`"/prompt"`), 1)
-			})
-		},
+	tests := map[string]func(value, other *storage.Value){
+		"the key of another":       func(value, other *storage.Value) { value.Key = other.Key },
+		"the value of another":     func(value, other *storage.Value) { value.Sealed = other.Sealed },
+		"value and key of another": func(value, other *storage.Value) { value.Sealed, value.Key = other.Sealed, other.Key },
+		"half a key":               func(value, _ *storage.Value) { clear(value.Key[keySize/2:]) },
+		"another bit in the key":   func(value, _ *storage.Value) { value.Key[3] ^= 1 },
+		"half a value":             func(value, _ *storage.Value) { value.Sealed = value.Sealed[:len(value.Sealed)/2] },
+		"an empty value":           func(value, _ *storage.Value) { value.Sealed = []byte{} },
+		"another bit":              func(value, _ *storage.Value) { value.Sealed[0] ^= 1 },
 	}
 	for name, damage := range tests {
 		t.Run(name, func(t *testing.T) {
-			v, r := kept(t, map[string]string{"/prompt": secret, "/context": "other"})
-			at := v.place(r.Digest, "/prompt")
-			damage(t, at, v.place(r.Digest, "/context"))
-			wantOpen(t, v, r, "/prompt", ErrDamaged)
-			if _, err := v.Open(t.Context(), r.Digest, "/prompt"); !strings.Contains(err.Error(), v.dir()) {
-				t.Errorf("%v does not name the file", err)
-			}
-			wantOpen(t, v, r, "/context", nil)
-			if err := v.Destroy(t.Context(), r.Digest, "/prompt"); err != nil { // a damaged value can be erased, too
-				t.Error(err)
-			}
-			wantOpen(t, v, r, "/prompt", ErrNone)
+			onBoth(t, func(t *testing.T, vault func() *Store) {
+				v, r := kept(t, vault, map[string]string{"/prompt": secret, "/context": "other"})
+				value := must.Get(v.values.Read(t.Context(), Name(r.Digest, "/prompt")))(t)
+				other := must.Get(v.values.Read(t.Context(), Name(r.Digest, "/context")))(t)
+				damage(&value, &other)
+				must.Do(t, errors.Join(v.values.DestroyKey(t.Context(), value.Name), v.values.Remove(t.Context(), value.Name)))
+				must.Do(t, v.values.Add(t.Context(), []storage.Value{value}))
+				wantOpen(t, v, r, "/prompt", ErrDamaged)
+				if _, err := v.Open(t.Context(), r.Digest, "/prompt"); !strings.Contains(err.Error(), v.values.Where(value.Name)) {
+					t.Errorf("%v does not name the value", err)
+				}
+				wantOpen(t, v, r, "/context", nil)
+				must.Do(t, v.Destroy(t.Context(), r.Digest, "/prompt")) // a damaged value can be erased, too
+				wantOpen(t, v, r, "/prompt", ErrNone)
+			})
 		})
 	}
 }
@@ -220,116 +261,99 @@ func TestKeyThatOthersCanRead(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no modes there")
 	}
-	v, r := kept(t, map[string]string{"/prompt": secret})
-	must.Do(t, os.Chmod(v.place(r.Digest, "/prompt").key, 0o644))
+	dir := filepath.Join(t.TempDir(), "data")
+	v, r := kept(t, inTable(t, dir), map[string]string{"/prompt": secret})
+	keys := must.Get(filepath.Glob(filepath.Join(dir, sqlite.KeysFolder, "*")))(t)
+	must.Do(t, os.Chmod(keys[0], 0o644))
 	if _, err := v.Open(t.Context(), r.Digest, "/prompt"); err == nil || !strings.Contains(err.Error(), "0644") {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestDestroyWhatIsNotThere(t *testing.T) {
-	v := newVault(filepath.Join(t.TempDir(), "data"))
-	if err := v.Destroy(t.Context(), evidence.DigestOf(nil), "/prompt"); err != nil {
-		t.Error(err)
-	}
+	onBoth(t, func(t *testing.T, vault func() *Store) {
+		must.Do(t, vault().Destroy(t.Context(), evidence.DigestOf(nil), "/prompt"))
+		v, _ := kept(t, vault, map[string]string{"/prompt": secret})
+		must.Do(t, v.Destroy(t.Context(), evidence.DigestOf(nil), "/prompt"))
+	})
 }
 
 func TestKeepNeverReplaces(t *testing.T) {
-	v, r := kept(t, map[string]string{"/prompt": secret})
-	if err := v.Keep(t.Context(), r); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("%v, want that it is there", err)
-	}
-	wantOpen(t, v, r, "/prompt", nil)
+	onBoth(t, func(t *testing.T, vault func() *Store) {
+		v, r := kept(t, vault, map[string]string{"/prompt": secret})
+		if err := v.Keep(t.Context(), r); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%v, want that it is there", err)
+		}
+		wantOpen(t, v, r, "/prompt", nil)
+	})
 }
 
-// TestTooMany: one record cannot fill the disk with files.
+// TestTooMany: one record cannot fill the disk with values.
 func TestTooMany(t *testing.T) {
 	members := map[string]string{}
 	for n := range maxMembers + 1 {
 		members[fmt.Sprintf("/metadata/%d", n)] = "v"
 	}
-	v := newVault(filepath.Join(t.TempDir(), "data"))
+	v := inTable(t, filepath.Join(t.TempDir(), "data"))()
 	if err := v.Keep(t.Context(), saying(members)); err == nil || !strings.Contains(err.Error(), "257") {
 		t.Errorf("%v", err)
 	}
-	if err := v.List(t.Context(), func(file, _ string) error { t.Error(file); return nil }); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestList(t *testing.T) {
-	v, r := kept(t, map[string]string{"/prompt": secret})
-	at := v.place(r.Digest, "/prompt")
-	for _, stray := range []string{filepath.Join(filepath.Dir(at.key), ".new-123"), filepath.Join(v.dir(), ValuesFolder, "note.json"),
-		filepath.Join(v.dir(), ValuesFolder, "zz", filepath.Base(at.value))} {
-		must.Do(t, os.MkdirAll(filepath.Dir(stray), 0o700))
-		must.Do(t, os.WriteFile(stray, nil, 0o600))
-	}
-	got := map[string]int{}
-	must.Do(t, v.List(t.Context(), func(_, name string) error { got[name]++; return nil }))
-	if diff := cmp.Diff(map[string]int{"": 3, Name(r.Digest, "/prompt"): 2}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if err := newVault(filepath.Join(t.TempDir(), "none")).List(t.Context(), func(file, _ string) error { t.Error(file); return nil }); err != nil {
-		t.Error(err)
+	if names := listed(t, v); len(names) > 0 {
+		t.Error(names)
 	}
 }
 
 func TestConcurrently(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	var wg sync.WaitGroup
-	for i := range 20 {
-		wg.Go(func() {
-			v, r := newVault(dir), saying(map[string]string{"/metadata/" + strings.Repeat("n", i+1): secret})
-			if err := v.Keep(t.Context(), r); err != nil {
-				t.Error(err)
-				return
-			}
-			d, err := v.Open(t.Context(), r.Digest, r.Disclosures[0].Pointer)
-			if err != nil || string(d.Value) != `"`+secret+`"` {
-				t.Errorf("%s, %v", d.Value, err)
-			}
-			if i%2 == 0 {
+	onBoth(t, func(t *testing.T, vault func() *Store) {
+		vaults := []*Store{vault(), vault(), vault()}
+		var wg sync.WaitGroup
+		for i := range 30 {
+			v := vaults[i%3]
+			wg.Go(func() {
+				r := saying(map[string]string{"/metadata/" + strings.Repeat("n", i+1): secret})
+				if err := v.Keep(t.Context(), r); err != nil {
+					t.Error(err)
+					return
+				}
+				d, err := v.Open(t.Context(), r.Digest, r.Disclosures[0].Pointer)
+				if err != nil || string(d.Value) != `"`+secret+`"` {
+					t.Errorf("%s, %v", d.Value, err)
+				}
+				if i%2 == 1 {
+					return
+				}
 				var both sync.WaitGroup
-				for range 2 {
+				for n := range 2 {
 					both.Go(func() {
-						if err := newVault(dir).Destroy(t.Context(), r.Digest, r.Disclosures[0].Pointer); err != nil {
+						if err := vaults[n].Destroy(t.Context(), r.Digest, r.Disclosures[0].Pointer); err != nil {
 							t.Error(err)
 						}
 					})
 				}
 				both.Wait()
-			}
-		})
-	}
-	wg.Wait()
-	n := 0
-	if err := newVault(dir).List(t.Context(), func(string, string) error { n++; return nil }); err != nil || n != 20 {
-		t.Errorf("%d files, %v; want 20", n, err)
-	}
+			})
+		}
+		wg.Wait()
+		if names := listed(t, vault()); len(names) != 15 {
+			t.Errorf("%d values, want 15", len(names))
+		}
+	})
 }
 
 // FuzzOpen: any content in place of a value opens only as the stored value.
 func FuzzOpen(f *testing.F) {
 	r := saying(map[string]string{"/prompt": secret})
-	v := newVault(filepath.Join(f.TempDir(), "data"))
-	must.Do(f, v.Keep(f.Context(), r))
-	at := v.place(r.Digest, "/prompt")
-	kept, err := os.ReadFile(at.value)
+	value, err := sealed(r, "/prompt")
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(kept)
-	f.Add([]byte(`{}`))
-	f.Add([]byte(`{"pointer":"/prompt","record":"` + r.Digest.String() + `"}`))
-	f.Add(bytes.Replace(kept, []byte(`"ciphertext"`), []byte(`"CIPHERTEXT"`), 1))
+	f.Add(value.Sealed)
+	f.Add(elsewhere)
+	f.Add([]byte(`{"pointer":"/prompt"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		must.Do(t, os.WriteFile(at.value, text, 0o600))
-		d, err := v.Open(t.Context(), r.Digest, "/prompt")
-		switch {
-		case err == nil && cmp.Equal(d, r.Disclosures[0]), errors.Is(err, ErrDamaged), errors.Is(err, ErrElsewhere):
-		default:
-			t.Errorf("%q opens as %v, %v", text, d, err)
+		d, err := open(value.Key, bound(r.Digest, "/prompt"), text)
+		if d.Pointer = "/prompt"; err == nil && !cmp.Equal(d, r.Disclosures[0]) {
+			t.Errorf("%q opens as %v", text, d)
 		}
 	})
 }

@@ -63,26 +63,6 @@ func (d *Draft) Create(ctx context.Context, name string, content []byte) error {
 	return d.do(ctx, "create", name, -1, func() { d.files[name] = bytes.Clone(content) })
 }
 
-// CreateAll implements Store: it makes all or none.
-func (d *Draft) CreateAll(ctx context.Context, files []File) error {
-	for _, file := range files {
-		if err := check(ctx, "create", file.Name); err != nil {
-			return err
-		}
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, file := range files {
-		if _, is := d.files[file.Name]; is {
-			return &fs.PathError{Op: "create", Path: d.Where(file.Name), Err: fs.ErrExist}
-		}
-	}
-	for _, file := range files {
-		d.files[file.Name] = bytes.Clone(file.Content)
-	}
-	return nil
-}
-
 // Replace implements Store.
 func (d *Draft) Replace(ctx context.Context, name string, content []byte) error {
 	return d.do(ctx, "replace", name, 0, func() { d.files[name] = bytes.Clone(content) })

@@ -1,6 +1,5 @@
-// Package filestore keeps the small files of an installation beside its log: keys, certificates, settings, values
-// that are sealed apart. They are in a folder of one machine, or in a database that several machines share. Callers
-// need not know which.
+// Package filestore keeps the small files of an installation beside its log: keys, certificates, settings. They are in
+// a folder of one machine, or in a database that several machines share. Callers need not know which.
 //
 // The methods of a Folder and of a Draft return the errors that Store names, an *fs.PathError around fs.ErrInvalid for
 // an invalid name, and the other errors of the file system.
@@ -11,12 +10,11 @@
 //
 // # The small files of an installation are in a file store
 //
-// Keys, certificates, settings, intents of erasures and values sealed apart are small files. They are created,
-// replaced, renamed, overwritten, removed and listed, each atomically, and need no other operation. So one interface
-// of eight methods covers them, and one test suite checks the folder and the database against it. The users (`keys`,
-// `erasure`, `installation`) are the same for one machine and for many. So are their steps, ordered so that a crash
-// after any of them leaves nothing unfinished: they need no transactions across files, which a folder could not
-// offer. `Create` is exclusive among processes in both: if several machines meet an actor at once, one of them makes
+// Keys, certificates, settings and intents of erasures are small files. They are created, replaced, renamed,
+// overwritten, removed and listed, each atomically, and need no other operation. So one interface covers them, and one
+// test suite checks the folder and the database against it. The users (`keys`, `erasure`, `installation`) are the same
+// for one machine and for many. So are their steps, ordered so that a crash after any of them leaves nothing
+// unfinished: they need no transactions across files, which a folder could not offer. `Create` is exclusive among processes in both: if several machines meet an actor at once, one of them makes
 // its key.
 //
 // # Files in a database are encrypted
@@ -36,29 +34,6 @@
 // Changing the main key would then change one row, but an old main key would open the old secrets for ever. Wrapping
 // the files again goes row by row and can be interrupted, because the key file can contain several keys. A key
 // management service can replace the key file without other changes.
-//
-// # Many small files of a folder are in packs
-//
-// A recorder keeps three texts and three keys for each call. As files of their own, each needed a sync of the file and of its folder, and an entry
-// in the file system: with 64 callers 600 calls a second, and a hundred times the work of the texts themselves. So CreateAll of a Folder
-// adds them to the end of packs, and callers that come at once share one sync of each pack. Values and keys have packs of their own, as their
-// folders may be on different storage. In a database CreateAll is one statement.
-//
-// A file in a pack is found, read, overwritten, removed and listed by its name, as one outside. Overwriting and removing happen in place and are
-// synced, so a key that is destroyed is in no copy: there is no journal that has a second one. Files that were made before stay where they are.
-//
-// Each process adds to packs of its own, which locks guard, and reads those of all. It never writes what another may be adding to, but for
-// overwriting a file that is complete. A process that begins continues a pack that an ended one left, so that many short ones fill one pack.
-// What a crash left half added is never read and never removed, as nobody can tell it from damage. A full pack gets a sorted index, of which each part
-// that is read has a checksum: an index that was changed hides no file.
-//
-// Damage hides one file alone: behind a head whose checksum does not hold, reading goes on at the next one that holds. Whoever looks for a file that may be
-// in the damaged bytes gets ErrDamaged, and a listing names them.
-//
-// Refused: a journal that is synced while the files are written later, and replayed after a crash. It needs the work of making files all the
-// same, has a copy of each key that an erasure must reach in every process, and brings files back. Refused: one file for each record; making
-// two files still takes as long as sealing a record. Refused: a database, since what is deleted stays in its write-ahead log, and a
-// file of it cannot be copied while it is in use, as values are.
 package filestore
 
 import (
@@ -76,9 +51,6 @@ type Store interface {
 	// Create makes a new file. If the file exists, it changes nothing and the error wraps fs.ErrExist: of several
 	// processes, one makes the file.
 	Create(ctx context.Context, name string, content []byte) error
-	// CreateAll makes several new files, in this order. Many callers at once share the work. The caller makes sure that none of them exists:
-	// a folder that keeps them in packs does not look. After an error or a crash, some of them may be there, each whole.
-	CreateAll(ctx context.Context, files []File) error
 	// Replace makes a file, or replaces the existing one.
 	Replace(ctx context.Context, name string, content []byte) error
 	// Rename gives a file another name, and replaces a file that has that name. The error wraps fs.ErrNotExist if
@@ -96,7 +68,7 @@ type Store interface {
 	Where(name string) string
 }
 
-// A File is a new file for Store.CreateAll.
+// A File is a file of a Draft, or a new one.
 type File struct {
 	Name    string
 	Content []byte

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"sync"
 
 	"jurat/internal/atomicfile"
@@ -19,41 +17,22 @@ import (
 type Folder struct {
 	dir    string
 	synced sync.Map    // paths of folders whose own names are durable
-	packer *packer     // nil: there are no packs
 	is     fs.FileInfo // the folder as it was opened; nil: it was not there
-
-	// After is called after each step of adding to packs; nil: it is not called. Tests crash there.
-	After func(step string)
 }
 
 var _ Store = (*Folder)(nil)
 
 // NewFolder returns the file store in a folder.
-func NewFolder(dir string) *Folder { return &Folder{dir: filepath.Clean(dir)} }
-
-// Where implements Store: it returns the file's path, or the pack that has it.
-func (f *Folder) Where(name string) string {
-	s := f.packer.of(name)
-	if s == nil {
-		return f.path(name)
+func NewFolder(dir string) *Folder {
+	f := &Folder{dir: filepath.Clean(dir)}
+	if is, err := os.Stat(f.dir); err == nil {
+		f.is = is
 	}
-	if _, err := os.Lstat(f.path(name)); err == nil {
-		return f.path(name)
-	}
-	in := ""
-	if err := s.visit("stat", name, os.O_RDONLY, func(p *pack, e *packed) (bool, error) { in = p.file.Name(); return !e.void, nil }); err != nil {
-		return f.path(name)
-	}
-	return path.Base(name) + " in " + in
+	return f
 }
 
-func (f *Folder) path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
-
-func (f *Folder) after(step string) {
-	if f.After != nil {
-		f.After(step)
-	}
-}
+// Where implements Store: it returns the file's path.
+func (f *Folder) Where(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
 
 // Read implements Store. It refuses a secret that other users can read.
 func (f *Folder) Read(ctx context.Context, name string) ([]byte, error) {
@@ -64,43 +43,20 @@ func (f *Folder) Read(ctx context.Context, name string) ([]byte, error) {
 	if Secret(name) {
 		read = ReadPrivate
 	}
-	content, err := read(f.path(name))
-	err = f.packed(err, "read", name, os.O_RDONLY, func(p *pack, e *packed) (bool, error) {
-		if e.void {
-			return false, nil
-		}
-		var err error
-		content, err = p.read(e)
-		return true, err
-	})
-	return content, err
-}
-
-// packed visits a file that is in a pack. err is what came of the attempt to find the file outside.
-func (f *Folder) packed(err error, op, name string, flag int, do visit) error {
-	if s := f.packer.of(name); s != nil && errors.Is(err, fs.ErrNotExist) {
-		return s.visit(op, name, flag, do)
-	}
-	return err
+	return read(f.Where(name))
 }
 
 // ReadPrivate reads a file that only its owner can access. It returns an error if others can.
 func ReadPrivate(file string) ([]byte, error) {
-	info, err := os.Stat(file)
+	open, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkMode(file, info); err != nil {
+	defer open.Close() // closing a file that was only read loses nothing
+	if err := atomicfile.CheckPrivate(open); err != nil {
 		return nil, err
 	}
-	return os.ReadFile(file)
-}
-
-func checkMode(file string, info fs.FileInfo) error {
-	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o077 != 0 {
-		return fmt.Errorf("%s has mode %04o: others on this machine can use the key; if none did, run chmod 600 on it, otherwise make a new key", file, mode)
-	}
-	return nil
+	return io.ReadAll(open)
 }
 
 // Create implements Store.
@@ -117,7 +73,7 @@ func (f *Folder) put(ctx context.Context, name string, content []byte, op string
 	if err := errors.Join(check(ctx, op, name), f.stays()); err != nil {
 		return err
 	}
-	file := f.path(name)
+	file := f.Where(name)
 	err := write(file, content, 0o600)
 	if err != nil && !errors.Is(err, fs.ErrExist) { // the process that made an existing file may have crashed before the sync below
 		return err
@@ -157,7 +113,7 @@ func (f *Folder) Rename(ctx context.Context, from, to string) error {
 	if err := errors.Join(check(ctx, "rename", from), check(ctx, "rename", to)); err != nil {
 		return err
 	}
-	return atomicfile.Rename(f.path(from), f.path(to))
+	return atomicfile.Rename(f.Where(from), f.Where(to))
 }
 
 // Remove implements Store.
@@ -165,12 +121,7 @@ func (f *Folder) Remove(ctx context.Context, name string) error {
 	if err := check(ctx, "remove", name); err != nil {
 		return err
 	}
-	return f.packed(f.remove(f.path(name)), "remove", name, os.O_RDWR, func(p *pack, e *packed) (bool, error) {
-		return false, p.void(e) // also what is void: an earlier process may have crashed before its sync
-	})
-}
-
-func (f *Folder) remove(file string) error {
+	file := f.Where(name)
 	err := os.Remove(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -189,19 +140,7 @@ func (f *Folder) Overwrite(ctx context.Context, name string, content []byte) err
 	if err := check(ctx, "overwrite", name); err != nil {
 		return err
 	}
-	return f.packed(overwrite(f.path(name), content), "overwrite", name, os.O_RDWR, func(p *pack, e *packed) (bool, error) {
-		switch {
-		case e.void:
-			return false, nil
-		case len(content) > e.length:
-			return false, &fs.PathError{Op: "overwrite", Path: f.path(name), Err: errTooLong}
-		}
-		return false, p.overwrite(e, content)
-	})
-}
-
-func overwrite(name string, content []byte) error {
-	file, err := os.OpenFile(name, os.O_WRONLY, 0)
+	file, err := os.OpenFile(f.Where(name), os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
@@ -214,35 +153,11 @@ func (f *Folder) List(ctx context.Context, folder string, found func(name string
 	if err := check(ctx, "list", folder); err != nil {
 		return err
 	}
-	if err := f.walk(folder, found); err != nil || f.packer == nil {
-		return err
-	}
-	for _, s := range f.packer.folders {
-		if s.folder != folder && !strings.HasPrefix(s.folder, folder+"/") && !strings.HasPrefix(folder, s.folder+"/") {
-			continue
-		}
-		if err := s.list(func(name string) error {
-			if !strings.HasPrefix(name, folder+"/") {
-				return nil
-			}
-			return errors.Join(ctx.Err(), found(name))
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// walk lists the files outside of packs.
-func (f *Folder) walk(folder string, found func(name string) error) error {
-	return filepath.WalkDir(f.path(folder), func(file string, d fs.DirEntry, err error) error {
+	return filepath.WalkDir(f.Where(folder), func(file string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // the folder never existed, or the file was removed during the listing
 		}
 		if err != nil || d.IsDir() {
-			if err == nil && f.packer.isPacks(file) {
-				return fs.SkipDir
-			}
 			return err
 		}
 		name, err := filepath.Rel(f.dir, file)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"jurat/internal/erasure"
 	"jurat/internal/filestore"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
@@ -45,7 +46,7 @@ func connect(ctx context.Context, c Config) (*place, *postgres.Files, error) {
 		return nil, nil, err
 	}
 	files := postgres.NewFiles(pool, keys)
-	p := &place{files: files, locks: postgres.NewLocks(pool.Config().ConnConfig), pool: pool, parts: "the ledger and log.key in the database, and the checkpoint in " + c.Dir}
+	p := &place{files: files, values: erasure.InFiles{Files: files}, locks: postgres.NewLocks(pool.Config().ConnConfig), pool: pool, parts: "the ledger and log.key in the database, and the checkpoint in " + c.Dir}
 	published := ledger.CheckpointFile(filepath.Join(c.Dir, CheckpointFile))
 	p.published = published
 	p.store = func(ctx context.Context) (storage.Store, error) {

@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,13 +22,13 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/atomicfile"
 	"jurat/internal/disktest"
 	"jurat/internal/erasure"
-	"jurat/internal/filestore"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
+	"jurat/internal/ledger/sqlite"
+	"jurat/internal/ledger/storage"
 	"jurat/property"
 	"jurat/verify"
 )
@@ -179,46 +176,44 @@ func TestErase(t *testing.T) {
 	wantProved(t, i, r)
 	wantActs(t, i, body(r, "/prompt"), body(r, "/metadata/user"))
 	wantKinds(t, c)
-	for _, folder := range []string{erasure.ValuesFolder, erasure.KeysFolder, erasure.IntentsFolder} {
-		if err := installation.FilesIn(c.Dir).List(t.Context(), folder, func(name string) error { t.Errorf("%s is left", name); return nil }); err != nil {
-			t.Error(err)
-		}
+	if left, err := os.ReadDir(filepath.Join(c.Dir, "apart", "erasing")); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
 	}
-	for file := range inPacks(t, c) {
-		if content := file.content; strings.Trim(string(content), "\x00") != "" {
-			t.Errorf("%s has %q left", file.name, content)
-		}
+	values, keys := inTable(t, c)
+	if len(values) > 0 || strings.Trim(string(keys), "\x00") != "" {
+		t.Errorf("%v is left, and keys %x", values, keys)
 	}
 }
 
-// A packed is a file in a pack, as it is on disk.
-type packed struct {
-	name, pack string
-	at         int // of its content in the pack
-	content    []byte
-}
-
-var packedName = regexp.MustCompile(`apart(?:/values|-keys)/[0-9a-f]{2}/[0-9a-f]{64}-[0-9a-f]{16}\.(?:json|key)`)
-
-// inPacks reads what is in the packs of an installation, also what is void.
-func inPacks(t *testing.T, c installation.Config) iter.Seq[packed] {
+// inTable returns the values that an installation has in its table, with their keys, and the whole file of keys.
+func inTable(t *testing.T, c installation.Config) (values []storage.Value, keys []byte) {
 	t.Helper()
-	packs, err := filepath.Glob(filepath.Join(c.Dir, "apart*", "packs", "*.pack"))
-	more, moreErr := filepath.Glob(filepath.Join(c.Dir, "apart", "values", "packs", "*.pack"))
-	if err := errors.Join(err, moreErr); err != nil || len(packs) == 0 || len(more) == 0 {
-		t.Fatal(packs, more, err)
+	table := sqlite.NewValues(c.Dir)
+	succeeds(t, table.Each(t.Context(), func(name string) error {
+		value, err := table.Read(t.Context(), name)
+		values = append(values, value)
+		return err
+	}))
+	succeeds(t, table.Close())
+	return values, must(os.ReadFile(keysFile(t, c)))
+}
+
+func keysFile(t *testing.T, c installation.Config) string {
+	t.Helper()
+	files := must(filepath.Glob(filepath.Join(c.Dir, sqlite.KeysFolder, "*")))
+	if len(files) != 1 {
+		t.Fatal(files)
 	}
-	return func(yield func(packed) bool) {
-		for _, pack := range append(packs, more...) {
-			content := must(os.ReadFile(pack))
-			for _, found := range packedName.FindAllIndex(content, -1) {
-				length := int(binary.BigEndian.Uint32(content[found[0]-4:]))
-				if !yield(packed{string(content[found[0]:found[1]]), pack, found[1], content[found[1]:][:length]}) {
-					return
-				}
-			}
-		}
-	}
+	return files[0]
+}
+
+// changeKey changes the key of a value where it is.
+func changeKey(t *testing.T, c installation.Config, name string, change func(key []byte)) {
+	t.Helper()
+	values, keys := inTable(t, c)
+	at := slices.IndexFunc(values, func(v storage.Value) bool { return v.Name == name })
+	change(keys[bytes.Index(keys, values[at].Key):][:32])
+	succeeds(t, os.WriteFile(keysFile(t, c), keys, 0o600))
 }
 
 func TestEraseRefuses(t *testing.T) {
@@ -321,11 +316,7 @@ func TestEraseSaysWhatIsTooShort(t *testing.T) {
 // TestEraseWhatIsDamaged: an unreadable value cannot be searched for in other texts, but it can be erased.
 func TestEraseWhatIsDamaged(t *testing.T) {
 	c, i, r := sealed(t)
-	for file := range inPacks(t, c) {
-		if strings.HasSuffix(file.name, erasure.Name(r.Digest, "/prompt")+".key") {
-			flipAt(t, file.pack, file.at)
-		}
-	}
+	changeKey(t, c, erasure.Name(r.Digest, "/prompt"), func(key []byte) { key[0] ^= 1 })
 	if _, err := i.Apart.Disclose(t.Context(), r, nil); !errors.Is(err, erasure.ErrDamaged) {
 		t.Errorf("%v, want ErrDamaged", err)
 	}
@@ -343,15 +334,6 @@ func TestEraseWhatIsDamaged(t *testing.T) {
 		t.Error(err)
 	}
 	wantKinds(t, c)
-}
-
-// flip changes a bit of the one file that a pattern names.
-// flipAt changes a bit of a file.
-func flipAt(t *testing.T, name string, at int) {
-	t.Helper()
-	text := must(os.ReadFile(name))
-	text[at] ^= 1
-	succeeds(t, os.WriteFile(name, text, 0o600))
 }
 
 // crash runs an operation that should crash after a step, and reports whether it did.
@@ -398,7 +380,7 @@ func TestEraseCrashes(t *testing.T) {
 				}
 			})
 			if !crashed {
-				if n < 10 {
+				if n < 9 {
 					t.Errorf("there were only %d steps to crash after", n-1)
 				}
 				break
@@ -446,29 +428,28 @@ func TestErasedOnce(t *testing.T) {
 }
 
 func TestFsckOfWhatIsApart(t *testing.T) {
-	name := func(kind string, r *evidence.Record, pointer string) string {
-		name := erasure.Name(r.Digest, pointer)
-		return map[string]string{"apart-keys": "apart-keys/" + name[:2] + "/" + name + ".key", "apart/values": "apart/values/" + name[:2] + "/" + name + ".json"}[kind]
-	}
-	remove := func(t *testing.T, c installation.Config, name string) {
-		succeeds(t, installation.FilesIn(c.Dir).Remove(t.Context(), name))
+	remove := func(t *testing.T, i *installation.Installation, r *evidence.Record) {
+		succeeds(t, i.Apart.Destroy(t.Context(), r.Digest, "/prompt"))
 	}
 	tests := map[string]struct {
 		damage func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record)
 		want   []fsck.Kind
 	}{
 		"a lost key": {func(t *testing.T, c installation.Config, _ *installation.Installation, r *evidence.Record) {
-			remove(t, c, name("apart-keys", r, "/prompt"))
+			changeKey(t, c, erasure.Name(r.Digest, "/prompt"), func(key []byte) { clear(key) })
 		}, []fsck.Kind{fsck.DamageApartLost}},
-		"a lost value": {func(t *testing.T, c installation.Config, _ *installation.Installation, r *evidence.Record) {
-			remove(t, c, name("apart/values", r, "/prompt"))
+		"a lost value": {func(t *testing.T, _ installation.Config, i *installation.Installation, r *evidence.Record) {
+			remove(t, i, r)
 		}, []fsck.Kind{fsck.DamageApartLost}},
+		"all values lost": {func(t *testing.T, c installation.Config, i *installation.Installation, _ *evidence.Record) {
+			succeeds(t, i.Close())
+			succeeds(t, os.Remove(filepath.Join(c.Dir, sqlite.ValuesFile)))
+		}, []fsck.Kind{fsck.DamageApartLost, fsck.DamageApartLost}},
 		"all keys lost": {func(t *testing.T, c installation.Config, _ *installation.Installation, _ *evidence.Record) {
 			succeeds(t, os.RemoveAll(filepath.Join(c.Dir, "apart-keys")))
 		}, []fsck.Kind{fsck.DamageApartLost, fsck.DamageApartLost}},
 		"another value, well encrypted": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
-			remove(t, c, name("apart/values", r, "/prompt"))
-			remove(t, c, name("apart-keys", r, "/prompt"))
+			remove(t, i, r)
 			other := new(*r)
 			other.Payload.SealedApart = []string{"/prompt"}
 			other.Disclosures = []evidence.Disclosure{{Pointer: "/prompt", Salt: r.Disclosures[0].Salt, Value: jsontext.Value(`"all is well"`)}}
@@ -478,36 +459,31 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 			}
 		}, []fsck.Kind{fsck.DamageApartChanged}},
 		"a backup that brings back what was erased": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
-			file := name("apart/values", r, "/prompt")
-			value := must(installation.FilesIn(c.Dir).Read(t.Context(), file))
+			values, _ := inTable(t, c)
 			must(i.Eraser.Erase(t.Context(), order(r, "/prompt")))
-			if err := atomicfile.Create(filepath.Join(c.Dir, filepath.FromSlash(file)), value, 0o600); err != nil { // as an older version kept it
-				t.Fatal(err)
-			}
+			table := sqlite.NewValues(c.Dir)
+			succeeds(t, table.Add(t.Context(), slices.DeleteFunc(values, func(v storage.Value) bool { return v.Name != erasure.Name(r.Digest, "/prompt") })))
+			succeeds(t, table.Close())
 		}, []fsck.Kind{fsck.DamageNotErased}},
-		"a damaged place in a pack": {func(t *testing.T, c installation.Config, _ *installation.Installation, r *evidence.Record) {
+		"a damaged page": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
 			pointer := r.Payload.SealedApart[0]
-			damagePack(t, c, name("apart-keys", r, pointer))
+			damageTable(t, c, i)
 			other := open(t, c)
 			o := order(r, pointer)
 			o.DespiteQuotes = true
-			if _, err := other.Eraser.Erase(t.Context(), o); !errors.Is(err, filestore.ErrDamaged) {
+			if _, err := other.Eraser.Erase(t.Context(), o); !errors.Is(err, storage.ErrDamaged) {
 				t.Errorf("a key is destroyed that cannot be found: %v", err)
 			}
 			wantActs(t, other)
-			d, err := other.Apart.Disclose(t.Context(), r, []string{pointer})
-			if err != nil || len(d.Disclosures) != 1 {
-				t.Errorf("the other text: %v", err)
-			}
-			if _, err := other.Apart.Disclose(t.Context(), r, nil); !errors.Is(err, erasure.ErrDamaged) || !strings.Contains(err.Error(), ".pack: bytes ") {
+			if _, err := other.Apart.Disclose(t.Context(), r, nil); !errors.Is(err, erasure.ErrDamaged) || !strings.Contains(err.Error(), pointer) {
 				t.Errorf("the damaged text: %v", err)
 			}
-		}, []fsck.Kind{fsck.DamagePack, fsck.DamageApartChanged}},
+		}, []fsck.Kind{fsck.DamageApart, fsck.DamageApartChanged, fsck.DamageApartChanged}},
 		"what a crash left": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
 			other := new(*r)
 			other.Digest = evidence.DigestOf(nil)
 			succeeds(t, i.Keep(t.Context(), other))
-		}, []fsck.Kind{fsck.DamageOrphan, fsck.DamageOrphan, fsck.DamageOrphan, fsck.DamageOrphan}},
+		}, []fsck.Kind{fsck.DamageOrphan, fsck.DamageOrphan}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -523,20 +499,18 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 	}
 }
 
-// damagePack flips a bit before the content of a file in a pack.
-func damagePack(t *testing.T, c installation.Config, name string) {
+// damageTable destroys the page of the table that has the rows, which are few.
+func damageTable(t *testing.T, c installation.Config, i *installation.Installation) {
 	t.Helper()
-	packs, err := filepath.Glob(filepath.Join(c.Dir, filepath.FromSlash(strings.SplitN(name, "/", 2)[0]), "packs", "*.pack"))
-	if err != nil || len(packs) != 1 {
-		t.Fatal(packs, err)
+	table := filepath.Join(c.Dir, sqlite.ValuesFile)
+	succeeds(t, i.Close())
+	content := must(os.ReadFile(table))
+	for page := range slices.Chunk(content[8192:], 8192) {
+		if page[0] == 13 { // a leaf of a table: see SQLite's file format
+			clear(page)
+		}
 	}
-	content, err := os.ReadFile(packs[0])
-	at := bytes.Index(content, []byte(name))
-	if err != nil || at < 0 {
-		t.Fatal(at, err)
-	}
-	content[at-1] ^= 1
-	succeeds(t, os.WriteFile(packs[0], content, 0o600))
+	succeeds(t, os.WriteFile(table, content, 0o600))
 }
 
 // TestErasedAgain: a value that a backup brought back is destroyed again, without a second act.
@@ -663,7 +637,7 @@ func TestModesOfWhatIsApart(t *testing.T) {
 			t.Errorf("%s has mode %04o, want %04o", name, mode, want)
 		}
 	}
-	if seen < 12 {
+	if seen < 10 {
 		t.Errorf("only %d files and folders", seen)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strings"
 
-	"jurat/internal/erasure"
 	"jurat/internal/filestore"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
@@ -40,19 +39,10 @@ func findInFolder(ctx context.Context, c Config) (*place, error) {
 			return nil, err
 		}
 	}
-	files := FilesIn(c.Dir)
-	return &place{files: files, folder: files, locks: lock.NewFolder(path(locksFolder)), published: ledger.CheckpointFile(path(CheckpointFile)),
+	return &place{files: filestore.NewFolder(c.Dir), values: sqlite.NewValues(c.Dir), locks: lock.NewFolder(path(locksFolder)), published: ledger.CheckpointFile(path(CheckpointFile)),
 		store: func(ctx context.Context) (storage.Store, error) { return sqlite.Open(ctx, path(DatabaseFile)) },
 		parts: strings.Join([]string{path(DatabaseFile), path(LogKeyFile), path(CheckpointFile)}, ", ")}, nil
 }
-
-// FilesIn returns the small files of an installation in a folder. The values that are sealed apart and their keys are in packs.
-func FilesIn(dir string) *filestore.Folder {
-	return filestore.NewFolder(dir).Packed(lock.NewFolder(filepath.Join(dir, filepath.FromSlash(packingFolder))), erasure.ValuesFolder, erasure.KeysFolder)
-}
-
-// packingFolder is where locks say which process adds to which pack of files.
-const packingFolder = "apart/packing"
 
 // ErrOpen says that users other than its owner can write to a data folder. They could put in their own keys, or remove the log.
 var ErrOpen = errors.New("users other than its owner can write to it")

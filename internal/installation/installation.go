@@ -15,11 +15,10 @@
 //	witnesses.json  the witnesses that are asked to cosign checkpoints
 //	cosigned        the last checkpoint that the witnesses cosigned
 //	outside-authorities/  time-stamping authorities that stamp beside the built-in one
-//	apart/values/   values that are sealed apart, encrypted
+//	apart/values.db values that are sealed apart, encrypted
 //	apart/settings/ which values are always sealed apart, for each actor
 //	apart/erasing/  erasures in progress
-//	apart/packing/  locks on packs of values and keys, which say whose process adds to them
-//	apart-keys/     the keys to apart/values: keep them out of every backup from which they cannot be deleted
+//	apart-keys/     the keys to apart/values.db: keep them out of every backup from which they cannot be deleted
 //	tickets/        sign-in links, each for one use
 //	servers/        secrets that all servers of the installation share
 //
@@ -192,7 +191,7 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 	}
 	house := &steady{below: clock(c)}
 	c.Now = house.now
-	i = &Installation{Dir: c.Dir, place: at, clock: house, texts: erasure.NewStore(at.files), now: house.now, after: func(string) {}}
+	i = &Installation{Dir: c.Dir, place: at, clock: house, texts: erasure.NewStore(at.values), now: house.now, after: func(string) {}}
 	if config, err = i.unlock(ctx, c); err != nil {
 		return nil, config, errors.Join(err, i.leave())
 	}
@@ -219,7 +218,7 @@ func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Conf
 		return config, err
 	}
 	config = ledgerConfig(c, i.published, store, i.log)
-	config.Stamper, config.Settler, config.Apart, config.OneDisk = i.stampers, i.stampers.Settler(), i.Apart, i.folder != nil
+	config.Stamper, config.Settler, config.Apart, config.OneDisk = i.stampers, i.stampers.Settler(), i.Apart, i.pool == nil
 	config.CatchUp, config.Reach, config.Began = i.clock.catchUp, i.clock.notBefore, i.Keys.Began
 	return config, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -22,7 +23,7 @@ import (
 // A place is where an installation is: the data folder of one machine, or a database that several machines share.
 type place struct {
 	files     filestore.Store
-	folder    *filestore.Folder // the same; nil: the installation is in a shared database
+	values    storage.Values // that are sealed apart
 	locks     lock.Locks
 	published ledger.Published // the last checkpoint that this machine has seen
 	pool      *pgxpool.Pool    // of the shared database; nil: the installation is in a folder
@@ -49,8 +50,8 @@ func find(ctx context.Context, c Config) (*place, error) {
 func (p *place) leave() error {
 	err := p.locks.Close()
 	p.Helper.Close()
-	if p.folder != nil {
-		err = errors.Join(err, p.folder.Close())
+	if values, is := p.values.(io.Closer); is {
+		err = errors.Join(err, values.Close())
 	}
 	if p.pool != nil {
 		p.pool.Close()
@@ -104,8 +105,9 @@ func (i *Installation) Joined() bool { return i.joined }
 
 // A Place is an installation that is not open, or the place of a future one. Package backup copies from it and to it.
 type Place struct {
-	Files filestore.Store
-	Pool  *pgxpool.Pool // of the shared database; nil: the installation is in a folder
+	Files  filestore.Store
+	Values storage.Values
+	Pool   *pgxpool.Pool // of the shared database; nil: the installation is in a folder
 
 	at      *place
 	secrets *postgres.Files // only in a database
@@ -118,7 +120,7 @@ func Find(ctx context.Context, c Config) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Place{Files: at.files, Pool: at.pool, at: at, config: c}, nil
+	return &Place{Files: at.files, Values: at.values, Pool: at.pool, at: at, config: c}, nil
 }
 
 // Reach connects to a database, whether it holds an installation or not. It returns an error if the Config is not
@@ -131,7 +133,7 @@ func Reach(ctx context.Context, c Config) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Place{Files: at.files, Pool: at.pool, at: at, secrets: files, config: c}, nil
+	return &Place{Files: at.files, Values: at.values, Pool: at.pool, at: at, secrets: files, config: c}, nil
 }
 
 // Leave releases the place's locks, helper and connections. It joins the errors of releasing them.

@@ -12,6 +12,7 @@ import (
 
 	"jurat/internal/erasure"
 	"jurat/internal/keys"
+	"jurat/internal/ledger/sqlite"
 	"jurat/internal/stamping"
 	"jurat/internal/witness"
 )
@@ -45,7 +46,10 @@ func (i *Installation) Ready(ctx context.Context) error {
 	if err := i.Helper.Ready(ctx); err != nil || i.pool != nil {
 		return err
 	}
-	for _, part := range []string{LogKeyFile, keys.Folder, AuthorityFolder, stamping.Folder, erasure.KeysFolder, "apart", ticketsFolder, secretsFolder, witness.SettingsFile} {
+	if _, err := i.values.Read(ctx, "none"); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading what is sealed apart: %w", err)
+	}
+	for _, part := range []string{LogKeyFile, keys.Folder, AuthorityFolder, stamping.Folder, sqlite.KeysFolder, erasure.SettingsFolder, erasure.IntentsFolder, ticketsFolder, secretsFolder, witness.SettingsFile} {
 		err := filepath.WalkDir(filepath.Join(i.Dir, part), func(path string, entry fs.DirEntry, err error) error {
 			if err := errors.Join(err, ctx.Err()); err != nil {
 				return err

@@ -161,7 +161,7 @@ func (s *Files) put(ctx context.Context, do doer, op, name string, content []byt
 	})
 }
 
-// CreateAll implements filestore.Store: it makes all or none, with one statement.
+// CreateAll makes several new files, all or none, with one statement. If one of them exists, the error wraps fs.ErrExist.
 func (s *Files) CreateAll(ctx context.Context, files []filestore.File) error {
 	if len(files) == 0 {
 		return nil

@@ -19,7 +19,7 @@ import (
 var logTables string
 
 // version is that of the tables. Logs of before were made by programs that were never released.
-const version = "9"
+const version = "10"
 
 // oldest is the first version of PostgreSQL that has every feature used here.
 const oldest = 140000

@@ -21,7 +21,6 @@ func Files(t *testing.T, place func(t *testing.T) OpenFiles) {
 	for name, test := range map[string]func(*testing.T, OpenFiles){
 		"read":         read,
 		"create":       create,
-		"create all":   createAll,
 		"replace":      replace,
 		"rename":       rename,
 		"remove":       remove,
@@ -85,41 +84,6 @@ func create(t *testing.T, open OpenFiles) {
 		}
 		wantContent(t, open(t), name, "first")
 	}
-}
-
-func createAll(t *testing.T, open OpenFiles) {
-	must(t, open(t).CreateAll(t.Context(), nil))
-	must(t, open(t).CreateAll(t.Context(), []filestore.File{{Name: both[0], Content: []byte("plain")}, {Name: both[1], Content: []byte("secret")}, {Name: "other.json"}}))
-	wantContent(t, open(t), both[0], "plain")
-	wantContent(t, open(t), both[1], "secret")
-	wantContent(t, open(t), "other.json", "")
-	must(t, open(t).CreateAll(t.Context(), []filestore.File{{Name: "a/1.json", Content: []byte("1")}, {Name: "a/2.key", Content: []byte("2222")}, {Name: "a/3.json"}}))
-	wantContent(t, open(t), "a/1.json", "1")
-	wantContent(t, open(t), "a/3.json", "")
-	if got, want := listed(t, open(t), "a"), []string{"a/1.json", "a/2.key", "a/3.json", both[0], both[1]}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-	must(t, open(t).Overwrite(t.Context(), "a/2.key", []byte("00")))
-	wantContent(t, open(t), "a/2.key", "0022")
-	for _, name := range []string{"a/1.json", "a/2.key", "a/3.json"} {
-		must(t, open(t).Remove(t.Context(), name))
-		wantNone(t, open(t), name)
-		if err := open(t).Remove(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: removed twice: %v", name, err)
-		}
-		if err := open(t).Overwrite(t.Context(), name, []byte("0")); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: overwritten after it was removed: %v", name, err)
-		}
-	}
-	if got := listed(t, open(t), "a"); !slices.Equal(got, both) {
-		t.Errorf("%v, want %v", got, both)
-	}
-	for _, bad := range []string{"../a.json", "/a.json", ""} {
-		if err := open(t).CreateAll(t.Context(), []filestore.File{{Name: "a/good.json"}, {Name: bad}}); !errors.Is(err, fs.ErrInvalid) {
-			t.Errorf("%q: %v, want fs.ErrInvalid", bad, err)
-		}
-	}
-	wantNone(t, open(t), "a/good.json")
 }
 
 func replace(t *testing.T, open OpenFiles) {

@@ -43,7 +43,7 @@ const (
 
 	DamageApartLost    Kind = "apart_lost"
 	DamageApartChanged Kind = "apart_changed"
-	DamagePack         Kind = "apart_pack"
+	DamageApart        Kind = "apart_store"
 	DamageNotErased    Kind = "not_erased"
 	DamageErasing      Kind = "erasure_begun"
 	DamageOrphan       Kind = "apart_orphan"
@@ -87,7 +87,7 @@ var meanings = map[Kind]string{
 
 	DamageApartLost:    "a text that was sealed apart is missing, but no act says that it was erased; the record still proves all that it proved",
 	DamageApartChanged: "a text that was sealed apart cannot be read, or does not fit the record's commitment",
-	DamagePack:         "part of a file that keeps texts or their keys is damaged; the rest of the file is read; texts that are named as changed may be in that part",
+	DamageApart:        "the file that keeps the texts is damaged: texts that are named as changed may be in that part, and more may be there that belong to no record",
 	DamageNotErased:    "an act says that this text was erased, but a part of it is there: a backup was restored, or a crash interrupted the erasure",
 	DamageErasing:      "an erasure was begun but is not complete",
 	DamageOrphan:       "it belongs to no record in the log: a crash left it, or its record was being sealed during this check; it proves nothing and does no harm",

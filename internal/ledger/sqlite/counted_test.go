@@ -21,7 +21,7 @@ func TestOtherTables(t *testing.T) {
 	for name, open := range map[string]func() (*Store, error){
 		"to write": func() (*Store, error) { return Open(t.Context(), path) },
 		"to read": func() (*Store, error) {
-			return openReadOnly(t.Context(), path, errors.New("a disk that cannot be written"))
+			return openReadOnly(t.Context(), path, logForm, errors.New("a disk that cannot be written"))
 		},
 		"to make": func() (*Store, error) { return Create(t.Context(), path) },
 	} {

@@ -170,8 +170,8 @@ func (s *Store) pragma(ctx context.Context, name string) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		defer conn.Close()                                                         // returns it to the pool
-		if _, err := scanHead(conn.QueryRowContext(ctx, selectHead)); err != nil { // by this read the connection learns what others changed
+		defer conn.Close()                                                                      // returns it to the pool
+		if err := conn.QueryRowContext(ctx, `SELECT count(*) FROM meta`).Scan(&n); err != nil { // by this read the connection learns what others changed
 			return 0, err
 		}
 		err = conn.QueryRowContext(ctx, `PRAGMA `+name).Scan(&n)

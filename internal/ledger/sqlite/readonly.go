@@ -29,12 +29,12 @@ func protected(path string) error {
 }
 
 // openReadOnly opens a file that cannot be written: on a read-only disk, or in another user's folder.
-func openReadOnly(ctx context.Context, path string, why error) (*Store, error) {
+func openReadOnly(ctx context.Context, path string, form form, why error) (*Store, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	s := newStore(absolute)
+	s := newStore(absolute, form)
 	s.readOnly = why
 	settings, err := s.readingAlone()
 	if err != nil {
@@ -43,7 +43,7 @@ func openReadOnly(ctx context.Context, path string, why error) (*Store, error) {
 	if err := s.openReaders(settings); err != nil {
 		return nil, err
 	}
-	if err := known(ctx, s.readers); err != nil {
+	if err := form.known(ctx, s.readers); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", why, err), s.Close())
 	}
 	return s, nil

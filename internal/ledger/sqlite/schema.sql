@@ -10,6 +10,7 @@ CREATE TABLE head (
 	root       BLOB    NOT NULL CHECK (length(root) = 32),
 	checkpoint TEXT    NOT NULL
 ) STRICT;
+INSERT INTO head VALUES (1, 0, x'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', ''); -- the root of no records is the SHA-256 of nothing
 
 -- Payload digests are random. In an index over all of them, every record of a large log would write a page of its own.
 -- So they are indexed by stretches of 2048 places: new entries go to a few pages at the end, and a search reads one

@@ -1,4 +1,4 @@
-// Package sqlite keeps a log in one SQLite file. Several processes on one machine may have it open.
+// Package sqlite keeps a log in one SQLite file, and what is sealed apart of its records in another. Several processes on one machine may have them open.
 //
 // The file is in WAL mode with synchronous=FULL. A transaction is durable when COMMIT returns, because SQLite has
 // synced the write-ahead log. After a crash before that, nothing of it remains. Readers see the last committed state
@@ -21,6 +21,20 @@
 // pages. A search reads one stretch after the other, the newest first. Each takes about 1.5 µs, so a search takes
 // under a millisecond in a log of a million records. A digest that is looked up is almost always recent. Refused: a
 // unique index, because the record id is unique and the digest covers it.
+//
+// # Values are in a table, and their keys are not
+//
+// A destroyed key, not a deleted row, is what erases a value that is sealed apart: the journal, free pages and copies of
+// a database keep what was in a row. So a row of Values has only the encrypted value, of which every copy is harmless,
+// and no key is ever in a database of this package. A key is in a file of slots of 32 bytes, in the one that has the
+// number of its row. It is destroyed where it is, overwritten and synced, and this program has no other copy.
+//
+// Rows get their numbers while their process holds the database's lock, so no slot is written by two. A key is synced
+// before its row is committed, so a row that is there has its key. A crash in between leaves a key in a slot without a
+// row, which the next row overwrites. No number of a row is given twice.
+//
+// A file of slots has a random number, which its rows name. Where it is missing, new values begin another: a backup may
+// have been restored without it, and it can be put back beside the new one.
 package sqlite
 
 import (
@@ -42,17 +56,20 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-//go:embed schema.sql
-var schema string
+// A form is what tables a file has, and their version. Files of before were made by programs that were never released.
+type form struct{ schema, version string }
 
-// version is that of the tables. Logs of before were made by programs that were never released.
-const version = "12"
+//go:embed schema.sql
+var logSchema string
+
+var logForm = form{logSchema, "13"}
 
 const pageSize = 8192
 
 // Store is a storage.Store in a file. It is safe for concurrent use.
 type Store struct {
 	path     string
+	form     form
 	unsafe   bool // see UnsafeCreate
 	lockTime time.Duration
 	readers  *pool
@@ -79,9 +96,11 @@ var (
 
 // Create makes the file and its tables, and opens it. It accepts a file that has them already, so that it can be
 // repeated after a crash. ledger.Create makes sure that a log is not begun twice.
-func Create(ctx context.Context, path string) (*Store, error) { return begin(ctx, path, "FULL") }
+func Create(ctx context.Context, path string) (*Store, error) {
+	return begin(ctx, path, logForm, "FULL")
+}
 
-func begin(ctx context.Context, path, synchronous string) (*Store, error) {
+func begin(ctx context.Context, path string, form form, synchronous string) (*Store, error) {
 	made, err := createFile(path)
 	if err == nil && made {
 		err = beginFile(ctx, path)
@@ -89,7 +108,7 @@ func begin(ctx context.Context, path, synchronous string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating database: %w", err)
 	}
-	s, err := open(ctx, path, synchronous)
+	s, err := open(ctx, path, form, synchronous)
 	if err != nil {
 		return nil, fmt.Errorf("creating database %s: %w", path, err)
 	}
@@ -108,7 +127,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		return nil, fmt.Errorf("opening database: %w", err)
 	}
 	if why := protected(path); why != nil {
-		s, err := openReadOnly(ctx, path, why)
+		s, err := openReadOnly(ctx, path, logForm, why)
 		if err != nil {
 			return nil, fmt.Errorf("opening database %s: %w", path, translate(err))
 		}
@@ -117,7 +136,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err := giveWay(path); err != nil {
 		return nil, fmt.Errorf("opening database %s: %w", path, err)
 	}
-	s, err := open(ctx, path, "FULL")
+	s, err := open(ctx, path, logForm, "FULL")
 	if err != nil {
 		return nil, fmt.Errorf("opening database %s: %w", path, whyNotOpened(path, err))
 	}
@@ -152,7 +171,7 @@ func beginFile(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	db, err := sql.Open("sqlite", dataSource(absolute, url.Values{"mode": {"rw"}}))
+	db, err := sql.Open("sqlite", dataSource(absolute, url.Values{"mode": {"rw"}, "_busy_timeout": {"5000"}}))
 	if err != nil {
 		return err
 	}
@@ -162,7 +181,7 @@ func beginFile(ctx context.Context, path string) (err error) {
 	return translate(err)
 }
 
-func open(ctx context.Context, path, synchronous string) (*Store, error) {
+func open(ctx context.Context, path string, form form, synchronous string) (*Store, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -173,7 +192,7 @@ func open(ctx context.Context, path, synchronous string) (*Store, error) {
 	// pages.
 	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_pragma": {fmt.Sprintf("page_size(%d)", pageSize), fmt.Sprintf("wal_autocheckpoint(%d)", movedByCommit), "secure_delete(1)"}, "_journal_mode": {"WAL"},
 		"_synchronous": {synchronous}, "_foreign_keys": {"1"}, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
-	s := newStore(absolute)
+	s := newStore(absolute, form)
 	if s.writers, err = sql.Open("sqlite", dataSource(absolute, settings)); err != nil {
 		return nil, err
 	}
@@ -192,8 +211,8 @@ func open(ctx context.Context, path, synchronous string) (*Store, error) {
 	return s, nil
 }
 
-func newStore(path string) *Store {
-	s := &Store{path: path, lockTime: lockTime, writing: storage.NewLock(), statements: map[string]*sql.Stmt{}}
+func newStore(path string, form form) *Store {
+	s := &Store{path: path, form: form, lockTime: lockTime, writing: storage.NewLock(), statements: map[string]*sql.Stmt{}}
 	s.packer = storage.NewPacker(s)
 	return s
 }
@@ -285,24 +304,21 @@ func (s *Store) createTables(ctx context.Context) error {
 	if tables > 0 {
 		return s.known(ctx)
 	}
-	if _, err := s.writer.ExecContext(ctx, schema); err != nil {
+	if _, err := s.writer.ExecContext(ctx, s.form.schema); err != nil {
 		return translate(err)
 	}
-	if _, err := s.writer.ExecContext(ctx, `INSERT INTO meta VALUES ('schema', ?)`, version); err != nil {
-		return translate(err)
-	}
-	_, err := s.writer.ExecContext(ctx, `INSERT INTO head VALUES (1, 0, ?, '')`, storage.EmptyHead.Root[:])
+	_, err := s.writer.ExecContext(ctx, `INSERT INTO meta VALUES ('schema', ?)`, s.form.version)
 	return translate(err)
 }
 
-func (s *Store) known(ctx context.Context) error { return known(ctx, s.writer) }
+func (s *Store) known(ctx context.Context) error { return s.form.known(ctx, s.writer) }
 
 type rowQuerier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // known returns an error if the file is not a ledger, or its tables have another version than this program's.
-func known(ctx context.Context, in rowQuerier) error {
+func (f form) known(ctx context.Context, in rowQuerier) error {
 	var tables int
 	if err := in.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name = 'meta'`).Scan(&tables); err != nil {
 		return translate(err)
@@ -314,7 +330,7 @@ func known(ctx context.Context, in rowQuerier) error {
 	if err := in.QueryRowContext(ctx, `SELECT value FROM meta WHERE name = 'schema'`).Scan(&has); err != nil {
 		return translate(err)
 	}
-	return storage.Known(has, version)
+	return storage.Known(has, f.version)
 }
 
 // Close implements storage.Store. It waits for the running transaction. When the last process closes the file, SQLite

@@ -18,7 +18,7 @@ func UnsafeCreate(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating database: %w", err)
 	}
-	return begin(ctx, path, "OFF")
+	return begin(ctx, path, logForm, "OFF")
 }
 
 // emptyFile is a database with all tables: to make them takes longer than to copy them.
@@ -29,7 +29,7 @@ var emptyFile = sync.OnceValues(func() ([]byte, error) {
 	}
 	defer os.RemoveAll(folder)
 	path := filepath.Join(folder, "log.db")
-	s, err := begin(context.Background(), path, "OFF")
+	s, err := begin(context.Background(), path, logForm, "OFF")
 	if err != nil {
 		return nil, err
 	}

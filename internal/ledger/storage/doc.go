@@ -3,7 +3,7 @@
 //
 // A Store consists of parts, and each user names the part that it needs: Records reads, Log appends, Outbox lists the
 // records that wait for time stamps, Expiry removes content, Checkpoints keeps the last signed checkpoint, Dictionaries
-// what rows are compressed with, Briefs what lists show.
+// what rows are compressed with, Briefs what lists show. Values keep what is sealed apart of records.
 //
 // # A row's text is compressed apart from its random bytes
 //
