@@ -294,10 +294,11 @@ func (b *Browser) Reach(css string) {
 	var passed []string
 	for range 100 {
 		b.Press(kb.Tab)
-		if Eval[bool](b, fmt.Sprintf("document.activeElement.matches(%s)", quote(css))) {
+		at := Eval[string](b, fmt.Sprintf("document.activeElement.matches(%s) ? '' : document.activeElement.outerHTML.slice(0, 80)", quote(css)))
+		if at == "" {
 			return
 		}
-		passed = append(passed, Eval[string](b, "document.activeElement.outerHTML.slice(0, 80)"))
+		passed = append(passed, at)
 	}
 	b.t.Fatalf("the Tab key does not reach %s, but %q", css, passed)
 }

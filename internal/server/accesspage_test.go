@@ -4,9 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -129,7 +126,7 @@ func TestRevokingInABrowser(t *testing.T) {
 	b.Visit(r.URL + link)
 	b.Click("main form button")
 	b.Wait(`location.pathname === "/"`)
-	for _, lang := range []string{"en", "ja", "ru"} {
+	for _, lang := range atLength([]string{"en", "ja", "ru"}, 1) {
 		token := r.token(t, "mia-"+lang, access.Reviewer)
 		id := access.IDOf(token).String()
 		b.Visit(r.URL + "/access?lang=" + lang)
@@ -144,6 +141,10 @@ func TestRevokingInABrowser(t *testing.T) {
 	}
 	if browsertest.Eval[bool](b, hasScript) {
 		t.Error("the page has loaded its script")
+	}
+	scripted := browsertest.Open(t, browsertest.Options{})
+	if scripted.Visit(r.URL + "/sign-in"); !browsertest.Eval[bool](scripted, hasScript) {
+		t.Error("hasScript does not see a script")
 	}
 	// Without the tick, the form comes back with what was typed.
 	token := r.token(t, "ben", access.Reviewer)
@@ -160,38 +161,5 @@ func TestRevokingInABrowser(t *testing.T) {
 	}
 	if answer, _ := send(t, http.DefaultClient, "GET", r.URL+"/v1/records", "", bearer(token)...); answer.StatusCode != http.StatusOK {
 		t.Errorf("the token was ended without a tick: %s", answer.Status)
-	}
-}
-
-// TestAccessPagesPassAxe lets axe-core judge the pages in a browser, in both colour schemes.
-func TestAccessPagesPassAxe(t *testing.T) {
-	script := must.Get(os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(judgeOf(t, "redocly"))), "axe-core", "axe.min.js")))(t)
-	if _, err := exec.LookPath("chromium"); err != nil && os.Getenv("CI") != "true" {
-		t.Skip("chromium is not installed")
-	}
-	r := start(t, nil)
-	id := access.IDOf(r.token(t, "mia", access.Reviewer)).String()
-	link := r.link(t, "otto", access.Operator)
-	b := browsertest.Open(t, browsertest.Options{})
-	b.Visit(r.URL + link)
-	b.Click("main form button")
-	b.Wait(`location.pathname === "/"`)
-	for _, dark := range []bool{false, true} {
-		b.Dark(dark)
-		for _, path := range []string{"/access?ended=1&lang=en", "/access/" + id + "?lang=ja", "/access/" + id + "?lang=ru"} {
-			b.Visit(r.URL + path)
-			if b.Text(".votes, dl.facts") == "" {
-				t.Fatalf("%s is not the page that is meant: %s", path, b.Text("body"))
-			}
-			if !browsertest.Eval[bool](b, hasScript) {
-				t.Errorf("%s: the script is missing, or hasScript does not see it", path)
-			}
-			browsertest.Eval[bool](b, string(script)+"; true")
-			browsertest.Eval[bool](b, `axe.run().then((r) => { window.found = JSON.stringify(r.violations.map((v) => [v.id, v.nodes.map((n) => n.html)])); window.passed = r.passes.length; }) && true`)
-			b.Wait(`window.found !== undefined`)
-			if found := browsertest.Eval[string](b, "window.found"); found != "[]" || browsertest.Eval[int](b, "window.passed") < 15 {
-				t.Errorf("%s: %s", path, found)
-			}
-		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -26,22 +27,32 @@ func (r *running) enter(t *testing.T, b *browsertest.Browser, name string) {
 	b.Wait(`location.pathname === "/" && document.readyState === "complete"`)
 }
 
-// TestPagesFit opens every page in every language, on a light phone and a dark desktop screen. Nothing may be wider than
-// the screen, nothing may come from another server, and no policy may be violated.
+// atLength returns a whole list in the long form of a test, and its first few elements in the short one.
+func atLength[T any](list []T, few int) []T {
+	if os.Getenv("JURAT_TEST_LONG") != "" {
+		return list
+	}
+	return list[:few]
+}
+
+// TestPagesFit opens every page in every language, on a light phone and a dark desktop screen; in the short form, every page in two languages on the phone, and
+// in the third on the desktop screen. Nothing may be wider than the screen, nothing may come from another server, and no policy may be violated.
 func TestPagesFit(t *testing.T) {
-	for _, o := range []browsertest.Options{{Width: 360, Height: 740}, {Width: 1280, Height: 900, Dark: true}} {
+	r := start(t, withJury(t))
+	token := r.token(t, "sam", access.Submitter)
+	id := r.tried(t, token)
+	judgment := r.submission(t, token, id).Verdict.Record
+	const onTrial = "logistics-agent-v1"
+	post(t, r.URL+"/v1/records", action, bearer(r.token(t, onTrial, access.Agent))...)
+	languages := []string{"en", "ja", "ru", "en", "ja"}
+	for i, o := range []browsertest.Options{{Width: 360, Height: 740}, {Width: 1280, Height: 900, Dark: true}} {
 		b := browsertest.Open(t, o)
-		r := start(t, withJury(t))
 		r.enter(t, b, "mia")
-		token := r.token(t, "sam", access.Submitter)
-		id := r.tried(t, token)
-		judgment := r.submission(t, token, id).Verdict.Record
-		const onTrial = "logistics-agent-v1"
-		post(t, r.URL+"/v1/records", action, bearer(r.token(t, onTrial, access.Agent))...)
-		for _, lang := range []string{"en", "ja", "ru"} {
-			for name, path := range map[string]string{"home": "/", "court": "/submissions/" + id, "desk": "/reviews", "review": "/reviews/" + judgment,
-				"record": "/records/" + judgment, "chain": "/chains/" + id, "agent": "/agents/" + url.PathEscape(onTrial), "sign-in": "/sign-in", "missing": "/records/nothing"} {
-				b.Visit(r.URL + path + "?lang=" + lang)
+		for page, at := range [][2]string{{"home", "/"}, {"court", "/submissions/" + id}, {"desk", "/reviews"}, {"review", "/reviews/" + judgment}, {"record", "/records/" + judgment},
+			{"chain", "/chains/" + id}, {"agent", "/agents/" + url.PathEscape(onTrial)}, {"sign-in", "/sign-in"}, {"missing", "/records/nothing"}} {
+			for _, lang := range atLength(languages[(page+2*i)%3:][:3], 2-i) {
+				name := at[0]
+				b.Visit(r.URL + at[1] + "?lang=" + lang)
 				if got := browsertest.Eval[string](b, `document.documentElement.lang + (document.styleSheets[0].cssRules.length > 100)`); got != lang+"true" {
 					t.Errorf("%s in %s: language and style: %s", name, lang, got)
 				}
@@ -208,10 +219,10 @@ func TestLivePageInEveryState(t *testing.T) {
 	}
 }
 
-// TestReviewerDecidesByKeyboard decides twenty waiting cases by keyboard alone, each with a reason, without leaving the
+// TestReviewerDecidesByKeyboard decides six waiting cases, at length twenty, by keyboard alone, each with a reason, without leaving the
 // queue. Keys that are typed in the reason choose nothing, and nothing is sent without a choice.
 func TestReviewerDecidesByKeyboard(t *testing.T) {
-	const cases = 20
+	cases := len(atLength(make([]int, 20), 6))
 	b := browsertest.Open(t, browsertest.Options{Width: 1280, Height: 900})
 	r := start(t, withPanel(t, cases, func() ([]jury.Juror, jury.Juror) {
 		open := &jurattest.Juror{Opinion: jurattest.Opine(jury.NeedsReview, 60)}

@@ -83,7 +83,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	judgeOf(t, "redocly")
 	h := furnish(t)
 	doc, _ := description(t, h.running)
-	given := 0
+	given, problems := 0, map[string]any{}
 	for _, route := range h.Routes() {
 		if route.Doc.Out == nil || route.Kind != server.API {
 			continue
@@ -103,30 +103,21 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			t.Fatal(route.Name(), err)
 		}
 		if !described { // a trial that is over cannot go on, and this server has no CA
-			if err := lint(t, withProblem(t, doc, value)); err != nil {
-				t.Errorf("%s: %s: %v", route.Name(), body, err)
-			}
+			problems[strconv.Itoa(len(problems))] = map[string]any{"summary": route.Name(), "value": value}
 			continue
 		}
 		at(t, response, "content", "application/json")["example"] = value
 		given++
 	}
-	if given < 12 {
-		t.Fatalf("%d answers", given)
+	if given < 12 || len(problems) == 0 {
+		t.Fatalf("%d answers, and %d problems", given, len(problems))
 	}
+	problem := at(t, doc, "components", "responses", "Problem", "content", api.ProblemMediaType)
+	delete(problem, "example")
+	problem["examples"] = problems
 	if err := lint(t, doc); err != nil {
 		t.Error(err)
 	}
-}
-
-// withProblem returns the description with another example of a problem.
-func withProblem(t *testing.T, doc map[string]any, problem any) map[string]any {
-	t.Helper()
-	text := must.Get(json.Marshal(doc))(t)
-	var other map[string]any
-	must.Do(t, json.Unmarshal(text, &other))
-	at(t, other, "components", "responses", "Problem", "content", api.ProblemMediaType)["example"] = problem
-	return other
 }
 
 // TestExamplesAreTaken sends the examples of the description, and then each with a member that is not described.
