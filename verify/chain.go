@@ -22,6 +22,10 @@ func chained(r *evidence.Record) bool {
 func (c *check) chain() {
 	g, rooted := c.graph, c.graph.Rooted()
 	c.notes[Chain] = "records name by digest the records that they follow; places, names and claimed times agree"
+	if n := c.byRequestAlone(); n > 0 {
+		c.notes[Chain] = fmt.Sprintf("records name the records that they belong to by digest or, %d of them, by a request's id alone, "+
+			"which another record could have; places, names and claimed times agree", n)
+	}
 	if n := c.counted(); n > 0 {
 		c.notes[Chain] += fmt.Sprintf("; by the log's count, %s whole up to the last record here", plural.Of(n, "chain")+plural.Or(n, " is", " are"))
 	}
@@ -37,6 +41,16 @@ func (c *check) chain() {
 		c.parent(r, rooted)
 	}
 	c.restOn(Chain, Content, Authentication, Order)
+}
+
+// byRequestAlone returns how many records name no record by digest, and their parent request.
+func (c *check) byRequestAlone() (n int) {
+	for _, r := range c.graph.All {
+		if chained(r) && len(c.graph.Named(r)) == 0 && len(c.graph.Parents(r)) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // restOn doubts guarantee g unless the guarantees that it rests on are proved. What records say together is proved

@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -124,7 +125,7 @@ func honestChains() []honestStory {
 		}},
 		{"a sub-agent's chain under a request", func(s *story) {
 			parent := step("a", "c1", 1, "1")
-			parent.RequestID = "the parent's"
+			parent.RequestID, parent.ParentRequestID = "the parent's", "chain-uuid" // which it names by digest, too
 			parent.ChainPosition = 2
 			child := step("b", "c2", 1, "2")
 			child.ParentRequestID = "the parent's"
@@ -150,6 +151,10 @@ func TestHonestChains(t *testing.T) {
 			s := newStory(t)
 			tt.tell(s)
 			expect(t, s.report(), verify.Chain, verify.Proved, "", nil)
+			said := s.report().Of(verify.Chain).Reason
+			if strings.Contains(said, "1 of them, by a request's id alone") != strings.Contains(tt.name, "under a request") || strings.Contains(said, "2 of them") {
+				t.Error(said)
+			}
 		})
 	}
 }
@@ -329,6 +334,9 @@ func TestParentsInACircle(t *testing.T) {
 	expect(t, s.report(), verify.Chain, verify.Refuted, "cycle", first)
 	s.add(request("c", "c3", "y", ""))
 	expect(t, s.report(), verify.Chain, verify.Proved, "", nil)
+	if got := s.report().Of(verify.Chain).Reason; !strings.Contains(got, "2 of them, by a request's id alone") {
+		t.Error(got)
+	}
 }
 
 // TestRecordLeftOut removes each record of a chain in turn. The log's count shows the gap.

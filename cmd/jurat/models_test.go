@@ -520,6 +520,8 @@ func TestBlockedJuror(t *testing.T) {
 		if !e.Fallback || e.Position != jury.NeedsReview || e.TotalScore != 50 || e.AxisScores["task_completion"] != 20 || !r.Degraded || r.Inconclusive {
 			t.Errorf("%s: %+v", seatIDs[seat], r)
 		}
+		out, _ := s.hold(exitUndecided, 0, "--rounds", "0")
+		has(t, out, "(degraded: 1 stand-in)")
 	}
 	s := newScene(t, map[int]llmtest.Script{3: llmtest.Always(llmtest.Reply{Failure: llmtest.Blocked})})
 	if r := s.result(exitUndecided, 0, "--rounds", "1"); !r.Degraded || r.Phase3Judgment.Method != jury.MajorityVote || r.FinalVerdict != jury.SafePass {
@@ -529,6 +531,8 @@ func TestBlockedJuror(t *testing.T) {
 	if r := s.result(exitUndecided, 0, "--rounds", "1"); !r.Inconclusive || r.FinalVerdict != jury.NeedsReview {
 		t.Errorf("with one valid vote of three: %+v", r)
 	}
+	out, _ := s.hold(exitUndecided, 0, "--rounds", "1")
+	has(t, out, "degraded: 2 absent, 1 stand-in")
 }
 
 // TestSnapshotsAreVersions: the snapshot that a provider reports is recorded as the model's version, also if its filter

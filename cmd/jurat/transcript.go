@@ -343,7 +343,7 @@ func flags(r *jury.Result) string {
 	return "  (" + strings.Join(words, "; ") + ")"
 }
 
-// missing counts those who were absent at any time, and names the seats in which another model answered, or one that has ended.
+// missing counts those who were absent at any time, and those for whom a stand-in was put at any time, and names the seats in which another model answered, or one that has ended.
 func missing(r *jury.Result) string {
 	who, why := map[string]bool{}, []string{}
 	for _, a := range r.Absences {
@@ -351,6 +351,9 @@ func missing(r *jury.Result) string {
 	}
 	if len(who) > 0 {
 		why = append(why, fmt.Sprintf("%d absent", len(who)))
+	}
+	if n := standIns(r); n > 0 {
+		why = append(why, plural.Of(n, "stand-in"))
 	}
 	for _, o := range r.OtherModels {
 		why = append(why, fmt.Sprintf("in the seat of %s answered %s, not %s", o.JurorID, o.Answered, o.Asked))
@@ -366,6 +369,25 @@ func missing(r *jury.Result) string {
 		return ""
 	}
 	return ": " + strings.Join(why, ", ")
+}
+
+// standIns counts the jurors for whom a stand-in was put at any time.
+func standIns(r *jury.Result) int {
+	who := map[string]bool{}
+	note := func(e *jury.Evaluation) {
+		if e != nil && e.Fallback {
+			who[e.JurorID] = true
+		}
+	}
+	for i := range r.Phase1Evaluations {
+		note(&r.Phase1Evaluations[i])
+	}
+	for _, round := range r.DiscussionRounds {
+		for _, s := range round.Statements {
+			note(s.UpdatedEvaluation)
+		}
+	}
+	return len(who)
 }
 
 // quote makes an argument safe to paste into a shell.
