@@ -212,6 +212,6 @@
 //	              server/arrivals tells a webhook of cases that need a person, server/origin refuses requests that a browser sends for another site,
 //	              server/recordings shows what recorders saw
 //
-// cmd/jurat is the command: main, and a file for each subcommand. cmd/jurat-lab is the program that measures juries. The folder pkcs11 is a module of its own, whose program
+// cmd/jurat is the command: main, a file for each subcommand, and help.txt. cmd/jurat-lab is the program that measures juries. The folder pkcs11 is a module of its own, whose program
 // jurat-pkcs11 is the helper for hardware tokens. Tests in this folder check which package may import which, and that this tour names all of them.
 package jurat
