@@ -26,7 +26,7 @@
 //
 // A destroyed key, not a deleted row, is what erases a value that is sealed apart: the journal, free pages and copies of
 // a database keep what was in a row. So a row of Values has only the encrypted value, of which every copy is harmless,
-// and no key is ever in a database of this package. A key is in a file of slots of 32 bytes, in the one that has the
+// and no key is ever in a database of this package. A key is in a file of slots, which also say whose key they have, in the slot that has the
 // number of its row. It is destroyed where it is, overwritten and synced, and this program has no other copy.
 //
 // Rows get their numbers while their process holds the database's lock, so no slot is written by two. A key is synced

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	_ "embed"
 	"encoding/hex"
@@ -27,7 +28,11 @@ const (
 	KeysFolder = "apart-keys"
 )
 
-const keySize = 32
+// A slot is a key, and of whose value: the beginning of the SHA-256 of its name.
+const (
+	keySize  = 32
+	slotSize = keySize + 16
+)
 
 //go:embed values.sql
 var valuesSchema string
@@ -203,21 +208,23 @@ func (v *Values) insert(ctx context.Context, s *Store, first, keys int64, values
 
 // writeKeys writes keys durably. A file that grows is synced more slowly, so it grows by many slots at once.
 func writeKeys(slots *os.File, first int64, values []storage.Value) error {
-	const growth = 2048 * keySize
+	const growth = 2048 * slotSize
 	info, err := slots.Stat()
 	if err != nil {
 		return err
 	}
-	length := keySize * int64(len(values))
-	if end := first*keySize + length; end > info.Size() {
+	length := slotSize * int64(len(values))
+	if end := first*slotSize + length; end > info.Size() {
 		length += growth - end%growth
 	}
 	text := make([]byte, length)
 	defer clear(text)
 	for i := range values {
-		copy(text[i*keySize:], values[i].Key)
+		if values[i].Key != nil {
+			copy(text[copy(text[i*slotSize:], values[i].Key)+i*slotSize:], owner(values[i].Name))
+		}
 	}
-	if _, err := slots.WriteAt(text, first*keySize); err != nil {
+	if _, err := slots.WriteAt(text, first*slotSize); err != nil {
 		return err
 	}
 	return atomicfile.SyncData(slots)
@@ -291,11 +298,12 @@ func (v *Values) Read(ctx context.Context, name string) (storage.Value, error) {
 	if err != nil {
 		return storage.Value{}, err
 	}
-	key, err := v.key(r)
+	key, err := v.key(r, name, atomicfile.CheckPrivate)
 	return storage.Value{Name: name, Sealed: r.sealed, Key: key}, err
 }
 
-func (v *Values) key(r row) ([]byte, error) {
+// key reads the key of a row from a file that check has nothing against.
+func (v *Values) key(r row, name string, check func(*os.File) error) ([]byte, error) {
 	slots, err := os.Open(v.slotsFile(r.keys))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -304,36 +312,81 @@ func (v *Values) key(r row) ([]byte, error) {
 		return nil, err
 	}
 	defer slots.Close() // closing a file that was only read loses nothing
-	if err := atomicfile.CheckPrivate(slots); err != nil {
+	if err := check(slots); err != nil {
 		return nil, err
 	}
-	key := make([]byte, keySize)
-	if _, err := slots.ReadAt(key, r.id*keySize); err != nil && !errors.Is(err, io.EOF) {
+	slot := make([]byte, slotSize)
+	if _, err := slots.ReadAt(slot, r.id*slotSize); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	if bytes.Equal(key, make([]byte, keySize)) {
+	switch key := slot[:keySize]; {
+	case bytes.Equal(key, make([]byte, keySize)):
 		return nil, nil
+	case !bytes.Equal(slot[keySize:], owner(name)):
+		return nil, fmt.Errorf("%w: the row names another's key", storage.ErrDamaged)
+	default:
+		return key, nil
 	}
-	return key, nil
 }
 
-// DestroyKey implements storage.Values. A program cannot make sure that the medium keeps no older copy: see docs/threat-model.md.
+// owner is what a slot says of whose key it has.
+func owner(name string) []byte {
+	sum := sha256.Sum256([]byte(name))
+	return sum[:slotSize-keySize]
+}
+
+// DestroyKey implements storage.Values. It also finds a key whose row is lost or changed: a copy of the row may be elsewhere. A program cannot make sure that the
+// medium keeps no older copy: see docs/threat-model.md.
 func (v *Values) DestroyKey(ctx context.Context, name string) error {
 	r, err := v.find(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return v.destroyAlone(name)
 	}
 	if err != nil {
 		return err
 	}
-	slots, err := os.OpenFile(v.slotsFile(r.keys), os.O_WRONLY, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	key, err := v.key(r, name, func(*os.File) error { return nil })
+	switch {
+	case errors.Is(err, storage.ErrDamaged):
+		return v.destroyAlone(name)
+	case key == nil:
+		return err
 	}
+	return destroy(v.slotsFile(r.keys), r.id*slotSize)
+}
+
+// destroyAlone destroys a key that no row leads to, in whichever file it is.
+func (v *Values) destroyAlone(name string) error {
+	folder := filepath.Join(v.dir, KeysFolder)
+	files, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, file := range files {
+		path := filepath.Join(folder, file.Name())
+		slots, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		defer clear(slots)
+		for at := 0; at+slotSize <= len(slots); at += slotSize {
+			if bytes.Equal(slots[at+keySize:at+slotSize], owner(name)) {
+				if err := destroy(path, int64(at)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// destroy overwrites a slot.
+func destroy(path string, at int64) error {
+	slots, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	_, err = slots.WriteAt(make([]byte, keySize), r.id*keySize)
+	_, err = slots.WriteAt(make([]byte, slotSize), at)
 	return errors.Join(err, atomicfile.SyncData(slots), slots.Close())
 }
 

@@ -173,11 +173,34 @@ func TestValuesWithoutKeys(t *testing.T) {
 	addValues(t, v, 2)
 	bare.Name = valueOf(3).Name
 	slots := must.Get(os.OpenFile(slotFiles(t, dir)[0], os.O_WRONLY, 0))(t)
-	must.Get(slots.WriteAt(valueOf(3).Key, 3*keySize))(t) // as a crash left it
+	must.Get(slots.WriteAt(append(valueOf(3).Key, owner(bare.Name)...), 3*slotSize))(t) // as a crash left it
 	must.Do(t, slots.Close())
 	must.Do(t, v.Add(t.Context(), []storage.Value{bare}))
 	if got, err := v.Read(t.Context(), bare.Name); err != nil || got.Key != nil {
 		t.Errorf("key %x, %v", got.Key, err)
+	}
+}
+
+// TestKeyWithoutRow: a key is destroyed also where its row is lost, or leads to another's key, which stays: copies of the row may be elsewhere.
+func TestKeyWithoutRow(t *testing.T) {
+	for _, change := range []string{`DELETE FROM apart WHERE id = 2`, `UPDATE apart SET id = iif(id = 2, -3, -2) WHERE id IN (2, 3); UPDATE apart SET id = -id WHERE id < 0`} {
+		dir := t.TempDir()
+		v := newValues(t, dir)
+		addValues(t, v, 1, 2, 3)
+		must.Do(t, v.store.transact(t.Context(), func(ctx context.Context) error {
+			_, err := v.store.writer.ExecContext(ctx, change)
+			return err
+		}))
+		if got, err := v.Read(t.Context(), valueOf(2).Name); got.Key != nil || err == nil {
+			t.Errorf("%s: key %x, %v", change, got.Key, err)
+		}
+		must.Do(t, v.DestroyKey(t.Context(), valueOf(2).Name))
+		slots := must.Get(os.ReadFile(slotFiles(t, dir)[0]))(t)
+		for n := range 3 {
+			if kept := bytes.Contains(slots, valueOf(n+1).Key); kept != (n+1 != 2) {
+				t.Errorf("%s: the key of value %d is there: %v", change, n+1, kept)
+			}
+		}
 	}
 }
 
