@@ -3,6 +3,7 @@ package jurat
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -48,6 +49,7 @@ func TestREADME(t *testing.T) {
 			ran++
 		case b.language == "console":
 			output = b.run(t, at)
+			at.build(t)
 			ran++
 		case b.language == "text":
 			b.isShortened(t, output)
@@ -82,18 +84,31 @@ const (
 // A place is a copy of the module in which the README's commands run.
 type place struct {
 	folder string // a copy of the module
+	tools  string // a folder with the built program, and a go command that runs it; "": it is not built yet
 	url    string // where the server is; "": none was started
+}
+
+// build builds the program as go run does for the first block, and spares the others that it looks at all sources again: of a command that fails, go run makes 1.
+func (p *place) build(t *testing.T) {
+	t.Helper()
+	if p.tools != "" {
+		return
+	}
+	tools := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(tools, "jurat"), "./cmd/jurat")
+	build.Dir = p.folder
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	command := fmt.Sprintf("#!/bin/sh\nif [ \"$1 $2\" = 'run ./cmd/jurat' ]; then shift 2; '%s/jurat' \"$@\" || exit 1; else exec '%s' \"$@\"; fi\n", tools, must.Get(exec.LookPath("go"))(t))
+	must.Do(t, os.WriteFile(filepath.Join(tools, "go"), []byte(command), 0o700))
+	p.tools = tools
 }
 
 // serve runs the README's server beside the following commands, and returns what it prints at its start.
 func (p *place) serve(t *testing.T) string { // with a terminal, because the server prints the link only there
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "jurat")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/jurat")
-	build.Dir = p.folder
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	p.build(t)
 	screen, file := terminal(t)
 	var mu sync.Mutex // held while said is read or written
 	var said []byte
@@ -108,8 +123,8 @@ func (p *place) serve(t *testing.T) string { // with a terminal, because the ser
 			}
 		}
 	}()
-	server := exec.Command(program, "serve", "--addr", "127.0.0.1:0")
-	server.Dir, server.Env, server.Stdout, server.Stderr = p.folder, environment(p.folder), file, file
+	server := exec.Command(filepath.Join(p.tools, "jurat"), "serve", "--addr", "127.0.0.1:0")
+	server.Dir, server.Env, server.Stdout, server.Stderr = p.folder, p.environment(), file, file
 	must.Do(t, server.Start())
 	t.Cleanup(func() {
 		err := errors.Join(server.Process.Signal(os.Interrupt), server.Wait(), file.Close())
@@ -204,7 +219,7 @@ func (b block) run(t *testing.T, at *place) string {
 		want = m[1]
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-u", "-o", "pipefail", "-c", text)
-	cmd.Dir, cmd.Env = at.folder, environment(at.folder)
+	cmd.Dir, cmd.Env = at.folder, at.environment()
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -220,12 +235,12 @@ func (b block) run(t *testing.T, at *place) string {
 
 // environment is this process's environment without variables that lead the commands to the user's own data and
 // settings.
-func environment(folder string) []string {
+func (p *place) environment() []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "JURAT_") || strings.HasPrefix(v, "JURY_") || strings.HasPrefix(v, "PWD=") ||
 			strings.Contains(v, "_API_KEY=") // so that no test asks a vendor
 	})
-	return append(env, "PWD="+folder)
+	return append(env, "PWD="+p.folder, "PATH="+strings.TrimPrefix(p.tools+":", ":")+os.Getenv("PATH"))
 }
 
 // isShortened compares every line that the block shows with the output. "…" matches any part of a line.
