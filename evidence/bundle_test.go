@@ -67,7 +67,7 @@ func TestFlippedBundle(t *testing.T) {
 	owner := owners(t, b, file)
 	outcomes := map[string]int{}
 	for i := range file {
-		for _, bits := range []byte{1, 0x22} {
+		for _, bits := range ways(i, 1, 0x22) {
 			damaged := bytes.Clone(file)
 			damaged[i] ^= bits
 			parsed, err := ParseBundle(damaged)

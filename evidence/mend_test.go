@@ -281,20 +281,20 @@ func TestBundleChangedMeanwhile(t *testing.T) {
 // TestSpaceIsNotKept: the reader skips white space of any length. Other text before and after the records is limited.
 func TestSpaceIsNotKept(t *testing.T) {
 	file := string(marshalBundle(t, testBundle(t)))
-	many := func(text string) io.Reader { return io.LimitReader(repeated(text), 64<<20) }
+	many := func(text string) io.Reader { return io.LimitReader(repeated(text), MaxDocument+1<<20) }
 	b, err := ReadBundle(io.MultiReader(strings.NewReader(strings.Replace(file, "}]}\n", "}]", 1)), many(" "), strings.NewReader("}"), many("\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := drain(b); err == nil || !strings.Contains(err.Error(), "after the records") {
-		t.Errorf("64 MiB before the brace: %v", err)
+		t.Errorf("many MiB before the brace: %v", err)
 	}
 	b, err = ReadBundle(io.MultiReader(many(" "), strings.NewReader(strings.Replace(file, "}]}\n", "}", 1)), many("\n"), strings.NewReader("]}"), many("\n")))
 	if err == nil {
 		err = drain(b)
 	}
 	if err != nil || !b.Mended() {
-		t.Errorf("64 MiB of white space: %v", err)
+		t.Errorf("many MiB of white space: %v", err)
 	}
 }
 
