@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,11 @@ import (
 // withInput, if set in the environment, makes the command exit when its standard input ends.
 const withInput = "JURAT_TEST_ENDS_WITH_INPUT"
 
+// TestMain makes this binary the command as well. Both collect their little garbage seldom, but where a test looks at memory for long.
 func TestMain(m *testing.M) {
+	if os.Getenv("JURAT_TEST_LONG") == "" {
+		debug.SetGCPercent(400)
+	}
 	testscript.Main(m, map[string]func(){"jurat": func() {
 		if os.Getenv(withInput) != "" {
 			go func() {

@@ -272,7 +272,7 @@ func erasedSome(t *testing.T, data string) (records, erased int) {
 	for placed, err := range i.Ledger.Records(t.Context(), 0) {
 		must.Do(t, err)
 		if p := &placed.Record.Payload; len(p.SealedApart) > 0 {
-			if records++; records%100 == 1 { // each searches the whole log for its text
+			if records++; records%150 == 1 { // each searches the whole log for its text
 				orders = append(orders, erasure.Order{RecordID: p.RecordID, Pointers: p.SealedApart, Reason: "a test", By: "tester", DespiteQuotes: true})
 			}
 		}

@@ -46,7 +46,7 @@ func soakTime() time.Duration {
 	if os.Getenv("JURAT_TEST_LONG") != "" {
 		return 10 * time.Minute
 	}
-	return 5 * time.Second
+	return 2 * time.Second
 }
 
 // A sample is the server's use of resources at one time.

@@ -173,20 +173,19 @@ func (v *move) wantWhole() {
 // TestTrialGoesOnElsewhere: the server that conducts a trial is killed in the middle of a round. Another server ends the
 // trial, asks no juror with a sealed answer again, and the case file verifies.
 func TestTrialGoesOnElsewhere(t *testing.T) {
-	for name, c := range map[string]struct {
-		places func(*testing.T, int) []*machine
-		count  int
-	}{"three machines": {machines, 3}, "two processes": {processes, 2}} {
-		t.Run(name, func(t *testing.T) {
-			v := begin(t, c.places, c.count)
-			v.conductor.kill()
-			s := v.await("the end", isOver)
-			if s.Verdict == nil || s.Verdict.Position != jury.SafePass || s.Degraded {
-				t.Errorf("%+v", s)
-			}
-			v.letGo()
-			v.wantOnce(1)
-		})
+	var moves []*move // each waits until the conductor's lease has ended
+	for _, places := range []func(*testing.T, int) []*machine{machines, processes} {
+		v := begin(t, places, 3)
+		v.conductor.kill()
+		moves = append(moves, v)
+	}
+	for _, v := range moves {
+		s := v.await("the end", isOver)
+		if s.Verdict == nil || s.Verdict.Position != jury.SafePass || s.Degraded {
+			t.Errorf("%q: %+v", v.list[0].args, s)
+		}
+		v.letGo()
+		v.wantOnce(1)
 	}
 }
 
