@@ -1,6 +1,7 @@
 package stamping
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,9 @@ func Open(ctx context.Context, c Config) (*Stampers, error) {
 			return nil, fmt.Errorf("reading %s: %w", c.Files.Where(outsideFile(o.Name)), err)
 		}
 		s.outside = append(s.outside, &stamper{Client: asks, name: o.Name, url: o.URL, now: c.Now})
-		s.trusted = append(s.trusted, o.trusted(roots)...)
+		for _, a := range o.trusted(roots) {
+			s.trusted = trustToo(s.trusted, a)
+		}
 	}
 	return s, s.selectOnly(c.Use)
 }
@@ -103,9 +106,32 @@ func (s *Stampers) Stamp(ctx context.Context, imprint [32]byte) (ledger.Stamped,
 // Settler returns the stamper of the operator's acts about stamps. These acts never wait, so the built-in authority always stamps them.
 func (s *Stampers) Settler() ledger.Stamper { return settler{s} }
 
-// Trusted returns the authorities in the form of a trust file.
+// Trusted returns the authorities in the form of a trust file, in which each root stands once.
 func (s *Stampers) Trusted() []trust.Authority {
-	return append([]trust.Authority{s.own.trusted()}, s.trusted...)
+	list := []trust.Authority{s.own.trusted()}
+	for _, a := range s.trusted {
+		list = trustToo(list, a)
+	}
+	return list
+}
+
+// trustToo adds an authority to those of a trust file. Of several with one root, as of one whose address has changed, it makes one: with the
+// names and the policies of all, and with the first one's clock, so that what the operator's own root has signed is never called independent.
+func trustToo(list []trust.Authority, a trust.Authority) []trust.Authority {
+	i := slices.IndexFunc(list, func(known trust.Authority) bool { return bytes.Equal(known.Certificate, a.Certificate) })
+	if i < 0 {
+		return append(list, a)
+	}
+	same := &list[i]
+	if same.Name != a.Name {
+		same.Name += ", " + a.Name
+	}
+	if len(same.Policies) == 0 || len(a.Policies) == 0 {
+		same.Policies = nil // one of them accepts any
+	} else if !slices.Contains(same.Policies, a.Policies[0]) {
+		same.Policies = append(slices.Clone(same.Policies), a.Policies...)
+	}
+	return list
 }
 
 type settler struct{ *Stampers }
