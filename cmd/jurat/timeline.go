@@ -11,6 +11,7 @@ import (
 	"jurat/verify"
 	"jurat/verify/graph"
 	"jurat/verify/trust"
+	"jurat/verify/vantage"
 )
 
 // timeline prints records that follow each other, if the report has an answer about that.
@@ -102,7 +103,7 @@ func (p *printer) whoSaid(records []*evidence.Record, report *verify.Answers, te
 	if strings.TrimSpace(text) == "" {
 		return errors.New("--who-said: the text is empty")
 	}
-	found := graph.Introduced(records, text)
+	found := graph.Introduced(withWords(records), text)
 	switch n := len(found.By); {
 	case n > 0:
 		p.text("", fmt.Sprintf("It was introduced by %s.", called(found.By[0], report)))
@@ -127,11 +128,28 @@ func (p *printer) each(what string, records []*evidence.Record, report *verify.A
 	}
 }
 
+// spokenIn names an act that a recorder saw by the agent. In what the agent used or asked, somebody else answers.
+func spokenIn(p *evidence.Payload) string {
+	agent := p.Observed.Agent
+	switch {
+	case p.ActionType == evidence.ObservedTool:
+		return fmt.Sprintf("%s, which agent %q used", plain(p.ActionType), agent)
+	case p.Observed.Side == evidence.Asked:
+		return fmt.Sprintf("%s, in which agent %q asked another", plain(p.ActionType), agent)
+	}
+	return fmt.Sprintf("%s of agent %q", plain(p.ActionType), agent)
+}
+
 // called names a record and its actor, and says so where it is not proved that it is the actor's.
 func called(r *evidence.Record, report *verify.Answers) string {
 	p := &r.Payload
 	text := fmt.Sprintf("record %s: %s of %s %q, who claims %s", p.RecordID, plain(p.ActionType), p.Role(), p.Actor(), p.Timestamp)
-	for _, g := range []verify.Guarantee{verify.Content, verify.Authentication} {
+	rests := []verify.Guarantee{verify.Content, verify.Authentication}
+	if p.Observed != nil {
+		text = fmt.Sprintf("record %s: %s, %s, at %s", p.RecordID, spokenIn(p), vantage.Told(p.Observed, p.Actor()), p.Timestamp)
+		rests = append(rests, verify.Vantage)
+	}
+	for _, g := range rests {
 		if f := report.For(g, p.RecordID); f.Status != verify.Proved {
 			return fmt.Sprintf("%s (%s is %s: %s)", text, g, f.Status, f.Reason)
 		}
