@@ -49,13 +49,21 @@ func sealApart(t *testing.T, i *installation.Installation, p evidence.Payload, a
 	return must(i.Ledger.Seal(t.Context(), d.SealingApart(apart...), signers))
 }
 
+var withRecord struct {
+	pattern
+	record *evidence.Record
+}
+
 // sealed returns an installation with a record whose prompt and metadata are sealed apart.
 func sealed(t *testing.T) (installation.Config, *installation.Installation, *evidence.Record) {
 	t.Helper()
-	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	succeeds(t, installation.Create(t.Context(), c))
-	i := open(t, c)
-	return c, i, sealApart(t, i, note(), "/prompt", "/metadata/user")
+	c := withRecord.copied(t, func(t *testing.T, c installation.Config) {
+		i, _, err := installation.OpenOrCreate(t.Context(), c)
+		succeeds(t, err)
+		withRecord.record = sealApart(t, i, note(), "/prompt", "/metadata/user")
+		succeeds(t, i.Close())
+	})
+	return c, open(t, c), withRecord.record
 }
 
 func order(r *evidence.Record, pointers ...string) erasure.Order {

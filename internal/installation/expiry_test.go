@@ -68,17 +68,35 @@ func entries(t testing.TB, i *installation.Installation) (all []string) {
 	return all
 }
 
-// yearOld is a folder that aYearAgo copies: to seal its records takes longer.
+// A pattern is an installation that tests copy: to make it and seal its records takes longer. TestMain removes it.
+type pattern struct {
+	once sync.Once
+	dir  string
+}
+
+// copied returns a copy of the pattern. make makes an installation in a folder, and closes it.
+func (p *pattern) copied(t *testing.T, make func(t *testing.T, c installation.Config)) installation.Config {
+	t.Helper()
+	p.once.Do(func() {
+		p.dir = must(os.MkdirTemp("", "jurat-pattern-"))
+		make(t, installation.Config{Dir: filepath.Join(p.dir, "data")})
+	})
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	if out, err := exec.Command("cp", "-a", filepath.Join(p.dir, "data"), c.Dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return c
+}
+
 var yearOld struct {
-	once                  sync.Once
-	dir                   string
+	pattern
 	alone, chained, apart *evidence.Record
 }
 
-func sealAYearAgo(t *testing.T) {
-	yearOld.dir = must(os.MkdirTemp("", "jurat-year-old-"))
+func sealAYearAgo(t *testing.T, c installation.Config) {
 	then := time.Now().AddDate(-1, 0, 0)
-	past, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: filepath.Join(yearOld.dir, "data"), Now: func() time.Time { return then }})
+	c.Now = func() time.Time { return then }
+	past, _, err := installation.OpenOrCreate(t.Context(), c)
 	succeeds(t, err)
 	sealed := func(text string, apart ...string) *evidence.Record {
 		d := must(evidence.ParseDraft([]byte(text)))
@@ -95,11 +113,7 @@ func sealAYearAgo(t *testing.T) {
 // text sealed apart. It is opened with the present clock.
 func aYearAgo(t *testing.T) (c installation.Config, i *installation.Installation, alone, chained, apart *evidence.Record) {
 	t.Helper()
-	yearOld.once.Do(func() { sealAYearAgo(t) })
-	c = installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	if out, err := exec.Command("cp", "-a", filepath.Join(yearOld.dir, "data"), c.Dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	c = yearOld.copied(t, sealAYearAgo)
 	i = open(t, c)
 	sealMany(t, i, 1) // the log's own time must be the present
 	return c, i, yearOld.alone, yearOld.chained, yearOld.apart

@@ -289,7 +289,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
-	if err := os.RemoveAll(yearOld.dir); err != nil {
+	if err := errors.Join(os.RemoveAll(yearOld.dir), os.RemoveAll(withRecord.dir)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	os.Exit(code)
