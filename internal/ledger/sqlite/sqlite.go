@@ -31,7 +31,7 @@
 //
 // Rows get their numbers while their process holds the database's lock, so no slot is written by two. A key is synced
 // before its row is committed, so a row that is there has its key. A crash in between leaves a key in a slot without a
-// row, which the next row overwrites. No number of a row is given twice.
+// row, which the next row overwrites. No number is given twice: who destroys a key late would reach another's.
 //
 // A file of slots has a random number, which its rows name. Where it is missing, new values begin another: a backup may
 // have been restored without it, and it can be put back beside the new one.
