@@ -2,7 +2,10 @@ package sqlite
 
 import (
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"jurat/internal/disktest"
@@ -28,6 +31,24 @@ func TestValuesOnFullDisk(t *testing.T) {
 		}
 		wantValues(t, v, 2)
 	})
+}
+
+// TestNoRoomForAKey: where there is no room for a key, its value is not added.
+func TestNoRoomForAKey(t *testing.T) {
+	dir := t.TempDir()
+	v := newValues(t, dir)
+	addValues(t, v, 1)
+	slots := slotFiles(t, dir)[0]
+	must.Do(t, os.Rename(slots, slots+"-away"))
+	must.Do(t, os.Symlink("/dev/full", slots))
+	if err := v.Add(t.Context(), []storage.Value{valueOf(2)}); !errors.Is(err, syscall.ENOSPC) {
+		t.Error(err)
+	}
+	must.Do(t, os.Rename(slots+"-away", slots))
+	if _, err := v.Read(t.Context(), valueOf(2).Name); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the value without a key: %v", err)
+	}
+	wantValues(t, v, 1)
 }
 
 // TestValuesThatCannotBeWritten: on a disk that cannot be written, what was kept is read.

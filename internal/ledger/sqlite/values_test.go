@@ -271,6 +271,27 @@ func TestDamagedTable(t *testing.T) {
 	}
 }
 
+// TestIndexOfAnotherRow: an index that leads to the row of another value, whose key would be destroyed, is damage.
+func TestIndexOfAnotherRow(t *testing.T) {
+	dir := t.TempDir()
+	v := NewValues(dir)
+	addValues(t, v, 1, 2)
+	must.Do(t, v.Close())
+	path := filepath.Join(dir, ValuesFile)
+	content := must.Get(os.ReadFile(path))(t)
+	entry := append(packName(valueOf(2).Name), 2) // its name and the number of its row
+	if bytes.Count(content, entry) != 1 {
+		t.Fatal("the entry is not found")
+	}
+	content[bytes.Index(content, entry)+len(entry)-1] = 1
+	must.Do(t, os.WriteFile(path, content, 0o600))
+	v = newValues(t, dir)
+	if err := v.DestroyKey(t.Context(), valueOf(2).Name); !errors.Is(err, storage.ErrDamaged) {
+		t.Error(err)
+	}
+	wantValues(t, v, 1)
+}
+
 // TestMovedValues: what would be added to a file that was moved away is not acknowledged.
 func TestMovedValues(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
