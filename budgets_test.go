@@ -18,8 +18,8 @@ var budgets = []struct {
 	what string
 	most int
 }{
-	{"lines of Go but tests", 150_600},
-	{"lines of tests in Go", 119_400},
+	{"lines of Go but tests", 148_500},
+	{"lines of tests in Go", 119_000},
 	{"packages", 134},
 	{"modules in the program", 50},
 	{"lines of the second verifier", 8_800},
