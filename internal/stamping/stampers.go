@@ -60,9 +60,7 @@ func Open(ctx context.Context, c Config) (*Stampers, error) {
 			return nil, fmt.Errorf("reading %s: %w", c.Files.Where(outsideFile(o.Name)), err)
 		}
 		s.outside = append(s.outside, &stamper{Client: asks, name: o.Name, url: o.URL, now: c.Now})
-		for _, a := range o.trusted(roots) {
-			s.trusted = trustToo(s.trusted, a)
-		}
+		s.trusted = append(s.trusted, o.trusted(roots)...)
 	}
 	return s, s.selectOnly(c.Use)
 }

@@ -298,12 +298,15 @@ func (v *Values) Read(ctx context.Context, name string) (storage.Value, error) {
 	if err != nil {
 		return storage.Value{}, err
 	}
-	key, err := v.key(r, name, atomicfile.CheckPrivate)
-	return storage.Value{Name: name, Sealed: r.sealed, Key: key}, err
+	slot, err := v.slot(r, atomicfile.CheckPrivate)
+	if slot == nil {
+		return storage.Value{Name: name, Sealed: r.sealed}, err
+	}
+	return storage.Value{Name: name, Sealed: r.sealed, Key: slot[:keySize]}, nil // if it is another's, the value does not open
 }
 
-// key reads the key of a row from a file that check has nothing against.
-func (v *Values) key(r row, name string, check func(*os.File) error) ([]byte, error) {
+// slot reads the slot of a row from a file that check has nothing against. It returns nil if there is no key in it.
+func (v *Values) slot(r row, check func(*os.File) error) ([]byte, error) {
 	slots, err := os.Open(v.slotsFile(r.keys))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -319,14 +322,10 @@ func (v *Values) key(r row, name string, check func(*os.File) error) ([]byte, er
 	if _, err := slots.ReadAt(slot, r.id*slotSize); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	switch key := slot[:keySize]; {
-	case bytes.Equal(key, make([]byte, keySize)):
+	if bytes.Equal(slot[:keySize], make([]byte, keySize)) {
 		return nil, nil
-	case !bytes.Equal(slot[keySize:], owner(name)):
-		return nil, fmt.Errorf("%w: the row names another's key", storage.ErrDamaged)
-	default:
-		return key, nil
 	}
+	return slot, nil
 }
 
 // owner is what a slot says of whose key it has.
@@ -345,12 +344,12 @@ func (v *Values) DestroyKey(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	key, err := v.key(r, name, func(*os.File) error { return nil })
+	slot, err := v.slot(r, func(*os.File) error { return nil })
 	switch {
-	case errors.Is(err, storage.ErrDamaged):
-		return v.destroyAlone(name)
-	case key == nil:
+	case slot == nil:
 		return err
+	case !bytes.Equal(slot[keySize:], owner(name)):
+		return v.destroyAlone(name)
 	}
 	return destroy(v.slotsFile(r.keys), r.id*slotSize)
 }
