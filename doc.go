@@ -56,7 +56,7 @@
 //	                    Version changes, because trials record the digest of the rules.
 //	a method            jury/method.go computes it; jury/types.go and settings.go name it, tally.go calls it; internal/words names it in each
 //	                    language; docs/format.md, testdata/second-verifier. For new trials only: old ones keep their rules.
-//	an authority        one that speaks RFC 3161 needs no code: 'jurat tsa add'. Another protocol: internal/stamping. Another kind of
+//	an authority        one that speaks RFC 3161 needs no code: 'jurat tsa'. Another protocol: internal/stamping. Another kind of
 //	                    token: evidence.TimestampKind and package timestamp.
 //	a key helper        no code here: docs/token.md describes the protocol between jurat and programs that keep keys.
 //

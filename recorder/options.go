@@ -32,7 +32,7 @@ type Options struct {
 	Folder string
 	// Database is the URL of a PostgreSQL database that several machines share, and WrappingKey the file with the key to the secrets in it. "": all is in Folder.
 	Database, WrappingKey string
-	// TimeStamps names the authorities that stamp. nil: the built-in one and all that 'jurat tsa list' shows.
+	// TimeStamps names the authorities that stamp. nil: the built-in one and all that 'jurat tsa' shows.
 	TimeStamps []string
 
 	// Name is the recorder's own. It signs with keys of its own, never with an agent's. "": "recorder".

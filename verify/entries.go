@@ -38,7 +38,7 @@ func (c *check) wholeLog(known operator.Checkpoint) bool {
 	}
 	switch {
 	case errors.Is(err, operator.ErrEntries):
-		c.doubt(c.ofLog(), "entries", nil, "%v; they may have been changed on the way, so this says nothing against the log: get them again ('jurat log entries')", err)
+		c.doubt(c.ofLog(), "entries", nil, "%v; they may have been changed on the way, so this says nothing against the log: get them again ('jurat log checkpoint --entries')", err)
 	case err != nil:
 		c.doubt(c.ofLog(), "entries", nil, "%v", err)
 	case known.Size >= c.log.Size && fileRoot != c.log.Root:

@@ -95,7 +95,7 @@ func (c *check) oneLog(known operator.Checkpoint) bool {
 	case c.options.Entries != nil && known.Size >= c.log.Size:
 		return true // wholeLog compares the entries
 	}
-	c.doubt(c.ofLog(), "consistency", nil, "the reader's checkpoint covers %s and the file's %d, and nothing shows that they are of one history: %v; this says nothing against the log: get the proof from %d to %d entries ('jurat log consistency'), or bring the log's entries",
+	c.doubt(c.ofLog(), "consistency", nil, "the reader's checkpoint covers %s and the file's %d, and nothing shows that they are of one history: %v; this says nothing against the log: get the proof from %d to %d entries ('jurat log checkpoint --since'), or bring the log's entries",
 		plural.Of(known.Size, "entry"), c.log.Size, err, small.Size, large.Size)
 	return false
 }

@@ -68,7 +68,7 @@ type app struct {
 	Ready   readyCmd   `cmd:"" help:"Ask a server whether it is ready: for health checks of containers and scripts."`
 	Access  accessCmd  `cmd:"" help:"Who may do what on a server: tokens, and chains that everyone may read."`
 	Webhook webhookCmd `cmd:"" help:"Webhooks that a server tells: send each a test message."`
-	TSA     tsaCmd     `cmd:"" name:"tsa" help:"Time-stamping authorities outside, beside the built-in one."`
+	TSA     tsaCmd     `cmd:"" name:"tsa" help:"List, add and remove time-stamping authorities outside, beside the built-in one."`
 
 	Backup  backupCmd  `cmd:"" help:"Copy the data folder, also while it is in use."`
 	Restore restoreCmd `cmd:"" help:"Make a data folder from a backup, and compare it with what the log has published since."`
@@ -114,6 +114,9 @@ func run(ctx context.Context, args []string, io stdio) int {
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
+	}
+	if err := former(args); err != nil {
+		return report(io, err)
 	}
 	idle := without(args)
 	a, parser, parsed, code, err := parse(ctx, args, io, idle...)

@@ -33,7 +33,7 @@ type restoreCmd struct {
 	From        string `arg:"" help:"The backup's folder."`
 	Checkpoint  string `help:"The latest known checkpoint of the log." placeholder:"FILE" xor:"later" required:""`
 	NoneLater   bool   `help:"The log has signed no checkpoint after the backup was made." xor:"later" required:""`
-	Consistency string `help:"A proof that leads from the backup's size to the checkpoint's ('jurat log consistency' of another copy)." placeholder:"FILE"`
+	Consistency string `help:"A proof that leads from the backup's size to the checkpoint's ('jurat log checkpoint --since' of another copy)." placeholder:"FILE"`
 }
 
 // Run restores a backup.

@@ -57,7 +57,7 @@ type cardVerifyCmd struct {
 	Card   string     `arg:"" help:"The card in JSON; - is standard input."`
 	Trust  string     `help:"Your trust file. Without one nothing can be proved." placeholder:"FILE"`
 	At     *time.Time `help:"The moment of checking (RFC 3339). Left out: now." placeholder:"TIME"`
-	Events string     `placeholder:"FILE" help:"The log's key events ('jurat log case operator-keys'): do they name this card for the key that the card names?"`
+	Events string     `placeholder:"FILE" help:"The log's key events ('jurat log prove operator-keys'): do they name this card for the key that the card names?"`
 	JSON   bool       `name:"json" help:"Print the report as JSON."`
 }
 

@@ -18,7 +18,7 @@ import (
 // one where something else would be lost.
 func checkOut(file string) error {
 	if file == "-" {
-		return hint(errors.New("--out: the case file does not go to standard output"), "'jurat log case TRIAL' prints it")
+		return hint(errors.New("--out: the case file does not go to standard output"), "'jurat log prove TRIAL' prints it")
 	}
 	info, err := os.Stat(file)
 	switch {
@@ -72,7 +72,7 @@ func leave(ctx context.Context, i *installation.Installation, id, file string) (
 		file = i.CaseFile(id)
 	}
 	if err := atomicfile.Replace(file, doc, 0o644); err != nil {
-		return "", hint(err, "the trial is in the log; 'jurat log case %s' prints its case file", id)
+		return "", hint(err, "the trial is in the log; 'jurat log prove %s' prints its case file", id)
 	}
 	return file, nil
 }

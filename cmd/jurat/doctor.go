@@ -205,13 +205,13 @@ func (c *doctorCmd) authorities(ctx context.Context, i *installation.Installatio
 		return err
 	}
 	if len(list) == 0 {
-		e.add("authorities", look, "only the built-in one stamps: time is proved only as far as the operator's own clock is trusted", "'jurat tsa add NAME URL --root FILE' adds one")
+		e.add("authorities", look, "only the built-in one stamps: time is proved only as far as the operator's own clock is trusted", "'jurat tsa NAME URL --root FILE' adds one")
 	}
 	for _, o := range list {
 		if !c.Network {
 			e.add("authorities", fine, o.Name+": "+o.URL+" (not asked: --network asks)", "")
 		} else if err := o.Try(ctx); err != nil {
-			e.add("authorities", look, o.Name+": "+oneLine(err), "records wait for its time stamps meanwhile: 'jurat log stamp' asks again; 'jurat tsa remove' stops asking it")
+			e.add("authorities", look, o.Name+": "+oneLine(err), "records wait for its time stamps meanwhile: 'jurat log stamp' asks again; 'jurat tsa NAME --remove' stops asking it")
 		} else {
 			e.add("authorities", fine, o.Name+": "+o.URL+" answers, and its time stamp is valid", "")
 		}

@@ -72,20 +72,14 @@ var rehearsals = map[string]rehearsal{
 
 	"lists fetch": {before: "rm -r lists; mkdir lists", needs: fetchable},
 
-	"log monitor":        {says: "consistent", needs: served},
-	"ready":              {needs: served},
-	"log witness add":    {needs: witnessed("")},
-	"log witness list":   {needs: witnessed("add"), says: "witness.example/w1"},
-	"log witness remove": {needs: witnessed("add")},
-	"log witness ask":    {needs: witnessed("add"), says: "cosigned by 1 of 1"},
-	"witness init":       {before: "rm -r jurat-witness"},
-	"witness serve":      {until: "http://127.0.0.1:"},
+	"log monitor":   {says: "consistent", needs: served},
+	"ready":         {needs: served},
+	"log witness":   {needs: witnessed, says: "cosigned by 1 of 1"},
+	"witness init":  {before: "rm -r jurat-witness"},
+	"witness serve": {until: "http://127.0.0.1:"},
 
-	"log anchor": {needs: outside},
-	"log renew":  {needs: outside},
-	"tsa remove": {needs: outside},
-	"tsa list":   {needs: outside, says: "freetsa"},
-	"tsa add":    {needs: func(t *testing.T, e *exemplar) { e.outside(t) }},
+	"log stamp": {needs: outside},
+	"tsa":       {says: "freetsa", needs: func(t *testing.T, e *exemplar) { e.outside(t) }},
 
 	"webhook test": {says: "taken, with status 204", needs: func(t *testing.T, e *exemplar) {
 		pager := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
@@ -176,21 +170,15 @@ func (e *exemplar) outside(t *testing.T) {
 func outside(t *testing.T, e *exemplar) {
 	t.Helper()
 	e.outside(t)
-	e.sh(t, "jurat tsa add freetsa "+e.stands["https://freetsa.example/tsr"]+" --root freetsa-ca.pem")
+	e.sh(t, "jurat tsa freetsa "+e.stands["https://freetsa.example/tsr"]+" --root freetsa-ca.pem")
 }
 
-// witnessed starts the witness, and goes as far with it as is said.
-func witnessed(to string) func(*testing.T, *exemplar) {
-	return func(t *testing.T, e *exemplar) {
-		t.Helper()
-		dir := filepath.Join(e.folder, "jurat-witness")
-		url, _, _ := serve(t, "witness", "serve", "--dir", dir, "--addr", "127.0.0.1:0", "--log", filepath.Join(e.folder, "trust.json"))
-		key := doing(t, 0, "witness", "key", "--dir", dir)
-		e.stands["https://witness.example"], e.stands["WITNESS-KEY"] = url, key
-		if to != "" {
-			e.sh(t, "jurat log witness add "+url+" --key "+key)
-		}
-	}
+// witnessed starts the witness.
+func witnessed(t *testing.T, e *exemplar) {
+	t.Helper()
+	dir := filepath.Join(e.folder, "jurat-witness")
+	e.stands["https://witness.example"], _, _ = serve(t, "witness", "serve", "--dir", dir, "--addr", "127.0.0.1:0", "--log", filepath.Join(e.folder, "trust.json"))
+	e.stands["WITNESS-KEY"] = doing(t, 0, "witness", "key", "--dir", dir)
 }
 
 // served starts the server of the installation.
@@ -253,7 +241,7 @@ jurat ca init --ca agents-ca --name "Example Ltd agents"
 openssl req -new -key private.pem -subj /CN=courier -addext subjectAltName=URI:urn:jurat:agent:courier -out request.pem
 jurat ca issue --ca agents-ca request.pem > certificate.pem
 jurat trust > trust.json
-jurat log case operator-keys > keys.jurat
+jurat log prove operator-keys > keys.jurat
 jurat witness init witness.example/w1 > witness.txt
 jurat access grant ines reviewer --reason "she reviews" > token
 jurat log checkpoint > now.checkpoint

@@ -169,7 +169,7 @@ func (s *statementExport) issuer(r *evidence.Record) string {
 func (s *statementExport) tell(io stdio) {
 	if s.without > 0 {
 		fmt.Fprintf(io.err, "jurat: %d of %s got no receipt: %v\n", s.without, plural.Of(s.written, "statement"), s.why)
-		fmt.Fprintln(io.err, "jurat: hint: what 'jurat log prove RECORD' or 'jurat log case' wrote gets one, from the operator of that log")
+		fmt.Fprintln(io.err, "jurat: hint: what 'jurat log prove' wrote gets one, from the operator of that log")
 	}
 }
 

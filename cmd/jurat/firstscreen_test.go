@@ -131,13 +131,13 @@ func (h *hall) outside() {
 	tsa := must.Get(jurattest.StartTSA())(h.t)
 	h.t.Cleanup(tsa.Close)
 	root := write(h.t, filepath.Join(h.dir, "root.pem"), string(tsa.PEM()))
-	doing(h.t, 0, "--data", h.data, "tsa", "add", "notary", tsa.URL, "--root", root)
+	doing(h.t, 0, "--data", h.data, "tsa", "notary", tsa.URL, "--root", root)
 	trust := write(h.t, filepath.Join(h.dir, "plain.json"), doing(h.t, 0, "--data", h.data, "trust"))
 	for i, name := range []string{"north", "south"} {
 		folder := filepath.Join(h.dir, name)
 		key := doing(h.t, 0, "witness", "init", "witness.example/"+name, "--dir", folder)
 		url, _, _ := serve(h.t, "witness", "serve", "--dir", folder, "--addr", "127.0.0.1:0", "--log", trust)
-		doing(h.t, 0, "--data", h.data, "log", "witness", "add", url, "--key", key, "--quorum", fmt.Sprint(i+1))
+		doing(h.t, 0, "--data", h.data, "log", "witness", url, "--key", key, "--quorum", fmt.Sprint(i+1))
 	}
 }
 

@@ -107,7 +107,7 @@ func TestSealWithoutFolder(t *testing.T) {
 	}))
 	t.Cleanup(between.Close)
 	doing(t, 0, "--data", data, "init")
-	doing(t, 0, "--data", data, "tsa", "add", "outside", between.URL, "--root", written(t, string(tsa.PEM())))
+	doing(t, 0, "--data", data, "tsa", "outside", between.URL, "--root", written(t, string(tsa.PEM())))
 	armed = true
 	payload := written(t, `{"agent_id": "a", "request_id": "r", "timestamp": "2026-01-31T16:15:00Z", "model": "m", "model_version": "m-1", "prompt": "p", "response": "r", "parameters": {}}`)
 	var out, errs bytes.Buffer

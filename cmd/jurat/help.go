@@ -28,7 +28,7 @@ var helps = sync.OnceValue(func() map[string]string {
 
 type helpCmd struct {
 	All   bool     `help:"List all commands, by task."`
-	Words []string `arg:"" optional:"" name:"command" help:"A command, such as 'log witness add', or a task, such as verifying."`
+	Words []string `arg:"" optional:"" name:"command" help:"A command, such as 'log witness', or a task, such as verifying."`
 }
 
 // Run prints a help.

@@ -246,7 +246,7 @@ func TestComplete(t *testing.T) {
 	for _, c := range []struct{ words, want string }{
 		{"ver", "verify version"},
 		{"log fs", "fsck"},
-		{"log witness ", "add ask list remove"},
+		{"log witness --re", "--remove"},
 		{"--data x log fs", "fsck"},
 		{"verify --trust ", ":files"},
 		{"verify ", ":files"},

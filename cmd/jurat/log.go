@@ -14,34 +14,13 @@ import (
 )
 
 type logCmd struct {
-	Checkpoint  logCheckpointCmd  `cmd:"" help:"Print the signed checkpoint of the log as it stands."`
-	Consistency logConsistencyCmd `cmd:"" help:"Prove that the log as it was is the beginning of the log as it is."`
-	Monitor     logMonitorCmd     `cmd:"" help:"Watch another operator's log: has it only grown?"`
-	Witness     logWitnessCmd     `cmd:"" help:"Those who cosign this log's checkpoints."`
-	Entries     logEntriesCmd     `cmd:"" help:"Print what the log hashed for each record, to count by."`
-	Prove       logProveCmd       `cmd:"" help:"Print a record with the proof of its place in the log."`
-	Case        logCaseCmd        `cmd:"" help:"Write a chain's or trial's records as one file again."`
-	Anchor      logAnchorCmd      `cmd:"" help:"Have authorities outside stamp the log's checkpoint."`
-	Pending     logPendingCmd     `cmd:"" help:"List the records that wait for time stamps."`
-	Stamp       logStampCmd       `cmd:"" help:"Ask authorities for the time stamps that records wait for."`
-	Renew       logRenewCmd       `cmd:"" help:"Renew time stamps before the certificates that they rest on end."`
-	Reindex     logReindexCmd     `cmd:"" help:"Make the index of records again, which lists and searches use."`
-	Expire      logExpireCmd      `cmd:"" help:"Remove the content of old records; their hashes and every proof stay."`
-	Fsck        logFsckCmd        `cmd:"" help:"Examine the log: rows, hashes, signatures, time stamps, checkpoint."`
-}
-
-type logCheckpointCmd struct{}
-
-// Run prints the checkpoint.
-func (*logCheckpointCmd) Run(ctx context.Context, a *app, io stdio) error {
-	return a.with(ctx, func(i *installation.Installation) error {
-		cosign(ctx, i, io)
-		checkpoint, err := i.Ledger.Checkpoint(ctx)
-		if err != nil {
-			return err
-		}
-		return io.document([]byte(checkpoint))
-	})
+	Checkpoint logCheckpointCmd `cmd:"" help:"Print the signed checkpoint of the log, a proof that it has only grown since another, or its entries."`
+	Prove      logProveCmd      `cmd:"" help:"Print a record, a chain or a trial, with the proof of its place in the log."`
+	Monitor    logMonitorCmd    `cmd:"" help:"Watch another operator's log: has it only grown?"`
+	Witness    logWitnessCmd    `cmd:"" help:"List those who cosign this log's checkpoints; add, remove or ask them."`
+	Stamp      logStampCmd      `cmd:"" help:"Ask authorities for the time stamps that records or the log's checkpoint lack."`
+	Expire     logExpireCmd     `cmd:"" help:"Remove the content of old records; their hashes and every proof stay."`
+	Fsck       logFsckCmd       `cmd:"" help:"Examine the log: rows, hashes, signatures, time stamps, checkpoint."`
 }
 
 // cosign asks the witnesses to cosign what the command is about to print. A witness that does not answer does not stop the command.
@@ -56,94 +35,27 @@ func cosign(ctx context.Context, i *installation.Installation, io stdio) {
 }
 
 type logProveCmd struct {
-	Record string `arg:"" help:"The record's id or digest; with --log also a record file."`
+	Name   string   `arg:"" help:"A trial's id, a chain_id, or a record's id or digest; with --log a record's id or file."`
+	Linked bool     `help:"Of a record: add all records that are linked with it."`
+	With   []string `placeholder:"RECORD" sep:"none" help:"Add this record too, by its id or digest. May be given several times."`
 	withholdFlag
 	logFlags
 }
 
-// recordOf finds a record by its id or by the digest of its payload.
-func recordOf(ctx context.Context, l *ledger.Ledger, name string) (*evidence.Record, error) {
-	var digest evidence.Digest
-	if digest.UnmarshalText([]byte(name)) == nil {
-		return l.RecordByDigest(ctx, digest)
-	}
-	return l.Record(ctx, name)
-}
-
-// elsewhere proves a record from another operator's log.
-func (c *logProveCmd) elsewhere(ctx context.Context, io stdio) error {
-	if len(c.Withhold) > 0 {
-		return errors.New("--withhold is for the log of an installation here, and not for --log")
-	}
-	remote, err := c.open()
-	if err != nil {
-		return err
-	}
-	record, err := remote.record(ctx, c.Record)
-	if err != nil {
-		return err
-	}
-	if err := remote.prove(ctx, record); err != nil {
-		return err
-	}
-	return io.print(record)
-}
-
-// Run prints a record with its proof.
+// Run prints a record or a bundle with its proofs.
 func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.Log != "" {
 		return c.elsewhere(ctx, io)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		cosign(ctx, i, io)
-		r, err := recordOf(ctx, i.Ledger, c.Record)
-		if err != nil {
-			return fmt.Errorf("record %q: %w", c.Record, err)
-		}
-		disclosed, err := c.disclose(ctx, i, r)
+		chain, err := i.Ledger.HasChain(ctx, c.Name)
 		if err != nil {
 			return err
 		}
-		proved, err := i.Ledger.ProveOne(ctx, disclosed[0])
-		if err != nil {
-			return err
+		if !chain && !c.Linked && c.With == nil {
+			return c.alone(ctx, i, io)
 		}
-		return io.print(proved)
-	})
-}
-
-type logCaseCmd struct {
-	Chain string   `arg:"" help:"The trial's id, the chain_id of a chain, or the id of a record."`
-	With  []string `placeholder:"RECORD" sep:"none" help:"Add this record too, by its id or digest. May be given several times."`
-	withholdFlag
-}
-
-// records are those that belong to a chain or a record.
-func (c *logCaseCmd) records(ctx context.Context, i *installation.Installation, io stdio) ([]*evidence.Record, error) {
-	records, cut, err := i.Ledger.Linked(ctx, c.Chain)
-	if errors.Is(err, ledger.ErrNotFound) {
-		err = fmt.Errorf("%q: the log has no chain and no record of this name: %w", c.Chain, err)
-	}
-	if cut != nil {
-		fmt.Fprintf(io.err, "jurat: %v\n", cut)
-	}
-	for _, name := range c.With {
-		if err != nil {
-			return nil, err
-		}
-		var one *evidence.Record
-		if one, err = recordOf(ctx, i.Ledger, name); err != nil {
-			return nil, fmt.Errorf("--with: %w", err)
-		}
-		records = append(records, one)
-	}
-	return records, err
-}
-
-// Run prints a bundle.
-func (c *logCaseCmd) Run(ctx context.Context, a *app, io stdio) error {
-	return a.with(ctx, func(i *installation.Installation) error {
-		cosign(ctx, i, io)
 		records, err := c.records(ctx, i, io)
 		if err != nil {
 			return err
@@ -159,10 +71,84 @@ func (c *logCaseCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-type logReindexCmd struct{}
+// alone proves one record.
+func (c *logProveCmd) alone(ctx context.Context, i *installation.Installation, io stdio) error {
+	r, err := recordOf(ctx, i.Ledger, c.Name)
+	if err != nil {
+		return c.unknown(err)
+	}
+	disclosed, err := c.disclose(ctx, i, r)
+	if err != nil {
+		return err
+	}
+	proved, err := i.Ledger.ProveOne(ctx, disclosed[0])
+	if err != nil {
+		return err
+	}
+	return io.print(proved)
+}
 
-// Run makes all briefs again.
-func (*logReindexCmd) Run(ctx context.Context, a *app, io stdio) error {
+// records are those that belong to a chain or a record, and those that --with names.
+func (c *logProveCmd) records(ctx context.Context, i *installation.Installation, io stdio) ([]*evidence.Record, error) {
+	records, cut, err := i.Ledger.Linked(ctx, c.Name)
+	if err != nil {
+		return nil, c.unknown(err)
+	}
+	if cut != nil {
+		fmt.Fprintf(io.err, "jurat: %v\n", cut)
+	}
+	for _, name := range c.With {
+		one, err := recordOf(ctx, i.Ledger, name)
+		if err != nil {
+			return nil, fmt.Errorf("--with: %w", err)
+		}
+		records = append(records, one)
+	}
+	return records, nil
+}
+
+func (c *logProveCmd) unknown(err error) error {
+	if errors.Is(err, ledger.ErrNotFound) {
+		return fmt.Errorf("%q: the log has no chain and no record of this name: %w", c.Name, err)
+	}
+	return fmt.Errorf("%q: %w", c.Name, err)
+}
+
+// elsewhere proves a record from another operator's log.
+func (c *logProveCmd) elsewhere(ctx context.Context, io stdio) error {
+	if len(c.Withhold)+len(c.With) > 0 || c.Linked {
+		return errors.New("--withhold, --with and --linked are for the log of an installation here, and not for --log")
+	}
+	remote, err := c.open()
+	if err != nil {
+		return err
+	}
+	record, err := remote.record(ctx, c.Name)
+	if err != nil {
+		return err
+	}
+	if err := remote.prove(ctx, record); err != nil {
+		return err
+	}
+	return io.print(record)
+}
+
+// recordOf finds a record by its id or by the digest of its payload.
+func recordOf(ctx context.Context, l *ledger.Ledger, name string) (*evidence.Record, error) {
+	var digest evidence.Digest
+	if digest.UnmarshalText([]byte(name)) == nil {
+		return l.RecordByDigest(ctx, digest)
+	}
+	return l.Record(ctx, name)
+}
+
+type logFsckCmd struct {
+	Reindex bool `xor:"what" help:"In place of this, make the index of records again, which lists and searches use."`
+	JSON    bool `name:"json" xor:"what" help:"Print {records, whole, damages} as JSON."`
+}
+
+// reindex makes all briefs again.
+func reindex(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		if err := i.Ledger.Briefs().Reindex(ctx, progress(io, "records indexed")); err != nil {
 			return err
@@ -173,10 +159,6 @@ func (*logReindexCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		return io.line("indexed: %d records", size)
 	})
-}
-
-type logFsckCmd struct {
-	JSON bool `name:"json" help:"Print {records, whole, damages} as JSON."`
 }
 
 // examined is what 'jurat log fsck --json' prints.
@@ -209,6 +191,9 @@ func nameDamages(damages []fsck.Damage, size int64) (e examined) {
 
 // Run examines the log.
 func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.Reindex {
+		return reindex(ctx, a, io)
+	}
 	damages, size, err := installation.Fsck(ctx, a.config(), progress(io, "examined"))
 	if err != nil {
 		return err

@@ -82,7 +82,7 @@ func whereLogsAre(err error) error {
 	return hint(err, "the log of a jurat server is at its URL with /log at the end")
 }
 
-// lines reads all entries that a checkpoint covers, as 'jurat log entries' prints them. They are fetched while they are read.
+// lines reads all entries that a checkpoint covers, as 'jurat log checkpoint --entries' prints them. They are fetched while they are read.
 func (r *remoteLog) lines(ctx context.Context, head operator.Checkpoint, told func(done, of int64)) io.ReadCloser {
 	lines, into := io.Pipe()
 	go func() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,62 +11,84 @@ import (
 )
 
 type logWitnessCmd struct {
-	Add    logWitnessAddCmd    `cmd:"" help:"Have a witness cosign the log's checkpoints from now on."`
-	List   logWitnessListCmd   `cmd:"" help:"List the witnesses, and what they have cosigned."`
-	Remove logWitnessRemoveCmd `cmd:"" help:"Stop asking a witness."`
-	Ask    logWitnessAskCmd    `cmd:"" help:"Have all witnesses cosign a checkpoint over all that is in the log, now."`
+	URL    string `arg:"" optional:"" help:"Add the witness that takes checkpoints there: what comes before /add-checkpoint. With --remove, a witness's URL or name."`
+	Key    string `placeholder:"KEY" help:"The verifier key of the new witness, which its operator gives you: name+hash+base64."`
+	Quorum int    `placeholder:"N" help:"How many of the witnesses must have cosigned a checkpoint for it to count. Left out: more than half."`
+	Remove bool   `xor:"what" help:"Stop asking this witness."`
+	Ask    bool   `xor:"what" help:"Have all witnesses cosign a checkpoint over all that is in the log, now."`
 }
 
-// quorumFlag says how many witnesses make a checkpoint count.
-type quorumFlag struct {
-	Quorum int `placeholder:"N" help:"How many of the witnesses must have cosigned a checkpoint for it to count. Left out: more than half."`
+// Run lists, adds, removes or asks witnesses.
+func (c *logWitnessCmd) Run(ctx context.Context, a *app, io stdio) error {
+	do := c.list
+	switch {
+	case c.Ask && c.URL != "" || !c.Ask && c.Remove != (c.URL != "" && c.Key == ""):
+		return hint(errors.New("want a URL and --key KEY, a name and --remove, --ask alone, or nothing"), "'jurat log witness' lists the witnesses")
+	case c.URL == "" && (c.Key != "" || c.Quorum != 0):
+		return errors.New("--key and --quorum go with a witness")
+	case c.Ask:
+		do = c.ask
+	case c.Remove:
+		do = c.remove
+	case c.URL != "":
+		do = c.add
+	}
+	return a.with(ctx, func(i *installation.Installation) error { return do(ctx, i, io) })
 }
 
-type logWitnessAddCmd struct {
-	URL string `arg:"" help:"Where the witness takes checkpoints: what comes before /add-checkpoint."`
-	Key string `required:"" placeholder:"KEY" help:"Its verifier key, which its operator gives you: name+hash+base64."`
-	quorumFlag
-}
-
-// Run adds a witness.
-func (c *logWitnessAddCmd) Run(ctx context.Context, a *app, io stdio) error {
-	return a.with(ctx, func(i *installation.Installation) error {
-		if err := i.Witnesses.Add(ctx, witness.Address{URL: c.URL, Key: c.Key}, c.Quorum); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintln(io.err, "jurat: give the new trust file ('jurat trust') to the people who verify; 'jurat log witness ask' asks at once")
+func (c *logWitnessCmd) add(ctx context.Context, i *installation.Installation, io stdio) error {
+	if err := i.Witnesses.Add(ctx, witness.Address{URL: c.URL, Key: c.Key}, c.Quorum); err != nil {
 		return err
-	})
+	}
+	_, err := fmt.Fprintln(io.err, "jurat: give the new trust file ('jurat trust') to the people who verify; 'jurat log witness --ask' asks at once")
+	return err
 }
 
-type logWitnessListCmd struct{}
+func (c *logWitnessCmd) remove(ctx context.Context, i *installation.Installation, io stdio) error {
+	if err := i.Witnesses.Remove(ctx, c.URL, c.Quorum); err != nil {
+		return hint(err, "'jurat log witness' names them")
+	}
+	_, err := fmt.Fprintln(io.err, "jurat: trust files that you gave out still demand it; replace them")
+	return err
+}
 
-// Run lists witnesses.
-func (*logWitnessListCmd) Run(ctx context.Context, a *app, io stdio) error {
-	return a.with(ctx, func(i *installation.Installation) error {
-		settings, err := i.Witnesses.Settings(ctx)
-		if err != nil {
-			return err
+func (c *logWitnessCmd) list(ctx context.Context, i *installation.Installation, io stdio) error {
+	settings, err := i.Witnesses.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	if len(settings.List) == 0 {
+		return io.line("no witness cosigns this log's checkpoints")
+	}
+	kept, err := i.Witnesses.LastCosigned(ctx)
+	if err != nil {
+		return err
+	}
+	size, err := i.Ledger.Size(ctx)
+	if err != nil {
+		return err
+	}
+	if kept == nil {
+		kept = &witness.Cosigning{Quorum: settings.Quorum}
+		for _, w := range settings.List {
+			kept.Answers = append(kept.Answers, witness.Answer{Address: w, Err: fmt.Errorf("it has cosigned nothing yet")})
 		}
-		if len(settings.List) == 0 {
-			return io.line("no witness cosigns this log's checkpoints")
-		}
-		kept, err := i.Witnesses.LastCosigned(ctx)
-		if err != nil {
-			return err
-		}
-		size, err := i.Ledger.Size(ctx)
-		if err != nil {
-			return err
-		}
-		if kept == nil {
-			kept = &witness.Cosigning{Quorum: settings.Quorum}
-			for _, w := range settings.List {
-				kept.Answers = append(kept.Answers, witness.Answer{Address: w, Err: fmt.Errorf("it has cosigned nothing yet")})
-			}
-		}
-		return printCosigning(io, kept, size)
-	})
+	}
+	return printCosigning(io, kept, size)
+}
+
+func (c *logWitnessCmd) ask(ctx context.Context, i *installation.Installation, io stdio) error {
+	asked, err := i.Witnesses.Cosign(ctx)
+	if err != nil {
+		return err
+	}
+	if asked == nil {
+		return hint(fmt.Errorf("this log has no witness"), "'jurat log witness URL --key KEY' adds one")
+	}
+	if err := printCosigning(io, asked, asked.Size); err != nil || asked.Met() {
+		return err
+	}
+	return exitCode(exitUndecided)
 }
 
 // printCosigning prints which witnesses cosigned which checkpoint.
@@ -86,39 +109,4 @@ func printCosigning(io stdio, c *witness.Cosigning, size int64) error {
 	}
 	p.table(&t)
 	return p.err
-}
-
-type logWitnessRemoveCmd struct {
-	Name string `arg:"" help:"The witness's name or URL."`
-	quorumFlag
-}
-
-// Run removes a witness.
-func (c *logWitnessRemoveCmd) Run(ctx context.Context, a *app, io stdio) error {
-	return a.with(ctx, func(i *installation.Installation) error {
-		if err := i.Witnesses.Remove(ctx, c.Name, c.Quorum); err != nil {
-			return hint(err, "'jurat log witness list' names them")
-		}
-		_, err := fmt.Fprintln(io.err, "jurat: trust files that you gave out still demand it; replace them")
-		return err
-	})
-}
-
-type logWitnessAskCmd struct{}
-
-// Run asks.
-func (*logWitnessAskCmd) Run(ctx context.Context, a *app, io stdio) error {
-	return a.with(ctx, func(i *installation.Installation) error {
-		c, err := i.Witnesses.Cosign(ctx)
-		if err != nil {
-			return err
-		}
-		if c == nil {
-			return hint(fmt.Errorf("this log has no witness"), "'jurat log witness add URL --key KEY' adds one")
-		}
-		if err := printCosigning(io, c, c.Size); err != nil || c.Met() {
-			return err
-		}
-		return exitCode(exitUndecided)
-	})
 }

@@ -31,7 +31,7 @@ func TestAuthoritiesOfOneRoot(t *testing.T) {
 		data := t.TempDir() + "/data"
 		doing(t, 0, "--data", data, "init")
 		for _, add := range tt.adds {
-			doing(t, 0, append([]string{"--data", data, "tsa", "add"}, add...)...)
+			doing(t, 0, append([]string{"--data", data, "tsa"}, add...)...)
 		}
 		record := written(t, doing(t, 0, "--data", data, "seal", written(t, strings.Replace(action, "AGENT", "mia", 1)), "--tsa", tt.adds[0][0], "--tsa", "built-in"))
 		doc := doing(t, 0, "--data", data, "trust")

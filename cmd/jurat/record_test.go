@@ -80,7 +80,7 @@ exit 7`)
 
 	const chain = "recorded/mia/monday"
 	doing(t, 0, "--data", data, "trial", "--recorded", chain, "--jurors", "offline")
-	trust, bundle := written(t, doing(t, 0, "--data", data, "trust")), written(t, doing(t, 0, "--data", data, "log", "case", chain))
+	trust, bundle := written(t, doing(t, 0, "--data", data, "trust")), written(t, doing(t, 0, "--data", data, "log", "prove", chain))
 	wantAnswers(t, 0, trust, bundle, "content: proved", "vantage: proved", "chain: proved", "order: proved")
 
 	var found struct {
@@ -92,7 +92,7 @@ exit 7`)
 			doing(t, 0, "--data", data, "erase", hit.Record, "--field", field, "--reason", "asked", "--by", "test", "--despite-quotes")
 		}
 	}
-	after := written(t, doing(t, 0, "--data", data, "log", "case", chain))
+	after := written(t, doing(t, 0, "--data", data, "log", "prove", chain))
 	wantAnswers(t, 0, trust, after, "content: proved", "vantage: not proved", "chain: proved")
 }
 
@@ -435,7 +435,7 @@ func TestRecordA2A(t *testing.T) {
 	doing(t, 0, "--data", theirs, "trial", "--recorded", "recorded/mia/context-c1", "--jurors", "offline")
 	ourTrust, theirTrust := written(t, doing(t, 0, "--data", ours, "trust")), written(t, doing(t, 0, "--data", theirs, "trust"))
 	both := written(t, doing(t, 0, "trust", "join", ourTrust, theirTrust))
-	one, other := written(t, doing(t, 0, "--data", ours, "log", "case", "recorded/ben/context-c1")), written(t, doing(t, 0, "--data", theirs, "log", "case", "recorded/mia/context-c1"))
+	one, other := written(t, doing(t, 0, "--data", ours, "log", "prove", "recorded/ben/context-c1")), written(t, doing(t, 0, "--data", theirs, "log", "prove", "recorded/mia/context-c1"))
 	wantAnswers(t, 0, both, one, "content: proved", "vantage: proved", "order: proved")
 	said := strings.Join(strings.Fields(doing(t, 0, "verify", "--trust", both, one, other)), " ")
 	if !strings.Contains(said, `Both sides recorded the exchange of`) || !strings.Contains(said, `"ben", which asked, and "mia", which answered`) || !strings.Contains(said, "two witnesses") {

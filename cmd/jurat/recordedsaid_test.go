@@ -51,8 +51,8 @@ func TestWhoSaidRecorded(t *testing.T) {
 		t.Fatal("the recorder ended with", code)
 	}
 	trust := written(t, doing(t, 0, "--data", data, "trust"))
-	chain := written(t, doing(t, 0, "--data", data, "log", "case", "recorded/mia/monday"))
-	withheld := written(t, doing(t, 0, "--data", data, "log", "case", "recorded/mia/monday", "--withhold", "response_body"))
+	chain := written(t, doing(t, 0, "--data", data, "log", "prove", "recorded/mia/monday"))
+	withheld := written(t, doing(t, 0, "--data", data, "log", "prove", "recorded/mia/monday", "--withhold", "response_body"))
 	for _, tt := range []struct {
 		file, text string
 		says       []string

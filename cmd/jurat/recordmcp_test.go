@@ -69,7 +69,7 @@ func TestRecordMCP(t *testing.T) {
 
 	const chain = "recorded/mia/monday"
 	doing(t, 0, "--data", data, "trial", "--recorded", chain, "--jurors", "offline")
-	trust, bundle := written(t, doing(t, 0, "--data", data, "trust")), written(t, doing(t, 0, "--data", data, "log", "case", chain))
+	trust, bundle := written(t, doing(t, 0, "--data", data, "trust")), written(t, doing(t, 0, "--data", data, "log", "prove", chain))
 	wantAnswers(t, 0, trust, bundle, "content: proved", "vantage: proved", "chain: proved", "order: proved")
 	if report := doing(t, 0, "verify", "--trust", trust, bundle); !strings.Contains(strings.Join(strings.Fields(report), " "), `the server "stdio:sums" said something else of its tool "add" than before to the agent "mia"`) {
 		t.Errorf("%s", report)

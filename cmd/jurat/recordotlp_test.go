@@ -64,8 +64,8 @@ func TestRecordOTLP(t *testing.T) {
 	for _, name := range []string{"seen", told, cut} {
 		doing(t, 0, "--data", data, "trial", "--recorded", chain(name), "--jurors", "offline")
 	}
-	wantAnswers(t, 0, trust, written(t, doing(t, 0, "--data", data, "log", "case", chain("seen"))), "content: proved", "vantage: proved")
-	wantAnswers(t, 0, trust, written(t, doing(t, 0, "--data", data, "log", "case", chain(told))), "content: proved", "vantage: not proved second-hand", "chain: proved")
+	wantAnswers(t, 0, trust, written(t, doing(t, 0, "--data", data, "log", "prove", chain("seen"))), "content: proved", "vantage: proved")
+	wantAnswers(t, 0, trust, written(t, doing(t, 0, "--data", data, "log", "prove", chain(told))), "content: proved", "vantage: not proved second-hand", "chain: proved")
 	var second []*evidence.Observed
 	for _, o := range observedIn(t, data) {
 		if o.Vantage == evidence.Telemetry {

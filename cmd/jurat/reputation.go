@@ -155,7 +155,7 @@ func (c *reputationCmd) entries(g *reputation.Gatherer) error {
 	}
 	defer file.Close()
 	if err := g.Entries(evidence.MendNote(string(checkpoint)), file); err != nil {
-		return hint(fmt.Errorf("%s: %w", c.Entries, err), "'jurat log checkpoint' and 'jurat log entries' write both, one right after the other")
+		return hint(fmt.Errorf("%s: %w", c.Entries, err), "'jurat log checkpoint' and 'jurat log checkpoint --entries' write both, one right after the other")
 	}
 	return nil
 }
@@ -371,7 +371,7 @@ func completenessLine(l *reputation.LogView) string {
 		"count":     "the log's entries number them falsely",
 		"fork":      "two records have one number: the log shows two histories",
 		"dropped":   fmt.Sprintf("the log has number %d, which is not among the files: ask the operator for all ('jurat reputation AGENT --out DIR')", first(j.Missing)),
-		"unproved":  fmt.Sprintf("number %d is at hand, but not proved to be in the log: witnesses cosign what is new within seconds, if a server runs ('jurat log witness ask')", first(j.Missing)),
+		"unproved":  fmt.Sprintf("number %d is at hand, but not proved to be in the log: witnesses cosign what is new within seconds, if a server runs ('jurat log witness --ask')", first(j.Missing)),
 		"doubted":   fmt.Sprintf("number %d is at hand and does not count, as its trial, or the record that it judged, is not proved or not at hand", first(j.Missing)),
 		"hole":      fmt.Sprintf("number %d is missing: ask the operator for all ('jurat reputation AGENT --out DIR')", first(j.Missing)),
 		"uncounted": "the log has older records that it did not count",

@@ -74,7 +74,7 @@ func (c *trialCmd) reopen(ctx context.Context, io stdio, i *installation.Install
 			return nil, err
 		}
 		if len(list) == 0 {
-			return nil, hint(errors.New("--resume: every trial in the log has its verdict"), "'jurat log case TRIAL' prints the case file of one")
+			return nil, hint(errors.New("--resume: every trial in the log has its verdict"), "'jurat log prove TRIAL' prints the case file of one")
 		}
 		id = list[len(list)-1].ID
 	}

@@ -252,7 +252,7 @@ func TestNothingIsBegun(t *testing.T) {
 	for _, args := range [][]string{
 		append([]string{"access", "grant", "noa", "reviwer"}, why...), append([]string{"access", "grant", "noa", "reviewer"}, why...),
 		{"access", "link"}, {"keys", "new", "agent", "a"}, append([]string{"keys", "register", "agent", "a", "--public", "key.pem"}, why...),
-		{"tsa", "add", "a", "http://127.0.0.1:1", "--root", "key.pem"}, {"apart", "set", "a", "prompt"}, {"trust"}, {"log", "fsck"},
+		{"tsa", "a", "http://127.0.0.1:1", "--root", "key.pem"}, {"apart", "set", "a", "prompt"}, {"trust"}, {"log", "fsck"},
 		{"serve", "--addr", ":99999"}, {"serve", "--addr", "256.0.0.1:0"}, {"serve", "--addr", "0.0.0.0:0"}, {"serve", "--oidc-role", "x"},
 		{"serve", "--tsa", "nobody"}, {"serve", "--parallel", "0"}, {"serve", "--addr", "127.0.0.1:0", "--tls-cert", "key.pem", "--tls-key", "key.pem"},
 		{"trial", "none"}, {"trial", "--resume", "last"}, {"trial", "--list"}, {"seal", "none"}, {"seal", "key.pem"},

@@ -152,9 +152,9 @@ func TestHostileFiles(t *testing.T) {
 				{"verify", "--trust", "trust.json", "--consistency", file, "--checkpoint", file, "case.jurat"}, {"verify", "--crl", file, "case.jurat"},
 				{"explain", file}, {"explain", "case.jurat", "--trust", file}, {"explain", file, "--who-said", hostile},
 				{"sign", "--key", file, file},
-				{"trial", "case.jurat", "--method", "calibrated", "--calibration", file}, {"log", "prove", file}, {"log", "case", file},
-				{"log", "consistency", file}, {"restore", file, "--none-later", "--data", "r"}, {"keys", "register", "agent", "a", file},
-				{"tsa", "add", "a", "http://127.0.0.1:1", "--root", file}, {"witness", "serve", "--log", file, "--addr", "256.0.0.1:0"},
+				{"trial", "case.jurat", "--method", "calibrated", "--calibration", file}, {"log", "prove", file}, {"log", "prove", file, "--linked"},
+				{"log", "checkpoint", "--since", file}, {"restore", file, "--none-later", "--data", "r"}, {"keys", "register", "agent", "a", file},
+				{"tsa", "a", "http://127.0.0.1:1", "--root", file}, {"witness", "serve", "--log", file, "--addr", "256.0.0.1:0"},
 			} {
 				out, errs := trying(t, content, args...)
 				if err := tame(out, errs); err != nil {
@@ -180,7 +180,7 @@ func TestHostileRecords(t *testing.T) {
 	doing(t, 0, "access", "grant", "a", "agent", "--reason", "why\u202e\u009b", "--by", "tester")
 	must.Do(t, os.WriteFile("trust.json", []byte(doing(t, 0, "trust")+"\n"), 0o600))
 	for _, args := range [][]string{{"verify", "record.json"}, {"verify", "--trust", "trust.json", "record.json"}, {"explain", "record.json"}, {"keys", "list"},
-		{"access", "list"}, {"access", "list", "--all"}, {"log", "pending"}, {"log", "fsck"}, {"apart", "list"}} {
+		{"access", "list"}, {"access", "list", "--all"}, {"log", "stamp", "--list"}, {"log", "fsck"}, {"apart", "list"}} {
 		out, errs := trying(t, "", args...)
 		if err := tame(out, errs); err != nil {
 			t.Errorf("%q: %v", args, err)
@@ -363,7 +363,7 @@ func TestQuiet(t *testing.T) {
 // and its exit code says that not all was said.
 func TestClosedPipe(t *testing.T) {
 	dir := t.TempDir()
-	for _, args := range [][]string{{"trial", kitchen, "--jurors", "offline"}, {"trial", "--list"}, {"--help"}, {"help", "verifying"}, {"log", "entries"}} {
+	for _, args := range [][]string{{"trial", kitchen, "--jurors", "offline"}, {"trial", "--list"}, {"--help"}, {"help", "verifying"}, {"log", "checkpoint", "--entries"}} {
 		read, write, err := os.Pipe()
 		must.Do(t, err)
 		must.Do(t, read.Close())

@@ -283,7 +283,7 @@ func TestTrustPath(t *testing.T) {
 	}
 
 	jurat("init")
-	jurat("tsa", "add", "alpha", p.url, "--qualified", "--trust", p.trusted())
+	jurat("tsa", "alpha", p.url, "--qualified", "--trust", p.trusted())
 	jurat("ca", "init", "--ca", ca, "--name", "House CA", "--token", "pkcs11:token=house;object=ca")
 	if key, err := os.ReadFile(filepath.Join(ca, "ca.key")); err != nil || !strings.Contains(string(key), "BEGIN TOKEN KEY") {
 		t.Errorf("the CA's key is %s, %v", key, err)

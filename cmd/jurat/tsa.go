@@ -15,14 +15,8 @@ import (
 )
 
 type tsaCmd struct {
-	Add    tsaAddCmd    `cmd:"" help:"Have an authority stamp every record from now on."`
-	List   tsaListCmd   `cmd:"" help:"List the authorities that stamp beside the built-in one."`
-	Remove tsaRemoveCmd `cmd:"" help:"Stop asking an authority."`
-}
-
-type tsaAddCmd struct {
-	Name   string `arg:"" help:"A name of your choice."`
-	URL    string `arg:"" help:"Where it answers RFC 3161 queries."`
+	Name   string `arg:"" optional:"" help:"A name of your choice."`
+	URL    string `arg:"" optional:"" help:"Add the authority that answers RFC 3161 queries there: it stamps every record from now on."`
 	Root   string `aliases:"roots" placeholder:"FILE" help:"Its root certificates in PEM, from a source that you trust. Required, unless --qualified is given."`
 	Policy string `placeholder:"OID" help:"The policy to ask for and to insist on."`
 
@@ -30,13 +24,27 @@ type tsaAddCmd struct {
 	Trust     string `placeholder:"FILE" help:"With --qualified: a trust file that 'jurat trust eu' wrote from the lists."`
 
 	Untried bool `help:"Do not ask it for a time stamp now."`
+	Remove  bool `help:"Stop asking this authority."`
+	Forget  bool `help:"With --remove: give up the time stamps that records wait for."`
 }
 
-// Run adds an authority.
-func (c *tsaAddCmd) Run(ctx context.Context, a *app, io stdio) error {
-	if c.Qualified {
+// Run lists, adds or removes authorities.
+func (c *tsaCmd) Run(ctx context.Context, a *app, io stdio) error {
+	adds := c.Root + c.Policy + c.Trust
+	switch {
+	case c.Name == "" && !c.Remove && !c.Forget && !c.Qualified && !c.Untried && adds == "":
+		return a.with(ctx, func(i *installation.Installation) error { return listAuthorities(ctx, i, io) })
+	case c.Remove && c.Name != "" && c.URL == "" && !c.Qualified && !c.Untried && adds == "":
+		return a.with(ctx, func(i *installation.Installation) error { return c.remove(ctx, i, io) })
+	case c.Remove || c.Forget || c.URL == "":
+		return hint(errors.New("want NAME URL --root FILE, NAME --remove, or nothing"), "'jurat tsa' lists the authorities")
+	case c.Qualified:
 		return c.qualified(ctx, a, io)
 	}
+	return c.add(ctx, a, io)
+}
+
+func (c *tsaCmd) add(ctx context.Context, a *app, io stdio) error {
 	if c.Trust != "" || c.Root == "" {
 		return errors.New("want either --root FILE, or --qualified with --trust FILE")
 	}
@@ -58,7 +66,7 @@ func (c *tsaAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 // qualified adds an authority that the trusted lists know.
-func (c *tsaAddCmd) qualified(ctx context.Context, a *app, io stdio) error {
+func (c *tsaCmd) qualified(ctx context.Context, a *app, io stdio) error {
 	if c.Trust == "" {
 		return hint(errors.New("--qualified needs --trust FILE: the trust file with what the trusted lists say"), "'jurat trust eu' writes one")
 	}
@@ -81,36 +89,31 @@ func (c *tsaAddCmd) qualified(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-type tsaListCmd struct{}
-
-// Run lists authorities.
-func (*tsaListCmd) Run(ctx context.Context, a *app, io stdio) error {
-	return a.with(ctx, func(i *installation.Installation) error {
-		list, err := i.Timekeeper.List(ctx)
-		if err != nil {
-			return err
-		}
-		owing, err := i.Ledger.Owing(ctx)
-		if err != nil {
-			return err
-		}
-		waiting := map[string]string{}
-		for _, o := range owing {
-			waiting[o.Authority] = fmt.Sprintf("%d waiting since %s", o.Records, evidence.FormatTime(o.Since))
-		}
-		p := newPrinter(io.out)
-		t := table{heads: []head{{name: "authority"}, {name: "what it is", rank: 1}}}
-		t.row("(built in)", "the operator's own clock")
-		for _, o := range list {
-			t.row(o.Name, strings.Join(strings.Fields(o.URL+" "+o.Policy+" "+qualifiedUntil(&o)+" "+waiting[o.Name]), " "))
-			delete(waiting, o.Name)
-		}
-		for _, name := range slices.Sorted(maps.Keys(waiting)) {
-			t.row(name, "removed; "+waiting[name])
-		}
-		p.table(&t)
-		return errors.Join(p.err, tellDue(ctx, io, i))
-	})
+func listAuthorities(ctx context.Context, i *installation.Installation, io stdio) error {
+	list, err := i.Timekeeper.List(ctx)
+	if err != nil {
+		return err
+	}
+	owing, err := i.Ledger.Owing(ctx)
+	if err != nil {
+		return err
+	}
+	waiting := map[string]string{}
+	for _, o := range owing {
+		waiting[o.Authority] = fmt.Sprintf("%d waiting since %s", o.Records, evidence.FormatTime(o.Since))
+	}
+	p := newPrinter(io.out)
+	t := table{heads: []head{{name: "authority"}, {name: "what it is", rank: 1}}}
+	t.row("(built in)", "the operator's own clock")
+	for _, o := range list {
+		t.row(o.Name, strings.Join(strings.Fields(o.URL+" "+o.Policy+" "+qualifiedUntil(&o)+" "+waiting[o.Name]), " "))
+		delete(waiting, o.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(waiting)) {
+		t.row(name, "removed; "+waiting[name])
+	}
+	p.table(&t)
+	return errors.Join(p.err, tellDue(ctx, io, i))
 }
 
 func qualifiedUntil(o *stamping.Outside) string {
@@ -133,25 +136,17 @@ func tellDue(ctx context.Context, io stdio, i *installation.Installation) error 
 	return err
 }
 
-type tsaRemoveCmd struct {
-	Name   string `arg:"" help:"The authority's name."`
-	Forget bool   `help:"Give up the time stamps that records wait for."`
-}
-
-// Run removes an authority.
-func (c *tsaRemoveCmd) Run(ctx context.Context, a *app, io stdio) error {
-	return a.with(ctx, func(i *installation.Installation) error {
-		n, err := i.Timekeeper.Remove(ctx, c.Name, c.Forget)
-		if errors.Is(err, stamping.ErrAwaited) {
-			return hint(err, "'jurat log stamp' asks for them; --forget gives them up")
-		}
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			fmt.Fprintf(io.err, "jurat: time: given up for %s: the time stamps of %s\n", c.Name, plural.Of(n, "record"))
-		}
-		_, err = fmt.Fprintln(io.err, "jurat: its tokens stay; keep its root in the trust files of those who verify them")
+func (c *tsaCmd) remove(ctx context.Context, i *installation.Installation, io stdio) error {
+	n, err := i.Timekeeper.Remove(ctx, c.Name, c.Forget)
+	if errors.Is(err, stamping.ErrAwaited) {
+		return hint(err, "'jurat log stamp' asks for them; --forget gives them up")
+	}
+	if err != nil {
 		return err
-	})
+	}
+	if n > 0 {
+		fmt.Fprintf(io.err, "jurat: time: given up for %s: the time stamps of %s\n", c.Name, plural.Of(n, "record"))
+	}
+	_, err = fmt.Fprintln(io.err, "jurat: its tokens stay; keep its root in the trust files of those who verify them")
+	return err
 }

@@ -50,18 +50,18 @@ func TestWitnesses(t *testing.T) {
 		}
 		doing(t, exitCannot, "witness", "init", "witness.example/"+name, "--dir", file(name))
 		url, _, _ := serve(t, "witness", "serve", "--dir", file(name), "--addr", "127.0.0.1:0", "--log", plain, "--log", plain)
-		jurat(0, "log", "witness", "add", url, "--key", key, "--quorum", map[string]string{"w1": "1", "w2": "2"}[name])
+		jurat(0, "log", "witness", url, "--key", key, "--quorum", map[string]string{"w1": "1", "w2": "2"}[name])
 		urls[name] = url
 	}
-	jurat(exitCannot, "log", "witness", "add", urls["w1"], "--key", "nothing")
+	jurat(exitCannot, "log", "witness", urls["w1"], "--key", "nothing")
 	trust := write("trust.json", jurat(0, "trust"))
-	if list := jurat(0, "log", "witness", "list"); !strings.Contains(list, "witness.example/w2") || !strings.Contains(list, "nothing yet") {
+	if list := jurat(0, "log", "witness"); !strings.Contains(list, "witness.example/w2") || !strings.Contains(list, "nothing yet") {
 		t.Error(list)
 	}
 	if out := doing(t, exitUndecided, "verify", "--trust", trust, before); !strings.Contains(out, "0 of the 2") {
 		t.Error(out)
 	}
-	if out := jurat(0, "log", "witness", "ask"); !strings.Contains(out, "cosigned by 2 of 2 witnesses, 2 are demanded, which counts") {
+	if out := jurat(0, "log", "witness", "--ask"); !strings.Contains(out, "cosigned by 2 of 2 witnesses, 2 are demanded, which counts") {
 		t.Error(out)
 	}
 	if known := doing(t, 0, "witness", "list", "--dir", file("w2")); !strings.HasSuffix(known, " 1") {
@@ -102,10 +102,10 @@ func TestWitnesses(t *testing.T) {
 	if out := doing(t, 0, "verify", "--trust", trust, again); !strings.Contains(out, "when it had 2 entries") {
 		t.Error(out)
 	}
-	proof := write("proof.json", doing(t, 0, "log", "consistency", early, "--log", log, "--trust", trust)+"\n")
+	proof := write("proof.json", doing(t, 0, "log", "checkpoint", "--since", early, "--log", log, "--trust", trust)+"\n")
 	now := write("now.checkpoint", get(t, log+"/checkpoint"))
 	doing(t, 0, "verify", "--trust", trust, "--checkpoint", early, "--consistency", proof, now)
-	if same := doing(t, 0, "log", "consistency", "1", now, "--log", log, "--trust", trust); same+"\n" != read(t, proof) {
+	if same := doing(t, 0, "log", "checkpoint", "--since", "1", "--to", now, "--log", log, "--trust", trust); same+"\n" != read(t, proof) {
 		t.Errorf("%q", same)
 	}
 	forged := strings.Replace(read(t, proved), `"index":0`, `"index":1`, 1)
@@ -117,7 +117,7 @@ func TestWitnesses(t *testing.T) {
 	doing(t, 0, "log", "prove", record, "--log", log, "--trust", trust, "--token-file", write("token", token))
 
 	// One witness is removed: the log goes on, and what was proved stays proved.
-	jurat(0, "log", "witness", "remove", "witness.example/w2")
+	jurat(0, "log", "witness", "witness.example/w2", "--remove")
 	if code := stop(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
@@ -148,13 +148,13 @@ func TestMonitorWithoutQuorum(t *testing.T) {
 	l.grow(t, 3, "as it was")
 	i := l.open(t)
 	key := doing(t, 0, "witness", "init", "witness.example/w1", "--dir", t.TempDir()+"/w1")
-	doing(t, 0, "--data", string(l), "log", "witness", "add", "http://127.0.0.1:1", "--key", key)
+	doing(t, 0, "--data", string(l), "log", "witness", "http://127.0.0.1:1", "--key", key)
 	must.Do(t, i.Close())
 	w := newWatcher(t, l)
 	w.serve(t.Context(), l)
 	w.look("nobody has cosigned", exitUndecided, "NOT WITNESSED: too few witnesses have cosigned the checkpoint: 0 of the 1")
 	w.look("for machines", exitUndecided, `"unmet": "too few`, "--json")
-	if code, out, complaints := w.run("--data", string(l), "log", "witness", "ask"); code != exitUndecided || !strings.Contains(out, "which is too few") {
+	if code, out, complaints := w.run("--data", string(l), "log", "witness", "--ask"); code != exitUndecided || !strings.Contains(out, "which is too few") {
 		t.Errorf("%d, %s, %s", code, out, complaints)
 	}
 	if code, out, complaints := w.run("--data", string(l), "log", "checkpoint"); code != 0 || !strings.Contains(complaints, "0 of the 1 witnesses that are demanded") {
@@ -208,8 +208,8 @@ func TestTesseraReadsTheLog(t *testing.T) {
 	folder := t.TempDir() + "/w"
 	key := doing(t, 0, "witness", "init", "witness.example/w1", "--dir", folder)
 	at, _, _ := serve(t, "witness", "serve", "--dir", folder, "--addr", "127.0.0.1:0", "--log", w.file("trust.json"))
-	doing(t, 0, "--data", string(l), "log", "witness", "add", at, "--key", key)
-	doing(t, 0, "--data", string(l), "log", "witness", "ask")
+	doing(t, 0, "--data", string(l), "log", "witness", at, "--key", key)
+	doing(t, 0, "--data", string(l), "log", "witness", "--ask")
 	w.serve(t.Context(), l)
 	logKey := logKeyOf(t, w.file("trust.json"))
 	out, err := exec.Command(program, "log", w.url, logKey, key).CombinedOutput()

@@ -126,7 +126,7 @@ func TestBriefTampered(t *testing.T) {
 				t.Error("nothing is named")
 			}
 			for _, d := range damages {
-				if d.Kind != fsck.DamageBrief || d.Index != test.at || !strings.Contains(d.String(), "jurat log reindex") {
+				if d.Kind != fsck.DamageBrief || d.Index != test.at || !strings.Contains(d.String(), "jurat log fsck --reindex") {
 					t.Errorf("damage: %v", d)
 				}
 			}

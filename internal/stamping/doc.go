@@ -21,7 +21,7 @@
 //
 // # The operator's clock is tied to another one through the log
 //
-// `jurat log anchor` asks an outside authority to stamp the signed checkpoint, and logs the token (`checkpoint_stamp`). One token then
+// `jurat log stamp --checkpoint` asks an outside authority to stamp the signed checkpoint, and logs the token (`checkpoint_stamp`). One token then
 // proves for every record under that checkpoint that it existed by then, even if only the operator's clock stamped the record. That clock
 // can be ahead of the true time. But it can be set back by at most the time between two stamped checkpoints. A proof carries, of each
 // authority, the earliest stamped checkpoint over each record, as that proves most; a later token over a checkpoint and its tokens

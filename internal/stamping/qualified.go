@@ -44,7 +44,7 @@ func (p provider) until() (until time.Time) {
 // fresh returns ErrListOutOfDate if no list says anything of now.
 func (p provider) fresh(now time.Time) error {
 	if until := p.until(); !until.IsZero() && now.After(until) {
-		return fmt.Errorf("%w since %s: %s; fetch newer lists, and give them with 'jurat tsa add --qualified'", ErrListOutOfDate,
+		return fmt.Errorf("%w since %s: %s; fetch newer lists, and give them with 'jurat tsa --qualified'", ErrListOutOfDate,
 			until.UTC().Format(time.RFC3339), p.list())
 	}
 	return nil
@@ -163,7 +163,7 @@ func (t *Timekeeper) Due(ctx context.Context) (notes []string, err error) {
 		case t.Now().After(until):
 			notes = append(notes, fmt.Sprintf("%s is not asked: %v", o.Name, provider{o.Qualified}.fresh(t.Now())))
 		default:
-			notes = append(notes, fmt.Sprintf("%s is asked until %s only: %s, is then out of date; fetch newer lists, and give them with 'jurat tsa add --qualified'", o.Name,
+			notes = append(notes, fmt.Sprintf("%s is asked until %s only: %s, is then out of date; fetch newer lists, and give them with 'jurat tsa --qualified'", o.Name,
 				until.UTC().Format(time.RFC3339), provider{o.Qualified}.list()))
 		}
 	}

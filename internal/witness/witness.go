@@ -21,8 +21,8 @@
 // # A log waits for no witness
 //
 // A server asks the witnesses in the background when the log has grown, and asks silent ones again. It keeps the last checkpoint that
-// enough of them cosigned; proofs and `/log/checkpoint` use that one. An authority also stamps that one (`jurat log anchor`), even if more
-// has been sealed meanwhile. The metrics and `jurat log witness list` show how far each witness is.
+// enough of them cosigned; proofs and `/log/checkpoint` use that one. An authority also stamps that one (`jurat log stamp --checkpoint`), even if more
+// has been sealed meanwhile. The metrics and `jurat log witness` show how far each witness is.
 //
 // # A monitor watches a log
 //

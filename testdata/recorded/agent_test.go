@@ -81,7 +81,7 @@ func TestOutsideProgram(t *testing.T) {
 		t.Errorf("%v\n%s", err, found)
 	}
 	trust, file := filepath.Join(t.TempDir(), "trust.json"), filepath.Join(t.TempDir(), "monday.jurat")
-	out, err := exec.Command("sh", "-c", `"$0" --data "$1" trust > "$2" && "$0" --data "$1" log case "$3" > "$4" && "$0" verify --trust "$2" "$4"`, jurat, folder, trust, recorder.Chain("support", "monday"), file).CombinedOutput()
+	out, err := exec.Command("sh", "-c", `"$0" --data "$1" trust > "$2" && "$0" --data "$1" log prove "$3" > "$4" && "$0" verify --trust "$2" "$4"`, jurat, folder, trust, recorder.Chain("support", "monday"), file).CombinedOutput()
 	if !strings.Contains(string(out), "seen inside the agent's own process") || strings.Contains(string(out), "refuted") {
 		t.Errorf("%v\n%s", err, out)
 	}

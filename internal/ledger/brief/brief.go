@@ -11,7 +11,7 @@
 // digests that the record names, at most MaxNames. It also stores a key of 64 bits for each way in which the record
 // is linked: its request_id, its parent_request_id, the record that it is about, and each digest that it names.
 // SQLite indexes keys by stretches of the log, like digests. So lists read no payload, and hold a limited amount of
-// each record. Linked records are found from any one of them, and log case, pages, bundles and /v1/chains share one
+// each record. Linked records are found from any one of them, and log prove, pages, bundles and /v1/chains share one
 // rule: Gather.
 //
 // No proof depends on briefs. Log fsck compares each brief

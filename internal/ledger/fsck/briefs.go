@@ -52,7 +52,7 @@ func (l looking) checkBrief(row *storage.Row) {
 	}
 	switch {
 	case row.Entry != nil && !bytes.Equal(l.brief.Line, want.Line):
-		l.report(DamageNotExpired, row.Index, row.RecordID, "its brief says more than that it has expired; 'jurat log reindex' repairs that, too")
+		l.report(DamageNotExpired, row.Index, row.RecordID, "its brief says more than that it has expired; 'jurat log fsck --reindex' repairs that, too")
 	case !bytes.Equal(l.brief.Line, want.Line):
 		l.report(DamageBrief, row.Index, row.RecordID, "it says %.500q, but the record says %.500q", l.brief.Line, want.Line)
 	case !bytes.Equal(l.brief.Names, want.Names):

@@ -83,7 +83,7 @@ var meanings = map[Kind]string{
 	DamageExpired:      "the content of a record was removed, but no act in the log says so",
 	DamageNotExpired:   "an act says that records were deleted, but some of them or their briefs are still there: 'jurat log expire' completes the deletion",
 
-	DamageBrief: "the record's brief or its search keys differ from the record; the record is intact: 'jurat log reindex' makes them again",
+	DamageBrief: "the record's brief or its search keys differ from the record; the record is intact: 'jurat log fsck --reindex' makes them again",
 
 	DamageApartLost:    "a text that was sealed apart is missing, but no act says that it was erased; the record still proves all that it proved",
 	DamageApartChanged: "a text that was sealed apart cannot be read, or does not fit the record's commitment",
