@@ -9,7 +9,7 @@
 //	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: r.Transport(nil)}))
 //
 // From then on every call of that client is recorded. The client, the SDK and the provider see the same bytes as before. The command
-// 'jurat --data jurat-data record chains' lists what was recorded, 'jurat log prove CHAIN' writes a conversation into a file
+// 'jurat --data jurat-data records --recorded' lists what was recorded, 'jurat log prove CHAIN' writes a conversation into a file
 // that a stranger verifies offline, and 'jurat trial --recorded CHAIN' has a jury try it.
 //
 // # Inside the program, or before it

@@ -57,7 +57,6 @@ type app struct {
 	Redact  redactCmd  `cmd:"" help:"Take texts that were sealed apart out of a file; every proof stands."`
 	Erase   eraseCmd   `cmd:"" help:"Destroy a text that was sealed apart, for ever; every proof stands."`
 	Trust   trustCmd   `cmd:"" help:"Print this installation's trust file, to give to those who verify."`
-	Case    caseCmd    `cmd:"" help:"Cases: check one before a trial, print the schemas."`
 	Card    cardCmd    `cmd:"" help:"A2A agent cards: check their signatures."`
 	Lists   listsCmd   `cmd:"" help:"Trusted lists of the European Union."`
 	Keys    keysCmd    `cmd:"" help:"Keys of agents, jurors and reviewers."`
@@ -75,8 +74,8 @@ type app struct {
 
 	Reputation reputationCmd `cmd:"" help:"Compute how an agent's sealed records were judged: bounds that everyone can compute again."`
 
-	Trials  trialsCmd  `cmd:"" help:"List trials, show one, put two side by side."`
-	Records recordsCmd `cmd:"" help:"Find records: who said this, and when."`
+	Trials  trialsCmd  `cmd:"" help:"List trials: by agent, verdict, juror, time, text and more; show one, or put two side by side."`
+	Records recordsCmd `cmd:"" help:"Find who said something, and when; list and show what recorders saw."`
 
 	Help        helpCmd       `cmd:"" help:"Show the commands, or the help of one."`
 	Doctor      doctorCmd     `cmd:"" help:"Say what is there, what is missing, and what to do about it. Makes and records nothing."`

@@ -84,8 +84,19 @@ type attempt struct {
 	took  time.Duration
 	err   error
 
+	mistakes []error // of its file: the first, or with --check all of them
+
 	noModel bool // no language model sits, and only because keys are missing
 	alone   bool // one model takes the seats of others, because keys are missing
+}
+
+// brought is what was read of the case.
+func (at *attempt) brought() subject.Brought {
+	b := subject.Brought{Case: at.on, Mistakes: at.mistakes}
+	if b.Mistakes == nil && at.err != nil {
+		b.Mistakes = []error{at.err}
+	}
+	return b
 }
 
 // title is how the case is named.
@@ -146,7 +157,7 @@ func (c *trialCmd) recorded(ctx context.Context, a *app, io stdio) (on *subject.
 	return on, a.with(ctx, func(i *installation.Installation) error {
 		records, err := i.Ledger.Chain(ctx, c.Recorded)
 		if errors.Is(err, ledger.ErrNotFound) {
-			return hint(fmt.Errorf("--recorded: the log has no chain %q", c.Recorded), "'jurat record chains' lists what recorders sealed")
+			return hint(fmt.Errorf("--recorded: the log has no chain %q", c.Recorded), "'jurat records --recorded' lists what recorders sealed")
 		}
 		if err != nil {
 			return err
@@ -188,12 +199,12 @@ func (c *trialCmd) fromBundle(ctx context.Context, i *installation.Installation,
 func (c *trialCmd) loadAll(ctx context.Context, io stdio) []*attempt {
 	var attempts []*attempt
 	for _, name := range c.Cases {
-		list, err := c.load(ctx, io, name)
+		list, err := c.load(ctx, io, name, c.Check)
 		if err != nil {
 			list = []*attempt{{name: name, err: err}}
 		}
 		for _, at := range list {
-			at.err = hint(at.err, "'jurat case check' tells all that is wrong with a case; nothing was recorded")
+			at.err = hint(at.err, "--check tells all that is wrong with a case; nothing was recorded")
 		}
 		attempts = append(attempts, list...)
 	}

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"jurat/internal/subject/forms"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -15,41 +12,7 @@ import (
 	"jurat/internal/subject/tree"
 )
 
-type caseCmd struct {
-	Check  caseCheckCmd  `cmd:"" help:"Show how jurat reads a case, and everything that is wrong with it."`
-	Schema caseSchemaCmd `cmd:"" help:"Print the JSON schema of a conversation, or of an agent card."`
-}
-
-type caseCheckCmd struct {
-	Cases []string `arg:"" name:"case" help:"What 'jurat trial' takes: a folder, a file with one or several conversations, or sealed records."`
-	caseFlags
-	JSON bool `name:"json" help:"Print an object {\"cases\": […]} and nothing else."`
-}
-
-// Run checks the cases.
-func (c *caseCheckCmd) Run(ctx context.Context, io stdio) error {
-	var list []*checked
-	for _, name := range c.Cases {
-		list = append(list, c.examine(ctx, io, name)...)
-	}
-	wrong := slices.ContainsFunc(list, func(one *checked) bool { return len(one.Mistakes) > 0 })
-	err := error(nil)
-	if c.JSON {
-		err = io.json(map[string]any{"cases": list})
-	} else {
-		p := newPrinter(io.out)
-		for _, one := range list {
-			one.show(p)
-		}
-		err = p.err
-	}
-	if err == nil && wrong {
-		err = exitCode(exitCannot)
-	}
-	return err
-}
-
-// A checked case, as --json prints it.
+// A checked case is how jurat reads a case, and everything that is wrong with it, as --check --json prints it.
 type checked struct {
 	Case     string             `json:"case"`
 	Form     string             `json:"form,omitzero"` // or "records"
@@ -59,7 +22,6 @@ type checked struct {
 	Card     *checkedCard       `json:"card,omitzero"`
 	Source   *subject.Source    `json:"source,omitzero"`
 	LeftOut  []subject.Omission `json:"leftOut,omitzero"`
-	Evidence string             `json:"evidence,omitzero"`
 	Mistakes []checkedMistake   `json:"mistakes"`
 }
 
@@ -85,38 +47,6 @@ type checkedMistake struct {
 	whole   string
 }
 
-// examine reads what CASE names, with all mistakes.
-func (c *caseCheckCmd) examine(ctx context.Context, io stdio, name string) []*checked {
-	failed := func(err error) []*checked {
-		return []*checked{{Case: name, Mistakes: []checkedMistake{mistakeOf(err)}}}
-	}
-	form, err := forms.Parse(c.Format)
-	if err != nil {
-		return failed(fmt.Errorf("--format: %w", err))
-	}
-	o := subject.Options{Form: form, Check: true}
-	info, err := os.Stat(name)
-	if err != nil {
-		return failed(err)
-	}
-	var found []subject.Brought
-	if info.IsDir() {
-		var one subject.Brought
-		one, err = subject.LoadFolder(name, o)
-		found = []subject.Brought{one}
-	} else {
-		found, err = c.read(ctx, io, name, o)
-	}
-	if err != nil {
-		return failed(err)
-	}
-	var list []*checked
-	for _, b := range found {
-		list = append(list, check(nameOf(name, b.Name), b))
-	}
-	return list
-}
-
 func mistakeOf(err error) checkedMistake {
 	m := checkedMistake{Reason: err.Error(), whole: err.Error()}
 	var at *tree.Error
@@ -136,7 +66,7 @@ func check(name string, b subject.Brought) *checked {
 	if on == nil {
 		return one
 	}
-	one.Form, one.User, one.Source, one.LeftOut, one.Evidence = string(on.Form), on.Setting(), on.Source, on.LeftOut, on.Digest().String()
+	one.Form, one.User, one.Source, one.LeftOut = string(on.Form), on.Setting(), on.Source, on.LeftOut
 	if on.Recorded != nil {
 		one.Form = "records"
 	}
@@ -159,47 +89,27 @@ func check(name string, b subject.Brought) *checked {
 	return one
 }
 
-func (c *checked) show(p *printer) {
+// wrong shows the mistakes of a case that cannot be tried.
+func (c *checked) wrong(p *printer) {
 	p.line("%s", p.bold(c.Case))
 	for _, m := range c.Mistakes {
 		p.paragraph(red, "  ", m.whole)
 	}
-	if c.Form == "" {
-		p.text("  ", plural.Of(len(c.Mistakes), "mistake")+". 'jurat case check --help' shows the smallest case, and docs/case.md each form.")
-		return
-	}
+	p.text("  ", plural.Of(len(c.Mistakes), "mistake")+". docs/case.md describes each form, and 'jurat trial --schema conversation' prints a schema.")
+}
+
+// lines say how the case is read.
+func (c *checked) lines() []string {
 	total := 0
 	var from []string
 	for _, role := range slices.Sorted(maps.Keys(c.Messages)) {
 		total += c.Messages[role]
 		from = append(from, fmt.Sprintf("%s %d", role, c.Messages[role]))
 	}
-	p.text("  ", fmt.Sprintf("form: %s", c.Form))
-	p.text("  ", fmt.Sprintf("%s: %s", plural.Of(total, "message"), strings.Join(from, ", ")))
-	p.text("  ", fmt.Sprintf("calls: %d by the agent, %d by the user; results: %d", c.Calls.Agent, c.Calls.User, c.Calls.Results))
-	p.text("  ", fmt.Sprintf("the user: %s", c.User))
+	list := []string{"form: " + c.Form, fmt.Sprintf("%s: %s", plural.Of(total, "message"), strings.Join(from, ", ")),
+		fmt.Sprintf("calls: %d by the agent, %d by the user; results: %d", c.Calls.Agent, c.Calls.User, c.Calls.Results), fmt.Sprintf("the user: %s", c.User)}
 	if c.Card != nil {
-		p.text("  ", fmt.Sprintf("card: %s %s, %s", c.Card.Name, c.Card.Version, plural.Of(c.Card.Skills, "skill")))
-	} else {
-		p.text("  ", "card: none, so what the agent may do by its own word is not checked")
+		list = append(list, fmt.Sprintf("card: %s, %s", strings.TrimSpace(c.Card.Name+" "+c.Card.Version), plural.Of(c.Card.Skills, "skill")))
 	}
-	if c.Source != nil {
-		p.text("  ", fmt.Sprintf("source: %s %q", c.Source.Kind, c.Source))
-	}
-	for _, o := range c.LeftOut {
-		p.text("  ", fmt.Sprintf("not shown to jurors: %s (%d)", o.What, o.Count))
-	}
-	p.text("  ", "evidence: "+c.Evidence)
-}
-
-type caseSchemaCmd struct {
-	Of string `arg:"" optional:"" enum:"conversation,card" default:"conversation" help:"conversation: chat messages, the plain form. card: the agent's card, as far as jurat reads it."`
-}
-
-// Run prints the schema.
-func (c *caseSchemaCmd) Run(io stdio) error {
-	if c.Of == "card" {
-		return io.document(subject.CardSchema)
-	}
-	return io.document(subject.ChatSchema)
+	return list
 }

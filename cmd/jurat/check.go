@@ -13,56 +13,72 @@ import (
 	"jurat/internal/subject"
 )
 
-// dryRun says what the trials would be, and asks and records nothing.
+// dryRun says what the trials would be, and all that is wrong with cases. It asks and records nothing.
 func (c *trialCmd) dryRun(io stdio, attempts []*attempt) error {
-	ct, err := c.court(io)
-	if err != nil {
-		return err
-	}
+	var ct *court
 	var failed error
 	for _, at := range attempts {
-		err := at.err
-		if err == nil {
-			err = c.look(io, ct, at, len(attempts) > 1)
-		}
-		if err == nil {
+		read := check(at.title(), at.brought())
+		if len(read.Mistakes) > 0 {
+			failed = exitCode(exitCannot)
+			if err := c.look(io, nil, read, at, len(attempts) > 1); err != nil {
+				return err
+			}
 			continue
 		}
-		if len(attempts) == 1 {
+		if ct == nil {
+			var err error
+			if ct, err = c.court(io); err != nil {
+				return err
+			}
+		}
+		if err := c.look(io, ct, read, at, len(attempts) > 1); err != nil {
 			return err
 		}
-		report(io, fmt.Errorf("%s: %w", at.title(), err))
-		failed = exitCode(exitCannot)
 	}
 	return failed
 }
 
-// look shows what one trial would be.
-func (c *trialCmd) look(io stdio, ct *court, at *attempt, several bool) error {
-	look, err := ct.panel.Look(at.on, c.ShowPrompts)
-	if err != nil {
-		return err
+// An outlook is what --check says of one case, as --json prints it.
+type outlook struct {
+	*panel.Outlook `json:",inline"` // nil: it cannot be tried
+	Read           *checked         `json:"read"`
+}
+
+// look shows what one trial would be. Of a case that cannot be tried there is no court.
+func (c *trialCmd) look(io stdio, ct *court, read *checked, at *attempt, several bool) error {
+	o := outlook{Read: read}
+	if ct != nil {
+		look, err := ct.panel.Look(at.on, c.ShowPrompts)
+		if err != nil {
+			return err
+		}
+		look.Unbound = ct.unbound
+		o.Outlook = look
 	}
-	look.Unbound = ct.unbound
 	switch {
 	case c.JSON && several: // an object in one line for each
-		doc, err := json.Marshal(look, json.Deterministic(true))
+		doc, err := json.Marshal(o, json.Deterministic(true))
 		if err != nil {
 			return err
 		}
 		return io.machine(append(doc, '\n'))
 	case c.JSON:
-		return io.json(look)
+		return io.json(o)
 	}
 	p := newPrinter(io.out)
-	showOutlook(p, at.title(), at.on, look)
+	if o.Outlook == nil {
+		read.wrong(p)
+	} else {
+		showOutlook(p, at.title(), at.on, o)
+	}
 	return p.err
 }
 
-func showOutlook(p *printer, name string, on *subject.Case, o *panel.Outlook) {
+func showOutlook(p *printer, name string, on *subject.Case, o outlook) {
 	p.line("%s", p.bold("The case of "+nameOfAgent(on)))
 	p.line("  %s: %s, evidence %s", name, plural.Of(o.Messages, "message"), o.Case)
-	for _, line := range aboutCase(on) {
+	for _, line := range append(o.Read.lines(), aboutCase(on)...) {
 		p.text("  ", line)
 	}
 	p.line("  no model is asked, and nothing is recorded")
@@ -108,7 +124,7 @@ func showOutlook(p *printer, name string, on *subject.Case, o *panel.Outlook) {
 		p.line("  it costs nothing")
 		return
 	}
-	showChoices(p, o)
+	showChoices(p, o.Outlook)
 	p.line("\n%s  about %s (%s) to at most %s (%s)", p.bold("Cost"), dollars(o.Lowest.Cost), plural.Of(o.Lowest.Calls, "call"), dollars(o.Highest.Cost), plural.Of(o.Highest.Calls, "call"))
 	if len(o.Unpriced) > 0 {
 		p.warning("  ", "There is no price for "+strings.Join(o.Unpriced, ", ")+": these calls are not counted.")

@@ -44,16 +44,14 @@ const importedResults = `echo '{"results":{"results":[{"id":"order-7","prompt":{
 
 // rehearsals are the examples of which the prepared folder alone is not enough.
 var rehearsals = map[string]rehearsal{
-	"record chains": {before: importedResults + "; jurat import results.json --agent support-agent", says: "recorded/support-agent/order-7"},
-	"record show":   {before: importedResults + "; jurat import results.json --agent support-agent", says: "Shipped."},
-	"import":        {before: importedResults, says: "1 sealed"},
-	"trial":         {says: "safe_pass"},
-	"trials list":   {says: "unsafe_fail"},
-	"records find":  {says: "support-agent"},
-	"reputation":    {says: "support-agent"},
-	"verify":        {says: "PROVED"},
-	"explain":       {says: "support-agent"},
-	"card verify":   {says: "proved"},
+	"import":      {before: importedResults, says: "1 sealed"},
+	"trial":       {says: "safe_pass"},
+	"trials":      {says: "unsafe_fail"},
+	"records":     {says: "support-agent"},
+	"reputation":  {says: "support-agent"},
+	"verify":      {says: "PROVED"},
+	"explain":     {says: "support-agent"},
+	"card verify": {says: "proved"},
 
 	"init":          {before: "rm -r jurat-data"},
 	"restore":       {before: "jurat backup backups/2026-01-30"},
@@ -281,7 +279,7 @@ func prepareExamples(t *testing.T) *exemplar {
 	must.Do(t, os.CopyFS(file("examples"), os.DirFS("../../examples")))
 	e.sh(t, prepared)
 	e.stands["RECORD"] = recordID(t, file("record.json"))
-	ids := strings.Fields(e.sh(t, "jurat trials list --json | grep -o 'trial-[0-9a-f-]*' | sort -u"))
+	ids := strings.Fields(e.sh(t, "jurat trials --json | grep -o 'trial-[0-9a-f-]*' | sort -u"))
 	e.stands["OTHER-TRIAL"], e.stands["TRIAL"] = ids[0], ids[1]
 	e.stands["KEY-ID"] = e.sh(t, "jurat keys list | grep support-agent | grep -o 'sha256:[0-9a-f]*'")
 	e.stands["TOKEN-ID"] = e.sh(t, "jurat access list | grep -o 'sha256:[0-9a-f]*' | head -n 1")

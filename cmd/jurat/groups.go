@@ -17,7 +17,7 @@ type group struct {
 
 // groups has every command once. A test fails for a command that is in no group.
 var groups = []group{
-	{"judging", "Put agents before a jury, and see what it found.", []string{"trial", "trials", "case", "reputation"}},
+	{"judging", "Put agents before a jury, and see what it found.", []string{"trial", "trials", "reputation"}},
 	{"recording", "Seal what agents say and do, show parts of it, erase texts.", []string{"record", "import", "seal", "sign", "apart", "prove", "redact", "erase"}},
 	{"verifying", "Check records and case files that others made.", []string{"verify", "explain", "portal", "export", "report"}},
 	{"identity", "Say whose keys count, and who may do what.", []string{"trust", "keys", "access", "card", "ca", "lists"}},

@@ -94,7 +94,7 @@ func TestEveryCommandIsInOneGroup(t *testing.T) {
 
 // TestHelpShowsFlagsThatApply: help shows the installation's flags for commands that use it, and for no other.
 func TestHelpShowsFlagsThatApply(t *testing.T) {
-	for command, want := range map[string]bool{"verify": false, "explain": false, "portal": false, "case check": false, "redact": false,
+	for command, want := range map[string]bool{"verify": false, "explain": false, "portal": false, "redact": false,
 		"witness serve": false, "trial": true, "seal": true, "log fsck": true, "log": true, "ca issue": false, "restore": true} {
 		text := doing(t, 0, append(strings.Fields(command), "--help")...)
 		for _, flag := range []string{"--data=", "--db=", "--wrapping-key="} {
@@ -254,7 +254,7 @@ func TestComplete(t *testing.T) {
 		{"explain --lang ", "en ja ru"},
 		{"explain --lang=j", "--lang=ja"},
 		{"keys new ag", "agent"},
-		{"case schema c", "card conversation"},
+		{"trial --schema c", "card conversation"},
 		{"completion ", "bash fish zsh"},
 		{"trial --jurors o", "offline"},
 		{"trust --ca-a", "--ca-alone"},

@@ -279,7 +279,7 @@ func (c *importCmd) report(io stdio, files []*importedFile, failed bool) error {
 		}
 	}
 	if example != "" && !c.DryRun && !failed && anyNew(files) {
-		fmt.Fprintf(io.err, "jurat: hint: 'jurat record show %s' shows what was imported, 'jurat trial --recorded %s' tries it\n", quote(example), quote(example))
+		fmt.Fprintf(io.err, "jurat: hint: 'jurat records --show %s' shows what was imported, 'jurat trial --recorded %s' tries it\n", quote(example), quote(example))
 	}
 	return p.err
 }

@@ -63,7 +63,7 @@ func TestInitNeverOverwrites(t *testing.T) {
 func TestInitCase(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "case")
 	doing(t, 0, "init", "case", dir)
-	if text := doing(t, 0, "case", "check", dir); !strings.Contains(text, "Parcel desk") {
+	if text := doing(t, 0, "trial", dir, "--check"); !strings.Contains(text, "Parcel desk") {
 		t.Error(text)
 	}
 	doing(t, 0, "--data", filepath.Join(t.TempDir(), "data"), "trial", dir, "--jurors", "offline")

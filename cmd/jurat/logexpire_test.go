@@ -82,7 +82,7 @@ func TestExpireLeavesNoCaseFile(t *testing.T) {
 		must.Do(t, os.WriteFile(file, fmt.Appendf(nil, `[{"role":"user","content":%q},{"role":"assistant","content":"It is on its way."}]`, text), 0o600))
 		ran(t, 0, "--data", dir, "trial", "--jurors", "offline", file)
 	}
-	ran(t, 0, "--data", dir, "trials", "list")
+	ran(t, 0, "--data", dir, "trials")
 	left, err := os.ReadDir(cases)
 	if err != nil || len(left) != 2 {
 		t.Fatal(left, err)

@@ -28,8 +28,9 @@ type caseFlags struct {
 	cardRead []byte // of Card, which may be a pipe
 }
 
-// load reads what CASE names: a folder, a file with one or several conversations, or a file with sealed records.
-func (f *caseFlags) load(ctx context.Context, io stdio, name string) ([]*attempt, error) {
+// load reads what CASE names: a folder, a file with one or several conversations, or a file with sealed records. whole: it finds every
+// mistake, and not only the first.
+func (f *caseFlags) load(ctx context.Context, io stdio, name string, whole bool) ([]*attempt, error) {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.New("no such file or folder")
@@ -42,15 +43,15 @@ func (f *caseFlags) load(ctx context.Context, io stdio, name string) ([]*attempt
 		return nil, fmt.Errorf("--format: %w", err)
 	}
 	if info.IsDir() {
-		return f.folder(name, form)
+		return f.folder(name, subject.Options{Form: form, Check: whole})
 	}
-	found, err := f.read(ctx, io, name, subject.Options{Form: form})
+	found, err := f.read(ctx, io, name, subject.Options{Form: form, Check: whole})
 	if err != nil {
 		return nil, err
 	}
 	var list []*attempt
 	for _, b := range found {
-		list = append(list, &attempt{name: nameOf(name, b.Name), from: name, on: b.Case, err: b.Err()})
+		list = append(list, &attempt{name: nameOf(name, b.Name), from: name, on: b.Case, err: b.Err(), mistakes: b.Mistakes})
 	}
 	return list, nil
 }
@@ -101,15 +102,15 @@ func (f *caseFlags) ofRecords() bool {
 	return f.Trust != "" || f.CRL != nil || f.At != nil
 }
 
-func (f *caseFlags) folder(name string, form forms.Form) ([]*attempt, error) {
+func (f *caseFlags) folder(name string, o subject.Options) ([]*attempt, error) {
 	if f.ofRecords() || f.Card != "" {
 		return nil, fmt.Errorf("--trust, --at, --crl and --card go with a file as CASE, and %s is a folder", name)
 	}
-	b, err := subject.LoadFolder(name, subject.Options{Form: form})
-	if err == nil {
-		err = b.Err()
+	b, err := subject.LoadFolder(name, o)
+	if err != nil {
+		return nil, err
 	}
-	return []*attempt{{name: name, from: filepath.Join(name, subject.ConversationFile), on: b.Case}}, err
+	return []*attempt{{name: name, from: filepath.Join(name, subject.ConversationFile), on: b.Case, err: b.Err(), mistakes: b.Mistakes}}, nil
 }
 
 // nameOf names a case of a file.

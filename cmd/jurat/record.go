@@ -22,8 +22,6 @@ type recordCmd struct {
 	Status recordStatusCmd `cmd:"" help:"Say which recorders run, what they sealed and missed, and what waits."`
 	A2A    recordA2ACmd    `cmd:"" name:"a2a" help:"Record what an agent and those who ask it say to each other: stands before the agent, or before one that it asks."`
 	MCP    recordMCPCmd    `cmd:"" name:"mcp" help:"Record the tools that an agent uses: stands between an MCP client and its server."`
-	Chains recordChainsCmd `cmd:"" help:"List the chains in which recorders saw something."`
-	Show   recordShowCmd   `cmd:"" help:"Show a recorded chain, or one record of it, as a conversation."`
 }
 
 // witnessFlags are common to all recorders.

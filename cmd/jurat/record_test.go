@@ -86,7 +86,7 @@ exit 7`)
 	var found struct {
 		Hits []struct{ Record string }
 	}
-	must.Do(t, json.Unmarshal([]byte(doing(t, 0, "--data", data, "records", "find", "--action", "observed_call", "--json")), &found))
+	must.Do(t, json.Unmarshal([]byte(doing(t, 0, "--data", data, "records", "--action", "observed_call", "--json")), &found))
 	for _, hit := range found.Hits {
 		for _, field := range []string{"request_body", "response_body"} {
 			doing(t, 0, "--data", data, "erase", hit.Record, "--field", field, "--reason", "asked", "--by", "test", "--despite-quotes")
@@ -348,7 +348,7 @@ func TestPagesAreNotTheAgent(t *testing.T) {
 		if code := stop(); code != 0 {
 			t.Errorf("%s: exit code %d", name, code)
 		}
-		if found := doing(t, 0, "--data", data, "record", "chains"); strings.Contains(found, "mia") {
+		if found := doing(t, 0, "--data", data, "records", "--recorded"); strings.Contains(found, "mia") {
 			t.Errorf("%s: a page's call is sealed: %s", name, found)
 		}
 	}

@@ -14,25 +14,18 @@ import (
 	"jurat/internal/plural"
 )
 
-type recordChainsCmd struct {
-	Agent string `placeholder:"NAME" help:"Chains of agents with this in their name."`
-	Text  string `help:"Chains in which this text occurs, in any letter case: at least three letters, or two characters of a script without spaces. What was sealed apart is not found."`
-	From  string `placeholder:"TIME" help:"With acts from this time on, by the recorder's clock: a date (2026-01-31, in UTC) or an RFC 3339 time."`
-	To    string `placeholder:"TIME" help:"With acts up to this day, or before this time."`
-	After string `placeholder:"CURSOR" help:"The page after this cursor, which the page before names."`
-	Limit string `placeholder:"N" help:"The largest number of chains: 1 to 500, by default 100."`
-	JSON  bool   `name:"json" help:"Print JSON, as the server's API answers."`
-}
-
-// Run lists chains.
-func (c *recordChainsCmd) Run(ctx context.Context, a *app, io stdio) error {
-	values := map[string]string{"agent": c.Agent, "text": c.Text, "from": c.From, "to": c.To, "after": c.After, "limit": c.Limit}
+// recorded lists chains.
+func (c *recordsCmd) recorded(ctx context.Context, a *app, io stdio, values map[string]string) error {
+	if err := only("--recorded", values, "text", "actor", "from", "to", "after", "limit"); err != nil {
+		return err
+	}
+	values["agent"] = values["actor"]
 	q, err := find.ReadRecordings(func(name string) string { return values[name] })
 	if err != nil {
 		return flagError(err)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		list, err := c.find(ctx, a, io, i, q)
+		list, err := c.chains(ctx, a, io, i, q)
 		switch {
 		case err != nil:
 			return err
@@ -46,7 +39,7 @@ func (c *recordChainsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-func (c *recordChainsCmd) find(ctx context.Context, a *app, io stdio, i *installation.Installation, q *find.Recordings) (list api.Recordings, err error) {
+func (c *recordsCmd) chains(ctx context.Context, a *app, io stdio, i *installation.Installation, q *find.Recordings) (list api.Recordings, err error) {
 	x, state, err := a.words(ctx, io, i)
 	if err != nil {
 		return list, err

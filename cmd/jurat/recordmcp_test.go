@@ -147,7 +147,7 @@ func TestRecordMCPOverHTTP(t *testing.T) {
 	var found struct {
 		Hits []struct{ Chain, Record string }
 	}
-	must.Do(t, json.Unmarshal([]byte(doing(t, 0, "--data", data, "records", "find", "--action", "observed_tool", "--json")), &found))
+	must.Do(t, json.Unmarshal([]byte(doing(t, 0, "--data", data, "records", "--action", "observed_tool", "--json")), &found))
 	list := observedIn(t, data)
 	if len(list) != 2 || list[1].Protocol != "mcp/2025-06-18" && list[0].Protocol != "mcp/2025-06-18" || len(found.Hits) != 2 ||
 		!strings.HasPrefix(found.Hits[0].Chain, "recorded/mia/mcp-") || found.Hits[0].Chain != found.Hits[1].Chain {

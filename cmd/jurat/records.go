@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"jurat/api"
 	"jurat/internal/docket"
@@ -16,28 +19,36 @@ import (
 )
 
 type recordsCmd struct {
-	Find recordsFindCmd `cmd:"" help:"Find who said something, and when: by text, actor, action, time or record."`
-}
-
-type recordsFindCmd struct {
-	Text   string `arg:"" optional:"" name:"text" help:"Records in which this text occurs, in any letter case: at least three letters, or two characters of a script without spaces."`
-	Said   bool   `help:"Only where the actor said the text itself, and was not only given it."`
-	Actor  string `placeholder:"NAME" help:"The whole name of the agent, juror or person who acted."`
-	Action string `placeholder:"TYPE" help:"The action type, such as recommendation."`
-	Chain  string `placeholder:"NAME" help:"Only records of this chain, or of this trial."`
-	Record string `placeholder:"ID" help:"The record with this id."`
-	Sort   string `placeholder:"ORDER" help:"newest or oldest first. Default: newest."`
+	Text     string `arg:"" optional:"" name:"text" help:"Records in which this text occurs, in any letter case: at least three letters, or two characters of a script without spaces."`
+	Show     string `xor:"what" placeholder:"CHAIN|RECORD" help:"Show what a recorder saw in this chain as a conversation, or one record of it."`
+	Recorded bool   `xor:"what" help:"List the chains in which recorders saw something."`
+	Said     bool   `help:"Only where the actor said the text itself, and was not only given it."`
+	Actor    string `placeholder:"NAME" help:"The whole name of the agent, juror or person who acted; with --recorded, agents with this in their name."`
+	Action   string `placeholder:"TYPE" help:"The action type, such as recommendation."`
+	Chain    string `placeholder:"NAME" help:"Only records of this chain, or of this trial."`
+	Record   string `placeholder:"ID" help:"The record with this id."`
+	Sort     string `placeholder:"ORDER" help:"newest or oldest first. Default: newest."`
+	Lines    int    `placeholder:"N" default:"30" help:"With --show: how many lines of each message; 0: all."`
 	searchFlags
 }
 
-// Run finds records.
-func (c *recordsFindCmd) Run(ctx context.Context, a *app, io stdio) error {
+// Run finds records, lists recorded chains, or shows one.
+func (c *recordsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	values := c.values()
 	for name, value := range map[string]string{"text": c.Text, "actor": c.Actor, "action": c.Action, "chain": c.Chain, "record": c.Record, "sort": c.Sort} {
 		values[name] = value
 	}
 	if c.Said {
 		values["said"] = "true"
+	}
+	if c.CSV && (c.Recorded || c.Show != "") {
+		return errors.New("--csv goes with neither --show nor --recorded")
+	}
+	switch {
+	case c.Recorded:
+		return c.recorded(ctx, a, io, values)
+	case c.Show != "":
+		return c.show(ctx, a, io, values)
 	}
 	q, err := find.ReadRecords(func(name string) string { return values[name] })
 	if err != nil {
@@ -52,7 +63,7 @@ func (c *recordsFindCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-func (c *recordsFindCmd) find(ctx context.Context, a *app, io stdio, i *installation.Installation, q *find.Records) (list api.HitList, err error) {
+func (c *recordsCmd) find(ctx context.Context, a *app, io stdio, i *installation.Installation, q *find.Records) (list api.HitList, err error) {
 	x, state, err := a.words(ctx, io, i)
 	if err != nil {
 		return list, err
@@ -75,7 +86,7 @@ func (c *recordsFindCmd) find(ctx context.Context, a *app, io stdio, i *installa
 	return list, err
 }
 
-func (c *recordsFindCmd) print(io stdio, list api.HitList) error {
+func (c *recordsCmd) print(io stdio, list api.HitList) error {
 	switch {
 	case c.JSON:
 		return io.json(list)
@@ -110,4 +121,14 @@ func given(said bool) string {
 		return "said in"
 	}
 	return "given in"
+}
+
+// only returns an error if a flag is given that does not go with another.
+func only(flag string, values map[string]string, taken ...string) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if values[name] != "" && !slices.Contains(taken, name) {
+			return fmt.Errorf("%s goes with --%s only", flag, strings.Join(taken, ", --"))
+		}
+	}
+	return nil
 }

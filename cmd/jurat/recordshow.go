@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,28 +23,25 @@ import (
 	"jurat/verify/vantage"
 )
 
-type recordShowCmd struct {
-	Name  string `arg:"" name:"chain-or-record" help:"A recorded chain, as 'jurat record chains' lists them, or the id or digest of a record in one."`
-	First int64  `placeholder:"N" default:"1" help:"From which record of the chain on."`
-	Limit int64  `placeholder:"N" default:"100" help:"The largest number of records."`
-	Lines int    `placeholder:"N" default:"30" help:"How many lines of each message are shown; 0: all."`
-	JSON  bool   `name:"json" help:"Print JSON."`
-}
-
-// Run shows a chain.
-func (c *recordShowCmd) Run(ctx context.Context, a *app, io stdio) error {
-	if c.First < 1 || c.Limit < 1 || c.Lines < 0 {
-		return errors.New("--first and --limit are from 1, --lines from 0")
+// show shows a recorded chain, or one record of it.
+func (c *recordsCmd) show(ctx context.Context, a *app, io stdio, values map[string]string) error {
+	if err := only("--show", values, "after", "limit"); err != nil {
+		return err
+	}
+	after, fine := wholeNumber(cmp.Or(values["after"], "0"))
+	limit, also := wholeNumber(cmp.Or(values["limit"], "100"))
+	if !fine || !also || after < 0 || limit < 1 || c.Lines < 0 {
+		return errors.New("--limit is from 1, --after and --lines from 0")
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		chain, number, err := recorded.Find(ctx, i.Ledger, c.Name)
+		chain, number, err := recorded.Find(ctx, i.Ledger, c.Show)
 		if errors.Is(err, ledger.ErrNotFound) || errors.Is(err, recorded.ErrNone) {
-			return hint(fmt.Errorf("%q: there is nothing that a recorder saw: %w", c.Name, err), "'jurat record chains' lists what there is")
+			return hint(fmt.Errorf("%q: there is nothing that a recorder saw: %w", c.Show, err), "'jurat records --recorded' lists what there is")
 		}
 		if err != nil {
 			return err
 		}
-		part, err := c.read(ctx, a, io, i, chain, number)
+		part, err := c.read(ctx, a, io, i, chain, recorded.Order{From: after + 1, N: limit}, number)
 		if err != nil {
 			return err
 		}
@@ -57,18 +55,18 @@ func (c *recordShowCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 // read reads a part of a chain, or one record of it.
-func (c *recordShowCmd) read(ctx context.Context, a *app, io stdio, i *installation.Installation, chain string, number int64) (*recorded.Part, error) {
+func (*recordsCmd) read(ctx context.Context, a *app, io stdio, i *installation.Installation, chain string, o recorded.Order, number int64) (*recorded.Part, error) {
 	table, err := config.BuiltInPrices(time.Now())
 	if err != nil {
 		return nil, err
 	}
-	o := recorded.Order{From: c.First, N: c.Limit, Prices: table.Prices, Open: func(r *evidence.Record) (*evidence.Record, error) {
+	o.Prices, o.Open = table.Prices, func(r *evidence.Record) (*evidence.Record, error) {
 		disclosed, err := i.Apart.Disclose(ctx, r, nil)
 		if errors.Is(err, erasure.ErrDamaged) || errors.Is(err, evidence.ErrDisclosure) {
 			return nil, hint(err, "'jurat log fsck' looks for more of the kind")
 		}
 		return disclosed, err
-	}}
+	}
 	if number > 0 {
 		o.From, o.N = number, 1
 	}
@@ -121,7 +119,7 @@ func (p *printer) recorded(part *recorded.Part, lines int) {
 	}
 	if part.Next > 0 {
 		p.line("")
-		p.line("There is more: --first %d", part.Next)
+		p.line("There is more: --after %d", part.Next-1)
 	}
 }
 

@@ -99,7 +99,7 @@ func (s *recorderStatus) known(e *examination, r recorded.Recorder) {
 	}
 	switch {
 	case r.Started == "":
-		e.add(aboutRecorder(r.Name), look, "the log has acts of it, and no start", "'jurat records find --action recorder_event' lists them")
+		e.add(aboutRecorder(r.Name), look, "the log has acts of it, and no start", "'jurat records --action recorder_event' lists them")
 	case r.Stopped != "":
 		after := ""
 		if r.Counted {

@@ -26,7 +26,7 @@ func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
 	case 0:
 	case 1:
 		at.name = c.Cases[0]
-		list, err := c.load(ctx, io, at.name)
+		list, err := c.load(ctx, io, at.name, false)
 		if err != nil {
 			return err
 		}

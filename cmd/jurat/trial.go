@@ -9,6 +9,7 @@ import (
 
 	"jurat/internal/installation"
 	"jurat/internal/plural"
+	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jury"
 )
@@ -16,14 +17,15 @@ import (
 type trialCmd struct {
 	Cases []string `arg:"" optional:"" name:"case" help:"A conversation (a folder, or a file), a file with several, or sealed records of an agent: a .jurat bundle or a record file. Several are tried in order."`
 	panelFlags
-	Out         string `placeholder:"FILE" help:"The case file, or the folder for it; of several cases always the folder. Default: in the data folder, named for the trial."`
-	JSON        bool   `name:"json" help:"Print the result (CollaborativeJuryResult) as JSON and nothing else; of several cases, an object in one line for each."`
-	Recorded    string `placeholder:"CHAIN" xor:"mode" help:"Try a chain of this log that a recorder sealed, with no transcript. 'jurat record chains' lists them."`
-	Resume      string `placeholder:"TRIAL|last" xor:"mode" help:"Go on with a trial that was broken off."`
-	List        bool   `xor:"mode" help:"List the trials that have no verdict."`
-	Outcome     string `placeholder:"TRIAL" xor:"mode" help:"Say what a trial came to: what the jury judged, and what people decided on that."`
-	Check       bool   `xor:"mode" help:"Show who would sit and what the trial would cost. Asks no model and records nothing."`
-	ShowPrompts bool   `help:"With --check: the prompts, whole."`
+	Out         string  `placeholder:"FILE" help:"The case file, or the folder for it; of several cases always the folder. Default: in the data folder, named for the trial."`
+	JSON        bool    `name:"json" help:"Print the result (CollaborativeJuryResult) as JSON and nothing else; of several cases, an object in one line for each."`
+	Recorded    string  `placeholder:"CHAIN" xor:"mode" help:"Try a chain of this log that a recorder sealed, with no transcript. 'jurat records --recorded' lists them."`
+	Resume      string  `placeholder:"TRIAL|last" xor:"mode" help:"Go on with a trial that was broken off."`
+	List        bool    `xor:"mode" help:"List the trials that have no verdict."`
+	Outcome     string  `placeholder:"TRIAL" xor:"mode" help:"Say what a trial came to: what the jury judged, and what people decided on that."`
+	Check       bool    `xor:"mode" help:"Show how jurat reads the case, with all mistakes, who would sit and what the trial would cost. Asks no model and records nothing."`
+	Schema      *string `placeholder:"conversation|card" xor:"mode" enum:"conversation,card" help:"Print the JSON schema of a conversation in the plain form, or of an agent's card as far as jurat reads it."`
+	ShowPrompts bool    `help:"With --check: the prompts, whole."`
 	caseFlags
 	batchFlags
 	keyFlags
@@ -42,6 +44,10 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	switch {
+	case c.Schema != nil && *c.Schema == "card":
+		return io.document(subject.CardSchema)
+	case c.Schema != nil:
+		return io.document(subject.ChatSchema)
 	case c.List && len(c.Cases) > 0:
 		return errors.New("--list takes no CASE")
 	case c.List:

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"jurat/api"
@@ -16,12 +18,6 @@ import (
 	"jurat/internal/plural"
 	"jurat/internal/trial"
 )
-
-type trialsCmd struct {
-	List    trialsListCmd    `cmd:"" help:"List trials: by agent, verdict, juror, time, text and more."`
-	Show    trialsShowCmd    `cmd:"" help:"Show one trial: what came out, who scored what, and why."`
-	Compare trialsCompareCmd `cmd:"" help:"Show two trials side by side: outcome, scores, and which findings differ."`
-}
 
 // tableFlags say in which form a list is printed.
 type tableFlags struct {
@@ -42,27 +38,31 @@ func (f *searchFlags) values() map[string]string {
 	return map[string]string{"from": f.From, "to": f.To, "after": f.After, "limit": f.Limit}
 }
 
-type trialsListCmd struct {
-	Agent     string `placeholder:"NAME" help:"Agents with this in their name."`
-	Verdict   string `placeholder:"VERDICT" help:"The jury's verdict: safe_pass, needs_review, unsafe_fail, or none while there is none."`
-	Outcome   string `placeholder:"VERDICT" help:"What counts, after people's decisions: the same words."`
-	Needs     string `name:"needs-person" placeholder:"BOOL" help:"true: only trials that wait for a person's decision; false: only others."`
-	Taken     string `placeholder:"NAME" help:"Trials that this reviewer has taken at the desk; none: trials that wait for a person and that no reviewer has taken."`
-	Juror     string `placeholder:"NAME" help:"Trials in which a juror with this in its name or role sat."`
-	Model     string `placeholder:"NAME" help:"Trials in which a model with this in its name sat."`
-	Submitter string `placeholder:"NAME" help:"Submitters with this in their name."`
-	Text      string `help:"Trials in which this text occurs, in any letter case: at least three letters, or two characters of a script without spaces."`
-	Record    string `placeholder:"ID" help:"The trial that has this record."`
-	Sort      string `placeholder:"ORDER" help:"newest, oldest, latest (by the last act), highest or lowest (by score), or agent. Default: newest."`
+type trialsCmd struct {
+	Trials    []string `arg:"" optional:"" name:"trial" help:"Show this trial, or compare two: a trial's id."`
+	Agent     string   `placeholder:"NAME" help:"Agents with this in their name."`
+	Verdict   string   `placeholder:"VERDICT" help:"The jury's verdict: safe_pass, needs_review, unsafe_fail, or none while there is none."`
+	Outcome   string   `placeholder:"VERDICT" help:"What counts, after people's decisions: the same words."`
+	Needs     string   `name:"needs-person" placeholder:"BOOL" help:"true: only trials that wait for a person's decision; false: only others."`
+	Taken     string   `placeholder:"NAME" help:"Trials that this reviewer has taken at the desk; none: trials that wait for a person and that no reviewer has taken."`
+	Juror     string   `placeholder:"NAME" help:"Trials in which a juror with this in its name or role sat."`
+	Model     string   `placeholder:"NAME" help:"Trials in which a model with this in its name sat."`
+	Submitter string   `placeholder:"NAME" help:"Submitters with this in their name."`
+	Text      string   `help:"Trials in which this text occurs, in any letter case: at least three letters, or two characters of a script without spaces."`
+	Record    string   `placeholder:"ID" help:"The trial that has this record."`
+	Sort      string   `placeholder:"ORDER" help:"newest, oldest, latest (by the last act), highest or lowest (by score), or agent. Default: newest."`
 	searchFlags
 }
 
-// Run lists trials.
-func (c *trialsListCmd) Run(ctx context.Context, a *app, io stdio) error {
+// Run lists trials, shows one, or compares two.
+func (c *trialsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	values := c.values()
 	for name, value := range map[string]string{"agent": c.Agent, "verdict": c.Verdict, "outcome": c.Outcome, "needs_person": c.Needs, "taken": c.Taken, "juror": c.Juror, "model": c.Model,
 		"submitter": c.Submitter, "text": c.Text, "record": c.Record, "sort": c.Sort} {
 		values[name] = value
+	}
+	if len(c.Trials) > 0 {
+		return c.named(ctx, a, io, values)
 	}
 	q, err := find.ReadTrials(func(name string) string { return values[name] })
 	if err != nil {
@@ -103,7 +103,7 @@ func (a *app) trials(ctx context.Context, io stdio, i *installation.Installation
 	return x, nil
 }
 
-func (c *trialsListCmd) find(ctx context.Context, a *app, io stdio, i *installation.Installation, q *find.Trials, trials *trial.Index) (list api.TrialList, err error) {
+func (c *trialsCmd) find(ctx context.Context, a *app, io stdio, i *installation.Installation, q *find.Trials, trials *trial.Index) (list api.TrialList, err error) {
 	var x *find.Index
 	var state api.IndexState
 	if q.NeedsIndex() {
@@ -150,7 +150,7 @@ func flagError(err error) error {
 	return hint(fmt.Errorf("--%s: %s", strings.ReplaceAll(field.Field, "_", "-"), field.Reason), "--help says what each flag takes")
 }
 
-func (c *trialsListCmd) print(io stdio, list api.TrialList) error {
+func (c *trialsCmd) print(io stdio, list api.TrialList) error {
 	switch {
 	case c.JSON:
 		return io.json(list)
@@ -221,34 +221,36 @@ func minute(at string) string {
 	return strings.Replace(at[:len("2006-01-02T15:04")], "T", " ", 1)
 }
 
-type trialsShowCmd struct {
-	Trial string `arg:"" name:"trial" help:"The trial's id, as 'jurat trials list' shows it."`
-	tableFlags
-}
-
-// Run shows a trial.
-func (c *trialsShowCmd) Run(ctx context.Context, a *app, io stdio) error {
-	return a.with(ctx, func(i *installation.Installation) error {
-		s, err := sheet(ctx, i, c.Trial)
-		switch {
-		case err != nil:
-			return err
-		case c.JSON:
-			return io.json(s)
-		case c.CSV:
-			return docket.SeatTable(&s).WriteCSV(io.documents())
+// named shows the trials that are named.
+func (c *trialsCmd) named(ctx context.Context, a *app, io stdio, filters map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(filters)) {
+		if filters[name] != "" {
+			return fmt.Errorf("--%s: this is for lists, and not for trials that are named", strings.ReplaceAll(name, "_", "-"))
 		}
-		p := newPrinter(io.out)
-		p.sheet(&s)
-		p.findings("Findings", s.Findings)
-		return p.err
+	}
+	if len(c.Trials) > 2 || len(c.Trials) == 2 && c.CSV {
+		return errors.New("want one trial, or two without --csv")
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		one, err := sheet(ctx, i, c.Trials[0])
+		if err != nil {
+			return err
+		}
+		if len(c.Trials) == 1 {
+			return c.show(io, &one)
+		}
+		other, err := sheet(ctx, i, c.Trials[1])
+		if err != nil {
+			return err
+		}
+		return c.compare(io, docket.Compare(one, other))
 	})
 }
 
 func sheet(ctx context.Context, i *installation.Installation, id string) (api.TrialSheet, error) {
 	s, err := docket.Sheet(ctx, i.Ledger, id)
 	if errors.Is(err, ledger.ErrNotFound) {
-		return s, hint(fmt.Errorf("there is no trial %q in the log", id), "'jurat trials list' lists the trials; --record finds the trial of a record")
+		return s, hint(fmt.Errorf("there is no trial %q in the log", id), "'jurat trials' lists the trials; --record finds the trial of a record")
 	}
 	return s, err
 }
@@ -314,38 +316,33 @@ func (p *printer) findings(title string, list []api.TrialFinding) {
 	}
 }
 
-type trialsCompareCmd struct {
-	A    string `arg:"" name:"a" help:"One trial's id."`
-	B    string `arg:"" name:"b" help:"The other's."`
-	JSON bool   `name:"json" help:"Print JSON, as the server's API answers."`
+func (c *trialsCmd) show(io stdio, s *api.TrialSheet) error {
+	switch {
+	case c.JSON:
+		return io.json(s)
+	case c.CSV:
+		return docket.SeatTable(s).WriteCSV(io.documents())
+	}
+	p := newPrinter(io.out)
+	p.sheet(s)
+	p.findings("Findings", s.Findings)
+	return p.err
 }
 
-// Run compares two trials.
-func (c *trialsCompareCmd) Run(ctx context.Context, a *app, io stdio) error {
-	return a.with(ctx, func(i *installation.Installation) error {
-		one, err := sheet(ctx, i, c.A)
-		if err != nil {
-			return err
-		}
-		other, err := sheet(ctx, i, c.B)
-		if err != nil {
-			return err
-		}
-		both := docket.Compare(one, other)
-		if c.JSON {
-			return io.json(both)
-		}
-		p := newPrinter(io.out)
-		p.sheet(&both.A)
-		p.line("")
-		p.sheet(&both.B)
-		p.line("")
-		p.line("%s", sameness(both.SameCase))
-		p.findings("Found in both", both.Both)
-		p.findings("Only in the first", both.OnlyA)
-		p.findings("Only in the second", both.OnlyB)
-		return p.err
-	})
+func (c *trialsCmd) compare(io stdio, both api.TrialComparison) error {
+	if c.JSON {
+		return io.json(both)
+	}
+	p := newPrinter(io.out)
+	p.sheet(&both.A)
+	p.line("")
+	p.sheet(&both.B)
+	p.line("")
+	p.line("%s", sameness(both.SameCase))
+	p.findings("Found in both", both.Both)
+	p.findings("Only in the first", both.OnlyA)
+	p.findings("Only in the second", both.OnlyB)
+	return p.err
 }
 
 func sameness(same bool) string {

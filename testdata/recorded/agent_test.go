@@ -76,7 +76,7 @@ func TestOutsideProgram(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	found, err := exec.Command(jurat, "--data", folder, "records", "find", "--action", "observed_call", "--json").Output()
+	found, err := exec.Command(jurat, "--data", folder, "records", "--action", "observed_call", "--json").Output()
 	if err != nil || strings.Count(string(found), recorder.Chain("support", "monday")) < 2 {
 		t.Errorf("%v\n%s", err, found)
 	}
