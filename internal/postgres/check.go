@@ -14,9 +14,9 @@ import (
 // Check implements storage.Checker. It reports server settings under which a crash of the server's machine can damage
 // committed data, pages that the server found damaged, and indexes that differ from their tables. With the extension
 // amcheck in the database, Check uses it for the indexes. Otherwise it compares every index with its table.
-func (s *Store) Check(ctx context.Context) ([]string, error) {
-	return reading(ctx, s, func() (complaints []string, err error) {
-		err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+func (s *Store) Check(ctx context.Context) (complaints []string, err error) {
+	err = engine{s}.Read(ctx, func(storage.Reader) error {
+		return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 			if complaints, err = settingsAndPages(ctx, tx); err != nil {
 				return err
 			}
@@ -24,8 +24,8 @@ func (s *Store) Check(ctx context.Context) ([]string, error) {
 			complaints = append(complaints, more...)
 			return err
 		})
-		return complaints, err
 	})
+	return complaints, err
 }
 
 func settingsAndPages(ctx context.Context, tx pgx.Tx) ([]string, error) {

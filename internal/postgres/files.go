@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"jurat/internal/filestore"
+	"jurat/internal/ledger/storage"
 )
 
 //go:embed files.sql
@@ -178,7 +179,7 @@ func (s *Files) CreateAll(ctx context.Context, files []filestore.File) error {
 			names[n], contents[n], keys[n] = file.Name, stored, string(key)
 		}
 		_, err := s.exec(ctx, `INSERT INTO jurat.files (name, content, wrapped) SELECT * FROM unnest($1::text[], $2::bytea[], $3::text[])`, names, contents, keys)
-		if breaksUnique(err) {
+		if errors.Is(translate(err), storage.ErrNotUnique) {
 			return fs.ErrExist
 		}
 		return err

@@ -59,7 +59,7 @@ func (s *Store) listen(ctx context.Context, grown func()) (err error) {
 			grown()
 			continue
 		}
-		head, err := askHead(ctx, conn, s.silence)
+		head, err := s.askHead(ctx, conn)
 		if err != nil {
 			return err
 		}
@@ -71,10 +71,10 @@ func (s *Store) listen(ctx context.Context, grown func()) (err error) {
 }
 
 // askHead limits its wait: a connection that died silently would block for a quarter of an hour, while new ones work.
-func askHead(ctx context.Context, conn *pgx.Conn, patience time.Duration) (storage.Head, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (s *Store) askHead(ctx context.Context, conn *pgx.Conn) (storage.Head, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.silence)
 	defer cancel()
-	return scanHead(conn.QueryRow(ctx, selectHead))
+	return s.HeadIn(ctx, reader{conn})
 }
 
 // waitFor waits for a notification, for at most silence. told is false if none came.

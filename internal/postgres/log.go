@@ -29,13 +29,12 @@ const Schema = "jurat"
 
 // Store is a storage.Store in a database. It is safe for concurrent use.
 type Store struct {
+	*storage.SQL
 	pool   *pgxpool.Pool
 	reads  querier // the pool, or the transaction of a snapshot
 	closed atomic.Bool
 	done   context.Context // ends with Close
 	finish context.CancelFunc
-
-	packer *storage.Packer
 
 	standstill time.Duration // how long other writers wait for a process that has stopped
 	answer     time.Duration // how long an open transaction waits for an answer of the server
@@ -80,7 +79,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
 
 func newStore(pool *pgxpool.Pool) *Store {
 	s := &Store{pool: pool, reads: pool, standstill: standstill, answer: commitAnswer, silence: listenSilence, writing: storage.NewLock()}
-	s.packer = storage.NewPacker(s)
+	s.SQL = storage.NewSQL(engine{s}, dialect)
 	s.done, s.finish = context.WithCancel(context.Background()) // ends with Close, not with the context of Open
 	return s
 }
@@ -150,8 +149,8 @@ func (s *Store) known(ctx context.Context, q querier) error {
 
 // A querier is a connection, a transaction, or a pool.
 type querier interface {
-	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
+	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
 }
 
 // Close implements storage.Store. It waits for the running transaction, and leaves the pool open.

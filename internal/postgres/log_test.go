@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	neturl "net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -57,11 +58,16 @@ func add(t testing.TB, s *Store, id string) error {
 // patience is how long tests wait on a busy machine for something that should come soon.
 const patience = time.Minute
 
+// connOf returns the connection on which a plan reads.
+func connOf(log storage.Committed) *pgxpool.Conn {
+	return reflect.ValueOf(log).FieldByName("Writer").Interface().(*transaction).conn
+}
+
 // unhurried makes the server wait for a process that stops in a transaction. Other processes still wait only their
 // standstill.
 func unhurried(t testing.TB, plan storage.Plan) storage.Plan {
 	return func(head storage.Head, log storage.Committed) (storage.Batch, error) {
-		if _, err := log.(committed).tx.conn.Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = 0`); err != nil {
+		if _, err := connOf(log).Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = 0`); err != nil {
 			t.Error(err)
 		}
 		return plan(head, log)
@@ -152,7 +158,7 @@ func TestDurable(t *testing.T) {
 			stop := errors.New("stop")
 			wantError(t, s.Append(t.Context(), func(_ storage.Head, log storage.Committed) (storage.Batch, error) {
 				var commit, idle string
-				err := log.(committed).tx.conn.QueryRow(t.Context(), `SELECT current_setting('synchronous_commit'),
+				err := connOf(log).QueryRow(t.Context(), `SELECT current_setting('synchronous_commit'),
 					current_setting('idle_in_transaction_session_timeout')`).Scan(&commit, &idle)
 				if err != nil || commit != test.want || idle != "10s" {
 					t.Errorf("%s, %s: a transaction runs with %s and %s, %v", name, whose, commit, idle, err)
@@ -259,7 +265,7 @@ func TestStandsStill(t *testing.T) {
 	url := pgtest.Database(t)
 	one, two := create(t, url), create(t, url)
 	err := one.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
-		if _, err := log.(committed).tx.conn.Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = '50ms'`); err != nil {
+		if _, err := connOf(log).Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = '50ms'`); err != nil {
 			t.Error(err)
 		}
 		mustAdd(t, two, "in between") // which waits until the server has ended the stopped transaction
@@ -280,7 +286,7 @@ func TestStandsStillInAMessage(t *testing.T) {
 	one, two := create(t, url), create(t, url)
 	two.standstill = 100 * time.Millisecond
 	err := one.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
-		conn := log.(committed).tx.conn.Conn().PgConn().Conn()
+		conn := connOf(log).Conn().PgConn().Conn()
 		if _, err := conn.Write([]byte("P\x00\x00\x00\x10\x00SELECT 1\x00\x00\x00P\x00\x00\x40\x00\x00half a statement")); err != nil {
 			t.Error(err)
 		}

@@ -20,23 +20,20 @@ const (
 	fenceTime = 5 * time.Second
 )
 
-const (
-	// lockHead also reports whether the settings hold: a proxy may have moved the transaction to another connection.
-	lockHead = `SELECT current_setting('synchronous_commit') <> 'off' AND current_setting('idle_in_transaction_session_timeout') <> '0'
-		FROM jurat.head FOR UPDATE`
-	// selectHead is a statement of its own, because its snapshot must come after the lock.
-	selectHead = `SELECT idx + 1, root FROM jurat.records ORDER BY idx DESC LIMIT 1`
-)
+// lockHead also reports whether the settings hold: a proxy may have moved the transaction to another connection.
+const lockHead = `SELECT current_setting('synchronous_commit') <> 'off' AND current_setting('idle_in_transaction_session_timeout') <> '0'
+	FROM jurat.head FOR UPDATE`
 
 // A transaction excludes every other writer, in every process, while it lasts.
 type transaction struct {
 	conn *pgxpool.Conn
 	head storage.Head
+	last pgx.Batch // travels with the COMMIT
 }
 
 // transact runs f in a transaction that excludes every other writer. The context ends the wait for the transaction to
-// begin. After that nothing is cancelled, so that the outcome is known. f calls commit, which sends its last
-// statements and the COMMIT together. If the answer to the COMMIT is lost, transact returns an error that wraps a
+// begin. After that nothing is cancelled, so that the outcome is known. The last statements of f and the COMMIT are sent
+// together. If the answer to the COMMIT is lost, transact returns an error that wraps a
 // lostError.
 func (s *Store) transact(ctx context.Context, f func(context.Context, *transaction) error) error {
 	if err := s.enter(ctx); err != nil {
@@ -51,7 +48,9 @@ func (s *Store) transact(ctx context.Context, f func(context.Context, *transacti
 	defer cancel()
 	// A crash from here to COMMIT leaves a connection that is closed, or that stops. The server rolls its transaction
 	// back.
-	err = f(ctx, tx)
+	if err = f(ctx, tx); err == nil {
+		err = tx.commit(ctx)
+	}
 	// A crash during COMMIT leaves all or nothing. So does a crash of the server: after its restart, its own log
 	// decides.
 	var lost *lostError
@@ -97,7 +96,7 @@ func (s *Store) tryBegin(ctx context.Context) (*transaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	tx := &transaction{conn: conn}
+	tx := &transaction{conn: conn, head: storage.EmptyHead}
 	batch := new(pgx.Batch)
 	batch.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
 	waiting, stop := context.WithCancel(ctx)
@@ -107,10 +106,7 @@ func (s *Store) tryBegin(ctx context.Context) (*transaction, error) {
 	defer time.AfterFunc(patience, func() { s.evict(waiting, pid, patience) }).Stop()
 	set := false
 	batch.Queue(lockHead).QueryRow(func(row pgx.Row) error { return row.Scan(&set) })
-	batch.Queue(selectHead).QueryRow(func(row pgx.Row) (err error) {
-		tx.head, err = scanHead(row)
-		return err
-	})
+	queue(batch, []storage.Statement{s.ReadHead(&tx.head)})
 	err = conn.SendBatch(ctx, batch).Close()
 	if err == nil && !set {
 		_, err = conn.Exec(ctx, settings, true)
@@ -149,10 +145,10 @@ func (tx *transaction) end(ctx context.Context) {
 	_, _ = tx.conn.Exec(ctx, `ROLLBACK`) // if it fails, Release closes the connection, with the same effect
 }
 
-// commit sends the statements and the COMMIT in one message. It returns a lostError if the server's answer did not
+// commit sends the last statements and the COMMIT in one message. It returns a lostError if the server's answer did not
 // arrive.
-func (tx *transaction) commit(ctx context.Context, batch *pgx.Batch) error {
-	batch.Queue(`COMMIT`).Exec(func(tag pgconn.CommandTag) error {
+func (tx *transaction) commit(ctx context.Context) error {
+	tx.last.Queue(`COMMIT`).Exec(func(tag pgconn.CommandTag) error {
 		if tag.String() != "COMMIT" {
 			return fmt.Errorf("the server answered COMMIT with %s", tag)
 		}
@@ -162,7 +158,7 @@ func (tx *transaction) commit(ctx context.Context, batch *pgx.Batch) error {
 	// standby. The transaction would then count as committed, yet be lost with this one machine.
 	wire := tx.conn.Conn().PgConn().Conn()
 	defer context.AfterFunc(ctx, func() { wire.Close() })()
-	err := tx.conn.SendBatch(context.WithoutCancel(ctx), batch).Close()
+	err := tx.conn.SendBatch(context.WithoutCancel(ctx), &tx.last).Close()
 	if err == nil || refused(err) {
 		return err
 	}
@@ -191,7 +187,7 @@ func (s *Store) fence(ctx context.Context, patience time.Duration) error {
 	for {
 		tx, err := s.tryBegin(ctx)
 		if err == nil {
-			err = tx.commit(ctx, new(pgx.Batch))
+			err = tx.commit(ctx)
 			tx.end(ctx)
 		}
 		if err == nil {

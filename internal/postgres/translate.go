@@ -25,6 +25,7 @@ func translate(err error) error {
 		return Explain(err)
 	}
 	meaning := map[string]error{
+		"23505": storage.ErrNotUnique,
 		"53100": storage.ErrDiskFull,
 		"25006": storage.ErrReadOnly, // a standby, or default_transaction_read_only
 		"XX001": storage.ErrDamaged,
@@ -36,10 +37,4 @@ func translate(err error) error {
 		return Explain(err)
 	}
 	return fmt.Errorf("%w: %w", meaning, err)
-}
-
-// breaksUnique reports whether an insertion failed because its key exists already.
-func breaksUnique(err error) bool {
-	var failure *pgconn.PgError
-	return errors.As(err, &failure) && failure.Code == "23505"
 }

@@ -8,91 +8,6 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// PutExpiring implements storage.Store.
-func (s *Store) PutExpiring(ctx context.Context, act string, indexes []int64) error {
-	return s.transact(ctx, func(ctx context.Context) error {
-		for _, index := range indexes {
-			err := s.changeOne(ctx, `INSERT INTO expiring SELECT idx, ?2 FROM records WHERE idx = ?1 AND NOT EXISTS (SELECT 1 FROM waiting WHERE waiting.idx = ?1)
-				ON CONFLICT (idx) DO UPDATE SET act = excluded.act WHERE act = excluded.act`, index, act)
-			if err != nil {
-				return fmt.Errorf("row %d: %w", index, err)
-			}
-		}
-		return nil
-	})
-}
-
-// Expiring implements storage.Store.
-func (s *Store) Expiring(ctx context.Context, from, n int64) ([]storage.Expiring, error) {
-	return reading(ctx, s, func() (list []storage.Expiring, err error) {
-		rows, err := s.readers.QueryContext(ctx, `SELECT idx, act FROM expiring WHERE idx >= ? ORDER BY idx LIMIT +?`, from, max(0, n))
-		if err != nil {
-			return nil, err
-		}
-		err = scan(rows, func() error {
-			var e storage.Expiring
-			err := rows.Scan(&e.Index, &e.Act)
-			list = append(list, e)
-			return err
-		})
-		return list, err
-	})
-}
-
-// Expire implements storage.Store.
-func (s *Store) Expire(ctx context.Context, act string, rows []storage.Row, briefs []storage.StoredBrief) error {
-	if err := s.packer.Pack(ctx, rows); err != nil {
-		return err
-	}
-	return s.transact(ctx, func(ctx context.Context) error {
-		for i := range rows {
-			r := &rows[i]
-			err := s.changeOne(ctx, `INSERT INTO emptied SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, ?2, ?3
-				FROM records WHERE idx = ?1 AND EXISTS (SELECT 1 FROM expiring WHERE expiring.idx = ?1 AND act = ?4)`, r.Index, r.Packed.Dictionary, r.Packed.Blob, act)
-			if err != nil {
-				return fmt.Errorf("row %d: %w", r.Index, err)
-			}
-		}
-		for _, statement := range []string{
-			`PRAGMA defer_foreign_keys = 1`, // until the rows are inserted again
-			`DELETE FROM timestamps WHERE idx IN (SELECT idx FROM emptied)`,
-			`DELETE FROM records WHERE idx IN (SELECT idx FROM emptied)`,
-			`INSERT INTO records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, stamps, packed)
-				SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, 0, packed FROM emptied`,
-			`DELETE FROM briefs WHERE idx IN (SELECT idx FROM emptied)`,
-			`DELETE FROM links WHERE stretch IN (SELECT idx >> 11 FROM emptied) AND idx IN (SELECT idx FROM emptied)`,
-			`DELETE FROM expiring WHERE idx IN (SELECT idx FROM emptied)`,
-			`DELETE FROM emptied`,
-			briefsReplaced,
-		} {
-			if _, err := s.writer.ExecContext(ctx, statement); err != nil {
-				return translate(err)
-			}
-		}
-		return s.insertBriefs(ctx, briefs)
-	})
-}
-
-// DropExpiring implements storage.Store.
-func (s *Store) DropExpiring(ctx context.Context, act string) error {
-	return s.transact(ctx, func(ctx context.Context) error {
-		_, err := s.writer.ExecContext(ctx, `DELETE FROM expiring WHERE act = ?`, act)
-		return translate(err)
-	})
-}
-
-// changeOne returns storage.ErrConflict if the statement changed no row.
-func (s *Store) changeOne(ctx context.Context, statement string, args ...any) error {
-	result, err := s.run(ctx, statement, args...)
-	if err != nil {
-		return translate(err)
-	}
-	if n, err := result.RowsAffected(); err != nil || n != 1 {
-		return errors.Join(storage.ErrConflict, err)
-	}
-	return nil
-}
-
 // reclaimPages is how many pages one transaction frees. No process can append during it.
 const reclaimPages = 512
 
@@ -164,19 +79,19 @@ func (s *Store) emptyWAL(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) pragma(ctx context.Context, name string) (int64, error) {
-	return reading(ctx, s, func() (n int64, err error) {
+func (s *Store) pragma(ctx context.Context, name string) (n int64, err error) {
+	err = engine{s}.Read(ctx, func(storage.Reader) error {
 		conn, err := s.readers.Conn(ctx)
 		if err != nil {
-			return 0, err
+			return translate(err)
 		}
 		defer conn.Close()                                                                      // returns it to the pool
 		if err := conn.QueryRowContext(ctx, `SELECT count(*) FROM meta`).Scan(&n); err != nil { // by this read the connection learns what others changed
-			return 0, err
+			return translate(err)
 		}
-		err = conn.QueryRowContext(ctx, `PRAGMA `+name).Scan(&n)
-		return n, err
+		return translate(conn.QueryRowContext(ctx, `PRAGMA `+name).Scan(&n))
 	})
+	return n, err
 }
 
 // outsideTransaction runs statements that must not be inside a transaction, in this process's turn to write.
@@ -202,5 +117,5 @@ func (s *Store) drain(statement string) error {
 	if err != nil {
 		return translate(err)
 	}
-	return scan(rows, func() error { return nil })
+	return translate(each(rows, func() error { return nil }))
 }

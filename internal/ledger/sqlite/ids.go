@@ -2,7 +2,10 @@ package sqlite
 
 import (
 	"encoding/hex"
+	"strconv"
 	"strings"
+
+	"jurat/internal/ledger/storage"
 )
 
 // idOf is a record id as the tables have it: of a UUID its bytes, and any other text as it is.
@@ -26,17 +29,29 @@ func idIn(column any) string {
 	return ""
 }
 
-// idListed is what a value of the list of listed has in the tables.
-const idListed = `iif(substr(value, 1, 1) = 'x', unhex(substr(value, 2)), substr(value, 2))`
+// packedID is a sql.Scanner.
+type packedID storage.ID
 
-func listed(ids []string) []string {
-	list := make([]string, len(ids))
-	for i, id := range ids {
-		if b, ok := idOf(id).([]byte); ok {
-			list[i] = "x" + hex.EncodeToString(b)
-		} else {
-			list[i] = "t" + id
-		}
+func (id *packedID) Scan(column any) error {
+	*id = packedID(idIn(column))
+	return nil
+}
+
+// listed is a record id in a list: see textIn.
+func listed(id storage.ID) string {
+	if b, is := idOf(string(id)).([]byte); is {
+		return "x" + hex.EncodeToString(b)
 	}
-	return list
+	return "t" + string(id)
+}
+
+func jsonOf(list []int64) string {
+	text := []byte{'['}
+	for i, n := range list {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, n, 10)
+	}
+	return string(append(text, ']'))
 }

@@ -132,8 +132,8 @@ func (s *Store) openReaders(settings url.Values) error {
 	if err != nil {
 		return err
 	}
-	s.readers = &pool{DB: db}
-	s.readers.SetMaxOpenConns(4)
-	s.readers.SetMaxIdleConns(4)
+	db.SetMaxOpenConns(4)
+	db.SetMaxIdleConns(4)
+	s.readers, s.reader = db, &runner{on: db}
 	return nil
 }

@@ -110,7 +110,7 @@ CREATE TABLE briefs (
 	names BLOB NOT NULL                                       -- digests, one after the other
 ) STRICT;
 
--- Keys are random, so they are indexed by stretches of 2048 places, like digests: see digests.sql.
+-- Keys are random, so they are indexed by stretches of 2048 places, like digests.
 CREATE TABLE links (
 	stretch INTEGER NOT NULL,
 	key     INTEGER NOT NULL,

@@ -47,7 +47,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -68,23 +67,24 @@ const pageSize = 8192
 
 // Store is a storage.Store in a file. It is safe for concurrent use.
 type Store struct {
+	*storage.SQL
 	path     string
 	form     form
 	unsafe   bool // see UnsafeCreate
 	lockTime time.Duration
-	readers  *pool
+	readers  *sql.DB
+	reader   *runner // on readers, which closes its statements
 	writers  *sql.DB // of one connection
 	mover    *mover
-	packer   *storage.Packer
 	readOnly error     // why the file cannot be written; nil if it can
 	before   *snapshot // of files that are read without a lock; nil if there is a lock
 	files    []opened  // none: they are open for reading only
 	closed   atomic.Bool
 	trouble  atomic.Pointer[trouble] // nil if the last transaction succeeded
 
-	writing    storage.Lock         // held while a transaction of this process runs
-	writer     *sql.Conn            // guarded by writing, like the next member
-	statements map[string]*sql.Stmt // on it, by their texts
+	writing  storage.Lock // held while a transaction of this process runs
+	writer   *sql.Conn    // guarded by writing, like the next member
+	prepared *runner      // on it
 }
 
 var (
@@ -205,6 +205,7 @@ func open(ctx context.Context, path string, form form, synchronous string) (*Sto
 	if err := s.retry(waiting, func() (err error) { s.writer, err = s.writers.Conn(waiting); return translate(err) }); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	s.prepared = &runner{on: s.writer}
 	if s.mover, err = newMover(absolute, synchronous); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -212,8 +213,8 @@ func open(ctx context.Context, path string, form form, synchronous string) (*Sto
 }
 
 func newStore(path string, form form) *Store {
-	s := &Store{path: path, form: form, lockTime: lockTime, writing: storage.NewLock(), statements: map[string]*sql.Stmt{}}
-	s.packer = storage.NewPacker(s)
+	s := &Store{path: path, form: form, lockTime: lockTime, writing: storage.NewLock()}
+	s.SQL = storage.NewSQL(engine{s}, dialect)
 	return s
 }
 
@@ -227,73 +228,6 @@ func (s *Store) prepare(ctx context.Context, first func(context.Context) error) 
 		return err
 	}
 	return s.remember()
-}
-
-// A pool has connections for reading. It prepares each statement once: there are few, and SQLite takes longer to parse one than to run it.
-type pool struct {
-	*sql.DB
-	statements sync.Map // *sql.Stmt by their texts; they close with the DB
-}
-
-func (p *pool) statement(ctx context.Context, text string) (*sql.Stmt, error) {
-	if known, ok := p.statements.Load(text); ok {
-		return known.(*sql.Stmt), nil
-	}
-	made, err := p.PrepareContext(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	known, was := p.statements.LoadOrStore(text, made)
-	if was {
-		err = made.Close() // another goroutine prepared the same statement
-	}
-	return known.(*sql.Stmt), err
-}
-
-func (p *pool) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
-	made, err := p.statement(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	return made.QueryContext(ctx, args...)
-}
-
-func (p *pool) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
-	made, err := p.statement(ctx, text)
-	if err != nil {
-		return p.DB.QueryRowContext(ctx, text, args...) // which returns the error
-	}
-	return made.QueryRowContext(ctx, args...)
-}
-
-// statement returns a statement of the writing connection. It is prepared when it is first needed.
-func (s *Store) statement(ctx context.Context, text string) (*sql.Stmt, error) {
-	if known := s.statements[text]; known != nil {
-		return known, nil
-	}
-	made, err := s.writer.PrepareContext(ctx, text)
-	if err == nil {
-		s.statements[text] = made
-	}
-	return made, err
-}
-
-// run executes a statement in the running transaction.
-func (s *Store) run(ctx context.Context, text string, args ...any) (sql.Result, error) {
-	statement, err := s.statement(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	return statement.ExecContext(ctx, args...)
-}
-
-// find reads one row in the running transaction.
-func (s *Store) find(ctx context.Context, text string, args []any, into ...any) error {
-	statement, err := s.statement(ctx, text)
-	if err != nil {
-		return err
-	}
-	return statement.QueryRowContext(ctx, args...).Scan(into...)
 }
 
 func (s *Store) createTables(ctx context.Context) error {
@@ -343,11 +277,8 @@ func (s *Store) Close() error {
 	defer s.writing.Release()
 	last, err := s.leave()
 	errs := []error{err}
-	for _, statement := range s.statements {
-		errs = append(errs, statement.Close())
-	}
 	if s.writer != nil {
-		errs = append(errs, s.writer.Close())
+		errs = append(errs, s.prepared.close(), s.writer.Close())
 	}
 	if s.mover != nil {
 		errs = append(errs, s.mover.close())

@@ -137,17 +137,11 @@ func translate(err error) error {
 		sqlite3.SQLITE_CORRUPT:  storage.ErrDamaged,
 		sqlite3.SQLITE_NOTADB:   storage.ErrDamaged,
 	}[failure.Code()&0xff]
-	if meaning == nil {
+	if failure.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE {
+		meaning = storage.ErrNotUnique
+	}
+	if meaning == nil || errors.Is(err, meaning) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", meaning, err)
-}
-
-// breaksUnique reports whether an insertion failed because its key exists already.
-func breaksUnique(err error) bool {
-	if err == nil {
-		return false
-	}
-	var failure *sqlite.Error
-	return errors.As(err, &failure) && failure.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	_ "embed"
 	"encoding/hex"
 	"errors"
@@ -171,8 +170,8 @@ func (v *Values) add(ctx context.Context, values []storage.Value) error {
 	}
 	return s.transact(ctx, func(ctx context.Context) error {
 		first := int64(1)
-		if err := s.find(ctx, `SELECT seq + 1 FROM sqlite_sequence`, nil, &first); err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return translate(err)
+		if err := s.prepared.Run(ctx, storage.Statement{Text: `SELECT seq + 1 FROM sqlite_sequence`, Row: func(scan storage.Scan) error { return scan(&first) }}); err != nil {
+			return err
 		}
 		keyed := slices.ContainsFunc(values, func(value storage.Value) bool { return value.Key != nil })
 		slots, keys, err := v.slots(ctx, s, keyed)
@@ -193,12 +192,13 @@ func (v *Values) add(ctx context.Context, values []storage.Value) error {
 func (v *Values) insert(ctx context.Context, s *Store, first, keys int64, values []storage.Value) error {
 	bytes := 0
 	for i := range values {
-		_, err := s.run(ctx, `INSERT INTO apart (id, name, keys, sealed) VALUES (?, ?, ?, ?)`, first+int64(i), packName(values[i].Name), keys, values[i].Sealed)
-		if breaksUnique(err) {
+		err := s.prepared.Run(ctx, storage.Statement{Text: `INSERT INTO apart (id, name, keys, sealed) VALUES ($1, $2, $3, $4)`,
+			Args: []any{first + int64(i), packName(values[i].Name), keys, values[i].Sealed}})
+		if errors.Is(err, storage.ErrNotUnique) {
 			return &fs.PathError{Op: "add", Path: v.Where(values[i].Name), Err: fs.ErrExist}
 		}
 		if err != nil {
-			return translate(err)
+			return err
 		}
 		bytes += len(values[i].Sealed) + 2*pageSize
 	}
@@ -233,8 +233,9 @@ func writeKeys(slots *os.File, first int64, values []storage.Value) error {
 // slots opens the file of slots for new values, and returns its number. If there is none, it makes one if there are keys. The caller is in a transaction.
 func (v *Values) slots(ctx context.Context, s *Store, keyed bool) (*os.File, int64, error) {
 	n := v.made
-	if err := s.find(ctx, `SELECT keys FROM apart ORDER BY id DESC LIMIT 1`, nil, &n); err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return nil, 0, translate(err)
+	err := s.prepared.Run(ctx, storage.Statement{Text: `SELECT keys FROM apart ORDER BY id DESC LIMIT 1`, Row: func(scan storage.Scan) error { return scan(&n) }})
+	if err != nil {
+		return nil, 0, err
 	}
 	file, err := os.OpenFile(v.slotsFile(n), os.O_WRONLY, 0)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -274,17 +275,21 @@ func (v *Values) find(ctx context.Context, name string) (r row, err error) {
 	if err != nil {
 		return r, err
 	}
-	r, err = reading(ctx, s, func() (row, error) {
-		var is []byte
-		err := s.readers.QueryRowContext(ctx, `SELECT id, name, keys, sealed FROM apart WHERE id = (SELECT id FROM apart WHERE name = ?)`, packName(name)).
-			Scan(&r.id, &is, &r.keys, &r.sealed)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
+	err = engine{s}.Read(ctx, func(from storage.Reader) error {
+		there := false
+		err := from.Run(ctx, storage.Statement{Text: `SELECT id, name, keys, sealed FROM apart WHERE id = (SELECT id FROM apart WHERE name = $1)`, Args: []any{packName(name)},
+			Row: func(scan storage.Scan) error {
+				var is []byte
+				there = true
+				if err := scan(&r.id, &is, &r.keys, &r.sealed); err != nil || bytes.Equal(is, packName(name)) {
+					return err
+				}
+				return fmt.Errorf("%w: the index names another row", storage.ErrDamaged)
+			}})
+		if err == nil && !there {
 			err = fs.ErrNotExist
-		case err == nil && !bytes.Equal(is, packName(name)):
-			err = fmt.Errorf("%w: the index names another row", storage.ErrDamaged)
 		}
-		return r, err
+		return err
 	})
 	if err != nil {
 		err = &fs.PathError{Op: "read", Path: v.Where(name), Err: err}
@@ -399,8 +404,7 @@ func (v *Values) Remove(ctx context.Context, name string) error {
 		return err
 	}
 	if err := s.transact(ctx, func(ctx context.Context) error {
-		_, err := s.run(ctx, `DELETE FROM apart WHERE name = ?`, packName(name))
-		return translate(err)
+		return s.prepared.Run(ctx, storage.Statement{Text: `DELETE FROM apart WHERE name = $1`, Args: []any{packName(name)}})
 	}); err != nil {
 		return err
 	}
@@ -417,18 +421,14 @@ func (v *Values) Each(ctx context.Context, found func(name string) error) error 
 		return err
 	}
 	for after := int64(0); ; {
-		names, err := reading(ctx, s, func() (names [][]byte, err error) {
-			rows, err := s.readers.QueryContext(ctx, `SELECT id, name FROM apart WHERE id > ? ORDER BY id LIMIT 1000`, after)
-			if err != nil {
-				return nil, err
-			}
-			err = scan(rows, func() error {
+		var names [][]byte
+		err := engine{s}.Read(ctx, func(from storage.Reader) error {
+			return from.Run(ctx, storage.Statement{Text: `SELECT id, name FROM apart WHERE id > $1 ORDER BY id LIMIT 1000`, Args: []any{after}, Row: func(scan storage.Scan) error {
 				var name []byte
-				err := rows.Scan(&after, &name)
+				err := scan(&after, &name)
 				names = append(names, name)
 				return err
-			})
-			return names, err
+			}})
 		})
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", s.path, err)

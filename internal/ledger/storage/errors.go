@@ -12,6 +12,8 @@ var (
 	ErrConflict = errors.New("another writer was first")
 	// ErrDuplicate is matched by every *DuplicateError.
 	ErrDuplicate = errors.New("already in the log")
+	// ErrNotUnique means that a key of a new row is in the database already. Engines return it.
+	ErrNotUnique = errors.New("a key is in the database already")
 	// ErrClosed is returned by every call after Close.
 	ErrClosed = errors.New("the ledger is closed")
 	// ErrDiskFull means that there is no room for more. Nothing is lost, and appending works again once there is

@@ -1,0 +1,197 @@
+package storage
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+)
+
+// Head implements Records.
+func (s *SQL) Head(ctx context.Context) (head Head, err error) {
+	err = s.engine.Read(ctx, func(from Reader) error {
+		head, err = s.HeadIn(ctx, from)
+		return err
+	})
+	return head, err
+}
+
+// HeadIn reads the head in a transaction or on a connection.
+func (s *SQL) HeadIn(ctx context.Context, from Reader) (Head, error) {
+	head := EmptyHead
+	return head, from.Run(ctx, s.ReadHead(&head))
+}
+
+// ReadHead returns the statement that reads the head.
+func (s *SQL) ReadHead(head *Head) Statement {
+	return Statement{Text: s.dialect.Head, Row: func(scan Scan) error {
+		var root []byte
+		if err := scan(&head.Size, &root); err != nil {
+			return err
+		}
+		if len(root) != len(head.Root) {
+			return fmt.Errorf("%w: the log has %d records, and its root %d bytes: its last batch is not whole", ErrDamaged, head.Size, len(root))
+		}
+		copy(head.Root[:], root)
+		return head.Check()
+	}}
+}
+
+// Checkpoint implements Checkpoints.
+func (s *SQL) Checkpoint(ctx context.Context) (string, error) {
+	return one[string](ctx, s, `SELECT checkpoint FROM jurat.head`)
+}
+
+// SetCheckpoint implements Checkpoints.
+func (s *SQL) SetCheckpoint(ctx context.Context, old, next string) error {
+	return s.change(ctx, 1, `UPDATE jurat.head SET checkpoint = $1 WHERE checkpoint = $2`, next, old)
+}
+
+// Hashes implements Records.
+func (s *SQL) Hashes(ctx context.Context, indexes []int64) (hashes []tlog.Hash, err error) {
+	err = s.engine.Read(ctx, func(from Reader) error {
+		hashes, err = s.engine.Hashes(ctx, from, indexes)
+		return err
+	})
+	return hashes, err
+}
+
+// Rows implements Records.
+func (s *SQL) Rows(ctx context.Context, from, n int64) ([]Row, error) {
+	return s.rows(ctx, `r.idx >= $1 AND r.idx < $2`, from, from+n)
+}
+
+// RowsAt implements Records.
+func (s *SQL) RowsAt(ctx context.Context, at []int64) ([]Row, error) {
+	return s.rows(ctx, `r.idx = ANY($1::bigint[])`, at)
+}
+
+// ByRecordID implements Records.
+func (s *SQL) ByRecordID(ctx context.Context, id string) (Row, error) {
+	return first(s.rows(ctx, `r.record_id = $1`, ID(id)))
+}
+
+// ByDigest implements Records.
+func (s *SQL) ByDigest(ctx context.Context, digest evidence.Digest) (Row, error) {
+	return first(s.rows(ctx, s.dialect.ByDigest, digest[:]))
+}
+
+// ByChain implements Records.
+func (s *SQL) ByChain(ctx context.Context, chainID string) ([]Row, error) {
+	return some(s.rows(ctx, `r.chain_id = $1`, chainID))
+}
+
+// LastOfChain implements Records.
+func (s *SQL) LastOfChain(ctx context.Context, chainID string) (Row, error) {
+	return first(s.rows(ctx, `r.idx = (SELECT idx FROM jurat.records WHERE chain_id = $1 ORDER BY chain_seq DESC LIMIT 1)`, chainID))
+}
+
+// InChain implements Records.
+func (s *SQL) InChain(ctx context.Context, chainID string, from, n int64) ([]Row, error) {
+	return s.rows(ctx, numberedInChain, chainID, from, max(0, n))
+}
+
+// OfActor implements Records. Its order is that of the log, because the log counts an actor's records in it.
+func (s *SQL) OfActor(ctx context.Context, actor evidence.Digest, from, n int64) ([]Row, error) {
+	return s.rows(ctx, numbered("tags", "actor", "actor_seq", s.dialect.TagIn("$1")), actor[:], from, max(0, n))
+}
+
+// About implements Records.
+func (s *SQL) About(ctx context.Context, subject evidence.Digest, from, n int64) ([]Row, error) {
+	return s.rows(ctx, numbered("tags", "subject", "subject_seq", s.dialect.TagIn("$1")), subject[:], from, max(0, n))
+}
+
+var numberedInChain = numbered("records", "chain_id", "chain_seq", "$1")
+
+// numbered selects the places of the first $3 rows, from place $2 on, of those that name has numbered in log order under
+// a value, from 1 on. It finds the first one by bisection: reading from number 1 on would take as long as there are
+// numbers.
+func numbered(table, name, number, value string) string {
+	return strings.NewReplacer("TABLE", "jurat."+table, "NAME", name, "NUMBER", number, "VALUE", value).Replace(`r.idx IN (
+		WITH RECURSIVE search(low, high) AS (
+			SELECT 1::bigint, coalesce(max(NUMBER), 0)::bigint + 1 FROM TABLE WHERE NAME = VALUE
+			UNION ALL SELECT CASE WHEN m.idx < $2 THEN (low + high) / 2 + 1 ELSE low END, CASE WHEN m.idx < $2 THEN high ELSE (low + high) / 2 END
+				FROM search LEFT JOIN TABLE m ON m.NAME = VALUE AND m.NUMBER = (low + high) / 2 WHERE low < high)
+		SELECT idx FROM TABLE WHERE NAME = VALUE AND NUMBER >= (SELECT max(low) FROM search) AND idx >= $2 ORDER BY NUMBER LIMIT $3)`)
+}
+
+// selectRows reads records with their late time stamps in one statement, so that both come from one state of the
+// database.
+func (s *SQL) selectRows(where string) string {
+	return `SELECT r.idx, r.record_id, r.digest, coalesce(r.chain_id, ''), r.chain_seq, r.case_digest, r.case_seq, r.dictionary, r.stamps, r.packed,
+		coalesce((SELECT string_agg(encode(token, 'hex') || ' ' || kind, ',' ORDER BY position) FROM jurat.timestamps t WHERE t.idx = r.idx), ''),
+		` + s.dialect.Tag("g.actor") + `, coalesce(g.actor_seq, 0), ` + s.dialect.Tag("g.subject") + `, coalesce(g.subject_seq, 0)
+		FROM jurat.records r LEFT JOIN jurat.tags g ON g.idx = r.idx WHERE ` + where + ` ORDER BY r.idx`
+}
+
+func (s *SQL) rows(ctx context.Context, where string, args ...any) ([]Row, error) {
+	rows, err := listOf(ctx, s, scanRow, s.selectRows(where), args...)
+	if err == nil {
+		err = s.packer.UnpackAll(ctx, rows)
+	}
+	return rows, err
+}
+
+// scanRow reads a record that is still packed. It leaves out a digest of the wrong length: such a row does not open as a
+// record, and the rows beside it can still be read.
+func scanRow(scan Scan, row *Row) error {
+	var digest, submitted, actor, about []byte
+	var late string
+	err := scan(&row.Index, (*ID)(&row.RecordID), &digest, &row.ChainID, &row.Counts.ChainSeq, &submitted, &row.Counts.CaseSeq,
+		&row.Packed.Dictionary, &row.Packed.Timestamps, &row.Packed.Blob, &late, &actor, &row.Counts.ActorSeq, &about, &row.Counts.SubjectSeq)
+	if err != nil {
+		return err
+	}
+	row.Digest, row.Case, row.Actor, row.Counts.Subject = digestIn(digest), digestIn(submitted), digestIn(actor), digestIn(about)
+	if late == "" {
+		return nil
+	}
+	for stamp := range strings.SplitSeq(late, ",") {
+		text, kind, _ := strings.Cut(stamp, " ")
+		token, err := hex.DecodeString(text)
+		if err != nil { // a kind that this program does not write
+			kind, token = stamp, nil
+		}
+		row.Timestamps = append(row.Timestamps, evidence.Timestamp{Kind: evidence.TimestampKind(kind), Token: token})
+	}
+	return nil
+}
+
+// first returns the first of the rows that were found, or ErrNotFound.
+func first(rows []Row, err error) (Row, error) {
+	if rows, err = some(rows, err); err != nil {
+		return Row{}, err
+	}
+	return rows[0], nil
+}
+
+// some returns the rows that were found, or ErrNotFound if there are none.
+func some(rows []Row, err error) ([]Row, error) {
+	if err == nil && len(rows) == 0 {
+		err = ErrNotFound
+	}
+	return rows, err
+}
+
+// Dictionary implements Dictionaries.
+func (s *SQL) Dictionary(ctx context.Context, n int64) ([]byte, error) {
+	return one[[]byte](ctx, s, `SELECT substr(text, 1, $1) FROM jurat.dictionaries WHERE n = $2`, MaxDictionary+1, n)
+}
+
+// NewestDictionary implements Dictionaries.
+func (s *SQL) NewestDictionary(ctx context.Context) (int64, error) {
+	return one[int64](ctx, s, `SELECT coalesce(max(n), 0) FROM jurat.dictionaries`)
+}
+
+// PutDictionary implements Dictionaries.
+func (s *SQL) PutDictionary(ctx context.Context, n int64, text []byte) error {
+	defer s.packer.Renew()
+	return s.change(ctx, 1, `INSERT INTO jurat.dictionaries SELECT $1::bigint, $2::bytea WHERE $1 = (SELECT coalesce(max(n), 0) + 1 FROM jurat.dictionaries)`, n, text)
+}
+
+// Pack implements Store.
+func (s *SQL) Pack(ctx context.Context, rows []Row) error { return s.packer.Pack(ctx, rows) }

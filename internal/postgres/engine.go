@@ -1,0 +1,229 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/internal/ledger/storage"
+)
+
+// selectHead is a statement of its own, because its snapshot must come after the lock. The root is NULL if the last
+// record is not the end of a batch: the records after it are missing.
+const selectHead = `SELECT idx + 1, root FROM jurat.records ORDER BY idx DESC LIMIT 1`
+
+// dialect is what the tables have in their own way: see log.sql.
+var dialect = storage.Dialect{
+	Head:     selectHead,
+	Columns:  []string{"root", "hashes", "counted"},
+	Tag:      func(column string) string { return column },
+	TagIn:    func(tag string) string { return tag },
+	Trials:   `jurat.records`,
+	ByDigest: `r.digest = $1`,
+	Link:     `key, idx`,
+	LinkRow:  `$1, $2`,
+	LinksIn:  `idx >= $1 AND idx < $2`,
+	LinksOf:  `idx = ANY($1::bigint[])`,
+	Places: func(ids []storage.ID, digests [][]byte, keys []int64, most int) []storage.Statement {
+		return []storage.Statement{{Text: `SELECT idx FROM jurat.records WHERE record_id = ANY($1::text[])
+			UNION SELECT idx FROM jurat.records WHERE digest = ANY($2::bytea[])
+			UNION SELECT idx FROM jurat.links WHERE key = ANY($3::bigint[]) ORDER BY idx LIMIT $4`, Args: []any{ids, digests, keys, most}}}
+	},
+}
+
+// engine is a Store as a storage.Engine.
+type engine struct{ *Store }
+
+// Read implements storage.Engine. It returns storage.ErrClosed after Close.
+func (e engine) Read(ctx context.Context, read func(storage.Reader) error) error {
+	err := retry(ctx, e.pool.Reset, isBroken, func() error {
+		if e.closed.Load() {
+			return storage.ErrClosed
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return read(reader{e.reads})
+	})
+	if err != nil && ctx.Err() != nil && !errors.Is(err, storage.ErrClosed) {
+		err = errors.Join(ctx.Err(), err)
+	}
+	return translate(err)
+}
+
+// Write implements storage.Engine.
+func (e engine) Write(ctx context.Context, write func(context.Context, storage.Writer) error) error {
+	return translate(e.transact(ctx, func(ctx context.Context, tx *transaction) error { return write(ctx, tx) }))
+}
+
+// A reader sends statements in one message.
+type reader struct{ to querier }
+
+func (r reader) Run(ctx context.Context, statements ...storage.Statement) error {
+	if len(statements) == 0 {
+		return nil
+	}
+	batch := new(pgx.Batch)
+	queue(batch, statements)
+	return r.to.SendBatch(ctx, batch).Close()
+}
+
+func queue(batch *pgx.Batch, statements []storage.Statement) {
+	for i := range statements {
+		s := &statements[i]
+		for n, arg := range s.Args {
+			switch arg := arg.(type) { // without the server's help, pgx does not know that these are texts
+			case storage.ID:
+				s.Args[n] = string(arg)
+			case []storage.ID:
+				s.Args[n] = texts(arg)
+			}
+		}
+		query := batch.Queue(s.Text, s.Args...)
+		switch {
+		case s.Row != nil:
+			query.Query(func(rows pgx.Rows) error {
+				for rows.Next() {
+					if err := s.Row(rows.Scan); err != nil {
+						return err
+					}
+				}
+				return rows.Err()
+			})
+		case s.Changed != nil:
+			query.Exec(func(tag pgconn.CommandTag) error { return s.Changed(tag.RowsAffected()) })
+		}
+	}
+}
+
+func texts(ids []storage.ID) []string {
+	list := make([]string, len(ids))
+	for i, id := range ids {
+		list[i] = string(id)
+	}
+	return list
+}
+
+// Run implements storage.Writer.
+func (tx *transaction) Run(ctx context.Context, statements ...storage.Statement) error {
+	return reader{tx.conn}.Run(ctx, statements...)
+}
+
+// Queue implements storage.Writer. The statements travel with the COMMIT.
+func (tx *transaction) Queue(_ context.Context, statements ...storage.Statement) error {
+	queue(&tx.last, statements)
+	return nil
+}
+
+// Head implements storage.Writer.
+func (tx *transaction) Head(context.Context) (storage.Head, error) { return tx.head, nil }
+
+// Admit implements storage.Engine. The hashes that a record completes are stored with it, by level, and the root of a
+// batch with its last record.
+func (e engine) Admit(_ storage.Head, batch *storage.Batch) (columns [][]any, last []storage.Statement, err error) {
+	rest := batch.Hashes
+	for i := range batch.Rows {
+		row := &batch.Rows[i]
+		hashes := make([]byte, 0, completes(row.Index)*tlog.HashSize)
+		for range completes(row.Index) {
+			hashes = append(hashes, rest[0][:]...)
+			rest = rest[1:]
+		}
+		var root []byte
+		if i == len(batch.Rows)-1 {
+			root = batch.Next.Root[:]
+		}
+		columns = append(columns, []any{root, hashes, row.Counts.ActorSeq > 0})
+	}
+	return columns, []storage.Statement{{Text: `SELECT pg_notify('` + channel + `', '')`}}, nil
+}
+
+// completes returns how many hashes of the tree the record at index completes: its own, and one for each subtree that
+// ends with it. They are consecutive in the tree's storage order.
+func completes(index int64) int { return 1 + bits.TrailingZeros64(uint64(index)+1) }
+
+// Hashes implements storage.Engine. It returns storage.ErrDamaged if a record lacks a hash that it completes.
+func (e engine) Hashes(ctx context.Context, from storage.Reader, indexes []int64) ([]tlog.Hash, error) {
+	if len(indexes) == 0 {
+		return nil, nil
+	}
+	records, levels := make([]int64, len(indexes)), make([]int, len(indexes))
+	for i, index := range indexes {
+		if index < 0 {
+			return nil, fmt.Errorf("hash %d: %w", index, storage.ErrNotFound)
+		}
+		level, n := tlog.SplitStoredHashIndex(index)
+		records[i], levels[i] = (n+1)<<level-1, level
+	}
+	found := make(map[int64][]byte, len(indexes))
+	err := from.Run(ctx, storage.Statement{Text: `SELECT idx, hashes FROM jurat.records WHERE idx = ANY($1)`, Args: []any{records}, Row: func(scan storage.Scan) error {
+		var record int64
+		var hashes []byte
+		err := scan(&record, &hashes)
+		found[record] = hashes
+		return err
+	}})
+	if err != nil {
+		return nil, translate(err)
+	}
+	hashes := make([]tlog.Hash, len(indexes))
+	for i, index := range indexes {
+		stored, there := found[records[i]]
+		if !there {
+			return nil, fmt.Errorf("hash %d: %w", index, storage.ErrNotFound)
+		}
+		if at := levels[i] * tlog.HashSize; at+tlog.HashSize <= len(stored) {
+			copy(hashes[i][:], stored[at:])
+			continue
+		}
+		return nil, fmt.Errorf("%w: record %d has %d bytes of hashes", storage.ErrDamaged, records[i], len(stored))
+	}
+	return hashes, nil
+}
+
+// Empty implements storage.Engine.
+func (e engine) Empty(ctx context.Context, to storage.Writer, act string, rows []storage.Row) error {
+	indexes, dictionaries, blobs := make([]int64, len(rows)), make([]int64, len(rows)), make([][]byte, len(rows))
+	for i := range rows {
+		indexes[i], dictionaries[i], blobs[i] = rows[i].Index, rows[i].Packed.Dictionary, rows[i].Packed.Blob
+	}
+	return to.Run(ctx, storage.Statement{Text: `UPDATE jurat.records r SET dictionary = n.dictionary, stamps = 0, packed = n.packed
+		FROM unnest($1::bigint[], $2::bigint[], $3::bytea[]) AS n(idx, dictionary, packed), jurat.expiring e
+		WHERE r.idx = n.idx AND e.idx = n.idx AND e.act = $4`, Args: []any{indexes, dictionaries, blobs, act}, Changed: storage.Changing(len(rows))},
+		storage.Statement{Text: `DELETE FROM jurat.timestamps WHERE idx = ANY($1)`, Args: []any{indexes}})
+}
+
+// ByRecordID implements storage.Records. It first waits until all transactions of this process are over, so that "not
+// found" is final.
+func (s *Store) ByRecordID(ctx context.Context, id string) (storage.Row, error) {
+	if err := ctx.Err(); err != nil {
+		return storage.Row{}, err
+	}
+	if err := s.settle(ctx); err != nil {
+		return storage.Row{}, err
+	}
+	return s.SQL.ByRecordID(ctx, id)
+}
+
+// Reclaim implements storage.Expiry: it frees the room for new records. The files shrink only where their ends are
+// empty. VACUUM FULL could shrink them further, but would lock out every reader and writer, so Reclaim does not use it.
+func (s *Store) Reclaim(ctx context.Context, progress func(done, total int64)) error {
+	if s.closed.Load() {
+		return storage.ErrClosed
+	}
+	tables := []string{"jurat.records", "jurat.timestamps", "jurat.expiring", "jurat.briefs", "jurat.links"}
+	for n, table := range tables {
+		if _, err := s.pool.Exec(ctx, `VACUUM `+table); err != nil {
+			return errors.Join(ctx.Err(), translate(err))
+		}
+		if progress != nil {
+			progress(int64(n+1), int64(len(tables)))
+		}
+	}
+	return nil
+}
