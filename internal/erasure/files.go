@@ -1,7 +1,6 @@
 package erasure
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -45,24 +44,21 @@ func (v InFiles) Add(ctx context.Context, values []storage.Value) error {
 	return v.Files.CreateAll(ctx, files)
 }
 
-// Read implements storage.Values. A key that was overwritten, but whose removal a crash prevented, is destroyed.
+// Read implements storage.Values.
 func (v InFiles) Read(ctx context.Context, name string) (value storage.Value, err error) {
 	value.Name = name
 	if value.Sealed, err = v.Files.Read(ctx, valueFile(name)); err != nil {
 		return value, err
 	}
 	value.Key, err = v.Files.Read(ctx, keyFile(name))
-	if errors.Is(err, fs.ErrNotExist) || bytes.Equal(value.Key, make([]byte, keySize)) {
-		value.Key, err = nil, nil
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
 	return value, err
 }
 
-// DestroyKey implements storage.Values.
+// DestroyKey implements storage.Values. The database returns nothing of a removed file: see package postgres.
 func (v InFiles) DestroyKey(ctx context.Context, name string) error {
-	if err := v.Files.Overwrite(ctx, keyFile(name), make([]byte, keySize)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	return v.remove(ctx, keyFile(name))
 }
 

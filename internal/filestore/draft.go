@@ -85,14 +85,6 @@ func (d *Draft) Remove(ctx context.Context, name string) error {
 	return d.do(ctx, "remove", name, 1, func() { delete(d.files, name) })
 }
 
-// Overwrite implements Store.
-func (d *Draft) Overwrite(ctx context.Context, name string, content []byte) error {
-	return d.do(ctx, "overwrite", name, 1, func() {
-		old := d.files[name]
-		d.files[name] = append(bytes.Clone(content), old[min(len(content), len(old)):]...)
-	})
-}
-
 // List implements Store.
 func (d *Draft) List(ctx context.Context, folder string, found func(name string) error) error {
 	if err := check(ctx, "list", folder); err != nil {

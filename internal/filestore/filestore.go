@@ -11,7 +11,7 @@
 // # The small files of an installation are in a file store
 //
 // Keys, certificates, settings and intents of erasures are small files. They are created, replaced, renamed,
-// overwritten, removed and listed, each atomically, and need no other operation. So one interface covers them, and one
+// removed and listed, each atomically, and need no other operation. So one interface covers them, and one
 // test suite checks the folder and the database against it. The users (`keys`, `erasure`, `installation`) are the same
 // for one machine and for many. So are their steps, ordered so that a crash after any of them leaves nothing
 // unfinished: they need no transactions across files, which a folder could not offer. `Create` is exclusive among processes in both: if several machines meet an actor at once, one of them makes
@@ -58,9 +58,6 @@ type Store interface {
 	Rename(ctx context.Context, from, to string) error
 	// Remove removes a file. The error wraps fs.ErrNotExist if it is missing; the removal is durable then, too.
 	Remove(ctx context.Context, name string) error
-	// Overwrite overwrites the beginning of a file in place, so that the old content cannot be read any more. The
-	// error wraps fs.ErrNotExist if the file is missing.
-	Overwrite(ctx context.Context, name string, content []byte) error
 	// List calls found for every file below a folder, in no order. It may miss files that are created or removed
 	// meanwhile. After a crash it may list the name of an unfinished file.
 	List(ctx context.Context, folder string, found func(name string) error) error

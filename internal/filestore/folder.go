@@ -134,20 +134,6 @@ func (f *Folder) Remove(ctx context.Context, name string) error {
 	return err
 }
 
-// Overwrite implements Store. A program cannot make sure that the medium keeps no older copy: see
-// docs/threat-model.md.
-func (f *Folder) Overwrite(ctx context.Context, name string, content []byte) error {
-	if err := check(ctx, "overwrite", name); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(f.Where(name), os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteAt(content, 0)
-	return errors.Join(err, file.Sync(), file.Close())
-}
-
 // List implements Store.
 func (f *Folder) List(ctx context.Context, folder string, found func(name string) error) error {
 	if err := check(ctx, "list", folder); err != nil {

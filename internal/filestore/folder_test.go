@@ -56,17 +56,6 @@ func TestFolderListsWhatACrashLeft(t *testing.T) {
 	}
 }
 
-// TestOverwriteReachesEveryName checks that overwritten content is gone under every name of the same file.
-func TestOverwriteReachesEveryName(t *testing.T) {
-	c := filestore.NewFolder(t.TempDir())
-	must.Do(t, c.Create(t.Context(), "a.key", []byte("secret")))
-	must.Do(t, os.Link(c.Where("a.key"), c.Where("b.key")))
-	must.Do(t, c.Overwrite(t.Context(), "a.key", make([]byte, 6)))
-	if got, err := c.Read(t.Context(), "b.key"); err != nil || string(got) != "\x00\x00\x00\x00\x00\x00" {
-		t.Errorf("%q, %v", got, err)
-	}
-}
-
 func TestDraft(t *testing.T) {
 	storetest.Files(t, func(t *testing.T) storetest.OpenFiles {
 		draft := filestore.NewDraft()

@@ -209,30 +209,11 @@ func (s *Files) Rename(ctx context.Context, from, to string) error {
 	})
 }
 
-// Remove implements filestore.Store.
+// Remove implements filestore.Store. After a connection broke, it may report that a file is missing which it has removed.
 func (s *Files) Remove(ctx context.Context, name string) error {
-	return s.once(ctx, "remove", name, func(ctx context.Context) error {
+	return s.often(ctx, "remove", name, func(ctx context.Context) error {
 		tag, err := s.exec(ctx, `DELETE FROM jurat.files WHERE name = $1`, name)
 		return changed(tag, err, fs.ErrNotExist)
-	})
-}
-
-// Overwrite implements filestore.Store. The database writes a new version of the row and removes the old one later.
-// From now on its clients and its new copies see only the new version.
-func (s *Files) Overwrite(ctx context.Context, name string, content []byte) error {
-	return s.often(ctx, "overwrite", name, func(ctx context.Context) error {
-		return s.transact(ctx, func(tx pgx.Tx) error {
-			old, err := s.read(ctx, tx, name, selectForUpdate)
-			switch {
-			case errors.Is(err, filestore.ErrDamaged): // a damaged file can still be overwritten
-				old = nil
-			case err != nil:
-				return err
-			}
-			key, stored := s.keys.Wrap(name, append(append([]byte{}, content...), old[min(len(content), len(old)):]...))
-			_, err = tx.Exec(ctx, `UPDATE jurat.files SET content = $2, wrapped = $3 WHERE name = $1`, name, stored, key)
-			return err
-		})
 	})
 }
 

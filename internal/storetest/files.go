@@ -24,7 +24,6 @@ func Files(t *testing.T, place func(t *testing.T) OpenFiles) {
 		"replace":      replace,
 		"rename":       rename,
 		"remove":       remove,
-		"overwrite":    overwrite,
 		"list":         list,
 		"long list":    longList,
 		"names":        names,
@@ -128,20 +127,6 @@ func remove(t *testing.T, open OpenFiles) {
 	}
 }
 
-func overwrite(t *testing.T, open OpenFiles) {
-	for _, name := range both {
-		if err := open(t).Overwrite(t.Context(), name, []byte("x")); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("what is not there: %v", err)
-		}
-		wantNone(t, open(t), name)
-		must(t, open(t).Create(t.Context(), name, []byte("secret")))
-		must(t, open(t).Overwrite(t.Context(), name, []byte("0000")))
-		wantContent(t, open(t), name, "0000et")
-		must(t, open(t).Overwrite(t.Context(), name, []byte("00000000")))
-		wantContent(t, open(t), name, "00000000")
-	}
-}
-
 func listed(t *testing.T, c filestore.Store, folder string) []string {
 	t.Helper()
 	var got []string
@@ -210,7 +195,7 @@ func ended(t *testing.T, open OpenFiles) {
 	end()
 	_, err := c.Read(ctx, "a/b")
 	for what, err := range map[string]error{"Read": err, "Create": c.Create(ctx, "a/c", nil), "Replace": c.Replace(ctx, "a/b", nil),
-		"Rename": c.Rename(ctx, "a/b", "a/c"), "Overwrite": c.Overwrite(ctx, "a/b", []byte("x")), "Remove": c.Remove(ctx, "a/b"),
+		"Rename": c.Rename(ctx, "a/b", "a/c"), "Remove": c.Remove(ctx, "a/b"),
 		"List": c.List(ctx, "a", func(string) error { return nil })} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", what, err)
@@ -225,7 +210,7 @@ func names(t *testing.T, open OpenFiles) {
 	c := open(t)
 	for _, name := range []string{"", "/", "/etc/passwd", "..", "../x", "a/../../x", "a//b", "a/", "./a"} {
 		for what, err := range map[string]error{"Create": c.Create(t.Context(), name, nil), "Replace": c.Replace(t.Context(), name, nil), "Remove": c.Remove(t.Context(), name),
-			"Overwrite": c.Overwrite(t.Context(), name, nil), "Rename to": c.Rename(t.Context(), "x", name), "Rename": c.Rename(t.Context(), name, "x")} {
+			"Rename to": c.Rename(t.Context(), "x", name), "Rename": c.Rename(t.Context(), name, "x")} {
 			if !errors.Is(err, fs.ErrInvalid) {
 				t.Errorf("%s %q: %v", what, name, err)
 			}
