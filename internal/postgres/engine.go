@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/bits"
 
 	"github.com/jackc/pgx/v5"
@@ -19,7 +18,12 @@ const selectHead = `SELECT idx + 1, root FROM jurat.records ORDER BY idx DESC LI
 
 // dialect is what the tables have in their own way: see log.sql.
 var dialect = storage.Dialect{
-	Head:     selectHead,
+	Head:   selectHead,
+	Hashes: `SELECT idx, hashes FROM jurat.records WHERE idx = ANY($1::bigint[])`,
+	HashAt: func(index int64) (record int64, level int) {
+		level, n := tlog.SplitStoredHashIndex(index)
+		return (n+1)<<level - 1, level
+	},
 	Columns:  []string{"root", "hashes", "counted"},
 	Tag:      func(column string) string { return column },
 	TagIn:    func(tag string) string { return tag },
@@ -146,45 +150,6 @@ func (e engine) Admit(_ storage.Head, batch *storage.Batch) (columns [][]any, la
 // completes returns how many hashes of the tree the record at index completes: its own, and one for each subtree that
 // ends with it. They are consecutive in the tree's storage order.
 func completes(index int64) int { return 1 + bits.TrailingZeros64(uint64(index)+1) }
-
-// Hashes implements storage.Engine. It returns storage.ErrDamaged if a record lacks a hash that it completes.
-func (e engine) Hashes(ctx context.Context, from storage.Reader, indexes []int64) ([]tlog.Hash, error) {
-	if len(indexes) == 0 {
-		return nil, nil
-	}
-	records, levels := make([]int64, len(indexes)), make([]int, len(indexes))
-	for i, index := range indexes {
-		if index < 0 {
-			return nil, fmt.Errorf("hash %d: %w", index, storage.ErrNotFound)
-		}
-		level, n := tlog.SplitStoredHashIndex(index)
-		records[i], levels[i] = (n+1)<<level-1, level
-	}
-	found := make(map[int64][]byte, len(indexes))
-	err := from.Run(ctx, storage.Statement{Text: `SELECT idx, hashes FROM jurat.records WHERE idx = ANY($1)`, Args: []any{records}, Row: func(scan storage.Scan) error {
-		var record int64
-		var hashes []byte
-		err := scan(&record, &hashes)
-		found[record] = hashes
-		return err
-	}})
-	if err != nil {
-		return nil, translate(err)
-	}
-	hashes := make([]tlog.Hash, len(indexes))
-	for i, index := range indexes {
-		stored, there := found[records[i]]
-		if !there {
-			return nil, fmt.Errorf("hash %d: %w", index, storage.ErrNotFound)
-		}
-		if at := levels[i] * tlog.HashSize; at+tlog.HashSize <= len(stored) {
-			copy(hashes[i][:], stored[at:])
-			continue
-		}
-		return nil, fmt.Errorf("%w: record %d has %d bytes of hashes", storage.ErrDamaged, records[i], len(stored))
-	}
-	return hashes, nil
-}
 
 // Empty implements storage.Engine.
 func (e engine) Empty(ctx context.Context, to storage.Writer, act string, rows []storage.Row) error {

@@ -18,6 +18,8 @@ import (
 // dialect is what the tables have in their own way: see schema.sql.
 var dialect = storage.Dialect{
 	Head:   `SELECT size, root FROM head`,
+	Hashes: `SELECT idx, hash FROM hashes WHERE idx = ANY($1::bigint[])`,
+	HashAt: func(index int64) (place int64, n int) { return index, 0 },
 	Tag:    func(column string) string { return `(SELECT tag FROM actors WHERE n = ` + column + `)` },
 	TagIn:  func(tag string) string { return `(SELECT n FROM actors WHERE tag = ` + tag + `)` },
 	NewTag: `INSERT INTO actors (tag) VALUES ($1) ON CONFLICT DO NOTHING`,
@@ -87,38 +89,6 @@ func (w writer) Queue(ctx context.Context, statements ...storage.Statement) erro
 }
 
 func (w writer) Head(ctx context.Context) (storage.Head, error) { return w.s.HeadIn(ctx, w) }
-
-// Hashes implements storage.Engine.
-func (e engine) Hashes(ctx context.Context, from storage.Reader, indexes []int64) ([]tlog.Hash, error) {
-	if len(indexes) == 0 {
-		return nil, nil
-	}
-	found := make(map[int64]tlog.Hash, len(indexes))
-	err := from.Run(ctx, storage.Statement{Text: `SELECT idx, hash FROM hashes WHERE idx = ANY($1::bigint[])`, Args: []any{indexes}, Row: func(scan storage.Scan) error {
-		var index int64
-		var stored []byte
-		if err := scan(&index, &stored); err != nil {
-			return err
-		}
-		if len(stored) != tlog.HashSize {
-			return fmt.Errorf("%w: hash %d has %d bytes", storage.ErrDamaged, index, len(stored))
-		}
-		found[index] = tlog.Hash(stored)
-		return nil
-	}})
-	if err != nil {
-		return nil, err
-	}
-	hashes := make([]tlog.Hash, len(indexes))
-	for i, index := range indexes {
-		hash, there := found[index]
-		if !there {
-			return nil, fmt.Errorf("hash %d: %w", index, storage.ErrNotFound)
-		}
-		hashes[i] = hash
-	}
-	return hashes, nil
-}
 
 // insertHashes is one statement for all hashes: a statement costs more than the rows that it inserts.
 const insertHashes = `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $3)

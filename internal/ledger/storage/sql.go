@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/mod/sumdb/tlog"
-
 	"jurat/evidence"
 )
 
@@ -38,8 +36,6 @@ type Engine interface {
 	// Write calls write in a transaction that excludes all other writers, and commits unless write returns an error. Once
 	// the transaction has begun, nothing is cancelled: see Log.Append.
 	Write(ctx context.Context, write func(context.Context, Writer) error) error
-	// Hashes reads hashes of the tree: see Records.
-	Hashes(ctx context.Context, from Reader, indexes []int64) ([]tlog.Hash, error)
 	// Admit is called for each packed batch before it is written. It returns what its rows have in Dialect.Columns, and
 	// the statements that come after all others. After its error nothing is written.
 	Admit(head Head, batch *Batch) (columns [][]any, last []Statement, err error)
@@ -51,6 +47,7 @@ type Engine interface {
 // A Dialect is what the tables of an engine have in their own way. Most members are parts of statements.
 type Dialect struct {
 	Head     string                     // the statement that reads the head: its size and root; no row: EmptyHead
+	Hashes   string                     // the statement that reads the hashes at the places in the list $1, each with its place
 	Columns  []string                   // of table records, beside those that all engines have
 	Tag      func(column string) string // the tag for which a column of table tags stands
 	TagIn    func(tag string) string    // reverses Tag
@@ -62,6 +59,8 @@ type Dialect struct {
 	LinksIn  string                     // the condition for the links of the rows from $1 to before $2
 	LinksOf  string                     // the condition for the links of the rows in the list $1
 
+	// HashAt returns the place of a hash of the tree, and which one it is there.
+	HashAt func(index int64) (place int64, n int)
 	// Places returns statements that together find the places of what a Lookup selects.
 	Places func(ids []ID, digests [][]byte, keys []int64, most int) []Statement
 }

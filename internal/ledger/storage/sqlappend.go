@@ -54,7 +54,7 @@ type committed struct {
 }
 
 func (c committed) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
-	return c.sql.engine.Hashes(c.ctx, c.Writer, indexes)
+	return c.sql.hashes(c.ctx, c.Writer, indexes)
 }
 
 // Find implements Committed. The last count of a chain, case, actor or subject is its length, because the log counts

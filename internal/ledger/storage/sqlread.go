@@ -54,10 +54,45 @@ func (s *SQL) SetCheckpoint(ctx context.Context, old, next string) error {
 // Hashes implements Records.
 func (s *SQL) Hashes(ctx context.Context, indexes []int64) (hashes []tlog.Hash, err error) {
 	err = s.engine.Read(ctx, func(from Reader) error {
-		hashes, err = s.engine.Hashes(ctx, from, indexes)
+		hashes, err = s.hashes(ctx, from, indexes)
 		return err
 	})
 	return hashes, err
+}
+
+// hashes returns ErrDamaged if there are fewer hashes at a place than there should be.
+func (s *SQL) hashes(ctx context.Context, from Reader, indexes []int64) ([]tlog.Hash, error) {
+	hashes, places, at := make([]tlog.Hash, len(indexes)), make([]int64, len(indexes)), make([]int, len(indexes))
+	for i, index := range indexes {
+		if index < 0 {
+			return nil, fmt.Errorf("hash %d: %w", index, ErrNotFound)
+		}
+		places[i], at[i] = s.dialect.HashAt(index)
+	}
+	if len(indexes) == 0 {
+		return nil, nil
+	}
+	found := make(map[int64][]byte, len(indexes))
+	if err := from.Run(ctx, Statement{Text: s.dialect.Hashes, Args: []any{places}, Row: func(scan Scan) error {
+		var place int64
+		var stored []byte
+		err := scan(&place, &stored)
+		found[place] = stored
+		return err
+	}}); err != nil {
+		return nil, err
+	}
+	for i, index := range indexes {
+		stored, there := found[places[i]]
+		if !there {
+			return nil, fmt.Errorf("hash %d: %w", index, ErrNotFound)
+		}
+		if len(stored) < (at[i]+1)*tlog.HashSize {
+			return nil, fmt.Errorf("%w: hash %d is in %d bytes", ErrDamaged, index, len(stored))
+		}
+		copy(hashes[i][:], stored[at[i]*tlog.HashSize:])
+	}
+	return hashes, nil
 }
 
 // Rows implements Records.
