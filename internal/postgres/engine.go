@@ -33,6 +33,8 @@ var dialect = storage.Dialect{
 	LinkRow:  `$1, $2`,
 	LinksIn:  `idx >= $1 AND idx < $2`,
 	LinksOf:  `idx = ANY($1::bigint[])`,
+	Empty: `UPDATE jurat.records r SET dictionary = $2, stamps = 0, packed = $3 FROM jurat.expiring e
+		WHERE r.idx = $1 AND e.idx = r.idx AND e.act = $4`,
 	Places: func(ids []storage.ID, digests [][]byte, keys []int64, most int) []storage.Statement {
 		return []storage.Statement{{Text: `SELECT idx FROM jurat.records WHERE record_id = ANY($1::text[])
 			UNION SELECT idx FROM jurat.records WHERE digest = ANY($2::bytea[])
@@ -150,18 +152,6 @@ func (e engine) Admit(_ storage.Head, batch *storage.Batch) (columns [][]any, la
 // completes returns how many hashes of the tree the record at index completes: its own, and one for each subtree that
 // ends with it. They are consecutive in the tree's storage order.
 func completes(index int64) int { return 1 + bits.TrailingZeros64(uint64(index)+1) }
-
-// Empty implements storage.Engine.
-func (e engine) Empty(ctx context.Context, to storage.Writer, act string, rows []storage.Row) error {
-	indexes, dictionaries, blobs := make([]int64, len(rows)), make([]int64, len(rows)), make([][]byte, len(rows))
-	for i := range rows {
-		indexes[i], dictionaries[i], blobs[i] = rows[i].Index, rows[i].Packed.Dictionary, rows[i].Packed.Blob
-	}
-	return to.Run(ctx, storage.Statement{Text: `UPDATE jurat.records r SET dictionary = n.dictionary, stamps = 0, packed = n.packed
-		FROM unnest($1::bigint[], $2::bigint[], $3::bytea[]) AS n(idx, dictionary, packed), jurat.expiring e
-		WHERE r.idx = n.idx AND e.idx = n.idx AND e.act = $4`, Args: []any{indexes, dictionaries, blobs, act}, Changed: storage.Changing(len(rows))},
-		storage.Statement{Text: `DELETE FROM jurat.timestamps WHERE idx = ANY($1)`, Args: []any{indexes}})
-}
 
 // ByRecordID implements storage.Records. It first waits until all transactions of this process are over, so that "not
 // found" is final.

@@ -31,6 +31,17 @@ var dialect = storage.Dialect{
 	LinkRow: `$2 >> 11, $1, $2`,
 	LinksIn: `stretch BETWEEN $1 >> 11 AND ($2 - 1) >> 11 AND idx >= $1 AND idx < $2`,
 	LinksOf: `stretch IN (SELECT value >> 11 FROM json_each($1)) AND idx = ANY($1::bigint[])`,
+	// See table emptied.
+	Empty: `INSERT INTO emptied SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, $2, $3
+		FROM records WHERE idx = $1 AND EXISTS (SELECT 1 FROM expiring WHERE expiring.idx = $1 AND act = $4)`,
+	Emptied: []string{
+		`PRAGMA defer_foreign_keys = 1`, // until the rows are inserted again
+		`DELETE FROM timestamps WHERE idx IN (SELECT idx FROM emptied)`,
+		`DELETE FROM records WHERE idx IN (SELECT idx FROM emptied)`,
+		`INSERT INTO records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, stamps, packed)
+			SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, 0, packed FROM emptied`,
+		`DELETE FROM emptied`,
+	},
 	Places: func(ids []storage.ID, digests [][]byte, keys []int64, most int) (ways []storage.Statement) {
 		for _, way := range []struct {
 			list any
@@ -108,33 +119,6 @@ func (e engine) Admit(head storage.Head, batch *storage.Batch) (_ [][]any, last 
 		last = append(last, storage.Statement{Text: insertHashes, Args: []any{tlog.StoredHashCount(head.Size), joined, len(batch.Hashes)}})
 	}
 	return nil, append(last, storage.Statement{Text: `UPDATE head SET size = $1, root = $2`, Args: []any{batch.Next.Size, batch.Next.Root[:]}}), nil
-}
-
-// Empty implements storage.Engine: see table emptied.
-func (e engine) Empty(ctx context.Context, to storage.Writer, act string, rows []storage.Row) error {
-	statements := make([]storage.Statement, 0, len(rows)+5)
-	for i := range rows {
-		r := &rows[i]
-		statements = append(statements, storage.Statement{Text: `INSERT INTO emptied SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, $2, $3
-			FROM records WHERE idx = $1 AND EXISTS (SELECT 1 FROM expiring WHERE expiring.idx = $1 AND act = $4)`,
-			Args: []any{r.Index, r.Packed.Dictionary, r.Packed.Blob, act}, Changed: func(n int64) error {
-				if n != 1 {
-					return fmt.Errorf("row %d: %w", r.Index, storage.ErrConflict)
-				}
-				return nil
-			}})
-	}
-	for _, text := range []string{
-		`PRAGMA defer_foreign_keys = 1`, // until the rows are inserted again
-		`DELETE FROM timestamps WHERE idx IN (SELECT idx FROM emptied)`,
-		`DELETE FROM records WHERE idx IN (SELECT idx FROM emptied)`,
-		`INSERT INTO records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, stamps, packed)
-			SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, 0, packed FROM emptied`,
-		`DELETE FROM emptied`,
-	} {
-		statements = append(statements, storage.Statement{Text: text})
-	}
-	return to.Run(ctx, statements...)
 }
 
 // A runner is a storage.Reader on a connection, or on several. It prepares each statement once: there are few, and

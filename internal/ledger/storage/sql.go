@@ -39,9 +39,6 @@ type Engine interface {
 	// Admit is called for each packed batch before it is written. It returns what its rows have in Dialect.Columns, and
 	// the statements that come after all others. After its error nothing is written.
 	Admit(head Head, batch *Batch) (columns [][]any, last []Statement, err error)
-	// Empty replaces the packed content of rows, and removes their late time stamps. It returns ErrConflict if one is not
-	// noted for this act.
-	Empty(ctx context.Context, to Writer, act string, rows []Row) error
 }
 
 // A Dialect is what the tables of an engine have in their own way. Most members are parts of statements.
@@ -58,6 +55,8 @@ type Dialect struct {
 	LinkRow  string                     // their values, for the key $1 of row $2
 	LinksIn  string                     // the condition for the links of the rows from $1 to before $2
 	LinksOf  string                     // the condition for the links of the rows in the list $1
+	Empty    string                     // the statement that replaces the content of row $1, if it is noted for act $4, by dictionary $2 and blob $3
+	Emptied  []string                   // statements that come after all of those
 
 	// HashAt returns the place of a hash of the tree, and which one it is there.
 	HashAt func(index int64) (place int64, n int)
@@ -123,8 +122,8 @@ func one[T any](ctx context.Context, s *SQL, text string, args ...any) (found T,
 	return list[0], nil
 }
 
-// Changing expects a number of changed rows, and returns ErrConflict for another.
-func Changing(want int) func(int64) error {
+// changing expects a number of changed rows, and returns ErrConflict for another.
+func changing(want int) func(int64) error {
 	return func(n int64) error {
 		if n != int64(want) {
 			return fmt.Errorf("%d of %d rows: %w", int64(want)-n, want, ErrConflict)
@@ -137,7 +136,7 @@ func Changing(want int) func(int64) error {
 // does not change this many rows.
 func (s *SQL) change(ctx context.Context, rows int, text string, args ...any) error {
 	return s.engine.Write(ctx, func(ctx context.Context, w Writer) error {
-		return w.Run(ctx, Statement{Text: text, Args: args, Changed: Changing(rows)})
+		return w.Run(ctx, Statement{Text: text, Args: args, Changed: changing(rows)})
 	})
 }
 

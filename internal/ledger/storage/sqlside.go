@@ -218,15 +218,22 @@ func (s *SQL) Expire(ctx context.Context, act string, rows []Row, briefs []Store
 	if err := s.packer.Pack(ctx, rows); err != nil {
 		return err
 	}
-	indexes := make([]int64, len(rows))
+	var indexes []int64
+	var empty []Statement
 	for i := range rows {
-		indexes[i] = rows[i].Index
+		r := &rows[i]
+		indexes = append(indexes, r.Index)
+		empty = append(empty, Statement{Text: s.dialect.Empty, Args: []any{r.Index, r.Packed.Dictionary, r.Packed.Blob, act}, Changed: changing(1)})
+	}
+	for _, text := range s.dialect.Emptied {
+		empty = append(empty, Statement{Text: text})
 	}
 	return s.engine.Write(ctx, func(ctx context.Context, w Writer) error {
-		if err := s.engine.Empty(ctx, w, act, rows); err != nil {
+		if err := w.Run(ctx, empty...); err != nil {
 			return err
 		}
 		statements := append([]Statement{
+			{Text: `DELETE FROM jurat.timestamps WHERE idx = ANY($1::bigint[])`, Args: []any{indexes}},
 			{Text: `DELETE FROM jurat.briefs WHERE idx = ANY($1::bigint[])`, Args: []any{indexes}},
 			{Text: `DELETE FROM jurat.links WHERE ` + s.dialect.LinksOf, Args: []any{indexes}},
 			{Text: `DELETE FROM jurat.expiring WHERE idx = ANY($1::bigint[])`, Args: []any{indexes}},
