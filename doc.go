@@ -81,18 +81,10 @@
 //	property    commits to values, and proves what they are (in a range, in a set, equal) without showing them
 //	            property/proving makes the proofs that records carry, from what they disclose
 //	trustlist   verifies the EU's trusted lists from the Official Journal on, and says which services were qualified when
-//	verify      takes a trust file and records, and returns a report
+//	verify      takes a trust file and records, and returns a report: on each record, on chains and reviews, on what recorders
+//	            saw and what proofs show, on trials, and on several files together
 //	            verify/trust: what a reader believes of keys, certificates, revocation and tokens
 //	            verify/assurance: which guarantees count, what a proof rests on, levels of it, and policy files
-//	            verify/census: whom a record judges, and which entries of a log are about whom
-//	            verify/properties: what the proofs that records carry show of hidden values
-//	            verify/bilateral: which exchanges between agents two recorders saw from both sides, and whether these are two witnesses
-//	            verify/vantage: whether the bytes that recorders sealed are those that they state, and say what they say
-//	            verify/inputs: reads the files that a reader brings, from which a verification has its options
-//	            verify/seats: whether jurors and judges have the models of their seats
-//	            verify/sight: recognises what kind of file a damaged one was
-//	            verify/quotation: whether what jurors quote stands in the evidence
-//	            verify/graph: how the records of a file name each other; timelines, and which record introduced a text
 //	reputation  what verified records show about an agent's conduct: the same bytes for everyone who computes it
 //
 // Public, for programs that hold their own keys:

@@ -18,7 +18,7 @@ import (
 	"jurat/jurattest"
 	"jurat/property"
 	"jurat/property/proving"
-	"jurat/verify/properties"
+	"jurat/verify"
 )
 
 const refund = `{"agent_id":"shop","request_id":"r-1","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1",
@@ -53,7 +53,7 @@ func TestProve(t *testing.T) {
 	}
 	file := must(sent.Marshal())
 	read := must(evidence.Open(file))
-	if found := properties.Of(read, nil); found.Carried != 1 || len(found.Shown) != 1 || len(found.Doubts) != 0 || len(read.Disclosures) != 0 {
+	if found := verify.ProofsOf(read, nil); found.Carried != 1 || len(found.Shown) != 1 || len(found.Doubts) != 0 || len(read.Disclosures) != 0 {
 		t.Errorf("%+v", found)
 	}
 

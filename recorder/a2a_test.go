@@ -17,7 +17,6 @@ import (
 	"jurat/internal/must"
 	"jurat/recorder"
 	"jurat/verify"
-	"jurat/verify/bilateral"
 	"jurat/verify/trust"
 )
 
@@ -135,7 +134,7 @@ func TestTwoOwners(t *testing.T) {
 
 // bilateralOf is what a report says of a record.
 func bilateralOf(r *evidence.Record) []string {
-	s := bilateral.Of(r)
+	s := verify.SightingOf(r)
 	return []string{s.Upstream, s.Protocol, s.Agent}
 }
 

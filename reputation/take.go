@@ -12,7 +12,6 @@ import (
 	"jurat/evidence/operator"
 	"jurat/jury"
 	"jurat/verify"
-	"jurat/verify/census"
 	"jurat/verify/trust"
 )
 
@@ -472,7 +471,7 @@ func readSubmission(r *evidence.Record) (s submitted) {
 		} `json:"records"`
 	}
 	if json.Unmarshal(response, &material) != nil || len(material.Records) == 0 {
-		return submitted{name: census.OnTrial(response), transcript: true}
+		return submitted{name: verify.AgentOnTrial(response), transcript: true}
 	}
 	same := true
 	s.by = map[string][]evidence.Digest{}
@@ -480,12 +479,12 @@ func readSubmission(r *evidence.Record) (s submitted) {
 		form, err := evidence.Canonical(one.Payload)
 		same = same && err == nil && evidence.DigestOf(form) == one.Digest
 		s.exhibits = append(s.exhibits, one.Digest)
-		name := census.OfAgent(one.Payload)
+		name := verify.AgentOf(one.Payload)
 		s.by[name] = append(s.by[name], one.Digest)
 	}
 	if saw := r.Payload.Saw; !same || len(saw) > 0 && !slices.Equal(saw, s.exhibits) {
 		s.exhibits, s.by = nil, nil
 	}
-	s.name = census.OnTrial(response)
+	s.name = verify.AgentOnTrial(response)
 	return s
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"jurat/verify/assurance"
-	"jurat/verify/properties"
 	"jurat/verify/trust"
 )
 
@@ -111,10 +110,10 @@ func (c *check) basisOfLog(r *Report) assurance.Log {
 }
 
 // demandsOf reads the demands of a policy file.
-func demandsOf(p *assurance.Policy) ([]*properties.Demand, error) {
-	var demands []*properties.Demand
+func demandsOf(p *assurance.Policy) ([]*Demand, error) {
+	var demands []*Demand
 	for i, d := range p.Demands {
-		demand, err := properties.ParseDemand(d.Demand)
+		demand, err := ParseDemand(d.Demand)
 		if err != nil {
 			return nil, fmt.Errorf("demands/%d: %w", i, err)
 		}

@@ -6,7 +6,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/plural"
-	"jurat/verify/graph"
 )
 
 // chained reports whether the rules of chains apply to a record. Acts of a trial follow stricter rules of their own.
@@ -197,7 +196,7 @@ func (c *check) nextAgent(r *evidence.Record) {
 		if other.Payload.Actor() == p.NextAgent {
 			return
 		}
-		contradicted = contradicted || graph.Carries(other) && g.Threads[other] == g.Threads[r] // another chain has its own order
+		contradicted = contradicted || carriesOn(other) && g.Threads[other] == g.Threads[r] // another chain has its own order
 	}
 	if contradicted {
 		c.unsure("next-agent", r, "it names %q as the next agent, and other agents made the records that follow it", p.NextAgent)

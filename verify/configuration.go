@@ -2,18 +2,17 @@ package verify
 
 import (
 	"jurat/evidence"
-	"jurat/verify/seats"
 )
 
 // configuration checks whether records state which model and parameters made them, under a valid signature. Whether
 // the statement is true remains the actor's word.
 func (c *check) configuration() {
 	c.notes[Configuration] = "model, version and parameters are stated under the signature; that they are true is the actor's word"
-	given := seats.New(c.byDigest)
+	given := newSeats(c.byDigest)
 	unsound := c.unsound()
 	compared := false
 	for _, r := range c.all {
-		if !seats.Configured(r) {
+		if !statesModel(r) {
 			continue
 		}
 		if f := unsound[recordName(r)]; f != nil {
@@ -57,7 +56,7 @@ func (c *check) stated(r *evidence.Record) {
 }
 
 // asSeated compares what an act of a juror or judge says about its model with the seat that the opening gives it.
-func (c *check) asSeated(r *evidence.Record, given *seats.Seats) {
+func (c *check) asSeated(r *evidence.Record, given *seats) {
 	if f := given.Against(r); f != nil {
 		c.add(Configuration, f.Status, f.Rule, r, "%s", f.Reason)
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"jurat/evidence"
-	"jurat/verify/graph"
 )
 
 // basis is what a delivery says it rests on.
@@ -20,7 +19,7 @@ func (c *check) basisOf(r *evidence.Record) basis {
 	if id := r.Payload.OriginalResponseID; id != "" {
 		b.ids = append(b.ids, id)
 	}
-	for _, d := range graph.Digests(r) {
+	for _, d := range digestsIn(r) {
 		other := c.byDigest[d]
 		switch {
 		case other == nil:
@@ -169,7 +168,7 @@ func (c *check) decisionsOn(id string) []*evidence.Record {
 	original := c.graph.ByID[id]
 	var list []*evidence.Record
 	for _, review := range c.graph.Reviews[id] {
-		named := graph.Digests(review)
+		named := digestsIn(review)
 		if original == nil || len(named) == 0 || slices.Contains(named, original.Digest) {
 			list = append(list, review)
 		}

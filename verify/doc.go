@@ -62,4 +62,51 @@
 // have a bound for the whole file. Beyond it, nothing is proved of what the records say of each other (`volume`). The format states the
 // bound, because two verifiers must agree. A report keeps each reason once. If there are more reasons than it can hold, it keeps the worst
 // of each record under each guarantee. So no answer changes, and `left_out` counts the missing ones.
+//
+// # Whom a record judges
+//
+// A log counts the records of each actor and the judgments about each actor, and hashes both counts with its entries. So a reader of all
+// entries knows how many judgments there are about an agent, and which of them are at hand. The ledger counts by the same rules.
+//
+// A final judgment judges the agent on trial. A review judges the agent on trial if it is in the chain of a trial, or on a record of one.
+// On an act that a recorder saw and that says so, it judges the agent that was seen, because the recorder is a witness. Otherwise it
+// judges the actor of the record that it reviews: also on what earlier recorders sealed, because a log cannot take back how it has
+// counted. A key event that revokes a key is an incident, and is about the key's actor. No other record judges an actor.
+//
+// The agent on trial is named by the submission, the first record of the trial's chain: if it submits sealed records, by the first record
+// that an agent made; otherwise by the agent's card. The records come first, because their signatures were verified, and a card can give
+// any name. If the submission is sealed apart, the log does not know the name, and its judgment has no subject.
+//
+// # A recorder is a witness
+//
+// That a recorder's record is whole and its own is for other guarantees to say. This one says from where the recorder saw, and whether a
+// reader can see the same: the bytes hash to what is stated, and the facts that are stated stand in them. What was said is a view of the
+// bytes, and nothing to be proved. It does not say that the recorder saw everything. Telemetry is the agent's own account. It is never
+// proved, whatever it says. So are values that somebody else had parsed.
+//
+// # Bodies are read in the order of a file
+//
+// A body may copy from bodies before it in the file. They are kept in a window of a fixed size, so the answer is the same on every
+// machine, and a copy costs no more than its bytes. How much all records of a file copy is bounded, because a small file could copy for
+// hours.
+//
+// # Two recorders of one exchange
+//
+// [Together] compares what two recorders saw of the same exchange of messages: one before the agent that asked, one before the agent that
+// answered. An exchange is known by the digests of its request and of its answer, as the bytes passed. One of them is not enough: a
+// request can be sent twice, and many answers are alike. A body without bytes is like every other, so an exchange that has one is not
+// compared.
+//
+// A record takes part if its signatures are right, its keys are those that the trust file gives the recorder, and nothing refutes what it
+// says it saw. Its window is from when the recorder says that the exchange began to when an authority proves that the record existed. The
+// windows of both records have a moment in common; clocks may differ by trust.MaxSkew. Two records count as two witnesses only if
+// different logs hold them and different keys signed them, and no owner is named behind both. That the owners do not act together is for
+// the reader to know. The same request with another answer may be a second attempt. It is said, and refutes nothing.
+//
+// # Carried proofs and quotations
+//
+// A proof about a value that is sealed apart is held against commitments that are part of signed payloads, and is not signed itself. So
+// one that does not hold says nothing about the record, and a missing one shows nothing: only a reader who demands a proof learns from
+// that. Quotations of jurors are searched in the evidence as JSON, without roles, parts or tools, so that a second verifier needs a page
+// for it and not a reader of conversations. What it refuses no reader of a conversation finds in the message either.
 package verify

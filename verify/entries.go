@@ -10,14 +10,13 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/plural"
-	"jurat/verify/census"
 )
 
 // wholeLog reads all entries that a checkpoint covers. They must have its root and the root of the file's checkpoint,
 // and hold no more records of the file's chains than the file does. Entries with another root prove nothing about the
 // log. wholeLog reports whether it found nothing wrong.
 func (c *check) wholeLog(known operator.Checkpoint) bool {
-	tree, count := new(operator.Frontier), census.New(c.all, c.log.Size)
+	tree, count := new(operator.Frontier), newCensus(c.all, c.log.Size)
 	fileRoot := tree.Root() // at the size of the file's checkpoint
 	err := operator.ReadEntries(entriesOf(c.options.Entries), func(index int64, line []byte, entry *evidence.Entry) error {
 		if index == known.Size {
@@ -55,18 +54,18 @@ func (c *check) tags() {
 	if worst := c.worst(Order); c.log == nil || worst != nil && worst.Status == Refuted {
 		return
 	}
-	census.Follow(c.all, func(r *evidence.Record) evidence.Digest { return c.said[r].Names }, c.refuting(Order))
+	followCounts(c.all, func(r *evidence.Record) evidence.Digest { return c.said[r].Names }, c.refuting(Order))
 }
 
 // refuting returns refute for one guarantee.
-func (c *check) refuting(g Guarantee) census.Refute {
+func (c *check) refuting(g Guarantee) refute {
 	return func(rule string, r *evidence.Record, format string, args ...any) {
 		c.refute(g, rule, r, format, args...)
 	}
 }
 
 // judgeCensus adds the findings of a census. It reports whether nothing is missing or falsely counted.
-func (c *check) judgeCensus(n *census.Count, known operator.Checkpoint) bool {
+func (c *check) judgeCensus(n *census, known operator.Checkpoint) bool {
 	whole := true
 	for _, chain := range n.Chains {
 		whole = c.judgeChain(chain) && whole
@@ -97,7 +96,7 @@ func (c *check) judgeCensus(n *census.Count, known operator.Checkpoint) bool {
 }
 
 // judgeChain compares the file's records of one chain with the log's.
-func (c *check) judgeChain(n *census.Chain) bool {
+func (c *check) judgeChain(n *chainCount) bool {
 	if n.Wrong != "" {
 		c.refute(Completeness, "count", nil, "the log counts %s: it counts the records of chain %q falsely", n.Wrong, n.ID)
 		return false

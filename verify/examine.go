@@ -7,11 +7,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/fault"
 	"jurat/timestamp"
-	"jurat/verify/census"
-	"jurat/verify/graph"
-	"jurat/verify/properties"
 	"jurat/verify/trust"
-	"jurat/verify/vantage"
 )
 
 // An examined record was checked alone, with its whole payload. It keeps the small part that the rules over several
@@ -20,9 +16,9 @@ type examined struct {
 	share  *timestamp.Share // the share of the budget that the examination used
 	whole  *evidence.Record // as opened
 	record *evidence.Record // slim
-	said   graph.Spoken
-	proofs properties.Found
-	look   *vantage.Look // nil: not a recorder's
+	said   spoken
+	proofs ProofsFound
+	look   *look // nil: not a recorder's
 	found  []Finding
 	placed []Finding // findings about order, reported after all others
 	times  []trust.TimeOf
@@ -40,10 +36,10 @@ func (c *check) examine(r *evidence.Record) examined { return c.examineWith(time
 
 func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined {
 	alone := c.alone(r, share)
-	e := examined{share: share, whole: r, record: graph.Slim(r), said: graph.SpokenIn(r), found: alone.findings, times: alone.times,
+	e := examined{share: share, whole: r, record: slim(r), said: spokenIn(r), found: alone.findings, times: alone.times,
 		identified: alone.identified, ownWord: alone.ownWord, unasked: alone.Unasked, vouched: alone.vouched}
-	e.proofs, e.look = properties.Of(r, c.options.Demands), vantage.At(r)
-	e.said.Names = census.Names(&r.Payload)
+	e.proofs, e.look = ProofsOf(r, c.options.Demands), lookAt(r)
+	e.said.Names = NamedActor(&r.Payload)
 	alone.findings = nil
 	alone.place(r)
 	e.placed = alone.findings
@@ -155,11 +151,11 @@ func (c *check) take(e examined) {
 func (c *check) count(e examined) {
 	if c.volume.Take(e.whole) {
 		for _, r := range c.all {
-			graph.Drop(r)
+			dropLinks(r)
 		}
 	}
 	if c.volume.Exceeded != "" {
-		graph.Drop(e.record)
+		dropLinks(e.record)
 	}
 }
 
@@ -212,9 +208,9 @@ func (c *check) end() {
 	c.findings = append(c.findings, c.placed...) // counted when they were found
 	c.placed = nil
 	c.noteOrder()
-	c.graph = new(graph.Graph)
-	if c.volume.Exceeded == "" && (c.kind != OneRecord || slices.ContainsFunc(c.all, graph.Decides)) { // otherwise the guarantee does not apply
-		c.graph = graph.New(c.all)
+	c.graph = new(graph)
+	if c.volume.Exceeded == "" && (c.kind != OneRecord || slices.ContainsFunc(c.all, decides)) { // otherwise the guarantee does not apply
+		c.graph = newGraph(c.all)
 	}
 	c.byDigest = c.graph.ByDigest
 	c.proven()

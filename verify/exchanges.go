@@ -6,13 +6,11 @@ import (
 	"slices"
 
 	"jurat/evidence"
-	"jurat/verify/bilateral"
-	"jurat/verify/vantage"
 )
 
 // Exchanges says which exchanges of messages between agents the files show from both sides, and which from one. It is nil unless both sides are among
 // the files. It decides nothing about a file.
-func (t *Together) Exchanges() *bilateral.Report {
+func (t *Together) Exchanges() *Exchanges {
 	r := t.exchanges.Report()
 	if r != nil {
 		r.Trust = t.options.fingerprint()
@@ -21,11 +19,11 @@ func (t *Together) Exchanges() *bilateral.Report {
 }
 
 // exchange hands on what a recorder saw of an exchange. Only a record that is its recorder's takes part.
-func (c *check) exchange(e examined, against *vantage.Finding) {
+func (c *check) exchange(e examined, against *sightFinding) {
 	if c.options.Together == nil {
 		return
 	}
-	s := bilateral.Of(e.whole)
+	s := SightingOf(e.whole)
 	if s == nil {
 		return
 	}
@@ -46,7 +44,7 @@ func (c *check) exchange(e examined, against *vantage.Finding) {
 }
 
 // whyNot says why the record of an exchange proves nothing; "": it proves something.
-func whyNot(found []Finding, against *vantage.Finding) string {
+func whyNot(found []Finding, against *sightFinding) string {
 	for _, f := range found {
 		if f.Guarantee == Content || f.Guarantee == Authentication {
 			return fmt.Sprintf("%s is %s: %s", f.Guarantee, f.Status, f.Reason)

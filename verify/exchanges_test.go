@@ -13,7 +13,6 @@ import (
 	"jurat/internal/observe"
 	"jurat/jurattest"
 	"jurat/verify"
-	"jurat/verify/bilateral"
 	"jurat/verify/trust"
 )
 
@@ -38,7 +37,7 @@ func (e exchange) act(side evidence.Side, after time.Duration) observed.Act {
 }
 
 // between verifies files with the trust of several houses, and returns what they show of exchanges.
-func between(t *testing.T, houses []*jurattest.House, files ...*evidence.Bundle) *bilateral.Report {
+func between(t *testing.T, houses []*jurattest.House, files ...*evidence.Bundle) *verify.Exchanges {
 	t.Helper()
 	var all []*trust.Trust
 	for _, h := range houses {
@@ -54,7 +53,7 @@ func between(t *testing.T, houses []*jurattest.House, files ...*evidence.Bundle)
 }
 
 // summary is a report in one line.
-func summary(r *bilateral.Report) string {
+func summary(r *verify.Exchanges) string {
 	if r == nil {
 		return "nothing"
 	}

@@ -4,23 +4,22 @@ import (
 	"slices"
 
 	"jurat/evidence"
-	"jurat/verify/graph"
 )
 
 // A Linked holds what the rules of chains and reviews need of a record: actor, time, ids, links, and the digests of
 // its texts.
 type Linked struct {
 	record *evidence.Record
-	said   graph.Spoken
+	said   spoken
 }
 
 // Link returns what the rules about links need of a record, without its texts.
 func Link(r *evidence.Record) Linked {
-	l := Linked{record: graph.Slim(r), said: graph.SpokenIn(r)}
+	l := Linked{record: slim(r), said: spokenIn(r)}
 	l.record.Log = nil
 	p := &l.record.Payload
 	p.Signers = slices.Clone(p.Signers)
-	graph.WithoutTexts(l.record) // texts of a trial's acts, too
+	withoutTexts(l.record) // texts of a trial's acts, too
 	return l
 }
 
@@ -39,7 +38,7 @@ func Contradictions(file []Linked) (found []Finding) {
 		c.all = append(c.all, l.record)
 		c.said[l.record] = l.said
 	}
-	c.graph = graph.New(c.all)
+	c.graph = newGraph(c.all)
 	c.byDigest = c.graph.ByDigest
 	c.reviews()
 	c.chain()

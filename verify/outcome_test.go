@@ -10,7 +10,6 @@ import (
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
-	"jurat/verify/graph"
 )
 
 // A decidedTrial is a trial that people decided on.
@@ -157,7 +156,7 @@ func TestNoOutcomeOfParts(t *testing.T) {
 func TestTimelineSaysWhatWasDecided(t *testing.T) {
 	c := decidedTrials()[0]
 	b, _ := c.make(t)
-	steps := graph.Timeline(b.Records, nil)
+	steps := verify.Timeline(b.Records, nil)
 	last := steps[len(steps)-1]
 	if last.Status != evidence.ApprovedWithModifications || last.Verdict == nil || last.Verdict.Position != jury.UnsafeFail {
 		t.Errorf("%+v", last)

@@ -5,11 +5,10 @@ import (
 	"slices"
 
 	"jurat/internal/plural"
-	"jurat/verify/properties"
 )
 
 // doubted keeps why a carried proof shows nothing, or a demand is not met.
-func (c *check) doubted(record string, d *properties.Doubt) {
+func (c *check) doubted(record string, d *proofDoubt) {
 	status := NotProved
 	if d.Refuted {
 		status = Refuted
@@ -31,4 +30,4 @@ func (c *check) proven() {
 }
 
 // demands says what came of the reader's demands. That is known when all else is.
-func (c *check) demands() []properties.Answer { return c.proofs.Answers() }
+func (c *check) demands() []DemandAnswer { return c.proofs.Answers() }

@@ -13,7 +13,6 @@ import (
 	"jurat/jurattest"
 	"jurat/property"
 	"jurat/verify"
-	"jurat/verify/properties"
 )
 
 // A purse has records with provable amounts, and what opens them.
@@ -182,7 +181,7 @@ func TestProofsAreBounded(t *testing.T) {
 	long := func(s jsontext.Value, n int) evidence.PropertyProof {
 		return evidence.PropertyProof{Proof: make([]byte, n), Statement: s}
 	}
-	alone := p.file(map[int][]evidence.PropertyProof{0: {good, long(good.Statement, properties.MaxOfRecord), good}})
+	alone := p.file(map[int][]evidence.PropertyProof{0: {good, long(good.Statement, verify.MaxProofs), good}})
 	alone.Records[0].Properties[2].Statement = written(t, p.rangeOf(0, "0", "60")) // would be refuted
 	r := verify.Bundle(alone, o)
 	if f := r.Of(verify.Property); f.Status != verify.NotProved || f.Rule != "volume" || len(r.Properties) != 1 {

@@ -10,7 +10,6 @@ import (
 	"jurat/internal/fault"
 	"jurat/internal/inorder"
 	"jurat/scitt"
-	"jurat/verify/sight"
 )
 
 // Read checks a file while it reads it: a record, a bundle, a SCITT statement around a record, or a checkpoint. It reads a bundle once, record by record, on all cores. It keeps of each record what other records' rules
@@ -105,10 +104,10 @@ func one(file []byte, o Options) (*Report, error) {
 	if evidence.IsBundle(file) {
 		_, err = evidence.ReadBundle(bytes.NewReader(file)) // fails: file is no bundle
 	}
-	seen := new(sight.Sight)
+	seen := new(sight)
 	seen.Look(file)
 	if !evidence.IsBundle(file) { // a record can mention bundles
-		seen.Forget(sight.BundleName)
+		seen.Forget(bundleName)
 	}
 	return damagedFile(seen, err, evidence.BeginsAsRecord(file), o)
 }
@@ -123,7 +122,7 @@ func mendedNote(file []byte) []byte {
 
 // bundleFrom checks a bundle, or finds out what else the file is.
 func bundleFrom(file io.Reader, o Options) (*Report, error) {
-	seen := sight.New(file)
+	seen := newSight(file)
 	bundle, err := evidence.ReadBundle(seen.Reader())
 	var r *Report
 	if err == nil {
@@ -177,9 +176,9 @@ func readBundle(bundle *evidence.BundleReader, o Options) (*Report, error) {
 
 // damaged returns the report on a file that is ours and cannot be opened. If the file begins as a record and is not one,
 // its error says what is wrong.
-func damagedFile(s *sight.Sight, err error, begins bool, o Options) (*Report, error) {
+func damagedFile(s *sight, err error, begins bool, o Options) (*Report, error) {
 	found := 0
-	for _, mark := range []sight.Mark{sight.BundleFormat, sight.RecordSchema, sight.SomeSignatures, sight.SomeTimestamps, sight.SomeRecords} {
+	for _, mark := range []mark{bundleFormat, recordSchema, someSignatures, someTimestamps, someRecords} {
 		if s.Saw(mark) {
 			found++
 		}
@@ -189,11 +188,11 @@ func damagedFile(s *sight.Sight, err error, begins bool, o Options) (*Report, er
 		return nil, fmt.Errorf("%w: %w", ErrNotOurs, err)
 	case found < 2:
 		return nil, ErrNotOurs
-	case !s.Saw(sight.BundleName):
+	case !s.Saw(bundleName):
 		return damaged(OneRecord, "", o, err), nil
 	}
 	kind := ManyRecords
-	if s.Saw(sight.ASubmission) || s.Saw(sight.AClosing) {
+	if s.Saw(aSubmission) || s.Saw(aClosing) {
 		kind = Trial
 	}
 	var in *evidence.RecordError

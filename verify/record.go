@@ -11,7 +11,6 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/plural"
-	"jurat/verify/graph"
 	"jurat/verify/trust"
 )
 
@@ -171,7 +170,7 @@ func included(r *evidence.Record, tree operator.Checkpoint) error {
 // later one.
 func (c *check) links() {
 	for _, r := range c.all {
-		for _, digest := range graph.Digests(r) {
+		for _, digest := range digestsIn(r) {
 			other := c.byDigest[digest]
 			if other == nil {
 				continue

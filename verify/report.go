@@ -10,9 +10,7 @@ import (
 	"jurat/evidence"
 	"jurat/jury"
 	"jurat/verify/assurance"
-	"jurat/verify/properties"
 	"jurat/verify/trust"
-	"jurat/verify/vantage"
 )
 
 // ReportFormat is the version of the report format.
@@ -92,19 +90,19 @@ type Report struct {
 
 	// Properties are the statements about hidden values that carried proofs show, at most 1000 of them and 1 MiB. The actor chose the values:
 	// nothing shows that they are true.
-	Properties []properties.Shown `json:"properties,omitempty"`
+	Properties []ShownProperty `json:"properties,omitempty"`
 
 	// Demands says what came of the reader's demands, in their order.
-	Demands []properties.Answer `json:"demands,omitempty"`
+	Demands []DemandAnswer `json:"demands,omitempty"`
 
 	// Seen says who saw the acts of the file that recorders saw, from where; at most 1000.
-	Seen []vantage.Seen `json:"seen,omitempty"`
+	Seen []Seen `json:"seen,omitempty"`
 
 	// Statement says what a SCITT statement states, and what came of its receipts. It is nil of other files.
 	Statement *Statement `json:"statement,omitzero"`
 
 	// ToolsChanged are the tools of which a server said something else than before, by the word of recorders; at most 1000.
-	ToolsChanged []vantage.Change `json:"tools_changed,omitempty"`
+	ToolsChanged []ToolChange `json:"tools_changed,omitempty"`
 
 	// Basis says what the proof rests on: keys, clocks and the log, each apart. It is nil of a file that does not open, and of several
 	// files together, each of which has its own.

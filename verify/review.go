@@ -6,7 +6,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/plural"
-	"jurat/verify/graph"
 )
 
 // reviews checks whether people decided on what the file says, and whether the delivered text is the approved one.
@@ -38,7 +37,7 @@ func (c *check) reviews() {
 
 // review checks what a decision is on, whether it agrees with itself, and who made it.
 func (c *check) review(r *evidence.Record) {
-	original := c.original(r, graph.Digests(r))
+	original := c.original(r, digestsIn(r))
 	c.decision(r, original)
 	if original != nil {
 		c.ownOutput(r, original)
@@ -99,7 +98,7 @@ func (c *check) decision(r, original *evidence.Record) {
 
 // output returns what a record gave out: its response or, for a review, the text that it approved. It follows reviews
 // of reviews, and remembers each answer.
-func (c *check) output(r *evidence.Record) graph.Text {
+func (c *check) output(r *evidence.Record) spokenText {
 	var asked []*evidence.Record
 	found, known := c.outputs[r]
 	for !known {
@@ -111,9 +110,9 @@ func (c *check) output(r *evidence.Record) graph.Text {
 		case r.Payload.ApprovalStatus == evidence.ApprovedWithModifications:
 			found, known = c.said[r].Modified, true
 		case r.Payload.ApprovalStatus != evidence.Approved: // a rejection approves no text
-			found, known = graph.Text{}, true
+			found, known = spokenText{}, true
 		case original == nil || c.graph.Place[original] >= c.graph.Place[r]: // ids alone can form a cycle
-			found, known = graph.Text{Withheld: true}, true
+			found, known = spokenText{Withheld: true}, true
 		default:
 			r = original
 			found, known = c.outputs[r]

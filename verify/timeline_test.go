@@ -9,13 +9,13 @@ import (
 
 	"jurat/evidence"
 	"jurat/jury"
-	"jurat/verify/graph"
+	"jurat/verify"
 )
 
 func TestTimeline(t *testing.T) {
 	s := newStory(t)
 	planner, toolA, toolB, execution := parallel(s)
-	got := graph.Timeline(s.records, s.report().Answers().TimeOf)
+	got := verify.Timeline(s.records, s.report().Answers().TimeOf)
 	id := func(r *evidence.Record) string { return r.Payload.RecordID }
 	want := []struct {
 		record  *evidence.Record
@@ -32,7 +32,7 @@ func TestTimeline(t *testing.T) {
 			t.Errorf("step %d: %+v", i+1, step)
 		}
 	}
-	if steps := graph.Timeline(s.records, nil); steps[0].Proved != nil {
+	if steps := verify.Timeline(s.records, nil); steps[0].Proved != nil {
 		t.Errorf("the timeline shows a proved time although there is no report: %+v", steps[0])
 	}
 }
@@ -48,7 +48,7 @@ func TestTimelineFollowsTheGraph(t *testing.T) {
 	review := reviewOf(c, evidence.Approved, "")
 	review.Saw = nil
 	d := s.add(review)
-	steps := graph.Timeline(s.records, nil)
+	steps := verify.Timeline(s.records, nil)
 	var order []string
 	for _, step := range steps {
 		order = append(order, step.RecordID)
@@ -72,7 +72,7 @@ func TestTimelineOfACircle(t *testing.T) {
 		s.add(evidence.Payload{ActionType: evidence.HumanReview, RecordID: ids[0], ReviewerID: "r" + ids[0], Timestamp: "2026-01-01T00:00:00Z",
 			OriginalResponseID: ids[1], ApprovalStatus: evidence.Approved, ModifiedResponse: quoted("x")})
 	}
-	if steps := graph.Timeline(s.records, s.report().Answers().TimeOf); len(steps) != 2 || steps[0].RecordID != one {
+	if steps := verify.Timeline(s.records, s.report().Answers().TimeOf); len(steps) != 2 || steps[0].RecordID != one {
 		t.Errorf("%+v", steps)
 	}
 }
@@ -80,7 +80,7 @@ func TestTimelineOfACircle(t *testing.T) {
 func TestTimelineOfATrial(t *testing.T) {
 	s := newStory(t)
 	s.records = s.house.Try(t, jury.FinalJudge).Records
-	steps := graph.Timeline(s.records, s.report().Answers().TimeOf)
+	steps := verify.Timeline(s.records, s.report().Answers().TimeOf)
 	if len(steps) != len(s.records) || steps[0].Action != evidence.Submission || steps[len(steps)-1].Action != evidence.TrialClosing {
 		t.Errorf("%+v", steps)
 	}
@@ -126,7 +126,7 @@ func TestIntroduced(t *testing.T) {
 		{text: "chain-uuid"}, // neither input nor output
 	}
 	for _, tt := range tests {
-		got := graph.Introduced(s.records, tt.text)
+		got := verify.Introduced(s.records, tt.text)
 		if !slices.Equal(got.By, tt.by) || !slices.Equal(got.Repeated, tt.repeated) || !slices.Equal(got.Given, tt.given) || got.Withheld != nil {
 			t.Errorf("%q: by %v, repeated by %v, given to %v", tt.text, actors(got.By), actors(got.Repeated), actors(got.Given))
 		}
@@ -149,7 +149,7 @@ func TestIntroducedByNameOnly(t *testing.T) {
 	p := step("tool", "", 2, "The A9 is free.")
 	p.PreviousAgent = "planner"
 	tool := s.add(p)
-	if got := graph.Introduced(s.records, "A9"); !slices.Equal(got.By, rec(planner)) || !slices.Equal(got.Repeated, rec(tool)) {
+	if got := verify.Introduced(s.records, "A9"); !slices.Equal(got.By, rec(planner)) || !slices.Equal(got.Repeated, rec(tool)) {
 		t.Errorf("by %v", actors(got.By))
 	}
 }
@@ -158,11 +158,11 @@ func TestIntroducedWhereTextIsWithheld(t *testing.T) {
 	s := newStory(t)
 	a := s.add(answer(), "/response")
 	b := s.add(after(step("b", "c1", 1, "A9"), a))
-	if got := graph.Introduced(s.records, "A9"); !slices.Equal(got.By, rec(a)) || got.Withheld != nil {
+	if got := verify.Introduced(s.records, "A9"); !slices.Equal(got.By, rec(a)) || got.Withheld != nil {
 		t.Errorf("disclosed: by %v", actors(got.By))
 	}
 	a.Disclosures = nil
-	if got := graph.Introduced(s.records, "A9"); !slices.Equal(got.By, rec(b)) || !slices.Equal(got.Withheld, rec(a)) {
+	if got := verify.Introduced(s.records, "A9"); !slices.Equal(got.By, rec(b)) || !slices.Equal(got.Withheld, rec(a)) {
 		t.Errorf("withheld: by %v", actors(got.By))
 	}
 }

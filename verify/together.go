@@ -11,8 +11,6 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/verify/assurance"
-	"jurat/verify/bilateral"
-	"jurat/verify/graph"
 )
 
 // Together collects the records of several files of one log, to check them against each other. The caller puts it
@@ -23,7 +21,7 @@ type Together struct {
 	options Options
 	logs    map[string]*gathered // by origin
 
-	exchanges bilateral.Matcher
+	exchanges exchangeMatcher
 }
 
 // NewTogether returns a Together for a reader with these Options.
@@ -40,7 +38,7 @@ type gathered struct {
 	largest *operator.Checkpoint
 	roots   map[int64]tlog.Hash // by size
 	at      map[int64]*evidence.Record
-	said    map[*evidence.Record]graph.Spoken
+	said    map[*evidence.Record]spoken
 	found   map[Finding]bool // findings about content and authentication
 	forked  map[int64]bool   // sizes for which there are two roots
 	doubled []*evidence.Record
@@ -53,7 +51,7 @@ func (t *Together) take(c *check) {
 	}
 	g := t.logs[c.log.Origin]
 	if g == nil {
-		g = &gathered{roots: map[int64]tlog.Hash{}, at: map[int64]*evidence.Record{}, said: map[*evidence.Record]graph.Spoken{},
+		g = &gathered{roots: map[int64]tlog.Hash{}, at: map[int64]*evidence.Record{}, said: map[*evidence.Record]spoken{},
 			found: map[Finding]bool{}, forked: map[int64]bool{}}
 		t.logs[c.log.Origin] = g
 	}
@@ -67,7 +65,7 @@ func (t *Together) take(c *check) {
 	g.roots[c.log.Size] = c.log.Root
 	for _, r := range c.all {
 		alone := *r
-		graph.WithoutTexts(&alone) // also of a trial's acts: questions across files need only digests
+		withoutTexts(&alone) // also of a trial's acts: questions across files need only digests
 		g.add(&alone, c.said[r])
 	}
 	for _, f := range c.findings {
@@ -78,7 +76,7 @@ func (t *Together) take(c *check) {
 }
 
 // add keeps a record once, with everything that any of the files discloses of it.
-func (g *gathered) add(r *evidence.Record, said graph.Spoken) {
+func (g *gathered) add(r *evidence.Record, said spoken) {
 	known := g.at[r.Log.Index]
 	switch {
 	case known == nil:
@@ -86,7 +84,7 @@ func (g *gathered) add(r *evidence.Record, said graph.Spoken) {
 	case known.Digest != r.Digest:
 		g.doubled = append(g.doubled, r)
 	default:
-		g.said[known] = graph.Spoken{Response: g.said[known].Response.Or(said.Response), Modified: g.said[known].Modified.Or(said.Modified), Names: said.Names}
+		g.said[known] = spoken{Response: g.said[known].Response.Or(said.Response), Modified: g.said[known].Modified.Or(said.Modified), Names: said.Names}
 	}
 }
 
@@ -98,7 +96,7 @@ func (t *Together) Reports() []*Report {
 	for _, origin := range slices.Sorted(maps.Keys(t.logs)) {
 		if g := t.logs[origin]; g.files > 1 {
 			c := g.check(t.options)
-			if slices.ContainsFunc(c.all, chained) || slices.ContainsFunc(c.all, graph.Decides) || c.worst(Order) != nil {
+			if slices.ContainsFunc(c.all, chained) || slices.ContainsFunc(c.all, decides) || c.worst(Order) != nil {
 				reports = append(reports, c.report())
 			}
 		}
@@ -121,7 +119,7 @@ func (g *gathered) check(o Options) *check {
 	c.notes[Authentication] = "every signature was made with the key that the trust file gives for the actor in this role"
 	c.notes[Order] = "each file is of this log, and none contradicts another about it"
 	c.oneHistory(g)
-	c.graph = graph.New(c.all)
+	c.graph = newGraph(c.all)
 	c.byDigest = c.graph.ByDigest
 	c.tags()
 	c.reviews()

@@ -9,7 +9,6 @@ import (
 	"jurat/evidence"
 	"jurat/internal/plural"
 	"jurat/jury"
-	"jurat/verify/quotation"
 )
 
 // trial checks what only a whole trial can answer. jury.Replay states the rules of a trial; trials are conducted by
@@ -202,7 +201,7 @@ func (c *check) replay(acts []jury.Act) {
 
 // quoted compares what jurors quote with the evidence, if the file has it.
 func (c *check) quoted(acts []jury.Act) {
-	made := quotation.Find(c.all[slices.IndexFunc(c.all, isSubmission)], acts)
+	made := findInvented(c.all[slices.IndexFunc(c.all, isSubmission)], acts)
 	switch {
 	case made == nil:
 	case made.Unasked:

@@ -21,7 +21,6 @@ import (
 	"jurat/internal/must"
 	"jurat/jury"
 	"jurat/verify"
-	"jurat/verify/inputs"
 	"jurat/verify/trust"
 )
 
@@ -269,13 +268,13 @@ func readerOf(t *testing.T, files map[string][]byte, v verificationVector) verif
 
 // readerFrom is readerOf with an error for a file that is none of its kind.
 func readerFrom(files map[string][]byte, v verificationVector) (verify.Options, error) {
-	file := func(name string) *inputs.File {
+	file := func(name string) *verify.InputFile {
 		if name == "" {
 			return nil
 		}
-		return &inputs.File{Name: name, From: bytes.NewReader(files[name])}
+		return &verify.InputFile{Name: name, From: bytes.NewReader(files[name])}
 	}
-	q := inputs.Inputs{Now: func() time.Time { return time.Time{} }, Trust: file(v.Trust), Checkpoint: file(v.Checkpoint), Consistency: file(v.Consistency)}
+	q := verify.Inputs{Now: func() time.Time { return time.Time{} }, Trust: file(v.Trust), Checkpoint: file(v.Checkpoint), Consistency: file(v.Consistency)}
 	for text, moment := range map[string]**time.Time{v.Before: &q.Before, v.At: &q.At} {
 		if text != "" {
 			read, err := time.Parse(time.RFC3339, text)

@@ -15,11 +15,7 @@ import (
 	"jurat/internal/inorder"
 	"jurat/timestamp"
 	"jurat/verify/assurance"
-	"jurat/verify/graph"
-	"jurat/verify/properties"
-	"jurat/verify/seats"
 	"jurat/verify/trust"
-	"jurat/verify/vantage"
 )
 
 // Options is what a reader brings to a verification.
@@ -28,7 +24,7 @@ type Options struct {
 	Policy  Policy                 // how much must be proved; "": Default
 	Require []Guarantee            // count for the outcome besides those that always do; they are not proved if they do not apply
 	Need    assurance.Need         // what the proof must rest on; the level also says which guarantees count
-	Demands []*properties.Demand   // what proofs or values must show; with any, Property counts
+	Demands []*Demand              // what proofs or values must show; with any, Property counts
 	Before  time.Time              // also ask whether each record existed before this moment; zero: do not ask
 	At      time.Time              // the moment of checking; zero: none is given
 	CRLs    []*x509.RevocationList // the reader's revocation lists of CAs, unchecked; see ParseCRL
@@ -166,7 +162,7 @@ func (c *check) joint() {
 
 // tooMuch doubts the guarantees about several records if a bundle exceeds a bound.
 func (c *check) tooMuch() {
-	c.decided = slices.ContainsFunc(c.all, graph.Decides)
+	c.decided = slices.ContainsFunc(c.all, decides)
 	for _, g := range []Guarantee{Configuration, Order, Chain, HumanReview, Completeness, Simultaneity, Verdict} {
 		if c.applies(g) {
 			c.doubt(g, "volume", nil, "%s: what the records of such a file say of each other is not checked", c.volume.Exceeded)
@@ -182,13 +178,13 @@ type check struct {
 	mended   bool               // a part of the file was not in canonical form
 	budget   *timestamp.Budget  // for the whole file
 	all      []*evidence.Record // slim
-	volume   graph.Volume       // of all
-	said     map[*evidence.Record]graph.Spoken
+	volume   volume             // of all
+	said     map[*evidence.Record]spoken
 	names    map[string]string // each name, once
-	graph    *graph.Graph
+	graph    *graph
 	byDigest map[evidence.Digest]*evidence.Record // of the graph
 
-	outputs   map[*evidence.Record]graph.Text // answers of output
+	outputs   map[*evidence.Record]spokenText // answers of output
 	decisions map[string][]*evidence.Record   // answers of decisionsOn, by record id
 
 	log       *operator.Checkpoint // the file's checkpoint, verified; nil: none, or none that counts
@@ -203,8 +199,8 @@ type check struct {
 
 	details    *details // nil: for a single record, which needs no bound
 	findings   []Finding
-	proofs     *properties.File
-	sights     vantage.File       // what recorders saw
+	proofs     *provedInFile
+	sights     sights             // what recorders saw
 	gaps       []*evidence.Record // those that tell of acts that no record has
 	placed     []Finding          // findings about order, from the examination of single records
 	times      []trust.TimeOf
@@ -219,8 +215,8 @@ type check struct {
 }
 
 func newCheck(o Options, kind Kind) *check {
-	c := &check{Checker: newChecker(o), options: o, kind: kind, mended: o.mended, details: newDetails(), budget: timestamp.NewBudget(), said: map[*evidence.Record]graph.Spoken{},
-		names: map[string]string{}, outputs: map[*evidence.Record]graph.Text{}, decisions: map[string][]*evidence.Record{}, notes: map[Guarantee]string{}, times: []trust.TimeOf{}, vouched: map[string]vouched{}}
+	c := &check{Checker: newChecker(o), options: o, kind: kind, mended: o.mended, details: newDetails(), budget: timestamp.NewBudget(), said: map[*evidence.Record]spoken{},
+		names: map[string]string{}, outputs: map[*evidence.Record]spokenText{}, decisions: map[string][]*evidence.Record{}, notes: map[Guarantee]string{}, times: []trust.TimeOf{}, vouched: map[string]vouched{}}
 	c.notes[Before] = fmt.Sprintf("every record is proved to have existed before %s", utc(o.Before))
 	prepared, err := c.Trust.Prepared()
 	if err != nil {
@@ -228,7 +224,7 @@ func newCheck(o Options, kind Kind) *check {
 		c.doubt(Authentication, "unknown-key", nil, "the trust cannot be used, so no key is trusted: %v", err)
 	}
 	c.Trust = prepared
-	c.proofs = properties.NewFile(o.Demands, c.doubted)
+	c.proofs = newProvedInFile(o.Demands, c.doubted)
 	return c
 }
 
@@ -348,9 +344,9 @@ func (c *check) applies(g Guarantee) bool {
 	case Property:
 		return c.proofs.Carried > 0 || slices.Contains(c.options.required(), Property)
 	case Configuration:
-		return slices.ContainsFunc(c.all, seats.Configured)
+		return slices.ContainsFunc(c.all, statesModel)
 	case Vantage:
-		return slices.ContainsFunc(c.all, vantage.ByRecorder)
+		return slices.ContainsFunc(c.all, ByRecorder)
 	case Completeness:
 		return c.kind == Trial || c.kind == ManyRecords && c.options.knowsLog()
 	case Simultaneity, Verdict:

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"jurat/verify"
-	"jurat/verify/inputs"
 	"jurat/verify/trust"
 )
 
@@ -27,13 +26,13 @@ type knownLogFlags struct {
 
 // brought is what the flags name. The files are open until close is called: entries are read while files are verified.
 type brought struct {
-	inputs.Inputs
+	verify.Inputs
 	files []*os.File
 	err   error // the first of opening
 }
 
 func (f *readerFlags) bring() *brought {
-	b := &brought{Inputs: inputs.Inputs{At: f.At, Grace: f.Grace, Now: time.Now}}
+	b := &brought{Inputs: verify.Inputs{At: f.At, Grace: f.Grace, Now: time.Now}}
 	for _, name := range f.CRL {
 		if file := b.open("--crl", name); file != nil {
 			b.CRLs = append(b.CRLs, *file)
@@ -51,7 +50,7 @@ func (b *brought) bringKnownLog(f *knownLogFlags) {
 }
 
 // open opens a file that a flag names, if it names one.
-func (b *brought) open(flag, name string) *inputs.File {
+func (b *brought) open(flag, name string) *verify.InputFile {
 	if name == "" || b.err != nil {
 		return nil
 	}
@@ -61,7 +60,7 @@ func (b *brought) open(flag, name string) *inputs.File {
 		return nil
 	}
 	b.files = append(b.files, file)
-	return &inputs.File{Name: name, From: file}
+	return &verify.InputFile{Name: name, From: file}
 }
 
 func (b *brought) close() {
@@ -91,5 +90,5 @@ func readTrust(name string) (*trust.Trust, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	return inputs.Trust(file)
+	return verify.ReadTrust(file)
 }

@@ -26,7 +26,7 @@ import (
 	"jurat/internal/must"
 	"jurat/internal/recorded"
 	"jurat/internal/recording"
-	"jurat/verify/bilateral"
+	"jurat/verify"
 )
 
 // A wiseModel answers every call of Chat Completions, and counts what it was asked.
@@ -442,7 +442,7 @@ func TestRecordA2A(t *testing.T) {
 		t.Error(said)
 	}
 	documents := strings.Split(doing(t, 0, "verify", "--json", "--trust", both, one, other), "\n")
-	var report bilateral.Report
+	var report verify.Exchanges
 	if err := json.Unmarshal([]byte(documents[len(documents)-1]), &report); err != nil || len(report.Pairs) != 1 || report.Pairs[0].Witnesses != 2 || report.Trust == "" {
 		t.Errorf("%s: %v", documents[len(documents)-1], err)
 	}

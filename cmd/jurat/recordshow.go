@@ -20,7 +20,7 @@ import (
 	"jurat/internal/plural"
 	"jurat/internal/recorded"
 	"jurat/internal/subject"
-	"jurat/verify/vantage"
+	"jurat/verify"
 )
 
 // show shows a recorded chain, or one record of it.
@@ -124,13 +124,13 @@ func (p *printer) recorded(part *recorded.Part, lines int) {
 }
 
 // inWords says from where acts were seen.
-func inWords(acts []recorded.Act, seen vantage.Seen) string {
+func inWords(acts []recorded.Act, seen verify.Seen) string {
 	for i := range acts {
 		if o := acts[i].Observed; o != nil && acts[i].Recorder == seen.Recorder && o.Vantage == seen.Vantage && o.Fidelity == seen.Fidelity {
-			return vantage.Told(o, seen.Recorder)
+			return verify.SeenFrom(o, seen.Recorder)
 		}
 	}
-	return vantage.InWords(seen.Vantage, seen.Recorder)
+	return verify.VantageInWords(seen.Vantage, seen.Recorder)
 }
 
 // totals are what acts have in sum.

@@ -9,9 +9,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/words"
 	"jurat/verify"
-	"jurat/verify/graph"
 	"jurat/verify/trust"
-	"jurat/verify/vantage"
 )
 
 // timeline prints records that follow each other, if the report has an answer about that.
@@ -25,7 +23,7 @@ func (p *printer) timeline(records []*evidence.Record, report *verify.Report) {
 	}
 	p.line("%s", p.bold("Timeline"))
 	numbers := map[string]int{}
-	for i, s := range graph.Timeline(records, report.Answers().TimeOf) {
+	for i, s := range verify.Timeline(records, report.Answers().TimeOf) {
 		numbers[s.RecordID] = i + 1
 		p.step(i+1, s, numbers)
 	}
@@ -36,7 +34,7 @@ func (p *printer) timeline(records []*evidence.Record, report *verify.Report) {
 	}
 }
 
-func (p *printer) step(number int, s graph.Step, numbers map[string]int) {
+func (p *printer) step(number int, s verify.Step, numbers map[string]int) {
 	p.line("%3d. %s", number, fmt.Sprintf("%s of %s %q%s", plain(s.Action), s.Role, s.Actor, placeOf(s)))
 	proved := "no proved time"
 	if s.Proved != nil {
@@ -53,7 +51,7 @@ func (p *printer) step(number int, s graph.Step, numbers map[string]int) {
 }
 
 // decisionIn says what a review decided, and what it makes of a verdict.
-func decisionIn(s graph.Step) string {
+func decisionIn(s verify.Step) string {
 	text := words.Of(words.English).Name("approval", string(s.Status))
 	switch {
 	case s.Verdict == nil:
@@ -64,7 +62,7 @@ func decisionIn(s graph.Step) string {
 	return text + ": the verdict is " + string(s.Verdict.Position)
 }
 
-func placeOf(s graph.Step) string {
+func placeOf(s verify.Step) string {
 	switch {
 	case s.ChainID != "" && s.Position > 0:
 		return fmt.Sprintf(", at position %d of chain %q", s.Position, s.ChainID)
@@ -77,7 +75,7 @@ func placeOf(s graph.Step) string {
 }
 
 // followed names what a step follows by its number in the timeline, or, where ids go in a circle, by its id.
-func followed(s graph.Step, numbers map[string]int) string {
+func followed(s verify.Step, numbers map[string]int) string {
 	if len(s.Follows) == 0 {
 		return ""
 	}
@@ -103,7 +101,7 @@ func (p *printer) whoSaid(records []*evidence.Record, report *verify.Answers, te
 	if strings.TrimSpace(text) == "" {
 		return errors.New("--who-said: the text is empty")
 	}
-	found := graph.Introduced(withWords(records), text)
+	found := verify.Introduced(withWords(records), text)
 	switch n := len(found.By); {
 	case n > 0:
 		p.text("", fmt.Sprintf("It was introduced by %s.", called(found.By[0], report)))
@@ -146,7 +144,7 @@ func called(r *evidence.Record, report *verify.Answers) string {
 	text := fmt.Sprintf("record %s: %s of %s %q, who claims %s", p.RecordID, plain(p.ActionType), p.Role(), p.Actor(), p.Timestamp)
 	rests := []verify.Guarantee{verify.Content, verify.Authentication}
 	if p.Observed != nil {
-		text = fmt.Sprintf("record %s: %s, %s, at %s", p.RecordID, spokenIn(p), vantage.Told(p.Observed, p.Actor()), p.Timestamp)
+		text = fmt.Sprintf("record %s: %s, %s, at %s", p.RecordID, spokenIn(p), verify.SeenFrom(p.Observed, p.Actor()), p.Timestamp)
 		rests = append(rests, verify.Vantage)
 	}
 	for _, g := range rests {

@@ -16,9 +16,6 @@ import (
 	"jurat/internal/words"
 	"jurat/verify"
 	"jurat/verify/assurance"
-	"jurat/verify/bilateral"
-	"jurat/verify/inputs"
-	"jurat/verify/properties"
 	"jurat/verify/trust"
 )
 
@@ -84,8 +81,8 @@ func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 // requires takes over what the reader requires: guarantees, and demands.
 func (c *verifyCmd) requires(o *verify.Options) error {
 	for _, text := range c.Require {
-		if properties.IsDemand(text) {
-			demand, err := properties.ParseDemand(text)
+		if verify.IsDemand(text) {
+			demand, err := verify.ParseDemand(text)
 			if err != nil {
 				return fmt.Errorf("--require: %w", err)
 			}
@@ -114,8 +111,8 @@ func (c *verifyCmd) requires(o *verify.Options) error {
 		return err
 	}
 	switch n := len(o.Demands); {
-	case n > properties.MaxDemands:
-		return fmt.Errorf("--require: %d demands: want at most %d", n, properties.MaxDemands)
+	case n > verify.MaxDemands:
+		return fmt.Errorf("--require: %d demands: want at most %d", n, verify.MaxDemands)
 	case n == 0 && c.Audience != "":
 		return hint(errors.New("--audience says more of a demand, and there is none"), "demand something: --require 'in:/metadata/action=refund,quote'")
 	}
@@ -137,7 +134,7 @@ func (c *verifyCmd) policy(o *verify.Options) error {
 	if b.err != nil {
 		return hint(b.err, "--policy takes default, strict, or the name of a policy file")
 	}
-	policy, err := inputs.Policy(file)
+	policy, err := verify.ReadPolicy(file)
 	if err == nil {
 		err = o.Adopt(policy)
 	}
@@ -168,7 +165,7 @@ func (c *verifyCmd) together(io stdio, joint, open []*verify.Report) (exitCode, 
 }
 
 // exchanges prints what the files show together of exchanges between agents. It changes no exit code.
-func (c *verifyCmd) exchanges(io stdio, r *bilateral.Report) error {
+func (c *verifyCmd) exchanges(io stdio, r *verify.Exchanges) error {
 	if r == nil {
 		return nil
 	}
@@ -390,7 +387,7 @@ func describe(r *verify.Report) string {
 }
 
 // demandLine says what came of a reader's demand.
-func demandLine(d properties.Answer) string {
+func demandLine(d verify.DemandAnswer) string {
 	met := "not met"
 	if d.Met {
 		met = "met"

@@ -10,7 +10,7 @@ import (
 	"jurat/evidence"
 	see "jurat/evidence/observed"
 	"jurat/jury"
-	"jurat/verify/census"
+	"jurat/verify"
 )
 
 // A Fact is one kind of thing that records show.
@@ -304,7 +304,7 @@ func (f *Facts) review(p *evidence.Payload) []Fact {
 func (f *Facts) trial(p *evidence.Payload) []Fact {
 	switch p.ActionType {
 	case evidence.Submission:
-		name := census.OnTrial(p.Response)
+		name := verify.AgentOnTrial(p.Response)
 		if !f.wants(name) && (f.Selection.Agent != "" || name != "") {
 			if name == "" && slices.Contains(p.SealedApart, "/response") && f.within(p) {
 				f.hidden++

@@ -9,7 +9,6 @@ import (
 	"jurat/internal/words"
 	"jurat/property"
 	"jurat/verify"
-	"jurat/verify/properties"
 )
 
 // mostValues is how many entries of a set a sentence names.
@@ -50,7 +49,7 @@ func Proofs(report *verify.Report, lang words.Lang) (said []string) {
 }
 
 // proof says what one proof shows. It returns "" for a statement of a form that it does not know.
-func (w *writer) proof(shown *properties.Shown) string {
+func (w *writer) proof(shown *verify.ShownProperty) string {
 	s, err := property.ParseStatement(shown.Statement)
 	if err != nil {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/ledger/links"
 	"jurat/internal/ledger/storage"
-	"jurat/verify/census"
+	"jurat/verify"
 )
 
 // A judged says whom a record judges, and what the log must still lack for that to be so.
@@ -37,7 +37,7 @@ func (l *Ledger) lookSubjects(ctx context.Context, a *appending) error {
 	a.judged = make([]judged, len(a.records))
 	for i, r := range a.records {
 		look := &subjectLook{ctx: ctx, ledger: l, earlier: a.records[:i], judged: &a.judged[i]}
-		subject, err := census.Judges(&r.Payload, census.Names(&r.Payload), look)
+		subject, err := verify.JudgedActor(&r.Payload, verify.NamedActor(&r.Payload), look)
 		if err != nil {
 			return fmt.Errorf("looking for the actor that record %s judges: %w", r.Payload.RecordID, err)
 		}
@@ -58,7 +58,7 @@ type subjectLook struct {
 	left    evidence.Digest // the subject of a trial whose submission, which names it, has expired
 }
 
-func (s *subjectLook) First(chain string) (*census.Seen, error) {
+func (s *subjectLook) First(chain string) (*verify.LoggedRecord, error) {
 	rows, err := s.ledger.cfg.Store.InChain(s.ctx, chain, 0, 1)
 	if err != nil {
 		return nil, err
@@ -73,13 +73,13 @@ func (s *subjectLook) First(chain string) (*census.Seen, error) {
 	s.judged.noChain = chain
 	for _, r := range s.earlier {
 		if r.Payload.ChainID == chain {
-			return census.See(r), nil
+			return verify.Logged(r), nil
 		}
 	}
 	return nil, nil
 }
 
-func (s *subjectLook) Named(id string) (*census.Seen, error) {
+func (s *subjectLook) Named(id string) (*verify.LoggedRecord, error) {
 	row, err := s.ledger.cfg.Store.ByRecordID(s.ctx, id)
 	if err == nil {
 		record, err := row.Record()
@@ -87,7 +87,7 @@ func (s *subjectLook) Named(id string) (*census.Seen, error) {
 			if err := s.refuseSeen(&row, err); err != nil {
 				return nil, err
 			}
-			return &census.Seen{Chain: row.ChainID, Digest: row.Digest, Actor: row.Actor}, nil
+			return &verify.LoggedRecord{Chain: row.ChainID, Digest: row.Digest, Actor: row.Actor}, nil
 		}
 		return seen(record, err)
 	}
@@ -97,7 +97,7 @@ func (s *subjectLook) Named(id string) (*census.Seen, error) {
 	s.judged.noRecord = id
 	for _, r := range s.earlier {
 		if r.Payload.RecordID == id {
-			return census.See(r), nil
+			return verify.Logged(r), nil
 		}
 	}
 	return nil, nil
@@ -147,11 +147,11 @@ func (l *Ledger) roleOf(ctx context.Context, tag evidence.Digest) (evidence.Role
 	return record.Payload.Role(), nil
 }
 
-func seen(r *evidence.Record, err error) (*census.Seen, error) {
+func seen(r *evidence.Record, err error) (*verify.LoggedRecord, error) {
 	if err != nil {
 		return nil, err
 	}
-	return census.See(r), nil
+	return verify.Logged(r), nil
 }
 
 // leftInChain finds the subject of a trial whose submission has expired: the log keeps the counts of the trial's other

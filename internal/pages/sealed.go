@@ -13,7 +13,6 @@ import (
 	"jurat/internal/words"
 	"jurat/jury"
 	"jurat/verify"
-	"jurat/verify/graph"
 	"jurat/verify/trust"
 )
 
@@ -237,7 +236,7 @@ type Lane struct {
 
 // A Step is one record in a timeline.
 type Step struct {
-	graph.Step
+	verify.Step
 	Lane  int
 	Human bool
 	Line  string // the beginning of the text
@@ -258,7 +257,7 @@ func NewChain(id string, records []*evidence.Record, report *verify.Report, page
 	for _, r := range records {
 		byID[r.Payload.RecordID] = r
 	}
-	steps := graph.Timeline(records, report.Answers().TimeOf)
+	steps := verify.Timeline(records, report.Answers().TimeOf)
 	lanes := map[[2]string]int{}
 	for _, s := range steps {
 		lane := c.lane(lanes, s)
@@ -269,7 +268,7 @@ func NewChain(id string, records []*evidence.Record, report *verify.Report, page
 	return c
 }
 
-func (c *Chain) lane(lanes map[[2]string]int, s graph.Step) int {
+func (c *Chain) lane(lanes map[[2]string]int, s verify.Step) int {
 	who := [2]string{string(s.Role), s.Actor}
 	if n, known := lanes[who]; known {
 		return n

@@ -6,7 +6,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
-	"jurat/verify/vantage"
+	"jurat/verify"
 )
 
 // ErrNone says that no recorder saw anything of what is asked for.
@@ -19,7 +19,7 @@ func Find(ctx context.Context, l *ledger.Ledger, name string) (chain string, num
 		if err != nil {
 			return "", 0, err
 		}
-		if vantage.ByRecorder(r) {
+		if verify.ByRecorder(r) {
 			return name, 0, nil
 		}
 		return "", 0, ErrNone
@@ -28,7 +28,7 @@ func Find(ctx context.Context, l *ledger.Ledger, name string) (chain string, num
 	switch {
 	case err != nil:
 		return "", 0, err
-	case !vantage.ByRecorder(r) || r.Payload.ChainID == "":
+	case !verify.ByRecorder(r) || r.Payload.ChainID == "":
 		return "", 0, ErrNone
 	}
 	for other, err := range l.ChainRecords(ctx, r.Payload.ChainID) {

@@ -18,7 +18,7 @@ import (
 	"jurat/internal/must"
 	"jurat/internal/observe"
 	"jurat/jurattest"
-	"jurat/verify/vantage"
+	"jurat/verify"
 )
 
 var prices = llm.Prices{{Model: "gpt-4o", Input: 2, Cached: 1, Output: 8}}
@@ -102,7 +102,7 @@ func TestRead(t *testing.T) {
 	}
 	cost := int64(2 * (100*2 + 10*8))
 	wanted := Summary{Agent: "clerk", First: c.Acts[0].Time, Last: c.Acts[2].Time, Records: 3, Calls: 3, Gaps: 1, Models: []string{"gpt-4o-2024-08-06", "gpt-4o"},
-		Seen: []vantage.Seen{{Recorder: "gate", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Records: 3}}, Tokens: &Tokens{Input: 200, Output: 20}, Cost: &cost, Unpriced: 1}
+		Seen: []verify.Seen{{Recorder: "gate", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Records: 3}}, Tokens: &Tokens{Input: 200, Output: 20}, Cost: &cost, Unpriced: 1}
 	if diff := cmp.Diff(wanted, c.Sum()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -5,24 +5,24 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/verify/vantage"
+	"jurat/verify"
 )
 
 // A Summary is what acts of a chain come to.
 type Summary struct {
-	Agent      string         `json:"agent"` // who acted; of several, the first
-	First      string         `json:"first"` // the time of its first record
-	Last       string         `json:"last"`
-	Records    int            `json:"records"`
-	Calls      int            `json:"calls"` // acts of the agent
-	Failed     int            `json:"failed"`
-	Gaps       int            `json:"gaps"`   // records that say that something is missing
-	Models     []string       `json:"models"` // that answered, or were asked for
-	Seen       []vantage.Seen `json:"seen"`   // who saw it, from where
-	Tokens     *Tokens        `json:"tokens,omitzero"`
-	Cost       *int64         `json:"cost_micros,omitzero"` // of the calls whose price is known
-	Unpriced   int            `json:"unpriced"`             // calls of which no price or no count of tokens is known
-	SecondHand bool           `json:"second_hand"`          // nobody saw the bytes of some of it
+	Agent      string        `json:"agent"` // who acted; of several, the first
+	First      string        `json:"first"` // the time of its first record
+	Last       string        `json:"last"`
+	Records    int           `json:"records"`
+	Calls      int           `json:"calls"` // acts of the agent
+	Failed     int           `json:"failed"`
+	Gaps       int           `json:"gaps"`   // records that say that something is missing
+	Models     []string      `json:"models"` // that answered, or were asked for
+	Seen       []verify.Seen `json:"seen"`   // who saw it, from where
+	Tokens     *Tokens       `json:"tokens,omitzero"`
+	Cost       *int64        `json:"cost_micros,omitzero"` // of the calls whose price is known
+	Unpriced   int           `json:"unpriced"`             // calls of which no price or no count of tokens is known
+	SecondHand bool          `json:"second_hand"`          // nobody saw the bytes of some of it
 }
 
 // maxModels bounds the models that a summary names.
@@ -30,7 +30,7 @@ const maxModels = 20
 
 // Sum sums up the acts of a part.
 func (p *Part) Sum() Summary {
-	s := Summary{Models: []string{}, Seen: []vantage.Seen{}}
+	s := Summary{Models: []string{}, Seen: []verify.Seen{}}
 	for i := range p.Acts {
 		s.add(&p.Acts[i])
 	}
@@ -81,7 +81,7 @@ func (s *Summary) note(a *Act) {
 			return
 		}
 	}
-	s.Seen = append(s.Seen, vantage.Seen{Recorder: a.Recorder, Vantage: a.Observed.Vantage, Fidelity: a.Observed.Fidelity, Records: 1})
+	s.Seen = append(s.Seen, verify.Seen{Recorder: a.Recorder, Vantage: a.Observed.Vantage, Fidelity: a.Observed.Fidelity, Records: 1})
 }
 
 // count adds tokens and costs.

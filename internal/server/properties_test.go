@@ -12,7 +12,7 @@ import (
 	"jurat/internal/erasure"
 	"jurat/internal/must"
 	"jurat/property"
-	"jurat/verify/properties"
+	"jurat/verify"
 )
 
 // provingHouse has two agents with a record each: the amount is 12.5 in both.
@@ -45,7 +45,7 @@ func TestProperties(t *testing.T) {
 			continue
 		}
 		bundle := must.Get(evidence.ParseBundle([]byte(doc)))(t)
-		found := properties.Of(bundle.Records[0], nil)
+		found := verify.ProofsOf(bundle.Records[0], nil)
 		if len(found.Shown) != 1 || len(found.Doubts) != 0 || !strings.Contains(string(found.Shown[0].Statement), fmt.Sprintf(`"form":%q`, want)) || len(bundle.Records[0].Disclosures) != 0 {
 			t.Errorf("%s: %+v, disclosed %v", body, found, bundle.Records[0].Disclosures)
 		}
@@ -94,7 +94,7 @@ func TestPropertiesAreNoOracle(t *testing.T) {
 		t.Fatalf("an auditor: %s: %s", answer.Status, doc)
 	}
 	bundle := must.Get(evidence.ParseBundle([]byte(doc)))(t)
-	if found := properties.Of(bundle.Records[0], nil); len(bundle.Records) != 1 || len(found.Shown) != 1 {
+	if found := verify.ProofsOf(bundle.Records[0], nil); len(bundle.Records) != 1 || len(found.Shown) != 1 {
 		t.Errorf("%d records, %+v", len(bundle.Records), found)
 	}
 }

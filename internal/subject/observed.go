@@ -15,7 +15,7 @@ import (
 	"jurat/internal/subject/asked"
 	"jurat/internal/subject/talk"
 	"jurat/internal/subject/tree"
-	"jurat/verify/vantage"
+	"jurat/verify"
 )
 
 // maxRebuilt bounds the bytes of bodies that are rebuilt for a case. A small record may copy much from earlier ones.
@@ -548,7 +548,7 @@ func EndingInWords(ended evidence.Ended) string { return endings[ended] }
 // witness describes what a recorder saw, and from where.
 func (one *record) witness() string {
 	p, o := one.payload, one.payload.Observed
-	text := fmt.Sprintf("%s of the agent %q: %s, %s; protocol %s; %s", p.ActionType, o.Agent, vantage.Told(o, p.Actor()), fidelities[o.Fidelity], o.Protocol, one.ending()) + sideInWords(o)
+	text := fmt.Sprintf("%s of the agent %q: %s, %s; protocol %s; %s", p.ActionType, o.Agent, verify.SeenFrom(o, p.Actor()), fidelities[o.Fidelity], o.Protocol, one.ending()) + sideInWords(o)
 	if p.Model != "" {
 		text += fmt.Sprintf("; model asked for %q", p.Model)
 	}

@@ -5,19 +5,19 @@ import (
 	"strings"
 
 	"jurat/evidence"
-	"jurat/verify/bilateral"
+	"jurat/verify"
 )
 
 // mostExchanges is how many pairs and differences are said in words. The report has them all.
 const mostExchanges = 20
 
 // Exchanges says which exchanges between agents the records of a log show from both sides. A log of "" stands for all logs of the report.
-func Exchanges(l Lang, r *bilateral.Report, log string) []string {
+func Exchanges(l Lang, r *verify.Exchanges, log string) []string {
 	if r == nil {
 		return nil
 	}
 	t, said, more, alone, doubtful := Of(l), []string(nil), 0, 0, 0
-	add := func(key string, asked, answered *bilateral.Sighting, why string) {
+	add := func(key string, asked, answered *verify.Sighting, why string) {
 		switch {
 		case log != "" && asked.Log != log && answered.Log != log:
 		case len(said) == mostExchanges:
@@ -64,7 +64,7 @@ func Exchanges(l Lang, r *bilateral.Report, log string) []string {
 }
 
 // reasons says why a pair is not proved, or one witness.
-func (t Texts) reasons(why []bilateral.Reason) string {
+func (t Texts) reasons(why []verify.ExchangeReason) string {
 	var parts []string
 	for _, reason := range why {
 		if text := t.Say("trust.why."+reason.Rule, "what", reason.What); !slices.Contains(parts, text) {

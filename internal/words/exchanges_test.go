@@ -7,26 +7,26 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/verify/bilateral"
+	"jurat/verify"
 )
 
 // TestExchanges: each kind of pair is said in each language, with its reasons, and no more lines than a reader reads.
 func TestExchanges(t *testing.T) {
-	sighting := func(log, record string) bilateral.Sighting {
-		return bilateral.Sighting{Log: log, Record: record, Agent: "agent-" + log, Began: time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC), Side: evidence.Asked}
+	sighting := func(log, record string) verify.Sighting {
+		return verify.Sighting{Log: log, Record: record, Agent: "agent-" + log, Began: time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC), Side: evidence.Asked}
 	}
-	pair := func(proved bool, witnesses int, rules ...string) bilateral.Pair {
-		p := bilateral.Pair{Asked: sighting("a", "r1"), Answered: sighting("b", "r2"), Proved: proved, Witnesses: witnesses}
+	pair := func(proved bool, witnesses int, rules ...string) verify.ExchangePair {
+		p := verify.ExchangePair{Asked: sighting("a", "r1"), Answered: sighting("b", "r2"), Proved: proved, Witnesses: witnesses}
 		for _, rule := range rules {
-			p.Why = append(p.Why, bilateral.Reason{Rule: rule, What: "WHAT-" + rule})
+			p.Why = append(p.Why, verify.ExchangeReason{Rule: rule, What: "WHAT-" + rule})
 		}
 		return p
 	}
-	r := &bilateral.Report{
-		Pairs:       []bilateral.Pair{pair(true, 2), pair(true, 1, bilateral.OneLog, bilateral.OneKey, bilateral.OneOwner), pair(false, 1, bilateral.NoTime, bilateral.NoLog)},
-		Differences: []bilateral.Difference{{Asked: sighting("a", "r3"), Answered: sighting("b", "r4")}},
-		Alone:       []bilateral.Sighting{sighting("a", "r5"), sighting("c", "r6")},
-		Doubtful:    []bilateral.Doubtful{{Sighting: sighting("b", "r7")}},
+	r := &verify.Exchanges{
+		Pairs:       []verify.ExchangePair{pair(true, 2), pair(true, 1, verify.OneLog, verify.OneKey, verify.OneOwner), pair(false, 1, verify.NoTime, verify.NoLog)},
+		Differences: []verify.ExchangeDifference{{Asked: sighting("a", "r3"), Answered: sighting("b", "r4")}},
+		Alone:       []verify.Sighting{sighting("a", "r5"), sighting("c", "r6")},
+		Doubtful:    []verify.DoubtfulSighting{{Sighting: sighting("b", "r7")}},
 	}
 	for _, l := range Langs() {
 		said := Exchanges(l, r, "")

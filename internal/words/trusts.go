@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/verify"
 	"jurat/verify/trust"
-	"jurat/verify/vantage"
 )
 
 // Seen says who saw the acts of a file that recorders saw, from where.
-func Seen(l Lang, list []vantage.Seen) []string {
+func Seen(l Lang, list []verify.Seen) []string {
 	var said []string
 	for _, s := range list {
 		key := "vantage." + string(s.Vantage)

@@ -20,7 +20,6 @@ import (
 	"jurat/internal/words"
 	"jurat/jury"
 	"jurat/verify"
-	"jurat/verify/bilateral"
 )
 
 // place matches a place for a value. It also matches a verb of package fmt, which no text may have.
@@ -228,7 +227,7 @@ func named(t *testing.T) map[string][]string {
 	doubts := []string{string(verify.NotProved), string(verify.Refuted)}
 	add(doubts, "statement.because.content", "statement.because.authentication", "statement.because.time", "statement.acts.content", "statement.acts.authentication", "statement.hidden.doubt")
 	add([]string{"uncited", "uncited_alone", "citing", "citing_alone"}, "statement.moved")
-	add([]string{bilateral.NoTime, bilateral.NoLog, bilateral.OneLog, bilateral.OneKey, bilateral.OneOwner}, "trust.why")
+	add([]string{verify.NoTime, verify.NoLog, verify.OneLog, verify.OneKey, verify.OneOwner}, "trust.why")
 	add([]string{"proved", "one", "open", "differs"}, "trust.exchange")
 	add([]string{"newest", "oldest", "latest", "highest", "lowest", "agent"}, "find.order")
 	add([]string{"erased"}, "recording.lacking")

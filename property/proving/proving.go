@@ -17,7 +17,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/property"
-	"jurat/verify/properties"
+	"jurat/verify"
 )
 
 var (
@@ -118,8 +118,8 @@ func Add(r *evidence.Record, proof *evidence.PropertyProof) error {
 	for _, p := range list {
 		size += len(p.Statement) + len(p.Proof)
 	}
-	if size > properties.MaxOfRecord {
-		return fmt.Errorf("record %s: its proofs would have %d bytes, and verifiers check at most %d", r.Payload.RecordID, size, properties.MaxOfRecord)
+	if size > verify.MaxProofs {
+		return fmt.Errorf("record %s: its proofs would have %d bytes, and verifiers check at most %d", r.Payload.RecordID, size, verify.MaxProofs)
 	}
 	r.Properties = list
 	return nil

@@ -14,7 +14,7 @@ import (
 	"jurat/evidence"
 	"jurat/property"
 	"jurat/property/proving"
-	"jurat/verify/properties"
+	"jurat/verify"
 )
 
 func must[T any](v T, err error) T {
@@ -95,10 +95,10 @@ func TestAdd(t *testing.T) {
 		}
 		break
 	}
-	if found := properties.Of(r, nil); len(found.Shown) != evidence.MaxProperties || len(found.Doubts) != 0 {
+	if found := verify.ProofsOf(r, nil); len(found.Shown) != evidence.MaxProperties || len(found.Doubts) != 0 {
 		t.Errorf("%d are shown; %v", len(found.Shown), found.Doubts)
 	}
-	large := &evidence.PropertyProof{Statement: []byte(`{}`), Proof: make([]byte, properties.MaxOfRecord)}
+	large := &evidence.PropertyProof{Statement: []byte(`{}`), Proof: make([]byte, verify.MaxProofs)}
 	if err := proving.Add(sealed(t, `{"n":5}`, nil), large); err == nil || !strings.Contains(err.Error(), "verifiers check at most") {
 		t.Errorf("a proof that no verifier checks: %v", err)
 	}

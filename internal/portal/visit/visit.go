@@ -13,8 +13,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/verify"
-	"jurat/verify/bilateral"
-	"jurat/verify/inputs"
 )
 
 // A Source is a file of the visitor's.
@@ -33,7 +31,7 @@ type Visit struct {
 	Now      func() time.Time
 
 	files     []*examined
-	exchanges *bilateral.Report // what the files show together of exchanges between agents; nil: nothing
+	exchanges *verify.Exchanges // what the files show together of exchanges between agents; nil: nothing
 }
 
 // An examined file, with the records that are kept to be shown.
@@ -129,7 +127,7 @@ func (v *Visit) together(report *verify.Report) FileAnswer {
 }
 
 func (v *Visit) options(r *Request, sources []Source) (o verify.Options, err error) {
-	q := inputs.Inputs{Now: v.Now}
+	q := verify.Inputs{Now: v.Now}
 	for text, moment := range map[*string]**time.Time{&r.Before: &q.Before, &r.At: &q.At} {
 		if *text == "" {
 			continue
@@ -140,7 +138,7 @@ func (v *Visit) options(r *Request, sources []Source) (o verify.Options, err err
 		}
 		*moment = &t
 	}
-	for place, file := range map[*int]**inputs.File{r.Trust: &q.Trust, r.Checkpoint: &q.Checkpoint, r.Consistency: &q.Consistency} {
+	for place, file := range map[*int]**verify.InputFile{r.Trust: &q.Trust, r.Checkpoint: &q.Checkpoint, r.Consistency: &q.Consistency} {
 		if place == nil {
 			continue
 		}
@@ -148,14 +146,14 @@ func (v *Visit) options(r *Request, sources []Source) (o verify.Options, err err
 		if err != nil {
 			return o, err
 		}
-		*file = &inputs.File{Name: source.Name, From: source.reader()}
+		*file = &verify.InputFile{Name: source.Name, From: source.reader()}
 	}
 	for _, place := range r.CRLs {
 		source, err := at(sources, &place)
 		if err != nil {
 			return o, err
 		}
-		q.CRLs = append(q.CRLs, inputs.File{Name: source.Name, From: source.reader()})
+		q.CRLs = append(q.CRLs, verify.InputFile{Name: source.Name, From: source.reader()})
 	}
 	if r.Entries != nil {
 		source, err := at(sources, r.Entries)
@@ -176,7 +174,7 @@ func adopt(o *verify.Options, place *int, sources []Source) error {
 	if err != nil {
 		return err
 	}
-	policy, err := inputs.Policy(&inputs.File{Name: source.Name, From: source.reader()})
+	policy, err := verify.ReadPolicy(&verify.InputFile{Name: source.Name, From: source.reader()})
 	if err != nil {
 		return err
 	}
@@ -228,7 +226,7 @@ func (e *examined) keep(r *evidence.Record) {
 // Trust describes a trust file, so that a visitor can compare it before using it. It returns an error if it is not
 // one.
 func (v *Visit) Trust(source Source) (*TrustAnswer, error) {
-	t, err := inputs.Trust(&inputs.File{Name: source.Name, From: source.reader()})
+	t, err := verify.ReadTrust(&verify.InputFile{Name: source.Name, From: source.reader()})
 	if err != nil {
 		return nil, err
 	}

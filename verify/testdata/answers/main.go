@@ -15,7 +15,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/verify"
-	"jurat/verify/inputs"
 )
 
 type vector struct {
@@ -57,7 +56,7 @@ func run(manifest string) error {
 // answer verifies a file as its reader would.
 func (v *vector) answer(folder string) (string, error) {
 	r := &reader{folder: folder}
-	q := inputs.Inputs{Now: func() time.Time { return time.Time{} }, Before: v.Before, At: v.At, Trust: r.input(v.Trust), Checkpoint: r.input(v.Checkpoint), Consistency: r.input(v.Consistency)}
+	q := verify.Inputs{Now: func() time.Time { return time.Time{} }, Before: v.Before, At: v.At, Trust: r.input(v.Trust), Checkpoint: r.input(v.Checkpoint), Consistency: r.input(v.Consistency)}
 	if v.Entries != "" {
 		q.Entries = bytes.NewReader(r.file(v.Entries))
 	}
@@ -102,9 +101,9 @@ func (r *reader) file(name string) []byte {
 }
 
 // input is nil if there is no name.
-func (r *reader) input(name string) *inputs.File {
+func (r *reader) input(name string) *verify.InputFile {
 	if name == "" {
 		return nil
 	}
-	return &inputs.File{Name: name, From: bytes.NewReader(r.file(name))}
+	return &verify.InputFile{Name: name, From: bytes.NewReader(r.file(name))}
 }

@@ -1,0 +1,152 @@
+package verify
+
+import (
+	"fmt"
+
+	"jurat/evidence"
+	"jurat/internal/plural"
+)
+
+// A Count counts a log's entries of the chains, cases, actors and subjects of some records.
+type census struct {
+	Chains   []*chainCount // in the order of the records
+	Cases    map[evidence.Digest]*tagCount
+	Actors   map[evidence.Digest]*tagCount
+	Subjects map[evidence.Digest]*tagCount
+
+	Since int64  // the index of the first entry that counts its actor; -1: none does
+	Wrong string // where the log stopped counting actors; "": nowhere
+
+	cut    int64 // the size of the file's checkpoint
+	chains map[evidence.Digest]*chainCount
+}
+
+// A Chain compares the entries of a chain with the records of it in a file.
+type chainCount struct {
+	ID      string
+	Entries int64    // number of the chain's entries in the log
+	Missing []string // chain_seq of the first entries that the file lacks
+	Lacks   int64    // how many entries the file lacks
+	Later   int64    // how many of them the log added after the file's checkpoint
+	Wrong   string   // where the log's count is wrong; "": nowhere
+
+	here map[evidence.Digest]bool // payloads of the chain's records in the file
+}
+
+// A Tally is the number of entries with one tag.
+type tagCount struct {
+	Entries int64
+	Wrong   string // where the log's count is wrong; "": nowhere
+}
+
+// maxMissing bounds how many missing records a Chain lists.
+const maxMissing = 10
+
+// newCensus returns a Count for the records of a file with a checkpoint of this size.
+func newCensus(records []*evidence.Record, size int64) *census {
+	n := &census{cut: size, chains: map[evidence.Digest]*chainCount{}, Cases: map[evidence.Digest]*tagCount{}, Actors: map[evidence.Digest]*tagCount{},
+		Subjects: map[evidence.Digest]*tagCount{}, Since: -1}
+	for _, r := range records {
+		p := &r.Payload
+		n.Actors[evidence.ActorTag(p.Role(), p.Actor())] = new(tagCount)
+		if p.ActionType == evidence.Submission {
+			n.Cases[evidence.CaseTag(p.Case)] = new(tagCount)
+		}
+		if r.Log != nil && r.Log.SubjectSeq > 0 {
+			n.Subjects[r.Log.Subject] = new(tagCount)
+		}
+		if p.ChainID == "" {
+			continue
+		}
+		tag := evidence.ChainTag(p.ChainID)
+		if n.chains[tag] == nil {
+			n.chains[tag] = &chainCount{ID: p.ChainID, here: map[evidence.Digest]bool{}}
+			n.Chains = append(n.Chains, n.chains[tag])
+		}
+		n.chains[tag].here[r.Digest] = true
+	}
+	return n
+}
+
+// Take takes in the log's next entry.
+func (n *census) Take(index int64, e *evidence.Entry) {
+	if chain := n.chains[e.Chain]; chain != nil {
+		chain.take(e, index >= n.cut)
+	}
+	if of := n.Cases[e.Case]; of != nil && e.CaseSeq > 0 {
+		of.take(e.CaseSeq, "submission")
+	}
+	if of := n.Actors[e.Actor]; of != nil && e.ActorSeq > 0 {
+		of.take(e.ActorSeq, "record")
+	}
+	if of := n.Subjects[e.Subject]; of != nil && e.SubjectSeq > 0 {
+		of.take(e.SubjectSeq, "judgment")
+	}
+	switch {
+	case e.ActorSeq > 0 && n.Since < 0:
+		n.Since = index
+	case e.ActorSeq == 0 && n.Since >= 0 && n.Wrong == "":
+		n.Wrong = fmt.Sprintf("entry %d has no number of its actor, and entry %d before it has one", index, n.Since)
+	}
+}
+
+func (t *tagCount) take(seq int64, thing string) {
+	if t.Entries++; seq != t.Entries && t.Wrong == "" {
+		t.Wrong = fmt.Sprintf("as %s %d the one that is number %d in it", thing, seq, t.Entries)
+	}
+}
+
+func (n *chainCount) take(e *evidence.Entry, later bool) {
+	if n.Entries++; e.ChainSeq != n.Entries && n.Wrong == "" {
+		n.Wrong = fmt.Sprintf("as record %d the one that is number %d in it", e.ChainSeq, n.Entries)
+	}
+	if n.here[e.Payload] {
+		return
+	}
+	if n.Lacks++; len(n.Missing) < maxMissing {
+		n.Missing = append(n.Missing, fmt.Sprint(e.ChainSeq))
+	} else if len(n.Missing) == maxMissing {
+		n.Missing = append(n.Missing, "…")
+	}
+	if later {
+		n.Later++
+	}
+}
+
+// About says how many judgments the entries have about the subject of the records' last judgment, and from which entry
+// on the log counts them. It returns "" if no record is a final judgment with a subject.
+func (n *census) About(records []*evidence.Record) (about string) {
+	for _, r := range records {
+		if r.Log == nil || r.Log.SubjectSeq == 0 || r.Payload.ActionType != evidence.FinalJudgment {
+			continue
+		}
+		about = "the log has " + plural.Of(n.Subjects[r.Log.Subject].Entries, "judgment") + " about the same subject"
+		if n.Since > 0 {
+			about += fmt.Sprintf(" since entry %d, from which on it counts them", n.Since)
+		}
+	}
+	return about
+}
+
+// Judge calls refute where the entries show that the log counts the actors or the subjects of these records falsely. It
+// reports whether it found nothing. A nil record stands for all of them.
+func (n *census) Judge(records []*evidence.Record, refute refute) bool {
+	right := n.Wrong == ""
+	if !right {
+		refute("count", nil, "%s: a log that counts actors counts every record", n.Wrong)
+	}
+	for _, r := range records {
+		if of := n.Actors[evidence.ActorTag(r.Payload.Role(), r.Payload.Actor())]; of.Wrong != "" {
+			refute("count", r, "the log counts %s: it counts the records of this actor falsely", of.Wrong)
+			of.Wrong, right = "", false // it is reported once
+		}
+		if r.Log == nil || r.Log.SubjectSeq == 0 {
+			continue
+		}
+		if of := n.Subjects[r.Log.Subject]; of.Wrong != "" {
+			refute("count", r, "the log counts %s: it counts the judgments about this subject falsely", of.Wrong)
+			of.Wrong, right = "", false
+		}
+	}
+	return right
+}

@@ -1,0 +1,192 @@
+package verify
+
+import (
+	"container/heap"
+	"slices"
+
+	"jurat/evidence"
+	"jurat/jury"
+	"jurat/verify/trust"
+)
+
+// A Step is one record in a timeline.
+type Step struct {
+	RecordID   string              `json:"record"`
+	Actor      string              `json:"actor"`
+	Role       evidence.Role       `json:"role"`
+	Action     evidence.ActionType `json:"action_type"`
+	ChainID    string              `json:"chain_id,omitzero"`
+	Position   int64               `json:"chain_position,omitzero"` // 0: it claims none
+	Claimed    string              `json:"claimed_time"`            // the actor's word
+	Proved     *trust.TimeOf       `json:"proved_time,omitzero"`    // nil: none
+	Follows    []string            `json:"follows,omitempty"`       // record ids of what it names
+	ByNameOnly bool                `json:"by_name_only,omitzero"`   // it names them by id, or by name and place, and not by digest
+
+	Status  evidence.ApprovalStatus `json:"approval_status,omitzero"` // of a review
+	Verdict *jury.Decision          `json:"verdict,omitzero"`         // for a review of a verdict: the person's decision, as the record says
+}
+
+// Timeline sorts records for people: each after all that it follows, then by position, then as in the log. proved
+// gives the proved time of a record, as Answers.TimeOf of a report does; nil: no time is proved. This order proves
+// nothing. The guarantee of the chain says whether the records are linked so.
+func Timeline(records []*evidence.Record, proved func(recordID string) (trust.TimeOf, bool)) []Step {
+	g := newGraph(records)
+	verdicts := decisionsOnVerdicts(records)
+	steps := make([]Step, 0, len(records))
+	for _, r := range g.ordered() {
+		step := g.step(r)
+		step.Verdict = verdicts[r]
+		if proved != nil {
+			if t, ok := proved(step.RecordID); ok {
+				step.Proved = &t
+			}
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+// decisionsOnVerdicts finds the reviews that decide on a verdict, by their chain.
+func decisionsOnVerdicts(records []*evidence.Record) map[*evidence.Record]*jury.Decision {
+	trials, decisions := map[string]*jury.Reckoning{}, map[*evidence.Record]*jury.Decision{}
+	for _, r := range records {
+		k := trials[r.Payload.ChainID]
+		switch {
+		case r.Payload.ActionType == evidence.FinalJudgment && k == nil:
+			k = new(jury.Reckoning)
+			if k.Add(r) == nil { // an unreadable record is no verdict
+				trials[r.Payload.ChainID] = k
+			}
+		case r.Payload.ActionType == evidence.HumanReview && k != nil:
+			decisions[r] = k.Decide(r)
+		}
+	}
+	return decisions
+}
+
+func (g *graph) step(r *evidence.Record) Step {
+	p := &r.Payload
+	s := Step{RecordID: p.RecordID, Actor: p.Actor(), Role: p.Role(), Action: p.ActionType, ChainID: p.ChainID,
+		Position: p.ChainPosition, Claimed: p.Timestamp, Status: p.ApprovalStatus}
+	follows, bound := g.follows(r)
+	s.ByNameOnly = len(follows) > 0 && !bound
+	for _, other := range follows {
+		s.Follows = append(s.Follows, other.Payload.RecordID)
+	}
+	return s
+}
+
+// maxByName bounds how many records one can follow by name alone. The sender pays for digests with bytes of the file,
+// but names could make the work grow with its square.
+const maxByName = 16
+
+// follows lists what a record comes after: what it names by digest. Without digests, it is the record that it reviews
+// by id, or the records before it in its thread under the name that it gives.
+func (g *graph) follows(r *evidence.Record) (list []*evidence.Record, bound bool) {
+	if list = g.Named(r); len(list) > 0 {
+		return list, true
+	}
+	p := &r.Payload
+	if original := g.ByID[p.OriginalResponseID]; original != nil && original != r {
+		return []*evidence.Record{original}, false
+	}
+	if p.ChainPosition < 2 {
+		return nil, false
+	}
+	for _, other := range g.At[g.Before(r)] {
+		if p.PreviousAgent == "" || p.PreviousAgent == other.Payload.Actor() {
+			list = append(list, other)
+		}
+		if len(list) == maxByName {
+			break
+		}
+	}
+	return list, false
+}
+
+// ordered sorts the graph topologically. Digests cannot form a cycle, but ids and names can. Then the order of the
+// file decides.
+func (g *graph) ordered() []*evidence.Record {
+	waits, then := g.order()
+	ready := &queue{Place: g.Place, rank: map[*evidence.Record]int64{}}
+	for _, r := range g.All {
+		if waits[r] == 0 {
+			ready.add(r)
+		}
+	}
+	done := map[*evidence.Record]bool{}
+	list := make([]*evidence.Record, 0, len(g.All))
+	for left := 0; left < len(g.All); {
+		if ready.Len() == 0 { // the end, or a cycle: continue with the first record that is left
+			ready.add(g.All[left])
+			left++
+		}
+		r := heap.Pop(ready).(*evidence.Record)
+		if done[r] {
+			continue
+		}
+		done[r] = true
+		list = append(list, r)
+		for _, next := range then[r] {
+			ready.follow(next, r)
+			if waits[next]--; waits[next] == 0 {
+				ready.add(next)
+			}
+		}
+	}
+	return list
+}
+
+// order returns, for each record, how many records it comes after, and which come after it.
+func (g *graph) order() (waits map[*evidence.Record]int, then map[*evidence.Record][]*evidence.Record) {
+	waits, then = map[*evidence.Record]int{}, map[*evidence.Record][]*evidence.Record{}
+	for _, r := range g.All {
+		follows, _ := g.follows(r)
+		waits[r] = len(follows)
+		for _, other := range follows {
+			then[other] = append(then[other], r)
+		}
+	}
+	return waits, then
+}
+
+// queue is a heap of records that may come next.
+type queue struct {
+	list  []*evidence.Record
+	Place map[*evidence.Record]int
+	rank  map[*evidence.Record]int64 // the claimed position, or a later one from the graph
+}
+
+func (q *queue) add(r *evidence.Record) {
+	if claimed := r.Payload.ChainPosition; claimed > 0 {
+		q.rank[r] = claimed
+	}
+	q.rank[r] = max(q.rank[r], 1)
+	heap.Push(q, r)
+}
+
+// follow ranks a record behind one that it comes after.
+func (q *queue) follow(r, other *evidence.Record) {
+	q.rank[r] = max(q.rank[r], q.rank[other]+1)
+}
+
+func (q *queue) Len() int { return len(q.list) }
+
+func (q *queue) Less(i, j int) bool {
+	a, b := q.list[i], q.list[j]
+	if q.rank[a] != q.rank[b] {
+		return q.rank[a] < q.rank[b]
+	}
+	return q.Place[a] < q.Place[b]
+}
+
+func (q *queue) Swap(i, j int) { q.list[i], q.list[j] = q.list[j], q.list[i] }
+
+func (q *queue) Push(r any) { q.list = append(q.list, r.(*evidence.Record)) }
+
+func (q *queue) Pop() any {
+	last := len(q.list) - 1
+	r := q.list[last]
+	q.list = slices.Delete(q.list, last, last+1)
+	return r
+}

@@ -1,0 +1,346 @@
+package verify
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+)
+
+// maxCopied is how many bytes the records of a file may copy. docs/format.md has the same number, because two verifiers must agree.
+const maxCopied = 2 << 30
+
+// A Finding is an answer about one record, unless it is proved.
+type sightFinding struct {
+	Rule    string
+	Reason  string
+	Refuted bool // otherwise not proved
+	Gap     bool // the record tells of acts that are not recorded
+}
+
+// Seen says who saw how many acts of a file, from where.
+type Seen struct {
+	Recorder string            `json:"recorder"`
+	Vantage  evidence.Vantage  `json:"vantage"`
+	Fidelity evidence.Fidelity `json:"fidelity"`
+	Side     evidence.Side     `json:"side,omitzero"` // Answered: of messages that others sent to the agent; "": of all else
+	Records  int               `json:"records"`
+}
+
+// maxSeen bounds the list of Seen, and of changes.
+const maxSeen = 1000
+
+// A Change of a tool's definition, by the word of a recorder: a server said something else of it than before. What an agent was told of a
+// tool decides how it uses it.
+type ToolChange struct {
+	Record   string          `json:"record"`
+	Recorder string          `json:"recorder"`
+	Agent    string          `json:"agent"`
+	Server   string          `json:"server"`
+	Tool     string          `json:"tool"`
+	Before   evidence.Digest `json:"before"`
+	After    evidence.Digest `json:"after"`
+}
+
+// InWords says in English what changed.
+func (c ToolChange) InWords() string {
+	return fmt.Sprintf("the server %q said something else of its tool %q than before to the agent %q, says the recorder %q in the record %s", c.Server, c.Tool, c.Agent, c.Recorder, c.Record)
+}
+
+// A Look is what was found of one record alone.
+type look struct {
+	record *evidence.Record
+	opened *observed.Opened // nil: an event
+	change *ToolChange
+	alone  *sightFinding // what is known without other records; nil: the record must be read in order
+	answer string        // the provider's id of the answer, by its bytes; "": it has none
+
+	references []string // what the call names of what the provider kept, by its bytes where they are read
+	leftOut    []string // what the bytes say and the record does not
+
+	proved bool // alone: nothing was found
+}
+
+// ByRecorder reports whether a record is a recorder's.
+func ByRecorder(r *evidence.Record) bool { return r.Payload.Role() == evidence.RoleRecorder }
+
+// lookAt looks at a recorder's record; nil: it is another's. Many records can be looked at at once.
+func lookAt(r *evidence.Record) *look {
+	if !ByRecorder(r) {
+		return nil
+	}
+	l := &look{record: r}
+	if r.Payload.Observed == nil {
+		l.alone, l.change = ofEvent(&r.Payload)
+		l.proved = l.alone == nil
+		return l
+	}
+	l.opened = observed.Open(r)
+	if reading, is := l.opened.Alone(); is {
+		l.alone = l.judge(reading)
+		l.proved = l.alone == nil
+	}
+	return l
+}
+
+// ofEvent says what an event of the recorder means for completeness, and which tool changed.
+func ofEvent(p *evidence.Payload) (*sightFinding, *ToolChange) {
+	e, err := observed.ParseEvent(p.Response)
+	switch {
+	case err != nil:
+		return &sightFinding{Rule: "body", Reason: fmt.Sprintf("its response is no event of a recorder: %v", err)}, nil
+	case e.Event == observed.Gap:
+		calls := int64(0)
+		for _, m := range e.Missed {
+			calls += min(m.Calls, 1<<40)
+		}
+		return &sightFinding{Rule: "gap", Gap: true, Reason: fmt.Sprintf("the recorder says that at least %d calls passed without a record", calls)}, nil
+	case e.Event == observed.LostInCrash:
+		return &sightFinding{Rule: "gap", Gap: true, Reason: fmt.Sprintf("the recorder died during a call of %q: nothing else is known of it", e.Agent)}, nil
+	case e.Event == observed.ToolDefinitionChanged:
+		return nil, &ToolChange{p.RecordID, p.AgentID, e.Agent, e.Server, e.Tool, e.Before, e.After}
+	}
+	return nil, nil
+}
+
+// A File collects the looks at the records of a file. The zero File is of a file without records.
+type sights struct {
+	window  observed.Window
+	copied  int64
+	seen    []Seen
+	changes []ToolChange
+
+	answers   map[string]bool // the provider's ids of answers that the file has
+	elsewhere []string        // what the provider kept of what was asked, and the file has not
+	leftOut   []string
+}
+
+// Take takes the next record of the file, and returns what is found against it; nil: nothing, or it is not a recorder's.
+func (f *sights) Take(l *look) *sightFinding {
+	if l == nil {
+		return nil
+	}
+	if l.change != nil && len(f.changes) < maxSeen {
+		f.changes = append(f.changes, *l.change)
+	}
+	if l.opened == nil {
+		return l.alone
+	}
+	f.note(l.record)
+	if f.copied += l.opened.Copied(); f.copied > maxCopied && l.opened.Copied() > 0 {
+		return &sightFinding{Rule: "volume", Reason: fmt.Sprintf("the records of the file copy more than %d bytes from each other", maxCopied)}
+	}
+	reading, found := f.window.Read(l.opened), l.alone
+	if found == nil && !l.proved {
+		found = l.judge(reading)
+	}
+	f.refer(l)
+	return found
+}
+
+// refer notes what a call names without saying it: what the provider kept is in no bytes, unless it is an answer that the file has.
+func (f *sights) refer(l *look) {
+	for _, said := range l.leftOut {
+		if len(f.leftOut) < maxSeen {
+			f.leftOut = append(f.leftOut, fmt.Sprintf("%s (%s)", said, l.record.Payload.RecordID))
+		}
+	}
+	for _, reference := range l.references {
+		id, is := strings.CutPrefix(reference, "previous_response_id:")
+		if len(f.elsewhere) < maxSeen && !(is && f.answers[id]) && !slices.Contains(f.elsewhere, reference) {
+			f.elsewhere = append(f.elsewhere, reference)
+		}
+	}
+	if l.answer != "" && len(f.answers) < maxAnswers {
+		if f.answers == nil {
+			f.answers = map[string]bool{}
+		}
+		f.answers[l.answer] = true
+	}
+}
+
+// maxAnswers bounds the ids of answers that a File remembers. A reference to a further one is said to be elsewhere.
+const maxAnswers = 1 << 20
+
+// Elsewhere lists what calls name of what the provider keeps, such as an earlier answer, and no record before them has; at most 1000.
+func (f *sights) Elsewhere() []string { return f.elsewhere }
+
+// LeftOut lists models and usage that bytes say and their records leave out, each with the record; at most 1000.
+func (f *sights) LeftOut() []string { return f.leftOut }
+
+// leftOut lists what bytes say and their record does not.
+func leftOut(p *evidence.Payload, from *observed.Facts) (list []string) {
+	if p.Model == "" && from.Model != "" {
+		list = append(list, fmt.Sprintf("the model %q was asked", from.Model))
+	}
+	if p.ModelVersion == "" && from.ModelVersion != "" {
+		list = append(list, fmt.Sprintf("the model %q answered", from.ModelVersion))
+	}
+	if p.Observed.Usage == nil && from.Usage != nil {
+		list = append(list, "usage "+evidence.Abbreviate(string(from.Usage)))
+	}
+	return list
+}
+
+// note counts who saw what.
+func (f *sights) note(r *evidence.Record) {
+	o := r.Payload.Observed
+	one := Seen{Recorder: r.Payload.AgentID, Vantage: o.Vantage, Fidelity: o.Fidelity, Records: 1}
+	if o.Side == evidence.Answered {
+		one.Side = o.Side
+	}
+	for i := range f.seen {
+		if s := &f.seen[i]; s.Recorder == one.Recorder && s.Vantage == one.Vantage && s.Fidelity == one.Fidelity && s.Side == one.Side {
+			s.Records++
+			return
+		}
+	}
+	if len(f.seen) < maxSeen {
+		f.seen = append(f.seen, one)
+	}
+}
+
+// Seen lists who saw acts of the file, from where, in the order of their first record; at most 1000.
+func (f *sights) Seen() []Seen { return f.seen }
+
+// SeenFrom says in English from where a recorder has an act. It is InWords, but tells telemetry from a file.
+func SeenFrom(o *evidence.Observed, recorder string) string {
+	switch {
+	case o.Vantage != evidence.Telemetry:
+		return Seen{Recorder: recorder, Vantage: o.Vantage, Side: o.Side}.InWords()
+	case strings.HasPrefix(o.Protocol, observed.Imported):
+		return fmt.Sprintf("told by a file that others wrote, which the recorder %q imported", recorder)
+	}
+	return fmt.Sprintf("told by the agent's telemetry to the recorder %q", recorder)
+}
+
+// Changes lists the tools whose definition changed, in the order of the records; at most 1000.
+func (f *sights) Changes() []ToolChange { return f.changes }
+
+// InWords says in English who saw, from where.
+func (s Seen) InWords() string {
+	if s.Answered() {
+		return fmt.Sprintf("bytes seen by the recorder %q between the agent and those who ask it", s.Recorder)
+	}
+	return VantageInWords(s.Vantage, s.Recorder)
+}
+
+// Answered reports whether the recorder stands before an agent that answers: nobody there is upstream of it.
+func (s Seen) Answered() bool { return s.Side == evidence.Answered && s.Vantage == evidence.Proxy }
+
+// VantageInWords says in English from where a recorder saw.
+func VantageInWords(v evidence.Vantage, recorder string) string {
+	switch v {
+	case evidence.Proxy:
+		return fmt.Sprintf("bytes seen by the recorder %q between the agent and the upstream", recorder)
+	case evidence.ProxyMITM:
+		return fmt.Sprintf("bytes seen by the recorder %q between the agent and the upstream, inside a TLS connection that it opened", recorder)
+	case evidence.InProcess:
+		return fmt.Sprintf("seen inside the agent's own process by the recorder %q", recorder)
+	case evidence.Examiner:
+		return fmt.Sprintf("seen by the recorder %q, which asked the agent itself", recorder)
+	}
+	return fmt.Sprintf("told to the recorder %q by the agent's telemetry, or by a file", recorder)
+}
+
+// judge applies the rules to a record and its bytes. The first that fits counts.
+func (l *look) judge(reading observed.Reading) *sightFinding {
+	p, o := &l.record.Payload, l.record.Payload.Observed
+	for _, err := range reading.Errs {
+		if errors.Is(err, observed.ErrWrong) {
+			return &sightFinding{Rule: "digest", Reason: err.Error(), Refuted: true}
+		}
+	}
+	facts, known := l.opened.Facts(reading)
+	l.answer, l.references = facts.Answer, o.ContextByReference
+	if known {
+		l.references, l.leftOut = facts.ContextByReference, leftOut(p, &facts)
+		if member := l.differs(&facts); member != "" {
+			return &sightFinding{Rule: "projection", Refuted: true, Reason: fmt.Sprintf("its bytes say another %s than the record", member)}
+		}
+	}
+	switch {
+	case o.Fidelity == evidence.ByAttributes:
+		return &sightFinding{Rule: "second-hand", Reason: SeenFrom(o, p.AgentID) + ": nobody saw the bytes"}
+	case o.Fidelity == evidence.Parsed:
+		return &sightFinding{Rule: "second-hand", Reason: SeenFrom(o, p.AgentID) + ", as values that somebody else had parsed: nobody saw the bytes"}
+	case o.Agent == p.AgentID:
+		return &sightFinding{Rule: "recorder-agent", Reason: fmt.Sprintf("%q records its own acts: nobody else saw them", p.AgentID)}
+	}
+	for _, open := range openRules {
+		for _, err := range reading.Errs {
+			if errors.Is(err, open.err) {
+				return &sightFinding{Rule: open.rule, Reason: err.Error()}
+			}
+		}
+	}
+	if why := readDifferently(o); why != "" {
+		return &sightFinding{Rule: "readers", Reason: why}
+	}
+	switch {
+	case !known && l.states():
+		return &sightFinding{Rule: "projection", Reason: fmt.Sprintf("the protocol %q is not read here: what the record says of its bytes is the recorder's word", o.Protocol)}
+	case o.Ended == evidence.LostInCrash:
+		return &sightFinding{Rule: "gap", Gap: true, Reason: fmt.Sprintf("the recorder died during a call of %q: the end is not known", o.Agent)}
+	}
+	if beside := besideBytes(p); beside != "" {
+		return &sightFinding{Rule: "projection", Reason: fmt.Sprintf("its %s is no fact in bytes: what the record says there is the recorder's word", beside)}
+	}
+	return nil
+}
+
+// besideBytes returns the first member that says something of the act and is no fact in its bytes; "": there is none.
+func besideBytes(p *evidence.Payload) string {
+	for _, m := range []value{{"prompt", p.Prompt, nil}, {"response", p.Response, nil}, {"context", p.Context, nil}, {"tools_used", p.ToolsUsed, nil}} {
+		if m.stated != nil {
+			return m.name
+		}
+	}
+	return ""
+}
+
+// openRules say under which rule bytes are not proved that cannot be read.
+var openRules = []struct {
+	err  error
+	rule string
+}{{observed.ErrMissing, "missing"}, {observed.ErrWithheld, "withheld"}, {observed.ErrUnsealed, "unsealed"}, {observed.ErrTruncated, "truncated"}, {observed.ErrMasked, "masked"}}
+
+// differs returns the first fact that is stated and that the bytes say otherwise.
+func (l *look) differs(found *observed.Facts) string {
+	p, o := &l.record.Payload, l.record.Payload.Observed
+	switch {
+	case p.Model != "" && p.Model != found.Model:
+		return "model"
+	case p.ModelVersion != "" && p.ModelVersion != found.ModelVersion:
+		return "model_version"
+	case o.Finish != "" && o.Finish != found.Finish:
+		return "finish"
+	case o.Calls != nil && !slices.Equal(o.Calls, found.Calls):
+		return "calls"
+	case o.ContextByReference != nil && !slices.Equal(o.ContextByReference, found.ContextByReference):
+		return "context_by_reference"
+	}
+	for _, m := range []value{{"parameters", p.Parameters, found.Parameters}, {"usage", o.Usage, found.Usage}} {
+		if m.stated != nil && !bytes.Equal(m.stated, m.found) { // no fact can be sealed apart
+			return m.name
+		}
+	}
+	return ""
+}
+
+type value struct {
+	name          string
+	stated, found jsontext.Value
+}
+
+// states reports whether the record states a fact.
+func (l *look) states() bool {
+	p, o := &l.record.Payload, l.record.Payload.Observed
+	return p.Model != "" || p.ModelVersion != "" || p.Parameters != nil || o.Usage != nil || o.Finish != "" || o.Calls != nil || o.ContextByReference != nil
+}

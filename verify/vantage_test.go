@@ -1,0 +1,310 @@
+package verify
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/must"
+	"jurat/internal/observe"
+)
+
+const (
+	chat   = `{"model":"m","messages":[{"role":"user","content":"Where is parcel 17?"}],"stream":true}`
+	answer = "data: {\"id\":\"c-1\",\"model\":\"m-2026\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"In \"}}]}\n\n" +
+		"data: {\"id\":\"c-1\",\"model\":\"m-2026\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Kassel.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+)
+
+func passed(text, kind string) *observed.Body {
+	return &observed.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text)), Type: kind, Kept: []byte(text)}
+}
+
+func call(request, response string) observed.Act {
+	began := time.Date(2026, 1, 31, 16, 15, 0, 0, time.UTC)
+	return observed.Act{Recorder: "gate", RequestID: "call", At: began, Agent: "shop-bot", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: observe.OpenAIChat,
+		Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, Began: began, Request: passed(request, "application/json"), Response: passed(response, "text/event-stream")}
+}
+
+// observedRecord is what a recorder seals, as a verifier gets it; nothing here looks at signatures.
+func observedRecord(t testing.TB, act observed.Act) *evidence.Record {
+	t.Helper()
+	p, err := observed.Payload(act)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &evidence.Record{Payload: p}
+}
+
+func judged(records ...*evidence.Record) (last *sightFinding) {
+	var f sights
+	for _, r := range records {
+		last = f.Take(lookAt(r))
+	}
+	return last
+}
+
+// tool is a call of a tool of the Model Context Protocol, with an argument that canonical JSON does not have.
+func tool(request, response string) observed.Act {
+	act := call(request, response)
+	act.Type, act.Protocol, act.Path, act.Method, act.Status = evidence.ObservedTool, "mcp/2025-06-18", "/client", "tools/call", 0
+	return act
+}
+
+// TestFlippedByte: whichever byte of a body is another, the record is refuted; so with each byte of its settings.
+func TestFlippedByte(t *testing.T) {
+	flippedBytes(t, chat, answer, call)
+	flippedBytes(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"refund","arguments":{"order":9007199254740993}}}`,
+		`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"Refunded."}]}}`, tool)
+}
+
+func flippedBytes(t *testing.T, chat, answer string, call func(request, response string) observed.Act) {
+	t.Helper()
+	if found := judged(observedRecord(t, call(chat, answer))); found != nil {
+		t.Fatalf("%+v", found)
+	}
+	flips := 0
+	for _, direction := range []string{chat, answer} {
+		for i := range len(direction) {
+			r := observedRecord(t, call(chat, answer))
+			flipped := []byte(direction)
+			flipped[i] ^= 1
+			value, err := evidence.FormatBody(evidence.Piece{Own: flipped, Length: int64(len(flipped))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if direction == chat {
+				r.Payload.RequestBody = value
+			} else {
+				r.Payload.ResponseBody = value
+			}
+			if found := judged(r); found == nil || found.Rule != "digest" || !found.Refuted {
+				t.Fatalf("byte %d of %.20q: %+v", i, direction, found)
+			}
+			flips++
+		}
+	}
+	said := observedRecord(t, call(chat, answer)).Payload.Parameters
+	for i := 1; i < len(said)-1; i++ {
+		r := observedRecord(t, call(chat, answer))
+		r.Payload.Parameters = bytes.Clone(said)
+		r.Payload.Parameters[i] ^= 1
+		if found := judged(r); found == nil || found.Rule != "projection" || !found.Refuted {
+			t.Fatalf("byte %d of %s: %+v", i, said, found)
+		}
+		flips++
+	}
+	if flips < 200 {
+		t.Errorf("only %d flips", flips)
+	}
+}
+
+// TestCopiesAreBounded: a small file that copies for hours is not followed; what copies nothing is judged as ever.
+func TestCopiesAreBounded(t *testing.T) {
+	source := strings.Repeat("0123456789", 100)
+	copying := call(source+"!", answer)
+	copying.Request.Earlier = [][]byte{[]byte(source)}
+	copying.Protocol = "other/1"
+	r := observedRecord(t, copying)
+	r.Payload.Model, r.Payload.ModelVersion, r.Payload.Parameters, r.Payload.Response = "", "", nil, nil
+	f := sights{copied: maxCopied - 1000}
+	first := call(source, answer)
+	if found := f.Take(lookAt(observedRecord(t, first))); found != nil && found.Refuted {
+		t.Fatalf("%+v", found)
+	}
+	if found := f.Take(lookAt(r)); found != nil {
+		t.Fatalf("within the bound: %+v", found)
+	}
+	if found := f.Take(lookAt(r)); found == nil || found.Rule != "volume" || found.Refuted {
+		t.Errorf("beyond the bound: %+v", found)
+	}
+	if found := f.Take(lookAt(observedRecord(t, call(chat, answer)))); found != nil {
+		t.Errorf("a record that copies nothing: %+v", found)
+	}
+}
+
+// TestCircleOfCopies: bodies that copy from each other, and one that copies from itself, come to an end, and are not there.
+func TestCircleOfCopies(t *testing.T) {
+	a, b := observedRecord(t, call(chat+"a", answer)), observedRecord(t, call(chat+"b", answer))
+	copies := func(from *evidence.Record) jsontext.Value {
+		return jsontext.Value(fmt.Sprintf(`{"pieces":[{"at":0,"from":%q,"length":50},"x"]}`, from.Payload.Observed.Request.SHA256))
+	}
+	a.Payload.RequestBody, b.Payload.RequestBody = copies(b), copies(a)
+	self := observedRecord(t, call(chat, answer))
+	self.Payload.RequestBody = copies(self)
+	var f sights
+	for i, r := range []*evidence.Record{a, b, a, b, self, self} {
+		if found := f.Take(lookAt(r)); found == nil || found.Rule != "missing" || found.Refuted {
+			t.Errorf("record %d: %+v", i, found)
+		}
+	}
+}
+
+// TestBombIsNotOpened: bytes that a recorder could not decode are compared with their digest, and never decoded by who verifies.
+func TestBombIsNotOpened(t *testing.T) {
+	var bomb bytes.Buffer
+	w := gzip.NewWriter(&bomb)
+	zeros := make([]byte, 1<<20)
+	for range 256 {
+		if _, err := w.Write(zeros); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must.Do(t, w.Close())
+	act := call(chat, bomb.String())
+	act.Response.Encoding, act.Response.Refused = "gzip", true
+	r := observedRecord(t, act)
+	before := new(runtime.MemStats)
+	runtime.ReadMemStats(before)
+	if found := judged(r); found == nil || found.Rule != "readers" || found.Refuted {
+		t.Errorf("%+v", found)
+	}
+	after := new(runtime.MemStats)
+	runtime.ReadMemStats(after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
+		t.Errorf("%d bytes were allocated for a body of %d", n, bomb.Len())
+	}
+	r.Payload.ModelVersion = "zeros"
+	if found := judged(r); found == nil || !found.Refuted || found.Rule != "projection" {
+		t.Errorf("a model that no bytes say: %+v", found)
+	}
+}
+
+// TestSessionIsFollowed: 100 calls that send 400 KB each time are all proved from one whole body.
+func TestSessionIsFollowed(t *testing.T) {
+	var f sights
+	var earlier [][]byte
+	context := strings.Repeat("The parcel was sent to Kassel. ", 13_000)
+	total := 0
+	for i := range 100 {
+		context += fmt.Sprintf("And this is call %d. ", i)
+		request := fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":%q}],"stream":true}`, context)
+		act := call(request, answer)
+		act.Request.Earlier = earlier
+		r := observedRecord(t, act)
+		total += len(r.Payload.RequestBody)
+		earlier = [][]byte{[]byte(request)}
+		if found := f.Take(lookAt(r)); found != nil {
+			t.Fatalf("call %d: %+v", i, found)
+		}
+	}
+	if total > 2*len(context) {
+		t.Errorf("the records take %d bytes for a context of %d", total, len(context))
+	}
+	if s := f.Seen(); len(s) != 1 || s[0].Records != 100 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestEventsOfOthers: records that are no recorder's are left alone.
+func TestEventsOfOthers(t *testing.T) {
+	if lookAt(&evidence.Record{Payload: evidence.Payload{ActionType: evidence.ModelOutput}}) != nil {
+		t.Error("an agent's record is looked at")
+	}
+}
+
+// FuzzBodies: whatever a record has as bodies, a verifier ends with an answer, and refutes only with a reason.
+func FuzzBodies(f *testing.F) {
+	good := observedRecord(f, call(chat, answer))
+	f.Add([]byte(good.Payload.RequestBody), []byte(good.Payload.ResponseBody), observe.OpenAIChat, uint8(0))
+	f.Add([]byte(`{"pieces":[{"at":0,"from":"`+evidence.DigestOf([]byte(chat)).String()+`","length":9}]}`), []byte(`{"base64":"/w=="}`), observe.AnthropicMessages, uint8(1))
+	f.Add([]byte(`""`), []byte(`"data: [["`), observe.GeminiGenerate, uint8(2))
+	f.Fuzz(func(t *testing.T, request, response []byte, protocol string, as uint8) {
+		r := observedRecord(t, call(chat, answer))
+		p := &r.Payload
+		var err error
+		if p.RequestBody, err = evidence.Canonical(request); err != nil {
+			return
+		}
+		if p.ResponseBody, err = evidence.Canonical(response); err != nil {
+			return
+		}
+		p.Observed.Protocol = protocol
+		if as%2 == 1 { // so that the digests are right, and the bytes are read
+			for _, b := range []struct {
+				stated *evidence.ObservedBody
+				value  jsontext.Value
+			}{{p.Observed.Request, p.RequestBody}, {p.Observed.Response, p.ResponseBody}} {
+				pieces, err := evidence.ParseBody(b.value)
+				if err != nil || observed.Copies(pieces) > 0 {
+					continue
+				}
+				body, err := observed.Rebuild(pieces, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.stated.SHA256, b.stated.Bytes = evidence.DigestOf(body), int64(len(body))
+			}
+		}
+		found := judged(observedRecord(t, call(chat, answer)), r)
+		unchanged := bytes.Equal(p.RequestBody, good.Payload.RequestBody) && bytes.Equal(p.ResponseBody, good.Payload.ResponseBody)
+		if found != nil && (found.Rule == "" || found.Reason == "" || found.Refuted && unchanged && protocol == observe.OpenAIChat) {
+			t.Errorf("%+v", found)
+		}
+	})
+}
+
+// TestChanges: of each tool of which a server said something else than before, a reader is told which, and what was said.
+func TestChanges(t *testing.T) {
+	one, other := evidence.DigestOf([]byte("adds")), evidence.DigestOf([]byte("adds, and reads your keys"))
+	e := observed.Event{Event: observed.ToolDefinitionChanged, Agent: "shop-bot", Server: "stdio:sums", Tool: "add", Before: one, After: other}
+	p, err := e.Payload("gate", "2026-01-31T16:15:00Z", "recorded/shop-bot/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.RecordID = "r1"
+	var f sights
+	if found := f.Take(lookAt(&evidence.Record{Payload: p})); found != nil {
+		t.Errorf("%+v", found)
+	}
+	if list := f.Changes(); len(list) != 1 || list[0] != (ToolChange{"r1", "gate", "shop-bot", "stdio:sums", "add", one, other}) {
+		t.Errorf("%+v", list)
+	}
+}
+
+// TestTold: an imported act is second hand, whatever its bytes are, and the reason says that a file told it.
+func TestTold(t *testing.T) {
+	act := call(chat, answer)
+	act.Type, act.Vantage, act.Fidelity, act.Protocol = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes, observed.Imported+"promptfoo"
+	act.Said.Response = jsontext.Value(`"In Kassel."`)
+	for protocol, want := range map[string]string{
+		observed.Imported + "promptfoo": `told by a file that others wrote, which the recorder "gate" imported: nobody saw the bytes`,
+		"told/otherwise":                `told by the agent's telemetry to the recorder "gate": nobody saw the bytes`,
+	} {
+		act.Protocol = protocol
+		if f := judged(observedRecord(t, act)); f == nil || f.Rule != "second-hand" || f.Refuted || f.Reason != want {
+			t.Errorf("%s: %+v", protocol, f)
+		}
+	}
+	act.Protocol = observed.Imported + "promptfoo"
+	r := observedRecord(t, act)
+	r.Payload.Observed.Request.SHA256 = evidence.DigestOf([]byte("something else"))
+	if f := judged(r); f == nil || f.Rule != "digest" || !f.Refuted {
+		t.Errorf("another part of the file: %+v", f)
+	}
+}
+
+// TestWhatNoBytesSay: what was said is no fact in bytes, so what a record states of it is its recorder's word, whatever else the bytes prove.
+func TestWhatNoBytesSay(t *testing.T) {
+	for name, change := range map[string]func(*evidence.Payload){
+		"tools_used": func(p *evidence.Payload) { p.ToolsUsed = jsontext.Value(`[{"name":"refund","result":"done"}]`) },
+		"prompt":     func(p *evidence.Payload) { p.Prompt = jsontext.Value(`"Where is parcel 17?"`) },
+		"response":   func(p *evidence.Payload) { p.Response = jsontext.Value(`"In Kassel."`) },
+		"context":    func(p *evidence.Payload) { p.Context = jsontext.Value(`"The order was paid."`) },
+	} {
+		for _, act := range []observed.Act{call(chat, answer), tool(`{"id":1,"method":"ping"}`, `{"id":1,"result":{}}`)} {
+			r := observedRecord(t, act)
+			change(&r.Payload)
+			if found := judged(r); found == nil || found.Refuted || found.Rule != "projection" || !strings.Contains(found.Reason, name) {
+				t.Errorf("%s, %s: %+v", name, act.Protocol, found)
+			}
+		}
+	}
+}
