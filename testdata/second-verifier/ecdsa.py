@@ -34,5 +34,5 @@ def verify(key, digest, signature):
     if not s:
         return False
     inverse = pow(s, -1, ORDER)
-    found = total([(int.from_bytes(digest, "big") * inverse, G), (r * inverse, key)])
+    found = total(((int.from_bytes(digest, "big") * inverse, G), (r * inverse, key)))
     return found is not None and found[0] % ORDER == r

@@ -77,7 +77,7 @@ def commitment(kind, pointer, value, salt):
         block = hmac.digest(key, block + info + bytes([i]), "sha256")
         wide += block
     blinding = int.from_bytes(wide[:48], "big") % ORDER
-    return sigma.total([(number(kind, value), sigma.G), (blinding, H)])
+    return sigma.total(((number(kind, value), sigma.G), (blinding, H)))
 
 
 def is_commitment(text):
