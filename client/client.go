@@ -10,7 +10,7 @@
 //
 // A program that signs without Go calls Prepare for the bytes to sign, and Assemble with the signatures.
 //
-// The installation must know the public key first (`jurat keys register`).
+// The installation must know the public key first (`jurat keys new`).
 //
 // A Client sends requests to a server (`jurat serve`) over HTTP. It also serves callers whose keys the installation
 // keeps, and callers that only read. See docs/api.md.

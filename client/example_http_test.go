@@ -32,7 +32,7 @@ func serve() (url string, token func(name string, role access.Role) string, stop
 	return url, token, stop
 }
 
-// serveTo also registers the public key of an agent that holds its key itself, as 'jurat keys register' does.
+// serveTo also registers the public key of an agent that holds its key itself, as 'jurat keys new' does.
 func serveTo() (url string, token func(name string, role access.Role) string, register func(agent string, public []byte), stop func()) {
 	dir, err := os.MkdirTemp("", "")
 	ok(err)

@@ -1,7 +1,7 @@
 """Seals, signs, submits and verifies against a running server: python3 example.py URL AGENT-TOKEN SUBMITTER-TOKEN KEY TRUST
 
 Tokens are those of 'jurat access grant'. KEY is the agent's private key in PEM, whose public half the operator has
-registered ('jurat keys register'). TRUST is the trust file that you have from the operator ('jurat trust').
+registered ('jurat keys new'). TRUST is the trust file that you have from the operator ('jurat trust').
 """
 
 import json

@@ -67,7 +67,7 @@ func actHint(err error) error {
 	case errors.As(err, &field) && field.Field == "saw":
 		return hint(fmt.Errorf("refusing payload: %w", err), "a sealed record has its digest in the member 'digest'; nothing was recorded")
 	case errors.As(err, &field):
-		return hint(fmt.Errorf("refusing payload: %w", err), "'docs/format.md' lists the fields, 'jurat apart list' what is always sealed apart; nothing was recorded")
+		return hint(fmt.Errorf("refusing payload: %w", err), "'docs/format.md' lists the fields, 'jurat apart' what is always sealed apart; nothing was recorded")
 	}
 	return keyHint(err)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,13 +18,10 @@ import (
 )
 
 type accessCmd struct {
-	List      accessListCmd      `cmd:"" default:"withargs" help:"List who may do what; with --all also who could once."`
-	Grant     accessGrantCmd     `cmd:"" help:"Make a token for an agent or a person."`
-	Link      accessLinkCmd      `cmd:"" help:"Print a link that signs one person in, once, in a browser."`
-	Revoke    accessRevokeCmd    `cmd:"" help:"End a token, and every session that was opened with it."`
-	Admit     accessAdmitCmd     `cmd:"" help:"Let an agent add to a chain that another has begun."`
-	Publish   accessPublishCmd   `cmd:"" help:"Let everyone read a chain, a record that is in no chain, or what the log shows of an agent."`
-	Unpublish accessUnpublishCmd `cmd:"" help:"Undo 'publish': only people with a role for it may read it."`
+	List    accessListCmd    `cmd:"" default:"withargs" help:"List who may do what; with --all also who could once."`
+	Grant   accessGrantCmd   `cmd:"" help:"Make a token for an agent or a person, or a link to sign in by; let an agent add to another's chain."`
+	Revoke  accessRevokeCmd  `cmd:"" help:"End a token, and every session that was opened with it."`
+	Publish accessPublishCmd `cmd:"" help:"Let everyone read a chain, a record that is in no chain, or what the log shows of an agent; or undo that."`
 }
 
 // registerOf is the register of an installation.
@@ -32,17 +30,31 @@ func registerOf(i *installation.Installation) *access.Register {
 }
 
 type accessGrantCmd struct {
-	Name newName       `arg:"" help:"The agent's agent_id, or the person's name; reviews will have it as reviewer_id."`
-	Role []access.Role `arg:"" help:"agent; or one or more of submitter, reviewer, auditor, operator."`
-	For  time.Duration `help:"How long the token is valid." default:"2160h"`
-	whyFlags
+	Name  newName       `arg:"" optional:"" help:"The agent's agent_id, or the person's name; reviews will have it as reviewer_id. With --link by default operator."`
+	Role  []access.Role `arg:"" optional:"" help:"agent; or one or more of submitter, reviewer, auditor, operator. With --link by default all of these, so name one for anybody but yourself."`
+	For   time.Duration `help:"How long the token is valid." default:"2160h"`
+	Chain string        `xor:"what" placeholder:"CHAIN" help:"Make no token, and let this agent add to a chain that another has begun."`
+	Link  bool          `xor:"what" help:"Print a link that signs this person in, once, in a browser."`
+	At    string        `placeholder:"URL" help:"With --link: where browsers reach the server." default:"http://127.0.0.1:8417"`
+	whenWhyFlags
 }
 
-// Run makes a token.
+// Run makes a token, a link, or room in a chain.
 func (c *accessGrantCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.Link {
+		return c.link(ctx, a, io)
+	}
 	why, err := c.why()
 	if err != nil {
 		return err
+	}
+	if c.Chain != "" {
+		if c.Name == "" || c.Role != nil {
+			return errors.New("--chain goes with an agent's name alone")
+		}
+		return a.with(ctx, func(i *installation.Installation) error {
+			return registerOf(i).Admit(ctx, c.Chain, string(c.Name), why.Reason, why.By)
+		})
 	}
 	order := access.Order{Name: string(c.Name), Roles: c.Role, For: c.For, Reason: why.Reason, By: why.By}
 	if err := order.Check(); err != nil {
@@ -59,30 +71,24 @@ func (c *accessGrantCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-type accessLinkCmd struct {
-	Name newName       `arg:"" optional:"" help:"The name of the person whom the link signs in. Default: operator." default:"operator"`
-	Role []access.Role `help:"One or more of submitter, reviewer, auditor, operator. Default: all of them, so name one for anybody but yourself." placeholder:"ROLE"`
-	At   string        `placeholder:"URL" help:"Where browsers reach the server." default:"http://127.0.0.1:8417"`
-}
-
-// Run prints a link.
-func (c *accessLinkCmd) Run(ctx context.Context, a *app, io stdio) error {
+// link prints a link.
+func (c *accessGrantCmd) link(ctx context.Context, a *app, io stdio) error {
 	at, err := url.Parse(c.At)
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || strings.TrimSuffix(at.Path, "/") != "" || at.RawQuery != "" {
 		return fmt.Errorf("--at %s: want a server's URL, such as https://jurat.example", c.At)
 	}
-	if len(c.Role) == 0 {
-		c.Role = access.PeopleRoles()
+	order := access.Order{Name: cmp.Or(string(c.Name), "operator"), Roles: c.Role, For: time.Hour}
+	if len(order.Roles) == 0 {
+		order.Roles = access.PeopleRoles()
 	}
-	order := access.Order{Name: string(c.Name), Roles: c.Role, For: time.Hour}
 	if err := order.Check(); err != nil {
 		return err
 	}
 	if order.Has(access.Agent) {
-		return errors.New("--role agent: an agent does not sign in by a browser; 'jurat access grant' makes its token")
+		return errors.New("--link: an agent does not sign in by a browser; leave --link out to make its token")
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		path, err := server.SignInPath(ctx, i, time.Now(), string(c.Name), c.Role...)
+		path, err := server.SignInPath(ctx, i, time.Now(), order.Name, order.Roles...)
 		if err != nil {
 			return err
 		}
@@ -153,29 +159,16 @@ func (c *accessRevokeCmd) Run(ctx context.Context, a *app, _ stdio) error {
 type accessPublishCmd struct {
 	Chain string `arg:"" name:"chain-or-record" help:"The chain_id; of a trial, its id; of a record in no chain, the record's id; with --agent, the agent's name."`
 	Agent bool   `help:"It is an agent: show its reputation to everyone."`
+	Undo  bool   `help:"From now on, only people with a role for it may read it."`
 	whyFlags
 }
 
-// Run makes a chain public.
+// Run makes a chain public, or ends that.
 func (c *accessPublishCmd) Run(ctx context.Context, a *app, _ stdio) error {
 	if c.Agent {
-		return setPublicAgent(ctx, a, c.Chain, true, c.whyFlags)
+		return setPublicAgent(ctx, a, c.Chain, !c.Undo, c.whyFlags)
 	}
-	return setPublic(ctx, a, c.Chain, true, c.whyFlags)
-}
-
-type accessUnpublishCmd struct {
-	Chain string `arg:"" name:"chain-or-record" help:"The chain_id; of a trial, its id; of a record in no chain, the record's id; with --agent, the agent's name."`
-	Agent bool   `help:"It is an agent: its reputation is no longer public."`
-	whyFlags
-}
-
-// Run ends that a chain is public.
-func (c *accessUnpublishCmd) Run(ctx context.Context, a *app, _ stdio) error {
-	if c.Agent {
-		return setPublicAgent(ctx, a, c.Chain, false, c.whyFlags)
-	}
-	return setPublic(ctx, a, c.Chain, false, c.whyFlags)
+	return setPublic(ctx, a, c.Chain, !c.Undo, c.whyFlags)
 }
 
 func setPublicAgent(ctx context.Context, a *app, name string, public bool, flags whyFlags) error {

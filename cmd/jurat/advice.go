@@ -21,7 +21,7 @@ var advices = []struct {
 	hint  string
 }{
 	{installation.ErrNone, "'jurat init' makes one, and so do 'jurat serve', 'jurat trial', 'jurat seal', 'jurat record' and 'jurat import'; --data or JURAT_DATA say where, or --db or JURAT_DB in which database"},
-	{installation.ErrNoWrappingKey, "--wrapping-key or JURAT_WRAPPING_KEY names its file, which every machine has a copy of; for a new database 'jurat keys wrapping-key FILE' makes one"},
+	{installation.ErrNoWrappingKey, "--wrapping-key or JURAT_WRAPPING_KEY names its file, which every machine has a copy of; for a new database 'jurat keys rewrap --new FILE' makes one"},
 	{filestore.ErrOtherKey, "--wrapping-key or JURAT_WRAPPING_KEY has to name a copy of the file that the other machines have"},
 	{stamping.ErrNotConfigured, "its answers could not be checked; 'jurat tsa NAME URL --root FILE' adds one, 'jurat tsa' shows those there are"},
 	{postgres.ErrURL, "--db or JURAT_DB names a PostgreSQL database, and no other kind; for a folder of this machine use --data or JURAT_DATA instead"},

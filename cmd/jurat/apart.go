@@ -149,19 +149,15 @@ func (p *printer) few(indent, what string, f fewTexts, ofMany bool) {
 }
 
 type apartCmd struct {
-	Set   apartSetCmd   `cmd:"" help:"From now on, seal these fields of an actor's payloads apart."`
-	List  apartListCmd  `cmd:"" default:"withargs" help:"List which fields are sealed apart for which actor."`
-	Unset apartUnsetCmd `cmd:"" help:"Seal the actor's fields as a whole again."`
-}
-
-type apartSetCmd struct {
-	Actor    string   `arg:"" help:"The actor's name, as in agent_id or reviewer_id."`
-	Pointers []string `arg:"" optional:"" name:"pointer" help:"Fields: prompt, context, response, tools_used, /metadata/NAME, …"`
+	Actor    string   `arg:"" optional:"" help:"The actor's name, as in agent_id or reviewer_id."`
+	Pointers []string `arg:"" optional:"" name:"pointer" help:"From now on, seal these fields of its payloads apart: prompt, context, response, tools_used, /metadata/NAME, …"`
 	Provable []string `help:"Seal this field apart so that properties of its value can be proved: /metadata/amount=decimal:2. May be given several times." placeholder:"POINTER=KIND" sep:"none"`
+	None     bool     `help:"Seal the actor's fields as a whole again."`
+	JSON     bool     `name:"json" help:"Print the list as JSON."`
 }
 
-// Run sets it.
-func (c *apartSetCmd) Run(ctx context.Context, a *app, io stdio) error {
+// Run lists, makes or removes settings.
+func (c *apartCmd) Run(ctx context.Context, a *app, io stdio) error {
 	pointers, err := readPointers("POINTER", c.Pointers)
 	if err != nil {
 		return err
@@ -170,45 +166,36 @@ func (c *apartSetCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	if len(pointers)+len(provable) == 0 {
-		return hint(errors.New("no field is named"), "name fields, or --provable POINTER=KIND; 'jurat apart unset %s' removes the setting", c.Actor)
+	sets := len(pointers)+len(provable) > 0
+	if (sets || c.None) && (c.Actor == "" || c.JSON || sets && c.None) {
+		return hint(errors.New("want an actor with fields, an actor with --none, or neither"), "'jurat apart' lists what is sealed apart")
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		return i.Apart.Set(ctx, erasure.Setting{Actor: c.Actor, Pointers: pointers, Provable: provable})
+		switch {
+		case c.None:
+			return hint(i.Apart.Unset(ctx, c.Actor), "'jurat apart' shows them")
+		case sets:
+			return i.Apart.Set(ctx, erasure.Setting{Actor: c.Actor, Pointers: pointers, Provable: provable})
+		}
+		return c.list(ctx, i, io)
 	})
 }
 
-type apartListCmd struct {
-	JSON bool `name:"json" help:"Print the list as JSON."`
-}
-
-// Run lists settings.
-func (c *apartListCmd) Run(ctx context.Context, a *app, io stdio) error {
-	return a.with(ctx, func(i *installation.Installation) error {
-		list, err := i.Apart.Settings(ctx)
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			return io.json(list)
-		}
-		p := newPrinter(io.out)
-		t := table{heads: []head{{name: "actor"}, {name: "fields", rank: 1}}}
-		for _, s := range list {
-			t.row(s.Actor, strings.Join(named(&s), " "))
-		}
-		p.table(&t)
-		return p.err
-	})
-}
-
-type apartUnsetCmd struct {
-	Actor string `arg:"" help:"The actor's name."`
-}
-
-// Run removes a setting.
-func (c *apartUnsetCmd) Run(ctx context.Context, a *app) error {
-	return a.with(ctx, func(i *installation.Installation) error {
-		return hint(i.Apart.Unset(ctx, c.Actor), "'jurat apart list' shows them")
-	})
+// list lists the settings of the actor that is named, or of all.
+func (c *apartCmd) list(ctx context.Context, i *installation.Installation, io stdio) error {
+	list, err := i.Apart.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(s erasure.Setting) bool { return c.Actor != "" && s.Actor != c.Actor })
+	if c.JSON {
+		return io.json(list)
+	}
+	p := newPrinter(io.out)
+	t := table{heads: []head{{name: "actor"}, {name: "fields", rank: 1}}}
+	for _, s := range list {
+		t.row(s.Actor, strings.Join(named(&s), " "))
+	}
+	p.table(&t)
+	return p.err
 }

@@ -52,12 +52,12 @@ type app struct {
 	Portal  portalCmd  `cmd:"" help:"Write the verification portal as one file: anyone can verify with it in a browser, offline."`
 	Export  exportCmd  `cmd:"" help:"Write a file's records so that openssl alone can check them, or as SCITT statements."`
 	Report  reportCmd  `cmd:"" help:"Say which clauses of a law (the EU AI Act) an agent's records answer, and what they do not show."`
-	Apart   apartCmd   `cmd:"" help:"Which fields of whose payloads are sealed apart, so that you can withhold or erase them."`
+	Apart   apartCmd   `cmd:"" help:"List or set which fields of whose payloads are sealed apart, so that you can withhold or erase them."`
 	Prove   proveCmd   `cmd:"" help:"Prove what a value is like that was sealed apart: in a range, one of a few. The value stays hidden."`
 	Redact  redactCmd  `cmd:"" help:"Take texts that were sealed apart out of a file; every proof stands."`
 	Erase   eraseCmd   `cmd:"" help:"Destroy a text that was sealed apart, for ever; every proof stands."`
 	Trust   trustCmd   `cmd:"" help:"Print this installation's trust file, to give to those who verify."`
-	Card    cardCmd    `cmd:"" help:"A2A agent cards: check their signatures."`
+	Card    cardCmd    `cmd:"" help:"Check the signatures of an A2A agent card, by your own trust file; or log whose card it is."`
 	Lists   listsCmd   `cmd:"" help:"Trusted lists of the European Union."`
 	Keys    keysCmd    `cmd:"" help:"Keys of agents, jurors and reviewers."`
 	CA      caCmd      `cmd:"" name:"ca" help:"A certification authority for the keys of agents and reviewers, also on a machine without network."`

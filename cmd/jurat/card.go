@@ -19,10 +19,6 @@ import (
 	"jurat/verify"
 )
 
-type cardCmd struct {
-	Verify cardVerifyCmd `cmd:"" help:"Check the signatures of an A2A agent card, by your own trust file."`
-}
-
 // readCard reads a card from a file, or from standard input for "-".
 func readCard(stdin io.Reader, file string) (*card.Card, error) {
 	doc, err := readAtMost(stdin, file, card.MaxSize)
@@ -53,16 +49,26 @@ func readAtMost(stdin io.Reader, file string, most int64) ([]byte, error) {
 	return jsonform.CutMark(doc), nil
 }
 
-type cardVerifyCmd struct {
+type cardCmd struct {
 	Card   string     `arg:"" help:"The card in JSON; - is standard input."`
 	Trust  string     `help:"Your trust file. Without one nothing can be proved." placeholder:"FILE"`
 	At     *time.Time `help:"The moment of checking (RFC 3339). Left out: now." placeholder:"TIME"`
 	Events string     `placeholder:"FILE" help:"The log's key events ('jurat log prove operator-keys'): do they name this card for the key that the card names?"`
 	JSON   bool       `name:"json" help:"Print the report as JSON."`
+
+	Of   string        `placeholder:"NAME" help:"Check nothing, and log that the card, signed or not, belongs to this actor's key."`
+	Role evidence.Role `help:"With --of: agent or reviewer." default:"agent" enum:"agent,reviewer"`
+	whenWhyFlags
 }
 
-// Run verifies a card.
-func (c *cardVerifyCmd) Run(io stdio) error {
+// Run verifies a card, or logs whose it is.
+func (c *cardCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.Of != "" {
+		return c.log(ctx, a, io)
+	}
+	if c.Reason != "" || c.By != "" {
+		return errors.New("--reason and --by go with --of")
+	}
 	read, err := readCard(io.in, c.Card)
 	if err != nil {
 		return err
@@ -103,7 +109,7 @@ func (c *cardVerifyCmd) Run(io stdio) error {
 }
 
 // events reads and verifies the key events of a log.
-func (c *cardVerifyCmd) events(r card.Reader) (*card.Events, error) {
+func (c *cardCmd) events(r card.Reader) (*card.Events, error) {
 	doc, err := readFile(c.Events)
 	if err != nil {
 		return nil, err
@@ -153,15 +159,11 @@ func printCard(io stdio, file string, r *card.Report) error {
 	return p.err
 }
 
-type keysCardCmd struct {
-	Role evidence.Role `arg:"" help:"agent or reviewer." enum:"agent,reviewer"`
-	Name string        `arg:"" help:"The actor's name."`
-	Card string        `arg:"" help:"The actor's A2A agent card in JSON, signed or not."`
-	whyFlags
-}
-
-// Run logs the card of a key.
-func (c *keysCardCmd) Run(ctx context.Context, a *app, io stdio) error {
+// log logs the card of a key.
+func (c *cardCmd) log(ctx context.Context, a *app, io stdio) error {
+	if c.Trust != "" || c.At != nil || c.Events != "" || c.JSON {
+		return errors.New("--trust, --at, --events and --json do not go with --of")
+	}
 	read, digest, err := cardAndDigest(io, c.Card)
 	if err != nil {
 		return err
@@ -171,13 +173,13 @@ func (c *keysCardCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	fits := func(id evidence.KeyID) error {
-		if err := read.Clashes(c.Role, c.Name, id); err != nil {
+		if err := read.Clashes(c.Role, c.Of, id); err != nil {
 			return fmt.Errorf("%s: %w", c.Card, err)
 		}
 		return nil
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		if err := i.Registrar.SetCard(ctx, c.Role, c.Name, fits, digest, why); err != nil {
+		if err := i.Registrar.SetCard(ctx, c.Role, c.Of, fits, digest, why); err != nil {
 			return changeHint(err)
 		}
 		return io.line("%s", digest)

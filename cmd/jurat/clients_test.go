@@ -315,7 +315,7 @@ func clientExamples(t *testing.T, kind string) {
 		t.Fatal(err, string(out))
 	}
 	at, _, _ := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--jurors", "offline")
-	doing(t, 0, "--data", data, "keys", "register", "agent", "courier-agent-v1", "--public", public, "--reason", "the owner holds it", "--by", "tester")
+	doing(t, 0, "--data", data, "keys", "new", "agent", "courier-agent-v1", "--public", public, "--reason", "the owner holds it", "--by", "tester")
 	agent := doing(t, 0, "--data", data, "access", "grant", "courier-agent-v1", "agent", "--reason", "a test", "--by", "tester")
 	submitter := doing(t, 0, "--data", data, "access", "grant", "ines", "submitter", "--reason", "a test", "--by", "tester")
 	// The jury's and the submitter's keys are made for the first trial. A trust file from before does not have them.

@@ -433,7 +433,7 @@ func TestComposeOnSQLite(t *testing.T) {
 	if answer.StatusCode != http.StatusOK {
 		t.Error(answer.Status)
 	}
-	has(t, s.must(s.within("jurat", "/usr/local/bin/jurat", "access", "link", "--at", "https://jurat.example")), "https://jurat.example/sign-in?link=")
+	has(t, s.must(s.within("jurat", "/usr/local/bin/jurat", "access", "grant", "--link", "--at", "https://jurat.example")), "https://jurat.example/sign-in?link=")
 	s.end("jurat", syscall.SIGKILL)
 	if out, err := s.health("jurat"); err == nil {
 		t.Errorf("a node that was killed is healthy: %s", out)

@@ -37,7 +37,7 @@ func (c *eraseCmd) Run(ctx context.Context, a *app, io stdio) error {
 		case errors.As(err, &quoted):
 			return hint(err, "erase those first where they are sealed apart, or say --despite-quotes; nothing was erased")
 		case errors.Is(err, evidence.ErrNotApart):
-			return hint(err, "what may have to be erased is sealed apart at once: 'jurat seal --apart', 'jurat apart set'")
+			return hint(err, "what may have to be erased is sealed apart at once: 'jurat seal --apart', 'jurat apart'")
 		case err != nil:
 			return err
 		}

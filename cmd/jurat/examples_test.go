@@ -44,29 +44,28 @@ const importedResults = `echo '{"results":{"results":[{"id":"order-7","prompt":{
 
 // rehearsals are the examples of which the prepared folder alone is not enough.
 var rehearsals = map[string]rehearsal{
-	"import":      {before: importedResults, says: "1 sealed"},
-	"trial":       {says: "safe_pass"},
-	"trials":      {says: "unsafe_fail"},
-	"records":     {says: "support-agent"},
-	"reputation":  {says: "support-agent"},
-	"verify":      {says: "PROVED"},
-	"explain":     {says: "support-agent"},
-	"card verify": {says: "proved"},
+	"import":     {before: importedResults, says: "1 sealed"},
+	"trial":      {says: "safe_pass"},
+	"trials":     {says: "unsafe_fail"},
+	"records":    {says: "support-agent"},
+	"reputation": {says: "support-agent"},
+	"verify":     {says: "PROVED"},
+	"explain":    {says: "support-agent"},
+	"card":       {says: "proved"},
 
-	"init":          {before: "rm -r jurat-data"},
-	"restore":       {before: "jurat backup backups/2026-01-30"},
-	"trust join":    {before: "jurat --data theirs init; jurat --data theirs trust > theirs.json"},
-	"keys register": {before: "openssl pkey -in other.pem -pubout -out public.pem"},
-	"doctor":        {needs: outside},
-	"keys rewrap": {before: "rm -r jurat-data; jurat keys wrapping-key wrapping.key", needs: func(t *testing.T, e *exemplar) {
+	"init":       {before: "rm -r jurat-data"},
+	"restore":    {before: "jurat backup backups/2026-01-30"},
+	"trust join": {before: "jurat --data theirs init; jurat --data theirs trust > theirs.json"},
+	"keys new":   {before: "openssl pkey -in other.pem -pubout -out public.pem"},
+	"doctor":     {needs: outside},
+	"keys rewrap": {before: "rm -r jurat-data; jurat keys rewrap --new wrapping.key", needs: func(t *testing.T, e *exemplar) {
 		database := pgtest.Database(t)
 		e.env = append(e.env, "PGCONNECT_TIMEOUT=60")
 		e.stands["postgres://jurat@db.example/jurat"] = database
 		e.sh(t, "jurat --db '"+database+"' --wrapping-key wrapping.key init")
 	}},
-	"access admit":     {before: `jurat keys new agent tool-agent`},
-	"access unpublish": {before: `jurat access publish order-4711 --reason "everyone may know"`},
-	"ca init":          {before: "rm -r agents-ca"},
+	"access grant": {before: `jurat keys new agent tool-agent`},
+	"ca init":      {before: "rm -r agents-ca"},
 
 	"lists fetch": {before: "rm -r lists; mkdir lists", needs: fetchable},
 
@@ -222,10 +221,10 @@ for name in private other agent; do
 done
 openssl pkey -in agent.pem -pubout -out public.pem
 jurat init
-jurat keys register agent refund-bot --public public.pem --reason "its own key"
+jurat keys new agent refund-bot --public public.pem --reason "its own key"
 openssl pkey -in private.pem -pubout -out public.pem
 cp examples/kitchen-return/conversation.json transcript.json
-jurat apart set support-agent prompt --provable /metadata/amount=decimal:2
+jurat apart support-agent prompt --provable /metadata/amount=decimal:2
 jurat seal payload.json > record.json
 jurat log checkpoint > old.checkpoint
 jurat trial examples/kitchen-return --out case.jurat
@@ -257,7 +256,7 @@ const cardOfAgent = `{"capabilities":{"streaming":false},"defaultInputModes":["t
 const signCard = `set -e
 openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out owner.pem
 openssl pkey -in owner.pem -pubout -out owner-public.pem
-jurat keys register reviewer owner --public owner-public.pem --reason "the owner"
+jurat keys new reviewer owner --public owner-public.pem --reason "the owner"
 url() { openssl base64 -A | tr '+/' '-_' | tr -d '='; }
 card=$(cat card.json)
 protected=$(printf '{"alg":"RS256","kid":"owner","typ":"JOSE"}' | url)

@@ -183,7 +183,7 @@ func TestFirstScreens(t *testing.T) {
 			}
 		}
 		at, _, stop := serve(t, "--data", h.data, "serve", "--addr", "127.0.0.1:0")
-		b.Visit(doing(t, 0, "--data", h.data, "access", "link", "mia", "--at", at))
+		b.Visit(doing(t, 0, "--data", h.data, "access", "grant", "mia", "--link", "--at", at))
 		b.Click("main button")
 		b.Wait(`location.pathname === "/" && document.readyState === "complete"`)
 		for i := range toldCases {

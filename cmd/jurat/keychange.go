@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/user"
+	"strings"
 	"time"
 
 	"jurat/client"
@@ -30,6 +31,19 @@ func (f *whyFlags) why() (keys.Why, error) {
 		return keys.Why{}, hint(fmt.Errorf("finding out who you are: %w", err), "--by NAME says it")
 	}
 	return keys.Why{Reason: f.Reason, By: account.Username}, nil
+}
+
+// whenWhyFlags are the flags of a command of which only some uses change what is sealed.
+type whenWhyFlags struct {
+	Reason string  `placeholder:"TEXT" help:"Why. It goes into the log, and is needed for whatever does."`
+	By     newName `placeholder:"NAME" help:"Who decided it. It goes into the log. Default: the name of the account."`
+}
+
+func (f *whenWhyFlags) why() (keys.Why, error) {
+	if f.Reason == "" {
+		return keys.Why{}, errors.New("missing flags: --reason=TEXT")
+	}
+	return (&whyFlags{f.Reason, f.By}).why()
 }
 
 // publicFlags name an owner's keys.
@@ -83,21 +97,50 @@ func readCertificates(files []string) ([][]byte, error) {
 	return list, nil
 }
 
-type keysRegisterCmd struct {
-	Role evidence.Role `arg:"" help:"agent or reviewer." enum:"agent,reviewer"`
-	Name string        `arg:"" help:"The actor's name, as in agent_id or reviewer_id."`
+type keysNewCmd struct {
+	Role evidence.Role      `arg:"" help:"agent, reviewer, submitter, juror, judge, clerk, operator or recorder." enum:"agent,reviewer,submitter,juror,judge,clerk,operator,recorder"`
+	Name string             `arg:"" help:"The actor's name, as in agent_id or reviewer_id."`
+	Alg  evidence.Algorithm `help:"ES256, RS256 or Ed25519; or ML-DSA-65, the second key that the actor signs with beside one of these." default:"ES256" enum:"ES256,RS256,Ed25519,ML-DSA-65"`
 	publicFlags
-	Card  string   `placeholder:"FILE" help:"The actor's A2A agent card in JSON: its digest goes into the log, beside the key."`
-	Token []string `placeholder:"URI" help:"In place of --public: the owner's key on a token that can be reached from here."`
+	Token []string `placeholder:"URI" help:"The key on a token: pkcs11:token=LABEL;object=NAME. It is made if it is not there, unless its owner keeps it."`
 	helperFlag
-	NotAfter *time.Time `placeholder:"TIME" help:"The key signs nothing from this time on (RFC 3339)."`
-	whyFlags
+	Owner    bool       `help:"The agent or reviewer holds the private key, also if --token names it. So it is with --public."`
+	Card     string     `placeholder:"FILE" help:"Of an owner's key: the actor's A2A agent card in JSON. Its digest goes into the log, beside the key."`
+	NotAfter *time.Time `placeholder:"TIME" help:"Of an owner's key: it signs nothing from this time on (RFC 3339)."`
+	whenWhyFlags
 }
 
-// Run registers a key.
-func (c *keysRegisterCmd) Run(ctx context.Context, a *app, io stdio) error {
+// Run makes a key, or takes in that of an owner.
+func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.Owner || len(c.Public) > 0 {
+		return c.register(ctx, a, io)
+	}
+	if c.Card != "" || c.NotAfter != nil || c.Certificate != nil || c.Reason != "" || c.By != "" || len(c.Token) > 1 {
+		return errors.New("--card, --certificate, --not-after, --reason, --by and a second --token go with an owner's key: --public FILE, or --owner --token URI")
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		on, err := c.find(ctx, &i.Helper, strings.Join(c.Token, ""), c.Alg)
+		if err != nil {
+			return err
+		}
+		key, err := i.Keys.Create(ctx, c.Role, c.Name, c.Alg, on)
+		if errors.Is(err, keys.ErrExists) {
+			return hint(err, "'jurat keys list' shows it; 'jurat keys rotate' puts another in its place")
+		}
+		if err != nil {
+			return keyHint(err)
+		}
+		return io.line("%s", key.KeyID)
+	})
+}
+
+// register takes in an owner's key.
+func (c *keysNewCmd) register(ctx context.Context, a *app, io stdio) error {
+	if c.Role != evidence.RoleAgent && c.Role != evidence.RoleReviewer {
+		return fmt.Errorf("%s: only an agent or a reviewer can hold its own key", c.Role)
+	}
 	if len(c.Public)+len(c.Token) == 0 {
-		return errors.New("want --public FILE, or --token URI")
+		return errors.New("--owner: want --public FILE, or --token URI")
 	}
 	tokens, err := c.publicOnToken(ctx)
 	if err != nil {
@@ -127,7 +170,7 @@ func (c *keysRegisterCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 // publicOnToken reads the public halves of the keys that --token names.
-func (c *keysRegisterCmd) publicOnToken(ctx context.Context) (owned []keys.OwnerKey, err error) {
+func (c *keysNewCmd) publicOnToken(ctx context.Context) (owned []keys.OwnerKey, err error) {
 	helper := &token.Helper{}
 	defer helper.Close()
 	references, err := c.known(ctx, helper, c.Token)
@@ -210,27 +253,14 @@ func (c *keysRotateCmd) rotate(ctx context.Context, i *installation.Installation
 	return i.Registrar.Rotate(ctx, c.Role, c.Name, c.Alg, on, why)
 }
 
-type keysRetireCmd struct {
-	Key evidence.KeyID `arg:"" name:"key-id" help:"The key's id, as 'jurat keys list' prints it."`
-	whyFlags
-}
-
-// Run retires a key.
-func (c *keysRetireCmd) Run(ctx context.Context, a *app) error {
-	why, err := c.why()
-	if err != nil {
-		return err
-	}
-	return a.with(ctx, func(i *installation.Installation) error { return changeHint(i.Registrar.Retire(ctx, c.Key, why)) })
-}
-
 type keysRevokeCmd struct {
-	Key  evidence.KeyID `arg:"" name:"key-id" help:"The key's id, as 'jurat keys list' prints it."`
-	From *time.Time     `placeholder:"TIME" help:"When others may first have had it (RFC 3339). Default: now."`
+	Key    evidence.KeyID `arg:"" name:"key-id" help:"The key's id, as 'jurat keys list' prints it."`
+	From   *time.Time     `xor:"how" placeholder:"TIME" help:"When others may first have had it (RFC 3339). Default: now."`
+	Retire bool           `xor:"how" help:"No other has had it: it signs no more, and what it signed stands."`
 	whyFlags
 }
 
-// Run revokes a key.
+// Run revokes or retires a key.
 func (c *keysRevokeCmd) Run(ctx context.Context, a *app) error {
 	why, err := c.why()
 	if err != nil {
@@ -240,7 +270,12 @@ func (c *keysRevokeCmd) Run(ctx context.Context, a *app) error {
 	if c.From != nil {
 		from = *c.From
 	}
-	return a.with(ctx, func(i *installation.Installation) error { return changeHint(i.Registrar.Revoke(ctx, c.Key, from, why)) })
+	return a.with(ctx, func(i *installation.Installation) error {
+		if c.Retire {
+			return changeHint(i.Registrar.Retire(ctx, c.Key, why))
+		}
+		return changeHint(i.Registrar.Revoke(ctx, c.Key, from, why))
+	})
 }
 
 // changeHint says what can be done where something stands in the way of a change to a key.
@@ -253,9 +288,9 @@ func changeHint(err error) error {
 	case errors.Is(err, keys.ErrOwner):
 		return hint(err, "--public FILE names the owner's next key")
 	case errors.Is(err, keys.ErrNoSuchKey):
-		return hint(err, "'jurat keys list' shows every key; 'jurat keys new' and 'jurat keys register' give an actor its first")
+		return hint(err, "'jurat keys list' shows every key; 'jurat keys new' gives an actor its first")
 	case errors.Is(err, keys.ErrEvent):
-		return hint(err, "'jurat keys history' shows what was done to it; nothing was changed")
+		return hint(err, "'jurat keys list --history' shows what was done to it; nothing was changed")
 	}
 	return err
 }

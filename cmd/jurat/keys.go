@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -16,20 +15,16 @@ import (
 )
 
 type keysCmd struct {
-	List        keysListCmd        `cmd:"" default:"withargs" help:"List every key of this installation, with who holds it and what became of it."`
-	New         keysNewCmd         `cmd:"" help:"Make a key for an actor who has none, or a second one."`
-	Register    keysRegisterCmd    `cmd:"" help:"Take in the public key of an agent or reviewer who holds the private one."`
-	Card        keysCardCmd        `cmd:"" help:"Log which A2A agent card belongs to an actor's key."`
-	Rotate      keysRotateCmd      `cmd:"" help:"Put a new key in the place of an actor's present one."`
-	Retire      keysRetireCmd      `cmd:"" help:"End a key: it signs no more, and what it signed stands."`
-	Revoke      keysRevokeCmd      `cmd:"" help:"End a key that others may have signed with."`
-	WrappingKey keysWrappingKeyCmd `cmd:"" name:"wrapping-key" help:"Make the key under which keys and settings are wrapped in a database that several machines share."`
-	Rewrap      keysRewrapCmd      `cmd:"" help:"Wrap every secret in the database under the first wrapping key of the file."`
-	History     keysHistoryCmd     `cmd:"" help:"Print what the log says was done to keys, by whom and why."`
+	List   keysListCmd   `cmd:"" default:"withargs" help:"List every key of this installation, with who holds it and what became of it."`
+	New    keysNewCmd    `cmd:"" help:"Make a key for an actor, or take in the public key of an agent or reviewer who holds the private one."`
+	Rotate keysRotateCmd `cmd:"" help:"Put a new key in the place of an actor's present one."`
+	Revoke keysRevokeCmd `cmd:"" help:"End a key that others may have signed with, or one that is out of use."`
+	Rewrap keysRewrapCmd `cmd:"" help:"Wrap every secret in the database under the first wrapping key of the file, or make such a key."`
 }
 
 type keysListCmd struct {
-	JSON bool `name:"json" help:"Print the list as JSON."`
+	History bool `help:"What the log says was done to keys, by whom and why."`
+	JSON    bool `name:"json" help:"Print the list as JSON."`
 }
 
 // keyLine is a key as it is listed: everything but the private half.
@@ -77,6 +72,9 @@ func keyLines(history *keys.History, files []*keys.Held, now time.Time) []keyLin
 // Run lists keys.
 func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
+		if c.History {
+			return c.history(ctx, i, io)
+		}
 		history, err := i.Ledger.Keys(ctx)
 		if err != nil {
 			return err
@@ -102,36 +100,6 @@ func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-type keysNewCmd struct {
-	Role  evidence.Role      `arg:"" help:"agent, reviewer, submitter, juror, judge, clerk, operator or recorder." enum:"agent,reviewer,submitter,juror,judge,clerk,operator,recorder"`
-	Name  string             `arg:"" help:"The actor's name, as in agent_id or reviewer_id."`
-	Alg   evidence.Algorithm `help:"ES256, RS256 or Ed25519; or ML-DSA-65, the second key that the actor signs with beside one of these." default:"ES256" enum:"ES256,RS256,Ed25519,ML-DSA-65"`
-	Token string             `placeholder:"URI" help:"The key on a token: pkcs11:token=LABEL;object=NAME. It is made if it is not there."`
-	helperFlag
-}
-
-// Run makes a key.
-func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
-	return a.with(ctx, func(i *installation.Installation) error {
-		on, err := c.find(ctx, &i.Helper, c.Token, c.Alg)
-		if err != nil {
-			return err
-		}
-		key, err := i.Keys.Create(ctx, c.Role, c.Name, c.Alg, on)
-		if errors.Is(err, keys.ErrExists) {
-			return hint(err, "'jurat keys list' shows it; 'jurat keys rotate' puts another in its place")
-		}
-		if err != nil {
-			return keyHint(err)
-		}
-		return io.line("%s", key.KeyID)
-	})
-}
-
-type keysHistoryCmd struct {
-	JSON bool `name:"json" help:"Print the events as JSON."`
-}
-
 // eventLine is a key event as it is printed.
 type eventLine struct {
 	Record    string                `json:"record_id"`
@@ -139,39 +107,37 @@ type eventLine struct {
 	Event     operator.KeyEventBody `json:"event"`
 }
 
-// Run prints the chain.
-func (c *keysHistoryCmd) Run(ctx context.Context, a *app, io stdio) error {
-	return a.with(ctx, func(i *installation.Installation) error {
-		events, err := i.Ledger.KeyEvents(ctx)
-		if err != nil {
-			return err
+// history prints the chain of key events.
+func (c *keysListCmd) history(ctx context.Context, i *installation.Installation, io stdio) error {
+	events, err := i.Ledger.KeyEvents(ctx)
+	if err != nil {
+		return err
+	}
+	lines := []eventLine{}
+	for _, e := range events {
+		lines = append(lines, eventLine{Record: e.Record.Payload.RecordID, Timestamp: e.Record.Payload.Timestamp, Event: e.Body})
+	}
+	if c.JSON {
+		return io.json(lines)
+	}
+	p := newPrinter(io.out)
+	t := table{heads: []head{{name: "time", rank: 3}, {name: "event"}, {name: "role"}, {name: "algorithm", rank: 2}, {name: "key", rank: 1}, {name: "name"}}}
+	for _, l := range lines {
+		e := l.Event
+		t.row(l.Timestamp, e.Event, e.Role, e.Algorithm, e.KeyID, e.Name)
+		if !e.Replaces.IsZero() {
+			t.below(fmt.Sprintf("in the place of %s", e.Replaces), "")
 		}
-		lines := []eventLine{}
-		for _, e := range events {
-			lines = append(lines, eventLine{Record: e.Record.Payload.RecordID, Timestamp: e.Record.Payload.Timestamp, Event: e.Body})
+		if !e.Card.IsZero() {
+			t.below(fmt.Sprintf("with the agent card %s", e.Card), "")
 		}
-		if c.JSON {
-			return io.json(lines)
+		if e.Protection != nil {
+			t.below(protectionLine(*e.Protection), "")
 		}
-		p := newPrinter(io.out)
-		t := table{heads: []head{{name: "time", rank: 3}, {name: "event"}, {name: "role"}, {name: "algorithm", rank: 2}, {name: "key", rank: 1}, {name: "name"}}}
-		for _, l := range lines {
-			e := l.Event
-			t.row(l.Timestamp, e.Event, e.Role, e.Algorithm, e.KeyID, e.Name)
-			if !e.Replaces.IsZero() {
-				t.below(fmt.Sprintf("in the place of %s", e.Replaces), "")
-			}
-			if !e.Card.IsZero() {
-				t.below(fmt.Sprintf("with the agent card %s", e.Card), "")
-			}
-			if e.Protection != nil {
-				t.below(protectionLine(*e.Protection), "")
-			}
-			t.below(fmt.Sprintf("from %s, held by the %s; %s: %s", e.From, e.Custody, e.By, e.Reason), "")
-		}
-		p.table(&t)
-		return p.err
-	})
+		t.below(fmt.Sprintf("from %s, held by the %s; %s: %s", e.From, e.Custody, e.By, e.Reason), "")
+	}
+	p.table(&t)
+	return p.err
 }
 
 // protectionLine says how a key is kept, and whose word that is.

@@ -50,7 +50,7 @@ func machinesOn(t *testing.T, database string, count int) []*machine {
 	t.Helper()
 	dir := t.TempDir()
 	key := filepath.Join(dir, "wrapping.key")
-	doing(t, 0, "keys", "wrapping-key", key)
+	doing(t, 0, "keys", "rewrap", "--new", key)
 	// On a busy machine, a slow database is not unreachable.
 	env := append(os.Environ(), "JURAT_DB="+database+"?connect_timeout=60", "JURAT_WRAPPING_KEY="+key)
 	var list []*machine
@@ -257,7 +257,7 @@ func browse(t *testing.T, list []*machine) {
 	t.Helper()
 	jar := must.Get(cookiejar.New(nil))(t)
 	browser := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	_, link, _ := strings.Cut(list[0].do("access", "link", "mia"), "link=")
+	_, link, _ := strings.Cut(list[0].do("access", "grant", "mia", "--link"), "link=")
 	for n, want := range []int{http.StatusSeeOther, http.StatusUnauthorized, http.StatusUnauthorized} { // a link works once, on any machine
 		who := browser
 		if n > 0 {
@@ -496,7 +496,7 @@ func TestWrappingKeyOnTheCommandLine(t *testing.T) {
 		return append([]string{"--data", filepath.Join(t.TempDir(), "data"), "--db", database}, args...)
 	}
 	other := filepath.Join(t.TempDir(), "other.key")
-	doing(t, 0, "keys", "wrapping-key", other)
+	doing(t, 0, "keys", "rewrap", "--new", other)
 	both := filepath.Join(t.TempDir(), "both.key")
 	must.Do(t, os.WriteFile(both, bytes.Join([][]byte{must.Get(os.ReadFile(other))(t), must.Get(os.ReadFile(key))(t)}, nil), 0o600))
 	gone, withQuery := *u, *u
@@ -506,9 +506,9 @@ func TestWrappingKeyOnTheCommandLine(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no wrapping key":      {in("keys", "list"), "jurat keys wrapping-key FILE"},
+		"no wrapping key":      {in("keys", "list"), "jurat keys rewrap --new FILE"},
 		"another wrapping key": {in("--wrapping-key", other, "keys", "list"), "the other machines have"},
-		"it is there already":  {[]string{"keys", "wrapping-key", other}, "never overwritten"},
+		"it is there already":  {[]string{"keys", "rewrap", "--new", other}, "never overwritten"},
 		"nothing to rewrap":    {[]string{"--data", t.TempDir(), "keys", "rewrap"}, "--db"},
 		"no such database":     {[]string{"--data", t.TempDir(), "--db", gone.String(), "--wrapping-key", key, "keys", "list"}, "testx"},
 		"an invalid URL":       {[]string{"--data", t.TempDir(), "--db", withQuery.String(), "--wrapping-key", key, "keys", "list"}, "sslmode"},

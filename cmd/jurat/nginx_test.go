@@ -181,7 +181,7 @@ func (f *front) ask(t *testing.T, method, at string, body io.Reader, header ...s
 
 // signsIn: a person signs in by a link, gets a cookie for https alone, and sees a page; another site cannot send the form.
 func (f *front) signsIn(t *testing.T) {
-	_, link, _ := strings.Cut(doing(t, 0, "--data", f.data, "access", "link", "mia", "--at", frontOrigin), "link=")
+	_, link, _ := strings.Cut(doing(t, 0, "--data", f.data, "access", "grant", "mia", "--link", "--at", frontOrigin), "link=")
 	form := url.Values{"link": {link}}.Encode()
 	const kind = "application/x-www-form-urlencoded"
 	if answer, doc := f.ask(t, "POST", frontOrigin+"/sign-in", strings.NewReader(form), "Content-Type", kind, "Origin", "https://evil.example"); answer.StatusCode != http.StatusForbidden {
@@ -306,7 +306,7 @@ func TestFrontsAgree(t *testing.T) {
 	}
 	doing(t, 0, "--data", alone, "init")
 	for _, folder := range []string{served, alone} {
-		doing(t, 0, "--data", folder, "apart", "set", "courier", "/prompt")
+		doing(t, 0, "--data", folder, "apart", "courier", "/prompt")
 	}
 	for _, act := range acts {
 		status, answer := postTo(t, at+"/v1/records", tokens[act.by], "", act.payload)

@@ -243,7 +243,7 @@ func (c *proveCmd) prove(ctx context.Context, io stdio, p *provable, wishes []wi
 	for _, w := range wishes {
 		members, err := w.members(p.records, c.Record)
 		if err != nil {
-			return nil, hint(err, "'jurat seal --provable' and 'jurat apart set --provable' make fields provable; later it cannot be done")
+			return nil, hint(err, "'jurat seal --provable' and 'jurat apart --provable' make fields provable; later it cannot be done")
 		}
 		for _, m := range members {
 			one, err := c.proveOne(ctx, io, p, w, m)

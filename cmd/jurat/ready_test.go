@@ -244,7 +244,7 @@ func TestDoctorOfADatabase(t *testing.T) {
 	gone.User = url.UserPassword(gone.User.Username(), "geheim-4711")
 	examine(exitCannot, gone.String(), key, "broken installation")
 	other := t.TempDir() + "/other.key"
-	doing(t, 0, "keys", "wrapping-key", other)
+	doing(t, 0, "keys", "rewrap", "--new", other)
 	examine(exitCannot, database, other, "broken installation")
 }
 
@@ -254,7 +254,7 @@ func TestDatabaseAdvice(t *testing.T) {
 	good := must.Get(url.Parse(pgtest.Database(t)))(t)
 	dir := t.TempDir()
 	key := filepath.Join(dir, "wrapping.key")
-	doing(t, 0, "keys", "wrapping-key", key)
+	doing(t, 0, "keys", "rewrap", "--new", key)
 	admin := must.Get(pgx.Connect(t.Context(), pgtest.Admin(t, good.String())))(t)
 	defer admin.Close(t.Context())
 	if _, err := admin.Exec(t.Context(), `CREATE ROLE reads LOGIN PASSWORD 'geheim'`); err != nil {

@@ -39,7 +39,7 @@ func (c *redactCmd) Run(io stdio) error {
 	}
 	withheld, err := evidence.Withhold(records, pointers)
 	if errors.Is(err, evidence.ErrNotApart) {
-		err = hint(err, "what is to be withheld later is sealed apart at once: 'jurat seal --apart', 'jurat apart set'; nothing was written")
+		err = hint(err, "what is to be withheld later is sealed apart at once: 'jurat seal --apart', 'jurat apart'; nothing was written")
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)

@@ -210,7 +210,7 @@ func (c *serveCmd) welcome(ctx context.Context, io stdio, s *server.Server, at s
 		fmt.Fprintf(io.err, "jurat: people on other machines cannot sign in over plain http, because browsers keep sessions over https only; programs can send their token\n")
 		fmt.Fprintf(io.err, "jurat: hint: --tls-cert and --tls-key serve https; or a proxy on this machine does, with --origin https://NAME and without --addr\n")
 	case c.LogJSON || terminalOf(io.err) == nil:
-		fmt.Fprintf(io.err, "jurat: 'jurat access link --at %s' prints a link that signs one person in, once\n", at)
+		fmt.Fprintf(io.err, "jurat: 'jurat access grant --link --at %s' prints a link that signs one person in, once\n", at)
 	default:
 		link, err := s.SignInLink(ctx, string(c.Name), access.PeopleRoles()...)
 		if err != nil {

@@ -78,7 +78,7 @@ func doing(t *testing.T, want int, args ...string) string {
 func TestServe(t *testing.T) {
 	data := t.TempDir() + "/data"
 	at, stderr, stop := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0")
-	if !strings.HasPrefix(at, "http://127.0.0.1:") || strings.Contains(stderr.String(), "link=") || !strings.Contains(stderr.String(), "access link --at "+at) {
+	if !strings.HasPrefix(at, "http://127.0.0.1:") || strings.Contains(stderr.String(), "link=") || !strings.Contains(stderr.String(), "access grant --link --at "+at) {
 		t.Fatalf("%s\n%s", at, stderr)
 	}
 	token := doing(t, 0, "--data", data, "access", "grant", "logistics-agent-v1", "agent", "--reason", "a test", "--by", "tester")
@@ -119,7 +119,7 @@ func TestServe(t *testing.T) {
 	if list := doing(t, 0, "--data", data, "access"); !strings.Contains(list, "everybody reads the chain order-17") {
 		t.Error(list)
 	}
-	doing(t, 0, "--data", data, "access", "unpublish", "order-17", "--reason", "a test", "--by", "tester")
+	doing(t, 0, "--data", data, "access", "publish", "order-17", "--undo", "--reason", "a test", "--by", "tester")
 	if code := stop(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
@@ -140,7 +140,7 @@ func postTo(t *testing.T, at, token, key, body string) (int, string) {
 func TestServeSignsInOnce(t *testing.T) {
 	data := t.TempDir() + "/data"
 	at, _, _ := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0")
-	_, link, _ := strings.Cut(doing(t, 0, "--data", data, "access", "link", "mia", "--at", at), "link=")
+	_, link, _ := strings.Cut(doing(t, 0, "--data", data, "access", "grant", "mia", "--link", "--at", at), "link=")
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for _, want := range []int{http.StatusSeeOther, http.StatusUnauthorized} {
 		answer := must.Get(client.PostForm(at+"/sign-in", url.Values{"link": {link}}))(t)
@@ -238,8 +238,8 @@ func TestServeStaysAtHome(t *testing.T) {
 	}
 	has(t, stderr.String(), "people on other machines cannot sign in over plain http")
 	has(t, stderr.String(), "hint: --tls-cert and --tls-key")
-	if strings.Contains(stderr.String(), "access link") {
-		t.Errorf("it has %q:\n%s", "access link", stderr.String())
+	if strings.Contains(stderr.String(), "access grant --link") {
+		t.Errorf("it has %q:\n%s", "access grant --link", stderr.String())
 	}
 }
 
@@ -251,8 +251,8 @@ func TestNothingIsBegun(t *testing.T) {
 	why := []string{"--reason", "a test", "--by", "tester"}
 	for _, args := range [][]string{
 		append([]string{"access", "grant", "noa", "reviwer"}, why...), append([]string{"access", "grant", "noa", "reviewer"}, why...),
-		{"access", "link"}, {"keys", "new", "agent", "a"}, append([]string{"keys", "register", "agent", "a", "--public", "key.pem"}, why...),
-		{"tsa", "a", "http://127.0.0.1:1", "--root", "key.pem"}, {"apart", "set", "a", "prompt"}, {"trust"}, {"log", "fsck"},
+		{"access", "grant", "--link"}, {"keys", "new", "agent", "a"}, append([]string{"keys", "new", "agent", "a", "--public", "key.pem"}, why...),
+		{"tsa", "a", "http://127.0.0.1:1", "--root", "key.pem"}, {"apart", "a", "prompt"}, {"trust"}, {"log", "fsck"},
 		{"serve", "--addr", ":99999"}, {"serve", "--addr", "256.0.0.1:0"}, {"serve", "--addr", "0.0.0.0:0"}, {"serve", "--oidc-role", "x"},
 		{"serve", "--tsa", "nobody"}, {"serve", "--parallel", "0"}, {"serve", "--addr", "127.0.0.1:0", "--tls-cert", "key.pem", "--tls-key", "key.pem"},
 		{"trial", "none"}, {"trial", "--resume", "last"}, {"trial", "--list"}, {"seal", "none"}, {"seal", "key.pem"},
@@ -275,7 +275,7 @@ func TestNothingIsBegun(t *testing.T) {
 func TestSessionsAreListed(t *testing.T) {
 	data := t.TempDir() + "/data"
 	at, _, _ := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0")
-	link := doing(t, 0, "--data", data, "access", "link", "mia", "--role", "reviewer", "--at", at)
+	link := doing(t, 0, "--data", data, "access", "grant", "mia", "reviewer", "--link", "--at", at)
 	_, secret, _ := strings.Cut(link, "link=")
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := client.PostForm(at+"/sign-in", url.Values{"link": {secret}})
@@ -289,7 +289,7 @@ func TestSessionsAreListed(t *testing.T) {
 	if strings.Contains(list, "operator,") {
 		t.Errorf("it has %q:\n%s", "operator,", list)
 	}
-	for _, args := range [][]string{{"mia", "--role", "agent"}, {"mia", "--role", "juror"}, {"mia", "--at", "ftp://x"}, {"\u202e"}} {
-		doing(t, exitCannot, append([]string{"--data", data, "access", "link"}, args...)...)
+	for _, args := range [][]string{{"mia", "agent"}, {"mia", "juror"}, {"mia", "--at", "ftp://x"}, {"\u202e"}} {
+		doing(t, exitCannot, append([]string{"--data", data, "access", "grant", "--link"}, args...)...)
 	}
 }

@@ -153,7 +153,7 @@ func TestHostileFiles(t *testing.T) {
 				{"explain", file}, {"explain", "case.jurat", "--trust", file}, {"explain", file, "--who-said", hostile},
 				{"sign", "--key", file, file},
 				{"trial", "case.jurat", "--method", "calibrated", "--calibration", file}, {"log", "prove", file}, {"log", "prove", file, "--linked"},
-				{"log", "checkpoint", "--since", file}, {"restore", file, "--none-later", "--data", "r"}, {"keys", "register", "agent", "a", file},
+				{"log", "checkpoint", "--since", file}, {"restore", file, "--none-later", "--data", "r"}, {"keys", "new", "agent", "a", "--public", file, "--reason", "x"},
 				{"tsa", "a", "http://127.0.0.1:1", "--root", file}, {"witness", "serve", "--log", file, "--addr", "256.0.0.1:0"},
 			} {
 				out, errs := trying(t, content, args...)
@@ -180,7 +180,7 @@ func TestHostileRecords(t *testing.T) {
 	doing(t, 0, "access", "grant", "a", "agent", "--reason", "why\u202e\u009b", "--by", "tester")
 	must.Do(t, os.WriteFile("trust.json", []byte(doing(t, 0, "trust")+"\n"), 0o600))
 	for _, args := range [][]string{{"verify", "record.json"}, {"verify", "--trust", "trust.json", "record.json"}, {"explain", "record.json"}, {"keys", "list"},
-		{"access", "list"}, {"access", "list", "--all"}, {"log", "stamp", "--list"}, {"log", "fsck"}, {"apart", "list"}} {
+		{"access", "list"}, {"access", "list", "--all"}, {"log", "stamp", "--list"}, {"log", "fsck"}, {"apart"}} {
 		out, errs := trying(t, "", args...)
 		if err := tame(out, errs); err != nil {
 			t.Errorf("%q: %v", args, err)

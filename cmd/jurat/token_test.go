@@ -51,11 +51,11 @@ func TestTokenCommands(t *testing.T) {
 	doing(t, 2, "--data", data, "keys", "new", "agent", "other", "--token", "pkcs11:token=house;object=other?pin-value=1234")
 	doing(t, 0, "--data", data, "keys", "rotate", "agent", "mia", "--token", "pkcs11:token=house;object=mia-2", "--reason", "once a year")
 	doing(t, 0, "--data", data, "keys", "rotate", "agent", "mia", "--reason", "back to a file")
-	history := doing(t, 0, "--data", data, "keys", "history", "--json")
+	history := doing(t, 0, "--data", data, "keys", "list", "--history", "--json")
 	if n := strings.Count(history, `"kind":"pkcs11"`) + strings.Count(history, `"kind": "pkcs11"`); n != 2 {
 		t.Errorf("%d events state how a key is protected, want 2:\n%s", n, history)
 	}
-	if text := doing(t, 0, "--data", data, "keys", "history"); !strings.Contains(text, "as the operator says, kept by pkcs11, SoftHSM project") {
+	if text := doing(t, 0, "--data", data, "keys", "list", "--history"); !strings.Contains(text, "as the operator says, kept by pkcs11, SoftHSM project") {
 		t.Errorf("the history is\n%s", text)
 	}
 	again := written(t, doing(t, 0, "--data", data, "seal", written(t, strings.ReplaceAll(strings.ReplaceAll(action, "AGENT", "mia"), "r-1", "r-2"))))
@@ -70,7 +70,7 @@ func TestOwnersToken(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	helper := []string{"--token", mine, "--token-helper", soft.Helper(t)}
 	doing(t, 0, "--data", data, "init")
-	id := doing(t, 0, append([]string{"--data", data, "keys", "register", "agent", "ann", "--reason", "the owner holds it"}, helper...)...)
+	id := doing(t, 0, append([]string{"--data", data, "keys", "new", "agent", "ann", "--owner", "--reason", "the owner holds it"}, helper...)...)
 	if !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(id) {
 		t.Errorf("registered as %s", id)
 	}

@@ -289,7 +289,7 @@ func TestTrustPath(t *testing.T) {
 		t.Errorf("the CA's key is %s, %v", key, err)
 	}
 	certificate := written(t, jurat("ca", "issue", "--ca", ca, written(t, requestBy(t, onToken(t, soft.Helper(t), mine), "mia"))))
-	jurat("keys", "register", "agent", "mia", "--public", public, "--certificate", certificate, "--reason", "the owner asked")
+	jurat("keys", "new", "agent", "mia", "--public", public, "--certificate", certificate, "--reason", "the owner asked")
 	n := 0
 	seal := func() string {
 		t.Helper()
@@ -388,7 +388,7 @@ func TestTrustCAAlone(t *testing.T) {
 	jurat("ca", "init", "--ca", ca, "--name", "House CA")
 	certificate := written(t, jurat("ca", "issue", "--ca", ca, written(t, requestBy(t, key, "mia"))))
 	public := must.Get(x509.MarshalPKIXPublicKey(key.Public()))(t)
-	jurat("keys", "register", "agent", "mia", "--public", written(t, string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))), "--certificate", certificate, "--reason", "the owner asked")
+	jurat("keys", "new", "agent", "mia", "--public", written(t, string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))), "--certificate", certificate, "--reason", "the owner asked")
 	record := written(t, jurat("seal", written(t, jurat("sign", "--key", private, written(t, strings.ReplaceAll(action, "AGENT", "mia"))))))
 	root, own := filepath.Join(ca, "ca.pem"), written(t, jurat("trust"))
 	withCA := []string{"trust", "--ca", root, "--role", "agent", "--custody", "owner"}
@@ -462,7 +462,7 @@ func TestCertificatesByOpenSSL(t *testing.T) {
 		t.Error(list)
 	}
 	// Another actor's certificate is refused.
-	doing(t, 2, "keys", "register", "agent", "another-agent", "--public", filepath.Join(dir, "public.pem"), "--certificate", filepath.Join(dir, "certificate.pem"), "--reason", "no")
+	doing(t, 2, "keys", "new", "agent", "another-agent", "--public", filepath.Join(dir, "public.pem"), "--certificate", filepath.Join(dir, "certificate.pem"), "--reason", "no")
 	// The request is one that jurat's own CA takes, too.
 	doing(t, 0, "ca", "init", "--ca", "own", "--name", "Own")
 	if made := doing(t, 0, "ca", "issue", "--ca", "own", "request.pem"); !strings.Contains(made, "BEGIN CERTIFICATE") {

@@ -130,7 +130,7 @@ func (v *visit) serve(args ...string) {
 			v.t.Fatalf("no link is printed:\n%s", stderr)
 		}
 	}
-	v.link = doing(v.t, 0, "--data", v.data, "access", "link", "mia", "--at", v.at)
+	v.link = doing(v.t, 0, "--data", v.data, "access", "grant", "mia", "--link", "--at", v.at)
 }
 
 // command runs a command beside the server, and returns its output.

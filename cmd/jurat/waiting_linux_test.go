@@ -79,7 +79,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 	doing(t, 0, data, "keys", "new", "agent", "返品係-agent-with-a-long-name")
 	doing(t, 0, data, "keys", "rotate", "agent", "返品係-agent-with-a-long-name", "--reason", "why", "--by", "tester")
 	doing(t, 0, data, "access", "grant", "返品係-agent-with-a-long-name", "agent", "--reason", "why", "--by", "tester")
-	for _, list := range [][]string{{"keys"}, {"keys", "history"}, {"access"}, {"tsa"}} {
+	for _, list := range [][]string{{"keys"}, {"keys", "list", "--history"}, {"access"}, {"tsa"}} {
 		args := append([]string{data}, list...)
 		whole := doing(t, 0, args...)
 		if strings.Contains(whole, "…") {

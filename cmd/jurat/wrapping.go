@@ -10,18 +10,18 @@ import (
 	"jurat/internal/installation"
 )
 
-type keysWrappingKeyCmd struct {
-	File string `arg:"" help:"The new file. Its mode is 0600."`
+type keysRewrapCmd struct {
+	New string `placeholder:"FILE" help:"Only make a wrapping key, in this new file of mode 0600."`
 }
 
-// Run makes a wrapping key.
-func (c *keysWrappingKeyCmd) Run(io stdio) error {
+// newWrappingKey makes a wrapping key.
+func newWrappingKey(io stdio, file string) error {
 	text := filestore.Generate()
 	keys, err := filestore.Parse(text)
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Create(c.File, text, 0o600); errors.Is(err, fs.ErrExist) {
+	if err := atomicfile.Create(file, text, 0o600); errors.Is(err, fs.ErrExist) {
 		return hint(err, "a wrapping key is never overwritten: keys may be wrapped under it")
 	} else if err != nil {
 		return err
@@ -29,10 +29,11 @@ func (c *keysWrappingKeyCmd) Run(io stdio) error {
 	return io.line("%s", keys)
 }
 
-type keysRewrapCmd struct{}
-
 // Run wraps files again.
-func (*keysRewrapCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *keysRewrapCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.New != "" {
+		return newWrappingKey(io, c.New)
+	}
 	if a.DB == "" {
 		return hint(errors.New("no database is named: the files in a data folder are not wrapped"), "--db or JURAT_DB names one")
 	}

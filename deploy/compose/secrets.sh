@@ -25,7 +25,7 @@ part=$(mktemp -d ./secrets-XXXXXX) # so that the folder appears whole or not at 
 trap 'rm -rf "$part"' EXIT
 cp "$certificate" "$part/tls.crt"
 cp "$key" "$part/tls.key"
-"$jurat" keys wrapping-key "$part/wrapping.key"
+"$jurat" keys rewrap --new "$part/wrapping.key"
 printf '*:*:*:jurat:%s\n' "$(openssl rand -hex 32)" >"$part/pgpass"
 openssl rand -hex 32 >"$part/postgres.password"
 printf '# The keys of models, such as OPENAI_API_KEY=…, one a line. Without any, the jurors are rules.\n' >"$part/models.env"

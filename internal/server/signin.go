@@ -67,7 +67,7 @@ func (s *Server) sessionOf(r *http.Request) (access.Order, error) {
 	if secret := r.PostForm.Get("link"); secret != "" {
 		l, err := s.takeLink(r.Context(), secret)
 		if errors.Is(err, installation.ErrNoTicket) {
-			err = fmt.Errorf("%w: the link was used or has expired; 'jurat access link' prints a new one", api.ErrSignIn)
+			err = fmt.Errorf("%w: the link was used or has expired; 'jurat access grant --link' prints a new one", api.ErrSignIn)
 		}
 		return access.Order{Name: l.Name, Roles: l.Roles, For: sessionTime, Reason: "signed in with a link of the operator's", By: l.Name}, err
 	}

@@ -185,7 +185,7 @@ func (j *Judging) admitted(s *chainState) bool {
 // a record without a chain.
 func (j *Judging) judge(s *chainState) error {
 	if s != nil && !j.admitted(s) {
-		return fmt.Errorf("%w: field chain_id: %q does not belong to %q: the chain's owner must admit the agent with next_agent, or the operator with 'jurat access admit'; or use another chain_id",
+		return fmt.Errorf("%w: field chain_id: %q does not belong to %q: the chain's owner must admit the agent with next_agent, or the operator with 'jurat access grant --chain'; or use another chain_id",
 			ErrNotAdmitted, s.id, j.link.Payload().Actor())
 	}
 	var link *Error

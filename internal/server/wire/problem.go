@@ -69,7 +69,7 @@ func Problem(err error) *api.Problem {
 		return p
 	case errors.Is(err, ledger.ErrNotAdmitted):
 		p := api.NewProblem(fmt.Errorf("%w: %w", api.ErrForbidden, ledger.ErrNotAdmitted))
-		p.Field, p.Hint = "chain_id", "its owner admits others with next_agent, or the operator with 'jurat access admit'; or give the chain a name of its own; nothing was recorded"
+		p.Field, p.Hint = "chain_id", "its owner admits others with next_agent, or the operator with 'jurat access grant --chain'; or give the chain a name of its own; nothing was recorded"
 		return p
 	case errors.As(err, &tooLarge):
 		err = fmt.Errorf("%w: a body has at most %d bytes here", api.ErrTooLarge, tooLarge.Limit)
