@@ -165,7 +165,7 @@ class Key:
         public = _run("openssl", "pkey", "-in", self.path, "-pubout", "-outform", "DER")
         self.alg = next((alg for head, alg in _KINDS.items() if public.hex().startswith(head)), "")
         if not self.alg:
-            raise Refused(f"{self.path}: this client signs with P-256 and Ed25519 alone; 'jurat sign' knows more kinds")
+            raise Refused(f"{self.path}: this client signs with P-256 and Ed25519 alone; 'jurat seal --sign-only' knows more kinds")
         self.id = digest(public)
 
     def sign(self, message):

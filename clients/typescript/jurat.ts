@@ -155,7 +155,7 @@ export class Key {
 	constructor(pem: string | Buffer) {
 		this.#key = createPrivateKey(pem);
 		const kind = this.#key.asymmetricKeyType === "ec" ? this.#key.asymmetricKeyDetails?.namedCurve : this.#key.asymmetricKeyType;
-		if (kind !== "prime256v1" && kind !== "ed25519") throw new Refused(`key: ${kind}: this client signs with P-256 and Ed25519 alone; 'jurat sign' knows more kinds`);
+		if (kind !== "prime256v1" && kind !== "ed25519") throw new Refused(`key: ${kind}: this client signs with P-256 and Ed25519 alone; 'jurat seal --sign-only' knows more kinds`);
 		this.alg = kind === "ed25519" ? "Ed25519" : "ES256";
 		this.id = digest(createPublicKey(this.#key).export({ type: "spki", format: "der" }));
 	}

@@ -18,7 +18,7 @@ import (
 func (c *sealCmd) accept(ctx context.Context, a *app, io stdio, doc []byte) error {
 	signed, err := c.signed(doc)
 	if err != nil {
-		return hint(fmt.Errorf("refusing record: %w", err), "'jurat sign' makes what is taken in here; nothing was recorded")
+		return hint(fmt.Errorf("refusing record: %w", err), "'jurat seal --sign-only' makes what is taken in here; nothing was recorded")
 	}
 	if err := acts.Acceptable(&signed.Payload); err != nil {
 		return fmt.Errorf("refusing record: %w", err)
@@ -74,7 +74,7 @@ func actHint(err error) error {
 
 // keyHint says what can be done where a key stands in the way.
 func keyHint(err error) error {
-	const prepared = "sign it with 'jurat sign --key FILE' where the key is, and seal what that prints"
+	const prepared = "sign it with 'jurat seal --sign-only --key FILE' where the key is, and seal what that prints"
 	switch {
 	case errors.Is(err, keys.ErrOwner):
 		return hint(err, prepared)

@@ -97,8 +97,8 @@ func (c *accessGrantCmd) link(ctx context.Context, a *app, io stdio) error {
 }
 
 type accessListCmd struct {
-	All  bool `help:"Sessions that were opened with a token, and what has ended, too."`
-	JSON bool `name:"json" help:"Print the list as JSON."`
+	All bool `help:"Sessions that were opened with a token, and what has ended, too."`
+	jsonFlag
 }
 
 // Run lists grants and public chains.

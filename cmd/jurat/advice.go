@@ -12,7 +12,7 @@ import (
 )
 
 // whenBehind says what to do with a log that has lost its end.
-const whenBehind = "it came back from an older copy, or its end was cut off: put the latest copy back ('jurat restore --help'). Until then it can be read; " +
+const whenBehind = "it came back from an older copy, or its end was cut off: put the latest copy back ('jurat init --from'). Until then it can be read; " +
 	"for new records begin another data folder or database"
 
 // advices say what to do next about what can go wrong in any command. The first that fits is given.

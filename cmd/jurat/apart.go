@@ -153,7 +153,7 @@ type apartCmd struct {
 	Pointers []string `arg:"" optional:"" name:"pointer" help:"From now on, seal these fields of its payloads apart: prompt, context, response, tools_used, /metadata/NAME, …"`
 	Provable []string `help:"Seal this field apart so that properties of its value can be proved: /metadata/amount=decimal:2. May be given several times." placeholder:"POINTER=KIND" sep:"none"`
 	None     bool     `help:"Seal the actor's fields as a whole again."`
-	JSON     bool     `name:"json" help:"Print the list as JSON."`
+	jsonFlag
 }
 
 // Run lists, makes or removes settings.

@@ -41,46 +41,38 @@ type app struct {
 	Version versionFlag `help:"Print the version."`
 	Quiet   bool        `help:"Say only results, errors and their hints: no progress, no notes." env:"JURAT_QUIET"`
 
-	Init    initCmd    `cmd:"" help:"Make an installation: keys, time-stamping authority, log; or write a case, a configuration, a workflow to begin with."`
+	Init    initCmd    `cmd:"" help:"Make an installation, also from a backup; or write a case, a configuration or a workflow to begin with."`
 	Trial   trialCmd   `cmd:"" help:"Put an agent before the jury, seal every act, and leave a case file."`
-	Seal    sealCmd    `cmd:"" help:"Seal one payload: what an agent said, or a reviewer decided."`
+	Seal    sealCmd    `cmd:"" help:"Seal one payload: what an agent said, or a reviewer decided; or only sign it, for an installation elsewhere."`
 	Record  recordCmd  `cmd:"" help:"Record what an agent says and does as it passes, without a change to the agent."`
 	Import  importCmd  `cmd:"" help:"Seal what files tell of an agent, second hand: results, logs, exports, session files."`
-	Sign    signCmd    `cmd:"" help:"Sign a payload with your own key; an installation elsewhere seals it."`
 	Verify  verifyCmd  `cmd:"" help:"Verify records and case files, offline, by your own trust file."`
 	Explain explainCmd `cmd:"" help:"Write the incident statement of a record or a case file."`
 	Portal  portalCmd  `cmd:"" help:"Write the verification portal as one file: anyone can verify with it in a browser, offline."`
-	Export  exportCmd  `cmd:"" help:"Write a file's records so that openssl alone can check them, or as SCITT statements."`
-	Report  reportCmd  `cmd:"" help:"Say which clauses of a law (the EU AI Act) an agent's records answer, and what they do not show."`
+	Export  exportCmd  `cmd:"" help:"Write a file's records for openssl alone to check, as SCITT statements, or without texts that were sealed apart."`
 	Apart   apartCmd   `cmd:"" help:"List or set which fields of whose payloads are sealed apart, so that you can withhold or erase them."`
 	Prove   proveCmd   `cmd:"" help:"Prove what a value is like that was sealed apart: in a range, one of a few. The value stays hidden."`
-	Redact  redactCmd  `cmd:"" help:"Take texts that were sealed apart out of a file; every proof stands."`
 	Erase   eraseCmd   `cmd:"" help:"Destroy a text that was sealed apart, for ever; every proof stands."`
-	Trust   trustCmd   `cmd:"" help:"Print this installation's trust file, to give to those who verify."`
+	Trust   trustCmd   `cmd:"" help:"Print this installation's trust file, to give to those who verify; say what others mean, or join them."`
 	Card    cardCmd    `cmd:"" help:"Check the signatures of an A2A agent card, by your own trust file; or log whose card it is."`
-	Lists   listsCmd   `cmd:"" help:"Trusted lists of the European Union."`
 	Keys    keysCmd    `cmd:"" help:"Keys of agents, jurors and reviewers."`
 	CA      caCmd      `cmd:"" name:"ca" help:"A certification authority for the keys of agents and reviewers, also on a machine without network."`
 	Log     logCmd     `cmd:"" help:"The log: checkpoint, proofs, examination."`
 	Witness witnessCmd `cmd:"" help:"Be a witness: see logs that others run grow, and cosign their checkpoints."`
 	Serve   serveCmd   `cmd:"" help:"Run the server: pages for people, an HTTP API for programs."`
-	Ready   readyCmd   `cmd:"" help:"Ask a server whether it is ready: for health checks of containers and scripts."`
 	Access  accessCmd  `cmd:"" help:"Who may do what on a server: tokens, and chains that everyone may read."`
-	Webhook webhookCmd `cmd:"" help:"Webhooks that a server tells: send each a test message."`
 	TSA     tsaCmd     `cmd:"" name:"tsa" help:"List, add and remove time-stamping authorities outside, beside the built-in one."`
 
-	Backup  backupCmd  `cmd:"" help:"Copy the data folder, also while it is in use."`
-	Restore restoreCmd `cmd:"" help:"Make a data folder from a backup, and compare it with what the log has published since."`
+	Backup backupCmd `cmd:"" help:"Copy the data folder, also while it is in use."`
 
 	Reputation reputationCmd `cmd:"" help:"Compute how an agent's sealed records were judged: bounds that everyone can compute again."`
 
 	Trials  trialsCmd  `cmd:"" help:"List trials: by agent, verdict, juror, time, text and more; show one, or put two side by side."`
-	Records recordsCmd `cmd:"" help:"Find who said something, and when; list and show what recorders saw."`
+	Records recordsCmd `cmd:"" help:"Find who said something, and when; show what recorders saw; say which clauses of a law the records answer."`
 
 	Help        helpCmd       `cmd:"" help:"Show the commands, or the help of one."`
-	Doctor      doctorCmd     `cmd:"" help:"Say what is there, what is missing, and what to do about it. Makes and records nothing."`
+	Doctor      doctorCmd     `cmd:"" help:"Say what is there, what is missing, and what to do about it; ask whether a server is ready, or test its webhook."`
 	Completion  completionCmd `cmd:"" help:"Print a script with which a shell completes commands, flags and values."`
-	Complete    completeCmd   `cmd:"" hidden:"" help:"Print what can come next: completion scripts call it."`
 	ShowVersion versionCmd    `cmd:"" name:"version" help:"Print the version, the commit, and the formats that this program writes."`
 }
 
@@ -161,7 +153,7 @@ func parse(ctx context.Context, args []string, io stdio, without ...string) (a *
 // without returns patterns of those commands that no argument names, so that the library need not build them: that of all commands
 // took half of the time in which this program starts. Completion and the command help show them all.
 func without(args []string) (patterns []string) {
-	if slices.Contains(args, "help") || slices.Contains(args, "complete") {
+	if slices.Contains(args, "help") || slices.Contains(args, "completion") {
 		return nil
 	}
 	for field := range reflect.TypeFor[app]().Fields() {

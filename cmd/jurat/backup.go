@@ -13,7 +13,7 @@ import (
 type backupCmd struct {
 	Into      string `arg:"" help:"A folder that does not exist or is empty."`
 	ApartKeys bool   `name:"apart-keys" help:"Copy the keys to what is sealed apart, too. A reader of the copy can then read what you erase later."`
-	JSON      bool   `name:"json" help:"Print the backup's manifest."`
+	jsonFlag
 }
 
 // Run makes a backup.
@@ -29,15 +29,19 @@ func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return io.line("%s: %s of the log %s, %s", c.Into, plural.Of(m.Size, "record"), m.Log, plural.Of(len(m.Files), "file"))
 }
 
-type restoreCmd struct {
-	From        string `arg:"" help:"The backup's folder."`
-	Checkpoint  string `help:"The latest known checkpoint of the log." placeholder:"FILE" xor:"later" required:""`
-	NoneLater   bool   `help:"The log has signed no checkpoint after the backup was made." xor:"later" required:""`
-	Consistency string `help:"A proof that leads from the backup's size to the checkpoint's ('jurat log checkpoint --since' of another copy)." placeholder:"FILE"`
+// restoreFlags say from which backup an installation is made.
+type restoreFlags struct {
+	From        string `placeholder:"DIR" help:"Make the installation from this backup, with --checkpoint or --none-later."`
+	Checkpoint  string `help:"With --from: the latest known checkpoint of the log." placeholder:"FILE" xor:"later"`
+	NoneLater   bool   `help:"With --from: the log has signed no checkpoint after the backup was made." xor:"later"`
+	Consistency string `help:"With --from: a proof that leads from the backup's size to the checkpoint's ('jurat log checkpoint --since' of another copy)." placeholder:"FILE"`
 }
 
-// Run restores a backup.
-func (c *restoreCmd) Run(ctx context.Context, a *app, io stdio) error {
+// restore makes an installation from a backup.
+func (c *restoreFlags) restore(ctx context.Context, a *app, io stdio) error {
+	if c.Checkpoint == "" && !c.NoneLater {
+		return errors.New("missing flags: --checkpoint=FILE or --none-later")
+	}
 	order := backup.RestoreOrder{From: c.From, NoneLater: c.NoneLater, Progress: progress(io, "examined")}
 	if c.Checkpoint != "" {
 		text, err := readFile(c.Checkpoint)
@@ -68,7 +72,7 @@ func (c *restoreCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return c.tell(r, a, io)
 }
 
-func (c *restoreCmd) tell(r *backup.Restored, a *app, io stdio) error {
+func (c *restoreFlags) tell(r *backup.Restored, a *app, io stdio) error {
 	lost := 0
 	for _, d := range r.Damages {
 		if !d.Kind.Harmless() {

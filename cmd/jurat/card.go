@@ -54,7 +54,7 @@ type cardCmd struct {
 	Trust  string     `help:"Your trust file. Without one nothing can be proved." placeholder:"FILE"`
 	At     *time.Time `help:"The moment of checking (RFC 3339). Left out: now." placeholder:"TIME"`
 	Events string     `placeholder:"FILE" help:"The log's key events ('jurat log prove operator-keys'): do they name this card for the key that the card names?"`
-	JSON   bool       `name:"json" help:"Print the report as JSON."`
+	jsonFlag
 
 	Of   string        `placeholder:"NAME" help:"Check nothing, and log that the card, signed or not, belongs to this actor's key."`
 	Role evidence.Role `help:"With --of: agent or reviewer." default:"agent" enum:"agent,reviewer"`

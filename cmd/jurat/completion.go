@@ -1,8 +1,8 @@
 package main
 
 import (
-	"context"
 	"embed"
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -14,30 +14,27 @@ import (
 var completions embed.FS
 
 type completionCmd struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+	Of    []string `arg:"" optional:"" name:"bash|zsh|fish" help:"The shell."`
+	Words bool     `hidden:"" help:"Print what can come next, as the scripts ask: the words after jurat come after --, so that none is a flag of this command. The last is being typed."`
 }
 
-// Run prints the script.
-func (c *completionCmd) Run(io stdio) error {
-	script, err := completions.ReadFile(path.Join("completion", "jurat."+c.Shell))
+// Run prints the script, or what the last word can become.
+func (c *completionCmd) Run(k *kong.Kong, io stdio) error {
+	if c.Words {
+		var text strings.Builder
+		for _, one := range complete(k.Model.Node, c.Of) {
+			text.WriteString(one + "\n")
+		}
+		return io.document([]byte(text.String()))
+	}
+	if len(c.Of) != 1 || !slices.Contains([]string{"bash", "zsh", "fish"}, c.Of[0]) {
+		return errors.New("want one shell: bash, zsh or fish")
+	}
+	script, err := completions.ReadFile(path.Join("completion", "jurat."+c.Of[0]))
 	if err != nil {
 		return err
 	}
 	return io.document(script)
-}
-
-// completeCmd is what the scripts call. The words come after "--", so that none is a flag of this command.
-type completeCmd struct {
-	Words []string `arg:"" optional:"" help:"The words after jurat; the last is being typed."`
-}
-
-// Run prints what the last word can become.
-func (c *completeCmd) Run(_ context.Context, k *kong.Kong, io stdio) error {
-	var text strings.Builder
-	for _, one := range complete(k.Model.Node, c.Words) {
-		text.WriteString(one + "\n")
-	}
-	return io.document([]byte(text.String()))
 }
 
 const (

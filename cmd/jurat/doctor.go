@@ -15,9 +15,14 @@ import (
 )
 
 type doctorCmd struct {
-	Config  string `placeholder:"FILE" env:"JURAT_CONFIG" help:"The jury's configuration. Default: jurat.yaml in the working directory, if it is there."`
-	Network bool   `help:"Also ask each time-stamping authority outside for one time stamp. A paid one counts it."`
-	JSON    bool   `name:"json" help:"Print the findings as JSON."`
+	URL       string `arg:"" optional:"" placeholder:"URL" help:"With --ready: the server's address, such as https://jurat.example. Default: where 'jurat serve' listens in the same environment, or http://127.0.0.1:8417."`
+	Ready     bool   `xor:"what" help:"Only ask a server whether it is ready: for health checks of containers and scripts."`
+	Recorders bool   `xor:"what" help:"Only say which recorders run, what they sealed and missed, and what waits."`
+	Webhook   bool   `xor:"what" help:"Only send the webhook of the configuration a test message."`
+	Config    string `placeholder:"FILE" env:"JURAT_CONFIG" help:"The jury's configuration. Default: jurat.yaml in the working directory, if it is there."`
+	Network   bool   `help:"Also ask each time-stamping authority outside for one time stamp. A paid one counts it."`
+	jsonFlag
+	readyFlags
 }
 
 // State is how well something is.
@@ -71,8 +76,18 @@ func (e *examination) code() error {
 	return worst
 }
 
-// Run examines.
+// Run examines, or does what the flags say.
 func (c *doctorCmd) Run(ctx context.Context, a *app, io stdio) error {
+	switch {
+	case c.URL != "" && !c.Ready:
+		return errors.New("a server's address goes with --ready")
+	case c.Ready:
+		return c.ready(ctx, io)
+	case c.Recorders:
+		return c.recorders(ctx, a, io)
+	case c.Webhook:
+		return c.testWebhook(ctx, io)
+	}
 	var e examination
 	b := thisBuild()
 	e.add("program", fine, fmt.Sprintf("jurat %s, built by %s for %s", b.Version, b.Go, b.Platform), "")

@@ -53,11 +53,17 @@ var rehearsals = map[string]rehearsal{
 	"explain":    {says: "support-agent"},
 	"card":       {says: "proved"},
 
-	"init":       {before: "rm -r jurat-data"},
-	"restore":    {before: "jurat backup backups/2026-01-30"},
-	"trust join": {before: "jurat --data theirs init; jurat --data theirs trust > theirs.json"},
-	"keys new":   {before: "openssl pkey -in other.pem -pubout -out public.pem"},
-	"doctor":     {needs: outside},
+	"init":     {before: "jurat backup backups/2026-01-30; rm -r jurat-data"},
+	"trust":    {before: "jurat --data theirs init; jurat --data theirs trust > theirs.json"},
+	"keys new": {before: "openssl pkey -in other.pem -pubout -out public.pem"},
+	"doctor": {says: "taken, with status 204", needs: func(t *testing.T, e *exemplar) {
+		outside(t, e)
+		served(t, e)
+		pager := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+		t.Cleanup(pager.Close)
+		secret := write(t, filepath.Join(e.folder, "pager.secret"), hookSecret+"\n")
+		write(t, filepath.Join(e.folder, "webhook.yaml"), "webhook: {url: '"+pager.URL+"', inward: true, secret: {file: '"+secret+"'}}\n")
+	}},
 	"keys rewrap": {before: "rm -r jurat-data; jurat keys rewrap --new wrapping.key", needs: func(t *testing.T, e *exemplar) {
 		database := pgtest.Database(t)
 		e.env = append(e.env, "PGCONNECT_TIMEOUT=60")
@@ -67,23 +73,15 @@ var rehearsals = map[string]rehearsal{
 	"access grant": {before: `jurat keys new agent tool-agent`},
 	"ca init":      {before: "rm -r agents-ca"},
 
-	"lists fetch": {before: "rm -r lists; mkdir lists", needs: fetchable},
+	"trust eu": {before: "rm -r lists; mkdir lists", needs: fetchable},
 
-	"log monitor":   {says: "consistent", needs: served},
-	"ready":         {needs: served},
-	"log witness":   {needs: witnessed, says: "cosigned by 1 of 1"},
-	"witness init":  {before: "rm -r jurat-witness"},
-	"witness serve": {until: "http://127.0.0.1:"},
+	"log monitor": {says: "consistent", needs: served},
+	"log witness": {needs: witnessed, says: "cosigned by 1 of 1"},
+	"witness":     {until: "http://127.0.0.1:"},
 
 	"log stamp": {needs: outside},
 	"tsa":       {says: "freetsa", needs: func(t *testing.T, e *exemplar) { e.outside(t) }},
 
-	"webhook test": {says: "taken, with status 204", needs: func(t *testing.T, e *exemplar) {
-		pager := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
-		t.Cleanup(pager.Close)
-		secret := write(t, filepath.Join(e.folder, "pager.secret"), hookSecret+"\n")
-		write(t, filepath.Join(e.folder, "webhook.yaml"), "webhook: {url: '"+pager.URL+"', inward: true, secret: {file: '"+secret+"'}}\n")
-	}},
 	"serve":        {until: "http://127.0.0.1:"},
 	"record proxy": {until: "http://127.0.0.1:"},
 	"record otlp":  {until: "http://127.0.0.1:"},
@@ -174,8 +172,8 @@ func outside(t *testing.T, e *exemplar) {
 func witnessed(t *testing.T, e *exemplar) {
 	t.Helper()
 	dir := filepath.Join(e.folder, "jurat-witness")
-	e.stands["https://witness.example"], _, _ = serve(t, "witness", "serve", "--dir", dir, "--addr", "127.0.0.1:0", "--log", filepath.Join(e.folder, "trust.json"))
-	e.stands["WITNESS-KEY"] = doing(t, 0, "witness", "key", "--dir", dir)
+	e.stands["https://witness.example"], _, _ = serve(t, "witness", "--dir", dir, "--addr", "127.0.0.1:0", "--log", filepath.Join(e.folder, "trust.json"))
+	e.stands["WITNESS-KEY"] = doing(t, 0, "witness", "--key", "--dir", dir)
 }
 
 // served starts the server of the installation.
@@ -197,7 +195,7 @@ func fetchable(t *testing.T, e *exemplar) {
 	write(t, filepath.Join(e.folder, "oj.pem"), oj)
 	write(t, filepath.Join(e.folder, "server.pem"), pemOf(server.Certificate().Raw))
 	e.env = append(e.env, "SSL_CERT_FILE="+filepath.Join(e.folder, "server.pem"))
-	e.stands["jurat lists fetch"] = "jurat lists fetch --from " + server.URL + "/eu.xml"
+	e.stands["--fetch"] = "--fetch --from " + server.URL + "/eu.xml"
 }
 
 // listsOf returns certificates of the Official Journal, the list of the lists, and that of QQ, which is at this address.
@@ -239,7 +237,7 @@ openssl req -new -key private.pem -subj /CN=courier -addext subjectAltName=URI:u
 jurat ca issue --ca agents-ca request.pem > certificate.pem
 jurat trust > trust.json
 jurat log prove operator-keys > keys.jurat
-jurat witness init witness.example/w1 > witness.txt
+jurat witness --init witness.example/w1 > witness.txt
 jurat access grant ines reviewer --reason "she reviews" > token
 jurat log checkpoint > now.checkpoint
 `

@@ -10,10 +10,15 @@ import (
 	"jurat/verify"
 )
 
+// langFlag says in which language a statement is written.
+type langFlag struct {
+	Lang string `help:"The statement's language: ${enum}." default:"en" enum:"en,ja,ru"`
+}
+
 type explainCmd struct {
 	File string `arg:"" help:"A record file or a case file."`
 	readerFlags
-	Lang    string  `help:"The statement's language: ${enum}." default:"en" enum:"en,ja,ru"`
+	langFlag
 	Origin  string  `help:"The public address of the server that keeps the record, such as https://jurat.example: the statement names the record's page there." placeholder:"URL" env:"JURAT_ORIGIN"`
 	WhoSaid *string `help:"Instead, find the record that introduced this text." placeholder:"TEXT"`
 }

@@ -135,8 +135,8 @@ func (h *hall) outside() {
 	trust := write(h.t, filepath.Join(h.dir, "plain.json"), doing(h.t, 0, "--data", h.data, "trust"))
 	for i, name := range []string{"north", "south"} {
 		folder := filepath.Join(h.dir, name)
-		key := doing(h.t, 0, "witness", "init", "witness.example/"+name, "--dir", folder)
-		url, _, _ := serve(h.t, "witness", "serve", "--dir", folder, "--addr", "127.0.0.1:0", "--log", trust)
+		key := doing(h.t, 0, "witness", "--init", "witness.example/"+name, "--dir", folder)
+		url, _, _ := serve(h.t, "witness", "--dir", folder, "--addr", "127.0.0.1:0", "--log", trust)
 		doing(h.t, 0, "--data", h.data, "log", "witness", url, "--key", key, "--quorum", fmt.Sprint(i+1))
 	}
 }

@@ -94,8 +94,8 @@ func TestEveryCommandIsInOneGroup(t *testing.T) {
 
 // TestHelpShowsFlagsThatApply: help shows the installation's flags for commands that use it, and for no other.
 func TestHelpShowsFlagsThatApply(t *testing.T) {
-	for command, want := range map[string]bool{"verify": false, "explain": false, "portal": false, "redact": false,
-		"witness serve": false, "trial": true, "seal": true, "log fsck": true, "log": true, "ca issue": false, "restore": true} {
+	for command, want := range map[string]bool{"verify": false, "explain": false, "portal": false,
+		"witness": false, "trial": true, "seal": true, "log fsck": true, "log": true, "ca issue": false, "init": true, "doctor": true} {
 		text := doing(t, 0, append(strings.Fields(command), "--help")...)
 		for _, flag := range []string{"--data=", "--db=", "--wrapping-key="} {
 			if got := strings.Contains(text, "  "+flag); got != want {
@@ -136,8 +136,7 @@ func TestHelpIsShort(t *testing.T) {
 // TestUsageShowsAlternatives: if one of several flags is required, the usage line does not say that all are.
 func TestUsageShowsAlternatives(t *testing.T) {
 	for command, want := range map[string]string{
-		"export":  "jurat export (--openssl=DIR | --scitt=OUT) <file> [flags]",
-		"restore": "jurat restore (--checkpoint=FILE | --none-later) <from> [flags]",
+		"export": "jurat export (--openssl=DIR | --scitt=OUT | --withhold=POINTER) <file> [flags]",
 	} {
 		if out := doing(t, 0, command, "--help"); !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("%s:\n%s", command, out)
@@ -152,7 +151,7 @@ func TestNoGoTypesInErrors(t *testing.T) {
 		must.Do(t, os.WriteFile(name, []byte(content), 0o600))
 	}
 	for _, args := range [][]string{
-		{"verify", "--trust", bad, record}, {"redact", record, "--field", "/prompt"}, {"explain", record},
+		{"verify", "--trust", bad, record}, {"export", record, "--withhold", "/prompt"}, {"explain", record},
 		{"trial", record, "--method", "calibrated", "--calibration", bad},
 	} {
 		var said bytes.Buffer
@@ -214,14 +213,14 @@ func TestNamedCommandsAreBuilt(t *testing.T) {
 	all := len(whole.Model.Children)
 	for _, command := range whole.Model.Children {
 		want := all - 1
-		if command.Name == "help" || command.Name == "complete" {
+		if command.Name == "help" || command.Name == "completion" {
 			want = 0
 		}
 		if got := len(without([]string{"--data", "x", command.Name})); got != want {
 			t.Errorf("%s: %d of %d commands are left out", command.Name, got, all)
 		}
 	}
-	for _, args := range [][]string{{"keys", "help"}, {"complete", "--", "ke"}} {
+	for _, args := range [][]string{{"keys", "help"}, {"completion", "--words", "--", "ke"}} {
 		if got := without(args); got != nil {
 			t.Errorf("%q: %d commands are left out", args, len(got))
 		}
@@ -235,7 +234,7 @@ func TestNamedCommandsAreBuilt(t *testing.T) {
 // completed are what the program offers, without what it means.
 func completed(t *testing.T, words ...string) (values []string) {
 	t.Helper()
-	for line := range strings.Lines(doing(t, 0, append([]string{"complete", "--"}, words...)...) + "\n") {
+	for line := range strings.Lines(doing(t, 0, append([]string{"completion", "--words", "--"}, words...)...) + "\n") {
 		value, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		values = append(values, value)
 	}

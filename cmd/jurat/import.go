@@ -31,7 +31,7 @@ type importCmd struct {
 	DryRun      bool     `name:"dry-run" help:"List what would be sealed, and seal nothing."`
 	Recorder    string   `placeholder:"NAME" default:"importer" help:"The name of the recorder that imports. It signs with keys of its own, never with the agent's."`
 	InTheRecord bool     `name:"in-the-record" help:"Seal what was said in the record itself. Then it can never be erased."`
-	JSON        bool     `name:"json" help:"Print what was found and sealed as JSON."`
+	jsonFlag
 	keyFlags
 	stampFlags
 }

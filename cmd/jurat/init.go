@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -11,24 +12,45 @@ import (
 	"path/filepath"
 
 	"jurat/internal/atomicfile"
+	"jurat/internal/config"
 	"jurat/internal/installation"
 )
 
 type initCmd struct {
-	Installation initInstallationCmd `cmd:"" default:"withargs" hidden:"" help:"Make an installation."`
-	Case         initCaseCmd         `cmd:"" help:"Write a small case into a folder: a conversation, an agent's card, and what they mean."`
-	Config       initConfigCmd       `cmd:"" help:"Write a configuration of the jury, with comments. It says what holds without one."`
-	CI           initCICmd           `cmd:"" name:"ci" help:"Write a GitHub workflow that tries cases, and fails unless all of them pass."`
-}
-
-type initInstallationCmd struct {
+	What string `arg:"" optional:"" enum:"installation,case,config,ci" default:"installation" help:"Write a small case with what it means, a configuration of the jury, or a GitHub workflow that tries cases (ci). Default: an installation."`
+	Path string `arg:"" optional:"" type:"path" help:"The file, or the folder of a case. Default: jurat.yaml, or .github/workflows/jurat.yml."`
 	keyFlags
 	Token string `placeholder:"URI" help:"The token on which the keys of the time-stamping authority are made: pkcs11:token=LABEL."`
 	helperFlag
+	restoreFlags
 }
 
-// Run makes an installation, or finds that it is there.
-func (c *initInstallationCmd) Run(ctx context.Context, a *app, io stdio) error {
+// Run makes what is named.
+func (c *initCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.From == "" && (c.Checkpoint != "" || c.NoneLater || c.Consistency != "") {
+		return errors.New("--checkpoint, --none-later and --consistency go with --from")
+	}
+	switch {
+	case c.What != "installation" && (c.Token != "" || c.From != ""):
+		return errors.New("--token and --from are for an installation")
+	case c.What == "case" && c.Path == "":
+		return errors.New("expected a folder for the case")
+	case c.What == "case":
+		return beginCase(io, c.Path)
+	case c.What == "config":
+		return writeBeginnings(io, []beginning{{"begin/jurat.yaml", cmp.Or(c.Path, config.DefaultFile)}})
+	case c.What == "ci":
+		return writeBeginnings(io, []beginning{{"begin/ci.yml", cmp.Or(c.Path, filepath.FromSlash(".github/workflows/jurat.yml"))}})
+	case c.Path != "":
+		return hint(errors.New("an installation takes no path"), "--data names the folder")
+	case c.From != "":
+		return c.restore(ctx, a, io)
+	}
+	return c.make(ctx, a, io)
+}
+
+// make makes an installation, or finds that it is there.
+func (c *initCmd) make(ctx context.Context, a *app, io stdio) error {
 	if c.Token != "" {
 		helper, err := c.helper()
 		if err != nil {
@@ -53,39 +75,17 @@ func (c *initInstallationCmd) Run(ctx context.Context, a *app, io stdio) error {
 //go:embed begin
 var begun embed.FS
 
-type initCaseCmd struct {
-	Dir string `arg:"" type:"path" help:"The folder, which is made. It may be there if it has none of these files."`
-}
-
-// Run writes the case.
-func (c *initCaseCmd) Run(io stdio) error {
+// beginCase writes a case into a folder.
+func beginCase(io stdio, dir string) error {
 	entries, err := fs.ReadDir(begun, "begin/case")
 	if err != nil {
 		return err
 	}
 	var files []beginning
 	for _, e := range entries {
-		files = append(files, beginning{path.Join("begin/case", e.Name()), filepath.Join(c.Dir, e.Name())})
+		files = append(files, beginning{path.Join("begin/case", e.Name()), filepath.Join(dir, e.Name())})
 	}
 	return writeBeginnings(io, files)
-}
-
-type initConfigCmd struct {
-	File string `arg:"" optional:"" type:"path" default:"jurat.yaml" help:"The file to write."`
-}
-
-// Run writes the configuration.
-func (c *initConfigCmd) Run(io stdio) error {
-	return writeBeginnings(io, []beginning{{"begin/jurat.yaml", c.File}})
-}
-
-type initCICmd struct {
-	File string `arg:"" optional:"" type:"path" default:".github/workflows/jurat.yml" help:"The file to write."`
-}
-
-// Run writes the workflow.
-func (c *initCICmd) Run(io stdio) error {
-	return writeBeginnings(io, []beginning{{"begin/ci.yml", c.File}})
 }
 
 // A beginning is a file that comes with the program, and where to put it.

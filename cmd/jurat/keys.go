@@ -24,7 +24,7 @@ type keysCmd struct {
 
 type keysListCmd struct {
 	History bool `help:"What the log says was done to keys, by whom and why."`
-	JSON    bool `name:"json" help:"Print the list as JSON."`
+	jsonFlag
 }
 
 // keyLine is a key as it is listed: everything but the private half.

@@ -143,8 +143,8 @@ func recordOf(ctx context.Context, l *ledger.Ledger, name string) (*evidence.Rec
 }
 
 type logFsckCmd struct {
-	Reindex bool `xor:"what" help:"In place of this, make the index of records again, which lists and searches use."`
-	JSON    bool `name:"json" xor:"what" help:"Print {records, whole, damages} as JSON."`
+	Reindex bool `help:"In place of this, make the index of records again, which lists and searches use."`
+	jsonFlag
 }
 
 // reindex makes all briefs again.
@@ -191,6 +191,9 @@ func nameDamages(damages []fsck.Damage, size int64) (e examined) {
 
 // Run examines the log.
 func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.Reindex && c.JSON {
+		return errors.New("--json does not go with --reindex")
+	}
 	if c.Reindex {
 		return reindex(ctx, a, io)
 	}

@@ -30,7 +30,7 @@ type logExpireCmd struct {
 	decidedFlags
 	Except []string `sep:"none" placeholder:"CHAIN" help:"Leave this chain or trial. May be given several times."`
 	DryRun bool     `name:"dry-run" help:"Only count."`
-	JSON   bool     `name:"json" help:"Print what was done as JSON."`
+	jsonFlag
 }
 
 // Run removes the content of old records.

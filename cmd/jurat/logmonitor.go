@@ -26,7 +26,7 @@ type logMonitorCmd struct {
 	Sample  int           `default:"8" help:"How many old tiles, chosen by chance, are read again beside what is new."`
 	Most    int64         `default:"16777216" help:"How many new entries are read at most. If the log says that it has grown by more, that is an alarm."`
 	Patient time.Duration `default:"10s" help:"How long to wait for a log that shows less than before, as a cache or a node behind others does for a while."`
-	JSON    bool          `name:"json" help:"Print what was found as JSON, one object for each look."`
+	jsonFlag
 }
 
 // Run looks once, or until it is interrupted or the log does what it must not.

@@ -20,7 +20,7 @@ type logStampCmd struct {
 	Renew      bool       `xor:"what" help:"Renew the time stamps of checkpoints before the certificates that they rest on end."`
 	Before     *time.Time `placeholder:"TIME" help:"With --renew: what rests on certificates that end before this time (RFC 3339). Default: a year from now."`
 	TSA        []string   `name:"tsa" sep:"none" placeholder:"NAME|URL" help:"With --checkpoint or --renew: ask these authorities (may be repeated). Default: all of 'jurat tsa'; for --renew the first, or the built-in one."`
-	JSON       bool       `name:"json" help:"With --list: print it as JSON."`
+	jsonFlag
 }
 
 // Run stamps what waits, or does what the flags say.

@@ -363,10 +363,10 @@ func TestMachinesAreKilled(t *testing.T) {
 
 	copied := <-copies
 	folder := filepath.Join(t.TempDir(), "restored")
-	doing(t, 0, "--data", folder, "restore", copied, "--none-later")
+	doing(t, 0, "--data", folder, "init", "--from", copied, "--none-later")
 	doing(t, 0, "--data", folder, "log", "fsck")
 	other := machines(t, 1)[0]
-	other.do("restore", copied, "--none-later")
+	other.do("init", "--from", copied, "--none-later")
 	other.do("log", "fsck")
 }
 
@@ -390,7 +390,7 @@ func TestMachinesWithoutDatabase(t *testing.T) {
 	if status, _ := m.get("", "/readyz"); status != http.StatusServiceUnavailable {
 		t.Errorf("it is ready without a database: %d", status)
 	}
-	answered(t, exitBad, readiness{URL: m.at, Reason: "the server cannot do it now: the log takes no records: the database server is out of reach; the server's log says more"}, "ready", "--json", m.at)
+	answered(t, exitBad, readiness{URL: m.at, Reason: "the server cannot do it now: the log takes no records: the database server is out of reach; the server's log says more"}, "doctor", "--ready", "--json", m.at)
 	if status, _ := m.get("", "/healthz"); status != http.StatusOK {
 		t.Errorf("/healthz fails without a database: %d", status)
 	}

@@ -34,7 +34,7 @@ type proveCmd struct {
 	Remove   []int    `help:"Remove the proof with this number from the file; --list shows the numbers. May be given several times." placeholder:"N" sep:"none"`
 	List     bool     `help:"List the proofs of the file, and write nothing."`
 	Out      string   `short:"o" help:"The file to write, which must not be there. Default: standard output." placeholder:"FILE"`
-	JSON     bool     `name:"json" help:"With --out or --list: print the statements as JSON."`
+	jsonFlag
 }
 
 // proofOf is what --json prints of a proof.
@@ -225,12 +225,11 @@ func (c *proveCmd) change(ctx context.Context, io stdio, p *provable, wishes []w
 	for _, r := range p.records {
 		r.Disclosures = slices.DeleteFunc(slices.Clone(r.Disclosures), func(d evidence.Disclosure) bool { return !c.keeps(p, added, r, d.Pointer) })
 	}
-	out := &redactCmd{Out: c.Out}
-	if err := out.write(io, p.file); err != nil {
+	if err := writeTo(io, c.Out, p.file); err != nil {
 		return err
 	}
 	if shown := p.shown(added); len(shown) > 0 {
-		fmt.Fprintf(io.err, "jurat: note: the file still shows %s, as the one that you gave did; 'jurat redact' takes texts out\n", inert(strings.Join(shown, ", ")))
+		fmt.Fprintf(io.err, "jurat: note: the file still shows %s, as the one that you gave did; 'jurat export --withhold' takes texts out\n", inert(strings.Join(shown, ", ")))
 	}
 	if c.Out != "" {
 		return c.say(io, madeOf(proofsOf(p.records), added))

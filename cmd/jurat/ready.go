@@ -15,10 +15,9 @@ import (
 	"jurat/client"
 )
 
-type readyCmd struct {
-	URL     string        `arg:"" optional:"" placeholder:"URL" help:"The server's address, such as https://jurat.example. Default: where 'jurat serve' listens in the same environment, or http://127.0.0.1:8417."`
-	Timeout time.Duration `default:"5s" help:"How long to wait for the answer."`
-	JSON    bool          `name:"json" help:"Print the answer as JSON."`
+// readyFlags are those of --ready.
+type readyFlags struct {
+	Timeout time.Duration `default:"5s" help:"With --ready: how long to wait for the answer."`
 
 	Addr   string `hidden:"" default:"127.0.0.1:8417" env:"JURAT_ADDR"` // these are the variables of 'jurat serve'
 	TLSKey string `name:"tls-key" hidden:"" env:"JURAT_TLS_KEY"`
@@ -31,8 +30,8 @@ type readiness struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Run asks.
-func (c *readyCmd) Run(ctx context.Context, io stdio) error {
+// ready asks.
+func (c *doctorCmd) ready(ctx context.Context, io stdio) error {
 	server, err := c.server()
 	if err != nil {
 		return err
@@ -70,7 +69,7 @@ func (f readiness) say(asJSON bool, io stdio) error {
 const maxReadyAnswer = 64 << 10
 
 // ask returns why the server is not ready.
-func (c *readyCmd) ask(ctx context.Context, server *url.URL) error {
+func (c *doctorCmd) ask(ctx context.Context, server *url.URL) error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()
 	if isLoopback(net.JoinHostPort(server.Hostname(), "0")) {
@@ -95,7 +94,7 @@ func (c *readyCmd) ask(ctx context.Context, server *url.URL) error {
 }
 
 // server is the address to ask.
-func (c *readyCmd) server() (*url.URL, error) {
+func (c *doctorCmd) server() (*url.URL, error) {
 	if c.URL == "" {
 		return c.own()
 	}
@@ -118,10 +117,10 @@ func isPort(text string) bool {
 }
 
 // own is the address of the server that has the same environment as this command.
-func (c *readyCmd) own() (*url.URL, error) {
+func (c *doctorCmd) own() (*url.URL, error) {
 	host, port, err := net.SplitHostPort(c.Addr)
 	if err != nil || port == "" || port == "0" {
-		return nil, hint(fmt.Errorf("JURAT_ADDR %q names no port", c.Addr), "name the server's address: jurat ready http://127.0.0.1:8417")
+		return nil, hint(fmt.Errorf("JURAT_ADDR %q names no port", c.Addr), "name the server's address: jurat doctor --ready http://127.0.0.1:8417")
 	}
 	switch ip := net.ParseIP(host); { // a server that listens on all addresses listens on this machine's own, too
 	case host == "" || ip != nil && ip.IsUnspecified() && ip.To4() != nil:

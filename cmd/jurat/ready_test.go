@@ -26,26 +26,26 @@ func TestReady(t *testing.T) {
 	at := freeAddr(t)
 	t.Setenv("JURAT_ADDR", at)
 	_, _, stop := serve(t, "--data", t.TempDir()+"/data", "serve")
-	if out, _ := ran(t, 0, "ready"); out != "ready: http://"+at+"\n" {
+	if out, _ := ran(t, 0, "doctor", "--ready"); out != "ready: http://"+at+"\n" {
 		t.Errorf("%q", out)
 	}
-	answered(t, 0, readiness{URL: "http://" + at, Ready: true}, "ready", "--json")
-	if out, _ := ran(t, 0, "ready", at); out != "ready: http://"+at+"\n" { // as JURAT_ADDR and --addr have it
+	answered(t, 0, readiness{URL: "http://" + at, Ready: true}, "doctor", "--ready", "--json")
+	if out, _ := ran(t, 0, "doctor", "--ready", at); out != "ready: http://"+at+"\n" { // as JURAT_ADDR and --addr have it
 		t.Errorf("%q", out)
 	}
 	for _, wrong := range []string{"localhost", "jurat.example:port", "ftp://127.0.0.1:1", "127.0.0.1:1/path"} {
-		_, errs := ran(t, exitCannot, "ready", wrong)
+		_, errs := ran(t, exitCannot, "doctor", "--ready", wrong)
 		has(t, errs, "want http:// or https:// and a host, such as http://127.0.0.1:8417")
 	}
 	stop()
-	out, errs := ran(t, exitBad, "ready", "http://"+at+"/")
+	out, errs := ran(t, exitBad, "doctor", "--ready", "http://"+at+"/")
 	has(t, out, "not ready: http://"+at+": no server answers there: ", "refused")
 	if errs != "" {
 		t.Errorf("it says %q beside the result", errs)
 	}
 }
 
-// answered checks what 'jurat ready --json' says.
+// answered checks what 'jurat doctor --ready --json' says.
 func answered(t *testing.T, code int, want readiness, args ...string) {
 	t.Helper()
 	out, _ := ran(t, code, args...)
@@ -65,14 +65,14 @@ func TestReadyByHTTPS(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	serve(t, "--data", t.TempDir()+"/data", "serve")
-	answered(t, 0, readiness{URL: "https://127.0.0.1:" + port, Ready: true}, "ready", "--json")
-	out, _ := ran(t, exitBad, "ready", "http://127.0.0.1:"+port)
+	answered(t, 0, readiness{URL: "https://127.0.0.1:" + port, Ready: true}, "doctor", "--ready", "--json")
+	out, _ := ran(t, exitBad, "doctor", "--ready", "http://127.0.0.1:"+port)
 	has(t, out, "status 400, and the answer is not from jurat")
 
 	through := httptest.NewServer(tunnel(t, "127.0.0.1:"+port))
 	defer through.Close()
 	for roots, want := range map[string]string{cert: "ready: https://jurat.example\n", os.DevNull: "certificate signed by unknown authority"} {
-		asker := exec.Command("jurat", "ready", "https://jurat.example", "--timeout", "30s")
+		asker := exec.Command("jurat", "doctor", "--ready", "https://jurat.example", "--timeout", "30s")
 		asker.Env = append(os.Environ(), "HTTPS_PROXY="+through.URL, "SSL_CERT_FILE="+roots, "SSL_CERT_DIR="+t.TempDir())
 		said, err := asker.CombinedOutput()
 		if !strings.Contains(string(said), want) || (err == nil) != (roots == cert) {
@@ -133,7 +133,7 @@ func TestReadyOfOthers(t *testing.T) {
 			if name == "no answer" {
 				timeout = "300ms"
 			}
-			out, _ := ran(t, exitBad, "ready", other.URL, "--timeout", timeout)
+			out, _ := ran(t, exitBad, "doctor", "--ready", other.URL, "--timeout", timeout)
 			has(t, out, c.want)
 			if strings.Contains(out, "\x1b") || strings.Count(out, "\n") != 1 {
 				t.Errorf("%q obeys what the server says", out)
@@ -145,21 +145,21 @@ func TestReadyOfOthers(t *testing.T) {
 // TestReadyRefuses: addresses that name no server are mistakes of the caller, not of the server.
 func TestReadyRefuses(t *testing.T) {
 	for _, wrong := range []string{"jurat.example", "ftp://jurat.example", "https://", "https://a@jurat.example", "https://jurat.example/records", "https://jurat.example/?a", "https://[::1"} {
-		_, said := ran(t, exitCannot, "ready", wrong)
+		_, said := ran(t, exitCannot, "doctor", "--ready", wrong)
 		has(t, said, "the server's address")
 	}
-	_, said := ran(t, exitCannot, "ready", "--timeout=-1s")
+	_, said := ran(t, exitCannot, "doctor", "--ready", "--timeout=-1s")
 	has(t, said, "--timeout", "above 0")
 	for addr, want := range map[string]string{":8417": "http://127.0.0.1:8417", "[::]:1": "http://[::1]:1", "0.0.0.0:1": "http://127.0.0.1:1", "10.0.0.7:1": "http://10.0.0.7:1"} {
-		got, err := (&readyCmd{Addr: addr}).own()
+		got, err := (&doctorCmd{readyFlags: readyFlags{Addr: addr}}).own()
 		if err != nil || got.String() != want {
 			t.Errorf("%s: %v, %v", addr, got, err)
 		}
 	}
 	for _, addr := range []string{"", "8417", "127.0.0.1:0", "127.0.0.1:"} {
 		t.Setenv("JURAT_ADDR", addr)
-		_, said := ran(t, exitCannot, "ready")
-		has(t, said, "JURAT_ADDR", "jurat ready http://")
+		_, said := ran(t, exitCannot, "doctor", "--ready")
+		has(t, said, "JURAT_ADDR", "jurat doctor --ready http://")
 	}
 }
 

@@ -16,12 +16,11 @@ import (
 )
 
 type recordCmd struct {
-	Run    recordRunCmd    `cmd:"" help:"Run an agent, and record its calls to models."`
-	Proxy  recordProxyCmd  `cmd:"" help:"Record the calls of agents that run elsewhere: they reach their models through this."`
-	OTLP   recordOTLPCmd   `cmd:"" name:"otlp" help:"Record what an agent's OpenTelemetry exporter tells: second hand, without a proxy."`
-	Status recordStatusCmd `cmd:"" help:"Say which recorders run, what they sealed and missed, and what waits."`
-	A2A    recordA2ACmd    `cmd:"" name:"a2a" help:"Record what an agent and those who ask it say to each other: stands before the agent, or before one that it asks."`
-	MCP    recordMCPCmd    `cmd:"" name:"mcp" help:"Record the tools that an agent uses: stands between an MCP client and its server."`
+	Run   recordRunCmd   `cmd:"" help:"Run an agent, and record its calls to models."`
+	Proxy recordProxyCmd `cmd:"" help:"Record the calls of agents that run elsewhere: they reach their models through this."`
+	OTLP  recordOTLPCmd  `cmd:"" name:"otlp" help:"Record what an agent's OpenTelemetry exporter tells: second hand, without a proxy."`
+	A2A   recordA2ACmd   `cmd:"" name:"a2a" help:"Record what an agent and those who ask it say to each other: stands before the agent, or before one that it asks."`
+	MCP   recordMCPCmd   `cmd:"" name:"mcp" help:"Record the tools that an agent uses: stands between an MCP client and its server."`
 }
 
 // witnessFlags are common to all recorders.
@@ -106,13 +105,11 @@ func serveBy(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logg
 }
 
 type recordProxyCmd struct {
-	Listen  string   `default:"127.0.0.1:8419" placeholder:"ADDR" help:"Where to listen. An address beyond this machine needs --tls-key, as paths carry tokens."`
-	Agent   string   `placeholder:"NAME" help:"Whose calls come without a token. Without this, every call needs one of 'jurat access grant NAME agent'."`
-	Chain   string   `placeholder:"NAME" help:"One chain for all calls that name none. Default: each conversation has its own."`
-	TLSCert string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the recorder's, then those above it."`
-	TLSKey  string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
-	Host    []string `placeholder:"NAME" help:"A name by which a reverse proxy on this machine asks. May be given several times."`
-	LogJSON bool     `name:"log-json" help:"Write the log as JSON lines."`
+	Listen string `default:"127.0.0.1:8419" placeholder:"ADDR" help:"Where to listen. An address beyond this machine needs --tls-key, as paths carry tokens."`
+	Agent  string `placeholder:"NAME" help:"Whose calls come without a token. Without this, every call needs one of 'jurat access grant NAME agent'."`
+	Chain  string `placeholder:"NAME" help:"One chain for all calls that name none. Default: each conversation has its own."`
+	listenFlags
+	logJSONFlag
 	recorderFlags
 }
 
@@ -127,6 +124,18 @@ func (c *recordProxyCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	return c.serve(ctx, a, io, o, listening{c.Listen, c.TLSCert, c.TLSKey})
+}
+
+// listenFlags say by which certificate and names a recorder is reached.
+type listenFlags struct {
+	TLSCert string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the recorder's, then those above it."`
+	TLSKey  string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
+	Host    []string `placeholder:"NAME" help:"A name by which a reverse proxy on this machine, or a program, asks. May be given several times."`
+}
+
+// logJSONFlag is the flag of every command that writes a log while it runs.
+type logJSONFlag struct {
+	LogJSON bool `name:"log-json" help:"Write the log as JSON lines."`
 }
 
 // listening says where a recorder listens, and by which certificate.

@@ -257,7 +257,7 @@ func TestRecordStatus(t *testing.T) {
 	defer model.Close()
 	data := filepath.Join(t.TempDir(), "data")
 	doing(t, 0, "--data", data, "init")
-	if said := doing(t, 0, "--data", data, "record", "status"); !strings.Contains(said, "No recorder") {
+	if said := doing(t, 0, "--data", data, "doctor", "--recorders"); !strings.Contains(said, "No recorder") {
 		t.Errorf("%s", said)
 	}
 	proxy := exec.Command("jurat", "--data", data, "record", "proxy", "--agent", "mia", "--listen", "127.0.0.1:0", "--upstream", "openai="+model.URL)
@@ -271,19 +271,19 @@ func TestRecordStatus(t *testing.T) {
 		}
 	}()
 	<-asked
-	if said := doing(t, 0, "--data", data, "record", "status"); !strings.Contains(said, "it runs since") || !strings.Contains(said, "1 call under way") {
+	if said := doing(t, 0, "--data", data, "doctor", "--recorders"); !strings.Contains(said, "it runs since") || !strings.Contains(said, "1 call under way") {
 		t.Errorf("while it runs: %s", said)
 	}
 	must.Do(t, proxy.Process.Kill())
 	proxy.Wait() // it was killed
-	for _, command := range [][]string{{"record", "status"}, {"doctor"}} {
+	for _, command := range [][]string{{"doctor", "--recorders"}, {"doctor"}} {
 		if said := strings.Join(strings.Fields(doing(t, 1, append([]string{"--data", data}, command...)...)), " "); !strings.Contains(said, "it died with 1 call under way") || !strings.Contains(said, "start one") {
 			t.Errorf("%v, when it is dead: %s", command, said)
 		}
 	}
 	doing(t, 0, "--data", data, "record", "run", "--agent", "mia", "--", "true")
 	var s recorderStatus
-	must.Do(t, json.Unmarshal([]byte(doing(t, 0, "--data", data, "record", "status", "--json")), &s))
+	must.Do(t, json.Unmarshal([]byte(doing(t, 0, "--data", data, "doctor", "--recorders", "--json")), &s))
 	if len(s.Here) != 0 || len(s.Log) != 1 || s.Log[0].Lost != 1 || s.Log[0].Reason != "the program ended" || s.Log[0].Calls != 0 || !s.Log[0].Counted {
 		t.Errorf("%+v", s)
 	}
@@ -434,7 +434,7 @@ func TestRecordA2A(t *testing.T) {
 
 	doing(t, 0, "--data", theirs, "trial", "--recorded", "recorded/mia/context-c1", "--jurors", "offline")
 	ourTrust, theirTrust := written(t, doing(t, 0, "--data", ours, "trust")), written(t, doing(t, 0, "--data", theirs, "trust"))
-	both := written(t, doing(t, 0, "trust", "join", ourTrust, theirTrust))
+	both := written(t, doing(t, 0, "trust", "--join", ourTrust, theirTrust))
 	one, other := written(t, doing(t, 0, "--data", ours, "log", "prove", "recorded/ben/context-c1")), written(t, doing(t, 0, "--data", theirs, "log", "prove", "recorded/mia/context-c1"))
 	wantAnswers(t, 0, both, one, "content: proved", "vantage: proved", "order: proved")
 	said := strings.Join(strings.Fields(doing(t, 0, "verify", "--trust", both, one, other)), " ")

@@ -10,16 +10,14 @@ import (
 )
 
 type recordA2ACmd struct {
-	Agent       string   `required:"" placeholder:"NAME" help:"The name of the agent that is recorded."`
-	As          string   `enum:"callee,caller" default:"callee" help:"callee: the agent is behind this, and answers. caller: the agent reaches another one through this, and asks."`
-	Upstream    string   `required:"" placeholder:"URL" help:"The agent behind this: scheme, host and port. Paths pass as they are."`
-	Listen      string   `default:"127.0.0.1:8420" placeholder:"ADDR" help:"Where to listen. An address beyond this machine needs --tls-key, as callers send credentials."`
-	Chain       string   `placeholder:"NAME" help:"One chain for all messages. Default: that of the context or task which the agent names."`
-	RewriteCard string   `name:"rewrite-card" placeholder:"URL" help:"Hand out the agent's card with this address in the place of the agent's own, and without its signatures, which would not hold. Default: the card passes as it is."`
-	TLSCert     string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the recorder's, then those above it."`
-	TLSKey      string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
-	Host        []string `placeholder:"NAME" help:"A name by which a reverse proxy on this machine asks. May be given several times."`
-	LogJSON     bool     `name:"log-json" help:"Write the log as JSON lines."`
+	Agent       string `required:"" placeholder:"NAME" help:"The name of the agent that is recorded."`
+	As          string `enum:"callee,caller" default:"callee" help:"callee: the agent is behind this, and answers. caller: the agent reaches another one through this, and asks."`
+	Upstream    string `required:"" placeholder:"URL" help:"The agent behind this: scheme, host and port. Paths pass as they are."`
+	Listen      string `default:"127.0.0.1:8420" placeholder:"ADDR" help:"Where to listen. An address beyond this machine needs --tls-key, as callers send credentials."`
+	Chain       string `placeholder:"NAME" help:"One chain for all messages. Default: that of the context or task which the agent names."`
+	RewriteCard string `name:"rewrite-card" placeholder:"URL" help:"Hand out the agent's card with this address in the place of the agent's own, and without its signatures, which would not hold. Default: the card passes as it is."`
+	listenFlags
+	logJSONFlag
 	witnessFlags
 }
 

@@ -31,10 +31,8 @@ type recordMCPCmd struct {
 	Listen   string   `default:"127.0.0.1:8420" placeholder:"ADDR" help:"Where clients of --upstream reach this, under the server's own path. An address beyond this machine needs --tls-key."`
 	Also     []string `placeholder:"PATH" help:"Another path of --upstream that passes. May be given several times."`
 	Key      string   `placeholder:"FILE" help:"The recorder holds the token for --upstream, and puts it into each call: clients need none, and cannot call around the recorder."`
-	Host     []string `placeholder:"NAME" help:"A name by which a reverse proxy on this machine asks. May be given several times."`
-	TLSCert  string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the recorder's, then those above it."`
-	TLSKey   string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
-	LogJSON  bool     `name:"log-json" help:"Write the log as JSON lines."`
+	listenFlags
+	logJSONFlag
 	witnessFlags
 }
 

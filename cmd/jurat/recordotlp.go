@@ -22,17 +22,15 @@ import (
 )
 
 type recordOTLPCmd struct {
-	Listen      string            `default:"127.0.0.1:4318" placeholder:"ADDR" help:"Where to listen. An address beyond this machine needs --tls-key, as requests carry tokens and texts."`
-	Agent       string            `placeholder:"NAME" help:"Whose telemetry comes without a token. Without this or --service, every request needs a token of 'jurat access grant NAME agent'."`
-	Service     map[string]string `placeholder:"NAME=AGENT" help:"Whose telemetry it is if it comes without a token from the program that calls itself NAME (service.name). May be given several times."`
-	Chain       string            `placeholder:"NAME" help:"One chain for all acts that name none. Default: each conversation has its own, or else each trace."`
-	TLSCert     string            `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the recorder's, then those above it."`
-	TLSKey      string            `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
-	Host        []string          `placeholder:"NAME" help:"A name by which programs ask for this recorder, beside addresses and localhost. May be given several times."`
-	LogJSON     bool              `name:"log-json" help:"Write the log as JSON lines."`
-	Recorder    string            `name:"recorder" placeholder:"NAME" default:"recorder" help:"The recorder's own name. It signs with keys of its own, never with an agent's."`
-	InTheRecord bool              `name:"in-the-record" help:"Seal what was told in the record itself. Then it can never be erased."`
-	Heartbeat   time.Duration     `placeholder:"TIME" default:"5m" help:"How often the recorder seals that it is there, so that silence has a date."`
+	Listen  string            `default:"127.0.0.1:4318" placeholder:"ADDR" help:"Where to listen. An address beyond this machine needs --tls-key, as requests carry tokens and texts."`
+	Agent   string            `placeholder:"NAME" help:"Whose telemetry comes without a token. Without this or --service, every request needs a token of 'jurat access grant NAME agent'."`
+	Service map[string]string `placeholder:"NAME=AGENT" help:"Whose telemetry it is if it comes without a token from the program that calls itself NAME (service.name). May be given several times."`
+	Chain   string            `placeholder:"NAME" help:"One chain for all acts that name none. Default: each conversation has its own, or else each trace."`
+	listenFlags
+	logJSONFlag
+	Recorder    string        `name:"recorder" placeholder:"NAME" default:"recorder" help:"The recorder's own name. It signs with keys of its own, never with an agent's."`
+	InTheRecord bool          `name:"in-the-record" help:"Seal what was told in the record itself. Then it can never be erased."`
+	Heartbeat   time.Duration `placeholder:"TIME" default:"5m" help:"How often the recorder seals that it is there, so that silence has a date."`
 	keyFlags
 	stampFlags
 }

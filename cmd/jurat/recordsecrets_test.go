@@ -115,7 +115,7 @@ func TestRecordKeepsNoSecret(t *testing.T) {
 	secrets = append(secrets, operator)
 	served := serveWithSecrets(t, data, operator, call)
 	search("after the server")
-	outputs := said.String() + served + doing(t, 0, "--data", data, "record", "status", "--json") + doing(t, 0, "--data", data, "records", "--action", "observed_call", "--json")
+	outputs := said.String() + served + doing(t, 0, "--data", data, "doctor", "--recorders", "--json") + doing(t, 0, "--data", data, "records", "--action", "observed_call", "--json")
 	for _, secret := range secrets {
 		if strings.Contains(outputs, secret) {
 			t.Errorf("a secret is in what the recorder or the server says:\n%s", outputs)

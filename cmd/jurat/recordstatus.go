@@ -13,10 +13,6 @@ import (
 	"jurat/recorder"
 )
 
-type recordStatusCmd struct {
-	JSON bool `name:"json" help:"Print all of it as JSON."`
-}
-
 // recorderStatus is what is known of the recorders of an installation.
 type recorderStatus struct {
 	Here     []recording.Process `json:"here"` // that run on this data folder, or died there
@@ -111,8 +107,8 @@ func (s *recorderStatus) known(e *examination, r recorded.Recorder) {
 	}
 }
 
-// Run prints the status.
-func (c *recordStatusCmd) Run(ctx context.Context, a *app, io stdio) error {
+// recorders says what is known of the recorders.
+func (c *doctorCmd) recorders(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		s, err := statusOf(ctx, i, time.Now(), progress(io, "records looked at"))
 		if err != nil {

@@ -10,26 +10,15 @@ import (
 	"jurat/internal/atomicfile"
 )
 
-type redactCmd struct {
-	File   string   `arg:"" help:"A record file or a case file; - is standard input."`
-	Field  []string `required:"" help:"The field whose text to take out: prompt, or /metadata/user_id. May be given several times." placeholder:"POINTER" sep:"none"`
-	Record string   `help:"Only of the record with this id. Default: of every record in the file." placeholder:"ID"`
-	Out    string   `help:"The file to write, which must not be there. Default: standard output." placeholder:"FILE"`
-}
-
-// Run redacts one file.
-func (c *redactCmd) Run(io stdio) error {
-	doc, err := readInput(io.in, c.File)
-	if err != nil {
-		return err
-	}
-	pointers, err := readPointers("--field", c.Field)
+// withhold writes the file without texts.
+func (c *exportCmd) withhold(io stdio, doc []byte) error {
+	pointers, err := readPointers("--withhold", c.Withhold)
 	if err != nil {
 		return err
 	}
 	file, records, err := openFile(doc)
 	if err != nil {
-		return hint(fmt.Errorf("%s: %w", c.File, err), "only a whole record or case file can be redacted; 'jurat verify' says more")
+		return hint(fmt.Errorf("%s: %w", c.File, err), "only a whole record or case file can be written without texts; 'jurat verify' says more")
 	}
 	if c.Record != "" {
 		records = slices.DeleteFunc(slices.Clone(records), func(r *evidence.Record) bool { return r.Payload.RecordID != c.Record })
@@ -44,7 +33,7 @@ func (c *redactCmd) Run(io stdio) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	if err := c.write(io, file); err != nil {
+	if err := writeTo(io, c.Out, file); err != nil {
 		return err
 	}
 	for _, w := range withheld {
@@ -57,17 +46,18 @@ func (c *redactCmd) Run(io stdio) error {
 	return nil
 }
 
-func (c *redactCmd) write(io stdio, file marshaler) error {
-	if c.Out == "" {
+// writeTo writes a file that must not be there; "": to standard output.
+func writeTo(io stdio, out string, file marshaler) error {
+	if out == "" {
 		return io.print(file)
 	}
 	doc, err := file.Marshal()
 	if err != nil {
 		return err
 	}
-	err = atomicfile.Create(c.Out, doc, 0o644)
+	err = atomicfile.Create(out, doc, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return hint(fmt.Errorf("--out: %s is there already", c.Out), "name another file, or remove it yourself")
+		return hint(fmt.Errorf("--out: %s is there already", out), "name another file, or remove it yourself")
 	}
 	return err
 }

@@ -2,52 +2,38 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"jurat/evidence"
 	"jurat/internal/duties"
+	"jurat/internal/find"
 	"jurat/internal/installation"
 	"jurat/internal/plural"
 	"jurat/verify"
 )
 
-type reportCmd struct {
-	AIAct    bool       `name:"ai-act" help:"The clauses of the EU AI Act on records: Articles 12, 19, 26, and what records can say of 50 and 86."`
-	Agent    string     `placeholder:"NAME" help:"Only what the log has of this agent. Default: of every agent."`
-	From     *time.Time `placeholder:"TIME" help:"Only records from this time on, by their own word (RFC 3339)."`
-	To       *time.Time `placeholder:"TIME" help:"Only records before this time (RFC 3339)."`
-	JSON     bool       `name:"json" xor:"form" help:"Print it as JSON."`
-	Markdown bool       `xor:"form" help:"Print it as Markdown."`
-}
-
-// Run prints the report.
-func (c *reportCmd) Run(ctx context.Context, a *app, io stdio) error {
-	if !c.AIAct {
-		return hint(errors.New("which clauses is it to be about?"), "--ai-act: those of the EU AI Act, the only ones that are mapped")
+// report says which clauses of a law the records answer.
+func (c *recordsCmd) report(ctx context.Context, a *app, io stdio, values map[string]string) error {
+	if err := only("--ai-act", values, "actor", "from", "to"); err != nil {
+		return err
 	}
-	s := duties.Selection{Agent: c.Agent}
-	if c.From != nil {
-		s.From = *c.From
-	}
-	if c.To != nil {
-		s.To = *c.To
-	}
-	if !s.To.IsZero() && !s.From.Before(s.To) {
-		return errors.New("--to is not after --from")
+	q, err := find.ReadRecords(func(name string) string { return values[name] })
+	if err != nil {
+		return flagError(err)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		r, err := c.make(ctx, i, io, s)
+		r, err := answers(ctx, i, io, duties.Selection{Agent: q.Actor, From: q.From, To: q.To})
 		if err != nil {
 			return err
 		}
-		return closing(c.print(io, r), reportCode(r))
+		return closing(c.printReport(io, r), reportCode(r))
 	})
 }
 
-func (c *reportCmd) make(ctx context.Context, i *installation.Installation, io stdio, s duties.Selection) (*duties.Report, error) {
+// answers gathers what the records answer, and verifies them.
+func answers(ctx context.Context, i *installation.Installation, io stdio, s duties.Selection) (*duties.Report, error) {
 	facts, err := duties.Gather(ctx, i.Ledger, s, progress(io, "records read"))
 	if err != nil {
 		return nil, err
@@ -90,7 +76,7 @@ func reportCode(r *duties.Report) error {
 	return nil
 }
 
-func (c *reportCmd) print(io stdio, r *duties.Report) error {
+func (c *recordsCmd) printReport(io stdio, r *duties.Report) error {
 	switch {
 	case c.JSON:
 		return io.json(r)

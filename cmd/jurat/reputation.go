@@ -32,8 +32,8 @@ type reputationCmd struct {
 	Entries    string `help:"All entries that your --checkpoint covers: they show whether a judgment is missing." placeholder:"FILE"`
 	Explain    bool   `help:"Trace each digit back to records."`
 	Facts      bool   `help:"Print what verification found, from which the result is computed."`
-	JSON       bool   `name:"json" help:"Print the result as one line of canonical JSON."`
-	Out        string `help:"Also write what a stranger needs, to compute the same, into this new folder. Only from the log." placeholder:"DIR"`
+	jsonFlag
+	Out string `help:"Also write what a stranger needs, to compute the same, into this new folder. Only from the log." placeholder:"DIR"`
 }
 
 // Run computes, and prints.

@@ -14,6 +14,7 @@ import (
 type sealCmd struct {
 	File       string   `arg:"" optional:"" default:"-" help:"A payload in JSON, or a record that its owner has signed; - is standard input."`
 	Signatures []string `name:"signature" placeholder:"FILE" help:"The owner's signature over FILE, which is canonical. Repeat it for a second one."`
+	signFlags
 	keyFlags
 	stampFlags
 	Apart    []string `help:"Seal this field apart: prompt, or /metadata/user_id. Only now: later it cannot be. May be given several times." placeholder:"POINTER" sep:"none"`
@@ -22,6 +23,12 @@ type sealCmd struct {
 
 // Run seals one payload.
 func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.SignOnly {
+		return c.sign(ctx, io)
+	}
+	if len(c.Key)+len(c.Token)+len(c.Public) > 0 || c.Prepare {
+		return hint(errors.New("--key, --token, --prepare and --public go with --sign-only"), "what an installation seals is signed with the keys that it has")
+	}
 	doc, err := readInput(io.in, c.File)
 	if err != nil {
 		return err
@@ -29,7 +36,7 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if len(c.Signatures) > 0 || evidence.BeginsAsRecord(doc) {
 		if len(c.Apart)+len(c.Provable) > 0 {
 			return hint(errors.New("--apart, --provable: what its owner has signed stays as it is; the owner seals apart before signing"),
-				"'jurat sign' has the same flags")
+				"'jurat seal --sign-only' takes the same flags")
 		}
 		return c.accept(ctx, a, io, doc)
 	}

@@ -38,9 +38,9 @@ type serveCmd struct {
 	RateLimit     float64  `placeholder:"N" help:"How many requests a second one token, or of strangers one address, may make. 0: as many as they like." default:"50"`
 	RateBurst     int      `placeholder:"N" help:"How many of them at once. 0: 200, or what --rate-limit allows in four seconds where that is more." default:"0"`
 	PublicEntries bool     `help:"Show everyone what the log hashed for each record: digests, signatures and counts, without any text."`
-	LogJSON       bool     `name:"log-json" help:"Write the server's log as JSON lines."`
-	Parallel      int      `help:"How many trials run at a time; the others wait." default:"4"`
-	Waiting       int      `help:"How many trials may wait." default:"1000"`
+	logJSONFlag
+	Parallel int `help:"How many trials run at a time; the others wait." default:"4"`
+	Waiting  int `help:"How many trials may wait." default:"1000"`
 	oidcFlags
 	panelFlags
 	OTLP string `name:"otlp-endpoint" placeholder:"URL" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Send traces to this OpenTelemetry collector, by OTLP over HTTP."`

@@ -10,20 +10,21 @@ import (
 	"jurat/internal/token"
 )
 
-type signCmd struct {
-	File  string   `arg:"" optional:"" default:"-" help:"A payload in JSON; - is standard input."`
-	Key   []string `placeholder:"FILE" help:"Your private key: PKCS #8 in PEM. A second one makes the second signature."`
-	Token []string `placeholder:"URI" help:"Your private key on a token, in place of --key: pkcs11:token=LABEL;object=NAME."`
+// signFlags say by what a payload is signed that another installation seals.
+type signFlags struct {
+	SignOnly bool     `name:"sign-only" help:"Only sign, with your own key: an installation elsewhere seals what is printed."`
+	Key      []string `placeholder:"FILE" help:"With --sign-only: your private key, PKCS #8 in PEM. A second one makes the second signature."`
+	Token    []string `placeholder:"URI" help:"With --sign-only: your private key on a token, in place of --key: pkcs11:token=LABEL;object=NAME."`
 	helperFlag
-	Prepare bool     `help:"Only print the bytes that are to be signed, for the keys that --public names."`
+	Prepare bool     `help:"With --sign-only: only print the bytes that are to be signed, for the keys that --public names."`
 	Public  []string `placeholder:"FILE" help:"With --prepare: the public key in PEM. Repeat it for a second signature."`
-
-	Apart    []string `help:"Seal this field apart: prompt, or /metadata/user_id. You keep the text. May be given several times." placeholder:"POINTER" sep:"none"`
-	Provable []string `help:"Seal this field apart so that 'jurat prove' can show properties of its value: /metadata/amount=decimal:2. May be given several times." placeholder:"POINTER=KIND" sep:"none"`
 }
 
-// Run signs, or prepares to.
-func (c *signCmd) Run(ctx context.Context, io stdio) (err error) {
+// sign signs, or prepares to.
+func (c *sealCmd) sign(ctx context.Context, io stdio) (err error) {
+	if len(c.Signatures) > 0 || c.TSA != nil || c.PostQuantum {
+		return errors.New("--signature, --tsa and --pq are for what is sealed here, and not for --sign-only")
+	}
 	switch {
 	case c.Prepare && (len(c.Public) == 0 || len(c.Key)+len(c.Token) > 0):
 		return errors.New("--prepare takes the public keys with --public FILE, and neither --key nor --token")
@@ -68,7 +69,7 @@ func (c *signCmd) Run(ctx context.Context, io stdio) (err error) {
 }
 
 // onToken returns what signs with the keys that --token names.
-func (c *signCmd) onToken(ctx context.Context, helper *token.Helper) ([]evidence.Signer, error) {
+func (c *sealCmd) onToken(ctx context.Context, helper *token.Helper) ([]evidence.Signer, error) {
 	references, err := c.known(ctx, helper, c.Token)
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (c *signCmd) onToken(ctx context.Context, helper *token.Helper) ([]evidence
 	return signers, nil
 }
 
-func (c *signCmd) prepare(io stdio, doc []byte) error {
+func (c *sealCmd) prepare(io stdio, doc []byte) error {
 	keys, err := readKeys(c.Public, client.ParsePublicKey)
 	if err != nil {
 		return err

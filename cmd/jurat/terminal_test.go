@@ -145,16 +145,16 @@ func TestHostileFiles(t *testing.T) {
 			must.Do(t, os.WriteFile(file, []byte(content), 0o600))
 			for _, args := range [][]string{
 				{"trial", file}, {"trial", file, file, "--parallel", "2"}, {"trial", file, "--trust", file}, {"trial", "case.jurat", "--config", file},
-				{"trial", "case.jurat", "--card", file}, {"seal", file}, {"seal", file, "--signature", file}, {"redact", file, "--field", "prompt"}, {"redact", "case.jurat", "--field", file},
+				{"trial", "case.jurat", "--card", file}, {"seal", file}, {"seal", file, "--signature", file}, {"export", file, "--withhold", "prompt"}, {"export", "case.jurat", "--withhold", file},
 				{"export", file, "--openssl", "o"}, {"export", "case.jurat", "--trust", file, "--openssl", "o"}, {"export", file, "--scitt", "-"},
 				{"verify", file}, {"verify", "--trust", "trust.json", file, "case.jurat"}, {"verify", "--trust", file, "case.jurat"},
 				{"verify", "--trust", "trust.json", "--checkpoint", file, "case.jurat"}, {"verify", "--trust", "trust.json", "--entries", file, "case.jurat"},
 				{"verify", "--trust", "trust.json", "--consistency", file, "--checkpoint", file, "case.jurat"}, {"verify", "--crl", file, "case.jurat"},
 				{"explain", file}, {"explain", "case.jurat", "--trust", file}, {"explain", file, "--who-said", hostile},
-				{"sign", "--key", file, file},
+				{"seal", "--sign-only", "--key", file, file},
 				{"trial", "case.jurat", "--method", "calibrated", "--calibration", file}, {"log", "prove", file}, {"log", "prove", file, "--linked"},
-				{"log", "checkpoint", "--since", file}, {"restore", file, "--none-later", "--data", "r"}, {"keys", "new", "agent", "a", "--public", file, "--reason", "x"},
-				{"tsa", "a", "http://127.0.0.1:1", "--root", file}, {"witness", "serve", "--log", file, "--addr", "256.0.0.1:0"},
+				{"log", "checkpoint", "--since", file}, {"init", "--from", file, "--none-later", "--data", "r"}, {"keys", "new", "agent", "a", "--public", file, "--reason", "x"},
+				{"tsa", "a", "http://127.0.0.1:1", "--root", file}, {"witness", "--log", file, "--addr", "256.0.0.1:0"},
 			} {
 				out, errs := trying(t, content, args...)
 				if err := tame(out, errs); err != nil {

@@ -76,10 +76,10 @@ func TestOwnersToken(t *testing.T) {
 	}
 	payload := written(t, strings.ReplaceAll(action, "AGENT", "ann"))
 	doing(t, 2, "--data", data, "seal", payload) // this installation cannot sign for the agent
-	signed := written(t, doing(t, 0, append([]string{"sign", payload}, helper...)...))
+	signed := written(t, doing(t, 0, append([]string{"seal", "--sign-only", payload}, helper...)...))
 	record := written(t, doing(t, 0, "--data", data, "seal", signed))
 	doing(t, 0, "verify", "--trust", written(t, doing(t, 0, "--data", data, "trust")), record)
-	doing(t, 2, "sign", payload, "--token", "pkcs11:token=house;object=none", "--token-helper", soft.Helper(t))
-	doing(t, 2, "sign", payload, "--token", mine, "--token-helper", "true")
-	doing(t, 2, "sign", payload, "--token", mine)
+	doing(t, 2, "seal", "--sign-only", payload, "--token", "pkcs11:token=house;object=none", "--token-helper", soft.Helper(t))
+	doing(t, 2, "seal", "--sign-only", payload, "--token", mine, "--token-helper", "true")
+	doing(t, 2, "seal", "--sign-only", payload, "--token", mine)
 }

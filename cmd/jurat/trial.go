@@ -17,8 +17,8 @@ import (
 type trialCmd struct {
 	Cases []string `arg:"" optional:"" name:"case" help:"A conversation (a folder, or a file), a file with several, or sealed records of an agent: a .jurat bundle or a record file. Several are tried in order."`
 	panelFlags
-	Out         string  `placeholder:"FILE" help:"The case file, or the folder for it; of several cases always the folder. Default: in the data folder, named for the trial."`
-	JSON        bool    `name:"json" help:"Print the result (CollaborativeJuryResult) as JSON and nothing else; of several cases, an object in one line for each."`
+	Out string `placeholder:"FILE" help:"The case file, or the folder for it; of several cases always the folder. Default: in the data folder, named for the trial."`
+	jsonFlag
 	Recorded    string  `placeholder:"CHAIN" xor:"mode" help:"Try a chain of this log that a recorder sealed, with no transcript. 'jurat records --recorded' lists them."`
 	Resume      string  `placeholder:"TRIAL|last" xor:"mode" help:"Go on with a trial that was broken off."`
 	List        bool    `xor:"mode" help:"List the trials that have no verdict."`

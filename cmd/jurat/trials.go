@@ -19,6 +19,11 @@ import (
 	"jurat/internal/trial"
 )
 
+// jsonFlag is the flag of every command that can print JSON.
+type jsonFlag struct {
+	JSON bool `name:"json" help:"Print JSON, and nothing else."`
+}
+
 // tableFlags say in which form a list is printed.
 type tableFlags struct {
 	JSON bool `name:"json" xor:"form" help:"Print JSON, as the server's API answers."`

@@ -13,17 +13,19 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/plural"
+	"jurat/internal/words"
 	"jurat/verify/trust"
 )
 
 type trustCmd struct {
-	Own     trustOwnCmd     `cmd:"" default:"withargs" hidden:"" help:"Print this installation's trust file."`
-	EU      trustEUCmd      `cmd:"" name:"eu" help:"Take time-stamping authorities from the European Union's trusted lists into a trust file."`
-	Join    trustJoinCmd    `cmd:"" help:"Join several owners' trust files into one."`
-	Explain trustExplainCmd `cmd:"" help:"Say in words what a trust file means, and on what a pass under it rests."`
+	Own trustOwnCmd `cmd:"" default:"withargs" hidden:"" help:"Print this installation's trust file."`
+	EU  trustEUCmd  `cmd:"" name:"eu" help:"Take time-stamping authorities from the European Union's trusted lists into a trust file."`
 }
 
 type trustOwnCmd struct {
+	Files []string `arg:"" optional:"" name:"file" help:"Instead, say in words what this trust file means, and on what a pass under it rests."`
+	Join  bool     `help:"Join several owners' trust files into one."`
+	langFlag
 	CA         string          `name:"ca" placeholder:"FILE" help:"Instead, write this CA into a trust file: its certificate, PEM or DER."`
 	Name       string          `placeholder:"TEXT" help:"With --ca: the CA's name, for people. Default: the common name in its certificate."`
 	Role       []evidence.Role `help:"With --ca: a role for whose keys the CA vouches. May be given several times." enum:"agent,reviewer,submitter,juror,judge,clerk,operator,recorder"`
@@ -35,7 +37,16 @@ type trustOwnCmd struct {
 
 // Run prints the trust file.
 func (c *trustOwnCmd) Run(ctx context.Context, a *app, io stdio) error {
-	if c.CA != "" {
+	switch {
+	case len(c.Files) > 0 && (c.CA != "" || c.With != ""):
+		return errors.New("--ca and --with go without a file as argument")
+	case c.Join:
+		return joinTrust(io, c.Files)
+	case len(c.Files) > 1:
+		return errors.New("one trust file is explained at a time; --join joins several")
+	case len(c.Files) == 1:
+		return explainTrust(io, c.Files[0], words.Lang(c.Lang))
+	case c.CA != "":
 		return c.withCA(io)
 	}
 	if len(c.Role) > 0 || c.Custody != "" || c.With != "" || c.Name != "" || c.CAAlone {
@@ -126,4 +137,24 @@ func readOneCertificate(file string) (*x509.Certificate, error) {
 		return nil, fmt.Errorf("%s: want a certificate, PEM or DER: %w", file, err)
 	}
 	return c, nil
+}
+
+// joinTrust prints the trust files of several owners as one.
+func joinTrust(io stdio, names []string) error {
+	if len(names) < 2 {
+		return hint(errors.New("one trust file needs no joining"), "jurat trust --join OURS.json THEIRS.json")
+	}
+	var files []*trust.Trust
+	for _, name := range names {
+		file, err := readTrust(name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		files = append(files, file)
+	}
+	joined, err := trust.Join(files...)
+	if err != nil {
+		return err
+	}
+	return printTrust(joined, io)
 }

@@ -18,12 +18,14 @@ import (
 
 type trustEUCmd struct {
 	OJ    string `name:"oj" placeholder:"FILE" help:"The certificates that the Official Journal publishes, in PEM, or their SHA-256, one a line. Get them from the Journal itself."`
-	Lists string `required:"" placeholder:"DIR" help:"The folder of trusted lists: 'jurat lists fetch' fills one."`
+	Lists string `required:"" placeholder:"DIR" help:"The folder of trusted lists, which keeps each version of a list."`
+	Fetch bool   `xor:"what" help:"Fetch the lists into the folder first."`
+	From  string `placeholder:"URL" help:"With --fetch: where the list of the lists is, if not where the EU publishes it."`
 
 	Territory    []string   `placeholder:"XX" help:"Take services of this territory alone, such as BE. May be given several times."`
 	GrantedSince *time.Time `placeholder:"TIME" help:"Take only services that were qualified then or later (RFC 3339). Left out: all that ever were."`
 	With         string     `placeholder:"FILE" help:"Print this trust file with what the lists say. What was taken from lists before is replaced."`
-	Check        string     `placeholder:"FILE" help:"Print nothing: compare this trust file with the lists."`
+	Check        string     `xor:"what" placeholder:"FILE" help:"Print nothing: compare this trust file with the lists."`
 }
 
 // Run derives authorities, or checks those that were derived.
@@ -44,6 +46,11 @@ func (c *trustEUCmd) Run(ctx context.Context, io stdio) error {
 	journal, err := readJournal(c.OJ)
 	if err != nil {
 		return err
+	}
+	if c.Fetch {
+		if err := c.fetch(ctx, io, journal); err != nil {
+			return err
+		}
 	}
 	options := eutrust.Options{Journal: journal, Territories: c.Territory}
 	if c.GrantedSince != nil {
@@ -140,21 +147,9 @@ func readJournal(name string) (trustlist.Signers, error) {
 	return journal, nil
 }
 
-type listsFetchCmd struct {
-	Folder string `arg:"" help:"The folder, which keeps each version of a list."`
-
-	OJ        string   `required:"" name:"oj" placeholder:"FILE" help:"The certificates that the Official Journal publishes, in PEM, or their SHA-256, one a line."`
-	Territory []string `placeholder:"XX" help:"Fetch the list of this territory alone, such as BE. May be given several times."`
-	From      string   `placeholder:"URL" help:"Where the list of the lists is, if not where the EU publishes it."`
-}
-
-// Run fetches lists.
-func (c *listsFetchCmd) Run(ctx context.Context, io stdio) error {
-	journal, err := readJournal(c.OJ)
-	if err != nil {
-		return err
-	}
-	fetcher := eutrust.Fetcher{Journal: journal, Folder: c.Folder, ListOfLists: c.From, Territories: c.Territory,
+// fetch fetches lists into the folder.
+func (c *trustEUCmd) fetch(ctx context.Context, io stdio, journal [][sha256.Size]byte) error {
+	fetcher := eutrust.Fetcher{Journal: journal, Folder: c.Lists, ListOfLists: c.From, Territories: c.Territory,
 		Note: func(text string) { fmt.Fprintf(io.err, "jurat: %s\n", strings.ToValidUTF8(text, "?")) }}
 	return fetcher.Fetch(ctx)
 }

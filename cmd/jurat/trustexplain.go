@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"strings"
 	"time"
 
@@ -10,17 +9,9 @@ import (
 	"jurat/verify/trust"
 )
 
-type trustExplainCmd struct {
-	File string `arg:"" help:"A trust file."`
-	Lang string `help:"The language: ${enum}." default:"en" enum:"en,ja,ru"`
-}
-
-// Run explains a trust file.
-func (c *trustExplainCmd) Run(io stdio) error {
-	if c.File == "" {
-		return errors.New("no trust file is named")
-	}
-	file, err := readTrust(c.File)
+// explainTrust explains a trust file.
+func explainTrust(io stdio, name string, lang words.Lang) error {
+	file, err := readTrust(name)
 	if err != nil {
 		return err
 	}
@@ -28,8 +19,8 @@ func (c *trustExplainCmd) Run(io stdio) error {
 	if err != nil {
 		return err
 	}
-	e := explainer{newPrinter(io.out), words.Lang(c.Lang)}
-	e.p.line("%s: %s", e.p.bold(c.File), fingerprint)
+	e := explainer{newPrinter(io.out), lang}
+	e.p.line("%s: %s", e.p.bold(name), fingerprint)
 	for i := range file.Keys {
 		e.key(&file.Keys[i])
 	}

@@ -295,7 +295,7 @@ func TestTrustPath(t *testing.T) {
 		t.Helper()
 		n++
 		payload := written(t, strings.NewReplacer("AGENT", "mia", "r-1", fmt.Sprint("r-", n)).Replace(action))
-		return written(t, jurat("seal", written(t, jurat("sign", payload, "--token", mine))))
+		return written(t, jurat("seal", written(t, jurat("seal", "--sign-only", payload, "--token", mine))))
 	}
 	crl := func() string {
 		t.Helper()
@@ -389,7 +389,7 @@ func TestTrustCAAlone(t *testing.T) {
 	certificate := written(t, jurat("ca", "issue", "--ca", ca, written(t, requestBy(t, key, "mia"))))
 	public := must.Get(x509.MarshalPKIXPublicKey(key.Public()))(t)
 	jurat("keys", "new", "agent", "mia", "--public", written(t, string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))), "--certificate", certificate, "--reason", "the owner asked")
-	record := written(t, jurat("seal", written(t, jurat("sign", "--key", private, written(t, strings.ReplaceAll(action, "AGENT", "mia"))))))
+	record := written(t, jurat("seal", written(t, jurat("seal", "--sign-only", "--key", private, written(t, strings.ReplaceAll(action, "AGENT", "mia"))))))
 	root, own := filepath.Join(ca, "ca.pem"), written(t, jurat("trust"))
 	withCA := []string{"trust", "--ca", root, "--role", "agent", "--custody", "owner"}
 

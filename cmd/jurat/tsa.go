@@ -80,7 +80,7 @@ func (c *tsaCmd) qualified(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		q, err := i.Timekeeper.AddQualified(ctx, stamping.Outside{Name: c.Name, URL: c.URL, Policy: c.Policy}, file)
 		if errors.Is(err, stamping.ErrListOutOfDate) {
-			return hint(err, "'jurat lists fetch' brings newer lists, and 'jurat trust eu' writes a trust file from them")
+			return hint(err, "'jurat trust eu --fetch' brings newer lists, and 'jurat trust eu' writes a trust file from them")
 		}
 		if err != nil {
 			return err

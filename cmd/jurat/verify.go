@@ -23,7 +23,7 @@ type verifyCmd struct {
 	Files []string `arg:"" name:"file" help:"Record files, case files, statements (SCITT) and checkpoints."`
 	readerFlags
 	Before *time.Time `placeholder:"TIME" help:"Also ask: did it exist before this time (RFC 3339)?"`
-	JSON   bool       `name:"json" help:"Print reports as JSON, one after the other."`
+	jsonFlag
 
 	Policy   string   `help:"How much must be proved: default, strict, or your policy file." default:"default" placeholder:"FILE"`
 	Require  []string `sep:"none" placeholder:"WHAT" help:"What must be proved, too: a level (signed, operator, independent, independent-qualified); a part of what the proof rests on (keys=, time=, log=); a guarantee (configuration, non-repudiation, human-review, given-on, qualified, property); or a demand, such as in:/metadata/action=refund,quote. May be given several times."`

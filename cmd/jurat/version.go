@@ -70,7 +70,7 @@ func (b build) lines() string {
 }
 
 type versionCmd struct {
-	JSON bool `name:"json" help:"Print it as JSON."`
+	jsonFlag
 }
 
 // Run prints the version.

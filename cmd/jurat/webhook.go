@@ -23,15 +23,6 @@ import (
 	"jurat/internal/webhook"
 )
 
-type webhookCmd struct {
-	Test webhookTestCmd `cmd:"" help:"Send the webhook a message, and say what came back and what to do."`
-}
-
-type webhookTestCmd struct {
-	Config string `placeholder:"FILE" help:"The configuration, as of 'jurat serve'. Default: jurat.yaml in the working directory." env:"JURAT_CONFIG"`
-	JSON   bool   `name:"json" help:"Print the answer as JSON."`
-}
-
 // A hookTest is what became of one message.
 type hookTest struct {
 	Host   string         `json:"host"` // without the path, which may hold a secret
@@ -44,8 +35,8 @@ type hookTest struct {
 	Do     string         `json:"do,omitzero"`
 }
 
-// Run sends the message.
-func (c *webhookTestCmd) Run(ctx context.Context, io stdio) error {
+// testWebhook sends the message.
+func (c *doctorCmd) testWebhook(ctx context.Context, io stdio) error {
 	hook, receiver, err := c.receiver()
 	if err != nil {
 		return hint(fmt.Errorf("--config: %w", err), "docs/configuration.md shows such a file")
@@ -54,14 +45,14 @@ func (c *webhookTestCmd) Run(ctx context.Context, io stdio) error {
 	if err != nil {
 		return err
 	}
-	if err := c.print(io, done); err != nil || done.Taken {
+	if err := c.tellWebhook(io, done); err != nil || done.Taken {
 		return err
 	}
 	return exitCode(exitBad)
 }
 
 // receiver returns the webhook, with the receiver that the server would make of it.
-func (c *webhookTestCmd) receiver() (*config.Webhook, *webhook.Receiver, error) {
+func (c *doctorCmd) receiver() (*config.Webhook, *webhook.Receiver, error) {
 	name := cmp.Or(c.Config, config.DefaultFile)
 	doc, err := readFile(name)
 	if err != nil {
@@ -142,7 +133,7 @@ func hookAdvice(w *config.Webhook, status int, err error) string {
 	return "The receiver failed. Look for the message's id in its log."
 }
 
-func (c *webhookTestCmd) print(io stdio, t hookTest) error {
+func (c *doctorCmd) tellWebhook(io stdio, t hookTest) error {
 	if c.JSON {
 		return io.json(t)
 	}

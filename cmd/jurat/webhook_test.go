@@ -54,7 +54,7 @@ func TestWebhookTest(t *testing.T) {
 	defer bad.Close()
 	data := filepath.Join(t.TempDir(), "none")
 	refusing := hookFile(t, "inward: true, ", bad.URL)
-	out := doing(t, 0, "--data", data, "webhook", "test", "--config", hookFile(t, "inward: true, ", good.URL+"/hook?token=of-the-receiver"))
+	out := doing(t, 0, "--data", data, "doctor", "--webhook", "--config", hookFile(t, "inward: true, ", good.URL+"/hook?token=of-the-receiver"))
 	if len(heard) != 1 || !strings.Contains(heard[0], `"type":"webhook.test"`) {
 		t.Fatalf("heard %q", heard)
 	}
@@ -70,22 +70,22 @@ func TestWebhookTest(t *testing.T) {
 	for code, want := range map[int]string{401: "the secret that this file names", 404: "Correct the url", 302: "Redirects are not followed", 410: "Subscribe anew", 429: "busy", 500: "Look for the message's id"} {
 		status = code
 		var got hookTest
-		must.Do(t, json.Unmarshal([]byte(doing(t, exitBad, "webhook", "test", "--config", refusing, "--json")), &got))
+		must.Do(t, json.Unmarshal([]byte(doing(t, exitBad, "doctor", "--webhook", "--config", refusing, "--json")), &got))
 		if got.Taken || got.Status != code || got.Why == "" || !strings.Contains(got.Do, want) {
 			t.Errorf("status %d: %+v", code, got)
 		}
 	}
 	bad.Close()
-	if out := doing(t, exitBad, "webhook", "test", "--config", refusing); !strings.Contains(out, "not taken") || !strings.Contains(out, "Nothing listens there") {
+	if out := doing(t, exitBad, "doctor", "--webhook", "--config", refusing); !strings.Contains(out, "not taken") || !strings.Contains(out, "Nothing listens there") {
 		t.Errorf("of a receiver that is down it says:\n%s", out)
 	}
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	defer secure.Close()
-	if out := doing(t, exitBad, "webhook", "test", "--config", hookFile(t, "inward: true, ", secure.URL)); !strings.Contains(out, "certificate is not good") {
+	if out := doing(t, exitBad, "doctor", "--webhook", "--config", hookFile(t, "inward: true, ", secure.URL)); !strings.Contains(out, "certificate is not good") {
 		t.Errorf("of a certificate that nobody vouches for it says:\n%s", out)
 	}
 	local := strings.Replace(secure.URL, "127.0.0.1", "localhost", 1)
-	if out := doing(t, exitBad, "webhook", "test", "--config", hookFile(t, "", local)); !strings.Contains(out, "inward: true") {
+	if out := doing(t, exitBad, "doctor", "--webhook", "--config", hookFile(t, "", local)); !strings.Contains(out, "inward: true") {
 		t.Errorf("of a name that leads inward it says:\n%s", out)
 	}
 	for want, err := range map[string]error{"does not find the name": &net.DNSError{Err: "no such host", IsNotFound: true}, "within 20 s": context.DeadlineExceeded, "broke": io.ErrUnexpectedEOF} {
@@ -106,7 +106,7 @@ func TestWebhookTestRefuses(t *testing.T) {
 		"no such file":              {"--config", filepath.Join(t.TempDir(), "missing.yaml")},
 		"jurat.yaml":                {},
 	} {
-		code, out, errs := jurat(t, append([]string{"webhook", "test"}, args...)...)
+		code, out, errs := jurat(t, append([]string{"doctor", "--webhook"}, args...)...)
 		if code != exitCannot || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%q: exit code %d, %s%s", args, code, out, errs)
 		}

@@ -21,10 +21,32 @@ import (
 )
 
 type witnessCmd struct {
-	Init  witnessInitCmd  `cmd:"" help:"Make the witness's key, and print what those who trust it need."`
-	Key   witnessKeyCmd   `cmd:"" help:"Print the witness's verifier key."`
-	Serve witnessServeCmd `cmd:"" help:"Take checkpoints, and cosign those of logs that have only grown."`
-	List  witnessListCmd  `cmd:"" help:"List what the witness has cosigned last of each log."`
+	Init string `xor:"what" placeholder:"NAME" help:"Make the witness's key, and print what those who trust it need. Its name is where it can be reached, without https://, such as witness.example/w1."`
+	Key  bool   `xor:"what" help:"Print the witness's verifier key."`
+	List bool   `xor:"what" help:"List what the witness has cosigned last of each log."`
+	witnessFolder
+	Addr string   `default:"127.0.0.1:8418" help:"Where to listen. Put a proxy with TLS before it."`
+	Log  []string `sep:"none" placeholder:"FILE|KEY" help:"A log to be witnessed: the verifier key of one, or a trust file that names its logs. May be given several times."`
+	logJSONFlag
+}
+
+// Run is a witness, or does what the flags say.
+func (c *witnessCmd) Run(ctx context.Context, io stdio) error {
+	switch {
+	case (c.Init != "" || c.Key || c.List) == (c.Log != nil):
+		return hint(errors.New("want --log FILE|KEY to witness logs, or one of --init, --key and --list alone"), "'jurat witness --help' shows how to begin")
+	case c.Init != "":
+		return c.begin(ctx, io)
+	case c.Key:
+		key, err := c.key()
+		if err != nil {
+			return err
+		}
+		return io.line("%s", key)
+	case c.List:
+		return c.list(ctx, io)
+	}
+	return c.serve(ctx, io)
 }
 
 // witnessFolder is where a witness keeps its key and what it has cosigned.
@@ -39,7 +61,7 @@ func (f *witnessFolder) memory() string { return filepath.Join(f.Dir, "witness.d
 func (f *witnessFolder) key() (*operator.Cosigner, error) {
 	text, err := filestore.ReadPrivate(f.keyFile())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, hint(err, "'jurat witness init NAME' makes a witness")
+		return nil, hint(err, "'jurat witness --init NAME' makes a witness")
 	}
 	if err != nil {
 		return nil, err
@@ -58,19 +80,14 @@ func (f *witnessFolder) open(ctx context.Context, logs []note.Verifier) (*witnes
 	}
 	if _, err := os.Stat(f.memory()); err != nil {
 		return nil, hint(fmt.Errorf("what the witness has cosigned is not there: %w", err),
-			"one that forgets would sign a second history: make another with a new key ('jurat witness init NAME --dir FOLDER'), and have it take this one's place")
+			"one that forgets would sign a second history: make another with a new key ('jurat witness --init NAME --dir FOLDER'), and have it take this one's place")
 	}
 	return witness.Open(ctx, witness.Config{File: f.memory(), Key: key, Logs: logs})
 }
 
-type witnessInitCmd struct {
-	Name string `arg:"" help:"The witness's name: where it can be reached, without https://, such as witness.example/w1."`
-	witnessFolder
-}
-
-// Run makes a witness.
-func (c *witnessInitCmd) Run(ctx context.Context, io stdio) error {
-	key, err := operator.GenerateCosigner(nil, c.Name)
+// begin makes a witness.
+func (c *witnessCmd) begin(ctx context.Context, io stdio) error {
+	key, err := operator.GenerateCosigner(nil, c.Init)
 	if err != nil {
 		return err
 	}
@@ -79,7 +96,7 @@ func (c *witnessInitCmd) Run(ctx context.Context, io stdio) error {
 	}
 	err = atomicfile.Create(c.keyFile(), []byte(key.MarshalPrivate()+"\n"), 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return hint(err, "there is a witness already; 'jurat witness key' prints its key")
+		return hint(err, "there is a witness already; 'jurat witness --key' prints its key")
 	}
 	if err != nil {
 		return err
@@ -91,21 +108,8 @@ func (c *witnessInitCmd) Run(ctx context.Context, io stdio) error {
 	return errors.Join(io.line("%s", key), w.Close())
 }
 
-type witnessKeyCmd struct{ witnessFolder }
-
-// Run prints the verifier key.
-func (c *witnessKeyCmd) Run(io stdio) error {
-	key, err := c.key()
-	if err != nil {
-		return err
-	}
-	return io.line("%s", key)
-}
-
-type witnessListCmd struct{ witnessFolder }
-
-// Run lists logs.
-func (c *witnessListCmd) Run(ctx context.Context, io stdio) error {
+// list lists logs.
+func (c *witnessCmd) list(ctx context.Context, io stdio) error {
 	w, err := c.open(ctx, nil)
 	if err != nil {
 		return err
@@ -120,15 +124,8 @@ func (c *witnessListCmd) Run(ctx context.Context, io stdio) error {
 	return errors.Join(err, p.err, w.Close())
 }
 
-type witnessServeCmd struct {
-	witnessFolder
-	Addr    string   `default:"127.0.0.1:8418" help:"Where to listen. Put a proxy with TLS before it."`
-	Log     []string `required:"" sep:"none" placeholder:"FILE|KEY" help:"A log to be witnessed: the verifier key of one, or a trust file that names its logs. May be given several times."`
-	LogJSON bool     `name:"log-json" help:"Write what it does as JSON lines."`
-}
-
-// Run serves until it is interrupted.
-func (c *witnessServeCmd) Run(ctx context.Context, io stdio) error {
+// serve answers until it is interrupted.
+func (c *witnessCmd) serve(ctx context.Context, io stdio) error {
 	logs, err := c.logs()
 	if err != nil {
 		return err
@@ -170,7 +167,7 @@ func serveUntil(ctx context.Context, l net.Listener, s *http.Server, grace time.
 }
 
 // logs reads the keys of the logs: from trust files, or as they are.
-func (c *witnessServeCmd) logs() ([]note.Verifier, error) {
+func (c *witnessCmd) logs() ([]note.Verifier, error) {
 	var logs []note.Verifier
 	seen := map[string]bool{}
 	for _, text := range c.Log {

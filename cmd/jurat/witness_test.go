@@ -44,12 +44,12 @@ func TestWitnesses(t *testing.T) {
 
 	urls := map[string]string{}
 	for _, name := range []string{"w1", "w2"} {
-		key := doing(t, 0, "witness", "init", "witness.example/"+name, "--dir", file(name))
-		if again := doing(t, 0, "witness", "key", "--dir", file(name)); again != key {
+		key := doing(t, 0, "witness", "--init", "witness.example/"+name, "--dir", file(name))
+		if again := doing(t, 0, "witness", "--key", "--dir", file(name)); again != key {
 			t.Errorf("%q, %q", key, again)
 		}
-		doing(t, exitCannot, "witness", "init", "witness.example/"+name, "--dir", file(name))
-		url, _, _ := serve(t, "witness", "serve", "--dir", file(name), "--addr", "127.0.0.1:0", "--log", plain, "--log", plain)
+		doing(t, exitCannot, "witness", "--init", "witness.example/"+name, "--dir", file(name))
+		url, _, _ := serve(t, "witness", "--dir", file(name), "--addr", "127.0.0.1:0", "--log", plain, "--log", plain)
 		jurat(0, "log", "witness", url, "--key", key, "--quorum", map[string]string{"w1": "1", "w2": "2"}[name])
 		urls[name] = url
 	}
@@ -64,7 +64,7 @@ func TestWitnesses(t *testing.T) {
 	if out := jurat(0, "log", "witness", "--ask"); !strings.Contains(out, "cosigned by 2 of 2 witnesses, 2 are demanded, which counts") {
 		t.Error(out)
 	}
-	if known := doing(t, 0, "witness", "list", "--dir", file("w2")); !strings.HasSuffix(known, " 1") {
+	if known := doing(t, 0, "witness", "--list", "--dir", file("w2")); !strings.HasSuffix(known, " 1") {
 		t.Error(known)
 	}
 	record := recordID(t, before)
@@ -123,21 +123,21 @@ func TestWitnesses(t *testing.T) {
 	}
 	doing(t, exitCannot, "log", "monitor", log, "--trust", trust, "--state", file("state"))
 	doing(t, exitCannot, "log", "monitor", log, "--trust", file("nothing"), "--state", file("state"))
-	doing(t, exitCannot, "witness", "serve", "--dir", file("w1"), "--log", "nothing")
-	doing(t, exitCannot, "witness", "key", "--dir", file("nobody"))
+	doing(t, exitCannot, "witness", "--dir", file("w1"), "--log", "nothing")
+	doing(t, exitCannot, "witness", "--key", "--dir", file("nobody"))
 
 	// A witness that has its key but has lost its database would start from the beginning, and could sign a second
 	// history.
 	forgetful := file("forgetful")
-	doing(t, 0, "witness", "init", "witness.example/forgetful", "--dir", forgetful)
-	doing(t, 0, "witness", "list", "--dir", forgetful)
+	doing(t, 0, "witness", "--init", "witness.example/forgetful", "--dir", forgetful)
+	doing(t, 0, "witness", "--list", "--dir", forgetful)
 	for _, part := range []string{"witness.db", "witness.db-wal", "witness.db-shm"} {
 		if err := os.Remove(filepath.Join(forgetful, part)); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
 	}
-	doing(t, exitCannot, "witness", "list", "--dir", forgetful)
-	doing(t, exitCannot, "witness", "serve", "--dir", forgetful, "--addr", "127.0.0.1:0", "--log", plain)
+	doing(t, exitCannot, "witness", "--list", "--dir", forgetful)
+	doing(t, exitCannot, "witness", "--dir", forgetful, "--addr", "127.0.0.1:0", "--log", plain)
 }
 
 // TestMonitorWithoutQuorum: the monitor distinguishes a log that too few witnesses have cosigned from one that enough
@@ -147,7 +147,7 @@ func TestMonitorWithoutQuorum(t *testing.T) {
 	l := watchedLog(filepath.Join(t.TempDir(), "data"))
 	l.grow(t, 3, "as it was")
 	i := l.open(t)
-	key := doing(t, 0, "witness", "init", "witness.example/w1", "--dir", t.TempDir()+"/w1")
+	key := doing(t, 0, "witness", "--init", "witness.example/w1", "--dir", t.TempDir()+"/w1")
 	doing(t, 0, "--data", string(l), "log", "witness", "http://127.0.0.1:1", "--key", key)
 	must.Do(t, i.Close())
 	w := newWatcher(t, l)
@@ -206,8 +206,8 @@ func TestTesseraReadsTheLog(t *testing.T) {
 	l.grow(t, 300, "as it was")
 	w := newWatcher(t, l)
 	folder := t.TempDir() + "/w"
-	key := doing(t, 0, "witness", "init", "witness.example/w1", "--dir", folder)
-	at, _, _ := serve(t, "witness", "serve", "--dir", folder, "--addr", "127.0.0.1:0", "--log", w.file("trust.json"))
+	key := doing(t, 0, "witness", "--init", "witness.example/w1", "--dir", folder)
+	at, _, _ := serve(t, "witness", "--dir", folder, "--addr", "127.0.0.1:0", "--log", w.file("trust.json"))
 	doing(t, 0, "--data", string(l), "log", "witness", at, "--key", key)
 	doing(t, 0, "--data", string(l), "log", "witness", "--ask")
 	w.serve(t.Context(), l)
@@ -236,7 +236,7 @@ func logKeyOf(t *testing.T, file string) string {
 func TestTesseraIsWitnessed(t *testing.T) {
 	t.Parallel()
 	program, folder, log := judge(t), t.TempDir(), t.TempDir()
-	key := doing(t, 0, "witness", "init", "witness.example/w1", "--dir", folder)
+	key := doing(t, 0, "witness", "--init", "witness.example/w1", "--dir", folder)
 	grow := exec.Command(program, "grow", log)
 	var complaints strings.Builder
 	grow.Stderr = &complaints
@@ -248,14 +248,14 @@ func TestTesseraIsWitnessed(t *testing.T) {
 		t.Fatalf("%v: %v\n%s", err, grow.Wait(), &complaints)
 	}
 	logKey = strings.TrimSpace(logKey)
-	at, _, _ := serve(t, "witness", "serve", "--dir", folder, "--addr", "127.0.0.1:0", "--log", logKey)
+	at, _, _ := serve(t, "witness", "--dir", folder, "--addr", "127.0.0.1:0", "--log", logKey)
 	if _, err := fmt.Fprintln(in, at, key); err != nil {
 		t.Fatal(err)
 	}
 	if err := grow.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, &complaints)
 	}
-	if known := doing(t, 0, "witness", "list", "--dir", folder); !strings.Contains(known, "tessera.example/log") || !strings.Contains(known, " 300") {
+	if known := doing(t, 0, "witness", "--list", "--dir", folder); !strings.Contains(known, "tessera.example/log") || !strings.Contains(known, " 300") {
 		t.Error(known)
 	}
 

@@ -39,7 +39,7 @@ func (r *Recorder) tellState(last State) State {
 		return last
 	}
 	if err := writeState(filepath.Join(r.own, stateFile), now); err != nil {
-		r.Tell.Warn("the state of the recorder could not be written; 'jurat record status' shows an older one", "error", err)
+		r.Tell.Warn("the state of the recorder could not be written; 'jurat doctor --recorders' shows an older one", "error", err)
 	}
 	return now
 }

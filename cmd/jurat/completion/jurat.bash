@@ -23,6 +23,6 @@ _jurat() {
             COMPREPLY+=("${value#"${whole%"$part"}"}")
             ;;
         esac
-    done < <("${COMP_WORDS[0]}" complete -- "${words[@]:1}" 2>/dev/null)
+    done < <("${COMP_WORDS[0]}" completion --words -- "${words[@]:1}" 2>/dev/null)
 }
 complete -F _jurat jurat

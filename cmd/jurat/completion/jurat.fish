@@ -2,7 +2,7 @@
 function __jurat_complete
     set -l words (commandline -opc)
     set -l typed (commandline -ct)
-    $words[1] complete -- $words[2..-1] $typed 2>/dev/null | while read -l line
+    $words[1] completion --words -- $words[2..-1] $typed 2>/dev/null | while read -l line
         switch $line
             case ':files'
                 __fish_complete_path $typed

@@ -11,7 +11,7 @@ _jurat() {
         :folders) _files -/ ;;
         *) found+=("${value//:/\\:}${about:+:$about}") ;;
         esac
-    done < <("${words[1]}" complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)
+    done < <("${words[1]}" completion --words -- "${(@)words[2,CURRENT]}" 2>/dev/null)
     (( $#found )) && _describe -t values jurat found
 }
 compdef _jurat jurat
