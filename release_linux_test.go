@@ -176,7 +176,7 @@ func runsAsContainer(t *testing.T, dist, name, tag string) {
 	}
 	const program = "/usr/local/bin/jurat"
 	run(0, "jurat "+tag+"\n", program, "version")
-	run(1, "no server answers", program, "ready")
+	run(1, "no server answers", program, "doctor", "--ready")
 	run(1, "unsafe_fail", program, "trial", "/case", "--jurors", "offline")
 	run(0, "the log is whole: 10 records", program, "log", "fsck")
 	all := within(program, "serve")
@@ -184,7 +184,7 @@ func runsAsContainer(t *testing.T, dist, name, tag string) {
 	server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	must.Do(t, server.Start())
 	defer func() { _ = syscall.Kill(-server.Process.Pid, syscall.SIGKILL); _ = server.Wait() }()
-	ready := within(program, "ready")
+	ready := within(program, "doctor", "--ready")
 	for end := time.Now().Add(time.Minute); exec.Command(ready[0], ready[1:]...).Run() != nil; time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the server does not become ready")

@@ -58,7 +58,7 @@ func stamp(ctx context.Context, i *installation.Installation, io stdio) error {
 		p.line("%s: %d stamped, %d still waiting%s", o.Authority, o.Stamped, o.Records, because(o.Reason))
 		still = still || o.Records > 0
 		if errors.Is(o.Reason, stamping.ErrNotConfigured) {
-			fmt.Fprintf(io.err, "jurat: hint: 'jurat tsa add %s URL --root FILE' adds it again; 'jurat tsa remove %s --forget' gives its stamps up\n",
+			fmt.Fprintf(io.err, "jurat: hint: 'jurat tsa %s URL --root FILE' adds it again; 'jurat tsa %s --remove --forget' gives its stamps up\n",
 				o.Authority, o.Authority)
 		}
 	}
@@ -143,7 +143,7 @@ func anchor(ctx context.Context, i *installation.Installation, io stdio) error {
 		}
 	}
 	if errors.Is(err, stamping.ErrNobodyOutside) {
-		return hint(err, "'jurat tsa add NAME URL --root FILE' adds one")
+		return hint(err, "'jurat tsa NAME URL --root FILE' adds one")
 	}
 	if err := errors.Join(err, p.err); err != nil || !missing {
 		return err
@@ -174,7 +174,7 @@ func (c *logStampCmd) renew(ctx context.Context, i *installation.Installation, i
 		p.line("%s: renewed %s", r.Authority, plural.Of(r.Renewed, "stamped checkpoint"))
 	}
 	if r.Renewed > 0 && stamping.ClockOf(r.Authority) == trust.OperatorClock {
-		fmt.Fprintln(io.err, "jurat: hint: this rests on the operator's own clock; an authority outside is worth more ('jurat tsa add')")
+		fmt.Fprintln(io.err, "jurat: hint: this rests on the operator's own clock; an authority outside is worth more ('jurat tsa')")
 	}
 	if r.Foreign > 0 {
 		p.line("%s cannot be judged here: of authorities that are not configured, or damaged", plural.Of(r.Foreign, "stamped checkpoint"))

@@ -13,7 +13,7 @@ import (
 
 // stampFlags say who stamps.
 type stampFlags struct {
-	TSA []string `name:"tsa" sep:"none" placeholder:"NAME|URL" help:"Have exactly these configured authorities stamp (may be repeated); built-in is the operator's own clock. Default: the built-in one and all of 'jurat tsa list'."`
+	TSA []string `name:"tsa" sep:"none" placeholder:"NAME|URL" help:"Have exactly these configured authorities stamp (may be repeated); built-in is the operator's own clock. Default: the built-in one and all of 'jurat tsa'."`
 }
 
 // catchUp asks the authorities for the time stamps that records wait for, and prints how many still wait. It cannot fail: what was

@@ -366,7 +366,7 @@ func TestTrustEU(t *testing.T) {
 	doing(t, 2, "trust", "eu", "--check", own, "--lists", folder)
 	doing(t, 2, "trust", "eu", "--lists", folder)
 	doing(t, 2, "trust", "eu", "--oj", oj, "--lists", folder, "--territory", "XB")
-	doing(t, 2, "lists", "fetch", "--oj", oj, "--from", "http://127.0.0.1:1/", folder)
+	doing(t, 2, "trust", "eu", "--fetch", "--oj", oj, "--from", "http://127.0.0.1:1/", "--lists", folder)
 
 	national.Sequence++
 	write("xa-2.xml", national.Sign(t, operator))
