@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"jurat/evidence"
 )
@@ -143,10 +144,10 @@ func (s *SQL) change(ctx context.Context, rows int, text string, args ...any) er
 // atOnce is how many rows one statement stores: a statement costs as much as several rows.
 var atOnce = [...]int{64, 8, 1}
 
-// An inserter has a statement for each number of rows in atOnce.
+// An inserter has a statement for each number of rows in atOnce, and makes it when it is first needed.
 type inserter struct {
 	columns int
-	texts   [len(atOnce)]string
+	texts   [len(atOnce)]func() string
 }
 
 var parameter = regexp.MustCompile(`\$\d+`)
@@ -155,14 +156,16 @@ var parameter = regexp.MustCompile(`\$\d+`)
 func inserting(columns int, into, row, conflict string) inserter {
 	i := inserter{columns: columns}
 	for k, n := range atOnce {
-		rows := make([]string, n)
-		for at := range rows {
-			rows[at] = parameter.ReplaceAllStringFunc(row, func(p string) string {
-				number, _ := strconv.Atoi(p[1:]) // digits, by the pattern
-				return "$" + strconv.Itoa(at*columns+number)
-			})
-		}
-		i.texts[k] = "INSERT INTO jurat." + into + " VALUES " + strings.Join(rows, ", ") + conflict
+		i.texts[k] = sync.OnceValue(func() string {
+			rows := make([]string, n)
+			for at := range rows {
+				rows[at] = parameter.ReplaceAllStringFunc(row, func(p string) string {
+					number, _ := strconv.Atoi(p[1:]) // digits, by the pattern
+					return "$" + strconv.Itoa(at*columns+number)
+				})
+			}
+			return "INSERT INTO jurat." + into + " VALUES " + strings.Join(rows, ", ") + conflict
+		})
 	}
 	return i
 }
@@ -171,7 +174,7 @@ func inserting(columns int, into, row, conflict string) inserter {
 func (i *inserter) rows(values []any) (statements []Statement) {
 	for k, n := range atOnce {
 		for n *= i.columns; n > 0 && len(values) >= n; values = values[n:] {
-			statements = append(statements, Statement{Text: i.texts[k], Args: values[:n:n]})
+			statements = append(statements, Statement{Text: i.texts[k](), Args: values[:n:n]})
 		}
 	}
 	return statements
