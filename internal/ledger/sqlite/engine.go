@@ -165,6 +165,11 @@ func (r *runner) run(ctx context.Context, s *storage.Statement) error {
 	return each(rows, func() error { return s.Row(func(into ...any) error { return scan(rows, into) }) })
 }
 
+// into reads a row of one column.
+func into(to any) func(storage.Scan) error {
+	return func(scan storage.Scan) error { return scan(to) }
+}
+
 // each calls do for every row, and closes the rows.
 func each(rows *sql.Rows, do func() error) error {
 	defer rows.Close()

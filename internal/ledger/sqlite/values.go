@@ -170,7 +170,7 @@ func (v *Values) add(ctx context.Context, values []storage.Value) error {
 	}
 	return s.transact(ctx, func(ctx context.Context) error {
 		first := int64(1)
-		if err := s.prepared.Run(ctx, storage.Statement{Text: `SELECT seq + 1 FROM sqlite_sequence`, Row: func(scan storage.Scan) error { return scan(&first) }}); err != nil {
+		if err := s.prepared.Run(ctx, storage.Statement{Text: `SELECT seq + 1 FROM sqlite_sequence`, Row: into(&first)}); err != nil {
 			return err
 		}
 		keyed := slices.ContainsFunc(values, func(value storage.Value) bool { return value.Key != nil })
@@ -233,7 +233,7 @@ func writeKeys(slots *os.File, first int64, values []storage.Value) error {
 // slots opens the file of slots for new values, and returns its number. If there is none, it makes one if there are keys. The caller is in a transaction.
 func (v *Values) slots(ctx context.Context, s *Store, keyed bool) (*os.File, int64, error) {
 	n := v.made
-	err := s.prepared.Run(ctx, storage.Statement{Text: `SELECT keys FROM apart ORDER BY id DESC LIMIT 1`, Row: func(scan storage.Scan) error { return scan(&n) }})
+	err := s.prepared.Run(ctx, storage.Statement{Text: `SELECT keys FROM apart ORDER BY id DESC LIMIT 1`, Row: into(&n)})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -277,7 +277,8 @@ func (v *Values) find(ctx context.Context, name string) (r row, err error) {
 	}
 	err = engine{s}.Read(ctx, func(from storage.Reader) error {
 		there := false
-		err := from.Run(ctx, storage.Statement{Text: `SELECT id, name, keys, sealed FROM apart WHERE id = (SELECT id FROM apart WHERE name = $1)`, Args: []any{packName(name)},
+		const query = `SELECT id, name, keys, sealed FROM apart WHERE id = (SELECT id FROM apart WHERE name = $1)`
+		err := from.Run(ctx, storage.Statement{Text: query, Args: []any{packName(name)},
 			Row: func(scan storage.Scan) error {
 				var is []byte
 				there = true
@@ -423,7 +424,8 @@ func (v *Values) Each(ctx context.Context, found func(name string) error) error 
 	for after := int64(0); ; {
 		var names [][]byte
 		err := engine{s}.Read(ctx, func(from storage.Reader) error {
-			return from.Run(ctx, storage.Statement{Text: `SELECT id, name FROM apart WHERE id > $1 ORDER BY id LIMIT 1000`, Args: []any{after}, Row: func(scan storage.Scan) error {
+			const query = `SELECT id, name FROM apart WHERE id > $1 ORDER BY id LIMIT 1000`
+			return from.Run(ctx, storage.Statement{Text: query, Args: []any{after}, Row: func(scan storage.Scan) error {
 				var name []byte
 				err := scan(&after, &name)
 				names = append(names, name)

@@ -6,6 +6,14 @@
 // records that wait for time stamps, Expiry removes content, Checkpoints keeps the last signed checkpoint, Dictionaries
 // what rows are compressed with, Briefs what lists show. Values keep what is sealed apart of records.
 //
+// # The statements are written once
+//
+// SQL has the statements of both databases, in PostgreSQL's words. An Engine runs them: on SQLite it spells and prepares
+// each once, and to PostgreSQL it sends as many as possible in one message. A Dialect has what the tables of a database
+// have in their own way, because it is faster there: SQLite's index of digests by stretches, its table of actors, and
+// its table of hashes; PostgreSQL's record, which has its hashes and the head in its row. Refused: database/sql for
+// PostgreSQL, because it waits for the answer to each statement before it sends the next.
+//
 // # A row's text is compressed apart from its random bytes
 //
 // Signatures and most of a token are random. Among letters, they would make every letter longer. So a blob has two

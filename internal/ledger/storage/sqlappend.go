@@ -66,7 +66,8 @@ func (c committed) Find(q Query) (Found, error) {
 		statements = append(statements, places(q.RecordIDs, found.Places))
 	}
 	if len(q.Chains) > 0 {
-		statements = append(statements, numbers(lastOf("text", "records", "chain_id", "chain_seq", "c.value"), q.Chains, func(id string) string { return id }, found.Chains))
+		last := lastOf("text", "records", "chain_id", "chain_seq", "c.value")
+		statements = append(statements, numbers(last, q.Chains, func(id string) string { return id }, found.Chains))
 	}
 	tag := c.sql.dialect.TagIn("c.value")
 	for _, by := range []struct {
@@ -113,7 +114,8 @@ func numbers[C any, K comparable](text string, list any, key func(C) K, found ma
 type inserters struct{ records, timestamps, tags, briefs, links, waiting inserter }
 
 func (d *Dialect) inserters() inserters {
-	columns, values := `records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, stamps, packed`, `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10`
+	columns := `records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, stamps, packed`
+	values := `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10`
 	const common = 10
 	for i, column := range d.Columns {
 		columns, values = columns+`, `+column, values+`, $`+strconv.Itoa(common+1+i)
@@ -156,7 +158,8 @@ func (s *SQL) put(ctx context.Context, w Writer, head Head, batch *Batch) error 
 	for _, wait := range batch.Waits {
 		waits = append(waits, wait.Authority, wait.Index, wait.Since.UnixMilli())
 	}
-	statements := slices.Concat(s.insert.records.rows(rows), s.insert.timestamps.rows(late), s.tags(batch.Rows), s.briefs(batch.Briefs), s.insert.waiting.rows(waits), last)
+	statements := slices.Concat(s.insert.records.rows(rows), s.insert.timestamps.rows(late), s.tags(batch.Rows),
+		s.briefs(batch.Briefs), s.insert.waiting.rows(waits), last)
 	return w.Queue(ctx, statements...)
 }
 

@@ -225,7 +225,8 @@ func (s *SQL) NewestDictionary(ctx context.Context) (int64, error) {
 // PutDictionary implements Dictionaries.
 func (s *SQL) PutDictionary(ctx context.Context, n int64, text []byte) error {
 	defer s.packer.Renew()
-	return s.change(ctx, 1, `INSERT INTO jurat.dictionaries SELECT $1::bigint, $2::bytea WHERE $1 = (SELECT coalesce(max(n), 0) + 1 FROM jurat.dictionaries)`, n, text)
+	return s.change(ctx, 1, `INSERT INTO jurat.dictionaries SELECT $1::bigint, $2::bytea
+		WHERE $1 = (SELECT coalesce(max(n), 0) + 1 FROM jurat.dictionaries)`, n, text)
 }
 
 // Pack implements Store.

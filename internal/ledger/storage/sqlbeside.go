@@ -154,7 +154,8 @@ func (s *SQL) sealedWith(ctx context.Context, w Writer, stamps []Stamp) (map[int
 		places[i] = stamps[i].Index
 	}
 	var rows []Row
-	err := w.Run(ctx, Statement{Text: `SELECT idx, dictionary, stamps, packed FROM jurat.records WHERE idx = ANY($1::bigint[])`, Args: []any{places}, Row: func(scan Scan) error {
+	const query = `SELECT idx, dictionary, stamps, packed FROM jurat.records WHERE idx = ANY($1::bigint[])`
+	err := w.Run(ctx, Statement{Text: query, Args: []any{places}, Row: func(scan Scan) error {
 		var row Row
 		err := scan(&row.Index, &row.Packed.Dictionary, &row.Packed.Timestamps, &row.Packed.Blob)
 		rows = append(rows, row)
