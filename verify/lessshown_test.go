@@ -254,7 +254,7 @@ func excused(taken []taking, rule string) bool {
 // TestLessShownProvesNoMore takes away each part of honest and forged files that anybody may take away, one at a time and in pairs. No answer,
 // of a record or of a file, may then be proved that was not proved before.
 func TestLessShownProvesNoMore(t *testing.T) {
-	singles, pairs := 2, 1
+	singles, pairs := 1, 1
 	if os.Getenv("JURAT_TEST_LONG") != "" {
 		singles, pairs = 1<<20, 200
 	}

@@ -82,7 +82,7 @@ func TestRemade(t *testing.T) {
 		if err := x.CheckBlocks(t.Context()); err != nil {
 			t.Errorf("after %v: %v", in, err)
 		}
-		for i := 0; i < n; i += 13 {
+		for i := 0; i < n; i += atLength(13, 53) {
 			q := must.Get(find.ReadRecords(getter("text", fmt.Sprintf("mention %04d", i))))(t)
 			found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil)
 			if err != nil || len(found.Hits) != 1 || found.Hits[0].Place != int64(i) {

@@ -61,8 +61,8 @@ func TestAgainstScan(t *testing.T) {
 	}
 	follow(t, x)
 	compare := func(when string, x *find.Index) {
-		asked := 0
-		for range 400 {
+		asked, searches := 0, atLength(400, 120)
+		for range searches {
 			text := cutOut(r, texts[r.IntN(len(texts))])
 			if r.IntN(4) == 0 {
 				text = randomText(r, 4)
@@ -86,7 +86,7 @@ func TestAgainstScan(t *testing.T) {
 				t.Fatalf("%s: %q: found %v, but a scan finds %v", when, text, got, want)
 			}
 		}
-		if asked < 200 {
+		if asked < searches/2 {
 			t.Errorf("%s: only %d of the texts could be looked for", when, asked)
 		}
 	}

@@ -281,6 +281,14 @@ func get(values map[string]string) func(string) string {
 	return func(name string) string { return values[name] }
 }
 
+// atLength is how many things a test tries in its long form, and in its short one.
+func atLength(long, short int) int {
+	if os.Getenv("JURAT_TEST_LONG") != "" {
+		return long
+	}
+	return short
+}
+
 // TestEveryFilterAgainstScan compares searches of every kind, with several filters at once, page by page, with looking at every record:
 // while some records are in memory and some in the file, and after the file is opened again.
 func TestEveryFilterAgainstScan(t *testing.T) {
@@ -305,10 +313,7 @@ func TestEveryFilterAgainstScan(t *testing.T) {
 	trials := trial.NewIndex(h.Ledger, nil)
 	must.Do(t, trials.Follow(t.Context()))
 	a := &asking{h.r, scanOf(t, h.House)}
-	searches := 50
-	if os.Getenv("JURAT_TEST_LONG") != "" {
-		searches = 200
-	}
+	searches := atLength(200, 20)
 	compare := func(when string, x *find.Index) {
 		found := 0
 		for range searches {
