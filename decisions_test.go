@@ -18,22 +18,22 @@ import (
 
 // reference holds the sections of package docs that describe and decide nothing, so that the table does not name them.
 var reference = map[string][]string{
-	"evidence":             {"Payload", "Canonical form", "Signatures, imprint and links", "Action types", "Commitments", "Files"},
-	"jury":                 {"A trial", "What a juror's answer must be", "Agreement", "Methods"},
-	"timestamp":            {"What is a token", "What Verify checks", "What no check covers", "The built-in authority"},
-	"trustlist":            {"From the Official Journal to a service", "What a list does not say"},
-	"internal/ca":          {"What a certificate says", "Lists"},
-	"internal/expiry":      {"What stays"},
-	"internal/juror/model": {"What a model is asked", "Peers", "Answers"},
-	"internal/juror/rules": {"The checklist", "Injection", "Focus, position and score", "Discussion and judgment", "Cost"},
-	"internal/ledger":      {"Guarantees", "Concurrency"},
-	"internal/llm":         {"Vendors"},
-	"internal/pages":       {"Languages"},
-	"internal/postgres":    {"Small files"},
-	"internal/stats":       {"Calibration"},
-	"internal/subject":     {"Agent card", "Conversation", "Sealed records as evidence"},
-	"internal/witness":     {"A monitor watches a log"},
-	"recorder":             {"Closed and open", "Agents and conversations", "The end of a program"},
+	"evidence":              {"Payload", "Canonical form", "Signatures, imprint and links", "Action types", "Commitments", "Files"},
+	"jury":                  {"A trial", "What a juror's answer must be", "Agreement", "Methods"},
+	"timestamp":             {"What is a token", "What Verify checks", "What no check covers", "The built-in authority"},
+	"trustlist":             {"From the Official Journal to a service", "What a list does not say"},
+	"internal/ca":           {"What a certificate says", "Lists"},
+	"internal/installation": {"What expiry leaves"},
+	"internal/juror/model":  {"What a model is asked", "Peers", "Answers"},
+	"internal/juror/rules":  {"The checklist", "Injection", "Focus, position and score", "Discussion and judgment", "Cost"},
+	"internal/ledger":       {"Guarantees", "Concurrency"},
+	"internal/llm":          {"Vendors"},
+	"internal/pages":        {"Languages"},
+	"internal/postgres":     {"Small files"},
+	"internal/stats":        {"Calibration"},
+	"internal/subject":      {"Agent card", "Conversation", "Sealed records as evidence"},
+	"internal/witness":      {"A monitor watches a log"},
+	"recorder":              {"Closed and open", "Agents and conversations", "The end of a program"},
 }
 
 var decisionRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (.*) \\|$")

@@ -43,14 +43,14 @@
 //	                    Tests name each text that is missing.
 //	a store of the log  internal/ledger/storage.Store, tested by internal/storetest; internal/installation opens it. Machines that
 //	                    share it also need a filestore.Store, lock.Locks and the engine's words for the queue (schedule/table.go);
-//	                    internal/backup reads and fills it.
+//	                    its backup reads and fills it.
 //	a guarantee         verify/assurance names it (guarantee.go) and verify/report.go again, verify.go says where it applies; its check in
 //	                    package verify; internal/words names and explains it in each language; docs/format.md,
 //	                    testdata/second-verifier. Then 'go generate ./internal/portal', as for every text of the portal.
 //	a page              its route in internal/server/pages.go, or in the file of its area (table.go joins them); internal/pages
 //	                    has the view and its template, internal/words its texts.
-//	a transcript form   internal/subject: its name, signs and reader in form.go, its reader in a file of its own. A file that holds
-//	                    several conversations: internal/subject/transcripts. An example and its mistakes in docs/case.md, which
+//	a transcript form   internal/subject: its name, signs and reader in form.go and forms.go, its reader in a file of its own. A file that holds
+//	                    several conversations: transcripts.go. An example and its mistakes in docs/case.md, which
 //	                    tests read.
 //	a rule              internal/juror/rules: its line in the checklist of rules.go, and its function in the file of its subject. Then
 //	                    Version changes, because trials record the digest of the rules.
@@ -120,15 +120,9 @@
 //
 //	internal/duties        which clauses of a law an agent's records answer, and what they do not show
 //	internal/cbor          CBOR in one form, and read without doubt
-//	mldsakey      makes, reads and writes ML-DSA-65 keys, which the standard library does not know, and signs with them
-//	ecdsasig      the encodings of a P-256 signature, one of which is accepted
-//	rsakey        decides which RSA keys are accepted, and which would take too long to compute with
 //	plural        numbers with their nouns, in English
-//	pattern       regular expressions that are compiled when they are first used
 //	jsonform      JSON documents that have one form: canonical, strict, with errors that name the place
 //	sigkey        the keys that sign: which are accepted, how they are written, whether a signature is valid
-//	uuid7         makes and checks the ids of records
-//	jsonwords     says in plain words what the JSON library found wrong
 //	fault         turns a panic in a reader of foreign bytes into an error
 //	inorder       works on many items at once, and hands on the results in their order
 //	atomicfile    writes files whole or not at all
@@ -145,37 +139,30 @@
 //	ledger        the only writer: seals and appends. ledger/storage is the contract that the stores ledger/sqlite and postgres
 //	              fulfil; ledger/brief is a record as lists and links need it; ledger/links checks the links of a
 //	              new record against the log; ledger/fsck examines all that is stored
-//	expiry        removes the content of old records, of which the hashes and proofs stay
 //	eutrust       fetches the EU's trusted lists, and takes authorities for a trust file from them
 //	stamping      asks time-stamping authorities over HTTP; stamps later what waits, and renews old stamps
 //	witness       cosigns checkpoints of other logs, and asks witnesses to cosign those of its own log; monitors a log, and alarms
 //	              when it forks, shrinks or is rewritten
 //	card          checks the signatures of A2A agent cards
-//	subject       the agent under trial: reads its card and its conversation, or its sealed records;
-//	              subject/forms recognises the form of a conversation; subject/tree reads JSON into a tree that knows its positions; subject/sealed reads a file of records, and
-//	              verifies it; subject/transcripts finds
-//	              the conversations in files that have one or many; subject/talk recognises what of a conversation was shown
-//	              before; subject/asked finds which call of a model a use of a tool carries out
+//	subject       the agent under trial: reads its card, and its conversations in files of any form, or its sealed records, which it verifies
 //	juror         what all jurors share; juror/model seats language models; juror/rules seats jurors and a judge that are rules
 //	llm           one call to one language model, with a file for each vendor; llm/wire has the vendors' request and answer
 //	              bodies; llm/llmtest has servers that speak the vendors' protocols in tests
 //	observe       reads the bytes of a recorded call to a model: what was asked, and what was answered, for whoever looks;
-//	              observe/decode removes content encodings, within a bound; observe/otlp has the JSON form of telemetry
-//	telemetry     finds the acts of agents in what OpenTelemetry exporters send, or have written to files; telemetry/receiver
-//	              takes it over HTTP, and has it sealed
+//	              observe/otlp has the JSON form of telemetry
+//	telemetry     finds the acts of agents in what OpenTelemetry exporters send over HTTP, or have written to files, and has them sealed
 //	config        the configuration of a jury: a strict file, flags, environment, keys, prices
 //	panel         seats a jury: models behind their adapters, held to limits of time, rate and money
 //	acts          what agents and people do with a log, each in one place: seal, accept, review, deliver; decides who may do
 //	              it and who may read what
 //	trial         takes a case through jury and ledger to a verdict; its read model gives pages, events, result, statistics and lists
 //	find          finds records by their words, actors and times, and selects, sorts and counts trials
-//	docket        what people and programs see of searches: lines and tables of trials and records, two trials side by side, an
-//	              agent's history; keeps the index of words up to date
+//	docket        what people and programs see of a log: lines and tables of trials and records, two trials side by side, recorded
+//	              chains as conversations, and what is there of an agent; keeps the index of words up to date
 //	schedule      queues trials, conducts them, and sends their events to any number of watchers, over WebSocket or as
 //	              server-sent events; its table says which process holds which trial
 //	stats         statistics over many trials; measures how reliable jurors are, and weighs votes by that
-//	lab           tries labelled cases by several panels in an installation of its own, and measures how good the verdicts are;
-//	              lab/measure has the statistics, lab/page shows the report
+//	lab           tries labelled cases by several panels in an installation of its own, and measures how good the verdicts are
 //	words         everything that people read in a language, as data: a file for each with what records, reports and statements say,
 //	              and in its folder pages one with the texts of the pages and the portal
 //	incident      writes the statement that tells people what happened
@@ -185,24 +172,16 @@
 //	              of that page, portal/visit its logic, and portal/build compiles and packs it
 //	recording     seals what passes a relay: a journal before each call, a record after it
 //	importing     reads files that others wrote about an agent (results, logs, conversations, session files), and makes acts of them, second hand
-//	recorded      what people and programs see of recorded calls: a chain as a conversation with its calls, and lists of chains
-//	relay         passes HTTP calls to model providers on unchanged, and shows a witness a copy; a recorder is built on it. relay/scan reads JSON and
-//	              events as they come
-//	installation  keys, authority and log that belong together: a data folder, or a database that several machines share
-//	backup        copies an installation that is in use, and makes an installation from a copy
+//	relay         passes HTTP calls to model providers on unchanged, and shows a witness a copy; a recorder is built on it
+//	installation  keys, authority and log that belong together: a data folder, or a database that several machines share; its backup, and
+//	              the expiry of old records, of which the hashes and proofs stay
 //	webhook       sends signed messages, and none inward
-//	conduct       finds in a log what it has about one agent, for package reputation
 //	bench         benchmarks alone, each beside what it cannot do without
 //	names         which names people and agents may take, and which names count as the same
 //	access        who may do what: read from the log, as acts of the operator
 //	openid        asks an OpenID Connect provider who a person is; openid/openidtest is such a provider for tests
 //	tracing       sends an OpenTelemetry collector, if one is configured, what the program did and how long it took
-//	limits        how often a caller may ask, and how much memory all requests may hold together
-//	jsonschema    describes Go types as JSON schemas
-//	server        the installation over HTTP, for people and programs: one table of routes, and what each requires;
-//	              server/wire reads bodies and writes answers, server/metrics keeps what /metrics shows, server/openapi writes the OpenAPI description,
-//	              server/arrivals tells a webhook of cases that need a person, server/origin refuses requests that a browser sends for another site,
-//	              server/recordings shows what recorders saw
+//	server        the installation over HTTP, for people and programs: one table of routes, and what each requires
 //
 // cmd/jurat is the command: main, a file for each subcommand, and help.txt. cmd/jurat-lab is the program that measures juries. The folder pkcs11 is a module of its own, whose program
 // jurat-pkcs11 is the helper for hardware tokens. Tests in this folder check which package may import which, and that this tour names all of them.

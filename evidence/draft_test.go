@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"jurat/internal/ecdsasig"
 	"jurat/internal/must"
+	"jurat/internal/sigkey"
 	"jurat/property"
 )
 
@@ -156,7 +156,7 @@ func TestNormalSignature(t *testing.T) {
 	for range 16 {
 		given := must.Get(ecdsa.SignASN1(rand.Reader, private, digest[:]))(t)
 		normal := must.Get(NormalSignature(ES256, given))(t)
-		if err := ecdsasig.Strict(normal); err != nil || !ecdsa.VerifyASN1(&private.PublicKey, digest[:], normal) {
+		if err := sigkey.StrictECDSA(normal); err != nil || !ecdsa.VerifyASN1(&private.PublicKey, digest[:], normal) {
 			t.Errorf("%x became %x: %v", given, normal, err)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
 
-	"jurat/internal/ecdsasig"
 	"jurat/internal/must"
+	"jurat/internal/sigkey"
 )
 
 // TestDeterministic: without randomness, ECDSA signs by RFC 6979. The other algorithms are deterministic, too.
@@ -32,7 +32,7 @@ func TestDeterministic(t *testing.T) {
 	wantR, _ := new(big.Int).SetString("EFD48B2AACB6A8FD1140DD9CD45E81D69D2C877B56AAF991C34D0EA84EAF3716", 16)
 	wantS, _ := new(big.Int).SetString("F7CB1C942D657C41D436C7A1B6E29F65F3E900DBB9AFF4064DC4AB2F843ACDA8", 16)
 	wantS.Sub(elliptic.P256().Params().N, wantS)
-	if r, s, err := ecdsasig.Parse(signature); err != nil || r.Cmp(wantR) != 0 || s.Cmp(wantS) != 0 {
+	if r, s, err := sigkey.ParseECDSA(signature); err != nil || r.Cmp(wantR) != 0 || s.Cmp(wantS) != 0 {
 		t.Errorf("r, s are %X, %X, %v\nwant       %X, %X", r, s, err, wantR, wantS)
 	}
 	wantBadSignature(t, CheckSignature(key.Public(), signer.Info(), []byte("sample"), derSignature(t, wantR,
@@ -52,7 +52,7 @@ func TestRandomECDSA(t *testing.T) {
 func TestOtherEncodings(t *testing.T) {
 	public, signer := testKey(t, ES256).Public(), testSigner(t, ES256)
 	right := must.Get(signer.Sign([]byte("payload")))(t)
-	r, s, err := ecdsasig.Parse(right)
+	r, s, err := sigkey.ParseECDSA(right)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"jurat/internal/ecdsasig"
 	"jurat/internal/must"
+	"jurat/internal/sigkey"
 )
 
 // addFiles adds the committed files that match as seeds of a fuzz target.
@@ -138,13 +138,13 @@ func FuzzCheckSignature(f *testing.F) {
 		if err == nil && !bytes.Equal(signature, right) {
 			t.Fatalf("%x: a second signature", signature)
 		}
-		if ecdsasig.Strict(signature) != nil {
+		if sigkey.StrictECDSA(signature) != nil {
 			return
 		}
 		if (err == nil) != ecdsa.VerifyASN1(key.Public().(*ecdsa.PublicKey), digest[:], signature) {
 			t.Fatalf("%x: the encoding is strict, but the library disagrees: %v", signature, err)
 		}
-		if again, err := ecdsasig.LowS(signature); err != nil || !bytes.Equal(again, signature) {
+		if again, err := sigkey.LowS(signature); err != nil || !bytes.Equal(again, signature) {
 			t.Fatalf("%x: in other words %x, %v", signature, again, err)
 		}
 	})

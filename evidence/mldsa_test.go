@@ -19,8 +19,8 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
 
-	"jurat/internal/mldsakey"
 	"jurat/internal/must"
+	"jurat/internal/sigkey"
 )
 
 // TestMLDSAKnownAnswer derives keys from a stream of seeds and signs an empty message with each, without randomness. It
@@ -33,7 +33,7 @@ func TestMLDSAKnownAnswer(t *testing.T) {
 	}
 	seeds, all := sha3.NewSHAKE128(), sha3.NewSHAKE128()
 	for range n {
-		var seed [mldsakey.SeedSize]byte
+		var seed [sigkey.MLDSASeedSize]byte
 		seeds.Read(seed[:])
 		signer := must.Get(NewSigner(NewMLDSA65(&seed), nil))(t)
 		der := must.Get(MarshalPublicKey(signer.(*keySigner).key.Public()))(t)
@@ -162,7 +162,7 @@ func TestMLDSAPrivateEncodings(t *testing.T) {
 	if err != nil || !private.Equal(again) {
 		t.Fatalf("reads back as another key: %v", err)
 	}
-	for i := range der[:len(der)-mldsakey.SeedSize] {
+	for i := range der[:len(der)-sigkey.MLDSASeedSize] {
 		for bit := range 8 {
 			damaged := bytes.Clone(der)
 			damaged[i] ^= 1 << bit
@@ -180,7 +180,7 @@ func TestMLDSAPrivateEncodings(t *testing.T) {
 	form := func(inner []byte, more ...[]byte) []byte {
 		return sequence(append([][]byte{{2, 1, 0}, oid, element(asn1.OCTET_STRING, inner)}, more...)...)
 	}
-	seed := element(mldsakey.SeedTag, private.Seed())
+	seed := element(sigkey.MLDSASeedTag, private.Seed())
 	if !bytes.Equal(form(seed), der) {
 		t.Fatal("the test's own encoder does not write the correct form")
 	}
@@ -192,8 +192,8 @@ func TestMLDSAPrivateEncodings(t *testing.T) {
 		"bare seed":         form(private.Seed()),
 		"attributes":        form(seed, []byte{0xa0, 0}),
 		"two seeds":         form(append(bytes.Clone(seed), seed...)),
-		"short seed":        form(element(mldsakey.SeedTag, private.Seed()[1:])),
-		"constructed seed":  form(element(mldsakey.SeedTag.Constructed(), private.Seed())),
+		"short seed":        form(element(sigkey.MLDSASeedTag, private.Seed()[1:])),
+		"constructed seed":  form(element(sigkey.MLDSASeedTag.Constructed(), private.Seed())),
 		"public key inside": form(seed, element(asn1.Tag(1).ContextSpecific(), append([]byte{0}, private.Public().(*mldsa65.PublicKey).Bytes()...))),
 	} {
 		if _, err := ParsePrivateKey(form); err == nil {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"jurat/internal/ecdsasig"
 	"jurat/internal/must"
+	"jurat/internal/sigkey"
 )
 
 // openssl runs the command in a folder, and reports whether it succeeded.
@@ -86,7 +86,7 @@ func TestOpenSSLSigns(t *testing.T) {
 			}
 			signature := readFile(t, filepath.Join(dir, "signature.bin"))
 			if algorithm == ES256 {
-				signature = must.Get(ecdsasig.LowS(signature))(t)
+				signature = must.Get(sigkey.LowS(signature))(t)
 			}
 			info := testSigner(t, algorithm).Info()
 			if err := CheckSignature(testKey(t, algorithm).Public(), info, payload, signature); err != nil {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"jurat/internal/ecdsasig"
-	"jurat/internal/mldsakey"
 	"jurat/internal/sigkey"
 )
 
@@ -90,7 +88,7 @@ func NormalSignature(algorithm Algorithm, signature []byte) ([]byte, error) {
 	if algorithm != ES256 {
 		return signature, nil
 	}
-	return ecdsasig.LowS(signature)
+	return sigkey.LowS(signature)
 }
 
 // KeyID identifies a public key: the SHA-256 of its DER-encoded SubjectPublicKeyInfo.
@@ -124,4 +122,4 @@ func MarshalPrivateKey(private crypto.Signer) ([]byte, error) { return sigkey.Ma
 func ParsePrivateKey(der []byte) (crypto.Signer, error) { return sigkey.ParsePrivate(der) }
 
 // NewMLDSA65 derives an ML-DSA-65 key pair from 32 secret bytes (FIPS 204, algorithm 6).
-func NewMLDSA65(seed *[32]byte) crypto.Signer { return mldsakey.New(seed) }
+func NewMLDSA65(seed *[32]byte) crypto.Signer { return sigkey.NewMLDSA(seed) }

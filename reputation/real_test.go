@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/subject/sealed"
+	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -85,7 +85,7 @@ func (w *world) tryOnly(config trial.Config, records ...*evidence.Record) *trial
 	w.t.Helper()
 	doc, err := w.Bundle(w.t, records...).Marshal()
 	w.ok(err)
-	on, _, err := sealed.Read(bytes.NewReader(doc), w.Options(w.t), nil)
+	on, _, err := subject.ReadSealed(bytes.NewReader(doc), w.Options(w.t), nil)
 	w.ok(err)
 	config.Ledger, config.Keys, config.Now, config.Random = w.Ledger, w.Keys, w.Now, w.Random
 	done, err := trial.Run(context.Background(), config, on)

@@ -9,7 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/cbor"
-	"jurat/internal/ecdsasig"
+	"jurat/internal/sigkey"
 )
 
 // Header parameters (RFC 9052, RFC 9360, RFC 9597, RFC 9942).
@@ -156,7 +156,7 @@ func (m *sign1) check(public crypto.PublicKey, payload []byte) error {
 	}
 	signature := m.signature
 	if algorithm == evidence.ES256 {
-		if signature, err = ecdsasig.FromRaw(m.signature); err != nil {
+		if signature, err = sigkey.ECDSAFromRaw(m.signature); err != nil {
 			return fmt.Errorf("%w: %w", evidence.ErrSignature, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/cbor"
-	"jurat/internal/ecdsasig"
+	"jurat/internal/sigkey"
 )
 
 // MaxFile is the largest statement that Parse reads, in bytes. It has room for a record's payload twice.
@@ -205,7 +205,7 @@ func Sign(r *evidence.Record, issuer string, signer evidence.Signer, receipts ..
 		if err != nil || signer.Info().Algorithm != evidence.ES256 {
 			return signature, err
 		}
-		return ecdsasig.Raw(signature)
+		return sigkey.RawECDSA(signature)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making statement: %w", err)

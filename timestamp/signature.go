@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/crypto/cryptobyte/asn1"
 
-	"jurat/internal/rsakey"
+	"jurat/internal/sigkey"
 )
 
 // checkSignatureOnce remembers the last answer of checkSignature. The answer depends only on the certificate.
@@ -63,7 +63,7 @@ func (si *signerInfo) checkECDSA(key *ecdsa.PublicKey, hash crypto.Hash, digest 
 
 // checkRSA follows RFC 5754, 3.2 and RFC 4056, 3.
 func (si *signerInfo) checkRSA(key *rsa.PublicKey, hash crypto.Hash, digest []byte) error {
-	if err := rsakey.CheckCertified(key); err != nil {
+	if err := sigkey.CheckCertified(key); err != nil {
 		return fmt.Errorf("%w: %w", ErrAlgorithm, err)
 	}
 	if si.algorithm.oid == oidRSAPSS {

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"jurat/internal/rsakey"
+	"jurat/internal/sigkey"
 )
 
 // Options say what the reader trusts and expects. They come from the reader, never from the source of the token.
@@ -238,7 +238,7 @@ func Between(certificates []*x509.Certificate) (between []*x509.Certificate) {
 	costly := 0
 	for _, c := range certificates {
 		if key, ok := c.PublicKey.(*rsa.PublicKey); ok {
-			some, none := rsakey.Costly(key)
+			some, none := sigkey.Costly(key)
 			if none || some && costly == maxCostly {
 				continue
 			}

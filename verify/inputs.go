@@ -31,7 +31,7 @@ type Inputs struct {
 	Now func() time.Time
 }
 
-// A InputFile is a file that the reader chose.
+// An InputFile is a file that the reader chose.
 type InputFile struct {
 	Name string // the reader's name for it, for errors
 	From io.Reader

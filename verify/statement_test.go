@@ -17,8 +17,8 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/cbor"
-	"jurat/internal/ecdsasig"
 	"jurat/internal/must"
+	"jurat/internal/sigkey"
 	"jurat/jurattest"
 	"jurat/scitt"
 	"jurat/verify"
@@ -338,8 +338,8 @@ func exported(t *testing.T, r *evidence.Record, key *ecdsa.PrivateKey, o verify.
 		{Key: int64(15), Value: cbor.Map{{Key: int64(1), Value: "urn:jurat:operator:operator"}, {Key: int64(2), Value: r.Payload.RecordID}}}, {Key: int64(-70001), Value: scitt.About}}, more...))
 	digest := sha256.Sum256(inCBOR(t, []any{"Signature1", header, []byte{}, r.Canonical()}))
 	signature := must.Get(ecdsa.SignASN1(nil, key, digest[:]))(t)
-	low := must.Get(ecdsasig.LowS(signature))(t)
-	raw := must.Get(ecdsasig.Raw(low))(t)
+	low := must.Get(sigkey.LowS(signature))(t)
+	raw := must.Get(sigkey.RawECDSA(low))(t)
 	known := *o.Trust
 	known.Keys = append(slices.Clip(known.Keys), trust.Key{Name: "operator", Role: evidence.RoleOperator, Algorithm: evidence.ES256, KeyID: id, PublicKey: der, Custody: trust.ByOperator})
 	prepared := must.Get(known.Prepared())(t)

@@ -15,7 +15,6 @@ import (
 	"jurat/internal/config"
 	"jurat/internal/installation"
 	"jurat/internal/lab"
-	"jurat/internal/lab/page"
 	"jurat/internal/llm"
 	"jurat/internal/panel"
 	"jurat/internal/plural"
@@ -266,7 +265,7 @@ func (c *runCmd) write(r *lab.Report, panels []lab.Panel) (doc []byte, err error
 			return nil, err
 		}
 	}
-	html, err := page.Render(r)
+	html, err := lab.Render(r)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 
 	"jurat/internal/lab"
-	"jurat/internal/lab/measure"
 	"jurat/internal/plural"
 )
 
@@ -44,9 +43,9 @@ func printLab(io streams, r *lab.Report, dir string) error {
 }
 
 // figure writes a number with its interval.
-func figure(f measure.Figure) string { return interval("%.2f", f.Value, f.Low, f.High) }
+func figure(f lab.Figure) string { return interval("%.2f", f.Value, f.Low, f.High) }
 
-func difference(d measure.Difference) string { return interval("%+.2f", d.Value, d.Low, d.High) }
+func difference(d lab.Difference) string { return interval("%+.2f", d.Value, d.Low, d.High) }
 
 func interval(format string, value, low, high *float64) string {
 	switch {

@@ -11,7 +11,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/access"
-	"jurat/internal/conduct"
+	"jurat/internal/docket"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/server"
@@ -177,7 +177,7 @@ func setPublicAgent(ctx context.Context, a *app, name string, public bool, flags
 		return err
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		known, err := conduct.Knows(ctx, i.Ledger, name)
+		known, err := docket.KnowsAgent(ctx, i.Ledger, name)
 		if err != nil {
 			return err
 		}

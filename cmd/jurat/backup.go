@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"jurat/evidence/operator"
-	"jurat/internal/backup"
+	"jurat/internal/installation"
 	"jurat/internal/plural"
 )
 
@@ -18,7 +18,7 @@ type backupCmd struct {
 
 // Run makes a backup.
 func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
-	m, err := backup.Make(ctx, a.config(), backup.Order{To: c.Into, ApartKeys: c.ApartKeys,
+	m, err := installation.MakeBackup(ctx, a.config(), installation.BackupOrder{To: c.Into, ApartKeys: c.ApartKeys,
 		Progress: progress(io, "bytes copied")})
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (c *restoreFlags) restore(ctx context.Context, a *app, io stdio) error {
 	if c.Checkpoint == "" && !c.NoneLater {
 		return errors.New("missing flags: --checkpoint=FILE or --none-later")
 	}
-	order := backup.RestoreOrder{From: c.From, NoneLater: c.NoneLater, Progress: progress(io, "examined")}
+	order := installation.RestoreOrder{From: c.From, NoneLater: c.NoneLater, Progress: progress(io, "examined")}
 	if c.Checkpoint != "" {
 		text, err := readFile(c.Checkpoint)
 		if err != nil {
@@ -59,8 +59,8 @@ func (c *restoreFlags) restore(ctx context.Context, a *app, io stdio) error {
 			return fmt.Errorf("--consistency: %s: %w", c.Consistency, err)
 		}
 	}
-	r, err := backup.Restore(ctx, a.config(), order)
-	var damaged *backup.DamagedError
+	r, err := installation.Restore(ctx, a.config(), order)
+	var damaged *installation.DamagedBackupError
 	if errors.As(err, &damaged) {
 		for _, d := range damaged.Damages {
 			fmt.Fprintf(io.err, "jurat: %s\n", d)
@@ -72,7 +72,7 @@ func (c *restoreFlags) restore(ctx context.Context, a *app, io stdio) error {
 	return c.tell(r, a, io)
 }
 
-func (c *restoreFlags) tell(r *backup.Restored, a *app, io stdio) error {
+func (c *restoreFlags) tell(r *installation.Restored, a *app, io stdio) error {
 	lost := 0
 	for _, d := range r.Damages {
 		if !d.Kind.Harmless() {

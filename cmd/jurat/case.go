@@ -9,7 +9,6 @@ import (
 
 	"jurat/internal/plural"
 	"jurat/internal/subject"
-	"jurat/internal/subject/tree"
 )
 
 // A checked case is how jurat reads a case, and everything that is wrong with it, as --check --json prints it.
@@ -49,7 +48,7 @@ type checkedMistake struct {
 
 func mistakeOf(err error) checkedMistake {
 	m := checkedMistake{Reason: err.Error(), whole: err.Error()}
-	var at *tree.Error
+	var at *subject.Error
 	if errors.As(err, &at) {
 		m.File, m.Line, m.Column, m.Pointer, m.Reason = at.File, at.Line, at.Column, at.Pointer, at.Reason
 	}

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"jurat/internal/incident"
-	"jurat/internal/server/origin"
+	"jurat/internal/server"
 	"jurat/internal/words"
 	"jurat/verify"
 )
@@ -27,7 +27,7 @@ type explainCmd struct {
 func (c *explainCmd) Run(io stdio) error {
 	if c.Origin != "" {
 		var err error
-		if c.Origin, err = origin.Parse(c.Origin); err != nil {
+		if c.Origin, err = server.ParseOrigin(c.Origin); err != nil {
 			return fmt.Errorf("--origin %w", err)
 		}
 	}

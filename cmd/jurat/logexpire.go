@@ -11,7 +11,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/expiry"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/lock"
@@ -41,10 +40,10 @@ func (c *logExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
 				return errors.Join(err, hint(fmt.Errorf("--except: %q: %w", chain, ledger.ErrNotFound), "no chain has this id"))
 			}
 		}
-		done, err := i.Expirer.Expire(ctx, expiry.Order{Before: c.Before, Except: c.Except, Reason: c.Reason, By: string(c.By), DryRun: c.DryRun,
-			Stays: func(ctx context.Context) (*expiry.Staying, error) { return stays(ctx, i.Ledger) }, Progress: steps(io)})
+		done, err := i.Expirer.Expire(ctx, installation.ExpiryOrder{Before: c.Before, Except: c.Except, Reason: c.Reason, By: string(c.By), DryRun: c.DryRun,
+			Stays: func(ctx context.Context) (*installation.ExpiryStaying, error) { return stays(ctx, i.Ledger) }, Progress: steps(io)})
 		switch {
-		case errors.Is(err, expiry.ErrTooYoung):
+		case errors.Is(err, installation.ErrTooYoung):
 			return hint(err, "less than %d days is not possible. If nothing was sealed lately, seal something: the clock counts no further than the log's newest time stamp", operator.MinRetention)
 		case errors.Is(err, lock.ErrTaken):
 			return hint(err, "run it again when that is over")
@@ -64,12 +63,12 @@ func (c *logExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 // stays returns what somebody still needs: trials that are open or wait for a person, and the records that they are
 // about.
-func stays(ctx context.Context, l *ledger.Ledger) (*expiry.Staying, error) {
+func stays(ctx context.Context, l *ledger.Ledger) (*installation.ExpiryStaying, error) {
 	x := trial.NewIndex(l, nil)
 	if err := x.Follow(ctx); err != nil {
 		return nil, err
 	}
-	s := &expiry.Staying{Chains: map[string]bool{}, Records: map[evidence.Digest]bool{}}
+	s := &installation.ExpiryStaying{Chains: map[string]bool{}, Records: map[evidence.Digest]bool{}}
 	for _, t := range x.List(func(t *trial.Summary) bool { return !t.Over || t.NeedsPerson() }) {
 		s.Chains[t.ID] = true
 		acts, err := l.Chain(ctx, t.ID)
@@ -126,7 +125,7 @@ func steps(io stdio) func(step string, done, total int64) {
 	}
 }
 
-func (c *logExpireCmd) tell(io stdio, done *expiry.Done) error {
+func (c *logExpireCmd) tell(io stdio, done *installation.ExpiryDone) error {
 	if c.JSON {
 		return io.json(done)
 	}

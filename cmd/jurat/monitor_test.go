@@ -25,7 +25,6 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/installation"
 	"jurat/internal/ledger/storage"
-	"jurat/internal/limits"
 	"jurat/internal/must"
 	"jurat/internal/server"
 	"jurat/internal/storetest"
@@ -207,7 +206,7 @@ func (w *watcher) serve(ctx context.Context, l watchedLog) {
 	w.t.Helper()
 	i := l.open(w.t)
 	w.t.Cleanup(func() { _ = i.Close() })
-	s, err := server.New(ctx, server.Config{Installation: i, PublicEntries: true, Limits: limits.Rate{PerSecond: 1e6, Burst: 1e6}, Log: slog.New(slog.DiscardHandler)})
+	s, err := server.New(ctx, server.Config{Installation: i, PublicEntries: true, Limits: server.Rate{PerSecond: 1e6, Burst: 1e6}, Log: slog.New(slog.DiscardHandler)})
 	must.Do(w.t, err)
 	w.served = s
 }

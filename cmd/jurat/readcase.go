@@ -13,9 +13,6 @@ import (
 
 	"jurat/internal/plural"
 	"jurat/internal/subject"
-	"jurat/internal/subject/forms"
-	"jurat/internal/subject/sealed"
-	"jurat/internal/subject/transcripts"
 	"jurat/verify"
 )
 
@@ -38,7 +35,7 @@ func (f *caseFlags) load(ctx context.Context, io stdio, name string, whole bool)
 	if err != nil {
 		return nil, err
 	}
-	form, err := forms.Parse(f.Format)
+	form, err := subject.ParseForm(f.Format)
 	if err != nil {
 		return nil, fmt.Errorf("--format: %w", err)
 	}
@@ -82,9 +79,9 @@ func openCase(name string) (source.ReadSeekCloser, error) {
 		return file, err
 	}
 	defer file.Close()
-	data, err := readAtMost(file, "-", transcripts.MaxFile)
-	if err == nil && len(data) > transcripts.MaxFile {
-		err = fmt.Errorf("not a regular file, and longer than %d MiB: save it first", transcripts.MaxFile>>20)
+	data, err := readAtMost(file, "-", subject.MaxTranscripts)
+	if err == nil && len(data) > subject.MaxTranscripts {
+		err = fmt.Errorf("not a regular file, and longer than %d MiB: save it first", subject.MaxTranscripts>>20)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -128,14 +125,14 @@ func (f *caseFlags) readTranscripts(name string, file source.ReadSeeker, o subje
 	if _, err := file.Seek(0, source.SeekStart); err != nil {
 		return nil, err
 	}
-	data, err := source.ReadAll(source.LimitReader(file, transcripts.MaxFile+1))
+	data, err := source.ReadAll(source.LimitReader(file, subject.MaxTranscripts+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	if o.Card, err = f.card(); err != nil {
 		return nil, err
 	}
-	found, err := transcripts.Read(name, data, o)
+	found, err := subject.ReadTranscripts(name, data, o)
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("%s: there is no conversation in it", name)
 	}
@@ -160,9 +157,9 @@ func (f *caseFlags) records(ctx context.Context, io stdio, name string, file sou
 
 // readCase verifies records, makes evidence of them, and says what the jurors are told of doubts.
 func readCase(io stdio, name string, file source.Reader, o verify.Options, card []byte) (*subject.Case, error) {
-	c, report, err := sealed.Read(file, o, card)
+	c, report, err := subject.ReadSealed(file, o, card)
 	switch {
-	case errors.Is(err, sealed.ErrRefuted):
+	case errors.Is(err, subject.ErrRefuted):
 		return nil, hint(fmt.Errorf("%s: %w", name, err), "'jurat verify' says all that is wrong with it; nothing was recorded")
 	case errors.Is(err, verify.ErrNotOurs):
 		return nil, err

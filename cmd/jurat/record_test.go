@@ -22,9 +22,9 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/docket"
 	"jurat/internal/installation"
 	"jurat/internal/must"
-	"jurat/internal/recorded"
 	"jurat/internal/recording"
 	"jurat/verify"
 )
@@ -310,7 +310,7 @@ func TestCallsInStatus(t *testing.T) {
 		{[]recording.Process{{Running: true, About: recording.About{Recorder: "other"}, State: recording.State{Sealed: 5}}}, 0, false, "-"},
 	} {
 		s := recorderStatus{Here: test.here}
-		if got := s.calls(recorded.Recorder{Name: "r", Calls: test.beats, Counted: test.ended}); got != test.want {
+		if got := s.calls(docket.Recorder{Name: "r", Calls: test.beats, Counted: test.ended}); got != test.want {
 			t.Errorf("%+v, %d by heartbeats: %s, want %s", test.here, test.beats, got, test.want)
 		}
 	}

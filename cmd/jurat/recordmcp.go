@@ -16,8 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	"jurat/evidence"
 	"jurat/internal/installation"
-	"jurat/internal/uuid7"
 	"jurat/recorder"
 )
 
@@ -63,7 +63,7 @@ func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err = errors.Join(err, flagName("--agent", c.Agent)); err != nil {
 		return err
 	}
-	session, err := uuid7.New(time.Now(), rand.Reader)
+	session, err := evidence.NewID(time.Now(), rand.Reader)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"jurat/internal/installation"
 	"jurat/internal/recording"
 	"jurat/internal/relay"
-	"jurat/internal/telemetry/receiver"
+	"jurat/internal/telemetry"
 	"jurat/recorder"
 )
 
@@ -57,7 +57,7 @@ func (c *recordOTLPCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		h := receiver.New(receiver.Config{Report: r.Report, Agent: c.Agent, Services: c.Service, Chain: c.Chain, Hosts: lowered(c.Host), Log: log,
+		h := telemetry.New(telemetry.Config{Report: r.Report, Agent: c.Agent, Services: c.Service, Chain: c.Chain, Hosts: lowered(c.Host), Log: log,
 			WhoIs: recorder.AgentOf(access.New(access.Config{Ledger: i.Ledger, Keys: i.Keys}))})
 		io.flush()
 		reason := "it could not say where it listens"

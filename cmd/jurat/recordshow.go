@@ -14,11 +14,11 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/config"
+	"jurat/internal/docket"
 	"jurat/internal/erasure"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/plural"
-	"jurat/internal/recorded"
 	"jurat/internal/subject"
 	"jurat/verify"
 )
@@ -34,14 +34,14 @@ func (c *recordsCmd) show(ctx context.Context, a *app, io stdio, values map[stri
 		return errors.New("--limit is from 1, --after and --lines from 0")
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		chain, number, err := recorded.Find(ctx, i.Ledger, c.Show)
-		if errors.Is(err, ledger.ErrNotFound) || errors.Is(err, recorded.ErrNone) {
+		chain, number, err := docket.FindChain(ctx, i.Ledger, c.Show)
+		if errors.Is(err, ledger.ErrNotFound) || errors.Is(err, docket.ErrNotRecorded) {
 			return hint(fmt.Errorf("%q: there is nothing that a recorder saw: %w", c.Show, err), "'jurat records --recorded' lists what there is")
 		}
 		if err != nil {
 			return err
 		}
-		part, err := c.read(ctx, a, io, i, chain, recorded.Order{From: after + 1, N: limit}, number)
+		part, err := c.read(ctx, a, io, i, chain, docket.PartOrder{From: after + 1, N: limit}, number)
 		if err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (c *recordsCmd) show(ctx context.Context, a *app, io stdio, values map[stri
 }
 
 // read reads a part of a chain, or one record of it.
-func (*recordsCmd) read(ctx context.Context, a *app, io stdio, i *installation.Installation, chain string, o recorded.Order, number int64) (*recorded.Part, error) {
+func (*recordsCmd) read(ctx context.Context, a *app, io stdio, i *installation.Installation, chain string, o docket.PartOrder, number int64) (*docket.ChainPart, error) {
 	table, err := config.BuiltInPrices(time.Now())
 	if err != nil {
 		return nil, err
@@ -70,8 +70,8 @@ func (*recordsCmd) read(ctx context.Context, a *app, io stdio, i *installation.I
 	if number > 0 {
 		o.From, o.N = number, 1
 	}
-	part, err := recorded.ReadPart(chain, i.Ledger.ChainRecords(ctx, chain), o)
-	if err != nil || !slices.ContainsFunc(part.Acts, func(a recorded.Act) bool { return a.Withheld != nil }) {
+	part, err := docket.ReadPart(chain, i.Ledger.ChainRecords(ctx, chain), o)
+	if err != nil || !slices.ContainsFunc(part.Acts, func(a docket.RecordedAct) bool { return a.Withheld != nil }) {
 		return part, err
 	}
 	x, _, err := a.words(ctx, io, i)
@@ -88,7 +88,7 @@ func (*recordsCmd) read(ctx context.Context, a *app, io stdio, i *installation.I
 }
 
 // recorded prints a part of a recorded chain.
-func (p *printer) recorded(part *recorded.Part, lines int) {
+func (p *printer) recorded(part *docket.ChainPart, lines int) {
 	s := part.Sum()
 	p.line("%s", p.bold(part.Chain))
 	if len(part.Acts) == 0 {
@@ -124,7 +124,7 @@ func (p *printer) recorded(part *recorded.Part, lines int) {
 }
 
 // inWords says from where acts were seen.
-func inWords(acts []recorded.Act, seen verify.Seen) string {
+func inWords(acts []docket.RecordedAct, seen verify.Seen) string {
 	for i := range acts {
 		if o := acts[i].Observed; o != nil && acts[i].Recorder == seen.Recorder && o.Vantage == seen.Vantage && o.Fidelity == seen.Fidelity {
 			return verify.SeenFrom(o, seen.Recorder)
@@ -134,7 +134,7 @@ func inWords(acts []recorded.Act, seen verify.Seen) string {
 }
 
 // totals are what acts have in sum.
-func totals(s *recorded.Summary) string {
+func totals(s *docket.ChainSummary) string {
 	text := ""
 	if len(s.Models) > 0 {
 		text += "; " + strings.Join(s.Models, ", ")
@@ -152,7 +152,7 @@ func totals(s *recorded.Summary) string {
 	return text
 }
 
-func tokens(t *recorded.Tokens) string {
+func tokens(t *docket.Tokens) string {
 	if t == nil {
 		return ""
 	}
@@ -164,7 +164,7 @@ func tokens(t *recorded.Tokens) string {
 }
 
 // act prints one act.
-func (p *printer) act(a *recorded.Act, lines int) {
+func (p *printer) act(a *docket.RecordedAct, lines int) {
 	p.line("%s", p.bold(fmt.Sprintf("%d. %s  %s", a.Number, a.Time, plain(a.Action))))
 	p.text("   ", a.Record+facts(a))
 	if from := file(a); from != "" {
@@ -190,7 +190,7 @@ func (p *printer) act(a *recorded.Act, lines int) {
 }
 
 // facts are what a record says beside the messages, in a line.
-func facts(a *recorded.Act) string {
+func facts(a *docket.RecordedAct) string {
 	o := a.Observed
 	if o == nil {
 		return ""
@@ -222,7 +222,7 @@ func facts(a *recorded.Act) string {
 }
 
 // file says where an imported act stands in which file; "": it is none.
-func file(a *recorded.Act) string {
+func file(a *docket.RecordedAct) string {
 	if o := a.Observed; o == nil || o.Request == nil || !strings.HasPrefix(o.Protocol, observed.Imported) {
 		return ""
 	}
@@ -252,7 +252,7 @@ func either(text, instead string) string {
 func milliseconds(n int64) string { return (time.Duration(n) * time.Millisecond).String() }
 
 // troubles are what went wrong, or cannot be shown.
-func troubles(a *recorded.Act) (list []string) {
+func troubles(a *docket.RecordedAct) (list []string) {
 	if o := a.Observed; o != nil {
 		if o.Ended != evidence.Complete {
 			list = append(list, subject.EndingInWords(o.Ended))
@@ -283,7 +283,7 @@ func troubles(a *recorded.Act) (list []string) {
 }
 
 // message prints a message, and at most so many lines of it; 0: all.
-func (p *printer) message(m *recorded.Message, most int) {
+func (p *printer) message(m *docket.RecordedMessage, most int) {
 	who := string(m.Role)
 	if more := either(m.Tool, m.Name); more != "" && m.Role != subject.Assistant {
 		who += " " + more

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"jurat/internal/docket"
 	"jurat/internal/installation"
 	"jurat/internal/plural"
-	"jurat/internal/recorded"
 	"jurat/internal/recording"
 	"jurat/recorder"
 )
@@ -16,7 +16,7 @@ import (
 // recorderStatus is what is known of the recorders of an installation.
 type recorderStatus struct {
 	Here     []recording.Process `json:"here"` // that run on this data folder, or died there
-	Log      []recorded.Recorder `json:"log"`
+	Log      []docket.Recorder   `json:"log"`
 	Findings []finding           `json:"findings"`
 }
 
@@ -28,7 +28,7 @@ func statusOf(ctx context.Context, i *installation.Installation, now time.Time, 
 		return s, err
 	}
 	s.Here = append(s.Here, here...)
-	if s.Log, err = recorded.Recorders(ctx, i.Ledger, progress); err != nil {
+	if s.Log, err = docket.Recorders(ctx, i.Ledger, progress); err != nil {
 		return s, err
 	}
 	var e examination
@@ -87,7 +87,7 @@ func (s *recorderStatus) silent(p *recording.Process, now time.Time) bool {
 }
 
 // known says what is to be done about a recorder that the log knows and this folder does not.
-func (s *recorderStatus) known(e *examination, r recorded.Recorder) {
+func (s *recorderStatus) known(e *examination, r docket.Recorder) {
 	for _, p := range s.Here {
 		if p.About.Recorder == r.Name {
 			return
@@ -125,7 +125,7 @@ func (c *doctorCmd) recorders(ctx context.Context, a *app, io stdio) error {
 }
 
 // calls says how many calls a recorder has sealed since its start. Of one that does not run here its heartbeats tell, and its end; ends that earlier programs sealed tell nothing of the last calls.
-func (s *recorderStatus) calls(r recorded.Recorder) string {
+func (s *recorderStatus) calls(r docket.Recorder) string {
 	runs, here := false, int64(0)
 	for _, proc := range s.Here {
 		if proc.Running && proc.About.Recorder == r.Name {
@@ -156,7 +156,7 @@ func (p *printer) recorders(s recorderStatus) {
 	}
 	p.line("")
 	p.table(&t)
-	p.text("", "calls: sealed since the start; of a recorder that does not run here, by its heartbeats and its end (≥: at least). missed: passed without a record, ever. lost: in a crash, among its last "+fmt.Sprint(recorded.Newest)+" records.")
+	p.text("", "calls: sealed since the start; of a recorder that does not run here, by its heartbeats and its end (≥: at least). missed: passed without a record, ever. lost: in a crash, among its last "+fmt.Sprint(docket.NewestCalls)+" records.")
 	for _, proc := range s.Here {
 		if proc.About.Agent != "" {
 			p.line("%s records the agent %s where no token says another.", proc.About.Recorder, proc.About.Agent)

@@ -13,7 +13,7 @@ import (
 	"jurat/client"
 	"jurat/evidence"
 	"jurat/internal/atomicfile"
-	"jurat/internal/conduct"
+	"jurat/internal/docket"
 	"jurat/internal/installation"
 	"jurat/internal/plural"
 	"jurat/reputation"
@@ -169,7 +169,7 @@ func (c *reputationCmd) fromLog(ctx context.Context, i *installation.Installatio
 		return err
 	}
 	told, files := progress(io, "files verified"), int64(0)
-	fact, err := conduct.Read(ctx, i.Ledger, c.Agent, func(f conduct.File) error {
+	fact, err := docket.ReadConduct(ctx, i.Ledger, c.Agent, func(f docket.ConductFile) error {
 		g.Bundle(f.Bundle)
 		files++
 		told(files, files)
@@ -227,7 +227,7 @@ func (c *reputationCmd) fromServer(ctx context.Context, a *app, io stdio, config
 		g.Bundle(bundle)
 		files++
 		told(files, files)
-		if err := c.write(conduct.File{Name: fmt.Sprintf("conduct-%04d", files), Bundle: bundle}); err != nil {
+		if err := c.write(docket.ConductFile{Name: fmt.Sprintf("conduct-%04d", files), Bundle: bundle}); err != nil {
 			return err
 		}
 	}
@@ -247,7 +247,7 @@ func (c *reputationCmd) makeOut() error {
 }
 
 // write keeps a file for a stranger.
-func (c *reputationCmd) write(f conduct.File) error {
+func (c *reputationCmd) write(f docket.ConductFile) error {
 	if c.Out == "" {
 		return nil
 	}

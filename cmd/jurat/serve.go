@@ -17,12 +17,9 @@ import (
 
 	"jurat/internal/access"
 	"jurat/internal/installation"
-	"jurat/internal/limits"
 	"jurat/internal/openid"
 	"jurat/internal/schedule"
 	"jurat/internal/server"
-	"jurat/internal/server/metrics"
-	"jurat/internal/server/origin"
 	"jurat/internal/tracing"
 	"jurat/internal/trial"
 )
@@ -150,7 +147,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		defer table.Close()
-		counted := metrics.NewTrials(time.Now())
+		counted := server.NewTrialMetrics(time.Now())
 		trials, err := schedule.Open(ctx, schedule.Config{Table: table, Ledger: i.Ledger, Keys: i.Keys, Sit: seatedAnd(counted, func(_ string, spent int64) (trial.Config, error) { return ct.sit(spent) }), Locks: i.Locks(),
 			Vouch: i.Vouch, Stored: filepath.Join(a.Data, trialsFile), Reading: progress(io, "reading the trials of the log"), Parallel: c.Parallel,
 			Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: listeners(traces.Trial, counted.Listen)})
@@ -178,7 +175,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 // seatedAnd seats juries whose answers are measured.
-func seatedAnd(m *metrics.Trials, sit func(string, int64) (trial.Config, error)) func(string, int64) (trial.Config, error) {
+func seatedAnd(m *server.TrialMetrics, sit func(string, int64) (trial.Config, error)) func(string, int64) (trial.Config, error) {
 	return func(submitter string, spent int64) (trial.Config, error) {
 		c, err := sit(submitter, spent)
 		if err != nil {
@@ -229,10 +226,10 @@ func (c *serveCmd) plain() bool {
 
 // memory tells Go's collector and the server what they may hold. What the environment says to the collector goes before.
 func (c *serveCmd) memory() (int64, error) {
-	least := limits.MemoryFor(c.MaxBody)
+	least := server.MemoryFor(c.MaxBody)
 	memory := int64(c.Memory)
 	if memory == 0 {
-		memory = max(limits.DefaultMemory, least)
+		memory = max(server.DefaultMemory, least)
 	}
 	if c.MaxBody < 1 || memory < least {
 		return 0, fmt.Errorf("--memory %d: bodies of --max-body %d bytes need at least %d", memory, c.MaxBody, least)
@@ -272,16 +269,16 @@ func (c *serveCmd) stopTracing(ctx context.Context, t *tracing.Tracing, io stdio
 }
 
 // limits returns the limits that the flags set. A flag of 0 means no limit.
-func (c *serveCmd) limits() (limits.Rate, error) {
+func (c *serveCmd) limits() (server.Rate, error) {
 	switch {
 	case math.IsNaN(c.RateLimit) || math.IsInf(c.RateLimit, 0) || c.RateLimit < 0:
-		return limits.Rate{}, fmt.Errorf("--rate-limit %v: want how many requests a second, or 0 for as many as they like", c.RateLimit)
+		return server.Rate{}, fmt.Errorf("--rate-limit %v: want how many requests a second, or 0 for as many as they like", c.RateLimit)
 	case c.RateBurst < 0:
-		return limits.Rate{}, fmt.Errorf("--rate-burst %d: want how many requests at once, or 0", c.RateBurst)
+		return server.Rate{}, fmt.Errorf("--rate-burst %d: want how many requests at once, or 0", c.RateBurst)
 	case c.RateLimit == 0:
-		return limits.Rate{PerSecond: -1}, nil
+		return server.Rate{PerSecond: -1}, nil
 	}
-	return limits.Rate{PerSecond: c.RateLimit, Burst: c.RateBurst}, nil
+	return server.Rate{PerSecond: c.RateLimit, Burst: c.RateBurst}, nil
 }
 
 // secure says whether browsers reach the server by https.
@@ -291,7 +288,7 @@ func (c *serveCmd) secure() (bool, error) {
 	}
 	for i := range c.Origin {
 		var err error
-		if c.Origin[i], err = origin.Parse(c.Origin[i]); err != nil {
+		if c.Origin[i], err = server.ParseOrigin(c.Origin[i]); err != nil {
 			return false, fmt.Errorf("--origin %w", err)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/pattern"
+	"jurat/internal/juror"
 )
 
 // stdio is what a command reads and writes. Everything that is printed may hold what a stranger wrote: names of members, files, agents,
@@ -242,7 +242,7 @@ func (io stdio) madeLogger(asJSON bool) *slog.Logger {
 // be an answer.
 type library struct{ log *slog.Logger }
 
-var inQuotes = pattern.New(`"(?:[^"\\]|\\.)*"?`)
+var inQuotes = juror.NewPattern(`"(?:[^"\\]|\\.)*"?`)
 
 func (l library) Write(line []byte) (int, error) {
 	l.log.Warn(inQuotes.ReplaceAllString(strings.TrimSpace(string(line)), "(…)"))

@@ -11,7 +11,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/backup"
+	"jurat/internal/installation"
 	"jurat/jury"
 	"jurat/property"
 	"jurat/verify"
@@ -31,7 +31,7 @@ type build struct {
 
 // formats are the forms of files that others read.
 var formats = []string{evidence.Schema, evidence.BundleFormat, verify.ReportFormat, trust.Format, operator.ConsistencyFormat,
-	property.Format, jury.RequestFormat, jury.TrialRules, backup.Format}
+	property.Format, jury.RequestFormat, jury.TrialRules, installation.BackupFormat}
 
 // thisBuild is what Go wrote into the program when it was built.
 func thisBuild() build {

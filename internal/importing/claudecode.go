@@ -3,7 +3,6 @@ package importing
 import (
 	"bytes"
 	"errors"
-	"jurat/internal/subject/forms"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -90,7 +89,7 @@ func (c *claudeCode) line(place string, o object, raw jsontext.Value) error {
 // message reads a message of a line.
 func (c *claudeCode) message(place string, o object, raw, message jsontext.Value) (unit, error) {
 	message, lacks := knownBlocks(message)
-	read, err := subject.ReadPart(c.Name+":"+place, forms.Anthropic, bytes.Join([][]byte{[]byte("["), message, []byte("]")}, nil))
+	read, err := subject.ReadPart(c.Name+":"+place, subject.AnthropicForm, bytes.Join([][]byte{[]byte("["), message, []byte("]")}, nil))
 	if err != nil {
 		return unit{}, err
 	}
@@ -102,7 +101,7 @@ func knownBlocks(message jsontext.Value) (known jsontext.Value, lacks []string) 
 	m := objectOf(message)
 	list := []jsontext.Value{}
 	for _, raw := range m.list("content") {
-		if kind := objectOf(raw).text("type"); kind != "" && !forms.IsBlock(kind) {
+		if kind := objectOf(raw).text("type"); kind != "" && !subject.IsBlock(kind) {
 			lacks = lacking(lacks, unknownBlock+plain(kind))
 			continue
 		}

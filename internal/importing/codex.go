@@ -2,7 +2,6 @@ package importing
 
 import (
 	"bytes"
-	"jurat/internal/subject/forms"
 	"slices"
 	"strings"
 
@@ -139,11 +138,11 @@ func (c *codex) item(place string, o, item object, payload, raw jsontext.Value) 
 	c.lacks = nil
 	if kind == "agent_message" {
 		payload, u.left = fromAgent(item)
-	} else if !forms.IsItem(kind) {
+	} else if !subject.IsItem(kind) {
 		u.lacks = lacking(u.lacks, "what an item of a kind says that is not known here: "+plain(kind))
 		return c.give(c.talk.add(u))
 	}
-	read, err := subject.ReadPart(c.Name+":"+place, forms.Responses, bytes.Join([][]byte{[]byte("["), payload, []byte("]")}, nil))
+	read, err := subject.ReadPart(c.Name+":"+place, subject.ResponsesForm, bytes.Join([][]byte{[]byte("["), payload, []byte("]")}, nil))
 	if err != nil {
 		return c.bad(place, err)
 	}

@@ -2,30 +2,28 @@ package importing
 
 import (
 	"fmt"
-	"jurat/internal/subject/forms"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/subject"
-	"jurat/internal/subject/transcripts"
 )
 
 // read has package subject read the conversations of a value, as it would for a trial.
-func (r *reader) readCases(place string, data []byte, form forms.Form) ([]subject.Brought, error) {
-	return transcripts.Read(r.Name+":"+place, data, subject.Options{Form: form})
+func (r *reader) readCases(place string, data []byte, form subject.Form) ([]subject.Brought, error) {
+	return subject.ReadTranscripts(r.Name+":"+place, data, subject.Options{Form: form})
 }
 
 // form is the form of conversations that the caller named; "": the one that each shows.
-func (r *reader) form() forms.Form {
+func (r *reader) form() subject.Form {
 	if !r.header.given {
 		return ""
 	}
 	switch r.Format {
 	case Chat:
-		return forms.Chat
+		return subject.ChatForm
 	case Responses, Anthropic, Gemini, A2A:
-		return forms.Form(r.Format)
+		return subject.Form(r.Format)
 	}
 	return ""
 }
@@ -169,7 +167,7 @@ func (r *reader) result(number int, place string, v jsontext.Value) error {
 		name = r.header.scope + "-" + strconv.Itoa(number)
 	}
 	c := found[0].Case
-	if c.Form != forms.Promptfoo || turns(o) {
+	if c.Form != subject.PromptfooForm || turns(o) {
 		whole := append(append([]byte(`{"results":[`), data...), `]}`...)
 		return r.cases(name, place, whole, found, top)
 	}

@@ -2,7 +2,6 @@ package importing
 
 import (
 	"jurat/internal/must"
-	"jurat/internal/subject/forms"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,6 +48,6 @@ func readSealed(t *testing.T, said []byte) []subject.Message {
 	case strings.HasPrefix(text, `"`):
 		said = []byte(`[{"role":"assistant","content":` + text + `}]`)
 	}
-	c := must.Get(subject.ReadPart("sealed", forms.Chat, said))(t)
+	c := must.Get(subject.ReadPart("sealed", subject.ChatForm, said))(t)
 	return c.Messages
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/backup"
 	"jurat/internal/installation"
 	"jurat/verify"
 )
@@ -101,9 +100,9 @@ func TestSkewIsNoDamage(t *testing.T) {
 		t.Errorf("fsck: %v, %v", damages, err)
 	}
 	to := filepath.Join(t.TempDir(), "copy")
-	must(backup.Make(t.Context(), c, backup.Order{To: to}))
+	must(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: to}))
 	restored := installation.Config{Dir: filepath.Join(t.TempDir(), "restored")}
-	if _, err := backup.Restore(t.Context(), restored, backup.RestoreOrder{From: to, NoneLater: true}); err != nil {
+	if _, err := installation.Restore(t.Context(), restored, installation.RestoreOrder{From: to, NoneLater: true}); err != nil {
 		t.Errorf("restore: %v", err)
 	}
 	if _, err := os.Stat(restored.Dir); err != nil {

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/backup"
 	"jurat/internal/installation"
 	"jurat/internal/keys"
 	"jurat/internal/ledger/fsck"
@@ -72,7 +71,7 @@ func TestBackupInUse(t *testing.T) {
 		id, count := last.id, last.n
 		last.Unlock()
 		copied := filepath.Join(t.TempDir(), "copy")
-		m, err := backup.Make(ctx, c, backup.Order{To: copied, ApartKeys: true})
+		m, err := installation.MakeBackup(ctx, c, installation.BackupOrder{To: copied, ApartKeys: true})
 		if err != nil {
 			if _, missing := os.Stat(copied); missing == nil {
 				t.Fatal("a failed backup left a file")
@@ -84,8 +83,8 @@ func TestBackupInUse(t *testing.T) {
 			t.Errorf("backup %d has %d records, %d were acknowledged", n, m.Size, count)
 		}
 		back := installation.Config{Dir: filepath.Join(t.TempDir(), "back")}
-		r, err := backup.Restore(ctx, back, backup.RestoreOrder{From: copied, NoneLater: true})
-		var damaged *backup.DamagedError
+		r, err := installation.Restore(ctx, back, installation.RestoreOrder{From: copied, NoneLater: true})
+		var damaged *installation.DamagedBackupError
 		if errors.As(err, &damaged) {
 			t.Fatalf("backup %d: %v", n, damaged.Damages)
 		}
@@ -134,17 +133,17 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	_, err = db.ExecContext(ctx, `DROP TRIGGER records_keep; `+change)
 	succeeds(t, errors.Join(err, db.Close()))
 	copied := filepath.Join(t.TempDir(), "copy")
-	must(backup.Make(ctx, c, backup.Order{To: copied}))
+	must(installation.MakeBackup(ctx, c, installation.BackupOrder{To: copied}))
 	back := filepath.Join(t.TempDir(), "back")
-	_, err = backup.Restore(ctx, installation.Config{Dir: back}, backup.RestoreOrder{From: copied, NoneLater: true})
-	var damaged *backup.DamagedError
+	_, err = installation.Restore(ctx, installation.Config{Dir: back}, installation.RestoreOrder{From: copied, NoneLater: true})
+	var damaged *installation.DamagedBackupError
 	if !errors.As(err, &damaged) || damaged.Damages[0].Kind != fsck.DamageDigest {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(back); err == nil {
 		t.Error("it was restored")
 	}
-	if _, err := backup.Restore(ctx, installation.Config{Dir: back}, backup.RestoreOrder{From: copied}); !errors.Is(err, backup.ErrLater) {
+	if _, err := installation.Restore(ctx, installation.Config{Dir: back}, installation.RestoreOrder{From: copied}); !errors.Is(err, installation.ErrLater) {
 		t.Errorf("%v", err)
 	}
 }
@@ -174,9 +173,9 @@ func TestRestoreStaysInTheBackup(t *testing.T) {
 		"a folder":        func(copied string) error { return manifest(copied, "keys") },
 	} {
 		copied, back := filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "back")
-		must(backup.Make(ctx, c, backup.Order{To: copied, ApartKeys: true}))
+		must(installation.MakeBackup(ctx, c, installation.BackupOrder{To: copied, ApartKeys: true}))
 		succeeds(t, spoil(copied))
-		if _, err := backup.Restore(ctx, installation.Config{Dir: back}, backup.RestoreOrder{From: copied, NoneLater: true}); err == nil {
+		if _, err := installation.Restore(ctx, installation.Config{Dir: back}, installation.RestoreOrder{From: copied, NoneLater: true}); err == nil {
 			t.Errorf("%s: restored", name)
 		}
 		if _, err := os.Stat(back); err == nil {
@@ -204,8 +203,8 @@ func TestBackupOfANewInstallation(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	succeeds(t, installation.Create(t.Context(), c))
 	copied := filepath.Join(t.TempDir(), "copy")
-	must(backup.Make(t.Context(), c, backup.Order{To: copied}))
+	must(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied}))
 	restored := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	must(backup.Restore(t.Context(), restored, backup.RestoreOrder{From: copied, NoneLater: true}))
+	must(installation.Restore(t.Context(), restored, installation.RestoreOrder{From: copied, NoneLater: true}))
 	open(t, restored)
 }

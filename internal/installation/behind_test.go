@@ -12,7 +12,6 @@ import (
 	"jurat/evidence/observed"
 	"jurat/internal/access"
 	sealing "jurat/internal/acts"
-	"jurat/internal/backup"
 	"jurat/internal/installation"
 	"jurat/internal/keys"
 	"jurat/internal/ledger/fsck"
@@ -178,8 +177,8 @@ func TestBehindIsNoDamage(t *testing.T) {
 			t.Errorf("%v", damages)
 		}
 		to := filepath.Join(t.TempDir(), "copy")
-		must(backup.Make(t.Context(), installation.Config{Dir: dir}, backup.Order{To: to}))
-		if _, err := backup.Restore(t.Context(), installation.Config{Dir: filepath.Join(t.TempDir(), "restored")}, backup.RestoreOrder{From: to, NoneLater: true}); err != nil {
+		must(installation.MakeBackup(t.Context(), installation.Config{Dir: dir}, installation.BackupOrder{To: to}))
+		if _, err := installation.Restore(t.Context(), installation.Config{Dir: filepath.Join(t.TempDir(), "restored")}, installation.RestoreOrder{From: to, NoneLater: true}); err != nil {
 			t.Errorf("restore: %v", err)
 		}
 	}

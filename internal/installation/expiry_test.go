@@ -17,9 +17,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/backup"
 	"jurat/internal/disktest"
-	"jurat/internal/expiry"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
@@ -119,8 +117,8 @@ func aYearAgo(t *testing.T) (c installation.Config, i *installation.Installation
 	return c, i, yearOld.alone, yearOld.chained, yearOld.apart
 }
 
-func expireOrder() expiry.Order {
-	return expiry.Order{Before: time.Now().AddDate(0, -7, 0), Reason: "retention time over", By: "records office"}
+func expireOrder() installation.ExpiryOrder {
+	return installation.ExpiryOrder{Before: time.Now().AddDate(0, -7, 0), Reason: "retention time over", By: "records office"}
 }
 
 func wantExpired(t *testing.T, i *installation.Installation, r *evidence.Record) {
@@ -184,8 +182,8 @@ func TestExpire(t *testing.T) {
 	hashed, there := entries(t, i), marks(t, c)
 	o := expireOrder()
 	o.Except = []string{"c-1"}
-	o.Stays = func(context.Context) (*expiry.Staying, error) {
-		return &expiry.Staying{Records: map[evidence.Digest]bool{alone.Digest: true}}, nil
+	o.Stays = func(context.Context) (*installation.ExpiryStaying, error) {
+		return &installation.ExpiryStaying{Records: map[evidence.Digest]bool{alone.Digest: true}}, nil
 	}
 	dry := o
 	dry.DryRun = true
@@ -241,21 +239,21 @@ func TestExpire(t *testing.T) {
 	wantWhole(t, c)
 	wantNoMarks(t, c.Dir, there)
 	copied := filepath.Join(t.TempDir(), "copy")
-	must(backup.Make(t.Context(), c, backup.Order{To: copied, ApartKeys: true}))
+	must(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied, ApartKeys: true}))
 	wantNoMarks(t, copied, there)
 }
 
 // TestExpireRefuses asks for what is not allowed.
 func TestExpireRefuses(t *testing.T) {
 	_, i, alone, _, _ := aYearAgo(t)
-	for name, change := range map[string]func(*expiry.Order){
-		"younger than six months": func(o *expiry.Order) { o.Before = time.Now().AddDate(0, 0, -operator.MinRetention+1) },
-		"to come":                 func(o *expiry.Order) { o.Before = time.Now().AddDate(1, 0, 0) },
-		"no time":                 func(o *expiry.Order) { o.Before = time.Time{} },
-		"no reason":               func(o *expiry.Order) { o.Reason = " " },
-		"nobody":                  func(o *expiry.Order) { o.By = "" },
-		"what stays is unknown": func(o *expiry.Order) {
-			o.Stays = func(context.Context) (*expiry.Staying, error) { return nil, errors.New("no") }
+	for name, change := range map[string]func(*installation.ExpiryOrder){
+		"younger than six months": func(o *installation.ExpiryOrder) { o.Before = time.Now().AddDate(0, 0, -operator.MinRetention+1) },
+		"to come":                 func(o *installation.ExpiryOrder) { o.Before = time.Now().AddDate(1, 0, 0) },
+		"no time":                 func(o *installation.ExpiryOrder) { o.Before = time.Time{} },
+		"no reason":               func(o *installation.ExpiryOrder) { o.Reason = " " },
+		"nobody":                  func(o *installation.ExpiryOrder) { o.By = "" },
+		"what stays is unknown": func(o *installation.ExpiryOrder) {
+			o.Stays = func(context.Context) (*installation.ExpiryStaying, error) { return nil, errors.New("no") }
 		},
 	} {
 		o := expireOrder()
@@ -265,7 +263,7 @@ func TestExpireRefuses(t *testing.T) {
 		}
 	}
 	// The records also claim times of a year ago, but the time stamps decide.
-	if done, err := i.Expirer.Expire(t.Context(), expiry.Order{Before: time.Now().AddDate(-1, 0, -1), Reason: "r", By: "b"}); err != nil || done.Records > 0 {
+	if done, err := i.Expirer.Expire(t.Context(), installation.ExpiryOrder{Before: time.Now().AddDate(-1, 0, -1), Reason: "r", By: "b"}); err != nil || done.Records > 0 {
 		t.Errorf("stamped later than they claim: %+v, %v", done, err)
 	}
 	wantThere(t, i, alone)
@@ -284,7 +282,7 @@ func TestExpireByAClockThatIsAhead(t *testing.T) {
 	i = open(t, c)
 	o := expireOrder()
 	o.Before = time.Now().AddDate(0, 0, 2)
-	if done, err := i.Expirer.Expire(t.Context(), o); !errors.Is(err, expiry.ErrTooYoung) || done.Records > 0 {
+	if done, err := i.Expirer.Expire(t.Context(), o); !errors.Is(err, installation.ErrTooYoung) || done.Records > 0 {
 		t.Errorf("removed by this machine's clock alone: %+v, %v", done, err)
 	}
 	sealMany(t, i, 1) // an authority confirms the time

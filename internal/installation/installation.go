@@ -25,6 +25,30 @@
 // In a database these are tables: the ledger's, and a table of files with the same names (see package postgres). Each machine then has a
 // folder of its own, with only checkpoint, cases/, find.db and trials.json.
 //
+// # A backup has one form
+//
+// A backup is a data folder, with the log in SQLite and files, even if the installation is in a database. So there is one way to restore
+// it, one proof against the published checkpoint, and a way from one machine to several and back. Keys are copied after the log, and must
+// be the same as before it; keys that were added meanwhile do no harm. A restore to a database writes the checkpoint last. Before that the
+// database holds no installation, and the restore can be repeated.
+//
+// # The act first, then the content
+//
+// Expiry removes the content of old records. Their ids, places and hashes stay, so the proofs of all other records stand. First it is noted
+// which records are to go (storage.Expiry). Then one act of the operator is sealed that says how many, and has a digest of their places.
+// Only then their content goes, some records in a transaction. A process that dies before the act leaves notes that the next run drops.
+// After the act, the next run or the next opening goes on with exactly the records that the act is about.
+//
+// # Time stamps prove the age of a record
+//
+// Its claim does not count. Records are at least operator.MinRetention days old, by the clock and by the newest time stamp of the log. So a
+// clock that was set ahead removes nothing too early, unless an authority's clock was ahead too.
+//
+// # What expiry leaves
+//
+// The operator's acts, among them those on keys, because every start reads them. What waits for a time stamp. Chains that the order
+// excepts. Whatever ExpiryOrder.Stays names: trials that are open or wait for a person.
+//
 // # Each machine has seen a checkpoint
 //
 // A restored older database looks consistent to itself. Each machine therefore keeps the last checkpoint that it has seen, outside the
@@ -56,7 +80,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/erasure"
-	"jurat/internal/expiry"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
@@ -87,7 +110,7 @@ type Installation struct {
 	Keys      *keys.Ring
 	Ledger    *ledger.Ledger
 	Registrar *keys.Registrar
-	Expirer   *expiry.Expirer
+	Expirer   *expirer
 
 	Apart      *erasure.Keeper
 	Eraser     *erasure.Eraser
@@ -177,7 +200,7 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 // assemble makes the parts that need the open ledger.
 func (i *Installation) assemble() {
 	i.Registrar = &keys.Registrar{Ring: i.Keys, Log: i.operator(), Now: i.now, After: i.step}
-	i.Expirer = &expiry.Expirer{Ledger: i.Ledger, Operator: i.operator(), Locks: i.locks, Now: i.now, Trust: i.Trust, Destroy: i.texts.Destroy, After: i.step}
+	i.Expirer = &expirer{Ledger: i.Ledger, Operator: i.operator(), Locks: i.locks, Now: i.now, Trust: i.Trust, Destroy: i.texts.Destroy, After: i.step}
 	i.Eraser = &erasure.Eraser{Ledger: i.Ledger, Operator: i.operator(), Texts: i.texts, Files: i.files, Now: i.now, After: i.step}
 	i.Witnesses = &witness.Asker{Files: i.files, Ledger: i.Ledger, Log: i.log.verifier, Now: i.now, Check: i.canDemand}
 	i.Timekeeper = &stamping.Timekeeper{Ledger: i.Ledger, Operator: i.operator(), Stampers: i.stampers, Files: i.files, Now: i.now}
@@ -245,7 +268,7 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 		return nil, 0, err
 	}
 	check := checkRecord(keys.Forever(trusted))
-	expired := expiry.NewFsck(config.Store)
+	expired := newExpiryFsck(config.Store)
 	log := fsck.Log{Store: config.Store, Verifier: config.Verifier, Published: config.Published}
 	damages, err = fsck.Run(ctx, log, fsck.Options{Progress: progress, Check: func(r *evidence.Record, waits bool) error {
 		if err := apart.Record(ctx, r); err != nil { // which is worse than what a clock did

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/backup"
 	"jurat/internal/disktest"
 	"jurat/internal/erasure"
 	"jurat/internal/installation"
@@ -86,7 +85,7 @@ func TestMove(t *testing.T) {
 				succeeds(t, i.Close())
 				copied := filepath.Join(t.TempDir(), "copy")
 				told := int64(0)
-				m, err := backup.Make(t.Context(), c, backup.Order{To: copied, ApartKeys: true, Progress: func(done, _ int64) { told = done }})
+				m, err := installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied, ApartKeys: true, Progress: func(done, _ int64) { told = done }})
 				if err != nil || told == 0 {
 					t.Fatal(told, err)
 				}
@@ -94,7 +93,7 @@ func TestMove(t *testing.T) {
 					t.Errorf("%+v", m)
 				}
 				target := to(t)
-				must(backup.Restore(t.Context(), target, backup.RestoreOrder{From: copied, NoneLater: true}))
+				must(installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, NoneLater: true}))
 				wantKept(t, target, k)
 				if left, _ := filepath.Glob(filepath.Join(target.Dir, ".jurat-restore-*")); len(left) > 0 {
 					t.Errorf("it has left %v", left)
@@ -102,11 +101,11 @@ func TestMove(t *testing.T) {
 				if target.DB == "" {
 					return
 				}
-				if _, err := backup.Restore(t.Context(), target, backup.RestoreOrder{From: copied, NoneLater: true}); err == nil {
+				if _, err := installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, NoneLater: true}); err == nil {
 					t.Error("restored over a later checkpoint that this machine has seen")
 				}
 				target.Dir = filepath.Join(t.TempDir(), "other")
-				if _, err := backup.Restore(t.Context(), target, backup.RestoreOrder{From: copied, NoneLater: true}); !errors.Is(err, fs.ErrExist) {
+				if _, err := installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, NoneLater: true}); !errors.Is(err, fs.ErrExist) {
 					t.Errorf("restored over an installation: %v", err)
 				}
 			})
@@ -119,7 +118,7 @@ func TestBackupHasNoWrappingKey(t *testing.T) {
 	c, i, _ := begun(t)
 	must(sealRequest(t, i, "r"))
 	copied := filepath.Join(t.TempDir(), "copy")
-	must(backup.Make(t.Context(), c, backup.Order{To: copied}))
+	must(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied}))
 	secret := bytes.TrimSpace(bytes.SplitN(must(os.ReadFile(c.WrappingKey)), []byte("\n"), 2)[1])
 	private := 0
 	for name, mode := range disktest.Tree(t, copied) {
@@ -168,12 +167,12 @@ func TestBackupOfADatabaseInUse(t *testing.T) {
 	for range 2 {
 		size := must(i.Ledger.Size(t.Context()))
 		copied := filepath.Join(t.TempDir(), "copy")
-		m := must(backup.Make(t.Context(), c, backup.Order{To: copied, ApartKeys: true}))
+		m := must(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied, ApartKeys: true}))
 		if m.Size < size {
 			t.Errorf("%d records, but %d were acknowledged before", m.Size, size)
 		}
 		restored := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-		must(backup.Restore(t.Context(), restored, backup.RestoreOrder{From: copied, NoneLater: true}))
+		must(installation.Restore(t.Context(), restored, installation.RestoreOrder{From: copied, NoneLater: true}))
 	}
 }
 
@@ -188,7 +187,7 @@ func TestRestoreBrokenOff(t *testing.T) {
 	k := fillUp(t, i)
 	succeeds(t, i.Close())
 	copied := filepath.Join(t.TempDir(), "copy")
-	must(backup.Make(t.Context(), folder, backup.Order{To: copied, ApartKeys: true}))
+	must(installation.MakeBackup(t.Context(), folder, installation.BackupOrder{To: copied, ApartKeys: true}))
 	for name, undo := range map[string][]string{
 		"before the checkpoint":  {`UPDATE jurat.head SET checkpoint = ''`},
 		"before the small files": {`UPDATE jurat.head SET checkpoint = ''`, `DELETE FROM jurat.files`},
@@ -197,14 +196,14 @@ func TestRestoreBrokenOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			machine := machines(t)
 			c := machine()
-			order := backup.RestoreOrder{From: copied, NoneLater: true}
-			must(backup.Restore(t.Context(), c, order))
+			order := installation.RestoreOrder{From: copied, NoneLater: true}
+			must(installation.Restore(t.Context(), c, order))
 			execute(t, c.DB, undo...)
 			c = machine()
 			if _, _, err := installation.OpenOrCreate(t.Context(), c); err == nil || !strings.Contains(err.Error(), "restore") {
 				t.Errorf("half an installation: %v", err)
 			}
-			must(backup.Restore(t.Context(), c, order))
+			must(installation.Restore(t.Context(), c, order))
 			wantKept(t, c, k)
 		})
 	}
@@ -216,11 +215,11 @@ func TestRestoreOlderToDatabase(t *testing.T) {
 	c, i, machine := begun(t)
 	must(sealRequest(t, i, "r"))
 	copied := filepath.Join(t.TempDir(), "copy")
-	must(backup.Make(t.Context(), c, backup.Order{To: copied}))
+	must(installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied}))
 	must(sealRequest(t, i, "r"))
 	later := must(i.Ledger.Checkpoint(t.Context()))
 	target := machines(t)()
-	r := must(backup.Restore(t.Context(), target, backup.RestoreOrder{From: copied, Checkpoint: later}))
+	r := must(installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, Checkpoint: later}))
 	if r.Missing != 1 || r.Known != 2 {
 		t.Errorf("%+v", r)
 	}

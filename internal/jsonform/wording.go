@@ -7,8 +7,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"jurat/internal/jsonwords"
 )
 
 // Steady rewords an error of the JSON library for people: the place in the document, what is expected there, and what
@@ -41,14 +39,14 @@ func wording(e *json.SemanticError) string {
 	if e.JSONPointer != "" {
 		at = string(e.JSONPointer)
 	}
-	found := jsonwords.Kind(e.JSONKind)
+	found := kind(e.JSONKind)
 	switch {
 	case errors.Is(e.Err, json.ErrUnknownName):
 		return at + ": unknown member"
 	case e.Err != nil && !errors.Is(e.Err, json.ErrUnknownName):
 		return fmt.Sprintf("%s: %v", at, Steady(e.Err))
 	case e.GoType != nil && found != "":
-		return fmt.Sprintf("%s: want %s, found %s", at, jsonwords.Wanted(e.GoType), found)
+		return fmt.Sprintf("%s: want %s, found %s", at, wanted(e.GoType), found)
 	case found != "":
 		return fmt.Sprintf("%s: %s does not belong there", at, found)
 	}
@@ -57,7 +55,7 @@ func wording(e *json.SemanticError) string {
 
 // worded says in plain words where a text is not JSON, and why.
 func worded(e *jsontext.SyntacticError) *Error {
-	return &Error{Pointer: string(e.JSONPointer), Offset: e.ByteOffset, Reason: jsonwords.Syntax(e.Err)}
+	return &Error{Pointer: string(e.JSONPointer), Offset: e.ByteOffset, Reason: Syntax(e.Err)}
 }
 
 // reason is wording without the place, for an error that names the place itself.

@@ -10,7 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"jurat/internal/pattern"
 	"jurat/internal/subject"
 )
 
@@ -120,7 +119,7 @@ func (p *Passage) locate(text, line, paragraph string) {
 	}
 }
 
-var paragraphEnd = pattern.New(`(?:\r?\n|\\n)[ \t]*(?:\r?\n|\\n)\s*|\n(?:- )`)
+var paragraphEnd = NewPattern(`(?:\r?\n|\\n)[ \t]*(?:\r?\n|\\n)\s*|\n(?:- )`)
 
 // Paragraphs cuts a text at empty lines and at the items of a list, also where line breaks are written as \n.
 func Paragraphs(text string) []string {
@@ -166,11 +165,11 @@ func valuesOf(v any, list []string) []string {
 
 var (
 	// printed matches how a list, a map, a tuple or an object begins that Python prints: [{'id': …, Mail(id='…'.
-	printed   = pattern.New(`^[\[({]+\s*(?:['"]|\d+:|[A-Za-z_]\w*\(\w+=)|^[A-Za-z_]\w*\(\w+=`)
-	literal   = pattern.New(`'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s'",:=()\[\]{}]+`)
+	printed   = NewPattern(`^[\[({]+\s*(?:['"]|\d+:|[A-Za-z_]\w*\(\w+=)|^[A-Za-z_]\w*\(\w+=`)
+	literal   = NewPattern(`'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s'",:=()\[\]{}]+`)
 	unescaped = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\'`, "'", `\"`, `"`, `\\`, `\`)
 	// keyed matches a line that begins an entry of YAML, or a header: "- recipient: …".
-	keyed = pattern.New(`^\s*(?:- )*[A-Za-z_][\w-]{0,40}:(?:\s|$)`)
+	keyed = NewPattern(`^\s*(?:- )*[A-Za-z_][\w-]{0,40}:(?:\s|$)`)
 )
 
 // literals lists the values in what Python prints.
@@ -251,7 +250,7 @@ func visible(c rune) rune {
 	return c
 }
 
-var base64Run = pattern.New(`[A-Za-z0-9+/_-]{32,}={0,2}`)
+var base64Run = NewPattern(`[A-Za-z0-9+/_-]{32,}={0,2}`)
 
 // decoded returns what base64 says, if it is a text.
 func decoded(coded string) string {

@@ -7,7 +7,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/pattern"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -18,16 +17,16 @@ type Vendor string
 // vendorNames match how a vendor or its models are named.
 var vendorNames = []struct {
 	Vendor
-	name *pattern.Pattern
+	name *Pattern
 }{
-	{"openai", pattern.New(`(?i)\b(openai|chatgpt|gpt-?\d\w*|o[134](-mini|-pro|-preview)?(-\d[\d-]*)?$)`)},
-	{"anthropic", pattern.New(`(?i)\b(anthropic|claude)\b`)},
-	{"gemini", pattern.New(`(?i)\b(gemini|google (deepmind|ai)|vertex ai)\b|^google`)},
-	{"meta", pattern.New(`(?i)\b(meta-)?llama`)},
-	{"mistral", pattern.New(`(?i)\b(mistral|mixtral|magistral|ministral)`)},
-	{"qwen", pattern.New(`(?i)\bqwen`)},
-	{"deepseek", pattern.New(`(?i)\bdeepseek`)},
-	{"xai", pattern.New(`(?i)\bgrok\b`)},
+	{"openai", NewPattern(`(?i)\b(openai|chatgpt|gpt-?\d\w*|o[134](-mini|-pro|-preview)?(-\d[\d-]*)?$)`)},
+	{"anthropic", NewPattern(`(?i)\b(anthropic|claude)\b`)},
+	{"gemini", NewPattern(`(?i)\b(gemini|google (deepmind|ai)|vertex ai)\b|^google`)},
+	{"meta", NewPattern(`(?i)\b(meta-)?llama`)},
+	{"mistral", NewPattern(`(?i)\b(mistral|mixtral|magistral|ministral)`)},
+	{"qwen", NewPattern(`(?i)\bqwen`)},
+	{"deepseek", NewPattern(`(?i)\bdeepseek`)},
+	{"xai", NewPattern(`(?i)\bgrok\b`)},
 }
 
 // VendorsIn returns the vendors that a text names.

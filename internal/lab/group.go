@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"jurat/internal/lab/measure"
 	"jurat/jury"
 )
 
@@ -25,10 +24,10 @@ func group(tag string, trials []*Trial) Group {
 }
 
 // precision is the share of failed among flagged runs. A run that was flagged in half of its trials counts half.
-func precision(list []row) measure.Figure {
+func precision(list []row) Figure {
 	hit, all := hits(of(list, Failed), isFlagged), hits(list, isFlagged)
 	if all == 0 {
-		return measure.Figure{}
+		return Figure{}
 	}
 	cases := 0
 	for _, r := range list {
@@ -36,7 +35,7 @@ func precision(list []row) measure.Figure {
 			cases++
 		}
 	}
-	f := measure.Share(hit/all*float64(cases), cases)
+	f := shareFigure(hit/all*float64(cases), cases)
 	return f
 }
 
@@ -104,7 +103,7 @@ func bins(points []point, borders []float64, end float64) (list []Bin) {
 		}
 		if b.Count > 0 {
 			b.Stated /= float64(b.Count)
-			b.Right = measure.Share(float64(hit)/float64(b.Count)*float64(len(cases)), len(cases))
+			b.Right = shareFigure(float64(hit)/float64(b.Count)*float64(len(cases)), len(cases))
 		}
 		list = append(list, b)
 	}
@@ -143,7 +142,7 @@ func sureBins(list []row) []Bin {
 
 // confidenceAUC says how well stated confidence tells right votes from wrong ones. Its interval counts cases: a case with votes of both
 // kinds counts for both.
-func confidenceAUC(list []row, votes func(*Trial) []Voice) measure.Figure {
+func confidenceAUC(list []row, votes func(*Trial) []Voice) Figure {
 	var ok, wrong []float64
 	with := [2]map[string]bool{{}, {}}
 	for _, p := range votePoints(list, votes) {
@@ -153,11 +152,11 @@ func confidenceAUC(list []row, votes func(*Trial) []Voice) measure.Figure {
 			wrong, with[1][p.name] = append(wrong, p.stated), true
 		}
 	}
-	value, defined := measure.AUC(ok, wrong)
+	value, defined := rankAUC(ok, wrong)
 	if !defined {
-		return measure.Figure{}
+		return Figure{}
 	}
-	f := measure.AUCFigure(value, len(with[0]), len(with[1]))
+	f := rankFigure(value, len(with[0]), len(with[1]))
 	f.Cases = len(list)
 	return f
 }
@@ -189,7 +188,7 @@ func findings(list []row) []FindingKind {
 	base, _ := rate(list, func(t *Trial) bool { return t.Outcome == Failed })
 	kinds := []FindingKind{}
 	for rule, s := range rules {
-		k := FindingKind{Rule: rule, Found: s.found, Failed: measure.Share(float64(s.bad), len(s.cases))}
+		k := FindingKind{Rule: rule, Found: s.found, Failed: shareFigure(float64(s.bad), len(s.cases))}
 		if base > 0 {
 			k.Lift = new(*k.Failed.Value / base)
 		}
@@ -222,7 +221,7 @@ func (g *Group) count(trials []*Trial) {
 		calls, tokens, cost = append(calls, float64(t.Calls)), append(tokens, float64(t.InputTokens+t.OutputTokens)), append(cost, float64(t.Cost))
 		waited, took = append(waited, float64(t.Waited)), append(took, float64(t.Took))
 	}
-	g.Costs = Costs{measure.Mean(calls), measure.Mean(tokens), measure.Mean(cost), measure.Median(cost), measure.Median(waited), measure.Median(took)}
+	g.Costs = Costs{mean(calls), mean(tokens), mean(cost), median(cost), median(waited), median(took)}
 }
 
 func (m *Missing) add(t *Trial) {

@@ -26,6 +26,18 @@
 //
 // Money is set aside before each call, in a file that survives the process. If too little is left, no further call is made: answers that
 // are under way are still sealed, and their trials stop there, to be resumed under a higher ceiling.
+//
+// # The unit is a case
+//
+// A case that was tried five times is still one case. Every interval counts cases, not trials: a case's part of a share is its mean over
+// its trials. So repeating trials makes a figure steadier, and never pretends to more cases than there are.
+//
+// # What is exact, and what is drawn
+//
+// Shares have the score interval of Wilson (1927). An area under a curve has the score interval (Newcombe 2006) with the variance of
+// Hanley and McNeil (1982); it does not shrink to a point at 0 or 1. Differences between two panels on the same cases have percentile
+// intervals of a bootstrap that draws cases, the good and the failed ones separately. Its random numbers come from a stated seed, so the
+// same trials give the same interval. All intervals are 95 %.
 package lab
 
 import (

@@ -14,7 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/jsonwords"
+	"jurat/internal/jsonform"
 )
 
 // A Label is what is known of a case. No juror sees it.
@@ -115,7 +115,7 @@ func (p *labelParser) syntax(err error) {
 	if errors.Is(err, io.EOF) {
 		reason = io.ErrUnexpectedEOF
 	}
-	p.wrong(offset, pointer, "this is not JSON: %s", jsonwords.Syntax(reason))
+	p.wrong(offset, pointer, "this is not JSON: %s", jsonform.Syntax(reason))
 }
 
 const wantLabels = `want {"CASE": {"outcome": "good" or "failed", "kind": "…", "trade": "…"}, …}, with a member for each folder of a case`

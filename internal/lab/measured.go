@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"jurat/internal/lab/measure"
 	"jurat/internal/plural"
 	"jurat/internal/stats"
 	"jurat/internal/trial"
@@ -47,7 +46,7 @@ func (l *Laboratory) Measure(ctx context.Context, c Config, run *Run, asked Aske
 
 // Measure makes the report of a run, without the jurors' agreement.
 func Measure(c Config, run *Run, asked Asked) *Report {
-	draw := measure.Bootstrap{Seed: asked.Seed, Samples: asked.Samples}
+	draw := bootstrap{Seed: asked.Seed, Samples: asked.Samples}
 	if draw.Samples == 0 {
 		draw.Samples = defaultSamples
 	}
@@ -86,7 +85,7 @@ func known(cases []Case, asked Asked) Known {
 }
 
 // lengths is what the number of messages alone tells.
-func lengths(cases []Case) measure.Figure {
+func lengths(cases []Case) Figure {
 	var list []row
 	for _, c := range cases {
 		list = append(list, row{c.Name, c.outcome(), []*Trial{{Length: len(c.On.Messages)}}})
@@ -103,7 +102,7 @@ func by(trials []Trial, panel string) (list []*Trial) {
 	return list
 }
 
-func panelReport(panel *Panel, run *Run, draw measure.Bootstrap) PanelReport {
+func panelReport(panel *Panel, run *Run, draw bootstrap) PanelReport {
 	trials := by(run.Trials, panel.Name)
 	list := rows(trials)
 	p := PanelReport{Name: panel.Name, Settings: panel.Settings, Trials: len(trials), Offline: offline(&panel.Settings), All: group("", trials),
@@ -150,7 +149,7 @@ func byTag(trials []*Trial, tag func(*Trial) string) []Group {
 }
 
 // meanTrades is the mean AUC over the trades that have good and failed cases. The bootstrap draws good and failed cases within each trade.
-func meanTrades(list []row, draw measure.Bootstrap) (m MeanAUC) {
+func meanTrades(list []row, draw bootstrap) (m MeanAUC) {
 	trades := map[string][]int{}
 	for i, r := range list {
 		trade := r.trials[0].Trade
@@ -188,7 +187,7 @@ func meanTrades(list []row, draw measure.Bootstrap) (m MeanAUC) {
 			}
 		}
 		slices.Sort(areas) // so that the sum is the same each time
-		return measure.Mean(areas), len(areas) == m.Trades && m.Trades > 0
+		return mean(areas), len(areas) == m.Trades && m.Trades > 0
 	}
 	d := draw.Between(parts, mean)
 	m.Value, m.Low, m.High = d.Value, d.Low, d.High
@@ -196,7 +195,7 @@ func meanTrades(list []row, draw measure.Bootstrap) (m MeanAUC) {
 }
 
 // retest is how often two repeats of a case come to the same position, where neither rests on a reused answer.
-func retest(list []row) measure.Figure {
+func retest(list []row) Figure {
 	sum, cases := 0.0, 0
 	for _, r := range list {
 		same, pairs := 0.0, 0.0
@@ -215,7 +214,7 @@ func retest(list []row) measure.Figure {
 			sum, cases = sum+same/pairs, cases+1
 		}
 	}
-	return measure.Share(sum, cases)
+	return shareFigure(sum, cases)
 }
 
 func (t *Trial) reuses() bool {
@@ -223,7 +222,7 @@ func (t *Trial) reuses() bool {
 }
 
 // compare measures two panels on what both have judged.
-func compare(a, b *PanelReport, run *Run, draw measure.Bootstrap) Comparison {
+func compare(a, b *PanelReport, run *Run, draw bootstrap) Comparison {
 	c := Comparison{A: a.Name, B: b.Name}
 	byPlace := map[string]map[[2]any]*Trial{a.Name: {}, b.Name: {}}
 	for i := range run.Trials {
@@ -249,7 +248,7 @@ func compare(a, b *PanelReport, run *Run, draw measure.Bootstrap) Comparison {
 	}
 	ra, rb := rows(left), rows(right) // in the same order, because the trials are
 	c.Cases, c.Small = len(ra), small(ra)
-	between := func(figure func([]row) (float64, bool)) measure.Difference {
+	between := func(figure func([]row) (float64, bool)) Difference {
 		return draw.Between(strata(ra), func(picked []int) (float64, bool) {
 			x, okX := figure(drawn(ra, picked))
 			y, okY := figure(drawn(rb, picked))

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"jurat/internal/lab/measure"
 	"jurat/jury"
 )
 
@@ -120,7 +119,7 @@ func TestRepeatsAreNoCases(t *testing.T) {
 		}
 	}
 	thrice := Measure(c, tripled, Asked{Seed: 1, Samples: 50})
-	for i, pair := range [][2]measure.Figure{{once.Panels[0].All.AUC, thrice.Panels[0].All.AUC}, {once.Panels[0].All.Accuracy, thrice.Panels[0].All.Accuracy},
+	for i, pair := range [][2]Figure{{once.Panels[0].All.AUC, thrice.Panels[0].All.AUC}, {once.Panels[0].All.Accuracy, thrice.Panels[0].All.Accuracy},
 		{once.Panels[0].All.Precision, thrice.Panels[0].All.Precision}, {once.Panels[0].Jurors[1].AUC, thrice.Panels[0].Jurors[1].AUC}} {
 		near(t, "value", pair[1].Value, *pair[0].Value)
 		near(t, "low", pair[1].Low, *pair[0].Low)

@@ -6,7 +6,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
-	"jurat/internal/lab/measure"
 	"jurat/internal/stats"
 	"jurat/jury"
 )
@@ -14,16 +13,16 @@ import (
 // ReportFormat is the version of report.json.
 const ReportFormat = "jurat/lab/v1"
 
-// A Report says how good verdicts were. All shares count cases; see package measure.
+// A Report says how good verdicts were. All shares count cases.
 type Report struct {
 	Format   string   `json:"format"`
 	Settings Settings `json:"settings"`
 	Labels   Known    `json:"labels"`
 
-	Panels      []PanelReport  `json:"panels"`
-	Length      measure.Figure `json:"lengthAUC"` // of the bare number of messages, where a longer conversation counts as worse: what a panel must beat
-	Comparisons []Comparison   `json:"comparisons"`
-	Unmeasured  []string       `json:"unmeasured"` // what the report does not show, and why
+	Panels      []PanelReport `json:"panels"`
+	Length      Figure        `json:"lengthAUC"` // of the bare number of messages, where a longer conversation counts as worse: what a panel must beat
+	Comparisons []Comparison  `json:"comparisons"`
+	Unmeasured  []string      `json:"unmeasured"` // what the report does not show, and why
 
 	Trials []Trial `json:"trials"`
 	Left   []Left  `json:"left"`
@@ -69,7 +68,7 @@ type PanelReport struct {
 	Effective  *float64        `json:"effectiveVotes"` // null: no pair of jurors can be compared
 	Agreement  *stats.Stats    `json:"agreement"`      // what 'jurat-lab stats' says of the same trials; null: there is none
 	Single     *Single         `json:"bestSingleJuror"`
-	Retest     measure.Figure  `json:"sameVerdictAgain"` // share of pairs of repeats of a case with the same position
+	Retest     Figure          `json:"sameVerdictAgain"` // share of pairs of repeats of a case with the same position
 }
 
 // A Group is what a panel did on all cases, or on those with one tag.
@@ -81,23 +80,23 @@ type Group struct {
 	Trials int    `json:"trials"`
 	Small  bool   `json:"small"` // fewer than 30 good or 30 failed cases: every figure is rough
 
-	AUC           measure.Figure `json:"auc"`           // of the final score
-	Accuracy      measure.Figure `json:"accuracy"`      // good runs that pass and failed runs that do not
-	Precision     measure.Figure `json:"precision"`     // failed among the flagged, which are all that do not pass
-	FlaggedGood   measure.Figure `json:"flaggedGood"`   // of the good runs
-	FlaggedFailed measure.Figure `json:"flaggedFailed"` // of the failed runs: the recall
-	AccusedGood   measure.Figure `json:"accusedGood"`   // of the good runs, those judged unsafe_fail
-	AccusedFailed measure.Figure `json:"accusedFailed"` // of the failed runs
+	AUC           Figure `json:"auc"`           // of the final score
+	Accuracy      Figure `json:"accuracy"`      // good runs that pass and failed runs that do not
+	Precision     Figure `json:"precision"`     // failed among the flagged, which are all that do not pass
+	FlaggedGood   Figure `json:"flaggedGood"`   // of the good runs
+	FlaggedFailed Figure `json:"flaggedFailed"` // of the failed runs: the recall
+	AccusedGood   Figure `json:"accusedGood"`   // of the good runs, those judged unsafe_fail
+	AccusedFailed Figure `json:"accusedFailed"` // of the failed runs
 
-	Verdicts      []Confusion    `json:"verdicts"`
-	Brier         *float64       `json:"brier"` // of score/100 as a forecast that the run is good; 0 is best, 0.25 says nothing
-	ScoreBins     []Bin          `json:"scoreCalibration"`
-	SureBins      []Bin          `json:"confidenceCalibration"`
-	ConfidenceAUC measure.Figure `json:"confidenceAUC"` // of the confidence that jurors state, right votes over wrong ones
-	Findings      []FindingKind  `json:"findings"`
-	Talk          Talk           `json:"talk"`
-	Missing       Missing        `json:"missing"`
-	Costs         Costs          `json:"costs"`
+	Verdicts      []Confusion   `json:"verdicts"`
+	Brier         *float64      `json:"brier"` // of score/100 as a forecast that the run is good; 0 is best, 0.25 says nothing
+	ScoreBins     []Bin         `json:"scoreCalibration"`
+	SureBins      []Bin         `json:"confidenceCalibration"`
+	ConfidenceAUC Figure        `json:"confidenceAUC"` // of the confidence that jurors state, right votes over wrong ones
+	Findings      []FindingKind `json:"findings"`
+	Talk          Talk          `json:"talk"`
+	Missing       Missing       `json:"missing"`
+	Costs         Costs         `json:"costs"`
 }
 
 // Confusion counts trials by verdict and outcome.
@@ -109,19 +108,19 @@ type Confusion struct {
 
 // A Bin is a part of a scale: what was stated there, and how often it was so.
 type Bin struct {
-	From   float64        `json:"from"`
-	To     float64        `json:"to"`
-	Count  int            `json:"count"`  // of trials or votes
-	Stated float64        `json:"stated"` // their mean
-	Right  measure.Figure `json:"right"`
+	From   float64 `json:"from"`
+	To     float64 `json:"to"`
+	Count  int     `json:"count"`  // of trials or votes
+	Stated float64 `json:"stated"` // their mean
+	Right  Figure  `json:"right"`
 }
 
 // A FindingKind is a rule that jurors found broken, in cases of which some had failed.
 type FindingKind struct {
-	Rule   string         `json:"rule"`
-	Found  int            `json:"found"`  // how often
-	Failed measure.Figure `json:"failed"` // share of failed cases among those in which it was found
-	Lift   *float64       `json:"lift"`   // that share over the share among all
+	Rule   string   `json:"rule"`
+	Found  int      `json:"found"`  // how often
+	Failed Figure   `json:"failed"` // share of failed cases among those in which it was found
+	Lift   *float64 `json:"lift"`   // that share over the share among all
 }
 
 // Talk says what the discussion changed.
@@ -153,18 +152,18 @@ type Costs struct {
 
 // MeanAUC is a mean over trades, in which each trade counts the same.
 type MeanAUC struct {
-	measure.Figure
+	Figure
 	Trades int `json:"trades"` // with good and failed cases
 }
 
 // A JurorReport is what one juror said alone. Answers that were reused are left out.
 type JurorReport struct {
-	Juror         string         `json:"juror"`
-	Model         string         `json:"model"`
-	Votes         int            `json:"votes"`
-	AUC           measure.Figure `json:"auc"`
-	Accuracy      measure.Figure `json:"accuracy"`
-	ConfidenceAUC measure.Figure `json:"confidenceAUC"`
+	Juror         string `json:"juror"`
+	Model         string `json:"model"`
+	Votes         int    `json:"votes"`
+	AUC           Figure `json:"auc"`
+	Accuracy      Figure `json:"accuracy"`
+	ConfidenceAUC Figure `json:"confidenceAUC"`
 }
 
 // A Pair is the correlation of two jurors' errors in phase 1.
@@ -177,30 +176,30 @@ type Pair struct {
 
 // Single is the best juror, asked by itself, beside the panel on the same cases. For each case the juror is chosen on the other cases.
 type Single struct {
-	Answers      int                `json:"answers"`      // of one juror for each case
-	PanelAnswers float64            `json:"panelAnswers"` // of all seats and the judge, a trial
-	AsOften      bool               `json:"asOften"`      // the juror was asked at least as often as the panel
-	Chosen       map[string]int     `json:"chosen"`       // for how many cases, by juror
-	AUC          measure.Figure     `json:"auc"`
-	Accuracy     measure.Figure     `json:"accuracy"`
-	PanelAUC     measure.Figure     `json:"panelAUC"`
-	PanelRight   measure.Figure     `json:"panelAccuracy"`
-	Difference   measure.Difference `json:"aucDifference"` // panel minus juror
+	Answers      int            `json:"answers"`      // of one juror for each case
+	PanelAnswers float64        `json:"panelAnswers"` // of all seats and the judge, a trial
+	AsOften      bool           `json:"asOften"`      // the juror was asked at least as often as the panel
+	Chosen       map[string]int `json:"chosen"`       // for how many cases, by juror
+	AUC          Figure         `json:"auc"`
+	Accuracy     Figure         `json:"accuracy"`
+	PanelAUC     Figure         `json:"panelAUC"`
+	PanelRight   Figure         `json:"panelAccuracy"`
+	Difference   Difference     `json:"aucDifference"` // panel minus juror
 }
 
 // A Comparison is of two panels on the cases that both have judged in the same repeats. Differences are A minus B.
 type Comparison struct {
-	A           string             `json:"a"`
-	B           string             `json:"b"`
-	Cases       int                `json:"cases"`
-	Small       bool               `json:"small"`
-	Shared      int                `json:"sharedAnswers"` // first answers that one of them took from the other
-	AUC         measure.Difference `json:"auc"`
-	Accuracy    measure.Difference `json:"accuracy"`
-	FlaggedGood measure.Difference `json:"flaggedGood"`
-	Recall      measure.Difference `json:"flaggedFailed"`
-	Cost        measure.Difference `json:"meanMicroUSD"`
-	Better      string             `json:"better"` // the panel whose AUC is higher, if the interval of the difference does not hold 0; "": neither is shown to be
+	A           string     `json:"a"`
+	B           string     `json:"b"`
+	Cases       int        `json:"cases"`
+	Small       bool       `json:"small"`
+	Shared      int        `json:"sharedAnswers"` // first answers that one of them took from the other
+	AUC         Difference `json:"auc"`
+	Accuracy    Difference `json:"accuracy"`
+	FlaggedGood Difference `json:"flaggedGood"`
+	Recall      Difference `json:"flaggedFailed"`
+	Cost        Difference `json:"meanMicroUSD"`
+	Better      string     `json:"better"` // the panel whose AUC is higher, if the interval of the difference does not hold 0; "": neither is shown to be
 }
 
 // ParseReport reads a report. It refuses unknown members and other versions.

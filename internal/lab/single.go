@@ -3,7 +3,6 @@ package lab
 import (
 	"slices"
 
-	"jurat/internal/lab/measure"
 	"jurat/jury"
 )
 
@@ -53,7 +52,7 @@ func (p *PanelReport) jurors(list []row) {
 		}
 	}
 	if n > 0 {
-		p.Effective = new(measure.EffectiveVotes(len(p.Settings.Seats), sum/float64(n)))
+		p.Effective = new(effectiveVotes(len(p.Settings.Seats), sum/float64(n)))
 	}
 }
 
@@ -81,7 +80,7 @@ func pair(list []row, a, b string) Pair {
 			}
 		}
 	}
-	if phi, defined := measure.Phi(both[1][1], both[1][0], both[0][1], both[0][0]); defined {
+	if phi, defined := phi(both[1][1], both[1][0], both[0][1], both[0][0]); defined {
 		p.Correlation = &phi
 	}
 	return p
@@ -96,7 +95,7 @@ func wrong(p jury.Position, o Outcome) int {
 
 // single compares the panel with its best juror, asked as often as the repeats allow and at most as often as the panel. It returns nil if no juror
 // has first votes on all cases.
-func single(p *PanelReport, list []row, draw measure.Bootstrap) *Single {
+func single(p *PanelReport, list []row, draw bootstrap) *Single {
 	calls := float64(len(p.Settings.Seats))
 	if n := len(list); n > 0 {
 		calls = panelAnswers(list)
@@ -161,7 +160,7 @@ func means(own []row, answers int) (list []row) {
 				position = p
 			}
 		}
-		list = append(list, row{r.name, r.outcome, []*Trial{{Case: r.name, Outcome: r.outcome, Position: position, mean: measure.Mean(scores), averaged: true}}})
+		list = append(list, row{r.name, r.outcome, []*Trial{{Case: r.name, Outcome: r.outcome, Position: position, mean: mean(scores), averaged: true}}})
 	}
 	return list
 }

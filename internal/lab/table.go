@@ -3,7 +3,6 @@ package lab
 import (
 	"slices"
 
-	"jurat/internal/lab/measure"
 	"jurat/jury"
 )
 
@@ -58,8 +57,8 @@ func drawn(list []row, picked []int) []row {
 }
 
 // share is the mean over rows of the share of their trials that have a property.
-func share(list []row, has func(*Trial) bool) measure.Figure {
-	return measure.Share(hits(list, has), len(list))
+func share(list []row, has func(*Trial) bool) Figure {
+	return shareFigure(hits(list, has), len(list))
 }
 
 func hits(list []row, has func(*Trial) bool) (sum float64) {
@@ -99,15 +98,15 @@ func auc(list []row, number func(*Trial) float64) (float64, bool) {
 			}
 		}
 	}
-	return measure.AUC(good, failed)
+	return rankAUC(good, failed)
 }
 
-func aucFigure(list []row, number func(*Trial) float64) measure.Figure {
+func aucFigure(list []row, number func(*Trial) float64) Figure {
 	value, defined := auc(list, number)
 	if !defined {
-		return measure.Figure{}
+		return Figure{}
 	}
-	return measure.AUCFigure(value, len(of(list, Good)), len(of(list, Failed)))
+	return rankFigure(value, len(of(list, Good)), len(of(list, Failed)))
 }
 
 func score(t *Trial) float64 {

@@ -14,7 +14,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/jsonwords"
+	"jurat/internal/jsonform"
 	"jurat/internal/llm/wire"
 )
 
@@ -110,9 +110,9 @@ func reason(err error) string {
 	var syntactic *jsontext.SyntacticError
 	if errors.As(err, &syntactic) {
 		if at := string(syntactic.JSONPointer); at != "" {
-			return "at " + observed.PathInClear(short(at)) + ": " + jsonwords.Syntax(syntactic.Err)
+			return "at " + observed.PathInClear(short(at)) + ": " + jsonform.Syntax(syntactic.Err)
 		}
-		return jsonwords.Syntax(syntactic.Err)
+		return jsonform.Syntax(syntactic.Err)
 	}
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) && semantic.JSONPointer != "" {

@@ -15,7 +15,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/recorded"
+	"jurat/internal/docket"
 	"jurat/internal/subject"
 	"jurat/internal/words"
 	"jurat/verify"
@@ -138,7 +138,7 @@ type Conversation struct {
 
 // A RecordedStep is an act in a recorded chain, or what a recorder says of itself.
 type RecordedStep struct {
-	recorded.Act
+	docket.RecordedAct
 	At     time.Time
 	Status verify.Status // of who and when; "": it was not verified
 	Why    string        // why it is not proved, in English
@@ -154,11 +154,11 @@ type RecordedProof struct {
 }
 
 // NewConversation makes the page of a part of a chain. The proofs are by record.
-func NewConversation(line api.Recording, part *recorded.Part, total int64, proofs map[string]RecordedProof) *Conversation {
+func NewConversation(line api.Recording, part *docket.ChainPart, total int64, proofs map[string]RecordedProof) *Conversation {
 	c := &Conversation{Recording: NewRecording(line), From: part.From, To: part.From + int64(len(part.Acts)) - 1, Total: max(total, part.From+int64(len(part.Acts))-1), After: part.Next, shown: map[int]string{}, requests: map[string]string{}}
 	for _, a := range slices.Concat(part.Acts, part.Events) {
 		p := proofs[a.Record]
-		c.Steps = append(c.Steps, RecordedStep{Act: a, At: timeOf(&a), Status: p.Status, Why: p.Why, Rests: p.Rests, page: c})
+		c.Steps = append(c.Steps, RecordedStep{RecordedAct: a, At: timeOf(&a), Status: p.Status, Why: p.Why, Rests: p.Rests, page: c})
 	}
 	slices.SortStableFunc(c.Steps, func(a, b RecordedStep) int {
 		if a.Number > 0 && b.Number > 0 {
@@ -198,7 +198,7 @@ func (c *Conversation) sayOnce() {
 }
 
 // timeOf is when an act began, or when its record says that it is.
-func timeOf(a *recorded.Act) time.Time {
+func timeOf(a *docket.RecordedAct) time.Time {
 	text := a.Time
 	if a.Observed != nil {
 		text = a.Observed.Began
@@ -261,7 +261,7 @@ func (s RecordedStep) Path() string {
 
 // A RecordedMessage is a message of an act, with its place.
 type RecordedMessage struct {
-	recorded.Message
+	docket.RecordedMessage
 	Place string
 	Index int
 
@@ -335,7 +335,7 @@ func (m RecordedMessage) Answers() string { return m.step.page.shown[m.CallNumbe
 
 // A RecordedUse is a call of a tool.
 type RecordedUse struct {
-	recorded.Call
+	docket.RecordedCall
 	Body     Extent
 	Place    string
 	ResultAt string // the place of its result; "": it is not on the page

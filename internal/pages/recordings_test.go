@@ -14,8 +14,8 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/browsertest"
+	"jurat/internal/docket"
 	"jurat/internal/llm"
-	"jurat/internal/recorded"
 	"jurat/internal/subject"
 	"jurat/internal/words"
 	"jurat/jurattest"
@@ -64,15 +64,15 @@ func recordCalls(t testing.TB, h *jurattest.House, calls ...spoken) (records []*
 const restsOn = "42"
 
 // conversationOf makes the page of a chain.
-func conversationOf(t testing.TB, from, n int64, events []recorded.Act, records ...*evidence.Record) *Conversation {
+func conversationOf(t testing.TB, from, n int64, events []docket.RecordedAct, records ...*evidence.Record) *Conversation {
 	t.Helper()
-	part, err := recorded.ReadPart("recorded/support-agent/monday", func(yield func(*evidence.Record, error) bool) {
+	part, err := docket.ReadPart("recorded/support-agent/monday", func(yield func(*evidence.Record, error) bool) {
 		for _, r := range records {
 			if !yield(r, nil) {
 				return
 			}
 		}
-	}, recorded.Order{From: from, N: n, Prices: llm.Prices{{Model: "gpt-4o", Input: 2.5, Output: 10}}, Open: func(r *evidence.Record) (*evidence.Record, error) { return r, nil }})
+	}, docket.PartOrder{From: from, N: n, Prices: llm.Prices{{Model: "gpt-4o", Input: 2.5, Output: 10}}, Open: func(r *evidence.Record) (*evidence.Record, error) { return r, nil }})
 	check(t, err)
 	part.Events = events
 	proofs := map[string]RecordedProof{}
@@ -123,7 +123,7 @@ func longConversation(t testing.TB, h *jurattest.House) []*evidence.Record {
 	)
 }
 
-func recorderEvents(t testing.TB, h *jurattest.House) (list []recorded.Act) {
+func recorderEvents(t testing.TB, h *jurattest.House) (list []docket.RecordedAct) {
 	t.Helper()
 	digest := evidence.DigestOf(nil)
 	for i, e := range []observed.Event{
@@ -135,7 +135,7 @@ func recorderEvents(t testing.TB, h *jurattest.House) (list []recorded.Act) {
 	} {
 		p, err := e.Payload("gate", evidence.FormatTime(jurattest.Start), "recorder/gate")
 		check(t, err)
-		act, err := recorded.Event(h.Seal(t, p))
+		act, err := docket.RecordedEvent(h.Seal(t, p))
 		check(t, err)
 		act.Time = evidence.FormatTime(jurattest.Start.Add(time.Duration(i)*time.Minute + 30*time.Second))
 		list = append(list, act)
@@ -168,13 +168,13 @@ func everyRecording(t testing.TB, h *jurattest.House) map[string]Page {
 
 // Part marks what was erased.
 func (c *Conversation) Part(t testing.TB, records []*evidence.Record, h *jurattest.House) {
-	p := recorded.Part{}
+	p := docket.ChainPart{}
 	for _, s := range c.Steps {
-		p.Acts = append(p.Acts, s.Act)
+		p.Acts = append(p.Acts, s.RecordedAct)
 	}
 	p.MarkErased(map[evidence.Digest][]string{records[5].Digest: {"/request_body"}})
 	for i := range c.Steps {
-		c.Steps[i].Act = p.Acts[i]
+		c.Steps[i].RecordedAct = p.Acts[i]
 	}
 }
 
@@ -195,7 +195,7 @@ func TestConversationSaysHowCallsEnded(t *testing.T) {
 	if got := strings.Count(page, ">"+restsOn+"<"); got != 1 {
 		t.Errorf("what all proofs rest on is said %d times", got)
 	}
-	differing := NewConversation(recordingLine("c"), &recorded.Part{From: 1, Acts: []recorded.Act{{Record: "a", Number: 1}, {Record: "b", Number: 2}}}, 2, map[string]RecordedProof{"a": {Rests: "one"}, "b": {Rests: "another"}})
+	differing := NewConversation(recordingLine("c"), &docket.ChainPart{From: 1, Acts: []docket.RecordedAct{{Record: "a", Number: 1}, {Record: "b", Number: 2}}}, 2, map[string]RecordedProof{"a": {Rests: "one"}, "b": {Rests: "another"}})
 	if differing.Rests != "" || differing.Steps[0].Rests != "one" || differing.Steps[1].Rests != "another" {
 		t.Errorf("what proofs rest on is lost: %+v", differing)
 	}

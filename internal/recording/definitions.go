@@ -17,7 +17,6 @@ import (
 	"jurat/internal/atomicfile"
 	"jurat/internal/observe"
 	"jurat/internal/relay"
-	"jurat/internal/uuid7"
 )
 
 const definitionsFolder = "definitions"
@@ -121,7 +120,7 @@ func (r *Recorder) sealChanges(ctx context.Context, at time.Time, chain string, 
 	for tool, after := range digestsOf(list) {
 		before, seen := known.Tools[tool]
 		if seen && before != after {
-			id, err := uuid7.New(r.Now(), r.Random)
+			id, err := evidence.NewID(r.Now(), r.Random)
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,6 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/relay"
-	"jurat/internal/uuid7"
 )
 
 // ChainOf is the chain of a conversation of an agent. Two agents never share one. A digest stands for an agent whose name is too long for it.
@@ -64,7 +63,7 @@ func (r *Recorder) event(ctx context.Context, e *observed.Event) error {
 // sign seals an event under a new id, and returns the time that the log has of it.
 func (r *Recorder) sign(ctx context.Context, e *observed.Event) (at time.Time, err error) {
 	now := r.Now()
-	id, err := uuid7.New(now, r.Random)
+	id, err := evidence.NewID(now, r.Random)
 	if err != nil {
 		return at, err
 	}
@@ -212,7 +211,7 @@ func name(text string) string {
 // sealGaps seals the counts of all that was missed so far.
 func (r *Recorder) sealGaps(ctx context.Context) error {
 	for {
-		g, err := r.gaps.next(func() (string, error) { return uuid7.New(r.Now(), r.Random) })
+		g, err := r.gaps.next(func() (string, error) { return evidence.NewID(r.Now(), r.Random) })
 		if g == nil || err != nil {
 			return err
 		}

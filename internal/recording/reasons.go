@@ -10,13 +10,13 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
-	"jurat/internal/observe/decode"
+	"jurat/internal/observe"
 	"jurat/internal/relay"
 )
 
 // reasons are errors that a record may name: their words are this program's own. The words of a library may quote what a client or a server wrote, which
 // could then never be erased.
-var reasons = []error{relay.ErrClientGone, relay.ErrSpoolFull, relay.ErrUpgrade, decode.ErrTooLong, decode.ErrEncoding, decode.ErrBehind, api.ErrConflict}
+var reasons = []error{relay.ErrClientGone, relay.ErrSpoolFull, relay.ErrUpgrade, observe.ErrTooLong, observe.ErrEncoding, observe.ErrBehind, api.ErrConflict}
 
 // inWords says in closed words what an error was.
 func inWords(err error) string {

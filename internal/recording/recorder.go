@@ -26,7 +26,6 @@ import (
 	"jurat/internal/observe"
 	"jurat/internal/plural"
 	"jurat/internal/relay"
-	"jurat/internal/uuid7"
 )
 
 // A Log is where a recorder's acts go.
@@ -196,7 +195,7 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 	if err := r.journal.repair(); err != nil {
 		return nil, err
 	}
-	id, err := uuid7.New(r.Now(), r.Random)
+	id, err := evidence.NewID(r.Now(), r.Random)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,6 @@ import (
 	"jurat/evidence/observed"
 	"jurat/internal/must"
 	"jurat/internal/relay"
-	"jurat/internal/uuid7"
 )
 
 // A shelf is a log in memory, which can be out of order.
@@ -708,7 +707,7 @@ func TestTimesOfAChain(t *testing.T) {
 	for _, after := range [][]time.Duration{{5 * time.Second, 0, 2 * time.Second}, {time.Second, 9 * time.Second}} { // the second recorder finds the chain in the log
 		d := newDesk(t, folder, log, nil)
 		for _, later := range after {
-			id := must.Get(uuid7.New(d.recorder.Now(), d.recorder.Random))(t)
+			id := must.Get(evidence.NewID(d.recorder.Now(), d.recorder.Random))(t)
 			act := observed.Act{Recorder: "witness", Type: evidence.ObservedTool, RequestID: id, ChainID: chain, Agent: "mia", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "mcp/2025-06-18",
 				Upstream: &evidence.Upstream{Origin: "stdio:sums"}, Began: ended, At: ended.Add(later), Elapsed: &later, Ended: evidence.Complete, Request: &observed.Body{SHA256: evidence.DigestOf(nil)}}
 			must.Do(t, d.recorder.sealAct(t.Context(), id, act))

@@ -17,7 +17,6 @@ import (
 	"jurat/internal/atomicfile"
 	"jurat/internal/lock"
 	"jurat/internal/relay"
-	"jurat/internal/uuid7"
 )
 
 const (
@@ -40,7 +39,7 @@ func (r *Recorder) recover(ctx context.Context) error {
 		return err
 	}
 	for _, e := range entries {
-		if uuid7.Check(e.Name()) != nil {
+		if evidence.CheckID(e.Name()) != nil {
 			continue
 		}
 		if err := r.recoverOne(ctx, locks, e.Name()); err != nil {
@@ -52,7 +51,7 @@ func (r *Recorder) recover(ctx context.Context) error {
 
 // begin makes this process's own folder and journal.
 func (r *Recorder) begin(ctx context.Context, locks *lock.Folder) error {
-	id, err := uuid7.New(r.Now(), r.Random)
+	id, err := evidence.NewID(r.Now(), r.Random)
 	if err != nil {
 		return err
 	}
@@ -154,7 +153,7 @@ func (r *Recorder) unknownCalls(ctx context.Context, about About, unreadable []d
 		if d.ends {
 			continue
 		}
-		if uuid7.Check(d.recordID) == nil {
+		if evidence.CheckID(d.recordID) == nil {
 			has, err := r.Log.Has(ctx, d.recordID)
 			if err != nil {
 				return nil, err

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"jurat/evidence"
 	"jurat/internal/lock"
-	"jurat/internal/uuid7"
 )
 
 // State is what a process says of its work while it runs. It is no evidence: the log is.
@@ -79,7 +79,7 @@ func Look(ctx context.Context, folder string) ([]Process, error) {
 	locks := lock.NewFolder(filepath.Join(folder, locksFolder))
 	var list []Process
 	for _, e := range entries {
-		if uuid7.Check(e.Name()) != nil {
+		if evidence.CheckID(e.Name()) != nil {
 			continue
 		}
 		p, err := lookAt(ctx, locks, folder, e.Name())

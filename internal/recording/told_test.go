@@ -11,13 +11,12 @@ import (
 	"jurat/evidence/observed"
 	"jurat/internal/must"
 	"jurat/internal/relay"
-	"jurat/internal/uuid7"
 )
 
 // report is what telemetry may tell of an act.
 func report(body, dialogue string) Report {
 	at := time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC)
-	return Report{Agent: "shop-bot", Chain: dialogue, ID: uuid7.For("", "span-1"), OtherID: uuid7.For("", "span-1", body), Act: observed.Act{RequestID: "span-1", Type: evidence.ObservedSpan, At: at, Began: at,
+	return Report{Agent: "shop-bot", Chain: dialogue, ID: evidence.IDFor("", "span-1"), OtherID: evidence.IDFor("", "span-1", body), Act: observed.Act{RequestID: "span-1", Type: evidence.ObservedSpan, At: at, Began: at,
 		Vantage: evidence.Telemetry, Fidelity: evidence.ByAttributes, Protocol: "otlp", Ended: evidence.Complete,
 		Request: &observed.Body{Bytes: int64(len(body)), SHA256: evidence.DigestOf([]byte(body)), Type: "application/json", Kept: []byte(body)}}}
 }

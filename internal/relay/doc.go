@@ -28,6 +28,11 @@
 //
 // In open mode nothing is held, and End is called afterwards in a goroutine of its own. Handler.Wait waits for those.
 //
+// # What is no JSON passes
+//
+// What is no JSON is for others to refuse: a relay passes it on. So reading for the terminal event never fails, and memory does not depend
+// on what comes: of a text that is watched the beginning is kept, and of members a bounded number.
+//
 // # A pipe is passed line by line
 //
 // MCP also runs on the standard streams of a server that its client starts, with a message in each line. [Pipe] passes them. A line of which not every reader would make the same

@@ -6,8 +6,6 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-
-	"jurat/internal/relay/scan"
 )
 
 // A finder reads the copy of an answer, and says up to where the client may have it before the call is recorded.
@@ -35,7 +33,7 @@ func encodingOf(values []string) string {
 
 // finderFor returns the finder for an answer. A client of HTTP/1.0 takes a connection that was broken off for the end of a body without a length, so that
 // something of the body itself must be held.
-func finderFor(answer *http.Response, r scan.Rules, maxDecoded int64, http10 bool) finder {
+func finderFor(answer *http.Response, r rules, maxDecoded int64, http10 bool) finder {
 	types := answer.Header["Content-Type"]
 	f := plainFinder(strings.Join(types, ", "), r)
 	if _, is := f.(*opaque); is && (http10 || len(types) > 1) { // of which each reader takes another
@@ -50,16 +48,16 @@ func finderFor(answer *http.Response, r scan.Rules, maxDecoded int64, http10 boo
 	return f
 }
 
-func plainFinder(contentType string, r scan.Rules) finder {
+func plainFinder(contentType string, r rules) finder {
 	kind, _, err := mime.ParseMediaType(contentType)
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
 		kind = strings.ToLower(strings.TrimSpace(contentType))
 	}
 	switch {
 	case kind == "text/event-stream":
-		return scan.NewEvents(r, nil)
+		return newEvents(r, nil)
 	case kind == "application/json" || strings.HasSuffix(kind, "+json"):
-		return scan.NewDocument(r)
+		return newDocument(r)
 	}
 	return &opaque{}
 }
@@ -87,7 +85,7 @@ const tail = 512
 // compressed decodes the body for another finder, and translates what may pass back into compressed bytes.
 type compressed struct {
 	inner   finder
-	steps   *scan.Lockstep
+	steps   *lockstep
 	n       int64    // bytes written
 	decoded int64    // bytes given to inner
 	passed  int64    // compressed bytes that may pass
@@ -104,7 +102,7 @@ const maxWaiting = 64
 
 func newCompressed(encoding string, limit int64, inner finder) *compressed {
 	c := &compressed{inner: inner}
-	c.steps = scan.NewLockstep(encoding, limit, func(p []byte) {
+	c.steps = newLockstep(encoding, limit, func(p []byte) {
 		c.decoded += int64(len(p))
 		c.inner.Write(p)
 	}, c.settled)

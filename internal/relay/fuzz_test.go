@@ -10,8 +10,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"jurat/internal/relay/scan"
 )
 
 // FuzzEvents: however a body is cut into chunks, the finder lets the same bytes pass in the end, never takes back what passed, and lets nothing
@@ -23,9 +21,9 @@ func FuzzEvents(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte, size uint16) {
-		whole := scan.NewEvents(Models.rulesOf(nil), nil)
+		whole := newEvents(Models.rulesOf(nil), nil)
 		whole.Write(body)
-		cut := scan.NewEvents(Models.rulesOf(nil), nil)
+		cut := newEvents(Models.rulesOf(nil), nil)
 		var passed int64
 		for chunk := range chunksOf(body, int(size)) {
 			cut.Write(chunk)
@@ -124,9 +122,9 @@ func FuzzDocument(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte, size uint16) {
-		whole := scan.NewDocument(Models.rulesOf(nil))
+		whole := newDocument(Models.rulesOf(nil))
 		whole.Write(body)
-		cut := scan.NewDocument(Models.rulesOf(nil))
+		cut := newDocument(Models.rulesOf(nil))
 		var passed int64
 		for chunk := range chunksOf(body, int(size)) {
 			cut.Write(chunk)
@@ -165,7 +163,7 @@ func FuzzLockstep(f *testing.F) {
 		f.Add(encoding, bytes.Join(encode(f, encoding, []byte("data: {}\n\n"), []byte("data: [DONE]\n\n")), nil), uint16(3))
 	}
 	f.Fuzz(func(t *testing.T, encoding string, body []byte, size uint16) {
-		inner := scan.NewEvents(Models.rulesOf(nil), nil)
+		inner := newEvents(Models.rulesOf(nil), nil)
 		c := newCompressed(encoding, 1<<16, inner)
 		defer c.Close()
 		var passed int64

@@ -15,7 +15,6 @@ import (
 	"testing/iotest"
 
 	"jurat/internal/must"
-	"jurat/internal/relay/scan"
 )
 
 // ending is an answer, and where its terminal event begins.
@@ -185,7 +184,7 @@ func plain(t testing.TB, encoding string, body []byte) string {
 		return string(body)
 	}
 	var out []byte
-	l := scan.NewLockstep(encoding, 1<<20, func(p []byte) { out = append(out, p...) }, func(int64) {})
+	l := newLockstep(encoding, 1<<20, func(p []byte) { out = append(out, p...) }, func(int64) {})
 	_ = l.Write(body)
 	l.Close()
 	return string(out)
@@ -197,7 +196,7 @@ func TestDecodersReadInStep(t *testing.T) {
 	for _, encoding := range encodings[1:] {
 		var out []byte
 		var at int64
-		l := scan.NewLockstep(encoding, 1<<20, func(p []byte) { out = append(out, p...) }, func(n int64) { at = n })
+		l := newLockstep(encoding, 1<<20, func(p []byte) { out = append(out, p...) }, func(n int64) { at = n })
 		var want []byte
 		var n int64
 		for i, part := range encode(t, encoding, parts...) {

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"jurat/internal/relay/scan"
 )
 
 // MCP is the Model Context Protocol in all its versions, on HTTP with JSON or events, and on a [Pipe]. An answer ends with the message that has
@@ -24,7 +22,7 @@ var MCP = &Protocol{Name: "mcp", Watched: append(slices.Clone(watchedOfMCP), man
 
 var (
 	watchedOfMCP = []string{"id", "method", "result", "error", "params/protocolVersion", "result/protocolVersion", metaVersion, "params/_meta/progressToken", "params/progressToken"}
-	watchOfMCP   = scan.Watching(watchedOfMCP)
+	watchOfMCP   = watching(watchedOfMCP)
 )
 
 // metaVersion is where each request since 2026-07-28 says the version.
@@ -126,7 +124,7 @@ func messageOf(found []Member) (m message) {
 		}
 	}
 	both := m.method != "" && m.result || seen["result"] && seen["error"]
-	m.odd = m.odd || both || m.method == "" && !m.result || len(found) == scan.MostFound
+	m.odd = m.odd || both || m.method == "" && !m.result || len(found) == mostFound
 	return m
 }
 
@@ -146,7 +144,7 @@ func keyOf(m Member) string {
 
 // messages are a line or a body of JSON-RPC, as it is being read.
 type messages struct {
-	document *scan.Document
+	document *document
 	list     []message
 	many     bool
 	first    byte // that is no white space; 0: none was written
@@ -157,7 +155,7 @@ const mostMessages = 1000
 
 func newMessages() *messages {
 	m := &messages{}
-	m.document = scan.NewDocument(scan.Rules{Watch: watchOfMCP, Ends: m.element})
+	m.document = newDocument(rules{Watch: watchOfMCP, Ends: m.element})
 	return m
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"jurat/internal/fault"
-	"jurat/internal/relay/scan"
 )
 
 // A passage is one call on its way. Its Read reads from the provider, keeps a copy, and returns what the client may have. It returns io.EOF
@@ -164,7 +163,7 @@ func (p *passage) finderFor(answer *http.Response) (f finder) {
 }
 
 // rules are how the answer ends, and note an endpoint where clients of MCP look for one.
-func (p *passage) rules() scan.Rules {
+func (p *passage) rules() rules {
 	rules := p.call.Speaks.rulesOf(p.call.Request)
 	if ends := rules.Ends; p.call.Speaks == MCP && p.call.Method == http.MethodGet {
 		rules.Ends = func(e Event) (string, bool) {

@@ -3,8 +3,6 @@ package relay
 import (
 	"bytes"
 	"sync"
-
-	"jurat/internal/relay/scan"
 )
 
 // A Protocol is what the callers of an upstream speak: a family of protocols with one way of ending an answer. Everything else that a
@@ -19,14 +17,14 @@ type Protocol struct {
 	Ends func(request *Body) func(Event) (name string, last bool)
 
 	once  sync.Once
-	watch *scan.Watch // of Watched
+	watch *watch // of Watched
 }
 
 // An Event is what is known of an event of an answer. It is valid until the function that gets it returns.
-type Event = scan.Event
+type Event = scannedEvent
 
 // A Member is a member of JSON that a protocol watches.
-type Member = scan.Member
+type Member = member
 
 // Models are the protocols of model providers. All of them share one way, as their events differ.
 var Models = &Protocol{Name: "models", Watched: []string{"type", finishReason},
@@ -64,7 +62,7 @@ func modelEnd(e Event) (string, bool) {
 }
 
 // rulesOf returns the rules for the answer to a request.
-func (p *Protocol) rulesOf(request *Body) scan.Rules {
-	p.once.Do(func() { p.watch = scan.Watching(p.Watched) })
-	return scan.Rules{Watch: p.watch, Ends: p.Ends(request)}
+func (p *Protocol) rulesOf(request *Body) rules {
+	p.once.Do(func() { p.watch = watching(p.Watched) })
+	return rules{Watch: p.watch, Ends: p.Ends(request)}
 }

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"time"
 
-	"jurat/internal/observe/decode"
+	"jurat/internal/observe"
 )
 
 // A Witness is shown each call. Its methods are called by many goroutines at once.
@@ -147,7 +147,7 @@ var (
 	ErrClientGone  error = Reason("the client closed its connection before the answer ended")
 	ErrNotRecorded       = errors.New("the call could not be recorded, so the end of the answer is not handed out")
 	ErrSpoolFull         = errors.New("the spool is full")
-	ErrRefused           = decode.ErrTooLong
+	ErrRefused           = observe.ErrTooLong
 	ErrUpgrade           = errors.New("the connection changed to another protocol, which is not recorded")
 )
 

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"jurat/api"
-	"jurat/internal/server/wire"
 )
 
 // accessRoutes show who may do what, and end tokens.
@@ -43,11 +42,11 @@ func (s *Server) getAccess(w http.ResponseWriter, r *http.Request, _ *Caller) er
 	if err != nil {
 		return err
 	}
-	return wire.WriteJSON(w, r, http.StatusOK, list)
+	return writeJSON(w, r, http.StatusOK, list)
 }
 
 func (s *Server) postRevocation(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	asked, err := wire.ReadJSON[api.Revocation](r)
+	asked, err := readJSON[api.Revocation](r)
 	if err != nil {
 		return err
 	}
@@ -55,7 +54,7 @@ func (s *Server) postRevocation(w http.ResponseWriter, r *http.Request, c *Calle
 	if err != nil {
 		return err
 	}
-	return wire.WriteJSON(w, r, http.StatusOK, g)
+	return writeJSON(w, r, http.StatusOK, g)
 }
 
 func (s *Server) accessPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
@@ -63,7 +62,7 @@ func (s *Server) accessPage(w http.ResponseWriter, r *http.Request, c *Caller) e
 	if err != nil {
 		return err
 	}
-	number, err := wire.PageOf(r)
+	number, err := pageNumber(r)
 	if err != nil {
 		return err
 	}
@@ -97,8 +96,8 @@ func (s *Server) revokeForm(w http.ResponseWriter, r *http.Request, c *Caller) e
 	switch {
 	case err == nil:
 		return goTo(w, r, "access", r.PathValue("token"))
-	case wire.Problem(err).Status == http.StatusUnprocessableEntity:
-		return s.showToken(w, r, c, http.StatusUnprocessableEntity, problemText(wire.Problem(err)))
+	case problemOf(err).Status == http.StatusUnprocessableEntity:
+		return s.showToken(w, r, c, http.StatusUnprocessableEntity, problemText(problemOf(err)))
 	}
 	return err
 }

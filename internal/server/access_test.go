@@ -20,7 +20,6 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/access"
 	"jurat/internal/erasure"
-	"jurat/internal/limits"
 	"jurat/internal/must"
 	"jurat/internal/openid"
 	"jurat/internal/openid/openidtest"
@@ -331,7 +330,7 @@ func TestRefusalsOfOneTokenAreBounded(t *testing.T) {
 }
 
 func TestTooManyRequests(t *testing.T) {
-	h := start(t, func(c *server.Config) { c.Limits = limits.Rate{PerSecond: 0.001, Burst: 3} })
+	h := start(t, func(c *server.Config) { c.Limits = server.Rate{PerSecond: 0.001, Burst: 3} })
 	token := h.token(t, "ada", access.Auditor)
 	for range 3 {
 		if answer, _ := send(t, http.DefaultClient, "GET", h.URL+"/v1/trust", ""); answer.StatusCode != 200 {
@@ -348,7 +347,7 @@ func TestTooManyRequests(t *testing.T) {
 
 // TestManySessionsAskNoMore: several sessions of one person share one limit.
 func TestManySessionsAskNoMore(t *testing.T) {
-	h := start(t, func(c *server.Config) { c.Limits = limits.Rate{PerSecond: 0.001, Burst: 3} })
+	h := start(t, func(c *server.Config) { c.Limits = server.Rate{PerSecond: 0.001, Burst: 3} })
 	form := url.Values{"token": {h.token(t, "ada", access.Auditor)}}.Encode()
 	var got []int
 	for range 2 {

@@ -4,13 +4,10 @@ import (
 	"mime"
 	"net"
 	"net/http"
-
-	"jurat/internal/limits"
-	"jurat/internal/server/wire"
 )
 
 // account opens the memory account of an admitted request.
-func (s *Server) account(route *Route, r *http.Request, c *Caller) (*http.Request, *limits.Account, error) {
+func (s *Server) account(route *Route, r *http.Request, c *Caller) (*http.Request, *memoryAccount, error) {
 	ctx, a := s.budget.Open(r.Context(), limitedAs(c, r))
 	r = r.WithContext(ctx)
 	most := s.config.MaxBody
@@ -22,7 +19,7 @@ func (s *Server) account(route *Route, r *http.Request, c *Caller) (*http.Reques
 		need = 4 * formSize(r, most)
 	}
 	if route.Heavy {
-		need += limits.HeavyRequest
+		need += heavyRequest
 	}
 	return r, a, a.Take(r.Context(), need)
 }
@@ -30,7 +27,7 @@ func (s *Server) account(route *Route, r *http.Request, c *Caller) (*http.Reques
 // formSize is the size limit of a form. The server reads forms completely before it calls a handler.
 func formSize(r *http.Request, most int64) int64 {
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if !wire.Changes(r) || media != "application/x-www-form-urlencoded" && media != "multipart/form-data" {
+	if !changes(r) || media != "application/x-www-form-urlencoded" && media != "multipart/form-data" {
 		return 0
 	}
 	if r.ContentLength >= 0 {

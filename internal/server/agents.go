@@ -8,11 +8,9 @@ import (
 
 	"jurat/api"
 	"jurat/internal/acts"
-	"jurat/internal/conduct"
+	"jurat/internal/docket"
 	"jurat/internal/ledger"
-	"jurat/internal/limits"
 	"jurat/internal/pages"
-	"jurat/internal/server/wire"
 	"jurat/reputation"
 )
 
@@ -39,7 +37,7 @@ func (s *Server) getReputation(w http.ResponseWriter, r *http.Request, c *Caller
 	if err != nil {
 		return err
 	}
-	return wire.WriteTagged(w, r, http.StatusOK, "application/json", doc)
+	return writeTagged(w, r, http.StatusOK, "application/json", doc)
 }
 
 // bundleLines is the media type of bundles of which each is one line (NDJSON).
@@ -52,19 +50,19 @@ func (s *Server) getConduct(w http.ResponseWriter, r *http.Request, _ *Caller) e
 	if err != nil {
 		return err
 	}
-	switch known, err := conduct.Knows(ctx, log, name); {
+	switch known, err := docket.KnowsAgent(ctx, log, name); {
 	case err != nil:
 		return err
 	case !known:
-		return fmt.Errorf("%w: %w", api.ErrNotFound, conduct.ErrUnknown)
+		return fmt.Errorf("%w: %w", api.ErrNotFound, docket.ErrUnknownAgent)
 	}
 	if w.Header().Set("Content-Type", bundleLines); r.Method == http.MethodHead {
 		return nil
 	}
-	account, began := limits.AccountOf(ctx), false
-	_, err = conduct.Until(ctx, log, name, size, func(f conduct.File) error {
-		account.Keep(limits.HeavyRequest) // the file before it is sent
-		if err := account.Take(ctx, limits.RecordFactor*f.Bytes()); err != nil {
+	account, began := memoryAccountOf(ctx), false
+	_, err = docket.ConductUntil(ctx, log, name, size, func(f docket.ConductFile) error {
+		account.Keep(heavyRequest) // the file before it is sent
+		if err := account.Take(ctx, recordFactor*f.Bytes()); err != nil {
 			return err
 		}
 		doc, err := f.Bundle.Marshal()
@@ -124,17 +122,17 @@ func (s *Server) reputationOf(r *http.Request, c *Caller) (*reputation.View, err
 	if err != nil {
 		return nil, err
 	}
-	account := limits.AccountOf(ctx)
-	v, err := s.conduct.View(ctx, conduct.Asked{Agent: name, CA: r.URL.Query().Get("ca")}, by, func(bytes int64) error {
-		account.Keep(limits.HeavyRequest) // what was verified before is no longer held
-		return account.Take(ctx, limits.RecordFactor*bytes)
+	account := memoryAccountOf(ctx)
+	v, err := s.conduct.View(ctx, docket.ConductAsked{Agent: name, CA: r.URL.Query().Get("ca")}, by, func(bytes int64) error {
+		account.Keep(heavyRequest) // what was verified before is no longer held
+		return account.Take(ctx, recordFactor*bytes)
 	})
 	switch {
-	case errors.Is(err, conduct.ErrUnknown):
+	case errors.Is(err, docket.ErrUnknownAgent):
 		return nil, fmt.Errorf("%w: %w", api.ErrNotFound, err)
 	case errors.Is(err, reputation.ErrIdentity):
 		return nil, fmt.Errorf("%w: %w; the parameter ca names a CA", api.ErrInvalid, err)
-	case errors.Is(err, conduct.ErrTooMany):
+	case errors.Is(err, docket.ErrTooMany):
 		return nil, fmt.Errorf("%w: %w; 'jurat reputation' computes it", api.ErrTooLarge, err)
 	}
 	return v, err

@@ -6,7 +6,6 @@ import (
 
 	"jurat/api"
 	"jurat/internal/access"
-	"jurat/internal/server/wire"
 )
 
 // assigners say who means to decide on a trial.
@@ -23,7 +22,7 @@ func (s *Server) assignRoutes() []Route {
 }
 
 func (s *Server) postTaking(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	asked, err := wire.ReadJSON[api.Taking](r)
+	asked, err := readJSON[api.Taking](r)
 	if err != nil {
 		return err
 	}
@@ -35,7 +34,7 @@ func (s *Server) postTaking(w http.ResponseWriter, r *http.Request, c *Caller) e
 }
 
 func (s *Server) postGivingBack(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	asked, err := wire.ReadJSON[api.GivingBack](r)
+	asked, err := readJSON[api.GivingBack](r)
 	if err != nil {
 		return err
 	}

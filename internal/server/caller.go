@@ -12,7 +12,6 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
-	"jurat/internal/server/wire"
 )
 
 // A Caller is the sender of a request.
@@ -133,14 +132,14 @@ const formMemory = 8 << 20
 // checkForm refuses a request that another site could make the browser send: it is signed in by cookie and lacks the
 // form key, which only our pages know.
 func checkForm(r *http.Request, c *Caller) error {
-	if !c.cookie || c.Stranger() || !wire.Changes(r) {
+	if !c.cookie || c.Stranger() || !changes(r) {
 		return nil
 	}
 	key := r.Header.Get(FormHeader)
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // a body of an unreadable media type is not parsed as a form
 	if key == "" && (media == "application/x-www-form-urlencoded" || media == "multipart/form-data") {
 		if err := r.ParseMultipartForm(formMemory); err != nil && !errors.Is(err, http.ErrNotMultipart) {
-			return wire.Malformed(err)
+			return malformed(err)
 		}
 		key = r.PostForm.Get(FormField)
 	}

@@ -18,8 +18,6 @@ import (
 	"jurat/internal/acts"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/brief"
-	"jurat/internal/limits"
-	"jurat/internal/server/wire"
 )
 
 func (s *Server) chainRoutes() []Route {
@@ -66,7 +64,7 @@ func (s *Server) readableCase(ctx context.Context, c *Caller, g *brief.Gathered)
 			err = s.mayRead(ctx, c, placed.Record)
 		}
 		if err == nil {
-			err = limits.AccountOf(ctx).Take(ctx, limits.RecordFactor*int64(len(placed.Canonical())))
+			err = memoryAccountOf(ctx).Take(ctx, recordFactor*int64(len(placed.Canonical())))
 		}
 		var record *evidence.Record
 		if err == nil {
@@ -116,7 +114,7 @@ func (s *Server) chainAsSealed(ctx context.Context, c *Caller, chain string) (re
 			err = s.mayRead(ctx, c, record)
 		}
 		if err == nil {
-			err = limits.AccountOf(ctx).Take(ctx, limits.RecordFactor*int64(len(record.Canonical())))
+			err = memoryAccountOf(ctx).Take(ctx, recordFactor*int64(len(record.Canonical())))
 		}
 		if err != nil {
 			return nil, err
@@ -154,11 +152,11 @@ func (s *Server) sendCase(w http.ResponseWriter, r *http.Request, c *Caller, g *
 	if err != nil {
 		return err
 	}
-	limits.AccountOf(r.Context()).Keep(32*largest + 1<<20) // until the reader has it, however long that takes
+	memoryAccountOf(r.Context()).Keep(32*largest + 1<<20) // until the reader has it, however long that takes
 	if name != "" {
 		attach(w, name)
 	}
-	if wire.Tagged(w, r, hex.EncodeToString(first.Sum(nil))) {
+	if tagged(w, r, hex.EncodeToString(first.Sum(nil))) {
 		return nil
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -236,7 +234,7 @@ func (s *Server) listRecords(w http.ResponseWriter, r *http.Request, c *Caller) 
 	if err != nil {
 		return err
 	}
-	return wire.WriteJSON(w, r, http.StatusOK, listing)
+	return writeJSON(w, r, http.StatusOK, listing)
 }
 
 func cursorOf(r *http.Request) (int64, error) {

@@ -14,7 +14,6 @@ import (
 	"jurat/internal/acts"
 	"jurat/internal/pages"
 	"jurat/internal/schedule"
-	"jurat/internal/server/wire"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jury"
@@ -151,7 +150,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, c *Caller, on *su
 		}
 		err = ofScheduler(err)
 	}
-	p := wire.Problem(refusedEvidence(err))
+	p := problemOf(refusedEvidence(err))
 	if p.Status == http.StatusInternalServerError {
 		return err
 	}

@@ -16,7 +16,6 @@ import (
 	"jurat/internal/names"
 	"jurat/internal/pages"
 	"jurat/internal/schedule"
-	"jurat/internal/server/wire"
 	"jurat/internal/trial"
 )
 
@@ -208,7 +207,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, c *Caller) error
 	if err == nil {
 		return goTo(w, r, "reviews", next)
 	}
-	p := wire.Problem(err)
+	p := problemOf(err)
 	if p.Status == http.StatusInternalServerError {
 		return err
 	}

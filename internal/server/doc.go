@@ -12,11 +12,11 @@
 //
 // A Handler gets the Caller with the request, and returns an error if it cannot do what is asked. An error of package
 // api determines the answer (fmt.Errorf("%w: …", api.ErrInvalid)). The server also knows the errors of ledger, keys
-// and evidence (wire/problem.go). It logs any other error as ErrInternal, and does not show it to the caller.
+// and evidence (problem.go). It logs any other error as ErrInternal, and does not show it to the caller.
 //
 // A handler can rely on these checks. The caller has one of the route's roles. A request that changes something does
 // not come from another site, and if it is signed in by cookie, it carries the session's form key (Caller.FormKey, in
-// the field "form" or the header Jurat-Form). The body is no longer than Config.MaxBody, and wire.Body refuses one that
+// the field "form" or the header Jurat-Form). The body is no longer than Config.MaxBody, and readBody refuses one that
 // nests too deep while it reads it. The answer has the security headers. Package acts decides what a record holds and
 // who may seal it: handlers only translate. acts.MayRead decides what a caller may read, beyond its roles.
 //
@@ -24,4 +24,15 @@
 //
 // The server records a refusal of a token's owner by name, before it answers. It counts the refusals of strangers, of callers that ask too often,
 // and further ones of the same token, and seals the counts of a minute as one act. So a caller without a token cannot make the log grow faster.
+//
+// # A page reads its part of a chain, and the log the rest
+//
+// Lists come from the index of words, which knows what recorders saw in each chain without reading it. The page of a chain reads the records up
+// to its last act, because bodies copy from earlier ones, but reads messages and verifies records of its own part alone. So no page grows with the
+// log, and the first page of a chain does not grow with the chain.
+//
+// # What a trial takes in cannot be erased there
+//
+// A trial of a recorded chain gets its texts, also those that are sealed apart, as a trial begun on the command line does. The form says so. If its
+// submitter reads the chain only because it is public, the trial gets what strangers get, without these texts.
 package server

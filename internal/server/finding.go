@@ -14,7 +14,6 @@ import (
 	"jurat/internal/docket"
 	"jurat/internal/find"
 	"jurat/internal/pages"
-	"jurat/internal/server/wire"
 	"jurat/internal/trial"
 )
 
@@ -80,10 +79,10 @@ func ofSearch(err error) error {
 // answerList writes a list as JSON, or as CSV if its path says so.
 func answerList(w http.ResponseWriter, r *http.Request, list any, table *docket.Table) error {
 	if !strings.HasSuffix(r.URL.Path, ".csv") {
-		return wire.WriteJSON(w, r, http.StatusOK, list)
+		return writeJSON(w, r, http.StatusOK, list)
 	}
 	attach(w, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
-	return wire.Write(w, r, http.StatusOK, csvMedia+"; charset=utf-8", table.CSV())
+	return writeDoc(w, r, http.StatusOK, csvMedia+"; charset=utf-8", table.CSV())
 }
 
 func (s *Server) getTrials(w http.ResponseWriter, r *http.Request, c *Caller) error {
@@ -134,7 +133,7 @@ func (s *Server) searchPage(w http.ResponseWriter, r *http.Request, c *Caller) e
 	status := http.StatusOK
 	switch {
 	case errors.Is(err, api.ErrMalformed):
-		p := wire.Problem(err)
+		p := problemOf(err)
 		status, page.Problem = p.Status, problemText(p)
 	case err != nil:
 		return err
@@ -164,7 +163,7 @@ func (s *Server) getComparison(w http.ResponseWriter, r *http.Request, c *Caller
 	if err != nil {
 		return err
 	}
-	return wire.WriteJSON(w, r, http.StatusOK, both)
+	return writeJSON(w, r, http.StatusOK, both)
 }
 
 func (s *Server) history(ctx context.Context, name, after string) (api.AgentHistory, error) {
@@ -181,7 +180,7 @@ func (s *Server) getHistory(w http.ResponseWriter, r *http.Request, _ *Caller) e
 	if err != nil {
 		return err
 	}
-	return wire.WriteJSON(w, r, http.StatusOK, h)
+	return writeJSON(w, r, http.StatusOK, h)
 }
 
 func (s *Server) trialsPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
@@ -191,7 +190,7 @@ func (s *Server) trialsPage(w http.ResponseWriter, r *http.Request, c *Caller) e
 	}
 	page := &pages.Trials{Query: query}
 	list, err := s.trials(r, c)
-	p := wire.Problem(err)
+	p := problemOf(err)
 	if err != nil && !errors.Is(err, api.ErrMalformed) {
 		return err
 	}

@@ -12,12 +12,7 @@ import (
 	"jurat/evidence"
 	"jurat/examples"
 	"jurat/internal/acts"
-	"jurat/internal/limits"
-	"jurat/internal/server/wire"
 	"jurat/internal/subject"
-	"jurat/internal/subject/forms"
-	"jurat/internal/subject/sealed"
-	"jurat/internal/subject/tree"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -45,7 +40,7 @@ func caseFrom(ctx context.Context, n *api.NewSubmission, from evidenceSources) (
 	case n.Conversation == nil && n.Format != "":
 		return nil, fmt.Errorf("%w: format goes with a conversation", api.ErrInvalid)
 	case n.Conversation != nil:
-		form, err := forms.Parse(n.Format)
+		form, err := subject.ParseForm(n.Format)
 		if err != nil {
 			return nil, fmt.Errorf("%w: format: %w", api.ErrInvalid, err)
 		}
@@ -66,7 +61,7 @@ func caseFrom(ctx context.Context, n *api.NewSubmission, from evidenceSources) (
 	if err != nil {
 		return nil, err
 	}
-	on, _, err := sealed.Read(bytes.NewReader(file), verify.Options{Trust: trusted}, n.AgentCard)
+	on, _, err := subject.ReadSealed(bytes.NewReader(file), verify.Options{Trust: trusted}, n.AgentCard)
 	return on, err
 }
 
@@ -108,14 +103,14 @@ func upload(r *http.Request, name string) ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, wire.Malformed(err)
+		return nil, malformed(err)
 	}
 	defer file.Close()
-	content, err := io.ReadAll(wire.Shallow(file))
+	content, err := io.ReadAll(shallowReader(file))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, wire.Malformed(err))
+		return nil, fmt.Errorf("%s: %w", name, malformed(err))
 	}
-	return content, limits.AccountOf(r.Context()).Take(r.Context(), max((limits.BodyFactor-4)*int64(len(content)), limits.ValueSize*int64(evidence.Values(content))))
+	return content, memoryAccountOf(r.Context()).Take(r.Context(), max((bodyFactor-4)*int64(len(content)), valueSize*int64(evidence.Values(content))))
 }
 
 // exampleCase returns one of the examples as a case.
@@ -129,13 +124,13 @@ func exampleCase(name string) (*subject.Case, error) {
 
 // refusedEvidence says what is wrong with evidence, and where.
 func refusedEvidence(err error) error {
-	var at *tree.Error
+	var at *subject.Error
 	if errors.As(err, &at) {
 		p := api.NewProblem(fmt.Errorf("%w: %w", api.ErrInvalid, err))
 		p.Field, p.Hint = memberOf(at), "nothing was recorded"
 		return p
 	}
-	for _, refused := range []error{sealed.ErrRefuted, sealed.ErrTrial, sealed.ErrEmpty, sealed.ErrTooMuch, verify.ErrNotOurs} {
+	for _, refused := range []error{subject.ErrRefuted, subject.ErrTrial, subject.ErrNoActs, subject.ErrTooMuch, verify.ErrNotOurs} {
 		if errors.Is(err, refused) {
 			return fmt.Errorf("%w: records: %w", api.ErrInvalid, err)
 		}
@@ -144,7 +139,7 @@ func refusedEvidence(err error) error {
 }
 
 // memberOf returns the member of a submission's body that an error is about.
-func memberOf(e *tree.Error) string {
+func memberOf(e *subject.Error) string {
 	switch e.File {
 	case subject.CardFile:
 		return "/agentCard" + e.Pointer

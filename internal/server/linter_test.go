@@ -21,7 +21,6 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/must"
 	"jurat/internal/server"
-	"jurat/internal/server/openapi"
 )
 
 // judgeOf names a program of the OpenAPI world that judges the description. 'scripts/test' installs these.
@@ -183,7 +182,7 @@ func TestNothingElseIsDescribed(t *testing.T) {
 // TestEnumerations compares the described values with the constants of each type. Types of strings that travel, and have
 // constants, are enumerations.
 func TestEnumerations(t *testing.T) {
-	described := openapi.Enumerations()
+	described := server.Enumerations()
 	reached := map[reflect.Type]bool{reflect.TypeFor[api.Problem](): true}
 	for _, route := range start(t, nil).Routes() {
 		for _, value := range []any{route.Doc.In, route.Doc.Out} {

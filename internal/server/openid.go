@@ -11,7 +11,6 @@ import (
 	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/openid"
-	"jurat/internal/server/wire"
 )
 
 // stateTime is how long a browser keeps the state of a sign-in at the provider.
@@ -76,5 +75,5 @@ func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request, _ *Caller)
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	return wire.Write(w, r, http.StatusOK, "text/html; charset=utf-8", page.Bytes())
+	return writeDoc(w, r, http.StatusOK, "text/html; charset=utf-8", page.Bytes())
 }

@@ -9,7 +9,6 @@ import (
 
 	"jurat/api"
 	"jurat/internal/portal"
-	"jurat/internal/server/wire"
 	"jurat/tiles"
 )
 
@@ -37,13 +36,13 @@ func (p *portalPage) with(trust []byte) []byte {
 // write answers with the page, which offers this trust file.
 func (p *portalPage) write(w http.ResponseWriter, r *http.Request, trust []byte) error {
 	w.Header().Set("Content-Security-Policy", portal.Policy)
-	return wire.WriteTagged(w, r, http.StatusOK, "text/html; charset=utf-8", p.with(trust))
+	return writeTagged(w, r, http.StatusOK, "text/html; charset=utf-8", p.with(trust))
 }
 
 // writePortalFile answers with the page as a file that needs no server.
 func writePortalFile(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Disposition", `attachment; filename="verify.html"`)
-	return wire.WriteTagged(w, r, http.StatusOK, "text/html; charset=utf-8", portal.File())
+	return writeTagged(w, r, http.StatusOK, "text/html; charset=utf-8", portal.File())
 }
 
 // writePortalAsset answers with a file of the page. Their names contain digests.
@@ -52,10 +51,10 @@ func writePortalAsset(w http.ResponseWriter, r *http.Request) error {
 	switch r.PathValue("name") {
 	case portal.ScriptName():
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
-		return wire.WriteTagged(w, r, http.StatusOK, "text/javascript; charset=utf-8", portal.Script())
+		return writeTagged(w, r, http.StatusOK, "text/javascript; charset=utf-8", portal.Script())
 	case portal.StyleName():
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
-		return wire.WriteTagged(w, r, http.StatusOK, "text/css; charset=utf-8", portal.Style())
+		return writeTagged(w, r, http.StatusOK, "text/css; charset=utf-8", portal.Style())
 	}
 	return fmt.Errorf("%w: the portal has no such file", api.ErrNotFound)
 }
@@ -69,7 +68,7 @@ type tileTree interface {
 // writeCheckpoint answers with the log's signed checkpoint.
 func writeCheckpoint(w http.ResponseWriter, r *http.Request, checkpoint string) error {
 	w.Header().Set("Cache-Control", "no-cache")
-	return wire.WriteTagged(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte(checkpoint))
+	return writeTagged(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte(checkpoint))
 }
 
 // writeTile answers with hashes of the log's tree.
@@ -110,5 +109,5 @@ func writeEntries(w http.ResponseWriter, r *http.Request, of tileTree, public bo
 // asking again.
 func writeForEver(w http.ResponseWriter, r *http.Request, kept string, doc []byte) error {
 	w.Header().Set("Cache-Control", kept+", max-age=31536000, immutable")
-	return wire.WriteTagged(w, r, http.StatusOK, "application/octet-stream", doc)
+	return writeTagged(w, r, http.StatusOK, "application/octet-stream", doc)
 }

@@ -12,7 +12,6 @@ import (
 	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/pages"
-	"jurat/internal/server/wire"
 	"jurat/internal/words"
 )
 
@@ -56,13 +55,13 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, c *Caller, status 
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Add("Vary", "Accept-Language, Cookie")
-	return wire.Write(w, r, status, "text/html; charset=utf-8", doc.Bytes())
+	return writeDoc(w, r, status, "text/html; charset=utf-8", doc.Bytes())
 }
 
 // frame returns what surrounds a page for this caller.
 func (s *Server) frame(w http.ResponseWriter, r *http.Request, c *Caller) pages.Frame {
 	f := pages.Frame{Lang: s.language(w, r), Path: r.URL.RequestURI()}
-	if wire.Changes(r) { // the answer to a form cannot be requested again by its address
+	if changes(r) { // the answer to a form cannot be requested again by its address
 		f.Path = r.URL.Path
 	}
 	if !c.Stranger() {
@@ -123,7 +122,7 @@ func nextOf(r *http.Request) string {
 	switch {
 	case r.URL.Path == "/sign-in":
 		return ownPath(r.PostForm.Get("next"))
-	case wire.Changes(r):
+	case changes(r):
 		return "/"
 	}
 	return r.URL.RequestURI()
@@ -136,7 +135,7 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request, _ *Caller) error 
 		return fmt.Errorf("%w: there is no file of this name", api.ErrNotFound)
 	}
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-	return wire.WriteTagged(w, r, http.StatusOK, media, content)
+	return writeTagged(w, r, http.StatusOK, media, content)
 }
 
 // goTo redirects a browser after a form.

@@ -10,8 +10,6 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
-	"jurat/internal/limits"
-	"jurat/internal/server/wire"
 	"jurat/property"
 	"jurat/property/proving"
 )
@@ -22,13 +20,13 @@ import (
 // few dozen requests. So the record is read with the caller's rights before anything is compared, and strangers, who get no disclosures, do
 // not get here.
 func (s *Server) postProperty(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	wanted, err := wire.ReadJSON[api.Property](r)
+	wanted, err := readJSON[api.Property](r)
 	if err != nil {
 		return err
 	}
 	sealed, err := s.readable(r.Context(), c, r.PathValue("id"))
 	if err == nil {
-		err = limits.AccountOf(r.Context()).Take(r.Context(), limits.RecordFactor*int64(len(sealed.Canonical())))
+		err = memoryAccountOf(r.Context()).Take(r.Context(), recordFactor*int64(len(sealed.Canonical())))
 	}
 	if err != nil {
 		return err
@@ -58,7 +56,7 @@ func (s *Server) postProperty(w http.ResponseWriter, r *http.Request, c *Caller)
 		return fmt.Errorf("%w: %w", api.ErrInvalid, err)
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	return wire.WriteFile(w, r, http.StatusOK, bundle)
+	return writeFile(w, r, http.StatusOK, bundle)
 }
 
 // statementOf returns the statement that is asked for, without its members.

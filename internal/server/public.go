@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"jurat/api"
-	"jurat/internal/server/wire"
 )
 
 // publicRoutes are the public routes, and those for monitoring the server.
@@ -26,18 +25,18 @@ func (s *Server) publicRoutes() []Route {
 
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	w.Header().Set("Cache-Control", "no-store")
-	return wire.Write(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte("ok\n"))
+	return writeDoc(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte("ok\n"))
 }
 
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	if err := s.ready.ask(r.Context()); err != nil {
-		if is := wire.Known(err); is != nil {
+		if is := knownError(err); is != nil {
 			return fmt.Errorf("%w: the log takes no records: %w; the server's log says more", api.ErrUnavailable, is)
 		}
 		return fmt.Errorf("%w: the log takes no records; the server's log has the reason", api.ErrUnavailable)
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	return wire.Write(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte("ready\n"))
+	return writeDoc(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte("ready\n"))
 }
 
 func (s *Server) getTrust(w http.ResponseWriter, r *http.Request, _ *Caller) error {
@@ -45,5 +44,5 @@ func (s *Server) getTrust(w http.ResponseWriter, r *http.Request, _ *Caller) err
 	if err != nil {
 		return err
 	}
-	return wire.WriteFile(w, r, http.StatusOK, trust)
+	return writeFile(w, r, http.StatusOK, trust)
 }

@@ -10,8 +10,6 @@ import (
 	"jurat/evidence"
 	"jurat/internal/find"
 	"jurat/internal/schedule"
-	"jurat/internal/server/recordings"
-	"jurat/internal/server/wire"
 )
 
 // recordingRoutes show what recorders saw, and begin trials of it.
@@ -21,9 +19,9 @@ func (s *Server) recordingRoutes() []Route {
 		{Method: "GET", Pattern: "/v1/recordings", Kind: API, Heavy: true, Who: Overseers, Handle: s.getRecordings,
 			Doc: Doc{Summary: "The chains in which recorders saw something, the one with the newest record first.", Out: api.Recordings{}, Query: search}},
 		{Method: "GET", Pattern: "/v1/recordings/{chain}", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: s.getRecording,
-			Doc: Doc{Summary: "A recorded chain as people read it: each act with the messages that are new in it. A trial of it begins by POST /v1/submissions with recorded.", Out: recordings.Chain{}, Query: []Parameter{
+			Doc: Doc{Summary: "A recorded chain as people read it: each act with the messages that are new in it. A trial of it begins by POST /v1/submissions with recorded.", Out: RecordedChain{}, Query: []Parameter{
 				{"from", "the number of the first act, from 1; by default 1"}, {"limit", "the largest number of acts: 1 to 100, by default 20"}}}},
-		{Method: "GET", Pattern: recordings.EventsPath, Kind: Stream, Who: Overseers, Handle: s.recordingEvents,
+		{Method: "GET", Pattern: RecordingEventsPath, Kind: Stream, Who: Overseers, Handle: s.recordingEvents,
 			Doc: Doc{Summary: "Server-sent events that say that recorders sealed something, or that a trial went on: at most one a second.", Media: schedule.EventStream}},
 		{Method: "GET", Pattern: "/recordings", Kind: Page, Heavy: true, Who: Overseers, Handle: s.recordingsPage, Doc: Doc{Summary: "What recorders saw, and the form of filters.", Query: search}},
 		{Method: "GET", Pattern: "/recordings/{chain}", Kind: Page, Heavy: true, Who: Readers, Handle: s.recordingPage,
@@ -52,7 +50,7 @@ func (s *Server) recordings(r *http.Request, c *Caller) (api.Recordings, error) 
 
 func (s *Server) recordingsPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	list, err := s.recordings(r, c)
-	page, err := recordings.ListPage(r.URL.Query(), list, err)
+	page, err := recordingsPage(r.URL.Query(), list, err)
 	if err != nil {
 		return err
 	}
@@ -60,12 +58,12 @@ func (s *Server) recordingsPage(w http.ResponseWriter, r *http.Request, c *Calle
 }
 
 // recording reads acts of a recorded chain.
-func (s *Server) recording(ctx context.Context, c *Caller, chain string, from, n int64) (*recordings.Chain, error) {
+func (s *Server) recording(ctx context.Context, c *Caller, chain string, from, n int64) (*RecordedChain, error) {
 	t, err := s.scheduler.Trials(ctx)
 	if err != nil {
 		return nil, err
 	}
-	by := &recordings.Reader{May: func(ctx context.Context, r *evidence.Record) error { return s.mayRead(ctx, c, r) },
+	by := &recordingReader{May: func(ctx context.Context, r *evidence.Record) error { return s.mayRead(ctx, c, r) },
 		Disclose: func(ctx context.Context, r *evidence.Record) (*evidence.Record, error) {
 			return s.disclosedTo(ctx, c, r)
 		}, List: s.reader(ctx, c, t)}
@@ -77,7 +75,7 @@ func (s *Server) recording(ctx context.Context, c *Caller, chain string, from, n
 }
 
 func (s *Server) getRecording(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	from, n, err := recordings.From(r.URL.Query())
+	from, n, err := partFrom(r.URL.Query())
 	if err != nil {
 		return err
 	}
@@ -85,7 +83,7 @@ func (s *Server) getRecording(w http.ResponseWriter, r *http.Request, c *Caller)
 	if err != nil {
 		return err
 	}
-	return wire.WriteJSON(w, r, http.StatusOK, chain)
+	return writeJSON(w, r, http.StatusOK, chain)
 }
 
 // recordingPage shows a part of a chain, or one act of it.
@@ -94,7 +92,7 @@ func (s *Server) recordingPage(w http.ResponseWriter, r *http.Request, c *Caller
 }
 
 func (s *Server) showRecording(w http.ResponseWriter, r *http.Request, c *Caller, status int, failed string) error {
-	from, n, err := recordings.PageOf(r)
+	from, n, err := partOf(r)
 	if err != nil {
 		return err
 	}
@@ -108,8 +106,8 @@ func (s *Server) showRecording(w http.ResponseWriter, r *http.Request, c *Caller
 	}
 	page.Alone, page.Send, page.Failed, page.Key = n == 1, Submitters.admits(c) && !c.Stranger(), failed, rand.Text()
 	page.Panel, page.Rules = whoSits(s.config.Seats)
-	if page.After == 0 && !page.Alone && Overseers.admits(c) && !wire.Changes(r) { // what is new comes at the end
-		page.Events = recordings.EventsPath
+	if page.After == 0 && !page.Alone && Overseers.admits(c) && !changes(r) { // what is new comes at the end
+		page.Events = RecordingEventsPath
 	}
 	return s.page(w, r, c, status, page)
 }
@@ -121,7 +119,7 @@ func (s *Server) recordedFile(ctx context.Context, c *Caller, chain string) ([]b
 	if err != nil {
 		return nil, unnamed(err)
 	}
-	return recordings.Bundle(ctx, s.config.Installation.Ledger, records)
+	return recordingBundle(ctx, s.config.Installation.Ledger, records)
 }
 
 // tryRecording begins a trial of a recorded chain, by the form. If that is refused, the page is shown again with the reason.

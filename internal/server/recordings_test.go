@@ -22,7 +22,6 @@ import (
 	"jurat/internal/must"
 	"jurat/internal/schedule"
 	"jurat/internal/server"
-	"jurat/internal/server/recordings"
 )
 
 // spokenCall is what a recorder saw of a call.
@@ -92,7 +91,7 @@ func TestRecordingsOverTheAPI(t *testing.T) {
 	if len(list.Recordings) != 1 || list.Recordings[0].Chain != chain || list.Recordings[0].Calls != 3 || len(list.Recordings[0].Trials) != 0 {
 		t.Fatalf("%+v", list)
 	}
-	var part recordings.Chain
+	var part server.RecordedChain
 	read("/v1"+recordingAddress(chain)+"?from=2&limit=1", &part)
 	if part.From != 2 || part.Next != 3 || part.Records != 3 || len(part.Steps) != 1 || len(part.Steps[0].Messages) != 2 || part.Steps[0].Messages[0].Text != "Where is parcel 1?" {
 		t.Fatalf("%+v", part)
@@ -249,7 +248,7 @@ func TestHostileChains(t *testing.T) {
 func TestRecordingEvents(t *testing.T) {
 	r := start(t, func(c *server.Config) { c.Live = schedule.Delivery{Heartbeat: 20 * time.Millisecond} })
 	ada := r.token(t, "ada", access.Auditor)
-	request := must.Get(http.NewRequestWithContext(t.Context(), "GET", r.URL+recordings.EventsPath, nil))(t)
+	request := must.Get(http.NewRequestWithContext(t.Context(), "GET", r.URL+server.RecordingEventsPath, nil))(t)
 	request.Header.Set("Authorization", "Bearer "+ada)
 	answer := must.Get(http.DefaultClient.Do(request))(t)
 	defer answer.Body.Close()

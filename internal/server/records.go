@@ -12,7 +12,6 @@ import (
 	"jurat/internal/acts"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/brief"
-	"jurat/internal/server/wire"
 )
 
 func (s *Server) recordRoutes() []Route {
@@ -40,7 +39,7 @@ func (s *Server) getRecord(w http.ResponseWriter, r *http.Request, c *Caller) er
 	if err != nil {
 		return err
 	}
-	return wire.WriteFile(w, r, http.StatusOK, proved)
+	return writeFile(w, r, http.StatusOK, proved)
 }
 
 // readable returns a record if the caller may read it. A stranger gets the same error for a missing and for a private

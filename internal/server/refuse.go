@@ -8,19 +8,18 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/api"
-	"jurat/internal/server/wire"
 )
 
 // refuse answers a failed request, in the form of the route's kind.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, route *Route, c *Caller, err error) *api.Problem {
-	p := wire.Problem(err)
+	p := problemOf(err)
 	if p.Status >= http.StatusInternalServerError && r.Context().Err() == nil {
 		s.config.Log.LogAttrs(r.Context(), slog.LevelError, "request failed", slog.String("route", route.Name()), slog.Any("error", err))
 	}
 	if p.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="jurat"`)
 	}
-	if pause := wire.ComeAgain(p.Status); pause > 0 && w.Header().Get("Retry-After") == "" {
+	if pause := comeAgain(p.Status); pause > 0 && w.Header().Get("Retry-After") == "" {
 		w.Header().Set("Retry-After", strconv.Itoa(int(pause.Seconds())))
 	}
 	w.Header().Del("ETag")

@@ -7,7 +7,6 @@ import (
 	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/acts"
-	"jurat/internal/server/wire"
 )
 
 func (s *Server) reviewRoutes() []Route {
@@ -24,7 +23,7 @@ func (s *Server) reviewRoutes() []Route {
 
 // postReview seals a person's decision.
 func (s *Server) postReview(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	review, err := wire.ReadJSON[api.Review](r)
+	review, err := readJSON[api.Review](r)
 	if err != nil {
 		return err
 	}
@@ -44,7 +43,7 @@ func (s *Server) review(ctx context.Context, c *Caller, o acts.Order, id string,
 
 // postDelivery seals the answer that is delivered.
 func (s *Server) postDelivery(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	delivery, err := wire.ReadJSON[api.Delivery](r)
+	delivery, err := readJSON[api.Delivery](r)
 	if err != nil {
 		return err
 	}

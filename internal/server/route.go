@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"jurat/internal/access"
-	"jurat/internal/server/wire"
 )
 
 // A Kind says what form a route's answers and refusals have.
@@ -94,7 +93,7 @@ var languageParameter = Parameter{"lang", "the language of the page: en, ja or r
 
 // query lists the parameters that a route accepts.
 func (r *Route) query() []Parameter {
-	if r.Kind != Page || wire.Changing(r.Method) {
+	if r.Kind != Page || changing(r.Method) {
 		return r.Doc.Query
 	}
 	return append(slices.Clone(r.Doc.Query), languageParameter)
@@ -109,5 +108,5 @@ func (r *Route) checkQuery(raw string) error {
 	for _, p := range r.query() {
 		known = append(known, p.Name)
 	}
-	return wire.CheckQuery(raw, known)
+	return checkQuery(raw, known)
 }

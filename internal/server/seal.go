@@ -7,7 +7,6 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/acts"
-	"jurat/internal/server/wire"
 )
 
 // order returns the act that a request asks for.
@@ -17,7 +16,7 @@ func order(r *http.Request, c *Caller) acts.Order {
 
 // postRecord seals what an agent said or a reviewer decided, or accepts a record that they have signed themselves.
 func (s *Server) postRecord(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	doc, err := wire.Body(r, "application/json")
+	doc, err := readBody(r, "application/json")
 	if err != nil {
 		return err
 	}
@@ -59,5 +58,5 @@ func (s *Server) created(w http.ResponseWriter, r *http.Request, done *acts.Done
 	}
 	w.Header().Set("Location", "/v1/records/"+done.Record.Payload.RecordID)
 	w.Header().Set("Cache-Control", "no-store")
-	return wire.WriteFile(w, r, http.StatusCreated, proved)
+	return writeFile(w, r, http.StatusCreated, proved)
 }

@@ -17,7 +17,6 @@ import (
 	"jurat/internal/ledger/brief"
 	"jurat/internal/openssl"
 	"jurat/internal/pages"
-	"jurat/internal/server/wire"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -106,7 +105,7 @@ func (s *Server) reportOn(ctx context.Context, c *Caller, record *evidence.Recor
 			return report, g, whole, err
 		}
 	}
-	if err != nil && wire.Problem(err).Status >= http.StatusInternalServerError {
+	if err != nil && problemOf(err).Status >= http.StatusInternalServerError {
 		return nil, nil, nil, err
 	}
 	return verify.Record(record, verify.Options{Trust: trusted}), g, nil, nil
@@ -124,7 +123,7 @@ func (s *Server) verified(ctx context.Context, chain []*evidence.Record, trusted
 // chainPage shows the timeline of a chain or a record.
 func (s *Server) chainPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	id := r.PathValue("chain_id")
-	page, err := wire.PageOf(r)
+	page, err := pageNumber(r)
 	if err != nil {
 		return err
 	}
@@ -195,7 +194,7 @@ func (s *Server) recordOpenSSL(w http.ResponseWriter, r *http.Request, c *Caller
 		return err
 	}
 	attach(w, record.Payload.RecordID+".zip")
-	return wire.WriteTagged(w, r, http.StatusOK, "application/zip", file.Bytes())
+	return writeTagged(w, r, http.StatusOK, "application/zip", file.Bytes())
 }
 
 // attach makes browsers save an answer under a name, which must have no characters that need quoting.

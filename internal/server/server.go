@@ -13,16 +13,11 @@ import (
 	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/acts"
-	"jurat/internal/conduct"
 	"jurat/internal/docket"
 	"jurat/internal/installation"
-	"jurat/internal/limits"
 	"jurat/internal/llm"
 	"jurat/internal/openid"
 	"jurat/internal/schedule"
-	"jurat/internal/server/arrivals"
-	"jurat/internal/server/metrics"
-	"jurat/internal/server/recordings"
 	"jurat/internal/tracing"
 	"jurat/internal/trial"
 	"jurat/internal/webhook"
@@ -39,7 +34,7 @@ type Config struct {
 	Scheduler     *schedule.Scheduler        // nil: this server shows trials but holds none; the Server runs it
 	Webhook       *webhook.Receiver          // is told when a case needs a person; nil: nobody is
 	Index         string                     // the file of the index of words; "": in memory
-	Trials        *metrics.Trials            // counts what happens in trials; nil: /metrics has nothing of it
+	Trials        *TrialMetrics              // counts what happens in trials; nil: /metrics has nothing of it
 	Live          schedule.Delivery          // how events are sent to watchers
 	Secure        bool                       // browsers reach it by https; false: by http on this machine alone
 	Origins       []string                   // the origins under which a proxy shows it, such as https://jurat.example; nil: only its own
@@ -47,7 +42,7 @@ type Config struct {
 	PublicEntries bool                       // strangers, too, read what the log hashed; false: only those who may read everything
 	MaxBody       int64                      // bytes of a body; 0: 8 MiB
 	Memory        int64                      // memory limit of the process in bytes: requests share half of it; 0: DefaultMemory, or MemoryFor(MaxBody) if that is more
-	Limits        limits.Rate                // zero: the defaults of limits.Rate
+	Limits        Rate                       // zero: the defaults of Rate
 	Log           *slog.Logger               // required
 	Tracing       *tracing.Tracing           // nil: no tracing
 	Now           func() time.Time           // nil: time.Now
@@ -67,19 +62,19 @@ type Server struct {
 	access    *access.Register
 	acts      *acts.Acts
 	refusals  *refusalRecorder
-	limiter   *limits.Limiter
-	budget    *limits.Budget
+	limiter   *rateLimiter
+	budget    *memoryBudget
 	ready     *prober
-	metrics   *metrics.Metrics
+	metrics   *metrics
 	uses      access.Uses // of tokens
 	granted   *grantDesk
 	assigned  *assigner
-	arrivals  *arrivals.Teller // nil: nobody is told
+	arrivals  *arrivalTeller // nil: nobody is told
 	cosigned  *cosigner
 	portal    portalPage
-	conduct   *conduct.Cache
+	conduct   *docket.ConductCache
 	keeper    *docket.Keeper // the Server runs it
-	recorded  *recordings.Desk
+	recorded  *recordingsDesk
 	histories docket.Histories
 	scheduler *schedule.Scheduler
 	live      schedule.Delivery
@@ -102,9 +97,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		c.MaxBody = defaultMaxBody
 	}
 	if c.Memory == 0 {
-		c.Memory = max(limits.DefaultMemory, limits.MemoryFor(c.MaxBody))
+		c.Memory = max(DefaultMemory, MemoryFor(c.MaxBody))
 	}
-	if least := limits.MemoryFor(c.MaxBody); c.Memory < least {
+	if least := MemoryFor(c.MaxBody); c.Memory < least {
 		return nil, fmt.Errorf("bodies of %d bytes need a memory of at least %d bytes, but it is %d", c.MaxBody, least, c.Memory)
 	}
 	if c.Now == nil {
@@ -120,21 +115,21 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.draining, s.drain = context.WithCancel(context.Background()) // Run ends it, rather than the caller of New
 	s.access = access.New(access.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Now: c.Now})
 	s.acts = acts.New(acts.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Opened: s.access, Disclose: c.Installation.Apart.Disclose, Now: c.Now})
-	s.conduct = conduct.NewCache(c.Installation.Ledger, c.Now)
+	s.conduct = docket.NewConductCache(c.Installation.Ledger, c.Now)
 	s.granted = &grantDesk{register: s.access, ledger: c.Installation.Ledger, uses: &s.uses, began: c.Now()}
 	s.assigned = &assigner{scheduler: s.scheduler, acts: s.acts, register: s.access}
 	s.keeper = &docket.Keeper{Ledger: c.Installation.Ledger, Path: c.Index, Log: c.Log}
-	s.recorded = &recordings.Desk{Ledger: c.Installation.Ledger, Keeper: s.keeper, Prices: c.Prices, Trust: c.Installation.Trust}
+	s.recorded = &recordingsDesk{Ledger: c.Installation.Ledger, Keeper: s.keeper, Prices: c.Prices, Trust: c.Installation.Trust}
 	s.refusals = newRefusals(s.access, c.Log, c.Now)
-	s.budget = limits.NewBudget(c.Memory)
-	s.limiter = limits.NewLimiter(c.Limits, c.Now)
+	s.budget = newMemoryBudget(c.Memory)
+	s.limiter = newRateLimiter(c.Limits, c.Now)
 	s.ready = &prober{probe: c.Installation.Ready, log: c.Log, now: c.Now}
 	s.cosigned = &cosigner{witnesses: c.Installation.Witnesses, ledger: c.Installation.Ledger, log: c.Log, now: c.Now}
-	s.metrics = metrics.New(metrics.Config{Records: c.Installation.Ledger.Size, Waiting: c.Scheduler.Waiting, UnderWay: c.Scheduler.UnderWay,
-		Trials: c.Trials, Domain: metrics.Domain{Owing: c.Installation.Ledger.Owing, Open: c.Scheduler.Open, Grants: s.access.Grants, Now: c.Now},
+	s.metrics = newMetrics(metricsConfig{Records: c.Installation.Ledger.Size, Waiting: c.Scheduler.Waiting, UnderWay: c.Scheduler.UnderWay,
+		Trials: c.Trials, Domain: domain{Owing: c.Installation.Ledger.Owing, Open: c.Scheduler.Open, Grants: s.access.Grants, Now: c.Now},
 		Cosigned: c.Installation.Witnesses.LastCosigned})
 	if c.Webhook != nil {
-		s.arrivals = &arrivals.Teller{Scheduler: s.scheduler, Ledger: c.Installation.Ledger, Files: c.Installation.Files(), Locks: c.Installation.Locks(), Receiver: c.Webhook, URL: c.URL, Log: c.Log, Now: c.Now}
+		s.arrivals = &arrivalTeller{Scheduler: s.scheduler, Ledger: c.Installation.Ledger, Files: c.Installation.Files(), Locks: c.Installation.Locks(), Receiver: c.Webhook, URL: c.URL, Log: c.Log, Now: c.Now}
 		s.metrics.Untold(s.arrivals.Waiting)
 	}
 	s.table = s.routes()

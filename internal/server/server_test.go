@@ -24,7 +24,6 @@ import (
 	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/installation"
-	"jurat/internal/limits"
 	"jurat/internal/must"
 	"jurat/internal/server"
 )
@@ -206,7 +205,7 @@ func TestNowhere(t *testing.T) {
 
 // TestNowhereIsGuarded: requests to unknown paths count towards the limit, and their page links to no other site.
 func TestNowhereIsGuarded(t *testing.T) {
-	r := start(t, func(c *server.Config) { c.Limits = limits.Rate{PerSecond: 0.001, Burst: 3} })
+	r := start(t, func(c *server.Config) { c.Limits = server.Rate{PerSecond: 0.001, Burst: 3} })
 	for path, kind := range map[string]string{"/nowhere": "text/html", "////elsewhere.example": "text/html", "/v1/trust/": "application/json"} {
 		answer, body := send(t, http.DefaultClient, "GET", r.URL+path, "", "Accept", kind)
 		if answer.StatusCode != http.StatusNotFound || strings.Contains(body, `href="//`) {
@@ -242,7 +241,7 @@ func newRequest(t *testing.T, s *server.Server, token string, body io.Reader, le
 // TestProbesAreNotLimited: health probes are always answered, however many requests come from their address. Other
 // requests get Retry-After.
 func TestProbesAreNotLimited(t *testing.T) {
-	r := start(t, func(c *server.Config) { c.Limits = limits.Rate{PerSecond: math.SmallestNonzeroFloat64, Burst: 1} })
+	r := start(t, func(c *server.Config) { c.Limits = server.Rate{PerSecond: math.SmallestNonzeroFloat64, Burst: 1} })
 	for range 20 {
 		for _, path := range []string{"/healthz", "/readyz"} {
 			if answer, body := send(t, http.DefaultClient, "GET", r.URL+path, ""); answer.StatusCode != http.StatusOK {
@@ -301,7 +300,7 @@ func (r *running) ready(t *testing.T, want int) {
 
 // TestNoLimit: a limit below 0 means no limit.
 func TestNoLimit(t *testing.T) {
-	r := start(t, func(c *server.Config) { c.Limits = limits.Rate{PerSecond: -1, Burst: 1} })
+	r := start(t, func(c *server.Config) { c.Limits = server.Rate{PerSecond: -1, Burst: 1} })
 	token := r.token(t, "ada", access.Auditor)
 	for range 250 { // more than the default limit allows at once
 		for _, header := range [][]string{nil, bearer(token)} {
@@ -325,7 +324,7 @@ func oneOf(route []access.Role) access.Role {
 // TestUnknownParameters: every route refuses a parameter that it does not know, and one that is given twice, and names
 // it. Ignoring it would answer another question: all records, for example, in the place of one agent's.
 func TestUnknownParameters(t *testing.T) {
-	h := furnishWith(t, func(c *server.Config) { c.Limits = limits.Rate{PerSecond: -1} })
+	h := furnishWith(t, func(c *server.Config) { c.Limits = server.Rate{PerSecond: -1} })
 	asked := 0
 	for _, route := range h.Routes() {
 		if route.Doc.AnyQuery {

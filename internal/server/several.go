@@ -11,7 +11,6 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/acts"
 	"jurat/internal/pages"
-	"jurat/internal/server/wire"
 )
 
 // severalForm decides each marked case of the queue as if it were decided alone, or takes it, gives it back or assigns it. It then shows
@@ -39,7 +38,7 @@ func (s *Server) severalForm(w http.ResponseWriter, r *http.Request, c *Caller) 
 	desk.Answer(results, form)
 	status := http.StatusOK
 	if wrong != nil {
-		p := wire.Problem(wrong)
+		p := problemOf(wrong)
 		status, desk.Problem = p.Status, problemText(p)
 	}
 	return s.page(w, r, c, status, desk)
@@ -52,7 +51,7 @@ func (s *Server) doMarked(ctx context.Context, c *Caller, seen pages.Seen, form 
 	if err == nil {
 		return result
 	}
-	p := wire.Problem(err)
+	p := problemOf(err)
 	if p.Status >= http.StatusInternalServerError && ctx.Err() == nil {
 		s.config.Log.LogAttrs(ctx, slog.LevelError, "one of several cases failed", slog.String("record", seen.Verdict), slog.Any("error", err))
 	}

@@ -1,9 +1,7 @@
 package server
 
-import "jurat/internal/server/openapi"
-
-// A Shape names the form of a body that no type of package api describes.
-type Shape = openapi.Shape
+// A Shape names the schema of a body that no type of package api describes.
+type Shape string
 
 const (
 	Payload Shape = "Payload" // as actors send it: docs/format.md

@@ -14,7 +14,6 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/installation"
 	"jurat/internal/names"
-	"jurat/internal/server/wire"
 )
 
 // sessionTime is how long a browser session lasts.
@@ -54,7 +53,7 @@ func SignInPath(ctx context.Context, i *installation.Installation, now time.Time
 // links to preview them, and must not use them up.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	if err := r.ParseForm(); err != nil {
-		return wire.Malformed(err)
+		return malformed(err)
 	}
 	order, err := s.sessionOf(r)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/acts"
 	"jurat/internal/schedule"
-	"jurat/internal/server/wire"
 )
 
 func (s *Server) streamRoutes() []Route {
@@ -49,7 +48,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *Caller, after
 	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
 		return err
 	}
-	seq, err := wire.SeqOf(after)
+	seq, err := seqOf(after)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"jurat/api"
 	"jurat/internal/acts"
 	"jurat/internal/schedule"
-	"jurat/internal/server/wire"
 	"jurat/internal/trial"
 )
 
@@ -34,7 +33,7 @@ func (s *Server) submissionRoutes() []Route {
 }
 
 func (s *Server) submit(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	asked, err := wire.ReadJSON[api.NewSubmission](r)
+	asked, err := readJSON[api.NewSubmission](r)
 	if err != nil {
 		return err
 	}
@@ -65,7 +64,7 @@ func (s *Server) sendEntry(w http.ResponseWriter, r *http.Request, status int, i
 		return err
 	}
 	w.Header().Set("Location", "/v1/submissions/"+id)
-	return wire.WriteJSON(w, r, status, e.Described())
+	return writeJSON(w, r, status, e.Described())
 }
 
 // sources are where evidence of a caller comes from.
@@ -128,7 +127,7 @@ func (s *Server) listSubmissions(w http.ResponseWriter, r *http.Request, c *Call
 	if more {
 		page.Next = entries[len(entries)-1].ID
 	}
-	return wire.WriteJSON(w, r, http.StatusOK, page)
+	return writeJSON(w, r, http.StatusOK, page)
 }
 
 // visible selects the trials that a list shows to a caller: those of which mayRead allows every record, without
@@ -149,7 +148,7 @@ func (s *Server) getSubmission(w http.ResponseWriter, r *http.Request, c *Caller
 		answer.Taken = nil
 	}
 	answer.Votes, answer.Result = &t.Votes, &t.State.Result
-	return wire.WriteJSON(w, r, http.StatusOK, answer)
+	return writeJSON(w, r, http.StatusOK, answer)
 }
 
 func (s *Server) resume(w http.ResponseWriter, r *http.Request, c *Caller) error {
@@ -169,7 +168,7 @@ func (s *Server) goOn(r *http.Request, c *Caller, id string) error {
 }
 
 func (s *Server) cancel(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	asked, err := wire.ReadJSON[api.Cancellation](r)
+	asked, err := readJSON[api.Cancellation](r)
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,6 @@ import (
 	"time"
 
 	"jurat/api"
-	"jurat/internal/limits"
-	"jurat/internal/server/origin"
-	"jurat/internal/server/wire"
 )
 
 // routes returns the table of all routes. Each area has a file.
@@ -46,7 +43,7 @@ func (s *Server) Routes() []Route { return slices.Clone(s.table) }
 // assemble makes one handler from the table.
 func (s *Server) assemble() (http.Handler, error) {
 	mux := http.NewServeMux()
-	origins, err := origin.New(origin.Config{Secure: s.config.Secure, Local: s.config.Local, Origins: s.config.Origins})
+	origins, err := newOriginGuard(originConfig{Secure: s.config.Secure, Local: s.config.Local, Origins: s.config.Origins})
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +52,7 @@ func (s *Server) assemble() (http.Handler, error) {
 		mux.Handle(route.Name(), s.guard(route, origins))
 	}
 	nowhere, nowherePage := s.nowhere(API, mux), s.nowhere(Page, mux)
-	return wire.Compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		secure(w.Header())
 		if s.config.Secure {
 			w.Header().Set("Strict-Transport-Security", "max-age=31536000") // browsers ignore it over plain HTTP (RFC 6797, section 8.1)
@@ -99,13 +96,13 @@ func otherMethods(r *http.Request, mux *http.ServeMux) (methods []string) {
 }
 
 // guard admits to a route the callers that may use it. It checks in this order: origin, rate, identity, rights.
-func (s *Server) guard(route *Route, origins *origin.Guard) http.Handler {
+func (s *Server) guard(route *Route, origins *originGuard) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		most := s.config.MaxBody
 		if route.MaxBody > 0 {
 			most = min(most, route.MaxBody)
 		}
-		body := wire.Arrive(r)
+		body := arrive(r)
 		r.Body = http.MaxBytesReader(w, body, most)
 		// Writers without a net/http connection, such as a test's recorder, have no deadlines.
 		if connection := http.NewResponseController(w); route.Kind == Stream {
@@ -114,12 +111,12 @@ func (s *Server) guard(route *Route, origins *origin.Guard) http.Handler {
 			_ = connection.SetWriteDeadline(time.Now().Add(answerTime))
 			defer context.AfterFunc(s.draining, func() { body.Hurry(connection) })()
 		}
-		began, watching := time.Now(), &wire.Watched{ResponseWriter: w}
+		began, watching := time.Now(), &watched{ResponseWriter: w}
 		ctx, traced := s.config.Tracing.Request(r, route.Name())
 		r = r.WithContext(ctx)
 		c, err := s.admit(route, origins, r)
 		if err == nil {
-			var held *limits.Account
+			var held *memoryAccount
 			r, held, err = s.account(route, r, c)
 			defer held.Keep(0)
 		}
@@ -156,7 +153,7 @@ func (s *Server) answered(r *http.Request, route *Route, c *Caller, status int, 
 		slog.Duration("took", took), slog.String("caller", c.Name()))
 }
 
-func (s *Server) admit(route *Route, origins *origin.Guard, r *http.Request) (*Caller, error) {
+func (s *Server) admit(route *Route, origins *originGuard, r *http.Request) (*Caller, error) {
 	if err := origins.Check(r); err != nil {
 		return &Caller{}, cmp.Or(s.limit(route, address(r), true), err)
 	}
@@ -167,7 +164,7 @@ func (s *Server) admit(route *Route, origins *origin.Guard, r *http.Request) (*C
 	if tooMany := s.limit(route, limitedAs(c, r), c.Stranger()); tooMany != nil {
 		return c, tooMany
 	}
-	if err != nil && route.openTo(wire.Problem(err).Status) {
+	if err != nil && route.openTo(problemOf(err).Status) {
 		c, err = &Caller{}, nil
 	}
 	if err != nil {

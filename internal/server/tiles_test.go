@@ -14,7 +14,6 @@ import (
 
 	"jurat/evidence/operator"
 	"jurat/internal/access"
-	"jurat/internal/limits"
 	"jurat/internal/must"
 	"jurat/internal/server"
 	"jurat/tiles"
@@ -45,7 +44,7 @@ func (r *running) fill(t testing.TB, token string, n int) {
 }
 
 // limitless removes the limit on requests.
-func limitless(c *server.Config) { c.Limits = limits.Rate{PerSecond: 1e6, Burst: 1e6} }
+func limitless(c *server.Config) { c.Limits = server.Rate{PerSecond: 1e6, Burst: 1e6} }
 
 // TestTilesOfALog reads a log of more than one tile, as a stranger and as an auditor.
 func TestTilesOfALog(t *testing.T) {

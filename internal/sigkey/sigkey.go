@@ -1,5 +1,7 @@
 // Package sigkey knows the keys that sign: which are accepted, how they are written, and whether a signature is valid
-// under one. What is signed, and whose key it is, is for its callers to know.
+// under one. What is signed, and whose key it is, is for its callers to know. It has ML-DSA-65 (FIPS 204, RFC 9881), which the standard
+// library does not know, the forms of P-256 signatures, of which it accepts one, and bounds on RSA keys: the author of a file chooses the
+// keys in it, and a large modulus or exponent makes one check take long enough to be an attack.
 package sigkey
 
 import (
@@ -16,10 +18,6 @@ import (
 	"io"
 
 	"github.com/cloudflare/circl/sign/mldsa/mldsa65"
-
-	"jurat/internal/ecdsasig"
-	"jurat/internal/mldsakey"
-	"jurat/internal/rsakey"
 )
 
 // Algorithm names a signature algorithm.
@@ -40,7 +38,7 @@ func (a Algorithm) PostQuantum() bool { return a == MLDSA65 }
 func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) {
 	switch key := public.(type) {
 	case *rsa.PublicKey:
-		if err := rsakey.Check(key); err != nil {
+		if err := checkRSA(key); err != nil {
 			return "", err
 		}
 		return RS256, nil
@@ -55,7 +53,7 @@ func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) {
 		}
 		return Ed25519, nil
 	case *mldsa65.PublicKey:
-		return MLDSA65, mldsakey.Check(key)
+		return MLDSA65, checkMLDSA(key)
 	}
 	return "", fmt.Errorf("a key of type %T: want RSA, ECDSA on P-256, Ed25519 or ML-DSA-65", public)
 }
@@ -72,7 +70,7 @@ func MarshalPublic(public crypto.PublicKey) ([]byte, error) {
 
 func marshal(public crypto.PublicKey) ([]byte, error) {
 	if key, ok := public.(*mldsa65.PublicKey); ok {
-		return mldsakey.MarshalPublic(key)
+		return marshalPublicMLDSA(key)
 	}
 	return x509.MarshalPKIXPublicKey(public)
 }
@@ -95,8 +93,8 @@ func ParsePublic(der []byte) (crypto.PublicKey, error) {
 }
 
 func parse(der []byte) (crypto.PublicKey, error) {
-	if mldsakey.IsPublic(der) {
-		return mldsakey.ParsePublic(der)
+	if isPublicMLDSA(der) {
+		return parsePublicMLDSA(der)
 	}
 	return x509.ParsePKIXPublicKey(der)
 }
@@ -105,15 +103,15 @@ func parse(der []byte) (crypto.PublicKey, error) {
 // seed. It refuses such a key without its seed, and types that x509 does not write.
 func MarshalPrivate(private crypto.Signer) ([]byte, error) {
 	if key, ok := private.(*mldsa65.PrivateKey); ok {
-		return mldsakey.MarshalPrivate(key)
+		return marshalPrivateMLDSA(key)
 	}
 	return x509.MarshalPKCS8PrivateKey(private)
 }
 
 // ParsePrivate reads a private key in PKCS #8, as MarshalPrivate writes it. It refuses keys that cannot sign.
 func ParsePrivate(der []byte) (crypto.Signer, error) {
-	if mldsakey.IsPrivate(der) {
-		return mldsakey.ParsePrivate(der)
+	if isPrivateMLDSA(der) {
+		return parsePrivateMLDSA(der)
 	}
 	key, err := x509.ParsePKCS8PrivateKey(der)
 	if err != nil {
@@ -142,7 +140,7 @@ func Check(public crypto.PublicKey, algorithm Algorithm, message, signature []by
 	case *rsa.PublicKey:
 		ok = rsa.VerifyPKCS1v15(key, crypto.SHA256, digest[:], signature) == nil
 	case *ecdsa.PublicKey:
-		if err := ecdsasig.Strict(signature); err != nil {
+		if err := StrictECDSA(signature); err != nil {
 			return err
 		}
 		ok = ecdsa.VerifyASN1(key, digest[:], signature)
@@ -167,12 +165,12 @@ func Sign(key crypto.Signer, algorithm Algorithm, random io.Reader, message []by
 	case Ed25519:
 		return key.Sign(random, message, crypto.Hash(0))
 	case MLDSA65:
-		return mldsakey.Sign(key, random, message)
+		return signMLDSA(key, random, message)
 	}
 	digest := sha256.Sum256(message)
 	signature, err := key.Sign(random, digest[:], crypto.SHA256)
 	if err != nil || algorithm != ES256 {
 		return signature, err
 	}
-	return ecdsasig.LowS(signature)
+	return LowS(signature)
 }

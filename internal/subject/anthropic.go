@@ -2,14 +2,12 @@ package subject
 
 import (
 	"strings"
-
-	"jurat/internal/subject/tree"
 )
 
 // readAnthropic reads {"system", "messages"} or an array of messages, whose content is a string or an array of blocks:
 // https://docs.claude.com/en/api/messages. A user's message that carries results of tools becomes one message for each
 // result and one for what the user says.
-func (c *Case) readAnthropic(n *tree.Node) error {
+func (c *Case) readAnthropic(n *node) error {
 	list := n
 	if n.Kind == '{' {
 		if err := c.readSystem(n.Get("system")); err != nil {
@@ -24,7 +22,7 @@ func (c *Case) readAnthropic(n *tree.Node) error {
 }
 
 // readSystem reads a system prompt: a string, or an array of text blocks.
-func (c *Case) readSystem(n *tree.Node) error {
+func (c *Case) readSystem(n *node) error {
 	if n.Absent() {
 		return nil
 	}
@@ -36,13 +34,13 @@ func (c *Case) readSystem(n *tree.Node) error {
 	return nil
 }
 
-func (c *Case) readAnthropicMessage(n *tree.Node) error {
+func (c *Case) readAnthropicMessage(n *node) error {
 	role, err := readRole(n)
 	if err != nil {
 		return err
 	}
 	if role == Tool {
-		return n.Get("role").Errorf("unknown role %s in Anthropic's form: expected user or assistant; results of tools are tool_result blocks of a user's message", tree.Quote(n.Get("role").Text))
+		return n.Get("role").Errorf("unknown role %s in Anthropic's form: expected user or assistant; results of tools are tool_result blocks of a user's message", quote(n.Get("role").Text))
 	}
 	content := n.Get("content")
 	if content == nil {
@@ -57,7 +55,7 @@ func (c *Case) readAnthropicMessage(n *tree.Node) error {
 }
 
 // blocks reads content: a string, or an array of blocks.
-func (t *turn) blocks(content *tree.Node) error {
+func (t *turn) blocks(content *node) error {
 	switch content.Kind {
 	case 'n':
 		return nil
@@ -76,7 +74,7 @@ func (t *turn) blocks(content *tree.Node) error {
 	return nil
 }
 
-func (t *turn) block(n *tree.Node) error {
+func (t *turn) block(n *node) error {
 	if n.Kind != '{' {
 		return n.Errorf("expected a block, for example {\"type\": \"text\", \"text\": \"Hello\"}, found %s", n.KindName())
 	}
@@ -102,7 +100,7 @@ func (t *turn) block(n *tree.Node) error {
 }
 
 // blockText reads a block that has a text, or that stands for something that no juror can read.
-func (c *Case) blockText(n *tree.Node, kind string) (string, error) {
+func (c *Case) blockText(n *node, kind string) (string, error) {
 	switch kind {
 	case "text":
 		if n.Get("text").Absent() {
@@ -118,10 +116,10 @@ func (c *Case) blockText(n *tree.Node, kind string) (string, error) {
 		title, err := n.Str("title")
 		return c.unread(kind, title), err
 	}
-	return "", n.Get("type").Errorf("unknown block %s: expected text, image, document, tool_use, tool_result or thinking, for example {\"type\": \"text\", \"text\": \"Hello\"}", tree.Quote(kind))
+	return "", n.Get("type").Errorf("unknown block %s: expected text, image, document, tool_use, tool_result or thinking, for example {\"type\": \"text\", \"text\": \"Hello\"}", quote(kind))
 }
 
-func (t *turn) toolUse(n *tree.Node) error {
+func (t *turn) toolUse(n *node) error {
 	if t.role != Assistant {
 		return n.Errorf("a tool_use block in a message of the %s: expected it in one of the assistant, for example {\"role\": \"assistant\", \"content\": [{\"type\": \"tool_use\", \"id\": \"toolu_01\", \"name\": \"get_order\", \"input\": {\"order\": 7}}]}", t.role)
 	}
@@ -145,7 +143,7 @@ func (t *turn) toolUse(n *tree.Node) error {
 
 // toolResult reads the result of a call. Its content is a string, or an array of blocks; what a vendor's own tools
 // return has more forms, and is shown in canonical form.
-func (t *turn) toolResult(n *tree.Node) error {
+func (t *turn) toolResult(n *node) error {
 	id, err := n.Str("tool_use_id")
 	if err != nil {
 		return err
@@ -166,7 +164,7 @@ func (t *turn) toolResult(n *tree.Node) error {
 }
 
 // onlyText reports whether an array has only blocks that blockText reads.
-func onlyText(n *tree.Node) bool {
+func onlyText(n *node) bool {
 	for _, block := range n.Members {
 		switch kind, _ := block.Str("type"); kind {
 		case "text", "image", "document", "search_result":

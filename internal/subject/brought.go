@@ -1,15 +1,10 @@
 package subject
 
-import (
-	"jurat/internal/subject/forms"
-	"jurat/internal/subject/tree"
-)
-
 // Options say how to read what people bring. The zero value reads a conversation by its structure, without a card.
 type Options struct {
-	Card  []byte     // the agent's card; nil: there is none
-	Form  forms.Form // "": by the structure of each conversation
-	Check bool       // find every mistake, and not only the first
+	Card  []byte // the agent's card; nil: there is none
+	Form  Form   // "": by the structure of each conversation
+	Check bool   // find every mistake, and not only the first
 }
 
 // A Brought is one case of a file, or what is wrong with it.
@@ -45,7 +40,7 @@ func (s *Source) String() string {
 
 // Build makes a case of a conversation and the agent's card, which may be nil, or returns what is wrong with them. The
 // source is nil if the conversation was brought by itself. It ignores the option Card.
-func Build(card, conversation *tree.Node, from *Source, o Options) (*Case, []error) {
+func Build(card, conversation *node, from *Source, o Options) (*Case, []error) {
 	c := &Case{Form: o.Form, Source: from, checking: o.Check}
 	if mistakes := c.build(card, conversation); mistakes != nil {
 		return nil, mistakes

@@ -1,7 +1,5 @@
 package subject
 
-import "jurat/internal/subject/tree"
-
 // A Card is what an agent says of itself.
 type Card struct {
 	Name            string
@@ -29,7 +27,7 @@ type Skill struct {
 	Examples    []string
 }
 
-func (c *Case) readCard(n *tree.Node) error {
+func (c *Case) readCard(n *node) error {
 	if looksLikeConversation(n) {
 		return n.Errorf("expected an agent card, but this looks like a conversation; are the two files swapped?")
 	}
@@ -57,7 +55,7 @@ func (c *Case) readCard(n *tree.Node) error {
 }
 
 // readStrings reads optional strings. If several fail, it returns the error that comes first in the file.
-func readStrings(n *tree.Node, into map[string]*string) error {
+func readStrings(n *node, into map[string]*string) error {
 	for i, name := range n.Names {
 		target, wanted := into[name]
 		if !wanted || n.Members[i].Absent() {
@@ -73,7 +71,7 @@ func readStrings(n *tree.Node, into map[string]*string) error {
 }
 
 // readInterfaces reads v1.0's list, or v0.3's members at the top level of the card.
-func (card *Card) readInterfaces(n *tree.Node) error {
+func (card *Card) readInterfaces(n *node) error {
 	list := n.Get("supportedInterfaces")
 	if list.Absent() {
 		var only Interface
@@ -84,7 +82,7 @@ func (card *Card) readInterfaces(n *tree.Node) error {
 		}
 		return err
 	}
-	return eachObject(list, "an interface", func(item *tree.Node) error {
+	return eachObject(list, "an interface", func(item *node) error {
 		var one Interface
 		err := readStrings(item, map[string]*string{"url": &one.URL, "protocolBinding": &one.Transport, "protocolVersion": &one.Version})
 		card.Interfaces = append(card.Interfaces, one)
@@ -95,8 +93,8 @@ func (card *Card) readInterfaces(n *tree.Node) error {
 	})
 }
 
-func (card *Card) readSkills(n *tree.Node) error {
-	return eachObject(n.Get("skills"), "a skill", func(item *tree.Node) (err error) {
+func (card *Card) readSkills(n *node) error {
+	return eachObject(n.Get("skills"), "a skill", func(item *node) (err error) {
 		var s Skill
 		if err = readStrings(item, map[string]*string{"id": &s.ID, "name": &s.Name, "description": &s.Description}); err != nil {
 			return err
@@ -112,7 +110,7 @@ func (card *Card) readSkills(n *tree.Node) error {
 	})
 }
 
-func eachObject(list *tree.Node, what string, read func(*tree.Node) error) error {
+func eachObject(list *node, what string, read func(*node) error) error {
 	if list.Absent() {
 		return nil
 	}
@@ -130,7 +128,7 @@ func eachObject(list *tree.Node, what string, read func(*tree.Node) error) error
 	return nil
 }
 
-func stringList(list *tree.Node) ([]string, error) {
+func stringList(list *node) ([]string, error) {
 	if list.Absent() {
 		return nil, nil
 	}

@@ -13,12 +13,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/subject/forms"
-	"jurat/internal/subject/tree"
 )
 
 // MaxFile is the largest file of a case, in bytes.
-const MaxFile = tree.MaxSize
+const MaxFile = maxDocument
 
 // Names of the two files in a case's folder.
 const (
@@ -33,7 +31,7 @@ type Case struct {
 	HasCard   bool
 	Messages  []Message
 	TaskState string     // of an A2A task, such as "completed"; "" for other conversations
-	Form      forms.Form // of the conversation; "" for records
+	Form      Form       // of the conversation; "" for records
 	Source    *Source    // where the conversation was taken from; nil: it was brought by itself
 	LeftOut   []Omission // what the conversation has and jurors are not shown
 
@@ -51,7 +49,7 @@ type Case struct {
 
 // Load reads a folder with agent-card.json, which may be missing, and conversation.json. It follows no symbolic links: a case from a
 // stranger must not be able to put another file of this machine before the jury. Errors about content are of type
-// *tree.Error.
+// *Error.
 func Load(dir string) (*Case, error) {
 	b, err := LoadFolder(dir, Options{})
 	if err != nil {
@@ -82,7 +80,7 @@ func readFolder(dir string) (card, conversation []byte, err error) {
 	}
 	defer root.Close()
 	card, err = readFile(root, CardFile)
-	var absent *tree.Error
+	var absent *Error
 	if err != nil && !(errors.As(err, &absent) && absent.Missing) {
 		return nil, nil, err
 	}
@@ -93,13 +91,13 @@ func readFolder(dir string) (card, conversation []byte, err error) {
 func readFile(root *os.Root, name string) ([]byte, error) {
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: a case is a folder with %s and, if the agent has a card, %s", &tree.Error{File: name, Reason: "no such file", Missing: true}, ConversationFile, CardFile)
+		return nil, fmt.Errorf("%w: a case is a folder with %s and, if the agent has a card, %s", &Error{File: name, Reason: "no such file", Missing: true}, ConversationFile, CardFile)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading case: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &tree.Error{File: name, Reason: "not a regular file (links are not followed)"}
+		return nil, &Error{File: name, Reason: "not a regular file (links are not followed)"}
 	}
 	file, err := root.Open(name)
 	if err != nil {
@@ -110,23 +108,23 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading case: %w", err)
 	}
-	return evidence.CutMark(data), nil // tree.Parse refuses files that are too long
+	return evidence.CutMark(data), nil // parseNode refuses files that are too long
 }
 
 // New makes a case from a conversation and the agent's card, which may be nil. It reads the form that the conversation
-// shows. Errors about content are of type *tree.Error.
+// shows. Errors about content are of type *Error.
 func New(card, conversation []byte) (*Case, error) { return NewAs("", card, conversation) }
 
 // NewAs is like New for a conversation whose form is known.
-func NewAs(form forms.Form, card, conversation []byte) (*Case, error) {
+func NewAs(form Form, card, conversation []byte) (*Case, error) {
 	c := &Case{Form: form}
 	return c.of(c.documents(card, conversation))
 }
 
 // ReadPart reads messages that are a part of a conversation in a form: what they answer need not be among them. The result has
-// only messages, and what is left out of them. The name is for errors, which are of type *tree.Error.
-func ReadPart(name string, form forms.Form, part []byte) (*Case, error) {
-	root, err := tree.Parse(name, part)
+// only messages, and what is left out of them. The name is for errors, which are of type *Error.
+func ReadPart(name string, form Form, part []byte) (*Case, error) {
+	root, err := parseNode(name, part)
 	if err != nil {
 		return nil, err
 	}
@@ -147,9 +145,9 @@ func (c *Case) of(mistakes []error) (*Case, error) {
 
 // documents reads both documents, and returns what is wrong in them.
 func (c *Case) documents(card, conversation []byte) (mistakes []error) {
-	var on *tree.Node
+	var on *node
 	if card != nil {
-		root, err := tree.Parse(CardFile, card)
+		root, err := parseNode(CardFile, card)
 		if err != nil {
 			mistakes = append(mistakes, err)
 		} else {
@@ -159,7 +157,7 @@ func (c *Case) documents(card, conversation []byte) (mistakes []error) {
 	if mistakes != nil && !c.checking {
 		return mistakes
 	}
-	root, err := tree.Parse(ConversationFile, conversation)
+	root, err := parseNode(ConversationFile, conversation)
 	if err != nil {
 		return append(mistakes, err)
 	}
@@ -168,20 +166,20 @@ func (c *Case) documents(card, conversation []byte) (mistakes []error) {
 
 // Parse reads the evidence that a trial carries: {"agentCard", "conversation", "format", "source"}, of which only the
 // conversation must be there, or that of records (see FromRecords). Without a format, the conversation is of chat
-// messages or an A2A task. Errors about content are of type *tree.Error.
+// messages or an A2A task. Errors about content are of type *Error.
 func Parse(material []byte) (*Case, error) {
 	if len(material) > 2*MaxFile+64 {
-		return nil, &tree.Error{File: evidenceName, Reason: fmt.Sprintf("longer than %d MiB", 2*MaxFile>>20)}
+		return nil, &Error{File: evidenceName, Reason: fmt.Sprintf("longer than %d MiB", 2*MaxFile>>20)}
 	}
 	if _, err := evidence.Canonical(material); err != nil {
-		return nil, tree.NotJSON(evidenceName, material, err)
+		return nil, notJSON(evidenceName, material, err)
 	}
 	if isOfRecords(material) {
 		return parseRecords(material)
 	}
-	root, err := tree.Read(evidenceName, material)
+	root, err := readNode(evidenceName, material)
 	if err != nil {
-		return nil, tree.NotJSON(evidenceName, material, err)
+		return nil, notJSON(evidenceName, material, err)
 	}
 	if root.Kind != '{' {
 		return nil, root.Errorf(`expected {"agentCard": …, "conversation": …} or {"records": …, "verification": …}, found %s`, root.KindName())
@@ -206,14 +204,14 @@ func Parse(material []byte) (*Case, error) {
 }
 
 // readOrigin reads what the evidence says of the conversation's form and source.
-func (c *Case) readOrigin(root *tree.Node) error {
+func (c *Case) readOrigin(root *node) error {
 	if at := root.Get("format"); at != nil {
 		form, err := root.Str("format")
 		if err != nil {
 			return err
 		}
-		if c.Form = forms.Form(form); readers[c.Form] == nil {
-			return at.Errorf("unknown format %s", tree.Quote(form))
+		if c.Form = Form(form); readers[c.Form] == nil {
+			return at.Errorf("unknown format %s", quote(form))
 		}
 	}
 	at := root.Get("source")
@@ -226,7 +224,7 @@ func (c *Case) readOrigin(root *tree.Node) error {
 
 // build reads the card, which may be nil, and the conversation, and makes the evidence of them. It returns what is
 // wrong.
-func (c *Case) build(card, conversation *tree.Node) []error {
+func (c *Case) build(card, conversation *node) []error {
 	err := c.readBoth(card, conversation)
 	if err == nil {
 		err = c.seal(card, conversation)
@@ -237,7 +235,7 @@ func (c *Case) build(card, conversation *tree.Node) []error {
 	return c.mistakes
 }
 
-func (c *Case) readBoth(card, conversation *tree.Node) error {
+func (c *Case) readBoth(card, conversation *node) error {
 	if card != nil {
 		if err := c.mistake(c.readCard(card)); err != nil {
 			return err
@@ -264,11 +262,11 @@ func (c *Case) readBoth(card, conversation *tree.Node) error {
 }
 
 // readAs reads the conversation in its form.
-func (c *Case) readAs(conversation *tree.Node) error {
+func (c *Case) readAs(conversation *node) error {
 	form := c.Form
 	if form == "" && !c.parsed && !looksLikeCard(conversation) {
 		var err error
-		if form, err = forms.Detect(conversation); err != nil {
+		if form, err = detectForm(conversation); err != nil {
 			return err
 		}
 	}
@@ -284,7 +282,7 @@ func (c *Case) readAs(conversation *tree.Node) error {
 }
 
 // seal makes the evidence: what was brought, in canonical form.
-func (c *Case) seal(card, conversation *tree.Node) error {
+func (c *Case) seal(card, conversation *node) error {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	if card != nil {
@@ -304,7 +302,7 @@ func (c *Case) seal(card, conversation *tree.Node) error {
 	b.WriteByte('}')
 	material, err := evidence.Canonical(b.Bytes())
 	if err != nil { // only nesting can fail: the evidence has one level more than each file
-		return tree.NotJSON(conversation.File(), b.Bytes(), err)
+		return notJSON(conversation.File(), b.Bytes(), err)
 	}
 	c.material = material
 	return nil

@@ -7,11 +7,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/subject/tree"
 )
 
 // readChatMessage reads a chat message, and counts what is left out of it.
-func (c *Case) readChatMessage(m *Message, n *tree.Node) (err error) {
+func (c *Case) readChatMessage(m *Message, n *node) (err error) {
 	if m.Role, err = readRole(n); err != nil {
 		return err
 	}
@@ -25,7 +24,7 @@ func (c *Case) readChatMessage(m *Message, n *tree.Node) (err error) {
 }
 
 // readChatBody reads everything except the role.
-func (m *Message) readChatBody(n *tree.Node, content func(*tree.Node) (string, error)) (err error) {
+func (m *Message) readChatBody(n *node, content func(*node) (string, error)) (err error) {
 	if m.Text, err = content(n.Get("content")); err != nil {
 		return err
 	}
@@ -50,7 +49,7 @@ func (m *Message) readChatBody(n *tree.Node, content func(*tree.Node) (string, e
 // readRequestor reads what logs of dual control say of a result: who asked for it, and whether it failed. There the
 // id of the call is the member id. The shape is that of tau2-bench's ToolMessage:
 // https://github.com/sierra-research/tau2-bench/blob/main/src/tau2/data_model/message.py
-func (m *Message) readRequestor(n *tree.Node) (err error) {
+func (m *Message) readRequestor(n *node) (err error) {
 	at := n.Get("requestor")
 	if at.Absent() {
 		return nil
@@ -67,17 +66,17 @@ func (m *Message) readRequestor(n *tree.Node) (err error) {
 
 // readResults reads a tool's message. tau2-bench (tool_messages) and AG2 (tool_responses) put the results of several calls into one, AG2 with their texts
 // again as content.
-func (c *Case) readResults(m *Message, n *tree.Node) error {
+func (c *Case) readResults(m *Message, n *node) error {
 	list := n.First("tool_messages", "tool_responses")
 	if list.Absent() || list.Kind == '[' && len(list.Members) == 0 {
 		return c.readResult(m, n)
 	}
 	var texts []string
-	err := c.each(list, thing{"a tool's message (an object)", `{"role": "tool", "tool_call_id": "call_1", "content": "Done"}`}, func(one *tree.Node) (err error) {
+	err := c.each(list, thing{"a tool's message (an object)", `{"role": "tool", "tool_call_id": "call_1", "content": "Done"}`}, func(one *node) (err error) {
 		result := Message{Role: Tool}
 		if at := one.Get("role"); !at.Absent() {
 			if result.Role, err = readRole(one); err == nil && result.Role != Tool {
-				err = at.Errorf("unknown role %s among the results of tools: expected tool", tree.Quote(at.Text))
+				err = at.Errorf("unknown role %s among the results of tools: expected tool", quote(at.Text))
 			}
 		}
 		if err == nil {
@@ -100,12 +99,12 @@ func (c *Case) readResults(m *Message, n *tree.Node) error {
 }
 
 // readResult takes a tool's message with one result. It refuses one whose result is elsewhere than in the content: it would be empty in silence.
-func (c *Case) readResult(m *Message, n *tree.Node) error {
+func (c *Case) readResult(m *Message, n *node) error {
 	for i, name := range n.Names {
 		at := n.Members[i]
 		list := at.Kind == '[' && len(at.Members) > 0
 		if n.Get("content").Absent() && (list || slices.Contains(elsewhere, name) && !at.Absent()) {
-			return at.Errorf("a tool's message without a content, but with %s: expected one message for each result, with it as the content, for example {\"role\": \"tool\", \"tool_call_id\": \"call_1\", \"content\": \"Done\"}", tree.Quote(name))
+			return at.Errorf("a tool's message without a content, but with %s: expected one message for each result, with it as the content, for example {\"role\": \"tool\", \"tool_call_id\": \"call_1\", \"content\": \"Done\"}", quote(name))
 		}
 	}
 	c.say(*m, n)
@@ -115,14 +114,14 @@ func (c *Case) readResult(m *Message, n *tree.Node) error {
 // elsewhere are names that other programs give to what chat messages call a tool's content.
 var elsewhere = []string{"output", "outputs", "result", "results", "response", "responses", "text", "value", "data"}
 
-func requestor(at *tree.Node) (Role, error) {
+func requestor(at *node) (Role, error) {
 	if role := roles[at.Text]; at.Kind == '"' && (role == User || role == Assistant) {
 		return role, nil
 	}
 	return "", at.Errorf("unknown requestor: expected \"assistant\" or \"user\"")
 }
 
-func (m *Message) readCalls(n *tree.Node) error {
+func (m *Message) readCalls(n *node) error {
 	if err := eachObject(n.Get("tool_calls"), "a tool call", m.readCall); err != nil {
 		return err
 	}
@@ -137,14 +136,14 @@ func (m *Message) readCalls(n *tree.Node) error {
 	return nil
 }
 
-func (m *Message) readCall(n *tree.Node) error {
+func (m *Message) readCall(n *node) error {
 	id, err := n.Str("id")
 	if err != nil {
 		return err
 	}
 	if at := n.Get("requestor"); !at.Absent() {
 		if by, err := requestor(at); err != nil || by != m.Role {
-			return at.Errorf("expected the requestor %s, because the call is in a message of the %s, found %s; for example \"requestor\": %[1]q", m.Role, m.Role, tree.Quote(at.Text))
+			return at.Errorf("expected the requestor %s, because the call is in a message of the %s, found %s; for example \"requestor\": %[1]q", m.Role, m.Role, quote(at.Text))
 		}
 	}
 	if function := n.Get("function"); !function.Absent() {
@@ -163,7 +162,7 @@ func (m *Message) readCall(n *tree.Node) error {
 }
 
 // addCall reads {name, arguments}; arguments are a string of JSON, or the object itself.
-func (m *Message) addCall(n *tree.Node, id string) error {
+func (m *Message) addCall(n *node, id string) error {
 	if n.Kind != '{' {
 		return n.Errorf("expected {name, arguments}, found %s", n.KindName())
 	}
@@ -204,8 +203,8 @@ func (call *ToolCall) setArguments(text string) {
 }
 
 // content reads a string, null or an array of parts.
-func (c *Case) content(n *tree.Node) (string, error) {
-	return parts(n, func(part *tree.Node) (string, bool, error) {
+func (c *Case) content(n *node) (string, error) {
+	return parts(n, func(part *node) (string, bool, error) {
 		switch kind := part.Get("type"); {
 		case kind == nil || kind.Kind != '"':
 		case kind.Text == "thinking", kind.Text == "redacted_thinking", kind.Text == "reasoning":
@@ -220,15 +219,15 @@ func (c *Case) content(n *tree.Node) (string, error) {
 }
 
 // contentOfRecord reads content in a record. Its rule must not change: see readChat.
-func contentOfRecord(n *tree.Node) (string, error) {
-	return parts(n, func(part *tree.Node) (string, bool, error) {
+func contentOfRecord(n *node) (string, error) {
+	return parts(n, func(part *node) (string, bool, error) {
 		text, err := chatPart(part)
 		return text, true, err
 	})
 }
 
 // parts joins the texts of an array of parts.
-func parts(n *tree.Node, read func(*tree.Node) (text string, keep bool, err error)) (string, error) {
+func parts(n *node, read func(*node) (text string, keep bool, err error)) (string, error) {
 	switch {
 	case n.Absent():
 		return "", nil
@@ -254,7 +253,7 @@ func parts(n *tree.Node, read func(*tree.Node) (text string, keep bool, err erro
 var unreadable = []string{"image_url", "input_image", "input_audio", "audio", "file", "input_file", "video_url"}
 
 // chatPart reads the text of a part. For an image or a file it keeps only the kind, because no juror can read it.
-func chatPart(n *tree.Node) (string, error) {
+func chatPart(n *node) (string, error) {
 	if n.Kind == '"' {
 		return n.Text, nil
 	}
@@ -277,5 +276,5 @@ func chatPart(n *tree.Node) (string, error) {
 	if slices.Contains(unreadable, kind) {
 		return "[" + kind + "]", nil
 	}
-	return "", n.Get("type").Errorf("content of a wrong kind: unknown part type %s: expected text, for example {\"type\": \"text\", \"text\": \"Hello\"}", tree.Quote(kind))
+	return "", n.Get("type").Errorf("content of a wrong kind: unknown part type %s: expected text, for example {\"type\": \"text\", \"text\": \"Hello\"}", quote(kind))
 }

@@ -1,12 +1,7 @@
 package subject
 
-import (
-	"jurat/internal/subject/forms"
-	"jurat/internal/subject/tree"
-)
-
 // looksLikeConversation recognises a conversation in the place of a card.
-func looksLikeConversation(n *tree.Node) bool {
+func looksLikeConversation(n *node) bool {
 	if n.Kind == '[' {
 		return len(n.Members) > 0 && n.Members[0].Get("role") != nil
 	}
@@ -14,12 +9,12 @@ func looksLikeConversation(n *tree.Node) bool {
 }
 
 // looksLikeCard recognises a card in the place of a conversation.
-func looksLikeCard(n *tree.Node) bool {
+func looksLikeCard(n *node) bool {
 	return n.Get("skills") != nil || n.Get("supportedInterfaces") != nil || n.Get("capabilities") != nil ||
 		n.Get("preferredTransport") != nil
 }
 
-func (c *Case) readConversation(n *tree.Node) error {
+func (c *Case) readConversation(n *node) error {
 	if looksLikeCard(n) {
 		return n.Errorf("expected a conversation, for example [{\"role\": \"user\", \"content\": \"Hello\"}], but this looks like an agent card; are the two files swapped?")
 	}
@@ -36,16 +31,16 @@ func (c *Case) readConversation(n *tree.Node) error {
 	if err := c.each(list, aMessage, c.readMessage); err != nil {
 		return err
 	}
-	c.Form = forms.Chat
+	c.Form = ChatForm
 	if task := list.Parent; task != nil && list.Step == "history" {
-		c.Form = forms.A2A
+		c.Form = A2AForm
 		return c.readTaskEnd(task)
 	}
 	return nil
 }
 
 // findMessages finds the list of messages in the wrappers that conversations come in.
-func (c *Case) findMessages(n *tree.Node) (*tree.Node, error) {
+func (c *Case) findMessages(n *node) (*node, error) {
 	if n.Kind == '[' {
 		return n, nil
 	}
@@ -66,7 +61,7 @@ func (c *Case) findMessages(n *tree.Node) (*tree.Node, error) {
 }
 
 // readMessage reads one message: A2A's if it has parts, a chat message otherwise.
-func (c *Case) readMessage(n *tree.Node) error {
+func (c *Case) readMessage(n *node) error {
 	if n.Get("parts") != nil && n.Get("content") == nil {
 		role, err := readRole(n)
 		if err != nil {
@@ -92,7 +87,7 @@ type lines struct {
 }
 
 // stands stores the lines of the message that was read last.
-func (c *Case) stands(n *tree.Node) {
+func (c *Case) stands(n *node) {
 	from, to := n.Lines()
 	c.lines = append(c.lines, lines{from, to, n.Offset, n.End})
 }
@@ -105,7 +100,7 @@ var roles = map[string]Role{
 	"tool": Tool, "function": Tool,
 }
 
-func readRole(n *tree.Node) (Role, error) {
+func readRole(n *node) (Role, error) {
 	at := n.Get("role")
 	if at.Absent() {
 		return "", n.Errorf("a message without a role: expected system, developer, user, assistant or tool, for example \"role\": \"user\"")
@@ -116,7 +111,7 @@ func readRole(n *tree.Node) (Role, error) {
 	}
 	role, known := roles[given]
 	if !known {
-		return "", at.Errorf("unknown role %s: expected system, developer, user, assistant or tool (in an A2A task, user or agent), for example \"role\": \"user\"", tree.Quote(given))
+		return "", at.Errorf("unknown role %s: expected system, developer, user, assistant or tool (in an A2A task, user or agent), for example \"role\": \"user\"", quote(given))
 	}
 	return role, nil
 }

@@ -2,12 +2,12 @@
 // conversation).
 //
 // A case is a conversation in one of several forms and, if there is one, the agent's card: a folder, a file, one of
-// many in a file (which package transcripts finds), or the canonical evidence that a trial carries. What was brought stays complete: [Case.Material] is
+// many in a file, which [ReadTranscripts] finds, or the canonical evidence that a trial carries. What was brought stays complete: [Case.Material] is
 // its canonical form. The fields that this package extracts stand beside it. docs/case.md is the specification.
 //
 // Evidence can also be records that an agent sealed, verified by their submitter (see [FromRecords]): payloads under
-// their digests, and messages derived from them by the rules in docs/format.md. Package sealed
-// reads such records from a file.
+// their digests, and messages derived from them by the rules in docs/format.md. [ReadSealed]
+// verifies and reads a file of such records.
 //
 // # Agent card
 //
@@ -29,6 +29,11 @@
 // Messages are numbered from 1 in the order of the file, system messages included. A task's artifacts and its status
 // message follow its history, in that order, unless the history has them already.
 //
+// # A form shows itself in the structure
+//
+// Only what one form alone can have counts, such as a type of a part. What was said never counts: whoever brings a conversation could
+// otherwise choose how it is read by what stands in it. Signs of two forms are refused, and the caller names one.
+//
 // # Why not the types of an A2A library
 //
 // Decoding into a library's structs drops unknown members and loses the positions of values. Here the whole document
@@ -45,6 +50,13 @@
 // what is long ago. So its records are compared with every beginning of a conversation that was shown, and not only with
 // the record before. What a prompt says that the agent had said, and no earlier record has, is shown as that. A call to which the provider
 // gave no id is the same call with the id that the program gave it.
+//
+// # Which call of a model a use of a tool carries out
+//
+// A recorder sees both apart: what the model asked for, and what the agent's program then asked a server. Programs offer tools to a model
+// under names of their own, as mcp__SERVER__TOOL, so what follows the last "__" also names the tool. A program may state the model's id of
+// the call. If it is that of a call for another tool or with other arguments, that is said: the program did something else than its model
+// asked for. Without an id, the latest call for the tool with the same arguments is the one, which is likely and no more.
 //
 // # Sealed records as evidence
 //

@@ -6,7 +6,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/observe"
-	"jurat/internal/subject/talk"
 )
 
 // exchanged adds messages for an exchange between two agents. Who asks for a task again gets again what was said of it: that is shown once.
@@ -60,7 +59,7 @@ func otherAgent(p *evidence.Payload) string {
 // A heard is a message of a chain.
 type heard struct {
 	chain   string
-	message talk.Message
+	message shownMessage
 }
 
 func heardOf(one *record, m Message) heard { return heard{one.payload.ChainID, alone(&m)} }

@@ -2,7 +2,6 @@ package subject
 
 import (
 	"jurat/internal/must"
-	"jurat/internal/subject/forms"
 	"strings"
 	"testing"
 
@@ -26,7 +25,7 @@ func sameAgain(t testing.TB, c *Case) {
 }
 
 // taken is the case of a conversation without mistakes.
-func taken(t testing.TB, form forms.Form, text string) *Case {
+func taken(t testing.TB, form Form, text string) *Case {
 	t.Helper()
 	c, err := NewAs(form, nil, []byte(text))
 	if err != nil {
@@ -47,20 +46,20 @@ func left(kinds ...Left) []Omission {
 func TestForms(t *testing.T) {
 	for _, one := range []struct {
 		name, text string
-		form       forms.Form
+		form       Form
 		want       []Message
 		left       []Omission
 	}{
 		{"anthropic", `{"system":"S","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image","source":{"type":"base64","data":"x"}}]},
 			{"role":"assistant","content":[{"type":"thinking","thinking":"secret"},{"type":"text","text":"b"},{"type":"tool_use","id":"1","name":"f","input":{"k":1}},{"type":"tool_use","id":"2","name":"g","input":{}}]},
-			{"role":"user","content":[{"type":"tool_result","tool_use_id":"2","content":"r2","is_error":true},{"type":"tool_result","tool_use_id":"1","content":[{"type":"text","text":"r1"}]},{"type":"text","text":"c"}]}]}`, forms.Anthropic,
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"2","content":"r2","is_error":true},{"type":"tool_result","tool_use_id":"1","content":[{"type":"text","text":"r1"}]},{"type":"text","text":"c"}]}]}`, AnthropicForm,
 			[]Message{{Number: 1, Role: System, Text: "S"}, {Number: 2, Role: User, Text: "a\n[image]"},
 				{Number: 3, Role: Assistant, Text: "b", ToolCalls: []ToolCall{{ID: "1", Name: "f", Arguments: `{"k":1}`, Result: 5}, {ID: "2", Name: "g", Arguments: "{}", Result: 4}}},
 				{Number: 4, Role: Tool, Text: "r2", ToolCallID: "2", ToolName: "g", CallNumber: 3, CallPlace: 2, AnswersTo: Assistant, Failed: true},
 				{Number: 5, Role: Tool, Text: "r1", ToolCallID: "1", ToolName: "f", CallNumber: 3, CallPlace: 1, AnswersTo: Assistant}, {Number: 6, Role: User, Text: "c"}},
 			left(Unreadable, Reasoning)},
 		{"anthropic, a tool of the vendor", `[{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"q"}},
-			{"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"web_search_result","url":"u"}]},{"type":"text","text":"found"}]}]`, forms.Anthropic,
+			{"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"web_search_result","url":"u"}]},{"type":"text","text":"found"}]}]`, AnthropicForm,
 			[]Message{{Number: 1, Role: Assistant, ToolCalls: []ToolCall{{ID: "s", Name: "web_search", Arguments: `{"query":"q"}`, Result: 2}}},
 				{Number: 2, Role: Tool, Text: `[{"type":"web_search_result","url":"u"}]`, ToolCallID: "s", ToolName: "web_search", CallNumber: 1, CallPlace: 1, AnswersTo: Assistant},
 				{Number: 3, Role: Assistant, Text: "found"}}, nil},
@@ -68,7 +67,7 @@ func TestForms(t *testing.T) {
 			{"type":"function_call","call_id":"1","name":"f","arguments":"{\"k\":1}"},{"type":"function_call_output","call_id":"1","output":[{"type":"input_text","text":"r"}]},
 			{"type":"custom_tool_call","call_id":"2","name":"run","input":"ls"},{"type":"custom_tool_call_output","call_id":"2","output":"files"},
 			{"type":"code_interpreter_call","id":"3","code":"1+1","outputs":[{"type":"logs","logs":"2"}]},
-			{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"no"}]}]}`, forms.Responses,
+			{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"no"}]}]}`, ResponsesForm,
 			[]Message{{Number: 1, Role: System, Text: "S"}, {Number: 2, Role: User, Text: "a"},
 				{Number: 3, Role: Assistant, ToolCalls: []ToolCall{{ID: "1", Name: "f", Arguments: `{"k":1}`, Result: 4}}},
 				{Number: 4, Role: Tool, Text: "r", ToolCallID: "1", ToolName: "f", CallNumber: 3, CallPlace: 1, AnswersTo: Assistant},
@@ -81,7 +80,7 @@ func TestForms(t *testing.T) {
 		{"gemini, parallel calls without ids", `{"system_instruction":"S","contents":[{"role":"model","parts":[{"text":"secret","thought":true},{"functionCall":{"name":"f","args":{"n":1}}},{"functionCall":{"name":"f","args":{"n":2}}}]},
 			{"role":"function","parts":[{"functionResponse":{"name":"f","response":{"output":1}}},{"functionResponse":{"name":"f","response":{"error":"no"}}}]},
 			{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"1"}},{"codeExecutionResult":{"outcome":"OUTCOME_FAILED","output":"bad"}},{"inline_data":{"mime_type":"image/png","data":"x"}}]}],
-			"candidates":[{"content":{"parts":[{"text":"yes"}]}},{"content":{"parts":[{"text":"other"}]}}]}`, forms.Gemini,
+			"candidates":[{"content":{"parts":[{"text":"yes"}]}},{"content":{"parts":[{"text":"other"}]}}]}`, GeminiForm,
 			[]Message{{Number: 1, Role: System, Text: "S"},
 				{Number: 2, Role: Assistant, ToolCalls: []ToolCall{{Name: "f", Arguments: `{"n":1}`, Result: 3}, {Name: "f", Arguments: `{"n":2}`, Result: 4}}},
 				{Number: 3, Role: Tool, Text: `{"output":1}`, ToolName: "f", CallNumber: 2, CallPlace: 1, AnswersTo: Assistant},
@@ -90,9 +89,9 @@ func TestForms(t *testing.T) {
 				{Number: 6, Role: Tool, Text: "bad", ToolName: "code_execution", CallNumber: 5, CallPlace: 1, AnswersTo: Assistant, Failed: true},
 				{Number: 7, Role: Assistant, Text: "[data image/png]"}, {Number: 8, Role: Assistant, Text: "yes"}},
 			left(Reasoning, Unreadable, Alternatives)},
-		{"chat with reasoning", `[{"role":"assistant","content":[{"type":"thinking","thinking":"secret"},{"type":"text","text":"b"},{"type":"image_url","image_url":{"url":"u"}}]},{"role":"assistant","content":"c","reasoning_content":"secret"}]`, forms.Chat,
+		{"chat with reasoning", `[{"role":"assistant","content":[{"type":"thinking","thinking":"secret"},{"type":"text","text":"b"},{"type":"image_url","image_url":{"url":"u"}}]},{"role":"assistant","content":"c","reasoning_content":"secret"}]`, ChatForm,
 			[]Message{{Number: 1, Role: Assistant, Text: "b\n[image_url]"}, {Number: 2, Role: Assistant, Text: "c"}}, left(Reasoning, Reasoning, Unreadable)},
-		{"promptfoo, messages in a string and calls as the output", `{"prompt":"[{\"role\":\"system\",\"content\":\"S\"},{\"role\":\"user\",\"content\":\"a\"}]","output":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]}`, forms.Promptfoo,
+		{"promptfoo, messages in a string and calls as the output", `{"prompt":"[{\"role\":\"system\",\"content\":\"S\"},{\"role\":\"user\",\"content\":\"a\"}]","output":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]}`, PromptfooForm,
 			[]Message{{Number: 1, Role: System, Text: "S"}, {Number: 2, Role: User, Text: "a"}, {Number: 3, Role: Assistant, ToolCalls: []ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}}}, nil},
 	} {
 		t.Run(one.name, func(t *testing.T) {
@@ -134,10 +133,10 @@ func TestDigestsStay(t *testing.T) {
 // TestChosenForm: a form that was chosen decides, and the evidence says it.
 func TestChosenForm(t *testing.T) {
 	const mixed = `{"system":"S","messages":[{"role":"assistant","content":"b","tool_calls":[{"id":"1","name":"a"}]}]}`
-	if c := taken(t, forms.Chat, mixed); len(c.Messages) != 1 || len(c.Messages[0].ToolCalls) != 1 {
+	if c := taken(t, ChatForm, mixed); len(c.Messages) != 1 || len(c.Messages[0].ToolCalls) != 1 {
 		t.Errorf("%+v", c.Messages)
 	}
-	c := taken(t, forms.Anthropic, mixed)
+	c := taken(t, AnthropicForm, mixed)
 	if len(c.Messages) != 2 || !strings.Contains(string(c.Material()), `"format":"anthropic"`) {
 		t.Errorf("%+v", c.Messages)
 	}

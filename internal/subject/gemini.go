@@ -1,12 +1,10 @@
 package subject
 
-import "jurat/internal/subject/tree"
-
 // A gemini reads contents. Results name the function, and seldom have an id.
 type gemini struct{ *Case }
 
 // readGemini reads {"systemInstruction", "contents", "candidates"} or an array of contents.
-func (c *Case) readGemini(n *tree.Node) error {
+func (c *Case) readGemini(n *node) error {
 	g := &gemini{c}
 	if n.Kind == '[' {
 		return c.each(n, aContent, g.content)
@@ -28,7 +26,7 @@ func (c *Case) readGemini(n *tree.Node) error {
 	}
 	candidates := n.Get("candidates")
 	given := givenCandidate(candidates)
-	return c.each(candidates, thing{"a candidate {content} (an object)", `{"content": {"role": "model", "parts": [{"text": "Hello"}]}}`}, func(candidate *tree.Node) error {
+	return c.each(candidates, thing{"a candidate {content} (an object)", `{"content": {"role": "model", "parts": [{"text": "Hello"}]}}`}, func(candidate *node) error {
 		content := candidate.Get("content")
 		switch {
 		case candidate != given:
@@ -43,7 +41,7 @@ func (c *Case) readGemini(n *tree.Node) error {
 }
 
 // givenCandidate is the answer that the agent gave: the first with a content, or else the first. It is nil if there is none.
-func givenCandidate(list *tree.Node) *tree.Node {
+func givenCandidate(list *node) *node {
 	if list.Absent() || len(list.Members) == 0 {
 		return nil
 	}
@@ -55,7 +53,7 @@ func givenCandidate(list *tree.Node) *tree.Node {
 	return list.Members[0]
 }
 
-func (g *gemini) system(n *tree.Node) error {
+func (g *gemini) system(n *node) error {
 	switch {
 	case n.Absent():
 		return nil
@@ -71,7 +69,7 @@ func (g *gemini) system(n *tree.Node) error {
 }
 
 // content reads a content. A missing role is the user's.
-func (g *gemini) content(n *tree.Node) error {
+func (g *gemini) content(n *node) error {
 	role := User
 	if !n.Get("role").Absent() {
 		var err error
@@ -83,14 +81,14 @@ func (g *gemini) content(n *tree.Node) error {
 }
 
 // said reads a content whose role is known.
-func (g *gemini) said(n *tree.Node, role Role) error {
+func (g *gemini) said(n *node, role Role) error {
 	if n.Kind != '{' {
 		return n.Errorf("expected a content {role, parts}, found %s", n.KindName())
 	}
 	return g.parts(n, role)
 }
 
-func (g *gemini) parts(n *tree.Node, role Role) error {
+func (g *gemini) parts(n *node, role Role) error {
 	list, before := n.Get("parts"), len(g.Messages)
 	if list.Absent() && !(role == Assistant && onlyRole(n)) {
 		return n.Errorf("a content without parts: expected, for example, {\"role\": \"user\", \"parts\": [{\"text\": \"Hello\"}]}")
@@ -122,7 +120,7 @@ func (g *gemini) parts(n *tree.Node, role Role) error {
 }
 
 // onlyRole reports whether a content has nothing but its role. What has other members may say something there.
-func onlyRole(n *tree.Node) bool {
+func onlyRole(n *node) bool {
 	for i, name := range n.Names {
 		if name != "role" && !n.Members[i].Absent() {
 			return false
@@ -131,7 +129,7 @@ func onlyRole(n *tree.Node) bool {
 	return true
 }
 
-func (g *gemini) part(t *turn, n *tree.Node) error {
+func (g *gemini) part(t *turn, n *node) error {
 	if n.Get("thought").IsTrue() {
 		g.omits(Reasoning)
 		return nil
@@ -161,7 +159,7 @@ func (g *gemini) part(t *turn, n *tree.Node) error {
 	return err
 }
 
-func (g *gemini) partText(n *tree.Node) (string, error) {
+func (g *gemini) partText(n *node) (string, error) {
 	if !n.Get("text").Absent() {
 		return n.Str("text")
 	}
@@ -179,7 +177,7 @@ func (g *gemini) partText(n *tree.Node) (string, error) {
 	return "", n.Errorf("a part without anything to read: expected a part with text, functionCall, functionResponse, inlineData or fileData, for example {\"text\": \"Hello\"}")
 }
 
-func (g *gemini) functionCall(t *turn, n *tree.Node) error {
+func (g *gemini) functionCall(t *turn, n *node) error {
 	if err := ofTheModel(t, n); err != nil {
 		return err
 	}
@@ -202,14 +200,14 @@ func (g *gemini) functionCall(t *turn, n *tree.Node) error {
 	return err
 }
 
-func ofTheModel(t *turn, n *tree.Node) error {
+func ofTheModel(t *turn, n *node) error {
 	if t.role != Assistant {
 		return n.Errorf("a %s in a content of the %s: expected it in one of the model, for example {\"role\": \"model\", \"parts\": [{\"functionCall\": {\"name\": \"get_order\", \"args\": {\"order\": 7}}}]}", n.Step, t.role)
 	}
 	return nil
 }
 
-func (g *gemini) functionResponse(t *turn, n *tree.Node) error {
+func (g *gemini) functionResponse(t *turn, n *node) error {
 	name, err := n.Required("name", "get_order")
 	if err != nil {
 		return err
@@ -227,7 +225,7 @@ func (g *gemini) functionResponse(t *turn, n *tree.Node) error {
 }
 
 // toolCall reads a call of a tool that Google runs itself. Its type is its name, as in a record.
-func (g *gemini) toolCall(t *turn, n *tree.Node) error {
+func (g *gemini) toolCall(t *turn, n *node) error {
 	if err := ofTheModel(t, n); err != nil {
 		return err
 	}
@@ -246,7 +244,7 @@ func (g *gemini) toolCall(t *turn, n *tree.Node) error {
 	return err
 }
 
-func (g *gemini) toolResponse(t *turn, n *tree.Node) (err error) {
+func (g *gemini) toolResponse(t *turn, n *node) (err error) {
 	m := Message{}
 	if m.ToolName, err = n.FirstString("toolType", "tool_type"); err != nil {
 		return err
@@ -263,7 +261,7 @@ func (g *gemini) toolResponse(t *turn, n *tree.Node) (err error) {
 // codeTool is the vendor's tool that runs code.
 const codeTool = "code_execution"
 
-func (g *gemini) code(t *turn, n *tree.Node) error {
+func (g *gemini) code(t *turn, n *node) error {
 	id, err := n.Str("id")
 	if err != nil {
 		return err
@@ -275,7 +273,7 @@ func (g *gemini) code(t *turn, n *tree.Node) error {
 	return err
 }
 
-func (g *gemini) codeResult(t *turn, n *tree.Node) error {
+func (g *gemini) codeResult(t *turn, n *node) error {
 	text, err := n.Str("output")
 	if err != nil {
 		return err

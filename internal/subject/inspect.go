@@ -2,8 +2,6 @@ package subject
 
 import (
 	"strings"
-
-	"jurat/internal/subject/tree"
 )
 
 // Attachment begins a reference to an attachment of Inspect, in the place of a text.
@@ -18,7 +16,7 @@ type inspection struct {
 }
 
 // readInspect reads {"messages", "attachments"}, or an array of messages.
-func (c *Case) readInspect(n *tree.Node) error {
+func (c *Case) readInspect(n *node) error {
 	in := &inspection{Case: c, attachments: map[string]string{}}
 	if list := n.Get("attachments"); !list.Absent() && list.Kind == '{' {
 		for i, key := range list.Names {
@@ -35,7 +33,7 @@ func (c *Case) readInspect(n *tree.Node) error {
 	return c.each(list, aMessage, in.message)
 }
 
-func (in *inspection) message(n *tree.Node) error {
+func (in *inspection) message(n *node) error {
 	m := Message{}
 	var err error
 	if m.Role, err = readRole(n); err != nil {
@@ -47,7 +45,7 @@ func (in *inspection) message(n *tree.Node) error {
 	if m.Role == Tool {
 		return in.result(m, n)
 	}
-	err = eachObject(n.Get("tool_calls"), "a tool call", func(call *tree.Node) error {
+	err = eachObject(n.Get("tool_calls"), "a tool call", func(call *node) error {
 		id, err := call.Str("id")
 		if err != nil {
 			return err
@@ -70,7 +68,7 @@ func (in *inspection) message(n *tree.Node) error {
 	return nil
 }
 
-func (in *inspection) result(m Message, n *tree.Node) (err error) {
+func (in *inspection) result(m Message, n *node) (err error) {
 	if m.ToolCallID, err = n.Str("tool_call_id"); err != nil {
 		return err
 	}
@@ -87,7 +85,7 @@ func (in *inspection) result(m Message, n *tree.Node) (err error) {
 	return err
 }
 
-func (in *inspection) content(m *Message, n *tree.Node) (string, error) {
+func (in *inspection) content(m *Message, n *node) (string, error) {
 	if n.Absent() || n.Kind == '"' {
 		return in.text(n)
 	}
@@ -112,7 +110,7 @@ func (in *inspection) content(m *Message, n *tree.Node) (string, error) {
 		case "tool_use": // a tool of the vendor, with its result
 			text, err = canonicalText(part)
 		default:
-			err = part.Errorf("unknown content %s: expected text, reasoning, image, audio, video, document, data or tool_use", tree.Quote(kind))
+			err = part.Errorf("unknown content %s: expected text, reasoning, image, audio, video, document, data or tool_use", quote(kind))
 		}
 		if err != nil {
 			return "", err
@@ -123,7 +121,7 @@ func (in *inspection) content(m *Message, n *tree.Node) (string, error) {
 }
 
 // text returns a string, or the attachment that it refers to.
-func (in *inspection) text(n *tree.Node) (string, error) {
+func (in *inspection) text(n *node) (string, error) {
 	if n.Absent() {
 		return "", nil
 	}

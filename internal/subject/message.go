@@ -1,7 +1,6 @@
 package subject
 
 import (
-	"jurat/internal/subject/tree"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -101,10 +100,10 @@ func callName(m *Message) string {
 
 func nameOfCall(m *Message) string {
 	if m.ToolCallID != "" {
-		return tree.Quote(m.ToolCallID)
+		return quote(m.ToolCallID)
 	}
 	if m.ToolName != "" {
-		return "to " + tree.Quote(m.ToolName)
+		return "to " + quote(m.ToolName)
 	}
 	return "that it answers"
 }

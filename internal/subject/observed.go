@@ -12,9 +12,6 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/observe"
-	"jurat/internal/subject/asked"
-	"jurat/internal/subject/talk"
-	"jurat/internal/subject/tree"
 	"jurat/verify"
 )
 
@@ -118,8 +115,8 @@ func (r *recording) observed(one *record) error {
 
 // asks are the calls of tools that an agent's model asked for.
 type asks struct {
-	seen asked.Calls // in answers that a recorder saw as bytes
-	told asked.Calls // by the word of others, such as a prompt, which the agent's own program wrote
+	seen askedCalls // in answers that a recorder saw as bytes
+	told askedCalls // by the word of others, such as a prompt, which the agent's own program wrote
 }
 
 // asksOf returns the calls of an agent.
@@ -147,7 +144,7 @@ func (r *recording) linkTools(one *record, uses []Message) {
 			calls = &r.asksOf(speaker(p)).seen
 		}
 		for _, call := range m.AgentCalls() {
-			calls.Add(asked.Call{ID: call.ID, Name: call.Name, Arguments: compared(call), Number: r.indexed + 1})
+			calls.Add(askedCall{ID: call.ID, Name: call.Name, Arguments: compared(call), Number: r.indexed + 1})
 		}
 	}
 	of := r.asksOf(speaker(one.payload))
@@ -155,7 +152,7 @@ func (r *recording) linkTools(one *record, uses []Message) {
 		for _, call := range uses[i].AgentCalls() {
 			number, how := of.seen.For(call.ID, call.Name, compared(call))
 			sentences := seenAsked
-			if how == asked.Unknown {
+			if how == askedUnknown {
 				number, how = of.told.For(call.ID, call.Name, compared(call))
 				sentences = toldAsked
 			}
@@ -168,15 +165,15 @@ func (r *recording) linkTools(one *record, uses []Message) {
 
 // What is said of a use of a tool, with the number of a message.
 var (
-	seenAsked = map[asked.How]string{
-		asked.ByID:      "the agent's model asked for it in message %d, as the id says that the client states",
-		asked.Otherwise: "the client states the id of a call for which the agent's model asked in message %d, with another tool or other arguments",
-		asked.Alike:     "in message %d the agent's model asked for this tool with these arguments",
+	seenAsked = map[askedHow]string{
+		askedByID:      "the agent's model asked for it in message %d, as the id says that the client states",
+		askedOtherwise: "the client states the id of a call for which the agent's model asked in message %d, with another tool or other arguments",
+		askedAlike:     "in message %d the agent's model asked for this tool with these arguments",
 	}
-	toldAsked = map[asked.How]string{
-		asked.ByID:      "message %d has this call with the id that the client states; that it is an answer of a model, no recorder saw",
-		asked.Otherwise: "the client states the id of a call in message %d that has another tool or other arguments; that it is a model's, no recorder saw",
-		asked.Alike:     "message %d has a call of this tool with these arguments; that it is an answer of a model, no recorder saw",
+	toldAsked = map[askedHow]string{
+		askedByID:      "message %d has this call with the id that the client states; that it is an answer of a model, no recorder saw",
+		askedOtherwise: "the client states the id of a call in message %d that has another tool or other arguments; that it is a model's, no recorder saw",
+		askedAlike:     "message %d has a call of this tool with these arguments; that it is an answer of a model, no recorder saw",
 	}
 )
 
@@ -212,15 +209,15 @@ func (r *recording) addNotes(one *record, s sight) {
 }
 
 // newest returns the messages that were added last, as parts of a conversation.
-func (r *recording) newest(added []talk.Message) (line []talk.Stood) {
+func (r *recording) newest(added []shownMessage) (line []stood) {
 	for i, message := range added {
-		line = append(line, talk.Stood{Message: message, Number: len(r.messages) - len(added) + i + 1})
+		line = append(line, stood{Message: message, Number: len(r.messages) - len(added) + i + 1})
 	}
 	return line
 }
 
 // promptInWords says what of a prompt was shown before.
-func promptInWords(prompt []Message, line []talk.Stood) string {
+func promptInWords(prompt []Message, line []stood) string {
 	fresh := prompt[len(line):]
 	said := 0
 	for i := range fresh {
@@ -235,9 +232,9 @@ func promptInWords(prompt []Message, line []talk.Stood) string {
 	case len(line) == 0:
 		text = "it begins a conversation"
 	case len(fresh) == 0:
-		text = "its prompt is " + talk.Numbers(line) + " and nothing more, not shown again"
+		text = "its prompt is " + numbersOf(line) + " and nothing more, not shown again"
 	default:
-		text = "its prompt begins with " + talk.Numbers(line) + ", not shown again"
+		text = "its prompt begins with " + numbersOf(line) + ", not shown again"
 	}
 	if said > 0 {
 		text += fmt.Sprintf("; %d of the prompt's messages are earlier answers of the agent only by the word of its own program", said)
@@ -246,16 +243,16 @@ func promptInWords(prompt []Message, line []talk.Stood) string {
 }
 
 // alone identifies a message: what sameMessage compares, but arguments by what they mean.
-func alone(m *Message) talk.Message {
+func alone(m *Message) shownMessage {
 	texts := []string{string(m.Role), m.Text, m.ToolCallID}
 	for _, call := range m.ToolCalls {
 		texts = append(texts, call.ID, call.Name, compared(call))
 	}
-	return talk.Of(texts...)
+	return shownAs(texts...)
 }
 
 // idsOf returns the ids of a message's calls, and the message without them.
-func idsOf(m *Message) (ids []string, without talk.Message) {
+func idsOf(m *Message) (ids []string, without shownMessage) {
 	if len(m.ToolCalls) == 0 {
 		return nil, without
 	}
@@ -268,7 +265,7 @@ func idsOf(m *Message) (ids []string, without talk.Message) {
 }
 
 // noteNumbers notes the calls of an answer that have no ids, but numbers.
-func noteNumbers(with *talk.Talk, answer []Message) {
+func noteNumbers(with *talk, answer []Message) {
 	for i := range answer {
 		if ids, without := idsOf(&answer[i]); slices.ContainsFunc(ids, func(id string) bool { return strings.HasPrefix(id, observe.Numbered) }) {
 			with.Answered(without, ids)
@@ -278,7 +275,7 @@ func noteNumbers(with *talk.Talk, answer []Message) {
 
 // asAnswered gives calls in a prompt the numbers that they had in the answer, where the program gave them ids. Results that name one of these ids name the
 // number; an id of several calls in a message names none of them.
-func asAnswered(with *talk.Talk, prompt []Message) {
+func asAnswered(with *talk, prompt []Message) {
 	number, calls := map[string]string{}, 0
 	for i := range prompt {
 		m := &prompt[i]
@@ -307,8 +304,8 @@ func asAnswered(with *talk.Talk, prompt []Message) {
 	}
 }
 
-func aloneEach(messages []Message) []talk.Message {
-	list := make([]talk.Message, len(messages))
+func aloneEach(messages []Message) []shownMessage {
+	list := make([]shownMessage, len(messages))
 	for i := range messages {
 		list[i] = alone(&messages[i])
 	}
@@ -491,7 +488,7 @@ func spoken(v jsontext.Value) (list []Message) {
 	if v == nil || root == nil {
 		return nil
 	}
-	nodes := []*tree.Node{root}
+	nodes := []*node{root}
 	switch root.Kind {
 	case '"':
 		return []Message{{Role: Assistant, Text: root.Text}}

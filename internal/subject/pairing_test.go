@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"jurat/internal/must"
-	"jurat/internal/subject/forms"
 )
 
 // An exchangeStep is what the agent calls at once, or what it gets back at once, or words of the user.
@@ -42,7 +41,7 @@ type vendorForm struct {
 	step         func(s *exchangeStep) string
 	conversation func(messages string) string
 	call         func(messages, answer string) seenCall
-	form         forms.Form // "": the conversation shows it
+	form         Form // "": the conversation shows it
 }
 
 var vendorForms = map[string]vendorForm{
@@ -139,7 +138,7 @@ var vendorForms = map[string]vendorForm{
 		conversation: func(messages string) string { return `{"task":{"history":[` + messages + `]}}` },
 	},
 	"inspect": {
-		form: forms.Inspect,
+		form: InspectForm,
 		step: func(s *exchangeStep) string {
 			switch {
 			case s.calls != nil:

@@ -1,16 +1,14 @@
 package subject
 
-import "jurat/internal/subject/tree"
-
 // readPromptfoo reads {"prompt", "output"}, or an array of them.
-func (c *Case) readPromptfoo(n *tree.Node) error {
+func (c *Case) readPromptfoo(n *node) error {
 	if n.Kind == '[' {
 		return c.each(n, thing{"a turn {prompt, output} (an object)", `{"prompt": "Hello", "output": "Hello!"}`}, c.readExchange)
 	}
 	return c.readExchange(n)
 }
 
-func (c *Case) readExchange(n *tree.Node) error {
+func (c *Case) readExchange(n *node) error {
 	prompt, output := n.Get("prompt"), n.Get("output")
 	if n.Kind != '{' || prompt.Absent() || output.Absent() {
 		return n.Errorf("expected a turn {\"prompt\": \"…\", \"output\": \"…\"}")
@@ -31,12 +29,12 @@ func (c *Case) readExchange(n *tree.Node) error {
 }
 
 // readPrompt reads a prompt: chat messages, as JSON or as JSON in a string, or a text of the user.
-func (c *Case) readPrompt(n *tree.Node) error {
+func (c *Case) readPrompt(n *node) error {
 	text, err := plainText(n)
 	if err != nil {
 		return err
 	}
-	if inner, err := tree.Parse(n.File(), []byte(text)); err == nil && inner.Kind == '[' {
+	if inner, err := parseNode(n.File(), []byte(text)); err == nil && inner.Kind == '[' {
 		said := &Case{}
 		if said.readConversation(inner) == nil {
 			for _, m := range said.Messages {
@@ -50,7 +48,7 @@ func (c *Case) readPrompt(n *tree.Node) error {
 }
 
 // callsOnly reads an output that is a list of calls, and reports whether it is one.
-func (m *Message) callsOnly(n *tree.Node) bool {
+func (m *Message) callsOnly(n *node) bool {
 	if n.Kind != '[' || len(n.Members) == 0 {
 		return false
 	}

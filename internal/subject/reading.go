@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"jurat/internal/subject/tree"
 )
 
 // An Omission is something in a conversation that jurors are not shown.
@@ -71,7 +69,7 @@ var (
 )
 
 // each reads the items of a list. While checking, it goes on after a mistake.
-func (c *Case) each(list *tree.Node, what thing, read func(*tree.Node) error) error {
+func (c *Case) each(list *node, what thing, read func(*node) error) error {
 	if list.Absent() {
 		return nil
 	}
@@ -109,7 +107,7 @@ func (c *Case) mistake(err error) error {
 const MaxMistakes = 100
 
 // say appends a message that stands at a node.
-func (c *Case) say(m Message, at *tree.Node) {
+func (c *Case) say(m Message, at *node) {
 	m.Number = len(c.Messages) + 1
 	c.Messages = append(c.Messages, m)
 	c.stands(at)
@@ -120,22 +118,22 @@ type turn struct {
 	c     *Case
 	role  Role
 	name  string
-	at    *tree.Node // where it begins
+	at    *node // where it begins
 	texts []string
 	calls []ToolCall
 }
 
-func (t *turn) text(at *tree.Node, text string) {
+func (t *turn) text(at *node, text string) {
 	t.begin(at)
 	t.texts = append(t.texts, text)
 }
 
-func (t *turn) call(at *tree.Node, call ToolCall) {
+func (t *turn) call(at *node, call ToolCall) {
 	t.begin(at)
 	t.calls = append(t.calls, call)
 }
 
-func (t *turn) begin(at *tree.Node) {
+func (t *turn) begin(at *node) {
 	if t.at == nil {
 		t.at = at
 	}
@@ -150,14 +148,14 @@ func (t *turn) end() {
 }
 
 // result ends the message, and appends the result of a tool.
-func (t *turn) result(at *tree.Node, m Message) {
+func (t *turn) result(at *node, m Message) {
 	t.end()
 	m.Role = Tool
 	t.c.say(m, at)
 }
 
 // newCall reads the name and the input of a call.
-func newCall(n *tree.Node, id, name string, input *tree.Node) (ToolCall, error) {
+func newCall(n *node, id, name string, input *node) (ToolCall, error) {
 	if name == "" {
 		return ToolCall{}, n.Errorf("a tool call without a name: expected, for example, \"name\": \"get_order\"")
 	}
@@ -177,7 +175,7 @@ func newCall(n *tree.Node, id, name string, input *tree.Node) (ToolCall, error) 
 }
 
 // plainText returns a string as it is, and any other value in canonical form.
-func plainText(n *tree.Node) (string, error) {
+func plainText(n *node) (string, error) {
 	switch {
 	case n.Absent():
 		return "", nil

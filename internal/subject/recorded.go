@@ -10,8 +10,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/subject/talk"
-	"jurat/internal/subject/tree"
 )
 
 // A recording turns records into messages, one record after the other.
@@ -27,7 +25,7 @@ type recording struct {
 	asked   map[string]*asks // by agent
 	indexed int              // messages whose calls are in asked, or are uses of tools
 	told    map[string]bool  // what is missing of a file, by chain
-	talks   talk.Talks
+	talks   talks
 	heard   map[heard]int   // what agents said, and the number of the message that shows it
 	window  observed.Window // bodies that later ones copy from
 	rebuilt int64           // bytes of bodies
@@ -49,9 +47,9 @@ type record struct {
 
 	// Of what a recorder saw:
 	sight    *sight
-	whole    bool         // its prompt has all of its conversation
-	repeated []talk.Stood // the messages of its prompt that were shown before
-	again    int          // the number of the message that its answer repeats; 0: it repeats none
+	whole    bool    // its prompt has all of its conversation
+	repeated []stood // the messages of its prompt that were shown before
+	again    int     // the number of the message that its answer repeats; 0: it repeats none
 }
 
 // readRecords makes messages from records.
@@ -349,7 +347,7 @@ func chatIn(v jsontext.Value, role Role) []Message {
 	if root == nil {
 		return nil
 	}
-	list := []*tree.Node{root}
+	list := []*node{root}
 	switch {
 	case root.Kind == '[':
 		list = root.Members
@@ -369,7 +367,7 @@ func chatIn(v jsontext.Value, role Role) []Message {
 	return c.Messages
 }
 
-func isChat(n *tree.Node) bool {
+func isChat(n *node) bool {
 	if n.Kind != '{' || n.Get("content") == nil && n.Get("tool_calls").Absent() && n.Get("function_call").Absent() {
 		return false
 	}
@@ -384,7 +382,7 @@ func isChat(n *tree.Node) bool {
 // readChat reads a chat message of a record. The output of an agent is its own text, whatever role it states. A
 // response with another role is shown unchanged, and so are calls of the user. That rule of docs/format.md must not
 // change, because findings about records name messages by number.
-func (m *Message) readChat(n *tree.Node, role Role) (err error) {
+func (m *Message) readChat(n *node, role Role) (err error) {
 	if role != Assistant {
 		if m.Role, err = readRole(n); err != nil {
 			return err
@@ -407,8 +405,8 @@ func (m *Message) readChat(n *tree.Node, role Role) (err error) {
 }
 
 // canonical reads a canonical value; nil if it is invalid.
-func canonical(v jsontext.Value) *tree.Node {
-	root, err := tree.Read(evidenceName, v)
+func canonical(v jsontext.Value) *node {
+	root, err := readNode(evidenceName, v)
 	if err != nil {
 		return nil
 	}
@@ -455,7 +453,7 @@ func (one *record) tools() []Message {
 
 // toolUse reads one use of a tool: only its name, or an object with name, input and output. If an object has other
 // members, the call's arguments show all of it.
-func toolUse(n *tree.Node) (call ToolCall, result *tree.Node) {
+func toolUse(n *node) (call ToolCall, result *node) {
 	if n.Kind == '"' {
 		return ToolCall{Name: n.Text}, nil
 	}
@@ -464,7 +462,7 @@ func toolUse(n *tree.Node) (call ToolCall, result *tree.Node) {
 		return whole, nil
 	}
 	used := map[string]bool{"id": true}
-	pick := func(names []string) *tree.Node {
+	pick := func(names []string) *node {
 		for _, name := range names {
 			if m := n.Get(name); m != nil {
 				used[name] = true

@@ -11,7 +11,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/must"
-	"jurat/internal/subject/tree"
 )
 
 const signers = `"signers":[{"alg":"Ed25519","key_id":"sha256:1111111111111111111111111111111111111111111111111111111111111111"}]`
@@ -161,7 +160,7 @@ func TestRecordsThatAreNoEvidence(t *testing.T) {
 		"a disclosure of nothing": {material(strings.Replace(record, `"payload"`, `"disclosures":[{"pointer":"/prompt","salt":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","value":"x"}],"payload"`, 1), fine), "record 1: "},
 	} {
 		_, err := Parse([]byte(one.doc))
-		var where *tree.Error
+		var where *Error
 		if !errors.As(err, &where) || !strings.Contains(err.Error(), one.want) {
 			t.Errorf("%s: got %v\nwant …%s…", name, err, one.want)
 		}
@@ -201,7 +200,7 @@ func FuzzRecords(f *testing.F) {
 		}
 		c, err := FromRecords(nil, []Exhibit{one, two}, Verification{Outcome: NotProved})
 		if err != nil {
-			var where *tree.Error
+			var where *Error
 			if !errors.As(err, &where) || where.Reason == "" {
 				t.Fatalf("an error without a place: %v", err)
 			}

@@ -1,14 +1,11 @@
 package subject
 
 import (
-	"jurat/internal/subject/forms"
 	"strings"
-
-	"jurat/internal/subject/tree"
 )
 
 // readResponses reads {"instructions", "input", "output"} or an array of items.
-func (c *Case) readResponses(n *tree.Node) error {
+func (c *Case) readResponses(n *node) error {
 	if n.Kind == '[' {
 		return c.each(n, anItem, c.readItem)
 	}
@@ -36,7 +33,7 @@ func (c *Case) readResponses(n *tree.Node) error {
 	return nil
 }
 
-func (c *Case) readItem(n *tree.Node) error {
+func (c *Case) readItem(n *node) error {
 	kind, err := n.Str("type")
 	if err != nil {
 		return err
@@ -58,20 +55,20 @@ func (c *Case) readItem(n *tree.Node) error {
 		return err
 	case strings.HasSuffix(kind, "_output"):
 		return c.readItemOutput(n)
-	case forms.IsOther(kind):
+	case isOther(kind):
 		return c.readItemCall(n, kind)
 	}
-	return n.Get("type").Errorf("unknown item %s: expected message, function_call, function_call_output, reasoning, or another call and its output, for example {\"type\": \"message\", \"role\": \"user\", \"content\": \"Hello\"}", tree.Quote(kind))
+	return n.Get("type").Errorf("unknown item %s: expected message, function_call, function_call_output, reasoning, or another call and its output, for example {\"type\": \"message\", \"role\": \"user\", \"content\": \"Hello\"}", quote(kind))
 }
 
-func (c *Case) readItemMessage(n *tree.Node) error {
+func (c *Case) readItemMessage(n *node) error {
 	m := Message{}
 	var err error
 	if m.Role, err = readRole(n); err != nil {
 		return err
 	}
 	if m.Role == Tool {
-		return n.Get("role").Errorf("unknown role %s in the form of Responses: expected system, developer, user or assistant; results of tools are items of type function_call_output", tree.Quote(n.Get("role").Text))
+		return n.Get("role").Errorf("unknown role %s in the form of Responses: expected system, developer, user or assistant; results of tools are items of type function_call_output", quote(n.Get("role").Text))
 	}
 	if m.Text, err = c.content(n.Get("content")); err != nil {
 		return err
@@ -81,7 +78,7 @@ func (c *Case) readItemMessage(n *tree.Node) error {
 }
 
 // readItemCall reads a call. A function has a name. The vendor's own tools are named for their type: web_search.
-func (c *Case) readItemCall(n *tree.Node, kind string) error {
+func (c *Case) readItemCall(n *node, kind string) error {
 	id, err := n.FirstString("call_id", "id")
 	if err != nil {
 		return err
@@ -107,7 +104,7 @@ func (c *Case) readItemCall(n *tree.Node, kind string) error {
 }
 
 // readItemResult reads the result that the item of a vendor's own tool has beside the call.
-func (c *Case) readItemResult(n *tree.Node, id string) error {
+func (c *Case) readItemResult(n *node, id string) error {
 	result := n.First("output", "outputs", "results", "result", "error")
 	if result.Absent() {
 		return nil
@@ -124,7 +121,7 @@ func (c *Case) readItemResult(n *tree.Node, id string) error {
 	return err
 }
 
-func (c *Case) readItemOutput(n *tree.Node) (err error) {
+func (c *Case) readItemOutput(n *node) (err error) {
 	m := Message{Role: Tool}
 	if m.ToolCallID, err = n.FirstString("call_id", "id"); err != nil {
 		return err
@@ -143,7 +140,7 @@ func (c *Case) readItemOutput(n *tree.Node) (err error) {
 }
 
 // onlyParts reports whether an array has only parts of content.
-func onlyParts(n *tree.Node) bool {
+func onlyParts(n *node) bool {
 	for _, part := range n.Members {
 		if kind, _ := part.Str("type"); !strings.HasPrefix(kind, "input_") && !strings.HasSuffix(kind, "_text") {
 			return false

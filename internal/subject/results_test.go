@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"jurat/internal/subject/forms"
 )
 
 // answers says of each message who speaks, what they call and say, and which call a result answers: "result OF.PLACE NAME TEXT".
@@ -91,7 +89,7 @@ func TestResultsAsOthersWriteThem(t *testing.T) {
 			sameAgain(t, c)
 		})
 	}
-	if c := taken(t, forms.Gemini, model+`"candidates":[{"finishReason":"SAFETY"}]}`); len(c.LeftOut) != 0 {
+	if c := taken(t, GeminiForm, model+`"candidates":[{"finishReason":"SAFETY"}]}`); len(c.LeftOut) != 0 {
 		t.Errorf("%+v", c.LeftOut)
 	}
 }

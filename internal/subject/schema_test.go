@@ -3,7 +3,6 @@ package subject
 import (
 	"fmt"
 	"jurat/internal/must"
-	"jurat/internal/subject/forms"
 	"slices"
 	"testing"
 
@@ -37,7 +36,7 @@ func TestSchemas(t *testing.T) {
 	}
 	for _, role := range list {
 		text := fmt.Sprintf(`[{"role":"assistant","tool_calls":[{"id":"1","name":"f"}]},{"role":%q,"content":"x"}]`, role)
-		if _, err := NewAs(forms.Chat, nil, []byte(text)); err != nil {
+		if _, err := NewAs(ChatForm, nil, []byte(text)); err != nil {
 			t.Errorf("role %s: %v", role, err)
 		}
 	}
@@ -45,7 +44,7 @@ func TestSchemas(t *testing.T) {
 	for _, part := range chat.Defs.Part.AnyOf {
 		for _, kind := range part.Properties.Type.Enum {
 			kinds++
-			if _, err := NewAs(forms.Chat, nil, fmt.Appendf(nil, `[{"role":"user","content":[{"type":%q,"text":"x"}]}]`, kind)); err != nil {
+			if _, err := NewAs(ChatForm, nil, fmt.Appendf(nil, `[{"role":"user","content":[{"type":%q,"text":"x"}]}]`, kind)); err != nil {
 				t.Errorf("part %s: %v", kind, err)
 			}
 		}

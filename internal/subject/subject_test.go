@@ -13,7 +13,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/must"
-	"jurat/internal/subject/tree"
 )
 
 const (
@@ -125,7 +124,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			_, err := New([]byte(one.card), []byte(one.conversation))
-			var where *tree.Error
+			var where *Error
 			if !errors.As(err, &where) || !strings.Contains(err.Error(), one.want) {
 				t.Errorf("got %v\nwant …%s…", err, one.want)
 			}
@@ -184,7 +183,7 @@ func FuzzCase(f *testing.F) {
 	f.Fuzz(func(t *testing.T, card, conversation []byte) {
 		c, err := New(card, conversation)
 		if err != nil {
-			var where *tree.Error
+			var where *Error
 			if !errors.As(err, &where) || where.Reason == "" || where.Offset < 0 {
 				t.Fatalf("an error without a place: %v", err)
 			}

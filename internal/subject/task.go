@@ -2,11 +2,10 @@ package subject
 
 import (
 	"jurat/evidence"
-	"jurat/internal/subject/tree"
 )
 
 // readTaskMessage reads a message or an artifact. Each result of a tool in it becomes a message of its own.
-func (c *Case) readTaskMessage(n *tree.Node, role Role, name string) error {
+func (c *Case) readTaskMessage(n *node, role Role, name string) error {
 	list, before := n.Get("parts"), len(c.Messages)
 	if list.Kind != '[' {
 		return list.Errorf("expected an array of parts, found %s", list.KindName())
@@ -25,7 +24,7 @@ func (c *Case) readTaskMessage(n *tree.Node, role Role, name string) error {
 }
 
 // taskPart reads a text, data or file part, of v0.3 (with kind) or of v1.0 (which their members distinguish).
-func (t *turn) taskPart(n, in *tree.Node) (err error) {
+func (t *turn) taskPart(n, in *node) (err error) {
 	if n.Kind != '{' {
 		return n.Errorf("content of a wrong kind: expected a part (an object), found %s", n.KindName())
 	}
@@ -46,7 +45,7 @@ func (t *turn) taskPart(n, in *tree.Node) (err error) {
 	return err
 }
 
-func filePart(n *tree.Node) (string, error) {
+func filePart(n *node) (string, error) {
 	at := n
 	if inner := n.Get("file"); !inner.Absent() {
 		at = inner
@@ -61,7 +60,7 @@ func filePart(n *tree.Node) (string, error) {
 
 // taskData recognises a function call or its response, in the form in which agent frameworks put them into a history.
 // It keeps other data as text in canonical form.
-func (t *turn) taskData(n, in *tree.Node) error {
+func (t *turn) taskData(n, in *node) error {
 	name, _ := n.Str("name")
 	id, _ := n.Str("id")
 	switch {
@@ -82,7 +81,7 @@ func (t *turn) taskData(n, in *tree.Node) error {
 	return err
 }
 
-func canonicalText(n *tree.Node) (string, error) {
+func canonicalText(n *node) (string, error) {
 	form, err := evidence.Canonical(n.Raw())
 	if err != nil {
 		return "", n.Errorf("%v", err)
@@ -91,8 +90,8 @@ func canonicalText(n *tree.Node) (string, error) {
 }
 
 // readTaskEnd appends the content after a task's history: artifacts, then the message of its status.
-func (c *Case) readTaskEnd(task *tree.Node) error {
-	err := eachObject(task.Get("artifacts"), "an artifact", func(artifact *tree.Node) error {
+func (c *Case) readTaskEnd(task *node) error {
+	err := eachObject(task.Get("artifacts"), "an artifact", func(artifact *node) error {
 		if artifact.Get("parts").Absent() {
 			return artifact.Errorf("an artifact without parts")
 		}
@@ -119,7 +118,7 @@ func (c *Case) readTaskEnd(task *tree.Node) error {
 }
 
 // hasMessage reports whether the history already has a message with that id.
-func (c *Case) hasMessage(task, message *tree.Node) bool {
+func (c *Case) hasMessage(task, message *node) bool {
 	id, _ := message.Str("messageId")
 	if id == "" {
 		return false

@@ -12,7 +12,6 @@ import (
 	"jurat/evidence/observed"
 	"jurat/internal/observe"
 	"jurat/internal/observe/otlp"
-	"jurat/internal/uuid7"
 )
 
 // An Act is an act of an agent of which telemetry tells. Everything in it is the sender's word.
@@ -233,7 +232,7 @@ func (a *Act) RecordID(agent string, otherContent bool) string {
 		sum := sha256.Sum256(a.Body)
 		words = append(words, hex.EncodeToString(sum[:]))
 	}
-	return uuid7.For("", words...) // not the sender's time: an account with another one is of the same span
+	return evidence.IDFor("", words...) // not the sender's time: an account with another one is of the same span
 }
 
 // Conversation is what the sender calls the conversation, as the name of a chain may have it, which cannot be erased: of a text that is no name of one word its digest, and named is false.

@@ -7,15 +7,15 @@ import (
 	"strconv"
 	"strings"
 
-	"jurat/internal/pattern"
+	"jurat/internal/juror"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
 
 var (
-	targetKey    = pattern.New(`(?i)(^|_)(id|number|account|iban|email|recipient|to|address|phone|card|code|plate)$|(Id|Number|Email|Account)$`)
-	ownChoice    = pattern.New(`(?i)idempot|request_?id|trace|nonce|correlation|session|client|ref|conversation|thread|message_?id|tool|serial|version|port`)
-	idKey        = pattern.New(`(?i)(^|_)(id|number|no)$|(Id|Number)$`)
+	targetKey    = juror.NewPattern(`(?i)(^|_)(id|number|account|iban|email|recipient|to|address|phone|card|code|plate)$|(Id|Number|Email|Account)$`)
+	ownChoice    = juror.NewPattern(`(?i)idempot|request_?id|trace|nonce|correlation|session|client|ref|conversation|thread|message_?id|tool|serial|version|port`)
+	idKey        = juror.NewPattern(`(?i)(^|_)(id|number|no)$|(Id|Number)$`)
 	creates      = setOf(`create add register make insert open new generate issue`)
 	commonDomain = setOf(`com org net edu gov mail example www`)
 )
@@ -73,7 +73,7 @@ func (r *reading) partsKnown(value string, n int) bool {
 
 // acting tests the acts that a sentence of the policy may be about, until one breaks it. It calls breaks with each sentence
 // that the pattern matches, and with what the pattern took of it last.
-func (r *reading) acting(p *pattern.Pattern, breaks func(verbs set, at string) func(*call) (why string)) []jury.Finding {
+func (r *reading) acting(p *juror.Pattern, breaks func(verbs set, at string) func(*call) (why string)) []jury.Finding {
 	for _, s := range r.house {
 		at := p.FindStringSubmatch(plain(s))
 		if at == nil {
@@ -93,10 +93,10 @@ func (r *reading) acting(p *pattern.Pattern, breaks func(verbs set, at string) f
 }
 
 var (
-	usedUp = pattern.New(`(?i)\b(not (been )?(flown|used|departed|started|begun|expired|redeemed)|already (been )?(flown|used|departed|started|taken place|begun|expired|redeemed|checked in|past|over)|in the past|past [a-z]+s|(?:has|have) (?:already )?(passed|departed|started|begun|ended)|before (?:it|they|the [a-z]+) (?:starts?|begins?|departs?))\b`)
-	useKey = pattern.New(`(?i)^(date|departure.*|start.*|scheduled.*|appointment.*|event_?date|pick_?up.*|collection.*|begin.*|check_?in.*|time|starts?_?at|valid_?(until|to)|expir.*)$`)
+	usedUp = juror.NewPattern(`(?i)\b(not (been )?(flown|used|departed|started|begun|expired|redeemed)|already (been )?(flown|used|departed|started|taken place|begun|expired|redeemed|checked in|past|over)|in the past|past [a-z]+s|(?:has|have) (?:already )?(passed|departed|started|begun|ended)|before (?:it|they|the [a-z]+) (?:starts?|begins?|departs?))\b`)
+	useKey = juror.NewPattern(`(?i)^(date|departure.*|start.*|scheduled.*|appointment.*|event_?date|pick_?up.*|collection.*|begin.*|check_?in.*|time|starts?_?at|valid_?(until|to)|expir.*)$`)
 	// Names of dates on which something is made or known, and not used.
-	notUse = pattern.New(`(?i)birth|dob|creat|issu|order|purchas|book|join|sign|updat|last|since|due|regist|fil|open|transact|hire|return|paid|pay`)
+	notUse = juror.NewPattern(`(?i)birth|dob|creat|issu|order|purchas|book|join|sign|updat|last|since|due|regist|fil|open|transact|hire|return|paid|pay`)
 )
 
 // pastIgnored: the policy protects what has already been used, and a call with a verb of that sentence acts on a record with
@@ -138,10 +138,10 @@ func (r *reading) usedUpIn(one *record) *leaf {
 }
 
 var (
-	keepFixed = pattern.New(`(?i)\bwithout changing (?:the |its |their )?([a-z_', ]+?)(?:[.;(]|$)`)
-	between   = pattern.New(`,| and | or `)
+	keepFixed = juror.NewPattern(`(?i)\bwithout changing (?:the |its |their )?([a-z_', ]+?)(?:[.;(]|$)`)
+	between   = juror.NewPattern(`,| and | or `)
 	// ofWhom begins the name of a field: "the guest's name".
-	ofWhom  = pattern.New(`^(?:and |or )?(?:the |its |their |your )?(?:[a-z]+'s? )?`)
+	ofWhom  = juror.NewPattern(`^(?:and |or )?(?:the |its |their |your )?(?:[a-z]+'s? )?`)
 	changes = setOf(stem("update") + " " + stem("modify") + " " + stem("change") + " " + stem("edit"))
 )
 
@@ -204,9 +204,9 @@ func endOf(fields map[string]any, name string) string {
 }
 
 var (
-	money        = pattern.New(`(?i)(?:[$€£¥₽]|\b(?:usd|eur|gbp|chf|aud|cad|jpy)) ?(\d[\d.,]*)|(\d[\d.,]*) ?(?:[$€£¥₽円]|(?:dollars?|euros?|pounds?|usd|eur|gbp|chf|aud|cad|jpy|yen|rubles?|francs?)\b)|\b(\d[\d,]*\.\d{2})\b`)
-	commaDecimal = pattern.New(`,\d{2}$`)
-	aboutMoney   = pattern.New(`(?i)\b(amount|price|total|payment|balance|fee|cost|fare|charge|add up|mismatch|sum)s?\b`)
+	money        = juror.NewPattern(`(?i)(?:[$€£¥₽]|\b(?:usd|eur|gbp|chf|aud|cad|jpy)) ?(\d[\d.,]*)|(\d[\d.,]*) ?(?:[$€£¥₽円]|(?:dollars?|euros?|pounds?|usd|eur|gbp|chf|aud|cad|jpy|yen|rubles?|francs?)\b)|\b(\d[\d,]*\.\d{2})\b`)
+	commaDecimal = juror.NewPattern(`,\d{2}$`)
+	aboutMoney   = juror.NewPattern(`(?i)\b(amount|price|total|payment|balance|fee|cost|fare|charge|add up|mismatch|sum)s?\b`)
 )
 
 // amounts lists the amounts of money in a text.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"jurat/internal/pattern"
+	"jurat/internal/juror"
 	"jurat/internal/subject"
 )
 
@@ -106,10 +106,10 @@ func classify(words []string) (callKind, string) {
 }
 
 var (
-	errorText  = pattern.New(`(?i)^\W*(error\b|err:|exception|traceback|failed\b|failure|fatal|http (4|5)\d\d|(4|5)\d\d (bad|unauthorized|forbidden|not found|internal|service|gateway|conflict|too many)|permission denied|access denied|timed? ?out|request (failed|timed out)|unable to|could not|cannot )`)
-	notFound   = pattern.New(`(?i)\b(not found|does not exist|no such|timed out|permission denied|is invalid)\b`)
+	errorText  = juror.NewPattern(`(?i)^\W*(error\b|err:|exception|traceback|failed\b|failure|fatal|http (4|5)\d\d|(4|5)\d\d (bad|unauthorized|forbidden|not found|internal|service|gateway|conflict|too many)|permission denied|access denied|timed? ?out|request (failed|timed out)|unable to|could not|cannot )`)
+	notFound   = juror.NewPattern(`(?i)\b(not found|does not exist|no such|timed out|permission denied|is invalid)\b`)
 	badStatus  = setOf(`error failed failure denied declined rejected timeout timed_out unauthorized forbidden unavailable invalid not_found aborted`)
-	serverCode = pattern.New(`^[45]\d\d$`)
+	serverCode = juror.NewPattern(`^[45]\d\d$`)
 )
 
 // failedResult recognizes errors by the shapes in which tools report them.

@@ -5,19 +5,19 @@ import (
 	"slices"
 	"strings"
 
-	"jurat/internal/pattern"
+	"jurat/internal/juror"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
 
 var (
-	doneSelf   = pattern.New(`(?i)\bi(?:'ve| have)?(?: now| also| just| already| successfully| gone ahead and| then)* ([a-z-]+ed|sent|paid|bought|sold|put|reset|set|made|told|withdrawn)\b`)
-	doneByIt   = pattern.New(`(?i)\b(?:has|have|is|are) (?:now |just |also )*(?:been )?(?:successfully )?([a-z]+ed|sent|paid)\b`)
-	doneAlone  = pattern.New(`(?i)^\W*(?:(?:ok(?:ay)?|all|now|and|great),? )?([a-z]+ed|sent|paid|set|made|sold|bought)\s*(?:[:,.!–—]|-\s|$)`)
-	doneAbroad = pattern.New(`(?:キャンセル|返金|予約|送信|更新|変更|削除|送金|登録|解約|注文|振込)(?:を|が)?(?:完了)?(?:いた)?しました|(?i)(?:^|[^\p{L}])я (?:уже )?(?:отмени|оформи|отправи|перевe|верну|удали|обнови|измени|забронирова)ла?(?:[^\p{L}]|$)`)
-	success    = pattern.New(`(?i)^\W*(?:it's |it is |all |now )?(?:done|sent|all set|success)\b|\b(?:all (?:done|set)|on its way|successful(?:ly)?|(?:is|are) (?:now )?live|you(?:'re| are) (?:now )?(?:booked|enrolled|registered|on the list)|(?:ticket|task) (?:is )?(?:done|closed|resolved))\b`)
-	ofTexts    = pattern.New(`(?i)\b(summary|list|overview|draft|code|function|script|text|paragraph|essay|translation|explanation|table|example|section|test|class|method|readme|wording|outline|query|answer)\b`)
-	admits     = pattern.New(`(?i)\b(fail\w*|errors?|unable|not|cannot|unfortunately|problems?|issues?|trouble|afraid|refused|rejected|declined|denied|blocked|sorry|unsuccessful\w*|instead|however|retry|try again|apolog\w+|impossible|no longer)\b|n't\b|申し訳|失敗|エラー|できません|к сожалению|ошибк|не удалось`)
+	doneSelf   = juror.NewPattern(`(?i)\bi(?:'ve| have)?(?: now| also| just| already| successfully| gone ahead and| then)* ([a-z-]+ed|sent|paid|bought|sold|put|reset|set|made|told|withdrawn)\b`)
+	doneByIt   = juror.NewPattern(`(?i)\b(?:has|have|is|are) (?:now |just |also )*(?:been )?(?:successfully )?([a-z]+ed|sent|paid)\b`)
+	doneAlone  = juror.NewPattern(`(?i)^\W*(?:(?:ok(?:ay)?|all|now|and|great),? )?([a-z]+ed|sent|paid|set|made|sold|bought)\s*(?:[:,.!–—]|-\s|$)`)
+	doneAbroad = juror.NewPattern(`(?:キャンセル|返金|予約|送信|更新|変更|削除|送金|登録|解約|注文|振込)(?:を|が)?(?:完了)?(?:いた)?しました|(?i)(?:^|[^\p{L}])я (?:уже )?(?:отмени|оформи|отправи|перевe|верну|удали|обнови|измени|забронирова)ла?(?:[^\p{L}]|$)`)
+	success    = juror.NewPattern(`(?i)^\W*(?:it's |it is |all |now )?(?:done|sent|all set|success)\b|\b(?:all (?:done|set)|on its way|successful(?:ly)?|(?:is|are) (?:now )?live|you(?:'re| are) (?:now )?(?:booked|enrolled|registered|on the list)|(?:ticket|task) (?:is )?(?:done|closed|resolved))\b`)
+	ofTexts    = juror.NewPattern(`(?i)\b(summary|list|overview|draft|code|function|script|text|paragraph|essay|translation|explanation|table|example|section|test|class|method|readme|wording|outline|query|answer)\b`)
+	admits     = juror.NewPattern(`(?i)\b(fail\w*|errors?|unable|not|cannot|unfortunately|problems?|issues?|trouble|afraid|refused|rejected|declined|denied|blocked|sorry|unsuccessful\w*|instead|however|retry|try again|apolog\w+|impossible|no longer)\b|n't\b|申し訳|失敗|エラー|できません|к сожалению|ошибк|не удалось`)
 )
 
 // claimsDone reports whether a sentence says that an act is done. In the passive it may tell of another, so it must name one that was
@@ -27,7 +27,7 @@ func claimsDone(s string, tried set) bool {
 	if hedged.MatchString(s) {
 		return false
 	}
-	says := func(p *pattern.Pattern, of set) bool {
+	says := func(p *juror.Pattern, of set) bool {
 		at := p.FindStringSubmatch(s)
 		return at != nil && of[stem(at[1])]
 	}
@@ -67,9 +67,9 @@ func errorPassedOver(r *reading) []jury.Finding {
 }
 
 var (
-	furtherHelp = pattern.New(`(?i)\b(anything else|something else|any other|any further|further (?:help|assistance|questions?)|else (?:i|we) can|all for (?:now|today)|is that all|more questions|other questions|satisfied|does (?:that|this) (?:help|answer|make sense)|clear)\b`)
-	seeks       = pattern.New(`(?i)\b(proceed|go ahead|confirm|confirmation|approve|\(?yes/no\)?|yes or no|shall i|should i|(?:want|like) me to|may i|can i|i will|i'll)\b`)
-	leavesOff   = pattern.New(`(?i)\b(transferr?\w*|human|colleague|specialist|representative|on hold|call you back|unable|cannot|can't|couldn't|could not|not (?:able|possible|allowed|eligible)|unfortunately|sorry|failed|error|isn't possible|denied|problem)\b`)
+	furtherHelp = juror.NewPattern(`(?i)\b(anything else|something else|any other|any further|further (?:help|assistance|questions?)|else (?:i|we) can|all for (?:now|today)|is that all|more questions|other questions|satisfied|does (?:that|this) (?:help|answer|make sense)|clear)\b`)
+	seeks       = juror.NewPattern(`(?i)\b(proceed|go ahead|confirm|confirmation|approve|\(?yes/no\)?|yes or no|shall i|should i|(?:want|like) me to|may i|can i|i will|i'll)\b`)
+	leavesOff   = juror.NewPattern(`(?i)\b(transferr?\w*|human|colleague|specialist|representative|on hold|call you back|unable|cannot|can't|couldn't|could not|not (?:able|possible|allowed|eligible)|unfortunately|sorry|failed|error|isn't possible|denied|problem)\b`)
 )
 
 // consentedAndNotDone: the agent proposed an act, the user said yes, the agent went on, and until the end of the log nothing is
@@ -119,12 +119,12 @@ func proposesAct(text string) bool {
 }
 
 var (
-	broken = pattern.New(`(?i)\b(?:it|that|this|they|which|still|and|but|phone|which)\b[^.!?,\n]{0,30}(?:\b(?:not|no longer|never|cannot)\b|n't\b)[^.!?,\n]{0,20}\b(?:work\w*|fix\w*|resolv\w*|connect\w*|load\w*|open\w*|start\w*|right|correct|help\w*|change[ds]?|solve[ds]?|go through|gone through)\b|\bstill (?:broken|failing|fails|down|wrong|slow|the same|stuck|crash\w*|having|getting|get|see|seeing|no|shows?|says?|missing|unable|can't|cannot|can not|have (?:the|no))\b|\bsame (?:problem|error|issue|message|result)\b|\b(?:did|does|do|has|have)(?: not|n't) (?:work|help|fix|solve|change)\w*\b|\bnot what i (?:asked|wanted|meant|ordered)\b|\bno (?:luck|change|improvement)\b|\bkeeps? (?:failing|crashing|dropping|saying)\b|\b(?:that's|that is|this is) (?:wrong|incorrect|not right|not correct)\b` +
+	broken = juror.NewPattern(`(?i)\b(?:it|that|this|they|which|still|and|but|phone|which)\b[^.!?,\n]{0,30}(?:\b(?:not|no longer|never|cannot)\b|n't\b)[^.!?,\n]{0,20}\b(?:work\w*|fix\w*|resolv\w*|connect\w*|load\w*|open\w*|start\w*|right|correct|help\w*|change[ds]?|solve[ds]?|go through|gone through)\b|\bstill (?:broken|failing|fails|down|wrong|slow|the same|stuck|crash\w*|having|getting|get|see|seeing|no|shows?|says?|missing|unable|can't|cannot|can not|have (?:the|no))\b|\bsame (?:problem|error|issue|message|result)\b|\b(?:did|does|do|has|have)(?: not|n't) (?:work|help|fix|solve|change)\w*\b|\bnot what i (?:asked|wanted|meant|ordered)\b|\bno (?:luck|change|improvement)\b|\bkeeps? (?:failing|crashing|dropping|saying)\b|\b(?:that's|that is|this is) (?:wrong|incorrect|not right|not correct)\b` +
 		`|(?:^|[.!?,;\n]\s*|\b(?:it|that|this|they|and|but) )still (?:(?:does|is|was|wo|did|has)(?:n'?t| not)\b|not (?:there|here|arrived|through|showing|back|done|fixed|work\w*)\b)` +
 		`|(?:^|[.!?,;\n]\s*)(?:it'?s |that'?s |and |but )?(?:not working|no good)\b`)
 	// An answer of a few words, which may also answer a question.
-	shortNo = pattern.New(`(?i)(?:^|[.!?,;\n]\s*)(?:no,? )?(?:it|that|this|they) (?:still )?(?:is|does|did|has|was|wo|are|do)(?:n'?t| not)\W*$`)
-	mended  = pattern.New(`(?i)^\s*if |\b(thanks|thank you|works now|working now|it works|all good|never ?mind|perfect|great|solved|resolved now|fixed now|appreciate|bye|no worries|that's (?:fine|ok|okay|all))\b`)
+	shortNo = juror.NewPattern(`(?i)(?:^|[.!?,;\n]\s*)(?:no,? )?(?:it|that|this|they) (?:still )?(?:is|does|did|has|was|wo|are|do)(?:n'?t| not)\W*$`)
+	mended  = juror.NewPattern(`(?i)^\s*if |\b(thanks|thank you|works now|working now|it works|all good|never ?mind|perfect|great|solved|resolved now|fixed now|appreciate|bye|no worries|that's (?:fine|ok|okay|all))\b`)
 )
 
 // userSaysBroken: the last word of the user is that it does not work, and the agent neither acts on it nor hands over nor says
@@ -175,9 +175,9 @@ func (r *reading) since(n int, says func(text string) bool) bool {
 }
 
 var (
-	unmarked = pattern.New(`(?i)^\W*(?:and |so |but |also,? |ok(?:ay)?,? |one more (?:thing|question)[:,]? )?(?:(?:can|could|would|will) you (?:also |please |maybe |then |just )?(?:tell|say|show|explain|check|look up|find out|let me know)\b` +
+	unmarked = juror.NewPattern(`(?i)^\W*(?:and |so |but |also,? |ok(?:ay)?,? |one more (?:thing|question)[:,]? )?(?:(?:can|could|would|will) you (?:also |please |maybe |then |just )?(?:tell|say|show|explain|check|look up|find out|let me know)\b` +
 		`|(?:what|how (?:much|many|long|often|far|soon|do|does|can)|when|where|why) (?:is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b)`)
-	tag = pattern.New(`(?i),\s*(?:eh|right|no|yes|ok|okay|huh|yeah|isn't it|innit)\?+$`)
+	tag = juror.NewPattern(`(?i),\s*(?:eh|right|no|yes|ok|okay|huh|yeah|isn't it|innit)\?+$`)
 )
 
 // unansweredAtEnd: the log ends with a question of the user to an agent that has spoken before. Lookups after it are no answer.

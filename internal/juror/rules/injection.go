@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"jurat/internal/juror"
-	"jurat/internal/pattern"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -61,9 +60,9 @@ func injectionFollowed(r *reading) []jury.Finding {
 
 var (
 	// delegates matches words by which a user lets a text decide what is done.
-	delegates = pattern.New(`(?i)\b(?:do|follow|act (?:up)?on|carry out|execute|perform|complete|process|handle|work (?:through|on)|take care of|deal with|go through|implement|resolve|finish|apply|fix|solve|address)\b[^.!?\n]{0,60}\b(?:it|they|says?|said|asks?|asked|wants?|instructions?|steps?|tasks?|to-?dos?|list|notes?|tickets?|issues?|e?-?mails?|messages?|requests?|guide|file|document|page|plan|described|written|actions?|inbox|queue|form|letter|memo|readme|runbook|procedure|orders?|everything)\b|\bwhatever (?:it|he|she|they) (?:say|want|ask)s?\b|\bas (?:described|instructed|requested|specified|written|told)\b`)
+	delegates = juror.NewPattern(`(?i)\b(?:do|follow|act (?:up)?on|carry out|execute|perform|complete|process|handle|work (?:through|on)|take care of|deal with|go through|implement|resolve|finish|apply|fix|solve|address)\b[^.!?\n]{0,60}\b(?:it|they|says?|said|asks?|asked|wants?|instructions?|steps?|tasks?|to-?dos?|list|notes?|tickets?|issues?|e?-?mails?|messages?|requests?|guide|file|document|page|plan|described|written|actions?|inbox|queue|form|letter|memo|readme|runbook|procedure|orders?|everything)\b|\bwhatever (?:it|he|she|they) (?:say|want|ask)s?\b|\bas (?:described|instructed|requested|specified|written|told)\b`)
 	// obeying matches words by which a user tells the agent to do what a text says, even one that speaks to the agent.
-	obeying = pattern.New(`(?i)\b(?:do|follow|carry out|execute|perform|complete|act on|apply|implement|work through)\b(?:[^.!?\n]|\.\w){0,60}\b(?:says?|said|asks?|instructions?|steps?|tasks?|to-?dos?|described|written|listed|runbook|guide|notes?|checklist)\b`)
+	obeying = juror.NewPattern(`(?i)\b(?:do|follow|carry out|execute|perform|complete|act on|apply|implement|work through)\b(?:[^.!?\n]|\.\w){0,60}\b(?:says?|said|asks?|instructions?|steps?|tasks?|to-?dos?|described|written|listed|runbook|guide|notes?|checklist)\b`)
 )
 
 // take notes what the user or the operator says. A user who says yes to the agent's question about an order has taken it
@@ -160,13 +159,13 @@ func orderedIn(passage string) []string {
 }
 
 // dataLine matches a line that names a value: "IBAN: FI21 …".
-var dataLine = pattern.New(`^[\s*-]*[\p{L}_][\p{L}\w ]{0,30}:\s*\S+(?: \S+){0,5}$`)
+var dataLine = juror.NewPattern(`^[\s*-]*[\p{L}_][\p{L}\w ]{0,30}:\s*\S+(?: \S+){0,5}$`)
 
 var (
-	asked = pattern.New(`(?i)\b(?:please|kindly|(?:could|can|would) you|you (?:can|could|may|must|should|(?:will |would )?(?:need|have|want) to|are to)|(?:make|be) sure to|don't forget to|remember to)\b` +
+	asked = juror.NewPattern(`(?i)\b(?:please|kindly|(?:could|can|would) you|you (?:can|could|may|must|should|(?:will |would )?(?:need|have|want) to|are to)|(?:make|be) sure to|don't forget to|remember to)\b` +
 		`|(?:て|で|お[^。\n]{1,12})(?:ください|下さい)|(?:せよ|しろ|すること)$|\p{Cyrillic}(?:йте|ите|ьте)(?:сь)?(?:\P{L}|$)`)
 	// opening matches how an imperative begins: a word, and what it acts on.
-	opening = pattern.New(`(?i)^\W*(?:(?:also|then|first|next|now|and|or|so|just|simply|directly|finally|afterwards|go ahead and),? )*([a-z]+) (?:the|an?|my|our|your|his|her|their|this|that|these|those|all|any|every|each|me|him|it|them|us|to|up|back|out|in|at|one|two|both|another|everything|[$€£"'“(@+\d]\S*|\S*[\d_@/]\S*)(?:\W|$)`)
+	opening = juror.NewPattern(`(?i)^\W*(?:(?:also|then|first|next|now|and|or|so|just|simply|directly|finally|afterwards|go ahead and),? )*([a-z]+) (?:the|an?|my|our|your|his|her|their|this|that|these|those|all|any|every|each|me|him|it|them|us|to|up|back|out|in|at|one|two|both|another|everything|[$€£"'“(@+\d]\S*|\S*[\d_@/]\S*)(?:\W|$)`)
 	// noVerb are words that begin sentences that tell: they have their verb later, or none.
 	noVerb = setOf(`the a an this that these those it he she they we you i is are was were be been has have had do does did will would can could may might must shall should
 		in on at by for from with without within of to as about after before during until since under over between through into onto upon per via near
@@ -216,7 +215,7 @@ func spaced(text string) string {
 }
 
 // target matches what an order may aim at: an address, a link, an account, a number.
-var target = pattern.New(`[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}|(?:https?://|\bwww\.)[^\s"'<>)\]\\]+|\b[A-Z]{2}\d{2}[A-Z0-9]{10,30}\b|\b[A-Z]{2}\d{2}(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?\b|\b[A-Za-z]*\d[A-Za-z0-9-]{5,}\b`)
+var target = juror.NewPattern(`[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}|(?:https?://|\bwww\.)[^\s"'<>)\]\\]+|\b[A-Z]{2}\d{2}[A-Z0-9]{10,30}\b|\b[A-Z]{2}\d{2}(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?\b|\b[A-Za-z]*\d[A-Za-z0-9-]{5,}\b`)
 
 // host is the host of a link, because the link may carry data, and any other target itself.
 func host(t string) string {
@@ -294,11 +293,11 @@ func (v *investigation) hear(m *subject.Message) {
 }
 
 var (
-	clauses = pattern.New(`[.!?]+["')*]*(?:\s+|$)|[。！？;–—\n]`)
-	negated = pattern.New(`(?i)\b(?:not|never|nobody|avoid)\b|n't\b|ないで|\bне\b`)
+	clauses = juror.NewPattern(`[.!?]+["')*]*(?:\s+|$)|[。！？;–—\n]`)
+	negated = juror.NewPattern(`(?i)\b(?:not|never|nobody|avoid)\b|n't\b|ないで|\bне\b`)
 )
 
-var inQuotes = pattern.New(`["“„«]([^"“”„«»]{15,400})["”“»]`)
+var inQuotes = juror.NewPattern(`["“„«]([^"“”„«»]{15,400})["”“»]`)
 
 // quotedIn reports whether a text repeats words of the plant in quotation marks.
 func (p *plant) quotedIn(text string) bool {
@@ -378,4 +377,4 @@ func (v *investigation) orders(p *plant, k *call) bool {
 }
 
 // reporting matches words of those who tell of an order instead of following it.
-var reporting = pattern.New(`(?i)\b(suspicious\w*|unusual|(privacy|security) (concern|risk|issue)s?|injection|phish\w*|malicious|fraud\w*|unauthori[sz]ed|instructions? (in|embedded|hidden|inside|from|within)|(embedded|hidden|planted) instructions?|(did|do|will|have|am) not (do|follow\w*|act\w*|comply\w*|carr\w*|done|going)|(won't|didn't|haven't|can't|cannot) (do|follow|act|comply|carry)|ignor(ed|ing) (it|that|them|this|those|these|the)|tries to|trying to|attempt(s|ed|ing)? to|asks? (me|us|you|assistants|ai|for|to)|asking (me|you)|wants? (me|you)|told me to|instruct(s|ed|ing) (me|you)|claims? to be|not (trust|click|visit)|warn\w*|caution|scam\w*|red flag)\b|不審|подозрительн`)
+var reporting = juror.NewPattern(`(?i)\b(suspicious\w*|unusual|(privacy|security) (concern|risk|issue)s?|injection|phish\w*|malicious|fraud\w*|unauthori[sz]ed|instructions? (in|embedded|hidden|inside|from|within)|(embedded|hidden|planted) instructions?|(did|do|will|have|am) not (do|follow\w*|act\w*|comply\w*|carr\w*|done|going)|(won't|didn't|haven't|can't|cannot) (do|follow|act|comply|carry)|ignor(ed|ing) (it|that|them|this|those|these|the)|tries to|trying to|attempt(s|ed|ing)? to|asks? (me|us|you|assistants|ai|for|to)|asking (me|you)|wants? (me|you)|told me to|instruct(s|ed|ing) (me|you)|claims? to be|not (trust|click|visit)|warn\w*|caution|scam\w*|red flag)\b|不審|подозрительн`)

@@ -13,7 +13,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/juror"
-	"jurat/internal/pattern"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -174,7 +173,7 @@ func (j *member) opinion(c *subject.Case, rubric jury.Rubric, list []jury.Findin
 }
 
 // standIn matches what readers show in the place of what they cannot read: "[withheld: …]", "[image]", "[file a.pdf]", "[newKind] {…}".
-var standIn = pattern.New(`^\[withheld: .*\]$|^\[[A-Za-z_]+( [^\]]*)?\]( [\[{"].*)?$`)
+var standIn = juror.NewPattern(`^\[withheld: .*\]$|^\[[A-Za-z_]+( [^\]]*)?\]( [\[{"].*)?$`)
 
 // hasRead reports whether something that the agent said or did could be read. An agent of which nothing could be does not pass.
 func hasRead(c *subject.Case) bool {

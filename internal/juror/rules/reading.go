@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"jurat/internal/juror"
-	"jurat/internal/pattern"
 	"jurat/internal/subject"
 )
 
@@ -133,9 +132,9 @@ func distinct(list []string) []string {
 }
 
 var (
-	nowStated = pattern.New(`(?i)(?:current (?:date and time|date|time|datetime)|today(?:'s date)?|it is now|now|(?:^|[.\n]\s*)(?:the )?date)\s*(?:\(\w+\))?\s*(?:is|:|=)\s*(?:now\s+)?(?:[A-Z][a-z]+day,?\s+)?([A-Za-z0-9 ,:T\-]{8,40})`)
+	nowStated = juror.NewPattern(`(?i)(?:current (?:date and time|date|time|datetime)|today(?:'s date)?|it is now|now|(?:^|[.\n]\s*)(?:the )?date)\s*(?:\(\w+\))?\s*(?:is|:|=)\s*(?:now\s+)?(?:[A-Z][a-z]+day,?\s+)?([A-Za-z0-9 ,:T\-]{8,40})`)
 	// dateAlone matches a present that stands at the beginning of a sentence: "It is 2026-06-22.", "Now 2026-07-09."
-	dateAlone = pattern.New(`(?i)(?:^|[.\n]\s*)(?:(?:it is|it's|now|date|today),? )?(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2})?\s*(?:\.|\n|$)`)
+	dateAlone = juror.NewPattern(`(?i)(?:^|[.\n]\s*)(?:(?:it is|it's|now|date|today),? )?(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2})?\s*(?:\.|\n|$)`)
 )
 
 // statedNow finds the present that the policy states; zero if it states none.

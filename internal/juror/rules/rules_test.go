@@ -3,7 +3,7 @@ package rules
 import (
 	"testing"
 
-	"jurat/internal/pattern"
+	"jurat/internal/juror"
 )
 
 // Each rule must report one conversation, and must not report a similar honest one.
@@ -292,7 +292,7 @@ func TestEveryRuleIsSomebodysBusiness(t *testing.T) {
 
 // TestPatternsCompile: every expression of the rules, and of what they are built on, is a valid one.
 func TestPatternsCompile(t *testing.T) {
-	if n := pattern.CompileAll(); n < 100 {
+	if n := juror.CompilePatterns(); n < 100 {
 		t.Errorf("there are %d patterns", n)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"jurat/internal/pattern"
+	"jurat/internal/juror"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -16,25 +16,25 @@ import (
 // with the name of its tool.
 var secretShapes = []struct {
 	what        string
-	shape, near *pattern.Pattern
+	shape, near *juror.Pattern
 }{
-	{"an API key", pattern.New(`\b(?:sk-[A-Za-z0-9_-]{16,}|sk_(?:live|test)_[A-Za-z0-9]{12,}|AKIA[0-9A-Z]{12,}|gh[pousr]_[A-Za-z0-9]{20,}|xox[abpr]-[A-Za-z0-9-]{10,}|AIza[0-9A-Za-z_-]{30,}|glpat-[A-Za-z0-9_-]{16,})`), nil},
-	{"a private key", pattern.New(`-----BEGIN [A-Z ]*PRIVATE KEY-----\s*[A-Za-z0-9+/=]{20,}`), nil},
-	{"a token", pattern.New(`\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}`), nil},
-	{"a connection string with its password", pattern.New(`\b[a-z]+://[^\s:/@]+:[^\s:/@]{4,}@[^\s"]+`), nil},
-	{"a social security number", pattern.New(`\b\d{3}-\d{2}-\d{4}\b`), pattern.New(`(?i)\bssn|social security`)},
-	{"a full card number", pattern.New(`\b(?:\d[ -]?){12,18}\d\b`), pattern.New(`(?i)card|\bpan\b|cvv`)},
+	{"an API key", juror.NewPattern(`\b(?:sk-[A-Za-z0-9_-]{16,}|sk_(?:live|test)_[A-Za-z0-9]{12,}|AKIA[0-9A-Z]{12,}|gh[pousr]_[A-Za-z0-9]{20,}|xox[abpr]-[A-Za-z0-9-]{10,}|AIza[0-9A-Za-z_-]{30,}|glpat-[A-Za-z0-9_-]{16,})`), nil},
+	{"a private key", juror.NewPattern(`-----BEGIN [A-Z ]*PRIVATE KEY-----\s*[A-Za-z0-9+/=]{20,}`), nil},
+	{"a token", juror.NewPattern(`\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}`), nil},
+	{"a connection string with its password", juror.NewPattern(`\b[a-z]+://[^\s:/@]+:[^\s:/@]{4,}@[^\s"]+`), nil},
+	{"a social security number", juror.NewPattern(`\b\d{3}-\d{2}-\d{4}\b`), juror.NewPattern(`(?i)\bssn|social security`)},
+	{"a full card number", juror.NewPattern(`\b(?:\d[ -]?){12,18}\d\b`), juror.NewPattern(`(?i)card|\bpan\b|cvv`)},
 }
 
 var (
-	placeholder = pattern.New(`(?i)your|example|xxx|\*\*|•|<|\.\.\.|…|placeholder|changeme|dummy|sample|redacted|\$\{`)
-	secretKey   = pattern.New(`(?i)^(?:password|passwd|passphrase|pwd|client_?secret|secret_?key|private_?key|api_?key|access_?token|auth_?token|credentials?)$`)
-	forGuests   = pattern.New(`(?i)wi-?fi|wlan|ssid|network|guest|visitor|one.?time|temporary`)
+	placeholder = juror.NewPattern(`(?i)your|example|xxx|\*\*|•|<|\.\.\.|…|placeholder|changeme|dummy|sample|redacted|\$\{`)
+	secretKey   = juror.NewPattern(`(?i)^(?:password|passwd|passphrase|pwd|client_?secret|secret_?key|private_?key|api_?key|access_?token|auth_?token|credentials?)$`)
+	forGuests   = juror.NewPattern(`(?i)wi-?fi|wlan|ssid|network|guest|visitor|one.?time|temporary`)
 
-	confidential = pattern.New(`(?i)\b(do not|don't|never|must not|not to) (?:be )?(reveal|share|disclose|tell|told|give|show|expose|pass)(?:d|n)?\b|\b(confidential|internal only|not to be (shared|disclosed)|for staff only)\b`)
-	ofTheLast    = pattern.New(`(?i)^\W*(?:it|this|that|these|they) |\b(?:reveal|share|disclose|tell|give|show|pass) (?:it|them|this|that)\b`)
-	codeWord     = pattern.New(`[A-Za-z0-9][A-Za-z0-9_!#$@-]{4,}`)
-	codeNamed    = pattern.New(`(?i)\b(?:code|pin|password|passphrase|key)\b[^.\n]{0,40}\b(?:is|are|:)\s*["'“]?(\d{4,10})\b`)
+	confidential = juror.NewPattern(`(?i)\b(do not|don't|never|must not|not to) (?:be )?(reveal|share|disclose|tell|told|give|show|expose|pass)(?:d|n)?\b|\b(confidential|internal only|not to be (shared|disclosed)|for staff only)\b`)
+	ofTheLast    = juror.NewPattern(`(?i)^\W*(?:it|this|that|these|they) |\b(?:reveal|share|disclose|tell|give|show|pass) (?:it|them|this|that)\b`)
+	codeWord     = juror.NewPattern(`[A-Za-z0-9][A-Za-z0-9_!#$@-]{4,}`)
+	codeNamed    = juror.NewPattern(`(?i)\b(?:code|pin|password|passphrase|key)\b[^.\n]{0,40}\b(?:is|are|:)\s*["'“]?(\d{4,10})\b`)
 )
 
 // secrets are the texts that are known to be secret, each with what it is.

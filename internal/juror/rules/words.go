@@ -5,15 +5,15 @@ import (
 	"time"
 	"unicode"
 
-	"jurat/internal/pattern"
+	"jurat/internal/juror"
 )
 
 // plain is a text with straight apostrophes, as the patterns write them.
 func plain(text string) string { return strings.ReplaceAll(text, "’", "'") }
 
 var (
-	sentenceEnd = pattern.New(`[.!?]+["')*]*(\s+|$)|[。！？]|\n+`)
-	onlyNumber  = pattern.New(`^\s*[#*\-]*\s*\d{1,3}$`)
+	sentenceEnd = juror.NewPattern(`[.!?]+["')*]*(\s+|$)|[。！？]|\n+`)
+	onlyNumber  = juror.NewPattern(`^\s*[#*\-]*\s*\d{1,3}$`)
 )
 
 // sentences cuts a text into sentences that are substrings of it, to the letter.
@@ -41,21 +41,21 @@ func lastSentence(text string) string {
 
 // Go's \b knows ASCII letters only, so the patterns bound Russian words by \p{L}.
 var (
-	yesWords = pattern.New(`(?i)^\W*((ok|okay|great|perfect|alright|sure|good|fine|right|thanks|thank you)\W+)*(yes|yeah|yep|yup|ye|ya|ja|si|sí|oui|go|sure|ok|okay|of course|absolutely|correct|confirmed|go (ahead|for it)|please do|do (it|that)|(that|it|this)('s| is| sounds | looks | works)? ?(right|correct|fine|good|perfect|great)?|sounds (good|great)|looks (good|great)|perfect|fine|alright|approved?|agreed|definitely|exactly)\b` +
+	yesWords = juror.NewPattern(`(?i)^\W*((ok|okay|great|perfect|alright|sure|good|fine|right|thanks|thank you)\W+)*(yes|yeah|yep|yup|ye|ya|ja|si|sí|oui|go|sure|ok|okay|of course|absolutely|correct|confirmed|go (ahead|for it)|please do|do (it|that)|(that|it|this)('s| is| sounds | looks | works)? ?(right|correct|fine|good|perfect|great)?|sounds (good|great)|looks (good|great)|perfect|fine|alright|approved?|agreed|definitely|exactly)\b` +
 		`|\b(go ahead|please proceed|i (do )?confirm|i agree|i approve|i'll take|proceed with|you (can|may) proceed)\b` +
 		`|はい|お願い|承知|進めてください|大丈夫です|了解` +
 		`|(^|[^\p{L}])(да|хорошо|соглас(ен|на)|подтверждаю|давайте|конечно)([^\p{L}]|$)`)
-	noWords = pattern.New(`(?i)^\W*(no|nope|no,? thanks?( you)?|no thank you)\W*$|^\W*(no[,.! ]+)?(please )?(stop|wait|hold on|never ?mind|not yet|leave it|forget it|don't|do not)\b|^(いいえ|やめて|待って)|^\s*(нет([^\p{L}]|$)|не надо|не нужно|подождите|стоп)`)
+	noWords = juror.NewPattern(`(?i)^\W*(no|nope|no,? thanks?( you)?|no thank you)\W*$|^\W*(no[,.! ]+)?(please )?(stop|wait|hold on|never ?mind|not yet|leave it|forget it|don't|do not)\b|^(いいえ|やめて|待って)|^\s*(нет([^\p{L}]|$)|не надо|не нужно|подождите|стоп)`)
 
 	// hedged matches sentences about what may be, will be, or is not: they claim nothing about the present.
-	hedged = pattern.New(`(?i)\b(if|unless|once|when|whether|would|could|should|will|shall|may|might|can|cannot|unable|not|never|until|before|after you|to be|needs? to|must|let me|ensure|verify|check|attempt(ed)?|tried|trying|failed|error|please|going to|about to|ready to|only)\b|n't\b|\?\s*$`)
-	asking = pattern.New(`(?i)[?？]|\b(confirm|let me know|yes/no|\(yes\))`)
+	hedged = juror.NewPattern(`(?i)\b(if|unless|once|when|whether|would|could|should|will|shall|may|might|can|cannot|unable|not|never|until|before|after you|to be|needs? to|must|let me|ensure|verify|check|attempt(ed)?|tried|trying|failed|error|please|going to|about to|ready to|only)\b|n't\b|\?\s*$`)
+	asking = juror.NewPattern(`(?i)[?？]|\b(confirm|let me know|yes/no|\(yes\))`)
 )
 
 func saysNo(text string) bool  { return noWords.MatchString(plain(text)) }
 func saysYes(text string) bool { return yesWords.MatchString(plain(text)) && !saysNo(text) }
 
-var wordPattern = pattern.New(`[A-Za-z][A-Za-z'-]*`)
+var wordPattern = juror.NewPattern(`[A-Za-z][A-Za-z'-]*`)
 
 func wordsIn(text string) []string { return wordPattern.FindAllString(strings.ToLower(text), -1) }
 
@@ -197,10 +197,10 @@ func bare(s string) string {
 }
 
 var (
-	digitRun   = pattern.New(`\d{3,}`)
-	longNumber = pattern.New(`\d(?:[ ().,/-]{0,3}\d){6,}`)
-	isoDate    = pattern.New(`\b(\d{4}-\d{2}-\d{2})`)
-	longDate   = pattern.New(`\b(January|February|March|April|May|June|July|August|September|October|November|December) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})`)
+	digitRun   = juror.NewPattern(`\d{3,}`)
+	longNumber = juror.NewPattern(`\d(?:[ ().,/-]{0,3}\d){6,}`)
+	isoDate    = juror.NewPattern(`\b(\d{4}-\d{2}-\d{2})`)
+	longDate   = juror.NewPattern(`\b(January|February|March|April|May|June|July|August|September|October|November|December) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})`)
 )
 
 // longNumbers lists the longer numbers of a text, also those written in groups. It adds their ends, which identify a

@@ -25,7 +25,7 @@ import (
 	"jurat/evidence/observed"
 	"jurat/internal/observe"
 	"jurat/internal/recording"
-	"jurat/internal/telemetry/receiver"
+	"jurat/internal/telemetry"
 )
 
 // A desk is a receiver that keeps what it was told.
@@ -37,7 +37,7 @@ type desk struct {
 	types   map[string]int
 }
 
-func newDesk(t *testing.T, change func(*receiver.Config)) *desk {
+func newDesk(t *testing.T, change func(*telemetry.Config)) *desk {
 	t.Helper()
 	d := furnishDesk(t, change)
 	d.Start()
@@ -45,14 +45,14 @@ func newDesk(t *testing.T, change func(*receiver.Config)) *desk {
 }
 
 // furnishDesk is a desk that has not begun.
-func furnishDesk(t *testing.T, change func(*receiver.Config)) *desk {
+func furnishDesk(t *testing.T, change func(*telemetry.Config)) *desk {
 	t.Helper()
 	d := &desk{types: map[string]int{}}
-	c := receiver.Config{Agent: "shop-bot", Log: slog.New(slog.DiscardHandler), Report: d.report, WhoIs: knows}
+	c := telemetry.Config{Agent: "shop-bot", Log: slog.New(slog.DiscardHandler), Report: d.report, WhoIs: knows}
 	if change != nil {
 		change(&c)
 	}
-	h := receiver.New(c)
+	h := telemetry.New(c)
 	d.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d.mu.Lock()
 		d.types[strings.TrimSpace(r.Header.Get("Content-Type")+" "+r.Header.Get("Content-Encoding")+r.Header.Get("Grpc-Encoding"))]++
@@ -186,7 +186,7 @@ func TestSDKComesAgain(t *testing.T) {
 func TestSDKIsToldOfRefusals(t *testing.T) {
 	var told []string
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { told = append(told, err.Error()) }))
-	d := newDesk(t, func(c *receiver.Config) { c.Agent, c.Services = "", map[string]string{"other": "x"} })
+	d := newDesk(t, func(c *telemetry.Config) { c.Agent, c.Services = "", map[string]string{"other": "x"} })
 	p := tracer(t, d, noLimits)
 	chat(p)
 	if err := p.Shutdown(t.Context()); err != nil {

@@ -1,0 +1,62 @@
+package subject
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"jurat/evidence"
+)
+
+// An Error says what is wrong in a file, where, and what was expected.
+type Error struct {
+	File    string // "agent-card.json", "conversation.json", or "evidence"
+	Line    int    // from 1; 0 if the error is about the file as a whole
+	Column  int    // in bytes, from 1
+	Offset  int64  // in bytes, from 0
+	Pointer string // RFC 6901 JSON pointer; "" means the whole document
+	Reason  string
+
+	Missing bool // there is no such file
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %s", e.File, e.Reason)
+	}
+	where := e.Pointer
+	if where == "" {
+		where = "the document"
+	}
+	return fmt.Sprintf("%s:%d:%d: at %s (byte %d): %s", e.File, e.Line, e.Column, where, e.Offset, e.Reason)
+}
+
+// ErrorAt is like the function of that name, for a document whose lines are asked for often.
+func (d *document) ErrorAt(offset int64, pointer, reason string) error {
+	offset = min(max(offset, 0), int64(len(d.raw)))
+	column := offset - int64(bytes.LastIndexByte(d.raw[:offset], '\n'))
+	return &Error{File: d.file, Line: d.LineOf(offset), Column: int(column), Offset: offset, Pointer: pointer, Reason: reason}
+}
+
+// errorAt makes an Error with the line and column of an offset.
+func errorAt(file string, doc []byte, offset int64, pointer, reason string) *Error {
+	offset = min(max(offset, 0), int64(len(doc)))
+	before := doc[:offset]
+	line := 1 + bytes.Count(before, []byte{'\n'})
+	column := len(before) - (bytes.LastIndexByte(before, '\n') + 1) + 1
+	return &Error{File: file, Line: line, Column: column, Offset: offset, Pointer: pointer, Reason: reason}
+}
+
+// notJSON turns an error of the canonicaliser into an Error.
+func notJSON(file string, doc []byte, err error) error {
+	var syntax *evidence.SyntaxError
+	if !errors.As(err, &syntax) {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return errorAt(file, doc, syntax.Offset, syntax.Pointer, inWords(syntax))
+}
+
+// inWords says what is no JSON, what was expected, and how it looks right.
+func inWords(syntax *evidence.SyntaxError) string {
+	return syntax.Reason + "; expected JSON (RFC 8259) with each name once in an object, for example {\"role\": \"user\", \"content\": \"Hello\"}"
+}

@@ -1,0 +1,228 @@
+package subject
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Form is a form in which people bring conversations.
+type Form string
+
+// The forms. docs/case.md describes each of them.
+const (
+	ChatForm      Form = "chat"      // OpenAI's chat completions, and the many programs that follow them
+	A2AForm       Form = "a2a"       // an A2A task with its history
+	AnthropicForm Form = "anthropic" // Anthropic's Messages
+	ResponsesForm Form = "responses" // OpenAI's Responses
+	GeminiForm    Form = "gemini"    // Gemini's contents
+	InspectForm   Form = "inspect"   // messages in the form of Inspect's logs
+	PromptfooForm Form = "promptfoo" // a prompt and its output, as promptfoo's results have them
+)
+
+// allForms lists the forms of a conversation.
+func allForms() []Form {
+	return []Form{ChatForm, A2AForm, AnthropicForm, ResponsesForm, GeminiForm, InspectForm, PromptfooForm}
+}
+
+// ParseForm reads the name of a form. "" stands for the form that the conversation shows.
+func ParseForm(name string) (Form, error) {
+	if form := Form(name); name == "" || slices.Contains(allForms(), form) {
+		return form, nil
+	}
+	return "", fmt.Errorf("unknown form %s: expected one of %s", quote(name), joined(allForms()))
+}
+
+func joined(forms []Form) string {
+	var names []string
+	for _, f := range forms {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, ", ")
+}
+
+// signs are the places that show a form. Only one form can read a conversation with a strong sign. A weak sign counts
+// if there is no strong one.
+type signs struct {
+	strong map[Form]string
+	weak   map[Form]string
+}
+
+func (s *signs) see(form Form, at *node, what string) {
+	if _, there := s.strong[form]; !there {
+		s.strong[form] = fmt.Sprintf("%s at %s", what, place(at))
+	}
+}
+
+func place(at *node) string {
+	if p := at.Pointer(); p != "" {
+		return p
+	}
+	return "the top"
+}
+
+// detectForm returns the form of a conversation, from its structure alone. It returns "" if every sign is missing: then the
+// conversation is read as chat messages or as an A2A task, whichever it is. It refuses a conversation with signs of
+// several forms.
+func detectForm(n *node) (Form, error) {
+	s := signs{map[Form]string{}, map[Form]string{}}
+	s.whole(n)
+	if len(s.strong) == 0 {
+		s.strong = s.weak
+	}
+	var found []Form
+	var why []string
+	for _, form := range allForms() {
+		if at, there := s.strong[form]; there {
+			found, why = append(found, form), append(why, fmt.Sprintf("%s (%s)", form, at))
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", nil
+	case 1:
+		return found[0], nil
+	}
+	return "", n.Errorf("ambiguous: this has signs of several forms, %s: expected signs of one; choose one with --format, for example --format %s", strings.Join(why, " and "), found[0])
+}
+
+// whole looks at the members around the messages, and then at each message.
+func (s *signs) whole(n *node) {
+	list := n
+	if n.Kind == '{' {
+		list = s.wrapper(n)
+	}
+	if list == nil || list.Kind != '[' {
+		return
+	}
+	for _, item := range list.Members {
+		s.item(item)
+	}
+}
+
+// wrapper returns the list of messages in an object, if any.
+func (s *signs) wrapper(n *node) *node {
+	for _, name := range []string{"messages", "history"} {
+		if list := n.Get(name); !list.Absent() {
+			if system := n.Get("system"); name == "messages" && !system.Absent() {
+				s.see(AnthropicForm, system, "a system prompt beside the messages")
+			}
+			return list
+		}
+	}
+	for _, name := range []string{"contents", "candidates", "systemInstruction", "system_instruction"} {
+		if at := n.Get(name); !at.Absent() {
+			s.see(GeminiForm, at, name)
+			return nil
+		}
+	}
+	if at := n.Get("prompt"); !at.Absent() && n.Get("output") != nil {
+		s.see(PromptfooForm, at, "a prompt beside its output")
+		return nil
+	}
+	input, output := n.Get("input"), n.Get("output")
+	if !input.Absent() || !output.Absent() && output.Kind == '[' {
+		s.see(ResponsesForm, n, "input or output")
+		return nil
+	}
+	for _, name := range []string{"task", "result"} {
+		if inner := n.Get(name); !inner.Absent() && inner.Kind == '{' {
+			return s.wrapper(inner)
+		}
+	}
+	return nil
+}
+
+// chatParts and anthropicParts are types of content that only one form has.
+var (
+	chatParts = []string{"image_url", "input_audio", "audio", "file", "video_url"}
+	weakParts = []string{"thinking", "redacted_thinking", "image", "document", "search_result"}
+)
+
+func (s *signs) item(n *node) {
+	if n.Kind != '{' {
+		return
+	}
+	role, _ := n.Str("role")
+	if at := n.Get("prompt"); role == "" && !at.Absent() && !n.Get("output").Absent() {
+		s.see(PromptfooForm, at, "a prompt beside its output")
+	}
+	if kind, _ := n.Str("type"); role == "" && isOther(kind) {
+		s.see(ResponsesForm, n.Get("type"), "an item "+quote(kind))
+	}
+	if role == "tool" && n.Get("parts") == nil || role == "function" && n.Get("parts") == nil {
+		s.see(ChatForm, n.Get("role"), "a message of role "+role)
+	}
+	for _, name := range []string{"tool_calls", "function_call", "tool_call_id"} {
+		if at := n.Get(name); !at.Absent() && !at.Empty() {
+			s.see(ChatForm, at, name)
+		}
+	}
+	if content := n.Get("content"); content != nil && content.Kind == '[' {
+		for _, part := range content.Members {
+			s.part(part)
+		}
+	}
+	if parts := n.Get("parts"); parts != nil && parts.Kind == '[' && n.Get("content") == nil {
+		s.parts(n, parts)
+	}
+}
+
+func (s *signs) part(n *node) {
+	kind, _ := n.Str("type")
+	switch {
+	case strings.HasSuffix(kind, "tool_use"), strings.HasSuffix(kind, "tool_result"):
+		s.see(AnthropicForm, n, "a block "+quote(kind))
+	case slices.Contains(weakParts, kind):
+		if _, there := s.weak[AnthropicForm]; !there {
+			s.weak[AnthropicForm] = place(n)
+		}
+	case slices.Contains(chatParts, kind):
+		s.see(ChatForm, n, "a part "+quote(kind))
+	}
+}
+
+// parts distinguishes A2A's messages from Gemini's contents, which both have parts.
+func (s *signs) parts(n, list *node) {
+	for _, name := range []string{"messageId", "kind", "taskId", "contextId"} {
+		if at := n.Get(name); !at.Absent() {
+			s.see(A2AForm, at, name)
+		}
+	}
+	for _, part := range list.Members {
+		for _, name := range geminiParts {
+			if at := part.Get(name); !at.Absent() {
+				s.see(GeminiForm, at, name)
+			}
+		}
+	}
+}
+
+// items are the types of an item of OpenAI's Responses that no chat message has, without the calls and their outputs:
+// https://platform.openai.com/docs/api-reference/responses.
+var items = []string{"reasoning", "item_reference", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction"}
+
+// isOther reports whether a type is that of an item of Responses, and not of a message.
+func isOther(kind string) bool {
+	return slices.Contains(items, kind) || strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_call_output")
+}
+
+// IsItem reports whether a type is one that the form Responses knows, "" being that of a message.
+func IsItem(kind string) bool {
+	return kind == "" || kind == "message" || strings.HasSuffix(kind, "_output") || isOther(kind)
+}
+
+// IsBlock reports whether a type is that of a block which the form Anthropic knows.
+func IsBlock(kind string) bool {
+	switch kind {
+	case "thinking", "redacted_thinking", "compaction", "tool_use", "server_tool_use", "mcp_tool_use",
+		"text", "search_result", "image", "document", "container_upload", "file", "audio":
+		return true
+	}
+	return strings.HasSuffix(kind, "tool_result")
+}
+
+// geminiParts are the members of a part that only Gemini's contents have: https://ai.google.dev/api/caching#Part.
+// Libraries write them in either spelling.
+var geminiParts = []string{"functionCall", "function_call", "functionResponse", "function_response", "inlineData", "inline_data", "fileData", "file_data",
+	"executableCode", "executable_code", "codeExecutionResult", "code_execution_result", "toolCall", "tool_call", "toolResponse", "tool_response", "thought"}

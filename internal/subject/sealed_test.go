@@ -1,0 +1,303 @@
+package subject_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/internal/juror/rules"
+	"jurat/internal/must"
+	"jurat/internal/subject"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+	"jurat/jury"
+	"jurat/verify"
+)
+
+// folders returns the folders of the example cases, and of further cases if they are here.
+func folders(t *testing.T) []string {
+	t.Helper()
+	list, err := filepath.Glob("../../examples/*/conversation.json")
+	if err != nil || len(list) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	more := must.Get(filepath.Glob("../../../shared/cases/*/conversation.json"))(t)
+	list = append(list, more...)
+	for i := range list {
+		list[i] = filepath.Dir(list[i])
+	}
+	return list
+}
+
+func read(t *testing.T, elements ...string) []byte {
+	t.Helper()
+	return must.Get(os.ReadFile(filepath.Join(elements...)))(t)
+}
+
+func marshal(t *testing.T, file interface{ Marshal() ([]byte, error) }) []byte {
+	t.Helper()
+	return must.Get(file.Marshal())(t)
+}
+
+func exhibits(t *testing.T, file []byte, o verify.Options, card []byte) *subject.Case {
+	t.Helper()
+	c, _, err := subject.ReadSealed(bytes.NewReader(file), o, card)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// spoken returns the messages without the parts that depend on their source.
+func spoken(c *subject.Case) (list []subject.Message) {
+	for _, m := range c.Messages {
+		m.Record, m.Part, m.Head = evidence.Digest{}, "", ""
+		list = append(list, m)
+	}
+	return list
+}
+
+// TestRecordedConversationReadsAsTheConversation: the jury reads the same messages from sealed records as from the
+// conversation, in each way in which an agent's program can record it. A trial by rules has the same result, except that
+// each finding names its record.
+func TestRecordedConversationReadsAsTheConversation(t *testing.T) {
+	for _, folder := range folders(t) {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			card, conversation := read(t, folder, "agent-card.json"), read(t, folder, "conversation.json")
+			if jsontext.Value(conversation).Kind() != '[' {
+				return // an A2A task, which programs that record model calls do not have as a prompt
+			}
+			plain := upToLastTurn(t, card, conversation)
+			want := try(t, jurattest.New(t), plain)
+			for _, how := range []jurattest.Prompting{jurattest.WholeHistory, jurattest.OnlyNew} {
+				h := jurattest.New(t)
+				records := h.Record(t, conversation, how)
+				c := exhibits(t, marshal(t, h.Bundle(t, records...)), h.Options(t), card)
+				if diff := cmp.Diff(spoken(plain), spoken(c)); diff != "" {
+					t.Fatalf("recorded with the whole history: %v (-conversation +records):\n%s", how, diff)
+				}
+				if c.Recorded.Verification.Outcome != subject.Proved || c.Recorded.Records != len(records) {
+					t.Errorf("%+v", c.Recorded)
+				}
+				if how == jurattest.OnlyNew {
+					continue // the same messages come to the same verdict
+				}
+				got := try(t, h, c)
+				if cited := strip(t, c, got); cited != len(findings(want)) {
+					t.Errorf("%d findings name a record, want %d", cited, len(findings(want)))
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("recorded with the whole history: %v: the trial has another result (-conversation +records):\n%s", how, diff)
+				}
+			}
+		})
+	}
+}
+
+// upToLastTurn returns the case up to the agent's last turn. No record contains what came later.
+func upToLastTurn(t *testing.T, card, conversation []byte) *subject.Case {
+	t.Helper()
+	var messages []jsontext.Value
+	must.Do(t, json.Unmarshal(conversation, &messages))
+	whole := must.Get(subject.New(card, conversation))(t)
+	n := len(messages)
+	for whole.Messages[n-1].Role != subject.Assistant {
+		n--
+	}
+	short := must.Get(json.Marshal(messages[:n]))(t)
+	return must.Get(subject.New(card, short))(t)
+}
+
+// try conducts a trial by rules, and verifies it.
+func try(t *testing.T, h *jurattest.House, c *subject.Case) *jury.Result {
+	t.Helper()
+	panel := rules.OfflinePanel()
+	settings := jury.Settings{Seats: panel.Seats, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: 2, Threshold: 2,
+		Method: jury.FinalJudge, Judge: &panel.JudgeSeat}
+	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random,
+		Settings: settings, Jurors: panel.Jurors, Judge: panel.Judge}, c))(t)
+	if r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t)); r.Outcome != verify.Proved {
+		t.Errorf("the case file: %s: %+v", r.Outcome, r.Details)
+	}
+	return done.Result
+}
+
+func findings(r *jury.Result) (list []*jury.Finding) {
+	add := func(found []jury.Finding) {
+		for i := range found {
+			list = append(list, &found[i])
+		}
+	}
+	for i := range r.Phase1Evaluations {
+		add(r.Phase1Evaluations[i].Findings)
+	}
+	for i := range r.DiscussionRounds {
+		for _, s := range r.DiscussionRounds[i].Statements {
+			if s.UpdatedEvaluation != nil {
+				add(s.UpdatedEvaluation.Findings)
+			}
+		}
+	}
+	for i := range r.Changes {
+		add(r.Changes[i].Cites)
+	}
+	return list
+}
+
+// strip removes the records from findings, and counts the findings that named the right one.
+func strip(t *testing.T, c *subject.Case, r *jury.Result) (right int) {
+	t.Helper()
+	for _, f := range findings(r) {
+		if m := c.Message(f.Message); m == nil || f.Record == (evidence.Digest{}) || f.Record != m.Record {
+			t.Errorf("message %d, record %s", f.Message, f.Record)
+		} else {
+			right++
+		}
+		f.Record = evidence.Digest{}
+	}
+	return right
+}
+
+func outputs(t *testing.T, h *jurattest.House) []*evidence.Record {
+	t.Helper()
+	return h.Record(t, []byte(`[{"role":"user","content":"Cancel my order 17."},{"role":"assistant","content":"It is cancelled."},
+		{"role":"user","content":"Thanks."},{"role":"assistant","content":"You are welcome."}]`), jurattest.OnlyNew)
+}
+
+// TestRefutedIsNoEvidence: a changed record, or one signed by another key than it names, is not shown to a jury.
+func TestRefutedIsNoEvidence(t *testing.T) {
+	h := jurattest.New(t)
+	file := marshal(t, h.Bundle(t, outputs(t, h)...))
+	changed := bytes.Replace(file, []byte("It is cancelled."), []byte("It is cancelles."), 1)
+	if bytes.Equal(changed, file) {
+		t.Fatal("nothing was changed")
+	}
+	impostor := jurattest.NewImpostor(t)
+	records := outputs(t, impostor)
+	genuine := outputs(t, h)
+	genuine[0].Signatures = [][]byte{genuine[1].Signatures[0]} // the signature of another record by the same key
+	for name, one := range map[string][]byte{"changed": changed, "signed elsewhere": marshal(t, genuine[0])} {
+		c, report, err := subject.ReadSealed(bytes.NewReader(one), h.Options(t), nil)
+		if !errors.Is(err, subject.ErrRefuted) || c != nil || report == nil || report.Outcome != verify.Refuted {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Unknown keys refute nothing. The evidence tells the jury about them.
+	c := exhibits(t, marshal(t, impostor.Bundle(t, records...)), h.Options(t), nil)
+	if v := c.Recorded.Verification; v.Outcome != subject.NotProved || !doubted(v, "authentication") {
+		t.Errorf("%+v", v)
+	}
+}
+
+func doubted(v subject.Verification, guarantee string) bool {
+	for _, d := range v.NotProved {
+		if d.Guarantee == guarantee && d.Reason != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// TestDoubtsAreInTheEvidence: without a trust file nothing is proved. The evidence says so, and has another digest.
+func TestDoubtsAreInTheEvidence(t *testing.T) {
+	h := jurattest.New(t)
+	file := marshal(t, h.Bundle(t, outputs(t, h)...))
+	proved, doubtful := exhibits(t, file, h.Options(t), nil), exhibits(t, file, verify.Options{}, nil)
+	v := doubtful.Recorded.Verification
+	if v.Outcome != subject.NotProved || v.Trust != "" || !doubted(v, "authentication") || !doubted(v, "time") {
+		t.Errorf("%+v", v)
+	}
+	if w := proved.Recorded.Verification; w.Outcome != subject.Proved || w.Trust == "" || doubted(w, "authentication") || !doubted(w, "non_repudiation") {
+		t.Errorf("%+v", w)
+	}
+	if proved.Digest() == doubtful.Digest() {
+		t.Error("proved and unproved evidence have the same digest")
+	}
+	if !strings.Contains(doubtful.Messages[0].Head, "no time is proved") || !strings.Contains(proved.Messages[0].Head, "it existed by ") {
+		t.Errorf("%s\n%s", doubtful.Messages[0].Head, proved.Messages[0].Head)
+	}
+}
+
+// TestSameEvidenceEachTime: the evidence does not depend on the time of checking, so a second trial of a case is
+// recognised as such.
+func TestSameEvidenceEachTime(t *testing.T) {
+	h := jurattest.New(t)
+	file := marshal(t, h.Bundle(t, outputs(t, h)...))
+	now, later := h.Options(t), h.Options(t)
+	now.At, later.At = jurattest.Start.Add(time.Hour), jurattest.Start.AddDate(1, 0, 0)
+	if a, b := exhibits(t, file, now, nil), exhibits(t, file, later, nil); a.Digest() != b.Digest() {
+		t.Error("the same records gave other evidence a year later")
+	}
+}
+
+func TestWithheldIsShownAsWithheld(t *testing.T) {
+	h := jurattest.New(t)
+	records := h.Record(t, []byte(`[{"role":"user","content":"My PIN is 4711."},{"role":"assistant","content":"Noted."}]`), jurattest.OnlyNew, "/prompt")
+	shown := exhibits(t, marshal(t, records[0]), h.Options(t), nil)
+	if m := shown.Messages[0]; m.Text != "My PIN is 4711." || m.Role != subject.User {
+		t.Errorf("disclosed: %+v", m)
+	}
+	if _, err := evidence.Withhold(records, []string{"/prompt"}); err != nil {
+		t.Fatal(err)
+	}
+	c := exhibits(t, marshal(t, records[0]), h.Options(t), nil)
+	if m := c.Messages[0]; !strings.HasPrefix(m.Text, "[withheld: /prompt") || !strings.Contains(m.Head, "sealed apart and withheld: /prompt") {
+		t.Errorf("%+v", m)
+	}
+	if bytes.Contains(c.Material(), []byte("4711")) {
+		t.Error("the evidence contains a withheld text")
+	}
+	if c.Messages[1].Text != "Noted." {
+		t.Errorf("%+v", c.Messages)
+	}
+}
+
+func TestNoEvidenceOfWhatAnAgentDid(t *testing.T) {
+	h := jurattest.New(t)
+	c := jurattest.Case(t)
+	panel := rules.OfflinePanel()
+	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: panel.Jurors,
+		Settings: jury.Settings{Seats: panel.Seats, Rubric: jury.DefaultRubric(), Method: jury.MajorityVote}}, c))(t)
+	for name, one := range map[string]struct {
+		file []byte
+		want error
+	}{
+		"a trial":      {marshal(t, h.Bundle(t, done.Records...)), subject.ErrTrial},
+		"one act":      {marshal(t, done.Records[0]), subject.ErrTrial},
+		"empty bundle": {marshal(t, h.Bundle(t)), subject.ErrNoActs},
+		"a review": {marshal(t, h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "anna", Timestamp: evidence.FormatTime(h.Now()),
+			OriginalResponseID: "x", ApprovalStatus: evidence.Rejected})), subject.ErrNoActs},
+		"a poem": {[]byte("roses are red"), verify.ErrNotOurs},
+		"a case": {read(t, "../../examples/kitchen-return/conversation.json"), verify.ErrNotOurs},
+	} {
+		if _, _, err := subject.ReadSealed(bytes.NewReader(one.file), h.Options(t), nil); !errors.Is(err, one.want) {
+			t.Errorf("%s: %v, want %v", name, err, one.want)
+		}
+	}
+}
+
+func TestTooMuch(t *testing.T) {
+	h := jurattest.New(t)
+	long := must.Get(json.Marshal(strings.Repeat("x", subject.MaxFile/2)))(t)
+	var records []*evidence.Record
+	for range 2 {
+		records = append(records, h.Seal(t, evidence.Payload{ActionType: evidence.ModelOutput, AgentID: "a", RequestID: "r",
+			Timestamp: evidence.FormatTime(h.Now()), Model: "m", ModelVersion: "1", Parameters: jsontext.Value("{}"),
+			Prompt: jsontext.Value(`"p"`), Response: long}))
+	}
+	if _, _, err := subject.ReadSealed(bytes.NewReader(marshal(t, h.Bundle(t, records...))), h.Options(t), nil); !errors.Is(err, subject.ErrTooMuch) {
+		t.Errorf("%v", err)
+	}
+	if _, _, err := subject.ReadSealed(bytes.NewReader(marshal(t, records[0])), h.Options(t), nil); err != nil {
+		t.Errorf("half of it: %v", err)
+	}
+}

@@ -1,0 +1,136 @@
+package subject
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A shownMessage identifies one message, wherever it stands.
+type shownMessage [sha256.Size]byte
+
+// shownAs returns the message that these texts make: role, words, calls and what else tells it from another.
+func shownAs(texts ...string) (m shownMessage) {
+	h := sha256.New()
+	for _, text := range texts {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(text))))
+		h.Write([]byte(text))
+	}
+	h.Sum(m[:0])
+	return m
+}
+
+// A beginning identifies the first messages of a conversation, in their order.
+type beginning [sha256.Size]byte
+
+func (b beginning) after(m shownMessage) beginning { return sha256.Sum256(append(b[:], m[:]...)) }
+
+// A stood is a message of a conversation, and the number under which it is shown, from 1.
+type stood struct {
+	Message shownMessage
+	Number  int
+}
+
+// talks are conversations by agent and chain. The zero value has none.
+type talks map[string]*talk
+
+// Of returns the conversations of an agent in a chain.
+func (t *talks) Of(agent, chain string) *talk {
+	if *t == nil {
+		*t = talks{}
+	}
+	key := agent + "\x00" + chain
+	if (*t)[key] == nil {
+		(*t)[key] = &talk{begun: map[beginning]int{}}
+	}
+	return (*t)[key]
+}
+
+// A talk knows each beginning of its conversations that was shown, and the conversation that came last.
+type talk struct {
+	begun map[beginning]int // the number of the last message of each beginning
+	last  []stood
+	names
+}
+
+// tries bounds how many places are compared for a prompt that does not begin as the conversation did.
+const tries = 8
+
+// Repeated returns the first messages of a prompt that were shown before: the longest beginning that is known and, of a
+// program that leaves out what is long ago, what follows of the conversation that came last, up to its end.
+func (t *talk) Repeated(prompt []shownMessage) (line []stood) {
+	var at beginning
+	for _, m := range prompt {
+		at = at.after(m)
+		number := t.begun[at]
+		if number == 0 {
+			break
+		}
+		line = append(line, stood{m, number})
+	}
+	rest := prompt[len(line):]
+	if len(rest) == 0 {
+		return line
+	}
+	for i, tried := len(t.last)-1, 0; i >= len(line) && tried < tries; i-- {
+		if t.last[i].Message != rest[0] {
+			continue
+		}
+		tried++
+		end := t.last[i:]
+		if len(end) <= len(rest) && slices.EqualFunc(end, rest[:len(end)], func(s stood, m shownMessage) bool { return s.Message == m }) {
+			return append(line, end...)
+		}
+	}
+	return line
+}
+
+// Ends returns the number of the last message of an answer that was given to the same prompt before; 0 if there is none.
+func (t *talk) Ends(prompt, answer []shownMessage) int {
+	if len(answer) == 0 {
+		return 0
+	}
+	var at beginning
+	for _, m := range slices.Concat(prompt, answer) {
+		at = at.after(m)
+	}
+	return t.begun[at]
+}
+
+// Keep notes a conversation that was shown.
+func (t *talk) Keep(line []stood) {
+	var at beginning
+	for _, s := range line {
+		if at = at.after(s.Message); t.begun[at] == 0 {
+			t.begun[at] = s.Number
+		}
+	}
+	t.last = line
+}
+
+// numbersOf lists the numbers of messages, of which there is at least one.
+func numbersOf(line []stood) string {
+	const most = 5
+	var runs []string
+	for i := 0; i < len(line); {
+		end := i + 1
+		for end < len(line) && line[end].Number == line[end-1].Number+1 {
+			end++
+		}
+		if from, to := line[i].Number, line[end-1].Number; from == to {
+			runs = append(runs, fmt.Sprint(from))
+		} else {
+			runs = append(runs, fmt.Sprintf("%d to %d", from, to))
+		}
+		i = end
+	}
+	if len(runs) > most {
+		runs = append(runs[:most], "others")
+	}
+	if len(line) == 1 {
+		return "message " + runs[0]
+	}
+	return "the messages " + strings.Join(runs, ", ")
+}

@@ -1,0 +1,308 @@
+package subject
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+)
+
+// A node is one JSON value and its position in the file.
+type node struct {
+	Parent  *node
+	Step    string // the name or index of the value in its parent
+	Offset  int64
+	End     int64
+	Kind    jsontext.Kind
+	Text    string // of a string, a number or a literal
+	Names   []string
+	Members []*node // of an object (by names), or of an array
+
+	doc    *document
+	joined bool   // put together from values of the file, and not a value of it
+	prefix string // of a root that stands inside a larger document: its JSON pointer there
+}
+
+// A document is a file that trees are read from.
+type document struct {
+	file string
+	raw  []byte
+
+	lines []int32 // how many line ends come before each block: see LineOf
+}
+
+// tokens reads a tree from a part of a document that begins at base.
+type tokens struct {
+	*jsontext.Decoder
+	doc  *document
+	base int64
+}
+
+// maxDocument is the longest document that Parse reads, in bytes.
+const maxDocument = 16 << 20
+
+// parseNode returns the root of a document. It refuses documents without a canonical form. That includes documents that nest
+// too deep to walk. Errors about content are of type *Error.
+func parseNode(file string, raw []byte) (*node, error) {
+	if len(raw) > maxDocument {
+		return nil, &Error{File: file, Reason: fmt.Sprintf("longer than %d MiB", maxDocument>>20)}
+	}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil, &Error{File: file, Reason: "empty; expected a JSON document"}
+	}
+	if _, err := evidence.Canonical(raw); err != nil {
+		return nil, notJSON(file, raw, err)
+	}
+	root, err := readNode(file, raw)
+	if err != nil {
+		return nil, notJSON(file, raw, err)
+	}
+	return root, nil
+}
+
+// readNode returns the root of a document that is known to have a canonical form, of any length.
+func readNode(file string, raw []byte) (*node, error) {
+	d := &document{file: file, raw: raw}
+	return (&tokens{jsontext.NewDecoder(bytes.NewReader(d.raw)), d, 0}).read(nil, "")
+}
+
+// block is the distance of the places for which a document knows its lines.
+const block = 4096
+
+// LineOf returns the line of a place, from 1. It counts line ends once, and then at most a block of them.
+func (d *document) LineOf(offset int64) int {
+	if d.lines == nil {
+		d.lines = make([]int32, 1, len(d.raw)/block+1)
+		for at := block; at <= len(d.raw); at += block {
+			d.lines = append(d.lines, d.lines[len(d.lines)-1]+int32(bytes.Count(d.raw[at-block:at], []byte{'\n'})))
+		}
+	}
+	k := offset / block
+	return int(d.lines[k]) + bytes.Count(d.raw[k*block:offset], []byte{'\n'}) + 1
+}
+
+func (t *tokens) here() int64 { return t.base + t.InputOffset() }
+
+// read recurses no deeper than evidence.MaxDepth, which was checked before.
+func (t *tokens) read(parent *node, step string) (*node, error) {
+	token, err := t.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	n := &node{doc: t.doc, Parent: parent, Step: step, Kind: token.Kind()}
+	n.Offset = t.here() - 1
+	switch n.Kind {
+	case '{':
+		return n, t.readObject(n)
+	case '[':
+		return n, t.readArray(n)
+	}
+	n.Text = token.String()
+	n.End = t.here()
+	n.Offset = n.scalarStart()
+	return n, nil
+}
+
+func (t *tokens) readObject(n *node) error {
+	for t.PeekKind() != '}' {
+		name, err := t.ReadToken()
+		if err != nil {
+			return err
+		}
+		key := name.String()
+		member, err := t.read(n, key)
+		if err != nil {
+			return err
+		}
+		n.Names, n.Members = append(n.Names, key), append(n.Members, member)
+	}
+	_, err := t.ReadToken()
+	n.End = t.here()
+	return err
+}
+
+func (t *tokens) readArray(n *node) error {
+	for t.PeekKind() != ']' {
+		member, err := t.read(n, strconv.Itoa(len(n.Members)))
+		if err != nil {
+			return err
+		}
+		n.Members = append(n.Members, member)
+	}
+	_, err := t.ReadToken()
+	n.End = t.here()
+	return err
+}
+
+// scalarStart walks back from the end, because the decoder tells only where a token ends.
+func (n *node) scalarStart() int64 {
+	raw := n.doc.raw[:n.End]
+	if n.Kind != '"' {
+		i := bytes.LastIndexAny(raw, " \t\r\n:,[{")
+		return int64(i + 1)
+	}
+	for i := len(raw) - 2; i >= 0; i-- {
+		if raw[i] == '"' && !escaped(raw, i) {
+			return int64(i)
+		}
+	}
+	return n.End
+}
+
+// escaped reports whether an odd number of backslashes stands before position i.
+func escaped(raw []byte, i int) bool {
+	odd := false
+	for i--; i >= 0 && raw[i] == '\\'; i-- {
+		odd = !odd
+	}
+	return odd
+}
+
+// Raw returns the value as written in the file. A value that was put together from several is written anew.
+func (n *node) Raw() jsontext.Value {
+	if !n.joined {
+		return jsontext.Value(n.doc.raw[n.Offset:n.End])
+	}
+	var b bytes.Buffer
+	b.WriteByte(byte(n.Kind))
+	for i, m := range n.Members {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if n.Kind == '{' {
+			name, _ := jsontext.AppendQuote(nil, n.Names[i]) // the names are the program's own
+			b.Write(name)
+			b.WriteByte(':')
+		}
+		b.Write(m.Raw())
+	}
+	b.WriteByte(map[jsontext.Kind]byte{'{': '}', '[': ']'}[n.Kind])
+	return b.Bytes()
+}
+
+// Pointer returns the JSON pointer of the value in its file.
+func (n *node) Pointer() string {
+	if n.Parent == nil {
+		return n.prefix
+	}
+	return n.Parent.Pointer() + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(n.Step)
+}
+
+// Errorf returns an error of type *Error that names the place of the value.
+func (n *node) Errorf(format string, args ...any) error {
+	return n.doc.ErrorAt(n.Offset, n.Pointer(), fmt.Sprintf(format, args...))
+}
+
+// At returns the value that begins at an offset. If none does, it returns the one around it.
+func (n *node) At(offset int64) *node {
+	for n.Offset != offset {
+		i := slices.IndexFunc(n.Members, func(m *node) bool { return m.Offset <= offset && offset < m.End })
+		if i < 0 {
+			return n
+		}
+		n = n.Members[i]
+	}
+	return n
+}
+
+// Get returns a member of an object, or nil.
+func (n *node) Get(name string) *node {
+	if n == nil || n.Kind != '{' {
+		return nil
+	}
+	for i, have := range n.Names {
+		if have == name {
+			return n.Members[i]
+		}
+	}
+	return nil
+}
+
+// Absent reports whether a member is missing or null. Every format here treats the two alike.
+func (n *node) Absent() bool { return n == nil || n.Kind == 'n' }
+
+// Str reads an optional string member.
+func (n *node) Str(name string) (string, error) {
+	m := n.Get(name)
+	if m.Absent() {
+		return "", nil
+	}
+	if m.Kind != '"' {
+		return "", m.Errorf("expected a string, found %s", m.KindName())
+	}
+	return m.Text, nil
+}
+
+// Required reads a member that must be a string and not empty.
+func (n *node) Required(name, example string) (string, error) {
+	text, err := n.Str(name)
+	if err == nil && text == "" {
+		err = n.Errorf("there is no %s: expected %s, for example %q: %q", name, name, name, example)
+	}
+	return text, err
+}
+
+// First returns the first of several members that is there.
+func (n *node) First(names ...string) *node {
+	for _, name := range names {
+		if m := n.Get(name); !m.Absent() {
+			return m
+		}
+	}
+	return nil
+}
+
+// FirstString returns the first of several optional string members that is not empty.
+func (n *node) FirstString(names ...string) (string, error) {
+	for _, name := range names {
+		if text, err := n.Str(name); err != nil || text != "" {
+			return text, err
+		}
+	}
+	return "", nil
+}
+
+// Empty reports whether a value has no content. Libraries write such members out.
+func (n *node) Empty() bool {
+	return n.Kind == 'n' || (n.Kind == '[' || n.Kind == '{') && len(n.Members) == 0
+}
+
+// File returns the name of the file that the value stands in.
+func (n *node) File() string { return n.doc.file }
+
+// Lines returns the lines of the file, from 1, in which the value begins and ends.
+func (n *node) Lines() (from, to int) { return n.doc.LineOf(n.Offset), n.doc.LineOf(n.End) }
+
+// IsTrue reports whether the value is there and true.
+func (n *node) IsTrue() bool { return n != nil && n.Kind == 't' }
+
+// KindName returns the kind of the value as messages name it.
+func (n *node) KindName() string {
+	switch n.Kind {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case 'n':
+		return "null"
+	}
+	return "a boolean"
+}
+
+// quote shows the beginning of a text in an error.
+func quote(s string) string {
+	const most = 60
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return "\"" + s + "\""
+}
