@@ -18,12 +18,12 @@ var budgets = []struct {
 	what string
 	most int
 }{
-	{"lines of Go but tests", 148_500},
-	{"lines of tests in Go", 119_000},
-	{"packages", 134},
+	{"lines of Go but tests", 147_600},
+	{"lines of tests in Go", 118_900},
+	{"packages", 96},
 	{"modules in the program", 50},
 	{"lines of the second verifier", 8_800},
-	{"words of README, doc.go and docs", 86_300},
+	{"words of README, doc.go and docs", 85_900},
 	{"words of docs/format.md", 32_600},
 }
 

@@ -15,6 +15,7 @@ require (
 require (
 	filippo.io/bigmod v0.1.0 // indirect
 	filippo.io/nistec v0.0.4 // indirect
+	github.com/andybalholm/brotli v1.2.8 // indirect
 	github.com/cloudflare/circl v1.6.5 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
