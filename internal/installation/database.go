@@ -109,6 +109,11 @@ func isWhole(ctx context.Context, p *place, files *postgres.Files) error {
 	if !there && signed == "" {
 		return ErrNone
 	}
+	if !there { // another machine may have begun since: it writes the keys before the log's first checkpoint
+		if there, err = files.Prepared(ctx); err != nil {
+			return err
+		}
+	}
 	if !there {
 		return errors.New("the database has a log, but lacks the keys that belong to it: restore both together")
 	}
