@@ -78,7 +78,7 @@ func (c *cardCmd) Run(ctx context.Context, a *app, io stdio) error {
 		reader.At = *c.At
 	}
 	if c.Trust != "" {
-		if reader.Trust, err = readTrust(c.Trust); err != nil {
+		if reader.Trust, err = readTrust("--trust", c.Trust); err != nil {
 			return err
 		}
 	}

@@ -83,7 +83,7 @@ func (c *exportCmd) put(name string, content []byte) error {
 
 func (c *exportCmd) trust(ctx context.Context, a *app) (trusted *trust.Trust, err error) {
 	if c.Trust != "" {
-		return readTrust(c.Trust)
+		return readTrust("--trust", c.Trust)
 	}
 	err = a.with(ctx, func(i *installation.Installation) error {
 		trusted, err = i.Trust(ctx)

@@ -58,7 +58,7 @@ func openRemote(url, trusted string, by tokenFlag) (*remoteLog, error) {
 	}
 	r := new(remoteLog)
 	var err error
-	if r.trust, err = readTrust(trusted); err != nil {
+	if r.trust, err = readTrust("--trust", trusted); err != nil {
 		return nil, err
 	}
 	if r.token, err = by.token(); err != nil {

@@ -82,11 +82,11 @@ func (f *readerFlags) options() (verify.Options, error) {
 	return b.options()
 }
 
-// readTrust reads a reader's trust file. Without a name it returns an empty trust file, which trusts nothing.
-func readTrust(name string) (*trust.Trust, error) {
+// readTrust reads a reader's trust file, which a flag names, or an argument. Without a name it returns an empty trust file, which trusts nothing.
+func readTrust(flag, name string) (*trust.Trust, error) {
 	b := new(brought)
 	defer b.close()
-	file := b.open("--trust", name)
+	file := b.open(flag, name)
 	if b.err != nil {
 		return nil, b.err
 	}

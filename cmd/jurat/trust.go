@@ -74,7 +74,7 @@ func (c *trustOwnCmd) withCA(io stdio) error {
 		Revocation: trust.Revocation(c.Revocation)}
 	file := &trust.Trust{Format: trust.Format, Keys: []trust.Key{}, Authorities: []trust.Authority{}, Logs: []string{}}
 	if c.With != "" {
-		if file, err = readTrust(c.With); err != nil {
+		if file, err = readTrust("--with", c.With); err != nil {
 			return err
 		}
 	}
@@ -146,7 +146,7 @@ func joinTrust(io stdio, names []string) error {
 	}
 	var files []*trust.Trust
 	for _, name := range names {
-		file, err := readTrust(name)
+		file, err := readTrust("trust file", name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

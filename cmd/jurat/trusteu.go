@@ -39,7 +39,7 @@ func (c *trustEUCmd) Run(ctx context.Context, io stdio) error {
 	file := &trust.Trust{Format: trust.Format, Keys: []trust.Key{}, Authorities: []trust.Authority{}, Logs: []string{}}
 	if c.With != "" {
 		var err error
-		if file, err = readTrust(c.With); err != nil {
+		if file, err = readTrust("--with", c.With); err != nil {
 			return err
 		}
 	}
@@ -85,7 +85,7 @@ func (c *trustEUCmd) derive(options eutrust.Options, io stdio) (*eutrust.Derived
 
 // check derives again what a trust file says that it was derived from.
 func (c *trustEUCmd) check(io stdio) error {
-	file, err := readTrust(c.Check)
+	file, err := readTrust("--check", c.Check)
 	if err != nil {
 		return err
 	}

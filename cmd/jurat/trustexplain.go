@@ -11,7 +11,7 @@ import (
 
 // explainTrust explains a trust file.
 func explainTrust(io stdio, name string, lang words.Lang) error {
-	file, err := readTrust(name)
+	file, err := readTrust("trust file", name)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func (c *tsaCmd) qualified(ctx context.Context, a *app, io stdio) error {
 	if c.Root != "" || c.Untried {
 		return errors.New("--qualified takes the certificates from --trust FILE, so it goes with neither --root nor --untried")
 	}
-	file, err := readTrust(c.Trust)
+	file, err := readTrust("--trust", c.Trust)
 	if err != nil {
 		return err
 	}

@@ -173,7 +173,7 @@ func (c *witnessCmd) logs() ([]note.Verifier, error) {
 	for _, text := range c.Log {
 		keys := []string{text}
 		if _, err := os.Stat(text); err == nil {
-			trust, err := readTrust(text)
+			trust, err := readTrust("--log", text)
 			if err != nil {
 				return nil, err
 			}

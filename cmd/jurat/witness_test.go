@@ -228,7 +228,7 @@ func TestTesseraReadsTheLog(t *testing.T) {
 
 func logKeyOf(t *testing.T, file string) string {
 	t.Helper()
-	trust := must.Get(readTrust(file))(t)
+	trust := must.Get(readTrust("--trust", file))(t)
 	return trust.Logs[0]
 }
 
