@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -12,18 +13,27 @@ import (
 const tries = 3
 
 // retry runs do, and repeats it while again accepts its error, up to tries times. When a connection broke, others of
-// the pool are broken as well, so retry calls reset to empty the pool.
+// the pool are broken as well, so retry calls reset to empty the pool. Who lost to another transaction lets that one
+// come to its end first: without a pause it could take the same locks again, and lose each time.
 func retry(ctx context.Context, reset func(), again func(error) bool, do func() error) (err error) {
-	for range tries {
+	for try := range tries {
 		if err = do(); err == nil || !again(err) || ctx.Err() != nil {
 			break
 		}
 		if isCut(err) {
 			reset()
+			continue
+		}
+		select {
+		case <-time.After(pause << try):
+		case <-ctx.Done():
 		}
 	}
 	return err
 }
+
+// pause is how long the first one is.
+const pause = 50 * time.Millisecond
 
 // undone reports whether a failed operation certainly had no effect and may succeed when repeated: the server did not
 // receive it, or rolled it back in favour of another transaction.
