@@ -134,21 +134,29 @@ func (h *house) ask(t *testing.T, client *http.Client, route server.Route, heade
 	return answer
 }
 
-// documented reads the table in docs/api.md.
+// documented reads the table in docs/api.md. Requests with the same answers share a row.
 func documented(t *testing.T) map[string][]int {
 	t.Helper()
 	doc := must.Get(os.ReadFile("../../docs/api.md"))(t)
 	rows := map[string][]int{}
-	for _, match := range regexp.MustCompile("(?m)^\\| `((?:GET|POST|PUT|DELETE) [^`]+)` \\|(.*)\\|$").FindAllStringSubmatch(string(doc), -1) {
+	for _, match := range regexp.MustCompile("(?m)^\\| (`(?:GET|POST|PUT|DELETE) [^|]+`) \\|(.*)\\|$").FindAllStringSubmatch(string(doc), -1) {
+		var statuses []int
 		for cell := range strings.SplitSeq(match[2], "|") {
 			status, err := strconv.Atoi(strings.TrimSpace(cell))
 			if err != nil {
 				t.Fatalf("%s: %v", match[1], err)
 			}
-			rows[match[1]] = append(rows[match[1]], status)
+			statuses = append(statuses, status)
 		}
-		if len(rows[match[1]]) != len(columns) {
-			t.Fatalf("%s: %d cells", match[1], len(rows[match[1]]))
+		if len(statuses) != len(columns) {
+			t.Fatalf("%s: %d cells", match[1], len(statuses))
+		}
+		for request := range strings.SplitSeq(match[1], ", ") {
+			name := strings.Trim(request, "`")
+			if rows[name] != nil {
+				t.Fatalf("docs/api.md has %s twice", name)
+			}
+			rows[name] = statuses
 		}
 	}
 	if len(rows) < 10 {
