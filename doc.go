@@ -33,13 +33,13 @@
 //
 //	an action type      evidence/action.go, evidence/doc.go, docs/format.md, internal/words, trial.View, testdata/second-verifier;
 //	                    the body of an act of the operator: evidence/operator
-//	a model vendor      internal/llm, llm/wire, llm/llmtest, internal/observe, internal/config (keys, names), the adapters in internal/panel
+//	a model vendor      internal/llm, internal/convo, llm/llmtest, internal/observe, internal/subject (signs of its form), internal/config (keys, names), the adapters in internal/panel
 //	a language          internal/words: a file beside en.txt and pages/en.txt, and its line in words.go
 //	a store of the log  ledger/storage.Store, tested by internal/storetest; internal/installation opens it. If machines share it: also
 //	                    filestore.Store, lock.Locks and schedule/table.go
 //	a guarantee         verify/assurance, package verify, internal/words, docs/format.md, testdata/second-verifier
 //	a page              its route in internal/server (table.go), its view and template in internal/pages, its texts in internal/words
-//	a transcript form   internal/subject (form.go, forms.go, a reader), an example in docs/case.md
+//	a transcript form   internal/convo (a reader), internal/subject (forms.go), an example in docs/case.md
 //	a rule              internal/juror/rules: a line in rules.go and a function; Version changes, because trials record it
 //	a method            jury (method.go, types.go, settings.go, tally.go), internal/words, docs/format.md, testdata/second-verifier
 //	a key helper        docs/token.md has the protocol
@@ -88,7 +88,8 @@
 //	subject       the agent under trial: card, conversation, sealed records
 //	card          signatures of A2A agent cards
 //	juror         what jurors share; juror/model: language models; juror/rules: rules
-//	llm           one call to one model; llm/wire: vendors' bodies; llm/llmtest: their servers
+//	llm           one call to one model; llm/llmtest: vendors' servers
+//	convo         the vendors' formats: bodies, streams, and the messages in them
 //	config        the configuration of a jury
 //	panel         seats a jury, within limits of time, rate and money
 //	trial         takes a case to a verdict; its read model

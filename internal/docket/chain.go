@@ -8,8 +8,8 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/convo"
 	"jurat/internal/llm"
-	"jurat/internal/llm/wire"
 	"jurat/internal/subject"
 )
 
@@ -88,7 +88,7 @@ func actOf(r *evidence.Record, prices llm.Prices) RecordedAct {
 	if p.Observed == nil {
 		return a
 	}
-	used, known := wire.ReadUsage(p.Observed.Usage)
+	used, known := convo.ReadUsage(p.Observed.Usage)
 	if !known {
 		return a
 	}

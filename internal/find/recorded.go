@@ -15,7 +15,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/evidence/operator"
-	"jurat/internal/llm/wire"
+	"jurat/internal/convo"
 )
 
 // told is what the index takes from a record about the work of recorders. Most records have nothing of it.
@@ -114,7 +114,7 @@ func sightOf(p *evidence.Payload) *Sight {
 	if o.Ended == evidence.LostInCrash {
 		s.Lost = 1
 	}
-	if used, known := wire.ReadUsage(o.Usage); known {
+	if used, known := convo.ReadUsage(o.Usage); known {
 		s.Input, s.Output, s.Counted = used.Input, used.Output, 1
 	}
 	return s

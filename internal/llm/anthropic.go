@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"jurat/internal/llm/wire"
+	"jurat/internal/convo"
 )
 
 // anthropic is Anthropic's Messages API.
@@ -27,7 +27,7 @@ var anthropic = protocol{
 	path: func(Settings) string { return "/v1/messages" },
 	sign: func(h http.Header, key string) {
 		h.Set("X-Api-Key", key)
-		h.Set("Anthropic-Version", wire.AnthropicVersion)
+		h.Set("Anthropic-Version", convo.AnthropicVersion)
 	},
 	request: messagesRequest,
 	read:    readMessages,
@@ -35,25 +35,25 @@ var anthropic = protocol{
 }
 
 func messagesRequest(s Settings, q Question, _ dialect) any {
-	r := wire.MessagesRequest{Model: s.Model, MaxTokens: s.MaxTokens, Temperature: s.Temperature, TopP: s.TopP}
+	r := convo.MessagesRequest{Model: s.Model, MaxTokens: s.MaxTokens, Temperature: s.Temperature, TopP: s.TopP}
 	if q.System != "" {
 		r.System = oneText(q.System)
 	}
 	for _, m := range q.Messages {
-		r.Messages = append(r.Messages, wire.MessagesTurn{Role: role(m, "assistant"), Content: oneText(m.Text)})
+		r.Messages = append(r.Messages, convo.MessagesTurn{Role: role(m, "assistant"), Content: oneText(m.Text)})
 	}
 	if q.Schema.JSON != nil {
-		r.OutputConfig.Format = &wire.MessagesFormat{Type: "json_schema", Schema: q.Schema.JSON}
+		r.OutputConfig.Format = &convo.MessagesFormat{Type: "json_schema", Schema: q.Schema.JSON}
 	}
 	return r
 }
 
-func oneText(text string) wire.Blocks {
-	return wire.Blocks{{Type: "text", Text: text}}
+func oneText(text string) convo.Blocks {
+	return convo.Blocks{{Type: "text", Text: text}}
 }
 
 func readMessages(x *exchange) (Answer, error) {
-	var m wire.MessagesAnswer
+	var m convo.MessagesAnswer
 	if err := x.decode(&m); err != nil {
 		return Answer{}, err
 	}
@@ -61,7 +61,7 @@ func readMessages(x *exchange) (Answer, error) {
 		Text:         m.Text(),
 		Model:        m.Model,
 		FinishReason: m.StopReason,
-		Usage:        counted[wire.MessagesUsage](m.Usage),
+		Usage:        counted[convo.MessagesUsage](m.Usage),
 		Raw:          x.body,
 	}
 	return x.conclude(answer, strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", m.StopReason, m.StopDetails.Category, m.StopDetails.Explanation)), " "))
@@ -69,7 +69,7 @@ func readMessages(x *exchange) (Answer, error) {
 
 // explainAnthropic reads Anthropic's errors. Many important ones share a type, so it tells them apart by their texts.
 func explainAnthropic(_ int, body []byte) reading {
-	e, ok := wire.ReadAnthropicError(body)
+	e, ok := convo.ReadAnthropicError(body)
 	if !ok {
 		return reading{detail: excerpt(body)}
 	}

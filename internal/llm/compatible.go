@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/llm/wire"
+	"jurat/internal/convo"
 )
 
 // compatible is OpenAI's Chat Completions API, as many servers implement it. Such servers often need no key.
@@ -37,31 +37,31 @@ func nextDialect(d dialect, refused *Error) (dialect, bool) {
 }
 
 func chatRequest(s Settings, q Question, d dialect) any {
-	r := wire.ChatRequest{Model: s.Model, Temperature: s.Temperature, TopP: s.TopP, Seed: s.Seed, MaxTokens: s.MaxTokens}
+	r := convo.ChatRequest{Model: s.Model, Temperature: s.Temperature, TopP: s.TopP, Seed: s.Seed, MaxTokens: s.MaxTokens}
 	if d.newLimit {
 		r.MaxTokens, r.MaxCompletionTokens = 0, s.MaxTokens
 	}
 	switch {
 	case q.Schema.JSON == nil:
 	case d.schema == schemaGiven:
-		r.ResponseFormat = &wire.ChatFormat{Type: "json_schema", JSONSchema: &wire.ChatSchema{Name: q.Schema.Name, Strict: true, Schema: q.Schema.JSON}}
+		r.ResponseFormat = &convo.ChatFormat{Type: "json_schema", JSONSchema: &convo.ChatSchema{Name: q.Schema.Name, Strict: true, Schema: q.Schema.JSON}}
 	default:
 		q.System = strings.TrimSpace(q.System + "\n\nAnswer with one JSON object, and nothing else, that keeps to this JSON Schema:\n" + string(q.Schema.JSON))
 		if d.schema == schemaInWords {
-			r.ResponseFormat = &wire.ChatFormat{Type: "json_object"}
+			r.ResponseFormat = &convo.ChatFormat{Type: "json_object"}
 		}
 	}
 	if q.System != "" {
-		r.Messages = append(r.Messages, wire.ChatMessage{Role: "system", Content: wire.Content{Text: q.System}})
+		r.Messages = append(r.Messages, convo.ChatMessage{Role: "system", Content: convo.Content{Text: q.System}})
 	}
 	for _, m := range q.Messages {
-		r.Messages = append(r.Messages, wire.ChatMessage{Role: role(m, "assistant"), Content: wire.Content{Text: m.Text}})
+		r.Messages = append(r.Messages, convo.ChatMessage{Role: role(m, "assistant"), Content: convo.Content{Text: m.Text}})
 	}
 	return r
 }
 
 func readChat(x *exchange) (Answer, error) {
-	var c wire.ChatAnswer
+	var c convo.ChatAnswer
 	if err := x.decode(&c); err != nil {
 		return Answer{}, err
 	}
@@ -77,7 +77,7 @@ func readChat(x *exchange) (Answer, error) {
 		Model:        c.Model,
 		Version:      c.SystemFingerprint,
 		FinishReason: choice.FinishReason,
-		Usage:        counted[wire.ChatUsage](c.Usage),
+		Usage:        counted[convo.ChatUsage](c.Usage),
 		Raw:          x.body,
 	}
 	if choice.Message.Refusal != "" {

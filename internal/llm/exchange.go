@@ -170,7 +170,7 @@ func (x *exchange) protocol() error {
 	return nil
 }
 
-// decode reads the body into one of package wire's answers. It leaves out members of another type than the protocol's,
+// decode reads the body into one of package convo's answers. It leaves out members of another type than the protocol's,
 // and returns an error only if the body is of another type altogether.
 func (x *exchange) decode(answer any) error {
 	err := json.Unmarshal(x.body, answer, lenient)

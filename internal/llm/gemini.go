@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"jurat/internal/llm/wire"
+	"jurat/internal/convo"
 )
 
 // gemini is Google's Gemini API, method generateContent.
@@ -41,12 +41,12 @@ var gemini = protocol{
 var modelName = regexp.MustCompile(`^(?:(?:models|tunedModels)/)?[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 func generateRequest(s Settings, q Question, _ dialect) any {
-	r := wire.GenerateRequest{GenerationConfig: wire.GenerateConfig{CandidateCount: 1, Temperature: s.Temperature, TopP: s.TopP, Seed: s.Seed, MaxOutputTokens: s.MaxTokens}}
+	r := convo.GenerateRequest{GenerationConfig: convo.GenerateConfig{CandidateCount: 1, Temperature: s.Temperature, TopP: s.TopP, Seed: s.Seed, MaxOutputTokens: s.MaxTokens}}
 	if q.System != "" {
-		r.SystemInstruction = &wire.GenerateContent{Role: "user", Parts: []wire.GeneratePart{{Text: q.System}}}
+		r.SystemInstruction = &convo.GenerateContent{Role: "user", Parts: []convo.GeneratePart{{Text: q.System}}}
 	}
 	for _, m := range q.Messages {
-		r.Contents = append(r.Contents, wire.GenerateContent{Role: role(m, "model"), Parts: []wire.GeneratePart{{Text: m.Text}}})
+		r.Contents = append(r.Contents, convo.GenerateContent{Role: role(m, "model"), Parts: []convo.GeneratePart{{Text: m.Text}}})
 	}
 	if q.Schema.JSON != nil {
 		r.GenerationConfig.ResponseMIMEType, r.GenerationConfig.ResponseJSONSchema = "application/json", q.Schema.JSON
@@ -55,11 +55,11 @@ func generateRequest(s Settings, q Question, _ dialect) any {
 }
 
 func readGenerate(x *exchange) (Answer, error) {
-	var r wire.GenerateAnswer
+	var r convo.GenerateAnswer
 	if err := x.decode(&r); err != nil {
 		return Answer{}, err
 	}
-	answer := Answer{Model: r.ModelVersion, Usage: counted[wire.GenerateUsage](r.Usage), Raw: x.body}
+	answer := Answer{Model: r.ModelVersion, Usage: counted[convo.GenerateUsage](r.Usage), Raw: x.body}
 	if f := r.PromptFeedback; f.BlockReason != "" {
 		answer.FinishReason = f.BlockReason
 		return Answer{}, x.failWith(answer, Refused, kinds("prompt blocked: "+f.BlockReason, f.SafetyRatings, f.BlockReasonMessage))
@@ -73,7 +73,7 @@ func readGenerate(x *exchange) (Answer, error) {
 }
 
 // kinds tells what a filter found: the ratings that blocked, and those that are high.
-func kinds(reason string, ratings []wire.GenerateRating, message string) string {
+func kinds(reason string, ratings []convo.GenerateRating, message string) string {
 	for _, r := range ratings {
 		if r.Blocked || r.Probability == "HIGH" {
 			reason += fmt.Sprintf(", %s %s", r.Category, r.Probability)
@@ -87,16 +87,16 @@ func kinds(reason string, ratings []wire.GenerateRating, message string) string 
 
 // explainGoogle reads errors of Google's interfaces: a status in words, and details of several types.
 func explainGoogle(_ int, body []byte) reading {
-	e, ok := wire.ReadGoogleError(body)
+	e, ok := convo.ReadGoogleError(body)
 	if !ok {
 		return reading{detail: excerpt(body)}
 	}
 	said := reading{kind: kindOfGoogle(e.Status, strings.ToLower(e.Message)), detail: e.Status + ": " + e.Message}
 	for _, detail := range e.Known() {
 		switch {
-		case detail.Type == wire.TypeErrorInfo && strings.HasPrefix(detail.Reason, "API_KEY_"):
+		case detail.Type == convo.TypeErrorInfo && strings.HasPrefix(detail.Reason, "API_KEY_"):
 			said.kind = Unauthorised // Google sends the status of any invalid request
-		case detail.Type == wire.TypeRetryInfo:
+		case detail.Type == convo.TypeRetryInfo:
 			if wait, err := time.ParseDuration(detail.RetryDelay); err == nil && wait > 0 {
 				said.wait = wait
 			}

@@ -5,11 +5,11 @@
 //
 // The adapters ask language models of OpenAI (Responses), Anthropic (Messages), Google (Gemini generateContent), and
 // of any server that speaks OpenAI's Chat Completions: Ollama, vLLM, LM Studio, gateways. Each vendor has one
-// file here, its bodies in llm/wire, its name and keys in package config, and a line in package panel.
+// file here, its bodies in package convo, its name and keys in package config, and a line in package panel.
 //
 // # The wire formats are written once, and no vendor's library is linked
 //
-// Package `llm/wire` has the bodies of requests, answers, errors and streams as types. Package llm sends them over
+// Package `convo` has the bodies of requests, answers, errors and streams as types. Package llm sends them over
 // `net/http`. We refused the vendors' SDKs, which an earlier version used. It used one call of each, and together
 // they took a third of a first build's processor time, linked gRPC and OpenTelemetry, and doubled the binary. We
 // recorded what they sent, and how they read 536 answers and errors, before we removed them
@@ -35,7 +35,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/llm/wire"
+	"jurat/internal/convo"
 )
 
 // A Model answers one question at a time. It is safe for concurrent use. Its errors are *Error, or the context's.
@@ -75,7 +75,7 @@ type Answer struct {
 }
 
 // Usage is what a call consumed, by the provider's count.
-type Usage = wire.Usage
+type Usage = convo.Usage
 
 // Settings are the parameters of a question. The provider chooses those that are nil or 0.
 type Settings struct {

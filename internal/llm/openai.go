@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"jurat/internal/llm/wire"
+	"jurat/internal/convo"
 )
 
 // openAI is OpenAI's Responses API.
@@ -28,7 +28,7 @@ var openAI = protocol{
 }
 
 func responsesRequest(s Settings, q Question, _ dialect) any {
-	r := wire.ResponsesRequest{
+	r := convo.ResponsesRequest{
 		Model:           s.Model,
 		Instructions:    q.System,
 		Store:           new(false), // so that the vendor does not store evidence
@@ -37,10 +37,10 @@ func responsesRequest(s Settings, q Question, _ dialect) any {
 		MaxOutputTokens: s.MaxTokens,
 	}
 	for _, m := range q.Messages {
-		r.Input = append(r.Input, wire.ResponsesItem{Role: role(m, "assistant"), Content: wire.Content{Text: m.Text}})
+		r.Input = append(r.Input, convo.ResponsesItem{Role: role(m, "assistant"), Content: convo.Content{Text: m.Text}})
 	}
 	if q.Schema.JSON != nil {
-		r.Text.Format = &wire.SchemaFormat{Type: "json_schema", Name: q.Schema.Name, Strict: true, Schema: q.Schema.JSON}
+		r.Text.Format = &convo.SchemaFormat{Type: "json_schema", Name: q.Schema.Name, Strict: true, Schema: q.Schema.JSON}
 	}
 	return r
 }
@@ -54,7 +54,7 @@ func role(m Message, model string) string {
 }
 
 func readResponses(x *exchange) (Answer, error) {
-	var r wire.ResponsesAnswer
+	var r convo.ResponsesAnswer
 	if err := x.decode(&r); err != nil {
 		return Answer{}, err
 	}
@@ -63,7 +63,7 @@ func readResponses(x *exchange) (Answer, error) {
 		Text:         text,
 		Model:        r.Model,
 		FinishReason: r.Status,
-		Usage:        counted[wire.ResponsesUsage](r.Usage),
+		Usage:        counted[convo.ResponsesUsage](r.Usage),
 		Raw:          x.body,
 	}
 	switch r.Status {
@@ -73,7 +73,7 @@ func readResponses(x *exchange) (Answer, error) {
 			return Answer{}, x.cutOff(answer)
 		}
 	case "failed":
-		kind := kindOfOpenAI(0, wire.OpenAIError{Code: r.Error.Code, Message: r.Error.Message})
+		kind := kindOfOpenAI(0, convo.OpenAIError{Code: r.Error.Code, Message: r.Error.Message})
 		return Answer{}, x.failWith(answer, cmp.Or(kind, Malformed), r.Error.Code+": "+r.Error.Message)
 	case "queued", "in_progress", "cancelled":
 		return Answer{}, x.failWith(answer, Malformed, "the response is "+r.Status)
@@ -86,7 +86,7 @@ func readResponses(x *exchange) (Answer, error) {
 
 // explainOpenAI reads errors of OpenAI, and of servers that speak its protocol.
 func explainOpenAI(status int, body []byte) reading {
-	said, ok := wire.ReadOpenAIError(body)
+	said, ok := convo.ReadOpenAIError(body)
 	if !ok {
 		return reading{detail: excerpt(body)}
 	}
@@ -98,7 +98,7 @@ func explainOpenAI(status int, body []byte) reading {
 }
 
 // kindOfOpenAI maps an error to a Kind; "": the error tells no more than the HTTP status.
-func kindOfOpenAI(status int, said wire.OpenAIError) Kind {
+func kindOfOpenAI(status int, said convo.OpenAIError) Kind {
 	switch said.Code {
 	case "context_length_exceeded", "string_above_max_length":
 		return TooLong

@@ -2,7 +2,6 @@ package observe
 
 import (
 	"cmp"
-	"encoding/base64"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence/observed"
-	"jurat/internal/llm/wire"
+	"jurat/internal/convo"
 )
 
 // The versions of A2A that Project reads. A reader of either takes the names of both.
@@ -94,33 +93,45 @@ type agent struct {
 	known map[string]int // where in said, by key
 }
 
-// Uttered is something that the agent said: a message or an artifact, which may grow.
+// Uttered is something that the agent said: a message or an artifact, which may grow. Calls of tools and their results are in it, as frameworks put them
+// into the parts of a message.
 type uttered struct {
-	message
-	results []message // of tools, as frameworks put them into the parts of a message
-	more    []string  // what continues the text of the last part
-	begins  bool      // the first part is a text
-	open    bool      // the last part is a text
+	said   []convo.Message
+	more   []string // what continues the text of the last part
+	begins bool     // the first part is a text
+	open   bool     // the last part is a text
 }
 
 // grow adds the next piece: a text goes on.
 func (u *uttered) grow(next uttered) {
+	if len(next.said) == 0 {
+		return
+	}
+	if len(u.said) == 0 {
+		*u = next
+		return
+	}
+	first := &next.said[0]
 	if u.open && next.begins {
-		u.more = append(u.more, *next.Content[0].Text)
-		next.Content = next.Content[1:]
+		u.more = append(u.more, *first.Content[0].Text)
+		if first.Content = first.Content[1:]; len(first.Content)+len(first.ToolCalls) == 0 && len(next.said) == 1 {
+			return
+		}
 	}
-	if len(next.Content) > 0 {
-		u.end()
-		u.Content, u.open = append(u.Content, next.Content...), next.open
+	u.end()
+	if last := &u.said[len(u.said)-1]; last.Role != convo.Tool && first.Role != convo.Tool {
+		last.Content, last.ToolCalls = append(last.Content, first.Content...), append(last.ToolCalls, first.ToolCalls...)
+		next.said = next.said[1:]
 	}
-	u.ToolCalls, u.results = append(u.ToolCalls, next.ToolCalls...), append(u.results, next.results...)
+	u.said, u.open = append(u.said, next.said...), next.open
 }
 
 // end joins the pieces of the last part.
 func (u *uttered) end() {
 	if len(u.more) > 0 {
-		last := &u.Content[len(u.Content)-1]
-		*last, u.more = textPart(*last.Text+strings.Join(u.more, "")), nil
+		content := u.said[len(u.said)-1].Content
+		last := &content[len(content)-1]
+		*last, u.more = convo.Words(*last.Text+strings.Join(u.more, "")), nil
 	}
 }
 
@@ -131,12 +142,8 @@ func readA2A(r *reading) {
 	if len(a.said) > 0 {
 		one := answer{}
 		for i := range a.said {
-			u := &a.said[i]
-			u.end()
-			if len(u.Content) > 0 || len(u.ToolCalls) > 0 {
-				one.said = append(one.said, u.message)
-			}
-			one.said = append(one.said, u.results...)
+			a.said[i].end()
+			one.said = append(one.said, a.said[i].said...)
 		}
 		a.answers = []answer{one}
 	}
@@ -158,7 +165,7 @@ func (a *agent) request() {
 	_, isRPC := o["method"]
 	if a.rpc = isRPC || kind == a2aUnknown; a.rpc {
 		name := o.word("method")
-		a.kind, a.id = a2aMethods[name], text(o["id"])
+		a.kind, a.id = a2aMethods[name], convo.TextOf(o["id"])
 		if a.kind == a2aUnknown {
 			a.problem("request: %q is no method of A2A", name)
 		}
@@ -175,89 +182,61 @@ func (a *agent) request() {
 
 // sent reads the message that the agent got.
 func (a *agent) sent(o object) {
-	m := conversation[object](a.reading, o, "message")
+	m := a.message(o)
 	if m == nil {
 		return
 	}
 	a.belongs(m.word("contextId"), m.word("taskId"))
-	said := a.parts("user", m, "request")
-	a.prompt = append(a.prompt, said.message)
+	said := a.parts(convo.User, "", m, "request").said
+	if said == nil {
+		said = []convo.Message{{Role: convo.User}}
+	}
+	a.prompt = append(a.prompt, said...)
+}
+
+// message reads the member of the request that has the message.
+func (a *agent) message(o object) object {
+	v, there := o["message"]
+	if !there {
+		a.fail("request: it has no message")
+		return nil
+	}
+	m, ok := decode[object](a.reading, "request: message", v)
+	if !ok {
+		a.out.State = Failed
+	} else if a.prompt == nil {
+		a.prompt = []convo.Message{}
+	}
+	return m
 }
 
 // belongs notes the context and the task of a call.
 func (a *agent) belongs(context, task string) {
 	if context != "" {
-		a.out.Conversation = append(a.out.Conversation, short("context:"+context))
+		a.out.Conversation = append(a.out.Conversation, convo.Short("context:"+context))
 	}
 	if task != "" {
-		a.out.Conversation = append(a.out.Conversation, short("task:"+task))
+		a.out.Conversation = append(a.out.Conversation, convo.Short("task:"+task))
 	}
 }
 
 // parts reads the parts of a message or an artifact.
-func (a *agent) parts(role string, of object, what string) (u uttered) {
-	u.Role = role
-	for n, part := range member[[]jsontext.Value](a.reading, of, what, "parts") {
-		a.part(&u, part, fmt.Sprintf("%s: part %d", what, n))
-	}
-	return u
-}
-
-func (a *agent) part(u *uttered, v jsontext.Value, what string) {
-	o := objectOf(v)
-	file, name := objectOf(o["file"]), ""
-	if file == nil {
-		file, name = o, o.word("filename")
-	}
-	name = cmp.Or(file.word("name"), name)
-	u.open = o["text"].Kind() == jsontext.KindString
-	u.begins = u.begins || u.open && len(u.Content) == 0
-	switch {
-	case u.open:
-		u.Content = append(u.Content, textPart(o.word("text")))
-	case present(o["data"]):
-		a.data(u, o["data"])
-	case file["bytes"].Kind() == jsontext.KindString:
-		u.Content = append(u.Content, enclosed(name, file.word("mimeType"), file.word("bytes")))
-	case file["raw"].Kind() == jsontext.KindString:
-		u.Content = append(u.Content, enclosed(name, file.word("mediaType"), file.word("raw")))
-	case file.word("uri") != "" || file.word("url") != "":
-		u.Content = append(u.Content, at("file", short(name), cmp.Or(file.word("uri"), file.word("url"))))
-	default:
-		a.problem("%s: it has no text, data or file", what)
-		u.Content = append(u.Content, unknown("part", v))
-	}
-}
-
-// enclosed is a file whose base64 is in a part, in either alphabet.
-func enclosed(name, mediaType, data string) part {
-	if raw, err := base64.URLEncoding.DecodeString(data); err == nil {
-		data = base64.StdEncoding.EncodeToString(raw)
-	}
-	return inline("file", short(name), mediaType, data)
-}
-
-// data reads data. Frameworks put calls of tools and their results into what an agent says; other data is shown as it is.
-func (a *agent) data(u *uttered, v jsontext.Value) {
-	o := objectOf(v)
-	name := o.word("name")
-	switch {
-	case u.Role != "assistant" || name == "":
-	case present(o["args"]):
-		u.ToolCalls = append(u.ToolCalls, function(o.word("id"), name, text(o["args"])))
-		return
-	case present(o["arguments"]):
-		u.ToolCalls = append(u.ToolCalls, function(o.word("id"), name, text(o["arguments"])))
-		return
-	case present(o["response"]):
-		said := o.word("response")
-		if o["response"].Kind() != jsontext.KindString {
-			said = text(o["response"])
+func (a *agent) parts(role, name string, of object, what string) (u uttered) {
+	t := &convo.Turn{Role: role, Name: name, Apart: true, Say: func(m convo.Message, _ *convo.Node) { u.said = append(u.said, m) }}
+	c := a.reader(&u.said)
+	for i, part := range member[[]jsontext.Value](a.reading, of, what, "parts") {
+		n, err := convo.ReadLenient(part)
+		if err == nil {
+			err = c.TaskPart(t, n, n)
 		}
-		u.results = append(u.results, message{Role: "tool", Name: name, ToolCallID: o.word("id"), Content: content{textPart(said)}})
-		return
+		if err != nil {
+			a.problem("%s: part %d: it has no text, data or file", what, i)
+		}
+		u.open = objectOf(part)["text"].Kind() == jsontext.KindString
+		u.begins = u.begins || u.open && i == 0
 	}
-	u.Content = append(u.Content, textPart(text(v)))
+	t.End()
+	return u
 }
 
 // answer reads what the agent answered, in one piece or as a stream.
@@ -275,7 +254,7 @@ func (a *agent) answer() {
 		a.event(o, "answer")
 	case stream:
 		n := 0
-		for e := range wire.Events(a.call.Response) {
+		for e := range convo.Events(a.call.Response) {
 			n++
 			what := fmt.Sprintf("answer: event %d", n)
 			o, ok := decode[object](a.reading, what, e.Data)
@@ -294,11 +273,11 @@ func (a *agent) answer() {
 // event reads the answer, or an event of a stream.
 func (a *agent) event(o object, what string) {
 	if fault := objectOf(o["error"]); fault != nil {
-		a.out.Error = short(cmp.Or(explained(fault), "an error without words"))
+		a.out.Error = convo.Short(cmp.Or(explained(fault), "an error without words"))
 		return
 	}
 	if v, there := o["result"]; there && a.rpc {
-		if id := o["id"]; text(id) != a.id {
+		if id := o["id"]; convo.TextOf(id) != a.id {
 			a.problem("%s: its id is that of another request", what)
 		}
 		o = objectOf(v)
@@ -347,9 +326,9 @@ func (a *agent) answered(m object, what string) {
 // hear adds a message of the agent.
 func (a *agent) hear(m object, what string) {
 	if role := m.word("role"); role != "agent" && role != "ROLE_AGENT" {
-		a.problem("%s: its message has the role %q: read as the agent's", what, short(role))
+		a.problem("%s: its message has the role %q: read as the agent's", what, convo.Short(role))
 	}
-	a.put("message:", m.word("messageId"), a.parts("assistant", m, what))
+	a.put("message:", m.word("messageId"), a.parts(convo.Assistant, "", m, what))
 }
 
 // put keeps what the agent said; what has the same id replaces what came before.
@@ -385,9 +364,7 @@ func (a *agent) task(o object, what string) {
 
 // made reads an artifact.
 func (a *agent) made(artifact object, what string) uttered {
-	u := a.parts("assistant", artifact, what+": artifact")
-	u.Name = "artifact"
-	return u
+	return a.parts(convo.Assistant, "artifact", artifact, what+": artifact")
 }
 
 // status reads the state of a task, and what the agent says with it.

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/llm/wire"
+	"jurat/internal/convo"
 )
 
 // readChat reads OpenAI's Chat Completions: https://platform.openai.com/docs/api-reference/chat.
@@ -18,16 +18,12 @@ func readChat(r *reading) {
 	wanted := 0 // answers; 0: unknown
 	if o := r.request(); o != nil {
 		wanted = 1
-		messages := conversation[[]wire.ChatMessage](r, o, "messages")
-		r.prompt = slices.Grow(r.prompt, len(messages))
-		for _, m := range messages {
-			r.prompt = append(r.prompt, r.chat(m))
-		}
+		r.conversation(o, "messages", r.reader(&r.prompt).ReadChat)
 		if present(o["n"]) {
-			wanted, _ = strconv.Atoi(text(o["n"])) // in canonical form, 2.0 is 2
+			wanted, _ = strconv.Atoi(convo.TextOf(o["n"])) // in canonical form, 2.0 is 2
 		}
 	}
-	a, ok := answered(r, explainOpenAI, wire.ReadChatStream)
+	a, root, ok := answered(r, explainOpenAI, convo.ReadChatStream)
 	if !ok {
 		return
 	}
@@ -39,14 +35,14 @@ func readChat(r *reading) {
 		r.nothing(a.Error)
 	}
 	r.failure(a.Error)
-	for _, c := range a.Choices {
+	for i, c := range a.Choices {
 		r.failure(c.Error)
 		if role := c.Message.Role; role != "" && role != "assistant" {
 			r.problem("answer: its message has the role %q: read as the model's", role)
 		}
-		c.Message.Role = "assistant"
-		said := append(executed(c.Message.Executed), r.chat(c.Message))
-		r.answers = append(r.answers, answer{c.Index, c.FinishReason, said, []string{c.Message.Thought()}})
+		one := answer{c.Index, c.FinishReason, executed(c.Message.Executed), []string{c.Message.Thought()}}
+		r.answer(&one, root.Get("choices").Members[i].Get("message"), (*convo.Reader).ReadChatMessage)
+		r.answers = append(r.answers, one)
 	}
 	if n := len(r.answers); n > 1 && wanted == 1 {
 		r.problem("answer: %d answers to a request for one: read as its parts", n)
@@ -58,7 +54,7 @@ func readChat(r *reading) {
 func (r *reading) unite() {
 	slices.SortStableFunc(r.answers, func(a, b answer) int { return cmp.Compare(a.number, b.number) })
 	first := r.answers[0].said
-	one, whole := answer{number: r.answers[0].number}, message{Role: "assistant", Name: first[len(first)-1].Name, ToolCallID: first[len(first)-1].ToolCallID}
+	one, whole := answer{number: r.answers[0].number}, convo.Message{Role: "assistant", Name: first[len(first)-1].Name, ToolCallID: first[len(first)-1].ToolCallID}
 	var refusal strings.Builder
 	for _, a := range r.answers {
 		last := len(a.said) - 1
@@ -76,7 +72,7 @@ func (r *reading) unite() {
 			one.finish = cmp.Or(a.finish, one.finish)
 		}
 	}
-	whole.Content, whole.Refusal = whole.Content.joined(), refusal.String()
+	whole.Content, whole.Refusal = whole.Content.Joined(), refusal.String()
 	one.said = append(one.said, whole)
 	r.answers = []answer{one}
 }
@@ -92,37 +88,39 @@ func valuesIn(v jsontext.Value) (list []jsontext.Value) {
 // failure notes an error beside an answer.
 func (r *reading) failure(v jsontext.Value) {
 	if present(v) && r.out.Error == "" {
-		r.out.Error = cmp.Or(short(explainOpenAI(object{"error": v}.value())), "an error in an answer with a status of success")
+		r.out.Error = cmp.Or(convo.Short(explainOpenAI(object{"error": v}.value())), "an error in an answer with a status of success")
 	}
 }
 
 // executed makes messages of the tools that the server ran.
-func executed(v jsontext.Value) []message {
-	t := turn{role: "assistant"}
+func executed(v jsontext.Value) []convo.Message {
+	var said []convo.Message
+	t := convo.Turn{Role: convo.Assistant, Say: func(m convo.Message, _ *convo.Node) { said = append(said, m) }}
 	for _, v := range valuesIn(v) {
-		var tool wire.ChatExecuted
+		var tool convo.ChatExecuted
 		if json.Unmarshal(v, &tool, lenient) != nil {
-			t.say(unknown("executed_tools", v))
+			t.Add(nil, convo.Unknown("executed_tools", v))
 			continue
 		}
-		id := fmt.Sprintf(Numbered+"%d", tool.Index+1)
-		t.call(function(id, tool.Type, string(tool.Arguments)))
-		returned := text(tool.Output)
+		id := fmt.Sprintf(convo.Numbered+"%d", tool.Index+1)
+		t.Call(nil, convo.Function(id, tool.Type, string(tool.Arguments)))
+		returned := convo.TextOf(tool.Output)
 		if rest := objectOf(tool.Raw); !present(tool.Output) && len(rest) > 0 {
-			returned = text(rest.value())
+			returned = convo.TextOf(rest.value())
 		} else if tool.Output.Kind() == jsontext.KindString {
 			returned = object{"": tool.Output}.word("")
 		}
-		t.result(message{Name: tool.Type, ToolCallID: id, Content: content{textPart(returned)}})
+		t.Result(nil, convo.Message{Name: tool.Type, ToolCallID: id, Content: convo.Pieces{convo.Words(returned)}})
 	}
-	return t.end()
+	t.End()
+	return said
 }
 
 // nothing notes why a whole answer has nothing in it.
 func (r *reading) nothing(failure jsontext.Value) {
 	switch {
 	case present(failure):
-		r.out.Error = cmp.Or(short(explainOpenAI(r.call.Response)), "an error in an answer with a status of success")
+		r.out.Error = cmp.Or(convo.Short(explainOpenAI(r.call.Response)), "an error in an answer with a status of success")
 	case r.out.Complete && r.body() == whole:
 		r.fail("answer: it has none of the members of an answer")
 	}
@@ -130,7 +128,7 @@ func (r *reading) nothing(failure jsontext.Value) {
 
 // explainOpenAI reads an error's body.
 func explainOpenAI(body []byte) string {
-	said, ok := wire.ReadOpenAIError(body)
+	said, ok := convo.ReadOpenAIError(body)
 	if !ok {
 		return ""
 	}
@@ -143,90 +141,4 @@ func colon(kind, message string) string {
 		return kind + ": " + message
 	}
 	return kind + message
-}
-
-// chat reads a chat message.
-func (r *reading) chat(m wire.ChatMessage) message {
-	said := message{Role: m.Role, Name: m.Name, Refusal: m.Refusal, ToolCalls: m.ToolCalls, FunctionCall: m.FunctionCall, ToolCallID: m.ToolCallID}
-	if said.ToolCalls = slices.DeleteFunc(said.ToolCalls, func(c call) bool { return c == call{} }); len(said.ToolCalls) == 0 { // a null among them
-		said.ToolCalls = nil
-	}
-	for i := range said.ToolCalls {
-		if c := &said.ToolCalls[i]; c.Type == "" {
-			c.Type = "function"
-		}
-	}
-	said.Content = r.parts(m.Content)
-	for _, v := range valuesIn(m.Images) {
-		var p wire.Part
-		if json.Unmarshal(v, &p, lenient) == nil {
-			said.Content = append(said.Content, r.filePart(p))
-		}
-	}
-	said.Content = append(said.Content, heard(m.Audio)...)
-	return said
-}
-
-// heard reads what a model spoke: its text, and the sound.
-func heard(v jsontext.Value) (list content) {
-	o := objectOf(v)
-	if words := o.word("transcript"); words != "" {
-		list = append(list, textPart(words))
-	}
-	if data := o.word("data"); data != "" {
-		list = append(list, inline("input_audio", "", "", data))
-	}
-	return list
-}
-
-// parts reads content of OpenAI's two forms.
-func (r *reading) parts(c wire.Content) (list content) {
-	if c.Parts == nil {
-		if c.Text == "" {
-			return nil
-		}
-		return content{textPart(c.Text)}
-	}
-	list = make(content, 0, len(c.Parts))
-	for _, p := range c.Parts {
-		switch p.Type {
-		case "text", "input_text", "output_text", "":
-			list = append(list, textPart(p.Text))
-		case "refusal":
-			list = append(list, textPart(p.Refusal))
-		case "thinking", "reasoning":
-		default:
-			if p.Type != "reference" || !isModels(r.call.Protocol) { // Mistral's numbers of sources
-				list = append(list, r.filePart(p))
-			}
-		}
-	}
-	return list
-}
-
-// filePart reads a part that is a picture, a sound or a file.
-func (r *reading) filePart(p wire.Part) part {
-	o := objectOf(p.Raw)
-	switch p.Type {
-	case "image_url", "video_url":
-		return at(p.Type, "", cmp.Or(objectOf(o[p.Type]).word("url"), o.word(p.Type)))
-	case "input_image":
-		if id := o.word("file_id"); id != "" {
-			return file(p.Type, "", id)
-		}
-		return at(p.Type, "", o.word("image_url"))
-	case "input_audio":
-		in := objectOf(o["input_audio"])
-		return inline(p.Type, "", in.word("format"), in.word("data"))
-	case "file", "input_file":
-		if in := objectOf(o["file"]); in != nil {
-			o = in
-		}
-		name := short(o.word("filename"))
-		if id := o.word("file_id"); id != "" {
-			return file(p.Type, name, id)
-		}
-		return at(p.Type, name, cmp.Or(o.word("file_url"), o.word("file_data")))
-	}
-	return unknown(p.Type, p.Raw)
 }

@@ -1,6 +1,7 @@
 package observe_test
 
 import (
+	"jurat/internal/must"
 	"strings"
 	"testing"
 
@@ -12,10 +13,7 @@ import (
 
 func marshal(t testing.TB, v any) []byte {
 	t.Helper()
-	doc, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(json.Marshal(v))(t)
 	return doc
 }
 

@@ -172,7 +172,11 @@ func TestRefusedJSON(t *testing.T) {
 		} {
 			c.Status = 200
 			p := project(t, c)
-			if len(p.ToolCalls) != 1 || p.ToolCalls[0].Arguments != value || !p.Complete || p.State != "" || p.Output == nil {
+			arguments := value
+			if strings.Contains(string(c.Response), "data: ") { // a stream is put together without white space
+				arguments = strings.ReplaceAll(value, " ", "")
+			}
+			if len(p.ToolCalls) != 1 || p.ToolCalls[0].Arguments != arguments || !p.Complete || p.State != "" || p.Output == nil {
 				t.Errorf("%s, %s: %+v", c.Protocol, name, p)
 			}
 			if strict := json_(value); !strict && !strings.Contains(string(c.Response), quoted) && p.Problem == "" {

@@ -10,7 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/llm/wire"
+	"jurat/internal/convo"
 )
 
 // MCP begins the names of the protocols of the Model Context Protocol; the version follows, as in mcp/2025-06-18. One
@@ -47,12 +47,12 @@ func readMCP(r *reading) {
 			r.answers = append(r.answers, answer{said: r.rpcSaid(m, r.other())})
 			continue
 		case at == nil:
-			r.problem("answer: it answers the id %s, which was not asked", short(cmp.Or(m.id, "(none)")))
+			r.problem("answer: it answers the id %s, which was not asked", convo.Short(cmp.Or(m.id, "(none)")))
 		case answered[m.id]:
-			r.problem("answer: the id %s is answered twice", short(m.id))
+			r.problem("answer: the id %s is answered twice", convo.Short(m.id))
 		}
 		answered[m.id] = true
-		r.answers = append(r.answers, answer{said: []message{r.rpcResult(at, m)}})
+		r.answers = append(r.answers, answer{said: []convo.Message{r.rpcResult(at, m)}})
 	}
 	r.rpcTogether()
 	r.out.Complete = r.out.Complete || came != nil && len(answered) >= asked.waiting() && r.out.State != Failed
@@ -107,10 +107,10 @@ func (r *reading) rpcRequest() rpcs {
 		return nil
 	}
 	list := r.rpcs("request", r.call.Request)
-	r.prompt = []message{}
+	r.prompt = []convo.Message{}
 	for _, m := range list {
 		if m.id != "" && m.method != "" && list.find(m.id).method != m.method {
-			r.problem("request: the id %s stands there twice", short(m.id))
+			r.problem("request: the id %s stands there twice", convo.Short(m.id))
 		}
 		if m.method == "" {
 			r.prompt = append(r.prompt, r.rpcResult(nil, m))
@@ -173,7 +173,7 @@ func (r *reading) batch(what string, v jsontext.Value) []object {
 func rpcOf(o object) rpc {
 	m := rpc{method: o.word("method"), params: objectOf(o["params"]), rest: o}
 	if id, there := o["id"]; there {
-		m.id = text(id)
+		m.id = convo.TextOf(id)
 	}
 	m.use = objectOf(m.params["_meta"]).word("claudecode/toolUseId")
 	return m
@@ -188,14 +188,14 @@ func quoted(text string) []byte {
 }
 
 // callID names a call, so that its result can name it.
-func (m *rpc) callID() string { return cmp.Or(short(m.use), "mcp:"+short(m.id)) }
+func (m *rpc) callID() string { return cmp.Or(convo.Short(m.use), "mcp:"+convo.Short(m.id)) }
 
 // rpcSaid shows a request or a notification. A request of the agent's side is a call, of a tool or of another method.
-func (r *reading) rpcSaid(m rpc, role string) []message {
+func (r *reading) rpcSaid(m rpc, role string) []convo.Message {
 	if m.id == "" || role != "assistant" {
-		return []message{{Role: role, Name: short(m.method), Content: content{textPart(strings.TrimRight(m.method+" "+text(m.rest["params"]), " "))}}}
+		return []convo.Message{{Role: role, Name: convo.Short(m.method), Content: convo.Pieces{convo.Words(strings.TrimRight(m.method+" "+convo.TextOf(m.rest["params"]), " "))}}}
 	}
-	said := message{Role: role}
+	said := convo.Message{Role: role}
 	name, arguments := m.method, m.params
 	if m.method == "tools/call" {
 		name, arguments = m.params.word("name"), object{}
@@ -205,10 +205,10 @@ func (r *reading) rpcSaid(m rpc, role string) []message {
 			}
 		}
 		if len(arguments) > 0 {
-			said.Content = content{textPart(text(arguments.value()))}
+			said.Content = convo.Pieces{convo.Words(convo.TextOf(arguments.value()))}
 		}
-		said.ToolCalls = []call{function(m.callID(), name, cmp.Or(text(m.params["arguments"]), "{}"))}
-		return []message{said}
+		said.ToolCalls = []convo.ChatToolCall{convo.Function(m.callID(), name, cmp.Or(convo.TextOf(m.params["arguments"]), "{}"))}
+		return []convo.Message{said}
 	}
 	shown := object{}
 	for member, v := range arguments {
@@ -216,13 +216,13 @@ func (r *reading) rpcSaid(m rpc, role string) []message {
 			shown[member] = v
 		}
 	}
-	said.ToolCalls = []call{function(m.callID(), name, text(shown.value()))}
-	return []message{said}
+	said.ToolCalls = []convo.ChatToolCall{convo.Function(m.callID(), name, convo.TextOf(shown.value()))}
+	return []convo.Message{said}
 }
 
 // rpcResult shows an answer: to a request; nil: it is not known to which.
-func (r *reading) rpcResult(to *rpc, m rpc) message {
-	said := message{Role: r.other()}
+func (r *reading) rpcResult(to *rpc, m rpc) convo.Message {
+	said := convo.Message{Role: r.other()}
 	if to == nil {
 		said.Role = r.asking()
 	} else if said.Role == "tool" {
@@ -231,7 +231,7 @@ func (r *reading) rpcResult(to *rpc, m rpc) message {
 	result, there := m.rest["result"]
 	if failure := m.rest["error"]; present(failure) || !there {
 		said.IsError = true
-		said.Content = content{textPart("error: " + cmp.Or(text(failure), "(it has neither a result nor an error)"))}
+		said.Content = convo.Pieces{convo.Words("error: " + cmp.Or(convo.TextOf(failure), "(it has neither a result nor an error)"))}
 		return said
 	}
 	o := objectOf(result)
@@ -239,53 +239,53 @@ func (r *reading) rpcResult(to *rpc, m rpc) message {
 	case to != nil && to.method == "tools/call" && (o["content"] != nil || o["structuredContent"] != nil):
 		said.Content, said.IsError = r.toolContent(o), string(o["isError"]) == "true"
 	case to != nil && to.method == "tools/list":
-		said.Content = content{textPart(listed(o))}
+		said.Content = convo.Pieces{convo.Words(listed(o))}
 	default:
-		said.Content = content{textPart(text(result))}
+		said.Content = convo.Pieces{convo.Words(convo.TextOf(result))}
 	}
 	return said
 }
 
 // toolContent reads what a tool returned.
-func (r *reading) toolContent(o object) (list content) {
-	structured := text(o["structuredContent"])
+func (r *reading) toolContent(o object) (list convo.Pieces) {
+	structured := convo.TextOf(o["structuredContent"])
 	for _, part := range member[[]object](r, o, "answer", "content") {
 		p := r.mcpPart(part)
 		list = append(list, p)
-		if structured != "" && p.Text != nil && structured == text(jsontext.Value(*p.Text)) {
+		if structured != "" && p.Text != nil && structured == convo.TextOf(jsontext.Value(*p.Text)) {
 			structured = "" // servers repeat it as a text
 		}
 	}
 	if structured != "" {
-		list = append(list, textPart("[structuredContent] "+structured))
+		list = append(list, convo.Words("[structuredContent] "+structured))
 	}
 	for _, name := range sortedNames(o) {
 		switch name {
 		case "content", "structuredContent", "isError", "_meta":
 		default:
-			list = append(list, textPart("["+name+"] "+text(o[name])))
+			list = append(list, convo.Words("["+name+"] "+convo.TextOf(o[name])))
 		}
 	}
 	return list
 }
 
 // mcpPart reads a part of a tool's result.
-func (r *reading) mcpPart(o object) part {
+func (r *reading) mcpPart(o object) convo.Piece {
 	switch kind := o.word("type"); kind {
 	case "text":
-		return textPart(o.word("text"))
+		return convo.Words(o.word("text"))
 	case "image":
-		return inline("image_url", "", o.word("mimeType"), o.word("data"))
+		return convo.Inline("image_url", "", o.word("mimeType"), o.word("data"))
 	case "audio":
-		return inline("input_audio", "", o.word("mimeType"), o.word("data"))
+		return convo.Inline("input_audio", "", o.word("mimeType"), o.word("data"))
 	case "resource":
 		in := objectOf(o["resource"])
 		if _, binary := in["blob"]; binary {
-			return inline("file", short(observed.Address(in.word("uri"))), in.word("mimeType"), in.word("blob"))
+			return convo.Inline("file", convo.Short(observed.Address(in.word("uri"))), in.word("mimeType"), in.word("blob"))
 		}
-		return textPart(fmt.Sprintf("[resource %s]\n%s", observed.Address(in.word("uri")), in.word("text")))
+		return convo.Words(fmt.Sprintf("[resource %s]\n%s", observed.Address(in.word("uri")), in.word("text")))
 	default:
-		return unknown(short(kind), o.value())
+		return convo.Unknown(convo.Short(kind), o.value())
 	}
 }
 
@@ -358,7 +358,7 @@ func listed(result object) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(text(o.value()))
+		b.WriteString(convo.TextOf(o.value()))
 	}
 	if v := result["nextCursor"]; present(v) {
 		b.WriteString("\n[more tools follow]")
@@ -374,7 +374,7 @@ func (r *reading) rpcAnswer() (list rpcs) {
 	if r.body() != stream {
 		return r.rpcs("answer", r.call.Response)
 	}
-	for e := range wire.Events(r.call.Response) {
+	for e := range convo.Events(r.call.Response) {
 		if len(bytes.TrimSpace(e.Data)) == 0 { // a 'ping', or an event that only has an id
 			continue
 		}
@@ -389,5 +389,5 @@ func (r *reading) rpcAnswer() (list rpcs) {
 // explainRPC reads the body of an error.
 func explainRPC(body []byte) string {
 	failure := objectOf(objectOf(jsontext.Value(bytes.TrimSpace(body)))["error"])
-	return colon(text(failure["code"]), failure.word("message"))
+	return colon(convo.TextOf(failure["code"]), failure.word("message"))
 }

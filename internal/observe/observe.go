@@ -32,6 +32,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/convo"
 	"jurat/internal/fault"
 )
 
@@ -82,6 +83,9 @@ type Projection struct {
 	Problem  string `json:"problem,omitzero"`    // what could not be read as the protocol has it, and why
 }
 
+// Numbered begins the ids of calls to which nobody gave one.
+const Numbered = convo.Numbered
+
 // Failed is the State of a projection that lacks the request or the answer, because it could not be read.
 const Failed = "failed"
 
@@ -98,25 +102,34 @@ var readers = map[string]func(*reading){
 	A2A03: readA2A, A2A10: readA2A, OTLP: readTelemetry,
 }
 
+// Messages are what a call says, as the messages of a conversation. They are those of its Projection.
+type Messages struct{ Prompt, Response []convo.Message }
+
 // Project reads a call. It returns an error only if the protocol is unknown.
 func Project(c Call) (Projection, error) {
+	p, _, err := Read(c)
+	return p, err
+}
+
+// Read reads a call as Project does, and returns its messages beside the projection.
+func Read(c Call) (Projection, Messages, error) {
 	read, known := readers[c.Protocol]
 	if strings.HasPrefix(c.Protocol, MCP) {
 		read, known = readMCP, true
 	}
 	if !known {
-		return Projection{}, fmt.Errorf("unknown protocol %q: no projection", c.Protocol)
+		return Projection{}, Messages{}, fmt.Errorf("unknown protocol %q: no projection", c.Protocol)
 	}
 	r := &reading{call: &c}
 	for i, body := range [][]byte{c.Request, c.Response} {
 		if most := mostValues(body); len(body) > most && evidence.Values(body) > most {
-			return Projection{State: Failed, Problem: fmt.Sprintf("%s: more than %d values", []string{"request", "answer"}[i], most)}, nil
+			return Projection{State: Failed, Problem: fmt.Sprintf("%s: more than %d values", []string{"request", "answer"}[i], most)}, Messages{}, nil
 		}
 	}
 	if err := fault.Guard(func() error { read(r); return nil }); err != nil {
-		return Projection{State: Failed, Problem: "the program failed while reading it"}, nil
+		return Projection{State: Failed, Problem: "the program failed while reading it"}, Messages{}, nil
 	}
-	return r.result(), nil
+	return r.result(), r.messages, nil
 }
 
 // mostValues is how many values are read of a body. A stream writes a dozen of them for each word, and what is read of it is little more than the words.

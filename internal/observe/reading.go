@@ -14,15 +14,14 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/convo"
 	"jurat/internal/jsonform"
-	"jurat/internal/llm/wire"
 )
 
 // Limits of a projection. What is longer is left out, and Problem says so: the bytes are sealed anyway.
 const (
 	maxPrompt   = 16 << 20
 	maxOutput   = 8 << 20
-	maxText     = 2 << 10 // of a problem, an error or a name
 	maxProblems = 20
 	maxItems    = 1_000
 )
@@ -31,18 +30,18 @@ const (
 type reading struct {
 	call     *Call
 	out      Projection
-	prompt   []message
+	prompt   []convo.Message
+	messages Messages // as far as the projection has them
 	answers  []answer
 	problems []string
-	called   map[string]string // of the Responses API: the id of a call, by the id of its item
-	unended  bool              // the answer is a stream without its last event, in which all had stopped
+	unended  bool // the answer is a stream without its last event, in which all had stopped
 }
 
 // An answer is one of the answers that the model gave.
 type answer struct {
 	number  int
 	finish  string
-	said    []message
+	said    []convo.Message
 	thought []string
 }
 
@@ -63,7 +62,7 @@ var loose = json.JoinOptions(lenient, json.WithUnmarshalers(json.UnmarshalFromFu
 // problem notes what could not be read as the protocol has it.
 func (r *reading) problem(format string, args ...any) {
 	if len(r.problems) < maxProblems {
-		r.problems = append(r.problems, short(fmt.Sprintf(format, args...)))
+		r.problems = append(r.problems, convo.Short(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -71,14 +70,6 @@ func (r *reading) problem(format string, args ...any) {
 func (r *reading) fail(format string, args ...any) {
 	r.out.State = Failed
 	r.problem(format, args...)
-}
-
-// short cuts a text that somebody else may have written.
-func short(text string) string {
-	if len(text) > maxText {
-		text = text[:maxText] + "…"
-	}
-	return strings.ToValidUTF8(text, "\ufffd")
 }
 
 // decode reads JSON. It reports false if the document has another form, and notes why. Ambiguous JSON is noted and
@@ -110,13 +101,13 @@ func reason(err error) string {
 	var syntactic *jsontext.SyntacticError
 	if errors.As(err, &syntactic) {
 		if at := string(syntactic.JSONPointer); at != "" {
-			return "at " + observed.PathInClear(short(at)) + ": " + jsonform.Syntax(syntactic.Err)
+			return "at " + observed.PathInClear(convo.Short(at)) + ": " + jsonform.Syntax(syntactic.Err)
 		}
 		return jsonform.Syntax(syntactic.Err)
 	}
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) && semantic.JSONPointer != "" {
-		return observed.PathInClear(short(string(semantic.JSONPointer))) + " has the wrong type"
+		return observed.PathInClear(convo.Short(string(semantic.JSONPointer))) + " has the wrong type"
 	}
 	return "it has the wrong type"
 }
@@ -137,21 +128,62 @@ func (r *reading) request() object {
 	return o
 }
 
+// reader reads messages, which it adds to a list.
+func (r *reading) reader(list *[]convo.Message) *convo.Reader {
+	return &convo.Reader{Lenient: true, Say: func(m convo.Message, _ *convo.Node) { *list = append(*list, m) }}
+}
+
 // conversation reads the member of the request that has the messages.
-func conversation[T any](r *reading, o object, name string) T {
-	v, there := o[name]
-	if !there {
-		var none T
+func (r *reading) conversation(o object, name string, read func(*convo.Node) error) {
+	if _, there := o[name]; !there {
 		r.fail("request: it has no %s", name)
-		return none
-	}
-	value, ok := decode[T](r, "request: "+name, v)
-	if !ok {
+	} else if !r.read(o, name, read) {
 		r.out.State = Failed
 	} else if r.prompt == nil {
-		r.prompt = []message{}
+		r.prompt = []convo.Message{}
 	}
-	return value
+}
+
+// read reads a member of the request into the prompt, and nothing of one that has another form. It reports whether it could.
+func (r *reading) read(o object, name string, read func(*convo.Node) error) bool {
+	v, there := o[name]
+	if !there {
+		return true
+	}
+	if _, ok := decode[jsontext.Value](r, "request: "+name, v); !ok {
+		return false
+	}
+	before := len(r.prompt)
+	n, err := convo.ReadLenient(v)
+	if err == nil {
+		err = read(n)
+	}
+	if err != nil {
+		r.prompt = r.prompt[:before]
+		r.problem("request: %s: %s", name, misread(err))
+	}
+	return err == nil
+}
+
+// misread says which value of a conversation has no form that is read.
+func misread(err error) string {
+	var at *convo.Error
+	if errors.As(err, &at) && at.Pointer != "" {
+		return observed.PathInClear(convo.Short(at.Pointer)) + " has the wrong type"
+	}
+	return "it has the wrong type"
+}
+
+// answer reads what the model said in an answer.
+func (r *reading) answer(one *answer, n *convo.Node, read func(*convo.Reader, *convo.Node) error) {
+	if n.Absent() {
+		return
+	}
+	c := r.reader(&one.said)
+	c.Answer, c.Role = true, convo.Assistant
+	if err := read(c, n); err != nil {
+		r.fail("answer: %s", misread(err))
+	}
 }
 
 // member reads another member of an object. An absent one, or null, is a zero value.
@@ -183,15 +215,6 @@ func objectOf(v jsontext.Value) object {
 	return o
 }
 
-// written returns a value of package wire as it travels.
-func written(v any) object {
-	doc, err := json.Marshal(v, lenient)
-	if err != nil {
-		return nil
-	}
-	return objectOf(doc)
-}
-
 // value returns the object as a value.
 func (o object) value() jsontext.Value {
 	doc, err := json.Marshal(o, lenient, json.Deterministic(true))
@@ -199,17 +222,6 @@ func (o object) value() jsontext.Value {
 		return nil
 	}
 	return doc
-}
-
-// text is a value in canonical form or, if it has none, as it stands: the arguments of a call, or what a tool returned.
-func text(v jsontext.Value) string {
-	if len(v) == 0 {
-		return ""
-	}
-	if form, err := evidence.Canonical(v); err == nil {
-		return string(form)
-	}
-	return strings.ToValidUTF8(string(v), "\ufffd")
 }
 
 // A body is the kind of a response's body.
@@ -254,7 +266,7 @@ func (r *reading) failed(explain func(body []byte) string) bool {
 	if r.call.Status < 300 {
 		return false
 	}
-	r.out.Error = short(explain(r.call.Response))
+	r.out.Error = convo.Short(explain(r.call.Response))
 	if r.out.Error == "" {
 		r.out.Error = fmt.Sprintf("status %d", r.call.Status)
 	}
@@ -264,22 +276,39 @@ func (r *reading) failed(explain func(body []byte) string) bool {
 
 // answered reads the response of a call: in one piece with decode, or as a stream with the reader of that. It reports
 // false if there is no answer in it. Errors about the stream are notes: what came before them is the answer.
-func answered[T any](r *reading, explain func(body []byte) string, read func([]byte, ...json.Options) (*T, error)) (*T, bool) {
+func answered[T any](r *reading, explain func(body []byte) string, read func([]byte, ...json.Options) (*T, error)) (*T, *convo.Node, bool) {
 	if r.failed(explain) || len(r.call.Response) == 0 {
-		return nil, false
+		return nil, nil, false
 	}
 	switch r.body() {
 	case whole:
-		value, ok := decode[T](r, "answer", bytes.TrimPrefix(r.call.Response, []byte("\ufeff")))
+		doc := bytes.TrimPrefix(r.call.Response, []byte("\ufeff"))
+		value, ok := decode[T](r, "answer", doc)
 		if r.out.Complete = ok; !ok {
 			r.out.State = Failed
+			return nil, nil, false
 		}
-		return &value, ok
+		return treeOf(r, &value, doc)
 	case stream:
-		return streamed(r, explain, read), true
+		value := streamed(r, explain, read)
+		doc, err := json.Marshal(value, lenient, jsontext.PreserveRawStrings(true))
+		if err != nil {
+			r.fail("answer: %s", reason(err))
+			return nil, nil, false
+		}
+		return treeOf(r, value, doc)
 	}
 	r.fail("answer: it is neither JSON nor a stream of events")
-	return nil, false
+	return nil, nil, false
+}
+
+// treeOf returns an answer, and the tree of its messages.
+func treeOf[T any](r *reading, value *T, doc []byte) (*T, *convo.Node, bool) {
+	root, err := convo.ReadLenient(doc)
+	if err != nil {
+		r.fail("answer: %s", reason(err))
+	}
+	return value, root, err == nil
 }
 
 // streamed reads a stream strictly first, and leniently if that fails.
@@ -292,18 +321,18 @@ func streamed[T any](r *reading, explain func(body []byte) string, read func([]b
 		}
 		value, err = again, later
 	}
-	var ended *wire.StreamError
+	var ended *convo.StreamError
 	switch {
-	case err == nil, errors.Is(err, wire.ErrUnended):
+	case err == nil, errors.Is(err, convo.ErrUnended):
 		r.out.Complete, r.unended = true, err != nil
-	case errors.Is(err, wire.ErrDiffers):
+	case errors.Is(err, convo.ErrDiffers):
 		r.out.Complete = true
 		r.problem("answer: %v", err)
 	case errors.As(err, &ended):
-		if r.out.Error = short(explain(ended.Body)); r.out.Error == "" {
+		if r.out.Error = convo.Short(explain(ended.Body)); r.out.Error == "" {
 			r.out.Error = "the stream ends with an error"
 		}
-	case !errors.Is(err, wire.ErrCut):
+	case !errors.Is(err, convo.ErrCut):
 		r.fail("answer: %v", err)
 	}
 	return value
@@ -311,14 +340,16 @@ func streamed[T any](r *reading, explain func(body []byte) string, read func([]b
 
 // expected reports whether the events of a stream followed the protocol, wherever it ended.
 func expected(err error) bool {
-	var ended *wire.StreamError
-	return err == nil || errors.Is(err, wire.ErrCut) || errors.Is(err, wire.ErrDiffers) || errors.As(err, &ended)
+	var ended *convo.StreamError
+	return err == nil || errors.Is(err, convo.ErrCut) || errors.Is(err, convo.ErrDiffers) || errors.As(err, &ended)
 }
 
 // result puts the projection together.
 func (r *reading) result() Projection {
 	if r.prompt != nil {
-		r.out.Prompt = r.marshal("prompt", r.prompt, maxPrompt)
+		if r.out.Prompt = r.marshal("prompt", r.prompt, maxPrompt); r.out.Prompt != nil {
+			r.messages.Prompt = r.prompt
+		}
 	}
 	slices.SortStableFunc(r.answers, func(a, b answer) int { return cmp.Compare(a.number, b.number) })
 	if len(r.answers) > 0 {
@@ -326,8 +357,10 @@ func (r *reading) result() Projection {
 		r.out.Finish = cmp.Or(first.finish, r.out.Finish)
 		r.out.ToolCalls = callsIn(first.said)
 		r.think(first.thought)
-		if said := spoken(first.said); len(said) > 0 {
-			r.out.Output = r.marshal("response", output(said), maxOutput)
+		if said := convo.Spoken(first.said); len(said) > 0 {
+			if r.out.Output = r.marshal("response", output(said), maxOutput); r.out.Output != nil {
+				r.messages.Response = said
+			}
 		}
 		r.alternatives(r.answers[1:])
 	}
@@ -353,7 +386,7 @@ func (r *reading) alternatives(others []answer) {
 	}
 	var list []alternative
 	for _, a := range others {
-		list = append(list, alternative{a.number, a.finish, output(spoken(a.said))})
+		list = append(list, alternative{a.number, a.finish, output(convo.Spoken(a.said))})
 	}
 	if list != nil {
 		r.out.Alternatives = r.marshal("alternatives", list, maxOutput)
@@ -375,6 +408,33 @@ func (r *reading) marshal(what string, value any, limit int) jsontext.Value {
 		return nil
 	}
 	return doc
+}
+
+// output returns what a model said: its text, if that is all, or its message, or several.
+func output(said []convo.Message) any {
+	if len(said) != 1 {
+		return append([]convo.Message{}, said...)
+	}
+	m := said[0]
+	plain := m.Role == convo.Assistant && m.Name == "" && m.Refusal == "" && m.ToolCalls == nil && m.FunctionCall == nil
+	if plain && (len(m.Content) == 0 || len(m.Content) == 1 && m.Content[0].Text != nil) {
+		return m.Content
+	}
+	return m
+}
+
+// callsIn lists the calls of messages.
+func callsIn(said []convo.Message) (calls []ToolCall) {
+	for _, m := range said {
+		for i := range m.ToolCalls {
+			name, arguments := m.ToolCalls[i].Said()
+			calls = append(calls, ToolCall{m.ToolCalls[i].ID, name, arguments})
+		}
+		if f := m.FunctionCall; f != nil {
+			calls = append(calls, ToolCall{"", f.Name, string(f.Arguments)})
+		}
+	}
+	return calls
 }
 
 // sortedNames returns the names of an object's members, sorted.

@@ -1,6 +1,7 @@
 package observe_test
 
 import (
+	"jurat/internal/must"
 	"slices"
 	"strings"
 	"testing"
@@ -91,10 +92,7 @@ type said struct {
 // project reads a call.
 func project(t testing.TB, c observe.Call) said {
 	t.Helper()
-	p, err := observe.Project(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(observe.Project(c))(t)
 	f := factsOf(c)
 	return said{p, f.Model, f.ModelVersion, f.Parameters, f.Usage, f.ContextByReference}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"flag"
+	"jurat/internal/must"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -106,10 +107,7 @@ func stated(t *testing.T, f observed.Facts) string {
 
 func canonical(t testing.TB, doc []byte) []byte {
 	t.Helper()
-	form, err := evidence.Canonical(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	form := must.Get(evidence.Canonical(doc))(t)
 	return form
 }
 

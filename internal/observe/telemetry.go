@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence/observed"
+	"jurat/internal/convo"
 	"jurat/internal/fault"
 	"jurat/internal/observe/otlp"
 )
@@ -113,7 +114,7 @@ func (t *telling) span(s *otlp.Span) {
 		t.event(event{e.Name, e.Attributes, nil})
 	}
 	if t.failed {
-		t.out.Error = short(cmp.Or(s.Status.Message, t.text("error.type"), "the span has the status of an error"))
+		t.out.Error = convo.Short(cmp.Or(s.Status.Message, t.text("error.type"), "the span has the status of an error"))
 	}
 }
 
@@ -265,14 +266,14 @@ func (t *telling) tool() {
 	result, answered := t.firstValue("gen_ai.tool.call.result", "output.value")
 	t.under("tool.")
 	if name != "" || asked {
-		t.prompt = append(t.prompt, message{Role: "assistant", ToolCalls: []call{function(id, name, arguments)}})
+		t.prompt = append(t.prompt, convo.Message{Role: "assistant", ToolCalls: []convo.ChatToolCall{convo.Function(id, name, arguments)}})
 	}
 	if !asked {
 		t.cut["prompt"] = true
 		t.problem("prompt: the arguments of the tool: not told")
 	}
 	if answered {
-		t.answers = []answer{{said: []message{{Role: "tool", ToolCallID: id, Name: "", Content: content{textPart(result)}, IsError: t.failed}}}}
+		t.answers = []answer{{said: []convo.Message{{Role: "tool", ToolCallID: id, Name: "", Content: convo.Pieces{convo.Words(result)}, IsError: t.failed}}}}
 	}
 }
 
@@ -437,7 +438,7 @@ func textOf(v *otlp.Value) string {
 	if v.String != nil {
 		return *v.String
 	}
-	return text(valueOf(v))
+	return convo.TextOf(valueOf(v))
 }
 
 // objects returns the objects in an array, or the object that v is.

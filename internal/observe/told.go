@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/internal/convo"
 	"jurat/internal/observe/otlp"
 )
 
@@ -37,7 +38,7 @@ func (t *telling) asked() bool {
 		}
 		return false
 	}
-	t.prompt = []message{}
+	t.prompt = []convo.Message{}
 	if instructed {
 		said, _ := t.turn(object{"parts": system}, "system")
 		t.prompt = append(t.prompt, said...)
@@ -83,7 +84,7 @@ func (t *telling) answered() bool {
 }
 
 // answer adds an answer, or to an agent's one.
-func (t *telling) answer(number int, finish string, said []message, thought []string) {
+func (t *telling) answer(number int, finish string, said []convo.Message, thought []string) {
 	if t.kind == otlp.Agent && len(t.answers) > 0 {
 		a := &t.answers[0]
 		a.said, a.thought, a.finish = append(a.said, said...), append(a.thought, thought...), cmp.Or(finish, a.finish)
@@ -93,18 +94,18 @@ func (t *telling) answer(number int, finish string, said []message, thought []st
 }
 
 // turn reads a message with parts, or with content as Chat Completions has it.
-func (t *telling) turn(o object, role string) (said []message, thought []string) {
+func (t *telling) turn(o object, role string) (said []convo.Message, thought []string) {
 	role = speakerOf(o.word("role"), role)
 	if !present(o["parts"]) {
 		return t.chatLike(o, role)
 	}
-	w := turn{role: role}
+	w := &convo.Turn{Role: role, Say: func(m convo.Message, _ *convo.Node) { said = append(said, m) }}
 	for _, p := range objects(o["parts"]) {
-		if text := t.part(&w, p); text != "" {
+		if text := t.part(w, p); text != "" {
 			thought = append(thought, text)
 		}
 	}
-	said = w.end()
+	w.End()
 	for i := range said {
 		if said[i].Role != "tool" {
 			said[i].Name = o.word("name")
@@ -114,30 +115,43 @@ func (t *telling) turn(o object, role string) (said []message, thought []string)
 }
 
 // part reads one part of a message. It returns what is the model's thinking.
-func (t *telling) part(w *turn, p object) (thought string) {
+func (t *telling) part(w *convo.Turn, p object) (thought string) {
 	switch kind := p.word("type"); kind {
 	case "text", "input_text", "output_text":
-		w.say(textPart(cmp.Or(p.word("content"), p.word("text"))))
+		w.Add(nil, convo.Words(cmp.Or(p.word("content"), p.word("text"))))
 	case "reasoning", "thinking":
 		return cmp.Or(p.word("content"), p.word("text"))
 	case "tool_call":
-		w.call(function(p.word("id"), p.word("name"), argumentsOf(p["arguments"])))
+		w.Call(nil, convo.Function(p.word("id"), p.word("name"), argumentsOf(p["arguments"])))
 	case "tool_call_response":
 		v := p["response"]
 		if !present(v) {
 			v = p["result"]
 		}
-		w.result(message{ToolCallID: p.word("id"), Content: t.outputOf(v)})
+		w.Result(nil, convo.Message{ToolCallID: p.word("id"), Content: outputOf(v)})
 	case "blob":
-		w.say(inline(kindOf(p.word("modality")), "", p.word("mime_type"), p.word("content")))
+		w.Add(nil, convo.Inline(convo.KindOf(p.word("modality")), "", p.word("mime_type"), p.word("content")))
 	case "uri":
-		w.say(at(kindOf(p.word("modality")), "", p.word("uri")))
+		w.Add(nil, convo.Linked(convo.KindOf(p.word("modality")), "", p.word("uri")))
 	case "file":
-		w.say(file(kindOf(p.word("modality")), "", p.word("file_id")))
+		w.Add(nil, convo.Kept(convo.KindOf(p.word("modality")), "", p.word("file_id")))
 	default:
-		w.say(unknown(kind, p.value()))
+		w.Add(nil, convo.Unknown(kind, p.value()))
 	}
 	return ""
+}
+
+// outputOf reads what a tool returned: a text, parts, or another value.
+func outputOf(v jsontext.Value) convo.Pieces {
+	if !present(v) {
+		return nil
+	}
+	if n, err := convo.ReadLenient(v); err == nil {
+		if said, err := (&convo.Reader{Lenient: true}).ReadOutput(n); err == nil {
+			return said
+		}
+	}
+	return convo.Pieces{convo.Words(convo.TextOf(v))}
 }
 
 // argumentsOf is the arguments of a call as a text: some senders write a string with JSON, some the value.
@@ -149,12 +163,12 @@ func argumentsOf(v jsontext.Value) string {
 	if !present(v) {
 		return ""
 	}
-	return text(v)
+	return convo.TextOf(v)
 }
 
 // chatLike reads a message that has content, and calls as Chat Completions has them.
-func (t *telling) chatLike(o object, role string) ([]message, []string) {
-	m := message{Role: role, Name: o.word("name"), ToolCallID: o.word("tool_call_id"), Content: t.outputOf(o["content"])}
+func (t *telling) chatLike(o object, role string) ([]convo.Message, []string) {
+	m := convo.Message{Role: role, Name: o.word("name"), ToolCallID: o.word("tool_call_id"), Content: outputOf(o["content"])}
 	if m.Role == "tool" && m.ToolCallID == "" {
 		m.ToolCallID = o.word("id")
 	}
@@ -163,13 +177,13 @@ func (t *telling) chatLike(o object, role string) ([]message, []string) {
 		if f == nil {
 			f = c
 		}
-		m.ToolCalls = append(m.ToolCalls, function(c.word("id"), f.word("name"), argumentsOf(f["arguments"])))
+		m.ToolCalls = append(m.ToolCalls, convo.Function(c.word("id"), f.word("name"), argumentsOf(f["arguments"])))
 	}
 	var thought []string
 	if text := o.word("reasoning_content"); text != "" {
 		thought = []string{text}
 	}
-	return []message{m}, thought
+	return []convo.Message{m}, thought
 }
 
 // askedInEvents reads the events that OpenTelemetry had before version 1.37, each with one message.
@@ -196,11 +210,11 @@ func (t *telling) answeredInEvents() bool {
 				m = o
 			}
 			said, thought := t.turn(m, "assistant")
-			number, _ := strconv.Atoi(text(o["index"]))
+			number, _ := strconv.Atoi(convo.TextOf(o["index"]))
 			t.answer(number, o.word("finish_reason"), said, thought)
 		case otlp.OldAnswer:
 			for i, m := range t.oldMessages(e, "gen_ai.completion", "assistant") {
-				t.answer(i, "", []message{m}, nil)
+				t.answer(i, "", []convo.Message{m}, nil)
 			}
 		}
 	}
@@ -239,13 +253,13 @@ func (e event) object() object {
 }
 
 // oldMessages reads an event of OpenTelemetry's first draft: one attribute with all messages, in JSON.
-func (t *telling) oldMessages(e event, name, role string) (list []message) {
+func (t *telling) oldMessages(e event, name, role string) (list []convo.Message) {
 	v := e.said.Named(name)
 	if v == nil || v.String == nil {
 		return nil
 	}
 	if !isWhole(*v.String) {
-		return []message{{Role: role, Content: content{textPart(*v.String)}}}
+		return []convo.Message{{Role: role, Content: convo.Pieces{convo.Words(*v.String)}}}
 	}
 	for _, o := range objects(jsontext.Value(*v.String)) {
 		said, _ := t.turn(o, role)
@@ -338,8 +352,8 @@ func (t *telling) askedOpenInference() bool {
 		said, _ := t.openInference(item.at("message"), "user")
 		t.prompt = append(t.prompt, said...)
 	}
-	if system := t.invocation()["system"]; t.prompt != nil && present(system) && !slices.ContainsFunc(t.prompt, func(m message) bool { return m.Role == "system" }) {
-		t.prompt = slices.Insert(t.prompt, 0, message{Role: "system", Content: t.outputOf(system)})
+	if system := t.invocation()["system"]; t.prompt != nil && present(system) && !slices.ContainsFunc(t.prompt, func(m convo.Message) bool { return m.Role == "system" }) {
+		t.prompt = slices.Insert(t.prompt, 0, convo.Message{Role: "system", Content: outputOf(system)})
 	}
 	return t.prompt != nil
 }
@@ -382,28 +396,28 @@ func (t *telling) responded() object {
 
 // choices is how many answers were asked for or given.
 func (t *telling) choices() int {
-	n, _ := strconv.Atoi(text(t.invocation()["n"]))
+	n, _ := strconv.Atoi(convo.TextOf(t.invocation()["n"]))
 	o := t.responded()
 	return max(n, len(objects(o["choices"])), len(objects(o["candidates"])))
 }
 
 // openInference reads a message; one without anything is empty. A user's message that names a call has what the call returned, and then what the user said.
-func (t *telling) openInference(b *branch, role string) (said []message, thought []string) {
-	m := message{Role: speakerOf(b.text("role"), role), Name: b.text("name"), ToolCallID: b.text("tool_call_id")}
+func (t *telling) openInference(b *branch, role string) (said []convo.Message, thought []string) {
+	m := convo.Message{Role: speakerOf(b.text("role"), role), Name: b.text("name"), ToolCallID: b.text("tool_call_id")}
 	if text := b.text("content"); text != "" {
-		m.Content = content{textPart(text)}
+		m.Content = convo.Pieces{convo.Words(text)}
 	}
 	if m.Role == "user" && m.ToolCallID != "" {
-		said = append(said, message{Role: "tool", ToolCallID: m.ToolCallID, Content: m.Content})
+		said = append(said, convo.Message{Role: "tool", ToolCallID: m.ToolCallID, Content: m.Content})
 		m.ToolCallID, m.Content = "", nil
 		if parts := b.at("contents"); parts != nil {
 			parts.from = 1 // what the call returned is the first
 		}
 	}
-	calls := map[call]bool{}
+	calls := map[convo.ChatToolCall]bool{}
 	if b.at("tool_calls") != nil {
 		for _, item := range b.at("tool_calls").items() {
-			m.calls(item.at("tool_call"), calls)
+			called(&m, item.at("tool_call"), calls)
 		}
 	}
 	if b.at("contents") != nil {
@@ -411,20 +425,20 @@ func (t *telling) openInference(b *branch, role string) (said []message, thought
 			c := item.at("message_content")
 			switch kind := c.text("type"); {
 			case item.at("tool_call") != nil:
-				m.calls(item.at("tool_call"), calls)
+				called(&m, item.at("tool_call"), calls)
 			case kind == "reasoning", kind == "thinking":
 				thought = append(thought, c.text("text"))
 			case c.at("text") != nil:
-				m.Content = append(m.Content, textPart(c.text("text")))
+				m.Content = append(m.Content, convo.Words(c.text("text")))
 			case c.at("image") != nil:
-				m.Content = append(m.Content, at("image_url", "", cmp.Or(c.text("image.image.url"), c.text("image.url"))))
+				m.Content = append(m.Content, convo.Linked("image_url", "", cmp.Or(c.text("image.image.url"), c.text("image.url"))))
 			default:
-				m.Content = append(m.Content, unknown(kind, nil))
+				m.Content = append(m.Content, convo.Unknown(kind, nil))
 			}
 		}
 	}
 	if name := b.text("function_call_name"); name != "" {
-		m.ToolCalls = append(m.ToolCalls, function("", name, b.text("function_call_arguments_json")))
+		m.ToolCalls = append(m.ToolCalls, convo.Function("", name, b.text("function_call_arguments_json")))
 	}
 	if said == nil && thought == nil || len(m.Content) > 0 || len(m.ToolCalls) > 0 {
 		said = append(said, m)
@@ -432,9 +446,9 @@ func (t *telling) openInference(b *branch, role string) (said []message, thought
 	return said, slices.DeleteFunc(thought, func(text string) bool { return text == "" })
 }
 
-// calls adds a call, unless it is one of those known: some senders write it twice.
-func (m *message) calls(c *branch, known map[call]bool) {
-	one := function(c.text("id"), c.text("function.name"), c.text("function.arguments"))
+// called adds a call, unless it is one of those known: some senders write it twice.
+func called(m *convo.Message, c *branch, known map[convo.ChatToolCall]bool) {
+	one := convo.Function(c.text("id"), c.text("function.name"), c.text("function.arguments"))
 	if one.ID == "" || !known[one] {
 		m.ToolCalls, known[one] = append(m.ToolCalls, one), true
 	}
@@ -444,14 +458,14 @@ func (m *message) calls(c *branch, known map[call]bool) {
 // request, and is named as not told.
 func (t *telling) askedAtAll() bool {
 	if text, there := t.ownForm("prompt", "input.value"); there {
-		t.prompt = []message{{Role: "user", Content: content{textPart(text)}}}
+		t.prompt = []convo.Message{{Role: "user", Content: convo.Pieces{convo.Words(text)}}}
 	}
 	return t.prompt != nil
 }
 
 func (t *telling) answeredAtAll() bool {
 	if text, there := t.ownForm("response", "output.value"); there {
-		t.answers = []answer{{said: []message{{Role: "assistant", Content: content{textPart(text)}}}}}
+		t.answers = []answer{{said: []convo.Message{{Role: "assistant", Content: convo.Pieces{convo.Words(text)}}}}}
 	}
 	return len(t.answers) > 0
 }

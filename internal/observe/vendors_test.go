@@ -113,8 +113,7 @@ var responsesSample = sample{
 				{"type": "input_image", "bytes": 5, "digest": "sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824", "media_type": "image/png"}, {"type": "input_file", "file_id": "file-7"}]},
 			{"role": "assistant", "content": "I look."},
 			{"role": "assistant", "content": "", "tool_calls": [{"id": "c0", "type": "function", "function": {"name": "look", "arguments": "{}"}}]},
-			{"role": "tool", "tool_call_id": "c0", "content": "a tree"},
-			{"role": "user", "content": "[mcp_list_tools] {\"server_label\":\"m\",\"tools\":[],\"type\":\"mcp_list_tools\"}"}],
+			{"role": "tool", "tool_call_id": "c0", "content": "a tree"}],
 		"response": [
 			{"role": "assistant", "content": "", "tool_calls": [{"id": "ws_1", "type": "function", "function": {"name": "web_search", "arguments": "{\"query\":\"q\",\"type\":\"search\"}"}}]},
 			{"role": "assistant", "content": "It is so."},

@@ -1,5 +1,7 @@
 package subject
 
+import "jurat/internal/convo"
+
 // Options say how to read what people bring. The zero value reads a conversation by its structure, without a card.
 type Options struct {
 	Card  []byte // the agent's card; nil: there is none
@@ -40,7 +42,7 @@ func (s *Source) String() string {
 
 // Build makes a case of a conversation and the agent's card, which may be nil, or returns what is wrong with them. The
 // source is nil if the conversation was brought by itself. It ignores the option Card.
-func Build(card, conversation *node, from *Source, o Options) (*Case, []error) {
+func Build(card, conversation *convo.Node, from *Source, o Options) (*Case, []error) {
 	c := &Case{Form: o.Form, Source: from, checking: o.Check}
 	if mistakes := c.build(card, conversation); mistakes != nil {
 		return nil, mistakes

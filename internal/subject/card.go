@@ -1,5 +1,7 @@
 package subject
 
+import "jurat/internal/convo"
+
 // A Card is what an agent says of itself.
 type Card struct {
 	Name            string
@@ -27,7 +29,7 @@ type Skill struct {
 	Examples    []string
 }
 
-func (c *Case) readCard(n *node) error {
+func (c *Case) readCard(n *convo.Node) error {
 	if looksLikeConversation(n) {
 		return n.Errorf("expected an agent card, but this looks like a conversation; are the two files swapped?")
 	}
@@ -55,7 +57,7 @@ func (c *Case) readCard(n *node) error {
 }
 
 // readStrings reads optional strings. If several fail, it returns the error that comes first in the file.
-func readStrings(n *node, into map[string]*string) error {
+func readStrings(n *convo.Node, into map[string]*string) error {
 	for i, name := range n.Names {
 		target, wanted := into[name]
 		if !wanted || n.Members[i].Absent() {
@@ -71,7 +73,7 @@ func readStrings(n *node, into map[string]*string) error {
 }
 
 // readInterfaces reads v1.0's list, or v0.3's members at the top level of the card.
-func (card *Card) readInterfaces(n *node) error {
+func (card *Card) readInterfaces(n *convo.Node) error {
 	list := n.Get("supportedInterfaces")
 	if list.Absent() {
 		var only Interface
@@ -82,7 +84,7 @@ func (card *Card) readInterfaces(n *node) error {
 		}
 		return err
 	}
-	return eachObject(list, "an interface", func(item *node) error {
+	return convo.EachObject(list, "an interface", func(item *convo.Node) error {
 		var one Interface
 		err := readStrings(item, map[string]*string{"url": &one.URL, "protocolBinding": &one.Transport, "protocolVersion": &one.Version})
 		card.Interfaces = append(card.Interfaces, one)
@@ -93,8 +95,8 @@ func (card *Card) readInterfaces(n *node) error {
 	})
 }
 
-func (card *Card) readSkills(n *node) error {
-	return eachObject(n.Get("skills"), "a skill", func(item *node) (err error) {
+func (card *Card) readSkills(n *convo.Node) error {
+	return convo.EachObject(n.Get("skills"), "a skill", func(item *convo.Node) (err error) {
 		var s Skill
 		if err = readStrings(item, map[string]*string{"id": &s.ID, "name": &s.Name, "description": &s.Description}); err != nil {
 			return err
@@ -110,25 +112,7 @@ func (card *Card) readSkills(n *node) error {
 	})
 }
 
-func eachObject(list *node, what string, read func(*node) error) error {
-	if list.Absent() {
-		return nil
-	}
-	if list.Kind != '[' {
-		return list.Errorf("expected an array, found %s", list.KindName())
-	}
-	for _, item := range list.Members {
-		if item.Kind != '{' {
-			return item.Errorf("expected %s (an object), found %s", what, item.KindName())
-		}
-		if err := read(item); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func stringList(list *node) ([]string, error) {
+func stringList(list *convo.Node) ([]string, error) {
 	if list.Absent() {
 		return nil, nil
 	}

@@ -13,10 +13,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/convo"
 )
 
 // MaxFile is the largest file of a case, in bytes.
-const MaxFile = maxDocument
+const MaxFile = convo.MaxDocument
 
 // Names of the two files in a case's folder.
 const (
@@ -24,6 +25,9 @@ const (
 	ConversationFile = "conversation.json"
 	evidenceName     = "evidence"
 )
+
+// An Error says what is wrong in a file, where, and what was expected.
+type Error = convo.Error
 
 // A Case is the evidence that a jury judges.
 type Case struct {
@@ -124,7 +128,7 @@ func NewAs(form Form, card, conversation []byte) (*Case, error) {
 // ReadPart reads messages that are a part of a conversation in a form: what they answer need not be among them. The result has
 // only messages, and what is left out of them. The name is for errors, which are of type *Error.
 func ReadPart(name string, form Form, part []byte) (*Case, error) {
-	root, err := parseNode(name, part)
+	root, err := convo.Parse(name, part)
 	if err != nil {
 		return nil, err
 	}
@@ -145,9 +149,9 @@ func (c *Case) of(mistakes []error) (*Case, error) {
 
 // documents reads both documents, and returns what is wrong in them.
 func (c *Case) documents(card, conversation []byte) (mistakes []error) {
-	var on *node
+	var on *convo.Node
 	if card != nil {
-		root, err := parseNode(CardFile, card)
+		root, err := convo.Parse(CardFile, card)
 		if err != nil {
 			mistakes = append(mistakes, err)
 		} else {
@@ -157,7 +161,7 @@ func (c *Case) documents(card, conversation []byte) (mistakes []error) {
 	if mistakes != nil && !c.checking {
 		return mistakes
 	}
-	root, err := parseNode(ConversationFile, conversation)
+	root, err := convo.Parse(ConversationFile, conversation)
 	if err != nil {
 		return append(mistakes, err)
 	}
@@ -172,14 +176,14 @@ func Parse(material []byte) (*Case, error) {
 		return nil, &Error{File: evidenceName, Reason: fmt.Sprintf("longer than %d MiB", 2*MaxFile>>20)}
 	}
 	if _, err := evidence.Canonical(material); err != nil {
-		return nil, notJSON(evidenceName, material, err)
+		return nil, convo.NotJSON(evidenceName, material, err)
 	}
 	if isOfRecords(material) {
 		return parseRecords(material)
 	}
-	root, err := readNode(evidenceName, material)
+	root, err := convo.ReadTree(evidenceName, material)
 	if err != nil {
-		return nil, notJSON(evidenceName, material, err)
+		return nil, convo.NotJSON(evidenceName, material, err)
 	}
 	if root.Kind != '{' {
 		return nil, root.Errorf(`expected {"agentCard": …, "conversation": …} or {"records": …, "verification": …}, found %s`, root.KindName())
@@ -204,14 +208,14 @@ func Parse(material []byte) (*Case, error) {
 }
 
 // readOrigin reads what the evidence says of the conversation's form and source.
-func (c *Case) readOrigin(root *node) error {
+func (c *Case) readOrigin(root *convo.Node) error {
 	if at := root.Get("format"); at != nil {
 		form, err := root.Str("format")
 		if err != nil {
 			return err
 		}
 		if c.Form = Form(form); readers[c.Form] == nil {
-			return at.Errorf("unknown format %s", quote(form))
+			return at.Errorf("unknown format %s", convo.Quote(form))
 		}
 	}
 	at := root.Get("source")
@@ -224,7 +228,7 @@ func (c *Case) readOrigin(root *node) error {
 
 // build reads the card, which may be nil, and the conversation, and makes the evidence of them. It returns what is
 // wrong.
-func (c *Case) build(card, conversation *node) []error {
+func (c *Case) build(card, conversation *convo.Node) []error {
 	err := c.readBoth(card, conversation)
 	if err == nil {
 		err = c.seal(card, conversation)
@@ -235,7 +239,7 @@ func (c *Case) build(card, conversation *node) []error {
 	return c.mistakes
 }
 
-func (c *Case) readBoth(card, conversation *node) error {
+func (c *Case) readBoth(card, conversation *convo.Node) error {
 	if card != nil {
 		if err := c.mistake(c.readCard(card)); err != nil {
 			return err
@@ -262,7 +266,7 @@ func (c *Case) readBoth(card, conversation *node) error {
 }
 
 // readAs reads the conversation in its form.
-func (c *Case) readAs(conversation *node) error {
+func (c *Case) readAs(conversation *convo.Node) error {
 	form := c.Form
 	if form == "" && !c.parsed && !looksLikeCard(conversation) {
 		var err error
@@ -282,7 +286,7 @@ func (c *Case) readAs(conversation *node) error {
 }
 
 // seal makes the evidence: what was brought, in canonical form.
-func (c *Case) seal(card, conversation *node) error {
+func (c *Case) seal(card, conversation *convo.Node) error {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	if card != nil {
@@ -302,7 +306,7 @@ func (c *Case) seal(card, conversation *node) error {
 	b.WriteByte('}')
 	material, err := evidence.Canonical(b.Bytes())
 	if err != nil { // only nesting can fail: the evidence has one level more than each file
-		return notJSON(conversation.File(), b.Bytes(), err)
+		return convo.NotJSON(conversation.File(), b.Bytes(), err)
 	}
 	c.material = material
 	return nil

@@ -1,7 +1,9 @@
 package subject
 
+import "jurat/internal/convo"
+
 // looksLikeConversation recognises a conversation in the place of a card.
-func looksLikeConversation(n *node) bool {
+func looksLikeConversation(n *convo.Node) bool {
 	if n.Kind == '[' {
 		return len(n.Members) > 0 && n.Members[0].Get("role") != nil
 	}
@@ -9,12 +11,12 @@ func looksLikeConversation(n *node) bool {
 }
 
 // looksLikeCard recognises a card in the place of a conversation.
-func looksLikeCard(n *node) bool {
+func looksLikeCard(n *convo.Node) bool {
 	return n.Get("skills") != nil || n.Get("supportedInterfaces") != nil || n.Get("capabilities") != nil ||
 		n.Get("preferredTransport") != nil
 }
 
-func (c *Case) readConversation(n *node) error {
+func (c *Case) readConversation(n *convo.Node) error {
 	if looksLikeCard(n) {
 		return n.Errorf("expected a conversation, for example [{\"role\": \"user\", \"content\": \"Hello\"}], but this looks like an agent card; are the two files swapped?")
 	}
@@ -28,7 +30,8 @@ func (c *Case) readConversation(n *node) error {
 	if len(list.Members) == 0 {
 		return list.Errorf("an empty conversation: expected at least one message, for example {\"role\": \"user\", \"content\": \"Hello\"}")
 	}
-	if err := c.each(list, aMessage, c.readMessage); err != nil {
+	r := c.reader()
+	if err := r.Each(list, convo.AMessage, func(n *convo.Node) error { return c.readMessage(r, n) }); err != nil {
 		return err
 	}
 	c.Form = ChatForm
@@ -40,7 +43,7 @@ func (c *Case) readConversation(n *node) error {
 }
 
 // findMessages finds the list of messages in the wrappers that conversations come in.
-func (c *Case) findMessages(n *node) (*node, error) {
+func (c *Case) findMessages(n *convo.Node) (*convo.Node, error) {
 	if n.Kind == '[' {
 		return n, nil
 	}
@@ -61,23 +64,15 @@ func (c *Case) findMessages(n *node) (*node, error) {
 }
 
 // readMessage reads one message: A2A's if it has parts, a chat message otherwise.
-func (c *Case) readMessage(n *node) error {
-	if n.Get("parts") != nil && n.Get("content") == nil {
-		role, err := readRole(n)
-		if err != nil {
-			return err
-		}
-		return c.readTaskMessage(n, role, "")
+func (c *Case) readMessage(r *convo.Reader, n *convo.Node) error {
+	if n.Get("parts") == nil || n.Get("content") != nil {
+		return r.ReadChatMessage(n)
 	}
-	m := Message{}
-	if err := c.readChatMessage(&m, n); err != nil {
+	role, err := r.ReadRole(n)
+	if err != nil {
 		return err
 	}
-	if m.Role == Tool {
-		return c.readResults(&m, n)
-	}
-	c.say(m, n)
-	return nil
+	return r.ReadTaskMessage(n, convo.RoleOf(role), "")
 }
 
 // lines are the lines of a message in its file.
@@ -87,31 +82,7 @@ type lines struct {
 }
 
 // stands stores the lines of the message that was read last.
-func (c *Case) stands(n *node) {
+func (c *Case) stands(n *convo.Node) {
 	from, to := n.Lines()
 	c.lines = append(c.lines, lines{from, to, n.Offset, n.End})
-}
-
-// roles maps every known spelling to a role.
-var roles = map[string]Role{
-	"system": System, "developer": System,
-	"user": User, "ROLE_USER": User, "human": User,
-	"assistant": Assistant, "agent": Assistant, "ROLE_AGENT": Assistant, "model": Assistant,
-	"tool": Tool, "function": Tool,
-}
-
-func readRole(n *node) (Role, error) {
-	at := n.Get("role")
-	if at.Absent() {
-		return "", n.Errorf("a message without a role: expected system, developer, user, assistant or tool, for example \"role\": \"user\"")
-	}
-	given, err := n.Str("role")
-	if err != nil {
-		return "", err
-	}
-	role, known := roles[given]
-	if !known {
-		return "", at.Errorf("unknown role %s: expected system, developer, user, assistant or tool (in an A2A task, user or agent), for example \"role\": \"user\"", quote(given))
-	}
-	return role, nil
 }

@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"jurat/internal/must"
 	"os"
 	"regexp"
 	"strings"
@@ -10,10 +11,7 @@ import (
 // page is docs/case.md.
 func page(t testing.TB) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/case.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../docs/case.md"))(t)
 	return string(text)
 }
 

@@ -43,11 +43,8 @@ func TestDualControl(t *testing.T) {
 
 // TestPlainDualControl: chat messages without requestors are read, too.
 func TestPlainDualControl(t *testing.T) {
-	c, err := New([]byte(cardV1), []byte(`[{"role":"assistant","content":"Look."},{"role":"user","tool_calls":[{"id":"u1","type":"function","function":{"name":"look","arguments":"{}"}}]},
-		{"role":"tool","tool_call_id":"u1","content":"seen"}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(New([]byte(cardV1), []byte(`[{"role":"assistant","content":"Look."},{"role":"user","tool_calls":[{"id":"u1","type":"function","function":{"name":"look","arguments":"{}"}}]},
+		{"role":"tool","tool_call_id":"u1","content":"seen"}]`)))(t)
 	if m := c.Message(3); m.Caller() != User || m.CallNumber != 2 {
 		t.Errorf("%+v", m)
 	}

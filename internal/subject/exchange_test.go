@@ -48,10 +48,10 @@ func TestExchanges(t *testing.T) {
 	ended := " How it ended: the answer came to its end, with status 200."
 	for side, want := range map[evidence.Side]string{
 		evidence.Answered: "1 user prompt: Where is it?\n2 assistant response: I look.track({\"order\":12})->3\n3 tool response: Bern\n4 recorder observed: " + working + ended + "\n" +
-			"5 recorder observed: " + working + " The answer has again what stands in message 2, 3." + ended + "\n6 assistant response: It is in Bern.\n[file]\n7 assistant response: Done.\n" +
+			"5 recorder observed: " + working + " The answer has again what stands in message 2, 3." + ended + "\n6 assistant response: It is in Bern.\n[file map.png]\n7 assistant response: Done.\n" +
 			"8 user prompt: Where is it?\n9 assistant response: Done.\n10 user prompt: Well?\n11 recorder observed: The provider answered with an error: -32001: Task not found." + ended,
 		evidence.Asked: "1 assistant prompt: Where is it?\n2 user response: I look.track({\"order\":12})->3\n3 tool response: Bern\n4 recorder observed: " + working + ended + "\n" +
-			"5 recorder observed: " + working + " The answer has again what stands in message 2, 3." + ended + "\n6 user response: It is in Bern.\n[file]\n7 user response: Done.\n" +
+			"5 recorder observed: " + working + " The answer has again what stands in message 2, 3." + ended + "\n6 user response: It is in Bern.\n[file map.png]\n7 user response: Done.\n" +
 			"8 assistant prompt: Where is it?\n9 user response: Done.\n10 assistant prompt: Well?\n11 recorder observed: The provider answered with an error: -32001: Task not found." + ended,
 	} {
 		c := fromRecords(t, records(side)...)

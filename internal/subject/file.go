@@ -6,17 +6,19 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/convo"
 )
 
 // A file is what conversations are read from.
 type file struct {
-	*document
+	*convo.Document
 	name string
 	raw  []byte // in which values are found
 }
 
 func newFile(name string, raw []byte) *file {
-	f := &file{newDocument(name, raw), name, raw}
+	f := &file{convo.NewDocument(name, raw), name, raw}
 	if !f.isZip() {
 		f.raw = passable(raw)
 	}
@@ -57,7 +59,7 @@ func passable(raw []byte) []byte {
 }
 
 // parse reads the value at a place.
-func (f *file) parse(at span, pointer string) (*node, error) {
+func (f *file) parse(at span, pointer string) (*convo.Node, error) {
 	return f.Parse(at.from, at.to, pointer)
 }
 

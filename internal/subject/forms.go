@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"jurat/internal/convo"
 )
 
 // A Form is a form in which people bring conversations.
@@ -30,7 +32,7 @@ func ParseForm(name string) (Form, error) {
 	if form := Form(name); name == "" || slices.Contains(allForms(), form) {
 		return form, nil
 	}
-	return "", fmt.Errorf("unknown form %s: expected one of %s", quote(name), joined(allForms()))
+	return "", fmt.Errorf("unknown form %s: expected one of %s", convo.Quote(name), joined(allForms()))
 }
 
 func joined(forms []Form) string {
@@ -48,13 +50,13 @@ type signs struct {
 	weak   map[Form]string
 }
 
-func (s *signs) see(form Form, at *node, what string) {
+func (s *signs) see(form Form, at *convo.Node, what string) {
 	if _, there := s.strong[form]; !there {
 		s.strong[form] = fmt.Sprintf("%s at %s", what, place(at))
 	}
 }
 
-func place(at *node) string {
+func place(at *convo.Node) string {
 	if p := at.Pointer(); p != "" {
 		return p
 	}
@@ -64,7 +66,7 @@ func place(at *node) string {
 // detectForm returns the form of a conversation, from its structure alone. It returns "" if every sign is missing: then the
 // conversation is read as chat messages or as an A2A task, whichever it is. It refuses a conversation with signs of
 // several forms.
-func detectForm(n *node) (Form, error) {
+func detectForm(n *convo.Node) (Form, error) {
 	s := signs{map[Form]string{}, map[Form]string{}}
 	s.whole(n)
 	if len(s.strong) == 0 {
@@ -87,7 +89,7 @@ func detectForm(n *node) (Form, error) {
 }
 
 // whole looks at the members around the messages, and then at each message.
-func (s *signs) whole(n *node) {
+func (s *signs) whole(n *convo.Node) {
 	list := n
 	if n.Kind == '{' {
 		list = s.wrapper(n)
@@ -101,7 +103,7 @@ func (s *signs) whole(n *node) {
 }
 
 // wrapper returns the list of messages in an object, if any.
-func (s *signs) wrapper(n *node) *node {
+func (s *signs) wrapper(n *convo.Node) *convo.Node {
 	for _, name := range []string{"messages", "history"} {
 		if list := n.Get(name); !list.Absent() {
 			if system := n.Get("system"); name == "messages" && !system.Absent() {
@@ -139,7 +141,7 @@ var (
 	weakParts = []string{"thinking", "redacted_thinking", "image", "document", "search_result"}
 )
 
-func (s *signs) item(n *node) {
+func (s *signs) item(n *convo.Node) {
 	if n.Kind != '{' {
 		return
 	}
@@ -147,8 +149,8 @@ func (s *signs) item(n *node) {
 	if at := n.Get("prompt"); role == "" && !at.Absent() && !n.Get("output").Absent() {
 		s.see(PromptfooForm, at, "a prompt beside its output")
 	}
-	if kind, _ := n.Str("type"); role == "" && isOther(kind) {
-		s.see(ResponsesForm, n.Get("type"), "an item "+quote(kind))
+	if kind, _ := n.Str("type"); role == "" && convo.IsItem(kind) {
+		s.see(ResponsesForm, n.Get("type"), "an item "+convo.Quote(kind))
 	}
 	if role == "tool" && n.Get("parts") == nil || role == "function" && n.Get("parts") == nil {
 		s.see(ChatForm, n.Get("role"), "a message of role "+role)
@@ -168,22 +170,22 @@ func (s *signs) item(n *node) {
 	}
 }
 
-func (s *signs) part(n *node) {
+func (s *signs) part(n *convo.Node) {
 	kind, _ := n.Str("type")
 	switch {
 	case strings.HasSuffix(kind, "tool_use"), strings.HasSuffix(kind, "tool_result"):
-		s.see(AnthropicForm, n, "a block "+quote(kind))
+		s.see(AnthropicForm, n, "a block "+convo.Quote(kind))
 	case slices.Contains(weakParts, kind):
 		if _, there := s.weak[AnthropicForm]; !there {
 			s.weak[AnthropicForm] = place(n)
 		}
 	case slices.Contains(chatParts, kind):
-		s.see(ChatForm, n, "a part "+quote(kind))
+		s.see(ChatForm, n, "a part "+convo.Quote(kind))
 	}
 }
 
 // parts distinguishes A2A's messages from Gemini's contents, which both have parts.
-func (s *signs) parts(n, list *node) {
+func (s *signs) parts(n, list *convo.Node) {
 	for _, name := range []string{"messageId", "kind", "taskId", "contextId"} {
 		if at := n.Get(name); !at.Absent() {
 			s.see(A2AForm, at, name)
@@ -198,18 +200,9 @@ func (s *signs) parts(n, list *node) {
 	}
 }
 
-// items are the types of an item of OpenAI's Responses that no chat message has, without the calls and their outputs:
-// https://platform.openai.com/docs/api-reference/responses.
-var items = []string{"reasoning", "item_reference", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction"}
-
-// isOther reports whether a type is that of an item of Responses, and not of a message.
-func isOther(kind string) bool {
-	return slices.Contains(items, kind) || strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_call_output")
-}
-
 // IsItem reports whether a type is one that the form Responses knows, "" being that of a message.
 func IsItem(kind string) bool {
-	return kind == "" || kind == "message" || strings.HasSuffix(kind, "_output") || isOther(kind)
+	return kind == "" || kind == "message" || strings.HasSuffix(kind, "_output") || convo.IsItem(kind)
 }
 
 // IsBlock reports whether a type is that of a block which the form Anthropic knows.
@@ -226,3 +219,12 @@ func IsBlock(kind string) bool {
 // Libraries write them in either spelling.
 var geminiParts = []string{"functionCall", "function_call", "functionResponse", "function_response", "inlineData", "inline_data", "fileData", "file_data",
 	"executableCode", "executable_code", "codeExecutionResult", "code_execution_result", "toolCall", "tool_call", "toolResponse", "tool_response", "thought"}
+
+// readers are the readers of the forms that the evidence names in its member format. Chat and A2A are not named, so
+// that the evidence of earlier trials and that of new ones is the same.
+var readers = map[Form]func(*Case, *convo.Node) error{
+	AnthropicForm: func(c *Case, n *convo.Node) error { return c.reader().ReadAnthropic(n) },
+	ResponsesForm: func(c *Case, n *convo.Node) error { return c.reader().ReadResponses(n) },
+	GeminiForm:    func(c *Case, n *convo.Node) error { return c.reader().ReadGemini(n) },
+	InspectForm:   (*Case).readInspect, PromptfooForm: (*Case).readPromptfoo,
+}

@@ -2,6 +2,8 @@ package subject
 
 import (
 	"strings"
+
+	"jurat/internal/convo"
 )
 
 // Attachment begins a reference to an attachment of Inspect, in the place of a text.
@@ -10,14 +12,14 @@ const Attachment = "attachment://"
 // An inspection reads messages of Inspect. They are chat messages in which a call's function is a name:
 // https://inspect.aisi.org.uk/reference/inspect_ai.model.html (ChatMessage, ToolCall, Content).
 type inspection struct {
-	*Case
+	*convo.Reader
 	attachments map[string]string
 	taken       int // bytes of attachments so far
 }
 
 // readInspect reads {"messages", "attachments"}, or an array of messages.
-func (c *Case) readInspect(n *node) error {
-	in := &inspection{Case: c, attachments: map[string]string{}}
+func (c *Case) readInspect(n *convo.Node) error {
+	in := &inspection{Reader: c.reader(), attachments: map[string]string{}}
 	if list := n.Get("attachments"); !list.Absent() && list.Kind == '{' {
 		for i, key := range list.Names {
 			in.attachments[key] = list.Members[i].Text
@@ -30,22 +32,23 @@ func (c *Case) readInspect(n *node) error {
 	if list.Absent() || list.Kind != '[' {
 		return n.Errorf("expected Inspect's messages: an array, or {\"messages\": […]}")
 	}
-	return c.each(list, aMessage, in.message)
+	return in.Each(list, convo.AMessage, in.message)
 }
 
-func (in *inspection) message(n *node) error {
-	m := Message{}
+func (in *inspection) message(n *convo.Node) error {
+	m := convo.Message{}
 	var err error
-	if m.Role, err = readRole(n); err != nil {
+	if m.Role, err = in.ReadRole(n); err != nil {
 		return err
 	}
-	if m.Text, err = in.content(&m, n.Get("content")); err != nil {
+	if m.Content, err = in.content(n.Get("content")); err != nil {
 		return err
 	}
-	if m.Role == Tool {
+	role := convo.RoleOf(m.Role)
+	if role == convo.Tool {
 		return in.result(m, n)
 	}
-	err = eachObject(n.Get("tool_calls"), "a tool call", func(call *node) error {
+	err = convo.EachObject(n.Get("tool_calls"), "a tool call", func(call *convo.Node) error {
 		id, err := call.Str("id")
 		if err != nil {
 			return err
@@ -54,74 +57,75 @@ func (in *inspection) message(n *node) error {
 		if err != nil {
 			return err
 		}
-		one, err := newCall(call, id, name, call.Get("arguments"))
+		one, err := in.NewCall(call, id, name, call.Get("arguments"))
 		m.ToolCalls = append(m.ToolCalls, one)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if len(m.ToolCalls) > 0 && m.Role != Assistant && m.Role != User {
-		return n.Errorf("a message of role %s makes tool calls: expected role assistant", m.Role)
+	if len(m.ToolCalls) > 0 && role != convo.Assistant && role != convo.User {
+		return n.Errorf("a message of role %s makes tool calls: expected role assistant", role)
 	}
-	in.say(m, n)
+	in.Say(m, n)
 	return nil
 }
 
-func (in *inspection) result(m Message, n *node) (err error) {
+func (in *inspection) result(m convo.Message, n *convo.Node) (err error) {
 	if m.ToolCallID, err = n.Str("tool_call_id"); err != nil {
 		return err
 	}
-	if m.ToolName, err = n.Str("function"); err != nil {
+	if m.Name, err = n.Str("function"); err != nil {
 		return err
 	}
 	if failed := n.Get("error"); !failed.Absent() {
-		m.Failed = true
-		if m.Text == "" {
-			m.Text, err = failed.Str("message")
+		m.IsError = true
+		if m.Content.Shown() == "" {
+			m.Refusal, err = failed.Str("message")
 		}
 	}
-	in.say(m, n)
+	in.Say(m, n)
 	return err
 }
 
-func (in *inspection) content(m *Message, n *node) (string, error) {
+func (in *inspection) content(n *convo.Node) (list convo.Pieces, err error) {
 	if n.Absent() || n.Kind == '"' {
-		return in.text(n)
+		text, err := in.text(n)
+		return convo.Pieces{convo.Words(text)}, err
 	}
 	if n.Kind != '[' {
-		return "", n.Errorf("content of a wrong kind: expected a string or an array, found %s", n.KindName())
+		return nil, n.Errorf("content of a wrong kind: expected a string or an array, found %s", n.KindName())
 	}
-	var texts []string
 	for _, part := range n.Members {
 		kind, err := part.Str("type")
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		text := ""
 		switch kind {
 		case "text":
 			text, err = in.text(part.Get("text"))
 		case "reasoning":
-			in.omits(Reasoning)
+			in.Left(Reasoning)
 			continue
 		case "image", "audio", "video", "document", "data":
-			text = in.unread(kind, "")
+			in.Left(Unreadable)
+			text = "[" + kind + "]"
 		case "tool_use": // a tool of the vendor, with its result
-			text, err = canonicalText(part)
+			text = convo.TextOf(part.Raw())
 		default:
-			err = part.Errorf("unknown content %s: expected text, reasoning, image, audio, video, document, data or tool_use", quote(kind))
+			err = part.Errorf("unknown content %s: expected text, reasoning, image, audio, video, document, data or tool_use", convo.Quote(kind))
 		}
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		texts = append(texts, text)
+		list = append(list, convo.Words(text))
 	}
-	return strings.Join(texts, "\n"), nil
+	return list, nil
 }
 
 // text returns a string, or the attachment that it refers to.
-func (in *inspection) text(n *node) (string, error) {
+func (in *inspection) text(n *convo.Node) (string, error) {
 	if n.Absent() {
 		return "", nil
 	}

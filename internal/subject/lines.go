@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/convo"
 )
 
 // isLines reports whether the file has more than one JSON value.
@@ -60,7 +62,7 @@ func (f *file) split() []span {
 // messages reads lines that are the messages of one conversation.
 func (t *reader) messages(lines []span) {
 	f := t.file
-	var list []*node
+	var list []*convo.Node
 	var mistakes []error
 	for i, line := range lines {
 		n, err := f.parse(line, "/"+strconv.Itoa(i))

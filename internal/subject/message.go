@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/convo"
 )
 
 // Role says who a message is from.
@@ -47,7 +48,6 @@ type Message struct {
 // A ToolCall is one call that the agent or the user made. Its message says who: see [Message.Caller].
 type ToolCall struct {
 	ID        string
-	Item      string // another id by which a result may name the call: that of its item in OpenAI's Responses; "": none
 	Name      string
 	Arguments string         // the string in the file, usually a JSON object; or the object in canonical form
 	Args      jsontext.Value // Arguments as a JSON object in canonical form; nil if they are not one
@@ -100,10 +100,10 @@ func callName(m *Message) string {
 
 func nameOfCall(m *Message) string {
 	if m.ToolCallID != "" {
-		return quote(m.ToolCallID)
+		return convo.Quote(m.ToolCallID)
 	}
 	if m.ToolName != "" {
-		return "to " + quote(m.ToolName)
+		return "to " + convo.Quote(m.ToolName)
 	}
 	return "that it answers"
 }

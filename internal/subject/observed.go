@@ -7,10 +7,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/convo"
 	"jurat/internal/observe"
 	"jurat/verify"
 )
@@ -267,7 +269,7 @@ func idsOf(m *Message) (ids []string, without shownMessage) {
 // noteNumbers notes the calls of an answer that have no ids, but numbers.
 func noteNumbers(with *talk, answer []Message) {
 	for i := range answer {
-		if ids, without := idsOf(&answer[i]); slices.ContainsFunc(ids, func(id string) bool { return strings.HasPrefix(id, observe.Numbered) }) {
+		if ids, without := idsOf(&answer[i]); slices.ContainsFunc(ids, func(id string) bool { return strings.HasPrefix(id, convo.Numbered) }) {
 			with.Answered(without, ids)
 		}
 	}
@@ -286,7 +288,7 @@ func asAnswered(with *talk, prompt []Message) {
 		if ids == nil {
 			continue
 		}
-		answered := with.Numbers(without, fmt.Sprintf(observe.Numbered+"%d", calls+1))
+		answered := with.Numbers(without, fmt.Sprintf(convo.Numbered+"%d", calls+1))
 		calls += len(ids)
 		for j, id := range ids {
 			delete(number, id)
@@ -326,11 +328,11 @@ func (r *recording) sight(one *record) (s sight, err error) {
 	facts, _ := observed.FactsOf(o, request, response)
 	s.referred = facts.Referred
 	call := observe.CallOf(o, request, response)
-	if p, err := observe.Project(call); err == nil && (call.Request != nil || call.Response != nil) {
+	if p, said, err := observe.Read(call); err == nil && (call.Request != nil || call.Response != nil) {
 		if o.Vantage == evidence.Telemetry {
 			p.Problem = "" // it is in missing
 		}
-		s.prompt, s.response, s.said = spoken(p.Prompt), spoken(p.Output), p
+		s.prompt, s.response, s.said = shown(said.Prompt), shown(said.Response), p
 		if p.Error != "" {
 			s.note("The provider answered with an error: %s.", p.Error)
 		}
@@ -481,14 +483,38 @@ func lengthOf(pieces []evidence.Piece) (n int64) {
 	return n
 }
 
-// spoken reads messages of a projection: a text of the agent, a message, or an array of them. A message that is none of a
+// shown are messages of a call as jurors read them. A message that is none of a conversation is shown whole, as nobody's.
+func shown(said []convo.Message) (list []Message) {
+	for i := range said {
+		if m := messageOf(&said[i]); isConversation(&m) {
+			list = append(list, m)
+			continue
+		}
+		doc, err := json.Marshal(&said[i])
+		if err != nil {
+			panic(err) // a message that was read has texts alone
+		}
+		list = append(list, Message{Role: Recorder, Text: convo.TextOf(doc)})
+	}
+	return list
+}
+
+// isConversation reports whether a recorded message has a known role, and calls with names, which the agent or the user makes.
+func isConversation(m *Message) bool {
+	if m.Role == "" || m.ToolCalls != nil && m.Role != Assistant && m.Role != User {
+		return false
+	}
+	return !slices.ContainsFunc(m.ToolCalls, func(c ToolCall) bool { return c.Name == "" })
+}
+
+// spoken reads messages that a record states: a text of the agent, a message, or an array of them. A message that is none of a
 // conversation is shown whole, as nobody's.
 func spoken(v jsontext.Value) (list []Message) {
 	root := canonical(v)
 	if v == nil || root == nil {
 		return nil
 	}
-	nodes := []*node{root}
+	nodes := []*convo.Node{root}
 	switch root.Kind {
 	case '"':
 		return []Message{{Role: Assistant, Text: root.Text}}
@@ -496,8 +522,8 @@ func spoken(v jsontext.Value) (list []Message) {
 		nodes = root.Members
 	}
 	for _, n := range nodes {
-		m := Message{}
-		if m.readChat(n, "") != nil {
+		m, ok := readChat(n, "")
+		if !ok {
 			m = Message{Role: Recorder, Text: string(n.Raw())}
 		} else if m.Role == Tool {
 			m.Failed = n.Get("is_error").IsTrue()

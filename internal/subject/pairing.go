@@ -4,13 +4,12 @@ import (
 	"strings"
 
 	"jurat/evidence"
-	"jurat/internal/observe"
+	"jurat/internal/convo"
 )
 
 // A pairing finds, in one conversation, the call that each result of a tool answers. A turn is what one speaker says until another one speaks.
 //
 //   - Ids decide where they tell the calls of a turn apart, and names after them. Otherwise the first result answers the first call without a result.
-//   - In OpenAI's Responses a call is also an item with an id of its own. A result may name it by that id, if no call has the id as its own.
 //   - An id that is used again in a later turn belongs to that turn.
 //   - A further result for a call stays with that call.
 type pairing struct {
@@ -44,9 +43,9 @@ type madeCall struct {
 
 // A callKey is what a result may say of its call. What it does not say is "".
 type callKey struct {
-	by             Role
-	id, item, name string
-	bare           bool // nobody gave the call an id; with an id: a result gave it this one
+	by       Role
+	id, name string
+	bare     bool // nobody gave the call an id; with an id: a result gave it this one
 }
 
 // A shelf has the calls under a key, those of the latest turn last.
@@ -115,16 +114,13 @@ func (p *pairing) said(m *Message) {
 		for _, by := range []Role{"", m.Role} {
 			p.shelf(callKey{by: by}).put(p.last, false)
 			p.shelf(callKey{by: by, name: call.Name}).put(p.last, false)
-			if call.ID == "" || strings.HasPrefix(call.ID, observe.Numbered) {
+			if call.ID == "" || strings.HasPrefix(call.ID, convo.Numbered) {
 				p.shelf(callKey{by: by, bare: true}).put(p.last, false)
 				p.shelf(callKey{by: by, name: call.Name, bare: true}).put(p.last, false)
 			}
 			if call.ID != "" {
 				p.shelf(callKey{by: by, id: call.ID}).put(p.last, true)
 				p.shelf(callKey{by: by, id: call.ID, name: call.Name}).put(p.last, true)
-			}
-			if call.Item != "" {
-				p.shelf(callKey{by: by, item: call.Item}).put(p.last, true)
 			}
 		}
 	}
@@ -141,7 +137,7 @@ func (p *pairing) shelf(key callKey) *shelf {
 func (p *pairing) returned(numbers []int) (unanswering []int) {
 	p.speaker = speakerAt{}
 	p.runs++
-	for _, find := range []func(*Message) *madeCall{p.known, p.byIDAndName, p.byID, p.byItem, p.withoutID, p.byName, p.byOrder} {
+	for _, find := range []func(*Message) *madeCall{p.known, p.byIDAndName, p.byID, p.withoutID, p.byName, p.byOrder} {
 		unanswering, p.waiting = nil, map[string]int{}
 		for _, number := range numbers {
 			p.waiting[p.at(number).ToolName]++
@@ -197,13 +193,6 @@ func (p *pairing) byIDAndName(m *Message) *madeCall {
 
 func (p *pairing) byID(m *Message) *madeCall {
 	if s := p.calls[callKey{by: m.AnswersTo, id: m.ToolCallID}]; m.ToolCallID != "" && s != nil {
-		return s.next()
-	}
-	return nil
-}
-
-func (p *pairing) byItem(m *Message) *madeCall {
-	if s := p.calls[callKey{by: m.AnswersTo, item: m.ToolCallID}]; m.ToolCallID != "" && s != nil {
 		return s.next()
 	}
 	return nil

@@ -36,123 +36,68 @@ func each(list []pairedCall, format func(c *pairedCall) string) string {
 	return strings.Join(all, ",")
 }
 
-// A vendorForm writes steps as one vendor's messages, a whole conversation, and a request and an answer of a call.
+// A vendorForm writes steps as one vendor's messages, a whole conversation, and a request and an answer of a call. Formats of calls and results have the
+// member with the id, the name and the number.
 type vendorForm struct {
-	step         func(s *exchangeStep) string
-	conversation func(messages string) string
-	call         func(messages, answer string) seenCall
-	form         Form // "": the conversation shows it
+	callID, call, calls       string
+	resultID, result, results string
+	words                     string // of the user; "": as a chat has them
+	conversation              string
+	recorded                  func(messages, answer string) seenCall
+	form                      Form // "": the conversation shows it
+}
+
+func (f *vendorForm) step(s *exchangeStep) string {
+	switch {
+	case s.calls != nil:
+		return fmt.Sprintf(f.calls, each(s.calls, func(c *pairedCall) string { return fmt.Sprintf(f.call, c.member(f.callID), c.name, c.n) }))
+	case s.results != nil:
+		return fmt.Sprintf(f.results, each(s.results, func(c *pairedCall) string { return fmt.Sprintf(f.result, c.member(f.resultID), c.name, c.n) }))
+	case f.words != "":
+		return content("user", fmt.Sprintf(f.words, s.user))
+	}
+	return said("user", s.user)
 }
 
 var vendorForms = map[string]vendorForm{
 	"chat": {
-		step: func(s *exchangeStep) string {
-			switch {
-			case s.calls != nil:
-				return `{"role":"assistant","content":null,"tool_calls":[` + each(s.calls, func(c *pairedCall) string {
-					return fmt.Sprintf(`{%s"type":"function","function":{"name":%q,"arguments":"{\"n\":%d}"}}`, c.member("id"), c.name, c.n)
-				}) + `]}`
-			case s.results != nil:
-				return each(s.results, func(c *pairedCall) string {
-					return fmt.Sprintf(`{%s"role":"tool","content":"result %d."}`, c.member("tool_call_id"), c.n)
-				})
-			}
-			return said("user", s.user)
-		},
-		conversation: func(messages string) string { return "[" + messages + "]" },
-		call: func(messages, answer string) seenCall {
+		callID: "id", call: `{%s"type":"function","function":{"name":%q,"arguments":"{\"n\":%d}"}}`, calls: `{"role":"assistant","content":null,"tool_calls":[%s]}`,
+		resultID: "tool_call_id", result: `{%s"role":"tool","content":"result %[3]d."}`, results: "%s", conversation: "[%s]",
+		recorded: func(messages, answer string) seenCall {
 			return seenCall{request: chatRequest(messages), response: chatAnswer(answer)}
 		},
 	},
 	"anthropic": {
-		step: func(s *exchangeStep) string {
-			switch {
-			case s.calls != nil:
-				return `{"role":"assistant","content":[` + each(s.calls, func(c *pairedCall) string {
-					return fmt.Sprintf(`{%s"type":"tool_use","name":%q,"input":{"n":%d}}`, c.member("id"), c.name, c.n)
-				}) + `]}`
-			case s.results != nil:
-				return `{"role":"user","content":[` + each(s.results, func(c *pairedCall) string {
-					return fmt.Sprintf(`{%s"type":"tool_result","content":"result %d."}`, c.member("tool_use_id"), c.n)
-				}) + `]}`
-			}
-			return said("user", s.user)
-		},
-		conversation: func(messages string) string { return `{"system":"S","messages":[` + messages + `]}` },
-		call: func(messages, answer string) seenCall {
+		callID: "id", call: `{%s"type":"tool_use","name":%q,"input":{"n":%d}}`, calls: `{"role":"assistant","content":[%s]}`,
+		resultID: "tool_use_id", result: `{%s"type":"tool_result","content":"result %[3]d."}`, results: `{"role":"user","content":[%s]}`,
+		conversation: `{"system":"S","messages":[%s]}`,
+		recorded: func(messages, answer string) seenCall {
 			return seenCall{protocol: "anthropic.messages", request: `{"model":"m","messages":[` + messages + `]}`, response: `{"type":"message","model":"m-1","stop_reason":"tool_use",` + answer[1:]}
 		},
 	},
 	"responses": {
-		step: func(s *exchangeStep) string {
-			switch {
-			case s.calls != nil:
-				return each(s.calls, func(c *pairedCall) string {
-					return fmt.Sprintf(`{%s"type":"function_call","name":%q,"arguments":"{\"n\":%d}"}`, c.member("call_id"), c.name, c.n)
-				})
-			case s.results != nil:
-				return each(s.results, func(c *pairedCall) string {
-					return fmt.Sprintf(`{%s"type":"function_call_output","output":"result %d."}`, c.member("call_id"), c.n)
-				})
-			}
-			return said("user", s.user)
-		},
-		conversation: func(messages string) string { return `{"input":[` + messages + `]}` },
-		call: func(messages, answer string) seenCall {
+		callID: "call_id", call: `{%s"type":"function_call","name":%q,"arguments":"{\"n\":%d}"}`, calls: "%s",
+		resultID: "call_id", result: `{%s"type":"function_call_output","output":"result %[3]d."}`, results: "%s", conversation: `{"input":[%s]}`,
+		recorded: func(messages, answer string) seenCall {
 			return seenCall{protocol: "openai.responses", request: `{"model":"m","input":[` + messages + `]}`, response: `{"object":"response","status":"completed","model":"m-1","output":[` + answer + `]}`}
 		},
 	},
 	"gemini": {
-		step: func(s *exchangeStep) string {
-			switch {
-			case s.calls != nil:
-				return content("model", each(s.calls, func(c *pairedCall) string {
-					return fmt.Sprintf(`{"functionCall":{%s"name":%q,"args":{"n":%d}}}`, c.member("id"), c.name, c.n)
-				}))
-			case s.results != nil:
-				return content("user", each(s.results, func(c *pairedCall) string {
-					return fmt.Sprintf(`{"functionResponse":{%s"name":%q,"response":{"output":"result %d."}}}`, c.member("id"), c.name, c.n)
-				}))
-			}
-			return content("user", fmt.Sprintf(`{"text":%q}`, s.user))
-		},
-		conversation: func(messages string) string { return `{"contents":[` + messages + `]}` },
-		call: func(messages, answer string) seenCall {
+		callID: "id", call: `{"functionCall":{%s"name":%q,"args":{"n":%d}}}`, calls: `{"role":"model","parts":[%s]}`,
+		resultID: "id", result: `{"functionResponse":{%s"name":%q,"response":{"output":"result %d."}}}`, results: `{"role":"user","parts":[%s]}`,
+		words: `{"text":%q}`, conversation: `{"contents":[%s]}`,
+		recorded: func(messages, answer string) seenCall {
 			return seenCall{gemini: true, request: `{"contents":[` + messages + `]}`, response: `{"candidates":[{"index":0,"content":` + answer + `}],"modelVersion":"m-1"}`}
 		},
 	},
 	"a2a": {
-		step: func(s *exchangeStep) string {
-			switch {
-			case s.calls != nil:
-				return content("agent", each(s.calls, func(c *pairedCall) string {
-					return fmt.Sprintf(`{"kind":"data","data":{%s"name":%q,"args":{"n":%d}}}`, c.member("id"), c.name, c.n)
-				}))
-			case s.results != nil:
-				return content("agent", each(s.results, func(c *pairedCall) string {
-					return fmt.Sprintf(`{"kind":"data","data":{%s"name":%q,"response":{"output":"result %d."}}}`, c.member("id"), c.name, c.n)
-				}))
-			}
-			return content("user", fmt.Sprintf(`{"kind":"text","text":%q}`, s.user))
-		},
-		conversation: func(messages string) string { return `{"task":{"history":[` + messages + `]}}` },
+		callID: "id", call: `{"kind":"data","data":{%s"name":%q,"args":{"n":%d}}}`, calls: `{"role":"agent","parts":[%s]}`,
+		resultID: "id", result: `{"kind":"data","data":{%s"name":%q,"response":{"output":"result %d."}}}`, results: `{"role":"agent","parts":[%s]}`,
+		words: `{"kind":"text","text":%q}`, conversation: `{"task":{"history":[%s]}}`,
 	},
 	"inspect": {
-		form: InspectForm,
-		step: func(s *exchangeStep) string {
-			switch {
-			case s.calls != nil:
-				return `{"role":"assistant","source":"generate","content":"","tool_calls":[` + each(s.calls, func(c *pairedCall) string {
-					return fmt.Sprintf(`{%s"type":"function","function":%q,"arguments":{"n":%d}}`, c.member("id"), c.name, c.n)
-				}) + `]}`
-			case s.results != nil:
-				return each(s.results, func(c *pairedCall) string {
-					return fmt.Sprintf(`{%s"role":"tool","content":"result %d."}`, c.member("tool_call_id"), c.n)
-				})
-			}
-			return said("user", s.user)
-		},
-		conversation: func(messages string) string { return `[` + messages + `]` },
+		callID: "id", call: `{%s"type":"function","function":%q,"arguments":{"n":%d}}`, calls: `{"role":"assistant","source":"generate","content":"","tool_calls":[%s]}`,
+		resultID: "tool_call_id", result: `{%s"role":"tool","content":"result %[3]d."}`, results: "%s", conversation: "[%s]", form: InspectForm,
 	},
 }
 
@@ -211,7 +156,7 @@ func TestPairs(t *testing.T) {
 				for i := range steps {
 					messages = append(messages, form.step(&steps[i]))
 				}
-				c := must.Get(NewAs(form.form, nil, []byte(form.conversation(strings.Join(messages, ",")))))(t)
+				c := must.Get(NewAs(form.form, nil, []byte(fmt.Sprintf(form.conversation, strings.Join(messages, ",")))))(t)
 				rightPairs(t, c, steps)
 				sameAgain(t, c)
 			})
@@ -223,7 +168,7 @@ func TestPairs(t *testing.T) {
 // of the same agent with the same ids runs beside.
 func TestPairsInRecordedCalls(t *testing.T) {
 	for vendor, form := range vendorForms {
-		if form.call == nil {
+		if form.recorded == nil {
 			continue
 		}
 		for name, steps := range formsOfIDs {
@@ -270,7 +215,7 @@ func recordedSteps(t *testing.T, form vendorForm, asked string, by int, steps []
 	messages := []string{form.step(&exchangeStep{user: asked})}
 	for i := range steps {
 		if steps[i].calls != nil {
-			list = append(list, seen(t, by+len(list)+1, form.call(strings.Join(messages, ","), form.step(&answers[i]))))
+			list = append(list, seen(t, by+len(list)+1, form.recorded(strings.Join(messages, ","), form.step(&answers[i]))))
 		}
 		messages = append(messages, form.step(&steps[i]))
 	}

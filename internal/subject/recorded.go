@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/convo"
 )
 
 // A recording turns records into messages, one record after the other.
@@ -347,7 +348,7 @@ func chatIn(v jsontext.Value, role Role) []Message {
 	if root == nil {
 		return nil
 	}
-	list := []*node{root}
+	list := []*convo.Node{root}
 	switch {
 	case root.Kind == '[':
 		list = root.Members
@@ -356,18 +357,18 @@ func chatIn(v jsontext.Value, role Role) []Message {
 	case len(root.Names) == 1 && root.Names[0] == "messages" && root.Members[0].Kind == '[':
 		list = root.Members[0].Members
 	}
-	c := new(Case)
+	var messages []Message
 	for _, n := range list {
-		m := Message{}
-		if !isChat(n) || m.readChat(n, role) != nil {
+		m, ok := readChat(n, role)
+		if !ok || !isChat(n) {
 			return nil
 		}
-		c.Messages = append(c.Messages, m)
+		messages = append(messages, m)
 	}
-	return c.Messages
+	return messages
 }
 
-func isChat(n *node) bool {
+func isChat(n *convo.Node) bool {
 	if n.Kind != '{' || n.Get("content") == nil && n.Get("tool_calls").Absent() && n.Get("function_call").Absent() {
 		return false
 	}
@@ -380,33 +381,26 @@ func isChat(n *node) bool {
 }
 
 // readChat reads a chat message of a record. The output of an agent is its own text, whatever role it states. A
-// response with another role is shown unchanged, and so are calls of the user. That rule of docs/format.md must not
+// response with another role is shown unchanged, and so are calls of the user, and a message with a model's reasoning. That rule of docs/format.md must not
 // change, because findings about records name messages by number.
-func (m *Message) readChat(n *node, role Role) (err error) {
-	if role != Assistant {
-		if m.Role, err = readRole(n); err != nil {
-			return err
-		}
-		if err := m.readChatBody(n, contentOfRecord); err != nil {
-			return err
-		}
-		if m.Role == User && len(m.ToolCalls) > 0 {
-			return n.Errorf("a call of the user")
-		}
-		return nil
+func readChat(n *convo.Node, role Role) (m Message, ok bool) {
+	read, reasoning := 0, false
+	r := &convo.Reader{
+		Say:  func(from convo.Message, _ *convo.Node) { m, read = messageOf(&from), read+1 },
+		Left: func(kind Left) { reasoning = reasoning || kind == Reasoning },
 	}
-	if at := n.Get("role"); !at.Absent() {
-		if given, err := readRole(n); err != nil || given != Assistant {
-			return at.Errorf("not the agent")
-		}
+	if role == Assistant {
+		r.Role = convo.Assistant
 	}
-	m.Role = Assistant
-	return m.readChatBody(n, contentOfRecord)
+	if r.ReadChatMessage(n) != nil || read != 1 || reasoning {
+		return m, false
+	}
+	return m, (role != Assistant || m.Role == Assistant) && (m.Role != User || len(m.ToolCalls) == 0)
 }
 
 // canonical reads a canonical value; nil if it is invalid.
-func canonical(v jsontext.Value) *node {
-	root, err := readNode(evidenceName, v)
+func canonical(v jsontext.Value) *convo.Node {
+	root, err := convo.ReadTree(evidenceName, v)
 	if err != nil {
 		return nil
 	}
@@ -453,7 +447,7 @@ func (one *record) tools() []Message {
 
 // toolUse reads one use of a tool: only its name, or an object with name, input and output. If an object has other
 // members, the call's arguments show all of it.
-func toolUse(n *node) (call ToolCall, result *node) {
+func toolUse(n *convo.Node) (call ToolCall, result *convo.Node) {
 	if n.Kind == '"' {
 		return ToolCall{Name: n.Text}, nil
 	}
@@ -462,7 +456,7 @@ func toolUse(n *node) (call ToolCall, result *node) {
 		return whole, nil
 	}
 	used := map[string]bool{"id": true}
-	pick := func(names []string) *node {
+	pick := func(names []string) *convo.Node {
 		for _, name := range names {
 			if m := n.Get(name); m != nil {
 				used[name] = true

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/convo"
 )
 
 // An Exhibit is a record as the jury gets it: its signed payload, and the disclosures of what was sealed apart.
@@ -89,7 +90,7 @@ func FromRecords(card []byte, exhibits []Exhibit, v Verification) (*Case, error)
 		v.Proved = []string{}
 	}
 	if card != nil {
-		root, err := parseNode(CardFile, card)
+		root, err := convo.Parse(CardFile, card)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +128,7 @@ func isOfRecords(doc []byte) bool {
 func parseRecords(doc []byte) (*Case, error) {
 	form, err := evidence.Canonical(doc)
 	if err != nil {
-		return nil, notJSON(evidenceName, doc, err)
+		return nil, convo.NotJSON(evidenceName, doc, err)
 	}
 	if len(form) > MaxFile {
 		return nil, unfit("the records' payloads are longer than %d MiB", MaxFile>>20)
@@ -169,7 +170,7 @@ func wrongShape(form []byte, err error) error {
 	if at.Err != nil {
 		reason = at.Err.Error()
 	}
-	return errorAt(evidenceName, form, at.ByteOffset, string(at.JSONPointer), reason)
+	return convo.ErrorIn(evidenceName, form, at.ByteOffset, string(at.JSONPointer), reason)
 }
 
 // check returns an error unless the material satisfies everything that the reader relies on.
@@ -184,7 +185,7 @@ func (m *material) check() error {
 	case m.AgentCard != nil && m.AgentCard.Kind() != '{':
 		return unfit("expected an agent card (an object)")
 	case m.Verification.Outcome != Proved && m.Verification.Outcome != NotProved:
-		return unfit("unknown outcome of verification %s: expected %s or %s", quote(m.Verification.Outcome), Proved, NotProved)
+		return unfit("unknown outcome of verification %s: expected %s or %s", convo.Quote(m.Verification.Outcome), Proved, NotProved)
 	case m.Verification.Proved == nil || m.Verification.NotProved == nil:
 		return unfit("expected the members proved and notProved in verification")
 	}
@@ -214,7 +215,7 @@ func (e *Exhibit) check() error {
 			continue
 		}
 		if _, err := time.Parse(time.RFC3339Nano, t.Time); err != nil {
-			return fmt.Errorf("not a valid proved time: %s", quote(t.Time))
+			return fmt.Errorf("not a valid proved time: %s", convo.Quote(t.Time))
 		}
 		if !slices.Contains([]string{"independent", "operator"}, t.Clock) || t.Authority == "" {
 			return errors.New("a proved time without an authority, or by an unknown kind of clock")

@@ -2,6 +2,7 @@ package subject
 
 import (
 	"fmt"
+	"jurat/internal/convo"
 	"jurat/internal/must"
 	"slices"
 	"testing"
@@ -49,7 +50,7 @@ func TestSchemas(t *testing.T) {
 			}
 		}
 	}
-	if kinds != len(unreadable)+5 {
+	if kinds != len(convo.Unreadables)+5 {
 		t.Errorf("the schema has %d types of parts", kinds)
 	}
 	for _, name := range append(slices.Clone(chatMembers), "requestor") {

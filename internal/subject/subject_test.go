@@ -59,7 +59,7 @@ func TestConversations(t *testing.T) {
 		{"task v1.0", `{"history":[{"role":"ROLE_USER","parts":[{"text":"Hi"}]},{"role":"ROLE_AGENT","messageId":"9","parts":[{"data":{"id":"1","name":"f","args":{"k":1}}}]},
 			{"role":"ROLE_AGENT","parts":[{"data":{"id":"1","name":"f","response":{"r":2}}}]}],"status":{"state":"TASK_STATE_COMPLETED","message":{"role":"ROLE_AGENT","messageId":"9","parts":[]}}}`,
 			[]Message{{Number: 1, Role: User, Text: "Hi"}, {Number: 2, Role: Assistant, ToolCalls: []ToolCall{{ID: "1", Name: "f", Arguments: `{"k":1}`, Result: 3}}},
-				{Number: 3, Role: Tool, Text: `{"r":2}`, ToolCallID: "1", ToolName: "f", CallNumber: 2, CallPlace: 1, AnswersTo: Assistant}}},
+				{Number: 3, Role: Tool, Text: `{"r":2}`, ToolCallID: "1", Name: "f", ToolName: "f", CallNumber: 2, CallPlace: 1, AnswersTo: Assistant}}},
 		{"an id used again", `[{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"a","arguments":""}}]},{"role":"tool","tool_call_id":"1","content":"x"},
 			{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"b","arguments":""}}]},{"role":"tool","tool_call_id":"1","content":"y"}]`,
 			[]Message{{Number: 1, Role: Assistant, ToolCalls: []ToolCall{{ID: "1", Name: "a", Result: 2}}}, {Number: 2, Role: Tool, Text: "x", ToolCallID: "1", ToolName: "a", CallNumber: 1, CallPlace: 1, AnswersTo: Assistant},
@@ -79,10 +79,7 @@ func TestConversations(t *testing.T) {
 }
 
 func TestMaterialDropsNothing(t *testing.T) {
-	c, err := New([]byte(`{"x-vendor":{"deep":[1,2.5,null]},"name":"Desk"}`), []byte(`{"messages":[{"role":"user","content":"Hi","x":true}],"extra":"kept"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(New([]byte(`{"x-vendor":{"deep":[1,2.5,null]},"name":"Desk"}`), []byte(`{"messages":[{"role":"user","content":"Hi","x":true}],"extra":"kept"}`)))(t)
 	want := `{"agentCard":{"name":"Desk","x-vendor":{"deep":[1,2.5,null]}},"conversation":{"extra":"kept","messages":[{"content":"Hi","role":"user","x":true}]}}`
 	if got := string(c.Material()); got != want {
 		t.Errorf("%s", got)

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/convo"
 )
 
 // Limits of a file with conversations. Each conversation has the limit subject.MaxFile of its own.
@@ -24,7 +25,7 @@ func ReadTranscripts(name string, data []byte, o Options) ([]Brought, error) {
 	}
 	t := &reader{options: o, file: newFile(name, evidence.CutMark(data))}
 	if o.Card != nil {
-		card, err := parseNode(CardFile, evidence.CutMark(o.Card))
+		card, err := convo.Parse(CardFile, evidence.CutMark(o.Card))
 		if err != nil {
 			return nil, err
 		}
@@ -39,7 +40,7 @@ func ReadTranscripts(name string, data []byte, o Options) ([]Brought, error) {
 // A reader reads the conversations of a file.
 type reader struct {
 	options Options
-	card    *node
+	card    *convo.Node
 	file    *file
 	found   []Brought
 	size    int // bytes of the conversations
@@ -138,7 +139,7 @@ func (t *reader) conversation(name string, at span, pointer string, from *Source
 	t.build(name, n, t.options.Form, from)
 }
 
-func (t *reader) build(name string, n *node, form Form, from *Source) {
+func (t *reader) build(name string, n *convo.Node, form Form, from *Source) {
 	c, mistakes := Build(t.card, n, from, Options{Form: form, Check: t.options.Check})
 	t.found = append(t.found, Brought{Name: name, Case: c, Mistakes: mistakes})
 }

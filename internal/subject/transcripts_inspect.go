@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"path"
+
+	"jurat/internal/convo"
 )
 
 // inspectLog reads an evaluation log of Inspect in its JSON form: {"eval", "samples": [{"id", "epoch", "messages",
@@ -55,7 +57,7 @@ func (t *reader) inspectSample(at span, pointer string) {
 }
 
 // messagesOf reads the messages of a sample, with the sample's attachments if a message refers to one.
-func (t *reader) messagesOf(sample members, at span, pointer string) (*node, error) {
+func (t *reader) messagesOf(sample members, at span, pointer string) (*convo.Node, error) {
 	messages, err := t.file.parse(at, pointer+"/messages")
 	attached, there := sample.get("attachments")
 	if err != nil || !there || !bytes.Contains(t.file.raw[at.from:at.to], []byte(Attachment)) {
@@ -65,7 +67,7 @@ func (t *reader) messagesOf(sample members, at span, pointer string) (*node, err
 	if err != nil {
 		return nil, err
 	}
-	return t.file.Object(at.from, at.to, pointer, member{Name: "messages", Value: messages}, member{Name: "attachments", Value: attachments}), nil
+	return t.file.Object(at.from, at.to, pointer, convo.Member{Name: "messages", Value: messages}, convo.Member{Name: "attachments", Value: attachments}), nil
 }
 
 // Limits of Inspect's packed log.

@@ -2,6 +2,8 @@ package subject
 
 import (
 	"fmt"
+
+	"jurat/internal/convo"
 )
 
 // promptfoo reads results of promptfoo: {"results": {"results": [{"prompt": {"raw"}, "response": {"output"}, "vars",
@@ -83,7 +85,7 @@ func (t *reader) promptfooResult(at span, i int, pointer string) {
 		wrong(err)
 		return
 	}
-	whole := t.file.Object(at.from, at.to, pointer, member{Name: "prompt", Value: question}, member{Name: "output", Value: answer})
+	whole := t.file.Object(at.from, at.to, pointer, convo.Member{Name: "prompt", Value: question}, convo.Member{Name: "output", Value: answer})
 	t.build(from.String(), whole, PromptfooForm, from)
 }
 

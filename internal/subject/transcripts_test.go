@@ -125,10 +125,7 @@ func TestCasesOfResults(t *testing.T) {
 		`{"results":{"results":[{"prompt":{"raw":"a"},"response":{"output":"b","metadata":{"redteamHistory":[{"prompt":"p","output":"q"},{"prompt":"r","output":"s"}]}}},{"prompt":{"raw":"a"},"response":{"output":null}}]}}`: "1 ok; 2 wrong",
 		`[[{"role":"user","content":"a"}],{"messages":[]}]`: "1 ok; 2 wrong",
 	} {
-		found, err := ReadTranscripts("f", []byte(text), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(ReadTranscripts("f", []byte(text), Options{}))(t)
 		var got []string
 		for _, b := range found {
 			state := "ok"

@@ -1,10 +1,15 @@
-// Package wire has the bodies of the interfaces for language models, as the vendors publish them: requests, answers,
-// errors and streams of OpenAI (Responses, and Chat Completions, which many other servers speak), Anthropic
-// (Messages) and Google (Gemini generateContent).
+// Package convo has the formats of conversations that vendors publish: bodies of requests, answers, errors and streams of OpenAI (Responses, and Chat
+// Completions, which many other servers speak), Anthropic (Messages) and Google (Gemini generateContent), tasks of A2A, and the messages in all of them.
 //
-// It holds only data: it sends nothing and knows no key. Package llm asks models with these types, and other packages
-// can read recorded traffic with them. Reading ignores unknown members.
-package wire
+// It sends nothing and knows no key. Package llm asks models with its bodies; [Reader] reads messages, whoever sent, recorded or brought them.
+//
+// # Each format is read once
+//
+// What a person brings and what a recorder saw of the same conversation are the same messages: one reader of each format reads both, from a tree of values
+// that knows its positions. They differ in what becomes of a mistake. In a transcript it is an error that names the place, and in recorded bytes what can be
+// read is read. Texts of the model that stand side by side in one message are one text, for a vendor's stream sends them in pieces. In the place of a picture
+// or a file stands what it is, and its name.
+package convo
 
 import (
 	"fmt"

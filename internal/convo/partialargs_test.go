@@ -1,4 +1,4 @@
-package wire_test
+package convo_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"jurat/internal/llm/wire"
+	"jurat/internal/convo"
 )
 
 func pieces(paths ...string) string {
@@ -20,7 +20,7 @@ func pieces(paths ...string) string {
 
 // TestPartialArguments: values are where their paths say, and elements without a piece are empty objects.
 func TestPartialArguments(t *testing.T) {
-	a, err := wire.ReadGenerateStream([]byte(pieces("$.b[2]['c d'][1]", "$.b[0]", "$.a", "$.a") + "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\n"))
+	a, err := convo.ReadGenerateStream([]byte(pieces("$.b[2]['c d'][1]", "$.b[0]", "$.a", "$.a") + "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestPartialArgumentsAreBounded(t *testing.T) {
 	for name, stream := range map[string]string{"one call": pieces(paths...), "many calls": strings.ReplaceAll(strings.Join(calls, ""), `"stringValue":"x"}],"willContinue":true`, `"stringValue":"x"}],"willContinue":false`)} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		a, err := wire.ReadGenerateStream([]byte(stream))
+		a, err := convo.ReadGenerateStream([]byte(stream))
 		runtime.ReadMemStats(&after)
 		if err == nil || !strings.Contains(err.Error(), "more than 65536 values: the others are left out") {
 			t.Errorf("%s: %v", name, err)

@@ -1,4 +1,4 @@
-package wire
+package convo
 
 import (
 	"fmt"
@@ -83,8 +83,7 @@ type MessagesBlock struct {
 	Signature string         `json:"signature,omitzero"` // of the thinking
 	ID        string         `json:"id,omitzero"`        // of a tool_use
 	Name      string         `json:"name,omitzero"`      // of the tool
-	Input     jsontext.Value `json:"input,omitzero"`     // what the tool is called with
-	Partial   string         `json:"-"`                  // in place of Input, if the stream gave no valid JSON
+	Input     jsontext.Value `json:"input,omitzero"`     // what the tool is called with; of a stream that broke off, a text with its beginning
 
 	ToolUseID string         `json:"tool_use_id,omitzero"` // of a result: the call that it answers
 	Content   jsontext.Value `json:"content,omitzero"`     // of a result or a document

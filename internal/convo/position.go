@@ -1,4 +1,4 @@
-package subject
+package convo
 
 import (
 	"bytes"
@@ -32,14 +32,14 @@ func (e *Error) Error() string {
 }
 
 // ErrorAt is like the function of that name, for a document whose lines are asked for often.
-func (d *document) ErrorAt(offset int64, pointer, reason string) error {
+func (d *Document) ErrorAt(offset int64, pointer, reason string) error {
 	offset = min(max(offset, 0), int64(len(d.raw)))
 	column := offset - int64(bytes.LastIndexByte(d.raw[:offset], '\n'))
 	return &Error{File: d.file, Line: d.LineOf(offset), Column: int(column), Offset: offset, Pointer: pointer, Reason: reason}
 }
 
-// errorAt makes an Error with the line and column of an offset.
-func errorAt(file string, doc []byte, offset int64, pointer, reason string) *Error {
+// ErrorIn makes an Error with the line and column of an offset.
+func ErrorIn(file string, doc []byte, offset int64, pointer, reason string) *Error {
 	offset = min(max(offset, 0), int64(len(doc)))
 	before := doc[:offset]
 	line := 1 + bytes.Count(before, []byte{'\n'})
@@ -47,13 +47,13 @@ func errorAt(file string, doc []byte, offset int64, pointer, reason string) *Err
 	return &Error{File: file, Line: line, Column: column, Offset: offset, Pointer: pointer, Reason: reason}
 }
 
-// notJSON turns an error of the canonicaliser into an Error.
-func notJSON(file string, doc []byte, err error) error {
+// NotJSON turns an error of the canonicaliser into an Error.
+func NotJSON(file string, doc []byte, err error) error {
 	var syntax *evidence.SyntaxError
 	if !errors.As(err, &syntax) {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	return errorAt(file, doc, syntax.Offset, syntax.Pointer, inWords(syntax))
+	return ErrorIn(file, doc, syntax.Offset, syntax.Pointer, inWords(syntax))
 }
 
 // inWords says what is no JSON, what was expected, and how it looks right.

@@ -1,20 +1,18 @@
-package subject
+package convo
 
 import (
 	"errors"
+	"jurat/internal/must"
 	"strings"
 	"testing"
 )
 
 // An error names the place of a value as an editor and a JSON pointer do, whatever stands before it.
 func TestErrorNamesThePlace(t *testing.T) {
-	root, err := parseNode("f.json", []byte("{\n  \"a/b~c\": [1, \"q\\\\\\\"\" ,\n    {\"x\": null}]}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(Parse("f.json", []byte("{\n  \"a/b~c\": [1, \"q\\\\\\\"\" ,\n    {\"x\": null}]}")))(t)
 	list := root.Get("a/b~c")
 	for _, c := range []struct {
-		n    *node
+		n    *Node
 		want string
 	}{
 		{root, "f.json:1:1: at the document (byte 0): bad"},
@@ -39,9 +37,9 @@ func TestWithoutACanonicalFormIsRefused(t *testing.T) {
 		" \n":                        "f.json: empty",
 		"{\"a\":1,\n\"a\":2}":        "f.json:2:1: at /a",
 		strings.Repeat("[", 100_000): "f.json:1:",
-		"\"" + strings.Repeat("x", maxDocument) + "\"": "f.json: longer than 16 MiB",
+		"\"" + strings.Repeat("x", MaxDocument) + "\"": "f.json: longer than 16 MiB",
 	} {
-		_, err := parseNode("f.json", []byte(text))
+		_, err := Parse("f.json", []byte(text))
 		var at *Error
 		if !errors.As(err, &at) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%.20q: %v, want %s", text, err, want)
@@ -51,23 +49,20 @@ func TestWithoutACanonicalFormIsRefused(t *testing.T) {
 
 // Values of a file that are put together read as one, and errors about them name their places in the file.
 func TestPutTogether(t *testing.T) {
-	d := newDocument("f.jsonl", []byte("{\"a\":1}\n[true]"))
-	one, err := d.Parse(0, 7, "/0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := NewDocument("f.jsonl", []byte("{\"a\":1}\n[true]"))
+	one := must.Get(d.Parse(0, 7, "/0"))(t)
 	two, err := d.Parse(8, 14, "/1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := d.Object(0, 14, "", member{"one", one}, member{"two", two})
+	whole := d.Object(0, 14, "", Member{"one", one}, Member{"two", two})
 	if got := string(whole.Raw()); got != `{"one":{"a":1},"two":[true]}` {
 		t.Error(got)
 	}
 	if got := two.Members[0].Errorf("bad").Error(); got != "f.jsonl:2:2: at /two/0 (byte 9): bad" {
 		t.Error(got)
 	}
-	if got := string(d.List([]*node{one, two}).Raw()); got != `[{"a":1},[true]]` {
+	if got := string(d.List([]*Node{one, two}).Raw()); got != `[{"a":1},[true]]` {
 		t.Error(got)
 	}
 	if _, err := d.Parse(8, 13, "/1"); err == nil || !strings.HasPrefix(err.Error(), "f.jsonl:2:") {

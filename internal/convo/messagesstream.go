@@ -1,9 +1,10 @@
-package wire
+package convo
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -137,9 +138,9 @@ func (s *messagesSum) answer() *MessagesAnswer {
 		block.Thinking += string(b.thinking)
 		block.Signature += string(b.signature)
 		if len(b.input) > 0 { // before its deltas, a block has an empty object
-			block.Input, block.Partial = nil, string(b.input)
-			if jsontext.Value(b.input).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
-				block.Input, block.Partial = b.input, ""
+			block.Input = b.input
+			if !block.Input.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+				block.Input = valueOf(strings.ToValidUTF8(string(b.input), "\ufffd"))
 			}
 		}
 		s.whole.Content = append(s.whole.Content, block)

@@ -1,4 +1,4 @@
-package wire
+package convo
 
 import (
 	"github.com/go-json-experiment/json"

@@ -1,4 +1,4 @@
-package wire_test
+package convo_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
-	"jurat/internal/llm/wire"
+	"jurat/internal/convo"
 )
 
 // The same answer, whole and as a stream, in each vendor's published form.
@@ -25,7 +25,7 @@ var streams = []struct {
 			"event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"output_index\":1,\"content_index\":0,\"delta\":\"It is\"}\n\n" +
 			"event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"output_index\":1,\"content_index\":0,\"delta\":\" so.\"}\n\n" +
 			"event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"model\":\"o-1\",\"output\":[{\"type\":\"reasoning\",\"content\":[]},{\"type\":\"message\",\"content\":[{\"type\":\"output_text\",\"text\":\"It is so.\"}]}],\"usage\":{\"input_tokens\":3,\"output_tokens\":4}}}\n\n",
-		func(b []byte) (any, error) { return wire.ReadResponsesStream(b) }, func() any { return new(wire.ResponsesAnswer) }},
+		func(b []byte) (any, error) { return convo.ReadResponsesStream(b) }, func() any { return new(convo.ResponsesAnswer) }},
 	{"chat",
 		`{"model":"m","system_fingerprint":"fp","choices":[{"finish_reason":"tool_calls","message":{"role":"assistant","content":"It is so.","tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}},{"id":"c2","type":"function","function":{"name":"go","arguments":"{}"}}]}}],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}`,
 		": keep-alive\n\ndata: {\"model\":\"m\",\"system_fingerprint\":\"fp\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"It is\"},\"finish_reason\":null}]}\n\n" +
@@ -33,7 +33,7 @@ var streams = []struct {
 			"data: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\":1}\"}},{\"index\":1,\"id\":\"c2\",\"type\":\"function\",\"function\":{\"name\":\"go\",\"arguments\":\"{}\"}}]}}]}\n\n" +
 			"data: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n" +
 			"data: {\"model\":\"m\",\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4,\"total_tokens\":7}}\n\ndata: [DONE]\n\n",
-		func(b []byte) (any, error) { return wire.ReadChatStream(b) }, func() any { return new(wire.ChatAnswer) }},
+		func(b []byte) (any, error) { return convo.ReadChatStream(b) }, func() any { return new(convo.ChatAnswer) }},
 	{"messages",
 		`{"type":"message","model":"c-1","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"It is so."},{"type":"tool_use","id":"t1","name":"look","input":{"at":1}}],"stop_reason":"tool_use","usage":{"cache_read_input_tokens":2,"input_tokens":3,"output_tokens":9}}`,
 		"event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"type\":\"message\",\"model\":\"c-1\",\"content\":[],\"stop_reason\":null,\"usage\":{\"input_tokens\":3,\"cache_read_input_tokens\":2,\"output_tokens\":1}}}\n\n" +
@@ -49,18 +49,18 @@ var streams = []struct {
 			"event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":2}\n\n" +
 			"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"},\"usage\":{\"output_tokens\":9}}\n\n" +
 			"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
-		func(b []byte) (any, error) { return wire.ReadMessagesStream(b) }, func() any { return new(wire.MessagesAnswer) }},
+		func(b []byte) (any, error) { return convo.ReadMessagesStream(b) }, func() any { return new(convo.MessagesAnswer) }},
 	{"generate",
 		`{"candidates":[{"content":{"role":"model","parts":[{"text":"hm","thought":true},{"text":"It is"},{"text":" so."},{"functionCall":{"name":"look","args":{"at":1}}}]},"finishReason":"STOP"}],"modelVersion":"g-1","usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":4}}`,
 		"data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"hm\",\"thought\":true},{\"text\":\"It is\"}]}}],\"modelVersion\":\"g-1\"}\r\n\r\n" +
 			"data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\" so.\"}]}}],\"usageMetadata\":{\"promptTokenCount\":3}}\r\n\r\n" +
 			"data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"functionCall\":{\"name\":\"look\",\"args\":{\"at\":1}}}]},\"finishReason\":\"STOP\"}],\"modelVersion\":\"g-1\",\"usageMetadata\":{\"promptTokenCount\":3,\"candidatesTokenCount\":4}}\r\n\r\n",
-		func(b []byte) (any, error) { return wire.ReadGenerateStream(b) }, func() any { return new(wire.GenerateAnswer) }},
+		func(b []byte) (any, error) { return convo.ReadGenerateStream(b) }, func() any { return new(convo.GenerateAnswer) }},
 	{"generate as an array",
 		`{"candidates":[{"content":{"role":"model","parts":[{"text":"It is"},{"text":" so."}]},"finishReason":"STOP"}],"modelVersion":"g-1"}`,
 		"[{\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"It is\"}]}}],\"modelVersion\":\"g-1\"},\n" +
 			"{\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\" so.\"}]},\"finishReason\":\"STOP\"}]}]",
-		func(b []byte) (any, error) { return wire.ReadGenerateStream(b) }, func() any { return new(wire.GenerateAnswer) }},
+		func(b []byte) (any, error) { return convo.ReadGenerateStream(b) }, func() any { return new(convo.GenerateAnswer) }},
 }
 
 // TestStreams: a stream gives the same answer as the whole form. Any shorter part of it gives ErrCut.
@@ -81,7 +81,7 @@ func TestStreams(t *testing.T) {
 			}
 		}
 		for n := range len(strings.TrimRight(s.stream, "\r\n")) - 1 { // the line ends at the end may be missing
-			if _, err := s.read([]byte(s.stream[:n])); !errors.Is(err, wire.ErrCut) {
+			if _, err := s.read([]byte(s.stream[:n])); !errors.Is(err, convo.ErrCut) {
 				t.Fatalf("%s, the first %d bytes: %v", s.name, n, err)
 			}
 		}
@@ -93,7 +93,7 @@ func TestStreamsCutKeepText(t *testing.T) {
 	for _, s := range streams {
 		half := s.stream[:strings.LastIndex(s.stream, " so.")]
 		got, err := s.read([]byte(half[:max(strings.LastIndex(half, "\n\n"), strings.LastIndex(half, "\r\n\r\n"), strings.LastIndex(half, ",\n"))+4]))
-		if !errors.Is(err, wire.ErrCut) {
+		if !errors.Is(err, convo.ErrCut) {
 			t.Fatalf("%s: %v", s.name, err)
 		}
 		if doc, err := json.Marshal(got); err != nil || !strings.Contains(string(doc), "It is") {
@@ -115,7 +115,7 @@ func TestStreamErrors(t *testing.T) {
 				continue
 			}
 			_, err := s.read([]byte(stream))
-			var told *wire.StreamError
+			var told *convo.StreamError
 			if !errors.As(err, &told) || !strings.Contains(string(told.Body), `"m"`) {
 				t.Errorf("%s: %v", name, err)
 			}

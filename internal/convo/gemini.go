@@ -1,4 +1,4 @@
-package wire
+package convo
 
 import (
 	"strings"
@@ -186,6 +186,20 @@ type GenerateUsage struct {
 	// Read only for the price: how much is text.
 	PromptDetails     jsontext.Value `json:"promptTokensDetails"`
 	CandidatesDetails jsontext.Value `json:"candidatesTokensDetails"`
+}
+
+// Thoughts returns the model's thinking in a turn.
+func (c *GenerateContent) Thoughts() []string {
+	var thoughts strings.Builder
+	for _, part := range c.Parts {
+		if part.Thought {
+			thoughts.WriteString(part.Text)
+		}
+	}
+	if thoughts.Len() == 0 {
+		return nil
+	}
+	return []string{thoughts.String()}
 }
 
 // Text returns what the model said in a candidate, without its thoughts.

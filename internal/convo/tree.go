@@ -1,4 +1,4 @@
-package subject
+package convo
 
 import (
 	"bytes"
@@ -12,62 +12,63 @@ import (
 	"jurat/evidence"
 )
 
-// A node is one JSON value and its position in the file.
-type node struct {
-	Parent  *node
+// A Node is one JSON value and its position in the file.
+type Node struct {
+	Parent  *Node
 	Step    string // the name or index of the value in its parent
 	Offset  int64
 	End     int64
 	Kind    jsontext.Kind
 	Text    string // of a string, a number or a literal
 	Names   []string
-	Members []*node // of an object (by names), or of an array
+	Members []*Node // of an object (by names), or of an array
 
-	doc    *document
+	doc    *Document
 	joined bool   // put together from values of the file, and not a value of it
 	prefix string // of a root that stands inside a larger document: its JSON pointer there
 }
 
-// A document is a file that trees are read from.
-type document struct {
+// A Document is a file that trees are read from.
+type Document struct {
 	file string
 	raw  []byte
 
-	lines []int32 // how many line ends come before each block: see LineOf
+	lenient bool    // an object may have a member twice
+	lines   []int32 // how many line ends come before each block: see LineOf
 }
 
 // tokens reads a tree from a part of a document that begins at base.
 type tokens struct {
 	*jsontext.Decoder
-	doc  *document
+	doc  *Document
 	base int64
 }
 
-// maxDocument is the longest document that Parse reads, in bytes.
-const maxDocument = 16 << 20
+// MaxDocument is the longest document that Parse reads, in bytes.
+const MaxDocument = 16 << 20
 
-// parseNode returns the root of a document. It refuses documents without a canonical form. That includes documents that nest
+// Parse returns the root of a document. It refuses documents without a canonical form. That includes documents that nest
 // too deep to walk. Errors about content are of type *Error.
-func parseNode(file string, raw []byte) (*node, error) {
-	if len(raw) > maxDocument {
-		return nil, &Error{File: file, Reason: fmt.Sprintf("longer than %d MiB", maxDocument>>20)}
+func Parse(file string, raw []byte) (*Node, error) {
+	if len(raw) > MaxDocument {
+		return nil, &Error{File: file, Reason: fmt.Sprintf("longer than %d MiB", MaxDocument>>20)}
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, &Error{File: file, Reason: "empty; expected a JSON document"}
 	}
 	if _, err := evidence.Canonical(raw); err != nil {
-		return nil, notJSON(file, raw, err)
+		return nil, NotJSON(file, raw, err)
 	}
-	root, err := readNode(file, raw)
+	root, err := ReadTree(file, raw)
 	if err != nil {
-		return nil, notJSON(file, raw, err)
+		return nil, NotJSON(file, raw, err)
 	}
 	return root, nil
 }
 
-// readNode returns the root of a document that is known to have a canonical form, of any length.
-func readNode(file string, raw []byte) (*node, error) {
-	d := &document{file: file, raw: raw}
+// ReadTree returns the root of a document that is known to have a canonical form, of any length.
+func ReadTree(file string, raw []byte) (*Node, error) {
+	d := &Document{file: file, raw: raw}
 	return (&tokens{jsontext.NewDecoder(bytes.NewReader(d.raw)), d, 0}).read(nil, "")
 }
 
@@ -75,7 +76,7 @@ func readNode(file string, raw []byte) (*node, error) {
 const block = 4096
 
 // LineOf returns the line of a place, from 1. It counts line ends once, and then at most a block of them.
-func (d *document) LineOf(offset int64) int {
+func (d *Document) LineOf(offset int64) int {
 	if d.lines == nil {
 		d.lines = make([]int32, 1, len(d.raw)/block+1)
 		for at := block; at <= len(d.raw); at += block {
@@ -89,12 +90,12 @@ func (d *document) LineOf(offset int64) int {
 func (t *tokens) here() int64 { return t.base + t.InputOffset() }
 
 // read recurses no deeper than evidence.MaxDepth, which was checked before.
-func (t *tokens) read(parent *node, step string) (*node, error) {
+func (t *tokens) read(parent *Node, step string) (*Node, error) {
 	token, err := t.ReadToken()
 	if err != nil {
 		return nil, err
 	}
-	n := &node{doc: t.doc, Parent: parent, Step: step, Kind: token.Kind()}
+	n := &Node{doc: t.doc, Parent: parent, Step: step, Kind: token.Kind()}
 	n.Offset = t.here() - 1
 	switch n.Kind {
 	case '{':
@@ -108,7 +109,8 @@ func (t *tokens) read(parent *node, step string) (*node, error) {
 	return n, nil
 }
 
-func (t *tokens) readObject(n *node) error {
+func (t *tokens) readObject(n *Node) error {
+	var places map[string]int // of the members of a large object that may have one twice
 	for t.PeekKind() != '}' {
 		name, err := t.ReadToken()
 		if err != nil {
@@ -119,6 +121,12 @@ func (t *tokens) readObject(n *node) error {
 		if err != nil {
 			return err
 		}
+		if t.doc.lenient {
+			if at := n.again(key, &places); at >= 0 {
+				n.Members[at] = member
+				continue
+			}
+		}
 		n.Names, n.Members = append(n.Names, key), append(n.Members, member)
 	}
 	_, err := t.ReadToken()
@@ -126,7 +134,26 @@ func (t *tokens) readObject(n *node) error {
 	return err
 }
 
-func (t *tokens) readArray(n *node) error {
+// again returns where an object has a member already, and notes the place of a new one; -1: it is new.
+func (n *Node) again(name string, places *map[string]int) int {
+	const few = 32
+	if len(n.Names) < few {
+		return slices.Index(n.Names, name)
+	}
+	if *places == nil {
+		*places = map[string]int{}
+		for i, known := range n.Names {
+			(*places)[known] = i
+		}
+	}
+	if at, there := (*places)[name]; there {
+		return at
+	}
+	(*places)[name] = len(n.Names)
+	return -1
+}
+
+func (t *tokens) readArray(n *Node) error {
 	for t.PeekKind() != ']' {
 		member, err := t.read(n, strconv.Itoa(len(n.Members)))
 		if err != nil {
@@ -140,7 +167,7 @@ func (t *tokens) readArray(n *node) error {
 }
 
 // scalarStart walks back from the end, because the decoder tells only where a token ends.
-func (n *node) scalarStart() int64 {
+func (n *Node) scalarStart() int64 {
 	raw := n.doc.raw[:n.End]
 	if n.Kind != '"' {
 		i := bytes.LastIndexAny(raw, " \t\r\n:,[{")
@@ -164,7 +191,7 @@ func escaped(raw []byte, i int) bool {
 }
 
 // Raw returns the value as written in the file. A value that was put together from several is written anew.
-func (n *node) Raw() jsontext.Value {
+func (n *Node) Raw() jsontext.Value {
 	if !n.joined {
 		return jsontext.Value(n.doc.raw[n.Offset:n.End])
 	}
@@ -186,7 +213,7 @@ func (n *node) Raw() jsontext.Value {
 }
 
 // Pointer returns the JSON pointer of the value in its file.
-func (n *node) Pointer() string {
+func (n *Node) Pointer() string {
 	if n.Parent == nil {
 		return n.prefix
 	}
@@ -194,14 +221,14 @@ func (n *node) Pointer() string {
 }
 
 // Errorf returns an error of type *Error that names the place of the value.
-func (n *node) Errorf(format string, args ...any) error {
+func (n *Node) Errorf(format string, args ...any) error {
 	return n.doc.ErrorAt(n.Offset, n.Pointer(), fmt.Sprintf(format, args...))
 }
 
 // At returns the value that begins at an offset. If none does, it returns the one around it.
-func (n *node) At(offset int64) *node {
+func (n *Node) At(offset int64) *Node {
 	for n.Offset != offset {
-		i := slices.IndexFunc(n.Members, func(m *node) bool { return m.Offset <= offset && offset < m.End })
+		i := slices.IndexFunc(n.Members, func(m *Node) bool { return m.Offset <= offset && offset < m.End })
 		if i < 0 {
 			return n
 		}
@@ -211,7 +238,7 @@ func (n *node) At(offset int64) *node {
 }
 
 // Get returns a member of an object, or nil.
-func (n *node) Get(name string) *node {
+func (n *Node) Get(name string) *Node {
 	if n == nil || n.Kind != '{' {
 		return nil
 	}
@@ -224,10 +251,10 @@ func (n *node) Get(name string) *node {
 }
 
 // Absent reports whether a member is missing or null. Every format here treats the two alike.
-func (n *node) Absent() bool { return n == nil || n.Kind == 'n' }
+func (n *Node) Absent() bool { return n == nil || n.Kind == 'n' }
 
 // Str reads an optional string member.
-func (n *node) Str(name string) (string, error) {
+func (n *Node) Str(name string) (string, error) {
 	m := n.Get(name)
 	if m.Absent() {
 		return "", nil
@@ -239,7 +266,7 @@ func (n *node) Str(name string) (string, error) {
 }
 
 // Required reads a member that must be a string and not empty.
-func (n *node) Required(name, example string) (string, error) {
+func (n *Node) Required(name, example string) (string, error) {
 	text, err := n.Str(name)
 	if err == nil && text == "" {
 		err = n.Errorf("there is no %s: expected %s, for example %q: %q", name, name, name, example)
@@ -248,7 +275,7 @@ func (n *node) Required(name, example string) (string, error) {
 }
 
 // First returns the first of several members that is there.
-func (n *node) First(names ...string) *node {
+func (n *Node) First(names ...string) *Node {
 	for _, name := range names {
 		if m := n.Get(name); !m.Absent() {
 			return m
@@ -258,7 +285,7 @@ func (n *node) First(names ...string) *node {
 }
 
 // FirstString returns the first of several optional string members that is not empty.
-func (n *node) FirstString(names ...string) (string, error) {
+func (n *Node) FirstString(names ...string) (string, error) {
 	for _, name := range names {
 		if text, err := n.Str(name); err != nil || text != "" {
 			return text, err
@@ -268,21 +295,21 @@ func (n *node) FirstString(names ...string) (string, error) {
 }
 
 // Empty reports whether a value has no content. Libraries write such members out.
-func (n *node) Empty() bool {
+func (n *Node) Empty() bool {
 	return n.Kind == 'n' || (n.Kind == '[' || n.Kind == '{') && len(n.Members) == 0
 }
 
 // File returns the name of the file that the value stands in.
-func (n *node) File() string { return n.doc.file }
+func (n *Node) File() string { return n.doc.file }
 
 // Lines returns the lines of the file, from 1, in which the value begins and ends.
-func (n *node) Lines() (from, to int) { return n.doc.LineOf(n.Offset), n.doc.LineOf(n.End) }
+func (n *Node) Lines() (from, to int) { return n.doc.LineOf(n.Offset), n.doc.LineOf(n.End) }
 
 // IsTrue reports whether the value is there and true.
-func (n *node) IsTrue() bool { return n != nil && n.Kind == 't' }
+func (n *Node) IsTrue() bool { return n != nil && n.Kind == 't' }
 
 // KindName returns the kind of the value as messages name it.
-func (n *node) KindName() string {
+func (n *Node) KindName() string {
 	switch n.Kind {
 	case '{':
 		return "an object"
@@ -299,7 +326,7 @@ func (n *node) KindName() string {
 }
 
 // quote shows the beginning of a text in an error.
-func quote(s string) string {
+func Quote(s string) string {
 	const most = 60
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + "…"
