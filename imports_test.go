@@ -183,7 +183,7 @@ var importRules = []importRule{
 		"what runs in the visitor's browser is what verifies everywhere, and words"},
 	{"jurat/internal/portal/build", nil, "it calls the compiler"},
 	{"jurat/internal/portal/verifier", nil, "outside of a browser it only says where it runs; what the program in the browser may see stands below"},
-	{"jurat/internal/tracing", []string{"jurat/internal/trial", "go.opentelemetry.io/otel/", "go.opentelemetry.io/proto/otlp/", "google.golang.org/protobuf/proto"}, "what is sent to a collector knows events and routes, and no record"},
+	{"jurat/internal/tracing", []string{"jurat/internal/trial", "go.opentelemetry.io/proto/otlp/", "google.golang.org/protobuf/proto"}, "what is sent to a collector knows events and routes, and no record"},
 	{"jurat/cmd/jurat", []string{"jurat/", jsonLibrary, logHashing, "github.com/alecthomas/kong/", "golang.org/x/term/", "golang.org/x/text/width", "golang.org/x/sys/unix", "golang.org/x/crypto/sha3", "golang.org/x/crypto/x509roots/fallback"},
 		"the command wires everything"},
 	{"jurat/cmd/jurat-lab", []string{"jurat/evidence", "jurat/jury", "jurat/internal/atomicfile", "jurat/internal/config", "jurat/internal/installation", "jurat/internal/jsonform", "jurat/internal/lab", "jurat/internal/llm", "jurat/internal/panel", "jurat/internal/plural", "jurat/internal/stats", jsonLibrary, "github.com/alecthomas/kong/", "golang.org/x/crypto/x509roots/fallback"},

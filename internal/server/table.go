@@ -112,8 +112,7 @@ func (s *Server) guard(route *Route, origins *originGuard) http.Handler {
 			defer context.AfterFunc(s.draining, func() { body.Hurry(connection) })()
 		}
 		began, watching := time.Now(), &watched{ResponseWriter: w}
-		ctx, traced := s.config.Tracing.Request(r, route.Name())
-		r = r.WithContext(ctx)
+		traced := s.config.Tracing.Request(r, route.Name())
 		c, err := s.admit(route, origins, r)
 		if err == nil {
 			var held *memoryAccount

@@ -12,9 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	sdk "go.opentelemetry.io/otel/sdk/trace"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	resources "go.opentelemetry.io/proto/otlp/resource/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -29,8 +26,7 @@ const (
 // maxAnswer is how many bytes of a collector's answer are read, so that the next batch can use the same connection.
 const maxAnswer = 64 << 10
 
-// An exporter implements sdk.SpanExporter by OTLP over HTTP, with bodies in protobuf. OpenTelemetry's own exporter links gRPC, which this
-// protocol does not need.
+// An exporter sends spans by OTLP over HTTP, with bodies in protobuf.
 type exporter struct {
 	log    *slog.Logger
 	url    *url.URL    // may have a password
@@ -38,21 +34,10 @@ type exporter struct {
 	http   *http.Client
 }
 
-// ExportSpans sends a batch. It tries again while the collector is temporarily unavailable, for ten seconds at most. After that the batch
-// is lost, and the log says so. OpenTelemetry would write an error to standard error, whatever the form of the log.
-func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
-	if len(spans) == 0 {
-		return nil
-	}
-	if err := e.send(ctx, spans); err != nil {
-		e.log.LogAttrs(ctx, slog.LevelWarn, "traces were not sent", slog.Int("spans", len(spans)), slog.Any("error", err))
-	}
-	return nil
-}
-
-func (e *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+func (e *exporter) send(ctx context.Context, spans []*otlp.Span) error {
 	// TracesData is ExportTraceServiceRequest by another name: the same fields with the same numbers.
-	body, err := proto.Marshal(&otlp.TracesData{ResourceSpans: []*otlp.ResourceSpans{batch(spans)}})
+	body, err := proto.Marshal(&otlp.TracesData{ResourceSpans: []*otlp.ResourceSpans{{Resource: &resources.Resource{Attributes: []*common.KeyValue{text("service.name", "jurat")}},
+		ScopeSpans: []*otlp.ScopeSpans{{Scope: &common.InstrumentationScope{Name: "jurat"}, Spans: spans}}}}})
 	if err != nil {
 		return fmt.Errorf("tracing: %w", err)
 	}
@@ -123,73 +108,4 @@ func headers(list string) (http.Header, error) {
 		}
 	}
 	return h, nil
-}
-
-// Shutdown implements sdk.SpanExporter. The exporter keeps nothing between batches.
-func (e *exporter) Shutdown(context.Context) error {
-	e.http.CloseIdleConnections()
-	return nil
-}
-
-// batch converts spans of one process and one tracer to OTLP.
-func batch(spans []sdk.ReadOnlySpan) *otlp.ResourceSpans {
-	scope := spans[0].InstrumentationScope()
-	list := &otlp.ScopeSpans{Scope: &common.InstrumentationScope{Name: scope.Name, Version: scope.Version}}
-	for _, s := range spans {
-		list.Spans = append(list.Spans, spanOf(s))
-	}
-	return &otlp.ResourceSpans{
-		Resource:   &resources.Resource{Attributes: attributes(spans[0].Resource().Attributes())},
-		ScopeSpans: []*otlp.ScopeSpans{list},
-	}
-}
-
-// spanOf leaves out the trace state, which is the caller's own text.
-func spanOf(s sdk.ReadOnlySpan) *otlp.Span {
-	trace, id, parent := s.SpanContext().TraceID(), s.SpanContext().SpanID(), s.Parent().SpanID()
-	span := &otlp.Span{
-		TraceId:           trace[:],
-		SpanId:            id[:],
-		Name:              s.Name(),
-		Kind:              otlp.Span_SpanKind(s.SpanKind()), // both use the protocol's numbers
-		StartTimeUnixNano: uint64(s.StartTime().UnixNano()),
-		EndTimeUnixNano:   uint64(s.EndTime().UnixNano()),
-		Attributes:        attributes(s.Attributes()),
-		Status:            statusOf(s.Status()),
-	}
-	if s.Parent().HasSpanID() {
-		span.ParentSpanId = parent[:]
-	}
-	for _, e := range s.Events() {
-		span.Events = append(span.Events, &otlp.Span_Event{TimeUnixNano: uint64(e.Time.UnixNano()), Name: e.Name, Attributes: attributes(e.Attributes)})
-	}
-	return span
-}
-
-func statusOf(s sdk.Status) *otlp.Status {
-	status := &otlp.Status{Message: s.Description}
-	switch s.Code {
-	case codes.Ok:
-		status.Code = otlp.Status_STATUS_CODE_OK
-	case codes.Error:
-		status.Code = otlp.Status_STATUS_CODE_ERROR
-	}
-	return status
-}
-
-// attributes converts the types that this program uses. It converts all other types to text.
-func attributes(list []attribute.KeyValue) (out []*common.KeyValue) {
-	for _, kv := range list {
-		value := &common.AnyValue{}
-		switch kv.Value.Type() {
-		case attribute.BOOL:
-			value.Value = &common.AnyValue_BoolValue{BoolValue: kv.Value.AsBool()}
-		case attribute.INT64:
-			value.Value = &common.AnyValue_IntValue{IntValue: kv.Value.AsInt64()}
-		default:
-			value.Value = &common.AnyValue_StringValue{StringValue: kv.Value.String()}
-		}
-		out = append(out, &common.KeyValue{Key: string(kv.Key), Value: value})
-	}
-	return out
 }

@@ -1,31 +1,44 @@
 // Package tracing sends spans to an OpenTelemetry collector, which say what the program did and how long it took: requests by route and
 // status, trials by phase, acts by type. Spans contain no content of records, no names of people and no addresses.
+//
+// The spans are OTLP's own messages. The SDK of OpenTelemetry brought eight modules for two kinds of them.
 package tracing
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strings"
+	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/sdk/resource"
-	sdk "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 
-	events "jurat/internal/trial"
+	"jurat/internal/trial"
 )
 
 // Tracing sends spans. A nil *Tracing does nothing.
 type Tracing struct {
-	provider *sdk.TracerProvider
-	tracer   trace.Tracer
+	to    *exporter
+	ended chan *otlp.Span // to be sent
+	stop  context.CancelFunc
+	done  chan struct{} // closed when nothing more is sent
+	lost  atomic.Int64  // spans for which there was no room
 }
+
+// The spans that wait are sent every few seconds, or when there are enough of them.
+const (
+	waitTime    = 5 * time.Second
+	batchSize   = 512
+	mostWaiting = 2048
+)
 
 // Start returns a Tracing that sends spans to a collector by OTLP over HTTP. endpoint is a base URL, as in OTEL_EXPORTER_OTLP_ENDPOINT.
 // headerList is a list as in OTEL_EXPORTER_OTLP_HEADERS. Start returns an error if either is malformed. If the collector does not answer,
@@ -39,9 +52,53 @@ func Start(endpoint, headerList string, log *slog.Logger) (*Tracing, error) {
 	if err != nil {
 		return nil, err
 	}
-	to := &exporter{log: log, header: header, url: base.JoinPath("v1", "traces"), http: &http.Client{}}
-	provider := sdk.NewTracerProvider(sdk.WithBatcher(to), sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", "jurat"))))
-	return &Tracing{provider, provider.Tracer("jurat")}, nil
+	ctx, stop := context.WithCancel(context.Background())
+	t := &Tracing{to: &exporter{log: log, header: header, url: base.JoinPath("v1", "traces"), http: &http.Client{}},
+		ended: make(chan *otlp.Span, mostWaiting), stop: stop, done: make(chan struct{})}
+	go t.run(ctx)
+	return t, nil
+}
+
+// run sends what ends until the context ends, and then the rest.
+func (t *Tracing) run(ctx context.Context) {
+	defer close(t.done)
+	defer t.to.http.CloseIdleConnections()
+	due := time.NewTicker(waitTime)
+	defer due.Stop()
+	var batch []*otlp.Span
+	send := func() {
+		t.send(batch)
+		batch = nil
+	}
+	for {
+		select {
+		case span := <-t.ended:
+			if batch = append(batch, span); len(batch) == batchSize {
+				send()
+			}
+		case <-due.C:
+			send()
+		case <-ctx.Done():
+			for len(t.ended) > 0 {
+				batch = append(batch, <-t.ended)
+			}
+			send()
+			return
+		}
+	}
+}
+
+// send sends spans, and says in the log which were lost. It takes exportTime at most.
+func (t *Tracing) send(batch []*otlp.Span) {
+	if lost := t.lost.Swap(0); lost > 0 {
+		t.to.log.Warn("traces were not sent", "spans", lost, "error", "too many wait for the collector")
+	}
+	if len(batch) == 0 {
+		return
+	}
+	if err := t.to.send(context.Background(), batch); err != nil {
+		t.to.log.Warn("traces were not sent", "spans", len(batch), "error", err)
+	}
 }
 
 // Stop sends the remaining spans. It returns the context's error if that ends before.
@@ -49,82 +106,132 @@ func (t *Tracing) Stop(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
-	return t.provider.Shutdown(ctx)
+	t.stop()
+	select {
+	case <-t.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
-// callers reads the caller's trace from HTTP headers (W3C Trace Context).
-var callers propagation.TraceContext
+// begin makes a span that begins at a time, in a trace and below a span; "": one of its own.
+func begin(name string, kind otlp.Span_SpanKind, at time.Time, trace, parent []byte) *otlp.Span {
+	if trace == nil {
+		trace = random(16)
+	}
+	return &otlp.Span{TraceId: trace, SpanId: random(8), ParentSpanId: parent, Name: name, Kind: kind, StartTimeUnixNano: uint64(at.UnixNano()), Status: &otlp.Status{}}
+}
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	rand.Read(b) //nolint:errcheck // it never fails
+	return b
+}
+
+// end ends a span, and has it sent.
+func (t *Tracing) end(span *otlp.Span, at time.Time) {
+	span.EndTimeUnixNano = uint64(at.UnixNano())
+	select {
+	case t.ended <- span:
+	default:
+		t.lost.Add(1)
+	}
+}
+
+func text(key, value string) *common.KeyValue {
+	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: value}}}
+}
+
+// traceparent matches the header of the caller's trace: https://www.w3.org/TR/trace-context/#traceparent-header.
+var traceparent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$`)
+
+// callers reads the caller's trace from HTTP headers. sampled is false if the caller does not want the trace to be recorded.
+func callers(h http.Header) (trace, parent []byte, sampled bool) {
+	found := traceparent.FindStringSubmatch(h.Get("traceparent"))
+	if found == nil || found[1] == "ff" || found[1] == "00" && found[5] != "" || strings.Trim(found[2], "0") == "" || strings.Trim(found[3], "0") == "" {
+		return nil, nil, true
+	}
+	var parts [3][]byte
+	for i := range parts {
+		parts[i], _ = hex.DecodeString(found[2+i]) // it has nothing but digits
+	}
+	return parts[0], parts[1], parts[2][0]&1 == 1
+}
 
 // Request begins the span of a request for a route. The returned function ends it with the status of the answer.
-func (t *Tracing) Request(r *http.Request, route string) (ctx context.Context, end func(status int)) {
+func (t *Tracing) Request(r *http.Request, route string) (end func(status int)) {
 	if t == nil {
-		return r.Context(), func(int) {}
+		return func(int) {}
 	}
-	ctx = callers.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-	ctx, span := t.tracer.Start(ctx, route, trace.WithSpanKind(trace.SpanKindServer),
-		trace.WithAttributes(attribute.String("http.request.method", r.Method), attribute.String("http.route", route)))
-	return ctx, func(status int) {
-		span.SetAttributes(attribute.Int("http.response.status_code", status))
+	trace, parent, sampled := callers(r.Header)
+	if !sampled {
+		return func(int) {}
+	}
+	span := begin(route, otlp.Span_SPAN_KIND_SERVER, time.Now(), trace, parent)
+	return func(status int) {
+		code := &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: int64(status)}}
+		span.Attributes = []*common.KeyValue{text("http.request.method", r.Method), text("http.route", route), {Key: "http.response.status_code", Value: code}}
 		if status >= http.StatusInternalServerError {
-			span.SetStatus(codes.Error, "")
+			span.Status.Code = otlp.Status_STATUS_CODE_ERROR
 		}
-		span.End()
+		t.end(span, time.Now())
 	}
 }
 
 // Trial returns a function that takes the events of one trial, one at a time, and makes spans: one for the trial, and within it one for
 // each phase and round. Events from before the process began also make spans, with the times that the records claim.
-func (t *Tracing) Trial() func(events.Event) {
+func (t *Tracing) Trial() func(trial.Event) {
 	if t == nil {
-		return func(events.Event) {}
+		return func(trial.Event) {}
 	}
-	s := &trialSpans{tracer: t.tracer}
+	s := &trialSpans{to: t}
 	return s.hear
 }
 
 type trialSpans struct {
-	tracer      trace.Tracer
-	ctx         context.Context // contains the trial's span
-	whole, part trace.Span
+	to          *Tracing
+	whole, part *otlp.Span
 }
 
-func (s *trialSpans) hear(e events.Event) {
+func (s *trialSpans) hear(e trial.Event) {
 	head := e.Head()
 	if s.whole == nil {
 		// A trial is the root of a trace of its own: it outlives the request that submitted it.
-		s.ctx, s.whole = s.tracer.Start(context.Background(), "trial", trace.WithNewRoot(), trace.WithTimestamp(head.At),
-			trace.WithAttributes(attribute.String("jurat.trial", head.SubmissionID)))
+		s.whole = begin("trial", otlp.Span_SPAN_KIND_INTERNAL, head.At, nil, nil)
+		s.whole.Attributes = []*common.KeyValue{text("jurat.trial", head.SubmissionID)}
 	}
 	switch e := e.(type) {
-	case events.PhaseStarted:
+	case trial.PhaseStarted:
 		s.begin(string(e.Phase), head.At)
-	case events.RoundStarted:
+	case trial.RoundStarted:
 		s.begin(fmt.Sprintf("round %d", e.Round), head.At)
 	}
 	current := s.whole
 	if s.part != nil {
 		current = s.part
 	}
-	current.AddEvent(head.Type, trace.WithTimestamp(head.At))
+	current.Events = append(current.Events, &otlp.Span_Event{TimeUnixNano: uint64(head.At.UnixNano()), Name: head.Type})
 	switch e.(type) {
-	case events.TrialDegraded:
-		s.whole.SetAttributes(attribute.Bool("jurat.degraded", true))
-	case events.ConsensusChecked, events.RoundCompleted:
+	case trial.TrialDegraded:
+		yes := &common.AnyValue{Value: &common.AnyValue_BoolValue{BoolValue: true}}
+		s.whole.Attributes = append(s.whole.Attributes, &common.KeyValue{Key: "jurat.degraded", Value: yes})
+	case trial.ConsensusChecked, trial.RoundCompleted:
 		s.end(head.At)
-	case events.TrialClosed:
+	case trial.TrialClosed:
 		s.end(head.At)
-		s.whole.End(trace.WithTimestamp(head.At))
+		s.to.end(s.whole, head.At)
 	}
 }
 
 func (s *trialSpans) begin(name string, at time.Time) {
 	s.end(at)
-	_, s.part = s.tracer.Start(s.ctx, name, trace.WithTimestamp(at))
+	s.part = begin(name, otlp.Span_SPAN_KIND_INTERNAL, at, s.whole.TraceId, s.whole.SpanId)
 }
 
 func (s *trialSpans) end(at time.Time) {
 	if s.part != nil {
-		s.part.End(trace.WithTimestamp(at))
+		s.to.end(s.part, at)
 		s.part = nil
 	}
 }

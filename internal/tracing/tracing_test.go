@@ -1,6 +1,7 @@
 package tracing_test
 
 import (
+	"encoding/hex"
 	"io"
 	"log/slog"
 	"net/http"
@@ -89,7 +90,7 @@ func TestRequests(t *testing.T) {
 	request := httptest.NewRequest(http.MethodGet, "/records/secret-id?token=secret", nil)
 	request.Header.Set("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	request.Header.Set("tracestate", "vendor=secret")
-	_, end := tracer.Request(request, "GET /records/{id}")
+	end := tracer.Request(request, "GET /records/{id}")
 	end(http.StatusServiceUnavailable)
 	span := s.sent(t, tracer)["GET /records/{id}"]
 	if span == nil {
@@ -98,6 +99,40 @@ func TestRequests(t *testing.T) {
 	if text := span.String(); strings.Contains(text, "secret") || span.TraceId[0] != 0x0a || span.Kind != otlp.Span_SPAN_KIND_SERVER ||
 		!strings.Contains(text, "http.response.status_code") || !strings.Contains(text, "503") {
 		t.Error(text)
+	}
+}
+
+// TestCallersTrace: a caller's trace is continued if its header is as W3C Trace Context has it, and not recorded if the caller does not want that.
+func TestCallersTrace(t *testing.T) {
+	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	for header, want := range map[string]string{
+		"00-" + trace + "-" + parent + "-01":                    parent,
+		"00-" + trace + "-" + parent + "-03":                    parent,
+		"cc-" + trace + "-" + parent + "-01-what-follows":       parent,
+		"00-" + trace + "-" + parent + "-00":                    "not recorded",
+		"00-" + trace + "-" + parent + "-01-more":               "",
+		"ff-" + trace + "-" + parent + "-01":                    "",
+		"00-" + strings.ToUpper(trace) + "-" + parent + "-01":   "",
+		"00-00000000000000000000000000000000-" + parent + "-01": "",
+		"00-" + trace + "-0000000000000000-01":                  "",
+		"00-" + trace + "-" + parent:                            "",
+		"":                                                      "",
+	} {
+		s := newSink(t)
+		tracer := start(t, s.URL)
+		request := httptest.NewRequest(http.MethodGet, "/", nil)
+		request.Header.Set("traceparent", header)
+		tracer.Request(request, "GET /")(http.StatusOK)
+		got := "not recorded"
+		if span := s.sent(t, tracer)["GET /"]; span != nil {
+			got = hex.EncodeToString(span.ParentSpanId)
+			if got != "" && hex.EncodeToString(span.TraceId) != trace || len(span.TraceId) != 16 || len(span.SpanId) != 8 {
+				t.Errorf("%q: %v", header, span)
+			}
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", header, got, want)
+		}
 	}
 }
 
@@ -133,10 +168,9 @@ func TestNoCollector(t *testing.T) {
 	var none *tracing.Tracing
 	none.Trial()(trial.TrialClosed{})
 	request := httptest.NewRequest(http.MethodGet, "/", nil)
-	ctx, end := none.Request(request, "GET /")
-	end(http.StatusOK)
-	if ctx != request.Context() || none.Stop(t.Context()) != nil {
-		t.Error("without a collector, spans were recorded")
+	none.Request(request, "GET /")(http.StatusOK)
+	if err := none.Stop(t.Context()); err != nil {
+		t.Error(err)
 	}
 	for _, endpoint := range []string{"", "collector:4318", "ftp://x", "http://"} {
 		if _, err := tracing.Start(endpoint, "x-key=a%20b, other=1", slog.New(slog.DiscardHandler)); err == nil {
@@ -152,7 +186,7 @@ func TestCollectorAway(t *testing.T) {
 	s := newSink(t)
 	s.away = 1
 	tracer := start(t, s.URL)
-	_, end := tracer.Request(httptest.NewRequest(http.MethodGet, "/", nil), "GET /")
+	end := tracer.Request(httptest.NewRequest(http.MethodGet, "/", nil), "GET /")
 	end(http.StatusOK)
 	if s.sent(t, tracer)["GET /"] == nil || s.away != 0 {
 		t.Errorf("%v, away %d", s.spans, s.away)
@@ -187,7 +221,7 @@ func TestErrorsKeepTheEndpointsSecret(t *testing.T) {
 	defer refusing.Close()
 	log, host := make(told, 1), strings.TrimPrefix(refusing.URL, "http://")
 	tracer := must.Get(tracing.Start("http://a-secret:a-secret@"+host+"/base/?key=a-secret", "", slog.New(slog.NewJSONHandler(log, nil))))(t)
-	_, end := tracer.Request(httptest.NewRequest(http.MethodGet, "/", nil), "GET /")
+	end := tracer.Request(httptest.NewRequest(http.MethodGet, "/", nil), "GET /")
 	end(http.StatusOK)
 	if err := tracer.Stop(t.Context()); err != nil {
 		t.Error(err)
