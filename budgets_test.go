@@ -19,9 +19,9 @@ var budgets = []struct {
 	most int
 }{
 	{"lines of Go but tests", 147_600},
-	{"lines of tests in Go", 118_900},
+	{"lines of tests in Go", 119_100},
 	{"packages", 96},
-	{"modules in the program", 50},
+	{"modules in the program", 42},
 	{"lines of the second verifier", 8_800},
 	{"words of README, doc.go and docs", 85_900},
 	{"words of docs/format.md", 32_600},
