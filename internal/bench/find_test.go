@@ -4,8 +4,10 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -15,6 +17,7 @@ import (
 	"jurat/internal/docket"
 	"jurat/internal/find"
 	"jurat/internal/schedule"
+	"jurat/internal/sqlitefile"
 	"jurat/internal/trial"
 )
 
@@ -33,6 +36,21 @@ func said(i int64) (*evidence.Draft, error) {
 		text.WriteString(vocabulary[r.IntN(len(vocabulary))] + " ")
 	}
 	return evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":%q,"request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1","parameters":{},"prompt":"May I?","response":%q}`, agent, text.String()))
+}
+
+// roomOf returns the size of a database whose write-ahead log is empty.
+func roomOf(b *testing.B, file string) float64 {
+	b.Helper()
+	db, err := sqlitefile.Open(file)
+	if err == nil {
+		_, err = db.ExecContext(b.Context(), "PRAGMA wal_checkpoint(TRUNCATE)")
+		err = errors.Join(err, db.Close())
+	}
+	info, statErr := os.Stat(file)
+	if err = errors.Join(err, statErr); err != nil {
+		b.Fatal(err)
+	}
+	return float64(info.Size())
 }
 
 // BenchmarkFind searches a log of as many records as BenchmarkAppend has. The limit of a search is reading as many records by their places as it found.
@@ -57,6 +75,7 @@ func BenchmarkFind(b *testing.B) {
 		}
 		return x.Follow(ctx, nil)
 	})
+	room := roomOf(b, file)
 	b.Cleanup(func() {
 		if err := keeper.Close(); err != nil {
 			b.Error(err)
@@ -83,6 +102,7 @@ func BenchmarkFind(b *testing.B) {
 		{"many", func(i int) string {
 			return vocabulary[i%len(vocabulary)] + " " + vocabulary[(i*7+1)%len(vocabulary)]
 		}},
+		{"japanese", func(i int) string { return []string{"返金", "配送", "住所"}[i%3] }},
 		{"none", func(i int) string { return fmt.Sprintf("zebra crossing %d", i) }},
 	} {
 		b.Run(q.name, func(b *testing.B) {
@@ -113,6 +133,7 @@ func BenchmarkFind(b *testing.B) {
 			}
 			of(b, "µs/search", search.median(), read.median())
 			b.ReportMetric(float64(n)/indexing[0].Seconds(), "indexed/s")
+			b.ReportMetric(room/float64(n), "B/record")
 		})
 	}
 }

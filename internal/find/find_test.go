@@ -74,9 +74,9 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// TestStretches: what fills a stretch is found in the file as it was in memory, also by the next process, in pages and by both
-// orders; a file of another log is made again.
-func TestStretches(t *testing.T) {
+// TestPages: what takes several transactions is found, also by the next process, in pages and by both orders; a file of another log is
+// made again.
+func TestPages(t *testing.T) {
 	h := jurattest.New(t)
 	const n = 4500
 	for i := range n {

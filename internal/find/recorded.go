@@ -6,7 +6,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,22 +19,6 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/convo"
 )
-
-// told is what the index takes from a record about the work of recorders. Most records have nothing of it.
-type told struct {
-	agent  string   // whose act a recorder saw
-	sight  *Sight   // of an act that a recorder saw, in a chain
-	event  bool     // a recorder says what became of itself, and not only that it is there
-	missed []missed // of an event of a recorder: what it does not have
-	tried  []string // of a submission: the chains of its records
-	erased *operator.ErasureBody
-}
-
-type missed struct {
-	agent  string
-	minute int64 // in milliseconds
-	calls  int64
-}
 
 // A Sight sums up what recorders saw in a chain.
 type Sight struct {
@@ -57,38 +43,86 @@ type Sight struct {
 // mostNamed bounds each list of a Sight. A chain in which more names occur is not listed with all of them.
 const mostNamed = 20
 
+// read reads a Sight as the file has it.
+func (s *Sight) read(summary string) error {
+	if err := json.Unmarshal([]byte(summary), s); err != nil {
+		return fmt.Errorf("the index of words is damaged: %w", evidence.Steady(err))
+	}
+	return nil
+}
+
 // plus adds what was seen elsewhere in the chain.
 func (s *Sight) plus(o *Sight) {
-	s.Agents, s.Recorders, s.Models = union(s.Agents, o.Agents), union(s.Recorders, o.Recorders), union(s.Models, o.Models)
-	s.Protocols, s.Vantages = union(s.Protocols, o.Protocols), union(s.Vantages, o.Vantages)
+	s.Agents, s.Recorders, s.Models = some(s.Agents, o.Agents), some(s.Recorders, o.Recorders), some(s.Models, o.Models)
+	s.Protocols, s.Vantages = some(s.Protocols, o.Protocols), some(s.Vantages, o.Vantages)
 	s.First, s.Last = min(s.First, o.First), max(s.Last, o.Last)
 	s.Acts, s.Calls, s.Broken, s.Lost = s.Acts+o.Acts, s.Calls+o.Calls, s.Broken+o.Broken, s.Lost+o.Lost
 	s.Input, s.Output, s.Counted = s.Input+o.Input, s.Output+o.Output, s.Counted+o.Counted
 }
 
-func union[T cmp.Ordered](a, b []T) []T {
-	all := slices.Concat(a, b)
-	slices.Sort(all)
-	all = slices.Compact(all)
+func some[T cmp.Ordered](a, b []T) []T {
+	all := union(a, b)
 	return all[:min(len(all), mostNamed)]
 }
 
-// toldBy takes from a record what the index has of the work of recorders. What cannot be read is left out: others say what is wrong with it.
-func toldBy(p *evidence.Payload) (t told) {
+func union[T cmp.Ordered](a, b []T) []T {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Kinds of notes.
+const (
+	missedNote = "missed"
+	eventNote  = "event"
+	triedNote  = "tried"
+	erasedNote = "erased"
+)
+
+// note takes from a record what the index has of the work of recorders, and of erasures. What cannot be read is left out: others say what
+// is wrong with it.
+func (d *doc) note(p *evidence.Payload) {
 	switch {
 	case p.Observed != nil:
-		t.agent = p.Observed.Agent
+		d.agent = p.Observed.Agent
 		if p.ChainID != "" {
-			t.sight = sightOf(p)
+			d.sight = sightOf(p)
 		}
 	case p.ActionType == evidence.RecorderEvent:
-		t.event, t.missed = eventOf(p)
+		d.noteEvent(p)
 	case p.ActionType == evidence.Submission:
-		t.tried = chainsIn(p)
+		for _, chain := range chainsIn(p) {
+			d.notes = append(d.notes, note{kind: triedNote, name: chain, value: p.ChainID})
+		}
 	case p.ActionType == evidence.Erasure:
-		t.erased, _ = operator.Read[operator.ErasureBody](p)
+		if e, err := operator.Read[operator.ErasureBody](p); err == nil {
+			for _, pointer := range e.Pointers {
+				d.notes = append(d.notes, note{kind: erasedNote, name: e.Record.String(), value: pointer})
+			}
+		}
 	}
-	return t
+}
+
+// noteEvent notes an event that is more than a sign of life, and what the recorder missed by it.
+func (d *doc) noteEvent(p *evidence.Payload) {
+	missed := func(agent, began string, calls int64) {
+		if at, err := evidence.ParseTime(began); err == nil {
+			d.notes = append(d.notes, note{missedNote, agent, at.UnixMilli(), strconv.FormatInt(calls, 10)})
+		}
+	}
+	e, err := observed.ParseEvent(p.Response)
+	if err != nil || e.Event != observed.Heartbeat {
+		d.notes = append(d.notes, note{kind: eventNote, name: d.actor})
+	}
+	switch {
+	case err != nil:
+	case e.Event == observed.LostInCrash:
+		missed(e.Agent, e.Began, 1)
+	default:
+		for _, m := range e.Missed {
+			missed(m.Agent, m.Minute, m.Calls)
+		}
+	}
 }
 
 func sightOf(p *evidence.Payload) *Sight {
@@ -120,25 +154,6 @@ func sightOf(p *evidence.Payload) *Sight {
 	return s
 }
 
-// eventOf reports whether an event is more than a sign of life, and what the recorder missed by it.
-func eventOf(p *evidence.Payload) (more bool, list []missed) {
-	e, err := observed.ParseEvent(p.Response)
-	if err != nil {
-		return true, nil
-	}
-	if e.Event == observed.LostInCrash {
-		if at, err := evidence.ParseTime(e.Began); err == nil {
-			return true, []missed{{e.Agent, at.UnixMilli(), 1}}
-		}
-	}
-	for _, m := range e.Missed {
-		if at, err := evidence.ParseTime(m.Minute); err == nil {
-			list = append(list, missed{m.Agent, at.UnixMilli(), m.Calls})
-		}
-	}
-	return e.Event != observed.Heartbeat, list
-}
-
 // chainsIn lists the chains of the records that are the evidence of a trial.
 func chainsIn(p *evidence.Payload) (chains []string) {
 	if slices.Contains(p.SealedApart, "/response") {
@@ -162,75 +177,6 @@ func chainsIn(p *evidence.Payload) (chains []string) {
 	}
 	slices.Sort(chains)
 	return slices.Compact(chains)
-}
-
-// writeTold stores what a stretch has of the work of recorders.
-func writeTold(ctx context.Context, tx *sql.Tx, begin int64, docs []*doc) error {
-	for chain, s := range sightsIn(docs) {
-		doc, err := json.Marshal(s.Sight)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, "INSERT INTO recorded VALUES (?, ?, ?, ?, ?, ?, ?)", begin, chain, s.place, s.First, s.Last, foldedLines(s.Agents), string(doc)); err != nil {
-			return err
-		}
-	}
-	for _, d := range docs {
-		if d.event {
-			if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO events VALUES (?, ?)", d.place, d.actor); err != nil {
-				return err
-			}
-		}
-		for _, m := range d.missed {
-			if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO missed VALUES (?, ?, ?, ?)", d.place, m.agent, m.minute, m.calls); err != nil {
-				return err
-			}
-		}
-		for _, chain := range d.tried {
-			if _, err := tx.ExecContext(ctx, "INSERT OR IGNORE INTO tried VALUES (?, ?, ?)", begin, chain, d.chain); err != nil {
-				return err
-			}
-		}
-		if d.erased == nil {
-			continue
-		}
-		for _, pointer := range d.erased.Pointers {
-			if _, err := tx.ExecContext(ctx, "INSERT OR IGNORE INTO erased VALUES (?, ?, ?)", d.place, d.erased.Record[:], pointer); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func foldedLines(names []string) string {
-	folded := make([]string, len(names))
-	for i, name := range names {
-		folded[i] = Fold(name)
-	}
-	return strings.Join(folded, "\n")
-}
-
-// A placed Sight knows the place of its last record.
-type placed struct {
-	Sight
-	place int64
-}
-
-// sightsIn sums up what recorders saw in each chain of some records, which are in log order.
-func sightsIn(docs []*doc) map[string]*placed {
-	all := map[string]*placed{}
-	for _, d := range docs {
-		switch s := all[d.chain]; {
-		case d.sight == nil:
-		case s == nil:
-			all[d.chain] = &placed{*d.sight, d.place}
-		default:
-			s.plus(d.sight)
-			s.place = d.place
-		}
-	}
-	return all
 }
 
 // Recordings selects chains in which recorders saw something.
@@ -294,8 +240,11 @@ type FoundRecordings struct {
 	Next       string // cursor of the next page; "": this is the last one
 }
 
-// maxSummed is how many chains one search sums up.
-const maxSummed = 5_000
+// maxSummed is how many chains one search looks at, and atOnce how many of them together.
+const (
+	maxSummed = 5_000
+	atOnce    = 128
+)
 
 // Recordings returns a page of the chains that a search finds, the one with the newest record first. A page can be short or empty: as long
 // as it has a cursor, there may be more. Its errors are those of the file and of the log.
@@ -307,408 +256,167 @@ func (x *Index) Recordings(ctx context.Context, q *Recordings) (*FoundRecordings
 	return found, nil
 }
 
-// recordedNow is what is in memory and not yet in the file.
-type recordedNow struct {
-	begin  int64 // its first place: the file is read up to there
-	sights map[string]*placed
-	length map[string]int64 // records by chain
-	missed []missed
-	tried  map[string][]string // trials by chain
-}
-
-func (x *Index) recordedNow() *recordedNow {
-	x.mu.Lock()
-	tail, begin := x.tail, x.tailBegin()
-	x.mu.Unlock()
-	now := &recordedNow{begin: begin, sights: sightsIn(tail), length: map[string]int64{}, tried: map[string][]string{}}
-	for _, d := range tail {
-		now.length[d.chain]++
-		now.missed = append(now.missed, d.missed...)
-		for _, chain := range d.tried {
-			now.tried[chain] = append(now.tried[chain], d.chain)
-		}
-	}
-	return now
-}
-
-// A lastPlace is the place of a chain's last record.
-type lastPlace struct {
-	chain string
-	place int64
-}
-
-// atOnce is how many chains are looked at together.
-const atOnce = 128
-
-func (x *Index) recordings(ctx context.Context, q *Recordings, found *FoundRecordings) error {
+func (x *Index) recordings(ctx context.Context, q *Recordings, found *FoundRecordings) (err error) {
 	var places map[string][]int64
 	if q.Text != "" {
-		var err error
-		if places, err = x.recordedWith(ctx, q.Text); err != nil {
+		if places, err = x.withText(ctx, recordedTerm, q.Text); len(places) == 0 || err != nil {
 			return err
 		}
 	}
-	if q.Text != "" && len(places) == 0 {
-		return nil
+	before := q.after
+	if before < 0 || q.After == "" {
+		before = math.MaxInt64
 	}
-	now := x.recordedNow()
 	limit, looks, since := cmp.Or(q.Limit, usual), 0, time.Now()
-	for before := q.after; ; {
-		list, err := x.newestChains(ctx, q, now, before)
-		if err != nil || len(list) == 0 {
+	for {
+		chains, err := x.chainsBefore(ctx, q, before)
+		if len(chains) == 0 || err != nil {
 			return err
 		}
-		for _, at := range list {
-			if before = at.place; q.Text != "" && len(places[at.chain]) == 0 {
+		for i := range chains {
+			r := &chains[i]
+			if before = r.Place; q.Text != "" && len(places[r.Chain]) == 0 {
 				continue
 			}
-			r, err := x.looked(ctx, q, now, at, places)
+			has := q.Text == ""
+			if !has {
+				has, err = x.anyHas(ctx, places[r.Chain], q.Text)
+			}
+			if has && err == nil {
+				err = x.complete(ctx, r)
+				found.Recordings = append(found.Recordings, *r)
+			}
 			if err != nil {
 				return err
 			}
-			if r != nil {
-				found.Recordings = append(found.Recordings, *r)
-			}
 			if looks++; len(found.Recordings) == limit || looks == maxSummed || time.Since(since) > lookTime {
-				found.Next = fmt.Sprint(before)
+				found.Next = strconv.FormatInt(before, 10)
 				return nil
 			}
 		}
 	}
 }
 
-// looked returns a chain if it fulfils the conditions, and nil otherwise.
-func (x *Index) looked(ctx context.Context, q *Recordings, now *recordedNow, at lastPlace, places map[string][]int64) (*Recording, error) {
-	if q.Text != "" {
-		if has, err := x.anyHas(ctx, places[at.chain], q.Text); !has || err != nil {
-			return nil, err
-		}
-	}
-	r, err := x.recording(ctx, at.chain, now)
-	if err != nil || r == nil || !q.fits(r) {
-		return nil, err
-	}
-	return r, nil
-}
-
-func (q *Recordings) fits(r *Recording) bool {
-	return (q.Agent == "" || strings.Contains(foldedLines(r.Agents), q.Agent)) &&
-		(q.From.IsZero() || r.Last >= q.From.UnixMilli()) && (q.To.IsZero() || r.First < q.To.UnixMilli())
-}
-
-// newestChains lists some chains whose last record stands before a place (-1: anywhere), the newest first.
-func (x *Index) newestChains(ctx context.Context, q *Recordings, now *recordedNow, before int64) (list []lastPlace, err error) {
-	for chain, s := range now.sights {
-		if before < 0 || s.place < before {
-			list = append(list, lastPlace{chain, s.place})
-		}
-	}
-	if len(list) > 0 {
-		slices.SortFunc(list, func(a, b lastPlace) int { return cmp.Compare(b.place, a.place) })
-		return list, nil
-	}
-	end := now.begin
-	if before >= 0 {
-		end = min(end, before)
-	}
-	for len(list) == 0 {
-		some, err := x.chainsIn(ctx, q, now.begin, end)
-		if err != nil || len(some) == 0 {
-			return nil, err
-		}
-		end = some[len(some)-1].place
-		for _, at := range some {
-			if now.sights[at.chain] == nil {
-				list = append(list, at)
-			}
-		}
-	}
-	return list, nil
-}
-
-// chainsIn lists chains of the file whose last record stands before a place, the newest first. Stretches from begin on are left out.
-func (x *Index) chainsIn(ctx context.Context, q *Recordings, begin, before int64) (list []lastPlace, err error) {
-	const newer = "EXISTS (SELECT 1 FROM recorded n WHERE n.chain = r.chain AND n.last > r.last AND n.stretch < ?1)"
-	where, args := "r.last < ?2 AND r.stretch < ?1 AND NOT "+newer, []any{begin, before}
-	add := func(condition string, arg any) {
-		args = append(args, arg)
-		where += fmt.Sprintf(" AND EXISTS (SELECT 1 FROM recorded o WHERE o.chain = r.chain AND "+condition+")", len(args))
-	}
-	if q.Agent != "" {
-		add("instr(o.agents, ?%d)", q.Agent)
-	}
+// chainsBefore returns some chains whose last act of a recorder has a place before this one, the newest first, as far as the text is not
+// asked for.
+func (x *Index) chainsBefore(ctx context.Context, q *Recordings, before int64) ([]Recording, error) {
+	from, to := int64(math.MinInt64), int64(math.MaxInt64)
 	if !q.From.IsZero() {
-		add("o.latest >= ?%d", q.From.UnixMilli())
+		from = q.From.UnixMilli()
 	}
 	if !q.To.IsZero() {
-		add("o.earliest < ?%d", q.To.UnixMilli())
+		to = q.To.UnixMilli()
 	}
-	rows, err := x.db.QueryContext(ctx, "SELECT chain, last FROM recorded r WHERE "+where+fmt.Sprintf(" ORDER BY last DESC LIMIT %d", atOnce), args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var at lastPlace
-		if err := rows.Scan(&at.chain, &at.place); err != nil {
-			return nil, err
-		}
-		list = append(list, at)
-	}
-	return list, rows.Err()
+	return x.chains(ctx, "last < ? AND instr(agents, ?) AND latest >= ? AND earliest < ? ORDER BY last DESC LIMIT ?", before, q.Agent, from, to, atOnce)
 }
 
 // Recording returns what recorders saw in a chain; nil: nothing. Its errors are those of the file.
 func (x *Index) Recording(ctx context.Context, chain string) (*Recording, error) {
-	r, err := x.recording(ctx, chain, x.recordedNow())
+	chains, err := x.chains(ctx, "chain = ? AND last IS NOT NULL", chain)
+	if len(chains) == 1 && err == nil {
+		err = x.complete(ctx, &chains[0])
+	}
 	if err != nil {
 		return nil, fmt.Errorf("looking for what recorders saw in chain %q: %w", chain, err)
 	}
-	return r, nil
+	if len(chains) == 0 {
+		return nil, nil
+	}
+	return &chains[0], nil
 }
 
-func (x *Index) recording(ctx context.Context, chain string, now *recordedNow) (*Recording, error) {
-	sum, err := x.sumOf(ctx, chain, now)
-	if sum == nil || err != nil {
-		return nil, err
+// chains returns chains in which recorders saw something, without what complete adds.
+func (x *Index) chains(ctx context.Context, where string, args ...any) ([]Recording, error) {
+	type row struct {
+		Recording
+		summary string
 	}
-	r := &Recording{Chain: chain, Sight: sum.Sight, Place: sum.place}
-	if r.Trials, err = x.trialsOf(ctx, chain, now); err != nil {
-		return nil, err
-	}
-	if err = x.db.QueryRowContext(ctx, "SELECT count(*) FROM records WHERE chain = ? AND place < ?", chain, now.begin).Scan(&r.Records); err != nil {
-		return nil, err
-	}
-	r.Records += now.length[chain]
-	r.Missed, err = x.missedIn(ctx, &r.Sight, now)
-	return r, err
-}
-
-// sumOf sums up all stretches of a chain.
-func (x *Index) sumOf(ctx context.Context, chain string, now *recordedNow) (sum *placed, err error) {
-	rows, err := x.db.QueryContext(ctx, "SELECT last, summary FROM recorded WHERE chain = ? AND stretch < ? ORDER BY last", chain, now.begin)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	plus := func(p *placed) {
-		if sum == nil {
-			sum = new(*p)
-			return
+	rows, err := list(ctx, x.db, func(r *row) []any { return []any{&r.Chain, &r.Place, &r.summary} },
+		"SELECT chain, last, summary FROM chains WHERE "+where, args...)
+	found := make([]Recording, len(rows))
+	for i := range rows {
+		if found[i] = rows[i].Recording; err == nil {
+			err = found[i].read(rows[i].summary)
 		}
-		sum.plus(&p.Sight)
-		sum.place = p.place
 	}
-	for rows.Next() {
-		var p placed
-		var doc string
-		if err := rows.Scan(&p.place, &doc); err != nil {
-			return nil, err
-		}
-		if err := json.Unmarshal([]byte(doc), &p.Sight); err != nil {
-			return nil, fmt.Errorf("the index of words is damaged: %w", evidence.Steady(err))
-		}
-		plus(&p)
-	}
-	if p := now.sights[chain]; p != nil {
-		plus(p)
-	}
-	return sum, rows.Err()
-}
-
-func (x *Index) trialsOf(ctx context.Context, chain string, now *recordedNow) (list []string, err error) {
-	rows, err := x.db.QueryContext(ctx, "SELECT trial FROM tried WHERE chain = ? AND stretch < ? ORDER BY stretch, trial", chain, now.begin)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		list = append(list, id)
-	}
-	return append(list, now.tried[chain]...), rows.Err()
+	return found, err
 }
 
 // minute is how long the time is of which recorders count what they missed, in milliseconds.
 const minute = 60_000
 
-// missedIn counts the calls of the agents of a chain that passed without a record, in the time of the chain.
-func (x *Index) missedIn(ctx context.Context, s *Sight, now *recordedNow) (n int64, err error) {
-	from := s.First - minute // a minute that began before
-	for _, m := range now.missed {
-		if slices.Contains(s.Agents, m.agent) && m.minute > from && m.minute <= s.Last {
-			n += m.calls
-		}
-	}
-	args := []any{from, s.Last, now.begin}
-	for _, agent := range s.Agents {
-		args = append(args, agent)
-	}
-	var stored int64
-	err = x.db.QueryRowContext(ctx, "SELECT coalesce(sum(calls), 0) FROM missed WHERE minute > ? AND minute <= ? AND place < ? AND agent IN ("+marks(len(s.Agents))+")", args...).Scan(&stored)
-	return n + stored, err
-}
-
-// recordedWith returns the places of records with a text, by the chain in which recorders saw something.
-func (x *Index) recordedWith(ctx context.Context, text string) (map[string][]int64, error) {
-	m := x.matching(&Records{Text: text}, Scope{All: true})
-	found := map[string][]int64{}
-	for p := range x.parts(true) {
-		for _, d := range p.tail {
-			if d.sight != nil && d.has(text) {
-				found[d.chain] = append(found[d.chain], d.place)
-			}
-		}
-		if p.tail != nil {
-			continue
-		}
-		s, err := m.offsets(ctx, x, p.stretch)
-		if err != nil {
-			return nil, err
-		}
-		if s == nil {
-			continue
-		}
-		if err := x.chainsAt(ctx, s, p.stretch, found); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
-}
-
-// chainsAt adds the places of a set at which recorders' acts stand.
-func (x *Index) chainsAt(ctx context.Context, s *set, in stretch, found map[string][]int64) error {
-	rows, err := x.db.QueryContext(ctx, "SELECT place, chain FROM records WHERE place >= ? AND place < ? AND agent <> '' AND chain <> ''", in.begin, in.after)
+// complete adds what is not in the sum of the chain.
+func (x *Index) complete(ctx context.Context, r *Recording) (err error) {
+	r.Trials, err = list(ctx, x.db, one[string], "SELECT value FROM notes WHERE kind = ? AND name = ? ORDER BY place", triedNote, r.Chain)
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var place int64
-		var chain string
-		if err := rows.Scan(&place, &chain); err != nil {
-			return err
-		}
-		if n := place - in.begin; n >= 0 && n < stretchRecords && s.has(int(n)) {
-			found[chain] = append(found[chain], place)
-		}
+	if err := x.db.QueryRowContext(ctx, "SELECT count(*) FROM records WHERE chain = ? AND chain <> ''", r.Chain).Scan(&r.Records); err != nil {
+		return err
 	}
-	return rows.Err()
+	args := []any{missedNote, r.First - minute, r.Last} // a minute that began before counts
+	for _, agent := range r.Agents {
+		args = append(args, agent)
+	}
+	return x.db.QueryRowContext(ctx, "SELECT coalesce(sum(CAST(value AS INTEGER)), 0) FROM notes WHERE kind = ? AND at > ? AND at <= ? AND name IN ("+
+		marks(len(r.Agents))+")", args...).Scan(&r.Missed)
 }
+
+// marks returns n placeholders for values in a list.
+func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
 
 // Erased returns what was erased of records: the pointers, by the record's digest. Its errors are those of the file.
 func (x *Index) Erased(ctx context.Context, records []evidence.Digest) (map[evidence.Digest][]string, error) {
 	erased := map[evidence.Digest][]string{}
-	x.mu.Lock()
-	tail, begin := x.tail, x.tailBegin()
-	x.mu.Unlock()
-	for _, d := range tail {
-		if d.erased != nil && slices.Contains(records, d.erased.Record) {
-			erased[d.erased.Record] = append(erased[d.erased.Record], d.erased.Pointers...)
-		}
-	}
-	for some := range slices.Chunk(records, atOnce) {
-		args := []any{begin}
-		for _, digest := range some {
-			args = append(args, digest[:])
-		}
-		rows, err := x.db.QueryContext(ctx, "SELECT digest, pointer FROM erased WHERE place < ? AND digest IN ("+marks(len(some))+")", args...)
-		if err == nil {
-			err = scanErased(rows, erased)
-		}
+	for _, digest := range records {
+		pointers, err := list(ctx, x.db, one[string], "SELECT value FROM notes WHERE kind = ? AND name = ? ORDER BY place, value", erasedNote, digest.String())
 		if err != nil {
 			return nil, fmt.Errorf("looking for what was erased: %w", err)
+		}
+		if len(pointers) > 0 {
+			erased[digest] = pointers
 		}
 	}
 	return erased, nil
 }
 
-func scanErased(rows *sql.Rows, erased map[evidence.Digest][]string) error {
-	defer rows.Close()
-	for rows.Next() {
-		var digest []byte
-		var pointer string
-		if err := rows.Scan(&digest, &pointer); err != nil {
-			return err
-		}
-		if len(digest) != len(evidence.Digest{}) {
-			return fmt.Errorf("a digest of %d bytes: the index of words is damaged", len(digest))
-		}
-		erased[evidence.Digest(digest)] = append(erased[evidence.Digest(digest)], pointer)
-	}
-	return rows.Err()
-}
-
 // Events returns the places of what recorders say of themselves between two places of the log, apart from their signs of life: at most so
 // many, the earliest ones. Its errors are those of the file.
-func (x *Index) Events(ctx context.Context, recorders []string, from, to int64, most int) (list []int64, err error) {
-	x.mu.Lock()
-	tail, begin := x.tail, x.tailBegin()
-	x.mu.Unlock()
-	args := []any{from, min(to, begin)}
+func (x *Index) Events(ctx context.Context, recorders []string, from, to int64, most int) ([]int64, error) {
+	args := []any{eventNote, from, to}
 	for _, name := range recorders {
 		args = append(args, name)
 	}
-	rows, err := x.db.QueryContext(ctx, fmt.Sprintf("SELECT place FROM events WHERE place >= ? AND place < ? AND recorder IN (%s) ORDER BY place LIMIT %d", marks(len(recorders)), most), args...)
+	places, err := list(ctx, x.db, one[int64], "SELECT place FROM notes WHERE kind = ? AND at = 0 AND place >= ? AND place < ? AND name IN ("+
+		marks(len(recorders))+") ORDER BY place LIMIT ?", append(args, most)...)
 	if err != nil {
 		return nil, fmt.Errorf("looking for events of recorders: %w", err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var place int64
-		if err := rows.Scan(&place); err != nil {
-			return nil, err
-		}
-		list = append(list, place)
-	}
-	for _, d := range tail {
-		if len(list) < most && d.event && d.place >= from && d.place < to && slices.Contains(recorders, d.actor) {
-			list = append(list, d.place)
-		}
-	}
-	return list, rows.Err()
+	return places, nil
 }
 
-// Place returns the place in the log of a record of a chain, by its number in the chain, from 1; -1 if the index does not have it. Its errors are
-// those of the file.
+// Place returns the place in the log of a record of a chain, by its number in the chain, from 1; -1 if the index does not have it. Its
+// errors are those of the file.
 func (x *Index) Place(ctx context.Context, chain string, number int64) (place int64, err error) {
-	x.mu.Lock()
-	tail, begin := x.tail, x.tailBegin()
-	x.mu.Unlock()
-	err = x.db.QueryRowContext(ctx, "SELECT place FROM records WHERE chain = ? AND place < ? ORDER BY place LIMIT 1 OFFSET ?", chain, begin, number-1).Scan(&place)
-	if err == nil {
-		return place, nil
+	err = x.db.QueryRowContext(ctx, "SELECT place FROM records WHERE chain = ? AND chain <> '' ORDER BY place LIMIT 1 OFFSET ?", chain, number-1).Scan(&place)
+	if errors.Is(err, sql.ErrNoRows) {
+		return -1, nil
 	}
-	if !errors.Is(err, sql.ErrNoRows) {
+	if err != nil {
 		return 0, fmt.Errorf("looking for record %d of chain %q: %w", number, chain, err)
 	}
-	var before int64
-	if err := x.db.QueryRowContext(ctx, "SELECT count(*) FROM records WHERE chain = ? AND place < ?", chain, begin).Scan(&before); err != nil {
-		return 0, fmt.Errorf("counting the records of chain %q: %w", chain, err)
-	}
-	for _, d := range tail {
-		if d.chain != chain {
-			continue
-		}
-		if before++; before == number {
-			return d.place, nil
-		}
-	}
-	return -1, nil
+	return place, nil
 }
 
-// LastOfInterest returns the place of the newest record of a recorder or of a trial, or one before the newest records in memory if none of these
-// is one.
-func (x *Index) LastOfInterest() int64 {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, d := range slices.Backward(x.tail) {
-		if d.role == evidence.RoleRecorder || strings.HasPrefix(d.chain, evidence.TrialPrefix) {
-			return d.place
-		}
+// LastOfInterest returns the place of the newest record of a recorder or of a trial, and -1 if there is none. Its errors are those of the
+// file.
+func (x *Index) LastOfInterest(ctx context.Context) (place int64, err error) {
+	err = x.db.QueryRowContext(ctx, "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 1", trialTerm+" OR "+recorderTerm).Scan(&place)
+	if errors.Is(err, sql.ErrNoRows) {
+		return -1, nil
 	}
-	return x.tailBegin() - 1
+	if err != nil {
+		return 0, fmt.Errorf("looking for the newest record of a recorder or of a trial: %w", err)
+	}
+	return place, nil
 }

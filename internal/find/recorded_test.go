@@ -172,7 +172,7 @@ func (a *asking) compareRecordings(t *testing.T, when string, x *find.Index) int
 	}
 }
 
-// TestEvents: what recorders say of themselves is found between two places, signs of life apart, from memory and from the file.
+// TestEvents: what recorders say of themselves is found between two places, signs of life apart.
 func TestEvents(t *testing.T) {
 	h := &town{jurattest.New(t), rand.New(rand.NewPCG(5, 7))}
 	tell := func(e *observed.Event) { h.event(t, e) }
@@ -181,40 +181,33 @@ func TestEvents(t *testing.T) {
 	tell(&observed.Event{Event: observed.ModeChanged, Mode: observed.Passing, Reason: "disk full"})
 	say(t, h.House, "something else")
 	tell(&observed.Event{Event: observed.Stop, Reason: "asked to"})
-	x := openIndex(t, h.House, "")
-	follow(t, x)
-	for range 2 {
-		for _, c := range []struct {
-			from, to int64
-			most     int
-			want     []int64
-		}{{0, 9, 9, []int64{0, 2, 4}}, {1, 4, 9, []int64{2}}, {0, 9, 2, []int64{0, 2}}, {3, 3, 9, nil}} {
-			got := must.Get(x.Events(t.Context(), taps, c.from, c.to, c.most))(t)
-			if !slices.Equal(got, c.want) {
-				t.Errorf("%+v: %v", c, got)
-			}
+	x := followed(t, h.House)
+	for _, c := range []struct {
+		from, to int64
+		most     int
+		want     []int64
+	}{{0, 9, 9, []int64{0, 2, 4}}, {1, 4, 9, []int64{2}}, {0, 9, 2, []int64{0, 2}}, {3, 3, 9, nil}} {
+		got := must.Get(x.Events(t.Context(), taps, c.from, c.to, c.most))(t)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %v", c, got)
 		}
-		if got, err := x.Events(t.Context(), []string{"another"}, 0, 9, 9); len(got) > 0 || err != nil {
-			t.Error(got, err)
+	}
+	if got, err := x.Events(t.Context(), []string{"another"}, 0, 9, 9); len(got) > 0 || err != nil {
+		t.Error(got, err)
+	}
+	for number, want := range map[int64]int64{1: 0, 3: 2, 4: 4, 5: -1} {
+		if at, err := x.Place(t.Context(), "recorder/tap", number); at != want || err != nil {
+			t.Errorf("record %d stands at %d, want %d: %v", number, at, want, err)
 		}
-		for number, want := range map[int64]int64{1: 0, 3: 2, 4: 4, 5: -1} {
-			if at, err := x.Place(t.Context(), "recorder/tap", number); at != want || err != nil {
-				t.Errorf("record %d stands at %d, want %d: %v", number, at, want, err)
-			}
-		}
-		if at := x.LastOfInterest(); at != 4 {
-			t.Errorf("the newest record of a recorder stands at %d", at)
-		}
-		must.Do(t, x.Settle(t.Context()))
 	}
 	say(t, h.House, "something else")
 	follow(t, x)
-	if at, err := x.Place(t.Context(), "recorder/tap", 4); at != 4 || err != nil || x.LastOfInterest() != 4 {
-		t.Error(at, err, x.LastOfInterest())
+	if at, err := x.LastOfInterest(t.Context()); at != 4 || err != nil {
+		t.Errorf("the newest record of a recorder stands at %d, %v", at, err)
 	}
 }
 
-// TestErased: the index knows what was erased, from memory and from its file, until the act itself is gone.
+// TestErased: the index knows what was erased.
 func TestErased(t *testing.T) {
 	h := jurattest.New(t)
 	r := say(t, h, "call me at 555", "/response")
@@ -222,12 +215,9 @@ func TestErased(t *testing.T) {
 	h.Seal(t, evidence.Payload{ActionType: evidence.Erasure, AgentID: "operator", Timestamp: evidence.FormatTime(jurattest.Start), Saw: []evidence.Digest{r.Digest}, Response: jsontext.Value(body)})
 	x := openIndex(t, h, t.TempDir()+"/find.db")
 	follow(t, x)
-	for range 2 {
-		got := must.Get(x.Erased(t.Context(), []evidence.Digest{r.Digest, evidence.DigestOf(nil)}))(t)
-		if diff := gocmp.Diff(map[evidence.Digest][]string{r.Digest: {"/response"}}, got); diff != "" {
-			t.Error(diff)
-		}
-		must.Do(t, x.Settle(t.Context()))
+	got := must.Get(x.Erased(t.Context(), []evidence.Digest{r.Digest, evidence.DigestOf(nil)}))(t)
+	if diff := gocmp.Diff(map[evidence.Digest][]string{r.Digest: {"/response"}}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -239,14 +229,10 @@ func TestHostileRecordings(t *testing.T) {
 			Vantage: evidence.InProcess, Usage: jsontext.Value(`{"completion_tokens":9007199254740991,"prompt_tokens":9007199254740991}`)}
 		h.Seal(t, evidence.Payload{ActionType: evidence.ObservedCall, AgentID: "tap", RequestID: "r", Timestamp: "2026-01-01T00:00:00Z", ChainID: "c", Observed: o})
 	}
-	x := openIndex(t, h.House, "")
-	follow(t, x)
-	for range 2 {
-		r := must.Get(x.Recording(t.Context(), "c"))(t)
-		if r == nil || len(r.Agents) != 20 || r.Acts != 60 || r.Records != 60 || r.Counted != 0 || r.Last < r.First {
-			t.Fatalf("%+v", r)
-		}
-		must.Do(t, x.Settle(t.Context()))
+	x := followed(t, h.House)
+	r := must.Get(x.Recording(t.Context(), "c"))(t)
+	if r == nil || len(r.Agents) != 20 || r.Acts != 60 || r.Records != 60 || r.Counted != 0 || r.Last < r.First {
+		t.Fatalf("%+v", r)
 	}
 	if r, err := x.Recording(t.Context(), "no such chain"); r != nil || err != nil {
 		t.Error(r, err)

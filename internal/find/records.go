@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -227,7 +228,7 @@ func (x *Index) Records(ctx context.Context, q *Records, in Scope, may func(*evi
 	if q.After == "" {
 		s.q.after = -1
 	}
-	if err := s.run(ctx, in); err != nil {
+	if err := s.run(ctx, &in); err != nil {
 		return nil, fmt.Errorf("searching the log: %w", err)
 	}
 	return s.found, nil
@@ -243,50 +244,101 @@ type searching struct {
 	since time.Time
 }
 
-func (s *searching) run(ctx context.Context, in Scope) error {
-	m := s.matching(s.q, in)
-	if s.q.Record != "" {
-		return s.runOne(ctx, m)
+func (s *searching) run(ctx context.Context, in *Scope) error {
+	query, args, err := s.candidates(ctx, in)
+	if query == "" || err != nil {
+		return err
 	}
-	for part := range s.parts(s.q.Oldest) {
-		places, err := m.places(ctx, s.Index, part)
-		if err != nil {
-			return err
-		}
-		if !s.q.Oldest {
-			slices.Reverse(places)
-		}
-		places = slices.DeleteFunc(places, s.before)
-		if done, err := s.lookAll(ctx, places); done || err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// before reports whether a place was on an earlier page.
-func (s *searching) before(place int64) bool {
-	return s.q.after >= 0 && (s.q.Oldest && place <= s.q.after || !s.q.Oldest && place >= s.q.after)
-}
-
-// runOne looks at the record with the id that the search names.
-func (s *searching) runOne(ctx context.Context, m *matcher) error {
-	b, err := s.ledger.Briefs().ByID(ctx, s.q.Record)
-	if errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrExpired) {
-		return nil
-	}
+	rows, err := s.db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}
-	if read, _ := s.Progress(); b.Index >= read || s.before(b.Index) {
-		return nil
+	defer rows.Close()
+	var places []int64
+	for more := true; more; {
+		if more = rows.Next(); more {
+			var place int64
+			var chain, role, actor string
+			if err := rows.Scan(&place, &chain, &role, &actor); err != nil {
+				return err
+			}
+			if in.allows(chain, evidence.Role(role), actor) {
+				places = append(places, place)
+			}
+		}
+		if len(places) == lookAtOnce || !more {
+			if done, err := s.lookAll(ctx, places); done || err != nil {
+				return err
+			}
+			places = places[:0]
+		}
 	}
-	record, err := s.open(ctx, b.Index)
-	if err != nil || record == nil || !m.fits(docOf(b.Index, &record.Payload)) {
-		return err
+	return rows.Err()
+}
+
+func (s *Scope) allows(chain string, role evidence.Role, actor string) bool {
+	return s.All || s.Trials[chain] || s.Agent != "" && role == evidence.RoleAgent && actor == s.Agent
+}
+
+// candidates returns the query for all records that a search finds in a scope, and for some that it does not; "": it finds none. Terms
+// lead to them, and the row of each record tells whether it has what the terms stand for. Whether it has the text shows when it is opened.
+func (s *searching) candidates(ctx context.Context, in *Scope) (query string, args []any, err error) {
+	q, at := s.q, "place"
+	terms, where := s.piecesOf(q.Text), []string{"1"}
+	add := func(condition string, values ...any) { where, args = append(where, condition), append(args, values...) }
+	if q.Actor != "" {
+		terms = append(terms, s.term(nameOf, q.Actor))
+		add("(actor = ? OR agent = ?)", q.Actor, q.Actor)
 	}
-	_, err = s.lookAll(ctx, []int64{b.Index})
-	return err
+	if q.Action != "" {
+		terms = append(terms, s.term(actionOf, string(q.Action)))
+		add("action = ?", string(q.Action))
+	}
+	if q.Chain != "" {
+		terms = append(terms, s.term(chainOf, q.Chain))
+		add("chain = ?", q.Chain)
+	}
+	if !q.From.IsZero() {
+		add("at >= ?", q.From.UnixMilli())
+	}
+	if !q.To.IsZero() {
+		add("at < ?", q.To.UnixMilli())
+	}
+	if q.Record != "" {
+		b, err := s.ledger.Briefs().ByID(ctx, q.Record)
+		if errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrExpired) {
+			return "", nil, nil
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		add("place = ?", b.Index)
+	}
+	switch {
+	case in.All:
+	case in.Agent != "":
+		terms = append(terms, "("+trialTerm+" OR "+s.term(ownOf, in.Agent)+")")
+	case len(in.Trials) == 0:
+		return "", nil, nil
+	default:
+		terms = append(terms, trialTerm)
+	}
+	from := "records"
+	if len(terms) > 0 {
+		from, at = "words CROSS JOIN records ON place = words.rowid", "words.rowid"
+		add("words MATCH ?", with(terms...))
+	}
+	order := " DESC"
+	if q.Oldest {
+		order = ""
+	}
+	switch {
+	case q.after >= 0 && q.Oldest:
+		add(at+" > ?", q.after)
+	case q.after >= 0:
+		add(at+" < ?", q.after)
+	}
+	return "SELECT place, chain, role, actor FROM " + from + " WHERE " + strings.Join(where, " AND ") + " ORDER BY " + at + order, args, nil
 }
 
 // lookAtOnce is how many candidates are read together. Each can be as large as a record may be.
@@ -294,15 +346,16 @@ const lookAtOnce = 4
 
 // lookAll opens candidates in their order, and reports whether the page is full.
 func (s *searching) lookAll(ctx context.Context, places []int64) (done bool, err error) {
-	for some := range slices.Chunk(places, lookAtOnce) {
-		records, err := s.openAll(ctx, some)
-		if err != nil {
-			return false, err
-		}
-		for i, record := range records {
-			if done, err := s.look(some[i], record); done || err != nil {
-				return done, err
-			}
+	if len(places) == 0 {
+		return false, nil
+	}
+	records, err := s.open(ctx, places)
+	if err != nil {
+		return false, err
+	}
+	for i, record := range records {
+		if done, err := s.look(places[i], record); done || err != nil {
+			return done, err
 		}
 	}
 	return false, nil
@@ -354,30 +407,21 @@ func (s *searching) check(place int64, record *evidence.Record) (*Hit, error) {
 	return hit, nil
 }
 
-// openAll reads the records at these places. A record is nil if it has expired.
-func (x *Index) openAll(ctx context.Context, places []int64) ([]*evidence.Record, error) {
+// open reads the records at these places. A record is nil if it has expired.
+func (x *Index) open(ctx context.Context, places []int64) ([]*evidence.Record, error) {
 	rows, err := x.ledger.RowsAt(ctx, places)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]*evidence.Record, len(places))
+	records := make([]*evidence.Record, len(places))
 	for i := range rows {
 		record, err := rows[i].Record()
 		switch {
 		case err == nil:
-			list[slices.Index(places, rows[i].Index)] = record
+			records[slices.Index(places, rows[i].Index)] = record
 		case !errors.Is(err, ledger.ErrExpired):
 			return nil, err
 		}
 	}
-	return list, nil
-}
-
-// open reads one record, as openAll does.
-func (x *Index) open(ctx context.Context, place int64) (*evidence.Record, error) {
-	list, err := x.openAll(ctx, []int64{place})
-	if err != nil {
-		return nil, err
-	}
-	return list[0], nil
+	return records, nil
 }

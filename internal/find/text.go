@@ -3,6 +3,7 @@ package find
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -109,8 +110,8 @@ var folder = cases.Fold()
 // Fold returns the form in which texts are compared: compatible forms are one (NFKC), letter case does not count, and
 // white space and control characters are single spaces.
 func Fold(text string) string {
-	if isASCII(text) {
-		return foldASCII(text)
+	if folded, ok := foldCharacters(text); ok {
+		return folded
 	}
 	var b strings.Builder
 	b.Grow(len(text))
@@ -129,33 +130,34 @@ func Fold(text string) string {
 	return b.String()
 }
 
-func isASCII(text string) bool {
-	for i := range len(text) {
-		if text[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
-}
-
-// foldASCII is Fold for texts in ASCII, which most texts are, in a tenth of the time.
-func foldASCII(text string) string {
+// foldCharacters is Fold in a tenth of the time, for texts whose characters can be folded one by one, as those of most texts can.
+func foldCharacters(text string) (folded string, ok bool) {
 	out, space := make([]byte, 0, len(text)), false
-	for i := range len(text) {
-		c := text[i]
-		switch {
-		case c <= ' ' || c == 0x7f:
+	for _, c := range text {
+		if c <= ' ' || c == 0x7f {
 			space = true
 			continue
-		case 'A' <= c && c <= 'Z':
-			c += 'a' - 'A'
+		}
+		if c, ok = foldCharacter(c); !ok {
+			return "", false
 		}
 		if space && len(out) > 0 {
 			out = append(out, ' ')
 		}
-		out, space = append(out, c), false
+		out, space = utf8.AppendRune(out, c), false
 	}
-	return string(out)
+	return string(out), true
+}
+
+// foldCharacter folds a character that has one form and joins with no other: of ASCII, Russian, kana, or a common Chinese one.
+func foldCharacter(c rune) (folded rune, ok bool) {
+	switch {
+	case 'A' <= c && c <= 'Z', 'А' <= c && c <= 'Я':
+		return c + 0x20, true
+	case c < 0x80, 'а' <= c && c <= 'я', 'ぁ' <= c && c <= 'ゖ', 'ァ' <= c && c <= 'ヺ', '一' <= c && c <= 0x9fff:
+		return c, true
+	}
+	return c, false
 }
 
 // A piece is two or three characters of folded text.

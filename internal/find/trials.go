@@ -195,15 +195,18 @@ func (q *Trials) Trials(ctx context.Context, t *trial.Index, x *Index, visible f
 	if err != nil {
 		return nil, err
 	}
-	seated := x.seated(q)
+	seated, err := x.seated(ctx, q)
+	if err != nil {
+		return nil, err
+	}
 	fits := q.fits()
 	all := t.List(func(s *trial.Summary) bool {
-		return (visible == nil || visible(s)) && (q.Record == "" || s.ID == chain) && fits(s) && (seated == nil || seated(s.ID))
+		return (visible == nil || visible(s)) && (q.Record == "" || s.ID == chain) && fits(s) && (seated == nil || seated[s.ID])
 	})
 	compare := func(string) (bool, error) { return true, nil }
 	exact := true
 	if q.Text != "" {
-		places, err := x.candidates(ctx, q.Text, idsOf(all))
+		places, err := x.withText(ctx, trialTerm, q.Text)
 		if err != nil {
 			return nil, err
 		}
@@ -222,14 +225,6 @@ func (q *Trials) Trials(ctx context.Context, t *trial.Index, x *Index, visible f
 		listed.Counts.add(&all[i])
 	}
 	return listed, q.page(listed, all, compare)
-}
-
-func idsOf(list []trial.Summary) map[string]bool {
-	ids := map[string]bool{}
-	for _, s := range list {
-		ids[s.ID] = true
-	}
-	return ids
 }
 
 func filter(list []trial.Summary, keep func(id string) (bool, error)) (kept []trial.Summary, err error) {
@@ -364,89 +359,18 @@ func (q *Trials) begin(all []trial.Summary) (int, error) {
 	return at, nil
 }
 
-// seated returns a function that reports whether a trial has a juror and a model; nil: the search names none.
-func (x *Index) seated(q *Trials) func(id string) bool {
-	var all []func(id string) bool
-	for _, s := range []seat{{jurorSeat, q.Juror}, {modelSeat, q.Model}} {
-		if s.name != "" {
-			all = append(all, x.withSeat(s))
-		}
+// seated returns the trials in which jurors and models with these in their names sat; nil: the search names none.
+func (x *Index) seated(ctx context.Context, q *Trials) (map[string]bool, error) {
+	if q.Juror == "" && q.Model == "" {
+		return nil, nil
 	}
-	if all == nil {
-		return nil
+	ids, err := list(ctx, x.db, one[string], "SELECT chain FROM chains WHERE instr(jurors, ?) AND instr(models, ?)", q.Juror, q.Model)
+	if err != nil {
+		return nil, fmt.Errorf("searching the seats of trials: %w", err)
 	}
-	return func(id string) bool {
-		return !slices.ContainsFunc(all, func(has func(string) bool) bool { return !has(id) })
+	seated := map[string]bool{}
+	for _, id := range ids {
+		seated[id] = true
 	}
-}
-
-// withSeat returns a function that reports whether a trial has a seat whose name contains a text.
-func (x *Index) withSeat(looked seat) func(id string) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	found, newest := numberSet{}, map[string]bool{}
-	for s, trials := range x.seats {
-		if s.kind == looked.kind && strings.Contains(s.name, looked.name) {
-			found = found.or(*trials)
-		}
-	}
-	for _, d := range x.tail {
-		for _, s := range d.seats {
-			if s.kind == looked.kind && strings.Contains(s.name, looked.name) {
-				newest[d.chain] = true
-			}
-		}
-	}
-	return func(id string) bool { return newest[id] || found.has(x.numberOf(id)) }
-}
-
-// candidates returns the places in trials in which a text may be.
-func (x *Index) candidates(ctx context.Context, text string, among map[string]bool) (map[string][]int64, error) {
-	m := x.matching(&Records{Text: text}, Scope{All: true})
-	x.mu.Lock()
-	names := make(map[int64]string, len(among))
-	for id := range among {
-		if n := x.numbers[id]; n != 0 {
-			names[n] = id
-		}
-	}
-	x.mu.Unlock()
-	found := map[string][]int64{}
-	for p := range x.parts(true) {
-		for _, d := range p.tail {
-			if among[d.chain] && d.has(text) {
-				found[d.chain] = append(found[d.chain], d.place)
-			}
-		}
-		if p.tail != nil || len(p.trials) == 0 {
-			continue
-		}
-		s, err := m.offsets(ctx, x, p.stretch)
-		if err != nil {
-			return nil, fmt.Errorf("searching the log: %w", err)
-		}
-		if s == nil {
-			continue
-		}
-		for _, n := range s.offsets() {
-			if id := names[p.trial(n)]; id != "" {
-				found[id] = append(found[id], p.begin+int64(n))
-			}
-		}
-	}
-	return found, nil
-}
-
-// anyHas reports whether one of these records has a text.
-func (x *Index) anyHas(ctx context.Context, places []int64, text string) (bool, error) {
-	for _, place := range places {
-		record, err := x.open(ctx, place)
-		if err != nil {
-			return false, fmt.Errorf("searching the log: %w", err)
-		}
-		if record != nil && docOf(place, &record.Payload).has(text) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return seated, nil
 }

@@ -304,8 +304,9 @@ func (d *recordingsDesk) Watch(draining context.Context) schedule.Watch {
 
 func (d *recordingsDesk) frames(ctx, draining context.Context, x *find.Index) iter.Seq2[schedule.Frame, error] {
 	return func(yield func(schedule.Frame, error) bool) {
-		grown, last := d.Ledger.Grown(ctx), x.LastOfInterest()
-		for {
+		grown := d.Ledger.Grown(ctx)
+		last, err := x.LastOfInterest(ctx)
+		for err == nil {
 			select {
 			case <-ctx.Done():
 				return
@@ -317,19 +318,19 @@ func (d *recordingsDesk) frames(ctx, draining context.Context, x *find.Index) it
 					return
 				}
 			}
-			if err := x.Follow(ctx, nil); err != nil {
-				if ctx.Err() == nil {
-					yield(schedule.Frame{}, err)
-				}
-				return
+			var now int64
+			if err = x.Follow(ctx, nil); err == nil {
+				now, err = x.LastOfInterest(ctx)
 			}
-			now := x.LastOfInterest()
-			if now == last {
+			if now == last || err != nil {
 				continue
 			}
 			if last = now; !yield(schedule.Frame{Seq: now, Type: "recorded", JSON: []byte("{}")}, nil) || !wait(ctx) {
 				return
 			}
+		}
+		if ctx.Err() == nil {
+			yield(schedule.Frame{}, err)
 		}
 	}
 }
