@@ -33,7 +33,7 @@
 //
 //	an action type      evidence/action.go, evidence/doc.go, docs/format.md, internal/words, trial.View, testdata/second-verifier;
 //	                    the body of an act of the operator: evidence/operator
-//	a model vendor      internal/llm, internal/convo, llm/llmtest, internal/observe, internal/subject (signs of its form), internal/config (keys, names), the adapters in internal/panel
+//	a model vendor      internal/llm, internal/convo, llm/llmtest, internal/observe, internal/subject (its signs), internal/config, internal/panel
 //	a language          internal/words: a file beside en.txt and pages/en.txt, and its line in words.go
 //	a store of the log  ledger/storage.Store, tested by internal/storetest; internal/installation opens it. If machines share it: also
 //	                    filestore.Store, lock.Locks and schedule/table.go
@@ -125,6 +125,5 @@
 // Tools: cbor, jsonform and sigkey (one form each for CBOR, JSON and keys), plural (numbers and nouns), fault (a panic becomes an error), inorder
 // (parallel work, results in order), atomicfile (whole files), sqlitefile (SQLite files that processes share).
 //
-// cmd/jurat is the command, cmd/jurat-lab the program that measures juries. The folder pkcs11 is a module of its own, with the helper for hardware
-// tokens. Tests in this folder check which package may import which.
+// cmd/jurat is the command, cmd/jurat-lab measures juries. The folder pkcs11 is a module of its own: the helper for hardware tokens.
 package jurat
