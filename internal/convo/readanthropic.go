@@ -6,68 +6,52 @@ import (
 	"strings"
 )
 
-// ReadAnthropic reads {"system", "messages"} or an array of messages, whose content is a string or an array of blocks:
+// Anthropic reads {"system", "messages"} or an array of messages, whose content is a string or an array of blocks:
 // https://docs.claude.com/en/api/messages. A user's message that carries results of tools becomes one message for each
 // result and one for what the user says.
-func (r *Reader) ReadAnthropic(n *Node) error {
+func (r *Reader) Anthropic(n *Node) {
 	list := n
 	if n.Kind == '{' {
-		if err := r.ReadAnthropicSystem(n.Get("system")); err != nil {
-			return err
-		}
+		r.AnthropicSystem(n.Get("system"))
 		list = n.Get("messages")
 	}
 	if list.Absent() || list.Kind != '[' {
-		return n.Errorf("expected Anthropic's messages: an array, or {\"system\": …, \"messages\": […]}")
+		r.Fail(n, "expected Anthropic's messages: an array, or {\"system\": …, \"messages\": […]}")
+		return
 	}
-	return r.ReadAnthropicMessages(list)
+	r.AnthropicMessages(list)
 }
 
-// ReadAnthropicMessages reads the list of messages.
-func (r *Reader) ReadAnthropicMessages(list *Node) error {
-	return r.Each(list, AMessage, r.anthropicMessage)
+// AnthropicMessages reads the list of messages.
+func (r *Reader) AnthropicMessages(list *Node) {
+	r.Each(list, AMessage, func(n *Node) {
+		role, content := r.SpokenBy(n), n.Get("content")
+		r.demand(RoleOf(role) != Tool, n.Get("role"), "unknown role %s in Anthropic's form: expected user or assistant; results of tools are tool_result blocks of a user's message", Quote(role))
+		r.demand(content != nil, n, "a message without content: expected, for example, {\"role\": \"user\", \"content\": \"Hello\"}")
+		r.AnthropicContent(role, content)
+	})
 }
 
-// ReadAnthropicSystem reads a system prompt: a string, or an array of text blocks.
-func (r *Reader) ReadAnthropicSystem(n *Node) error { return r.ReadAnthropicContent(System, n) }
+// AnthropicSystem reads a system prompt: a string, or an array of text blocks.
+func (r *Reader) AnthropicSystem(n *Node) { r.AnthropicContent(System, n) }
 
-func (r *Reader) anthropicMessage(n *Node) error {
-	role, err := r.ReadRole(n)
-	if err != nil {
-		return err
-	}
-	content := n.Get("content")
-	switch {
-	case r.Lenient:
-	case RoleOf(role) == Tool:
-		return n.Get("role").Errorf("unknown role %s in Anthropic's form: expected user or assistant; results of tools are tool_result blocks of a user's message", Quote(role))
-	case content == nil:
-		return n.Errorf("a message without content: expected, for example, {\"role\": \"user\", \"content\": \"Hello\"}")
-	}
-	return r.ReadAnthropicContent(role, content)
-}
-
-// ReadAnthropicContent reads the content of a message: a string, or an array of blocks.
-func (r *Reader) ReadAnthropicContent(role string, content *Node) error {
+// AnthropicContent reads the content of a message: a string, or an array of blocks.
+func (r *Reader) AnthropicContent(role string, content *Node) {
 	t := r.turn(role)
-	defer t.End()
 	switch {
 	case content.Absent():
-		return nil
 	case content.Kind == '"':
 		if said := withoutLabel(role, content.Text); said != "" || said == content.Text {
 			t.Add(content, Words(said))
 		}
-		return nil
 	case content.Kind != '[':
-		return content.Errorf("content of a wrong kind: expected a string or an array of blocks, found %s", content.KindName())
-	}
-	for i, block := range content.Members {
-		if err := r.block(t, block, i == 0); err != nil {
-			return err
+		r.Fail(content, "content of a wrong kind: expected a string or an array of blocks, found %s", content.KindName())
+	default:
+		for i, block := range content.Members {
+			r.block(t, block, i == 0)
 		}
 	}
-	return nil
+	t.End()
 }
 
 // labelName begins a line that Claude Code puts before its instructions. It is for the provider's bookkeeping, another in each request: no part
@@ -93,60 +77,52 @@ func withoutLabel(role, text string) string {
 	return rest
 }
 
-func (r *Reader) block(t *Turn, n *Node, first bool) error {
+func (r *Reader) block(t *Turn, n *Node, first bool) {
 	if n.Kind != '{' {
-		return n.Errorf("expected a block, for example {\"type\": \"text\", \"text\": \"Hello\"}, found %s", n.KindName())
+		r.Fail(n, "expected a block, for example {\"type\": \"text\", \"text\": \"Hello\"}, found %s", n.KindName())
+		return
 	}
-	kind, err := r.str(n, "type")
-	if err == nil && kind == "" && !r.Lenient {
-		_, err = n.Required("type", "text")
-	}
+	kind := r.Str(n, "type")
+	r.demand(kind != "", n, "there is no type: expected type, for example \"type\": \"text\"")
 	switch {
-	case err != nil:
-		return err
 	case kind == "thinking", kind == "redacted_thinking", kind == "compaction":
 		r.leave(Reasoning)
-		return nil
+		return
 	case strings.HasSuffix(kind, "tool_use"):
-		return r.toolUse(t, n)
+		r.toolUse(t, n)
+		return
 	case strings.HasSuffix(kind, "tool_result"):
-		return r.toolResult(t, n)
+		r.toolResult(t, n)
+		return
 	}
-	p, err := r.blockPiece(n, kind)
-	if err != nil || r.Answer && p.Text != nil && *p.Text == "" { // a block that has only started
-		return err
-	}
+	p := r.blockPiece(n, kind)
 	if first && p.Text != nil {
-		if said := withoutLabel(t.Role, *p.Text); said != *p.Text {
-			if said == "" {
-				return nil
-			}
-			p = Words(said)
+		said := withoutLabel(t.Role, *p.Text)
+		if said == "" && *p.Text != "" {
+			return
 		}
+		p = Words(said)
+	}
+	if r.Answer && p.Text != nil && *p.Text == "" { // a block that has only started
+		return
 	}
 	t.Add(n, p)
-	return nil
 }
 
 // blockPiece reads a block that has a text, or that stands for something that no juror can read.
-func (r *Reader) blockPiece(n *Node, kind string) (Piece, error) {
+func (r *Reader) blockPiece(n *Node, kind string) Piece {
 	switch kind {
 	case "text":
-		if n.Get("text").Absent() && !r.Lenient {
-			return Piece{}, n.Errorf("a text block without a text: expected {\"type\": \"text\", \"text\": \"…\"}")
-		}
-		text, err := r.str(n, "text")
-		return Words(text), err
+		r.demand(!n.Get("text").Absent(), n, "a text block without a text: expected {\"type\": \"text\", \"text\": \"…\"}")
+		return Words(r.Str(n, "text"))
 	case "search_result":
-		return Words(TextOf(n.Raw())), nil
+		return Words(TextOf(n.Raw()))
 	case "image", "document", "container_upload", "file", "audio":
-		title, err := r.str(n, "title")
-		return r.unread(source(n, kind, title), kind, title), err
+		title := r.Str(n, "title")
+		return r.unread(source(n, kind, title), kind, title)
 	}
-	if r.Lenient {
-		return Unknown(kind, n.Raw()), nil
-	}
-	return Piece{}, n.Get("type").Errorf("unknown block %s: expected text, image, document, tool_use, tool_result or thinking, for example {\"type\": \"text\", \"text\": \"Hello\"}", Quote(kind))
+	r.demand(kind == "", n.Get("type"), "unknown block %s: expected text, image, document, tool_use, tool_result or thinking, for example {\"type\": \"text\", \"text\": \"Hello\"}", Quote(kind))
+	return Unknown(kind, n.Raw())
 }
 
 // source reads where a picture or a document comes from. A document of texts is shown whole.
@@ -172,51 +148,26 @@ func source(n *Node, kind, title string) Piece {
 	return Unknown(kind, from.Raw())
 }
 
-func (r *Reader) toolUse(t *Turn, n *Node) error {
-	if RoleOf(t.Role) != Assistant && !r.Lenient {
-		return n.Errorf("a tool_use block in a message of the %s: expected it in one of the assistant, for example {\"role\": \"assistant\", \"content\": [{\"type\": \"tool_use\", \"id\": \"toolu_01\", \"name\": \"get_order\", \"input\": {\"order\": 7}}]}", RoleOf(t.Role))
-	}
-	id, err := r.str(n, "id")
-	if err != nil {
-		return err
-	}
-	name, err := r.str(n, "name")
-	if err != nil {
-		return err
-	}
-	input := n.Get("input")
-	if !r.Lenient && !input.Absent() && input.Kind != '{' {
-		return input.Errorf("expected a call's input, for example {\"order\": 7}, found %s", input.KindName())
-	}
-	call, err := r.NewCall(n, id, name, input)
-	if err == nil {
-		t.Call(n, call)
-	}
-	return err
+func (r *Reader) toolUse(t *Turn, n *Node) {
+	role, input := RoleOf(t.Role), n.Get("input")
+	r.demand(role == Assistant, n, "a tool_use block in a message of the %s: expected it in one of the assistant, for example {\"role\": \"assistant\", \"content\": [{\"type\": \"tool_use\", \"id\": \"toolu_01\", \"name\": \"get_order\", \"input\": {\"order\": 7}}]}", role)
+	r.demand(input.Absent() || input.Kind == '{', input, "expected a call's input, for example {\"order\": 7}, found %s", input.KindName())
+	t.Call(n, r.Call(n, r.Str(n, "id"), r.Str(n, "name"), input))
 }
 
 // toolResult reads the result of a call. Its content is a string, or an array of blocks; what a vendor's own tools
 // return has more forms, and is shown in canonical form.
-func (r *Reader) toolResult(t *Turn, n *Node) error {
-	id, err := r.str(n, "tool_use_id")
-	if err != nil {
-		return err
-	}
+func (r *Reader) toolResult(t *Turn, n *Node) {
 	content := n.Get("content")
-	m := Message{ToolCallID: id, IsError: n.Get("is_error").IsTrue() || strings.HasSuffix(content.Word("type"), "_error")}
+	m := Message{ToolCallID: r.Str(n, "tool_use_id"), IsError: n.Get("is_error").IsTrue() || strings.HasSuffix(content.Word("type"), "_error")}
 	if content != nil && content.Kind == '[' && !slices.ContainsFunc(content.Members, isVendors) {
 		for _, block := range content.Members {
-			p, err := r.blockPiece(block, block.Word("type"))
-			if err != nil {
-				return err
-			}
-			m.Content = append(m.Content, p)
+			m.Content = append(m.Content, r.blockPiece(block, block.Word("type")))
 		}
 	} else if !content.Absent() {
 		m.Content = Pieces{Words(Plain(content))}
 	}
 	t.Result(n, m)
-	return nil
 }
 
 // isVendors reports whether a block of a result is one that only a vendor's own tools return.

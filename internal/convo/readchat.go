@@ -6,60 +6,43 @@ import (
 	"strings"
 )
 
-// ReadChat reads a list of chat messages.
-func (r *Reader) ReadChat(list *Node) error { return r.Each(list, AMessage, r.ReadChatMessage) }
+// Chat reads a list of chat messages.
+func (r *Reader) Chat(list *Node) { r.Each(list, AMessage, r.ChatMessage) }
 
-// ReadChatMessage reads a message of OpenAI's Chat Completions, as the many programs have it that follow them:
+// ChatMessage reads a message of OpenAI's Chat Completions, as the many programs have it that follow them:
 // https://platform.openai.com/docs/api-reference/chat.
-func (r *Reader) ReadChatMessage(n *Node) error {
-	m := Message{}
-	var err error
-	if m.Role, err = r.ReadRole(n); err != nil {
-		return err
-	}
+func (r *Reader) ChatMessage(n *Node) {
+	m := Message{Role: r.SpokenBy(n)}
 	for _, name := range []string{"reasoning_content", "reasoning", "reasoning_details"} {
 		if at := n.Get(name); !at.Absent() && !at.Empty() && at.Text+string(at.Kind) != `"` {
 			r.leave(Reasoning)
 			break
 		}
 	}
-	if err := r.chatBody(&m, n); err != nil {
-		return err
+	if r.chatBody(&m, n); RoleOf(m.Role) == Tool {
+		r.results(&m, n)
+		return
 	}
-	if RoleOf(m.Role) == Tool {
-		return r.results(&m, n)
-	}
+	r.calls(&m, n)
 	r.Say(m, n)
-	return nil
 }
 
-// chatBody reads everything except the role.
-func (r *Reader) chatBody(m *Message, n *Node) (err error) {
-	if m.Content, err = r.content(n.Get("content")); err != nil {
-		return err
+// chatBody reads everything except the role and the calls.
+func (r *Reader) chatBody(m *Message, n *Node) {
+	m.Content = r.content(n.Get("content"))
+	r.made(m, n)
+	m.Refusal, m.Name = r.Str(n, "refusal"), r.Str(n, "name")
+	tool := RoleOf(m.Role) == Tool
+	if tool || r.Lenient {
+		m.ToolCallID = r.Str(n, "tool_call_id")
 	}
-	if err := r.made(m, n); err != nil {
-		return err
+	if at := n.Get("requestor"); tool && !at.Absent() {
+		r.answersTo(m, n, at)
 	}
-	if m.Refusal, err = r.str(n, "refusal"); err != nil {
-		return err
-	}
-	if m.Name, err = r.str(n, "name"); err != nil {
-		return err
-	}
-	if RoleOf(m.Role) == Tool || r.Lenient {
-		if m.ToolCallID, err = r.str(n, "tool_call_id"); err != nil {
-			return err
-		}
-	}
-	if RoleOf(m.Role) == Tool {
-		return r.readRequestor(m, n)
-	}
-	return r.calls(m, n)
 }
 
 // made adds what a model made beside its text: pictures, and what it spoke.
-func (r *Reader) made(m *Message, n *Node) error {
+func (r *Reader) made(m *Message, n *Node) {
 	if images := n.Get("images"); images != nil && images.Kind == '[' {
 		for _, image := range images.Members {
 			if image.Kind == '{' {
@@ -74,233 +57,170 @@ func (r *Reader) made(m *Message, n *Node) error {
 	if data := audio.Word("data"); data != "" {
 		m.Content = append(m.Content, r.unread(Inline("input_audio", "", "", data), "input_audio", ""))
 	}
-	return nil
 }
 
-// readRequestor reads what logs of dual control say of a result: who asked for it, and whether it failed. There the
+// answersTo reads what logs of dual control say of a result: who asked for it, and whether it failed. There the
 // id of the call is the member id. The shape is that of tau2-bench's ToolMessage:
 // https://github.com/sierra-research/tau2-bench/blob/main/src/tau2/data_model/message.py
-func (r *Reader) readRequestor(m *Message, n *Node) (err error) {
-	at := n.Get("requestor")
-	if at.Absent() {
-		return nil
-	}
-	if m.AnswersTo, err = requestor(at); err != nil {
-		return err
-	}
+func (r *Reader) answersTo(m *Message, n, at *Node) {
+	m.AnswersTo = r.requestor(at)
 	if m.ToolCallID == "" {
-		m.ToolCallID, err = r.str(n, "id")
+		m.ToolCallID = r.Str(n, "id")
 	}
 	m.IsError = n.Get("error").IsTrue()
-	return err
 }
 
-func requestor(at *Node) (string, error) {
-	if role := RoleOf(at.Text); at.Kind == '"' && (role == User || role == Assistant) {
-		return role, nil
+func (r *Reader) requestor(at *Node) string {
+	role := RoleOf(at.Text)
+	if at.Kind != '"' || role != User && role != Assistant {
+		r.Fail(at, "unknown requestor: expected \"assistant\" or \"user\"")
 	}
-	return "", at.Errorf("unknown requestor: expected \"assistant\" or \"user\"")
+	return role
 }
 
 // results reads a tool's message. tau2-bench (tool_messages) and AG2 (tool_responses) put the results of several calls into one, AG2 with their texts
 // again as content.
-func (r *Reader) results(m *Message, n *Node) error {
+func (r *Reader) results(m *Message, n *Node) {
 	list := n.First("tool_messages", "tool_responses")
 	if list.Absent() || list.Kind == '[' && len(list.Members) == 0 {
-		return r.result(m, n)
+		r.result(m, n)
+		return
 	}
 	var texts []string
-	err := r.Each(list, Thing{"a tool's message (an object)", `{"role": "tool", "tool_call_id": "call_1", "content": "Done"}`}, func(one *Node) error {
-		result, err := r.oneOfSeveral(one)
-		if err != nil {
-			return err
+	r.Each(list, Thing{"a tool's message (an object)", `{"role": "tool", "tool_call_id": "call_1", "content": "Done"}`}, func(one *Node) {
+		result := Message{Role: Tool}
+		if at := one.Get("role"); !at.Absent() && RoleOf(r.SpokenBy(one)) != Tool {
+			r.Fail(at, "unknown role %s among the results of tools: expected tool", Quote(at.Text))
 		}
+		if r.chatBody(&result, one); result.ToolCallID == "" {
+			result.ToolCallID = r.Str(one, "id")
+		}
+		result.IsError = result.IsError || one.Get("error").IsTrue()
 		texts = append(texts, result.Content.Shown())
-		return r.result(&result, one)
+		r.result(&result, one)
 	})
-	if text := m.Content.Shown(); err == nil && text != "" && text != strings.Join(texts, "\n\n") {
-		return n.Get("content").Errorf("a content beside %s that is not their texts, joined by empty lines: expected no content here, and each result in its own", list.Step)
+	if text := m.Content.Shown(); text != "" && text != strings.Join(texts, "\n\n") {
+		r.Fail(n.Get("content"), "a content beside %s that is not their texts, joined by empty lines: expected no content here, and each result in its own", list.Step)
 	}
-	return err
-}
-
-func (r *Reader) oneOfSeveral(n *Node) (m Message, err error) {
-	m.Role = Tool
-	if at := n.Get("role"); !at.Absent() {
-		if m.Role, err = r.ReadRole(n); err == nil && RoleOf(m.Role) != Tool {
-			err = at.Errorf("unknown role %s among the results of tools: expected tool", Quote(at.Text))
-		}
-	}
-	if err == nil {
-		err = r.chatBody(&m, n)
-	}
-	if err == nil && m.ToolCallID == "" {
-		m.ToolCallID, err = r.str(n, "id")
-	}
-	m.IsError = m.IsError || n.Get("error").IsTrue()
-	return m, err
 }
 
 // elsewhere are members in which programs put what a tool returned.
 var elsewhere = []string{"result", "results", "output", "outputs", "response", "responses", "text", "value", "data"}
 
 // result takes a tool's message with one result. It refuses one whose result is elsewhere than in the content: it would be empty in silence.
-func (r *Reader) result(m *Message, n *Node) error {
+func (r *Reader) result(m *Message, n *Node) {
 	for i, name := range n.Names {
 		at := n.Members[i]
 		list := at.Kind == '[' && len(at.Members) > 0
-		if !r.Lenient && n.Get("content").Absent() && (list || slices.Contains(elsewhere, name) && !at.Absent()) {
-			return at.Errorf("a tool's message without a content, but with %s: expected one message for each result, with it as the content, for example {\"role\": \"tool\", \"tool_call_id\": \"call_1\", \"content\": \"Done\"}", Quote(name))
-		}
+		r.demand(!n.Get("content").Absent() || !list && (at.Absent() || !slices.Contains(elsewhere, name)), at, "a tool's message without a content, but with %s: expected one message for each result, with it as the content, for example {\"role\": \"tool\", \"tool_call_id\": \"call_1\", \"content\": \"Done\"}", Quote(name))
 	}
 	r.Say(*m, n)
-	return nil
 }
 
-func (r *Reader) calls(m *Message, n *Node) error {
-	list := n.Get("tool_calls")
-	if r.Lenient && list != nil && list.Kind == '[' {
-		list = &Node{Kind: '[', doc: list.doc, Members: slices.DeleteFunc(slices.Clone(list.Members), (*Node).Empty)}
-	}
-	err := EachObject(list, "a tool call", func(call *Node) error { return r.chatCall(m, call) })
-	if err != nil {
-		return err
+func (r *Reader) calls(m *Message, n *Node) {
+	role := RoleOf(m.Role)
+	for _, call := range r.Objects(r.whole(n.Get("tool_calls")), "a tool call") {
+		if at := call.Get("requestor"); !at.Absent() && !r.Lenient && r.requestor(at) != role {
+			r.Fail(at, "expected the requestor %s, because the call is in a message of the %s, found %s; for example \"requestor\": %[1]q", role, role, Quote(at.Text))
+		}
+		made := r.ChatCall(call)
+		if kind := call.Word("type"); kind != "" {
+			made.Type = kind
+		}
+		m.ToolCalls = append(m.ToolCalls, made)
 	}
 	if legacy := n.Get("function_call"); !legacy.Absent() {
-		call, err := r.function(legacy, "")
-		if err != nil {
-			return err
-		}
+		call := r.function(legacy, "")
 		m.FunctionCall = &call.Function
 	}
-	if role := RoleOf(m.Role); (m.ToolCalls != nil || m.FunctionCall != nil) && role != Assistant && role != User && !r.Lenient {
-		return n.Errorf("a message of role %s makes tool calls: expected role assistant, or user for the user's own calls, for example {\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"call_1\", \"name\": \"get_order\", \"arguments\": {\"order\": 7}}]}", role)
-	}
-	return nil
+	r.demand(m.ToolCalls == nil && m.FunctionCall == nil || role == Assistant || role == User, n, "a message of role %s makes tool calls: expected role assistant, or user for the user's own calls, for example {\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"call_1\", \"name\": \"get_order\", \"arguments\": {\"order\": 7}}]}", role)
 }
 
-func (r *Reader) chatCall(m *Message, n *Node) error {
-	id, err := r.str(n, "id")
-	if err != nil {
-		return err
+// whole is a list without what is empty in it: some servers write a null among calls.
+func (r *Reader) whole(list *Node) *Node {
+	if !r.Lenient || list == nil || list.Kind != '[' {
+		return list
 	}
-	if at := n.Get("requestor"); !at.Absent() && !r.Lenient {
-		if by, err := requestor(at); err != nil || by != RoleOf(m.Role) {
-			return at.Errorf("expected the requestor %s, because the call is in a message of the %s, found %s; for example \"requestor\": %[1]q", RoleOf(m.Role), RoleOf(m.Role), Quote(at.Text))
-		}
-	}
-	call, err := r.chatCallOf(n, id)
-	if kind := n.Word("type"); err == nil && kind != "" {
-		call.Type = kind
-	}
-	m.ToolCalls = append(m.ToolCalls, call)
-	return err
+	return &Node{Kind: '[', doc: list.doc, Members: slices.DeleteFunc(slices.Clone(list.Members), (*Node).Empty)}
 }
 
-func (r *Reader) chatCallOf(n *Node, id string) (ChatToolCall, error) {
+// ChatCall reads a call of a tool.
+func (r *Reader) ChatCall(n *Node) ChatToolCall {
+	id := r.Str(n, "id")
 	if function := n.Get("function"); !function.Absent() {
 		return r.function(function, id)
 	}
-	custom := n.Get("custom") // a tool with free text as its input
-	if custom.Absent() {
-		return r.function(n, id)
+	if custom := n.Get("custom"); !custom.Absent() { // a tool with free text as its input
+		return ChatToolCall{ID: id, Type: "custom", Custom: ChatCustom{Name: r.Str(custom, "name"), Input: r.Str(custom, "input")}}
 	}
-	name, err := r.str(custom, "name")
-	if err != nil {
-		return ChatToolCall{}, err
-	}
-	input, err := r.str(custom, "input")
-	return ChatToolCall{ID: id, Type: "custom", Custom: ChatCustom{Name: name, Input: input}}, err
-}
-
-// ReadCall reads a call of a tool outside a message.
-func (r *Reader) ReadCall(n *Node) (ChatToolCall, error) {
-	id, err := r.str(n, "id")
-	if err != nil {
-		return ChatToolCall{}, err
-	}
-	return r.chatCallOf(n, id)
+	return r.function(n, id)
 }
 
 // function reads {name, arguments}; arguments are a string of JSON, or the object itself.
-func (r *Reader) function(n *Node, id string) (ChatToolCall, error) {
+func (r *Reader) function(n *Node, id string) ChatToolCall {
 	if n.Kind != '{' {
-		return ChatToolCall{}, n.Errorf("expected {name, arguments}, found %s", n.KindName())
-	}
-	name, err := r.str(n, "name")
-	if err != nil {
-		return ChatToolCall{}, err
+		r.Fail(n, "expected {name, arguments}, found %s", n.KindName())
 	}
 	arguments := n.Get("arguments")
 	if arguments == nil {
 		arguments = n.Get("args")
 	}
-	if !r.Lenient && name != "" && !arguments.Absent() && arguments.Kind != '"' && arguments.Kind != '{' {
-		return ChatToolCall{}, arguments.Errorf("expected a tool call's arguments (a string or an object), found %s; for example {\"order\": 7}", arguments.KindName())
-	}
-	return r.NewCall(n, id, name, arguments)
+	call := r.Call(n, id, r.Str(n, "name"), arguments)
+	r.demand(arguments.Absent() || arguments.Kind == '"' || arguments.Kind == '{', arguments, "expected a tool call's arguments (a string or an object), found %s; for example {\"order\": 7}", arguments.KindName())
+	return call
 }
 
 // content reads a text, null or an array of parts, in either of OpenAI's forms.
-func (r *Reader) content(n *Node) (list Pieces, err error) {
+func (r *Reader) content(n *Node) Pieces {
 	switch {
 	case n.Absent(), n.Kind == '"' && n.Text == "":
-		return nil, nil
+		return nil
 	case n.Kind == '"':
-		return Pieces{Words(n.Text)}, nil
+		return Pieces{Words(n.Text)}
 	case n.Kind != '[':
-		return nil, n.Errorf("content of a wrong kind: expected a string, null or an array of parts, found %s; for example \"content\": \"Hello\"", n.KindName())
+		r.Fail(n, "content of a wrong kind: expected a string, null or an array of parts, found %s; for example \"content\": \"Hello\"", n.KindName())
+		return nil
 	}
-	list = make(Pieces, 0, len(n.Members))
+	list := make(Pieces, 0, len(n.Members))
 	for _, part := range n.Members {
-		p, keep, err := r.chatPart(part)
-		if err != nil {
-			return nil, err
-		}
-		if keep {
+		if p, is := r.chatPart(part); is {
 			list = append(list, p)
 		}
 	}
-	return list, nil
+	return list
 }
 
 // Unreadables are the types of parts that no juror can read.
 var Unreadables = []string{"image_url", "input_image", "input_audio", "audio", "file", "input_file", "video_url"}
 
-func (r *Reader) chatPart(n *Node) (p Piece, keep bool, err error) {
-	if n.Kind == '"' {
-		return Words(n.Text), true, nil
+// chatPart reads a part, if it is shown.
+func (r *Reader) chatPart(n *Node) (p Piece, is bool) {
+	switch n.Kind {
+	case '"':
+		return Words(n.Text), true
+	default:
+		r.Fail(n, "content of a wrong kind: expected a part {type, text}, found %s", n.KindName())
+		return p, false
+	case '{':
 	}
-	if n.Kind != '{' {
-		return p, false, n.Errorf("content of a wrong kind: expected a part {type, text}, found %s", n.KindName())
-	}
-	kind, err := r.str(n, "type")
-	if err != nil {
-		return p, false, err
-	}
+	kind := r.Str(n, "type")
 	switch kind {
 	case "text", "input_text", "output_text", "":
-		if n.Get("text").Absent() && !r.Lenient {
-			return p, false, n.Errorf("a text part without a text: expected one, for example {\"type\": \"text\", \"text\": \"Hello\"}")
-		}
-		text, err := r.str(n, "text")
-		return Words(text), true, err
+		r.demand(!n.Get("text").Absent(), n, "a text part without a text: expected one, for example {\"type\": \"text\", \"text\": \"Hello\"}")
+		return Words(r.Str(n, "text")), true
 	case "refusal":
-		text, err := r.str(n, "refusal")
-		return Words(text), true, err
+		return Words(r.Str(n, "refusal")), true
 	case "thinking", "redacted_thinking", "reasoning":
 		r.leave(Reasoning)
-		return p, false, nil
+		return p, false
 	case "reference": // Mistral's numbers of sources
-		return p, false, nil
+		return p, false
 	}
 	if slices.Contains(Unreadables, kind) {
-		return r.unread(filePiece(n, kind), kind, ""), true, nil
+		return r.unread(filePiece(n, kind), kind, ""), true
 	}
-	if r.Lenient {
-		return Unknown(kind, n.Raw()), true, nil
-	}
-	return p, false, n.Get("type").Errorf("content of a wrong kind: unknown part type %s: expected text, for example {\"type\": \"text\", \"text\": \"Hello\"}", Quote(kind))
+	r.demand(false, n.Get("type"), "content of a wrong kind: unknown part type %s: expected text, for example {\"type\": \"text\", \"text\": \"Hello\"}", Quote(kind))
+	return Unknown(kind, n.Raw()), true
 }
 
 // filePiece reads a part that is a picture, a sound or a file.
@@ -327,15 +247,15 @@ func filePiece(n *Node, kind string) Piece {
 	return Linked(kind, name, cmp.Or(n.Word("file_url"), n.Word("file_data")))
 }
 
-// ReadOutput reads what a tool returned: a text, parts, or another value.
-func (r *Reader) ReadOutput(n *Node) (Pieces, error) {
-	if n.Absent() {
-		return nil, nil
-	}
-	if n.Kind == '"' || n.Kind == '[' && !slices.ContainsFunc(n.Members, isNoPart) {
+// Output reads what a tool returned: a text, parts, or another value.
+func (r *Reader) Output(n *Node) Pieces {
+	switch {
+	case n.Absent():
+		return nil
+	case n.Kind == '"' || n.Kind == '[' && !slices.ContainsFunc(n.Members, isNoPart):
 		return r.content(n)
 	}
-	return Pieces{Words(Plain(n))}, nil
+	return Pieces{Words(Plain(n))}
 }
 
 func isNoPart(n *Node) bool {

@@ -20,6 +20,28 @@ type Reader struct {
 	Role   string            // of a message that does not say who speaks; "": each must
 	Calls  int               // of Gemini, calls so far: those without an id get a number
 	called map[string]string // of Responses: the id of a call, by the id of its item
+	err    error
+}
+
+// Err returns what is wrong with what was read since it was asked last: the first mistake, or nil.
+func (r *Reader) Err() error {
+	err := r.err
+	r.err = nil
+	return err
+}
+
+// Fail notes a mistake at a place.
+func (r *Reader) Fail(at *Node, format string, args ...any) {
+	if r.err == nil {
+		r.err = at.Errorf(format, args...)
+	}
+}
+
+// demand notes a mistake of a person, unless something is so. What was recorded is as it is.
+func (r *Reader) demand(so bool, at *Node, format string, args ...any) {
+	if !so && !r.Lenient {
+		r.Fail(at, format, args...)
+	}
 }
 
 // A Left is a kind of what is left out.
@@ -77,70 +99,78 @@ var (
 	aContent = Thing{"a content {role, parts}", `{"role": "user", "parts": [{"text": "Hello"}]}`}
 )
 
-// Each reads the items of a list.
-func (r *Reader) Each(list *Node, what Thing, read func(*Node) error) error {
-	if list.Absent() {
-		return nil
-	}
-	items := list.Members
-	if r.Lenient && list.Kind == '{' { // as Google's own documents write one item
-		items = []*Node{list}
-	} else if list.Kind != '[' {
-		return list.Errorf("expected an array, found %s", list.KindName())
-	}
-	for _, item := range items {
-		err := error(nil)
-		if item.Kind != '{' {
-			err = item.Errorf("expected %s, found %s; for example %s", what.Name, item.KindName(), what.Example)
+// Each reads the items of a list, up to one with a mistake.
+func (r *Reader) Each(list *Node, what Thing, read func(*Node)) {
+	for _, item := range r.elements(list, "an array") {
+		if item.Kind == '{' {
+			read(item)
 		} else {
-			err = read(item)
+			r.Fail(item, "expected %s, found %s; for example %s", what.Name, item.KindName(), what.Example)
 		}
-		if err != nil && r.Mistake != nil {
-			err = r.Mistake(err)
+		if r.err != nil && r.Mistake != nil {
+			r.err = r.Mistake(r.err)
 		}
-		if err != nil {
-			return err
+		if r.err != nil {
+			return
 		}
 	}
-	return nil
 }
 
-// EachObject reads each element of an optional array of objects.
-func EachObject(list *Node, what string, read func(*Node) error) error {
-	if list.Absent() {
+// elements returns the elements of an optional array. Google's own documents write a single one without it.
+func (r *Reader) elements(list *Node, what string) []*Node {
+	switch {
+	case list.Absent():
 		return nil
+	case list.Kind == '[':
+		return list.Members
+	case list.Kind == '{' && r.Lenient:
+		return []*Node{list}
 	}
-	if list.Kind != '[' {
-		return list.Errorf("expected an array, found %s", list.KindName())
-	}
-	for _, item := range list.Members {
-		if item.Kind != '{' {
-			return item.Errorf("expected %s (an object), found %s", what, item.KindName())
-		}
-		if err := read(item); err != nil {
-			return err
-		}
-	}
+	r.Fail(list, "expected %s, found %s", what, list.KindName())
 	return nil
 }
 
-// str reads an optional text. Servers beside the vendors' own write numbers as ids, and more.
-func (r *Reader) str(n *Node, name string) (string, error) {
-	m := n.Get(name)
-	if !r.Lenient || m.Absent() || m.Kind == '"' {
-		return n.Str(name)
-	}
-	return TextOf(m.Raw()), nil
-}
-
-// first reads the first of several optional texts that is not empty.
-func (r *Reader) first(n *Node, names ...string) (string, error) {
-	for _, name := range names {
-		if text, err := r.str(n, name); err != nil || text != "" {
-			return text, err
+// Objects are the elements of an optional array of objects.
+func (r *Reader) Objects(list *Node, what string) []*Node {
+	elements := r.elements(list, "an array")
+	for _, item := range elements {
+		if item.Kind != '{' {
+			r.Fail(item, "expected %s (an object), found %s", what, item.KindName())
+			return nil
 		}
 	}
-	return "", nil
+	return elements
+}
+
+// Str reads the first of several optional texts that is not empty. Servers beside the vendors' own write numbers as ids, and more.
+func (r *Reader) Str(n *Node, names ...string) (text string) {
+	for _, name := range names {
+		switch m := n.Get(name); {
+		case m.Absent():
+			continue
+		case m.Kind == '"':
+			text = m.Text
+		case r.Lenient:
+			text = TextOf(m.Raw())
+		default:
+			r.Fail(m, "expected a string, found %s", m.KindName())
+		}
+		if text != "" {
+			break
+		}
+	}
+	return text
+}
+
+// Texts reads an optional array of texts.
+func (r *Reader) Texts(list *Node) (texts []string) {
+	for _, item := range r.elements(list, "an array of strings") {
+		if item.Kind != '"' {
+			r.Fail(item, "expected a string, found %s", item.KindName())
+		}
+		texts = append(texts, item.Text)
+	}
+	return texts
 }
 
 // Word is a member that is a text; "" for everything else.
@@ -151,34 +181,25 @@ func (n *Node) Word(name string) string {
 	return ""
 }
 
-// ReadRole reads the role of a message, as it is written.
-func (r *Reader) ReadRole(n *Node) (string, error) {
-	if r.Answer {
-		return r.Role, nil
-	}
-	if r.Lenient {
-		return r.str(n, "role")
-	}
+// SpokenBy reads the role of a message, as it is written.
+func (r *Reader) SpokenBy(n *Node) string {
 	at := n.Get("role")
-	if at.Absent() && r.Role != "" {
-		return r.Role, nil
+	if r.Answer || at.Absent() && r.Role != "" {
+		return r.Role
 	}
 	if at.Absent() {
-		return "", n.Errorf("a message without a role: expected system, developer, user, assistant or tool, for example \"role\": \"user\"")
+		r.demand(false, n, "a message without a role: expected system, developer, user, assistant or tool, for example \"role\": \"user\"")
+		return ""
 	}
-	given, err := n.Str("role")
-	if err == nil && RoleOf(given) == "" {
-		err = at.Errorf("unknown role %s: expected system, developer, user, assistant or tool (in an A2A task, user or agent), for example \"role\": \"user\"", Quote(given))
-	}
-	return given, err
+	role := r.Str(n, "role")
+	r.demand(RoleOf(role) != "", at, "unknown role %s: expected system, developer, user, assistant or tool (in an A2A task, user or agent), for example \"role\": \"user\"", Quote(role))
+	return role
 }
 
-// NewCall makes a call of what stands at a node. Its input is a text, or a value.
-func (r *Reader) NewCall(n *Node, id, name string, input *Node) (ChatToolCall, error) {
-	if name == "" && !r.Lenient {
-		return ChatToolCall{}, n.Errorf("a tool call without a name: expected, for example, \"name\": \"get_order\"")
-	}
-	return Function(id, name, Plain(input)), nil
+// Call makes a call of what stands at a node. Its input is a text, or a value.
+func (r *Reader) Call(n *Node, id, name string, input *Node) ChatToolCall {
+	r.demand(name != "", n, "a tool call without a name: expected, for example, \"name\": \"get_order\"")
+	return Function(id, name, Plain(input))
 }
 
 // Plain is a text as it is, and any other value in canonical form.

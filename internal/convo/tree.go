@@ -253,27 +253,6 @@ func (n *Node) Get(name string) *Node {
 // Absent reports whether a member is missing or null. Every format here treats the two alike.
 func (n *Node) Absent() bool { return n == nil || n.Kind == 'n' }
 
-// Str reads an optional string member.
-func (n *Node) Str(name string) (string, error) {
-	m := n.Get(name)
-	if m.Absent() {
-		return "", nil
-	}
-	if m.Kind != '"' {
-		return "", m.Errorf("expected a string, found %s", m.KindName())
-	}
-	return m.Text, nil
-}
-
-// Required reads a member that must be a string and not empty.
-func (n *Node) Required(name, example string) (string, error) {
-	text, err := n.Str(name)
-	if err == nil && text == "" {
-		err = n.Errorf("there is no %s: expected %s, for example %q: %q", name, name, name, example)
-	}
-	return text, err
-}
-
 // First returns the first of several members that is there.
 func (n *Node) First(names ...string) *Node {
 	for _, name := range names {
@@ -282,16 +261,6 @@ func (n *Node) First(names ...string) *Node {
 		}
 	}
 	return nil
-}
-
-// FirstString returns the first of several optional string members that is not empty.
-func (n *Node) FirstString(names ...string) (string, error) {
-	for _, name := range names {
-		if text, err := n.Str(name); err != nil || text != "" {
-			return text, err
-		}
-	}
-	return "", nil
 }
 
 // Empty reports whether a value has no content. Libraries write such members out.
@@ -310,6 +279,9 @@ func (n *Node) IsTrue() bool { return n != nil && n.Kind == 't' }
 
 // KindName returns the kind of the value as messages name it.
 func (n *Node) KindName() string {
+	if n == nil {
+		return "nothing"
+	}
 	switch n.Kind {
 	case '{':
 		return "an object"

@@ -227,7 +227,8 @@ func (a *agent) parts(role, name string, of object, what string) (u uttered) {
 	for i, part := range member[[]jsontext.Value](a.reading, of, what, "parts") {
 		n, err := convo.ReadLenient(part)
 		if err == nil {
-			err = c.TaskPart(t, n, n)
+			c.TaskPart(t, n, n)
+			err = c.Err()
 		}
 		if err != nil {
 			a.problem("%s: part %d: it has no text, data or file", what, i)

@@ -10,8 +10,8 @@ import (
 func readMessages(r *reading) {
 	if o := r.request(); o != nil {
 		c := r.reader(&r.prompt)
-		r.read(o, "system", c.ReadAnthropicSystem)
-		r.conversation(o, "messages", c.ReadAnthropicMessages)
+		r.read(c, o, "system", c.AnthropicSystem)
+		r.conversation(c, o, "messages", c.AnthropicMessages)
 	}
 	a, root, ok := answered(r, explainAnthropic, convo.ReadMessagesStream)
 	if !ok {
@@ -27,7 +27,7 @@ func readMessages(r *reading) {
 		return
 	}
 	said := answer{finish: a.StopReason}
-	r.answer(&said, root.Get("content"), func(c *convo.Reader, n *convo.Node) error { return c.ReadAnthropicContent(convo.Assistant, n) })
+	r.answer(&said, root.Get("content"), func(c *convo.Reader, n *convo.Node) { c.AnthropicContent(convo.Assistant, n) })
 	for _, b := range a.Content {
 		if b.Type == "thinking" {
 			said.thought = append(said.thought, b.Thinking)

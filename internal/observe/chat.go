@@ -18,7 +18,8 @@ func readChat(r *reading) {
 	wanted := 0 // answers; 0: unknown
 	if o := r.request(); o != nil {
 		wanted = 1
-		r.conversation(o, "messages", r.reader(&r.prompt).ReadChat)
+		c := r.reader(&r.prompt)
+		r.conversation(c, o, "messages", c.Chat)
 		if present(o["n"]) {
 			wanted, _ = strconv.Atoi(convo.TextOf(o["n"])) // in canonical form, 2.0 is 2
 		}
@@ -41,7 +42,7 @@ func readChat(r *reading) {
 			r.problem("answer: its message has the role %q: read as the model's", role)
 		}
 		one := answer{c.Index, c.FinishReason, executed(c.Message.Executed), []string{c.Message.Thought()}}
-		r.answer(&one, root.Get("choices").Members[i].Get("message"), (*convo.Reader).ReadChatMessage)
+		r.answer(&one, root.Get("choices").Members[i].Get("message"), (*convo.Reader).ChatMessage)
 		r.answers = append(r.answers, one)
 	}
 	if n := len(r.answers); n > 1 && wanted == 1 {

@@ -18,8 +18,8 @@ func readGenerate(r *reading) {
 			o = objectOf(o["request"])
 		}
 		r.either(o, "cachedContent", "cached_content")
-		r.read(o, r.either(o, "systemInstruction", "system_instruction"), c.ReadGeminiSystem)
-		r.conversation(o, "contents", c.ReadContents)
+		r.read(c, o, r.either(o, "systemInstruction", "system_instruction"), c.GeminiSystem)
+		r.conversation(c, o, "contents", c.Contents)
 	}
 	a, root, ok := answered(r, explainGoogle, convo.ReadGenerateStream)
 	if !ok {
@@ -42,9 +42,9 @@ func readGenerate(r *reading) {
 			continue
 		}
 		said := answer{number: candidate.Index, finish: candidate.FinishReason, thought: candidate.Content.Thoughts()}
-		r.answer(&said, root.Get("candidates").Members[i].Get("content"), func(in *convo.Reader, n *convo.Node) error {
+		r.answer(&said, root.Get("candidates").Members[i].Get("content"), func(in *convo.Reader, n *convo.Node) {
 			in.Calls = c.Calls
-			return in.ReadContent(n, convo.Assistant)
+			in.Content(n, convo.Assistant)
 		})
 		r.answers = append(r.answers, said)
 	}

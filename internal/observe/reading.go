@@ -134,10 +134,10 @@ func (r *reading) reader(list *[]convo.Message) *convo.Reader {
 }
 
 // conversation reads the member of the request that has the messages.
-func (r *reading) conversation(o object, name string, read func(*convo.Node) error) {
+func (r *reading) conversation(c *convo.Reader, o object, name string, read func(*convo.Node)) {
 	if _, there := o[name]; !there {
 		r.fail("request: it has no %s", name)
-	} else if !r.read(o, name, read) {
+	} else if !r.read(c, o, name, read) {
 		r.out.State = Failed
 	} else if r.prompt == nil {
 		r.prompt = []convo.Message{}
@@ -145,7 +145,7 @@ func (r *reading) conversation(o object, name string, read func(*convo.Node) err
 }
 
 // read reads a member of the request into the prompt, and nothing of one that has another form. It reports whether it could.
-func (r *reading) read(o object, name string, read func(*convo.Node) error) bool {
+func (r *reading) read(c *convo.Reader, o object, name string, read func(*convo.Node)) bool {
 	v, there := o[name]
 	if !there {
 		return true
@@ -156,7 +156,8 @@ func (r *reading) read(o object, name string, read func(*convo.Node) error) bool
 	before := len(r.prompt)
 	n, err := convo.ReadLenient(v)
 	if err == nil {
-		err = read(n)
+		read(n)
+		err = c.Err()
 	}
 	if err != nil {
 		r.prompt = r.prompt[:before]
@@ -175,13 +176,14 @@ func misread(err error) string {
 }
 
 // answer reads what the model said in an answer.
-func (r *reading) answer(one *answer, n *convo.Node, read func(*convo.Reader, *convo.Node) error) {
+func (r *reading) answer(one *answer, n *convo.Node, read func(*convo.Reader, *convo.Node)) {
 	if n.Absent() {
 		return
 	}
 	c := r.reader(&one.said)
 	c.Answer, c.Role = true, convo.Assistant
-	if err := read(c, n); err != nil {
+	read(c, n)
+	if err := c.Err(); err != nil {
 		r.fail("answer: %s", misread(err))
 	}
 }

@@ -38,7 +38,7 @@ func readResponses(r *reading) {
 		a.Status, r.out.Complete = "", false
 	}
 	said := answer{finish: a.Status}
-	r.answer(&said, root.Get("output"), func(c *convo.Reader, n *convo.Node) error { return c.ReadItems(n, convo.Assistant) })
+	r.answer(&said, root.Get("output"), func(c *convo.Reader, n *convo.Node) { c.Items(n, convo.Assistant) })
 	for i := range a.Output {
 		item := &a.Output[i]
 		switch {
@@ -64,7 +64,7 @@ func (r *reading) responsesRequest(o object) {
 	c := r.reader(&r.prompt)
 	for _, part := range []struct{ member, role string }{{"instructions", convo.System}, {"input", convo.User}} {
 		if _, there := o[part.member]; there {
-			r.conversation(o, part.member, func(n *convo.Node) error { return c.ReadItems(n, part.role) })
+			r.conversation(c, o, part.member, func(n *convo.Node) { c.Items(n, part.role) })
 		}
 	}
 }

@@ -147,7 +147,8 @@ func outputOf(v jsontext.Value) convo.Pieces {
 		return nil
 	}
 	if n, err := convo.ReadLenient(v); err == nil {
-		if said, err := (&convo.Reader{Lenient: true}).ReadOutput(n); err == nil {
+		c := &convo.Reader{Lenient: true}
+		if said := c.Output(n); c.Err() == nil {
 			return said
 		}
 	}

@@ -1,6 +1,10 @@
 package subject
 
-import "jurat/internal/convo"
+import (
+	"cmp"
+
+	"jurat/internal/convo"
+)
 
 // A Card is what an agent says of itself.
 type Card struct {
@@ -30,101 +34,41 @@ type Skill struct {
 }
 
 func (c *Case) readCard(n *convo.Node) error {
-	if looksLikeConversation(n) {
-		return n.Errorf("expected an agent card, but this looks like a conversation; are the two files swapped?")
+	r := new(convo.Reader)
+	switch {
+	case looksLikeConversation(n):
+		r.Fail(n, "expected an agent card, but this looks like a conversation; are the two files swapped?")
+	case n.Kind != '{':
+		r.Fail(n, "expected an agent card (an object), found %s", n.KindName())
+	default:
+		c.Card = cardOf(r, n)
 	}
-	if n.Kind != '{' {
-		return n.Errorf("expected an agent card (an object), found %s", n.KindName())
-	}
-	card := &c.Card
-	err := readStrings(n, map[string]*string{"name": &card.Name, "description": &card.Description,
-		"version": &card.Version, "protocolVersion": &card.ProtocolVersion})
-	if err != nil {
-		return err
-	}
-	if card.Name == "" {
-		return n.Errorf("an agent card without a name")
-	}
-	if provider := n.Get("provider"); !provider.Absent() {
-		if card.Organization, err = provider.Str("organization"); err != nil {
-			return err
-		}
-	}
-	if err := card.readInterfaces(n); err != nil {
-		return err
-	}
-	return card.readSkills(n)
+	return r.Err()
 }
 
-// readStrings reads optional strings. If several fail, it returns the error that comes first in the file.
-func readStrings(n *convo.Node, into map[string]*string) error {
-	for i, name := range n.Names {
-		target, wanted := into[name]
-		if !wanted || n.Members[i].Absent() {
-			continue
-		}
-		text, err := n.Str(name)
-		if err != nil {
-			return err
-		}
-		*target = text
+func cardOf(r *convo.Reader, n *convo.Node) Card {
+	card := Card{Name: r.Str(n, "name"), Description: r.Str(n, "description"), Version: r.Str(n, "version"), ProtocolVersion: r.Str(n, "protocolVersion"),
+		Organization: r.Str(n.Get("provider"), "organization")}
+	if card.Name == "" {
+		r.Fail(n, "an agent card without a name")
 	}
-	return nil
+	card.readInterfaces(r, n)
+	for _, item := range r.Objects(n.Get("skills"), "a skill") {
+		card.Skills = append(card.Skills, Skill{ID: r.Str(item, "id"), Name: r.Str(item, "name"), Description: r.Str(item, "description"),
+			Tags: r.Texts(item.Get("tags")), Examples: r.Texts(item.Get("examples"))})
+	}
+	return card
 }
 
 // readInterfaces reads v1.0's list, or v0.3's members at the top level of the card.
-func (card *Card) readInterfaces(n *convo.Node) error {
+func (card *Card) readInterfaces(r *convo.Reader, n *convo.Node) {
 	list := n.Get("supportedInterfaces")
-	if list.Absent() {
-		var only Interface
-		err := readStrings(n, map[string]*string{"url": &only.URL, "preferredTransport": &only.Transport})
-		if err == nil && only.URL != "" {
-			only.Version = card.ProtocolVersion
-			card.Interfaces = append(card.Interfaces, only)
-		}
-		return err
-	}
-	return convo.EachObject(list, "an interface", func(item *convo.Node) error {
-		var one Interface
-		err := readStrings(item, map[string]*string{"url": &one.URL, "protocolBinding": &one.Transport, "protocolVersion": &one.Version})
+	for _, item := range r.Objects(list, "an interface") {
+		one := Interface{URL: r.Str(item, "url"), Transport: r.Str(item, "protocolBinding"), Version: r.Str(item, "protocolVersion")}
 		card.Interfaces = append(card.Interfaces, one)
-		if card.ProtocolVersion == "" {
-			card.ProtocolVersion = one.Version
-		}
-		return err
-	})
-}
-
-func (card *Card) readSkills(n *convo.Node) error {
-	return convo.EachObject(n.Get("skills"), "a skill", func(item *convo.Node) (err error) {
-		var s Skill
-		if err = readStrings(item, map[string]*string{"id": &s.ID, "name": &s.Name, "description": &s.Description}); err != nil {
-			return err
-		}
-		if s.Tags, err = stringList(item.Get("tags")); err != nil {
-			return err
-		}
-		if s.Examples, err = stringList(item.Get("examples")); err != nil {
-			return err
-		}
-		card.Skills = append(card.Skills, s)
-		return nil
-	})
-}
-
-func stringList(list *convo.Node) ([]string, error) {
-	if list.Absent() {
-		return nil, nil
+		card.ProtocolVersion = cmp.Or(card.ProtocolVersion, one.Version)
 	}
-	if list.Kind != '[' {
-		return nil, list.Errorf("expected an array of strings, found %s", list.KindName())
+	if only := (Interface{URL: r.Str(n, "url"), Transport: r.Str(n, "preferredTransport"), Version: card.ProtocolVersion}); list.Absent() && only.URL != "" {
+		card.Interfaces = append(card.Interfaces, only)
 	}
-	var texts []string
-	for _, item := range list.Members {
-		if item.Kind != '"' {
-			return nil, item.Errorf("expected a string, found %s", item.KindName())
-		}
-		texts = append(texts, item.Text)
-	}
-	return texts, nil
 }

@@ -209,21 +209,16 @@ func Parse(material []byte) (*Case, error) {
 
 // readOrigin reads what the evidence says of the conversation's form and source.
 func (c *Case) readOrigin(root *convo.Node) error {
+	r := new(convo.Reader)
 	if at := root.Get("format"); at != nil {
-		form, err := root.Str("format")
-		if err != nil {
-			return err
-		}
-		if c.Form = Form(form); readers[c.Form] == nil {
-			return at.Errorf("unknown format %s", convo.Quote(form))
+		if c.Form = Form(r.Str(root, "format")); readers[c.Form] == nil {
+			r.Fail(at, "unknown format %s", convo.Quote(string(c.Form)))
 		}
 	}
-	at := root.Get("source")
-	if at == nil {
-		return nil
+	if at := root.Get("source"); at != nil {
+		c.Source = &Source{Kind: r.Str(at, "kind"), ID: r.Str(at, "id"), Epoch: r.Str(at, "epoch")}
 	}
-	c.Source = &Source{}
-	return readStrings(at, map[string]*string{"kind": &c.Source.Kind, "id": &c.Source.ID, "epoch": &c.Source.Epoch})
+	return r.Err()
 }
 
 // build reads the card, which may be nil, and the conversation, and makes the evidence of them. It returns what is
@@ -277,12 +272,14 @@ func (c *Case) readAs(conversation *convo.Node) error {
 	if c.Source != nil {
 		c.omits(Judged)
 	}
-	read := readers[form]
-	if read == nil { // chat messages, or a task
-		return c.readConversation(conversation)
+	r := c.reader()
+	if read := readers[form]; read != nil {
+		c.Form = form
+		read(c, r, conversation)
+	} else { // chat messages, or a task
+		c.readConversation(r, conversation)
 	}
-	c.Form = form
-	return read(c, conversation)
+	return r.Err()
 }
 
 // seal makes the evidence: what was brought, in canonical form.

@@ -1,6 +1,10 @@
 package subject
 
-import "jurat/internal/convo"
+import (
+	"slices"
+
+	"jurat/internal/convo"
+)
 
 // looksLikeConversation recognises a conversation in the place of a card.
 func looksLikeConversation(n *convo.Node) bool {
@@ -16,63 +20,74 @@ func looksLikeCard(n *convo.Node) bool {
 		n.Get("preferredTransport") != nil
 }
 
-func (c *Case) readConversation(n *convo.Node) error {
-	if looksLikeCard(n) {
-		return n.Errorf("expected a conversation, for example [{\"role\": \"user\", \"content\": \"Hello\"}], but this looks like an agent card; are the two files swapped?")
+func (c *Case) readConversation(r *convo.Reader, n *convo.Node) {
+	list := messagesIn(n)
+	switch {
+	case looksLikeCard(n):
+		r.Fail(n, "expected a conversation, for example [{\"role\": \"user\", \"content\": \"Hello\"}], but this looks like an agent card; are the two files swapped?")
+	case n.Kind != '{' && n.Kind != '[':
+		r.Fail(n, "expected an array of chat messages or an A2A task, found %s; for example [{\"role\": \"user\", \"content\": \"Hello\"}]", n.KindName())
+	case list == nil:
+		r.Fail(n, "expected an array of chat messages, or an A2A task with a history, found an object without messages; for example [{\"role\": \"user\", \"content\": \"Hello\"}]")
+	case list.Kind != '[':
+		r.Fail(list, "expected an array of messages, found %s", list.KindName())
+	case len(list.Members) == 0:
+		r.Fail(list, "an empty conversation: expected at least one message, for example {\"role\": \"user\", \"content\": \"Hello\"}")
+	default:
+		r.Each(list, convo.AMessage, func(n *convo.Node) { readMessage(r, n) })
+		c.Form = ChatForm
+		if task := list.Parent; task != nil && list.Step == "history" {
+			c.Form = A2AForm
+			c.readTaskEnd(r, task)
+		}
 	}
-	list, err := c.findMessages(n)
-	if err != nil {
-		return err
+}
+
+// messagesIn finds the list of messages in the wrappers that conversations come in.
+func messagesIn(n *convo.Node) *convo.Node {
+	if n.Kind == '[' {
+		return n
 	}
-	if list.Kind != '[' {
-		return list.Errorf("expected an array of messages, found %s", list.KindName())
+	if list := n.First("messages", "history"); list != nil {
+		return list
 	}
-	if len(list.Members) == 0 {
-		return list.Errorf("an empty conversation: expected at least one message, for example {\"role\": \"user\", \"content\": \"Hello\"}")
-	}
-	r := c.reader()
-	if err := r.Each(list, convo.AMessage, func(n *convo.Node) error { return c.readMessage(r, n) }); err != nil {
-		return err
-	}
-	c.Form = ChatForm
-	if task := list.Parent; task != nil && list.Step == "history" {
-		c.Form = A2AForm
-		return c.readTaskEnd(task)
+	for _, name := range []string{"task", "result"} {
+		if inner := n.Get(name); inner != nil && inner.Kind == '{' {
+			return messagesIn(inner)
+		}
 	}
 	return nil
 }
 
-// findMessages finds the list of messages in the wrappers that conversations come in.
-func (c *Case) findMessages(n *convo.Node) (*convo.Node, error) {
-	if n.Kind == '[' {
-		return n, nil
+// readMessage reads one message: A2A's if it has parts, a chat message otherwise.
+func readMessage(r *convo.Reader, n *convo.Node) {
+	if n.Get("parts") == nil || n.Get("content") != nil {
+		r.ChatMessage(n)
+		return
 	}
-	if n.Kind != '{' {
-		return nil, n.Errorf("expected an array of chat messages or an A2A task, found %s; for example [{\"role\": \"user\", \"content\": \"Hello\"}]", n.KindName())
-	}
-	for _, name := range []string{"messages", "history"} {
-		if list := n.Get(name); !list.Absent() {
-			return list, nil
-		}
-	}
-	for _, name := range []string{"task", "result"} {
-		if inner := n.Get(name); !inner.Absent() && inner.Kind == '{' {
-			return c.findMessages(inner)
-		}
-	}
-	return nil, n.Errorf("expected an array of chat messages, or an A2A task with a history, found an object without messages; for example [{\"role\": \"user\", \"content\": \"Hello\"}]")
+	r.TaskMessage(n, convo.RoleOf(r.SpokenBy(n)), "")
 }
 
-// readMessage reads one message: A2A's if it has parts, a chat message otherwise.
-func (c *Case) readMessage(r *convo.Reader, n *convo.Node) error {
-	if n.Get("parts") == nil || n.Get("content") != nil {
-		return r.ReadChatMessage(n)
+// readTaskEnd appends the content after a task's history: artifacts, then the message of its status, unless the history has it.
+func (c *Case) readTaskEnd(r *convo.Reader, task *convo.Node) {
+	for _, artifact := range r.Objects(task.Get("artifacts"), "an artifact") {
+		if artifact.Get("parts").Absent() {
+			r.Fail(artifact, "an artifact without parts")
+			return
+		}
+		r.TaskMessage(artifact, convo.Assistant, "artifact")
 	}
-	role, err := r.ReadRole(n)
-	if err != nil {
-		return err
+	status := task.Get("status")
+	c.TaskState = r.Str(status, "state")
+	last := status.Get("message")
+	if last.Absent() || last.Word("messageId") != "" && slices.ContainsFunc(task.Get("history").Members, func(one *convo.Node) bool { return one.Word("messageId") == last.Word("messageId") }) {
+		return
 	}
-	return r.ReadTaskMessage(n, convo.RoleOf(role), "")
+	if last.Kind != '{' {
+		r.Fail(last, "expected a message (an object), found %s", last.KindName())
+		return
+	}
+	readMessage(r, last)
 }
 
 // lines are the lines of a message in its file.

@@ -145,11 +145,11 @@ func (s *signs) item(n *convo.Node) {
 	if n.Kind != '{' {
 		return
 	}
-	role, _ := n.Str("role")
+	role := n.Word("role")
 	if at := n.Get("prompt"); role == "" && !at.Absent() && !n.Get("output").Absent() {
 		s.see(PromptfooForm, at, "a prompt beside its output")
 	}
-	if kind, _ := n.Str("type"); role == "" && convo.IsItem(kind) {
+	if kind := n.Word("type"); role == "" && convo.IsItem(kind) {
 		s.see(ResponsesForm, n.Get("type"), "an item "+convo.Quote(kind))
 	}
 	if role == "tool" && n.Get("parts") == nil || role == "function" && n.Get("parts") == nil {
@@ -171,7 +171,7 @@ func (s *signs) item(n *convo.Node) {
 }
 
 func (s *signs) part(n *convo.Node) {
-	kind, _ := n.Str("type")
+	kind := n.Word("type")
 	switch {
 	case strings.HasSuffix(kind, "tool_use"), strings.HasSuffix(kind, "tool_result"):
 		s.see(AnthropicForm, n, "a block "+convo.Quote(kind))
@@ -222,9 +222,9 @@ var geminiParts = []string{"functionCall", "function_call", "functionResponse", 
 
 // readers are the readers of the forms that the evidence names in its member format. Chat and A2A are not named, so
 // that the evidence of earlier trials and that of new ones is the same.
-var readers = map[Form]func(*Case, *convo.Node) error{
-	AnthropicForm: func(c *Case, n *convo.Node) error { return c.reader().ReadAnthropic(n) },
-	ResponsesForm: func(c *Case, n *convo.Node) error { return c.reader().ReadResponses(n) },
-	GeminiForm:    func(c *Case, n *convo.Node) error { return c.reader().ReadGemini(n) },
+var readers = map[Form]func(*Case, *convo.Reader, *convo.Node){
+	AnthropicForm: func(_ *Case, r *convo.Reader, n *convo.Node) { r.Anthropic(n) },
+	ResponsesForm: func(_ *Case, r *convo.Reader, n *convo.Node) { r.Responses(n) },
+	GeminiForm:    func(_ *Case, r *convo.Reader, n *convo.Node) { r.Gemini(n) },
 	InspectForm:   (*Case).readInspect, PromptfooForm: (*Case).readPromptfoo,
 }

@@ -3,25 +3,25 @@ package subject
 import "jurat/internal/convo"
 
 // readPromptfoo reads {"prompt", "output"}, or an array of them.
-func (c *Case) readPromptfoo(n *convo.Node) error {
-	if n.Kind == '[' {
-		return c.reader().Each(n, convo.Thing{Name: "a turn {prompt, output} (an object)", Example: `{"prompt": "Hello", "output": "Hello!"}`}, c.readExchange)
+func (c *Case) readPromptfoo(r *convo.Reader, n *convo.Node) {
+	turn := func(n *convo.Node) {
+		prompt, output := n.Get("prompt"), n.Get("output")
+		if n.Kind != '{' || prompt.Absent() || output.Absent() {
+			r.Fail(n, "expected a turn {\"prompt\": \"…\", \"output\": \"…\"}")
+			return
+		}
+		c.readPrompt(prompt)
+		m := Message{Role: Assistant, ToolCalls: callsOnly(output)}
+		if m.ToolCalls == nil {
+			m.Text = convo.Plain(output)
+		}
+		c.say(m, output)
 	}
-	return c.readExchange(n)
-}
-
-func (c *Case) readExchange(n *convo.Node) error {
-	prompt, output := n.Get("prompt"), n.Get("output")
-	if n.Kind != '{' || prompt.Absent() || output.Absent() {
-		return n.Errorf("expected a turn {\"prompt\": \"…\", \"output\": \"…\"}")
+	if n.Kind != '[' {
+		turn(n)
+		return
 	}
-	c.readPrompt(prompt)
-	m := Message{Role: Assistant}
-	if calls := m.callsOnly(output); !calls {
-		m.Text = convo.Plain(output)
-	}
-	c.say(m, output)
-	return nil
+	r.Each(n, convo.Thing{Name: "a turn {prompt, output} (an object)", Example: `{"prompt": "Hello", "output": "Hello!"}`}, turn)
 }
 
 // readPrompt reads a prompt: chat messages, as JSON or as JSON in a string, or a text of the user.
@@ -29,7 +29,8 @@ func (c *Case) readPrompt(n *convo.Node) {
 	text := convo.Plain(n)
 	if inner, err := convo.Parse(n.File(), []byte(text)); err == nil && inner.Kind == '[' {
 		said := &Case{}
-		if said.readConversation(inner) == nil {
+		r := said.reader()
+		if said.readConversation(r, inner); r.Err() == nil {
 			for _, m := range said.Messages {
 				c.say(m, n)
 			}
@@ -39,18 +40,18 @@ func (c *Case) readPrompt(n *convo.Node) {
 	c.say(Message{Role: User, Text: text}, n)
 }
 
-// callsOnly reads an output that is a list of calls, and reports whether it is one.
-func (m *Message) callsOnly(n *convo.Node) bool {
-	if n.Kind != '[' || len(n.Members) == 0 {
-		return false
+// callsOnly reads an output that is a list of calls; nil: it is none.
+func callsOnly(n *convo.Node) (calls []ToolCall) {
+	r := new(convo.Reader)
+	if n.Kind != '[' {
+		return nil
 	}
 	for _, item := range n.Members {
-		call, err := new(convo.Reader).ReadCall(item)
-		if item.Get("function") == nil || err != nil {
-			m.ToolCalls = nil
-			return false
+		call := r.ChatCall(item)
+		if item.Get("function") == nil || r.Err() != nil {
+			return nil
 		}
-		m.ToolCalls = append(m.ToolCalls, callOf(&call))
+		calls = append(calls, callOf(&call))
 	}
-	return true
+	return calls
 }

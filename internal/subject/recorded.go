@@ -392,7 +392,7 @@ func readChat(n *convo.Node, role Role) (m Message, ok bool) {
 	if role == Assistant {
 		r.Role = convo.Assistant
 	}
-	if r.ReadChatMessage(n) != nil || read != 1 || reasoning {
+	if r.ChatMessage(n); r.Err() != nil || read != 1 || reasoning {
 		return m, false
 	}
 	return m, (role != Assistant || m.Role == Assistant) && (m.Role != User || len(m.ToolCalls) == 0)
@@ -466,11 +466,11 @@ func toolUse(n *convo.Node) (call ToolCall, result *convo.Node) {
 		return nil
 	}
 	name, input, output := pick(toolNames), pick(toolInputs), pick(toolOutputs)
-	id, err := n.Str("id")
-	if err != nil || name == nil || name.Kind != '"' || name.Text == "" || slices.ContainsFunc(n.Names, func(name string) bool { return !used[name] }) {
+	id := n.Get("id")
+	if !id.Absent() && id.Kind != '"' || name == nil || name.Kind != '"' || name.Text == "" || slices.ContainsFunc(n.Names, func(name string) bool { return !used[name] }) {
 		return whole, nil
 	}
-	call = ToolCall{ID: id, Name: name.Text}
+	call = ToolCall{ID: n.Word("id"), Name: name.Text}
 	if input != nil {
 		call.setArguments(plain(input.Raw()))
 	}
