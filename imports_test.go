@@ -159,7 +159,7 @@ var importRules = []importRule{
 	{"jurat/internal/importing", []string{"jurat/evidence", "jurat/evidence/observed", "jurat/internal/fault", "jurat/internal/observe", "jurat/internal/subject", "jurat/internal/telemetry", jsonLibrary, "github.com/klauspost/compress/zstd"},
 		"it reads files that others wrote, and makes acts of them; which log they go to, and who signs, is for its caller to know"},
 	{"jurat/internal/relay", []string{"jurat/internal/fault", "jurat/internal/observe", jsonLibrary}, "it copies bytes and shows them to a witness; what is sealed of them is for the witness to know"},
-	{"jurat/internal/recording", []string{"jurat/api", "jurat/evidence", "jurat/evidence/observed", "jurat/internal/atomicfile", "jurat/internal/lock", "jurat/internal/observe", "jurat/internal/plural", "jurat/internal/relay", jsonLibrary},
+	{"jurat/internal/recording", []string{"jurat/api", "jurat/evidence", "jurat/evidence/observed", "jurat/internal/atomicfile", "jurat/internal/convo", "jurat/internal/lock", "jurat/internal/observe", "jurat/internal/plural", "jurat/internal/relay", jsonLibrary},
 		"it seals what passes a relay; which log that is, and who may call, is for its caller to know"},
 	{"jurat/recorder", []string{"jurat/evidence", "jurat/internal/access", "jurat/internal/acts", "jurat/internal/card", "jurat/internal/installation", "jurat/internal/recording", "jurat/internal/relay", jsonLibrary},
 		"it puts a recorder on an installation, for programs in Go and for the command; how calls pass and are sealed is for others to know"},

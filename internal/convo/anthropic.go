@@ -85,10 +85,6 @@ type MessagesBlock struct {
 	Name      string         `json:"name,omitzero"`      // of the tool
 	Input     jsontext.Value `json:"input,omitzero"`     // what the tool is called with; of a stream that broke off, a text with its beginning
 
-	ToolUseID string         `json:"tool_use_id,omitzero"` // of a result: the call that it answers
-	Content   jsontext.Value `json:"content,omitzero"`     // of a result or a document
-	IsError   bool           `json:"is_error,omitzero"`    // of a result
-
 	Raw jsontext.Value `json:",embed"` // all other members
 }
 

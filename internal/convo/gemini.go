@@ -41,15 +41,6 @@ type GeneratePart struct {
 	Thought      bool                  `json:"thought,omitzero"`
 	FunctionCall *GenerateFunctionCall `json:"functionCall,omitzero,case:ignore"`
 
-	FunctionResponse *GenerateFunctionResponse `json:"functionResponse,omitzero,case:ignore"`
-	InlineData       *GenerateData             `json:"inlineData,omitzero,case:ignore"`
-	FileData         *GenerateFile             `json:"fileData,omitzero,case:ignore"`
-	ExecutableCode   *GenerateCode             `json:"executableCode,omitzero,case:ignore"`
-	CodeResult       *GenerateCodeResult       `json:"codeExecutionResult,omitzero,case:ignore"`
-	ToolCall         *GenerateToolCall         `json:"toolCall,omitzero,case:ignore"`
-	ToolResponse     *GenerateToolResponse     `json:"toolResponse,omitzero,case:ignore"`
-	ThoughtSignature string                    `json:"thoughtSignature,omitzero,case:ignore"`
-
 	Raw jsontext.Value `json:",embed"` // all other members
 }
 
@@ -70,54 +61,6 @@ type GeneratePartialArg struct {
 	String *string        `json:"stringValue,omitzero"`
 	Number jsontext.Value `json:"numberValue,omitzero"`
 	Bool   *bool          `json:"boolValue,omitzero"` // of the members with a value, one is there; of a null, none that is read
-}
-
-// A GenerateToolCall is a call of a tool that Google runs.
-type GenerateToolCall struct {
-	ID   string         `json:"id,omitzero"`
-	Type string         `json:"toolType,case:ignore"`
-	Args jsontext.Value `json:"args,omitzero"`
-}
-
-// A GenerateToolResponse is what that tool returned.
-type GenerateToolResponse struct {
-	ID       string         `json:"id,omitzero"`
-	Type     string         `json:"toolType,case:ignore"`
-	Response jsontext.Value `json:"response,omitzero"`
-}
-
-// A GenerateFunctionResponse is what a function returned.
-type GenerateFunctionResponse struct {
-	ID       string         `json:"id,omitzero"`
-	Name     string         `json:"name"`
-	Response jsontext.Value `json:"response"`
-	Parts    jsontext.Value `json:"parts,omitzero"` // an array of parts: pictures and files
-}
-
-// GenerateData is a picture, a sound or another file, in base64.
-type GenerateData struct {
-	MIMEType string `json:"mimeType,case:ignore"`
-	Data     string `json:"data"`
-}
-
-// A GenerateFile is a file that Google has, or can fetch.
-type GenerateFile struct {
-	MIMEType string `json:"mimeType,omitzero,case:ignore"`
-	URI      string `json:"fileUri,case:ignore"`
-}
-
-// GenerateCode is code that the model has Google run.
-type GenerateCode struct {
-	ID       string `json:"id,omitzero"`
-	Language string `json:"language"`
-	Code     string `json:"code"`
-}
-
-// A GenerateCodeResult is what that code put out.
-type GenerateCodeResult struct {
-	ID      string `json:"id,omitzero"`
-	Outcome string `json:"outcome"` // OUTCOME_OK and others
-	Output  string `json:"output,omitzero"`
 }
 
 // A GenerateConfig holds the parameters of a request.

@@ -31,20 +31,16 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: at %s (byte %d): %s", e.File, e.Line, e.Column, where, e.Offset, e.Reason)
 }
 
-// ErrorAt is like the function of that name, for a document whose lines are asked for often.
+// ErrorAt is an error at a place, with its line and column.
 func (d *Document) ErrorAt(offset int64, pointer, reason string) error {
 	offset = min(max(offset, 0), int64(len(d.raw)))
 	column := offset - int64(bytes.LastIndexByte(d.raw[:offset], '\n'))
 	return &Error{File: d.file, Line: d.LineOf(offset), Column: int(column), Offset: offset, Pointer: pointer, Reason: reason}
 }
 
-// ErrorIn makes an Error with the line and column of an offset.
-func ErrorIn(file string, doc []byte, offset int64, pointer, reason string) *Error {
-	offset = min(max(offset, 0), int64(len(doc)))
-	before := doc[:offset]
-	line := 1 + bytes.Count(before, []byte{'\n'})
-	column := len(before) - (bytes.LastIndexByte(before, '\n') + 1) + 1
-	return &Error{File: file, Line: line, Column: column, Offset: offset, Pointer: pointer, Reason: reason}
+// ErrorIn is an error at a place of a document.
+func ErrorIn(file string, doc []byte, offset int64, pointer, reason string) error {
+	return NewDocument(file, doc).ErrorAt(offset, pointer, reason)
 }
 
 // NotJSON turns an error of the canonicaliser into an Error.

@@ -27,12 +27,11 @@ type ResponsesItem struct {
 	Role    string  `json:"role,omitzero"` // of a message: user, assistant, system or developer
 	Content Content `json:"content"`
 
-	CallID    string         `json:"call_id,omitzero"` // of a call, and of its output
-	Name      string         `json:"name,omitzero"`    // of a function
-	Arguments Arguments      `json:"arguments,omitzero"`
-	Input     string         `json:"input,omitzero"` // of a custom tool, in place of arguments
-	Output    jsontext.Value `json:"output,omitzero"`
-	Summary   []Part         `json:"summary,omitzero"` // of reasoning
+	CallID    string    `json:"call_id,omitzero"` // of a call, and of its output
+	Name      string    `json:"name,omitzero"`    // of a function
+	Arguments Arguments `json:"arguments,omitzero"`
+	Input     string    `json:"input,omitzero"`   // of a custom tool, in place of arguments
+	Summary   []Part    `json:"summary,omitzero"` // of reasoning
 
 	Raw jsontext.Value `json:",embed"` // all other members
 }

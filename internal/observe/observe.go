@@ -83,9 +83,6 @@ type Projection struct {
 	Problem  string `json:"problem,omitzero"`    // what could not be read as the protocol has it, and why
 }
 
-// Numbered begins the ids of calls to which nobody gave one.
-const Numbered = convo.Numbered
-
 // Failed is the State of a projection that lacks the request or the answer, because it could not be read.
 const Failed = "failed"
 

@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"bytes"
 	"cmp"
 	"container/list"
 	"crypto/sha256"
@@ -10,11 +9,10 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/observe"
+	"jurat/internal/convo"
 )
 
 // conversations finds the chain of a call: the conversation that it continues. It remembers what each conversation looked like after its
@@ -44,14 +42,14 @@ type remembered struct {
 // said is what a call says about the conversation that it belongs to.
 type said struct {
 	agent    string
-	trace    string         // the trace id of its traceparent; "": none
-	previous string         // the provider's id of the answer that it continues; "": none
-	prompt   jsontext.Value // an array of chat messages, canonical; nil: unknown
-	response jsontext.Value // a string, a message, or an array of messages; nil: there was no answer
-	id       string         // the provider's id of the answer; "": none
-	refers   string         // to what the provider keeps: a conversation, or else a message of one; "": to nothing
-	made     []string       // what later calls may refer to
-	kept     []string       // what the other side knows the conversation by, the surest first; of such a call nothing else counts
+	trace    string          // the trace id of its traceparent; "": none
+	previous string          // the provider's id of the answer that it continues; "": none
+	prompt   []convo.Message // nil: unknown
+	response []convo.Message // nil: there was no answer
+	id       string          // the provider's id of the answer; "": none
+	refers   string          // to what the provider keeps: a conversation, or else a message of one; "": to nothing
+	made     []string        // what later calls may refer to
+	kept     []string        // what the other side knows the conversation by, the surest first; of such a call nothing else counts
 }
 
 // fresh is the chain of a call that continues none: that of the context or the task that an agent keeps or, of a call without one, a chain of its own.
@@ -84,7 +82,7 @@ func newConversations(most int) *conversations {
 
 // place returns the chain of a call, and remembers how the conversation looks after it. fresh is the chain to use if it continues none.
 func (c *conversations) place(s said, fresh string) string {
-	begun := beginnings(s.prompt)
+	begun := following([sha256.Size]byte{}, s.prompt)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	chain := c.find(s, begun, fresh)
@@ -102,13 +100,13 @@ func (c *conversations) place(s said, fresh string) string {
 		if len(begun) > 0 {
 			last = begun[len(begun)-1].sum
 		}
-		answer := following(last, messagesOf(s.response))
+		answer := following(last, s.response)
 		n := len(answer)
 		if n > 0 {
 			c.rememberAnswer(s.agent, answer[n-1], chain)
 		}
 		if n > 1 { // of an answer with tools that the provider ran, many programs send back the last message alone
-			c.rememberAnswer(s.agent, following(last, []jsontext.Value{answer[n-1].message})[0], chain)
+			c.rememberAnswer(s.agent, following(last, s.response[n-1:])[0], chain)
 		}
 	}
 	return chain
@@ -117,10 +115,8 @@ func (c *conversations) place(s said, fresh string) string {
 // rememberAnswer remembers how a conversation looks after the last message of an answer. Of calls to which the provider gave no ids, programs make ids of their own.
 func (c *conversations) rememberAnswer(agent string, b beginning, chain string) {
 	c.remember(state{agent, b.sum}, chain)
-	if bytes.Contains(b.message, []byte(`"id":"`+observe.Numbered)) {
-		if sum, is := b.unnamed(); is {
-			c.remember(state{agent, sum}, chain)
-		}
+	if slices.ContainsFunc(b.message.ToolCalls, func(call convo.ChatToolCall) bool { return strings.HasPrefix(call.ID, convo.Numbered) }) {
+		c.remember(state{agent, b.unnamed()}, chain)
 	}
 }
 
@@ -145,8 +141,8 @@ func (c *conversations) find(s said, begun []beginning, fresh string) string {
 	}
 	for _, b := range slices.Backward(begun) {
 		of := state{s.agent, b.sum}
-		if c.states[of] == nil {
-			of.sum, _ = b.unnamed()
+		if c.states[of] == nil && b.message.ToolCalls != nil {
+			of.sum = b.unnamed()
 		}
 		if c.states[of] != nil {
 			return cmp.Or(c.recall(of), fresh) // fresh: several conversations look like this
@@ -189,151 +185,51 @@ func (c *conversations) remember(s state, chain string) {
 // A beginning is a conversation up to one of its messages.
 type beginning struct {
 	before, sum [sha256.Size]byte // without and with the message
-	message     jsontext.Value
+	message     *convo.Message
 }
 
-// beginnings returns each beginning of a conversation: the first message, the first two, and so on.
-func beginnings(prompt jsontext.Value) []beginning {
-	return following([sha256.Size]byte{}, messagesOf(prompt))
-}
-
-func following(last [sha256.Size]byte, messages []jsontext.Value) []beginning {
+// following are the beginnings of a conversation that goes on: up to the first of these messages, the second, and so on.
+func following(last [sha256.Size]byte, messages []convo.Message) []beginning {
 	list := make([]beginning, len(messages))
-	for i, m := range messages {
-		list[i] = beginning{last, follow(last, m), m}
+	for i := range messages {
+		list[i] = beginning{last, digest(last, messages[i], true), &messages[i]}
 		last = list[i].sum
 	}
 	return list
 }
 
 // unnamed returns the sum of a beginning whose last message has calls, as if these had no ids.
-func (b *beginning) unnamed() (sum [sha256.Size]byte, is bool) {
-	if !bytes.Contains(b.message, []byte(`"tool_calls":`)) {
-		return sum, false
+func (b *beginning) unnamed() (sum [sha256.Size]byte) { return digest(b.before, *b.message, false) }
+
+// digest is the sum of a conversation with a further message, as programs send back what a model said: with the arguments of its calls in canonical form,
+// without white space around its text, and without the name that a program gives to its model. ids says whether the calls keep theirs.
+func digest(before [sha256.Size]byte, m convo.Message, ids bool) [sha256.Size]byte {
+	if m.Role == convo.Assistant {
+		m.Name = ""
+		if len(m.Content) == 1 && m.Content[0].Text != nil {
+			m.Content = convo.Pieces{convo.Words(strings.TrimSpace(*m.Content[0].Text))}
+		}
 	}
-	return digest(b.before, resembling(b.message, false)), true
-}
-
-func follow(before [sha256.Size]byte, message jsontext.Value) [sha256.Size]byte {
-	return digest(before, alike(message))
-}
-
-func digest(before [sha256.Size]byte, message jsontext.Value) [sha256.Size]byte {
+	m.ToolCalls = slices.Clone(m.ToolCalls)
+	for i := range m.ToolCalls {
+		call := &m.ToolCalls[i]
+		if !ids {
+			call.ID = ""
+		}
+		if form, err := evidence.Canonical([]byte(call.Function.Arguments)); err == nil {
+			call.Function.Arguments = convo.Arguments(form)
+		}
+	}
 	h := sha256.New()
 	h.Write(before[:])
-	h.Write(message)
+	if err := json.MarshalWrite(h, &m); err != nil {
+		panic(err) // a message that was read has texts alone, and a hash takes them
+	}
 	return [sha256.Size]byte(h.Sum(nil))
-}
-
-// alike is a model's message as programs send it back.
-func alike(message jsontext.Value) jsontext.Value {
-	if !bytes.Contains(message, []byte(`"arguments":`)) && !spaced(message) && !named(message) {
-		return message
-	}
-	return resembling(message, true)
-}
-
-// named reports whether a message in canonical form may be one of the model to which the program gave a name.
-func named(message []byte) bool {
-	return bytes.Contains(message, []byte(`"name":`)) && bytes.Contains(message, []byte(`"role":"assistant"`))
-}
-
-// resembling is a model's message with the arguments of its calls in canonical form, without white space around its text, and without the name that a program
-// gives to its model: many programs read what the model wrote, and write it anew. ids says whether the calls keep theirs.
-func resembling(message jsontext.Value, ids bool) jsontext.Value {
-	var m struct {
-		Content jsontext.Value `json:"content"`
-		Name    jsontext.Value `json:"name,omitzero"`
-		Role    string         `json:"role"`
-		Calls   []struct {
-			ID       jsontext.Value `json:"id,omitzero"`
-			Function struct {
-				Arguments string         `json:"arguments,omitzero"`
-				Rest      jsontext.Value `json:",embed"`
-			} `json:"function"`
-			Rest jsontext.Value `json:",embed"`
-		} `json:"tool_calls,omitzero"`
-		Rest jsontext.Value `json:",embed"`
-	}
-	if json.Unmarshal(message, &m) != nil {
-		return message
-	}
-	var text string
-	if m.Content.Kind() == '"' && json.Unmarshal(m.Content, &text) == nil {
-		if quoted, err := jsontext.AppendQuote(nil, strings.TrimSpace(text)); err == nil {
-			m.Content = quoted
-		}
-	}
-	if m.Role == "assistant" {
-		m.Name = nil
-	}
-	for i := range m.Calls {
-		if !ids {
-			m.Calls[i].ID = nil
-		}
-		f := &m.Calls[i].Function
-		if form, err := evidence.Canonical([]byte(f.Arguments)); err == nil {
-			f.Arguments = string(form)
-		}
-	}
-	doc, err := json.Marshal(m)
-	if err == nil {
-		doc, err = evidence.Canonical(doc)
-	}
-	if err != nil {
-		return message
-	}
-	return doc
-}
-
-// spaced reports whether a message in canonical form may be a model's text that begins or ends with white space.
-func spaced(message []byte) bool {
-	text, is := bytes.CutPrefix(message, []byte(`{"content":"`))
-	end := bytes.LastIndex(text, []byte(`","role":"assistant"`))
-	if !is || end < 0 {
-		return false
-	}
-	for _, white := range []string{" ", `\n`, `\r`, `\t`} {
-		if bytes.HasPrefix(text[:end], []byte(white)) || bytes.HasSuffix(text[:end], []byte(white)) {
-			return true
-		}
-	}
-	return false
 }
 
 func hashOf(kind, text string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(kind + "\x00" + text))
-}
-
-// messagesOf returns the messages of a prompt or an answer, in canonical form. A string is a message of the assistant.
-func messagesOf(v jsontext.Value) []jsontext.Value {
-	switch v.Kind() {
-	case '[':
-		return elements(v)
-	case '{':
-		return []jsontext.Value{v}
-	case '"':
-		return []jsontext.Value{slices.Concat(jsontext.Value(`{"content":`), bytes.TrimSpace(v), jsontext.Value(`,"role":"assistant"}`))}
-	}
-	return nil
-}
-
-// elements returns the elements of an array. They are parts of it.
-func elements(v jsontext.Value) []jsontext.Value {
-	var list []jsontext.Value
-	d := jsontext.NewDecoder(bytes.NewBuffer(v)) // a bytes.Buffer is read in place
-	if _, err := d.ReadToken(); err != nil {
-		return nil
-	}
-	for d.PeekKind() != ']' && d.PeekKind() != 0 {
-		e, err := d.ReadValue()
-		if err != nil {
-			return nil
-		}
-		end := d.InputOffset()
-		list = append(list, v[end-int64(len(e)):end:end])
-	}
-	return list
 }
 
 // traceOf returns the trace id of a W3C traceparent header, or "".

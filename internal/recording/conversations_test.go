@@ -3,11 +3,11 @@ package recording
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"jurat/evidence/observed"
+	"jurat/internal/convo"
 	"jurat/internal/observe"
 	"jurat/internal/relay"
 )
@@ -15,29 +15,27 @@ import (
 func user(text string) string  { return `{"content":"` + text + `","role":"user"}` }
 func agent(text string) string { return `{"content":"` + text + `","role":"assistant"}` }
 
-func prompt(messages ...string) jsontext.Value {
-	text := "["
-	for i, m := range messages {
-		if i > 0 {
-			text += ","
-		}
-		text += m
+func prompt(messages ...string) (list []convo.Message) {
+	n, err := convo.ReadLenient([]byte("[" + strings.Join(messages, ",") + "]"))
+	if err != nil {
+		panic(err)
 	}
-	return jsontext.Value(text + "]")
+	(&convo.Reader{Lenient: true, Say: func(m convo.Message, _ *convo.Node) { list = append(list, m) }}).Chat(n)
+	return list
 }
 
 // TestTwinsAreNotGuessed: if two conversations look the same, a call that continues either begins a chain of its own.
 func TestTwinsAreNotGuessed(t *testing.T) {
 	c := newConversations(100)
-	hello := said{agent: "a", prompt: prompt(user("hello")), response: jsontext.Value(`"hi"`)}
+	hello := said{agent: "a", prompt: prompt(user("hello")), response: prompt(agent("hi"))}
 	if one, two := c.place(hello, "one"), c.place(hello, "two"); one != "one" || two != "two" {
 		t.Fatalf("%s, %s", one, two)
 	}
-	next := said{agent: "a", prompt: prompt(user("hello"), agent("hi"), user("go on")), response: jsontext.Value(`"so"`)}
+	next := said{agent: "a", prompt: prompt(user("hello"), agent("hi"), user("go on")), response: prompt(agent("so"))}
 	if got := c.place(next, "three"); got != "three" {
 		t.Errorf("it is in %s", got)
 	}
-	last := said{agent: "a", prompt: prompt(user("hello"), agent("hi"), user("go on"), agent("so"), user("end")), response: jsontext.Value(`"."`)}
+	last := said{agent: "a", prompt: prompt(user("hello"), agent("hi"), user("go on"), agent("so"), user("end")), response: prompt(agent("."))}
 	if got := c.place(last, "four"); got != "three" {
 		t.Errorf("it is in %s, want three", got)
 	}
@@ -47,12 +45,12 @@ func TestTwinsAreNotGuessed(t *testing.T) {
 func TestLastMessageAlone(t *testing.T) {
 	c := newConversations(100)
 	c.place(said{agent: "a", prompt: prompt(user("hello")), response: prompt(agent(""), `{"content":"found","role":"tool"}`, agent("hi"))}, "one")
-	for _, sent := range []jsontext.Value{
+	for _, sent := range [][]convo.Message{
 		prompt(user("hello"), agent("hi"), user("more")),
 		prompt(user("hello"), agent(""), `{"content":"found","role":"tool"}`, agent("hi"), user("more")),
 	} {
 		if got := c.place(said{agent: "a", prompt: sent}, "two"); got != "one" {
-			t.Errorf("%s: it is in %s", sent, got)
+			t.Errorf("%v: it is in %s", sent, got)
 		}
 	}
 }
@@ -63,7 +61,7 @@ func TestArgumentsWrittenAnew(t *testing.T) {
 		return `{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":` + arguments + `,"name":"look"},"id":"a","type":"function"}]}`
 	}
 	c := newConversations(100)
-	c.place(said{agent: "a", prompt: prompt(user("hello")), response: jsontext.Value(called(`"{\"at\":1,\"by\":2}"`))}, "one")
+	c.place(said{agent: "a", prompt: prompt(user("hello")), response: prompt(called(`"{\"at\":1,\"by\":2}"`))}, "one")
 	if got := c.place(said{agent: "a", prompt: prompt(user("hello"), called(`"{\"by\": 2, \"at\": 1}"`), `{"content":"tree","role":"tool","tool_call_id":"a"}`)}, "two"); got != "one" {
 		t.Errorf("it is in %s", got)
 	}
@@ -78,8 +76,8 @@ func TestArgumentsWrittenAnew(t *testing.T) {
 // TestConversationByReference: the provider keeps messages, or a conversation, and the call names them.
 func TestConversationByReference(t *testing.T) {
 	c := newConversations(100)
-	c.place(said{agent: "a", prompt: prompt(user("hello")), response: jsontext.Value(`"hi"`), made: []string{"item:msg_1"}}, "one")
-	c.place(said{agent: "a", prompt: prompt(user("hello")), response: jsontext.Value(`"hi"`), made: []string{"item:msg_2", "conversation:c"}, refers: "conversation:c"}, "two")
+	c.place(said{agent: "a", prompt: prompt(user("hello")), response: prompt(agent("hi")), made: []string{"item:msg_1"}}, "one")
+	c.place(said{agent: "a", prompt: prompt(user("hello")), response: prompt(agent("hi")), made: []string{"item:msg_2", "conversation:c"}, refers: "conversation:c"}, "two")
 	for refers, want := range map[string]string{"item:msg_1": "one", "item:msg_2": "two", "conversation:c": "two", "item:msg_3": "new"} {
 		if got := c.place(said{agent: "a", prompt: prompt(user("more")), refers: refers}, "new"); got != want {
 			t.Errorf("%s: it is in %s, want %s", refers, got, want)
@@ -128,7 +126,7 @@ func TestChainsOfPrograms(t *testing.T) {
 // TestConversationByAnswer: the provider keeps the conversation, and the call names its last answer.
 func TestConversationByAnswer(t *testing.T) {
 	c := newConversations(100)
-	c.place(said{agent: "a", prompt: prompt(user("hello")), response: jsontext.Value(`"hi"`), id: "resp_1"}, "one")
+	c.place(said{agent: "a", prompt: prompt(user("hello")), response: prompt(agent("hi")), id: "resp_1"}, "one")
 	if got := c.place(said{agent: "a", prompt: prompt(user("more")), previous: "resp_1", id: "resp_2"}, "two"); got != "one" {
 		t.Errorf("it is in %s", got)
 	}
@@ -159,7 +157,7 @@ func TestConversationByTrace(t *testing.T) {
 func TestOldConversationsAreForgotten(t *testing.T) {
 	c := newConversations(10)
 	for n := range 100 {
-		c.place(said{agent: "a", prompt: prompt(user(fmt.Sprint(n))), response: jsontext.Value(`"ok"`)}, fmt.Sprint(n))
+		c.place(said{agent: "a", prompt: prompt(user(fmt.Sprint(n))), response: prompt(agent("ok"))}, fmt.Sprint(n))
 	}
 	if len(c.states) != 10 || c.order.Len() != 10 {
 		t.Errorf("%d states", len(c.states))
@@ -191,11 +189,11 @@ func TestProgramsNameCalls(t *testing.T) {
 		"another id":           {calls("call_1", ""), calls("call_2", ""), "call_2", "second"},
 		"a name for the model": {calls("call_1", ""), calls("call_1", "model"), "call_1", "first"},
 		"a name, and an id":    {calls("#1", ""), calls("7QtghbE6clHaoXON", "model"), "7QtghbE6clHaoXON", "first"},
-		"a text, and a name":   {`"17"`, `{"content":"17","name":"model","role":"assistant"}`, "", "first"},
+		"a text, and a name":   {agent("17"), `{"content":"17","name":"model","role":"assistant"}`, "", "first"},
 	} {
 		c := newConversations(100)
-		c.place(said{agent: "a", prompt: prompt(user("which?")), response: jsontext.Value(test.answer)}, "first")
-		if got := c.place(said{agent: "a", prompt: prompt(user("which?"), test.sent, result(test.id)), response: jsontext.Value(calls("#2", ""))}, "second"); got != test.want {
+		c.place(said{agent: "a", prompt: prompt(user("which?")), response: prompt(test.answer)}, "first")
+		if got := c.place(said{agent: "a", prompt: prompt(user("which?"), test.sent, result(test.id)), response: prompt(calls("#2", ""))}, "second"); got != test.want {
 			t.Errorf("%s: it is in %s, want %s", name, got, test.want)
 		}
 		if got := c.place(said{agent: "a", prompt: prompt(user("which?"), test.sent, result(test.id), calls("another", ""), result("another"))}, "third"); got != test.want {
@@ -204,7 +202,7 @@ func TestProgramsNameCalls(t *testing.T) {
 	}
 	c := newConversations(100)
 	for _, chain := range []string{"one", "two"} {
-		c.place(said{agent: "a", prompt: prompt(user("which?")), response: jsontext.Value(calls("#1", ""))}, chain)
+		c.place(said{agent: "a", prompt: prompt(user("which?")), response: prompt(calls("#1", ""))}, chain)
 	}
 	if got := c.place(said{agent: "a", prompt: prompt(user("which?"), calls("its own", ""), result("its own"))}, "three"); got != "three" {
 		t.Errorf("of two conversations that look alike, %s is continued", got)

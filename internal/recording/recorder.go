@@ -542,16 +542,16 @@ func (e *exchange) said(act *observed.Act) said {
 	if b := act.Response; b != nil && !b.Refused {
 		c.Response, c.ResponseType = b.Kept, b.Type
 	}
-	p, err := observe.Project(c)
+	p, said, err := observe.Read(c)
 	if err != nil {
 		return s
 	}
 	if s.kept = p.Conversation; s.kept != nil {
 		return s
 	}
-	s.prompt = p.Prompt
+	s.prompt = said.Prompt
 	if p.Complete && p.Error == "" {
-		s.response, s.id = p.Output, p.ProviderID
+		s.response, s.id = said.Response, p.ProviderID
 		for _, id := range p.Items {
 			s.made = append(s.made, "item:"+id)
 		}
