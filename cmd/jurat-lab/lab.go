@@ -8,14 +8,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"jurat/internal/atomicfile"
 	"jurat/internal/config"
 	"jurat/internal/installation"
 	"jurat/internal/lab"
-	"jurat/internal/llm"
 	"jurat/internal/panel"
 	"jurat/internal/plural"
 	"jurat/internal/stats"
@@ -31,8 +29,7 @@ type runCmd struct {
 	Out         string            `required:"" placeholder:"DIR" help:"The laboratory: a folder for trials, report.json, report.html and votes. A run that was broken off goes on there."`
 	Repeat      int               `placeholder:"N" help:"Try each case so often. Shows how steady verdicts are, and what one juror asked as often would do." default:"1"`
 	Parallel    int               `placeholder:"N" help:"How many cases are tried at a time." default:"1"`
-	CostCeiling *float64          `placeholder:"USD" help:"What all calls that are ever made in this laboratory may cost. Asks no more before it is passed. Default: no ceiling."`
-	Reuse       bool              `help:"If panels ask the same of the same seat about a case, take the first answer again instead of paying twice. The report says how often."`
+	CostCeiling *float64          `placeholder:"USD" help:"Begin no trial once all that were ever held in this laboratory have cost so much. Those under way still end. Default: no ceiling."`
 	Seed        uint64            `placeholder:"N" help:"Of the bootstrap that makes intervals of differences." default:"1"`
 	JSON        bool              `name:"json" help:"Print the report as JSON."`
 }
@@ -53,10 +50,8 @@ keys, so that a report can be repeated. Cases are tried as always, sealed and ti
 memory: after Ctrl-C, a crash or the ceiling, the same command goes on, and no sealed answer is asked again. A panel
 whose settings changed is asked anew.
 
-The report has for each panel: AUC of the score, precision, recall, flagged good and failed runs with intervals, calibration, confidence, what
-each juror is worth alone and how their errors go together, what findings are worth, what talk turned, costs; the best juror
-asked by itself; the difference of each two panels with an interval; and what was not measured. votes-PANEL.jsonl is for
-'jurat-lab calibrate'. docs/quality.md explains the figures.
+The report says how good each panel, each juror and each kind of finding is, compares panels, and says what was not measured; docs/quality.md
+explains the figures. votes-PANEL.jsonl is for 'jurat-lab calibrate'.
 
     jurat-lab run ./cases --jurors offline --out laboratory
     jurat-lab run ./cases --panel-file old.yaml --panel-file new.yaml --repeat 3 --parallel 4 --cost-ceiling 20 --out laboratory
@@ -71,7 +66,7 @@ func (c *runCmd) Run(ctx context.Context, io streams) error {
 	if err != nil {
 		return err
 	}
-	config := lab.Config{Cases: cases, Repeat: c.Repeat, Parallel: c.Parallel, Reuse: c.Reuse, Progress: io.progress("trials")}
+	config := lab.Config{Cases: cases, Repeat: c.Repeat, Parallel: c.Parallel, Progress: io.progress("trials")}
 	if err := c.check(&config); err != nil {
 		return err
 	}
@@ -121,19 +116,10 @@ func (c *runCmd) check(config *lab.Config) error {
 	return nil
 }
 
-// panels seats the juries that are measured.
+// panels seats the juries that are measured. Each has the name of its file.
 func (c *runCmd) panels(io streams) (panels []lab.Panel, err error) {
-	add := func(name string, file *config.File, kind config.Kind) error {
-		if slices.Contains(panelNames(panels), name) {
-			return fmt.Errorf("two panels have the name %s: rename a file", name)
-		}
-		p, err := c.panel(io, name, file, kind)
-		if err != nil {
-			return fmt.Errorf("panel %s: %w", name, err)
-		}
-		panels = append(panels, p)
-		return nil
-	}
+	files := map[string]*config.File{}
+	names := []string{}
 	for _, name := range c.PanelFile {
 		doc, err := readFile(name)
 		if err != nil {
@@ -143,31 +129,35 @@ func (c *runCmd) panels(io streams) (panels []lab.Panel, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		if err := add(strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)), file, ""); err != nil {
-			return nil, err
-		}
+		name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+		files[name], names = file, append(names, name)
 	}
 	if c.Jurors != "" {
-		if err := add("rules", &config.File{}, config.Kind(c.Jurors)); err != nil {
-			return nil, err
-		}
+		files["rules"], names = &config.File{}, append(names, "rules")
 	}
-	if len(panels) == 0 {
+	if len(names) == 0 {
 		return nil, hint(errors.New("no panel is named"), "--panel-file FILE names one, --jurors offline the rule jurors")
 	}
+	if len(files) < len(names) {
+		return nil, fmt.Errorf("two panels have the same name: rename a file (%s)", strings.Join(names, ", "))
+	}
 	for name := range c.Calibration {
-		if !slices.Contains(panelNames(panels), name) {
-			return nil, fmt.Errorf("--calibration: there is no panel %q: want one of %s", name, strings.Join(panelNames(panels), ", "))
+		if files[name] == nil {
+			return nil, fmt.Errorf("--calibration: there is no panel %q: want one of %s", name, strings.Join(names, ", "))
 		}
 	}
-	return panels, nil
-}
-
-func panelNames(panels []lab.Panel) (list []string) {
-	for _, p := range panels {
-		list = append(list, p.Name)
+	for i, name := range names {
+		kind := config.Kind("")
+		if i == len(c.PanelFile) {
+			kind = config.Kind(c.Jurors)
+		}
+		p, err := c.panel(io, name, files[name], kind)
+		if err != nil {
+			return nil, fmt.Errorf("panel %s: %w", name, err)
+		}
+		panels = append(panels, p)
 	}
-	return list
+	return panels, nil
 }
 
 // panel seats one jury. It refuses rules in the place of models that have no key: the report would be about another jury.
@@ -185,8 +175,12 @@ func (c *runCmd) panel(io streams, name string, file *config.File, kind config.K
 		return p, err
 	}
 	settings := seated.Settings()
-	if err := c.weigh(io, &settings, c.Calibration[name]); err != nil {
+	unbound, err := stats.WeighBy(c.Calibration[name], &settings)
+	if err != nil {
 		return p, err
+	}
+	if len(unbound) > 0 {
+		io.note("the calibration does not say on which model and template %s were measured, and a weight holds for those alone", strings.Join(unbound, ", "))
 	}
 	for _, chair := range plan.Chairs() {
 		switch {
@@ -200,31 +194,13 @@ func (c *runCmd) panel(io streams, name string, file *config.File, kind config.K
 	if names := plan.Unpriced(); c.CostCeiling != nil && !plan.Offline && len(names) > 0 {
 		return p, fmt.Errorf("--cost-ceiling needs a price for %s: set one under price: or prices: in its file", strings.Join(names, ", "))
 	}
-	return lab.Panel{Name: name, Settings: settings, Sit: func(spent int64, budget llm.Budget) ([]jury.Juror, jury.Juror, error) {
-		s, err := seated.SitWithin(spent, budget)
+	return lab.Panel{Name: name, Settings: settings, Sit: func(spent int64) ([]jury.Juror, jury.Juror, error) {
+		s, err := seated.Sit(spent)
 		if err != nil {
 			return nil, nil, err
 		}
 		return s.Jurors, s.Judge, nil
 	}}, settings.Validate()
-}
-
-// weigh gives the seats the weights of a calibration, for the method that takes them.
-func (c *runCmd) weigh(io streams, s *jury.Settings, file string) error {
-	if (s.Method == jury.Calibrated) != (file != "") {
-		return hint(errors.New("--calibration goes with the method calibrated, and that with it"), "'jurat-lab calibrate' writes a calibration file")
-	}
-	measured, err := stats.Load(file)
-	if err != nil || measured == nil {
-		return hint(err, "'jurat-lab calibrate' writes such a file")
-	}
-	if err := measured.Weigh(s); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	if names := measured.Unbound(s); len(names) > 0 {
-		io.note("%s does not say on which model and template %s were measured, and a weight holds for those alone", file, strings.Join(names, ", "))
-	}
-	return nil
 }
 
 // hold holds the trials, and writes what was measured, also of a run that was interrupted.
@@ -233,10 +209,7 @@ func (c *runCmd) hold(ctx context.Context, io streams, l *lab.Laboratory, config
 	if err != nil {
 		return err
 	}
-	r, err := l.Measure(context.WithoutCancel(ctx), config, run, asked)
-	if err != nil {
-		return err
-	}
+	r := lab.Measure(config, run, asked)
 	doc, err := c.write(r, config.Panels)
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
@@ -245,7 +218,7 @@ func (c *runCmd) hold(ctx context.Context, io streams, l *lab.Laboratory, config
 	if c.JSON {
 		err = io.machine(doc)
 	} else {
-		err = printLab(io, r, c.Out)
+		err = io.show(r.Parts(), c.Out)
 	}
 	if err == nil && len(r.Left) > 0 {
 		return errLeft

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"jurat/internal/lab"
 	"jurat/internal/llm/llmtest"
 	"jurat/internal/must"
@@ -86,7 +88,9 @@ func blind(c llmtest.Call) llmtest.Reply {
 func labReport(t *testing.T, dir string) *lab.Report {
 	t.Helper()
 	doc := must.Get(os.ReadFile(filepath.Join(dir, "report.json")))(t)
-	return must.Get(lab.ParseReport(doc))(t)
+	r := new(lab.Report)
+	must.Do(t, json.Unmarshal(doc, r, json.RejectUnknownMembers(true)))
+	return r
 }
 
 // TestLabFindsTheBetterPanel: of a panel that sees what tells the cases apart and one that does not, the report names the better one.
@@ -97,12 +101,12 @@ func TestLabFindsTheBetterPanel(t *testing.T) {
 	a, b := labPanel(t, "dull", dull, ""), labPanel(t, "sharp", sharp, "")
 	cases, out := labCases(t, 6), filepath.Join(t.TempDir(), "laboratory")
 	shown, _ := ran(t, 0, "run", cases, "--panel-file", a, "--panel-file", b, "--parallel", "4", "--out", out)
-	has(t, shown, "12 cases, 6 good and 6 failed; 24 trials, 0 of them held before", "dull minus sharp on 12 cases", "sharp is better", "Not measured:")
+	has(t, shown, "12 cases, 6 good and 6 failed (labels.json); 24 trials, 0 of them held before", "dull minus sharp  12 ", "shown to be better\n", "  sharp\n", "Not measured")
 	if n := len(sharp.Requests()) + len(dull.Requests()); n != 72 {
 		t.Errorf("%d calls, want 3 in each of 24 trials", n)
 	}
 	r := labReport(t, out)
-	if c := r.Comparisons[0]; c.Better != "sharp" || *c.AUC.Value != -0.5 || c.Shared != 0 {
+	if c := r.Comparisons[0]; c.Better != "sharp" || *c.AUC.Value != -0.5 {
 		t.Errorf("%+v", c)
 	}
 	one, other := r.Panels[0], r.Panels[1]
@@ -112,8 +116,8 @@ func TestLabFindsTheBetterPanel(t *testing.T) {
 	if f := other.All.Findings; len(f) != 1 || f[0].Rule != "bad-grain" || f[0].Found != 18 || f[0].Failed.Cases != 6 || *f[0].Lift != 2 {
 		t.Errorf("%+v", f)
 	}
-	if len(other.ByTrade) != 2 || other.MeanTrades.Trades != 2 || *other.MeanTrades.Value != 1 || *one.Effective != 1 {
-		t.Errorf("%+v, %+v, effective %v", other.ByTrade, other.MeanTrades, *one.Effective)
+	if len(other.ByTrade) != 2 {
+		t.Errorf("%+v", other.ByTrade)
 	}
 	if cost := other.All.Costs; cost.Calls != 3 || cost.Cost <= 0 {
 		t.Errorf("%+v", cost)
@@ -121,14 +125,14 @@ func TestLabFindsTheBetterPanel(t *testing.T) {
 
 	// The votes are what 'jurat-lab calibrate' reads.
 	said, _ := ran(t, 0, "calibrate", "--votes", filepath.Join(out, "votes-sharp.jsonl"), "--out", filepath.Join(out, "c.json"))
-	has(t, said, "12 items with a label", "one", "correct 12 of 12")
+	has(t, said, "12 items with a label", "one", "correct 12 of 12", "errors of one and two", "independent votes")
 	if made := read(t, filepath.Join(out, "c.json")); !strings.Contains(made, `"model": "`) || !strings.Contains(made, `"template": "sha256:`) {
 		t.Errorf("the calibration does not name model and template of each juror:\n%s", made)
 	}
 
 	// The same command again asks nothing, and measures the same.
 	again, _ := ran(t, 0, "run", cases, "--panel-file", a, "--panel-file", b, "--out", out)
-	has(t, again, "24 of them held before", "sharp is better")
+	has(t, again, "24 of them held before", "  sharp\n")
 	if n := len(sharp.Requests()) + len(dull.Requests()); n != 72 {
 		t.Errorf("%d calls after the second run", n)
 	}
@@ -172,73 +176,34 @@ func TestLabSurvivesAKill(t *testing.T) {
 	if *r.Panels[0].All.AUC.Value != 1 || len(r.Left) != 0 {
 		t.Errorf("%+v", r.Panels[0].All.AUC)
 	}
-	// The two calls that died may have been paid: they count with all that was set aside, 0.1 dollars each.
-	if r.Settings.Spent < 200_000 {
+	if r.Settings.Spent <= 0 {
 		t.Errorf("spent %d", r.Settings.Spent)
 	}
 }
 
-// TestLabStopsBeforeTheCeiling: what could pass the ceiling is not asked, what is under way is still sealed, and the trial goes on
-// under a higher one.
-func TestLabStopsBeforeTheCeiling(t *testing.T) {
+// TestLabStopsAtTheCeiling: once as much is spent, no trial begins, the one under way ends, and under a higher ceiling the others are held.
+func TestLabStopsAtTheCeiling(t *testing.T) {
 	withoutKeys(t)
-	server := llmtest.New(t, llmtest.Compatible, func(c llmtest.Call) llmtest.Reply {
-		reply := reads(c)
-		reply.Delay = 200 * time.Millisecond // so that the third seat asks while two are under way
-		return reply
-	})
+	server := llmtest.New(t, llmtest.Compatible, reads)
 	cases, panel, out := labCases(t, 2), labPanel(t, "panel", server, ""), filepath.Join(t.TempDir(), "laboratory")
 	args := []string{"run", cases, "--panel-file", panel, "--out", out, "--cost-ceiling"}
-	shown, said := ran(t, 3, append(args, "0.25")...) // a call sets aside 0.1
-	has(t, said, "4 trials are left without a verdict: the next call could have passed the ceiling on cost", "spent in this laboratory so far: $0.00", "of $0.25", "the same command goes on")
-	has(t, shown, "0 trials")
-	if n := len(server.Requests()); n != 2 {
-		t.Errorf("%d calls, want the two for which there was money", n)
+	shown, said := ran(t, 3, append(args, "0.00001")...)
+	has(t, said, "3 trials are left without a verdict: the ceiling on cost is reached", "spent in this laboratory so far: $0.0", "the same command goes on")
+	has(t, shown, "1 trial, 0 of them held before", "The run is not whole: the ceiling on cost is reached, and 3 trials are left")
+	if n := len(server.Requests()); n != 3 {
+		t.Errorf("%d calls, want the three of one trial", n)
 	}
 	r := labReport(t, out)
-	if len(r.Left) != 4 || !r.Left[0].Begun || r.Left[1].Begun || r.Settings.Stopped == "" {
-		t.Errorf("%+v", r.Left)
+	if len(r.Left) != 3 || len(r.Trials) != 1 || r.Settings.Spent < r.Settings.Ceiling {
+		t.Errorf("%+v, %+v", r.Left, r.Settings)
 	}
-	if list := jurat(t, "--data", filepath.Join(out, "data"), "trial", "--list"); !strings.Contains(list, " 4  20") {
-		t.Errorf("two answers were not sealed:\n%s", list)
-	}
+	ran(t, 3, append(args, "0.00001")...) // what earlier runs spent counts
 	ran(t, 0, append(args, "20")...)
 	if n := len(server.Requests()); n != 12 {
 		t.Errorf("%d calls in all, want three for each of four trials", n)
 	}
-	if r := labReport(t, out); len(r.Trials) != 4 || len(r.Left) != 0 || r.Panels[0].All.Missing.Absences != 0 {
+	if r := labReport(t, out); len(r.Trials) != 4 || len(r.Left) != 0 || r.Panels[0].All.Degraded != 0 {
 		t.Errorf("%+v", r.Left)
-	}
-}
-
-// TestLabReusesAnswers: a further panel that asks the same takes the first answers again, and the report says so.
-func TestLabReusesAnswers(t *testing.T) {
-	withoutKeys(t)
-	server := llmtest.New(t, llmtest.Compatible, reads)
-	majority, weighted := labPanel(t, "majority", server, ""), labPanel(t, "weighted", server, "")
-	doc := must.Get(os.ReadFile(weighted))(t)
-	writeFile(t, weighted, strings.Replace(string(doc), "majority_vote", "weighted_average", 1))
-	cases, out := labCases(t, 2), filepath.Join(t.TempDir(), "laboratory")
-	args := []string{"run", cases, "--panel-file", majority, "--panel-file", weighted, "--repeat", "2", "--out", out}
-	shown, _ := ran(t, 0, append(args, "--reuse")...)
-	has(t, shown, "24 first answers were another panel's")
-	if n := len(server.Requests()); n != 24 {
-		t.Errorf("%d calls, want three for each of four cases in each of two repeats", n)
-	}
-	r := labReport(t, out)
-	if r.Panels[0].Reused != 0 || r.Panels[1].Reused != 24 || r.Comparisons[0].Shared != 24 {
-		t.Errorf("%d, %d, %d", r.Panels[0].Reused, r.Panels[1].Reused, r.Comparisons[0].Shared)
-	}
-	// What needs answers of one's own is not measured on another panel's.
-	if own := r.Panels[0]; *own.Retest.Value != 1 || own.Jurors[0].Votes != 8 || own.Single == nil || own.Single.Answers != 2 {
-		t.Errorf("%+v", own.Jurors)
-	}
-	if taken := r.Panels[1]; taken.Retest.Value != nil || taken.Jurors[0].Votes != 0 || taken.Single != nil || *taken.All.AUC.Value != 1 {
-		t.Errorf("%+v", taken.Jurors)
-	}
-	ran(t, 0, args...) // the sealed trials are the memory, reused answers included
-	if n := len(server.Requests()); n != 24 {
-		t.Errorf("%d calls after the second run", n)
 	}
 }
 

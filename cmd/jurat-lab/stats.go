@@ -48,7 +48,17 @@ func (c *statsCmd) Run(ctx context.Context, a *app, io streams) error {
 
 func (c *statsCmd) read(ctx context.Context, a *app, io streams, tally *stats.Tally) error {
 	if len(c.Files) == 0 {
-		return a.with(ctx, func(i *installation.Installation) error { return fromLog(ctx, i, io, tally) })
+		return a.with(ctx, func(i *installation.Installation) error {
+			for chain, err := range stats.Closed(ctx, i.Ledger, io.progress("records read")) {
+				if err != nil {
+					return err
+				}
+				if err := tally.Add(chain); err != nil {
+					return fmt.Errorf("%s: %w", chain[0].Payload.ChainID, err)
+				}
+			}
+			return nil
+		})
 	}
 	for _, file := range c.Files {
 		doc, err := readFile(file)
@@ -61,32 +71,6 @@ func (c *statsCmd) read(ctx context.Context, a *app, io streams, tally *stats.Ta
 		}
 		if err := tally.Add(b.Records); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
-		}
-	}
-	return nil
-}
-
-// fromLog counts the trials that were closed, one at a time.
-func fromLog(ctx context.Context, i *installation.Installation, io streams, tally *stats.Tally) error {
-	size, err := i.Ledger.Size(ctx)
-	if err != nil {
-		return err
-	}
-	told := io.progress("records read")
-	for r, err := range i.Ledger.Records(ctx, 0) {
-		if err != nil {
-			return err
-		}
-		told(r.Index+1, size)
-		if r.Payload.ActionType != evidence.TrialClosing {
-			continue
-		}
-		chain, err := i.Ledger.Chain(ctx, r.Payload.ChainID)
-		if err != nil {
-			return err
-		}
-		if err := tally.Add(chain); err != nil {
-			return fmt.Errorf("%s: %w", r.Payload.ChainID, err)
 		}
 	}
 	return nil
@@ -116,17 +100,7 @@ func printStats(io streams, s *stats.Stats) error {
 }
 
 func (s streams) agreement(when string, a stats.Agreement) error {
-	return s.say("agreement %s: level %.2f, Fleiss' kappa %s, Krippendorff's alpha %s", when, a.Level, coefficient(a.Kappa), coefficient(a.Alpha))
-}
-
-func coefficient(c stats.Coefficient) string {
-	switch {
-	case c.Value == nil:
-		return "not defined"
-	case c.Low == nil:
-		return fmt.Sprintf("%.2f", *c.Value)
-	}
-	return fmt.Sprintf("%.2f (%.2f to %.2f)", *c.Value, *c.Low, *c.High)
+	return s.say("agreement %s: level %.2f, Fleiss' kappa %s, Krippendorff's alpha %s", when, a.Level, a.Kappa.Text("%.2f", 1), a.Alpha.Text("%.2f", 1))
 }
 
 // share is a count with its part of the whole.

@@ -128,18 +128,11 @@ func (ct *court) warn(io stdio) {
 
 // weigh gives the seats the weights of the calibration, for the method that takes them.
 func (c *panelFlags) weigh(io stdio, ct *court) error {
-	s := &ct.settings
-	if (s.Method == jury.Calibrated) != (c.Calibration != "") {
-		return hint(errors.New("--calibration goes with --method calibrated, and that with it"), "'jurat-lab calibrate' writes a calibration file")
+	unbound, err := stats.WeighBy(c.Calibration, &ct.settings)
+	if err != nil {
+		return hint(err, "nothing was recorded")
 	}
-	measured, err := stats.Load(c.Calibration)
-	if err != nil || measured == nil {
-		return hint(err, "'jurat-lab calibrate' writes such a file")
-	}
-	if err := measured.Weigh(s); err != nil {
-		return hint(fmt.Errorf("%s: %w", c.Calibration, err), "nothing was recorded")
-	}
-	ct.unbound = measured.Unbound(s)
+	ct.unbound = unbound
 	if names := ct.unbound; len(names) > 0 {
 		fmt.Fprintf(io.err, "jurat: %s does not say on which model and template %s were measured, and a weight holds for those alone\n", c.Calibration, strings.Join(names, ", "))
 		fmt.Fprintf(io.err, "jurat: hint: put \"model\" and \"template\" on the lines of their votes, and calibrate again\n")

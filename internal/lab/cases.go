@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +26,7 @@ type Case struct {
 func LoadCases(folder string, labels Labels) (cases []Case, unlabelled []string, err error) {
 	var problems []error
 	seen := map[evidence.Digest]string{}
-	for _, name := range labels.Names() {
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		on, err := loadCase(filepath.Join(folder, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("it has a label, and there is no such folder in %s", folder)

@@ -14,6 +14,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/atomicfile"
 	"jurat/internal/ledger"
+	"jurat/internal/stats"
 	"jurat/internal/trial"
 	"jurat/jury"
 )
@@ -29,6 +30,14 @@ type Exported struct {
 	Skipped []string `json:"skipped"` // decided trials without a label, each with the reason
 }
 
+// decided is a case on which a person decided, as labels.json has it.
+type decided struct {
+	Outcome  Outcome `json:"outcome"`
+	Source   string  `json:"source"`
+	Trial    string  `json:"trial"`
+	material []byte
+}
+
 // Export writes a folder of cases with labels, from the trials of a log on which people decided: safe_pass is good, unsafe_fail is failed. The
 // last decision on a trial counts. If decisions on trials of the same evidence contradict each other, the case is skipped. The folder must be
 // missing or empty.
@@ -36,120 +45,74 @@ func Export(ctx context.Context, l *ledger.Ledger, dir string, progress func(don
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return nil, fmt.Errorf("%s is not empty: labels and cases go into a folder of their own", dir)
 	}
-	e := &exporter{dir: dir, cases: map[string]*exported{}, Exported: Exported{Skipped: []string{}}}
-	size, err := l.Size(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for r, err := range l.Records(ctx, 0) {
+	e, first, labels := &Exported{Skipped: []string{}}, map[evidence.Digest]*decided{}, map[string]*decided{}
+	for chain, err := range stats.Closed(ctx, l, progress) {
 		if err != nil {
 			return nil, err
 		}
-		progress(r.Index+1, size)
-		if r.Payload.ActionType == evidence.TrialClosing {
-			if err := e.add(ctx, l, r.Payload.ChainID); err != nil {
-				return nil, err
-			}
+		id := chain[0].Payload.ChainID
+		one, on, why, err := decidedOn(ctx, l, id, chain)
+		before := first[on]
+		switch {
+		case err != nil:
+			return nil, err
+		case before != nil && one != nil && before.Outcome != one.Outcome:
+			delete(labels, before.Trial)
+			why = "people decided otherwise on the same evidence in " + before.Trial
+		case before == nil && one != nil:
+			first[on], labels[id] = one, one
+		}
+		if why != "" {
+			e.Skipped = append(e.Skipped, id+": "+why)
 		}
 	}
-	return &e.Exported, e.write()
+	return e, e.write(dir, labels)
 }
 
-type exporter struct {
-	Exported
-	dir   string
-	order []string // digests of evidence
-	cases map[string]*exported
-}
-
-type exported struct {
-	name, source string
-	failed, torn bool
-	material     jsontext.Value
-}
-
-func (e *exporter) skip(id, format string, args ...any) {
-	e.Skipped = append(e.Skipped, id+": "+fmt.Sprintf(format, args...))
-}
-
-// add takes a trial if a person decided on it.
-func (e *exporter) add(ctx context.Context, l *ledger.Ledger, id string) error {
-	chain, err := l.Chain(ctx, id)
-	if err != nil {
-		return err
-	}
+// decidedOn returns what a person decided on a trial, and the digest of its evidence. It returns nil if nobody decided, and why a decision gives no label.
+func decidedOn(ctx context.Context, l *ledger.Ledger, id string, chain []*evidence.Record) (one *decided, on evidence.Digest, why string, err error) {
 	outcome, err := jury.OutcomeOf(chain)
-	if err != nil || outcome == nil {
-		e.skip(id, "its judgment cannot be read")
-		return nil
-	}
 	switch {
+	case err != nil || outcome == nil:
+		return nil, on, "its judgment cannot be read", nil
 	case outcome.Decision == nil:
-		return nil
+		return nil, on, "", nil
 	case outcome.Decision.Position == "":
-		e.skip(id, "the last decision leaves it open")
-		return nil
+		return nil, on, "the last decision leaves it open", nil
 	}
 	reopened, err := trial.Reopen(ctx, l, id)
 	if errors.Is(err, trial.ErrUnreadable) {
-		e.skip(id, "its evidence cannot be read, perhaps because it was erased")
-		return nil
+		return nil, on, "its evidence cannot be read, perhaps because it was erased", nil
 	}
 	if err != nil {
-		return err
+		return nil, on, "", err
 	}
-	e.keep(id, outcome, reopened.Case.Digest().String(), reopened.Case.Material())
-	return nil
-}
-
-func (e *exporter) keep(id string, outcome *jury.TrialOutcome, digest string, material []byte) {
-	failed := outcome.Failed()
-	if before := e.cases[digest]; before != nil {
-		if before.torn = before.torn || before.failed != failed; before.torn {
-			e.skip(id, "people decided otherwise on the same evidence in %s", before.name)
-		}
-		return
-	}
-	e.order = append(e.order, digest)
-	e.cases[digest] = &exported{name: id, failed: failed, material: material, source: decisionSource + outcome.Decision.Reviewer}
+	one = &decided{Label{Failed: outcome.Failed()}.outcome(), strings.ToValidUTF8(decisionSource+outcome.Decision.Reviewer, "\uFFFD"), id, reopened.Case.Material()}
+	return one, reopened.Case.Digest(), "", nil
 }
 
 // write writes the labels last: a folder with labels is whole.
-func (e *exporter) write() error {
-	type label struct {
-		Outcome Outcome `json:"outcome"`
-		Source  string  `json:"source"`
-		Trial   string  `json:"trial"`
+func (e *Exported) write(dir string, labels map[string]*decided) error {
+	if len(labels) == 0 {
+		return nil
 	}
-	labels := map[string]label{}
-	for _, digest := range e.order {
-		c := e.cases[digest]
-		if c.torn {
-			continue
-		}
-		outcome := Good
-		if c.failed {
-			outcome = Failed
+	for name, one := range labels {
+		e.Cases++
+		if one.Outcome == Failed {
 			e.Failed++
 		} else {
 			e.Good++
 		}
-		e.Cases++
-		folder := filepath.Join(e.dir, c.name)
-		if err := os.MkdirAll(folder, 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
 			return fmt.Errorf("writing case: %w", err)
 		}
-		if err := atomicfile.Create(filepath.Join(folder, materialFile), c.material, 0o644); err != nil {
+		if err := atomicfile.Create(filepath.Join(dir, name, materialFile), one.material, 0o644); err != nil {
 			return fmt.Errorf("writing case: %w", err)
 		}
-		labels[c.name] = label{outcome, strings.ToValidUTF8(c.source, "\uFFFD"), c.name}
-	}
-	if len(labels) == 0 {
-		return nil
 	}
 	doc, err := json.Marshal(labels, json.Deterministic(true), jsontext.WithIndent("  "))
 	if err != nil {
 		return err
 	}
-	return atomicfile.Create(filepath.Join(e.dir, LabelsFile), append(doc, '\n'), 0o644)
+	return atomicfile.Create(filepath.Join(dir, LabelsFile), append(doc, '\n'), 0o644)
 }

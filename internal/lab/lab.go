@@ -4,7 +4,6 @@
 //
 //	lab.json      its id, from which the ids of its trials follow
 //	data/         an installation of its own: no trial here is in another installation's log
-//	spending      what calls were made and what they cost, where there is a ceiling
 //	report.json   what was measured (Report), with every trial's figures
 //	report.html   the same as a page
 //	votes-PANEL.jsonl  the jurors' first votes, as 'jurat-lab calibrate' reads them
@@ -15,17 +14,10 @@
 // was done. A run that was killed therefore goes on where it stopped: finished trials are read, unfinished ones resumed, and only
 // the others asked. A panel whose settings changed has other trials.
 //
-// # A reused answer is no new answer
+// # The ceiling is kept before a trial
 //
-// If asked to, the laboratory gives a juror's first answer to a further panel in which the same seat is asked the same question about the same
-// case in the same repeat. That saves money, and removes chance from a comparison of judges or methods. The sealed answer names the
-// record that it repeats, the report counts it, and figures that need independent answers leave it out. Repeats of a case never
-// share an answer.
-//
-// # The ceiling is kept before a call
-//
-// Money is set aside before each call, in a file that survives the process. If too little is left, no further call is made: answers that
-// are under way are still sealed, and their trials stop there, to be resumed under a higher ceiling.
+// What was spent is what the sealed answers cost. Once that is the ceiling, no trial begins. Those that are under way end, each within its panel's own
+// ceiling, so that no answer is lost.
 //
 // # The unit is a case
 //
@@ -55,7 +47,6 @@ import (
 	"jurat/evidence"
 	"jurat/internal/atomicfile"
 	"jurat/internal/installation"
-	"jurat/internal/llm"
 	"jurat/jury"
 )
 
@@ -64,8 +55,8 @@ type Panel struct {
 	Name     string
 	Settings jury.Settings
 
-	// Sit begins a trial, or continues one that has already spent an amount. Its calls also count against the budget, which may be nil.
-	Sit func(spent int64, budget llm.Budget) (jurors []jury.Juror, judge jury.Juror, err error)
+	// Sit begins a trial, or continues one that has already spent an amount.
+	Sit func(spent int64) (jurors []jury.Juror, judge jury.Juror, err error)
 }
 
 // digest names the panel by what decides its verdicts.
@@ -77,17 +68,13 @@ func (p *Panel) digest() (evidence.Digest, error) {
 	return evidence.DigestOf(doc), nil
 }
 
-// ErrCeiling says that the next call could pass the ceiling of all trials together.
-var ErrCeiling = errors.New("the next call could pass the ceiling on the cost of all trials together")
-
 // idFormat is the version of lab.json.
 const idFormat = "jurat/laboratory/v1"
 
 // Files and folders of a laboratory.
 const (
-	idFile       = "lab.json"
-	dataFolder   = "data"
-	spendingFile = "spending"
+	idFile     = "lab.json"
+	dataFolder = "data"
 )
 
 type identity struct {

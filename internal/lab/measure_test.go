@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"jurat/internal/stats"
 )
 
 func nearly(t *testing.T, what string, got, want, within float64) {
@@ -66,7 +68,7 @@ func TestHanleyMcNeil(t *testing.T) {
 func TestAUCInterval(t *testing.T) {
 	f := rankFigure(0.7, 20, 30)
 	for _, border := range []float64{*f.Low, *f.High} {
-		nearly(t, "distance in standard errors", math.Abs(0.7-border)/math.Sqrt(hanleyMcNeil(border, 20, 30)), z, 1e-6)
+		nearly(t, "distance in standard errors", math.Abs(0.7-border)/math.Sqrt(hanleyMcNeil(border, 20, 30)), stats.Z, 1e-6)
 	}
 	if !(*f.Low < 0.7 && 0.7 < *f.High) || f.Cases != 50 {
 		t.Errorf("%v to %v of %d", *f.Low, *f.High, f.Cases)
@@ -100,97 +102,6 @@ func TestCoverage(t *testing.T) {
 	}
 	if share := float64(held) / rounds; share < 0.93 || share > 0.98 {
 		t.Errorf("%v of the intervals hold the truth", share)
-	}
-}
-
-// TestWilson compares with the table of Newcombe (1998).
-func TestWilson(t *testing.T) {
-	for _, tt := range []struct {
-		k         float64
-		n         int
-		low, high float64
-	}{{81, 263, 0.2553, 0.3662}, {15, 148, 0.0624, 0.1605}, {0, 20, 0, 0.1611}, {1, 29, 0.0061, 0.1718}} {
-		f := shareFigure(tt.k, tt.n)
-		nearly(t, "low", *f.Low, tt.low, 5e-5)
-		nearly(t, "high", *f.High, tt.high, 5e-5)
-	}
-	if f := shareFigure(0, 0); f.Value != nil {
-		t.Error("a share of nothing")
-	}
-	if f := shareFigure(7, 7); *f.High != 1 || *f.Low > 0.7 {
-		t.Errorf("7 of 7: %v to %v", *f.Low, *f.High)
-	}
-}
-
-// TestPhi compares with Pearson's correlation of the same pairs.
-func TestPhi(t *testing.T) {
-	random := rand.New(rand.NewPCG(5, 6))
-	for range 200 {
-		var n [2][2]float64
-		var x, y []float64
-		for range 20 {
-			a, b := random.IntN(2), random.IntN(2)
-			n[a][b]++
-			x, y = append(x, float64(a)), append(y, float64(b))
-		}
-		got, defined := phi(n[1][1], n[1][0], n[0][1], n[0][0])
-		mx, my := mean(x), mean(y)
-		var xy, xx, yy float64
-		for i := range x {
-			xy, xx, yy = xy+(x[i]-mx)*(y[i]-my), xx+(x[i]-mx)*(x[i]-mx), yy+(y[i]-my)*(y[i]-my)
-		}
-		if defined != (xx > 0 && yy > 0) {
-			t.Fatalf("defined %v for %v", defined, n)
-		}
-		if defined {
-			nearly(t, "phi", got, xy/math.Sqrt(xx*yy), 1e-9)
-		}
-	}
-}
-
-func TestEffectiveVotes(t *testing.T) {
-	for _, tt := range [][3]float64{{3, 0, 3}, {3, 1, 1}, {3, 0.5, 1.5}, {3, -0.4, 3}, {1, 1, 1}} {
-		nearly(t, "votes", effectiveVotes(int(tt[0]), tt[1]), tt[2], 1e-12)
-	}
-}
-
-// TestBootstrap compares the interval of a mean of three cases with all 27 samples there are.
-func TestBootstrap(t *testing.T) {
-	cases := []float64{0, 3, 9}
-	mean := func(drawn []int) (float64, bool) {
-		sum := 0.0
-		for _, i := range drawn {
-			sum += cases[i]
-		}
-		return sum / float64(len(drawn)), true
-	}
-	var all []float64
-	for a := range 3 {
-		for b := range 3 {
-			for c := range 3 {
-				v, _ := mean([]int{a, b, c})
-				all = append(all, v)
-			}
-		}
-	}
-	slices.Sort(all)
-	b := bootstrap{Seed: 7, Samples: 20000}
-	low, high, defined := b.Interval([][]int{{0, 1, 2}}, mean)
-	if !defined {
-		t.Fatal("not defined")
-	}
-	nearly(t, "low", low, all[0], 1e-9) // 1 of 27 samples is three times the first case: 3.7 %
-	nearly(t, "high", high, all[26], 1e-9)
-	again, _, _ := b.Interval([][]int{{0, 1, 2}}, mean)
-	if again != low {
-		t.Error("the same seed gives another interval")
-	}
-	// Strata stay whole: each sample has one case of each, so the mean of these two never varies.
-	low, high, _ = b.Interval([][]int{{0}, {2}}, mean)
-	nearly(t, "strata low", low, 4.5, 0)
-	nearly(t, "strata high", high, 4.5, 0)
-	if _, _, defined := b.Interval([][]int{{0}}, func([]int) (float64, bool) { return 0, false }); defined {
-		t.Error("a figure that no sample defines has an interval")
 	}
 }
 

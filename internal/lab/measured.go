@@ -1,14 +1,12 @@
 package lab
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"jurat/internal/plural"
 	"jurat/internal/stats"
-	"jurat/internal/trial"
 	"jurat/jury"
 )
 
@@ -22,35 +20,13 @@ type Asked struct {
 
 const defaultSamples = 2000
 
-// Measure makes the report of a run. It reads the laboratory's log for the jurors' agreement.
-func (l *Laboratory) Measure(ctx context.Context, c Config, run *Run, asked Asked) (*Report, error) {
-	r := Measure(c, run, asked)
-	for i := range r.Panels {
-		p := &r.Panels[i]
-		tally := stats.New()
-		for _, t := range by(run.Trials, p.Name) {
-			chain, err := l.log.Ledger.Chain(ctx, t.ID)
-			if err != nil {
-				return nil, err
-			}
-			if err := tally.Add(trial.Acts(chain)); err != nil {
-				return nil, fmt.Errorf("%s: %w", t.ID, err)
-			}
-		}
-		if p.Trials > 0 {
-			p.Agreement = tally.Stats()
-		}
-	}
-	return r, nil
-}
-
-// Measure makes the report of a run, without the jurors' agreement.
+// Measure makes the report of a run.
 func Measure(c Config, run *Run, asked Asked) *Report {
-	draw := bootstrap{Seed: asked.Seed, Samples: asked.Samples}
+	draw := stats.Bootstrap{Seed: asked.Seed, Samples: asked.Samples}
 	if draw.Samples == 0 {
 		draw.Samples = defaultSamples
 	}
-	r := &Report{Format: ReportFormat, Settings: Settings{Repeat: max(1, c.Repeat), Ceiling: c.Ceiling, Spent: run.Spent, Reuse: c.Reuse, Earlier: run.Earlier,
+	r := &Report{Format: ReportFormat, Settings: Settings{Repeat: max(1, c.Repeat), Ceiling: c.Ceiling, Spent: run.Spent, Earlier: run.Earlier,
 		Stopped: run.Stopped, Seed: draw.Seed, Samples: draw.Samples},
 		Labels: known(c.Cases, asked), Panels: []PanelReport{}, Comparisons: []Comparison{},
 		Trials: slices.Concat([]Trial{}, run.Trials), Left: slices.Concat([]Left{}, run.Left)}
@@ -102,7 +78,7 @@ func by(trials []Trial, panel string) (list []*Trial) {
 	return list
 }
 
-func panelReport(panel *Panel, run *Run, draw bootstrap) PanelReport {
+func panelReport(panel *Panel, run *Run, draw stats.Bootstrap) PanelReport {
 	trials := by(run.Trials, panel.Name)
 	list := rows(trials)
 	p := PanelReport{Name: panel.Name, Settings: panel.Settings, Trials: len(trials), Offline: offline(&panel.Settings), All: group("", trials),
@@ -113,15 +89,7 @@ func panelReport(panel *Panel, run *Run, draw bootstrap) PanelReport {
 			p.Left++
 		}
 	}
-	for _, t := range trials {
-		for _, v := range t.Alone {
-			if v.Reused {
-				p.Reused++
-			}
-		}
-	}
 	p.jurors(list)
-	p.MeanTrades = meanTrades(list, draw)
 	p.Single = single(&p, list, draw)
 	p.Retest = retest(list)
 	return p
@@ -148,62 +116,13 @@ func byTag(trials []*Trial, tag func(*Trial) string) []Group {
 	return groups
 }
 
-// meanTrades is the mean AUC over the trades that have good and failed cases. The bootstrap draws good and failed cases within each trade.
-func meanTrades(list []row, draw bootstrap) (m MeanAUC) {
-	trades := map[string][]int{}
-	for i, r := range list {
-		trade := r.trials[0].Trade
-		trades[trade] = append(trades[trade], i)
-	}
-	delete(trades, "")
-	var parts [][]int
-	for name, members := range trades {
-		both := strata(drawn(list, members))
-		if len(both[0]) == 0 || len(both[1]) == 0 {
-			delete(trades, name)
-			continue
-		}
-		for _, part := range both {
-			var rows []int
-			for _, at := range part {
-				rows = append(rows, members[at])
-			}
-			parts = append(parts, rows)
-		}
-		m.Trades++
-		m.Cases += len(members)
-	}
-	slices.SortFunc(parts, func(a, b []int) int { return a[0] - b[0] }) // a map has no order
-	mean := func(picked []int) (float64, bool) {
-		some := map[string][]row{}
-		for _, at := range picked {
-			trade := list[at].trials[0].Trade
-			some[trade] = append(some[trade], list[at])
-		}
-		var areas []float64
-		for _, own := range some {
-			if area, defined := auc(own, score); defined {
-				areas = append(areas, area)
-			}
-		}
-		slices.Sort(areas) // so that the sum is the same each time
-		return mean(areas), len(areas) == m.Trades && m.Trades > 0
-	}
-	d := draw.Between(parts, mean)
-	m.Value, m.Low, m.High = d.Value, d.Low, d.High
-	return m
-}
-
-// retest is how often two repeats of a case come to the same position, where neither rests on a reused answer.
+// retest is how often two repeats of a case come to the same position.
 func retest(list []row) Figure {
 	sum, cases := 0.0, 0
 	for _, r := range list {
 		same, pairs := 0.0, 0.0
 		for i, a := range r.trials {
 			for _, b := range r.trials[i+1:] {
-				if a.reuses() || b.reuses() {
-					continue
-				}
 				pairs++
 				if a.Position == b.Position {
 					same++
@@ -217,38 +136,26 @@ func retest(list []row) Figure {
 	return shareFigure(sum, cases)
 }
 
-func (t *Trial) reuses() bool {
-	return slices.ContainsFunc(t.Alone, func(v Voice) bool { return v.Reused })
-}
-
 // compare measures two panels on what both have judged.
-func compare(a, b *PanelReport, run *Run, draw bootstrap) Comparison {
+func compare(a, b *PanelReport, run *Run, draw stats.Bootstrap) Comparison {
 	c := Comparison{A: a.Name, B: b.Name}
-	byPlace := map[string]map[[2]any]*Trial{a.Name: {}, b.Name: {}}
-	for i := range run.Trials {
-		if t := &run.Trials[i]; byPlace[t.Panel] != nil {
-			byPlace[t.Panel][[2]any{t.Case, t.Repeat}] = t
-		}
+	type place struct {
+		on     string
+		repeat int
+	}
+	others := map[place]*Trial{}
+	for _, t := range by(run.Trials, b.Name) {
+		others[place{t.Case, t.Repeat}] = t
 	}
 	var left, right []*Trial
-	for i := range run.Trials {
-		t := &run.Trials[i]
-		other := byPlace[b.Name][[2]any{t.Case, t.Repeat}]
-		if t.Panel != a.Name || other == nil {
-			continue
-		}
-		left, right = append(left, t), append(right, other)
-		for _, one := range []*Trial{t, other} {
-			for _, v := range one.Alone {
-				if v.Reused {
-					c.Shared++
-				}
-			}
+	for _, t := range by(run.Trials, a.Name) {
+		if other := others[place{t.Case, t.Repeat}]; other != nil {
+			left, right = append(left, t), append(right, other)
 		}
 	}
 	ra, rb := rows(left), rows(right) // in the same order, because the trials are
 	c.Cases, c.Small = len(ra), small(ra)
-	between := func(figure func([]row) (float64, bool)) Difference {
+	between := func(figure func([]row) (float64, bool)) stats.Coefficient {
 		return draw.Between(strata(ra), func(picked []int) (float64, bool) {
 			x, okX := figure(drawn(ra, picked))
 			y, okY := figure(drawn(rb, picked))
@@ -299,15 +206,7 @@ func unmeasured(r *Report) []string {
 	}
 	for _, p := range r.Panels {
 		if p.Single != nil && !p.Single.AsOften {
-			say("Panel %s against its best juror asked as often: a trial has %.1f answers on average, and the juror gave %d to each case. Repeat as often as the panel answers.", p.Name, p.Single.PanelAnswers, p.Single.Answers)
-		}
-		if p.Reused > 0 {
-			say("Each juror of %s by itself as far as it gave an answer again: %d answers are another panel's.", p.Name, p.Reused)
-		}
-		for _, g := range slices.Concat(p.ByKind, p.ByTrade) {
-			if g.Tag != "" && (g.Good == 0 || g.Failed == 0) {
-				say("The AUC of %s on %q, which has no %s case.", p.Name, g.Tag, map[bool]string{true: "good", false: "failed"}[g.Good == 0])
-			}
+			say("Panel %s against its best juror asked as often: repeat as often as the panel answers, %.0f times.", p.Name, p.Single.PanelAnswers)
 		}
 	}
 	if slices.ContainsFunc(r.Labels.Sources, func(d string) bool { return strings.HasPrefix(d, decisionSource) }) {

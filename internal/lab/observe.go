@@ -38,27 +38,24 @@ type Trial struct {
 	Trade   string  `json:"trade,omitzero"`
 	Length  int     `json:"messages"` // of the conversation
 
-	Position     jury.Position `json:"position"`
-	Score        int           `json:"score"`
-	Degraded     bool          `json:"degraded"`
-	Inconclusive bool          `json:"inconclusive"`
-	AfterPhase1  jury.Position `json:"afterPhase1"` // the majority's
-	AfterTalk    jury.Position `json:"afterTalk"`
-	Rounds       int           `json:"rounds"`
-	Changes      int           `json:"changes"` // of positions, in the rounds
+	Position    jury.Position `json:"position"`
+	Score       int           `json:"score"`
+	Degraded    bool          `json:"degraded"`
+	AfterPhase1 jury.Position `json:"afterPhase1"` // the majority's
+	AfterTalk   jury.Position `json:"afterTalk"`
+	Rounds      int           `json:"rounds"`
+	Changes     int           `json:"changes"` // of positions, in the rounds
 
 	Alone    []Voice `json:"alone"` // in phase 1, by seat
 	Final    []Voice `json:"final"` // the last votes, by seat, whichever the method counted
 	Findings []Found `json:"findings"`
-	Absences int     `json:"absences"` // of jurors and the judge
 
-	Answers      int   `json:"answers"` // of jurors and the judge, reused ones included
+	Answers      int   `json:"answers"` // of jurors and the judge
 	Calls        int   `json:"calls"`
 	InputTokens  int64 `json:"inputTokens"`
 	OutputTokens int64 `json:"outputTokens"`
 	Cost         int64 `json:"costMicroUSD"`
 	Waited       int64 `json:"waitedMillis"` // for the slowest answer of each phase and round
-	Took         int64 `json:"tookMillis"`   // from the first to the last act, pauses of a broken run included
 
 	mean     float64 // the score, where averaged is set: of several answers of one juror
 	averaged bool
@@ -70,7 +67,6 @@ type Voice struct {
 	Position   jury.Position `json:"position,omitzero"` // "": it was absent, or a stand-in spoke for it
 	Score      int           `json:"score"`
 	Confidence float64       `json:"confidence"`
-	Reused     bool          `json:"reused,omitzero"`    // another panel's juror had given this answer
 	Abstained  bool          `json:"abstained,omitzero"` // asked again, it took another position
 }
 
@@ -93,13 +89,10 @@ func observe(c *cell, records []*evidence.Record) (*Trial, error) {
 		return nil, fmt.Errorf("%s: %w", c.trial(), err)
 	}
 	t := &Trial{Panel: c.panel.Name, Case: c.on.Name, Repeat: c.repeat, ID: c.trial(), Outcome: c.on.outcome(), Kind: c.on.Kind, Trade: c.on.Trade,
-		Length: len(c.on.On.Messages), Position: result.FinalVerdict, Score: result.FinalScore, Degraded: result.Degraded, Inconclusive: result.Inconclusive,
+		Length: len(c.on.On.Messages), Position: result.FinalVerdict, Score: result.FinalScore, Degraded: result.Degraded,
 		AfterPhase1: result.Phase1Verdict, AfterTalk: result.DiscussionVerdict, Rounds: result.TotalRounds, Changes: len(result.Changes),
-		Absences: len(result.Absences), Took: view.Took().Milliseconds(), Findings: []Found{}}
+		Findings: []Found{}}
 	t.votes(result, view.Votes.AfterDiscussion)
-	if err := t.reused(records); err != nil {
-		return nil, err
-	}
 	t.said(view.Said)
 	return t, nil
 }
@@ -122,23 +115,6 @@ func (t *Trial) votes(r *jury.Result, talked *jury.Ballot) {
 		}
 		t.Alone, t.Final = append(t.Alone, alone), append(t.Final, final)
 	}
-}
-
-// reused marks the first votes that were given before, to another panel.
-func (t *Trial) reused(records []*evidence.Record) error {
-	for _, r := range records {
-		if r.Payload.ActionType != evidence.Evaluation {
-			continue
-		}
-		m, err := marksOf(r)
-		if err != nil {
-			return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
-		}
-		if i := slices.IndexFunc(t.Alone, func(v Voice) bool { return v.Juror == r.Payload.AgentID }); i >= 0 && !m.Reused.IsZero() {
-			t.Alone[i].Reused = true
-		}
-	}
-	return nil
 }
 
 // said adds up findings, calls and times.

@@ -3,13 +3,14 @@ package lab
 import (
 	"slices"
 
+	"jurat/internal/stats"
 	"jurat/jury"
 )
 
-// first returns a juror's own first vote in a trial; nil if it had none, or took it from another panel.
+// first returns a juror's own first vote in a trial; nil if it had none.
 func (t *Trial) first(juror string) *Voice {
 	i := slices.IndexFunc(t.Alone, func(v Voice) bool { return v.Juror == juror })
-	if i < 0 || t.Alone[i].Position == "" || t.Alone[i].Reused {
+	if i < 0 || t.Alone[i].Position == "" {
 		return nil
 	}
 	return &t.Alone[i]
@@ -32,8 +33,8 @@ func alone(list []row, juror string) (own []row) {
 }
 
 func (p *PanelReport) jurors(list []row) {
-	p.Jurors, p.Pairs = []JurorReport{}, []Pair{}
-	for i, seat := range p.Settings.Seats {
+	p.Jurors = []JurorReport{}
+	for _, seat := range p.Settings.Seats {
 		own := alone(list, seat.JurorID)
 		r := JurorReport{Juror: seat.JurorID, Model: seat.Model, AUC: aucFigure(own, score), Accuracy: share(own, rightly),
 			ConfidenceAUC: confidenceAUC(own, func(t *Trial) []Voice { return t.Alone })}
@@ -41,61 +42,12 @@ func (p *PanelReport) jurors(list []row) {
 			r.Votes += len(one.trials)
 		}
 		p.Jurors = append(p.Jurors, r)
-		for _, other := range p.Settings.Seats[i+1:] {
-			p.Pairs = append(p.Pairs, pair(list, seat.JurorID, other.JurorID))
-		}
 	}
-	sum, n := 0.0, 0
-	for _, pair := range p.Pairs {
-		if pair.Correlation != nil {
-			sum, n = sum+*pair.Correlation, n+1
-		}
-	}
-	if n > 0 {
-		p.Effective = new(effectiveVotes(len(p.Settings.Seats), sum/float64(n)))
-	}
-}
-
-// pair correlates the errors of two jurors. Each case counts once, by the mean over its trials.
-func pair(list []row, a, b string) Pair {
-	p := Pair{A: a, B: b}
-	var both [2][2]float64
-	for _, r := range list {
-		var own [2][2]float64
-		n := 0.0
-		for _, t := range r.trials {
-			va, vb := t.first(a), t.first(b)
-			if va == nil || vb == nil {
-				continue
-			}
-			own[wrong(va.Position, r.outcome)][wrong(vb.Position, r.outcome)]++
-			n++
-			p.Votes++
-		}
-		for i := range own {
-			for j := range own[i] {
-				if n > 0 {
-					both[i][j] += own[i][j] / n
-				}
-			}
-		}
-	}
-	if phi, defined := phi(both[1][1], both[1][0], both[0][1], both[0][0]); defined {
-		p.Correlation = &phi
-	}
-	return p
-}
-
-func wrong(p jury.Position, o Outcome) int {
-	if right(p, o) {
-		return 0
-	}
-	return 1
 }
 
 // single compares the panel with its best juror, asked as often as the repeats allow and at most as often as the panel. It returns nil if no juror
 // has first votes on all cases.
-func single(p *PanelReport, list []row, draw bootstrap) *Single {
+func single(p *PanelReport, list []row, draw stats.Bootstrap) *Single {
 	calls := float64(len(p.Settings.Seats))
 	if n := len(list); n > 0 {
 		calls = panelAnswers(list)

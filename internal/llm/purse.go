@@ -8,17 +8,11 @@ import (
 // ErrSpent says that a call was not made because it could cost more than is left.
 var ErrSpent = errors.New("not enough money is left for the call")
 
-// A Budget sets money aside for calls, as a Purse does.
-type Budget interface {
-	Reserve(estimate int64) (settle func(actual int64), err error)
-}
-
 // A Purse limits what calls may cost together, in millionths of a US dollar. It is safe for concurrent use. The
 // amount reserved for running calls counts as spent, so concurrent calls cannot exceed the ceiling together. Only
 // calls that cost more than their estimate can exceed it.
 type Purse struct {
 	ceiling int64
-	outer   Budget // nil: none
 
 	mu       sync.Mutex // held while the fields below are read or written
 	spent    int64
@@ -28,32 +22,12 @@ type Purse struct {
 // NewPurse makes a purse with an amount already spent. A ceiling of 0 sets no limit; the purse then only counts.
 func NewPurse(ceiling, spent int64) *Purse { return &Purse{ceiling: ceiling, spent: spent} }
 
-// Within makes each reservation one of an outer budget, too, which several purses can share. nil: there is none. It returns p.
-func (p *Purse) Within(outer Budget) *Purse {
-	p.outer = outer
-	return p
-}
-
-// Limited reports whether a ceiling or an outer budget can refuse a call.
-func (p *Purse) Limited() bool { return p.ceiling > 0 || p.outer != nil }
+// Limited reports whether a ceiling can refuse a call.
+func (p *Purse) Limited() bool { return p.ceiling > 0 }
 
 // Reserve sets aside the estimated cost of a call before it is made. After the call, the caller passes the actual
-// cost to settle. If too little is left, Reserve returns ErrSpent, or the error of the outer budget, and the caller must not make the
-// call.
+// cost to settle. If too little is left, Reserve returns ErrSpent, and the caller must not make the call.
 func (p *Purse) Reserve(estimate int64) (settle func(actual int64), err error) {
-	own, err := p.reserve(estimate)
-	if err != nil || p.outer == nil {
-		return own, err
-	}
-	outer, err := p.outer.Reserve(estimate)
-	if err != nil {
-		own(0)
-		return nil, err
-	}
-	return func(actual int64) { own(actual); outer(actual) }, nil
-}
-
-func (p *Purse) reserve(estimate int64) (settle func(actual int64), err error) {
 	estimate = max(estimate, 0)
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -79,37 +79,3 @@ func TestPurseOfMany(t *testing.T) {
 		t.Errorf("%d spent of 1000", spent)
 	}
 }
-
-// TestPursesWithin: purses within one budget cannot spend more than it together, and what one of them refuses costs the budget nothing.
-func TestPursesWithin(t *testing.T) {
-	run := NewPurse(100, 0)
-	small, large := NewPurse(30, 0).Within(run), NewPurse(0, 0).Within(run)
-	if _, err := small.Reserve(31); !errors.Is(err, ErrSpent) || run.Spent() != 0 {
-		t.Errorf("%v", err)
-	}
-	settle, err := small.Reserve(30)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := large.Reserve(71); !errors.Is(err, ErrSpent) {
-		t.Errorf("30 of 100 are set aside, and 71 more: %v", err)
-	}
-	settle(10)
-	settle(10)
-	if small.Spent() != 10 || run.Spent() != 10 || large.Spent() != 0 {
-		t.Errorf("%d, %d, %d", small.Spent(), run.Spent(), large.Spent())
-	}
-	if settle, err = large.Reserve(90); err != nil {
-		t.Fatal(err)
-	}
-	settle(90)
-	if _, err := small.Reserve(1); !errors.Is(err, ErrSpent) {
-		t.Errorf("all is spent: %v", err)
-	}
-	if small.reserved != 0 {
-		t.Errorf("%d stay set aside for a call that the budget refused", small.reserved)
-	}
-	if !large.Limited() || NewPurse(0, 0).Limited() {
-		t.Error("which purses can refuse?")
-	}
-}

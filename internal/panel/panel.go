@@ -185,16 +185,12 @@ type Sitting struct {
 
 // Sit begins a trial, or continues one that has already spent an amount. The trial's time limit starts now. Its
 // errors are those of model.New.
-func (p *Panel) Sit(spent int64) (*Sitting, error) { return p.SitWithin(spent, nil) }
-
-// SitWithin does what Sit does, and makes each call's cost part of an outer budget, which many trials can share. nil: there is none. With
-// one, every model that can be asked needs a price.
-func (p *Panel) SitWithin(spent int64, outer llm.Budget) (*Sitting, error) {
+func (p *Panel) Sit(spent int64) (*Sitting, error) {
 	limits := juror.Limits{Each: p.plan.Phase}
 	if p.plan.Trial > 0 {
 		limits.Until = time.Now().Add(p.plan.Trial)
 	}
-	s := &Sitting{Purse: llm.NewPurse(p.settings.CostCeiling, spent).Within(outer)}
+	s := &Sitting{Purse: llm.NewPurse(p.settings.CostCeiling, spent)}
 	if p.plan.Offline {
 		for _, j := range p.rules.Jurors {
 			s.Jurors = append(s.Jurors, limits.Juror(j))

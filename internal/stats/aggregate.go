@@ -37,7 +37,7 @@ var ErrNoCalibration = errors.New("the calibrated method needs a calibration, or
 func Aggregate(ballots []Ballot, method Method, c *Calibration) (*Verdicts, error) {
 	v := &Verdicts{Verdicts: map[string]Choice{}}
 	var weigh func(*Ballot) map[string]*big.Rat
-	decide := heaviest
+	var among []Choice
 	switch method {
 	case Majority:
 		weigh = equally
@@ -50,13 +50,13 @@ func Aggregate(ballots []Ballot, method Method, c *Calibration) (*Verdicts, erro
 				return nil, fmt.Errorf("%w: %w", ErrNoCalibration, err)
 			}
 		}
-		weigh, decide = c.without(), likeliest(ballots)
+		weigh, among = c.without(), voted(ballots)
 	default:
 		return nil, fmt.Errorf("unknown method %q: want %s, %s or %s", method, Majority, Weighted, Calibrated)
 	}
 	for i := range ballots {
 		b := &ballots[i]
-		verdict := decide(b, weigh(b))
+		verdict := heaviest(b, weigh(b), among)
 		v.Verdicts[b.Item] = verdict
 		if b.Label != "" {
 			v.Labelled++
@@ -105,44 +105,33 @@ func (c *Calibration) without() func(*Ballot) map[string]*big.Rat {
 		}
 		weights := map[string]*big.Rat{}
 		for name := range b.Votes {
-			weights[name] = big.NewRat(int64(c.weightOf(counts[name])), 1)
+			weights[name] = big.NewRat(int64(counts[name].weight(c.Choices)), 1)
 		}
 		return weights
 	}
 }
 
-// likeliest returns the decision by weights with a sign: the choice with the highest sum among all that anybody voted for on
-// any ballot. A choice without a vote has the sum 0, so it wins if jurors that are mostly wrong vote against it. It returns no
-// choice on a tie.
-func likeliest(ballots []Ballot) func(*Ballot, map[string]*big.Rat) Choice {
-	all := map[Choice]bool{}
-	for _, b := range ballots {
-		for _, vote := range b.Votes {
-			if vote != "" {
-				all[vote] = true
-			}
-		}
+// heaviest is the choice with the largest sum of weights, among the choices that are given and those that were voted for. A choice without a
+// vote has the sum 0, so it wins if jurors that are mostly wrong vote against it. It returns no choice on a tie, without votes, and, if none are given, if no vote
+// has any weight.
+func heaviest(b *Ballot, weights map[string]*big.Rat, among []Choice) (best Choice) {
+	sums, weighty := map[Choice]*big.Rat{}, false
+	for _, choice := range among {
+		sums[choice] = new(big.Rat)
 	}
-	return func(b *Ballot, weights map[string]*big.Rat) Choice {
-		sums, voted := map[Choice]*big.Rat{}, false
-		for choice := range all {
-			sums[choice] = new(big.Rat)
+	for name, vote := range b.Votes {
+		if vote == "" {
+			continue
 		}
-		for name, vote := range b.Votes {
-			if vote != "" {
-				sums[vote].Add(sums[vote], weights[name])
-				voted = true
-			}
+		if sums[vote] == nil {
+			sums[vote] = new(big.Rat)
 		}
-		if !voted {
-			return ""
-		}
-		return greatest(sums)
+		sums[vote].Add(sums[vote], weights[name])
+		weighty = weighty || among != nil || weights[name].Sign() != 0
 	}
-}
-
-// greatest is the choice with the highest sum; none on a tie.
-func greatest(sums map[Choice]*big.Rat) (best Choice) {
+	if !weighty {
+		return ""
+	}
 	var most *big.Rat
 	for choice, sum := range sums {
 		switch {
@@ -155,28 +144,14 @@ func greatest(sums map[Choice]*big.Rat) (best Choice) {
 	return best
 }
 
-// heaviest is the choice with the largest total weight. It returns no choice on a tie, without votes, and if no vote
-// has any weight.
-func heaviest(b *Ballot, weights map[string]*big.Rat) Choice {
-	sums := map[Choice]*big.Rat{}
-	for name, vote := range b.Votes {
-		if vote == "" {
-			continue
-		}
-		if sums[vote] == nil {
-			sums[vote] = new(big.Rat)
-		}
-		sums[vote].Add(sums[vote], weights[name])
-	}
-	var best Choice
-	most := new(big.Rat)
-	for choice, sum := range sums {
-		switch sum.Cmp(most) {
-		case 1:
-			best, most = choice, sum
-		case 0:
-			best = ""
+// voted lists the choices that anybody voted for on any ballot.
+func voted(ballots []Ballot) (all []Choice) {
+	for _, b := range ballots {
+		for _, vote := range b.Votes {
+			if vote != "" && !slices.Contains(all, vote) {
+				all = append(all, vote)
+			}
 		}
 	}
-	return best
+	return all
 }

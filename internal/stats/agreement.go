@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"math/rand/v2"
 	"slices"
 
 	"jurat/jury"
@@ -14,19 +13,8 @@ type Agreement struct {
 	Alpha Coefficient `json:"krippendorffAlpha"` // for nominal data
 }
 
-// A Coefficient is 1 for full agreement and 0 for agreement by chance. It is undefined if agreement cannot be
-// measured: fewer than two votes in every trial, or the same position in all votes.
-type Coefficient struct {
-	Value *float64 `json:"value"` // null: undefined
-	Low   *float64 `json:"low"`   // 95 % bootstrap interval over trials; null: too few samples define it
-	High  *float64 `json:"high"`
-}
-
-const (
-	samples    = 1000 // of the bootstrap
-	inInterval = 0.95
-	seed       = 20250101 // fixed, so that the same trials give the same interval
-)
+// drawing is the bootstrap of agreement, over trials.
+var drawing = Bootstrap{Seed: 20250101, Samples: 1000}
 
 // positions are the categories, in the order of counts.
 var positions = []jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail}
@@ -58,38 +46,20 @@ func agreement(trials [][]jury.Position) Agreement {
 	return a
 }
 
-// estimate computes a coefficient and its bootstrap interval. It draws trials with replacement.
+// estimate computes a coefficient, which is undefined if agreement cannot be measured: fewer than two votes in every trial, or the same
+// position in all votes. 1 is full agreement, and 0 agreement by chance.
 func estimate(table []counts, of func([]counts) (float64, bool)) Coefficient {
-	c := Coefficient{}
-	value, defined := of(table)
-	if !defined {
-		return c
+	all := make([]int, len(table))
+	for i := range all {
+		all[i] = i
 	}
-	c.Value = &value
-	random := rand.New(rand.NewPCG(seed, seed))
-	drawn, values := make([]counts, len(table)), make([]float64, 0, samples)
-	for range samples {
-		for i := range drawn {
-			drawn[i] = table[random.IntN(len(table))]
+	drawn := make([]counts, len(table))
+	return drawing.Between([][]int{all}, func(picked []int) (float64, bool) {
+		for i, at := range picked {
+			drawn[i] = table[at]
 		}
-		if v, ok := of(drawn); ok {
-			values = append(values, v)
-		}
-	}
-	if len(values) < samples*9/10 || len(table) < 2 {
-		return c
-	}
-	slices.Sort(values)
-	tail := (1 - inInterval) / 2
-	c.Low, c.High = new(quantile(values, tail)), new(quantile(values, 1-tail))
-	return c
-}
-
-// quantile interpolates between neighbours.
-func quantile(sorted []float64, q float64) float64 {
-	at := q * float64(len(sorted)-1)
-	i := min(int(at), len(sorted)-2)
-	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+		return of(drawn)
+	})
 }
 
 // fleiss is Fleiss' kappa over trials with at least two votes, whose number may differ. The share of agreeing pairs

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -37,6 +38,22 @@ func (c *Calibration) find(name string) (*Juror, error) {
 		return nil, fmt.Errorf("the calibration has no juror %q", name)
 	}
 	return &c.Jurors[i], nil
+}
+
+// WeighBy gives settings the weights of a calibration file, for the method that takes them; "" is no file. It lists the jurors of whom the file
+// does not say on which model and template they were measured. The error says what to do.
+func WeighBy(file string, s *jury.Settings) (unbound []string, err error) {
+	if (s.Method == jury.Calibrated) != (file != "") {
+		return nil, errors.New("--calibration goes with --method calibrated, and that with it: 'jurat-lab calibrate' writes a calibration file")
+	}
+	c, err := Load(file)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	if err := c.Weigh(s); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return c.Unbound(s), nil
 }
 
 // Weigh gives settings the weights of their seats, and how many votes these are worth. It returns an error that names a
@@ -81,18 +98,15 @@ func (c *Calibration) Unbound(s *jury.Settings) (names []string) {
 
 // worth is the number of independent votes that these jurors are worth, to two decimals.
 func (c *Calibration) worth(jurors map[string]int) float64 {
-	sum, pairs, n := 0.0, 0, float64(len(jurors))
+	sum, pairs := 0.0, 0
 	for _, p := range c.Pairs {
 		_, a := jurors[p.A]
 		if _, b := jurors[p.B]; a && b {
 			sum, pairs = sum+p.Correlation, pairs+1
 		}
 	}
-	if pairs == 0 {
-		return n
-	}
-	votes := n / (1 + (n-1)*max(0, sum/float64(pairs)))
-	return min(max(math.Round(votes*100)/100, 1), n)
+	votes := EffectiveVotes(len(jurors), sum/float64(max(1, pairs)))
+	return min(max(math.Round(votes*100)/100, 1), float64(len(jurors)))
 }
 
 // Leader returns the juror whose weight exceeds that of all others together, so that its vote always decides. "" is

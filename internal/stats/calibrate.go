@@ -11,12 +11,8 @@ import (
 	"jurat/internal/jsonform"
 )
 
-// Format is the version of the calibration file. Files of the first version are still read: their weights have no sign,
-// and they do not say what was measured.
-const (
-	Format      = "jurat/calibration/v2"
-	firstFormat = "jurat/calibration/v1"
-)
+// Format is the version of the calibration file.
+const Format = "jurat/calibration/v2"
 
 // Unit is the number of units of weight per natural unit of log-odds. Weights are whole numbers, so that their sums
 // are exact.
@@ -149,7 +145,7 @@ func (k *Known) add(counts map[string]tally, n int) {
 }
 
 func measured(name string, n tally, choices, abstained int) Juror {
-	low, high := wilson(n.correct, n.votes)
+	low, high := Wilson(float64(n.correct), n.votes)
 	return Juror{Juror: name, Votes: n.votes, Correct: n.correct, Abstentions: abstained, Reliability: n.reliability(choices),
 		Low: low, High: high, Weight: n.weight(choices)}
 }
@@ -167,25 +163,6 @@ func (n tally) weight(choices int) int {
 	return min(max(int(math.Round(Unit*math.Log(right/wrong))), -MaxWeight), MaxWeight)
 }
 
-// weightOf is the weight by the rules of the file's format.
-func (c *Calibration) weightOf(n tally) int {
-	if c.Format == firstFormat {
-		return max(n.weight(c.Choices), 0)
-	}
-	return n.weight(c.Choices)
-}
-
-// wilson is the 95 % score interval of a share.
-func wilson(k, n int) (low, high float64) {
-	if n == 0 {
-		return 0, 1
-	}
-	const z = 1.959963984540054
-	p, m := float64(k)/float64(n), float64(n)
-	centre, half := p+z*z/(2*m), z*math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
-	return max(0, (centre-half)/(1+z*z/m)), min(1, (centre+half)/(1+z*z/m))
-}
-
 // pair measures the correlation of errors, and the number of independent votes that it leaves.
 func (c *Calibration) pair() {
 	sum := 0.0
@@ -196,30 +173,22 @@ func (c *Calibration) pair() {
 			c.Pairs = append(c.Pairs, p)
 		}
 	}
-	n := float64(len(c.Jurors))
-	c.EffectiveVotes = n
-	if len(c.Pairs) > 0 {
-		// A negative correlation does not make more votes than there are jurors.
-		c.EffectiveVotes = n / (1 + (n-1)*max(0, sum/float64(len(c.Pairs))))
-	}
+	c.EffectiveVotes = EffectiveVotes(len(c.Jurors), sum/float64(max(1, len(c.Pairs))))
 }
 
 // correlate is the phi coefficient of two jurors' errors.
 func (c *Calibration) correlate(a, b string) Pair {
-	var both [2][2]int // by whether a and b were wrong
+	p := Pair{A: a, B: b}
+	var both [2][2]float64 // by whether a and b were wrong
 	for _, k := range c.Known {
 		wrongA, votedA := k.wrong(a)
 		wrongB, votedB := k.wrong(b)
 		if votedA && votedB {
 			both[wrongA][wrongB]++
+			p.Items++
 		}
 	}
-	p := Pair{A: a, B: b, Items: both[0][0] + both[0][1] + both[1][0] + both[1][1]}
-	a0, a1, b0, b1 := both[0][0]+both[0][1], both[1][0]+both[1][1], both[0][0]+both[1][0], both[0][1]+both[1][1]
-	if a0 > 0 && a1 > 0 && b0 > 0 && b1 > 0 {
-		p.Correlation = (float64(both[1][1])*float64(both[0][0]) - float64(both[1][0])*float64(both[0][1])) /
-			math.Sqrt(float64(a0)*float64(a1)*float64(b0)*float64(b1))
-	}
+	p.Correlation, _ = Phi(both)
 	return p
 }
 
@@ -255,7 +224,7 @@ func Parse(doc []byte) (*Calibration, error) {
 	if err := json.Unmarshal(doc, c, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("reading calibration: %w", err)
 	}
-	if c.Format != Format && c.Format != firstFormat {
+	if c.Format != Format {
 		return nil, fmt.Errorf("reading calibration: format is %q, want %q", c.Format, Format)
 	}
 	if c.Choices < 2 || c.Items != len(c.Known) || c.Items == 0 {
@@ -272,7 +241,7 @@ func Parse(doc []byte) (*Calibration, error) {
 			return nil, fmt.Errorf("reading calibration: jurors/%d: not sorted, or a juror is repeated", i)
 		}
 		n := counts[j.Juror]
-		if n.votes != j.Votes || n.correct != j.Correct || c.weightOf(n) != j.Weight {
+		if n.votes != j.Votes || n.correct != j.Correct || n.weight(c.Choices) != j.Weight {
 			return nil, fmt.Errorf("reading calibration: jurors/%d (%s): votes, correct and weight do not follow from the known items", i, j.Juror)
 		}
 		delete(counts, j.Juror)

@@ -156,17 +156,6 @@ func TestWeightsBelongToModelAndTemplate(t *testing.T) {
 	}
 }
 
-// TestFirstCalibrationFiles: files of the first format are still read, with weights without a sign.
-func TestFirstCalibrationFiles(t *testing.T) {
-	const file = `{"format":"jurat/calibration/v1","choices":2,"items":2,"jurors":[{"juror":"a","votes":2,"correct":0,"abstentions":0,"reliability":0.25,"low":0,"high":0.6576,"weight":0}],"pairs":[],"effectiveVotes":1,"known":[{"item":"1","right":[],"wrong":["a"]},{"item":"2","right":[],"wrong":["a"]}]}`
-	if _, err := Parse([]byte(file)); err != nil {
-		t.Error(err)
-	}
-	if _, err := Parse([]byte(strings.Replace(file, "/v1", "/v2", 1))); err == nil {
-		t.Error("a file of the second format has a weight that does not follow")
-	}
-}
-
 // seats are settings in which juror a is this model with this template, and b another.
 func seats(t *testing.T, name, model, template string) *jury.Settings {
 	t.Helper()

@@ -10,10 +10,13 @@
 package stats
 
 import (
+	"context"
+	"iter"
 	"slices"
 	"sort"
 
 	"jurat/evidence"
+	"jurat/internal/ledger"
 	"jurat/internal/trial"
 	"jurat/jury"
 )
@@ -74,6 +77,29 @@ type Tally struct {
 // New returns an empty tally.
 func New() *Tally {
 	return &Tally{stats: Stats{Verdicts: map[jury.Position]int{}, Outcomes: map[jury.Position]int{}}, jurors: map[string]*JurorStats{}}
+}
+
+// Closed reads the chains of a log's finished trials, one at a time, and tells how many records it has read. It ends after an error.
+func Closed(ctx context.Context, l *ledger.Ledger, progress func(done, total int64)) iter.Seq2[[]*evidence.Record, error] {
+	return func(yield func([]*evidence.Record, error) bool) {
+		size, err := l.Size(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for r, err := range l.Records(ctx, 0) {
+			var chain []*evidence.Record
+			if err == nil {
+				if progress(r.Index+1, size); r.Payload.ActionType != evidence.TrialClosing {
+					continue
+				}
+				chain, err = l.Chain(ctx, r.Payload.ChainID)
+			}
+			if !yield(chain, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // Add adds the chain of one finished trial, in log order: its acts, and people's decisions on it. It returns an error
