@@ -94,6 +94,8 @@ func (r *Reader) block(t *Turn, n *Node, first bool) {
 	case strings.HasSuffix(kind, "tool_result"):
 		r.toolResult(t, n)
 		return
+	case kind != "" && !slices.Contains(blockKinds, kind) && r.passes(kind):
+		return
 	}
 	p := r.blockPiece(n, kind)
 	if first && p.Text != nil {
@@ -109,15 +111,18 @@ func (r *Reader) block(t *Turn, n *Node, first bool) {
 	t.Add(n, p)
 }
 
+// blockKinds are the kinds of blocks that have a text, or stand for something that no juror can read.
+var blockKinds = []string{"text", "search_result", "image", "document", "container_upload", "file", "audio"}
+
 // blockPiece reads a block that has a text, or that stands for something that no juror can read.
 func (r *Reader) blockPiece(n *Node, kind string) Piece {
-	switch kind {
-	case "text":
+	switch {
+	case kind == "text":
 		r.demand(!n.Get("text").Absent(), n, "a text block without a text: expected {\"type\": \"text\", \"text\": \"…\"}")
 		return Words(r.Str(n, "text"))
-	case "search_result":
+	case kind == "search_result":
 		return Words(TextOf(n.Raw()))
-	case "image", "document", "container_upload", "file", "audio":
+	case slices.Contains(blockKinds, kind):
 		title := r.Str(n, "title")
 		return r.unread(source(n, kind, title), kind, title)
 	}

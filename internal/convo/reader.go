@@ -15,6 +15,7 @@ type Reader struct {
 	Answer  bool // a model's answer is read, of which a part may be missing
 
 	Left    func(Left)        // told of what is left out; nil: nobody asks
+	Strange func(kind string) // told of a block or item of a kind that is not known here, which is passed over; nil: it is a mistake, or is shown whole
 	Mistake func(error) error // an item's error, which it may keep for later; nil: the first one ends the reading
 
 	Role   string            // of a message that does not say who speaks; "": each must
@@ -85,6 +86,14 @@ func (r *Reader) unread(p Piece, kind, name string) Piece {
 		r.leave(Unreadable)
 	}
 	return p.as(kind, name)
+}
+
+// passes reports whether what is of an unknown kind is passed over.
+func (r *Reader) passes(kind string) bool {
+	if r.Strange != nil {
+		r.Strange(kind)
+	}
+	return r.Strange != nil
 }
 
 func (r *Reader) turn(role string) *Turn { return &Turn{Role: role, Say: r.Say} }

@@ -60,6 +60,7 @@ func (r *Reader) item(n *Node, role string) {
 		r.Say(Message{Role: Tool, ToolCallID: cmp.Or(r.called[id], id), Content: r.Output(n.First("output", "result", "tools"))}, n)
 	case IsItem(kind), kind == "program":
 		r.itemCall(n, kind)
+	case r.passes(kind):
 	default:
 		r.demand(false, n.Get("type"), "unknown item %s: expected message, function_call, function_call_output, reasoning, or another call and its output, for example {\"type\": \"message\", \"role\": \"user\", \"content\": \"Hello\"}", Quote(kind))
 		r.Say(Message{Role: cmp.Or(role, User), Content: Pieces{Unknown(kind, n.Raw())}}, n)

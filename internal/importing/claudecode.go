@@ -44,16 +44,16 @@ const claudeCodeName = "Claude Code"
 
 // isClaudeCode recognises a line of a session file.
 func isClaudeCode(o object) bool {
-	return o.has("sessionId", '"') && o.has("uuid", '"') && o.has("message", '{') && (o.text("type") == "user" || o.text("type") == "assistant")
+	return o.Has("sessionId", '"') && o.Has("uuid", '"') && o.Has("message", '{') && (o.Word("type") == "user" || o.Word("type") == "assistant")
 }
 
 func (c *claudeCode) line(place string, o object, raw jsontext.Value) error {
-	kind := o.text("type")
-	session, uuid := o.word("sessionId"), o.word("uuid")
+	kind := o.Word("type")
+	session, uuid := o.Brief("sessionId"), o.Brief("uuid")
 	switch {
 	case kind == "attachment" && session != "" && uuid != "":
 		return c.attachment(place, c.conversation(session, o), o, raw)
-	case kind != "user" && kind != "assistant" || !o.has("message", '{'):
+	case kind != "user" && kind != "assistant" || !o.Has("message", '{'):
 		if c.follow(o, ""); session != "" && uuid != "" {
 			c.conversation(session, o)
 		}
@@ -61,8 +61,8 @@ func (c *claudeCode) line(place string, o object, raw jsontext.Value) error {
 	case session == "" || uuid == "":
 		return c.bad(place, errors.New("a message without sessionId and uuid: expected those of Claude Code"))
 	}
-	m := o.within("message")
-	if role := m.text("role"); role != kind {
+	m := o.Within("message")
+	if role := m.Word("role"); role != kind {
 		return c.bad(place, errors.New("the role of the message is not the type of the line"))
 	}
 	message := string(sum(string(o["message"])))
@@ -88,56 +88,39 @@ func (c *claudeCode) line(place string, o object, raw jsontext.Value) error {
 
 // message reads a message of a line.
 func (c *claudeCode) message(place string, o object, raw, message jsontext.Value) (unit, error) {
-	message, lacks := knownBlocks(message)
 	read, err := subject.ReadPart(c.Name+":"+place, subject.AnthropicForm, bytes.Join([][]byte{[]byte("["), message, []byte("]")}, nil))
 	if err != nil {
 		return unit{}, err
 	}
-	return unit{raw: raw, place: place, id: o.word("uuid"), messages: read.Messages, left: leftIn(read), at: o.word("timestamp"), lacks: lacks}, nil
-}
-
-// knownBlocks is a message without the blocks of kinds that are not known here, and names them.
-func knownBlocks(message jsontext.Value) (known jsontext.Value, lacks []string) {
-	m := objectOf(message)
-	list := []jsontext.Value{}
-	for _, raw := range m.list("content") {
-		if kind := objectOf(raw).text("type"); kind != "" && !subject.IsBlock(kind) {
-			lacks = lacking(lacks, unknownBlock+plain(kind))
-			continue
-		}
-		list = append(list, raw)
+	var lacks []string
+	for _, kind := range read.Strange {
+		lacks = lacking(lacks, "what a block of a kind says that is not known here: "+plain(kind))
 	}
-	if lacks == nil {
-		return message, nil
-	}
-	return jsonOf(map[string]any{"role": m.text("role"), "content": list}), lacks
+	return unit{raw: raw, place: place, id: o.Brief("uuid"), messages: read.Messages, left: leftIn(read), at: o.Brief("timestamp"), lacks: lacks}, nil
 }
-
-// unknownBlock begins the name of a block that is left out.
-const unknownBlock = "what a block of a kind says that is not known here: "
 
 // speaker says who said what stands as a user's, if it was no user.
 func (c *claudeCode) speaker(u *unit, o object) {
-	origin := o.within("origin").text("kind")
+	origin := o.Within("origin").Word("kind")
 	switch {
-	case o.text("type") != "user" && o.text("type") != "attachment":
-	case o.isTrue("isMeta"), o.isTrue("isCompactSummary"), origin != "" && origin != "human":
+	case o.Word("type") != "user" && o.Word("type") != "attachment":
+	case o.Has("isMeta", 't'), o.Has("isCompactSummary", 't'), origin != "" && origin != "human":
 		u.by(claudeCodeName)
-		if o.isTrue("isCompactSummary") {
+		if o.Has("isCompactSummary", 't') {
 			u.lacks = lacking(u.lacks, "what was said before: from here on the agent was shown a summary of it")
 		}
-	case o.isTrue("isSidechain"):
+	case o.Has("isSidechain", 't'):
 		u.from("the agent that called this one")
 	}
 }
 
 // attachment reads what the program added to a prompt: what a user said while the agent worked, or what the program says itself.
 func (c *claudeCode) attachment(place, name string, o object, raw jsontext.Value) error {
-	a := o.within("attachment")
+	a := o.Within("attachment")
 	c.follow(o, "")
 	prompt := a["prompt"]
-	if a.text("type") != "queued_command" || prompt.Kind() != '"' && prompt.Kind() != '[' {
-		what := "what the program added to the prompt in a line of its own: " + or(cut(a.text("type"), 60), "attachment")
+	if a.Word("type") != "queued_command" || prompt.Kind() != '"' && prompt.Kind() != '[' {
+		what := "what the program added to the prompt in a line of its own: " + or(cut(a.Word("type"), 60), "attachment")
 		c.lacks[name] = lacking(c.lacks[name], what)
 		return nil
 	}
@@ -145,10 +128,10 @@ func (c *claudeCode) attachment(place, name string, o object, raw jsontext.Value
 	if err != nil {
 		return c.bad(place, err)
 	}
-	if mode := a.text("commandMode"); mode != "" && mode != "prompt" || a.isTrue("isMeta") {
+	if mode := a.Word("commandMode"); mode != "" && mode != "prompt" || a.Has("isMeta", 't') {
 		u.by(claudeCodeName)
 	}
-	if a.has("origin", '{') {
+	if a.Has("origin", '{') {
 		o["origin"] = a["origin"]
 	}
 	c.speaker(&u, o)
@@ -157,11 +140,11 @@ func (c *claudeCode) attachment(place, name string, o object, raw jsontext.Value
 
 // follow keeps where a line stands: below its parent, and with which words of a user, or below those of its parent.
 func (c *claudeCode) follow(o object, prompt string) *event {
-	e := &event{above: c.lines[o.word("parentUuid")], prompt: prompt}
+	e := &event{above: c.lines[o.Brief("parentUuid")], prompt: prompt}
 	if e.above != nil && prompt == "" {
 		e.prompt = e.above.prompt
 	}
-	if uuid := o.word("uuid"); uuid != "" && c.lines[uuid] == nil {
+	if uuid := o.Brief("uuid"); uuid != "" && c.lines[uuid] == nil {
 		c.lines[uuid] = e
 	}
 	return e
@@ -176,7 +159,7 @@ func (c *claudeCode) branch(name string, u *unit, o object) {
 		c.follow(o, "")
 		return
 	}
-	uuid := o.word("uuid")
+	uuid := o.Brief("uuid")
 	e := c.follow(o, uuid)
 	if e.above != nil && e.above.prompt != "" && e.above.prompt != c.last[name] {
 		u.lacks = lacking(u.lacks, wentBack)
@@ -189,15 +172,15 @@ const synthetic = "<synthetic>"
 
 // answered adds what a line says of an answer.
 func (c *claudeCode) answered(u *unit, o, m object) {
-	if m.word("model") == synthetic || o.isTrue("isApiErrorMessage") {
+	if m.Brief("model") == synthetic || o.Has("isApiErrorMessage", 't') {
 		u.by(claudeCodeName)
-		if o.isTrue("isApiErrorMessage") {
+		if o.Has("isApiErrorMessage", 't') {
 			u.failed = "the program wrote it in the place of an answer"
 		}
 		return
 	}
-	u.model, u.call = m.word("model"), or(o.word("requestId"), m.word("id"))
-	if m.has("usage", '{') {
+	u.model, u.call = m.Brief("model"), or(o.Brief("requestId"), m.Brief("id"))
+	if m.Has("usage", '{') {
 		u.usage = m["usage"]
 	}
 }
@@ -237,11 +220,11 @@ func (c *claudeCode) finish(e *Exchange) error {
 
 // conversation names the conversation of a line.
 func (c *claudeCode) conversation(session string, o object) string {
-	if !o.isTrue("isSidechain") {
+	if !o.Has("isSidechain", 't') {
 		return session
 	}
-	uuid := o.word("uuid")
-	agent := or(c.began[o.word("parentUuid")], or(o.word("agentId"), uuid)) // some versions name the agent on some lines only
+	uuid := o.Brief("uuid")
+	agent := or(c.began[o.Brief("parentUuid")], or(o.Brief("agentId"), uuid)) // some versions name the agent on some lines only
 	c.began[uuid] = agent
 	return session + "-agent-" + agent
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/internal/convo"
 	"jurat/internal/subject"
 )
 
@@ -35,29 +36,29 @@ const codexName = "Codex"
 
 // isCodex recognises a line of a rollout file.
 func isCodex(o object) bool {
-	switch o.text("type") {
+	switch o.Word("type") {
 	case "session_meta", "response_item", "turn_context":
-		return o.has("payload", '{') && o.has("timestamp", '"')
+		return o.Has("payload", '{') && o.Has("timestamp", '"')
 	}
 	return isOldCodex(o)
 }
 
 // isOldCodex recognises the first line of an older file.
 func isOldCodex(o object) bool {
-	return o.has("id", '"') && o.has("timestamp", '"') && o["instructions"] != nil && o["type"] == nil
+	return o.Has("id", '"') && o.Has("timestamp", '"') && o["instructions"] != nil && o["type"] == nil
 }
 
 func (c *codex) line(place string, o object, raw jsontext.Value) error {
-	payload := o.within("payload")
-	switch kind := o.text("type"); {
+	payload := o.Within("payload")
+	switch kind := o.Word("type"); {
 	case kind == "session_meta":
 		c.session(payload)
 	case kind == "turn_context":
-		c.model = or(payload.word("model"), c.model)
+		c.model = or(payload.Brief("model"), c.model)
 	case kind == "event_msg":
 		c.event(payload)
 	case kind == "token_usage_record":
-		c.counted(payload.word("response_id"), payload["usage"])
+		c.counted(payload.Brief("response_id"), payload["usage"])
 	case kind == "compacted":
 		c.lacks = lacking(c.lacks, "what was said before: from here on the agent was shown a summary of it, which stays in the file ("+place+")")
 	case kind == "response_item":
@@ -73,38 +74,38 @@ func (c *codex) line(place string, o object, raw jsontext.Value) error {
 // session takes what a file says of its session. A session that goes on from another one has the first line of that one, too, and then what was said there.
 func (c *codex) session(meta object) {
 	id := first(meta, "id", "session_id")
-	again := c.named && id != c.talk.conversation || meta.word("forked_from_id") != ""
+	again := c.named && id != c.talk.conversation || meta.Brief("forked_from_id") != ""
 	if !c.named && id != "" {
 		c.talk.conversation = id
 	}
-	if base := meta.within("base_instructions").text("text"); base != "" && !c.named {
+	if base := meta.Within("base_instructions").Word("text"); base != "" && !c.named {
 		c.base, c.talk.lacks = base, []string{"the system prompt, which stays in the first line of the file"}
 	}
 	const copied = "that all of it was said in this session: it goes on from another one, and has what was said there"
 	if again {
 		c.talk.lacks = lacking(c.talk.lacks, copied)
 	}
-	c.called = c.called || !c.named && meta.within("source")["subagent"] != nil
+	c.called = c.called || !c.named && meta.Within("source")["subagent"] != nil
 	c.named = true
 }
 
 // event takes what an event says of the items before it, or of the next.
 func (c *codex) event(event object) {
 	last := c.talk.last()
-	switch event.text("type") {
+	switch event.Word("type") {
 	case "token_count":
-		if used := event.within("info"); used.has("last_token_usage", '{') && c.talk.answered {
+		if used := event.Within("info"); used.Has("last_token_usage", '{') && c.talk.answered {
 			last.usage = used["last_token_usage"]
 		}
 	case "thread_rolled_back":
-		c.lacks = lacking(c.lacks, "that all before it was shown to the agent: "+or(plain(event.word("num_turns")), "some")+" turns before it were taken back")
+		c.lacks = lacking(c.lacks, "that all before it was shown to the agent: "+or(plain(event.Brief("num_turns")), "some")+" turns before it were taken back")
 	case "turn_aborted":
 		if last != nil {
-			last.lacks = lacking(last.lacks, "the rest of the turn, which was broken off: "+or(plain(event.word("reason")), "the file does not say why"))
+			last.lacks = lacking(last.lacks, "the rest of the turn, which was broken off: "+or(plain(event.Brief("reason")), "the file does not say why"))
 		}
 	case "error":
 		if last != nil && !c.talk.answered {
-			last.failed = or(event.word("message"), "the file says that there was an error")
+			last.failed = or(event.Brief("message"), "the file says that there was an error")
 			c.talk.answered = true
 		}
 	}
@@ -126,7 +127,7 @@ func (c *codex) counted(answer string, usage jsontext.Value) {
 
 // item reads an item of a conversation. One of a kind that nobody here knows is kept, and named.
 func (c *codex) item(place string, o, item object, payload, raw jsontext.Value) error {
-	kind := item.text("type")
+	kind := item.Word("type")
 	switch {
 	case kind == "ghost_snapshot", kind == "additional_tools":
 		return nil // of the program's own state
@@ -134,24 +135,24 @@ func (c *codex) item(place string, o, item object, payload, raw jsontext.Value) 
 		c.lacks = lacking(c.lacks, "what was said before: from here on the agent was shown a summary of it, which nobody can read")
 		return nil
 	}
-	u := unit{raw: raw, place: place, at: o.word("timestamp"), lacks: c.lacks}
+	u := unit{raw: raw, place: place, at: o.Brief("timestamp"), lacks: c.lacks}
 	c.lacks = nil
 	if kind == "agent_message" {
 		payload, u.left = fromAgent(item)
-	} else if !subject.IsItem(kind) {
-		u.lacks = lacking(u.lacks, "what an item of a kind says that is not known here: "+plain(kind))
-		return c.give(c.talk.add(u))
 	}
 	read, err := subject.ReadPart(c.Name+":"+place, subject.ResponsesForm, bytes.Join([][]byte{[]byte("["), payload, []byte("]")}, nil))
 	if err != nil {
 		return c.bad(place, err)
 	}
+	for _, kind := range read.Strange {
+		u.lacks = lacking(u.lacks, "what an item of a kind says that is not known here: "+plain(kind))
+	}
 	u.messages, u.left = read.Messages, append(u.left, leftIn(read)...)
 	if kind == "agent_message" {
-		u.from(or(item.word("author"), "another agent"))
+		u.from(or(item.Brief("author"), "another agent"))
 	}
 	if u.answers() {
-		u.requested, u.call = c.model, item.word("id")
+		u.requested, u.call = c.model, item.Brief("id")
 	}
 	c.speaker(&u, item)
 	return c.give(c.talk.add(u))
@@ -160,8 +161,8 @@ func (c *codex) item(place string, o, item object, payload, raw jsontext.Value) 
 // fromAgent is what another agent of a team says to this one, as a message of a user, and what of it nobody can read.
 func fromAgent(item object) (message jsontext.Value, left []subject.Left) {
 	parts := []any{}
-	for _, raw := range item.list("content") {
-		if text := objectOf(raw).text("text"); text != "" {
+	for _, raw := range convo.Values(item["content"]) {
+		if text := convo.ObjectOf(raw).Word("text"); text != "" {
 			parts = append(parts, map[string]any{"type": "input_text", "text": text})
 		} else {
 			left = append(left, subject.Unreadable)
@@ -183,8 +184,10 @@ func (c *codex) speaker(u *unit, item object) {
 		return
 	}
 	const whose = "whether a user or the program wrote what stands as the user's: "
-	parts := item.within("internal_chat_message_metadata_passthrough").list("content_item_metadata")
-	ofUser := func(part jsontext.Value) bool { return objectOf(part).within("provenance").text("type") == "user" }
+	parts := convo.Values(item.Within("internal_chat_message_metadata_passthrough")["content_item_metadata"])
+	ofUser := func(part jsontext.Value) bool {
+		return convo.ObjectOf(part).Within("provenance").Word("type") == "user"
+	}
 	switch {
 	case len(parts) > 0 && !slices.ContainsFunc(parts, ofUser):
 		u.by(codexName)
@@ -192,7 +195,7 @@ func (c *codex) speaker(u *unit, item object) {
 		u.from("the agent that called this one")
 	case len(parts) == 0:
 		u.lacks = lacking(u.lacks, whose+"older versions write settings and instructions there, too")
-	case len(parts) != len(item.list("content")) || slices.ContainsFunc(parts, func(part jsontext.Value) bool { return !ofUser(part) }):
+	case len(parts) != len(convo.Values(item["content"])) || slices.ContainsFunc(parts, func(part jsontext.Value) bool { return !ofUser(part) }):
 		u.lacks = lacking(u.lacks, whose+"the file says that a part of it is not the user's, and which one stands in the entry of the file")
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/internal/convo"
 	"jurat/internal/subject"
 )
 
@@ -31,7 +32,7 @@ func (r *reader) form() subject.Form {
 // conversation reads a conversation in a form of package subject. A line of JSON Lines may be a message of one conversation: then the
 // whole file is read as one.
 func (r *reader) conversation(number int, place string, v jsontext.Value) error {
-	o := objectOf(v)
+	o := convo.ObjectOf(v)
 	if r.header.lines && o != nil && !isConversation(o) {
 		return r.bad(place, fmt.Errorf("expected a conversation in each line, as in the first"))
 	}
@@ -45,8 +46,8 @@ func (r *reader) conversation(number int, place string, v jsontext.Value) error 
 	} else if number > 0 {
 		name += "-" + strconv.Itoa(number)
 	}
-	top := unit{requested: o.word("model")}
-	if o.has("usage", '{') {
+	top := unit{requested: o.Brief("model")}
+	if o.Has("usage", '{') {
 		top.usage = o["usage"]
 	}
 	return r.cases(name, place, v, found, top)
@@ -55,7 +56,7 @@ func (r *reader) conversation(number int, place string, v jsontext.Value) error 
 // first returns the first member that is a string or a number.
 func first(o object, names ...string) string {
 	for _, name := range names {
-		if text := o.word(name); text != "" {
+		if text := o.Brief(name); text != "" {
 			return text
 		}
 	}
@@ -111,10 +112,10 @@ func (r *reader) unitsOf(data []byte, c *subject.Case, top unit) []unit {
 	}
 	last := -1
 	for i := range units {
-		u, o := &units[i], objectOf(units[i].raw)
-		u.given = r.Format == Inspect && o.text("source") == "input"
+		u, o := &units[i], convo.ObjectOf(units[i].raw)
+		u.given = r.Format == Inspect && o.Word("source") == "input"
 		if u.answers() {
-			u.requested, u.model, last = top.requested, or(or(u.model, o.word("model")), top.model), i
+			u.requested, u.model, last = top.requested, or(or(u.model, o.Brief("model")), top.model), i
 		}
 		u.at = or(first(o, "timestamp", "created_at"), top.at)
 	}
@@ -131,24 +132,24 @@ func (r *reader) unitsOf(data []byte, c *subject.Case, top unit) []unit {
 // isPromptfooResult recognises a result of promptfoo in a line of its own:
 // https://www.promptfoo.dev/docs/configuration/reference/#evaluateresult.
 func isPromptfooResult(o object) bool {
-	return o.has("prompt", '{') && (o.has("response", '{') || o.has("error", '"')) && (o.has("vars", '{') || o.has("testIdx", '0') || o.has("testCase", '{'))
+	return o.Has("prompt", '{') && (o.Has("response", '{') || o.Has("error", '"')) && (o.Has("vars", '{') || o.Has("testIdx", '0') || o.Has("testCase", '{'))
 }
 
 // result reads a result of promptfoo: one call, or a conversation if there are turns.
 func (r *reader) result(number int, place string, v jsontext.Value) error {
-	o := objectOf(v)
+	o := convo.ObjectOf(v)
 	if o == nil {
 		return r.bad(place, fmt.Errorf("expected a result (an object), found %s", v.Kind()))
 	}
-	response := o.within("response")
-	top := unit{requested: or(o.within("provider").word("id"), o.word("provider")), failed: response.word("error"), lacks: changed(o, response)}
-	if response.has("tokenUsage", '{') {
+	response := o.Within("response")
+	top := unit{requested: or(o.Within("provider").Brief("id"), o.Brief("provider")), failed: response.Brief("error"), lacks: changed(o, response)}
+	if response.Has("tokenUsage", '{') {
 		top.usage = response["tokenUsage"]
 	}
 	data := v
-	unanswered := response["output"] == nil || response.has("output", 'n')
+	unanswered := response["output"] == nil || response.Has("output", 'n')
 	if unanswered { // of a result with an output, the error is that a check failed
-		top.failed = or(o.word("error"), top.failed)
+		top.failed = or(o.Brief("error"), top.failed)
 	}
 	if unanswered && top.failed != "" { // what was asked is evidence, also without an answer
 		data = jsonOf(map[string]jsontext.Value{"prompt": o["prompt"], "response": jsontext.Value(`{"output":""}`)})
@@ -161,7 +162,7 @@ func (r *reader) result(number int, place string, v jsontext.Value) error {
 		return r.cases("", place, nil, found, top)
 	}
 	name := r.label + "-" + strconv.Itoa(number)
-	if id := o.word("id"); id != "" {
+	if id := o.Brief("id"); id != "" {
 		name = id
 	} else if r.header.scope != "" {
 		name = r.header.scope + "-" + strconv.Itoa(number)
@@ -181,16 +182,16 @@ func (r *reader) result(number int, place string, v jsontext.Value) error {
 
 // changed lists how the output of a result may be other than what the agent answered to this call.
 func changed(o, response object) (lacks []string) {
-	for _, options := range []object{o.within("testCase").within("options"), o.within("prompt").within("config")} {
+	for _, options := range []object{o.Within("testCase").Within("options"), o.Within("prompt").Within("config")} {
 		if lacks == nil && (options["transform"] != nil || options["postprocess"] != nil) {
 			lacks = lacking(lacks, "the output as the agent gave it: the evaluation changed it before it was written")
 		}
 	}
-	if response.isTrue("cached") {
+	if response.Has("cached", 't') {
 		lacks = lacking(lacks, "a call of its own: the answer is one that was given before, and kept")
 	}
 	const failed = "2" // promptfoo's ResultFailureReason: 1 is a failed check, 2 an error
-	if o.word("failureReason") == failed && response["output"] != nil && o.word("error") != "" {
+	if o.Brief("failureReason") == failed && response["output"] != nil && o.Brief("error") != "" {
 		lacks = lacking(lacks, "whether all went well: the entry of the file says that there was an error")
 	}
 	return lacks
@@ -198,9 +199,9 @@ func changed(o, response object) (lacks []string) {
 
 // turns reports whether a result has several turns.
 func turns(o object) bool {
-	for _, metadata := range []object{o.within("response").within("metadata"), o.within("metadata")} {
+	for _, metadata := range []object{o.Within("response").Within("metadata"), o.Within("metadata")} {
 		for _, name := range []string{"messages", "redteamHistory"} {
-			if len(metadata.list(name)) > 0 {
+			if len(convo.Values(metadata[name])) > 0 {
 				return true
 			}
 		}
@@ -210,22 +211,22 @@ func turns(o object) bool {
 
 // sample reads a sample of Inspect. See https://inspect.aisi.org.uk/reference/inspect_ai.log.html (EvalSample).
 func (r *reader) sample(number int, place string, v jsontext.Value) error {
-	o := objectOf(v)
-	if o.has("messages", '[') && len(o.list("messages")) == 0 {
+	o := convo.ObjectOf(v)
+	if o.Has("messages", '[') && len(convo.Values(o["messages"])) == 0 {
 		return nil // it ended before anything was said
 	}
 	found, err := r.readCases(place, v, "")
 	if err != nil {
 		return r.bad(place, err)
 	}
-	output := o.within("output")
-	top := unit{requested: r.header.model, model: output.word("model"), at: or(o.word("completed_at"), o.word("started_at")), failed: o.within("error").word("message")}
-	if output.has("usage", '{') {
+	output := o.Within("output")
+	top := unit{requested: r.header.model, model: output.Brief("model"), at: or(o.Brief("completed_at"), o.Brief("started_at")), failed: o.Within("error").Brief("message")}
+	if output.Has("usage", '{') {
 		top.usage = output["usage"]
 	}
-	if limit := o.within("limit").word("type"); limit != "" {
+	if limit := o.Within("limit").Brief("type"); limit != "" {
 		top.lacks = []string{"the rest of the sample, which was ended by its limit: " + plain(limit)}
 	}
-	name := or(r.header.scope, r.label) + "-" + or(o.word("id"), strconv.Itoa(number)) + "_epoch_" + or(o.word("epoch"), "1")
+	name := or(r.header.scope, r.label) + "-" + or(o.Brief("id"), strconv.Itoa(number)) + "_epoch_" + or(o.Brief("epoch"), "1")
 	return r.cases(name, place, v, found, top)
 }

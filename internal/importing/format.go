@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/convo"
 )
 
 // A Format is a kind of file.
@@ -160,7 +162,7 @@ func (f *File) look(s *signs) error {
 	case '[':
 		s.list, s.empty = true, true
 		err := d.elements(func(_ int, v jsontext.Value) error {
-			s.first, s.empty = objectOf(v), false
+			s.first, s.empty = convo.ObjectOf(v), false
 			return io.EOF
 		})
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -222,23 +224,23 @@ func (f *File) member(s *signs, d *stream, name string) error {
 		if err != nil {
 			return err
 		}
-		eval := objectOf(v)
-		f.header.scope, f.header.model = or(eval.word("eval_id"), eval.word("run_id")), eval.word("model")
-		if packages := eval.within("packages"); packages != nil && packages.word("inspect_ai") != "" {
-			f.header.writer = "inspect_ai " + plain(packages.word("inspect_ai"))
+		eval := convo.ObjectOf(v)
+		f.header.scope, f.header.model = or(eval.Brief("eval_id"), eval.Brief("run_id")), eval.Brief("model")
+		if packages := eval.Within("packages"); packages != nil && packages.Brief("inspect_ai") != "" {
+			f.header.writer = "inspect_ai " + plain(packages.Brief("inspect_ai"))
 		}
 		return nil
 	case name == "session" && s.members[name] == '{':
 		v, err := d.value()
-		f.header.scope = objectOf(v).word("id")
+		f.header.scope = convo.ObjectOf(v).Brief("id")
 		return err
 	case name == "evalId" && s.members[name] == '"':
 		v, err := d.value()
-		f.header.scope = object{"": v}.word("")
+		f.header.scope = object{"": v}.Brief("")
 		return err
 	case name == "metadata" && s.members[name] == '{' && s.members["results"] != 0:
 		v, err := d.value()
-		if version := objectOf(v).word("promptfooVersion"); version != "" {
+		if version := convo.ObjectOf(v).Brief("promptfooVersion"); version != "" {
 			f.header.writer = "promptfoo " + plain(version)
 		}
 		return err
@@ -250,16 +252,16 @@ func (f *File) member(s *signs, d *stream, name string) error {
 func (f *File) lookAtLines(s *signs) error {
 	seen := 0
 	err := lines(f.text(), func(_ int, line []byte) error {
-		o := objectOf(line)
+		o := convo.ObjectOf(line)
 		if s.first == nil {
 			s.first = o
 		}
 		s.codex, s.claude = s.codex || isCodex(o), s.claude || isClaudeCode(o)
-		switch version := o.text("version"); {
+		switch version := o.Word("version"); {
 		case s.claude && version != "":
 			f.header.writer = claudeCodeName + " " + plain(version)
-		case s.codex && o.within("payload").word("cli_version") != "":
-			f.header.writer = codexName + " " + plain(o.within("payload").word("cli_version"))
+		case s.codex && o.Within("payload").Brief("cli_version") != "":
+			f.header.writer = codexName + " " + plain(o.Within("payload").Brief("cli_version"))
 		}
 		if seen++; seen >= mostLooked || s.codex || s.claude {
 			return io.EOF
@@ -275,7 +277,7 @@ func (f *File) lookAtLines(s *signs) error {
 // other names what the signs are of, if that is a known kind of file that is not read; "": they are not.
 func (s *signs) other() string {
 	has := func(name string, kind jsontext.Kind) bool {
-		return s.members[name] == kind || s.list && s.first.has(name, kind)
+		return s.members[name] == kind || s.list && s.first.Has(name, kind)
 	}
 	switch {
 	case has("mapping", '{'):
@@ -337,10 +339,10 @@ func (s *signs) format() (Format, header) {
 
 // isConversation reports whether a value is a whole conversation, and not one of its messages.
 func isConversation(o object) bool {
-	if o == nil || o.has("role", '"') || o.has("parts", '[') {
+	if o == nil || o.Has("role", '"') || o.Has("parts", '[') {
 		return false
 	}
-	return o.has("messages", '[') || o.has("history", '[') || o.has("contents", '[') || o.has("task", '{') || o.has("input", '[') || o.has("input", '"') && o.has("output", '[')
+	return o.Has("messages", '[') || o.Has("history", '[') || o.Has("contents", '[') || o.Has("task", '{') || o.Has("input", '[') || o.Has("input", '"') && o.Has("output", '[')
 }
 
 // formatOf says which form a conversation, or its first message, probably has. Package subject says which it has for certain.
@@ -348,15 +350,15 @@ func formatOf(o object) Format {
 	switch {
 	case o == nil:
 		return Unknown
-	case o.has("contents", '['), o.has("candidates", '['), o.has("role", '"') && o.has("parts", '[') && !o.has("messageId", '"') && !o.has("kind", '"'):
+	case o.Has("contents", '['), o.Has("candidates", '['), o.Has("role", '"') && o.Has("parts", '[') && !o.Has("messageId", '"') && !o.Has("kind", '"'):
 		return Gemini
-	case o.has("history", '['), o.has("task", '{'), o.has("parts", '['):
+	case o.Has("history", '['), o.Has("task", '{'), o.Has("parts", '['):
 		return A2A
-	case o.has("messages", '[') && (o.has("system", '"') || o.has("system", '[')):
+	case o.Has("messages", '[') && (o.Has("system", '"') || o.Has("system", '[')):
 		return Anthropic
-	case o.has("messages", '['), o.has("role", '"') && (o.has("content", '"') || o.has("content", '[') || o.has("content", 'n') || o.has("tool_calls", '[')):
+	case o.Has("messages", '['), o.Has("role", '"') && (o.Has("content", '"') || o.Has("content", '[') || o.Has("content", 'n') || o.Has("tool_calls", '[')):
 		return Chat
-	case o.has("input", '['), o.has("input", '"') && o.has("output", '['), o.has("output", '['), o.has("type", '"') && (o.has("content", '[') || o.has("call_id", '"')):
+	case o.Has("input", '['), o.Has("input", '"') && o.Has("output", '['), o.Has("output", '['), o.Has("type", '"') && (o.Has("content", '[') || o.Has("call_id", '"')):
 		return Responses
 	}
 	return Unknown

@@ -14,6 +14,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/convo"
 	"jurat/internal/fault"
 )
 
@@ -188,7 +189,7 @@ type session interface {
 
 func (r *reader) session(s session) error {
 	err := r.values(func(_ int, place string, v jsontext.Value) error {
-		o := objectOf(v)
+		o := convo.ObjectOf(v)
 		if o == nil {
 			return r.bad(place, errors.New("expected an object"))
 		}

@@ -231,7 +231,7 @@ func TestSessionsOfTomorrow(t *testing.T) {
 	if got := b.said()[0]; got != `recorded/support/s import/claude-code: [{"role":"user","content":"Hi"}] => "Ho"||claude-x||m-a|` {
 		t.Error(got)
 	}
-	missing(t, b, 0, []string{unknownBlock + "hologram"}, nil)
+	missing(t, b, 0, []string{"what a block of a kind says that is not known here: hologram"}, nil)
 	b = newBook()
 	if checked, _ := imported(t, b, "s.jsonl", fmt.Sprintf(codexMeta, "c", "")+codexItem(`{"type":"agent_message","author":"/root/child","recipient":"/root","content":[{"type":"input_text","text":"Found it"},{"type":"encrypted_content","encrypted_content":"g"}]}`)+
 		codexItem(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Good."}]}`)); len(checked.Faults) > 0 {

@@ -164,7 +164,7 @@ func (a *agent) request() {
 	}
 	_, isRPC := o["method"]
 	if a.rpc = isRPC || kind == a2aUnknown; a.rpc {
-		name := o.word("method")
+		name := o.Word("method")
 		a.kind, a.id = a2aMethods[name], convo.TextOf(o["id"])
 		if a.kind == a2aUnknown {
 			a.problem("request: %q is no method of A2A", name)
@@ -172,7 +172,7 @@ func (a *agent) request() {
 		o = member[object](a.reading, o, "request", "params")
 	}
 	if a.kind == a2aTask && task == "" {
-		task = o.word("id")
+		task = o.Word("id")
 	}
 	a.belongs("", task)
 	if a.kind == a2aSend {
@@ -186,7 +186,7 @@ func (a *agent) sent(o object) {
 	if m == nil {
 		return
 	}
-	a.belongs(m.word("contextId"), m.word("taskId"))
+	a.belongs(m.Word("contextId"), m.Word("taskId"))
 	said := a.parts(convo.User, "", m, "request").said
 	if said == nil {
 		said = []convo.Message{{Role: convo.User}}
@@ -233,7 +233,7 @@ func (a *agent) parts(role, name string, of object, what string) (u uttered) {
 		if err != nil {
 			a.problem("%s: part %d: it has no text, data or file", what, i)
 		}
-		u.open = objectOf(part)["text"].Kind() == jsontext.KindString
+		u.open = convo.ObjectOf(part)["text"].Kind() == jsontext.KindString
 		u.begins = u.begins || u.open && i == 0
 	}
 	t.End()
@@ -273,7 +273,7 @@ func (a *agent) answer() {
 
 // event reads the answer, or an event of a stream.
 func (a *agent) event(o object, what string) {
-	if fault := objectOf(o["error"]); fault != nil {
+	if fault := convo.ObjectOf(o["error"]); fault != nil {
 		a.out.Error = convo.Short(cmp.Or(explained(fault), "an error without words"))
 		return
 	}
@@ -281,15 +281,15 @@ func (a *agent) event(o object, what string) {
 		if id := o["id"]; convo.TextOf(id) != a.id {
 			a.problem("%s: its id is that of another request", what)
 		}
-		o = objectOf(v)
+		o = convo.ObjectOf(v)
 	}
 	if a.kind != a2aSend && a.kind != a2aTask {
 		return
 	}
-	kind := o.word("kind")
-	task, update, artifact, message := objectOf(o["task"]), objectOf(o["statusUpdate"]), objectOf(o["artifactUpdate"]), objectOf(o["message"])
+	kind := o.Word("kind")
+	task, update, artifact, message := convo.ObjectOf(o["task"]), convo.ObjectOf(o["statusUpdate"]), convo.ObjectOf(o["artifactUpdate"]), convo.ObjectOf(o["message"])
 	if message == nil {
-		message = objectOf(o["msg"])
+		message = convo.ObjectOf(o["msg"])
 	}
 	switch {
 	case task != nil:
@@ -319,17 +319,17 @@ func (a *agent) event(o object, what string) {
 // answered reads a message that is the answer.
 func (a *agent) answered(m object, what string) {
 	a.over = true
-	a.out.ProviderID = cmp.Or(a.out.ProviderID, m.word("messageId"))
-	a.belongs(m.word("contextId"), m.word("taskId"))
+	a.out.ProviderID = cmp.Or(a.out.ProviderID, m.Word("messageId"))
+	a.belongs(m.Word("contextId"), m.Word("taskId"))
 	a.hear(m, what)
 }
 
 // hear adds a message of the agent.
 func (a *agent) hear(m object, what string) {
-	if role := m.word("role"); role != "agent" && role != "ROLE_AGENT" {
+	if role := m.Word("role"); role != "agent" && role != "ROLE_AGENT" {
 		a.problem("%s: its message has the role %q: read as the agent's", what, convo.Short(role))
 	}
-	a.put("message:", m.word("messageId"), a.parts(convo.Assistant, "", m, what))
+	a.put("message:", m.Word("messageId"), a.parts(convo.Assistant, "", m, what))
 }
 
 // put keeps what the agent said; what has the same id replaces what came before.
@@ -345,11 +345,11 @@ func (a *agent) put(kind, id string, u uttered) {
 
 // task reads a task as it stands. Of its history counts what the agent said after its caller spoke last.
 func (a *agent) task(o object, what string) {
-	a.out.ProviderID = o.word("id")
-	a.belongs(o.word("contextId"), o.word("id"))
+	a.out.ProviderID = o.Word("id")
+	a.belongs(o.Word("contextId"), o.Word("id"))
 	history := member[[]object](a.reading, o, what, "history")
 	for n := len(history) - 1; n >= 0; n-- {
-		if role := history[n].word("role"); role != "agent" && role != "ROLE_AGENT" {
+		if role := history[n].Word("role"); role != "agent" && role != "ROLE_AGENT" {
 			history = history[n+1:]
 			break
 		}
@@ -358,7 +358,7 @@ func (a *agent) task(o object, what string) {
 		a.hear(m, what+": history")
 	}
 	for _, artifact := range member[[]object](a.reading, o, what, "artifacts") {
-		a.put("artifact:", artifact.word("artifactId"), a.made(artifact, what))
+		a.put("artifact:", artifact.Word("artifactId"), a.made(artifact, what))
 	}
 	a.status(o, what)
 }
@@ -371,27 +371,27 @@ func (a *agent) made(artifact object, what string) uttered {
 // status reads the state of a task, and what the agent says with it.
 func (a *agent) status(o object, what string) {
 	status := member[object](a.reading, o, what, "status")
-	if state := status.word("state"); state != "" {
+	if state := status.Word("state"); state != "" {
 		a.out.Finish, a.over = state, A2AOver(state)
 	}
-	if m := objectOf(status["message"]); m != nil {
+	if m := convo.ObjectOf(status["message"]); m != nil {
 		a.hear(m, what+": status")
 	}
 }
 
 func (a *agent) update(o object, what string) {
-	a.out.ProviderID = cmp.Or(a.out.ProviderID, o.word("taskId"))
-	a.belongs(o.word("contextId"), o.word("taskId"))
+	a.out.ProviderID = cmp.Or(a.out.ProviderID, o.Word("taskId"))
+	a.belongs(o.Word("contextId"), o.Word("taskId"))
 	a.status(o, what)
 	a.over = a.over || string(o["final"]) == "true"
 }
 
 // artifact reads a piece of an artifact, or the whole.
 func (a *agent) artifact(o object, what string) {
-	a.out.ProviderID = cmp.Or(a.out.ProviderID, o.word("taskId"))
-	a.belongs(o.word("contextId"), o.word("taskId"))
+	a.out.ProviderID = cmp.Or(a.out.ProviderID, o.Word("taskId"))
+	a.belongs(o.Word("contextId"), o.Word("taskId"))
 	artifact := member[object](a.reading, o, what, "artifact")
-	u, id := a.made(artifact, what), artifact.word("artifactId")
+	u, id := a.made(artifact, what), artifact.Word("artifactId")
 	at, there := a.known["artifact:"+id]
 	if string(o["append"]) != "true" || !there || id == "" {
 		a.put("artifact:", id, u)
@@ -402,17 +402,17 @@ func (a *agent) artifact(o object, what string) {
 
 // explainA2A reads an error in the form of JSON-RPC, or of HTTP with JSON.
 func explainA2A(body []byte) string {
-	o := objectOf(body)
-	if fault := objectOf(o["error"]); fault != nil {
+	o := convo.ObjectOf(body)
+	if fault := convo.ObjectOf(o["error"]); fault != nil {
 		return explained(fault)
 	}
 	return explained(o)
 }
 
 func explained(fault object) string {
-	kind := cmp.Or(fault.word("status"), fault.word("code"), fault.word("type"))
+	kind := cmp.Or(fault.Word("status"), fault.Word("code"), fault.Word("type"))
 	if kind == "" && fault["code"].Kind() == jsontext.KindNumber {
 		kind = string(fault["code"])
 	}
-	return colon(kind, cmp.Or(fault.word("message"), fault.word("title"), fault.word("detail")))
+	return colon(kind, cmp.Or(fault.Word("message"), fault.Word("title"), fault.Word("detail")))
 }

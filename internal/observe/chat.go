@@ -78,18 +78,10 @@ func (r *reading) unite() {
 	r.answers = []answer{one}
 }
 
-// valuesIn returns the elements of an array; nil for any other value.
-func valuesIn(v jsontext.Value) (list []jsontext.Value) {
-	if v.Kind() != jsontext.KindBeginArray || json.Unmarshal(v, &list, lenient) != nil {
-		return nil
-	}
-	return list
-}
-
 // failure notes an error beside an answer.
 func (r *reading) failure(v jsontext.Value) {
 	if present(v) && r.out.Error == "" {
-		r.out.Error = cmp.Or(convo.Short(explainOpenAI(object{"error": v}.value())), "an error in an answer with a status of success")
+		r.out.Error = cmp.Or(convo.Short(explainOpenAI(object{"error": v}.Value())), "an error in an answer with a status of success")
 	}
 }
 
@@ -97,7 +89,7 @@ func (r *reading) failure(v jsontext.Value) {
 func executed(v jsontext.Value) []convo.Message {
 	var said []convo.Message
 	t := convo.Turn{Role: convo.Assistant, Say: func(m convo.Message, _ *convo.Node) { said = append(said, m) }}
-	for _, v := range valuesIn(v) {
+	for _, v := range convo.Values(v) {
 		var tool convo.ChatExecuted
 		if json.Unmarshal(v, &tool, lenient) != nil {
 			t.Add(nil, convo.Unknown("executed_tools", v))
@@ -106,10 +98,10 @@ func executed(v jsontext.Value) []convo.Message {
 		id := fmt.Sprintf(convo.Numbered+"%d", tool.Index+1)
 		t.Call(nil, convo.Function(id, tool.Type, string(tool.Arguments)))
 		returned := convo.TextOf(tool.Output)
-		if rest := objectOf(tool.Raw); !present(tool.Output) && len(rest) > 0 {
-			returned = convo.TextOf(rest.value())
+		if rest := convo.ObjectOf(tool.Raw); !present(tool.Output) && len(rest) > 0 {
+			returned = convo.TextOf(rest.Value())
 		} else if tool.Output.Kind() == jsontext.KindString {
-			returned = object{"": tool.Output}.word("")
+			returned = object{"": tool.Output}.Word("")
 		}
 		t.Result(nil, convo.Message{Name: tool.Type, ToolCallID: id, Content: convo.Pieces{convo.Words(returned)}})
 	}

@@ -15,7 +15,7 @@ func readGenerate(r *reading) {
 	c := r.reader(&r.prompt)
 	if o := r.request(); o != nil {
 		if isCodeAssist(r.call.Path) {
-			o = objectOf(o["request"])
+			o = convo.ObjectOf(o["request"])
 		}
 		r.either(o, "cachedContent", "cached_content")
 		r.read(c, o, r.either(o, "systemInstruction", "system_instruction"), c.GeminiSystem)
@@ -32,7 +32,7 @@ func readGenerate(r *reading) {
 	r.out.ProviderID = a.ResponseID
 	r.out.Finish = a.PromptFeedback.BlockReason
 	if present(a.Error) {
-		r.out.Error = cmp.Or(convo.Short(explainGoogle(object{"error": a.Error}.value())), "an error in an answer with a status of success")
+		r.out.Error = cmp.Or(convo.Short(explainGoogle(object{"error": a.Error}.Value())), "an error in an answer with a status of success")
 	} else if len(a.Candidates) == 0 && r.out.Finish == "" && r.body() == whole {
 		r.fail("answer: it has no candidates, and no reason why")
 	}

@@ -171,11 +171,11 @@ func (r *reading) batch(what string, v jsontext.Value) []object {
 }
 
 func rpcOf(o object) rpc {
-	m := rpc{method: o.word("method"), params: objectOf(o["params"]), rest: o}
+	m := rpc{method: o.Word("method"), params: convo.ObjectOf(o["params"]), rest: o}
 	if id, there := o["id"]; there {
 		m.id = convo.TextOf(id)
 	}
-	m.use = objectOf(m.params["_meta"]).word("claudecode/toolUseId")
+	m.use = convo.ObjectOf(m.params["_meta"]).Word("claudecode/toolUseId")
 	return m
 }
 
@@ -198,14 +198,14 @@ func (r *reading) rpcSaid(m rpc, role string) []convo.Message {
 	said := convo.Message{Role: role}
 	name, arguments := m.method, m.params
 	if m.method == "tools/call" {
-		name, arguments = m.params.word("name"), object{}
+		name, arguments = m.params.Word("name"), object{}
 		for member, v := range m.params { // such as the answers to what the server asked before
 			if member != "name" && member != "arguments" && member != "_meta" {
 				arguments[member] = v
 			}
 		}
 		if len(arguments) > 0 {
-			said.Content = convo.Pieces{convo.Words(convo.TextOf(arguments.value()))}
+			said.Content = convo.Pieces{convo.Words(convo.TextOf(arguments.Value()))}
 		}
 		said.ToolCalls = []convo.ChatToolCall{convo.Function(m.callID(), name, cmp.Or(convo.TextOf(m.params["arguments"]), "{}"))}
 		return []convo.Message{said}
@@ -216,7 +216,7 @@ func (r *reading) rpcSaid(m rpc, role string) []convo.Message {
 			shown[member] = v
 		}
 	}
-	said.ToolCalls = []convo.ChatToolCall{convo.Function(m.callID(), name, convo.TextOf(shown.value()))}
+	said.ToolCalls = []convo.ChatToolCall{convo.Function(m.callID(), name, convo.TextOf(shown.Value()))}
 	return []convo.Message{said}
 }
 
@@ -234,7 +234,7 @@ func (r *reading) rpcResult(to *rpc, m rpc) convo.Message {
 		said.Content = convo.Pieces{convo.Words("error: " + cmp.Or(convo.TextOf(failure), "(it has neither a result nor an error)"))}
 		return said
 	}
-	o := objectOf(result)
+	o := convo.ObjectOf(result)
 	switch {
 	case to != nil && to.method == "tools/call" && (o["content"] != nil || o["structuredContent"] != nil):
 		said.Content, said.IsError = r.toolContent(o), string(o["isError"]) == "true"
@@ -259,7 +259,7 @@ func (r *reading) toolContent(o object) (list convo.Pieces) {
 	if structured != "" {
 		list = append(list, convo.Words("[structuredContent] "+structured))
 	}
-	for _, name := range sortedNames(o) {
+	for _, name := range o.Names() {
 		switch name {
 		case "content", "structuredContent", "isError", "_meta":
 		default:
@@ -271,21 +271,21 @@ func (r *reading) toolContent(o object) (list convo.Pieces) {
 
 // mcpPart reads a part of a tool's result.
 func (r *reading) mcpPart(o object) convo.Piece {
-	switch kind := o.word("type"); kind {
+	switch kind := o.Word("type"); kind {
 	case "text":
-		return convo.Words(o.word("text"))
+		return convo.Words(o.Word("text"))
 	case "image":
-		return convo.Inline("image_url", "", o.word("mimeType"), o.word("data"))
+		return convo.Inline("image_url", "", o.Word("mimeType"), o.Word("data"))
 	case "audio":
-		return convo.Inline("input_audio", "", o.word("mimeType"), o.word("data"))
+		return convo.Inline("input_audio", "", o.Word("mimeType"), o.Word("data"))
 	case "resource":
-		in := objectOf(o["resource"])
+		in := convo.ObjectOf(o["resource"])
 		if _, binary := in["blob"]; binary {
-			return convo.Inline("file", convo.Short(observed.Address(in.word("uri"))), in.word("mimeType"), in.word("blob"))
+			return convo.Inline("file", convo.Short(observed.Address(in.Word("uri"))), in.Word("mimeType"), in.Word("blob"))
 		}
-		return convo.Words(fmt.Sprintf("[resource %s]\n%s", observed.Address(in.word("uri")), in.word("text")))
+		return convo.Words(fmt.Sprintf("[resource %s]\n%s", observed.Address(in.Word("uri")), in.Word("text")))
 	default:
-		return convo.Unknown(convo.Short(kind), o.value())
+		return convo.Unknown(convo.Short(kind), o.Value())
 	}
 }
 
@@ -310,7 +310,7 @@ func Definitions(c Call) (list []Definition, unread string) {
 	}
 	r.problems = nil
 	for _, m := range r.rpcAnswer() {
-		to, result := asked.find(m.id), objectOf(m.rest["result"])
+		to, result := asked.find(m.id), convo.ObjectOf(m.rest["result"])
 		switch {
 		case m.method != "":
 		case to == nil && len(asked) == 0, to != nil && to.method == "tools/list":
@@ -333,7 +333,7 @@ func definitions(result object) (list []Definition) {
 		if err != nil {
 			form = []byte(tool)
 		}
-		list = append(list, Definition{objectOf(tool).word("name"), evidence.DigestOf(form)})
+		list = append(list, Definition{convo.ObjectOf(tool).Word("name"), evidence.DigestOf(form)})
 	}
 	return list
 }
@@ -348,7 +348,7 @@ func listed(result object) string {
 	tools, shown := toolsIn(result), []object{}
 	for i, d := range definitions(result) {
 		o := object{"name": quoted(d.Name), "digest": quoted(d.Digest.String())}
-		if v := objectOf(tools[i])["description"]; v != nil {
+		if v := convo.ObjectOf(tools[i])["description"]; v != nil {
 			o["description"] = v
 		}
 		shown = append(shown, o)
@@ -358,7 +358,7 @@ func listed(result object) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(convo.TextOf(o.value()))
+		b.WriteString(convo.TextOf(o.Value()))
 	}
 	if v := result["nextCursor"]; present(v) {
 		b.WriteString("\n[more tools follow]")
@@ -388,6 +388,6 @@ func (r *reading) rpcAnswer() (list rpcs) {
 
 // explainRPC reads the body of an error.
 func explainRPC(body []byte) string {
-	failure := objectOf(objectOf(jsontext.Value(bytes.TrimSpace(body)))["error"])
-	return colon(convo.TextOf(failure["code"]), failure.word("message"))
+	failure := convo.ObjectOf(convo.ObjectOf(jsontext.Value(bytes.TrimSpace(body)))["error"])
+	return colon(convo.TextOf(failure["code"]), failure.Word("message"))
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -113,7 +112,7 @@ func reason(err error) string {
 }
 
 // An object is a JSON object by its members.
-type object map[string]jsontext.Value
+type object = convo.Object
 
 // request reads the body of the request.
 func (r *reading) request() object {
@@ -197,33 +196,6 @@ func member[T any](r *reading, o object, what, name string) T {
 	}
 	value, _ := decode[T](r, what+": "+name, v)
 	return value
-}
-
-// word returns the text of a member that is a string; "" for any other.
-func (o object) word(name string) string {
-	var text string
-	if v := o[name]; v.Kind() != jsontext.KindString || json.Unmarshal(v, &text, lenient) != nil {
-		return ""
-	}
-	return text
-}
-
-// objectOf reads a value as an object. It returns nil for any other value.
-func objectOf(v jsontext.Value) object {
-	var o object
-	if v.Kind() != jsontext.KindBeginObject || json.Unmarshal(v, &o, lenient) != nil {
-		return nil
-	}
-	return o
-}
-
-// value returns the object as a value.
-func (o object) value() jsontext.Value {
-	doc, err := json.Marshal(o, lenient, json.Deterministic(true))
-	if err != nil {
-		return nil
-	}
-	return doc
 }
 
 // A body is the kind of a response's body.
@@ -438,9 +410,6 @@ func callsIn(said []convo.Message) (calls []ToolCall) {
 	}
 	return calls
 }
-
-// sortedNames returns the names of an object's members, sorted.
-func sortedNames(o object) []string { return slices.Sorted(maps.Keys(o)) }
 
 // name returns a name that a payload may have, and "" for any other text.
 func (r *reading) name(what, text string) string {

@@ -445,7 +445,7 @@ func textOf(v *otlp.Value) string {
 func objects(v jsontext.Value) []object {
 	var list []object
 	if v.Kind() != jsontext.KindBeginArray {
-		if o := objectOf(v); o != nil {
+		if o := convo.ObjectOf(v); o != nil {
 			return []object{o}
 		}
 		return nil
@@ -455,7 +455,7 @@ func objects(v jsontext.Value) []object {
 		return nil
 	}
 	for _, e := range elements {
-		if o := objectOf(e); o != nil {
+		if o := convo.ObjectOf(e); o != nil {
 			list = append(list, o)
 		}
 	}

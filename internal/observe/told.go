@@ -78,7 +78,7 @@ func (t *telling) answered() bool {
 	}
 	for i, o := range objects(v) {
 		said, thought := t.turn(o, "assistant")
-		t.answer(i, o.word("finish_reason"), said, thought)
+		t.answer(i, o.Word("finish_reason"), said, thought)
 	}
 	return true
 }
@@ -95,7 +95,7 @@ func (t *telling) answer(number int, finish string, said []convo.Message, though
 
 // turn reads a message with parts, or with content as Chat Completions has it.
 func (t *telling) turn(o object, role string) (said []convo.Message, thought []string) {
-	role = speakerOf(o.word("role"), role)
+	role = speakerOf(o.Word("role"), role)
 	if !present(o["parts"]) {
 		return t.chatLike(o, role)
 	}
@@ -108,7 +108,7 @@ func (t *telling) turn(o object, role string) (said []convo.Message, thought []s
 	w.End()
 	for i := range said {
 		if said[i].Role != "tool" {
-			said[i].Name = o.word("name")
+			said[i].Name = o.Word("name")
 		}
 	}
 	return said, thought
@@ -116,27 +116,27 @@ func (t *telling) turn(o object, role string) (said []convo.Message, thought []s
 
 // part reads one part of a message. It returns what is the model's thinking.
 func (t *telling) part(w *convo.Turn, p object) (thought string) {
-	switch kind := p.word("type"); kind {
+	switch kind := p.Word("type"); kind {
 	case "text", "input_text", "output_text":
-		w.Add(nil, convo.Words(cmp.Or(p.word("content"), p.word("text"))))
+		w.Add(nil, convo.Words(cmp.Or(p.Word("content"), p.Word("text"))))
 	case "reasoning", "thinking":
-		return cmp.Or(p.word("content"), p.word("text"))
+		return cmp.Or(p.Word("content"), p.Word("text"))
 	case "tool_call":
-		w.Call(nil, convo.Function(p.word("id"), p.word("name"), argumentsOf(p["arguments"])))
+		w.Call(nil, convo.Function(p.Word("id"), p.Word("name"), argumentsOf(p["arguments"])))
 	case "tool_call_response":
 		v := p["response"]
 		if !present(v) {
 			v = p["result"]
 		}
-		w.Result(nil, convo.Message{ToolCallID: p.word("id"), Content: outputOf(v)})
+		w.Result(nil, convo.Message{ToolCallID: p.Word("id"), Content: outputOf(v)})
 	case "blob":
-		w.Add(nil, convo.Inline(convo.KindOf(p.word("modality")), "", p.word("mime_type"), p.word("content")))
+		w.Add(nil, convo.Inline(convo.KindOf(p.Word("modality")), "", p.Word("mime_type"), p.Word("content")))
 	case "uri":
-		w.Add(nil, convo.Linked(convo.KindOf(p.word("modality")), "", p.word("uri")))
+		w.Add(nil, convo.Linked(convo.KindOf(p.Word("modality")), "", p.Word("uri")))
 	case "file":
-		w.Add(nil, convo.Kept(convo.KindOf(p.word("modality")), "", p.word("file_id")))
+		w.Add(nil, convo.Kept(convo.KindOf(p.Word("modality")), "", p.Word("file_id")))
 	default:
-		w.Add(nil, convo.Unknown(kind, p.value()))
+		w.Add(nil, convo.Unknown(kind, p.Value()))
 	}
 	return ""
 }
@@ -169,19 +169,19 @@ func argumentsOf(v jsontext.Value) string {
 
 // chatLike reads a message that has content, and calls as Chat Completions has them.
 func (t *telling) chatLike(o object, role string) ([]convo.Message, []string) {
-	m := convo.Message{Role: role, Name: o.word("name"), ToolCallID: o.word("tool_call_id"), Content: outputOf(o["content"])}
+	m := convo.Message{Role: role, Name: o.Word("name"), ToolCallID: o.Word("tool_call_id"), Content: outputOf(o["content"])}
 	if m.Role == "tool" && m.ToolCallID == "" {
-		m.ToolCallID = o.word("id")
+		m.ToolCallID = o.Word("id")
 	}
 	for _, c := range objects(o["tool_calls"]) {
-		f := objectOf(c["function"])
+		f := convo.ObjectOf(c["function"])
 		if f == nil {
 			f = c
 		}
-		m.ToolCalls = append(m.ToolCalls, convo.Function(c.word("id"), f.word("name"), argumentsOf(f["arguments"])))
+		m.ToolCalls = append(m.ToolCalls, convo.Function(c.Word("id"), f.Word("name"), argumentsOf(f["arguments"])))
 	}
 	var thought []string
-	if text := o.word("reasoning_content"); text != "" {
+	if text := o.Word("reasoning_content"); text != "" {
 		thought = []string{text}
 	}
 	return []convo.Message{m}, thought
@@ -206,13 +206,13 @@ func (t *telling) answeredInEvents() bool {
 		o := e.object()
 		switch e.name {
 		case otlp.Choice:
-			m := objectOf(o["message"])
+			m := convo.ObjectOf(o["message"])
 			if m == nil {
 				m = o
 			}
 			said, thought := t.turn(m, "assistant")
 			number, _ := strconv.Atoi(convo.TextOf(o["index"]))
-			t.answer(number, o.word("finish_reason"), said, thought)
+			t.answer(number, o.Word("finish_reason"), said, thought)
 		case otlp.OldAnswer:
 			for i, m := range t.oldMessages(e, "gen_ai.completion", "assistant") {
 				t.answer(i, "", []convo.Message{m}, nil)
@@ -229,14 +229,14 @@ func (e event) object() object {
 		if e.body.String != nil && isWhole(*e.body.String) {
 			v = jsontext.Value(*e.body.String)
 		}
-		if o := objectOf(v); o != nil {
+		if o := convo.ObjectOf(v); o != nil {
 			return o
 		}
 		return object{"content": v}
 	}
 	if content := e.said.Named("gen_ai.event.content"); content != nil {
 		if content.String != nil && isWhole(*content.String) {
-			if o := objectOf(jsontext.Value(*content.String)); o != nil {
+			if o := convo.ObjectOf(jsontext.Value(*content.String)); o != nil {
 				return o
 			}
 		}
@@ -380,7 +380,7 @@ func (t *telling) answeredOpenInference() bool {
 func (t *telling) invocation() object {
 	if t.asking == nil {
 		v, _ := t.document("", "llm.invocation_parameters")
-		if t.asking = objectOf(v); t.asking == nil {
+		if t.asking = convo.ObjectOf(v); t.asking == nil {
 			t.asking = object{}
 		}
 	}
@@ -390,7 +390,7 @@ func (t *telling) invocation() object {
 // responded is the provider's response, if the sender has it whole.
 func (t *telling) responded() object {
 	if v := t.said["output.value"]; v != nil && v.String != nil && isWhole(*v.String) {
-		return objectOf(jsontext.Value(*v.String))
+		return convo.ObjectOf(jsontext.Value(*v.String))
 	}
 	return nil
 }

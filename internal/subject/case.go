@@ -38,6 +38,7 @@ type Case struct {
 	Form      Form       // of the conversation; "" for records
 	Source    *Source    // where the conversation was taken from; nil: it was brought by itself
 	LeftOut   []Omission // what the conversation has and jurors are not shown
+	Strange   []string   // of a part: kinds that are not known here
 
 	// Recorded describes the records that the evidence is made of; nil: the evidence is a submitted conversation.
 	Recorded *Recorded
@@ -48,6 +49,7 @@ type Case struct {
 	omitted  []omitted // what is counted in LeftOut, one by one
 	checking bool      // go on after a mistake
 	mistakes []error   // found while checking
+	part     bool      // a part of a conversation, of a program that may be newer
 	parsed   bool      // read from evidence, which names the form if it must
 }
 
@@ -126,13 +128,13 @@ func NewAs(form Form, card, conversation []byte) (*Case, error) {
 }
 
 // ReadPart reads messages that are a part of a conversation in a form: what they answer need not be among them. The result has
-// only messages, and what is left out of them. The name is for errors, which are of type *Error.
+// only messages, what is left out of them, and the kinds of what is not known here and was passed over. The name is for errors, which are of type *Error.
 func ReadPart(name string, form Form, part []byte) (*Case, error) {
 	root, err := convo.Parse(name, part)
 	if err != nil {
 		return nil, err
 	}
-	c := &Case{Form: form}
+	c := &Case{Form: form, part: true}
 	if err := c.readAs(root); err != nil {
 		return nil, err
 	}

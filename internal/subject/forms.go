@@ -200,21 +200,6 @@ func (s *signs) parts(n, list *convo.Node) {
 	}
 }
 
-// IsItem reports whether a type is one that the form Responses knows, "" being that of a message.
-func IsItem(kind string) bool {
-	return kind == "" || kind == "message" || strings.HasSuffix(kind, "_output") || convo.IsItem(kind)
-}
-
-// IsBlock reports whether a type is that of a block which the form Anthropic knows.
-func IsBlock(kind string) bool {
-	switch kind {
-	case "thinking", "redacted_thinking", "compaction", "tool_use", "server_tool_use", "mcp_tool_use",
-		"text", "search_result", "image", "document", "container_upload", "file", "audio":
-		return true
-	}
-	return strings.HasSuffix(kind, "tool_result")
-}
-
 // geminiParts are the members of a part that only Gemini's contents have: https://ai.google.dev/api/caching#Part.
 // Libraries write them in either spelling.
 var geminiParts = []string{"functionCall", "function_call", "functionResponse", "function_response", "inlineData", "inline_data", "fileData", "file_data",

@@ -71,7 +71,11 @@ func (c *Case) say(m Message, at *convo.Node) {
 
 // reader reads the conversation of the case, in any vendor's form.
 func (c *Case) reader() *convo.Reader {
-	return &convo.Reader{Say: func(m convo.Message, at *convo.Node) { c.say(messageOf(&m), at) }, Left: c.omits, Mistake: c.mistake}
+	r := &convo.Reader{Say: func(m convo.Message, at *convo.Node) { c.say(messageOf(&m), at) }, Left: c.omits, Mistake: c.mistake}
+	if c.part {
+		r.Strange = func(kind string) { c.Strange = append(c.Strange, kind) }
+	}
+	return r
 }
 
 // messageOf is a message as jurors read it.
