@@ -28,7 +28,7 @@ func inventedArgument(r *reading) []jury.Finding {
 		}
 		for _, a := range k.args {
 			if k.targets(a) && r.given.of(a.text) >= k.at.Number && r.shown.of(a.text) >= k.at.turn() && !r.partsKnown(a.text, k.at.Number) {
-				return found(k.at.Number, k.quoteValue(a), jury.Major, "The call acts on %s %q, which neither the user nor any tool ever named.", a.key, clip(a.text))
+				return found(k.at.Number, k.quoted(), jury.Major, "The call acts on %s %q, which neither the user nor any tool ever named.", a.key, clip(a.text))
 			}
 		}
 	}
@@ -183,18 +183,13 @@ func sameValue(a, b string) bool {
 var (
 	money = juror.NewPattern(`(?i)(?:[$€£¥₽]|\b(?:usd|eur|gbp|chf|aud|cad|jpy)) ?(\d[\d.,]*)|\b(\d[\d,]*\.\d{2})\b` +
 		`|(\d[\d.,]*) ?(?:[$€£¥₽円]|(?:dollars?|euros?|pounds?|usd|eur|gbp|chf|aud|cad|jpy|yen|rubles?|francs?)\b)`)
-	commaDecimal = juror.NewPattern(`,\d{2}$`)
-	aboutMoney   = juror.NewPattern(`(?i)(?:\b|_)(amount|price|total|payment|balance|fee|cost|fare|charge|add up|mismatch|sum)s?(?:\b|_)`)
+	aboutMoney = juror.NewPattern(`(?i)(?:\b|_)(amount|price|total|payment|balance|fee|cost|fare|charge|add up|mismatch|sum)s?(?:\b|_)`)
 )
 
 // amounts lists the amounts of money in a text.
 func amounts(text string) (list []float64) {
 	for _, at := range money.FindAllStringSubmatch(text, -1) {
-		digits := strings.TrimRight(at[1]+at[2]+at[3], ".,")
-		if commaDecimal.MatchString(digits) { // 1.024,00
-			digits = strings.ReplaceAll(strings.ReplaceAll(digits, ".", ""), ",", ".")
-		}
-		if n, err := strconv.ParseFloat(strings.ReplaceAll(digits, ",", ""), 64); err == nil {
+		if n, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimRight(at[1]+at[2]+at[3], ".,"), ",", ""), 64); err == nil {
 			list = append(list, n)
 		}
 	}

@@ -57,16 +57,6 @@ func (k *call) quoted() string {
 	return clip(k.Arguments)
 }
 
-// quoteValue quotes an argument's value as the call writes it, or all arguments.
-func (k *call) quoteValue(a leaf) string {
-	for _, between := range []string{": ", ":"} {
-		if form := strconv.Quote(a.key) + between + strconv.Quote(a.text); len(form) <= mostQuoted && strings.Contains(k.Arguments, form) {
-			return form
-		}
-	}
-	return k.quoted()
-}
-
 // Consequential reports whether a call has consequences, by the name of its tool.
 func Consequential(call *subject.ToolCall) bool {
 	kind, _ := classify(nameWords(call.Name))
