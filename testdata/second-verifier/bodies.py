@@ -65,16 +65,18 @@ def _one(check):
     return checked
 
 
-_SEAT = {
-    "jurorId": _is_string,
-    "roleName": _is_string,
-    "roleFocus": _is_string,
-    "provider": _is_string,
-    "model": _is_string,
+def _strings(names):
+    return dict.fromkeys(names.split(), _is_string)
+
+
+def _wholes(names):
+    return dict.fromkeys(names.split(), _is_int64)
+
+
+_SEAT = _strings("jurorId roleName roleFocus provider model reading") | {
     "parameters": lambda value: isinstance(value, dict),
     "template": is_digest,
-    "reading": _is_string,
-    "ended": _one(lambda value: _shape(value, {"on": _is_string, "successor": _is_string}, ("successor",))),
+    "ended": _one(lambda value: _shape(value, _strings("on successor"), ("successor",))),
 }
 
 
@@ -83,51 +85,27 @@ def seat(value):
 
 
 _LEVEL = {"points": _is_int64, "description": _is_string}
-_AXIS = {
-    "id": _is_string,
-    "max": _is_int64,
-    "description": _is_string,
-    "veto": _is_int64,
-    "levels": _all(lambda value: _shape(value, _LEVEL)),
-}
+_AXIS = _strings("id description") | _wholes("max veto") | {"levels": _all(lambda value: _shape(value, _LEVEL))}
 _SHORTENING = {"rule": _is_string, "limit": _is_int64}
 _SETTINGS = {
     "seats": _all(seat),
     "judge": _one(seat),
     "rubric": _all(lambda value: _shape(value, _AXIS, ("veto", "levels"))),
     "collaborative": _is_bool,
-    "maxRounds": _is_int64,
-    "threshold": _is_number,
     "method": _is_string,
     "weights": _is_scores,
     "shortening": _one(lambda value: _shape(value, _SHORTENING)),
-    "costCeiling": _is_int64,
-    "tables": _is_true,
-    "judgeReads": _is_true,
-    "repeat": _is_true,
-    "effectiveVotes": _is_number,
 }
+_SETTINGS |= _wholes("maxRounds costCeiling") | dict.fromkeys(("threshold", "effectiveVotes"), _is_number)
+_SETTINGS |= dict.fromkeys(("tables", "judgeReads", "repeat"), _is_true)
 _SETTINGS_OPTIONAL = ("judge", "weights", "shortening", "costCeiling", "tables", "judgeReads", "repeat", "effectiveVotes")
 _REQUEST = {"jurorId": _is_string, "requestDigest": is_digest}
-_OPENING = {
-    "rules": _is_string,
-    "phase": _is_string,
-    "roundNumber": _is_int64,
+_OPENING = _strings("rules phase") | _wholes("roundNumber") | {
     "settings": _one(lambda value: _shape(value, _SETTINGS, _SETTINGS_OPTIONAL)),
     "requests": _all(lambda value: _shape(value, _REQUEST)),
 }
-_FINDING = {
-    "message": _is_int64,
-    "quote": _is_string,
-    "rule": _is_string,
-    "axis": _is_string,
-    "severity": _is_string,
-    "explanation": _is_string,
-    "from": _is_string,
-    "record": is_digest,
-    "unfounded": lambda value: value is True,
-}
 _PASSAGE = {"message": _is_int64, "quote": _is_string, "record": is_digest, "unfounded": _is_true}
+_FINDING = _PASSAGE | _strings("rule axis severity explanation from")
 
 
 def _passage(value):
@@ -144,59 +122,33 @@ _WORK = {
     "acts": _table({"call": _passage, "clause": _passage, "fact": _passage, "holds": _is_string}, ("clause", "fact")),
     "amounts": _table({"announced": _passage, "charged": _passage, "agrees": _is_string}, ("announced", "charged")),
 }
-OPINION = {
-    "position": _is_string,
+OPINION = _strings("position rationale") | _wholes("totalScore") | {
     "axisScores": _is_scores,
-    "totalScore": _is_int64,
     "confidence": _is_number,
-    "rationale": _is_string,
     "findings": _all(lambda value: _shape(value, _FINDING, ("from", "record", "unfounded"))),
     "levels": _is_scores,
     "work": _one(lambda value: _shape(value, _WORK)),
 }
 _OPINION_OPTIONAL = ("levels", "work")
-_EVALUATION = OPINION | {
-    "jurorId": _is_string,
-    "phase": _is_string,
-    "roundNumber": _is_int64,
-    "roleName": _is_string,
-    "roleFocus": _is_string,
-    "fallback": _is_bool,
-}
+_EVALUATION = OPINION | _strings("jurorId phase roleName roleFocus") | _wholes("roundNumber") | {"fallback": _is_bool}
 
 
 def evaluation(value):
     _shape(value, _EVALUATION, ("roleName", "roleFocus", *_OPINION_OPTIONAL))
 
 
-_STATEMENT = {
-    "jurorId": _is_string,
-    "roundNumber": _is_int64,
-    "statementOrder": _is_int64,
-    "statement": _is_string,
-    "reasoning": _is_string,
-    "position": _is_string,
+_STATEMENT = _strings("jurorId statement reasoning position") | _wholes("roundNumber statementOrder") | {
     "positionChanged": _is_bool,
     "updatedEvaluation": lambda value: value is None or _one(evaluation)(value),
 }
-_ABSENCE = {
-    "jurorId": _is_string,
-    "phase": _is_string,
-    "roundNumber": _is_int64,
-    "reason": _is_string,
-    "detail": _is_string,
-}
+_ABSENCE = _strings("jurorId phase reason detail") | _wholes("roundNumber")
 _CONSENSUS = {
     "consensusStatus": _is_string,
     "agreementLevel": _is_number,
     "consensusReached": _is_bool,
     "majorityPosition": lambda value: value is None or _is_string(value),
 }
-_CHECK = {
-    "phase": _is_string,
-    "roundNumber": _is_int64,
-    "consensusCheck": _one(lambda value: _shape(value, _CONSENSUS)),
-}
+_CHECK = _strings("phase") | _wholes("roundNumber") | {"consensusCheck": _one(lambda value: _shape(value, _CONSENSUS))}
 _VOTE = {
     "jurorId": _is_string,
     "position": lambda value: value is None or _is_string(value),
@@ -206,19 +158,15 @@ _VOTE = {
     "abstained": _is_true,
 }
 _AFTER_TALK = {"position": _is_string, "score": _is_int64}
-_JUDGMENT = {
-    "method": _is_string,
-    "model": _is_string,
-    "position": _is_string,
-    "score": _is_int64,
+_TEXTS = _all(lambda value: require(_is_string(value), "not a string"))
+_JUDGMENT = _strings("method model position rationale") | _wholes("score") | {
     "axisScores": _is_scores,
-    "rationale": _is_string,
-    "vetoes": _all(lambda value: require(_is_string(value), "not a string")),
+    "vetoes": _TEXTS,
     "votes": _all(lambda value: _shape(value, _VOTE, ("abstained",))),
     "degraded": _is_bool,
     "inconclusive": _is_bool,
     "afterTalk": _one(lambda value: _shape(value, _AFTER_TALK)),
-    "review": _all(lambda value: require(_is_string(value), "not a string")),
+    "review": _TEXTS,
 }
 
 _BODIES = {

@@ -8,17 +8,7 @@ import properties
 import recorders
 import sigma
 from canonical import Refused, check_bounds, form
-from shapes import (
-    MAX_WHOLE,
-    is_content,
-    is_digest_not_zero,
-    is_name,
-    is_time,
-    is_uuid7,
-    is_whole,
-    members,
-    require,
-)
+from shapes import MAX_WHOLE, has, is_content, is_digest_not_zero, is_list_of, is_name, is_sorted, is_time, is_uuid7, is_whole, members, require
 
 SCHEMA = "jurat/evidence/v1"
 ALGORITHMS = ("RS256", "ES256", "Ed25519", "ML-DSA-65")
@@ -58,13 +48,6 @@ _OBSERVED = Act(
 )
 
 ACTS = {
-    "model_output": _OUTPUT,
-    "recommendation": _OUTPUT,
-    "proposal": _OUTPUT,
-    "instruction": _OUTPUT,
-    "api_call": _OUTPUT,
-    "tool_plan": _OUTPUT,
-    "message": _OUTPUT,
     "chain_step": Act(
         "agent",
         "agent_id request_id response chain_position",
@@ -88,28 +71,14 @@ ACTS = {
     "submission": Act(
         "submitter", "agent_id timestamp chain_id chain_position case response", apart="response"
     ),
-    "phase_opening": _CLERK,
-    "evaluation": Act("juror", _ASKED),
-    "statement": Act("juror", _ASKED),
-    "absence": _CLERK,
-    "consensus_check": _CLERK,
     "judge_opinion": Act("judge", _ASKED),
-    "final_judgment": _CLERK,
-    "trial_closing": _CLERK,
-    "late_stamp": _OPERATOR,
-    "checkpoint_stamp": _OPERATOR,
-    "key_event": _OPERATOR,
-    "erasure": _OPERATOR,
-    "access_event": _OPERATOR,
-    "refusal": _OPERATOR,
-    "trial_event": _OPERATOR,
-    "expiry": _OPERATOR,
-    "observed_call": _OBSERVED,
-    "observed_tool": _OBSERVED,
-    "observed_message": _OBSERVED,
-    "observed_span": _OBSERVED,
     "recorder_event": Act("recorder", "agent_id timestamp response"),
 }
+ACTS |= dict.fromkeys("model_output recommendation proposal instruction api_call tool_plan message".split(), _OUTPUT)
+ACTS |= dict.fromkeys("phase_opening absence consensus_check final_judgment trial_closing".split(), _CLERK)
+ACTS |= dict.fromkeys(("evaluation", "statement"), Act("juror", _ASKED))
+ACTS |= dict.fromkeys("late_stamp checkpoint_stamp key_event erasure access_event refusal trial_event expiry".split(), _OPERATOR)
+ACTS |= dict.fromkeys("observed_call observed_tool observed_message observed_span".split(), _OBSERVED)
 TRIAL_ROLES = ("submitter", "clerk", "juror", "judge")
 _ALWAYS = {"schema", "record_id", "action_type", "signers"}
 _EVERYWHERE = set(
@@ -196,41 +165,27 @@ def _at(payload, act, pointer):
 
 
 def _is_sorted_pointers(value):
-    if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
-        return False
-    as_bytes = [item.encode() for item in value]
-    return as_bytes == sorted(set(as_bytes))
+    return is_list_of(value, lambda item: isinstance(item, str)) and is_sorted([item.encode() for item in value])
 
 
 def _is_provable(value):
-    if not isinstance(value, list) or not 1 <= len(value) <= 64:
+    return is_list_of(value, _is_second, 64) and is_sorted([item["pointer"].encode() for item in value])
+
+
+def _is_second(item):
+    """Whether it is a second commitment, with what it is of."""
+    if not has(item, dict.fromkeys(("commitment", "kind", "pointer"), lambda text: isinstance(text, str))):
         return False
-    for item in value:
-        if not isinstance(item, dict) or set(item) != {"commitment", "kind", "pointer"}:
-            return False
-        if not all(isinstance(text, str) for text in item.values()) or not _KIND.fullmatch(item["kind"]):
-            return False
-        if not properties.is_commitment(item["commitment"]):
-            return False
-    as_bytes = [item["pointer"].encode() for item in value]
-    return as_bytes == sorted(set(as_bytes))
+    return bool(_KIND.fullmatch(item["kind"])) and properties.is_commitment(item["commitment"])
 
 
 def _is_signers(value):
-    if not isinstance(value, list) or not 1 <= len(value) <= 16:
-        return False
-    for signer in value:
-        if not isinstance(signer, dict) or set(signer) != {"alg", "key_id"} or signer["alg"] not in ALGORITHMS:
-            return False
-        if not is_digest_not_zero(signer["key_id"]):
-            return False
-    return len({signer["key_id"] for signer in value}) == len(value)
+    signer = {"alg": lambda text: text in ALGORITHMS, "key_id": is_digest_not_zero}
+    return is_list_of(value, lambda item: has(item, signer), 16) and len({item["key_id"] for item in value}) == len(value)
 
 
 def _is_saw(value):
-    if not isinstance(value, list) or not value or not all(map(is_digest_not_zero, value)):
-        return False
-    return len(set(value)) == len(value)
+    return is_list_of(value, is_digest_not_zero) and len(set(value)) == len(value)
 
 
 def _is_position(value):

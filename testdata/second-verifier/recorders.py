@@ -3,7 +3,7 @@
 import re
 
 from canonical import Refused
-from shapes import MAX_WHOLE, is_digest_not_zero, is_name, is_time, is_whole, require, unbase64
+from shapes import MAX_WHOLE, has, is_digest_not_zero, is_list_of, is_name, is_sorted, is_time, is_whole, require, unbase64
 
 MAX_BODY = 32 << 20
 _ENDED = ("complete", "upstream_error", "upstream_cut", "client_gone", "recorder_cut", "lost_in_crash")
@@ -16,20 +16,8 @@ def _is_count(value):
     return is_whole(value, 0, MAX_WHOLE)
 
 
-def _is_list(value):
-    return isinstance(value, list) and 1 <= len(value) <= 1000 and all(map(is_name, value))
-
-
-def _is_references(value):
-    return isinstance(value, list) and 1 <= len(value) <= 1000 and all(isinstance(text, str) and 1 <= len(text.encode()) <= 4096 for text in value)
-
-
-def _has(value, required, optional):
-    """Whether an object has these members, and each is what it must be."""
-    if not isinstance(value, dict) or not set(required) <= set(value) <= set(required) | set(optional):
-        return False
-    forms = required | optional
-    return all(forms[name](member) for name, member in value.items())
+def _is_true(value):
+    return value is True
 
 
 def _is_headers(value):
@@ -38,19 +26,15 @@ def _is_headers(value):
     return all(isinstance(text, str) and len(name.encode()) + len(text.encode()) <= 4096 for name, text in value.items())
 
 
-_PART = {
+_PART = dict.fromkeys(("encoding", "type"), is_name) | dict.fromkeys(("masked", "truncated"), _is_true) | {
     "decoded": lambda value: value == "refused",
     "decoded_sha256": is_digest_not_zero,
-    "encoding": is_name,
     "headers": _is_headers,
-    "masked": lambda value: value is True,
-    "truncated": lambda value: value is True,
-    "type": is_name,
 }
 
 
 def _is_part(value, optional):
-    if not _has(value, {"bytes": _is_count, "sha256": is_digest_not_zero}, optional):
+    if not has(value, {"bytes": _is_count, "sha256": is_digest_not_zero}, optional):
         return False
     encoded, decoded, cut = "encoding" in value, "decoded_sha256" in value, "truncated" in value or "masked" in value
     if "decoded" in value and (not encoded or decoded):
@@ -62,7 +46,11 @@ def _is_part(value, optional):
 
 def _is_upstream(value):
     tls = {"not_after": is_time, "spki_sha256": is_digest_not_zero}
-    return _has(value, {"origin": is_name}, {"tls": lambda member: _has(member, tls, {})})
+    return has(value, {"origin": is_name}, {"tls": lambda member: has(member, tls)})
+
+
+def _is_text(value, most):
+    return isinstance(value, str) and 1 <= len(value.encode()) <= most
 
 
 _REQUIRED = {
@@ -73,22 +61,17 @@ _REQUIRED = {
     "protocol": is_name,
     "vantage": lambda value: value in _VANTAGE,
 }
-_OPTIONAL = {
+_OPTIONAL = dict.fromkeys("credential finish method provider_request_id retry_of".split(), is_name) | {
     "attempt": lambda value: is_whole(value, 1, MAX_WHOLE),
-    "context_by_reference": _is_references,
-    "calls": lambda value: isinstance(value, list) and 1 <= len(value) <= 1000 and all(_has(use, {}, {"id": is_name, "name": is_name}) for use in value),
-    "credential": is_name,
+    "context_by_reference": lambda value: is_list_of(value, lambda text: _is_text(text, 4096), 1000),
+    "calls": lambda value: is_list_of(value, lambda use: has(use, {}, {"id": is_name, "name": is_name}), 1000),
     "ended_ms": _is_count,
-    "finish": is_name,
     "first_byte_ms": _is_count,
     "judged": lambda value: value == "agent",
-    "method": is_name,
-    "missing": _is_list,
-    "path": lambda value: isinstance(value, str) and 1 <= len(value.encode()) <= 2000 and not _CONTROL.search(value),
-    "provider_request_id": is_name,
+    "missing": lambda value: is_list_of(value, is_name, 1000),
+    "path": lambda value: _is_text(value, 2000) and not _CONTROL.search(value),
     "request": lambda value: _is_part(value, _PART),
     "response": lambda value: _is_part(value, _PART | {"delivered": _is_count}),
-    "retry_of": is_name,
     "side": lambda value: value in ("asked", "answered"),
     "status": lambda value: is_whole(value, 100, 599),
     "upstream": _is_upstream,
@@ -97,7 +80,7 @@ _OPTIONAL = {
 
 
 def is_observed(value):
-    if not _has(value, _REQUIRED, _OPTIONAL):
+    if not has(value, _REQUIRED, _OPTIONAL):
         return False
     if (value["vantage"] == "telemetry") != (value["fidelity"] == "attributes"):
         return False
@@ -164,7 +147,7 @@ def _piece(value):
     if own:
         return own
     copied = {"at": lambda at: is_whole(at, 0, MAX_BODY), "from": is_digest_not_zero, "length": lambda length: is_whole(length, 1, MAX_BODY)}
-    if not _has(value, copied, {}):
+    if not has(value, copied):
         raise Refused("no piece of a body")
     return value["from"], int(value["at"]), int(value["length"])
 
@@ -177,33 +160,19 @@ def is_body(value):
 
 
 def _is_missed(value):
-    if not isinstance(value, list) or not 1 <= len(value) <= 1000:
-        return False
     row = {"agent": is_name, "minute": is_time, "calls": lambda calls: is_whole(calls, 1, MAX_WHOLE)}
-    if not all(_has(item, row, {}) for item in value):
-        return False
-    order = [(item["minute"].encode(), item["agent"].encode()) for item in value]
-    return order == sorted(set(order))
+    return is_list_of(value, lambda item: has(item, row), 1000) and is_sorted([(item["minute"].encode(), item["agent"].encode()) for item in value])
 
 
-_EVENT = {
-    "after": is_digest_not_zero,
-    "agent": is_name,
-    "before": is_digest_not_zero,
+_EVENT = dict.fromkeys("agent protocol reason server tool version".split(), is_name) | {
     "began": is_time,
     "calls": _is_count,
-    "configuration": is_digest_not_zero,
     "missed": _is_missed,
     "mode": lambda value: value in ("closed", "open"),
-    "protocol": is_name,
-    "reason": is_name,
-    "request_sha256": is_digest_not_zero,
-    "server": is_name,
     "since": is_time,
-    "tool": is_name,
     "vantage": lambda value: value in _VANTAGE,
-    "version": is_name,
 }
+_EVENT |= dict.fromkeys("after before configuration request_sha256".split(), is_digest_not_zero)
 _EVENTS = {
     "start": "configuration mode vantage version",
     "stop": "reason",
@@ -228,4 +197,4 @@ def check_event(response):
     together = _TOGETHER.get(event, "").split()
     if any(name in rest for name in together):
         wanted += together
-    require(_has(rest, {name: _EVENT[name] for name in wanted}, {}), "the event is not what it must be")
+    require(has(rest, {name: _EVENT[name] for name in wanted}), "the event is not what it must be")

@@ -67,6 +67,22 @@ def is_content(value):
     return isinstance(value, (str, dict, list))
 
 
+def is_list_of(value, check, most=None):
+    """Whether it is an array, not empty, whose items pass the check."""
+    return isinstance(value, list) and 1 <= len(value) and (most is None or len(value) <= most) and all(map(check, value))
+
+
+def is_sorted(items):
+    """Whether items are in order, none twice."""
+    return items == sorted(set(items))
+
+
+def has(value, required, optional=None):
+    """Whether an object has these members and no others, and each passes its check."""
+    checks = required | (optional or {})
+    return isinstance(value, dict) and set(required) <= set(value) <= set(checks) and all(checks[name](member) for name, member in value.items())
+
+
 def is_time(value):
     """A time as payloads write it."""
     return isinstance(value, str) and value.endswith("Z") and len(value) <= 30 and moment(value) is not None

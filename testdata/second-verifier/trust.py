@@ -138,33 +138,16 @@ class CA:
         require(self.revocation in ("crl", "short", "none"), "no such revocation")
 
 
-class Log:
-    """A log that the reader trusts."""
+class NoteKey:
+    """The Ed25519 key of a log or a witness that the reader trusts, as signed notes write it: NAME+HASH+KEY, with the kind of signature before the key."""
 
-    def __init__(self, source):
-        require(isinstance(source, str), "the key of a log is no string")
+    def __init__(self, source, kind, is_named):
+        require(isinstance(source, str), "a key is no string")
         name, separator, rest = source.partition("+")
         key_hash, second, key = rest.partition("+")
-        require(separator and second and _is_log_name(name), "not a verifier key")
-        require(bool(re.match(r"[0-9a-f]{8}\Z", key_hash)), "not a verifier key")
+        require(separator and second and is_named(name), "not a key of a signed note")
         data = unbase64(key)
-        require(len(data) == 33 and data[0] == 1, "not an Ed25519 verifier key")
-        self.name, self.hash = name, bytes.fromhex(key_hash)
-        require(digest_of(name.encode() + b"\n" + data)[7:15] == key_hash, "the hash is not the key's")
-        self.spki = bytes.fromhex("302a300506032b6570032100") + data[1:]
-        keys.check_key("Ed25519", self.spki)
-
-
-class Witness:
-    """A witness that the reader trusts to have seen a log grow."""
-
-    def __init__(self, source):
-        require(isinstance(source, str), "the key of a witness is no string")
-        name, separator, rest = source.partition("+")
-        key_hash, second, key = rest.partition("+")
-        require(separator and second and _is_witness_name(name), "not a witness's key")
-        data = unbase64(key)
-        require(len(data) == 33 and data[0] == 4, "not an Ed25519 key for cosigning")
+        require(len(data) == 33 and data[0] == kind, "not an Ed25519 key of this kind")
         require(digest_of(name.encode() + b"\n" + data)[7:15] == key_hash, "the hash is not the key's")
         self.name, self.hash = name, bytes.fromhex(key_hash)
         self.spki = bytes.fromhex("302a300506032b6570032100") + data[1:]
@@ -197,9 +180,9 @@ class Trust:
             _check_lists(source["lists"])
         self.cas = [CA(item) for item in _list(source, "cas")]
         _no_two([ca.certificate.encoding for ca in self.cas])
-        self.logs = [Log(item) for item in _list(source, "logs")]
+        self.logs = [NoteKey(item, 1, _is_log_name) for item in _list(source, "logs")]
         _no_two(_list(source, "logs"))
-        self.witnesses = [Witness(item) for item in _list(source, "witnesses")]
+        self.witnesses = [NoteKey(item, 4, _is_witness_name) for item in _list(source, "witnesses")]
         _no_two([known.spki for known in self.witnesses + self.logs])
         self.quorum = _quorum(source, len(self.witnesses))
         self.fingerprint = digest_of_value(_normal(source))
