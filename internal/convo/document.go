@@ -28,7 +28,7 @@ func (d *Document) Parse(from, to int64, pointer string) (*Node, error) {
 		}
 		return nil, d.ErrorAt(from, pointer, err.Error())
 	}
-	n, err := (&tokens{jsontext.NewDecoder(bytes.NewReader(value)), d, from}).read(nil, "")
+	n, err := (&tokens{Decoder: jsontext.NewDecoder(bytes.NewReader(value)), doc: d, base: from}).read(nil, "")
 	if err != nil {
 		return nil, d.ErrorAt(from, pointer, err.Error())
 	}

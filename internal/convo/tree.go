@@ -42,6 +42,8 @@ type tokens struct {
 	*jsontext.Decoder
 	doc  *Document
 	base int64
+
+	room []Node // for values that come
 }
 
 // MaxDocument is the longest document that Parse reads, in bytes.
@@ -69,7 +71,7 @@ func Parse(file string, raw []byte) (*Node, error) {
 // ReadTree returns the root of a document that is known to have a canonical form, of any length.
 func ReadTree(file string, raw []byte) (*Node, error) {
 	d := &Document{file: file, raw: raw}
-	return (&tokens{jsontext.NewDecoder(bytes.NewReader(d.raw)), d, 0}).read(nil, "")
+	return (&tokens{Decoder: jsontext.NewDecoder(bytes.NewReader(d.raw)), doc: d}).read(nil, "")
 }
 
 // block is the distance of the places for which a document knows its lines.
@@ -89,14 +91,28 @@ func (d *Document) LineOf(offset int64) int {
 
 func (t *tokens) here() int64 { return t.base + t.InputOffset() }
 
+// next returns where the next token begins.
+func (t *tokens) next() int64 {
+	at := t.here()
+	for at < int64(len(t.doc.raw)) && strings.IndexByte(" \t\r\n,:", t.doc.raw[at]) >= 0 {
+		at++
+	}
+	return at
+}
+
 // read recurses no deeper than evidence.MaxDepth, which was checked before.
 func (t *tokens) read(parent *Node, step string) (*Node, error) {
+	from := t.next()
 	token, err := t.ReadToken()
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{doc: t.doc, Parent: parent, Step: step, Kind: token.Kind()}
-	n.Offset = t.here() - 1
+	if len(t.room) == 0 {
+		t.room = make([]Node, 16) // one allocation for many
+	}
+	n := &t.room[0]
+	t.room = t.room[1:]
+	*n = Node{doc: t.doc, Parent: parent, Step: step, Kind: token.Kind(), Offset: from}
 	switch n.Kind {
 	case '{':
 		return n, t.readObject(n)
@@ -105,7 +121,6 @@ func (t *tokens) read(parent *Node, step string) (*Node, error) {
 	}
 	n.Text = token.String()
 	n.End = t.here()
-	n.Offset = n.scalarStart()
 	return n, nil
 }
 
@@ -164,30 +179,6 @@ func (t *tokens) readArray(n *Node) error {
 	_, err := t.ReadToken()
 	n.End = t.here()
 	return err
-}
-
-// scalarStart walks back from the end, because the decoder tells only where a token ends.
-func (n *Node) scalarStart() int64 {
-	raw := n.doc.raw[:n.End]
-	if n.Kind != '"' {
-		i := bytes.LastIndexAny(raw, " \t\r\n:,[{")
-		return int64(i + 1)
-	}
-	for i := len(raw) - 2; i >= 0; i-- {
-		if raw[i] == '"' && !escaped(raw, i) {
-			return int64(i)
-		}
-	}
-	return n.End
-}
-
-// escaped reports whether an odd number of backslashes stands before position i.
-func escaped(raw []byte, i int) bool {
-	odd := false
-	for i--; i >= 0 && raw[i] == '\\'; i-- {
-		odd = !odd
-	}
-	return odd
 }
 
 // Raw returns the value as written in the file. A value that was put together from several is written anew.
