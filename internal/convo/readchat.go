@@ -109,10 +109,11 @@ var elsewhere = []string{"result", "results", "output", "outputs", "response", "
 
 // result takes a tool's message with one result. It refuses one whose result is elsewhere than in the content: it would be empty in silence.
 func (r *Reader) result(m *Message, n *Node) {
+	empty := n.Get("content").Absent()
 	for i, name := range n.Names {
 		at := n.Members[i]
 		list := at.Kind == '[' && len(at.Members) > 0
-		r.demand(!n.Get("content").Absent() || !list && (at.Absent() || !slices.Contains(elsewhere, name)), at, "a tool's message without a content, but with %s: expected one message for each result, with it as the content, for example {\"role\": \"tool\", \"tool_call_id\": \"call_1\", \"content\": \"Done\"}", Quote(name))
+		r.demand(!empty || !list && (at.Absent() || !slices.Contains(elsewhere, name)), at, "a tool's message without a content, but with %s: expected one message for each result, with it as the content, for example {\"role\": \"tool\", \"tool_call_id\": \"call_1\", \"content\": \"Done\"}", Quote(name))
 	}
 	r.Say(*m, n)
 }

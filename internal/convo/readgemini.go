@@ -165,16 +165,19 @@ func (r *Reader) part(t *Turn, n *Node) {
 
 // rest shows parts of a kind that is not known here.
 func (r *Reader) rest(t *Turn, n *Node) {
-	names := slices.Clone(n.Names)
-	slices.Sort(names)
-	for _, name := range names {
+	var unknown []int
+	for i, name := range n.Names {
 		known := slices.Contains(partDetails, name)
 		for _, kind := range partKinds {
 			known = known || slices.Contains(kind.names[:], name)
 		}
 		if !known {
-			t.Add(n, Unknown(Short(name), n.Get(name).Raw()))
+			unknown = append(unknown, i)
 		}
+	}
+	slices.SortFunc(unknown, func(a, b int) int { return cmp.Compare(n.Names[a], n.Names[b]) })
+	for _, i := range unknown {
+		t.Add(n, Unknown(Short(n.Names[i]), n.Members[i].Raw()))
 	}
 }
 
