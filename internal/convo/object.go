@@ -59,6 +59,14 @@ func (o Object) Brief(name string) string {
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
+// IsConversation reports whether an object is a whole conversation, and not one of its messages.
+func (o Object) IsConversation() bool {
+	if o.Has("role", '"') || o.Has("parts", '[') {
+		return false
+	}
+	return o.Has("messages", '[') || o.Has("history", '[') || o.Has("contents", '[') || o.Has("task", '{') || o.Has("input", '[') || o.Has("input", '"') && o.Has("output", '[')
+}
+
 // Names are the names of the members, sorted.
 func (o Object) Names() []string { return slices.Sorted(maps.Keys(o)) }
 

@@ -47,7 +47,7 @@ func (r *Reader) AnthropicContent(role string, content *Node) {
 	case content.Kind != '[':
 		r.Fail(content, "content of a wrong kind: expected a string or an array of blocks, found %s", content.KindName())
 	default:
-		for i, block := range content.Members {
+		for i, block := range r.members(content) {
 			r.block(t, block, i == 0)
 		}
 	}

@@ -73,7 +73,8 @@ func (r *Reader) answersTo(m *Message, n, at *Node) {
 func (r *Reader) requestor(at *Node) string {
 	role := RoleOf(at.Text)
 	if at.Kind != '"' || role != User && role != Assistant {
-		r.Fail(at, "unknown requestor: expected \"assistant\" or \"user\"")
+		r.demand(false, at, "unknown requestor: expected \"assistant\" or \"user\"")
+		return ""
 	}
 	return role
 }
@@ -89,8 +90,8 @@ func (r *Reader) results(m *Message, n *Node) {
 	var texts []string
 	r.Each(list, Thing{"a tool's message (an object)", `{"role": "tool", "tool_call_id": "call_1", "content": "Done"}`}, func(one *Node) {
 		result := Message{Role: Tool}
-		if at := one.Get("role"); !at.Absent() && RoleOf(r.SpokenBy(one)) != Tool {
-			r.Fail(at, "unknown role %s among the results of tools: expected tool", Quote(at.Text))
+		if at := one.Get("role"); !at.Absent() {
+			r.demand(RoleOf(r.SpokenBy(one)) == Tool, at, "unknown role %s among the results of tools: expected tool", Quote(at.Text))
 		}
 		if r.chatBody(&result, one); result.ToolCallID == "" {
 			result.ToolCallID = r.Str(one, "id")
@@ -100,6 +101,10 @@ func (r *Reader) results(m *Message, n *Node) {
 		r.result(&result, one)
 	})
 	if text := m.Content.Shown(); text != "" && text != strings.Join(texts, "\n\n") {
+		if r.Lenient {
+			r.Say(*m, n)
+			return
+		}
 		r.Fail(n.Get("content"), "a content beside %s that is not their texts, joined by empty lines: expected no content here, and each result in its own", list.Step)
 	}
 }
@@ -120,7 +125,10 @@ func (r *Reader) result(m *Message, n *Node) {
 
 func (r *Reader) calls(m *Message, n *Node) {
 	role := RoleOf(m.Role)
-	for _, call := range r.Objects(r.whole(n.Get("tool_calls")), "a tool call") {
+	for _, call := range r.Objects(n.Get("tool_calls"), "a tool call") {
+		if r.Lenient && call.Empty() {
+			continue
+		}
 		if at := call.Get("requestor"); !at.Absent() && !r.Lenient && r.requestor(at) != role {
 			r.Fail(at, "expected the requestor %s, because the call is in a message of the %s, found %s; for example \"requestor\": %[1]q", role, role, Quote(at.Text))
 		}
@@ -137,14 +145,6 @@ func (r *Reader) calls(m *Message, n *Node) {
 	r.demand(m.ToolCalls == nil && m.FunctionCall == nil || role == Assistant || role == User, n, "a message of role %s makes tool calls: expected role assistant, or user for the user's own calls, for example {\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"call_1\", \"name\": \"get_order\", \"arguments\": {\"order\": 7}}]}", role)
 }
 
-// whole is a list without what is empty in it: some servers write a null among calls.
-func (r *Reader) whole(list *Node) *Node {
-	if !r.Lenient || list == nil || list.Kind != '[' {
-		return list
-	}
-	return &Node{Kind: '[', doc: list.doc, Members: slices.DeleteFunc(slices.Clone(list.Members), (*Node).Empty)}
-}
-
 // ChatCall reads a call of a tool.
 func (r *Reader) ChatCall(n *Node) ChatToolCall {
 	id := r.Str(n, "id")
@@ -152,7 +152,9 @@ func (r *Reader) ChatCall(n *Node) ChatToolCall {
 		return r.function(function, id)
 	}
 	if custom := n.Get("custom"); !custom.Absent() { // a tool with free text as its input
-		return ChatToolCall{ID: id, Type: "custom", Custom: ChatCustom{Name: r.Str(custom, "name"), Input: r.Str(custom, "input")}}
+		call := ChatToolCall{ID: id, Type: "custom", Custom: ChatCustom{Name: r.Str(custom, "name"), Input: r.Str(custom, "input")}}
+		r.demand(call.Custom.Name != "", custom, "a tool call without a name: expected, for example, \"name\": \"get_order\"")
+		return call
 	}
 	return r.function(n, id)
 }
@@ -183,7 +185,7 @@ func (r *Reader) content(n *Node) Pieces {
 		return nil
 	}
 	list := make(Pieces, 0, len(n.Members))
-	for _, part := range n.Members {
+	for _, part := range r.members(n) {
 		if p, is := r.chatPart(part); is {
 			list = append(list, p)
 		}
@@ -215,6 +217,7 @@ func (r *Reader) chatPart(n *Node) (p Piece, is bool) {
 		r.leave(Reasoning)
 		return p, false
 	case "reference": // Mistral's numbers of sources
+		r.leave(Elsewhere)
 		return p, false
 	}
 	if slices.Contains(Unreadables, kind) {

@@ -2,6 +2,7 @@ package convo
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -131,12 +132,20 @@ func (r *Reader) elements(list *Node, what string) []*Node {
 	case list.Absent():
 		return nil
 	case list.Kind == '[':
-		return list.Members
+		return r.members(list)
 	case list.Kind == '{' && r.Lenient:
 		return []*Node{list}
 	}
 	r.Fail(list, "expected %s, found %s", what, list.KindName())
 	return nil
+}
+
+// members are the elements of an array, without what is null where it was recorded.
+func (r *Reader) members(list *Node) []*Node {
+	if !r.Lenient {
+		return list.Members
+	}
+	return slices.DeleteFunc(slices.Clone(list.Members), (*Node).Absent)
 }
 
 // Objects are the elements of an optional array of objects.

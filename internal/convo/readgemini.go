@@ -213,11 +213,13 @@ func (r *Reader) functionResponse(t *Turn, n *Node) {
 	name, failure := r.Str(n, "name"), n.Get("response").Get("error")
 	r.demand(name != "", n, "there is no name: expected name, for example \"name\": \"get_order\"")
 	said := response(n)
-	for _, part := range r.elements(n.Get("parts"), "an array of parts") {
-		if data := part.First("inlineData", "inline_data"); data != nil {
-			said = append(said, r.data(data))
-		} else {
-			said = append(said, Unknown("part", part.Raw()))
+	if parts := n.Get("parts"); parts != nil && parts.Kind == '[' {
+		for _, part := range r.members(parts) {
+			if data := part.First("inlineData", "inline_data"); data != nil {
+				said = append(said, r.data(data))
+			} else {
+				said = append(said, Unknown("part", part.Raw()))
+			}
 		}
 	}
 	r.returns(t, n, name, failure != nil && !failure.Empty(), said...)

@@ -13,7 +13,9 @@ func (r *Reader) TaskMessage(n *Node, role, name string) {
 		said = true
 		r.Say(m, at)
 	}}
-	for _, part := range r.elements(n.Get("parts"), "an array of parts") {
+	list := n.Get("parts")
+	r.demand(!list.Absent(), n, "expected an array of parts, found %s", list.KindName())
+	for _, part := range r.elements(list, "an array of parts") {
 		r.TaskPart(t, part, n)
 	}
 	if t.End(); !said {

@@ -33,7 +33,7 @@ func (r *reader) form() subject.Form {
 // whole file is read as one.
 func (r *reader) conversation(number int, place string, v jsontext.Value) error {
 	o := convo.ObjectOf(v)
-	if r.header.lines && o != nil && !isConversation(o) {
+	if r.header.lines && o != nil && !o.IsConversation() {
 		return r.bad(place, fmt.Errorf("expected a conversation in each line, as in the first"))
 	}
 	found, err := r.readCases(place, v, r.form())

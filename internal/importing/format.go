@@ -303,13 +303,13 @@ func (s *signs) format() (Format, header) {
 		return ClaudeCode, header{lines: true}
 	case s.lines && isPromptfooResult(first):
 		return Promptfoo, header{lines: true}
-	case s.lines && !isConversation(first):
+	case s.lines && !first.IsConversation():
 		return formatOf(first), header{whole: true}
 	case s.lines:
 		return formatOf(first), header{lines: true}
 	case s.list && s.empty:
 		return Unknown, header{}
-	case s.list && isConversation(first):
+	case s.list && first.IsConversation():
 		return formatOf(first), header{}
 	case s.list:
 		return formatOf(first), header{single: true}
@@ -335,14 +335,6 @@ func (s *signs) format() (Format, header) {
 		as[name] = jsontext.Value(map[jsontext.Kind]string{'{': "{}", '[': "[]", '"': `""`, '0': "0", 't': "true", 'f': "false", 'n': "null"}[kind])
 	}
 	return formatOf(as), header{single: true}
-}
-
-// isConversation reports whether a value is a whole conversation, and not one of its messages.
-func isConversation(o object) bool {
-	if o == nil || o.Has("role", '"') || o.Has("parts", '[') {
-		return false
-	}
-	return o.Has("messages", '[') || o.Has("history", '[') || o.Has("contents", '[') || o.Has("task", '{') || o.Has("input", '[') || o.Has("input", '"') && o.Has("output", '[')
 }
 
 // formatOf says which form a conversation, or its first message, probably has. Package subject says which it has for certain.

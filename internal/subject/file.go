@@ -3,7 +3,6 @@ package subject
 import (
 	"bytes"
 	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -90,21 +89,7 @@ func (m members) text(name string) string {
 	if !there {
 		return ""
 	}
-	value := jsontext.Value(m.file.raw[at.from:at.to])
-	const most = 200
-	text := ""
-	switch value.Kind() {
-	case '"':
-		if plain, err := jsontext.AppendUnquote(nil, value); err == nil {
-			text = string(plain)
-		}
-	case '0':
-		text = string(value)
-	}
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "")
-	}
-	return text
+	return convo.Object{name: jsontext.Value(m.file.raw[at.from:at.to])}.Brief(name)
 }
 
 // members finds the members of an object without reading what is in them.

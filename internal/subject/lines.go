@@ -91,20 +91,5 @@ func (t *reader) messages(lines []span) {
 // isConversation reports whether a value is a whole conversation, and not a message.
 func (f *file) isConversation(at span) bool {
 	value := bytes.TrimSpace(f.raw[at.from:at.to])
-	if len(value) == 0 {
-		return false
-	}
-	if value[0] == '[' {
-		return true
-	}
-	members, err := f.members(at)
-	if err != nil || members.has("role", '"') {
-		return false
-	}
-	for _, name := range []string{"messages", "history", "contents"} {
-		if members.has(name, '[') {
-			return true
-		}
-	}
-	return members.has("task", '{') || members.has("input", '[') || members.has("input", '"') && members.has("output", '[')
+	return bytes.HasPrefix(value, []byte("[")) || convo.ObjectOf(value).IsConversation()
 }
