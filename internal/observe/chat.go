@@ -42,7 +42,10 @@ func readChat(r *reading) {
 			r.problem("answer: its message has the role %q: read as the model's", role)
 		}
 		one := answer{c.Index, c.FinishReason, executed(c.Message.Executed), []string{c.Message.Thought()}}
-		r.answer(&one, root.Get("choices").Members[i].Get("message"), (*convo.Reader).ChatMessage)
+		ran := len(one.said)
+		if r.answer(&one, root.Get("choices").Members[i].Get("message"), (*convo.Reader).ChatMessage); len(one.said) == ran {
+			one.said = append(one.said, convo.Message{Role: convo.Assistant}) // it has none
+		}
 		r.answers = append(r.answers, one)
 	}
 	if n := len(r.answers); n > 1 && wanted == 1 {

@@ -136,6 +136,8 @@ var chatPassages = []passage{
 		request:  `{"messages":[null,{"role":"user","content":[null,{"type":"text","text":"a"}]},{"role":"tool","requestor":7,"content":"b"}]}`,
 		response: `{"choices":[{"finish_reason":"stop","message":{"content":"So."}}]}`,
 		want:     `{"complete":true,"finish":"stop","response":"So.","prompt":[{"role":"user","content":"a"},{"role":"tool","content":"b"}]}`},
+	{name: "a part of an answer without a message", protocol: observe.OpenAIChat, response: `{"choices":[{"index":0},null,{"index":2,"message":{"content":"So."}}]}`,
+		want: `{"complete":true,"problem":"answer: 3 answers to a request for one: read as its parts","response":"So."}`},
 	{name: "sources of an answer", protocol: observe.OpenAIChat, request: `{"messages":[],"plugins":[{"id":"web"}],"search_parameters":{"mode":"auto"},"enable_search":true,"data_sources":[{"type":"azure_search"}]}`,
 		response: events(fragment(`{"content":"So.","annotations":[{"type":"url_citation","url_citation":{"url":"https://example.org/a?b=c"}}]}`), stopped, `[DONE]`),
 		want:     `{"complete":true,"finish":"stop","response":"So.","context_by_reference":["plugin:web","data_source:azure_search","url"]}`},
