@@ -236,11 +236,13 @@ func (a *CA) exclusively(ctx context.Context, do func() error) error {
 }
 
 // now is in whole seconds, as certificates have them.
-func (a *CA) now() time.Time {
+func (a *CA) now() time.Time { return a.exactly().Truncate(time.Second) }
+
+func (a *CA) exactly() time.Time {
 	if a.config.Now == nil {
-		return time.Now().UTC().Truncate(time.Second)
+		return time.Now().UTC()
 	}
-	return a.config.Now().UTC().Truncate(time.Second)
+	return a.config.Now().UTC()
 }
 
 // signer returns the CA's key. What it signs after the CA's own certificate has ended is worth nothing.
@@ -376,11 +378,18 @@ func (a *CA) list(ctx context.Context) ([]byte, error) {
 	if s.Listed.After(a.now().Add(24 * time.Hour)) {
 		return nil, fmt.Errorf("the clock shows %s, and the last list is of %s: nobody would believe a list from the future", a.now().Format(time.RFC3339), s.Listed.Format(time.RFC3339))
 	}
-	// A reader takes the list with the latest thisUpdate, so each must be later than the one before.
-	if next := s.Listed.Add(time.Second); a.now().Before(next) {
+	// A reader takes the list with the latest thisUpdate, so each must be later than the one before. Nobody believes a list before its time
+	// has come, so the second list of a second waits for the next.
+	next := s.Listed.Add(time.Second)
+	if wait := next.Sub(a.exactly()); wait > 0 && wait <= time.Second {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	if s.Listed = a.now(); s.Listed.Before(next) {
 		s.Listed = next
-	} else {
-		s.Listed = a.now()
 	}
 	s.Number++
 	if err := a.write(ctx, s); err != nil {

@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"jurat/evidence"
@@ -326,4 +327,26 @@ func TestOpenSSLAgrees(t *testing.T) {
 			t.Errorf("agent-%d: %v, %s, want %q", i, err, said, want)
 		}
 	}
+}
+
+// TestListsOfOneSecond: a list that is made right after another is not dated in the future, where no reader would believe it yet.
+func TestListsOfOneSecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, err := Create(t.Context(), Config{Dir: filepath.Join(t.TempDir(), "ca"), Helper: &token.Helper{}}, Plan{Name: "Example agents", Years: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var last time.Time
+		for range 3 {
+			der, err := a.List(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := x509.ParseRevocationList(der)
+			if err != nil || !list.ThisUpdate.After(last) || list.ThisUpdate.After(time.Now()) {
+				t.Fatalf("%v at %v, after %v: %v", list.ThisUpdate, time.Now(), last, err)
+			}
+			last = list.ThisUpdate
+		}
+	})
 }
