@@ -106,11 +106,11 @@ func (a *app) forgetExpired(ctx context.Context, io stdio, i *installation.Insta
 	if _, err := os.Stat(filepath.Join(a.Data, indexFile)); err != nil {
 		return nil //nolint:nilerr // there is no index of words
 	}
-	x, _, err := a.words(ctx, io, i)
+	k, err := a.words(ctx, io, i)
 	if err != nil {
 		return err
 	}
-	return x.Close()
+	return k.Close()
 }
 
 // steps tells how far each of several steps is.

@@ -54,12 +54,12 @@ func (c *recordsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	case c.Show != "":
 		return c.show(ctx, a, io, values)
 	}
-	q, err := find.ReadRecords(func(name string) string { return values[name] })
-	if err != nil {
+	get := func(name string) string { return values[name] }
+	if _, err := find.ReadRecords(get); err != nil {
 		return flagError(err)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		list, err := c.find(ctx, a, io, i, q)
+		list, err := c.find(ctx, a, io, i, get)
 		if err != nil {
 			return err
 		}
@@ -67,17 +67,13 @@ func (c *recordsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-func (c *recordsCmd) find(ctx context.Context, a *app, io stdio, i *installation.Installation, q *find.Records) (list api.HitList, err error) {
-	x, state, err := a.words(ctx, io, i)
+func (c *recordsCmd) find(ctx context.Context, a *app, io stdio, i *installation.Installation, get func(string) string) (list api.HitList, err error) {
+	k, err := a.words(ctx, io, i)
 	if err != nil {
 		return list, err
 	}
-	defer func() { err = errors.Join(err, x.Close()) }()
+	defer func() { err = errors.Join(err, k.Close()) }()
 	by, err := i.Trust(ctx)
-	if err != nil {
-		return list, err
-	}
-	found, err := x.Records(ctx, q, find.Scope{All: true}, nil)
 	if err != nil {
 		return list, err
 	}
@@ -85,10 +81,11 @@ func (c *recordsCmd) find(ctx context.Context, a *app, io stdio, i *installation
 	if err != nil {
 		return list, err
 	}
-	list, err = docket.Hits(found, by, trials, nil)
-	list.Index = state
-	return list, err
+	return k.Records(ctx, get, trials, everything(), by)
 }
+
+// everything is a reader who may read everything.
+func everything() *docket.Reader { return &docket.Reader{Scope: find.Scope{All: true}} }
 
 func (c *recordsCmd) print(io stdio, list api.HitList) error {
 	switch {

@@ -8,7 +8,6 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
-	"jurat/internal/docket"
 	"jurat/internal/find"
 	"jurat/internal/installation"
 	"jurat/internal/plural"
@@ -20,12 +19,12 @@ func (c *recordsCmd) recorded(ctx context.Context, a *app, io stdio, values map[
 		return err
 	}
 	values["agent"] = values["actor"]
-	q, err := find.ReadRecordings(func(name string) string { return values[name] })
-	if err != nil {
+	get := func(name string) string { return values[name] }
+	if _, err := find.ReadRecordings(get); err != nil {
 		return flagError(err)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		list, err := c.chains(ctx, a, io, i, q)
+		list, err := c.chains(ctx, a, io, i, get)
 		switch {
 		case err != nil:
 			return err
@@ -39,29 +38,17 @@ func (c *recordsCmd) recorded(ctx context.Context, a *app, io stdio, values map[
 	})
 }
 
-func (c *recordsCmd) chains(ctx context.Context, a *app, io stdio, i *installation.Installation, q *find.Recordings) (list api.Recordings, err error) {
-	x, state, err := a.words(ctx, io, i)
+func (c *recordsCmd) chains(ctx context.Context, a *app, io stdio, i *installation.Installation, get func(string) string) (list api.Recordings, err error) {
+	k, err := a.words(ctx, io, i)
 	if err != nil {
 		return list, err
 	}
-	defer func() { err = errors.Join(err, x.Close()) }()
-	found, err := x.Recordings(ctx, q)
-	if err != nil {
-		return list, err
-	}
+	defer func() { err = errors.Join(err, k.Close()) }()
 	trials, err := a.trials(ctx, io, i)
 	if err != nil {
 		return list, err
 	}
-	list = api.Recordings{Recordings: []api.Recording{}, Next: found.Next, Index: state}
-	for n := range found.Recordings {
-		line, err := docket.Recording(&found.Recordings[n], trials, &docket.Reader{})
-		if err != nil {
-			return list, err
-		}
-		list.Recordings = append(list.Recordings, line)
-	}
-	return list, nil
+	return k.Recordings(ctx, get, trials, everything())
 }
 
 // chains prints a list of recorded chains.

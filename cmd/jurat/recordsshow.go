@@ -74,17 +74,15 @@ func (*recordsCmd) read(ctx context.Context, a *app, io stdio, i *installation.I
 	if err != nil || !slices.ContainsFunc(part.Acts, func(a docket.RecordedAct) bool { return a.Withheld != nil }) {
 		return part, err
 	}
-	x, _, err := a.words(ctx, io, i)
+	k, err := a.words(ctx, io, i)
 	if err != nil {
 		return nil, err
 	}
-	digests := make([]evidence.Digest, len(part.Acts))
-	for n := range part.Acts {
-		digests[n] = part.Acts[n].Digest
+	x, err := k.Open(ctx)
+	if err == nil {
+		err = part.FindErased(ctx, x)
 	}
-	erased, err := x.Erased(ctx, digests)
-	part.MarkErased(erased)
-	return part, errors.Join(err, x.Close())
+	return part, errors.Join(err, k.Close())
 }
 
 // recorded prints a part of a recorded chain.

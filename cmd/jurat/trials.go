@@ -69,16 +69,24 @@ func (c *trialsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if len(c.Trials) > 0 {
 		return c.named(ctx, a, io, values)
 	}
-	q, err := find.ReadTrials(func(name string) string { return values[name] })
+	get := func(name string) string { return values[name] }
+	q, err := find.ReadTrials(get)
 	if err != nil {
 		return flagError(err)
 	}
-	return a.with(ctx, func(i *installation.Installation) error {
+	return a.with(ctx, func(i *installation.Installation) (err error) {
+		k := &docket.Keeper{Ledger: i.Ledger}
+		if q.NeedsIndex() {
+			if k, err = a.words(ctx, io, i); err != nil {
+				return err
+			}
+		}
+		defer func() { err = errors.Join(err, k.Close()) }()
 		trials, err := a.trials(ctx, io, i)
 		if err != nil {
 			return err
 		}
-		list, err := c.find(ctx, a, io, i, q, trials)
+		list, err := k.Trials(ctx, get, trials, &docket.Reader{})
 		if err != nil {
 			return flagError(err)
 		}
@@ -108,42 +116,20 @@ func (a *app) trials(ctx context.Context, io stdio, i *installation.Installation
 	return x, nil
 }
 
-func (c *trialsCmd) find(ctx context.Context, a *app, io stdio, i *installation.Installation, q *find.Trials, trials *trial.Index) (list api.TrialList, err error) {
-	var x *find.Index
-	var state api.IndexState
-	if q.NeedsIndex() {
-		if x, state, err = a.words(ctx, io, i); err != nil {
-			return list, err
-		}
-		defer func() { err = errors.Join(err, x.Close()) }()
-	}
-	found, err := q.Trials(ctx, trials, x, nil)
-	if err != nil {
-		return list, err
-	}
-	list = docket.List(found)
-	list.Index = state
-	return list, nil
-}
-
 // indexFile is the file of the index of words in a data folder.
 const indexFile = "find.db"
 
 // words opens the index of words, and brings it up to date.
-func (a *app) words(ctx context.Context, io stdio, i *installation.Installation) (*find.Index, api.IndexState, error) {
-	x, err := find.Open(ctx, i.Ledger, filepath.Join(a.Data, indexFile))
-	if err != nil {
-		return nil, api.IndexState{}, err
-	}
-	err = x.Follow(ctx, progress(io, "records read into the index of words"))
-	state := api.IndexState{}
+func (a *app) words(ctx context.Context, io stdio, i *installation.Installation) (*docket.Keeper, error) {
+	k := &docket.Keeper{Ledger: i.Ledger, Path: filepath.Join(a.Data, indexFile)}
+	x, err := k.Open(ctx)
 	if err == nil {
-		state, err = docket.State(ctx, i.Ledger, x)
+		err = x.Follow(ctx, progress(io, "records read into the index of words"))
 	}
 	if err != nil {
-		return nil, state, errors.Join(err, x.Close())
+		return nil, errors.Join(err, k.Close())
 	}
-	return x, state, nil
+	return k, nil
 }
 
 // flagError names the flag of a parameter that is wrong.

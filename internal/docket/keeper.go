@@ -121,16 +121,7 @@ func (k *Keeper) Ready(ctx context.Context) (*find.Index, api.IndexState, error)
 	soon, cancel := context.WithTimeout(ctx, catchUp)
 	defer cancel()
 	_ = x.Follow(soon, nil) // what it did not read counts as behind, and Run logs why
-	state, err := State(ctx, k.Ledger, x)
-	return x, state, err
-}
-
-// State says what an index does not have of a log.
-func State(ctx context.Context, l *ledger.Ledger, x *find.Index) (api.IndexState, error) {
-	size, err := l.Size(ctx)
-	if err != nil {
-		return api.IndexState{}, err
-	}
+	size, err := k.Ledger.Size(ctx)
 	done, _ := x.Progress()
-	return api.IndexState{Behind: max(0, size-done)}, nil
+	return x, api.IndexState{Behind: max(0, size-done)}, err
 }

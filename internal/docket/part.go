@@ -1,6 +1,7 @@
 package docket
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/find"
 	"jurat/internal/llm"
 	"jurat/internal/observe"
 	"jurat/internal/subject"
@@ -140,6 +142,21 @@ func RecordedEvent(r *evidence.Record) (RecordedAct, error) {
 		return RecordedAct{}, fmt.Errorf("record %s: %s is no event of a recorder", r.Payload.RecordID, r.Payload.ActionType)
 	}
 	return actOf(r, nil), nil
+}
+
+// FindErased looks up which bytes that are not here were erased, and says so. Its errors are those of the index.
+func (p *ChainPart) FindErased(ctx context.Context, x *find.Index) error {
+	var lacking []evidence.Digest
+	for i := range p.Acts {
+		if len(p.Acts[i].Withheld) > 0 {
+			lacking = append(lacking, p.Acts[i].Digest)
+		}
+	}
+	erased, err := x.Erased(ctx, lacking)
+	if err == nil {
+		p.MarkErased(erased)
+	}
+	return err
 }
 
 // MarkErased says of bytes that are not here that they were erased, if they were: pointers are those that the operator erased of each record.

@@ -51,14 +51,7 @@ func Recording(r *find.Recording, t *trial.Index, by *Reader) (api.Recording, er
 			seen, line.Trials = append(seen, s), append(line.Trials, Line(&s))
 		}
 	}
-	if by.States == nil || len(seen) == 0 {
-		return line, nil
-	}
-	states, err := by.States(seen)
-	for i := range states {
-		line.Trials[i].State = states[i]
-	}
-	return line, err
+	return line, by.mark(line.Trials, seen)
 }
 
 func moment(milliseconds int64) string {

@@ -21,10 +21,10 @@ type Reader struct {
 
 // Trials answers a search for trials. get returns its parameters. Its errors are FieldErrors, and those of the index and
 // of the log.
-func (k *Keeper) Trials(ctx context.Context, get func(string) string, t *trial.Index, by *Reader) (api.TrialList, error) {
+func (k *Keeper) Trials(ctx context.Context, get func(string) string, t *trial.Index, by *Reader) (list api.TrialList, err error) {
 	q, err := find.ReadTrials(get)
 	if err != nil {
-		return api.TrialList{}, err
+		return list, err
 	}
 	var x *find.Index
 	var state api.IndexState
@@ -37,16 +37,21 @@ func (k *Keeper) Trials(ctx context.Context, get func(string) string, t *trial.I
 	if err != nil {
 		return api.TrialList{}, err
 	}
-	list := List(found)
+	list = List(found)
 	list.Index = state
-	if by.States == nil {
-		return list, nil
+	return list, by.mark(list.Trials, found.Trials)
+}
+
+// mark notes the states of trials in their lines.
+func (by *Reader) mark(lines []api.TrialLine, trials []trial.Summary) error {
+	if by.States == nil || len(trials) == 0 {
+		return nil
 	}
-	states, err := by.States(found.Trials)
+	states, err := by.States(trials)
 	for i := range states {
-		list.Trials[i].State = states[i]
+		lines[i].State = states[i]
 	}
-	return list, err
+	return err
 }
 
 // Records answers a search for records. Its errors are those of Trials.

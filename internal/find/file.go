@@ -124,8 +124,13 @@ func codeOf(err error) int {
 	return sqlitefile.Code(err)
 }
 
+// A querier is a database or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
 // list returns the rows of an answer. into returns the addresses of a row's columns.
-func list[T any](ctx context.Context, db *sql.DB, into func(*T) []any, query string, args ...any) (all []T, err error) {
+func list[T any](ctx context.Context, db querier, into func(*T) []any, query string, args ...any) (all []T, err error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err

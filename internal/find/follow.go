@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+
+	"jurat/evidence"
 )
 
 // What one transaction adds at most, so that others wait for it only briefly.
@@ -52,162 +54,142 @@ func (x *Index) follow(ctx context.Context, progress func(done, total int64)) (m
 	if x.next.Store(next); next >= size {
 		return false, nil
 	}
-	b, err := x.begin(ctx)
-	if err != nil {
+	if err := x.change(ctx, func(c *change) (err error) {
+		next, err = c.follow(ctx, size, progress)
+		return err
+	}); err != nil {
 		return false, err
 	}
-	defer b.tx.Rollback() //nolint:errcheck // after a commit it does nothing
-	if err := b.read(ctx, size, progress); err != nil && ctx.Err() == nil {
-		return false, err
-	}
-	if err := b.end(ctx); err != nil {
-		return false, err
-	}
-	x.next.Store(b.next)
-	return b.next < size, ctx.Err()
+	x.next.Store(next)
+	return next < size, ctx.Err()
 }
 
-// A batch is a transaction that adds records to the index. No other process adds any meanwhile. What is read while it lasts is added
-// even if the context ends.
-type batch struct {
+// A change is a transaction that changes the index. No other process changes it meanwhile.
+type change struct {
 	*Index
-	tx                    *sql.Tx
-	words, records, notes *sql.Stmt
-	next, bytes           int64
-	sums                  map[string]*sum // of the chains that it adds to
-	cache                 map[piece]*cachedPiece
+	tx    *sql.Tx
+	stmts map[string]*sql.Stmt
 }
 
-func (x *Index) begin(ctx context.Context) (*batch, error) {
+// change lasts until do returns, also if ctx ends meanwhile.
+func (x *Index) change(ctx context.Context, do func(*change) error) error {
 	tx, err := x.db.BeginTx(context.WithoutCancel(ctx), nil)
 	if err != nil {
-		return nil, err
-	}
-	b := &batch{Index: x, tx: tx, sums: map[string]*sum{}, cache: map[piece]*cachedPiece{}}
-	err = tx.QueryRow("SELECT next FROM state").Scan(&b.next)
-	for _, s := range []struct {
-		made **sql.Stmt
-		text string
-	}{{&b.words, "INSERT INTO words (rowid, terms) VALUES (?, ?)"}, {&b.records, "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)"},
-		{&b.notes, "INSERT OR IGNORE INTO notes VALUES (?, ?, ?, ?, ?)"}} {
-		if err == nil {
-			*s.made, err = tx.Prepare(s.text)
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, tx.Rollback())
-	}
-	return b, nil
-}
-
-// read adds records until the batch is full, the log ends, or ctx does.
-func (b *batch) read(ctx context.Context, size int64, progress func(done, total int64)) error {
-	from := b.next
-	for r, err := range b.ledger.Records(ctx, from) {
-		if err != nil {
-			return err
-		}
-		if r.Index >= from+batchPlaces || b.bytes >= batchBytes {
-			b.next = r.Index
-			return nil
-		}
-		if err := b.add(docOf(r.Index, &r.Payload)); err != nil {
-			return err
-		}
-		b.next = r.Index + 1
-		if progress(b.next, max(b.next, size)); ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	b.next = max(b.next, size) // the last records may have expired
-	return nil
-}
-
-func (b *batch) add(d *doc) error {
-	if _, err := b.words.Exec(d.place, string(b.termsOf(d, b.cache))); err != nil {
 		return err
 	}
-	if _, err := b.records.Exec(d.place, string(d.action), string(d.role), d.actor, d.agent, d.at.UnixMilli(), d.chain); err != nil {
+	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
+	if err := do(&change{x, tx, map[string]*sql.Stmt{}}); err != nil {
 		return err
 	}
-	for _, n := range d.notes {
-		if _, err := b.notes.Exec(n.kind, n.name, n.at, d.place, n.value); err != nil {
-			return err
-		}
-	}
-	b.bytes += int64(d.bytes)
-	if d.chain == "" || d.empty() {
-		return nil
-	}
-	if b.sums[d.chain] == nil {
-		s, err := loadSum(b.tx, d.chain)
-		if err != nil {
-			return err
-		}
-		b.sums[d.chain] = s
-	}
-	b.sums[d.chain].plus(d)
-	return nil
+	return tx.Commit()
 }
 
-// end commits.
-func (b *batch) end(ctx context.Context) error {
-	for chain, s := range b.sums {
-		if err := s.save(b.tx, chain); err != nil {
+func (c *change) exec(statement string, args ...any) error {
+	s := c.stmts[statement]
+	if s == nil {
+		var err error
+		if s, err = c.tx.Prepare(statement); err != nil {
 			return err
 		}
+		c.stmts[statement] = s
 	}
-	if b.next > 0 {
-		rows, err := b.ledger.RowsFrom(context.WithoutCancel(ctx), b.next-1, 1)
-		if err != nil {
-			return err
-		}
-		if _, err := b.tx.Exec("UPDATE state SET next = ?, last = ?", b.next, rows[0].RecordID); err != nil {
-			return err
-		}
-	}
-	return b.tx.Commit()
-}
-
-// loadSum reads what the index knows of a chain.
-func loadSum(tx *sql.Tx, chain string) (*sum, error) {
-	s := new(sum)
-	var last sql.NullInt64
-	var summary, jurors, models string
-	err := tx.QueryRow("SELECT last, summary, jurors, models FROM chains WHERE chain = ?", chain).Scan(&last, &summary, &jurors, &models)
-	if errors.Is(err, sql.ErrNoRows) {
-		return s, nil
-	}
-	if err == nil && last.Valid {
-		s.last, s.sight = last.Int64, new(Sight)
-		err = s.sight.read(summary)
-	}
-	s.jurors, s.models = lines(jurors), lines(models)
-	return s, err
-}
-
-func lines(text string) []string {
-	return strings.FieldsFunc(text, func(c rune) bool { return c == '\n' })
-}
-
-func (s *sum) save(tx *sql.Tx, chain string) error {
-	var last, earliest, latest, agents, summary any = nil, nil, nil, "", ""
-	if s.sight != nil {
-		doc, err := json.Marshal(s.sight)
-		if err != nil {
-			return err
-		}
-		last, earliest, latest, agents, summary = s.last, s.sight.First, s.sight.Last, foldedLines(s.sight.Agents), string(doc)
-	}
-	_, err := tx.Exec("INSERT OR REPLACE INTO chains VALUES (?, ?, ?, ?, ?, ?, ?, ?)", chain, last, earliest, latest, agents, summary,
-		strings.Join(s.jurors, "\n"), strings.Join(s.models, "\n"))
+	_, err := s.Exec(args...)
 	return err
 }
 
-func foldedLines(names []string) string {
-	folded := make([]string, len(names))
-	for i, name := range names {
-		folded[i] = Fold(name)
+// follow adds records until there are many, the log ends, or ctx does. It returns the place of the next record to read.
+func (c *change) follow(ctx context.Context, size int64, progress func(done, total int64)) (next int64, err error) {
+	if err := c.tx.QueryRow("SELECT next FROM state").Scan(&next); err != nil || next >= size {
+		return next, err
 	}
-	return strings.Join(folded, "\n")
+	from, bytes, sums, cache, ended := next, 0, map[string]*sum{}, map[piece]*cachedPiece{}, true
+	for r, err := range c.ledger.Records(ctx, from) {
+		if ended = err == nil && r.Index < from+batchPlaces && bytes < batchBytes && ctx.Err() == nil; !ended {
+			if err != nil && ctx.Err() == nil {
+				return 0, err
+			}
+			break
+		}
+		d := docOf(r.Index, &r.Payload)
+		if err := c.add(d, sums, cache); err != nil {
+			return 0, err
+		}
+		next, bytes = r.Index+1, bytes+d.bytes
+		progress(next, max(next, size))
+	}
+	if ended && ctx.Err() == nil {
+		next = max(next, size) // the last records may have expired
+	}
+	for chain, s := range sums {
+		if err := c.saveSum(chain, s); err != nil {
+			return 0, err
+		}
+	}
+	if next == from {
+		return next, nil
+	}
+	rows, err := c.ledger.RowsFrom(context.WithoutCancel(ctx), next-1, 1)
+	if err != nil {
+		return 0, err
+	}
+	return next, c.exec("UPDATE state SET next = ?, last = ?", next, rows[0].RecordID)
+}
+
+// add adds a record, and what it says of its chain to the sums of chains.
+func (c *change) add(d *doc, sums map[string]*sum, cache map[piece]*cachedPiece) error {
+	if err := c.exec("INSERT INTO words (rowid, terms) VALUES (?, ?)", d.place, string(c.termsOf(d, cache))); err != nil {
+		return err
+	}
+	if err := c.exec("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)", d.place, string(d.action), string(d.role), d.actor, d.agent, d.at.UnixMilli(), d.chain); err != nil {
+		return err
+	}
+	for _, n := range d.notes {
+		if err := c.exec("INSERT OR IGNORE INTO notes VALUES (?, ?, ?, ?, ?)", n.kind, n.name, n.at, d.place, n.value); err != nil {
+			return err
+		}
+	}
+	if d.Sight == nil && d.Jurors == nil && d.Models == nil {
+		return nil
+	}
+	if sums[d.chain] == nil {
+		var text string
+		err := c.tx.QueryRow("SELECT sum FROM chains WHERE chain = ?", d.chain).Scan(&text)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			sums[d.chain] = new(sum)
+		case err != nil:
+			return err
+		default:
+			if sums[d.chain], err = readSum(text); err != nil {
+				return err
+			}
+		}
+	}
+	sums[d.chain].plus(d)
+	return nil
+}
+
+func readSum(text string) (*sum, error) {
+	s := new(sum)
+	if err := json.Unmarshal([]byte(text), s); err != nil {
+		return nil, fmt.Errorf("the index of words is damaged: %w", evidence.Steady(err))
+	}
+	return s, nil
+}
+
+func (c *change) saveSum(chain string, s *sum) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	var last, earliest, latest any
+	var agents []string
+	if s.Sight != nil {
+		last, earliest, latest = s.Last, s.Sight.First, s.Sight.Last
+		for _, name := range s.Sight.Agents {
+			agents = append(agents, Fold(name))
+		}
+	}
+	return c.exec("INSERT OR REPLACE INTO chains VALUES (?, ?, ?, ?, ?, ?, ?, ?)", chain, last, earliest, latest,
+		strings.Join(agents, "\n"), strings.Join(s.Jurors, "\n"), strings.Join(s.Models, "\n"), string(text))
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -68,26 +69,24 @@ type doc struct {
 
 // A sum is what the index knows of a chain.
 type sum struct {
-	sight          *Sight // what recorders saw in it; nil: nothing
-	last           int64  // the place of the last record about that
-	jurors, models []string
+	Sight  *Sight   `json:"sight,omitempty"` // what recorders saw in it; nil: nothing
+	Last   int64    `json:"last,omitempty"`  // the place of the last record about that
+	Jurors []string `json:"jurors,omitempty"`
+	Models []string `json:"models,omitempty"`
 }
 
 // plus adds what a later record says.
 func (s *sum) plus(d *doc) {
-	if d.sight != nil {
-		if s.sight == nil {
-			s.sight = new(Sight)
-			*s.sight = *d.sight
+	if d.Sight != nil {
+		if s.Sight == nil {
+			s.Sight = new(*d.Sight)
 		} else {
-			s.sight.plus(d.sight)
+			s.Sight.plus(d.Sight)
 		}
-		s.last = d.place
+		s.Last = d.place
 	}
-	s.jurors, s.models = union(s.jurors, d.jurors), union(s.models, d.models)
+	s.Jurors, s.Models = union(s.Jurors, d.Jurors), union(s.Models, d.Models)
 }
-
-func (s *sum) empty() bool { return s.sight == nil && s.jurors == nil && s.models == nil }
 
 // A note is a row of the table of notes, without the place.
 type note struct {
@@ -123,8 +122,8 @@ func (d *doc) seat(p *evidence.Payload) {
 		}
 	}
 	if d.role == evidence.RoleJuror || d.role == evidence.RoleJudge {
-		add(&d.jurors, d.actor)
-		add(&d.models, p.Model, p.ModelVersion)
+		add(&d.Jurors, d.actor)
+		add(&d.Models, p.Model, p.ModelVersion)
 	}
 	if p.ActionType != evidence.PhaseOpening {
 		return
@@ -139,19 +138,14 @@ func (d *doc) seat(p *evidence.Payload) {
 		seats = append(seats[:len(seats):len(seats)], *opening.Settings.Judge)
 	}
 	for _, s := range seats {
-		add(&d.jurors, s.JurorID, s.RoleName)
-		add(&d.models, s.Model)
+		add(&d.Jurors, s.JurorID, s.RoleName)
+		add(&d.Models, s.Model)
 	}
 }
 
 // has reports whether the record has a folded text.
 func (d *doc) has(folded string) bool {
-	for _, text := range d.texts {
-		if strings.Contains(text, folded) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.texts, func(text string) bool { return strings.Contains(text, folded) })
 }
 
 func inTrial(chain string) bool { return strings.HasPrefix(chain, evidence.TrialPrefix) }

@@ -43,14 +43,6 @@ type Sight struct {
 // mostNamed bounds each list of a Sight. A chain in which more names occur is not listed with all of them.
 const mostNamed = 20
 
-// read reads a Sight as the file has it.
-func (s *Sight) read(summary string) error {
-	if err := json.Unmarshal([]byte(summary), s); err != nil {
-		return fmt.Errorf("the index of words is damaged: %w", evidence.Steady(err))
-	}
-	return nil
-}
-
 // plus adds what was seen elsewhere in the chain.
 func (s *Sight) plus(o *Sight) {
 	s.Agents, s.Recorders, s.Models = some(s.Agents, o.Agents), some(s.Recorders, o.Recorders), some(s.Models, o.Models)
@@ -86,7 +78,7 @@ func (d *doc) note(p *evidence.Payload) {
 	case p.Observed != nil:
 		d.agent = p.Observed.Agent
 		if p.ChainID != "" {
-			d.sight = sightOf(p)
+			d.Sight = sightOf(p)
 		}
 	case p.ActionType == evidence.RecorderEvent:
 		d.noteEvent(p)
@@ -204,24 +196,10 @@ func RecordingParameters() []Parameter {
 
 // ReadRecordings reads a search from its parameters, which get returns by name, "" if a parameter is not given. Its errors are FieldErrors.
 func ReadRecordings(get func(name string) string) (*Recordings, error) {
-	if err := sane(get, RecordingParameters()); err != nil {
-		return nil, err
-	}
-	q := &Recordings{Agent: Fold(get("agent")), After: get("after")}
-	var err error
-	if q.Text, err = readText(get("text")); err != nil {
-		return nil, err
-	}
-	if q.From, q.To, err = readTimes(get); err != nil {
-		return nil, err
-	}
-	if q.Limit, err = readLimit(get("limit")); err != nil {
-		return nil, err
-	}
-	if q.after, err = readCursor(q.After); err != nil {
-		return nil, err
-	}
-	return q, nil
+	r := read(get, RecordingParameters())
+	q := &Recordings{Agent: r.folded("agent"), Text: r.text(), After: get("after"), Limit: r.limit(), after: r.place()}
+	q.From, q.To = r.times()
+	return q, r.err
 }
 
 // A Recording is a chain in which recorders saw something.
@@ -327,19 +305,20 @@ func (x *Index) Recording(ctx context.Context, chain string) (*Recording, error)
 
 // chains returns chains in which recorders saw something, without what complete adds.
 func (x *Index) chains(ctx context.Context, where string, args ...any) ([]Recording, error) {
-	type row struct {
-		Recording
-		summary string
+	type row struct{ chain, sum string }
+	rows, err := list(ctx, x.db, func(r *row) []any { return []any{&r.chain, &r.sum} }, "SELECT chain, sum FROM chains WHERE "+where, args...)
+	if err != nil {
+		return nil, err
 	}
-	rows, err := list(ctx, x.db, func(r *row) []any { return []any{&r.Chain, &r.Place, &r.summary} },
-		"SELECT chain, last, summary FROM chains WHERE "+where, args...)
 	found := make([]Recording, len(rows))
-	for i := range rows {
-		if found[i] = rows[i].Recording; err == nil {
-			err = found[i].read(rows[i].summary)
+	for i, row := range rows {
+		s, err := readSum(row.sum)
+		if err != nil {
+			return nil, err
 		}
+		found[i] = Recording{Chain: row.chain, Sight: *s.Sight, Place: s.Last}
 	}
-	return found, err
+	return found, nil
 }
 
 // minute is how long the time is of which recorders count what they missed, in milliseconds.
@@ -380,32 +359,24 @@ func (x *Index) Erased(ctx context.Context, records []evidence.Digest) (map[evid
 	return erased, nil
 }
 
-// Events returns the places of what recorders say of themselves between two places of the log, apart from their signs of life: at most so
-// many, the earliest ones. Its errors are those of the file.
-func (x *Index) Events(ctx context.Context, recorders []string, from, to int64, most int) ([]int64, error) {
-	args := []any{eventNote, from, to}
-	for _, name := range recorders {
+// Events returns the places of what recorders say of themselves while they see a part of a chain, apart from their signs of life: at most so
+// many, the earliest ones. The part is from the record with one number in the chain to before that with another; 0: all that follows. If the
+// index does not have these yet, there are no events. Its errors are those of the file.
+func (x *Index) Events(ctx context.Context, r *Recording, from, to int64, most int) ([]int64, error) {
+	const placeOf = "(SELECT place FROM records WHERE chain = ? AND chain <> '' ORDER BY place LIMIT 1 OFFSET ? - 1)"
+	where, args := "", []any{eventNote, r.Chain, from}
+	if to > 0 {
+		where, args = " AND place < "+placeOf, append(args, r.Chain, to)
+	}
+	for _, name := range r.Recorders {
 		args = append(args, name)
 	}
-	places, err := list(ctx, x.db, one[int64], "SELECT place FROM notes WHERE kind = ? AND at = 0 AND place >= ? AND place < ? AND name IN ("+
-		marks(len(recorders))+") ORDER BY place LIMIT ?", append(args, most)...)
+	places, err := list(ctx, x.db, one[int64], "SELECT place FROM notes WHERE kind = ? AND at = 0 AND place >= "+placeOf+where+" AND name IN ("+
+		marks(len(r.Recorders))+") ORDER BY place LIMIT ?", append(args, most)...)
 	if err != nil {
 		return nil, fmt.Errorf("looking for events of recorders: %w", err)
 	}
 	return places, nil
-}
-
-// Place returns the place in the log of a record of a chain, by its number in the chain, from 1; -1 if the index does not have it. Its
-// errors are those of the file.
-func (x *Index) Place(ctx context.Context, chain string, number int64) (place int64, err error) {
-	err = x.db.QueryRowContext(ctx, "SELECT place FROM records WHERE chain = ? AND chain <> '' ORDER BY place LIMIT 1 OFFSET ?", chain, number-1).Scan(&place)
-	if errors.Is(err, sql.ErrNoRows) {
-		return -1, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("looking for record %d of chain %q: %w", number, chain, err)
-	}
-	return place, nil
 }
 
 // LastOfInterest returns the place of the newest record of a recorder or of a trial, and -1 if there is none. Its errors are those of the

@@ -1,6 +1,7 @@
 package find
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,30 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
-)
-
-// A FieldError says which parameter of a search is wrong, and why.
-type FieldError struct{ Field, Reason string }
-
-func (e *FieldError) Error() string { return e.Field + ": " + e.Reason }
-
-func wrong(field, format string, args ...any) error {
-	return &FieldError{field, fmt.Sprintf(format, args...)}
-}
-
-// Limits of a search.
-const (
-	maxText  = 2000 // characters of a text
-	maxName  = 500  // characters of any other parameter
-	maxLooks = 500  // records that one search opens; not less than maxLimit
-	maxLimit = 500  // hits in a page
-	usual    = 100  // hits in a page if nothing else is said
-	maxQuery = 16   // pieces of a text that are looked up
-	lookTime = 5 * time.Second
 )
 
 // A Scope limits a search to what its reader may read. Its zero value allows nothing.
@@ -74,133 +54,17 @@ func RecordParameters() []Parameter {
 	}
 }
 
-// A Parameter is a parameter of a search.
-type Parameter struct{ Name, About string }
-
 // ReadRecords reads a search from its parameters, which get returns by name, "" if a parameter is not given. Its errors
 // are FieldErrors.
 func ReadRecords(get func(name string) string) (*Records, error) {
-	if err := sane(get, RecordParameters()); err != nil {
-		return nil, err
+	r := read(get, RecordParameters())
+	q := &Records{Text: r.text(), Said: r.oneOf("said", "true", "false") == "true", Actor: get("actor"), Action: evidence.ActionType(get("action")),
+		Chain: get("chain"), Record: get("record"), Oldest: r.oneOf("sort", string(Newest), string(Oldest)) == string(Oldest),
+		After: get("after"), Limit: r.limit(), after: r.place()}
+	if q.From, q.To = r.times(); q.Said && q.Text == "" {
+		r.wrong("said", "it needs text")
 	}
-	q := &Records{Actor: get("actor"), Action: evidence.ActionType(get("action")), Chain: get("chain"), Record: get("record"), After: get("after")}
-	var err error
-	if q.Text, err = readText(get("text")); err != nil {
-		return nil, err
-	}
-	if q.Said, err = readBool("said", get("said")); err != nil {
-		return nil, err
-	}
-	if q.Said && q.Text == "" {
-		return nil, wrong("said", "it needs text")
-	}
-	if q.From, q.To, err = readTimes(get); err != nil {
-		return nil, err
-	}
-	if q.Limit, err = readLimit(get("limit")); err != nil {
-		return nil, err
-	}
-	switch get("sort") {
-	case "", string(Newest):
-	case string(Oldest):
-		q.Oldest = true
-	default:
-		return nil, wrong("sort", "%q: want newest or oldest", get("sort"))
-	}
-	if q.after, err = readCursor(q.After); err != nil {
-		return nil, err
-	}
-	return q, nil
-}
-
-// readCursor reads the place at which the page before ended; "": -1.
-func readCursor(text string) (place int64, err error) {
-	if text == "" {
-		return -1, nil
-	}
-	if place, err = strconv.ParseInt(text, 10, 64); err != nil || place < 0 {
-		return 0, wrong("after", "%q is not a cursor of this search", text)
-	}
-	return place, nil
-}
-
-// sane refuses parameters that are too long or no text.
-func sane(get func(string) string, known []Parameter) error {
-	for _, p := range known {
-		value, most := get(p.Name), maxName
-		if p.Name == "text" {
-			most = maxText
-		}
-		if len(value) > 4*most || utf8.RuneCountInString(value) > most {
-			return wrong(p.Name, "has more than %d characters", most)
-		}
-		if !utf8.ValidString(value) {
-			return wrong(p.Name, "is not UTF-8")
-		}
-	}
-	return nil
-}
-
-func readText(text string) (string, error) {
-	folded := Fold(text)
-	if text != "" && folded == "" {
-		return "", wrong("text", "has only white space and control characters")
-	}
-	some := false
-	pieces(folded, func(piece) { some = true })
-	if folded != "" && !some {
-		return "", wrong("text", "%q is too short: want at least three letters, or two characters of a script without spaces", text)
-	}
-	return folded, nil
-}
-
-func readBool(name, text string) (bool, error) {
-	switch text {
-	case "", "false":
-		return false, nil
-	case "true":
-		return true, nil
-	}
-	return false, wrong(name, "%q: want true or false", text)
-}
-
-func readLimit(text string) (int, error) {
-	if text == "" {
-		return usual, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxLimit {
-		return 0, wrong("limit", "want 1 to %d", maxLimit)
-	}
-	return n, nil
-}
-
-// readTimes reads from and to. A date as to includes its day.
-func readTimes(get func(string) string) (from, to time.Time, err error) {
-	if from, _, err = readTime("from", get("from")); err != nil {
-		return from, to, err
-	}
-	to, day, err := readTime("to", get("to"))
-	if err == nil && day {
-		to = to.AddDate(0, 0, 1)
-	}
-	if err == nil && !to.IsZero() && !from.Before(to) {
-		err = wrong("to", "is not after from")
-	}
-	return from, to, err
-}
-
-func readTime(name, text string) (at time.Time, day bool, err error) {
-	if text == "" {
-		return at, false, nil
-	}
-	if at, err = time.Parse(time.DateOnly, text); err == nil {
-		return at, true, nil
-	}
-	if at, err = time.Parse(time.RFC3339, text); err != nil {
-		return at, false, wrong(name, "%q: want a date such as 2026-01-31, or an RFC 3339 time such as 2026-01-31T16:15:00Z", text)
-	}
-	return at, false, nil
+	return q, r.err
 }
 
 // A Hit is a record that a search found.
@@ -222,12 +86,6 @@ type Found struct {
 // every hit. nil: all may be read. Its errors are those of the file, of the log and of may.
 func (x *Index) Records(ctx context.Context, q *Records, in Scope, may func(*evidence.Record) (bool, error)) (*Found, error) {
 	s := &searching{Index: x, q: q, found: &Found{Hits: []Hit{}}, may: may, since: time.Now()}
-	if s.q.Limit == 0 {
-		s.q.Limit = usual
-	}
-	if q.After == "" {
-		s.q.after = -1
-	}
 	if err := s.run(ctx, &in); err != nil {
 		return nil, fmt.Errorf("searching the log: %w", err)
 	}
@@ -243,6 +101,9 @@ type searching struct {
 	looks int
 	since time.Time
 }
+
+// lookAtOnce is how many candidates are read together. Each can be as large as a record may be.
+const lookAtOnce = 4
 
 func (s *searching) run(ctx context.Context, in *Scope) error {
 	query, args, err := s.candidates(ctx, in)
@@ -267,7 +128,7 @@ func (s *searching) run(ctx context.Context, in *Scope) error {
 			}
 		}
 		if len(places) == lookAtOnce || !more {
-			if done, err := s.lookAll(ctx, places); done || err != nil {
+			if done, err := s.look(ctx, places); done || err != nil {
 				return err
 			}
 			places = places[:0]
@@ -283,27 +144,23 @@ func (s *Scope) allows(chain string, role evidence.Role, actor string) bool {
 // candidates returns the query for all records that a search finds in a scope, and for some that it does not; "": it finds none. Terms
 // lead to them, and the row of each record tells whether it has what the terms stand for. Whether it has the text shows when it is opened.
 func (s *searching) candidates(ctx context.Context, in *Scope) (query string, args []any, err error) {
-	q, at := s.q, "place"
+	q, from, at, order, after := s.q, "records", "place", " DESC", " < ?"
 	terms, where := s.piecesOf(q.Text), []string{"1"}
-	add := func(condition string, values ...any) { where, args = append(where, condition), append(args, values...) }
-	if q.Actor != "" {
-		terms = append(terms, s.term(nameOf, q.Actor))
-		add("(actor = ? OR agent = ?)", q.Actor, q.Actor)
+	add := func(is bool, condition string, values ...any) {
+		if is {
+			where, args = append(where, condition), append(args, values...)
+		}
 	}
-	if q.Action != "" {
-		terms = append(terms, s.term(actionOf, string(q.Action)))
-		add("action = ?", string(q.Action))
+	for _, c := range []struct {
+		kind         byte
+		value, where string
+	}{{nameOf, q.Actor, "? IN (actor, agent)"}, {actionOf, string(q.Action), "action = ?"}, {chainOf, q.Chain, "chain = ?"}} {
+		if add(c.value != "", c.where, c.value); c.value != "" {
+			terms = append(terms, s.term(c.kind, c.value))
+		}
 	}
-	if q.Chain != "" {
-		terms = append(terms, s.term(chainOf, q.Chain))
-		add("chain = ?", q.Chain)
-	}
-	if !q.From.IsZero() {
-		add("at >= ?", q.From.UnixMilli())
-	}
-	if !q.To.IsZero() {
-		add("at < ?", q.To.UnixMilli())
-	}
+	add(!q.From.IsZero(), "at >= ?", q.From.UnixMilli())
+	add(!q.To.IsZero(), "at < ?", q.To.UnixMilli())
 	if q.Record != "" {
 		b, err := s.ledger.Briefs().ByID(ctx, q.Record)
 		if errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrExpired) {
@@ -312,7 +169,7 @@ func (s *searching) candidates(ctx context.Context, in *Scope) (query string, ar
 		if err != nil {
 			return "", nil, err
 		}
-		add("place = ?", b.Index)
+		add(true, "place = ?", b.Index)
 	}
 	switch {
 	case in.All:
@@ -323,92 +180,62 @@ func (s *searching) candidates(ctx context.Context, in *Scope) (query string, ar
 	default:
 		terms = append(terms, trialTerm)
 	}
-	from := "records"
 	if len(terms) > 0 {
 		from, at = "words CROSS JOIN records ON place = words.rowid", "words.rowid"
-		add("words MATCH ?", with(terms...))
+		add(true, "words MATCH ?", with(terms...))
 	}
-	order := " DESC"
 	if q.Oldest {
-		order = ""
+		order, after = "", " > ?"
 	}
-	switch {
-	case q.after >= 0 && q.Oldest:
-		add(at+" > ?", q.after)
-	case q.after >= 0:
-		add(at+" < ?", q.after)
-	}
+	add(q.After != "", at+after, q.after)
 	return "SELECT place, chain, role, actor FROM " + from + " WHERE " + strings.Join(where, " AND ") + " ORDER BY " + at + order, args, nil
 }
 
-// lookAtOnce is how many candidates are read together. Each can be as large as a record may be.
-const lookAtOnce = 4
-
-// lookAll opens candidates in their order, and reports whether the page is full.
-func (s *searching) lookAll(ctx context.Context, places []int64) (done bool, err error) {
-	if len(places) == 0 {
-		return false, nil
-	}
+// look opens candidates in their order, and reports whether the page is full.
+func (s *searching) look(ctx context.Context, places []int64) (full bool, err error) {
 	records, err := s.open(ctx, places)
 	if err != nil {
 		return false, err
 	}
 	for i, record := range records {
-		if done, err := s.look(places[i], record); done || err != nil {
-			return done, err
+		hit := &Hit{Place: places[i], Record: record}
+		has := record != nil && (s.q.Text == "" || s.says(hit))
+		if has && s.may != nil {
+			if has, err = s.may(record); err != nil {
+				return false, err
+			}
+		}
+		if has {
+			s.found.Hits = append(s.found.Hits, *hit)
+		}
+		s.looks++
+		if len(s.found.Hits) == cmp.Or(s.q.Limit, usual) || s.looks == maxLooks || time.Since(s.since) > lookTime {
+			s.found.Next = strconv.FormatInt(places[i], 10)
+			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// look takes a candidate, nil if it cannot be read, and reports whether the page is full.
-func (s *searching) look(place int64, record *evidence.Record) (done bool, err error) {
-	hit, err := s.check(place, record)
-	if err != nil {
-		return false, err
-	}
-	if hit != nil {
-		s.found.Hits = append(s.found.Hits, *hit)
-	}
-	s.looks++
-	if len(s.found.Hits) < s.q.Limit && s.looks < maxLooks && time.Since(s.since) < lookTime {
-		return false, nil
-	}
-	s.found.Next = strconv.FormatInt(place, 10)
-	return true, nil
-}
-
-// check returns a hit if the record has what is looked for, and nil otherwise.
-func (s *searching) check(place int64, record *evidence.Record) (*Hit, error) {
-	if record == nil {
-		return nil, nil
-	}
-	hit := &Hit{Place: place, Record: record}
-	if s.q.Text != "" {
-		has := false
-		for _, p := range Passages(&record.Payload) {
-			if s.q.Said && !p.Said() {
-				continue
-			}
-			if hit.Excerpt, has = Excerpt(p.Text, s.q.Text); has {
-				hit.Passage = p
-				break
-			}
+// says reports whether the record has the text, and notes where.
+func (s *searching) says(hit *Hit) (has bool) {
+	for _, p := range Passages(&hit.Record.Payload) {
+		if s.q.Said && !p.Said() {
+			continue
 		}
-		if !has {
-			return nil, nil
+		if hit.Excerpt, has = Excerpt(p.Text, s.q.Text); has {
+			hit.Passage = p
+			return true
 		}
 	}
-	if s.may != nil {
-		if ok, err := s.may(record); !ok || err != nil {
-			return nil, err
-		}
-	}
-	return hit, nil
+	return false
 }
 
 // open reads the records at these places. A record is nil if it has expired.
 func (x *Index) open(ctx context.Context, places []int64) ([]*evidence.Record, error) {
+	if len(places) == 0 {
+		return nil, nil
+	}
 	rows, err := x.ledger.RowsAt(ctx, places)
 	if err != nil {
 		return nil, err

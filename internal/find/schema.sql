@@ -1,5 +1,5 @@
 -- One row. next is the place of the next record to read, and last the id of the record before it, which says which log this is. key is that of
--- the terms. expired is up to where the operator's acts on expiry were followed; dirty: what they removed may still be in the file.
+-- the terms. expired is up to where the operator's acts on expiry were followed; dirty: the write-ahead log may still have what they removed.
 CREATE TABLE state (next INTEGER NOT NULL, last TEXT NOT NULL, key BLOB NOT NULL, expired INTEGER NOT NULL, dirty INTEGER NOT NULL);
 INSERT INTO state VALUES (0, '', randomblob(16), 0, 0);
 
@@ -12,10 +12,11 @@ CREATE TABLE records (place INTEGER PRIMARY KEY, action TEXT NOT NULL, role TEXT
     chain TEXT NOT NULL);
 CREATE INDEX records_chain ON records (chain) WHERE chain <> '';
 
--- What recorders saw in a chain: the place of the last such record, when the acts began and ended, the agents in folded letters, and a Sight as
--- JSON. Who sat in a chain that is a trial: jurors with their roles, and models, in folded letters. Each name is a line.
-CREATE TABLE chains (chain TEXT PRIMARY KEY, last INTEGER, earliest INTEGER, latest INTEGER, agents TEXT NOT NULL, summary TEXT NOT NULL,
-    jurors TEXT NOT NULL, models TEXT NOT NULL) WITHOUT ROWID;
+-- What the index knows of a chain in which recorders saw something (the place of the last such record, when the acts began and ended, the
+-- agents in folded letters), or that is a trial (jurors with their roles, and models, in folded letters). Each name is a line. sum is all
+-- that as JSON.
+CREATE TABLE chains (chain TEXT PRIMARY KEY, last INTEGER, earliest INTEGER, latest INTEGER, agents TEXT, jurors TEXT, models TEXT, sum TEXT NOT NULL)
+    WITHOUT ROWID;
 CREATE INDEX chains_last ON chains (last) WHERE last IS NOT NULL;
 
 -- What else is looked up of records, by kind:
@@ -23,6 +24,5 @@ CREATE INDEX chains_last ON chains (last) WHERE last IS NOT NULL;
 --   event:  a recorder (name) says of itself more than that it is there
 --   tried:  a trial (value) judges records of a chain (name)
 --   erased: of a record (name, its digest) the operator erased what is at a pointer (value)
---   stale:  a chain (name) is to be summed up again, because records of it expired; of no place
 CREATE TABLE notes (kind TEXT, name TEXT, at INTEGER, place INTEGER, value TEXT, PRIMARY KEY (kind, name, at, place, value)) WITHOUT ROWID;
 CREATE INDEX notes_place ON notes (place);

@@ -74,7 +74,7 @@ func (x *Index) termsOf(d *doc, cache map[piece]*cachedPiece) []byte {
 	if d.role == evidence.RoleAgent {
 		add(ownOf, d.actor)
 	}
-	for term, is := range map[string]bool{trialTerm: inTrial(d.chain), recordedTerm: d.sight != nil, recorderTerm: d.role == evidence.RoleRecorder} {
+	for term, is := range map[string]bool{trialTerm: inTrial(d.chain), recordedTerm: d.Sight != nil, recorderTerm: d.role == evidence.RoleRecorder} {
 		if is {
 			out = append(append(out, term...), ' ')
 		}

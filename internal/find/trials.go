@@ -77,37 +77,16 @@ func TrialParameters() []Parameter {
 // ReadTrials reads a search from its parameters, which get returns by name, "" if a parameter is not given. Its errors
 // are FieldErrors.
 func ReadTrials(get func(name string) string) (*Trials, error) {
-	if err := sane(get, TrialParameters()); err != nil {
-		return nil, err
+	r := read(get, TrialParameters())
+	var sorts []string
+	for _, s := range Sorts() {
+		sorts = append(sorts, string(s))
 	}
-	q := &Trials{Agent: Fold(get("agent")), Submitter: Fold(get("submitter")), Juror: Fold(get("juror")), Model: Fold(get("model")),
-		Verdict: get("verdict"), Outcome: get("outcome"), Needs: get("needs_person"), Taken: Fold(get("taken")), Record: get("record"), Sort: Sort(cmp.Or(get("sort"), string(Newest))), After: get("after")}
-	for name, value := range map[string]string{"verdict": q.Verdict, "outcome": q.Outcome} {
-		if value != "" && !slices.Contains(Positions(), value) {
-			return nil, wrong(name, "%q: want one of %s", value, strings.Join(Positions(), ", "))
-		}
-	}
-	if !slices.Contains(Sorts(), q.Sort) {
-		return nil, wrong("sort", "%q: want one of %v", q.Sort, Sorts())
-	}
-	var err error
-	if _, err = readBool("needs_person", q.Needs); err != nil {
-		return nil, err
-	}
-	if q.Text, err = readText(get("text")); err != nil {
-		return nil, err
-	}
-	if q.From, q.To, err = readTimes(get); err != nil {
-		return nil, err
-	}
-	q.Limit, err = readLimit(get("limit"))
-	return q, err
-}
-
-// Filters reports whether the search selects anything: without that, all trials are listed.
-func (q *Trials) Filters() bool {
-	every := Trials{Sort: q.Sort, After: q.After, Limit: q.Limit}
-	return *q != every
+	q := &Trials{Agent: r.folded("agent"), Submitter: r.folded("submitter"), Juror: r.folded("juror"), Model: r.folded("model"), Taken: r.folded("taken"),
+		Verdict: r.oneOf("verdict", Positions()...), Outcome: r.oneOf("outcome", Positions()...), Needs: r.oneOf("needs_person", "true", "false"),
+		Text: r.text(), Record: get("record"), Sort: cmp.Or(Sort(r.oneOf("sort", sorts...)), Newest), After: get("after"), Limit: r.limit()}
+	q.From, q.To = r.times()
+	return q, r.err
 }
 
 // NeedsIndex reports whether the search needs an Index.
@@ -117,16 +96,21 @@ func (q *Trials) NeedsIndex() bool { return q.Juror != "" || q.Model != "" || q.
 func (q *Trials) fits() func(*trial.Summary) bool {
 	agent, submitter := within(q.Agent), within(q.Submitter)
 	return func(s *trial.Summary) bool {
-		verdict, outcome := None, None
-		if s.Outcome != nil {
-			verdict, outcome = string(s.Outcome.Verdict.Position), string(s.Outcome.Position)
-		}
+		verdict, outcome := positionsOf(s)
 		return (q.Verdict == "" || q.Verdict == verdict) && (q.Outcome == "" || q.Outcome == outcome) &&
 			(q.Needs == "" || (q.Needs == "true") == s.NeedsPerson()) &&
 			(q.Taken == "" || q.Taken == takenBy(s)) &&
 			(q.From.IsZero() || !s.Submitted.Before(q.From)) && (q.To.IsZero() || s.Submitted.Before(q.To)) &&
 			(q.Exact == "" || q.Exact == s.Agent) && agent(s.Agent) && submitter(s.Submitter)
 	}
+}
+
+// positionsOf returns the jury's verdict and what counts, or None.
+func positionsOf(s *trial.Summary) (verdict, outcome string) {
+	if s.Outcome == nil {
+		return None, None
+	}
+	return string(s.Outcome.Verdict.Position), string(s.Outcome.Position)
 }
 
 // takenBy returns the folded name of the reviewer who has taken a trial, None if it waits for one, and "" if it does not wait.
@@ -166,10 +150,7 @@ type Counts struct {
 }
 
 func (c *Counts) add(s *trial.Summary) {
-	verdict, outcome := None, None
-	if s.Outcome != nil {
-		verdict, outcome = string(s.Outcome.Verdict.Position), string(s.Outcome.Position)
-	}
+	verdict, outcome := positionsOf(s)
 	c.Total++
 	c.Verdicts[verdict]++
 	c.Outcomes[outcome]++
@@ -199,42 +180,43 @@ func (q *Trials) Trials(ctx context.Context, t *trial.Index, x *Index, visible f
 	if err != nil {
 		return nil, err
 	}
-	fits := q.fits()
-	all := t.List(func(s *trial.Summary) bool {
-		return (visible == nil || visible(s)) && (q.Record == "" || s.ID == chain) && fits(s) && (seated == nil || seated[s.ID])
-	})
-	compare := func(string) (bool, error) { return true, nil }
-	exact := true
+	var places map[string][]int64
 	if q.Text != "" {
-		places, err := x.withText(ctx, trialTerm, q.Text)
-		if err != nil {
+		if places, err = x.withText(ctx, trialTerm, q.Text); err != nil {
 			return nil, err
 		}
-		all = slices.DeleteFunc(all, func(s trial.Summary) bool { return len(places[s.ID]) == 0 })
-		compare = func(id string) (bool, error) { return x.anyHas(ctx, places[id], q.Text) }
-		if exact = len(all) <= maxCompared; exact {
-			if all, err = filter(all, compare); err != nil {
-				return nil, err
-			}
-			compare = func(string) (bool, error) { return true, nil }
-		}
 	}
-	q.sort(all)
-	listed := &Listed{Trials: []trial.Summary{}, Counts: Counts{AtMost: !exact, Verdicts: map[string]int{}, Outcomes: map[string]int{}}}
+	fits := q.fits()
+	all := t.List(func(s *trial.Summary) bool {
+		return (visible == nil || visible(s)) && (q.Record == "" || s.ID == chain) && fits(s) && (seated == nil || seated[s.ID]) &&
+			(q.Text == "" || len(places[s.ID]) > 0)
+	})
+	listed := &Listed{Trials: []trial.Summary{}, Counts: Counts{Verdicts: map[string]int{}, Outcomes: map[string]int{}}}
+	var has func(*trial.Summary) (bool, error)
+	if q.Text != "" {
+		has = func(s *trial.Summary) (bool, error) { return x.anyHas(ctx, places[s.ID], q.Text) }
+	}
+	if has != nil && len(all) <= maxCompared {
+		if all, err = filter(all, has); err != nil {
+			return nil, err
+		}
+		has = nil
+	}
+	listed.Counts.AtMost = has != nil
 	for i := range all {
 		listed.Counts.add(&all[i])
 	}
-	return listed, q.page(listed, all, compare)
+	return listed, q.page(listed, q.sorted(all), has)
 }
 
-func filter(list []trial.Summary, keep func(id string) (bool, error)) (kept []trial.Summary, err error) {
-	for _, s := range list {
-		ok, err := keep(s.ID)
+func filter(all []trial.Summary, keep func(*trial.Summary) (bool, error)) (kept []trial.Summary, err error) {
+	for i := range all {
+		ok, err := keep(&all[i])
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			kept = append(kept, s)
+			kept = append(kept, all[i])
 		}
 	}
 	return kept, nil
@@ -251,72 +233,63 @@ func (q *Trials) chain(ctx context.Context, t *trial.Index) (string, error) {
 	return t.Holding(ctx, q.Record)
 }
 
-// sort sorts trials that are in the order of submission. Equal ones are in that order, the newest first.
-func (q *Trials) sort(list []trial.Summary) {
-	if q.Sort == Oldest {
-		return
-	}
-	slices.Reverse(list)
-	if q.Sort == Newest || q.Sort == "" {
-		return
-	}
-	type keyed struct {
-		key string
-		at  int
-	}
-	order := make([]keyed, len(list))
+// A keyed trial has what it is sorted by.
+type keyed struct {
+	key string
+	*trial.Summary
+}
+
+// sorted sorts trials that are in the order of submission. Equal ones are in that order, the newest first.
+func (q *Trials) sorted(list []trial.Summary) []keyed {
+	all := make([]keyed, len(list))
 	for i := range list {
-		order[i] = keyed{q.key(&list[i]), i}
+		all[i] = keyed{q.key(&list[i]), &list[i]}
 	}
-	slices.SortFunc(order, func(a, b keyed) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.at, b.at)) })
-	unsorted := slices.Clone(list)
-	for i, k := range order {
-		list[i] = unsorted[k.at]
+	if q.Sort != Oldest {
+		slices.Reverse(all)
 	}
+	slices.SortStableFunc(all, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
+	return all
 }
 
 // key is what a list is sorted by, ascending.
 func (q *Trials) key(s *trial.Summary) string {
-	score := -1
+	score, last := 0, 1000 // of trials without a verdict
 	if s.Outcome != nil {
-		score = s.Outcome.Verdict.Score
+		score, last = s.Outcome.Verdict.Score, 0
 	}
 	switch q.Sort {
 	case Latest:
 		return fmt.Sprintf("%020d", 1<<62-s.Last.UnixMilli())
 	case Highest:
-		return fmt.Sprintf("%04d", 1000-score)
+		return fmt.Sprintf("%04d", 1000-score+last)
 	case Lowest:
-		if score < 0 {
-			score = 1000
-		}
-		return fmt.Sprintf("%04d", score)
+		return fmt.Sprintf("%04d", score+last)
 	case ByAgent:
 		return Fold(s.Agent)
 	}
 	return ""
 }
 
-// page fills a page from where the page before ended. A cursor has the key and the id of the last trial: where a trial
-// has got another key since, the next page begins where it was.
-func (q *Trials) page(listed *Listed, all []trial.Summary, compare func(string) (bool, error)) error {
+// page fills a page from where the page before ended. has, if it is not nil, says which trials belong there.
+func (q *Trials) page(listed *Listed, all []keyed, has func(*trial.Summary) (bool, error)) error {
 	begin, err := q.begin(all)
 	if err != nil {
 		return err
 	}
-	limit := cmp.Or(q.Limit, usual)
 	for i, s := range all[begin:] {
-		ok, err := compare(s.ID)
-		if err != nil {
-			return err
+		if has != nil {
+			ok, err := has(s.Summary)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
+			}
 		}
-		if !ok {
-			continue
-		}
-		listed.Trials = append(listed.Trials, s)
-		if len(listed.Trials) == limit {
+		if listed.Trials = append(listed.Trials, *s.Summary); len(listed.Trials) == cmp.Or(q.Limit, usual) {
 			if begin+i+1 < len(all) {
-				listed.Next = q.cursor(&s)
+				listed.Next = strconv.Quote(s.key) + s.ID
 			}
 			break
 		}
@@ -324,38 +297,25 @@ func (q *Trials) page(listed *Listed, all []trial.Summary, compare func(string) 
 	return nil
 }
 
-func (q *Trials) cursor(s *trial.Summary) string {
-	if q.Sort == Newest || q.Sort == Oldest || q.Sort == "" {
-		return s.ID
-	}
-	return strconv.Quote(q.key(s)) + s.ID
-}
-
-func (q *Trials) begin(all []trial.Summary) (int, error) {
+// begin returns where a page begins. A cursor has the key and the id of the last trial: where a trial has got another key since, the next
+// page begins where it was.
+func (q *Trials) begin(all []keyed) (int, error) {
 	if q.After == "" {
 		return 0, nil
 	}
-	key, id := "", q.After
-	if quoted, err := strconv.QuotedPrefix(q.After); err == nil {
-		if key, err = strconv.Unquote(quoted); err != nil {
-			return 0, wrong("after", "not a cursor of this list")
-		}
-		id = strings.TrimPrefix(q.After, quoted)
+	quoted, err := strconv.QuotedPrefix(q.After)
+	key, unquoteErr := strconv.Unquote(quoted)
+	id := strings.TrimPrefix(q.After, quoted)
+	at := slices.IndexFunc(all, func(s keyed) bool { return s.key == key && s.ID == id })
+	if err != nil || unquoteErr != nil || at < 0 && key == "" {
+		return 0, &FieldError{"after", "not a cursor of this list"}
 	}
-	for i := range all {
-		if all[i].ID == id && q.key(&all[i]) == key {
-			return i + 1, nil
-		}
+	if at >= 0 {
+		return at + 1, nil
 	}
-	if key == "" {
-		return 0, wrong("after", "not a cursor of this list")
+	if at = slices.IndexFunc(all, func(s keyed) bool { return s.key > key }); at < 0 {
+		return len(all), nil
 	}
-	at, _ := slices.BinarySearchFunc(all, key, func(s trial.Summary, key string) int {
-		if q.key(&s) <= key {
-			return -1
-		}
-		return 1
-	})
 	return at, nil
 }
 

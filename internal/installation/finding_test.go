@@ -118,7 +118,7 @@ func inside(t *testing.T, path string) (counts []int64) {
 	defer db.Close()
 	db.SetMaxOpenConns(1) // the table of terms is of one connection
 	must(db.Exec("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, words, row)"))
-	for _, what := range []string{"count(*) FROM records", "count(*) FROM notes", "count(*) FROM chains", "sum(length(summary)) FROM chains", "count(*) FROM words_docsize",
+	for _, what := range []string{"count(*) FROM records", "count(*) FROM notes", "count(*) FROM chains", "sum(length(sum)) FROM chains", "count(*) FROM words_docsize",
 		"count(*) FROM temp.terms", "sum(doc) FROM temp.terms", "count(*) FROM words_data WHERE id >> 53"} {
 		var n int64
 		succeeds(t, db.QueryRow("SELECT "+what).Scan(&n))

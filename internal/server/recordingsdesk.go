@@ -129,7 +129,7 @@ func (d *recordingsDesk) Read(ctx context.Context, chain string, from, n int64, 
 	if part.Next > r.Records {
 		part.Next = 0
 	}
-	if err := markErased(ctx, x, part); err != nil {
+	if err := part.FindErased(ctx, x); err != nil {
 		return nil, err
 	}
 	c.Next, c.Steps = part.Next, part.Acts
@@ -141,36 +141,9 @@ func none() error {
 	return fmt.Errorf("%w: no recorder has seen anything in a chain of this name", api.ErrNotFound)
 }
 
-func markErased(ctx context.Context, x *find.Index, part *docket.ChainPart) error {
-	var lacking []evidence.Digest
-	for i := range part.Acts {
-		if len(part.Acts[i].Withheld) > 0 {
-			lacking = append(lacking, part.Acts[i].Digest)
-		}
-	}
-	erased, err := x.Erased(ctx, lacking)
-	if err == nil {
-		part.MarkErased(erased)
-	}
-	return err
-}
-
 // events lists what recorders said of themselves while they saw a part of a chain, as far as the reader may read it.
 func (d *recordingsDesk) events(ctx context.Context, x *find.Index, r *find.Recording, part *docket.ChainPart, by *recordingReader) (list []docket.RecordedAct, err error) {
-	from, err := x.Place(ctx, r.Chain, part.From)
-	if err != nil {
-		return nil, err
-	}
-	to := int64(1) << 62 // what followed the last act, too
-	if part.Next > 0 {
-		if to, err = x.Place(ctx, r.Chain, part.Next); err != nil {
-			return nil, err
-		}
-	}
-	if from < 0 || to < 0 { // the index is behind
-		return nil, nil
-	}
-	places, err := x.Events(ctx, r.Recorders, from, to, mostEvents)
+	places, err := x.Events(ctx, r, part.From, part.Next, mostEvents)
 	for _, place := range places {
 		for at, err := range d.Ledger.Records(ctx, place) {
 			if err != nil {
