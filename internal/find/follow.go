@@ -140,7 +140,8 @@ func (c *change) add(d *doc, sums map[string]*sum, cache map[piece]*cachedPiece)
 	if err := c.exec("INSERT INTO words (rowid, terms) VALUES (?, ?)", d.place, string(c.termsOf(d, cache))); err != nil {
 		return err
 	}
-	if err := c.exec("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)", d.place, string(d.action), string(d.role), d.actor, d.agent, d.at.UnixMilli(), d.chain); err != nil {
+	if err := c.exec("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)", d.place, string(d.action), string(d.role), d.actor, d.agent,
+		d.at.UnixMilli(), d.chain); err != nil {
 		return err
 	}
 	for _, n := range d.notes {

@@ -15,15 +15,21 @@ func (x *Index) forget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if next != before {
+	if len(gone) > 0 {
+		var size int64 // of the index, with what a batch of another process read before it was gone
+		if err := x.change(ctx, func(c *change) error { return c.tx.QueryRow("SELECT next FROM state").Scan(&size) }); err != nil {
+			return err
+		}
 		for _, r := range gone {
-			if err := x.remove(ctx, r); err != nil {
+			if err := x.remove(ctx, storage.Range{From: r.From, To: min(r.To, size)}); err != nil {
 				return err
 			}
 		}
 		if err := x.merge(ctx); err != nil {
 			return err
 		}
+	}
+	if next != before {
 		if _, err := x.db.ExecContext(ctx, "UPDATE state SET expired = ?, dirty = 1", next); err != nil {
 			return err
 		}

@@ -1,11 +1,11 @@
 package find
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
@@ -55,8 +55,8 @@ func Passages(p *evidence.Payload) []Passage {
 
 // seen adds what the answer says that a recorder saw, where its bytes stand in clear in the record alone.
 func (w *walk) seen(p *evidence.Payload) {
-	bytes := new(observed.Window).Read(observed.Open(&evidence.Record{Payload: *p}))
-	if said, err := observe.Project(observe.CallOf(p.Observed, bytes.Request, bytes.Response)); err == nil && said.Output != nil {
+	seen := new(observed.Window).Read(observed.Open(&evidence.Record{Payload: *p}))
+	if said, err := observe.Project(observe.CallOf(p.Observed, seen.Request, seen.Response)); err == nil && said.Output != nil {
 		w.value("/response", said.Output)
 	}
 }
@@ -67,24 +67,12 @@ type walk struct {
 	found []Passage
 }
 
+// value walks through a value with one decoder, so that nesting costs no copies. What is no JSON has no strings: the log has none.
 func (w *walk) value(at jsontext.Pointer, value jsontext.Value) {
 	if w.apart[string(at)] {
 		return
 	}
-	switch value.Kind() {
-	case '"':
-		var text string
-		if json.Unmarshal(value, &text) == nil { // the log has canonical JSON only
-			w.found = append(w.found, Passage{string(at), text})
-		}
-	case '{', '[':
-		w.inside(at, value)
-	}
-}
-
-// inside walks through an object or array with a decoder of its own, so that nesting costs no copies.
-func (w *walk) inside(at jsontext.Pointer, value jsontext.Value) {
-	d := jsontext.NewDecoder(strings.NewReader(string(value)))
+	d := jsontext.NewDecoder(bytes.NewReader(value))
 	for {
 		token, err := d.ReadToken()
 		if err != nil {
@@ -92,13 +80,13 @@ func (w *walk) inside(at jsontext.Pointer, value jsontext.Value) {
 		}
 		here := at + d.StackPointer()
 		kind, length := d.StackIndex(d.StackDepth())
-		if kind == '{' && length%2 == 1 && w.apart[string(here)] { // a member's name: its value is a commitment
+		name := kind == '{' && length%2 == 1
+		switch {
+		case name && w.apart[string(here)]: // its value is a commitment
 			if d.SkipValue() != nil {
 				return
 			}
-			continue
-		}
-		if token.Kind() == '"' && !(kind == '{' && length%2 == 1) {
+		case token.Kind() == '"' && !name:
 			w.found = append(w.found, Passage{string(here), token.String()})
 		}
 	}

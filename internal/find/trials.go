@@ -197,29 +197,23 @@ func (q *Trials) Trials(ctx context.Context, t *trial.Index, x *Index, visible f
 		has = func(s *trial.Summary) (bool, error) { return x.anyHas(ctx, places[s.ID], q.Text) }
 	}
 	if has != nil && len(all) <= maxCompared {
-		if all, err = filter(all, has); err != nil {
-			return nil, err
-		}
+		all = slices.DeleteFunc(all, func(s trial.Summary) (lacks bool) {
+			if err == nil {
+				lacks, err = has(&s)
+				lacks = !lacks
+			}
+			return lacks
+		})
 		has = nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	listed.Counts.AtMost = has != nil
 	for i := range all {
 		listed.Counts.add(&all[i])
 	}
 	return listed, q.page(listed, q.sorted(all), has)
-}
-
-func filter(all []trial.Summary, keep func(*trial.Summary) (bool, error)) (kept []trial.Summary, err error) {
-	for i := range all {
-		ok, err := keep(&all[i])
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			kept = append(kept, all[i])
-		}
-	}
-	return kept, nil
 }
 
 // chain returns the id of the trial with the record that is looked for, "" if there is none.
