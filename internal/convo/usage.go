@@ -8,8 +8,6 @@ import (
 )
 
 // ReadUsage reads the counts that a provider reported, in the words of any of them. It reports false if it knows none of the words.
-//
-// docs/format.md, "Counted calls", has the same rules: what an operator states of recorded calls is counted again by them, so another reading would refute it.
 func ReadUsage(reported jsontext.Value) (u Usage, known bool) {
 	var there map[string]jsontext.Value
 	if json.Unmarshal(reported, &there) != nil {
