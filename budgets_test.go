@@ -18,13 +18,13 @@ var budgets = []struct {
 	what string
 	most int
 }{
-	{"lines of Go but tests", 147_600},
-	{"lines of tests in Go", 119_100},
+	{"lines of Go but tests", 144_500},
+	{"lines of tests in Go", 118_700},
 	{"packages", 96},
 	{"modules in the program", 42},
-	{"lines of the second verifier", 8_800},
-	{"words of README, doc.go and docs", 85_900},
-	{"words of docs/format.md", 32_600},
+	{"lines of the second verifier", 8_650},
+	{"words of README, doc.go and docs", 78_000},
+	{"words of docs/format.md", 29_500},
 }
 
 func TestBudgets(t *testing.T) {

@@ -201,10 +201,10 @@ func (r *Reader) chatPart(n *Node) (p Piece, is bool) {
 	switch n.Kind {
 	case '"':
 		return Words(n.Text), true
+	case '{':
 	default:
 		r.Fail(n, "content of a wrong kind: expected a part {type, text}, found %s", n.KindName())
 		return p, false
-	case '{':
 	}
 	kind := r.Str(n, "type")
 	switch kind {

@@ -12,7 +12,7 @@ import (
 )
 
 // Format is the version of the calibration file.
-const Format = "jurat/calibration/v2"
+const Format = "jurat/calibration/v1"
 
 // Unit is the number of units of weight per natural unit of log-odds. Weights are whole numbers, so that their sums
 // are exact.
