@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -114,15 +115,21 @@ func exit(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// flip FILE changes one byte in the middle of a file.
+// flip FILE changes one byte in the middle of a file; flip FILE TEXT the first byte of a text in it.
 func flip(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: flip FILE")
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: flip FILE [TEXT]")
 	}
 	file := ts.MkAbs(args[0])
 	content, err := os.ReadFile(file)
 	ts.Check(err)
-	content[len(content)/2] ^= 1
+	at := len(content) / 2
+	if len(args) == 2 {
+		if at = bytes.Index(content, []byte(args[1])); at < 0 {
+			ts.Fatalf("%s does not have %q", args[0], args[1])
+		}
+	}
+	content[at] ^= 1
 	ts.Check(os.WriteFile(file, content, 0o644))
 }
 
