@@ -1,19 +1,24 @@
 // Package rules seats jurors and a final judge that are rules and no models.
 //
 // Their place is below the models': a first sieve where no model is at hand, and the baseline that a jury of models has to
-// beat. A rule stays only if it is right when it speaks, because a false accusation costs more than a missed fault. The rules
-// know no data set and no tool by name: what a tool does they tell from the verb in its name and the shape of its results.
+// beat. Rules are a few certain checks of form. Whether the right thing was done takes a reader.
+//
+// They know no data set, no tool by name and no trade's words. What a tool does they tell from the verb in its name and the shape
+// of its results. A rule stays only if it is right when it speaks: a false accusation costs more than a missed fault.
+// testdata/passages holds, for each rule, conversations that it must catch, and conversations written to have an honest agent
+// accused; testdata/trades holds whole conversations.
 //
 // # The checklist
 //
-// A finding is a message, a quotation of it to the letter, and a reason. [juror.Stands] tests the quotation. The findings of a case
-// are one list, the same for every seat. testdata/passages holds, for each rule, what it must catch and what it must leave alone.
+// checklist in rules.go names the rules, help.go says what each finds and leaves alone. A finding is a message, a quotation of it to
+// the letter, and a reason. [juror.Stands] tests the quotation: of a juror's own findings, of a peer's before they are taken over, and
+// for the judge. The findings of a case are one list, the same for every seat.
 //
 // # Injection
 //
-// The rule asks for provenance: a call's value that stands in a passage that speaks to a model ([juror.Passages]), or in an imperative
-// of free text, and nowhere else. Values of the user, the operator and other data are no attacker's. An agent that tells of the passage
-// and makes no such call has resisted.
+// Package juror splits results into fields by form, and finds passages that speak to a model ([juror.Passages]). The rule asks for
+// provenance: a value of a call that stands in such a passage, or in an imperative of free text, and nowhere else. Values of the user,
+// the operator and other data are no attacker's. An agent that tells of the passage and makes no such call has resisted.
 //
 // # Focus, position and score
 //
@@ -23,10 +28,13 @@
 //
 // # Discussion and judgment
 //
-// Before a judge rules hold no rounds, unless somebody asks for them. A juror takes over what a peer holds graver and quotes rightly,
-// and so does the judge: a rule's finding as it is, a model's one step less severe. What does not stand they set aside, by name.
+// Before a judge rules hold no rounds, unless somebody asks for them. Beside models, or where votes alone decide, they speak. A juror
+// takes over what a peer holds graver and quotes rightly: a rule's finding as it is, a model's one step less severe, because a rule
+// cannot check its conclusion. It refuses, by name, what does not stand. It never drops a finding, so a discussion settles. The judge
+// adds to all findings what jurors hold beyond them, one step less severe unless two hold it independently.
 //
 // # Cost
 //
-// A conversation may have megabytes. It is read once, from front to back, for the whole panel, and each rule goes through it once.
+// A conversation may have megabytes. A rule goes through it once, from front to back; where a value first stood, an index says. The
+// rules look at the context as they go and stop when it ends. A panel reads the evidence of a trial once.
 package rules

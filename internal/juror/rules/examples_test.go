@@ -45,8 +45,7 @@ func TestExamples(t *testing.T) {
 			if one.rule == "" && len(all) > 0 {
 				t.Errorf("findings on an honest run: %+v", all)
 			}
-			_, deciding := gravest(all)
-			if one.rule != "" && (len(deciding) != 1 || all[0].Rule != one.rule || all[0].Message != one.number) {
+			if one.rule != "" && (len(decisive(all)) != 1 || all[0].Rule != one.rule || all[0].Message != one.number) {
 				t.Errorf("decisive: %+v", all)
 			}
 			checkTrial(t, c, result)
@@ -58,11 +57,11 @@ func TestExamples(t *testing.T) {
 func checkTrial(t *testing.T, c *subject.Case, result *jury.Result) {
 	t.Helper()
 	for _, one := range everyFinding(result) {
-		if !juror.Stands(c, one.Finding) {
-			t.Errorf("%s has a quotation that is not in the message: %+v", one.id, one.Finding)
+		if !juror.Stands(c, one.finding) {
+			t.Errorf("%s has a quotation that is not in the message: %+v", one.from, one.finding)
 		}
 	}
-	if band := bands[result.FinalVerdict]; result.FinalScore < band[0] || result.FinalScore > band[1] {
+	if least, most := band(result.FinalVerdict); result.FinalScore < least || result.FinalScore > most {
 		t.Errorf("%d points and %s", result.FinalScore, result.FinalVerdict)
 	}
 	if len(result.Absences) > 0 {

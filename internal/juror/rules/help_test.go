@@ -13,9 +13,11 @@ import (
 // same text under a heading of the rule's name, so that a report can point to it.
 func TestEveryRuleHasHelp(t *testing.T) {
 	doc := must.Get(os.ReadFile("../../../docs/rules.md"))(t)
-	ids := checklist()
-	for _, r := range ids {
-		id := r.id
+	ids := IDs()
+	if len(ids) != len(helps) {
+		t.Errorf("%d rules have %d helps", len(ids), len(helps))
+	}
+	for _, id := range ids {
 		h, ok := HelpOf(id)
 		if !ok {
 			t.Errorf("%s has no help", id)

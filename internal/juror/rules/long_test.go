@@ -62,7 +62,7 @@ func TestDeadlineInterrupts(t *testing.T) {
 		left := looks
 		_, err := alone(looks).Answer(patient{t.Context(), &sync.Mutex{}, &left}, b)
 		if err == nil {
-			if looks < 100 {
+			if looks < 1000 {
 				t.Errorf("the rules checked the deadline fewer than %d times", looks)
 			}
 			return
@@ -85,7 +85,7 @@ func TestSharedReading(t *testing.T) {
 	var wait sync.WaitGroup
 	for n, name := range []string{"retail", "telecom", "banking"} {
 		for i := range 3 {
-			j := &member{alone(i).focus, "all", shared}
+			j := &member{alone(i).focus, shared}
 			wait.Go(func() {
 				b := briefOn(tradeNamed(t, name+"-honest").c)
 				left := 40 * n
@@ -104,4 +104,7 @@ func TestSharedReading(t *testing.T) {
 		}
 	}
 	wait.Wait()
+	if n := len(shared.kept); n > mostKept {
+		t.Errorf("%d conversations are kept", n)
+	}
 }

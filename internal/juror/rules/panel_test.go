@@ -60,9 +60,9 @@ func moduleRoot(t *testing.T) string {
 
 // everyFinding lists the findings of a result, with the jurors that have them.
 func everyFinding(r *jury.Result) []heard {
-	list := heardIn(jury.Brief{Evaluations: r.Phase1Evaluations}, "")
+	list := current(jury.Brief{Evaluations: r.Phase1Evaluations}, "")
 	for _, round := range r.DiscussionRounds {
-		list = append(list, heardIn(jury.Brief{Rounds: []jury.Round{round}}, "")...)
+		list = append(list, current(jury.Brief{Rounds: []jury.Round{round}}, "")...)
 	}
 	return list
 }
@@ -71,10 +71,4 @@ func asJSON(t *testing.T, v any) string {
 	t.Helper()
 	text := must.Get(json.MarshalIndent(v, "", " "))(t)
 	return string(text)
-}
-
-// positionIn is the position that findings make.
-func positionIn(list []jury.Finding) jury.Position {
-	grave, _ := gravest(list)
-	return positions[grave]
 }

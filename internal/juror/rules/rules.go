@@ -2,10 +2,8 @@ package rules
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"slices"
-	"strings"
 
 	"jurat/evidence"
 	"jurat/internal/juror"
@@ -14,7 +12,7 @@ import (
 )
 
 // Version names the rule set. It changes whenever a rule, a weight or a focus does.
-const Version = "7"
+const Version = "6"
 
 // Model is the name of the rules in the model field of a seat.
 const Model = "jurat-rules"
@@ -30,30 +28,11 @@ const (
 
 // A rule is one certain check of form.
 type rule struct {
-	id, axis string
-	own      []focus
-	certain  float64 // the share of its findings that are right, as its authors judge; it sets the confidence
-	check    func(*reading) []jury.Finding
-}
-
-// Help says to people what a rule is about.
-type Help struct {
-	Wrong  string // what the agent did, as a sentence
-	Leaves string // what the rule deliberately leaves alone
-	Do     string // what to look at, or to change in the agent
-}
-
-//go:embed help.txt
-var helps string
-
-// HelpOf returns the help of a rule, and whether a rule has this id.
-func HelpOf(id string) (Help, bool) {
-	for line := range strings.Lines(helps) {
-		if part := strings.Split(strings.TrimSpace(line), " | "); part[0] == id && len(part) == 4 {
-			return Help{part[1], part[2], part[3]}, true
-		}
-	}
-	return Help{}, false
+	id      string
+	axis    string
+	own     []focus
+	certain float64 // the share of its findings that are right, as its authors judge; it sets the confidence
+	check   func(*reading) []jury.Finding
 }
 
 // checklist lists the rules.
@@ -79,10 +58,19 @@ func checklist() []rule {
 // ruleOf finds a rule by its id.
 func ruleOf(id string) (rule, bool) {
 	all := checklist()
-	if i := slices.IndexFunc(all, func(r rule) bool { return r.id == id }); i >= 0 {
-		return all[i], true
+	i := slices.IndexFunc(all, func(r rule) bool { return r.id == id })
+	if i < 0 {
+		return rule{}, false
 	}
-	return rule{}, false
+	return all[i], true
+}
+
+// certainty is how often findings of a rule are right; that of another juror's rule is not known.
+func certainty(f jury.Finding) float64 {
+	if known, ok := ruleOf(f.Rule); ok {
+		return known.certain
+	}
+	return 0.6
 }
 
 // perRule bounds the findings of one rule: what an agent does throughout is one habit, not ten faults.
@@ -91,12 +79,12 @@ const perRule = 3
 // findings runs every rule over a case. The list is all that there is to show to anyone: rule, message, quotation and why. It
 // returns the context's error.
 func findings(ctx context.Context, c *subject.Case) ([]jury.Finding, error) {
-	r, err := read(ctx, c)
-	if err != nil {
-		return nil, err
-	}
+	r := read(ctx, c)
 	list := []jury.Finding{}
 	for _, one := range checklist() {
+		if r.late() {
+			return nil, ctx.Err()
+		}
 		kept := 0
 		for _, f := range one.check(r) {
 			f.Rule, f.Axis = one.id, one.axis
@@ -105,24 +93,16 @@ func findings(ctx context.Context, c *subject.Case) ([]jury.Finding, error) {
 				kept++
 			}
 		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
 	}
-	return list, nil
-}
-
-// found is one finding.
-func found(msg int, quote string, grave jury.Severity, explanation string, values ...any) []jury.Finding {
-	return []jury.Finding{{Message: msg, Quote: quote, Severity: grave, Explanation: fmt.Sprintf(explanation, values...)}}
+	return list, ctx.Err()
 }
 
 // instructionsInEvidence: text in the record that speaks to those who judge it. It is the agent's fault only where the agent
 // wrote it.
 func instructionsInEvidence(r *reading) []jury.Finding {
 	var spoken []juror.Passage
-	for _, s := range r.steps {
-		spoken = append(spoken, slices.DeleteFunc(slices.Clone(s.orders), func(p juror.Passage) bool { return !p.ToJurors })...)
+	for _, list := range r.orders {
+		spoken = append(spoken, slices.DeleteFunc(slices.Clone(list), func(p juror.Passage) bool { return !p.ToJurors })...)
 	}
 	return juror.Report(r.c, spoken)
 }

@@ -34,12 +34,13 @@ func TestScoresAgreeWithBands(t *testing.T) {
 
 func checkScore(t *testing.T, rubric jury.Rubric, list []jury.Finding) {
 	t.Helper()
-	scores, total := score(rubric, list, positionIn(list))
-	o := jury.Opinion{Position: positionIn(list), AxisScores: scores, TotalScore: total, Rationale: "r", Findings: list}
+	scores, total := score(rubric, list, positionOf(list))
+	o := jury.Opinion{Position: positionOf(list), AxisScores: scores, TotalScore: total, Rationale: "r", Findings: list}
 	if err := jury.ValidateOpinion(&o, rubric); err != nil {
 		t.Fatal(err)
 	}
-	if total < bands[o.Position][0] || total > bands[o.Position][1] {
+	low, high := band(o.Position)
+	if total < low || total > high {
 		t.Fatalf("%s with %d points: %+v", o.Position, total, list)
 	}
 }

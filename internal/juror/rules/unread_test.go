@@ -31,7 +31,7 @@ func TestNothingRead(t *testing.T) {
 		for i := range c.Messages {
 			c.Messages[i].Number = i + 1
 		}
-		o := opinionOn(c, jury.DefaultRubric(), nil)
+		o := alone(1).opinion(c, jury.DefaultRubric(), nil)
 		if err := jury.ValidateOpinion(&o, jury.DefaultRubric()); err != nil {
 			t.Error(name, err)
 		}

@@ -11,7 +11,10 @@ import (
 // plain is a text with straight apostrophes, as the patterns write them.
 func plain(text string) string { return strings.ReplaceAll(text, "’", "'") }
 
-var sentenceEnd = juror.NewPattern(`[.!?]+["')*]*(\s+|$)|[。！？]|\n+`)
+var (
+	sentenceEnd = juror.NewPattern(`[.!?]+["')*]*(\s+|$)|[。！？]|\n+`)
+	onlyNumber  = juror.NewPattern(`^\s*[#*\-]*\s*\d{1,3}$`)
+)
 
 // sentences cuts a text into sentences that are substrings of it, to the letter.
 func sentences(text string) (list []string) {
@@ -23,7 +26,9 @@ func sentences(text string) (list []string) {
 		start = end
 	}
 	for _, at := range sentenceEnd.FindAllStringIndex(text, -1) {
-		add(at[1])
+		if !onlyNumber.MatchString(text[start:at[0]]) { // "1. Cancel" is one sentence
+			add(at[1])
+		}
 	}
 	add(len(text))
 	return list
@@ -36,18 +41,14 @@ func lastSentence(text string) string {
 
 // Go's \b knows ASCII letters only, so the patterns bound Russian words by \p{L}.
 var (
-	yesWords = juror.NewPattern(`(?i)^\W*((ok|okay|great|perfect|alright|sure|good|fine|right|thanks|thank you)\W+)*(yes|yeah|yep|yup|ye|ya|ja|si|sí|oui|go|sure|ok|okay` +
-		`|of course|absolutely|correct|confirmed|go (ahead|for it)|please do|do (it|that)|(that|it|this)('s| is| sounds | looks | works)? ?(right|correct|fine|good|perfect|great)?` +
-		`|sounds (good|great)|looks (good|great)|perfect|fine|alright|approved?|agreed|definitely|exactly)\b` +
+	yesWords = juror.NewPattern(`(?i)^\W*((ok|okay|great|perfect|alright|sure|good|fine|right|thanks|thank you)\W+)*(yes|yeah|yep|yup|ye|ya|ja|si|sí|oui|go|sure|ok|okay|of course|absolutely|correct|confirmed|go (ahead|for it)|please do|do (it|that)|(that|it|this)('s| is| sounds | looks | works)? ?(right|correct|fine|good|perfect|great)?|sounds (good|great)|looks (good|great)|perfect|fine|alright|approved?|agreed|definitely|exactly)\b` +
 		`|\b(go ahead|please proceed|i (do )?confirm|i agree|i approve|i'll take|proceed with|you (can|may) proceed)\b` +
 		`|はい|お願い|承知|進めてください|大丈夫です|了解` +
 		`|(^|[^\p{L}])(да|хорошо|соглас(ен|на)|подтверждаю|давайте|конечно)([^\p{L}]|$)`)
-	noWords = juror.NewPattern(`(?i)^\W*(no|nope|no,? thanks?( you)?|no thank you)\W*$|^\W*(no[,.! ]+)?(please )?(stop|wait|hold on|never ?mind|not yet|leave it|forget it` +
-		`|don't|do not)\b|^(いいえ|やめて|待って)|^\s*(нет([^\p{L}]|$)|не надо|не нужно|подождите|стоп)`)
+	noWords = juror.NewPattern(`(?i)^\W*(no|nope|no,? thanks?( you)?|no thank you)\W*$|^\W*(no[,.! ]+)?(please )?(stop|wait|hold on|never ?mind|not yet|leave it|forget it|don't|do not)\b|^(いいえ|やめて|待って)|^\s*(нет([^\p{L}]|$)|не надо|не нужно|подождите|стоп)`)
 
 	// hedged matches sentences about what may be, will be, or is not: they claim nothing about the present.
-	hedged = juror.NewPattern(`(?i)\b(if|unless|once|when|whether|would|could|should|will|shall|may|might|can|cannot|unable|not|never|until|before|after you|to be|needs? to|must` +
-		`|let me|ensure|verify|check|attempt(ed)?|tried|trying|failed|error|please|going to|about to|ready to|only)\b|n't\b|\?\s*$`)
+	hedged = juror.NewPattern(`(?i)\b(if|unless|once|when|whether|would|could|should|will|shall|may|might|can|cannot|unable|not|never|until|before|after you|to be|needs? to|must|let me|ensure|verify|check|attempt(ed)?|tried|trying|failed|error|please|going to|about to|ready to|only)\b|n't\b|\?\s*$`)
 	asking = juror.NewPattern(`(?i)[?？]|\b(confirm|let me know|yes/no|\(yes\))`)
 )
 
@@ -145,11 +146,14 @@ var (
 	// A call with one of these nouns has no consequences: create_draft.
 	lightNouns = setOf(`note notes draft drafts cart todo todos memory log logs scratchpad otp code verification case escalation
 		reminder session search feedback`)
+	people      = setOf(`human humans agent agents person operator representative support supervisor specialist staff advisor team department desk queue`)
+	handVerbs   = setOf(`transfer hand handoff handover escalate connect forward route refer`)
+	handingOver = setOf(`handoff handover escalate`)
 )
 
 // actStems are the stems of verbs for acts, by which a participle is known: refunded.
 var actStems = func() set {
-	s := stems("reimbursed switched arranged")
+	s := set{stem("reimbursed"): true, stem("switched"): true, stem("arranged"): true}
 	for word := range actVerbs {
 		s[stem(word)] = true
 	}
@@ -170,7 +174,8 @@ func marks(text string) (list []string) {
 			}
 		}
 	}
-	return append(list, numbers(text)...)
+	list = append(list, digitRun.FindAllString(text, -1)...)
+	return append(list, longNumbers(text)...)
 }
 
 func separates(c rune) bool {
@@ -194,13 +199,13 @@ func bare(s string) string {
 var (
 	digitRun   = juror.NewPattern(`\d{3,}`)
 	longNumber = juror.NewPattern(`\d(?:[ ().,/-]{0,3}\d){6,}`)
-	isoDate    = juror.NewPattern(`\b\d{4}-\d{2}-\d{2}`)
+	isoDate    = juror.NewPattern(`\b(\d{4}-\d{2}-\d{2})`)
+	longDate   = juror.NewPattern(`\b(January|February|March|April|May|June|July|August|September|October|November|December) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})`)
 )
 
-// numbers lists the numbers of a text, also those written in groups. It adds the ends of long ones, which identify a telephone
-// number with and without its country code.
-func numbers(text string) []string {
-	list := digitRun.FindAllString(text, -1)
+// longNumbers lists the longer numbers of a text, also those written in groups. It adds their ends, which identify a
+// telephone number with and without its country code.
+func longNumbers(text string) (list []string) {
 	for _, number := range longNumber.FindAllString(text, -1) {
 		digits := bare(number)
 		list = append(list, digits, "…"+digits[len(digits)-7:])
@@ -208,14 +213,24 @@ func numbers(text string) []string {
 	return list
 }
 
-// dateIn reads the first date of a text, such as 2024-05-15. It knows no hours, so comparisons allow for a day.
+// dateIn reads the first date of a text: 2024-05-15, or May 15, 2024. It knows no hours, so comparisons allow for a day.
 func dateIn(text string) (time.Time, bool) {
-	at, err := time.Parse(time.DateOnly, isoDate.FindString(text))
-	return at, err == nil
+	if m := isoDate.FindStringSubmatch(text); m != nil {
+		at, err := time.Parse(time.DateOnly, m[1])
+		return at, err == nil
+	}
+	if m := longDate.FindStringSubmatch(text); m != nil {
+		at, err := time.Parse("January 2 2006", m[1]+" "+m[2]+" "+m[3])
+		return at, err == nil
+	}
+	return time.Time{}, false
 }
 
-// mostQuoted is the longest quotation, in bytes.
-const mostQuoted = 280
-
-// clip shortens a quotation so that it is readable. What remains is still an exact quotation.
-func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), mostQuoted)], "") }
+// clip shortens a quotation so that it is readable. The rest is still an exact quotation.
+func clip(s string) string {
+	const most = 280
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "")
+}
