@@ -113,3 +113,31 @@ func TestEarlierVersion(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
+
+// TestManyReplaceAtOnce: of processes that find a file of another version at the same moment, one makes it anew, and all go on with that one: what
+// each adds is found by the others, and by the next.
+func TestManyReplaceAtOnce(t *testing.T) {
+	h := jurattest.New(t)
+	for i := range 20 {
+		say(t, h, fmt.Sprintf("mention %03d of the thing", i))
+	}
+	for range 10 {
+		path := t.TempDir() + "/find.db"
+		db := must.Get(sqlitefile.Open(path))(t)
+		_, err := db.Exec("CREATE TABLE words (old TEXT); PRAGMA user_version = 4")
+		must.Do(t, errors.Join(err, db.Close()))
+		var all [6]*find.Index
+		var opened sync.WaitGroup
+		for i := range all {
+			opened.Go(func() { all[i] = openIndex(t, h, path) })
+		}
+		opened.Wait()
+		for i, x := range append(all[:], openIndex(t, h, path)) {
+			follow(t, x)
+			q := must.Get(find.ReadRecords(getter("text", "of the thing", "limit", "500")))(t)
+			if found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil); err != nil || len(found.Hits) != 20 {
+				t.Fatalf("index %d: %d records are found, %v", i, len(found.Hits), err)
+			}
+		}
+	}
+}

@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"jurat/internal/ledger"
+	"jurat/internal/lock"
 	"jurat/internal/sqlitefile"
 )
 
@@ -32,10 +35,7 @@ func openFile(ctx context.Context, l *ledger.Ledger, path string) (*sql.DB, erro
 	case code == sqlite3.SQLITE_READONLY, code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_PERM:
 		return openFile(ctx, l, "")
 	case code == sqlite3.SQLITE_CORRUPT, code == sqlite3.SQLITE_NOTADB, errors.Is(err, errOther):
-		if err := removeFile(path); err != nil {
-			return nil, fmt.Errorf("replacing the index of words: %w", err)
-		}
-		db, err = openTables(ctx, l, path)
+		db, err = replaceFile(ctx, l, path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the index of words in %s: %w", path, err)
@@ -105,6 +105,28 @@ func checkLog(ctx context.Context, l *ledger.Ledger, tx *sql.Tx) error {
 		err = errOther
 	}
 	return err
+}
+
+// replaceFile makes the file of an index anew, unless another process has done so meanwhile: two that did would write to two files, each under
+// the key of one.
+func replaceFile(ctx context.Context, l *ledger.Ledger, path string) (*sql.DB, error) {
+	held, release, err := lock.NewFolder(filepath.Dir(path)).Lock(ctx, filepath.Base(path)+"-lock")
+	for tries := 0; errors.Is(err, lock.ErrTaken) && tries < 500; tries++ {
+		time.Sleep(20 * time.Millisecond) // it takes no longer than to make some tables
+		held, release, err = lock.NewFolder(filepath.Dir(path)).Lock(ctx, filepath.Base(path)+"-lock")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("replacing it: %w", err)
+	}
+	defer release()
+	db, err := openTables(held, l, path)
+	if err == nil || codeOf(err) != sqlite3.SQLITE_CORRUPT && codeOf(err) != sqlite3.SQLITE_NOTADB && !errors.Is(err, errOther) {
+		return db, err
+	}
+	if err := removeFile(path); err != nil {
+		return nil, fmt.Errorf("replacing it: %w", err)
+	}
+	return openTables(held, l, path)
 }
 
 func removeFile(path string) (err error) {

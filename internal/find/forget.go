@@ -3,6 +3,7 @@ package find
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"jurat/evidence/operator"
 	"jurat/internal/ledger/storage"
@@ -90,7 +91,7 @@ func (x *Index) remove(ctx context.Context, in storage.Range) error {
 		}
 	}
 	for chain := range chains {
-		if err := x.change(ctx, func(c *change) error { return c.sumAgain(ctx, chain) }); err != nil {
+		if err := x.sumAgain(ctx, chain); err != nil {
 			return err
 		}
 	}
@@ -108,47 +109,75 @@ func (c *change) remove(places []int64) error {
 	return nil
 }
 
-// sumAgain sums up a chain from the records that are left.
-func (c *change) sumAgain(ctx context.Context, chain string) error {
-	if err := c.exec("DELETE FROM chains WHERE chain = ?", chain); err != nil || chain == "" {
-		return err
+const placesOfChain = "SELECT place FROM records WHERE chain = ? ORDER BY place"
+
+// sumAgain sums up a chain from the records that are left. It reads them while others change the index; if one of them changed the chain meanwhile, it
+// reads on.
+func (x *Index) sumAgain(ctx context.Context, chain string) error {
+	if chain == "" {
+		return nil
 	}
-	places, err := list(ctx, c.tx, one[int64], "SELECT place FROM records WHERE chain = ? ORDER BY place", chain)
-	if err != nil {
-		return err
-	}
-	s := new(sum)
-	for _, place := range places {
-		records, err := c.open(ctx, []int64{place})
+	s, read := new(sum), []int64(nil)
+	for saved := false; !saved; {
+		places, err := list(ctx, x.db, one[int64], placesOfChain, chain)
 		if err != nil {
 			return err
 		}
-		if r := records[0]; r != nil {
-			s.plus(docOf(place, &r.Payload))
+		if len(places) < len(read) || !slices.Equal(places[:len(read)], read) { // more of it has expired
+			s, read = new(sum), nil
+		}
+		for _, place := range places[len(read):] {
+			records, err := x.open(ctx, []int64{place})
+			if err != nil {
+				return err
+			}
+			if r := records[0]; r != nil {
+				s.plus(docOf(place, &r.Payload))
+			}
+		}
+		read = places
+		if err := x.change(ctx, func(c *change) error {
+			now, err := list(ctx, c.tx, one[int64], placesOfChain, chain)
+			if saved = err == nil && slices.Equal(now, read); !saved {
+				return err
+			}
+			if err := c.exec("DELETE FROM chains WHERE chain = ?", chain); err != nil || s.Sight == nil && s.Jurors == nil && s.Models == nil {
+				return err
+			}
+			return c.saveSum(chain, s)
+		}); err != nil {
+			return err
 		}
 	}
-	if s.Sight == nil && s.Jurors == nil && s.Models == nil {
-		return nil
-	}
-	return c.saveSum(chain, s)
+	return nil
 }
 
 // mergePages is how much of the terms one transaction merges, so that others wait for it only briefly.
 const mergePages = 500
 
-// merge makes the terms one segment. FTS5's documentation has these steps, and by the number of changes they tell that nothing is left to do.
+// unmerged counts the segments of the terms, and the pages that mark removed records in them: FTS5 gives those numbers from 2^53 on.
+const unmerged = "SELECT (SELECT count(DISTINCT segid) FROM words_idx), (SELECT count(*) FROM words_data WHERE id >= 1 << 53)"
+
+// merge makes the terms one segment without marks. Each step goes on where another ended, or begins anew with what other processes added meanwhile.
 func (x *Index) merge(ctx context.Context) error {
-	for pages, more := -mergePages, true; more; pages = mergePages {
+	for done, idle := false, 0; !done; {
 		if err := x.change(ctx, func(c *change) error {
-			var before, after int64
+			var before, after, segments, marks int64
 			err := c.tx.QueryRow("SELECT total_changes()").Scan(&before)
 			if err == nil {
-				err = c.exec("INSERT INTO words (words, rank) VALUES ('merge', ?)", pages)
+				err = c.exec("INSERT INTO words (words, rank) VALUES ('merge', ?)", -mergePages)
 			}
 			if err == nil {
 				err = c.tx.QueryRow("SELECT total_changes()").Scan(&after)
 			}
-			more = after-before > 1
+			if err == nil {
+				err = c.tx.QueryRow(unmerged).Scan(&segments, &marks)
+			}
+			if done = segments <= 1 && marks == 0; after-before > 1 {
+				idle = 0
+			} else if idle++; err == nil && !done && idle > 1 {
+				err = fmt.Errorf("the index of words keeps %d segments and %d marks of what expired", segments, marks)
+			}
 			return err
 		}); err != nil {
 			return err
