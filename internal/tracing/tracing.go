@@ -192,10 +192,14 @@ func (t *Tracing) Trial() func(trial.Event) {
 type trialSpans struct {
 	to          *Tracing
 	whole, part *otlp.Span
+	closed      bool // whole is sent: what people decide later is no part of it
 }
 
 func (s *trialSpans) hear(e trial.Event) {
 	head := e.Head()
+	if s.closed {
+		return
+	}
 	if s.whole == nil {
 		// A trial is the root of a trace of its own: it outlives the request that submitted it.
 		s.whole = begin("trial", otlp.Span_SPAN_KIND_INTERNAL, head.At, nil, nil)
@@ -221,6 +225,7 @@ func (s *trialSpans) hear(e trial.Event) {
 	case trial.TrialClosed:
 		s.end(head.At)
 		s.to.end(s.whole, head.At)
+		s.closed = true
 	}
 }
 
