@@ -54,7 +54,11 @@ func (r *Reader) item(n *Node, role string) {
 		r.leave(Elsewhere)
 	case kind == "mcp_list_tools", kind == "additional_tools": // what tools there are, and no act
 	case kind == "mcp_approval_response":
-		r.Say(Message{Role: User, Content: Pieces{Words(TextOf(n.Raw()))}}, n)
+		m := Message{Role: User, Content: Pieces{Words(TextOf(n.Raw()))}}
+		if r.Answer { // nobody approved what the upstream says
+			m = Message{Role: Assistant, Content: Pieces{Unknown(kind, n.Raw())}}
+		}
+		r.Say(m, n)
 	case strings.HasSuffix(kind, "_output"):
 		id := r.Str(n, "call_id", "id")
 		r.Say(Message{Role: Tool, ToolCallID: cmp.Or(r.called[id], id), Content: r.Output(n.First("output", "result", "tools"))}, n)
@@ -79,6 +83,17 @@ func (r *Reader) itemMessage(n *Node, role string) {
 	r.Say(m, n)
 }
 
+// names notes by what results may name a call: its id, and that of its item unless a call has this as its own. Of two items with one id, the later counts.
+func (r *Reader) names(id, item string) {
+	if r.called == nil {
+		r.called = map[string]string{}
+	}
+	if r.called[item] != item {
+		r.called[item] = id
+	}
+	r.called[id] = id
+}
+
 // itemCall reads a call. A function has a name. The vendor's own tools are named for their type, such as web_search, and have their result beside the call.
 // A result may name a call by the id of its item.
 func (r *Reader) itemCall(n *Node, kind string) {
@@ -93,19 +108,14 @@ func (r *Reader) itemCall(n *Node, kind string) {
 	if call.Function.Arguments = Arguments(input); kind == "custom_tool_call" {
 		call = ChatToolCall{ID: id, Type: "custom", Custom: ChatCustom{Name: name, Input: input}}
 	}
-	if item != "" {
-		if r.called == nil {
-			r.called = map[string]string{}
-		}
-		r.called[item], r.called[id] = cmp.Or(r.called[item], id), id
-	}
+	r.names(id, item)
 	r.Say(Message{Role: Assistant, ToolCalls: []ChatToolCall{call}}, n)
 	result := n.First("output", "outputs", "results", "result", "error")
 	if result.Absent() {
 		return
 	}
 	m := Message{Role: Tool, ToolCallID: id, IsError: !n.Get("error").Absent(), Beside: true}
-	if kind == "image_generation_call" {
+	if kind == "image_generation_call" && result.Step == "result" {
 		m.Content = Pieces{r.unread(Inline("image_url", "", "", n.Word("result")), "image", "")}
 	} else {
 		m.Content = r.Output(result)

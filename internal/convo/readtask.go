@@ -73,13 +73,15 @@ func enclosed(name, mediaType, data string) Piece {
 	return Inline("file", Short(name), mediaType, data)
 }
 
-// taskData reads data. Frameworks put calls of tools and their results into what an agent says; other data is shown as it is.
+// taskData reads data. Frameworks put calls of tools and their results into what an agent says, and into what a client answers; other data is shown as it is.
+// What was recorded of the other side shows no call and no result.
 func (r *Reader) taskData(t *Turn, n, in *Node) {
 	name, id := n.Word("name"), n.Word("id")
+	named := name != "" && (!r.Lenient || RoleOf(t.Role) == Assistant)
 	switch response := n.Get("response"); {
-	case name != "" && RoleOf(t.Role) == Assistant && n.First("args", "arguments") != nil:
+	case named && n.First("args", "arguments") != nil:
 		t.Call(in, r.function(n, id))
-	case name != "" && RoleOf(t.Role) == Assistant && !response.Absent():
+	case named && !response.Absent():
 		t.Result(in, Message{ToolCallID: id, Name: name, Content: Pieces{Words(Plain(response))}})
 	default:
 		t.Add(in, Words(TextOf(n.Raw())))

@@ -228,6 +228,14 @@ func (n *Node) At(offset int64) *Node {
 	return n
 }
 
+// Element is an element of an array; nil for everything else.
+func (n *Node) Element(i int) *Node {
+	if n == nil || n.Kind != '[' || i >= len(n.Members) {
+		return nil
+	}
+	return n.Members[i]
+}
+
 // Get returns a member of an object, or nil.
 func (n *Node) Get(name string) *Node {
 	if n == nil || n.Kind != '{' {

@@ -43,7 +43,7 @@ func readChat(r *reading) {
 		}
 		one := answer{c.Index, c.FinishReason, executed(c.Message.Executed), []string{c.Message.Thought()}}
 		ran := len(one.said)
-		if r.answer(&one, root.Get("choices").Members[i].Get("message"), (*convo.Reader).ChatMessage); len(one.said) == ran {
+		if r.answer(&one, root.Get("choices").Element(i).Get("message"), (*convo.Reader).ChatMessage); len(one.said) == ran {
 			one.said = append(one.said, convo.Message{Role: convo.Assistant}) // it has none
 		}
 		r.answers = append(r.answers, one)
@@ -99,7 +99,7 @@ func executed(v jsontext.Value) []convo.Message {
 			continue
 		}
 		id := fmt.Sprintf(convo.Numbered+"%d", tool.Index+1)
-		t.Call(nil, convo.Function(id, tool.Type, string(tool.Arguments)))
+		t.Call(nil, convo.Function(id, tool.Type, strings.ToValidUTF8(string(tool.Arguments), "\ufffd")))
 		returned := convo.TextOf(tool.Output)
 		if rest := convo.ObjectOf(tool.Raw); !present(tool.Output) && len(rest) > 0 {
 			returned = convo.TextOf(rest.Value())

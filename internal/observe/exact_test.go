@@ -104,3 +104,31 @@ func TestOnlyBookkeepingLeavesThePrompt(t *testing.T) {
 		t.Errorf("instructions that are that line alone: prompt %s, parameters %s", p.Prompt, p.Parameters)
 	}
 }
+
+// TestWhatAnUpstreamCannotDo: an answer or a request of odd form neither hides what was said nor says it in the name of another.
+func TestWhatAnUpstreamCannotDo(t *testing.T) {
+	for _, test := range []struct{ protocol, request, response, prompt, output string }{
+		// Broken characters in the arguments of a tool that the server ran.
+		{observe.OpenAIChat, `{"messages":[]}`, `{"choices":[{"index":0,"message":{"content":"x","executed_tools":[{"index":0,"type":"search","arguments":{"q":"` + "\xff" + `"}}]}}]}`, `[]`,
+			`[{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{\"q\":\"` + "\ufffd" + `\"}","name":"search"},"id":"#1","type":"function"}]},` +
+				`{"content":"","name":"search","role":"tool","tool_call_id":"#1"},{"content":"x","role":"assistant"}]`},
+		// Of two members the last counts.
+		{observe.GeminiGenerate, `{"contents":[]}`, `{"response":{},"response":{"candidates":[{"content":{"parts":[{"text":"x"}]}}]}}`, `[]`, `"x"`},
+		{observe.GeminiGenerate, `{"contents":[]}`, `{"response":{"candidates":[{"content":{"parts":[{"text":"x"}]}}]},"response":{}}`, `[]`, ``},
+		// Nobody approved what the upstream says.
+		{observe.OpenAIResponses, `{"input":"a"}`, `{"status":"completed","output":[{"type":"mcp_approval_response","approval_request_id":"q","approve":true}]}`, `[{"content":"a","role":"user"}]`,
+			`"[mcp_approval_response] {\"approval_request_id\":\"q\",\"approve\":true,\"type\":\"mcp_approval_response\"}"`},
+		// No provider reads the lists of results that some programs keep in a tool's message, and calls stay calls.
+		{observe.OpenAIChat, `{"messages":[{"role":"tool","tool_call_id":"c1","content":"Done","tool_messages":[{"tool_call_id":"c2","content":"Done"}],"tool_responses":"x",
+			"tool_calls":[{"id":"c3","function":{"name":"f","arguments":"{}"}}]}]}`, ``,
+			`[{"content":"Done","role":"tool","tool_call_id":"c1","tool_calls":[{"function":{"arguments":"{}","name":"f"},"id":"c3","type":"function"}]}]`, ``},
+	} {
+		p := project(t, observe.Call{Protocol: test.protocol, Path: "/v1internal:generateContent", Status: 200, Request: []byte(test.request), Response: []byte(test.response)})
+		if test.protocol == observe.GeminiGenerate {
+			test.prompt = string(p.Prompt) // Code Assist has it in an envelope
+		}
+		if string(p.Prompt) != test.prompt || string(p.Output) != test.output {
+			t.Errorf("%s\n%s\nprompt %s\noutput %s, problem %q", test.request, test.response, p.Prompt, p.Output, p.Problem)
+		}
+	}
+}

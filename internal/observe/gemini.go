@@ -25,8 +25,10 @@ func readGenerate(r *reading) {
 	if !ok {
 		return
 	}
-	if a.Inside != nil {
+	if a.Inside != nil { // read again, as the struct may have merged two of them
 		root = root.Get("response")
+		inside, _ := decode[convo.GenerateAnswer](r, "answer", root.Raw())
+		a.Inside = &inside
 	}
 	a = a.Opened()
 	r.out.ProviderID = a.ResponseID
@@ -42,7 +44,7 @@ func readGenerate(r *reading) {
 			continue
 		}
 		said := answer{number: candidate.Index, finish: candidate.FinishReason, thought: candidate.Content.Thoughts()}
-		r.answer(&said, root.Get("candidates").Members[i].Get("content"), func(in *convo.Reader, n *convo.Node) {
+		r.answer(&said, root.Get("candidates").Element(i).Get("content"), func(in *convo.Reader, n *convo.Node) {
 			in.Calls = c.Calls
 			in.Content(n, convo.Assistant)
 		})

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"container/list"
 	"crypto/sha256"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
@@ -222,8 +224,8 @@ func digest(before [sha256.Size]byte, m convo.Message, ids bool) [sha256.Size]by
 	}
 	h := sha256.New()
 	h.Write(before[:])
-	if err := json.MarshalWrite(h, &m); err != nil {
-		panic(err) // a message that was read has texts alone, and a hash takes them
+	if err := json.MarshalWrite(h, &m, jsontext.AllowInvalidUTF8(true)); err != nil {
+		fmt.Fprint(h, err) // it has texts alone, and a hash takes them: whatever an upstream sends, its record is sealed
 	}
 	return [sha256.Size]byte(h.Sum(nil))
 }

@@ -208,3 +208,11 @@ func TestProgramsNameCalls(t *testing.T) {
 		t.Errorf("of two conversations that look alike, %s is continued", got)
 	}
 }
+
+// TestBrokenTextHasASum: no text that an upstream sends keeps its call from being recorded.
+func TestBrokenTextHasASum(t *testing.T) {
+	m := convo.Message{Role: convo.Assistant, ToolCalls: []convo.ChatToolCall{convo.Function("1", "search", "\xff")}}
+	if a, b := digest([32]byte{}, m, true), digest([32]byte{}, m, false); a == b || a == [32]byte{} {
+		t.Errorf("%x, %x", a, b)
+	}
+}

@@ -384,15 +384,15 @@ func isChat(n *convo.Node) bool {
 // response with another role is shown unchanged, and so are calls of the user, and a message with a model's reasoning. That rule of docs/format.md must not
 // change, because findings about records name messages by number.
 func readChat(n *convo.Node, role Role) (m Message, ok bool) {
-	read, reasoning := 0, false
+	read, lacks := 0, false
 	r := &convo.Reader{
 		Say:  func(from convo.Message, _ *convo.Node) { m, read = messageOf(&from), read+1 },
-		Left: func(kind Left) { reasoning = reasoning || kind == Reasoning },
+		Left: func(kind Left) { lacks = lacks || kind != Unreadable },
 	}
 	if role == Assistant {
 		r.Role = convo.Assistant
 	}
-	if r.ChatMessage(n); r.Err() != nil || read != 1 || reasoning {
+	if r.ChatMessage(n); r.Err() != nil || read != 1 || lacks {
 		return m, false
 	}
 	return m, (role != Assistant || m.Role == Assistant) && (m.Role != User || len(m.ToolCalls) == 0)

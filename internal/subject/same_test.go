@@ -89,3 +89,37 @@ func TestTranscriptsAndRecordings(t *testing.T) {
 		}
 	}
 }
+
+// TestResultsNameTheirCalls: an output of Responses names a call by its call_id, and by the id of an item only if no call has that; the later of two
+// items with one id counts. What a client answers in A2A is a result, and the error of a picture that was not made is shown.
+func TestResultsNameTheirCalls(t *testing.T) {
+	for text, want := range map[string][]string{
+		`[{"type":"function_call","call_id":"x","name":"read","arguments":"{}"},{"type":"function_call","call_id":"y","id":"x","name":"delete","arguments":"{}"},
+			{"type":"function_call_output","call_id":"x","output":"r"}]`: {"", "", "x r"},
+		`[{"type":"function_call","id":"i","call_id":"a","name":"f","arguments":"{}"},{"type":"function_call_output","id":"i","output":"1"},{"role":"user","content":"again"},
+			{"type":"function_call","id":"i","call_id":"b","name":"f","arguments":"{}"},{"type":"function_call_output","id":"i","output":"2"}]`: {"", "a 1", "", "", "b 2"},
+		`[{"role":"user","content":"a"},{"type":"image_generation_call","id":"g","result":null,"error":{"message":"policy"}}]`: {"", "", `g {"message":"policy"}`},
+	} {
+		var got []string
+		for _, m := range taken(t, ResponsesForm, text).Messages {
+			said := ""
+			if m.Role == Tool {
+				said = m.ToolCallID + " " + m.Text
+			}
+			got = append(got, said)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s:\n%s", text, diff)
+		}
+	}
+	c := taken(t, A2AForm, `{"id":"t","history":[{"role":"agent","parts":[{"kind":"data","data":{"name":"f","id":"1","args":{}}}]},
+		{"role":"user","parts":[{"kind":"data","data":{"name":"f","id":"1","response":{"r":1}}}]}]}`)
+	if m := c.Messages[len(c.Messages)-1]; m.Role != Tool || m.ToolCallID != "1" {
+		t.Errorf("%+v", c.Messages)
+	}
+	_, err := Parse([]byte(`{"conversation":[{"role":"assistant","tool_calls":[{"id":"c","name":"f","arguments":{}}]},
+		{"role":"tool","tool_messages":[{"tool_call_id":"c","content":"Done"}],"audio":{"transcript":"hi"}}]}`))
+	if err == nil || !strings.Contains(err.Error(), "a content beside tool_messages") {
+		t.Error(err)
+	}
+}

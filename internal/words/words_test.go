@@ -218,7 +218,7 @@ func named(t *testing.T) map[string][]string {
 	of("jury", "Decider", "statement.outcome", "statement.open")
 	of("property", "Form", "statement.hidden")
 	of("internal/subject", "Role", "speaker")
-	of("internal/subject", "Left", "left_out")
+	of("internal/convo", "Left", "left_out")
 	of("internal/subject", "Why", "recording.lacking")
 	of("internal/pages", "Mark", "mark", "mark_why")
 	of("api", "State", "state", "state_more")
