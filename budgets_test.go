@@ -18,8 +18,8 @@ var budgets = []struct {
 	what string
 	most int
 }{
-	{"lines of Go but tests", 144_500},
-	{"lines of tests in Go", 118_700},
+	{"lines of Go but tests", 144_900},
+	{"lines of tests in Go", 118_950},
 	{"packages", 96},
 	{"modules in the program", 42},
 	{"lines of the second verifier", 8_650},

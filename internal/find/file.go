@@ -7,13 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"time"
+	"strings"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"jurat/internal/ledger"
-	"jurat/internal/lock"
 	"jurat/internal/sqlitefile"
 )
 
@@ -34,8 +32,11 @@ func openFile(ctx context.Context, l *ledger.Ledger, path string) (*sql.DB, erro
 		return nil, fmt.Errorf("making an index of words in memory: %w", err)
 	case code == sqlite3.SQLITE_READONLY, code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_PERM:
 		return openFile(ctx, l, "")
-	case code == sqlite3.SQLITE_CORRUPT, code == sqlite3.SQLITE_NOTADB, errors.Is(err, errOther):
-		db, err = replaceFile(ctx, l, path)
+	case code == sqlite3.SQLITE_CORRUPT, code == sqlite3.SQLITE_NOTADB:
+		if err := removeFile(path); err != nil {
+			return nil, fmt.Errorf("replacing the index of words: %w", err)
+		}
+		db, err = openTables(ctx, l, path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the index of words in %s: %w", path, err)
@@ -43,7 +44,7 @@ func openFile(ctx context.Context, l *ledger.Ledger, path string) (*sql.DB, erro
 	return db, nil
 }
 
-var errOther = errors.New("the index of words is of another version or of another log")
+var errOther = errors.New("the index of words is of another log")
 
 func openTables(ctx context.Context, l *ledger.Ledger, path string) (*sql.DB, error) {
 	// What is deleted is overwritten. A commit does not wait for the disk, because the log has everything.
@@ -62,7 +63,8 @@ func openTables(ctx context.Context, l *ledger.Ledger, path string) (*sql.DB, er
 	return db, nil
 }
 
-// prepare makes the tables of a new file. It returns errOther for a file of another version or of another log.
+// prepare makes the tables of a new file, and makes those anew of a file of another version or of another log. Processes that come to this at the
+// same moment do it one after the other, so the second finds it done: a file that was replaced would leave them with two, each under the key of one.
 func prepare(ctx context.Context, l *ledger.Ledger, db *sql.DB) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -73,16 +75,31 @@ func prepare(ctx context.Context, l *ledger.Ledger, db *sql.DB) error {
 	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&has); err != nil {
 		return err
 	}
-	switch has {
-	case 0:
-		if _, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d", version)); err != nil {
+	if has == version {
+		if err := checkLog(ctx, l, tx); !errors.Is(err, errOther) {
 			return err
 		}
-		return tx.Commit()
-	case version:
-		return checkLog(ctx, l, tx)
 	}
-	return errOther
+	if err := dropAll(ctx, tx); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d", version)); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// dropAll removes all tables. Those of a virtual table go with it.
+func dropAll(ctx context.Context, tx *sql.Tx) error {
+	for {
+		names, err := list(ctx, tx, one[string], "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY sql NOT LIKE 'CREATE VIRTUAL%' LIMIT 1")
+		if err != nil || len(names) == 0 {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `DROP TABLE "`+strings.ReplaceAll(names[0], `"`, `""`)+`"`); err != nil {
+			return err
+		}
+	}
 }
 
 // checkLog returns errOther if the log does not have the last record of the index at its place: a log that was restored from an older
@@ -105,28 +122,6 @@ func checkLog(ctx context.Context, l *ledger.Ledger, tx *sql.Tx) error {
 		err = errOther
 	}
 	return err
-}
-
-// replaceFile makes the file of an index anew, unless another process has done so meanwhile: two that did would write to two files, each under
-// the key of one.
-func replaceFile(ctx context.Context, l *ledger.Ledger, path string) (*sql.DB, error) {
-	held, release, err := lock.NewFolder(filepath.Dir(path)).Lock(ctx, filepath.Base(path)+"-lock")
-	for tries := 0; errors.Is(err, lock.ErrTaken) && tries < 500; tries++ {
-		time.Sleep(20 * time.Millisecond) // it takes no longer than to make some tables
-		held, release, err = lock.NewFolder(filepath.Dir(path)).Lock(ctx, filepath.Base(path)+"-lock")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("replacing it: %w", err)
-	}
-	defer release()
-	db, err := openTables(held, l, path)
-	if err == nil || codeOf(err) != sqlite3.SQLITE_CORRUPT && codeOf(err) != sqlite3.SQLITE_NOTADB && !errors.Is(err, errOther) {
-		return db, err
-	}
-	if err := removeFile(path); err != nil {
-		return nil, fmt.Errorf("replacing it: %w", err)
-	}
-	return openTables(held, l, path)
 }
 
 func removeFile(path string) (err error) {
