@@ -175,17 +175,21 @@ func (r *runner) hold(ctx context.Context, c *cell) (found *Trial, cost int64, e
 	if ctx.Err() != nil {
 		return nil, 0, false, ctx.Err()
 	}
+	before := int64(0)
+	if reopened != nil {
+		before = reopened.Spent
+	}
 	held, err := r.try(ctx, c, reopened)
-	if err != nil {
-		return nil, 0, false, err
+	if err != nil { // what was answered until then has its price
+		if again, unread := trial.Reopen(context.WithoutCancel(ctx), r.log.Ledger, c.trial()); unread == nil {
+			cost = again.Spent - before
+		}
+		return nil, cost, false, err
 	}
 	if found, err = observe(c, held.Records); err != nil {
 		return nil, 0, false, err
 	}
-	if reopened != nil {
-		return found, found.Cost - reopened.Spent, false, nil
-	}
-	return found, found.Cost, false, nil
+	return found, found.Cost - before, false, nil
 }
 
 // try begins or resumes a trial.
