@@ -1,5 +1,6 @@
 -- One row. next is the place of the next record to read, and last the id of the record before it, which says which log this is. key is that of
--- the terms. expired is up to where the operator's acts on expiry were followed; dirty: the write-ahead log may still have what they removed.
+-- the terms. expired is up to where the operator's acts on expiry were followed; dirty: the write-ahead log may still have what
+-- they removed, or what the file had before.
 CREATE TABLE state (next INTEGER NOT NULL, last TEXT NOT NULL, key BLOB NOT NULL, expired INTEGER NOT NULL, dirty INTEGER NOT NULL);
 INSERT INTO state VALUES (0, '', randomblob(16), 0, 1);
 

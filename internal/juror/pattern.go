@@ -15,7 +15,7 @@ var (
 )
 
 // NewPattern returns a pattern, for a variable of a package. An expression that does not compile panics at its first use, so a
-// test has all of them compiled by [CompileAll].
+// test has all of them compiled by [CompilePatterns].
 func NewPattern(expression string) *Pattern {
 	p := &Pattern{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })}
 	mu.Lock()
@@ -47,9 +47,6 @@ func (p *Pattern) FindAllStringSubmatch(s string, n int) [][]string {
 }
 func (p *Pattern) ReplaceAllString(s, with string) string {
 	return p.compiled().ReplaceAllString(s, with)
-}
-func (p *Pattern) ReplaceAllStringFunc(s string, with func(string) string) string {
-	return p.compiled().ReplaceAllStringFunc(s, with)
 }
 func (p *Pattern) Split(s string, n int) []string { return p.compiled().Split(s, n) }
 

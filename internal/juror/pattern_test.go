@@ -22,7 +22,6 @@ func TestAsRegexp(t *testing.T) {
 			"FindAllStringIndex":    {p.FindAllStringIndex(s, 2), r.FindAllStringIndex(s, 2)},
 			"FindAllStringSubmatch": {p.FindAllStringSubmatch(s, 2), r.FindAllStringSubmatch(s, 2)},
 			"ReplaceAllString":      {p.ReplaceAllString(s, "${2}x"), r.ReplaceAllString(s, "${2}x")},
-			"ReplaceAllStringFunc":  {p.ReplaceAllStringFunc(s, strings.ToUpper), r.ReplaceAllStringFunc(s, strings.ToUpper)},
 			"Split":                 {p.Split(s, 2), r.Split(s, 2)},
 		} {
 			if !reflect.DeepEqual(pair[0], pair[1]) {

@@ -115,7 +115,7 @@ func (t *Tracing) Stop(ctx context.Context) error {
 	}
 }
 
-// begin makes a span that begins at a time, in a trace and below a span; "": one of its own.
+// begin makes a span that begins at a time, in a trace and below a span; nil: in a trace of its own.
 func begin(name string, kind otlp.Span_SpanKind, at time.Time, trace, parent []byte) *otlp.Span {
 	if trace == nil {
 		trace = random(16)

@@ -148,6 +148,7 @@ func TestTrials(t *testing.T) {
 			hear(e)
 		}
 	}
+	hear(trial.PersonDecided{EventHead: trial.EventHead{Type: "person_decided", At: time.Now()}}) // of a trial that is over
 	spans := s.sent(t, tracer)
 	whole := spans["trial"]
 	if whole == nil || spans["round 1"] == nil || spans[string(jury.Initial)] == nil {
@@ -157,7 +158,7 @@ func TestTrials(t *testing.T) {
 		if name != "trial" && (!slices.Equal(span.ParentSpanId, whole.SpanId) || len(span.Events) == 0) {
 			t.Errorf("%s: %v", name, span)
 		}
-		if text := span.String(); strings.Contains(text, "juror-") {
+		if text := span.String(); strings.Contains(text, "juror-") || strings.Contains(text, "person_decided") {
 			t.Error(text)
 		}
 	}
