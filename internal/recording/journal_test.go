@@ -228,7 +228,7 @@ func TestCallsPassWhileTheJournalIsWrittenAnew(t *testing.T) {
 	if left, err := j.close(); err != nil || left != 4 {
 		t.Errorf("%d, %v", left, err)
 	}
-	if info, err := os.Stat(path); err != nil || info.Size() > 10_000 {
+	if info, err := os.Stat(path); err != nil || info.Size() > 100_000 { // the last long call may be open while the file is copied
 		t.Errorf("%d bytes, %v", info.Size(), err)
 	}
 }
