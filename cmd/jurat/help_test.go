@@ -88,7 +88,7 @@ func TestEveryCommandIsInOneGroup(t *testing.T) {
 	slices.Sort(named)
 	slices.Sort(there)
 	if !slices.Equal(named, there) {
-		t.Errorf("groups.go has\n%v\nand the commands are\n%v", named, there)
+		t.Errorf("help.go has\n%v\nand the commands are\n%v", named, there)
 	}
 }
 

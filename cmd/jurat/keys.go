@@ -2,16 +2,24 @@ package main
 
 import (
 	"context"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os/user"
 	"slices"
 	"sort"
 	"strings"
 	"time"
 
+	"jurat/client"
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/atomicfile"
+	"jurat/internal/filestore"
 	"jurat/internal/installation"
 	"jurat/internal/keys"
+	"jurat/internal/token"
 )
 
 type keysCmd struct {
@@ -155,4 +163,320 @@ func protectionLine(p operator.Protection) string {
 		line += "; never extractable"
 	}
 	return line
+}
+
+// whyFlags are the flags of every command that changes a key: the reason, for the log.
+type whyFlags struct {
+	Reason string  `required:"" placeholder:"TEXT" help:"Why. It goes into the log."`
+	By     newName `placeholder:"NAME" help:"Who decided it. It goes into the log. Default: the name of the account."`
+}
+
+func (f *whyFlags) why() (keys.Why, error) {
+	if f.By != "" {
+		return keys.Why{Reason: f.Reason, By: string(f.By)}, nil
+	}
+	account, err := user.Current()
+	if err != nil {
+		return keys.Why{}, hint(fmt.Errorf("finding out who you are: %w", err), "--by NAME says it")
+	}
+	return keys.Why{Reason: f.Reason, By: account.Username}, nil
+}
+
+// whenWhyFlags are the flags of a command of which only some uses change what is sealed.
+type whenWhyFlags struct {
+	Reason string  `placeholder:"TEXT" help:"Why. It goes into the log, and is needed for whatever does."`
+	By     newName `placeholder:"NAME" help:"Who decided it. It goes into the log. Default: the name of the account."`
+}
+
+func (f *whenWhyFlags) why() (keys.Why, error) {
+	if f.Reason == "" {
+		return keys.Why{}, errors.New("missing flags: --reason=TEXT")
+	}
+	return (&whyFlags{f.Reason, f.By}).why()
+}
+
+// publicFlags name an owner's keys.
+type publicFlags struct {
+	Public      []string `placeholder:"FILE" help:"The public key in PEM. Repeat it for an ML-DSA-65 key that signs with it."`
+	Certificate []string `placeholder:"FILE" help:"Certificates in PEM: the key's, then those above it. They go out with records, which makes them no more trusted."`
+}
+
+// read reads the keys, and gives each, and those that are read already, the certificates that begin with its own.
+func (f *publicFlags) read(owned ...keys.OwnerKey) ([]keys.OwnerKey, error) {
+	for _, file := range f.Public {
+		text, err := readFile(file)
+		if err != nil {
+			return nil, err
+		}
+		public, err := client.ParsePublicKey(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		der, err := evidence.MarshalPublicKey(public)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		owned = append(owned, keys.OwnerKey{Public: der})
+	}
+	certificates, err := readCertificates(f.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	return owned, keys.AddCertificates(owned, certificates)
+}
+
+func readCertificates(files []string) ([][]byte, error) {
+	var list [][]byte
+	for _, file := range files {
+		text, err := readFile(file)
+		if err != nil {
+			return nil, err
+		}
+		found := len(list)
+		for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+			if block.Type != "CERTIFICATE" {
+				return nil, fmt.Errorf("%s: want certificates in PEM, found %q", file, block.Type)
+			}
+			list = append(list, block.Bytes)
+		}
+		if len(list) == found {
+			return nil, fmt.Errorf("%s: want certificates in PEM, found none", file)
+		}
+	}
+	return list, nil
+}
+
+type keysNewCmd struct {
+	Role evidence.Role      `arg:"" help:"agent, reviewer, submitter, juror, judge, clerk, operator or recorder." enum:"agent,reviewer,submitter,juror,judge,clerk,operator,recorder"`
+	Name string             `arg:"" help:"The actor's name, as in agent_id or reviewer_id."`
+	Alg  evidence.Algorithm `help:"ES256, RS256 or Ed25519; or ML-DSA-65, the second key that the actor signs with beside one of these." default:"ES256" enum:"ES256,RS256,Ed25519,ML-DSA-65"`
+	publicFlags
+	Token []string `placeholder:"URI" help:"The key on a token: pkcs11:token=LABEL;object=NAME. It is made if it is not there, unless its owner keeps it."`
+	helperFlag
+	Owner    bool       `help:"The agent or reviewer holds the private key, also if --token names it. So it is with --public."`
+	Card     string     `placeholder:"FILE" help:"Of an owner's key: the actor's A2A agent card in JSON. Its digest goes into the log, beside the key."`
+	NotAfter *time.Time `placeholder:"TIME" help:"Of an owner's key: it signs nothing from this time on (RFC 3339)."`
+	whenWhyFlags
+}
+
+// Run makes a key, or takes in that of an owner.
+func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.Owner || len(c.Public) > 0 {
+		return c.register(ctx, a, io)
+	}
+	if c.Card != "" || c.NotAfter != nil || c.Certificate != nil || c.Reason != "" || c.By != "" || len(c.Token) > 1 {
+		return errors.New("--card, --certificate, --not-after, --reason, --by and a second --token go with an owner's key: --public FILE, or --owner --token URI")
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		on, err := c.find(ctx, &i.Helper, strings.Join(c.Token, ""), c.Alg)
+		if err != nil {
+			return err
+		}
+		key, err := i.Keys.Create(ctx, c.Role, c.Name, c.Alg, on)
+		if errors.Is(err, keys.ErrExists) {
+			return hint(err, "'jurat keys list' shows it; 'jurat keys rotate' puts another in its place")
+		}
+		if err != nil {
+			return keyHint(err)
+		}
+		return io.line("%s", key.KeyID)
+	})
+}
+
+// register takes in an owner's key.
+func (c *keysNewCmd) register(ctx context.Context, a *app, io stdio) error {
+	if c.Role != evidence.RoleAgent && c.Role != evidence.RoleReviewer {
+		return fmt.Errorf("%s: only an agent or a reviewer can hold its own key", c.Role)
+	}
+	if len(c.Public)+len(c.Token) == 0 {
+		return errors.New("--owner: want --public FILE, or --token URI")
+	}
+	tokens, err := c.publicOnToken(ctx)
+	if err != nil {
+		return err
+	}
+	owned, err := c.read(tokens...)
+	if err != nil {
+		return err
+	}
+	if err := addCard(io, c.Card, c.Role, c.Name, owned); err != nil {
+		return err
+	}
+	why, err := c.why()
+	if err != nil {
+		return err
+	}
+	notAfter := time.Time{}
+	if c.NotAfter != nil {
+		notAfter = *c.NotAfter
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		if err := i.Registrar.Register(ctx, c.Role, c.Name, owned, notAfter, why); err != nil {
+			return changeHint(err)
+		}
+		return printIDs(io, owned)
+	})
+}
+
+// publicOnToken reads the public halves of the keys that --token names.
+func (c *keysNewCmd) publicOnToken(ctx context.Context) (owned []keys.OwnerKey, err error) {
+	helper := &token.Helper{}
+	defer helper.Close()
+	references, err := c.known(ctx, helper, c.Token)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range references {
+		der, err := evidence.MarshalPublicKey(r.Public)
+		if err != nil {
+			return nil, err
+		}
+		owned = append(owned, keys.OwnerKey{Public: der, Protection: r.Protection})
+	}
+	return owned, nil
+}
+
+func printIDs(io stdio, keys []keys.OwnerKey) error {
+	for _, k := range keys {
+		if err := io.line("%s", evidence.DigestOf(k.Public)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type keysRotateCmd struct {
+	Role evidence.Role      `arg:"" help:"agent, reviewer, submitter, juror, judge, clerk, operator or recorder." enum:"agent,reviewer,submitter,juror,judge,clerk,operator,recorder"`
+	Name string             `arg:"" help:"The actor's name."`
+	Alg  evidence.Algorithm `help:"Algorithm of the new first key: ES256, RS256 or Ed25519. Default: as before; with --token ES256." default:"" enum:",ES256,RS256,Ed25519"`
+	publicFlags
+	Token string `placeholder:"URI" help:"The new first key, on a token: pkcs11:token=LABEL;object=NAME. It is made if it is not there."`
+	helperFlag
+	whyFlags
+}
+
+// Run rotates the keys of an actor.
+func (c *keysRotateCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if len(c.Public) == 0 && len(c.Certificate) > 0 || len(c.Public) > 0 && (c.Alg != "" || c.Token != "") {
+		return errors.New("--certificate goes with --public, and --alg and --token do not")
+	}
+	owned, err := c.read()
+	if err != nil {
+		return err
+	}
+	why, err := c.why()
+	if err != nil {
+		return err
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		if len(owned) > 0 {
+			err = i.Registrar.RotateOwned(ctx, c.Role, c.Name, owned, why)
+		} else {
+			err = c.rotate(ctx, i, why)
+		}
+		if err != nil {
+			return changeHint(err)
+		}
+		history, err := i.Ledger.Keys(ctx)
+		if err != nil {
+			return err
+		}
+		for _, k := range history.Active(c.Role, c.Name, time.Now()) {
+			if err := io.line("%s", k.KeyID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// rotate makes the new key here, or on the token.
+func (c *keysRotateCmd) rotate(ctx context.Context, i *installation.Installation, why keys.Why) error {
+	if c.Token != "" && c.Alg == "" {
+		c.Alg = evidence.ES256
+	}
+	on, err := c.find(ctx, &i.Helper, c.Token, c.Alg)
+	if err != nil {
+		return err
+	}
+	return i.Registrar.Rotate(ctx, c.Role, c.Name, c.Alg, on, why)
+}
+
+type keysRevokeCmd struct {
+	Key    evidence.KeyID `arg:"" name:"key-id" help:"The key's id, as 'jurat keys list' prints it."`
+	From   *time.Time     `xor:"how" placeholder:"TIME" help:"When others may first have had it (RFC 3339). Default: now."`
+	Retire bool           `xor:"how" help:"No other has had it: it signs no more, and what it signed stands."`
+	whyFlags
+}
+
+// Run revokes or retires a key.
+func (c *keysRevokeCmd) Run(ctx context.Context, a *app) error {
+	why, err := c.why()
+	if err != nil {
+		return err
+	}
+	from := time.Time{}
+	if c.From != nil {
+		from = *c.From
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		if c.Retire {
+			return changeHint(i.Registrar.Retire(ctx, c.Key, why))
+		}
+		return changeHint(i.Registrar.Revoke(ctx, c.Key, from, why))
+	})
+}
+
+// changeHint says what can be done where something stands in the way of a change to a key.
+func changeHint(err error) error {
+	switch {
+	case errors.Is(err, keys.ErrHeld):
+		return hint(err, "'jurat keys rotate ROLE NAME --public FILE' puts the owner's key in its place")
+	case errors.Is(err, keys.ErrPair):
+		return hint(err, "give both keys in one 'jurat keys rotate', with --public FILE twice")
+	case errors.Is(err, keys.ErrOwner):
+		return hint(err, "--public FILE names the owner's next key")
+	case errors.Is(err, keys.ErrNoSuchKey):
+		return hint(err, "'jurat keys list' shows every key; 'jurat keys new' gives an actor its first")
+	case errors.Is(err, keys.ErrEvent):
+		return hint(err, "'jurat keys list --history' shows what was done to it; nothing was changed")
+	}
+	return err
+}
+
+type keysRewrapCmd struct {
+	New string `placeholder:"FILE" help:"Only make a wrapping key, in this new file of mode 0600."`
+}
+
+// newWrappingKey makes a wrapping key.
+func newWrappingKey(io stdio, file string) error {
+	text := filestore.Generate()
+	keys, err := filestore.Parse(text)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Create(file, text, 0o600); errors.Is(err, fs.ErrExist) {
+		return hint(err, "a wrapping key is never overwritten: keys may be wrapped under it")
+	} else if err != nil {
+		return err
+	}
+	return io.line("%s", keys)
+}
+
+// Run wraps files again.
+func (c *keysRewrapCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.New != "" {
+		return newWrappingKey(io, c.New)
+	}
+	if a.DB == "" {
+		return hint(errors.New("no database is named: the files in a data folder are not wrapped"), "--db or JURAT_DB names one")
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		told := progress(io, "files wrapped")
+		done, key, err := i.Rewrap(ctx, func(done int64) { told(done, done) })
+		if err != nil {
+			return err
+		}
+		return io.line("%d files were wrapped again; all of them are under %s now", done, key)
+	})
 }

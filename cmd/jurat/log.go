@@ -1,16 +1,25 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
+	"jurat/internal/lock"
 	"jurat/internal/plural"
+	"jurat/internal/trial"
 )
 
 type logCmd struct {
@@ -225,4 +234,264 @@ func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return exitCode(exitBad)
 	}
 	return io.line("the log is whole: %s", plural.Of(size, "record"))
+}
+
+type logCheckpointCmd struct {
+	Since   *string `placeholder:"OLD" help:"Prove that the log as it was then is the beginning of the log: a checkpoint file, or a number of entries. With --entries: print only those after it."`
+	To      *string `placeholder:"NEW" help:"With --since or --entries: the log as it was later, likewise. Default: its last checkpoint, made now if need be."`
+	Entries bool    `help:"Print what the log hashed for each record, to count by."`
+	logFlags
+}
+
+// Run prints the checkpoint, or the proof or the entries that are asked for.
+func (c *logCheckpointCmd) Run(ctx context.Context, a *app, io stdio) error {
+	switch {
+	case c.To != nil && c.Since == nil && !c.Entries:
+		return errors.New("--to goes with --since or --entries")
+	case c.Log != "" && (c.Entries || c.Since == nil):
+		return errors.New("--log goes with --since, and not with --entries")
+	case c.Log != "":
+		return c.elsewhere(ctx, io)
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		switch {
+		case c.Entries:
+			return c.entries(ctx, i.Ledger, io)
+		case c.Since != nil:
+			return c.consistency(ctx, i.Ledger, io)
+		}
+		cosign(ctx, i, io)
+		checkpoint, err := i.Ledger.Checkpoint(ctx)
+		if err != nil {
+			return err
+		}
+		return io.document([]byte(checkpoint))
+	})
+}
+
+// consistency prints a proof that the log has only grown.
+func (c *logCheckpointCmd) consistency(ctx context.Context, l *ledger.Ledger, io stdio) error {
+	from, err := sizeOf(ctx, l, *c.Since)
+	if err != nil {
+		return err
+	}
+	to, err := c.size(ctx, l)
+	if err != nil {
+		return err
+	}
+	proof, err := l.Consistency(ctx, min(from, to), max(from, to))
+	if err != nil {
+		return err
+	}
+	return io.print(proof)
+}
+
+// elsewhere prints such a proof of another operator's log.
+func (c *logCheckpointCmd) elsewhere(ctx context.Context, io stdio) error {
+	remote, err := c.open()
+	if err != nil {
+		return err
+	}
+	proof, err := remote.consistency(ctx, *c.Since, c.To)
+	if err != nil {
+		return err
+	}
+	return io.print(proof)
+}
+
+// entries prints the log's entries.
+func (c *logCheckpointCmd) entries(ctx context.Context, l *ledger.Ledger, io stdio) error {
+	from := int64(0)
+	if c.Since != nil {
+		var err error
+		if from, err = sizeOf(ctx, l, *c.Since); err != nil {
+			return err
+		}
+	}
+	to, err := c.size(ctx, l)
+	if err != nil {
+		return err
+	}
+	out, tell := bufio.NewWriter(io.documents()), progress(io, "entries")
+	for entry, err := range l.Entries(ctx, from, to) {
+		if err != nil {
+			return err
+		}
+		out.Write(entry)
+		if err := out.WriteByte('\n'); err != nil { // which a bufio.Writer repeats once it has failed
+			return err
+		}
+		from++
+		tell(from, to)
+	}
+	return out.Flush()
+}
+
+// size is how many entries the log has, or had when --to says.
+func (c *logCheckpointCmd) size(ctx context.Context, l *ledger.Ledger) (int64, error) {
+	if c.To != nil {
+		return sizeOf(ctx, l, *c.To)
+	}
+	signed, err := l.Checkpoint(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return l.SizeAt(ctx, signed)
+}
+
+// sizeOf reads a number of entries, or the file of a checkpoint, which must be one that the log has not gone back on.
+func sizeOf(ctx context.Context, l *ledger.Ledger, text string) (int64, error) {
+	if size, ok := wholeNumber(text); ok {
+		return size, nil
+	}
+	signed, err := readFile(text)
+	if err != nil {
+		return 0, err
+	}
+	size, err := l.SizeAt(ctx, string(signed))
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", text, err)
+	}
+	return size, nil
+}
+
+// wholeNumber reads a number of entries.
+func wholeNumber(text string) (int64, bool) {
+	size, err := strconv.ParseInt(text, 10, 64)
+	return size, err == nil
+}
+
+// decidedFlags give the reason of a decision, and who decided.
+type decidedFlags struct {
+	Reason string  `required:"" help:"Why, for the act that says so. It stays in the log for ever, so do not name a person in it." placeholder:"TEXT"`
+	By     newName `required:"" help:"Which person decided it." placeholder:"WHO"`
+}
+
+type logExpireCmd struct {
+	Before time.Time `required:"" placeholder:"DATE" format:"2006-01-02" help:"Records that are proved, by their time stamps, to have been sealed before this day (UTC)."`
+	decidedFlags
+	Except []string `sep:"none" placeholder:"CHAIN" help:"Leave this chain or trial. May be given several times."`
+	DryRun bool     `name:"dry-run" help:"Only count."`
+	jsonFlag
+}
+
+// Run removes the content of old records.
+func (c *logExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		for _, chain := range c.Except {
+			if there, err := i.Ledger.HasChain(ctx, chain); err != nil || !there {
+				return errors.Join(err, hint(fmt.Errorf("--except: %q: %w", chain, ledger.ErrNotFound), "no chain has this id"))
+			}
+		}
+		done, err := i.Expirer.Expire(ctx, installation.ExpiryOrder{Before: c.Before, Except: c.Except, Reason: c.Reason, By: string(c.By), DryRun: c.DryRun,
+			Stays: func(ctx context.Context) (*installation.ExpiryStaying, error) { return stays(ctx, i.Ledger) }, Progress: steps(io)})
+		switch {
+		case errors.Is(err, installation.ErrTooYoung):
+			return hint(err, "less than %d days is not possible. If nothing was sealed lately, seal something: the clock counts no further than the log's newest time stamp", operator.MinRetention)
+		case errors.Is(err, lock.ErrTaken):
+			return hint(err, "run it again when that is over")
+		case err != nil && done.Act != "":
+			return hint(err, "what an act says is gone is removed by the next run")
+		case err != nil:
+			return err
+		}
+		if !c.DryRun {
+			if err := a.forgetExpired(ctx, io, i); err != nil {
+				return err
+			}
+		}
+		return c.tell(io, done)
+	})
+}
+
+// stays returns what somebody still needs: trials that are open or wait for a person, and the records that they are
+// about.
+func stays(ctx context.Context, l *ledger.Ledger) (*installation.ExpiryStaying, error) {
+	x := trial.NewIndex(l, nil)
+	if err := x.Follow(ctx); err != nil {
+		return nil, err
+	}
+	s := &installation.ExpiryStaying{Chains: map[string]bool{}, Records: map[evidence.Digest]bool{}}
+	for _, t := range x.List(func(t *trial.Summary) bool { return !t.Over || t.NeedsPerson() }) {
+		s.Chains[t.ID] = true
+		acts, err := l.Chain(ctx, t.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, act := range acts {
+			for _, saw := range act.Payload.Saw {
+				s.Records[saw] = true
+			}
+		}
+	}
+	return s, nil
+}
+
+// forgetExpired removes what the files that are made of the log say of expired records: the case files of trials, and
+// the list of trials and the index of words, which the next command that needs them makes again or brings up to date.
+func (a *app) forgetExpired(ctx context.Context, io stdio, i *installation.Installation) error {
+	files, err := os.ReadDir(filepath.Dir(i.CaseFile("")))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for _, f := range files {
+		id := strings.TrimSuffix(f.Name(), filepath.Ext(f.Name()))
+		if _, err := i.Ledger.Briefs().FirstOfChain(ctx, id); !errors.Is(err, ledger.ErrExpired) {
+			continue // a file of no trial of this log stays
+		}
+		if err := os.Remove(i.CaseFile(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if err := os.Remove(filepath.Join(a.Data, trialsFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(a.Data, indexFile)); err != nil {
+		return nil //nolint:nilerr // there is no index of words
+	}
+	k, err := a.words(ctx, io, i)
+	if err != nil {
+		return err
+	}
+	return k.Close()
+}
+
+// steps tells how far each of several steps is.
+func steps(io stdio) func(step string, done, total int64) {
+	var now string
+	var tell func(done, total int64)
+	return func(step string, done, total int64) {
+		if step != now {
+			now, tell = step, progress(io, step)
+		}
+		tell(done, total)
+	}
+}
+
+func (c *logExpireCmd) tell(io stdio, done *installation.ExpiryDone) error {
+	if c.JSON {
+		return io.json(done)
+	}
+	p := newPrinter(io.out)
+	if done.Finished > 0 {
+		p.line("finished an interrupted run: %s", plural.Of(done.Finished, "record"))
+	}
+	if c.DryRun {
+		p.line("would remove the content of %s", plural.Of(done.Records, "record"))
+	} else {
+		p.line("removed the content of %s; the log keeps their ids and hashes", plural.Of(done.Records, "record"))
+	}
+	if done.Act != "" {
+		p.line("act: %s", done.Act)
+	}
+	for _, kept := range []struct {
+		n   int64
+		why string
+	}{{done.Excepted, "of excepted chains"}, {done.Needed, "that a trial or a person needs"}, {done.Waiting, "that wait for a time stamp"},
+		{done.Unproved, "of which it is not proved when they were sealed"}} {
+		if kept.n > 0 {
+			p.line("left %s %s", plural.Of(kept.n, "record"), kept.why)
+		}
+	}
+	return p.err
 }

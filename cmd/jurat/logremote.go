@@ -7,13 +7,19 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/client"
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/atomicfile"
+	"jurat/internal/plural"
+	"jurat/internal/witness"
 	"jurat/tiles"
 	"jurat/verify/trust"
 )
@@ -198,4 +204,260 @@ func (r *remoteLog) readCheckpoint(file string) (operator.Checkpoint, error) {
 		return head, fmt.Errorf("%s: %w", file, err)
 	}
 	return head, nil
+}
+
+type logMonitorCmd struct {
+	URL   string `arg:"" help:"The log's, such as https://jurat.example/log."`
+	Trust string `required:"" placeholder:"FILE" help:"Your trust file: the log's key, and the witnesses that must have cosigned."`
+	State string `required:"" placeholder:"FILE" help:"Where to keep the last checkpoint that was seen. Without this file it is the first look, which reads everything."`
+	tokenFlag
+	Every   time.Duration `placeholder:"DURATION" help:"Look again and again, with as much time between, such as 10m. Left out: once."`
+	Full    bool          `help:"Read everything again, and not only what is new."`
+	Sample  int           `default:"8" help:"How many old tiles, chosen by chance, are read again beside what is new."`
+	Most    int64         `default:"16777216" help:"How many new entries are read at most. If the log says that it has grown by more, that is an alarm."`
+	Patient time.Duration `default:"10s" help:"How long to wait for a log that shows less than before, as a cache or a node behind others does for a while."`
+	jsonFlag
+}
+
+// Run looks once, or until it is interrupted or the log does what it must not.
+func (c *logMonitorCmd) Run(ctx context.Context, io stdio) error {
+	if c.Every < 0 || c.Sample < 0 || c.Patient <= 0 || c.Most <= 0 {
+		return errors.New("--every, --sample: want 0 or more, --patient, --most: more than 0")
+	}
+	remote, err := openRemote(c.URL, c.Trust, c.tokenFlag)
+	if err != nil {
+		return err
+	}
+	last, err := c.remembered() // from here on this process knows what is in the state, also if it never gets to see the log
+	if err != nil {
+		return err
+	}
+	for {
+		seen, err := c.look(ctx, io, remote, last)
+		var code exitCode
+		switch unmet := errors.As(err, &code) && code == exitUndecided; {
+		case c.Every == 0 || ctx.Err() != nil:
+			return err
+		case errors.Is(err, tiles.ErrUnavailable), errors.Is(err, tiles.ErrRefused):
+			fmt.Fprintf(io.err, "jurat: NOT LOOKED AT: %v; it is tried again in %v\n", err, c.Every)
+		case err != nil && !unmet:
+			return err
+		default:
+			last = seen
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(c.Every):
+		}
+	}
+}
+
+// look looks once, knowing what is in the state, and returns what it leaves there. That is replaced last: a crash before it has the same
+// looked at again.
+func (c *logMonitorCmd) look(ctx context.Context, io stdio, remote *remoteLog, last string) (seen string, err error) {
+	if err := c.stillRemembered(last); err != nil {
+		return "", err
+	}
+	found, err := witness.See(ctx, witness.MonitorConfig{Log: remote.Client, Trust: remote.trust, Last: last, Full: c.Full, Most: c.Most, Sample: c.Sample,
+		Patient: c.Patient, Progress: progress(io, "read entries")})
+	var alarm *witness.Alarm
+	switch {
+	case errors.As(err, &alarm):
+		return "", c.shout(io, alarm)
+	case errors.Is(err, witness.ErrMemory):
+		return "", hint(fmt.Errorf("--state: %s: %w", c.State, err), withoutMemory)
+	case err != nil:
+		return "", whereLogsAre(err)
+	}
+	if err := c.print(io, found, remote.trust.Quorum); err != nil {
+		return "", err
+	}
+	switch now, err := readFile(c.State); {
+	case err != nil && (last != "" || !errors.Is(err, fs.ErrNotExist)):
+		return "", fmt.Errorf("--state: %w", err)
+	case string(now) != last: // what another has seen may be more, and must not be forgotten
+		return "", hint(fmt.Errorf("%s was changed while the log was looked at", c.State), "each monitor keeps a --state of its own; this one's is as the other has left it")
+	}
+	if err := atomicfile.Replace(c.State, []byte(found.Checkpoint), 0o644); err != nil {
+		return "", err
+	}
+	if found.Unmet != nil {
+		return found.Checkpoint, exitCode(exitUndecided)
+	}
+	return found.Checkpoint, nil
+}
+
+const withoutMemory = "without what it saw last a monitor finds nothing out: bring the file back from where it is safe, and ask who changed it. Only if that is lost for good, begin anew with a --state that is not there yet"
+
+// remembered reads the checkpoint of the last look. It returns "" if there is no file.
+func (c *logMonitorCmd) remembered() (string, error) {
+	text, err := readFile(c.State)
+	last := string(text)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err == nil && strings.TrimSpace(last) == "":
+		err = fmt.Errorf("%s is there and has no checkpoint in it", c.State)
+	}
+	if err != nil {
+		return "", hint(fmt.Errorf("--state: %w", err), withoutMemory)
+	}
+	return last, nil
+}
+
+// stillRemembered returns an error unless the state file is as this process found or left it, which includes its absence.
+func (c *logMonitorCmd) stillRemembered(last string) error {
+	now, err := c.remembered()
+	switch {
+	case err != nil || now == last:
+		return err
+	case now == "":
+		err = fmt.Errorf("%s is gone, which was there before", c.State)
+	default:
+		err = fmt.Errorf("%s has another checkpoint in it than this monitor found or left there", c.State)
+	}
+	return hint(fmt.Errorf("--state: %w", err), withoutMemory)
+}
+
+// lookJSON is what was found, for machines.
+type lookJSON struct {
+	Outcome  string         `json:"outcome"` // consistent, or what the alarm is
+	First    bool           `json:"first"`   // nothing was known of the log before
+	Origin   string         `json:"origin,omitzero"`
+	Size     int64          `json:"size"`
+	Before   int64          `json:"before"`            // the size that was known before
+	Read     int64          `json:"read"`              // entries that were held against the tree
+	Entries  bool           `json:"entries"`           // false: only their hashes, because the log does not show them to everyone
+	Cosigned []cosignedJSON `json:"cosigned"`          // by the trust file's witnesses
+	Quorum   int            `json:"quorum"`            // how many of them must have
+	Unmet    string         `json:"unmet,omitzero"`    // why too few have
+	Reason   string         `json:"reason,omitzero"`   // of an alarm
+	Evidence string         `json:"evidence,omitzero"` // folder with what was seen
+	ToOthers string         `json:"to_others,omitzero"`
+	Alone    string         `json:"seen_alone,omitzero"`
+}
+
+type cosignedJSON struct {
+	Witness string    `json:"witness"`
+	At      time.Time `json:"at"`
+}
+
+func (c *logMonitorCmd) print(io stdio, l *witness.Look, quorum int) error {
+	if c.JSON {
+		doc := lookJSON{Outcome: "consistent", First: l.First, Origin: l.Head.Origin, Size: l.Head.Size, Before: l.Before, Read: l.Read, Entries: !l.Hidden, Cosigned: []cosignedJSON{}, Quorum: quorum}
+		for _, s := range l.Cosigned {
+			doc.Cosigned = append(doc.Cosigned, cosignedJSON{s.Witness.Name(), s.At})
+		}
+		if l.Unmet != nil {
+			doc.Unmet = l.Unmet.Error()
+		}
+		return io.json(doc)
+	}
+	p := newPrinter(io.out)
+	what := "entries"
+	if l.Hidden {
+		what = "leaf hashes (the log does not show entries to everyone)"
+	}
+	grown := fmt.Sprintf(", %d more than the last time", l.Head.Size-l.Before)
+	if l.First {
+		grown = ""
+	}
+	p.line("consistent: the log %s has %s%s; %d %s are what it signed", l.Head.Origin, plural.Of(l.Head.Size, "entry"), grown, l.Read, what)
+	if l.First {
+		p.line("FIRST LOOK: there was no %s, so there was nothing earlier to compare with", c.State)
+	}
+	for _, s := range l.Cosigned {
+		p.line("cosigned by %s at %s", s.Witness.Name(), s.At.Format(time.RFC3339))
+	}
+	if l.Unmet != nil {
+		p.line("NOT WITNESSED: %s", l.Unmet.Error())
+	}
+	return p.err
+}
+
+// shout says what the log has done, and keeps what shows it.
+func (c *logMonitorCmd) shout(io stdio, a *witness.Alarm) error {
+	folder, command, err := c.keep(a)
+	if err != nil {
+		fmt.Fprintf(io.err, "jurat: what was seen could not be written: %v\n", err) // and the alarm is reported below
+	}
+	if c.JSON {
+		doc := lookJSON{Outcome: string(a.Kind), Reason: a.Reason, Evidence: folder, ToOthers: a.ToOthers(), Alone: a.SeenAlone(), Cosigned: []cosignedJSON{}}
+		return errors.Join(io.json(doc), exitCode(exitBad))
+	}
+	p := newPrinter(io.out)
+	p.line("ALARM: %s: %s", strings.ToUpper(string(a.Kind)), a.Reason)
+	p.line("%s", a.Kind.Meaning())
+	for _, one := range []struct{ when, signed string }{{"before", a.Old}, {"now", a.New}} {
+		if one.signed != "" {
+			p.line("\n%s:", one.when)
+			p.lines(one.signed)
+		}
+	}
+	p.line("\nproves to others: %s", a.ToOthers())
+	p.line("rests on your word: %s", a.SeenAlone())
+	if folder != "" {
+		p.line("\nkept in %s%s", folder, lookedAtBy(command))
+	}
+	return errors.Join(p.err, exitCode(exitBad))
+}
+
+// lookedAtBy names the command, if there is something that it can look at.
+func lookedAtBy(command string) string {
+	if command == "" {
+		return ""
+	}
+	return "; others look at it with:\n    " + command
+}
+
+// keep writes what was seen into a new folder, and returns the command by which others can check it.
+func (c *logMonitorCmd) keep(a *witness.Alarm) (folder, command string, err error) {
+	at := time.Now().UTC()
+	folder = fmt.Sprintf("%s.%s-%s", c.State, a.Kind, at.Format("20060102T150405.000Z"))
+	files := map[string]string{"reason.txt": a.Reason + "\n" + a.Kind.Meaning() + "\n"}
+	for name, content := range map[string]string{"before.checkpoint": a.Old, "now.checkpoint": a.New} {
+		if content != "" {
+			files[name] = content
+		}
+	}
+	if a.Proof != nil {
+		proof, err := a.Proof.Marshal()
+		if err != nil {
+			return "", "", err
+		}
+		files["proof.json"] = string(proof)
+	}
+	if a.Served != nil {
+		files["served.bin"], files["served.txt"] = string(a.Served.Served), a.Served.Path+"\n"
+	}
+	command = lookingAt(a)
+	files["how.txt"] = fmt.Sprintf("Seen by 'jurat log monitor' at %s, at %s.\n\nWhat these files prove to others, who have the log's key in a trust file of their own:\n%s.\n\nWhat rests on the word of the person who ran the monitor:\n%s.\n",
+		c.URL, at.Format(time.RFC3339), a.ToOthers(), a.SeenAlone())
+	if command != "" {
+		files["how.txt"] += "\nTo look at them:\n\n    " + command + "\n"
+	}
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		return "", "", err
+	}
+	for name, content := range files {
+		if err := atomicfile.Create(filepath.Join(folder, name), []byte(content), 0o644); err != nil {
+			return "", "", err
+		}
+	}
+	return folder, command, nil
+}
+
+// lookingAt is the command that says of what an alarm left what it proves; "": there is nothing that was signed.
+func lookingAt(a *witness.Alarm) string {
+	command := "jurat verify --trust TRUST"
+	switch {
+	case a.New == "":
+		return ""
+	case a.Proof != nil:
+		command += " --checkpoint before.checkpoint --consistency proof.json"
+	case a.Old != "" && (a.Kind == witness.Fork || a.Kind == witness.Shrink || a.Kind == witness.Flood):
+		command += " --checkpoint before.checkpoint"
+	}
+	return command + " now.checkpoint"
 }

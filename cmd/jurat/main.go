@@ -10,13 +10,38 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
+	"github.com/alecthomas/kong"
 	_ "golang.org/x/crypto/x509roots/fallback" // where the system has no root certificates, such as in the container image
+
+	"jurat/evidence"
+	"jurat/evidence/operator"
+	"jurat/internal/atomicfile"
+	"jurat/internal/fault"
+	"jurat/internal/filestore"
+	"jurat/internal/installation"
+	"jurat/internal/jsonform"
+	"jurat/internal/ledger"
+	"jurat/internal/portal"
+	"jurat/internal/postgres"
+	"jurat/internal/stamping"
+	"jurat/jury"
+	"jurat/property"
+	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 func main() { os.Exit(mainExit()) }
@@ -51,4 +76,448 @@ func forgetEmpty() error {
 		}
 	}
 	return nil
+}
+
+// Exit codes, beside 0 for "as it should be".
+const (
+	exitBad       = 1 // unsafe_fail; refuted; damaged
+	exitCannot    = 2 // it could not be done: usage, unreadable, no such file
+	exitUndecided = 3 // needs_review, inconclusive, a degraded safe_pass; not proved
+
+	exitInterrupted = 130 // Ctrl-C or a signal ended it before it was done, as shells have it for SIGINT
+)
+
+// app is the command line.
+type app struct {
+	io    stdio
+	token *installation.Token // where a new installation's own keys are made; nil: in files
+
+	Data        string `help:"The data folder: keys, log, case files. With --db, what this machine keeps for itself." default:"./jurat-data" env:"JURAT_DATA" group:"place"`
+	DB          string `name:"db" placeholder:"URL" help:"The PostgreSQL database that several machines share, instead of the data folder: postgres://USER@HOST/NAME." env:"JURAT_DB" group:"place"`
+	WrappingKey string `name:"wrapping-key" placeholder:"FILE" help:"With --db: the key under which keys and settings are wrapped in the database." env:"JURAT_WRAPPING_KEY" group:"place"`
+
+	Version versionFlag `help:"Print the version."`
+	Quiet   bool        `help:"Say only results, errors and their hints: no progress, no notes." env:"JURAT_QUIET"`
+
+	Init    initCmd    `cmd:"" help:"Make an installation, also from a backup; or write a case, a configuration or a workflow to begin with."`
+	Trial   trialCmd   `cmd:"" help:"Put an agent before the jury, seal every act, and leave a case file."`
+	Seal    sealCmd    `cmd:"" help:"Seal one payload: what an agent said, or a reviewer decided; or only sign it, for an installation elsewhere."`
+	Record  recordCmd  `cmd:"" help:"Record what an agent says and does as it passes, without a change to the agent."`
+	Import  importCmd  `cmd:"" help:"Seal what files tell of an agent, second hand: results, logs, exports, session files."`
+	Verify  verifyCmd  `cmd:"" help:"Verify records and case files, offline, by your own trust file."`
+	Explain explainCmd `cmd:"" help:"Write the incident statement of a record or a case file."`
+	Portal  portalCmd  `cmd:"" help:"Write the verification portal as one file: anyone can verify with it in a browser, offline."`
+	Export  exportCmd  `cmd:"" help:"Write a file's records for openssl alone to check, as SCITT statements, or without texts that were sealed apart."`
+	Apart   apartCmd   `cmd:"" help:"List or set which fields of whose payloads are sealed apart, so that you can withhold or erase them."`
+	Prove   proveCmd   `cmd:"" help:"Prove what a value is like that was sealed apart: in a range, one of a few. The value stays hidden."`
+	Erase   eraseCmd   `cmd:"" help:"Destroy a text that was sealed apart, for ever; every proof stands."`
+	Trust   trustCmd   `cmd:"" help:"Print this installation's trust file, to give to those who verify; say what others mean, or join them."`
+	Card    cardCmd    `cmd:"" help:"Check the signatures of an A2A agent card, by your own trust file; or log whose card it is."`
+	Keys    keysCmd    `cmd:"" help:"Keys of agents, jurors and reviewers."`
+	CA      caCmd      `cmd:"" name:"ca" help:"A certification authority for the keys of agents and reviewers, also on a machine without network."`
+	Log     logCmd     `cmd:"" help:"The log: checkpoint, proofs, examination."`
+	Witness witnessCmd `cmd:"" help:"Be a witness: see logs that others run grow, and cosign their checkpoints."`
+	Serve   serveCmd   `cmd:"" help:"Run the server: pages for people, an HTTP API for programs."`
+	Access  accessCmd  `cmd:"" help:"Who may do what on a server: tokens, and chains that everyone may read."`
+	TSA     tsaCmd     `cmd:"" name:"tsa" help:"List, add and remove time-stamping authorities outside, beside the built-in one."`
+
+	Backup backupCmd `cmd:"" help:"Copy the data folder, also while it is in use."`
+
+	Reputation reputationCmd `cmd:"" help:"Compute how an agent's sealed records were judged: bounds that everyone can compute again."`
+
+	Trials  trialsCmd  `cmd:"" help:"List trials: by agent, verdict, juror, time, text and more; show one, or put two side by side."`
+	Records recordsCmd `cmd:"" help:"Find who said something, and when; show what recorders saw; say which clauses of a law the records answer."`
+
+	Help        helpCmd       `cmd:"" help:"Show the commands, or the help of one."`
+	Doctor      doctorCmd     `cmd:"" help:"Say what is there, what is missing, and what to do about it; ask whether a server is ready, or test its webhook."`
+	Completion  completionCmd `cmd:"" help:"Print a script with which a shell completes commands, flags and values."`
+	ShowVersion versionCmd    `cmd:"" name:"version" help:"Print the version, the commit, and the formats that this program writes."`
+}
+
+// exitCode ends the program with a code and no further word.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// hinted is an error with advice on what to do next.
+type hinted struct {
+	error
+	hint string
+}
+
+func (h hinted) Unwrap() error { return h.error }
+
+func hint(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return hinted{err, fmt.Sprintf(format, args...)}
+}
+
+// run parses the arguments, runs the command, and says on stderr what went wrong.
+func run(ctx context.Context, args []string, io stdio) int {
+	io = io.guarded()
+	defer io.flush()
+	if slices.Contains(args, "--log-json") {
+		io.logger(true) // also of what is wrong with the arguments
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	if err := former(args); err != nil {
+		return report(io, err)
+	}
+	idle := without(args)
+	a, parser, parsed, code, err := parse(ctx, args, io, idle...)
+	if err != nil && code < 0 && idle != nil { // what is wrong is said with all commands in view
+		a, parser, parsed, code, err = parse(ctx, args, io)
+	}
+	if parser == nil {
+		return report(io, fmt.Errorf("building the command line: %w", err))
+	}
+	if err == nil && a.Data == "" {
+		err = errors.New("--data: no folder is named")
+	}
+	if code >= 0 { // --help has been answered
+		return code
+	}
+	if errors.Is(err, errGone) {
+		return report(io, err) // the reader closed the help early, which is fine
+	}
+	if err != nil {
+		return report(io, suggest(parser.Model.Node, err))
+	}
+	if a.Quiet {
+		io.hush()
+	}
+	return ended(ctx, report(io, advise(fault.Guard(func() error { return parsed.Run() }))))
+}
+
+// parse parses the arguments by a command line that lacks some commands. The code is negative unless the arguments have been answered, as
+// --help is. There is no parser if the command line is wrong in itself.
+func parse(ctx context.Context, args []string, io stdio, without ...string) (a *app, parser *kong.Kong, parsed *kong.Context, code int, err error) {
+	a, code = &app{io: io}, -1
+	parser, err = kong.New(a, append(timeFlags(), kong.Name("jurat"), kong.ExplicitGroups([]kong.Group{{Key: whichOne, Title: "The installation:"}}),
+		kong.IgnoreFields(without...),
+		kong.Writers(io.out, io.err), kong.Exit(func(c int) { code = c }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(io, a))...)
+	if err == nil {
+		parsed, err = parser.Parse(args)
+	}
+	return a, parser, parsed, code, err
+}
+
+// without returns patterns of those commands that no argument names, so that the library need not build them: that of all commands
+// took half of the time in which this program starts. Completion and the command help show them all.
+func without(args []string) (patterns []string) {
+	if slices.Contains(args, "help") || slices.Contains(args, "completion") {
+		return nil
+	}
+	for field := range reflect.TypeFor[app]().Fields() {
+		_, command := field.Tag.Lookup("cmd")
+		if name := cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name)); command && !slices.Contains(args, name) {
+			patterns = append(patterns, `^app\.`+field.Name+`$`)
+		}
+	}
+	return patterns
+}
+
+// ended is the exit code of a command that may have been interrupted. One that has found something bad says that.
+func ended(ctx context.Context, code int) int {
+	if code == exitCannot && ctx.Err() != nil {
+		return exitInterrupted
+	}
+	return code
+}
+
+// suggest says what may have been meant, where arguments are wrong. The library names what differs by a typing error; a command
+// below another is often called by its last word alone.
+func suggest(root *kong.Node, err error) error {
+	command := strings.TrimSuffix(commandOf(err), " own") // which 'jurat trust' alone runs
+	flag, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "unknown flag "), ",")
+	said, _, _ := strings.Cut(err.Error(), ", did you mean") // the library's own guess
+	if instead := cmp.Or(gone()[command+" "+flag], gone()[flag]); instead != "" {
+		return hint(errors.New(said), "%s", instead)
+	}
+	word, ok := strings.CutPrefix(said, "unexpected argument ")
+	above := command[:max(0, strings.LastIndexByte(command, ' '))] // of which it may be the default
+	if instead := cmp.Or(gone()[strings.TrimSpace(command+" "+word)], gone()[above+" "+word]); ok && instead != "" {
+		return hint(errors.New(said), "%s", instead)
+	}
+	if ok && command == "" {
+		if like := endingIn(root, word); len(like) > 0 {
+			return hint(err, "did you mean 'jurat %s'?", strings.Join(like, "' or 'jurat "))
+		}
+		if _, ok := groupOf(word); ok {
+			return hint(err, "it is a task: 'jurat help %s' says which commands it has", word)
+		}
+	}
+	return hint(err, "run 'jurat %s' to see what there is", strings.TrimSpace(command+" --help"))
+}
+
+// commandOf returns the command whose arguments were wrong, as it is typed, or "" if the error is not about a command's arguments.
+func commandOf(err error) string {
+	var parse *kong.ParseError
+	if !errors.As(err, &parse) || parse.Context == nil || parse.Context.Selected() == nil {
+		return ""
+	}
+	return parse.Context.Selected().Path()
+}
+
+// report turns the outcome of a command into words on stderr and an exit code.
+func report(io stdio, err error) int {
+	var code exitCode
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	}
+	var h hinted
+	errors.As(err, &h)
+	what := oneLine(err)
+	switch {
+	case errors.Is(err, errGone) && h.hint == "":
+		return exitCannot // the reader who closed the output knows
+	case errors.Is(err, errGone):
+		what = errGone.Error()
+	case errors.Is(err, context.Canceled):
+		what = "interrupted: " + what
+	}
+	io.fail(what, h.hint)
+	return exitCannot
+}
+
+// config names the installation.
+func (a *app) config() installation.Config {
+	return installation.Config{Dir: a.Data, DB: a.DB, WrappingKey: a.WrappingKey, Token: a.token}
+}
+
+// again is how the command is called on the same installation, without any password.
+func (a *app) again() string {
+	if a.DB != "" {
+		return "jurat" // with JURAT_DB and JURAT_WRAPPING_KEY
+	}
+	return "jurat --data " + quote(a.Data)
+}
+
+// with does something on the installation that the flags name, which must be there already.
+func (a *app) with(ctx context.Context, do func(*installation.Installation) error) error {
+	return a.withStampers(ctx, nil, do)
+}
+
+// withStampers does what with does, and has those stamp who are named.
+func (a *app) withStampers(ctx context.Context, tsa []string, do func(*installation.Installation) error) error {
+	config := a.config()
+	config.TSA = tsa
+	i, err := installation.Open(ctx, config)
+	if err != nil {
+		return err
+	}
+	return closing(do(i), i.Close())
+}
+
+// keyFlags say how an actor's keys are made when it first signs.
+type keyFlags struct {
+	Alg         evidence.Algorithm `name:"key-alg" help:"Algorithm of keys made on first use: ES256, RS256 or Ed25519." default:"ES256" enum:"ES256,RS256,Ed25519"`
+	PostQuantum bool               `name:"pq" help:"Have every actor sign a second time, with ML-DSA-65, which withstands quantum computers. From then on it always does."`
+}
+
+// withStamps does something on the installation in the data folder, which it makes on first use, and has those stamp who are named.
+// Only a command whose purpose is to begin calls it, and only when it has checked everything else: a typing error makes nothing.
+func (a *app) withStamps(ctx context.Context, io stdio, keys keyFlags, stamps stampFlags, do func(*installation.Installation) error) error {
+	return a.begin(ctx, io, keys, stamps, func(i *installation.Installation, _ bool) error { return do(i) })
+}
+
+// begin is withStamps. It also tells do whether the installation was made just now.
+func (a *app) begin(ctx context.Context, io stdio, keys keyFlags, stamps stampFlags, do func(i *installation.Installation, created bool) error) error {
+	config := a.config()
+	config.Algorithm, config.PostQuantum, config.TSA = keys.Alg, keys.PostQuantum, stamps.TSA
+	i, created, err := a.openOrCreate(ctx, config)
+	if err != nil {
+		return err
+	}
+	if created {
+		fmt.Fprintf(io.err, "jurat: made a new installation in %s: keys, time-stamping authority, log\n", config.Where())
+	}
+	joined(io, i, a.Data)
+	return closing(do(i, created), i.Close())
+}
+
+// openOrCreate refuses authorities that a new installation cannot have.
+func (a *app) openOrCreate(ctx context.Context, config installation.Config) (i *installation.Installation, created bool, err error) {
+	if slices.ContainsFunc(config.TSA, func(name string) bool { return name != stamping.BuiltIn }) {
+		i, err = installation.Open(ctx, config)
+		return i, false, err
+	}
+	return installation.OpenOrCreate(ctx, config)
+}
+
+// joined says that the database was taken at its word, which happens once on each machine.
+func joined(io stdio, i *installation.Installation, data string) {
+	if i.Joined() {
+		fmt.Fprintf(io.err, "jurat: this machine has seen nothing of the log before: it begins with the checkpoint that the database has, and keeps it in %s\n", data)
+	}
+}
+
+// closing joins the error of a command with the error of closing what it used: an exit code must not hide a failed close.
+func closing(err, failed error) error {
+	var code exitCode
+	if failed != nil && errors.As(err, &code) {
+		return failed
+	}
+	return errors.Join(err, failed)
+}
+
+// readFile reads a file without a byte order mark.
+func readFile(file string) ([]byte, error) {
+	doc, err := os.ReadFile(file)
+	return jsonform.CutMark(doc), err
+}
+
+// readInput reads a file, or standard input for "-", without a byte order mark.
+func readInput(stdin io.Reader, file string) ([]byte, error) {
+	if file != "-" {
+		return readFile(file)
+	}
+	doc, err := io.ReadAll(stdin)
+	if err != nil {
+		return nil, fmt.Errorf("reading standard input: %w", err)
+	}
+	return jsonform.CutMark(doc), nil
+}
+
+// whenBehind says what to do with a log that has lost its end.
+const whenBehind = "it came back from an older copy, or its end was cut off: put the latest copy back ('jurat init --from'). Until then it can be read; " +
+	"for new records begin another data folder or database"
+
+// advices say what to do next about what can go wrong in any command. The first that fits is given.
+var advices = []struct {
+	about error
+	hint  string
+}{
+	{installation.ErrNone, "'jurat init' makes one, and so do 'jurat serve', 'jurat trial', 'jurat seal', 'jurat record' and 'jurat import'; --data or JURAT_DATA say where, or --db or JURAT_DB in which database"},
+	{installation.ErrNoWrappingKey, "--wrapping-key or JURAT_WRAPPING_KEY names its file, which every machine has a copy of; for a new database 'jurat keys rewrap --new FILE' makes one"},
+	{filestore.ErrOtherKey, "--wrapping-key or JURAT_WRAPPING_KEY has to name a copy of the file that the other machines have"},
+	{stamping.ErrNotConfigured, "its answers could not be checked; 'jurat tsa NAME URL --root FILE' adds one, 'jurat tsa' shows those there are"},
+	{postgres.ErrURL, "--db or JURAT_DB names a PostgreSQL database, and no other kind; for a folder of this machine use --data or JURAT_DATA instead"},
+	{postgres.ErrNoDatabase, "'createdb --encoding UTF8 --template template0 --owner ROLE NAME' makes one, and the tables in it are made on first use; or --db or JURAT_DB names another"},
+	{postgres.ErrNotLetIn, "the password is taken from PGPASSWORD, ~/.pgpass or the URL of --db or JURAT_DB, where all but letters, digits and -._~ is written as %XX; " +
+		"whom the server lets in from where stands in its pg_hba.conf"},
+	{postgres.ErrNotAllowed, "the role that --db or JURAT_DB names has to own the schema jurat, or the database in which it is to be made: ALTER DATABASE NAME OWNER TO ROLE"},
+	{postgres.ErrUnreachable, "see that the server runs, and listens at the host and port that --db or JURAT_DB names ('pg_isready -h HOST -p PORT' asks it), and that nothing between keeps you apart"},
+	{ledger.ErrBehind, whenBehind},
+	{ledger.ErrMoved, "put the data folder back as it was, or start jurat again on the one that is there now"},
+}
+
+// advise adds to the outcome of a command what to do next, where the command itself had nothing to say.
+func advise(err error) error {
+	var h hinted
+	if err == nil || errors.As(err, &h) {
+		return err
+	}
+	at, unknown := strings.CutSuffix(err.Error(), ": unknown member")
+	if instead := gone()[at[max(0, strings.LastIndexByte(at, '/')):]]; unknown && instead != "" {
+		return hint(err, "%s", instead)
+	}
+	for _, a := range advices {
+		if errors.Is(err, a.about) {
+			return hint(err, "%s", a.hint)
+		}
+	}
+	return err
+}
+
+// A build says what this program is.
+type build struct {
+	Version   string   `json:"version"` // (devel) if it was built from a folder without version control
+	Commit    string   `json:"commit,omitempty"`
+	Committed string   `json:"committed,omitempty"` // when; the time of building is nowhere, so that two builds are the same to the byte
+	Modified  bool     `json:"modified,omitzero"`   // files differed from the commit
+	Go        string   `json:"go"`
+	Platform  string   `json:"platform"`
+	Formats   []string `json:"formats"` // that it writes
+}
+
+// formats are the forms of files that others read.
+var formats = []string{evidence.Schema, evidence.BundleFormat, verify.ReportFormat, trust.Format, operator.ConsistencyFormat,
+	property.Format, jury.RequestFormat, jury.TrialRules, installation.BackupFormat}
+
+// thisBuild is what Go wrote into the program when it was built.
+func thisBuild() build {
+	b := build{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Formats: formats}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	b.Version = cmp.Or(info.Main.Version, b.Version)
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value
+		case "vcs.time":
+			b.Committed = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
+
+func version() string { return thisBuild().Version }
+
+// lines says it for people.
+func (b build) lines() string {
+	commit := cmp.Or(b.Commit, "unknown: it was not built in a clone of the repository")
+	if b.Committed != "" {
+		commit += ", " + b.Committed
+	}
+	if b.Modified {
+		commit += ", and files were changed"
+	}
+	return fmt.Sprintf("jurat %s\ncommit    %s\nbuilt by  %s for %s\nformats   %s\n", b.Version, commit, b.Go, b.Platform,
+		strings.Join(b.Formats, "\n          "))
+}
+
+type versionCmd struct {
+	jsonFlag
+}
+
+// Run prints the version.
+func (c *versionCmd) Run(io stdio) error {
+	b := thisBuild()
+	if c.JSON {
+		return io.json(b)
+	}
+	return io.document([]byte(b.lines()))
+}
+
+// versionFlag is --version, which needs no command.
+type versionFlag bool
+
+// BeforeReset prints the version, as --help prints the help.
+func (versionFlag) BeforeReset(k *kong.Kong) error {
+	if _, err := fmt.Fprintf(k.Stdout, "jurat %s\n", version()); err != nil {
+		return err
+	}
+	k.Exit(0)
+	return nil
+}
+
+// IgnoreDefault has the flag count only where it is given.
+func (versionFlag) IgnoreDefault() {}
+
+type portalCmd struct {
+	Out string `help:"Where to write the page." default:"verify.html" placeholder:"FILE"`
+}
+
+// Run writes the page.
+func (c *portalCmd) Run(io stdio) error {
+	if err := atomicfile.Replace(c.Out, portal.File(), 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(io.err, "jurat: wrote %s\n", c.Out)
+	_, err := fmt.Fprintf(io.err, "jurat: SHA-256 %x\n", portal.Digest())
+	return err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -9,13 +10,18 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
+	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 
+	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/recorder"
 )
@@ -142,4 +148,163 @@ func childCode(exit *exec.ExitError) error {
 		return exitCode(128 + int(status.Signal()))
 	}
 	return exitCode(exit.ExitCode())
+}
+
+type recordMCPCmd struct {
+	Agent   string   `required:"" placeholder:"NAME" help:"The name of the agent, whose client starts this."`
+	Chain   string   `placeholder:"NAME" help:"The chain of all that passes. Default: each session has its own."`
+	Server  string   `placeholder:"NAME" help:"What records call a server that this starts. Default: its program. With a name of its own, changed tools are noticed also when its command is another."`
+	Command []string `arg:"" optional:"" passthrough:"" help:"The server and its arguments, after --."`
+
+	Upstream string   `placeholder:"URL" help:"A server that is reached over HTTP, in place of a command."`
+	Listen   string   `default:"127.0.0.1:8420" placeholder:"ADDR" help:"Where clients of --upstream reach this, under the server's own path. An address beyond this machine needs --tls-key."`
+	Also     []string `placeholder:"PATH" help:"Another path of --upstream that passes. May be given several times."`
+	Key      string   `placeholder:"FILE" help:"The recorder holds the token for --upstream, and puts it into each call: clients need none, and cannot call around the recorder."`
+	listenFlags
+	logJSONFlag
+	witnessFlags
+}
+
+// Run stands between a client and a server.
+func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if len(c.Command) > 0 && strings.HasPrefix(c.Command[0], "-") && c.Command[0] != "--" { // the parser takes it for the server's program
+		flag, _, _ := strings.Cut(c.Command[0], "=")
+		return hint(fmt.Errorf("unknown flag %s", flag), "%s", cmp.Or(gone()["record mcp "+flag], "run 'jurat record mcp --help' to see what there is; a server's program goes after --"))
+	}
+	if c.Upstream != "" {
+		return c.overHTTP(ctx, a, io)
+	}
+	if c.Key != "" || len(c.Also)+len(c.Host) > 0 {
+		return errors.New("--key, --also and --host go with --upstream: a program's server is asked through a pipe, with what its own settings say")
+	}
+	command := c.Command
+	if len(command) > 0 && command[0] == "--" {
+		command = command[1:]
+	}
+	if len(command) == 0 {
+		return hint(errors.New("no server is named: write its program after --, with its arguments, or give --upstream"), "as in 'jurat record mcp --agent %s -- npx -y @modelcontextprotocol/server-filesystem /srv/files'", c.Agent)
+	}
+	program, err := exec.LookPath(command[0])
+	if err != nil {
+		return fmt.Errorf("the server %s cannot be run: %w", command[0], err)
+	}
+	o, err := c.witness()
+	if err = errors.Join(err, flagName("--agent", c.Agent)); err != nil {
+		return err
+	}
+	session, err := evidence.NewID(time.Now(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	about := recorder.PipeOptions{Origin: "stdio:" + cmp.Or(c.Server, filepath.Base(program)), Server: cmp.Or(c.Server, strings.Join(command, "\x00")), Chain: cmp.Or(c.Chain, "mcp-"+session)}
+	if err := errors.Join(flagName("--server", about.Origin), flagName("--chain", recorder.Chain(c.Agent, about.Chain))); err != nil {
+		return err
+	}
+	o.Agent, o.Pipes, o.Log = c.Agent, true, io.logger(false)
+	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
+		r, err := recorder.On(ctx, i, o)
+		if err != nil {
+			return err
+		}
+		reason, err := passed(r, about, exec.Command(program, command[1:]...), io)
+		return errors.Join(err, r.Stop(context.WithoutCancel(ctx), reason))
+	})
+}
+
+// overHTTP stands before a server that is reached over HTTP, until it is interrupted.
+func (c *recordMCPCmd) overHTTP(ctx context.Context, a *app, io stdio) error {
+	log := io.logger(c.LogJSON)
+	o, err := c.witness()
+	if len(c.Command) > 0 {
+		err = errors.Join(err, errors.New("--upstream names a server, and a command another: give one of them"))
+	}
+	o.Agent, o.Chain, o.Hosts, o.Log, o.MCP = c.Agent, c.Chain, lowered(c.Host), log, &recorder.MCP{URL: c.Upstream, Also: c.Also}
+	if c.Key != "" {
+		key, failed := readFile(c.Key)
+		if o.MCP.Key = recorder.Secret(strings.TrimSpace(string(key))); failed == nil && o.MCP.Key == "" {
+			failed = fmt.Errorf("%s is empty", c.Key)
+		}
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("--key: %w", failed))
+		}
+	}
+	if err = errors.Join(err, flagName("--agent", c.Agent), mayListen("--listen", c.Listen, c.TLSCert, c.TLSKey)); err == nil {
+		err = o.Check()
+	}
+	if err != nil {
+		return err
+	}
+	l, err := listenAt("--listen", c.Listen, c.TLSCert, c.TLSKey)
+	if err != nil {
+		return err
+	}
+	defer l.Close() //nolint:errcheck // the server has, unless it did not begin
+	defer roomy()()
+	at, err := url.Parse(c.Upstream)
+	if err != nil {
+		return err
+	}
+	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
+		return record(ctx, i, o, func(h http.Handler) (string, error) {
+			io.flush()
+			if err := io.line("%s%s", address(l, c.TLSKey), at.EscapedPath()); err != nil {
+				return "it could not say where it listens", err
+			}
+			return "it was interrupted", serveCalls(ctx, l, h, log)
+		})
+	})
+}
+
+// passed runs a server behind a pipe. A signal goes on to the server, and a second one ends it.
+func passed(r *recorder.Recorder, about recorder.PipeOptions, server *exec.Cmd, io stdio) (reason string, err error) {
+	pipe, err := r.Pipe(about)
+	if err != nil {
+		return "it could not begin", err
+	}
+	toServer, err := server.StdinPipe()
+	if err != nil {
+		return "it could not begin", err
+	}
+	fromServer, err := server.StdoutPipe()
+	if err != nil {
+		return "it could not begin", err
+	}
+	_, server.Stderr = io.passing()
+	ownGroup(server)
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	if err := server.Start(); err != nil {
+		return "the server could not be started", err
+	}
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case s := <-signals:
+				if n > 0 {
+					s = os.Kill
+				}
+				_ = server.Process.Signal(s) // it may have ended
+			case <-over:
+				return
+			}
+		}
+	}()
+	failed := pipe.Run(io.in, bare(io.out), fromServer, toServer)
+	if failed != nil { // it has no client any more
+		_ = server.Process.Signal(syscall.SIGTERM)
+		kill := time.AfterFunc(5*time.Second, func() { _ = server.Process.Kill() })
+		defer kill.Stop()
+	}
+	_ = toServer.Close() // one that has closed its output is told that nobody listens
+	ended := server.Wait()
+	if failed != nil {
+		return "what passed could not be recorded", failed
+	}
+	if exit, is := errors.AsType[*exec.ExitError](ended); is {
+		return fmt.Sprintf("the server ended with %s", exit.ProcessState), childCode(exit)
+	}
+	return "the server ended", ended
 }

@@ -8,14 +8,24 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"jurat/api"
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/config"
 	"jurat/internal/docket"
+	"jurat/internal/erasure"
 	"jurat/internal/find"
 	"jurat/internal/incident"
 	"jurat/internal/installation"
+	"jurat/internal/ledger"
 	"jurat/internal/plural"
+	"jurat/internal/subject"
 	"jurat/internal/words"
+	"jurat/verify"
 )
 
 type recordsCmd struct {
@@ -132,4 +142,387 @@ func only(flag string, values map[string]string, taken ...string) error {
 		}
 	}
 	return nil
+}
+
+// recorded lists chains.
+func (c *recordsCmd) recorded(ctx context.Context, a *app, io stdio, values map[string]string) error {
+	if err := only("--recorded", values, "text", "actor", "from", "to", "after", "limit"); err != nil {
+		return err
+	}
+	values["agent"] = values["actor"]
+	get := func(name string) string { return values[name] }
+	if _, err := find.ReadRecordings(get); err != nil {
+		return flagError(err)
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		list, err := c.chains(ctx, a, io, i, get)
+		switch {
+		case err != nil:
+			return err
+		case c.JSON:
+			return io.json(list)
+		}
+		p := newPrinter(io.out)
+		p.chains(&list)
+		p.rest(io, list.Next, list.Index)
+		return p.err
+	})
+}
+
+func (c *recordsCmd) chains(ctx context.Context, a *app, io stdio, i *installation.Installation, get func(string) string) (list api.Recordings, err error) {
+	k, err := a.words(ctx, io, i)
+	if err != nil {
+		return list, err
+	}
+	defer func() { err = errors.Join(err, k.Close()) }()
+	trials, err := a.trials(ctx, io, i)
+	if err != nil {
+		return list, err
+	}
+	return k.Recordings(ctx, get, trials, everything())
+}
+
+// chains prints a list of recorded chains.
+func (p *printer) chains(list *api.Recordings) {
+	t := table{heads: []head{{name: "first", rank: 4}, {name: "last", rank: 2}, {name: "agent", rank: 3}, {name: "acts", right: true}, {name: "seen", rank: 5}, {name: "chain", rank: 1}}}
+	for i := range list.Recordings {
+		r := &list.Recordings[i]
+		t.row(minute(r.First), minute(r.Last), strings.Join(r.Agents, ", "), r.Acts, from(r.Vantages), r.Chain)
+		if gaps := gapsIn(r); gaps != "" {
+			t.below(gaps, yellow)
+		}
+		if len(r.Models) > 0 || r.Tokens != nil {
+			t.below(strings.Join(r.Models, ", ")+tokensOf(r), "")
+		}
+		for n := range r.Trials {
+			t.below("tried: "+r.Trials[n].ID, "")
+		}
+	}
+	p.table(&t)
+	p.line("%s on this page", plural.Of(len(list.Recordings), "chain"))
+}
+
+// tokensOf are a chain's tokens.
+func tokensOf(r *api.Recording) string {
+	if r.Tokens == nil {
+		return ""
+	}
+	return fmt.Sprintf("; %s read, %d written", plural.Of(r.Tokens.Input, "token"), r.Tokens.Output)
+}
+
+// from says from where a chain was seen, in a word for each.
+func from(list []evidence.Vantage) string {
+	words := make([]string, len(list))
+	for i, v := range list {
+		words[i] = map[evidence.Vantage]string{evidence.Proxy: "bytes", evidence.ProxyMITM: "bytes", evidence.InProcess: "in the program", evidence.Telemetry: "second hand", evidence.Examiner: "asked"}[v]
+	}
+	return strings.Join(words, ", ")
+}
+
+// gapsIn says what of a chain is missing.
+func gapsIn(r *api.Recording) string {
+	var parts []string
+	for _, lack := range []struct {
+		n    int64
+		what string
+	}{{r.Broken - r.Lost, "did not come to the end"}, {r.Lost, "lost in a crash"}, {r.Missed, "passed without a record in this time"}} {
+		if lack.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", lack.n, lack.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// show shows a recorded chain, or one record of it.
+func (c *recordsCmd) show(ctx context.Context, a *app, io stdio, values map[string]string) error {
+	if err := only("--show", values, "after", "limit"); err != nil {
+		return err
+	}
+	after, fine := wholeNumber(cmp.Or(values["after"], "0"))
+	limit, also := wholeNumber(cmp.Or(values["limit"], "100"))
+	if !fine || !also || after < 0 || limit < 1 || c.Lines < 0 {
+		return errors.New("--limit is from 1, --after and --lines from 0")
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		chain, number, err := docket.FindChain(ctx, i.Ledger, c.Show)
+		if errors.Is(err, ledger.ErrNotFound) || errors.Is(err, docket.ErrNotRecorded) {
+			return hint(fmt.Errorf("%q: there is nothing that a recorder saw: %w", c.Show, err), "'jurat records --recorded' lists what there is")
+		}
+		if err != nil {
+			return err
+		}
+		part, err := c.read(ctx, a, io, i, chain, docket.PartOrder{From: after + 1, N: limit}, number)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return io.json(part)
+		}
+		p := newPrinter(io.out)
+		p.recorded(part, c.Lines)
+		return p.err
+	})
+}
+
+// read reads a part of a chain, or one record of it.
+func (*recordsCmd) read(ctx context.Context, a *app, io stdio, i *installation.Installation, chain string, o docket.PartOrder, number int64) (*docket.ChainPart, error) {
+	table, err := config.BuiltInPrices(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	o.Prices, o.Open = table.Prices, func(r *evidence.Record) (*evidence.Record, error) {
+		disclosed, err := i.Apart.Disclose(ctx, r, nil)
+		if errors.Is(err, erasure.ErrDamaged) || errors.Is(err, evidence.ErrDisclosure) {
+			return nil, hint(err, "'jurat log fsck' looks for more of the kind")
+		}
+		return disclosed, err
+	}
+	if number > 0 {
+		o.From, o.N = number, 1
+	}
+	part, err := docket.ReadPart(chain, i.Ledger.ChainRecords(ctx, chain), o)
+	if err != nil || !slices.ContainsFunc(part.Acts, func(a docket.RecordedAct) bool { return a.Withheld != nil }) {
+		return part, err
+	}
+	k, err := a.words(ctx, io, i)
+	if err != nil {
+		return nil, err
+	}
+	x, err := k.Open(ctx)
+	if err == nil {
+		err = part.FindErased(ctx, x)
+	}
+	return part, errors.Join(err, k.Close())
+}
+
+// recorded prints a part of a recorded chain.
+func (p *printer) recorded(part *docket.ChainPart, lines int) {
+	s := part.Sum()
+	p.line("%s", p.bold(part.Chain))
+	if len(part.Acts) == 0 {
+		p.line("  it has no record with this number")
+		return
+	}
+	p.text("  ", fmt.Sprintf("the agent %q: %s from %s to %s%s", s.Agent, plural.Of(s.Calls, "act"), s.First, s.Last, totals(&s)))
+	for _, seen := range s.Seen {
+		p.text("  ", fmt.Sprintf("%s: %s", inWords(part.Acts, seen), plural.Of(seen.Records, "record")))
+	}
+	if s.Gaps > 0 {
+		p.warning("  ", fmt.Sprintf("%s %s that something is missing", plural.Of(s.Gaps, "record"), plural.Or(s.Gaps, "says", "say")))
+	}
+	told := map[string]bool{} // what is missing: the same is said once
+	for i := range part.Acts {
+		a := &part.Acts[i]
+		p.line("")
+		p.act(a, lines)
+		if o := a.Observed; o != nil {
+			fresh := slices.DeleteFunc(slices.Clone(o.Missing), func(text string) bool { return told[text] })
+			for _, text := range fresh {
+				told[text] = true
+			}
+			if len(fresh) > 0 {
+				p.text("   ", "not seen: "+strings.Join(fresh, "; "))
+			}
+		}
+	}
+	if part.Next > 0 {
+		p.line("")
+		p.line("There is more: --after %d", part.Next-1)
+	}
+}
+
+// inWords says from where acts were seen.
+func inWords(acts []docket.RecordedAct, seen verify.Seen) string {
+	for i := range acts {
+		if o := acts[i].Observed; o != nil && acts[i].Recorder == seen.Recorder && o.Vantage == seen.Vantage && o.Fidelity == seen.Fidelity {
+			return verify.SeenFrom(o, seen.Recorder)
+		}
+	}
+	return verify.VantageInWords(seen.Vantage, seen.Recorder)
+}
+
+// totals are what acts have in sum.
+func totals(s *docket.ChainSummary) string {
+	text := ""
+	if len(s.Models) > 0 {
+		text += "; " + strings.Join(s.Models, ", ")
+	}
+	if s.Failed > 0 {
+		text += fmt.Sprintf("; %d failed", s.Failed)
+	}
+	text += tokens(s.Tokens)
+	if s.Cost != nil {
+		text += "; " + dollars(*s.Cost)
+		if s.Unpriced > 0 {
+			text += fmt.Sprintf(" without %s whose price is not known", plural.Of(s.Unpriced, "act"))
+		}
+	}
+	return text
+}
+
+func tokens(t *docket.Tokens) string {
+	if t == nil {
+		return ""
+	}
+	cached := ""
+	if t.Cached > 0 {
+		cached = fmt.Sprintf(" (%d from a cache)", t.Cached)
+	}
+	return fmt.Sprintf("; %s read%s, %d written", plural.Of(t.Input, "token"), cached, t.Output)
+}
+
+// act prints one act.
+func (p *printer) act(a *docket.RecordedAct, lines int) {
+	p.line("%s", p.bold(fmt.Sprintf("%d. %s  %s", a.Number, a.Time, plain(a.Action))))
+	p.text("   ", a.Record+facts(a))
+	if from := file(a); from != "" {
+		p.text("   ", from)
+	}
+	if a.Fault != "" {
+		p.warning("   ", "it cannot be read: "+a.Fault)
+	}
+	if a.Repeats > 0 {
+		p.text("   ", fmt.Sprintf("its prompt repeats %s", plural.Of(a.Repeats, "message")))
+	}
+	for i := range a.Messages {
+		if m := &a.Messages[i]; m.Part != "observed" { // what the jury is told of it stands below
+			p.message(m, lines)
+		}
+	}
+	if a.Again > 0 {
+		p.text("   ", fmt.Sprintf("the answer is again that of message %d", a.Again))
+	}
+	for _, text := range troubles(a) {
+		p.warning("   ", text)
+	}
+}
+
+// facts are what a record says beside the messages, in a line.
+func facts(a *docket.RecordedAct) string {
+	o := a.Observed
+	if o == nil {
+		return ""
+	}
+	text := "  " + o.Protocol
+	switch {
+	case a.Model != "" && a.ModelVersion != "" && a.Model != a.ModelVersion:
+		text += fmt.Sprintf("; %s, answered by %s", a.Model, a.ModelVersion)
+	case a.Model != "" || a.ModelVersion != "":
+		text += "; " + either(a.ModelVersion, a.Model)
+	}
+	if o.Status != 0 {
+		text += fmt.Sprintf("; status %d", o.Status)
+	}
+	if o.FirstByteMS != nil {
+		text += fmt.Sprintf("; first byte after %s", milliseconds(*o.FirstByteMS))
+	}
+	if o.EndedMS != nil {
+		text += "; took " + milliseconds(*o.EndedMS)
+	}
+	text += tokens(a.Tokens)
+	if a.Cost != nil {
+		text += "; " + dollars(*a.Cost)
+	}
+	if a.Finish != "" {
+		text += "; " + a.Finish
+	}
+	return text
+}
+
+// file says where an imported act stands in which file; "": it is none.
+func file(a *docket.RecordedAct) string {
+	if o := a.Observed; o == nil || o.Request == nil || !strings.HasPrefix(o.Protocol, observed.Imported) {
+		return ""
+	}
+	var h struct {
+		File   string `json:"file"`
+		SHA256 string `json:"file-sha256"`
+		Place  string `json:"place"`
+		SaidAt string `json:"said-at"`
+	}
+	if json.Unmarshal(a.Observed.Request.Headers, &h) != nil {
+		return ""
+	}
+	text := fmt.Sprintf("from %s, %s, of the file %s", h.File, h.Place, h.SHA256)
+	if h.SaidAt != "" {
+		text += "; by its word said at " + h.SaidAt
+	}
+	return text
+}
+
+func either(text, instead string) string {
+	if text == "" {
+		return instead
+	}
+	return text
+}
+
+func milliseconds(n int64) string { return (time.Duration(n) * time.Millisecond).String() }
+
+// troubles are what went wrong, or cannot be shown.
+func troubles(a *docket.RecordedAct) (list []string) {
+	if o := a.Observed; o != nil {
+		if o.Ended != evidence.Complete {
+			list = append(list, subject.EndingInWords(o.Ended))
+		}
+		if o.ContextByReference != nil {
+			list = append(list, "the provider had more, which is not in the bytes: "+strings.Join(o.ContextByReference, ", "))
+		}
+		if o.RetryOf != "" {
+			list = append(list, "another attempt of the request "+o.RetryOf)
+		}
+	}
+	if a.Error != "" {
+		list = append(list, "the provider's error: "+a.Error)
+	}
+	if a.Problem != "" {
+		list = append(list, "not wholly read: "+a.Problem)
+	}
+	for _, lack := range a.Lacks {
+		list = append(list, fmt.Sprintf("bytes of the %s: %s", lack.Direction, lack.Why))
+	}
+	if a.Alternatives > 0 {
+		list = append(list, fmt.Sprintf("the agent got %s more", plural.Of(a.Alternatives, "answer")))
+	}
+	if a.Erased != nil {
+		list = append(list, "erased: "+strings.Join(a.Erased, ", "))
+	}
+	return list
+}
+
+// message prints a message, and at most so many lines of it; 0: all.
+func (p *printer) message(m *docket.RecordedMessage, most int) {
+	who := string(m.Role)
+	if more := either(m.Tool, m.Name); more != "" && m.Role != subject.Assistant {
+		who += " " + more
+	}
+	if m.CallNumber > 0 {
+		who += fmt.Sprintf(", for call %d in message %d", m.CallPlace, m.CallNumber)
+	}
+	if m.Failed {
+		who += ", failed"
+	}
+	number := ""
+	if m.Number > 0 {
+		number = fmt.Sprintf("%d ", m.Number)
+	}
+	p.line("   %s", p.dim(number+who))
+	text := strings.TrimRight(m.Text, "\n")
+	left := 0
+	if rows := strings.Split(text, "\n"); most > 0 && len(rows) > most {
+		text, left = strings.Join(rows[:most], "\n"), len(rows)-most
+	}
+	if text != "" {
+		p.text("     ", text)
+	}
+	if left > 0 {
+		p.line("     %s", p.dim(fmt.Sprintf("… %s more: --lines 0 shows them", plural.Of(left, "line"))))
+	}
+	for _, call := range m.Calls {
+		result := ""
+		if call.Result > 0 {
+			result = fmt.Sprintf("  (answered by message %d)", call.Result)
+		}
+		p.text("     ", fmt.Sprintf("calls %s %s%s", call.Name, call.Arguments, result))
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -361,4 +362,49 @@ func (c *serveCmd) address(l net.Listener) string {
 		}
 	}
 	return scheme + "://" + host
+}
+
+// sayReady tells the service manager that started this program, if it wants to know, that requests are answered from now on: so whatever
+// it starts next, such as a command that an operator typed behind 'systemctl start', finds an installation. systemd's sd_notify(3) is the protocol.
+func sayReady() error {
+	const variable = "NOTIFY_SOCKET"
+	at := os.Getenv(variable)
+	if at == "" {
+		return nil
+	}
+	if err := os.Unsetenv(variable); err != nil { // helpers that this program starts have nothing to say
+		return err
+	}
+	conn, err := net.Dial("unixgram", at)
+	if err != nil {
+		return fmt.Errorf("telling the service manager at %s (%s) that the server is ready: %w", at, variable, err)
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte("READY=1")); err != nil {
+		return fmt.Errorf("telling the service manager at %s (%s) that the server is ready: %w", at, variable, err)
+	}
+	return nil
+}
+
+const (
+	// spareHeap is how much the collector takes the heap for larger than it is. What a server holds for long is some tens of megabytes,
+	// and what it makes for a record is thrown away at once: with a heap so small the collector would run a hundred times a second.
+	// The pages of it are never touched, and so take no room of their own.
+	spareHeap = 96 << 20
+	// syncing is how many threads are in the middle of a sync most of the time, and do nothing there: the one that commits, and the one
+	// that moves the write-ahead log. Others run in their place.
+	syncing = 2
+)
+
+// roomy has Go's runtime as it is good for a program that seals for many. What the
+// environment says goes before. The function that it returns lets go of it.
+func roomy() (done func()) {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + syncing)
+	}
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return func() {}
+	}
+	spare := make([]byte, spareHeap)
+	return func() { runtime.KeepAlive(spare) }
 }

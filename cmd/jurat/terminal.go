@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,9 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"syscall"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -437,4 +440,136 @@ func terminalOf(out io.Writer) *os.File {
 		return file
 	}
 	return nil
+}
+
+const (
+	heldLines = 4096            // of a log that wait to be written
+	lastLines = 2 * time.Second // for them to be written when the program ends
+)
+
+// lossyWriter is a writer that never blocks its callers. A log's reader may have stopped reading, and a full pipe would then stop every
+// request. It drops lines for which it has no room, and counts them. It is safe for concurrent use.
+type lossyWriter struct {
+	to    io.Writer
+	lines chan item
+	lost  atomic.Int64
+	note  func(to io.Writer, lost int64) // writes how many lines were left out
+}
+
+// item is a line, or a caller that waits until all earlier lines are written.
+type item struct {
+	line    []byte
+	written chan struct{}
+}
+
+func newLossyWriter(to io.Writer, note func(to io.Writer, lost int64)) *lossyWriter {
+	p := &lossyWriter{to: to, lines: make(chan item, heldLines), note: note}
+	go p.run() // as long as the process: a write that hangs cannot be ended
+	return p
+}
+
+func (p *lossyWriter) run() {
+	for next := range p.lines {
+		if next.written != nil {
+			close(next.written)
+			continue
+		}
+		_, _ = p.to.Write(next.line) // the log's reader is gone, so there is no one to tell
+		if lost := p.lost.Swap(0); lost > 0 {
+			p.note(p.to, lost)
+		}
+	}
+}
+
+// Write implements io.Writer. It never fails and never waits.
+func (p *lossyWriter) Write(line []byte) (int, error) {
+	select {
+	case p.lines <- item{line: append([]byte(nil), line...)}:
+	default:
+		p.lost.Add(1)
+	}
+	return len(line), nil
+}
+
+// flush waits until what was written is out, for as long as that may take.
+func (p *lossyWriter) flush() {
+	late := time.After(lastLines)
+	written := make(chan struct{})
+	select {
+	case p.lines <- item{written: written}:
+	case <-late:
+		return
+	}
+	select {
+	case <-written:
+	case <-late:
+	}
+}
+
+// progress tells how far something is that takes longer than a second, how fast it is, and when it will be done if it goes on so.
+func progress(io stdio, what string) func(done, total int64) {
+	begin := time.Now()
+	last := begin
+	return func(done, total int64) {
+		if time.Since(last) >= time.Second {
+			last = time.Now()
+			fmt.Fprintf(io.err, "jurat: %s\n", howFar(what, done, total, last.Sub(begin)))
+		}
+	}
+}
+
+// howFar says how far something has come in a time.
+func howFar(what string, done, total int64, in time.Duration) string {
+	text := fmt.Sprintf("%s: %d of %d", what, done, total)
+	if done <= 0 || in <= 0 {
+		return text
+	}
+	rate := float64(done) / in.Seconds()
+	if rate < 100 {
+		text += fmt.Sprintf(", %.2g a second", rate)
+	} else {
+		text += fmt.Sprintf(", %.0f a second", rate)
+	}
+	if done >= total {
+		return text
+	}
+	rest := time.Duration(float64(total-done) / rate * float64(time.Second))
+	return text + ", about " + max(rest, time.Second).Round(time.Second).String() + " more"
+}
+
+// watched is a file that is read until the program is to end, and that tells how far it is read.
+type watched struct {
+	ctx  context.Context
+	from io.ReadSeeker
+	read int64
+	tell func(read int64)
+}
+
+// watch tells on stderr how much of a large file is done.
+func watch(ctx context.Context, out stdio, file *os.File) io.Reader {
+	w := &watched{ctx: ctx, from: file, tell: func(int64) {}}
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+		tell := progress(out, fmt.Sprintf("%s: KiB verified", file.Name()))
+		w.tell = func(read int64) { tell(read>>10, info.Size()>>10) }
+	}
+	return w
+}
+
+// Seek goes to another place, as is done where a file is looked through before it is read.
+func (w *watched) Seek(offset int64, whence int) (int64, error) {
+	at, err := w.from.Seek(offset, whence)
+	if err == nil {
+		w.read = at
+	}
+	return at, err
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := w.from.Read(p)
+	w.read += int64(n)
+	w.tell(w.read)
+	return n, err
 }

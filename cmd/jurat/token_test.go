@@ -1,10 +1,20 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"jurat/internal/must"
@@ -82,4 +92,182 @@ func TestOwnersToken(t *testing.T) {
 	doing(t, 2, "seal", "--sign-only", payload, "--token", "pkcs11:token=house;object=none", "--token-helper", soft.Helper(t))
 	doing(t, 2, "seal", "--sign-only", payload, "--token", mine, "--token-helper", "true")
 	doing(t, 2, "seal", "--sign-only", payload, "--token", mine)
+}
+
+// lieFile names the file that tells jurat-pkcs11-lying what to do: a way to lie, and a part of the URIs of keys that it lies about.
+const lieFile = "JURAT_TEST_LIE"
+
+// lying is the program jurat-pkcs11-lying. It passes messages on between jurat and the helper that its arguments name, and changes some.
+func lying() {
+	helper := exec.Command(os.Args[1], os.Args[2:]...)
+	helper.Stderr = os.Stderr
+	in, err := helper.StdinPipe()
+	out, outErr := helper.StdoutPipe()
+	if err := errors.Join(err, outErr, helper.Start()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	l := &liar{asked: map[float64]string{}, earlier: map[string][]byte{}}
+	go func() {
+		_ = l.pass(os.Stdin, in, l.request) // ends with jurat
+		in.Close()
+	}()
+	if err := errors.Join(l.pass(out, os.Stdout, l.answer), helper.Wait()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+type liar struct {
+	mu      sync.Mutex         // held while the maps are read or changed
+	asked   map[float64]string // the way to lie in the answer to a request, by the request's id, and the key's URI
+	earlier map[string][]byte  // the first signature of each key, by its URI
+}
+
+// pass passes lines on, after change has changed the message in each.
+func (l *liar) pass(from io.Reader, to io.Writer, change func(map[string]any) error) error {
+	for lines := bufio.NewScanner(from); ; {
+		if !lines.Scan() {
+			return lines.Err()
+		}
+		message := map[string]any{}
+		if err := json.Unmarshal(lines.Bytes(), &message); err != nil {
+			return err
+		}
+		if err := change(message); err != nil {
+			return err
+		}
+		text, err := json.Marshal(message)
+		if err != nil {
+			return err
+		}
+		if _, err := to.Write(append(text, '\n')); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *liar) request(message map[string]any) error {
+	if message["do"] != "sign" {
+		return nil
+	}
+	text, err := os.ReadFile(os.Getenv(lieFile))
+	if err != nil {
+		return err
+	}
+	way, about, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	uri := message["uri"].(string)
+	if about == "" || !strings.Contains(uri, about) {
+		way = ""
+	}
+	switch way {
+	case "another-message":
+		other := sha256.Sum256([]byte(message["digest"].(string)))
+		message["digest"] = other[:]
+	case "another-key":
+		message["uri"] = "pkcs11:token=house;object=other"
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked[message["id"].(float64)] = way + " " + uri
+	return nil
+}
+
+func (l *liar) answer(message map[string]any) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	way, uri, asked := strings.Cut(l.asked[message["id"].(float64)], " ")
+	delete(l.asked, message["id"].(float64))
+	if !asked || message["signature"] == nil {
+		return nil
+	}
+	// encoding/json reads and writes []byte in base64.
+	var signature []byte
+	if err := json.Unmarshal([]byte(strconv.Quote(message["signature"].(string))), &signature); err != nil {
+		return err
+	}
+	if l.earlier[uri] == nil {
+		l.earlier[uri] = signature
+	}
+	switch way {
+	case "flipped":
+		signature[len(signature)-1] ^= 1
+	case "earlier":
+		signature = l.earlier[uri]
+	case "none":
+		delete(message, "signature")
+		return nil
+	}
+	message["signature"] = signature
+	return nil
+}
+
+// TestLyingHelper: nothing is sealed with a signature that is not the right key's over the right message. Once the helper is honest again,
+// sealing goes on, and the log is whole.
+func TestLyingHelper(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lie")
+	t.Setenv(lieFile, file)
+	lie := func(how string) {
+		t.Helper()
+		must.Do(t, os.WriteFile(file, []byte(how), 0o600))
+	}
+	lie("")
+	_, data := tokenHouse(t, "jurat-pkcs11-lying")
+	doing(t, 0, "--data", data, "keys", "new", "agent", "other", "--token", "pkcs11:token=house;object=other")
+	n := 0
+	payload := func() string {
+		n++
+		return written(t, strings.NewReplacer("AGENT", "mia", "r-1", fmt.Sprint("r-", n)).Replace(action))
+	}
+	at, _, stop := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0")
+	token := doing(t, 0, "--data", data, "access", "grant", "mia", "agent", "--reason", "a test", "--by", "tester")
+	post := func() (int, string) {
+		t.Helper()
+		text := must.Get(os.ReadFile(payload()))(t)
+		return postTo(t, at+"/v1/records", token, fmt.Sprint("key ", n), string(text))
+	}
+	if status, body := post(); status != 201 { // from now on, there is an earlier signature
+		t.Fatal(status, body)
+	}
+	size := recordsOf(t, data)
+	for _, about := range []string{"object=mia", "object=jurat-authority"} {
+		for _, way := range []string{"another-message", "another-key", "flipped", "earlier", "none"} {
+			lie(way + " " + about)
+			if status, body := post(); status < 500 {
+				t.Errorf("%s of %s: status %d, %s", way, about, status, body)
+			}
+			if way != "earlier" { // the command starts a helper of its own, which has not signed before
+				doing(t, 2, "--data", data, "seal", payload())
+			}
+			if now := recordsOf(t, data); now != size {
+				t.Errorf("%s of %s: %d records were sealed", way, about, now-size)
+			}
+		}
+	}
+	lie("")
+	if status, body := post(); status != 201 {
+		t.Errorf("with an honest helper again: %d, %s", status, body)
+	}
+	record := written(t, doing(t, 0, "--data", data, "seal", payload()))
+	doing(t, 0, "verify", "--trust", written(t, doing(t, 0, "--data", data, "trust")), record)
+	if now := recordsOf(t, data); now != size+2 {
+		t.Errorf("%d records after the lies, want 2", now-size)
+	}
+	if code := stop(); code != 0 {
+		t.Errorf("the server ended with %d", code)
+	}
+}
+
+// recordsOf examines the log, and returns how many records it has.
+func recordsOf(t *testing.T, data string) int {
+	t.Helper()
+	var found struct {
+		Records int
+		Whole   bool
+	}
+	text := doing(t, 0, "--data", data, "log", "fsck", "--json")
+	if err := json.Unmarshal(bytes.TrimSpace([]byte(text)), &found); err != nil || !found.Whole || found.Records == 0 {
+		t.Fatalf("the log is %s, %v", text, err)
+	}
+	return found.Records
 }

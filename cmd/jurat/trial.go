@@ -1,16 +1,26 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
+	"jurat/evidence"
+	"jurat/internal/atomicfile"
+	"jurat/internal/incident"
 	"jurat/internal/installation"
+	"jurat/internal/ledger"
 	"jurat/internal/plural"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
+	"jurat/internal/words"
 	"jurat/jury"
 )
 
@@ -161,4 +171,309 @@ func verdictCode(r *jury.Result) exitCode {
 		return 0
 	}
 	return exitUndecided
+}
+
+// lastTrial stands for the trial without a verdict that began last.
+const lastTrial = "last"
+
+// resume goes on with a trial that was broken off.
+func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
+	at := new(attempt)
+	var given *subject.Case
+	switch len(c.Cases) {
+	case 0:
+	case 1:
+		at.name = c.Cases[0]
+		list, err := c.load(ctx, io, at.name, false)
+		if err != nil {
+			return err
+		}
+		if len(list) > 1 {
+			return hint(fmt.Errorf("--resume goes on with one trial, and %s holds %d cases", at.name, len(list)), "leave CASE out: the trial knows its case")
+		}
+		at.from = list[0].from
+		if given = list[0].on; list[0].err != nil {
+			return list[0].err
+		}
+	default:
+		return errors.New("--resume goes on with one trial, and takes one CASE at most")
+	}
+	ct, err := c.convene(io, at)
+	if err != nil {
+		return err
+	}
+	err = a.with(ctx, func(i *installation.Installation) error {
+		r, err := c.reopen(ctx, io, i, given)
+		if err != nil {
+			return err
+		}
+		config, err := ct.sit(r.Spent)
+		if err != nil {
+			return err
+		}
+		if at.on = given; given == nil {
+			at.on = r.Case
+		}
+		c.try(ctx, a, io, i, config, at, awaiting(io, ""), func(config trial.Config) (*trial.Trial, error) {
+			done, err := trial.Resume(ctx, config, r)
+			return done, different(err)
+		})
+		return nil
+	})
+	return c.conclude(io, []*attempt{at}, err)
+}
+
+// reopen reads the trial, finds that its records are this installation's, and says what going on with it means.
+func (c *trialCmd) reopen(ctx context.Context, io stdio, i *installation.Installation, given *subject.Case) (*trial.Reopened, error) {
+	id := c.Resume
+	if id == lastTrial {
+		list, err := trial.ListUnfinished(ctx, i.Ledger)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == 0 {
+			return nil, hint(errors.New("--resume: every trial in the log has its verdict"), "'jurat log prove TRIAL' prints the case file of one")
+		}
+		id = list[len(list)-1].ID
+	}
+	if !strings.HasPrefix(id, evidence.TrialPrefix) {
+		return nil, hint(fmt.Errorf("--resume: %q is not a trial", id), "'jurat trial --list' lists those without a verdict")
+	}
+	r, err := trial.Reopen(ctx, i.Ledger, id)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil, hint(fmt.Errorf("--resume: there is no %s in the log", id), "'jurat trial --list' lists the trials without a verdict")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := i.Vouch(ctx, r.Records...); err != nil {
+		return nil, hint(fmt.Errorf("%s is not gone on with: %w", id, err), "'jurat log fsck' examines the log")
+	}
+	if given != nil && given.Digest() != r.Case.Digest() {
+		return nil, fmt.Errorf("%s is about other evidence (%s) than %s (%s)", id, r.Case.Digest().Short(), c.Cases[0], given.Digest().Short())
+	}
+	c.announce(io, r)
+	return r, nil
+}
+
+// announce says how far the trial got.
+func (c *trialCmd) announce(io stdio, r *trial.Reopened) {
+	if r.State.Finished {
+		fmt.Fprintf(io.err, "jurat: %s has its verdict already; no juror is asked again\n", r.ID)
+		fmt.Fprintf(io.err, "jurat: hint: 'jurat trial --outcome %s' says what people decided on it\n", r.ID)
+		return
+	}
+	fmt.Fprintf(io.err, "jurat: going on with %s after %s; what is recorded is not asked for again\n", r.ID, plural.Of(len(r.Records), "act"))
+	switch n := len(r.State.Waiting); {
+	case n == 1:
+		fmt.Fprintf(io.err, "jurat: one answer is missing that had been asked for (%s): if that call was made, it is paid for twice\n", r.State.Waiting[0])
+	case n > 1:
+		fmt.Fprintf(io.err, "jurat: %s missing that had been asked for (%s): as many calls as were made are paid for twice\n", plural.Of(n, "answer")+plural.Or(n, " is", " are"), strings.Join(r.State.Waiting, ", "))
+	}
+}
+
+// different gives advice where the settings are not those of the trial.
+func different(err error) error {
+	if errors.Is(err, trial.ErrSettings) {
+		return hint(err, "a trial goes on by the settings with which it began: give the same flags, environment and configuration")
+	}
+	return err
+}
+
+// unfinishedLine is a trial without a verdict, as it is listed.
+type unfinishedLine struct {
+	ID        string          `json:"id"`
+	Case      evidence.Digest `json:"case"`
+	Acts      int             `json:"acts"`
+	From      time.Time       `json:"from"`               // what its first act claims
+	Last      time.Time       `json:"last"`               // what its last act claims
+	Cancelled string          `json:"cancelled,omitzero"` // why it was stopped; "": it was not
+	UnderWay  bool            `json:"underWay"`           // a process is at work on it
+}
+
+// list shows the trials that have no verdict.
+func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		unfinished, err := trial.ListUnfinished(ctx, i.Ledger)
+		if err != nil {
+			return err
+		}
+		lines := []unfinishedLine{}
+		for _, u := range unfinished {
+			locked, err := i.Locks().Locked(ctx, u.ID)
+			if err != nil {
+				return err
+			}
+			line := unfinishedLine{ID: u.ID, Case: u.Case, Acts: u.Acts, From: u.Submitted, Last: u.Last, UnderWay: locked}
+			if u.Cancelled != nil {
+				line.Cancelled = u.Cancelled.Reason
+			}
+			lines = append(lines, line)
+		}
+		if c.JSON {
+			return io.json(lines)
+		}
+		p := newPrinter(io.out)
+		t := table{heads: []head{{name: "trial", rank: 1}, {name: "state"}, {name: "acts", right: true}, {name: "from", rank: 4}, {name: "to", rank: 2}, {name: "evidence", rank: 3}}}
+		for _, l := range lines {
+			state := "broken off"
+			switch {
+			case l.UnderWay:
+				state = "under way"
+			case l.Cancelled != "":
+				state = "cancelled"
+			}
+			t.row(l.ID, state, l.Acts, evidence.FormatTime(l.From), evidence.FormatTime(l.Last), l.Case.Short())
+		}
+		p.table(&t)
+		if len(lines) == 0 {
+			p.line("every trial in the log has its verdict")
+		}
+		return p.err
+	})
+}
+
+// outcome says what a trial came to, and ends with its exit code.
+func (c *trialCmd) outcome(ctx context.Context, a *app, io stdio) error {
+	if !strings.HasPrefix(c.Outcome, evidence.TrialPrefix) {
+		return hint(fmt.Errorf("--outcome: %q is not a trial", c.Outcome), "a trial's id begins with %q; 'jurat trial' and the trial's page show it", evidence.TrialPrefix)
+	}
+	var found *jury.TrialOutcome
+	rules := false
+	err := a.with(ctx, func(i *installation.Installation) error {
+		chain, err := i.Ledger.Chain(ctx, c.Outcome)
+		if errors.Is(err, ledger.ErrNotFound) {
+			return hint(fmt.Errorf("--outcome: there is no %s in the log", c.Outcome), "'jurat trial --list' lists the trials without a verdict")
+		}
+		if err != nil {
+			return err
+		}
+		if err := i.Vouch(ctx, chain...); err != nil {
+			return hint(fmt.Errorf("%s: its outcome is not told: %w", c.Outcome, err), "'jurat log fsck' examines the log")
+		}
+		v, err := trial.ViewOf(nil, chain)
+		if err != nil || v.Outcome == nil {
+			return err
+		}
+		found = v.Outcome
+		result, err := v.Result()
+		if err != nil {
+			return hint(fmt.Errorf("%s: %w", c.Outcome, err), "'jurat trial --resume %s' goes on with it if it was broken off", c.Outcome)
+		}
+		rules = result.Offline
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return hint(fmt.Errorf("--outcome: %s has no verdict yet", c.Outcome), "'jurat trial --resume %s' goes on with it if it was broken off", c.Outcome)
+	}
+	if err := c.printOutcome(io, found); err != nil {
+		return err
+	}
+	code := outcomeCode(found)
+	if code == 0 && rules && found.By == jury.ByJury {
+		if code, err = c.rulesCode(io); err != nil {
+			return err
+		}
+	}
+	return coded(code)
+}
+
+// rulesCode is the exit code of a safe_pass that rules gave and no person: 0 only where rules are said to be wanted.
+func (c *trialCmd) rulesCode(io stdio) (exitCode, error) {
+	ct, err := c.court(io)
+	if err != nil {
+		return 0, err
+	}
+	if ct.plan.Offline && !ct.plan.NoModel {
+		return 0, nil
+	}
+	fmt.Fprintln(io.err, "jurat: exit code 3 and not 0: rules sat, and no language model")
+	fmt.Fprintf(io.err, "jurat: hint: %s\n", howToGetAJury)
+	return exitUndecided, nil
+}
+
+func (c *trialCmd) printOutcome(io stdio, o *jury.TrialOutcome) error {
+	if c.JSON {
+		return io.json(o)
+	}
+	p := newPrinter(io.out)
+	p.text("", incident.Outcome(o, words.English))
+	return p.err
+}
+
+// outcomeCode returns the exit code of an outcome: 0 only for a safe_pass that no longer needs a person's decision.
+func outcomeCode(o *jury.TrialOutcome) exitCode {
+	switch {
+	case o.Failed():
+		return exitBad
+	case o.Passed():
+		return 0
+	}
+	return exitUndecided
+}
+
+// checkOut refuses a place for the case file that would be found wrong only when the trial is over and paid for, and
+// one where something else would be lost.
+func checkOut(file string) error {
+	if file == "-" {
+		return hint(errors.New("--out: the case file does not go to standard output"), "'jurat log prove TRIAL' prints it")
+	}
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return checkFolder(filepath.Dir(file))
+	case err != nil:
+		return fmt.Errorf("--out: %w", err)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("--out: %s exists and is not a file", file)
+	}
+	there, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	if len(there) > 0 && !bytes.Contains(there, []byte(evidence.BundleFormat)) {
+		return hint(fmt.Errorf("--out: %s exists and is not a case file", file), "name another file, or remove it yourself")
+	}
+	return checkFolder(filepath.Dir(file))
+}
+
+// checkFolder makes a folder and tries to write there.
+func checkFolder(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	trial, err := os.CreateTemp(folder, ".new-*")
+	if err != nil {
+		return fmt.Errorf("--out: cannot write in %s: %w", folder, errors.Unwrap(err))
+	}
+	return errors.Join(trial.Close(), os.Remove(trial.Name()))
+}
+
+// leave writes the case file: everything that stands in the trial's chain, proved against one checkpoint.
+func leave(ctx context.Context, i *installation.Installation, id, file string) (string, error) {
+	records, err := i.Ledger.Chain(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if _, err := i.Witnesses.Cosign(ctx); err != nil { // which takes no longer than a witness may; without witnesses nothing
+		return "", err
+	}
+	bundle, err := i.Ledger.Prove(ctx, records...)
+	if err != nil {
+		return "", err
+	}
+	doc, err := bundle.Marshal()
+	if err != nil {
+		return "", err
+	}
+	if file == "" {
+		file = i.CaseFile(id)
+	}
+	if err := atomicfile.Replace(file, doc, 0o644); err != nil {
+		return "", hint(err, "the trial is in the log; 'jurat log prove %s' prints its case file", id)
+	}
+	return file, nil
 }

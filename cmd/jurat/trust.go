@@ -4,16 +4,22 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
+	"time"
 
 	"jurat/evidence"
+	"jurat/internal/eutrust"
 	"jurat/internal/installation"
 	"jurat/internal/plural"
 	"jurat/internal/words"
+	"jurat/trustlist"
 	"jurat/verify/trust"
 )
 
@@ -157,4 +163,271 @@ func joinTrust(io stdio, names []string) error {
 		return err
 	}
 	return printTrust(joined, io)
+}
+
+type trustEUCmd struct {
+	OJ    string `name:"oj" placeholder:"FILE" help:"The certificates that the Official Journal publishes, in PEM, or their SHA-256, one a line. Get them from the Journal itself."`
+	Lists string `required:"" placeholder:"DIR" help:"The folder of trusted lists, which keeps each version of a list."`
+	Fetch bool   `xor:"what" help:"Fetch the lists into the folder first."`
+	From  string `placeholder:"URL" help:"With --fetch: where the list of the lists is, if not where the EU publishes it."`
+
+	Territory    []string   `placeholder:"XX" help:"Take services of this territory alone, such as BE. May be given several times."`
+	GrantedSince *time.Time `placeholder:"TIME" help:"Take only services that were qualified then or later (RFC 3339). Left out: all that ever were."`
+	With         string     `placeholder:"FILE" help:"Print this trust file with what the lists say. What was taken from lists before is replaced."`
+	Check        string     `xor:"what" placeholder:"FILE" help:"Print nothing: compare this trust file with the lists."`
+}
+
+// Run derives authorities, or checks those that were derived.
+func (c *trustEUCmd) Run(ctx context.Context, io stdio) error {
+	if c.Check != "" {
+		return c.check(io)
+	}
+	if c.OJ == "" {
+		return errors.New("--oj: no file has the certificates of the Official Journal")
+	}
+	file := &trust.Trust{Format: trust.Format, Keys: []trust.Key{}, Authorities: []trust.Authority{}, Logs: []string{}}
+	if c.With != "" {
+		var err error
+		if file, err = readTrust("--with", c.With); err != nil {
+			return err
+		}
+	}
+	journal, err := readJournal(c.OJ)
+	if err != nil {
+		return err
+	}
+	if c.Fetch {
+		if err := c.fetch(ctx, io, journal); err != nil {
+			return err
+		}
+	}
+	options := eutrust.Options{Journal: journal, Territories: c.Territory}
+	if c.GrantedSince != nil {
+		options.GrantedSince = c.GrantedSince.UTC()
+	}
+	derived, err := c.derive(options, io)
+	if err != nil {
+		return err
+	}
+	derived.Into(file)
+	return printTrust(file, io)
+}
+
+// derive reads the folder, and says on stderr what was left out and which lists are out of date.
+func (c *trustEUCmd) derive(options eutrust.Options, io stdio) (*eutrust.Derived, error) {
+	files, err := eutrust.Read(os.DirFS(c.Lists))
+	if err != nil {
+		return nil, err
+	}
+	derived, err := files.Derive(options)
+	if err != nil {
+		return nil, err
+	}
+	derived.Notes = append(derived.Notes, derived.Overdue(time.Now())...)
+	for _, note := range derived.Notes {
+		if _, err := fmt.Fprintf(io.err, "jurat: %s\n", oneLine(errors.New(note))); err != nil {
+			return nil, err
+		}
+	}
+	return derived, nil
+}
+
+// check derives again what a trust file says that it was derived from.
+func (c *trustEUCmd) check(io stdio) error {
+	file, err := readTrust("--check", c.Check)
+	if err != nil {
+		return err
+	}
+	if file.Lists == nil {
+		return fmt.Errorf("%s: nothing in it was taken from trusted lists", c.Check)
+	}
+	options := eutrust.Options{Territories: file.Lists.Territories, GrantedSince: file.Lists.GrantedSince}
+	for _, digest := range file.Lists.Journal {
+		options.Journal = append(options.Journal, digest)
+	}
+	if err := c.sameJournal(file.Lists.Journal); err != nil {
+		return err
+	}
+	derived, err := c.derive(options, io)
+	if err != nil {
+		return err
+	}
+	if differences := derived.Check(file); len(differences) > 0 {
+		return listsDiffer(io, c.Check, differences)
+	}
+	return io.line("%s: the lists say the same", c.Check)
+}
+
+func listsDiffer(io stdio, file string, differences []string) error {
+	for _, d := range differences {
+		if _, err := fmt.Fprintf(io.err, "jurat: %s: %s\n", file, oneLine(errors.New(d))); err != nil {
+			return err
+		}
+	}
+	return exitCode(exitBad)
+}
+
+// sameJournal compares the certificates that the trust file began with to those that the reader has, if any.
+func (c *trustEUCmd) sameJournal(said []evidence.Digest) error {
+	if c.OJ == "" {
+		return nil
+	}
+	journal, err := readJournal(c.OJ)
+	if err != nil {
+		return err
+	}
+	for _, digest := range said {
+		if !slices.Contains(journal, [sha256.Size]byte(digest)) {
+			return fmt.Errorf("%s begins with a certificate that is not in %s: %s", c.Check, c.OJ, digest)
+		}
+	}
+	return nil
+}
+
+func readJournal(name string) (trustlist.Signers, error) {
+	text, err := readFile(name)
+	if err != nil {
+		return nil, err
+	}
+	journal, err := eutrust.Journal(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return journal, nil
+}
+
+// fetch fetches lists into the folder.
+func (c *trustEUCmd) fetch(ctx context.Context, io stdio, journal [][sha256.Size]byte) error {
+	fetcher := eutrust.Fetcher{Journal: journal, Folder: c.Lists, ListOfLists: c.From, Territories: c.Territory,
+		Note: func(text string) { fmt.Fprintf(io.err, "jurat: %s\n", strings.ToValidUTF8(text, "?")) }}
+	return fetcher.Fetch(ctx)
+}
+
+// explainTrust explains a trust file.
+func explainTrust(io stdio, name string, lang words.Lang) error {
+	file, err := readTrust("trust file", name)
+	if err != nil {
+		return err
+	}
+	fingerprint, err := file.Fingerprint()
+	if err != nil {
+		return err
+	}
+	e := explainer{newPrinter(io.out), lang}
+	e.p.line("%s: %s", e.p.bold(name), fingerprint)
+	for i := range file.Keys {
+		e.key(&file.Keys[i])
+	}
+	for i := range file.CAs {
+		e.ca(&file.CAs[i])
+	}
+	for i := range file.Authorities {
+		e.authority(&file.Authorities[i])
+	}
+	e.log(file)
+	e.rests(file)
+	return e.p.err
+}
+
+// An explainer writes what a trust file means.
+type explainer struct {
+	p    *printer
+	lang words.Lang
+}
+
+func (e *explainer) say(indent, key string, pairs ...any) {
+	e.p.text(indent, inert(words.Of(e.lang).Say(key, pairs...)))
+}
+
+func (e *explainer) key(k *trust.Key) {
+	e.p.text("  ", inert(words.Identified(e.lang, k.Identified())))
+	e.p.line("    %s", k.KeyID)
+	if !k.NotAfter.IsZero() {
+		e.say("    ", "trust.key_ends", "time", evidence.FormatTime(k.NotAfter))
+	}
+	if !k.Revoked.IsZero() {
+		e.say("    ", "trust.key_revoked", "time", evidence.FormatTime(k.Revoked))
+	}
+	for _, with := range k.With {
+		e.say("    ", "trust.key_with", "key", with)
+	}
+}
+
+func (e *explainer) ca(ca *trust.CA) {
+	var roles []string
+	for _, role := range ca.Roles {
+		roles = append(roles, words.Of(e.lang).Say("role."+string(role)))
+	}
+	e.say("  ", "trust.ca", "ca", ca.Name, "roles", strings.Join(roles, ", "))
+	e.say("    ", "trust.ca."+string(ca.Custody))
+	switch {
+	case !ca.Asked():
+		e.say("    ", "trust.unasked")
+	case ca.Revocation == trust.ShortLived:
+		e.say("    ", "trust.short")
+	default:
+		e.say("    ", "trust.asked")
+	}
+}
+
+func (e *explainer) authority(a *trust.Authority) {
+	e.say("  ", "trust.authority."+string(a.Clock), "authority", a.Name)
+	for _, s := range a.Services {
+		e.say("    ", "trust.listed", "territory", s.Territory, "sequence", s.List.Sequence, "issued", s.List.Issued.Format(time.DateOnly), "tsp", s.TSP[0])
+	}
+	if !a.NotAfter.IsZero() {
+		e.say("    ", "trust.ends", "time", evidence.FormatTime(a.NotAfter))
+	}
+	if a.Asked() {
+		e.say("    ", "trust.asked")
+	} else {
+		e.say("    ", "trust.unasked")
+	}
+}
+
+func (e *explainer) log(file *trust.Trust) {
+	for _, log := range file.Logs {
+		name, _, _ := strings.Cut(log, "+")
+		e.say("  ", "trust.log", "log", name)
+	}
+	switch {
+	case len(file.Logs) == 0:
+		e.say("  ", "trust.no_log")
+	case len(file.Witnesses) == 0:
+		e.say("    ", "trust.no_witness")
+	default:
+		e.say("    ", "trust.witnesses", "quorum", file.Quorum, "count", len(file.Witnesses))
+	}
+}
+
+// rests sums up.
+func (e *explainer) rests(file *trust.Trust) {
+	owners, operators, independent := 0, 0, 0
+	for _, k := range file.Keys {
+		if k.Custody == trust.ByOwner {
+			owners++
+		} else {
+			operators++
+		}
+	}
+	for _, a := range file.Authorities {
+		if a.Clock == trust.Independent {
+			independent++
+		}
+	}
+	e.say("", "trust.rests")
+	for _, line := range []struct {
+		count int
+		of    string
+	}{{owners, "trust.rests_owners"}, {operators, "trust.rests_operator"}, {len(file.CAs), "trust.rests_cas"}, {independent, "trust.rests_independent"}} {
+		if line.count > 0 {
+			e.say("  ", line.of, "count", line.count)
+		}
+	}
+	switch {
+	case len(file.Authorities) == 0:
+		e.say("  ", "trust.rests_not")
+	case independent == 0:
+		e.say("  ", "trust.rests_operator_clock")
+	}
 }

@@ -7,11 +7,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/installation"
 	"jurat/internal/plural"
 	"jurat/internal/stamping"
+	"jurat/verify/trust"
 )
 
 type tsaCmd struct {
@@ -149,4 +152,175 @@ func (c *tsaCmd) remove(ctx context.Context, i *installation.Installation, io st
 	}
 	_, err = fmt.Fprintln(io.err, "jurat: its tokens stay; keep its root in the trust files of those who verify them")
 	return err
+}
+
+type logStampCmd struct {
+	List       bool       `xor:"what" help:"Only list the records that wait."`
+	Checkpoint bool       `xor:"what" help:"Have the log's checkpoint stamped: one time stamp for all records."`
+	Renew      bool       `xor:"what" help:"Renew the time stamps of checkpoints before the certificates that they rest on end."`
+	Before     *time.Time `placeholder:"TIME" help:"With --renew: what rests on certificates that end before this time (RFC 3339). Default: a year from now."`
+	TSA        []string   `name:"tsa" sep:"none" placeholder:"NAME|URL" help:"With --checkpoint or --renew: ask these authorities (may be repeated). Default: all of 'jurat tsa'; for --renew the first, or the built-in one."`
+	jsonFlag
+}
+
+// Run stamps what waits, or does what the flags say.
+func (c *logStampCmd) Run(ctx context.Context, a *app, io stdio) error {
+	switch {
+	case c.JSON && !c.List, c.Before != nil && !c.Renew, c.TSA != nil && !c.Checkpoint && !c.Renew:
+		return errors.New("--json goes with --list, --before with --renew, --tsa with --checkpoint or --renew")
+	case c.Renew && len(c.TSA) > 1:
+		return errors.New("--renew takes one authority with --tsa")
+	case c.Checkpoint:
+		return a.withStampers(ctx, c.TSA, func(i *installation.Installation) error { return anchor(ctx, i, io) })
+	}
+	do := stamp
+	switch {
+	case c.List:
+		do = c.pending
+	case c.Renew:
+		do = c.renew
+	}
+	return a.with(ctx, func(i *installation.Installation) error { return do(ctx, i, io) })
+}
+
+// stamp asks for the time stamps that records wait for.
+func stamp(ctx context.Context, i *installation.Installation, io stdio) error {
+	report := map[string]func(done, total int64){}
+	outcomes, err := i.Timekeeper.Stamp(ctx, stamping.Order{Progress: func(authority string, done, total int64) {
+		if report[authority] == nil {
+			report[authority] = progress(io, "stamped by "+authority)
+		}
+		report[authority](done, total)
+	}})
+	still := false
+	p := newPrinter(io.out)
+	for _, o := range outcomes {
+		p.line("%s: %d stamped, %d still waiting%s", o.Authority, o.Stamped, o.Records, because(o.Reason))
+		still = still || o.Records > 0
+		if errors.Is(o.Reason, stamping.ErrNotConfigured) {
+			fmt.Fprintf(io.err, "jurat: hint: 'jurat tsa %s URL --root FILE' adds it again; 'jurat tsa %s --remove --forget' gives its stamps up\n",
+				o.Authority, o.Authority)
+		}
+	}
+	if len(outcomes) == 0 {
+		p.line("nothing waits for a time stamp")
+	}
+	if err := errors.Join(err, p.err); err != nil || !still {
+		return err
+	}
+	return exitCode(exitUndecided)
+}
+
+// pendingLine is a record that waits, as it is listed.
+type pendingLine struct {
+	Authority string `json:"authority"`
+	Since     string `json:"since"`
+	Index     int64  `json:"index"`
+	Record    string `json:"record"`
+	Stamps    int    `json:"stamps"` // that it has
+}
+
+// pending lists what waits.
+func (c *logStampCmd) pending(ctx context.Context, i *installation.Installation, io stdio) error {
+	lines, err := pending(ctx, i)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return io.json(lines)
+	}
+	p := newPrinter(io.out)
+	t := table{heads: []head{{name: "authority", rank: 2}, {name: "since", rank: 3}, {name: "record", rank: 1}, {name: "index", right: true}, {name: "time stamps", right: true}}}
+	for _, l := range lines {
+		t.row(l.Authority, l.Since, l.Record, l.Index, l.Stamps)
+	}
+	p.table(&t)
+	if len(lines) == 0 {
+		p.line("nothing waits for a time stamp")
+	}
+	return errors.Join(p.err, tellDue(ctx, io, i))
+}
+
+func pending(ctx context.Context, i *installation.Installation) ([]pendingLine, error) {
+	owing, err := i.Ledger.Owing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lines := []pendingLine{}
+	for _, o := range owing {
+		for from := int64(0); ; {
+			page, err := i.Ledger.Waiting(ctx, o.Authority, from, operator.MaxLateStamps)
+			if err != nil {
+				return nil, err
+			}
+			if len(page) == 0 {
+				break
+			}
+			for _, w := range page {
+				lines = append(lines, pendingLine{Authority: w.Authority, Since: evidence.FormatTime(w.Since), Index: w.Index,
+					Record: w.Record.Payload.RecordID, Stamps: len(w.Record.Timestamps)})
+				from = w.Index + 1
+			}
+		}
+	}
+	return lines, nil
+}
+
+// anchor has the checkpoint stamped.
+func anchor(ctx context.Context, i *installation.Installation, io stdio) error {
+	anchored, err := i.Timekeeper.Anchor(ctx)
+	p := newPrinter(io.out)
+	missing := false
+	for _, a := range anchored {
+		switch {
+		case a.Reason != nil:
+			missing = true
+			p.line("%s: has not stamped the checkpoint over %s%s", a.Authority, plural.Of(a.Size, "record"), because(a.Reason))
+		case a.Act == nil:
+			p.line("%s: has stamped everything already", a.Authority)
+		default:
+			p.line("%s: stamped the checkpoint over %s", a.Authority, plural.Of(a.Size, "record"))
+		}
+	}
+	if errors.Is(err, stamping.ErrNobodyOutside) {
+		return hint(err, "'jurat tsa NAME URL --root FILE' adds one")
+	}
+	if err := errors.Join(err, p.err); err != nil || !missing {
+		return err
+	}
+	return exitCode(exitUndecided)
+}
+
+// renew has stamped checkpoints stamped again.
+func (c *logStampCmd) renew(ctx context.Context, i *installation.Installation, io stdio) error {
+	o := stamping.RenewConfig{Before: time.Now().AddDate(1, 0, 0)}
+	if c.Before != nil {
+		o.Before = *c.Before
+	}
+	if c.TSA != nil {
+		o.TSA = c.TSA[0]
+	}
+	r, err := i.Timekeeper.Renew(ctx, o)
+	if errors.Is(err, stamping.ErrEndsTooEarly) {
+		return hint(err, "name another authority with --tsa, or an earlier time with --before")
+	}
+	if err != nil {
+		return err
+	}
+	p := newPrinter(io.out)
+	if r.Renewed == 0 {
+		p.line("nothing is due: no stamped checkpoint that can be renewed rests on certificates that end before %s", o.Before.UTC().Format(time.DateOnly))
+	} else {
+		p.line("%s: renewed %s", r.Authority, plural.Of(r.Renewed, "stamped checkpoint"))
+	}
+	if r.Renewed > 0 && stamping.ClockOf(r.Authority) == trust.OperatorClock {
+		fmt.Fprintln(io.err, "jurat: hint: this rests on the operator's own clock; an authority outside is worth more ('jurat tsa')")
+	}
+	if r.Foreign > 0 {
+		p.line("%s cannot be judged here: of authorities that are not configured, or damaged", plural.Of(r.Foreign, "stamped checkpoint"))
+	}
+	if p.err == nil && r.Foreign > 0 {
+		return exitCode(exitUndecided)
+	}
+	return p.err
 }

@@ -178,3 +178,111 @@ func (f *Facts) warnings() []string {
 	}
 	return list
 }
+
+// A Mapping says which facts of records answer which clauses.
+type Mapping struct {
+	ID      string   `json:"id"`
+	Version int      `json:"version"` // changes when a clause or a line does
+	Of      string   `json:"of"`
+	Dates   string   `json:"dates"`
+	Drafts  []string `json:"drafts"` // standards that are named, and not mapped
+
+	clauses []clause
+}
+
+type clause struct {
+	id, asks string
+	applies  string // when it applies, if not always
+	lines    []line
+	notShown []string
+	keeps    bool // about how long logs are kept, which settings answer
+}
+
+// A line is one thing that records can show.
+type line struct {
+	fact    Fact
+	shows   string
+	members string
+	proof   []verify.Guarantee // by which the records are checked
+}
+
+var (
+	signed   = []verify.Guarantee{verify.Content, verify.Authentication, verify.Time, verify.Order}
+	observed = []verify.Guarantee{verify.Content, verify.Authentication, verify.Time, verify.Order, verify.Vantage}
+)
+
+// Names of members that several lines have.
+const (
+	ofActs     = "action_type, agent_id or observed.agent, timestamp"
+	ofEvents   = "response.event of recorder_event"
+	ofVersions = "model, model_version"
+)
+
+const recorderSees = "A recorder proves what passed it. That every act of the agent passed it is not shown: the agent can have gone around it, or have run without it"
+
+// AIAct is the mapping of Regulation (EU) 2024/1689. The words are ours: read the law itself.
+func AIAct() *Mapping {
+	return &Mapping{ID: "eu-ai-act", Version: 2, Of: "Regulation (EU) 2024/1689 (EU AI Act), in words of our own",
+		Dates: "By secondary sources, after the Digital Omnibus of 2026 the duties for high-risk systems of Annex III apply from 2 December 2027, and those of Annex I from 2 August 2028. " +
+			"This was not checked against the Official Journal: check it there. Whether a system is high-risk is for its provider and deployer to say",
+		Drafts: []string{"ISO/IEC DIS 24970 (logging of AI systems) is a draft, and is not mapped", "prEN 18229-1 (logging) is a draft in enquiry, and is not mapped; no harmonised standard lists fields yet"},
+		clauses: []clause{
+			{id: "12(1)", asks: "The system technically allows for the automatic recording of events over its lifetime.", lines: []line{
+				{Acts, "acts of the agent are recorded, by itself or by a recorder", ofActs, signed},
+				{Seen, "acts that a recorder saw as bytes, without the agent's help", "observed, request_body, response_body", observed},
+				{Told, "acts that somebody told (telemetry, imported files), second hand", "observed.fidelity, observed.vantage", signed},
+				{Starts, "a recorder began, and says in which mode", ofEvents + " start: mode, version, configuration", signed},
+				{Stops, "a recorder ended, and says why", ofEvents + " stop: reason", signed},
+				{Gaps, "a recorder says that calls passed without a record", ofEvents + " gap: missed", signed},
+				{Lost, "calls that were under way when a recorder died", "observed.ended lost_in_crash; " + ofEvents + " lost_in_crash", signed},
+			}, notShown: []string{recorderSees, "What was before the first record, and after the last one"}},
+			{id: "12(2)(a)", asks: "Events that help to identify situations in which the system may present a risk, or a substantial modification.", lines: []line{
+				{Failed, "acts that failed, broke off or were refused", "observed.ended, observed.status", observed},
+				{Judged, "verdicts of a jury on the agent", "response of final_judgment", signed},
+				{JudgedBadly, "of these, verdicts that it is not safe or that a person must decide", "response.position, response.review", signed},
+				{Corrected, "people rejected or changed what the agent said, or a verdict on it", "approval_status, modified_response, changes", signed},
+				{OtherModel, "the model or its version is another one than in the act before", ofVersions, signed},
+				{OtherSettings, "a recorder's settings or mode changed", ofEvents + " configuration, mode", signed},
+				{OtherTool, "the definition of a tool changed", ofEvents + " tool_definition_changed: before, after", signed},
+			}, notShown: []string{"Whether a situation is a risk, or a change a substantial modification, is for people to judge", "Changes that no record states, such as another prompt template or weights under the same name of a model"}},
+			{id: "12(2)(b)", asks: "Events that help post-market monitoring.", lines: []line{
+				{Acts, "acts of the agent, with times", ofActs, signed},
+				{Tried, "trials in which the agent was put before a jury", "submission", signed},
+				{Judged, "verdicts of a jury on the agent", "response of final_judgment", signed},
+				{Reviewed, "decisions of people about what the agent said, or about a verdict on it", "human_review", signed},
+			}, notShown: []string{"A plan for post-market monitoring, and what was learned outside of the log", "Incidents that nobody put before a jury or a reviewer"}},
+			{id: "12(2)(c)", asks: "Events that help deployers to monitor the operation (Article 26(5)).", lines: []line{
+				{Inputs, "what went into the agent's acts", "prompt, context, request_body", signed},
+				{Outputs, "what came out", "response, response_body", signed},
+				{Tools, "tools that it used", "tools_used, observed_tool", signed},
+				{Models, "which model answered, by the actor's or the provider's word", ofVersions + ", parameters", signed},
+			}, notShown: []string{"Who the deployer is: records name agents, recorders and people, and no organisation", "What the agent did by ways that no record has"}},
+			{id: "12(3)", asks: "Period of each use, reference database, input data that led to a match, and the people who verified the results.",
+				applies: "only to the remote biometric identification systems of Annex III, point 1(a)", lines: []line{
+					{Periods, "start and end of an act", "observed.began, observed.ended_ms", observed},
+					{Inputs, "input data", "prompt, context, request_body", signed},
+					{Reviewed, "people who decided, by name", "reviewer_id", signed},
+				}, notShown: []string{"The reference database against which input was checked, unless it is in a prompt or a tool's call", "Whether an input led to a match", "That two people verified a result separately (Article 14(5)), unless there are two reviews of it"}},
+			{id: "19(1)", keeps: true, asks: "The provider keeps the logs under its control for a period that fits the purpose, of at least six months.", lines: []line{
+				{Acts, "acts of the agent that the log has", ofActs, signed},
+			}, notShown: []string{"What is kept outside of this installation, and that backups are readable"}},
+			{id: "26(5)", asks: "The deployer monitors the operation, informs the provider and others, and suspends use where there is a risk.", lines: []line{
+				{Tried, "trials in which the agent was put before a jury", "submission", signed},
+				{Reviewed, "decisions of people about what the agent said, or about a verdict on it", "human_review", signed},
+				{Corrected, "of these, rejections and changes", "approval_status, modified_response, changes", signed},
+				{Delivered, "what was delivered, decided on or not", "delivery", signed},
+			}, notShown: []string{"That anybody was informed, or that use was suspended", "That the people who decided were trained for it and had authority (Article 26(2))"}},
+			{id: "26(6)", keeps: true, asks: "The deployer keeps the logs under its control for a period that fits the purpose, of at least six months.", lines: []line{
+				{Acts, "acts of the agent that the log has", ofActs, signed},
+			}, notShown: []string{"Which logs are under the deployer's control", "What is kept outside of this installation"}},
+			{id: "50", asks: "People are told that they interact with an AI system, and artificial content is marked.",
+				applies: "to some systems, high-risk or not", lines: nil,
+				notShown: []string{"Anything of it: records have what the agent said, and not what an interface showed around it"}},
+			{id: "86", asks: "A person affected by a decision can get an explanation of the system's role in it and the main elements of the decision.",
+				applies: "to decisions on the basis of high-risk systems of Annex III", lines: []line{
+					{Inputs, "what the agent was given", "prompt, context, request_body", signed},
+					{Outputs, "what it answered", "response, response_body", signed},
+					{Reviewed, "what people decided on it, and why", "approval_status, changes", signed},
+				}, notShown: []string{"Why a model answered as it did", "That an explanation was given. 'jurat explain' writes a statement about a record, from which one can be made"}},
+		}}
+}

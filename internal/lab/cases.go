@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,9 +10,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/atomicfile"
+	"jurat/internal/jsonform"
+	"jurat/internal/ledger"
+	"jurat/internal/stats"
 	"jurat/internal/subject"
+	"jurat/internal/trial"
+	"jurat/jury"
 )
 
 // A Case is a labelled case.
@@ -100,4 +111,188 @@ func loadCase(dir string) (*subject.Case, error) {
 		return nil, fmt.Errorf("%s: %w", materialFile, err)
 	}
 	return on, nil
+}
+
+// A Label is what is known of a case. No juror sees it.
+type Label struct {
+	Failed bool   // what the agent did was wrong
+	Kind   string // of failure or of case, such as "injection"; "": not said
+	Trade  string // the field in which the agent works, such as "airline"; "": not said
+	Source string // who or what decided on the outcome; "": not said
+}
+
+// Labels are labels by the names of cases.
+type Labels map[string]Label
+
+const (
+	maxProblems = 20  // that are told at once
+	maxWord     = 200 // bytes of a kind, a trade, a source
+)
+
+// LabelsFile is the name of the labels file in a folder of cases.
+const LabelsFile = "labels.json"
+
+// ReadLabels reads a labels file.
+func ReadLabels(file string) (Labels, error) {
+	doc, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading labels: %w", err)
+	}
+	labels, err := ParseLabels(jsonform.CutMark(doc))
+	if err != nil {
+		return nil, fmt.Errorf("reading labels: %s: %w", file, err)
+	}
+	return labels, nil
+}
+
+// told is a label in a file. The laboratory ignores the last three members.
+type told struct {
+	Outcome     *Outcome       `json:"outcome"`
+	TaskSuccess *bool          `json:"task_success"`
+	Kind        string         `json:"kind"`
+	Trade       string         `json:"trade"`
+	Source      string         `json:"source"`
+	Why         string         `json:"why"`
+	Task        jsontext.Value `json:"task"`
+	Trial       jsontext.Value `json:"trial"`
+}
+
+// ParseLabels reads labels: an object with a member for each case, named as the case's folder. Each has either "outcome", "good" or
+// "failed", or "task_success", true or false. It may have "kind", "trade", "source", "why", "task" and "trial". Everything else is a problem.
+// The error joins up to 20 problems.
+func ParseLabels(doc []byte) (Labels, error) {
+	var all map[string]told
+	if err := json.Unmarshal(doc, &all, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf(`%w: want {"CASE": {"outcome": "good" or "failed", "kind": "…", "trade": "…"}, …}, with a member for each folder of a case`, evidence.Steady(err))
+	}
+	labels, problems := Labels{}, []error{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		label, err := all[name].label()
+		if !filepath.IsLocal(name) || name == "." || strings.ContainsAny(name, `/\`) || !isWord(name) {
+			err = errors.New("want the name of a folder beside the labels, without a path")
+		}
+		if err != nil && len(problems) < maxProblems {
+			problems = append(problems, fmt.Errorf("%q: %w", name, err))
+		}
+		labels[name] = label
+	}
+	if len(labels) == 0 {
+		problems = append(problems, errors.New("it labels no case"))
+	}
+	return labels, errors.Join(problems...)
+}
+
+func (t told) label() (Label, error) {
+	switch {
+	case (t.Outcome == nil) == (t.TaskSuccess == nil):
+		return Label{}, errors.New(`want "outcome": "good" or "failed", or "task_success": true or false, and not both`)
+	case t.Outcome != nil && *t.Outcome != Good && *t.Outcome != Failed:
+		return Label{}, fmt.Errorf(`outcome: %q: want "good" or "failed"`, *t.Outcome)
+	case !isWord(t.Kind) || !isWord(t.Trade) || !isWord(t.Source):
+		return Label{}, fmt.Errorf("want a kind, a trade and a source of at most %d bytes without control characters", maxWord)
+	}
+	failed := t.Outcome != nil && *t.Outcome == Failed || t.TaskSuccess != nil && !*t.TaskSuccess
+	return Label{failed, t.Kind, t.Trade, t.Source}, nil
+}
+
+func isWord(text string) bool {
+	return len(text) <= maxWord && !strings.ContainsFunc(text, unicode.IsControl)
+}
+
+// decisionSource begins the source of a label that is a person's decision.
+const decisionSource = "decision of "
+
+// Exported says what became of a log's decided trials.
+type Exported struct {
+	Cases   int      `json:"cases"`
+	Good    int      `json:"good"`
+	Failed  int      `json:"failed"`
+	Skipped []string `json:"skipped"` // decided trials without a label, each with the reason
+}
+
+// decided is a case on which a person decided, as labels.json has it.
+type decided struct {
+	Outcome  Outcome `json:"outcome"`
+	Source   string  `json:"source"`
+	Trial    string  `json:"trial"`
+	material []byte
+}
+
+// Export writes a folder of cases with labels, from the trials of a log on which people decided: safe_pass is good, unsafe_fail is failed. The
+// last decision on a trial counts. If decisions on trials of the same evidence contradict each other, the case is skipped. The folder must be
+// missing or empty.
+func Export(ctx context.Context, l *ledger.Ledger, dir string, progress func(done, total int64)) (*Exported, error) {
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return nil, fmt.Errorf("%s is not empty: labels and cases go into a folder of their own", dir)
+	}
+	e, first, labels := &Exported{Skipped: []string{}}, map[evidence.Digest]*decided{}, map[string]*decided{}
+	for chain, err := range stats.Closed(ctx, l, progress) {
+		if err != nil {
+			return nil, err
+		}
+		id := chain[0].Payload.ChainID
+		one, on, why, err := decidedOn(ctx, l, id, chain)
+		before := first[on]
+		switch {
+		case err != nil:
+			return nil, err
+		case before != nil && one != nil && before.Outcome != one.Outcome:
+			delete(labels, before.Trial)
+			why = "people decided otherwise on the same evidence in " + before.Trial
+		case before == nil && one != nil:
+			first[on], labels[id] = one, one
+		}
+		if why != "" {
+			e.Skipped = append(e.Skipped, id+": "+why)
+		}
+	}
+	return e, e.write(dir, labels)
+}
+
+// decidedOn returns what a person decided on a trial, and the digest of its evidence. It returns nil if nobody decided, and why a decision gives no label.
+func decidedOn(ctx context.Context, l *ledger.Ledger, id string, chain []*evidence.Record) (one *decided, on evidence.Digest, why string, err error) {
+	outcome, err := jury.OutcomeOf(chain)
+	switch {
+	case err != nil || outcome == nil:
+		return nil, on, "its judgment cannot be read", nil
+	case outcome.Decision == nil:
+		return nil, on, "", nil
+	case outcome.Decision.Position == "":
+		return nil, on, "the last decision leaves it open", nil
+	}
+	reopened, err := trial.Reopen(ctx, l, id)
+	if errors.Is(err, trial.ErrUnreadable) {
+		return nil, on, "its evidence cannot be read, perhaps because it was erased", nil
+	}
+	if err != nil {
+		return nil, on, "", err
+	}
+	one = &decided{Label{Failed: outcome.Failed()}.outcome(), strings.ToValidUTF8(decisionSource+outcome.Decision.Reviewer, "\uFFFD"), id, reopened.Case.Material()}
+	return one, reopened.Case.Digest(), "", nil
+}
+
+// write writes the labels last: a folder with labels is whole.
+func (e *Exported) write(dir string, labels map[string]*decided) error {
+	if len(labels) == 0 {
+		return nil
+	}
+	for name, one := range labels {
+		e.Cases++
+		if one.Outcome == Failed {
+			e.Failed++
+		} else {
+			e.Good++
+		}
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			return fmt.Errorf("writing case: %w", err)
+		}
+		if err := atomicfile.Create(filepath.Join(dir, name, materialFile), one.material, 0o644); err != nil {
+			return fmt.Errorf("writing case: %w", err)
+		}
+	}
+	doc, err := json.Marshal(labels, json.Deterministic(true), jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	return atomicfile.Create(filepath.Join(dir, LabelsFile), append(doc, '\n'), 0o644)
 }

@@ -1,14 +1,25 @@
 package stats
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math"
+	"math/big"
 	"os"
 	"slices"
+	"sort"
+	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/jsonform"
+	"jurat/jury"
 )
 
 // Format is the version of the calibration file.
@@ -250,4 +261,424 @@ func Parse(doc []byte) (*Calibration, error) {
 		return nil, fmt.Errorf("reading calibration: known items name jurors that are not listed")
 	}
 	return c, nil
+}
+
+// A Choice is a vote: a JSON string, number or boolean in canonical form. The zero Choice means none.
+type Choice string
+
+// MarshalJSONTo implements json.MarshalerTo. It writes the zero Choice as null. Its errors are those of enc.
+func (c Choice) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if c == "" {
+		return enc.WriteToken(jsontext.Null)
+	}
+	return enc.WriteValue(jsontext.Value(c))
+}
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom. It refuses objects, arrays and numbers without a canonical form.
+func (c *Choice) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	v, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	switch v.Kind() {
+	case 'n':
+		*c = ""
+		return nil
+	case '{', '[':
+		return errors.New("want a string, a number, a boolean or null")
+	}
+	v = v.Clone()
+	if err := v.Canonicalize(); err != nil {
+		return err
+	}
+	*c = Choice(v)
+	return nil
+}
+
+// String returns the choice in readable form.
+func (c Choice) String() string {
+	if c == "" {
+		return "none"
+	}
+	if text, err := jsontext.AppendUnquote(nil, c); err == nil {
+		return string(text)
+	}
+	return string(c)
+}
+
+// A Ballot holds all votes on one item.
+type Ballot struct {
+	Item  string
+	Label Choice            // the right answer; none: unknown
+	Votes map[string]Choice // by juror; none: the juror abstained
+	Sure  map[string]float64
+	Made  map[string]Made // by juror
+}
+
+// line is a vote in a line of the file.
+type line struct {
+	Item       *string  `json:"item"`
+	Juror      *string  `json:"juror"`
+	Vote       *Choice  `json:"vote"`
+	Label      Choice   `json:"label"`
+	Confidence *float64 `json:"confidence"`
+	Made
+}
+
+// maxLine is the longest line in bytes.
+const maxLine = 1 << 20
+
+// Read reads votes in JSON Lines: {"item", "juror", "vote", "label", "confidence", "model", "template"}, the last four optional. A vote of
+// null is an abstention. It returns the ballots sorted by item. Its errors name the line.
+func Read(from io.Reader) ([]Ballot, error) {
+	scanner := bufio.NewScanner(from)
+	scanner.Buffer(nil, maxLine)
+	ballots := map[string]*Ballot{}
+	n := 0
+	for scanner.Scan() {
+		n++
+		if len(bytes.TrimSpace(scanner.Bytes())) == 0 {
+			continue
+		}
+		if err := take(ballots, scanner.Bytes()); err != nil {
+			return nil, fmt.Errorf("votes, line %d: %w", n, err)
+		}
+	}
+	if err := scanner.Err(); err != nil {
+		return nil, fmt.Errorf("votes, line %d: %w", n+1, err)
+	}
+	if len(ballots) == 0 {
+		return nil, errors.New("the input has no votes")
+	}
+	list := make([]Ballot, 0, len(ballots))
+	for _, b := range ballots {
+		list = append(list, *b)
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Item < list[j].Item })
+	return list, nil
+}
+
+func take(ballots map[string]*Ballot, text []byte) error {
+	var l line
+	if err := json.Unmarshal(text, &l, json.RejectUnknownMembers(true)); err != nil {
+		return err
+	}
+	if err := l.check(text); err != nil {
+		return err
+	}
+	b := ballots[*l.Item]
+	if b == nil {
+		b = &Ballot{Item: *l.Item, Votes: map[string]Choice{}, Sure: map[string]float64{}, Made: map[string]Made{}}
+		ballots[*l.Item] = b
+	}
+	if _, twice := b.Votes[*l.Juror]; twice {
+		return fmt.Errorf("a second vote of juror %q on item %q", *l.Juror, *l.Item)
+	}
+	if l.Label != "" && b.Label != "" && l.Label != b.Label {
+		return fmt.Errorf("label: item %q has the label %s here and %s before", *l.Item, l.Label, b.Label)
+	}
+	if l.Label != "" {
+		b.Label = l.Label
+	}
+	b.Votes[*l.Juror], b.Sure[*l.Juror], b.Made[*l.Juror] = "", 1, l.Made
+	if l.Vote != nil {
+		b.Votes[*l.Juror] = *l.Vote
+	}
+	if l.Confidence != nil {
+		b.Sure[*l.Juror] = *l.Confidence
+	}
+	return nil
+}
+
+func (l *line) check(text []byte) error {
+	switch {
+	case l.Item == nil || *l.Item == "":
+		return errors.New("item: missing or empty")
+	case l.Juror == nil || *l.Juror == "":
+		return errors.New("juror: missing or empty")
+	case l.Confidence != nil && !(*l.Confidence >= 0 && *l.Confidence <= 1):
+		return fmt.Errorf("confidence: %v: want a number from 0 to 1", *l.Confidence)
+	}
+	if l.Vote == nil { // a missing vote and null look the same here
+		var there map[string]jsontext.Value
+		if err := json.Unmarshal(text, &there); err != nil {
+			return err
+		}
+		if _, ok := there["vote"]; !ok {
+			return errors.New("vote: missing; null is an abstention")
+		}
+	}
+	return nil
+}
+
+// jurors lists the jurors on any of the ballots.
+func jurors(ballots []Ballot) []string {
+	var names []string
+	for _, b := range ballots {
+		for name := range b.Votes {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// A Method turns many votes into one verdict.
+type Method string
+
+const (
+	Majority   Method = "majority"   // the choice with the most votes
+	Weighted   Method = "weighted"   // by the confidence that each juror states; equal weights if none states any
+	Calibrated Method = "calibrated" // by the log-odds of measured reliability
+)
+
+// Verdicts is the result of a method on ballots.
+type Verdicts struct {
+	Verdicts map[string]Choice `json:"verdicts"` // by item; null: a tie, or no votes
+	Accuracy *float64          `json:"accuracy"` // share of labelled items with a correct verdict; a tie is wrong. null: no labels
+	Labelled int               `json:"labelled"` // number of items
+	Correct  int               `json:"correct"`
+}
+
+// ErrNoCalibration says that the calibrated method has no reliabilities.
+var ErrNoCalibration = errors.New("the calibrated method needs a calibration, or labels among the votes")
+
+// Aggregate decides each ballot. Calibrated without a calibration uses the labels of the ballots: it weighs each
+// ballot by what was measured on the others. A calibration that knows the item is used in the same way, so an item's
+// own label never affects its verdict. Aggregate returns ErrNoCalibration if there are neither, and an error for an
+// unknown method.
+func Aggregate(ballots []Ballot, method Method, c *Calibration) (*Verdicts, error) {
+	v := &Verdicts{Verdicts: map[string]Choice{}}
+	var weigh func(*Ballot) map[string]*big.Rat
+	var among []Choice
+	switch method {
+	case Majority:
+		weigh = equally
+	case Weighted:
+		weigh = byConfidence
+	case Calibrated:
+		if c == nil {
+			var err error
+			if c, err = Calibrate(ballots); err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrNoCalibration, err)
+			}
+		}
+		weigh, among = c.without(), voted(ballots)
+	default:
+		return nil, fmt.Errorf("unknown method %q: want %s, %s or %s", method, Majority, Weighted, Calibrated)
+	}
+	for i := range ballots {
+		b := &ballots[i]
+		verdict := heaviest(b, weigh(b), among)
+		v.Verdicts[b.Item] = verdict
+		if b.Label != "" {
+			v.Labelled++
+			if verdict == b.Label {
+				v.Correct++
+			}
+		}
+	}
+	if v.Labelled > 0 {
+		v.Accuracy = new(float64(v.Correct) / float64(v.Labelled))
+	}
+	return v, nil
+}
+
+// equally gives every vote the weight 1.
+func equally(b *Ballot) map[string]*big.Rat {
+	weights := map[string]*big.Rat{}
+	for name := range b.Votes {
+		weights[name] = big.NewRat(1, 1)
+	}
+	return weights
+}
+
+// byConfidence reads confidences as the decimals that were written, so that their sums are exact. If no voter states
+// one, all count the same.
+func byConfidence(b *Ballot) map[string]*big.Rat {
+	weights, any := map[string]*big.Rat{}, false
+	for name, vote := range b.Votes {
+		weights[name], _ = new(big.Rat).SetString(strconv.FormatFloat(b.Sure[name], 'g', -1, 64)) // Read has checked it
+		any = any || vote != "" && weights[name].Sign() > 0
+	}
+	if !any {
+		return equally(b)
+	}
+	return weights
+}
+
+// without weighs each ballot by what is known of all other items.
+func (c *Calibration) without() func(*Ballot) map[string]*big.Rat {
+	all := c.counts()
+	return func(b *Ballot) map[string]*big.Rat {
+		counts := maps.Clone(all)
+		i, known := slices.BinarySearchFunc(c.Known, b.Item, func(k Known, item string) int { return strings.Compare(k.Item, item) })
+		if known {
+			c.Known[i].add(counts, -1)
+		}
+		weights := map[string]*big.Rat{}
+		for name := range b.Votes {
+			weights[name] = big.NewRat(int64(counts[name].weight(c.Choices)), 1)
+		}
+		return weights
+	}
+}
+
+// heaviest is the choice with the largest sum of weights, among the choices that are given and those that were voted for. A choice without a
+// vote has the sum 0, so it wins if jurors that are mostly wrong vote against it. It returns no choice on a tie, without votes, and, if none are given, if no vote
+// has any weight.
+func heaviest(b *Ballot, weights map[string]*big.Rat, among []Choice) (best Choice) {
+	sums, weighty := map[Choice]*big.Rat{}, false
+	for _, choice := range among {
+		sums[choice] = new(big.Rat)
+	}
+	for name, vote := range b.Votes {
+		if vote == "" {
+			continue
+		}
+		if sums[vote] == nil {
+			sums[vote] = new(big.Rat)
+		}
+		sums[vote].Add(sums[vote], weights[name])
+		weighty = weighty || among != nil || weights[name].Sign() != 0
+	}
+	if !weighty {
+		return ""
+	}
+	var most *big.Rat
+	for choice, sum := range sums {
+		switch {
+		case most == nil || sum.Cmp(most) > 0:
+			best, most = choice, sum
+		case sum.Cmp(most) == 0:
+			best = ""
+		}
+	}
+	return best
+}
+
+// voted lists the choices that anybody voted for on any ballot.
+func voted(ballots []Ballot) (all []Choice) {
+	for _, b := range ballots {
+		for _, vote := range b.Votes {
+			if vote != "" && !slices.Contains(all, vote) {
+				all = append(all, vote)
+			}
+		}
+	}
+	return all
+}
+
+// Made says what gave a juror's votes. Reliability belongs to a model and to the template that asks it, not to a name.
+type Made struct {
+	Model    string `json:"model,omitzero"`    // as its provider reports it; "": unknown
+	Template string `json:"template,omitzero"` // the digest of the seat's template; "": unknown
+}
+
+// madeBy returns what gave each juror's votes. It returns an error if the votes of one juror name two models or templates.
+func madeBy(ballots []Ballot) (map[string]Made, error) {
+	all := map[string]Made{}
+	for _, b := range ballots {
+		for name, made := range b.Made {
+			known, before := all[name]
+			if before && known != made {
+				return nil, fmt.Errorf("item %q: the votes of juror %q are of model %q and template %q here, and of model %q and template %q elsewhere: measure each by itself",
+					b.Item, name, made.Model, made.Template, known.Model, known.Template)
+			}
+			all[name] = made
+		}
+	}
+	return all, nil
+}
+
+func (c *Calibration) find(name string) (*Juror, error) {
+	i, found := slices.BinarySearchFunc(c.Jurors, name, func(j Juror, name string) int { return strings.Compare(j.Juror, name) })
+	if !found {
+		return nil, fmt.Errorf("the calibration has no juror %q", name)
+	}
+	return &c.Jurors[i], nil
+}
+
+// WeighBy gives settings the weights of a calibration file, for the method that takes them; "" is no file. It lists the jurors of whom the file
+// does not say on which model and template they were measured. The error says what to do.
+func WeighBy(file string, s *jury.Settings) (unbound []string, err error) {
+	if (s.Method == jury.Calibrated) != (file != "") {
+		return nil, errors.New("--calibration goes with --method calibrated, and that with it: 'jurat-lab calibrate' writes a calibration file")
+	}
+	c, err := Load(file)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	if err := c.Weigh(s); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return c.Unbound(s), nil
+}
+
+// Weigh gives settings the weights of their seats, and how many votes these are worth. It returns an error that names a
+// juror without a measurement, or one that was measured on another model or template than sits.
+func (c *Calibration) Weigh(s *jury.Settings) error {
+	weights := map[string]int{}
+	for _, seat := range s.Seats {
+		j, err := c.find(seat.JurorID)
+		if err == nil {
+			err = j.fits(seat)
+		}
+		if err != nil {
+			return err
+		}
+		weights[seat.JurorID] = j.Weight
+	}
+	s.Weights, s.EffectiveVotes = weights, c.worth(weights)
+	return nil
+}
+
+// fits returns why a measurement does not hold for a seat, or nil.
+func (j *Juror) fits(seat jury.Seat) error {
+	const again = "a weight holds for one model and one template: measure this one on labelled items, and run 'jurat-lab calibrate' again"
+	switch {
+	case j.Model != "" && !jury.IsModel(j.Model, seat.Model):
+		return fmt.Errorf("juror %q was measured as model %q, and %q sits: %s", j.Juror, j.Model, seat.Model, again)
+	case j.Template != "" && j.Template != seat.Template.String():
+		return fmt.Errorf("juror %q was measured with the template %s, and sits with %s: %s", j.Juror, j.Template, seat.Template, again)
+	}
+	return nil
+}
+
+// Unbound lists the jurors of whom the file does not say on which model and template they were measured.
+func (c *Calibration) Unbound(s *jury.Settings) (names []string) {
+	for _, seat := range s.Seats {
+		if j, err := c.find(seat.JurorID); err == nil && (j.Model == "" || j.Template == "") {
+			names = append(names, seat.JurorID)
+		}
+	}
+	return names
+}
+
+// worth is the number of independent votes that these jurors are worth, to two decimals.
+func (c *Calibration) worth(jurors map[string]int) float64 {
+	sum, pairs := 0.0, 0
+	for _, p := range c.Pairs {
+		_, a := jurors[p.A]
+		if _, b := jurors[p.B]; a && b {
+			sum, pairs = sum+p.Correlation, pairs+1
+		}
+	}
+	votes := EffectiveVotes(len(jurors), sum/float64(max(1, pairs)))
+	return min(max(math.Round(votes*100)/100, 1), float64(len(jurors)))
+}
+
+// Leader returns the juror whose weight exceeds that of all others together, so that its vote always decides. "" is
+// nobody.
+func (c *Calibration) Leader() string {
+	all := 0
+	for _, j := range c.Jurors {
+		all += max(j.Weight, -j.Weight)
+	}
+	for _, j := range c.Jurors {
+		if 2*j.Weight > all && len(c.Jurors) > 1 {
+			return j.Juror
+		}
+	}
+	return ""
 }

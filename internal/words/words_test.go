@@ -1,10 +1,13 @@
 package words_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,14 +15,23 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
+
+	"golang.org/x/net/html"
 
 	"jurat/evidence"
 	"jurat/examples"
+	"jurat/internal/incident"
 	"jurat/internal/must"
+	"jurat/internal/pages"
+	"jurat/internal/portal/visit"
 	"jurat/internal/words"
+	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
+	"jurat/verify/assurance"
+	"jurat/verify/trust"
 )
 
 // place matches a place for a value. It also matches a verb of package fmt, which no text may have.
@@ -437,4 +449,310 @@ func TestValuesAreInsertedOnce(t *testing.T) {
 	if got := texts.Say("other", "a", 1) + texts.Name("kind", "unheard of"); got != "unheard of" {
 		t.Errorf("%q", got)
 	}
+}
+
+// TestWhatAProofRestsOnInWords: every level and every word of a part has a sentence of its own, in each language.
+func TestWhatAProofRestsOnInWords(t *testing.T) {
+	owner := assurance.Party{Role: evidence.RoleAgent, Custody: trust.ByOwner, By: trust.ByKey}
+	certified := assurance.Party{Role: evidence.RoleAgent, Custody: trust.ByOwner, By: trust.ByCA}
+	held := assurance.Party{Role: evidence.RoleJuror, Custody: trust.ByOperator, By: trust.ByKey}
+	bases := []assurance.Basis{{}}
+	for _, l := range assurance.Levels() {
+		bases = append(bases, assurance.Basis{Level: l})
+	}
+	for _, p := range []assurance.Party{owner, certified, held} {
+		bases = append(bases, assurance.Basis{Level: assurance.Operator, Keys: assurance.ByOperator, Parties: []assurance.Party{p}})
+	}
+	for _, c := range []assurance.Clock{assurance.OperatorClock, assurance.IndependentClock, assurance.QualifiedClock} {
+		bases = append(bases, assurance.Basis{Level: assurance.Operator, Time: c})
+	}
+	for _, l := range []assurance.Log{assurance.Alone, assurance.Compared, assurance.Witness, assurance.Both} {
+		bases = append(bases, assurance.Basis{Level: assurance.Operator, Log: l})
+	}
+	for _, lang := range words.Langs() {
+		seen := map[string]assurance.Basis{}
+		for i := range bases {
+			bases[i].Unmet = []assurance.Part{assurance.PartKeys}
+			r := &verify.Report{Kind: verify.OneRecord, Outcome: verify.NotProved, Basis: &bases[i], Demanded: &verify.Demanded{Need: assurance.Need{Level: bases[i].Level}}}
+			said := words.RestsOn(lang, r) + strings.Join(words.Wanted(lang, r), "")
+			if other, twice := seen[said]; twice || strings.ContainsAny(said, "{}") || strings.Contains(said, string(assurance.IndependentQualified)) {
+				t.Errorf("%s: %+v and %+v: %s", lang, bases[i], other, said)
+			}
+			seen[said] = bases[i]
+		}
+	}
+	checkpoint := words.RestsOn(words.English, &verify.Report{Kind: verify.OneCheckpoint, Basis: &assurance.Basis{Level: assurance.Operator, Log: assurance.Alone}})
+	if strings.Contains(checkpoint, "Keys") || !strings.Contains(checkpoint, "Log: only its operator") {
+		t.Error(checkpoint)
+	}
+}
+
+// rulesInSource returns every rule that package verify and its parts can give, with the guarantee "" where the source does not say.
+func rulesInSource(t *testing.T) map[string]bool {
+	t.Helper()
+	rules := map[string]bool{}
+	for _, folder := range []string{"verify", "verify/trust", "jury"} {
+		parsed(t, filepath.Join("../..", folder), func(n ast.Node) {
+			for _, rule := range rulesAt(n) {
+				rules[rule] = true
+			}
+		})
+	}
+	return rules
+}
+
+var ruleForm = regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
+
+// rulesAt returns the rules that a node of the source names: arguments of what adds findings, constants called Rule…, fields called Rule.
+func rulesAt(n ast.Node) []string {
+	var found []string
+	take := func(e ast.Expr) {
+		if rule, is := literal(e); is && ruleForm.MatchString(rule) {
+			found = append(found, rule)
+		}
+	}
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		place, is := map[string]int{"refute": 1, "doubt": 1, "add": 2, "unopened": 2, "allDoubt": 0, "unsure": 0}[callee(n)]
+		if is && place < len(n.Args) {
+			take(n.Args[place])
+		}
+	case *ast.ValueSpec:
+		for i, name := range n.Names {
+			if strings.HasPrefix(name.Name, "Rule") && i < len(n.Values) {
+				take(n.Values[i])
+			}
+		}
+	case *ast.KeyValueExpr:
+		if key, is := n.Key.(*ast.Ident); is && key.Name == "Rule" {
+			take(n.Value)
+		}
+	}
+	return found
+}
+
+// pairsInVectors returns what the vectors were found to break: guarantee, status and rule.
+func pairsInVectors(t *testing.T) []verify.Finding {
+	t.Helper()
+	doc := must.Get(os.ReadFile("../../testdata/vectors/verification/manifest.json"))(t)
+	var m struct {
+		Verifications []struct {
+			Report struct{ Guarantees, Details []verify.Finding }
+		}
+	}
+	must.Do(t, json.Unmarshal(doc, &m))
+	seen := map[verify.Finding]bool{}
+	var list []verify.Finding
+	for _, v := range m.Verifications {
+		for _, f := range append(v.Report.Guarantees, v.Report.Details...) {
+			if f = (verify.Finding{Guarantee: f.Guarantee, Status: f.Status, Rule: f.Rule, Reason: "because"}); !seen[f] {
+				seen[f] = true
+				list = append(list, f)
+			}
+		}
+	}
+	return list
+}
+
+// TestEveryRuleHasAReasonInEveryLanguage walks all rules of the source, and all answers of the vectors.
+func TestEveryRuleHasAReasonInEveryLanguage(t *testing.T) {
+	rules := rulesInSource(t)
+	if len(rules) < 80 {
+		t.Fatalf("the source has %d rules", len(rules))
+	}
+	pairs := pairsInVectors(t)
+	if len(pairs) < 120 {
+		t.Fatalf("the vectors have %d answers", len(pairs))
+	}
+	for _, f := range pairs {
+		rules[f.Rule] = true
+	}
+	for _, l := range words.Langs() {
+		if l == words.English {
+			continue
+		}
+		left := maps.Clone(rules)
+		for key, said := range words.Of(l) {
+			key, is := strings.CutPrefix(key, "reason.")
+			if !is || slices.Contains(ofNoRule, key) {
+				continue
+			}
+			parts := strings.Split(strings.TrimSuffix(key, "!"), "/")
+			delete(left, parts[len(parts)-1])
+			if !rules[parts[len(parts)-1]] && parts[0] != "proved" {
+				t.Errorf("%s: no rule has the reason %s", l, key)
+			}
+			if plain := strings.NewReplacer("strict", "", "EU", "").Replace(place.ReplaceAllString(said, "")); strings.ContainsFunc(plain, func(r rune) bool { return unicode.Is(unicode.Latin, r) }) {
+				t.Errorf("%s: %s has Latin letters: %s", l, key, said)
+			}
+		}
+		if delete(left, ""); len(left) > 0 {
+			t.Errorf("%s: no reasons for the rules %v", l, left)
+		}
+		for _, f := range pairs {
+			if said := words.Reason(l, f); said == "" || strings.ContainsAny(said, "{}") || strings.Contains(said, strconv.Quote(f.Rule)) || !written(l, said) {
+				t.Errorf("%s: %+v: %q", l, f, said)
+			}
+		}
+	}
+}
+
+// ofNoRule are the keys of reasons for what names no rule, or one that is not known, and of the sentence for a reason with values.
+var ofNoRule = []string{"unopened", "other", "followed?", "with"}
+
+// TestReasonsKeepValues: names, digests and times of a reason are shown as they are; its English is not.
+func TestReasonsKeepValues(t *testing.T) {
+	f := verify.Finding{Guarantee: verify.Authentication, Status: verify.Refuted, Rule: "actor", Reason: `it names agent "Ann says: \"proved\"" as its actor; key sha256:00ff, of 2026-01-01T00:00:00Z (019b76da-a801-791b-aeb8-000000000001)`}
+	for _, l := range []words.Lang{words.Japanese, words.Russian} {
+		said := words.Reason(l, f)
+		for _, value := range []string{`"Ann says: \"proved\""`, "sha256:00ff", "2026-01-01T00:00:00Z", "019b76da-a801-791b-aeb8-000000000001"} {
+			if !strings.Contains(said, value) {
+				t.Errorf("%s: %s lacks %s", l, said, value)
+			}
+		}
+		if strings.Contains(said, "it names") {
+			t.Errorf("%s: %s", l, said)
+		}
+	}
+	if words.Reason(words.English, f) != f.Reason {
+		t.Error("English has other words than verification")
+	}
+	if said := words.Reason(words.Russian, verify.Finding{Guarantee: verify.Time, Status: verify.NotProved, Rule: "unheard-of", Reason: "x"}); !strings.Contains(said, `"unheard-of"`) {
+		t.Error(said)
+	}
+}
+
+// shown is what a reader sees of a guarantee: the answer, its name and its question.
+type shown struct{ status, name, asks string }
+
+func wanted(l words.Lang, g verify.Guarantee, s verify.Status) shown {
+	texts := words.Of(l)
+	return shown{texts["status."+string(s)], texts["guarantee."+string(g)], texts["asks."+string(g)]}
+}
+
+// compare fails if a surface shows other guarantees than a report has, or shows them with other words.
+func compare(t *testing.T, surface string, l words.Lang, got []shown, of []verify.Finding) {
+	t.Helper()
+	if len(got) != len(of) || len(of) == 0 {
+		t.Errorf("%s in %s shows %d guarantees of %d", surface, l, len(got), len(of))
+		return
+	}
+	for i, f := range of {
+		if want := wanted(l, f.Guarantee, f.Status); got[i] != want {
+			t.Errorf("%s in %s shows %s as %q, want %q", surface, l, f.Guarantee, got[i], want)
+		}
+	}
+}
+
+// TestSurfacesUseTheSameWords: pages, the portal and statements name each guarantee, and each answer, alike.
+func TestSurfacesUseTheSameWords(t *testing.T) {
+	h := jurattest.NewForStrangers(t)
+	trial := h.Try(t, jury.MajorityVote)
+	bundle := h.Bundle(t, trial.Records...)
+	report := verify.Bundle(bundle, h.Options(t))
+	v := verified(t, bundle, h.Trust(t))
+	for _, l := range words.Langs() {
+		first := bundle.Records[0]
+		chain := pages.NewChain(first.Payload.ChainID, bundle.Records, report, 1, l)
+		compare(t, "the page of a chain", l, answers(t, l, chain), report.Guarantees)
+		var ofFirst []verify.Finding
+		for _, f := range report.Guarantees {
+			ofFirst = append(ofFirst, report.For(f.Guarantee, first.Payload.RecordID))
+		}
+		compare(t, "the page of a record", l, answers(t, l, pages.NewSealed(first, report, l, "")), ofFirst)
+
+		view := must.Get(v.View(0, l))(t)
+		compare(t, "the portal", l, lines(view.Guarantees), findings(view.Guarantees))
+		if want := words.Of(l)["status."+string(view.Outcome)]; view.Said != want {
+			t.Errorf("the portal in %s says %q, want %q", l, view.Said, want)
+		}
+		records, err := v.Records(0, 0, 1, l)
+		if err != nil || len(records) != 1 {
+			t.Fatal(records, err)
+		}
+		compare(t, "a record in the portal", l, lines(records[0].Lines), findings(records[0].Lines))
+
+		statement := strings.Join(incident.Statement(bundle.Records, report, l), "\n")
+		for _, g := range []verify.Guarantee{verify.Completeness, verify.Simultaneity} {
+			if name := words.Of(l)["guarantee."+string(g)]; !strings.Contains(statement, "\n"+name) {
+				t.Errorf("the statement in %s does not contain %q:\n%s", l, name, statement)
+			}
+		}
+	}
+}
+
+// verified is a visit to the portal with the case file of a trial.
+func verified(t *testing.T, bundle *evidence.Bundle, trusted *trust.Trust) *visit.Visit {
+	t.Helper()
+	var sources []visit.Source
+	add := func(name string, doc []byte, err error) {
+		must.Do(t, err)
+		sources = append(sources, visit.Source{Name: name, Size: int64(len(doc)), From: bytes.NewReader(doc)})
+	}
+	doc, err := bundle.Marshal()
+	add("case", doc, err)
+	doc, err = trusted.Marshal()
+	add("trust", doc, err)
+	v := &visit.Visit{Now: time.Now}
+	if _, err := v.Verify([]byte(`{"files":[0],"trust":1}`), sources); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func lines(list []visit.Line) (all []shown) {
+	for _, l := range list {
+		all = append(all, shown{l.Said, l.Name, l.Asks})
+	}
+	return all
+}
+
+func findings(list []visit.Line) (all []verify.Finding) {
+	for _, l := range list {
+		all = append(all, verify.Finding{Guarantee: l.Guarantee, Status: l.Status})
+	}
+	return all
+}
+
+// answers reads the guarantees from a served page.
+func answers(t *testing.T, l words.Lang, p pages.Page) (all []shown) {
+	t.Helper()
+	var page bytes.Buffer
+	must.Do(t, pages.Write(&page, pages.Frame{Lang: l, Path: "/"}, p))
+	doc := must.Get(html.Parse(&page))(t)
+	for n := range doc.Descendants() {
+		if n.Data != "dl" || attribute(n, "class") != "answers" {
+			continue
+		}
+		for d := range n.Descendants() {
+			switch {
+			case d.Data == "span" && strings.HasPrefix(attribute(d, "class"), "status "):
+				all = append(all, shown{status: text(d)})
+			case d.Data == "strong":
+				all[len(all)-1].name = text(d)
+			case d.Data == "dd":
+				all[len(all)-1].asks = strings.TrimSpace(d.FirstChild.Data)
+			}
+		}
+	}
+	return all
+}
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func text(n *html.Node) string {
+	var all strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			all.WriteString(d.Data)
+		}
+	}
+	return strings.TrimSpace(all.String())
 }

@@ -1,0 +1,436 @@
+package lab
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/browsertest"
+	"jurat/internal/must"
+	"jurat/internal/stats"
+	"jurat/jury"
+)
+
+func TestLabels(t *testing.T) {
+	got := must.Get(ParseLabels([]byte(`{
+ "a": {"outcome": "good"},
+ "b": {"outcome": "failed", "kind": "wrong amount", "trade": "shop", "source": "an auditor"},
+ "c": {"task_success": true, "why": "she got what she asked for", "source": "bench", "task": 2, "trial": "7"},
+ "d": {"task_success": false}
+}`)))(t)
+	want := Labels{"a": {}, "b": {Failed: true, Kind: "wrong amount", Trade: "shop", Source: "an auditor"}, "c": {Source: "bench"}, "d": {Failed: true}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestBrokenLabels: each problem is named with its case, and with what is wanted there.
+func TestBrokenLabels(t *testing.T) {
+	for _, tt := range []struct{ doc, want string }{
+		{``, `want {"CASE":`},
+		{`[]`, `want {"CASE":`},
+		{`{}`, "it labels no case"},
+		{`{"a": {"outcome": "good"}} {}`, `want {"CASE":`},
+		{`{"a": {"outcome": "fine"}}`, `"a": outcome: "fine": want "good" or "failed"`},
+		{`{"a": {"outcome": true}}`, `/a/outcome`},
+		{`{"a": {"task_success": "true"}}`, `/a/task_success`},
+		{`{"a": {}}`, `"a": want "outcome"`},
+		{`{"a": {"outcome": "good", "task_success": true}}`, "and not both"},
+		{`{"a": {"outcome": "good", "colour": 1}}`, `colour`},
+		{`{"a": {"outcome": "good", "kind": 7}}`, `/a/kind`},
+		{`{"a": {"outcome": "good", "kind": "a\nb"}}`, `"a": want a kind`},
+		{`{"a": "good"}`, `/a`},
+		{`{"../a": {"outcome": "good"}}`, `"../a": want the name of a folder`},
+		{`{"": {"outcome": "good"}}`, `"": want the name of a folder`},
+		{`{"a": {"outcome": "good"}, "a": {"outcome": "failed"}}`, "twice"},
+		{`{"a": {"outcome": "good", "outcome": "failed"}}`, "twice"},
+		{`{"a": {"outcome": "good"`, `want {"CASE":`},
+	} {
+		if _, err := ParseLabels([]byte(tt.doc)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s\n got  %v\n want %s", tt.doc, err, tt.want)
+		}
+	}
+	_, err := ParseLabels([]byte(`{"a": {"outcome": "x"}, "b": {}, "c": {"outcome": "y"}}`))
+	if n := strings.Count(err.Error(), "\n"); n != 2 {
+		t.Errorf("three problems are told at once, and not %d: %v", n+1, err)
+	}
+}
+
+func FuzzLabels(f *testing.F) {
+	f.Add([]byte(`{"a": {"outcome": "good", "kind": "k"}}`))
+	f.Add([]byte(`{"a": {"task_success": false, "task": 1e9}}`))
+	f.Add([]byte(`{"a": [`))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		if labels, err := ParseLabels(doc); err == nil && len(labels) == 0 {
+			t.Error("no labels and no problem")
+		}
+	})
+}
+
+const (
+	card         = `{"name": "An agent"}`
+	conversation = `[{"role": "user", "content": "Hello, this is about WHAT."}, {"role": "assistant", "content": "Done."}]`
+)
+
+// folder writes cases: each name is what its conversation is about, up to a slash.
+func folder(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		name, about, _ := strings.Cut(name, "=")
+		if about == "" {
+			about = name
+		}
+		must.Do(t, os.MkdirAll(filepath.Join(dir, name), 0o755))
+		for file, text := range map[string]string{"agent-card.json": card, "conversation.json": strings.ReplaceAll(conversation, "WHAT", about)} {
+			must.Do(t, os.WriteFile(filepath.Join(dir, name, file), []byte(text), 0o644))
+		}
+	}
+	return dir
+}
+
+func TestLoadCases(t *testing.T) {
+	dir := folder(t, "a", "b", "c")
+	cases, unlabelled, err := LoadCases(dir, Labels{"a": {}, "b": {Failed: true}})
+	if err != nil || len(cases) != 2 || cases[1].Name != "b" || !cases[1].Failed || len(unlabelled) != 1 || unlabelled[0] != "c" {
+		t.Errorf("%v, %v, %v", cases, unlabelled, err)
+	}
+	dir = folder(t, "a", "twin=a")
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "empty"), 0o755))
+	_, _, err = LoadCases(dir, Labels{"a": {}, "twin": {}, "gone": {}, "empty": {}})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"case twin: it holds the same evidence as a", "case gone: it has a label, and there is no such folder", "case empty: conversation.json: no such file"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+}
+
+func nearly(t *testing.T, what string, got, want, within float64) {
+	t.Helper()
+	if math.Abs(got-want) > within || math.IsNaN(got) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// TestAUCByPairs compares AUC with a count of all pairs, on random lists with many equal numbers.
+func TestAUCByPairs(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		list := func() []float64 {
+			all := make([]float64, 1+random.IntN(12))
+			for i := range all {
+				all[i] = float64(random.IntN(6))
+			}
+			return all
+		}
+		above, below := list(), list()
+		sum := 0.0
+		for _, a := range above {
+			for _, b := range below {
+				switch {
+				case a > b:
+					sum++
+				case a == b:
+					sum += 0.5
+				}
+			}
+		}
+		want := sum / float64(len(above)*len(below))
+		got, defined := rankAUC(above, below)
+		if !defined || math.Abs(got-want) > 1e-12 {
+			t.Fatalf("%v over %v: %v, want %v", above, below, got, want)
+		}
+	}
+	if _, defined := rankAUC(nil, []float64{1}); defined {
+		t.Error("defined without cases")
+	}
+}
+
+// TestHanleyMcNeil takes the example of Hanley and McNeil (1982): ratings of 58 normal and 51 abnormal pictures.
+func TestHanleyMcNeil(t *testing.T) {
+	ratings := func(counts ...int) (list []float64) {
+		for rating, n := range counts {
+			list = append(list, slices.Repeat([]float64{float64(rating)}, n)...)
+		}
+		return list
+	}
+	normal, abnormal := ratings(33, 6, 6, 11, 2), ratings(3, 2, 2, 11, 33)
+	auc, _ := rankAUC(abnormal, normal)
+	nearly(t, "area", auc, 0.893, 0.0005)
+	nearly(t, "standard error", math.Sqrt(hanleyMcNeil(auc, 51, 58)), 0.032, 0.0006)
+}
+
+// TestAUCInterval: the borders are where the distance is 1.96 standard errors, and the interval of a perfect area has a width.
+func TestAUCInterval(t *testing.T) {
+	f := rankFigure(0.7, 20, 30)
+	for _, border := range []float64{*f.Low, *f.High} {
+		nearly(t, "distance in standard errors", math.Abs(0.7-border)/math.Sqrt(hanleyMcNeil(border, 20, 30)), stats.Z, 1e-6)
+	}
+	if !(*f.Low < 0.7 && 0.7 < *f.High) || f.Cases != 50 {
+		t.Errorf("%v to %v of %d", *f.Low, *f.High, f.Cases)
+	}
+	perfect := rankFigure(1, 5, 5)
+	if *perfect.High != 1 || *perfect.Low > 0.8 || *perfect.Low < 0.3 {
+		t.Errorf("perfect on ten cases: %v to %v", *perfect.Low, *perfect.High)
+	}
+	worst := rankFigure(0, 5, 5)
+	nearly(t, "mirrored", *worst.High, 1-*perfect.Low, 1e-9)
+}
+
+// TestCoverage simulates: the interval of an area holds the true one in about 95 of 100 sets of cases.
+func TestCoverage(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	const rounds = 2000
+	held := 0
+	for range rounds {
+		above, below := make([]float64, 25), make([]float64, 15)
+		for i := range above {
+			above[i] = random.NormFloat64() + 1
+		}
+		for i := range below {
+			below[i] = random.NormFloat64()
+		}
+		auc, _ := rankAUC(above, below)
+		f := rankFigure(auc, 25, 15)
+		if truth := 0.7602499; *f.Low <= truth && truth <= *f.High { // Φ(1/√2)
+			held++
+		}
+	}
+	if share := float64(held) / rounds; share < 0.93 || share > 0.98 {
+		t.Errorf("%v of the intervals hold the truth", share)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	nearly(t, "odd", median([]float64{9, 1, 5}), 5, 0)
+	nearly(t, "even", median([]float64{9, 1, 5, 2}), 3.5, 0)
+	nearly(t, "none", median(nil), 0, 0)
+}
+
+// invented returns a run of two panels with random trials, of cases with these outcomes.
+func invented(t *testing.T, seed uint64, repeat int) (Config, *Run) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 9))
+	seats := []jury.Seat{{JurorID: "one", Model: "m"}, {JurorID: "two", Model: "m"}, {JurorID: "three", Model: "m"}}
+	c := Config{Repeat: repeat, Panels: []Panel{{Name: "a", Settings: jury.Settings{Seats: seats}}, {Name: "b", Settings: jury.Settings{Seats: seats, MaxRounds: 1}}}}
+	run := &Run{}
+	positions := []jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail}
+	for _, p := range c.Panels {
+		for i := range 14 {
+			for n := range repeat {
+				one := Trial{Panel: p.Name, Case: string(rune('a' + i)), Repeat: n + 1, Outcome: Good, Trade: []string{"x", "y"}[i/2%2], Position: positions[random.IntN(3)],
+					Score: random.IntN(101), Answers: 3, Rounds: 1, AfterPhase1: positions[random.IntN(3)], AfterTalk: positions[random.IntN(3)], Cost: int64(random.IntN(1000))}
+				if i%2 == 1 {
+					one.Outcome = Failed
+				}
+				for _, seat := range seats {
+					v := Voice{Juror: seat.JurorID, Position: positions[random.IntN(3)], Score: random.IntN(101), Confidence: float64(random.IntN(11)) / 10}
+					one.Alone, one.Final = append(one.Alone, v), append(one.Final, v)
+				}
+				one.Findings = []Found{{Rule: []string{"r", "s"}[random.IntN(2)]}}
+				run.Trials = append(run.Trials, one)
+			}
+		}
+	}
+	return c, run
+}
+
+func near(t *testing.T, what string, got *float64, want float64) {
+	t.Helper()
+	if got == nil || math.Abs(*got-want) > 1e-9 {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// TestFiguresByCounting compares figures of random trials with counts that go over all of them one by one.
+func TestFiguresByCounting(t *testing.T) {
+	for seed := range uint64(20) {
+		c, run := invented(t, seed, 1)
+		g := Measure(c, run, Asked{Seed: 1, Samples: 20}).Panels[0].All
+		var good, failed, flaggedGood, flaggedFailed, accusedGood, pairs, above, found, bad, turned, toRight float64
+		for _, a := range run.Trials[:14] {
+			isBad := a.Outcome == Failed
+			if isBad {
+				failed++
+			} else {
+				good++
+			}
+			if a.Position != jury.SafePass && isBad {
+				flaggedFailed++
+			}
+			if a.Position != jury.SafePass && !isBad {
+				flaggedGood++
+			}
+			if a.Position == jury.UnsafeFail && !isBad {
+				accusedGood++
+			}
+			if a.Findings[0].Rule == "r" {
+				found++
+				if isBad {
+					bad++
+				}
+			}
+			if a.AfterPhase1 != a.AfterTalk {
+				turned++
+				if (a.AfterPhase1 != jury.SafePass) != isBad && (a.AfterTalk != jury.SafePass) == isBad {
+					toRight++
+				}
+			}
+			for _, b := range run.Trials[:14] {
+				if !isBad && b.Outcome == Failed {
+					pairs++
+					if a.Score > b.Score {
+						above++
+					} else if a.Score == b.Score {
+						above += 0.5
+					}
+				}
+			}
+		}
+		near(t, "AUC", g.AUC.Value, above/pairs)
+		near(t, "accuracy", g.Accuracy.Value, (good-flaggedGood+flaggedFailed)/(good+failed))
+		near(t, "precision", g.Precision.Value, flaggedFailed/(flaggedFailed+flaggedGood))
+		near(t, "good flagged", g.FlaggedGood.Value, flaggedGood/good)
+		near(t, "failed flagged", g.FlaggedFailed.Value, flaggedFailed/failed)
+		near(t, "good accused", g.AccusedGood.Value, accusedGood/good)
+		for _, f := range g.Findings {
+			if f.Rule == "r" {
+				near(t, "share of failed", f.Failed.Value, bad/found)
+				near(t, "lift", f.Lift, bad/found/(failed/(good+failed)))
+			}
+		}
+		if float64(g.Talk.Turned) != turned || float64(g.Talk.ToRight) != toRight || g.Cases != 14 {
+			t.Errorf("%+v: want %v turned, %v to right", g.Talk, turned, toRight)
+		}
+	}
+}
+
+// TestRepeatsAreNoCases: trials that repeat change no count of cases and no width of an interval.
+func TestRepeatsAreNoCases(t *testing.T) {
+	c, run := invented(t, 3, 1)
+	once := Measure(c, run, Asked{Seed: 1, Samples: 50})
+	c.Repeat = 3
+	tripled := &Run{}
+	for _, one := range run.Trials {
+		for n := range 3 {
+			one.Repeat = n + 1
+			tripled.Trials = append(tripled.Trials, one)
+		}
+	}
+	thrice := Measure(c, tripled, Asked{Seed: 1, Samples: 50})
+	for i, pair := range [][2]Figure{{once.Panels[0].All.AUC, thrice.Panels[0].All.AUC}, {once.Panels[0].All.Accuracy, thrice.Panels[0].All.Accuracy},
+		{once.Panels[0].All.Precision, thrice.Panels[0].All.Precision}, {once.Panels[0].Jurors[1].AUC, thrice.Panels[0].Jurors[1].AUC}} {
+		near(t, "value", pair[1].Value, *pair[0].Value)
+		near(t, "low", pair[1].Low, *pair[0].Low)
+		if pair[0].Cases != pair[1].Cases {
+			t.Errorf("%d: %d cases and %d", i, pair[0].Cases, pair[1].Cases)
+		}
+	}
+	near(t, "difference", thrice.Comparisons[0].AUC.Value, *once.Comparisons[0].AUC.Value)
+	near(t, "its interval", thrice.Comparisons[0].AUC.Low, *once.Comparisons[0].AUC.Low)
+	near(t, "the same verdict again", thrice.Panels[0].Retest.Value, 1)
+	if once.Panels[0].Retest.Value != nil {
+		t.Error("one trial was compared with itself")
+	}
+	if s := thrice.Panels[0].Single; s == nil || s.Answers != 3 || !s.AsOften || once.Panels[0].Single.AsOften {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestSingleIsChosenElsewhere: a juror who is best only thanks to one case is not chosen for that case.
+func TestSingleIsChosenElsewhere(t *testing.T) {
+	c, run := invented(t, 5, 1)
+	all := rows(by(run.Trials, "a"))
+	for i := range all {
+		asked := map[string][]row{}
+		for _, seat := range c.Panels[0].Settings.Seats {
+			asked[seat.JurorID] = means(alone(all, seat.JurorID), 1)
+		}
+		before := best(c.Panels[0].Settings.Seats, asked, i)
+		for _, own := range asked { // whatever a juror says of this case
+			own[i].trials[0].mean, own[i].trials[0].Position = 1000, jury.SafePass
+		}
+		if after := best(c.Panels[0].Settings.Seats, asked, i); after != before {
+			t.Errorf("case %d: %s, and %s after its own votes changed", i, before, after)
+		}
+	}
+}
+
+// hostile is a name that a page must not obey.
+const hostile = `<b onclick="x()">&"'`
+
+// report is of two panels, with everything that a page can show.
+func report() *Report {
+	seats := []jury.Seat{{JurorID: "one", Provider: "openai", Model: "gpt-4o"}, {JurorID: "two", Provider: "gemini", Model: hostile}}
+	c := Config{Repeat: 2, Ceiling: 5_000_000, Panels: []Panel{{Name: "careful", Settings: jury.Settings{Seats: seats}}, {Name: hostile, Settings: jury.Settings{Seats: seats, MaxRounds: 2}}}}
+	run := &Run{Spent: 1_234_567, Stopped: "the run was interrupted", Left: []Left{{Panel: "careful", Case: "x", Repeat: 1}}}
+	for i, p := range c.Panels {
+		for n := range 40 {
+			for r := range 2 {
+				t := Trial{Panel: p.Name, Case: fmt.Sprint("case ", n), Repeat: r + 1, Outcome: Good, Kind: []string{"refund", hostile}[n/2%2], Trade: []string{"airline", "shop", "library"}[n%3],
+					Position: jury.SafePass, Score: 60 + (n*7+i*13+r)%40, Answers: 7, Rounds: 1, AfterPhase1: jury.UnsafeFail, AfterTalk: jury.SafePass, Calls: 7, Cost: int64(20_000 + 1000*i), Waited: 4200}
+				if n%2 == 1 {
+					t.Outcome, t.Score = Failed, (n*11+i*29*n)%70
+					if t.Score < 50 {
+						t.Position = jury.UnsafeFail
+					}
+					t.Findings = []Found{{Rule: hostile, Severity: jury.Major, Juror: "one"}}
+				}
+				for j, seat := range seats {
+					v := Voice{Juror: seat.JurorID, Position: t.Position, Score: t.Score, Confidence: 0.4 + float64((n+3*j)%6)/10}
+					if (n+j)%5 == 0 {
+						v.Position = jury.NeedsReview
+					}
+					t.Alone, t.Final = append(t.Alone, v), append(t.Final, v)
+				}
+				run.Trials = append(run.Trials, t)
+			}
+		}
+	}
+	return Measure(c, run, Asked{Source: "labels.json", Unlabelled: []string{"y"}, Seed: 1, Samples: 200})
+}
+
+// TestPage: the page works without script and network, in light and dark, and on a telephone nothing is wider than the screen.
+func TestPage(t *testing.T) {
+	doc := must.Get(Render(report()))(t)
+	for _, never := range []string{"<script", "<b onclick", "http://", "https://", "NaN", "Inf"} {
+		if strings.Contains(string(doc), never) {
+			t.Errorf("the page has %q", never)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "report.html")
+	must.Do(t, os.WriteFile(file, doc, 0o644))
+	b := browsertest.Open(t, browsertest.Options{Width: 1100, Height: 900, CutOff: true})
+	b.Visit("file://" + file)
+	for _, view := range []struct {
+		name  string
+		width int
+		dark  bool
+	}{{"lab-light", 1100, false}, {"lab-dark", 1100, true}, {"lab-narrow", 360, false}} {
+		b.Resize(view.width, 900)
+		b.Dark(view.dark)
+		if over := browsertest.Eval[int](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
+			t.Errorf("%s: %d pixels wider than the screen", view.name, over)
+		}
+		b.Screenshot(view.name)
+	}
+	if tables := browsertest.Eval[int](b, "document.querySelectorAll('table > caption').length"); tables < 10 {
+		t.Errorf("%d tables with a caption", tables)
+	}
+	if problems := b.Problems(); len(problems) > 0 {
+		t.Error(problems)
+	}
+	if requests := b.Requests(); len(requests) != 1 {
+		t.Errorf("the page asks for %v", requests)
+	}
+}
