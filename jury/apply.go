@@ -247,15 +247,12 @@ func (t *Tally) advance(a *Act) {
 
 func (t *Tally) open(o *Opening, digest evidence.Digest) {
 	seats := t.panel(o.Phase)
-	s := &session{Opening: *o, digest: digest, seats: seats, places: t.settings.placesOf(seats), saw: t.seen(o.Phase), answers: make([]*Act, len(seats))}
-	t.sessions = append(t.sessions, s)
 	if t.standing == nil {
 		t.standing = make([]*Evaluation, len(t.settings.Seats))
 		t.abstains = make([]bool, len(t.settings.Seats))
 	}
-	if o.Phase == Discussion && t.before == nil {
-		t.before = &standings{slices.Clone(t.standing), slices.Clone(t.abstains)}
-	}
+	t.sessions = append(t.sessions, &session{Opening: *o, digest: digest, seats: seats, places: t.settings.placesOf(seats), saw: t.seen(o.Phase),
+		before: standings{slices.Clone(t.standing), slices.Clone(t.abstains)}, answers: make([]*Act, len(seats))})
 }
 
 func (t *Tally) count(a *Act) {

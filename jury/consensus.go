@@ -27,7 +27,7 @@ func plurality(positions []Position) (top []Position, k int) {
 	for _, p := range positions {
 		holders[p]++
 	}
-	for _, p := range []Position{SafePass, NeedsReview, UnsafeFail} {
+	for _, p := range inOrder() {
 		switch held := holders[p]; {
 		case held > k:
 			top, k = []Position{p}, held

@@ -1,148 +1,69 @@
 package jury
 
 import (
-	"maps"
-	"slices"
+	"reflect"
+	"strings"
 )
 
-// Copies are deep, so that a juror cannot change what another juror or the record holds. Nil lists become empty
-// lists, as in JSON.
-
-func copied[T any](list []T, clone func(T) T) []T {
-	out := make([]T, len(list))
-	for i, v := range list {
-		out[i] = clone(v)
-	}
-	return out
-}
-
-func flat[T any](list []T) []T { return append([]T{}, list...) }
-
-func (o Opinion) clone() Opinion {
-	scores := Scores{}
-	maps.Copy(scores, o.AxisScores)
-	o.AxisScores = scores
-	o.Findings = flat(o.Findings)
-	o.Levels = maps.Clone(o.Levels)
-	o.Work = o.Work.Clone()
-	return o
-}
-
-func (o *Opinion) copy() *Opinion {
-	if o == nil {
-		return nil
-	}
-	return new(o.clone())
-}
-
-// Clone returns a copy of tables that shares nothing with them; nil of nil.
-func (w *Work) Clone() *Work {
-	if w == nil {
-		return nil
-	}
-	return &Work{Requests: copied(w.Requests, WorkRequest.clone), Acts: copied(w.Acts, WorkAct.clone), Amounts: copied(w.Amounts, WorkAmount.clone)}
-}
-
-func (r WorkRequest) clone() WorkRequest {
-	r.Shown = r.Shown.copy()
-	return r
-}
-
-func (a WorkAct) clone() WorkAct {
-	a.Clause, a.Fact = a.Clause.copy(), a.Fact.copy()
-	return a
-}
-
-func (a WorkAmount) clone() WorkAmount {
-	a.Announced, a.Charged = a.Announced.copy(), a.Charged.copy()
-	return a
-}
-
-func (p *Passage) copy() *Passage {
-	if p == nil {
-		return nil
-	}
-	return new(*p)
-}
-
-func (a Axis) clone() Axis {
-	a.Levels = slices.Clone(a.Levels)
-	return a
-}
-
-func (e Evaluation) clone() Evaluation {
-	e.Opinion = e.Opinion.clone()
-	return e
-}
-
-func (e *Evaluation) copy() *Evaluation {
-	if e == nil {
-		return nil
-	}
-	return new(e.clone())
-}
-
-func (s Statement) clone() Statement {
-	s.UpdatedEvaluation = s.UpdatedEvaluation.copy()
-	return s
-}
-
-func (c ConsensusResult) clone() ConsensusResult {
-	if c.MajorityPosition != nil {
-		c.MajorityPosition = new(*c.MajorityPosition)
-	}
-	return c
-}
-
-func (r Round) clone() Round {
-	r.Statements = copied(r.Statements, Statement.clone)
-	r.ConsensusCheck = r.ConsensusCheck.clone()
-	r.SpeakerOrder = flat(r.SpeakerOrder)
-	return r
-}
-
-func (v Vote) clone() Vote {
-	if v.Position != nil {
-		v.Position = new(*v.Position)
-	}
+// clone copies a value deeply, so that a juror cannot change what another juror or the record holds. A nil list or map that JSON always
+// writes becomes an empty one, as it is when it is read again.
+func clone[T any](v T) T {
+	deepen(reflect.ValueOf(&v).Elem())
 	return v
 }
 
-func (j Judgment) clone() Judgment {
-	scores := Scores{}
-	maps.Copy(scores, j.AxisScores)
-	j.AxisScores = scores
-	j.Votes = copied(j.Votes, Vote.clone)
-	j.Vetoes = slices.Clone(j.Vetoes)
-	j.Review = slices.Clone(j.Review)
-	if j.AfterTalk != nil {
-		j.AfterTalk = new(*j.AfterTalk)
+// deepen replaces all that a value points to by copies.
+func deepen(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), v.Type().Field(i).Tag.Get("json"))
+			deepen(v.Field(i))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			copied := reflect.New(v.Type().Elem())
+			copied.Elem().Set(v.Elem())
+			deepen(copied.Elem())
+			v.Set(copied)
+		}
+	case reflect.Slice:
+		deepenList(v)
+	case reflect.Map: // of names to numbers
+		if !v.IsNil() {
+			copied := reflect.MakeMapWithSize(v.Type(), v.Len())
+			for key, value := range v.Seq2() {
+				copied.SetMapIndex(key, value)
+			}
+			v.Set(copied)
+		}
 	}
-	return j
 }
 
-func (seat Seat) clone() Seat {
-	seat.Parameters = slices.Clone(seat.Parameters)
-	if seat.Ended != nil {
-		seat.Ended = new(*seat.Ended)
+func deepenList(v reflect.Value) {
+	if v.IsNil() {
+		return
 	}
-	return seat
+	copied := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+	reflect.Copy(copied, v)
+	v.Set(copied)
+	if kind := v.Type().Elem().Kind(); kind == reflect.Struct || kind == reflect.Pointer {
+		for i := range v.Len() {
+			deepen(v.Index(i))
+		}
+	}
 }
 
-func (s *Shortening) copy() *Shortening {
-	if s == nil {
-		return nil
+// fill makes a nil member empty if its tag does not leave it out. A nil document stays nil: it is no list of bytes.
+func fill(v reflect.Value, tag string) {
+	switch {
+	case tag == "" || strings.Contains(tag, ",omit"):
+	case v.Kind() == reflect.Slice && v.IsNil() && v.Type().Elem().Kind() != reflect.Uint8:
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	case v.Kind() == reflect.Map && v.IsNil():
+		v.Set(reflect.MakeMap(v.Type()))
 	}
-	return new(*s)
 }
 
-func (s Settings) clone() Settings {
-	s.Seats = copied(s.Seats, Seat.clone)
-	if s.Judge != nil {
-		s.Judge = new(s.Judge.clone())
-	}
-	s.Rubric = copied(s.Rubric, Axis.clone)
-	s.Weights = maps.Clone(s.Weights)
-	s.Shortening = s.Shortening.copy()
-	return s
-}
+// Clone returns a copy of tables that shares nothing with them; nil of nil.
+func (w *Work) Clone() *Work { return clone(w) }

@@ -155,11 +155,9 @@ func abbreviate(s string) string {
 }
 
 func strangers(scores Scores, rubric Rubric) string {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(scores)) {
-		if !rubric.has(name) {
-			names = append(names, abbreviate(name))
-		}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(scores)), rubric.has)
+	for i := range names {
+		names[i] = abbreviate(names[i])
 	}
 	return abbreviate(strings.Join(names, ", "))
 }

@@ -31,6 +31,9 @@ func wrong(field, format string, args ...any) error {
 
 // within prefixes the field of an error with another field.
 func within(field string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var inner *FieldError
 	if errors.As(err, &inner) {
 		return &FieldError{Field: field + "." + inner.Field, Reason: inner.Reason, rule: inner.rule}

@@ -83,14 +83,12 @@ func (o *Opinion) checkFollows(rubric Rubric) error {
 	if len(o.Levels) == 0 {
 		return nil
 	}
-	if err := rubric.checkChosen(o.Levels); err != nil {
+	scores, _, err := rubric.ScoresOf(o.Levels)
+	if err != nil {
 		return err
 	}
 	for _, axis := range rubric {
-		if len(axis.Levels) == 0 {
-			continue
-		}
-		if points := axis.Levels[o.Levels[axis.ID]].Points; o.AxisScores[axis.ID] != points {
+		if points, leveled := scores[axis.ID]; leveled && o.AxisScores[axis.ID] != points {
 			return broken(RuleLevels, "axisScores."+axis.ID, "%d, and level %d has %d points", o.AxisScores[axis.ID], o.Levels[axis.ID], points)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // An Outcome is the result of a method on the votes.
@@ -31,12 +30,7 @@ const quorum = 2
 // ByMajority applies majority_vote to the jurors' latest evaluations, by seat. nil is a juror without one.
 func ByMajority(evaluations []*Evaluation, rubric Rubric) Outcome {
 	top, k := plurality(positionsOf(evaluations))
-	var counted []*Evaluation
-	for _, e := range evaluations {
-		if e != nil && slices.Contains(top, e.Position) {
-			counted = append(counted, e)
-		}
-	}
+	counted := holdersOf(evaluations, top)
 	out := average(counted, equalWeights(counted), rubric)
 	out.Position = NeedsReview
 	if len(top) == 1 {
@@ -51,20 +45,17 @@ func majorityRationale(top []Position, k, n, score int) string {
 	case 0:
 		return fmt.Sprintf("None of %s holds a position, so the case needs review.", jurors(n))
 	case 1:
-		return fmt.Sprintf("%d of %s %s %s; the mean of their scores is %d.", k, jurors(n), holds(k), top[0], score)
+		hold := "hold"
+		if k == 1 {
+			hold = "holds"
+		}
+		return fmt.Sprintf("%d of %s %s %s; the mean of their scores is %d.", k, jurors(n), hold, top[0], score)
 	}
 	return fmt.Sprintf("%s are held by %d each of %s; a tie needs review; the mean of the scores of all who hold one of them is %d.",
-		joinPositions(top), k, jurors(n), score)
+		join(top, " and "), k, jurors(n), score)
 }
 
 func jurors(n int) string { return fmt.Sprintf("%d jurors", n) }
-
-func holds(k int) string {
-	if k == 1 {
-		return "holds"
-	}
-	return "hold"
-}
 
 // ByWeight applies weighted_average to the jurors' latest evaluations, by seat. nil is a juror without one.
 func ByWeight(evaluations []*Evaluation, rubric Rubric) Outcome {
@@ -160,14 +151,6 @@ func lowerMedian(values []int) int {
 	return sorted[(len(sorted)-1)/2]
 }
 
-func joinPositions(list []Position) string {
-	names := make([]string, len(list))
-	for i, p := range list {
-		names[i] = string(p)
-	}
-	return strings.Join(names, " and ")
-}
-
 // band is the position for a score. It takes the rounded score, because people see that score beside it.
 func band(score int) Position {
 	switch {
@@ -250,13 +233,7 @@ func positionsOf(evaluations []*Evaluation) []Position {
 
 // validVotes counts the evaluations that jurors gave themselves.
 func validVotes(evaluations []*Evaluation) int {
-	n := 0
-	for _, e := range evaluations {
-		if e != nil && !e.Fallback {
-			n++
-		}
-	}
-	return n
+	return len(slices.DeleteFunc(slices.Clone(evaluations), func(e *Evaluation) bool { return e == nil || e.Fallback }))
 }
 
 func votesOf(seats []Seat, s standings) []Vote {

@@ -44,11 +44,11 @@ func (t *Tally) State() *Replayed {
 	if s == nil {
 		return r
 	}
-	r.Settings = new(t.settings.clone())
+	r.Settings = clone(t.settings)
 	r.Phase, r.RoundNumber = s.Phase, s.RoundNumber
 	r.Standing = votesOf(t.settings.Seats, t.now())
 	if s.Phase == Discussion && s.outcome == nil {
-		r.Open = new(t.round(s))
+		r.Open = new(clone(t.round(s)))
 	}
 	r.Judged = s.Phase == Judging && s.outcome != nil
 	return r
@@ -92,4 +92,22 @@ func (t *Tally) briefFor(a *Act, material []byte) (Brief, error) {
 		return Brief{}, a.breaks(RuleSequence, "%q was not asked", abbreviate(who))
 	}
 	return t.brief(s, s.seatOf(who), material)
+}
+
+// ReadAct reads the act from a record of a trial. It does not check the act's place: Replay and package verify do.
+// Its errors are those of DecodeBody.
+func ReadAct(r *evidence.Record) (Act, error) {
+	p := &r.Payload
+	a := Act{Digest: r.Digest, Type: p.ActionType, Position: p.ChainPosition, Previous: p.PreviousRecord, Saw: p.Saw,
+		Request: p.RequestDigest, Origin: Origin{Model: p.Model, ModelVersion: p.ModelVersion, Parameters: p.Parameters,
+			Metadata: p.Metadata}}
+	if role := p.Role(); role == evidence.RoleJuror || role == evidence.RoleJudge {
+		a.Actor = p.AgentID
+	}
+	if p.ActionType == evidence.Submission {
+		return a, nil // its content is the evidence, which jurors read
+	}
+	body, err := DecodeBody(p.ActionType, p.Response)
+	a.Body = body
+	return a, err
 }

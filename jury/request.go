@@ -28,9 +28,8 @@ func (r Request) Digest() (evidence.Digest, error) {
 func (o *Opening) Request(jurorID string, material evidence.Digest, saw []evidence.Digest) (Request, error) {
 	for _, seat := range o.Settings.asked(o.Phase) {
 		if seat.JurorID == jurorID {
-			return Request{Format: RequestFormat, Phase: o.Phase, RoundNumber: o.RoundNumber, Seat: seat.clone(),
-				Rubric: copied(o.Settings.Rubric, Axis.clone), Evidence: material, Shortening: o.Settings.Shortening.copy(), Saw: flat(saw),
-				Tables: o.Settings.wantsTables(&seat, o.Phase)}, nil
+			return clone(Request{Format: RequestFormat, Phase: o.Phase, RoundNumber: o.RoundNumber, Seat: seat, Rubric: o.Settings.Rubric, Evidence: material,
+				Shortening: o.Settings.Shortening, Saw: saw, Tables: o.Settings.wantsTables(&seat, o.Phase)}), nil
 		}
 	}
 	return Request{}, fmt.Errorf("%q has no seat in phase %s", jurorID, o.Phase)
@@ -71,24 +70,4 @@ func (s *Settings) placesOf(seats []Seat) []int {
 		places[i] = slices.IndexFunc(s.Seats, func(other Seat) bool { return other.JurorID == seat.JurorID })
 	}
 	return places
-}
-
-// clone copies a brief deeply, so that a juror may change its copy.
-func (b Brief) clone() Brief {
-	b.Seat = b.Seat.clone()
-	b.Rubric = copied(b.Rubric, Axis.clone)
-	b.Saw = flat(b.Saw)
-	b.Material = slices.Clone(b.Material)
-	if b.Evaluations != nil {
-		b.Evaluations = copied(b.Evaluations, Evaluation.clone)
-	}
-	if b.Rounds != nil {
-		b.Rounds = copied(b.Rounds, Round.clone)
-	}
-	if b.Repeated != nil {
-		b.Repeated = copied(b.Repeated, Evaluation.clone)
-	}
-	b.Last = b.Last.copy()
-	b.Own = b.Own.copy()
-	return b
 }

@@ -1,10 +1,62 @@
 package jury
 
-import "jurat/evidence"
+import (
+	"iter"
+	"slices"
+)
+
+// Votes are the jury's votes at three moments. Moments that have not come yet are nil.
+type Votes struct {
+	AfterPhase1     *Ballot `json:"afterPhase1"`
+	AfterDiscussion *Ballot `json:"afterDiscussion"` // after the last round; nil also if there was no discussion
+	Final           *Ballot `json:"final"`           // as the final judgment counted them, with its verdict
+}
+
+// A Ballot is the jury's votes at one moment.
+type Ballot struct {
+	Verdict Position `json:"verdict"` // the majority's, needs_review on a tie; in the final ballot, the judgment's
+	Votes   []Vote   `json:"votes"`   // by seat
+}
+
+// Ballot returns the jury's current votes: the most common position, and each seat's vote. It returns nil before the
+// first opening.
+func (t *Tally) Ballot() *Ballot {
+	if t.settings == nil {
+		return nil
+	}
+	return &Ballot{prevailing(t.standing), votesOf(t.settings.Seats, t.now())}
+}
+
+// prevailing is the most common position. It is needs_review if there is a tie.
+func prevailing(standing []*Evaluation) Position {
+	if top, _ := plurality(positionsOf(standing)); len(top) == 1 {
+		return top[0]
+	}
+	return NeedsReview
+}
+
+// given yields the answers and absences so far, by session and seat: the session, the number of the seat in it, and the act.
+func (t *Tally) given() iter.Seq2[place, *Act] {
+	return func(yield func(place, *Act) bool) {
+		for _, s := range t.sessions {
+			for i, a := range s.answers {
+				if a != nil && !yield(place{s, i}, a) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// A place is a seat that was asked in a session.
+type place struct {
+	*session
+	seat int
+}
 
 // result is the trial as far as its acts go.
 func (t *Tally) result() Result {
-	r := Result{Phase1Evaluations: t.initial(), DiscussionRounds: []Round{}, Absences: t.absences(), Degraded: t.degraded(), OtherModels: t.otherModels(), EndedModels: t.endedModels(), Changes: []Change{}}
+	r := Result{Phase1Evaluations: t.initial(), DiscussionRounds: []Round{}, Absences: []Absent{}, Degraded: t.degraded(), OtherModels: t.otherModels(), EndedModels: t.endedModels(), Changes: []Change{}}
 	if t.settings == nil {
 		return r
 	}
@@ -13,26 +65,120 @@ func (t *Tally) result() Result {
 		switch {
 		case s.outcome == nil:
 		case s.Phase == Initial:
-			r.Phase1Consensus = s.check().clone()
+			r.Phase1Consensus = *s.check()
 		case s.Phase == Repetition:
-			r.RepetitionConsensus = new(s.check().clone())
+			r.RepetitionConsensus = s.check()
 		case s.Phase == Discussion:
 			r.DiscussionRounds = append(r.DiscussionRounds, t.round(s))
 		case s.Phase == Judging:
-			r.judged(s.outcome.Body.(*Judgment).clone())
+			j := s.outcome.Body.(*Judgment)
+			r.Phase3Judgment, r.FinalVerdict, r.FinalScore, r.Inconclusive = *j, j.Position, j.Score, j.Inconclusive
 		}
 	}
 	r.TotalRounds = len(r.DiscussionRounds)
 	t.tell(&r)
-	t.tellMore(&r)
 	r.EarlyTermination = t.endedEarly(r.TotalRounds)
-	return r
+	return clone(r)
 }
 
-func (r *Result) judged(j Judgment) {
-	r.Phase3Judgment = j
-	r.FinalVerdict, r.FinalScore = j.Position, j.Score
-	r.Inconclusive = j.Inconclusive
+// tell adds to the result what repetition, the judge's reading and the discussion came to.
+func (t *Tally) tell(r *Result) {
+	for at, a := range t.given() {
+		switch body := a.Body.(type) {
+		case *Evaluation:
+			if afterHearing(at.session, at.before.evaluations[at.places[at.seat]], body) == nil {
+				r.Abstentions = append(r.Abstentions, body.JurorID)
+			}
+		case *Statement:
+			if body.PositionChanged {
+				r.Changes = append(r.Changes, t.change(at.seat, at.before.evaluations, body))
+			}
+		case *Absent:
+			r.Absences = append(r.Absences, *body)
+		}
+	}
+	if len(t.sessions) > 0 {
+		r.Phase1Verdict = prevailing(t.firstVotes())
+	}
+	r.DiscussionVerdict = prevailing(t.standing)
+	r.Repeated, r.EffectiveVotes = t.evaluations(Repetition), t.effectiveVotes()
+	if reading := t.reading(); reading != nil {
+		r.JudgeReading = reading.Body.(*Opinion)
+	}
+	if r.TotalRounds > 0 {
+		r.Talk = t.talk(r.Changes)
+	}
+}
+
+// change describes a juror's change of position, compared with the evaluations before the round.
+func (t *Tally) change(seat int, before []*Evaluation, s *Statement) Change {
+	c := Change{JurorID: s.JurorID, RoundNumber: s.RoundNumber, From: before[seat].Position, To: s.Position,
+		Toward: []string{}, Cites: []Finding{}}
+	held := 0
+	for i, e := range before {
+		if e == nil {
+			continue
+		}
+		held++
+		if i != seat && e.Position == s.Position {
+			c.Toward = append(c.Toward, t.settings.Seats[i].JurorID)
+		}
+	}
+	c.ToMajority = 2*len(c.Toward) > held
+	if s.UpdatedEvaluation != nil {
+		c.Cites = fresh(s.UpdatedEvaluation.Findings, before[seat].Findings)
+	}
+	c.Unsupported = len(c.Cites) == 0
+	return c
+}
+
+// fresh returns the findings that point to a place in the evidence to which none of the old findings points.
+func fresh(now, old []Finding) []Finding {
+	list := []Finding{}
+	for _, f := range now {
+		known := slices.ContainsFunc(old, func(o Finding) bool { return o.Message == f.Message && o.Quote == f.Quote })
+		if !known && !f.Unfounded {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+func (t *Tally) talk(changes []Change) *Talk {
+	talk := &Talk{Changes: len(changes), Turned: t.turned(withoutJudge(t.settings.Method))}
+	followed := 0
+	for _, c := range changes {
+		if c.ToMajority {
+			talk.ToMajority++
+		}
+		if c.Unsupported {
+			talk.Unsupported++
+		}
+		if c.ToMajority && c.Unsupported {
+			followed++
+		}
+	}
+	talk.Conformity = float64(hundredths(followed, len(changes))) / 100
+	return talk
+}
+
+// effectiveVotes says how many independent votes the valid ones are worth; nil if there are none.
+func (t *Tally) effectiveVotes() *EffectiveVotes {
+	valid, models := 0, map[[2]string]bool{}
+	for place, e := range t.counted().evaluations {
+		if e == nil || e.Fallback {
+			continue
+		}
+		valid++
+		models[[2]string{t.settings.Seats[place].Provider, t.settings.Seats[place].Model}] = true
+	}
+	switch measured := t.settings.EffectiveVotes; {
+	case valid == 0:
+		return nil
+	case measured > 0:
+		return &EffectiveVotes{Votes: min(measured, float64(valid)), Measured: true}
+	}
+	return &EffectiveVotes{Votes: float64(len(models))}
 }
 
 // endedEarly reports whether the discussion ended before its last allowed round.
@@ -46,14 +192,9 @@ func (t *Tally) initial() []Evaluation { return append([]Evaluation{}, t.evaluat
 
 // evaluations lists the evaluations of phase 1, or of the repetition, by seat. It is nil if there are none.
 func (t *Tally) evaluations(phase Phase) (list []Evaluation) {
-	for _, s := range t.sessions {
-		for _, a := range s.answers {
-			if a == nil || s.Phase != phase {
-				continue
-			}
-			if e, ok := a.Body.(*Evaluation); ok {
-				list = append(list, e.clone())
-			}
+	for at, a := range t.given() {
+		if e, ok := a.Body.(*Evaluation); ok && at.Phase == phase {
+			list = append(list, *e)
 		}
 	}
 	return list
@@ -68,26 +209,13 @@ func (t *Tally) round(s *session) Round {
 			continue
 		}
 		if statement, ok := a.Body.(*Statement); ok {
-			r.Statements = append(r.Statements, statement.clone())
+			r.Statements = append(r.Statements, *statement)
 		}
 	}
 	if check := s.check(); check != nil {
-		r.ConsensusCheck = check.clone()
+		r.ConsensusCheck = *check
 	}
 	return r
-}
-
-// absences lists who was absent, by phase and round, then by seat.
-func (t *Tally) absences() []Absent {
-	list := []Absent{}
-	for _, s := range t.sessions {
-		for _, a := range s.answers {
-			if a != nil && a.Type == evidence.Absence {
-				list = append(list, *a.Body.(*Absent))
-			}
-		}
-	}
-	return list
 }
 
 // brief is what a seat is given in the open session.
@@ -98,7 +226,7 @@ func (t *Tally) brief(s *session, seat int, material []byte) (Brief, error) {
 	}
 	b := Brief{Request: request, Material: material}
 	if s.Phase == Initial || s.Phase == Repetition {
-		return b.clone(), nil
+		return clone(b), nil
 	}
 	b.Evaluations, b.Repeated, b.Rounds = t.initial(), t.evaluations(Repetition), []Round{}
 	if reading := t.reading(); s.Phase == Judging && reading != nil {
@@ -111,17 +239,10 @@ func (t *Tally) brief(s *session, seat int, material []byte) (Brief, error) {
 			b.Rounds = append(b.Rounds, r)
 		}
 	}
-	if own := t.own(s, seat); own != nil {
-		b.Last = own.copy()
+	if place := s.places[seat]; place != judgePlace {
+		if e := t.standing[place]; e != nil && !e.Fallback { // a stand-in is not its own
+			b.Last = e
+		}
 	}
-	return b.clone(), nil
-}
-
-// own returns the juror's own evaluation (not a stand-in), or nil.
-func (t *Tally) own(s *session, seat int) *Evaluation {
-	e := t.evaluationOf(s, seat)
-	if e == nil || e.Fallback {
-		return nil
-	}
-	return e
+	return clone(b), nil
 }

@@ -1,16 +1,21 @@
 package jury
 
-import "slices"
+import (
+	"slices"
+
+	"jurat/evidence"
+)
 
 // now are the votes as they stand.
 func (t *Tally) now() standings { return standings{t.standing, t.abstains} }
 
-// beforeTalk are the votes before the discussion, after any repetition.
-func (t *Tally) beforeTalk() standings {
-	if t.before == nil {
-		return t.now()
+// beforeTalk are the votes before the discussion, after any repetition, and whether there was one.
+func (t *Tally) beforeTalk() (standings, bool) {
+	i := slices.IndexFunc(t.sessions, func(s *session) bool { return s.Phase == Discussion })
+	if i < 0 {
+		return t.now(), false
 	}
-	return *t.before
+	return t.sessions[i].before, true
 }
 
 // countsBefore reports whether the method counts the votes before the discussion: reliability was measured on jurors
@@ -19,8 +24,8 @@ func (t *Tally) countsBefore() bool { return t.settings.Method == Calibrated }
 
 // counted are the votes to which the method is applied.
 func (t *Tally) counted() standings {
-	if t.countsBefore() {
-		return t.beforeTalk()
+	if votes, _ := t.beforeTalk(); t.countsBefore() {
+		return votes
 	}
 	return t.now()
 }
@@ -32,7 +37,7 @@ func (t *Tally) review(j *Judgment, counted []*Evaluation) {
 		return
 	}
 	method := withoutJudge(j.Method)
-	if t.countsBefore() && t.before != nil {
+	if _, talked := t.beforeTalk(); talked && t.countsBefore() {
 		after := t.ruled(method, t.standing)
 		j.AfterTalk = &AfterTalk{Position: after.Position, Score: after.Score}
 	}
@@ -80,7 +85,8 @@ func (t *Tally) ruled(m Method, evaluations []*Evaluation) *Judgment {
 
 // turned reports whether the method gives another position after the discussion than before it.
 func (t *Tally) turned(m Method) bool {
-	return t.before != nil && t.ruled(m, t.before.evaluations).Position != t.ruled(m, t.standing).Position
+	before, talked := t.beforeTalk()
+	return talked && t.ruled(m, before.evaluations).Position != t.ruled(m, t.standing).Position
 }
 
 // extreme reports whether one juror alone holds its position, and without it the method gives another position.
@@ -103,65 +109,56 @@ func alone(evaluations []*Evaluation, e *Evaluation) bool {
 	return !slices.ContainsFunc(evaluations, func(other *Evaluation) bool { return other != nil && other != e && other.Position == e.Position })
 }
 
-// tellMore adds to the result what repetition, the judge's reading and the discussion came to.
-func (t *Tally) tellMore(r *Result) {
-	r.Repeated, r.EffectiveVotes = t.evaluations(Repetition), t.effectiveVotes()
-	if reading := t.reading(); reading != nil {
-		r.JudgeReading = reading.Body.(*Opinion).copy()
+// disputed lists the seats that are asked a second time after phase 1: those of models with a valid vote that do not
+// hold the majority's position. Without a majority these are all seats of models with a valid vote.
+func (t *Tally) disputed() []Seat {
+	if !t.settings.Repeat || t.ceilinged() || validVotes(t.standing) < quorum {
+		return nil
 	}
-	first := t.firstVotesOf()
-	for _, e := range r.Repeated {
-		if first[e.JurorID] != e.Position {
-			r.Abstentions = append(r.Abstentions, e.JurorID)
-		}
-	}
-	if r.TotalRounds > 0 {
-		r.Talk = t.talk(r.Changes)
-	}
-}
-
-// firstVotesOf are the positions of phase 1 by juror.
-func (t *Tally) firstVotesOf() map[string]Position {
-	positions := map[string]Position{}
-	for _, e := range t.evaluations(Initial) {
-		positions[e.JurorID] = e.Position
-	}
-	return positions
-}
-
-func (t *Tally) talk(changes []Change) *Talk {
-	talk := &Talk{Changes: len(changes), Turned: t.turned(withoutJudge(t.settings.Method))}
-	followed := 0
-	for _, c := range changes {
-		if c.ToMajority {
-			talk.ToMajority++
-		}
-		if c.Unsupported {
-			talk.Unsupported++
-		}
-		if c.ToMajority && c.Unsupported {
-			followed++
-		}
-	}
-	talk.Conformity = float64(hundredths(followed, len(changes))) / 100
-	return talk
-}
-
-// effectiveVotes says how many independent votes the valid ones are worth; nil if there are none.
-func (t *Tally) effectiveVotes() *EffectiveVotes {
-	valid, models := 0, map[[2]string]bool{}
-	for place, e := range t.counted().evaluations {
-		if e == nil || e.Fallback {
+	majority := Consensus(positionsOf(t.firstVotes()), 0, false).MajorityPosition
+	var seats []Seat
+	for place, e := range t.firstVotes() {
+		seat := t.settings.Seats[place]
+		if e == nil || e.Fallback || seat.Provider == Offline || majority != nil && e.Position == *majority {
 			continue
 		}
-		valid++
-		models[[2]string{t.settings.Seats[place].Provider, t.settings.Seats[place].Model}] = true
+		seats = append(seats, seat)
 	}
-	switch measured := t.settings.EffectiveVotes; {
-	case valid == 0:
+	return seats
+}
+
+// firstVotes are the evaluations of phase 1 by seat, also after the repetition.
+func (t *Tally) firstVotes() []*Evaluation {
+	votes := make([]*Evaluation, len(t.settings.Seats))
+	for at, a := range t.given() {
+		if e, is := a.Body.(*Evaluation); is && at.Phase == Initial {
+			votes[at.places[at.seat]] = e
+		}
+	}
+	return votes
+}
+
+// evaluated takes an evaluation of phase 1 or of the repetition.
+func (t *Tally) evaluated(s *session, place int, e *Evaluation) {
+	t.standing[place] = afterHearing(s, t.standing[place], e)
+	t.abstains[place] = t.standing[place] == nil
+}
+
+// afterHearing returns the evaluation of a seat that counts after it gave this one. It returns nil if the seat was asked
+// again and took another position: then it abstains.
+func afterHearing(s *session, last, e *Evaluation) *Evaluation {
+	if s.Phase == Repetition && last != nil && last.Position != e.Position {
 		return nil
-	case measured > 0:
-		return &EffectiveVotes{Votes: min(measured, float64(valid)), Measured: true}
 	}
-	return &EffectiveVotes{Votes: float64(len(models))}
+	return e
+}
+
+// reading is the judge's answer in phase 1, before it knew the jury's view; nil if there is none.
+func (t *Tally) reading() *Act {
+	for at, a := range t.given() {
+		if at.Phase == Initial && a.Type == evidence.JudgeOpinion {
+			return a
+		}
+	}
+	return nil
 }

@@ -23,7 +23,7 @@ func LeveledRubric() Rubric {
 	for i := range rubric {
 		rubric[i].Levels = defaultLevels[rubric[i].ID]
 	}
-	return copied(rubric, Axis.clone)
+	return clone(rubric)
 }
 
 var defaultLevels = map[string][]Level{

@@ -40,7 +40,7 @@ type script struct {
 
 func (s *script) play(ctx context.Context, b Brief, m move) error {
 	s.mu.Lock()
-	s.briefs = append(s.briefs, b.clone())
+	s.briefs = append(s.briefs, clone(b))
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()

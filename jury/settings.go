@@ -2,9 +2,10 @@ package jury
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
-	"unicode/utf8"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -26,12 +27,7 @@ const Offline = "offline"
 
 // Validate returns the first error in the settings, as a *FieldError.
 func (s *Settings) Validate() error {
-	for _, check := range []func() error{s.checkSeats, s.checkJudge, s.checkReading, s.checkWeights, s.checkRubric, s.checkNumbers, s.checkEncoding} {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(s.checkSeats(), s.checkJudge(), s.checkReading(), s.checkWeights(), s.checkRubric(), s.checkNumbers(), s.checkEncoding())
 }
 
 func (s *Settings) checkSeats() error {
@@ -53,10 +49,8 @@ func (s *Settings) checkSeats() error {
 }
 
 func (s *Settings) checkJudge() error {
-	switch s.Method {
-	case FinalJudge, MajorityVote, WeightedAverage, Median, Calibrated:
-	default:
-		return wrong("method", "%q must be one of %s, %s, %s, %s, %s", s.Method, MajorityVote, WeightedAverage, FinalJudge, Median, Calibrated)
+	if err := oneOf("method", s.Method, MajorityVote, WeightedAverage, FinalJudge, Median, Calibrated); err != nil {
+		return err
 	}
 	if s.Method != FinalJudge {
 		if s.Judge != nil {
@@ -67,10 +61,8 @@ func (s *Settings) checkJudge() error {
 	if s.Judge == nil {
 		return wrong("judge", "missing: the method %s needs one", s.Method)
 	}
-	for _, seat := range s.Seats {
-		if seat.JurorID == s.Judge.JurorID {
-			return wrong("judge.jurorId", "%q is also a juror", seat.JurorID)
-		}
+	if slices.ContainsFunc(s.Seats, func(seat Seat) bool { return seat.JurorID == s.Judge.JurorID }) {
+		return wrong("judge.jurorId", "%q is also a juror", s.Judge.JurorID)
 	}
 	return s.Judge.check("judge")
 }
@@ -197,36 +189,26 @@ func (s *Settings) weights() []int {
 
 // checkEncoding refuses text that JSON cannot carry.
 func (s *Settings) checkEncoding() error {
-	for i, seat := range s.Seats {
-		if err := seat.checkEncoding(fmt.Sprintf("seats[%d]", i)); err != nil {
-			return err
-		}
+	var err error
+	for i := range s.Seats {
+		err = cmp.Or(err, s.Seats[i].checkEncoding(fmt.Sprintf("seats[%d].", i)))
 	}
 	if s.Judge != nil {
-		if err := s.Judge.checkEncoding("judge"); err != nil {
-			return err
-		}
+		err = cmp.Or(err, s.Judge.checkEncoding("judge."))
 	}
 	for i, axis := range s.Rubric {
-		if !utf8.ValidString(axis.Description) {
-			return wrong(fmt.Sprintf("rubric[%d].description", i), "not valid UTF-8")
-		}
+		err = cmp.Or(err, checkUTF8(fmt.Sprintf("rubric[%d].description", i), axis.Description))
 	}
-	return nil
+	return err
 }
 
 func (seat *Seat) checkEncoding(field string) error {
-	texts := []struct{ name, text string }{{"roleName", seat.RoleName}, {"roleFocus", seat.RoleFocus},
-		{"provider", seat.Provider}, {"model", seat.Model}}
+	var ended Ended
 	if seat.Ended != nil {
-		texts = append(texts, struct{ name, text string }{"ended.on", seat.Ended.On}, struct{ name, text string }{"ended.successor", seat.Ended.Successor})
+		ended = *seat.Ended
 	}
-	for _, t := range texts {
-		if !utf8.ValidString(t.text) {
-			return wrong(field+"."+t.name, "not valid UTF-8")
-		}
-	}
-	return nil
+	return cmp.Or(checkUTF8(field+"roleName", seat.RoleName), checkUTF8(field+"roleFocus", seat.RoleFocus), checkUTF8(field+"provider", seat.Provider),
+		checkUTF8(field+"model", seat.Model), checkUTF8(field+"ended.on", ended.On), checkUTF8(field+"ended.successor", ended.Successor))
 }
 
 // checkName applies the rules of sealed payloads to a name, so that no trial stops because a name cannot be sealed.
@@ -254,7 +236,7 @@ func object(v jsontext.Value) (jsontext.Value, error) {
 
 // normal returns a copy of valid settings in the form in which they are recorded.
 func (s *Settings) normal() Settings {
-	n := s.clone()
+	n := clone(*s)
 	for i := range n.Seats {
 		n.Seats[i].Parameters, _ = object(n.Seats[i].Parameters) // Validate has checked that it is an object
 	}
@@ -281,10 +263,5 @@ func (s *Settings) Against(opened *Settings) (string, error) {
 
 // offline reports whether the panel has no model.
 func (s *Settings) offline() bool {
-	for _, seat := range s.Seats {
-		if seat.Provider != Offline {
-			return false
-		}
-	}
-	return len(s.Seats) > 0
+	return len(s.Seats) > 0 && !slices.ContainsFunc(s.Seats, func(seat Seat) bool { return seat.Provider != Offline })
 }

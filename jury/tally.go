@@ -19,7 +19,6 @@ type Tally struct {
 	sessions   []*session
 	standing   []*Evaluation // by seat: the latest evaluation that counts; nil if there is none
 	abstains   []bool        // by seat: asked twice, it took two positions, and has not spoken since
-	before     *standings    // as the discussion began; nil: it has not
 	acts       int           // including the submission
 	closed     bool
 }
@@ -37,6 +36,7 @@ type session struct {
 	seats   []Seat            // who is asked
 	places  []int             // of each of them on the panel; judgePlace: the judge
 	saw     []evidence.Digest // what they are given
+	before  standings         // the votes at the opening
 	answers []*Act            // by seat; nil: none yet
 	outcome *Act              // the consensus check, or in phase 3 the final judgment; nil: not yet
 }
@@ -67,14 +67,6 @@ func (s *session) waiting() []int {
 
 // judgePlace is the place of the judge, who has none on the panel.
 const judgePlace = -1
-
-// evaluation returns the evaluation that counts of a seat that was asked. It is nil for the judge.
-func (t *Tally) evaluationOf(s *session, seat int) *Evaluation {
-	if s.places[seat] == judgePlace {
-		return nil
-	}
-	return t.standing[s.places[seat]]
-}
 
 func (s *session) seatOf(jurorID string) int {
 	return slices.IndexFunc(s.seats, func(seat Seat) bool { return seat.JurorID == jurorID })
@@ -136,7 +128,7 @@ func (t *Tally) failed(place int) bool {
 // pointless reports whether no discussion can change that the trial is inconclusive, because the method counts the
 // votes before it, and they are too few.
 func (t *Tally) pointless() bool {
-	return t.countsBefore() && validVotes(t.beforeTalk().evaluations) < quorum
+	return t.countsBefore() && validVotes(t.counted().evaluations) < quorum
 }
 
 // check returns the result of the session's consensus check, or nil.
@@ -161,7 +153,7 @@ func (t *Tally) after(previous evidence.Digest, saw []evidence.Digest) int64 {
 }
 
 func (t *Tally) opening(phase Phase, round int) (*Act, error) {
-	o := &Opening{Rules: TrialRules, Phase: phase, RoundNumber: round, Settings: t.settings.clone(), Requests: []SeatAsked{}}
+	o := &Opening{Rules: TrialRules, Phase: phase, RoundNumber: round, Settings: clone(*t.settings), Requests: []SeatAsked{}}
 	saw := t.seen(phase)
 	for _, seat := range t.panel(phase) {
 		request, err := o.Request(seat.JurorID, t.material, saw)
@@ -201,11 +193,9 @@ func (t *Tally) seen(phase Phase) []evidence.Digest {
 	if reading := t.reading(); phase == Judging && reading != nil {
 		saw = append(saw, reading.Digest)
 	}
-	for _, s := range t.sessions {
-		for _, answer := range s.answers {
-			if answer.Type != evidence.Absence && answer.Type != evidence.JudgeOpinion {
-				saw = append(saw, answer.Digest)
-			}
+	for _, a := range t.given() {
+		if a.Type != evidence.Absence && a.Type != evidence.JudgeOpinion {
+			saw = append(saw, a.Digest)
 		}
 	}
 	return saw
@@ -249,7 +239,7 @@ func (t *Tally) judge(s *session) *Judgment {
 		j.take(out)
 	case j.Method == FinalJudge && opinion != nil:
 		j.Model = s.answers[0].Origin.Model
-		j.take(Outcome{opinion.Position, opinion.TotalScore, opinion.clone().AxisScores, opinion.Rationale})
+		j.take(Outcome{opinion.Position, opinion.TotalScore, clone(opinion.AxisScores), opinion.Rationale})
 	case j.Method == FinalJudge:
 		j.Method = MajorityVote
 		out := ByMajority(counted.evaluations, rubric)
@@ -306,14 +296,9 @@ func (s *session) opinion() *Opinion {
 
 // ceilinged reports whether a seat was not asked because the trial had reached its cost ceiling.
 func (t *Tally) ceilinged() bool {
-	for _, s := range t.sessions {
-		for _, answer := range s.answers {
-			if answer == nil {
-				continue
-			}
-			if absent, ok := answer.Body.(*Absent); ok && absent.Reason == Ceiling {
-				return true
-			}
+	for _, a := range t.given() {
+		if absent, ok := a.Body.(*Absent); ok && absent.Reason == Ceiling {
+			return true
 		}
 	}
 	return false
@@ -325,14 +310,9 @@ func (t *Tally) degraded() bool {
 	if t.otherModels() != nil || t.endedModels() != nil {
 		return true
 	}
-	for _, s := range t.sessions {
-		for _, answer := range s.answers {
-			if answer == nil {
-				continue
-			}
-			if _, _, missing := Missing(answer.Body); missing {
-				return true
-			}
+	for _, a := range t.given() {
+		if _, _, missing := Missing(a.Body); missing {
+			return true
 		}
 	}
 	return false
@@ -340,14 +320,11 @@ func (t *Tally) degraded() bool {
 
 // otherModels lists the seats in which another model answered than theirs, each model once.
 func (t *Tally) otherModels() (list []ModelOf) {
-	for _, s := range t.sessions {
-		for i, answer := range s.answers {
-			if answer == nil || answer.Type == evidence.Absence || !OtherModel(answer.Origin.Model, s.seats[i].Model) {
-				continue
-			}
-			if o := (ModelOf{s.seats[i].JurorID, s.seats[i].Model, answer.Origin.Model}); !slices.Contains(list, o) {
-				list = append(list, o)
-			}
+	for at, a := range t.given() {
+		seat := &at.seats[at.seat]
+		o := ModelOf{seat.JurorID, seat.Model, a.Origin.Model}
+		if a.Type != evidence.Absence && OtherModel(o.Answered, o.Asked) && !slices.Contains(list, o) {
+			list = append(list, o)
 		}
 	}
 	return list
@@ -355,14 +332,13 @@ func (t *Tally) otherModels() (list []ModelOf) {
 
 // endedModels lists the seats in which a model answered that its vendor had ended.
 func (t *Tally) endedModels() (list []EndedModel) {
-	for _, s := range t.sessions {
-		for i, answer := range s.answers {
-			if answer == nil || answer.Type == evidence.Absence || s.seats[i].Ended == nil {
-				continue
-			}
-			if e := (EndedModel{s.seats[i].JurorID, s.seats[i].Model, *s.seats[i].Ended}); !slices.Contains(list, e) {
-				list = append(list, e)
-			}
+	for at, a := range t.given() {
+		seat := &at.seats[at.seat]
+		if a.Type == evidence.Absence || seat.Ended == nil {
+			continue
+		}
+		if e := (EndedModel{seat.JurorID, seat.Model, *seat.Ended}); !slices.Contains(list, e) {
+			list = append(list, e)
 		}
 	}
 	return list

@@ -223,7 +223,7 @@ func TestPositionChangedIsRecomputed(t *testing.T) {
 		if !ok {
 			continue
 		}
-		forged := s.clone()
+		forged := clone(*s)
 		forged.PositionChanged = !s.PositionChanged
 		tried[s.PositionChanged] = true
 		expectDiscrepancy(t, "positionChanged", with(acts, i, func(a *Act) { a.Body = &forged }), a.Digest, RuleAnswer)
@@ -391,7 +391,7 @@ func TestHiddenFallback(t *testing.T) {
 	expectDiscrepancy(t, "blocked without stand-in", with(acts, i, func(a *Act) { a.Body = &forged }), acts[i].Digest, RuleAnswer)
 
 	i = slices.IndexFunc(acts, func(a Act) bool { return a.Type == evidence.Statement && a.Actor == "juror-0" })
-	s := acts[i].Body.(*Statement).clone()
+	s := clone(*acts[i].Body.(*Statement))
 	s.Position = NeedsReview
 	s.Statement, s.Reasoning, s.PositionChanged = blockedStatement, blockedRationale, false
 	s.UpdatedEvaluation = &Evaluation{JurorID: "juror-0", Phase: Discussion, RoundNumber: 1, RoleName: "role 0", RoleFocus: "focus",

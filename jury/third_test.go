@@ -306,12 +306,12 @@ func TestForgedThird(t *testing.T) {
 	expectDiscrepancy(t, "a reading that saw the jury", with(acts, reading, func(a *Act) { a.Saw = append(slices.Clone(a.Saw), acts[first].Digest) }),
 		acts[reading].Digest, RuleSaw)
 	expectDiscrepancy(t, "scores that do not follow", with(acts, first, func(a *Act) {
-		e := a.Body.(*Evaluation).clone()
+		e := clone(*a.Body.(*Evaluation))
 		e.AxisScores["tool_usage"], e.TotalScore = 10, e.TotalScore-5
 		a.Body = &e
 	}), acts[first].Digest, RuleLevels)
 	expectDiscrepancy(t, "a total that is no sum", with(acts, first, func(a *Act) {
-		e := a.Body.(*Evaluation).clone()
+		e := clone(*a.Body.(*Evaluation))
 		e.TotalScore--
 		a.Body = &e
 	}), acts[first].Digest, RuleAnswer)
@@ -321,7 +321,7 @@ func TestForgedThird(t *testing.T) {
 		a.Body = &c
 	}), acts[check].Digest, RuleConsensus)
 	expectDiscrepancy(t, "a reason for a review made up", with(acts, judgment, func(a *Act) {
-		j := a.Body.(*Judgment).clone()
+		j := clone(*a.Body.(*Judgment))
 		j.Review = []ReviewReason{OneExtreme}
 		a.Body = &j
 	}), acts[judgment].Digest, RuleVerdict)
@@ -508,7 +508,7 @@ func TestLevels(t *testing.T) {
 		"rubric[1].levels[3].points":      func(l []Level) []Level { l[3].Points = 14; return l },
 		"rubric[1].levels[2].description": func(l []Level) []Level { l[2].Description = " "; return l },
 	} {
-		s := s.clone()
+		s := clone(s)
 		s.Rubric[1].Levels = spoil(s.Rubric[1].Levels)
 		if err := s.Validate(); err == nil || !strings.HasPrefix(err.Error(), field+": ") {
 			t.Errorf("got %v, want an error about %s", err, field)

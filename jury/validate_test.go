@@ -46,13 +46,14 @@ func truth() Opinion {
 }
 
 func TestValidateOpinion(t *testing.T) {
-	if o := truth(); ValidateOpinion(&o, DefaultRubric()) != nil {
-		t.Fatal(ValidateOpinion(&o, DefaultRubric()))
+	asked := Request{Rubric: DefaultRubric()}
+	if err := asked.ValidateOpinion(new(truth())); err != nil {
+		t.Fatal(err)
 	}
 	for i, lie := range lies {
 		o := truth()
 		lie.tell(&o)
-		expectField(t, i, ValidateOpinion(&o, DefaultRubric()), lie.field)
+		expectField(t, i, asked.ValidateOpinion(&o), lie.field)
 	}
 }
 
@@ -81,17 +82,18 @@ var speeches = []struct {
 }
 
 func TestValidateSpeech(t *testing.T) {
+	asked := Request{Rubric: DefaultRubric()}
 	for i, tt := range speeches {
 		s := Speech{Statement: "so", Position: SafePass, Reasoning: "thus"}
 		tt.give(&s)
-		expectField(t, i, ValidateSpeech(&s, tt.last, DefaultRubric()), tt.field)
+		expectField(t, i, asked.ValidateSpeech(&s, tt.last), tt.field)
 	}
 	s := Speech{Statement: "so", Position: SafePass, Reasoning: "thus"}
-	if err := ValidateSpeech(&s, &Evaluation{Opinion: truth()}, DefaultRubric()); err != nil {
+	if err := asked.ValidateSpeech(&s, &Evaluation{Opinion: truth()}); err != nil {
 		t.Error(err)
 	}
 	s.Updated = new(truth())
-	if err := ValidateSpeech(&s, nil, DefaultRubric()); err != nil {
+	if err := asked.ValidateSpeech(&s, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -238,7 +238,7 @@ func (s *sitting) reply(o jury.Opinion, statement, reasoning string) *reply {
 		return r
 	}
 	r.speech = jury.Speech{Statement: statement, Position: o.Position, Reasoning: reasoning}
-	if last := s.brief.Last; last == nil || last.Position != o.Position || !sameScores(last.AxisScores, o.AxisScores) || !sameFindings(last.Findings, o.Findings) {
+	if last := s.brief.Last; last == nil || last.Position != o.Position || !maps.Equal(last.AxisScores, o.AxisScores) || !samePoints(last.Findings, o.Findings) {
 		r.speech.Updated = &r.opinion
 	}
 	return r
@@ -274,20 +274,8 @@ func (s *sitting) withInstructions(r *reply) *reply {
 	return more
 }
 
-func sameScores(a, b jury.Scores) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for id, score := range a {
-		if other, there := b[id]; !there || other != score {
-			return false
-		}
-	}
-	return true
-}
-
-// sameFindings compares what findings point at. It ignores their order and their explanations.
-func sameFindings(a, b []jury.Finding) bool {
+// samePoints compares what findings point at. It ignores their order and their explanations.
+func samePoints(a, b []jury.Finding) bool {
 	count := map[jury.Finding]int{}
 	for _, f := range a {
 		count[pointed(f)]++
@@ -295,12 +283,8 @@ func sameFindings(a, b []jury.Finding) bool {
 	for _, f := range b {
 		count[pointed(f)]--
 	}
-	for _, n := range count {
-		if n != 0 {
-			return false
-		}
-	}
-	return true
+	maps.DeleteFunc(count, func(_ jury.Finding, n int) bool { return n == 0 })
+	return len(count) == 0
 }
 
 func pointed(f jury.Finding) jury.Finding {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -176,12 +177,7 @@ func (l *listener) findings(id string, o *jury.Opinion) {
 }
 
 func pointsAt(list []jury.Finding, f jury.Finding) bool {
-	for _, have := range list {
-		if pointed(have) == pointed(f) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(have jury.Finding) bool { return pointed(have) == pointed(f) })
 }
 
 func (l *listener) finding(f jury.Finding) {

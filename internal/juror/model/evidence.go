@@ -15,8 +15,8 @@ import (
 
 // showEvidence writes what is under trial as lines of data below the clerk's headings.
 func showEvidence(c *subject.Case, material []byte, how *jury.Shortening) (string, error) {
-	if how != nil && how.Rule != Shorten && how.Rule != shortenFirst {
-		return "", fmt.Errorf("shortening by the rule %q, which is not known here: want %s or %s", how.Rule, Shorten, shortenFirst)
+	if how != nil && how.Rule != Shorten {
+		return "", fmt.Errorf("shortening by the rule %q, which is not known here: want %s", how.Rule, Shorten)
 	}
 	card, err := cardOf(material)
 	if err != nil {
@@ -141,18 +141,18 @@ func piecesOf(c *subject.Case, m *subject.Message) []piece {
 			add(kept, m.Text, "user: what the user says to the agent")
 		}
 	case subject.Tool:
-		failed := ""
+		if m.CallNumber == 0 {
+			add(result, m.Text, "what the agent was given, or the result of a call that is in no message")
+			break
+		}
+		whose, failed := "", ""
+		if m.AnswersTo == subject.User {
+			whose = "the user's own "
+		}
 		if m.Failed {
 			failed = ", which the log marks as an error"
 		}
-		switch {
-		case m.CallNumber == 0:
-			add(result, m.Text, "what the agent was given, or the result of a call that is in no message")
-		case m.AnswersTo == subject.User:
-			add(result, m.Text, "tool: result of the user's own call %d of %d in message %d%s", m.CallPlace, len(c.Message(m.CallNumber).ToolCalls), m.CallNumber, failed)
-		default:
-			add(result, m.Text, "tool: result of call %d of %d in message %d%s", m.CallPlace, len(c.Message(m.CallNumber).ToolCalls), m.CallNumber, failed)
-		}
+		add(result, m.Text, "tool: result of %scall %d of %d in message %d%s", whose, m.CallPlace, len(c.Message(m.CallNumber).ToolCalls), m.CallNumber, failed)
 	case subject.Reviewer:
 		add(kept, m.Text, "reviewer: what a person decided on what the agent said")
 	case subject.Operator:

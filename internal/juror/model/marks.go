@@ -3,6 +3,7 @@ package model
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,28 +37,14 @@ func derive(label string, seed evidence.Digest, n int, texts ...string) string {
 	for counter := 0; ; counter++ {
 		sum := sha256.Sum256([]byte(label + " " + seed.String() + " " + strconv.Itoa(counter)))
 		token := hex.EncodeToString(sum[:n])
-		if !anyHolds(texts, token) {
+		if !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, token) }) {
 			return token
 		}
 	}
 }
 
-func anyHolds(texts []string, token string) bool {
-	for _, text := range texts {
-		if strings.Contains(text, token) {
-			return true
-		}
-	}
-	return false
-}
-
 // leaked reports whether a text carries a token that no answer may carry.
 func (m marks) leaked(text string) bool {
 	text = strings.ToLower(text)
-	for _, token := range []string{m.guard, m.boundary, m.jury} {
-		if token != "" && strings.Contains(text, token) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{m.guard, m.boundary, m.jury}, func(token string) bool { return token != "" && strings.Contains(text, token) })
 }

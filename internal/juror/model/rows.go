@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"jurat/internal/juror"
@@ -68,29 +69,17 @@ func (l *listener) allRows(w *jury.Work) {
 // reader's own nor another juror's.
 func (l *listener) work(w *jury.Work) {
 	for _, r := range rowsOf(w) {
-		if l.stand(&r) && !containsRow(l.rows, &r) {
+		if l.stand(&r) && !slices.ContainsFunc(l.rows, func(above row) bool { return above.says(&r) }) {
 			l.row(&r)
 		}
 	}
 }
 
-func containsRow(list []row, r *row) bool {
-	for i := range list {
-		if list[i].says(r) {
-			return true
-		}
-	}
-	return false
-}
-
 // stand reports whether all passages of a row are in the evidence, whatever the juror that holds it says of them.
 func (l *listener) stand(r *row) bool {
-	for _, p := range r.passages {
-		if p.Passage != nil && !juror.Stands(l.c, jury.Finding{Message: p.Message, Quote: p.Quote}) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.passages, func(p cited) bool {
+		return p.Passage != nil && !juror.Stands(l.c, jury.Finding{Message: p.Message, Quote: p.Quote})
+	})
 }
 
 func (l *listener) row(r *row) {

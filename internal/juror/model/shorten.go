@@ -24,9 +24,6 @@ import (
 // 128 bytes with a digit, or one of at least 4 bytes that occurs less than 4 times in the result. Names of members are no values.
 const Shorten = "jurat/shorten/v2"
 
-// shortenFirst is the rule of earlier trials: it keeps no values.
-const shortenFirst = "jurat/shorten/v1"
-
 // shortestCut is the smallest length in bytes to which a text is cut.
 const shortestCut = 400
 
@@ -66,10 +63,10 @@ func shorten(pieces []piece, how *jury.Shortening) {
 	for i := range pieces {
 		excess += len(pieces[i].text)
 	}
-	var l *later
-	if excess > 0 && how.Rule != shortenFirst {
-		l = laterOf(pieces)
+	if excess <= 0 {
+		return
 	}
+	l := laterOf(pieces)
 	for _, k := range []kind{result, narration} {
 		if excess > 0 {
 			excess -= cut(pieces, k, excess, l)
@@ -96,7 +93,7 @@ func cut(pieces []piece, k kind, excess int, l *later) (saved int) {
 		if p := &pieces[i]; p.kind == k && len(p.text) > length {
 			p.cutTo(length)
 			saved += p.to - p.from
-			if k == result && l != nil {
+			if k == result {
 				l.keep(pieces, i, length)
 			}
 		}

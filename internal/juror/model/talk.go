@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"jurat/internal/llm"
 	"jurat/jury"
@@ -183,20 +182,7 @@ func (t *talk) call(ctx context.Context, q llm.Question) (answer llm.Answer, err
 func (t *talk) note(answer llm.Answer, err error) {
 	last := &t.effort.Attempts[len(t.effort.Attempts)-1]
 	last.Problem = llm.Clean(strings.TrimPrefix(err.Error(), jury.ErrInvalid.Error()+": "))
-	last.Answer = shortened(answer.Text)
-}
-
-// shortened returns the part of an answer that is recorded.
-func shortened(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= maxRecorded {
-		return text
-	}
-	end := maxRecorded
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end]
+	last.Answer = begin(strings.ToValidUTF8(answer.Text, "\uFFFD"), maxRecorded)
 }
 
 // counted limits a provider's token count to what a record can hold.

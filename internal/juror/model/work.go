@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,34 +42,29 @@ type (
 // work makes the tables of an answer. It records each quotation as the message has it, and marks one that is not there.
 func (s *sitting) work(w *written) (*jury.Work, error) {
 	work := &jury.Work{Requests: []jury.WorkRequest{}, Acts: []jury.WorkAct{}, Amounts: []jury.WorkAmount{}}
+	var err error
 	for i, r := range w.Requests {
 		p := s.passages(requestsTable, i)
 		row := jury.WorkRequest{Request: p.needed("", r.Message, r.Quote), Shown: p.optional("shown", r.ShownMessage, r.ShownQuote), State: r.State}
-		if p.err != nil {
-			return nil, p.err
-		}
-		work.Requests = append(work.Requests, row)
+		work.Requests, err = append(work.Requests, row), cmp.Or(err, p.err)
 	}
 	for i, r := range w.Acts {
 		p := s.passages(actsTable, i)
 		row := jury.WorkAct{Call: p.needed("", r.Message, r.Quote), Clause: p.optional("clause", r.ClauseMessage, r.ClauseQuote),
 			Fact: p.optional("fact", r.FactMessage, r.FactQuote), Holds: r.Holds}
-		if p.err != nil {
-			return nil, p.err
-		}
-		work.Acts = append(work.Acts, row)
+		work.Acts, err = append(work.Acts, row), cmp.Or(err, p.err)
 	}
 	for i, r := range w.Amounts {
 		p := s.passages(amountsTable, i)
 		row := jury.WorkAmount{Announced: p.optional("announced", r.AnnouncedMessage, r.AnnouncedQuote),
 			Charged: p.optional("charged", r.ChargedMessage, r.ChargedQuote), Agrees: r.Agrees}
-		if p.err == nil && row.Announced == nil && row.Charged == nil {
+		if row.Announced == nil && row.Charged == nil {
 			p.fail("announcedQuote", "empty, and so is chargedQuote: leave the row out")
 		}
-		if p.err != nil {
-			return nil, p.err
-		}
-		work.Amounts = append(work.Amounts, row)
+		work.Amounts, err = append(work.Amounts, row), cmp.Or(err, p.err)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return work, nil
 }
@@ -115,22 +111,16 @@ func (p *passageReader) needed(name string, message int, quote string) jury.Pass
 }
 
 // score sets levels, scores and total of an opinion.
-func (s *sitting) score(o *jury.Opinion, w *written) error {
-	o.AxisScores = jury.Scores{}
+func (s *sitting) score(o *jury.Opinion, w *written) (err error) {
+	o.Levels = w.Levels
+	if o.AxisScores, o.TotalScore, err = s.brief.Rubric.ScoresOf(w.Levels); err != nil {
+		return invalid("%w", err)
+	}
 	for _, axis := range s.brief.Rubric {
-		points := w.AxisScores[axis.ID]
-		if n := len(axis.Levels); n > 0 {
-			level := w.Levels[axis.ID]
-			if level < 0 || level >= n {
-				return invalid("levels.%s: %d: want 0 to %d", axis.ID, level, n-1)
-			}
-			if o.Levels == nil {
-				o.Levels = map[string]int{}
-			}
-			o.Levels[axis.ID], points = level, axis.Levels[level].Points
+		if len(axis.Levels) == 0 {
+			o.AxisScores[axis.ID] = w.AxisScores[axis.ID]
+			o.TotalScore += w.AxisScores[axis.ID]
 		}
-		o.AxisScores[axis.ID] = points
-		o.TotalScore += points
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func FuzzEvaluate(f *testing.F) {
 		b.Rubric = jury.DefaultRubric()
 		for i := range 3 {
 			a := must.Get(alone(i).Answer(t.Context(), b))(t)
-			if err := jury.ValidateOpinion(&a.Opinion, b.Rubric); err != nil {
+			if err := b.ValidateOpinion(&a.Opinion); err != nil {
 				t.Fatal(err)
 			}
 			for _, one := range a.Opinion.Findings {

@@ -36,7 +36,7 @@ func checkScore(t *testing.T, rubric jury.Rubric, list []jury.Finding) {
 	t.Helper()
 	scores, total := score(rubric, list, positionOf(list))
 	o := jury.Opinion{Position: positionOf(list), AxisScores: scores, TotalScore: total, Rationale: "r", Findings: list}
-	if err := jury.ValidateOpinion(&o, rubric); err != nil {
+	if err := (&jury.Request{Rubric: rubric}).ValidateOpinion(&o); err != nil {
 		t.Fatal(err)
 	}
 	low, high := band(o.Position)

@@ -32,7 +32,7 @@ func TestNothingRead(t *testing.T) {
 			c.Messages[i].Number = i + 1
 		}
 		o := alone(1).opinion(c, jury.DefaultRubric(), nil)
-		if err := jury.ValidateOpinion(&o, jury.DefaultRubric()); err != nil {
+		if err := (&jury.Request{Rubric: jury.DefaultRubric()}).ValidateOpinion(&o); err != nil {
 			t.Error(name, err)
 		}
 		if unread := o.Position == jury.NeedsReview && strings.Contains(o.Rationale, "could be read"); unread != one.unread {
