@@ -188,13 +188,13 @@ func (a *TSA) answer(mood Mood, query []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	authority := a.good
 	switch mood {
 	case Good:
-		return a.good.Respond(query), nil
 	case Garbage:
 		return []byte("garbage"), nil
 	case Expired:
-		return a.expired.Respond(query), nil
+		authority = a.expired
 	case Another:
 		request.Imprint[0] ^= 1
 	case WrongNonce:
@@ -202,7 +202,7 @@ func (a *TSA) answer(mood Mood, query []byte) ([]byte, error) {
 	default:
 		return nil, errors.New("no such mood")
 	}
-	token, err := a.good.Issue(request)
+	token, err := authority.Issue(request)
 	if err != nil {
 		return nil, err
 	}

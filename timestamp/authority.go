@@ -55,7 +55,7 @@ type Authority struct {
 	policy x509.OID
 	now    func() time.Time
 	serial func(*Request) (*big.Int, error)
-	parts  tokenParts
+	names  []byte // the attribute that names its certificate
 }
 
 // NewAuthority returns an error for a configuration whose tokens could not be verified.
@@ -72,17 +72,13 @@ func NewAuthority(c AuthorityConfig) (*Authority, error) {
 	if c.Rand == nil {
 		c.Rand = rand.Reader
 	}
-	parts, err := newTokenParts(c.Certificate, c.Policy)
-	if err != nil {
-		return nil, fmt.Errorf("creating time stamp authority: %w", err)
-	}
 	return &Authority{
 		key:    c.Key,
 		chain:  slices.Concat([]*x509.Certificate{c.Certificate}, c.Chain),
 		policy: c.Policy,
 		now:    c.Now,
 		serial: randomSerials(c.Rand),
-		parts:  parts,
+		names:  signingCertificate(c.Certificate),
 	}, nil
 }
 
@@ -137,9 +133,6 @@ func randomSerials(random io.Reader) func(*Request) (*big.Int, error) {
 // Certificates returns the authority's certificate, followed by its issuers as far as they were given.
 func (a *Authority) Certificates() []*x509.Certificate { return slices.Clone(a.chain) }
 
-// Policy returns the policy under which the authority issues.
-func (a *Authority) Policy() x509.OID { return a.policy }
-
 // Issue stamps the request's imprint with the present time, in milliseconds. It states no accuracy, because no other
 // party has measured the operator's clock. It returns ErrPolicy if the request asks for another policy, ErrValidity
 // if the clock is outside the certificate's validity, and the errors of the key and of the source of randomness.
@@ -164,47 +157,5 @@ func (a *Authority) issue(r *Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.parts.sign(a.key, r, serial, now)
-}
-
-// Respond always answers a TimeStampReq with a TimeStampResp. It rejects what it cannot grant with the reason of RFC
-// 3161, 2.4.2.
-func (a *Authority) Respond(requestDER []byte) (responseDER []byte) {
-	response, err := a.respond(requestDER)
-	if err != nil {
-		return reject(err)
-	}
-	return response
-}
-
-func (a *Authority) respond(requestDER []byte) ([]byte, error) {
-	request, err := ParseRequest(requestDER)
-	if err != nil {
-		return nil, err
-	}
-	token, err := a.Issue(request)
-	if err != nil {
-		return nil, err
-	}
-	return MarshalResponse(token)
-}
-
-// reject tells the requester what is wrong with the request. It gives no details of failures of the authority.
-func reject(err error) []byte {
-	reasons := []struct {
-		err    error
-		reason failure
-		text   string
-	}{
-		{ErrAlgorithm, badAlg, "only SHA-256, SHA-384 and SHA-512 are stamped"},
-		{ErrExtension, unacceptedExtension, "request extensions are not supported"},
-		{ErrPolicy, unacceptedPolicy, "the requested policy is not offered"},
-		{ErrMalformed, badDataFormat, "the request is not a TimeStampReq in DER"},
-	}
-	for _, r := range reasons {
-		if errors.Is(err, r.err) {
-			return marshalRejection(r.reason, r.text)
-		}
-	}
-	return marshalRejection(systemFailure, "the authority cannot issue at present")
+	return a.sign(r, serial, now)
 }

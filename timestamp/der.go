@@ -227,25 +227,5 @@ func (d *decoder) extensions(s cryptobyte.String, flag func(*cryptobyte.String, 
 	return critical
 }
 
-// addOID writes an object identifier from its contents.
-func addOID(b *cryptobyte.Builder, oid string) {
-	b.AddASN1(asn1.OBJECT_IDENTIFIER, func(b *cryptobyte.Builder) { b.AddBytes([]byte(oid)) })
-}
-
-// addAlgorithm writes an AlgorithmIdentifier without parameters, as RFC 5754 demands for SHA-2 and ECDSA.
-func addAlgorithm(b *cryptobyte.Builder, oid string) {
-	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) { addOID(b, oid) })
-}
-
-// addPolicy writes an object identifier given by a caller.
-func addPolicy(b *cryptobyte.Builder, oid x509.OID) {
-	contents, err := oid.MarshalBinary()
-	if err != nil {
-		b.SetError(err)
-		return
-	}
-	addOID(b, string(contents))
-}
-
 // unset reports whether oid is the zero value, which means none.
 func unset(oid x509.OID) bool { return oid.Equal(x509.OID{}) }

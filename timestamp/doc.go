@@ -43,8 +43,7 @@
 // that check fails. Verify makes every check on receipt and at every later time
 // alike. It relies on the reader's Options, never on the token's own statements.
 //
-//  1. The imprint is SHA-256 (for VerifyImprint: of the algorithm that the caller
-//     says) and the one expected [ErrImprint]; the nonce, when
+//  1. The imprint is SHA-256 and the one expected [ErrImprint]; the nonce, when
 //     Options has one, is there and equal [ErrNonce]; the policy, when Options
 //     lists some, is listed [ErrPolicy]; no TSTInfo extension is critical
 //     [ErrExtension].

@@ -5,11 +5,9 @@ import (
 	"crypto"
 	"crypto/rand"
 	"crypto/x509"
-	"math/big"
 	"slices"
 	"testing"
 
-	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
 
 	"jurat/internal/must"
@@ -36,28 +34,7 @@ type draft struct {
 	spoil   func(signature []byte) []byte
 }
 
-func tlv(tag asn1.Tag, parts ...[]byte) []byte {
-	var b cryptobyte.Builder
-	b.AddASN1(tag, func(b *cryptobyte.Builder) { b.AddBytes(bytes.Join(parts, nil)) })
-	return b.BytesOrPanic()
-}
-
-func seq(parts ...[]byte) []byte    { return tlv(asn1.SEQUENCE, parts...) }
-func set(parts ...[]byte) []byte    { return tlv(asn1.SET, parts...) }
-func oid(contents string) []byte    { return tlv(asn1.OBJECT_IDENTIFIER, []byte(contents)) }
-func octets(contents []byte) []byte { return tlv(asn1.OCTET_STRING, contents) }
-func integer(n int64) []byte        { return bigInteger(big.NewInt(n)) }
-func null() []byte                  { return []byte{5, 0} }
-
-func bigInteger(n *big.Int) []byte {
-	var b cryptobyte.Builder
-	b.AddASN1BigInt(n)
-	return b.BytesOrPanic()
-}
-
-func attribute(kind string, values ...[]byte) []byte { return seq(oid(kind), set(values...)) }
-
-func imprintElement(algorithm []byte, hash []byte) []byte { return seq(algorithm, octets(hash)) }
+func null() []byte { return []byte{5, 0} }
 
 func issuerSerial(c *x509.Certificate, serial int64) []byte {
 	return seq(seq(tlv(context4Constructed, c.RawIssuer)), integer(serial))

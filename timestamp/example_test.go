@@ -15,11 +15,7 @@ func Example() {
 	signature := []byte("the signature over what was said")
 
 	request := timestamp.Request{Imprint: sha256.Sum256(signature), Nonce: big.NewInt(2026), CertReq: true}
-	query, err := request.Marshal()
-	if err != nil {
-		log.Fatal(err)
-	}
-	token, err := timestamp.ParseResponse(authority.Respond(query))
+	token, err := authority.Issue(&request) // an authority elsewhere is sent request.Marshal, and its answer goes to ParseResponse
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"golang.org/x/crypto/cryptobyte/asn1"
+
 	"jurat/internal/must"
 )
 
@@ -25,12 +27,8 @@ func seed(f *testing.F, kind string) {
 // it marshals to bytes that parse to the same request.
 func FuzzParseRequest(f *testing.F) {
 	seed(f, ".tsq")
-	authority := NewMock()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := ParseRequest(data)
-		if _, refused := ParseResponse(authority.Respond(data)); err != nil && refused == nil {
-			t.Error("the authority granted a request that does not parse")
-		}
 		if err != nil {
 			return
 		}
@@ -47,7 +45,7 @@ func FuzzParseRequest(f *testing.F) {
 // FuzzParseResponse: a token that is taken out of a response and wrapped again is the same token.
 func FuzzParseResponse(f *testing.F) {
 	seed(f, ".tsr")
-	f.Add(marshalRejection(badAlg, "no"))
+	f.Add(seq(seq(integer(2), seq(tlv(asn1.UTF8String, []byte("no"))), tlv(asn1.BIT_STRING, []byte{7, 0x80}))))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		token, err := ParseResponse(data)
 		if err != nil {

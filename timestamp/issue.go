@@ -1,6 +1,7 @@
 package timestamp
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/rand"
 	"crypto/sha256"
@@ -13,88 +14,60 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// tokenParts are the parts that all tokens of an authority share.
-type tokenParts struct {
-	policy       []byte // the contents of its object identifier
-	certificates []byte // the [0] certificates element
-	signer       []byte // the IssuerAndSerialNumber element
-	contentType  []byte // the attribute elements, contentType
-	certificate  []byte // and SigningCertificateV2
+// tlv writes an element that holds these parts.
+func tlv(tag asn1.Tag, parts ...[]byte) []byte {
+	var b cryptobyte.Builder
+	b.AddASN1(tag, func(b *cryptobyte.Builder) { b.AddBytes(bytes.Join(parts, nil)) })
+	return b.BytesOrPanic() // cannot fail: no tag here has two bytes, and no content four gigabytes
 }
 
-func newTokenParts(c *x509.Certificate, policy x509.OID) (p tokenParts, err error) {
-	if p.policy, err = policy.MarshalBinary(); err != nil {
-		return p, fmt.Errorf("encoding policy: %w", err)
-	}
-	write := func(add func(b *cryptobyte.Builder)) (part []byte) {
-		if err != nil {
-			return nil
-		}
-		var b cryptobyte.Builder
-		add(&b)
-		part, err = b.Bytes()
-		return part
-	}
-	p.certificates = write(func(b *cryptobyte.Builder) {
-		b.AddASN1(context0Constructed, func(b *cryptobyte.Builder) { b.AddBytes(c.Raw) })
-	})
-	p.signer = write(func(b *cryptobyte.Builder) {
-		b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-			b.AddBytes(c.RawIssuer)
-			b.AddASN1BigInt(c.SerialNumber)
-		})
-	})
-	p.contentType = write(func(b *cryptobyte.Builder) {
-		addAttribute(b, oidContentType, func(b *cryptobyte.Builder) { addOID(b, oidTSTInfo) })
-	})
-	p.certificate = write(func(b *cryptobyte.Builder) {
-		addAttribute(b, oidSigningCertificateV2, func(b *cryptobyte.Builder) { addSigningCertificate(b, c) })
-	})
-	return p, err
+func seq(parts ...[]byte) []byte    { return tlv(asn1.SEQUENCE, parts...) }
+func set(parts ...[]byte) []byte    { return tlv(asn1.SET, parts...) }
+func oid(contents string) []byte    { return tlv(asn1.OBJECT_IDENTIFIER, []byte(contents)) }
+func octets(contents []byte) []byte { return tlv(asn1.OCTET_STRING, contents) }
+func integer(n int64) []byte        { return bigInteger(big.NewInt(n)) }
+
+func bigInteger(n *big.Int) []byte {
+	var b cryptobyte.Builder
+	b.AddASN1BigInt(n)
+	return b.BytesOrPanic()
 }
 
-func addAttribute(b *cryptobyte.Builder, oid string, value cryptobyte.BuilderContinuation) {
-	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		addOID(b, oid)
-		b.AddASN1(asn1.SET, value)
-	})
+// policyElement writes an object identifier given by a caller.
+func policyElement(policy x509.OID) ([]byte, error) {
+	contents, err := policy.MarshalBinary()
+	return oid(string(contents)), err
 }
 
-// addSigningCertificate writes SigningCertificateV2 with one ESSCertIDv2 under the default SHA-256, and the
-// issuerSerial that RFC 5035, 4 recommends.
-func addSigningCertificate(b *cryptobyte.Builder, c *x509.Certificate) {
-	hash := sha256.Sum256(c.Raw)
-	sequence := func(b *cryptobyte.Builder, f cryptobyte.BuilderContinuation) { b.AddASN1(asn1.SEQUENCE, f) }
-	sequence(b, func(b *cryptobyte.Builder) { // SigningCertificateV2
-		sequence(b, func(b *cryptobyte.Builder) { // certs
-			sequence(b, func(b *cryptobyte.Builder) { // ESSCertIDv2
-				b.AddASN1OctetString(hash[:])
-				sequence(b, func(b *cryptobyte.Builder) { // IssuerSerial
-					sequence(b, func(b *cryptobyte.Builder) { // GeneralNames
-						b.AddASN1(context4Constructed, func(b *cryptobyte.Builder) { b.AddBytes(c.RawIssuer) })
-					})
-					b.AddASN1BigInt(c.SerialNumber)
-				})
-			})
-		})
-	})
+func attribute(kind string, values ...[]byte) []byte { return seq(oid(kind), set(values...)) }
+
+// imprintElement writes a MessageImprint. The algorithm has no parameters, as RFC 5754 demands for SHA-2 and ECDSA.
+func imprintElement(algorithm []byte, hash []byte) []byte { return seq(algorithm, octets(hash)) }
+
+// signingCertificate writes SigningCertificateV2 with one ESSCertIDv2 under the default SHA-256, and the issuerSerial
+// that RFC 5035, 4 recommends.
+func signingCertificate(c *x509.Certificate) []byte {
+	issuerSerial := seq(seq(tlv(context4Constructed, c.RawIssuer)), bigInteger(c.SerialNumber))
+	return attribute(oidSigningCertificateV2, seq(seq(seq(octets(sum(crypto.SHA256, c.Raw)), issuerSerial))))
 }
 
-// sign writes and signs a token. Each record has one, so its parts are written from their ends, without moving bytes. It has no signingTime attribute, because genTime says the same more exactly.
-func (p *tokenParts) sign(key crypto.Signer, r *Request, serial *big.Int, genTime time.Time) ([]byte, error) {
-	content, err := p.tstInfo(r, serial, genTime)
+// sign writes and signs a token. It has no signingTime attribute, because genTime says the same more exactly.
+func (a *Authority) sign(r *Request, serial *big.Int, genTime time.Time) ([]byte, error) {
+	content, err := a.tstInfo(r, serial, genTime)
 	if err != nil {
 		return nil, err
 	}
-	attributes := p.attributes(content)
+	// In DER order: each begins 30 LENGTH, contentType and messageDigest have fixed lengths 1a and 2f, and the hash and
+	// name in SigningCertificateV2 make it longer than both.
+	attributes := set(attribute(oidContentType, oid(oidTSTInfo)), attribute(oidMessageDigest, octets(sum(crypto.SHA256, content))), a.names)
 	// Signed as SET OF, sent as [0] (RFC 5652, 5.4).
 	digest := sha256.Sum256(attributes)
-	signature, err := key.Sign(rand.Reader, digest[:], crypto.SHA256)
+	signature, err := a.key.Sign(rand.Reader, digest[:], crypto.SHA256)
 	if err != nil {
 		return nil, fmt.Errorf("signing: %w", err)
 	}
 	attributes[0] = byte(context0Constructed)
-	token := p.token(content, attributes, signature, r.CertReq)
+	token := a.contentInfo(content, attributes, signature, r.CertReq)
 	if len(token) > MaxTokenSize {
 		return nil, &SyntaxError{MaxTokenSize, "token would be larger than accepted"}
 	}
@@ -102,72 +75,26 @@ func (p *tokenParts) sign(key crypto.Signer, r *Request, serial *big.Int, genTim
 }
 
 // tstInfo writes TSTInfo (RFC 3161, 2.4.2).
-func (p *tokenParts) tstInfo(r *Request, serial *big.Int, genTime time.Time) ([]byte, error) {
-	imprint := r.stamped()
-	if err := imprint.check(); err != nil {
-		return nil, err
-	}
-	w := newBackward(256)
+func (a *Authority) tstInfo(r *Request, serial *big.Int, genTime time.Time) ([]byte, error) {
+	policy, err := policyElement(a.policy)
+	var nonce []byte
 	if r.Nonce != nil {
-		w.addInteger(r.Nonce)
+		nonce = bigInteger(r.Nonce)
 	}
-	w.addElement(asn1.GeneralizedTime, []byte(formatGenTime(genTime)))
-	w.addInteger(serial)
-	w.addImprint(imprint)
-	w.addElement(asn1.OBJECT_IDENTIFIER, p.policy)
-	w.addElement(asn1.INTEGER, []byte{tstInfoVersion})
-	w.wrap(asn1.SEQUENCE, 0)
-	return w.bytes(), nil
+	return seq(integer(tstInfoVersion), policy, imprintElement(seq(oid(oidSHA256)), r.Imprint[:]), bigInteger(serial),
+		tlv(asn1.GeneralizedTime, []byte(formatGenTime(genTime))), nonce), err
 }
 
-// attributes writes the signed attributes as a SET OF, in DER order: each begins 30 LENGTH, contentType and
-// messageDigest have fixed lengths 1a and 2f, and the hash and name in SigningCertificateV2 make it longer than both.
-func (p *tokenParts) attributes(content []byte) []byte {
-	digest := sha256.Sum256(content)
-	w := newBackward(len(p.certificate) + 128)
-	w.add(p.certificate)
-	end := w.end()
-	w.addElement(asn1.OCTET_STRING, digest[:])
-	w.wrap(asn1.SET, end)
-	w.addElement(asn1.OBJECT_IDENTIFIER, []byte(oidMessageDigest))
-	w.wrap(asn1.SEQUENCE, end)
-	w.add(p.contentType)
-	w.wrap(asn1.SET, 0)
-	return w.bytes()
-}
-
-// token writes ContentInfo around SignedData (RFC 5652, 3 and 5.1).
-func (p *tokenParts) token(content, attributes, signature []byte, withCertificate bool) []byte {
-	w := newBackward(len(content) + len(attributes) + len(signature) + len(p.certificates) + len(p.signer) + 192)
-	w.addSignerInfo(p.signer, attributes, signature)
-	w.wrap(asn1.SET, 0)
+// contentInfo writes ContentInfo around SignedData and SignerInfo (RFC 5652, 3, 5.1 and 5.3).
+func (a *Authority) contentInfo(content, attributes, signature []byte, withCertificate bool) []byte {
+	c, digest := a.chain[0], seq(oid(oidSHA256))
+	signer := seq(integer(signerInfoVersionIssuer), seq(c.RawIssuer, bigInteger(c.SerialNumber)), digest, attributes,
+		seq(oid(oidECDSAWithSHA256)), octets(signature))
+	var certificates []byte
 	if withCertificate {
-		w.add(p.certificates)
+		certificates = tlv(context0Constructed, c.Raw)
 	}
-	encapsulated := w.end()
-	w.addElement(asn1.OCTET_STRING, content)
-	w.wrap(context0Constructed, encapsulated)
-	w.addElement(asn1.OBJECT_IDENTIFIER, []byte(oidTSTInfo))
-	w.wrap(asn1.SEQUENCE, encapsulated)
-	algorithms := w.end()
-	w.addAlgorithm(asn1.SEQUENCE, oidSHA256)
-	w.wrap(asn1.SET, algorithms)
-	w.addElement(asn1.INTEGER, []byte{signedDataVersion})
-	w.wrap(asn1.SEQUENCE, 0)
-	w.wrap(context0Constructed, 0)
-	w.addElement(asn1.OBJECT_IDENTIFIER, []byte(oidSignedData))
-	w.wrap(asn1.SEQUENCE, 0)
-	return w.bytes()
-}
-
-// addSignerInfo writes SignerInfo (RFC 5652, 5.3).
-func (w *backward) addSignerInfo(signer, attributes, signature []byte) {
-	end := w.end()
-	w.addElement(asn1.OCTET_STRING, signature)
-	w.addAlgorithm(asn1.SEQUENCE, oidECDSAWithSHA256)
-	w.add(attributes)
-	w.addAlgorithm(asn1.SEQUENCE, oidSHA256)
-	w.add(signer)
-	w.addElement(asn1.INTEGER, []byte{signerInfoVersionIssuer})
-	w.wrap(asn1.SEQUENCE, end)
+	encapsulated := seq(oid(oidTSTInfo), tlv(context0Constructed, octets(content)))
+	return seq(oid(oidSignedData), tlv(context0Constructed,
+		seq(integer(signedDataVersion), set(digest), encapsulated, certificates, set(signer))))
 }

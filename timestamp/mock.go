@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"slices"
 	"time"
 )
 
@@ -119,9 +120,9 @@ func newMock() (*Authority, error) {
 const mockSerialBytes = 8
 
 func mockSerial(r *Request) (*big.Int, error) {
-	input := r.stamped().Sum
+	input := r.Imprint[:]
 	if r.Nonce != nil {
-		input = append(input[:len(input):len(input)], r.Nonce.Bytes()...)
+		input = slices.Concat(input, r.Nonce.Bytes())
 	}
 	digest := sha256.Sum256(input)
 	return new(big.Int).SetUint64(binary.BigEndian.Uint64(digest[:mockSerialBytes])), nil

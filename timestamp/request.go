@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/big"
 
-	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
@@ -20,7 +19,6 @@ const requestVersion = 1 // RFC 3161, 2.4.1
 // Request is an RFC 3161 TimeStampReq.
 type Request struct {
 	Imprint [sha256.Size]byte // SHA-256 of the data to stamp
-	Wide    Imprint           // replaces Imprint by a SHA-384 or SHA-512; zero: Imprint counts
 	Nonce   *big.Int          // nil: none; then an old answer can pass for a new one
 	Policy  x509.OID          // zero: the authority's default
 	CertReq bool              // whether the token must contain the authority's certificate
@@ -28,40 +26,28 @@ type Request struct {
 
 // Marshal encodes the request in DER (RFC 3161, 2.4.1). It returns ErrMalformed if a field is invalid.
 func (r *Request) Marshal() ([]byte, error) {
-	var b cryptobyte.Builder
-	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		b.AddASN1Int64(requestVersion)
-		addImprint(b, r.stamped())
-		if !unset(r.Policy) {
-			addPolicy(b, r.Policy)
+	var policy, nonce, certReq []byte
+	var err error
+	if !unset(r.Policy) {
+		if policy, err = policyElement(r.Policy); err != nil {
+			return nil, fmt.Errorf("marshalling time stamp request: %w", err)
 		}
-		if r.Nonce != nil {
-			b.AddASN1BigInt(r.Nonce)
-		}
-		if r.CertReq { // DEFAULT FALSE
-			b.AddASN1Boolean(true)
-		}
-	})
-	der, err := b.Bytes()
-	if err != nil {
-		return nil, fmt.Errorf("marshalling time stamp request: %w", err)
 	}
+	if r.Nonce != nil {
+		nonce = bigInteger(r.Nonce)
+	}
+	if r.CertReq { // DEFAULT FALSE
+		certReq = tlv(asn1.BOOLEAN, []byte{0xff})
+	}
+	der := seq(integer(requestVersion), imprintElement(seq(oid(oidSHA256)), r.Imprint[:]), policy, nonce, certReq)
 	if len(der) > MaxRequestSize {
 		return nil, fmt.Errorf("marshalling time stamp request: %w", &SyntaxError{MaxRequestSize, "larger than accepted"})
 	}
 	return der, nil
 }
 
-// stamped returns the imprint to stamp.
-func (r *Request) stamped() Imprint {
-	if r.Wide.Hash != 0 {
-		return r.Wide
-	}
-	return sha256Imprint(r.Imprint)
-}
-
 // ParseRequest reads a TimeStampReq in strict DER: what parses marshals back to the same bytes, except that a NULL
-// parameter of SHA-2 is dropped. It returns ErrAlgorithm for an imprint other than SHA-256, 384 or 512, ErrExtension
+// parameter of SHA-256 is dropped. It returns ErrAlgorithm for an imprint other than SHA-256, ErrExtension
 // for any extension, and ErrMalformed for any other error.
 func ParseRequest(der []byte) (*Request, error) {
 	r, err := parseRequest(der)
@@ -98,13 +84,9 @@ func parseRequest(der []byte) (*Request, error) {
 	if extended {
 		return nil, ErrExtension
 	}
-	switch imprint.Hash {
-	case 0:
+	if imprint.hash != crypto.SHA256 {
 		return nil, fmt.Errorf("%w: imprint", ErrAlgorithm)
-	case crypto.SHA256:
-		r.Imprint = [sha256.Size]byte(imprint.Sum)
-	default:
-		r.Wide = imprint
 	}
+	r.Imprint = [sha256.Size]byte(imprint.sum)
 	return r, nil
 }

@@ -1,6 +1,7 @@
 package timestamp
 
 import (
+	"cmp"
 	stdasn1 "encoding/asn1"
 	"fmt"
 	"unicode/utf8"
@@ -17,7 +18,6 @@ const MaxResponseSize = MaxTokenSize + 4<<10
 const (
 	statusGranted         = 0
 	statusGrantedWithMods = 1
-	statusRejection       = 2
 )
 
 // statusName returns the name of a PKIStatus in RFC 3161, 2.4.2.
@@ -29,36 +29,9 @@ func statusName(status int) string {
 	return names[status]
 }
 
-// failure is a bit of PKIFailureInfo (RFC 3161, 2.4.2).
-type failure int
-
-const (
-	badAlg              failure = 0
-	badRequest          failure = 2
-	badDataFormat       failure = 5
-	timeNotAvailable    failure = 14
-	unacceptedPolicy    failure = 15
-	unacceptedExtension failure = 16
-	addInfoNotAvailable failure = 17
-	systemFailure       failure = 25
-)
-
-func (f failure) String() string {
-	names := map[failure]string{
-		badAlg:              "badAlg",
-		badRequest:          "badRequest",
-		badDataFormat:       "badDataFormat",
-		timeNotAvailable:    "timeNotAvailable",
-		unacceptedPolicy:    "unacceptedPolicy",
-		unacceptedExtension: "unacceptedExtension",
-		addInfoNotAvailable: "addInfoNotAvailable",
-		systemFailure:       "systemFailure",
-	}
-	if name, ok := names[f]; ok {
-		return name
-	}
-	return fmt.Sprintf("bit %d", int(f))
-}
+// failures are the named bits of PKIFailureInfo (RFC 3161, 2.4.2).
+var failures = map[int]string{0: "badAlg", 2: "badRequest", 5: "badDataFormat", 14: "timeNotAvailable", 15: "unacceptedPolicy",
+	16: "unacceptedExtension", 17: "addInfoNotAvailable", 25: "systemFailure"}
 
 // ParseResponse reads a TimeStampResp and returns the bytes of its token, for Parse. It returns a *StatusError if the
 // authority refused, and ErrMalformed if the response is not strict DER, grants without a token, or refuses with one.
@@ -150,7 +123,7 @@ func (d *decoder) failures(s *cryptobyte.String) (names []string) {
 	}
 	for i := range bits.BitLength {
 		if bits.At(i) == 1 {
-			names = append(names, failure(i).String())
+			names = append(names, cmp.Or(failures[i], fmt.Sprintf("bit %d", i)))
 		}
 	}
 	// A named bit list is written without trailing zero bits (X.690, 11.2.2).
@@ -170,34 +143,5 @@ func MarshalResponse(token []byte) ([]byte, error) {
 	if d.err != nil {
 		return nil, fmt.Errorf("marshalling time stamp response: %w", d.err)
 	}
-	var b cryptobyte.Builder
-	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) { b.AddASN1Int64(statusGranted) })
-		b.AddBytes(token)
-	})
-	return b.Bytes()
-}
-
-// marshalRejection writes a TimeStampResp that refuses (RFC 3161, 2.4.2).
-func marshalRejection(reason failure, text string) []byte {
-	var b cryptobyte.Builder
-	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-			b.AddASN1Int64(statusRejection)
-			b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-				b.AddASN1(asn1.UTF8String, func(b *cryptobyte.Builder) { b.AddBytes([]byte(text)) })
-			})
-			addFailure(b, reason)
-		})
-	})
-	return b.BytesOrPanic() // cannot fail: the shape is fixed
-}
-
-// addFailure writes the one bit as a named bit list: the bytes up to the bit, preceded by the number of unused bits.
-func addFailure(b *cryptobyte.Builder, bit failure) {
-	b.AddASN1(asn1.BIT_STRING, func(b *cryptobyte.Builder) {
-		b.AddUint8(uint8(7 - bit%8))
-		b.AddBytes(make([]byte, bit/8))
-		b.AddUint8(0x80 >> (bit % 8))
-	})
+	return seq(seq(integer(statusGranted)), token), nil
 }

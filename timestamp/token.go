@@ -87,8 +87,8 @@ func (u *Unverified) UnverifiedInfo() UnverifiedInfo {
 		SignerKeyID:  bytes.Clone(u.data.signer.keyID),
 		Certificates: slices.Clone(u.certificates),
 	}
-	if u.info.imprint.Hash == crypto.SHA256 {
-		info.Imprint = [sha256.Size]byte(u.info.imprint.Sum)
+	if u.info.imprint.hash == crypto.SHA256 {
+		info.Imprint = [sha256.Size]byte(u.info.imprint.sum)
 	}
 	return info
 }

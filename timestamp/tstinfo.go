@@ -1,6 +1,9 @@
 package timestamp
 
 import (
+	"bytes"
+	"crypto"
+	"crypto/sha256"
 	"crypto/x509"
 	"math"
 	"math/big"
@@ -16,7 +19,7 @@ const tstInfoVersion = 1 // RFC 3161, 2.4.2
 // tstInfo is what an authority signs (RFC 3161, 2.4.2).
 type tstInfo struct {
 	policy   x509.OID
-	imprint  Imprint
+	imprint  imprint
 	serial   *big.Int
 	genTime  time.Time
 	accuracy time.Duration
@@ -125,4 +128,34 @@ func (d *decoder) thousandths(s *cryptobyte.String, tag asn1.Tag, what string) t
 		return 0
 	}
 	return time.Duration(n)
+}
+
+// An imprint is the hash of what was stamped (RFC 3161, 2.4.1).
+type imprint struct {
+	hash crypto.Hash // 0: an unknown algorithm
+	sum  []byte      // as long as hash demands
+}
+
+// imprint reads MessageImprint.
+func (d *decoder) imprint(s *cryptobyte.String) imprint {
+	contents := d.read(s, asn1.SEQUENCE, "message imprint")
+	algorithm := d.algorithm(&contents, "imprint algorithm")
+	at := contents
+	sum := d.octets(&contents, "hashed message")
+	d.end(contents, "message imprint")
+	hash, err := algorithm.digest()
+	if d.err != nil || err != nil {
+		return imprint{}
+	}
+	// "The length of the hash value MUST match the length of the hash value for
+	// that algorithm" (RFC 3161, 2.4.1).
+	if len(sum) != hash.Size() {
+		d.fail(at, "hashed message does not have the length of its algorithm")
+	}
+	return imprint{hash, sum}
+}
+
+// is reports whether it is this SHA-256.
+func (m imprint) is(digest [sha256.Size]byte) bool {
+	return m.hash == crypto.SHA256 && bytes.Equal(m.sum, digest[:])
 }

@@ -31,11 +31,6 @@ type Options struct {
 // Verify checks the token fully, as the package documentation lists, and returns what it states: its authority saw
 // imprint, a SHA-256, at its time. The error is that of the first failed check.
 func (u *Unverified) Verify(imprint [sha256.Size]byte, opts Options) (*Token, error) {
-	return u.VerifyImprint(sha256Imprint(imprint), opts)
-}
-
-// VerifyImprint is Verify for an imprint that may be of another algorithm. Its errors are those of Verify.
-func (u *Unverified) VerifyImprint(imprint Imprint, opts Options) (*Token, error) {
 	token, err := u.verify(imprint, opts)
 	if err != nil {
 		return nil, fmt.Errorf("verifying time stamp token: %w", err)
@@ -43,7 +38,7 @@ func (u *Unverified) VerifyImprint(imprint Imprint, opts Options) (*Token, error
 	return token, nil
 }
 
-func (u *Unverified) verify(imprint Imprint, opts Options) (*Token, error) {
+func (u *Unverified) verify(imprint [sha256.Size]byte, opts Options) (*Token, error) {
 	if err := u.checkInfo(imprint, opts); err != nil {
 		return nil, err
 	}
@@ -87,9 +82,9 @@ func (u *Unverified) SignerAmong(certificates []*x509.Certificate) []*x509.Certi
 }
 
 // checkInfo compares what the token says with what the reader expects.
-func (u *Unverified) checkInfo(imprint Imprint, opts Options) error {
+func (u *Unverified) checkInfo(imprint [sha256.Size]byte, opts Options) error {
 	switch {
-	case !u.info.imprint.equal(imprint):
+	case !u.info.imprint.is(imprint):
 		return ErrImprint
 	case opts.Nonce != nil && (u.info.nonce == nil || u.info.nonce.Cmp(opts.Nonce) != 0):
 		return ErrNonce

@@ -3,7 +3,6 @@ package stamping
 import (
 	"bytes"
 	"context"
-	"crypto"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
@@ -19,31 +18,19 @@ import (
 	"time"
 
 	"jurat/timestamp"
-	"jurat/verify/trust"
 )
 
-// ClientConfig describes how to ask one authority.
-type ClientConfig struct {
-	URL           string              // required: http or https
-	Roots         []*x509.Certificate // required: the roots that its tokens must chain to
-	Intermediates []*x509.Certificate // further certificates, for tokens that embed too few
-	Policy        x509.OID            // requested, and required of the token; zero: the authority's default
-
-	Provider *trust.Trust // the authority must be a qualified one by these authorities of trusted lists; nil: it need not
-
-	Skew time.Duration    // how far the authority's time may be from ours; 0: 5 minutes
-	Now  func() time.Time // nil: time.Now
-
-	HTTP     *http.Client                                     // nil: http.DefaultClient
-	Timeout  time.Duration                                    // the limit of one attempt; 0: 10 s
-	Attempts int                                              // how often to try; 0: 3
-	Pause    time.Duration                                    // before the second attempt, doubled before each further one; 0: 200 ms
-	Random   io.Reader                                        // for nonces; nil: crypto/rand
-	Sleep    func(ctx context.Context, d time.Duration) error // nil: waits for d or until ctx ends
-}
-
 // A Client asks one authority. It is safe for concurrent use.
-type Client struct{ config ClientConfig }
+type Client struct {
+	url      string
+	roots    []*x509.Certificate // that its tokens must chain to
+	policy   x509.OID            // requested, and required of the token; zero: the authority's default
+	provider *provider           // of trusted lists, by which the authority must be a qualified one; nil: it need not
+	now      func() time.Time
+
+	timeout time.Duration                                    // the limit of one attempt
+	sleep   func(ctx context.Context, d time.Duration) error // between attempts; tests do not wait
+}
 
 var (
 	// ErrUnavailable says that the authority gave no answer. A later request may succeed.
@@ -56,47 +43,23 @@ const (
 	mediaQuery = "application/timestamp-query"
 	mediaReply = "application/timestamp-reply"
 
-	defaultSkew     = 5 * time.Minute
-	defaultTimeout  = 10 * time.Second
-	defaultAttempts = 3
-	defaultPause    = 200 * time.Millisecond
-	longestWait     = 30 * time.Second // also the limit for Retry-After
+	mostSkew    = 5 * time.Minute  // how far the authority's time may be from ours
+	attemptTime = 10 * time.Second // the limit of one attempt
+	attempts    = 3
+	pause       = 200 * time.Millisecond // before the second attempt, doubled before each further one
+	longestWait = 30 * time.Second       // also the limit for Retry-After
 )
 
-// NewClient makes a Client. It returns an error if the URL is not http or https, or if there are no roots.
-func NewClient(c ClientConfig) (*Client, error) {
-	at, err := url.Parse(c.URL)
+// newClient makes a Client. It returns an error if the URL is not http or https, or if there are no roots.
+func newClient(address string, roots []*x509.Certificate) (*Client, error) {
+	at, err := url.Parse(address)
 	if err != nil || at.Host == "" || (at.Scheme != "http" && at.Scheme != "https") {
-		return nil, fmt.Errorf("time-stamping authority %q: want an http or https URL", c.URL)
+		return nil, fmt.Errorf("time-stamping authority %q: want an http or https URL", address)
 	}
-	if len(c.Roots) == 0 {
-		return nil, fmt.Errorf("time-stamping authority %s: want a root certificate that verifies its tokens", c.URL)
+	if len(roots) == 0 {
+		return nil, fmt.Errorf("time-stamping authority %s: want a root certificate that verifies its tokens", address)
 	}
-	if c.Skew == 0 {
-		c.Skew = defaultSkew
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.HTTP == nil {
-		c.HTTP = http.DefaultClient
-	}
-	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
-	}
-	if c.Attempts == 0 {
-		c.Attempts = defaultAttempts
-	}
-	if c.Pause == 0 {
-		c.Pause = defaultPause
-	}
-	if c.Random == nil {
-		c.Random = rand.Reader
-	}
-	if c.Sleep == nil {
-		c.Sleep = sleep
-	}
-	return &Client{config: c}, nil
+	return &Client{url: address, roots: roots, now: time.Now, timeout: attemptTime, sleep: sleep}, nil
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -112,42 +75,34 @@ func sleep(ctx context.Context, d time.Duration) error {
 // configured policy, and, if it must be a qualified one, against the trusted lists. Its errors have ErrUnavailable, ErrAnswer, ErrListOutOfDate or the
 // context's error in their chain.
 func (c *Client) Stamp(ctx context.Context, imprint [sha256.Size]byte) (token []byte, err error) {
-	return c.StampImprint(ctx, timestamp.Imprint{Hash: crypto.SHA256, Sum: imprint[:]})
-}
-
-// StampImprint is Stamp for an imprint of any hash algorithm. Its errors are those of Stamp.
-func (c *Client) StampImprint(ctx context.Context, imprint timestamp.Imprint) (token []byte, err error) {
-	if c.config.Provider != nil { // a token that would be refused costs money all the same
-		if err := (provider{c.config.Provider}).fresh(c.config.Now()); err != nil {
-			return nil, fmt.Errorf("tsa %s: %w", c.config.URL, err)
+	if c.provider != nil { // a token that would be refused costs money all the same
+		if err := c.provider.fresh(c.now()); err != nil {
+			return nil, fmt.Errorf("tsa %s: %w", c.url, err)
 		}
 	}
-	pause := c.config.Pause
+	pause := pause
 	for attempt := 1; ; attempt++ {
 		var wait time.Duration
 		token, wait, err = c.attempt(ctx, imprint)
-		if err == nil || ctx.Err() != nil || !errors.Is(err, ErrUnavailable) || attempt >= c.config.Attempts {
+		if err == nil || ctx.Err() != nil || !errors.Is(err, ErrUnavailable) || attempt >= attempts {
 			break
 		}
 		// Jitter prevents that many clients return at the same moment.
 		wait = min(max(wait, pause/2+mathrand.N(pause)), longestWait)
-		if sleepErr := c.config.Sleep(ctx, wait); sleepErr != nil {
+		if sleepErr := c.sleep(ctx, wait); sleepErr != nil {
 			break
 		}
 		pause *= 2
 	}
 	if err != nil {
-		return nil, fmt.Errorf("tsa %s: %w", c.config.URL, errors.Join(err, context.Cause(ctx)))
+		return nil, fmt.Errorf("tsa %s: %w", c.url, errors.Join(err, context.Cause(ctx)))
 	}
 	return token, nil
 }
 
 // attempt asks once. wait is the pause that the authority demands before the next attempt.
-func (c *Client) attempt(ctx context.Context, imprint timestamp.Imprint) (token []byte, wait time.Duration, err error) {
-	request, err := c.request(imprint)
-	if err != nil {
-		return nil, 0, err
-	}
+func (c *Client) attempt(ctx context.Context, imprint [sha256.Size]byte) (token []byte, wait time.Duration, err error) {
+	request := c.request(imprint)
 	query, err := request.Marshal()
 	if err != nil {
 		return nil, 0, fmt.Errorf("writing request: %w", err)
@@ -164,12 +119,10 @@ func (c *Client) attempt(ctx context.Context, imprint timestamp.Imprint) (token 
 
 const nonceBytes = 16
 
-func (c *Client) request(imprint timestamp.Imprint) (*timestamp.Request, error) {
+func (c *Client) request(imprint [sha256.Size]byte) *timestamp.Request {
 	var nonce [nonceBytes]byte
-	if _, err := io.ReadFull(c.config.Random, nonce[:]); err != nil {
-		return nil, fmt.Errorf("drawing nonce: %w", err)
-	}
-	return &timestamp.Request{Wide: imprint, Nonce: new(big.Int).SetBytes(nonce[:]), Policy: c.config.Policy, CertReq: true}, nil
+	rand.Read(nonce[:]) // never fails
+	return &timestamp.Request{Imprint: imprint, Nonce: new(big.Int).SetBytes(nonce[:]), Policy: c.policy, CertReq: true}
 }
 
 // check verifies the token as a reader will, and checks that it answers this request.
@@ -178,39 +131,38 @@ func (c *Client) check(token []byte, request *timestamp.Request) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrAnswer, err)
 	}
-	options := timestamp.Options{Roots: c.config.Roots, Intermediates: c.config.Intermediates, Nonce: request.Nonce}
-	if !c.config.Policy.Equal(x509.OID{}) {
-		options.Policies = []x509.OID{c.config.Policy}
+	options := timestamp.Options{Roots: c.roots, Nonce: request.Nonce}
+	if !c.policy.Equal(x509.OID{}) {
+		options.Policies = []x509.OID{c.policy}
 	}
-	verified, err := unverified.VerifyImprint(request.Wide, options)
+	verified, err := unverified.Verify(request.Imprint, options)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrAnswer, err)
 	}
 	// A token proves existence at its time. A time far from now therefore proves something else than the request asked for.
-	if skew := verified.GenTime.Sub(c.config.Now()); skew.Abs() > c.config.Skew {
+	if skew := verified.GenTime.Sub(c.now()); skew.Abs() > mostSkew {
 		return fmt.Errorf("%w: its time is %s, which is %v from this machine's clock; one of the two is wrong",
 			ErrAnswer, verified.GenTime.Format(time.RFC3339), skew.Round(time.Second))
 	}
-	if c.config.Provider == nil {
-		return nil
-	}
-	if err := (provider{c.config.Provider}).check(unverified, request.Wide, c.config.Now()); err != nil {
-		return fmt.Errorf("%w: %w", ErrAnswer, err)
+	if c.provider != nil {
+		if _, err := c.provider.qualified(unverified, request.Imprint, c.now()); err != nil {
+			return fmt.Errorf("%w: %w", ErrAnswer, err)
+		}
 	}
 	return nil
 }
 
 // post sends one query and returns the body of the reply.
 func (c *Client) post(ctx context.Context, query []byte) (reply []byte, wait time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.config.URL, bytes.NewReader(query))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(query))
 	if err != nil {
 		return nil, 0, fmt.Errorf("writing request: %w", err)
 	}
 	request.Header.Set("Content-Type", mediaQuery)
 	request.Header.Set("Accept", mediaReply)
-	response, err := c.config.HTTP.Do(request)
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}

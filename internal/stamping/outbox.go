@@ -3,7 +3,6 @@ package stamping
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -31,27 +30,8 @@ type Order struct {
 type Outcome struct {
 	storage.Owed // the records that still wait
 	Stamped      int64
+	received     int64
 	Reason       error // why records still wait; nil: none does, or the authority was not asked
-}
-
-// A source makes time stamps for waiting records: one for each, in their order. If it fails, it also returns the stamps that it made
-// before. It calls told after each.
-type source func(ctx context.Context, records []ledger.Pending, told func()) ([]evidence.Timestamp, error)
-
-// oneByOne returns a source that asks the authority for each record separately.
-func oneByOne(c *stamper) source {
-	return func(ctx context.Context, records []ledger.Pending, told func()) ([]evidence.Timestamp, error) {
-		var stamps []evidence.Timestamp
-		for _, r := range records {
-			token, err := c.ask(ctx, r.Record.Imprint())
-			if err != nil {
-				return stamps, err
-			}
-			stamps = append(stamps, evidence.Timestamp{Kind: evidence.RFC3161, Token: token})
-			told()
-		}
-		return stamps, nil
-	}
 }
 
 // Stamp asks the authorities for the time stamps that records wait for, and adds them. It returns an outcome for each authority that
@@ -90,30 +70,18 @@ func (t *Timekeeper) catchUp(ctx context.Context, c *stamper, o *Outcome) error 
 	}
 	bounded, cancel := context.WithTimeout(ctx, catchUpTime)
 	defer cancel()
-	_, err := t.stampPage(bounded, oneByOne(c), o, 0, func() {})
+	_, err := t.stampPage(bounded, c, o, 0, nil)
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return nil // the next call does the rest
 	}
 	return err
 }
 
-// teller returns a function that counts stamps and reports the progress.
-func teller(c *stamper, total int64, progress func(string, int64, int64)) func() {
-	done := int64(0)
-	return func() {
-		done++
-		if progress != nil {
-			progress(c.name, done, max(done, total))
-		}
-	}
-}
-
 // stampAll stamps all records that wait for an authority, until the authority fails.
 func (t *Timekeeper) stampAll(ctx context.Context, c *stamper, o *Outcome, progress func(string, int64, int64)) error {
-	told := teller(c, o.Records, progress)
 	for from := int64(0); from >= 0; {
 		var err error
-		if from, err = t.stampPage(ctx, oneByOne(c), o, from, told); err != nil {
+		if from, err = t.stampPage(ctx, c, o, from, progress); err != nil {
 			return err
 		}
 	}
@@ -122,13 +90,24 @@ func (t *Timekeeper) stampAll(ctx context.Context, c *stamper, o *Outcome, progr
 
 // stampPage stamps the first waiting records at the index from and later. It returns the index after them, or -1 if nothing is left to do.
 // If the authority fails, that is the outcome's reason and not an error.
-func (t *Timekeeper) stampPage(ctx context.Context, by source, o *Outcome, from int64, told func()) (next int64, err error) {
+func (t *Timekeeper) stampPage(ctx context.Context, c *stamper, o *Outcome, from int64, progress func(string, int64, int64)) (next int64, err error) {
 	records, err := t.Ledger.Waiting(ctx, o.Authority, from, operator.MaxLateStamps)
 	if err != nil || len(records) == 0 {
 		return -1, err
 	}
-	stamps, failure := by(ctx, records, told)
-	settled, err := t.settle(ctx, records, stamps)
+	var tokens [][]byte
+	var failure error
+	for _, r := range records {
+		var token []byte
+		if token, failure = c.ask(ctx, r.Record.Imprint()); failure != nil {
+			break
+		}
+		tokens = append(tokens, token)
+		if o.received++; progress != nil {
+			progress(c.name, o.received, max(o.received, o.Records))
+		}
+	}
+	settled, err := t.settle(ctx, records, tokens)
 	o.Stamped += int64(settled)
 	switch {
 	case err != nil:
@@ -138,20 +117,15 @@ func (t *Timekeeper) stampPage(ctx context.Context, by source, o *Outcome, from 
 	case failure != nil:
 		o.Reason = failure
 		return -1, nil
-	case len(stamps) < len(records):
-		return -1, nil
 	}
 	return records[len(records)-1].Index + 1, nil
 }
 
 // settle adds the received stamps, even if the user has cancelled meanwhile: they may have cost money.
-func (t *Timekeeper) settle(ctx context.Context, records []ledger.Pending, stamps []evidence.Timestamp) (int, error) {
-	if len(stamps) > len(records) {
-		return 0, fmt.Errorf("%d time stamps for %d records", len(stamps), len(records))
-	}
+func (t *Timekeeper) settle(ctx context.Context, records []ledger.Pending, tokens [][]byte) (int, error) {
 	var late []ledger.LateStamp
-	for n, stamp := range stamps {
-		at, err := earliest([][]byte{stamp.Token})
+	for n, token := range tokens {
+		at, err := earliest([][]byte{token})
 		if err != nil {
 			return 0, err
 		}
@@ -163,7 +137,7 @@ func (t *Timekeeper) settle(ctx context.Context, records []ledger.Pending, stamp
 		} else if !fits {
 			continue // and this one, until its key has begun by that clock, too
 		}
-		late = append(late, ledger.LateStamp{Pending: records[n], Timestamp: stamp})
+		late = append(late, ledger.LateStamp{Pending: records[n], Timestamp: stampOf(token)})
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
@@ -200,12 +174,16 @@ func (t *Timekeeper) stampBare(ctx context.Context, authority string) error {
 			if err != nil {
 				return err
 			}
-			late = append(late, ledger.LateStamp{Pending: r, Timestamp: evidence.Timestamp{Kind: evidence.RFC3161, Token: token}, By: BuiltIn})
+			late = append(late, ledger.LateStamp{Pending: r, Timestamp: stampOf(token), By: BuiltIn})
 		}
 		if _, err := t.addLate(ctx, late); err != nil {
 			return err
 		}
 	}
+}
+
+func stampOf(token []byte) evidence.Timestamp {
+	return evidence.Timestamp{Kind: evidence.RFC3161, Token: token}
 }
 
 // stillOwed updates the outcomes with the records that wait now.

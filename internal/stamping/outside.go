@@ -36,51 +36,55 @@ const Folder = "outside-authorities"
 
 var outsideName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,40}$`)
 
-// check validates the description, and returns a client for the authority and its roots.
-func (o *Outside) check() (*Client, []*x509.Certificate, error) {
+// check validates the description, and returns a client for the authority.
+func (o *Outside) check() (*Client, error) {
 	if !outsideName.MatchString(o.Name) {
-		return nil, nil, fmt.Errorf("name %q: want lower-case letters, digits and hyphens", o.Name)
+		return nil, fmt.Errorf("name %q: want lower-case letters, digits and hyphens", o.Name)
 	}
 	if o.Name == BuiltIn {
-		return nil, nil, fmt.Errorf("%q is the built-in one", BuiltIn)
+		return nil, fmt.Errorf("%q is the built-in one", BuiltIn)
 	}
-	config := ClientConfig{URL: o.URL}
-	roots, err := o.rootsOrListed(&config)
+	roots, listed, err := o.rootsOrListed()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	config.Roots = roots
+	client, err := newClient(o.URL, roots)
+	if err != nil {
+		return nil, err
+	}
+	client.provider = listed
 	if o.Policy != "" {
-		if config.Policy, err = x509.ParseOID(o.Policy); err != nil {
-			return nil, nil, fmt.Errorf("policy %q is not an object identifier in dotted form", o.Policy)
+		if client.policy, err = x509.ParseOID(o.Policy); err != nil {
+			return nil, fmt.Errorf("policy %q is not an object identifier in dotted form", o.Policy)
 		}
 	}
-	client, err := NewClient(config)
-	return client, roots, err
+	return client, nil
 }
 
-// rootsOrListed returns the roots, or the certificates by which the trusted lists know the provider.
-func (o *Outside) rootsOrListed(config *ClientConfig) (roots []*x509.Certificate, err error) {
+// rootsOrListed returns the roots, or the provider and the certificates by which the trusted lists know it.
+func (o *Outside) rootsOrListed() (roots []*x509.Certificate, listed *provider, err error) {
 	if o.Qualified == nil {
-		return parseRoots([]byte(o.Roots))
+		roots, err = parseRoots([]byte(o.Roots))
+		return roots, nil, err
 	}
-	if config.Provider, err = o.Qualified.Prepared(); err != nil {
-		return nil, fmt.Errorf("qualified: %w", err)
+	file, err := o.Qualified.Prepared()
+	if err != nil {
+		return nil, nil, fmt.Errorf("qualified: %w", err)
 	}
-	for _, a := range config.Provider.Authorities {
+	for _, a := range file.Authorities {
 		root, err := x509.ParseCertificate(a.Certificate)
 		if err != nil {
-			return nil, fmt.Errorf("qualified: %w", err)
+			return nil, nil, fmt.Errorf("qualified: %w", err)
 		}
 		if len(a.Services) == 0 {
-			return nil, fmt.Errorf("qualified: %s has no services", a.Name)
+			return nil, nil, fmt.Errorf("qualified: %s has no services", a.Name)
 		}
 		roots = append(roots, root)
 	}
 	if len(roots) == 0 {
-		return nil, errors.New("qualified: it names no authority")
+		return nil, nil, errors.New("qualified: it names no authority")
 	}
-	return roots, nil
+	return roots, &provider{file}, nil
 }
 
 func parseRoots(text []byte) ([]*x509.Certificate, error) {
@@ -105,11 +109,12 @@ func parseRoots(text []byte) ([]*x509.Certificate, error) {
 // Add configures an authority that stamps every record from now on. Unless untried is set, Add asks it for a token first, which reveals a
 // wrong URL or root. It returns an error if the description is not valid, or if the name is taken.
 func (t *Timekeeper) Add(ctx context.Context, o Outside, untried bool) error {
-	if _, _, err := o.check(); err != nil {
+	client, err := o.check()
+	if err != nil {
 		return fmt.Errorf("adding time-stamping authority: %w", err)
 	}
 	if !untried {
-		if err := o.Try(ctx); err != nil {
+		if _, err := client.Stamp(ctx, [32]byte{}); err != nil {
 			return fmt.Errorf("adding time-stamping authority: trying it: %w", err)
 		}
 	}
@@ -118,7 +123,7 @@ func (t *Timekeeper) Add(ctx context.Context, o Outside, untried bool) error {
 
 // Try asks the authority for one time stamp, and verifies it. Its errors are those of Client.Stamp.
 func (o *Outside) Try(ctx context.Context) error {
-	client, _, err := o.check()
+	client, err := o.check()
 	if err != nil {
 		return err
 	}

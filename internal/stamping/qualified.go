@@ -2,7 +2,7 @@ package stamping
 
 import (
 	"context"
-	"crypto"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,13 +56,8 @@ func (p provider) list() string {
 	return fmt.Sprintf("the list of %s, number %d, issued %s", s.Territory, s.List.Sequence, s.List.Issued.UTC().Format(time.RFC3339))
 }
 
-// check returns ErrNotQualified unless a token that was just received is a qualified time stamp now.
-func (p provider) check(token *timestamp.Unverified, imprint timestamp.Imprint, now time.Time) error {
-	_, err := p.qualified(token, imprint, now)
-	return err
-}
-
-func (p provider) qualified(token *timestamp.Unverified, imprint timestamp.Imprint, now time.Time) (*trust.Qualified, error) {
+// qualified returns ErrNotQualified unless a token that was just received is a qualified time stamp now.
+func (p provider) qualified(token *timestamp.Unverified, imprint [sha256.Size]byte, now time.Time) (*trust.Qualified, error) {
 	checker := trust.Checker{Trust: p.trust, At: now, Memory: timestamp.NewMemory(), Share: timestamp.NewShare()}
 	stamped, err := checker.Verify(token, imprint)
 	switch {
@@ -121,13 +116,13 @@ func (t *Timekeeper) findProvider(ctx context.Context, o *Outside, file *trust.T
 		return nil, err
 	}
 	o.Qualified = all.trust
-	client, _, err := o.check()
+	client, err := o.check()
 	if err != nil {
 		return nil, err
 	}
-	client.config.Now = t.Now
-	imprint := timestamp.Imprint{Hash: crypto.SHA256, Sum: make([]byte, crypto.SHA256.Size())}
-	der, err := client.StampImprint(ctx, imprint)
+	client.now = t.Now
+	var imprint [sha256.Size]byte
+	der, err := client.Stamp(ctx, imprint)
 	if err != nil {
 		return nil, fmt.Errorf("trying it: %w", err)
 	}

@@ -2,7 +2,6 @@ package stamping
 
 import (
 	"context"
-	"crypto"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -60,12 +59,8 @@ type renewer struct {
 
 func (t *Timekeeper) newRenewer(config RenewConfig) (*renewer, error) {
 	r := &renewer{Timekeeper: t, before: config.Before, roots: []*x509.Certificate{t.Stampers.own.Root}}
-	for _, a := range t.Stampers.trusted {
-		root, err := x509.ParseCertificate(a.Certificate)
-		if err != nil {
-			return nil, err
-		}
-		r.roots = append(r.roots, root)
+	for _, c := range t.Stampers.outside {
+		r.roots = append(r.roots, c.roots...)
 	}
 	r.result.Authority, r.asks = BuiltIn, t.Stampers.own.stamp
 	for _, c := range t.Stampers.outside {
@@ -133,7 +128,7 @@ func (r *renewer) ends(a *evidence.Anchor) (ends time.Time, known bool, err erro
 			continue // another of them may be good
 		}
 		for _, root := range r.roots {
-			token, err := unverified.VerifyImprint(timestamp.Imprint{Hash: crypto.SHA256, Sum: imprints[last][:]}, timestamp.Options{Roots: []*x509.Certificate{root}})
+			token, err := unverified.Verify(imprints[last], timestamp.Options{Roots: []*x509.Certificate{root}})
 			if err != nil {
 				continue
 			}

@@ -55,12 +55,12 @@ func Open(ctx context.Context, c Config) (*Stampers, error) {
 	}
 	s := &Stampers{own: c.Own, Patience: sealingTime}
 	for _, o := range list {
-		asks, roots, err := o.check()
+		client, err := o.check()
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", c.Files.Where(outsideFile(o.Name)), err)
 		}
-		s.outside = append(s.outside, &stamper{Client: asks, name: o.Name, url: o.URL, now: c.Now})
-		s.trusted = append(s.trusted, o.trusted(roots)...)
+		s.outside = append(s.outside, &stamper{Client: client, name: o.Name, url: o.URL, now: c.Now})
+		s.trusted = append(s.trusted, o.trusted(client.roots)...)
 	}
 	return s, s.selectOnly(c.Use)
 }

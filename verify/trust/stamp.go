@@ -1,7 +1,6 @@
 package trust
 
 import (
-	"crypto"
 	"crypto/sha256"
 	"crypto/x509"
 	"errors"
@@ -59,12 +58,11 @@ func (c *Checker) Token(der []byte, imprint [sha256.Size]byte, shown Proof) (Sta
 	if err != nil {
 		return Stamped{}, err
 	}
-	return c.attributed(token, timestamp.Imprint{Hash: crypto.SHA256, Sum: imprint[:]}, shown)
+	return c.attributed(token, imprint, shown)
 }
 
-// Verify is Token for a token that was parsed, over an imprint that may be of another algorithm, and that nothing
-// else shows. Its errors are those of Token.
-func (c *Checker) Verify(token *timestamp.Unverified, imprint timestamp.Imprint) (Stamped, error) {
+// Verify is Token for a token that was parsed, and that nothing else shows. Its errors are those of Token.
+func (c *Checker) Verify(token *timestamp.Unverified, imprint [sha256.Size]byte) (Stamped, error) {
 	return c.attributed(token, imprint, Proof{})
 }
 
@@ -90,7 +88,7 @@ func (c *Checker) clockOf(a *Authority, shown Proof, valid func(time.Time) bool)
 }
 
 // attributed tries each authority of the trust file, until it finds one that made the token and is believed.
-func (c *Checker) attributed(token *timestamp.Unverified, imprint timestamp.Imprint, shown Proof) (Stamped, error) {
+func (c *Checker) attributed(token *timestamp.Unverified, imprint [sha256.Size]byte, shown Proof) (Stamped, error) {
 	l := link{token, imprint}
 	t, err := c.proved(l, shown)
 	if err != nil {
@@ -104,11 +102,11 @@ func (c *Checker) attributed(token *timestamp.Unverified, imprint timestamp.Impr
 // A link is a token and what it must be over.
 type link struct {
 	*timestamp.Unverified
-	imprint timestamp.Imprint
+	imprint [sha256.Size]byte
 }
 
 func (l link) verify(o timestamp.Options) (*timestamp.Token, error) {
-	return l.VerifyImprint(l.imprint, o)
+	return l.Verify(l.imprint, o)
 }
 
 // proved is attributed without what the trusted lists say.
