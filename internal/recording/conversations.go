@@ -2,7 +2,6 @@ package recording
 
 import (
 	"cmp"
-	"container/list"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -23,22 +22,14 @@ import (
 // A call continues a conversation if its messages begin with all messages of it, the last answer included. Two conversations may look the
 // same. Then nobody can say which of them is continued, and a new chain begins.
 type conversations struct {
-	most int // how many states are remembered
-
-	mu     sync.Mutex
-	states map[state]*list.Element // of remembered
-	order  *list.List              // of *remembered, the one that was used last first
+	mu     sync.Mutex             // held from finding the chain of a call until what it looks like is remembered
+	chains *recent[state, string] // "": several look like this
 }
 
 // A state is what a conversation of an agent looked like: its messages, or the provider's id of its last answer.
 type state struct {
 	agent string
 	sum   [sha256.Size]byte
-}
-
-type remembered struct {
-	state state
-	chain string // "": several look like this
 }
 
 // said is what a call says about the conversation that it belongs to.
@@ -79,7 +70,7 @@ func conversationIn(reference string) string {
 }
 
 func newConversations(most int) *conversations {
-	return &conversations{most: most, states: map[state]*list.Element{}, order: list.New()}
+	return &conversations{chains: newRecent[state, string](most, nil)}
 }
 
 // place returns the chain of a call, and remembers how the conversation looks after it. fresh is the chain to use if it continues none.
@@ -143,11 +134,12 @@ func (c *conversations) find(s said, begun []beginning, fresh string) string {
 	}
 	for _, b := range slices.Backward(begun) {
 		of := state{s.agent, b.sum}
-		if c.states[of] == nil && b.message.ToolCalls != nil {
-			of.sum = b.unnamed()
+		chain, known := c.chains.get(of)
+		if !known && b.message.ToolCalls != nil {
+			chain, known = c.chains.get(state{s.agent, b.unnamed()})
 		}
-		if c.states[of] != nil {
-			return cmp.Or(c.recall(of), fresh) // fresh: several conversations look like this
+		if known {
+			return cmp.Or(chain, fresh) // fresh: several conversations look like this
 		}
 	}
 	if s.trace != "" {
@@ -161,27 +153,15 @@ func (c *conversations) find(s said, begun []beginning, fresh string) string {
 }
 
 func (c *conversations) recall(s state) string {
-	e := c.states[s]
-	if e == nil {
-		return ""
-	}
-	c.order.MoveToFront(e)
-	return e.Value.(*remembered).chain
+	chain, _ := c.chains.get(s)
+	return chain
 }
 
 func (c *conversations) remember(s state, chain string) {
-	if e := c.states[s]; e != nil {
-		if r := e.Value.(*remembered); r.chain != chain {
-			r.chain = ""
-		}
-		c.order.MoveToFront(e)
-		return
+	if before, known := c.chains.get(s); known && before != chain {
+		chain = ""
 	}
-	c.states[s] = c.order.PushFront(&remembered{s, chain})
-	for c.order.Len() > c.most {
-		last := c.order.Remove(c.order.Back()).(*remembered)
-		delete(c.states, last.state)
-	}
+	c.chains.set(s, chain)
 }
 
 // A beginning is a conversation up to one of its messages.

@@ -159,8 +159,8 @@ func TestOldConversationsAreForgotten(t *testing.T) {
 	for n := range 100 {
 		c.place(said{agent: "a", prompt: prompt(user(fmt.Sprint(n))), response: prompt(agent("ok"))}, fmt.Sprint(n))
 	}
-	if len(c.states) != 10 || c.order.Len() != 10 {
-		t.Errorf("%d states", len(c.states))
+	if n := len(c.chains.values); n != 10 || c.chains.order.Len() != 10 {
+		t.Errorf("%d states", n)
 	}
 	again := func(n int) string {
 		return c.place(said{agent: "a", prompt: prompt(user(fmt.Sprint(n)), agent("ok"), user("more"))}, "new")

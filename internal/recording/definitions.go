@@ -57,7 +57,7 @@ func (e *exchange) toolsOf(ctx context.Context, act *observed.Act) (list *toolLi
 	if act.Type != evidence.ObservedTool || act.Response == nil {
 		return nil, func() {}, nil
 	}
-	tools, unread := observe.Definitions(observe.Call{Protocol: act.Protocol, Path: act.Path, Status: act.Status, Request: act.Request.Kept, Response: act.Response.Kept, ResponseType: act.Response.Type})
+	tools, unread := observe.Definitions(callOf(act))
 	if unread != "" && act.Ended == evidence.Complete && act.Status < http.StatusMultipleChoices {
 		if act.Response.Refused {
 			unread = "the answer to tools/list cannot be decoded"
@@ -120,12 +120,8 @@ func (r *Recorder) sealChanges(ctx context.Context, at time.Time, chain string, 
 	for tool, after := range digestsOf(list) {
 		before, seen := known.Tools[tool]
 		if seen && before != after {
-			id, err := evidence.NewID(r.Now(), r.Random)
-			if err != nil {
-				return err
-			}
 			change := &observed.Event{Event: observed.ToolDefinitionChanged, Agent: known.Agent, Server: known.Server, Tool: tool, Before: before, After: after}
-			if _, err := r.sealEventAt(ctx, id, chain, at, change); err != nil {
+			if _, err := r.sealEvent(ctx, "", chain, at, change); err != nil {
 				return fmt.Errorf("the definition of the tool %s changed, and that could not be sealed: %w", evidence.Abbreviate(tool), err)
 			}
 			r.Tell.Warn("a server says something else of a tool than before", "server", known.Server, "tool", tool, "before", before, "after", after)

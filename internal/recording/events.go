@@ -3,6 +3,7 @@ package recording
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net/url"
 	"slices"
@@ -27,9 +28,7 @@ func ChainOf(agent, name string) string {
 const longestAgent = 100
 
 // eventChain is the chain of what a recorder says about itself.
-func (r *Recorder) eventChain() string { return eventChainOf(r.Name) }
-
-func eventChainOf(recorder string) string { return "recorder/" + url.PathEscape(recorder) }
+func eventChain(recorder string) string { return "recorder/" + url.PathEscape(recorder) }
 
 // mode is the mode of the relay, as records name it.
 func (r *Recorder) mode() observed.Mode {
@@ -51,44 +50,37 @@ func (r *Recorder) ending(reason string) *observed.Event {
 
 // Remark seals what a reader must know of the recorder's settings beside their digest.
 func (r *Recorder) Remark(ctx context.Context, settings evidence.Digest, remark string) error {
-	return r.event(ctx, &observed.Event{Event: observed.Configuration, Configuration: settings, Reason: name(remark)})
-}
-
-// event seals an event under a new id.
-func (r *Recorder) event(ctx context.Context, e *observed.Event) error {
-	_, err := r.sign(ctx, e)
+	_, err := r.sealEvent(ctx, "", "", r.Now(), &observed.Event{Event: observed.Configuration, Configuration: settings, Reason: name(remark)})
 	return err
 }
 
-// sign seals an event under a new id, and returns the time that the log has of it.
-func (r *Recorder) sign(ctx context.Context, e *observed.Event) (at time.Time, err error) {
-	now := r.Now()
-	id, err := evidence.NewID(now, r.Random)
-	if err != nil {
-		return at, err
+// sealEvent seals an event, and returns the time that the log has of it. "" stands for a new id, and for the chain of what the recorder says about itself.
+func (r *Recorder) sealEvent(ctx context.Context, id, chain string, now time.Time, e *observed.Event) (at time.Time, err error) {
+	if id == "" {
+		if id, err = evidence.NewID(now, rand.Reader); err != nil {
+			return at, err
+		}
 	}
-	return r.sealEventAt(ctx, id, r.eventChain(), now, e)
-}
-
-func (r *Recorder) sealEvent(ctx context.Context, id, chain string, e *observed.Event) error {
-	_, err := r.sealEventAt(ctx, id, chain, r.Now(), e)
-	return err
-}
-
-func (r *Recorder) sealEventAt(ctx context.Context, id, chain string, now time.Time, e *observed.Event) (at time.Time, err error) {
-	payload, err := e.Payload(r.Name, evidence.FormatTime(now), chain)
+	payload, err := e.Payload(r.Name, evidence.FormatTime(now), cmp.Or(chain, eventChain(r.Name)))
 	if err != nil {
 		return at, fmt.Errorf("the event %s cannot be sealed: %w", e.Event, err)
 	}
-	at, err = r.seal(ctx, id, payload)
-	return at, once(err)
+	payload.RecordID = id
+	err = r.sealNext(ctx, payload.ChainID, func(last end) (*evidence.Draft, error) {
+		payload.Saw = last.named()
+		if payload.Time().Before(last.at) {
+			payload.Timestamp = evidence.FormatTime(last.at)
+		}
+		return evidence.NewDraft(payload)
+	})
+	return payload.Time(), once(err)
 }
 
 // beat seals heartbeats, so that silence has a date. Each names the time of the sign of life before it, the start or a heartbeat: so a reader knows those of one process, where several have one name.
 func (r *Recorder) beat(ctx context.Context) {
 	for every(ctx, r.Heartbeat) {
 		calls := r.calls.Swap(0)
-		at, err := r.sign(ctx, &observed.Event{Event: observed.Heartbeat, Since: evidence.FormatTime(r.since), Calls: &calls})
+		at, err := r.sealEvent(ctx, "", "", r.Now(), &observed.Event{Event: observed.Heartbeat, Since: evidence.FormatTime(r.since), Calls: &calls})
 		if err != nil {
 			r.calls.Add(calls) // the next one counts them
 			r.Tell.Warn("the heartbeat could not be sealed", "error", err)
@@ -211,12 +203,11 @@ func name(text string) string {
 // sealGaps seals the counts of all that was missed so far.
 func (r *Recorder) sealGaps(ctx context.Context) error {
 	for {
-		g, err := r.gaps.next(func() (string, error) { return evidence.NewID(r.Now(), r.Random) })
+		g, err := r.gaps.next(func() (string, error) { return evidence.NewID(r.Now(), rand.Reader) })
 		if g == nil || err != nil {
 			return err
 		}
-		chain := cmp.Or(g.chain, r.eventChain())
-		if err := r.sealEvent(ctx, g.id, chain, &observed.Event{Event: observed.Gap, Reason: g.reason, Missed: g.missed}); err != nil {
+		if _, err := r.sealEvent(ctx, g.id, g.chain, r.Now(), &observed.Event{Event: observed.Gap, Reason: g.reason, Missed: g.missed}); err != nil {
 			return err
 		}
 		r.gaps.sealed()

@@ -56,15 +56,13 @@ func TestAnswerThatACrashLeftIsMasked(t *testing.T) {
 		file   []byte
 		want   string // of the body; "": nothing
 	}{
-		"plain":                               {"", []byte(said + half), kept(said + half)},
-		"plain, cut in a secret":              {"", []byte(said), strings.ReplaceAll(kept(said), "hunt", "****")},
-		"plain, cut in a character":           {"", []byte(said + half + "\xc3"), kept(said + half + "\xc3")},
-		"gzip":                                {".gzip", cutOff(t, "gzip", said+half), kept(said + half)},
-		"zstd":                                {".zstd", cutOff(t, "zstd", said+half), kept(said + half)},
-		"gzip, of which nothing can be read":  {".gzip", []byte(said), ""},
-		"an encoding that nobody knows":       {".unknown", cutOff(t, "gzip", said), ""},
-		"gzip, as an earlier version kept it": {"", cutOff(t, "gzip", said+half), ""},
-		"stored in gzip, as an earlier version did it": {"", append([]byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff\x00\x00\x02\xff\xfd"), said...), ""},
+		"plain":                              {"", []byte(said + half), kept(said + half)},
+		"plain, cut in a secret":             {"", []byte(said), strings.ReplaceAll(kept(said), "hunt", "****")},
+		"plain, cut in a character":          {"", []byte(said + half + "\xc3"), kept(said + half + "\xc3")},
+		"gzip":                               {".gzip", cutOff(t, "gzip", said+half), kept(said + half)},
+		"zstd":                               {".zstd", cutOff(t, "zstd", said+half), kept(said + half)},
+		"gzip, of which nothing can be read": {".gzip", []byte(said), ""},
+		"an encoding that nobody knows":      {".unknown", cutOff(t, "gzip", said), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder, log := t.TempDir(), &shelf{}

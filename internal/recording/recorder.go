@@ -67,9 +67,8 @@ type Config struct {
 	Heartbeat     time.Duration // between two heartbeats; 0: five minutes
 	Retry         time.Duration // between two attempts to seal what is left; 0: a second
 
-	Tell   *slog.Logger // of trouble; nil: slog.Default()
-	Now    func() time.Time
-	Random io.Reader
+	Tell *slog.Logger // of trouble; nil: slog.Default()
+	Now  func() time.Time
 
 	after func(step string) // called after each step at which a crash matters; tests end the process there
 }
@@ -81,8 +80,8 @@ type Recorder struct {
 	release       func()
 	journal       *journal
 	conversations *conversations
-	bodies        *bodies
-	ends          *recent[string, end] // the last record of each chain
+	bodies        *recent[string, []byte] // the last request of each chain, from which the next one copies: each call sends the whole conversation again
+	ends          *recent[string, end]    // the last record of each chain
 	attempts      *recent[attempt, made]
 	definitions   definitions // of tools
 	beginnings    turns       // one act begins each chain, because each but the first names one before it
@@ -110,25 +109,17 @@ func Open(ctx context.Context, c Config) (*Recorder, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Random == nil {
-		c.Random = rand.Reader
-	}
-	if c.Heartbeat == 0 {
-		c.Heartbeat = 5 * time.Minute
-	}
-	if c.Retry == 0 {
-		c.Retry = time.Second
-	}
+	c.Heartbeat, c.Retry = cmp.Or(c.Heartbeat, 5*time.Minute), cmp.Or(c.Retry, time.Second)
 	if c.after == nil {
 		c.after = func(string) {}
 	}
-	r := &Recorder{Config: c, conversations: newConversations(mostStates), bodies: newBodies(mostBodies), ends: newRecent[string, end](mostStates), attempts: newRecent[attempt, made](mostAttempts),
+	r := &Recorder{Config: c, conversations: newConversations(mostStates), bodies: newRecent[string](mostBodies, func(body []byte) int { return len(body) }), ends: newRecent[string, end](mostStates, nil), attempts: newRecent[attempt, made](mostAttempts, nil),
 		definitions: definitions{folder: filepath.Join(c.Folder, definitionsFolder)}}
 	if err := r.recover(ctx); err != nil {
 		return nil, err
 	}
 	var err error
-	if r.since, err = r.sign(ctx, r.start()); err != nil {
+	if r.since, err = r.sealEvent(ctx, "", "", r.Now(), r.start()); err != nil {
 		return nil, errors.Join(fmt.Errorf("recording the start: %w", err), r.leave())
 	}
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -146,7 +137,8 @@ func (r *Recorder) Close(ctx context.Context, reason string) error {
 	if n := r.gaps.count() + int64(r.unsealed.count()); err != nil && n > 0 {
 		err = fmt.Errorf("%s could not be sealed, and the log does not count them: %w", plural.Of(n, "call"), err)
 	}
-	return errors.Join(err, r.event(ctx, r.ending(reason)), r.leave())
+	_, failed := r.sealEvent(ctx, "", "", r.Now(), r.ending(reason))
+	return errors.Join(err, failed, r.leave())
 }
 
 // AgentOf says whose a token is, or a call without one. Its error may be a *relay.Refusal.
@@ -195,7 +187,7 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 	if err := r.journal.repair(); err != nil {
 		return nil, err
 	}
-	id, err := evidence.NewID(r.Now(), r.Random)
+	id, err := evidence.NewID(r.Now(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
@@ -310,7 +302,7 @@ func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
 	r.journal.end(e.intent.RecordID)
 	r.after("ended")
 	if whole && act.Request.Kept != nil && !act.Request.Truncated {
-		r.bodies.keep(act.ChainID, act.Request.Kept)
+		r.bodies.set(act.ChainID, act.Request.Kept)
 	}
 	return nil
 }
@@ -529,12 +521,19 @@ func (e *exchange) place(act *observed.Act) {
 		}
 	}
 	r.attempts.set(key, made{act.RequestID, act.ChainID, act.Status == 0 || act.Status >= http.StatusBadRequest || act.Ended != evidence.Complete})
-	act.Request.Earlier = r.bodies.of(act.ChainID)
+	act.Request.Earlier = r.earlier(act.ChainID)
 }
 
-// said is what a call says about its conversation.
-func (e *exchange) said(act *observed.Act) said {
-	s := said{agent: e.intent.Agent, trace: traceOf(e.call.Header.Get("Traceparent"))}
+// earlier are the bodies from which the next request of a chain may copy.
+func (r *Recorder) earlier(chain string) [][]byte {
+	if body, known := r.bodies.get(chain); known {
+		return [][]byte{body}
+	}
+	return nil
+}
+
+// callOf is an act as a reader of calls takes it. Bytes that are still encoded say nothing.
+func callOf(act *observed.Act) observe.Call {
 	c := observe.Call{Protocol: act.Protocol, Path: act.Path, Status: act.Status}
 	if b := act.Request; b != nil && !b.Refused {
 		c.Request, c.RequestType = b.Kept, b.Type
@@ -542,6 +541,13 @@ func (e *exchange) said(act *observed.Act) said {
 	if b := act.Response; b != nil && !b.Refused {
 		c.Response, c.ResponseType = b.Kept, b.Type
 	}
+	return c
+}
+
+// said is what a call says about its conversation.
+func (e *exchange) said(act *observed.Act) said {
+	s := said{agent: e.intent.Agent, trace: traceOf(e.call.Header.Get("Traceparent"))}
+	c := callOf(act)
 	p, said, err := observe.Read(c)
 	if err != nil {
 		return s
@@ -628,19 +634,6 @@ func countsOf(b *observed.Body) *observed.Body {
 		return nil
 	}
 	return &observed.Body{Bytes: b.Bytes, SHA256: b.SHA256, Encoding: b.Encoding, Delivered: b.Delivered}
-}
-
-// seal seals a payload under a record id, and returns the time that the record claims.
-func (r *Recorder) seal(ctx context.Context, id string, payload evidence.Payload) (at time.Time, err error) {
-	payload.RecordID = id
-	err = r.sealNext(ctx, payload.ChainID, func(last end) (*evidence.Draft, error) {
-		payload.Saw = last.named()
-		if payload.Time().Before(last.at) {
-			payload.Timestamp = evidence.FormatTime(last.at)
-		}
-		return evidence.NewDraft(payload)
-	})
-	return payload.Time(), err
 }
 
 // An end is the last record of a chain. The next one names it, and claims no earlier time: a call that ended before it may be sealed after it, since it had more to read, or the log did not seal at the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -501,7 +502,7 @@ func TestActThatIsRefused(t *testing.T) {
 	if refusal, is := errors.AsType[*relay.Refusal](err); !is || refusal.Status != http.StatusBadRequest {
 		t.Errorf("a long origin: %v", err)
 	}
-	if d.recorder.bodies.of(ChainOf("mia", "monday")) != nil {
+	if d.recorder.earlier(ChainOf("mia", "monday")) != nil {
 		t.Error("later calls copy from bytes that no record has")
 	}
 	d.end()
@@ -707,7 +708,7 @@ func TestTimesOfAChain(t *testing.T) {
 	for _, after := range [][]time.Duration{{5 * time.Second, 0, 2 * time.Second}, {time.Second, 9 * time.Second}} { // the second recorder finds the chain in the log
 		d := newDesk(t, folder, log, nil)
 		for _, later := range after {
-			id := must.Get(evidence.NewID(d.recorder.Now(), d.recorder.Random))(t)
+			id := must.Get(evidence.NewID(d.recorder.Now(), rand.Reader))(t)
 			act := observed.Act{Recorder: "witness", Type: evidence.ObservedTool, RequestID: id, ChainID: chain, Agent: "mia", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "mcp/2025-06-18",
 				Upstream: &evidence.Upstream{Origin: "stdio:sums"}, Began: ended, At: ended.Add(later), Elapsed: &later, Ended: evidence.Complete, Request: &observed.Body{SHA256: evidence.DigestOf(nil)}}
 			must.Do(t, d.recorder.sealAct(t.Context(), id, act))

@@ -3,6 +3,7 @@ package recording
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
@@ -51,7 +51,7 @@ func (r *Recorder) recover(ctx context.Context) error {
 
 // begin makes this process's own folder and journal.
 func (r *Recorder) begin(ctx context.Context, locks *lock.Folder) error {
-	id, err := evidence.NewID(r.Now(), r.Random)
+	id, err := evidence.NewID(r.Now(), rand.Reader)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (r *Recorder) keepDamaged(ctx context.Context, id string, about About, unre
 		"recorder", about.Recorder, "parts", len(unreadable), "kept", kept)
 	if len(missed) > 0 {
 		reason := fmt.Sprintf("the journal of the recorder %s, which died, has damaged lines: each may be a call of which nothing else is known", evidence.Abbreviate(cmp.Or(about.Recorder, r.Name)))
-		if err := r.sealEvent(ctx, id, r.eventChain(), &observed.Event{Event: observed.Gap, Reason: name(reason), Missed: missed}); err != nil {
+		if _, err := r.sealEvent(ctx, id, "", r.Now(), &observed.Event{Event: observed.Gap, Reason: name(reason), Missed: missed}); err != nil {
 			return err
 		}
 	}
@@ -197,8 +197,8 @@ func (r *Recorder) sealLost(ctx context.Context, folder, recorder string, i *int
 	}
 	theirs := a
 	theirs.Recorder = recorder
-	if theirs.ChainID == r.eventChain() {
-		theirs.ChainID = eventChainOf(recorder)
+	if theirs.ChainID == eventChain(r.Name) {
+		theirs.ChainID = eventChain(recorder)
 	}
 	if err := r.sealAct(ctx, i.RecordID, theirs); err == nil || ctx.Err() != nil {
 		return err
@@ -211,9 +211,7 @@ func (r *Recorder) sealLost(ctx context.Context, folder, recorder string, i *int
 func (r *Recorder) lost(folder string, i *intent) observed.Act {
 	a := r.actOf(i)
 	a.At, a.Ended = r.Now(), evidence.LostInCrash
-	if a.ChainID == "" {
-		a.ChainID = r.eventChain()
-	}
+	a.ChainID = cmp.Or(a.ChainID, eventChain(r.Name))
 	a.Missing = []string{"how the call ended: the recorder's process ended before; it may not even have been forwarded"}
 	a.Request = &observed.Body{Bytes: i.Bytes, SHA256: i.SHA256}
 	r.answerOnDisk(&a, filepath.Join(folder, spoolFolder), i.CallID)
@@ -233,19 +231,5 @@ func (r *Recorder) answerOnDisk(a *observed.Act, spool, id string) {
 	defer done() //nolint:errcheck // it was only read
 	a.FirstByte = nil
 	a.Response, a.Missing = bodyOf("response", copied, nil, true, append(a.Missing, "response: what came after the part that was on disk"))
-	if a.Type == evidence.ObservedMessage && copied.Encoding == "" && !isText(a.Response.Kept) { // an earlier version did not keep how it was encoded
-		a.Missing = append(a.Missing, "response: "+unmasked)
-		forgetBytes(a.Response)
-	}
 	mask(a)
-}
-
-// isText reports whether bytes are a text, whose last character may be cut off.
-func isText(kept []byte) bool {
-	for n := range min(utf8.UTFMax, len(kept)+1) {
-		if utf8.Valid(kept[:len(kept)-n]) {
-			return true
-		}
-	}
-	return false
 }

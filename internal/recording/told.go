@@ -32,7 +32,7 @@ const (
 func (r *Recorder) Report(ctx context.Context, told Report) (Account, error) {
 	act := told.Act
 	act.Recorder, act.ChainID = r.Name, ChainOf(told.Agent, told.Chain)
-	act.Agent, act.Request.Earlier = told.Agent, r.bodies.of(act.ChainID)
+	act.Agent, act.Request.Earlier = told.Agent, r.earlier(act.ChainID)
 	account := New
 	whole, err := r.sealNew(ctx, told.ID, act)
 	if errors.Is(err, api.ErrConflict) {
@@ -44,7 +44,7 @@ func (r *Recorder) Report(ctx context.Context, told Report) (Account, error) {
 	if account != Known {
 		r.calls.Add(1)
 		if whole && len(act.Request.Kept) <= observed.MaxKept { // the record has all of it
-			r.bodies.keep(act.ChainID, act.Request.Kept)
+			r.bodies.set(act.ChainID, act.Request.Kept)
 		}
 	}
 	return account, nil

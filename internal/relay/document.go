@@ -4,12 +4,10 @@ import "bytes"
 
 // A document finds the end of a JSON document. If it is an array, as Gemini streams them, it finds the element that is a terminal event.
 type document struct {
-	rules    rules
-	n        int64
-	passed   int64
-	state    documentState
-	element  value
-	terminal string
+	progress
+	rules   rules
+	state   documentState
+	element value
 }
 
 type documentState int
@@ -23,7 +21,6 @@ const (
 	manyDocuments // one after the other: only the end of the last one is the end, and nothing tells which that is
 )
 
-// newDocument returns a Document that nothing was written to.
 func newDocument(r rules) *document { return &document{rules: r, element: value{root: r.Watch}} }
 
 // Write reads what follows.
@@ -105,36 +102,15 @@ func (d *document) within(p []byte) int {
 	case ended:
 		d.state = inArray
 		if d.terminal == "" {
-			d.terminal, _ = d.rules.Ends(scannedEvent{Members: d.element.found})
+			d.terminal, _ = d.rules.Ends(Event{Members: d.element.found})
 		}
 		d.pass()
 	}
 	return n
 }
 
-func (d *document) pass() {
-	if d.terminal == "" {
-		d.passed = d.n
-	}
-}
-
 // Whole reports whether there is one document, and it has ended.
 func (d *document) Whole() bool { return d.state == afterDocument }
 
 // Members are those that were found in a document that is no array, or in the last element of an array.
-func (d *document) Members() []member { return d.element.found }
-
-// Written returns how many bytes were written.
-func (d *document) Written() int64 { return d.n }
-
-// Safe returns how many bytes, from the beginning, may pass before the terminal event is known to be recorded.
-func (d *document) Safe() int64 { return d.passed }
-
-// Found returns the terminal event; "": none was found.
-func (d *document) Found() string { return d.terminal }
-
-// Last reports whether nothing can follow the event that was found.
-func (d *document) Last() bool { return false }
-
-// Close ends the reading.
-func (d *document) Close() {}
+func (d *document) Members() []Member { return d.element.found }

@@ -1,15 +1,15 @@
 package relay
 
-import "bytes"
+import (
+	"bytes"
+	"cmp"
+)
 
 // events find the terminal event of server-sent events, as the HTML standard describes them: an event is lines up to an empty one, and
 // lines end with CR, LF, or both.
 type events struct {
-	rules    rules
-	n        int64 // bytes read
-	passed   int64 // bytes that may pass
-	terminal string
-	final    bool // nothing follows the terminal event
+	progress
+	rules rules
 
 	begun    bool // a line of an event that is not complete has begun
 	afterCR  bool // the last byte was a CR, so that an LF belongs to it
@@ -18,11 +18,10 @@ type events struct {
 	field    []byte
 	colon    bool // the line's field is complete
 	value    []byte
-	name     string         // the event's type
-	data     value          // what is known of its data
-	done     []byte         // the beginning of its data
-	dataLine bool           // the event has a line of data already
-	also     func(p []byte) // gets the data; nil: nobody does
+	name     string // the event's type
+	data     value  // what is known of its data
+	done     []byte // the beginning of its data
+	dataLine bool   // the event has a line of data already
 }
 
 const (
@@ -33,10 +32,7 @@ const (
 // byteOrderMark may stand before a text.
 var byteOrderMark = []byte("\ufeff")
 
-// newEvents returns Events that nothing was written to. Also gets the data of each event; nil: nobody does.
-func newEvents(r rules, also func(p []byte)) *events {
-	return &events{rules: r, data: value{root: r.Watch}, also: also}
-}
+func newEvents(r rules) *events { return &events{rules: r, data: value{root: r.Watch}} }
 
 // Write reads what follows.
 func (e *events) Write(p []byte) {
@@ -112,9 +108,6 @@ func (e *events) line(p []byte) {
 func (e *events) content(p []byte) {
 	e.done = upTo(e.done, p, longestValue)
 	e.data.write(p)
-	if e.also != nil {
-		e.also(p)
-	}
 }
 
 // upTo appends to b as much of p as leaves it with n bytes at most.
@@ -134,42 +127,20 @@ func (e *events) endLine() {
 
 // pass lets pass what was read, if no event has begun and none was found that is held.
 func (e *events) pass() {
-	if !e.begun && e.terminal == "" {
-		e.passed = e.n
+	if !e.begun {
+		e.progress.pass()
 	}
 }
 
 // endEvent says what the event was that an empty line has ended.
 func (e *events) endEvent() {
-	if name, last := e.rules.Ends(scannedEvent{e.name, e.done, e.data.found}); name != "" {
-		e.find(name, last)
+	if name, last := e.rules.Ends(Event{e.name, e.done, e.data.found}); name != "" {
+		e.terminal = cmp.Or(e.terminal, name) // the first one counts, since everything from there is held
+		e.final = e.final || last
 	}
 	e.begun, e.dataLine, e.name, e.done = false, false, "", e.done[:0]
 	e.data.reset()
 }
-
-// find notes a terminal event. The first one counts, since everything from there is held.
-func (e *events) find(name string, final bool) {
-	if e.terminal == "" {
-		e.terminal = name
-	}
-	e.final = e.final || final
-}
-
-// Begun reports whether an event has begun that is not complete.
-func (e *events) Begun() bool { return e.begun }
-
-// Written returns how many bytes were written.
-func (e *events) Written() int64 { return e.n }
-
-// Safe returns how many bytes, from the beginning, may pass before the terminal event is known to be recorded.
-func (e *events) Safe() int64 { return e.passed }
-
-// Found returns the terminal event; "": none was found.
-func (e *events) Found() string { return e.terminal }
-
-// Last reports whether nothing can follow the event that was found.
-func (e *events) Last() bool { return e.final }
 
 // Close ends an event that no empty line ended: SDKs take it for one.
 func (e *events) Close() {
@@ -179,17 +150,4 @@ func (e *events) Close() {
 	if e.begun {
 		e.endEvent()
 	}
-}
-
-// A scannedEvent is what is known of an event of an answer. It is valid until the function that gets it returns.
-type scannedEvent struct {
-	Type    string // the field "event"
-	Data    []byte // the beginning of its data, at most 40 bytes
-	Members []member
-}
-
-// rules are how an answer ends.
-type rules struct {
-	Watch *watch                                      // which members an Event has
-	Ends  func(scannedEvent) (name string, last bool) // names a terminal event. Last says that nothing can follow it
 }

@@ -37,7 +37,7 @@ func finderFor(answer *http.Response, r rules, maxDecoded int64, http10 bool) fi
 	types := answer.Header["Content-Type"]
 	f := plainFinder(strings.Join(types, ", "), r)
 	if _, is := f.(*opaque); is && (http10 || len(types) > 1) { // of which each reader takes another
-		f = &blind{}
+		f = blind(0)
 	}
 	if encoding := encodingOf(answer.Header["Content-Encoding"]); encoding != "" {
 		f = newCompressed(encoding, maxDecoded, f)
@@ -55,21 +55,44 @@ func plainFinder(contentType string, r rules) finder {
 	}
 	switch {
 	case kind == "text/event-stream":
-		return newEvents(r, nil)
+		return newEvents(r)
 	case kind == "application/json" || strings.HasSuffix(kind, "+json"):
 		return newDocument(r)
 	}
 	return &opaque{}
 }
 
-// opaque knows nothing of the body: all of it may pass, and only its end is held.
-type opaque struct{ n int64 }
+// progress is what a finder was shown, and what it found.
+type progress struct {
+	n        int64 // bytes read
+	passed   int64 // bytes that may pass
+	terminal string
+	final    bool // nothing follows the terminal event
+}
+
+// pass lets pass what was read, if no terminal event was found that is held.
+func (p *progress) pass() {
+	if p.terminal == "" {
+		p.passed = p.n
+	}
+}
+
+func (p *progress) Safe() int64   { return p.passed }
+func (p *progress) Found() string { return p.terminal }
+func (p *progress) Last() bool    { return p.final }
+func (p *progress) Close()        {}
+
+// opaque knows nothing of the body: all of it may pass but its last bytes, if any are held, and only its end is held.
+type opaque struct {
+	progress
+	held int64
+}
 
 func (o *opaque) Write(p []byte) { o.n += int64(len(p)) }
-func (o *opaque) Safe() int64    { return o.n }
-func (o *opaque) Found() string  { return "" }
-func (o *opaque) Last() bool     { return false }
-func (o *opaque) Close()         {}
+func (o *opaque) Safe() int64    { return max(o.n-o.held, 0) }
+
+// blind holds the last bytes of a body of which nothing else is known. n of its bytes have come.
+func blind(n int64) finder { return &opaque{progress: progress{n: n}, held: tail} }
 
 // counted holds the last byte of a body whose length is known: clients need no end of the body then.
 type counted struct {
@@ -142,12 +165,3 @@ func (c *compressed) Close() {
 	c.steps.Close()
 	c.inner.Close()
 }
-
-// blind holds the last bytes of a body of which nothing else is known.
-type blind struct{ n int64 }
-
-func (b *blind) Write(p []byte) { b.n += int64(len(p)) }
-func (b *blind) Safe() int64    { return max(b.n-tail, 0) }
-func (b *blind) Found() string  { return "" }
-func (b *blind) Last() bool     { return false }
-func (b *blind) Close()         {}

@@ -21,18 +21,18 @@ func FuzzEvents(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte, size uint16) {
-		whole := newEvents(Models.rulesOf(nil), nil)
+		whole := newEvents(Models.rulesOf(nil))
 		whole.Write(body)
-		cut := newEvents(Models.rulesOf(nil), nil)
+		cut := newEvents(Models.rulesOf(nil))
 		var passed int64
 		for chunk := range chunksOf(body, int(size)) {
 			cut.Write(chunk)
-			if cut.Safe() < passed || cut.Safe() > cut.Written() {
+			if cut.Safe() < passed || cut.Safe() > cut.n {
 				t.Fatalf("%d bytes may pass after %d", cut.Safe(), passed)
 			}
 			passed = cut.Safe()
 		}
-		if whole.Safe() != cut.Safe() || whole.Found() != cut.Found() || whole.Written() != int64(len(body)) || cut.Written() != whole.Written() {
+		if whole.Safe() != cut.Safe() || whole.Found() != cut.Found() || whole.n != int64(len(body)) || cut.n != whole.n {
 			t.Fatalf("in one piece, %d bytes may pass, and it finds %q; in pieces of %d, %d and %q", whole.Safe(), whole.Found(), size, cut.Safe(), cut.Found())
 		}
 		if at, name := terminalEvent(body); at >= 0 && (whole.Safe() > int64(at) || whole.Found() == "") {
@@ -128,12 +128,12 @@ func FuzzDocument(f *testing.F) {
 		var passed int64
 		for chunk := range chunksOf(body, int(size)) {
 			cut.Write(chunk)
-			if cut.Safe() < passed || cut.Safe() > cut.Written() {
+			if cut.Safe() < passed || cut.Safe() > cut.n {
 				t.Fatalf("%d bytes may pass after %d", cut.Safe(), passed)
 			}
 			passed = cut.Safe()
 		}
-		if whole.Safe() != cut.Safe() || whole.Found() != cut.Found() || whole.Written() != int64(len(body)) {
+		if whole.Safe() != cut.Safe() || whole.Found() != cut.Found() || whole.n != int64(len(body)) {
 			t.Fatalf("in one piece, %d bytes may pass, and it finds %q; in pieces of %d, %d and %q", whole.Safe(), whole.Found(), size, cut.Safe(), cut.Found())
 		}
 		if !jsontext.Value(body).IsValid() {
@@ -163,7 +163,7 @@ func FuzzLockstep(f *testing.F) {
 		f.Add(encoding, bytes.Join(encode(f, encoding, []byte("data: {}\n\n"), []byte("data: [DONE]\n\n")), nil), uint16(3))
 	}
 	f.Fuzz(func(t *testing.T, encoding string, body []byte, size uint16) {
-		inner := newEvents(Models.rulesOf(nil), nil)
+		inner := newEvents(Models.rulesOf(nil))
 		c := newCompressed(encoding, 1<<16, inner)
 		defer c.Close()
 		var passed int64

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -69,9 +68,6 @@ func newTransport() http.RoundTripper {
 	return t
 }
 
-// Wait returns when End has returned for all calls of open mode, or with the context's error.
-func (h *Handler) Wait(ctx context.Context) error { return h.late.Wait(ctx) }
-
 // ServeHTTP passes one request on. It panics with http.ErrAbortHandler, which breaks the connection off, where an answer must not end well.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	p, out, err := h.admit(w, req)
@@ -118,7 +114,7 @@ func (h *Handler) say(w http.ResponseWriter, status int, code, message string) {
 
 // admit reads a request, shows it to the witness, and returns it as the provider gets it.
 func (h *Handler) admit(w http.ResponseWriter, req *http.Request) (*passage, *http.Request, error) {
-	header, err := h.endToEnd(req.Header)
+	header, err := endToEnd(req.Header)
 	if err != nil {
 		return nil, nil, refuse(http.StatusBadRequest, "%v", err)
 	}
@@ -186,28 +182,17 @@ func (h *Handler) call(req *http.Request, header http.Header, t *route) (*Call, 
 	if err != nil {
 		return nil, err
 	}
-	upgrade := upgradeOf(req.Header)
-	if upgrade != "" && h.Mode == Closed {
-		return nil, refuse(http.StatusUpgradeRequired, "the protocol %q cannot be recorded, so the connection is not upgraded; use HTTP instead", upgrade)
-	}
-	if h.spool.full() && h.Mode == Closed {
-		return nil, refuse(http.StatusServiceUnavailable, "the recorder has no room for copies of more calls; try again later")
-	}
-	custody := t.upstream.Key != ""
-	if custody {
+	if t.upstream.custody() {
 		t.query = t.upstream.keep(header, t.query)
 		t.force = false
 	}
-	encoding := encodingOf(header["Content-Encoding"])
-	id := rand.Text()
-	request := h.spool.request(id, encoding, h.MaxDecoded)
-	request.caller = caller
-	return &Call{
-		ID: id, Began: h.Now(), Vantage: Proxy, Mode: h.Mode, Upstream: t.name, Origin: t.upstream.Origin(), Speaks: t.upstream.protocol(),
-		Method: req.Method, Path: t.path, Query: shownOfQuery(t.query), Header: h.shownOf(header),
-		Token: token, Chain: chain, Session: h.sessionIn(t.upstream.protocol(), header), Credentials: h.credentials(header, t.query), Custody: custody,
-		Upgrade: upgrade, Request: request,
-	}, nil
+	call, err := h.described(Call{Vantage: Proxy, Upstream: t.name, Origin: t.upstream.Origin(), Speaks: t.upstream.protocol(),
+		Method: req.Method, Path: t.path, Token: token, Chain: chain, Custody: t.upstream.custody(), Upgrade: upgradeOf(req.Header)}, header, t.query)
+	if err != nil {
+		return nil, err
+	}
+	call.Request.caller = caller
+	return call, nil
 }
 
 // caller returns who calls, for the room that its copies may take: an agent by its token, or else the address that asks. It refuses a token that is nobody's.

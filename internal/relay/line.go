@@ -21,29 +21,25 @@ type line struct {
 	refs     atomic.Int32
 }
 
-// release gives the copy back once nobody needs it.
-func (l *line) release() error {
+// free gives a line's copy back, once nobody else needs it.
+func (r *relay) free(l *line) {
 	if l.refs.Add(-1) > 0 {
-		return nil
+		return
 	}
-	return l.body.release()
+	if err := l.body.release(); err != nil {
+		r.Log.Error("relay: removing the copy of a message", "call", l.id, "error", err)
+	}
 }
 
-// lines reads lines of any length.
-type lines struct {
-	relay *relay
-	from  *bufio.Reader
-}
-
-// next reads a line. Of one for whose copy there is no room, it reads what has room, and open mode reads the rest of it with pass. At the end it returns
-// what came without a line feed, and io.EOF.
-func (r *lines) next() (*line, error) {
-	part, err := r.from.ReadSlice('\n')
+// next reads a line of any length. Of one for whose copy there is no room, it reads what has room, and open mode reads the rest of it with pass. At the end it
+// returns what came without a line feed, and io.EOF.
+func (s *side) next() (*line, error) {
+	part, err := s.from.ReadSlice('\n')
 	if len(part) == 0 {
 		return nil, err
 	}
-	l := &line{id: rand.Text(), at: r.relay.Now(), ready: make(chan error, 1)}
-	l.body = r.relay.spool.body(l.id+".line", "", r.relay.MaxDecoded)
+	l := &line{id: rand.Text(), at: time.Now(), ready: make(chan error, 1)}
+	l.body = s.pipe.spool.body(l.id+".line", "", s.pipe.MaxDecoded)
 	l.refs.Store(1)
 	scan := newMessages()
 	for {
@@ -53,12 +49,12 @@ func (r *lines) next() (*line, error) {
 		}
 		_, _ = scan.Write(text) // never fails
 		if lost := l.body.add(text); lost != nil {
-			return l, r.full(l, part, lost)
+			return l, s.full(l, part, lost)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			break
 		}
-		part, err = r.from.ReadSlice('\n')
+		part, err = s.from.ReadSlice('\n')
 	}
 	l.body.seal()
 	l.messages = scan.end()
@@ -66,8 +62,8 @@ func (r *lines) next() (*line, error) {
 }
 
 // full is what becomes of a line for whose copy there is no room.
-func (r *lines) full(l *line, part []byte, lost error) error {
-	if r.relay.Mode == Closed {
+func (s *side) full(l *line, part []byte, lost error) error {
+	if s.pipe.Mode == Closed {
 		return lost
 	}
 	l.body.seal()
@@ -77,14 +73,14 @@ func (r *lines) full(l *line, part []byte, lost error) error {
 }
 
 // pass hands the rest of a line to who writes it.
-func (r *lines) pass(l *line, stop <-chan struct{}) error {
+func (s *side) pass(l *line) error {
 	defer close(l.rest)
 	for !l.feed {
-		part, err := r.from.ReadSlice('\n')
+		part, err := s.from.ReadSlice('\n')
 		l.feed = len(part) > 0 && part[len(part)-1] == '\n'
 		select {
 		case l.rest <- append([]byte(nil), part...):
-		case <-stop:
+		case <-s.pipe.stop:
 			return nil
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {

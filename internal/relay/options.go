@@ -10,8 +10,10 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -30,8 +32,6 @@ type Options struct {
 
 	// MemoryPerBody is how much of each body stays in memory: 256 KiB if zero.
 	MemoryPerBody int64
-	// Memory is how much all bodies may hold in memory together: 64 MiB if zero. Beyond, they go to files at once.
-	Memory int64
 	// Cap is how much all bodies may hold together, in memory and in files: 1 GiB if zero.
 	Cap int64
 	// MaxDecoded is how far a compressed copy is decoded: 64 MiB if zero.
@@ -52,14 +52,10 @@ type Options struct {
 	// Hosts are names, in lower case, by which clients on this machine may ask, beside localhost and addresses: those under which a reverse proxy on
 	// this machine is known.
 	Hosts []string
-	// Headers are names of headers that a witness may see beside those on the list.
-	Headers []string
 	// Next asks the providers. If nil, a transport that neither compresses nor retries. NewTransport takes it as an argument instead.
 	Next http.RoundTripper
 	// Log is told of what nobody else is told of. If nil, slog.Default().
 	Log *slog.Logger
-	// Now is time.Now if nil.
-	Now func() time.Time
 }
 
 // An Upstream is a provider.
@@ -118,8 +114,22 @@ type relay struct {
 	Options
 	witness Witness
 	spool   *spool
-	shown   map[string]bool // headers that a witness may see
-	late    waiting         // calls of End in open mode
+	late    sync.WaitGroup // calls of End in open mode
+}
+
+// Wait returns when End has returned for all calls of open mode, or with the context's error.
+func (r *relay) Wait(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		r.late.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func newRelay(witness Witness, o Options) (*relay, error) {
@@ -130,7 +140,6 @@ func newRelay(witness Witness, o Options) (*relay, error) {
 		return nil, fmt.Errorf("relay: the key for fingerprints has %d bytes, and must have at least 32", len(o.FingerprintKey))
 	}
 	orDefault(&o.MemoryPerBody, 256<<10)
-	orDefault(&o.Memory, 64<<20)
 	orDefault(&o.Cap, 1<<30)
 	orDefault(&o.MaxDecoded, mostDecoded)
 	orDefault(&o.Linger, 100*time.Millisecond)
@@ -139,14 +148,10 @@ func newRelay(witness Witness, o Options) (*relay, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	if err := private(o.Folder); err != nil {
 		return nil, err
 	}
-	s := &spool{folder: o.Folder, perBody: o.MemoryPerBody, memory: o.Memory, cap: o.Cap}
-	return &relay{Options: o, witness: witness, spool: s, shown: shownHeaders(o.Headers)}, nil
+	return &relay{Options: o, witness: witness, spool: &spool{folder: o.Folder, perBody: o.MemoryPerBody, memory: mostInMemory, cap: o.Cap}}, nil
 }
 
 func orDefault[T int64 | time.Duration](value *T, fallback T) {
@@ -167,7 +172,7 @@ func private(folder string) error {
 	if err != nil {
 		return fmt.Errorf("relay: the folder for large bodies: %w", err)
 	}
-	if !info.IsDir() || unixModes && info.Mode().Perm()&0o077 != 0 {
+	if !info.IsDir() || runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return fmt.Errorf("relay: %s must be a folder that only its owner can read, and has mode %v; run: chmod 700 %[1]s", folder, info.Mode())
 	}
 	return nil

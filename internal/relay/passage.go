@@ -46,17 +46,12 @@ type passage struct {
 // begin shows a call to the witness. It fails with a *Refusal if the call must not be forwarded.
 func (r *relay) begin(ctx context.Context, call *Call) (*passage, error) {
 	p := &passage{r: r, call: call, caller: ctx, closed: make(chan struct{})}
-	limited, cancel := context.WithTimeout(ctx, r.EndTimeout)
-	defer cancel()
-	err := fault.Guard(func() (err error) {
-		p.exchange, err = r.witness.Begin(limited, call)
-		return err
-	})
+	err := r.beginning(ctx, call, &p.exchange)
 	if refusal, is := errors.AsType[*Refusal](err); is {
 		return nil, refusal
 	}
 	if call.Upgrade != "" {
-		p.exchange = nil
+		p.exchange = nil // whatever the witness says
 		r.missed(call, ErrUpgrade)
 		return p, nil
 	}
@@ -67,9 +62,32 @@ func (r *relay) begin(ctx context.Context, call *Call) (*passage, error) {
 		r.Log.Error("relay: a call is refused, since its beginning could not be recorded", "call", call.ID, "error", err)
 		return nil, &Refusal{Status: http.StatusServiceUnavailable, Reason: "the recorder cannot record this call now, so it was not forwarded; try again later"}
 	}
-	p.exchange = nil
 	r.missed(call, fmt.Errorf("recording its beginning: %w", err))
 	return p, nil
+}
+
+// beginning has the witness begin an exchange, which is nil after an error.
+func (r *relay) beginning(ctx context.Context, call *Call, exchange *Exchange) error {
+	limited, cancel := context.WithTimeout(ctx, r.EndTimeout)
+	defer cancel()
+	err := fault.Guard(func() (err error) {
+		*exchange, err = r.witness.Begin(limited, call)
+		return err
+	})
+	if err != nil {
+		*exchange = nil
+	}
+	return err
+}
+
+// ending has the witness end an exchange. ctx ends nothing before the time for that is over.
+func (r *relay) ending(ctx context.Context, exchange Exchange, outcome *Outcome) error {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.EndTimeout)
+	defer cancel()
+	if err := fault.Guard(func() error { return exchange.End(limited, outcome) }); err != nil {
+		return notRecorded(err)
+	}
+	return nil
 }
 
 // read reads the body of a request into the spool, and returns the body to send. In open mode, the rest of it may still be to come.
@@ -104,7 +122,7 @@ func (p *passage) ask(next http.RoundTripper, request *http.Request) (*http.Resp
 	}
 	if err == nil && answer.StatusCode != http.StatusSwitchingProtocols {
 		var twofold error
-		if answer.Header, twofold = p.r.endToEnd(answer.Header); twofold != nil {
+		if answer.Header, twofold = endToEnd(answer.Header); twofold != nil {
 			err = errors.Join(Reason("the header Connection of the answer names one that is not for one connection"), twofold, answer.Body.Close())
 		}
 	}
@@ -143,7 +161,7 @@ func (p *passage) answered(answer *http.Response) {
 	p.body = answer.Body
 	p.finder = p.finderFor(answer)
 	p.outcome.Status = answer.StatusCode
-	p.outcome.Header = p.r.shownOf(answer.Header)
+	p.outcome.Header = shownOf(answer.Header)
 	p.outcome.Response = p.kept
 	p.outcome.Session = p.r.sessionIn(p.call.Speaks, answer.Header)
 	p.outcome.TLS = tlsOf(answer.TLS)
@@ -157,7 +175,7 @@ func (p *passage) finderFor(answer *http.Response) (f finder) {
 	})
 	if err != nil {
 		p.r.Log.Error("relay: reading which answer a request asks for", "call", p.call.ID, "error", err)
-		return &blind{}
+		return blind(0)
 	}
 	return f
 }
@@ -277,7 +295,7 @@ func (p *passage) take(b []byte) (pass int) {
 // see keeps a copy of b, and returns how many bytes of it may pass at once: none if others before it are still held.
 func (p *passage) see(b []byte) int {
 	if p.outcome.FirstByte.IsZero() {
-		p.outcome.FirstByte = p.r.Now()
+		p.outcome.FirstByte = time.Now()
 	}
 	before := p.kept.n
 	if err := p.kept.add(b); err != nil && p.r.Mode == Closed {
@@ -300,7 +318,7 @@ func (p *passage) find(b []byte) {
 	err := fault.Guard(func() error { p.finder.Write(b); return nil })
 	if err != nil {
 		p.r.Log.Error("relay: looking for the end of an answer", "call", p.call.ID, "error", err)
-		p.finder = &blind{n: p.kept.n}
+		p.finder = blind(p.kept.n)
 	}
 }
 
@@ -351,7 +369,7 @@ func (p *passage) finish() {
 	p.finished = true
 	cut := p.recorded
 	o := &p.outcome
-	o.At = p.r.Now()
+	o.At = time.Now()
 	o.Ended, o.Reason = p.ended()
 	if p.kept != nil {
 		p.closeFinder()
@@ -404,25 +422,15 @@ func (p *passage) record() {
 		return
 	}
 	if p.r.Mode == Closed {
-		p.recorded = p.callEnd()
+		p.recorded = p.r.ending(p.caller, p.exchange, &p.outcome)
 		return
 	}
 	p.r.late.Go(func() {
-		if err := p.callEnd(); err != nil {
+		if err := p.r.ending(p.caller, p.exchange, &p.outcome); err != nil {
 			p.r.missed(p.call, err)
 		}
 		p.release()
 	})
-}
-
-func (p *passage) callEnd() error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.caller), p.r.EndTimeout)
-	defer cancel()
-	err := fault.Guard(func() error { return p.exchange.End(ctx, &p.outcome) })
-	if err != nil {
-		return notRecorded(err)
-	}
-	return nil
 }
 
 // left notes that the client has left before it got the last n bytes that Read returned.

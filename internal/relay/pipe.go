@@ -2,10 +2,13 @@ package relay
 
 import (
 	"bufio"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A Pipe passes messages of MCP between a client and a server on their standard streams, a line for each message, and shows each request with its answer
@@ -57,17 +60,17 @@ func NewPipe(witness Witness, o Options, about PipeOptions) (*Pipe, error) {
 
 // A side is one of the two that speak.
 type side struct {
-	flow
 	questions
 	pipe  *Pipe
+	name  string
 	other *side
+	from  *bufio.Reader
+	queue chan *line // in their order: each goes on once it is recorded
 	pings map[string]int
 }
 
 func newSide(p *Pipe, name string) *side {
-	s := &side{flow: newFlow(p.relay, name, p.stop, p.fail, &p.calls), questions: newQuestions(), pipe: p, pings: map[string]int{}}
-	s.take = s.taken
-	return s
+	return &side{questions: newQuestions(), pipe: p, name: name, queue: make(chan *line, 64), pings: map[string]int{}}
 }
 
 // Run passes messages until the server ends its side and all of it has passed, or until something cannot be recorded in closed mode, which it returns. When the client
@@ -118,7 +121,7 @@ func (p *Pipe) end() {
 	}
 	p.stopped.Do(func() { close(p.stop) })
 	p.calls.Wait()
-	p.late.group.Wait()
+	p.late.Wait()
 }
 
 // fail stops the pipe: what is not recorded does not pass.
@@ -131,17 +134,65 @@ func (p *Pipe) fail(why error) {
 	p.stopped.Do(func() { close(p.stop) })
 }
 
-// read reads the lines of a side, and has them recorded.
+// read reads the lines of a side, has each recorded and puts it into the queue, until the side ends or nothing may pass any more.
 func (s *side) read(from io.Reader) {
 	defer close(s.queue)
-	r := &lines{s.relay, bufio.NewReaderSize(from, 64<<10)}
-	if err := s.pass(r.next, r.pass); err != nil && s.name == "client" {
-		s.pipe.gone.Store(true)
+	s.from = bufio.NewReaderSize(from, 64<<10)
+	for {
+		l, err := s.next()
+		if l != nil {
+			if !s.send(l, err) {
+				return
+			}
+			if l.rest != nil {
+				err = s.pass(l)
+			}
+		}
+		if err != nil { // the end of a stream, whatever ended it
+			if s.name == "client" {
+				s.pipe.gone.Store(true)
+			}
+			return
+		}
 	}
 }
 
-// taken is the flow's take.
-func (s *side) taken(l *line) (record func() error, over bool) {
+// send has a line recorded and puts it into the queue. It reports whether more may follow.
+func (s *side) send(l *line, err error) bool {
+	p := s.pipe
+	if l.rest == nil && l.body.lost != nil {
+		p.free(l)
+		p.fail(fmt.Errorf("a message of the %s cannot be recorded: %w", s.name, err))
+		return false
+	}
+	l.refs.Add(1) // for who records it
+	record, over := s.take(l)
+	if over {
+		p.free(l)
+		p.free(l)
+		return false
+	}
+	if record == nil {
+		p.free(l)
+		l.ready <- nil
+	} else {
+		go func() {
+			defer p.calls.Done()
+			defer p.free(l)
+			l.ready <- record()
+		}()
+	}
+	select {
+	case s.queue <- l:
+		return true
+	case <-p.stop:
+		p.free(l)
+		return false
+	}
+}
+
+// take notes what a line is, and returns what must be done before it may go on; nil: nothing. What it returns must be called, and calls.Done then.
+func (s *side) take(l *line) (record func() error, over bool) {
 	p := s.pipe
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,6 +204,46 @@ func (s *side) taken(l *line) (record func() error, over bool) {
 		p.calls.Add(1)
 	}
 	return record, false
+}
+
+// write writes lines as soon as they may go on. lost is called when nobody takes them any more.
+func (s *side) write(to io.Writer, lost func()) {
+	for l := range s.queue {
+		ok := s.let(l, &to, lost)
+		s.pipe.free(l)
+		if !ok {
+			return
+		}
+	}
+}
+
+// let writes a line once it may go on, unless nobody takes it. It reports whether others may follow.
+func (s *side) let(l *line, to *io.Writer, lost func()) bool {
+	select {
+	case err := <-l.ready:
+		if err != nil {
+			s.pipe.fail(err)
+			return false
+		}
+	case <-s.pipe.stop:
+		return false
+	}
+	if *to != nil {
+		err := l.write(*to)
+		if errors.Is(err, errUnreadable) {
+			s.pipe.fail(err)
+			return false
+		}
+		if err != nil {
+			*to = nil
+			lost()
+		}
+	}
+	if l.rest != nil {
+		for range l.rest { // what nobody takes
+		}
+	}
+	return true
 }
 
 // sort tells questions, answers and other lines apart.
@@ -241,5 +332,5 @@ func (p *Pipe) finish(q *question, ended Ended, reason error) error {
 	p.mu.Lock()
 	counted := p.tally.with(q)
 	p.mu.Unlock()
-	return p.recorded(q, &Outcome{Ended: ended, Reason: reason, Header: http.Header{}, At: p.Now(), Counted: counted})
+	return p.recorded(q, &Outcome{Ended: ended, Reason: reason, Header: http.Header{}, At: time.Now(), Counted: counted})
 }

@@ -21,10 +21,17 @@ type Protocol struct {
 }
 
 // An Event is what is known of an event of an answer. It is valid until the function that gets it returns.
-type Event = scannedEvent
+type Event struct {
+	Type    string // the field "event"
+	Data    []byte // the beginning of its data, at most 40 bytes
+	Members []Member
+}
 
-// A Member is a member of JSON that a protocol watches.
-type Member = member
+// rules are how an answer ends.
+type rules struct {
+	Watch *watch                               // which members an Event has
+	Ends  func(Event) (name string, last bool) // names a terminal event. Last says that nothing can follow it
+}
 
 // Models are the protocols of model providers. All of them share one way, as their events differ.
 var Models = &Protocol{Name: "models", Watched: []string{"type", finishReason},

@@ -8,8 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"jurat/internal/fault"
 )
 
 // A question is a request, or a batch of them, until it is answered.
@@ -111,16 +109,10 @@ func (t tally) with(q *question) (list []string) {
 // show tells the witness that a call begins.
 func (r *relay) show(q *question) error {
 	defer close(q.began)
-	limited, cancel := context.WithTimeout(context.Background(), r.EndTimeout)
-	defer cancel()
-	err := fault.Guard(func() (err error) {
-		q.exchange, err = r.witness.Begin(limited, q.call)
-		return err
-	})
+	err := r.beginning(context.Background(), q.call, &q.exchange)
 	if err == nil {
 		return nil
 	}
-	q.exchange = nil
 	if _, refused := errors.AsType[*Refusal](err); refused || r.Mode == Closed {
 		return notRecorded(err)
 	}
@@ -138,20 +130,12 @@ func (r *relay) recorded(q *question, o *Outcome) error {
 	if err != nil {
 		return notRecorded(err)
 	}
-	end := func() error {
-		limited, cancel := context.WithTimeout(context.Background(), r.EndTimeout)
-		defer cancel()
-		return fault.Guard(func() error { return q.exchange.End(limited, o) })
-	}
 	if r.Mode == Closed {
 		defer r.freeAll(q, joined)
-		if err := end(); err != nil {
-			return notRecorded(err)
-		}
-		return nil
+		return r.ending(context.Background(), q.exchange, o)
 	}
 	r.late.Go(func() {
-		if err := end(); err != nil {
+		if err := r.ending(context.Background(), q.exchange, o); err != nil {
 			r.missed(q.call, err)
 		}
 		r.freeAll(q, joined)

@@ -202,12 +202,12 @@ var forAllReaders = []string{"A2a-", "Accept", "Access-Control-", "Age", "Anthro
 // endToEnd returns what of a header is for all who read the message, in one spelling. It leaves out headers for one connection, also those that the header Connection names,
 // and everything here reads what it returns: so what is recorded is what is passed on. It fails if Connection names a header that is for all, since those who read
 // the message would not read the same.
-func (r *relay) endToEnd(header http.Header) (http.Header, error) {
+func endToEnd(header http.Header) (http.Header, error) {
 	plain := canonical(header)
 	for _, line := range plain["Connection"] {
 		for name := range strings.SplitSeq(line, ",") {
 			name = http.CanonicalHeaderKey(textproto.TrimString(name))
-			if r.shown[name] || slices.ContainsFunc(forAllReaders, func(begins string) bool { return strings.HasPrefix(name, begins) }) {
+			if shownHeaders[name] || slices.ContainsFunc(forAllReaders, func(begins string) bool { return strings.HasPrefix(name, begins) }) {
 				return nil, fmt.Errorf("the header Connection names %.60q, which is not for one connection", name)
 			}
 			delete(plain, name)

@@ -10,14 +10,15 @@ import (
 	"strings"
 )
 
-// shownAlways are the headers that a witness may see, of requests and of answers. What is not here may be a secret.
-var shownAlways = []string{
-	"A2a-Extensions", "A2a-Version", "Accept", "Accept-Encoding", "Anthropic-Beta", "Anthropic-Version", "Content-Encoding", "Content-Type", "Idempotency-Key",
-	"Mcp-Method", "Mcp-Protocol-Version", "Openai-Beta", "Openai-Organization", "Openai-Project", "Traceparent", "User-Agent", "X-Client-Request-Id", "X-Request-Id",
-	"X-Stainless-Retry-Count", "X-Stainless-Timeout",
+// shownHeaders are the headers that a witness may see, of requests and of answers. What is not here may be a secret.
+var shownHeaders = map[string]bool{
+	"A2a-Extensions": true, "A2a-Version": true, "Accept": true, "Accept-Encoding": true, "Anthropic-Beta": true, "Anthropic-Version": true, "Content-Encoding": true,
+	"Content-Type": true, "Idempotency-Key": true, "Mcp-Method": true, "Mcp-Protocol-Version": true, "Openai-Beta": true, "Openai-Organization": true,
+	"Openai-Project": true, "Traceparent": true, "User-Agent": true, "X-Client-Request-Id": true, "X-Request-Id": true, "X-Stainless-Retry-Count": true,
+	"X-Stainless-Timeout": true,
 
-	"Apim-Request-Id", "Cf-Ray", "Date", "Openai-Processing-Ms", "Openai-Version", "Request-Id", "Retry-After", "X-Ms-Request-Id",
-	"X-Should-Retry",
+	"Apim-Request-Id": true, "Cf-Ray": true, "Date": true, "Openai-Processing-Ms": true, "Openai-Version": true, "Request-Id": true, "Retry-After": true,
+	"X-Ms-Request-Id": true, "X-Should-Retry": true,
 }
 
 // shownParameters are the parameters of queries that a witness may see.
@@ -26,22 +27,11 @@ var shownParameters = map[string]bool{
 	"pageSize": true, "pageToken": true, "starting_after": true, "stream": true,
 }
 
-func shownHeaders(more []string) map[string]bool {
-	shown := map[string]bool{}
-	for _, name := range append(more, shownAlways...) {
-		shown[http.CanonicalHeaderKey(name)] = true
-	}
-	for _, place := range credentialHeaders {
-		delete(shown, place)
-	}
-	return shown
-}
-
 // shownOf returns what of a header a witness may see.
-func (r *relay) shownOf(all http.Header) http.Header {
+func shownOf(all http.Header) http.Header {
 	shown := http.Header{}
 	for name, values := range all {
-		if r.shown[http.CanonicalHeaderKey(name)] {
+		if shownHeaders[http.CanonicalHeaderKey(name)] {
 			shown[name] = append([]string(nil), values...)
 		}
 	}

@@ -26,11 +26,14 @@ import (
 // A spool keeps copies of bodies while their calls last, within limits for all of them together.
 type spool struct {
 	folder               string
-	perBody, memory, cap int64
+	perBody, memory, cap int64 // what one may hold in memory, and all in memory and in all
 	inMemory, held       atomic.Int64
 	callers              callers
 	buffers              sync.Pool // of *[16 << 10]byte, through which requests are read
 }
+
+// mostInMemory is how much all bodies may hold in memory together. Beyond, they go to files at once.
+const mostInMemory = 64 << 20
 
 // full reports whether there is no room for another body.
 func (s *spool) full() bool { return s.held.Load() >= s.cap }

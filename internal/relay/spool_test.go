@@ -112,7 +112,7 @@ func TestSpoolIsFull(t *testing.T) {
 		if status, _, _ := ask("", 0); mode == Closed && status != 503 || mode == Open && status != 200 {
 			t.Errorf("when the spool is full, %d", status)
 		}
-		p.handler.late.group.Wait()
+		p.handler.late.Wait()
 		p.handler.spool.held.Add(-50_000)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 )
 
 // A Transport is the form for a program that makes the calls itself. It is safe for concurrent use.
@@ -36,9 +37,6 @@ func (t *Transport) With(next http.RoundTripper) *Transport {
 	return &Transport{relay: t.relay, next: next}
 }
 
-// Wait returns when End has returned for all calls of open mode, or with the context's error.
-func (t *Transport) Wait(ctx context.Context) error { return t.late.Wait(ctx) }
-
 // RoundTrip makes one call. It returns a *Refusal if the call was not made, and an error that wraps ErrNotRecorded if it was made and could not be recorded. The answer's body
 // fails with such an error in place of its end.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -51,7 +49,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func (t *Transport) roundTrip(req *http.Request) (*http.Response, error) {
 	came := canonical(req.Header)
-	header, err := t.endToEnd(came)
+	header, err := endToEnd(came)
 	if err != nil {
 		return nil, refuse(http.StatusBadRequest, "%v", err)
 	}
@@ -89,24 +87,22 @@ func (t *Transport) call(req *http.Request, header http.Header) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	upgrade := upgradeOf(canonical(req.Header))
-	if upgrade != "" && t.Mode == Closed {
-		return nil, refuse(http.StatusUpgradeRequired, "the protocol %q cannot be recorded, so the call is not made; use HTTP instead", upgrade)
+	return t.described(Call{Vantage: InProcess, Upstream: req.URL.Host, Origin: req.URL.Scheme + "://" + req.URL.Host, Speaks: Models,
+		Method: req.Method, Path: req.URL.EscapedPath(), Token: token, Chain: chain, Upgrade: upgradeOf(canonical(req.Header))}, header, req.URL.RawQuery)
+}
+
+// described adds to a call what its header and its query say, as the provider gets them. It refuses what cannot be recorded.
+func (r *relay) described(c Call, header http.Header, query string) (*Call, error) {
+	if r.Mode == Closed && c.Upgrade != "" {
+		return nil, refuse(http.StatusUpgradeRequired, "the protocol %q cannot be recorded, so the connection is not upgraded; use HTTP instead", c.Upgrade)
 	}
-	if upgrade == "" {
-		header.Del("Upgrade") // an offer that is ignored
-		header.Del("Http2-Settings")
-	}
-	if t.spool.full() && t.Mode == Closed {
+	if r.Mode == Closed && r.spool.full() {
 		return nil, refuse(http.StatusServiceUnavailable, "the recorder has no room for copies of more calls; try again later")
 	}
-	id := rand.Text()
-	return &Call{
-		ID: id, Began: t.Now(), Vantage: InProcess, Mode: t.Mode, Upstream: req.URL.Host, Origin: req.URL.Scheme + "://" + req.URL.Host, Speaks: Models,
-		Method: req.Method, Path: req.URL.EscapedPath(), Query: shownOfQuery(req.URL.RawQuery), Header: t.shownOf(header),
-		Token: token, Chain: chain, Credentials: t.credentials(header, req.URL.RawQuery), Upgrade: upgrade,
-		Request: t.spool.request(id, encodingOf(header["Content-Encoding"]), t.MaxDecoded),
-	}, nil
+	c.ID, c.Began, c.Mode = rand.Text(), time.Now(), r.Mode
+	c.Query, c.Header, c.Credentials, c.Session = shownOfQuery(query), shownOf(header), r.credentials(header, query), r.sessionIn(c.Speaks, header)
+	c.Request = r.spool.request(c.ID, encodingOf(header["Content-Encoding"]), r.MaxDecoded)
+	return &c, nil
 }
 
 func (t *Transport) request(req *http.Request, call *Call) (io.ReadCloser, error) {

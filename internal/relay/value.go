@@ -7,9 +7,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A member is a member of JSON that is watched. Of an object and an array Value is empty.
-type member struct {
-	Path  string // as Watching takes it
+// A Member is a member of JSON that a protocol watches. Of an object and an array Value is empty.
+type Member struct {
+	Path  string // as watching takes it
 	Kind  jsontext.Kind
 	Value string // a text without its quotes, or a number, true, false or null as it stands
 	Long  bool   // Value is only the beginning, as it stands longer than 127 bytes
@@ -63,7 +63,7 @@ type value struct {
 	key     bool        // in a watched object, a name is expected
 	text    []byte      // the string or, where it is watched, the number or word that is being read
 	plain   *watch      // where that number or word stands
-	found   []member
+	found   []Member
 	ended   bool
 }
 
@@ -211,9 +211,9 @@ func (v *value) note(at *watch, kind jsontext.Kind, text []byte, long bool) {
 	if at == nil || at.path == "" {
 		return
 	}
-	known := func(m member) bool { return m.Path == at.path && m.Kind == kind && m.Value == string(text) }
+	known := func(m Member) bool { return m.Path == at.path && m.Kind == kind && m.Value == string(text) }
 	if len(v.found) < mostFound && !slices.ContainsFunc(v.found, known) {
-		v.found = append(v.found, member{at.path, kind, string(text), long})
+		v.found = append(v.found, Member{at.path, kind, string(text), long})
 	}
 }
 
