@@ -239,8 +239,14 @@ func wordsOf(r *evidence.Record, o *evidence.Observed, read observed.Reading) *e
 	p.SealedApart = slices.Clone(p.SealedApart)
 	fill(p, "/prompt", &p.Prompt, said.Prompt, o.Request, read.Request)
 	output := said.Output
-	for _, c := range said.ToolCalls { // their texts stand in a text, with its escapes
-		output = alongside(output, jsontext.Value(c.Arguments))
+	for _, m := range said.Answered {
+		for i := range m.ToolCalls { // their texts stand in a text, with its escapes
+			_, arguments := m.ToolCalls[i].Said()
+			output = alongside(output, jsontext.Value(arguments))
+		}
+		if m.FunctionCall != nil {
+			output = alongside(output, jsontext.Value(m.FunctionCall.Arguments))
+		}
 	}
 	fill(p, "/response", &p.Response, output, o.Response, read.Response)
 	return &made

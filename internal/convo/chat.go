@@ -1,8 +1,6 @@
 package convo
 
 import (
-	"cmp"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -39,11 +37,6 @@ type ChatMessage struct {
 	Audio    jsontext.Value `json:"audio,omitzero"`          // what the model speaks: ChatAudio; in a request, its id
 	Images   jsontext.Value `json:"images,omitzero"`         // that the model made: an array of parts; of OpenRouter
 	Executed jsontext.Value `json:"executed_tools,omitzero"` // an array of ChatExecuted; of Groq
-}
-
-// Thought returns the model's thinking.
-func (m *ChatMessage) Thought() string {
-	return cmp.Or(m.ReasoningContent, m.Reasoning, m.Content.Thought())
 }
 
 // ChatAudio is what the model speaks.

@@ -131,20 +131,6 @@ type GenerateUsage struct {
 	CandidatesDetails jsontext.Value `json:"candidatesTokensDetails"`
 }
 
-// Thoughts returns the model's thinking in a turn.
-func (c *GenerateContent) Thoughts() []string {
-	var thoughts strings.Builder
-	for _, part := range c.Parts {
-		if part.Thought {
-			thoughts.WriteString(part.Text)
-		}
-	}
-	if thoughts.Len() == 0 {
-		return nil
-	}
-	return []string{thoughts.String()}
-}
-
 // Text returns what the model said in a candidate, without its thoughts.
 func (c *GenerateCandidate) Text() string {
 	var text strings.Builder

@@ -6,9 +6,6 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"jurat/evidence"
 	"jurat/internal/find"
 	"jurat/internal/llm"
@@ -111,13 +108,9 @@ func (a *RecordedAct) take(said subject.Act) {
 
 // read adds what the bytes say beside the messages.
 func (a *RecordedAct) read(p *observe.Projection) {
-	a.Error, a.Problem, a.Finish = p.Error, p.Problem, p.Finish
+	a.Error, a.Problem, a.Finish, a.Alternatives = p.Error, p.Problem, p.Finish, p.Alternatives
 	if a.Observed != nil && len(a.Lacks) > 0 && p.State == observe.Failed {
 		a.Problem = "" // the lack says it
-	}
-	var others []jsontext.Value
-	if json.Unmarshal(p.Alternatives, &others) == nil {
-		a.Alternatives = len(others)
 	}
 }
 

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/fault"
@@ -201,14 +199,5 @@ func (e *Exchange) counted() (prompt, answers int, model string) {
 		return 0, 0, ""
 	}
 	facts, _ := observed.FactsOf(&evidence.Observed{Protocol: observed.OTLP, Request: new(evidence.ObservedBody)}, e.told.Body, nil)
-	return messagesIn(p.Prompt), messagesIn(p.Output), or(facts.ModelVersion, facts.Model)
-}
-
-// messagesIn counts the messages of an array, or of one.
-func messagesIn(v jsontext.Value) (n int) {
-	if v.Kind() != '[' {
-		return min(len(v), 1)
-	}
-	_ = newStream(bytes.NewReader(v)).elements(func(int, jsontext.Value) error { n++; return nil }) // it was written by package observe
-	return n
+	return len(p.Asked), len(p.Answered), or(facts.ModelVersion, facts.Model)
 }

@@ -43,7 +43,6 @@ var a2aSamples = []sample{
 				{"role": "assistant", "name": "artifact", "content": [{"type": "text", "text": "It is in Bern."},
 					{"type": "file", "name": "map.png", "bytes": 5, "digest": "sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"}]},
 				{"role": "assistant", "content": "Done."}],
-			"tool_calls": [{"id": "k1", "name": "track", "arguments": "{\"order\":12}"}],
 			"finish": "completed", "provider_id": "t1",
 			"context_by_reference": ["task:t0", "url"], "conversation": ["context:c1", "task:t1"],
 			"complete": true}`,
@@ -105,7 +104,7 @@ func (r *reply) a2aCall() observe.Call {
 func TestA2AReplies(t *testing.T) {
 	for n, r := range a2aReplies() {
 		got := project(t, r.a2aCall())
-		got.Prompt, got.ToolCalls = nil, nil
+		got.Prompt = nil
 		if diff := cmp.Diff(r.want, got.Projection); diff != "" {
 			t.Errorf("reply %d, %s (-want +got):\n%s", n, r.response, diff)
 		}

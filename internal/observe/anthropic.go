@@ -28,11 +28,6 @@ func readMessages(r *reading) {
 	}
 	said := answer{finish: a.StopReason}
 	r.answer(&said, root.Get("content"), func(c *convo.Reader, n *convo.Node) { c.AnthropicContent(convo.Assistant, n) })
-	for _, b := range a.Content {
-		if b.Type == "thinking" {
-			said.thought = append(said.thought, b.Thinking)
-		}
-	}
 	r.answers = append(r.answers, said)
 }
 

@@ -41,7 +41,7 @@ func readChat(r *reading) {
 		if role := c.Message.Role; role != "" && role != "assistant" {
 			r.problem("answer: its message has the role %q: read as the model's", role)
 		}
-		one := answer{c.Index, c.FinishReason, executed(c.Message.Executed), []string{c.Message.Thought()}}
+		one := answer{c.Index, c.FinishReason, executed(c.Message.Executed)}
 		ran := len(one.said)
 		if r.answer(&one, root.Get("choices").Element(i).Get("message"), (*convo.Reader).ChatMessage); len(one.said) == ran {
 			one.said = append(one.said, convo.Message{Role: convo.Assistant}) // it has none
@@ -67,11 +67,6 @@ func (r *reading) unite() {
 		whole.Content, whole.ToolCalls = append(whole.Content, part.Content...), append(whole.ToolCalls, part.ToolCalls...)
 		whole.FunctionCall = cmp.Or(whole.FunctionCall, part.FunctionCall)
 		refusal.WriteString(part.Refusal)
-		for _, text := range a.thought {
-			if text != "" {
-				one.thought = append(one.thought, text)
-			}
-		}
 		if one.finish == "" || part.ToolCalls != nil {
 			one.finish = cmp.Or(a.finish, one.finish)
 		}

@@ -43,7 +43,7 @@ func readGenerate(r *reading) {
 			r.fail("answer: a candidate is null")
 			continue
 		}
-		said := answer{number: candidate.Index, finish: candidate.FinishReason, thought: candidate.Content.Thoughts()}
+		said := answer{number: candidate.Index, finish: candidate.FinishReason}
 		r.answer(&said, root.Get("candidates").Element(i).Get("content"), func(in *convo.Reader, n *convo.Node) {
 			in.Calls = c.Calls
 			in.Content(n, convo.Assistant)

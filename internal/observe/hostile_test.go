@@ -118,8 +118,7 @@ func replies() []reply {
 			observe.Projection{State: observe.Failed, Problem: "answer: event content_block_delta: block 0 was not started"}},
 		{messages, 200, typed(`{"type":"message_start","message":{"id":"m","type":"message","content":[]}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"go","input":{}}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"at\": "}}`),
-			observe.Projection{ProviderID: "m", Output: []byte(`{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{\"at\": ","name":"go"},"id":"t","type":"function"}]}`),
-				ToolCalls: []observe.ToolCall{{ID: "t", Name: "go", Arguments: `{"at": `}}}},
+			observe.Projection{ProviderID: "m", Output: []byte(`{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{\"at\": ","name":"go"},"id":"t","type":"function"}]}`)}},
 		{generate, 400, `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"no"}}`, observe.Projection{Error: "INVALID_ARGUMENT: no", Complete: true}},
 		{generate, 400, `[{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"no"}}]`, observe.Projection{Error: "INVALID_ARGUMENT: no", Complete: true}},
 		{generate, 200, `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"modelVersion":"g"}`, observe.Projection{Complete: true, Finish: "PROHIBITED_CONTENT"}},
@@ -176,7 +175,7 @@ func TestRefusedJSON(t *testing.T) {
 			if strings.Contains(string(c.Response), "data: ") { // a stream is put together without white space
 				arguments = strings.ReplaceAll(value, " ", "")
 			}
-			if len(p.ToolCalls) != 1 || p.ToolCalls[0].Arguments != arguments || !p.Complete || p.State != "" || p.Output == nil {
+			if len(p.Calls) != 1 || string(p.Calls[0].Function.Arguments) != arguments || !p.Complete || p.State != "" || p.Output == nil {
 				t.Errorf("%s, %s: %+v", c.Protocol, name, p)
 			}
 			if strict := json_(value); !strict && !strings.Contains(string(c.Response), quoted) && p.Problem == "" {
@@ -274,7 +273,7 @@ func check(t testing.TB, c observe.Call) said {
 	if _, err := evidence.Canonical(doc); err != nil {
 		t.Fatalf("%v\n%s", err, doc)
 	}
-	for _, v := range [][]byte{p.Prompt, p.Output, p.Parameters, p.Usage, p.Alternatives} {
+	for _, v := range [][]byte{p.Prompt, p.Output, p.Parameters, p.Usage} {
 		if form, err := evidence.Canonical(v); v != nil && (err != nil || !bytes.Equal(form, v)) {
 			t.Fatalf("not canonical: %s", v)
 		}

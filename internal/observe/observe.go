@@ -63,13 +63,13 @@ type Call struct {
 // A Projection is what a call says. A member that is absent was not said, or could not be read: then Problem says why.
 // All values are in canonical form.
 type Projection struct {
-	Prompt       jsontext.Value `json:"prompt,omitzero"`   // an array of chat messages
-	Output       jsontext.Value `json:"response,omitzero"` // a string; with calls of tools a chat message, with several turns an array of them
-	Alternatives jsontext.Value `json:"alternatives,omitzero"`
-	Reasoning    string         `json:"reasoning,omitzero"`   // the model's thinking, as far as the provider shows it
-	ToolCalls    []ToolCall     `json:"tool_calls,omitzero"`  // those in Output, for programs that look for one
-	Finish       string         `json:"finish,omitzero"`      // why the model stopped, in the provider's word
-	ProviderID   string         `json:"provider_id,omitzero"` // the provider's id of the response
+	Asked, Answered []convo.Message `json:"-"`
+
+	Prompt       jsontext.Value `json:"prompt,omitzero"`       // Asked, as an array of chat messages
+	Output       jsontext.Value `json:"response,omitzero"`     // Answered: a string; with calls of tools a chat message, with several turns an array of them
+	Alternatives int            `json:"alternatives,omitzero"` // further answers
+	Finish       string         `json:"finish,omitzero"`       // why the model stopped, in the provider's word
+	ProviderID   string         `json:"provider_id,omitzero"`  // the provider's id of the response
 
 	// Items are the ids of what the answer says, by which later requests may refer to it instead of sending it again.
 	Items []string `json:"items,omitzero"`
@@ -86,47 +86,31 @@ type Projection struct {
 // Failed is the State of a projection that lacks the request or the answer, because it could not be read.
 const Failed = "failed"
 
-// A ToolCall is a call that the model made or asked for.
-type ToolCall struct {
-	ID        string `json:"id,omitzero"` // "": the provider gives none
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"` // as a chat message has them: usually JSON
-}
-
 // readers has a reader for each protocol.
 var readers = map[string]func(*reading){
 	OpenAIChat: readChat, OpenAIResponses: readResponses, AnthropicMessages: readMessages, GeminiGenerate: readGenerate,
 	A2A03: readA2A, A2A10: readA2A, OTLP: readTelemetry,
 }
 
-// Messages are what a call says, as the messages of a conversation. They are those of its Projection.
-type Messages struct{ Prompt, Response []convo.Message }
-
 // Project reads a call. It returns an error only if the protocol is unknown.
 func Project(c Call) (Projection, error) {
-	p, _, err := Read(c)
-	return p, err
-}
-
-// Read reads a call as Project does, and returns its messages beside the projection.
-func Read(c Call) (Projection, Messages, error) {
 	read, known := readers[c.Protocol]
 	if strings.HasPrefix(c.Protocol, MCP) {
 		read, known = readMCP, true
 	}
 	if !known {
-		return Projection{}, Messages{}, fmt.Errorf("unknown protocol %q: no projection", c.Protocol)
+		return Projection{}, fmt.Errorf("unknown protocol %q: no projection", c.Protocol)
 	}
 	r := &reading{call: &c}
 	for i, body := range [][]byte{c.Request, c.Response} {
 		if most := mostValues(body); len(body) > most && evidence.Values(body) > most {
-			return Projection{State: Failed, Problem: fmt.Sprintf("%s: more than %d values", []string{"request", "answer"}[i], most)}, Messages{}, nil
+			return Projection{State: Failed, Problem: fmt.Sprintf("%s: more than %d values", []string{"request", "answer"}[i], most)}, nil
 		}
 	}
 	if err := fault.Guard(func() error { read(r); return nil }); err != nil {
-		return Projection{State: Failed, Problem: "the program failed while reading it"}, Messages{}, nil
+		return Projection{State: Failed, Problem: "the program failed while reading it"}, nil
 	}
-	return r.result(), r.messages, nil
+	return r.result(), nil
 }
 
 // mostValues is how many values are read of a body. A stream writes a dozen of them for each word, and what is read of it is little more than the words.

@@ -30,7 +30,6 @@ type reading struct {
 	call     *Call
 	out      Projection
 	prompt   []convo.Message
-	messages Messages // as far as the projection has them
 	answers  []answer
 	problems []string
 	unended  bool // the answer is a stream without its last event, in which all had stopped
@@ -38,10 +37,9 @@ type reading struct {
 
 // An answer is one of the answers that the model gave.
 type answer struct {
-	number  int
-	finish  string
-	said    []convo.Message
-	thought []string
+	number int
+	finish string
+	said   []convo.Message
 }
 
 // lenient reads JSON as most libraries do: the last of two members counts, and U+FFFD stands for a broken character.
@@ -322,49 +320,24 @@ func expected(err error) bool {
 func (r *reading) result() Projection {
 	if r.prompt != nil {
 		if r.out.Prompt = r.marshal("prompt", r.prompt, maxPrompt); r.out.Prompt != nil {
-			r.messages.Prompt = r.prompt
+			r.out.Asked = r.prompt
 		}
 	}
 	slices.SortStableFunc(r.answers, func(a, b answer) int { return cmp.Compare(a.number, b.number) })
 	if len(r.answers) > 0 {
 		first := r.answers[0]
 		r.out.Finish = cmp.Or(first.finish, r.out.Finish)
-		r.out.ToolCalls = callsIn(first.said)
-		r.think(first.thought)
 		if said := convo.Spoken(first.said); len(said) > 0 {
 			if r.out.Output = r.marshal("response", output(said), maxOutput); r.out.Output != nil {
-				r.messages.Response = said
+				r.out.Answered = said
 			}
 		}
-		r.alternatives(r.answers[1:])
+		r.out.Alternatives = len(r.answers) - 1
 	}
 	r.out.Finish = r.name("finish", r.out.Finish)
 	r.out.ProviderID = r.name("provider_id", r.out.ProviderID)
 	r.out.Problem = strings.Join(r.problems, "; ")
 	return r.out
-}
-
-// think keeps what the model thought.
-func (r *reading) think(thought []string) {
-	if r.out.Reasoning = strings.Join(thought, "\n"); len(r.out.Reasoning) > maxOutput {
-		r.out.Reasoning = ""
-		r.problem("reasoning: longer than %d MiB: left out", maxOutput>>20)
-	}
-}
-
-func (r *reading) alternatives(others []answer) {
-	type alternative struct {
-		Number   int    `json:"number"`
-		Finish   string `json:"finish,omitzero"`
-		Response any    `json:"response"`
-	}
-	var list []alternative
-	for _, a := range others {
-		list = append(list, alternative{a.number, a.finish, output(convo.Spoken(a.said))})
-	}
-	if list != nil {
-		r.out.Alternatives = r.marshal("alternatives", list, maxOutput)
-	}
 }
 
 // marshal writes a value in canonical form. It returns nil for one that is too long.
@@ -395,20 +368,6 @@ func output(said []convo.Message) any {
 		return m.Content
 	}
 	return m
-}
-
-// callsIn lists the calls of messages.
-func callsIn(said []convo.Message) (calls []ToolCall) {
-	for _, m := range said {
-		for i := range m.ToolCalls {
-			name, arguments := m.ToolCalls[i].Said()
-			calls = append(calls, ToolCall{m.ToolCalls[i].ID, name, arguments})
-		}
-		if f := m.FunctionCall; f != nil {
-			calls = append(calls, ToolCall{"", f.Name, string(f.Arguments)})
-		}
-	}
-	return calls
 }
 
 // name returns a name that a payload may have, and "" for any other text.

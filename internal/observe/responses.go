@@ -2,7 +2,6 @@ package observe
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -41,10 +40,7 @@ func readResponses(r *reading) {
 	r.answer(&said, root.Get("output"), func(c *convo.Reader, n *convo.Node) { c.Items(n, convo.Assistant) })
 	for i := range a.Output {
 		item := &a.Output[i]
-		switch {
-		case item.Type == "reasoning":
-			said.thought = append(said.thought, reasoningIn(item)...)
-		case (item.Type == "" || item.Type == "message") && item.Role != "" && item.Role != convo.Assistant:
+		if (item.Type == "" || item.Type == "message") && item.Role != "" && item.Role != convo.Assistant {
 			r.problem("answer: a message has the role %q: read as the model's", item.Role)
 		}
 		if item.ID != "" && len(r.out.Items) < maxItems {
@@ -67,16 +63,6 @@ func (r *reading) responsesRequest(o object) {
 			r.conversation(c, o, part.member, func(n *convo.Node) { c.Items(n, part.role) })
 		}
 	}
-}
-
-// reasoningIn returns the texts of a reasoning item: its summary and, from some servers, all of it.
-func reasoningIn(i *convo.ResponsesItem) (texts []string) {
-	for _, p := range slices.Concat(i.Summary, i.Content.Parts) {
-		if p.Text != "" {
-			texts = append(texts, p.Text)
-		}
-	}
-	return texts
 }
 
 func present(v jsontext.Value) bool { return len(v) > 0 && v.Kind() != jsontext.KindNull }

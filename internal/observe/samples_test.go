@@ -1,6 +1,7 @@
 package observe_test
 
 import (
+	"jurat/internal/convo"
 	"jurat/internal/must"
 	"slices"
 	"strings"
@@ -61,9 +62,8 @@ var chatSample = sample{
 			{"role": "tool", "tool_call_id": "c0", "content": "a tree"}],
 		"response": {"role": "assistant", "content": "It is so.", "tool_calls": [
 			{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{\"at\":1}"}}, {"id": "c2", "type": "custom", "custom": {"name": "say", "input": "hi"}}]},
-		"alternatives": [{"number": 1, "finish": "stop", "response": "No."}],
-		"tool_calls": [{"id": "c1", "name": "look", "arguments": "{\"at\":1}"}, {"id": "c2", "name": "say", "arguments": "hi"}],
-		"reasoning": "hm", "finish": "tool_calls", "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7, "cost": 0.25},
+		"alternatives": 1,
+		"finish": "tool_calls", "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7, "cost": 0.25},
 		"context_by_reference": ["file:file-7", "url"],
 		"complete": true}`,
 }
@@ -87,6 +87,8 @@ type said struct {
 	Parameters         jsontext.Value `json:"parameters,omitzero"`
 	Usage              jsontext.Value `json:"usage,omitzero"`
 	ContextByReference []string       `json:"context_by_reference,omitzero"`
+
+	Calls []convo.ChatToolCall `json:"-"` // of the answer
 }
 
 // project reads a call.
@@ -94,7 +96,12 @@ func project(t testing.TB, c observe.Call) said {
 	t.Helper()
 	p := must.Get(observe.Project(c))(t)
 	f := factsOf(c)
-	return said{p, f.Model, f.ModelVersion, f.Parameters, f.Usage, f.ContextByReference}
+	s := said{p, f.Model, f.ModelVersion, f.Parameters, f.Usage, f.ContextByReference, nil}
+	for _, m := range p.Answered {
+		s.Calls = append(s.Calls, m.ToolCalls...)
+	}
+	s.Asked, s.Answered = nil, nil // Prompt and Output are the same
+	return s
 }
 
 // TestSamples: a call says what its vendor's documents mean, and a stream says the same as the answer in one piece.

@@ -31,7 +31,7 @@ func (t *telling) asked() bool {
 	}
 	if !there {
 		if instructed && t.saidAt("llm.input_messages.") == 0 && len(t.events) == 0 {
-			t.prompt, _ = t.turn(object{"parts": system}, "system")
+			t.prompt = t.turn(object{"parts": system}, "system")
 			t.cut["prompt"] = true
 			t.problem("gen_ai.input.messages: not told: of the prompt the instructions alone are known")
 			return true
@@ -40,12 +40,10 @@ func (t *telling) asked() bool {
 	}
 	t.prompt = []convo.Message{}
 	if instructed {
-		said, _ := t.turn(object{"parts": system}, "system")
-		t.prompt = append(t.prompt, said...)
+		t.prompt = append(t.prompt, t.turn(object{"parts": system}, "system")...)
 	}
 	for _, o := range objects(v) {
-		said, _ := t.turn(o, "user")
-		t.prompt = append(t.prompt, said...)
+		t.prompt = append(t.prompt, t.turn(o, "user")...)
 	}
 	return true
 }
@@ -77,33 +75,30 @@ func (t *telling) answered() bool {
 		return false
 	}
 	for i, o := range objects(v) {
-		said, thought := t.turn(o, "assistant")
-		t.answer(i, o.Word("finish_reason"), said, thought)
+		t.answer(i, o.Word("finish_reason"), t.turn(o, "assistant"))
 	}
 	return true
 }
 
 // answer adds an answer, or to an agent's one.
-func (t *telling) answer(number int, finish string, said []convo.Message, thought []string) {
+func (t *telling) answer(number int, finish string, said []convo.Message) {
 	if t.kind == otlp.Agent && len(t.answers) > 0 {
 		a := &t.answers[0]
-		a.said, a.thought, a.finish = append(a.said, said...), append(a.thought, thought...), cmp.Or(finish, a.finish)
+		a.said, a.finish = append(a.said, said...), cmp.Or(finish, a.finish)
 		return
 	}
-	t.answers = append(t.answers, answer{number, finish, said, thought})
+	t.answers = append(t.answers, answer{number, finish, said})
 }
 
 // turn reads a message with parts, or with content as Chat Completions has it.
-func (t *telling) turn(o object, role string) (said []convo.Message, thought []string) {
+func (t *telling) turn(o object, role string) (said []convo.Message) {
 	role = speakerOf(o.Word("role"), role)
 	if !present(o["parts"]) {
-		return t.chatLike(o, role)
+		return []convo.Message{chatLike(o, role)}
 	}
 	w := &convo.Turn{Role: role, Say: func(m convo.Message, _ *convo.Node) { said = append(said, m) }}
 	for _, p := range objects(o["parts"]) {
-		if text := t.part(w, p); text != "" {
-			thought = append(thought, text)
-		}
+		part(w, p)
 	}
 	w.End()
 	for i := range said {
@@ -111,16 +106,15 @@ func (t *telling) turn(o object, role string) (said []convo.Message, thought []s
 			said[i].Name = o.Word("name")
 		}
 	}
-	return said, thought
+	return said
 }
 
-// part reads one part of a message. It returns what is the model's thinking.
-func (t *telling) part(w *convo.Turn, p object) (thought string) {
+// part reads one part of a message: of what the model thought, nothing.
+func part(w *convo.Turn, p object) {
 	switch kind := p.Word("type"); kind {
 	case "text", "input_text", "output_text":
 		w.Add(nil, convo.Words(cmp.Or(p.Word("content"), p.Word("text"))))
 	case "reasoning", "thinking":
-		return cmp.Or(p.Word("content"), p.Word("text"))
 	case "tool_call":
 		w.Call(nil, convo.Function(p.Word("id"), p.Word("name"), argumentsOf(p["arguments"])))
 	case "tool_call_response":
@@ -138,7 +132,6 @@ func (t *telling) part(w *convo.Turn, p object) (thought string) {
 	default:
 		w.Add(nil, convo.Unknown(kind, p.Value()))
 	}
-	return ""
 }
 
 // outputOf reads what a tool returned: a text, parts, or another value.
@@ -168,7 +161,7 @@ func argumentsOf(v jsontext.Value) string {
 }
 
 // chatLike reads a message that has content, and calls as Chat Completions has them.
-func (t *telling) chatLike(o object, role string) ([]convo.Message, []string) {
+func chatLike(o object, role string) convo.Message {
 	m := convo.Message{Role: role, Name: o.Word("name"), ToolCallID: o.Word("tool_call_id"), Content: outputOf(o["content"])}
 	if m.Role == "tool" && m.ToolCallID == "" {
 		m.ToolCallID = o.Word("id")
@@ -180,19 +173,14 @@ func (t *telling) chatLike(o object, role string) ([]convo.Message, []string) {
 		}
 		m.ToolCalls = append(m.ToolCalls, convo.Function(c.Word("id"), f.Word("name"), argumentsOf(f["arguments"])))
 	}
-	var thought []string
-	if text := o.Word("reasoning_content"); text != "" {
-		thought = []string{text}
-	}
-	return []convo.Message{m}, thought
+	return m
 }
 
 // askedInEvents reads the events that OpenTelemetry had before version 1.37, each with one message.
 func (t *telling) askedInEvents() bool {
 	for _, e := range t.events {
 		if role := otlp.RoleOf(e.name); role != "" {
-			said, _ := t.turn(e.object(), role)
-			t.prompt = append(t.prompt, said...)
+			t.prompt = append(t.prompt, t.turn(e.object(), role)...)
 		}
 		if e.name == otlp.OldPrompt {
 			t.prompt = append(t.prompt, t.oldMessages(e, "gen_ai.prompt", "user")...)
@@ -210,12 +198,11 @@ func (t *telling) answeredInEvents() bool {
 			if m == nil {
 				m = o
 			}
-			said, thought := t.turn(m, "assistant")
 			number, _ := strconv.Atoi(convo.TextOf(o["index"]))
-			t.answer(number, o.Word("finish_reason"), said, thought)
+			t.answer(number, o.Word("finish_reason"), t.turn(m, "assistant"))
 		case otlp.OldAnswer:
 			for i, m := range t.oldMessages(e, "gen_ai.completion", "assistant") {
-				t.answer(i, "", []convo.Message{m}, nil)
+				t.answer(i, "", []convo.Message{m})
 			}
 		}
 	}
@@ -263,8 +250,7 @@ func (t *telling) oldMessages(e event, name, role string) (list []convo.Message)
 		return []convo.Message{{Role: role, Content: convo.Pieces{convo.Words(*v.String)}}}
 	}
 	for _, o := range objects(jsontext.Value(*v.String)) {
-		said, _ := t.turn(o, role)
-		list = append(list, said...)
+		list = append(list, t.turn(o, role)...)
 	}
 	return list
 }
@@ -350,8 +336,7 @@ func (b *branch) items() []*branch {
 // system prompt stands among the parameters alone.
 func (t *telling) askedOpenInference() bool {
 	for _, item := range t.branch("llm.input_messages.").items() {
-		said, _ := t.openInference(item.at("message"), "user")
-		t.prompt = append(t.prompt, said...)
+		t.prompt = append(t.prompt, t.openInference(item.at("message"), "user")...)
 	}
 	if system := t.invocation()["system"]; t.prompt != nil && present(system) && !slices.ContainsFunc(t.prompt, func(m convo.Message) bool { return m.Role == "system" }) {
 		t.prompt = slices.Insert(t.prompt, 0, convo.Message{Role: "system", Content: outputOf(system)})
@@ -365,13 +350,12 @@ func (t *telling) answeredOpenInference() bool {
 	items := t.branch("llm.output_messages.").items()
 	several := len(items) > 1 && t.choices() > 1
 	for i, item := range items {
-		said, thought := t.openInference(item.at("message"), "assistant")
+		said := t.openInference(item.at("message"), "assistant")
 		if several || len(t.answers) == 0 {
-			t.answer(i, "", said, thought)
+			t.answer(i, "", said)
 			continue
 		}
-		a := &t.answers[0]
-		a.said, a.thought = append(a.said, said...), append(a.thought, thought...)
+		t.answers[0].said = append(t.answers[0].said, said...)
 	}
 	return len(t.answers) > 0
 }
@@ -403,7 +387,7 @@ func (t *telling) choices() int {
 }
 
 // openInference reads a message; one without anything is empty. A user's message that names a call has what the call returned, and then what the user said.
-func (t *telling) openInference(b *branch, role string) (said []convo.Message, thought []string) {
+func (t *telling) openInference(b *branch, role string) (said []convo.Message) {
 	m := convo.Message{Role: speakerOf(b.text("role"), role), Name: b.text("name"), ToolCallID: b.text("tool_call_id")}
 	if text := b.text("content"); text != "" {
 		m.Content = convo.Pieces{convo.Words(text)}
@@ -415,7 +399,7 @@ func (t *telling) openInference(b *branch, role string) (said []convo.Message, t
 			parts.from = 1 // what the call returned is the first
 		}
 	}
-	calls := map[convo.ChatToolCall]bool{}
+	calls, thinks := map[convo.ChatToolCall]bool{}, false
 	if b.at("tool_calls") != nil {
 		for _, item := range b.at("tool_calls").items() {
 			called(&m, item.at("tool_call"), calls)
@@ -428,7 +412,8 @@ func (t *telling) openInference(b *branch, role string) (said []convo.Message, t
 			case item.at("tool_call") != nil:
 				called(&m, item.at("tool_call"), calls)
 			case kind == "reasoning", kind == "thinking":
-				thought = append(thought, c.text("text"))
+				thinks = true
+				c.text("text") // which may have been cut
 			case c.at("text") != nil:
 				m.Content = append(m.Content, convo.Words(c.text("text")))
 			case c.at("image") != nil:
@@ -441,10 +426,10 @@ func (t *telling) openInference(b *branch, role string) (said []convo.Message, t
 	if name := b.text("function_call_name"); name != "" {
 		m.ToolCalls = append(m.ToolCalls, convo.Function("", name, b.text("function_call_arguments_json")))
 	}
-	if said == nil && thought == nil || len(m.Content) > 0 || len(m.ToolCalls) > 0 {
+	if said == nil && !thinks || len(m.Content) > 0 || len(m.ToolCalls) > 0 {
 		said = append(said, m)
 	}
-	return said, slices.DeleteFunc(thought, func(text string) bool { return text == "" })
+	return said
 }
 
 // called adds a call, unless it is one of those known: some senders write it twice.

@@ -40,12 +40,10 @@ func fragment(delta string) string { return `{"choices":[{"index":0,"delta":` + 
 const stopped = `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`
 
 // asked2 are two calls, of look and of go.
-const asked2 = `"response":{"role":"assistant","content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}},{"id":"b","type":"function","function":{"name":"go","arguments":"{}"}}]},
-	"tool_calls":[{"id":"a","name":"look","arguments":"{\"at\":1}"},{"id":"b","name":"go","arguments":"{}"}]`
+const asked2 = `"response":{"role":"assistant","content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}},{"id":"b","type":"function","function":{"name":"go","arguments":"{}"}}]}`
 
 // unnamed2 are the same without ids.
-const unnamed2 = `"response":{"role":"assistant","content":"","tool_calls":[{"id":"","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}},{"id":"","type":"function","function":{"name":"look","arguments":"{\"at\":2}"}}]},
-	"tool_calls":[{"name":"look","arguments":"{\"at\":1}"},{"name":"look","arguments":"{\"at\":2}"}]`
+const unnamed2 = `"response":{"role":"assistant","content":"","tool_calls":[{"id":"","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}},{"id":"","type":"function","function":{"name":"look","arguments":"{\"at\":2}"}}]}`
 
 var chatPassages = []passage{
 	{name: "parallel calls that all have the number 0", protocol: observe.OpenAIChat, response: events(
@@ -78,7 +76,7 @@ var chatPassages = []passage{
 	{name: "a null among the calls", protocol: observe.OpenAIChat, response: `{"choices":[{"finish_reason":"stop","message":{"content":"So.","tool_calls":[null]}}]}`, want: `{"complete":true,"finish":"stop","response":"So."}`},
 	{name: "calls that are no array", protocol: observe.OpenAIChat, response: events(
 		fragment(`{"role":"assistant","tool_calls":{"index":0,"id":"","type":"function","function":{"name":"look","arguments":"{\"at\""}}}`), fragment(`{"role":"assistant","tool_calls":{"index":0,"id":"","type":"function","function":{"name":null,"arguments":":1}"}}}`), stopped, `[DONE]`),
-		want: `{"complete":true,"finish":"stop","response":{"role":"assistant","content":"","tool_calls":[{"id":"","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}}]},"tool_calls":[{"name":"look","arguments":"{\"at\":1}"}]}`},
+		want: `{"complete":true,"finish":"stop","response":{"role":"assistant","content":"","tool_calls":[{"id":"","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}}]}}`},
 	{name: "one answer in two parts", protocol: observe.OpenAIChat, response: `{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"I look."}},
 			{"index":1,"finish_reason":"tool_calls","message":{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}},{"id":"b","type":"function","function":{"name":"go","arguments":"{}"}}]}}]}`,
 		want: `{"complete":true,"finish":"tool_calls","problem":"answer: 2 answers to a request for one: read as its parts",` + strings.Replace(asked2, `"content":""`, `"content":"I look."`, 1) + `}`},
@@ -91,20 +89,19 @@ var chatPassages = []passage{
 			{"role":"tool","name":"search","tool_call_id":"#1","content":"{\"search_results\":{\"results\":[{\"url\":\"https://example.org\"}]}}"},
 			{"role":"assistant","content":"","tool_calls":[{"id":"#2","type":"function","function":{"name":"python","arguments":"{\"code\":\"1\"}"}}]},
 			{"role":"tool","name":"python","tool_call_id":"#2","content":"1"},
-			{"role":"assistant","content":"It is so."}],
-			"tool_calls":[{"id":"#1","name":"search","arguments":"{\"query\":\"q\"}"},{"id":"#2","name":"python","arguments":"{\"code\":\"1\"}"}]}`},
+			{"role":"assistant","content":"It is so."}]}`},
 	{name: "tools that the server ran, in one piece", protocol: observe.OpenAIChat,
 		response: `{"choices":[{"finish_reason":"stop","message":{"content":"So.","reasoning":"hm","executed_tools":[{"index":0,"type":"search","arguments":"{}","output":"found"}]}}]}`,
-		want: `{"complete":true,"finish":"stop","reasoning":"hm","response":[{"role":"assistant","content":"","tool_calls":[{"id":"#1","type":"function","function":{"name":"search","arguments":"{}"}}]},
-			{"role":"tool","name":"search","tool_call_id":"#1","content":"found"},{"role":"assistant","content":"So."}],"tool_calls":[{"id":"#1","name":"search","arguments":"{}"}]}`},
+		want: `{"complete":true,"finish":"stop","response":[{"role":"assistant","content":"","tool_calls":[{"id":"#1","type":"function","function":{"name":"search","arguments":"{}"}}]},
+			{"role":"tool","name":"search","tool_call_id":"#1","content":"found"},{"role":"assistant","content":"So."}]}`},
 	{name: "thinking by another name", protocol: observe.OpenAIChat, response: events(fragment(`{"reasoning":"h","reasoning_content":"h","content":""}`), fragment(`{"reasoning":"m"}`), fragment(`{"content":"So."}`), stopped, `[DONE]`),
-		want: `{"complete":true,"finish":"stop","reasoning":"hm","response":"So."}`},
+		want: `{"complete":true,"finish":"stop","response":"So."}`},
 	{name: "thinking among the parts", protocol: observe.OpenAIChat, response: events(fragment(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"h"}]}]}`), fragment(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"m"}]}]}`),
 		fragment(`{"content":[{"type":"reference","reference_ids":[1]},{"type":"text","text":"So."}]}`), stopped, `[DONE]`),
-		want: `{"complete":true,"finish":"stop","reasoning":"hm","response":"So."}`},
+		want: `{"complete":true,"finish":"stop","response":"So."}`},
 	{name: "thinking among the parts, in one piece", protocol: observe.OpenAIChat,
 		response: `{"choices":[{"finish_reason":"stop","message":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"So."},{"type":"reference","reference_ids":[1]}]}}]}`,
-		want:     `{"complete":true,"finish":"stop","reasoning":"hm","response":"So."}`},
+		want:     `{"complete":true,"finish":"stop","response":"So."}`},
 	{name: "speech", protocol: observe.OpenAIChat, response: events(fragment(`{"role":"assistant","audio":{"id":"au1","transcript":"It is"}}`), fragment(`{"audio":{"data":"aGU=","transcript":" so."}}`), fragment(`{"audio":{"data":"bGxv","expires_at":1}}`), stopped, `[DONE]`),
 		want: `{"complete":true,"finish":"stop","response":{"role":"assistant","content":[{"type":"text","text":"It is so."},{"type":"input_audio","bytes":5,"digest":"sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"}]}}`},
 	{name: "speech in one piece, of an earlier answer too", protocol: observe.OpenAIChat, request: `{"messages":[{"role":"assistant","content":null,"audio":{"id":"au0"}}]}`,
@@ -152,7 +149,7 @@ var done2 = []string{
 	`{"type":"response.output_item.done","output_index":1,"item":{"type":"function_call","call_id":"a","name":"look","arguments":"{}"}}`,
 }
 
-const said2 = `"response":[{"role":"assistant","content":"So."},{"role":"assistant","content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":"{}"}}]}],"tool_calls":[{"id":"a","name":"look","arguments":"{}"}]`
+const said2 = `"response":[{"role":"assistant","content":"So."},{"role":"assistant","content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":"{}"}}]}]`
 
 var otherPassages = []passage{
 	{name: "a last event without the items", protocol: observe.OpenAIResponses, response: typed(append(done2[:5:5], `{"type":"response.completed","response":{"id":"resp_1","status":"completed","model":"m","output":[],"usage":{"total_tokens":7}}}`)...),
@@ -170,8 +167,7 @@ var otherPassages = []passage{
 		response: `{"status":"completed","output":[{"type":"program","call_id":"p","code":"look()"},{"type":"program_output","call_id":"p","result":"7"},{"type":"computer_call","call_id":"c","actions":[{"type":"click"}]}]}`,
 		want: `{"complete":true,"finish":"completed","parameters":{"tools":["crm.look","code_interpreter"]},"context_by_reference":["file:file-1"],"prompt":[{"role":"tool","tool_call_id":"s","content":"[{\"name\":\"look\"}]"}],
 			"response":[{"role":"assistant","content":"","tool_calls":[{"id":"p","type":"function","function":{"name":"program","arguments":"look()"}}]},{"role":"tool","tool_call_id":"p","content":"7"},
-				{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"computer","arguments":"[{\"type\":\"click\"}]"}}]}],
-			"tool_calls":[{"id":"p","name":"program","arguments":"look()"},{"id":"c","name":"computer","arguments":"[{\"type\":\"click\"}]"}]}`},
+				{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"computer","arguments":"[{\"type\":\"click\"}]"}}]}]}`},
 	{name: "results by the ids of items and of calls", protocol: observe.OpenAIResponses, request: `{"input":[{"type":"local_shell_call","id":"lsc_1","call_id":"call_1","action":{}},{"type":"local_shell_call","id":"lsc_2","call_id":"call_2","action":{}},
 			{"type":"local_shell_call_output","id":"lsc_2","output":"b"},{"type":"local_shell_call_output","id":"call_1","output":"a"},{"type":"local_shell_call_output","id":"own","call_id":"lsc_1","output":"c"},
 			{"type":"function_call","id":"call_2","call_id":"call_3","name":"f"},{"type":"function_call_output","call_id":"call_2","output":"d"},{"type":"function_call_output","id":"nobody's","output":"e"}]}`,
@@ -201,10 +197,10 @@ var otherPassages = []passage{
 		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"So."}}`, `{"type":"content_block_stop","index":0}`, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":4}}`, `{"type":"ping"}`),
 		want: `{"complete":true,"finish":"end_turn","response":"So.","usage":{"input_tokens":3,"output_tokens":4}}`},
 	{name: "an answer in its first event, cut", protocol: observe.AnthropicMessages, response: typed(`{"type":"message_start","message":{"type":"message","content":[{"type":"tool_use","id":"a","name":"look","input":{"at":1}}],"stop_reason":"tool_use"}}`),
-		want: `{"complete":false,"finish":"tool_use","response":{"role":"assistant","content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}}]},"tool_calls":[{"id":"a","name":"look","arguments":"{\"at\":1}"}]}`},
+		want: `{"complete":false,"finish":"tool_use","response":{"role":"assistant","content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}}]}}`},
 	{name: "a search that failed", protocol: observe.AnthropicMessages, response: `{"type":"message","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"s","content":{"type":"web_search_tool_result_error","error_code":"unavailable"}}],"stop_reason":"pause_turn"}`,
 		want: `{"context_by_reference":["tool:web_search"],"complete":true,"finish":"pause_turn","response":[{"role":"assistant","content":"","tool_calls":[{"id":"s","type":"function","function":{"name":"web_search","arguments":"{}"}}]},
-			{"role":"tool","tool_call_id":"s","is_error":true,"content":"{\"error_code\":\"unavailable\",\"type\":\"web_search_tool_result_error\"}"}],"tool_calls":[{"id":"s","name":"web_search","arguments":"{}"}]}`},
+			{"role":"tool","tool_call_id":"s","is_error":true,"content":"{\"error_code\":\"unavailable\",\"type\":\"web_search_tool_result_error\"}"}]}`},
 	{name: "one element in place of an array", protocol: observe.GeminiGenerate, request: `{"systemInstruction":{"parts":{"text":"Be kind."}},"contents":{"role":"user","parts":{"text":"What?"}}}`,
 		response: `{"candidates":[{"content":{"parts":[{"text":"So."}]},"finishReason":"STOP"}]}`,
 		want:     `{"complete":true,"finish":"STOP","response":"So.","prompt":[{"role":"system","content":"Be kind."},{"role":"user","content":"What?"}]}`},
@@ -223,15 +219,13 @@ var otherPassages = []passage{
 		part(`{"functionCall":{"partialArgs":[{"jsonPath":"$.list[1]","boolValue":true},{"jsonPath":"$.none","nullValue":"NULL_VALUE"}],"willContinue":true}}`), part(`{"functionCall":{}}`), part(`{"functionCall":{}}`),
 		part(`{"functionCall":{"name":"go","willContinue":true}}`), part(`{"functionCall":{"partialArgs":[{"jsonPath":"$.to","stringValue":"x"}]}}`), part(`{"functionCall":{"name":"stop","args":{}}}`), `{"candidates":[{"content":{"parts":[{"text":""}]},"finishReason":"STOP"}]}`),
 		want: `{"complete":true,"finish":"STOP","response":{"role":"assistant","content":"","tool_calls":[
-			{"id":"#1","type":"function","function":{"name":"look","arguments":"{\"a.b\":0.5,\"list\":[{\"city\":\"Boston\"},true],\"none\":null}"}},{"id":"#2","type":"function","function":{"name":"go","arguments":"{\"to\":\"x\"}"}},{"id":"#3","type":"function","function":{"name":"stop","arguments":"{}"}}]},
-			"tool_calls":[{"id":"#1","name":"look","arguments":"{\"a.b\":0.5,\"list\":[{\"city\":\"Boston\"},true],\"none\":null}"},{"id":"#2","name":"go","arguments":"{\"to\":\"x\"}"},{"id":"#3","name":"stop","arguments":"{}"}]}`},
+			{"id":"#1","type":"function","function":{"name":"look","arguments":"{\"a.b\":0.5,\"list\":[{\"city\":\"Boston\"},true],\"none\":null}"}},{"id":"#2","type":"function","function":{"name":"go","arguments":"{\"to\":\"x\"}"}},{"id":"#3","type":"function","function":{"name":"stop","arguments":"{}"}}]}}`},
 	{name: "a piece that leads nowhere", protocol: observe.GeminiGenerate, response: events(part(`{"text":"So."}`), part(`{"functionCall":{"name":"look","willContinue":true}}`), part(`{"functionCall":{"partialArgs":[{"jsonPath":"$.a[1025]","stringValue":"x"}]}}`)),
-		want: `{"complete":false,"projection":"failed","problem":"answer: partialArgs: a path has a step that is neither a name nor a number in range","response":{"role":"assistant","content":"So.","tool_calls":[{"id":"#1","type":"function","function":{"name":"look","arguments":"{\"a\":{}}"}}]},
-			"tool_calls":[{"id":"#1","name":"look","arguments":"{\"a\":{}}"}]}`},
+		want: `{"complete":false,"projection":"failed","problem":"answer: partialArgs: a path has a step that is neither a name nor a number in range","response":{"role":"assistant","content":"So.","tool_calls":[{"id":"#1","type":"function","function":{"name":"look","arguments":"{\"a\":{}}"}}]}}`},
 	{name: "tools that Google ran", protocol: observe.GeminiGenerate, response: `{"candidates":[{"content":{"parts":[{"toolCall":{"id":"c","toolType":"GOOGLE_SEARCH_WEB","args":{"queries":["q"]}},"thoughtSignature":"s"},
 			{"toolResponse":{"id":"c","toolType":"GOOGLE_SEARCH_WEB","response":{"search_suggestions":"x"}}},{"text":"So."}]},"finishReason":"STOP"}]}`,
 		want: `{"complete":true,"finish":"STOP","response":[{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"GOOGLE_SEARCH_WEB","arguments":"{\"queries\":[\"q\"]}"}}]},
-			{"role":"tool","name":"GOOGLE_SEARCH_WEB","tool_call_id":"c","content":"{\"search_suggestions\":\"x\"}"},{"role":"assistant","content":"So."}],"tool_calls":[{"id":"c","name":"GOOGLE_SEARCH_WEB","arguments":"{\"queries\":[\"q\"]}"}]}`},
+			{"role":"tool","name":"GOOGLE_SEARCH_WEB","tool_call_id":"c","content":"{\"search_suggestions\":\"x\"}"},{"role":"assistant","content":"So."}]}`},
 	{name: "what Google looked up", protocol: observe.GeminiGenerate, response: events(part(`{"text":"So."}`), `{"candidates":[{"finishReason":"STOP","groundingMetadata":{"webSearchQueries":["what is so"],"groundingChunks":[{"web":{"uri":"https://example.org/a?b=c","title":"A"}}]},`+
 		`"urlContextMetadata":{"urlMetadata":[{"retrievedUrl":"https://example.org/d"}]}}]}`),
 		want: `{"complete":true,"finish":"STOP","response":"So.","context_by_reference":["search","url"]}`},

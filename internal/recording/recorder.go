@@ -548,16 +548,16 @@ func callOf(act *observed.Act) observe.Call {
 func (e *exchange) said(act *observed.Act) said {
 	s := said{agent: e.intent.Agent, trace: traceOf(e.call.Header.Get("Traceparent"))}
 	c := callOf(act)
-	p, said, err := observe.Read(c)
+	p, err := observe.Project(c)
 	if err != nil {
 		return s
 	}
 	if s.kept = p.Conversation; s.kept != nil {
 		return s
 	}
-	s.prompt = said.Prompt
+	s.prompt = p.Asked
 	if p.Complete && p.Error == "" {
-		s.response, s.id = said.Response, p.ProviderID
+		s.response, s.id = p.Answered, p.ProviderID
 		for _, id := range p.Items {
 			s.made = append(s.made, "item:"+id)
 		}

@@ -328,11 +328,13 @@ func (r *recording) sight(one *record) (s sight, err error) {
 	facts, _ := observed.FactsOf(o, request, response)
 	s.referred = facts.Referred
 	call := observe.CallOf(o, request, response)
-	if p, said, err := observe.Read(call); err == nil && (call.Request != nil || call.Response != nil) {
+	if p, err := observe.Project(call); err == nil && (call.Request != nil || call.Response != nil) {
 		if o.Vantage == evidence.Telemetry {
 			p.Problem = "" // it is in missing
 		}
-		s.prompt, s.response, s.said = shown(said.Prompt), shown(said.Response), p
+		s.prompt, s.response = shown(p.Asked), shown(p.Answered)
+		p.Asked, p.Answered = nil, nil // who keeps the rest needs no second copy
+		s.said = p
 		if p.Error != "" {
 			s.note("The provider answered with an error: %s.", p.Error)
 		}

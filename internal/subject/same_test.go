@@ -74,11 +74,11 @@ func TestTranscriptsAndRecordings(t *testing.T) {
 			if two[1] != "" {
 				c.Response = []byte("{" + response + "}")
 			}
-			p, said, err := observe.Read(c)
+			p, err := observe.Project(c)
 			if err != nil || p.Problem != "" {
 				t.Fatalf("%v, %s\n%s", err, p.Problem, request)
 			}
-			recorded := &Case{Messages: append(shown(said.Prompt), shown(said.Response)...)}
+			recorded := &Case{Messages: append(shown(p.Asked), shown(p.Answered)...)}
 			for i := range recorded.Messages {
 				recorded.Messages[i].Number = i + 1
 			}
