@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/fault"
 	"jurat/internal/filestore"
 	"jurat/jury"
 	"jurat/property"
@@ -150,22 +151,20 @@ func apartSettingFile(actor string) string {
 
 // Set replaces an actor's setting. What is to be provable is sealed apart, too. The setting holds for records that are sealed from then on. It
 // returns an error if the setting is not valid, or if the name is refused.
-func (k *Keeper) Set(ctx context.Context, s Setting) error {
+func (k *Keeper) Set(ctx context.Context, s Setting) (err error) {
+	defer fault.While(&err, "setting what is sealed apart")
 	s.Pointers = slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(slices.Clone(s.Pointers), maps.Keys(s.Provable)))))
 	if err := s.check(); err != nil {
-		return fmt.Errorf("setting what is sealed apart: %w", err)
+		return err
 	}
 	if err := k.checkActor(ctx, s.Actor); err != nil {
-		return fmt.Errorf("setting what is sealed apart: actor: %w", err)
+		return fmt.Errorf("actor: %w", err)
 	}
 	text, err := json.Marshal(s, jsontext.WithIndent("  "), json.Deterministic(true))
 	if err != nil {
-		return fmt.Errorf("setting what is sealed apart: %w", err)
+		return err
 	}
-	if err := k.Files.Replace(ctx, apartSettingFile(s.Actor), append(text, '\n')); err != nil {
-		return fmt.Errorf("setting what is sealed apart: %w", err)
-	}
-	return nil
+	return k.Files.Replace(ctx, apartSettingFile(s.Actor), append(text, '\n'))
 }
 
 // checkActor returns an error if the name is refused to an agent and to a reviewer: such an actor seals nothing.

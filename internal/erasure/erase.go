@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/fault"
 	"jurat/internal/filestore"
 	"jurat/internal/ledger"
 )
@@ -58,15 +59,8 @@ func (e *QuotedError) Error() string {
 //
 // The errors include ErrNone, ErrElsewhere, *QuotedError, *evidence.FieldError and those of the ledger. With a
 // *QuotedError the result names the quotes.
-func (e *Eraser) Erase(ctx context.Context, o Order) (*Erased, error) {
-	done, err := e.erase(ctx, o)
-	if err != nil {
-		return done, fmt.Errorf("erasing of record %s: %w", o.RecordID, err)
-	}
-	return done, nil
-}
-
-func (e *Eraser) erase(ctx context.Context, o Order) (*Erased, error) {
+func (e *Eraser) Erase(ctx context.Context, o Order) (_ *Erased, err error) {
+	defer fault.While(&err, "erasing of record %s", o.RecordID)
 	if strings.TrimSpace(o.Reason) == "" || strings.TrimSpace(o.By) == "" {
 		return nil, errors.New("an erasure needs a reason and the name of the person who decided it")
 	}

@@ -1,5 +1,5 @@
 // Package fault turns a panic in a reader of foreign bytes into an error, so that one file cannot end the program, or a server that other
-// callers use.
+// callers use. It also says of an error what failed.
 package fault
 
 import (
@@ -28,6 +28,13 @@ func (e *Error) Unwrap() []error {
 		return []error{ErrFault, err}
 	}
 	return []error{ErrFault}
+}
+
+// While adds to an error, if there is one, what failed. A function defers it first: defer fault.While(&err, "reading record %s", id).
+func While(err *error, format string, args ...any) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), *err)
+	}
 }
 
 // Guard returns do's error, or an *Error if do panics. It guards only the goroutine that calls it.

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
+	"jurat/internal/fault"
 )
 
 // What one transaction adds at most, so that others wait for it only briefly.
@@ -20,7 +21,7 @@ const (
 
 // Follow reads what is new in the log, and removes what has expired. It calls progress while it does; nil: progress is not reported. Its
 // errors are those of the log and of the file. It can be interrupted at any point, and keeps what it has read.
-func (x *Index) Follow(ctx context.Context, progress func(done, total int64)) error {
+func (x *Index) Follow(ctx context.Context, progress func(done, total int64)) (err error) {
 	select {
 	case x.following <- struct{}{}:
 	case <-ctx.Done():
@@ -30,14 +31,12 @@ func (x *Index) Follow(ctx context.Context, progress func(done, total int64)) er
 	if progress == nil {
 		progress = func(int64, int64) {}
 	}
-	err := x.forget(ctx)
+	defer fault.While(&err, "following the log with the index of words")
+	err = x.forget(ctx)
 	for more := true; err == nil && more; {
 		more, err = x.follow(ctx, progress)
 	}
-	if err != nil {
-		return fmt.Errorf("following the log with the index of words: %w", err)
-	}
-	return nil
+	return err
 }
 
 // follow reads the next part of the log, and reports whether there is more.

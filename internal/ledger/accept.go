@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/fault"
 	"jurat/internal/ledger/links"
 	"jurat/internal/names"
 )
@@ -29,15 +30,8 @@ var ErrRefused = errors.New("the record is refused")
 // It returns when the record is durable. It can be called again after any error without making two records: if the
 // first call stored the record, the second returns a *DuplicateError. Other errors wrap ErrRefused, an
 // *evidence.FieldError, or the error of a check or of the store.
-func (l *Ledger) Accept(ctx context.Context, signed *evidence.Record) (*evidence.Record, error) {
-	record, err := l.accept(ctx, signed)
-	if err != nil {
-		return nil, fmt.Errorf("accepting record: %w", err)
-	}
-	return record, nil
-}
-
-func (l *Ledger) accept(ctx context.Context, signed *evidence.Record) (*evidence.Record, error) {
+func (l *Ledger) Accept(ctx context.Context, signed *evidence.Record) (_ *evidence.Record, err error) {
+	defer fault.While(&err, "accepting record")
 	if err := l.mayAppend(); err != nil {
 		return nil, err
 	}

@@ -4,16 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
-	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/fault"
 	"jurat/internal/ledger/storage"
 )
 
@@ -23,15 +22,8 @@ import (
 //
 // If another authority has stamped a checkpoint that covers enough, Unanchored returns that one, so that one
 // checkpoint gets several stamps.
-func (l *Ledger) Unanchored(ctx context.Context, authority, checkpoint string) (string, error) {
-	left, err := l.unanchored(ctx, authority, checkpoint)
-	if err != nil {
-		return "", fmt.Errorf("looking for a stamped checkpoint: %w", err)
-	}
-	return left, nil
-}
-
-func (l *Ledger) unanchored(ctx context.Context, authority, checkpoint string) (string, error) {
+func (l *Ledger) Unanchored(ctx context.Context, authority, checkpoint string) (_ string, err error) {
+	defer fault.While(&err, "looking for a stamped checkpoint")
 	size, err := l.SizeAt(ctx, checkpoint)
 	if err != nil {
 		return "", err
@@ -121,15 +113,8 @@ func (l *Ledger) stampedBy(act *evidence.Record) (*operator.CheckpointStampBody,
 // the token. From then on Prove uses it. If an authority does not
 // stamp the act itself, the act is stored without waiting for it. It returns ErrCheckpoint, wrapped, for a checkpoint
 // that the log's key did not sign, and the errors of Seal.
-func (l *Ledger) Anchor(ctx context.Context, body operator.CheckpointStampBody, by []evidence.Signer) (*evidence.Record, error) {
-	record, err := l.anchor(ctx, body, by)
-	if err != nil {
-		return nil, fmt.Errorf("sealing that a checkpoint was stamped: %w", err)
-	}
-	return record, nil
-}
-
-func (l *Ledger) anchor(ctx context.Context, body operator.CheckpointStampBody, by []evidence.Signer) (*evidence.Record, error) {
+func (l *Ledger) Anchor(ctx context.Context, body operator.CheckpointStampBody, by []evidence.Signer) (_ *evidence.Record, err error) {
+	defer fault.While(&err, "sealing that a checkpoint was stamped")
 	if err := l.mayAppend(); err != nil {
 		return nil, err
 	}
@@ -143,49 +128,21 @@ func (l *Ledger) anchor(ctx context.Context, body operator.CheckpointStampBody, 
 	if err != nil {
 		return nil, err
 	}
-	for {
-		record, err := l.sealAnchor(ctx, p, by)
-		if !errors.Is(err, errMoved) {
-			return record, err
-		}
-	}
-}
-
-// sealAnchor seals the act directly after the last one of its chain. It returns errMoved if another act took that
-// place.
-func (l *Ledger) sealAnchor(ctx context.Context, p evidence.Payload, by []evidence.Signer) (*evidence.Record, error) {
-	last, err := l.cfg.Store.LastOfChain(ctx, operator.CheckpointsChain)
-	var before *evidence.Record
-	if err == nil {
-		before, err = last.Record()
-	}
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return nil, err
-	}
-	l.follow(&p, before)
-	record, err := l.signPayload(p, by)
+	records, err := l.SealLast(ctx, operator.CheckpointsChain, by, p)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := l.stamp(ctx, record); err != nil {
-		return nil, err
-	}
-	a := newAppending(time.Time{}, []*evidence.Record{record}, make([][]Missing, 1)) // a zero time and no missing stamps: it does not wait in the outbox
-	a.after = &chainEnd{chain: operator.CheckpointsChain, count: last.Counts.ChainSeq}
-	return record, l.append(ctx, a)
+	return records[0], nil
 }
 
 // Anchors returns all stamped checkpoints, the smallest first. They have no proofs of consistency.
-func (l *Ledger) Anchors(ctx context.Context) ([]evidence.Anchor, error) {
+func (l *Ledger) Anchors(ctx context.Context) (list []evidence.Anchor, err error) {
+	defer fault.While(&err, "reading stamped checkpoints")
 	all, err := l.anchorsFrom(ctx, 0)
-	if err != nil {
-		return nil, fmt.Errorf("reading stamped checkpoints: %w", err)
-	}
-	var list []evidence.Anchor
 	for _, a := range all {
 		list = append(list, a.stamps...)
 	}
-	return list, nil
+	return list, err
 }
 
 // An anchored is a checkpoint with what was stamped over it.

@@ -80,7 +80,7 @@ func (l *Ledger) appendOnce(ctx, waiting context.Context, a *appending) error {
 		case out := <-a.outcome:
 			return l.conclude(ctx, a, out)
 		case l.writing <- struct{}{}:
-			err := l.takeTurn(waiting, a)
+			err := l.commitFor(waiting, a)
 			l.writing.Release()
 			if err != nil && l.queue.withdraw(a) {
 				return fmt.Errorf("appending: %w", err)
@@ -92,11 +92,6 @@ func (l *Ledger) appendOnce(ctx, waiting context.Context, a *appending) error {
 			return l.conclude(ctx, a, <-a.outcome) // another caller has taken it: now only the outcome counts
 		}
 	}
-}
-
-// takeTurn commits the queue, with this caller's records in it.
-func (l *Ledger) takeTurn(ctx context.Context, a *appending) error {
-	return l.commitFor(ctx, a)
 }
 
 // commitFor commits the queue, unless another caller has taken this caller's records from it. If it returns an error,

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"jurat/evidence/operator"
+	"jurat/internal/fault"
 	"jurat/internal/ledger/storage"
 )
 
@@ -121,15 +122,8 @@ func (l *Ledger) sign(head storage.Head) (string, error) {
 
 // LastPublished returns the last published checkpoint, with the cosignatures of witnesses, or "" if there is none. If
 // the log can be written, Checkpoint returns a later one.
-func (l *Ledger) LastPublished(ctx context.Context) (string, error) {
-	signed, err := l.lastPublished(ctx)
-	if err != nil {
-		return "", fmt.Errorf("reading the published checkpoint: %w", err)
-	}
-	return signed, nil
-}
-
-func (l *Ledger) lastPublished(ctx context.Context) (string, error) {
+func (l *Ledger) LastPublished(ctx context.Context) (_ string, err error) {
+	defer fault.While(&err, "reading the published checkpoint")
 	if l.refuse != nil {
 		return "", l.refuse
 	}
@@ -148,7 +142,8 @@ func (l *Ledger) lastPublished(ctx context.Context) (string, error) {
 
 // publish stores the checkpoint outside the store. The store has it already. After a crash in between, an older
 // checkpoint is published, which is still true, and Open replaces it.
-func (l *Ledger) publish(ctx context.Context, signed string) error {
+func (l *Ledger) publish(ctx context.Context, signed string) (err error) {
+	defer fault.While(&err, "publishing checkpoint")
 	if l.cfg.Published == nil || l.fixed != nil {
 		return nil
 	}
@@ -157,16 +152,14 @@ func (l *Ledger) publish(ctx context.Context, signed string) error {
 			if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 				err = fmt.Errorf("%w: %w", ErrDiskFull, err)
 			}
-			return fmt.Errorf("publishing checkpoint: %w", err)
+			return err
 		}
 		l.published = signed
 		// Another process may have published a later one a moment ago, which this call has overwritten. It was in the
 		// store by then, so the last process to publish finds it there.
-		latest, err := l.cfg.Store.Checkpoint(ctx)
-		if err != nil {
-			return fmt.Errorf("publishing checkpoint: %w", err)
+		if signed, err = l.cfg.Store.Checkpoint(ctx); err != nil {
+			return err
 		}
-		signed = latest
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"jurat/internal/fault"
 )
 
 // Cosigned returns the last checkpoint that witnesses have cosigned, with their cosignatures, or "" if there is none.
@@ -39,14 +41,8 @@ func (l *Ledger) cosigned(ctx context.Context) (signedHead, error) {
 
 // KeepCosigned stores a checkpoint of this log with the cosignatures of witnesses, in place of the earlier one. It
 // returns ErrReadOnly, wrapped, if there is no place for it.
-func (l *Ledger) KeepCosigned(ctx context.Context, signed string) error {
-	if err := l.keepCosigned(ctx, signed); err != nil {
-		return fmt.Errorf("storing the cosigned checkpoint: %w", err)
-	}
-	return nil
-}
-
-func (l *Ledger) keepCosigned(ctx context.Context, signed string) error {
+func (l *Ledger) KeepCosigned(ctx context.Context, signed string) (err error) {
+	defer fault.While(&err, "storing the cosigned checkpoint")
 	if l.cfg.Cosigned == nil {
 		return fmt.Errorf("%w: this installation stores no cosigned checkpoints", ErrReadOnly)
 	}

@@ -134,61 +134,50 @@ func aboutKeys(r *evidence.Record) bool {
 // record's. It returns next's error, and the errors of Seal.
 func (l *Ledger) SealNext(ctx context.Context, chain string, by []evidence.Signer,
 	next func(chain []*evidence.Record) ([]evidence.Payload, error)) ([]*evidence.Record, error) {
+	return l.untilUnmoved(func() ([]*evidence.Record, error) {
+		before, err := l.Chain(ctx, chain)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return nil, err
+		}
+		payloads, err := next(before)
+		if err != nil || len(payloads) == 0 {
+			return nil, err
+		}
+		var last *evidence.Record
+		if n := len(before); n > 0 {
+			last = before[n-1]
+		}
+		return l.sealAt(ctx, &chainEnd{chain: chain, count: int64(len(before))}, last, by, payloads)
+	})
+}
+
+// untilUnmoved repeats seal while other callers add to its chain meanwhile.
+func (l *Ledger) untilUnmoved(seal func() ([]*evidence.Record, error)) ([]*evidence.Record, error) {
 	for {
-		records, err := l.sealNext(ctx, chain, by, next)
+		if err := l.mayAppend(); err != nil {
+			return nil, err
+		}
+		records, err := seal()
 		if !errors.Is(err, errMoved) {
 			return records, err
 		}
 	}
-}
-
-func (l *Ledger) sealNext(ctx context.Context, chain string, by []evidence.Signer,
-	next func([]*evidence.Record) ([]evidence.Payload, error)) ([]*evidence.Record, error) {
-	if err := l.mayAppend(); err != nil {
-		return nil, err
-	}
-	before, err := l.Chain(ctx, chain)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return nil, err
-	}
-	payloads, err := next(before)
-	if err != nil || len(payloads) == 0 {
-		return nil, err
-	}
-	var last *evidence.Record
-	if n := len(before); n > 0 {
-		last = before[n-1]
-	}
-	return l.sealAt(ctx, &chainEnd{chain: chain, count: int64(len(before))}, last, by, payloads)
 }
 
 // SealLast seals acts at the end of a chain, whatever it contains, in one transaction. Each gets what SealNext gives.
 // Its errors are those of Seal.
 func (l *Ledger) SealLast(ctx context.Context, chain string, by []evidence.Signer, payloads ...evidence.Payload) ([]*evidence.Record, error) {
-	for {
-		records, err := l.sealLast(ctx, chain, by, payloads)
-		if !errors.Is(err, errMoved) {
-			return records, err
+	return l.untilUnmoved(func() ([]*evidence.Record, error) {
+		row, err := l.cfg.Store.LastOfChain(ctx, chain)
+		var last *evidence.Record
+		if err == nil {
+			last, err = row.Record()
 		}
-	}
-}
-
-func (l *Ledger) sealLast(ctx context.Context, chain string, by []evidence.Signer, payloads []evidence.Payload) ([]*evidence.Record, error) {
-	if err := l.mayAppend(); err != nil {
-		return nil, err
-	}
-	row, err := l.cfg.Store.LastOfChain(ctx, chain)
-	if errors.Is(err, ErrNotFound) {
-		return l.sealAt(ctx, &chainEnd{chain: chain}, nil, by, payloads)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading chain %q: %w", chain, err)
-	}
-	last, err := row.Record()
-	if err != nil {
-		return nil, err
-	}
-	return l.sealAt(ctx, &chainEnd{chain: chain, count: row.Counts.ChainSeq}, last, by, payloads)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return nil, fmt.Errorf("reading chain %q: %w", chain, err)
+		}
+		return l.sealAt(ctx, &chainEnd{chain: chain, count: row.Counts.ChainSeq}, last, by, payloads)
+	})
 }
 
 // sealAt seals acts in a chain directly after last (nil for an empty chain). It returns errMoved if last is not the
@@ -197,7 +186,10 @@ func (l *Ledger) sealAt(ctx context.Context, end *chainEnd, last *evidence.Recor
 	var records []*evidence.Record
 	var missing [][]Missing
 	for i, p := range payloads {
-		p.ChainID, p.ChainPosition = end.chain, end.count+int64(i+1)
+		p.ChainID = end.chain
+		if p.ActionType != evidence.CheckpointStamp { // of those, nobody counts the positions
+			p.ChainPosition = end.count + int64(i+1)
+		}
 		l.follow(&p, last)
 		record, err := l.signPayload(p, by)
 		var waiting []Missing

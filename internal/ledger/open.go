@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"jurat/internal/fault"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/plural"
 )
@@ -16,38 +17,32 @@ const lastRows = 16
 
 // Create begins a log in an empty store. Open never does, so that a missing log is noticed. Create returns ErrExists
 // if the store has a log, or Config.Published has the checkpoint of one.
-func Create(ctx context.Context, cfg Config) (*Ledger, error) {
+func Create(ctx context.Context, cfg Config) (_ *Ledger, err error) {
+	defer fault.While(&err, "creating ledger")
 	l, err := newLedger(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("creating ledger: %w", err)
-	}
-	if err := l.create(ctx); err != nil {
-		return nil, fmt.Errorf("creating ledger: %w", err)
-	}
-	return l, nil
-}
-
-func (l *Ledger) create(ctx context.Context) error {
-	if l.cfg.Signer == nil {
-		return fmt.Errorf("%w: the log's private key is missing", ErrReadOnly)
-	}
-	if err := l.nothingPublished(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	signed, err := l.sign(storage.EmptyHead)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if err := l.nothingPublished(ctx); err != nil {
+		return nil, err
 	}
 	// A crash before this leaves an empty store, and Create can be called again. After it there is a log, and Open
 	// publishes the checkpoint.
 	err = l.cfg.Store.SetCheckpoint(ctx, "", signed)
 	if errors.Is(err, ErrConflict) {
-		return ErrExists
+		return nil, ErrExists
+	}
+	if err == nil {
+		err = l.publish(ctx, signed)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return l.publish(ctx, signed)
+	return l, nil
 }
 
 // nothingPublished returns ErrExists if a checkpoint is published: then there was a log before, and its store is
@@ -72,13 +67,14 @@ func (l *Ledger) nothingPublished(ctx context.Context) error {
 //
 // A log that lacks records under the checkpoint in Config.Published, or whose store cannot be written, opens for
 // reading, and CanAppend returns the reason.
-func Open(ctx context.Context, cfg Config) (*Ledger, error) {
+func Open(ctx context.Context, cfg Config) (_ *Ledger, err error) {
+	defer fault.While(&err, "opening ledger")
 	l, err := newLedger(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("opening ledger: %w", err)
+	if err == nil {
+		err = l.open(ctx)
 	}
-	if err := l.open(ctx); err != nil {
-		return nil, fmt.Errorf("opening ledger: %w", err)
+	if err != nil {
+		return nil, err
 	}
 	return l, nil
 }

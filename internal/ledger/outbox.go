@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/fault"
 	"jurat/internal/ledger/storage"
 )
 
@@ -36,12 +37,9 @@ type Pending struct {
 }
 
 // Owing returns for each authority, sorted by name, how many records wait for it, and since when.
-func (l *Ledger) Owing(ctx context.Context) ([]storage.Owed, error) {
-	owing, err := l.cfg.Store.Owing(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("reading the records that wait for time stamps: %w", err)
-	}
-	return owing, nil
+func (l *Ledger) Owing(ctx context.Context) (_ []storage.Owed, err error) {
+	defer fault.While(&err, "reading the records that wait for time stamps")
+	return l.cfg.Store.Owing(ctx)
 }
 
 // MaxHeld is about how many bytes of payloads are in memory at once when many records are processed together. One
@@ -50,20 +48,12 @@ const MaxHeld = 32 << 20
 
 // Waiting returns, in log order, the first records from index from on that wait for this authority: at most n, and
 // none after MaxHeld bytes. It returns an empty list only if none wait.
-func (l *Ledger) Waiting(ctx context.Context, authority string, from, n int64) ([]Pending, error) {
-	pending, err := l.waiting(ctx, authority, from, n)
-	if err != nil {
-		return nil, fmt.Errorf("reading the records that wait for %s: %w", authority, err)
-	}
-	return pending, nil
-}
-
-func (l *Ledger) waiting(ctx context.Context, authority string, from, n int64) ([]Pending, error) {
+func (l *Ledger) Waiting(ctx context.Context, authority string, from, n int64) (pending []Pending, err error) {
+	defer fault.While(&err, "reading the records that wait for %s", authority)
 	waits, err := l.cfg.Store.Waiting(ctx, authority, from, n)
 	if err != nil {
 		return nil, err
 	}
-	var pending []Pending
 	held := 0
 	for _, w := range waits {
 		rows, err := l.rows(ctx, w.Index, 1)
@@ -84,12 +74,9 @@ func (l *Ledger) waiting(ctx context.Context, authority string, from, n int64) (
 
 // Forget drops this authority from every waiting record that already has a time stamp, and returns how many it
 // dropped.
-func (l *Ledger) Forget(ctx context.Context, authority string) (int64, error) {
-	n, err := l.cfg.Store.Forget(ctx, authority)
-	if err != nil {
-		return 0, fmt.Errorf("dropping the authority %s from waiting records: %w", authority, err)
-	}
-	return n, nil
+func (l *Ledger) Forget(ctx context.Context, authority string) (_ int64, err error) {
+	defer fault.While(&err, "dropping the authority %s from waiting records", authority)
+	return l.cfg.Store.Forget(ctx, authority)
 }
 
 // A LateStamp is a time stamp for a record that waits for it, or, if its Authority is "", a renewal for a record that
@@ -120,15 +107,8 @@ type settlement struct {
 // Config.Settler stamps the act itself, if it answers. The act never waits for a stamp. Settle refuses too many
 // stamps, two stamps for one wait, and a stamp with which the record could not be read. Its other errors are those of
 // Seal.
-func (l *Ledger) Settle(ctx context.Context, stamps []LateStamp, by []evidence.Signer) (int, error) {
-	n, err := l.settle(ctx, stamps, by)
-	if err != nil {
-		return 0, fmt.Errorf("adding late time stamps: %w", err)
-	}
-	return n, nil
-}
-
-func (l *Ledger) settle(ctx context.Context, stamps []LateStamp, by []evidence.Signer) (int, error) {
+func (l *Ledger) Settle(ctx context.Context, stamps []LateStamp, by []evidence.Signer) (_ int, err error) {
+	defer fault.While(&err, "adding late time stamps")
 	if len(stamps) > operator.MaxLateStamps {
 		return 0, fmt.Errorf("%d stamps at once, want at most %d", len(stamps), operator.MaxLateStamps)
 	}
@@ -148,9 +128,11 @@ func (l *Ledger) settle(ctx context.Context, stamps []LateStamp, by []evidence.S
 		if err != nil || len(still) == 0 {
 			return 0, err
 		}
-		err = l.sealLateStamp(ctx, still, by)
+		if err = l.sealLateStamp(ctx, still, by); err == nil {
+			return len(still), nil
+		}
 		if !errors.Is(err, ErrConflict) {
-			return len(still), err
+			return 0, err
 		}
 		// Another process has stamped one of them meanwhile, so this loop ends.
 	}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/internal/fault"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/plural"
 )
@@ -17,31 +18,8 @@ import (
 // their places under one checkpoint, and the stamped checkpoints that show the earliest times of each. The checkpoint is the last
 // one that witnesses cosigned if it covers them all, or else the last signed one. Prove does not change the given records.
 // It returns ErrNotFound, wrapped, if one is not in the log.
-func (l *Ledger) Prove(ctx context.Context, records ...*evidence.Record) (*evidence.Bundle, error) {
-	bundle, err := l.prove(ctx, records)
-	if err != nil {
-		return nil, fmt.Errorf("proving records: %w", err)
-	}
-	return bundle, nil
-}
-
-// ProveOne returns a copy of a record with the proof of its place and the checkpoints, which it chooses as Prove does.
-// Its errors are those of Prove.
-func (l *Ledger) ProveOne(ctx context.Context, record *evidence.Record) (*evidence.Record, error) {
-	return alone(l.Prove(ctx, record))
-}
-
-// alone returns the only record of a bundle, with the bundle's checkpoints.
-func alone(bundle *evidence.Bundle, err error) (*evidence.Record, error) {
-	if err != nil {
-		return nil, err
-	}
-	proved := bundle.Records[0]
-	proved.Log.Checkpoint, proved.Log.Anchors = bundle.Checkpoint, bundle.Anchors
-	return proved, nil
-}
-
-func (l *Ledger) prove(ctx context.Context, records []*evidence.Record) (*evidence.Bundle, error) {
+func (l *Ledger) Prove(ctx context.Context, records ...*evidence.Record) (_ *evidence.Bundle, err error) {
+	defer fault.While(&err, "proving records")
 	proved, err := l.place(ctx, records)
 	if err != nil {
 		return nil, err
@@ -61,6 +39,22 @@ func (l *Ledger) prove(ctx context.Context, records []*evidence.Record) (*eviden
 		}
 	}
 	return &evidence.Bundle{Records: proved, Checkpoint: under.signed, Anchors: anchors}, nil
+}
+
+// ProveOne returns a copy of a record with the proof of its place and the checkpoints, which it chooses as Prove does.
+// Its errors are those of Prove.
+func (l *Ledger) ProveOne(ctx context.Context, record *evidence.Record) (*evidence.Record, error) {
+	return alone(l.Prove(ctx, record))
+}
+
+// alone returns the only record of a bundle, with the bundle's checkpoints.
+func alone(bundle *evidence.Bundle, err error) (*evidence.Record, error) {
+	if err != nil {
+		return nil, err
+	}
+	proved := bundle.Records[0]
+	proved.Log.Checkpoint, proved.Log.Anchors = bundle.Checkpoint, bundle.Anchors
+	return proved, nil
 }
 
 // under returns a checkpoint over records at these indexes, which are in log order, and the stamped ones that time them.

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"jurat/evidence"
+	"jurat/internal/fault"
 	"jurat/internal/ledger/storage"
 )
 
@@ -35,12 +36,9 @@ func (l *Ledger) RecordByDigest(ctx context.Context, digest evidence.Digest) (*e
 }
 
 // Chain returns the records of a chain in log order. It returns ErrNotFound, wrapped, if there are none.
-func (l *Ledger) Chain(ctx context.Context, chainID string) ([]*evidence.Record, error) {
-	records, err := readChain(ctx, l.cfg.Store, chainID)
-	if err != nil {
-		return nil, fmt.Errorf("reading chain %q: %w", chainID, err)
-	}
-	return records, nil
+func (l *Ledger) Chain(ctx context.Context, chainID string) (_ []*evidence.Record, err error) {
+	defer fault.While(&err, "reading chain %q", chainID)
+	return readChain(ctx, l.cfg.Store, chainID)
 }
 
 // InChain returns, in log order, the next records of a chain from index from on, and the index to continue from. It

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/fault"
 	"jurat/internal/keys"
 	"jurat/internal/ledger/storage"
 	"jurat/property"
@@ -23,12 +24,9 @@ import (
 // A draft with a record id can be sealed again after any error without making two records: if the first call stored
 // the record, the second returns a *DuplicateError. After ErrUnknown the record may be in the log; after any other
 // error it is not.
-func (l *Ledger) Seal(ctx context.Context, draft *evidence.Draft, by []evidence.Signer) (*evidence.Record, error) {
-	record, err := l.sealWith(ctx, draft, by, nil, nil)
-	if err != nil {
-		return nil, fmt.Errorf("sealing record: %w", err)
-	}
-	return record, nil
+func (l *Ledger) Seal(ctx context.Context, draft *evidence.Draft, by []evidence.Signer) (_ *evidence.Record, err error) {
+	defer fault.While(&err, "sealing record")
+	return l.sealWith(ctx, draft, by, nil, nil)
 }
 
 // sealWith seals a record, and stores stamps of earlier records in the same transaction. It returns errMoved if the

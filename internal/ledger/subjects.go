@@ -157,18 +157,16 @@ func seen(r *evidence.Record, err error) (*verify.LoggedRecord, error) {
 // leftInChain finds the subject of a trial whose submission has expired: the log keeps the counts of the trial's other
 // records.
 func (s *subjectLook) leftInChain(chain string) error {
-	for from := int64(0); ; {
-		rows, err := s.ledger.cfg.Store.InChain(s.ctx, chain, from, smallPage)
-		if err != nil || len(rows) == 0 {
+	for row, err := range s.ledger.chainRows(s.ctx, chain) {
+		if err != nil {
 			return err
 		}
-		for i := range rows {
-			if from = rows[i].Index + 1; rows[i].Counts.SubjectSeq > 0 {
-				s.left = rows[i].Counts.Subject
-				return nil
-			}
+		if row.Counts.SubjectSeq > 0 {
+			s.left = row.Counts.Subject
+			break
 		}
 	}
+	return nil
 }
 
 // A Counted is a record of an actor, or a judgment about one, as the log has counted it.
@@ -193,15 +191,21 @@ func (l *Ledger) OfActor(ctx context.Context, role evidence.Role, name string) i
 func (l *Ledger) LastOfActor(ctx context.Context, role evidence.Role, name string, n int64) (list []Counted, err error) {
 	rows, err := l.lastOf(ctx, evidence.ActorTag(role, name), n)
 	for i := range slices.Backward(rows) {
-		c := Counted{Index: rows[i].Index, RecordID: rows[i].RecordID, Digest: rows[i].Digest, Counts: rows[i].Counts}
-		if rows[i].Entry == nil { // otherwise it has expired
-			if c.Record, err = rows[i].Record(); err != nil {
-				return nil, err
-			}
+		c, err := countedOf(&rows[i])
+		if err != nil {
+			return nil, err
 		}
 		list = append(list, c)
 	}
 	return list, err
+}
+
+func countedOf(row *storage.Row) (c Counted, err error) {
+	c = Counted{Index: row.Index, RecordID: row.RecordID, Digest: row.Digest, Counts: row.Counts}
+	if row.Entry == nil { // otherwise it has expired
+		c.Record, err = row.Record()
+	}
+	return c, err
 }
 
 // lastOf returns the last n rows of an actor, in log order.
@@ -247,19 +251,14 @@ func counted(page func(from int64) ([]storage.Row, error), seq func(evidence.Log
 		for from, n := int64(0), int64(0); ; {
 			rows, err := page(from)
 			for i := 0; err == nil && i < len(rows); i++ {
-				row := &rows[i]
+				row, c := &rows[i], Counted{}
 				from = row.Index + 1
 				if n++; seq(row.Counts) != n {
 					err = fmt.Errorf("%w: row %d was counted as number %d, but is number %d", ErrDamaged, row.Index, seq(row.Counts), n)
-					break
+				} else {
+					c, err = countedOf(row)
 				}
-				c := Counted{Index: row.Index, RecordID: row.RecordID, Digest: row.Digest, Counts: row.Counts}
-				if row.Entry == nil { // otherwise it has expired
-					if c.Record, err = row.Record(); err != nil {
-						break
-					}
-				}
-				if !yield(c, nil) {
+				if err == nil && !yield(c, nil) {
 					return
 				}
 			}

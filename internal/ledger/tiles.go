@@ -9,6 +9,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/internal/fault"
 )
 
 // A tile contains 256 hashes. A tile above covers 256 tiles.
@@ -19,9 +20,10 @@ const (
 
 // Tile returns the first width hashes of a tile of the tree (C2SP tlog-tiles), as bytes. It returns ErrNotFound,
 // wrapped, if no signed checkpoint covers them.
-func (l *Ledger) Tile(ctx context.Context, level int, index int64, width int) ([]byte, error) {
+func (l *Ledger) Tile(ctx context.Context, level int, index int64, width int) (tile []byte, err error) {
+	defer fault.While(&err, "reading tile")
 	if err := l.signedOver(ctx, level, index, width); err != nil {
-		return nil, fmt.Errorf("reading tile: %w", err)
+		return nil, err
 	}
 	indexes := make([]int64, width)
 	for i := range indexes {
@@ -32,9 +34,8 @@ func (l *Ledger) Tile(ctx context.Context, level int, index int64, width int) ([
 		err = fmt.Errorf("%w: a hash under a signed checkpoint is missing", ErrDamaged)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading tile: %w", err)
+		return nil, err
 	}
-	tile := make([]byte, 0, width*tlog.HashSize)
 	for _, hash := range hashes {
 		tile = append(tile, hash[:]...)
 	}
@@ -43,15 +44,15 @@ func (l *Ledger) Tile(ctx context.Context, level int, index int64, width int) ([
 
 // EntryBundle returns what the log hashed under the first width hashes of a tile of level 0. It returns ErrNotFound,
 // wrapped, if no signed checkpoint covers them.
-func (l *Ledger) EntryBundle(ctx context.Context, index int64, width int) ([][]byte, error) {
+func (l *Ledger) EntryBundle(ctx context.Context, index int64, width int) (entries [][]byte, err error) {
+	defer fault.While(&err, "reading entries")
 	if err := l.signedOver(ctx, 0, index, width); err != nil {
-		return nil, fmt.Errorf("reading entries: %w", err)
+		return nil, err
 	}
-	var entries [][]byte
 	for len(entries) < width {
 		more, err := l.entries(ctx, index*tileWidth+int64(len(entries)), min(pageSize, int64(width-len(entries))))
 		if err != nil {
-			return nil, fmt.Errorf("reading entries: %w", err)
+			return nil, err
 		}
 		entries = slices.Concat(entries, more)
 	}

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"jurat/evidence"
@@ -41,24 +40,16 @@ func asRead(b storage.StoredBrief, names bool) storage.StoredBrief {
 
 func wantBriefs(t *testing.T, s storage.Store, q storage.BriefQuery, list ...storage.StoredBrief) {
 	t.Helper()
-	got, err := s.Briefs(t.Context(), q)
-	wantError(t, err, nil)
 	var read []storage.StoredBrief
 	for _, b := range list {
 		read = append(read, asRead(b, q.Names))
 	}
-	if len(got)+len(read) > 0 {
-		want(t, got, read)
-	}
+	gives(t, read)(s.Briefs(t.Context(), q))
 }
 
 func wantPlaces(t *testing.T, s storage.Store, q storage.Lookup, places ...int64) {
 	t.Helper()
-	got, err := s.Places(t.Context(), q)
-	wantError(t, err, nil)
-	if !slices.Equal(got, places) {
-		t.Errorf("Places(%+v) = %v, want %v", q, got, places)
-	}
+	gives(t, places)(s.Places(t.Context(), q))
 }
 
 // briefs lists briefs by place, by chain and by index, and looks up records by what they are named by.
@@ -82,20 +73,20 @@ func briefs(t *testing.T, s storage.Store) {
 	wantPlaces(t, s, storage.Lookup{Keys: []int64{0, 4 - 1<<62, 99}, Most: 9}, 0, 3, 4, 6)
 	wantPlaces(t, s, storage.Lookup{Keys: []int64{0}, Most: 2}, 0, 3)
 	wantPlaces(t, s, storage.Lookup{RecordIDs: []string{"record-5", "none"}, Digests: []evidence.Digest{b[2].Digest, {}}, Keys: []int64{2}, Most: 9}, 2, 5)
-	keys, err := s.BriefKeys(t.Context(), 3, 2)
-	wantError(t, err, nil)
-	want(t, keys, []storage.BriefKey{{Index: 3, Key: 3 - 1<<62}, {Index: 3, Key: 0}, {Index: 4, Key: 4 - 1<<62}, {Index: 4, Key: 1}})
+	gives(t, []storage.BriefKey{{Index: 3, Key: 3 - 1<<62}, {Index: 3, Key: 0}, {Index: 4, Key: 4 - 1<<62}, {Index: 4, Key: 1}})(s.BriefKeys(t.Context(), 3, 2))
 }
 
 // briefsLater adds briefs after their rows, and replaces some with their keys, and no others.
 func briefsLater(t *testing.T, s storage.Store) {
 	b := withBriefs(t, s, 3)
-	fillFrom(t, s, 3, 9)
+	var rest []storage.Row
+	for n := 3; n < 9; n++ {
+		rest = append(rest, row(n))
+	}
+	wantError(t, s.Append(t.Context(), planOf(rest...)), nil)
 	replaced := func(n int64) {
 		t.Helper()
-		got, err := s.Replaced(t.Context())
-		wantError(t, err, nil)
-		want(t, got, n)
+		gives(t, n)(s.Replaced(t.Context()))
 	}
 	replaced(0)
 	put := func(i int64, key int64) storage.StoredBrief {
@@ -126,13 +117,4 @@ func briefsLater(t *testing.T, s storage.Store) {
 	}
 	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 9, To: 9}, nil), nil)
 	replaced(2) // neither what is refused nor what replaces nothing is counted
-}
-
-func fillFrom(t *testing.T, s storage.Store, from, to int) {
-	t.Helper()
-	var rows []storage.Row
-	for n := from; n < to; n++ {
-		rows = append(rows, row(n))
-	}
-	wantError(t, s.Append(t.Context(), planOf(rows...)), nil)
 }

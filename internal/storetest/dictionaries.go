@@ -7,33 +7,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"jurat/internal/ledger/storage"
 )
 
 // dictionaries are numbered without a gap, and never change.
 func dictionaries(t *testing.T, s storage.Store) {
-	if n, err := s.NewestDictionary(t.Context()); n != 0 || err != nil {
-		t.Fatal(n, err)
-	}
+	gives(t, int64(0))(s.NewestDictionary(t.Context()))
 	texts := [][]byte{{}, []byte("one"), []byte("two")}
 	wantError(t, s.PutDictionary(t.Context(), 2, texts[2]), storage.ErrConflict)
 	for _, n := range []int64{1, 2} {
 		wantError(t, s.PutDictionary(t.Context(), n, texts[n]), nil)
 		wantError(t, s.PutDictionary(t.Context(), n, texts[0]), storage.ErrConflict)
 	}
-	if n, err := s.NewestDictionary(t.Context()); n != 2 || err != nil {
-		t.Error(n, err)
-	}
+	gives(t, int64(2))(s.NewestDictionary(t.Context()))
 	for _, n := range []int64{1, 2} {
-		if text, err := s.Dictionary(t.Context(), n); err != nil || !bytes.Equal(text, texts[n]) {
-			t.Errorf("dictionary %d: %q, %v", n, text, err)
-		}
+		gives(t, texts[n])(s.Dictionary(t.Context(), n))
 	}
 	for _, n := range []int64{-1, 0, 3} {
-		_, err := s.Dictionary(t.Context(), n)
-		wantError(t, err, storage.ErrNotFound)
+		fails(t, storage.ErrNotFound)(s.Dictionary(t.Context(), n))
 	}
 }
 
@@ -50,29 +41,21 @@ func packs(t *testing.T, s storage.Store) {
 		for k, before := range []func(*storage.Row){func(*storage.Row) {},
 			func(r *storage.Row) { r.Signatures, r.Timestamps = nil, nil },
 			func(r *storage.Row) {
-				if err := s.Pack(t.Context(), []storage.Row{*r}); err != nil { // a copy is packed, and thrown away
-					t.Error(err)
-				}
+				must(t, s.Pack(t.Context(), []storage.Row{*r})) // a copy is packed, and thrown away
 			},
 			func(r *storage.Row) {
 				list := []storage.Row{*r}
-				if err := s.Pack(t.Context(), list); err != nil {
-					t.Error(err)
-				}
+				must(t, s.Pack(t.Context(), list))
 				*r = list[0]
 			}} {
 			r := row(len(rows))
 			r.Payload = fmt.Appendf(nil, "%d %d %s", n, k, payload)
 			before(&r)
-			if err := s.Append(t.Context(), planOf(r)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Append(t.Context(), planOf(r)))
 			r.Index = int64(len(rows))
 			rows = append(rows, r)
 		}
-		if err := s.PutDictionary(t.Context(), int64(n)+1, storage.Content(&rows[len(rows)-1])[:min(storage.MaxDictionary, 10*(n+1))]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.PutDictionary(t.Context(), int64(n)+1, storage.Content(&rows[len(rows)-1])[:min(storage.MaxDictionary, 10*(n+1))]))
 	}
 	got, err := s.Rows(t.Context(), 0, 100)
 	if err != nil || len(got) != len(rows) {
@@ -84,9 +67,7 @@ func packs(t *testing.T, s storage.Store) {
 		}
 		rows[i].Payload, got[i].Payload = nil, nil // which cmp would compare byte by byte
 	}
-	if diff := cmp.Diff(rows, got, ignorePacked); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	want(t, got, rows)
 }
 
 // Shared checks that two stores of one log read what the other has compressed, with dictionaries that were added while
@@ -100,17 +81,11 @@ func Shared(t *testing.T, one, other storage.Store) {
 	}
 	for n := range int64(3) {
 		for _, s := range list {
-			if err := s.Append(t.Context(), planOf(long(size(t, s)))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Append(t.Context(), planOf(long(size(t, s)))))
 		}
 		last, err := one.Rows(t.Context(), size(t, one)-1, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := list[n%2].PutDictionary(t.Context(), n+1, storage.NewDictionary("", last)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, list[n%2].PutDictionary(t.Context(), n+1, storage.NewDictionary("", last)))
 	}
 	with := map[int64]bool{}
 	for _, s := range list {
@@ -133,8 +108,12 @@ func Shared(t *testing.T, one, other storage.Store) {
 func size(t *testing.T, s storage.Store) int64 {
 	t.Helper()
 	head, err := s.Head(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return head.Size
+}
+
+// Content is the SQL that gives a record in SQLite this content, not compressed, as an attacker does who has the file:
+// UPDATE records SET Content(row) WHERE idx = 4.
+func Content(row *storage.Row) string {
+	return fmt.Sprintf("dictionary = %d, stamps = %d, packed = x'%x'", storage.Plain, len(row.Timestamps), storage.Content(row))
 }

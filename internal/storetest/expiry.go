@@ -37,9 +37,7 @@ func expires(t *testing.T, s storage.Store) {
 	}
 	wantError(t, s.PutBriefs(t.Context(), all, briefs), nil)
 	replaced, err := s.Replaced(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 
 	left, leftBriefs := expiredOf("act", rows[1], rows[3])
 	wantError(t, s.Expire(t.Context(), "act", left, leftBriefs), storage.ErrConflict) // they are not noted
@@ -51,28 +49,19 @@ func expires(t *testing.T, s storage.Store) {
 	wantError(t, s.Expire(t.Context(), "other", left, leftBriefs), storage.ErrConflict)
 	noted := func(want ...storage.Expiring) {
 		t.Helper()
-		list, err := s.Expiring(t.Context(), 0, 100)
-		if diff := cmp.Diff(want, list); err != nil || diff != "" {
-			t.Errorf("noted: %v (-want +got):\n%s", err, diff)
-		}
+		gives(t, want)(s.Expiring(t.Context(), 0, 100))
 	}
 	noted(storage.Expiring{Index: 0, Act: "other"}, storage.Expiring{Index: 1, Act: "act"}, storage.Expiring{Index: 3, Act: "act"}, storage.Expiring{Index: 5, Act: "act"},
 		storage.Expiring{Index: 7, Act: "other"})
-	if some, err := s.Expiring(t.Context(), 1, 2); err != nil || len(some) != 2 || some[0].Index != 1 || some[1].Index != 3 {
-		t.Errorf("%+v, %v", some, err)
-	}
+	gives(t, []storage.Expiring{{Index: 1, Act: "act"}, {Index: 3, Act: "act"}})(s.Expiring(t.Context(), 1, 2))
 	wantError(t, s.DropExpiring(t.Context(), "other"), nil)
 
 	before, err := s.Head(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantError(t, s.Expire(t.Context(), "act", left, leftBriefs), nil)
 	noted(storage.Expiring{Index: 5, Act: "act"})
 	wantError(t, s.Expire(t.Context(), "act", left, leftBriefs), storage.ErrConflict) // a second time
-	if head, err := s.Head(t.Context()); err != nil || head != before {
-		t.Errorf("the head is %v, %v", head, err)
-	}
+	gives(t, before)(s.Head(t.Context()))
 	got, err := s.Rows(t.Context(), 0, 8)
 	if err != nil || len(got) != 8 {
 		t.Fatal(len(got), err)
@@ -106,9 +95,7 @@ func expires(t *testing.T, s storage.Store) {
 	}
 	wantError(t, s.Reclaim(t.Context(), nil), nil)
 	if checker, ok := s.(storage.Checker); ok {
-		if complaints, err := checker.Check(t.Context()); err != nil || len(complaints) > 0 {
-			t.Errorf("%v, %v", complaints, err)
-		}
+		gives(t, []string{})(checker.Check(t.Context()))
 	}
 	wantError(t, s.Append(t.Context(), planOf(row(9))), nil)
 }
@@ -122,7 +109,5 @@ func keepsWaiting(t *testing.T, s storage.Store) {
 		return batch, err
 	}), nil)
 	wantError(t, s.PutExpiring(t.Context(), "act", []int64{0, 2}), storage.ErrConflict)
-	if list, err := s.Expiring(t.Context(), 0, 10); err != nil || len(list) > 0 {
-		t.Errorf("%+v, %v", list, err)
-	}
+	gives(t, []storage.Expiring{})(s.Expiring(t.Context(), 0, 10))
 }

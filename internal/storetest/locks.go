@@ -29,9 +29,7 @@ func Locks(t *testing.T, place func(t *testing.T) OpenLocks) {
 func mustLock(t *testing.T, c lock.Locks, name string) (held context.Context, release func()) {
 	t.Helper()
 	held, release, err := c.Lock(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return held, release
 }
 
@@ -74,9 +72,7 @@ func oneHolder(t *testing.T, open OpenLocks) {
 func endsWithContext(t *testing.T, open OpenLocks) {
 	ctx, cancel := context.WithCancel(t.Context())
 	held, release, err := open(t).Lock(ctx, "trial-1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer release()
 	cancel()
 	<-held.Done()

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"jurat/evidence"
+	"jurat/internal/fault"
 	"jurat/internal/ledger/storage"
 )
 
@@ -68,14 +69,14 @@ func (x *Index) GatherRecord(ctx context.Context, id string, may May) (*Gathered
 	return g.run(ctx, id, g.begin)
 }
 
-func (g *gathering) run(ctx context.Context, name string, begin func(context.Context, string) error) (*Gathered, error) {
-	if err := begin(ctx, name); err != nil {
-		return nil, fmt.Errorf("gathering what belongs to %q: %w", name, err)
+func (g *gathering) run(ctx context.Context, name string, begin func(context.Context, string) error) (_ *Gathered, err error) {
+	defer fault.While(&err, "gathering what belongs to %q", name)
+	err = begin(ctx, name)
+	for err == nil && len(g.frontier)+len(g.again) > 0 {
+		err = g.round(ctx)
 	}
-	for len(g.frontier)+len(g.again) > 0 {
-		if err := g.round(ctx); err != nil {
-			return nil, fmt.Errorf("gathering what belongs to %q: %w", name, err)
-		}
+	if err != nil {
+		return nil, err
 	}
 	if g.alone != nil {
 		return &Gathered{Indexes: g.alone, Cut: g.cut}, nil

@@ -2,8 +2,8 @@ package brief
 
 import (
 	"context"
-	"fmt"
 
+	"jurat/internal/fault"
 	"jurat/internal/ledger/storage"
 )
 
@@ -31,17 +31,11 @@ func New(store Store, fixed error) *Index { return &Index{store: store, fixed: f
 
 // Reindex makes all briefs again, but those of records that cannot be read. It returns an error if the store cannot be
 // written.
-func (x *Index) Reindex(ctx context.Context, progress func(done, total int64)) error {
+func (x *Index) Reindex(ctx context.Context, progress func(done, total int64)) (err error) {
 	if x.fixed != nil {
 		return x.fixed
 	}
-	if err := x.reindex(ctx, progress); err != nil {
-		return fmt.Errorf("making briefs of records: %w", err)
-	}
-	return nil
-}
-
-func (x *Index) reindex(ctx context.Context, progress func(done, total int64)) error {
+	defer fault.While(&err, "making briefs of records")
 	head, err := x.store.Head(ctx)
 	if err != nil {
 		return err
@@ -61,7 +55,7 @@ func (x *Index) reindex(ctx context.Context, progress func(done, total int64)) e
 func (x *Index) page(ctx context.Context, in storage.Range) error {
 	var briefs []storage.StoredBrief
 	for from := in.From; from < in.To; from += rowPage {
-		rows, err := x.rows(ctx, from, min(rowPage, in.To-from))
+		rows, err := storage.ReadableRows(ctx, x.store, from, min(rowPage, in.To-from))
 		if err != nil {
 			return err
 		}
@@ -78,23 +72,6 @@ func (x *Index) page(ctx context.Context, in storage.Range) error {
 		}
 	}
 	return x.store.PutBriefs(ctx, in, briefs)
-}
-
-// rows reads those rows of a range that can be read.
-func (x *Index) rows(ctx context.Context, from, n int64) ([]storage.Row, error) {
-	rows, err := x.store.Rows(ctx, from, n)
-	if err == nil || !storage.Unreadable(err) {
-		return rows, err
-	}
-	rows = nil
-	for i := from; i < from+n && n > 1; i++ {
-		one, err := x.rows(ctx, i, 1)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, one...)
-	}
-	return rows, nil
 }
 
 // Replaced returns how often briefs of old records were replaced, see storage.Briefs. Its errors are those of the store.

@@ -90,7 +90,7 @@ func (f *findings) noOutbox(err error) error {
 }
 
 func (f *fsck) wait(ctx context.Context, w storage.Wait) error {
-	rows, err := f.rows(ctx, w.Index, 1)
+	rows, err := storage.ReadableRows(ctx, f.store, w.Index, 1)
 	if err == nil && len(rows) == 0 {
 		f.report(DamageWaiting, w.Index, "", "for %s, since %s", w.Authority, evidence.FormatTime(w.Since))
 	}

@@ -89,7 +89,7 @@ func (f *fsck) pages(ctx context.Context) error {
 func (f *fsck) examine(ctx context.Context, from, n int64) *page {
 	p := &page{places: make([]place, n)}
 	var rows []storage.Row
-	if rows, p.err = f.rows(ctx, from, n); p.err != nil {
+	if rows, p.err = storage.ReadableRows(ctx, f.store, from, n); p.err != nil {
 		return p
 	}
 	if p.stored, p.err = f.storedHashes(ctx, from, n); p.err != nil {

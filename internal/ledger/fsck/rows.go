@@ -20,28 +20,6 @@ func (p node) storedIndex() int64 { return tlog.StoredHashIndex(p.level, p.n) }
 
 func (p node) records() (first, last int64) { return p.n << p.level, (p.n+1)<<p.level - 1 }
 
-// rows reads n rows. It leaves out rows that the store cannot read, so that they count as missing. Every row that is
-// examined comes from here.
-func (f *fsck) rows(ctx context.Context, from, n int64) ([]storage.Row, error) {
-	rows, err := f.store.Rows(ctx, from, n)
-	unreadable := storage.Unreadable(err)
-	if !unreadable || n == 1 {
-		if unreadable {
-			err = nil
-		}
-		return rows, err
-	}
-	rows = nil
-	for index := from; index < from+n; index++ {
-		one, err := f.rows(ctx, index, 1)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, one...)
-	}
-	return rows, nil
-}
-
 // storedHashes reads the hashes that were stored with n records. Missing ones are not in the map.
 func (f *fsck) storedHashes(ctx context.Context, from, n int64) (map[int64]tlog.Hash, error) {
 	var indexes []int64

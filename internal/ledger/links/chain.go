@@ -1,7 +1,6 @@
 package links
 
 import (
-	"container/list"
 	"context"
 	"fmt"
 	"maps"
@@ -65,51 +64,43 @@ func (s *chainState) clone() *chainState {
 type Known struct {
 	store storage.Records
 
-	mu     sync.Mutex // held while the members below are read or changed
-	chains map[string]*list.Element
-	order  *list.List // of *chainState, which is not changed once it is here; the last used one is first
-	weight int
+	mu     sync.Mutex             // held while the members below are read or changed
+	chains map[string]*chainState // which are not changed once they are here
+	weight int                    // of all
 
 	decisions  decisions
 	admissions admissions
 }
 
 func New(store storage.Records) *Known {
-	return &Known{store: store, chains: map[string]*list.Element{}, order: list.New(), decisions: decisions{store: store, turn: storage.NewLock(), of: map[string][]int64{}},
+	return &Known{store: store, chains: map[string]*chainState{}, decisions: decisions{store: store, turn: storage.NewLock(), of: map[string][]int64{}},
 		admissions: admissions{store: store, turn: storage.NewLock(), of: map[string]bool{}}}
 }
 
 func (k *Known) get(chain string) *chainState {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	e := k.chains[chain]
-	if e == nil {
-		return &chainState{id: chain, agents: map[string]bool{}}
+	if s := k.chains[chain]; s != nil {
+		return s
 	}
-	k.order.MoveToFront(e)
-	return e.Value.(*chainState)
+	return &chainState{id: chain, agents: map[string]bool{}}
 }
 
-// put keeps a state, and drops the least recently used ones.
+// put keeps a state. If there are too many, it drops the others, which are read again when they are needed.
 func (k *Known) put(s *chainState) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if e := k.chains[s.id]; e != nil {
-		if e.Value.(*chainState).count > s.count {
+	if old := k.chains[s.id]; old != nil {
+		if old.count > s.count {
 			return
 		}
-		k.drop(e)
+		k.weight -= old.size()
 	}
-	k.chains[s.id] = k.order.PushFront(s)
-	for k.weight += s.size(); k.weight > maxLinked && k.order.Len() > 1; {
-		k.drop(k.order.Back())
+	if k.weight += s.size(); k.weight > maxLinked {
+		clear(k.chains)
+		k.weight = s.size()
 	}
-}
-
-func (k *Known) drop(e *list.Element) {
-	s := k.order.Remove(e).(*chainState)
-	k.weight -= s.size()
-	delete(k.chains, s.id)
+	k.chains[s.id] = s
 }
 
 func (s *chainState) size() int { return s.weight + 100*(len(s.agents)+10) }

@@ -4,22 +4,17 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+
+	"jurat/internal/fault"
 )
 
 // Backup writes one committed state of a database into a new file and syncs it. Other processes can read and append
 // meanwhile.
-func Backup(ctx context.Context, from, to string) error {
-	if err := backup(ctx, from, to); err != nil {
-		return fmt.Errorf("copying database %s: %w", from, err)
-	}
-	return nil
-}
-
-func backup(ctx context.Context, from, to string) (err error) {
+func Backup(ctx context.Context, from, to string) (err error) {
+	defer fault.While(&err, "copying database %s", from)
 	absolute, err := filepath.Abs(from)
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/internal/fault"
 )
 
 // copyPage is how many records are copied in one transaction.
@@ -18,50 +20,8 @@ var ErrOtherLog = errors.New("the target contains another log")
 // Copy copies a log, which must not change meanwhile, into a store. The store is empty, or contains the beginning
 // from an interrupted copy. Copy does not verify what it copies: package fsck does. The copy has no checkpoint, so it
 // cannot be opened before FinishCopy. Copy returns ErrOtherLog, wrapped, if the store contains something else.
-func Copy(ctx context.Context, from, to Store, progress func(done, total int64)) (Head, error) {
-	head, err := copyLog(ctx, from, to, progress)
-	if err != nil {
-		return head, fmt.Errorf("copying log: %w", err)
-	}
-	return head, nil
-}
-
-// FinishCopy gives a copy the last checkpoint of its source, and what is left to do of an interrupted expiry. It passes
-// on the errors of both stores: ErrConflict if to has a checkpoint already.
-func FinishCopy(ctx context.Context, from, to Store) error {
-	signed, err := from.Checkpoint(ctx)
-	if err != nil {
-		return fmt.Errorf("copying checkpoint: %w", err)
-	}
-	if err := copyExpiring(ctx, from, to); err != nil {
-		return fmt.Errorf("copying what is to expire: %w", err)
-	}
-	if err := to.SetCheckpoint(ctx, "", signed); err != nil {
-		return fmt.Errorf("copying checkpoint: %w", err)
-	}
-	return nil
-}
-
-// copyExpiring copies what Expire has not done yet.
-func copyExpiring(ctx context.Context, from, to Store) error {
-	for next := int64(0); ; {
-		list, err := from.Expiring(ctx, next, copyPage)
-		if err != nil || len(list) == 0 {
-			return err
-		}
-		noted := map[string][]int64{}
-		for _, e := range list {
-			noted[e.Act], next = append(noted[e.Act], e.Index), e.Index+1
-		}
-		for act, indexes := range noted {
-			if err := to.PutExpiring(ctx, act, indexes); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-func copyLog(ctx context.Context, from, to Store, progress func(done, total int64)) (Head, error) {
+func Copy(ctx context.Context, from, to Store, progress func(done, total int64)) (_ Head, err error) {
+	defer fault.While(&err, "copying log")
 	head, err := from.Head(ctx)
 	if err != nil {
 		return head, err
@@ -103,6 +63,39 @@ func copyLog(ctx context.Context, from, to Store, progress func(done, total int6
 		return head, fmt.Errorf("%w: its head is %v, but its records give %v", ErrDamaged, head, done)
 	}
 	return head, nil
+}
+
+// FinishCopy gives a copy the last checkpoint of its source, and what is left to do of an interrupted expiry. It passes
+// on the errors of both stores: ErrConflict if to has a checkpoint already.
+func FinishCopy(ctx context.Context, from, to Store) (err error) {
+	defer fault.While(&err, "copying checkpoint")
+	signed, err := from.Checkpoint(ctx)
+	if err != nil {
+		return err
+	}
+	if err := copyExpiring(ctx, from, to); err != nil {
+		return fmt.Errorf("what is to expire: %w", err)
+	}
+	return to.SetCheckpoint(ctx, "", signed)
+}
+
+// copyExpiring copies what Expire has not done yet.
+func copyExpiring(ctx context.Context, from, to Store) error {
+	for next := int64(0); ; {
+		list, err := from.Expiring(ctx, next, copyPage)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		noted := map[string][]int64{}
+		for _, e := range list {
+			noted[e.Act], next = append(noted[e.Act], e.Index), e.Index+1
+		}
+		for act, indexes := range noted {
+			if err := to.PutExpiring(ctx, act, indexes); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // copyDictionaries copies what the rows are compressed with, so that they are copied as they are.

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 
@@ -137,4 +138,21 @@ func Exactly(from, n int64) func([]Row, error) ([]Row, error) {
 		}
 		return rows, nil
 	}
+}
+
+// ReadableRows returns those of the n rows from an index on that the store can read. Others count as missing.
+func ReadableRows(ctx context.Context, from Records, index, n int64) ([]Row, error) {
+	rows, err := from.Rows(ctx, index, n)
+	if err == nil || !Unreadable(err) {
+		return rows, err
+	}
+	rows = nil
+	for i := index; i < index+n && n > 1; i++ {
+		one, err := ReadableRows(ctx, from, i, 1)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, one...)
+	}
+	return rows, nil
 }
