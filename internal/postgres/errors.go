@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -95,3 +96,73 @@ func isCut(err error) bool {
 	}
 	return strings.HasPrefix(failure.Code, "08")
 }
+
+// isBroken reports whether an error is about the connection, not an answer of the store.
+func isBroken(err error) bool {
+	return isCut(err) && !errors.Is(err, storage.ErrDamaged) && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrClosed)
+}
+
+// translate replaces PostgreSQL's errors by those of package storage and of this package.
+func translate(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return storage.ErrNotFound
+	}
+	var failure *pgconn.PgError
+	if !errors.As(err, &failure) {
+		return Explain(err)
+	}
+	meaning := map[string]error{
+		"23505": storage.ErrNotUnique,
+		"53100": storage.ErrDiskFull,
+		"25006": storage.ErrReadOnly, // a standby, or default_transaction_read_only
+		"XX001": storage.ErrDamaged,
+		"XX002": storage.ErrDamaged,
+		"42P01": ErrNoTables, // or these tables do not exist
+		"3F000": ErrNoTables,
+	}[failure.Code]
+	if meaning == nil || errors.Is(err, meaning) {
+		return Explain(err)
+	}
+	return fmt.Errorf("%w: %w", meaning, err)
+}
+
+// tries is how often an operation is tried after broken connections: a server that restarted or took over may leave
+// several dead ones in the pool.
+const tries = 3
+
+// retry runs do, and repeats it while again accepts its error, up to tries times. When a connection broke, others of
+// the pool are broken as well, so retry calls reset to empty the pool. Who lost to another transaction lets that one
+// come to its end first: without a pause it could take the same locks again, and lose each time.
+func retry(ctx context.Context, reset func(), again func(error) bool, do func() error) (err error) {
+	for try := range tries {
+		if err = do(); err == nil || !again(err) || ctx.Err() != nil {
+			break
+		}
+		if isCut(err) {
+			reset()
+			continue
+		}
+		select {
+		case <-time.After(pause << try):
+		case <-ctx.Done():
+		}
+	}
+	return err
+}
+
+// pause is how long the first one is.
+const pause = 50 * time.Millisecond
+
+// undone reports whether a failed operation certainly had no effect and may succeed when repeated: the server did not
+// receive it, or rolled it back in favour of another transaction.
+func undone(err error) bool {
+	var failure *pgconn.PgError
+	if errors.As(err, &failure) && (failure.Code == "40001" || failure.Code == "40P01") { // serialization failure, deadlock
+		return true
+	}
+	var connecting *pgconn.ConnectError
+	return pgconn.SafeToRetry(err) || errors.As(err, &connecting) && isCut(err)
+}
+
+// undoneOrBroken reports whether a failed operation may be repeated, if doing it twice does no harm.
+func undoneOrBroken(err error) bool { return undone(err) || isCut(err) }

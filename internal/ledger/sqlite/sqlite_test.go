@@ -1,8 +1,10 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/storetest"
 )
@@ -266,5 +269,87 @@ func TestCloseWhileReading(t *testing.T) {
 	}
 	if err := <-stop; !errors.Is(err, storage.ErrClosed) {
 		t.Errorf("the reader ended with %v", err)
+	}
+}
+
+// TestOtherTables: a file whose tables have another version is refused, with what reads it, also where it can only be read.
+func TestOtherTables(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log.db")
+	s := create(t, path)
+	if _, err := s.writer.ExecContext(t.Context(), `UPDATE meta SET value = '8' WHERE name = 'schema'`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, open := range map[string]func() (*Store, error){
+		"to write": func() (*Store, error) { return Open(t.Context(), path) },
+		"to read": func() (*Store, error) {
+			return openReadOnly(t.Context(), path, logForm, errors.New("a disk that cannot be written"))
+		},
+		"to make": func() (*Store, error) { return Create(t.Context(), path) },
+	} {
+		if _, err := open(); err == nil || !strings.Contains(err.Error(), `version "8"`) || !strings.Contains(err.Error(), "4f6f114d") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestOnceCountedAlwaysCounted: a log that has counted an actor takes no record without a count, such as an older
+// program that still has the file open would add. Nor does it take one number twice.
+func TestOnceCountedAlwaysCounted(t *testing.T) {
+	s := create(t, filepath.Join(t.TempDir(), "log.db"))
+	if _, err := s.writer.ExecContext(t.Context(), `INSERT INTO actors VALUES (1, zeroblob(32))`); err != nil {
+		t.Fatal(err)
+	}
+	insert := func(idx, tagged int64) error {
+		return s.transact(t.Context(), func(ctx context.Context) error {
+			if tagged > 0 {
+				if _, err := s.writer.ExecContext(ctx, `INSERT INTO tags (idx, actor, actor_seq) VALUES (?, 1, ?)`, idx, tagged); err != nil {
+					return err
+				}
+			}
+			if _, err := s.writer.ExecContext(ctx, `INSERT INTO records (idx, record_id, digest, chain_seq, case_seq, dictionary, stamps, packed)
+				VALUES (?1, ?1, zeroblob(32), 0, 0, -1, 0, x'01')`, idx); err != nil {
+				return err
+			}
+			_, err := s.writer.ExecContext(ctx, `UPDATE head SET size = ?`, idx+1)
+			return err
+		})
+	}
+	for i, c := range []struct {
+		idx, tagged int64
+		good        bool
+	}{{0, 0, true}, {1, 0, true}, {2, 1, true}, {3, 0, false}, {3, 1, false}, {3, 2, true}, {4, 0, false}} {
+		if err := insert(c.idx, c.tagged); (err == nil) != c.good {
+			t.Errorf("row %d, number %d: %v", i, c.tagged, err)
+		}
+	}
+	if complaints, err := s.Check(t.Context()); err != nil || len(complaints) != 0 {
+		t.Errorf("%v, %v", complaints, err)
+	}
+	if _, err := s.writer.ExecContext(t.Context(), `INSERT INTO tags (idx, actor, actor_seq) VALUES (9, 1, 9)`); err != nil {
+		t.Fatal(err)
+	}
+	if complaints, err := s.Check(t.Context()); err != nil || len(complaints) != 1 || complaints[0] != "the table of counts has 1 row without a record" {
+		t.Errorf("%v, %v", complaints, err)
+	}
+}
+
+// TestSizesThatNoLogHas checks that a size from a foreign database cannot cause endless computation.
+func TestSizesThatNoLogHas(t *testing.T) {
+	s := create(t, t.TempDir()+"/log.db")
+	for _, statement := range []string{"DROP TRIGGER IF EXISTS head_grows", "PRAGMA ignore_check_constraints = ON"} {
+		if _, err := s.writer.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for size, fits := range map[int64]bool{3: true, operator.MaxEntries: true, operator.MaxEntries + 1: false, 1<<62 + 1: false, math.MaxInt64: false, -1: false} {
+		if _, err := s.writer.ExecContext(t.Context(), `UPDATE head SET size = ?`, size); err != nil {
+			t.Fatal(err)
+		}
+		if head, err := s.Head(t.Context()); fits == errors.Is(err, storage.ErrDamaged) {
+			t.Errorf("%d: %v, %v", size, head, err)
+		}
 	}
 }

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"os"
 	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"jurat/internal/ledger/storage"
+	"jurat/internal/plural"
 )
 
 // errBusy means that another connection holds the lock that is needed.
@@ -144,4 +146,76 @@ func translate(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", meaning, err)
+}
+
+// header is how long a database is at least.
+const header = 100
+
+// An opened is a file as this process opened it.
+type opened struct {
+	path string
+	is   fs.FileInfo
+}
+
+// remember notes which files are open. The caller has run a transaction, so SQLite has made those beside the database.
+func (s *Store) remember() error {
+	for _, path := range []string{s.path, s.path + "-wal", s.path + "-shm"} {
+		is, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		s.files = append(s.files, opened{path, is})
+	}
+	return nil
+}
+
+// InPlace implements storage.Placed. SQLite goes on writing to files that were removed, renamed or replaced, and reports success: what it commits there is
+// in no file that a later process opens.
+func (s *Store) InPlace() error {
+	for _, f := range s.files {
+		now, err := os.Stat(f.path)
+		switch {
+		case err == nil && f.path == s.path && now.Size() < header:
+			return fmt.Errorf("%w: %s was cut off", storage.ErrMoved, f.path)
+		case err == nil && os.SameFile(f.is, now):
+		case err == nil:
+			return fmt.Errorf("%w: another file is now at %s", storage.ErrMoved, f.path)
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("%w: %s is gone", storage.ErrMoved, f.path)
+		default:
+			return fmt.Errorf("%w: %w", storage.ErrMoved, err)
+		}
+	}
+	return nil
+}
+
+// Check implements storage.Checker: SQLite reads every page and compares every index with its table. SQLite does not
+// report a missing index, so Check looks for the indexes by which rows are found.
+func (s *Store) Check(ctx context.Context) (complaints []string, err error) {
+	strays, unique, digests := 0, 0, 0
+	err = engine{s}.Read(ctx, func(from storage.Reader) error {
+		return from.Run(ctx,
+			storage.Statement{Text: `PRAGMA integrity_check`, Row: func(scan storage.Scan) error {
+				var line string
+				err := scan(&line)
+				if line != "ok" {
+					complaints = append(complaints, line)
+				}
+				return err
+			}},
+			storage.Statement{Text: `SELECT (SELECT count(*) FROM tags WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.idx = tags.idx)),
+				(SELECT count(*) FROM pragma_index_list('records') l, pragma_index_info(l.name) i WHERE l."unique" AND i.name = 'record_id'),
+				(SELECT count(*) FROM pragma_index_list('records') WHERE name = 'records_by_digest')`,
+				Row: func(scan storage.Scan) error { return scan(&strays, &unique, &digests) }})
+	})
+	if err != nil {
+		return complaints, err
+	}
+	if strays > 0 {
+		complaints = append(complaints, fmt.Sprintf("the table of counts has %s without a record", plural.Of(strays, "row")))
+	}
+	if unique*digests != 1 {
+		complaints = append(complaints, "the table of records lacks an index for finding its rows")
+	}
+	return complaints, nil
 }

@@ -53,3 +53,11 @@ func (e *DuplicateError) Is(target error) bool { return target == ErrDuplicate }
 
 // Unreadable reports whether an error concerns one record, not the whole store.
 func Unreadable(err error) bool { return errors.Is(err, ErrDamaged) }
+
+// Known returns an error if the tables of a log have another version than the one that this program knows.
+func Known(has, want string) error {
+	if has == want {
+		return nil
+	}
+	return fmt.Errorf("the tables have version %q, and this program knows version %s alone: no program with another was released; the log of one from before is read by that of commit 4f6f114d", has, want)
+}

@@ -1,0 +1,354 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/internal/ledger/storage"
+)
+
+// withBriefs appends n rows with a brief each. Each brief has one key of its own, and one that it shares with every
+// third row.
+func withBriefs(t *testing.T, s storage.Store, n int) []storage.StoredBrief {
+	t.Helper()
+	var rows []storage.Row
+	var briefs []storage.StoredBrief
+	for i := range n {
+		r := row(i)
+		rows = append(rows, r)
+		keys := []int64{int64(i) - 1<<62, int64(i % 3)}
+		briefs = append(briefs, storage.StoredBrief{Index: int64(i), RecordID: r.RecordID, Digest: r.Digest, ChainID: r.ChainID, Case: r.Case,
+			Line: fmt.Appendf(nil, `{"actor":"ünï %d"}`, i), Names: []byte{byte(i), 0, 255}, Keys: keys})
+	}
+	wantError(t, s.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
+		batch, err := planOf(rows...)(head, log)
+		batch.Briefs = briefs
+		return batch, err
+	}), nil)
+	return briefs
+}
+
+// asRead returns a brief as a query returns it, with or without names.
+func asRead(b storage.StoredBrief, names bool) storage.StoredBrief {
+	b.Keys = nil
+	if !names {
+		b.Names = nil
+	}
+	return b
+}
+
+func wantBriefs(t *testing.T, s storage.Store, q storage.BriefQuery, list ...storage.StoredBrief) {
+	t.Helper()
+	var read []storage.StoredBrief
+	for _, b := range list {
+		read = append(read, asRead(b, q.Names))
+	}
+	gives(t, read)(s.Briefs(t.Context(), q))
+}
+
+func wantPlaces(t *testing.T, s storage.Store, q storage.Lookup, places ...int64) {
+	t.Helper()
+	gives(t, places)(s.Places(t.Context(), q))
+}
+
+// briefs lists briefs by place, by chain and by index, and looks up records by what they are named by.
+func briefs(t *testing.T, s storage.Store) {
+	wantBriefs(t, s, storage.BriefQuery{N: 5})
+	wantPlaces(t, s, storage.Lookup{Keys: []int64{1}, Most: 5})
+	b := withBriefs(t, s, 7)
+	wantBriefs(t, s, storage.BriefQuery{From: 2, N: 2}, b[2], b[3])
+	wantBriefs(t, s, storage.BriefQuery{From: 5, N: 10, Names: true}, b[5], b[6])
+	wantBriefs(t, s, storage.BriefQuery{Chain: "odd", From: 2, N: 2}, b[3], b[5])
+	wantBriefs(t, s, storage.BriefQuery{Chain: "none", N: 2})
+	wantBriefs(t, s, storage.BriefQuery{At: []int64{6, 0, 6, 99}, Names: true}, b[0], b[6])
+	wantBriefs(t, s, storage.BriefQuery{At: []int64{}})
+	rows, err := s.RowsAt(t.Context(), []int64{5, 1, 50})
+	wantError(t, err, nil)
+	if len(rows) != 2 || rows[0].Index != 1 || string(rows[1].Payload) != string(row(5).Payload) || len(rows[1].Timestamps) != 1 {
+		t.Errorf("RowsAt = %+v", rows)
+	}
+
+	wantPlaces(t, s, storage.Lookup{Keys: []int64{1}, Most: 9}, 1, 4)
+	wantPlaces(t, s, storage.Lookup{Keys: []int64{0, 4 - 1<<62, 99}, Most: 9}, 0, 3, 4, 6)
+	wantPlaces(t, s, storage.Lookup{Keys: []int64{0}, Most: 2}, 0, 3)
+	wantPlaces(t, s, storage.Lookup{RecordIDs: []string{"record-5", "none"}, Digests: []evidence.Digest{b[2].Digest, {}}, Keys: []int64{2}, Most: 9}, 2, 5)
+	gives(t, []storage.BriefKey{{Index: 3, Key: 3 - 1<<62}, {Index: 3, Key: 0}, {Index: 4, Key: 4 - 1<<62}, {Index: 4, Key: 1}})(s.BriefKeys(t.Context(), 3, 2))
+}
+
+// briefsLater adds briefs after their rows, and replaces some with their keys, and no others.
+func briefsLater(t *testing.T, s storage.Store) {
+	b := withBriefs(t, s, 3)
+	var rest []storage.Row
+	for n := 3; n < 9; n++ {
+		rest = append(rest, row(n))
+	}
+	wantError(t, s.Append(t.Context(), planOf(rest...)), nil)
+	replaced := func(n int64) {
+		t.Helper()
+		gives(t, n)(s.Replaced(t.Context()))
+	}
+	replaced(0)
+	put := func(i int64, key int64) storage.StoredBrief {
+		r := row(int(i))
+		return storage.StoredBrief{Index: i, RecordID: r.RecordID, Digest: r.Digest, ChainID: r.ChainID, Case: r.Case, Line: []byte(`{}`), Names: []byte{}, Keys: []int64{key}}
+	}
+	bare := func(i int64) storage.StoredBrief {
+		b := put(i, 0)
+		b.Line = nil
+		return b
+	}
+	one, five, seven := put(1, 10), put(5, 50), put(7, 70)
+	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 4, To: 8}, []storage.StoredBrief{five, seven}), nil)
+	wantBriefs(t, s, storage.BriefQuery{From: 4, N: 4}, bare(4), five, bare(6), seven)
+	wantPlaces(t, s, storage.Lookup{Keys: []int64{70}, Most: 9}, 7)
+	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 1, To: 6}, []storage.StoredBrief{one}), nil)
+	wantPlaces(t, s, storage.Lookup{Keys: []int64{0, 1, 2, 10, 50, 70}, Most: 9}, 0, 1, 7)
+	wantBriefs(t, s, storage.BriefQuery{N: 6}, b[0], one, bare(2), bare(3), bare(4), bare(5))
+
+	for name, bad := range map[string]struct {
+		in   storage.Range
+		list []storage.StoredBrief
+	}{"beyond the head": {in: storage.Range{From: 8, To: 10}}, "backwards": {in: storage.Range{From: 5, To: 4}}, "before it": {in: storage.Range{From: -1, To: 1}},
+		"outside": {storage.Range{From: 4, To: 5}, []storage.StoredBrief{five}}, "twice": {storage.Range{From: 4, To: 6}, []storage.StoredBrief{five, five}}} {
+		if err := s.PutBriefs(t.Context(), bad.in, bad.list); err == nil {
+			t.Errorf("%s: put", name)
+		}
+	}
+	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 9, To: 9}, nil), nil)
+	replaced(2) // neither what is refused nor what replaces nothing is counted
+}
+
+var since = time.Date(2026, 1, 31, 16, 15, 0, 123_000_000, time.UTC)
+
+// late is a time stamp for a row that was appended before.
+func late(index int64, authority string) storage.Stamp {
+	return storage.Stamp{Index: index, Authority: authority,
+		Timestamp: evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte{9, byte(index), authority[0]}}}
+}
+
+// planWaiting appends a row that waits for these authorities.
+func planWaiting(r storage.Row, since time.Time, authorities ...string) storage.Plan {
+	return func(head storage.Head, log storage.Committed) (storage.Batch, error) {
+		batch, err := planOf(r)(head, log)
+		for _, a := range authorities {
+			batch.Waits = append(batch.Waits, storage.Wait{Index: head.Size, Authority: a, Since: since})
+		}
+		return batch, err
+	}
+}
+
+// planStamps appends a row, and stamps earlier ones.
+func planStamps(r storage.Row, stamps ...storage.Stamp) storage.Plan {
+	return func(head storage.Head, log storage.Committed) (storage.Batch, error) {
+		batch, err := planOf(r)(head, log)
+		batch.Stamps = stamps
+		return batch, err
+	}
+}
+
+func wantWaiting(t *testing.T, s storage.Store, authority string, indexes ...int64) {
+	t.Helper()
+	waits, err := s.Waiting(t.Context(), authority, 0, 1000)
+	wantError(t, err, nil)
+	var got []int64
+	for _, w := range waits {
+		if w.Authority != authority {
+			t.Errorf("asked for %s and got %+v", authority, w)
+		}
+		got = append(got, w.Index)
+	}
+	want(t, got, indexes)
+}
+
+func wantOwing(t *testing.T, s storage.Store, owing ...storage.Owed) {
+	t.Helper()
+	gives(t, owing)(s.Owing(t.Context()))
+}
+
+func outbox(t *testing.T, s storage.Store) {
+	ctx := t.Context()
+	later := since.Add(time.Minute)
+	wantError(t, s.Append(ctx, planWaiting(row(0), later, "one")), nil)
+	wantError(t, s.Append(ctx, planOf(row(1))), nil)
+	wantError(t, s.Append(ctx, planWaiting(row(2), since, "two", "one")), nil) // an earlier time, as after a clock went back
+	wantError(t, s.Append(ctx, planWaiting(row(3), later, "one")), nil)
+	wantOwing(t, s, storage.Owed{Authority: "one", Records: 3, Since: since}, storage.Owed{Authority: "two", Records: 1, Since: since})
+	wantWaiting(t, s, "one", 0, 2, 3)
+	wantWaiting(t, s, "two", 2)
+	wantWaiting(t, s, "three")
+	gives(t, []storage.Wait{{Index: 2, Authority: "one", Since: since}})(s.Waiting(ctx, "one", 1, 1))
+	gives(t, []storage.Wait{})(s.Waiting(ctx, "one", 0, 0))
+
+	wantError(t, s.Append(ctx, planStamps(row(4), late(2, "one"), late(0, "one"))), nil)
+	wantWaiting(t, s, "one", 3)
+	wantWaiting(t, s, "two", 2)
+	wantHead(t, s, 5)
+	stamped, err := s.ByRecordID(ctx, "record-2")
+	wantError(t, err, nil)
+	want(t, stamped.Timestamps, append(row(2).Timestamps, late(2, "one").Timestamp))
+
+	// A renewal is a stamp for a row that does not wait.
+	renewal := storage.Stamp{Index: 1, Timestamp: evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("renewed")}}
+	wantError(t, s.Append(ctx, planStamps(row(5), renewal)), nil)
+	stamped, err = s.ByRecordID(ctx, "record-1")
+	wantError(t, err, nil)
+	want(t, stamped.Timestamps, append(row(1).Timestamps, renewal.Timestamp))
+	wantWaiting(t, s, "one", 3)
+
+	gives(t, int64(1))(s.Forget(ctx, "one"))
+	wantOwing(t, s, storage.Owed{Authority: "two", Records: 1, Since: since})
+	gives(t, int64(0))(s.Forget(ctx, "one"))
+
+	bare := row(6)
+	bare.Timestamps = nil
+	wantError(t, s.Append(ctx, planWaiting(bare, since, "one", "two")), nil)
+	gives(t, int64(0))(s.Forget(ctx, "one")) // there is no time stamp
+	wantWaiting(t, s, "one", 6)
+	wantError(t, s.Append(ctx, planStamps(row(7), late(6, "two"))), nil)
+	gives(t, int64(1))(s.Forget(ctx, "one")) // there is another's
+	wantWaiting(t, s, "one")
+}
+
+// outboxAllOrNone stamps rows that do not wait: nothing of such a batch is stored.
+func outboxAllOrNone(t *testing.T, s storage.Store) {
+	ctx := t.Context()
+	wantError(t, s.Append(ctx, planWaiting(row(0), since, "one")), nil)
+	wantError(t, s.Append(ctx, planOf(row(1))), nil)
+	for name, stamps := range map[string][]storage.Stamp{
+		"waits for another": {late(0, "two")},
+		"does not wait":     {late(0, "one"), late(1, "one")},
+		"twice":             {late(0, "one"), late(0, "one")},
+	} {
+		if err := s.Append(ctx, planStamps(row(2), stamps...)); !errors.Is(err, storage.ErrConflict) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		wantHead(t, s, 2)
+		wantWaiting(t, s, "one", 0)
+		gives(t, row(0))(s.ByRecordID(ctx, "record-0"))
+	}
+	refusal := errors.New("no")
+	err := s.Append(ctx, func(head storage.Head, log storage.Committed) (storage.Batch, error) {
+		batch, err := planWaiting(row(2), since, "one")(head, log)
+		return batch, errors.Join(err, refusal)
+	})
+	wantError(t, err, refusal)
+	duplicate := planWaiting(row(1), since, "one")
+	wantError(t, s.Append(ctx, duplicate), storage.ErrDuplicate)
+	wantWaiting(t, s, "one", 0)
+	wantError(t, s.Append(ctx, planStamps(row(2), late(0, "one"))), nil)
+	wantError(t, s.Append(ctx, planStamps(row(3), late(0, "one"))), storage.ErrConflict) // it does not wait any more
+}
+
+// outboxClaims lets many callers stamp the same record: one succeeds.
+func outboxClaims(t *testing.T, s storage.Store) {
+	wantError(t, s.Append(t.Context(), planWaiting(row(0), since, "one")), nil)
+	wantOneWinner(t, func(i int) error { return s.Append(t.Context(), planStamps(row(i+1), late(0, "one"))) })
+	wantHead(t, s, 2)
+}
+
+// expiredOf returns what is left of rows, and their briefs.
+func expiredOf(act string, rows ...storage.Row) (left []storage.Row, briefs []storage.StoredBrief) {
+	for _, r := range rows {
+		r.Entry, r.ExpiredBy = fmt.Appendf(nil, "entry of %d", r.Index), act
+		r.Payload, r.Signatures, r.Timestamps, r.Packed = nil, nil, nil, storage.Packed{}
+		left = append(left, r)
+		briefs = append(briefs, storage.StoredBrief{Index: r.Index, Line: []byte("{}")})
+	}
+	return left, briefs
+}
+
+// expires: what is noted goes, once, and nothing else.
+func expires(t *testing.T, s storage.Store) {
+	rows := fill(t, s, 8)
+	late := storage.Stamp{Index: 3, Timestamp: evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("late")}}
+	wantError(t, s.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
+		batch, err := planOf(row(8))(head, log)
+		batch.Stamps = []storage.Stamp{late}
+		return batch, err
+	}), nil)
+	all := storage.Range{From: 0, To: 8}
+	var briefs []storage.StoredBrief
+	for i := range int64(8) {
+		briefs = append(briefs, storage.StoredBrief{Index: i, Line: []byte(`{"at":"1"}`), Names: []byte{byte(i)}, Keys: []int64{i}})
+	}
+	wantError(t, s.PutBriefs(t.Context(), all, briefs), nil)
+	replaced, err := s.Replaced(t.Context())
+	must(t, err)
+
+	left, leftBriefs := expiredOf("act", rows[1], rows[3])
+	wantError(t, s.Expire(t.Context(), "act", left, leftBriefs), storage.ErrConflict) // they are not noted
+	wantError(t, s.PutExpiring(t.Context(), "act", []int64{1, 3}), nil)
+	wantError(t, s.PutExpiring(t.Context(), "act", []int64{3, 5}), nil)
+	wantError(t, s.PutExpiring(t.Context(), "other", []int64{6, 5}), storage.ErrConflict)
+	wantError(t, s.PutExpiring(t.Context(), "act", []int64{99}), storage.ErrConflict)
+	wantError(t, s.PutExpiring(t.Context(), "other", []int64{0, 7}), nil)
+	wantError(t, s.Expire(t.Context(), "other", left, leftBriefs), storage.ErrConflict)
+	noted := func(want ...storage.Expiring) {
+		t.Helper()
+		gives(t, want)(s.Expiring(t.Context(), 0, 100))
+	}
+	noted(storage.Expiring{Index: 0, Act: "other"}, storage.Expiring{Index: 1, Act: "act"}, storage.Expiring{Index: 3, Act: "act"}, storage.Expiring{Index: 5, Act: "act"},
+		storage.Expiring{Index: 7, Act: "other"})
+	gives(t, []storage.Expiring{{Index: 1, Act: "act"}, {Index: 3, Act: "act"}})(s.Expiring(t.Context(), 1, 2))
+	wantError(t, s.DropExpiring(t.Context(), "other"), nil)
+
+	before, err := s.Head(t.Context())
+	must(t, err)
+	wantError(t, s.Expire(t.Context(), "act", left, leftBriefs), nil)
+	noted(storage.Expiring{Index: 5, Act: "act"})
+	wantError(t, s.Expire(t.Context(), "act", left, leftBriefs), storage.ErrConflict) // a second time
+	gives(t, before)(s.Head(t.Context()))
+	got, err := s.Rows(t.Context(), 0, 8)
+	if err != nil || len(got) != 8 {
+		t.Fatal(len(got), err)
+	}
+	for i, r := range got {
+		want := rows[i]
+		if i == 1 || i == 3 {
+			want = left[i/2]
+			want.Timestamps = nil
+		}
+		if diff := cmp.Diff(want, r, ignorePacked); diff != "" {
+			t.Errorf("row %d (-want +got):\n%s", i, diff)
+		}
+	}
+	if r, err := s.ByRecordID(t.Context(), rows[3].RecordID); err != nil || r.Index != 3 || r.Entry == nil {
+		t.Errorf("by its id: %+v, %v", r, err)
+	}
+	if r, err := s.ByDigest(t.Context(), rows[1].Digest); err != nil || r.Index != 1 || r.ExpiredBy != "act" {
+		t.Errorf("by its digest: %+v, %v", r, err)
+	}
+	stored, err := s.Briefs(t.Context(), storage.BriefQuery{From: 0, N: 8, Names: true})
+	if err != nil || len(stored) != 8 || string(stored[3].Line) != "{}" || len(stored[3].Names) > 0 || string(stored[2].Line) != `{"at":"1"}` {
+		t.Errorf("briefs: %+v, %v", stored, err)
+	}
+	keys, err := s.BriefKeys(t.Context(), 0, 8)
+	if err != nil || len(keys) != 6 {
+		t.Errorf("keys: %v, %v", keys, err)
+	}
+	if now, err := s.Replaced(t.Context()); err != nil || now <= replaced {
+		t.Errorf("briefs were replaced %d times, before %d; %v", now, replaced, err)
+	}
+	wantError(t, s.Reclaim(t.Context(), nil), nil)
+	if checker, ok := s.(storage.Checker); ok {
+		gives(t, []string{})(checker.Check(t.Context()))
+	}
+	wantError(t, s.Append(t.Context(), planOf(row(9))), nil)
+}
+
+// keepsWaiting: a row that waits for a time stamp is not noted, and nothing beside it is.
+func keepsWaiting(t *testing.T, s storage.Store) {
+	fill(t, s, 2)
+	wantError(t, s.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
+		batch, err := planOf(row(2))(head, log)
+		batch.Waits = []storage.Wait{{Index: 2, Authority: "one", Since: since}}
+		return batch, err
+	}), nil)
+	wantError(t, s.PutExpiring(t.Context(), "act", []int64{0, 2}), storage.ErrConflict)
+	gives(t, []storage.Expiring{})(s.Expiring(t.Context(), 0, 10))
+}
