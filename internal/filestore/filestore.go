@@ -1,7 +1,7 @@
 // Package filestore keeps the small files of an installation beside its log: keys, certificates, settings. They are in
 // a folder of one machine, or in a database that several machines share. Callers need not know which.
 //
-// The methods of a Folder and of a Draft return the errors that Store names, an *fs.PathError around fs.ErrInvalid for
+// The methods of a Folder return the errors that Store names, an *fs.PathError around fs.ErrInvalid for
 // an invalid name, and the other errors of the file system.
 //
 // A file exists completely or not at all, also after a crash, and a change is durable when its call returns. A file
@@ -70,7 +70,7 @@ type Store interface {
 	Where(name string) string
 }
 
-// A File is a file of a Draft, or a new one.
+// A File is a file to be created.
 type File struct {
 	Name    string
 	Content []byte

@@ -55,10 +55,3 @@ func TestFolderListsWhatACrashLeft(t *testing.T) {
 		t.Errorf("%v, want %v", names, want)
 	}
 }
-
-func TestDraft(t *testing.T) {
-	storetest.Files(t, func(t *testing.T) storetest.OpenFiles {
-		draft := filestore.NewDraft()
-		return func(*testing.T) filestore.Store { return draft }
-	})
-}

@@ -74,25 +74,21 @@ func MakeBackup(ctx context.Context, c Config, o BackupOrder) (*BackupManifest, 
 	return m, nil
 }
 
-func backup(ctx context.Context, c Config, o BackupOrder) (*BackupManifest, error) {
-	from, err := openOrigin(ctx, c)
+func backup(ctx context.Context, c Config, o BackupOrder) (m *BackupManifest, err error) {
+	at, err := find(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	m, err := backupFrom(ctx, c, from, o)
-	return m, errors.Join(err, from.close())
-}
-
-func backupFrom(ctx context.Context, c Config, from origin, o BackupOrder) (*BackupManifest, error) {
+	defer func() { err = errors.Join(err, at.leave()) }()
 	if err := CheckVacant(o.To); err != nil {
 		return nil, err
 	}
-	for n := 1; ; n++ {
-		m, err := backupOnce(ctx, c, from, o)
-		if !errors.Is(err, errChanged) || n == maxBackups {
-			return m, err
+	for range maxBackups {
+		if m, err = backupOnce(ctx, c, origin{at, c.Dir}, o); !errors.Is(err, errChanged) {
+			break
 		}
 	}
+	return m, err
 }
 
 func backupOnce(ctx context.Context, c Config, from origin, o BackupOrder) (m *BackupManifest, err error) {
@@ -104,7 +100,7 @@ func backupOnce(ctx context.Context, c Config, from origin, o BackupOrder) (m *B
 		if m, err = describe(ctx, c, draft); err != nil {
 			return err
 		}
-		databases := &copying{from: folderOrigin{draft}, files: p.files} // their digests are taken after they were opened
+		databases := &copying{from: inFolder(draft), files: p.files} // their digests are taken after they were opened
 		if err := databases.all(ctx, []string{DatabaseFile, sqlite.ValuesFile, sqlite.KeysFolder}); err != nil {
 			return err
 		}
@@ -134,7 +130,7 @@ func (p *copying) installation(ctx context.Context, withApartKeys bool) error {
 	if err := p.all(ctx, parts); err != nil {
 		return err
 	}
-	if err := p.from.values(ctx, p.to, withApartKeys, p.tell); err != nil {
+	if err := p.from.apart(ctx, p.to, withApartKeys, p.tell); err != nil {
 		return err
 	}
 	for name, sum := range before.files {
@@ -145,13 +141,6 @@ func (p *copying) installation(ctx context.Context, withApartKeys bool) error {
 	return nil
 }
 
-func now(c Config) time.Time {
-	if c.Now == nil {
-		return time.Now()
-	}
-	return c.Now()
-}
-
 // describe returns a manifest of the log in a copy.
 func describe(ctx context.Context, c Config, dir string) (*BackupManifest, error) {
 	log, err := LogVerifier(ctx, filestore.NewFolder(dir))
@@ -159,7 +148,7 @@ func describe(ctx context.Context, c Config, dir string) (*BackupManifest, error
 		return nil, err
 	}
 	head, _, err := stateIn(ctx, dir)
-	return &BackupManifest{Format: BackupFormat, Made: now(c).UTC().Format(time.RFC3339), Log: log.Name(), Size: head.Size,
+	return &BackupManifest{Format: BackupFormat, Made: clock(c)().UTC().Format(time.RFC3339), Log: log.Name(), Size: head.Size,
 		Root: base64.StdEncoding.EncodeToString(head.Root[:])}, err
 }
 
@@ -204,12 +193,17 @@ type copying struct {
 func isDraft(name string) bool { return strings.HasPrefix(path.Base(name), ".new-") }
 
 func (p *copying) all(ctx context.Context, parts []string) error {
-	return p.from.each(ctx, parts, func(name string, _ int64) error { return p.file(ctx, name) })
+	return p.from.each(ctx, parts, func(name string) error { return p.file(ctx, name) })
 }
 
-// measure adds up the bytes to copy.
+// measure adds up the bytes to copy from this machine's folder.
 func (p *copying) measure(ctx context.Context, parts []string) error {
-	return p.from.each(ctx, parts, func(_ string, size int64) error { p.total += size; return nil })
+	return p.from.each(ctx, parts, func(name string) error {
+		if info, err := os.Lstat(filepath.Join(p.from.dir, filepath.FromSlash(name))); err == nil {
+			p.total += info.Size()
+		}
+		return nil
+	})
 }
 
 func (p *copying) file(ctx context.Context, name string) error {

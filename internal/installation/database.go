@@ -193,20 +193,17 @@ func furnishDatabase(ctx context.Context, c Config, p *place, files *postgres.Fi
 	}
 	log, err := openLogKey(ctx, files)
 	if errors.Is(err, fs.ErrNotExist) {
-		draft := filestore.NewDraft()
-		m := newMaker(c, &p.Helper)
-		if err := createAuthority(ctx, draft, m, clock(c)()); err != nil {
+		first, err := firstFiles(ctx, c, &p.Helper)
+		if err != nil {
 			return false, err
 		}
-		if _, err := createLogKey(ctx, draft, m.id); err != nil {
+		if err := files.CreateAll(ctx, first); err != nil {
 			return false, err
 		}
-		if err := files.CreateAll(ctx, draft.Files()); err != nil {
+		if log, err = openLogKey(ctx, files); err != nil {
 			return false, err
 		}
-		log, err = openLogKey(ctx, files)
-	}
-	if err != nil {
+	} else if err != nil {
 		return false, err
 	}
 	_, err = ledger.Create(ctx, ledgerConfig(c, p.published, store, log))

@@ -21,20 +21,10 @@ import (
 	"jurat/internal/lock"
 	"jurat/timestamp"
 	"jurat/verify"
-	"jurat/verify/trust"
 )
 
-// An expirer removes the content of old records of one log. All its fields are required.
-type expirer struct {
-	Ledger   *ledger.Ledger
-	Operator ledger.Operator // for the same ledger
-	Locks    lock.Locks
-	Now      func() time.Time
-
-	Trust   func(context.Context) (*trust.Trust, error)                             // contains the log's own keys and authorities
-	Destroy func(ctx context.Context, record evidence.Digest, pointer string) error // destroys the key of a text that is sealed apart
-	After   func(step string)                                                       // called after each step; tests simulate crashes there
-}
+// An expirer removes the content of old records of an installation's log.
+type expirer struct{ *Installation }
 
 // An ExpiryOrder says what is to expire.
 type ExpiryOrder struct {
@@ -76,7 +66,7 @@ const lockName = "expiry"
 // the next call finishes it first. It returns ErrTooYoung, wrapped, if Order.Before is too recent, lock.ErrTaken if
 // another process removes content now, and the errors of the log and of Order.Stays.
 func (x *expirer) Expire(ctx context.Context, o ExpiryOrder) (*ExpiryDone, error) {
-	r := &run{expirer: x, order: o, done: new(ExpiryDone)}
+	r := &run{expirer: *x, order: o, done: new(ExpiryDone)}
 	if o.Before.IsZero() || strings.TrimSpace(o.Reason) == "" || strings.TrimSpace(o.By) == "" {
 		return r.done, errors.New("expiring records: it needs a time, a reason, and the name of the person who decided it")
 	}
@@ -109,7 +99,7 @@ func (x *expirer) Finish(ctx context.Context) error {
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	r := &run{expirer: x, done: new(ExpiryDone)}
+	r := &run{expirer: *x, done: new(ExpiryDone)}
 	err = x.alone(ctx, r.finish)
 	if errors.Is(err, lock.ErrTaken) {
 		return nil
@@ -121,7 +111,7 @@ func (x *expirer) Finish(ctx context.Context) error {
 }
 
 func (x *expirer) alone(ctx context.Context, do func(context.Context) error) error {
-	held, release, err := x.Locks.Lock(ctx, lockName)
+	held, release, err := x.locks.Lock(ctx, lockName)
 	if err != nil {
 		return err
 	}
@@ -135,7 +125,7 @@ func (x *expirer) alone(ctx context.Context, do func(context.Context) error) err
 
 // A run is one call of Expire or Finish.
 type run struct {
-	*expirer
+	expirer
 	order   ExpiryOrder
 	done    *ExpiryDone
 	options verify.Options // of the log's own trust
@@ -167,7 +157,7 @@ func (r *run) all(ctx context.Context) error {
 	if err := r.mayGo(ctx); err != nil {
 		return err
 	}
-	act, err := evidence.NewRecordID(r.Now(), nil)
+	act, err := evidence.NewRecordID(r.now(), nil)
 	if err != nil {
 		return err
 	}
@@ -179,7 +169,7 @@ func (r *run) all(ctx context.Context) error {
 		if body.Count == 0 {
 			return r.reclaim(ctx)
 		}
-		r.After("noted")
+		r.step("noted")
 		same, err := r.staysSame(ctx)
 		if err != nil {
 			return err
@@ -218,7 +208,7 @@ func (r *run) provedToday(ctx context.Context) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	now := r.Now()
+	now := r.now()
 	for index := size - 1; index >= 0 && index >= size-mostUnstamped; index-- {
 		rows, err := r.Ledger.RowsFrom(ctx, index, 1)
 		if err != nil {
@@ -418,12 +408,12 @@ func (r *run) staysSame(ctx context.Context) (bool, error) {
 }
 
 func (r *run) seal(ctx context.Context, act string, body *operator.ExpiryBody) error {
-	_, err := r.Operator.SealNext(ctx, operator.ExpiryChain, func([]*evidence.Record) ([]evidence.Payload, error) {
+	_, err := r.operator().SealNext(ctx, operator.ExpiryChain, func([]*evidence.Record) ([]evidence.Payload, error) {
 		p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.Expiry, ChainID: operator.ExpiryChain, RecordID: act}, *body)
 		return []evidence.Payload{p}, err
 	})
 	if err == nil {
-		r.After("act sealed")
+		r.step("act sealed")
 	}
 	return err
 }
@@ -480,7 +470,7 @@ func (r *run) carryOut(ctx context.Context, act string, count int64) error {
 		r.done.Records = max(r.done.Records, done)
 		r.tell("records removed", done, max(done, count))
 	}
-	r.After("removed")
+	r.step("removed")
 	return r.reclaim(ctx)
 }
 
@@ -507,7 +497,7 @@ func (r *run) remove(ctx context.Context, act string, places []int64) error {
 	err := inorder.Each(slices.Collect(slices.Chunk(places, page)), read, func(list []emptied) error {
 		for _, e := range list {
 			for _, pointer := range e.apart {
-				if err := r.Destroy(ctx, e.digest, pointer); err != nil {
+				if err := r.texts.Destroy(ctx, e.digest, pointer); err != nil {
 					return err
 				}
 			}
@@ -518,11 +508,11 @@ func (r *run) remove(ctx context.Context, act string, places []int64) error {
 	if err != nil {
 		return err
 	}
-	r.After("texts destroyed")
+	r.step("texts destroyed")
 	if err := r.Ledger.Expiry().Expire(ctx, act, left, briefs); err != nil {
 		return err
 	}
-	r.After("content removed")
+	r.step("content removed")
 	return nil
 }
 

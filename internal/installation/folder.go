@@ -106,12 +106,16 @@ func furnish(ctx context.Context, c Config, dir string) error {
 		return err
 	}
 	files := filestore.NewFolder(dir)
-	m := newMaker(c, &token.Helper{})
-	defer m.helper.Close()
-	if err := createAuthority(ctx, files, m, clock(c)()); err != nil {
+	helper := &token.Helper{}
+	defer helper.Close()
+	first, err := firstFiles(ctx, c, helper)
+	for _, f := range first {
+		err = errors.Join(err, files.Create(ctx, f.Name, f.Content))
+	}
+	if err != nil {
 		return err
 	}
-	log, err := createLogKey(ctx, files, m.id)
+	log, err := openLogKey(ctx, files)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func TestRemovedWorkingFolder(t *testing.T) {
 	gone := t.TempDir()
 	t.Chdir(gone)
 	succeeds(t, os.Remove(gone))
-	_, err := installation.Find(t.Context(), installation.Config{Dir: "data"})
+	_, err := installation.Open(t.Context(), installation.Config{Dir: "data"})
 	if !errors.Is(err, installation.ErrNone) || !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "is in data") {
 		t.Errorf("%v", err)
 	}

@@ -110,7 +110,7 @@ type Installation struct {
 	Keys      *keys.Ring
 	Ledger    *ledger.Ledger
 	Registrar *keys.Registrar
-	Expirer   *expirer
+	Expirer   *expirer // removes the content of old records
 
 	Apart      *erasure.Keeper
 	Eraser     *erasure.Eraser
@@ -200,7 +200,7 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 // assemble makes the parts that need the open ledger.
 func (i *Installation) assemble() {
 	i.Registrar = &keys.Registrar{Ring: i.Keys, Log: i.operator(), Now: i.now, After: i.step}
-	i.Expirer = &expirer{Ledger: i.Ledger, Operator: i.operator(), Locks: i.locks, Now: i.now, Trust: i.Trust, Destroy: i.texts.Destroy, After: i.step}
+	i.Expirer = &expirer{i}
 	i.Eraser = &erasure.Eraser{Ledger: i.Ledger, Operator: i.operator(), Texts: i.texts, Files: i.files, Now: i.now, After: i.step}
 	i.Witnesses = &witness.Asker{Files: i.files, Ledger: i.Ledger, Log: i.log.verifier, Now: i.now, Check: i.canDemand}
 	i.Timekeeper = &stamping.Timekeeper{Ledger: i.Ledger, Operator: i.operator(), Stampers: i.stampers, Files: i.files, Now: i.now}

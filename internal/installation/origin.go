@@ -20,102 +20,128 @@ import (
 	"jurat/internal/postgres"
 )
 
-// An origin is the installation that a backup copies. A backup has the same form for a data folder and for a database, so one of a database
-// can be restored to a folder, and the other way round.
-type origin interface {
-	// each calls f for every file in the parts. Parts are folders or files, and may be missing. Names have slashes.
-	each(ctx context.Context, parts []string, f func(name string, size int64) error) error
-	// open opens a file. If the file is gone, the error has fs.ErrNotExist in its chain.
-	open(ctx context.Context, name string) (io.ReadCloser, error)
-	// log writes one committed state of the log into a new SQLite file, and reports from time to time how many bytes were added.
-	log(ctx context.Context, to string, tell func(more int64)) error
-	// values copies what is sealed apart into a new folder, and its keys if they are wanted. It was kept before the log said so: it is copied after the log.
-	values(ctx context.Context, to string, withKeys bool, tell func(more int64)) error
-	close() error
+// An origin is what a backup copies: an installation, with this machine's own files in a folder. A backup has the same form for a data folder
+// and for a database, so one of a database can be restored to a folder, and the other way round.
+type origin struct {
+	*place
+	dir string
 }
 
-// openOrigin finds the installation that a configuration names.
-func openOrigin(ctx context.Context, c Config) (origin, error) {
-	at, err := Find(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	if at.Pool == nil {
-		return folderOrigin{c.Dir}, at.Leave()
-	}
-	return databaseOrigin{folderOrigin{c.Dir}, at}, nil
+// inFolder is the origin of the files in a folder.
+func inFolder(dir string) origin { return origin{&place{files: filestore.NewFolder(dir)}, dir} }
+
+// own reports whether a file is in this machine's folder.
+func (o origin) own(name string) bool {
+	return o.pool == nil || name == CasesFolder || path.Dir(name) == CasesFolder
 }
 
-// A folderOrigin is the data folder of one machine.
-type folderOrigin struct{ dir string }
-
-func (s folderOrigin) each(ctx context.Context, parts []string, f func(name string, size int64) error) error {
+// each calls f for every file in the parts. Parts are folders or files, and may be missing. Names have slashes.
+func (o origin) each(ctx context.Context, parts []string, f func(name string) error) error {
+	found := func(name string) error {
+		if isDraft(name) {
+			return ctx.Err()
+		}
+		return errors.Join(ctx.Err(), f(name))
+	}
 	for _, part := range parts {
-		err := filepath.WalkDir(filepath.Join(s.dir, filepath.FromSlash(part)), func(file string, d fs.DirEntry, err error) error {
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				return nil
-			case err != nil:
-				return err
-			case d.IsDir() || isDraft(d.Name()):
-				return ctx.Err()
-			case !d.Type().IsRegular():
-				return fmt.Errorf("%s is not a regular file", file)
-			}
-			return s.one(file, d, f)
-		})
-		if err != nil {
+		list := o.files.List
+		if o.own(part) {
+			list = filestore.NewFolder(o.dir).List
+		} else if path.Ext(part) != "" {
+			list = o.single
+		}
+		if err := list(ctx, part, found); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s folderOrigin) one(file string, d fs.DirEntry, f func(name string, size int64) error) error {
-	info, err := d.Info()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the file was removed since its folder was read
+// single calls f for a part that is a file of the database, if it exists.
+func (o origin) single(ctx context.Context, name string, f func(name string) error) error {
+	if _, err := o.files.Read(ctx, name); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
 	}
+	return f(name)
+}
+
+// open opens a file. If the file is gone, the error has fs.ErrNotExist in its chain. Secrets in a database are read unwrapped: a backup is
+// complete without the wrapping key.
+func (o origin) open(ctx context.Context, name string) (io.ReadCloser, error) {
+	if !o.own(name) {
+		content, err := o.files.Read(ctx, name)
+		return io.NopCloser(bytes.NewReader(content)), err
+	}
+	if err := regular(o.dir, name); err != nil {
+		return nil, err
+	}
+	return os.Open(filepath.Join(o.dir, filepath.FromSlash(name)))
+}
+
+// regular returns an error unless a file is a regular file inside a folder. A link, even in place of a folder above it, leads outside.
+func regular(dir, name string) error {
+	for part := name; part != "."; part = path.Dir(part) {
+		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(part)))
+		if err != nil || part == name && !info.Mode().IsRegular() || part != name && !info.IsDir() {
+			return errors.Join(fmt.Errorf("%s: it is missing in %s, or not a regular file there", name, dir), err)
+		}
+	}
+	return nil
+}
+
+// log writes one committed state of the log into a new SQLite file, and reports from time to time how many bytes were added.
+func (o origin) log(ctx context.Context, to string, tell func(more int64)) (err error) {
+	if o.pool == nil {
+		return o.database(ctx, DatabaseFile, to, tell)
+	}
+	shared, err := postgres.Open(ctx, o.pool)
 	if err != nil {
 		return err
 	}
-	name, err := filepath.Rel(s.dir, file)
+	defer func() { err = errors.Join(err, shared.Close()) }()
+	file, err := sqlite.Create(ctx, to)
 	if err != nil {
 		return err
 	}
-	return f(filepath.ToSlash(name), info.Size())
+	defer func() { err = errors.Join(err, file.Close()) }()
+	grown := growth(to, tell)
+	return shared.Snapshot(ctx, func(log storage.Store) error {
+		if _, err := storage.Copy(ctx, log, file, func(_, _ int64) { grown() }); err != nil {
+			return err
+		}
+		return storage.FinishCopy(ctx, log, file)
+	})
 }
 
-func (s folderOrigin) open(ctx context.Context, name string) (io.ReadCloser, error) {
-	return os.Open(filepath.Join(s.dir, filepath.FromSlash(name)))
-}
-
-func (s folderOrigin) log(ctx context.Context, to string, tell func(more int64)) error {
-	return s.database(ctx, DatabaseFile, to, tell)
-}
-
-// values copies the keys last: a row that was copied has one.
-func (s folderOrigin) values(ctx context.Context, to string, withKeys bool, tell func(more int64)) error {
+// apart copies what is sealed apart into a new folder, and its keys if they are wanted. It was kept before the log said so: it is copied after
+// the log. In files, the keys are copied last: a row that was copied has one.
+func (o origin) apart(ctx context.Context, to string, withKeys bool, tell func(more int64)) error {
+	if o.pool != nil {
+		copied := sqlite.NewValues(to)
+		return errors.Join(copyValues(ctx, o.values, copied, withKeys), copied.Close())
+	}
 	copied := filepath.Join(to, filepath.FromSlash(sqlite.ValuesFile))
-	if _, err := os.Stat(filepath.Join(s.dir, filepath.FromSlash(sqlite.ValuesFile))); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(o.dir, filepath.FromSlash(sqlite.ValuesFile))); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
 		return err
 	}
-	if err := s.database(ctx, sqlite.ValuesFile, copied, tell); err != nil {
+	if err := o.database(ctx, sqlite.ValuesFile, copied, tell); err != nil {
 		return err
 	}
 	if err := atomicfile.SyncFolders(filepath.Dir(copied), to); err != nil || !withKeys {
 		return err
 	}
-	return (&copying{from: s, to: to, files: map[string]string{}}).all(ctx, []string{sqlite.KeysFolder})
+	return (&copying{from: o, to: to, files: map[string]string{}}).all(ctx, []string{sqlite.KeysFolder})
 }
 
 // database makes SQLite copy one of its files, and watches the copy grow.
-func (s folderOrigin) database(ctx context.Context, name, to string, tell func(more int64)) error {
+func (o origin) database(ctx context.Context, name, to string, tell func(more int64)) error {
 	done := make(chan error, 1)
-	go func() { done <- sqlite.Backup(ctx, filepath.Join(s.dir, filepath.FromSlash(name)), to) }()
+	go func() { done <- sqlite.Backup(ctx, filepath.Join(o.dir, filepath.FromSlash(name)), to) }()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	grown := growth(to, tell)
@@ -141,103 +167,16 @@ func growth(file string, tell func(more int64)) func() {
 	}
 }
 
-func (s folderOrigin) close() error { return nil }
-
-// A databaseOrigin is a shared database, together with the case files in this machine's folder.
-type databaseOrigin struct {
-	own folderOrigin
-	at  *Place
-}
-
-func (s databaseOrigin) each(ctx context.Context, parts []string, f func(name string, size int64) error) error {
-	for _, part := range parts {
-		if part == CasesFolder {
-			if err := s.own.each(ctx, []string{part}, f); err != nil {
-				return err
-			}
-			continue
-		}
-		if path.Ext(part) != "" {
-			if err := s.single(ctx, part, f); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := s.at.Files.List(ctx, part, func(name string) error { return errors.Join(ctx.Err(), f(name, 0)) }); err != nil {
-			return err
+// put creates a file in a file store. A file that exists there must be the same.
+func put(ctx context.Context, files filestore.Store, name string, content []byte) error {
+	err := files.Create(ctx, name, content)
+	if errors.Is(err, fs.ErrExist) {
+		var there []byte
+		if there, err = files.Read(ctx, name); err == nil && !slices.Equal(there, content) {
+			err = fmt.Errorf("%s exists already with other content", files.Where(name))
 		}
 	}
-	return nil
-}
-
-// single calls f for a part that is a file, if it exists.
-func (s databaseOrigin) single(ctx context.Context, name string, f func(name string, size int64) error) error {
-	if _, err := s.at.Files.Read(ctx, name); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	return f(name, 0)
-}
-
-func (s databaseOrigin) open(ctx context.Context, name string) (io.ReadCloser, error) {
-	if path.Dir(name) == CasesFolder {
-		return s.own.open(ctx, name)
-	}
-	content, err := s.at.Files.Read(ctx, name) // secrets are read unwrapped: a backup is complete without the wrapping key
-	return io.NopCloser(bytes.NewReader(content)), err
-}
-
-func (s databaseOrigin) log(ctx context.Context, to string, tell func(more int64)) (err error) {
-	shared, err := postgres.Open(ctx, s.at.Pool)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, shared.Close()) }()
-	file, err := sqlite.Create(ctx, to)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	grown := growth(to, tell)
-	return shared.Snapshot(ctx, func(log storage.Store) error {
-		if _, err := storage.Copy(ctx, log, file, func(_, _ int64) { grown() }); err != nil {
-			return err
-		}
-		return storage.FinishCopy(ctx, log, file)
-	})
-}
-
-func (s databaseOrigin) values(ctx context.Context, to string, withKeys bool, tell func(more int64)) error {
-	copied := sqlite.NewValues(to)
-	err := copyValues(ctx, s.at.Values, copied, withKeys)
-	return errors.Join(err, copied.Close())
-}
-
-func (s databaseOrigin) close() error { return s.at.Leave() }
-
-// unpackInto copies the small files of an unpacked backup into a file store. A file that exists there must be the same.
-func unpackInto(ctx context.Context, from filestore.Store, names []string, files filestore.Store) error {
-	for _, name := range names {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		content, err := from.Read(ctx, name)
-		if err != nil {
-			return err
-		}
-		err = files.Create(ctx, name, content)
-		if errors.Is(err, fs.ErrExist) {
-			var there []byte
-			if there, err = files.Read(ctx, name); err == nil && !slices.Equal(there, content) {
-				err = fmt.Errorf("%s exists already with other content", files.Where(name))
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // copyValues copies what is sealed apart, with or without its keys. What is there already must be the same.

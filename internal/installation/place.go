@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -102,58 +101,3 @@ func (i *Installation) Database() *pgxpool.Pool { return i.pool }
 // Joined reports whether this machine had no checkpoint of the log before it opened the installation. In that case it trusted the database
 // for the latest checkpoint.
 func (i *Installation) Joined() bool { return i.joined }
-
-// A Place is an installation that is not open, or the place of a future one. Package backup copies from it and to it.
-type Place struct {
-	Files  filestore.Store
-	Values storage.Values
-	Pool   *pgxpool.Pool // of the shared database; nil: the installation is in a folder
-
-	at      *place
-	secrets *postgres.Files // only in a database
-	config  Config
-}
-
-// Find finds an installation. If there is no installation, the error has ErrNone in its chain.
-func Find(ctx context.Context, c Config) (*Place, error) {
-	at, err := find(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return &Place{Files: at.files, Values: at.values, Pool: at.pool, at: at, config: c}, nil
-}
-
-// Reach connects to a database, whether it holds an installation or not. It returns an error if the Config is not
-// valid, and the errors of postgres.Connect.
-func Reach(ctx context.Context, c Config) (*Place, error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	at, files, err := connect(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return &Place{Files: at.files, Values: at.values, Pool: at.pool, at: at, secrets: files, config: c}, nil
-}
-
-// Leave releases the place's locks, helper and connections. It joins the errors of releasing them.
-func (p *Place) Leave() error { return p.at.leave() }
-
-// Fill makes an installation in a database that holds none, and keeps other machines from doing so meanwhile. It calls fill with the log,
-// which is empty or holds what an earlier attempt left. If there is an installation, the error has fs.ErrExist in its chain.
-func (p *Place) Fill(ctx context.Context, fill func(log *postgres.Store) error) error {
-	return p.at.alone(ctx, func() (err error) {
-		log, err := p.at.tables(ctx)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, log.Close()) }()
-		if signed, err := log.Checkpoint(ctx); err != nil || signed != "" {
-			return errors.Join(err, fmt.Errorf("%w: there is an installation in %s", fs.ErrExist, p.config.Where()))
-		}
-		if err := p.secrets.CheckKeys(ctx); err != nil {
-			return err
-		}
-		return fill(log)
-	})
-}

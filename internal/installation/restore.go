@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 
@@ -121,30 +120,19 @@ func unpack(ctx context.Context, m *BackupManifest, from, to string) error {
 	if err := os.Mkdir(filepath.Join(to, keys.Folder), 0o700); err != nil { // this folder must exist even if it is empty
 		return err
 	}
-	p := &copying{from: folderOrigin{from}, to: to, files: map[string]string{}}
+	p := &copying{from: inFolder(from), to: to, files: map[string]string{}}
 	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
 		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := regular(from, name); err != nil {
 			return err
 		}
 		if err := p.file(ctx, name); err != nil {
 			return err
 		}
+		if _, copied := p.files[name]; !copied {
+			return fmt.Errorf("%s: the backup lacks it", name)
+		}
 		if p.files[name] != m.Files[name] {
 			return fmt.Errorf("%s: its SHA-256 is %s, the manifest says %s", name, p.files[name], m.Files[name])
-		}
-	}
-	return nil
-}
-
-// regular returns an error unless a file is a regular file inside the backup. A link, even in place of a folder above it, leads outside.
-func regular(from, name string) error {
-	for part := name; part != "."; part = path.Dir(part) {
-		info, err := os.Lstat(filepath.Join(from, filepath.FromSlash(part)))
-		if err != nil || part == name && !info.Mode().IsRegular() || part != name && !info.IsDir() {
-			return errors.Join(fmt.Errorf("%s: it is missing, or not a regular file of the backup", name), err)
 		}
 	}
 	return nil

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"jurat/internal/atomicfile"
-	"jurat/internal/filestore"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/postgres"
@@ -23,11 +22,14 @@ func restoreToDatabase(ctx context.Context, c Config, o RestoreOrder, m *BackupM
 	if err := checkUnseen(c.Dir); err != nil {
 		return nil, err
 	}
-	to, err := Reach(ctx, c)
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	to, secrets, err := connect(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, to.Leave()) }()
+	defer func() { err = errors.Join(err, to.leave()) }()
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -45,7 +47,7 @@ func restoreToDatabase(ctx context.Context, c Config, o RestoreOrder, m *BackupM
 	if err := r.examine(ctx, unpacked, o); err != nil {
 		return nil, err
 	}
-	return r, to.Fill(ctx, func(log *postgres.Store) error { return fill(ctx, c, log, to.Files, to.Values, draft, m, o.Progress) })
+	return r, to.alone(ctx, func() error { return to.fill(ctx, c, secrets, draft, m, o.Progress) })
 }
 
 // checkUnseen returns an error if the machine with this folder has seen a checkpoint before.
@@ -59,8 +61,20 @@ func checkUnseen(dir string) error {
 	return nil
 }
 
-// fill copies an unpacked backup into a database. The checkpoint comes last: without it, the database holds no installation.
-func fill(ctx context.Context, c Config, to *postgres.Store, files filestore.Store, values storage.Values, draft string, m *BackupManifest, progress func(done, total int64)) (err error) {
+// fill copies an unpacked backup into a database that holds no installation; it may hold what an earlier attempt left. The checkpoint comes
+// last: without it, the database holds no installation.
+func (p *place) fill(ctx context.Context, c Config, secrets *postgres.Files, draft string, m *BackupManifest, progress func(done, total int64)) (err error) {
+	to, err := p.tables(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	if signed, err := to.Checkpoint(ctx); err != nil || signed != "" {
+		return errors.Join(err, fmt.Errorf("%w: there is an installation in %s", fs.ErrExist, c.Where()))
+	}
+	if err := secrets.CheckKeys(ctx); err != nil {
+		return err
+	}
 	from, err := sqlite.Open(ctx, filepath.Join(draft, DatabaseFile))
 	if err != nil {
 		return err
@@ -69,48 +83,36 @@ func fill(ctx context.Context, c Config, to *postgres.Store, files filestore.Sto
 	if _, err := storage.Copy(ctx, from, to, progress); err != nil {
 		return err
 	}
-	own, small := sorted(m)
-	if err := unpackInto(ctx, filestore.NewFolder(draft), small, files); err != nil {
-		return err
+	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
+		if err := p.fillFile(ctx, c, draft, name); err != nil {
+			return err
+		}
 	}
 	apart := sqlite.NewValues(draft)
-	if err := errors.Join(copyValues(ctx, apart, values, true), apart.Close()); err != nil {
+	if err := errors.Join(copyValues(ctx, apart, p.values, true), apart.Close()); err != nil {
 		return err
 	}
 	// A crash before the last line leaves a database without an installation, and a machine that has the restored checkpoint.
-	if err := keepOwn(ctx, draft, append(own, CheckpointFile), c.Dir); err != nil {
+	if err := p.fillFile(ctx, c, draft, CheckpointFile); err != nil {
 		return err
 	}
 	return storage.FinishCopy(ctx, from, to)
 }
 
-// sorted divides a backup's files: the machine's own, and the small files for the database.
-func sorted(m *BackupManifest) (own, small []string) {
-	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
-		switch {
-		case name == DatabaseFile, name == sqlite.ValuesFile, strings.HasPrefix(name, sqlite.KeysFolder+"/"): // fill copies what is in them
-		case strings.HasPrefix(name, CasesFolder+"/"):
-			own = append(own, name)
-		default:
-			small = append(small, name)
-		}
+// fillFile copies a file of an unpacked backup: into this machine's folder if it is the machine's own, and otherwise into the database.
+func (p *place) fillFile(ctx context.Context, c Config, draft, name string) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case name == DatabaseFile, name == sqlite.ValuesFile, strings.HasPrefix(name, sqlite.KeysFolder+"/"): // fill copies what is in them
+		return nil
 	}
-	return own, small
-}
-
-// keepOwn copies files of an unpacked backup into a folder of this machine.
-func keepOwn(ctx context.Context, draft string, names []string, dir string) error {
-	for _, name := range names {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		content, err := os.ReadFile(filepath.Join(draft, filepath.FromSlash(name)))
-		if err != nil {
-			return err
-		}
-		if err := atomicfile.Replace(filepath.Join(dir, filepath.FromSlash(name)), content, 0o600); err != nil {
-			return err
-		}
+	content, err := os.ReadFile(filepath.Join(draft, filepath.FromSlash(name)))
+	switch {
+	case err != nil:
+		return err
+	case name == CheckpointFile, strings.HasPrefix(name, CasesFolder+"/"):
+		return atomicfile.Replace(filepath.Join(c.Dir, filepath.FromSlash(name)), content, 0o600)
 	}
-	return nil
+	return put(ctx, p.files, name, content)
 }

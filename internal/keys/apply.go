@@ -168,7 +168,7 @@ func (h *History) add(b *operator.KeyEventBody, from time.Time) error {
 	}
 	who := actor{b.Role, b.Name}
 	has := h.actors[who]
-	*has.at(b.Algorithm) = k
+	has[rank(b.Algorithm)] = k
 	h.actors[who], h.byID[k.KeyID], h.keys = has, k, append(h.keys, k)
 	h.pair(has, k)
 	return nil
@@ -176,11 +176,8 @@ func (h *History) add(b *operator.KeyEventBody, from time.Time) error {
 
 // pair marks a new key and the actor's other key as signing together.
 func (h *History) pair(has hands, k *Key) {
-	if has.first == nil || has.second == nil {
-		return
-	}
-	first, second := has.first, has.second
-	if other := map[bool]*Key{true: second, false: first}[k == first]; other.Ended(k.From) {
+	first, second := has[0], has[1]
+	if other := has[1-rank(k.Algorithm)]; other == nil || other.Ended(k.From) {
 		return
 	}
 	first.With, second.With = second.KeyID, first.KeyID

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"time"
 
 	"jurat/evidence"
@@ -16,11 +15,11 @@ import (
 // RotateOwned replaces an actor's keys by keys that the actor holds itself. It does not matter who holds the old keys. From then on this
 // installation does not sign for the actor. The errors include ErrNoSuchKey, and ErrPair if one key is to replace an owner's two.
 func (r *Registrar) RotateOwned(ctx context.Context, role evidence.Role, name string, given []OwnerKey, why Why) error {
-	events, err := owned(role, name, given)
-	if err != nil {
-		return fmt.Errorf("rotating key: %w", err)
-	}
-	err = r.change(ctx, why, func(h *History) ([]operator.KeyEventBody, error) {
+	return r.change(ctx, "rotating key", why, func(h *History) ([]operator.KeyEventBody, error) {
+		events, err := owned(role, name, given)
+		if err != nil {
+			return nil, err
+		}
 		before, old, err := r.present(ctx, h, role, name)
 		if err != nil {
 			return nil, err
@@ -30,17 +29,13 @@ func (r *Registrar) RotateOwned(ctx context.Context, role evidence.Role, name st
 		}
 		return r.rotate(before, old, events)
 	})
-	if err != nil {
-		return fmt.Errorf("rotating key: %w", err)
-	}
-	return nil
 }
 
 // Rotate makes new keys for an actor whose keys the operator holds. They replace the old keys, and Rotate destroys the old private halves.
 // algorithm is that of the first key; "" keeps the old one. If on is not nil, the first key is the one on a token that on names. An old key
 // on a token stays there, and no longer signs for this installation. The errors include ErrOwner and ErrNoSuchKey.
 func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference, why Why) error {
-	err := r.change(ctx, why, func(h *History) ([]operator.KeyEventBody, error) {
+	return r.change(ctx, "rotating key", why, func(h *History) ([]operator.KeyEventBody, error) {
 		before, old, err := r.present(ctx, h, role, name)
 		if err != nil {
 			return nil, err
@@ -50,31 +45,20 @@ func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string,
 			if k.Custody == operator.CustodyOwner {
 				return nil, ErrOwner
 			}
-			next := k.Algorithm
-			if algorithm != "" && !next.PostQuantum() {
+			next, where := k.Algorithm, on
+			if next.PostQuantum() {
+				where = nil // a second key is always in a file
+			} else if algorithm != "" {
 				next = algorithm
 			}
-			key, err := r.Ring.Next(ctx, role, name, next, firstOnly(on, next))
+			key, err := r.Ring.Next(ctx, role, name, next, where)
 			if err != nil {
 				return nil, err
 			}
-			events = append(events, operator.KeyEventBody{Algorithm: next, KeyID: key.KeyID, Name: name, Role: role,
-				Custody: operator.CustodyOperator, PublicKey: key.PublicKey, Protection: key.Protection})
+			events = append(events, key.body())
 		}
 		return r.rotate(before, old, events)
 	})
-	if err != nil {
-		return fmt.Errorf("rotating key: %w", err)
-	}
-	return nil
-}
-
-// firstOnly returns on for a first key, and nil for a second one, which is always in a file.
-func firstOnly(on *token.Reference, algorithm evidence.Algorithm) *token.Reference {
-	if algorithm.PostQuantum() {
-		return nil
-	}
-	return on
 }
 
 // present returns the keys of an actor that can be replaced, the second before the first. They are the keys that sign, or else the last
@@ -93,7 +77,7 @@ func (r *Registrar) present(ctx context.Context, h *History, role evidence.Role,
 	if old = append(old, before...); len(old) == 0 {
 		return nil, nil, fmt.Errorf("%w: %s %q has none", ErrNoSuchKey, role, name)
 	}
-	sort.SliceStable(old, func(i, j int) bool { return old[i].Algorithm.PostQuantum() && !old[j].Algorithm.PostQuantum() })
+	slices.SortStableFunc(old, func(a, b operator.KeyEventBody) int { return rank(b.Algorithm) - rank(a.Algorithm) })
 	return before, old, nil
 }
 
@@ -102,8 +86,9 @@ func (r *Registrar) unrecorded(ctx context.Context, role evidence.Role, name str
 	keys, err := r.Ring.Unrecorded(ctx, role, name)
 	var events []operator.KeyEventBody
 	for _, k := range keys {
-		events = append(events, operator.KeyEventBody{Algorithm: k.Algorithm, KeyID: k.KeyID, Name: k.Name, Role: k.Role,
-			Event: operator.KeyRegistered, From: written(k.Created), Custody: operator.CustodyOperator, PublicKey: k.PublicKey, Protection: k.Protection})
+		event := k.body()
+		event.Event, event.From = operator.KeyRegistered, written(k.Created)
+		events = append(events, event)
 	}
 	return events, err
 }
@@ -112,7 +97,7 @@ func (r *Registrar) unrecorded(ctx context.Context, role evidence.Role, name str
 func (r *Registrar) rotate(before, old, events []operator.KeyEventBody) ([]operator.KeyEventBody, error) {
 	from, list := r.since(old...), slices.Clone(before)
 	for _, e := range events {
-		n := slices.IndexFunc(old, func(k operator.KeyEventBody) bool { return k.Algorithm.PostQuantum() == e.Algorithm.PostQuantum() })
+		n := slices.IndexFunc(old, func(k operator.KeyEventBody) bool { return rank(k.Algorithm) == rank(e.Algorithm) })
 		if n < 0 {
 			return nil, fmt.Errorf("%w: %s %q has no key that one of %s can replace; rotate the other key, and register this one afterwards", ErrNoSuchKey, e.Role, e.Name, e.Algorithm)
 		}
@@ -134,7 +119,8 @@ func (r *Registrar) Revoke(ctx context.Context, id evidence.KeyID, from time.Tim
 }
 
 func (r *Registrar) endKey(ctx context.Context, id evidence.KeyID, event operator.KeyChange, from time.Time, why Why) error {
-	err := r.change(ctx, why, func(h *History) ([]operator.KeyEventBody, error) {
+	doing := map[operator.KeyChange]string{operator.KeyRetired: "retiring key", operator.KeyRevoked: "revoking key"}[event]
+	return r.change(ctx, doing, why, func(h *History) ([]operator.KeyEventBody, error) {
 		role, name, err := r.whose(ctx, h, id)
 		if err != nil {
 			return nil, err
@@ -161,10 +147,6 @@ func (r *Registrar) endKey(ctx context.Context, id evidence.KeyID, event operato
 		body.Event, body.From, body.PublicKey, body.Protection = event, written(end), nil, nil
 		return append(before, body), nil
 	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", map[operator.KeyChange]string{operator.KeyRetired: "retiring key", operator.KeyRevoked: "revoking key"}[event], err)
-	}
-	return nil
 }
 
 // whose returns the actor that a key belongs to, or ErrNoSuchKey.
@@ -182,6 +164,12 @@ func (r *Registrar) whose(ctx context.Context, h *History, id evidence.KeyID) (e
 		}
 	}
 	return "", "", fmt.Errorf("%w: %s", ErrNoSuchKey, id)
+}
+
+// body returns an event body that describes a key that the operator holds.
+func (k *Held) body() operator.KeyEventBody {
+	return operator.KeyEventBody{Algorithm: k.Algorithm, KeyID: k.KeyID, Name: k.Name, Role: k.Role, Custody: operator.CustodyOperator,
+		PublicKey: k.PublicKey, Protection: k.Protection}
 }
 
 // bodyOf returns an event body that describes a key of the log.

@@ -81,18 +81,15 @@ type actor struct {
 	name string
 }
 
-// hands holds an actor's latest keys. Either may be nil.
-type hands struct{ first, second *Key }
+// hands holds an actor's latest keys, by rank. Each may be nil.
+type hands [2]*Key
 
-func (h *hands) at(algorithm evidence.Algorithm) **Key {
+// rank is 0 for the algorithms of first keys, and 1 for that of second ones.
+func rank(algorithm evidence.Algorithm) int {
 	if algorithm.PostQuantum() {
-		return &h.second
+		return 1
 	}
-	return &h.first
-}
-
-func (h *hands) all() []*Key {
-	return slices.DeleteFunc([]*Key{h.first, h.second}, func(k *Key) bool { return k == nil })
+	return 0
 }
 
 // A History is the state of all keys that the log names. Changing it is not safe for concurrent use.
@@ -129,9 +126,9 @@ func (h *History) Clone() *History {
 		c.byID[k.KeyID] = c.keys[i]
 	}
 	for who, has := range c.actors {
-		for _, at := range []**Key{&has.first, &has.second} {
-			if *at != nil {
-				*at = c.byID[(*at).KeyID]
+		for n, k := range has {
+			if k != nil {
+				has[n] = c.byID[k.KeyID]
 			}
 		}
 		c.actors[who] = has
@@ -150,14 +147,13 @@ func (h *History) Key(id evidence.KeyID) *Key { return h.byID[id] }
 
 // Current returns an actor's latest key of this algorithm's kind, or nil. The key may have ended.
 func (h *History) Current(role evidence.Role, name string, algorithm evidence.Algorithm) *Key {
-	has := h.actors[actor{role, name}]
-	return *has.at(algorithm)
+	return h.actors[actor{role, name}][rank(algorithm)]
 }
 
 // Latest returns an actor's latest keys, the first before the second. They may have ended.
 func (h *History) Latest(role evidence.Role, name string) []*Key {
 	has := h.actors[actor{role, name}]
-	return has.all()
+	return slices.DeleteFunc(has[:], func(k *Key) bool { return k == nil })
 }
 
 // Active returns the keys that sign for an actor at a time, the first before the second.

@@ -48,9 +48,10 @@ type Registrar struct {
 	After func(step string) // called after each step; tests crash there
 }
 
-// change logs the events that plan returns, for this reason unless they state their own, and then updates the key files. A crash before the log has the events leaves at most a new key
-// that is not in use yet; the next attempt uses it. After a later crash, Tidy updates the files.
-func (r *Registrar) change(ctx context.Context, why Why, plan func(*History) ([]operator.KeyEventBody, error)) error {
+// change logs the events that plan returns, for this reason unless they state their own, and then updates the key files. Its errors begin with
+// what is being done. A crash before the log has the events leaves at most a new key that is not in use yet; the next attempt uses it. After a
+// later crash, Tidy updates the files.
+func (r *Registrar) change(ctx context.Context, doing string, why Why, plan func(*History) ([]operator.KeyEventBody, error)) error {
 	err := r.Log.ChangeKeys(ctx, func(h *History) ([]operator.KeyEventBody, error) {
 		events, err := plan(h)
 		for n := range events {
@@ -58,26 +59,29 @@ func (r *Registrar) change(ctx context.Context, why Why, plan func(*History) ([]
 		}
 		return events, err
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		r.After("key event sealed")
+		err = r.Ring.Tidy(context.WithoutCancel(ctx)) // the change is in the log, so a cancelled caller must not stop this
 	}
-	r.After("key event sealed")
-	return r.Ring.Tidy(context.WithoutCancel(ctx)) // the change is in the log, so a cancelled caller must not stop this
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
 }
 
 // Register registers the keys that an actor holds itself: one, or two that sign only together. From then on this installation does not sign
 // for the actor. Unless notAfter is zero, the keys end at that time. The errors include ErrHeld, ErrPair and those of a name that is
 // refused.
 func (r *Registrar) Register(ctx context.Context, role evidence.Role, name string, given []OwnerKey, notAfter time.Time, why Why) error {
-	events, err := owned(role, name, given)
-	if err != nil {
-		return fmt.Errorf("registering key: %w", err)
-	}
 	if err := r.Ring.CheckName(ctx, role, name); err != nil {
 		return fmt.Errorf("registering key of %q: %w", name, err)
 	}
-	err = r.change(ctx, why, func(h *History) ([]operator.KeyEventBody, error) {
-		if err := r.mayRegister(ctx, h, events); err != nil {
+	return r.change(ctx, "registering key", why, func(h *History) ([]operator.KeyEventBody, error) {
+		events, err := owned(role, name, given)
+		if err == nil {
+			err = r.mayRegister(ctx, h, events)
+		}
+		if err != nil {
 			return nil, err
 		}
 		for n := range events {
@@ -92,12 +96,8 @@ func (r *Registrar) Register(ctx context.Context, role evidence.Role, name strin
 		last := events[len(events)-1] // retiring this key ends the other one of a pair, too
 		last.Event, last.From, last.PublicKey, last.Certificates, last.Protection = operator.KeyRetired, written(notAfter), nil, nil, nil
 		last.Card = evidence.Digest{}
-		return append(slices.Clone(events), last), nil
+		return append(events, last), nil
 	})
-	if err != nil {
-		return fmt.Errorf("registering key: %w", err)
-	}
-	return nil
 }
 
 // mayRegister returns an error if registering would leave an actor with keys of two holders, or make a pair whose second key has signed
@@ -223,7 +223,7 @@ func AddCertificates(given []OwnerKey, certificates [][]byte) error {
 // SetCard logs which A2A agent card belongs to an actor's first key, in the place of the card that the log names so far. It does not matter who
 // holds the key. The errors include ErrNoSuchKey and ErrEnded.
 func (r *Registrar) SetCard(ctx context.Context, role evidence.Role, name string, check func(evidence.KeyID) error, card evidence.Digest, why Why) error {
-	err := r.change(ctx, why, func(h *History) ([]operator.KeyEventBody, error) {
+	return r.change(ctx, fmt.Sprintf("setting the card of %s %q", role, name), why, func(h *History) ([]operator.KeyEventBody, error) {
 		before, old, err := r.present(ctx, h, role, name)
 		if err != nil {
 			return nil, err
@@ -248,8 +248,4 @@ func (r *Registrar) SetCard(ctx context.Context, role evidence.Role, name string
 		event.Event, event.From, event.PublicKey, event.Card = operator.KeyRegistered, written(r.since(event)), known.PublicKey, card
 		return append(before, event), nil
 	})
-	if err != nil {
-		return fmt.Errorf("setting the card of %s %q: %w", role, name, err)
-	}
-	return nil
 }

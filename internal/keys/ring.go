@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/ecdsa"
@@ -15,7 +16,6 @@ import (
 	"iter"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -181,15 +181,8 @@ func (r *Ring) ToSeal(ctx context.Context, role evidence.Role, name string) ([]e
 	return r.signers(ctx, role, name, r.config.Known)
 }
 
-func (r *Ring) signers(ctx context.Context, role evidence.Role, name string, history func(context.Context) (*History, error)) ([]evidence.Signer, error) {
-	signers, err := r.signersBy(ctx, role, name, history)
-	if err != nil {
-		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
-	}
-	return signers, nil
-}
-
-func (r *Ring) signersBy(ctx context.Context, role evidence.Role, name string, read func(context.Context) (*History, error)) ([]evidence.Signer, error) {
+func (r *Ring) signers(ctx context.Context, role evidence.Role, name string, read func(context.Context) (*History, error)) (list []evidence.Signer, err error) {
+	defer ofActor(&err, role, name)
 	history, err := read(ctx) // the log may be on another machine, so the lock is not held here
 	if err != nil {
 		return nil, err
@@ -211,6 +204,13 @@ func (r *Ring) signersBy(ctx context.Context, role evidence.Role, name string, r
 		return nil, fmt.Errorf("%w: it is %s instead of %s", ErrSecondKey, second.KeyID, first.With)
 	}
 	return []evidence.Signer{first.signer, second.signer}, r.begun(history, first, second)
+}
+
+// ofActor says in an error whose key it is about.
+func ofActor(err *error, role evidence.Role, name string) {
+	if *err != nil {
+		*err = fmt.Errorf("key of %s %q: %w", role, name, *err)
+	}
 }
 
 // begun makes the clock continue from the time at which keys begin, which another clock may have given. It returns ErrNotYet if the clock is
@@ -321,15 +321,8 @@ func (r *Ring) findOrCreate(ctx context.Context, history *History, role evidence
 
 // Create makes an actor's key; one of ML-DSA-65 is its second. If on is not nil, the key is the one on a token that on names. The errors
 // include ErrExists, ErrOwner, ErrNoKey, and an *evidence.FieldError for a name that is refused.
-func (r *Ring) Create(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference) (*Held, error) {
-	key, err := r.createFirst(ctx, role, name, algorithm, on)
-	if err != nil {
-		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
-	}
-	return key, nil
-}
-
-func (r *Ring) createFirst(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference) (*Held, error) {
+func (r *Ring) Create(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference) (key *Held, err error) {
+	defer ofActor(&err, role, name)
 	history, err := r.config.History(ctx)
 	if err != nil {
 		return nil, err
@@ -378,7 +371,7 @@ func (r *Ring) Keys(ctx context.Context) ([]*Held, error) {
 	r.listed = listed
 	r.mu.Unlock()
 	slices.SortFunc(keys, func(a, b *Held) int {
-		return strings.Compare(a.sortKey(), b.sortKey())
+		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name), rank(a.Algorithm)-rank(b.Algorithm))
 	})
 	return keys, nil
 }
@@ -406,10 +399,6 @@ func (r *Ring) list(ctx context.Context, before map[string]*Held) (listed map[st
 		return nil, nil, fmt.Errorf("listing keys: %w", err)
 	}
 	return listed, keys, nil
-}
-
-func (k *Held) sortKey() string {
-	return fmt.Sprintf("%s\x00%s\x00%t", k.Role, k.Name, k.Algorithm.PostQuantum())
 }
 
 // find returns the key in a place, or an error with fs.ErrNotExist in its chain if there is none. The caller holds the lock.
@@ -499,18 +488,14 @@ func (r *Ring) checkName(ctx context.Context, history *History, role evidence.Ro
 
 // known lists the names of all actors that have, or had, a key: by the log, or in a file here.
 func known(history *History, held []*Held) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, k := range history.keys {
-			if !yield(k.Name) {
-				return
-			}
-		}
-		for _, k := range held {
-			if !yield(k.Name) {
-				return
-			}
-		}
+	var list []string
+	for _, k := range history.keys {
+		list = append(list, k.Name)
 	}
+	for _, k := range held {
+		list = append(list, k.Name)
+	}
+	return slices.Values(list)
 }
 
 // create makes a key in a place, and its file. The caller holds the lock.

@@ -43,20 +43,19 @@ func (r *Ring) Unrecorded(ctx context.Context, role evidence.Role, name string) 
 
 // Next makes the key that will replace an actor's present one, once the log says so. If an interrupted rotation has left such a key, Next
 // returns that key, so that no unused private key stays behind. If on is not nil, the key is the one on a token that on names.
-func (r *Ring) Next(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference) (*Held, error) {
+func (r *Ring) Next(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference) (key *Held, err error) {
+	defer ofActor(&err, role, name)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	file := r.nextFile(placeOf(role, name, algorithm), algorithm)
 	if err := r.free(ctx, file); err != nil {
-		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
+		return nil, err
 	}
-	err := r.make(ctx, file, header{Name: name, Role: role}, algorithm, on)
-	if err != nil && !errors.Is(err, ErrExists) {
-		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
+	if err := r.make(ctx, file, header{Name: name, Role: role}, algorithm, on); err != nil && !errors.Is(err, ErrExists) {
+		return nil, err
 	}
-	key, err := r.load(ctx, file)
-	if err != nil {
-		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
+	if key, err = r.load(ctx, file); err != nil {
+		return nil, err
 	}
 	if key.Role != role || key.Name != name || key.Algorithm != algorithm {
 		return nil, fmt.Errorf("%s is the %s key of %s %q", key.File, key.Algorithm, key.Role, key.Name)

@@ -1,9 +1,8 @@
 package keys
 
 import (
+	"cmp"
 	"slices"
-	"sort"
-	"strings"
 	"time"
 
 	"jurat/evidence"
@@ -30,7 +29,7 @@ func Trusted(held []*Held, history *History) []trust.Key {
 	for n := range trusted {
 		trusted[n].NotBefore = trusted[n].NotBefore.Add(-Skew)
 	}
-	sort.SliceStable(trusted, func(i, j int) bool { return compareKeys(trusted[i], trusted[j]) < 0 })
+	slices.SortStableFunc(trusted, compareKeys)
 	return trusted
 }
 
@@ -53,7 +52,7 @@ func unrecordedKey(k *Held, history *History) trust.Key {
 	t := trust.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID, PublicKey: k.PublicKey,
 		Custody: trust.ByOperator, NotBefore: k.Created}
 	for _, other := range history.Keys() {
-		if other.Role == k.Role && other.Name == k.Name && other.Algorithm.PostQuantum() == k.Algorithm.PostQuantum() {
+		if other.Role == k.Role && other.Name == k.Name && rank(other.Algorithm) == rank(k.Algorithm) {
 			t.NotAfter = later(k.Created, other.From.Add(Settling))
 			break
 		}
@@ -94,18 +93,7 @@ func pair(trusted []trust.Key, k *Held, history *History) {
 
 // compareKeys orders keys by role and name, first keys before second keys, older keys before newer ones.
 func compareKeys(a, b trust.Key) int {
-	second := func(k trust.Key) int {
-		if k.Algorithm.PostQuantum() {
-			return 1
-		}
-		return 0
-	}
-	for _, order := range []int{strings.Compare(string(a.Role), string(b.Role)), strings.Compare(a.Name, b.Name), second(a) - second(b)} {
-		if order != 0 {
-			return order
-		}
-	}
-	return a.NotBefore.Compare(b.NotBefore)
+	return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name), rank(a.Algorithm)-rank(b.Algorithm), a.NotBefore.Compare(b.NotBefore))
 }
 
 // Forever changes a trust file so that no key ends, and returns it. The log checks that records are intact: a record stays intact after its
