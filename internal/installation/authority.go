@@ -71,7 +71,9 @@ func firstFiles(ctx context.Context, c Config, helper *token.Helper) ([]filestor
 	if err != nil {
 		return nil, fmt.Errorf("making the log's key: %w", err)
 	}
-	certificate := func(c *x509.Certificate) []byte { return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}) }
+	certificate := func(c *x509.Certificate) []byte {
+		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
+	}
 	return []filestore.File{
 		{Name: path.Join(AuthorityFolder, rootCertificate), Content: certificate(root)}, {Name: path.Join(AuthorityFolder, rootKey), Content: rootText},
 		{Name: path.Join(AuthorityFolder, authorityCertificate), Content: certificate(leaf)}, {Name: path.Join(AuthorityFolder, authorityKey), Content: leafText},
