@@ -47,12 +47,6 @@ func (j *Judgment) Summary() Verdict {
 		Review: slices.Clone(j.Review)}
 }
 
-// Judgment returns what a verdict has of its judgment.
-func (v *Verdict) Judgment() *Judgment {
-	return &Judgment{Position: v.Position, Score: v.Score, Method: v.Method, Degraded: v.Degraded, Inconclusive: v.Inconclusive,
-		Review: slices.Clone(v.Review)}
-}
-
 // NeedsPerson reports whether a person must pass or fail the agent after this verdict: if it does neither, if votes were
 // missing, or if there is a reason for a review. Everything that waits for a person asks here.
 func (v *Verdict) NeedsPerson() bool {
@@ -91,39 +85,17 @@ func OutcomeOf(chain []*evidence.Record) (*TrialOutcome, error) {
 }
 
 // A Reckoning follows the chain of one trial to its outcome. Its zero value is a trial without acts. It is not safe
-// for concurrent use.
+// for concurrent use. As JSON it can be stored and read again; only its methods change it.
 type Reckoning struct {
-	outcome  *TrialOutcome
-	judgment ruling
-	others   map[string]ruling // decisions by record id; nil: none
+	Result   *TrialOutcome     `json:"outcome"`
+	Judgment ruling            `json:"judgment"`
+	Others   map[string]ruling `json:"others,omitempty"` // decisions by record id; nil: none
 }
 
 // A ruling is what a person can decide on: the judgment, or an earlier decision.
 type ruling struct {
 	Digest   evidence.Digest `json:"digest"`
 	Position Position        `json:"position,omitzero"` // "": neither pass nor fail
-}
-
-// storedReckoning is a Reckoning as JSON.
-type storedReckoning struct {
-	Outcome  *TrialOutcome     `json:"outcome"`
-	Judgment ruling            `json:"judgment"`
-	Others   map[string]ruling `json:"others,omitempty"`
-}
-
-// MarshalJSON returns the Reckoning as UnmarshalJSON reads it.
-func (k *Reckoning) MarshalJSON() ([]byte, error) {
-	return json.Marshal(&storedReckoning{k.outcome, k.judgment, k.others}, json.Deterministic(true))
-}
-
-// UnmarshalJSON reads what MarshalJSON has written. It refuses unknown members.
-func (k *Reckoning) UnmarshalJSON(text []byte) error {
-	var s storedReckoning
-	if err := json.Unmarshal(text, &s, json.RejectUnknownMembers(true)); err != nil {
-		return err
-	}
-	*k = Reckoning{s.Outcome, s.Judgment, s.Others}
-	return nil
 }
 
 // Add reads the next record of the chain. It ignores records that neither judge nor decide. Its error says that a
@@ -135,24 +107,24 @@ func (k *Reckoning) Add(r *evidence.Record) error {
 		if err != nil {
 			return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
 		}
-		k.Judge(r.Payload.RecordID, r.Digest, body.(*Judgment))
+		v := body.(*Judgment).Summary()
+		v.Record = r.Payload.RecordID
+		k.Judge(r.Digest, v)
 	case evidence.HumanReview:
 		k.Decide(r)
 	}
 	return nil
 }
 
-// Judge takes the final judgment. It ignores a second one.
-func (k *Reckoning) Judge(record string, digest evidence.Digest, j *Judgment) {
-	if k.outcome != nil {
+// Judge takes the final judgment, by the digest of its record. It ignores a second one.
+func (k *Reckoning) Judge(digest evidence.Digest, v Verdict) {
+	if k.Result != nil {
 		return
 	}
-	v := j.Summary()
-	v.Record = record
-	k.outcome = &TrialOutcome{Position: v.Position, By: ByJury, Open: v.NeedsPerson(), Verdict: v}
-	k.judgment = ruling{Digest: digest}
+	k.Result = &TrialOutcome{Position: v.Position, By: ByJury, Open: v.NeedsPerson(), Verdict: v}
+	k.Judgment = ruling{Digest: digest}
 	if slices.Contains(Decidable(), v.Position) {
-		k.judgment.Position = v.Position
+		k.Judgment.Position = v.Position
 	}
 }
 
@@ -177,30 +149,30 @@ func (k *Reckoning) decide(r *evidence.Record, doubted bool) *Decision {
 	case p.ApprovalStatus == evidence.ApprovedWithModifications:
 		d.Position = PositionGiven(r)
 	}
-	if k.others == nil {
-		k.others = map[string]ruling{}
+	if k.Others == nil {
+		k.Others = map[string]ruling{}
 	}
-	if _, twin := k.others[p.RecordID]; !twin {
-		k.others[p.RecordID] = ruling{r.Digest, d.Position}
+	if _, twin := k.Others[p.RecordID]; !twin {
+		k.Others[p.RecordID] = ruling{r.Digest, d.Position}
 	}
-	next := *k.outcome // earlier results stay unchanged
+	next := *k.Result // earlier results stay unchanged
 	next.Position, next.By, next.Open, next.Decision = d.Position, ByPerson, d.Position == "", d
 	if next.Open {
 		next.Position = NeedsReview
 	}
 	next.Decisions++
-	k.outcome = &next
+	k.Result = &next
 	return d
 }
 
 // on finds the judgment or decision that a review decides on, if the review names it by digest.
 func (k *Reckoning) on(p *evidence.Payload) (ruling, bool) {
-	if k.outcome == nil || p.ActionType != evidence.HumanReview {
+	if k.Result == nil || p.ActionType != evidence.HumanReview {
 		return ruling{}, false
 	}
-	found, is := k.others[p.OriginalResponseID]
-	if p.OriginalResponseID == k.outcome.Verdict.Record {
-		found, is = k.judgment, true
+	found, is := k.Others[p.OriginalResponseID]
+	if p.OriginalResponseID == k.Result.Verdict.Record {
+		found, is = k.Judgment, true
 	}
 	return found, is && (p.PreviousRecord == found.Digest || slices.Contains(p.Saw, found.Digest))
 }
@@ -213,7 +185,7 @@ func (k *Reckoning) Decides(p *evidence.Payload) bool {
 
 // Outcome returns the outcome so far. It returns nil if there is no final judgment yet. The caller must not change
 // it.
-func (k *Reckoning) Outcome() *TrialOutcome { return k.outcome }
+func (k *Reckoning) Outcome() *TrialOutcome { return k.Result }
 
 // PositionGiven reads the position that a review gives to a verdict; "" if it leaves the verdict open. Records of
 // earlier versions hold the jury's whole judgment with another position: only the position is the person's.

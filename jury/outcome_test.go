@@ -17,7 +17,7 @@ import (
 // judged returns a reckoning that has read a judgment.
 func judged(p jury.Position) *jury.Reckoning {
 	k := new(jury.Reckoning)
-	k.Judge("judgment", evidence.DigestOf([]byte("judgment")), &jury.Judgment{Method: jury.FinalJudge, Model: "gemini-2.5-pro", Position: p, Score: 64})
+	k.Judge(evidence.DigestOf([]byte("judgment")), jury.Verdict{Record: "judgment", Method: jury.FinalJudge, Position: p, Score: 64})
 	return k
 }
 

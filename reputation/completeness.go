@@ -32,7 +32,7 @@ func (c *computation) completeness() {
 	for _, origin := range slices.Sorted(maps.Keys(logs)) {
 		l := logs[origin]
 		l.unproved, l.heeded = unproved, c.heeded
-		made := LogView{Origin: origin, Judgments: l.judgments(), Records: l.records()}
+		made := LogView{Origin: origin, Judgments: l.answer(OfSubject), Records: l.answer(OfActor)}
 		if l.log != nil {
 			made.Size = l.log.Size
 		}
@@ -52,22 +52,10 @@ const ruleUnproved = "unproved"
 // cosigned yet what it has just taken in.
 func (f *Facts) withoutPlace() map[evidence.Digest]bool {
 	list := map[evidence.Digest]bool{}
-	note := func(p *Place) {
-		if p.Origin == "" {
-			list[p.Digest] = true
+	for _, r := range f.all() {
+		if r.what != TheRecord && r.Origin == "" {
+			list[r.Digest] = true
 		}
-	}
-	for i := range f.Trials {
-		note(&f.Trials[i].Place)
-		for j := range f.Trials[i].Decisions {
-			note(&f.Trials[i].Decisions[j].Place)
-		}
-	}
-	for i := range f.Reviews {
-		note(&f.Reviews[i].Place)
-	}
-	for i := range f.Revocations {
-		note(&f.Revocations[i].Place)
 	}
 	return list
 }
@@ -137,32 +125,40 @@ func (l *counts) contradicts(of CountOf, entries []evidence.Digest) bool {
 	return l.forked
 }
 
-func (l *counts) judgments() Completeness {
+// answer says whether all that a log counted is at hand. Records that are missing make nothing wrong: only judgments must all be there.
+func (l *counts) answer(of CountOf) Completeness {
 	var entries []evidence.Digest
 	if l.log != nil {
-		entries = l.log.Subject
+		entries = map[CountOf][]evidence.Digest{OfActor: l.log.Actor, OfSubject: l.log.Subject}[of]
 	}
-	made, lacks := l.gaps(OfSubject, entries)
-	made.Status, made.Rule = verify.Proved, ""
-	switch {
+	made, lacks := l.gaps(of, entries)
+	made.Status = verify.Proved
+	switch doubted := l.doubted(); {
 	case l.log != nil && l.log.Wrong:
 		made.Status, made.Rule = verify.Refuted, "count"
-	case l.contradicts(OfSubject, entries):
+	case l.contradicts(of, entries):
 		made.Status, made.Rule = verify.Refuted, "fork"
-	case lacks > 0 && l.areUnproved(made.Total, entries):
-		made.Status, made.Rule = verify.NotProved, ruleUnproved
-	case lacks > 0 && made.Missing[0] <= int64(len(entries)):
-		made.Status, made.Rule = verify.Refuted, "dropped"
-	case lacks > 0:
-		made.Status, made.Rule = verify.Refuted, "hole"
-	case len(l.doubted()) > 0:
-		made.Status, made.Rule, made.Missing = verify.NotProved, "doubted", l.doubted()
-	case l.uncounted[OfSubject] || l.log != nil && l.log.Counts > 0:
+	case of == OfSubject && lacks > 0:
+		made.Status, made.Rule = l.lacking(&made, entries)
+	case of == OfSubject && len(doubted) > 0:
+		made.Status, made.Rule, made.Missing = verify.NotProved, "doubted", doubted
+	case l.uncounted[of] || l.log != nil && l.log.Counts > 0:
 		made.Status, made.Rule = verify.NotProved, "uncounted"
 	case l.log == nil, max(l.end[OfSubject], l.end[OfActor]) > l.log.Size:
 		made.Status, made.Rule = verify.NotProved, "tail"
 	}
 	return made
+}
+
+// lacking says what it means that judgments are missing.
+func (l *counts) lacking(made *Completeness, entries []evidence.Digest) (verify.Status, string) {
+	switch {
+	case l.areUnproved(made.Total, entries):
+		return verify.NotProved, ruleUnproved
+	case made.Missing[0] <= int64(len(entries)):
+		return verify.Refuted, "dropped"
+	}
+	return verify.Refuted, "hole"
 }
 
 // doubted lists the first judgments that are at hand, and whose finding neither counts nor is set aside by a rule of the reader.
@@ -183,24 +179,4 @@ func (l *counts) areUnproved(total int64, entries []evidence.Digest) bool {
 		}
 	}
 	return true
-}
-
-func (l *counts) records() Completeness {
-	var entries []evidence.Digest
-	if l.log != nil {
-		entries = l.log.Actor
-	}
-	made, _ := l.gaps(OfActor, entries)
-	made.Status = verify.Proved
-	switch {
-	case l.log != nil && l.log.Wrong:
-		made.Status, made.Rule = verify.Refuted, "count"
-	case l.contradicts(OfActor, entries):
-		made.Status, made.Rule = verify.Refuted, "fork"
-	case l.uncounted[OfActor] || l.log != nil && l.log.Counts > 0:
-		made.Status, made.Rule = verify.NotProved, "uncounted"
-	case l.log == nil, max(l.end[OfSubject], l.end[OfActor]) > l.log.Size:
-		made.Status, made.Rule = verify.NotProved, "tail"
-	}
-	return made
 }

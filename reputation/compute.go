@@ -84,37 +84,11 @@ type verdict struct {
 // once refuses facts that have a record twice.
 func (c *computation) once() error {
 	seen := map[evidence.Digest]bool{}
-	note := func(p Place) error {
-		if seen[p.Digest] {
-			return fmt.Errorf("reading facts: record %s is there twice", p.Digest)
+	for _, r := range c.facts.all() {
+		if seen[r.Digest] {
+			return fmt.Errorf("reading facts: record %s is there twice", r.Digest)
 		}
-		seen[p.Digest] = true
-		return nil
-	}
-	for i := range c.facts.Records {
-		if err := note(c.facts.Records[i].Place); err != nil {
-			return err
-		}
-	}
-	for i := range c.facts.Trials {
-		if err := note(c.facts.Trials[i].Place); err != nil {
-			return err
-		}
-		for j := range c.facts.Trials[i].Decisions {
-			if err := note(c.facts.Trials[i].Decisions[j].Place); err != nil {
-				return err
-			}
-		}
-	}
-	for i := range c.facts.Reviews {
-		if err := note(c.facts.Reviews[i].Place); err != nil {
-			return err
-		}
-	}
-	for i := range c.facts.Revocations {
-		if err := note(c.facts.Revocations[i].Place); err != nil {
-			return err
-		}
+		seen[r.Digest] = true
 	}
 	return nil
 }
@@ -234,14 +208,10 @@ func (c *computation) about(r *ReviewFact) bool {
 
 func (f *Facts) judging() map[evidence.Digest]bool {
 	list := map[evidence.Digest]bool{}
-	for i := range f.Trials {
-		list[f.Trials[i].Digest] = true
-		for j := range f.Trials[i].Decisions {
-			list[f.Trials[i].Decisions[j].Digest] = true
+	for _, r := range f.all() {
+		if r.what == TheTrial || r.what == TheDecision || r.what == TheReview {
+			list[r.Digest] = true
 		}
-	}
-	for i := range f.Reviews {
-		list[f.Reviews[i].Digest] = true
 	}
 	return list
 }

@@ -1,10 +1,9 @@
 package reputation
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
-
-	"jurat/jury"
 )
 
 // Explain traces each digit of the view back to records, a line at a time: which verdicts stand on each unit, what it weighs and
@@ -12,7 +11,7 @@ import (
 func (v *View) Explain() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range v.Classes {
-			for line := range v.Classes[i].explain(v) {
+			for _, line := range v.Classes[i].explain(v.Minimum) {
 				if !yield(line) {
 					return
 				}
@@ -32,35 +31,26 @@ func (c *Class) Title() string {
 	return fmt.Sprintf("juries of models, panel %s", c.Panel.Digest.Short())
 }
 
-func (c *Class) explain(v *View) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		say := func(format string, args ...any) bool { return yield(fmt.Sprintf(format, args...)) }
-		if !say("%s: %s", c.Title(), c.Status) {
-			return
-		}
-		for i := range c.Units {
-			if !c.Units[i].explain(say) {
-				return
-			}
-		}
-		if !say("  G = %d of %d units that passed, B = %d of %d that failed; %d undecided units weigh nothing", c.Good.Weight, c.Good.Units, c.Bad.Weight, c.Bad.Units, c.Neither) {
-			return
-		}
-		for _, m := range c.Months {
-			if !say("  %s: %d passed, %d failed, %d undecided", m.Month, m.Good, m.Bad, m.Neither) {
-				return
-			}
-		}
-		n := c.Good.Weight + c.Bad.Weight
-		if c.Bounds == nil {
-			say("  N = G + B = %d, which is %s whole observations of 1,048,576 each; the policy's minimum is %d: no number", n, decimal(n), v.Minimum)
-			return
-		}
-		t := terms(c.Good.Weight, c.Bad.Weight)
-		_ = say("  N = G + B = %d, S = 1048576, 10000 (G + 2 S) = %v, N + 4 S = %v, √R = %v to %v", n, t.centre, t.whole, t.down, t.up) &&
-			say("  lower = ⌊(%v − %v) / %v⌋ = %d of 10,000", t.centre, t.up, t.whole, c.Bounds.Lower) &&
-			say("  upper = ⌊(%v + %v) / %v⌋ = %d of 10,000", t.centre, t.down, t.whole, c.Bounds.Upper)
+func (c *Class) explain(minimum int64) (lines []string) {
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	say("%s: %s", c.Title(), c.Status)
+	for i := range c.Units {
+		c.Units[i].explain(say)
 	}
+	say("  G = %d of %d units that passed, B = %d of %d that failed; %d undecided units weigh nothing", c.Good.Weight, c.Good.Units, c.Bad.Weight, c.Bad.Units, c.Neither)
+	for _, m := range c.Months {
+		say("  %s: %d passed, %d failed, %d undecided", m.Month, m.Good, m.Bad, m.Neither)
+	}
+	n := c.Good.Weight + c.Bad.Weight
+	if c.Bounds == nil {
+		say("  N = G + B = %d, which is %s whole observations of 1,048,576 each; the policy's minimum is %d: no number", n, decimal(n), minimum)
+		return lines
+	}
+	t := terms(c.Good.Weight, c.Bad.Weight)
+	say("  N = G + B = %d, S = 1048576, 10000 (G + 2 S) = %v, N + 4 S = %v, √R = %v to %v", n, t.centre, t.whole, t.down, t.up)
+	say("  lower = ⌊(%v − %v) / %v⌋ = %d of 10,000", t.centre, t.up, t.whole, c.Bounds.Lower)
+	say("  upper = ⌊(%v + %v) / %v⌋ = %d of 10,000", t.centre, t.down, t.whole, c.Bounds.Upper)
+	return lines
 }
 
 // decimal writes a sum of weights in whole observations, with two digits, rounded down.
@@ -68,13 +58,9 @@ func decimal(weight int64) string {
 	return fmt.Sprintf("%d.%02d", weight/one, weight%one*100/one)
 }
 
-func (u *Unit) explain(say func(string, ...any) bool) bool {
-	if !say("  unit %s (record %s): %s", u.Digest, u.ID, outcomeText(u.Outcome)) {
-		return false
-	}
-	if !say("    existed by %s; its verdict is shared with s = %d: weight 2^(20 - %d) = %d", u.Time, u.Shared, u.Shared, u.Weight) {
-		return false
-	}
+func (u *Unit) explain(say func(string, ...any)) {
+	say("  unit %s (record %s): %s", u.Digest, u.ID, cmp.Or(string(u.Outcome), "every verdict on it was set aside"))
+	say("    existed by %s; its verdict is shared with s = %d: weight 2^(20 - %d) = %d", u.Time, u.Shared, u.Shared, u.Weight)
 	for _, one := range u.Verdicts {
 		why := "is not worse than the one that stands"
 		switch {
@@ -83,16 +69,6 @@ func (u *Unit) explain(say func(string, ...any) bool) bool {
 		case one.SetAside:
 			why = "was overturned by a person, and a later one takes its place"
 		}
-		if !say("    verdict %s of %s: %s, %s", one.Record, one.At, one.Position, why) {
-			return false
-		}
+		say("    verdict %s of %s: %s, %s", one.Record, one.At, one.Position, why)
 	}
-	return true
-}
-
-func outcomeText(p jury.Position) string {
-	if p == "" {
-		return "every verdict on it was set aside"
-	}
-	return string(p)
 }

@@ -164,6 +164,34 @@ type LogFact struct {
 	Subject []evidence.Digest `json:"subject"` // the judgments about the agent, likewise
 }
 
+// A stood is one record of the facts: what it is, where it stands, and what is proved of it.
+type stood struct {
+	what What
+	*Place
+	*Standing
+}
+
+// all lists every record of the facts, in their order.
+func (f *Facts) all() (list []stood) {
+	for i := range f.Records {
+		list = append(list, stood{TheRecord, &f.Records[i].Place, &f.Records[i].Standing})
+	}
+	for i := range f.Trials {
+		t := &f.Trials[i]
+		list = append(list, stood{TheTrial, &t.Place, &t.Standing})
+		for j := range t.Decisions {
+			list = append(list, stood{TheDecision, &t.Decisions[j].Place, &t.Decisions[j].Standing})
+		}
+	}
+	for i := range f.Reviews {
+		list = append(list, stood{TheReview, &f.Reviews[i].Place, &f.Reviews[i].Standing})
+	}
+	for i := range f.Revocations {
+		list = append(list, stood{TheRevocation, &f.Revocations[i].Place, &f.Revocations[i].Standing})
+	}
+	return list
+}
+
 // ParseFacts reads facts. It is strict.
 func ParseFacts(doc []byte) (*Facts, error) {
 	f := new(Facts)
@@ -209,21 +237,17 @@ func (f *Facts) checkValues() error {
 	for _, k := range f.Identity.Keys {
 		times = append(times, k.From, k.To, k.Revoked)
 	}
-	for i := range f.Records {
-		times, numbers = append(times, f.Records[i].Time, f.Records[i].Independent), append(numbers, f.Records[i].Index)
+	for _, r := range f.all() {
+		times, numbers = append(times, r.Time, r.Independent), append(numbers, r.Index)
 	}
 	for i := range f.Trials {
-		t := &f.Trials[i]
-		times, numbers, positions = append(times, t.Time, t.Independent), append(numbers, t.Index, t.CaseSeq), append(positions, t.Position)
-		for _, d := range t.Decisions {
-			times, numbers, positions = append(times, d.Time, d.Independent), append(numbers, d.Index), append(positions, d.Position)
+		numbers, positions = append(numbers, f.Trials[i].CaseSeq), append(positions, f.Trials[i].Position)
+		for _, d := range f.Trials[i].Decisions {
+			positions = append(positions, d.Position)
 		}
 	}
-	for i := range f.Reviews {
-		times, numbers = append(times, f.Reviews[i].Time, f.Reviews[i].Independent), append(numbers, f.Reviews[i].Index)
-	}
 	for _, r := range f.Revocations {
-		times, numbers = append(times, r.Time, r.Independent, r.From), append(numbers, r.Index)
+		times = append(times, r.From)
 	}
 	for _, c := range f.Counted {
 		numbers = append(numbers, c.Index, c.Seq)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -218,32 +219,27 @@ func (g *Gatherer) Facts() (*Facts, error) {
 		return nil, err
 	}
 	f := &Facts{Format: FactsFormat, At: seconds(g.options.At), Trust: fingerprint, Policy: g.policy, Identity: g.identity,
-		Records: []RecordFact{}, Trials: []TrialFact{}, Reviews: []ReviewFact{}, Revocations: []RevocationFact{}, Counted: []CountedFact{}, Logs: []LogFact{}}
-	for _, d := range slices.SortedFunc(maps.Keys(g.records), compareDigests) {
-		f.Records = append(f.Records, *g.records[d])
-	}
-	for _, d := range slices.SortedFunc(maps.Keys(g.trials), compareDigests) {
-		one := *g.trials[d]
-		if !g.named[d] { // the text is withheld: each exhibit may be the agent's, unless it is at hand and is not
+		Records: sorted(g.records, compareDigests), Trials: sorted(g.trials, compareDigests), Reviews: sorted(g.reviews, compareDigests),
+		Revocations: sorted(g.revocations, compareDigests), Counted: []CountedFact{}, Logs: sorted(g.logs, strings.Compare)}
+	for i := range f.Trials {
+		if one := &f.Trials[i]; !g.named[one.Digest] { // the text is withheld: each exhibit may be the agent's, unless it is at hand and is not
 			one.Own = filled(slices.DeleteFunc(slices.Clone(one.Exhibits), func(e evidence.Digest) bool { return g.others[e] }))
 		}
-		f.Trials = append(f.Trials, one)
 	}
-	for _, d := range slices.SortedFunc(maps.Keys(g.reviews), compareDigests) {
-		if g.concerns(g.reviews[d]) {
-			f.Reviews = append(f.Reviews, *g.reviews[d])
-		}
-	}
-	for _, d := range slices.SortedFunc(maps.Keys(g.revocations), compareDigests) {
-		f.Revocations = append(f.Revocations, *g.revocations[d])
-	}
+	f.Reviews = slices.DeleteFunc(f.Reviews, func(r ReviewFact) bool { return !g.concerns(&r) })
 	f.Counted = slices.SortedFunc(maps.Keys(g.counted), func(a, b CountedFact) int {
 		return cmp.Or(cmp.Compare(a.Origin, b.Origin), cmp.Compare(a.Of, b.Of), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Index, b.Index), compareDigests(a.Digest, b.Digest))
 	})
-	for _, origin := range slices.Sorted(maps.Keys(g.logs)) {
-		f.Logs = append(f.Logs, *g.logs[origin])
-	}
 	return f, nil
+}
+
+// sorted lists the values of a map in the order of their keys.
+func sorted[K comparable, V any](m map[K]*V, compare func(a, b K) int) []V {
+	list := []V{}
+	for _, key := range slices.SortedFunc(maps.Keys(m), compare) {
+		list = append(list, *m[key])
+	}
+	return list
 }
 
 // concerns reports whether a review is about a record of an agent of this name, or the log says so of one outside of trials.

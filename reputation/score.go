@@ -207,19 +207,16 @@ func (t *tally) bounds() *Bounds {
 
 // judges lists who had a part in verdicts.
 func judges(verdicts []*verdict) []Judge {
-	type who struct {
-		role evidence.Role
-		name string
-	}
-	count := map[who]int64{}
+	count := map[Judge]int64{}
 	for _, v := range verdicts {
 		for _, r := range v.raters {
-			count[who{r.Role, r.Name}]++
+			count[Judge{Role: r.Role, Name: r.Name}]++
 		}
 	}
 	made := []Judge{}
-	for w, n := range count {
-		made = append(made, Judge{w.role, w.name, n})
+	for judge, n := range count {
+		judge.Verdicts = n
+		made = append(made, judge)
 	}
 	slices.SortFunc(made, func(a, b Judge) int { return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name)) })
 	return made

@@ -44,7 +44,8 @@ var mustBeProved = []verify.Guarantee{verify.Content, verify.Authentication, ver
 
 // standing says when a record is proved to have existed, and by which rule it does not count.
 func (f *taken) standing(r *evidence.Record) Standing {
-	s := Standing{Rule: f.against(r.Payload.RecordID, mustBeProved), Proved: true}
+	rule := f.against(r.Payload.RecordID, mustBeProved)
+	s := Standing{Rule: rule, Proved: rule == ""}
 	if t, proved := f.times[r.Payload.RecordID]; proved {
 		s.Time = seconds(t.Time)
 		if t.Clock == trust.Independent {
@@ -52,9 +53,6 @@ func (f *taken) standing(r *evidence.Record) Standing {
 		} else if t.Independent != nil {
 			s.Independent = seconds(t.Independent.Time)
 		}
-	}
-	if s.Rule != "" {
-		s.Proved = false
 	}
 	return s
 }
@@ -169,11 +167,18 @@ func (f *taken) keyEvent(r *evidence.Record) {
 		return
 	}
 	made := &RevocationFact{Place: f.place(r), Standing: f.standing(r), KeyID: body.KeyID, From: seconds(from)}
-	if known := f.g.revocations[made.Digest]; known != nil {
-		known.Place, known.Standing = mergePlace(known.Place, made.Place), merge(known.Standing, made.Standing)
-		return
+	if known, fresh := kept(f.g.revocations, made.Digest, made); !fresh {
+		merge(&known.Place, &known.Standing, made.Place, made.Standing)
 	}
-	f.g.revocations[made.Digest] = made
+}
+
+// kept keeps a fact, unless the map has one of the same record: then it returns that.
+func kept[T any](list map[evidence.Digest]*T, d evidence.Digest, made *T) (known *T, fresh bool) {
+	if known = list[d]; known != nil {
+		return known, false
+	}
+	list[d] = made
+	return made, true
 }
 
 // review keeps a person's decision on a record. beside says that it is known to decide on no trial.
@@ -194,33 +199,34 @@ func (f *taken) review(r *evidence.Record, beside bool) {
 			}
 		}
 	}
-	known := f.g.reviews[made.Digest]
-	if known == nil {
-		f.g.reviews[made.Digest] = made
-		return
+	if known, fresh := kept(f.g.reviews, made.Digest, made); !fresh {
+		merge(&known.Place, &known.Standing, made.Place, made.Standing)
+		if known.Reviewer.By == "" {
+			known.Reviewer = made.Reviewer
+		}
 	}
-	known.Place, known.Standing, known.Reviewer = mergePlace(known.Place, made.Place), merge(known.Standing, made.Standing), mergeRater(known.Reviewer, made.Reviewer)
 }
 
 func (g *Gatherer) keepRecord(made *RecordFact) {
-	known := g.records[made.Digest]
-	if known == nil {
-		g.records[made.Digest] = made
-		return
-	}
-	known.Place, known.Standing = mergePlace(known.Place, made.Place), merge(known.Standing, made.Standing)
-	if known.By == "" {
-		known.By, known.CA = made.By, made.CA
+	if known, fresh := kept(g.records, made.Digest, made); !fresh {
+		merge(&known.Place, &known.Standing, made.Place, made.Standing)
+		if known.By == "" {
+			known.By, known.CA = made.By, made.CA
+		}
 	}
 }
 
-// merge joins what two files prove of one record. Anybody can damage a copy, so the better copy counts.
-func merge(a, b Standing) Standing {
-	made := Standing{Time: earlier(a.Time, b.Time), Independent: earlier(a.Independent, b.Independent), Proved: a.Proved || b.Proved}
-	if !made.Proved {
-		made.Rule = min(a.Rule, b.Rule)
+// merge joins what two files prove of one record. Anybody can damage a copy, so the better copy counts. Of two places in which the same record
+// may stand, it takes the first by origin and index.
+func merge(place *Place, s *Standing, other Place, b Standing) {
+	if place.Origin == "" || other.Origin != "" && cmp.Or(cmp.Compare(other.Origin, place.Origin), cmp.Compare(other.Index, place.Index)) < 0 {
+		*place = other
 	}
-	return made
+	made := Standing{Time: earlier(s.Time, b.Time), Independent: earlier(s.Independent, b.Independent), Proved: s.Proved || b.Proved}
+	if !made.Proved {
+		made.Rule = min(s.Rule, b.Rule)
+	}
+	*s = made
 }
 
 // earlier returns the earlier of two times, of which 0 stands for no time.
@@ -229,24 +235,6 @@ func earlier(a, b int64) int64 {
 		return a + b
 	}
 	return min(a, b)
-}
-
-// mergePlace takes the first of two places, by origin and index, in which the same record may stand.
-func mergePlace(a, b Place) Place {
-	switch {
-	case a.Origin == "":
-		return b
-	case b.Origin != "" && cmp.Or(cmp.Compare(b.Origin, a.Origin), cmp.Compare(b.Index, a.Index)) < 0:
-		return b
-	}
-	return a
-}
-
-func mergeRater(a, b Rater) Rater {
-	if a.By == "" {
-		return b
-	}
-	return a
 }
 
 // trial keeps what the case file of a trial says, if it is one of an agent with the name.
@@ -384,7 +372,7 @@ func PanelOf(s *jury.Settings, form jsontext.Value) Panel {
 	made := Panel{Method: s.Method, Rules: true, Seats: []string{}}
 	for _, seat := range s.Seats {
 		made.Seats = append(made.Seats, seat.Provider+"/"+seat.Model)
-		made.Rules = made.Rules && seat.Provider == offline
+		made.Rules = made.Rules && seat.Provider == jury.Offline
 	}
 	if s.Judge != nil {
 		made.Judge = s.Judge.Provider + "/" + s.Judge.Model
@@ -407,21 +395,17 @@ func PanelOf(s *jury.Settings, form jsontext.Value) Panel {
 	return made
 }
 
-// offline is the provider of seats in which rules answer.
-const offline = "offline"
-
 // keepTrial joins what several files say of one trial: later ones have more decisions.
 func (g *Gatherer) keepTrial(made *TrialFact) {
-	known := g.trials[made.Digest]
-	if known == nil {
-		g.trials[made.Digest] = made
+	known, fresh := kept(g.trials, made.Digest, made)
+	if fresh {
 		return
 	}
 	if !known.Proved && made.Proved {
 		known, made = made, known
 		g.trials[known.Digest] = known
 	}
-	known.Place, known.Standing = mergePlace(known.Place, made.Place), merge(known.Standing, made.Standing)
+	merge(&known.Place, &known.Standing, made.Place, made.Standing)
 	if len(known.Exhibits) == 0 {
 		known.Exhibits, known.Transcript = made.Exhibits, made.Transcript
 	}
@@ -439,7 +423,7 @@ func (g *Gatherer) keepTrial(made *TrialFact) {
 		if !k.Proved && d.Proved {
 			k.Position, k.Reviewer = d.Position, d.Reviewer
 		}
-		k.Place, k.Standing = mergePlace(k.Place, d.Place), merge(k.Standing, d.Standing)
+		merge(&k.Place, &k.Standing, d.Place, d.Standing)
 	}
 	slices.SortFunc(known.Decisions, func(a, b DecisionFact) int {
 		return cmp.Or(cmp.Compare(a.Index, b.Index), compareDigests(a.Digest, b.Digest))

@@ -32,6 +32,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/llm"
+	"jurat/jury"
 )
 
 // DefaultFile is the file name that is looked for if the user names no file.
@@ -142,13 +143,7 @@ type Axis struct {
 	Veto        int    `json:"veto,omitzero"`
 	Description string `json:"description,omitzero"`
 
-	Levels []Level `json:"levels,omitempty"` // from the fewest points to max; nil: those of the default rubric, or of none
-}
-
-// A Level is a described step of an axis.
-type Level struct {
-	Points      int    `json:"points"`
-	Description string `json:"description"`
+	Levels []jury.Level `json:"levels,omitempty"` // from the fewest points to max; nil: those of the default rubric, or of none
 }
 
 // Deadlines limit how long things may take. 0 sets no limit, except that a call always has one.

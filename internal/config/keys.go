@@ -31,14 +31,23 @@ func (m *Member) key(env Lookup) (key, from string, err error) {
 	switch {
 	case m.Provider == Rules, m.Provider == Compatible && m.Key == nil:
 		return "", "", nil
-	case m.Key != nil && m.Key.File != "":
-		key, err := readKey(m.Key.File)
-		return key, "the file " + m.Key.File, err
+	case m.Key != nil:
+		return m.Key.find(env)
 	}
-	names := usualKeys[m.Provider]
-	if m.Key != nil {
-		names = []string{m.Key.Env}
+	return keyIn(env, usualKeys[m.Provider]...)
+}
+
+// find returns the key from the place that was named, and says where that is.
+func (k *Key) find(env Lookup) (key, from string, err error) {
+	if k.File != "" {
+		key, err = readKey(k.File)
+		return key, "the file " + k.File, err
 	}
+	return keyIn(env, k.Env)
+}
+
+// keyIn returns the first key that these variables have.
+func keyIn(env Lookup, names ...string) (key, from string, err error) {
 	for _, name := range names {
 		if key := strings.TrimSpace(env(name)); key != "" {
 			return key, name, nil

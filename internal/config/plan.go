@@ -324,13 +324,8 @@ func (p *Plan) decide(told Kind) error {
 // noModel returns the reason why no language model can be asked.
 func (p *Plan) noModel() error {
 	var missing []string
-	for _, c := range p.Seats {
-		if c.Missing == nil {
-			continue
-		}
-		if text := strings.TrimPrefix(c.Missing.Error(), ErrNoKey.Error()+": "); !slices.Contains(missing, text) {
-			missing = append(missing, text)
-		}
+	for i := range p.Seats {
+		missing = noted(missing, p.Seats[i].Missing)
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("no language model of the panel can be asked: %w: %s", ErrNoKey, strings.Join(missing, "; "))
@@ -339,15 +334,20 @@ func (p *Plan) noModel() error {
 }
 
 // MissingKeys describes the missing keys, each once.
-func (p *Plan) MissingKeys() []string {
-	var list []string
+func (p *Plan) MissingKeys() (list []string) {
 	for _, c := range p.Chairs() {
-		if c.Wanted == nil {
-			continue
-		}
-		if text := strings.TrimPrefix(c.Wanted.Error(), ErrNoKey.Error()+": "); !slices.Contains(list, text) {
-			list = append(list, text)
-		}
+		list = noted(list, c.Wanted)
+	}
+	return list
+}
+
+// noted adds to a list, if it is not there yet, which key an error says is missing.
+func noted(list []string, err error) []string {
+	if err == nil {
+		return list
+	}
+	if text := strings.TrimPrefix(err.Error(), ErrNoKey.Error()+": "); !slices.Contains(list, text) {
+		list = append(list, text)
 	}
 	return list
 }

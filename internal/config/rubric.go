@@ -41,10 +41,7 @@ func (f *File) rubric(models bool) jury.Rubric {
 func (a *Axis) levels(standard jury.Axis) (levels []jury.Level) {
 	switch {
 	case a.Levels != nil:
-		for _, l := range a.Levels {
-			levels = append(levels, jury.Level{Points: l.Points, Description: l.Description})
-		}
-		return levels
+		return a.Levels
 	case a.Description == "" && standard.ID != "":
 		return scaled(standard.Levels, standard.Max, a.Max)
 	}

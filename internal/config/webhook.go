@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -41,7 +40,7 @@ func (w *Webhook) Receiver(env Lookup) (*webhook.Receiver, error) {
 		if key == nil {
 			continue
 		}
-		secret, err := key.find(env)
+		secret, _, err := key.find(env)
 		if err != nil {
 			return nil, fmt.Errorf("webhook: %w", err)
 		}
@@ -52,15 +51,4 @@ func (w *Webhook) Receiver(env Lookup) (*webhook.Receiver, error) {
 		return nil, fmt.Errorf("webhook: %w", err)
 	}
 	return r, nil
-}
-
-// find returns the key from the place that was named.
-func (k *Key) find(env Lookup) (string, error) {
-	if k.File != "" {
-		return readKey(k.File)
-	}
-	if key := strings.TrimSpace(env(k.Env)); key != "" {
-		return key, nil
-	}
-	return "", fmt.Errorf("%w: %s is not set", ErrNoKey, k.Env)
 }

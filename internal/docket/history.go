@@ -39,9 +39,12 @@ func (h *Histories) Of(ctx context.Context, l *ledger.Ledger, t *trial.Index, ag
 	if err != nil {
 		return api.AgentHistory{}, err
 	}
-	newest := t.Newest(measured, func(s *trial.Summary) bool {
+	newest, _, err := t.Before("", measured, func(s *trial.Summary) bool {
 		return s.Agent == agent && s.Over && s.Fault == "" && (visible == nil || visible(s))
 	})
+	if err != nil {
+		return api.AgentHistory{}, err
+	}
 	s, err := h.stats(ctx, l, agent, newest)
 	if err != nil {
 		return api.AgentHistory{}, err

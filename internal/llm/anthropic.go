@@ -11,7 +11,6 @@ import (
 
 // anthropic is Anthropic's Messages API.
 var anthropic = protocol{
-	name:    "anthropic",
 	baseURL: "https://api.anthropic.com",
 	check: func(s Settings) error {
 		switch {

@@ -12,7 +12,6 @@ import (
 
 // compatible is OpenAI's Chat Completions API, as many servers implement it. Such servers often need no key.
 var compatible = protocol{
-	name:    "compatible",
 	keyless: true,
 	path:    func(Settings) string { return "/chat/completions" },
 	sign:    bearer,

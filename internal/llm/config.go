@@ -3,7 +3,6 @@ package llm
 import (
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,9 +18,9 @@ type Config struct {
 	HTTP     *http.Client // nil: one with the defaults
 }
 
-// Check returns an error for values that no provider can use, and fills in the base URL. Its errors never hold the
-// key.
-func (c Config) Check(vendorURL string) (Config, error) {
+// check returns an error for an address and a key that no provider can use, and fills in the base URL. Its errors never hold the key.
+// Package config has checked the settings.
+func (c Config) check(vendorURL string) (Config, error) {
 	if c.BaseURL == "" {
 		c.BaseURL = vendorURL
 	}
@@ -36,22 +35,7 @@ func (c Config) Check(vendorURL string) (Config, error) {
 	if strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return c, errors.New("key: it contains a character that keys never have, such as a space or a line break")
 	}
-	return c, c.Settings.Check()
-}
-
-// Check returns an error for settings that no model accepts.
-func (s Settings) Check() error {
-	switch {
-	case s.Model == "":
-		return errors.New("model: empty")
-	case s.Temperature != nil && !(*s.Temperature >= 0 && *s.Temperature <= 2):
-		return fmt.Errorf("temperature: %v is not from 0 to 2", *s.Temperature)
-	case s.TopP != nil && !(*s.TopP > 0 && *s.TopP <= 1):
-		return fmt.Errorf("top_p: %v is not above 0 and at most 1", *s.TopP)
-	case s.MaxTokens < 0 || s.MaxTokens > math.MaxInt32:
-		return fmt.Errorf("max_tokens: %d is out of range", s.MaxTokens)
-	}
-	return nil
+	return c, nil
 }
 
 // Check returns an *Error for a question that no vendor's protocol can carry.

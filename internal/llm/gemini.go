@@ -13,7 +13,6 @@ import (
 
 // gemini is Google's Gemini API, method generateContent.
 var gemini = protocol{
-	name:    "gemini",
 	baseURL: "https://generativelanguage.googleapis.com",
 	check: func(s Settings) error {
 		switch {

@@ -86,17 +86,23 @@ type Settings struct {
 	MaxTokens   int      `json:"max_tokens,omitzero"` // of the answer
 }
 
-// answerJSON returns an answer's text if it is exactly one JSON value; nil otherwise.
-func answerJSON(text string) jsontext.Value {
-	v := jsontext.Value(text)
-	if !v.IsValid() {
-		return nil
-	}
-	return v
-}
-
 // WithJSON sets JSON from the text. Adapters call it last.
 func (a Answer) WithJSON() Answer {
-	a.JSON = answerJSON(a.Text)
+	if a.JSON = jsontext.Value(a.Text); !a.JSON.IsValid() {
+		a.JSON = nil
+	}
 	return a
+}
+
+// bytesPerToken is how many bytes of a question count as one token in an estimate. Most texts have more bytes per
+// token, so the reserved amount suffices.
+const bytesPerToken = 3
+
+// Estimate returns what a question may consume if its answer has at most maxTokens tokens.
+func (q Question) Estimate(maxTokens int) Usage {
+	n := len(q.System) + len(q.Schema.JSON)
+	for _, m := range q.Messages {
+		n += len(m.Text)
+	}
+	return Usage{Input: int64(n/bytesPerToken + 1), Output: int64(maxTokens)}
 }

@@ -12,7 +12,6 @@ import (
 
 // openAI is OpenAI's Responses API.
 var openAI = protocol{
-	name:    "openai",
 	baseURL: "https://api.openai.com/v1",
 	check: func(s Settings) error {
 		if s.Seed != nil {

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -19,25 +20,12 @@ type Patience struct {
 	Sleep func(context.Context, time.Duration) error // nil: waits
 }
 
-const (
-	defaultTimeout  = time.Minute
-	defaultAttempts = 3
-	defaultPause    = time.Second
-	longestPause    = time.Minute
-)
+const longestPause = time.Minute
 
 // Patient returns a model that keeps to the rate limit, ends calls that take too long, and retries temporary
 // failures. It returns other errors, such as a refusal or a wrong key, at once.
 func Patient(m Model, p Patience) Model {
-	if p.Timeout == 0 {
-		p.Timeout = defaultTimeout
-	}
-	if p.Attempts == 0 {
-		p.Attempts = defaultAttempts
-	}
-	if p.Pause == 0 {
-		p.Pause = defaultPause
-	}
+	p.Timeout, p.Attempts, p.Pause = cmp.Or(p.Timeout, time.Minute), cmp.Or(p.Attempts, 3), cmp.Or(p.Pause, time.Second)
 	if p.Sleep == nil {
 		p.Sleep = sleep
 	}

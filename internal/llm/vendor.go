@@ -14,7 +14,6 @@ import (
 
 // A protocol holds what differs between vendors. Its functions are pure.
 type protocol struct {
-	name    string
 	baseURL string                    // the vendor's own; "": the configuration must name one
 	keyless bool                      // a missing key is allowed
 	check   func(Settings) error      // refuses settings that the protocol cannot carry; nil: it carries all
@@ -51,24 +50,20 @@ const (
 	schemaOnlyInWords
 )
 
-// NewOpenAI makes a model of OpenAI's. It does not read the environment. Its errors name the invalid setting.
-func NewOpenAI(c Config) (Model, error) { return open(openAI, c) }
+// protocols are those of all vendors, by the name that package config gives each. compatible speaks OpenAI's Chat Completions; its base URL is
+// the part before /chat/completions.
+var protocols = map[string]protocol{"openai": openAI, "anthropic": anthropic, "gemini": gemini, "compatible": compatible}
 
-// NewAnthropic makes a model of Anthropic's. It does not read the environment. Its errors name the invalid setting.
-func NewAnthropic(c Config) (Model, error) { return open(anthropic, c) }
-
-// NewGemini makes a model of Google's. It does not read the environment. Its errors name the invalid setting.
-func NewGemini(c Config) (Model, error) { return open(gemini, c) }
-
-// NewCompatible makes a model of a server that speaks OpenAI's Chat Completions. The base URL is the part before
-// /chat/completions. Its errors name the invalid setting.
-func NewCompatible(c Config) (Model, error) { return open(compatible, c) }
-
-func open(p protocol, c Config) (Model, error) {
-	if c.BaseURL == "" && p.baseURL == "" {
-		return nil, fmt.Errorf("%s: there is no base URL", p.name)
+// New makes a model of a vendor. It does not read the environment. Its errors name the invalid setting.
+func New(vendor string, c Config) (Model, error) {
+	p, known := protocols[vendor]
+	if !known {
+		return nil, fmt.Errorf("no vendor is called %q", vendor)
 	}
-	c, err := c.Check(p.baseURL)
+	if c.BaseURL == "" && p.baseURL == "" {
+		return nil, fmt.Errorf("%s: there is no base URL", vendor)
+	}
+	c, err := c.check(p.baseURL)
 	if err == nil && c.Key == "" && !p.keyless {
 		err = errors.New("there is no key")
 	}
@@ -76,7 +71,7 @@ func open(p protocol, c Config) (Model, error) {
 		err = p.check(c.Settings)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.name, err)
+		return nil, fmt.Errorf("%s: %w", vendor, err)
 	}
 	return &model{protocol: p, url: strings.TrimSuffix(c.BaseURL, "/") + p.path(c.Settings), key: c.Key, settings: c.Settings, http: client(c.HTTP)}, nil
 }

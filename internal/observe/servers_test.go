@@ -46,10 +46,6 @@ func (f failing) Read([]byte) (int, error) {
 	return 0, f.err
 }
 
-var adapters = map[string]func(llm.Config) (llm.Model, error){
-	llmtest.OpenAI.Name: llm.NewOpenAI, llmtest.Anthropic.Name: llm.NewAnthropic, llmtest.Gemini.Name: llm.NewGemini, llmtest.Compatible.Name: llm.NewCompatible,
-}
-
 // TestServers: what the jury's own calls ask and get, through servers that speak the vendors' protocols, is what the bytes say.
 func TestServers(t *testing.T) {
 	question := llm.Question{System: "Be <kind>.", Messages: []llm.Message{{Text: "証拠 \u2028?"}, {ByModel: true, Text: "{}"}, {Text: "Again."}}}
@@ -63,7 +59,7 @@ func TestServers(t *testing.T) {
 			server := llmtest.New(t, vendor, llmtest.Always(llmtest.Reply{Text: "It <is> so. 証", Model: "m-1.5-2026-01-01", Failure: f}))
 			config := server.Config(llm.Settings{Model: "m-1.5", MaxTokens: 900})
 			config.HTTP = &http.Client{Transport: passed}
-			model, err := adapters[vendor.Name](config)
+			model, err := llm.New(strings.ToLower(vendor.Name), config)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package panel
 
 import (
+	"cmp"
 	"slices"
 
 	"jurat/internal/config"
@@ -46,17 +47,14 @@ func (p *Panel) choices(on *subject.Case) ([]Choice, error) {
 		name     string
 		settings jury.Settings
 	}{{string(config.Thorough), p.settingsFor(config.Thorough)}, {string(config.Quick), p.settingsFor(config.Quick)}, {plain, before}} {
-		e := estimate{Panel: p, settings: &way.settings, on: on}
-		lowest, err := e.add()
-		if err != nil {
+		lowest := estimate{Panel: p, settings: &way.settings, on: on}
+		highest := estimate{Panel: p, settings: &way.settings, on: on, highest: true}
+		lowest.add()
+		highest.add()
+		if err := cmp.Or(lowest.err, highest.err); err != nil {
 			return nil, err
 		}
-		e = estimate{Panel: p, settings: &way.settings, on: on, highest: true}
-		highest, err := e.add()
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, Choice{way.name, way.name == string(p.plan.Care), lowest, highest})
+		list = append(list, Choice{way.name, way.name == string(p.plan.Care), lowest.bill, highest.bill})
 	}
 	return list, nil
 }
@@ -89,7 +87,7 @@ type estimate struct {
 	err  error
 }
 
-func (e *estimate) add() (Bill, error) {
+func (e *estimate) add() {
 	e.jurors(jury.Initial)
 	if e.settings.JudgeReads {
 		e.ask(e.judge, *e.settings.Judge, jury.Initial)
@@ -103,7 +101,6 @@ func (e *estimate) add() (Bill, error) {
 	if e.settings.Judge != nil {
 		e.ask(e.judge, *e.settings.Judge, jury.Judging)
 	}
-	return e.bill, e.err
 }
 
 // rounds is how many rounds are held.

@@ -141,16 +141,12 @@ func rulesOutlook(seat jury.Seat) SeatOutlook {
 	return SeatOutlook{ID: seat.JurorID, Role: seat.RoleName, Provider: config.Rules, Model: seat.Model, Parameters: seat.Parameters}
 }
 
-func (p *Panel) mostRounds() int {
-	if !p.settings.Collaborative {
-		return 0
-	}
-	return p.settings.MaxRounds
-}
-
 // deadlines computes how long a trial can take: the sum of the phases' limits, or the limit of the whole trial.
 func (p *Panel) deadlines() Deadlines {
-	phases := time.Duration(1 + p.mostRounds())
+	phases := time.Duration(1)
+	if p.settings.Collaborative {
+		phases += time.Duration(p.settings.MaxRounds)
+	}
 	if p.settings.Judge != nil {
 		phases++
 	}

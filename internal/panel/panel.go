@@ -22,11 +22,6 @@ import (
 	"jurat/jury"
 )
 
-// adapters holds the constructor of each vendor's adapter.
-var adapters = map[config.Provider]func(llm.Config) (llm.Model, error){
-	config.OpenAI: llm.NewOpenAI, config.Anthropic: llm.NewAnthropic, config.Gemini: llm.NewGemini, config.Compatible: llm.NewCompatible,
-}
-
 // A Panel is a jury that can sit in any number of trials at the same time. The vendors' rate limits apply to all of
 // them together, cost and deadlines to each trial.
 type Panel struct {
@@ -78,30 +73,23 @@ func New(plan *config.Plan, client *http.Client) (*Panel, error) {
 		return nil, fmt.Errorf("the ceiling on cost needs a price for %s: set one under price: or prices: in the configuration", strings.Join(names, ", "))
 	}
 	limits := accounts{}
-	for i := range plan.Seats {
-		s, err := limits.take(&plan.Seats[i], client)
+	for _, c := range plan.Chairs() {
+		s, err := limits.take(c, client)
 		if err != nil {
 			return nil, err
 		}
-		p.seats = append(p.seats, s)
 		seat, err := s.seat()
 		if err != nil {
 			return nil, err
 		}
-		p.settings.Seats = append(p.settings.Seats, seat)
+		if c == plan.Judge {
+			p.judge, p.settings.Judge = s, &seat
+		} else {
+			p.seats, p.settings.Seats = append(p.seats, s), append(p.settings.Seats, seat)
+		}
 	}
-	if plan.Judge == nil {
-		p.settings = p.settingsFor(plan.Care)
-		return p, nil
-	}
-	var err error
-	if p.judge, err = limits.take(plan.Judge, client); err != nil {
-		return nil, err
-	}
-	seat, err := p.judge.seat()
-	p.settings.Judge = &seat
 	p.settings = p.settingsFor(plan.Care)
-	return p, err
+	return p, nil
 }
 
 // readings are those of the seats of a thorough panel, in turn.
@@ -132,11 +120,10 @@ type accounts map[string]*rate.Limiter
 
 // take connects a chair to its model.
 func (a accounts) take(c *config.Chair, client *http.Client) (*seated, error) {
-	adapter, ok := adapters[c.Provider]
-	if !ok || c.Missing != nil {
+	if c.Provider == config.Rules || c.Missing != nil {
 		return &seated{Chair: c}, nil
 	}
-	m, err := adapter(llm.Config{BaseURL: c.BaseURL, Key: c.Secret, Settings: settingsOf(c), HTTP: client})
+	m, err := llm.New(string(c.Provider), llm.Config{BaseURL: c.BaseURL, Key: c.Secret, Settings: settingsOf(c), HTTP: client})
 	if err != nil {
 		return nil, fmt.Errorf("seating %s: %w", c.ID, err)
 	}
@@ -201,18 +188,14 @@ func (p *Panel) Sit(spent int64) (*Sitting, error) {
 		return s, nil
 	}
 	for i, c := range p.seats {
-		j, err := p.juror(c, i, s.Purse)
+		j, err := p.member(c, p.rules.Jurors[i%len(p.rules.Jurors)], s.Purse)
 		if err != nil {
 			return nil, err
 		}
 		s.Jurors = append(s.Jurors, limits.Juror(j))
 	}
-	switch {
-	case p.judge == nil:
-	case p.judge.Provider == config.Rules:
-		s.Judge = limits.Juror(p.rules.Judge)
-	default:
-		j, err := p.member(p.judge, s.Purse)
+	if p.judge != nil {
+		j, err := p.member(p.judge, p.rules.Judge, s.Purse)
 		if err != nil {
 			return nil, err
 		}
@@ -221,16 +204,12 @@ func (p *Panel) Sit(spent int64) (*Sitting, error) {
 	return s, nil
 }
 
-func (p *Panel) juror(c *seated, i int, purse *llm.Purse) (jury.Juror, error) {
-	if c.Provider == config.Rules {
-		return p.rules.Jurors[i%len(p.rules.Jurors)], nil
-	}
-	return p.member(c, purse)
-}
-
-// member fills a chair that is not for rules.
-func (p *Panel) member(c *seated, purse *llm.Purse) (jury.Juror, error) {
-	if c.model == nil {
+// member fills a chair: with a model, or with the given rules if it is for rules.
+func (p *Panel) member(c *seated, rule jury.Juror, purse *llm.Purse) (jury.Juror, error) {
+	switch {
+	case c.Provider == config.Rules:
+		return rule, nil
+	case c.model == nil:
 		return absent{c.Missing}, nil
 	}
 	config := model.Config{Model: c.model, Settings: settingsOf(c.Chair), Prices: p.plan.PricesFor(c.Chair), Consequential: rules.Consequential}

@@ -14,20 +14,6 @@ import (
 	"jurat/internal/trial"
 )
 
-// A sitting is a trial that this process conducts.
-type sitting struct {
-	adjourned bool
-	adjourn   chan struct{} // closed when no further juror is to be asked
-}
-
-// stop ends further questions to jurors. The mutex of the scheduler is held.
-func (s *sitting) stop() {
-	if !s.adjourned {
-		s.adjourned = true
-		close(s.adjourn)
-	}
-}
-
 // Run conducts trials until ctx ends. Then it begins no trial, lets the jurors that were asked answer within the
 // grace period, and returns when every trial has stopped between two acts. Other processes then continue them. It
 // must be called only once.
@@ -41,12 +27,6 @@ func (d *Scheduler) Run(ctx context.Context) {
 	if d.start(ctx, working) {
 		d.keep(ctx)
 	}
-	d.mu.Lock()
-	d.closing = true
-	for _, s := range d.here {
-		s.stop()
-	}
-	d.mu.Unlock()
 	grace := time.AfterFunc(d.cfg.Grace, interrupt)
 	d.queue.stop()
 	grace.Stop()
@@ -158,53 +138,28 @@ func isUnusable(err error) bool {
 
 // work conducts the rest of a trial that this process holds, in the context of the hold. It returns nil for a trial that is over or cancelled. Only an
 // error of the trial's own work counts as an attempt.
-func (d *Scheduler) work(ctx context.Context, id string) error {
-	err := d.try(ctx, id)
+func (d *Scheduler) work(ctx context.Context, id string, adjourn <-chan struct{}) error {
+	// The context ends with the program; that is not a failure of the trial.
+	err := d.index.Follow(context.WithoutCancel(ctx))
+	if s, known := d.index.Get(id); err == nil && known && (s.Over || s.Cancelled != nil) {
+		return nil
+	}
+	if d.queue.isStopping() {
+		return later(0)
+	}
+	if err == nil {
+		err = d.after(ctx, id, d.conduct(ctx, adjourn, id))
+	}
 	if isUnusable(err) {
 		return later(d.cfg.Lease / 2)
 	}
 	return err
 }
 
-func (d *Scheduler) try(ctx context.Context, id string) error {
-	// The context ends with the program; that is not a failure of the trial.
-	if err := d.index.Follow(context.WithoutCancel(ctx)); err != nil {
-		return err
-	}
-	if s, known := d.index.Get(id); known && (s.Over || s.Cancelled != nil) {
-		return nil
-	}
-	s := d.sit(id)
-	if s == nil {
-		return later(0)
-	}
-	err := d.conduct(ctx, s, id)
-	d.rise(id)
-	return d.after(ctx, id, err)
-}
-
-// sit registers a trial as conducted here. It returns nil if the scheduler begins no more trials.
-func (d *Scheduler) sit(id string) *sitting {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closing {
-		return nil
-	}
-	s := &sitting{adjourn: make(chan struct{})}
-	d.here[id] = s
-	return s
-}
-
-func (d *Scheduler) rise(id string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.here, id)
-}
-
 // conduct holds one trial, or the rest of it.
-func (d *Scheduler) conduct(ctx context.Context, sits *sitting, id string) error {
+func (d *Scheduler) conduct(ctx context.Context, adjourn <-chan struct{}, id string) error {
 	began := d.cfg.Now()
-	err := d.hold(ctx, sits.adjourn, id)
+	err := d.hold(ctx, adjourn, id)
 	if err == nil {
 		// The trial is over, even if this fails. A checkpoint after its end proves the end to readers.
 		if _, failed := d.cfg.Ledger.Checkpoint(ctx); failed != nil {

@@ -38,12 +38,6 @@ func (d *Scheduler) Entry(ctx context.Context, id string) (Entry, error) {
 	return list[0], nil
 }
 
-// Follow reads what the log has of trials since the last time. Its errors are those of reading the log.
-func (d *Scheduler) Follow(ctx context.Context) error { return d.index.Follow(ctx) }
-
-// Summary returns what the log has of a trial, as far as it was followed. It asks no database.
-func (d *Scheduler) Summary(id string) (trial.Summary, bool) { return d.index.Get(id) }
-
 // Entries lists at most n trials that match (nil: all match), the newest first, of those submitted before a given one
 // ("": of all). It reports whether there are more. It returns ErrUnknown if the given trial does not exist.
 func (d *Scheduler) Entries(ctx context.Context, before string, n int, match func(*trial.Summary) bool) (list []Entry, more bool, err error) {
@@ -64,15 +58,8 @@ func (d *Scheduler) Oldest(ctx context.Context, n int, match func(*trial.Summary
 	if err := d.index.Follow(ctx); err != nil {
 		return nil, err
 	}
-	return d.place(ctx, d.index.Oldest(n, match))
-}
-
-// Summaries lists the trials that match, in the order of submission, as the log has them. Its errors are those of reading the log.
-func (d *Scheduler) Summaries(ctx context.Context, match func(*trial.Summary) bool) ([]trial.Summary, error) {
-	if err := d.index.Follow(ctx); err != nil {
-		return nil, err
-	}
-	return d.index.List(match), nil
+	list := d.index.List(match)
+	return d.place(ctx, list[:min(n, len(list))])
 }
 
 // Open returns when the trials were submitted that need a person, the oldest first. Its errors are those of reading the log.
@@ -80,7 +67,7 @@ func (d *Scheduler) Open(ctx context.Context) (since []time.Time, err error) {
 	if err := d.index.Follow(ctx); err != nil {
 		return nil, err
 	}
-	for _, s := range d.index.Oldest(-1, (*trial.Summary).NeedsPerson) {
+	for _, s := range d.index.List((*trial.Summary).NeedsPerson) {
 		since = append(since, s.Submitted)
 	}
 	return since, nil
@@ -139,7 +126,7 @@ func (d *Scheduler) placeAsRead(ctx context.Context, summaries []trial.Summary) 
 }
 
 func (d *Scheduler) placeOne(ctx context.Context, e *Entry, turn turn, has bool) (err error) {
-	if d.isHere(e.ID) {
+	if d.queue.isHere(e.ID) {
 		e.State = api.UnderWay
 		return nil
 	}
@@ -158,7 +145,7 @@ func (d *Scheduler) placeOne(ctx context.Context, e *Entry, turn turn, has bool)
 		e.State = api.Queued
 		e.Ahead, err = d.Waiting(ctx)
 	case turn.held:
-		e.State, e.Elsewhere = api.UnderWay, !d.queue.isHere(e.ID)
+		e.State, e.Elsewhere = api.UnderWay, true
 	case turn.failed || turn.reason != "" && !turn.next.IsZero():
 		e.State, e.Reason, e.Next = api.BrokenOff, turn.reason, turn.next
 	default:
@@ -166,12 +153,6 @@ func (d *Scheduler) placeOne(ctx context.Context, e *Entry, turn turn, has bool)
 		e.Ahead, err = d.queue.waiting(ctx, turn.place)
 	}
 	return err
-}
-
-func (d *Scheduler) isHere(id string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.here[id] != nil
 }
 
 // Waiting returns the number of trials that wait for their turn, over all processes. Its errors are those of the
@@ -182,9 +163,9 @@ func (d *Scheduler) Waiting(ctx context.Context) (int, error) {
 
 // UnderWay returns the number of trials that this process conducts.
 func (d *Scheduler) UnderWay() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.here)
+	d.queue.mu.Lock()
+	defer d.queue.mu.Unlock()
+	return len(d.queue.here)
 }
 
 // Trials returns the index of trials, brought up to date. Its errors are those of reading the log.

@@ -14,9 +14,9 @@ import (
 
 // Stops reports whether a trial that is conducted here asks no more jurors.
 func (d *Scheduler) Stops(id string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	s := d.here[id]
+	d.queue.mu.Lock()
+	defer d.queue.mu.Unlock()
+	s := d.queue.here[id]
 	return s != nil && s.adjourned
 }
 
@@ -52,7 +52,7 @@ func Hold(ctx context.Context, where string) error {
 	if err != nil {
 		return err
 	}
-	q := newQueue(Config{Table: table, Lease: testLease}.complete(), func(ctx context.Context, trial string) error {
+	q := newQueue(Config{Table: table, Lease: testLease}.complete(), func(ctx context.Context, trial string, _ <-chan struct{}) error {
 		fmt.Println("begins", trial)
 		<-ctx.Done()
 		fmt.Println("loses", trial, errors.Is(context.Cause(ctx), lock.ErrLost))

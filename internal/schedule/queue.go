@@ -32,20 +32,27 @@ func (f final) Unwrap() error { return f.error }
 // A queue works on the trials of a table, several at a time. Each is held by one process, and only by one goroutine of it.
 type queue struct {
 	*Table
-	cfg  Config
-	work func(ctx context.Context, trial string) error // nil: the trial is over. later and final say what they mean; any other error is an attempt
+	cfg Config
+	// work conducts a trial until adjourn is closed. nil: the trial is over. later and final say what they mean; any other error is an attempt.
+	work func(ctx context.Context, trial string, adjourn <-chan struct{}) error
 
 	wake     chan struct{} // receives when there may be work, or room for it
 	stopping chan struct{} // closed when no trial is to be taken any more
 	looking  sync.WaitGroup
 	working  sync.WaitGroup
 
-	mu   sync.Mutex // guards here
-	here map[string]bool
+	mu   sync.Mutex          // guards here
+	here map[string]*sitting // the trials that this process conducts
 }
 
-func newQueue(cfg Config, work func(context.Context, string) error) *queue {
-	return &queue{Table: cfg.Table, cfg: cfg, work: work, wake: make(chan struct{}, 1), stopping: make(chan struct{}), here: map[string]bool{}}
+// A sitting is a trial that this process conducts.
+type sitting struct {
+	adjourned bool
+	adjourn   chan struct{} // closed when no further juror is to be asked
+}
+
+func newQueue(cfg Config, work func(context.Context, string, <-chan struct{}) error) *queue {
+	return &queue{Table: cfg.Table, cfg: cfg, work: work, wake: make(chan struct{}, 1), stopping: make(chan struct{}), here: map[string]*sitting{}}
 }
 
 // start takes over the trials of processes that have died, without waiting for the whole lease, and works until stop is called. The work is done in
@@ -58,11 +65,24 @@ func (q *queue) start(ctx, working context.Context) error {
 	return nil
 }
 
-// stop takes no further trial, and waits until the work on those that are held here has ended.
+// stop takes no further trial, adjourns those that are held here, and waits until the work on them has ended.
 func (q *queue) stop() {
 	close(q.stopping)
+	q.adjourn(func(string) bool { return true })
 	q.looking.Wait()
 	q.working.Wait()
+}
+
+// adjourn ends further questions to the jurors of the trials for which is holds.
+func (q *queue) adjourn(is func(trial string) bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for trial, s := range q.here {
+		if !s.adjourned && is(trial) {
+			s.adjourned = true
+			close(s.adjourn)
+		}
+	}
 }
 
 // look takes trials while there is room for them.
@@ -92,13 +112,14 @@ func (q *queue) fill(working context.Context) error {
 		if err != nil || h == nil {
 			return err
 		}
-		if !q.enter(h.trial) { // an earlier hold was taken from this process, which still ends its work
+		s := q.enter(h.trial)
+		if s == nil { // an earlier hold was taken from this process, which still ends its work
 			if err := q.release(ctx, h, &q.cfg.Lease); err != nil {
 				return err
 			}
 			continue
 		}
-		q.working.Go(func() { q.hold(working, h) })
+		q.working.Go(func() { q.hold(working, h, s) })
 	}
 	return nil
 }
@@ -118,14 +139,15 @@ func (q *queue) hasRoom() bool {
 	return !q.isStopping() && len(q.here) < q.cfg.Parallel
 }
 
-func (q *queue) enter(trial string) bool {
+// enter registers a trial as conducted here; nil: it is already.
+func (q *queue) enter(trial string) *sitting {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.here[trial] {
-		return false
+	if q.here[trial] != nil {
+		return nil
 	}
-	q.here[trial] = true
-	return true
+	q.here[trial] = &sitting{adjourn: make(chan struct{})}
+	return q.here[trial]
 }
 
 func (q *queue) leave(trial string) {
@@ -138,7 +160,7 @@ func (q *queue) leave(trial string) {
 func (q *queue) isHere(trial string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.here[trial]
+	return q.here[trial] != nil
 }
 
 func (q *queue) wakeUp() {
@@ -149,14 +171,14 @@ func (q *queue) wakeUp() {
 }
 
 // hold works on a trial. The work ends with the hold: another process may have the trial from then on.
-func (q *queue) hold(working context.Context, h *hold) {
+func (q *queue) hold(working context.Context, h *hold, s *sitting) {
 	defer q.leave(h.trial)
 	ctx, lose := context.WithCancelCause(working)
 	defer lose(nil)
 	beating, end := context.WithCancel(context.WithoutCancel(working))
 	defer end() // when it is stored how the work ended
 	go q.keepBeating(beating, h, func() { lose(lock.ErrLost) })
-	q.store(beating, h, q.work(ctx, h.trial))
+	q.store(beating, h, q.work(ctx, h.trial, s.adjourn))
 }
 
 // keepBeating tells the other processes that this one lives, until ctx ends. While the database is away, nobody else can take the trial.

@@ -52,7 +52,7 @@ type worked struct {
 	answer func(ctx context.Context, trial string, times int) error // nil: nil
 }
 
-func (w *worked) work(ctx context.Context, trial string) error {
+func (w *worked) work(ctx context.Context, trial string, _ <-chan struct{}) error {
 	w.mu.Lock()
 	w.trials = append(w.trials, trial)
 	times := 0

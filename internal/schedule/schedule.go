@@ -104,6 +104,12 @@ var (
 	ErrNotBrokenOff = errors.New("only a trial that was broken off or cancelled can be continued")
 	// ErrOver says that a trial cannot be cancelled, because it has its verdict or was cancelled.
 	ErrOver = errors.New("the trial is over or cancelled already, so it cannot be cancelled")
+	// ErrNotWaiting says that no person has to decide on a trial, so no reviewer can take it.
+	ErrNotWaiting = errors.New("the trial does not wait for a person")
+	// ErrTaken says that another reviewer has taken a trial. It comes as a *TakenError.
+	ErrTaken = errors.New("another reviewer has taken this case")
+	// ErrNotTaken says that no reviewer has a trial, so it cannot be given back.
+	ErrNotTaken = errors.New("no reviewer has taken this case")
 	// ErrAhead says that a watcher asks for events after one that does not exist yet.
 	ErrAhead = errors.New("no such event yet")
 )
@@ -161,12 +167,10 @@ type Scheduler struct {
 	memory   *semaphore.Weighted // of Config.Memory; nil: no limit
 	reads    chan struct{}       // holds an element for each trial that is being read for watchers, or for its size
 
-	mu      sync.Mutex          // held while the fields below are read or written, and only briefly
-	working bool                // trials are conducted here
-	here    map[string]*sitting // trials that this process conducts
+	mu      sync.Mutex // held while the fields below are read or written, and only briefly
+	working bool       // trials are conducted here
 	streams map[string]*stream
 	ignore  context.CancelFunc // ends following the log; nil: the log is not followed
-	closing bool
 }
 
 // Open reads the trials of the log, and makes sure that every trial that is to be held is in the queue. Run conducts them.
@@ -180,8 +184,7 @@ func Open(ctx context.Context, cfg Config) (*Scheduler, error) {
 }
 
 func open(ctx context.Context, cfg Config) (*Scheduler, error) {
-	d := &Scheduler{cfg: cfg.complete(), closed: make(chan struct{}), reads: make(chan struct{}, readsAtOnce),
-		here: map[string]*sitting{}, streams: map[string]*stream{}}
+	d := &Scheduler{cfg: cfg.complete(), closed: make(chan struct{}), reads: make(chan struct{}, readsAtOnce), streams: map[string]*stream{}}
 	if cfg.Memory > 0 {
 		d.memory = semaphore.NewWeighted(cfg.Memory)
 	}
@@ -208,10 +211,8 @@ func open(ctx context.Context, cfg Config) (*Scheduler, error) {
 
 // toHold lists the trials that are to be held, in the order of submission.
 func (d *Scheduler) toHold() (ids []string) {
-	for _, s := range d.index.Unfinished() {
-		if s.Cancelled == nil {
-			ids = append(ids, s.ID)
-		}
+	for _, s := range d.index.List(func(s *trial.Summary) bool { return !s.Over && s.Cancelled == nil }) {
+		ids = append(ids, s.ID)
 	}
 	return ids
 }
@@ -273,9 +274,59 @@ func (d *Scheduler) Submit(ctx context.Context, o Order) (id string, err error) 
 	return id, nil
 }
 
+// How long, and how often, a submission waits for another with the same key that is being sealed. A browser whose
+// button was pressed twice shows the answer to the second request.
+const (
+	twinWait  = 5 * time.Second
+	twinPause = 20 * time.Millisecond
+)
+
+// SubmitOnce submits a case. If a case was already submitted with the same idempotency key, it returns that trial,
+// even while the trial is under way or the queue is full. It returns api.ErrKeyReused if that was another case, and otherwise the errors of Submit.
+func (d *Scheduler) SubmitOnce(ctx context.Context, o Order) (string, error) {
+	id := evidence.TrialPrefix + o.ID
+	if o.ID != "" {
+		if err := d.submittedBefore(ctx, id, o.Case); !errors.Is(err, trial.ErrUnknown) {
+			return id, err
+		}
+	}
+	made, err := d.Submit(ctx, o)
+	for until := time.Now().Add(twinWait); errors.Is(err, lock.ErrTaken) && time.Now().Before(until); { // another request with the same key is being sealed
+		select {
+		case <-ctx.Done():
+			return id, ctx.Err()
+		case <-time.After(twinPause):
+		}
+		if err := d.submittedBefore(ctx, id, o.Case); !errors.Is(err, trial.ErrUnknown) {
+			return id, err
+		}
+		made, err = d.Submit(ctx, o)
+	}
+	switch {
+	case errors.Is(err, ledger.ErrDuplicate): // another request with the same key was faster, or another record has this id
+		if err = d.submittedBefore(ctx, id, o.Case); errors.Is(err, trial.ErrUnknown) {
+			err = fmt.Errorf("%w: it made another record", api.ErrKeyReused)
+		}
+		return id, err
+	case errors.Is(err, lock.ErrTaken):
+		return id, fmt.Errorf("%w: the same submission is being sealed at this moment: try again", api.ErrUnavailable)
+	}
+	return made, err
+}
+
+// submittedBefore returns nil if the same evidence was submitted as this trial, and trial.ErrUnknown if there is no
+// such trial.
+func (d *Scheduler) submittedBefore(ctx context.Context, id string, on *subject.Case) error {
+	e, err := d.Entry(ctx, id)
+	if err == nil && e.Case != on.Digest() {
+		err = fmt.Errorf("%w: it made %s, which is about other evidence", api.ErrKeyReused, id)
+	}
+	return err
+}
+
 // queueable refuses an order while nothing is sealed yet. Concurrent orders can exceed the limit a little.
 func (d *Scheduler) queueable(ctx context.Context) error {
-	if d.isClosing() {
+	if d.queue.isStopping() {
 		return ErrClosing
 	}
 	waiting, err := d.Waiting(ctx)
@@ -283,12 +334,6 @@ func (d *Scheduler) queueable(ctx context.Context) error {
 		err = ErrFull
 	}
 	return err
-}
-
-func (d *Scheduler) isClosing() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.closing
 }
 
 // furnish adds the settings that all trials of this scheduler share.
@@ -338,6 +383,67 @@ func (d *Scheduler) Cancel(ctx context.Context, id, by, reason string) error {
 		d.cfg.Log.Error("a cancelled trial stays in the queue", "trial", id, "error", err)
 	}
 	return nil
+}
+
+// A TakenError says that another reviewer has taken a trial.
+type TakenError struct{ trial.Taken }
+
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("%v: %q has had it since %s", ErrTaken, e.Reviewer, evidence.FormatTime(e.At))
+}
+
+// Unwrap returns ErrTaken.
+func (e *TakenError) Unwrap() error { return ErrTaken }
+
+// Take says in the log that a reviewer means to decide on a trial that waits for a person. by is the reviewer, or who assigns the trial
+// to the reviewer; reason may be "". It changes nothing if the reviewer has the trial. It returns ErrUnknown, ErrNotWaiting, or a
+// *TakenError if another reviewer has it.
+func (d *Scheduler) Take(ctx context.Context, id, reviewer, by, reason string) error {
+	e, err := d.waiting(ctx, id)
+	if err != nil {
+		return err
+	}
+	if e.Taken() == nil {
+		if err := d.seal(ctx, operator.TrialEventBody{By: by, Event: operator.TrialTaken, Reason: reason, Trial: id, Reviewer: reviewer, Record: e.Waits()}); err != nil {
+			return err
+		}
+		if e, err = d.waiting(ctx, id); err != nil { // another process may have been faster, and the log says which
+			return err
+		}
+	}
+	switch now := e.Taken(); {
+	case now == nil:
+		return fmt.Errorf("%w: somebody gave it back at the same moment", ErrNotTaken)
+	case now.Reviewer != reviewer:
+		return &TakenError{*now}
+	}
+	return nil
+}
+
+// GiveBack says in the log that the reviewer who has a trial does not mean to decide on it any more. Its errors
+// are ErrUnknown, ErrNotWaiting and ErrNotTaken, and what may returns, which is asked first.
+func (d *Scheduler) GiveBack(ctx context.Context, id, by, reason string, may func(trial.Taken) error) error {
+	e, err := d.waiting(ctx, id)
+	if err != nil {
+		return err
+	}
+	now := e.Taken()
+	if now == nil {
+		return ErrNotTaken
+	}
+	if err := may(*now); err != nil {
+		return err
+	}
+	return d.seal(ctx, operator.TrialEventBody{By: by, Event: operator.TrialLeft, Reason: reason, Trial: id, Reviewer: now.Reviewer, Record: e.Waits()})
+}
+
+// waiting returns a trial that waits for a person.
+func (d *Scheduler) waiting(ctx context.Context, id string) (Entry, error) {
+	e, err := d.Entry(ctx, id)
+	if err == nil && e.Waits() == "" {
+		err = ErrNotWaiting
+	}
+	return e, err
 }
 
 // seal appends an act about a trial to the log.

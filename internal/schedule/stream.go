@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -305,16 +304,10 @@ func (d *Scheduler) follow(ctx context.Context) {
 
 // stopCancelled stops the trials that this process conducts and any process has cancelled.
 func (d *Scheduler) stopCancelled() {
-	d.mu.Lock()
-	here := maps.Clone(d.here) // a copy, because the Index calls heard, which takes the mutex
-	d.mu.Unlock()
-	for id, s := range here {
-		if t, known := d.index.Get(id); known && t.Cancelled != nil {
-			d.mu.Lock()
-			s.stop()
-			d.mu.Unlock()
-		}
-	}
+	d.queue.adjourn(func(id string) bool {
+		t, known := d.index.Get(id)
+		return known && t.Cancelled != nil
+	})
 }
 
 // join returns the stream of a trial, which exists while it has users. Without users it reuses the stream given as

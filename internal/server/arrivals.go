@@ -119,10 +119,11 @@ func (t *arrivalTeller) Tell(ctx context.Context) error {
 
 // untold lists the cases that the receiver is to be told of, the oldest first.
 func (t *arrivalTeller) untold(ctx context.Context) (list []arrival, err error) {
-	waiting, err := t.Scheduler.Summaries(ctx, func(s *trial.Summary) bool { return s.NeedsPerson() })
+	x, err := t.Scheduler.Trials(ctx)
 	if err != nil {
 		return nil, err
 	}
+	waiting := x.List((*trial.Summary).NeedsPerson)
 	if len(waiting) == 0 { // most of the time
 		t.waiting.Store(0)
 		return nil, nil

@@ -153,8 +153,9 @@ func (h *hall) try(t *testing.T, finds jury.Position) trial.Summary {
 	id, err := h.trials.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)})
 	check(t, err)
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		check(t, h.trials.Follow(t.Context()))
-		if s, known := h.trials.Summary(id); known && s.Over {
+		x, err := h.trials.Trials(t.Context())
+		check(t, err)
+		if s, known := x.Get(id); known && s.Over {
 			return s
 		}
 		if time.Now().After(end) {

@@ -32,12 +32,11 @@ type Index struct {
 	changes int64         // the index of the next record to read of the operator's acts on trials
 	last    storedPlace   // of the last record that was read from trials' chains
 	unsaved int           // how many records were read since Restore or Save
-	stamp   *stamp        // of what is read; nil: Restore was not called, or something could not be read
+	kept    *int64        // how often the log had replaced briefs when it was read; nil: Restore was not called, or the log could not be read
 
 	mu      sync.Mutex // held while the fields below are used, but not while the log is read, which may block
 	entries map[string]*Summary
 	order   []*Summary // in the order of submission
-	open    int        // trials without a closing
 }
 
 // NewIndex returns an empty Index. Its field Heard describes the function.
@@ -133,13 +132,8 @@ func (x *Index) note(b *brief.Brief) {
 	if s == nil {
 		s = new(Summary)
 		x.entries[b.ChainID], x.order = s, append(x.order, s)
-		x.open++
 	}
-	before := s.Over
 	s.add(b, b.Review())
-	if s.Over && !before {
-		x.open--
-	}
 	x.Heard(b.ChainID)
 }
 
@@ -184,21 +178,6 @@ func (x *Index) Get(id string) (Summary, bool) {
 	return *s, true
 }
 
-// Unfinished lists the trials without a closing, including cancelled ones, in the order of submission.
-func (x *Index) Unfinished() (list []Summary) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.open == 0 {
-		return nil
-	}
-	for _, s := range x.order {
-		if !s.Over {
-			list = append(list, *s)
-		}
-	}
-	return list
-}
-
 // Before lists at most n trials that match (nil: all match), the newest first, of those submitted before a given one
 // ("": of all). It reports whether there are more. It returns ErrUnknown if the given trial does not exist.
 func (x *Index) Before(id string, n int, match func(*Summary) bool) (list []Summary, more bool, err error) {
@@ -225,21 +204,6 @@ func (x *Index) Before(id string, n int, match func(*Summary) bool) (list []Summ
 	return list, false, nil
 }
 
-// Oldest lists at most n trials that match, the oldest first.
-func (x *Index) Oldest(n int, match func(*Summary) bool) (list []Summary) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, s := range x.order {
-		if len(list) == n {
-			break
-		}
-		if match(s) {
-			list = append(list, *s)
-		}
-	}
-	return list
-}
-
 // ListUnfinished reads the log for the trials without a closing, in the order of submission. Its errors are those of
 // Index.Follow.
 func ListUnfinished(ctx context.Context, l *ledger.Ledger) ([]Summary, error) {
@@ -247,7 +211,7 @@ func ListUnfinished(ctx context.Context, l *ledger.Ledger) ([]Summary, error) {
 	if err := x.Follow(ctx); err != nil {
 		return nil, err
 	}
-	return x.Unfinished(), nil
+	return x.List(func(s *Summary) bool { return !s.Over }), nil
 }
 
 // List returns the trials that match (nil: all match), in the order of submission.
@@ -272,19 +236,4 @@ func (x *Index) Holding(ctx context.Context, record string) (string, error) {
 		return "", err
 	}
 	return b.ChainID, nil
-}
-
-// Newest lists at most n trials that match, the newest first.
-func (x *Index) Newest(n int, match func(*Summary) bool) (list []Summary) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, s := range slices.Backward(x.order) {
-		if len(list) == n {
-			break
-		}
-		if match(s) {
-			list = append(list, *s)
-		}
-	}
-	return list
 }

@@ -11,30 +11,24 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/internal/atomicfile"
-	"jurat/jury"
 )
 
 // storedVersion is the version of what Save writes. It must change when Summary, jury.Reckoning or what they make of a record changes:
 // TestStoredVersion fails then.
-const storedVersion = 3
+const storedVersion = 4
 
 // SaveEvery is after how many newly read records it is worth to save an Index: reading as many takes less than a tenth of a second.
 const SaveEvery = 4096
 
 // A stored is an Index in a file. It is made of the log, and can be deleted at any time.
 type stored struct {
-	Version int             `json:"version"`
-	Log     string          `json:"log"` // its origin
-	Stamp   stamp           `json:"stamp"`
-	Next    int64           `json:"next"`
-	Changes int64           `json:"changes"`
-	Last    storedPlace     `json:"last"`
-	Trials  []storedSummary `json:"trials"`
-}
-
-// A stamp says in which state the part of the log was that has been read. Records that expire change it.
-type stamp struct {
-	Replaced int64 `json:"replaced"` // how often briefs were replaced
+	Version  int         `json:"version"`
+	Log      string      `json:"log"`      // its origin
+	Replaced int64       `json:"replaced"` // how often briefs were replaced when the log was read: records that expire change that
+	Next     int64       `json:"next"`
+	Changes  int64       `json:"changes"`
+	Last     storedPlace `json:"last"`
+	Trials   []*Summary  `json:"trials"`
 }
 
 // A storedPlace says which log this is: a log that was restored from an older backup may have grown differently since.
@@ -43,28 +37,22 @@ type storedPlace struct {
 	RecordID string `json:"record"` // "": nothing was read
 }
 
-type storedSummary struct {
-	Summary
-	Taken     *Taken          `json:"taken,omitzero"`
-	Reckoning *jury.Reckoning `json:"reckoning,omitzero"` // has the outcome
-}
-
 // Restore reads what Save has written, so that Follow only reads what came later. If the file is missing or damaged, of another version or
 // of another log, or if records have expired since, Follow reads the whole log. Restore must come before the first Follow. Its errors are
 // those of the log.
 func (x *Index) Restore(ctx context.Context, file string) error {
 	x.reading <- struct{}{}
 	defer func() { <-x.reading }()
-	now, err := x.stampNow(ctx)
+	now, err := x.Ledger.Briefs().Replaced(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the stored list of trials: %w", err)
 	}
-	x.stamp = now
+	x.kept = &now
 	s := readStored(file)
 	if s == nil || s.Log != x.Ledger.Origin() {
 		return nil
 	}
-	if s.Stamp != *now {
+	if s.Replaced != now {
 		return remove(file)
 	}
 	same, err := x.has(ctx, s.Last)
@@ -107,26 +95,13 @@ func (x *Index) restore(s *stored) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.next, x.changes, x.last = s.Next, s.Changes, s.Last
-	for i := range s.Trials {
-		one := &s.Trials[i].Summary
-		one.taken = s.Trials[i].Taken
-		if one.reckoning = s.Trials[i].Reckoning; one.reckoning != nil {
-			one.Outcome = one.reckoning.Outcome()
+	x.order = s.Trials
+	for _, one := range s.Trials {
+		if one.Reckoning != nil {
+			one.Outcome = one.Reckoning.Outcome()
 		}
-		x.entries[one.ID], x.order = one, append(x.order, one)
-		if !one.Over {
-			x.open++
-		}
+		x.entries[one.ID] = one
 	}
-}
-
-// stampNow returns the state of what the log keeps of old records.
-func (x *Index) stampNow(ctx context.Context) (*stamp, error) {
-	replaced, err := x.Ledger.Briefs().Replaced(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &stamp{replaced}, nil
 }
 
 // Save writes the Index to a file, for Restore, if Follow has read at least so many records since. If records have expired, it removes the file, and the Index reads the log again. Its errors are those of the file and
@@ -134,11 +109,11 @@ func (x *Index) stampNow(ctx context.Context) (*stamp, error) {
 func (x *Index) Save(ctx context.Context, file string, least int) error {
 	x.reading <- struct{}{} // Follow alone changes what is written here
 	defer func() { <-x.reading }()
-	if x.stamp == nil {
+	if x.kept == nil {
 		return nil
 	}
-	now, err := x.stampNow(ctx)
-	if err == nil && *now != *x.stamp {
+	now, err := x.Ledger.Briefs().Replaced(ctx)
+	if err == nil && now != *x.kept {
 		if err = remove(file); err == nil {
 			err = x.again(ctx)
 		}
@@ -155,27 +130,22 @@ func (x *Index) Save(ctx context.Context, file string, least int) error {
 // again reads the whole log, and then replaces what this Index has: it still has what expired.
 func (x *Index) again(ctx context.Context) error {
 	fresh := NewIndex(x.Ledger, nil)
-	now, err := x.stampNow(ctx)
+	now, err := x.Ledger.Briefs().Replaced(ctx)
 	if err != nil {
 		return err
 	}
-	fresh.stamp = now
 	if err := fresh.Follow(ctx); err != nil {
 		return err
 	}
-	x.next, x.changes, x.last, x.unsaved, x.stamp = fresh.next, fresh.changes, fresh.last, fresh.unsaved, fresh.stamp
+	x.next, x.changes, x.last, x.unsaved, x.kept = fresh.next, fresh.changes, fresh.last, fresh.unsaved, &now
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.entries, x.order, x.open = fresh.entries, fresh.order, fresh.open
+	x.entries, x.order = fresh.entries, fresh.order
 	return nil
 }
 
 func (x *Index) write(file string) error {
-	s := stored{Version: storedVersion, Log: x.Ledger.Origin(), Stamp: *x.stamp, Next: x.next, Changes: x.changes, Last: x.last, Trials: make([]storedSummary, len(x.order))}
-	for i, one := range x.order {
-		s.Trials[i] = storedSummary{*one, one.taken, one.reckoning}
-		s.Trials[i].Outcome = nil
-	}
+	s := stored{Version: storedVersion, Log: x.Ledger.Origin(), Replaced: *x.kept, Next: x.next, Changes: x.changes, Last: x.last, Trials: x.order}
 	text, err := json.Marshal(&s, json.Deterministic(true))
 	if err != nil {
 		return err

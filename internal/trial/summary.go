@@ -26,12 +26,12 @@ type Summary struct {
 
 	Cancelled *Cancelled // nil: not cancelled, or resumed since
 
-	Outcome   *jury.TrialOutcome // the result of the jury's judgment and people's decisions; nil: no judgment yet
+	Outcome   *jury.TrialOutcome `json:"-"` // the result of the jury's judgment and people's decisions; nil: no judgment yet
 	Reviews   int                // people's reviews of records of this trial, the verdict or others
 	Delivered bool               // an answer was delivered after the judgment
 
-	taken     *Taken          // nil: nobody took it. It can have ended: see Taken
-	reckoning *jury.Reckoning // nil: no judgment yet
+	Claimed   *Taken          `json:",omitzero"` // who took it last; nil: nobody. It can have ended: see Taken
+	Reckoning *jury.Reckoning `json:",omitzero"` // has the outcome; nil: no judgment yet
 }
 
 // Taken says which reviewer means to decide on a trial. It hinders no other.
@@ -66,10 +66,10 @@ func (s Summary) Waits() string {
 
 // Taken returns which reviewer has taken the trial. It returns nil if none has, or if anybody has decided since.
 func (s Summary) Taken() *Taken {
-	if s.taken == nil || s.taken.Record != s.Waits() {
+	if s.Claimed == nil || s.Claimed.Record != s.Waits() {
 		return nil
 	}
-	return s.taken
+	return s.Claimed
 }
 
 // assign applies an act that says that a reviewer took the trial or gave it back. It ignores acts on what does not wait any more, which
@@ -81,9 +81,9 @@ func (s *Summary) assign(e *operator.TrialEventBody, at time.Time) {
 	}
 	switch now := s.Taken(); {
 	case e.Event == operator.TrialTaken && now == nil:
-		s.taken = &Taken{Reviewer: e.Reviewer, By: e.By, Reason: e.Reason, At: at, Record: e.Record}
+		s.Claimed = &Taken{Reviewer: e.Reviewer, By: e.By, Reason: e.Reason, At: at, Record: e.Record}
 	case e.Event == operator.TrialLeft && now != nil && now.Reviewer == e.Reviewer:
-		s.taken = nil
+		s.Claimed = nil
 	}
 }
 
@@ -125,11 +125,11 @@ func (s *Summary) add(b *brief.Brief, review *evidence.Record) *jury.Decision {
 }
 
 func (s *Summary) decide(review *evidence.Record) *jury.Decision {
-	if s.reckoning == nil {
+	if s.Reckoning == nil {
 		return nil
 	}
-	decision := s.reckoning.Decide(review)
-	s.Outcome = s.reckoning.Outcome()
+	decision := s.Reckoning.Decide(review)
+	s.Outcome = s.Reckoning.Outcome()
 	return decision
 }
 
@@ -151,16 +151,17 @@ func (s *Summary) act(b *brief.Brief) {
 	case b.Action == evidence.PhaseOpening:
 		s.Offline = act.Offline
 	case act.Verdict != nil:
-		s.judge(b.RecordID, b.Digest, act.Verdict)
+		s.judge(b, *act.Verdict)
 	case b.Action == evidence.TrialClosing:
 		s.Over = true
 	}
 }
 
-func (s *Summary) judge(record string, digest evidence.Digest, v *jury.Verdict) {
-	if s.reckoning == nil {
-		s.reckoning = new(jury.Reckoning)
+func (s *Summary) judge(b *brief.Brief, v jury.Verdict) {
+	if s.Reckoning == nil {
+		s.Reckoning = new(jury.Reckoning)
 	}
-	s.reckoning.Judge(record, digest, v.Judgment())
-	s.Outcome = s.reckoning.Outcome()
+	v.Record = b.RecordID
+	s.Reckoning.Judge(b.Digest, v)
+	s.Outcome = s.Reckoning.Outcome()
 }

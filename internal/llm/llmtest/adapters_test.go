@@ -24,12 +24,11 @@ import (
 	. "jurat/internal/llm/llmtest"
 )
 
-type adapter struct {
-	Vendor
-	make func(llm.Config) (llm.Model, error)
-}
+type adapter struct{ Vendor }
 
-var adapters = []adapter{{OpenAI, llm.NewOpenAI}, {Anthropic, llm.NewAnthropic}, {Gemini, llm.NewGemini}, {Compatible, llm.NewCompatible}}
+func (a adapter) make(c llm.Config) (llm.Model, error) { return llm.New(strings.ToLower(a.Name), c) }
+
+var adapters = []adapter{{OpenAI}, {Anthropic}, {Gemini}, {Compatible}}
 
 // verdict has members in an order that is not alphabetical, and text that an HTML escaper would change.
 var verdict = llm.Schema{Name: "verdict", JSON: []byte(`{"type":"object","properties":{"why":{"type":"string","description":"in < 9 words"},"score":{"type":"integer"},"axes":{"type":"object","properties":{"z":{"type":"integer"},"a":{"type":"integer"}},"required":["z","a"],"additionalProperties":false}},"required":["why","score","axes"],"additionalProperties":false}`)}
@@ -687,24 +686,12 @@ func TestNewRefuses(t *testing.T) {
 		{adapters[2], llm.Settings{Model: "m", Seed: &large}, "seed"},
 		{adapters[2], llm.Settings{Model: "../files"}, "not a valid model name"},
 		{adapters[2], llm.Settings{Model: "m?key=1"}, "not a valid model name"},
-		{adapters[3], llm.Settings{}, "model"},
 	} {
 		if _, err := tt.make(llm.Config{BaseURL: "http://127.0.0.1", Key: "some-long-key", Settings: tt.settings}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %+v: %v", tt.Name, tt.settings, err)
 		}
 	}
-	if _, err := llm.NewCompatible(llm.Config{Settings: some}); err == nil {
-		t.Error("NewCompatible accepted a configuration without a URL")
+	if _, err := adapters[3].make(llm.Config{Settings: some}); err == nil {
+		t.Error("New accepted a configuration without a URL")
 	}
-}
-
-// TestAPanelOfAll: all adapters get the same answer from the same script.
-func TestAPanelOfAll(t *testing.T) {
-	script := func(c Call) Reply { return Reply{Text: strings.ToUpper(c.Last())} }
-	each(t, func(t *testing.T, a adapter) {
-		answer, _, err := a.ask(t, script)
-		if err != nil || answer.Text != "THAT WAS NO ANSWER." {
-			t.Errorf("%+v, %v", answer, err)
-		}
-	})
 }

@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -58,25 +59,18 @@ func decodeMessages(path string, body []byte) (Call, error) {
 	if r.MaxTokens == nil {
 		return Call{}, errors.New("max_tokens: Field required")
 	}
-	call := Call{Settings: llm.Settings{Model: r.Model, Temperature: r.Temperature, TopP: r.TopP}}
 	if r.Temperature != nil && *r.Temperature > 1 {
 		return Call{}, errors.New("temperature: range: 0..1")
 	}
-	if err := call.limit(r.MaxTokens, 1); err != nil {
-		return Call{}, err
-	}
-	var err error
-	if call.System, err = joined(r.System); err != nil {
-		return Call{}, err
-	}
+	call := Call{Settings: llm.Settings{Model: r.Model, Temperature: r.Temperature, TopP: r.TopP}}
+	system, err := joined(r.System)
+	call.System, err = system, cmp.Or(err, call.limit(r.MaxTokens, 1))
 	for _, m := range r.Messages {
-		text, err := joined(m.Content)
-		if err != nil {
-			return Call{}, err
-		}
-		if err := call.turn(m.Role, "assistant", text); err != nil {
-			return Call{}, err
-		}
+		text, wrong := joined(m.Content)
+		err = cmp.Or(err, wrong, call.turn(m.Role, "assistant", text))
+	}
+	if err != nil {
+		return Call{}, err
 	}
 	if f := r.OutputConfig.Format; f != nil {
 		if f.Type != "json_schema" {
@@ -105,10 +99,7 @@ func answerMessages(c Call, r Reply) any {
 	reason, details := "end_turn", any(nil)
 	switch r.Failure {
 	case Blocked:
-		kind := r.Block
-		if kind == "" {
-			kind = "cyber"
-		}
+		kind := cmp.Or(r.Block, "cyber")
 		content, reason = []any{}, "refusal"
 		details = object{"type": "refusal", "category": kind, "explanation": "This request was blocked by a safety classifier."}
 	case CutOff:
@@ -131,22 +122,15 @@ func errorAnthropic(kind, message string) any {
 
 func wrongAnthropic(message string) any { return errorAnthropic("invalid_request_error", message) }
 
-func failAnthropic(r Reply) failure {
-	switch r.Failure {
-	case RateLimited:
-		return failure{429, errorAnthropic("rate_limit_error", "This request would exceed your organization's rate limit")}
-	case Unauthorised:
-		return failure{401, errorAnthropic("authentication_error", "invalid x-api-key")}
-	case NoSuchModel:
-		return failure{404, errorAnthropic("not_found_error", "model: claude-none")}
-	case NoMoney:
-		return failure{400, errorAnthropic("invalid_request_error", "Your credit balance is too low to access the Anthropic API.")}
-	case Overloaded:
-		return failure{529, errorAnthropic("overloaded_error", "Overloaded")}
-	case PromptTooLong:
-		return failure{400, errorAnthropic("invalid_request_error", "prompt is too long: 215000 tokens > 200000 maximum")}
-	case PromptBlocked:
-		return failure{400, errorAnthropic("invalid_request_error", "Output blocked by content filtering policy")}
-	}
-	return failure{500, errorAnthropic("api_error", "Internal server error")}
+var failuresAnthropic = map[Failure]failure{
+	RateLimited:   {429, errorAnthropic("rate_limit_error", "This request would exceed your organization's rate limit")},
+	Unauthorised:  {401, errorAnthropic("authentication_error", "invalid x-api-key")},
+	NoSuchModel:   {404, errorAnthropic("not_found_error", "model: claude-none")},
+	NoMoney:       {400, errorAnthropic("invalid_request_error", "Your credit balance is too low to access the Anthropic API.")},
+	Overloaded:    {529, errorAnthropic("overloaded_error", "Overloaded")},
+	PromptTooLong: {400, errorAnthropic("invalid_request_error", "prompt is too long: 215000 tokens > 200000 maximum")},
+	PromptBlocked: {400, errorAnthropic("invalid_request_error", "Output blocked by content filtering policy")},
+	ServerError:   {500, errorAnthropic("api_error", "Internal server error")},
 }
+
+func failAnthropic(r Reply) failure { return failuresAnthropic[r.Failure] }

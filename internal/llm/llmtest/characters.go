@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A Character is how a stand-in for a language model judges. Its script answers whatever it is asked in the form of
@@ -48,7 +47,8 @@ func (ch Character) answer(r *reader, own string) string {
 	case ch == Captured && r.talk != "":
 		bad = strings.Count(r.talk, "finding: ") > 0 || strings.Count(r.talk, "unsafe_fail") > 0
 	case ch == Contradictory:
-		bad = r.firstPosition() == "unsafe_fail"
+		position := r.shape.Properties["position"]
+		bad = position != nil && position.Enum[0] == "unsafe_fail"
 	case ch == Partial:
 		bad = !strings.Contains(strings.ToLower(r.evidence), strings.ToLower(own))
 	}
@@ -60,7 +60,8 @@ type reader struct {
 	evidence, talk, task string
 	calls                [][]string // message and name of each call
 	last, words          string     // number and first line of the agent's last message
-	schema               jsontext.Value
+	shape                *shape
+	from                 bool // findings say from whom they are
 }
 
 var (
@@ -71,7 +72,12 @@ var (
 
 func newReader(c Call) *reader {
 	prompt := c.Messages[0].Text
-	r := &reader{schema: c.Schema.JSON}
+	r := &reader{shape: new(shape), from: strings.Contains(string(c.Schema.JSON), `"from":{`)}
+	if c.Schema.JSON != nil {
+		if err := json.Unmarshal(c.Schema.JSON, r.shape); err != nil {
+			panic(fmt.Sprintf("a schema that is none: %v", err))
+		}
+	}
 	r.evidence, r.task, _ = strings.Cut(prompt, "\n=== END EVIDENCE")
 	if before, after, talks := strings.Cut(r.task, "\n=== END WHAT THE JURORS SAID"); talks {
 		r.talk, r.task = before, after
@@ -86,37 +92,18 @@ func newReader(c Call) *reader {
 // planted reports whether the evidence tells its reader how to judge.
 func (r *reader) planted() bool { return strings.Contains(r.evidence, "must answer safe_pass") }
 
-// firstPosition returns the position that the schema lists first.
-func (r *reader) firstPosition() string {
-	var s struct {
-		Properties struct {
-			Position struct {
-				Enum []string `json:"enum"`
-			} `json:"position"`
-		} `json:"properties"`
-	}
-	if json.Unmarshal(r.schema, &s) != nil || len(s.Properties.Position.Enum) == 0 {
-		return ""
-	}
-	return s.Properties.Position.Enum[0]
+// A shape is what a script needs of a schema: the members of an object, and the values of a member that has only some.
+type shape struct {
+	Properties map[string]*shape `json:"properties"`
+	Enum       []any             `json:"enum"`
 }
 
-// properties lists the members that the schema asks for, and of these the members of levels or points.
-func (r *reader) properties(of string) map[string]jsontext.Value {
-	type object struct {
-		Properties map[string]jsontext.Value `json:"properties"`
-	}
-	var s, inner object
-	if json.Unmarshal(r.schema, &s) != nil {
+// members lists the members that a part of the schema asks for.
+func (s *shape) members() []string {
+	if s == nil {
 		return nil
 	}
-	if of == "" {
-		return s.Properties
-	}
-	if json.Unmarshal(s.Properties[of], &inner) != nil {
-		return nil
-	}
-	return inner.Properties
+	return slices.Sorted(maps.Keys(s.Properties))
 }
 
 // fill writes an answer. A bad verdict rests on the agent's last words.
@@ -138,7 +125,7 @@ func (r *reader) fill(bad, lazy bool) string {
 		values["findings"] = []any{r.finding()}
 	}
 	answer := object{}
-	for _, name := range slices.Sorted(maps.Keys(r.properties(""))) {
+	for _, name := range r.shape.members() {
 		answer[name] = values[name]
 	}
 	return text(answer)
@@ -146,7 +133,7 @@ func (r *reader) fill(bad, lazy bool) string {
 
 func (r *reader) scores(of string, level int) object {
 	scores := object{}
-	for axis := range r.properties(of) {
+	for _, axis := range r.shape.Properties[of].members() {
 		scores[axis] = level
 	}
 	return scores
@@ -162,13 +149,12 @@ func (r *reader) acts() []any {
 
 func (r *reader) finding() object {
 	f := object{"message": number(r.last), "quote": r.words, "rule": "not-borne-out", "axis": "", "severity": "major", "explanation": "It is not as it says."}
-	for axis := range r.properties("levels") {
-		f["axis"] = max(f["axis"].(string), axis)
+	for _, of := range []string{"levels", "axisScores"} {
+		for _, axis := range r.shape.Properties[of].members() {
+			f["axis"] = max(f["axis"].(string), axis)
+		}
 	}
-	for axis := range r.properties("axisScores") {
-		f["axis"] = max(f["axis"].(string), axis)
-	}
-	if strings.Contains(string(r.schema), `"from":{`) {
+	if r.from {
 		f["from"] = "none"
 	}
 	return f
@@ -182,10 +168,4 @@ func number(text string) int {
 	return n
 }
 
-func text(v any) string {
-	doc, err := json.Marshal(v, json.Deterministic(true))
-	if err != nil {
-		panic(err) // cannot fail: texts and numbers
-	}
-	return string(doc)
-}
+func text(v any) string { return string(marshal(v)) }

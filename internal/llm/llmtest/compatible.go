@@ -87,16 +87,17 @@ func answerCompletions(c Call, r Reply) any {
 	}
 }
 
+// failuresCompatible are where servers differ from OpenAI: vLLM has the status as the code, Ollama no code, LM Studio a text.
+var failuresCompatible = map[Failure]failure{
+	PromptTooLong: {400, object{"error": object{"message": "This model's maximum context length is 4096 tokens. However, you requested 9000 tokens.", "type": "BadRequestError", "param": nil, "code": 400}}},
+	PromptBlocked: {400, errorOpenAI("", "content_filter", "The prompt triggered the content management policy.")},
+	NoSuchModel:   {404, object{"error": object{"message": "model not found, try pulling it first", "type": "api_error", "param": nil, "code": nil}}},
+	ServerError:   {500, object{"error": "The model has crashed"}},
+}
+
 func failCompatible(r Reply) failure {
-	switch r.Failure {
-	case PromptTooLong: // vLLM's form, with the status as the code
-		return failure{400, object{"error": object{"message": "This model's maximum context length is 4096 tokens. However, you requested 9000 tokens.", "type": "BadRequestError", "param": nil, "code": 400}}}
-	case PromptBlocked:
-		return failure{400, errorOpenAI("", "content_filter", "The prompt triggered the content management policy.")}
-	case NoSuchModel: // Ollama's form
-		return failure{404, object{"error": object{"message": "model not found, try pulling it first", "type": "api_error", "param": nil, "code": nil}}}
-	case ServerError: // LM Studio's form
-		return failure{500, object{"error": "The model has crashed"}}
+	if f, own := failuresCompatible[r.Failure]; own {
+		return f
 	}
-	return failOpenAI(r)
+	return failuresOpenAI[r.Failure]
 }

@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -66,13 +67,12 @@ func decodeGenerate(path string, body []byte) (Call, error) {
 		return Call{}, errors.New("generationConfig.seed: it does not fit 32 bits")
 	}
 	call := Call{System: r.SystemInstruction.text(), Settings: llm.Settings{Model: name, Temperature: g.Temperature, TopP: g.TopP, Seed: g.Seed}}
-	if err := call.limit(g.MaxOutputTokens, 1); err != nil {
-		return Call{}, err
-	}
+	err := call.limit(g.MaxOutputTokens, 1)
 	for _, c := range r.Contents {
-		if err := call.turn(c.Role, "model", c.text()); err != nil {
-			return Call{}, err
-		}
+		err = cmp.Or(err, call.turn(c.Role, "model", c.text()))
+	}
+	if err != nil {
+		return Call{}, err
 	}
 	if g.ResponseJSONSchema != nil {
 		if g.ResponseMIMEType != "application/json" {
@@ -96,10 +96,7 @@ func answerGenerate(c Call, r Reply) any {
 	switch r.Failure {
 	case Blocked:
 		delete(candidate, "content")
-		candidate["finishReason"] = "SAFETY"
-		if r.Block != "" {
-			candidate["finishReason"] = r.Block
-		}
+		candidate["finishReason"] = cmp.Or(r.Block, "SAFETY")
 		ratings[1] = object{"category": "HARM_CATEGORY_DANGEROUS_CONTENT", "probability": "HIGH", "blocked": true}
 	case CutOff:
 		candidate["finishReason"] = "MAX_TOKENS"
@@ -126,29 +123,25 @@ func errorGemini(code int, status, message string, details ...any) any {
 
 func wrongGemini(message string) any { return errorGemini(400, "INVALID_ARGUMENT", message) }
 
+var failuresGemini = map[Failure]failure{
+	Unauthorised: {400, errorGemini(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.",
+		object{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID", "domain": "googleapis.com"})},
+	NoSuchModel:   {404, errorGemini(404, "NOT_FOUND", "the model is not found for API version v1beta")},
+	NoMoney:       {400, errorGemini(400, "FAILED_PRECONDITION", "Please enable billing on project")},
+	Overloaded:    {503, errorGemini(503, "UNAVAILABLE", "The model is overloaded. Please try again later.")},
+	PromptTooLong: {400, errorGemini(400, "INVALID_ARGUMENT", "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).")},
+	ServerError:   {500, errorGemini(500, "INTERNAL", "An internal error has occurred.")},
+}
+
 func failGemini(r Reply) failure {
 	switch r.Failure {
-	case RateLimited:
+	case RateLimited: // the body has what others have in a header
 		return failure{429, errorGemini(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota",
 			object{"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": []any{object{"quotaMetric": "requests"}}},
 			object{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": fmt.Sprintf("%vs", r.RetryAfter.Seconds())})}
-	case Unauthorised:
-		return failure{400, errorGemini(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.",
-			object{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID", "domain": "googleapis.com"})}
-	case NoSuchModel:
-		return failure{404, errorGemini(404, "NOT_FOUND", "the model is not found for API version v1beta")}
-	case NoMoney:
-		return failure{400, errorGemini(400, "FAILED_PRECONDITION", "Please enable billing on project")}
-	case Overloaded:
-		return failure{503, errorGemini(503, "UNAVAILABLE", "The model is overloaded. Please try again later.")}
-	case PromptTooLong:
-		return failure{400, errorGemini(400, "INVALID_ARGUMENT", "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).")}
 	case PromptBlocked: // with a success status
-		kind := r.Block
-		if kind == "" {
-			kind = "PROHIBITED_CONTENT"
-		}
-		return failure{200, object{"promptFeedback": object{"blockReason": kind}, "modelVersion": r.Model, "usageMetadata": object{"promptTokenCount": r.Usage.Input, "totalTokenCount": r.Usage.Input}}}
+		return failure{200, object{"promptFeedback": object{"blockReason": cmp.Or(r.Block, "PROHIBITED_CONTENT")}, "modelVersion": r.Model,
+			"usageMetadata": object{"promptTokenCount": r.Usage.Input, "totalTokenCount": r.Usage.Input}}}
 	}
-	return failure{500, errorGemini(500, "INTERNAL", "An internal error has occurred.")}
+	return failuresGemini[r.Failure]
 }

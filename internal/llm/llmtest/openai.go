@@ -127,25 +127,18 @@ func errorOpenAI(kind, code, message string) any {
 
 func wrongOpenAI(message string) any { return errorOpenAI("invalid_request_error", "", message) }
 
-func failOpenAI(r Reply) failure {
-	switch r.Failure {
-	case RateLimited:
-		return failure{429, errorOpenAI("tokens", "rate_limit_exceeded", "Rate limit reached for this model")}
-	case Unauthorised:
-		return failure{401, errorOpenAI("invalid_request_error", "invalid_api_key", "Incorrect API key provided: key-of****d3")}
-	case NoSuchModel:
-		return failure{404, errorOpenAI("invalid_request_error", "model_not_found", "The model does not exist or you do not have access to it.")}
-	case NoMoney:
-		return failure{429, errorOpenAI("insufficient_quota", "insufficient_quota", "You exceeded your current quota")}
-	case Overloaded:
-		return failure{503, errorOpenAI("server_error", "", "The engine is currently overloaded")}
-	case PromptTooLong:
-		return failure{400, errorOpenAI("invalid_request_error", "context_length_exceeded", "Your input exceeds the context window of this model.")}
-	case PromptBlocked:
-		return failure{400, errorOpenAI("invalid_request_error", "invalid_prompt", "The prompt was flagged as violating the usage policy.")}
-	}
-	return failure{500, errorOpenAI("server_error", "", "The server had an error while processing your request")}
+var failuresOpenAI = map[Failure]failure{
+	RateLimited:   {429, errorOpenAI("tokens", "rate_limit_exceeded", "Rate limit reached for this model")},
+	Unauthorised:  {401, errorOpenAI("invalid_request_error", "invalid_api_key", "Incorrect API key provided: key-of****d3")},
+	NoSuchModel:   {404, errorOpenAI("invalid_request_error", "model_not_found", "The model does not exist or you do not have access to it.")},
+	NoMoney:       {429, errorOpenAI("insufficient_quota", "insufficient_quota", "You exceeded your current quota")},
+	Overloaded:    {503, errorOpenAI("server_error", "", "The engine is currently overloaded")},
+	PromptTooLong: {400, errorOpenAI("invalid_request_error", "context_length_exceeded", "Your input exceeds the context window of this model.")},
+	PromptBlocked: {400, errorOpenAI("invalid_request_error", "invalid_prompt", "The prompt was flagged as violating the usage policy.")},
+	ServerError:   {500, errorOpenAI("server_error", "", "The server had an error while processing your request")},
 }
+
+func failOpenAI(r Reply) failure { return failuresOpenAI[r.Failure] }
 
 // turn adds a message.
 func (c *Call) turn(role, model, text string) error {

@@ -30,27 +30,18 @@ var (
 
 // check refuses a schema that the vendor would refuse or would not follow.
 func (d dialect) check(schema jsontext.Value) error {
-	if schema.Kind() != jsontext.KindBeginObject {
-		return errors.New("schema: not an object")
-	}
 	var root struct {
 		Type jsontext.Value `json:"type"`
 	}
-	if err := json.Unmarshal(schema, &root); err != nil {
-		return err
-	}
-	if string(root.Type) != `"object"` {
+	if json.Unmarshal(schema, &root) != nil || string(root.Type) != `"object"` {
 		return errors.New("schema: the root is not of type object")
 	}
 	return d.walk(schema, "schema")
 }
 
 func (d dialect) walk(schema jsontext.Value, at string) error {
-	if schema.Kind() != jsontext.KindBeginObject {
-		return fmt.Errorf("%s: not an object", at)
-	}
-	var members map[string]jsontext.Value
-	if err := json.Unmarshal(schema, &members); err != nil {
+	members, err := membersOf(schema)
+	if err != nil {
 		return fmt.Errorf("%s: %w", at, err)
 	}
 	for _, keyword := range slices.Sorted(maps.Keys(members)) {
@@ -125,11 +116,13 @@ func (d dialect) below(members, properties map[string]jsontext.Value, at string)
 	return nil
 }
 
-func membersOf(v jsontext.Value) (map[string]jsontext.Value, error) {
-	var members map[string]jsontext.Value
+// membersOf returns the members of an object; none of a value that is not there.
+func membersOf(v jsontext.Value) (members map[string]jsontext.Value, err error) {
 	if v == nil {
 		return nil, nil
 	}
-	err := json.Unmarshal(v, &members)
-	return members, err
+	if v.Kind() != jsontext.KindBeginObject {
+		return nil, errors.New("not an object")
+	}
+	return members, json.Unmarshal(v, &members)
 }
