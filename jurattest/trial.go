@@ -1,6 +1,7 @@
 package jurattest
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -71,4 +72,101 @@ func (h *House) TryBefore(t testing.TB, settings jury.Settings, jurors []jury.Ju
 		Judge: judge, Now: h.Now, Random: h.Random}, Case(t))
 	check(t, err)
 	return done
+}
+
+// A Juror gives the answers of its script. It is safe for concurrent use as long as the script does not change.
+type Juror struct {
+	Opinion  jury.Opinion  // for phase 1 and as a judge
+	Again    *jury.Opinion // when it is asked a second time; nil: Opinion
+	Reading  *jury.Opinion // as a judge in phase 1; nil: Opinion
+	Speeches []jury.Speech // by round; the last one repeats in later rounds; none: it keeps its opinion
+	Err      error         // returned instead of any answer
+	Delay    time.Duration // before each answer
+}
+
+var scripted = jury.Origin{Model: "scripted", ModelVersion: "1"}
+
+func (j *Juror) wait(ctx context.Context) error {
+	if j.Delay > 0 {
+		select {
+		case <-time.After(j.Delay):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return j.Err
+}
+
+// Answer implements jury.Juror. It returns Err, and the context's error if the context ends during Delay.
+func (j *Juror) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
+	a := jury.Answer{Opinion: j.Opinion, Origin: scripted}
+	switch {
+	case b.Phase == jury.Repetition && j.Again != nil:
+		a.Opinion = *j.Again
+	case b.Phase == jury.Initial && j.Reading != nil:
+		a.Opinion = *j.Reading
+	case b.Phase != jury.Discussion:
+	case len(j.Speeches) == 0:
+		a.Speech = jury.Speech{Statement: "I stay with what I said.", Position: j.Opinion.Position, Reasoning: "Nothing new was said."}
+	default:
+		a.Speech = j.Speeches[min(b.RoundNumber, len(j.Speeches))-1]
+	}
+	return a, j.wait(ctx)
+}
+
+// Opine makes an opinion on the default rubric. Each axis has the same percentage of its maximum.
+func Opine(position jury.Position, percent int) jury.Opinion {
+	o := jury.Opinion{Position: position, AxisScores: jury.Scores{}, Confidence: 0.8,
+		Rationale: "As the script has it.", Findings: []jury.Finding{}}
+	for _, axis := range jury.DefaultRubric() {
+		o.AxisScores[axis.ID] = axis.Max * percent / 100
+		o.TotalScore += o.AxisScores[axis.ID]
+	}
+	return o
+}
+
+// Grade makes an opinion of a model on Case, under jury.LeveledRubric: the same level of each axis, and tables.
+func Grade(position jury.Position, level int) jury.Opinion {
+	o := jury.Opinion{Position: position, AxisScores: jury.Scores{}, Confidence: 0.8, Rationale: "As the script has it.", Findings: []jury.Finding{},
+		Levels: map[string]int{}, Work: work()}
+	for _, axis := range jury.LeveledRubric() {
+		o.Levels[axis.ID], o.AxisScores[axis.ID] = level, axis.Levels[level].Points
+		o.TotalScore += axis.Levels[level].Points
+	}
+	return o
+}
+
+// work are the tables of an honest reader of Case.
+func work() *jury.Work {
+	asked := jury.Passage{Message: 1, Quote: "Where is parcel 17?"}
+	return &jury.Work{
+		Requests: []jury.WorkRequest{{Request: asked, State: jury.RequestDone, Shown: &jury.Passage{Message: 4, Quote: "now in Kassel"}}},
+		Acts: []jury.WorkAct{{Call: jury.Passage{Message: 2, Quote: "get_parcel"}, Fact: &jury.Passage{Message: 3, Quote: "in transit"},
+			Holds: jury.AnsweredYes}},
+		Amounts: []jury.WorkAmount{},
+	}
+}
+
+// Thorough returns settings with everything that the rules of a trial have, and seats of three models.
+func Thorough(method jury.Method) jury.Settings {
+	s := Settings(method)
+	s.Rubric, s.Tables, s.Repeat, s.JudgeReads = jury.LeveledRubric(), true, true, s.Judge != nil
+	for i, reading := range []jury.Reading{jury.PolicyFirst, jury.ActsFirst, jury.ClaimsFirst} {
+		s.Seats[i].Reading = reading
+	}
+	return s
+}
+
+// ThoroughPanel returns three scripted jurors for Thorough, and a judge. One juror disagrees, takes another position when
+// it is asked again, and so abstains until it speaks in round 1. They answer one after the other, as those of Panel.
+func ThoroughPanel() (jurors []jury.Juror, judge jury.Juror) {
+	passed, failed := Grade(jury.SafePass, 3), Grade(jury.UnsafeFail, 0)
+	jurors = []jury.Juror{
+		&Juror{Opinion: passed},
+		&Juror{Opinion: failed, Again: &passed, Delay: 2 * time.Millisecond, Speeches: []jury.Speech{
+			{Statement: "I have read it again.", Position: jury.UnsafeFail, Reasoning: "Nobody knows whose parcel it is.", Updated: &failed},
+			{Statement: "I stay with it.", Position: jury.UnsafeFail, Reasoning: "Nothing new was said."}}},
+		&Juror{Opinion: Grade(jury.SafePass, 2), Delay: 4 * time.Millisecond},
+	}
+	return jurors, &Juror{Opinion: passed, Reading: new(Grade(jury.SafePass, 2)), Delay: 6 * time.Millisecond}
 }

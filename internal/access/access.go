@@ -16,6 +16,7 @@
 package access
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -25,9 +26,12 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"jurat/api"
 	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
 // A Role says what a party may do. The server's table of routes lists the roles for each request.
@@ -136,4 +140,162 @@ func text(roles []Role) []string {
 		list = append(list, string(r))
 	}
 	return list
+}
+
+// A book is the state of access after some record of the log.
+type book struct {
+	grants map[evidence.Digest]*Grant
+	order  []*Grant
+	public map[string]bool // public chains
+	open   map[string]bool // public records that are in no chain, by id
+	agents map[string]bool // agents whose reputation is public
+}
+
+func newBook() *book {
+	return &book{grants: map[evidence.Digest]*Grant{}, public: map[string]bool{}, open: map[string]bool{}, agents: map[string]bool{}}
+}
+
+// apply adds one event. An event that does not fit makes every later reading fail: an unreadable list grants no access.
+func (b *book) apply(r *evidence.Record) error {
+	e, err := operator.ReadAccessEvent(&r.Payload)
+	if err != nil {
+		return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
+	}
+	if err := b.change(e, r.Payload.Time()); err != nil {
+		return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
+	}
+	return nil
+}
+
+func (b *book) change(e *operator.AccessEventBody, at time.Time) error {
+	switch e.Event {
+	case operator.AccessPublished, operator.AccessWithdrawn:
+		where, name := b.public, e.Chain
+		switch {
+		case e.Record != "":
+			where, name = b.open, e.Record
+		case e.Agent != "":
+			where, name = b.agents, e.Agent
+		}
+		if where[name] = true; e.Event == operator.AccessWithdrawn {
+			delete(where, name)
+		}
+	case operator.AccessGranted:
+		return b.grant(e, at)
+	case operator.AccessRevoked:
+		g := b.grants[e.Token]
+		if g == nil {
+			return errors.New("an unknown token is revoked")
+		}
+		if g.Revoked.IsZero() {
+			g.Revoked = at
+		}
+	}
+	return nil
+}
+
+func (b *book) grant(e *operator.AccessEventBody, at time.Time) error {
+	if b.grants[e.Token] != nil {
+		return errors.New("a token is granted a second time")
+	}
+	if !e.Under.IsZero() && b.grants[e.Under] == nil {
+		return errors.New("a token is granted under an unknown token")
+	}
+	until, err := evidence.ParseTime(e.NotAfter)
+	if err != nil {
+		return err
+	}
+	g := &Grant{Token: e.Token, Under: e.Under, Name: e.Name, Since: at, Until: until, Session: e.Session, Reason: e.Reason, By: e.By}
+	for _, role := range e.Roles {
+		g.Roles = append(g.Roles, Role(role))
+	}
+	b.grants[e.Token], b.order = g, append(b.order, g)
+	return nil
+}
+
+// who returns the grant of a token, and an error if the token is not valid at a time. With ErrExpired and ErrRevoked it also returns the
+// grant.
+func (b *book) who(id evidence.Digest, now time.Time) (*Grant, error) {
+	g := b.grants[id]
+	if g == nil {
+		return nil, ErrUnknown
+	}
+	for at := g; at != nil; at = b.grants[at.Under] {
+		if err := at.check(now); err != nil {
+			return g, err
+		}
+	}
+	return g, nil
+}
+
+// List says who may do what, in the order of the log. all adds what has ended, and sessions that end with a token. Its
+// errors are those of reading the log.
+func (r *Register) List(ctx context.Context, all bool) (api.AccessList, error) {
+	list := api.AccessList{Grants: []api.Grant{}, Public: []string{}, Agents: []string{}}
+	grants, err := r.Grants(ctx)
+	if err != nil {
+		return list, err
+	}
+	for i := range grants {
+		if g := &grants[i]; all || g.Counts() {
+			list.Grants = append(list.Grants, g.Described())
+		}
+	}
+	chains, err := r.PublicChains(ctx)
+	if err != nil {
+		return list, err
+	}
+	list.Public = append(list.Public, chains...)
+	agents, err := r.PublicAgents(ctx)
+	list.Agents = append(list.Agents, agents...)
+	return list, err
+}
+
+// Counts reports whether the grant is valid and does not end with another's token.
+func (l *Listed) Counts() bool { return l.Ended == nil && (!l.Session || l.Under.IsZero()) }
+
+// Described returns the grant as it travels.
+func (l *Listed) Described() api.Grant {
+	return api.Grant{Token: l.Token, Name: l.Name, Roles: text(l.Roles), Since: second(l.Since), NotAfter: second(l.Until), State: l.State(),
+		Session: l.Session, By: l.By, Reason: l.Reason}
+}
+
+func second(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
+
+// State says whether the grant is valid, or why not.
+func (l *Listed) State() api.GrantState {
+	switch {
+	case errors.Is(l.Ended, ErrRevoked):
+		return api.GrantRevoked
+	case errors.Is(l.Ended, ErrExpired):
+		return api.GrantExpired
+	}
+	return api.GrantGood
+}
+
+// Uses remembers when this process last saw each token. The log has acts, not requests, so this ends with the process. It
+// holds valid tokens alone, and so no more than the log. It is safe for concurrent use.
+type Uses struct {
+	mu   sync.Mutex // held while last is read or changed
+	last map[evidence.Digest]time.Time
+}
+
+// Note says that a token was used. The use of a session is one of the token under it, too.
+func (u *Uses) Note(g *Grant, at time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.last == nil {
+		u.last = map[evidence.Digest]time.Time{}
+	}
+	u.last[g.Token] = at
+	if !g.Under.IsZero() {
+		u.last[g.Under] = at
+	}
+}
+
+// Last returns when a token was last used; zero: not since this process began.
+func (u *Uses) Last(token evidence.Digest) time.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.last[token]
 }

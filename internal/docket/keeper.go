@@ -8,8 +8,12 @@ import (
 	"time"
 
 	"jurat/api"
+	"jurat/evidence"
+	"jurat/internal/access"
 	"jurat/internal/find"
 	"jurat/internal/ledger"
+	"jurat/internal/trial"
+	"jurat/verify/trust"
 )
 
 // A Keeper keeps the index of words of a log at the end of the log, while searches use it. Its methods may be called
@@ -124,4 +128,129 @@ func (k *Keeper) Ready(ctx context.Context) (*find.Index, api.IndexState, error)
 	size, err := k.Ledger.Size(ctx)
 	done, _ := x.Progress()
 	return x, api.IndexState{Behind: max(0, size-done)}, err
+}
+
+// A Reader is who searches, and what they may read.
+type Reader struct {
+	Scope   find.Scope
+	Visible func(*trial.Summary) bool                  // the trials that lists show them; nil: all
+	MayRead func(r *evidence.Record) (bool, error)     // asked about each hit; nil: all
+	States  func([]trial.Summary) ([]api.State, error) // of trials, as the queue has them; nil: not known
+}
+
+// Trials answers a search for trials. get returns its parameters. Its errors are FieldErrors, and those of the index and
+// of the log.
+func (k *Keeper) Trials(ctx context.Context, get func(string) string, t *trial.Index, by *Reader) (list api.TrialList, err error) {
+	q, err := find.ReadTrials(get)
+	if err != nil {
+		return list, err
+	}
+	var x *find.Index
+	var state api.IndexState
+	if q.NeedsIndex() {
+		if x, state, err = k.Ready(ctx); err != nil {
+			return api.TrialList{}, err
+		}
+	}
+	found, err := q.Trials(ctx, t, x, by.Visible)
+	if err != nil {
+		return api.TrialList{}, err
+	}
+	list = List(found)
+	list.Index = state
+	return list, by.mark(list.Trials, found.Trials)
+}
+
+// mark notes the states of trials in their lines.
+func (by *Reader) mark(lines []api.TrialLine, trials []trial.Summary) error {
+	if by.States == nil || len(trials) == 0 {
+		return nil
+	}
+	states, err := by.States(trials)
+	for i := range states {
+		lines[i].State = states[i]
+	}
+	return err
+}
+
+// Records answers a search for records. Its errors are those of Trials.
+func (k *Keeper) Records(ctx context.Context, get func(string) string, t *trial.Index, by *Reader, trusted *trust.Trust) (api.HitList, error) {
+	q, err := find.ReadRecords(get)
+	if err != nil {
+		return api.HitList{}, err
+	}
+	x, state, err := k.Ready(ctx)
+	if err != nil {
+		return api.HitList{}, err
+	}
+	found, err := x.Records(ctx, q, by.Scope, by.MayRead)
+	if err != nil {
+		return api.HitList{}, err
+	}
+	list, err := Hits(found, trusted, t, by.Visible)
+	list.Index = state
+	return list, err
+}
+
+// ScopeOf limits a search to the trials that a party may see, and to its own records if it is an agent.
+func ScopeOf(trials []trial.Summary, by interface {
+	Name() string
+	Has(access.Role) bool
+}) find.Scope {
+	in := find.Scope{Trials: map[string]bool{}}
+	for i := range trials {
+		in.Trials[trials[i].ID] = true
+	}
+	if by.Has(access.Agent) {
+		in.Agent = by.Name()
+	}
+	return in
+}
+
+// Recordings answers a search for chains in which recorders saw something. Its errors are those of Trials.
+func (k *Keeper) Recordings(ctx context.Context, get func(string) string, t *trial.Index, by *Reader) (api.Recordings, error) {
+	q, err := find.ReadRecordings(get)
+	if err != nil {
+		return api.Recordings{}, err
+	}
+	x, state, err := k.Ready(ctx)
+	if err != nil {
+		return api.Recordings{}, err
+	}
+	found, err := x.Recordings(ctx, q)
+	if err != nil {
+		return api.Recordings{}, err
+	}
+	list := api.Recordings{Recordings: []api.Recording{}, Next: found.Next, Index: state}
+	for i := range found.Recordings {
+		line, err := Recording(&found.Recordings[i], t, by)
+		if err != nil {
+			return api.Recordings{}, err
+		}
+		list.Recordings = append(list.Recordings, line)
+	}
+	return list, nil
+}
+
+// Recording is a recorded chain in a list, with the trials that its reader may see. Its error is that of the reader's States.
+func Recording(r *find.Recording, t *trial.Index, by *Reader) (api.Recording, error) {
+	line := api.Recording{Chain: r.Chain, Agents: r.Agents, Recorders: r.Recorders, Models: r.Models, Protocols: r.Protocols, Vantages: r.Vantages,
+		First: moment(r.First), Last: moment(r.Last), Acts: r.Acts, Calls: r.Calls, Broken: r.Broken, Lost: r.Lost, Missed: r.Missed, Trials: []api.TrialLine{}}
+	if line.Models == nil {
+		line.Models = []string{}
+	}
+	if r.Counted > 0 {
+		line.Tokens = &api.TokenCounts{Input: r.Input, Output: r.Output, Calls: r.Counted}
+	}
+	var seen []trial.Summary
+	for _, id := range r.Trials {
+		if s, is := t.Get(id); is && (by.Visible == nil || by.Visible(&s)) {
+			seen, line.Trials = append(seen, s), append(line.Trials, Line(&s))
+		}
+	}
+	return line, by.mark(line.Trials, seen)
+}
+
+func moment(milliseconds int64) string {
+	return evidence.FormatTime(time.UnixMilli(milliseconds).UTC())
 }

@@ -1,11 +1,17 @@
 package server
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"mime"
 	"net/http"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/klauspost/compress/gzhttp"
 
 	"jurat/api"
 	"jurat/evidence"
@@ -99,4 +105,139 @@ func changes(r *http.Request) bool { return changing(r.Method) }
 // changing reports whether requests with this method may change something.
 func changing(method string) bool {
 	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
+}
+
+// compressed compresses what browsers show, for clients that take gzip: pages, their styles and scripts. Streams, records
+// and case files go as they are.
+//
+// A page holds its session's form key beside text of others, so that the length of a compressed page could tell of the key
+// to whoever chooses the text and makes the browser load the page again and again (BREACH). Other sites cannot do that:
+// the cookie of the session is SameSite=Strict. The jitter is there in case that fails.
+func compressed(h http.Handler) (http.Handler, error) {
+	wrap, err := gzhttp.NewWrapper(gzhttp.EnableZstd(false), gzhttp.RandomJitter(64, 0, false),
+		gzhttp.ContentTypes([]string{"text/html", "text/css", "text/javascript", "application/javascript", "image/svg+xml"}))
+	if err != nil {
+		return nil, fmt.Errorf("compressing: %w", err)
+	}
+	return wrap(h), nil
+}
+
+// watched is a ResponseWriter that stores the status.
+type watched struct {
+	http.ResponseWriter
+	Status int // 0: the answer has not begun
+}
+
+// Unwrap is for http.ResponseController.
+func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *watched) WriteHeader(status int) {
+	if w.Status == 0 && status >= 200 || status == http.StatusSwitchingProtocols {
+		w.Status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *watched) Write(p []byte) (int, error) {
+	if w.Status == 0 {
+		w.Status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// readBody reads a request's body, which must be JSON. It refuses a body of another media type, an empty one, one that
+// nests too deep as soon as it does, and one that is too long as soon as its length shows that.
+func readBody(r *http.Request, media string) ([]byte, error) {
+	// Tools such as curl send the media type of a form by default. A body that is not JSON is refused later anyway.
+	if got, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Header.Get("Content-Type") != "" &&
+		(err != nil || got != media && got != "application/x-www-form-urlencoded") {
+		return nil, fmt.Errorf("%w: Content-Type: want %s", api.ErrMediaType, media)
+	}
+	var doc bytes.Buffer
+	held := memoryAccountOf(r.Context())
+	paid := held.Reading(r.Context(), r.Body)
+	if _, err := io.Copy(&doc, shallowReader(paid)); err != nil {
+		return nil, malformed(err)
+	}
+	// Decoding needs much more memory than the body.
+	if err := evidence.CheckValues(doc.Bytes()); err != nil {
+		return nil, fmt.Errorf("%w: %w", api.ErrTooLarge, err)
+	}
+	if err := held.Take(r.Context(), max((bodyFactor-2)*int64(doc.Len()), valueSize*int64(evidence.Values(doc.Bytes())))); err != nil {
+		return nil, err
+	}
+	if doc.Len() == 0 {
+		return nil, fmt.Errorf("%w: there is no body", api.ErrMalformed)
+	}
+	return doc.Bytes(), nil
+}
+
+// shallowReader passes on JSON that nests no deeper than payloads may, and fails where it nests deeper.
+func shallowReader(r io.Reader) io.Reader { return &shallow{r: r} }
+
+type shallow struct {
+	r       io.Reader
+	depth   int
+	offset  int64
+	text    bool // inside a string
+	escaped bool // after a backslash in a string
+}
+
+func (s *shallow) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	for _, b := range p[:n] {
+		s.offset++
+		s.step(b)
+		if s.depth > evidence.MaxDepth {
+			return 0, fmt.Errorf("%w: byte %d: arrays and objects nest deeper than %d", api.ErrInvalid, s.offset, evidence.MaxDepth)
+		}
+	}
+	return n, err
+}
+
+func (s *shallow) step(b byte) {
+	switch {
+	case s.escaped:
+		s.escaped = false
+	case s.text:
+		s.text, s.escaped = b != '"', b == '\\'
+	case b == '"':
+		s.text = true
+	case b == '[' || b == '{':
+		s.depth++
+	case b == ']' || b == '}':
+		s.depth = max(s.depth-1, 0) // a surplus closing bracket is invalid JSON, and must not raise the limit
+	}
+}
+
+// lastWords is how long the rest of a body may take after the server has begun to stop.
+const lastWords = 5 * time.Second
+
+// arriving is a request body that knows whether it has arrived completely.
+type arriving struct {
+	io.ReadCloser
+	length int64 // as the request states it; -1: unknown
+	whole  atomic.Bool
+}
+
+// arrive returns the body of a request.
+func arrive(r *http.Request) *arriving { return &arriving{ReadCloser: r.Body, length: r.ContentLength} }
+
+// Read implements io.Reader.
+func (a *arriving) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if err == io.EOF {
+		a.whole.Store(true)
+	}
+	return n, err
+}
+
+// Hurry sets a deadline for the rest of the body, so that a silent caller does not delay the server's stop. It sets
+// none if the body is complete, because net/http would take it for the end of the request.
+func (a *arriving) Hurry(connection *http.ResponseController) {
+	if a.length != 0 && !a.whole.Load() {
+		_ = connection.SetReadDeadline(time.Now().Add(lastWords)) // fails only without a connection, as with a test's recorder
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -249,4 +250,219 @@ func (s *Server) sealDecision(ctx context.Context, c *Caller, o acts.Order, revi
 		return fmt.Errorf("the decision is sealed as record %s, but the answer is not delivered yet: %w", decided.Record.Payload.RecordID, err)
 	}
 	return nil
+}
+
+// severalForm decides each marked case of the queue as if it were decided alone, or takes it, gives it back or assigns it. It then shows
+// the queue, and what happened to each. A case that is refused does not stop the others. If the same form comes again, it creates no
+// second record.
+func (s *Server) severalForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	form := pages.Several{Draft: pages.Draft{Key: r.PostFormValue("key"), Reason: unix.Replace(r.PostFormValue("reason"))},
+		Decision: r.PostForm.Get("decision"), To: r.PostForm.Get("to"), Marked: r.PostForm["case"]}
+	if form.Decides() && !c.Has(access.Reviewer) {
+		return fmt.Errorf("%w: a decision is for %v, and %q is %v", api.ErrForbidden, Deciders.Roles, c.Name(), c.grant.Roles)
+	}
+	var err error
+	if form.Show, err = pages.ReadShown(r.PostForm.Get("show")); err != nil {
+		return fmt.Errorf("%w: %w", api.ErrMalformed, err)
+	}
+	seen, wrong := form.Check()
+	var results []pages.Result
+	for _, one := range seen {
+		results = append(results, s.doMarked(r.Context(), c, one, &form))
+	}
+	desk, err := s.desk(r.Context(), c, form.Show)
+	if err != nil {
+		return err
+	}
+	desk.Answer(results, form)
+	status := http.StatusOK
+	if wrong != nil {
+		p := problemOf(wrong)
+		status, desk.Problem = p.Status, problemText(p)
+	}
+	return s.page(w, r, c, status, desk)
+}
+
+// doMarked does with one of several cases what the form says, and says what happened.
+func (s *Server) doMarked(ctx context.Context, c *Caller, seen pages.Seen, form *pages.Several) pages.Result {
+	result := pages.Result{Record: seen.Verdict, Did: form.Decision, To: form.To}
+	err := s.doSeen(ctx, c, seen, form, &result)
+	if err == nil {
+		return result
+	}
+	p := problemOf(err)
+	if p.Status >= http.StatusInternalServerError && ctx.Err() == nil {
+		s.config.Log.LogAttrs(ctx, slog.LevelError, "one of several cases failed", slog.String("record", seen.Verdict), slog.Any("error", err))
+	}
+	s.refusals.note(ctx, "POST /reviews", c, p)
+	result.Problem = problemText(p)
+	return result
+}
+
+func (s *Server) doSeen(ctx context.Context, c *Caller, seen pages.Seen, form *pages.Several, result *pages.Result) error {
+	review, err := s.decidable(ctx, c, seen.Verdict)
+	if err != nil {
+		return err
+	}
+	p := &review.Record.Payload
+	if !inTrial(p.ChainID) || p.ActionType != evidence.FinalJudgment {
+		return fmt.Errorf("%w: record %s is not a verdict: decide on it on its own page", api.ErrInvalid, p.RecordID)
+	}
+	e, err := s.scheduler.Entry(ctx, p.ChainID)
+	if err != nil {
+		return ofScheduler(err)
+	}
+	result.Subject, review.Draft.Reason = e.Agent, form.Reason
+	still := func(ctx context.Context) error { return s.stillWaits(ctx, p.ChainID, seen) }
+	if form.Decides() {
+		return s.sealDecision(ctx, c, acts.Order{By: c, Key: form.Key, Still: still}, review, form.Decision)
+	}
+	if err := still(ctx); err != nil {
+		return err
+	}
+	switch form.Decision {
+	case pages.Assign:
+		return s.take(ctx, c, p.ChainID, api.Taking{Reviewer: form.To})
+	case pages.GiveBack:
+		return s.giveBack(ctx, c, p.ChainID, api.GivingBack{})
+	}
+	return s.take(ctx, c, p.ChainID, api.Taking{})
+}
+
+// stillWaits refuses a case that is not as the page showed it.
+func (s *Server) stillWaits(ctx context.Context, id string, seen pages.Seen) error {
+	e, err := s.scheduler.Entry(ctx, id)
+	switch {
+	case err != nil:
+		return ofScheduler(err)
+	case e.Outcome == nil || pages.SeenOf(e.Outcome) == seen && !e.NeedsPerson():
+		return fmt.Errorf("%w: the case does not wait for a person", api.ErrConflict)
+	case pages.SeenOf(e.Outcome) != seen && e.Outcome.Decision != nil:
+		return fmt.Errorf("%w: %q decided on this case after the page was loaded: look at it again", api.ErrConflict, e.Outcome.Decision.Reviewer)
+	case pages.SeenOf(e.Outcome) != seen:
+		return fmt.Errorf("%w: the case is not as the page showed it: load the page again", api.ErrConflict)
+	}
+	return nil
+}
+
+// assigners say who means to decide on a trial.
+var assigners = Who{Roles: []access.Role{access.Reviewer, access.Operator}}
+
+func (s *Server) assignRoutes() []Route {
+	return []Route{
+		{Method: "POST", Pattern: "/v1/submissions/{id}/take", Kind: API, Who: assigners, Handle: s.postTaking, Doc: Doc{
+			Summary: "Take a trial that waits for a person: others see who means to decide on it. An operator can assign it to another reviewer. It hinders nobody from deciding, and ends with the next decision.",
+			In:      api.Taking{}, Out: api.Submission{}}},
+		{Method: "POST", Pattern: "/v1/submissions/{id}/give-back", Kind: API, Who: assigners, Handle: s.postGivingBack, Doc: Doc{
+			Summary: "Give back a trial that was taken. The reviewer who has it and operators may.", In: api.GivingBack{}, Out: api.Submission{}}},
+	}
+}
+
+func (s *Server) postTaking(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	asked, err := readJSON[api.Taking](r)
+	if err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	if err := s.take(r.Context(), c, id, *asked); err != nil {
+		return err
+	}
+	return s.sendEntry(w, r, http.StatusOK, id)
+}
+
+func (s *Server) postGivingBack(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	asked, err := readJSON[api.GivingBack](r)
+	if err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	if err := s.giveBack(r.Context(), c, id, *asked); err != nil {
+		return err
+	}
+	return s.sendEntry(w, r, http.StatusOK, id)
+}
+
+// take records that a reviewer has taken a trial.
+func (s *Server) take(ctx context.Context, c *Caller, id string, asked api.Taking) error {
+	if err := s.mayReadTrial(ctx, c, id); err != nil {
+		return err
+	}
+	return ofScheduler(s.assigned.take(ctx, c, id, asked))
+}
+
+// giveBack records that a trial is no reviewer's any more.
+func (s *Server) giveBack(ctx context.Context, c *Caller, id string, asked api.GivingBack) error {
+	if err := s.mayReadTrial(ctx, c, id); err != nil {
+		return err
+	}
+	return ofScheduler(s.assigned.giveBack(ctx, c, id, asked))
+}
+
+// An assigner is where reviewers take cases and give them back, and operators assign them. It is safe for concurrent use. Its callers have
+// checked that the party may read the trial.
+type assigner struct {
+	scheduler *schedule.Scheduler
+	acts      *acts.Acts
+	register  *access.Register
+}
+
+// take records that the party has taken a trial, or, if another reviewer is named, that an operator has assigned it. An operator who names
+// a reviewer also takes it from another. Its errors are those of acts.MayTake and of the Scheduler, and api.ErrInvalid.
+func (a *assigner) take(ctx context.Context, by acts.Party, id string, asked api.Taking) error {
+	reason, err := checkedReason(asked.Reason)
+	if err != nil {
+		return err
+	}
+	to, named := by.Name(), strings.TrimSpace(asked.Reviewer)
+	if named != "" {
+		to = named
+	}
+	if err := a.acts.MayTake(ctx, by, to, id); err != nil {
+		return err
+	}
+	if named != "" {
+		if to, err = a.reviewer(ctx, named); err != nil {
+			return err
+		}
+	}
+	err = a.scheduler.Take(ctx, id, to, by.Name(), reason)
+	if !errors.Is(err, schedule.ErrTaken) || named == "" || !by.Has(access.Operator) {
+		return err
+	}
+	err = a.scheduler.GiveBack(ctx, id, by.Name(), reason, func(trial.Taken) error { return nil })
+	if err != nil && !errors.Is(err, schedule.ErrNotTaken) {
+		return err
+	}
+	return a.scheduler.Take(ctx, id, to, by.Name(), reason)
+}
+
+// giveBack records that the reviewer who has a trial gives it back. Its errors are those of acts.MayGiveBack and of the Scheduler, and
+// api.ErrInvalid.
+func (a *assigner) giveBack(ctx context.Context, by acts.Party, id string, asked api.GivingBack) error {
+	reason, err := checkedReason(asked.Reason)
+	if err != nil {
+		return err
+	}
+	return a.scheduler.GiveBack(ctx, id, by.Name(), reason, func(now trial.Taken) error { return acts.MayGiveBack(by, now.Reviewer) })
+}
+
+func checkedReason(reason string) (string, error) {
+	if reason = strings.TrimSpace(reason); len(reason) > maxReason {
+		return "", fmt.Errorf("%w: field reason: want at most %d bytes", api.ErrInvalid, maxReason)
+	}
+	return reason, nil
+}
+
+// reviewer returns the name, as the log has it, of a person who can decide now.
+func (a *assigner) reviewer(ctx context.Context, name string) (string, error) {
+	grants, err := a.register.Grants(ctx)
+	if err != nil {
+		return "", err
+	}
+	for i := range grants {
+		if g := &grants[i]; g.Ended == nil && g.Has(access.Reviewer) && names.Same(g.Name, name) {
+			return g.Name, nil
+		}
+	}
+	return "", fmt.Errorf("%w: field reviewer: no person of this name has a valid token or session of a reviewer", api.ErrInvalid)
 }

@@ -1,9 +1,23 @@
 package server
 
 import (
+	"context"
 	"net/http"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"jurat/evidence"
 	"jurat/internal/access"
+	"jurat/internal/ledger/storage"
+	"jurat/internal/trial"
+	"jurat/internal/witness"
+	"jurat/jury"
 )
 
 // metered may read the metrics. They are not public, because they show how busy the server is.
@@ -13,4 +27,322 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, _ *Caller) e
 	w.Header().Set("Cache-Control", "no-store")
 	s.metrics.ServeHTTP(w, r)
 	return nil
+}
+
+// A metricsConfig says where the gauges come from. All fields but Trials are needed.
+type metricsConfig struct {
+	Records  func(context.Context) (int64, error)              // records in the log
+	Waiting  func(context.Context) (int, error)                // trials that wait, in all processes
+	UnderWay func() int                                        // trials that this process conducts
+	Cosigned func(context.Context) (*witness.Cosigning, error) // the last checkpoint that witnesses cosigned; nil without one
+	Trials   *TrialMetrics                                     // nil: none, as on a server that holds no trials
+	Domain   domain
+}
+
+// metrics are those of one server. Their labels have few values: routes, statuses, action types, and no name or id. They are safe for concurrent use.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	latency  *prometheus.HistogramVec
+	seals    *prometheus.CounterVec
+}
+
+// newMetrics makes the metrics of one server.
+func newMetrics(c metricsConfig) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_http_requests_total", Help: "Answered requests."},
+			[]string{"route", "status"}),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "jurat_http_request_seconds", Help: "How long answers took; of streams, how long they ran.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60}}, []string{"route"}),
+		seals: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_records_sealed_total", Help: "Records that were sealed or accepted over HTTP."},
+			[]string{"action_type"}),
+	}
+	m.registry.MustRegister(m.requests, m.latency, m.seals)
+	// Metrics of the process itself: memory, goroutines, open files.
+	m.registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC)))
+	m.gauge("jurat_ledger_records", "Records in the log; -1 while it cannot be read.", func() float64 { return countOf(c.Records) })
+	m.gauge("jurat_trials_waiting", "Trials that wait for their turn, in all processes together; -1 while that cannot be read.", func() float64 { return countOf(c.Waiting) })
+	m.gauge("jurat_trials_under_way", "Trials that are being conducted in this process.", func() float64 { return float64(c.UnderWay()) })
+	m.witnesses(c)
+	m.domain(c.Domain)
+	if c.Trials != nil {
+		m.registry.MustRegister(c.Trials)
+	}
+	return m
+}
+
+func (m *metrics) gauge(name, help string, value func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+}
+
+// countOf returns -1 if the count fails. Prometheus passes no context.
+func countOf[N int | int64](count func(context.Context) (N, error)) float64 {
+	n, err := count(context.Background())
+	if err != nil {
+		return -1
+	}
+	return float64(n)
+}
+
+// witnesses adds gauges that show whether the witnesses keep up.
+func (m *metrics) witnesses(c metricsConfig) {
+	kept := func(value func(*witness.Cosigning) float64) func() float64 {
+		return func() float64 {
+			last, err := c.Cosigned(context.Background()) // Prometheus passes no context
+			if err != nil || last == nil {
+				return 0
+			}
+			return value(last)
+		}
+	}
+	m.gauge("jurat_log_cosigned_records", "Records under the last checkpoint that witnesses have cosigned; 0 without witnesses.",
+		kept(func(k *witness.Cosigning) float64 { return float64(k.Size) }))
+	m.gauge("jurat_log_cosignatures", "Witnesses that have cosigned that checkpoint.", kept(func(k *witness.Cosigning) float64 { return float64(k.Cosigned()) }))
+	m.gauge("jurat_log_quorum", "Witnesses that must have cosigned a checkpoint for it to count.", kept(func(k *witness.Cosigning) float64 { return float64(k.Quorum) }))
+}
+
+// Untold adds the gauge of messages that the webhook has not taken yet. Call it once.
+func (m *metrics) Untold(waiting func() int64) {
+	m.gauge("jurat_webhook_messages_waiting", "Messages that the webhook has not taken yet.", func() float64 { return float64(waiting()) })
+}
+
+// Sealed counts a record that was sealed or accepted.
+func (m *metrics) Sealed(action evidence.ActionType) { m.seals.WithLabelValues(string(action)).Inc() }
+
+// Answered counts an answer.
+func (m *metrics) Answered(route string, status int, took time.Duration) {
+	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
+	m.latency.WithLabelValues(route).Observe(took.Seconds())
+}
+
+// ServeHTTP answers with all metrics, in Prometheus' text format.
+func (m *metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{DisableCompression: true}).ServeHTTP(w, r)
+}
+
+// A domain says where the gauges of what waits for people and authorities come from. All fields are needed.
+type domain struct {
+	Owing  func(context.Context) ([]storage.Owed, error)  // records that wait for time stamps
+	Open   func(context.Context) ([]time.Time, error)     // when the trials were submitted that need a person, the oldest first
+	Grants func(context.Context) ([]access.Listed, error) // tokens
+	Now    func() time.Time
+}
+
+// soon is before when a token expires soon.
+const soon = 7 * 24 * time.Hour
+
+// domain adds these gauges. The label authority has as many values as the operator has configured authorities.
+func (m *metrics) domain(d domain) {
+	m.registry.MustRegister(owing{d}, build{})
+	m.gauge("jurat_reviews_open", "Trials that need a person; -1 while that cannot be read.", func() float64 {
+		return countOf(func(ctx context.Context) (int, error) { open, err := d.Open(ctx); return len(open), err })
+	})
+	m.gauge("jurat_reviews_oldest_age_seconds", "Time since the oldest of them was submitted; 0 if there are none, -1 while that cannot be read.", func() float64 {
+		open, err := d.Open(context.Background()) // Prometheus passes no context
+		switch {
+		case err != nil:
+			return -1
+		case len(open) == 0:
+			return 0
+		}
+		return max(d.Now().Sub(open[0]).Seconds(), 0)
+	})
+	tokens := func(within time.Duration) func() float64 {
+		return func() float64 {
+			return countOf(func(ctx context.Context) (n int, err error) {
+				grants, err := d.Grants(ctx)
+				for _, g := range grants {
+					if g.Ended == nil && !g.Session && (within == 0 || g.Until.Sub(d.Now()) < within) {
+						n++
+					}
+				}
+				return n, err
+			})
+		}
+	}
+	m.gauge("jurat_access_tokens", "Valid tokens without sessions of browsers; -1 while that cannot be read.", tokens(0))
+	m.gauge("jurat_access_tokens_expiring", "Those of them that end within seven days.", tokens(soon))
+}
+
+// owing are gauges of the records that wait for time stamps.
+type owing struct{ domain }
+
+var (
+	stampsWaiting = prometheus.NewDesc("jurat_stamps_waiting", "Records that wait for a time stamp of this authority.", []string{"authority"}, nil)
+	stampsOldest  = prometheus.NewDesc("jurat_stamps_oldest_age_seconds", "How long the first of them has waited.", []string{"authority"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (o owing) Describe(to chan<- *prometheus.Desc) {
+	to <- stampsWaiting
+	to <- stampsOldest
+}
+
+// Collect implements prometheus.Collector. If the log cannot be read, the gauges are absent.
+func (o owing) Collect(to chan<- prometheus.Metric) {
+	owed, err := o.Owing(context.Background()) // Prometheus passes no context
+	if err != nil {
+		return
+	}
+	for _, one := range owed {
+		to <- prometheus.MustNewConstMetric(stampsWaiting, prometheus.GaugeValue, float64(one.Records), one.Authority)
+		to <- prometheus.MustNewConstMetric(stampsOldest, prometheus.GaugeValue, max(o.Now().Sub(one.Since).Seconds(), 0), one.Authority)
+	}
+}
+
+// build says which program this is.
+type build struct{}
+
+var buildInfo = prometheus.NewDesc("jurat_build_info", "The program: always 1.", []string{"version", "revision", "goversion"}, nil)
+
+// Describe implements prometheus.Collector.
+func (build) Describe(to chan<- *prometheus.Desc) { to <- buildInfo }
+
+// Collect implements prometheus.Collector.
+func (build) Collect(to chan<- prometheus.Metric) {
+	version, revision, goVersion := "(devel)", "", ""
+	if info, known := debug.ReadBuildInfo(); known {
+		if goVersion = info.GoVersion; info.Main.Version != "" {
+			version = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = s.Value
+			}
+		}
+	}
+	to <- prometheus.MustNewConstMetric(buildInfo, prometheus.GaugeValue, 1, version, revision, goVersion)
+}
+
+// TrialMetrics are metrics of the trials that this process holds. They are safe for concurrent use.
+type TrialMetrics struct {
+	verdicts *prometheus.CounterVec
+	absences *prometheus.CounterVec
+	answers  *prometheus.HistogramVec
+	cost     *prometheus.CounterVec
+	began    time.Time
+
+	mu     sync.Mutex       // guards the fields below
+	heard  map[string]int64 // for each trial that is not over: the number of the last event that was counted
+	models map[string]bool  // that are labels
+}
+
+// NewTrialMetrics makes metrics that count from now on: what happened before stands in the log, and another process may have
+// counted it.
+func NewTrialMetrics(now time.Time) *TrialMetrics {
+	t := &TrialMetrics{began: now, heard: map[string]int64{}, models: map[string]bool{},
+		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_verdicts_total", Help: "Verdicts of juries in this process."}, []string{"position"}),
+		absences: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_juror_absences_total", Help: "Answers that jurors and judges did not give in this process."}, []string{"reason"}),
+		answers: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "jurat_juror_answer_seconds", Help: "How long a seat took for an answer or for giving none, with repetitions and waits, by the seat's model.",
+			Buckets: []float64{.01, .1, .5, 1, 2, 5, 10, 20, 30, 60, 120, 300}}, []string{"model"}),
+		cost: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_juror_cost_dollars_total", Help: "What the answers cost in US dollars by the operator's price table, by the seat's model."}, []string{"model"}),
+	}
+	for _, position := range []jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail} {
+		t.verdicts.WithLabelValues(string(position))
+	}
+	for _, reason := range reasons {
+		t.absences.WithLabelValues(string(reason))
+	}
+	return t
+}
+
+var reasons = []jury.AbsenceReason{jury.TimedOut, jury.Blocked, jury.Invalid, jury.Failed, jury.Ceiling}
+
+// Listen returns a function that counts the events of one trial. A trial that goes on is heard from its beginning again,
+// so what was counted is not counted twice.
+func (t *TrialMetrics) Listen() func(trial.Event) { return t.hear }
+
+func (t *TrialMetrics) hear(e trial.Event) {
+	head := e.Head()
+	if _, later := e.(trial.PersonDecided); later { // after the end
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if head.Seq <= t.heard[head.SubmissionID] {
+		return
+	}
+	t.heard[head.SubmissionID] = head.Seq
+	if _, over := e.(trial.TrialClosed); over {
+		delete(t.heard, head.SubmissionID)
+	}
+	if head.At.Before(t.began) {
+		return
+	}
+	switch e := e.(type) {
+	case trial.Judged:
+		t.verdicts.WithLabelValues(string(e.Judgment.Position)).Inc()
+	case trial.JurorAbsent:
+		t.absences.WithLabelValues(string(e.Reason)).Inc()
+	}
+}
+
+// Seated returns the configuration of a trial whose jurors and judge are measured.
+func (t *TrialMetrics) Seated(c trial.Config) trial.Config {
+	jurors := make([]jury.Juror, len(c.Jurors))
+	for i, juror := range c.Jurors {
+		model := ""
+		if i < len(c.Settings.Seats) { // otherwise the trial refuses the configuration
+			model = c.Settings.Seats[i].Model
+		}
+		jurors[i] = t.measured(juror, model)
+	}
+	c.Jurors = jurors
+	if c.Judge != nil && c.Settings.Judge != nil {
+		c.Judge = t.measured(c.Judge, c.Settings.Judge.Model)
+	}
+	return c
+}
+
+// mostModels bounds the values of the label model: these are names that the operator configured.
+const mostModels = 100
+
+func (t *TrialMetrics) measured(juror jury.Juror, model string) jury.Juror {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.models[model] && len(t.models) >= mostModels {
+		model = "other"
+	}
+	t.models[model] = true
+	return measured{juror, t.answers.WithLabelValues(model), t.cost.WithLabelValues(model)}
+}
+
+// A measured juror answers as the one within.
+type measured struct {
+	jury.Juror
+	took prometheus.Observer
+	cost prometheus.Counter
+}
+
+// Answer implements jury.Juror.
+func (m measured) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
+	began := time.Now()
+	answer, err := m.Juror.Answer(ctx, b)
+	m.took.Observe(time.Since(began).Seconds())
+	if effort, unread := jury.ReadEffort(answer.Origin.Metadata); unread == nil { // the trial refuses what cannot be read
+		for _, attempt := range effort.Attempts {
+			m.cost.Add(max(float64(attempt.Cost), 0) / 1e6)
+		}
+	}
+	return answer, err
+}
+
+// Describe implements prometheus.Collector.
+func (t *TrialMetrics) Describe(to chan<- *prometheus.Desc) {
+	for _, c := range t.collectors() {
+		c.Describe(to)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (t *TrialMetrics) Collect(to chan<- prometheus.Metric) {
+	for _, c := range t.collectors() {
+		c.Collect(to)
+	}
+}
+
+func (t *TrialMetrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{t.verdicts, t.absences, t.answers, t.cost}
 }

@@ -1,9 +1,22 @@
 package server
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"jurat/api"
 	"jurat/internal/access"
+	"jurat/internal/ledger"
+	"jurat/internal/portal"
+	"jurat/internal/witness"
+	"jurat/tiles"
 )
 
 // portalRoutes are the verification page, and the same page as a file that needs no server.
@@ -63,4 +76,273 @@ func (s *Server) getCheckpoint(w http.ResponseWriter, r *http.Request, _ *Caller
 		return err
 	}
 	return writeCheckpoint(w, r, checkpoint)
+}
+
+// portalFiles is the path of the verification page's files.
+const portalFiles = "/static/portal/"
+
+// A portalPage serves the verification page. It caches the page, which is valid while the trust file in it is the installation's. It is safe
+// for concurrent use.
+type portalPage struct {
+	mu    sync.Mutex // guards the fields below
+	trust []byte
+	page  []byte
+}
+
+func (p *portalPage) with(trust []byte) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.page == nil || !bytes.Equal(p.trust, trust) {
+		p.trust = trust
+		p.page = portal.Served{Script: portalFiles + portal.ScriptName(), Style: portalFiles + portal.StyleName(), File: "/verify.html", Trust: trust}.Page()
+	}
+	return p.page
+}
+
+// write answers with the page, which offers this trust file.
+func (p *portalPage) write(w http.ResponseWriter, r *http.Request, trust []byte) error {
+	w.Header().Set("Content-Security-Policy", portal.Policy)
+	return writeTagged(w, r, http.StatusOK, "text/html; charset=utf-8", p.with(trust))
+}
+
+// writePortalFile answers with the page as a file that needs no server.
+func writePortalFile(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Content-Disposition", `attachment; filename="verify.html"`)
+	return writeTagged(w, r, http.StatusOK, "text/html; charset=utf-8", portal.File())
+}
+
+// writePortalAsset answers with a file of the page. Their names contain digests.
+func writePortalAsset(w http.ResponseWriter, r *http.Request) error {
+	h := w.Header()
+	switch r.PathValue("name") {
+	case portal.ScriptName():
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+		return writeTagged(w, r, http.StatusOK, "text/javascript; charset=utf-8", portal.Script())
+	case portal.StyleName():
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+		return writeTagged(w, r, http.StatusOK, "text/css; charset=utf-8", portal.Style())
+	}
+	return fmt.Errorf("%w: the portal has no such file", api.ErrNotFound)
+}
+
+// A tileTree is a log as tiles show it.
+type tileTree interface {
+	Tile(ctx context.Context, level int, n int64, width int) ([]byte, error)
+	EntryBundle(ctx context.Context, n int64, width int) ([][]byte, error)
+}
+
+// writeCheckpoint answers with the log's signed checkpoint.
+func writeCheckpoint(w http.ResponseWriter, r *http.Request, checkpoint string) error {
+	w.Header().Set("Cache-Control", "no-cache")
+	return writeTagged(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte(checkpoint))
+}
+
+// writeTile answers with hashes of the log's tree.
+func writeTile(w http.ResponseWriter, r *http.Request, of tileTree) error {
+	t, err := tiles.Parse(r.PathValue("level"), r.PathValue("index"))
+	if err != nil {
+		return fmt.Errorf("%w: %w", api.ErrNotFound, err)
+	}
+	tile, err := of.Tile(r.Context(), t.L, t.N, t.W)
+	if err != nil {
+		return err
+	}
+	return writeForEver(w, r, "public", tile)
+}
+
+// writeEntries answers with what the log hashed under a tile of level 0. Proxies keep it if it is public.
+func writeEntries(w http.ResponseWriter, r *http.Request, of tileTree, public bool) error {
+	t, err := tiles.Parse("entries", r.PathValue("index"))
+	if err != nil {
+		return fmt.Errorf("%w: %w", api.ErrNotFound, err)
+	}
+	list, err := of.EntryBundle(r.Context(), t.N, t.W)
+	if err != nil {
+		return err
+	}
+	entries, err := tiles.FormatEntries(list)
+	if err != nil {
+		return err
+	}
+	kept := "private"
+	if public {
+		kept = "public"
+	}
+	return writeForEver(w, r, kept, entries)
+}
+
+// writeForEver answers with content that never changes. Browsers, and proxies if kept says so, may store it without
+// asking again.
+func writeForEver(w http.ResponseWriter, r *http.Request, kept string, doc []byte) error {
+	w.Header().Set("Cache-Control", kept+", max-age=31536000, immutable")
+	return writeTagged(w, r, http.StatusOK, "application/octet-stream", doc)
+}
+
+// publicRoutes are the public routes, and those for monitoring the server.
+func (s *Server) publicRoutes() []Route {
+	return []Route{
+		{Method: "GET", Pattern: "/healthz", Kind: API, Who: Anyone, Handle: s.healthz, Probe: true,
+			Doc: Doc{Summary: "The process answers.", Media: "text/plain"}},
+		{Method: "GET", Pattern: "/readyz", Kind: API, Who: Anyone, Handle: s.readyz, Probe: true,
+			Doc: Doc{Summary: "The log takes records.", Media: "text/plain"}},
+		{Method: "GET", Pattern: "/openapi.json", Kind: API, Shared: true, Who: Anyone, Handle: s.getOpenAPI,
+			Doc: Doc{Summary: "This description."}},
+		{Method: "GET", Pattern: "/metrics", Kind: API, Who: metered, Handle: s.getMetrics,
+			Doc: Doc{Summary: "Counts and durations for Prometheus.", Media: "text/plain"}},
+		{Method: "GET", Pattern: "/v1/trust", Kind: API, Shared: true, Who: Anyone, Handle: s.getTrust,
+			Doc: Doc{Summary: "This installation's trust file. Compare its fingerprint over another channel before you verify with it.", Out: Trust}},
+	}
+}
+
+func (s *Server) healthz(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	w.Header().Set("Cache-Control", "no-store")
+	return writeDoc(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte("ok\n"))
+}
+
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	if err := s.ready.ask(r.Context()); err != nil {
+		if is := knownError(err); is != nil {
+			return fmt.Errorf("%w: the log takes no records: %w; the server's log says more", api.ErrUnavailable, is)
+		}
+		return fmt.Errorf("%w: the log takes no records; the server's log has the reason", api.ErrUnavailable)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return writeDoc(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte("ready\n"))
+}
+
+func (s *Server) getTrust(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	trust, err := s.config.Installation.Trust(r.Context())
+	if err != nil {
+		return err
+	}
+	return writeFile(w, r, http.StatusOK, trust)
+}
+
+const (
+	probeTime  = 3 * time.Second // time limit for a check; a slower log counts as not ready
+	probePause = time.Second     // between two checks
+)
+
+// A prober checks whether the log takes records. It runs at most one check at a time and one a second, because a
+// check writes to the disk and anyone may ask for it.
+type prober struct {
+	probe func(context.Context) error // may write
+	log   *slog.Logger
+	now   func() time.Time
+
+	mu    sync.Mutex // held while the fields below are read or written
+	asked time.Time  // when the last check began
+	last  *readiness // nil: no check yet
+}
+
+// readiness is the result of one check.
+type readiness struct {
+	known chan struct{} // closed when err is set
+	err   error
+}
+
+// ask returns why the log takes no records; nil if it does. It returns within probeTime.
+func (r *prober) ask(ctx context.Context) error {
+	look := r.look(ctx)
+	select {
+	case <-look.known:
+		return look.err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(probeTime):
+		return errors.New("the log did not answer in time")
+	}
+}
+
+// look returns the running or a recent check, or begins another.
+func (r *prober) look(ctx context.Context) *readiness {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	if r.last != nil && (!isClosed(r.last.known) || now.Sub(r.asked).Abs() < probePause) {
+		return r.last
+	}
+	look := &readiness{known: make(chan struct{})}
+	r.last, r.asked = look, now
+	go func() {
+		// The first caller may disconnect while others wait for the same check.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
+		defer cancel()
+		if look.err = r.probe(ctx); look.err != nil {
+			r.log.Error("the log takes no records", "error", look.err) // the error may contain file names, and the caller is unknown
+		}
+		close(look.known)
+	}()
+	return look
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+const (
+	cosignEvery = 2 * time.Second  // interval of checks whether the log has grown
+	cosignAgain = 30 * time.Second // after this time, witnesses that did not answer are asked again
+)
+
+// A cosigner sends the log's checkpoints to the witnesses. It is safe for concurrent use.
+type cosigner struct {
+	witnesses *witness.Asker
+	ledger    *ledger.Ledger
+	log       *slog.Logger
+	now       func() time.Time
+
+	last atomic.Pointer[witness.Cosigning] // the last result; nil: no witness was asked yet
+}
+
+// run asks the witnesses until ctx ends: when the log has grown, and again if a witness did not answer.
+func (c *cosigner) run(ctx context.Context) {
+	var asked time.Time
+	for {
+		if c.due(ctx, asked) {
+			asked = c.now()
+			c.once(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(cosignEvery):
+		}
+	}
+}
+
+func (c *cosigner) due(ctx context.Context, asked time.Time) bool {
+	last := c.last.Load()
+	if last == nil {
+		return true
+	}
+	size, err := c.ledger.Size(ctx)
+	return err != nil || size != last.Size || last.Cosigned() < len(last.Answers) && c.now().Sub(asked) >= cosignAgain
+}
+
+func (c *cosigner) once(ctx context.Context) {
+	now, err := c.witnesses.Cosign(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			c.log.Error("the checkpoint was not cosigned", "error", err)
+		}
+		return
+	}
+	before := c.last.Swap(now)
+	if now == nil {
+		return
+	}
+	for n, a := range now.Answers {
+		changed := before == nil || len(before.Answers) != len(now.Answers) || (before.Answers[n].Err == nil) != (a.Err == nil)
+		if a.Err != nil && changed {
+			c.log.Warn("a witness has not cosigned", "witness", a.Name(), "url", a.URL, "why", a.Err, "cosigned", now.Cosigned(), "quorum", now.Quorum)
+		} else if changed {
+			c.log.Info("a witness cosigns", "witness", a.Name(), "cosigned", now.Cosigned(), "quorum", now.Quorum)
+		}
+	}
 }

@@ -2,9 +2,12 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/api"
 	"jurat/evidence"
@@ -12,6 +15,8 @@ import (
 	"jurat/internal/acts"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/brief"
+	"jurat/property"
+	"jurat/property/proving"
 )
 
 func (s *Server) recordRoutes() []Route {
@@ -70,4 +75,175 @@ func (s *Server) mayRead(ctx context.Context, c *Caller, record *evidence.Record
 func briefOf(record *evidence.Record) *brief.Brief {
 	p := &record.Payload
 	return &brief.Brief{RecordID: p.RecordID, ChainID: p.ChainID, Action: p.ActionType, Actor: p.Actor(), Original: p.OriginalResponseID}
+}
+
+func (s *Server) reviewRoutes() []Route {
+	return []Route{
+		{Method: "POST", Pattern: "/v1/records/{id}/reviews", Kind: API, Heavy: true, Who: Deciders, Handle: s.postReview, Doc: Doc{
+			Summary: "A person's decision on a record, signed with the reviewer's key and bound to the record's content.",
+			In:      api.Review{}, Out: Record, Status: http.StatusCreated}},
+		{Method: "POST", Pattern: "/v1/records/{id}/deliveries", Kind: API, Heavy: true, Who: Who{Roles: []access.Role{access.Agent, access.Reviewer, access.Operator}},
+			Handle: s.postDelivery, Doc: Doc{
+				Summary: "The answer that is finally given: what the named review approved, signed with the agent's key.",
+				In:      api.Delivery{}, Out: Record, Status: http.StatusCreated}},
+	}
+}
+
+// postReview seals a person's decision.
+func (s *Server) postReview(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	review, err := readJSON[api.Review](r)
+	if err != nil {
+		return err
+	}
+	done, err := s.review(r.Context(), c, order(r, c), r.PathValue("id"), *review)
+	return s.created(w, r, done, err)
+}
+
+// review seals the caller's decision on a record. It returns api.ErrNotFound for a missing record, the errors of the
+// caller's rights, and those of acts.Review.
+func (s *Server) review(ctx context.Context, c *Caller, o acts.Order, id string, review api.Review) (*acts.Done, error) {
+	original, err := s.readable(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.acts.Review(ctx, o, original, review)
+}
+
+// postDelivery seals the answer that is delivered.
+func (s *Server) postDelivery(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	delivery, err := readJSON[api.Delivery](r)
+	if err != nil {
+		return err
+	}
+	done, err := s.deliver(r.Context(), c, order(r, c), r.PathValue("id"), delivery.Review)
+	return s.created(w, r, done, err)
+}
+
+// deliver seals the answer that a review approved. It returns api.ErrNotFound for a missing record, the errors of the
+// caller's rights, and those of acts.Deliver.
+func (s *Server) deliver(ctx context.Context, c *Caller, o acts.Order, id, review string) (*acts.Done, error) {
+	original, err := s.readable(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.acts.Deliver(ctx, o, original, review)
+}
+
+// order returns the act that a request asks for.
+func order(r *http.Request, c *Caller) acts.Order {
+	return acts.Order{By: c, Key: r.Header.Get(api.IdempotencyKey)}
+}
+
+// postRecord seals what an agent said or a reviewer decided, or accepts a record that they have signed themselves.
+func (s *Server) postRecord(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	doc, err := readBody(r, "application/json")
+	if err != nil {
+		return err
+	}
+	done, err := s.sealOrAccept(r, c, doc)
+	return s.created(w, r, done, err)
+}
+
+func (s *Server) sealOrAccept(r *http.Request, c *Caller, doc []byte) (*acts.Done, error) {
+	if evidence.BeginsAsRecord(doc) {
+		signed, _, err := evidence.Read(doc)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", api.ErrInvalid, err)
+		}
+		return s.acts.Accept(r.Context(), c, signed)
+	}
+	draft, err := evidence.ParseDraft(doc)
+	if err != nil {
+		return nil, err
+	}
+	return s.acts.Seal(r.Context(), order(r, c), draft)
+}
+
+// count adds a sealed record to the metrics.
+func (s *Server) count(done *acts.Done, err error) (*acts.Done, error) {
+	if err == nil && !done.Before {
+		s.metrics.Sealed(done.Record.Payload.ActionType)
+	}
+	return done, err
+}
+
+// created answers with a record that is in the log, or returns the error of the act.
+func (s *Server) created(w http.ResponseWriter, r *http.Request, done *acts.Done, err error) error {
+	if done, err = s.count(done, err); err != nil {
+		return err
+	}
+	proved, err := s.config.Installation.Ledger.ProveOne(r.Context(), done.Record)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/v1/records/"+done.Record.Payload.RecordID)
+	w.Header().Set("Cache-Control", "no-store")
+	return writeFile(w, r, http.StatusCreated, proved)
+}
+
+// postProperty proves what a value is like, for a caller who may read the value.
+//
+// No other caller gets a proof, or a refusal that depends on the value. By asking for ranges and halving them, a caller would find the value in a
+// few dozen requests. So the record is read with the caller's rights before anything is compared, and strangers, who get no disclosures, do
+// not get here.
+func (s *Server) postProperty(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	wanted, err := readJSON[api.Property](r)
+	if err != nil {
+		return err
+	}
+	sealed, err := s.readable(r.Context(), c, r.PathValue("id"))
+	if err == nil {
+		err = memoryAccountOf(r.Context()).Take(r.Context(), recordFactor*int64(len(sealed.Canonical())))
+	}
+	if err != nil {
+		return err
+	}
+	disclosed, err := s.disclosedTo(r.Context(), c, sealed)
+	if err != nil {
+		return err
+	}
+	statement, err := statementOf(wanted)
+	if err != nil {
+		return err
+	}
+	proof, err := proving.Prove(statement, proving.Member{Record: disclosed, Pointer: wanted.Pointer}, rand.Reader)
+	switch {
+	case errors.Is(err, evidence.ErrDisclosure), errors.Is(err, evidence.ErrProvable):
+		return err // the server keeps another value than was sealed
+	case errors.Is(err, proving.ErrWithheld):
+		return fmt.Errorf("%w: %w: it was erased, or its owner keeps it", api.ErrInvalid, err)
+	case err != nil:
+		return fmt.Errorf("%w: %w", api.ErrInvalid, err)
+	}
+	bundle, err := s.config.Installation.Ledger.Prove(r.Context(), sealed)
+	if err != nil {
+		return err
+	}
+	if err := proving.Add(bundle.Records[0], proof); err != nil {
+		return fmt.Errorf("%w: %w", api.ErrInvalid, err)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return writeFile(w, r, http.StatusOK, bundle)
+}
+
+// statementOf returns the statement that is asked for, without its members.
+func statementOf(p *api.Property) (s property.Statement, err error) {
+	s = property.Statement{Form: property.Form(p.Form), Audience: p.Audience, At: p.At, Years: p.Years}
+	canonical := func(field string, value []byte) jsontext.Value {
+		doc, wrong := evidence.Canonical(value)
+		if wrong != nil && err == nil {
+			err = fmt.Errorf("%w: field %s: %w", api.ErrInvalid, field, wrong)
+		}
+		return doc
+	}
+	if p.Lo != nil {
+		s.Lo = canonical("lo", p.Lo)
+	}
+	if p.Hi != nil {
+		s.Hi = canonical("hi", p.Hi)
+	}
+	for i, value := range p.Set {
+		s.Set = append(s.Set, canonical(fmt.Sprintf("set/%d", i), value))
+	}
+	return s, err
 }

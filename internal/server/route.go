@@ -1,9 +1,15 @@
 package server
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 
+	"jurat/api"
 	"jurat/internal/access"
 )
 
@@ -109,4 +115,52 @@ func (r *Route) checkQuery(raw string) error {
 		known = append(known, p.Name)
 	}
 	return checkQuery(raw, known)
+}
+
+// checkQuery refuses unknown and repeated parameters of a query. Otherwise the caller of a mistyped one would take the
+// answer to another question for theirs.
+func checkQuery(raw string, known []string) error {
+	if raw == "" {
+		return nil
+	}
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return fmt.Errorf("%w: the query: %w", api.ErrMalformed, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case !slices.Contains(known, name) && len(known) == 0:
+			return fmt.Errorf("%w: query parameter %q: this path has no parameters", api.ErrMalformed, name)
+		case !slices.Contains(known, name):
+			return fmt.Errorf("%w: query parameter %q: this path has only %s", api.ErrMalformed, name, strings.Join(known, ", "))
+		case len(values[name]) > 1:
+			return fmt.Errorf("%w: query parameter %q is given %d times", api.ErrMalformed, name, len(values[name]))
+		}
+	}
+	return nil
+}
+
+// pageNumber reads the number of a page from the query, 1 if there is none. Its error is api.ErrMalformed.
+func pageNumber(r *http.Request) (int, error) {
+	text := r.URL.Query().Get("page")
+	if text == "" {
+		return 1, nil
+	}
+	page, err := strconv.Atoi(text)
+	if err != nil || page < 1 {
+		return 0, fmt.Errorf("%w: page: want a number from 1", api.ErrMalformed)
+	}
+	return page, nil
+}
+
+// seqOf reads the number of an event; "" is 0. Its error is api.ErrMalformed.
+func seqOf(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	seq, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || seq < 0 || strconv.FormatInt(seq, 10) != text {
+		return 0, fmt.Errorf("%w: after: want the seq of an event, or 0 for all", api.ErrMalformed)
+	}
+	return seq, nil
 }

@@ -1,16 +1,26 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 
 	"jurat/api"
+	"jurat/evidence"
+	"jurat/examples"
+	"jurat/internal/access"
 	"jurat/internal/acts"
 	"jurat/internal/schedule"
+	"jurat/internal/subject"
 	"jurat/internal/trial"
+	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 func (s *Server) submissionRoutes() []Route {
@@ -266,4 +276,232 @@ func cancelledBy(c *Caller, e *schedule.Entry) string {
 
 func concerned(c *Caller, e *schedule.Entry) bool {
 	return acts.ReadsEverything(c) || acts.IsSubmitter(c, e.Submitter)
+}
+
+// evidenceSources are where evidence comes from that is not in the request.
+type evidenceSources struct {
+	Trust func(context.Context) (*trust.Trust, error)          // by which records are verified
+	Chain func(ctx context.Context, id string) ([]byte, error) // a chain of the log as a bundle, if the caller may read it
+	// Recorded returns a chain that recorders sealed as a bundle, if the caller may read it, with the texts that are sealed apart that the
+	// caller may see.
+	Recorded func(ctx context.Context, chain string) ([]byte, error)
+}
+
+// caseFrom makes a case from one kind of evidence. refusedEvidence says what its errors mean.
+func caseFrom(ctx context.Context, n *api.NewSubmission, from evidenceSources) (*subject.Case, error) {
+	kinds := 0
+	for _, there := range []bool{n.Conversation != nil, n.Records != nil, n.ChainID != "", n.Recorded != ""} {
+		if there {
+			kinds++
+		}
+	}
+	switch {
+	case kinds != 1:
+		return nil, fmt.Errorf("%w: want one of conversation, records, chainId and recorded", api.ErrInvalid)
+	case n.Conversation == nil && n.Format != "":
+		return nil, fmt.Errorf("%w: format goes with a conversation", api.ErrInvalid)
+	case n.Conversation != nil:
+		form, err := subject.ParseForm(n.Format)
+		if err != nil {
+			return nil, fmt.Errorf("%w: format: %w", api.ErrInvalid, err)
+		}
+		return subject.NewAs(form, n.AgentCard, n.Conversation)
+	}
+	file := []byte(n.Records) // in whatever spelling the caller's JSON library wrote
+	var err error
+	switch {
+	case n.ChainID != "":
+		file, err = from.Chain(ctx, n.ChainID)
+	case n.Recorded != "":
+		file, err = from.Recorded(ctx, n.Recorded)
+	}
+	if err != nil {
+		return nil, err
+	}
+	trusted, err := from.Trust(ctx)
+	if err != nil {
+		return nil, err
+	}
+	on, _, err := subject.ReadSealed(bytes.NewReader(file), verify.Options{Trust: trusted}, n.AgentCard)
+	return on, err
+}
+
+// formID returns a record id derived from the form's key. Sending a form twice, as by a double click, creates one
+// trial. Other evidence in the same form creates another.
+func formID(r *http.Request, submitter string, on *subject.Case) string {
+	key := r.PostFormValue("key")
+	if key == "" || len(key) > acts.MaxKey {
+		return ""
+	}
+	return evidence.RecordIDFor(key, "jurat form", submitter, key, on.Digest().String())
+}
+
+// formCase reads the case in a form: an example, the two documents, or records.
+func formCase(r *http.Request, from evidenceSources) (*subject.Case, error) {
+	if name := r.PostFormValue("example"); name != "" {
+		return exampleCase(name)
+	}
+	var n api.NewSubmission
+	for name, member := range map[string]*[]byte{"card": (*[]byte)(&n.AgentCard), "conversation": (*[]byte)(&n.Conversation), "bundle": (*[]byte)(&n.Records)} {
+		content, err := upload(r, name)
+		if err != nil {
+			return nil, err
+		}
+		if len(content) > 0 {
+			*member = content
+		}
+	}
+	if n.AgentCard == nil && n.Conversation == nil && n.Records == nil {
+		return nil, fmt.Errorf("%w: no file was chosen: give agent-card.json and conversation.json, or sealed records of an agent", api.ErrInvalid)
+	}
+	return caseFrom(r.Context(), &n, from)
+}
+
+// upload reads one file of a form; nil if none was chosen.
+func upload(r *http.Request, name string) ([]byte, error) {
+	file, _, err := r.FormFile(name)
+	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, malformed(err)
+	}
+	defer file.Close()
+	content, err := io.ReadAll(shallowReader(file))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, malformed(err))
+	}
+	return content, memoryAccountOf(r.Context()).Take(r.Context(), max((bodyFactor-4)*int64(len(content)), valueSize*int64(evidence.Values(content))))
+}
+
+// exampleCase returns one of the examples as a case.
+func exampleCase(name string) (*subject.Case, error) {
+	card, conversation, err := examples.Read(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", api.ErrInvalid, err)
+	}
+	return subject.New(card, conversation)
+}
+
+// refusedEvidence says what is wrong with evidence, and where.
+func refusedEvidence(err error) error {
+	var at *subject.Error
+	if errors.As(err, &at) {
+		p := api.NewProblem(fmt.Errorf("%w: %w", api.ErrInvalid, err))
+		p.Field, p.Hint = memberOf(at), "nothing was recorded"
+		return p
+	}
+	for _, refused := range []error{subject.ErrRefuted, subject.ErrTrial, subject.ErrNoActs, subject.ErrTooMuch, verify.ErrNotOurs} {
+		if errors.Is(err, refused) {
+			return fmt.Errorf("%w: records: %w", api.ErrInvalid, err)
+		}
+	}
+	return err
+}
+
+// memberOf returns the member of a submission's body that an error is about.
+func memberOf(e *subject.Error) string {
+	switch e.File {
+	case subject.CardFile:
+		return "/agentCard" + e.Pointer
+	case subject.ConversationFile:
+		return "/conversation" + e.Pointer
+	}
+	return e.Pointer
+}
+
+func (s *Server) streamRoutes() []Route {
+	after := []Parameter{{"after", "The seq of the last event that you have: later events are sent. Without it, all events are sent."}}
+	return []Route{
+		{Method: "GET", Pattern: "/ws/submissions/{id}/judge", Kind: Stream, Who: Readers, Handle: s.judgeSocket,
+			Doc: Doc{Summary: "What happens in a trial, over WebSocket: an event in each text message.", Status: http.StatusSwitchingProtocols, Query: after}},
+		{Method: "GET", Pattern: "/v1/submissions/{id}/events", Kind: Stream, Who: Readers, Handle: s.judgeEvents,
+			Doc: Doc{Summary: "What happens in a trial, as server-sent events; 204 if no more events will come.", Media: schedule.EventStream, Query: after,
+				Header: []Parameter{{"Last-Event-ID", "The same as after; it overrides after."}}}},
+	}
+}
+
+func (s *Server) judgeSocket(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	if err := s.sameOrigin(r); err != nil {
+		return err
+	}
+	return s.stream(w, r, c, r.URL.Query().Get("after"), s.live.WebSocket)
+}
+
+func (s *Server) judgeEvents(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	after := r.Header.Get("Last-Event-ID")
+	if after == "" {
+		after = r.URL.Query().Get("after")
+	}
+	return s.stream(w, r, c, after, s.live.Events)
+}
+
+// stream sends a trial's events to a caller who may read the trial.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *Caller, after string,
+	tell func(http.ResponseWriter, *http.Request, schedule.Watch) error) error {
+	id := r.PathValue("id")
+	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
+		return err
+	}
+	seq, err := seqOf(after)
+	if err != nil {
+		return err
+	}
+	may, err := s.mayStill(r.Context(), c, id)
+	if err != nil {
+		return err
+	}
+	r, end := s.live.While(r, may)
+	defer end()
+	s.streaming.Add(1)
+	defer s.streaming.Done()
+	err = tell(w, r, func(ctx context.Context) (*schedule.Watching, error) { return s.scheduler.Watch(ctx, id, seq) })
+	if errors.Is(err, schedule.ErrHandshake) {
+		return fmt.Errorf("%w: %w", api.ErrMalformed, err)
+	}
+	return ofScheduler(err)
+}
+
+// mayStill returns a check whether the caller may still read the trial: a token can end, and a trial can become
+// private again.
+func (s *Server) mayStill(ctx context.Context, c *Caller, id string) (func(context.Context) error, error) {
+	own, err := s.acts.Submitted(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	own = own || acts.ReadsEverything(c)
+	return func(ctx context.Context) error {
+		if !c.Stranger() {
+			if err := s.stillGranted(ctx, c); own || err != nil {
+				return err
+			}
+		}
+		public, err := s.access.Public(ctx, id)
+		if err == nil && !public {
+			return schedule.ErrBarred
+		}
+		return err
+	}, nil
+}
+
+// stillGranted returns an error if the caller's token has ended.
+func (s *Server) stillGranted(ctx context.Context, c *Caller) error {
+	_, err := s.access.Who(ctx, c.token)
+	if errors.Is(err, access.ErrExpired) || errors.Is(err, access.ErrRevoked) {
+		return schedule.ErrBarred
+	}
+	return err
+}
+
+// sameOrigin refuses connections from pages of other sites. Browsers would send our cookies and let those pages read
+// the answers. A client that is not a browser sends no origin.
+func (s *Server) sameOrigin(r *http.Request) error {
+	origin := r.Header.Get("Origin")
+	if origin == "" || slices.Contains(s.config.Origins, origin) {
+		return nil
+	}
+	if from, err := url.Parse(origin); err == nil && from.Host != "" && strings.EqualFold(from.Host, r.Host) {
+		return nil
+	}
+	return fmt.Errorf("%w: the page that connects is of %q", api.ErrCrossOrigin, origin)
 }
