@@ -69,19 +69,27 @@ func Hits(found *find.Found, by *trust.Trust, trials *trial.Index, visible func(
 	return list, nil
 }
 
+// Proved says whether it is proved who sealed a record, when, and that it is unchanged, and why not.
+func Proved(report *verify.Report) (status verify.Status, why string) {
+	for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time} {
+		if f := report.Of(g); f.Status != verify.Proved {
+			return f.Status, string(g) + " is " + string(f.Status) + ": " + f.Reason
+		}
+	}
+	return verify.Proved, ""
+}
+
 func hit(found *find.Hit, by *trust.Trust) api.Hit {
 	p := &found.Record.Payload
 	h := api.Hit{Record: p.RecordID, Action: string(p.ActionType), Role: string(p.Role()), Actor: p.Actor(), Chain: p.ChainID, Claimed: p.Timestamp,
-		Place: found.Pointer, Said: found.Pointer != "" && found.Said(), Line: found.Excerpt, Status: string(verify.Proved)}
+		Place: found.Pointer, Said: found.Pointer != "" && found.Said(), Line: found.Excerpt}
 	if p.Observed != nil {
 		h.Agent = p.Observed.Agent
 	}
 	report := verify.Record(found.Record, verify.Options{Trust: by})
-	for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time} {
-		if f := report.Of(g); f.Status != verify.Proved {
-			h.Status, h.Why = string(f.Status), string(g)+" is "+string(f.Status)+": "+f.Reason
-			return h
-		}
+	status, why := Proved(report)
+	if h.Status, h.Why = string(status), why; status != verify.Proved {
+		return h
 	}
 	if at, ok := report.Answers().TimeOf(p.RecordID); ok {
 		h.Proved, h.Authority, h.Clock = evidence.FormatTime(at.Time), at.Authority, string(at.Clock)

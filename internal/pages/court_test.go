@@ -421,7 +421,7 @@ func everyWhole(t testing.TB, h *jurattest.House) map[string]Page {
 	withheld.Disclosures = nil
 	brief := courtOf(t, lengthyTrial(t, h, 3, 300))
 	return map[string]Page{"lengthy": court, "message": brief.WholeMessage(2), "result": brief.WholeMessage(3), "member": WholeMember(record, "response"), "member, withheld": WholeMember(&withheld, "response"),
-		"mentions": found, "mentions, none": none, "mentions, refused": &Mentions{Trial: court.ID, Problem: "text: give what to look for"}}
+		"mentions": found, "mentions, none": none, "mentions, refused": &Mentions{Trial: court.ID, Refusal: Refusal{Problem: "text: give what to look for"}}}
 }
 
 // TestLongTextsAreNotCarried: the courtroom, and the page of a record, carry only the beginning of a long text, say so with its length, and

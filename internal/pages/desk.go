@@ -27,8 +27,8 @@ type Desk struct {
 	May     bool     // the viewer is a reviewer, who can decide several cases by one form
 	Assigns bool     // the viewer is an operator, who can assign cases to reviewers
 	Form    Several  // what was filled in
-	Problem string   // why nothing of the form was done; "": it was, or there was none
 	Results []Result // what happened to the cases of the form
+	Refusal
 }
 
 // An Item is one entry of the desk.
@@ -98,7 +98,7 @@ type Review struct {
 	Court    *Court // of the trial, if the record is a verdict; nil otherwise
 	Previous string // record id of the verdict before it in the queue; "": no other one waits
 	Next     string // the same of the one after it
-	Problem  string // why the decision was refused; "": there was no attempt yet
+	Refusal
 }
 
 // An Editable is the part of a response that a person can change.

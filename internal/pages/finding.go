@@ -18,15 +18,42 @@ import (
 
 // Trials is the page that searches trials.
 type Trials struct {
-	Query   url.Values // the parameters, as they were asked for
-	Problem string     // why the search was refused
-	Found   []FoundTrial
-	Counts  api.TrialCounts
-	Index   api.IndexState
-	Next    string // the address of the next page; "": this is the last one
-	CSV     string
-	JSON    string
-	Begun   bool // there was a search
+	Searched
+	Found  []FoundTrial
+	Counts api.TrialCounts
+}
+
+// Searched is what the page of each search has.
+type Searched struct {
+	Query url.Values // the parameters, as they were asked for
+	Index api.IndexState
+	Next  string // the address of the next page; "": this is the last one
+	CSV   string
+	JSON  string
+	Begun bool // there was a search, and it was not refused
+	Refusal
+}
+
+// Value returns a parameter of the search.
+func (s *Searched) Value(name string) string { return s.Query.Get(name) }
+
+// found notes that a search of this name has come to its end.
+func (s *Searched) found(name, next string, index api.IndexState) {
+	filters := filtersOf(s.Query)
+	s.Index, s.Begun = index, s.Problem == ""
+	s.CSV, s.JSON = "/v1/"+name+".csv?"+filters.Encode(), "/v1/"+name+"?"+filters.Encode()
+	if next != "" {
+		filters.Set("after", next)
+		s.Next = "/" + name + "?" + filters.Encode()
+	}
+}
+
+// chosen marks the option that a parameter of the search chooses.
+func (s *Searched) chosen(name string, list []Choice) []Choice {
+	for i := range list {
+		list[i].Chosen = list[i].Value == s.Value(name)
+	}
+	return list
 }
 
 // A FoundTrial is a trial in a list.
@@ -55,13 +82,8 @@ func filtersOf(query url.Values) url.Values {
 
 // Fill adds what was found.
 func (t *Trials) Fill(list api.TrialList) {
-	t.Found, t.Counts, t.Index, t.Begun = foundTrials(list.Trials), list.Counts, list.Index, t.Problem == ""
-	filters := filtersOf(t.Query)
-	t.CSV, t.JSON = "/v1/trials.csv?"+filters.Encode(), "/v1/trials?"+filters.Encode()
-	if list.Next != "" {
-		filters.Set("after", list.Next)
-		t.Next = "/trials?" + filters.Encode()
-	}
+	t.found("trials", list.Next, list.Index)
+	t.Found, t.Counts = foundTrials(list.Trials), list.Counts
 }
 
 func foundTrials(list []api.TrialLine) (found []FoundTrial) {
@@ -71,9 +93,6 @@ func foundTrials(list []api.TrialLine) (found []FoundTrial) {
 	}
 	return found
 }
-
-// Value returns a parameter of the search.
-func (t *Trials) Value(name string) string { return t.Query.Get(name) }
 
 // Verdicts lists what verdict and outcome can be.
 func (t *Trials) Verdicts(lang words.Lang, name string) []Choice {
@@ -96,28 +115,13 @@ func (t *Trials) Orders(lang words.Lang) []Choice {
 	return t.chosen("sort", orders(lang, "newest", "oldest", "latest", "highest", "lowest", "agent"))
 }
 
-func (t *Trials) chosen(name string, list []Choice) []Choice { return chosen(t.Query.Get(name), list) }
-
-func chosen(value string, list []Choice) []Choice {
-	for i := range list {
-		list[i].Chosen = list[i].Value == value
-	}
-	return list
-}
-
 func (t *Trials) view() string                    { return "trials" }
 func (t *Trials) headline(lang words.Lang) string { return words.OfPages(lang).Say("find.title") }
 
 // Search is the page that searches records: who said this, and when.
 type Search struct {
-	Query   url.Values // the parameters, as they were asked for
-	Problem string     // why the search was refused
-	Found   []Hit
-	Index   api.IndexState
-	Next    string // the address of the next page; "": this is the last one
-	CSV     string
-	JSON    string
-	Begun   bool // there was a search
+	Searched
+	Found []Hit
 }
 
 // A Hit is a record in a list.
@@ -143,7 +147,7 @@ func (s *Search) Asks() bool {
 
 // Fill adds what was found.
 func (s *Search) Fill(list api.HitList) {
-	s.Index, s.Begun = list.Index, true
+	s.found("search", list.Next, list.Index)
 	for _, h := range list.Hits {
 		hit := Hit{Hit: h, Action: evidence.ActionType(h.Action), Role: evidence.Role(h.Role), Clock: trust.Clock(h.Clock), Status: verify.Status(h.Status)}
 		if h.Proved != "" {
@@ -158,16 +162,7 @@ func (s *Search) Fill(list api.HitList) {
 		}
 		s.Found = append(s.Found, hit)
 	}
-	filters := filtersOf(s.Query)
-	s.CSV, s.JSON = "/v1/search.csv?"+filters.Encode(), "/v1/search?"+filters.Encode()
-	if list.Next != "" {
-		filters.Set("after", list.Next)
-		s.Next = "/search?" + filters.Encode()
-	}
 }
-
-// Value returns a parameter of the search.
-func (s *Search) Value(name string) string { return s.Query.Get(name) }
 
 // Kinds lists the action types, by their names.
 func (s *Search) Kinds(lang words.Lang) []Choice {
@@ -176,12 +171,12 @@ func (s *Search) Kinds(lang words.Lang) []Choice {
 		list = append(list, Choice{string(action), known(lang, action), false})
 	}
 	slices.SortStableFunc(list[1:], func(a, b Choice) int { return strings.Compare(a.Name, b.Name) })
-	return chosen(s.Query.Get("action"), list)
+	return s.chosen("action", list)
 }
 
 // Orders lists the orders of the list.
 func (s *Search) Orders(lang words.Lang) []Choice {
-	return chosen(s.Query.Get("sort"), orders(lang, "newest", "oldest"))
+	return s.chosen("sort", orders(lang, "newest", "oldest"))
 }
 
 func orders(lang words.Lang, list ...string) (choices []Choice) {

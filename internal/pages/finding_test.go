@@ -26,13 +26,13 @@ func everySearch(courts ...*Court) map[string]Page {
 	}
 	noted := []api.TrialFinding{{Message: 3, Quote: "q", Rule: "action-without-consent", Axis: "safety", Severity: jury.Major, Jurors: []string{"juror-gpt", "juror-claude"}}}
 	list := api.TrialList{Trials: lines, Next: "cursor", Index: api.IndexState{Behind: 3}, Counts: api.TrialCounts{Total: 2, AtMost: true, Outcomes: map[string]int{"none": 1, "safe_pass": 1}, NeedsPerson: 1}}
-	found := &Trials{Query: url.Values{"text": {`x" onfocus="alert(1)`}, "sort": {"oldest"}, "verdict": {"none"}}}
+	found := &Trials{Searched: Searched{Query: url.Values{"text": {`x" onfocus="alert(1)`}, "sort": {"oldest"}, "verdict": {"none"}}}}
 	found.Fill(list)
-	refused := &Trials{Query: url.Values{"verdict": {"?"}}, Problem: "verdict: want one of ..."}
+	refused := &Trials{Searched: Searched{Query: url.Values{"verdict": {"?"}}, Refusal: Refusal{Problem: "verdict: want one of ..."}}}
 	refused.Fill(api.TrialList{})
-	none := &Trials{Query: url.Values{}}
+	none := &Trials{Searched: Searched{Query: url.Values{}}}
 	none.Fill(api.TrialList{})
-	return map[string]Page{"search": everyHit(courts[0]), "search form": &Search{Query: url.Values{}}, "search refused": &Search{Query: url.Values{"text": {"a"}}, Problem: "text: too short"},
+	return map[string]Page{"search": everyHit(courts[0]), "search form": &Search{Searched: Searched{Query: url.Values{}}}, "search refused": &Search{Searched: Searched{Query: url.Values{"text": {"a"}}, Refusal: Refusal{Problem: "text: too short"}}},
 		"search broken": searched(url.Values{"text": {"abc"}}, api.HitList{Next: "7"}), "no records": searched(url.Values{"text": {"abc"}}, api.HitList{}), "trials": found, "refused": refused, "no trials": none,
 		"comparison": NewComparison(api.TrialComparison{A: sheets[0], B: sheets[1], OnlyA: noted}), "same": NewComparison(api.TrialComparison{A: sheets[0], B: sheets[0], SameCase: true, Both: noted})}
 }
@@ -48,7 +48,7 @@ func everyHit(c *Court) Page {
 }
 
 func searched(query url.Values, list api.HitList) *Search {
-	s := &Search{Query: query}
+	s := &Search{Searched: Searched{Query: query}}
 	s.Fill(list)
 	return s
 }
@@ -72,7 +72,7 @@ func TestRecordSearchPage(t *testing.T) {
 	if person, jurys := strings.Index(page, "unsafe, fails"), strings.Index(page, "safe, passes"); person < 0 || jurys < person || !strings.Contains(page, "mia") {
 		t.Error("the person's decision is not first")
 	}
-	for name, p := range map[string]*Search{"form": {Query: url.Values{"lang": {"ja"}, "sort": {"oldest"}, "text": {""}}}, "asks": {Query: url.Values{"chain": {"x"}}}} {
+	for name, p := range map[string]*Search{"form": {Searched: Searched{Query: url.Values{"lang": {"ja"}, "sort": {"oldest"}, "text": {""}}}}, "asks": {Searched: Searched{Query: url.Values{"chain": {"x"}}}}} {
 		if p.Asks() != (name == "asks") {
 			t.Errorf("%s: asks %t", name, p.Asks())
 		}

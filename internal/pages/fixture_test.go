@@ -182,7 +182,7 @@ func makeEveryPage(t testing.TB) map[string]Page {
 	all := map[string]Page{
 		"home": &Home{Trials: []Summary{live.Line(), court.Line()}, Rules: true,
 			Examples: []Example{{"kitchen-return", "Kitchen shop"}, {"invoice-inbox", "Payables"}}},
-		"empty":    &Home{Panel: []string{"gpt-4o", "claude-haiku", "gemini-flash"}, Problem: "the card is no JSON"},
+		"empty":    &Home{Panel: []string{"gpt-4o", "claude-haiku", "gemini-flash"}, Refusal: Refusal{Problem: "the card is no JSON"}},
 		"hidden":   &Home{Hidden: true},
 		"court":    court,
 		"decided":  courtOf(t, decide(t, h, records, evidence.ApprovedWithModifications, jury.ModifiedVerdict(jury.UnsafeFail))),
@@ -198,9 +198,9 @@ func makeEveryPage(t testing.TB) map[string]Page {
 		"changed":  changed,
 		"own":      own,
 		"untaken":  untaken,
-		"sign-in":  &SignIn{Problem: "the token has expired", Next: "/reviews", OpenID: "/sign-in/openid"},
+		"sign-in":  &SignIn{Refusal: Refusal{Problem: "the token has expired"}, Next: "/reviews", OpenID: "/sign-in/openid"},
 		"link":     &SignIn{Link: "LINKSECRET"},
-		"trouble":  &Trouble{Status: 404, Title: "Not found", Detail: "there is no record 17; see /"},
+		"trouble":  &Trouble{Code: 404, Detail: "there is no record 17; see /"},
 		"chain-op": byLanguage(func(lang words.Lang) Page { return NewChain("none", nil, &verify.Report{}, 1, lang) }),
 	}
 	maps.Copy(all, everyWhole(t, h))

@@ -18,7 +18,7 @@ type Home struct {
 	Rules    bool     // rules would sit
 	Hidden   bool     // there may be trials that the viewer may not see
 	Key      string   // the forms' idempotency key: sending a form twice makes one trial
-	Problem  string   // why the form was refused
+	Refusal
 }
 
 // An Example is an example case contained in the program.
@@ -40,7 +40,7 @@ func (h *Home) headline(words.Lang) string { return "" }
 
 // SignIn is the page on which a person signs in.
 type SignIn struct {
-	Problem  string // why the attempt failed; "": there was none
+	Refusal
 	Next     string // the path to go to afterwards
 	Link     string // the secret of a one-time link that led here; "": the page asks for a token
 	Form     string // the form key of a viewer who is signed in already
@@ -53,10 +53,11 @@ func (s *SignIn) headline(lang words.Lang) string { return words.OfPages(lang).S
 
 // Trouble is the page of an error.
 type Trouble struct {
-	Status int
-	Title  string // of the problem, in English
+	Code   int
 	Detail string // what is wrong and what to do next, in English
 }
+
+func (p *Trouble) code() int { return p.Code }
 
 func (p *Trouble) view() string { return "trouble" }
 
@@ -64,7 +65,7 @@ func (p *Trouble) headline(lang words.Lang) string { return words.OfPages(lang).
 
 // Key is that of the text that names the kind of error.
 func (p *Trouble) Key() string {
-	switch p.Status {
+	switch p.Code {
 	case 401:
 		return "trouble.sign_in"
 	case 403:
@@ -74,7 +75,7 @@ func (p *Trouble) Key() string {
 	case 429, 503:
 		return "trouble.busy"
 	}
-	if p.Status >= 500 {
+	if p.Code >= 500 {
 		return "trouble.ours"
 	}
 	return "trouble.refused"
@@ -96,16 +97,6 @@ type Granted struct {
 	Acted       time.Time // the last record under the name; zero: none that the log has counted
 }
 
-// NewGranted reads a grant. Its error says that a time cannot be read.
-func NewGranted(g api.Grant) (made Granted, err error) {
-	made.Grant = g
-	if made.From, err = time.Parse(time.RFC3339, g.Since); err != nil {
-		return made, err
-	}
-	made.Until, err = time.Parse(time.RFC3339, g.NotAfter)
-	return made, err
-}
-
 // Good reports whether the token is valid.
 func (g Granted) Good() bool { return g.State == api.GrantGood }
 
@@ -116,11 +107,11 @@ func (a *Access) headline(lang words.Lang) string { return words.OfPages(lang).S
 // Token is the page of one token: what its owner did, and the form that ends it.
 type Token struct {
 	Granted
-	Acts    []Act
-	Began   time.Time
-	Own     bool   // it is the viewer's own, or the one under their session
-	Typed   string // the reason as it was typed
-	Problem string // why it was not ended; "": nothing was asked
+	Acts  []Act
+	Began time.Time
+	Own   bool   // it is the viewer's own, or the one under their session
+	Typed string // the reason as it was typed
+	Refusal
 }
 
 // An Act is a record that a person or an agent made.

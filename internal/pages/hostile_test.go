@@ -159,12 +159,12 @@ func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want ma
 		Several{Draft: Draft{Reason: "\n" + hostile("because")}, Decision: Assign, To: "x", Marked: []string{hostile("mark")}})
 	pages = map[string]Page{
 		"whole": court.WholeMessage(4), "whole member": WholeMember(own, "response"),
-		"mentions": &Mentions{Trial: hostile("trial"), Query: hostile("query"), Problem: hostile("problem"), Found: []Mention{{court.Messages[1].Message, hostile("line")}}},
+		"mentions": &Mentions{Trial: hostile("trial"), Query: hostile("query"), Refusal: Refusal{Problem: hostile("problem")}, Found: []Mention{{court.Messages[1].Message, hostile("line")}}},
 		"court":    court, "sealed": sealed, "sealed act": sealedOf(t, h, records[2], lang), "chain": NewChain(hostile("id"), chain, report, 1, lang),
 		"desk": desk, "review": review,
-		"home":    &Home{Trials: []Summary{summary}, Panel: []string{hostile("panel")}, Problem: hostile("problem"), Examples: []Example{{hostile("id"), hostile("example")}}},
-		"sign-in": &SignIn{Problem: hostile("problem"), Next: hostile("next"), Link: hostile("link"), OpenID: "/openid", Provider: hostile("provider")},
-		"trouble": &Trouble{400, hostile("title"), hostile("detail")},
+		"home":    &Home{Trials: []Summary{summary}, Panel: []string{hostile("panel")}, Refusal: Refusal{Problem: hostile("problem")}, Examples: []Example{{hostile("id"), hostile("example")}}},
+		"sign-in": &SignIn{Refusal: Refusal{Problem: hostile("problem")}, Next: hostile("next"), Link: hostile("link"), OpenID: "/openid", Provider: hostile("provider")},
+		"trouble": &Trouble{400, hostile("detail")},
 		"agent": agentOf(t, 12, passes, func(f *reputation.Facts) {
 			f.Identity.Name, f.Identity.By, f.Identity.CA = hostileName("agent"), "cas", hostileName("ca")
 			for i := range f.Records {
@@ -182,7 +182,7 @@ func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want ma
 	}
 	want = map[string][]string{"whole": {strings.Repeat("x", 1<<20)}, "whole member": {hostile("response")}, "mentions": {hostile("problem")}, "court": said, "sealed": {hostileName("agent"), hostileName("model"), hostile("prompt"), hostile("response"), hostileName("chain"), hostileName("parent")},
 		"chain": {hostile("id"), hostileName("agent")}, "desk": {hostile("card name"), hostile("problem"), hostile("subject"), hostile("why"), hostile("assignee")}, "home": {hostile("card name"), hostile("panel"), hostile("problem"), hostile("example")},
-		"review": {hostile("subject"), hostileName("holder"), hostileName("assigner"), hostile("taking"), hostile("problem"), hostile("response"), hostile("reason")}, "sign-in": {hostile("problem"), hostile("provider")}, "trouble": {hostile("title"), hostile("detail")},
+		"review": {hostile("subject"), hostileName("holder"), hostileName("assigner"), hostile("taking"), hostile("problem"), hostile("response"), hostile("reason")}, "sign-in": {hostile("problem"), hostile("provider")}, "trouble": {hostile("detail")},
 		"agent": {hostileName("agent"), hostileName("seat"), hostileName("judge"), hostileName("submitter")}}
 	return pages, want
 }
@@ -329,7 +329,7 @@ func FuzzSaid(f *testing.F) {
 // factor.
 func TestManyMarksDoNotGrowAPage(t *testing.T) {
 	text := strings.Repeat("a\u202E\u202D", 100_000)
-	page := write(t, Frame{Path: "/"}, &Trouble{400, "x", text})
+	page := write(t, Frame{Path: "/"}, &Trouble{400, text})
 	if !passages(parse(t, page))[text] {
 		t.Error("the page does not show the text unchanged")
 	}

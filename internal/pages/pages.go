@@ -21,18 +21,21 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"fmt"
 	"html/template"
 	"io"
+	"net/http"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
 	"sync"
 
+	"jurat/api"
 	"jurat/internal/words"
 	"jurat/jury"
 )
@@ -60,6 +63,34 @@ type Page interface {
 	view() string
 	// headline returns the window's title as plain text; "" for the program's name alone.
 	headline(words.Lang) string
+}
+
+// A Refusal says why what a page's form sent was refused. It is part of every page with a form.
+type Refusal struct {
+	Code    int    // the status of the answer; 0: nothing was refused
+	Problem string // "": nothing was refused
+}
+
+// Refuse says why the form was refused.
+func (f *Refusal) Refuse(p *api.Problem) { f.Code, f.Problem = p.Status, ProblemText(p) }
+
+func (f *Refusal) code() int { return f.Code }
+
+// ProblemText describes a problem on the page that shows the form again.
+func ProblemText(p *api.Problem) string {
+	text := cmp.Or(p.Detail, p.Title)
+	if p.Field != "" {
+		text = p.Field + ": " + text
+	}
+	return text
+}
+
+// Status returns the status of HTTP with which a page is sent.
+func Status(p Page) int {
+	if refused, can := p.(interface{ code() int }); can && refused.code() != 0 {
+		return refused.code()
+	}
+	return http.StatusOK
 }
 
 // sheet is the data of templates.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -25,14 +24,9 @@ func recordingPath(chain string) string { return "/recordings/" + url.PathEscape
 
 // Recordings is the page that lists recorded chains.
 type Recordings struct {
-	Query   url.Values // the parameters, as they were asked for
-	Problem string     // why the search was refused
-	Found   []Recording
-	Index   api.IndexState
-	Next    string // the address of the next page; "": this is the last one
-	JSON    string
-	Begun   bool
-	Events  string // the address of the stream that says when there is something new; "": the page does not follow
+	Searched
+	Found  []Recording
+	Events string // the address of the stream that says when there is something new; "": the page does not follow
 }
 
 // A Recording is a recorded chain in a list.
@@ -75,31 +69,14 @@ func (r Recording) Gapless() bool { return r.Broken == 0 && r.Missed == 0 }
 
 // Fill adds what was found.
 func (l *Recordings) Fill(list api.Recordings) {
-	l.Index, l.Begun = list.Index, l.Problem == ""
+	l.found("recordings", list.Next, list.Index)
 	for _, r := range list.Recordings {
 		l.Found = append(l.Found, NewRecording(r))
 	}
-	filters := filtersOf(l.Query)
-	l.JSON = "/v1/recordings?" + filters.Encode()
-	if list.Next != "" {
-		filters.Set("after", list.Next)
-		l.Next = "/recordings?" + filters.Encode()
-	}
-}
-
-// Status is that of the answer.
-func (l *Recordings) Status() int {
-	if l.Problem != "" {
-		return http.StatusBadRequest
-	}
-	return http.StatusOK
 }
 
 // Filters reports whether there are conditions.
 func (l *Recordings) Filters() bool { return len(filtersOf(l.Query)) > 0 }
-
-// Value returns a parameter of the search.
-func (l *Recordings) Value(name string) string { return l.Query.Get(name) }
 
 func (l *Recordings) view() string { return "recordings" }
 func (l *Recordings) headline(lang words.Lang) string {
@@ -129,8 +106,8 @@ type Conversation struct {
 	Key    string
 	Panel  []string // the models that would sit
 	Rules  bool     // rules would sit
-	Failed string   // why the trial was not begun
 	Rests  string   // on whose word every proved record on the page rests; "": it differs, and each says it
+	Refusal
 
 	shown    map[int]string    // places on the page, by number of messages
 	requests map[string]string // places of acts, by the recorder's id of the request

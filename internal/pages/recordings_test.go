@@ -147,22 +147,22 @@ func recorderEvents(t testing.TB, h *jurattest.House) (list []docket.RecordedAct
 func everyRecording(t testing.TB, h *jurattest.House) map[string]Page {
 	t.Helper()
 	records, events := longConversation(t, h), recorderEvents(t, h)
-	list := &Recordings{Query: url.Values{"agent": {"support"}}, Events: "/v1/recording-events"}
+	list := &Recordings{Searched: Searched{Query: url.Values{"agent": {"support"}}}, Events: "/v1/recording-events"}
 	untried := recordingLine("recorded/support-agent/tuesday")
 	untried.Broken, untried.Lost, untried.Missed, untried.Trials, untried.Tokens, untried.Models = 0, 0, 0, nil, nil, nil
 	list.Fill(api.Recordings{Recordings: []api.Recording{recordingLine("recorded/support-agent/monday"), untried}, Next: "17", Index: api.IndexState{Behind: 2}})
-	nothing, none := &Recordings{Query: url.Values{"agent": {"x"}}}, &Recordings{}
+	nothing, none := &Recordings{Searched: Searched{Query: url.Values{"agent": {"x"}}}}, &Recordings{}
 	nothing.Fill(api.Recordings{})
 	none.Fill(api.Recordings{})
 	whole := conversationOf(t, 1, 20, events, records...)
 	whole.Part(t, records, h)
-	whole.Send, whole.Key, whole.Rules, whole.Events, whole.Failed = true, "k", true, "/v1/recording-events", "the queue is full"
+	whole.Send, whole.Key, whole.Rules, whole.Events, whole.Problem = true, "k", true, "/v1/recording-events", "the queue is full"
 	middle := conversationOf(t, 4, 2, nil, records...)
 	middle.Send, middle.Panel = true, []string{"gpt-4o", "claude-haiku"}
 	alone := conversationOf(t, 2, 1, nil, records...)
 	alone.Alone = true
 	broken := conversationOf(t, 1, 20, nil, h.Try(t, jury.MajorityVote).Records[0], records[0])
-	return map[string]Page{"recordings": list, "recordings, nothing": nothing, "recordings, none": none, "recordings, refused": &Recordings{Query: url.Values{"text": {"ab"}}, Problem: "text: too short"},
+	return map[string]Page{"recordings": list, "recordings, nothing": nothing, "recordings, none": none, "recordings, refused": &Recordings{Searched: Searched{Query: url.Values{"text": {"ab"}}, Refusal: Refusal{Problem: "text: too short"}}},
 		"recording": whole, "recording, middle": middle, "recording, act": alone, "recording, fault": broken, "court, recorded": courtOf(t, try(t, h, caseOf(t, records[:2]...)))}
 }
 
@@ -290,11 +290,11 @@ func hostileRecordings(t testing.TB) (map[string]Page, map[string][]string) {
 		spoken{request: said("critic", hostile("stranger")), response: `{"error":{"message":` + quoted(t, hostile("error")) + `,"code":"x"}}`},
 		spoken{request: said("user", strings.Repeat("x", 1<<20)), response: `{"role":"assistant","content":"\ud800"}`})
 	page := conversationOf(t, 1, 20, nil, records...)
-	page.Recording.Agents, page.Recording.Recorders, page.Chain, page.Failed, page.Send = []string{hostileName("agent"), "b"}, []string{hostileName("gate")}, hostileName("chain"), hostile("problem"), true
+	page.Recording.Agents, page.Recording.Recorders, page.Chain, page.Problem, page.Send = []string{hostileName("agent"), "b"}, []string{hostileName("gate")}, hostileName("chain"), hostile("problem"), true
 	page.Panel = []string{hostile("panel")}
 	line := recordingLine(hostileName("chain"))
 	line.Agents, line.Models, line.Recorders = []string{hostileName("agent")}, []string{hostileName("model")}, []string{hostileName("gate")}
-	list := &Recordings{Query: url.Values{"agent": {hostile("query")}, "text": {hostile("text")}}, Problem: ""}
+	list := &Recordings{Searched: Searched{Query: url.Values{"agent": {hostile("query")}, "text": {hostile("text")}}}}
 	list.Fill(api.Recordings{Recordings: []api.Recording{line}})
 	alone := conversationOf(t, 3, 1, nil, records...)
 	alone.Alone = true

@@ -63,24 +63,21 @@ func TestPagesOfRecordsSayOnWhoseWord(t *testing.T) {
 	}
 }
 
-func granted(t testing.TB, state api.GrantState, session bool) Granted {
-	t.Helper()
-	g, err := NewGranted(api.Grant{Token: evidence.DigestOf([]byte("x")), Name: "mia \u202e<b>", Roles: []string{"agent", "auditor", "operator", "reviewer", "submitter"},
-		Since: "2026-01-01T00:00:00Z", NotAfter: "2026-03-01T00:00:00Z", State: state, Session: session, By: "otto", Reason: "she reviews"})
-	check(t, err)
-	return g
+func granted(state api.GrantState, session bool) Granted {
+	return Granted{Grant: api.Grant{Token: evidence.DigestOf([]byte("x")), Name: "mia \u202e<b>", Roles: []string{"agent", "auditor", "operator", "reviewer", "submitter"},
+		State: state, Session: session, By: "otto", Reason: "she reviews"}, From: jurattest.Start, Until: jurattest.Start.AddDate(0, 2, 0)}
 }
 
 // everyAccess makes the pages of who may do what.
 func everyAccess(t testing.TB) map[string]Page {
 	t.Helper()
-	good, expired, revoked := granted(t, api.GrantGood, false), granted(t, api.GrantExpired, true), granted(t, api.GrantRevoked, false)
+	good, expired, revoked := granted(api.GrantGood, false), granted(api.GrantExpired, true), granted(api.GrantRevoked, false)
 	good.Used, good.Acted = jurattest.Start, jurattest.Start
 	acts := []Act{{ID: "a", Action: evidence.HumanReview, At: jurattest.Start}, {ID: "b"}}
 	return map[string]Page{
 		"access":       &Access{Grants: []Granted{good, expired, revoked}, Began: jurattest.Start, Next: 2, Ended: true},
 		"access-empty": &Access{Began: jurattest.Start},
-		"token":        &Token{Granted: good, Acts: acts, Began: jurattest.Start, Own: true, Problem: "reason: want 1 to 1000 bytes", Typed: "because <script>"},
+		"token":        &Token{Granted: good, Acts: acts, Began: jurattest.Start, Own: true, Refusal: Refusal{Problem: "reason: want 1 to 1000 bytes"}, Typed: "because <script>"},
 		"token-ended":  &Token{Granted: revoked, Began: jurattest.Start},
 	}
 }

@@ -148,10 +148,10 @@ func (w *Whole) headline(lang words.Lang) string {
 
 // Mentions is the page of the messages of a conversation that have a text.
 type Mentions struct {
-	Trial   string
-	Query   string
-	Problem string
-	Found   []Mention
+	Trial string
+	Query string
+	Found []Mention
+	Refusal
 }
 
 // A Mention is a message that has the text.

@@ -184,19 +184,6 @@ func (s *Server) published() bool {
 	return s.config.Secure && (!s.config.Local || len(s.config.Origins) > 0)
 }
 
-// originConfig says under which names browsers reach a server.
-type originConfig struct {
-	Secure  bool     // by https; false: by http on this machine alone
-	Local   bool     // it listens on this machine alone
-	Origins []string // under which a proxy shows it, such as https://jurat.example
-}
-
-// An originGuard checks where requests come from. It is safe for concurrent use.
-type originGuard struct {
-	c       originConfig
-	origins *http.CrossOriginProtection
-}
-
 // ParseOrigin returns an https origin as browsers send it: in small letters, without the usual port and without a slash at its end. It refuses
 // what is no origin, and a host that browsers spell otherwise.
 func ParseOrigin(text string) (string, error) {
@@ -241,37 +228,37 @@ func isName(host string) bool {
 	return strings.Trim(last, "0123456789") != "" && !strings.HasPrefix(last, "0x")
 }
 
-// newOriginGuard returns a Guard. It returns an error for an origin that Parse refuses.
-func newOriginGuard(c originConfig) (*originGuard, error) {
-	g := &originGuard{c: c, origins: http.NewCrossOriginProtection()}
-	for _, text := range c.Origins {
+// crossOrigin returns the check of where requests come from. Its error is that of an origin that ParseOrigin refuses.
+func crossOrigin(origins []string) (*http.CrossOriginProtection, error) {
+	check := http.NewCrossOriginProtection()
+	for _, text := range origins {
 		origin, err := ParseOrigin(text)
 		if err == nil {
-			err = g.origins.AddTrustedOrigin(origin)
+			err = check.AddTrustedOrigin(origin)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("origin %q: %w", text, err)
 		}
 	}
-	return g, nil
+	return check, nil
 }
 
-// Check refuses requests that a browser sends for another site, or for one that only seems to be this one.
-func (g *originGuard) Check(r *http.Request) error {
-	err := g.origins.Check(r)
-	if g.plain(r) && (err != nil || r.Header.Get("Origin") != "") { // before a link is used up for a session that the browser would drop
+// checkOrigin refuses requests that a browser sends for another site, or for one that only seems to be this one.
+func (s *Server) checkOrigin(r *http.Request) error {
+	err := s.origins.Check(r)
+	if s.plain(r) && (err != nil || r.Header.Get("Origin") != "") { // before a link is used up for a session that the browser would drop
 		return fmt.Errorf("%w: over http from another machine it neither keeps a session nor says where a request comes from", api.ErrPlainHTTP)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", api.ErrCrossOrigin, err)
 	}
-	return g.calledByName(r)
+	return s.calledByName(r)
 }
 
 // plain reports whether a browser that should come by https has come by http. Then it sends no Sec-Fetch-Site, which
 // it sends only to trustworthy origins. Its requests are refused, because they could come from any site.
-func (g *originGuard) plain(r *http.Request) bool {
-	if !g.c.Secure || r.TLS != nil || r.Header.Get("Sec-Fetch-Site") != "" {
+func (s *Server) plain(r *http.Request) bool {
+	if !s.config.Secure || r.TLS != nil || r.Header.Get("Sec-Fetch-Site") != "" {
 		return false
 	}
 	origin, err := url.Parse(r.Header.Get("Origin"))
@@ -281,11 +268,11 @@ func (g *originGuard) plain(r *http.Request) bool {
 // calledByName refuses requests to this machine under a foreign host name. Only a browser sends these, for a page of
 // a site that points its own name to this machine (DNS rebinding): the page and this server would have the same
 // origin.
-func (g *originGuard) calledByName(r *http.Request) error {
-	if g.c.Secure && !g.c.Local || isLoopback(r.Host) {
+func (s *Server) calledByName(r *http.Request) error {
+	if s.config.Secure && !s.config.Local || isLoopback(r.Host) {
 		return nil
 	}
-	for _, origin := range g.c.Origins {
+	for _, origin := range s.config.Origins {
 		if u, err := url.Parse(origin); err == nil && strings.EqualFold(u.Host, strings.TrimSuffix(r.Host, ":443")) { // some proxies add the port
 			return nil
 		}

@@ -24,7 +24,7 @@ func (s *Server) chainRoutes() []Route {
 	return []Route{
 		{Method: "GET", Pattern: "/v1/chains/{chain_id}", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: s.getChain, Doc: Doc{
 			Summary: "All records that belong to a chain, to a trial, or to a record with this id, as one bundle that can be verified offline.", Out: Bundle}},
-		{Method: "GET", Pattern: "/v1/records", Kind: API, Heavy: true, Who: SignedIn, Handle: s.listRecords, Doc: Doc{
+		{Method: "GET", Pattern: "/v1/records", Kind: API, Heavy: true, Who: SignedIn, Handle: inJSON(s.listRecords), Doc: Doc{
 			Summary: "The records of the log that the caller may read, in log order. A page can be short or empty; as long as it has a next cursor, there may be more.",
 			Out:     api.Listing{}, Query: []Parameter{
 				{"after", "the cursor of the previous page"},
@@ -221,20 +221,16 @@ const (
 )
 
 // listRecords lists a part of the log. A cursor is an index in it.
-func (s *Server) listRecords(w http.ResponseWriter, r *http.Request, c *Caller) error {
+func (s *Server) listRecords(r *http.Request, c *Caller) (listing api.Listing, err error) {
 	from, err := cursorOf(r)
 	if err != nil {
-		return err
+		return listing, err
 	}
-	limit, err := limitOf(r)
+	limit, err := number(r, "limit", pageLimit, maxPageLimit)
 	if err != nil {
-		return err
+		return listing, err
 	}
-	listing, err := s.list(r.Context(), c, r.URL.Query().Get("chain"), from, limit)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, r, http.StatusOK, listing)
+	return s.list(r.Context(), c, r.URL.Query().Get("chain"), from, int(limit))
 }
 
 func cursorOf(r *http.Request) (int64, error) {
@@ -247,18 +243,6 @@ func cursorOf(r *http.Request) (int64, error) {
 		return 0, fmt.Errorf("%w: after: %q is not a cursor of this server", api.ErrMalformed, cursor)
 	}
 	return from, nil
-}
-
-func limitOf(r *http.Request) (int, error) {
-	text := r.URL.Query().Get("limit")
-	if text == "" {
-		return pageLimit, nil
-	}
-	limit, err := strconv.Atoi(text)
-	if err != nil || limit < 1 || limit > maxPageLimit {
-		return 0, fmt.Errorf("%w: limit: want 1 to %d", api.ErrMalformed, maxPageLimit)
-	}
-	return limit, nil
 }
 
 // list reads from an index of the log until the page is full or the scan limit is reached. It reads no payload.

@@ -24,24 +24,18 @@ import (
 // trialsPerPage is how many trials the first page lists at once.
 const trialsPerPage = 20
 
-// homePage lists trials and takes submissions.
-func (s *Server) homePage(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	return s.home(w, r, c, http.StatusOK, "")
-}
-
-func (s *Server) home(w http.ResponseWriter, r *http.Request, c *Caller, status int, problem string) error {
-	h := &pages.Home{Hidden: c.Stranger(), Problem: problem, Key: rand.Text()}
+// home lists trials and takes submissions.
+func (s *Server) home(r *http.Request, c *Caller) (*pages.Home, error) {
+	h := &pages.Home{Hidden: c.Stranger(), Key: rand.Text()}
 	if !c.Stranger() {
 		entries, more, err := s.scheduler.Entries(r.Context(), r.URL.Query().Get("before"), trialsPerPage, s.visible(c))
 		if errors.Is(err, trial.ErrUnknown) {
-			return fmt.Errorf("%w: before: not one of the listed trials", api.ErrMalformed)
+			return nil, fmt.Errorf("%w: before: not one of the listed trials", api.ErrMalformed)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for i := range entries {
-			h.Trials = append(h.Trials, inBrief(&entries[i]))
-		}
+		h.Trials = briefs(entries)
 		if more {
 			h.Older = "/?" + url.Values{"before": {entries[len(entries)-1].ID}}.Encode()
 		}
@@ -50,11 +44,11 @@ func (s *Server) home(w http.ResponseWriter, r *http.Request, c *Caller, status 
 	for _, name := range examples.Names() {
 		on, err := exampleCase(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		h.Examples = append(h.Examples, pages.Example{ID: name, Agent: on.Card.Name})
 	}
-	return s.page(w, r, c, status, h)
+	return h, nil
 }
 
 // whoSits returns the models in the seats, and whether rules fill all seats.
@@ -73,20 +67,20 @@ func inBrief(e *schedule.Entry) pages.Summary {
 }
 
 // courtPage shows a trial, as far as it has got.
-func (s *Server) courtPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+func (s *Server) courtPage(r *http.Request, c *Caller) (*pages.Court, error) {
 	id := r.PathValue("id")
 	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
-		return err
+		return nil, err
 	}
 	// The state is read before the records. In the other order, a page could call a trial over without showing its
 	// end.
 	e, err := s.scheduler.Entry(r.Context(), id)
 	if err != nil {
-		return ofScheduler(err)
+		return nil, ofScheduler(err)
 	}
 	court, err := s.courtOf(r, c, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if court.State != api.Over {
 		if court.State = e.State; court.State == api.Over { // it has ended meanwhile, in another process
@@ -98,10 +92,8 @@ func (s *Server) courtPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 		court.Resume = may && (court.State == api.BrokenOff || court.State == api.Cancelled)
 		court.Cancel = may && e.Cancelled == nil && !e.Over
 	}
-	if court.Proof, err = s.proofOf(r.Context()); err != nil {
-		return err
-	}
-	return s.page(w, r, c, http.StatusOK, court)
+	court.Proof, err = s.proofOf(r.Context())
+	return court, err
 }
 
 // proofOf says what the proof of a trial on this server rests on, by the trust file that the server gives out.
@@ -137,52 +129,34 @@ func (s *Server) courtOf(r *http.Request, c *Caller, id string) (court *pages.Co
 
 // submitForm takes a submission from the first page.
 func (s *Server) submitForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	on, err := formCase(r, s.sources(c))
-	return s.begin(w, r, c, on, err, s.home)
+	on, err := s.formCase(r, c)
+	return s.begin(w, r, c, on, err, func(err error) error { return again(s, w, r, c, err, s.home) })
 }
 
-// begin takes a submission from a form. If it is refused, or its case could not be read, the page is shown again with the reason.
-func (s *Server) begin(w http.ResponseWriter, r *http.Request, c *Caller, on *subject.Case, err error,
-	again func(w http.ResponseWriter, r *http.Request, c *Caller, status int, problem string) error) error {
-	if err == nil {
-		var id string
-		if id, err = s.scheduler.SubmitOnce(r.Context(), schedule.Order{ID: formID(r, c.Name(), on), Submitter: c.Name(), Case: on}); err == nil {
-			return goTo(w, r, "submissions", id)
-		}
-		err = ofScheduler(err)
+// begin takes a submission from a form, and goes to its courtroom. refuse answers if the case could not be read, or is refused.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request, c *Caller, on *subject.Case, err error, refuse func(error) error) error {
+	if err != nil {
+		return refuse(refusedEvidence(err))
 	}
-	p := problemOf(refusedEvidence(err))
-	if p.Status == http.StatusInternalServerError {
-		return err
-	}
-	return again(w, r, c, p.Status, problemText(p))
-}
-
-// cancelForm stops a trial.
-func (s *Server) cancelForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	id := r.PathValue("id")
-	if err := s.stop(r, c, id, r.PostFormValue("reason")); err != nil {
-		return err
+	id, err := s.scheduler.SubmitOnce(r.Context(), schedule.Order{ID: formID(r, c.Name(), on), Submitter: c.Name(), Case: on})
+	if err != nil {
+		return refuse(refusedEvidence(ofScheduler(err)))
 	}
 	return goTo(w, r, "submissions", id)
 }
 
-// resumeForm continues a trial that was broken off or cancelled.
-func (s *Server) resumeForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	id := r.PathValue("id")
-	if err := s.goOn(r, c, id); err != nil {
-		return err
-	}
-	return goTo(w, r, "submissions", id)
+// stopByForm stops a trial.
+func (s *Server) stopByForm(r *http.Request, c *Caller) (string, error) {
+	return s.cancel(r, c, &api.Cancellation{Reason: r.PostFormValue("reason")})
 }
 
 // wholeRoutes show texts whole that the courtroom and the page of a record carry only in part, and find texts in them.
 func (s *Server) wholeRoutes() []Route {
 	return []Route{
-		{Method: "GET", Pattern: "/submissions/{id}/messages", Kind: Page, Heavy: true, Who: Readers, Handle: s.mentionsPage,
+		{Method: "GET", Pattern: "/submissions/{id}/messages", Kind: Page, Heavy: true, Who: Readers, Handle: shown(s, s.mentionsPage),
 			Doc: Doc{Summary: "The messages of the conversation that have a text.", Query: []Parameter{{"find", "the text, in any letter case"}}}},
-		{Method: "GET", Pattern: "/submissions/{id}/messages/{number}", Kind: Page, Heavy: true, Who: Readers, Handle: s.messagePage, Doc: Doc{Summary: "One message of the conversation, whole."}},
-		{Method: "GET", Pattern: "/records/{id}/member", Kind: Page, Heavy: true, Who: Readers, Handle: s.memberPage,
+		{Method: "GET", Pattern: "/submissions/{id}/messages/{number}", Kind: Page, Heavy: true, Who: Readers, Handle: shown(s, s.messagePage), Doc: Doc{Summary: "One message of the conversation, whole."}},
+		{Method: "GET", Pattern: "/records/{id}/member", Kind: Page, Heavy: true, Who: Readers, Handle: shown(s, s.memberPage),
 			Doc: Doc{Summary: "One member of a record's payload, whole.", Query: []Parameter{{"name", "of the member, as the record's page names it"}}}},
 	}
 }
@@ -200,10 +174,10 @@ func (s *Server) conversation(r *http.Request, c *Caller) (*pages.Court, error) 
 	return pages.NewCourt(records)
 }
 
-func (s *Server) messagePage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+func (s *Server) messagePage(r *http.Request, c *Caller) (*pages.Whole, error) {
 	court, err := s.conversation(r, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	number, err := strconv.Atoi(r.PathValue("number"))
 	var page *pages.Whole
@@ -211,37 +185,34 @@ func (s *Server) messagePage(w http.ResponseWriter, r *http.Request, c *Caller) 
 		page = court.WholeMessage(number)
 	}
 	if page == nil {
-		return fmt.Errorf("%w: the conversation of this trial shows %d messages, and none has this number", api.ErrNotFound, len(court.Messages))
+		return nil, fmt.Errorf("%w: the conversation of this trial shows %d messages, and none has this number", api.ErrNotFound, len(court.Messages))
 	}
-	return s.page(w, r, c, http.StatusOK, page)
+	return page, nil
 }
 
-func (s *Server) mentionsPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+func (s *Server) mentionsPage(r *http.Request, c *Caller) (*pages.Mentions, error) {
 	court, err := s.conversation(r, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	page := &pages.Mentions{Trial: r.PathValue("id"), Query: r.URL.Query().Get("find")}
 	query := find.Fold(page.Query)
 	if query == "" {
-		page.Problem = "find: give what to look for"
-		return s.page(w, r, c, http.StatusBadRequest, page)
+		page.Refusal = pages.Refusal{Code: http.StatusBadRequest, Problem: "find: give what to look for"}
+		return page, nil
 	}
 	page.Find(court, func(text string) (string, bool) { return find.Excerpt(text, query) })
-	return s.page(w, r, c, http.StatusOK, page)
+	return page, nil
 }
 
-func (s *Server) memberPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	record, err := s.readable(r.Context(), c, r.PathValue("id"))
+func (s *Server) memberPage(r *http.Request, c *Caller) (*pages.Whole, error) {
+	record, err := s.disclosed(r.Context(), c, r.PathValue("id"))
 	if err != nil {
-		return err
-	}
-	if record, err = s.disclosedTo(r.Context(), c, record); err != nil {
-		return err
+		return nil, err
 	}
 	page := pages.WholeMember(record, r.URL.Query().Get("name"))
 	if page == nil {
-		return fmt.Errorf("%w: name: the record's payload has no member of this name", api.ErrNotFound)
+		return nil, fmt.Errorf("%w: name: the record's payload has no member of this name", api.ErrNotFound)
 	}
-	return s.page(w, r, c, http.StatusOK, page)
+	return page, nil
 }

@@ -24,16 +24,12 @@ import (
 const deskLimit = 200
 
 // deskPage lists what needs a person.
-func (s *Server) deskPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+func (s *Server) deskPage(r *http.Request, c *Caller) (*pages.Desk, error) {
 	show, err := pages.ReadShown(r.URL.Query().Get("show"))
 	if err != nil {
-		return fmt.Errorf("%w: %w", api.ErrMalformed, err)
+		return nil, fmt.Errorf("%w: %w", api.ErrMalformed, err)
 	}
-	desk, err := s.desk(r.Context(), c, show)
-	if err != nil {
-		return err
-	}
-	return s.page(w, r, c, http.StatusOK, desk)
+	return s.desk(r.Context(), c, show)
 }
 
 func (s *Server) desk(ctx context.Context, c *Caller, show pages.Shown) (*pages.Desk, error) {
@@ -93,15 +89,6 @@ func briefs(entries []schedule.Entry) (list []pages.Summary) {
 	return list
 }
 
-// reviewPage shows one record for a decision.
-func (s *Server) reviewPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	review, err := s.reviewOf(r, c)
-	if err != nil {
-		return err
-	}
-	return s.page(w, r, c, http.StatusOK, review)
-}
-
 // reviewOf collects what a reviewer must see before a decision.
 func (s *Server) reviewOf(r *http.Request, c *Caller) (*pages.Review, error) {
 	review, err := s.decidable(r.Context(), c, r.PathValue("id"))
@@ -123,11 +110,8 @@ func (s *Server) reviewOf(r *http.Request, c *Caller) (*pages.Review, error) {
 
 // decidable returns what a person can decide of a record.
 func (s *Server) decidable(ctx context.Context, c *Caller, id string) (*pages.Review, error) {
-	record, err := s.readable(ctx, c, id)
+	record, err := s.disclosed(ctx, c, id)
 	if err != nil {
-		return nil, err
-	}
-	if record, err = s.disclosedTo(ctx, c, record); err != nil {
 		return nil, err
 	}
 	review, err := pages.NewReview(record)
@@ -196,7 +180,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, c *Caller) error
 	next := review.Record.Payload.RecordID
 	switch decision {
 	case "compare":
-		return s.page(w, r, c, http.StatusOK, review)
+		return s.page(w, r, c, review)
 	case pages.Take:
 		err = s.take(r.Context(), c, review.Trial, api.Taking{})
 	case pages.GiveBack:
@@ -208,12 +192,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, c *Caller) error
 	if err == nil {
 		return goTo(w, r, "reviews", next)
 	}
-	p := problemOf(err)
-	if p.Status == http.StatusInternalServerError {
-		return err
-	}
-	review.Problem = problemText(p)
-	return s.page(w, r, c, p.Status, review)
+	return again(s, w, r, c, err, func(*http.Request, *Caller) (*pages.Review, error) { return review, nil })
 }
 
 // unix makes the line breaks of a form those of a record. Browsers send every line break as CR LF.
@@ -275,12 +254,10 @@ func (s *Server) severalForm(w http.ResponseWriter, r *http.Request, c *Caller) 
 		return err
 	}
 	desk.Answer(results, form)
-	status := http.StatusOK
 	if wrong != nil {
-		p := problemOf(wrong)
-		status, desk.Problem = p.Status, problemText(p)
+		desk.Refuse(problemOf(wrong))
 	}
-	return s.page(w, r, c, status, desk)
+	return s.page(w, r, c, desk)
 }
 
 // doMarked does with one of several cases what the form says, and says what happened.
@@ -295,7 +272,7 @@ func (s *Server) doMarked(ctx context.Context, c *Caller, seen pages.Seen, form 
 		s.config.Log.LogAttrs(ctx, slog.LevelError, "one of several cases failed", slog.String("record", seen.Verdict), slog.Any("error", err))
 	}
 	s.refusals.note(ctx, "POST /reviews", c, p)
-	result.Problem = problemText(p)
+	result.Problem = pages.ProblemText(p)
 	return result
 }
 
@@ -350,100 +327,66 @@ var assigners = Who{Roles: []access.Role{access.Reviewer, access.Operator}}
 
 func (s *Server) assignRoutes() []Route {
 	return []Route{
-		{Method: "POST", Pattern: "/v1/submissions/{id}/take", Kind: API, Who: assigners, Handle: s.postTaking, Doc: Doc{
+		{Method: "POST", Pattern: "/v1/submissions/{id}/take", Kind: API, Who: assigners, Handle: s.entered(http.StatusOK, withBody(s.postTaking)), Doc: Doc{
 			Summary: "Take a trial that waits for a person: others see who means to decide on it. An operator can assign it to another reviewer. It hinders nobody from deciding, and ends with the next decision.",
 			In:      api.Taking{}, Out: api.Submission{}}},
-		{Method: "POST", Pattern: "/v1/submissions/{id}/give-back", Kind: API, Who: assigners, Handle: s.postGivingBack, Doc: Doc{
+		{Method: "POST", Pattern: "/v1/submissions/{id}/give-back", Kind: API, Who: assigners, Handle: s.entered(http.StatusOK, withBody(s.postGivingBack)), Doc: Doc{
 			Summary: "Give back a trial that was taken. The reviewer who has it and operators may.", In: api.GivingBack{}, Out: api.Submission{}}},
 	}
 }
 
-func (s *Server) postTaking(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	asked, err := readJSON[api.Taking](r)
-	if err != nil {
-		return err
-	}
+func (s *Server) postTaking(r *http.Request, c *Caller, asked *api.Taking) (string, error) {
 	id := r.PathValue("id")
-	if err := s.take(r.Context(), c, id, *asked); err != nil {
-		return err
-	}
-	return s.sendEntry(w, r, http.StatusOK, id)
+	return id, s.take(r.Context(), c, id, *asked)
 }
 
-func (s *Server) postGivingBack(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	asked, err := readJSON[api.GivingBack](r)
-	if err != nil {
-		return err
-	}
+func (s *Server) postGivingBack(r *http.Request, c *Caller, asked *api.GivingBack) (string, error) {
 	id := r.PathValue("id")
-	if err := s.giveBack(r.Context(), c, id, *asked); err != nil {
-		return err
-	}
-	return s.sendEntry(w, r, http.StatusOK, id)
+	return id, s.giveBack(r.Context(), c, id, *asked)
 }
 
-// take records that a reviewer has taken a trial.
+// take records that the caller has taken a trial, or, if another reviewer is named, that an operator has assigned it. An operator who names
+// a reviewer also takes it from another. Its errors are those of the caller's rights and of the Scheduler, and api.ErrInvalid.
 func (s *Server) take(ctx context.Context, c *Caller, id string, asked api.Taking) error {
 	if err := s.mayReadTrial(ctx, c, id); err != nil {
 		return err
 	}
-	return ofScheduler(s.assigned.take(ctx, c, id, asked))
+	reason, err := checkedReason(asked.Reason)
+	if err != nil {
+		return err
+	}
+	to, named := c.Name(), strings.TrimSpace(asked.Reviewer)
+	if named != "" {
+		to = named
+	}
+	if err := s.acts.MayTake(ctx, c, to, id); err != nil {
+		return err
+	}
+	if named != "" {
+		if to, err = s.reviewer(ctx, named); err != nil {
+			return err
+		}
+	}
+	err = s.scheduler.Take(ctx, id, to, c.Name(), reason)
+	if errors.Is(err, schedule.ErrTaken) && named != "" && c.Has(access.Operator) {
+		err = s.scheduler.GiveBack(ctx, id, c.Name(), reason, func(trial.Taken) error { return nil })
+		if err == nil || errors.Is(err, schedule.ErrNotTaken) {
+			err = s.scheduler.Take(ctx, id, to, c.Name(), reason)
+		}
+	}
+	return ofScheduler(err)
 }
 
-// giveBack records that a trial is no reviewer's any more.
+// giveBack records that the reviewer who has a trial gives it back. Its errors are those of take, and of acts.MayGiveBack.
 func (s *Server) giveBack(ctx context.Context, c *Caller, id string, asked api.GivingBack) error {
 	if err := s.mayReadTrial(ctx, c, id); err != nil {
 		return err
 	}
-	return ofScheduler(s.assigned.giveBack(ctx, c, id, asked))
-}
-
-// An assigner is where reviewers take cases and give them back, and operators assign them. It is safe for concurrent use. Its callers have
-// checked that the party may read the trial.
-type assigner struct {
-	scheduler *schedule.Scheduler
-	acts      *acts.Acts
-	register  *access.Register
-}
-
-// take records that the party has taken a trial, or, if another reviewer is named, that an operator has assigned it. An operator who names
-// a reviewer also takes it from another. Its errors are those of acts.MayTake and of the Scheduler, and api.ErrInvalid.
-func (a *assigner) take(ctx context.Context, by acts.Party, id string, asked api.Taking) error {
 	reason, err := checkedReason(asked.Reason)
 	if err != nil {
 		return err
 	}
-	to, named := by.Name(), strings.TrimSpace(asked.Reviewer)
-	if named != "" {
-		to = named
-	}
-	if err := a.acts.MayTake(ctx, by, to, id); err != nil {
-		return err
-	}
-	if named != "" {
-		if to, err = a.reviewer(ctx, named); err != nil {
-			return err
-		}
-	}
-	err = a.scheduler.Take(ctx, id, to, by.Name(), reason)
-	if !errors.Is(err, schedule.ErrTaken) || named == "" || !by.Has(access.Operator) {
-		return err
-	}
-	err = a.scheduler.GiveBack(ctx, id, by.Name(), reason, func(trial.Taken) error { return nil })
-	if err != nil && !errors.Is(err, schedule.ErrNotTaken) {
-		return err
-	}
-	return a.scheduler.Take(ctx, id, to, by.Name(), reason)
-}
-
-// giveBack records that the reviewer who has a trial gives it back. Its errors are those of acts.MayGiveBack and of the Scheduler, and
-// api.ErrInvalid.
-func (a *assigner) giveBack(ctx context.Context, by acts.Party, id string, asked api.GivingBack) error {
-	reason, err := checkedReason(asked.Reason)
-	if err != nil {
-		return err
-	}
-	return a.scheduler.GiveBack(ctx, id, by.Name(), reason, func(now trial.Taken) error { return acts.MayGiveBack(by, now.Reviewer) })
+	return ofScheduler(s.scheduler.GiveBack(ctx, id, c.Name(), reason, func(now trial.Taken) error { return acts.MayGiveBack(c, now.Reviewer) }))
 }
 
 func checkedReason(reason string) (string, error) {
@@ -454,8 +397,8 @@ func checkedReason(reason string) (string, error) {
 }
 
 // reviewer returns the name, as the log has it, of a person who can decide now.
-func (a *assigner) reviewer(ctx context.Context, name string) (string, error) {
-	grants, err := a.register.Grants(ctx)
+func (s *Server) reviewer(ctx context.Context, name string) (string, error) {
+	grants, err := s.access.Grants(ctx)
 	if err != nil {
 		return "", err
 	}

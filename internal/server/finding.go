@@ -28,15 +28,15 @@ func (s *Server) findRoutes() []Route {
 	return []Route{
 		get("/v1/trials", API, SignedIn, s.getTrials, Doc{Summary: "Trials that match, with counts of what the caller may read: a submitter finds its own.", Out: api.TrialList{}, Query: trials}),
 		get("/v1/trials.csv", API, SignedIn, s.getTrials, Doc{Summary: "The same as CSV. No cell is a formula.", Media: csvMedia, Query: trials}),
-		get("/v1/trials/{id}/compare/{other}", API, SignedIn, s.getComparison, Doc{Summary: "Two trials side by side: outcomes, scores, and which findings differ.", Out: api.TrialComparison{}}),
+		get("/v1/trials/{id}/compare/{other}", API, SignedIn, inJSON(s.comparison), Doc{Summary: "Two trials side by side: outcomes, scores, and which findings differ.", Out: api.TrialComparison{}}),
 		get("/v1/search", API, SignedIn, s.getHits, Doc{Summary: "Who said this, and when: the records that match, among those that the caller may read.", Out: api.HitList{}, Query: records}),
 		get("/v1/search.csv", API, SignedIn, s.getHits, Doc{Summary: "The same as CSV. No cell is a formula.", Media: csvMedia, Query: records}),
-		get("/v1/agents/{name}/history", API, Overseers, s.getHistory, Doc{Summary: "The trials of an agent, the newest first, and what its jurors had in common.", Out: api.AgentHistory{},
+		get("/v1/agents/{name}/history", API, Overseers, inJSON(s.getHistory), Doc{Summary: "The trials of an agent, the newest first, and what its jurors had in common.", Out: api.AgentHistory{},
 			Query: []Parameter{{"after", "the cursor of the previous page"}}}),
 		get("/trials", Page, SignedIn, s.trialsPage, Doc{Summary: "The trials that match, and the form of filters.",
 			Query: append(trials, Parameter{"a", "with b: the page of these two trials side by side"}, Parameter{"b", "see a"})}),
-		get("/search", Page, SignedIn, s.searchPage, Doc{Summary: "Who said this, and when: the records that match, and the form of conditions.", Query: records}),
-		get("/trials/{id}/compare/{other}", Page, SignedIn, s.comparisonPage, Doc{Summary: "Two trials side by side."}),
+		get("/search", Page, SignedIn, shown(s, s.searchPage), Doc{Summary: "Who said this, and when: the records that match, and the form of conditions.", Query: records}),
+		get("/trials/{id}/compare/{other}", Page, SignedIn, shown(s, s.comparisonPage), Doc{Summary: "Two trials side by side."}),
 	}
 }
 
@@ -121,10 +121,10 @@ func (s *Server) getHits(w http.ResponseWriter, r *http.Request, c *Caller) erro
 const hitsPerPage = 25
 
 // searchPage shows who said what, and when. Without any condition it shows the form alone.
-func (s *Server) searchPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	page := &pages.Search{Query: r.URL.Query()}
+func (s *Server) searchPage(r *http.Request, c *Caller) (*pages.Search, error) {
+	page := &pages.Search{Searched: pages.Searched{Query: r.URL.Query()}}
 	if !page.Asks() {
-		return s.page(w, r, c, http.StatusOK, page)
+		return page, nil
 	}
 	list, err := s.hits(r.Context(), c, func(name string) string {
 		if value := page.Query.Get(name); value != "" || name != "limit" {
@@ -132,17 +132,22 @@ func (s *Server) searchPage(w http.ResponseWriter, r *http.Request, c *Caller) e
 		}
 		return strconv.Itoa(hitsPerPage)
 	})
-	status := http.StatusOK
+	return page, fill(page, list, err)
+}
+
+// fill adds to the page of a search what was found, or what is wrong with the search. It returns any other error.
+func fill[T any](page interface {
+	form
+	Fill(T)
+}, list T, err error) error {
 	switch {
 	case errors.Is(err, api.ErrMalformed):
-		p := problemOf(err)
-		status, page.Problem = p.Status, problemText(p)
+		page.Refuse(problemOf(err))
 	case err != nil:
 		return err
-	default:
-		page.Fill(list)
 	}
-	return s.page(w, r, c, status, page)
+	page.Fill(list)
+	return nil
 }
 
 // comparison reads two trials if the caller may read both.
@@ -160,14 +165,6 @@ func (s *Server) comparison(r *http.Request, c *Caller) (both api.TrialCompariso
 	return docket.Compare(sheets[0], sheets[1]), nil
 }
 
-func (s *Server) getComparison(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	both, err := s.comparison(r, c)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, r, http.StatusOK, both)
-}
-
 func (s *Server) history(ctx context.Context, name, after string) (api.AgentHistory, error) {
 	t, err := s.scheduler.Trials(ctx)
 	if err != nil {
@@ -177,12 +174,8 @@ func (s *Server) history(ctx context.Context, name, after string) (api.AgentHist
 	return h, ofSearch(err)
 }
 
-func (s *Server) getHistory(w http.ResponseWriter, r *http.Request, _ *Caller) error {
-	h, err := s.history(r.Context(), r.PathValue("name"), r.URL.Query().Get("after"))
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, r, http.StatusOK, h)
+func (s *Server) getHistory(r *http.Request, _ *Caller) (api.AgentHistory, error) {
+	return s.history(r.Context(), r.PathValue("name"), r.URL.Query().Get("after"))
 }
 
 func (s *Server) trialsPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
@@ -190,26 +183,20 @@ func (s *Server) trialsPage(w http.ResponseWriter, r *http.Request, c *Caller) e
 	if a, b := query.Get("a"), query.Get("b"); a != "" && b != "" {
 		return goTo(w, r, "trials", a, "compare", b)
 	}
-	page := &pages.Trials{Query: query}
+	page := &pages.Trials{Searched: pages.Searched{Query: query}}
 	list, err := s.trials(r, c)
-	p := problemOf(err)
-	if err != nil && !errors.Is(err, api.ErrMalformed) {
+	if err := fill(page, list, err); err != nil {
 		return err
 	}
-	status := http.StatusOK
-	if err != nil {
-		status, page.Problem = p.Status, problemText(p)
-	}
-	page.Fill(list)
-	return s.page(w, r, c, status, page)
+	return s.page(w, r, c, page)
 }
 
-func (s *Server) comparisonPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+func (s *Server) comparisonPage(r *http.Request, c *Caller) (*pages.Comparison, error) {
 	both, err := s.comparison(r, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.page(w, r, c, http.StatusOK, pages.NewComparison(both))
+	return pages.NewComparison(both), nil
 }
 
 // agentRoutes show what the log has about agents.
@@ -222,7 +209,7 @@ func (s *Server) agentRoutes() []Route {
 		{Method: "GET", Pattern: "/v1/agents/{name}/conduct", Kind: API, Heavy: true, Who: Overseers, Handle: s.getConduct, Doc: Doc{
 			Summary: "What the log has about an agent: the case file of each trial that judged it, and its own records, as bundles, one in a line. With them and the log's entries, anyone computes the agent's reputation alone: jurat reputation --log.",
 			Media:   bundleLines, Query: []Parameter{{"size", "only what the log had when it was this long, such as a checkpoint says; without it, all"}}}},
-		{Method: "GET", Pattern: "/agents/{name}", Kind: Page, Heavy: true, Who: Readers, Handle: s.agentPage, Doc: Doc{Summary: "An agent's reputation.", Query: query}},
+		{Method: "GET", Pattern: "/agents/{name}", Kind: Page, Heavy: true, Who: Readers, Handle: shown(s, s.agentPage), Doc: Doc{Summary: "An agent's reputation.", Query: query}},
 	}
 }
 
@@ -231,11 +218,7 @@ func (s *Server) getReputation(w http.ResponseWriter, r *http.Request, c *Caller
 	if err != nil {
 		return err
 	}
-	doc, err := v.Marshal()
-	if err != nil {
-		return err
-	}
-	return writeTagged(w, r, http.StatusOK, "application/json", doc)
+	return writeFile(w, r, http.StatusOK, v)
 }
 
 // bundleLines is the media type of bundles of which each is one line (NDJSON).
@@ -291,23 +274,18 @@ func sizeOf(r *http.Request, log *ledger.Ledger) (int64, error) {
 	return asked, nil
 }
 
-func (s *Server) agentPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+func (s *Server) agentPage(r *http.Request, c *Caller) (*pages.Agent, error) {
 	v, err := s.reputationOf(r, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	page, err := pages.NewAgent(v)
-	if err != nil {
-		return err
+	if err != nil || !acts.ReadsEverything(c) { // an agent's public page does not make its trials public
+		return page, err
 	}
-	if acts.ReadsEverything(c) { // an agent's public page does not make its trials public
-		history, err := s.history(r.Context(), r.PathValue("name"), "")
-		if err != nil {
-			return err
-		}
-		page.History = pages.NewHistory(history)
-	}
-	return s.page(w, r, c, http.StatusOK, page)
+	history, err := s.history(r.Context(), r.PathValue("name"), "")
+	page.History = pages.NewHistory(history)
+	return page, err
 }
 
 // reputationOf computes what the log has about the agent that the path names, if the caller may read that.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"runtime/debug"
@@ -68,7 +69,7 @@ func newMetrics(c metricsConfig) *metrics {
 	m.witnesses(c)
 	m.domain(c.Domain)
 	if c.Trials != nil {
-		m.registry.MustRegister(c.Trials)
+		m.registry.MustRegister(c.Trials.verdicts, c.Trials.absences, c.Trials.answers, c.Trials.cost)
 	}
 	return m
 }
@@ -135,7 +136,7 @@ const soon = 7 * 24 * time.Hour
 
 // domain adds these gauges. The label authority has as many values as the operator has configured authorities.
 func (m *metrics) domain(d domain) {
-	m.registry.MustRegister(owing{d}, build{})
+	m.registry.MustRegister(owing{d}, build())
 	m.gauge("jurat_reviews_open", "Trials that need a person; -1 while that cannot be read.", func() float64 {
 		return countOf(func(ctx context.Context) (int, error) { open, err := d.Open(ctx); return len(open), err })
 	})
@@ -192,28 +193,20 @@ func (o owing) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// build says which program this is.
-type build struct{}
-
-var buildInfo = prometheus.NewDesc("jurat_build_info", "The program: always 1.", []string{"version", "revision", "goversion"}, nil)
-
-// Describe implements prometheus.Collector.
-func (build) Describe(to chan<- *prometheus.Desc) { to <- buildInfo }
-
-// Collect implements prometheus.Collector.
-func (build) Collect(to chan<- prometheus.Metric) {
+// build says which program this is, in the labels of a gauge.
+func build() prometheus.Collector {
 	version, revision, goVersion := "(devel)", "", ""
 	if info, known := debug.ReadBuildInfo(); known {
-		if goVersion = info.GoVersion; info.Main.Version != "" {
-			version = info.Main.Version
-		}
+		goVersion, version = info.GoVersion, cmp.Or(info.Main.Version, version)
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
 				revision = s.Value
 			}
 		}
 	}
-	to <- prometheus.MustNewConstMetric(buildInfo, prometheus.GaugeValue, 1, version, revision, goVersion)
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "jurat_build_info", Help: "The program: always 1."}, []string{"version", "revision", "goversion"})
+	g.WithLabelValues(version, revision, goVersion).Set(1)
+	return g
 }
 
 // TrialMetrics are metrics of the trials that this process holds. They are safe for concurrent use.
@@ -327,22 +320,4 @@ func (m measured) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error)
 		}
 	}
 	return answer, err
-}
-
-// Describe implements prometheus.Collector.
-func (t *TrialMetrics) Describe(to chan<- *prometheus.Desc) {
-	for _, c := range t.collectors() {
-		c.Describe(to)
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (t *TrialMetrics) Collect(to chan<- prometheus.Metric) {
-	for _, c := range t.collectors() {
-		c.Collect(to)
-	}
-}
-
-func (t *TrialMetrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{t.verdicts, t.absences, t.answers, t.cost}
 }

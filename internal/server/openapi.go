@@ -14,28 +14,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/api"
-	"jurat/internal/access"
 	"jurat/internal/acts"
 )
 
-// A describedRoute is what the table says of a route.
-type describedRoute struct {
-	Method  string
-	Pattern string // of http.ServeMux
-	Page    bool   // people read it: refusals are pages, and what is sent is a form
-	Roles   []access.Role
-	Public  string // what callers may do who have not signed in; "": nothing
-
-	Summary       string
-	In, Out       any // a Shape, a value of the body's type, or nil for none or for what has no schema
-	Status        int // of a successful answer
-	Media         string
-	Query, Header []Parameter
-}
-
 // describeRoutes describes the routes. cookie is the name of a session's cookie. The only errors are those of encoding the
 // types of the bodies.
-func describeRoutes(routes []describedRoute, cookie string) ([]byte, error) {
+func describeRoutes(routes []Route, cookie string) ([]byte, error) {
 	known := schemasOfFiles(Enumerations())
 	known.Of(reflect.TypeFor[api.Verdict]()) // the types of package api have their plain names
 	paths := schemaObject{}
@@ -90,21 +74,22 @@ func pathOf(pattern string) string {
 	return wildcard.ReplaceAllString(strings.TrimSuffix(pattern, "{$}"), "{$1}")
 }
 
-func operation(s *schemas, route *describedRoute) schemaObject {
-	answer := schemaObject{"description": http.StatusText(route.Status)}
-	if route.Status != http.StatusSwitchingProtocols {
-		answer["content"] = schemaObject{route.Media: schemaObject{"schema": describeBody(s, route.Out)}}
+func operation(s *schemas, route *Route) schemaObject {
+	status := cmp.Or(route.Doc.Status, http.StatusOK)
+	answer := schemaObject{"description": http.StatusText(status)}
+	if status != http.StatusSwitchingProtocols {
+		answer["content"] = schemaObject{cmp.Or(route.Doc.Media, mediaOf[route.Kind]): schemaObject{"schema": describeBody(s, route.Doc.Out)}}
 	}
 	trouble, tag := schemaObject{"$ref": "#/components/responses/Problem"}, "api"
-	if route.Page {
+	if route.forPeople() {
 		trouble, tag = schemaObject{"$ref": "#/components/responses/Trouble"}, "pages"
 	}
 	op := schemaObject{
-		"operationId": operationID(route), "summary": route.Summary, "tags": []string{tag}, "x-roles": route.Roles, "security": security(route),
-		"responses": schemaObject{fmt.Sprint(route.Status): answer, "4XX": trouble, "default": trouble},
+		"operationId": operationID(route), "summary": route.Doc.Summary, "tags": []string{tag}, "x-roles": route.Who.Roles, "security": security(route),
+		"responses": schemaObject{fmt.Sprint(status): answer, "4XX": trouble, "default": trouble},
 	}
-	if route.Public != "" {
-		op["x-strangers"] = route.Public
+	if route.Who.Strangers != Nothing {
+		op["x-strangers"] = route.Who.Strangers
 	}
 	if parameters := describeParameters(route); len(parameters) > 0 {
 		op["parameters"] = parameters
@@ -116,9 +101,9 @@ func operation(s *schemas, route *describedRoute) schemaObject {
 }
 
 // security says how callers show who they are. An empty requirement stands for those who do not.
-func security(route *describedRoute) []schemaObject {
+func security(route *Route) []schemaObject {
 	list := []schemaObject{{"token": []string{}}, {"session": []string{}}}
-	if route.Public != "" {
+	if route.Who.Strangers != Nothing {
 		list = append(list, schemaObject{})
 	}
 	return list
@@ -126,20 +111,20 @@ func security(route *describedRoute) []schemaObject {
 
 var notInID = regexp.MustCompile(`[^a-z0-9]+`)
 
-func operationID(route *describedRoute) string {
+func operationID(route *Route) string {
 	return strings.Trim(notInID.ReplaceAllString(strings.ToLower(route.Method+" "+route.Pattern), "_"), "_")
 }
 
 // sent describes what a route takes as the request's body.
-func sent(s *schemas, route *describedRoute) schemaObject {
+func sent(s *schemas, route *Route) schemaObject {
 	switch {
-	case route.In != nil:
-		content := schemaObject{"schema": describeBody(s, route.In)}
+	case route.Doc.In != nil:
+		content := schemaObject{"schema": describeBody(s, route.Doc.In)}
 		if example := exampleOf(operationID(route)); example != nil {
 			content["example"] = example
 		}
 		return schemaObject{"required": true, "content": schemaObject{"application/json": content}}
-	case route.Page && route.Method == http.MethodPost:
+	case route.forPeople() && route.Method == http.MethodPost:
 		form := schemaObject{"type": "object", "additionalProperties": schemaObject{"type": "string"}}
 		return schemaObject{"description": "The form of the page.", "content": schemaObject{"application/x-www-form-urlencoded": schemaObject{"schema": form}}}
 	}
@@ -158,24 +143,17 @@ func describeBody(s *schemas, of any) schemaObject {
 }
 
 func (s *Server) getOpenAPI(w http.ResponseWriter, r *http.Request, _ *Caller) error {
-	var described []describedRoute
-	for i := range s.table {
-		described = append(described, s.table[i].described())
-	}
-	doc, err := describeRoutes(described, cookieName)
+	doc, err := describeRoutes(s.table, cookieName)
 	if err != nil {
 		return err
 	}
 	return writeTagged(w, r, http.StatusOK, "application/json", doc)
 }
 
-var mediaOf = map[Kind]string{API: "application/json", Page: "text/html", Stream: "text/event-stream", Static: "application/octet-stream"}
+// forPeople reports whether people read a route's answers: refusals are pages, and what is sent is a form.
+func (r *Route) forPeople() bool { return r.Kind == Page || r.Kind == Static }
 
-func (r *Route) described() describedRoute {
-	return describedRoute{Method: r.Method, Pattern: r.Pattern, Page: r.Kind == Page || r.Kind == Static, Roles: r.Who.Roles, Public: string(r.Who.Strangers),
-		Summary: r.Doc.Summary, In: r.Doc.In, Out: r.Doc.Out, Status: cmp.Or(r.Doc.Status, http.StatusOK), Media: cmp.Or(r.Doc.Media, mediaOf[r.Kind]),
-		Query: r.query(), Header: r.Doc.Header}
-}
+var mediaOf = map[Kind]string{API: "application/json", Page: "text/html", Stream: "text/event-stream", Static: "application/octet-stream"}
 
 // forms are what values parameters may have. All others are texts.
 var forms = map[string]schemaObject{
@@ -192,16 +170,16 @@ func formOf(name string) schemaObject {
 	return schemaObject{"type": "string"}
 }
 
-func describeParameters(route *describedRoute) []schemaObject {
+func describeParameters(route *Route) []schemaObject {
 	var list []schemaObject
 	for _, match := range wildcard.FindAllStringSubmatch(route.Pattern, -1) {
 		list = append(list, schemaObject{"name": match[1], "in": "path", "required": true, "schema": schemaObject{"type": "string"}})
 	}
-	for _, p := range route.Query {
+	for _, p := range route.query() {
 		list = append(list, schemaObject{"name": p.Name, "in": "query", "description": p.About, "schema": formOf(p.Name)})
 	}
-	headers := route.Header
-	if route.Method == http.MethodPost && !route.Page {
+	headers := route.Doc.Header
+	if route.Method == http.MethodPost && !route.forPeople() {
 		headers = append(slices.Clone(headers), Parameter{api.IdempotencyKey, "the same key and body get the same answer and make nothing twice"})
 	}
 	for _, p := range headers {

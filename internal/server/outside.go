@@ -23,14 +23,9 @@ import (
 func (s *Server) portalRoutes() []Route {
 	return []Route{
 		{Method: "GET", Pattern: "/verify", Kind: Page, Shared: true, Who: Anyone, Handle: s.verifyPage, Doc: Doc{Summary: "The page on which everyone can verify a file."}},
-		{Method: "GET", Pattern: "/verify.html", Kind: Page, Shared: true, Who: Anyone, Handle: open(writePortalFile), Doc: Doc{Summary: "The same page as a file that needs no server."}},
-		{Method: "GET", Pattern: portalFiles + "{name}", Kind: Static, Shared: true, Who: Anyone, Handle: open(writePortalAsset), Doc: Doc{Summary: "A file of that page."}},
+		{Method: "GET", Pattern: "/verify.html", Kind: Page, Shared: true, Who: Anyone, Handle: writePortalFile, Doc: Doc{Summary: "The same page as a file that needs no server."}},
+		{Method: "GET", Pattern: portalFiles + "{name}", Kind: Static, Shared: true, Who: Anyone, Handle: writePortalAsset, Doc: Doc{Summary: "A file of that page."}},
 	}
-}
-
-// open makes a Handler of one to which the caller does not matter.
-func open(handle func(http.ResponseWriter, *http.Request) error) Handler {
-	return func(w http.ResponseWriter, r *http.Request, _ *Caller) error { return handle(w, r) }
 }
 
 func (s *Server) verifyPage(w http.ResponseWriter, r *http.Request, _ *Caller) error {
@@ -42,7 +37,8 @@ func (s *Server) verifyPage(w http.ResponseWriter, r *http.Request, _ *Caller) e
 	if err != nil {
 		return err
 	}
-	return s.portal.write(w, r, doc)
+	w.Header().Set("Content-Security-Policy", portal.Policy)
+	return writeTagged(w, r, http.StatusOK, "text/html; charset=utf-8", s.portal.with(doc))
 }
 
 // entryReaders may read what the log hashed. It contains nothing that was said. But a reader who knows a chain_id or
@@ -56,17 +52,14 @@ func (s *Server) tileRoutes() []Route {
 	if s.config.PublicEntries {
 		entries = Anyone
 	}
-	tree := s.config.Installation.Ledger
 	return []Route{
 		{Method: "GET", Pattern: "/log/checkpoint", Kind: API, Shared: true, Who: Anyone, Handle: s.getCheckpoint,
 			Doc: Doc{Summary: "The log's signed checkpoint, with the cosignatures of witnesses: a C2SP signed note.", Media: "text/plain"}},
-		{Method: "GET", Pattern: "/log/tile/{level}/{index...}", Kind: API, Shared: true, Who: Anyone, Handle: open(func(w http.ResponseWriter, r *http.Request) error { return writeTile(w, r, tree) }),
+		{Method: "GET", Pattern: "/log/tile/{level}/{index...}", Kind: API, Shared: true, Who: Anyone, Handle: s.getTile,
 			Doc: Doc{Summary: "Hashes of the log's tree: a tile of C2SP tlog-tiles.", Media: "application/octet-stream"}},
 		{Method: "GET", Pattern: "/log/tile/entries/{index...}", Kind: API, Shared: entries.Strangers == Everything, Heavy: true, Who: entries,
-			Handle: open(func(w http.ResponseWriter, r *http.Request) error {
-				return writeEntries(w, r, tree, s.config.PublicEntries)
-			}),
-			Doc: Doc{Summary: "What the log hashed under a tile of level 0: a bundle of entries of C2SP tlog-tiles.", Media: "application/octet-stream"}},
+			Handle: s.getEntries,
+			Doc:    Doc{Summary: "What the log hashed under a tile of level 0: a bundle of entries of C2SP tlog-tiles.", Media: "application/octet-stream"}},
 	}
 }
 
@@ -75,7 +68,8 @@ func (s *Server) getCheckpoint(w http.ResponseWriter, r *http.Request, _ *Caller
 	if err != nil {
 		return err
 	}
-	return writeCheckpoint(w, r, checkpoint)
+	w.Header().Set("Cache-Control", "no-cache")
+	return writeTagged(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte(checkpoint))
 }
 
 // portalFiles is the path of the verification page's files.
@@ -99,64 +93,46 @@ func (p *portalPage) with(trust []byte) []byte {
 	return p.page
 }
 
-// write answers with the page, which offers this trust file.
-func (p *portalPage) write(w http.ResponseWriter, r *http.Request, trust []byte) error {
-	w.Header().Set("Content-Security-Policy", portal.Policy)
-	return writeTagged(w, r, http.StatusOK, "text/html; charset=utf-8", p.with(trust))
-}
-
 // writePortalFile answers with the page as a file that needs no server.
-func writePortalFile(w http.ResponseWriter, r *http.Request) error {
+func writePortalFile(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	w.Header().Set("Content-Disposition", `attachment; filename="verify.html"`)
 	return writeTagged(w, r, http.StatusOK, "text/html; charset=utf-8", portal.File())
 }
 
 // writePortalAsset answers with a file of the page. Their names contain digests.
-func writePortalAsset(w http.ResponseWriter, r *http.Request) error {
-	h := w.Header()
+func writePortalAsset(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	content, media := portal.Script(), "text/javascript; charset=utf-8"
 	switch r.PathValue("name") {
 	case portal.ScriptName():
-		h.Set("Cache-Control", "public, max-age=31536000, immutable")
-		return writeTagged(w, r, http.StatusOK, "text/javascript; charset=utf-8", portal.Script())
 	case portal.StyleName():
-		h.Set("Cache-Control", "public, max-age=31536000, immutable")
-		return writeTagged(w, r, http.StatusOK, "text/css; charset=utf-8", portal.Style())
+		content, media = portal.Style(), "text/css; charset=utf-8"
+	default:
+		return fmt.Errorf("%w: the portal has no such file", api.ErrNotFound)
 	}
-	return fmt.Errorf("%w: the portal has no such file", api.ErrNotFound)
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	return writeTagged(w, r, http.StatusOK, media, content)
 }
 
-// A tileTree is a log as tiles show it.
-type tileTree interface {
-	Tile(ctx context.Context, level int, n int64, width int) ([]byte, error)
-	EntryBundle(ctx context.Context, n int64, width int) ([][]byte, error)
-}
-
-// writeCheckpoint answers with the log's signed checkpoint.
-func writeCheckpoint(w http.ResponseWriter, r *http.Request, checkpoint string) error {
-	w.Header().Set("Cache-Control", "no-cache")
-	return writeTagged(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte(checkpoint))
-}
-
-// writeTile answers with hashes of the log's tree.
-func writeTile(w http.ResponseWriter, r *http.Request, of tileTree) error {
+// getTile answers with hashes of the log's tree.
+func (s *Server) getTile(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	t, err := tiles.Parse(r.PathValue("level"), r.PathValue("index"))
 	if err != nil {
 		return fmt.Errorf("%w: %w", api.ErrNotFound, err)
 	}
-	tile, err := of.Tile(r.Context(), t.L, t.N, t.W)
+	tile, err := s.config.Installation.Ledger.Tile(r.Context(), t.L, t.N, t.W)
 	if err != nil {
 		return err
 	}
 	return writeForEver(w, r, "public", tile)
 }
 
-// writeEntries answers with what the log hashed under a tile of level 0. Proxies keep it if it is public.
-func writeEntries(w http.ResponseWriter, r *http.Request, of tileTree, public bool) error {
+// getEntries answers with what the log hashed under a tile of level 0. Proxies keep it if it is public.
+func (s *Server) getEntries(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	t, err := tiles.Parse("entries", r.PathValue("index"))
 	if err != nil {
 		return fmt.Errorf("%w: %w", api.ErrNotFound, err)
 	}
-	list, err := of.EntryBundle(r.Context(), t.N, t.W)
+	list, err := s.config.Installation.Ledger.EntryBundle(r.Context(), t.N, t.W)
 	if err != nil {
 		return err
 	}
@@ -165,7 +141,7 @@ func writeEntries(w http.ResponseWriter, r *http.Request, of tileTree, public bo
 		return err
 	}
 	kept := "private"
-	if public {
+	if s.config.PublicEntries {
 		kept = "public"
 	}
 	return writeForEver(w, r, kept, entries)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,40 +19,29 @@ import (
 	"jurat/internal/find"
 	"jurat/internal/inorder"
 	"jurat/internal/ledger"
-	"jurat/internal/llm"
 	"jurat/internal/pages"
 	"jurat/internal/schedule"
-	"jurat/internal/trial"
 	"jurat/internal/words"
 	"jurat/verify"
-	"jurat/verify/trust"
 )
 
 // recordingRoutes show what recorders saw, and begin trials of it.
 func (s *Server) recordingRoutes() []Route {
 	search := parametersOf(find.RecordingParameters())
 	return []Route{
-		{Method: "GET", Pattern: "/v1/recordings", Kind: API, Heavy: true, Who: Overseers, Handle: s.getRecordings,
+		{Method: "GET", Pattern: "/v1/recordings", Kind: API, Heavy: true, Who: Overseers, Handle: inJSON(s.recordings),
 			Doc: Doc{Summary: "The chains in which recorders saw something, the one with the newest record first.", Out: api.Recordings{}, Query: search}},
-		{Method: "GET", Pattern: "/v1/recordings/{chain}", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: s.getRecording,
+		{Method: "GET", Pattern: "/v1/recordings/{chain}", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: inJSON(s.getRecording),
 			Doc: Doc{Summary: "A recorded chain as people read it: each act with the messages that are new in it. A trial of it begins by POST /v1/submissions with recorded.", Out: RecordedChain{}, Query: []Parameter{
 				{"from", "the number of the first act, from 1; by default 1"}, {"limit", "the largest number of acts: 1 to 100, by default 20"}}}},
 		{Method: "GET", Pattern: RecordingEventsPath, Kind: Stream, Who: Overseers, Handle: s.recordingEvents,
 			Doc: Doc{Summary: "Server-sent events that say that recorders sealed something, or that a trial went on: at most one a second.", Media: schedule.EventStream}},
-		{Method: "GET", Pattern: "/recordings", Kind: Page, Heavy: true, Who: Overseers, Handle: s.recordingsPage, Doc: Doc{Summary: "What recorders saw, and the form of filters.", Query: search}},
-		{Method: "GET", Pattern: "/recordings/{chain}", Kind: Page, Heavy: true, Who: Readers, Handle: s.recordingPage,
+		{Method: "GET", Pattern: "/recordings", Kind: Page, Heavy: true, Who: Overseers, Handle: shown(s, s.recordingsPage), Doc: Doc{Summary: "What recorders saw, and the form of filters.", Query: search}},
+		{Method: "GET", Pattern: "/recordings/{chain}", Kind: Page, Heavy: true, Who: Readers, Handle: shown(s, s.recordingPage),
 			Doc: Doc{Summary: "A recorded chain as people read it.", Query: []Parameter{{"page", "which page of a long chain, from 1"}}}},
-		{Method: "GET", Pattern: "/recordings/{chain}/acts/{number}", Kind: Page, Heavy: true, Who: Readers, Handle: s.recordingPage, Doc: Doc{Summary: "One act of a recorded chain, with all texts."}},
+		{Method: "GET", Pattern: "/recordings/{chain}/acts/{number}", Kind: Page, Heavy: true, Who: Readers, Handle: shown(s, s.recordingPage), Doc: Doc{Summary: "One act of a recorded chain, with all texts."}},
 		{Method: "POST", Pattern: "/recordings/{chain}/trial", Kind: Page, Heavy: true, Who: Submitters, Handle: s.tryRecording, Doc: Doc{Summary: "Put a recorded chain before the jury, by the form."}},
 	}
-}
-
-func (s *Server) getRecordings(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	list, err := s.recordings(r, c)
-	if err != nil {
-		return err
-	}
-	return answerList(w, r, list, nil)
 }
 
 func (s *Server) recordings(r *http.Request, c *Caller) (api.Recordings, error) {
@@ -64,84 +53,77 @@ func (s *Server) recordings(r *http.Request, c *Caller) (api.Recordings, error) 
 	return list, ofSearch(err)
 }
 
-func (s *Server) recordingsPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+func (s *Server) recordingsPage(r *http.Request, c *Caller) (*pages.Recordings, error) {
+	page := &pages.Recordings{Searched: pages.Searched{Query: r.URL.Query()}}
 	list, err := s.recordings(r, c)
-	page, err := recordingsPage(r.URL.Query(), list, err)
-	if err != nil {
-		return err
+	if page.Query.Get("after") == "" && err == nil { // a later page stays as it is
+		page.Events = RecordingEventsPath
 	}
-	return s.page(w, r, c, page.Status(), page)
+	return page, fill(page, list, err)
 }
 
-// recording reads acts of a recorded chain.
+// recording reads acts of a chain: so many, from a number on. It returns api.ErrNotFound if recorders saw nothing in the chain, if it has no
+// such act, or if the caller may not read it, and the errors of the log.
 func (s *Server) recording(ctx context.Context, c *Caller, chain string, from, n int64) (*RecordedChain, error) {
-	t, err := s.scheduler.Trials(ctx)
-	if err != nil {
-		return nil, err
-	}
-	by := &recordingReader{May: func(ctx context.Context, r *evidence.Record) error { return s.mayRead(ctx, c, r) },
-		Disclose: func(ctx context.Context, r *evidence.Record) (*evidence.Record, error) {
-			return s.disclosedTo(ctx, c, r)
-		}, List: s.reader(ctx, c, t)}
-	read, err := s.recorded.Read(ctx, chain, from, n, t, by)
+	read, err := s.readRecording(ctx, c, chain, from, n)
 	if errors.Is(err, api.ErrNotFound) {
 		return nil, s.noSuchChain(c)
 	}
 	return read, unnamed(err)
 }
 
-func (s *Server) getRecording(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	from, n, err := partFrom(r.URL.Query())
+func (s *Server) getRecording(r *http.Request, c *Caller) (*RecordedChain, error) {
+	from, err := number(r, "from", 1, 1<<40)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	chain, err := s.recording(r.Context(), c, r.PathValue("chain"), from, n)
+	n, err := number(r, "limit", pages.ActsPerPage, mostActs)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return writeJSON(w, r, http.StatusOK, chain)
+	return s.recording(r.Context(), c, r.PathValue("chain"), from, n)
 }
 
 // recordingPage shows a part of a chain, or one act of it.
-func (s *Server) recordingPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	return s.showRecording(w, r, c, http.StatusOK, "")
-}
-
-func (s *Server) showRecording(w http.ResponseWriter, r *http.Request, c *Caller, status int, failed string) error {
+func (s *Server) recordingPage(r *http.Request, c *Caller) (*pages.Conversation, error) {
 	from, n, err := partOf(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	chain, err := s.recording(r.Context(), c, r.PathValue("chain"), from, n)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	page, err := s.recorded.Page(r.Context(), chain, s.language(w, r))
+	proofs, err := s.proofsOf(r.Context(), chain, s.language(r))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	page.Alone, page.Send, page.Failed, page.Key = n == 1, Submitters.admits(c) && !c.Stranger(), failed, rand.Text()
+	page := pages.NewConversation(chain.Recording, &docket.ChainPart{From: chain.From, Next: chain.Next, Acts: chain.Steps, Events: chain.Events}, chain.Records, proofs)
+	page.Alone, page.Send, page.Key = n == 1, Submitters.admits(c) && !c.Stranger(), rand.Text()
 	page.Panel, page.Rules = whoSits(s.config.Seats)
 	if page.After == 0 && !page.Alone && Overseers.admits(c) && !changes(r) { // what is new comes at the end
 		page.Events = RecordingEventsPath
 	}
-	return s.page(w, r, c, status, page)
+	return page, nil
 }
 
-// recordedFile returns a recorded chain for a jury, if the caller may read all of it: with the texts that are sealed apart that the caller
-// may see.
+// recordedFile returns a chain that recorders sealed for a jury, as a bundle, if the caller may read all of it: with the texts that are
+// sealed apart that the caller may see.
 func (s *Server) recordedFile(ctx context.Context, c *Caller, chain string) ([]byte, error) {
 	records, err := s.readableChain(ctx, c, chain)
 	if err != nil {
 		return nil, unnamed(err)
 	}
-	return recordingBundle(ctx, s.config.Installation.Ledger, records)
+	if !slices.ContainsFunc(records, func(r *evidence.Record) bool { return r.Payload.Observed != nil }) {
+		return nil, unrecorded()
+	}
+	return s.provedFile(ctx, records)
 }
 
 // tryRecording begins a trial of a recorded chain, by the form. If that is refused, the page is shown again with the reason.
 func (s *Server) tryRecording(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	on, err := caseFrom(r.Context(), &api.NewSubmission{Recorded: r.PathValue("chain")}, s.sources(c))
-	return s.begin(w, r, c, on, err, s.showRecording)
+	on, err := s.caseFrom(r.Context(), c, &api.NewSubmission{Recorded: r.PathValue("chain")})
+	return s.begin(w, r, c, on, err, func(err error) error { return again(s, w, r, c, err, s.recordingPage) })
 }
 
 // recordingEvents says that there is something new, as long as the caller may see it.
@@ -150,30 +132,7 @@ func (s *Server) recordingEvents(w http.ResponseWriter, r *http.Request, c *Call
 	defer end()
 	s.streaming.Add(1)
 	defer s.streaming.Done()
-	return s.live.Events(w, r, s.recorded.Watch(s.draining))
-}
-
-// recordingsDesk reads recorded chains. It is safe for concurrent use.
-type recordingsDesk struct {
-	Ledger *ledger.Ledger
-	Keeper *docket.Keeper
-	Prices llm.Prices                                  // of models' calls; nil: no costs are shown
-	Trust  func(context.Context) (*trust.Trust, error) // by which records are verified
-}
-
-// A recordingReader is who reads a chain.
-type recordingReader struct {
-	May      func(context.Context, *evidence.Record) error                     // returns an error if they may not read a record
-	Disclose func(context.Context, *evidence.Record) (*evidence.Record, error) // adds what they may see of what is sealed apart
-	List     *docket.Reader                                                    // which trials they see
-}
-
-// open returns a record as the reader may see it.
-func (by *recordingReader) open(ctx context.Context, r *evidence.Record) (*evidence.Record, error) {
-	if err := by.May(ctx, r); err != nil {
-		return nil, err
-	}
-	return by.Disclose(ctx, r)
+	return s.live.Events(w, r, s.watchRecordings)
 }
 
 // A held counts the bytes that reading a part of a chain holds at once: the bodies from which later ones may copy, the largest act while it is
@@ -216,10 +175,12 @@ const (
 	mostActs   = 100
 )
 
-// Read reads acts of a chain: so many, from a number on. It returns api.ErrNotFound if recorders saw nothing in the chain, or if it has no such
-// act, and the errors of the reader and of the log.
-func (d *recordingsDesk) Read(ctx context.Context, chain string, from, n int64, t *trial.Index, by *recordingReader) (*RecordedChain, error) {
-	x, _, err := d.Keeper.Ready(ctx)
+func (s *Server) readRecording(ctx context.Context, c *Caller, chain string, from, n int64) (*RecordedChain, error) {
+	t, err := s.scheduler.Trials(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x, _, err := s.keeper.Ready(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -228,25 +189,28 @@ func (d *recordingsDesk) Read(ctx context.Context, chain string, from, n int64, 
 		return nil, err
 	}
 	if r == nil {
-		return nil, none()
+		return nil, unrecorded()
 	}
 	if from > r.Records {
 		return nil, fmt.Errorf("%w: the chain has no act %d", api.ErrNotFound, from)
 	}
 	n = min(n, r.Records-from+1) // what the index does not have yet comes with its place in the list
-	c := &RecordedChain{From: from, Records: r.Records, opened: map[string]*evidence.Record{}}
-	if c.Recording, err = docket.Recording(r, t, by.List); err != nil {
+	read := &RecordedChain{From: from, Records: r.Records, opened: map[string]*evidence.Record{}}
+	if read.Recording, err = docket.Recording(r, t, s.reader(ctx, c, t)); err != nil {
 		return nil, err
 	}
 	number, holds := int64(0), held{}
-	part, err := docket.ReadPart(chain, d.Ledger.ChainRecords(ctx, chain), docket.PartOrder{From: from, N: n, Prices: d.Prices, Open: func(r *evidence.Record) (*evidence.Record, error) {
+	part, err := docket.ReadPart(chain, s.config.Installation.Ledger.ChainRecords(ctx, chain), docket.PartOrder{From: from, N: n, Prices: s.config.Prices, Open: func(r *evidence.Record) (*evidence.Record, error) {
 		number++
 		if err := memoryAccountOf(ctx).Take(ctx, holds.more(r, number >= from)); err != nil {
 			return nil, err
 		}
-		opened, err := by.open(ctx, r)
+		if err := s.mayRead(ctx, c, r); err != nil {
+			return nil, err
+		}
+		opened, err := s.disclosedTo(ctx, c, r)
 		if err == nil && number >= from {
-			c.opened[r.Payload.RecordID] = opened
+			read.opened[r.Payload.RecordID] = opened
 		}
 		return opened, err
 	}})
@@ -259,44 +223,49 @@ func (d *recordingsDesk) Read(ctx context.Context, chain string, from, n int64, 
 	if err := part.FindErased(ctx, x); err != nil {
 		return nil, err
 	}
-	c.Next, c.Steps = part.Next, part.Acts
-	c.Events, err = d.events(ctx, x, r, part, by)
-	return c, err
+	read.Next, read.Steps = part.Next, part.Acts
+	read.Events, err = s.recorderEvents(ctx, c, x, r, part)
+	return read, err
 }
 
-func none() error {
+func unrecorded() error {
 	return fmt.Errorf("%w: no recorder has seen anything in a chain of this name", api.ErrNotFound)
 }
 
-// events lists what recorders said of themselves while they saw a part of a chain, as far as the reader may read it.
-func (d *recordingsDesk) events(ctx context.Context, x *find.Index, r *find.Recording, part *docket.ChainPart, by *recordingReader) (list []docket.RecordedAct, err error) {
+// recorderEvents lists what recorders said of themselves while they saw a part of a chain, as far as the caller may read it.
+func (s *Server) recorderEvents(ctx context.Context, c *Caller, x *find.Index, r *find.Recording, part *docket.ChainPart) (list []docket.RecordedAct, err error) {
 	places, err := x.Events(ctx, r, part.From, part.Next, mostEvents)
-	for _, place := range places {
-		for at, err := range d.Ledger.Records(ctx, place) {
-			if err != nil {
-				return nil, err
-			}
-			allowed, err := acts.Allows(by.May(ctx, at.Record))
-			if err != nil {
-				return nil, err
-			}
-			if !allowed {
-				break
-			}
-			act, err := docket.RecordedEvent(at.Record)
-			if err != nil {
-				return nil, err
-			}
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.config.Installation.Ledger.RowsAt(ctx, places)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		record, err := rows[i].Record()
+		if errors.Is(err, ledger.ErrExpired) {
+			continue
+		}
+		allowed := false
+		if err == nil {
+			allowed, err = acts.Allows(s.mayRead(ctx, c, record))
+		}
+		if err == nil && allowed {
+			var act docket.RecordedAct
+			act, err = docket.RecordedEvent(record)
 			list = append(list, act)
-			break
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	return list, err
+	return list, nil
 }
 
-// Page makes the page of a part of a chain, and verifies each record that it shows by itself.
-func (d *recordingsDesk) Page(ctx context.Context, c *RecordedChain, lang words.Lang) (*pages.Conversation, error) {
-	by, err := d.Trust(ctx)
+// proofsOf verifies each record that a part of a chain shows, by itself.
+func (s *Server) proofsOf(ctx context.Context, chain *RecordedChain, lang words.Lang) (map[string]pages.RecordedProof, error) {
+	by, err := s.config.Installation.Trust(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -305,12 +274,17 @@ func (d *recordingsDesk) Page(ctx context.Context, c *RecordedChain, lang words.
 		record string
 		pages.RecordedProof
 	}
-	err = inorder.Each(c.Steps, func(a docket.RecordedAct) (proof, error) {
-		one, err := d.Ledger.ProveOne(ctx, c.opened[a.Record])
+	err = inorder.Each(chain.Steps, func(a docket.RecordedAct) (proof, error) {
+		one, err := s.config.Installation.Ledger.ProveOne(ctx, chain.opened[a.Record])
 		if err != nil {
 			return proof{}, err
 		}
-		return proof{a.Record, proofOf(verify.Record(one, verify.Options{Trust: by}), lang)}, nil
+		report := verify.Record(one, verify.Options{Trust: by})
+		p := pages.RecordedProof{Rests: words.RestsOn(lang, report)}
+		if p.Status, p.Why = docket.Proved(report); p.Status != verify.Proved {
+			p.Rests = ""
+		}
+		return proof{a.Record, p}, nil
 	}, func(p proof) error {
 		proofs[p.record] = p.RecordedProof
 		return nil
@@ -318,41 +292,11 @@ func (d *recordingsDesk) Page(ctx context.Context, c *RecordedChain, lang words.
 	if err != nil {
 		return nil, fmt.Errorf("verifying the records of a chain: %w", err)
 	}
-	part := &docket.ChainPart{Chain: c.Chain, From: c.From, Next: c.Next, Acts: c.Steps, Events: c.Events}
-	return pages.NewConversation(c.Recording, part, c.Records, proofs), nil
-}
-
-// proofOf says whether it is proved who sealed a record, when, and that it is unchanged.
-func proofOf(report *verify.Report, lang words.Lang) pages.RecordedProof {
-	p := pages.RecordedProof{Status: verify.Proved, Rests: words.RestsOn(lang, report)}
-	for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time} {
-		if f := report.Of(g); f.Status != verify.Proved {
-			p.Status, p.Why, p.Rests = f.Status, string(g)+" is "+string(f.Status)+": "+f.Reason, ""
-			break
-		}
-	}
-	return p
+	return proofs, nil
 }
 
 // RecordingEventsPath is the address at which pages learn that there is something new.
 const RecordingEventsPath = "/v1/recording-events"
-
-// recordingsPage makes the page of a list, or of why there is none. It returns errors that are no fault of the search.
-func recordingsPage(query url.Values, list api.Recordings, err error) (*pages.Recordings, error) {
-	page := &pages.Recordings{Query: query}
-	if query.Get("after") == "" && err == nil { // a later page stays as it is
-		page.Events = RecordingEventsPath
-	}
-	if err != nil {
-		p := problemOf(err)
-		if p.Status != http.StatusBadRequest {
-			return nil, err
-		}
-		page.Problem = p.Detail
-	}
-	page.Fill(list)
-	return page, nil
-}
 
 // partOf reads which acts a page shows: those of a page of the chain, or one.
 func partOf(r *http.Request) (from, n int64, err error) {
@@ -364,53 +308,31 @@ func partOf(r *http.Request) (from, n int64, err error) {
 		return from, 1, nil
 	}
 	page, err := pageNumber(r)
-	return (min(int64(page), 1<<40)-1)*pages.ActsPerPage + 1, pages.ActsPerPage, err
-}
-
-// partFrom reads the number of the first act on a page, and of how many, from the query of an API request.
-func partFrom(query url.Values) (from, n int64, err error) {
-	if from, err = number(query, "from", 1, 1<<40); err != nil {
-		return 0, 0, err
-	}
-	n, err = number(query, "limit", pages.ActsPerPage, mostActs)
-	return from, n, err
-}
-
-func number(query url.Values, name string, usual, most int64) (int64, error) {
-	text := query.Get(name)
-	if text == "" {
-		return usual, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 || n > most {
-		return 0, fmt.Errorf("%w: query parameter %s: %q: want a whole number from 1 to %d", api.ErrMalformed, name, text, most)
-	}
-	return n, nil
+	return (page-1)*pages.ActsPerPage + 1, pages.ActsPerPage, err
 }
 
 // atLeast is how long a page that follows recorders is left alone after it was told that there is something new.
 const atLeast = time.Second
 
-// Watch returns what a page waits for: that recorders sealed something, or that a trial went on. Each has an event that says no more than that.
-func (d *recordingsDesk) Watch(draining context.Context) schedule.Watch {
-	return func(ctx context.Context) (*schedule.Watching, error) {
-		x, _, err := d.Keeper.Ready(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return &schedule.Watching{Frames: d.frames(ctx, draining, x)}, nil
+// watchRecordings returns what a page waits for: that recorders sealed something, or that a trial went on. Each has an event that says no
+// more than that.
+func (s *Server) watchRecordings(ctx context.Context) (*schedule.Watching, error) {
+	x, _, err := s.keeper.Ready(ctx)
+	if err != nil {
+		return nil, err
 	}
+	return &schedule.Watching{Frames: s.frames(ctx, x)}, nil
 }
 
-func (d *recordingsDesk) frames(ctx, draining context.Context, x *find.Index) iter.Seq2[schedule.Frame, error] {
+func (s *Server) frames(ctx context.Context, x *find.Index) iter.Seq2[schedule.Frame, error] {
 	return func(yield func(schedule.Frame, error) bool) {
-		grown := d.Ledger.Grown(ctx)
+		grown := s.config.Installation.Ledger.Grown(ctx)
 		last, err := x.LastOfInterest(ctx)
 		for err == nil {
 			select {
 			case <-ctx.Done():
 				return
-			case <-draining.Done():
+			case <-s.draining.Done():
 				yield(schedule.Frame{}, schedule.ErrClosing)
 				return
 			case _, open := <-grown:
@@ -443,20 +365,4 @@ func wait(ctx context.Context) bool {
 	case <-time.After(atLeast):
 		return true
 	}
-}
-
-// recordingBundle proves the records of a chain that recorders sealed, for a jury.
-func recordingBundle(ctx context.Context, l *ledger.Ledger, records []*evidence.Record) ([]byte, error) {
-	seen := false
-	for _, r := range records {
-		seen = seen || r.Payload.Observed != nil
-	}
-	if !seen {
-		return nil, none()
-	}
-	bundle, err := l.Prove(ctx, records...)
-	if err != nil {
-		return nil, err
-	}
-	return bundle.Marshal()
 }

@@ -21,7 +21,7 @@ import (
 
 func (s *Server) recordRoutes() []Route {
 	return []Route{
-		{Method: "POST", Pattern: "/v1/records", Kind: API, Who: Who{Roles: []access.Role{access.Agent, access.Reviewer}}, Handle: s.postRecord,
+		{Method: "POST", Pattern: "/v1/records", Kind: API, Who: Who{Roles: []access.Role{access.Agent, access.Reviewer}}, Handle: s.sealing(s.postRecord),
 			Doc: Doc{Summary: "Seals a payload with the key of the agent or reviewer that it names, who must be the token's owner. Or accepts a record that its actor has signed.",
 				In: Payload, Out: Record, Status: http.StatusCreated}},
 		{Method: "GET", Pattern: "/v1/records/{id}", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: s.getRecord,
@@ -33,18 +33,20 @@ func (s *Server) recordRoutes() []Route {
 }
 
 func (s *Server) getRecord(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	record, err := s.readable(r.Context(), c, r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	if record, err = s.disclosedTo(r.Context(), c, record); err != nil {
-		return err
-	}
-	proved, err := s.config.Installation.Ledger.ProveOne(r.Context(), record)
+	proved, err := s.provedRecord(r, c)
 	if err != nil {
 		return err
 	}
 	return writeFile(w, r, http.StatusOK, proved)
+}
+
+// disclosed returns a record with the disclosures that the caller may see.
+func (s *Server) disclosed(ctx context.Context, c *Caller, id string) (*evidence.Record, error) {
+	record, err := s.readable(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.disclosedTo(ctx, c, record)
 }
 
 // readable returns a record if the caller may read it. A stranger gets the same error for a missing and for a private
@@ -79,24 +81,19 @@ func briefOf(record *evidence.Record) *brief.Brief {
 
 func (s *Server) reviewRoutes() []Route {
 	return []Route{
-		{Method: "POST", Pattern: "/v1/records/{id}/reviews", Kind: API, Heavy: true, Who: Deciders, Handle: s.postReview, Doc: Doc{
+		{Method: "POST", Pattern: "/v1/records/{id}/reviews", Kind: API, Heavy: true, Who: Deciders, Handle: s.sealing(withBody(s.postReview)), Doc: Doc{
 			Summary: "A person's decision on a record, signed with the reviewer's key and bound to the record's content.",
 			In:      api.Review{}, Out: Record, Status: http.StatusCreated}},
 		{Method: "POST", Pattern: "/v1/records/{id}/deliveries", Kind: API, Heavy: true, Who: Who{Roles: []access.Role{access.Agent, access.Reviewer, access.Operator}},
-			Handle: s.postDelivery, Doc: Doc{
+			Handle: s.sealing(withBody(s.postDelivery)), Doc: Doc{
 				Summary: "The answer that is finally given: what the named review approved, signed with the agent's key.",
 				In:      api.Delivery{}, Out: Record, Status: http.StatusCreated}},
 	}
 }
 
 // postReview seals a person's decision.
-func (s *Server) postReview(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	review, err := readJSON[api.Review](r)
-	if err != nil {
-		return err
-	}
-	done, err := s.review(r.Context(), c, order(r, c), r.PathValue("id"), *review)
-	return s.created(w, r, done, err)
+func (s *Server) postReview(r *http.Request, c *Caller, review *api.Review) (*acts.Done, error) {
+	return s.review(r.Context(), c, order(r, c), r.PathValue("id"), *review)
 }
 
 // review seals the caller's decision on a record. It returns api.ErrNotFound for a missing record, the errors of the
@@ -110,13 +107,8 @@ func (s *Server) review(ctx context.Context, c *Caller, o acts.Order, id string,
 }
 
 // postDelivery seals the answer that is delivered.
-func (s *Server) postDelivery(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	delivery, err := readJSON[api.Delivery](r)
-	if err != nil {
-		return err
-	}
-	done, err := s.deliver(r.Context(), c, order(r, c), r.PathValue("id"), delivery.Review)
-	return s.created(w, r, done, err)
+func (s *Server) postDelivery(r *http.Request, c *Caller, delivery *api.Delivery) (*acts.Done, error) {
+	return s.deliver(r.Context(), c, order(r, c), r.PathValue("id"), delivery.Review)
 }
 
 // deliver seals the answer that a review approved. It returns api.ErrNotFound for a missing record, the errors of the
@@ -135,16 +127,11 @@ func order(r *http.Request, c *Caller) acts.Order {
 }
 
 // postRecord seals what an agent said or a reviewer decided, or accepts a record that they have signed themselves.
-func (s *Server) postRecord(w http.ResponseWriter, r *http.Request, c *Caller) error {
+func (s *Server) postRecord(r *http.Request, c *Caller) (*acts.Done, error) {
 	doc, err := readBody(r, "application/json")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	done, err := s.sealOrAccept(r, c, doc)
-	return s.created(w, r, done, err)
-}
-
-func (s *Server) sealOrAccept(r *http.Request, c *Caller, doc []byte) (*acts.Done, error) {
 	if evidence.BeginsAsRecord(doc) {
 		signed, _, err := evidence.Read(doc)
 		if err != nil {
@@ -167,18 +154,21 @@ func (s *Server) count(done *acts.Done, err error) (*acts.Done, error) {
 	return done, err
 }
 
-// created answers with a record that is in the log, or returns the error of the act.
-func (s *Server) created(w http.ResponseWriter, r *http.Request, done *acts.Done, err error) error {
-	if done, err = s.count(done, err); err != nil {
-		return err
+// sealing makes a Handler that answers with the record that do has put into the log.
+func (s *Server) sealing(do func(*http.Request, *Caller) (*acts.Done, error)) Handler {
+	return func(w http.ResponseWriter, r *http.Request, c *Caller) error {
+		done, err := s.count(do(r, c))
+		if err != nil {
+			return err
+		}
+		proved, err := s.config.Installation.Ledger.ProveOne(r.Context(), done.Record)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Location", "/v1/records/"+done.Record.Payload.RecordID)
+		w.Header().Set("Cache-Control", "no-store")
+		return writeFile(w, r, http.StatusCreated, proved)
 	}
-	proved, err := s.config.Installation.Ledger.ProveOne(r.Context(), done.Record)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Location", "/v1/records/"+done.Record.Payload.RecordID)
-	w.Header().Set("Cache-Control", "no-store")
-	return writeFile(w, r, http.StatusCreated, proved)
 }
 
 // postProperty proves what a value is like, for a caller who may read the value.

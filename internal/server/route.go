@@ -11,6 +11,7 @@ import (
 
 	"jurat/api"
 	"jurat/internal/access"
+	"jurat/internal/pages"
 )
 
 // A Kind says what form a route's answers and refusals have.
@@ -59,6 +60,39 @@ func (w Who) admits(c *Caller) bool {
 
 // A Handler answers a request, or returns an error. After it has begun to write, its error is only logged.
 type Handler func(w http.ResponseWriter, r *http.Request, c *Caller) error
+
+// inJSON makes a Handler that answers with a value of package api.
+func inJSON[T any](get func(*http.Request, *Caller) (T, error)) Handler {
+	return func(w http.ResponseWriter, r *http.Request, c *Caller) error {
+		value, err := get(r, c)
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, r, http.StatusOK, value)
+	}
+}
+
+// withBody reads the body for a function that takes one, a value of package api.
+func withBody[In, Out any](do func(*http.Request, *Caller, *In) (Out, error)) func(*http.Request, *Caller) (Out, error) {
+	return func(r *http.Request, c *Caller) (out Out, err error) {
+		asked, err := readJSON[In](r)
+		if err != nil {
+			return out, err
+		}
+		return do(r, c, asked)
+	}
+}
+
+// shown makes a Handler that answers with a page.
+func shown[P pages.Page](s *Server, get func(*http.Request, *Caller) (P, error)) Handler {
+	return func(w http.ResponseWriter, r *http.Request, c *Caller) error {
+		page, err := get(r, c)
+		if err != nil {
+			return err
+		}
+		return s.page(w, r, c, page)
+	}
+}
 
 // A Route is a row of the table.
 type Route struct {
@@ -141,16 +175,19 @@ func checkQuery(raw string, known []string) error {
 }
 
 // pageNumber reads the number of a page from the query, 1 if there is none. Its error is api.ErrMalformed.
-func pageNumber(r *http.Request) (int, error) {
-	text := r.URL.Query().Get("page")
+func pageNumber(r *http.Request) (int64, error) { return number(r, "page", 1, 1<<40) }
+
+// number reads a parameter of the query that is a number from 1. usual stands for one that is missing. Its error is api.ErrMalformed.
+func number(r *http.Request, name string, usual, most int64) (int64, error) {
+	text := r.URL.Query().Get(name)
 	if text == "" {
-		return 1, nil
+		return usual, nil
 	}
-	page, err := strconv.Atoi(text)
-	if err != nil || page < 1 {
-		return 0, fmt.Errorf("%w: page: want a number from 1", api.ErrMalformed)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || n > most {
+		return 0, fmt.Errorf("%w: query parameter %s: %q: want a whole number from 1 to %d", api.ErrMalformed, name, text, most)
 	}
-	return page, nil
+	return n, nil
 }
 
 // seqOf reads the number of an event; "" is 0. Its error is api.ErrMalformed.

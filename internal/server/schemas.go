@@ -234,7 +234,7 @@ func enumerate[T ~string](enums schemaEnums, values ...T) {
 
 // refine describes what the types of package api leave open, because programs write it as plain strings. What the server
 // reads has no other members.
-func refine(s *schemas, routes []describedRoute) {
+func refine(s *schemas, routes []Route) {
 	s.Member("Problem", "type", textOf(problems()))
 	s.Member("Review", "approval_status", s.Of(reflect.TypeFor[evidence.ApprovalStatus]()))
 	s.Member("Entry", "action_type", s.Of(reflect.TypeFor[evidence.ActionType]()))
@@ -242,7 +242,7 @@ func refine(s *schemas, routes []describedRoute) {
 	s.Member("Grant", "roles", schemaObject{"type": "array", "items": textOf(access.Roles())})
 	s.Member("Property", "form", textOf([]property.Form{property.Range, property.In, property.NotIn, property.AgeAtLeast}))
 	for _, route := range routes {
-		if t := reflect.TypeOf(route.In); t != nil && t.Kind() == reflect.Struct {
+		if t := reflect.TypeOf(route.Doc.In); t != nil && t.Kind() == reflect.Struct {
 			s.Closed(strings.TrimPrefix(s.Of(t)["$ref"].(string), schemaReference("")["$ref"].(string)))
 		}
 	}

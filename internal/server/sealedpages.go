@@ -38,14 +38,14 @@ func (s *Server) recordPage(w http.ResponseWriter, r *http.Request, c *Caller) e
 	if err != nil {
 		return err
 	}
-	page := pages.NewSealed(record, report, s.language(w, r), s.site())
+	page := pages.NewSealed(record, report, s.language(r), s.site())
 	if len(whole) > 0 {
 		page.Tried(whole[0])
 	}
 	if belongs != nil {
 		page.Belongs(len(belongs.Indexes), belongs.Cut != nil)
 	}
-	return s.page(w, r, c, http.StatusOK, page)
+	return s.page(w, r, c, page)
 }
 
 // site is the address under which others reach the pages; "": the server knows none.
@@ -80,11 +80,8 @@ func (s *Server) byDigest(w http.ResponseWriter, r *http.Request, c *Caller) err
 
 // provedRecord returns a record with its proofs, and with the disclosures that the caller may see.
 func (s *Server) provedRecord(r *http.Request, c *Caller) (*evidence.Record, error) {
-	record, err := s.readable(r.Context(), c, r.PathValue("id"))
+	record, err := s.disclosed(r.Context(), c, r.PathValue("id"))
 	if err != nil {
-		return nil, err
-	}
-	if record, err = s.disclosedTo(r.Context(), c, record); err != nil {
 		return nil, err
 	}
 	return s.config.Installation.Ledger.ProveOne(r.Context(), record)
@@ -121,31 +118,31 @@ func (s *Server) verified(ctx context.Context, chain []*evidence.Record, trusted
 }
 
 // chainPage shows the timeline of a chain or a record.
-func (s *Server) chainPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+func (s *Server) chainPage(r *http.Request, c *Caller) (*pages.Chain, error) {
 	id := r.PathValue("chain_id")
 	page, err := pageNumber(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	g, err := s.gather(r.Context(), c, id, s.config.Installation.Ledger.Briefs().Gather)
 	if err != nil {
-		return unnamed(err)
+		return nil, unnamed(err)
 	}
 	chain, err := s.readableCase(r.Context(), c, g)
 	if err != nil {
-		return unnamed(err)
+		return nil, unnamed(err)
 	}
 	trusted, err := s.config.Installation.Trust(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	report, records, err := s.verified(r.Context(), chain, trusted)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	shown := pages.NewChain(id, records, report, page, s.language(w, r))
+	shown := pages.NewChain(id, records, report, int(page), s.language(r))
 	shown.Cut = g.Cut != nil
-	return s.page(w, r, c, http.StatusOK, shown)
+	return shown, nil
 }
 
 // recordBundle sends a record as a case file, with all that belongs to it. Without its chain the file would be

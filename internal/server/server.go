@@ -66,18 +66,17 @@ type Server struct {
 	budget    *memoryBudget
 	ready     *prober
 	metrics   *metrics
-	uses      access.Uses // of tokens
-	granted   *grantDesk
-	assigned  *assigner
+	uses      access.Uses    // of tokens
+	began     time.Time      // of this process
 	arrivals  *arrivalTeller // nil: nobody is told
 	cosigned  *cosigner
 	portal    portalPage
 	conduct   *docket.ConductCache
 	keeper    *docket.Keeper // the Server runs it
-	recorded  *recordingsDesk
 	histories docket.Histories
 	scheduler *schedule.Scheduler
 	live      schedule.Delivery
+	origins   *http.CrossOriginProtection
 	table     []Route
 	handler   http.Handler
 
@@ -111,15 +110,12 @@ func New(ctx context.Context, c Config) (*Server, error) {
 			return nil, err
 		}
 	}
-	s := &Server{config: c, scheduler: c.Scheduler, live: c.Live}
+	s := &Server{config: c, scheduler: c.Scheduler, live: c.Live, began: c.Now()}
 	s.draining, s.drain = context.WithCancel(context.Background()) // Run ends it, rather than the caller of New
 	s.access = access.New(access.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Now: c.Now})
 	s.acts = acts.New(acts.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Opened: s.access, Disclose: c.Installation.Apart.Disclose, Now: c.Now})
 	s.conduct = docket.NewConductCache(c.Installation.Ledger, c.Now)
-	s.granted = &grantDesk{register: s.access, ledger: c.Installation.Ledger, uses: &s.uses, began: c.Now()}
-	s.assigned = &assigner{scheduler: s.scheduler, acts: s.acts, register: s.access}
 	s.keeper = &docket.Keeper{Ledger: c.Installation.Ledger, Path: c.Index, Log: c.Log}
-	s.recorded = &recordingsDesk{Ledger: c.Installation.Ledger, Keeper: s.keeper, Prices: c.Prices, Trust: c.Installation.Trust}
 	s.refusals = newRefusals(s.access, c.Log, c.Now)
 	s.budget = newMemoryBudget(c.Memory)
 	s.limiter = newRateLimiter(c.Limits, c.Now)
@@ -166,13 +162,6 @@ func (s *Server) holdTrials(ctx context.Context) (stop func()) {
 	}
 }
 
-// tell tells the webhook of cases that need a person, until ctx ends.
-func (s *Server) tell(ctx context.Context) {
-	if s.arrivals != nil {
-		s.arrivals.Run(ctx)
-	}
-}
-
 // Access returns the register of access rights.
 func (s *Server) Access() *access.Register { return s.access }
 
@@ -186,15 +175,14 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(s.config.Log.Handler(), slog.LevelWarn),
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) }}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	recorded := make(chan struct{})
-	go func() { defer close(recorded); s.refusals.run(background) }()
-	witnessed := make(chan struct{})
-	go func() { defer close(witnessed); s.cosigned.run(background) }()
-	told := make(chan struct{})
-	go func() { defer close(told); s.tell(ctx) }()
-	indexed := make(chan struct{})
-	go func() { defer close(indexed); s.keeper.Run(background) }()
-	defer func() { stop(); <-recorded; <-witnessed; <-told; <-indexed }()
+	var work sync.WaitGroup
+	work.Go(func() { s.refusals.run(background) })
+	work.Go(func() { s.cosigned.run(background) })
+	work.Go(func() { s.keeper.Run(background) })
+	if s.arrivals != nil {
+		work.Go(func() { s.arrivals.Run(ctx) })
+	}
+	defer func() { stop(); work.Wait() }()
 	defer s.holdTrials(ctx)()
 
 	served := make(chan error, 1)

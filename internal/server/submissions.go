@@ -20,67 +20,65 @@ import (
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/verify"
-	"jurat/verify/trust"
 )
 
 func (s *Server) submissionRoutes() []Route {
 	return []Route{
-		{Method: "POST", Pattern: "/v1/submissions", Kind: API, Who: Submitters, Handle: s.submit,
+		{Method: "POST", Pattern: "/v1/submissions", Kind: API, Who: Submitters, Handle: s.entered(http.StatusAccepted, withBody(s.submit)),
 			Doc: Doc{Summary: "Put an agent before the jury. The submission is sealed at once, and the trial is held when its turn comes.",
 				In: api.NewSubmission{}, Out: api.Submission{}, Status: http.StatusAccepted}},
-		{Method: "GET", Pattern: "/v1/submissions", Kind: API, Who: SignedIn, Handle: s.listSubmissions,
+		{Method: "GET", Pattern: "/v1/submissions", Kind: API, Who: SignedIn, Handle: inJSON(s.listSubmissions),
 			Doc: Doc{Summary: "Submissions, the newest first: a submitter sees its own.", Out: api.Submissions{}, Query: []Parameter{
 				{"after", "the cursor of the previous page"}, {"limit", "the largest number of submissions: 1 to 500, by default 100"}}}},
-		{Method: "GET", Pattern: "/v1/submissions/{id}", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: s.getSubmission,
+		{Method: "GET", Pattern: "/v1/submissions/{id}", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: inJSON(s.getSubmission),
 			Doc: Doc{Summary: "A submission: its state, the jury's positions, and the result if there is one.", Out: api.Submission{}}},
-		{Method: "POST", Pattern: "/v1/submissions/{id}/resume", Kind: API, Who: Submitters, Handle: s.resume,
+		{Method: "POST", Pattern: "/v1/submissions/{id}/resume", Kind: API, Who: Submitters, Handle: s.entered(http.StatusAccepted, s.goOn),
 			Doc: Doc{Summary: "Continue a trial that was broken off or cancelled.", Out: api.Submission{}, Status: http.StatusAccepted}},
-		{Method: "POST", Pattern: "/v1/submissions/{id}/cancel", Kind: API, Who: Submitters, Handle: s.cancel,
+		{Method: "POST", Pattern: "/v1/submissions/{id}/cancel", Kind: API, Who: Submitters, Handle: s.entered(http.StatusAccepted, withBody(s.cancel)),
 			Doc: Doc{Summary: "Stop a trial that is to be held. The log records by whom, and why.", In: api.Cancellation{}, Out: api.Submission{}, Status: http.StatusAccepted}},
 		{Method: "GET", Pattern: "/v1/submissions/{id}/case", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: s.getCase,
 			Doc: Doc{Summary: "The case file: every record of the trial, proved against one checkpoint.", Out: Bundle}},
 	}
 }
 
-func (s *Server) submit(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	asked, err := readJSON[api.NewSubmission](r)
+func (s *Server) submit(r *http.Request, c *Caller, asked *api.NewSubmission) (string, error) {
+	on, err := s.caseFrom(r.Context(), c, asked)
 	if err != nil {
-		return err
-	}
-	on, err := caseFrom(r.Context(), asked, s.sources(c))
-	if err != nil {
-		return refusedEvidence(err)
+		return "", refusedEvidence(err)
 	}
 	keyed, err := acts.KeyedID(c, r.Header.Get(api.IdempotencyKey), "submission")
 	if err != nil {
-		return err
+		return "", err
 	}
 	id, err := s.scheduler.SubmitOnce(r.Context(), schedule.Order{ID: keyed, Submitter: c.Name(), Case: on})
-	if err != nil {
-		return ofScheduler(err)
+	return id, ofScheduler(err)
+}
+
+// entered makes a Handler that answers with a submission, as lists have it. do returns its id.
+func (s *Server) entered(status int, do func(*http.Request, *Caller) (string, error)) Handler {
+	return func(w http.ResponseWriter, r *http.Request, c *Caller) error {
+		id, err := do(r, c)
+		if err != nil {
+			return err
+		}
+		e, err := s.scheduler.Entry(r.Context(), id)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Location", "/v1/submissions/"+id)
+		return writeJSON(w, r, status, e.Described())
 	}
-	return s.accepted(w, r, id)
 }
 
-// accepted answers with the address of a submission.
-func (s *Server) accepted(w http.ResponseWriter, r *http.Request, id string) error {
-	return s.sendEntry(w, r, http.StatusAccepted, id)
-}
-
-// sendEntry answers with a submission, as lists have it.
-func (s *Server) sendEntry(w http.ResponseWriter, r *http.Request, status int, id string) error {
-	e, err := s.scheduler.Entry(r.Context(), id)
-	if err != nil {
-		return err
+// toCourt makes a Handler of a form that leads to the page of a trial. do returns its id.
+func toCourt(do func(*http.Request, *Caller) (string, error)) Handler {
+	return func(w http.ResponseWriter, r *http.Request, c *Caller) error {
+		id, err := do(r, c)
+		if err != nil {
+			return err
+		}
+		return goTo(w, r, "submissions", id)
 	}
-	w.Header().Set("Location", "/v1/submissions/"+id)
-	return writeJSON(w, r, status, e.Described())
-}
-
-// sources are where evidence of a caller comes from.
-func (s *Server) sources(c *Caller) evidenceSources {
-	return evidenceSources{Trust: s.config.Installation.Trust, Chain: func(ctx context.Context, id string) ([]byte, error) { return s.chainFile(ctx, c, id) },
-		Recorded: func(ctx context.Context, chain string) ([]byte, error) { return s.recordedFile(ctx, c, chain) }}
 }
 
 // chainFile returns a chain of the log if the caller may read all of it. What is sealed apart stays so, because in
@@ -91,6 +89,11 @@ func (s *Server) chainFile(ctx context.Context, c *Caller, id string) ([]byte, e
 	if err != nil {
 		return nil, unnamed(err)
 	}
+	return s.provedFile(ctx, records)
+}
+
+// provedFile returns records as a bundle.
+func (s *Server) provedFile(ctx context.Context, records []*evidence.Record) ([]byte, error) {
 	bundle, err := s.config.Installation.Ledger.Prove(ctx, records...)
 	if err != nil {
 		return nil, err
@@ -118,26 +121,23 @@ func ofScheduler(err error) error {
 	return err
 }
 
-func (s *Server) listSubmissions(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	limit, err := limitOf(r)
+func (s *Server) listSubmissions(r *http.Request, c *Caller) (page api.Submissions, err error) {
+	limit, err := number(r, "limit", pageLimit, maxPageLimit)
 	if err != nil {
-		return err
+		return page, err
 	}
-	entries, more, err := s.scheduler.Entries(r.Context(), r.URL.Query().Get("after"), limit, s.visible(c))
+	entries, more, err := s.scheduler.Entries(r.Context(), r.URL.Query().Get("after"), int(limit), s.visible(c))
 	if errors.Is(err, trial.ErrUnknown) {
-		return fmt.Errorf("%w: after: not a cursor of this list", api.ErrMalformed)
+		return page, fmt.Errorf("%w: after: not a cursor of this list", api.ErrMalformed)
 	}
-	if err != nil {
-		return err
-	}
-	page := api.Submissions{Submissions: []api.Submission{}}
+	page.Submissions = []api.Submission{}
 	for i := range entries {
 		page.Submissions = append(page.Submissions, entries[i].Described())
 	}
 	if more {
 		page.Next = entries[len(entries)-1].ID
 	}
-	return writeJSON(w, r, http.StatusOK, page)
+	return page, err
 }
 
 // visible selects the trials that a list shows to a caller: those of which mayRead allows every record, without
@@ -147,60 +147,59 @@ func (s *Server) visible(c *Caller) func(*trial.Summary) bool {
 	return func(t *trial.Summary) bool { return all || acts.IsSubmitter(c, t.Submitter) }
 }
 
-func (s *Server) getSubmission(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	e, t, err := s.readTrial(r.Context(), c, r.PathValue("id"))
-	if err != nil {
-		return err
+// getSubmission reads a trial for a caller: its state, and its acts so far.
+func (s *Server) getSubmission(r *http.Request, c *Caller) (answer api.Submission, err error) {
+	ctx, id := r.Context(), r.PathValue("id")
+	if err := s.mayReadTrial(ctx, c, id); err != nil {
+		return answer, err
 	}
-	answer := e.Described()
-	answer.Reason, answer.CancelledBy = reasonFor(c, e), cancelledBy(c, e)
-	if !concerned(c, e) {
+	e, err := s.scheduler.Entry(ctx, id)
+	if err != nil {
+		return answer, err
+	}
+	t, err := trial.Reopen(ctx, s.config.Installation.Ledger, id)
+	if err != nil {
+		return answer, err
+	}
+	answer = e.Described()
+	answer.Reason, answer.CancelledBy = reasonFor(c, &e), cancelledBy(c, &e)
+	if !concerned(c, &e) {
 		answer.Taken = nil
 	}
 	answer.Votes, answer.Result = &t.Votes, &t.State.Result
-	return writeJSON(w, r, http.StatusOK, answer)
-}
-
-func (s *Server) resume(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	id := r.PathValue("id")
-	if err := s.goOn(r, c, id); err != nil {
-		return err
-	}
-	return s.accepted(w, r, id)
+	return answer, nil
 }
 
 // goOn continues a trial that was broken off or cancelled.
-func (s *Server) goOn(r *http.Request, c *Caller, id string) error {
+func (s *Server) goOn(r *http.Request, c *Caller) (string, error) {
+	id := r.PathValue("id")
 	if err := s.mayManage(r.Context(), c, id); err != nil {
-		return err
+		return id, err
 	}
-	return ofScheduler(s.scheduler.Retry(r.Context(), id, c.Name(), "asked for in the courtroom or over the API"))
+	return id, ofScheduler(s.scheduler.Retry(r.Context(), id, c.Name(), "asked for in the courtroom or over the API"))
 }
 
-func (s *Server) cancel(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	asked, err := readJSON[api.Cancellation](r)
-	if err != nil {
-		return err
-	}
+func (s *Server) cancel(r *http.Request, c *Caller, asked *api.Cancellation) (string, error) {
 	id := r.PathValue("id")
-	if err := s.stop(r, c, id, asked.Reason); err != nil {
-		return err
+	if err := s.mayManage(r.Context(), c, id); err != nil {
+		return id, err
 	}
-	return s.accepted(w, r, id)
+	reason, err := givenReason(asked.Reason)
+	if err != nil {
+		return id, err
+	}
+	return id, ofScheduler(s.scheduler.Cancel(r.Context(), id, c.Name(), reason))
 }
 
 // maxReason limits the length of a reason in bytes.
 const maxReason = 1000
 
-// stop cancels a trial.
-func (s *Server) stop(r *http.Request, c *Caller, id, reason string) error {
-	if err := s.mayManage(r.Context(), c, id); err != nil {
-		return err
-	}
+// givenReason returns a reason without the spaces around it. It refuses one that is empty or too long.
+func givenReason(reason string) (string, error) {
 	if reason = strings.TrimSpace(reason); reason == "" || len(reason) > maxReason {
-		return fmt.Errorf("%w: reason: want 1 to %d bytes", api.ErrInvalid, maxReason)
+		return "", fmt.Errorf("%w: reason: want 1 to %d bytes", api.ErrInvalid, maxReason)
 	}
-	return ofScheduler(s.scheduler.Cancel(r.Context(), id, c.Name(), reason))
+	return reason, nil
 }
 
 func (s *Server) getCase(w http.ResponseWriter, r *http.Request, c *Caller) error {
@@ -244,19 +243,6 @@ func (s *Server) isTrial(ctx context.Context, c *Caller, id string) error {
 	return fmt.Errorf("%w: the log has no trial %q", api.ErrNotFound, id)
 }
 
-// readTrial reads a trial for a caller: its state, and its acts so far.
-func (s *Server) readTrial(ctx context.Context, c *Caller, id string) (*schedule.Entry, *trial.Reopened, error) {
-	if err := s.mayReadTrial(ctx, c, id); err != nil {
-		return nil, nil, err
-	}
-	e, err := s.scheduler.Entry(ctx, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	t, err := trial.Reopen(ctx, s.config.Installation.Ledger, id)
-	return &e, t, err
-}
-
 // reasonFor returns why a trial was broken off or cancelled, for callers that are concerned with it. The reason may
 // describe this machine, so it is not public.
 func reasonFor(c *Caller, e *schedule.Entry) string {
@@ -278,17 +264,8 @@ func concerned(c *Caller, e *schedule.Entry) bool {
 	return acts.ReadsEverything(c) || acts.IsSubmitter(c, e.Submitter)
 }
 
-// evidenceSources are where evidence comes from that is not in the request.
-type evidenceSources struct {
-	Trust func(context.Context) (*trust.Trust, error)          // by which records are verified
-	Chain func(ctx context.Context, id string) ([]byte, error) // a chain of the log as a bundle, if the caller may read it
-	// Recorded returns a chain that recorders sealed as a bundle, if the caller may read it, with the texts that are sealed apart that the
-	// caller may see.
-	Recorded func(ctx context.Context, chain string) ([]byte, error)
-}
-
 // caseFrom makes a case from one kind of evidence. refusedEvidence says what its errors mean.
-func caseFrom(ctx context.Context, n *api.NewSubmission, from evidenceSources) (*subject.Case, error) {
+func (s *Server) caseFrom(ctx context.Context, c *Caller, n *api.NewSubmission) (*subject.Case, error) {
 	kinds := 0
 	for _, there := range []bool{n.Conversation != nil, n.Records != nil, n.ChainID != "", n.Recorded != ""} {
 		if there {
@@ -311,14 +288,14 @@ func caseFrom(ctx context.Context, n *api.NewSubmission, from evidenceSources) (
 	var err error
 	switch {
 	case n.ChainID != "":
-		file, err = from.Chain(ctx, n.ChainID)
+		file, err = s.chainFile(ctx, c, n.ChainID)
 	case n.Recorded != "":
-		file, err = from.Recorded(ctx, n.Recorded)
+		file, err = s.recordedFile(ctx, c, n.Recorded)
 	}
 	if err != nil {
 		return nil, err
 	}
-	trusted, err := from.Trust(ctx)
+	trusted, err := s.config.Installation.Trust(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -337,7 +314,7 @@ func formID(r *http.Request, submitter string, on *subject.Case) string {
 }
 
 // formCase reads the case in a form: an example, the two documents, or records.
-func formCase(r *http.Request, from evidenceSources) (*subject.Case, error) {
+func (s *Server) formCase(r *http.Request, c *Caller) (*subject.Case, error) {
 	if name := r.PostFormValue("example"); name != "" {
 		return exampleCase(name)
 	}
@@ -354,7 +331,7 @@ func formCase(r *http.Request, from evidenceSources) (*subject.Case, error) {
 	if n.AgentCard == nil && n.Conversation == nil && n.Records == nil {
 		return nil, fmt.Errorf("%w: no file was chosen: give agent-card.json and conversation.json, or sealed records of an agent", api.ErrInvalid)
 	}
-	return caseFrom(r.Context(), &n, from)
+	return s.caseFrom(r.Context(), c, &n)
 }
 
 // upload reads one file of a form; nil if none was chosen.

@@ -43,13 +43,13 @@ func (s *Server) Routes() []Route { return slices.Clone(s.table) }
 // assemble makes one handler from the table.
 func (s *Server) assemble() (http.Handler, error) {
 	mux := http.NewServeMux()
-	origins, err := newOriginGuard(originConfig{Secure: s.config.Secure, Local: s.config.Local, Origins: s.config.Origins})
-	if err != nil {
+	var err error
+	if s.origins, err = crossOrigin(s.config.Origins); err != nil {
 		return nil, err
 	}
 	for i := range s.table {
 		route := &s.table[i]
-		mux.Handle(route.Name(), s.guard(route, origins))
+		mux.Handle(route.Name(), s.guard(route))
 	}
 	nowhere, nowherePage := s.nowhere(API, mux), s.nowhere(Page, mux)
 	return compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,9 +62,9 @@ func (s *Server) assemble() (http.Handler, error) {
 		case pattern != "" && path.Clean(r.URL.Path) == r.URL.Path:
 			mux.ServeHTTP(w, r)
 		case strings.Contains(r.Header.Get("Accept"), "text/html"): // browsers send this and programs do not
-			s.guard(nowherePage, origins).ServeHTTP(w, r)
+			s.guard(nowherePage).ServeHTTP(w, r)
 		default:
-			s.guard(nowhere, origins).ServeHTTP(w, r)
+			s.guard(nowhere).ServeHTTP(w, r)
 		}
 	}))
 }
@@ -96,7 +96,7 @@ func otherMethods(r *http.Request, mux *http.ServeMux) (methods []string) {
 }
 
 // guard admits to a route the callers that may use it. It checks in this order: origin, rate, identity, rights.
-func (s *Server) guard(route *Route, origins *originGuard) http.Handler {
+func (s *Server) guard(route *Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		most := s.config.MaxBody
 		if route.MaxBody > 0 {
@@ -113,7 +113,7 @@ func (s *Server) guard(route *Route, origins *originGuard) http.Handler {
 		}
 		began, watching := time.Now(), &watched{ResponseWriter: w}
 		traced := s.config.Tracing.Request(r, route.Name())
-		c, err := s.admit(route, origins, r)
+		c, err := s.admit(route, r)
 		if err == nil {
 			var held *memoryAccount
 			r, held, err = s.account(route, r, c)
@@ -152,8 +152,8 @@ func (s *Server) answered(r *http.Request, route *Route, c *Caller, status int, 
 		slog.Duration("took", took), slog.String("caller", c.Name()))
 }
 
-func (s *Server) admit(route *Route, origins *originGuard, r *http.Request) (*Caller, error) {
-	if err := origins.Check(r); err != nil {
+func (s *Server) admit(route *Route, r *http.Request) (*Caller, error) {
+	if err := s.checkOrigin(r); err != nil {
 		return &Caller{}, cmp.Or(s.limit(route, address(r), true), err)
 	}
 	if r.ContentLength > s.config.MaxBody {
