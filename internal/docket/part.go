@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/convo"
