@@ -114,7 +114,7 @@ var importRules = []importRule{
 	{"jurat/internal/postgres", []string{"jurat/evidence", "jurat/internal/filestore", "jurat/internal/ledger/storage", "jurat/internal/lock", logHashing, "github.com/jackc/pgx/v5/"},
 		"one database, behind the contracts of the log's store, of the file store and of locks"},
 	{"jurat/internal/sqlitefile", []string{"modernc.org/sqlite"}, "it opens files, and knows nothing of what is in them"},
-	{"jurat/internal/storetest", []string{"jurat/evidence", "jurat/internal/filestore", "jurat/internal/ledger/storage", "jurat/internal/lock", logHashing, "github.com/google/go-cmp/"},
+	{"jurat/internal/storetest", []string{"jurat/evidence", "jurat/internal/filestore", "jurat/internal/ledger/storage", "jurat/internal/lock", "jurat/internal/must", logHashing, "github.com/google/go-cmp/"},
 		"one suite for every store of a log, one for every file store, and one for locks, so it knows none"},
 	{"jurat/internal/panel", []string{"jurat/evidence", "jurat/jury", "jurat/internal/config", "jurat/internal/juror", "jurat/internal/juror/model", "jurat/internal/juror/rules",
 		"jurat/internal/llm/", "jurat/internal/subject", jsonLibrary, "golang.org/x/time/rate"},

@@ -27,9 +27,7 @@ func TestCreateNeverReplaces(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if won.Load() != 1 {
-		t.Errorf("%d of 20 callers created the file, want 1", won.Load())
-	}
+	must.Equal(t, won.Load(), 1)
 	check(t, file, "text", 0o600)
 }
 
@@ -60,9 +58,7 @@ func TestSyncFolders(t *testing.T) {
 			t.Errorf("%s: %v", folder, err)
 		}
 	}
-	if err := SyncFolders(filepath.Join(top, "none"), top); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v, want fs.ErrNotExist", err)
-	}
+	must.Want(t, SyncFolders(filepath.Join(top, "none"), top), fs.ErrNotExist)
 	if err := SyncFolders(below, filepath.Join(top, "c")); err == nil {
 		t.Error("SyncFolders accepted a folder outside of the top folder")
 	}

@@ -94,9 +94,7 @@ func wantOpen(t *testing.T, v *Store, r *evidence.Record, pointer string, want e
 		return
 	}
 	i := slices.IndexFunc(r.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == pointer })
-	if diff := cmp.Diff(r.Disclosures[i], d); diff != "" {
-		t.Errorf("(-kept +opened):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(r.Disclosures[i], d), "")
 }
 
 func TestKeepAndOpen(t *testing.T) {
@@ -128,9 +126,7 @@ func TestNothingReadable(t *testing.T) {
 		}
 		n += bytes.Count(text, key)
 	}
-	if n != 1 {
-		t.Errorf("the key is in %d places", n)
-	}
+	must.Equal(t, n, 1)
 }
 
 // TestOneKeyEach: every value has a key of its own, so destroying one key destroys one value.
@@ -281,9 +277,7 @@ func TestDestroyWhatIsNotThere(t *testing.T) {
 func TestKeepNeverReplaces(t *testing.T) {
 	onBoth(t, func(t *testing.T, vault func() *Store) {
 		v, r := kept(t, vault, map[string]string{"/prompt": secret})
-		if err := v.Keep(t.Context(), r); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("%v, want that it is there", err)
-		}
+		must.Want(t, v.Keep(t.Context(), r), fs.ErrExist)
 		wantOpen(t, v, r, "/prompt", nil)
 	})
 }
@@ -325,9 +319,7 @@ func TestConcurrently(t *testing.T) {
 				var both sync.WaitGroup
 				for n := range 2 {
 					both.Go(func() {
-						if err := vaults[n].Destroy(t.Context(), r.Digest, r.Disclosures[0].Pointer); err != nil {
-							t.Error(err)
-						}
+						must.Want(t, vaults[n].Destroy(t.Context(), r.Digest, r.Disclosures[0].Pointer), nil)
 					})
 				}
 				both.Wait()

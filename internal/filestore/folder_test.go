@@ -39,9 +39,7 @@ func TestFolderIsPrivate(t *testing.T) {
 	if _, err := c.Read(t.Context(), "a/b.key"); err == nil || !strings.Contains(err.Error(), "mode 0640") {
 		t.Errorf("a secret that others can read: %v", err)
 	}
-	if _, err := c.Read(t.Context(), "a/b.json"); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, nil)(c.Read(t.Context(), "a/b.json"))
 }
 
 // TestFolderListsWhatACrashLeft checks that List finds unfinished files: they may contain texts that must be erased.

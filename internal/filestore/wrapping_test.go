@@ -97,9 +97,7 @@ func TestParseRefuses(t *testing.T) {
 // TestKeysAreNotPrinted checks that printing Keys shows only their IDs.
 func TestKeysAreNotPrinted(t *testing.T) {
 	keys, _ := generated(t)
-	if got := fmt.Sprintf("%v %s", keys, keys); got != string(keys.IDs()[0])+" "+string(keys.IDs()[0]) {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, fmt.Sprintf("%v %s", keys, keys), string(keys.IDs()[0])+" "+string(keys.IDs()[0]))
 }
 
 // FuzzParse checks that parsed keys unwrap what they wrap.

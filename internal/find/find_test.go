@@ -221,9 +221,7 @@ func TestEarlierVersion(t *testing.T) {
 	}
 	told := int64(0)
 	must.Do(t, x.Follow(t.Context(), func(done, total int64) { told = max(told, done) }))
-	if told != 50 {
-		t.Errorf("progress to %d of 50", told)
-	}
+	must.Equal(t, told, 50)
 	q := must.Get(find.ReadRecords(getter("text", "mention 017")))(t)
 	if found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil); err != nil || len(found.Hits) != 1 {
 		t.Errorf("%+v, %v", found, err)

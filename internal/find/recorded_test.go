@@ -204,9 +204,7 @@ func TestEvents(t *testing.T) {
 	}
 	say(t, h.House, "something else")
 	follow(t, x)
-	if at, err := x.LastOfInterest(t.Context()); at != 7 || err != nil {
-		t.Errorf("the newest record of a recorder is at %d, %v", at, err)
-	}
+	must.Give(x.LastOfInterest(t.Context()))(t, 7)
 }
 
 // TestErased: the index knows what was erased.
@@ -218,9 +216,7 @@ func TestErased(t *testing.T) {
 	x := openIndex(t, h, t.TempDir()+"/find.db")
 	follow(t, x)
 	got := must.Get(x.Erased(t.Context(), []evidence.Digest{r.Digest, evidence.DigestOf(nil)}))(t)
-	if diff := gocmp.Diff(map[evidence.Digest][]string{r.Digest: {"/response"}}, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, gocmp.Diff(map[evidence.Digest][]string{r.Digest: {"/response"}}, got), "")
 }
 
 // TestHostileRecordings: what recorders seal may name a thousand agents, and times and counts that cannot be.
@@ -236,9 +232,7 @@ func TestHostileRecordings(t *testing.T) {
 	if r == nil || len(r.Agents) != 20 || r.Acts != 60 || r.Records != 60 || r.Counted != 0 || r.Last < r.First {
 		t.Fatalf("%+v", r)
 	}
-	if r, err := x.Recording(t.Context(), "no such chain"); r != nil || err != nil {
-		t.Error(r, err)
-	}
+	must.Give(x.Recording(t.Context(), "no such chain"))(t, nil)
 	for name, value := range map[string]string{"text": "ab", "from": "yesterday", "after": "-1", "limit": "0"} {
 		if _, err := find.ReadRecordings(getter(name, value)); err == nil {
 			t.Errorf("%s=%s is accepted", name, value)

@@ -3,6 +3,7 @@ package inorder
 import (
 	"errors"
 	"io"
+	"jurat/internal/must"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -94,7 +95,5 @@ func TestEach(t *testing.T) {
 			t.Errorf("%+v: %d taken, %v", tt, next, err)
 		}
 	}
-	if err := Each(nil, func(int) (int, error) { return 0, bad }, func(int) error { return bad }); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, Each(nil, func(int) (int, error) { return 0, bad }, func(int) error { return bad }), nil)
 }

@@ -17,6 +17,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
+	expect "jurat/internal/must"
 )
 
 // An owner holds keys that the ledger's operator does not have.
@@ -101,9 +102,7 @@ func TestAccept(t *testing.T) {
 			if string(accepted.Canonical()) != string(signed.Canonical()) || len(accepted.Timestamps) != 1 || len(signed.Timestamps) != 0 {
 				t.Errorf("accepted %+v of %+v", accepted, signed)
 			}
-			if index, err := l.Index(t.Context(), signed); err != nil || index != int64(len(o.signers)) {
-				t.Errorf("at %d: %v", index, err)
-			}
+			expect.Give(l.Index(t.Context(), signed))(t, int64(len(o.signers)))
 			var duplicate *ledger.DuplicateError
 			if _, err := l.Accept(t.Context(), signed); !errors.As(err, &duplicate) || duplicate.Field != "digest" {
 				t.Errorf("a second time: %v", err)
@@ -112,15 +111,11 @@ func TestAccept(t *testing.T) {
 			if _, err := l.Accept(t.Context(), same); !errors.As(err, &duplicate) || duplicate.Field != "record_id" {
 				t.Errorf("another with its id: %v", err)
 			}
-			if _, err := l.Accept(t.Context(), o.says(t, "")); err != nil {
-				t.Error(err)
-			}
+			fails(t, nil)(l.Accept(t.Context(), o.says(t, "")))
 			if counted := seqs(t, l.OfActor(t.Context(), evidence.RoleAgent, o.name), actorSeq); !slices.Equal(counted, upTo(2)) {
 				t.Errorf("what was refused is counted: %v", counted)
 			}
-			if _, err := l.Seal(t.Context(), must(evidence.ParseDraft(signedDraft(o.name))), actor); !errors.Is(err, keys.ErrForeign) {
-				t.Errorf("sealed by the operator: %v", err)
-			}
+			fails(t, keys.ErrForeign)(l.Seal(t.Context(), must(evidence.ParseDraft(signedDraft(o.name))), actor))
 		})
 	}
 }
@@ -138,10 +133,8 @@ func TestAcceptRefuses(t *testing.T) {
 	for _, o := range []*owner{a, b, pair, gone, revoked} {
 		o.register(t, l)
 	}
-	if err := tell(l, t, reviewer.event(operator.KeyRegistered, 0, evidence.RoleReviewer), gone.event(operator.KeyRetired, 0, evidence.RoleAgent),
-		revoked.event(operator.KeyRevoked, 0, evidence.RoleAgent)); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, tell(l, t, reviewer.event(operator.KeyRegistered, 0, evidence.RoleReviewer), gone.event(operator.KeyRetired, 0, evidence.RoleAgent),
+		revoked.event(operator.KeyRevoked, 0, evidence.RoleAgent)))
 	as := func(name string, o *owner) *owner { return &owner{name, o.signers, o.public} }
 	only := func(o *owner, n int) *owner { return &owner{o.name, o.signers[n : n+1], o.public[n : n+1]} }
 	changed := func(r *evidence.Record, change func(*evidence.Record)) *evidence.Record {
@@ -220,9 +213,7 @@ func TestAcceptHighS(t *testing.T) {
 		t.Errorf("accepted with %x, given with %x; want %x and %x", accepted.Signatures[0], signed.Signatures[0], low, high)
 	}
 	signed.Signatures = [][]byte{low}
-	if _, err := l.Accept(t.Context(), signed); !errors.Is(err, ledger.ErrDuplicate) {
-		t.Errorf("its twin: %v", err)
-	}
+	fails(t, ledger.ErrDuplicate)(l.Accept(t.Context(), signed))
 }
 
 // TestNextAgentThatDeceives checks that no way into the log admits a next agent whose name looks like another one.
@@ -241,9 +232,7 @@ func TestNextAgentThatDeceives(t *testing.T) {
 			}
 		}
 	}
-	if _, err := l.Accept(t.Context(), a.says(t, chained+`,"next_agent":"b"`)); err != nil {
-		t.Error(err)
-	}
+	fails(t, nil)(l.Accept(t.Context(), a.says(t, chained+`,"next_agent":"b"`)))
 }
 
 // TestKeyEndsBetween checks that a key that ends while a record is being stamped is refused when the record is
@@ -257,9 +246,7 @@ func TestKeyEndsBetween(t *testing.T) {
 	a.register(t, l)
 	must(l.Accept(t.Context(), a.says(t, "")))
 	succeeds(t, tell(elsewhere, t, a.event(operator.KeyRevoked, 0, evidence.RoleAgent)))
-	if _, err := l.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("a"))), a.signers); !errors.Is(err, keys.ErrEnded) {
-		t.Errorf("sealed with a key that another process has revoked: %v", err)
-	}
+	fails(t, keys.ErrEnded)(l.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("a"))), a.signers))
 }
 
 // TestSealNext checks that each act follows the one before it, however many callers add to the chain.
@@ -292,22 +279,16 @@ func TestSealNext(t *testing.T) {
 		t.Errorf("%d events: %v", history.Count(), err)
 	}
 	stop := errors.New("stop")
-	if _, err := l.SealNext(t.Context(), operator.KeysChain, actor, func([]*evidence.Record) ([]evidence.Payload, error) { return nil, stop }); !errors.Is(err, stop) {
-		t.Errorf("%v", err)
-	}
+	fails(t, stop)(l.SealNext(t.Context(), operator.KeysChain, actor, func([]*evidence.Record) ([]evidence.Payload, error) { return nil, stop }))
 }
 
 // TestLogRefusesEvents checks that a key event that does not fit is refused, whichever way it comes.
 func TestLogRefusesEvents(t *testing.T) {
 	l, _ := alone(t)
 	a := newOwner(t, "a", false)
-	if err := tell(l, t, a.event(operator.KeyRetired, 0, evidence.RoleAgent)); !errors.Is(err, keys.ErrEvent) {
-		t.Errorf("the end of an unknown key: %v", err)
-	}
+	wantError(t, tell(l, t, a.event(operator.KeyRetired, 0, evidence.RoleAgent)), keys.ErrEvent)
 	a.register(t, l)
-	if err := tell(l, t, a.event(operator.KeyRegistered, 0, evidence.RoleAgent)); !errors.Is(err, keys.ErrEvent) {
-		t.Errorf("a second time: %v", err)
-	}
+	wantError(t, tell(l, t, a.event(operator.KeyRegistered, 0, evidence.RoleAgent)), keys.ErrEvent)
 	for name, doc := range map[string]string{
 		"beside the chain": strings.Replace(operatorsAct, `"agent_id":"a"`, `"agent_id":"operator"`, 1),
 		"outside of it":    strings.Replace(strings.Replace(operatorsAct, `"agent_id":"a"`, `"agent_id":"operator"`, 1), `"chain_id":"operator-keys","chain_position":1,`, "", 1),
@@ -317,9 +298,7 @@ func TestLogRefusesEvents(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if n := must(l.Size(t.Context())); n != 1 {
-		t.Errorf("%d records", n)
-	}
+	expect.Equal(t, must(l.Size(t.Context())), 1)
 }
 
 // apart returns a record of the owner's agent. The owner has sealed its prompt apart, and alone keeps the value.
@@ -356,14 +335,10 @@ func TestAcceptApart(t *testing.T) {
 	r := o.apart(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	between.do = func() {
-		if _, err := l.Accept(t.Context(), r); err != nil {
-			t.Error(err)
-		}
+		fails(t, nil)(l.Accept(t.Context(), r))
 		cancel()
 	}
-	if _, err := l.Accept(ctx, r); !errors.Is(err, context.Canceled) {
-		t.Errorf("given up: %v", err)
-	}
+	fails(t, context.Canceled)(l.Accept(ctx, r))
 	if _, noted := k.kept[r.Digest]; !noted || !k.early[0] {
 		t.Errorf("noted: %v, before the record was in the log: %v", noted, k.early)
 	}
@@ -371,9 +346,6 @@ func TestAcceptApart(t *testing.T) {
 		t.Errorf("again: %v, noted: %v", err, k.kept)
 	}
 	k.broken = errFault
-	_, err := l.Accept(t.Context(), o.apart(t))
-	wantError(t, err, errFault)
-	if size := must(l.Size(t.Context())); size != 2 {
-		t.Errorf("%d records, want the event and one", size)
-	}
+	fails(t, errFault)(l.Accept(t.Context(), o.apart(t)))
+	expect.Equal(t, must(l.Size(t.Context())), 2)
 }

@@ -14,6 +14,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
+	expect "jurat/internal/must"
 )
 
 // anchor has an authority stamp the checkpoint that it has not stamped yet, as the fixture's authorities do.
@@ -50,9 +51,7 @@ func wantAnchors(t *testing.T, checkpoint string, anchors []evidence.Anchor, wan
 		if small.Size > large.Size {
 			small, large = large, small
 		}
-		if err := proof.Check(small, large); err != nil {
-			t.Error(err)
-		}
+		wantError(t, proof.Check(small, large), nil)
 		imprints := must(a.Imprints())
 		for i, generation := range a.Timestamps {
 			for _, token := range generation {
@@ -99,9 +98,7 @@ func TestAnchor(t *testing.T) {
 		}
 	}
 	second, _ := anchor(t, l, "two") // at 41: the same checkpoint
-	if second.Payload.PreviousRecord != first.Digest {
-		t.Error("the second act does not follow the first")
-	}
+	expect.Equal(t, second.Payload.PreviousRecord, first.Digest)
 	for _, authority := range []string{"one", "two"} {
 		if act, ok := anchor(t, l, authority); ok {
 			t.Fatalf("stamped again: %v", act)
@@ -205,23 +202,19 @@ func TestAnchorRefuses(t *testing.T) {
 	r := seal(t, l, "")
 	foreign := must(operator.SignCheckpoint(operator.Checkpoint{Origin: otherSigner.Name(), Size: 7}, otherSigner))
 	body := operator.CheckpointStampBody{Authority: "one", Checkpoint: foreign, Token: []byte{1}}
-	_, err := l.Anchor(t.Context(), body, actor)
-	wantError(t, err, ledger.ErrCheckpoint)
+	fails(t, ledger.ErrCheckpoint)(l.Anchor(t.Context(), body, actor))
 	draft := func(response []byte) *evidence.Draft {
 		return must(evidence.NewDraft(evidence.Payload{ActionType: evidence.CheckpointStamp, AgentID: "x", Timestamp: "2026-01-01T00:00:00Z",
 			ChainID: operator.CheckpointsChain, Response: response}))
 	}
 	must(l.Seal(t.Context(), draft(must(operator.Encode(body))), actor))
-	_, err = l.ProveOne(t.Context(), r)
-	wantError(t, err, ledger.ErrCheckpoint)
-	_, err = l.Unanchored(t.Context(), "two", must(l.Checkpoint(t.Context())))
-	wantError(t, err, ledger.ErrCheckpoint)
+	fails(t, ledger.ErrCheckpoint)(l.ProveOne(t.Context(), r))
+	fails(t, ledger.ErrCheckpoint)(l.Unanchored(t.Context(), "two", must(l.Checkpoint(t.Context()))))
 
 	l, _ = alone(t)
 	r = seal(t, l, "")
 	must(l.Seal(t.Context(), draft([]byte(`{"authority":"one"}`)), actor))
-	_, err = l.ProveOne(t.Context(), r)
-	wantError(t, err, ledger.ErrDamaged)
+	fails(t, ledger.ErrDamaged)(l.ProveOne(t.Context(), r))
 
 	// A checkpoint over another history of this log proves nothing, and is not returned.
 	fork := must(operator.SignCheckpoint(operator.Checkpoint{Origin: logSigner.Name(), Size: 1}, logSigner))
@@ -229,8 +222,7 @@ func TestAnchorRefuses(t *testing.T) {
 	r = seal(t, l, "")
 	body.Checkpoint = fork
 	must(l.Anchor(t.Context(), body, actor))
-	_, err = l.ProveOne(t.Context(), r)
-	wantError(t, err, ledger.ErrDamaged)
+	fails(t, ledger.ErrDamaged)(l.ProveOne(t.Context(), r))
 }
 
 // TestAnchorsNeverWait checks that acts about stamps do not cause each other without end while an authority comes and
@@ -248,9 +240,7 @@ func TestAnchorsNeverWait(t *testing.T) {
 			break
 		}
 	}
-	if steps != 2 {
-		t.Errorf("at rest after %d steps, want 2", steps)
-	}
+	expect.Equal(t, steps, 2)
 }
 
 // TestAnchorFaults fails every write while a checkpoint is stamped.

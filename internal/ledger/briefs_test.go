@@ -94,9 +94,7 @@ func TestListWithoutPayloads(t *testing.T) {
 	if b, err := opened.Briefs().ByID(t.Context(), whole.Payload.RecordID); err != nil || b.Index != 300 || b.Role() != evidence.RoleAgent {
 		t.Errorf("%+v, %v", b, err)
 	}
-	if _, err := opened.Briefs().ByID(t.Context(), "none"); !errors.Is(err, ledger.ErrNotFound) {
-		t.Error(err)
-	}
+	fails(t, ledger.ErrNotFound)(opened.Briefs().ByID(t.Context(), "none"))
 }
 
 // TestBriefTampered checks that Fsck reports each brief that differs from its record, and that Reindex repairs all.

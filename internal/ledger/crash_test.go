@@ -16,6 +16,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
+	expect "jurat/internal/must"
 	"jurat/internal/pgtest"
 )
 
@@ -163,14 +164,10 @@ func (f folder) goesOn(t *testing.T, acknowledged []string) {
 		t.Fatal(err)
 	}
 	wantOnce(t, l, acknowledged)
-	if err := l.CanAppend(t.Context()); err != nil {
-		t.Error(err)
-	}
+	wantError(t, l.CanAppend(t.Context()), nil)
 	seal(t, l, "")
 	must(l.Checkpoint(t.Context()))
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	wantError(t, l.Close(), nil)
 	wantClean(t, f.fsck(t))
 }
 
@@ -289,9 +286,7 @@ func TestKilledWhileSettling(t *testing.T) {
 			if acts := lateActs(t, l); len(acts) != 0 {
 				t.Errorf("%d acts", len(acts))
 			}
-			if n, err := l.Settle(t.Context(), lateStamps(must(l.Waiting(t.Context(), "one", 0, 10))), actor); n != 3 || err != nil {
-				t.Errorf("settled %d, %v", n, err)
-			}
+			expect.Give(l.Settle(t.Context(), lateStamps(must(l.Waiting(t.Context(), "one", 0, 10))), actor))(t, 3)
 			wantOwing(t, l, "")
 			f.wantSound(t)
 		})
@@ -317,9 +312,7 @@ func TestCutOffWhileSettling(t *testing.T) {
 			t.Errorf("%s: %d acts", after, len(acts))
 		}
 	}
-	if n, err := l.Settle(t.Context(), lateStamps(must(l.Waiting(t.Context(), "one", 0, 10))), actor); n != 3 || err != nil {
-		t.Errorf("settled %d, %v", n, err)
-	}
+	expect.Give(l.Settle(t.Context(), lateStamps(must(l.Waiting(t.Context(), "one", 0, 10))), actor))(t, 3)
 	wantOwing(t, l, "")
 	f.wantSound(t)
 }

@@ -10,6 +10,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
+	expect "jurat/internal/must"
 )
 
 // TestEntries checks that Entries returns what was hashed, each entry in its place.
@@ -77,9 +78,7 @@ func TestSizeAt(t *testing.T) {
 	seal(t, l, "")
 	old := must(l.Checkpoint(t.Context()))
 	seal(t, l, "")
-	if size, err := l.SizeAt(t.Context(), old); size != 1 || err != nil {
-		t.Errorf("%d, %v", size, err)
-	}
+	expect.Give(l.SizeAt(t.Context(), old))(t, 1)
 	root := must(operator.OpenCheckpoint(old, logVerifier)).Root
 	for _, tt := range []struct {
 		name   string
@@ -104,12 +103,8 @@ func TestConsistencyOfALedger(t *testing.T) {
 		roots = append(roots, must(operator.OpenCheckpoint(must(l.Checkpoint(t.Context())), logVerifier)))
 	}
 	proof := must(l.Consistency(t.Context(), 3, 6))
-	if err := proof.Check(roots[2], roots[5]); err != nil {
-		t.Error(err)
-	}
-	if _, err := l.Consistency(t.Context(), 3, 7); !errors.Is(err, ledger.ErrNotFound) {
-		t.Errorf("beyond the end: %v", err)
-	}
+	wantError(t, proof.Check(roots[2], roots[5]), nil)
+	fails(t, ledger.ErrNotFound)(l.Consistency(t.Context(), 3, 7))
 }
 
 // TestTiles checks that a tile has the hashes of its level, only as far as a checkpoint covers them.
@@ -130,9 +125,7 @@ func TestTiles(t *testing.T) {
 	}
 	above := must(l.Tile(t.Context(), 1, 0, 1))
 	top := tlog.NodeHash(tlog.Hash(above), treeOf(rest))
-	if top != head.Root {
-		t.Errorf("the tiles give the root %v, but the signed root is %v", top, head.Root)
-	}
+	expect.Equal(t, top, head.Root)
 	for _, bad := range []struct {
 		level int
 		index int64
@@ -175,11 +168,8 @@ func TestEntryThatNoBundleHolds(t *testing.T) {
 		seed := [32]byte{byte(i)}
 		signers = append(signers, must(evidence.NewSigner(evidence.NewMLDSA65(&seed), nil)))
 	}
-	_, err := l.Seal(t.Context(), act(""), signers)
-	wantError(t, err, ledger.ErrRefused)
-	if _, err := l.Seal(t.Context(), act(""), signers[:14]); err != nil {
-		t.Errorf("one that can be served: %v", err)
-	}
+	fails(t, ledger.ErrRefused)(l.Seal(t.Context(), act(""), signers))
+	fails(t, nil)(l.Seal(t.Context(), act(""), signers[:14]))
 	must(l.Checkpoint(t.Context()))
 	if entries := must(l.EntryBundle(t.Context(), 0, 1)); len(entries[0]) > 65_535 || len(entries[0]) < 60_000 {
 		t.Errorf("an entry of %d bytes", len(entries[0]))

@@ -8,6 +8,7 @@ import (
 
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
+	expect "jurat/internal/must"
 	"jurat/internal/pgtest"
 )
 
@@ -110,10 +111,7 @@ func workFaulty(t *testing.T, c ledger.Config) (acknowledged []string) {
 		})
 		acknowledged = append(acknowledged, draft.RecordID)
 		if i%2 == 0 {
-			again(t, func() error {
-				_, err := l.Checkpoint(t.Context())
-				return err
-			})
+			again(t, func() error { return only(l.Checkpoint(t.Context())) })
 		}
 	}
 	return acknowledged
@@ -167,14 +165,10 @@ func testFaults(t *testing.T, step int, database func(*testing.T) (create, open 
 				}
 				f.n, f.Store = 0, reopen() // no further faults
 				l := must(ledger.Open(t.Context(), c))
-				if err := l.CanAppend(t.Context()); err != nil {
-					t.Error(err)
-				}
+				wantError(t, l.CanAppend(t.Context()), nil)
 				seal(t, l, "")
 				wantOnce(t, l, acknowledged)
-				if size, err := l.Size(t.Context()); size != 6 || err != nil {
-					t.Errorf("%d records, %v; want 6", size, err)
-				}
+				expect.Give(l.Size(t.Context()))(t, 6)
 				wantClean(t, damagesOf(t, c))
 			})
 			if !f.failed {
@@ -226,15 +220,11 @@ func TestShrinks(t *testing.T) {
 	sealMany(t, must(ledger.Create(t.Context(), short)), 2)
 	sealMany(t, l, 3)
 	swap.Store = earlier
-	_, err := l.Seal(t.Context(), act(""), actor)
-	wantError(t, err, ledger.ErrBehind)
-	_, err = l.Checkpoint(t.Context())
-	wantError(t, err, ledger.ErrBehind)
+	fails(t, ledger.ErrBehind)(l.Seal(t.Context(), act(""), actor))
+	fails(t, ledger.ErrBehind)(l.Checkpoint(t.Context()))
 	sealMany(t, must(ledger.Open(t.Context(), short)), 2)
-	_, err = l.Seal(t.Context(), act(""), actor)
-	wantError(t, err, ledger.ErrForked)
-	_, err = l.Checkpoint(t.Context())
-	wantError(t, err, ledger.ErrForked)
+	fails(t, ledger.ErrForked)(l.Seal(t.Context(), act(""), actor))
+	fails(t, ledger.ErrForked)(l.Checkpoint(t.Context()))
 	wantError(t, l.CanAppend(t.Context()), ledger.ErrForked)
 }
 

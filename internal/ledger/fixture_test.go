@@ -256,6 +256,17 @@ func wantError(t testing.TB, err, target error) {
 	}
 }
 
+// fails is wantError for a call that returns more.
+func fails(t testing.TB, target error) func(any, error) {
+	return func(_ any, err error) {
+		t.Helper()
+		wantError(t, err, target)
+	}
+}
+
+// only is the error of a call that returns more.
+func only(_ any, err error) error { return err }
+
 // wantOnce checks that each of these ids is in the log exactly once.
 func wantOnce(t testing.TB, l *ledger.Ledger, ids []string) {
 	t.Helper()

@@ -20,6 +20,7 @@ import (
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
+	expect "jurat/internal/must"
 )
 
 // TestFsckInOrder checks that damages are reported in log order, on any number of cores and however long each record
@@ -164,9 +165,7 @@ func TestFsckManyDamages(t *testing.T) {
 			moved++
 		}
 	}
-	if moved != 300 {
-		t.Errorf("Fsck reports %d of 300 records as misplaced", moved)
-	}
+	expect.Equal(t, moved, 300)
 }
 
 // copied makes a log with several pages of records. Some wait for time stamps, some got late ones.
@@ -219,9 +218,7 @@ func wantSame[T any](t *testing.T, log, copied []T) {
 	if reflect.DeepEqual(log, copied) {
 		return
 	}
-	if diff := cmp.Diff(log, copied); diff != "" {
-		t.Errorf("(-log +copy):\n%s", diff)
-	}
+	expect.Equal(t, cmp.Diff(log, copied), "")
 }
 
 // TestCopy copies a log between kinds of stores and back, and compares everything.
@@ -235,9 +232,7 @@ func TestCopy(t *testing.T) {
 	if err != nil || told != head.Size {
 		t.Fatal(told, err)
 	}
-	if signed := must(file.Checkpoint(t.Context())); signed != "" {
-		t.Error("it is a log before it is finished")
-	}
+	expect.Equal(t, must(file.Checkpoint(t.Context())), "")
 	succeeds(t, storage.FinishCopy(t.Context(), c.Store, file))
 	wantSameLog(t, c.Store, file)
 	must(storage.Copy(t.Context(), file, back, nil))
@@ -249,9 +244,7 @@ func TestCopy(t *testing.T) {
 	if err != nil || len(damages) > 0 {
 		t.Error(damages, err)
 	}
-	if err := storage.FinishCopy(t.Context(), file, back); !errors.Is(err, ledger.ErrConflict) {
-		t.Errorf("finished twice: %v", err)
-	}
+	wantError(t, storage.FinishCopy(t.Context(), file, back), ledger.ErrConflict)
 }
 
 // TestCopyGoesOn checks that an interrupted copy continues where it was, and refuses another log.
@@ -259,9 +252,7 @@ func TestCopyGoesOn(t *testing.T) {
 	_, c := copied(t)
 	to := fresh(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := storage.Copy(ctx, c.Store, to, func(int64, int64) { cancel() }); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
+	fails(t, context.Canceled)(storage.Copy(ctx, c.Store, to, func(int64, int64) { cancel() }))
 	if head := must(to.Head(t.Context())); head.Size == 0 || head.Size == must(c.Store.Head(t.Context())).Size {
 		t.Fatalf("it was broken off at %v", head)
 	}
@@ -271,7 +262,5 @@ func TestCopyGoesOn(t *testing.T) {
 	wantSameLog(t, c.Store, to)
 
 	_, other := copied(t)
-	if _, err := storage.Copy(t.Context(), other.Store, to, nil); !errors.Is(err, storage.ErrOtherLog) {
-		t.Errorf("over another log: %v", err)
-	}
+	fails(t, storage.ErrOtherLog)(storage.Copy(t.Context(), other.Store, to, nil))
 }

@@ -16,6 +16,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
+	expect "jurat/internal/must"
 )
 
 // slow takes a while for each transaction. It counts transactions, and can fail one.
@@ -74,10 +75,7 @@ func hold(t *testing.T, prepare ...func(*ledger.Ledger)) *queued {
 		f(q.Ledger)
 	}
 	store.transactions, store.held = 0, make(chan struct{})
-	q.add(func() error {
-		_, err := q.Seal(t.Context(), act(`,"chain_id":"first"`), actor)
-		return err
-	})
+	q.add(func() error { return only(q.Seal(t.Context(), act(`,"chain_id":"first"`), actor)) })
 	return q
 }
 
@@ -96,10 +94,7 @@ func (q *queued) add(do func() error) *error {
 
 // seal adds a record with this id, and waits as long as the context allows.
 func (q *queued) seal(ctx context.Context, id int) *error {
-	return q.add(func() error {
-		_, err := q.Seal(ctx, act(`,"record_id":"`+numbered(id)+`"`), actor)
-		return err
-	})
+	return q.add(func() error { return only(q.Seal(ctx, act(`,"record_id":"`+numbered(id)+`"`), actor)) })
 }
 
 func numbered(id int) string { return fmt.Sprintf("01890000-0000-7000-8000-%012d", id) }
@@ -128,17 +123,14 @@ func TestGroups(t *testing.T) {
 		const callers = 100
 		for i := range callers {
 			q.add(func() error {
-				_, err := q.Seal(t.Context(), act(`,"chain_id":"c","record_id":"`+numbered(i)+`"`), actor)
-				return err
+				return only(q.Seal(t.Context(), act(`,"chain_id":"c","record_id":"`+numbered(i)+`"`), actor))
 			})
 		}
 		if n := q.letGo(); n != 2 {
 			t.Errorf("%d transactions, want 2: one for the first caller, and one for the %d that came during it", n, callers)
 		}
 		chain := must(q.Chain(t.Context(), "c")) // which checks them by their counts
-		if len(chain) != callers {
-			t.Fatalf("%d records, want %d", len(chain), callers)
-		}
+		expect.Equal(t, len(chain), callers)
 		for i, r := range chain {
 			if r.Payload.RecordID != numbered(i) {
 				t.Errorf("record %s has place %d", r.Payload.RecordID, i)
@@ -173,9 +165,7 @@ func TestGroupsUnderLoad(t *testing.T) {
 		if n := store.transactions; n > callers*each/10 {
 			t.Errorf("%d transactions for %d records", n, callers*each)
 		}
-		if size := must(l.Size(t.Context())); size != 5+callers*each {
-			t.Errorf("%d records", size)
-		}
+		expect.Equal(t, must(l.Size(t.Context())), 5+callers*each)
 		wantClean(t, damagesOf(t, c))
 	})
 }
@@ -194,8 +184,7 @@ func TestBadAmongGood(t *testing.T) {
 		again := q.seal(t.Context(), 0)
 		good = append(good, q.seal(t.Context(), 2))
 		ended := q.add(func() error {
-			_, err := q.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("gone"))), gone.signers)
-			return err
+			return only(q.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("gone"))), gone.signers))
 		})
 		good = append(good, q.seal(t.Context(), 3))
 		twin := q.seal(t.Context(), 3) // with its neighbour's record_id and another signature
@@ -204,9 +193,7 @@ func TestBadAmongGood(t *testing.T) {
 
 		// Expected transactions: the first record; all records before the event, except the twin; the twin; the event;
 		// the rest. Two of them store nothing.
-		if n := q.letGo(); n != 5 {
-			t.Errorf("%d transactions, want 5", n)
-		}
+		expect.Equal(t, q.letGo(), 5)
 		for i, err := range good {
 			if *err != nil {
 				t.Errorf("good record %d: %v", i+1, *err)
@@ -222,9 +209,7 @@ func TestBadAmongGood(t *testing.T) {
 		} else if row := must(q.store.ByRecordID(t.Context(), numbered(3))); row.Index != d.Index {
 			t.Errorf("the twin of %d is said to be at %d", row.Index, d.Index)
 		}
-		if size := must(q.Size(t.Context())); size != 3+1+int64(len(good)) {
-			t.Errorf("%d records", size)
-		}
+		expect.Equal(t, must(q.Size(t.Context())), 3+1+int64(len(good)))
 	})
 }
 
@@ -235,8 +220,7 @@ func TestInTurn(t *testing.T) {
 		q := hold(t, func(l *ledger.Ledger) { a.register(t, l); b.register(t, l) })
 		says := func(o *owner) func() error {
 			return func() error {
-				_, err := q.Seal(t.Context(), must(evidence.ParseDraft(signedDraft(o.name))), o.signers)
-				return err
+				return only(q.Seal(t.Context(), must(evidence.ParseDraft(signedDraft(o.name))), o.signers))
 			}
 		}
 		revoke := func(o *owner) func() error {
@@ -281,9 +265,7 @@ func TestEventsInTurn(t *testing.T) {
 			t.Error(*one)
 		}
 		wantError(t, *two, keys.ErrEvent)
-		if n := must(q.Keys(t.Context())).Count(); n != 1 {
-			t.Errorf("%d events", n)
-		}
+		expect.Equal(t, must(q.Keys(t.Context())).Count(), 1)
 	})
 }
 
@@ -298,8 +280,7 @@ func TestAnchorsInTurn(t *testing.T) {
 					t.Errorf("%s: %v", authority, *err)
 				}
 			}(q.add(func() error {
-				_, err := q.Anchor(t.Context(), operator.CheckpointStampBody{Authority: authority, Checkpoint: checkpoint, Token: []byte(authority)}, actor)
-				return err
+				return only(q.Anchor(t.Context(), operator.CheckpointStampBody{Authority: authority, Checkpoint: checkpoint, Token: []byte(authority)}, actor))
 			}))
 		}
 		q.letGo()
@@ -370,9 +351,7 @@ func TestSettledInAGroup(t *testing.T) {
 				t.Errorf("%d: %v", i, *err)
 			}
 		}
-		if settled != [2]int{3, 0} {
-			t.Errorf("settled %v", settled)
-		}
+		expect.Equal(t, settled, [2]int{3, 0})
 		wantOwing(t, l, "one 3") // the three sealed meanwhile
 		found := must(fsck.Run(t.Context(), examined(c), fsck.Options{}))
 		wantClean(t, found)
@@ -456,10 +435,7 @@ func TestStoredByAnother(t *testing.T) {
 		a := newOwner(t, "a", false)
 		a.register(t, q.Ledger)
 		signed := a.says(t, "")
-		accept := func() error {
-			_, err := q.Accept(t.Context(), signed)
-			return err
-		}
+		accept := func() error { return only(q.Accept(t.Context(), signed)) }
 		store.held = make(chan struct{})
 		q.seal(t.Context(), 0)
 		first, neighbour, second := q.add(accept), q.seal(t.Context(), 1), q.add(accept)

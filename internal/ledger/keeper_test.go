@@ -13,6 +13,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
+	expect "jurat/internal/must"
 	"jurat/property"
 )
 
@@ -85,8 +86,7 @@ func TestNothingAppendedThatIsNotKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, k := keepingOn(t, configured(fresh(t)))
 			k.broken = errFault
-			_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
-			wantError(t, err, errFault)
+			fails(t, errFault)(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
 			if size := must(l.Size(t.Context())); size != 0 || len(k.kept) != 0 {
 				t.Errorf("%d records in the log, %v kept", size, k.kept)
 			}
@@ -103,13 +103,10 @@ func TestNothingAppendedThatIsNotKept(t *testing.T) {
 func TestNobodyWaitsForAKeeperThatPanics(t *testing.T) {
 	l, k := keepingOn(t, onOneDisk(fresh(t)))
 	k.leave = func() { panic(errFault) }
-	_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
-	wantError(t, err, errFault)
+	fails(t, errFault)(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
 	k.leave = nil
 	must(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
-	if size := must(l.Size(t.Context())); size != 1 {
-		t.Errorf("%d records in the log", size)
-	}
+	expect.Equal(t, must(l.Size(t.Context())), 1)
 }
 
 // told is a store that tells when a transaction is about to commit.
@@ -143,17 +140,13 @@ func TestKeptBesideTheTransaction(t *testing.T) {
 	l, k := keepingOn(t, c)
 	k.leave = func() {
 		<-store.prepared
-		if err := os.CopyFS(string(copied), os.DirFS(string(f))); err != nil {
-			t.Error(err)
-		}
+		wantError(t, os.CopyFS(string(copied), os.DirFS(string(f))), nil)
 	}
 	r := must(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
 	if !slices.Equal(k.early, []bool{true}) || len(k.kept[r.Digest]) != 1 || must(l.Size(t.Context())) != 1 {
 		t.Errorf("before the record: %v, kept %v", k.early, k.kept)
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	wantError(t, l.Close(), nil)
 	if has(t, copied, r.Payload.RecordID) || !has(t, f, r.Payload.RecordID) {
 		t.Error("the record is in the log before its values are kept, or never")
 	}
@@ -280,8 +273,7 @@ func TestForgottenThoughTheCallerHasLeft(t *testing.T) {
 	l, k := keeping(t, fresh(t))
 	ctx, leave := context.WithCancel(t.Context())
 	k.leave = leave
-	_, err := l.Seal(ctx, act("").SealingApart("/prompt"), actor)
-	wantError(t, err, context.Canceled)
+	fails(t, context.Canceled)(l.Seal(ctx, act("").SealingApart("/prompt"), actor))
 	if size := must(l.Size(t.Context())); size != 0 || len(k.kept) != 0 {
 		t.Errorf("%d records in the log, %v kept", size, k.kept)
 	}
@@ -313,8 +305,7 @@ func TestSealedApartAgain(t *testing.T) {
 	l, k := keeping(t, fresh(t))
 	draft := act(`,"record_id":"01890000-0000-7000-8000-000000000001"`)
 	r := must(l.Seal(t.Context(), draft.SealingApart("/prompt"), actor))
-	_, err := l.Seal(t.Context(), draft.SealingApart("/prompt"), actor)
-	wantError(t, err, ledger.ErrDuplicate)
+	fails(t, ledger.ErrDuplicate)(l.Seal(t.Context(), draft.SealingApart("/prompt"), actor))
 	if len(k.kept) != 1 || len(k.kept[r.Digest]) != 1 {
 		t.Errorf("kept %v", k.kept)
 	}
@@ -336,8 +327,7 @@ func (g garbled) ByRecordID(ctx context.Context, id string) (storage.Row, error)
 // TestKeptThoughTheLogIsDamaged checks that the values of a stored record that cannot be read are not removed.
 func TestKeptThoughTheLogIsDamaged(t *testing.T) {
 	l, k := keeping(t, garbled{fresh(t)})
-	_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
-	wantError(t, err, ledger.ErrDamaged)
+	fails(t, ledger.ErrDamaged)(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
 	if len(k.kept) != 1 {
 		t.Errorf("kept %v", k.kept)
 	}
@@ -362,7 +352,5 @@ func TestKeeperIsAsked(t *testing.T) {
 		t.Errorf("signed open: %v", err)
 	}
 	k.always = nil
-	if _, err := l.Accept(t.Context(), open); err != nil {
-		t.Error(err)
-	}
+	fails(t, nil)(l.Accept(t.Context(), open))
 }

@@ -19,6 +19,7 @@ import (
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
+	expect "jurat/internal/must"
 )
 
 func TestSealAndRead(t *testing.T) {
@@ -132,26 +133,19 @@ func TestDuplicate(t *testing.T) {
 func TestCreateAndOpen(t *testing.T) {
 	ctx := t.Context()
 	empty := fresh(t)
-	_, err := ledger.Open(ctx, config(empty))
-	wantError(t, err, ledger.ErrNoLog)
+	fails(t, ledger.ErrNoLog)(ledger.Open(ctx, config(empty)))
 	l := must(ledger.Create(ctx, config(empty)))
-	_, err = ledger.Create(ctx, config(empty))
-	wantError(t, err, ledger.ErrExists)
+	fails(t, ledger.ErrExists)(ledger.Create(ctx, config(empty)))
 	sealMany(t, l, 40)
-	if _, err := ledger.Open(ctx, config(empty)); err != nil {
-		t.Error(err)
-	}
+	fails(t, nil)(ledger.Open(ctx, config(empty)))
 	foreign := config(empty)
 	foreign.Signer, foreign.Verifier = otherSigner, otherVerifier
-	_, err = ledger.Open(ctx, foreign)
-	wantError(t, err, ledger.ErrCheckpoint)
+	fails(t, ledger.ErrCheckpoint)(ledger.Open(ctx, foreign))
 	foreign.Verifier = logVerifier
-	_, err = ledger.Open(ctx, foreign)
-	wantError(t, err, ledger.ErrCheckpoint)
+	fails(t, ledger.ErrCheckpoint)(ledger.Open(ctx, foreign))
 	keyless := config(fresh(t))
 	keyless.Signer = nil
-	_, err = ledger.Create(ctx, keyless)
-	wantError(t, err, ledger.ErrReadOnly)
+	fails(t, ledger.ErrReadOnly)(ledger.Create(ctx, keyless))
 }
 
 func TestDatabaseMissing(t *testing.T) {
@@ -174,9 +168,7 @@ func TestDatabaseMissing(t *testing.T) {
 func TestCheckpoint(t *testing.T) {
 	l, c := alone(t)
 	empty := must(l.Checkpoint(t.Context()))
-	if again := must(l.Checkpoint(t.Context())); again != empty {
-		t.Error("a second checkpoint over the same log")
-	}
+	expect.Equal(t, must(l.Checkpoint(t.Context())), empty)
 	records := sealMany(t, l, 5)
 	signed := must(l.Checkpoint(t.Context()))
 	checkpoint, err := operator.OpenCheckpoint(signed, logVerifier)
@@ -193,9 +185,7 @@ func TestCheckpoint(t *testing.T) {
 	keyless := c
 	keyless.Signer = nil
 	reader := must(ledger.Open(t.Context(), keyless))
-	if again, err := reader.Checkpoint(t.Context()); err != nil || again != signed {
-		t.Errorf("without a key: %v", err)
-	}
+	expect.Give(reader.Checkpoint(t.Context()))(t, signed)
 	seal(t, l, "")
 	_, err = reader.Checkpoint(t.Context())
 	wantError(t, err, ledger.ErrReadOnly)
@@ -283,9 +273,7 @@ func TestProve(t *testing.T) {
 	}
 	sealMany(t, l, 3)
 	one := must(l.ProveOne(t.Context(), records[4]))
-	if one.Log.Checkpoint != bundle.Checkpoint {
-		t.Error("there is a new checkpoint although the last one covers the record")
-	}
+	expect.Equal(t, one.Log.Checkpoint, bundle.Checkpoint)
 	opened := must(evidence.Open(must(one.Marshal())))
 	checkProof(t, opened, opened.Log.Checkpoint)
 	other, _ := alone(t)
@@ -315,9 +303,7 @@ func testConcurrentSealers(t *testing.T, f folder) {
 				}
 				ids <- r.Payload.RecordID
 				if n%3 == 0 {
-					if _, err := l.ProveOne(t.Context(), r); err != nil {
-						t.Error(err)
-					}
+					fails(t, nil)(l.ProveOne(t.Context(), r))
 				}
 				if chain, err := l.Chain(t.Context(), fmt.Sprint("c-", i)); err != nil || len(chain) != n+1 {
 					t.Errorf("chain of %d, %v, after %d", len(chain), err, n+1)
@@ -331,9 +317,7 @@ func testConcurrentSealers(t *testing.T, f folder) {
 	for id := range ids {
 		acknowledged = append(acknowledged, id)
 	}
-	if len(acknowledged) != sealers*each {
-		t.Errorf("%d of %d acknowledged", len(acknowledged), sealers*each)
-	}
+	expect.Equal(t, len(acknowledged), sealers*each)
 	wantOnce(t, l, acknowledged)
 	wantClean(t, f.fsck(t))
 	latest := must(l.Checkpoint(t.Context()))
@@ -346,16 +330,12 @@ func TestCancelled(t *testing.T) {
 	l, c := alone(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := l.Seal(ctx, act(""), actor)
-	wantError(t, err, context.Canceled)
-	_, err = l.Checkpoint(ctx)
-	wantError(t, err, context.Canceled)
+	fails(t, context.Canceled)(l.Seal(ctx, act(""), actor))
+	fails(t, context.Canceled)(l.Checkpoint(ctx))
 	for _, err := range l.Records(ctx, 0) {
 		wantError(t, err, context.Canceled)
 	}
-	if n, err := l.Size(t.Context()); n != 0 || err != nil {
-		t.Errorf("%d records, %v", n, err)
-	}
+	expect.Give(l.Size(t.Context()))(t, 0)
 	wantClean(t, damagesOf(t, c))
 }
 
@@ -418,10 +398,7 @@ func TestDamagedKeyChain(t *testing.T) {
 func TestKeysOfAnotherProcess(t *testing.T) {
 	onBoth(t, func(t *testing.T, f folder) {
 		here := f.create(t)
-		elsewhere, err := f.open(t)
-		if err != nil {
-			t.Fatal(err)
-		}
+		elsewhere := must(f.open(t))
 		a, b := newOwner(t, "a", false), newOwner(t, "b", false)
 		says := func(l *ledger.Ledger, o *owner) error {
 			_, err := l.Accept(t.Context(), o.says(t, ""))
@@ -431,13 +408,10 @@ func TestKeysOfAnotherProcess(t *testing.T) {
 			t.Error("a key was accepted that is not registered")
 		}
 		a.register(t, here)
-		if err := says(elsewhere, a); err != nil {
-			t.Error(err)
-		}
+		wantError(t, says(elsewhere, a), nil)
 		succeeds(t, tell(here, t, a.event(operator.KeyRevoked, 0, evidence.RoleAgent)))
 		wantError(t, says(elsewhere, a), keys.ErrEnded)
-		_, err = elsewhere.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("a"))), a.signers)
-		wantError(t, err, keys.ErrEnded)
+		fails(t, keys.ErrEnded)(elsewhere.Seal(t.Context(), must(evidence.ParseDraft(signedDraft("a"))), a.signers))
 
 		done := make(chan error)
 		for _, l := range []*ledger.Ledger{here, elsewhere} {
@@ -447,12 +421,8 @@ func TestKeysOfAnotherProcess(t *testing.T) {
 			t.Errorf("of two registrations of one key, one must be refused: %v, %v", one, two)
 		}
 		for _, l := range []*ledger.Ledger{here, elsewhere} {
-			if n := len(must(l.Keys(t.Context())).Active(evidence.RoleAgent, "b", time.Now())); n != 1 {
-				t.Errorf("%d keys", n)
-			}
-			if err := says(l, b); err != nil {
-				t.Error(err)
-			}
+			expect.Equal(t, len(must(l.Keys(t.Context())).Active(evidence.RoleAgent, "b", time.Now())), 1)
+			wantError(t, says(l, b), nil)
 		}
 		f.wantSound(t)
 	})

@@ -71,9 +71,7 @@ func TestChainHasAnOwner(t *testing.T) {
 		second := must(said(t, l, "a", `,"chain_id":"c","chain_position":2,"next_agent":"b","previous_record":"`+first.Digest.String()+`"`))
 		must(said(t, l, "b", `,"chain_id":"c","chain_position":3,"previous_record":"`+second.Digest.String()+`"`))
 		must(reviewed(t, l, second, "approved", `,"chain_id":"c"`))
-		if _, err := reviewed(t, l, must(said(t, l, "z", "")), "approved", `,"chain_id":"c"`); !errors.Is(err, ledger.ErrNotAdmitted) {
-			t.Errorf("a review of a record of no chain: %v", err)
-		}
+		fails(t, ledger.ErrNotAdmitted)(reviewed(t, l, must(said(t, l, "z", "")), "approved", `,"chain_id":"c"`))
 		must(said(t, l, "mallory", `,"chain_id":"another"`))
 		if found := fileOf(t, l, "c"); len(found) > 0 {
 			t.Errorf("the chain is refuted: %v", found)
@@ -86,15 +84,11 @@ func TestOperatorAdmits(t *testing.T) {
 	l, _ := alone(t)
 	must(said(t, l, "a", `,"chain_id":"c"`))
 	must(said(t, l, "a", `,"chain_id":"d"`))
-	if _, err := said(t, l, "b", `,"chain_id":"c"`); !errors.Is(err, ledger.ErrNotAdmitted) {
-		t.Fatal(err)
-	}
+	fails(t, ledger.ErrNotAdmitted)(said(t, l, "b", `,"chain_id":"c"`))
 	body := must(operator.Encode(operator.AccessEventBody{Event: operator.AccessAdmitted, Chain: "c", Name: "b", Reason: "r", By: "w"}))
 	must(l.SealLast(t.Context(), operator.AccessChain, actor, evidence.Payload{ActionType: evidence.AccessEvent, AgentID: "operator", ChainID: operator.AccessChain, Response: body}))
 	must(said(t, l, "b", `,"chain_id":"c"`))
-	if _, err := said(t, l, "b", `,"chain_id":"d"`); !errors.Is(err, ledger.ErrNotAdmitted) {
-		t.Errorf("into another chain: %v", err)
-	}
+	fails(t, ledger.ErrNotAdmitted)(said(t, l, "b", `,"chain_id":"d"`))
 }
 
 // TestContradictions checks that records that verification would refute are refused, and that the chain stays as it
@@ -120,9 +114,7 @@ func TestContradictions(t *testing.T) {
 		}
 	}
 	early := `{"agent_id":"b","request_id":"r","timestamp":"1999-12-31T23:59:59Z","response":"x","model":"m","model_version":"1","prompt":"p","parameters":{}` + at(2, before) + "}"
-	if _, err := l.Seal(t.Context(), must(evidence.ParseDraft([]byte(early))), actor); !errors.Is(err, ledger.ErrContradicts) {
-		t.Errorf("time running backwards: %v", err)
-	}
+	fails(t, ledger.ErrContradicts)(l.Seal(t.Context(), must(evidence.ParseDraft([]byte(early))), actor))
 	must(said(t, l, "b", at(2, before+`,"previous_agent":"a"`)))
 	must(said(t, l, "a", at(2, before))) // of one round
 	if found := fileOf(t, l, "c"); len(found) > 0 {
@@ -135,9 +127,7 @@ func TestContradictions(t *testing.T) {
 func TestContradictionsWithoutAChain(t *testing.T) {
 	l, _ := alone(t)
 	first := must(said(t, l, "a", `,"chain_id":"c","chain_position":1,"next_agent":"b"`))
-	if _, err := said(t, l, "mallory", `,"chain_position":5,"previous_record":"`+first.Digest.String()+`"`); !errors.Is(err, ledger.ErrContradicts) {
-		t.Errorf("a false place: %v", err)
-	}
+	fails(t, ledger.ErrContradicts)(said(t, l, "mallory", `,"chain_position":5,"previous_record":"`+first.Digest.String()+`"`))
 	must(said(t, l, "b", `,"chain_id":"c","chain_position":2,"previous_record":"`+first.Digest.String()+`"`))
 }
 
@@ -154,24 +144,14 @@ func TestDeliveriesThatVerificationRefutes(t *testing.T) {
 
 				return err
 			}
-			if err := deliver("another", answer.Digest, approval.Digest); !errors.Is(err, ledger.ErrContradicts) {
-				t.Errorf("of something else: %v", err)
-			}
-			if err := deliver("x", answer.Digest, approval.Digest); err != nil {
-				t.Errorf("of what was approved: %v", err)
-			}
+			wantError(t, deliver("another", answer.Digest, approval.Digest), ledger.ErrContradicts)
+			wantError(t, deliver("x", answer.Digest, approval.Digest), nil)
 			other := must(said(t, l, "a", chain))
-			if err := deliver("x", answer.Digest, must(reviewed(t, l, other, "approved", chain)).Digest); !errors.Is(err, ledger.ErrContradicts) {
-				t.Errorf("by a review of another record: %v", err)
-			}
+			wantError(t, deliver("x", answer.Digest, must(reviewed(t, l, other, "approved", chain)).Digest), ledger.ErrContradicts)
 			must(reviewed(t, l, answer, "rejected", chain))
-			if err := deliver("x", answer.Digest, approval.Digest); !errors.Is(err, ledger.ErrContradicts) {
-				t.Errorf("of what was rejected since: %v", err)
-			}
+			wantError(t, deliver("x", answer.Digest, approval.Digest), ledger.ErrContradicts)
 			must(reviewed(t, l, answer, "approved", chain))
-			if err := deliver("x", answer.Digest, approval.Digest); err != nil {
-				t.Errorf("of what was approved after all: %v", err)
-			}
+			wantError(t, deliver("x", answer.Digest, approval.Digest), nil)
 		})
 	}
 }
@@ -274,14 +254,10 @@ func TestLongChain(t *testing.T) {
 	for i := range links.LastLinks + 20 {
 		last = must(said(t, l, "a", fmt.Sprintf(`,"chain_id":"c","chain_position":%d,"previous_record":"%s"`, i+2, last.Digest)))
 	}
-	if _, err := said(t, l, "a", `,"chain_id":"c","chain_position":3,"previous_agent":"a"`); !errors.Is(err, ledger.ErrContradicts) {
-		t.Errorf("at a place far back: %v", err)
-	}
+	fails(t, ledger.ErrContradicts)(said(t, l, "a", `,"chain_id":"c","chain_position":3,"previous_agent":"a"`))
 	must(said(t, l, "a", `,"chain_id":"c","chain_position":2,"previous_record":"`+first.Digest.String()+`"`))
 	must(reviewed(t, l, first, "rejected", `,"chain_id":"c"`))
-	if _, err := said(t, l, "mallory", `,"chain_id":"c"`); !errors.Is(err, ledger.ErrNotAdmitted) {
-		t.Errorf("another: %v", err)
-	}
+	fails(t, ledger.ErrNotAdmitted)(said(t, l, "mallory", `,"chain_id":"c"`))
 	if found := fileOf(t, l, "c"); len(found) > 0 {
 		t.Errorf("the chain is refuted: %v", found[0])
 	}

@@ -14,6 +14,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
+	expect "jurat/internal/must"
 )
 
 var errSilent = errors.New("no answer")
@@ -115,13 +116,9 @@ func TestWaiting(t *testing.T) {
 	if since := pending[0].Since; since.After(time.Now()) || since.Before(time.Now().Add(-time.Hour)) {
 		t.Errorf("waiting since %v", since)
 	}
-	if n, err := l.Settle(t.Context(), lateStamps(pending), actor); n != 2 || err != nil {
-		t.Fatalf("settled %d, %v", n, err)
-	}
+	expect.Give(l.Settle(t.Context(), lateStamps(pending), actor))(t, 2)
 	wantOwing(t, l, "two 1")
-	if n, err := l.Settle(t.Context(), lateStamps(pending), actor); n != 0 || err != nil {
-		t.Errorf("settled again: %d, %v", n, err)
-	}
+	expect.Give(l.Settle(t.Context(), lateStamps(pending), actor))(t, 0)
 	acts := lateActs(t, l)
 	if len(acts) != 1 || acts[0].Payload.AgentID != ledger.OperatorName || len(acts[0].Timestamps) != 1 {
 		t.Fatalf("acts %v", acts)
@@ -135,9 +132,7 @@ func TestWaiting(t *testing.T) {
 	}
 	found := must(fsck.Run(t.Context(), examined(f.config(must(f.store(t)))), fsck.Options{}))
 	wantClean(t, found)
-	if n, err := l.Forget(t.Context(), "two"); n != 1 || err != nil {
-		t.Errorf("forgot %d, %v", n, err)
-	}
+	expect.Give(l.Forget(t.Context(), "two"))(t, 1)
 	wantOwing(t, l, "")
 }
 
@@ -149,15 +144,12 @@ func TestActsNeverWait(t *testing.T) {
 	l := must(ledger.Create(t.Context(), c))
 	seal(t, l, "")
 	pending := must(l.Waiting(t.Context(), "one", 0, 10))
-	_, err := l.Settle(t.Context(), lateStamps(pending), actor)
-	wantError(t, err, errSilent)
+	fails(t, errSilent)(l.Settle(t.Context(), lateStamps(pending), actor))
 	wantOwing(t, l, "one 1")
 
 	c.Settler = halfSilent{silent("one")}
 	l = must(ledger.Open(t.Context(), c))
-	if n, err := l.Settle(t.Context(), lateStamps(pending), actor); n != 1 || err != nil {
-		t.Fatalf("settled %d, %v", n, err)
-	}
+	expect.Give(l.Settle(t.Context(), lateStamps(pending), actor))(t, 1)
 	wantOwing(t, l, "")
 	if acts := lateActs(t, l); len(acts) != 1 {
 		t.Errorf("%d acts", len(acts))
@@ -173,9 +165,7 @@ func TestSettleRefuses(t *testing.T) {
 		}
 		return stamps
 	}
-	if n, err := l.Settle(t.Context(), waiting(2), actor); n != 0 || err != nil {
-		t.Errorf("acts that must not wait: %d, %v", n, err)
-	}
+	expect.Give(l.Settle(t.Context(), waiting(2), actor))(t, 0)
 	many := slices.Repeat(waiting(1), operator.MaxLateStamps+1)
 	if _, err := l.Settle(t.Context(), many, actor); err == nil || !strings.Contains(err.Error(), "501 stamps") {
 		t.Errorf("too many: %v", err)
@@ -204,15 +194,11 @@ func TestSettledByTwo(t *testing.T) {
 	race := &racing{Store: store}
 	race.first = func() {
 		other := must(ledger.Open(t.Context(), c))
-		if n, err := other.Settle(t.Context(), lateStamps(pending[1:2]), actor); n != 1 || err != nil {
-			t.Errorf("the other settled %d, %v", n, err)
-		}
+		expect.Give(other.Settle(t.Context(), lateStamps(pending[1:2]), actor))(t, 1)
 	}
 	c.Store = race
 	mine := must(ledger.Open(t.Context(), c))
-	if n, err := mine.Settle(t.Context(), lateStamps(pending), actor); n != 2 || err != nil {
-		t.Errorf("settled %d, %v; want the two that still waited", n, err)
-	}
+	expect.Give(mine.Settle(t.Context(), lateStamps(pending), actor))(t, 2)
 	if acts := lateActs(t, l); len(acts) != 2 {
 		t.Errorf("%d acts", len(acts))
 	}
@@ -262,8 +248,7 @@ func TestOutboxFaults(t *testing.T) {
 				for _, authority := range []string{"one", "two"} {
 					for range 2 { // two at a time
 						again(t, func() error {
-							_, err := l.Settle(t.Context(), lateStamps(must(l.Waiting(t.Context(), authority, 0, 2))), actor)
-							return err
+							return only(l.Settle(t.Context(), lateStamps(must(l.Waiting(t.Context(), authority, 0, 2))), actor))
 						})
 					}
 				}
@@ -295,9 +280,7 @@ func again(t *testing.T, try func() error) {
 	t.Helper()
 	if err := try(); err != nil {
 		wantError(t, err, errFault)
-		if err := try(); err != nil {
-			t.Error(err)
-		}
+		wantError(t, try(), nil)
 	}
 }
 
@@ -333,7 +316,5 @@ func TestWaitingIsBounded(t *testing.T) {
 		}
 		found, from = found+len(page), page[len(page)-1].Index+1
 	}
-	if found != n {
-		t.Errorf("%d records wait, want %d", found, n)
-	}
+	expect.Equal(t, found, n)
 }

@@ -464,9 +464,7 @@ func TestGrownIsTold(t *testing.T) {
 		if tell(); !taken(news) {
 			t.Error("no caller was notified afterwards")
 		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		wantError(t, l.Close(), nil)
 	})
 }
 
@@ -483,9 +481,7 @@ func TestGrownEnds(t *testing.T) {
 			}
 		}
 		l.Grown(context.Background())
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		wantError(t, l.Close(), nil)
 		time.Sleep(time.Hour)
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
+	expect "jurat/internal/must"
 )
 
 // submission makes a trial's submission of this response.
@@ -206,8 +207,7 @@ func TestReviewOfAnExpiredRecordedAct(t *testing.T) {
 		t.Errorf("%+v", counts)
 	}
 	store.expired[call.Payload.RecordID] = true
-	_, err := decide()
-	wantError(t, err, ledger.ErrExpired)
+	fails(t, ledger.ErrExpired)(decide())
 }
 
 // TestReviewOfAnExpiredActWithoutKeyEvent: a key that was made as it was first used has no key event. Then a newer record says in which role the actor acts, and without
@@ -304,9 +304,7 @@ func TestCountedTogether(t *testing.T) {
 				t.Errorf("reviewer-%d: %s", i, diff)
 			}
 		}
-		if diff := cmp.Diff(upTo(2*each), seqs(t, two.About(t.Context(), evidence.RoleAgent, "agent-7"), subjectSeq)); diff != "" {
-			t.Errorf("about agent-7: %s", diff)
-		}
+		expect.Equal(t, cmp.Diff(upTo(2*each), seqs(t, two.About(t.Context(), evidence.RoleAgent, "agent-7"), subjectSeq)), "")
 		if none := seqs(t, two.About(t.Context(), evidence.RoleAgent, "agent-1"), subjectSeq); len(none) != 0 {
 			t.Errorf("about agent-1: %v", none)
 		}

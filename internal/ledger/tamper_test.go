@@ -19,6 +19,7 @@ import (
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
+	expect "jurat/internal/must"
 	"jurat/internal/storetest"
 )
 
@@ -280,9 +281,7 @@ func TestRestored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if chain, err := l.Size(t.Context()); err != nil || chain != 4 {
-		t.Errorf("reading: %d, %v", chain, err)
-	}
+	expect.Give(l.Size(t.Context()))(t, 4)
 	_, err = l.Seal(t.Context(), act(""), actor)
 	wantError(t, err, ledger.ErrBehind)
 	// The missing row comes from elsewhere, while the ledger is open.
@@ -299,9 +298,7 @@ func TestRestored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.CanAppend(t.Context()); err != nil {
-		t.Errorf("caught up: %v", err)
-	}
+	wantError(t, l.CanAppend(t.Context()), nil)
 	seal(t, l, "")
 	must(l.Checkpoint(t.Context()))
 	succeeds(t, l.Briefs().Reindex(t.Context(), nil)) // which that row came without
@@ -330,9 +327,7 @@ func TestFsckOutbox(t *testing.T) {
 	f.create(t).Close()
 	l := f.with(t, halfSilent{silent("one", "two")})
 	sealMany(t, l, 3)
-	if n, err := l.Settle(t.Context(), lateStamps(must(l.Waiting(t.Context(), "one", 0, 2))), actor); n != 2 || err != nil {
-		t.Fatal(n, err)
-	}
+	expect.Give(l.Settle(t.Context(), lateStamps(must(l.Waiting(t.Context(), "one", 0, 2))), actor))(t, 2)
 	l.Close()
 	wantClean(t, f.fsck(t))
 	bare := f.row(t, 2)

@@ -1,7 +1,10 @@
-// Package must ends a test when a step that the test needs fails.
+// Package must ends a test when a step that the test needs fails, and reports errors that a test does not want.
 package must
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 // Do ends the test if err is not nil.
 func Do(t testing.TB, err error) {
@@ -17,5 +20,38 @@ func Get[V any](value V, err error) func(testing.TB) V {
 		t.Helper()
 		Do(t, err)
 		return value
+	}
+}
+
+// Want reports an error that is not the wanted one, which may be nil, and goes on.
+func Want(t testing.TB, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("error %v, want %v", err, want)
+	}
+}
+
+// Fail is Want for a function that returns more: must.Fail(t, fs.ErrNotExist)(os.ReadFile(file)).
+func Fail(t testing.TB, want error) func(any, error) {
+	return func(_ any, err error) {
+		t.Helper()
+		Want(t, err, want)
+	}
+}
+
+// Equal reports a value that is not the wanted one, and goes on.
+func Equal[V comparable](t testing.TB, got, want V) {
+	t.Helper()
+	if got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// Give is Equal for what a function returns without an error: must.Give(l.Size(ctx))(t, 3).
+func Give[V comparable](got V, err error) func(t testing.TB, want V) {
+	return func(t testing.TB, want V) {
+		t.Helper()
+		Want(t, err, nil)
+		Equal(t, got, want)
 	}
 }

@@ -38,9 +38,7 @@ func query[T any](t *testing.T, url, text string, before ...string) (result T) {
 	conn := must.Get(pgx.Connect(t.Context(), url))(t)
 	defer conn.Close(t.Context())
 	for _, statement := range before {
-		if _, err := conn.Exec(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(conn.Exec(t.Context(), statement))(t)
 	}
 	must.Do(t, conn.QueryRow(t.Context(), text).Scan(&result))
 	return result
@@ -52,9 +50,7 @@ func TestDatabase(t *testing.T) {
 		t.Errorf("twice the database %s", one)
 	}
 	for _, url := range []string{one, shared.server.Socket(t, two)} {
-		if who := query[string](t, url, `SELECT rolname::text FROM pg_roles WHERE rolname = current_user AND NOT rolsuper`, `CREATE SCHEMA mine`); who != "jurat" {
-			t.Errorf("the role is %q", who)
-		}
+		must.Equal(t, query[string](t, url, `SELECT rolname::text FROM pg_roles WHERE rolname = current_user AND NOT rolsuper`, `CREATE SCHEMA mine`), "jurat")
 	}
 	if super := query[bool](t, Admin(t, one), `SELECT rolsuper FROM pg_roles WHERE rolname = current_user`); !super {
 		t.Error("the admin is no superuser")
@@ -65,9 +61,7 @@ func TestDatabase(t *testing.T) {
 func TestKilled(t *testing.T) {
 	s := Start(t, "work_mem=5MB")
 	url := s.Database(t)
-	if got := query[string](t, url, `SHOW work_mem`); got != "5MB" {
-		t.Errorf("work_mem is %s", got)
-	}
+	must.Equal(t, query[string](t, url, `SHOW work_mem`), "5MB")
 	query[int](t, url, `SELECT n FROM own.kept`, `CREATE SCHEMA own`, `CREATE TABLE own.kept (n int)`, `INSERT INTO own.kept VALUES (7)`)
 	for _, end := range []func(testing.TB){s.Kill, s.Halt} {
 		end(t)
@@ -78,9 +72,7 @@ func TestKilled(t *testing.T) {
 		}
 		cancel()
 		s.Restart(t)
-		if n := query[int](t, url, `SELECT n FROM own.kept`); n != 7 {
-			t.Errorf("%d was kept", n)
-		}
+		must.Equal(t, query[int](t, url, `SELECT n FROM own.kept`), 7)
 	}
 }
 

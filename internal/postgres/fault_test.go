@@ -219,9 +219,7 @@ func TestNobodyKnows(t *testing.T) {
 	}
 	w.down.Store(false)
 	close(sent)
-	if _, err := s.ByRecordID(t.Context(), "one"); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, nil)(s.ByRecordID(t.Context(), "one"))
 }
 
 // TestServerKilled kills the server again and again while several callers append. Acknowledged records are stored,
@@ -354,9 +352,7 @@ func TestStandbyMissing(t *testing.T) {
 	}
 	exec(t, url, `ALTER SYSTEM RESET synchronous_standby_names`, `SELECT pg_reload_conf()`)
 	s.answer = patience // the server notices this by and by, too
-	if _, err := s.ByRecordID(t.Context(), id); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, nil)(s.ByRecordID(t.Context(), id))
 	mustAdd(t, s, "after")
 	wantSize(t, s, 3)
 }
@@ -402,9 +398,7 @@ func ask(t *testing.T, url, question string) (n int) {
 	t.Helper()
 	conn := must.Get(pgx.Connect(t.Context(), pgtest.Admin(t, url)))(t)
 	defer conn.Close(t.Context())
-	if err := conn.QueryRow(t.Context(), question).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, conn.QueryRow(t.Context(), question).Scan(&n))
 	return n
 }
 

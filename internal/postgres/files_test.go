@@ -97,9 +97,7 @@ func TestCreateAll(t *testing.T) {
 			t.Errorf("%s: %q, %v", file.Name, got, err)
 		}
 	}
-	if err := c.CreateAll(t.Context(), []filestore.File{{Name: "0.json"}, {Name: "b.json", Content: []byte("new")}, {Name: "c.json"}}); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("one was there: %v", err)
-	}
+	must.Want(t, c.CreateAll(t.Context(), []filestore.File{{Name: "0.json"}, {Name: "b.json", Content: []byte("new")}, {Name: "c.json"}}), fs.ErrExist)
 	n := 0
 	for _, name := range []string{"0.json", "c.json"} {
 		if _, err := c.Read(t.Context(), name); err == nil {
@@ -118,9 +116,7 @@ func TestChangeOfWrappingKey(t *testing.T) {
 	oldFile, newFile := filestore.Generate(), filestore.Generate()
 	oldKeys, both, newKeys := newKeys(t, oldFile), newKeys(t, newFile, oldFile), newKeys(t, newFile)
 	of := func(keys *filestore.Keys) *postgres.Files { return postgres.NewFiles(pool, keys) }
-	if err := of(oldKeys).CheckKeys(t.Context()); err != nil {
-		t.Errorf("without any secret: %v", err)
-	}
+	must.Want(t, of(oldKeys).CheckKeys(t.Context()), nil)
 	all := []string{"a.key", "b/c.key", "d.key"}
 	for _, name := range all {
 		must.Do(t, of(oldKeys).Create(t.Context(), name, []byte(name)))
@@ -131,19 +127,13 @@ func TestChangeOfWrappingKey(t *testing.T) {
 			t.Errorf("%s: %v", c, err)
 		}
 	}
-	if err := of(both).CheckKeys(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, of(both).CheckKeys(t.Context()), nil)
 	told := int64(0)
 	if n, err := of(both).Rewrap(t.Context(), func(done int64) { told = done }); n != 3 || told != 3 || err != nil {
 		t.Errorf("%d, %d, %v", n, told, err)
 	}
-	if n, err := of(newKeys).Rewrap(t.Context(), func(int64) { t.Error("again") }); n != 0 || err != nil {
-		t.Errorf("%d, %v", n, err)
-	}
-	if err := of(newKeys).CheckKeys(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Give(of(newKeys).Rewrap(t.Context(), func(int64) { t.Error("again") }))(t, 0)
+	must.Want(t, of(newKeys).CheckKeys(t.Context()), nil)
 	for _, name := range append(all, "e.key") {
 		if got, err := of(newKeys).Read(t.Context(), name); err != nil || string(got) != name {
 			t.Errorf("%s: %q, %v", name, got, err)
@@ -175,9 +165,7 @@ func TestRewrapBrokenOff(t *testing.T) {
 		}
 	}
 	must.Do(t, both.Remove(t.Context(), "c.key"))
-	if n, err := both.Rewrap(t.Context(), func(int64) {}); n != 1 || err != nil {
-		t.Errorf("%d, %v", n, err)
-	}
+	must.Give(both.Rewrap(t.Context(), func(int64) {}))(t, 1)
 }
 
 // TestFilesStandbyMissing checks that a file is reported as durable only when the standby that the server waits for

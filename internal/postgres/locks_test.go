@@ -54,9 +54,7 @@ func sessions(t *testing.T, url, query string) (n int) {
 	t.Helper()
 	conn := must.Get(pgx.Connect(t.Context(), url))(t)
 	defer conn.Close(t.Context())
-	if err := conn.QueryRow(t.Context(), query).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, conn.QueryRow(t.Context(), query).Scan(&n))
 	return n
 }
 
@@ -70,9 +68,7 @@ func TestLostLock(t *testing.T) {
 	defer there.Close()
 	first, releaseFirst := mustLock(t, here, "trial-1")
 	second, releaseSecond := mustLock(t, here, "trial-2")
-	if n := sessions(t, url, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'jurat claims'`); n != 1 {
-		t.Fatalf("%d sessions hold locks", n)
-	}
+	must.Equal(t, sessions(t, url, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'jurat claims'`), 1)
 	for _, held := range []context.Context{first, second} {
 		<-held.Done()
 		if cause := context.Cause(held); !errors.Is(cause, lock.ErrLost) {
@@ -121,9 +117,7 @@ func TestLocksOfAProcessThatStandsStill(t *testing.T) {
 	}
 	release() // releasing a lock that it no longer has
 	wantLocked(t, there, "trial-1", true)
-	if err := still.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, still.Close(), nil)
 }
 
 // TestSaysSomething checks that an idle process sends messages, and keeps its locks.

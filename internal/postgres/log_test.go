@@ -67,9 +67,7 @@ func connOf(log storage.Committed) *pgxpool.Conn {
 // standstill.
 func unhurried(t testing.TB, plan storage.Plan) storage.Plan {
 	return func(head storage.Head, log storage.Committed) (storage.Batch, error) {
-		if _, err := connOf(log).Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = 0`); err != nil {
-			t.Error(err)
-		}
+		must.Fail(t, nil)(connOf(log).Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = 0`))
 		return plan(head, log)
 	}
 }
@@ -77,9 +75,7 @@ func unhurried(t testing.TB, plan storage.Plan) storage.Plan {
 func mustAdd(t testing.TB, s *Store, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
-		if err := add(t, s, id); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, add(t, s, id))
 	}
 }
 
@@ -174,9 +170,7 @@ func TestNotRead(t *testing.T) {
 	s := create(t, pgtest.Database(t))
 	mustAdd(t, s, "one", "two")
 	for range 10 {
-		if _, err := s.ByRecordID(t.Context(), "one"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.ByRecordID(t.Context(), "one"))(t)
 		mustAdd(t, s, "r"+time.Now().String())
 	}
 	deadline := time.Now().Add(patience)
@@ -265,9 +259,7 @@ func TestStandsStill(t *testing.T) {
 	url := pgtest.Database(t)
 	one, two := create(t, url), create(t, url)
 	err := one.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
-		if _, err := connOf(log).Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = '50ms'`); err != nil {
-			t.Error(err)
-		}
+		must.Fail(t, nil)(connOf(log).Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = '50ms'`))
 		mustAdd(t, two, "in between") // which waits until the server has ended the stopped transaction
 		return planOf("one", []byte("one"))(head, log)
 	})
@@ -287,14 +279,10 @@ func TestStandsStillInAMessage(t *testing.T) {
 	two.standstill = 100 * time.Millisecond
 	err := one.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		conn := connOf(log).Conn().PgConn().Conn()
-		if _, err := conn.Write([]byte("P\x00\x00\x00\x10\x00SELECT 1\x00\x00\x00P\x00\x00\x40\x00\x00half a statement")); err != nil {
-			t.Error(err)
-		}
+		must.Fail(t, nil)(conn.Write([]byte("P\x00\x00\x00\x10\x00SELECT 1\x00\x00\x00P\x00\x00\x40\x00\x00half a statement")))
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		if err := two.Append(ctx, planOf("in between", []byte("in between"))); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, two.Append(ctx, planOf("in between", []byte("in between"))), nil)
 		return planOf("one", []byte("one"))(head, log)
 	})
 	if err == nil {
@@ -307,8 +295,7 @@ func TestStandsStillInAMessage(t *testing.T) {
 
 func TestReopen(t *testing.T) {
 	url := pgtest.Database(t)
-	_, err := Open(t.Context(), connect(t, url))
-	wantError(t, err, ErrNoTables)
+	must.Fail(t, ErrNoTables)(Open(t.Context(), connect(t, url)))
 	s := create(t, url)
 	mustAdd(t, s, "one")
 	s.Close()
@@ -364,9 +351,7 @@ func TestAppendOnly(t *testing.T) {
 	url := pgtest.Database(t)
 	s := create(t, url)
 	mustAdd(t, s, "one")
-	if _, err := s.pool.Exec(t.Context(), `INSERT INTO jurat.timestamps VALUES (0, 0, 'rfc3161', '\x01')`); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.pool.Exec(t.Context(), `INSERT INTO jurat.timestamps VALUES (0, 0, 'rfc3161', '\x01')`))(t)
 	wantError(t, s.PutDictionary(t.Context(), 1, []byte("one")), nil)
 	for _, statement := range []string{
 		`UPDATE jurat.records SET packed = '', dictionary = 0, stamps = 0`, // not noted
@@ -430,8 +415,7 @@ func TestDiskFull(t *testing.T) {
 		USING ERRCODE = 'disk_full'; END $$`, `CREATE TRIGGER fills AFTER INSERT ON jurat.records EXECUTE FUNCTION jurat.full()`)
 	wantError(t, add(t, s, "two"), storage.ErrDiskFull)
 	wantSize(t, s, 1)
-	_, err := s.ByRecordID(t.Context(), "two")
-	wantError(t, err, storage.ErrNotFound)
+	must.Fail(t, storage.ErrNotFound)(s.ByRecordID(t.Context(), "two"))
 	exec(t, url, `DROP TRIGGER fills ON jurat.records`)
 	mustAdd(t, s, "two")
 }
@@ -442,8 +426,7 @@ func TestEndMissing(t *testing.T) {
 	s := create(t, url)
 	mustAdd(t, s, "one")
 	exec(t, url, `ALTER TABLE jurat.records DISABLE TRIGGER USER`, `UPDATE jurat.records SET root = NULL`)
-	_, err := s.Head(t.Context())
-	wantError(t, err, storage.ErrDamaged)
+	must.Fail(t, storage.ErrDamaged)(s.Head(t.Context()))
 	wantError(t, add(t, s, "two"), storage.ErrDamaged)
 }
 
@@ -458,9 +441,7 @@ func TestCloseWhileReading(t *testing.T) {
 			}
 		}
 	}()
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, s.Close(), nil)
 	wantError(t, <-stop, storage.ErrClosed)
 }
 
@@ -522,17 +503,13 @@ func TestOperatorsOfOthers(t *testing.T) {
 		`CREATE FUNCTION public.unnest(text[]) RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'taken'; END $$`)
 	s := create(t, url)
 	mustAdd(t, s, "one")
-	if _, err := s.Rows(t.Context(), 0, 10); err != nil {
-		t.Error(err)
-	}
-	if err := s.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
+	must.Fail(t, nil)(s.Rows(t.Context(), 0, 10))
+	must.Want(t, s.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		if _, err := log.Find(storage.Query{Chains: []string{"a"}}); err != nil {
 			return storage.Batch{}, err
 		}
 		return planOf("two", []byte("two"))(head, log)
-	}); err != nil {
-		t.Error(err)
-	}
+	}), nil)
 }
 
 // TestSnapshot checks that everything in a snapshot is of the same moment.
@@ -540,18 +517,16 @@ func TestSnapshot(t *testing.T) {
 	s := create(t, pgtest.Database(t))
 	trial := func(id string) {
 		t.Helper()
-		if err := s.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
+		must.Do(t, s.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 			batch, err := planOf(id, []byte(id))(head, log)
 			if err == nil {
 				batch.Rows[0].ChainID, batch.Rows[0].Counts.ChainSeq = "trial-1", head.Size+1
 			}
 			return batch, err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	trial("one")
-	if err := s.Snapshot(t.Context(), func(then storage.Store) error {
+	must.Do(t, s.Snapshot(t.Context(), func(then storage.Store) error {
 		if _, err := then.Head(t.Context()); err != nil {
 			return err
 		}
@@ -566,9 +541,7 @@ func TestSnapshot(t *testing.T) {
 			}
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // TestTurnComesAsPatienceEnds checks a caller that gets its turn just when it begins to look for a stopped process:

@@ -62,7 +62,5 @@ func TestMemory(t *testing.T) {
 	if _, err := open(t, "").ExecContext(t.Context(), "INSERT INTO t VALUES (1)"); sqlitefile.Code(err) != sqlite3.SQLITE_ERROR {
 		t.Errorf("another database: %v", err)
 	}
-	if code := sqlitefile.Code(fmt.Errorf("not of SQLite")); code != 0 {
-		t.Errorf("code %d of another error", code)
-	}
+	must.Equal(t, sqlitefile.Code(fmt.Errorf("not of SQLite")), 0)
 }

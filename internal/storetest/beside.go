@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/must"
 )
 
 // withBriefs appends n rows with a brief each. Each brief has one key of its own, and one that it shares with every
@@ -25,7 +26,7 @@ func withBriefs(t *testing.T, s storage.Store, n int) []storage.StoredBrief {
 		briefs = append(briefs, storage.StoredBrief{Index: int64(i), RecordID: r.RecordID, Digest: r.Digest, ChainID: r.ChainID, Case: r.Case,
 			Line: fmt.Appendf(nil, `{"actor":"ünï %d"}`, i), Names: []byte{byte(i), 0, 255}, Keys: keys})
 	}
-	wantError(t, s.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
+	must.Want(t, s.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		batch, err := planOf(rows...)(head, log)
 		batch.Briefs = briefs
 		return batch, err
@@ -68,7 +69,7 @@ func briefs(t *testing.T, s storage.Store) {
 	wantBriefs(t, s, storage.BriefQuery{At: []int64{6, 0, 6, 99}, Names: true}, b[0], b[6])
 	wantBriefs(t, s, storage.BriefQuery{At: []int64{}})
 	rows, err := s.RowsAt(t.Context(), []int64{5, 1, 50})
-	wantError(t, err, nil)
+	must.Want(t, err, nil)
 	if len(rows) != 2 || rows[0].Index != 1 || string(rows[1].Payload) != string(row(5).Payload) || len(rows[1].Timestamps) != 1 {
 		t.Errorf("RowsAt = %+v", rows)
 	}
@@ -87,7 +88,7 @@ func briefsLater(t *testing.T, s storage.Store) {
 	for n := 3; n < 9; n++ {
 		rest = append(rest, row(n))
 	}
-	wantError(t, s.Append(t.Context(), planOf(rest...)), nil)
+	must.Want(t, s.Append(t.Context(), planOf(rest...)), nil)
 	replaced := func(n int64) {
 		t.Helper()
 		gives(t, n)(s.Replaced(t.Context()))
@@ -103,10 +104,10 @@ func briefsLater(t *testing.T, s storage.Store) {
 		return b
 	}
 	one, five, seven := put(1, 10), put(5, 50), put(7, 70)
-	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 4, To: 8}, []storage.StoredBrief{five, seven}), nil)
+	must.Want(t, s.PutBriefs(t.Context(), storage.Range{From: 4, To: 8}, []storage.StoredBrief{five, seven}), nil)
 	wantBriefs(t, s, storage.BriefQuery{From: 4, N: 4}, bare(4), five, bare(6), seven)
 	wantPlaces(t, s, storage.Lookup{Keys: []int64{70}, Most: 9}, 7)
-	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 1, To: 6}, []storage.StoredBrief{one}), nil)
+	must.Want(t, s.PutBriefs(t.Context(), storage.Range{From: 1, To: 6}, []storage.StoredBrief{one}), nil)
 	wantPlaces(t, s, storage.Lookup{Keys: []int64{0, 1, 2, 10, 50, 70}, Most: 9}, 0, 1, 7)
 	wantBriefs(t, s, storage.BriefQuery{N: 6}, b[0], one, bare(2), bare(3), bare(4), bare(5))
 
@@ -119,7 +120,7 @@ func briefsLater(t *testing.T, s storage.Store) {
 			t.Errorf("%s: put", name)
 		}
 	}
-	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 9, To: 9}, nil), nil)
+	must.Want(t, s.PutBriefs(t.Context(), storage.Range{From: 9, To: 9}, nil), nil)
 	replaced(2) // neither what is refused nor what replaces nothing is counted
 }
 
@@ -154,7 +155,7 @@ func planStamps(r storage.Row, stamps ...storage.Stamp) storage.Plan {
 func wantWaiting(t *testing.T, s storage.Store, authority string, indexes ...int64) {
 	t.Helper()
 	waits, err := s.Waiting(t.Context(), authority, 0, 1000)
-	wantError(t, err, nil)
+	must.Want(t, err, nil)
 	var got []int64
 	for _, w := range waits {
 		if w.Authority != authority {
@@ -173,10 +174,10 @@ func wantOwing(t *testing.T, s storage.Store, owing ...storage.Owed) {
 func outbox(t *testing.T, s storage.Store) {
 	ctx := t.Context()
 	later := since.Add(time.Minute)
-	wantError(t, s.Append(ctx, planWaiting(row(0), later, "one")), nil)
-	wantError(t, s.Append(ctx, planOf(row(1))), nil)
-	wantError(t, s.Append(ctx, planWaiting(row(2), since, "two", "one")), nil) // an earlier time, as after a clock went back
-	wantError(t, s.Append(ctx, planWaiting(row(3), later, "one")), nil)
+	must.Want(t, s.Append(ctx, planWaiting(row(0), later, "one")), nil)
+	must.Want(t, s.Append(ctx, planOf(row(1))), nil)
+	must.Want(t, s.Append(ctx, planWaiting(row(2), since, "two", "one")), nil) // an earlier time, as after a clock went back
+	must.Want(t, s.Append(ctx, planWaiting(row(3), later, "one")), nil)
 	wantOwing(t, s, storage.Owed{Authority: "one", Records: 3, Since: since}, storage.Owed{Authority: "two", Records: 1, Since: since})
 	wantWaiting(t, s, "one", 0, 2, 3)
 	wantWaiting(t, s, "two", 2)
@@ -184,19 +185,19 @@ func outbox(t *testing.T, s storage.Store) {
 	gives(t, []storage.Wait{{Index: 2, Authority: "one", Since: since}})(s.Waiting(ctx, "one", 1, 1))
 	gives(t, []storage.Wait{})(s.Waiting(ctx, "one", 0, 0))
 
-	wantError(t, s.Append(ctx, planStamps(row(4), late(2, "one"), late(0, "one"))), nil)
+	must.Want(t, s.Append(ctx, planStamps(row(4), late(2, "one"), late(0, "one"))), nil)
 	wantWaiting(t, s, "one", 3)
 	wantWaiting(t, s, "two", 2)
 	wantHead(t, s, 5)
 	stamped, err := s.ByRecordID(ctx, "record-2")
-	wantError(t, err, nil)
+	must.Want(t, err, nil)
 	want(t, stamped.Timestamps, append(row(2).Timestamps, late(2, "one").Timestamp))
 
 	// A renewal is a stamp for a row that does not wait.
 	renewal := storage.Stamp{Index: 1, Timestamp: evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("renewed")}}
-	wantError(t, s.Append(ctx, planStamps(row(5), renewal)), nil)
+	must.Want(t, s.Append(ctx, planStamps(row(5), renewal)), nil)
 	stamped, err = s.ByRecordID(ctx, "record-1")
-	wantError(t, err, nil)
+	must.Want(t, err, nil)
 	want(t, stamped.Timestamps, append(row(1).Timestamps, renewal.Timestamp))
 	wantWaiting(t, s, "one", 3)
 
@@ -206,10 +207,10 @@ func outbox(t *testing.T, s storage.Store) {
 
 	bare := row(6)
 	bare.Timestamps = nil
-	wantError(t, s.Append(ctx, planWaiting(bare, since, "one", "two")), nil)
+	must.Want(t, s.Append(ctx, planWaiting(bare, since, "one", "two")), nil)
 	gives(t, int64(0))(s.Forget(ctx, "one")) // there is no time stamp
 	wantWaiting(t, s, "one", 6)
-	wantError(t, s.Append(ctx, planStamps(row(7), late(6, "two"))), nil)
+	must.Want(t, s.Append(ctx, planStamps(row(7), late(6, "two"))), nil)
 	gives(t, int64(1))(s.Forget(ctx, "one")) // there is another's
 	wantWaiting(t, s, "one")
 }
@@ -217,8 +218,8 @@ func outbox(t *testing.T, s storage.Store) {
 // outboxAllOrNone stamps rows that do not wait: nothing of such a batch is stored.
 func outboxAllOrNone(t *testing.T, s storage.Store) {
 	ctx := t.Context()
-	wantError(t, s.Append(ctx, planWaiting(row(0), since, "one")), nil)
-	wantError(t, s.Append(ctx, planOf(row(1))), nil)
+	must.Want(t, s.Append(ctx, planWaiting(row(0), since, "one")), nil)
+	must.Want(t, s.Append(ctx, planOf(row(1))), nil)
 	for name, stamps := range map[string][]storage.Stamp{
 		"waits for another": {late(0, "two")},
 		"does not wait":     {late(0, "one"), late(1, "one")},
@@ -236,17 +237,17 @@ func outboxAllOrNone(t *testing.T, s storage.Store) {
 		batch, err := planWaiting(row(2), since, "one")(head, log)
 		return batch, errors.Join(err, refusal)
 	})
-	wantError(t, err, refusal)
+	must.Want(t, err, refusal)
 	duplicate := planWaiting(row(1), since, "one")
-	wantError(t, s.Append(ctx, duplicate), storage.ErrDuplicate)
+	must.Want(t, s.Append(ctx, duplicate), storage.ErrDuplicate)
 	wantWaiting(t, s, "one", 0)
-	wantError(t, s.Append(ctx, planStamps(row(2), late(0, "one"))), nil)
-	wantError(t, s.Append(ctx, planStamps(row(3), late(0, "one"))), storage.ErrConflict) // it does not wait any more
+	must.Want(t, s.Append(ctx, planStamps(row(2), late(0, "one"))), nil)
+	must.Want(t, s.Append(ctx, planStamps(row(3), late(0, "one"))), storage.ErrConflict) // it does not wait any more
 }
 
 // outboxClaims lets many callers stamp the same record: one succeeds.
 func outboxClaims(t *testing.T, s storage.Store) {
-	wantError(t, s.Append(t.Context(), planWaiting(row(0), since, "one")), nil)
+	must.Want(t, s.Append(t.Context(), planWaiting(row(0), since, "one")), nil)
 	wantOneWinner(t, func(i int) error { return s.Append(t.Context(), planStamps(row(i+1), late(0, "one"))) })
 	wantHead(t, s, 2)
 }
@@ -266,7 +267,7 @@ func expiredOf(act string, rows ...storage.Row) (left []storage.Row, briefs []st
 func expires(t *testing.T, s storage.Store) {
 	rows := fill(t, s, 8)
 	late := storage.Stamp{Index: 3, Timestamp: evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte("late")}}
-	wantError(t, s.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
+	must.Want(t, s.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		batch, err := planOf(row(8))(head, log)
 		batch.Stamps = []storage.Stamp{late}
 		return batch, err
@@ -276,18 +277,18 @@ func expires(t *testing.T, s storage.Store) {
 	for i := range int64(8) {
 		briefs = append(briefs, storage.StoredBrief{Index: i, Line: []byte(`{"at":"1"}`), Names: []byte{byte(i)}, Keys: []int64{i}})
 	}
-	wantError(t, s.PutBriefs(t.Context(), all, briefs), nil)
+	must.Want(t, s.PutBriefs(t.Context(), all, briefs), nil)
 	replaced, err := s.Replaced(t.Context())
-	must(t, err)
+	must.Do(t, err)
 
 	left, leftBriefs := expiredOf("act", rows[1], rows[3])
-	wantError(t, s.Expire(t.Context(), "act", left, leftBriefs), storage.ErrConflict) // they are not noted
-	wantError(t, s.PutExpiring(t.Context(), "act", []int64{1, 3}), nil)
-	wantError(t, s.PutExpiring(t.Context(), "act", []int64{3, 5}), nil)
-	wantError(t, s.PutExpiring(t.Context(), "other", []int64{6, 5}), storage.ErrConflict)
-	wantError(t, s.PutExpiring(t.Context(), "act", []int64{99}), storage.ErrConflict)
-	wantError(t, s.PutExpiring(t.Context(), "other", []int64{0, 7}), nil)
-	wantError(t, s.Expire(t.Context(), "other", left, leftBriefs), storage.ErrConflict)
+	must.Want(t, s.Expire(t.Context(), "act", left, leftBriefs), storage.ErrConflict) // they are not noted
+	must.Want(t, s.PutExpiring(t.Context(), "act", []int64{1, 3}), nil)
+	must.Want(t, s.PutExpiring(t.Context(), "act", []int64{3, 5}), nil)
+	must.Want(t, s.PutExpiring(t.Context(), "other", []int64{6, 5}), storage.ErrConflict)
+	must.Want(t, s.PutExpiring(t.Context(), "act", []int64{99}), storage.ErrConflict)
+	must.Want(t, s.PutExpiring(t.Context(), "other", []int64{0, 7}), nil)
+	must.Want(t, s.Expire(t.Context(), "other", left, leftBriefs), storage.ErrConflict)
 	noted := func(want ...storage.Expiring) {
 		t.Helper()
 		gives(t, want)(s.Expiring(t.Context(), 0, 100))
@@ -295,13 +296,13 @@ func expires(t *testing.T, s storage.Store) {
 	noted(storage.Expiring{Index: 0, Act: "other"}, storage.Expiring{Index: 1, Act: "act"}, storage.Expiring{Index: 3, Act: "act"}, storage.Expiring{Index: 5, Act: "act"},
 		storage.Expiring{Index: 7, Act: "other"})
 	gives(t, []storage.Expiring{{Index: 1, Act: "act"}, {Index: 3, Act: "act"}})(s.Expiring(t.Context(), 1, 2))
-	wantError(t, s.DropExpiring(t.Context(), "other"), nil)
+	must.Want(t, s.DropExpiring(t.Context(), "other"), nil)
 
 	before, err := s.Head(t.Context())
-	must(t, err)
-	wantError(t, s.Expire(t.Context(), "act", left, leftBriefs), nil)
+	must.Do(t, err)
+	must.Want(t, s.Expire(t.Context(), "act", left, leftBriefs), nil)
 	noted(storage.Expiring{Index: 5, Act: "act"})
-	wantError(t, s.Expire(t.Context(), "act", left, leftBriefs), storage.ErrConflict) // a second time
+	must.Want(t, s.Expire(t.Context(), "act", left, leftBriefs), storage.ErrConflict) // a second time
 	gives(t, before)(s.Head(t.Context()))
 	got, err := s.Rows(t.Context(), 0, 8)
 	if err != nil || len(got) != 8 {
@@ -334,21 +335,21 @@ func expires(t *testing.T, s storage.Store) {
 	if now, err := s.Replaced(t.Context()); err != nil || now <= replaced {
 		t.Errorf("briefs were replaced %d times, before %d; %v", now, replaced, err)
 	}
-	wantError(t, s.Reclaim(t.Context(), nil), nil)
+	must.Want(t, s.Reclaim(t.Context(), nil), nil)
 	if checker, ok := s.(storage.Checker); ok {
 		gives(t, []string{})(checker.Check(t.Context()))
 	}
-	wantError(t, s.Append(t.Context(), planOf(row(9))), nil)
+	must.Want(t, s.Append(t.Context(), planOf(row(9))), nil)
 }
 
 // keepsWaiting: a row that waits for a time stamp is not noted, and nothing beside it is.
 func keepsWaiting(t *testing.T, s storage.Store) {
 	fill(t, s, 2)
-	wantError(t, s.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
+	must.Want(t, s.Append(t.Context(), func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		batch, err := planOf(row(2))(head, log)
 		batch.Waits = []storage.Wait{{Index: 2, Authority: "one", Since: since}}
 		return batch, err
 	}), nil)
-	wantError(t, s.PutExpiring(t.Context(), "act", []int64{0, 2}), storage.ErrConflict)
+	must.Want(t, s.PutExpiring(t.Context(), "act", []int64{0, 2}), storage.ErrConflict)
 	gives(t, []storage.Expiring{})(s.Expiring(t.Context(), 0, 10))
 }

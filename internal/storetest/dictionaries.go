@@ -8,23 +8,24 @@ import (
 	"testing"
 
 	"jurat/internal/ledger/storage"
+	"jurat/internal/must"
 )
 
 // dictionaries are numbered without a gap, and never change.
 func dictionaries(t *testing.T, s storage.Store) {
 	gives(t, int64(0))(s.NewestDictionary(t.Context()))
 	texts := [][]byte{{}, []byte("one"), []byte("two")}
-	wantError(t, s.PutDictionary(t.Context(), 2, texts[2]), storage.ErrConflict)
+	must.Want(t, s.PutDictionary(t.Context(), 2, texts[2]), storage.ErrConflict)
 	for _, n := range []int64{1, 2} {
-		wantError(t, s.PutDictionary(t.Context(), n, texts[n]), nil)
-		wantError(t, s.PutDictionary(t.Context(), n, texts[0]), storage.ErrConflict)
+		must.Want(t, s.PutDictionary(t.Context(), n, texts[n]), nil)
+		must.Want(t, s.PutDictionary(t.Context(), n, texts[0]), storage.ErrConflict)
 	}
 	gives(t, int64(2))(s.NewestDictionary(t.Context()))
 	for _, n := range []int64{1, 2} {
 		gives(t, texts[n])(s.Dictionary(t.Context(), n))
 	}
 	for _, n := range []int64{-1, 0, 3} {
-		fails(t, storage.ErrNotFound)(s.Dictionary(t.Context(), n))
+		must.Fail(t, storage.ErrNotFound)(s.Dictionary(t.Context(), n))
 	}
 }
 
@@ -41,21 +42,21 @@ func packs(t *testing.T, s storage.Store) {
 		for k, before := range []func(*storage.Row){func(*storage.Row) {},
 			func(r *storage.Row) { r.Signatures, r.Timestamps = nil, nil },
 			func(r *storage.Row) {
-				must(t, s.Pack(t.Context(), []storage.Row{*r})) // a copy is packed, and thrown away
+				must.Do(t, s.Pack(t.Context(), []storage.Row{*r})) // a copy is packed, and thrown away
 			},
 			func(r *storage.Row) {
 				list := []storage.Row{*r}
-				must(t, s.Pack(t.Context(), list))
+				must.Do(t, s.Pack(t.Context(), list))
 				*r = list[0]
 			}} {
 			r := row(len(rows))
 			r.Payload = fmt.Appendf(nil, "%d %d %s", n, k, payload)
 			before(&r)
-			must(t, s.Append(t.Context(), planOf(r)))
+			must.Do(t, s.Append(t.Context(), planOf(r)))
 			r.Index = int64(len(rows))
 			rows = append(rows, r)
 		}
-		must(t, s.PutDictionary(t.Context(), int64(n)+1, storage.Content(&rows[len(rows)-1])[:min(storage.MaxDictionary, 10*(n+1))]))
+		must.Do(t, s.PutDictionary(t.Context(), int64(n)+1, storage.Content(&rows[len(rows)-1])[:min(storage.MaxDictionary, 10*(n+1))]))
 	}
 	got, err := s.Rows(t.Context(), 0, 100)
 	if err != nil || len(got) != len(rows) {
@@ -81,11 +82,11 @@ func Shared(t *testing.T, one, other storage.Store) {
 	}
 	for n := range int64(3) {
 		for _, s := range list {
-			must(t, s.Append(t.Context(), planOf(long(size(t, s)))))
+			must.Do(t, s.Append(t.Context(), planOf(long(size(t, s)))))
 		}
 		last, err := one.Rows(t.Context(), size(t, one)-1, 1)
-		must(t, err)
-		must(t, list[n%2].PutDictionary(t.Context(), n+1, storage.NewDictionary("", last)))
+		must.Do(t, err)
+		must.Do(t, list[n%2].PutDictionary(t.Context(), n+1, storage.NewDictionary("", last)))
 	}
 	with := map[int64]bool{}
 	for _, s := range list {
@@ -108,7 +109,7 @@ func Shared(t *testing.T, one, other storage.Store) {
 func size(t *testing.T, s storage.Store) int64 {
 	t.Helper()
 	head, err := s.Head(t.Context())
-	must(t, err)
+	must.Do(t, err)
 	return head.Size
 }
 

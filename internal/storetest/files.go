@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"jurat/internal/filestore"
+	"jurat/internal/must"
 )
 
 // OpenFiles opens a file store once more, as another process would.
@@ -38,13 +39,6 @@ func Files(t *testing.T, place func(t *testing.T) OpenFiles) {
 // both are the names of a file that is not a secret and of one that is.
 var both = []string{"a/b/plain.json", "a/b/secret.key"}
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func wantContent(t *testing.T, c filestore.Store, name, content string) {
 	t.Helper()
 	if got, err := c.Read(t.Context(), name); err != nil || string(got) != content {
@@ -64,10 +58,10 @@ func wantNone(t *testing.T, c filestore.Store, names ...string) {
 func read(t *testing.T, open OpenFiles) {
 	wantNone(t, open(t), "none", "a/none.key")
 	for _, name := range both {
-		must(t, open(t).Create(t.Context(), name, []byte("content")))
+		must.Do(t, open(t).Create(t.Context(), name, []byte("content")))
 		wantContent(t, open(t), name, "content")
 		got, err := open(t).Read(t.Context(), name)
-		must(t, err)
+		must.Do(t, err)
 		got[0] = 'X' // the result belongs to the caller
 		wantContent(t, open(t), name, "content")
 	}
@@ -75,7 +69,7 @@ func read(t *testing.T, open OpenFiles) {
 
 func create(t *testing.T, open OpenFiles) {
 	for _, name := range both {
-		must(t, open(t).Create(t.Context(), name, []byte("first")))
+		must.Do(t, open(t).Create(t.Context(), name, []byte("first")))
 		for range 2 {
 			if err := open(t).Create(t.Context(), name, []byte("second")); !errors.Is(err, fs.ErrExist) {
 				t.Errorf("%s: %v, want fs.ErrExist", name, err)
@@ -88,7 +82,7 @@ func create(t *testing.T, open OpenFiles) {
 func replace(t *testing.T, open OpenFiles) {
 	for _, name := range both {
 		for _, content := range []string{"one", "", "another"} {
-			must(t, open(t).Replace(t.Context(), name, []byte(content)))
+			must.Do(t, open(t).Replace(t.Context(), name, []byte(content)))
 			wantContent(t, open(t), name, content)
 		}
 	}
@@ -100,23 +94,23 @@ func rename(t *testing.T, open OpenFiles) {
 			t.Errorf("what is not there: %v", err)
 		}
 	}
-	must(t, open(t).Create(t.Context(), "a/one.key", []byte("one")))
-	must(t, open(t).Rename(t.Context(), "a/one.key", "a/two.key"))
+	must.Do(t, open(t).Create(t.Context(), "a/one.key", []byte("one")))
+	must.Do(t, open(t).Rename(t.Context(), "a/one.key", "a/two.key"))
 	wantNone(t, open(t), "a/one.key")
 	wantContent(t, open(t), "a/two.key", "one")
-	must(t, open(t).Create(t.Context(), "a/one.key", []byte("other")))
-	must(t, open(t).Rename(t.Context(), "a/one.key", "a/two.key"))
+	must.Do(t, open(t).Create(t.Context(), "a/one.key", []byte("other")))
+	must.Do(t, open(t).Rename(t.Context(), "a/one.key", "a/two.key"))
 	wantNone(t, open(t), "a/one.key")
 	wantContent(t, open(t), "a/two.key", "other")
-	must(t, open(t).Rename(t.Context(), "a/two.key", "a/two.key"))
+	must.Do(t, open(t).Rename(t.Context(), "a/two.key", "a/two.key"))
 	wantContent(t, open(t), "a/two.key", "other")
-	must(t, open(t).Create(t.Context(), "a/one.key", []byte("one"))) // the name can be used again
+	must.Do(t, open(t).Create(t.Context(), "a/one.key", []byte("one"))) // the name can be used again
 }
 
 func remove(t *testing.T, open OpenFiles) {
 	for _, name := range both {
-		must(t, open(t).Create(t.Context(), name, []byte("content")))
-		must(t, open(t).Remove(t.Context(), name))
+		must.Do(t, open(t).Create(t.Context(), name, []byte("content")))
+		must.Do(t, open(t).Remove(t.Context(), name))
 		wantNone(t, open(t), name)
 		if err := open(t).Remove(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: removed twice: %v", name, err)
@@ -130,7 +124,7 @@ func remove(t *testing.T, open OpenFiles) {
 func listed(t *testing.T, c filestore.Store, folder string) []string {
 	t.Helper()
 	var got []string
-	must(t, c.List(t.Context(), folder, func(name string) error { got = append(got, name); return nil }))
+	must.Do(t, c.List(t.Context(), folder, func(name string) error { got = append(got, name); return nil }))
 	slices.Sort(got)
 	return got
 }
@@ -141,7 +135,7 @@ func list(t *testing.T, open OpenFiles) {
 	}
 	all := []string{"a/b/1.json", "a/b/2.key", "a/b/c/3.key", "a/c/0.json"}
 	for _, name := range append([]string{"a.key", "a-b/x", "ab/x", "b/a/x", "a%/x", "A/x"}, all...) {
-		must(t, open(t).Create(t.Context(), name, []byte("content")))
+		must.Do(t, open(t).Create(t.Context(), name, []byte("content")))
 	}
 	if got := listed(t, open(t), "a"); !slices.Equal(got, all) {
 		t.Errorf("below a are %v, want %v", got, all)
@@ -158,7 +152,7 @@ func list(t *testing.T, open OpenFiles) {
 		t.Errorf("after %d names: %v", n, err)
 	}
 	c := open(t)
-	must(t, c.List(t.Context(), "a", func(name string) error { return c.Remove(t.Context(), name) })) // found may change the store
+	must.Do(t, c.List(t.Context(), "a", func(name string) error { return c.Remove(t.Context(), name) })) // found may change the store
 	if got := listed(t, c, "a"); len(got) > 0 {
 		t.Errorf("%v are left", got)
 	}
@@ -190,7 +184,7 @@ func longList(t *testing.T, open OpenFiles) {
 // ended checks that a call with an ended context changes nothing.
 func ended(t *testing.T, open OpenFiles) {
 	c := open(t)
-	must(t, c.Create(t.Context(), "a/b", []byte("content")))
+	must.Do(t, c.Create(t.Context(), "a/b", []byte("content")))
 	ctx, end := context.WithCancel(t.Context())
 	end()
 	_, err := c.Read(ctx, "a/b")
@@ -220,7 +214,7 @@ func names(t *testing.T, open OpenFiles) {
 		}
 	}
 	for _, name := range []string{"日本/é.key", "a'b/\"x\".json", "a b/%_\\.json"} {
-		must(t, c.Create(t.Context(), name, []byte(name)))
+		must.Do(t, c.Create(t.Context(), name, []byte(name)))
 		wantContent(t, open(t), name, name)
 		if c.Where(name) == "" {
 			t.Errorf("Where(%q) is empty", name)
@@ -236,7 +230,7 @@ func contents(t *testing.T, open OpenFiles) {
 	for n, content := range [][]byte{nil, {0}, all, bytes.Repeat(all, 5000)} {
 		for _, extension := range []string{".key", ".json"} {
 			name := fmt.Sprint("contents/", n, extension)
-			must(t, open(t).Create(t.Context(), name, content))
+			must.Do(t, open(t).Create(t.Context(), name, content))
 			if got, err := open(t).Read(t.Context(), name); err != nil || !bytes.Equal(got, content) {
 				t.Errorf("%s: %d bytes, %v; want %d", name, len(got), err, len(content))
 			}

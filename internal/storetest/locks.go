@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"jurat/internal/lock"
+	"jurat/internal/must"
 )
 
 // OpenLocks opens locks once more, as another process would.
@@ -29,7 +30,7 @@ func Locks(t *testing.T, place func(t *testing.T) OpenLocks) {
 func mustLock(t *testing.T, c lock.Locks, name string) (held context.Context, release func()) {
 	t.Helper()
 	held, release, err := c.Lock(t.Context(), name)
-	must(t, err)
+	must.Do(t, err)
 	return held, release
 }
 
@@ -72,7 +73,7 @@ func oneHolder(t *testing.T, open OpenLocks) {
 func endsWithContext(t *testing.T, open OpenLocks) {
 	ctx, cancel := context.WithCancel(t.Context())
 	held, release, err := open(t).Lock(ctx, "trial-1")
-	must(t, err)
+	must.Do(t, err)
 	defer release()
 	cancel()
 	<-held.Done()

@@ -15,6 +15,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/must"
 )
 
 // Log checks a store against the contract of storage.Store. Every call of open returns a new, empty store.
@@ -134,7 +135,7 @@ func fill(t *testing.T, s storage.Store, n int) (rows []storage.Row) {
 	t.Helper()
 	for i := range n {
 		r := row(i)
-		must(t, s.Append(t.Context(), planOf(r)))
+		must.Do(t, s.Append(t.Context(), planOf(r)))
 		r.Index = int64(i)
 		rows = append(rows, r)
 	}
@@ -163,29 +164,14 @@ func want(t *testing.T, got, want any) {
 	}
 }
 
-func wantError(t *testing.T, err, target error) {
-	t.Helper()
-	if !errors.Is(err, target) {
-		t.Errorf("error %v, want %v", err, target)
-	}
-}
-
 // gives expects what a call returns, and no error of it: gives(t, 3)(strconv.Atoi("3")). A list that is empty may be nil.
 func gives(t *testing.T, wanted any) func(any, error) {
 	return func(got any, err error) {
 		t.Helper()
-		wantError(t, err, nil)
+		must.Want(t, err, nil)
 		if list := reflect.ValueOf(got); list.Kind() != reflect.Slice || list.Len()+reflect.ValueOf(wanted).Len() > 0 {
 			want(t, got, wanted)
 		}
-	}
-}
-
-// fails expects an error of a call that returns something beside it.
-func fails(t *testing.T, target error) func(any, error) {
-	return func(_ any, err error) {
-		t.Helper()
-		wantError(t, err, target)
 	}
 }
 
@@ -197,11 +183,11 @@ func empty(t *testing.T, s storage.Store) {
 	gives(t, "")(s.Checkpoint(ctx))
 	wantOwing(t, s)
 	wantWaiting(t, s, "one")
-	fails(t, storage.ErrNotFound)(s.ByRecordID(ctx, "record-0"))
-	fails(t, storage.ErrNotFound)(s.ByDigest(ctx, evidence.Digest{}))
-	fails(t, storage.ErrNotFound)(s.ByChain(ctx, "odd"))
-	fails(t, storage.ErrNotFound)(s.LastOfChain(ctx, "odd"))
-	fails(t, storage.ErrNotFound)(s.Hashes(ctx, []int64{0}))
+	must.Fail(t, storage.ErrNotFound)(s.ByRecordID(ctx, "record-0"))
+	must.Fail(t, storage.ErrNotFound)(s.ByDigest(ctx, evidence.Digest{}))
+	must.Fail(t, storage.ErrNotFound)(s.ByChain(ctx, "odd"))
+	must.Fail(t, storage.ErrNotFound)(s.LastOfChain(ctx, "odd"))
+	must.Fail(t, storage.ErrNotFound)(s.Hashes(ctx, []int64{0}))
 }
 
 func appendAndRead(t *testing.T, s storage.Store) {
@@ -214,8 +200,8 @@ func appendAndRead(t *testing.T, s storage.Store) {
 	gives(t, rows[4])(s.ByRecordID(ctx, "record-4"))
 	gives(t, rows[5])(s.ByDigest(ctx, rows[5].Digest))
 	gives(t, []storage.Row{rows[1], rows[3], rows[5], rows[7]})(s.ByChain(ctx, "odd"))
-	fails(t, storage.ErrNotFound)(s.ByChain(ctx, ""))
-	fails(t, storage.ErrNotFound)(s.ByChain(ctx, "ODD"))
+	must.Fail(t, storage.ErrNotFound)(s.ByChain(ctx, ""))
+	must.Fail(t, storage.ErrNotFound)(s.ByChain(ctx, "ODD"))
 	gives(t, []storage.Row{rows[3], rows[5]})(s.InChain(ctx, "odd", 2, 2))
 	gives(t, rows[7:8])(s.InChain(ctx, "odd", 7, 100))
 	gives(t, []storage.Row{})(s.InChain(ctx, "odd", 8, 100))
@@ -223,7 +209,7 @@ func appendAndRead(t *testing.T, s storage.Store) {
 	gives(t, []storage.Row{})(s.InChain(ctx, "even", 0, 100))
 	gives(t, rows[7])(s.LastOfChain(ctx, "odd"))
 	gives(t, []tlog.Hash{leaf(rows[6]), leaf(rows[2]), leaf(rows[6])})(s.Hashes(ctx, []int64{tlog.StoredHashIndex(0, 6), tlog.StoredHashIndex(0, 2), tlog.StoredHashIndex(0, 6)}))
-	fails(t, storage.ErrNotFound)(s.Hashes(ctx, []int64{0, tlog.StoredHashCount(9)}))
+	must.Fail(t, storage.ErrNotFound)(s.Hashes(ctx, []int64{0, tlog.StoredHashCount(9)}))
 }
 
 // trials checks that the records in trials are found among others.
@@ -242,8 +228,8 @@ func trials(t *testing.T, s storage.Store) {
 			in = append(in, storage.StoredBrief{Index: r.Index, RecordID: r.RecordID, Digest: r.Digest, ChainID: r.ChainID, Case: r.Case})
 		}
 	}
-	wantError(t, s.Append(t.Context(), planOf(rows[:7]...)), nil)
-	wantError(t, s.Append(t.Context(), planOf(rows[7:]...)), nil)
+	must.Want(t, s.Append(t.Context(), planOf(rows[:7]...)), nil)
+	must.Want(t, s.Append(t.Context(), planOf(rows[7:]...)), nil)
 	for _, c := range []struct {
 		from, n int64
 		want    []storage.StoredBrief
@@ -257,8 +243,8 @@ func largeBatch(t *testing.T, s storage.Store) {
 	for i := range 300 {
 		rows = append(rows, row(i))
 	}
-	wantError(t, s.Append(t.Context(), planOf(rows[:37]...)), nil)
-	wantError(t, s.Append(t.Context(), planOf(rows[37:]...)), nil)
+	must.Want(t, s.Append(t.Context(), planOf(rows[:37]...)), nil)
+	must.Want(t, s.Append(t.Context(), planOf(rows[37:]...)), nil)
 	wantHead(t, s, 300)
 }
 
@@ -266,7 +252,7 @@ func largeBatch(t *testing.T, s storage.Store) {
 func found(t *testing.T, s storage.Store, q storage.Query) (found storage.Found) {
 	t.Helper()
 	stop := errors.New("stop")
-	wantError(t, s.Append(t.Context(), func(_ storage.Head, log storage.Committed) (_ storage.Batch, err error) {
+	must.Want(t, s.Append(t.Context(), func(_ storage.Head, log storage.Committed) (_ storage.Batch, err error) {
 		found, err = log.Find(q)
 		return storage.Batch{}, errors.Join(err, stop)
 	}), stop)
@@ -290,13 +276,13 @@ func counts(t *testing.T, s storage.Store) {
 	of := rows[2].Case
 	q := storage.Query{RecordIDs: []string{"record-5"}, Chains: []string{"even", "odd"}, Cases: []evidence.Digest{of, evidence.DigestOf(nil)},
 		Actors: []evidence.Digest{actors[0], actors[1], of}, Subjects: []evidence.Digest{actors[0], actors[1]}}
-	wantError(t, s.Append(t.Context(), planOf(rows[:2]...)), nil)
+	must.Want(t, s.Append(t.Context(), planOf(rows[:2]...)), nil)
 	want(t, found(t, s, q), storage.Found{Places: map[string]int64{}, Chains: map[string]int64{"odd": 1}, Cases: map[evidence.Digest]int64{},
 		Actors: map[evidence.Digest]int64{actors[0]: 1, actors[1]: 1}, Subjects: map[evidence.Digest]int64{}})
-	wantError(t, s.Append(t.Context(), planOf(rows[2:4]...)), nil)
+	must.Want(t, s.Append(t.Context(), planOf(rows[2:4]...)), nil)
 	want(t, found(t, s, q), storage.Found{Places: map[string]int64{}, Chains: map[string]int64{"odd": 2}, Cases: map[evidence.Digest]int64{of: 1},
 		Actors: map[evidence.Digest]int64{actors[0]: 2, actors[1]: 2}, Subjects: map[evidence.Digest]int64{actors[0]: 1}})
-	wantError(t, s.Append(t.Context(), planOf(rows[4:]...)), nil)
+	must.Want(t, s.Append(t.Context(), planOf(rows[4:]...)), nil)
 	want(t, found(t, s, q), storage.Found{Places: map[string]int64{"record-5": 5}, Chains: map[string]int64{"odd": 4}, Cases: map[evidence.Digest]int64{of: 3},
 		Actors: map[evidence.Digest]int64{actors[0]: 5, actors[1]: 4}, Subjects: map[evidence.Digest]int64{actors[0]: 2}})
 }
@@ -310,7 +296,7 @@ func tags(t *testing.T, s storage.Store) {
 		if r.Index = int64(i); i < 2 { // as in a log that did not count actors in the beginning
 			r.Actor, r.Counts.ActorSeq = evidence.Digest{}, 0
 		}
-		wantError(t, s.Append(ctx, planOf(r)), nil)
+		must.Want(t, s.Append(ctx, planOf(r)), nil)
 		rows = append(rows, r)
 	}
 	gives(t, rows)(s.Rows(ctx, 0, 100))
@@ -372,9 +358,9 @@ func planRefuses(t *testing.T, s storage.Store) {
 		batch, err := planOf(row(2))(head, hashes)
 		return batch, errors.Join(err, refusal)
 	})
-	wantError(t, err, refusal)
+	must.Want(t, err, refusal)
 	wantHead(t, s, 2)
-	wantError(t, s.Append(t.Context(), planOf(row(2))), nil)
+	must.Want(t, s.Append(t.Context(), planOf(row(2))), nil)
 	wantHead(t, s, 3)
 }
 
@@ -388,15 +374,15 @@ func beforeCommit(t *testing.T, s storage.Store) {
 			batch.Before = func() error {
 				calls++
 				wantHead(t, s, 2)
-				fails(t, storage.ErrNotFound)(s.ByRecordID(t.Context(), row(2).RecordID))
+				must.Fail(t, storage.ErrNotFound)(s.ByRecordID(t.Context(), row(2).RecordID))
 				return answer
 			}
 			return batch, err
 		}
 	}
-	wantError(t, s.Append(t.Context(), waits(refusal)), refusal)
+	must.Want(t, s.Append(t.Context(), waits(refusal)), refusal)
 	wantHead(t, s, 2)
-	wantError(t, s.Append(t.Context(), waits(nil)), nil)
+	must.Want(t, s.Append(t.Context(), waits(nil)), nil)
 	wantHead(t, s, 3)
 	want(t, calls, 2)
 }
@@ -411,10 +397,10 @@ func planReads(t *testing.T, s storage.Store) {
 		if err != nil || len(got) != 1 || got[0] != leaf(rows[2]) {
 			t.Errorf("plan read %v, %v", got, err)
 		}
-		fails(t, storage.ErrNotFound)(hashes.ReadHashes([]int64{1000}))
+		must.Fail(t, storage.ErrNotFound)(hashes.ReadHashes([]int64{1000}))
 		return planOf(row(3))(head, hashes)
 	})
-	wantError(t, err, nil)
+	must.Want(t, err, nil)
 	wantHead(t, s, 4)
 }
 
@@ -465,8 +451,8 @@ func duplicate(t *testing.T, s storage.Store) {
 	wantDuplicate(t, s.Append(t.Context(), planOf(row(8), sameID)), storage.DuplicateError{RecordID: "record-1", Index: 1, Field: "record_id"})
 	wantDuplicate(t, s.Append(t.Context(), planOf(row(0))), storage.DuplicateError{RecordID: "record-0", Index: 0, Field: "record_id"})
 	wantHead(t, s, 3)
-	fails(t, storage.ErrNotFound)(s.ByRecordID(t.Context(), "record-8")) // it came before the duplicate in its batch
-	wantError(t, s.Append(t.Context(), planOf(row(8))), nil)
+	must.Fail(t, storage.ErrNotFound)(s.ByRecordID(t.Context(), "record-8")) // it came before the duplicate in its batch
+	must.Want(t, s.Append(t.Context(), planOf(row(8))), nil)
 	wantHead(t, s, 4)
 }
 
@@ -481,35 +467,35 @@ func timestamps(t *testing.T, s storage.Store) {
 	renewal := late(1, "one")
 	renewal.Authority = "" // a stamp for a row that does not wait
 	for i := range 2 {     // the second time changes nothing
-		wantError(t, s.Append(ctx, planStamps(row(2+2*i), renewal)), nil)
+		must.Want(t, s.Append(ctx, planStamps(row(2+2*i), renewal)), nil)
 	}
 	rows[1].Timestamps = append(rows[1].Timestamps, renewal.Timestamp)
 	gives(t, rows)(s.Rows(ctx, 0, 2))
 	gives(t, rows[1:2])(s.InChain(ctx, "odd", 1, 2)) // n counts rows, not their time stamps
 	bare := row(5)
 	bare.Timestamps = nil
-	wantError(t, s.Append(ctx, planOf(bare)), nil)
+	must.Want(t, s.Append(ctx, planOf(bare)), nil)
 	bare.Index = 4
 	gives(t, bare)(s.ByRecordID(ctx, bare.RecordID))
 }
 
 func checkpoint(t *testing.T, s storage.Store) {
 	ctx := t.Context()
-	wantError(t, s.SetCheckpoint(ctx, "one", "two"), storage.ErrConflict)
-	wantError(t, s.SetCheckpoint(ctx, "", "one"), nil)
-	wantError(t, s.SetCheckpoint(ctx, "", "two"), storage.ErrConflict)
-	wantError(t, s.SetCheckpoint(ctx, "one", "two\n— ünïcode"), nil)
+	must.Want(t, s.SetCheckpoint(ctx, "one", "two"), storage.ErrConflict)
+	must.Want(t, s.SetCheckpoint(ctx, "", "one"), nil)
+	must.Want(t, s.SetCheckpoint(ctx, "", "two"), storage.ErrConflict)
+	must.Want(t, s.SetCheckpoint(ctx, "one", "two\n— ünïcode"), nil)
 	fill(t, s, 1)
 	gives(t, "two\n— ünïcode")(s.Checkpoint(ctx))
 }
 
 func callersMemory(t *testing.T, s storage.Store) {
 	r := row(0)
-	wantError(t, s.Append(t.Context(), planOf(r)), nil)
+	must.Want(t, s.Append(t.Context(), planOf(r)), nil)
 	r.Payload[0], r.Signatures[0][0], r.Timestamps[0].Token[0] = 'x', 'x', 'x'
 	for range 2 {
 		got, err := s.ByRecordID(t.Context(), "record-0")
-		wantError(t, err, nil)
+		must.Want(t, err, nil)
 		want(t, got, row(0))
 		got.Payload[0], got.Signatures[0][0], got.Timestamps[0].Token[0] = 'y', 'y', 'y'
 	}
@@ -533,7 +519,7 @@ func concurrentWriters(t *testing.T, s storage.Store) {
 	wg.Wait()
 	wantHead(t, s, writers*each)
 	for n := range writers * each {
-		fails(t, nil)(s.ByRecordID(t.Context(), row(n).RecordID))
+		must.Fail(t, nil)(s.ByRecordID(t.Context(), row(n).RecordID))
 	}
 }
 
@@ -558,7 +544,7 @@ func wantOneWinner(t *testing.T, call func(i int) error) {
 			first++
 			continue
 		}
-		wantError(t, err, storage.ErrConflict)
+		must.Want(t, err, storage.ErrConflict)
 	}
 	want(t, first, 1)
 }
@@ -602,19 +588,19 @@ func cancelled(t *testing.T, s storage.Store) {
 	}
 	wantHead(t, s, 2)
 	gives(t, rows)(s.Rows(t.Context(), 0, 10))
-	wantError(t, s.SetCheckpoint(t.Context(), "", "first"), nil)
+	must.Want(t, s.SetCheckpoint(t.Context(), "", "first"), nil)
 }
 
 // cancelledInPlan cancels the context after the transaction has begun. That is too late, because other callers depend
 // on it.
 func cancelledInPlan(t *testing.T, s storage.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
-	wantError(t, s.Append(ctx, func(head storage.Head, hashes storage.Committed) (storage.Batch, error) {
+	must.Want(t, s.Append(ctx, func(head storage.Head, hashes storage.Committed) (storage.Batch, error) {
 		cancel()
 		return planOf(row(0))(head, hashes)
 	}), nil)
 	wantHead(t, s, 1)
-	wantError(t, s.Append(t.Context(), planOf(row(1))), nil)
+	must.Want(t, s.Append(t.Context(), planOf(row(1))), nil)
 }
 
 // waiting lets a writer wait for another until its context ends.
@@ -636,15 +622,15 @@ func waiting(t *testing.T, s storage.Store) {
 		t.Errorf("reading beside a writer: %v, %v", head, err)
 	}
 	cancel()
-	wantError(t, <-second, context.Canceled)
+	must.Want(t, <-second, context.Canceled)
 	close(finish)
-	wantError(t, <-first, nil)
+	must.Want(t, <-first, nil)
 	wantHead(t, s, 1)
 }
 
 func closed(t *testing.T, s storage.Store) {
 	fill(t, s, 1)
-	must(t, s.Close())
+	must.Do(t, s.Close())
 	for name, err := range calls(t.Context(), s) {
 		if !errors.Is(err, storage.ErrClosed) {
 			t.Errorf("%s: error %v", name, err)

@@ -11,6 +11,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/ledger/brief"
+	"jurat/internal/must"
 )
 
 // encoded returns a brief as a store returns it.
@@ -24,9 +25,7 @@ func encoded(t *testing.T, b *brief.Brief) *brief.Brief {
 		t.Errorf("a brief of %d bytes, and names of %d", len(line), len(names))
 	}
 	back := &brief.Brief{Index: b.Index, RecordID: b.RecordID, Digest: b.Digest, ChainID: b.ChainID, Case: b.Case}
-	if err := back.Decode(line, names); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, back.Decode(line, names))
 	return back
 }
 
@@ -39,9 +38,7 @@ func TestBounds(t *testing.T) {
 		p.Saw = append(p.Saw, evidence.DigestOf(fmt.Append(nil, i/2)))
 	}
 	b := brief.Of(p, evidence.DigestOf(nil))
-	if diff := cmp.Diff(b, encoded(t, b)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(b, encoded(t, b)), "")
 	if !b.More || len(b.Names) != brief.MaxNames || b.Names[1] != p.Saw[2] || len(b.Keys()) != brief.MaxNames+2 {
 		t.Errorf("more: %v, %d names, %d keys", b.More, len(b.Names), len(b.Keys()))
 	}

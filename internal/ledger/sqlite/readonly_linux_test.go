@@ -39,9 +39,7 @@ func TestReadOnlyDisk(t *testing.T) {
 				t.Errorf("%s: the copy: %v", name, err)
 			} else {
 				wantRows(t, name, s)
-				if err := s.Close(); err != nil {
-					t.Error(err)
-				}
+				must.Want(t, s.Close(), nil)
 			}
 			s, err := Open(t.Context(), path)
 			if err != nil {
@@ -67,36 +65,26 @@ const rows = 20
 func crashed(t *testing.T, path string, left []string) {
 	t.Helper()
 	work := filepath.Join(filepath.Dir(path), "work")
-	if err := os.MkdirAll(work, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(work, 0o700))
 	s := create(t, filepath.Join(work, "log.db"))
 	for i := range rows {
-		if err := add(t, s, fmt.Sprint(i), 10_000); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, add(t, s, fmt.Sprint(i), 10_000))
 	}
 	if len(left) == 0 || left[0] != "-wal" {
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Close())
 	}
 	copied := func(name string) {
 		content, err := os.ReadFile(filepath.Join(work, "log.db"+name))
 		if err != nil && name != "-shm" { // a closed file has none beside it
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path+name, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path+name, content, 0o600))
 	}
 	copied("")
 	for _, name := range left {
 		copied(name)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
 }
 
 // wantRows reads everything.
@@ -141,23 +129,13 @@ func TestReadWhileSomebodyBegins(t *testing.T) {
 			if _, err := os.Stat(mirror); err != nil {
 				disk.Mirror(t, folder, mirror)
 			}
-			reads, err := Open(t.Context(), filepath.Join(mirror, "log.db"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			writes, err := Open(t.Context(), filepath.Join(folder, "log.db"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(add(t, writes, "new", 10), writes.Close()); err != nil {
-				t.Fatal(err)
-			}
+			reads := must.Get(Open(t.Context(), filepath.Join(mirror, "log.db")))(t)
+			writes := must.Get(Open(t.Context(), filepath.Join(folder, "log.db")))(t)
+			must.Do(t, errors.Join(add(t, writes, "new", 10), writes.Close()))
 			if err := reads.Close(); !errors.Is(err, storage.ErrBusy) {
 				t.Errorf("with %v: %v", left, err)
 			}
-			if err := os.RemoveAll(filepath.Join(folder, "work")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.RemoveAll(filepath.Join(folder, "work")))
 		}
 	})
 }
@@ -167,26 +145,17 @@ func TestReadWhileSomebodyBegins(t *testing.T) {
 func TestReadOnlyBesideAWriter(t *testing.T) {
 	disktest.Run(t, 40, func(disk *disktest.Disk) {
 		folder, mirror := filepath.Join(disk.Path, "folder"), filepath.Join(disk.Path, "mirror")
-		if err := os.Mkdir(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(folder, 0o700))
 		writes := create(t, filepath.Join(folder, "log.db"))
 		disk.Mirror(t, folder, mirror)
-		reads, err := Open(t.Context(), filepath.Join(mirror, "log.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		reads := must.Get(Open(t.Context(), filepath.Join(mirror, "log.db")))(t)
 		for i := range rows {
-			if err := add(t, writes, fmt.Sprint(i), 100_000); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, add(t, writes, fmt.Sprint(i), 100_000))
 			if head, err := reads.Head(t.Context()); err != nil || head.Size != int64(i+1) {
 				t.Fatalf("%d rows of %d, %v", head.Size, i+1, err)
 			}
 		}
-		if err := errors.Join(reads.Close(), writes.Close()); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, errors.Join(reads.Close(), writes.Close()), nil)
 	})
 }
 
@@ -230,9 +199,7 @@ func TestStoppedProcess(t *testing.T) {
 	runtime.LockOSThread() // the signal comes when the thread that started the process ends, not when the program ends
 	defer runtime.UnlockOSThread()
 	other.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, other.Start())
 	var status syscall.WaitStatus
 	if _, err := syscall.Wait4(other.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
 		t.Fatal(status, err)
@@ -257,19 +224,11 @@ func TestStoppedProcess(t *testing.T) {
 	if err := s.Probe(ctx); !errors.Is(err, storage.ErrBusy) || !strings.Contains(err.Error(), names) {
 		t.Errorf("asking whether the log accepts records: %v", err)
 	}
-	if err := s.Reclaim(t.Context(), nil); !errors.Is(err, storage.ErrBusy) {
-		t.Errorf("reclaiming: %v", err)
-	}
-	if _, err := s.Head(t.Context()); err != nil {
-		t.Errorf("reading: %v", err)
-	}
-	if err := errors.Join(other.Process.Signal(syscall.SIGCONT), other.Wait()); err != nil {
-		t.Fatal(err)
-	}
+	must.Want(t, s.Reclaim(t.Context(), nil), storage.ErrBusy)
+	must.Fail(t, nil)(s.Head(t.Context()))
+	must.Do(t, errors.Join(other.Process.Signal(syscall.SIGCONT), other.Wait()))
 	s.lockTime = lockTime
-	if err := errors.Join(s.Probe(t.Context()), add(t, s, "afterwards", 10)); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, errors.Join(s.Probe(t.Context()), add(t, s, "afterwards", 10)), nil)
 }
 
 // TestValuesOnFullDisk: a full disk is an error of those who did not get room, and leaves nothing of them. A key can be destroyed there.
@@ -278,9 +237,7 @@ func TestValuesOnFullDisk(t *testing.T) {
 		v := newValues(t, disk.Path)
 		addValues(t, v, 1)
 		large := storage.Value{Name: valueOf(2).Name, Sealed: make([]byte, 8<<20), Key: valueOf(2).Key}
-		if err := v.Add(t.Context(), []storage.Value{large}); !errors.Is(err, storage.ErrDiskFull) {
-			t.Errorf("a value larger than the disk: %v", err)
-		}
+		must.Want(t, v.Add(t.Context(), []storage.Value{large}), storage.ErrDiskFull)
 		addValues(t, v, 2)
 		wantValues(t, v, 1, 2)
 		disk.Fill(t, filepath.Join(disk.Path, "full"))
@@ -300,13 +257,9 @@ func TestNoRoomForAKey(t *testing.T) {
 	slots := slotFiles(t, dir)[0]
 	must.Do(t, os.Rename(slots, slots+"-away"))
 	must.Do(t, os.Symlink("/dev/full", slots))
-	if err := v.Add(t.Context(), []storage.Value{valueOf(2)}); !errors.Is(err, syscall.ENOSPC) {
-		t.Error(err)
-	}
+	must.Want(t, v.Add(t.Context(), []storage.Value{valueOf(2)}), syscall.ENOSPC)
 	must.Do(t, os.Rename(slots+"-away", slots))
-	if _, err := v.Read(t.Context(), valueOf(2).Name); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the value without a key: %v", err)
-	}
+	must.Fail(t, fs.ErrNotExist)(v.Read(t.Context(), valueOf(2).Name))
 	wantValues(t, v, 1)
 }
 
@@ -319,9 +272,7 @@ func TestValuesThatCannotBeWritten(t *testing.T) {
 		disk.ReadOnly(t, true)
 		v = NewValues(disk.Path)
 		wantValues(t, v, 1)
-		if err := v.Add(t.Context(), []storage.Value{valueOf(2)}); !errors.Is(err, storage.ErrReadOnly) {
-			t.Error(err)
-		}
+		must.Want(t, v.Add(t.Context(), []storage.Value{valueOf(2)}), storage.ErrReadOnly)
 		must.Do(t, v.Close())
 		disk.ReadOnly(t, false)
 	})

@@ -16,6 +16,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/must"
 )
 
 // says appends one record whose payload is this text.
@@ -93,27 +94,18 @@ func TestNothingIsLeftOfWhatExpired(t *testing.T) {
 		t.Fatal("the search does not find texts that are there")
 	}
 	for from := int64(0); from < n; from += 128 {
-		rows, err := s.Rows(t.Context(), from, 128)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := must.Get(s.Rows(t.Context(), from, 128))(t)
 		indexes := make([]int64, len(rows))
 		briefs := make([]storage.StoredBrief, len(rows))
 		for i := range rows {
 			indexes[i], briefs[i] = rows[i].Index, storage.StoredBrief{Index: rows[i].Index, Line: []byte("{}")}
 			rows[i].Entry, rows[i].ExpiredBy, rows[i].Packed = []byte("entry"), "act", storage.Packed{}
 		}
-		if err := s.PutExpiring(t.Context(), "act", indexes); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Expire(t.Context(), "act", rows, briefs); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.PutExpiring(t.Context(), "act", indexes))
+		must.Do(t, s.Expire(t.Context(), "act", rows, briefs))
 	}
 	for range 2 { // a second run finds nothing to do
-		if err := s.Reclaim(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Reclaim(t.Context(), nil))
 	}
 	if found := left(t, path, gone); len(found) > 0 {
 		t.Errorf("left: %v", found)
@@ -133,9 +125,7 @@ func TestWriteAheadLogIsMoved(t *testing.T) {
 	s := create(t, path)
 	before := fileSize(t, path)
 	for n := range 12 { // of a megabyte each
-		if err := add(t, s, fmt.Sprintf("record-%d", n), 1<<20); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, add(t, s, fmt.Sprintf("record-%d", n), 1<<20))
 	}
 	for end := time.Now().Add(time.Minute); fileSize(t, path) < before+movedAt/2; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -149,10 +139,7 @@ func TestWriteAheadLogIsMoved(t *testing.T) {
 
 func fileSize(t *testing.T, path string) int64 {
 	t.Helper()
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(path))(t)
 	return info.Size()
 }
 
@@ -160,9 +147,7 @@ func fileSize(t *testing.T, path string) int64 {
 func TestByDigestInEveryStretch(t *testing.T) {
 	s := create(t, filepath.Join(t.TempDir(), "log.db"))
 	const n = 3*2048 + 5
-	if err := addMany(t, s, n); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, addMany(t, s, n))
 	for _, index := range []int64{0, 1, 2047, 2048, 4095, 4096, 6143, 6144, n - 1} {
 		rows, err := s.Rows(t.Context(), index, 1)
 		if err != nil || len(rows) != 1 {

@@ -15,15 +15,13 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/must"
 	"jurat/internal/storetest"
 )
 
 func create(t *testing.T, path string) *Store {
 	t.Helper()
-	s, err := Create(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Create(t.Context(), path))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -78,12 +76,8 @@ func TestTwoStoresOnOneFile(t *testing.T) {
 func TestReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	s := create(t, path)
-	if err := add(t, s, "one", 10); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, add(t, s, "one", 10))
+	must.Do(t, s.Close())
 	for name, open := range map[string]func() (*Store, error){
 		"Open":   func() (*Store, error) { return Open(t.Context(), path) },
 		"Create": func() (*Store, error) { return Create(t.Context(), path) }, // after a crash the write is repeated
@@ -95,9 +89,7 @@ func TestReopen(t *testing.T) {
 		if r, err := again.ByRecordID(t.Context(), "one"); err != nil || r.Index != 0 {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
-		if err := again.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, again.Close(), nil)
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
@@ -109,16 +101,12 @@ func TestOpenRefuses(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, content string) string {
 		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
 	newer := filepath.Join(folder, "newer.db")
 	s := create(t, newer)
-	if _, err := s.writer.ExecContext(t.Context(), `UPDATE meta SET value = '999'`); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.writer.ExecContext(t.Context(), `UPDATE meta SET value = '999'`))(t)
 	s.Close()
 	for name, test := range map[string]struct {
 		path string
@@ -154,15 +142,9 @@ func TestSettings(t *testing.T) {
 
 func TestAppendOnly(t *testing.T) {
 	s := create(t, filepath.Join(t.TempDir(), "log.db"))
-	if err := add(t, s, "one", 10); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.writer.ExecContext(t.Context(), `INSERT INTO timestamps VALUES (0, 2, 'rfc3161', x'01')`); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.PutDictionary(t.Context(), 1, []byte("one")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, add(t, s, "one", 10))
+	must.Get(s.writer.ExecContext(t.Context(), `INSERT INTO timestamps VALUES (0, 2, 'rfc3161', x'01')`))(t)
+	must.Do(t, s.PutDictionary(t.Context(), 1, []byte("one")))
 	for _, statement := range []string{
 		`DELETE FROM records`, `UPDATE records SET packed = x'00'`, `UPDATE records SET stamps = 0`, `UPDATE records SET dictionary = 0`, `UPDATE records SET idx = 7`,
 		`DELETE FROM hashes`, `UPDATE hashes SET hash = zeroblob(32)`,
@@ -180,39 +162,25 @@ func TestAppendOnly(t *testing.T) {
 // room.
 func TestDiskFull(t *testing.T) {
 	s := create(t, filepath.Join(t.TempDir(), "log.db"))
-	if err := add(t, s, "one", 10); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, add(t, s, "one", 10))
 	limit := func(pages string) {
 		var n int
-		if err := s.writer.QueryRowContext(t.Context(), `PRAGMA max_page_count = `+pages).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.writer.QueryRowContext(t.Context(), `PRAGMA max_page_count = `+pages).Scan(&n))
 	}
 	limit("1")
-	if err := add(t, s, "two", 1<<20); !errors.Is(err, storage.ErrDiskFull) {
-		t.Errorf("error %v", err)
-	}
+	must.Want(t, add(t, s, "two", 1<<20), storage.ErrDiskFull)
 	if head, err := s.Head(t.Context()); err != nil || head.Size != 1 {
 		t.Errorf("Head = %v, %v", head, err)
 	}
-	if _, err := s.ByRecordID(t.Context(), "two"); !errors.Is(err, storage.ErrNotFound) {
-		t.Errorf("error %v", err)
-	}
+	must.Fail(t, storage.ErrNotFound)(s.ByRecordID(t.Context(), "two"))
 	limit("1000000")
-	if err := add(t, s, "two", 1<<20); err != nil {
-		t.Errorf("with room: %v", err)
-	}
+	must.Want(t, add(t, s, "two", 1<<20), nil)
 }
 
 func TestReadOnly(t *testing.T) {
 	s := create(t, filepath.Join(t.TempDir(), "log.db"))
-	if _, err := s.writer.ExecContext(t.Context(), `PRAGMA query_only = 1`); err != nil {
-		t.Fatal(err)
-	}
-	if err := add(t, s, "one", 10); !errors.Is(err, storage.ErrReadOnly) {
-		t.Errorf("error %v", err)
-	}
+	must.Get(s.writer.ExecContext(t.Context(), `PRAGMA query_only = 1`))(t)
+	must.Want(t, add(t, s, "one", 10), storage.ErrReadOnly)
 	if head, err := s.Head(t.Context()); err != nil || head.Size != 0 {
 		t.Errorf("Head = %v, %v", head, err)
 	}
@@ -223,9 +191,7 @@ func TestCorruptFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	s := create(t, path)
 	for _, id := range []string{"one", "two", "three", "four"} {
-		if err := add(t, s, id, 100_000); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, add(t, s, id, 100_000))
 	}
 	s.Close()
 	if files, err := filepath.Glob(path + "-[ws]*"); err != nil || len(files) != 0 { // except the reserve
@@ -238,9 +204,7 @@ func TestCorruptFile(t *testing.T) {
 	for i := 2 * 8192; i < len(content); i++ {
 		content[i] = 0xa5
 	}
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, content, 0o600))
 	damaged, err := Open(t.Context(), path)
 	if err == nil {
 		defer damaged.Close()
@@ -264,9 +228,7 @@ func TestCloseWhileReading(t *testing.T) {
 			}
 		}
 	}()
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, s.Close(), nil)
 	if err := <-stop; !errors.Is(err, storage.ErrClosed) {
 		t.Errorf("the reader ended with %v", err)
 	}
@@ -276,12 +238,8 @@ func TestCloseWhileReading(t *testing.T) {
 func TestOtherTables(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	s := create(t, path)
-	if _, err := s.writer.ExecContext(t.Context(), `UPDATE meta SET value = '8' WHERE name = 'schema'`); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.writer.ExecContext(t.Context(), `UPDATE meta SET value = '8' WHERE name = 'schema'`))(t)
+	must.Do(t, s.Close())
 	for name, open := range map[string]func() (*Store, error){
 		"to write": func() (*Store, error) { return Open(t.Context(), path) },
 		"to read": func() (*Store, error) {
@@ -299,9 +257,7 @@ func TestOtherTables(t *testing.T) {
 // program that still has the file open would add. Nor does it take one number twice.
 func TestOnceCountedAlwaysCounted(t *testing.T) {
 	s := create(t, filepath.Join(t.TempDir(), "log.db"))
-	if _, err := s.writer.ExecContext(t.Context(), `INSERT INTO actors VALUES (1, zeroblob(32))`); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.writer.ExecContext(t.Context(), `INSERT INTO actors VALUES (1, zeroblob(32))`))(t)
 	insert := func(idx, tagged int64) error {
 		return s.transact(t.Context(), func(ctx context.Context) error {
 			if tagged > 0 {
@@ -328,9 +284,7 @@ func TestOnceCountedAlwaysCounted(t *testing.T) {
 	if complaints, err := s.Check(t.Context()); err != nil || len(complaints) != 0 {
 		t.Errorf("%v, %v", complaints, err)
 	}
-	if _, err := s.writer.ExecContext(t.Context(), `INSERT INTO tags (idx, actor, actor_seq) VALUES (9, 1, 9)`); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.writer.ExecContext(t.Context(), `INSERT INTO tags (idx, actor, actor_seq) VALUES (9, 1, 9)`))(t)
 	if complaints, err := s.Check(t.Context()); err != nil || len(complaints) != 1 || complaints[0] != "the table of counts has 1 row without a record" {
 		t.Errorf("%v, %v", complaints, err)
 	}
@@ -340,14 +294,10 @@ func TestOnceCountedAlwaysCounted(t *testing.T) {
 func TestSizesThatNoLogHas(t *testing.T) {
 	s := create(t, t.TempDir()+"/log.db")
 	for _, statement := range []string{"DROP TRIGGER IF EXISTS head_grows", "PRAGMA ignore_check_constraints = ON"} {
-		if _, err := s.writer.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.writer.ExecContext(t.Context(), statement))(t)
 	}
 	for size, fits := range map[int64]bool{3: true, operator.MaxEntries: true, operator.MaxEntries + 1: false, 1<<62 + 1: false, math.MaxInt64: false, -1: false} {
-		if _, err := s.writer.ExecContext(t.Context(), `UPDATE head SET size = ?`, size); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.writer.ExecContext(t.Context(), `UPDATE head SET size = ?`, size))(t)
 		if head, err := s.Head(t.Context()); fits == errors.Is(err, storage.ErrDamaged) {
 			t.Errorf("%d: %v, %v", size, head, err)
 		}

@@ -62,21 +62,15 @@ func TestValuesOfManyProcesses(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range 60 {
 		all.Go(func() {
-			if err := processes[n%3].Add(t.Context(), []storage.Value{valueOf(2 * n), valueOf(2*n + 1)}); err != nil {
-				t.Error(err)
-			}
+			must.Want(t, processes[n%3].Add(t.Context(), []storage.Value{valueOf(2 * n), valueOf(2*n + 1)}), nil)
 		})
 	}
 	all.Wait()
 	for n := range 120 {
 		wantValues(t, processes[n%3], n)
 	}
-	if err := processes[0].Add(t.Context(), []storage.Value{valueOf(1000), valueOf(7)}); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("a value that is there: %v", err)
-	}
-	if _, err := processes[1].Read(t.Context(), valueOf(1000).Name); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the other one of that call: %v", err)
-	}
+	must.Want(t, processes[0].Add(t.Context(), []storage.Value{valueOf(1000), valueOf(7)}), fs.ErrExist)
+	must.Fail(t, fs.ErrNotExist)(processes[1].Read(t.Context(), valueOf(1000).Name))
 	addValues(t, processes[2], 1000)
 	wantValues(t, processes[0], 1000)
 	n := 0
@@ -131,9 +125,7 @@ func TestNoRowWithoutKey(t *testing.T) {
 		t.Error("a value without a key is added")
 	}
 	must.Do(t, os.Remove(filepath.Join(dir, KeysFolder)))
-	if _, err := v.Read(t.Context(), valueOf(1).Name); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
+	must.Fail(t, fs.ErrNotExist)(v.Read(t.Context(), valueOf(1).Name))
 	addValues(t, v, 1)
 	wantValues(t, v, 1)
 }
@@ -277,15 +269,11 @@ func TestIndexOfAnotherRow(t *testing.T) {
 	path := filepath.Join(dir, ValuesFile)
 	content := must.Get(os.ReadFile(path))(t)
 	entry := append(packName(valueOf(2).Name), 2) // its name and the number of its row
-	if bytes.Count(content, entry) != 1 {
-		t.Fatal("the entry is not found")
-	}
+	must.Equal(t, bytes.Count(content, entry), 1)
 	content[bytes.Index(content, entry)+len(entry)-1] = 1
 	must.Do(t, os.WriteFile(path, content, 0o600))
 	v = newValues(t, dir)
-	if err := v.DestroyKey(t.Context(), valueOf(2).Name); !errors.Is(err, storage.ErrDamaged) {
-		t.Error(err)
-	}
+	must.Want(t, v.DestroyKey(t.Context(), valueOf(2).Name), storage.ErrDamaged)
 	wantValues(t, v, 1)
 }
 
@@ -296,16 +284,12 @@ func TestMovedValues(t *testing.T) {
 	v := NewValues(dir)
 	addValues(t, v, 1)
 	must.Do(t, os.Rename(dir, dir+"-away"))
-	if err := v.Add(t.Context(), []storage.Value{valueOf(2)}); !errors.Is(err, storage.ErrMoved) {
-		t.Error(err)
-	}
+	must.Want(t, v.Add(t.Context(), []storage.Value{valueOf(2)}), storage.ErrMoved)
 	must.Do(t, os.Rename(dir+"-away", dir))
 	addValues(t, v, 2)
 	wantValues(t, v, 1, 2)
 	must.Do(t, v.Close())
-	if err := NewValues(filepath.Join(dir, "none")).Add(t.Context(), []storage.Value{valueOf(1)}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("in a folder that is not there: %v", err)
-	}
+	must.Want(t, NewValues(filepath.Join(dir, "none")).Add(t.Context(), []storage.Value{valueOf(1)}), fs.ErrNotExist)
 }
 
 // TestKilledWhileAdding kills processes that add. What one acknowledged is there, and of one call everything or nothing.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // token is the beginning of a time stamp token that states something, and an attribute with the statement's hash.
@@ -56,10 +57,7 @@ func TestPack(t *testing.T) {
 	}
 	for name, dictionary := range map[string][]byte{"none": nil, "words": NewDictionary(list, nil),
 		"rows": NewDictionary(list, []Row{{Payload: []byte("the end"), Timestamps: []evidence.Timestamp{{Token: tokens[2]}}}}), "noise": every} {
-		c, err := newCodec(1, dictionary)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(newCodec(1, dictionary))(t)
 		for i, payload := range payloads {
 			row := Row{RecordID: "id", Payload: []byte(payload), Signatures: [][]byte{[]byte("sign"), []byte("ature")}[:i%3],
 				Timestamps: []evidence.Timestamp{{Kind: "a", Token: tokens[i%len(tokens)]}, {Token: tokens[i/3%len(tokens)]}}[:i%3]}
@@ -79,10 +77,7 @@ func TestPack(t *testing.T) {
 
 // TestUnpackDamaged checks that every changed byte of a blob is noticed, and that nothing unpacks to more than it may.
 func TestUnpackDamaged(t *testing.T) {
-	c, err := newCodec(1, NewDictionary(strings.Repeat("w", maxWord), nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(newCodec(1, NewDictionary(strings.Repeat("w", maxWord), nil)))(t)
 	row := Row{RecordID: "id", Payload: []byte(strings.Repeat("What the record says, as text. ", 9) + "id"), Signatures: [][]byte{{1, 2, 3}}, Timestamps: []evidence.Timestamp{{Kind: "k", Token: token("states", "")}}}
 	blob := c.blob(&row)
 	for i := range blob {
