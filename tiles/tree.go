@@ -127,10 +127,8 @@ func rootOf(tile []byte) tlog.Hash {
 // tileReader makes a Tree a tlog.TileReader.
 type tileReader Tree
 
-// Height implements tlog.TileReader.
 func (r *tileReader) Height() int { return height }
 
-// ReadTiles implements tlog.TileReader.
 func (r *tileReader) ReadTiles(tiles []tlog.Tile) ([][]byte, error) {
 	data := make([][]byte, len(tiles))
 	r.fetched = inParallel(r.ctx, len(tiles), func(ctx context.Context, i int) (err error) {

@@ -32,7 +32,6 @@ func valueFile(name string) string {
 }
 func keyFile(name string) string { return path.Join(keysFolder, name[:min(2, len(name))], name+".key") }
 
-// Add implements storage.Values.
 func (v InFiles) Add(ctx context.Context, values []storage.Value) error {
 	var files []filestore.File
 	for i := range values {
@@ -44,7 +43,6 @@ func (v InFiles) Add(ctx context.Context, values []storage.Value) error {
 	return v.Files.CreateAll(ctx, files)
 }
 
-// Read implements storage.Values.
 func (v InFiles) Read(ctx context.Context, name string) (value storage.Value, err error) {
 	value.Name = name
 	if value.Sealed, err = v.Files.Read(ctx, valueFile(name)); err != nil {
@@ -62,7 +60,6 @@ func (v InFiles) DestroyKey(ctx context.Context, name string) error {
 	return v.remove(ctx, keyFile(name))
 }
 
-// Remove implements storage.Values.
 func (v InFiles) Remove(ctx context.Context, name string) error {
 	return v.remove(ctx, valueFile(name))
 }
@@ -89,5 +86,4 @@ func (v InFiles) Each(ctx context.Context, found func(name string) error) error 
 	})
 }
 
-// Where implements storage.Values.
 func (v InFiles) Where(name string) string { return v.Files.Where(valueFile(name)) }

@@ -120,7 +120,6 @@ func (d *Draft) Files() []File {
 	return list
 }
 
-// Where implements Store.
 func (d *Draft) Where(name string) string { return name + " in a draft" }
 
 // do runs f on a file. there says whether the file must exist (1), must not exist (-1), or may (0).
@@ -140,23 +139,19 @@ func (d *Draft) do(ctx context.Context, op, name string, there int, f func()) er
 	return nil
 }
 
-// Read implements Store.
 func (d *Draft) Read(ctx context.Context, name string) (content []byte, err error) {
 	err = d.do(ctx, "read", name, 1, func() { content = bytes.Clone(d.files[name]) })
 	return content, err
 }
 
-// Create implements Store.
 func (d *Draft) Create(ctx context.Context, name string, content []byte) error {
 	return d.do(ctx, "create", name, -1, func() { d.files[name] = bytes.Clone(content) })
 }
 
-// Replace implements Store.
 func (d *Draft) Replace(ctx context.Context, name string, content []byte) error {
 	return d.do(ctx, "replace", name, 0, func() { d.files[name] = bytes.Clone(content) })
 }
 
-// Rename implements Store.
 func (d *Draft) Rename(ctx context.Context, from, to string) error {
 	if err := check(ctx, "rename", to); err != nil {
 		return err
@@ -168,12 +163,10 @@ func (d *Draft) Rename(ctx context.Context, from, to string) error {
 	})
 }
 
-// Remove implements Store.
 func (d *Draft) Remove(ctx context.Context, name string) error {
 	return d.do(ctx, "remove", name, 1, func() { delete(d.files, name) })
 }
 
-// List implements Store.
 func (d *Draft) List(ctx context.Context, folder string, found func(name string) error) error {
 	if err := check(ctx, "list", folder); err != nil {
 		return err

@@ -59,12 +59,10 @@ func ReadPrivate(file string) ([]byte, error) {
 	return io.ReadAll(open)
 }
 
-// Create implements Store.
 func (f *Folder) Create(ctx context.Context, name string, content []byte) error {
 	return f.put(ctx, name, content, "create", atomicfile.Create)
 }
 
-// Replace implements Store.
 func (f *Folder) Replace(ctx context.Context, name string, content []byte) error {
 	return f.put(ctx, name, content, "replace", atomicfile.Replace)
 }
@@ -108,7 +106,6 @@ func (f *Folder) syncAbove(folder string) error {
 	return nil
 }
 
-// Rename implements Store.
 func (f *Folder) Rename(ctx context.Context, from, to string) error {
 	if err := errors.Join(check(ctx, "rename", from), check(ctx, "rename", to)); err != nil {
 		return err
@@ -116,7 +113,6 @@ func (f *Folder) Rename(ctx context.Context, from, to string) error {
 	return atomicfile.Rename(f.Where(from), f.Where(to))
 }
 
-// Remove implements Store.
 func (f *Folder) Remove(ctx context.Context, name string) error {
 	if err := check(ctx, "remove", name); err != nil {
 		return err
@@ -134,7 +130,6 @@ func (f *Folder) Remove(ctx context.Context, name string) error {
 	return err
 }
 
-// List implements Store.
 func (f *Folder) List(ctx context.Context, folder string, found func(name string) error) error {
 	if err := check(ctx, "list", folder); err != nil {
 		return err

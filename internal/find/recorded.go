@@ -18,6 +18,7 @@ import (
 	"jurat/evidence/observed"
 	"jurat/evidence/operator"
 	"jurat/internal/convo"
+	"jurat/internal/fault"
 )
 
 // A Sight sums up what recorders saw in a chain.
@@ -226,19 +227,13 @@ const (
 
 // Recordings returns a page of the chains that a search finds, the one with the newest record first. A page can be short or empty: as long
 // as it has a cursor, there may be more. Its errors are those of the file and of the log.
-func (x *Index) Recordings(ctx context.Context, q *Recordings) (*FoundRecordings, error) {
-	found := &FoundRecordings{Recordings: []Recording{}}
-	if err := x.recordings(ctx, q, found); err != nil {
-		return nil, fmt.Errorf("searching what recorders saw: %w", err)
-	}
-	return found, nil
-}
-
-func (x *Index) recordings(ctx context.Context, q *Recordings, found *FoundRecordings) (err error) {
+func (x *Index) Recordings(ctx context.Context, q *Recordings) (found *FoundRecordings, err error) {
+	defer fault.While(&err, "searching what recorders saw")
+	found = &FoundRecordings{Recordings: []Recording{}}
 	var places map[string][]int64
 	if q.Text != "" {
 		if places, err = x.withText(ctx, recordedTerm, q.Text); len(places) == 0 || err != nil {
-			return err
+			return found, err
 		}
 	}
 	before := q.after
@@ -249,7 +244,7 @@ func (x *Index) recordings(ctx context.Context, q *Recordings, found *FoundRecor
 	for {
 		chains, err := x.chainsBefore(ctx, q, before)
 		if len(chains) == 0 || err != nil {
-			return err
+			return found, err
 		}
 		for i := range chains {
 			r := &chains[i]
@@ -265,11 +260,11 @@ func (x *Index) recordings(ctx context.Context, q *Recordings, found *FoundRecor
 				found.Recordings = append(found.Recordings, *r)
 			}
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if looks++; len(found.Recordings) == limit || looks == maxSummed || time.Since(since) > lookTime {
 				found.Next = strconv.FormatInt(before, 10)
-				return nil
+				return found, nil
 			}
 		}
 	}
@@ -289,18 +284,13 @@ func (x *Index) chainsBefore(ctx context.Context, q *Recordings, before int64) (
 }
 
 // Recording returns what recorders saw in a chain; nil: nothing. Its errors are those of the file.
-func (x *Index) Recording(ctx context.Context, chain string) (*Recording, error) {
+func (x *Index) Recording(ctx context.Context, chain string) (_ *Recording, err error) {
+	defer fault.While(&err, "looking for what recorders saw in chain %q", chain)
 	chains, err := x.chains(ctx, "chain = ? AND last IS NOT NULL", chain)
-	if len(chains) == 1 && err == nil {
-		err = x.complete(ctx, &chains[0])
+	if len(chains) == 0 || err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("looking for what recorders saw in chain %q: %w", chain, err)
-	}
-	if len(chains) == 0 {
-		return nil, nil
-	}
-	return &chains[0], nil
+	return &chains[0], x.complete(ctx, &chains[0])
 }
 
 // chains returns chains in which recorders saw something, without what complete adds.

@@ -18,6 +18,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/fault"
 	"jurat/internal/observe"
 )
 
@@ -344,7 +345,8 @@ func (x *Index) piecesOf(folded string) (terms []string) {
 func with(terms ...string) string { return strings.Join(terms, " AND ") }
 
 // withText returns the places of the records with a term that may have a text, by chain.
-func (x *Index) withText(ctx context.Context, term, text string) (map[string][]int64, error) {
+func (x *Index) withText(ctx context.Context, term, text string) (_ map[string][]int64, err error) {
+	defer fault.While(&err, "searching the log")
 	type at struct {
 		place int64
 		chain string
@@ -352,14 +354,11 @@ func (x *Index) withText(ctx context.Context, term, text string) (map[string][]i
 	found, err := list(ctx, x.db, func(a *at) []any { return []any{&a.place, &a.chain} },
 		"SELECT place, chain FROM words CROSS JOIN records ON place = words.rowid WHERE words MATCH ? ORDER BY words.rowid",
 		with(append(x.piecesOf(text), term)...))
-	if err != nil {
-		return nil, fmt.Errorf("searching the log: %w", err)
-	}
 	places := map[string][]int64{}
 	for _, a := range found {
 		places[a.chain] = append(places[a.chain], a.place)
 	}
-	return places, nil
+	return places, err
 }
 
 // anyHas reports whether one of these records has a text.

@@ -56,7 +56,7 @@ func (l *Ledger) Waiting(ctx context.Context, authority string, from, n int64) (
 	}
 	held := 0
 	for _, w := range waits {
-		rows, err := l.rows(ctx, w.Index, 1)
+		rows, err := l.RowsFrom(ctx, w.Index, 1)
 		if err != nil {
 			return nil, err
 		}

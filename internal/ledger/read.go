@@ -110,7 +110,7 @@ func (l *Ledger) Records(ctx context.Context, from int64) iter.Seq2[Placed, erro
 
 // page returns these records without the expired ones.
 func (l *Ledger) page(ctx context.Context, from, n int64) ([]Placed, error) {
-	rows, err := l.rows(ctx, from, n)
+	rows, err := l.RowsFrom(ctx, from, n)
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +128,8 @@ func (l *Ledger) page(ctx context.Context, from, n int64) ([]Placed, error) {
 	return placed, nil
 }
 
-// rows returns exactly these rows.
-func (l *Ledger) rows(ctx context.Context, from, n int64) ([]storage.Row, error) {
+// RowsFrom returns exactly these rows.
+func (l *Ledger) RowsFrom(ctx context.Context, from, n int64) ([]storage.Row, error) {
 	return storage.Exactly(from, n)(l.cfg.Store.Rows(ctx, from, n))
 }
 
@@ -161,21 +161,14 @@ func (l *Ledger) row(ctx context.Context, record *evidence.Record) (storage.Row,
 	return row, nil
 }
 
-// RowsFrom returns exactly these rows.
-func (l *Ledger) RowsFrom(ctx context.Context, from, n int64) ([]storage.Row, error) {
-	return l.rows(ctx, from, n)
-}
-
 // RowsAt returns exactly the rows at these places, each named once, in log order.
-func (l *Ledger) RowsAt(ctx context.Context, at []int64) ([]storage.Row, error) {
-	rows, err := l.cfg.Store.RowsAt(ctx, at)
+func (l *Ledger) RowsAt(ctx context.Context, at []int64) (rows []storage.Row, err error) {
+	defer fault.While(&err, "reading the rows at %d", at)
+	rows, err = l.cfg.Store.RowsAt(ctx, at)
 	if err == nil && len(rows) != len(at) {
 		err = fmt.Errorf("%w: %d of them are missing", storage.ErrDamaged, len(at)-len(rows))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the rows at %d: %w", at, err)
-	}
-	return rows, nil
+	return rows, err
 }
 
 // LastOf returns the digest of the last record of a chain, or zero if there is none. It knows it also if the record has

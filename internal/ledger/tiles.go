@@ -38,7 +38,7 @@ func (l *Ledger) Entries(ctx context.Context, from, to int64) iter.Seq2[[]byte, 
 
 // entries returns exactly these entries.
 func (l *Ledger) entries(ctx context.Context, from, n int64) ([][]byte, error) {
-	rows, err := l.rows(ctx, from, n)
+	rows, err := l.RowsFrom(ctx, from, n)
 	if err != nil {
 		return nil, err
 	}

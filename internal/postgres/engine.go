@@ -64,7 +64,6 @@ func (e engine) Read(ctx context.Context, read func(storage.Reader) error) error
 	return translate(err)
 }
 
-// Write implements storage.Engine.
 func (e engine) Write(ctx context.Context, write func(context.Context, storage.Writer) error) error {
 	return translate(e.transact(ctx, func(ctx context.Context, tx *transaction) error { return write(ctx, tx) }))
 }
@@ -117,7 +116,6 @@ func texts(ids []storage.ID) []string {
 	return list
 }
 
-// Run implements storage.Writer.
 func (tx *transaction) Run(ctx context.Context, statements ...storage.Statement) error {
 	return reader{tx.conn}.Run(ctx, statements...)
 }
@@ -128,7 +126,6 @@ func (tx *transaction) Queue(_ context.Context, statements ...storage.Statement)
 	return nil
 }
 
-// Head implements storage.Writer.
 func (tx *transaction) Head(context.Context) (storage.Head, error) { return tx.head, nil }
 
 // Admit implements storage.Engine. The hashes that a record completes are stored with it, by level, and the root of a

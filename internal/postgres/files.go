@@ -52,7 +52,6 @@ func (s *Files) Prepared(ctx context.Context) (there bool, err error) {
 // Key returns the ID of the key that wraps new files.
 func (s *Files) Key() filestore.ID { return s.keys.IDs()[0] }
 
-// Where implements filestore.Store.
 func (s *Files) Where(name string) string { return name + " in the database" }
 
 // once runs an operation that must not be done twice. It repeats the operation only if the first attempt certainly
@@ -119,7 +118,6 @@ func changed(tag pgconn.CommandTag, err, otherwise error) error {
 	return err
 }
 
-// Read implements filestore.Store.
 func (s *Files) Read(ctx context.Context, name string) (content []byte, err error) {
 	err = s.often(ctx, "read", name, func(ctx context.Context) error {
 		content, err = s.read(ctx, s.pool, name, `SELECT content, wrapped FROM jurat.files WHERE name = $1`)
@@ -146,7 +144,6 @@ func (s *Files) Create(ctx context.Context, name string, content []byte) error {
 	return s.put(ctx, s.once, "create", name, content, `INSERT INTO jurat.files (name, content, wrapped) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING`)
 }
 
-// Replace implements filestore.Store.
 func (s *Files) Replace(ctx context.Context, name string, content []byte) error {
 	return s.put(ctx, s.often, "replace", name, content, `INSERT INTO jurat.files (name, content, wrapped) VALUES ($1, $2, $3)
 		ON CONFLICT (name) DO UPDATE SET content = excluded.content, wrapped = excluded.wrapped`)
@@ -221,7 +218,6 @@ func (s *Files) Remove(ctx context.Context, name string) error {
 // page is how many names are read at a time.
 const page = 1000
 
-// List implements filestore.Store.
 func (s *Files) List(ctx context.Context, folder string, found func(name string) error) error {
 	after := ""
 	for {

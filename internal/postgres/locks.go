@@ -57,7 +57,6 @@ func lockOf(name string) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:]))
 }
 
-// Lock implements lock.Locks.
 func (l *Locks) Lock(ctx context.Context, name string) (held context.Context, release func(), err error) {
 	if err := lock.CheckName(name); err != nil {
 		return nil, nil, err
@@ -180,7 +179,6 @@ func (l *Locks) release(name string, h *hold) {
 	_ = l.ask(context.Background(), `SELECT pg_advisory_unlock($1)`, &had, lockOf(name))
 }
 
-// Locked implements lock.Locks.
 func (l *Locks) Locked(ctx context.Context, name string) (is bool, err error) {
 	if err := lock.CheckName(name); err != nil {
 		return false, err
@@ -201,7 +199,6 @@ func (l *Locks) Locked(ctx context.Context, name string) (is bool, err error) {
 	return is, nil
 }
 
-// Close implements lock.Locks.
 func (l *Locks) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -93,32 +93,12 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%v: record %s would be refuted by the rule %q: %s", ErrContradicts, e.Record, e.Rule, e.Reason)
 }
 
+var fields = map[string]string{"position": "chain_position", "gap": "chain_position", "previous-agent": "previous_agent", "next-agent": "next_agent",
+	"time": "timestamp", "cycle": "parent_request_id", "parent": "parent_request_id", "dangling": "previous_record", "approval": "modified_response",
+	"modification": "modified_response", "rejection": "modified_response", "delivery": "response", "own-output": "reviewer_id", "case": "case"}
+
 // Field is the member of the payload that the rule is about.
-func (e *Error) Field() string {
-	switch e.Rule {
-	case "position", "gap":
-		return "chain_position"
-	case "previous-agent":
-		return "previous_agent"
-	case "next-agent":
-		return "next_agent"
-	case "time":
-		return "timestamp"
-	case "cycle", "parent":
-		return "parent_request_id"
-	case "dangling":
-		return "previous_record"
-	case "approval", "modification", "rejection":
-		return "modified_response"
-	case "delivery":
-		return "response"
-	case "own-output":
-		return "reviewer_id"
-	case "case":
-		return "case"
-	}
-	return "saw"
-}
+func (e *Error) Field() string { return cmp.Or(fields[e.Rule], "saw") }
 
 // Is makes the error match ErrContradicts.
 func (e *Error) Is(target error) bool { return target == ErrContradicts }

@@ -85,7 +85,6 @@ func (e engine) Read(ctx context.Context, read func(storage.Reader) error) error
 	return err
 }
 
-// Write implements storage.Engine.
 func (e engine) Write(ctx context.Context, write func(context.Context, storage.Writer) error) error {
 	return e.transact(ctx, func(ctx context.Context) error { return write(ctx, writer{e.Store}) })
 }
@@ -107,7 +106,6 @@ func (w writer) Head(ctx context.Context) (storage.Head, error) { return w.s.Hea
 const insertHashes = `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $3)
 	INSERT INTO hashes (idx, hash) SELECT $1 + i, substr($2, 32 * i + 1, 32) FROM n`
 
-// Admit implements storage.Engine.
 func (e engine) Admit(head storage.Head, batch *storage.Batch) (_ [][]any, last []storage.Statement, err error) {
 	if err := e.makeWay(batch); err != nil {
 		return nil, nil, err

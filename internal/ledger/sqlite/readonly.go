@@ -15,7 +15,6 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// ReadOnly implements storage.Protected.
 func (s *Store) ReadOnly() error { return s.readOnly }
 
 // protected says why a file or its folder cannot be written. It returns nil if they can, or if the system does not

@@ -412,7 +412,6 @@ func (v *Values) Remove(ctx context.Context, name string) error {
 	return s.freePages(ctx, nil)
 }
 
-// Each implements storage.Values.
 func (v *Values) Each(ctx context.Context, found func(name string) error) error {
 	s, err := v.open(ctx, false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -446,7 +445,6 @@ func (v *Values) Each(ctx context.Context, found func(name string) error) error 
 	}
 }
 
-// Where implements storage.Values.
 func (v *Values) Where(name string) string {
 	return name + " in " + filepath.Join(v.dir, filepath.FromSlash(ValuesFile))
 }

@@ -11,8 +11,8 @@ import (
 	"jurat/evidence"
 )
 
-// SQL is what the stores in SQL databases have in common: the statements, and what their rows mean. A store embeds it,
-// and adds what differs between databases: opening, closing, checking, and giving room back.
+// SQL is what the stores in SQL databases have in common: the statements, and what their rows mean. It has the methods of Store, but for
+// Close and Reclaim. A store embeds it, and adds what differs between databases: opening, closing, checking, and giving room back.
 //
 // The statements are PostgreSQL's, with numbered parameters, and the tables are in the schema jurat. An engine for
 // another database spells them in its own way.

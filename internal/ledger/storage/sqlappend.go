@@ -16,7 +16,6 @@ import (
 // duplicateTime is how long Append looks for the record that is in the log already.
 const duplicateTime = 30 * time.Second
 
-// Append implements Log.
 func (s *SQL) Append(ctx context.Context, plan Plan) error {
 	var rows []Row
 	err := s.engine.Write(ctx, func(ctx context.Context, w Writer) error {

@@ -27,7 +27,6 @@ func (s *SQL) briefs(briefs []StoredBrief) []Statement {
 	return append(s.insert.briefs.rows(rows), s.insert.links.rows(links)...)
 }
 
-// Briefs implements Briefs.
 func (s *SQL) Briefs(ctx context.Context, q BriefQuery) ([]StoredBrief, error) {
 	where, args := s.selected(q)
 	names := `NULL`
@@ -63,7 +62,6 @@ func scanBrief(scan Scan, b *StoredBrief) error {
 	return err
 }
 
-// Places implements Briefs.
 func (s *SQL) Places(ctx context.Context, q Lookup) (places []int64, err error) {
 	statements := s.dialect.Places(idsOf(q.RecordIDs), bytesOf(q.Digests), q.Keys, max(0, q.Most))
 	for i := range statements {
@@ -81,18 +79,15 @@ func (s *SQL) Places(ctx context.Context, q Lookup) (places []int64, err error) 
 	return firstPlaces(places, q.Most), err
 }
 
-// BriefKeys implements Briefs.
 func (s *SQL) BriefKeys(ctx context.Context, from, n int64) ([]BriefKey, error) {
 	return listOf(ctx, s, func(scan Scan, k *BriefKey) error { return scan(&k.Index, &k.Key) },
 		`SELECT idx, key FROM jurat.links WHERE `+s.dialect.LinksIn+` ORDER BY idx, key`, from, from+max(0, n))
 }
 
-// Replaced implements Briefs.
 func (s *SQL) Replaced(ctx context.Context) (int64, error) {
 	return one[int64](ctx, s, `SELECT coalesce(max(CAST(value AS bigint)), 0) FROM jurat.meta WHERE name = 'briefs_replaced'`)
 }
 
-// PutBriefs implements Briefs.
 func (s *SQL) PutBriefs(ctx context.Context, in Range, briefs []StoredBrief) error {
 	return s.engine.Write(ctx, func(ctx context.Context, w Writer) error {
 		head, err := w.Head(ctx)
@@ -170,7 +165,6 @@ func (s *SQL) sealedWith(ctx context.Context, w Writer, stamps []Stamp) (map[int
 	return sealed, err
 }
 
-// Waiting implements Outbox.
 func (s *SQL) Waiting(ctx context.Context, authority string, from, n int64) ([]Wait, error) {
 	return listOf(ctx, s, func(scan Scan, w *Wait) error {
 		var since int64
@@ -180,7 +174,6 @@ func (s *SQL) Waiting(ctx context.Context, authority string, from, n int64) ([]W
 	}, `SELECT idx, since FROM jurat.waiting WHERE authority = $1 AND idx >= $2 ORDER BY idx LIMIT $3`, authority, from, max(0, n))
 }
 
-// Owing implements Outbox.
 func (s *SQL) Owing(ctx context.Context) ([]Owed, error) {
 	return listOf(ctx, s, func(scan Scan, o *Owed) error {
 		var since int64
@@ -190,7 +183,6 @@ func (s *SQL) Owing(ctx context.Context) ([]Owed, error) {
 	}, `SELECT authority, count(*), min(since) FROM jurat.waiting GROUP BY authority ORDER BY authority`)
 }
 
-// Forget implements Outbox.
 func (s *SQL) Forget(ctx context.Context, authority string) (forgotten int64, err error) {
 	err = s.engine.Write(ctx, func(ctx context.Context, w Writer) error {
 		return w.Run(ctx, Statement{Text: `DELETE FROM jurat.waiting WHERE authority = $1 AND idx IN
@@ -201,20 +193,17 @@ func (s *SQL) Forget(ctx context.Context, authority string) (forgotten int64, er
 	return forgotten, err
 }
 
-// PutExpiring implements Expiry.
 func (s *SQL) PutExpiring(ctx context.Context, act string, indexes []int64) error {
 	return s.change(ctx, len(indexes), `INSERT INTO jurat.expiring (idx, act) SELECT r.idx, $1 FROM jurat.records r
 		WHERE r.idx = ANY($2::bigint[]) AND NOT EXISTS (SELECT 1 FROM jurat.waiting w WHERE w.idx = r.idx)
 		ON CONFLICT (idx) DO UPDATE SET act = excluded.act WHERE expiring.act = excluded.act`, act, indexes)
 }
 
-// Expiring implements Expiry.
 func (s *SQL) Expiring(ctx context.Context, from, n int64) ([]Expiring, error) {
 	return listOf(ctx, s, func(scan Scan, e *Expiring) error { return scan(&e.Index, &e.Act) },
 		`SELECT idx, act FROM jurat.expiring WHERE idx >= $1 ORDER BY idx LIMIT $2`, from, max(0, n))
 }
 
-// Expire implements Expiry.
 func (s *SQL) Expire(ctx context.Context, act string, rows []Row, briefs []StoredBrief) error {
 	if err := s.packer.Pack(ctx, rows); err != nil {
 		return err
@@ -244,7 +233,6 @@ func (s *SQL) Expire(ctx context.Context, act string, rows []Row, briefs []Store
 	})
 }
 
-// DropExpiring implements Expiry.
 func (s *SQL) DropExpiring(ctx context.Context, act string) error {
 	return s.engine.Write(ctx, func(ctx context.Context, w Writer) error {
 		return w.Queue(ctx, Statement{Text: `DELETE FROM jurat.expiring WHERE act = $1`, Args: []any{act}})

@@ -11,7 +11,6 @@ import (
 	"jurat/evidence"
 )
 
-// Head implements Records.
 func (s *SQL) Head(ctx context.Context) (head Head, err error) {
 	err = s.engine.Read(ctx, func(from Reader) error {
 		head, err = s.HeadIn(ctx, from)
@@ -41,17 +40,14 @@ func (s *SQL) ReadHead(head *Head) Statement {
 	}}
 }
 
-// Checkpoint implements Checkpoints.
 func (s *SQL) Checkpoint(ctx context.Context) (string, error) {
 	return one[string](ctx, s, `SELECT checkpoint FROM jurat.head`)
 }
 
-// SetCheckpoint implements Checkpoints.
 func (s *SQL) SetCheckpoint(ctx context.Context, old, next string) error {
 	return s.change(ctx, 1, `UPDATE jurat.head SET checkpoint = $1 WHERE checkpoint = $2`, next, old)
 }
 
-// Hashes implements Records.
 func (s *SQL) Hashes(ctx context.Context, indexes []int64) (hashes []tlog.Hash, err error) {
 	err = s.engine.Read(ctx, func(from Reader) error {
 		hashes, err = s.hashes(ctx, from, indexes)
@@ -95,37 +91,30 @@ func (s *SQL) hashes(ctx context.Context, from Reader, indexes []int64) ([]tlog.
 	return hashes, nil
 }
 
-// Rows implements Records.
 func (s *SQL) Rows(ctx context.Context, from, n int64) ([]Row, error) {
 	return s.rows(ctx, `r.idx >= $1 AND r.idx < $2`, from, from+n)
 }
 
-// RowsAt implements Records.
 func (s *SQL) RowsAt(ctx context.Context, at []int64) ([]Row, error) {
 	return s.rows(ctx, `r.idx = ANY($1::bigint[])`, at)
 }
 
-// ByRecordID implements Records.
 func (s *SQL) ByRecordID(ctx context.Context, id string) (Row, error) {
 	return first(s.rows(ctx, `r.record_id = $1`, ID(id)))
 }
 
-// ByDigest implements Records.
 func (s *SQL) ByDigest(ctx context.Context, digest evidence.Digest) (Row, error) {
 	return first(s.rows(ctx, s.dialect.ByDigest, digest[:]))
 }
 
-// ByChain implements Records.
 func (s *SQL) ByChain(ctx context.Context, chainID string) ([]Row, error) {
 	return some(s.rows(ctx, `r.chain_id = $1`, chainID))
 }
 
-// LastOfChain implements Records.
 func (s *SQL) LastOfChain(ctx context.Context, chainID string) (Row, error) {
 	return first(s.rows(ctx, `r.idx = (SELECT idx FROM jurat.records WHERE chain_id = $1 ORDER BY chain_seq DESC LIMIT 1)`, chainID))
 }
 
-// InChain implements Records.
 func (s *SQL) InChain(ctx context.Context, chainID string, from, n int64) ([]Row, error) {
 	return s.rows(ctx, numberedInChain, chainID, from, max(0, n))
 }
@@ -135,7 +124,6 @@ func (s *SQL) OfActor(ctx context.Context, actor evidence.Digest, from, n int64)
 	return s.rows(ctx, numbered("tags", "actor", "actor_seq", s.dialect.TagIn("$1")), actor[:], from, max(0, n))
 }
 
-// About implements Records.
 func (s *SQL) About(ctx context.Context, subject evidence.Digest, from, n int64) ([]Row, error) {
 	return s.rows(ctx, numbered("tags", "subject", "subject_seq", s.dialect.TagIn("$1")), subject[:], from, max(0, n))
 }
@@ -213,22 +201,18 @@ func some(rows []Row, err error) ([]Row, error) {
 	return rows, err
 }
 
-// Dictionary implements Dictionaries.
 func (s *SQL) Dictionary(ctx context.Context, n int64) ([]byte, error) {
 	return one[[]byte](ctx, s, `SELECT substr(text, 1, $1) FROM jurat.dictionaries WHERE n = $2`, MaxDictionary+1, n)
 }
 
-// NewestDictionary implements Dictionaries.
 func (s *SQL) NewestDictionary(ctx context.Context) (int64, error) {
 	return one[int64](ctx, s, `SELECT coalesce(max(n), 0) FROM jurat.dictionaries`)
 }
 
-// PutDictionary implements Dictionaries.
 func (s *SQL) PutDictionary(ctx context.Context, n int64, text []byte) error {
 	defer s.packer.Renew()
 	return s.change(ctx, 1, `INSERT INTO jurat.dictionaries SELECT $1::bigint, $2::bytea
 		WHERE $1 = (SELECT coalesce(max(n), 0) + 1 FROM jurat.dictionaries)`, n, text)
 }
 
-// Pack implements Store.
 func (s *SQL) Pack(ctx context.Context, rows []Row) error { return s.packer.Pack(ctx, rows) }
