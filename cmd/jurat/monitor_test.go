@@ -580,7 +580,7 @@ func knownWitness(t *testing.T, l watchedLog) *seeing {
 	t.Cleanup(func() { _ = w.Close() })
 	s := httptest.NewServer(w.Handler(slog.New(slog.DiscardHandler)))
 	t.Cleanup(s.Close)
-	remote := must.Get(witness.NewRemote(s.URL, w.Key(), nil))(t)
+	remote := must.Get(witness.NewRemote(s.URL, w.Key()))(t)
 	return &seeing{remote}
 }
 

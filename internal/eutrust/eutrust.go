@@ -124,65 +124,56 @@ func (f *Files) of(kind, territory string) (lists []*trustlist.Unverified) {
 	return lists
 }
 
-// Verified are the newest lists of a folder that hold.
-type Verified struct {
-	LOTL     *trustlist.List // the list of the lists
-	National []*trustlist.List
-	Notes    []string
-}
-
-// Verify verifies the newest list of the lists, and under it the newest list of each territory. A list that does not hold is passed over for an
-// older one, and noted.
-func (f *Files) Verify(o Options) (*Verified, error) {
-	v := &Verified{Notes: slices.Clone(f.Notes)}
-	var err error
-	if v.LOTL, err = f.listOfLists(o.Journal, v); err != nil {
-		return nil, err
-	}
-	for _, territory := range sorted(o.Territories) {
-		if len(v.LOTL.Signers(territory)) == 0 {
-			return nil, fmt.Errorf("the list of the lists names no list of %q", territory)
-		}
-	}
-	var missing []string
-	for _, territory := range v.LOTL.Territories() {
-		if len(o.Territories) > 0 && !slices.Contains(o.Territories, territory) {
-			continue
-		}
-		list := f.national(territory, v.LOTL, v)
-		if list == nil && len(o.Territories) > 0 {
-			return nil, fmt.Errorf("the folder has no list of %s that holds%s", territory, because(v.Notes))
-		}
-		if list == nil {
-			missing = append(missing, territory)
-			continue
-		}
-		v.National = append(v.National, list)
-	}
-	if len(missing) > 0 {
-		v.note("the folder has no list that holds of %s", strings.Join(missing, ", "))
-	}
-	return v, nil
-}
-
-// Derive takes the services of qualified time stamps from the newest lists that hold. Its errors are those of Verify.
+// Derive verifies the newest list of the lists, and under it the newest list of each territory, and takes their services of qualified time stamps.
+// A list that does not hold is passed over for an older one, and noted.
 func (f *Files) Derive(o Options) (*Derived, error) {
-	v, err := f.Verify(o)
+	d := &Derived{Notes: slices.Clone(f.Notes), NextUpdate: map[string]time.Time{}}
+	lotl, err := f.listOfLists(o.Journal, d)
 	if err != nil {
 		return nil, err
 	}
-	d := &Derived{Notes: v.Notes, NextUpdate: map[string]time.Time{}}
-	d.Lists = &trust.Lists{Journal: journalDigests(o.Journal), LOTL: version(v.LOTL), Issued: v.LOTL.Issued, Territories: sorted(o.Territories), GrantedSince: o.GrantedSince}
-	for _, list := range append([]*trustlist.List{v.LOTL}, v.National...) {
+	national, err := f.nationals(lotl, o.Territories, d)
+	if err != nil {
+		return nil, err
+	}
+	d.Lists = &trust.Lists{Journal: journalDigests(o.Journal), LOTL: version(lotl), Issued: lotl.Issued, Territories: sorted(o.Territories), GrantedSince: o.GrantedSince}
+	for _, list := range append([]*trustlist.List{lotl}, national...) {
 		if !list.NextUpdate.IsZero() {
 			d.NextUpdate[list.Territory] = list.NextUpdate
 		}
 	}
-	for _, list := range v.National {
+	for _, list := range national {
 		d.take(list, o.GrantedSince)
 	}
 	d.sort()
 	return d, nil
+}
+
+// nationals returns the newest list that holds of each territory. Of a territory that is asked for, there must be one.
+func (f *Files) nationals(lotl *trustlist.List, asked []string, d *Derived) (lists []*trustlist.List, err error) {
+	for _, territory := range sorted(asked) {
+		if len(lotl.Signers(territory)) == 0 {
+			return nil, fmt.Errorf("the list of the lists names no list of %q", territory)
+		}
+	}
+	var missing []string
+	for _, territory := range lotl.Territories() {
+		if len(asked) > 0 && !slices.Contains(asked, territory) {
+			continue
+		}
+		switch list := f.national(territory, lotl, d); {
+		case list != nil:
+			lists = append(lists, list)
+		case len(asked) > 0:
+			return nil, fmt.Errorf("the folder has no list of %s that holds%s", territory, because(d.Notes))
+		default:
+			missing = append(missing, territory)
+		}
+	}
+	if len(missing) > 0 {
+		d.note("the folder has no list that holds of %s", strings.Join(missing, ", "))
+	}
+	return lists, nil
 }
 
 // journalDigests returns the digests of the certificates in the Official Journal as a trust file has them: sorted, none twice.
@@ -216,11 +207,7 @@ func (d *Derived) note(format string, args ...any) {
 	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
 }
 
-func (v *Verified) note(format string, args ...any) {
-	v.Notes = append(v.Notes, fmt.Sprintf(format, args...))
-}
-
-func (f *Files) listOfLists(journal trustlist.Signers, v *Verified) (*trustlist.List, error) {
+func (f *Files) listOfLists(journal trustlist.Signers, d *Derived) (*trustlist.List, error) {
 	all := f.of(trustlist.ListOfLists, "")
 	var newest error
 	for _, l := range all {
@@ -228,20 +215,20 @@ func (f *Files) listOfLists(journal trustlist.Signers, v *Verified) (*trustlist.
 		if err == nil {
 			return list, nil
 		}
-		v.note("list of the lists %d: %v", l.UnverifiedInfo().Sequence, err)
+		d.note("list of the lists %d: %v", l.UnverifiedInfo().Sequence, err)
 		newest = cmp.Or(newest, err)
 	}
 	return nil, cmp.Or(newest, errors.New("the folder holds no list of the lists"))
 }
 
 // national is the newest list of a territory that holds, or nil.
-func (f *Files) national(territory string, lotl *trustlist.List, v *Verified) *trustlist.List {
+func (f *Files) national(territory string, lotl *trustlist.List, d *Derived) *trustlist.List {
 	for _, l := range f.of(trustlist.NationalList, territory) {
 		list, err := l.Verify(lotl.Signers(territory))
 		if err == nil {
 			return list
 		}
-		v.note("%v", err)
+		d.note("%v", err)
 	}
 	return nil
 }

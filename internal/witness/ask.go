@@ -24,7 +24,6 @@ type Remote struct {
 	Key *operator.Witness
 
 	prefix string // of its URLs, without a slash at the end
-	http   *http.Client
 
 	mu    sync.Mutex // held while knows is read or changed
 	knows int64      // the size that the witness knows, by its last answer
@@ -32,7 +31,7 @@ type Remote struct {
 
 // NewRemote makes a Remote. prefix is the witness's submission prefix. It returns an error unless prefix is an https URL, or an http URL in
 // a private network.
-func NewRemote(prefix string, key *operator.Witness, client *http.Client) (*Remote, error) {
+func NewRemote(prefix string, key *operator.Witness) (*Remote, error) {
 	u, err := url.Parse(prefix)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("witness: %q: want https://, a host and optionally a path", prefix)
@@ -40,10 +39,7 @@ func NewRemote(prefix string, key *operator.Witness, client *http.Client) (*Remo
 	if ip := net.ParseIP(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback() && !ip.IsPrivate()) {
 		return nil, fmt.Errorf("witness: %q: want https; http is only for witnesses in a private network", prefix)
 	}
-	if client == nil {
-		client = http.DefaultClient
-	}
-	return &Remote{Key: key, prefix: strings.TrimRight(prefix, "/"), http: client}, nil
+	return &Remote{Key: key, prefix: strings.TrimRight(prefix, "/")}, nil
 }
 
 // Ask asks the witness to cosign a checkpoint of this size. prove makes a proof from an earlier size. A *ConflictError says that the
@@ -56,7 +52,7 @@ func (r *Remote) Ask(ctx context.Context, signed string, size int64, prove func(
 		if err != nil {
 			return operator.Cosignature{}, err
 		}
-		line, err := r.post(ctx, r.url("/add-checkpoint"), Request{Old: old, Proof: proof, Signed: signed})
+		line, err := r.post(ctx, Request{Old: old, Proof: proof, Signed: signed})
 		var conflict *ConflictError
 		if errors.As(err, &conflict) && conflict.Size <= size && conflict.Size != old && attempt < 2 {
 			old = conflict.Size // now the size is known, unless another node asks at the same time
@@ -101,15 +97,13 @@ func (r *Remote) check(signed, lines string) (operator.Cosignature, error) {
 	return found[0], nil
 }
 
-func (r *Remote) url(path string) string { return r.prefix + path }
-
-func (r *Remote) post(ctx context.Context, url string, request Request) (string, error) {
-	post, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(FormatRequest(request)))
+func (r *Remote) post(ctx context.Context, request Request) (string, error) {
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, r.prefix+"/add-checkpoint", strings.NewReader(FormatRequest(request)))
 	if err != nil {
 		return "", err
 	}
 	post.Header.Set("Content-Type", "text/plain; charset=utf-8")
-	answer, err := r.http.Do(post)
+	answer, err := http.DefaultClient.Do(post)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -145,8 +146,10 @@ func (a *Asker) change(ctx context.Context, quorum int, next func([]Address) ([]
 	if quorum == 0 && len(settings.List) > 0 {
 		settings.Quorum = len(settings.List)/2 + 1
 	}
-	if _, err := settings.remotes(); err != nil {
-		return err
+	for _, w := range settings.List {
+		if _, err := w.remote(); err != nil {
+			return err
+		}
 	}
 	if err := a.Check(ctx, settings); err != nil {
 		return err
@@ -158,44 +161,26 @@ func (a *Asker) change(ctx context.Context, quorum int, next func([]Address) ([]
 	return a.Files.Replace(ctx, SettingsFile, append(text, '\n'))
 }
 
-func (w *Settings) keys() ([]*operator.Witness, error) {
-	var keys []*operator.Witness
-	for _, one := range w.List {
-		key, err := operator.ParseWitness(one.Key)
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, key)
-	}
-	return keys, nil
-}
-
-func (w *Settings) remotes() ([]*Remote, error) {
-	keys, err := w.keys()
+func (w *Address) remote() (*Remote, error) {
+	key, err := operator.ParseWitness(w.Key)
 	if err != nil {
 		return nil, err
 	}
-	var remotes []*Remote
-	for n, key := range keys {
-		remote, err := NewRemote(w.List[n].URL, key, nil)
-		if err != nil {
-			return nil, err
-		}
-		remotes = append(remotes, remote)
-	}
-	return remotes, nil
+	return NewRemote(w.URL, key)
 }
 
 // remote returns the Remote that was used before, if there is one, since it knows what the witness knows. The caller holds the lock.
-func (a *Asker) remote(w Address, fresh *Remote) *Remote {
-	if known := a.remotes[w]; known != nil {
-		return known
+func (a *Asker) remote(w Address) (remote *Remote, err error) {
+	if remote = a.remotes[w]; remote != nil {
+		return remote, nil
 	}
 	if a.remotes == nil {
 		a.remotes = map[Address]*Remote{}
 	}
-	a.remotes[w] = fresh
-	return fresh
+	if remote, err = w.remote(); err == nil {
+		a.remotes[w] = remote
+	}
+	return remote, err
 }
 
 // A Cosigning is the result of asking witnesses to cosign a checkpoint.
@@ -246,50 +231,65 @@ func (a *Asker) cosign(ctx context.Context) (*Cosigning, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c := &Cosigning{Quorum: settings.Quorum, Answers: make([]Answer, len(settings.List))}
-	if c.Checkpoint, err = a.Ledger.Checkpoint(ctx); err != nil {
-		return nil, err
-	}
-	head, err := operator.OpenCheckpoint(c.Checkpoint, a.Log)
+	signed, err := a.Ledger.Checkpoint(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c.Size = head.Size
-	before := c.Checkpoint
-	if err := a.ask(ctx, c, settings); err != nil || c.Checkpoint == before {
+	c, err := a.cosigned(signed, settings)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.ask(ctx, c); err != nil || c.Checkpoint == signed {
 		return c, err
 	}
-	return c, a.keep(ctx, c, settings)
+	return c, a.keep(ctx, c)
+}
+
+// cosigned returns which of the witnesses have cosigned a checkpoint. It refuses one that the log's key did not sign.
+func (a *Asker) cosigned(signed string, settings *Settings) (*Cosigning, error) {
+	head, err := operator.OpenCheckpoint(signed, a.Log)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]*operator.Witness, len(settings.List))
+	for n, w := range settings.List {
+		if keys[n], err = operator.ParseWitness(w.Key); err != nil {
+			return nil, err
+		}
+	}
+	said, err := operator.Cosignatures(signed, keys...)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cosigning{Checkpoint: signed, Size: head.Size, Quorum: settings.Quorum}
+	for _, w := range settings.List {
+		answer := Answer{Address: w, Err: errNotCosigned}
+		if has := slices.IndexFunc(said, func(s operator.Cosignature) bool { return s.Witness.String() == w.Key }); has >= 0 {
+			answer.At, answer.Err = said[has].At, nil
+		}
+		c.Answers = append(c.Answers, answer)
+	}
+	return c, nil
 }
 
 // ask asks all witnesses that have not cosigned, at the same time, and adds their lines.
-func (a *Asker) ask(ctx context.Context, c *Cosigning, settings *Settings) error {
-	keys, err := settings.keys()
-	if err != nil {
-		return err
+func (a *Asker) ask(ctx context.Context, c *Cosigning) (err error) {
+	remotes, lines := make([]*Remote, len(c.Answers)), make([]string, len(c.Answers))
+	for n, answer := range c.Answers {
+		if remotes[n], err = a.remote(answer.Address); err != nil {
+			return err
+		}
 	}
-	remotes, err := settings.remotes()
-	if err != nil {
-		return err
-	}
-	said, err := operator.Cosignatures(c.Checkpoint, keys...)
-	if err != nil {
-		return err
-	}
-	lines := make([]string, len(remotes))
 	var asking sync.WaitGroup
-	for n, w := range settings.List {
+	for n := range c.Answers {
 		answer := &c.Answers[n]
-		answer.Address = w
-		if has := slices.IndexFunc(said, func(s operator.Cosignature) bool { return s.Witness.String() == w.Key }); has >= 0 {
-			answer.At = said[has].At
+		if answer.Err == nil {
 			continue
 		}
-		remote := a.remote(w, remotes[n])
 		asking.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, askTime)
 			defer cancel()
-			said, err := remote.Ask(ctx, c.Checkpoint, c.Size, a.Ledger.ProveConsistency)
+			said, err := remotes[n].Ask(ctx, c.Checkpoint, c.Size, a.Ledger.ProveConsistency)
 			if err == nil {
 				err = a.notAhead(said)
 			}
@@ -299,9 +299,7 @@ func (a *Asker) ask(ctx context.Context, c *Cosigning, settings *Settings) error
 		})
 	}
 	asking.Wait()
-	for _, line := range lines {
-		c.Checkpoint += line
-	}
+	c.Checkpoint += strings.Join(lines, "")
 	return ctx.Err()
 }
 
@@ -317,7 +315,7 @@ func (a *Asker) notAhead(c operator.Cosignature) error {
 }
 
 // keep stores a cosigned checkpoint. It does not replace one of a larger tree, nor one with more cosignatures by one with too few.
-func (a *Asker) keep(ctx context.Context, c *Cosigning, settings *Settings) error {
+func (a *Asker) keep(ctx context.Context, c *Cosigning) error {
 	kept, err := a.LastCosigned(ctx)
 	if err != nil {
 		return err
@@ -340,27 +338,7 @@ func (a *Asker) LastCosigned(ctx context.Context) (*Cosigning, error) {
 	if err != nil || signed == "" {
 		return nil, err
 	}
-	head, err := operator.OpenCheckpoint(signed, a.Log)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := settings.keys()
-	if err != nil {
-		return nil, err
-	}
-	said, err := operator.Cosignatures(signed, keys...)
-	if err != nil {
-		return nil, err
-	}
-	c := &Cosigning{Checkpoint: signed, Size: head.Size, Quorum: settings.Quorum}
-	for _, w := range settings.List {
-		a := Answer{Address: w, Err: errNotCosigned}
-		if has := slices.IndexFunc(said, func(s operator.Cosignature) bool { return s.Witness.String() == w.Key }); has >= 0 {
-			a.At, a.Err = said[has].At, nil
-		}
-		c.Answers = append(c.Answers, a)
-	}
-	return c, nil
+	return a.cosigned(signed, settings)
 }
 
 var errNotCosigned = errors.New("it has not cosigned this checkpoint")

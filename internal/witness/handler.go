@@ -26,7 +26,11 @@ func (w *Witness) Handler(log *slog.Logger) http.Handler {
 			http.Error(out, "the request is too large, or broke off", http.StatusBadRequest)
 			return
 		}
-		line, err := w.add(r, string(body))
+		request, err := ParseRequest(string(body))
+		var line string
+		if err == nil {
+			line, err = w.AddCheckpoint(r.Context(), request)
+		}
 		if err != nil {
 			w.refuse(out, r, log, string(body), err)
 			return
@@ -38,14 +42,6 @@ func (w *Witness) Handler(log *slog.Logger) http.Handler {
 	mux.HandleFunc("GET /healthz", func(out http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(out, "ok\n") })
 	mux.HandleFunc("GET /key", func(out http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(out, w.key.String()) })
 	return mux
-}
-
-func (w *Witness) add(r *http.Request, body string) (string, error) {
-	request, err := ParseRequest(body)
-	if err != nil {
-		return "", err
-	}
-	return w.AddCheckpoint(r.Context(), request)
 }
 
 // statuses are the HTTP statuses that C2SP tlog-witness assigns to errors.

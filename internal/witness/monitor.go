@@ -2,13 +2,11 @@ package witness
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"time"
-
-	"crypto/rand"
 
 	"jurat/evidence/operator"
 	"jurat/tiles"
@@ -92,8 +90,6 @@ type MonitorConfig struct {
 	Most    int64         // the largest number of new entries that a look reads; for more it returns a Flood alarm; 0: DefaultMost
 	Sample  int           // how many randomly chosen old tiles to read again with their entries, unless everything is read
 	Patient time.Duration // how long to wait for a log that shows less than before: a node or a cache may be behind; 0: 10 seconds
-	Random  io.Reader     // for choosing tiles; nil: crypto/rand
-	At      time.Time     // the present time: later cosignatures do not count; zero: now
 
 	// Progress is called with how many entries were read, and how many there are to read; nil: it is not called.
 	Progress func(done, total int64)
@@ -126,9 +122,6 @@ func See(ctx context.Context, c MonitorConfig) (*Look, error) {
 	if c.Log == nil || c.Trust == nil {
 		return nil, errors.New("a monitor needs a log and a trust file")
 	}
-	if c.At.IsZero() {
-		c.At = time.Now()
-	}
 	m := &monitor{MonitorConfig: c}
 	look, err := m.see(ctx)
 	var served *tiles.InconsistentError
@@ -156,7 +149,7 @@ func (m *monitor) see(ctx context.Context) (*Look, error) {
 		return nil, err
 	}
 	look := &Look{Checkpoint: m.signed, Head: head, First: m.Last == "", Before: old.Size}
-	look.Cosigned, look.Unmet = m.Trust.Witnessed(m.signed, m.At)
+	look.Cosigned, look.Unmet = m.Trust.Witnessed(m.signed, time.Now()) // later cosignatures do not count
 	if look.Unmet != nil && !errors.Is(look.Unmet, trust.ErrNotWitnessed) {
 		return nil, m.alarm(Foreign, "%v", look.Unmet)
 	}
@@ -300,28 +293,16 @@ func (m *monitor) parts(old, size int64) ([][2]int64, error) {
 	parts := [][2]int64{{whole * tiles.Width, size}}
 	chosen := map[int64]bool{}
 	for len(chosen) < m.Sample && int64(len(chosen)) < whole {
-		n, err := m.choose(whole)
+		drawn, err := rand.Int(rand.Reader, big.NewInt(whole))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("choosing what to read again: %w", err)
 		}
-		if !chosen[n] {
+		if n := drawn.Int64(); !chosen[n] {
 			chosen[n] = true
 			parts = append(parts, [2]int64{n * tiles.Width, (n + 1) * tiles.Width})
 		}
 	}
 	return parts, nil
-}
-
-func (m *monitor) choose(below int64) (int64, error) {
-	random := m.Random
-	if random == nil {
-		random = rand.Reader
-	}
-	n, err := rand.Int(random, big.NewInt(below))
-	if err != nil {
-		return 0, fmt.Errorf("choosing what to read again: %w", err)
-	}
-	return n.Int64(), nil
 }
 
 // readPart checks entries against their leaves, and the leaves against the root, a few tiles at a time.

@@ -490,7 +490,7 @@ func TestRememberedBeforeSigned(t *testing.T) {
 func TestAsk(t *testing.T) {
 	l := newLog(t, "example.com/log").grow(3)
 	w := open(t, t.TempDir()+"/w.db", l)
-	remote := must.Get(witness.NewRemote(served(t, w), w.Key(), nil))(t)
+	remote := must.Get(witness.NewRemote(served(t, w), w.Key()))(t)
 	ask := func(r *witness.Remote, l *log) error {
 		c, err := r.Ask(t.Context(), l.checkpoint(), l.size, l.prove)
 		if err == nil && !strings.Contains(c.Line, "witness.example/w1") {
@@ -503,7 +503,7 @@ func TestAsk(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	again := must.Get(witness.NewRemote(served(t, w), w.Key(), nil))(t) // the witness does not know this log yet
+	again := must.Get(witness.NewRemote(served(t, w), w.Key()))(t) // the witness does not know this log yet
 	if err := ask(again, l.grow(1)); err != nil {
 		t.Error(err)
 	}
@@ -531,14 +531,14 @@ func TestAsk(t *testing.T) {
 		"circling": circling(),
 	} {
 		s := httptest.NewServer(answer)
-		liar := must.Get(witness.NewRemote(s.URL, w.Key(), nil))(t)
+		liar := must.Get(witness.NewRemote(s.URL, w.Key()))(t)
 		if err := ask(liar, l); err == nil {
 			t.Errorf("%s: believed", name)
 		}
 		s.Close()
 	}
 	for _, url := range []string{"", "witness.example", "http://witness.example", "ftp://witness.example", "https://witness.example?x"} {
-		if _, err := witness.NewRemote(url, w.Key(), nil); err == nil {
+		if _, err := witness.NewRemote(url, w.Key()); err == nil {
 			t.Errorf("%q is taken", url)
 		}
 	}
