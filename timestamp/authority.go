@@ -29,12 +29,14 @@ func BuiltInPolicy() x509.OID { return fixedOID(builtInPolicy) }
 // MockPolicy is the policy of the mock authority: it promises nothing.
 func MockPolicy() x509.OID { return fixedOID(mockPolicy) }
 
-func fixedOID(text string) x509.OID {
-	oid, err := x509.ParseOID(text)
+func fixedOID(text string) x509.OID { return fixed(x509.ParseOID(text)) }
+
+// fixed returns what was made from a constant of this package. It panics if the constant is wrong.
+func fixed[T any](value T, err error) T {
 	if err != nil {
-		panic(err) // a constant of this file is wrong
+		panic(err)
 	}
-	return oid
+	return value
 }
 
 // AuthorityConfig makes an Authority.

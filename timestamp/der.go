@@ -54,14 +54,18 @@ func (d *decoder) failWith(err error) {
 	}
 }
 
+// next reads a part of s, unless reading has failed before, and fails at its place if it is not there.
+func (d *decoder) next(s *cryptobyte.String, what string, read func() bool) bool {
+	at := *s
+	if d.err == nil && !read() {
+		d.fail(at, what)
+	}
+	return d.err == nil
+}
+
 // read returns the contents of the next element, which must have this tag.
 func (d *decoder) read(s *cryptobyte.String, tag asn1.Tag, what string) (contents cryptobyte.String) {
-	if d.err != nil {
-		return nil
-	}
-	at := *s
-	if !s.ReadASN1(&contents, tag) {
-		d.fail(at, what)
+	if !d.next(s, what, func() bool { return s.ReadASN1(&contents, tag) }) {
 		return nil
 	}
 	return contents
@@ -69,12 +73,7 @@ func (d *decoder) read(s *cryptobyte.String, tag asn1.Tag, what string) (content
 
 // element returns the next element with its header.
 func (d *decoder) element(s *cryptobyte.String, tag asn1.Tag, what string) (element cryptobyte.String) {
-	if d.err != nil {
-		return nil
-	}
-	at := *s
-	if !s.ReadASN1Element(&element, tag) {
-		d.fail(at, what)
+	if !d.next(s, what, func() bool { return s.ReadASN1Element(&element, tag) }) {
 		return nil
 	}
 	return element
@@ -82,13 +81,8 @@ func (d *decoder) element(s *cryptobyte.String, tag asn1.Tag, what string) (elem
 
 // anyElement returns the next element with its header, of any tag.
 func (d *decoder) anyElement(s *cryptobyte.String, what string) (element cryptobyte.String) {
-	if d.err != nil {
-		return nil
-	}
-	at := *s
 	var tag asn1.Tag
-	if !s.ReadAnyASN1Element(&element, &tag) {
-		d.fail(at, what)
+	if !d.next(s, what, func() bool { return s.ReadAnyASN1Element(&element, &tag) }) {
 		return nil
 	}
 	return element
@@ -150,12 +144,8 @@ func (d *decoder) policy(s *cryptobyte.String, what string) (oid x509.OID) {
 }
 
 func (d *decoder) integer(s *cryptobyte.String, what string) *big.Int {
-	if d.err != nil {
-		return nil
-	}
-	at, n := *s, new(big.Int)
-	if !s.ReadASN1Integer(n) {
-		d.fail(at, what)
+	n := new(big.Int)
+	if !d.next(s, what, func() bool { return s.ReadASN1Integer(n) }) {
 		return nil
 	}
 	return n
@@ -179,12 +169,9 @@ func (d *decoder) version(s *cryptobyte.String, want int64, what string) {
 
 // optionalTrue reads BOOLEAN DEFAULT FALSE, which DER encodes only if it is true (X.690, 11.5).
 func (d *decoder) optionalTrue(s *cryptobyte.String, what string) bool {
-	if d.err != nil || !s.PeekASN1Tag(asn1.BOOLEAN) {
-		return false
-	}
 	at := *s
-	var value bool
-	if !s.ReadASN1Boolean(&value) || !value {
+	value := d.optionalBoolean(s, what)
+	if d.err == nil && !value && len(at) > len(*s) {
 		d.fail(at, what+" encodes its default")
 	}
 	return value
@@ -193,15 +180,7 @@ func (d *decoder) optionalTrue(s *cryptobyte.String, what string) bool {
 // optionalBoolean reads BOOLEAN DEFAULT FALSE in a signed part, where FALSE may be written out. Authorities do so.
 // The signature covers the bytes as they are, so no other party can add or remove it.
 func (d *decoder) optionalBoolean(s *cryptobyte.String, what string) (value bool) {
-	if d.err != nil || !s.PeekASN1Tag(asn1.BOOLEAN) {
-		return false
-	}
-	at := *s
-	if !s.ReadASN1Boolean(&value) {
-		d.fail(at, what)
-		return false
-	}
-	return value
+	return s.PeekASN1Tag(asn1.BOOLEAN) && d.next(s, what, func() bool { return s.ReadASN1Boolean(&value) }) && value
 }
 
 // sorted refuses a member of a SET OF that sorts before the previous one (X.690, 11.6).

@@ -9,8 +9,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/pem"
-	"errors"
-	"fmt"
 	"io"
 	"math/big"
 	"slices"
@@ -63,7 +61,7 @@ OdNosKBS2sTuKOrbsMhZP0rvrAPTSoO3uXaWAiAOQ2jhsUsVtUBEQMWEGBLpTH8q
 )
 
 // mockGenTime is the time of every mock token.
-const mockGenTime = "20260101000000Z"
+const mockGenTime = "20260101000000"
 
 // NewMock returns an authority for tests in which everything is fixed: the same
 // request gives the same bytes, everywhere and always.
@@ -79,42 +77,16 @@ const mockGenTime = "20260101000000Z"
 //
 // Verify refuses its tokens unless Options.UnsafeAllowMock is set.
 func NewMock() *Authority {
-	a, err := newMock()
-	if err != nil {
-		panic(fmt.Sprintf("timestamp: the mock's constants: %v", err))
-	}
-	return a
-}
-
-func newMock() (*Authority, error) {
-	key, err := mockKey(mockKeyWORTHLESS)
-	if err != nil {
-		return nil, err
-	}
-	certificate, err := mockCertificate(mockPEM)
-	if err != nil {
-		return nil, err
-	}
-	root, err := mockCertificate(mockRootPEM)
-	if err != nil {
-		return nil, err
-	}
-	genTime, ok := parseGenTime(mockGenTime)
-	if !ok {
-		return nil, errors.New("genTime")
-	}
-	a, err := NewAuthority(AuthorityConfig{
-		Key:         key,
-		Certificate: certificate,
-		Chain:       []*x509.Certificate{root},
+	genTime := fixed(time.Parse(genTimeSeconds, mockGenTime))
+	a := fixed(NewAuthority(AuthorityConfig{
+		Key:         mockKey(mockKeyWORTHLESS),
+		Certificate: mockCertificate(mockPEM),
+		Chain:       []*x509.Certificate{mockCertificate(mockRootPEM)},
 		Policy:      MockPolicy(),
 		Now:         func() time.Time { return genTime },
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	a.serial = mockSerial
-	return a, nil
+	return a
 }
 
 const mockSerialBytes = 8
@@ -137,19 +109,11 @@ func (d deterministic) Sign(_ io.Reader, digest []byte, opts crypto.SignerOpts) 
 	return d.key.Sign(nil, digest, opts)
 }
 
-func mockKey(scalar string) (crypto.Signer, error) {
-	raw, err := hex.DecodeString(scalar)
-	if err != nil {
-		return nil, err
-	}
-	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), raw)
-	return deterministic{key}, err
+func mockKey(scalar string) crypto.Signer {
+	return deterministic{fixed(ecdsa.ParseRawPrivateKey(elliptic.P256(), fixed(hex.DecodeString(scalar))))}
 }
 
-func mockCertificate(text string) (*x509.Certificate, error) {
+func mockCertificate(text string) *x509.Certificate {
 	block, _ := pem.Decode([]byte(text))
-	if block == nil {
-		return nil, errors.New("certificate is not PEM")
-	}
-	return x509.ParseCertificate(block.Bytes)
+	return fixed(x509.ParseCertificate(block.Bytes))
 }

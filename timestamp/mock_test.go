@@ -135,8 +135,8 @@ func TestMockIsRefused(t *testing.T) {
 	root := mock.Certificates()[1]
 	token := must.Get(mock.Issue(&Request{Imprint: testImprint, CertReq: true}))(t)
 	otherRoot, otherKey := authorityCA(t, "ca", nil, nil)
-	rootKey := must.Get(mockKey(mockRootKeyWORTHLESS))(t)
-	key := must.Get(mockKey(mockKeyWORTHLESS))(t)
+	rootKey := mockKey(mockRootKeyWORTHLESS)
+	key := mockKey(mockKeyWORTHLESS)
 	ownLeaf := issueTest(t, leaf(), testKey("leaf").Public(), root, rootKey)
 	ownCertificate := issueTest(t, leaf(), key.Public(), otherRoot, otherKey)
 

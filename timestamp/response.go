@@ -114,11 +114,7 @@ func (d *decoder) statusInfo(s cryptobyte.String) *StatusError {
 func (d *decoder) failures(s *cryptobyte.String) (names []string) {
 	at := *s
 	var bits stdasn1.BitString
-	if d.err != nil {
-		return nil
-	}
-	if !s.ReadASN1BitString(&bits) {
-		d.fail(at, "failure information")
+	if !d.next(s, "failure information", func() bool { return s.ReadASN1BitString(&bits) }) {
 		return nil
 	}
 	for i := range bits.BitLength {

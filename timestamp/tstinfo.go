@@ -16,14 +16,28 @@ import (
 
 const tstInfoVersion = 1 // RFC 3161, 2.4.2
 
+// A Statement is what an authority says of an imprint.
+type Statement struct {
+	GenTime  time.Time     // when the authority saw the imprint, UTC
+	Accuracy time.Duration // the deviation from GenTime, either way; 0: not stated
+	Serial   *big.Int      // unique under this authority
+	Policy   x509.OID
+	Nonce    *big.Int // nil: none
+}
+
+// clone copies the numbers, because the caller may change them.
+func (s Statement) clone() Statement {
+	s.Serial = new(big.Int).Set(s.Serial)
+	if s.Nonce != nil {
+		s.Nonce = new(big.Int).Set(s.Nonce)
+	}
+	return s
+}
+
 // tstInfo is what an authority signs (RFC 3161, 2.4.2).
 type tstInfo struct {
-	policy   x509.OID
+	Statement
 	imprint  imprint
-	serial   *big.Int
-	genTime  time.Time
-	accuracy time.Duration
-	nonce    *big.Int
 	critical bool // whether an extension is critical
 }
 
@@ -35,13 +49,13 @@ func (d *decoder) tstInfo(s cryptobyte.String) (t tstInfo) {
 	d.end(s, "TSTInfo")
 
 	d.version(&info, tstInfoVersion, "TSTInfo version")
-	t.policy = d.policy(&info, "policy")
+	t.Policy = d.policy(&info, "policy")
 	t.imprint = d.imprint(&info)
-	t.serial = d.integer(&info, "serial number")
-	t.genTime = d.genTime(&info)
-	t.accuracy = d.accuracy(&info)
+	t.Serial = d.integer(&info, "serial number")
+	t.GenTime = d.genTime(&info)
+	t.Accuracy = d.accuracy(&info)
 	d.optionalBoolean(&info, "ordering")
-	t.nonce = d.optionalInteger(&info, "nonce")
+	t.Nonce = d.optionalInteger(&info, "nonce")
 	if tsa, present := d.optional(&info, context0Constructed, "tsa"); present {
 		d.anyElement(&tsa, "tsa name")
 		d.end(tsa, "tsa name")
@@ -118,13 +132,8 @@ func (d *decoder) accuracy(s *cryptobyte.String) time.Duration {
 }
 
 func (d *decoder) thousandths(s *cryptobyte.String, tag asn1.Tag, what string) time.Duration {
-	if d.err != nil || !s.PeekASN1Tag(tag) {
-		return 0
-	}
-	at := *s
 	var n int64
-	if !s.ReadASN1Int64WithTag(&n, tag) || n < 1 || n > 999 {
-		d.fail(at, what)
+	if !s.PeekASN1Tag(tag) || !d.next(s, what, func() bool { return s.ReadASN1Int64WithTag(&n, tag) && n >= 1 && n <= 999 }) {
 		return 0
 	}
 	return time.Duration(n)

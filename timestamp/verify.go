@@ -56,15 +56,7 @@ func (u *Unverified) verify(imprint [sha256.Size]byte, opts Options) (*Token, er
 	if err != nil {
 		return nil, err
 	}
-	return &Token{
-		GenTime:  u.info.genTime,
-		Accuracy: u.info.accuracy,
-		Serial:   clone(u.info.serial),
-		Policy:   u.info.policy,
-		Nonce:    clone(u.info.nonce),
-		Signer:   signer,
-		Chain:    chain,
-	}, nil
+	return &Token{u.info.Statement.clone(), signer, chain}, nil
 }
 
 // Concerns reports whether a certificate path of the token can end at root, if these certificates are Options.Intermediates. If not, Verify
@@ -86,10 +78,10 @@ func (u *Unverified) checkInfo(imprint [sha256.Size]byte, opts Options) error {
 	switch {
 	case !u.info.imprint.is(imprint):
 		return ErrImprint
-	case opts.Nonce != nil && (u.info.nonce == nil || u.info.nonce.Cmp(opts.Nonce) != 0):
+	case opts.Nonce != nil && (u.info.Nonce == nil || u.info.Nonce.Cmp(opts.Nonce) != 0):
 		return ErrNonce
-	case len(opts.Policies) > 0 && !slices.ContainsFunc(opts.Policies, u.info.policy.Equal):
-		return fmt.Errorf("%w: %s", ErrPolicy, u.info.policy)
+	case len(opts.Policies) > 0 && !slices.ContainsFunc(opts.Policies, u.info.Policy.Equal):
+		return fmt.Errorf("%w: %s", ErrPolicy, u.info.Policy)
 	case u.info.critical:
 		return ErrExtension
 	}
@@ -180,7 +172,7 @@ func (u *Unverified) findPath(signer *x509.Certificate, opts Options) ([]*x509.C
 	if isMock(signer) && !opts.UnsafeAllowMock {
 		return nil, ErrMock
 	}
-	at := u.info.genTime
+	at := u.info.GenTime
 	if at.IsZero() { // the year 1, which crypto/x509 treats as now
 		return nil, fmt.Errorf("%w at %s", ErrUntrusted, formatGenTime(at))
 	}
