@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/internal/ledger"
 	"jurat/timestamp"
 )
 
@@ -48,29 +47,18 @@ func (s *steady) notBefore(t time.Time) {
 	}
 }
 
-// goOn makes the clock continue from the time stamps of the log's last record.
-func (s *steady) goOn(ctx context.Context, l *ledger.Ledger) error {
-	last, err := lastStamped(ctx, l)
-	s.notBefore(last)
-	return err
-}
-
 // catchUp makes the clock continue from the time stamps of a record of the log.
 func (s *steady) catchUp(r *evidence.Record) { s.notBefore(stampedLast(r.Timestamps)) }
 
 // LastStamped returns the latest time that the time stamps of the log's last record say, and the zero time if there is none.
 func (i *Installation) LastStamped(ctx context.Context) (time.Time, error) {
-	return lastStamped(ctx, i.Ledger)
-}
-
-func lastStamped(ctx context.Context, l *ledger.Ledger) (last time.Time, err error) {
-	size, err := l.Size(ctx)
+	size, err := i.Ledger.Size(ctx)
 	if err != nil || size == 0 {
-		return last, err
+		return time.Time{}, err
 	}
-	rows, err := l.RowsFrom(ctx, size-1, 1)
+	rows, err := i.Ledger.RowsFrom(ctx, size-1, 1)
 	if err != nil {
-		return last, err
+		return time.Time{}, err
 	}
 	return stampedLast(rows[0].Timestamps), nil
 }

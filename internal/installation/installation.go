@@ -144,15 +144,20 @@ var ErrNoWrappingKey = errors.New("the database's secrets are wrapped, but no wr
 
 // Create makes an installation in a missing or empty folder, or in a database. It appears whole or not at all. If there is an installation,
 // the error has fs.ErrExist in its chain.
-func Create(ctx context.Context, c Config) error {
+func Create(ctx context.Context, c Config) (err error) {
+	defer doing(&err, "making an installation in %s", c.Where())
 	created, err := create(ctx, c)
 	if err == nil && !created {
 		err = fmt.Errorf("%w: there is an installation in %s", fs.ErrExist, c.Where())
 	}
-	if err != nil {
-		return fmt.Errorf("making an installation in %s: %w", c.Where(), err)
+	return err
+}
+
+// doing puts what was being done before an error.
+func doing(err *error, what string, about ...any) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", fmt.Sprintf(what, about...), *err)
 	}
-	return nil
 }
 
 func create(ctx context.Context, c Config) (created bool, err error) {
@@ -178,23 +183,25 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 		return nil, errors.Join(fmt.Errorf("%s do not fit together: %w", i.parts, err), config.Store.Close(), i.leave())
 	}
 	i.assemble()
-	if err := i.clock.goOn(ctx, i.Ledger); err != nil {
+	if err := i.begin(ctx, config.Store); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %s: %w", c.Dir, err), i.Close())
-	}
-	if i.Ledger.ReadOnly() != nil {
-		return i, nil
-	}
-	if err := addDictionary(ctx, config.Store, i.files, i.authority, i.now()); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening %s: %w", c.Dir, err), i.Close())
-	}
-	// Finish what a crash interrupted after the log had recorded it.
-	if err := i.Keys.Tidy(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening %s: %w", c.Dir, err), i.Close())
-	}
-	if err := errors.Join(i.Eraser.Finish(ctx), i.Expirer.Finish(ctx)); err != nil {
-		return nil, errors.Join(err, i.Close())
 	}
 	return i, nil
+}
+
+// begin makes the clock continue, and finishes what a crash interrupted after the log had recorded it.
+func (i *Installation) begin(ctx context.Context, store storage.Store) error {
+	last, err := i.LastStamped(ctx)
+	if i.clock.notBefore(last); err != nil || i.Ledger.ReadOnly() != nil {
+		return err
+	}
+	if err := addDictionary(ctx, store, i.files, i.authority, i.now()); err != nil {
+		return err
+	}
+	if err := i.Keys.Tidy(ctx); err != nil {
+		return err
+	}
+	return errors.Join(i.Eraser.Finish(ctx), i.Expirer.Finish(ctx))
 }
 
 // assemble makes the parts that need the open ledger.

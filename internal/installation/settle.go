@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"jurat/internal/atomicfile"
 	"jurat/internal/lock"
 )
 
@@ -70,7 +71,7 @@ func makeIn(dir string, build func(draft string) error) (err error) {
 	if err := build(draft); err != nil {
 		return err
 	}
-	if err := syncFolder(draft); err != nil {
+	if err := atomicfile.SyncFolders(draft, draft); err != nil {
 		return err
 	}
 	if err := closeToOthers(dir); err != nil {
@@ -80,7 +81,7 @@ func makeIn(dir string, build func(draft string) error) (err error) {
 	if err := os.Rename(draft, filepath.Join(dir, finished)); err != nil {
 		return err
 	}
-	if err := syncFolder(dir); err != nil {
+	if err := atomicfile.SyncFolders(dir, dir); err != nil {
 		return err
 	}
 	// After a crash from here on, carryOut moves the rest.
@@ -126,13 +127,13 @@ func carryOut(dir string) error {
 			return err
 		}
 	}
-	if err := syncFolder(dir); err != nil { // removing the empty folder says that all parts were moved, so the moves must be durable first
+	if err := atomicfile.SyncFolders(dir, dir); err != nil { // removing the empty folder says that all parts were moved, so the moves must be durable first
 		return err
 	}
 	if err := os.Remove(from); err != nil {
 		return err
 	}
-	return syncFolder(dir)
+	return atomicfile.SyncFolders(dir, dir)
 }
 
 // inOrder returns the names of the parts, a backup's manifest last: a folder without a manifest is not a backup.
@@ -140,15 +141,9 @@ func inOrder(parts []os.DirEntry) (names []string) {
 	for _, part := range parts {
 		names = append(names, part.Name())
 	}
-	slices.SortStableFunc(names, func(a, b string) int {
-		switch {
-		case a == ManifestFile:
-			return 1
-		case b == ManifestFile:
-			return -1
-		}
-		return 0
-	})
+	if i := slices.Index(names, ManifestFile); i >= 0 {
+		names = append(slices.Delete(names, i, i+1), ManifestFile)
+	}
 	return names
 }
 
@@ -201,12 +196,4 @@ func CheckVacant(dir string) error {
 		}
 	}
 	return nil
-}
-
-func syncFolder(folder string) error {
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

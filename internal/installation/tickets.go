@@ -41,22 +41,20 @@ func ticketFile(secret string) string {
 // GiveTicket makes a ticket and returns its secret. It also removes expired tickets. Its errors are those of the file
 // store, and of encoding the content.
 func (i *Installation) GiveTicket(ctx context.Context, content any, until time.Time) (secret string, err error) {
+	defer doing(&err, "giving a ticket")
 	if err := i.sweepTickets(ctx); err != nil {
-		return "", fmt.Errorf("giving a ticket: %w", err)
+		return "", err
 	}
 	t := ticket{Until: until.UTC()}
 	if t.Content, err = json.Marshal(content); err != nil {
-		return "", fmt.Errorf("giving a ticket: %w", err)
+		return "", err
 	}
 	text, err := json.Marshal(t)
 	if err != nil {
-		return "", fmt.Errorf("giving a ticket: %w", err)
+		return "", err
 	}
 	secret = rand.Text()
-	if err := i.files.Create(ctx, ticketFile(secret), append(text, '\n')); err != nil {
-		return "", fmt.Errorf("giving a ticket: %w", err)
-	}
-	return secret, nil
+	return secret, i.files.Create(ctx, ticketFile(secret), append(text, '\n'))
 }
 
 // TakeTicket uses up a ticket and decodes its content into the value that content points to. If several callers take the same ticket, on

@@ -13,9 +13,12 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 
 	"github.com/cloudflare/circl/sign/mldsa/mldsa65"
 )
@@ -173,4 +176,74 @@ func Sign(key crypto.Signer, algorithm Algorithm, random io.Reader, message []by
 		return signature, err
 	}
 	return LowS(signature)
+}
+
+const (
+	minBits = 2048
+	// maxBits is the longest modulus with which anything is checked.
+	maxBits = 8192
+
+	minExponent = 3
+	maxExponent = math.MaxInt32
+	// maxCertified is the largest exponent of keys in certificates: all that are in use have it, or less.
+	maxCertified = 1<<16 + 1
+)
+
+// checkRSA refuses what no record is signed with: a modulus of other than 2048 to 8192 bits, an exponent that is even or not from 3 to
+// 2^31-1.
+func checkRSA(key *rsa.PublicKey) error {
+	if bits := key.N.BitLen(); bits < minBits || bits > maxBits {
+		return fmt.Errorf("an RSA key of %d bits: want %d to %d", bits, minBits, maxBits)
+	}
+	return checkExponent(key, maxExponent)
+}
+
+// CheckCertified is Check for keys in certificates, whose exponent is at most 65537. It also refuses every larger
+// exponent.
+func CheckCertified(key *rsa.PublicKey) error {
+	if err := checkRSA(key); err != nil {
+		return err
+	}
+	return checkExponent(key, maxCertified)
+}
+
+func checkExponent(key *rsa.PublicKey, most int64) error {
+	if e := int64(key.E); e < minExponent || e%2 == 0 || e > most {
+		return fmt.Errorf("an RSA key with the exponent %d: want an odd number from %d to %d", e, minExponent, most)
+	}
+	return nil
+}
+
+// Costly reports whether signatures of a key in a certificate take so long to check that few such keys may stand in a path, or none.
+func Costly(key *rsa.PublicKey) (some, none bool) {
+	bits := key.N.BitLen()
+	return bits > maxBits/2, bits > maxBits || checkExponent(key, maxCertified) != nil
+}
+
+// SmallOrder holds the encodings, without the sign bit, of the points of edwards25519 whose order divides 8,
+// including two that are not reduced. Such a public key has no private key. Signatures can be made that are valid
+// under it for many payloads, so its owner could deny every one. (RFC 8032 leaves it to the protocol to refuse them.)
+var SmallOrder = [][]byte{
+	unhex("0000000000000000000000000000000000000000000000000000000000000000"),
+	unhex("0100000000000000000000000000000000000000000000000000000000000000"),
+	unhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
+	unhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"),
+	unhex("ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
+	unhex("edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
+	unhex("eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
+}
+
+func unhex(digits string) []byte {
+	b, err := hex.DecodeString(digits)
+	if err != nil {
+		panic(err) // the table above is wrong
+	}
+	return b
+}
+
+// isSmallOrder reports whether the key, which has 32 bytes, is one of these.
+func isSmallOrder(key ed25519.PublicKey) bool {
+	y := bytes.Clone(key)
+	y[len(y)-1] &= 0x7f // the top bit is the sign of x
+	return slices.ContainsFunc(SmallOrder, func(point []byte) bool { return bytes.Equal(point, y) })
 }
