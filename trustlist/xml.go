@@ -3,6 +3,7 @@ package trustlist
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,8 +76,9 @@ func parseXML(raw []byte) (*element, error) {
 	if i := badCharacter(p.in); i >= 0 {
 		p.at = i
 		p.fail("a character that XML does not allow")
+		return nil, p.err
 	}
-	p.in = p.in[declaration(p.in):]
+	p.in = p.in[len(declaration.FindString(p.in)):]
 	p.between()
 	root := p.element(nil, 1)
 	p.between()
@@ -86,47 +88,10 @@ func parseXML(raw []byte) (*element, error) {
 	return root, p.err
 }
 
-const space = " \t\n"
-
-// declaration returns the length of the XML declaration that a text begins with, or 0 if there is none. UTF-8 is the
-// only accepted encoding.
-func declaration(text string) int {
-	rest, is := strings.CutPrefix(text, "<?xml")
-	version, rest, named := declared(rest, "version")
-	if !is || !named || version != "1.0" {
-		return 0
-	}
-	if encoding, after, named := declared(rest, "encoding"); named && strings.EqualFold(encoding, "UTF-8") {
-		rest = after
-	}
-	if standalone, after, named := declared(rest, "standalone"); named && (standalone == "yes" || standalone == "no") {
-		rest = after
-	}
-	rest, is = strings.CutPrefix(strings.TrimLeft(rest, space), "?>")
-	if !is {
-		return 0
-	}
-	return len(text) - len(rest)
-}
-
-// declared reads space and one name with its value, and returns the text after them.
-func declared(text, name string) (value, rest string, is bool) {
-	rest = strings.TrimLeft(text, space)
-	if len(rest) == len(text) {
-		return "", "", false
-	}
-	if rest, is = strings.CutPrefix(rest, name); !is {
-		return "", "", false
-	}
-	if rest, is = strings.CutPrefix(strings.TrimLeft(rest, space), "="); !is {
-		return "", "", false
-	}
-	rest = strings.TrimLeft(rest, space)
-	if !strings.HasPrefix(rest, `"`) && !strings.HasPrefix(rest, "'") {
-		return "", "", false
-	}
-	return strings.Cut(rest[1:], rest[:1])
-}
+// declaration is the XML declaration that a text may begin with. UTF-8 is the only accepted encoding.
+var declaration = regexp.MustCompile(`^<\?xml[ \t\n]+version[ \t\n]*=[ \t\n]*(?:"1\.0"|'1\.0')` +
+	`(?:[ \t\n]+encoding[ \t\n]*=[ \t\n]*(?:"(?i:UTF-8)"|'(?i:UTF-8)'))?` +
+	`(?:[ \t\n]+standalone[ \t\n]*=[ \t\n]*(?:"(?:yes|no)"|'(?:yes|no)'))?[ \t\n]*\?>`)
 
 // lines drops a byte order mark and turns every line end into a line feed (XML 1.0, 2.11).
 func lines(raw []byte) string {
@@ -196,13 +161,9 @@ func (p *parser) until(end, what string) string {
 // space skips white space, and reports whether there was any.
 func (p *parser) space() bool {
 	from := p.at
-	for p.at < len(p.in) && isSpace(p.in[p.at]) {
-		p.at++
-	}
+	p.at = len(p.in) - len(strings.TrimLeft(p.rest(), " \t\n"))
 	return p.at > from
 }
-
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
 // between skips what may be beside the root element: white space and comments.
 func (p *parser) between() {
@@ -367,23 +328,19 @@ func (p *parser) qualified() (n name) {
 	return n
 }
 
+const (
+	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+	inNames = letters + "0123456789-."
+)
+
 func (p *parser) name() string {
-	from := p.at
-	for p.at < len(p.in) && isName(p.in[p.at], p.at == from) {
-		p.at++
-	}
-	if p.err == nil && p.at == from {
+	name := p.rest()
+	name = name[:len(name)-len(strings.TrimLeft(name, inNames))]
+	if p.err == nil && (name == "" || !strings.Contains(letters, name[:1])) {
 		p.fail("a name is missing, or not in ASCII")
 	}
-	return p.in[from:p.at]
-}
-
-func isName(c byte, first bool) bool {
-	switch {
-	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_':
-		return true
-	}
-	return !first && (c >= '0' && c <= '9' || c == '-' || c == '.')
+	p.at += len(name)
+	return name
 }
 
 // content reads the content of an element and the start of its end tag.
@@ -442,18 +399,12 @@ func (p *parser) references(raw string) string {
 	}
 }
 
+// entities are XML's own.
+var entities = map[string]rune{"amp": '&', "lt": '<', "gt": '>', "quot": '"', "apos": '\''}
+
 func referred(reference string) (r rune, known bool) {
-	switch reference {
-	case "amp":
-		return '&', true
-	case "lt":
-		return '<', true
-	case "gt":
-		return '>', true
-	case "quot":
-		return '"', true
-	case "apos":
-		return '\'', true
+	if r, known = entities[reference]; known {
+		return r, true
 	}
 	digits, base := strings.TrimPrefix(reference, "#"), 10
 	if hex, found := strings.CutPrefix(digits, "x"); found {

@@ -7,6 +7,7 @@ import (
 	"crypto"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/asn1"
 	"errors"
 	"testing"
 )
@@ -40,13 +41,14 @@ func parseAll(der []byte, depth int) (list []*Node, err error) {
 	}
 	list = []*Node{}
 	for len(der) > 0 {
-		tag, content, rest, ok := cut(der)
-		if !ok {
+		var raw asn1.RawValue
+		rest, err := asn1.Unmarshal(der, &raw)
+		if err != nil || der[0]&0x1f == 0x1f {
 			return nil, errDER
 		}
-		n := &Node{Tag: tag, Content: content}
-		if tag&constructed != 0 {
-			if n.Members, err = parseAll(content, depth+1); err != nil {
+		n := &Node{Tag: der[0], Content: raw.Bytes}
+		if raw.IsCompound {
+			if n.Members, err = parseAll(raw.Bytes, depth+1); err != nil {
 				return nil, err
 			}
 			n.Content = nil
@@ -54,29 +56,6 @@ func parseAll(der []byte, depth int) (list []*Node, err error) {
 		list, der = append(list, n), rest
 	}
 	return list, nil
-}
-
-// cut takes the first element off.
-func cut(der []byte) (tag byte, content, rest []byte, ok bool) {
-	if len(der) < 2 || der[0]&0x1f == 0x1f {
-		return 0, nil, nil, false
-	}
-	length, at := int(der[1]), 2
-	if length >= 0x80 {
-		count := length & 0x7f
-		if count < 1 || count > 3 || len(der) < 2+count {
-			return 0, nil, nil, false
-		}
-		length = 0
-		for _, b := range der[2 : 2+count] {
-			length = length<<8 | int(b)
-		}
-		at += count
-	}
-	if len(der)-at < length {
-		return 0, nil, nil, false
-	}
-	return der[0], der[at : at+length], der[at+length:], true
 }
 
 // Bytes writes the element with the lengths that its parts have.
@@ -88,18 +67,11 @@ func (n *Node) Bytes() []byte {
 			content = append(content, m.Bytes()...)
 		}
 	}
-	head := []byte{n.Tag}
-	switch size := len(content); {
-	case size < 0x80:
-		head = append(head, byte(size))
-	case size < 0x100:
-		head = append(head, 0x81, byte(size))
-	case size < 0x10000:
-		head = append(head, 0x82, byte(size>>8), byte(size))
-	default:
-		head = append(head, 0x83, byte(size>>16), byte(size>>8), byte(size))
+	der, err := asn1.Marshal(asn1.RawValue{Class: int(n.Tag >> 6), Tag: int(n.Tag & 0x1f), IsCompound: n.Tag&constructed != 0, Bytes: content})
+	if err != nil {
+		panic(err) // every content of an element can be written
 	}
-	return append(head, content...)
+	return der
 }
 
 // At is the element that is reached by these places, one in the other; nil if there is none.
