@@ -18,7 +18,6 @@ import (
 
 // reference holds the sections of package docs that describe and decide nothing, so that the table does not name them.
 var reference = map[string][]string{
-	"evidence":              {"Payload", "Canonical form", "Signatures, imprint and links", "Action types", "Commitments", "Files"},
 	"jury":                  {"A trial", "What a juror's answer must be", "Agreement", "Methods"},
 	"timestamp":             {"What is a token", "What Verify checks", "What no check covers", "The built-in authority"},
 	"trustlist":             {"From the Official Journal to a service", "What a list does not say"},

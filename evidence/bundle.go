@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"jurat/internal/jsonform"
 )
 
@@ -20,12 +22,20 @@ type Bundle struct {
 	Anchors []Anchor // stamped checkpoints of the same log
 }
 
-// bundleForm is a bundle as it is written, with its members in canonical order.
+// bundleForm is a bundle without its records, as it is written, with its members in canonical order.
 type bundleForm struct {
-	Anchors    []Anchor      `json:"anchors,omitempty"`
-	Checkpoint string        `json:"checkpoint,omitzero"`
-	Format     string        `json:"format"`
-	Records    []*recordForm `json:"records"`
+	Anchors    []Anchor         `json:"anchors,omitempty"`
+	Checkpoint string           `json:"checkpoint,omitzero"`
+	Format     string           `json:"format"`
+	Records    []jsontext.Value `json:"records"`
+}
+
+// frame returns what is around the records.
+func (b *Bundle) frame() ([]byte, error) {
+	if err := CheckAnchors(b.Checkpoint, b.Anchors); err != nil {
+		return nil, err
+	}
+	return jsonform.Encode(bundleForm{Anchors: b.Anchors, Checkpoint: b.Checkpoint, Format: BundleFormat, Records: []jsontext.Value{}})
 }
 
 // RecordError says which record of a bundle cannot be opened.
@@ -49,30 +59,17 @@ func (e *RecordError) Unwrap() error { return e.Err }
 // Marshal returns the bundle as a file: canonical JSON and a line feed. Each content has exactly one such file. For a
 // wrong record its error is a *RecordError.
 func (b *Bundle) Marshal() ([]byte, error) {
-	form, err := b.marshal()
+	file := new(bytes.Buffer)
+	w, err := newBundleWriter(file, b, newPlaces().take)
 	if err != nil {
 		return nil, err
 	}
-	return append(form, '\n'), nil
-}
-
-func (b *Bundle) marshal() ([]byte, error) {
-	if err := CheckAnchors(b.Checkpoint, b.Anchors); err != nil {
-		return nil, err
-	}
-	form := bundleForm{Anchors: b.Anchors, Checkpoint: b.Checkpoint, Format: BundleFormat}
-	places := newPlaces()
-	for i, r := range b.Records {
-		record, err := r.form()
-		if err == nil {
-			err = errors.Join(record.checkSize(), places.take(r))
+	for _, r := range b.Records {
+		if err := w.Add(r); err != nil {
+			return nil, err
 		}
-		if err != nil {
-			return nil, &RecordError{Index: i, RecordID: r.Payload.RecordID, Err: err}
-		}
-		form.Records = append(form.Records, record)
 	}
-	return jsonform.Encode(form)
+	return append(file.Bytes(), endOfBundle...), nil
 }
 
 // checkSize refuses a record that is too large for BundleReader. It measures only records that may be too large.
@@ -175,4 +172,62 @@ func IsBundle(file []byte) bool {
 		return false // a record can mention bundles
 	}
 	return bytes.Contains(file, []byte(BundleFormat))
+}
+
+// A BundleWriter writes a bundle file record by record: the same bytes as Bundle.Marshal. It holds at most one record
+// at a time.
+type BundleWriter struct {
+	w     io.Writer
+	count int
+	take  func(*Record) error // refuses a record that may not come next
+}
+
+// endOfBundle is the part after the records.
+const endOfBundle = "]}\n"
+
+// NewBundleWriter writes the part before the records. Each must have a place in the log, after those before it. So no record comes twice. Its errors are
+// those of w.
+func NewBundleWriter(w io.Writer, checkpoint string, anchors []Anchor) (*BundleWriter, error) {
+	last := int64(-1)
+	return newBundleWriter(w, &Bundle{Checkpoint: checkpoint, Anchors: anchors}, func(r *Record) error {
+		if r.Log == nil {
+			return errors.New("log: it has no place in the log")
+		}
+		return r.Log.follow(&last)
+	})
+}
+
+func newBundleWriter(w io.Writer, b *Bundle, take func(*Record) error) (*BundleWriter, error) {
+	frame, err := b.frame()
+	if err != nil {
+		return nil, err
+	}
+	_, err = w.Write(bytes.TrimSuffix(frame, []byte("]}")))
+	return &BundleWriter{w: w, take: take}, err
+}
+
+// Add writes the next record. It returns a *RecordError if the record may not come there.
+func (b *BundleWriter) Add(r *Record) error {
+	form, err := r.form()
+	if err == nil {
+		err = errors.Join(form.checkSize(), b.take(r))
+	}
+	if err != nil {
+		return &RecordError{Index: b.count, RecordID: r.Payload.RecordID, Err: err}
+	}
+	doc, err := jsonform.Encode(form)
+	if err != nil {
+		return err
+	}
+	if b.count++; b.count > 1 {
+		doc = append([]byte{','}, doc...)
+	}
+	_, err = b.w.Write(doc)
+	return err
+}
+
+// Close writes the part after the records. It does not close the writer below. Its errors are those of w.
+func (b *BundleWriter) Close() error {
+	_, err := io.WriteString(b.w, endOfBundle)
+	return err
 }

@@ -198,8 +198,7 @@ func TestBundlePlaces(t *testing.T) {
 			test.damage(b)
 			form := bundleForm{Checkpoint: b.Checkpoint, Format: BundleFormat}
 			for _, r := range b.Records {
-				record := must.Get(r.form())(t)
-				form.Records = append(form.Records, record)
+				form.Records = append(form.Records, must.Get(jsonform.Encode(must.Get(r.form())(t)))(t))
 			}
 			file := must.Get(jsonform.Encode(form))(t)
 			_, reading := ParseBundle(append(file, '\n'))
@@ -288,4 +287,30 @@ func TestNameOfADamagedRecord(t *testing.T) {
 func replaceSecond(text, old, new string) string {
 	first := strings.Index(text, old) + len(old)
 	return text[:first] + strings.Replace(text[first:], old, new, 1)
+}
+
+// TestBundleWriterWritesWhatMarshalDoes: a bundle written record by record has the same bytes as one that Marshal
+// writes.
+func TestBundleWriterWritesWhatMarshalDoes(t *testing.T) {
+	for n := range 4 {
+		bundle := testBundle(t)
+		bundle.Records = bundle.Records[:n]
+		want := must.Get(bundle.Marshal())(t)
+		var got bytes.Buffer
+		w := must.Get(NewBundleWriter(&got, bundle.Checkpoint, bundle.Anchors))(t)
+		for _, r := range bundle.Records {
+			must.Do(t, w.Add(r))
+		}
+		must.Do(t, w.Close())
+		if !bytes.Equal(got.Bytes(), want) {
+			t.Errorf("of %d records it wrote\n%s\nwant\n%s", n, got.Bytes(), want)
+		}
+		for _, r := range bundle.Records {
+			bare := *r
+			bare.Log = nil
+			if w.Add(r) == nil || w.Add(&bare) == nil {
+				t.Error("the writer accepted a record twice, or without a place in the log")
+			}
+		}
+	}
 }

@@ -134,7 +134,7 @@ func openBundleForm(doc []byte) (*bundleForm, error) {
 		return nil, &SyntaxError{Pointer: "/format", Reason: fmt.Sprintf("want %q", BundleFormat)}
 	}
 	empty := &Bundle{Checkpoint: form.Checkpoint, Anchors: form.Anchors}
-	return form, jsonform.SameBytes(empty.marshal, doc)
+	return form, jsonform.SameBytes(empty.frame, doc)
 }
 
 // named reports whether a member comes before the records.

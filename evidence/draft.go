@@ -56,8 +56,8 @@ func draftOf(m members) (*Draft, error) {
 	if _, named := m["action_type"]; !named {
 		m["action_type"] = quote(string(inferAction(m)))
 	}
-	p, err := m.payload()
-	if err != nil {
+	p := new(Payload)
+	if err := m.into(p, nil); err != nil {
 		return nil, err
 	}
 	unfilled := slices.Concat(always, rules[p.ActionType].filled)

@@ -50,13 +50,3 @@ func words(cell string) []string {
 	}
 	return names
 }
-
-// TestPackageDocNamesEveryActionType: the package documentation is the format in brief, so it must name every type.
-func TestPackageDocNamesEveryActionType(t *testing.T) {
-	words := strings.Fields(string(readFile(t, "doc.go")))
-	for _, action := range ActionTypes() {
-		if !slices.Contains(words, string(action)) && !slices.Contains(words, string(action)+",") {
-			t.Errorf("doc.go does not name %s", action)
-		}
-	}
-}

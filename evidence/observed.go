@@ -158,7 +158,7 @@ const (
 
 // readObserved reads the member observed, in canonical form.
 func readObserved(v jsontext.Value) (*Observed, error) {
-	if _, err := readKind(v, "an object"); err != nil {
+	if _, err := readKind("an object")(v); err != nil {
 		return nil, err
 	}
 	o := new(Observed)
@@ -179,18 +179,17 @@ func (o *Observed) check() error {
 			return err
 		}
 	}
-	_, began := parseTime(o.Began)
-	return firstOf(
-		within("began", began),
+	return cmp.Or(
+		within("began", checkTime(o.Began)),
 		within("ended", oneOf(o.Ended, Complete, UpstreamError, UpstreamCut, ClientGone, RecorderCut, LostInCrash)),
 		within("fidelity", oneOf(o.Fidelity, ByBytes, Parsed, ByAttributes)),
 		within("vantage", oneOf(o.Vantage, Vantages()...)),
 		within("side", oneOf(o.Side, "", Asked, Answered)),
 		within("judged", oneOf(o.Judged, "", JudgedAgent)),
 		within("path", CheckPath(o.Path)),
-		within("missing", checkList(o.Missing)),
-		within("context_by_reference", CheckReferences(o.ContextByReference)),
-		within("calls", checkUses(o.Calls)),
+		within("missing", checkEach(o.Missing, CheckName)),
+		within("context_by_reference", checkEach(o.ContextByReference, checkReference)),
+		within("calls", checkEach(o.Calls, ObservedUse.check)),
 		within("attempt", wholeNumber(&o.Attempt)),
 		within("first_byte_ms", wholeNumber(o.FirstByteMS)),
 		within("ended_ms", wholeNumber(o.EndedMS)),
@@ -236,7 +235,7 @@ func (b *ObservedBody) check() error {
 	case b.Delivered != nil && *b.Delivered > b.Bytes:
 		return within("delivered", errors.New("more than there were bytes"))
 	}
-	return firstOf(within("bytes", wholeNumber(&b.Bytes)), within("delivered", wholeNumber(b.Delivered)),
+	return cmp.Or(within("bytes", wholeNumber(&b.Bytes)), within("delivered", wholeNumber(b.Delivered)),
 		within("encoding", checkOptional(b.Encoding, false)), within("type", checkOptional(b.Type, false)), within("headers", CheckHeaders(b.Headers)))
 }
 
@@ -250,8 +249,7 @@ func (u *Upstream) check() error {
 	if u.TLS.SPKISHA256.IsZero() {
 		return within("tls/spki_sha256", errors.New("missing"))
 	}
-	_, err := parseTime(u.TLS.NotAfter)
-	return within("tls/not_after", err)
+	return within("tls/not_after", checkTime(u.TLS.NotAfter))
 }
 
 // within names the member that an error is about.
@@ -260,16 +258,6 @@ func within(member string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", member, err)
-}
-
-// firstOf returns the first error.
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func oneOf[S ~string](s S, allowed ...S) error {
@@ -321,39 +309,26 @@ func CheckPath(text string) error {
 	return nil
 }
 
-func checkList(texts []string) error {
-	if len(texts) > maxListed {
-		return fmt.Errorf("names %d: want at most %d", len(texts), maxListed)
+// checkEach checks the elements of a list.
+func checkEach[T any](list []T, check func(T) error) error {
+	if len(list) > maxListed {
+		return fmt.Errorf("names %d: want at most %d", len(list), maxListed)
 	}
-	for i, text := range texts {
-		if err := CheckName(text); err != nil {
+	for i, one := range list {
+		if err := check(one); err != nil {
 			return fmt.Errorf("element %d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-func checkUses(uses []ObservedUse) error {
-	if len(uses) > maxListed {
-		return fmt.Errorf("names %d: want at most %d", len(uses), maxListed)
-	}
-	for i, use := range uses {
-		if err := cmp.Or(checkOptional(use.ID, false), checkOptional(use.Name, false)); err != nil {
-			return fmt.Errorf("element %d: %w", i, err)
-		}
-	}
-	return nil
+func (u ObservedUse) check() error {
+	return cmp.Or(checkOptional(u.ID, false), checkOptional(u.Name, false))
 }
 
-// CheckReferences refuses what has no place in context_by_reference.
-func CheckReferences(texts []string) error {
-	if len(texts) > maxListed {
-		return fmt.Errorf("names %d: want at most %d", len(texts), maxListed)
-	}
-	for i, text := range texts {
-		if text == "" || len(text) > maxHeadSize {
-			return fmt.Errorf("element %d: want 1 to %d bytes", i, maxHeadSize)
-		}
+func checkReference(text string) error {
+	if text == "" || len(text) > maxHeadSize {
+		return fmt.Errorf("want 1 to %d bytes", maxHeadSize)
 	}
 	return nil
 }

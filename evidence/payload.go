@@ -2,7 +2,9 @@ package evidence
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -97,7 +99,7 @@ func (p *Payload) Role() Role { return rules[p.ActionType].role }
 
 // Time returns the time that the actor claims.
 func (p *Payload) Time() time.Time {
-	t, err := parseTime(p.Timestamp)
+	t, err := ParseTime(p.Timestamp)
 	if err != nil {
 		return time.Time{} // cannot happen: parsing refuses such a payload
 	}
@@ -108,10 +110,7 @@ func (p *Payload) Time() time.Time {
 const maxTime = len("2026-01-31T16:15:00.123456789Z")
 
 // ParseTime reads a time in the form of payloads: RFC 3339 in UTC, written with Z. It refuses every other spelling.
-func ParseTime(text string) (time.Time, error) { return parseTime(text) }
-
-// parseTime reads an RFC 3339 time in UTC, written with Z.
-func parseTime(text string) (time.Time, error) {
+func ParseTime(text string) (time.Time, error) {
 	if !strings.HasSuffix(text, "Z") {
 		return time.Time{}, fmt.Errorf("%q is not in UTC: want a time like 2026-01-31T16:15:00Z", Abbreviate(text))
 	}
@@ -157,16 +156,6 @@ func (m members) readNext(dec *jsontext.Decoder, object jsontext.Value) error {
 	return err
 }
 
-// names returns the names sorted.
-func (m members) names() []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // size is the length of what canonical returns.
 func (m members) size() int {
 	size := len("{}") + max(0, len(m)-1)*len(",")
@@ -179,7 +168,7 @@ func (m members) size() int {
 // canonical encodes the members. Their names are those of the format, which need no escapes and sort by byte.
 func (m members) canonical() []byte {
 	form := append(make([]byte, 0, m.size()), '{')
-	for _, name := range m.names() {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if len(form) > 1 {
 			form = append(form, ',')
 		}
@@ -201,15 +190,6 @@ func (m members) areCanonical() bool {
 		}
 	}
 	return true
-}
-
-// payload reads the members into a Payload. Each must be of the kind that the format demands.
-func (m members) payload() (*Payload, error) {
-	p := new(Payload)
-	if err := m.into(p, nil); err != nil {
-		return nil, err
-	}
-	return p, nil
 }
 
 // into reads the members into a Payload, but for those that were read into it from other members before and are the same here. Of several errors it always
@@ -299,12 +279,67 @@ func ParsePayload(canonical []byte) (*Payload, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := m.payload()
-	if err != nil {
+	p := new(Payload)
+	if err := m.into(p, nil); err != nil {
 		return nil, err
 	}
 	if err := p.check(m); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// readers store one member each. Its value must be of the kind that the format demands.
+var readers = map[string]func(p *Payload, v jsontext.Value) error{
+	"schema":        reader(func(p *Payload) *string { return &p.Schema }, readOneOf(Schema)),
+	"record_id":     reader(func(p *Payload) *string { return &p.RecordID }, readChecked(CheckRecordID)),
+	"action_type":   reader(func(p *Payload) *ActionType { return &p.ActionType }, readAction),
+	"signers":       reader(func(p *Payload) *[]SignerInfo { return &p.Signers }, readSigners),
+	"agent_id":      reader(func(p *Payload) *string { return &p.AgentID }, readName),
+	"reviewer_id":   reader(func(p *Payload) *string { return &p.ReviewerID }, readName),
+	"request_id":    reader(func(p *Payload) *string { return &p.RequestID }, readName),
+	"timestamp":     reader(func(p *Payload) *string { return &p.Timestamp }, readChecked(checkTime)),
+	"model":         reader(func(p *Payload) *string { return &p.Model }, readName),
+	"model_version": reader(func(p *Payload) *string { return &p.ModelVersion }, readName),
+	"prompt":        reader(func(p *Payload) *jsontext.Value { return &p.Prompt }, readContent),
+	"context":       reader(func(p *Payload) *jsontext.Value { return &p.Context }, readContent),
+	"response":      reader(func(p *Payload) *jsontext.Value { return &p.Response }, readContent),
+	"parameters":    reader(func(p *Payload) *jsontext.Value { return &p.Parameters }, readKind("an object")),
+	"tools_used":    reader(func(p *Payload) *jsontext.Value { return &p.ToolsUsed }, readKind("an array", "a string")), // a string is a commitment: see checkRelations
+	"metadata":      reader(func(p *Payload) *jsontext.Value { return &p.Metadata }, readKind("an object")),
+
+	"chain_id":          reader(func(p *Payload) *string { return &p.ChainID }, readName),
+	"chain_position":    reader(func(p *Payload) *int64 { return &p.ChainPosition }, readPosition),
+	"previous_agent":    reader(func(p *Payload) *string { return &p.PreviousAgent }, readName),
+	"next_agent":        reader(func(p *Payload) *string { return &p.NextAgent }, readName),
+	"parent_request_id": reader(func(p *Payload) *string { return &p.ParentRequestID }, readName),
+	"previous_record":   reader(func(p *Payload) *Digest { return &p.PreviousRecord }, readDigest),
+	"saw":               reader(func(p *Payload) *[]Digest { return &p.Saw }, readDigests),
+	"case":              reader(func(p *Payload) *Digest { return &p.Case }, readDigest),
+	"request_digest":    reader(func(p *Payload) *Digest { return &p.RequestDigest }, readDigest),
+
+	"original_response_id": reader(func(p *Payload) *string { return &p.OriginalResponseID }, readName),
+	"modified_response":    reader(func(p *Payload) *jsontext.Value { return &p.ModifiedResponse }, readContent),
+	"changes":              reader(func(p *Payload) *jsontext.Value { return &p.Changes }, readContent),
+	"approval_status":      reader(func(p *Payload) *ApprovalStatus { return &p.ApprovalStatus }, readOneOf(Approved, ApprovedWithModifications, Rejected)),
+
+	"sealed_apart":  reader(func(p *Payload) *[]string { return &p.SealedApart }, readList(text)),
+	"provable":      reader(func(p *Payload) *[]Provable { return &p.Provable }, readProvable),
+	"observed":      reader(func(p *Payload) **Observed { return &p.Observed }, readObserved),
+	"request_body":  reader(func(p *Payload) *jsontext.Value { return &p.RequestBody }, readBody),
+	"response_body": reader(func(p *Payload) *jsontext.Value { return &p.ResponseBody }, readBody),
+}
+
+func reader[T any](member func(*Payload) *T, read func(jsontext.Value) (T, error)) func(*Payload, jsontext.Value) error {
+	return func(p *Payload, v jsontext.Value) (err error) {
+		*member(p), err = read(v)
+		return err
+	}
+}
+
+func (p *Payload) read(name string, v jsontext.Value) error {
+	if read := readers[name]; read != nil {
+		return read(p, v)
+	}
+	return errors.New("unknown; a member of your own goes into metadata")
 }

@@ -307,3 +307,82 @@ func (r *Record) checkCertificates() error {
 	}
 	return nil
 }
+
+// recordIDIn reads the id of the record that begins here, also if the record is damaged. An id after the damage is a
+// guess: the first text that looks like one.
+func recordIDIn(record []byte) string {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(record))
+	for {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return guessRecordID(record[dec.InputOffset():])
+		}
+		if token.Kind() == '"' && dec.StackPointer() == "/payload/record_id" && CheckRecordID(token.String()) == nil {
+			return token.String()
+		}
+		if dec.StackDepth() == 0 {
+			return ""
+		}
+	}
+}
+
+func guessRecordID(rest []byte) string {
+	rest, _, _ = bytes.Cut(rest, []byte(`"timestamps":[`)) // the last member of a record
+	_, rest, _ = bytes.Cut(rest, []byte(`"record_id":"`))
+	id := string(rest[:min(len(rest), len("00000000-0000-7000-8000-000000000000"))])
+	if CheckRecordID(id) != nil {
+		return ""
+	}
+	return id
+}
+
+// Reveal returns the members of a payload in canonical form. It replaces commitments by disclosed values that match
+// them. withheld lists the pointers of the commitments that stay. It does not check signatures. Its errors are those
+// of ParsePayload, Canonical and CheckDisclosures.
+func Reveal(canonical []byte, disclosures []Disclosure) (revealed map[string]jsontext.Value, withheld []string, err error) {
+	payload, err := ParsePayload(canonical)
+	if err != nil {
+		return nil, nil, err
+	}
+	disclosures = slices.Clone(disclosures)
+	for i := range disclosures {
+		d := &disclosures[i]
+		if d.Value, err = Canonical(d.Value); err != nil {
+			return nil, nil, fmt.Errorf("disclosures: %s: %w", d.Pointer, err)
+		}
+	}
+	r := &Record{Payload: *payload, canonical: canonical, Disclosures: disclosures}
+	if err := r.CheckDisclosures(); err != nil {
+		return nil, nil, err
+	}
+	m, err := membersOf(canonical)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, d := range disclosures {
+		if err := m.set(d.Pointer, d.Value); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, pointer := range payload.SealedApart {
+		if r.disclosure(pointer) < 0 {
+			withheld = append(withheld, pointer)
+		}
+	}
+	return m, withheld, nil
+}
+
+// Said returns the value of the member at a pointer; value is its value in the payload. If the member is sealed
+// apart, Said returns the disclosed value if it matches, and otherwise reports that it is withheld.
+func (r *Record) Said(pointer string, value jsontext.Value) (said jsontext.Value, withheld bool) {
+	if !slices.Contains(r.Payload.SealedApart, pointer) {
+		return value, false
+	}
+	if i := r.disclosure(pointer); i >= 0 {
+		alone := *r // another false disclosure does not hide this one
+		if alone.Disclosures = r.Disclosures[i : i+1]; alone.CheckDisclosures() == nil {
+			return r.Disclosures[i].Value, false
+		}
+	}
+	return nil, true
+}

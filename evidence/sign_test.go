@@ -3,12 +3,30 @@ package evidence
 import (
 	"bytes"
 	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/sha512"
+	"crypto/x509"
 	"errors"
 	"io"
+	"math/big"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/cloudflare/circl/sign/mldsa/mldsa65"
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
+
 	"jurat/internal/must"
+	"jurat/internal/sigkey"
 )
 
 func TestSignAndCheck(t *testing.T) {
@@ -121,4 +139,299 @@ func TestBrokenSigner(t *testing.T) {
 			t.Errorf("%s: record %v, error %v", name, r, err)
 		}
 	}
+}
+
+// TestDeterministic: without randomness, ECDSA signs by RFC 6979. The other algorithms are deterministic, too.
+func TestDeterministic(t *testing.T) {
+	for _, algorithm := range Algorithms() {
+		first, _ := testSigner(t, algorithm).Sign([]byte("payload"))
+		second, _ := testSigner(t, algorithm).Sign([]byte("payload"))
+		if len(first) == 0 || !bytes.Equal(first, second) {
+			t.Errorf("%s: two signatures over one payload differ", algorithm)
+		}
+	}
+	// RFC 6979, appendix A.2.5, P-256 with SHA-256 over "sample". Its S is high, so the S expected here is n minus it.
+	d, _ := new(big.Int).SetString("C9AFA9D845BA75166B5C215767B1D6934E50C3DB36E89B127B8A622B120F6721", 16)
+	key := must.Get(ecdsa.ParseRawPrivateKey(elliptic.P256(), d.FillBytes(make([]byte, 32))))(t)
+	signer := must.Get(NewSigner(key, nil))(t)
+	signature := must.Get(signer.Sign([]byte("sample")))(t)
+	wantR, _ := new(big.Int).SetString("EFD48B2AACB6A8FD1140DD9CD45E81D69D2C877B56AAF991C34D0EA84EAF3716", 16)
+	wantS, _ := new(big.Int).SetString("F7CB1C942D657C41D436C7A1B6E29F65F3E900DBB9AFF4064DC4AB2F843ACDA8", 16)
+	wantS.Sub(elliptic.P256().Params().N, wantS)
+	if r, s, err := sigkey.ParseECDSA(signature); err != nil || r.Cmp(wantR) != 0 || s.Cmp(wantS) != 0 {
+		t.Errorf("r, s are %X, %X, %v\nwant       %X, %X", r, s, err, wantR, wantS)
+	}
+	wantBadSignature(t, CheckSignature(key.Public(), signer.Info(), []byte("sample"), derSignature(t, wantR,
+		new(big.Int).Sub(elliptic.P256().Params().N, wantS))))
+}
+
+func TestRandomECDSA(t *testing.T) {
+	signer := must.Get(NewSigner(testKey(t, ES256), rand.Reader))(t)
+	for range 64 { // about half of them have a high S, which Sign must replace
+		signature := must.Get(signer.Sign([]byte("payload")))(t)
+		must.Do(t, CheckSignature(testKey(t, ES256).Public(), signer.Info(), []byte("payload"), signature))
+	}
+}
+
+// TestOtherEncodings writes a valid ECDSA signature in other encodings. Each must be refused: a second signature over
+// the same payload would have a second imprint, and so make a second record.
+func TestOtherEncodings(t *testing.T) {
+	public, signer := testKey(t, ES256).Public(), testSigner(t, ES256)
+	right := must.Get(signer.Sign([]byte("payload")))(t)
+	r, s, err := sigkey.ParseECDSA(right)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := elliptic.P256().Params().N
+	raw := append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
+	for name, signature := range map[string][]byte{
+		"high S":              derSignature(t, r, new(big.Int).Sub(n, s)),
+		"S + n":               derSignature(t, r, new(big.Int).Add(n, s)),
+		"R + n":               derSignature(t, new(big.Int).Add(n, r), s),
+		"negative S":          derSignature(t, r, new(big.Int).Neg(s)),
+		"negative R":          derSignature(t, new(big.Int).Neg(r), s),
+		"zero":                derSignature(t, new(big.Int), new(big.Int)),
+		"raw":                 raw,
+		"long length":         append([]byte{0x30, 0x81}, right[1:]...),
+		"indefinite length":   append(append([]byte{0x30, 0x80}, right[2:]...), 0, 0),
+		"zero before R":       zeroBeforeR(right),
+		"trailing byte":       append(bytes.Clone(right), 0),
+		"third number":        append(append([]byte{0x30, right[1] + 3}, right[2:]...), 2, 1, 1),
+		"set for a sequence":  append([]byte{0x31}, right[1:]...),
+		"nothing":             nil,
+		"sequence of nothing": {0x30, 0},
+	} {
+		err := CheckSignature(public, signer.Info(), []byte("payload"), signature)
+		t.Run(name, func(t *testing.T) { wantBadSignature(t, err) })
+	}
+}
+
+func derSignature(t *testing.T, r, s *big.Int) []byte {
+	t.Helper()
+	var b cryptobyte.Builder
+	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
+		b.AddASN1BigInt(r)
+		b.AddASN1BigInt(s)
+	})
+	return must.Get(b.Bytes())(t)
+}
+
+func zeroBeforeR(signature []byte) []byte {
+	longer := bytes.Clone(signature[:4])
+	longer[1]++
+	longer[3]++
+	return append(append(longer, 0), signature[4:]...)
+}
+
+func TestKeysRefused(t *testing.T) {
+	p384 := must.Get(ecdsa.GenerateKey(elliptic.P384(), rand.Reader))(t)
+	for name, public := range map[string]crypto.PublicKey{
+		"RSA of 2047 bits": &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), 2046), E: 65537},
+		"RSA of 1024 bits": &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), 1023), E: 65537},
+		"RSA of 8193 bits": &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), 8192), E: 65537},
+		"P-384":            &p384.PublicKey,
+		"short Ed25519":    ed25519.PublicKey(make([]byte, 31)),
+		"no ML-DSA-65 key": new(mldsa65.PublicKey),
+		"nil ML-DSA-65":    (*mldsa65.PublicKey)(nil),
+		"no key":           nil,
+		"RSA by value":     rsa.PublicKey{},
+	} {
+		if algorithm, err := AlgorithmOf(public); err == nil {
+			t.Errorf("%s: accepted as %s", name, algorithm)
+		}
+	}
+	if _, err := NewSigner(p384, nil); err == nil {
+		t.Error("a signer on P-384")
+	}
+}
+
+// TestSmallOrder makes signatures without a private key. A key of small order accepts them for any payload;
+// CheckSignature must refuse the key.
+func TestSmallOrder(t *testing.T) {
+	identity := ed25519.PublicKey(append([]byte{1}, make([]byte, 31)...))
+	signature := make([]byte, ed25519.SignatureSize)
+	signature[0] = 1 // R is the identity too, S is 0
+	for _, payload := range []string{"I recommend it", "I advise against it"} {
+		if !ed25519.Verify(identity, []byte(payload), signature) {
+			t.Fatal("the library refuses the forgery by itself, so this test tests nothing")
+		}
+		info := SignerInfo{Algorithm: Ed25519, KeyID: DigestOf(spki(t, identity))}
+		wantBadSignature(t, CheckSignature(identity, info, []byte(payload), signature))
+	}
+	for _, point := range sigkey.SmallOrder {
+		for _, sign := range []byte{0, 0x80} {
+			key := bytes.Clone(point)
+			key[31] |= sign
+			if _, err := ParsePublicKey(spki(t, ed25519.PublicKey(key))); err == nil {
+				t.Errorf("%x: accepted", key)
+			}
+		}
+	}
+}
+
+func spki(t *testing.T, public crypto.PublicKey) []byte {
+	t.Helper()
+	return must.Get(MarshalPublicKey(public))(t)
+}
+
+func TestParsePublicKey(t *testing.T) {
+	for _, algorithm := range Algorithms() {
+		der := spki(t, testKey(t, algorithm).Public())
+		public := must.Get(ParsePublicKey(der))(t)
+		if id, err := KeyIDOf(public); err != nil || id != DigestOf(der) || id != testSigner(t, algorithm).Info().KeyID {
+			t.Errorf("%s: key id is %s, %v", algorithm, id, err)
+		}
+		for i := range der { // a changed key that still parses must have another id
+			if other, err := ParsePublicKey(flipped(der, i)); err == nil {
+				if id, _ := KeyIDOf(other); id == DigestOf(der) {
+					t.Errorf("%s: with byte %d flipped it has the same id", algorithm, i)
+				}
+			}
+			if _, err := ParsePublicKey(der[:i]); err == nil {
+				t.Errorf("%s: accepted cut off at %d", algorithm, i)
+			}
+		}
+		if _, err := ParsePublicKey(append(bytes.Clone(der), 0)); err == nil {
+			t.Errorf("%s: accepted with a byte more", algorithm)
+		}
+		var b cryptobyte.Builder // one more element inside: encoding/asn1 reads past it
+		b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
+			b.AddBytes(inside(t, der))
+			b.AddASN1NULL()
+		})
+		longer := b.BytesOrPanic()
+		if _, err := x509.ParsePKIXPublicKey(longer); err != nil && algorithm != MLDSA65 {
+			t.Errorf("%s: the library refuses the longer key, so this test tests nothing: %v", algorithm, err)
+		}
+		if _, err := ParsePublicKey(longer); err == nil {
+			t.Errorf("%s: accepted with an element more", algorithm)
+		}
+	}
+}
+
+// TestEd25519IsPure checks that Ed25519 signs the payload itself, not a hash of it.
+func TestEd25519IsPure(t *testing.T) {
+	key := testKey(t, Ed25519).(ed25519.PrivateKey)
+	sum256, sum512 := sha256.Sum256([]byte("payload")), sha512.Sum512([]byte("payload"))
+	prehashed := must.Get(key.Sign(nil, sum512[:], crypto.SHA512))(t)
+	info := testSigner(t, Ed25519).Info()
+	wantBadSignature(t, CheckSignature(key.Public(), info, []byte("payload"), prehashed))
+	wantBadSignature(t, CheckSignature(key.Public(), info, []byte("payload"), ed25519.Sign(key, sum256[:])))
+}
+
+// inside returns the contents of a DER sequence.
+func inside(t *testing.T, der []byte) []byte {
+	t.Helper()
+	input := cryptobyte.String(der)
+	var contents cryptobyte.String
+	if !input.ReadASN1(&contents, asn1.SEQUENCE) {
+		t.Fatal("not a sequence")
+	}
+	return contents
+}
+
+// openssl runs the command in a folder, and reports whether it succeeded.
+func openssl(t *testing.T, dir string, args ...string) bool {
+	t.Helper()
+	if _, err := exec.LookPath("openssl"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("openssl is not installed; this test compares signatures with it")
+		}
+		t.Skip("openssl is not installed; this test compares signatures with it")
+	}
+	cmd := exec.CommandContext(t.Context(), "openssl", args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	t.Logf("openssl %s: %s", strings.Join(args, " "), strings.TrimSpace(string(out)))
+	return err == nil
+}
+
+// judged returns the algorithms that this OpenSSL supports. It supports ML-DSA since version 3.5.
+func judged(t *testing.T) []Algorithm {
+	t.Helper()
+	if !openssl(t, t.TempDir(), "pkey", "-in", absolute(t, keyFiles[MLDSA65]), "-noout") {
+		t.Log("this OpenSSL does not know ML-DSA-65: only the other algorithms are tested")
+		return slices.DeleteFunc(Algorithms(), Algorithm.PostQuantum)
+	}
+	return Algorithms()
+}
+
+func absolute(t *testing.T, keyFile string) string {
+	t.Helper()
+	return must.Get(filepath.Abs(filepath.Join("testdata", "keys", keyFile)))(t)
+}
+
+// hashes reports whether OpenSSL hashes the payload before it signs with this algorithm.
+func hashes(algorithm Algorithm) bool { return algorithm == ES256 || algorithm == RS256 }
+
+// TestOpenSSLVerifies gives OpenSSL signatures made by this package, with the right payload and with a changed one.
+func TestOpenSSLVerifies(t *testing.T) {
+	for _, algorithm := range judged(t) {
+		t.Run(string(algorithm), func(t *testing.T) {
+			dir := keyFolder(t, algorithm)
+			r := seal(t, testPayload, nil, testSigner(t, algorithm))
+			writeFile(t, dir, "payload.json", r.Canonical())
+			writeFile(t, dir, "signature.bin", r.Signatures[0])
+			verify := []string{"dgst", "-sha256", "-verify", "public.pem", "-signature", "signature.bin", "payload.json"}
+			if !hashes(algorithm) {
+				verify = []string{"pkeyutl", "-verify", "-pubin", "-inkey", "public.pem", "-rawin", "-in", "payload.json", "-sigfile", "signature.bin"}
+			}
+			if !openssl(t, dir, verify...) {
+				t.Error("OpenSSL refuses the signature")
+			}
+			writeFile(t, dir, "payload.json", flipped(r.Canonical(), 10))
+			if openssl(t, dir, verify...) {
+				t.Error("OpenSSL accepts the signature over another payload")
+			}
+		})
+	}
+}
+
+// TestOpenSSLSigns gives this package signatures made by OpenSSL. About half of OpenSSL's ECDSA signatures have a high
+// S.
+func TestOpenSSLSigns(t *testing.T) {
+	payload := seal(t, testPayload, nil).Canonical()
+	for _, algorithm := range judged(t) {
+		t.Run(string(algorithm), func(t *testing.T) {
+			dir := keyFolder(t, algorithm)
+			writeFile(t, dir, "payload.json", payload)
+			sign := []string{"dgst", "-sha256", "-sign", "private.pem", "-out", "signature.bin", "payload.json"}
+			if !hashes(algorithm) {
+				sign = []string{"pkeyutl", "-sign", "-inkey", "private.pem", "-rawin", "-in", "payload.json", "-out", "signature.bin"}
+			}
+			if !openssl(t, dir, sign...) {
+				t.Fatal("OpenSSL does not sign")
+			}
+			signature := readFile(t, filepath.Join(dir, "signature.bin"))
+			if algorithm == ES256 {
+				signature = must.Get(sigkey.LowS(signature))(t)
+			}
+			info := testSigner(t, algorithm).Info()
+			if err := CheckSignature(testKey(t, algorithm).Public(), info, payload, signature); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// keyFolder returns a folder with a test key as private.pem, and its public key, written by OpenSSL, as public.pem.
+func keyFolder(t *testing.T, algorithm Algorithm) string {
+	t.Helper()
+	dir := t.TempDir()
+	writeFile(t, dir, "private.pem", readFile(t, filepath.Join("testdata", "keys", keyFiles[algorithm])))
+	if !openssl(t, dir, "pkey", "-in", "private.pem", "-pubout", "-out", "public.pem") {
+		t.Fatal("OpenSSL does not read the key")
+	}
+	if !openssl(t, dir, "pkey", "-pubin", "-in", "public.pem", "-outform", "DER", "-out", "public.der") {
+		t.Fatal("OpenSSL does not write the key")
+	}
+	if id := DigestOf(readFile(t, filepath.Join(dir, "public.der"))); id != testSigner(t, algorithm).Info().KeyID {
+		t.Errorf("the key id by OpenSSL is %s", id)
+	}
+	return dir
+}
+
+func writeFile(t *testing.T, dir, name string, data []byte) {
+	t.Helper()
+	must.Do(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 }

@@ -56,31 +56,47 @@ func textBytes(v jsontext.Value) ([]byte, error) {
 	return jsontext.AppendUnquote(make([]byte, 0, len(v)), v)
 }
 
-// readKind accepts values of the named kinds.
-func readKind(v jsontext.Value, kinds ...string) (jsontext.Value, error) {
-	if kind := kindName(v); !slices.Contains(kinds, kind) {
-		return nil, fmt.Errorf("want %s, found %s", kinds[0], kind)
+// readKind accepts values of the named kinds; an error says that it wants the first.
+func readKind(kinds ...string) func(jsontext.Value) (jsontext.Value, error) {
+	return func(v jsontext.Value) (jsontext.Value, error) {
+		if kind := kindName(v); !slices.Contains(kinds, kind) {
+			return nil, fmt.Errorf("want %s, found %s", kinds[0], kind)
+		}
+		return v, nil
 	}
-	return v, nil
 }
 
 // readContent accepts what people and models say: text, or parts and messages as arrays and objects.
 func readContent(v jsontext.Value) (jsontext.Value, error) {
-	if _, err := readKind(v, "a string", "an object", "an array"); err != nil {
-		return nil, fmt.Errorf("want a string, an object or an array, found %s", kindName(v))
+	switch v.Kind() {
+	case '"', '{', '[':
+		return v, nil
 	}
-	return v, nil
+	return nil, fmt.Errorf("want a string, an object or an array, found %s", kindName(v))
 }
 
-func readOneOf[S ~string](v jsontext.Value, allowed ...S) (S, error) {
-	s, err := text(v)
-	if err != nil {
-		return "", err
+func readOneOf[S ~string](allowed ...S) func(jsontext.Value) (S, error) {
+	return func(v jsontext.Value) (S, error) {
+		s, err := text(v)
+		if err != nil {
+			return "", err
+		}
+		if err := oneOf(S(s), allowed...); err != nil {
+			return "", err
+		}
+		return S(s), nil
 	}
-	if !slices.Contains(allowed, S(s)) {
-		return "", fmt.Errorf("unknown value %q: expected one of %s", Abbreviate(s), list(allowed))
+}
+
+// readChecked reads a string that a check accepts.
+func readChecked(check func(string) error) func(jsontext.Value) (string, error) {
+	return func(v jsontext.Value) (string, error) {
+		s, err := text(v)
+		if err != nil {
+			return "", err
+		}
+		return s, check(s)
 	}
-	return S(s), nil
 }
 
 func readAction(v jsontext.Value) (ActionType, error) {
@@ -96,13 +112,7 @@ func list[S ~string](names []S) string {
 	return strings.Join(texts, ", ")
 }
 
-func readName(v jsontext.Value) (string, error) {
-	s, err := text(v)
-	if err != nil {
-		return "", err
-	}
-	return s, CheckName(s)
-}
+var readName = readChecked(CheckName)
 
 // CheckName refuses texts that cannot be an identifier in a payload, such as agent_id, model or chain_id.
 func CheckName(s string) error {
@@ -124,21 +134,9 @@ func CheckName(s string) error {
 	return nil
 }
 
-func readRecordID(v jsontext.Value) (string, error) {
-	s, err := text(v)
-	if err != nil {
-		return "", err
-	}
-	return s, CheckRecordID(s)
-}
-
-func readTime(v jsontext.Value) (string, error) {
-	s, err := text(v)
-	if err != nil {
-		return "", err
-	}
-	_, err = parseTime(s)
-	return s, err
+func checkTime(text string) error {
+	_, err := ParseTime(text)
+	return err
 }
 
 func readPosition(v jsontext.Value) (int64, error) {
@@ -162,43 +160,37 @@ func readDigest(v jsontext.Value) (Digest, error) {
 }
 
 func readDigests(v jsontext.Value) ([]Digest, error) {
-	values, err := elements(v)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]Digest, 0, len(values))
+	list, err := readList(readDigest)(v)
 	seen := map[Digest]bool{}
-	for i, value := range values {
-		d, err := readDigest(value)
-		if err != nil {
-			return nil, fmt.Errorf("element %d: %w", i, err)
-		}
+	for _, d := range list {
 		if seen[d] {
 			return nil, fmt.Errorf("names %s twice", d)
 		}
 		seen[d] = true
-		list = append(list, d)
 	}
-	return list, nil
+	return list, err
 }
 
-func readStrings(v jsontext.Value) ([]string, error) {
-	values, err := elements(v)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]string, len(values))
-	for i, value := range values {
-		if list[i], err = text(value); err != nil {
-			return nil, fmt.Errorf("element %d: %w", i, err)
+// readList reads an array that must not be empty, element by element.
+func readList[T any](read func(jsontext.Value) (T, error)) func(jsontext.Value) ([]T, error) {
+	return func(v jsontext.Value) ([]T, error) {
+		values, err := elements(v)
+		if err != nil {
+			return nil, err
 		}
+		list := make([]T, len(values))
+		for i, value := range values {
+			if list[i], err = read(value); err != nil {
+				return nil, fmt.Errorf("element %d: %w", i, err)
+			}
+		}
+		return list, nil
 	}
-	return list, nil
 }
 
 // elements decodes an array that must not be empty. An empty array must be left out instead.
 func elements(v jsontext.Value) ([]jsontext.Value, error) {
-	if _, err := readKind(v, "an array"); err != nil {
+	if _, err := readKind("an array")(v); err != nil {
 		return nil, err
 	}
 	var values []jsontext.Value
@@ -212,7 +204,7 @@ func elements(v jsontext.Value) ([]jsontext.Value, error) {
 }
 
 func readSigners(v jsontext.Value) ([]SignerInfo, error) {
-	if _, err := readKind(v, "an array"); err != nil {
+	if _, err := readKind("an array")(v); err != nil {
 		return nil, err
 	}
 	var signers []SignerInfo

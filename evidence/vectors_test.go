@@ -314,3 +314,168 @@ func readVector(t *testing.T, name string) []byte {
 	t.Helper()
 	return readFile(t, filepath.Join(vectorsDir, name))
 }
+
+// An actVector is the body of an act of the operator. If Refused is set, a reader must refuse it.
+type actVector struct {
+	Name       string     `json:"name"`
+	ActionType ActionType `json:"action_type"`
+	ChainID    string     `json:"chain_id"`
+	Response   string     `json:"response"` // canonical JSON
+	Refused    bool       `json:"refused,omitzero"`
+}
+
+const (
+	aDigest = "sha256:1111111111111111111111111111111111111111111111111111111111111111"
+	bDigest = "sha256:2222222222222222222222222222222222222222222222222222222222222222"
+
+	expiredBody = `{"before":"2025-07-01T00:00:00Z","by":"A. Person","count":2,"from":256,"places":"` + aDigest + `","reason":"their time is over","to":512}`
+	exceptBody  = `{"before":"2025-07-01T00:00:00Z","by":"A. Person","count":1,"except":["order-17","order-18"],"from":0,"places":"` + aDigest +
+		`","reason":"their time is over","to":1}`
+)
+
+// A badAct is the body of an act with one change, for which it is refused.
+type badAct struct{ name, of, old, new string }
+
+// actVectors are the accepted forms of some acts of the operator, and bodies that each break one rule.
+func actVectors(t *testing.T) []actVector {
+	t.Helper()
+	return slices.Concat(expiryVectors(t), trialVectors(t), recorderVectors(t))
+}
+
+// makeActs returns the vectors of one action type: good bodies by name, and bad ones.
+func makeActs(t *testing.T, prefix string, action ActionType, chain string, good [][2]string, bad []badAct) []actVector {
+	t.Helper()
+	var list []actVector
+	for _, g := range good {
+		list = append(list, actVector{Name: g[0], Response: g[1]})
+	}
+	for _, b := range bad {
+		body := strings.Replace(b.of, b.old, b.new, 1)
+		if body == b.of {
+			t.Fatalf("%s: %s: the change does not apply to the body", prefix, b.name)
+		}
+		if form, err := Canonical([]byte(body)); err != nil || string(form) != body {
+			t.Fatalf("%s: %s: the vector is not canonical, so the rule under test would not be reached: %v", prefix, b.name, err)
+		}
+		list = append(list, actVector{Name: b.name, Response: body, Refused: true})
+	}
+	for i := range list {
+		list[i].Name, list[i].ActionType, list[i].ChainID = prefix+": "+list[i].Name, action, chain
+	}
+	return append(list, actVector{prefix + ": in another chain", action, OperatorPrefix + "keys", good[0][1], true})
+}
+
+func expiryVectors(t *testing.T) []actVector {
+	t.Helper()
+	return makeActs(t, "expiry", Expiry, OperatorPrefix+"expiry", [][2]string{{"expired", expiredBody}, {"expired, but for two chains", exceptBody}}, []badAct{
+		{"by nobody", expiredBody, `"A. Person"`, `""`},
+		{"without by", expiredBody, `"by":"A. Person",`, ``},
+		{"without a reason", expiredBody, `"reason":"their time is over",`, ``},
+		{"with an empty reason", expiredBody, `"their time is over"`, `""`},
+		{"with a reason that is null", expiredBody, `"their time is over"`, `null`},
+		{"with a member more", expiredBody, `{`, `{"at":1,`},
+		{"nothing has expired", expiredBody, `"count":2`, `"count":0`},
+		{"more than there were", expiredBody, `"count":2`, `"count":257`},
+		{"a count that is a text", expiredBody, `"count":2`, `"count":"2"`},
+		{"from before the beginning", expiredBody, `"from":256`, `"from":-1`},
+		{"from the end", expiredBody, `"from":256`, `"from":512`},
+		{"to behind every log", expiredBody, `"to":512`, `"to":9007199254740992`},
+		{"without an end", expiredBody, `,"to":512`, ``},
+		{"without places", expiredBody, `"places":"` + aDigest + `",`, ``},
+		{"with places of zeros", expiredBody, aDigest, "sha256:" + strings.Repeat("0", 64)},
+		{"with places in capitals", expiredBody, aDigest, "sha256:" + strings.Repeat("A", 64)},
+		{"before no time", expiredBody, `2025-07-01T00:00:00Z`, `2025-07-32T00:00:00Z`},
+		{"before a time that is not UTC", expiredBody, `2025-07-01T00:00:00Z`, `2025-07-01T00:00:00+02:00`},
+		{"but for no chain", exceptBody, `["order-17","order-18"]`, `[]`},
+		{"but for null", exceptBody, `["order-17","order-18"]`, `null`},
+		{"but for a chain that is not in a list", exceptBody, `["order-17","order-18"]`, `"order-17"`},
+		{"but for a chain without a name", exceptBody, `"order-17"`, `""`},
+		{"but for a chain twice", exceptBody, `"order-17"`, `"order-18"`},
+		{"but for chains that are not sorted", exceptBody, `"order-17","order-18"`, `"order-18","order-17"`},
+	})
+}
+
+const (
+	startBody  = `{"configuration":"` + aDigest + `","event":"start","mode":"closed","vantage":"proxy","version":"jurat 1.9"}`
+	stopBody   = `{"event":"stop","reason":"SIGTERM"}`
+	stopCounts = `{"calls":3,"event":"stop","reason":"SIGTERM","since":"2026-01-31T16:14:00Z"}`
+	modeBody   = `{"event":"mode","mode":"open","reason":"the disk is full"}`
+	setBody    = `{"configuration":"` + bDigest + `","event":"configuration","reason":"read again"}`
+	gapBody    = `{"event":"gap","missed":[{"agent":"b","calls":2,"minute":"2026-01-31T16:14:00Z"},{"agent":"a","calls":1,"minute":"2026-01-31T16:15:00Z"}],"reason":"the disk is full"}`
+	crashBody  = `{"agent":"a","began":"2026-01-31T16:14:00.5Z","event":"lost_in_crash","protocol":"openai.chat","request_sha256":"` + aDigest + `"}`
+	toolBody   = `{"after":"` + bDigest + `","agent":"a","before":"` + aDigest + `","event":"tool_definition_changed","server":"files","tool":"read"}`
+	recorderID = "recorder-gate"
+)
+
+// recorderVectors are events of recorders, and bodies that each break one rule.
+func recorderVectors(t *testing.T) []actVector {
+	t.Helper()
+	all := makeActs(t, "recorder", RecorderEvent, recorderID, [][2]string{{"start", startBody}, {"stop", stopBody}, {"heartbeat", heartbeatBody}, {"mode", modeBody},
+		{"configuration", setBody}, {"gap", gapBody}, {"lost in crash", crashBody}, {"tool definition changed", toolBody}, {"stop that counts", stopCounts}}, []badAct{
+		{"an event that is none", stopBody, `"stop"`, `"pause"`},
+		{"without an event", stopBody, `"event":"stop",`, ``},
+		{"without a reason", stopBody, `,"reason":"SIGTERM"`, ``},
+		{"an empty reason", stopBody, `"SIGTERM"`, `""`},
+		{"a member of another event", stopBody, `"event":"stop"`, `"event":"stop","mode":"open"`},
+		{"an unknown member", stopBody, `"SIGTERM"`, `"SIGTERM","zone":1`},
+		{"a mode that is none", modeBody, `"open"`, `"ajar"`},
+		{"without a mode", modeBody, `"mode":"open",`, ``},
+		{"a vantage that is none", startBody, `"proxy"`, `"moon"`},
+		{"settings of zeros", startBody, aDigest, "sha256:0000000000000000000000000000000000000000000000000000000000000000"},
+		{"without settings", startBody, `"configuration":"` + aDigest + `",`, ``},
+		{"fewer calls than none", heartbeatBody, `"calls":3`, `"calls":-1`},
+		{"half a call", heartbeatBody, `"calls":3`, `"calls":3.5`},
+		{"since no time", heartbeatBody, `16:14:00Z`, `16:14:00`},
+		{"without calls", heartbeatBody, `"calls":3,`, ``},
+		{"nothing missed", gapBody, `{"agent":"b","calls":2,"minute":"2026-01-31T16:14:00Z"},{"agent":"a","calls":1,"minute":"2026-01-31T16:15:00Z"}`, ``},
+		{"no call missed", gapBody, `"calls":2`, `"calls":0`},
+		{"missed by nobody", gapBody, `"agent":"b"`, `"agent":""`},
+		{"missed at no time", gapBody, `16:14:00Z`, `16:14`},
+		{"missed out of order", gapBody, `16:14:00Z`, `16:16:00Z`},
+		{"missed twice", gapBody, `"agent":"b","calls":2,"minute":"2026-01-31T16:14:00Z"`, `"agent":"a","calls":2,"minute":"2026-01-31T16:15:00Z"`},
+		{"missed, and more", gapBody, `"calls":2`, `"calls":2,"errors":1`},
+		{"a crash at no time", crashBody, `"2026-01-31T16:14:00.5Z"`, `""`},
+		{"a crash without a digest", crashBody, `,"request_sha256":"` + aDigest + `"`, ``},
+		{"a tool without a name", toolBody, `"tool":"read"`, `"tool":""`},
+		{"a tool without a definition", toolBody, `"after":"` + bDigest + `",`, ``},
+		{"a stop that counts since no time", stopCounts, `,"since":"2026-01-31T16:14:00Z"`, ``},
+		{"a stop that counts nothing since a time", stopCounts, `"calls":3,`, ``},
+		{"a stop that counts fewer than none", stopCounts, `"calls":3`, `"calls":-1`},
+		{"a stop that counts since another text", stopCounts, `16:14:00Z`, `16:14`},
+		{"a stop that counts without a reason", stopCounts, `,"reason":"SIGTERM"`, ``},
+	})
+	// A recorder's event may stand in any chain that is neither a trial's nor the operator's.
+	return slices.DeleteFunc(all, func(v actVector) bool { return v.ChainID != recorderID })
+}
+
+const (
+	cancelledBody = `{"by":"A. Person","event":"cancelled","reason":"submitted by mistake","trial":"trial-1"}`
+	resumedBody   = `{"by":"A. Person","event":"resumed","reason":"it was none","trial":"trial-1"}`
+	takenBody     = `{"by":"A. Person","event":"taken","record":"019b76da-a800-7af4-9dc1-0b1e7f1aa123","reviewer":"Mia Brandt","trial":"trial-1"}`
+	leftBody      = `{"by":"A. Person","event":"left","reason":"on leave","record":"019b76da-a800-7af4-9dc1-0b1e7f1aa123","reviewer":"Mia Brandt","trial":"trial-1"}`
+)
+
+func trialVectors(t *testing.T) []actVector {
+	t.Helper()
+	return makeActs(t, "trial", TrialEvent, OperatorPrefix+"trials", [][2]string{{"cancelled", cancelledBody}, {"resumed", resumedBody}, {"taken", takenBody}, {"left", leftBody}}, []badAct{
+		{"an event that is none", takenBody, `"taken"`, `"paused"`},
+		{"without an event", takenBody, `"event":"taken",`, ``},
+		{"by nobody", takenBody, `"A. Person"`, `""`},
+		{"without by", cancelledBody, `"by":"A. Person",`, ``},
+		{"cancelled for no reason", cancelledBody, `"reason":"submitted by mistake",`, ``},
+		{"resumed for an empty reason", resumedBody, `it was none`, ``},
+		{"left for an empty reason", leftBody, `on leave`, ``},
+		{"left for a reason that is null", leftBody, `"on leave"`, `null`},
+		{"cancelled, with a reviewer", cancelledBody, `"trial":`, `"reviewer":"Mia Brandt","trial":`},
+		{"cancelled, with a record", cancelledBody, `"trial":`, `"record":"019b76da-a800-7af4-9dc1-0b1e7f1aa123","trial":`},
+		{"taken by no reviewer", takenBody, `"reviewer":"Mia Brandt",`, ``},
+		{"taken by a reviewer without a name", takenBody, `"Mia Brandt"`, `" "`},
+		{"taken by two lines", takenBody, `Mia Brandt`, `Mia\nBrandt`},
+		{"nothing taken", takenBody, `"record":"019b76da-a800-7af4-9dc1-0b1e7f1aa123",`, ``},
+		{"a digest taken", takenBody, `019b76da-a800-7af4-9dc1-0b1e7f1aa123`, aDigest},
+		{"left without a record", leftBody, `"record":"019b76da-a800-7af4-9dc1-0b1e7f1aa123",`, ``},
+		{"taken of no trial", takenBody, `"trial-1"`, `"order-17"`},
+		{"without a trial", takenBody, `,"trial":"trial-1"`, ``},
+		{"with a member more", takenBody, `"by"`, `"at":1,"by"`},
+	})
+}

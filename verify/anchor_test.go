@@ -2,9 +2,11 @@ package verify_test
 
 import (
 	"bytes"
+	"crypto"
 	"crypto/x509"
 	"fmt"
 	"math/big"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -455,4 +457,111 @@ func TestFloodOfGenerations(t *testing.T) {
 	if got := check(t, file, a.o).For(verify.Time, a.b.Records[0].Payload.RecordID); got.Rule != "authority" {
 		t.Errorf("%+v", got)
 	}
+}
+
+// TestIndependentTime: the report gives the earliest time, and the earliest one by an independent clock.
+func TestIndependentTime(t *testing.T) {
+	r, o := standalone(t, output("a"))
+	later, root := laterToken(t, r)
+	r.Timestamps = append(r.Timestamps, later)
+	o.Trust = withAuthority(o.Trust, root)
+	report := verify.Record(r, o)
+	at, ok := report.TimeOf(r.Payload.RecordID)
+	if !ok || at.Clock != trust.OperatorClock || !at.Time.Equal(jurattest.Start) {
+		t.Errorf("earliest %+v", at)
+	}
+	if i := at.Independent; i == nil || i.Authority != "second" || i.Clock != trust.Independent || !i.Time.Equal(jurattest.Start.Add(time.Hour)) {
+		t.Errorf("independent %+v", i)
+	}
+	note := report.Of(verify.Time).Reason
+	if !strings.Contains(note, "only as far as the operator's clock") || !strings.Contains(note, "it existed by 2026-01-01T01:00:00Z, as stamped by second, whose clock is independent") {
+		t.Error(note)
+	}
+	doc, err := report.Marshal()
+	if err != nil || !strings.Contains(string(doc), `"independent": {`) {
+		t.Errorf("%v\n%s", err, doc)
+	}
+
+	o.Trust.Authorities[0].Clock = trust.Independent
+	if at, _ := verify.Record(r, o).TimeOf(r.Payload.RecordID); at.Clock != trust.Independent || at.Independent != nil {
+		t.Errorf("independent from the first: %+v", at)
+	}
+}
+
+// TestFuture: a token from after the moment of checking shows only that a clock is wrong.
+func TestFuture(t *testing.T) {
+	stamped := jurattest.Start
+	for _, tt := range []struct {
+		at     time.Time
+		status verify.Status
+		rule   string
+	}{
+		{time.Time{}, verify.Proved, ""},
+		{stamped, verify.Proved, ""},
+		{stamped.Add(-5 * time.Minute), verify.Proved, ""},
+		{stamped.Add(-5*time.Minute - 1), verify.NotProved, "future"},
+	} {
+		r, o := standalone(t, output("a"))
+		o.At = tt.at
+		if got := verify.Record(r, o).Of(verify.Time); got.Status != tt.status || got.Rule != tt.rule {
+			t.Errorf("at %v: %+v", tt.at, got)
+		}
+	}
+	// The other token still counts.
+	r, o := standalone(t, output("a"))
+	later, root := laterToken(t, r)
+	r.Timestamps = []evidence.Timestamp{later, r.Timestamps[0]}
+	o.Trust, o.At = withAuthority(o.Trust, root), stamped
+	report := verify.Record(r, o)
+	if at, _ := report.TimeOf(r.Payload.RecordID); report.Of(verify.Time).Status != verify.Proved || at.Independent != nil {
+		t.Errorf("%+v, %+v", report.Of(verify.Time), at)
+	}
+}
+
+const day = 24 * time.Hour
+
+// on is n days after the start of the tests' time.
+func on(n int) time.Time { return jurattest.Start.Add(time.Duration(n) * day) }
+
+// tsa is an authority with its own keys and a clock that tests set.
+type tsa struct {
+	*timestamp.Authority
+	name    string
+	root    *x509.Certificate
+	rootKey crypto.Signer
+	now     time.Time
+}
+
+func newTSA(t testing.TB, name string, ends time.Time) *tsa {
+	t.Helper()
+	a := &tsa{name: name}
+	config := func(key string) timestamp.CertificateConfig {
+		return timestamp.CertificateConfig{Key: jurattest.AuthorityKey(t, key), Serial: big.NewInt(5), NotBefore: jurattest.Start, NotAfter: ends, Operator: name}
+	}
+	top, under := config("tsa root "+name), config("tsa "+name)
+	a.rootKey = top.Key
+	a.root = must.Get(timestamp.NewRoot(top))(t)
+	leaf := must.Get(timestamp.NewCertificate(under, a.root, top.Key))(t)
+	a.Authority = must.Get(timestamp.NewAuthority(timestamp.AuthorityConfig{Key: under.Key, Certificate: leaf,
+		Chain: []*x509.Certificate{a.root}, Now: func() time.Time { return a.now }, Rand: rand.NewChaCha8([32]byte{5})}))(t)
+	return a
+}
+
+func (a *tsa) trusted(clock trust.Clock, notAfter time.Time) trust.Authority {
+	return trust.Authority{Name: a.name, Certificate: a.root.Raw, Clock: clock, NotAfter: notAfter}
+}
+
+// plain stamps a record with a plain token.
+func (a *tsa) plain(t testing.TB, r *evidence.Record, at time.Time) evidence.Timestamp {
+	t.Helper()
+	a.now = at
+	return evidence.Timestamp{Kind: evidence.RFC3161, Token: must.Get(a.Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true}))(t)}
+}
+
+// trusting replaces the authorities of a trust.
+func trusting(t testing.TB, trusted *trust.Trust, authorities ...trust.Authority) *trust.Trust {
+	t.Helper()
+	changed := *trusted
+	changed.Authorities = authorities
+	return must.Get(trust.Parse(must.Get(changed.Marshal())(t)))(t)
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
@@ -26,18 +25,6 @@ type Demand struct {
 	want    property.Statement // without kind and members
 }
 
-// A DemandError says which part of a demand is wrong.
-type DemandError struct {
-	Demand   string
-	Position int // in bytes, from 0
-	Field    string
-	Reason   string
-}
-
-func (e *DemandError) Error() string {
-	return fmt.Sprintf("demand %q: %s at byte %d: %s", evidence.Abbreviate(e.Demand), e.Field, e.Position, e.Reason)
-}
-
 // IsDemand reports whether a text is meant as a demand: it begins with a form of statements and a colon.
 func IsDemand(text string) bool {
 	form, _, is := strings.Cut(text, ":")
@@ -47,12 +34,13 @@ func IsDemand(text string) bool {
 var forms = []property.Form{property.Range, property.In, property.NotIn, property.AgeAtLeast}
 
 // ParseDemand reads a demand: form:/pointer=what. What is wanted is lo..hi for range, values with commas between them for in and
-// not_in, and years@date for age_at_least. A value is JSON if it reads as that, and otherwise a string. The pointer ends at the first "=". Its error is a [*DemandError].
+// not_in, and years@date for age_at_least. A value is JSON if it reads as that, and otherwise a string. The pointer ends at the first "=".
+// Its error says which part is wrong, and where.
 func ParseDemand(text string) (*Demand, error) {
 	form, rest, _ := strings.Cut(text, ":")
 	d := &Demand{Text: text, want: property.Statement{Format: property.Format, Form: property.Form(form)}}
 	fail := func(position int, field, format string, args ...any) error {
-		return &DemandError{text, position, field, fmt.Sprintf(format, args...)}
+		return fmt.Errorf("demand %q: %s at byte %d: %s", evidence.Abbreviate(text), field, position, fmt.Sprintf(format, args...))
 	}
 	if !IsDemand(text) {
 		return nil, fail(0, "form", "%q is unknown: want one of %q, and a colon", evidence.Abbreviate(form), forms)
@@ -173,49 +161,38 @@ func list(text string) (values []jsontext.Value, err error) {
 	}
 }
 
-// A known is what a record shows of the member that a demand is about.
-type known struct {
-	there bool           // the record has the member
-	value jsontext.Value // in clear, or disclosed with a match for each commitment; nil: not known
+// A member is what a record shows of a member.
+type member struct {
+	there bool
+	value jsontext.Value // in clear, or disclosed with a match for each commitment; nil: sealed apart, and not disclosed
 }
 
-// look looks for the members of a demand in a record. Disclosed values have been held against their commitments.
-func (d *Demand) look(r *evidence.Record) (k known) {
-	k.there, k.value = find(r, d.pointer)
-	return k
-}
-
-// find finds a member of a payload, or of a disclosed value. there is true, too, if it is in what is sealed apart and not disclosed: then the value is nil.
-func find(r *evidence.Record, pointer string) (there bool, value jsontext.Value) {
-	value = r.Canonical()
-	path := ""
+// find finds a member of a payload, or of a disclosed value.
+func find(r *evidence.Record, pointer string) member {
+	value, path := jsontext.Value(r.Canonical()), ""
 	for name := range jsontext.Pointer(pointer).Tokens() {
-		var members map[string]jsontext.Value
-		if value.Kind() != '{' || json.Unmarshal(value, &members) != nil {
-			return false, nil
-		}
-		inner, is := members[name]
+		inner, is := object(value)[name]
 		if !is {
-			return false, nil
+			return member{}
 		}
 		path = string(jsontext.Pointer(path).AppendToken(name))
 		said, withheld := r.Said(path, inner)
 		if withheld {
-			return true, nil
+			return member{there: true}
 		}
 		value = said
 	}
-	return true, value
+	return member{true, value}
 }
 
 // meets reports whether a value that is known meets the demand.
-func (d *Demand) meets(k known) bool {
+func (d *Demand) meets(value jsontext.Value) bool {
 	if d.want.Form == property.In || d.want.Form == property.NotIn {
-		allowed, err := d.as(property.Text).Allows(k.value)
+		allowed, err := d.as(property.Text).Allows(value)
 		return err == nil && allowed
 	}
 	for _, kind := range ordered {
-		if allowed, err := d.as(kind).Allows(k.value); err == nil {
+		if allowed, err := d.as(kind).Allows(value); err == nil {
 			return allowed
 		}
 	}
@@ -229,4 +206,73 @@ func (d *Demand) implied(s *property.Statement, record string) bool {
 		return false
 	}
 	return s.Implies(d.as(s.Kind))
+}
+
+// A DemandAnswer says for how many records a demand is proved.
+type DemandAnswer struct {
+	Demand string `json:"demand"`
+	Asked  int    `json:"asked"`  // records that have the member
+	Proved int    `json:"proved"` // of these
+	Met    bool   `json:"met"`    // there is one, and all are proved
+}
+
+// demanded is what became of a demand so far.
+type demanded struct {
+	*Demand
+	asked, proved int
+	open          []*pending // records whose value is hidden, in the order of the file
+	byDigest      map[string]*pending
+}
+
+// A pending record is one of which proofs must show what is demanded.
+type pending struct {
+	record string
+	proved bool
+}
+
+// ask asks the demand of the next record. It returns a doubt if what the record shows is not what is demanded.
+func (d *demanded) ask(r *evidence.Record, m member) *Finding {
+	if !m.there {
+		return nil
+	}
+	d.asked++
+	switch {
+	case m.value == nil:
+		p := &pending{record: r.Payload.RecordID}
+		d.open, d.byDigest[r.Digest.String()] = append(d.open, p), p
+		return nil
+	case !d.meets(m.value):
+		return found(Property, NotProved, "value", "%s: the value that it shows is another: %s", d.name(), evidence.Abbreviate(string(m.value)))
+	}
+	d.proved++
+	return nil
+}
+
+func (d *demanded) name() string { return fmt.Sprintf("the demand %q", evidence.Abbreviate(d.Text)) }
+
+// show takes in a statement that holds.
+func (d *demanded) show(s *property.Statement) {
+	record := s.Members[0].Record
+	if p := d.byDigest[record]; p != nil && !p.proved {
+		p.proved = d.implied(s, record)
+	}
+}
+
+// answer says what came of the demand, and doubts each record of which nothing shows it.
+func (d *demanded) answer(doubt func(rule, record, format string, args ...any)) DemandAnswer {
+	for _, p := range d.open {
+		if p.proved {
+			d.proved++
+			continue
+		}
+		madeFor := " to everybody"
+		if d.Audience != "" {
+			madeFor = fmt.Sprintf(" to %q", evidence.Abbreviate(d.Audience))
+		}
+		doubt("demand", p.record, "%s: the value at %s is hidden, and no proof that holds shows this of it%s", d.name(), evidence.Abbreviate(d.pointer), madeFor)
+	}
+	if d.asked == 0 {
+		doubt("demand", "", "%s: no record of the file is asked: none has this member", d.name())
+	}
+	return DemandAnswer{Demand: d.Text, Asked: d.asked, Proved: d.proved, Met: d.asked > 0 && d.proved == d.asked}
 }

@@ -17,17 +17,12 @@ type examined struct {
 	whole  *evidence.Record // as opened
 	record *evidence.Record // slim
 	said   spoken
-	proofs ProofsFound
-	look   *look // nil: not a recorder's
-	found  []Finding
-	placed []Finding // findings about order, reported after all others
-	times  []trust.TimeOf
+	proofs proofs
+	shows  []member // of each demand
+	look   *look    // nil: not a recorder's
 
-	identified []trust.Identified // as in check
-
-	ownWord []Guarantee        // as in check
-	unasked bool               // as in check
-	vouched map[string]vouched // as in check
+	outcome
+	unasked bool // as in trust.Checker
 }
 
 // examine checks everything that concerns one record alone. It changes nothing of the check, so that many
@@ -36,19 +31,21 @@ func (c *check) examine(r *evidence.Record) examined { return c.examineWith(time
 
 func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined {
 	alone := c.alone(r, share)
-	e := examined{share: share, whole: r, record: slim(r), said: spokenIn(r), found: alone.findings, times: alone.times,
-		identified: alone.identified, ownWord: alone.ownWord, unasked: alone.Unasked, vouched: alone.vouched}
-	e.proofs, e.look = ProofsOf(r, c.options.Demands), lookAt(r)
+	e := examined{share: share, whole: r, record: slim(r), said: spokenIn(r), proofs: proofsOf(r), look: lookAt(r)}
+	for _, d := range c.options.Demands {
+		e.shows = append(e.shows, find(r, d.pointer))
+	}
 	e.said.Names = NamedActor(&r.Payload)
-	alone.findings = nil
+	before := len(alone.findings)
 	alone.place(r)
-	e.placed = alone.findings
+	e.outcome, e.unasked = alone.outcome, alone.Unasked
+	e.findings, e.placed = alone.findings[:before:before], alone.findings[before:]
 	return e
 }
 
 // alone checks a record's time, its signatures and what it discloses.
 func (c *check) alone(r *evidence.Record, share *timestamp.Share) *check {
-	alone := &check{Checker: c.Checker.Alone(share), options: c.options, log: c.log, anchors: c.anchors, vouched: map[string]vouched{}}
+	alone := &check{Checker: c.Checker.Alone(share), options: c.options, log: c.log, anchors: c.anchors, outcome: outcome{vouched: map[string]vouched{}}}
 	at := alone.time(r)
 	if c.options.Policy == Strict {
 		if at.Checked == nil {
@@ -131,8 +128,8 @@ func (c *check) take(e examined) {
 	c.said[e.record] = e.said
 	c.count(e)
 	c.details.room += roomOfRecord
-	c.findings = c.keep(c.findings, e.found...)
-	c.proofs.Take(e.whole, e.proofs)
+	c.findings = c.keep(c.findings, e.findings...)
+	c.prove(e.whole, e.proofs, e.shows)
 	c.sight(e)
 	c.placed = c.keep(c.placed, e.placed...)
 	c.times = append(c.times, e.times...)

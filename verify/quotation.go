@@ -1,7 +1,7 @@
 package verify
 
 import (
-	"fmt"
+	"bytes"
 	"slices"
 	"strings"
 
@@ -14,29 +14,22 @@ import (
 // maxSearched is how many bytes of messages are searched in all. A file that needs more is not checked to the end.
 const maxSearched = 1 << 32
 
-// An inventedQuote is the first quotation that is shown as standing in a message, and does not.
-type inventedQuote struct {
-	Act     evidence.Digest
-	Reason  string
-	Unasked bool // nothing was found, but the search was not finished
-}
-
-// findInvented searches the acts of a trial in their order. It returns nil if nothing is found, or
-// if the submission does not show evidence that is an array of chat messages.
-func findInvented(submission *evidence.Record, acts []jury.Act) *inventedQuote {
+// findInvented looks in the acts of a trial, in their order, for the first quotation that is shown as standing in a message, and does not. It returns the
+// act's digest with the finding; zero: of no act. It returns nil if nothing is found, or if the submission does not show evidence that is an array of chat messages.
+func findInvented(submission *evidence.Record, acts []jury.Act) (*Finding, evidence.Digest) {
 	p := &submission.Payload
 	material, withheld := submission.Said("/response", p.Response)
 	inside := func(pointer string) bool { return strings.HasPrefix(pointer, "/response/") }
 	if withheld || slices.ContainsFunc(p.SealedApart, inside) {
-		return nil
+		return nil, evidence.Digest{}
 	}
 	return inventedIn(material, acts)
 }
 
-func inventedIn(material jsontext.Value, acts []jury.Act) *inventedQuote {
+func inventedIn(material jsontext.Value, acts []jury.Act) (*Finding, evidence.Digest) {
 	messages := chatMessages(material)
 	if messages == nil {
-		return nil
+		return nil, evidence.Digest{}
 	}
 	s := &search{messages: messages, known: map[jury.Passage]bool{}}
 	for i := range acts {
@@ -45,12 +38,12 @@ func inventedIn(material jsontext.Value, acts []jury.Act) *inventedQuote {
 				continue
 			}
 			if s.searched > maxSearched {
-				return &inventedQuote{Unasked: true, Reason: "its quotations are more than are compared with the evidence"}
+				return found(Verdict, NotProved, "quotation", "its quotations are more than are compared with the evidence"), evidence.Digest{}
 			}
-			return &inventedQuote{Act: acts[i].Digest, Reason: fmt.Sprintf("it quotes from message %d what does not stand there, and is not marked for it", p.Message)}
+			return found(Verdict, Refuted, "quotation", "it quotes from message %d what does not stand there, and is not marked for it", p.Message), acts[i].Digest
 		}
 	}
-	return nil
+	return nil, evidence.Digest{}
 }
 
 // passages lists the quotations of an answer: those of its findings, then those of its tables.
@@ -98,4 +91,123 @@ func (s *search) stands(p jury.Passage) bool {
 	}
 	s.known[p] = m.holds(p.Quote)
 	return s.known[p]
+}
+
+// A message is one element of the conversation, as its texts.
+type message struct {
+	form  string   // its canonical form
+	texts []string // every string in it, and the names of parts without a text, such as [image_url]
+}
+
+// holds reports whether every line of a quotation is in one of the texts. Lines stand by themselves because readers join
+// the parts of a message with line breaks.
+func (m *message) holds(quote string) bool {
+	for line := range strings.SplitSeq(quote, "\n") {
+		if !m.has(line) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *message) has(line string) bool {
+	if strings.Contains(m.form, line) {
+		return true
+	}
+	for _, text := range m.texts {
+		if strings.Contains(text, line) {
+			return true
+		}
+	}
+	return false
+}
+
+// chatMessages returns the messages of evidence whose conversation is an array of chat messages. It returns nil for others.
+func chatMessages(material jsontext.Value) []message {
+	form, err := evidence.Canonical(material)
+	if err != nil {
+		return nil
+	}
+	list := element(form, "conversation")
+	if list.Kind() != '[' {
+		return nil
+	}
+	var messages []message
+	for _, v := range elements(list) {
+		if v.Kind() != '{' || element(v, "parts") != nil && element(v, "content") == nil {
+			return nil
+		}
+		messages = append(messages, readMessage(v))
+	}
+	return messages
+}
+
+// elements returns the elements of an array, or nil if it is none.
+func elements(list jsontext.Value) (all []jsontext.Value) {
+	if list.Kind() != '[' {
+		return nil
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(list))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil
+	}
+	for dec.PeekKind() != ']' {
+		v, err := dec.ReadValue()
+		if err != nil {
+			return nil
+		}
+		all = append(all, v.Clone())
+	}
+	return all
+}
+
+// element returns a member of an object; nil if there is none.
+func element(object jsontext.Value, name string) jsontext.Value {
+	dec := jsontext.NewDecoder(bytes.NewReader(object))
+	if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
+		return nil
+	}
+	for dec.PeekKind() == '"' {
+		at, err := dec.ReadToken()
+		if err != nil {
+			return nil
+		}
+		found := at.String() == name
+		v, err := dec.ReadValue()
+		if err != nil {
+			return nil
+		}
+		if found {
+			return v.Clone()
+		}
+	}
+	return nil
+}
+
+// readMessage collects the strings of a message. The value of each member "type" is also a text in brackets.
+func readMessage(v jsontext.Value) message {
+	m := message{form: string(v)}
+	dec := jsontext.NewDecoder(bytes.NewReader(v))
+	isType := false
+	for {
+		kind, length := dec.StackIndex(dec.StackDepth())
+		isName := kind == '{' && length%2 == 0
+		token, err := dec.ReadToken()
+		if err != nil {
+			return m
+		}
+		if token.Kind() != '"' {
+			isType = false
+			continue
+		}
+		text := token.String()
+		if isName {
+			isType = text == "type"
+			continue
+		}
+		if m.texts = append(m.texts, text); isType {
+			m.texts = append(m.texts, "["+text+"]")
+		}
+		isType = false
+	}
 }

@@ -2,13 +2,18 @@ package verify_test
 
 import (
 	"bytes"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -18,6 +23,7 @@ import (
 	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/jury"
+	"jurat/timestamp"
 	"jurat/verify"
 )
 
@@ -139,5 +145,130 @@ func TestSlimness(t *testing.T) {
 	}
 	if small, large := copied(1<<10), copied(64<<10); large > small+1<<10 {
 		t.Errorf("with texts of 1 KiB %d bytes are copied, with texts of 64 KiB %d", small, large)
+	}
+}
+
+// TestFaultIsAnAnswer makes the program fail on a file, in the caller's goroutine and in others. The program goes on,
+// and nothing is proved or refuted.
+func TestFaultIsAnAnswer(t *testing.T) {
+	h := jurattest.New(t)
+	record := h.Seal(t, output("a"))
+	bundle := h.Bundle(t, record, h.Seal(t, output("b")))
+	asFile := func(marshal func() ([]byte, error)) []byte { return must.Get(marshal())(t) }
+	files := map[string][]byte{"record": asFile(record.Marshal), "bundle": asFile(bundle.Marshal)}
+	for name, fail := range map[string]func(o *verify.Options){
+		"where a record is examined": func(o *verify.Options) { o.Memory = new(timestamp.Memory) }, // its maps are nil
+		"before":                     func(o *verify.Options) { o.CRLs = []*x509.RevocationList{nil} },
+		"where a record is shown":    func(o *verify.Options) { o.Each = func(*evidence.Record) { panic("no") } },
+	} {
+		o := h.Options(t)
+		fail(&o)
+		for kind, file := range files {
+			if r, err := verify.File(file, o); !errors.Is(err, verify.ErrFault) || r != nil {
+				t.Errorf("%s, file of a %s: %+v, %v", name, kind, r, err)
+			}
+		}
+		for _, r := range []*verify.Report{verify.Record(record, o), verify.Bundle(bundle, o)} {
+			if r.Outcome != verify.NotProved || r.Of(verify.Content).Status != verify.NotProved || r.Of(verify.Content).Reason == "" {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+		if f := verify.Sealed(record, o); f.Status != verify.NotProved && name != "where a record is shown" {
+			t.Errorf("%s: sealed: %+v", name, f)
+		}
+	}
+}
+
+var now = time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+
+func clock() time.Time { return now }
+
+func text(name, content string) *verify.InputFile {
+	return &verify.InputFile{Name: name, From: strings.NewReader(content)}
+}
+
+func TestOptions(t *testing.T) {
+	trust := jurattest.New(t).Trust(t)
+	doc, err := trust.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := now.Add(time.Hour)
+	o, err := (&verify.Inputs{Now: clock, Before: &before, Trust: text("t", string(doc)), Checkpoint: text("c", "note\n")}).Options()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := trust.Fingerprint()
+	if got, _ := o.Trust.Fingerprint(); got != want || !o.At.Equal(now) || !o.Before.Equal(before) || o.Checkpoint != "note\n" {
+		t.Errorf("%+v", o)
+	}
+	if o, err := (&verify.Inputs{Now: clock}).Options(); err != nil || o.Trust != nil || !o.Before.IsZero() {
+		t.Errorf("of nothing: %+v, %v", o, err)
+	}
+}
+
+func TestOptionsRefused(t *testing.T) {
+	var zero time.Time
+	for want, q := range map[string]verify.Inputs{
+		"at: the moment of checking must be after the year 0": {At: &zero},
+		"before: the time must be after the year 0":           {Before: &zero},
+		"mine.json: reading trust file":                       {Trust: text("mine.json", "{")},
+		"a.crl: ":                                             {CRLs: []verify.InputFile{*text("a.crl", "no list")}},
+		"bring the other checkpoint":                          {Consistency: text("p", "{}")},
+		"c: an empty file is no checkpoint":                   {Checkpoint: text("c", "")},
+		"p: ":                                                 {Checkpoint: text("c", "note\n"), Consistency: text("p", "{")},
+		"long.json: more than 67108864 bytes":                 {Trust: text("long.json", strings.Repeat(" ", 64<<20+1))},
+		"long.crl: more than 16777216 bytes":                  {CRLs: []verify.InputFile{*text("long.crl", strings.Repeat(" ", 16<<20+1))}},
+	} {
+		q.Now = clock
+		if _, err := q.Options(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func named(when time.Time, reason int) []x509.RevocationListEntry {
+	return []x509.RevocationListEntry{revocationOf(3, when, reason)}
+}
+
+// der encodes a value.
+func der(t testing.TB, v any, params ...string) []byte {
+	t.Helper()
+	return must.Get(asn1.MarshalWithParams(v, strings.Join(params, ",")))(t)
+}
+
+// TestManyExtensions: a list full of different extensions, and one with an entry full of them, are read once through. A reader that compares each extension with each takes a minute for one.
+func TestManyExtensions(t *testing.T) {
+	var many []pkix.Extension
+	for i := range 80_000 {
+		many = append(many, pkix.Extension{Id: asn1.ObjectIdentifier{2, 5, 1000 + i}})
+	}
+	for rule, change := range map[string]func(list *x509.RevocationList){
+		"": func(list *x509.RevocationList) { list.ExtraExtensions = many },
+		"revoked": func(list *x509.RevocationList) {
+			list.RevokedCertificateEntries = []x509.RevocationListEntry{revocationOf(3, stamped, 1, many...)}
+		},
+	} {
+		b, o, w := certifiedBundle(t, 1)
+		list := *w.lists[1]
+		change(&list)
+		o.CRLs[1] = signList(t, &list, w.made.issuing, w.made.issuingKey)
+		if got := verify.Bundle(b, o).Of(verify.Authentication); got.Rule != rule {
+			t.Errorf("want rule %q: %+v", rule, got)
+		}
+	}
+}
+
+// TestOddDates: a date in an extension is a GeneralizedTime in whole seconds of UTC, or the list cannot be used.
+func TestOddDates(t *testing.T) {
+	for text, rule := range map[string]string{"20251231230000Z": "revoked", "20251231230000.5Z": "revocation", "20260101000000+0100": "revocation", "202512312300Z": "revocation"} {
+		b, o, w := certifiedBundle(t, 1)
+		list := *w.lists[1]
+		date := pkix.Extension{Id: asn1.ObjectIdentifier{2, 5, 29, 24}, Value: der(t, asn1.RawValue{Tag: asn1.TagGeneralizedTime, Bytes: []byte(text)})}
+		list.RevokedCertificateEntries = []x509.RevocationListEntry{revocationOf(3, stamped.Add(time.Hour), 1, date)}
+		o.CRLs[1] = signList(t, &list, w.made.issuing, w.made.issuingKey)
+		if got := verify.Bundle(b, o).Of(verify.Authentication); got.Rule != rule {
+			t.Errorf("%s: want %s: %+v", text, rule, got)
+		}
 	}
 }

@@ -6,12 +6,15 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"math/big"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
@@ -307,6 +310,107 @@ func TestFileThatIsNotOurs(t *testing.T) {
 	for _, file := range []string{"", "{}", "A text about jurat/evidence/v1 and jurat/bundle/v1.", `{"records":[]}`, "hello", "\x00\x01", `{"format":"other"}`} {
 		if r, err := verify.File([]byte(file), verify.Options{}); err == nil {
 			t.Errorf("%q: %+v", file, r)
+		}
+	}
+}
+
+// TestAnswers: the index gives the same answers as the report.
+func TestAnswers(t *testing.T) {
+	f := func(g verify.Guarantee, s verify.Status, record, reason string) verify.Finding {
+		return verify.Finding{Guarantee: g, Status: s, Record: record, Reason: reason}
+	}
+	r := &verify.Report{
+		Guarantees: []verify.Finding{f(verify.Content, verify.NotProved, "b", "1"), f(verify.Authentication, verify.Refuted, "", "3"), f(verify.Time, verify.Proved, "", ""), f(verify.Order, verify.NotProved, "", "no details")},
+		Details: []verify.Finding{f(verify.Content, verify.NotProved, "b", "1"), f(verify.Authentication, verify.NotProved, "a", "2"), f(verify.Authentication, verify.Refuted, "", "3"),
+			f(verify.Authentication, verify.Refuted, "a", "4"), f(verify.Content, verify.NotProved, "b", "5")},
+		Times: []trust.TimeOf{{Record: "a", ProvedTime: trust.ProvedTime{Authority: "x"}}, {Record: "a", ProvedTime: trust.ProvedTime{Authority: "y"}}},
+	}
+	answers := r.Answers()
+	for _, record := range []string{"a", "b", "c", ""} {
+		for _, g := range verify.Guarantees() {
+			if diff := cmp.Diff(r.For(g, record), answers.For(g, record)); diff != "" {
+				t.Errorf("%s of %q: %s", g, record, diff)
+			}
+		}
+		want, wantOK := r.TimeOf(record)
+		if got, ok := answers.TimeOf(record); ok != wantOK || !cmp.Equal(got, want) {
+			t.Errorf("the time of %q: %+v, %v", record, got, ok)
+		}
+	}
+}
+
+// TestFindingsThatSayTheSameAreOneGroup: the answer stands first, once, and what is of another guarantee is left out.
+func TestFindingsThatSayTheSameAreOneGroup(t *testing.T) {
+	of := func(g verify.Guarantee, s verify.Status, rule, record string) verify.Finding {
+		return verify.Finding{Guarantee: g, Status: s, Rule: rule, Record: record, Reason: "of " + record}
+	}
+	answer := of(verify.Time, verify.Refuted, "token", "c")
+	r := &verify.Report{Details: []verify.Finding{of(verify.Time, verify.NotProved, "pending", "a"), of(verify.Content, verify.Refuted, "token", "a"),
+		of(verify.Time, verify.NotProved, "pending", "b"), answer, of(verify.Time, verify.Refuted, "token", "d"), of(verify.Time, verify.NotProved, "token", "e")}}
+	want := []verify.Group{{Finding: answer, More: 1}, {Finding: r.Details[0], More: 1}, {Finding: r.Details[5]}}
+	if got := r.Grouped(answer); !slices.Equal(got, want) {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+	proved := of(verify.Order, verify.Proved, "", "")
+	if got := r.Grouped(proved); !slices.Equal(got, []verify.Group{{Finding: proved}}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestSealedSaysWhatRecordSays compares Sealed with Record on records of the vectors: each record with some of the
+// trust files, and each trust file with some of the records. The long form combines all.
+func TestSealedSaysWhatRecordSays(t *testing.T) {
+	files := must.Get(filepath.Glob(filepath.Join(vectorsDir, "*")))(t)
+	const most = 300 // records
+	step := 23
+	if os.Getenv("JURAT_TEST_LONG") != "" {
+		step = 1
+	}
+	trusts := []*trust.Trust{nil}
+	var records []*evidence.Record
+	for _, file := range files {
+		doc, err := os.ReadFile(file)
+		if err != nil {
+			continue // a folder
+		}
+		if trusted, err := trust.Parse(doc); err == nil {
+			trusts = append(trusts, trusted)
+		}
+		if r, err := evidence.Open(doc); err == nil && len(records) < most {
+			records = append(records, r)
+		}
+	}
+	if len(records) < 5 || len(trusts) < 3 {
+		t.Fatalf("%d records, %d trust files", len(records), len(trusts))
+	}
+	seen := map[verify.Status]int{}
+	for n, trusted := range trusts {
+		o := verify.Options{Trust: trusted, Memory: timestamp.NewMemory()}
+		for i := n % step; i < len(records); i += step {
+			r := records[i]
+			alone := *r
+			alone.Log = nil // its place is proved otherwise
+			report := verify.Record(&alone, o)
+			want := verify.Proved
+			for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time} {
+				f := report.Of(g)
+				if f.Rule == verify.Skew { // the record was sealed all the same
+					continue
+				}
+				if s := f.Status; s == verify.Refuted || want == verify.Proved {
+					want = s
+				}
+			}
+			got := verify.Sealed(&alone, o)
+			if got.Status != want {
+				t.Errorf("record %s: %+v, Record says %s", r.Payload.RecordID, got, want)
+			}
+			seen[got.Status]++
+		}
+	}
+	for _, s := range []verify.Status{verify.Proved, verify.NotProved, verify.Refuted} {
+		if seen[s] == 0 {
+			t.Errorf("none is %s", s)
 		}
 	}
 }

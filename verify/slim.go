@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -91,3 +92,102 @@ func slim(r *evidence.Record) *evidence.Record {
 
 // there replaces a value when only its presence matters.
 var there = jsontext.Value("null")
+
+// said is the value of a member of a payload, as far as the file shows it.
+type said struct {
+	value    jsontext.Value // canonical; nil: absent or withheld
+	Withheld bool           // sealed apart and not disclosed, or disclosed wrongly
+}
+
+// saidIn reads a member that may be sealed apart. A disclosed value counts only if the payload commits to it.
+func saidIn(r *evidence.Record, pointer string, value jsontext.Value) said {
+	shown, withheld := r.Said(pointer, value)
+	return said{value: shown, Withheld: withheld}
+}
+
+func response(r *evidence.Record) said { return saidIn(r, "/response", r.Payload.Response) }
+
+func modified(r *evidence.Record) said {
+	return saidIn(r, "/modified_response", r.Payload.ModifiedResponse)
+}
+
+// spoken holds digests of what a record gave out, for comparison.
+type spoken struct {
+	Response, Modified spokenText
+	Names              evidence.Digest // the tag of the actor that its own text names as judged; zero: none
+}
+
+// A Text is a value that a record gave out, known by its digest only.
+type spokenText struct {
+	digest   evidence.Digest // of the canonical value; zero: absent or withheld
+	Withheld bool
+}
+
+// spokenIn reads what a record gave out, as far as the file shows it.
+func spokenIn(r *evidence.Record) spoken {
+	return spoken{Response: response(r).digested(), Modified: modified(r).digested()}
+}
+
+func (s said) digested() spokenText {
+	if s.value == nil {
+		return spokenText{Withheld: s.Withheld}
+	}
+	return spokenText{digest: evidence.DigestOf(s.value)}
+}
+
+// Same compares by canonical value. If a text is withheld, known is false.
+func (s spokenText) Same(other spokenText) (equal, known bool) {
+	return s.digest == other.digest, !s.Withheld && !other.Withheld
+}
+
+// Or returns the text from whichever of two files shows it.
+func (s spokenText) Or(other spokenText) spokenText {
+	if s.Withheld {
+		return other
+	}
+	return s
+}
+
+// A Linked holds what the rules of chains and reviews need of a record: actor, time, ids, links, and the digests of
+// its texts.
+type Linked struct {
+	record *evidence.Record
+	said   spoken
+}
+
+// Link returns what the rules about links need of a record, without its texts.
+func Link(r *evidence.Record) Linked {
+	l := Linked{record: slim(r), said: spokenIn(r)}
+	l.record.Log = nil
+	p := &l.record.Payload
+	p.Signers = slices.Clone(p.Signers)
+	withoutTexts(l.record) // texts of a trial's acts, too
+	return l
+}
+
+// Payload returns the record's payload without its texts. The caller must not change it.
+func (l Linked) Payload() *evidence.Payload { return &l.record.Payload }
+
+// Digest returns the digest of the record's payload.
+func (l Linked) Digest() evidence.Digest { return l.record.Digest }
+
+// Contradictions returns what the rules of chains and reviews would refute in a file of these records, in this order.
+// A ledger calls it before it seals a record, because a contradiction in the log is permanent. It checks no
+// signature, time stamp or place.
+func Contradictions(file []Linked) (found []Finding) {
+	c := newCheck(Options{}, ManyRecords)
+	for _, l := range file {
+		c.all = append(c.all, l.record)
+		c.said[l.record] = l.said
+	}
+	c.graph = newGraph(c.all)
+	c.byDigest = c.graph.ByDigest
+	c.reviews()
+	c.chain()
+	for _, f := range c.findings {
+		if f.Status == Refuted && (f.Guarantee == Chain || f.Guarantee == HumanReview) {
+			found = append(found, f)
+		}
+	}
+	return found
+}

@@ -194,20 +194,9 @@ func (c *check) replay(acts []jury.Act) {
 		c.allDoubt("closing", "the trial is not closed: it is still under way, was broken off, or its end was cut away")
 	default:
 		c.closed = true
-		c.quoted(acts)
+		made, act := findInvented(c.all[slices.IndexFunc(c.all, isSubmission)], acts)
+		c.found(c.byDigest[act], made)
 		c.noteTrial(replayed)
-	}
-}
-
-// quoted compares what jurors quote with the evidence, if the file has it.
-func (c *check) quoted(acts []jury.Act) {
-	made := findInvented(c.all[slices.IndexFunc(c.all, isSubmission)], acts)
-	switch {
-	case made == nil:
-	case made.Unasked:
-		c.doubt(Verdict, "quotation", nil, "%s", made.Reason)
-	default:
-		c.refute(Verdict, "quotation", c.byDigest[made.Act], "%s", made.Reason)
 	}
 }
 

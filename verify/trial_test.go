@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/must"
+	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
@@ -352,4 +353,302 @@ func actionOf(b *evidence.Bundle, recordID string) evidence.ActionType {
 		}
 	}
 	return ""
+}
+
+// A decidedTrial is a trial that people decided on.
+type decidedTrial struct {
+	name   string
+	trial  string // of trialPlans
+	decide func(f *decider)
+	want   jury.Position // "": the report states no outcome
+	open   bool
+}
+
+// A decider seals what people decide on a trial's judgment.
+type decider struct {
+	forger   *forger
+	records  []*evidence.Record
+	judgment *evidence.Record
+	apart    []string
+	t        testing.TB
+}
+
+func (d *decider) review(on *evidence.Record, status evidence.ApprovalStatus, modified jsontext.Value, change func(*evidence.Payload)) *evidence.Record {
+	d.t.Helper()
+	p := evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "reviewer", OriginalResponseID: on.Payload.RecordID, ApprovalStatus: status,
+		ModifiedResponse: modified, Saw: []evidence.Digest{on.Digest}, ChainID: d.judgment.Payload.ChainID, Timestamp: "2026-01-01T00:00:09Z"}
+	if change != nil {
+		change(&p)
+	}
+	r := d.forger.house.Seal(d.t, p, d.apart...)
+	d.records = append(d.records, r)
+	return r
+}
+
+func decidedTrials() []decidedTrial {
+	fail, pass := jury.ModifiedVerdict(jury.UnsafeFail), jury.ModifiedVerdict(jury.SafePass)
+	return []decidedTrial{
+		{"failed by a person", "final-judge", func(d *decider) { d.review(d.judgment, evidence.ApprovedWithModifications, fail, nil) }, jury.UnsafeFail, false},
+		{"approved by a person", "final-judge", func(d *decider) { d.review(d.judgment, evidence.Approved, nil, nil) }, jury.SafePass, false},
+		{"rejected by a person", "final-judge", func(d *decider) { d.review(d.judgment, evidence.Rejected, nil, nil) }, jury.NeedsReview, true},
+		{"a tie that a person passed", "tie", func(d *decider) { d.review(d.judgment, evidence.ApprovedWithModifications, pass, nil) }, jury.SafePass, false},
+		{"a tie that was approved as it is", "tie", func(d *decider) { d.review(d.judgment, evidence.Approved, nil, nil) }, jury.NeedsReview, true},
+		{"a tie that nobody has decided", "tie", func(*decider) {}, jury.NeedsReview, true},
+		{"a degraded verdict that a person approved", "absent-juror", func(d *decider) { d.review(d.judgment, evidence.Approved, nil, nil) }, jury.SafePass, false},
+		{"the last of two decisions", "tie", func(d *decider) {
+			d.review(d.judgment, evidence.ApprovedWithModifications, pass, nil)
+			d.review(d.judgment, evidence.ApprovedWithModifications, fail, nil)
+		}, jury.UnsafeFail, false},
+		{"a decision that another person rejected", "tie", func(d *decider) {
+			first := d.review(d.judgment, evidence.ApprovedWithModifications, pass, nil)
+			d.review(first, evidence.Rejected, nil, func(p *evidence.Payload) { p.ReviewerID = "second reviewer" })
+		}, jury.NeedsReview, true},
+		{"a decision that another person approved", "tie", func(d *decider) {
+			first := d.review(d.judgment, evidence.ApprovedWithModifications, pass, nil)
+			d.review(first, evidence.Approved, nil, func(p *evidence.Payload) { p.ReviewerID = "second reviewer" })
+		}, jury.SafePass, false},
+		{"the whole judgment with another position, as it once was", "tie", func(d *decider) {
+			d.review(d.judgment, evidence.ApprovedWithModifications, jsontext.Value(`{"method":"majority_vote","model":"","position":"unsafe_fail","score":64}`), nil)
+		}, jury.UnsafeFail, false},
+		{"modified to a text", "final-judge", func(d *decider) {
+			d.review(d.judgment, evidence.ApprovedWithModifications, jsontext.Value(`"unsafe_fail"`), nil)
+		}, jury.NeedsReview, true},
+		{"modified to no decision", "final-judge", func(d *decider) {
+			d.review(d.judgment, evidence.ApprovedWithModifications, jsontext.Value(`{"position":"needs_review"}`), nil)
+		}, jury.NeedsReview, true},
+		{"a decision that is withheld", "final-judge", func(d *decider) {
+			d.apart = []string{"/modified_response"}
+			d.review(d.judgment, evidence.ApprovedWithModifications, fail, nil).Disclosures = nil
+		}, jury.NeedsReview, true},
+		{"a review of an evaluation", "final-judge", func(d *decider) { d.review(d.records[2], evidence.Rejected, nil, nil) }, jury.SafePass, false},
+		{"a decision by id alone", "final-judge", func(d *decider) {
+			d.review(d.judgment, evidence.Rejected, nil, func(p *evidence.Payload) { p.Saw = nil })
+		}, jury.SafePass, false},
+		{"a rejection with another response", "final-judge", func(d *decider) { d.review(d.judgment, evidence.Rejected, fail, nil) }, jury.NeedsReview, true},
+		{"an approval with another response", "final-judge", func(d *decider) { d.review(d.judgment, evidence.Approved, fail, nil) }, jury.NeedsReview, true},
+		{"a decision that was left out", "tie", func(d *decider) {
+			d.review(d.judgment, evidence.ApprovedWithModifications, pass, nil)
+			left := len(d.records) - 1
+			d.review(d.judgment, evidence.ApprovedWithModifications, fail, nil)
+			d.records = append(d.records[:left], d.records[left+1:]...)
+		}, "", false},
+	}
+}
+
+func (c decidedTrial) make(t *testing.T) (*evidence.Bundle, verify.Options) {
+	t.Helper()
+	f := forgerOfCommitted(t, c.trial)
+	b := f.seal()
+	d := &decider{forger: f, records: b.Records, judgment: b.Records[len(b.Records)-2], t: t}
+	c.decide(d)
+	return f.house.Bundle(t, d.records...), f.house.Options(t)
+}
+
+func decidedVectors(t *testing.T) []given {
+	t.Helper()
+	var list []given
+	for _, c := range decidedTrials() {
+		b, o := c.make(t)
+		list = append(list, givenBundle(t, slug("decided", c.name), b, o))
+	}
+	return list
+}
+
+// TestTrialOutcome: the report states the outcome by the last decision that is proved to be on the verdict. It states
+// none if the verdict or a record is missing.
+func TestTrialOutcome(t *testing.T) {
+	for _, c := range decidedTrials() {
+		b, o := c.make(t)
+		for name, r := range map[string]*verify.Report{"bundle": verify.Bundle(b, o), "file": fileOf(t, b, o)} {
+			got := r.TrialOutcome
+			if c.want == "" {
+				if got != nil {
+					t.Errorf("%s, %s: %+v is stated", c.name, name, got)
+				}
+				continue
+			}
+			if got == nil || got.Position != c.want || got.Open != c.open {
+				t.Errorf("%s, %s: %+v, want %s, open %t: %+v", c.name, name, got, c.want, c.open, r.Details)
+			}
+		}
+		o.Trust.Keys = nil
+		if r := verify.Bundle(b, o); r.TrialOutcome != nil {
+			t.Errorf("%s: without keys %+v is stated", c.name, r.TrialOutcome)
+		}
+	}
+}
+
+func fileOf(t *testing.T, b *evidence.Bundle, o verify.Options) *verify.Report {
+	t.Helper()
+	doc := must.Get(b.Marshal())(t)
+	return must.Get(verify.File(doc, o))(t)
+}
+
+// TestNoOutcomeOfParts: a trial without its end, or a single act, has no outcome.
+func TestNoOutcomeOfParts(t *testing.T) {
+	h := jurattest.New(t)
+	records := h.Try(t, jury.FinalJudge).Records
+	for n := 1; n < len(records); n++ {
+		if r := verify.Bundle(h.Bundle(t, records[:n]...), h.Options(t)); r.TrialOutcome != nil {
+			t.Errorf("after %d acts: %+v", n, r.TrialOutcome)
+		}
+	}
+}
+
+// TestTimelineSaysWhatWasDecided: a step of a review says whether it approves, modifies or rejects, and what a verdict became.
+func TestTimelineSaysWhatWasDecided(t *testing.T) {
+	c := decidedTrials()[0]
+	b, _ := c.make(t)
+	steps := verify.Timeline(b.Records, nil)
+	last := steps[len(steps)-1]
+	if last.Status != evidence.ApprovedWithModifications || last.Verdict == nil || last.Verdict.Position != jury.UnsafeFail {
+		t.Errorf("%+v", last)
+	}
+}
+
+func TestConfigurationOfARecord(t *testing.T) {
+	step := func(change func(p *evidence.Payload)) evidence.Payload {
+		p := output("a")
+		p.ActionType, p.ChainPosition = evidence.ChainStep, 1
+		change(&p)
+		return p
+	}
+	tests := []struct {
+		name   string
+		act    evidence.Payload
+		change func(r *evidence.Record, o *verify.Options)
+		status verify.Status
+		rule   string
+	}{
+		{"a model's output", output("a"), nil, verify.Proved, ""},
+		{"a step that says all", step(func(*evidence.Payload) {}), nil, verify.Proved, ""},
+		{"a step without its model", step(func(p *evidence.Payload) { p.Model = "" }), nil, verify.NotProved, "unstated"},
+		{"a step without its model's version", step(func(p *evidence.Payload) { p.ModelVersion = "" }), nil, verify.NotProved, "unstated"},
+		{"a step without parameters", step(func(p *evidence.Payload) { p.Parameters = nil }), nil, verify.NotProved, "unstated"},
+		{"nobody knows whose", output("a"), func(r *evidence.Record, o *verify.Options) { o.Trust.Keys = nil }, verify.NotProved, "rests"},
+		{"another's key", output("a"), func(r *evidence.Record, o *verify.Options) { o.Trust.Keys[0].Name = "b" }, verify.NotProved, "rests"},
+		{"a signature that was changed", output("a"), func(r *evidence.Record, o *verify.Options) { r.Signatures[0][9] ^= 1 }, verify.NotProved, "rests"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r, o := standalone(t, tt.act)
+			if tt.change != nil {
+				tt.change(r, &o)
+			}
+			report := verify.Record(r, o)
+			got := report.Of(verify.Configuration)
+			if got.Status != tt.status || got.Rule != tt.rule {
+				t.Errorf("%+v; want %s by %q", got, tt.status, tt.rule)
+			}
+			if tt.status == verify.Proved && !strings.Contains(got.Reason, "the actor's word") {
+				t.Errorf("the reason does not say who states the configuration: %s", got.Reason)
+			}
+			if tt.rule == "unstated" && report.Outcome != verify.Proved {
+				t.Errorf("outcome %s: it is not required", report.Outcome)
+			}
+		})
+	}
+}
+
+// TestConfigurationIsNotAsked: the guarantee does not apply to records that no model makes.
+func TestConfigurationIsNotAsked(t *testing.T) {
+	h := jurattest.New(t)
+	r := h.Seal(t, reviewOf(h.Seal(t, output("a")), evidence.Approved, ""))
+	if got := verify.Record(r, h.Options(t)).Of(verify.Configuration); got.Reason != "not asked" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestConfigurationOfATrial compares what jurors and judge say about themselves with their seats.
+func TestConfigurationOfATrial(t *testing.T) {
+	model := func(f *forger, action evidence.ActionType, name string) {
+		p, _ := f.find(action)
+		p.Model = name
+	}
+	other := func(f *forger, name string) {
+		model(f, evidence.Evaluation, name)
+		f.edit(evidence.FinalJudgment, func(b map[string]any) { b["degraded"] = true })
+	}
+	tests := []struct {
+		name   string
+		change func(f *forger)
+		status verify.Status
+		rule   string
+		actor  string
+	}{
+		{"honest", func(f *forger) {}, verify.Proved, "", ""},
+		{"a version of the model", func(f *forger) { model(f, evidence.Evaluation, "scripted-2026-01-01") }, verify.Proved, "", ""},
+		{"a revision of the model", func(f *forger) { model(f, evidence.Evaluation, "scripted@17") }, verify.Proved, "", ""},
+		{"a tag of the model", func(f *forger) { model(f, evidence.Statement, "scripted:latest") }, verify.Proved, "", ""},
+		{"another model", func(f *forger) { other(f, "rules") }, verify.NotProved, "model", "juror-"},
+		{"another model that begins so", func(f *forger) { other(f, "scripted2") }, verify.NotProved, "model", "juror-"},
+		{"a model that nobody reported", func(f *forger) { model(f, evidence.Statement, jury.Unreported) }, verify.NotProved, "model", "juror-"},
+		{"another judge's parameters", func(f *forger) {
+			p, _ := f.find(evidence.JudgeOpinion)
+			p.Parameters = jsontext.Value(`{"temperature":2}`)
+		}, verify.Refuted, "parameters", "judge"},
+		{"other parameters in a statement", func(f *forger) {
+			p, _ := f.find(evidence.Statement)
+			p.Parameters = jsontext.Value(`{"temperature":2}`)
+		}, verify.Refuted, "parameters", "juror-"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newForger(t, jury.FinalJudge)
+			tt.change(f)
+			b := f.seal()
+			report := verify.Bundle(b, f.house.Options(t))
+			got := report.Of(verify.Configuration)
+			if got.Status != tt.status || got.Rule != tt.rule || !strings.Contains(got.Reason, tt.actor) {
+				t.Errorf("%+v; want %s by %q of %q", got, tt.status, tt.rule, tt.actor)
+			}
+			if (report.Outcome == verify.Refuted) != (tt.status == verify.Refuted) {
+				t.Errorf("outcome %s", report.Outcome)
+			}
+		})
+	}
+}
+
+// TestConfigurationWithoutTheSeat: an act alone, or without its opening, does not show what its seat was given.
+func TestConfigurationWithoutTheSeat(t *testing.T) {
+	f := newForger(t, jury.FinalJudge)
+	b := f.seal()
+	o := f.house.Options(t)
+	for _, r := range b.Records {
+		role := r.Payload.Role()
+		if role != evidence.RoleJuror && role != evidence.RoleJudge {
+			continue
+		}
+		if got := verify.Record(r, o).Of(verify.Configuration); got.Status != verify.NotProved || got.Rule != "seat" {
+			t.Errorf("%s alone: %+v", r.Payload.ActionType, got)
+		}
+	}
+	// An actor without a seat in the opening that it answers.
+	f = newForger(t, jury.FinalJudge)
+	p, i := f.find(evidence.Evaluation)
+	p.AgentID = "juror-x"
+	b = f.seal()
+	if got := verify.Bundle(b, f.house.Options(t)).For(verify.Configuration, b.Records[i].Payload.RecordID); got.Rule != "seat" {
+		t.Errorf("without a seat: %+v", got)
+	}
+}
+
+// TestConfigurationOfHonestTrials: jurors leave out the parameters of their seats; and a stand-in has no model.
+func TestConfigurationOfHonestTrials(t *testing.T) {
+	h := jurattest.New(t)
+	settings := jurattest.Settings(jury.FinalJudge)
+	jurors, judge := jurattest.Panel()
+	for i := range settings.Seats {
+		settings.Seats[i].Parameters = jsontext.Value(`{"temperature": 0.20}`)
+	}
+	jurors[2].(*jurattest.Juror).Err = jury.ErrBlocked
+	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Settings: settings, Jurors: jurors,
+		Judge: judge, Now: h.Now, Random: h.Random}, jurattest.Case(t)))(t)
+	if !done.Result.Degraded {
+		t.Fatal("no juror was blocked")
+	}
+	report := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t))
+	if got := report.Of(verify.Configuration); report.Outcome != verify.Proved || got.Status != verify.Proved {
+		t.Errorf("%s, %+v", report.Outcome, got)
+	}
 }

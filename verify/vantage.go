@@ -16,12 +16,9 @@ import (
 // maxCopied is how many bytes the records of a file may copy. docs/format.md has the same number, because two verifiers must agree.
 const maxCopied = 2 << 30
 
-// A Finding is an answer about one record, unless it is proved.
-type sightFinding struct {
-	Rule    string
-	Reason  string
-	Refuted bool // otherwise not proved
-	Gap     bool // the record tells of acts that are not recorded
+// unseen says why what a recorder saw is not proved. The rule "gap" is of a record that tells of acts which are not recorded.
+func unseen(rule, format string, args ...any) *Finding {
+	return found(Vantage, NotProved, rule, format, args...)
 }
 
 // Seen says who saw how many acts of a file, from where.
@@ -58,8 +55,8 @@ type look struct {
 	record *evidence.Record
 	opened *observed.Opened // nil: an event
 	change *ToolChange
-	alone  *sightFinding // what is known without other records; nil: the record must be read in order
-	answer string        // the provider's id of the answer, by its bytes; "": it has none
+	alone  *Finding // what is known without other records; nil: the record must be read in order
+	answer string   // the provider's id of the answer, by its bytes; "": it has none
 
 	references []string // what the call names of what the provider kept, by its bytes where they are read
 	leftOut    []string // what the bytes say and the record does not
@@ -90,19 +87,19 @@ func lookAt(r *evidence.Record) *look {
 }
 
 // ofEvent says what an event of the recorder means for completeness, and which tool changed.
-func ofEvent(p *evidence.Payload) (*sightFinding, *ToolChange) {
+func ofEvent(p *evidence.Payload) (*Finding, *ToolChange) {
 	e, err := observed.ParseEvent(p.Response)
 	switch {
 	case err != nil:
-		return &sightFinding{Rule: "body", Reason: fmt.Sprintf("its response is no event of a recorder: %v", err)}, nil
+		return unseen("body", "its response is no event of a recorder: %v", err), nil
 	case e.Event == observed.Gap:
 		calls := int64(0)
 		for _, m := range e.Missed {
 			calls += min(m.Calls, 1<<40)
 		}
-		return &sightFinding{Rule: "gap", Gap: true, Reason: fmt.Sprintf("the recorder says that at least %d calls passed without a record", calls)}, nil
+		return unseen("gap", "the recorder says that at least %d calls passed without a record", calls), nil
 	case e.Event == observed.LostInCrash:
-		return &sightFinding{Rule: "gap", Gap: true, Reason: fmt.Sprintf("the recorder died during a call of %q: nothing else is known of it", e.Agent)}, nil
+		return unseen("gap", "the recorder died during a call of %q: nothing else is known of it", e.Agent), nil
 	case e.Event == observed.ToolDefinitionChanged:
 		return nil, &ToolChange{p.RecordID, p.AgentID, e.Agent, e.Server, e.Tool, e.Before, e.After}
 	}
@@ -122,7 +119,7 @@ type sights struct {
 }
 
 // Take takes the next record of the file, and returns what is found against it; nil: nothing, or it is not a recorder's.
-func (f *sights) Take(l *look) *sightFinding {
+func (f *sights) Take(l *look) *Finding {
 	if l == nil {
 		return nil
 	}
@@ -134,7 +131,7 @@ func (f *sights) Take(l *look) *sightFinding {
 	}
 	f.note(l.record)
 	if f.copied += l.opened.Copied(); f.copied > maxCopied && l.opened.Copied() > 0 {
-		return &sightFinding{Rule: "volume", Reason: fmt.Sprintf("the records of the file copy more than %d bytes from each other", maxCopied)}
+		return unseen("volume", "the records of the file copy more than %d bytes from each other", maxCopied)
 	}
 	reading, found := f.window.Read(l.opened), l.alone
 	if found == nil && !l.proved {
@@ -168,12 +165,6 @@ func (f *sights) refer(l *look) {
 // maxAnswers bounds the ids of answers that a File remembers. A reference to a further one is said to be elsewhere.
 const maxAnswers = 1 << 20
 
-// Elsewhere lists what calls name of what the provider keeps, such as an earlier answer, and no record before them has; at most 1000.
-func (f *sights) Elsewhere() []string { return f.elsewhere }
-
-// LeftOut lists models and usage that bytes say and their records leave out, each with the record; at most 1000.
-func (f *sights) LeftOut() []string { return f.leftOut }
-
 // leftOut lists what bytes say and their record does not.
 func leftOut(p *evidence.Payload, from *observed.Facts) (list []string) {
 	if p.Model == "" && from.Model != "" {
@@ -206,9 +197,6 @@ func (f *sights) note(r *evidence.Record) {
 	}
 }
 
-// Seen lists who saw acts of the file, from where, in the order of their first record; at most 1000.
-func (f *sights) Seen() []Seen { return f.seen }
-
 // SeenFrom says in English from where a recorder has an act. It is InWords, but tells telemetry from a file.
 func SeenFrom(o *evidence.Observed, recorder string) string {
 	switch {
@@ -219,9 +207,6 @@ func SeenFrom(o *evidence.Observed, recorder string) string {
 	}
 	return fmt.Sprintf("told by the agent's telemetry to the recorder %q", recorder)
 }
-
-// Changes lists the tools whose definition changed, in the order of the records; at most 1000.
-func (f *sights) Changes() []ToolChange { return f.changes }
 
 // InWords says in English who saw, from where.
 func (s Seen) InWords() string {
@@ -250,11 +235,11 @@ func VantageInWords(v evidence.Vantage, recorder string) string {
 }
 
 // judge applies the rules to a record and its bytes. The first that fits counts.
-func (l *look) judge(reading observed.Reading) *sightFinding {
+func (l *look) judge(reading observed.Reading) *Finding {
 	p, o := &l.record.Payload, l.record.Payload.Observed
 	for _, err := range reading.Errs {
 		if errors.Is(err, observed.ErrWrong) {
-			return &sightFinding{Rule: "digest", Reason: err.Error(), Refuted: true}
+			return found(Vantage, Refuted, "digest", "%v", err)
 		}
 	}
 	facts, known := l.opened.Facts(reading)
@@ -262,35 +247,35 @@ func (l *look) judge(reading observed.Reading) *sightFinding {
 	if known {
 		l.references, l.leftOut = facts.ContextByReference, leftOut(p, &facts)
 		if member := l.differs(&facts); member != "" {
-			return &sightFinding{Rule: "projection", Refuted: true, Reason: fmt.Sprintf("its bytes say another %s than the record", member)}
+			return found(Vantage, Refuted, "projection", "its bytes say another %s than the record", member)
 		}
 	}
 	switch {
 	case o.Fidelity == evidence.ByAttributes:
-		return &sightFinding{Rule: "second-hand", Reason: SeenFrom(o, p.AgentID) + ": nobody saw the bytes"}
+		return unseen("second-hand", "%s: nobody saw the bytes", SeenFrom(o, p.AgentID))
 	case o.Fidelity == evidence.Parsed:
-		return &sightFinding{Rule: "second-hand", Reason: SeenFrom(o, p.AgentID) + ", as values that somebody else had parsed: nobody saw the bytes"}
+		return unseen("second-hand", "%s, as values that somebody else had parsed: nobody saw the bytes", SeenFrom(o, p.AgentID))
 	case o.Agent == p.AgentID:
-		return &sightFinding{Rule: "recorder-agent", Reason: fmt.Sprintf("%q records its own acts: nobody else saw them", p.AgentID)}
+		return unseen("recorder-agent", "%q records its own acts: nobody else saw them", p.AgentID)
 	}
 	for _, open := range openRules {
 		for _, err := range reading.Errs {
 			if errors.Is(err, open.err) {
-				return &sightFinding{Rule: open.rule, Reason: err.Error()}
+				return unseen(open.rule, "%v", err)
 			}
 		}
 	}
 	if why := readDifferently(o); why != "" {
-		return &sightFinding{Rule: "readers", Reason: why}
+		return unseen("readers", "%s", why)
 	}
 	switch {
 	case !known && l.states():
-		return &sightFinding{Rule: "projection", Reason: fmt.Sprintf("the protocol %q is not read here: what the record says of its bytes is the recorder's word", o.Protocol)}
+		return unseen("projection", "the protocol %q is not read here: what the record says of its bytes is the recorder's word", o.Protocol)
 	case o.Ended == evidence.LostInCrash:
-		return &sightFinding{Rule: "gap", Gap: true, Reason: fmt.Sprintf("the recorder died during a call of %q: the end is not known", o.Agent)}
+		return unseen("gap", "the recorder died during a call of %q: the end is not known", o.Agent)
 	}
 	if beside := besideBytes(p); beside != "" {
-		return &sightFinding{Rule: "projection", Reason: fmt.Sprintf("its %s is no fact in bytes: what the record says there is the recorder's word", beside)}
+		return unseen("projection", "its %s is no fact in bytes: what the record says there is the recorder's word", beside)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func observedRecord(t testing.TB, act observed.Act) *evidence.Record {
 	return &evidence.Record{Payload: p}
 }
 
-func judged(records ...*evidence.Record) (last *sightFinding) {
+func judged(records ...*evidence.Record) (last *Finding) {
 	var f sights
 	for _, r := range records {
 		last = f.Take(lookAt(r))
@@ -85,7 +85,7 @@ func flippedBytes(t *testing.T, chat, answer string, call func(request, response
 			} else {
 				r.Payload.ResponseBody = value
 			}
-			if found := judged(r); found == nil || found.Rule != "digest" || !found.Refuted {
+			if found := judged(r); found == nil || found.Rule != "digest" || found.Status != Refuted {
 				t.Fatalf("byte %d of %.20q: %+v", i, direction, found)
 			}
 			flips++
@@ -96,7 +96,7 @@ func flippedBytes(t *testing.T, chat, answer string, call func(request, response
 		r := observedRecord(t, call(chat, answer))
 		r.Payload.Parameters = bytes.Clone(said)
 		r.Payload.Parameters[i] ^= 1
-		if found := judged(r); found == nil || found.Rule != "projection" || !found.Refuted {
+		if found := judged(r); found == nil || found.Rule != "projection" || found.Status != Refuted {
 			t.Fatalf("byte %d of %s: %+v", i, said, found)
 		}
 		flips++
@@ -116,13 +116,13 @@ func TestCopiesAreBounded(t *testing.T) {
 	r.Payload.Model, r.Payload.ModelVersion, r.Payload.Parameters, r.Payload.Response = "", "", nil, nil
 	f := sights{copied: maxCopied - 1000}
 	first := call(source, answer)
-	if found := f.Take(lookAt(observedRecord(t, first))); found != nil && found.Refuted {
+	if found := f.Take(lookAt(observedRecord(t, first))); found != nil && found.Status == Refuted {
 		t.Fatalf("%+v", found)
 	}
 	if found := f.Take(lookAt(r)); found != nil {
 		t.Fatalf("within the bound: %+v", found)
 	}
-	if found := f.Take(lookAt(r)); found == nil || found.Rule != "volume" || found.Refuted {
+	if found := f.Take(lookAt(r)); found == nil || found.Rule != "volume" || found.Status == Refuted {
 		t.Errorf("beyond the bound: %+v", found)
 	}
 	if found := f.Take(lookAt(observedRecord(t, call(chat, answer)))); found != nil {
@@ -141,7 +141,7 @@ func TestCircleOfCopies(t *testing.T) {
 	self.Payload.RequestBody = copies(self)
 	var f sights
 	for i, r := range []*evidence.Record{a, b, a, b, self, self} {
-		if found := f.Take(lookAt(r)); found == nil || found.Rule != "missing" || found.Refuted {
+		if found := f.Take(lookAt(r)); found == nil || found.Rule != "missing" || found.Status == Refuted {
 			t.Errorf("record %d: %+v", i, found)
 		}
 	}
@@ -163,7 +163,7 @@ func TestBombIsNotOpened(t *testing.T) {
 	r := observedRecord(t, act)
 	before := new(runtime.MemStats)
 	runtime.ReadMemStats(before)
-	if found := judged(r); found == nil || found.Rule != "readers" || found.Refuted {
+	if found := judged(r); found == nil || found.Rule != "readers" || found.Status == Refuted {
 		t.Errorf("%+v", found)
 	}
 	after := new(runtime.MemStats)
@@ -172,7 +172,7 @@ func TestBombIsNotOpened(t *testing.T) {
 		t.Errorf("%d bytes were allocated for a body of %d", n, bomb.Len())
 	}
 	r.Payload.ModelVersion = "zeros"
-	if found := judged(r); found == nil || !found.Refuted || found.Rule != "projection" {
+	if found := judged(r); found == nil || found.Status != Refuted || found.Rule != "projection" {
 		t.Errorf("a model that no bytes say: %+v", found)
 	}
 }
@@ -198,7 +198,7 @@ func TestSessionIsFollowed(t *testing.T) {
 	if total > 2*len(context) {
 		t.Errorf("the records take %d bytes for a context of %d", total, len(context))
 	}
-	if s := f.Seen(); len(s) != 1 || s[0].Records != 100 {
+	if s := f.seen; len(s) != 1 || s[0].Records != 100 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -245,7 +245,7 @@ func FuzzBodies(f *testing.F) {
 		}
 		found := judged(observedRecord(t, call(chat, answer)), r)
 		unchanged := bytes.Equal(p.RequestBody, good.Payload.RequestBody) && bytes.Equal(p.ResponseBody, good.Payload.ResponseBody)
-		if found != nil && (found.Rule == "" || found.Reason == "" || found.Refuted && unchanged && protocol == observe.OpenAIChat) {
+		if found != nil && (found.Rule == "" || found.Reason == "" || found.Status == Refuted && unchanged && protocol == observe.OpenAIChat) {
 			t.Errorf("%+v", found)
 		}
 	})
@@ -264,7 +264,7 @@ func TestChanges(t *testing.T) {
 	if found := f.Take(lookAt(&evidence.Record{Payload: p})); found != nil {
 		t.Errorf("%+v", found)
 	}
-	if list := f.Changes(); len(list) != 1 || list[0] != (ToolChange{"r1", "gate", "shop-bot", "stdio:sums", "add", one, other}) {
+	if list := f.changes; len(list) != 1 || list[0] != (ToolChange{"r1", "gate", "shop-bot", "stdio:sums", "add", one, other}) {
 		t.Errorf("%+v", list)
 	}
 }
@@ -279,14 +279,14 @@ func TestTold(t *testing.T) {
 		"told/otherwise":                `told by the agent's telemetry to the recorder "gate": nobody saw the bytes`,
 	} {
 		act.Protocol = protocol
-		if f := judged(observedRecord(t, act)); f == nil || f.Rule != "second-hand" || f.Refuted || f.Reason != want {
+		if f := judged(observedRecord(t, act)); f == nil || f.Rule != "second-hand" || f.Status == Refuted || f.Reason != want {
 			t.Errorf("%s: %+v", protocol, f)
 		}
 	}
 	act.Protocol = observed.Imported + "promptfoo"
 	r := observedRecord(t, act)
 	r.Payload.Observed.Request.SHA256 = evidence.DigestOf([]byte("something else"))
-	if f := judged(r); f == nil || f.Rule != "digest" || !f.Refuted {
+	if f := judged(r); f == nil || f.Rule != "digest" || f.Status != Refuted {
 		t.Errorf("another part of the file: %+v", f)
 	}
 }
@@ -302,9 +302,40 @@ func TestWhatNoBytesSay(t *testing.T) {
 		for _, act := range []observed.Act{call(chat, answer), tool(`{"id":1,"method":"ping"}`, `{"id":1,"result":{}}`)} {
 			r := observedRecord(t, act)
 			change(&r.Payload)
-			if found := judged(r); found == nil || found.Refuted || found.Rule != "projection" || !strings.Contains(found.Reason, name) {
+			if found := judged(r); found == nil || found.Status == Refuted || found.Rule != "projection" || !strings.Contains(found.Reason, name) {
 				t.Errorf("%s, %s: %+v", name, act.Protocol, found)
 			}
+		}
+	}
+}
+
+// TestTelemetry: what telemetry told is never proved, and a record that says something else than what it was told is refuted.
+func TestTelemetry(t *testing.T) {
+	const told = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"gen_ai.request.model","value":{"stringValue":"m"}},` +
+		`{"key":"gen_ai.usage.input_tokens","value":{"intValue":"9"}},{"key":"gen_ai.output.messages","value":{"stringValue":"[{\"role\":\"assistant\",\"parts\":[{\"type\":\"text\",\"content\":\"In Kassel.\"}]}]"}}]}]}]}]}`
+	span := func(change func(*evidence.Payload)) *Finding {
+		act := call(told, "")
+		act.Type, act.Protocol, act.Vantage, act.Fidelity, act.Response, act.Path, act.Status = evidence.ObservedSpan, observed.OTLP, evidence.Telemetry, evidence.ByAttributes, nil, "", 0
+		r := observedRecord(t, act)
+		if r.Payload.Response != nil || r.Payload.Model != "m" {
+			t.Fatalf("%+v", r.Payload)
+		}
+		change(&r.Payload)
+		return judged(r)
+	}
+	for name, test := range map[string]struct {
+		change  func(*evidence.Payload)
+		rule    string
+		refuted bool
+	}{
+		"as it was told":             {func(*evidence.Payload) {}, "second-hand", false},
+		"an answer beside the bytes": {func(p *evidence.Payload) { p.Response = jsontext.Value(`"In Gera."`) }, "second-hand", false},
+		"another model":              {func(p *evidence.Payload) { p.Model = "n" }, "projection", true},
+		"other counts":               {func(p *evidence.Payload) { p.Observed.Usage = jsontext.Value(`{"input_tokens":8}`) }, "projection", true},
+		"other bytes":                {func(p *evidence.Payload) { p.RequestBody = jsontext.Value(`"{}"`) }, "digest", true},
+	} {
+		if found := span(test.change); found == nil || found.Rule != test.rule || (found.Status == Refuted) != test.refuted {
+			t.Errorf("%s: %+v, want %s", name, found, test.rule)
 		}
 	}
 }

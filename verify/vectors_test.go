@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -404,4 +405,129 @@ func slug(words ...string) string {
 		return -1
 	}, text)
 	return strings.ReplaceAll(text, "--", "-")
+}
+
+// inStatements is why rules about SCITT statements have no vectors: these are JSON. TestSecondVerifierOnStatements compares both verifiers, and TestEveryRuleOfAStatement
+// breaks each of these rules.
+const (
+	inStatements = "SCITT statements are no JSON, and have tests of their own"
+	ofDemands    = "vectors bring no demands: property_test.go does"
+)
+
+// noVector are the rules for which no vector can be made, with the reasons.
+var noVector = map[string]string{
+	"unsupported": inStatements,
+	"demand":      ofDemands,
+	"value":       ofDemands,
+	"replay":      "a fault of the program itself: no file leads to it",
+	"volume":      "the smallest file that leads to it has 77 MB",
+}
+
+// TestEveryRuleHasAVector compares the rules in the code with those in the manifest.
+func TestEveryRuleHasAVector(t *testing.T) {
+	shown := map[string]bool{}
+	for _, v := range readVectorManifest(t).Verifications {
+		if v.Report == nil {
+			continue
+		}
+		for _, f := range v.Report.Guarantees {
+			shown[f.Rule] = true
+		}
+	}
+	rules := rulesInCode(t)
+	if len(rules) < 40 {
+		t.Fatalf("this test found only %d rules in the code; it searches wrongly, or the rules are gone", len(rules))
+	}
+	for _, rule := range rules {
+		if _, excepted := noVector[rule]; excepted == shown[rule] {
+			t.Errorf("rule %q: has a vector: %v, has an exception: %v; it needs exactly one of them", rule, shown[rule], excepted)
+		}
+	}
+	for rule := range noVector {
+		if !slices.Contains(rules, rule) {
+			t.Errorf("there is no rule %q to be excepted", rule)
+		}
+	}
+}
+
+// rulesInCode are the names of all rules, of this package and of package jury.
+func rulesInCode(t *testing.T) []string {
+	t.Helper()
+	files := must.Get(filepath.Glob("*.go"))(t)
+	var code strings.Builder
+	for _, file := range files {
+		if !strings.HasSuffix(file, "_test.go") {
+			code.WriteString(read(t, file))
+		}
+	}
+	var rules []string
+	for _, pattern := range []string{
+		`(?:c\.(?:refute|doubt|unsure|add|allDoubt)|contradicts|\b(?:found|unseen|unshown|doubt))\([^"\n]*"([a-z-]+)"`,
+		`\bRule: +"([a-z-]+)"`,
+		`\brule = "([a-z-]+)"`,
+		`\{"([a-z-]+)", \[\]error\{`,
+		`, "([a-z-]+)"\}(?:, \{|\}\n)`,
+		`\bvouching\{ca, "([a-z-]+)"`,
+	} {
+		rules = append(rules, matches(regexp.MustCompile(pattern), code.String())...)
+	}
+	law := read(t, filepath.Join("..", "jury", "apply.go"))
+	rules = append(rules, matches(regexp.MustCompile(`(?m)^\tRule[A-Z]\w* += "([a-z-]+)"`), law)...)
+	slices.Sort(rules)
+	return slices.Compact(rules)
+}
+
+// TestFormatDocument compares the rules of reviews and chains in docs/format.md with those in the code.
+func TestFormatDocument(t *testing.T) {
+	page := read(t, filepath.Join("..", "docs", "format.md"))
+	_, section, found := strings.Cut(page, "\n## Reviews and chains\n")
+	section, _, ended := strings.Cut(section, "\n## ")
+	if !found || !ended {
+		t.Fatal("docs/format.md has no section on reviews and chains")
+	}
+	code := read(t, "chain.go") + read(t, "review.go")
+	want := matches(regexp.MustCompile(`(?:c\.(?:refute|doubt|unsure|add)|contradicts)\([^"]*"([a-z-]+)"`), code)
+	got := []string{"rests"}
+	for _, table := range strings.Split(section, "\n| rule | ")[1:] { // the page has tables of other things, too
+		table, _, _ = strings.Cut(table, "\n\n")
+		got = append(got, matches(regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|"), table)...)
+	}
+	slices.Sort(got)
+	got = slices.Compact(got)
+	if len(want) == 0 {
+		t.Fatal("the code has no rules")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rules (-code +page):\n%s", diff)
+	}
+}
+
+// TestFormatDocumentOfKnownLog does the same for the rules on the reader's knowledge of the log.
+func TestFormatDocumentOfKnownLog(t *testing.T) {
+	page := read(t, filepath.Join("..", "docs", "format.md"))
+	_, section, found := strings.Cut(page, "\n### The reader's knowledge of the log\n")
+	section, _, ended := strings.Cut(section, "\n### ")
+	if !found || !ended {
+		t.Fatal("docs/format.md has no section on the reader's knowledge of the log")
+	}
+	code := read(t, "knownlog.go") + read(t, "census.go")
+	want := matches(regexp.MustCompile(`c\.(?:refute|doubt)\([^"]*"([a-z-]+)"`), code)
+	if diff := cmp.Diff(want, matches(regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|"), section)); len(want) == 0 || diff != "" {
+		t.Errorf("rules (-code +page):\n%s", diff)
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	content := must.Get(os.ReadFile(name))(t)
+	return string(content)
+}
+
+func matches(pattern *regexp.Regexp, text string) []string {
+	var list []string
+	for _, m := range pattern.FindAllStringSubmatch(text, -1) {
+		list = append(list, m[1])
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }

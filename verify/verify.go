@@ -170,9 +170,20 @@ func (c *check) tooMuch() {
 	}
 }
 
+// outcome is what was found of one record, or of a file.
+type outcome struct {
+	findings   []Finding
+	placed     []Finding // about order, from the examination of single records; reported after all others
+	times      []trust.TimeOf
+	identified []trust.Identified // the signers, see Report
+	ownWord    []Guarantee        // those that only the operator's clock proves
+	vouched    map[string]vouched // the CAs that vouched for signers, by name
+}
+
 // check is one verification in progress.
 type check struct {
 	trust.Checker
+	outcome
 	options  Options
 	kind     Kind
 	mended   bool               // a part of the file was not in canonical form
@@ -197,26 +208,20 @@ type check struct {
 
 	anchors anchors
 
-	details    *details // nil: for a single record, which needs no bound
-	findings   []Finding
-	proofs     *provedInFile
-	sights     sights             // what recorders saw
-	gaps       []*evidence.Record // those that tell of acts that no record has
-	placed     []Finding          // findings about order, from the examination of single records
-	times      []trust.TimeOf
-	identified []trust.Identified // the signers, see Report
-	parties    []assurance.Party  // of all signers
+	details *details           // nil: for a single record, which needs no bound
+	proofs  proofs             // those that records carry, and what became of demands
+	sights  sights             // what recorders saw
+	gaps    []*evidence.Record // those that tell of acts that no record has
+	parties []assurance.Party  // of all signers
 
 	statement *Statement // of SCITT, which the file is; nil: it is none
 
-	vouched map[string]vouched   // the CAs that vouched for signers, by name
-	notes   map[Guarantee]string // what to say about a guarantee that is proved
-	ownWord []Guarantee          // those that only the operator's clock proves
+	notes map[Guarantee]string // what to say about a guarantee that is proved
 }
 
 func newCheck(o Options, kind Kind) *check {
 	c := &check{Checker: newChecker(o), options: o, kind: kind, mended: o.mended, details: newDetails(), budget: timestamp.NewBudget(), said: map[*evidence.Record]spoken{},
-		names: map[string]string{}, outputs: map[*evidence.Record]spokenText{}, decisions: map[string][]*evidence.Record{}, notes: map[Guarantee]string{}, times: []trust.TimeOf{}, vouched: map[string]vouched{}}
+		names: map[string]string{}, outputs: map[*evidence.Record]spokenText{}, decisions: map[string][]*evidence.Record{}, notes: map[Guarantee]string{}, outcome: outcome{times: []trust.TimeOf{}, vouched: map[string]vouched{}}}
 	c.notes[Before] = fmt.Sprintf("every record is proved to have existed before %s", utc(o.Before))
 	prepared, err := c.Trust.Prepared()
 	if err != nil {
@@ -224,7 +229,9 @@ func newCheck(o Options, kind Kind) *check {
 		c.doubt(Authentication, "unknown-key", nil, "the trust cannot be used, so no key is trusted: %v", err)
 	}
 	c.Trust = prepared
-	c.proofs = newProvedInFile(o.Demands, c.doubted)
+	for _, d := range o.Demands {
+		c.proofs.demands = append(c.proofs.demands, &demanded{Demand: d, byDigest: map[string]*pending{}})
+	}
 	return c
 }
 
@@ -244,11 +251,23 @@ func newChecker(o Options) trust.Checker {
 }
 
 func (c *check) add(g Guarantee, s Status, rule string, r *evidence.Record, format string, args ...any) {
-	f := Finding{Guarantee: g, Status: s, Rule: rule, Reason: inOneLine(fmt.Sprintf(format, args...))}
+	c.found(r, found(g, s, rule, format, args...))
+}
+
+// found makes a finding, which does not name its record yet.
+func found(g Guarantee, s Status, rule, format string, args ...any) *Finding {
+	return &Finding{Guarantee: g, Status: s, Rule: rule, Reason: inOneLine(fmt.Sprintf(format, args...))}
+}
+
+// found keeps a finding about a record; a nil record stands for all. A nil finding is none.
+func (c *check) found(r *evidence.Record, f *Finding) {
+	if f == nil {
+		return
+	}
 	if r != nil {
 		f.Record = recordName(r)
 	}
-	c.findings = c.keep(c.findings, f)
+	c.findings = c.keep(c.findings, *f)
 }
 
 // inOneLine joins the lines of joined errors by semicolons.
@@ -281,7 +300,7 @@ func (c *check) report() *Report {
 	}
 	demands := c.demands()
 	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: c.options.fingerprint(),
-		Policy: c.options.Policy, Demanded: c.options.demanded(), Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown(), Properties: c.proofs.Shown, Demands: demands, Seen: c.sights.Seen(), ToolsChanged: c.sights.Changes(), Statement: c.statement}
+		Policy: c.options.Policy, Demanded: c.options.demanded(), Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown(), Properties: c.proofs.shown, Demands: demands, Seen: c.sights.seen, ToolsChanged: c.sights.changes, Statement: c.statement}
 	if c.log != nil {
 		r.Log = &LogState{Origin: c.log.Origin, Size: c.log.Size}
 	}
@@ -342,7 +361,7 @@ func (c *check) applies(g Guarantee) bool {
 	case Qualified:
 		return c.Trust.HasServices() || slices.Contains(c.options.Require, Qualified) || c.options.Need.Level == assurance.IndependentQualified
 	case Property:
-		return c.proofs.Carried > 0 || slices.Contains(c.options.required(), Property)
+		return c.proofs.carried > 0 || slices.Contains(c.options.required(), Property)
 	case Configuration:
 		return slices.ContainsFunc(c.all, statesModel)
 	case Vantage:

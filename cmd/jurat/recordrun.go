@@ -192,7 +192,7 @@ func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err = errors.Join(err, flagName("--agent", c.Agent)); err != nil {
 		return err
 	}
-	session, err := evidence.NewID(time.Now(), rand.Reader)
+	session, err := evidence.NewRecordID(time.Now(), rand.Reader)
 	if err != nil {
 		return err
 	}

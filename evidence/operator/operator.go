@@ -15,6 +15,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -161,29 +163,31 @@ func readIn[B Body](p *evidence.Payload, want evidence.ActionType, chain string)
 	return body, nil
 }
 
-// Check returns an error if a payload is not an act of the operator, or breaks a rule of its action type.
-func Check(p *evidence.Payload) (err error) {
-	switch p.ActionType {
-	case evidence.LateStamp:
-		_, err = Read[LateStampBody](p)
-	case evidence.CheckpointStamp:
-		_, err = Read[CheckpointStampBody](p)
-	case evidence.KeyEvent:
-		_, err = Read[KeyEventBody](p)
-	case evidence.Erasure:
-		_, err = ReadErasure(p)
-	case evidence.AccessEvent:
-		_, err = ReadAccessEvent(p)
-	case evidence.Refusal:
-		_, err = Read[RefusalBody](p)
-	case evidence.TrialEvent:
-		_, err = ReadTrialEvent(p)
-	case evidence.Expiry:
-		_, err = ReadExpiry(p)
-	default:
-		err = fmt.Errorf("%s is not an act of the operator", p.ActionType)
+// acts has how an act of each type is read by its rules.
+var acts = map[evidence.ActionType]func(*evidence.Payload) error{
+	evidence.LateStamp:       checked(Read[LateStampBody]),
+	evidence.CheckpointStamp: checked(Read[CheckpointStampBody]),
+	evidence.KeyEvent:        checked(Read[KeyEventBody]),
+	evidence.Erasure:         checked(ReadErasure),
+	evidence.AccessEvent:     checked(ReadAccessEvent),
+	evidence.Refusal:         checked(Read[RefusalBody]),
+	evidence.TrialEvent:      checked(ReadTrialEvent),
+	evidence.Expiry:          checked(ReadExpiry),
+}
+
+func checked[B Body](read func(*evidence.Payload) (*B, error)) func(*evidence.Payload) error {
+	return func(p *evidence.Payload) error {
+		_, err := read(p)
+		return err
 	}
-	return err
+}
+
+// Check returns an error if a payload is not an act of the operator, or breaks a rule of its action type.
+func Check(p *evidence.Payload) error {
+	if check := acts[p.ActionType]; check != nil {
+		return check(p)
+	}
+	return fmt.Errorf("%s is not an act of the operator", p.ActionType)
 }
 
 // ReadErasure reads an act that lists which texts of a record were destroyed. Its error is an *evidence.FieldError if saw is wrong.
@@ -216,4 +220,143 @@ func (b *ErasureBody) check() error {
 		}
 	}
 	return nil
+}
+
+// Protection says how a key is kept: on which token, and what the token says about it. It is only the operator's
+// word, taken from a program that keeps keys.
+type Protection struct {
+	Kind             string `json:"kind"`  // "pkcs11", or another program's own word
+	Local            bool   `json:"local"` // the token made the key
+	Manufacturer     string `json:"manufacturer,omitempty"`
+	Model            string `json:"model,omitempty"`
+	NeverExtractable bool   `json:"never_extractable"` // the key could never leave the token in clear
+	Serial           string `json:"serial,omitempty"`
+}
+
+// Check refuses texts that are too long, or that are unsafe to show on a terminal.
+func (p Protection) Check() error {
+	const most = 64 // bytes of a text
+	for _, text := range []string{p.Kind, p.Manufacturer, p.Model, p.Serial} {
+		control := strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c >= 0x7f && c < 0xa0 })
+		if len(text) > most || control || !utf8.ValidString(text) {
+			return errors.New("protection: a text is longer than 64 bytes, or has control characters")
+		}
+	}
+	if p.Kind == "" {
+		return errors.New("protection: kind is missing")
+	}
+	return nil
+}
+
+// ExpiryChain is the chain of the operator's acts that removed the content of old records.
+const ExpiryChain = evidence.OperatorPrefix + "expiry"
+
+// MinRetention is the fewest days for which a record is kept: six months, as Articles 19 and 26(6) of the EU AI Act require of logs.
+const MinRetention = 183
+
+// ExpiryBody is the response of an expiry: the content of so many records was removed. The log keeps its hashes, and
+// each of these records names the act.
+type ExpiryBody struct {
+	Before string          `json:"before"` // RFC 3339: they were sealed before this
+	By     string          `json:"by"`
+	Count  int64           `json:"count"`           // how many
+	Except []string        `json:"except,omitzero"` // chains that were to stay, sorted
+	From   int64           `json:"from"`            // their places: of the first, and after the last
+	Places evidence.Digest `json:"places"`          // SHA-256 of all their places, each in 8 bytes, big-endian, in log order
+	Reason string          `json:"reason"`
+	To     int64           `json:"to"`
+}
+
+// ReadExpiry reads an expiry. It returns an error if the act stands in another chain or contradicts itself.
+func ReadExpiry(p *evidence.Payload) (*ExpiryBody, error) {
+	return readIn[ExpiryBody](p, evidence.Expiry, ExpiryChain)
+}
+
+func (b *ExpiryBody) check() error {
+	if b.By == "" || b.Reason == "" {
+		return errors.New("by or reason is empty")
+	}
+	if _, err := evidence.ParseTime(b.Before); err != nil {
+		return fmt.Errorf("before: %w", err)
+	}
+	if b.From < 0 || b.To > MaxEntries || b.Count < 1 || b.Count > b.To-b.From || b.Places.IsZero() {
+		return fmt.Errorf("%d records of %d to %d contradict each other, or the digest of their places is zero", b.Count, b.From, b.To)
+	}
+	for i, chain := range b.Except {
+		if err := evidence.CheckName(chain); err != nil {
+			return fmt.Errorf("except: %w", err)
+		}
+		if i > 0 && chain <= b.Except[i-1] {
+			return errors.New("except: the chains are not sorted, or one is there twice")
+		}
+	}
+	if b.Except != nil && len(b.Except) == 0 {
+		return errors.New("except is empty")
+	}
+	return nil
+}
+
+// TrialsChain is the chain of the operator's acts that cancel and resume trials, and say which reviewer has taken a case.
+const TrialsChain = evidence.OperatorPrefix + "trials"
+
+// TrialChange is what happened to a trial, before the jury ended it or while it waits for a person.
+type TrialChange string
+
+const (
+	TrialCancelled TrialChange = "cancelled" // it does not go on
+	TrialResumed   TrialChange = "resumed"   // it goes on after all
+	TrialTaken     TrialChange = "taken"     // a reviewer means to decide on it
+	TrialLeft      TrialChange = "left"      // the reviewer does not mean to any more
+)
+
+// TrialEventBody is the response of a trial_event.
+type TrialEventBody struct {
+	By     string      `json:"by"`
+	Event  TrialChange `json:"event"`
+	Reason string      `json:"reason,omitzero"` // "": none was given, to take or leave a case
+	Trial  string      `json:"trial"`           // the chain_id of its acts
+
+	// Of taken and left.
+	Reviewer string `json:"reviewer,omitzero"` // who has taken the case, or left it
+	Record   string `json:"record,omitzero"`   // record id of what waits: the verdict, or the last decision on it. With the next decision, this ends
+}
+
+// ReadTrialEvent reads a trial_event. It returns an error if the act stands in another chain or breaks a rule of its event.
+func ReadTrialEvent(p *evidence.Payload) (*TrialEventBody, error) {
+	return readIn[TrialEventBody](p, evidence.TrialEvent, TrialsChain)
+}
+
+func (b *TrialEventBody) check() error {
+	if b.By == "" {
+		return errors.New("by is empty")
+	}
+	if err := b.checkEvent(); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(b.Trial, evidence.TrialPrefix) {
+		return fmt.Errorf("trial: %q is not the chain_id of a trial", evidence.Abbreviate(b.Trial))
+	}
+	return evidence.CheckName(b.Trial)
+}
+
+func (b *TrialEventBody) checkEvent() error {
+	switch b.Event {
+	case TrialCancelled, TrialResumed:
+		if b.Reason == "" {
+			return errors.New("reason is empty")
+		}
+		if b.Reviewer != "" || b.Record != "" {
+			return fmt.Errorf("%s has no reviewer and no record", b.Event)
+		}
+		return nil
+	case TrialTaken, TrialLeft:
+		if err := evidence.CheckName(b.Reviewer); err != nil {
+			return fmt.Errorf("reviewer: %w", err)
+		}
+		if err := evidence.CheckRecordID(b.Record); err != nil {
+			return fmt.Errorf("record: %w", err)
+		}
+		return nil
+	}
+	return fmt.Errorf("unknown event %q", b.Event)
 }

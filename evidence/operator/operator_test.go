@@ -2,6 +2,7 @@ package operator
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,4 +120,168 @@ func FuzzReadErasure(f *testing.F) {
 			t.Errorf("%q is read as %+v, and written as %q, %v", response, body, again, err)
 		}
 	})
+}
+
+func TestProtection(t *testing.T) {
+	good := Protection{Kind: "pkcs11", Manufacturer: "Zürich HSM", Model: "m", Serial: strings.Repeat("1", 64)}
+	if err := good.Check(); err != nil {
+		t.Error(err)
+	}
+	for name, spoil := range map[string]func(p *Protection){
+		"no kind":       func(p *Protection) { p.Kind = "" },
+		"a long serial": func(p *Protection) { p.Serial += "1" },
+		"a line feed":   func(p *Protection) { p.Model = "m\n" },
+		"an escape":     func(p *Protection) { p.Manufacturer = "\x1b[2J" },
+		"a C1 control":  func(p *Protection) { p.Model = "\u009b" },
+		"not UTF-8":     func(p *Protection) { p.Model = "\xff" },
+	} {
+		p := good
+		if spoil(&p); p.Check() == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}
+
+func TestTrialEvents(t *testing.T) {
+	good := TrialEventBody{By: "b", Event: TrialCancelled, Reason: "r", Trial: evidence.TrialPrefix + "1"}
+	body(t, evidence.TrialEvent, good)
+	taken := TrialEventBody{By: "otto", Event: TrialTaken, Trial: evidence.TrialPrefix + "1", Reviewer: "mia", Record: "019b76da-a800-7af4-9dc1-0b1e7f1aa123"}
+	take := func(change func(*TrialEventBody)) func(*TrialEventBody) {
+		return func(b *TrialEventBody) { *b = taken; change(b) }
+	}
+	for name, c := range map[string]struct {
+		change func(*TrialEventBody)
+		good   bool
+	}{
+		"cancelled":    {func(*TrialEventBody) {}, true},
+		"resumed":      {func(b *TrialEventBody) { b.Event = TrialResumed }, true},
+		"no event":     {func(b *TrialEventBody) { b.Event = "" }, false},
+		"other event":  {func(b *TrialEventBody) { b.Event = "paused" }, false},
+		"nobody":       {func(b *TrialEventBody) { b.By = "" }, false},
+		"no reason":    {func(b *TrialEventBody) { b.Reason = "" }, false},
+		"no trial":     {func(b *TrialEventBody) { b.Trial = "" }, false},
+		"no trial's":   {func(b *TrialEventBody) { b.Trial = "chain-1" }, false},
+		"no name":      {func(b *TrialEventBody) { b.Trial = evidence.TrialPrefix + "a\nb" }, false},
+		"operator's":   {func(b *TrialEventBody) { b.Trial = TrialsChain }, false},
+		"not the form": {func(b *TrialEventBody) { b.Trial = "Trial-1" }, false},
+
+		"taken":                   {take(func(*TrialEventBody) {}), true},
+		"taken for a reason":      {take(func(b *TrialEventBody) { b.Reason = "r" }), true},
+		"left":                    {take(func(b *TrialEventBody) { b.Event = TrialLeft }), true},
+		"taken, nobody says":      {take(func(b *TrialEventBody) { b.By = "" }), false},
+		"taken by nobody":         {take(func(b *TrialEventBody) { b.Reviewer = "" }), false},
+		"taken by no name":        {take(func(b *TrialEventBody) { b.Reviewer = "m\nia" }), false},
+		"nothing taken":           {take(func(b *TrialEventBody) { b.Record = "" }), false},
+		"what is no record taken": {take(func(b *TrialEventBody) { b.Record = "trial-1" }), false},
+		"of no trial taken":       {take(func(b *TrialEventBody) { b.Trial = "chain-1" }), false},
+		"cancelled, a reviewer":   {func(b *TrialEventBody) { b.Reviewer = "mia" }, false},
+		"cancelled, a record":     {func(b *TrialEventBody) { b.Record = taken.Record }, false},
+	} {
+		b := good
+		c.change(&b)
+		doc := must.Get(Encode(b))(t)
+		if _, err := ReadTrialEvent(&evidence.Payload{ActionType: evidence.TrialEvent, ChainID: TrialsChain, Response: doc}); (err == nil) != c.good {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	doc := must.Get(Encode(good))(t)
+	if _, err := ReadTrialEvent(&evidence.Payload{ActionType: evidence.TrialEvent, ChainID: AccessChain, Response: doc}); err == nil {
+		t.Error("a trial event was accepted in another chain")
+	}
+}
+
+// TestAccessEvents breaks one rule of an access_event at a time.
+func TestAccessEvents(t *testing.T) {
+	digest := evidence.DigestOf([]byte("a record"))
+	granted := AccessEventBody{By: "b", Event: AccessGranted, Name: "n", NotAfter: "2026-01-31T16:15:00Z", Reason: "r",
+		Roles: []string{"auditor", "reviewer"}, Session: true, Token: digest, Under: digest}
+	published := AccessEventBody{By: "b", Chain: "c", Event: AccessPublished, Reason: "r"}
+	change := func(b AccessEventBody, do func(*AccessEventBody)) AccessEventBody { do(&b); return b }
+	read := func(b AccessEventBody) error {
+		doc, err := Encode(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = ReadAccessEvent(&evidence.Payload{ActionType: evidence.AccessEvent, ChainID: AccessChain, Response: doc})
+		return err
+	}
+	for name, good := range map[string]AccessEventBody{
+		"granted":         granted,
+		"alone":           change(granted, func(b *AccessEventBody) { b.Under, b.Session = evidence.Digest{}, false }),
+		"revoked":         {By: "b", Event: AccessRevoked, Reason: "r", Token: digest},
+		"published":       published,
+		"published agent": change(published, func(b *AccessEventBody) { b.Chain, b.Agent = "", "desk" }),
+		"withdrawn agent": change(published, func(b *AccessEventBody) { b.Event, b.Chain, b.Agent = AccessWithdrawn, "", "desk" }),
+		"withdrawn":       change(published, func(b *AccessEventBody) { b.Event = AccessWithdrawn }),
+	} {
+		if err := read(good); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, bad := range map[string]AccessEventBody{
+		"nobody":                     change(granted, func(b *AccessEventBody) { b.By = "" }),
+		"no reason":                  change(granted, func(b *AccessEventBody) { b.Reason = "" }),
+		"no name":                    change(granted, func(b *AccessEventBody) { b.Name = "" }),
+		"no end":                     change(granted, func(b *AccessEventBody) { b.NotAfter = "" }),
+		"no time":                    change(granted, func(b *AccessEventBody) { b.NotAfter = "tomorrow" }),
+		"no roles":                   change(granted, func(b *AccessEventBody) { b.Roles = nil }),
+		"unsorted":                   change(granted, func(b *AccessEventBody) { b.Roles = []string{"b", "a"} }),
+		"token, chain and agent":     change(granted, func(b *AccessEventBody) { b.Chain, b.Agent = "c", "desk" }),
+		"published until":            change(published, func(b *AccessEventBody) { b.NotAfter = granted.NotAfter }),
+		"published to roles":         change(published, func(b *AccessEventBody) { b.Roles = granted.Roles }),
+		"published in a session":     change(published, func(b *AccessEventBody) { b.Session = true }),
+		"twice":                      change(granted, func(b *AccessEventBody) { b.Roles = []string{"a", "a"} }),
+		"nameless role":              change(granted, func(b *AccessEventBody) { b.Roles = []string{""} }),
+		"no token":                   change(granted, func(b *AccessEventBody) { b.Token = evidence.Digest{} }),
+		"token and chain":            change(granted, func(b *AccessEventBody) { b.Chain = "c" }),
+		"another event":              change(granted, func(b *AccessEventBody) { b.Event = "lent" }),
+		"revoked with roles":         change(granted, func(b *AccessEventBody) { b.Event = AccessRevoked }),
+		"published without":          change(published, func(b *AccessEventBody) { b.Chain = "" }),
+		"published chain and agent":  change(published, func(b *AccessEventBody) { b.Agent = "desk" }),
+		"published record and agent": change(published, func(b *AccessEventBody) { b.Chain, b.Record, b.Agent = "", "r", "desk" }),
+		"published agent of no name": change(published, func(b *AccessEventBody) { b.Chain, b.Agent = "", "\x00" }),
+		"agent admitted to itself":   change(published, func(b *AccessEventBody) { b.Event, b.Chain, b.Agent, b.Name = AccessAdmitted, "", "desk", "desk" }),
+		"agent revoked":              change(published, func(b *AccessEventBody) { b.Event, b.Chain, b.Agent = AccessRevoked, "", "desk" }),
+		"published with a token":     change(published, func(b *AccessEventBody) { b.Token = digest }),
+		"published to a name":        change(published, func(b *AccessEventBody) { b.Name = "n" }),
+		"published under":            change(published, func(b *AccessEventBody) { b.Under = digest }),
+	} {
+		if err := read(bad); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	doc := must.Get(Encode(granted))(t)
+	for _, p := range []evidence.Payload{{ActionType: evidence.AccessEvent, ChainID: KeysChain}, {ActionType: evidence.TrialEvent, ChainID: AccessChain}} {
+		p.Response = doc
+		if _, err := ReadAccessEvent(&p); err == nil {
+			t.Errorf("accepted as %s in the chain %s", p.ActionType, p.ChainID)
+		}
+	}
+}
+
+func TestRefusalsAreChecked(t *testing.T) {
+	digest := evidence.DigestOf([]byte("a record"))
+	known := Refused{Count: 1, From: "a", Name: "n", Problem: "p", Route: "r", To: "b", Token: digest}
+	unknown := Refused{Count: 7, From: "a", Problem: "p", Route: "r", To: "b"}
+	for name, c := range map[string]struct {
+		body RefusalBody
+		good bool
+	}{
+		"both":         {RefusalBody{[]Refused{known, unknown}}, true},
+		"none":         {RefusalBody{}, false},
+		"too many":     {RefusalBody{slices.Repeat([]Refused{known}, MaxRefusals+1)}, false},
+		"many":         {RefusalBody{slices.Repeat([]Refused{known}, MaxRefusals)}, true},
+		"no count":     {RefusalBody{[]Refused{{From: "a", Problem: "p", Route: "r", To: "b"}}}, false},
+		"no route":     {RefusalBody{[]Refused{{Count: 1, From: "a", Problem: "p", To: "b"}}}, false},
+		"name alone":   {RefusalBody{[]Refused{{Count: 1, From: "a", Name: "n", Problem: "p", Route: "r", To: "b"}}}, false},
+		"token alone":  {RefusalBody{[]Refused{{Count: 1, From: "a", Token: digest, Problem: "p", Route: "r", To: "b"}}}, false},
+		"no beginning": {RefusalBody{[]Refused{{Count: 1, Problem: "p", Route: "r", To: "b"}}}, false},
+		"no end":       {RefusalBody{[]Refused{{Count: 1, From: "a", Problem: "p", Route: "r"}}}, false},
+		"no problem":   {RefusalBody{[]Refused{{Count: 1, From: "a", Route: "r", To: "b"}}}, false},
+	} {
+		doc := must.Get(Encode(c.body))(t)
+		if _, err := Read[RefusalBody](&evidence.Payload{ActionType: evidence.Refusal, Response: doc}); (err == nil) != c.good {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

@@ -57,7 +57,7 @@ func (r *Recorder) Remark(ctx context.Context, settings evidence.Digest, remark 
 // sealEvent seals an event, and returns the time that the log has of it. "" stands for a new id, and for the chain of what the recorder says about itself.
 func (r *Recorder) sealEvent(ctx context.Context, id, chain string, now time.Time, e *observed.Event) (at time.Time, err error) {
 	if id == "" {
-		if id, err = evidence.NewID(now, rand.Reader); err != nil {
+		if id, err = evidence.NewRecordID(now, rand.Reader); err != nil {
 			return at, err
 		}
 	}
@@ -203,7 +203,7 @@ func name(text string) string {
 // sealGaps seals the counts of all that was missed so far.
 func (r *Recorder) sealGaps(ctx context.Context) error {
 	for {
-		g, err := r.gaps.next(func() (string, error) { return evidence.NewID(r.Now(), rand.Reader) })
+		g, err := r.gaps.next(func() (string, error) { return evidence.NewRecordID(r.Now(), rand.Reader) })
 		if g == nil || err != nil {
 			return err
 		}

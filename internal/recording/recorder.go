@@ -187,7 +187,7 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 	if err := r.journal.repair(); err != nil {
 		return nil, err
 	}
-	id, err := evidence.NewID(r.Now(), rand.Reader)
+	id, err := evidence.NewRecordID(r.Now(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}

@@ -708,7 +708,7 @@ func TestTimesOfAChain(t *testing.T) {
 	for _, after := range [][]time.Duration{{5 * time.Second, 0, 2 * time.Second}, {time.Second, 9 * time.Second}} { // the second recorder finds the chain in the log
 		d := newDesk(t, folder, log, nil)
 		for _, later := range after {
-			id := must.Get(evidence.NewID(d.recorder.Now(), rand.Reader))(t)
+			id := must.Get(evidence.NewRecordID(d.recorder.Now(), rand.Reader))(t)
 			act := observed.Act{Recorder: "witness", Type: evidence.ObservedTool, RequestID: id, ChainID: chain, Agent: "mia", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "mcp/2025-06-18",
 				Upstream: &evidence.Upstream{Origin: "stdio:sums"}, Began: ended, At: ended.Add(later), Elapsed: &later, Ended: evidence.Complete, Request: &observed.Body{SHA256: evidence.DigestOf(nil)}}
 			must.Do(t, d.recorder.sealAct(t.Context(), id, act))

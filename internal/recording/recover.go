@@ -39,7 +39,7 @@ func (r *Recorder) recover(ctx context.Context) error {
 		return err
 	}
 	for _, e := range entries {
-		if evidence.CheckID(e.Name()) != nil {
+		if evidence.CheckRecordID(e.Name()) != nil {
 			continue
 		}
 		if err := r.recoverOne(ctx, locks, e.Name()); err != nil {
@@ -51,7 +51,7 @@ func (r *Recorder) recover(ctx context.Context) error {
 
 // begin makes this process's own folder and journal.
 func (r *Recorder) begin(ctx context.Context, locks *lock.Folder) error {
-	id, err := evidence.NewID(r.Now(), rand.Reader)
+	id, err := evidence.NewRecordID(r.Now(), rand.Reader)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (r *Recorder) unknownCalls(ctx context.Context, about About, unreadable []d
 		if d.ends {
 			continue
 		}
-		if evidence.CheckID(d.recordID) == nil {
+		if evidence.CheckRecordID(d.recordID) == nil {
 			has, err := r.Log.Has(ctx, d.recordID)
 			if err != nil {
 				return nil, err

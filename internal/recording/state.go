@@ -79,7 +79,7 @@ func Look(ctx context.Context, folder string) ([]Process, error) {
 	locks := lock.NewFolder(filepath.Join(folder, locksFolder))
 	var list []Process
 	for _, e := range entries {
-		if evidence.CheckID(e.Name()) != nil {
+		if evidence.CheckRecordID(e.Name()) != nil {
 			continue
 		}
 		p, err := lookAt(ctx, locks, folder, e.Name())

@@ -16,7 +16,7 @@ import (
 // report is what telemetry may tell of an act.
 func report(body, dialogue string) Report {
 	at := time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC)
-	return Report{Agent: "shop-bot", Chain: dialogue, ID: evidence.IDFor("", "span-1"), OtherID: evidence.IDFor("", "span-1", body), Act: observed.Act{RequestID: "span-1", Type: evidence.ObservedSpan, At: at, Began: at,
+	return Report{Agent: "shop-bot", Chain: dialogue, ID: evidence.RecordIDFor("", "span-1"), OtherID: evidence.RecordIDFor("", "span-1", body), Act: observed.Act{RequestID: "span-1", Type: evidence.ObservedSpan, At: at, Began: at,
 		Vantage: evidence.Telemetry, Fidelity: evidence.ByAttributes, Protocol: "otlp", Ended: evidence.Complete,
 		Request: &observed.Body{Bytes: int64(len(body)), SHA256: evidence.DigestOf([]byte(body)), Type: "application/json", Kept: []byte(body)}}}
 }

@@ -232,7 +232,7 @@ func (a *Act) RecordID(agent string, otherContent bool) string {
 		sum := sha256.Sum256(a.Body)
 		words = append(words, hex.EncodeToString(sum[:]))
 	}
-	return evidence.IDFor("", words...) // not the sender's time: an account with another one is of the same span
+	return evidence.RecordIDFor("", words...) // not the sender's time: an account with another one is of the same span
 }
 
 // Conversation is what the sender calls the conversation, as the name of a chain may have it, which cannot be erased: of a text that is no name of one word its digest, and named is false.

@@ -95,8 +95,8 @@ func TestAdd(t *testing.T) {
 		}
 		break
 	}
-	if found := verify.ProofsOf(r, nil); len(found.Shown) != evidence.MaxProperties || len(found.Doubts) != 0 {
-		t.Errorf("%d are shown; %v", len(found.Shown), found.Doubts)
+	if found := verify.Record(r, verify.Options{}); len(found.Properties) != evidence.MaxProperties || found.Of(verify.Property).Status != verify.Proved {
+		t.Errorf("%d are shown; %+v", len(found.Properties), found.Of(verify.Property))
 	}
 	large := &evidence.PropertyProof{Statement: []byte(`{}`), Proof: make([]byte, verify.MaxProofs)}
 	if err := proving.Add(sealed(t, `{"n":5}`, nil), large); err == nil || !strings.Contains(err.Error(), "verifiers check at most") {

@@ -1,6 +1,7 @@
 package assurance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -93,17 +94,8 @@ func ParseNeed(text string) (Need, error) {
 
 // check refuses words that are none.
 func (n Need) check() error {
-	return firstOf(oneOf("level", n.Level, Levels()...), oneOf("keys", n.Keys, ByOperator, ByCA, ByOwner),
+	return cmp.Or(oneOf("level", n.Level, Levels()...), oneOf("keys", n.Keys, ByOperator, ByCA, ByOwner),
 		oneOf("time", n.Time, OperatorClock, IndependentClock, QualifiedClock), oneOf("log", n.Log, Alone, Compared, Witness, Both))
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // oneOf refuses a value that is neither empty nor in the list.

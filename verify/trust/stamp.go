@@ -188,3 +188,71 @@ func (c *Checker) checked(a *Authority, token *timestamp.Token, at time.Time, sh
 	_, err := c.stands(a, token.Chain, at, shown)
 	return believed && err == nil
 }
+
+// A Checker answers questions of a Trust at a moment, with what the reader knows of revoked certificates: for whom certificates
+// vouch, and what times tokens prove. One goroutine may use it at a time.
+type Checker struct {
+	Trust *Trust        // never nil; empty if the reader gave none
+	At    time.Time     // the moment of checking; zero: none is given
+	Lists []*List       // the reader's revocation lists
+	Grace time.Duration // how long after a record's proved time a list must have been made to count as of its time; zero: DefaultGrace
+
+	Memory *timestamp.Memory
+	Share  *timestamp.Share // what the record may spend on searches
+
+	// UnsafeAllowMock accepts the mock time-stamping authority, whose key is public. For tests.
+	UnsafeAllowMock bool
+
+	Unasked bool // whether a time rests on an authority whose revocation was not checked
+}
+
+// Alone returns a Checker for one record, with its own share of the work budget. It reads no field that a check of other records
+// changes, so it may run beside one.
+func (c *Checker) Alone(share *timestamp.Share) Checker {
+	return Checker{Trust: c.Trust, At: c.At, Lists: c.Lists, Grace: c.Grace, Memory: c.Memory, Share: share,
+		UnsafeAllowMock: c.UnsafeAllowMock}
+}
+
+// MaxSkew is how far the clocks of an authority, an actor and a reader may differ without contradicting each other.
+const MaxSkew = 5 * time.Minute
+
+func utc(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+var (
+	// errRevoked: the token cannot be told from a token by a thief of the authority's key.
+	errRevoked = errors.New("revoked")
+	// errRevocation: the reader's lists do not show whether it was revoked.
+	errRevocation = errors.New("whether it was revoked is not known")
+)
+
+// gone are the reasons for revocation that leave the key in the authority's hands. Earlier tokens stay valid (RFC
+// 3161, section 4).
+var gone = []int{unspecified, affiliationChanged, superseded, cessationOfOperation}
+
+// stands checks whether a token still counts if the reader demands a revocation check. A thief of the authority's key
+// can backdate tokens. Then a token's own time does not count, unless something proves that the token is older than
+// the theft. ownWord reports that only the operator's clock proves it.
+func (c *Checker) stands(a *Authority, path []*x509.Certificate, at time.Time, shown Proof) (ownWord bool, err error) {
+	if !a.Asked() {
+		c.Unasked = true
+		return false, nil
+	}
+	var unknown error
+	for i, certificate := range path[:len(path)-1] {
+		known, err := c.revoked(certificate, path[i+1], time.Time{}) // what came with the file is about signers' certificates
+		entry := known.entry
+		switch {
+		case err != nil:
+			unknown = fmt.Errorf("%w: %s: %w", errRevocation, a.Name, err)
+		case entry == nil:
+		case !slices.Contains(gone, entry.reason):
+			if !shown.Proved() || !shown.Earliest.Time.Before(entry.since) {
+				return false, fmt.Errorf("%w: the certificate of %q, for a reason that makes all its tokens worthless", errRevoked, certificate.Subject)
+			}
+			ownWord = ownWord || !shown.IndependentlyBefore(entry.since)
+		case !at.Before(entry.since):
+			return false, fmt.Errorf("%w: the certificate of %q, from %s on, and the token is of %s", errRevoked, certificate.Subject, utc(entry.since), utc(at))
+		}
+	}
+	return ownWord, unknown
+}

@@ -14,6 +14,7 @@
 package trust
 
 import (
+	"bytes"
 	"cmp"
 	"crypto"
 	"crypto/ed25519"
@@ -183,54 +184,66 @@ func (t *Trust) prepare() error {
 	if t.Format != Format {
 		return fmt.Errorf("reading trust file: format is %q, want %q", t.Format, Format)
 	}
+	for _, prepare := range []func() error{t.prepareKeys, t.prepareAuthorities, t.prepareCAs, t.prepareLogs, t.prepareLists, t.prepareWitnesses} {
+		if err := prepare(); err != nil {
+			return fmt.Errorf("reading trust file: %w", err)
+		}
+	}
+	return nil
+}
+
+func (t *Trust) prepareKeys() error {
 	seen := map[evidence.KeyID]bool{}
 	for i := range t.Keys {
+		id := t.Keys[i].KeyID
 		if err := t.Keys[i].prepare(); err != nil {
-			return fmt.Errorf("reading trust file: keys/%d: %w", i, err)
+			return fmt.Errorf("keys/%d: %w", i, err)
 		}
-		if id := t.Keys[i].KeyID; seen[id] {
-			return fmt.Errorf("reading trust file: keys/%d: key %s is there twice; a key must belong to one actor in one role", i, id)
+		if seen[id] {
+			return fmt.Errorf("keys/%d: key %s is there twice; a key must belong to one actor in one role", i, id)
 		}
-		seen[t.Keys[i].KeyID] = true
+		seen[id] = true
 	}
 	for i := range t.Keys {
 		if err := t.prepareWith(&t.Keys[i]); err != nil {
-			return fmt.Errorf("reading trust file: keys/%d: %w", i, err)
+			return fmt.Errorf("keys/%d: %w", i, err)
 		}
 	}
+	return nil
+}
+
+func (t *Trust) prepareAuthorities() error {
 	for i := range t.Authorities {
 		if err := t.Authorities[i].prepare(); err != nil {
-			return fmt.Errorf("reading trust file: authorities/%d: %w", i, err)
+			return fmt.Errorf("authorities/%d: %w", i, err)
 		}
 		if slices.ContainsFunc(t.Authorities[:i], func(a Authority) bool { return a.root.Equal(t.Authorities[i].root) }) {
-			return fmt.Errorf("reading trust file: authorities/%d: the root is there twice", i)
+			return fmt.Errorf("authorities/%d: the root is there twice", i)
 		}
 	}
-	if err := t.prepareCAs(); err != nil {
-		return err
-	}
+	return nil
+}
+
+func (t *Trust) prepareLogs() error {
 	for i, key := range t.Logs {
-		if slices.Contains(t.Logs[:i], key) {
-			return fmt.Errorf("reading trust file: logs/%d: the key is there twice", i)
-		}
 		verifier, err := note.NewVerifier(key)
-		if err != nil {
-			return fmt.Errorf("reading trust file: logs/%d: %w", i, err)
+		if slices.Contains(t.Logs[:i], key) {
+			err = errors.New("the key is there twice")
 		}
-		public, err := operator.LogPublicKey(key)
-		if err != nil {
-			return fmt.Errorf("reading trust file: logs/%d: %w", i, err)
+		var public ed25519.PublicKey
+		if err == nil {
+			public, err = operator.LogPublicKey(key)
 		}
-		id, err := evidence.KeyIDOf(public)
+		var id evidence.KeyID
+		if err == nil {
+			id, err = evidence.KeyIDOf(public)
+		}
 		if err != nil {
-			return fmt.Errorf("reading trust file: logs/%d: %w", i, err)
+			return fmt.Errorf("logs/%d: %w", i, err)
 		}
 		t.logs = append(t.logs, logKey{origin: verifier.Name(), id: id, public: public})
 	}
-	if err := t.prepareLists(); err != nil {
-		return err
-	}
-	return t.prepareWitnesses()
+	return nil
 }
 
 // Public returns the public key. It is nil before Parse or Prepared has parsed it.
@@ -387,4 +400,76 @@ func (t *Trust) LogKey(id []byte) (origin string, public crypto.PublicKey) {
 		}
 	}
 	return "", nil
+}
+
+// Join returns a trust file that trusts what each of several trusts: for files of several owners. What two of them say of the same key, authority or
+// CA must be the same, as must what they demand of witnesses and take from trusted lists: neither may loosen what the other demands.
+func Join(files ...*Trust) (*Trust, error) {
+	joined := &Trust{Format: Format, Keys: []Key{}, Authorities: []Authority{}, Logs: []string{}}
+	for i, t := range files {
+		if err := joined.take(t); err != nil {
+			return nil, fmt.Errorf("trust file %d: %w", i+1, err)
+		}
+	}
+	for _, t := range files {
+		if joined.Quorum != t.Quorum || !equalSets(joined.Witnesses, t.Witnesses) {
+			return nil, errors.New("the files demand different witnesses: a log that one of them has witnessed would pass without")
+		}
+	}
+	return joined.Prepared()
+}
+
+// take adds what another trust file has.
+func (t *Trust) take(other *Trust) error {
+	if other.Lists != nil && t.Lists != nil && !sameForm(other.Lists, t.Lists) {
+		return errors.New("it has other trusted lists than a file before it: join them first, and take the lists into the result with 'jurat trust eu'")
+	}
+	t.Lists = cmp.Or(t.Lists, other.Lists)
+	t.Quorum = max(t.Quorum, other.Quorum)
+	t.Logs, t.Witnesses = union(t.Logs, other.Logs), union(t.Witnesses, other.Witnesses)
+	var err error
+	if t.Keys, err = merged(t.Keys, other.Keys, func(k *Key) string { return k.KeyID.String() }); err != nil {
+		return fmt.Errorf("keys: %w", err)
+	}
+	if t.Authorities, err = merged(t.Authorities, other.Authorities, func(a *Authority) string { return string(a.Certificate) }); err != nil {
+		return fmt.Errorf("authorities: %w", err)
+	}
+	if t.CAs, err = merged(t.CAs, other.CAs, func(c *CA) string { return string(c.Certificate) }); err != nil {
+		return fmt.Errorf("cas: %w", err)
+	}
+	return nil
+}
+
+// merged adds elements that are not there yet. Two that are the same thing must say the same of it.
+func merged[T any](list, more []T, identity func(*T) string) ([]T, error) {
+	for i := range more {
+		at := slices.IndexFunc(list, func(known T) bool { return identity(&known) == identity(&more[i]) })
+		switch {
+		case at < 0:
+			list = append(list, more[i])
+		case !sameForm(&list[at], &more[i]):
+			return nil, fmt.Errorf("element %d is there in another file, too, and says something else: leave one of them out", i)
+		}
+	}
+	return list, nil
+}
+
+// sameForm reports whether two values are written alike.
+func sameForm(a, b any) bool {
+	one, err := json.Marshal(a, json.Deterministic(true))
+	other, err2 := json.Marshal(b, json.Deterministic(true))
+	return err == nil && err2 == nil && bytes.Equal(one, other)
+}
+
+func union(list, more []string) []string {
+	for _, text := range more {
+		if !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+func equalSets(a, b []string) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(text string) bool { return !slices.Contains(b, text) })
 }

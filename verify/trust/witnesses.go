@@ -20,19 +20,19 @@ func (t *Trust) prepareWitnesses() error {
 	for i, text := range t.Witnesses {
 		w, err := operator.ParseWitness(text)
 		if err != nil {
-			return fmt.Errorf("reading trust file: witnesses/%d: %w", i, err)
+			return fmt.Errorf("witnesses/%d: %w", i, err)
 		}
 		same := func(other *operator.Witness) bool { return other.PublicKey().Equal(w.PublicKey()) }
 		if slices.ContainsFunc(t.witnesses, same) {
-			return fmt.Errorf("reading trust file: witnesses/%d: the key is there twice, and would count as two witnesses", i)
+			return fmt.Errorf("witnesses/%d: the key is there twice, and would count as two witnesses", i)
 		}
 		if slices.ContainsFunc(t.Logs, func(log string) bool { return strings.HasSuffix(log, asLogKey(w.PublicKey())) }) {
-			return fmt.Errorf("reading trust file: witnesses/%d: the key is a log's, and a log cannot be its own witness", i)
+			return fmt.Errorf("witnesses/%d: the key is a log's, and a log cannot be its own witness", i)
 		}
 		t.witnesses = append(t.witnesses, w)
 	}
 	if len(t.Witnesses) > 0 != (t.Quorum > 0) || t.Quorum < 0 || t.Quorum > len(t.Witnesses) {
-		return fmt.Errorf("reading trust file: quorum is %d of %d witnesses: want at least 1, and at most the number of witnesses",
+		return fmt.Errorf("quorum is %d of %d witnesses: want at least 1, and at most the number of witnesses",
 			t.Quorum, len(t.Witnesses))
 	}
 	return nil
