@@ -53,7 +53,7 @@ func TestProve(t *testing.T) {
 	}
 	file := must(sent.Marshal())
 	read := must(evidence.Open(file))
-	if found := verify.ProofsOf(read, nil); found.Carried != 1 || len(found.Shown) != 1 || len(found.Doubts) != 0 || len(read.Disclosures) != 0 {
+	if found := verify.Record(read, verify.Options{}); len(read.Properties) != 1 || len(found.Properties) != 1 || found.Of(verify.Property).Status != verify.Proved || len(read.Disclosures) != 0 {
 		t.Errorf("%+v", found)
 	}
 

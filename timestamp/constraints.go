@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -173,8 +172,16 @@ func (name generalName) withinAny(subtrees [][]asn1.RawValue) (within, asked boo
 	return within, asked, err
 }
 
-// hostLike is the form of a common name that is a host's.
-var hostLike = regexp.MustCompile(`^\w([\w-]*\w)?(\.\w([\w-]*\w)?)+$`)
+// isHostLike reports whether a common name has the form of a host's: labels of letters, digits, underscores and, inside, hyphens, with points between them.
+func isHostLike(name string) bool {
+	foreign := func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-'
+	}
+	labels := strings.Split(name, ".")
+	return len(labels) > 1 && !slices.ContainsFunc(labels, func(label string) bool {
+		return label == "" || strings.Trim(label, "-") != label || strings.ContainsFunc(label, foreign)
+	})
+}
 
 // namesOf returns the names of a certificate: its subject, the addresses in that, its alternative names, and at the path's end, if none of
 // these is a host, the common names that look like one.
@@ -215,7 +222,7 @@ func namesOf(c *x509.Certificate, end bool) (all []generalName, err error) {
 			if err = cmp.Or(err, fault); strings.ContainsRune(text, 0) {
 				err = errNames
 			}
-			if hostLike.MatchString(text) {
+			if isHostLike(text) {
 				all = append(all, generalName{hostName, []byte(text)})
 			}
 		}

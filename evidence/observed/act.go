@@ -3,7 +3,7 @@ package observed
 import (
 	"errors"
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -234,11 +234,30 @@ func (d *draft) body(direction string, b *Body) (*evidence.ObservedBody, jsontex
 }
 
 // codings are the names of encodings that a record may have. What has another is never decoded.
-var codings = regexp.MustCompile(`^(?i:(?:gzip|x-gzip|deflate|compress|x-compress|br|zstd|identity)(?:[ \t]*,[ \t]*|$))+$`)
+var codings = []string{"gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd", "identity"}
+
+// areCodings reports whether a text is a list of such names. A comma may end it.
+func areCodings(encoding string) bool {
+	names := strings.Split(encoding, ",")
+	last := len(names) - 1
+	for i, name := range names {
+		if i > 0 {
+			name = strings.TrimLeft(name, " \t")
+		}
+		if i < last {
+			name = strings.TrimRight(name, " \t")
+		}
+		ends := i > 0 && i == last && name == ""
+		if !ends && !slices.ContainsFunc(codings, func(coding string) bool { return strings.EqualFold(name, coding) }) {
+			return false
+		}
+	}
+	return true
+}
 
 // encodingInClear returns the name of an encoding: of one that is not known, not what it says.
 func encodingInClear(encoding string) string {
-	if encoding == "" || codings.MatchString(encoding) {
+	if encoding == "" || areCodings(encoding) {
 		return encoding
 	}
 	return "unknown"

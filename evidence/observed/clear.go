@@ -2,7 +2,6 @@ package observed
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,18 +12,37 @@ import (
 // What a record says in clear cannot be erased: the model, the parameters, the usage, and references to context kept elsewhere. So nothing stands there that a caller, a provider or a sender writes freely:
 // numbers and truths of known settings, words of a closed list, and names of one word. Everything else that a request or an answer says stands in its bytes, which are sealed apart as messages are.
 
-var (
-	plainName   = regexp.MustCompile(`^/?[A-Za-z0-9_.:@$+=~-]+(?:/[A-Za-z0-9_.:@$+=~-]+)*$`)
-	mailAddress = regexp.MustCompile(`[^/]@[^/]*\.[A-Za-z]{2}`)
-	counterName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.]*$`)
-)
+// No regular expressions are used here: they would be 80 KB of the packed verifier for browsers.
 
 const longestName = 128
+
+func isLetter(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+// consistsOf reports whether a text has only letters of ASCII, digits and these signs.
+func consistsOf(text, signs string) bool {
+	return !strings.ContainsFunc(text, func(c rune) bool { return !isLetter(c) && (c < '0' || c > '9') && !strings.ContainsRune(signs, c) })
+}
 
 // IsPlain reports whether a text is a name that may stand in clear: at most 128 letters of ASCII, digits and signs, without white space. No sentence, no URL and no
 // mail address is one.
 func IsPlain(text string) bool {
-	return len(text) <= longestName && plainName.MatchString(text) && !mailAddress.MatchString(text)
+	for part := range strings.SplitSeq(strings.TrimPrefix(text, "/"), "/") {
+		if part == "" || !consistsOf(part, "_.:@$+=~-") || hasMailAddress(part) {
+			return false
+		}
+	}
+	return len(text) <= longestName
+}
+
+// hasMailAddress reports whether something stands before an @, and two letters after a point behind it.
+func hasMailAddress(part string) bool {
+	_, domain, more := strings.Cut(part[1:], "@")
+	for more {
+		if _, domain, more = strings.Cut(domain, "."); more && len(domain) > 1 && isLetter(rune(domain[0])) && isLetter(rune(domain[1])) {
+			return true
+		}
+	}
+	return false
 }
 
 // settings are the members of requests that parameters may have.
@@ -53,7 +71,9 @@ func setOf(list string) map[string]bool {
 func isSetting(name string) bool { return settings[name] }
 
 // isCounter reports whether a member of usage may stand in clear. Providers count more each year, so their names are no closed list.
-func isCounter(name string) bool { return len(name) <= longestName && counterName.MatchString(name) }
+func isCounter(name string) bool {
+	return name != "" && len(name) <= longestName && isLetter(rune(name[0])) && consistsOf(name, "_.")
+}
 
 // mostNested is how deep settings and counts are nested: what is deeper does not stand in clear.
 const mostNested = 8

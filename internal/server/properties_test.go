@@ -45,8 +45,8 @@ func TestProperties(t *testing.T) {
 			continue
 		}
 		bundle := must.Get(evidence.ParseBundle([]byte(doc)))(t)
-		found := verify.ProofsOf(bundle.Records[0], nil)
-		if len(found.Shown) != 1 || len(found.Doubts) != 0 || !strings.Contains(string(found.Shown[0].Statement), fmt.Sprintf(`"form":%q`, want)) || len(bundle.Records[0].Disclosures) != 0 {
+		found := verify.Record(bundle.Records[0], verify.Options{})
+		if len(found.Properties) != 1 || found.Of(verify.Property).Status != verify.Proved || !strings.Contains(string(found.Properties[0].Statement), fmt.Sprintf(`"form":%q`, want)) || len(bundle.Records[0].Disclosures) != 0 {
 			t.Errorf("%s: %+v, disclosed %v", body, found, bundle.Records[0].Disclosures)
 		}
 	}
@@ -94,7 +94,7 @@ func TestPropertiesAreNoOracle(t *testing.T) {
 		t.Fatalf("an auditor: %s: %s", answer.Status, doc)
 	}
 	bundle := must.Get(evidence.ParseBundle([]byte(doc)))(t)
-	if found := verify.ProofsOf(bundle.Records[0], nil); len(bundle.Records) != 1 || len(found.Shown) != 1 {
+	if found := verify.Record(bundle.Records[0], verify.Options{}); len(bundle.Records) != 1 || len(found.Properties) != 1 {
 		t.Errorf("%d records, %+v", len(bundle.Records), found)
 	}
 }
