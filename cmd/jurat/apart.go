@@ -189,16 +189,11 @@ func (c *apartCmd) list(ctx context.Context, i *installation.Installation, io st
 		return err
 	}
 	list = slices.DeleteFunc(list, func(s erasure.Setting) bool { return c.Actor != "" && s.Actor != c.Actor })
-	if c.JSON {
-		return io.json(list)
-	}
-	p := newPrinter(io.out)
 	t := table{heads: []head{{name: "actor"}, {name: "fields", rank: 1}}}
 	for _, s := range list {
 		t.row(s.Actor, strings.Join(named(&s), " "))
 	}
-	p.table(&t)
-	return p.err
+	return io.list(c.JSON, list, &t, "")
 }
 
 type eraseCmd struct {

@@ -23,9 +23,9 @@ import (
 
 type exportCmd struct {
 	File     string   `arg:"" help:"A record file or a case file; - is standard input."`
-	OpenSSL  string   `name:"openssl" xor:"to" required:"" placeholder:"DIR" help:"Write what openssl needs to this folder; made if it is missing."`
-	SCITT    string   `name:"scitt" xor:"to" required:"" placeholder:"OUT" help:"Write a SCITT Signed Statement with a receipt of the log (COSE, RFC 9943 and 9942): a record to this file, each record of a case file into this folder."`
-	Withhold []string `xor:"to" required:"" placeholder:"POINTER" sep:"none" help:"Write the file again without the text of this field, which was sealed apart: prompt, or /metadata/user_id. May be given several times."`
+	OpenSSL  string   `name:"openssl" xor:"to" placeholder:"DIR" help:"Write what openssl needs to this folder; made if it is missing."`
+	SCITT    string   `name:"scitt" xor:"to" placeholder:"OUT" help:"Write a SCITT Signed Statement with a receipt of the log (COSE, RFC 9943 and 9942): a record to this file, each record of a case file into this folder."`
+	Withhold []string `xor:"to" placeholder:"POINTER" sep:"none" help:"Write the file again without the text of this field, which was sealed apart: prompt, or /metadata/user_id. May be given several times."`
 	Record   string   `placeholder:"ID" help:"With --withhold: only of the record with this id. Default: of every record in the file."`
 	Out      string   `placeholder:"FILE" help:"With --withhold: the file to write, which must not be there. Default: standard output."`
 	Trust    string   `help:"With --openssl: the trust file whose public keys and authorities are written. Default: this installation's own."`
@@ -35,6 +35,8 @@ type exportCmd struct {
 // Run writes the folder or the statements.
 func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
 	switch {
+	case c.OpenSSL+c.SCITT == "" && c.Withhold == nil:
+		return errors.New("missing flags: --openssl=DIR, --scitt=OUT or --withhold=POINTER")
 	case c.OpenSSL == "" && c.Trust != "":
 		return errors.New("--trust is for --openssl: a statement takes nothing from a trust file")
 	case c.SCITT == "" && c.Key != "":

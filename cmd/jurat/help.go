@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"embed"
 	_ "embed"
@@ -14,8 +13,6 @@ import (
 	"sync"
 
 	"github.com/alecthomas/kong"
-
-	"jurat/internal/words"
 )
 
 //go:embed help.txt
@@ -33,7 +30,7 @@ var helps = sync.OnceValue(func() map[string]string {
 
 type helpCmd struct {
 	All   bool     `help:"List all commands, by task."`
-	Words []string `arg:"" optional:"" name:"command" help:"A command, such as 'log witness', or a task, such as verifying."`
+	Words []string `arg:"" optional:"" name:"command" help:"A command, such as 'log witness'."`
 }
 
 // Run prints a help.
@@ -41,43 +38,10 @@ func (c *helpCmd) Run(ctx context.Context, k *kong.Kong, io stdio) error {
 	if c.All {
 		return io.document([]byte(allHelp(k.Model.Node)))
 	}
-	if len(c.Words) == 0 {
-		return io.document([]byte(firstHelp()))
-	}
-	if g, ok := groupOf(c.Words[0]); ok && len(c.Words) == 1 {
-		return io.document([]byte(g.help(k.Model.Node)))
-	}
-	node := k.Model.Node
-	for i, word := range c.Words {
-		next := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word && !n.Hidden })
-		if next < 0 {
-			return noCommand(k.Model.Node, strings.Join(c.Words[:i+1], " "))
-		}
-		node = node.Children[next]
-	}
 	if code := run(ctx, append(slices.Clone(c.Words), "--help"), io); code != 0 {
 		return exitCode(code)
 	}
 	return nil
-}
-
-// noCommand says that there is no such command or task, and which are like it.
-func noCommand(root *kong.Node, name string) error {
-	err := fmt.Errorf("there is no command or task %q", name)
-	if instead, ok := gone()[name]; ok {
-		return hint(err, "%s", instead)
-	}
-	var names []string
-	for _, g := range groups {
-		names = append(names, g.name)
-	}
-	for _, n := range nodesBelow(root) {
-		names = append(names, n.Path())
-	}
-	if like := append(endingIn(root, name), near(name, names)...); len(like) > 0 {
-		return hint(err, "did you mean 'jurat help %s'?", like[0])
-	}
-	return hint(err, "run 'jurat help' to see what there is")
 }
 
 // nodesBelow are all commands below a node that people see.
@@ -100,46 +64,11 @@ func endingIn(root *kong.Node, name string) (paths []string) {
 	return paths
 }
 
-// near returns the names that a typing error or two turn into the word, the nearest first.
-func near(word string, names []string) []string {
-	var like []string
-	for far := 1; far <= 2; far++ {
-		for _, name := range names {
-			if distance(word, name) == far && far < len(word) {
-				like = append(like, name)
-			}
-		}
-	}
-	return like
-}
-
-// distance is how many characters to change, add or leave out turn one text into the other.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := corner
-			if a[i] != b[j] {
-				change++
-			}
-			corner = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
-
-// help prints the help of a command. Its usage line shows flags of which one is needed as alternatives; the library lists them as
-// if all were needed.
+// help prints the help of a command.
 func help(options kong.HelpOptions, ctx *kong.Context) error {
 	command := ctx.Selected()
 	if command == nil {
-		_, err := ctx.Stdout.Write([]byte(firstHelp()))
+		_, err := ctx.Stdout.Write([]byte(firstHelp))
 		return err
 	}
 	hideIdle(ctx.Model.Node, command)
@@ -147,20 +76,7 @@ func help(options kong.HelpOptions, ctx *kong.Context) error {
 	if d := command.DefaultCmd; d != nil && d.Hidden {
 		command.Flags = append(command.Flags, d.Flags...) // they are given without its name
 	}
-	var text bytes.Buffer
-	out := ctx.Stdout
-	ctx.Stdout = &text
-	err := kong.DefaultHelpPrinter(options, ctx)
-	ctx.Stdout = out
-	if err != nil {
-		return err
-	}
-	shown := text.String()
-	for together, apart := range alternatives(command) {
-		shown = strings.Replace(shown, together, apart, 1)
-	}
-	_, err = out.Write([]byte(shown))
-	return err
+	return kong.DefaultHelpPrinter(options, ctx)
 }
 
 // whichOne is the group of the flags that say where the installation is.
@@ -198,28 +114,9 @@ func usesInstallation(command *kong.Node) bool {
 	return false
 }
 
-// alternatives are the required flags of a command of which only one can be given: as a usage line has them, and as it should.
-func alternatives(command *kong.Node) map[string]string {
-	groups := map[string][]string{}
-	for _, flag := range command.Flags {
-		for _, group := range flag.Xor {
-			if flag.Required {
-				groups[group] = append(groups[group], flag.Summary())
-			}
-		}
-	}
-	usage := map[string]string{}
-	for _, flags := range groups {
-		if len(flags) > 1 {
-			usage[strings.Join(flags, " ")] = "(" + strings.Join(flags, " | ") + ")"
-		}
-	}
-	return usage
-}
-
 // A group is what people come for, with the commands that they then need.
 type group struct {
-	name     string // as 'jurat help NAME' takes it; no command has this name
+	name     string
 	about    string
 	commands []string // first words of commands
 }
@@ -235,16 +132,8 @@ var groups = []group{
 	{"program", "This program itself.", []string{"help", "doctor", "version", "completion"}},
 }
 
-// groupOf returns the group of this name.
-func groupOf(name string) (group, bool) {
-	i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
-	if i < 0 {
-		return group{}, false
-	}
-	return groups[i], true
-}
-
-const firstLines = `Usage: jurat COMMAND [flags]
+// firstHelp is what 'jurat --help' prints: one screen.
+const firstHelp = `Usage: jurat COMMAND [flags]
 
 jurat puts AI agents before a jury of three language models, and seals what is
 said into signed, time-stamped records that anyone can verify offline.
@@ -262,52 +151,27 @@ said into signed, time-stamped records that anyone can verify offline.
   jurat access                          who may do what on a server
   jurat doctor                          what is missing, and what to do about it
 
-'jurat help --all' lists all commands, 'jurat help COMMAND' shows its flags, and
-'jurat help TASK' what a task has: `
-
-const lastWords = `.
+'jurat help --all' lists all commands, by task; 'jurat help COMMAND' shows its
+flags.
 Exit codes: trial 0 safe_pass, 1 unsafe_fail, 3 a person must decide; verify
 0 proved, 1 refuted, 3 not proved; everywhere 2 cannot be done, 130 interrupted.
 `
-
-// firstHelp is what 'jurat --help' prints: one screen.
-func firstHelp() string {
-	var tasks []string
-	for _, g := range groups {
-		tasks = append(tasks, g.name)
-	}
-	list := strings.Join(tasks[:len(tasks)-3], ", ") + ",\n" + strings.Join(tasks[len(tasks)-3:], ", ")
-	return firstLines + list + lastWords
-}
 
 // allHelp is what 'jurat help --all' prints: every command, by task.
 func allHelp(root *kong.Node) string {
 	var text strings.Builder
 	for _, g := range groups {
-		fmt.Fprintf(&text, "%s: %s\n%s\n", g.name, g.about, g.list(root))
+		fmt.Fprintf(&text, "%s: %s\n", g.name, g.about)
+		for _, name := range g.commands {
+			command := root.Children[slices.IndexFunc(root.Children, func(n *kong.Node) bool { return n.Name == name })]
+			text.WriteString(row("jurat "+name, command.Help))
+			for _, leaf := range command.Leaves(true) {
+				text.WriteString(row("  "+leaf.Path(), leaf.Help))
+			}
+		}
+		text.WriteString("\n")
 	}
 	return text.String() + "'jurat help COMMAND' shows its flags.\n"
-}
-
-// help says what each command of a group does.
-func (g group) help(root *kong.Node) string {
-	return g.about + "\n" + g.list(root) + "\n'jurat help COMMAND' shows its flags.\n"
-}
-
-func (g group) list(root *kong.Node) string {
-	var text strings.Builder
-	for _, name := range g.commands {
-		i := slices.IndexFunc(root.Children, func(n *kong.Node) bool { return n.Name == name })
-		if i < 0 {
-			continue // a test says that there is none
-		}
-		command := root.Children[i]
-		text.WriteString(row("jurat "+name, command.Help))
-		for _, leaf := range command.Leaves(true) {
-			text.WriteString(row("  "+leaf.Path(), leaf.Help))
-		}
-	}
-	return text.String()
 }
 
 const (
@@ -518,30 +382,4 @@ func matching(all []string, typed string) (some []string) {
 		}
 	}
 	return some
-}
-
-//go:embed gone.txt
-var goneFile string
-
-// gone has what to use instead of what earlier programs had.
-var gone = sync.OnceValue(func() words.Texts { return words.Parse(goneFile) })
-
-// former refuses a command that earlier programs had. It reads the words that begin the arguments: "jurat tsa" would
-// otherwise ask for an authority of the name "list".
-func former(args []string) error {
-	words := args
-	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
-		taken := 1
-		if slices.Contains([]string{"--data", "--db", "--wrapping-key"}, words[0]) {
-			taken = min(2, len(words))
-		}
-		words = words[taken:]
-	}
-	for n := min(3, len(words)); n > 1; n-- {
-		command := strings.Join(words[:n], " ")
-		if instead, ok := gone()[command]; ok && !strings.Contains(command, " --") {
-			return hint(fmt.Errorf("there is no command %q any more", command), "%s", instead)
-		}
-	}
-	return nil
 }

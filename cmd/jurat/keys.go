@@ -92,10 +92,6 @@ func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		lines := keyLines(history, files, time.Now())
-		if c.JSON {
-			return io.json(lines)
-		}
-		p := newPrinter(io.out)
 		t := table{heads: []head{{name: "role"}, {name: "algorithm"}, {name: "key", rank: 1}, {name: "signs since", rank: 4}, {name: "custody", rank: 3}, {name: "state", rank: 2}, {name: "name"}}}
 		for _, k := range lines {
 			t.row(k.Role, k.Algorithm, k.KeyID, k.Created, k.Custody, k.State, k.Name)
@@ -103,8 +99,7 @@ func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 				t.below("on a token: "+k.Token, "")
 			}
 		}
-		p.table(&t)
-		return p.err
+		return io.list(c.JSON, lines, &t, "")
 	})
 }
 
@@ -125,10 +120,6 @@ func (c *keysListCmd) history(ctx context.Context, i *installation.Installation,
 	for _, e := range events {
 		lines = append(lines, eventLine{Record: e.Record.Payload.RecordID, Timestamp: e.Record.Payload.Timestamp, Event: e.Body})
 	}
-	if c.JSON {
-		return io.json(lines)
-	}
-	p := newPrinter(io.out)
 	t := table{heads: []head{{name: "time", rank: 3}, {name: "event"}, {name: "role"}, {name: "algorithm", rank: 2}, {name: "key", rank: 1}, {name: "name"}}}
 	for _, l := range lines {
 		e := l.Event
@@ -144,8 +135,7 @@ func (c *keysListCmd) history(ctx context.Context, i *installation.Installation,
 		}
 		t.below(fmt.Sprintf("from %s, held by the %s; %s: %s", e.From, e.Custody, e.By, e.Reason), "")
 	}
-	p.table(&t)
-	return p.err
+	return io.list(c.JSON, lines, &t, "")
 }
 
 // protectionLine says how a key is kept, and whose word that is.

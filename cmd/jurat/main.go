@@ -164,9 +164,6 @@ func run(ctx context.Context, args []string, io stdio) int {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	if err := former(args); err != nil {
-		return report(io, err)
-	}
 	idle := without(args)
 	a, parser, parsed, code, err := parse(ctx, args, io, idle...)
 	if err != nil && code < 0 && idle != nil { // what is wrong is said with all commands in view
@@ -235,23 +232,10 @@ func ended(ctx context.Context, code int) int {
 // below another is often called by its last word alone.
 func suggest(root *kong.Node, err error) error {
 	command := strings.TrimSuffix(commandOf(err), " own") // which 'jurat trust' alone runs
-	flag, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "unknown flag "), ",")
-	said, _, _ := strings.Cut(err.Error(), ", did you mean") // the library's own guess
-	if instead := cmp.Or(gone()[command+" "+flag], gone()[flag]); instead != "" {
-		return hint(errors.New(said), "%s", instead)
-	}
-	word, ok := strings.CutPrefix(said, "unexpected argument ")
-	above := command[:max(0, strings.LastIndexByte(command, ' '))] // of which it may be the default
-	if instead := cmp.Or(gone()[strings.TrimSpace(command+" "+word)], gone()[above+" "+word]); ok && instead != "" {
-		return hint(errors.New(said), "%s", instead)
-	}
-	if ok && command == "" {
-		if like := endingIn(root, word); len(like) > 0 {
-			return hint(err, "did you mean 'jurat %s'?", strings.Join(like, "' or 'jurat "))
-		}
-		if _, ok := groupOf(word); ok {
-			return hint(err, "it is a task: 'jurat help %s' says which commands it has", word)
-		}
+	word, argument := strings.CutPrefix(err.Error(), "unexpected argument ")
+	word, _, _ = strings.Cut(word, ", did you mean") // the library's own guess
+	if like := endingIn(root, word); argument && command == "" && len(like) > 0 {
+		return hint(err, "did you mean 'jurat %s'?", strings.Join(like, "' or 'jurat "))
 	}
 	return hint(err, "run 'jurat %s' to see what there is", strings.TrimSpace(command+" --help"))
 }
@@ -416,10 +400,6 @@ func advise(err error) error {
 	var h hinted
 	if err == nil || errors.As(err, &h) {
 		return err
-	}
-	at, unknown := strings.CutSuffix(err.Error(), ": unknown member")
-	if instead := gone()[at[max(0, strings.LastIndexByte(at, '/')):]]; unknown && instead != "" {
-		return hint(err, "%s", instead)
 	}
 	for _, a := range advices {
 		if errors.Is(err, a.about) {

@@ -33,7 +33,6 @@ type recordsCmd struct {
 	Show     string `xor:"what" placeholder:"CHAIN|RECORD" help:"Show what a recorder saw in this chain as a conversation, or one record of it."`
 	Recorded bool   `xor:"what" help:"List the chains in which recorders saw something."`
 	AIAct    bool   `name:"ai-act" xor:"what" help:"Say which clauses of the EU AI Act on records these answer: Articles 12, 19, 26, and what records can say of 50 and 86."`
-	Markdown bool   `xor:"form" help:"With --ai-act: print it as Markdown."`
 	Said     bool   `help:"Only where the actor said the text itself, and was not only given it."`
 	Actor    string `placeholder:"NAME" help:"The whole name of the agent, juror or person who acted; with --recorded, agents with this in their name."`
 	Action   string `placeholder:"TYPE" help:"The action type, such as recommendation."`
@@ -53,8 +52,8 @@ func (c *recordsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.Said {
 		values["said"] = "true"
 	}
-	if c.CSV && (c.AIAct || c.Recorded || c.Show != "") || c.Markdown && !c.AIAct {
-		return errors.New("--csv is for records that are found, and --markdown for --ai-act")
+	if c.CSV && (c.AIAct || c.Recorded || c.Show != "") {
+		return errors.New("--csv is for records that are found")
 	}
 	switch {
 	case c.AIAct:

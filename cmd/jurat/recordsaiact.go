@@ -77,12 +77,8 @@ func reportCode(r *duties.Report) error {
 }
 
 func (c *recordsCmd) printReport(io stdio, r *duties.Report) error {
-	switch {
-	case c.JSON:
+	if c.JSON {
 		return io.json(r)
-	case c.Markdown:
-		_, err := fmt.Fprint(io.documents(), markdownReport(r))
-		return err
 	}
 	p := newPrinter(io.out)
 	p.duties(r)
@@ -167,58 +163,4 @@ func dutyProof(l *duties.Line) string {
 		text += fmt.Sprintf(", %d REFUTED", l.Refuted)
 	}
 	return text
-}
-
-// markdownReport writes a report as Markdown. What a log says stands in code spans alone.
-func markdownReport(r *duties.Report) string {
-	var t strings.Builder
-	fmt.Fprintf(&t, "# %s\n\n", r.Mapping.Of)
-	fmt.Fprintf(&t, "Mapping `%s`, version %d. Log %s", r.Mapping.ID, r.Mapping.Version, code(r.Log))
-	if r.Agent != "" {
-		fmt.Fprintf(&t, ", agent %s", code(r.Agent))
-	}
-	if r.From != "" {
-		fmt.Fprintf(&t, ", from %s", r.From)
-	}
-	if r.To != "" {
-		fmt.Fprintf(&t, ", before %s", r.To)
-	}
-	fmt.Fprintf(&t, ": %s. Trust file %s.\n\n%s\n", plural.Of(r.Acts, "act"), code(r.Trust), r.Claims)
-	for _, w := range r.Warnings {
-		fmt.Fprintf(&t, "\n> **Note:** %s\n", code(w))
-	}
-	for i := range r.Clauses {
-		clause := &r.Clauses[i]
-		fmt.Fprintf(&t, "\n## Article %s\n\n%s", clause.ID, clause.Asks)
-		if clause.Applies != "" {
-			fmt.Fprintf(&t, " Applies %s.", clause.Applies)
-		}
-		t.WriteString("\n")
-		if len(clause.Lines) > 0 {
-			t.WriteString("\n| what records show | members | records | first | last | verified |\n|---|---|---:|---|---|---|\n")
-		}
-		for n := range clause.Lines {
-			l := &clause.Lines[n]
-			first, last, proof := "", "", l.Note
-			if l.Records > 0 {
-				first, last, proof = code(l.First.Record), code(l.Last.Record), strings.TrimSuffix(dutyProof(l)+"; "+l.Note, "; ")
-			}
-			for _, name := range l.People {
-				proof += "; " + code(name)
-			}
-			fmt.Fprintf(&t, "| %s | %s | %d | %s | %s | %s |\n", l.Shows, l.Members, l.Records, first, last, proof)
-		}
-		t.WriteString("\n")
-		for _, s := range clause.Settings {
-			fmt.Fprintf(&t, "- %s.\n", s)
-		}
-		for _, s := range clause.NotShown {
-			fmt.Fprintf(&t, "- Not shown: %s.\n", s)
-		}
-	}
-	fmt.Fprintf(&t, "\n%s.\n", r.Mapping.Dates)
-	for _, d := range r.Mapping.Drafts {
-		fmt.Fprintf(&t, "%s.\n", d)
-	}
-	return t.String()
 }

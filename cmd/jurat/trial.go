@@ -104,17 +104,15 @@ func (c *trialCmd) convene(io stdio, attempts ...*attempt) (*court, error) {
 	return ct, c.compare(ct.settings, attempts)
 }
 
-// try holds a trial, shows it, and leaves its case file. What it waits for is said by wait.
+// try holds a trial, shows it, and leaves its case file.
 func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.Installation, config trial.Config, at *attempt,
-	wait func(*trial.Config) *waiting, hold func(trial.Config) (*trial.Trial, error)) {
+	hold func(trial.Config) (*trial.Trial, error)) {
 	config.Ledger, config.Keys, config.Locks = i.Ledger, i.Keys, i.Locks()
 	show := newTranscript(io.out, c.JSON || io.hushed())
 	show.opening(at.title(), at.on, &config.Settings)
-	w := wait(&config)
-	config.OnEvent = func(e trial.Event) { w.beside(func() { show.event(e) }) }
+	config.OnEvent = show.event
 	at.began = time.Now()
 	at.trial, at.err = hold(config)
-	w.end()
 	at.took = time.Since(at.began)
 	if at.err != nil {
 		at.err = interrupted(at.err, at.trial)
@@ -214,7 +212,7 @@ func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
 		if at.on = given; given == nil {
 			at.on = r.Case
 		}
-		c.try(ctx, a, io, i, config, at, awaiting(io, ""), func(config trial.Config) (*trial.Trial, error) {
+		c.try(ctx, a, io, i, config, at, func(config trial.Config) (*trial.Trial, error) {
 			done, err := trial.Resume(ctx, config, r)
 			return done, different(err)
 		})
@@ -310,10 +308,6 @@ func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 			}
 			lines = append(lines, line)
 		}
-		if c.JSON {
-			return io.json(lines)
-		}
-		p := newPrinter(io.out)
 		t := table{heads: []head{{name: "trial", rank: 1}, {name: "state"}, {name: "acts", right: true}, {name: "from", rank: 4}, {name: "to", rank: 2}, {name: "evidence", rank: 3}}}
 		for _, l := range lines {
 			state := "broken off"
@@ -325,11 +319,7 @@ func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 			}
 			t.row(l.ID, state, l.Acts, evidence.FormatTime(l.From), evidence.FormatTime(l.Last), l.Case.Short())
 		}
-		p.table(&t)
-		if len(lines) == 0 {
-			p.line("every trial in the log has its verdict")
-		}
-		return p.err
+		return io.list(c.JSON, lines, &t, "every trial in the log has its verdict")
 	})
 }
 

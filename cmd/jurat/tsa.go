@@ -105,7 +105,6 @@ func listAuthorities(ctx context.Context, i *installation.Installation, io stdio
 	for _, o := range owing {
 		waiting[o.Authority] = fmt.Sprintf("%d waiting since %s", o.Records, evidence.FormatTime(o.Since))
 	}
-	p := newPrinter(io.out)
 	t := table{heads: []head{{name: "authority"}, {name: "what it is", rank: 1}}}
 	t.row("(built in)", "the operator's own clock")
 	for _, o := range list {
@@ -115,8 +114,7 @@ func listAuthorities(ctx context.Context, i *installation.Installation, io stdio
 	for _, name := range slices.Sorted(maps.Keys(waiting)) {
 		t.row(name, "removed; "+waiting[name])
 	}
-	p.table(&t)
-	return errors.Join(p.err, tellDue(ctx, io, i))
+	return errors.Join(io.list(false, nil, &t, ""), tellDue(ctx, io, i))
 }
 
 func qualifiedUntil(o *stamping.Outside) string {
@@ -226,19 +224,14 @@ func (c *logStampCmd) pending(ctx context.Context, i *installation.Installation,
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return io.json(lines)
-	}
-	p := newPrinter(io.out)
 	t := table{heads: []head{{name: "authority", rank: 2}, {name: "since", rank: 3}, {name: "record", rank: 1}, {name: "index", right: true}, {name: "time stamps", right: true}}}
 	for _, l := range lines {
 		t.row(l.Authority, l.Since, l.Record, l.Index, l.Stamps)
 	}
-	p.table(&t)
-	if len(lines) == 0 {
-		p.line("nothing waits for a time stamp")
+	if err := io.list(c.JSON, lines, &t, "nothing waits for a time stamp"); err != nil || c.JSON {
+		return err
 	}
-	return errors.Join(p.err, tellDue(ctx, io, i))
+	return tellDue(ctx, io, i)
 }
 
 func pending(ctx context.Context, i *installation.Installation) ([]pendingLine, error) {

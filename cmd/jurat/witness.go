@@ -116,13 +116,11 @@ func (c *witnessCmd) list(ctx context.Context, io stdio) error {
 		return err
 	}
 	known, err := w.Logs(ctx)
-	p := newPrinter(io.out)
 	t := table{heads: []head{{name: "log", rank: 1}, {name: "entries", right: true}}}
 	for _, k := range known {
 		t.row(k.Origin, k.Size)
 	}
-	p.table(&t)
-	return errors.Join(err, p.err, w.Close())
+	return errors.Join(err, io.list(false, nil, &t, ""), w.Close())
 }
 
 // serve answers until it is interrupted.
