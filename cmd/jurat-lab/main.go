@@ -86,7 +86,6 @@ func run(ctx context.Context, args []string, io streams) int {
 	return io.report(ctx, parsed.Run())
 }
 
-// with reads an installation.
 func (a *app) with(ctx context.Context, do func(*installation.Installation) error) error {
 	i, err := installation.Open(ctx, installation.Config{Dir: a.Data, DB: a.DB, WrappingKey: a.WrappingKey})
 	if err != nil {
@@ -268,7 +267,6 @@ This command believes what case files say: use 'jurat verify' to check them.
     jurat-lab stats *.jurat --json`
 }
 
-// Run counts trials.
 func (c *statsCmd) Run(ctx context.Context, a *app, io streams) error {
 	tally := stats.New()
 	err := c.read(ctx, a, io, tally)

@@ -24,7 +24,6 @@ type accessCmd struct {
 	Publish accessPublishCmd `cmd:"" help:"Let everyone read a chain, a record that is in no chain, or what the log shows of an agent; or undo that."`
 }
 
-// registerOf is the register of an installation.
 func registerOf(i *installation.Installation) *access.Register {
 	return access.New(access.Config{Ledger: i.Ledger, Keys: i.Keys})
 }
@@ -39,7 +38,6 @@ type accessGrantCmd struct {
 	whenWhyFlags
 }
 
-// Run makes a token, a link, or room in a chain.
 func (c *accessGrantCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.Link {
 		return c.link(ctx, a, io)
@@ -71,7 +69,6 @@ func (c *accessGrantCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// link prints a link.
 func (c *accessGrantCmd) link(ctx context.Context, a *app, io stdio) error {
 	at, err := url.Parse(c.At)
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || strings.TrimSuffix(at.Path, "/") != "" || at.RawQuery != "" {
@@ -101,7 +98,6 @@ type accessListCmd struct {
 	jsonFlag
 }
 
-// Run lists grants and public chains.
 func (c *accessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		lines, err := registerOf(i).List(ctx, c.All)
@@ -137,7 +133,6 @@ type accessRevokeCmd struct {
 	whyFlags
 }
 
-// Run ends a token.
 func (c *accessRevokeCmd) Run(ctx context.Context, a *app, _ stdio) error {
 	id, err := evidence.ParseDigest(c.Token)
 	if err != nil {
@@ -148,11 +143,7 @@ func (c *accessRevokeCmd) Run(ctx context.Context, a *app, _ stdio) error {
 		return err
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		err := registerOf(i).Revoke(ctx, id, why.Reason, why.By)
-		if errors.Is(err, access.ErrUnknown) {
-			return hint(err, "'jurat access list --all' shows every token there ever was")
-		}
-		return err
+		return registerOf(i).Revoke(ctx, id, why.Reason, why.By)
 	})
 }
 
@@ -163,7 +154,6 @@ type accessPublishCmd struct {
 	whyFlags
 }
 
-// Run makes a chain public, or ends that.
 func (c *accessPublishCmd) Run(ctx context.Context, a *app, _ stdio) error {
 	if c.Agent {
 		return setPublicAgent(ctx, a, c.Chain, !c.Undo, c.whyFlags)

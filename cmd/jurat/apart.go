@@ -108,7 +108,6 @@ func (f *fewTexts) add(record, pointer string) {
 
 const mostTexts = 12
 
-// see takes in one record.
 func (a *apartTexts) see(r *evidence.Record) {
 	disclosed := map[string]bool{} // a record can have very many
 	for _, d := range r.Disclosures {
@@ -130,7 +129,6 @@ func (p *printer) apart(indent string, a *apartTexts, ofMany bool) {
 	p.few(indent, "Sealed apart and withheld (what is signed commits to the text, which is not in the file): ", a.withheld, ofMany)
 }
 
-// few prints the first of a list, and how many more there are.
 func (p *printer) few(indent, what string, f fewTexts, ofMany bool) {
 	var names []string
 	for _, text := range f.first {
@@ -157,7 +155,6 @@ type apartCmd struct {
 	jsonFlag
 }
 
-// Run lists, makes or removes settings.
 func (c *apartCmd) Run(ctx context.Context, a *app, io stdio) error {
 	pointers, err := readPointers("POINTER", c.Pointers)
 	if err != nil {
@@ -182,7 +179,6 @@ func (c *apartCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// list lists the settings of the actor that is named, or of all.
 func (c *apartCmd) list(ctx context.Context, i *installation.Installation, io stdio) error {
 	list, err := i.Apart.Settings(ctx)
 	if err != nil {
@@ -204,7 +200,6 @@ type eraseCmd struct {
 	DespiteQuotes bool     `help:"Erase although the text stands in other records, too, where it stays."`
 }
 
-// Run erases.
 func (c *eraseCmd) Run(ctx context.Context, a *app, io stdio) error {
 	pointers, err := readPointers("--field", c.Field)
 	if err != nil {
@@ -246,7 +241,6 @@ func (c *eraseCmd) told(io stdio, done *erasure.Erased) {
 	}
 }
 
-// say prints what is gone.
 func (c *eraseCmd) say(io stdio, done *erasure.Erased) error {
 	p := newPrinter(io.out)
 	for _, pointer := range done.Now {

@@ -107,7 +107,6 @@ func (c *trialCmd) compared(at *attempt) string {
 	return fmt.Sprintf("(as in the baseline: %s)", was)
 }
 
-// readBaseline reads the baseline, if one is named.
 func (c *trialCmd) readBaseline() error {
 	if (c.Baseline != "" || c.WriteBaseline != "") && (c.Resume != "" || c.List || c.Outcome != "" || c.Check) {
 		return errors.New("--baseline and --write-baseline go with cases that are tried, and not with --resume, --list, --outcome or --check")
@@ -214,7 +213,6 @@ func (c *trialCmd) sayCompared(io stdio, attempts []*attempt) {
 	}
 }
 
-// someOf lists a few names.
 func someOf(names []string) string {
 	const few = 5
 	if len(names) > few {

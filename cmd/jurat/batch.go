@@ -90,7 +90,6 @@ type attempt struct {
 	alone   bool // one model takes the seats of others, because keys are missing
 }
 
-// brought is what was read of the case.
 func (at *attempt) brought() subject.Brought {
 	b := subject.Brought{Case: at.on, Mistakes: at.mistakes}
 	if b.Mistakes == nil && at.err != nil {
@@ -392,7 +391,6 @@ func (c *trialCmd) write(flag, file string, doc func() ([]byte, error)) error {
 	return nil
 }
 
-// code is the exit code of one case.
 func (c *trialCmd) code(at *attempt) exitCode {
 	if at.result() == nil {
 		return exitCannot
@@ -457,7 +455,6 @@ func spaced(remarks ...string) string {
 	return text
 }
 
-// line prints one of several cases for machines.
 func (c *trialCmd) line(io stdio, at *attempt) error {
 	one := struct {
 		Case     string       `json:"case"`

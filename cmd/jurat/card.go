@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/pem"
 	"errors"
@@ -56,10 +57,10 @@ func readAtMost(stdin io.Reader, file string, most int64) ([]byte, error) {
 }
 
 type cardCmd struct {
-	Card   string     `arg:"" help:"The card in JSON; - is standard input."`
-	Trust  string     `help:"Your trust file. Without one nothing can be proved." placeholder:"FILE"`
-	At     *time.Time `help:"The moment of checking (RFC 3339). Left out: now." placeholder:"TIME"`
-	Events string     `placeholder:"FILE" help:"The log's key events ('jurat log prove operator-keys'): do they name this card for the key that the card names?"`
+	Card   string    `arg:"" help:"The card in JSON; - is standard input."`
+	Trust  string    `help:"Your trust file. Without one nothing can be proved." placeholder:"FILE"`
+	At     time.Time `help:"The moment of checking (RFC 3339). Left out: now." placeholder:"TIME"`
+	Events string    `placeholder:"FILE" help:"The log's key events ('jurat log prove operator-keys'): do they name this card for the key that the card names?"`
 	jsonFlag
 
 	Of   string        `placeholder:"NAME" help:"Check nothing, and log that the card, signed or not, belongs to this actor's key."`
@@ -67,7 +68,6 @@ type cardCmd struct {
 	whenWhyFlags
 }
 
-// Run verifies a card, or logs whose it is.
 func (c *cardCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.Of != "" {
 		return c.log(ctx, a, io)
@@ -79,10 +79,7 @@ func (c *cardCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	reader := card.Reader{At: time.Now()}
-	if c.At != nil {
-		reader.At = *c.At
-	}
+	reader := card.Reader{At: cmp.Or(c.At, time.Now())}
 	if c.Trust != "" {
 		if reader.Trust, err = readTrust("--trust", c.Trust); err != nil {
 			return err
@@ -108,10 +105,7 @@ func (c *cardCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.Trust == "" {
 		fmt.Fprintln(io.err, "jurat: hint: nothing can be proved without --trust FILE; the operator who keeps the log writes one with 'jurat trust'")
 	}
-	if code := codeOfStatus(found.Outcome); code != 0 {
-		return code
-	}
-	return nil
+	return coded(codeOfStatus(found.Outcome))
 }
 
 // events reads and verifies the key events of a log.
@@ -165,9 +159,8 @@ func printCard(io stdio, file string, r *card.Report) error {
 	return p.err
 }
 
-// log logs the card of a key.
 func (c *cardCmd) log(ctx context.Context, a *app, io stdio) error {
-	if c.Trust != "" || c.At != nil || c.Events != "" || c.JSON {
+	if c.Trust != "" || !c.At.IsZero() || c.Events != "" || c.JSON {
 		return errors.New("--trust, --at, --events and --json do not go with --of")
 	}
 	read, digest, err := cardAndDigest(io, c.Card)
@@ -243,7 +236,6 @@ type caFlags struct {
 	CA string `name:"ca" placeholder:"DIR" env:"JURAT_CA" default:"./jurat-ca" help:"The CA's folder."`
 }
 
-// with opens the CA.
 func (f *caFlags) with(ctx context.Context, do func(authority *ca.CA) error) error {
 	helper := &token.Helper{}
 	defer helper.Close()
@@ -251,16 +243,7 @@ func (f *caFlags) with(ctx context.Context, do func(authority *ca.CA) error) err
 	if err == nil {
 		err = do(authority)
 	}
-	switch {
-	case errors.Is(err, ca.ErrNone):
-		return hint(err, "'jurat ca init' makes one; --ca DIR or JURAT_CA says where it is")
-	case errors.Is(err, ca.ErrTaken):
-		return hint(err, "'jurat ca revoke FILE --cause CAUSE' frees the name")
-	case errors.Is(err, ca.ErrAlike):
-		return hint(err, "records of both would look like one actor's; choose a name that differs in more than its letters' form")
-	case errors.Is(err, ca.ErrExpired):
-		return hint(err, "make a new CA in another folder, and give readers its certificate")
-	case errors.Is(err, lock.ErrTaken):
+	if errors.Is(err, lock.ErrTaken) {
 		return hint(err, "another process acts in this folder; try again")
 	}
 	return err
@@ -274,7 +257,6 @@ type caInitCmd struct {
 	Years int `help:"How many years it lasts." default:"10"`
 }
 
-// Run makes a CA.
 func (c *caInitCmd) Run(ctx context.Context, io stdio) error {
 	helper := &token.Helper{}
 	defer helper.Close()
@@ -294,7 +276,6 @@ type caIssueCmd struct {
 	Days    int    `help:"How long it is valid." default:"30"`
 }
 
-// Run issues a certificate.
 func (c *caIssueCmd) Run(ctx context.Context, io stdio) error {
 	doc, err := readInput(io.in, c.Request)
 	if err != nil {
@@ -315,23 +296,18 @@ func (c *caIssueCmd) Run(ctx context.Context, io stdio) error {
 
 type caRevokeCmd struct {
 	caFlags
-	Certificate string     `arg:"" help:"The certificate; the CA's folder has those that it issued."`
-	Cause       ca.Cause   `required:"" help:"keyCompromise, affiliationChanged, superseded, cessationOfOperation, privilegeWithdrawn or unspecified." enum:"keyCompromise,affiliationChanged,superseded,cessationOfOperation,privilegeWithdrawn,unspecified"`
-	InvalidFrom *time.Time `help:"When others may first have had the key (RFC 3339). Default: nothing is said, and now counts."`
+	Certificate string    `arg:"" help:"The certificate; the CA's folder has those that it issued."`
+	Cause       ca.Cause  `required:"" help:"keyCompromise, affiliationChanged, superseded, cessationOfOperation, privilegeWithdrawn or unspecified." enum:"keyCompromise,affiliationChanged,superseded,cessationOfOperation,privilegeWithdrawn,unspecified"`
+	InvalidFrom time.Time `help:"When others may first have had the key (RFC 3339). Default: nothing is said, and now counts."`
 }
 
-// Run revokes a certificate.
 func (c *caRevokeCmd) Run(ctx context.Context, io stdio) error {
 	certificate, err := readOneCertificate(c.Certificate)
 	if err != nil {
 		return err
 	}
-	var invalid time.Time
-	if c.InvalidFrom != nil {
-		invalid = *c.InvalidFrom
-	}
 	return c.with(ctx, func(authority *ca.CA) error {
-		if err := authority.Revoke(ctx, certificate, c.Cause, invalid); err != nil {
+		if err := authority.Revoke(ctx, certificate, c.Cause, c.InvalidFrom); err != nil {
 			return err
 		}
 		return io.line("revoked: 'jurat ca crl' makes the list that says so")
@@ -343,7 +319,6 @@ type caCRLCmd struct {
 	Out string `short:"o" placeholder:"FILE" help:"Write it there, in the place of what is there."`
 }
 
-// Run prints a list.
 func (c *caCRLCmd) Run(ctx context.Context, io stdio) error {
 	return c.with(ctx, func(authority *ca.CA) error {
 		der, err := authority.List(ctx)

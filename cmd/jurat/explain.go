@@ -34,7 +34,6 @@ type explainCmd struct {
 	WhoSaid *string `help:"Instead, find the record that introduced this text." placeholder:"TEXT"`
 }
 
-// Run prints the statement.
 func (c *explainCmd) Run(io stdio) error {
 	if c.Origin != "" {
 		var err error
@@ -162,7 +161,6 @@ func followed(s verify.Step, numbers map[string]int) string {
 
 func plain(a evidence.ActionType) string { return strings.ReplaceAll(string(a), "_", " ") }
 
-// whoSaid prints which record introduced a text.
 func (p *printer) whoSaid(records []*evidence.Record, report *verify.Answers, text string) error {
 	if strings.TrimSpace(text) == "" {
 		return errors.New("--who-said: the text is empty")

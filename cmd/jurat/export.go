@@ -32,7 +32,6 @@ type exportCmd struct {
 	Key      string   `placeholder:"FILE" help:"With --scitt: the private key (PKCS #8 in PEM) that signs. Default: this installation's operator's."`
 }
 
-// Run writes the folder or the statements.
 func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
 	switch {
 	case c.OpenSSL+c.SCITT == "" && c.Withhold == nil:
@@ -63,17 +62,9 @@ func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	commands, err := openssl.Write(records, trusted, c.put)
-	if errors.Is(err, openssl.ErrNoKey) {
-		return hint(err, "give the trust file of the installation that made the record, with --trust FILE")
-	}
 	if err != nil {
 		return err
 	}
-	return c.tell(io, commands)
-}
-
-// tell prints the commands that check what was written.
-func (c *exportCmd) tell(io stdio, commands string) error {
 	p := newPrinter(io.out)
 	p.line("cd %s", quote(c.OpenSSL))
 	p.lines(commands)
@@ -129,7 +120,6 @@ func (c *exportCmd) separate(flag, name string) error {
 	return nil
 }
 
-// statements writes each record as a SCITT Signed Statement.
 func (c *exportCmd) statements(ctx context.Context, a *app, io stdio, doc []byte) error {
 	if err := c.separate("--scitt", c.SCITT); err != nil {
 		return err
@@ -284,7 +274,6 @@ func (s *statementExport) tell(io stdio) {
 	}
 }
 
-// statement prints what a SCITT statement states.
 func (p *printer) statement(s *verify.Statement) {
 	if s == nil {
 		return
@@ -295,7 +284,6 @@ func (p *printer) statement(s *verify.Statement) {
 	}
 }
 
-// withhold writes the file without texts.
 func (c *exportCmd) withhold(io stdio, doc []byte) error {
 	pointers, err := readPointers("--withhold", c.Withhold)
 	if err != nil {

@@ -21,6 +21,19 @@ import (
 	"jurat/internal/token"
 )
 
+// readSecret reads a secret from the file that a flag names.
+func readSecret(flag, file string) (string, error) {
+	text, err := readFile(file)
+	secret := strings.TrimSpace(string(text))
+	if err == nil && secret == "" {
+		err = fmt.Errorf("%s is empty", file)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", flag, err)
+	}
+	return secret, nil
+}
+
 // A byteSize is a number of bytes, which may be written with a unit: 1073741824, 1024MiB or 1GiB.
 type byteSize int64
 
@@ -149,11 +162,7 @@ func catchUp(ctx context.Context, io stdio, i *installation.Installation) {
 }
 
 func owed(o storage.Owed) string {
-	records := plural.Of(o.Records, "record")
-	if o.Records == 1 {
-		records = "1 record"
-	}
-	return fmt.Sprintf("%s since %s (%s)", o.Authority, evidence.FormatTime(o.Since), records)
+	return fmt.Sprintf("%s since %s (%s)", o.Authority, evidence.FormatTime(o.Since), plural.Of(o.Records, "record"))
 }
 
 func because(err error) string {

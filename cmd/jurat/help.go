@@ -33,7 +33,6 @@ type helpCmd struct {
 	Words []string `arg:"" optional:"" name:"command" help:"A command, such as 'log witness'."`
 }
 
-// Run prints a help.
 func (c *helpCmd) Run(ctx context.Context, k *kong.Kong, io stdio) error {
 	if c.All {
 		return io.document([]byte(allHelp(k.Model.Node)))
@@ -202,7 +201,6 @@ type completionCmd struct {
 	Words bool     `hidden:"" help:"Print what can come next, as the scripts ask: the words after jurat come after --, so that none is a flag of this command. The last is being typed."`
 }
 
-// Run prints the script, or what the last word can become.
 func (c *completionCmd) Run(k *kong.Kong, io stdio) error {
 	if c.Words {
 		var text strings.Builder

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/importing"
@@ -58,7 +56,6 @@ const (
 	mostChains = 10
 )
 
-// Run imports the files.
 func (c *importCmd) Run(ctx context.Context, a *app, io stdio) error {
 	format, err := importing.ParseFormat(c.From)
 	if err != nil {
@@ -77,9 +74,6 @@ func (c *importCmd) Run(ctx context.Context, a *app, io stdio) error {
 	var files []*importedFile
 	for _, path := range c.Files {
 		file, err := importing.Open(path, format)
-		if errors.Is(err, importing.ErrUnknown) {
-			return hint(err, "--from FORMAT names it: 'jurat import --help' lists the formats")
-		}
 		if err != nil {
 			return err
 		}
@@ -188,7 +182,6 @@ func sinceLast(io stdio, what string) func(format string, args ...any) {
 	}
 }
 
-// seal seals what is new.
 func (c *importCmd) seal(ctx context.Context, io stdio, i *installation.Installation, files []*importedFile) (err error) {
 	settings, err := c.settings(files)
 	if err != nil {
@@ -229,12 +222,7 @@ func (c *importCmd) settings(files []*importedFile) (evidence.Digest, error) {
 	for i, f := range files {
 		list[i] = map[string]any{"file": f.File, "sha256": f.SHA256.String(), "format": f.Format}
 	}
-	doc, err := json.Marshal(map[string]any{"agent": c.Agent, "files": list, "in_the_record": c.InTheRecord, "name": c.Name, "skip": c.Skip})
-	if err != nil {
-		return evidence.Digest{}, err
-	}
-	form, err := evidence.Canonical(doc)
-	return evidence.DigestOf(form), err
+	return digestOf(map[string]any{"agent": c.Agent, "files": list, "in_the_record": c.InTheRecord, "name": c.Name, "skip": c.Skip})
 }
 
 func anyNew(files []*importedFile) bool {
@@ -254,7 +242,6 @@ func (c *importCmd) reason(files []*importedFile, err error) string {
 	return text
 }
 
-// report says what was found and sealed.
 func (c *importCmd) report(io stdio, files []*importedFile, failed bool) error {
 	if c.JSON {
 		return io.json(struct {
@@ -265,7 +252,7 @@ func (c *importCmd) report(io stdio, files []*importedFile, failed bool) error {
 	example := ""
 	for _, f := range files {
 		t := &f.Found
-		p.line("%s: %s, %s in %s: %d %s, %d already sealed%s", f.File, f.Format, plural.Of(t.Entries, "exchange"), plural.Of(t.Chains, "conversation"), c.count(f), c.verb(), t.Known, passedOver(t))
+		p.line("%s: %s, %s in %s: %d %s, %d already sealed%s", f.File, f.Format, plural.Of(t.Entries, "exchange"), plural.Of(t.Chains, "conversation"), c.count(f), pick(c.DryRun, "to seal", "sealed"), t.Known, passedOver(t))
 		for _, e := range f.Entries {
 			p.line("  %s  %s  %s, %s%s", e.Chain, e.Place, plural.Of(e.Prompt+e.Answers, "message"), plural.Of(e.Bytes, "byte"), more(e))
 		}
@@ -291,32 +278,17 @@ func (c *importCmd) count(f *importedFile) int {
 	return f.Sealed
 }
 
-func (c *importCmd) verb() string {
-	if c.DryRun {
-		return "to seal"
-	}
-	return "sealed"
-}
-
 func passedOver(t *importing.Tally) string {
-	text := ""
-	if t.Wrong > 0 {
-		text += fmt.Sprintf(", %d that cannot be read", t.Wrong)
-	}
-	if t.Changed > 0 {
-		text += fmt.Sprintf(", %d that were changed", t.Changed)
-	}
-	return text
+	var r remarks
+	r.add(t.Wrong > 0, "%d that cannot be read", t.Wrong)
+	r.add(t.Changed > 0, "%d that were changed", t.Changed)
+	return r.behind(", ")
 }
 
 // more is what a file says of an entry.
 func more(e importing.Entry) string {
-	text := ""
-	if e.SaidAt != "" {
-		text += ", said at " + e.SaidAt
-	}
-	if e.Model != "" {
-		text += ", " + e.Model
-	}
-	return text
+	var r remarks
+	r.add(e.SaidAt != "", "said at %s", e.SaidAt)
+	r.add(e.Model != "", "%s", e.Model)
+	return r.behind(", ")
 }

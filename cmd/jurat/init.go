@@ -27,7 +27,6 @@ type initCmd struct {
 	restoreFlags
 }
 
-// Run makes what is named.
 func (c *initCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.From == "" && (c.Checkpoint != "" || c.NoneLater || c.Consistency != "") {
 		return errors.New("--checkpoint, --none-later and --consistency go with --from")
@@ -77,7 +76,6 @@ func (c *initCmd) make(ctx context.Context, a *app, io stdio) error {
 //go:embed begin
 var begun embed.FS
 
-// beginCase writes a case into a folder.
 func beginCase(io stdio, dir string) error {
 	entries, err := fs.ReadDir(begun, "begin/case")
 	if err != nil {
@@ -132,7 +130,6 @@ type backupCmd struct {
 	jsonFlag
 }
 
-// Run makes a backup.
 func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
 	m, err := installation.MakeBackup(ctx, a.config(), installation.BackupOrder{To: c.Into, ApartKeys: c.ApartKeys,
 		Progress: progress(io, "bytes copied")})
@@ -153,7 +150,6 @@ type restoreFlags struct {
 	Consistency string `help:"With --from: a proof that leads from the backup's size to the checkpoint's ('jurat log checkpoint --since' of another copy)." placeholder:"FILE"`
 }
 
-// restore makes an installation from a backup.
 func (c *restoreFlags) restore(ctx context.Context, a *app, io stdio) error {
 	if c.Checkpoint == "" && !c.NoneLater {
 		return errors.New("missing flags: --checkpoint=FILE or --none-later")

@@ -77,7 +77,6 @@ func keyLines(history *keys.History, files []*keys.Held, now time.Time) []keyLin
 	return lines
 }
 
-// Run lists keys.
 func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		if c.History {
@@ -110,7 +109,6 @@ type eventLine struct {
 	Event     operator.KeyEventBody `json:"event"`
 }
 
-// history prints the chain of key events.
 func (c *keysListCmd) history(ctx context.Context, i *installation.Installation, io stdio) error {
 	events, err := i.Ledger.KeyEvents(ctx)
 	if err != nil {
@@ -243,18 +241,17 @@ type keysNewCmd struct {
 	publicFlags
 	Token []string `placeholder:"URI" help:"The key on a token: pkcs11:token=LABEL;object=NAME. It is made if it is not there, unless its owner keeps it."`
 	helperFlag
-	Owner    bool       `help:"The agent or reviewer holds the private key, also if --token names it. So it is with --public."`
-	Card     string     `placeholder:"FILE" help:"Of an owner's key: the actor's A2A agent card in JSON. Its digest goes into the log, beside the key."`
-	NotAfter *time.Time `placeholder:"TIME" help:"Of an owner's key: it signs nothing from this time on (RFC 3339)."`
+	Owner    bool      `help:"The agent or reviewer holds the private key, also if --token names it. So it is with --public."`
+	Card     string    `placeholder:"FILE" help:"Of an owner's key: the actor's A2A agent card in JSON. Its digest goes into the log, beside the key."`
+	NotAfter time.Time `placeholder:"TIME" help:"Of an owner's key: it signs nothing from this time on (RFC 3339)."`
 	whenWhyFlags
 }
 
-// Run makes a key, or takes in that of an owner.
 func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.Owner || len(c.Public) > 0 {
 		return c.register(ctx, a, io)
 	}
-	if c.Card != "" || c.NotAfter != nil || c.Certificate != nil || c.Reason != "" || c.By != "" || len(c.Token) > 1 {
+	if c.Card != "" || !c.NotAfter.IsZero() || c.Certificate != nil || c.Reason != "" || c.By != "" || len(c.Token) > 1 {
 		return errors.New("--card, --certificate, --not-after, --reason, --by and a second --token go with an owner's key: --public FILE, or --owner --token URI")
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
@@ -263,9 +260,6 @@ func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		key, err := i.Keys.Create(ctx, c.Role, c.Name, c.Alg, on)
-		if errors.Is(err, keys.ErrExists) {
-			return hint(err, "'jurat keys list' shows it; 'jurat keys rotate' puts another in its place")
-		}
 		if err != nil {
 			return keyHint(err)
 		}
@@ -273,7 +267,6 @@ func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// register takes in an owner's key.
 func (c *keysNewCmd) register(ctx context.Context, a *app, io stdio) error {
 	if c.Role != evidence.RoleAgent && c.Role != evidence.RoleReviewer {
 		return fmt.Errorf("%s: only an agent or a reviewer can hold its own key", c.Role)
@@ -296,12 +289,8 @@ func (c *keysNewCmd) register(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	notAfter := time.Time{}
-	if c.NotAfter != nil {
-		notAfter = *c.NotAfter
-	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		if err := i.Registrar.Register(ctx, c.Role, c.Name, owned, notAfter, why); err != nil {
+		if err := i.Registrar.Register(ctx, c.Role, c.Name, owned, c.NotAfter, why); err != nil {
 			return changeHint(err)
 		}
 		return printIDs(io, owned)
@@ -345,7 +334,6 @@ type keysRotateCmd struct {
 	whyFlags
 }
 
-// Run rotates the keys of an actor.
 func (c *keysRotateCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if len(c.Public) == 0 && len(c.Certificate) > 0 || len(c.Public) > 0 && (c.Alg != "" || c.Token != "") {
 		return errors.New("--certificate goes with --public, and --alg and --token do not")
@@ -394,26 +382,21 @@ func (c *keysRotateCmd) rotate(ctx context.Context, i *installation.Installation
 
 type keysRevokeCmd struct {
 	Key    evidence.KeyID `arg:"" name:"key-id" help:"The key's id, as 'jurat keys list' prints it."`
-	From   *time.Time     `xor:"how" placeholder:"TIME" help:"When others may first have had it (RFC 3339). Default: now."`
+	From   time.Time      `xor:"how" placeholder:"TIME" help:"When others may first have had it (RFC 3339). Default: now."`
 	Retire bool           `xor:"how" help:"No other has had it: it signs no more, and what it signed stands."`
 	whyFlags
 }
 
-// Run revokes or retires a key.
 func (c *keysRevokeCmd) Run(ctx context.Context, a *app) error {
 	why, err := c.why()
 	if err != nil {
 		return err
 	}
-	from := time.Time{}
-	if c.From != nil {
-		from = *c.From
-	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		if c.Retire {
 			return changeHint(i.Registrar.Retire(ctx, c.Key, why))
 		}
-		return changeHint(i.Registrar.Revoke(ctx, c.Key, from, why))
+		return changeHint(i.Registrar.Revoke(ctx, c.Key, c.From, why))
 	})
 }
 
@@ -438,7 +421,6 @@ type keysRewrapCmd struct {
 	New string `placeholder:"FILE" help:"Only make a wrapping key, in this new file of mode 0600."`
 }
 
-// newWrappingKey makes a wrapping key.
 func newWrappingKey(io stdio, file string) error {
 	text := filestore.Generate()
 	keys, err := filestore.Parse(text)
@@ -453,7 +435,6 @@ func newWrappingKey(io stdio, file string) error {
 	return io.line("%s", keys)
 }
 
-// Run wraps files again.
 func (c *keysRewrapCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.New != "" {
 		return newWrappingKey(io, c.New)

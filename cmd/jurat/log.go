@@ -51,7 +51,6 @@ type logProveCmd struct {
 	logFlags
 }
 
-// Run prints a record or a bundle with its proofs.
 func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.Log != "" {
 		return c.elsewhere(ctx, io)
@@ -80,7 +79,6 @@ func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// alone proves one record.
 func (c *logProveCmd) alone(ctx context.Context, i *installation.Installation, io stdio) error {
 	r, err := recordOf(ctx, i.Ledger, c.Name)
 	if err != nil {
@@ -123,7 +121,6 @@ func (c *logProveCmd) unknown(err error) error {
 	return fmt.Errorf("%q: %w", c.Name, err)
 }
 
-// elsewhere proves a record from another operator's log.
 func (c *logProveCmd) elsewhere(ctx context.Context, io stdio) error {
 	if len(c.Withhold)+len(c.With) > 0 || c.Linked {
 		return errors.New("--withhold, --with and --linked are for the log of an installation here, and not for --log")
@@ -156,7 +153,6 @@ type logFsckCmd struct {
 	jsonFlag
 }
 
-// reindex makes all briefs again.
 func reindex(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		if err := i.Ledger.Briefs().Reindex(ctx, progress(io, "records indexed")); err != nil {
@@ -198,7 +194,6 @@ func nameDamages(damages []fsck.Damage, size int64) (e examined) {
 	return e
 }
 
-// Run examines the log.
 func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.Reindex && c.JSON {
 		return errors.New("--json does not go with --reindex")
@@ -213,24 +208,21 @@ func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if slices.ContainsFunc(damages, func(d fsck.Damage) bool { return d.Kind == fsck.DamageBehind || d.Kind == fsck.DamageCut }) {
 		fmt.Fprintf(io.err, "jurat: hint: %s\n", whenBehind)
 	}
+	named := nameDamages(damages, size)
 	if c.JSON {
-		named := nameDamages(damages, size)
 		if err := io.json(named); err != nil || named.Whole {
 			return err
 		}
 		return exitCode(exitBad)
 	}
-	harmful := 0
 	for _, d := range damages {
-		if !d.Kind.Harmless() {
-			harmful++
-		}
 		if err := io.line("%s", d); err != nil {
 			return err
 		}
 	}
-	if harmful > 0 {
-		fmt.Fprintf(io.err, "jurat: %s in a log of %s\n", plural.Of(harmful, "damage"), plural.Of(size, "record"))
+	if !named.Whole {
+		harmful := slices.DeleteFunc(named.Damages, func(d namedDamage) bool { return d.Harmless })
+		fmt.Fprintf(io.err, "jurat: %s in a log of %s\n", plural.Of(len(harmful), "damage"), plural.Of(size, "record"))
 		return exitCode(exitBad)
 	}
 	return io.line("the log is whole: %s", plural.Of(size, "record"))
@@ -243,7 +235,6 @@ type logCheckpointCmd struct {
 	logFlags
 }
 
-// Run prints the checkpoint, or the proof or the entries that are asked for.
 func (c *logCheckpointCmd) Run(ctx context.Context, a *app, io stdio) error {
 	switch {
 	case c.To != nil && c.Since == nil && !c.Entries:
@@ -269,7 +260,6 @@ func (c *logCheckpointCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// consistency prints a proof that the log has only grown.
 func (c *logCheckpointCmd) consistency(ctx context.Context, l *ledger.Ledger, io stdio) error {
 	from, err := sizeOf(ctx, l, *c.Since)
 	if err != nil {
@@ -286,7 +276,6 @@ func (c *logCheckpointCmd) consistency(ctx context.Context, l *ledger.Ledger, io
 	return io.print(proof)
 }
 
-// elsewhere prints such a proof of another operator's log.
 func (c *logCheckpointCmd) elsewhere(ctx context.Context, io stdio) error {
 	remote, err := c.open()
 	if err != nil {
@@ -299,7 +288,6 @@ func (c *logCheckpointCmd) elsewhere(ctx context.Context, io stdio) error {
 	return io.print(proof)
 }
 
-// entries prints the log's entries.
 func (c *logCheckpointCmd) entries(ctx context.Context, l *ledger.Ledger, io stdio) error {
 	from := int64(0)
 	if c.Since != nil {
@@ -355,7 +343,6 @@ func sizeOf(ctx context.Context, l *ledger.Ledger, text string) (int64, error) {
 	return size, nil
 }
 
-// wholeNumber reads a number of entries.
 func wholeNumber(text string) (int64, bool) {
 	size, err := strconv.ParseInt(text, 10, 64)
 	return size, err == nil
@@ -375,7 +362,6 @@ type logExpireCmd struct {
 	jsonFlag
 }
 
-// Run removes the content of old records.
 func (c *logExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		for _, chain := range c.Except {

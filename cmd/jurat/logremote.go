@@ -33,11 +33,7 @@ func (f *tokenFlag) token() (string, error) {
 	if f.TokenFile == "" {
 		return "", nil
 	}
-	text, err := readFile(f.TokenFile)
-	if err != nil {
-		return "", fmt.Errorf("--token-file: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
+	return readSecret("--token-file", f.TokenFile)
 }
 
 // logFlags name a log that is elsewhere, and by what it is believed.
@@ -219,7 +215,6 @@ type logMonitorCmd struct {
 	jsonFlag
 }
 
-// Run looks once, or until it is interrupted or the log does what it must not.
 func (c *logMonitorCmd) Run(ctx context.Context, io stdio) error {
 	if c.Every < 0 || c.Sample < 0 || c.Patient <= 0 || c.Most <= 0 {
 		return errors.New("--every, --sample: want 0 or more, --patient, --most: more than 0")

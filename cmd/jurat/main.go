@@ -29,15 +29,21 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/access"
 	"jurat/internal/atomicfile"
+	"jurat/internal/ca"
 	"jurat/internal/fault"
 	"jurat/internal/filestore"
+	"jurat/internal/importing"
 	"jurat/internal/installation"
 	"jurat/internal/jsonform"
+	"jurat/internal/keys"
 	"jurat/internal/ledger"
+	"jurat/internal/openssl"
 	"jurat/internal/portal"
 	"jurat/internal/postgres"
 	"jurat/internal/stamping"
+	"jurat/internal/trial"
 	"jurat/jury"
 	"jurat/property"
 	"jurat/verify"
@@ -392,6 +398,19 @@ var advices = []struct {
 	{postgres.ErrNotAllowed, "the role that --db or JURAT_DB names has to own the schema jurat, or the database in which it is to be made: ALTER DATABASE NAME OWNER TO ROLE"},
 	{postgres.ErrUnreachable, "see that the server runs, and listens at the host and port that --db or JURAT_DB names ('pg_isready -h HOST -p PORT' asks it), and that nothing between keeps you apart"},
 	{ledger.ErrBehind, whenBehind},
+	{access.ErrUnknown, "'jurat access list --all' shows every token there ever was"},
+	{ca.ErrNone, "'jurat ca init' makes one; --ca DIR or JURAT_CA says where it is"},
+	{ca.ErrTaken, "'jurat ca revoke FILE --cause CAUSE' frees the name"},
+	{ca.ErrAlike, "records of both would look like one actor's; choose a name that differs in more than its letters' form"},
+	{ca.ErrExpired, "make a new CA in another folder, and give readers its certificate"},
+	{importing.ErrUnknown, "--from FORMAT names it: 'jurat import --help' lists the formats"},
+	{keys.ErrExists, "'jurat keys list' shows it; 'jurat keys rotate' puts another in its place"},
+	{openssl.ErrNoKey, "give the trust file of the installation that made the record, with --trust FILE"},
+	{stamping.ErrAwaited, "'jurat log stamp' asks for them; --forget gives them up"},
+	{stamping.ErrEndsTooEarly, "name another authority with --tsa, or an earlier time with --before"},
+	{stamping.ErrListOutOfDate, "'jurat trust eu --fetch' brings newer lists, and 'jurat trust eu' writes a trust file from them"},
+	{stamping.ErrNobodyOutside, "'jurat tsa NAME URL --root FILE' adds one"},
+	{trial.ErrSettings, "a trial goes on by the settings with which it began: give the same flags, environment and configuration"},
 	{ledger.ErrMoved, "put the data folder back as it was, or start jurat again on the one that is there now"},
 }
 
@@ -447,7 +466,6 @@ func thisBuild() build {
 
 func version() string { return thisBuild().Version }
 
-// lines says it for people.
 func (b build) lines() string {
 	commit := cmp.Or(b.Commit, "unknown: it was not built in a clone of the repository")
 	if b.Committed != "" {
@@ -464,7 +482,6 @@ type versionCmd struct {
 	jsonFlag
 }
 
-// Run prints the version.
 func (c *versionCmd) Run(io stdio) error {
 	b := thisBuild()
 	if c.JSON {
@@ -492,7 +509,6 @@ type portalCmd struct {
 	Out string `help:"Where to write the page." default:"verify.html" placeholder:"FILE"`
 }
 
-// Run writes the page.
 func (c *portalCmd) Run(io stdio) error {
 	if err := atomicfile.Replace(c.Out, portal.File(), 0o644); err != nil {
 		return err

@@ -49,7 +49,6 @@ type court struct {
 	unbound  []string        // jurors whose weights do not say on which model and template they were measured
 }
 
-// court seats the jury.
 func (c *panelFlags) court(io stdio) (*court, error) {
 	if c.Jurors != "" && c.Jurors != string(config.Offline) && c.Jurors != string(config.LLM) {
 		return nil, fmt.Errorf("--jurors: %q is neither %s nor %s", c.Jurors, config.Offline, config.LLM)
@@ -362,7 +361,6 @@ func mistakeOf(err error) checkedMistake {
 	return m
 }
 
-// check says what jurat reads of a case.
 func check(name string, b subject.Brought) *checked {
 	one := &checked{Case: name, Mistakes: []checkedMistake{}}
 	for _, err := range b.Mistakes {

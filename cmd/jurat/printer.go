@@ -256,6 +256,31 @@ func (t *table) widths(most int) []int {
 	return list
 }
 
+// remarks are what is to be said of something, as far as it applies.
+type remarks []string
+
+func (r *remarks) add(applies bool, format string, args ...any) {
+	if applies {
+		*r = append(*r, fmt.Sprintf(format, args...))
+	}
+}
+
+// behind joins the remarks as they stand behind a text.
+func (r remarks) behind(between string) string {
+	if len(r) == 0 {
+		return ""
+	}
+	return between + strings.Join(r, between)
+}
+
+// pick returns one of two texts.
+func pick(is bool, text, instead string) string {
+	if is {
+		return text
+	}
+	return instead
+}
+
 // list prints things as JSON, or else as a table; none stands for a table without rows.
 func (io stdio) list(asJSON bool, things any, t *table, none string) error {
 	if asJSON {

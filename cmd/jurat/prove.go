@@ -53,7 +53,6 @@ type provable struct {
 	lacks   func(ctx context.Context, r *evidence.Record, pointer string) error // says why a value is not there, and what to do
 }
 
-// Run proves.
 func (c *proveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	wishes, err := c.wishes()
 	if err != nil {
@@ -95,7 +94,6 @@ func (c *proveCmd) check(wishes []wish) error {
 	return nil
 }
 
-// fromFile opens the file, and adds values that --values names.
 func (c *proveCmd) fromFile(io stdio) (*provable, error) {
 	if len(c.Source) > 1 {
 		return nil, fmt.Errorf("want one file, or ids of records of your log, and %q is no id", c.Source[slices.IndexFunc(c.Source, func(s string) bool { return evidence.CheckRecordID(s) != nil })])
@@ -124,7 +122,6 @@ func (c *proveCmd) fromFile(io stdio) (*provable, error) {
 	return p, p.addValues(io, c.Values)
 }
 
-// addValues takes disclosures from another file of the same records.
 func (p *provable) addValues(io stdio, name string) error {
 	doc, err := readInput(io.in, name)
 	if err != nil {
@@ -237,7 +234,6 @@ func (c *proveCmd) change(ctx context.Context, io stdio, p *provable, wishes []w
 	return nil
 }
 
-// prove adds the proofs of all wishes.
 func (c *proveCmd) prove(ctx context.Context, io stdio, p *provable, wishes []wish) (made []*proved, err error) {
 	for _, w := range wishes {
 		members, err := w.members(p.records, c.Record)
@@ -316,7 +312,6 @@ func (p *provable) proved(made []*proved, r *evidence.Record, pointer string) bo
 	return slices.ContainsFunc(made, func(one *proved) bool { return one.Record == r && one.Pointer == pointer })
 }
 
-// remove removes proofs by their numbers.
 func (p *provable) remove(numbers []int) error {
 	n := len(proofsOf(p.records))
 	for _, number := range numbers {
@@ -331,7 +326,6 @@ func (p *provable) remove(numbers []int) error {
 	return nil
 }
 
-// proofsOf lists the proofs of a file in its order.
 func proofsOf(records []*evidence.Record) []proofOf {
 	list := []proofOf{}
 	for _, r := range records {
@@ -349,7 +343,6 @@ func madeOf(list []proofOf, made []*proved) []proofOf {
 	})
 }
 
-// say prints proofs.
 func (c *proveCmd) say(io stdio, list []proofOf) error {
 	if c.JSON {
 		return io.json(list)
@@ -369,7 +362,6 @@ type wish struct {
 	value   string
 }
 
-// wishes reads the flags.
 func (c *proveCmd) wishes() (list []wish, err error) {
 	for _, of := range []struct {
 		form  property.Form

@@ -42,7 +42,6 @@ type witnessFlags struct {
 	stampFlags
 }
 
-// witness reads the flags.
 func (f *witnessFlags) witness() (recorder.Options, error) {
 	o := recorder.Options{Name: f.Recorder, Mode: recorder.Mode(f.Mode), InTheRecord: f.InTheRecord, Drain: f.Drain, Room: int64(f.Room), Heartbeat: f.Heartbeat, Version: version()}
 	return o, flagName("--recorder", f.Recorder)
@@ -55,7 +54,6 @@ type recorderFlags struct {
 	witnessFlags
 }
 
-// options reads the flags.
 func (f *recorderFlags) options() (recorder.Options, error) {
 	o, err := f.witness()
 	if err != nil {
@@ -70,13 +68,11 @@ func (f *recorderFlags) options() (recorder.Options, error) {
 		if !known {
 			return o, hint(fmt.Errorf("--key %s: there is no such upstream", name), "--upstream %s=https://HOST names it", name)
 		}
-		key, err := readFile(file)
+		key, err := readSecret("--key "+name, file)
 		if err != nil {
-			return o, fmt.Errorf("--key %s: %w", name, err)
+			return o, err
 		}
-		if u.Key = recorder.Secret(strings.TrimSpace(string(key))); u.Key == "" {
-			return o, fmt.Errorf("--key %s: %s is empty", name, file)
-		}
+		u.Key = recorder.Secret(key)
 		o.Upstreams[name] = u
 	}
 	return o, nil
@@ -120,7 +116,6 @@ type recordProxyCmd struct {
 	recorderFlags
 }
 
-// Run records until it is interrupted.
 func (c *recordProxyCmd) Run(ctx context.Context, a *app, io stdio) error {
 	o, err := c.options()
 	if c.Agent != "" {
@@ -130,7 +125,7 @@ func (c *recordProxyCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	return c.serve(ctx, a, io, o, listening{c.Listen, c.TLSCert, c.TLSKey})
+	return c.serve(ctx, a, io, o, listening{c.Listen, c.TLSCert, c.TLSKey, ""})
 }
 
 // listenFlags say by which certificate and names a recorder is reached.
@@ -145,8 +140,8 @@ type logJSONFlag struct {
 	LogJSON bool `name:"log-json" help:"Write the log as JSON lines."`
 }
 
-// listening says where a recorder listens, and by which certificate.
-type listening struct{ at, cert, key string }
+// listening says where a recorder listens, by which certificate, and under which path it is asked.
+type listening struct{ at, cert, key, path string }
 
 // serve records what passes a listener until it is interrupted.
 func (f *witnessFlags) serve(ctx context.Context, a *app, io stdio, o recorder.Options, at listening) error {
@@ -162,7 +157,7 @@ func (f *witnessFlags) serve(ctx context.Context, a *app, io stdio, o recorder.O
 	return a.withStamps(ctx, io, f.keyFlags, f.stampFlags, func(i *installation.Installation) error {
 		return record(ctx, i, o, func(h http.Handler) (string, error) {
 			io.flush()
-			if err := io.line("%s", address(l, at.key)); err != nil {
+			if err := io.line("%s%s", address(l, at.key), at.path); err != nil {
 				return "it could not say where it listens", err
 			}
 			return "it was interrupted", serveCalls(ctx, l, h, o.Log)
@@ -220,7 +215,6 @@ func flagOrigin(flag, address string) error {
 	return nil
 }
 
-// Run records until it is interrupted.
 func (c *recordA2ACmd) Run(ctx context.Context, a *app, io stdio) error {
 	o, err := c.witness()
 	if err = errors.Join(err, flagName("--agent", c.Agent), flagOrigin("--upstream", c.Upstream)); err == nil && c.RewriteCard != "" {
@@ -234,7 +228,7 @@ func (c *recordA2ACmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.As == "caller" {
 		o.A2A.Side = recorder.Asked
 	}
-	return c.serve(ctx, a, io, o, listening{c.Listen, c.TLSCert, c.TLSKey})
+	return c.serve(ctx, a, io, o, listening{c.Listen, c.TLSCert, c.TLSKey, ""})
 }
 
 type recordOTLPCmd struct {
@@ -251,7 +245,6 @@ type recordOTLPCmd struct {
 	stampFlags
 }
 
-// Run records until it is interrupted.
 func (c *recordOTLPCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err := c.check(); err != nil {
 		return err
@@ -324,7 +317,11 @@ func checkChain(agent, name string) error {
 
 // settings is the digest of what a reader may ask about.
 func (c *recordOTLPCmd) settings() (evidence.Digest, error) {
-	doc, err := json.Marshal(map[string]any{"protocol": "otlp", "agent": c.Agent, "services": c.Service, "chain": c.Chain, "in_the_record": c.InTheRecord})
+	return digestOf(map[string]any{"protocol": "otlp", "agent": c.Agent, "services": c.Service, "chain": c.Chain, "in_the_record": c.InTheRecord})
+}
+
+func digestOf(settings map[string]any) (evidence.Digest, error) {
+	doc, err := json.Marshal(settings)
 	if err != nil {
 		return evidence.Digest{}, err
 	}

@@ -33,7 +33,6 @@ type recordRunCmd struct {
 	recorderFlags
 }
 
-// Run runs the program.
 func (c *recordRunCmd) Run(ctx context.Context, a *app, io stdio) error {
 	command := c.Command
 	if len(command) > 0 && command[0] == "--" {
@@ -165,7 +164,6 @@ type recordMCPCmd struct {
 	witnessFlags
 }
 
-// Run stands between a client and a server.
 func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if len(c.Command) > 0 && strings.HasPrefix(c.Command[0], "-") && c.Command[0] != "--" { // the parser takes it for the server's program
 		flag, _, _ := strings.Cut(c.Command[0], "=")
@@ -213,46 +211,26 @@ func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 // overHTTP stands before a server that is reached over HTTP, until it is interrupted.
 func (c *recordMCPCmd) overHTTP(ctx context.Context, a *app, io stdio) error {
-	log := io.logger(c.LogJSON)
 	o, err := c.witness()
 	if len(c.Command) > 0 {
 		err = errors.Join(err, errors.New("--upstream names a server, and a command another: give one of them"))
 	}
-	o.Agent, o.Chain, o.Hosts, o.Log, o.MCP = c.Agent, c.Chain, lowered(c.Host), log, &recorder.MCP{URL: c.Upstream, Also: c.Also}
+	o.Agent, o.Chain, o.Hosts, o.Log, o.MCP = c.Agent, c.Chain, lowered(c.Host), io.logger(c.LogJSON), &recorder.MCP{URL: c.Upstream, Also: c.Also}
 	if c.Key != "" {
-		key, failed := readFile(c.Key)
-		if o.MCP.Key = recorder.Secret(strings.TrimSpace(string(key))); failed == nil && o.MCP.Key == "" {
-			failed = fmt.Errorf("%s is empty", c.Key)
-		}
-		if failed != nil {
-			err = errors.Join(err, fmt.Errorf("--key: %w", failed))
-		}
+		key, failed := readSecret("--key", c.Key)
+		o.MCP.Key, err = recorder.Secret(key), errors.Join(err, failed)
 	}
-	if err = errors.Join(err, flagName("--agent", c.Agent), mayListen("--listen", c.Listen, c.TLSCert, c.TLSKey)); err == nil {
+	if err = errors.Join(err, flagName("--agent", c.Agent)); err == nil {
 		err = o.Check()
 	}
 	if err != nil {
 		return err
 	}
-	l, err := listenAt("--listen", c.Listen, c.TLSCert, c.TLSKey)
-	if err != nil {
-		return err
-	}
-	defer l.Close() //nolint:errcheck // the server has, unless it did not begin
-	defer roomy()()
 	at, err := url.Parse(c.Upstream)
 	if err != nil {
 		return err
 	}
-	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
-		return record(ctx, i, o, func(h http.Handler) (string, error) {
-			io.flush()
-			if err := io.line("%s%s", address(l, c.TLSKey), at.EscapedPath()); err != nil {
-				return "it could not say where it listens", err
-			}
-			return "it was interrupted", serveCalls(ctx, l, h, log)
-		})
-	})
+	return c.serve(ctx, a, io, o, listening{c.Listen, c.TLSCert, c.TLSKey, at.EscapedPath()})
 }
 
 // passed runs a server behind a pipe. A signal goes on to the server, and a second one ends it.

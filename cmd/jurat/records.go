@@ -24,6 +24,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/plural"
 	"jurat/internal/subject"
+	"jurat/internal/trial"
 	"jurat/internal/words"
 	"jurat/verify"
 )
@@ -43,7 +44,6 @@ type recordsCmd struct {
 	searchFlags
 }
 
-// Run finds records, lists recorded chains, or shows one.
 func (c *recordsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	values := c.values()
 	for name, value := range map[string]string{"text": c.Text, "actor": c.Actor, "action": c.Action, "chain": c.Chain, "record": c.Record, "sort": c.Sort} {
@@ -77,20 +77,28 @@ func (c *recordsCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 func (c *recordsCmd) find(ctx context.Context, a *app, io stdio, i *installation.Installation, get func(string) string) (list api.HitList, err error) {
-	k, err := a.words(ctx, io, i)
-	if err != nil {
-		return list, err
-	}
-	defer func() { err = errors.Join(err, k.Close()) }()
 	by, err := i.Trust(ctx)
 	if err != nil {
 		return list, err
 	}
-	trials, err := a.trials(ctx, io, i)
+	err = a.indexed(ctx, io, i, func(k *docket.Keeper, trials *trial.Index) error {
+		list, err = k.Records(ctx, get, trials, everything(), by)
+		return err
+	})
+	return list, err
+}
+
+// indexed does something with the index of words and the list of trials.
+func (a *app) indexed(ctx context.Context, io stdio, i *installation.Installation, do func(*docket.Keeper, *trial.Index) error) error {
+	k, err := a.words(ctx, io, i)
 	if err != nil {
-		return list, err
+		return err
 	}
-	return k.Records(ctx, get, trials, everything(), by)
+	trials, err := a.trials(ctx, io, i)
+	if err == nil {
+		err = do(k, trials)
+	}
+	return errors.Join(err, k.Close())
 }
 
 // everything is a reader who may read everything.
@@ -117,20 +125,13 @@ func (c *recordsCmd) print(io stdio, list api.HitList) error {
 			t.below("its trial: "+incident.Outcome(o, words.English), "")
 		}
 		if h.Line != "" {
-			t.below(fmt.Sprintf("%s %s: %s", given(h.Said), h.Place, h.Line), "")
+			t.below(fmt.Sprintf("%s %s: %s", pick(h.Said, "said in", "given in"), h.Place, h.Line), "")
 		}
 	}
 	p.table(&t)
 	p.line("%s on this page", plural.Of(len(list.Hits), "record"))
 	p.rest(io, list.Next, list.Index)
 	return p.err
-}
-
-func given(said bool) string {
-	if said {
-		return "said in"
-	}
-	return "given in"
 }
 
 // only returns an error if a flag is given that does not go with another.
@@ -143,7 +144,6 @@ func only(flag string, values map[string]string, taken ...string) error {
 	return nil
 }
 
-// recorded lists chains.
 func (c *recordsCmd) recorded(ctx context.Context, a *app, io stdio, values map[string]string) error {
 	if err := only("--recorded", values, "text", "actor", "from", "to", "after", "limit"); err != nil {
 		return err
@@ -169,19 +169,13 @@ func (c *recordsCmd) recorded(ctx context.Context, a *app, io stdio, values map[
 }
 
 func (c *recordsCmd) chains(ctx context.Context, a *app, io stdio, i *installation.Installation, get func(string) string) (list api.Recordings, err error) {
-	k, err := a.words(ctx, io, i)
-	if err != nil {
-		return list, err
-	}
-	defer func() { err = errors.Join(err, k.Close()) }()
-	trials, err := a.trials(ctx, io, i)
-	if err != nil {
-		return list, err
-	}
-	return k.Recordings(ctx, get, trials, everything())
+	err = a.indexed(ctx, io, i, func(k *docket.Keeper, trials *trial.Index) error {
+		list, err = k.Recordings(ctx, get, trials, everything())
+		return err
+	})
+	return list, err
 }
 
-// chains prints a list of recorded chains.
 func (p *printer) chains(list *api.Recordings) {
 	t := table{heads: []head{{name: "first", rank: 4}, {name: "last", rank: 2}, {name: "agent", rank: 3}, {name: "acts", right: true}, {name: "seen", rank: 5}, {name: "chain", rank: 1}}}
 	for i := range list.Recordings {
@@ -201,7 +195,6 @@ func (p *printer) chains(list *api.Recordings) {
 	p.line("%s on this page", plural.Of(len(list.Recordings), "chain"))
 }
 
-// tokensOf are a chain's tokens.
 func tokensOf(r *api.Recording) string {
 	if r.Tokens == nil {
 		return ""
@@ -220,19 +213,13 @@ func from(list []evidence.Vantage) string {
 
 // gapsIn says what of a chain is missing.
 func gapsIn(r *api.Recording) string {
-	var parts []string
-	for _, lack := range []struct {
-		n    int64
-		what string
-	}{{r.Broken - r.Lost, "did not come to the end"}, {r.Lost, "lost in a crash"}, {r.Missed, "passed without a record in this time"}} {
-		if lack.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", lack.n, lack.what))
-		}
-	}
-	return strings.Join(parts, ", ")
+	var gaps remarks
+	gaps.add(r.Broken > r.Lost, "%d did not come to the end", r.Broken-r.Lost)
+	gaps.add(r.Lost > 0, "%d lost in a crash", r.Lost)
+	gaps.add(r.Missed > 0, "%d passed without a record in this time", r.Missed)
+	return strings.Join(gaps, ", ")
 }
 
-// show shows a recorded chain, or one record of it.
 func (c *recordsCmd) show(ctx context.Context, a *app, io stdio, values map[string]string) error {
 	if err := only("--show", values, "after", "limit"); err != nil {
 		return err
@@ -294,7 +281,6 @@ func (*recordsCmd) read(ctx context.Context, a *app, io stdio, i *installation.I
 	return part, errors.Join(err, k.Close())
 }
 
-// recorded prints a part of a recorded chain.
 func (p *printer) recorded(part *docket.ChainPart, lines int) {
 	s := part.Sum()
 	p.line("%s", p.bold(part.Chain))
@@ -340,16 +326,11 @@ func inWords(acts []docket.RecordedAct, seen verify.Seen) string {
 	return verify.VantageInWords(seen.Vantage, seen.Recorder)
 }
 
-// totals are what acts have in sum.
 func totals(s *docket.ChainSummary) string {
-	text := ""
-	if len(s.Models) > 0 {
-		text += "; " + strings.Join(s.Models, ", ")
-	}
-	if s.Failed > 0 {
-		text += fmt.Sprintf("; %d failed", s.Failed)
-	}
-	text += tokens(s.Tokens)
+	var r remarks
+	r.add(len(s.Models) > 0, "%s", strings.Join(s.Models, ", "))
+	r.add(s.Failed > 0, "%d failed", s.Failed)
+	text := r.behind("; ") + tokens(s.Tokens)
 	if s.Cost != nil {
 		text += "; " + dollars(*s.Cost)
 		if s.Unpriced > 0 {
@@ -370,7 +351,6 @@ func tokens(t *docket.Tokens) string {
 	return fmt.Sprintf("; %s read%s, %d written", plural.Of(t.Input, "token"), cached, t.Output)
 }
 
-// act prints one act.
 func (p *printer) act(a *docket.RecordedAct, lines int) {
 	p.line("%s", p.bold(fmt.Sprintf("%d. %s  %s", a.Number, a.Time, plain(a.Action))))
 	p.text("   ", a.Record+facts(a))
@@ -396,36 +376,27 @@ func (p *printer) act(a *docket.RecordedAct, lines int) {
 	}
 }
 
-// facts are what a record says beside the messages, in a line.
 func facts(a *docket.RecordedAct) string {
 	o := a.Observed
 	if o == nil {
 		return ""
 	}
-	text := "  " + o.Protocol
-	switch {
-	case a.Model != "" && a.ModelVersion != "" && a.Model != a.ModelVersion:
-		text += fmt.Sprintf("; %s, answered by %s", a.Model, a.ModelVersion)
-	case a.Model != "" || a.ModelVersion != "":
-		text += "; " + either(a.ModelVersion, a.Model)
-	}
-	if o.Status != 0 {
-		text += fmt.Sprintf("; status %d", o.Status)
-	}
+	var r remarks
+	other := a.Model != "" && a.ModelVersion != "" && a.Model != a.ModelVersion
+	r.add(other, "%s, answered by %s", a.Model, a.ModelVersion)
+	r.add(!other && a.Model+a.ModelVersion != "", "%s", cmp.Or(a.ModelVersion, a.Model))
+	r.add(o.Status != 0, "status %d", o.Status)
 	if o.FirstByteMS != nil {
-		text += fmt.Sprintf("; first byte after %s", milliseconds(*o.FirstByteMS))
+		r.add(true, "first byte after %s", milliseconds(*o.FirstByteMS))
 	}
 	if o.EndedMS != nil {
-		text += "; took " + milliseconds(*o.EndedMS)
+		r.add(true, "took %s", milliseconds(*o.EndedMS))
 	}
-	text += tokens(a.Tokens)
+	text := "  " + o.Protocol + r.behind("; ") + tokens(a.Tokens)
 	if a.Cost != nil {
 		text += "; " + dollars(*a.Cost)
 	}
-	if a.Finish != "" {
-		text += "; " + a.Finish
-	}
-	return text
+	return text + pick(a.Finish == "", "", "; "+a.Finish)
 }
 
 // file says where an imported act stands in which file; "": it is none.
@@ -449,50 +420,30 @@ func file(a *docket.RecordedAct) string {
 	return text
 }
 
-func either(text, instead string) string {
-	if text == "" {
-		return instead
-	}
-	return text
-}
-
 func milliseconds(n int64) string { return (time.Duration(n) * time.Millisecond).String() }
 
 // troubles are what went wrong, or cannot be shown.
-func troubles(a *docket.RecordedAct) (list []string) {
+func troubles(a *docket.RecordedAct) []string {
+	var r remarks
 	if o := a.Observed; o != nil {
-		if o.Ended != evidence.Complete {
-			list = append(list, subject.EndingInWords(o.Ended))
-		}
-		if o.ContextByReference != nil {
-			list = append(list, "the provider had more, which is not in the bytes: "+strings.Join(o.ContextByReference, ", "))
-		}
-		if o.RetryOf != "" {
-			list = append(list, "another attempt of the request "+o.RetryOf)
-		}
+		r.add(o.Ended != evidence.Complete, "%s", subject.EndingInWords(o.Ended))
+		r.add(o.ContextByReference != nil, "the provider had more, which is not in the bytes: %s", strings.Join(o.ContextByReference, ", "))
+		r.add(o.RetryOf != "", "another attempt of the request %s", o.RetryOf)
 	}
-	if a.Error != "" {
-		list = append(list, "the provider's error: "+a.Error)
-	}
-	if a.Problem != "" {
-		list = append(list, "not wholly read: "+a.Problem)
-	}
+	r.add(a.Error != "", "the provider's error: %s", a.Error)
+	r.add(a.Problem != "", "not wholly read: %s", a.Problem)
 	for _, lack := range a.Lacks {
-		list = append(list, fmt.Sprintf("bytes of the %s: %s", lack.Direction, lack.Why))
+		r.add(true, "bytes of the %s: %s", lack.Direction, lack.Why)
 	}
-	if a.Alternatives > 0 {
-		list = append(list, fmt.Sprintf("the agent got %s more", plural.Of(a.Alternatives, "answer")))
-	}
-	if a.Erased != nil {
-		list = append(list, "erased: "+strings.Join(a.Erased, ", "))
-	}
-	return list
+	r.add(a.Alternatives > 0, "the agent got %s more", plural.Of(a.Alternatives, "answer"))
+	r.add(a.Erased != nil, "erased: %s", strings.Join(a.Erased, ", "))
+	return r
 }
 
 // message prints a message, and at most so many lines of it; 0: all.
 func (p *printer) message(m *docket.RecordedMessage, most int) {
 	who := string(m.Role)
-	if more := either(m.Tool, m.Name); more != "" && m.Role != subject.Assistant {
+	if more := cmp.Or(m.Tool, m.Name); more != "" && m.Role != subject.Assistant {
 		who += " " + more
 	}
 	if m.CallNumber > 0 {

@@ -14,7 +14,6 @@ import (
 	"jurat/verify"
 )
 
-// report says which clauses of a law the records answer.
 func (c *recordsCmd) report(ctx context.Context, a *app, io stdio, values map[string]string) error {
 	if err := only("--ai-act", values, "actor", "from", "to"); err != nil {
 		return err
@@ -85,7 +84,6 @@ func (c *recordsCmd) printReport(io stdio, r *duties.Report) error {
 	return p.err
 }
 
-// reportHead says what a report is about.
 func reportHead(r *duties.Report) string {
 	of := "every agent"
 	if r.Agent != "" {
@@ -101,7 +99,6 @@ func reportHead(r *duties.Report) string {
 	return text + ", " + plural.Of(r.Acts, "act")
 }
 
-// duties prints a report for people.
 func (p *printer) duties(r *duties.Report) {
 	p.text("", inert(reportHead(r)))
 	for _, w := range r.Warnings {
@@ -134,7 +131,6 @@ func (p *printer) duties(r *duties.Report) {
 	p.text("", "Verified by this installation's own trust file "+r.Trust+".")
 }
 
-// dutyLine says which records show something.
 func dutyLine(l *duties.Line) string {
 	if l.Records == 0 {
 		return strings.TrimSuffix(fmt.Sprintf("%s (%s): no record. %s", l.Shows, l.Members, l.Note), " ")
@@ -149,7 +145,6 @@ func dutyLine(l *duties.Line) string {
 	return text
 }
 
-// dutyProof says how the records of a line were verified.
 func dutyProof(l *duties.Line) string {
 	names := make([]string, len(l.Guarantees))
 	for i, g := range l.Guarantees {

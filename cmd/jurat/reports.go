@@ -72,7 +72,6 @@ type junitOutcome struct {
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 
-// junit writes the report.
 func (c *trialCmd) junit(attempts []*attempt) ([]byte, error) {
 	suite := junitSuite{Name: "jurat trial", Tests: len(attempts)}
 	var took time.Duration
@@ -194,7 +193,6 @@ func (c *trialCmd) markdown(attempts []*attempt) ([]byte, error) {
 	return []byte(text.String()), nil
 }
 
-// heading says how many cases came to what.
 func (c *trialCmd) heading(attempts []*attempt) string {
 	var failed, untried int
 	for _, at := range attempts {
@@ -218,7 +216,6 @@ func (c *trialCmd) heading(attempts []*attempt) string {
 	return strings.Join(said, ", ")
 }
 
-// markdownRow is the line of a case in the table.
 func (c *trialCmd) markdownRow(at *attempt) string {
 	mark, r := "❌", at.result()
 	if r == nil {

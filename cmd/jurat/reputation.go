@@ -36,7 +36,6 @@ type reputationCmd struct {
 	Out string `help:"Also write what a stranger needs, to compute the same, into this new folder. Only from the log." placeholder:"DIR"`
 }
 
-// Run computes, and prints.
 func (c *reputationCmd) Run(ctx context.Context, a *app, io stdio) error {
 	policy, err := c.policy()
 	if err != nil {
@@ -51,19 +50,20 @@ func (c *reputationCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
+	config := reputation.Config{Agent: c.Agent, CA: c.CA, Policy: policy, Options: o}
 	if c.Log != "" {
-		return c.fromServer(ctx, a, io, reputation.Config{Agent: c.Agent, CA: c.CA, Policy: policy, Options: o})
+		return c.fromServer(ctx, io, config)
 	}
 	if len(c.Files) > 0 {
-		return c.fromFiles(ctx, a, io, reputation.Config{Agent: c.Agent, CA: c.CA, Policy: policy, Options: o})
+		return c.fromFiles(ctx, io, config)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		if o.Trust == nil {
-			if o.Trust, err = i.Trust(ctx); err != nil {
+		if config.Options.Trust == nil {
+			if config.Options.Trust, err = i.Trust(ctx); err != nil {
 				return err
 			}
 		}
-		return c.fromLog(ctx, i, io, reputation.Config{Agent: c.Agent, CA: c.CA, Policy: policy, Options: o})
+		return c.fromLog(ctx, i, io, config)
 	})
 }
 
@@ -108,7 +108,7 @@ func gatherer(config reputation.Config) (*reputation.Gatherer, error) {
 	return g, err
 }
 
-func (c *reputationCmd) fromFiles(ctx context.Context, a *app, io stdio, config reputation.Config) error {
+func (c *reputationCmd) fromFiles(ctx context.Context, io stdio, config reputation.Config) error {
 	g, err := gatherer(config)
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func unknownAgent(err error) error {
 
 // fromServer asks another machine's log. The entries are those of one checkpoint, and the files are asked for as of then: what is sealed
 // meanwhile would look like a judgment that is missing.
-func (c *reputationCmd) fromServer(ctx context.Context, a *app, io stdio, config reputation.Config) error {
+func (c *reputationCmd) fromServer(ctx context.Context, io stdio, config reputation.Config) error {
 	log, err := openRemote(c.Log, c.Trust, c.tokenFlag)
 	if err != nil {
 		return err
@@ -258,7 +258,6 @@ func (c *reputationCmd) write(f docket.ConductFile) error {
 	return atomicfile.Create(filepath.Join(c.Out, f.Name+".jurat"), doc, 0o640)
 }
 
-// tell prints what was asked for.
 func (c *reputationCmd) tell(io stdio, g *reputation.Gatherer) error {
 	if c.Facts {
 		facts, err := g.Facts()
@@ -276,7 +275,7 @@ func (c *reputationCmd) tell(io stdio, g *reputation.Gatherer) error {
 		return err
 	}
 	if c.JSON {
-		err = printView(io, v)
+		err = io.print(v)
 	} else {
 		err = c.describe(io, v)
 	}
@@ -286,15 +285,6 @@ func (c *reputationCmd) tell(io stdio, g *reputation.Gatherer) error {
 	return err
 }
 
-func printView(io stdio, v *reputation.View) error {
-	doc, err := v.Marshal()
-	if err != nil {
-		return err
-	}
-	return io.document(doc)
-}
-
-// describe tells it to people.
 func (c *reputationCmd) describe(io stdio, v *reputation.View) error {
 	p := newPrinter(io.out)
 	p.line("%s, as of %s", p.bold(inert(v.Identity.Name)), v.At)
@@ -390,7 +380,6 @@ func first(numbers []int64) int64 {
 	return numbers[0]
 }
 
-// leftOutLines says by which rules how much was left out.
 func leftOutLines(v *reputation.View) (lines []string) {
 	type kind struct {
 		what reputation.What

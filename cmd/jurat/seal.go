@@ -26,7 +26,6 @@ type sealCmd struct {
 	Provable []string `help:"Seal this field apart so that 'jurat prove' can show properties of its value: /metadata/amount=decimal:2. May be given several times." placeholder:"POINTER=KIND" sep:"none"`
 }
 
-// Run seals one payload.
 func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.SignOnly {
 		return c.sign(ctx, io)
@@ -101,7 +100,6 @@ type signFlags struct {
 	Public  []string `placeholder:"FILE" help:"With --prepare: the public key in PEM. Repeat it for a second signature."`
 }
 
-// sign signs, or prepares to.
 func (c *sealCmd) sign(ctx context.Context, io stdio) (err error) {
 	if len(c.Signatures) > 0 || c.TSA != nil || c.PostQuantum {
 		return errors.New("--signature, --tsa and --pq are for what is sealed here, and not for --sign-only")
@@ -149,7 +147,6 @@ func (c *sealCmd) sign(ctx context.Context, io stdio) (err error) {
 	return io.print(signed)
 }
 
-// onToken returns what signs with the keys that --token names.
 func (c *sealCmd) onToken(ctx context.Context, helper *token.Helper) ([]evidence.Signer, error) {
 	references, err := c.known(ctx, helper, c.Token)
 	if err != nil {

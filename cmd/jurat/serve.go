@@ -67,34 +67,32 @@ func (f *oidcFlags) provider(ctx context.Context, i *installation.Installation) 
 	if err != nil {
 		return nil, err
 	}
-	c := openid.Config{Issuer: f.Issuer, ClientID: f.ClientID, NameClaim: f.NameClaim, RolesClaim: f.RolesClaim,
-		Roles: map[string][]access.Role{}, Shared: shared}
-	for _, rule := range f.RoleOf {
-		at := strings.LastIndex(rule, "=")
-		c.Roles[rule[:at]] = append(c.Roles[rule[:at]], access.Role(rule[at+1:]))
+	roles, err := f.roles()
+	if err != nil {
+		return nil, err
 	}
+	c := openid.Config{Issuer: f.Issuer, ClientID: f.ClientID, NameClaim: f.NameClaim, RolesClaim: f.RolesClaim, Roles: roles, Shared: shared}
 	if f.SecretFile != "" {
-		secret, err := readFile(f.SecretFile)
-		if err != nil {
-			return nil, fmt.Errorf("--oidc-secret-file: %w", err)
+		if c.ClientSecret, err = readSecret("--oidc-secret-file", f.SecretFile); err != nil {
+			return nil, err
 		}
-		c.ClientSecret = strings.TrimSpace(string(secret))
 	}
 	return openid.New(ctx, c)
 }
 
-// checkRules refuses rules that name no group or no role.
-func (f *oidcFlags) checkRules() error {
+// roles reads what groups may do. It refuses rules that name no group or no role.
+func (f *oidcFlags) roles() (map[string][]access.Role, error) {
+	all := map[string][]access.Role{}
 	for _, rule := range f.RoleOf {
 		at := strings.LastIndex(rule, "=")
 		if at < 1 || !slices.Contains(access.PeopleRoles(), access.Role(rule[at+1:])) {
-			return fmt.Errorf("--oidc-role %s: want GROUP=ROLE, where ROLE is one of %v", rule, access.PeopleRoles())
+			return nil, fmt.Errorf("--oidc-role %s: want GROUP=ROLE, where ROLE is one of %v", rule, access.PeopleRoles())
 		}
+		all[rule[:at]] = append(all[rule[:at]], access.Role(rule[at+1:]))
 	}
-	return nil
+	return all, nil
 }
 
-// Run serves until it is interrupted.
 func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	log := io.logger(c.LogJSON) // from here on messages are lines of it, too
 	secure, err := c.secure()
@@ -121,10 +119,11 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(c.checkRules(), c.mayListen(ctx, a)); err != nil {
+	_, err = c.roles()
+	if err := errors.Join(err, c.mayListen(ctx, a)); err != nil {
 		return err
 	}
-	l, err := c.listen()
+	l, err := listenAt("--addr", c.Addr, c.TLSCert, c.TLSKey)
 	if err != nil {
 		return err
 	}
@@ -204,7 +203,7 @@ func listeners(makers ...func() func(trial.Event)) func() func(trial.Event) {
 // welcome prints how people sign in. It prints a sign-in link only on a terminal, so that no journal stores one.
 func (c *serveCmd) welcome(ctx context.Context, io stdio, s *server.Server, at string) error {
 	switch {
-	case c.plain():
+	case !isLoopback(c.Addr) && c.TLSKey == "" && len(c.Origin) == 0:
 		fmt.Fprintf(io.err, "jurat: people on other machines cannot sign in over plain http, because browsers keep sessions over https only; programs can send their token\n")
 		fmt.Fprintf(io.err, "jurat: hint: --tls-cert and --tls-key serve https; or a proxy on this machine does, with --origin https://NAME and without --addr\n")
 	case c.LogJSON || terminalOf(io.err) == nil:
@@ -218,11 +217,6 @@ func (c *serveCmd) welcome(ctx context.Context, io stdio, s *server.Server, at s
 	}
 	fmt.Fprintf(io.err, "jurat: Ctrl-C ends it\n")
 	return nil
-}
-
-// plain reports whether other machines reach the server over plain http only.
-func (c *serveCmd) plain() bool {
-	return !isLoopback(c.Addr) && c.TLSKey == "" && len(c.Origin) == 0
 }
 
 // memory tells Go's collector and the server what they may hold. What the environment says to the collector goes before.
@@ -325,10 +319,6 @@ func isLoopback(addr string) bool {
 	}
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-func (c *serveCmd) listen() (net.Listener, error) {
-	return listenAt("--addr", c.Addr, c.TLSCert, c.TLSKey)
 }
 
 // listenAt listens at the address that a flag names, with TLS if there is a key.

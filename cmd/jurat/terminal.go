@@ -184,7 +184,6 @@ func (m *messages) Write(text []byte) (int, error) {
 // noteBegins is how messages of the program begin. A server's log has other lines.
 const noteBegins = "jurat: "
 
-// line writes a message.
 func (m *messages) line(line string) error {
 	if m.log != nil {
 		m.log.Info(strings.TrimPrefix(line, noteBegins))
@@ -327,13 +326,11 @@ func (io stdio) documents() io.Writer {
 	return bare(io.out)
 }
 
-// document prints a file.
 func (io stdio) document(doc []byte) error {
 	_, err := io.documents().Write(doc)
 	return err
 }
 
-// print prints a record or a bundle as the file that it is.
 func (io stdio) print(file interface{ Marshal() ([]byte, error) }) error {
 	doc, err := file.Marshal()
 	if err != nil {
@@ -342,7 +339,6 @@ func (io stdio) print(file interface{ Marshal() ([]byte, error) }) error {
 	return io.document(doc)
 }
 
-// json prints a value for machines.
 func (io stdio) json(value any) error {
 	doc, err := marshalIndented(value)
 	if err != nil {

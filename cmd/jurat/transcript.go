@@ -47,7 +47,6 @@ func (t *transcript) opening(folder string, on *subject.Case, s *jury.Settings) 
 	}
 }
 
-// nameOfAgent names the agent on trial.
 func nameOfAgent(on *subject.Case) string {
 	if on.Card.Name == "" {
 		return "an agent without a card"
@@ -81,7 +80,6 @@ func offline(s *jury.Settings) int {
 	return n
 }
 
-// event shows one event.
 func (t *transcript) event(e trial.Event) {
 	switch e := e.(type) {
 	case trial.SubmissionReceived:
@@ -294,7 +292,6 @@ func place(phase jury.Phase, round int) string {
 	return "the judgment"
 }
 
-// bill sums up what the acts say of the calls behind them.
 func (t *transcript) bill(records []*evidence.Record) error {
 	calls, void, unpriced, cost := 0, 0, 0, int64(0)
 	for _, r := range records {
@@ -324,51 +321,30 @@ func (t *transcript) bill(records []*evidence.Record) error {
 }
 
 func flags(r *jury.Result) string {
-	var words []string
-	if r.Inconclusive {
-		words = append(words, "inconclusive")
-	}
-	if r.Degraded {
-		words = append(words, "degraded"+missing(r))
-	}
-	if len(r.Phase3Judgment.Review) > 0 {
-		words = append(words, "a person must see it")
-	}
-	if r.Offline {
-		words = append(words, "offline jurors: rules, not models")
-	}
-	if len(words) == 0 {
-		return ""
-	}
-	return "  (" + strings.Join(words, "; ") + ")"
+	var words remarks
+	words.add(r.Inconclusive, "inconclusive")
+	words.add(r.Degraded, "degraded%s", missing(r))
+	words.add(len(r.Phase3Judgment.Review) > 0, "a person must see it")
+	words.add(r.Offline, "offline jurors: rules, not models")
+	return pick(words == nil, "", "  ("+strings.Join(words, "; ")+")")
 }
 
 // missing counts those who were absent at any time, and those for whom a stand-in was put at any time, and names the seats in which another model answered, or one that has ended.
 func missing(r *jury.Result) string {
-	who, why := map[string]bool{}, []string{}
+	who, why := map[string]bool{}, remarks{}
 	for _, a := range r.Absences {
 		who[a.JurorID] = true
 	}
-	if len(who) > 0 {
-		why = append(why, fmt.Sprintf("%d absent", len(who)))
-	}
-	if n := standIns(r); n > 0 {
-		why = append(why, plural.Of(n, "stand-in"))
-	}
+	why.add(len(who) > 0, "%d absent", len(who))
+	n := standIns(r)
+	why.add(n > 0, "%s", plural.Of(n, "stand-in"))
 	for _, o := range r.OtherModels {
-		why = append(why, fmt.Sprintf("in the seat of %s answered %s, not %s", o.JurorID, o.Answered, o.Asked))
+		why.add(true, "in the seat of %s answered %s, not %s", o.JurorID, o.Answered, o.Asked)
 	}
 	for _, e := range r.EndedModels {
-		text := fmt.Sprintf("in the seat of %s sits %s, which ended on %s", e.JurorID, e.Model, e.On)
-		if e.Successor != "" {
-			text += "; its successor is " + e.Successor
-		}
-		why = append(why, text)
+		why.add(true, "in the seat of %s sits %s, which ended on %s%s", e.JurorID, e.Model, e.On, pick(e.Successor == "", "", "; its successor is "+e.Successor))
 	}
-	if len(why) == 0 {
-		return ""
-	}
-	return ": " + strings.Join(why, ", ")
+	return pick(len(why) == 0, "", ": "+strings.Join(why, ", "))
 }
 
 // standIns counts the jurors for whom a stand-in was put at any time.

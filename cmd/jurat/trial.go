@@ -48,7 +48,6 @@ type trialCmd struct {
 	settings *jury.Settings // of the jury that sits
 }
 
-// Run tries one case.
 func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err := c.readBaseline(); err != nil {
 		return err
@@ -134,7 +133,6 @@ func interrupted(err error, partial *trial.Trial) error {
 		plural.Or(len(partial.Records), "is", "are"), partial.ID)
 }
 
-// show prints the verdict.
 func (c *trialCmd) show(io stdio, show *transcript, at *attempt, again string) error {
 	switch {
 	case !c.JSON && io.hushed() && c.several:
@@ -174,7 +172,6 @@ func verdictCode(r *jury.Result) exitCode {
 // lastTrial stands for the trial without a verdict that began last.
 const lastTrial = "last"
 
-// resume goes on with a trial that was broken off.
 func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
 	at := new(attempt)
 	var given *subject.Case
@@ -213,8 +210,7 @@ func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
 			at.on = r.Case
 		}
 		c.try(ctx, a, io, i, config, at, func(config trial.Config) (*trial.Trial, error) {
-			done, err := trial.Resume(ctx, config, r)
-			return done, different(err)
+			return trial.Resume(ctx, config, r)
 		})
 		return nil
 	})
@@ -254,7 +250,6 @@ func (c *trialCmd) reopen(ctx context.Context, io stdio, i *installation.Install
 	return r, nil
 }
 
-// announce says how far the trial got.
 func (c *trialCmd) announce(io stdio, r *trial.Reopened) {
 	if r.State.Finished {
 		fmt.Fprintf(io.err, "jurat: %s has its verdict already; no juror is asked again\n", r.ID)
@@ -270,14 +265,6 @@ func (c *trialCmd) announce(io stdio, r *trial.Reopened) {
 	}
 }
 
-// different gives advice where the settings are not those of the trial.
-func different(err error) error {
-	if errors.Is(err, trial.ErrSettings) {
-		return hint(err, "a trial goes on by the settings with which it began: give the same flags, environment and configuration")
-	}
-	return err
-}
-
 // unfinishedLine is a trial without a verdict, as it is listed.
 type unfinishedLine struct {
 	ID        string          `json:"id"`
@@ -289,7 +276,6 @@ type unfinishedLine struct {
 	UnderWay  bool            `json:"underWay"`           // a process is at work on it
 }
 
-// list shows the trials that have no verdict.
 func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		unfinished, err := trial.ListUnfinished(ctx, i.Ledger)
@@ -323,7 +309,6 @@ func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// outcome says what a trial came to, and ends with its exit code.
 func (c *trialCmd) outcome(ctx context.Context, a *app, io stdio) error {
 	if !strings.HasPrefix(c.Outcome, evidence.TrialPrefix) {
 		return hint(fmt.Errorf("--outcome: %q is not a trial", c.Outcome), "a trial's id begins with %q; 'jurat trial' and the trial's page show it", evidence.TrialPrefix)

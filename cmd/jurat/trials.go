@@ -59,7 +59,6 @@ type trialsCmd struct {
 	searchFlags
 }
 
-// Run lists trials, shows one, or compares two.
 func (c *trialsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	values := c.values()
 	for name, value := range map[string]string{"agent": c.Agent, "verdict": c.Verdict, "outcome": c.Outcome, "needs_person": c.Needs, "taken": c.Taken, "juror": c.Juror, "model": c.Model,
@@ -132,7 +131,6 @@ func (a *app) words(ctx context.Context, io stdio, i *installation.Installation)
 	return k, nil
 }
 
-// flagError names the flag of a parameter that is wrong.
 func flagError(err error) error {
 	var field *find.FieldError
 	if !errors.As(err, &field) {
@@ -154,7 +152,7 @@ func (c *trialsCmd) print(io stdio, list api.TrialList) error {
 		t.trial(&list.Trials[i])
 	}
 	p.table(&t)
-	p.line("%s%s%s", atMost(list.Counts.AtMost), plural.Of(list.Counts.Total, "trial"), counted(list.Counts.Outcomes))
+	p.line("%s%s%s", pick(list.Counts.AtMost, "at most ", ""), plural.Of(list.Counts.Total, "trial"), counted(list.Counts.Outcomes))
 	p.rest(io, list.Next, list.Index)
 	return p.err
 }
@@ -184,13 +182,6 @@ func (p *printer) rest(io stdio, next string, index api.IndexState) {
 	}
 }
 
-func atMost(yes bool) string {
-	if yes {
-		return "at most "
-	}
-	return ""
-}
-
 func counted(by map[string]int) string {
 	var parts []string
 	for _, name := range find.Positions() {
@@ -212,7 +203,6 @@ func minute(at string) string {
 	return strings.Replace(at[:len("2006-01-02T15:04")], "T", " ", 1)
 }
 
-// named shows the trials that are named.
 func (c *trialsCmd) named(ctx context.Context, a *app, io stdio, filters map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(filters)) {
 		if filters[name] != "" {
@@ -329,16 +319,9 @@ func (c *trialsCmd) compare(io stdio, both api.TrialComparison) error {
 	p.line("")
 	p.sheet(&both.B)
 	p.line("")
-	p.line("%s", sameness(both.SameCase))
+	p.line("%s", pick(both.SameCase, "Both judged the same evidence.", "They judged different evidence."))
 	p.findings("Found in both", both.Both)
 	p.findings("Only in the first", both.OnlyA)
 	p.findings("Only in the second", both.OnlyB)
 	return p.err
-}
-
-func sameness(same bool) string {
-	if same {
-		return "Both judged the same evidence."
-	}
-	return "They judged different evidence."
 }

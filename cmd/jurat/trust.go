@@ -41,7 +41,6 @@ type trustOwnCmd struct {
 	CAAlone    bool            `name:"ca-alone" help:"With --ca and --with: leave out the keys of these roles, so that the CA alone vouches. Keys that have ended or sign in pairs stay."`
 }
 
-// Run prints the trust file.
 func (c *trustOwnCmd) Run(ctx context.Context, a *app, io stdio) error {
 	switch {
 	case len(c.Files) > 0 && (c.CA != "" || c.With != ""):
@@ -67,7 +66,6 @@ func (c *trustOwnCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// withCA prints a trust file with a CA in it.
 func (c *trustOwnCmd) withCA(io stdio) error {
 	if len(c.Role) == 0 || c.Custody == "" {
 		return errors.New("--ca: want --role, for whose keys the CA vouches, and --custody owner or operator, for who keeps them")
@@ -78,11 +76,9 @@ func (c *trustOwnCmd) withCA(io stdio) error {
 	}
 	ca := trust.CA{Name: cmp.Or(c.Name, certificate.Subject.CommonName, certificate.Subject.String()), Certificate: certificate.Raw, Roles: c.Role, Custody: c.Custody,
 		Revocation: trust.Revocation(c.Revocation)}
-	file := &trust.Trust{Format: trust.Format, Keys: []trust.Key{}, Authorities: []trust.Authority{}, Logs: []string{}}
-	if c.With != "" {
-		if file, err = readTrust("--with", c.With); err != nil {
-			return err
-		}
+	file, err := trustWith(c.With)
+	if err != nil {
+		return err
 	}
 	file.CAs = append(slices.DeleteFunc(slices.Clone(file.CAs), func(known trust.CA) bool { return bytes.Equal(known.Certificate, ca.Certificate) }), ca)
 	listed := c.listed(file)
@@ -95,6 +91,14 @@ func (c *trustOwnCmd) withCA(io stdio) error {
 		return err
 	}
 	return printTrust(file, io)
+}
+
+// trustWith is the trust file that --with names, or an empty one.
+func trustWith(name string) (*trust.Trust, error) {
+	if name == "" {
+		return &trust.Trust{Format: trust.Format, Keys: []trust.Key{}, Authorities: []trust.Authority{}, Logs: []string{}}, nil
+	}
+	return readTrust("--with", name)
 }
 
 // listed returns the keys of the CA's roles that the trust file lists and the CA could vouch for in its place. A certificate says neither that
@@ -113,7 +117,6 @@ func (c *trustOwnCmd) listed(file *trust.Trust) (ids []evidence.KeyID) {
 	return ids
 }
 
-// printTrust prints a trust file, and its fingerprint on stderr.
 func printTrust(file *trust.Trust, io stdio) error {
 	fingerprint, err := file.Fingerprint()
 	if err != nil {
@@ -126,7 +129,6 @@ func printTrust(file *trust.Trust, io stdio) error {
 	return err
 }
 
-// readOneCertificate reads a certificate, PEM or DER.
 func readOneCertificate(file string) (*x509.Certificate, error) {
 	text, err := readFile(file)
 	if err != nil {
@@ -145,7 +147,6 @@ func readOneCertificate(file string) (*x509.Certificate, error) {
 	return c, nil
 }
 
-// joinTrust prints the trust files of several owners as one.
 func joinTrust(io stdio, names []string) error {
 	if len(names) < 2 {
 		return hint(errors.New("one trust file needs no joining"), "jurat trust --join OURS.json THEIRS.json")
@@ -171,13 +172,12 @@ type trustEUCmd struct {
 	Fetch bool   `xor:"what" help:"Fetch the lists into the folder first."`
 	From  string `placeholder:"URL" help:"With --fetch: where the list of the lists is, if not where the EU publishes it."`
 
-	Territory    []string   `placeholder:"XX" help:"Take services of this territory alone, such as BE. May be given several times."`
-	GrantedSince *time.Time `placeholder:"TIME" help:"Take only services that were qualified then or later (RFC 3339). Left out: all that ever were."`
-	With         string     `placeholder:"FILE" help:"Print this trust file with what the lists say. What was taken from lists before is replaced."`
-	Check        string     `xor:"what" placeholder:"FILE" help:"Print nothing: compare this trust file with the lists."`
+	Territory    []string  `placeholder:"XX" help:"Take services of this territory alone, such as BE. May be given several times."`
+	GrantedSince time.Time `placeholder:"TIME" help:"Take only services that were qualified then or later (RFC 3339). Left out: all that ever were."`
+	With         string    `placeholder:"FILE" help:"Print this trust file with what the lists say. What was taken from lists before is replaced."`
+	Check        string    `xor:"what" placeholder:"FILE" help:"Print nothing: compare this trust file with the lists."`
 }
 
-// Run derives authorities, or checks those that were derived.
 func (c *trustEUCmd) Run(ctx context.Context, io stdio) error {
 	if c.Check != "" {
 		return c.check(io)
@@ -185,12 +185,9 @@ func (c *trustEUCmd) Run(ctx context.Context, io stdio) error {
 	if c.OJ == "" {
 		return errors.New("--oj: no file has the certificates of the Official Journal")
 	}
-	file := &trust.Trust{Format: trust.Format, Keys: []trust.Key{}, Authorities: []trust.Authority{}, Logs: []string{}}
-	if c.With != "" {
-		var err error
-		if file, err = readTrust("--with", c.With); err != nil {
-			return err
-		}
+	file, err := trustWith(c.With)
+	if err != nil {
+		return err
 	}
 	journal, err := readJournal(c.OJ)
 	if err != nil {
@@ -201,11 +198,7 @@ func (c *trustEUCmd) Run(ctx context.Context, io stdio) error {
 			return err
 		}
 	}
-	options := eutrust.Options{Journal: journal, Territories: c.Territory}
-	if c.GrantedSince != nil {
-		options.GrantedSince = c.GrantedSince.UTC()
-	}
-	derived, err := c.derive(options, io)
+	derived, err := c.derive(eutrust.Options{Journal: journal, Territories: c.Territory, GrantedSince: c.GrantedSince.UTC()}, io)
 	if err != nil {
 		return err
 	}
@@ -252,19 +245,16 @@ func (c *trustEUCmd) check(io stdio) error {
 	if err != nil {
 		return err
 	}
-	if differences := derived.Check(file); len(differences) > 0 {
-		return listsDiffer(io, c.Check, differences)
-	}
-	return io.line("%s: the lists say the same", c.Check)
-}
-
-func listsDiffer(io stdio, file string, differences []string) error {
+	differences := derived.Check(file)
 	for _, d := range differences {
-		if _, err := fmt.Fprintf(io.err, "jurat: %s: %s\n", file, oneLine(errors.New(d))); err != nil {
+		if _, err := fmt.Fprintf(io.err, "jurat: %s: %s\n", c.Check, oneLine(errors.New(d))); err != nil {
 			return err
 		}
 	}
-	return exitCode(exitBad)
+	if len(differences) > 0 {
+		return exitCode(exitBad)
+	}
+	return io.line("%s: the lists say the same", c.Check)
 }
 
 // sameJournal compares the certificates that the trust file began with to those that the reader has, if any.
@@ -296,14 +286,12 @@ func readJournal(name string) (trustlist.Signers, error) {
 	return journal, nil
 }
 
-// fetch fetches lists into the folder.
 func (c *trustEUCmd) fetch(ctx context.Context, io stdio, journal [][sha256.Size]byte) error {
 	fetcher := eutrust.Fetcher{Journal: journal, Folder: c.Lists, ListOfLists: c.From, Territories: c.Territory,
 		Note: func(text string) { fmt.Fprintf(io.err, "jurat: %s\n", strings.ToValidUTF8(text, "?")) }}
 	return fetcher.Fetch(ctx)
 }
 
-// explainTrust explains a trust file.
 func explainTrust(io stdio, name string, lang words.Lang) error {
 	file, err := readTrust("trust file", name)
 	if err != nil {
@@ -400,7 +388,6 @@ func (e *explainer) log(file *trust.Trust) {
 	}
 }
 
-// rests sums up.
 func (e *explainer) rests(file *trust.Trust) {
 	owners, operators, independent := 0, 0, 0
 	for _, k := range file.Keys {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,6 @@ type tsaCmd struct {
 	Forget  bool `help:"With --remove: give up the time stamps that records wait for."`
 }
 
-// Run lists, adds or removes authorities.
 func (c *tsaCmd) Run(ctx context.Context, a *app, io stdio) error {
 	adds := c.Root + c.Policy + c.Trust
 	switch {
@@ -82,9 +82,6 @@ func (c *tsaCmd) qualified(ctx context.Context, a *app, io stdio) error {
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		q, err := i.Timekeeper.AddQualified(ctx, stamping.Outside{Name: c.Name, URL: c.URL, Policy: c.Policy}, file)
-		if errors.Is(err, stamping.ErrListOutOfDate) {
-			return hint(err, "'jurat trust eu --fetch' brings newer lists, and 'jurat trust eu' writes a trust file from them")
-		}
 		if err != nil {
 			return err
 		}
@@ -139,9 +136,6 @@ func tellDue(ctx context.Context, io stdio, i *installation.Installation) error 
 
 func (c *tsaCmd) remove(ctx context.Context, i *installation.Installation, io stdio) error {
 	n, err := i.Timekeeper.Remove(ctx, c.Name, c.Forget)
-	if errors.Is(err, stamping.ErrAwaited) {
-		return hint(err, "'jurat log stamp' asks for them; --forget gives them up")
-	}
 	if err != nil {
 		return err
 	}
@@ -153,18 +147,17 @@ func (c *tsaCmd) remove(ctx context.Context, i *installation.Installation, io st
 }
 
 type logStampCmd struct {
-	List       bool       `xor:"what" help:"Only list the records that wait."`
-	Checkpoint bool       `xor:"what" help:"Have the log's checkpoint stamped: one time stamp for all records."`
-	Renew      bool       `xor:"what" help:"Renew the time stamps of checkpoints before the certificates that they rest on end."`
-	Before     *time.Time `placeholder:"TIME" help:"With --renew: what rests on certificates that end before this time (RFC 3339). Default: a year from now."`
-	TSA        []string   `name:"tsa" sep:"none" placeholder:"NAME|URL" help:"With --checkpoint or --renew: ask these authorities (may be repeated). Default: all of 'jurat tsa'; for --renew the first, or the built-in one."`
+	List       bool      `xor:"what" help:"Only list the records that wait."`
+	Checkpoint bool      `xor:"what" help:"Have the log's checkpoint stamped: one time stamp for all records."`
+	Renew      bool      `xor:"what" help:"Renew the time stamps of checkpoints before the certificates that they rest on end."`
+	Before     time.Time `placeholder:"TIME" help:"With --renew: what rests on certificates that end before this time (RFC 3339). Default: a year from now."`
+	TSA        []string  `name:"tsa" sep:"none" placeholder:"NAME|URL" help:"With --checkpoint or --renew: ask these authorities (may be repeated). Default: all of 'jurat tsa'; for --renew the first, or the built-in one."`
 	jsonFlag
 }
 
-// Run stamps what waits, or does what the flags say.
 func (c *logStampCmd) Run(ctx context.Context, a *app, io stdio) error {
 	switch {
-	case c.JSON && !c.List, c.Before != nil && !c.Renew, c.TSA != nil && !c.Checkpoint && !c.Renew:
+	case c.JSON && !c.List, !c.Before.IsZero() && !c.Renew, c.TSA != nil && !c.Checkpoint && !c.Renew:
 		return errors.New("--json goes with --list, --before with --renew, --tsa with --checkpoint or --renew")
 	case c.Renew && len(c.TSA) > 1:
 		return errors.New("--renew takes one authority with --tsa")
@@ -181,7 +174,6 @@ func (c *logStampCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error { return do(ctx, i, io) })
 }
 
-// stamp asks for the time stamps that records wait for.
 func stamp(ctx context.Context, i *installation.Installation, io stdio) error {
 	report := map[string]func(done, total int64){}
 	outcomes, err := i.Timekeeper.Stamp(ctx, stamping.Order{Progress: func(authority string, done, total int64) {
@@ -218,7 +210,6 @@ type pendingLine struct {
 	Stamps    int    `json:"stamps"` // that it has
 }
 
-// pending lists what waits.
 func (c *logStampCmd) pending(ctx context.Context, i *installation.Installation, io stdio) error {
 	lines, err := pending(ctx, i)
 	if err != nil {
@@ -259,7 +250,6 @@ func pending(ctx context.Context, i *installation.Installation) ([]pendingLine, 
 	return lines, nil
 }
 
-// anchor has the checkpoint stamped.
 func anchor(ctx context.Context, i *installation.Installation, io stdio) error {
 	anchored, err := i.Timekeeper.Anchor(ctx)
 	p := newPrinter(io.out)
@@ -275,28 +265,18 @@ func anchor(ctx context.Context, i *installation.Installation, io stdio) error {
 			p.line("%s: stamped the checkpoint over %s", a.Authority, plural.Of(a.Size, "record"))
 		}
 	}
-	if errors.Is(err, stamping.ErrNobodyOutside) {
-		return hint(err, "'jurat tsa NAME URL --root FILE' adds one")
-	}
 	if err := errors.Join(err, p.err); err != nil || !missing {
 		return err
 	}
 	return exitCode(exitUndecided)
 }
 
-// renew has stamped checkpoints stamped again.
 func (c *logStampCmd) renew(ctx context.Context, i *installation.Installation, io stdio) error {
-	o := stamping.RenewConfig{Before: time.Now().AddDate(1, 0, 0)}
-	if c.Before != nil {
-		o.Before = *c.Before
-	}
+	o := stamping.RenewConfig{Before: cmp.Or(c.Before, time.Now().AddDate(1, 0, 0))}
 	if c.TSA != nil {
 		o.TSA = c.TSA[0]
 	}
 	r, err := i.Timekeeper.Renew(ctx, o)
-	if errors.Is(err, stamping.ErrEndsTooEarly) {
-		return hint(err, "name another authority with --tsa, or an earlier time with --before")
-	}
 	if err != nil {
 		return err
 	}

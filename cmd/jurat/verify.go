@@ -32,7 +32,6 @@ type verifyCmd struct {
 	knownLogFlags
 }
 
-// Run verifies each file. Something refuted is worse than a file that cannot be read, and that than a missing proof.
 func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 	b := c.bring()
 	defer b.close()
@@ -72,13 +71,9 @@ func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 	if o.Trust == nil && worst != exitCannot {
 		fmt.Fprintln(io.err, "jurat: hint: nothing can be proved without --trust FILE; the operator who keeps the log writes one with 'jurat trust'")
 	}
-	if worst == 0 {
-		return nil
-	}
-	return worst
+	return coded(worst)
 }
 
-// requires takes over what the reader requires: guarantees, and demands.
 func (c *verifyCmd) requires(o *verify.Options) error {
 	for _, text := range c.Require {
 		if verify.IsDemand(text) {
@@ -253,7 +248,7 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 			p.finding(indent, g)
 		}
 		if f.Guarantee == verify.Property {
-			p.proofs(r)
+			p.first("      ", incident.Proofs(r, words.English), 20, "%s", "And %d more proofs: see --json.")
 		}
 	}
 	if r.Records > 0 { // otherwise it did not open
@@ -263,14 +258,18 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 		p.text("  ", fmt.Sprintf("%d further findings are left out, as there are more than a report holds. Of each record the worst under each guarantee is kept.", r.LeftOut))
 	}
 	for _, d := range r.Demands {
-		p.text("  ", demandLine(d))
+		p.text("  ", fmt.Sprintf("Demanded %s: %s: shown of %d of %s.", d.Demand, pick(d.Met, "met", "not met"), d.Proved, plural.Of(d.Asked, "record")))
 	}
 	for _, g := range r.Uncounted {
 		p.text("  ", fmt.Sprintf("%s is not proved and does not count here: %s. --require %[1]s makes it count.", strings.ReplaceAll(string(g), "_", "-"), assurance.WhyUncounted(r.Kind, g)))
 	}
 	p.times(r)
-	p.identities(r)
-	p.tools(r)
+	p.first("  ", words.Identities(words.English, r.Identities), 10, "%s", "%d more agents, reviewers and recorders signed (--json lists them).")
+	var changes []string
+	for _, c := range r.ToolsChanged {
+		changes = append(changes, c.InWords())
+	}
+	p.first("  ", changes, 10, "Note: %s.", "%d more changes of tools are in the file (--json lists them).")
 	p.text("  ", "None of this proves "+strings.Join(r.NotShown, ", or ")+".")
 	if r.Trust != "" {
 		p.text("  ", "All this rests on the trust file "+r.Trust+". Compare this fingerprint with its giver's, over another channel.")
@@ -279,29 +278,13 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	return p.err
 }
 
-// tools prints which tools changed.
-func (p *printer) tools(r *verify.Report) { printNotes(p, r.ToolsChanged, "changes of tools") }
-
-// printNotes prints the first of a list, and how many more there are.
-func printNotes[N interface{ InWords() string }](p *printer, list []N, what string) {
-	const most = 10
-	for _, n := range list[:min(len(list), most)] {
-		p.text("  ", inert("Note: "+n.InWords()+"."))
+// first prints the first of a list, each within a form, and how many more there are.
+func (p *printer) first(indent string, list []string, most int, form, more string) {
+	for _, one := range list[:min(len(list), most)] {
+		p.text(indent, inert(fmt.Sprintf(form, one)))
 	}
-	if more := len(list) - most; more > 0 {
-		p.text("  ", fmt.Sprintf("%d more %s are in the file (--json lists them).", more, what))
-	}
-}
-
-// identities prints who stands behind the signatures of agents, reviewers and recorders.
-func (p *printer) identities(r *verify.Report) {
-	const most = 10
-	said := words.Identities(words.English, r.Identities)
-	for _, one := range said[:min(len(said), most)] {
-		p.text("  ", inert(one))
-	}
-	if more := len(said) - most; more > 0 {
-		p.text("  ", fmt.Sprintf("%d more agents, reviewers and recorders signed (--json lists them).", more))
+	if left := len(list) - most; left > 0 {
+		p.text(indent, fmt.Sprintf(more, left))
 	}
 }
 
@@ -356,41 +339,16 @@ func (p *printer) finding(indent string, f verify.Group) {
 	}
 }
 
-// maxProofs is how many proofs are put into words. The JSON has more.
-const maxProofs = 20
-
-// proofs says what the proofs about hidden values show.
-func (p *printer) proofs(r *verify.Report) {
-	said := incident.Proofs(r, words.English)
-	for _, one := range said[:min(len(said), maxProofs)] {
-		p.text("      ", one)
-	}
-	if n := len(said) - maxProofs; n > 0 {
-		p.text("      ", fmt.Sprintf("And %s: see --json.", plural.Of(n, "more proof")))
-	}
-}
-
 func describe(r *verify.Report) string {
-	if r.Kind == verify.Trial {
+	switch r.Kind {
+	case verify.Trial:
 		return "the case file of a trial, " + plural.Of(r.Records, "record")
-	}
-	if r.Kind == verify.SeveralFiles {
+	case verify.SeveralFiles:
 		return "what the files of this log say of each other"
-	}
-	if r.Kind == verify.ManyRecords {
+	case verify.ManyRecords:
 		return "a bundle of " + plural.Of(r.Records, "record")
-	}
-	if r.Kind == verify.OneCheckpoint {
+	case verify.OneCheckpoint:
 		return "a checkpoint of a log"
 	}
 	return "one record"
-}
-
-// demandLine says what came of a reader's demand.
-func demandLine(d verify.DemandAnswer) string {
-	met := "not met"
-	if d.Met {
-		met = "met"
-	}
-	return fmt.Sprintf("Demanded %s: %s: shown of %d of %s.", d.Demand, met, d.Proved, plural.Of(d.Asked, "record"))
 }

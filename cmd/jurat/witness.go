@@ -31,7 +31,6 @@ type witnessCmd struct {
 	logJSONFlag
 }
 
-// Run is a witness, or does what the flags say.
 func (c *witnessCmd) Run(ctx context.Context, io stdio) error {
 	switch {
 	case (c.Init != "" || c.Key || c.List) == (c.Log != nil):
@@ -109,7 +108,6 @@ func (c *witnessCmd) begin(ctx context.Context, io stdio) error {
 	return errors.Join(io.line("%s", key), w.Close())
 }
 
-// list lists logs.
 func (c *witnessCmd) list(ctx context.Context, io stdio) error {
 	w, err := c.open(ctx, nil)
 	if err != nil {
@@ -202,7 +200,6 @@ type logWitnessCmd struct {
 	Ask    bool   `xor:"what" help:"Have all witnesses cosign a checkpoint over all that is in the log, now."`
 }
 
-// Run lists, adds, removes or asks witnesses.
 func (c *logWitnessCmd) Run(ctx context.Context, a *app, io stdio) error {
 	do := c.list
 	switch {

@@ -38,12 +38,7 @@ func (s Site) Page(record string) string {
 }
 
 // Statement returns the paragraphs of the statement on one record, or on a trial's records. report is the verification report on these
-// records. The statement says the same in every language.
-func Statement(records []*evidence.Record, report *verify.Report, lang words.Lang) []string {
-	return Site("").Statement(records, report, lang)
-}
-
-// Statement returns the paragraphs as the function Statement does, with the addresses of the pages.
+// records. The statement says the same in every language, and names the pages of the site.
 func (s Site) Statement(records []*evidence.Record, report *verify.Report, lang words.Lang) []string {
 	w := &writer{tongue: in(lang), report: report, answers: report.Answers(), site: s}
 	if report.Kind == verify.Trial {
@@ -167,7 +162,6 @@ func (w *writer) keysBy(f verify.Finding, ofOperator string) string {
 	return w.Say("statement.key_unproved", "reason", w.reason(f))
 }
 
-// reviewOf says what a person decided, if it is proved that they did.
 func (w *writer) reviewOf(r *evidence.Record) string {
 	p := &r.Payload
 	if p.ActionType != evidence.HumanReview || !w.holds(r, verify.Content, verify.Authentication) {
@@ -176,7 +170,6 @@ func (w *writer) reviewOf(r *evidence.Record) string {
 	return w.join(w.Say("statement.reviewed", "status", w.approval(p.ApprovalStatus), "original", word(p.OriginalResponseID)), w.reasonOf(r))
 }
 
-// reasonOf quotes the reason for a person's decision.
 func (w *writer) reasonOf(r *evidence.Record) string {
 	why, withheld := r.Said("/changes", r.Payload.Changes)
 	if withheld || len(why) == 0 {

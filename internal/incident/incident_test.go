@@ -60,7 +60,7 @@ func statement(r *evidence.Record, o verify.Options) string {
 }
 
 func statementIn(lang words.Lang, r *evidence.Record, o verify.Options) string {
-	return strings.Join(incident.Statement([]*evidence.Record{r}, verify.Record(r, o), lang), "\n\n")
+	return strings.Join(incident.Site("").Statement([]*evidence.Record{r}, verify.Record(r, o), lang), "\n\n")
 }
 
 // eachLang runs a test in every language.
@@ -216,7 +216,7 @@ func TestStatementMakesHostileTextInert(t *testing.T) {
 	r, _ := sealedBy(t, h, p)
 	for _, o := range []verify.Options{h.Options(t), {}} {
 		eachLang(t, func(t *testing.T, lang words.Lang) {
-			for _, paragraph := range incident.Statement([]*evidence.Record{r}, verify.Record(r, o), lang) {
+			for _, paragraph := range incident.Site("").Statement([]*evidence.Record{r}, verify.Record(r, o), lang) {
 				if i := strings.IndexFunc(paragraph, func(c rune) bool { return !unicode.IsPrint(c) }); i >= 0 {
 					t.Errorf("character %+q in %q", paragraph[i:min(i+4, len(paragraph))], paragraph)
 				}
@@ -237,7 +237,7 @@ func tried(t *testing.T, h *jurattest.House, jurors []jury.Juror) *trial.Trial {
 func trialText(t *testing.T, lang words.Lang, h *jurattest.House, o verify.Options, records ...*evidence.Record) string {
 	t.Helper()
 	b := h.Bundle(t, records...)
-	return strings.Join(incident.Statement(b.Records, verify.Bundle(b, o), lang), "\n\n")
+	return strings.Join(incident.Site("").Statement(b.Records, verify.Bundle(b, o), lang), "\n\n")
 }
 
 func TestStatementOfTrial(t *testing.T) {
@@ -347,7 +347,7 @@ func TestStatementNamesThePage(t *testing.T) {
 				}
 			}
 		}
-		if strings.Contains(strings.Join(incident.Statement(b.Records, report, lang), "\n"), "https://") {
+		if strings.Contains(strings.Join(incident.Site("").Statement(b.Records, report, lang), "\n"), "https://") {
 			t.Errorf("in %s: the statement names a page of no site", lang)
 		}
 	}
@@ -374,7 +374,7 @@ func TestFloodOfRecords(t *testing.T) {
 		}
 	}
 	start := time.Now()
-	if got := len(incident.Statement(records, report, words.English)); got <= many {
+	if got := len(incident.Site("").Statement(records, report, words.English)); got <= many {
 		t.Errorf("%d paragraphs on %d records", got, many)
 	}
 	if took := time.Since(start); took > time.Minute {
@@ -642,7 +642,7 @@ func TestIndependentTimeIsNamed(t *testing.T) {
 	report.Times[0].Authority, report.Times[0].Clock = "the house", trust.OperatorClock
 	report.Times[0].Independent = &trust.ProvedTime{Time: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Authority: "the notary", Clock: trust.Independent}
 	for _, lang := range words.Langs() {
-		text := strings.Join(incident.Statement([]*evidence.Record{r}, report, lang), "\n")
+		text := strings.Join(incident.Site("").Statement([]*evidence.Record{r}, report, lang), "\n")
 		notary, house := strings.Index(text, "the notary"), strings.Index(text, "the house")
 		if notary < 0 || house < notary || !strings.Contains(text, "2026-05-01T00:00:00Z") {
 			t.Errorf("%s: %s", lang, text)
@@ -740,7 +740,7 @@ func TestStatementOfADecidedTrial(t *testing.T) {
 	first := map[words.Lang]string{words.English: "The outcome is unsafe_fail: so reviewer \"hana\" decided (approved with modifications). The jury had judged safe_pass with ",
 		words.Japanese: "結論は unsafe_fail", words.Russian: "Итог: unsafe_fail"}
 	for lang, begins := range first {
-		text := strings.Join(incident.Statement(b.Records, report, lang), "\n")
+		text := strings.Join(incident.Site("").Statement(b.Records, report, lang), "\n")
 		if !strings.HasPrefix(text, begins) {
 			t.Errorf("%s begins with %.200s", lang, text)
 		}
@@ -750,14 +750,14 @@ func TestStatementOfADecidedTrial(t *testing.T) {
 			}
 		}
 	}
-	text := strings.Join(incident.Statement(b.Records, report, words.English), "\n")
+	text := strings.Join(incident.Site("").Statement(b.Records, report, words.English), "\n")
 	for _, want := range []string{"Records in the file: 16; of these, acts of the trial: 15, and by people who reviewed or delivered: 1.",
 		`"Second" (model scripted of script was asked for, and another answered: another-model)`, "The operator keeps keys with which acts are signed"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q: %s", want, text)
 		}
 	}
-	without := strings.Join(incident.Statement(b.Records, verify.Bundle(b, verify.Options{}), words.English), "\n")
+	without := strings.Join(incident.Site("").Statement(b.Records, verify.Bundle(b, verify.Options{}), words.English), "\n")
 	if strings.Contains(without, "The outcome is") || !strings.Contains(without, "Decisions by people on the verdict in this file: 1. What they come to is not stated") ||
 		!strings.Contains(without, "that this person decided so on that is not proved") {
 		t.Errorf("without trust: %s", without)

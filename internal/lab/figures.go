@@ -230,7 +230,6 @@ const few = 30
 
 func small(list []row) bool { return len(of(list, Good)) < few || len(of(list, Failed)) < few }
 
-// group measures trials of one panel.
 func group(tag string, trials []*Trial) Group {
 	list := rows(trials)
 	good, failed := of(list, Good), of(list, Failed)

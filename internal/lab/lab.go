@@ -256,7 +256,6 @@ func (l *Laboratory) Hold(ctx context.Context, c Config) (*Run, error) {
 	return &r.run, nil
 }
 
-// spent reads what all sealed answers cost.
 func (l *Laboratory) spent(ctx context.Context) (sum int64, err error) {
 	for record, err := range l.log.Ledger.Records(ctx, 0) {
 		if err != nil {

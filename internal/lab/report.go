@@ -187,7 +187,6 @@ func Measure(c Config, run *Run, asked Asked) *Report {
 	return r
 }
 
-// known describes the labels.
 func known(cases []Case, asked Asked) Known {
 	k := Known{Source: asked.Source, Cases: len(cases), Sources: []string{}, Unlabelled: slices.Concat([]string{}, asked.Unlabelled)}
 	for _, c := range cases {
@@ -426,7 +425,6 @@ type Found struct {
 	Axis     string        `json:"axis"`
 }
 
-// observe reads a finished trial.
 func observe(c *cell, records []*evidence.Record) (*Trial, error) {
 	view, err := trial.ViewOf(c.on.On, records)
 	if err != nil {

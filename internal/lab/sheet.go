@@ -87,7 +87,6 @@ func groupRow(name string, g *Group) []string {
 		figure(g.AccusedFailed), figure(g.ConfidenceAUC), dollars(g.Costs.Cost)}
 }
 
-// parts are the details of one panel.
 func (p *PanelReport) parts() []Part {
 	first := Part{Heading: "Panel " + p.Name}
 	seats := ""

@@ -122,7 +122,7 @@ func (d *decidedTrial) statement(l words.Lang) func(*testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
 		b := must.Get(evidence.ParseBundle([]byte(d.file)))(t)
-		return incident.Statement(b.Records, d.report, l)[0]
+		return incident.Site("").Statement(b.Records, d.report, l)[0]
 	}
 }
 

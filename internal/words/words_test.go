@@ -672,7 +672,7 @@ func TestSurfacesUseTheSameWords(t *testing.T) {
 		}
 		compare(t, "a record in the portal", l, lines(records[0].Lines), findings(records[0].Lines))
 
-		statement := strings.Join(incident.Statement(bundle.Records, report, l), "\n")
+		statement := strings.Join(incident.Site("").Statement(bundle.Records, report, l), "\n")
 		for _, g := range []verify.Guarantee{verify.Completeness, verify.Simultaneity} {
 			if name := words.Of(l)["guarantee."+string(g)]; !strings.Contains(statement, "\n"+name) {
 				t.Errorf("the statement in %s does not contain %q:\n%s", l, name, statement)

@@ -80,7 +80,7 @@ func (v *Visit) View(file int, lang words.Lang) (*View, error) {
 		view.NotShown = append(view.NotShown, t.Name("not_shown", item))
 	}
 	if !e.left && len(e.records) > 0 && r.Kind != verify.ManyRecords {
-		view.Statement = incident.Statement(e.records, r, lang)
+		view.Statement = incident.Site("").Statement(e.records, r, lang)
 	}
 	return view, nil
 }
@@ -159,7 +159,7 @@ func (e *examined) record(index int, r *evidence.Record, lang words.Lang) Record
 		}
 	}
 	if e.report.Kind == verify.ManyRecords {
-		view.Statement = incident.Statement([]*evidence.Record{r}, e.report, lang)
+		view.Statement = incident.Site("").Statement([]*evidence.Record{r}, e.report, lang)
 	}
 	return view
 }
