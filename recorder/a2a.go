@@ -15,35 +15,29 @@ import (
 	"jurat/internal/relay"
 )
 
-// agentUpstream is the name of an agent among the upstreams of a relay.
-const agentUpstream = "agent"
-
-// checkA2A refuses what no recorder before an agent can be made of.
-func (o Options) checkA2A() error {
+// beforeAgent returns the agent as the relay takes it. It refuses what no recorder before an agent can be made of.
+func (o Options) beforeAgent() (none relay.Upstream, err error) {
 	a := o.A2A
-	if a == nil {
-		return nil
-	}
 	origin, err := card.ParseOrigin(a.Origin)
 	switch {
 	case o.Upstreams != nil:
-		return errors.New("a handler leads to an agent or to providers, and not to both")
+		return none, errors.New("a handler leads to an agent or to providers, and not to both")
 	case o.Agent == "":
-		return errors.New("the field Agent must say who is recorded")
+		return none, errors.New("the field Agent must say who is recorded")
 	case err != nil:
-		return fmt.Errorf("field Origin: %w", err)
+		return none, fmt.Errorf("field Origin: %w", err)
 	case a.Side != "" && a.Side != Asked && a.Side != Answered:
-		return fmt.Errorf("field Side: unknown value %q: want %q or %q", evidence.Abbreviate(string(a.Side)), Asked, Answered)
+		return none, fmt.Errorf("field Side: unknown value %q: want %q or %q", evidence.Abbreviate(string(a.Side)), Asked, Answered)
 	}
 	if err := evidence.CheckName(origin.String()); err != nil {
-		return fmt.Errorf("field Origin: it would stand in each record: %w", err)
+		return none, fmt.Errorf("field Origin: it would stand in each record: %w", err)
 	}
 	if a.RewriteCard != "" {
 		if _, err := card.ParseOrigin(a.RewriteCard); err != nil {
-			return fmt.Errorf("RewriteCard: %w", err)
+			return none, fmt.Errorf("RewriteCard: %w", err)
 		}
 	}
-	return nil
+	return relay.Upstream{Base: origin, Speaks: relay.A2A}, nil
 }
 
 // side is which of two agents is recorded. Without messages it does not matter.
@@ -60,22 +54,16 @@ func nobody(context.Context, string) (string, error) {
 }
 
 // front returns the handler before an agent. It refuses gRPC, and rewrites cards if the options say so.
-func (a *A2A) front(next http.Handler) (http.Handler, error) {
-	from, err := card.ParseOrigin(a.Origin)
-	if err != nil {
+func (a *A2A) front(next http.Handler, from *url.URL) (http.Handler, error) {
+	to, err := card.ParseOrigin(a.RewriteCard)
+	if err != nil && a.RewriteCard != "" {
 		return nil, err
-	}
-	var to *url.URL
-	if a.RewriteCard != "" {
-		if to, err = card.ParseOrigin(a.RewriteCard); err != nil {
-			return nil, err
-		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc"):
 			http.Error(w, "recorder: gRPC cannot be recorded: use JSON-RPC, or HTTP with JSON", http.StatusUnsupportedMediaType)
-		case to != nil && isCard(r):
+		case a.RewriteCard != "" && isCard(r):
 			rewrite(w, r, next, from, to)
 		default:
 			next.ServeHTTP(w, r)
@@ -145,10 +133,4 @@ func (h *held) to(w http.ResponseWriter, body []byte) {
 	}
 	w.WriteHeader(cmp.Or(h.status, http.StatusBadGateway))
 	_, _ = w.Write(body) // the client may have left
-}
-
-// upstream is the agent as the relay takes it.
-func (a *A2A) upstream() (relay.Upstream, error) {
-	base, err := card.ParseOrigin(a.Origin)
-	return relay.Upstream{Base: base, Speaks: relay.A2A}, err
 }

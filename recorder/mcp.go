@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -19,45 +20,25 @@ type MCP struct {
 	Key Secret
 }
 
-// mcpUpstream is the name of the server among the upstreams of a relay.
-const mcpUpstream = "mcp"
-
-// checkMCP refuses what no recorder before a server can be made of.
-func (o Options) checkMCP() error {
-	if o.MCP == nil {
-		return nil
-	}
-	if o.Upstreams != nil || o.Pipes || o.A2A != nil {
-		return errors.New("a handler leads to a server of MCP or elsewhere, and not to both")
-	}
-	u, err := o.MCP.upstream()
-	if err != nil {
-		return err
-	}
-	for _, path := range o.MCP.Also {
-		if p, err := url.ParseRequestURI(path); err != nil || p.EscapedPath() != path || !strings.HasPrefix(path, "/") {
-			return fmt.Errorf("field Also: %q is no path: it must begin with a slash, and have no query", path)
-		}
-	}
-	return u.Check(mcpUpstream)
-}
-
-// upstream returns the server as the relay takes it.
-func (m *MCP) upstream() (relay.Upstream, error) {
+// beforeServer returns the server as the relay takes it. It refuses what no recorder before a server can be made of.
+func (o Options) beforeServer(name string) (none relay.Upstream, err error) {
+	m := o.MCP
 	u, err := url.Parse(m.URL)
+	if o.Upstreams != nil || o.Pipes || o.A2A != nil {
+		return none, errors.New("a handler leads to a server of MCP or elsewhere, and not to both")
+	}
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return relay.Upstream{}, errors.New("URL: it is no address of a server: https://HOST/PATH")
+		return none, errors.New("URL: it is no address of a server: https://HOST/PATH")
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return relay.Upstream{}, errors.New("URL: it must have no user, query or fragment; a token belongs into Key")
+		return none, errors.New("URL: it must have no user, query or fragment; a token belongs into Key")
 	}
-	path := u.EscapedPath()
-	if path == "" {
-		path = "/"
+	for _, path := range m.Also {
+		if p, err := url.ParseRequestURI(path); err != nil || p.EscapedPath() != path || !strings.HasPrefix(path, "/") {
+			return none, fmt.Errorf("field Also: %q is no path: it must begin with a slash, and have no query", path)
+		}
 	}
-	r := relay.Upstream{Base: &url.URL{Scheme: u.Scheme, Host: u.Host}, Speaks: relay.MCP, Only: append([]string{path}, m.Also...), Key: m.Key}
-	if r.Key != "" {
-		r.KeyIn = "authorization"
-	}
-	return r, nil
+	only := append([]string{cmp.Or(u.EscapedPath(), "/")}, m.Also...)
+	r := relay.Upstream{Base: &url.URL{Scheme: u.Scheme, Host: u.Host}, Speaks: relay.MCP, Only: only, Key: m.Key, KeyIn: "authorization"}
+	return r, r.Check(name)
 }

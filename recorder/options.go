@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,18 +148,31 @@ func (o Options) checked() (Options, error) {
 	if o.Mode != Closed && o.Mode != Passing {
 		return o, fmt.Errorf("recorder: Mode: unknown value %q: recorder.Closed or recorder.Passing", o.Mode)
 	}
+	_, _, err := o.upstreams()
+	return o, err
+}
+
+// upstreams are where the handler leads, by name. root is the name of the one to which every path leads; "": a path begins with a name.
+func (o Options) upstreams() (root string, list map[string]relay.Upstream, err error) {
+	list = map[string]relay.Upstream{}
 	for name, u := range o.Upstreams {
-		if err := u.check(name); err != nil {
-			return o, fmt.Errorf("recorder: Upstreams: %s: %w", name, err)
+		if list[name], err = u.relayed(name); err != nil {
+			return "", nil, fmt.Errorf("recorder: Upstreams: %s: %w", name, err)
 		}
 	}
-	if err := o.checkMCP(); err != nil {
-		return o, fmt.Errorf("recorder: MCP: %w", err)
+	if o.MCP != nil {
+		root = "mcp"
+		if list[root], err = o.beforeServer(root); err != nil {
+			return "", nil, fmt.Errorf("recorder: MCP: %w", err)
+		}
 	}
-	if err := o.checkA2A(); err != nil {
-		return o, fmt.Errorf("recorder: A2A: %w", err)
+	if o.A2A != nil {
+		root = "agent"
+		if list[root], err = o.beforeAgent(); err != nil {
+			return "", nil, fmt.Errorf("recorder: A2A: %w", err)
+		}
 	}
-	return o, nil
+	return root, list, nil
 }
 
 // built is the version of the program that this package is in.
@@ -193,32 +207,20 @@ func (o Options) installation() installation.Config {
 	return installation.Config{Dir: o.Folder, DB: o.Database, WrappingKey: o.WrappingKey, TSA: o.TimeStamps}
 }
 
-// relayed returns the upstream as the relay takes it.
-func (u Upstream) relayed() (relay.Upstream, error) {
+// relayed returns the upstream as the relay takes it. It refuses one that cannot be asked, or whose calls could never be sealed.
+func (u Upstream) relayed(name string) (relay.Upstream, error) {
 	base, err := url.Parse(u.Base)
 	if err != nil {
 		return relay.Upstream{}, errors.New("field Base: it is no URL: https://HOST, and maybe a path")
 	}
-	r := relay.Upstream{Base: base, Key: u.Key, KeyIn: u.KeyIn}
-	if r.Key != "" && r.KeyIn == "" {
-		r.KeyIn = "authorization"
-	}
-	return r, nil
-}
-
-// check refuses an upstream that cannot be asked, or whose calls could never be sealed.
-func (u Upstream) check(name string) error {
-	r, err := u.relayed()
-	if err != nil {
-		return err
-	}
+	r := relay.Upstream{Base: base, Key: u.Key, KeyIn: cmp.Or(u.KeyIn, "authorization"), Version: "v1", Versioned: vendors[name].Versioned}
 	if err := r.Check(name); err != nil {
-		return err
+		return r, err
 	}
 	if err := evidence.CheckName(r.Origin()); err != nil {
-		return fmt.Errorf("its scheme and host would stand in each record: %w", err)
+		return r, fmt.Errorf("its scheme and host would stand in each record: %w", err)
 	}
-	return nil
+	return r, nil
 }
 
 // settings is the digest of what a reader may ask about: a change of it is seen in the log.

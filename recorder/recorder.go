@@ -100,37 +100,21 @@ func Folder(data string) string { return filepath.Join(data, "recorder") }
 // relay makes the handler and the transport.
 func (r *Recorder) relay(secret []byte) (err error) {
 	o := relay.Options{Mode: r.options.mode(), Folder: r.recording.Spool(), FingerprintKey: secret, Cap: r.options.Room, Drain: r.options.Drain, Hosts: r.options.Hosts, AgentOf: r.recording.AgentOf,
-		Log: r.options.Log, Upstreams: map[string]relay.Upstream{}}
+		Log: r.options.Log}
 	r.relayed = o
-	agent := r.options.A2A
-	switch {
-	case agent != nil:
-		o.Root = agentUpstream
-		o.Upstreams[o.Root], err = agent.upstream()
-	case r.options.MCP != nil:
-		o.Root = mcpUpstream
-		o.Upstreams[o.Root], err = r.options.MCP.upstream()
-	case r.options.Upstreams == nil:
+	if o.Root, o.Upstreams, err = r.options.upstreams(); err != nil {
+		return err
+	}
+	if r.options.Upstreams == nil && o.Root == "" {
 		r.transport, err = relay.NewTransport(http.DefaultTransport, r.recording, o)
 		return err
-	}
-	if err != nil {
-		return err
-	}
-	for name, u := range r.options.Upstreams {
-		to, err := u.relayed()
-		if err != nil {
-			return err
-		}
-		to.Version, to.Versioned = "v1", vendors[name].Versioned
-		o.Upstreams[name] = to
 	}
 	if r.handler, err = relay.New(r.recording, o); err != nil {
 		return err
 	}
 	r.transport, r.front = r.handler.Transport(), r.handler
-	if agent != nil {
-		r.front, err = agent.front(r.handler)
+	if agent := r.options.A2A; agent != nil {
+		r.front, err = agent.front(r.handler, o.Upstreams[o.Root].Base)
 	}
 	return err
 }

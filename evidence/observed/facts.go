@@ -55,7 +55,7 @@ func FactsOf(o *evidence.Observed, request, response []byte) (Facts, bool) {
 		if one.part == nil || one.part.Decoded != "" {
 			one.bytes = nil
 		}
-		if evidence.Values(one.bytes) > mostIn(one.bytes) {
+		if evidence.Values(one.bytes) > MostValues(one.bytes) {
 			return Facts{}, read(o.Protocol) != nil
 		}
 		f.bodies[i] = one.bytes
@@ -71,8 +71,8 @@ func FactsOf(o *evidence.Observed, request, response []byte) (Facts, bool) {
 	return f.out, true
 }
 
-// mostIn is how many values are read of a body.
-func mostIn(body []byte) int {
+// MostValues is how many values are read of a body. A stream writes a dozen of them for each word, and what is read of it is little more than the words.
+func MostValues(body []byte) int {
 	begin := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\ufeff")), " \t\r\n")
 	if bytes.HasPrefix(begin, []byte("{")) || bytes.HasPrefix(begin, []byte("[")) {
 		return mostValues

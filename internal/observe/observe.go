@@ -23,7 +23,6 @@
 package observe
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,6 +80,8 @@ type Projection struct {
 	Error    string `json:"error,omitzero"`      // the provider's error, with a status of failure or inside a stream
 	State    string `json:"projection,omitzero"` // Failed: the request or the answer could not be read
 	Problem  string `json:"problem,omitzero"`    // what could not be read as the protocol has it, and why
+
+	Problems []string `json:"-"` // those in Problem
 }
 
 // Failed is the State of a projection that lacks the request or the answer, because it could not be read.
@@ -103,23 +104,18 @@ func Project(c Call) (Projection, error) {
 	}
 	r := &reading{call: &c}
 	for i, body := range [][]byte{c.Request, c.Response} {
-		if most := mostValues(body); len(body) > most && evidence.Values(body) > most {
-			return Projection{State: Failed, Problem: fmt.Sprintf("%s: more than %d values", []string{"request", "answer"}[i], most)}, nil
+		if most := observed.MostValues(body); len(body) > most && evidence.Values(body) > most {
+			return unreadable(fmt.Sprintf("%s: more than %d values", []string{"request", "answer"}[i], most)), nil
 		}
 	}
 	if err := fault.Guard(func() error { read(r); return nil }); err != nil {
-		return Projection{State: Failed, Problem: "the program failed while reading it"}, nil
+		return unreadable("the program failed while reading it"), nil
 	}
 	return r.result(), nil
 }
 
-// mostValues is how many values are read of a body. A stream writes a dozen of them for each word, and what is read of it is little more than the words.
-func mostValues(body []byte) int {
-	begin := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\ufeff")), " \t\r\n")
-	if bytes.HasPrefix(begin, []byte("{")) || bytes.HasPrefix(begin, []byte("[")) {
-		return evidence.MaxValues
-	}
-	return 8 * evidence.MaxValues
+func unreadable(why string) Projection {
+	return Projection{State: Failed, Problem: why, Problems: []string{why}}
 }
 
 // Protocol returns the protocol of a request: OpenAIChat, OpenAIResponses, AnthropicMessages or GeminiGenerate. It

@@ -336,7 +336,7 @@ func (r *reading) result() Projection {
 	}
 	r.out.Finish = r.name("finish", r.out.Finish)
 	r.out.ProviderID = r.name("provider_id", r.out.ProviderID)
-	r.out.Problem = strings.Join(r.problems, "; ")
+	r.out.Problems, r.out.Problem = r.problems, strings.Join(r.problems, "; ")
 	return r.out
 }
 

@@ -100,7 +100,7 @@ func project(t testing.TB, c observe.Call) said {
 	for _, m := range p.Answered {
 		s.Calls = append(s.Calls, m.ToolCalls...)
 	}
-	s.Asked, s.Answered = nil, nil // Prompt and Output are the same
+	s.Asked, s.Answered, s.Problems = nil, nil, nil // Prompt, Output and Problem are the same
 	return s
 }
 

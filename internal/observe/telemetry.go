@@ -12,22 +12,12 @@ import (
 
 	"jurat/evidence/observed"
 	"jurat/internal/convo"
-	"jurat/internal/fault"
 	"jurat/internal/observe/otlp"
 )
 
 // OTLP is the protocol of calls that telemetry tells of. The Request is one span, or events of one, as package otlp writes it, and there is no
 // Response. What a Projection of it says is the sender's word.
 const OTLP = observed.OTLP
-
-// Untold returns what telemetry does not tell of an act, or what may not be the whole of it, in words.
-func Untold(told []byte) []string {
-	r := &reading{call: &Call{Protocol: OTLP, Request: told}}
-	if err := fault.Guard(func() error { readTelemetry(r); return nil }); err != nil {
-		return []string{"what was said: the program failed while reading it"}
-	}
-	return r.problems
-}
 
 // A telling is a reading of what telemetry tells of one act. Two conventions are read: OpenTelemetry's own for GenAI, in attributes and in
 // events; and OpenInference's.
@@ -371,6 +361,11 @@ func (t *telling) unread() {
 	}
 	for _, prefix := range same {
 		t.under(prefix)
+	}
+	for _, e := range t.events {
+		if strings.HasPrefix(e.name, "gen_ai.") && !otlp.HasContent(e.name) {
+			t.problem("an event that is not read here: %s", attribute(e.name))
+		}
 	}
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(t.said)) {

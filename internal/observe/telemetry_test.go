@@ -66,8 +66,6 @@ func TestConventions(t *testing.T) {
 		"events of a span": span(t, `,"events":[{"name":"gen_ai.system.message","attributes":`+attrs(t, "content", "Be short.")+`},{"name":"gen_ai.user.message","attributes":`+attrs(t, "gen_ai.event.content", `{"content":"Where is parcel 17?"}`)+
 			`},{"name":"gen_ai.assistant.message","attributes":`+attrs(t, "tool_calls", `[{"id":"c1","type":"function","function":{"name":"find","arguments":"{\"n\":17}"}}]`)+`},{"name":"gen_ai.tool.message","attributes":`+attrs(t, "id", "c1", "content", "Kassel")+
 			`},{"name":"gen_ai.choice","attributes":`+attrs(t, "index", 0, "finish_reason", "stop", "message", `{"content":"In Kassel."}`)+`}]`, chat...),
-		"the first draft": span(t, `,"events":[{"name":"gen_ai.content.prompt","attributes":`+attrs(t, "gen_ai.prompt", `[{"role":"system","content":"Be short."},{"role":"user","content":"Where is parcel 17?"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"find","arguments":"{\"n\":17}"}}]},{"role":"tool","tool_call_id":"c1","content":"Kassel"}]`)+
-			`},{"name":"gen_ai.content.completion","attributes":`+attrs(t, "gen_ai.completion", `[{"role":"assistant","content":"In Kassel."}]`)+`}]`, append(chat, "gen_ai.response.finish_reasons", raw(`{"arrayValue":{"values":[{"stringValue":"stop"}]}}`))...),
 		"OpenInference": span(t, "", "openinference.span.kind", "LLM", "gen_ai.response.model", "m-1", "llm.model_name", "m", "llm.finish_reason", "stop", "llm.input_messages.0.message.role", "system", "llm.input_messages.0.message.content", "Be short.",
 			"llm.input_messages.1.message.role", "user", "llm.input_messages.1.message.contents.0.message_content.type", "text", "llm.input_messages.1.message.contents.0.message_content.text", "Where is parcel 17?",
 			"llm.input_messages.2.message.role", "assistant", "llm.input_messages.2.message.tool_calls.0.tool_call.id", "c1", "llm.input_messages.2.message.tool_calls.0.tool_call.function.name", "find", "llm.input_messages.2.message.tool_calls.0.tool_call.function.arguments", `{"n":17}`,
@@ -129,6 +127,7 @@ func TestUntold(t *testing.T) {
 		"another convention":       {span(t, "", append(append(chat, answer...), "gen_ai.odd.messages", whole)...), "attributes that are not read here: gen_ai.odd.messages", false},
 		"messages of OpenLLMetry":  {span(t, "", "llm.request.type", "chat", "gen_ai.request.model", "m", "gen_ai.prompt.0.role", "user", "gen_ai.prompt.0.content", "Where?", "gen_ai.completion.0.content", "Here."), "attributes that are not read here: gen_ai.completion.0.content, gen_ai.prompt.0.content", false},
 		"messages of the AI SDK":   {span(t, "", "ai.operationId", "ai.generateText.doGenerate", "gen_ai.request.model", "m", "ai.prompt.messages", `[{"role":"user","content":"Where?"}]`, "ai.response.text", "Here."), "attributes that are not read here: ai.operationId, ai.prompt.messages, ai.response.text", false},
+		"messages of a draft":      {span(t, `,"events":[{"name":"gen_ai.content.prompt","attributes":`+attrs(t, "gen_ai.prompt", `[{"role":"user","content":"Where?"}]`)+`}]`, append(chat, answer...)...), "an event that is not read here: gen_ai.content.prompt", false},
 		"the sender's own form":    {span(t, "", "openinference.span.kind", "LLM", "llm.model_name", "m", "input.value", `{"messages":[]}`, "llm.output_messages.0.message.content", "y"), "prompt: told only in a form of the sender's own (input.value)", false},
 		"an attribute twice":       {span(t, "", append(append(chat, answer...), "gen_ai.input.messages", whole, "gen_ai.request.model", "n")...), "gen_ai.request.model: it stands there more than once", true},
 	} {
@@ -139,9 +138,6 @@ func TestUntold(t *testing.T) {
 			}
 			if (p.Prompt != nil) != test.prompt {
 				t.Errorf("prompt %s", p.Prompt)
-			}
-			if strings.Join(observe.Untold(test.body), "; ") != p.Problem {
-				t.Errorf("what is not told is %q, and the projection says %q", observe.Untold(test.body), p.Problem)
 			}
 		})
 	}

@@ -182,29 +182,22 @@ func (t *telling) askedInEvents() bool {
 		if role := otlp.RoleOf(e.name); role != "" {
 			t.prompt = append(t.prompt, t.turn(e.object(), role)...)
 		}
-		if e.name == otlp.OldPrompt {
-			t.prompt = append(t.prompt, t.oldMessages(e, "gen_ai.prompt", "user")...)
-		}
 	}
 	return t.prompt != nil
 }
 
 func (t *telling) answeredInEvents() bool {
 	for _, e := range t.events {
-		o := e.object()
-		switch e.name {
-		case otlp.Choice:
-			m := convo.ObjectOf(o["message"])
-			if m == nil {
-				m = o
-			}
-			number, _ := strconv.Atoi(convo.TextOf(o["index"]))
-			t.answer(number, o.Word("finish_reason"), t.turn(m, "assistant"))
-		case otlp.OldAnswer:
-			for i, m := range t.oldMessages(e, "gen_ai.completion", "assistant") {
-				t.answer(i, "", []convo.Message{m})
-			}
+		if e.name != otlp.Choice {
+			continue
 		}
+		o := e.object()
+		m := convo.ObjectOf(o["message"])
+		if m == nil {
+			m = o
+		}
+		number, _ := strconv.Atoi(convo.TextOf(o["index"]))
+		t.answer(number, o.Word("finish_reason"), t.turn(m, "assistant"))
 	}
 	return len(t.answers) > 0
 }
@@ -238,21 +231,6 @@ func (e event) object() object {
 		o[name] = v
 	}
 	return o
-}
-
-// oldMessages reads an event of OpenTelemetry's first draft: one attribute with all messages, in JSON.
-func (t *telling) oldMessages(e event, name, role string) (list []convo.Message) {
-	v := e.said.Named(name)
-	if v == nil || v.String == nil {
-		return nil
-	}
-	if !isWhole(*v.String) {
-		return []convo.Message{{Role: role, Content: convo.Pieces{convo.Words(*v.String)}}}
-	}
-	for _, o := range objects(jsontext.Value(*v.String)) {
-		list = append(list, t.turn(o, role)...)
-	}
-	return list
 }
 
 // A branch is attributes whose names have points, as a tree: llm.input_messages.0.message.role.

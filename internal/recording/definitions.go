@@ -40,22 +40,17 @@ const (
 	longestList = 4 << 20 // of a file
 )
 
-// A toolList is what a server says of its tools, beside what is remembered of it.
-type toolList struct {
-	tools []observe.Definition
-	file  string
-	known *listing
-}
-
 // unknownChange begins what a record says if a list of tools was not compared with the one before.
 const unknownChange = "whether a tool is defined as it was before: "
 
-// toolsOf returns the answer to a tools/list, or nil if the act has none. If the answer, or what is remembered, cannot be read, the act says that nobody can know what
-// changed; in the second case, the list takes its place. done must be called when the list is noted. The error says that other answers of the server had not been noted when the
-// context ended.
-func (e *exchange) toolsOf(ctx context.Context, act *observed.Act) (list *toolList, done func(), err error) {
+// watched compares the answer to a tools/list with what is remembered of the server, seals each change and remembers the answer. done must be called when the act is sealed; nil: it has no such
+// answer. If the answer, or what is remembered, cannot be read, the act says that nobody can know what changed; in the second case, the list takes its place.
+//
+// It comes before the list's own record: if a change cannot be sealed, closed mode neither hands the list out nor says that it did. In open mode the list passes, and its record says what is
+// not known. What could not be sealed is found again with the next list. The error may also say that other answers of the server had not been noted when the context ended.
+func (e *exchange) watched(ctx context.Context, act *observed.Act) (done func(), err error) {
 	if act.Type != evidence.ObservedTool || act.Response == nil {
-		return nil, func() {}, nil
+		return nil, nil
 	}
 	tools, unread := observe.Definitions(callOf(act))
 	if unread != "" && act.Ended == evidence.Complete && act.Status < http.StatusMultipleChoices {
@@ -66,7 +61,7 @@ func (e *exchange) toolsOf(ctx context.Context, act *observed.Act) (list *toolLi
 		act.Missing = append(act.Missing, unknownChange+unread)
 	}
 	if len(tools) == 0 {
-		return nil, func() {}, nil
+		return nil, nil
 	}
 	server := act.Upstream.Origin
 	if e.call.Path != "" && e.call.Method != "" && act.Status != 0 { // on HTTP a host may have several
@@ -76,7 +71,7 @@ func (e *exchange) toolsOf(ctx context.Context, act *observed.Act) (list *toolLi
 	file := d.file(act.Agent, e.call.Upstream, server)
 	done, err = d.turns.enter(ctx, file, func() bool { return false })
 	if err != nil {
-		return nil, nil, fmt.Errorf("waiting until an earlier answer of the server %s about its tools is sealed: %w", server, err)
+		return nil, fmt.Errorf("waiting until an earlier answer of the server %s about its tools is sealed: %w", server, err)
 	}
 	known, err := readListing(file)
 	if err != nil {
@@ -84,7 +79,14 @@ func (e *exchange) toolsOf(ctx context.Context, act *observed.Act) (list *toolLi
 		act.Missing = append(act.Missing, unknownChange+"what was remembered of the server's tools cannot be read")
 	}
 	known.Agent, known.Server = act.Agent, name(server)
-	return &toolList{tools, file, known}, done, nil
+	err = e.recorder.sealChanges(ctx, act.At, act.ChainID, known, tools)
+	err = errors.Join(err, known.keep(file)) // what was sealed is not sealed again
+	if err != nil && e.recorder.Mode == relay.Open {
+		e.recorder.Tell.Error("a list of tools was not compared with the one before, and the record says so", "server", known.Server, "error", err)
+		act.Missing = append(act.Missing, unknownChange+inWords(err))
+		err = nil
+	}
+	return done, err
 }
 
 // file is where a server is remembered. Two commands, or two addresses, are two servers.
@@ -161,20 +163,4 @@ func (l *listing) keep(file string) error {
 		return err
 	}
 	return atomicfile.Replace(file, text, 0o600)
-}
-
-// watched seals each change of a list of tools against what was seen last, and remembers the list. It comes before the list's own record: if a change cannot be sealed, closed mode
-// neither hands the list out nor says that it did. In open mode the list passes, and its record says what is not known. What could not be sealed is found again with the next list.
-func (e *exchange) watched(ctx context.Context, act *observed.Act, list *toolList) error {
-	if list == nil {
-		return nil
-	}
-	err := e.recorder.sealChanges(ctx, act.At, act.ChainID, list.known, list.tools)
-	err = errors.Join(err, list.known.keep(list.file)) // what was sealed is not sealed again
-	if err != nil && e.recorder.Mode == relay.Open {
-		e.recorder.Tell.Error("a list of tools was not compared with the one before, and the record says so", "server", list.known.Server, "error", err)
-		act.Missing = append(act.Missing, unknownChange+inWords(err))
-		return nil
-	}
-	return err
 }

@@ -24,8 +24,8 @@ func TestListsWhileTheLogStalls(t *testing.T) {
 	}
 	note := func(ctx context.Context, server string) (func(), error) {
 		e, act := answer(server)
-		list, done, err := e.toolsOf(ctx, act)
-		if err == nil && list == nil {
+		done, err := e.watched(ctx, act)
+		if err == nil && done == nil {
 			t.Fatal("it is not taken for a list of tools")
 		}
 		return done, err

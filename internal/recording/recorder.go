@@ -285,12 +285,11 @@ func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
 	}
 	mask(&act)
 	e.place(&act)
-	tools, done, err := e.toolsOf(ctx, &act)
-	if err != nil {
-		return r.failed(e, act, err)
+	done, err := e.watched(ctx, &act)
+	if done != nil {
+		defer done()
 	}
-	defer done()
-	if err := e.watched(ctx, &act, tools); err != nil {
+	if err != nil {
 		return r.failed(e, act, err)
 	}
 	whole, err := r.sealFitting(ctx, e.intent.RecordID, act)

@@ -1,9 +1,11 @@
 package telemetry
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -66,12 +68,9 @@ func (t *Told) Refuse(reason string) {
 	if len(t.Reasons) == mostReasons {
 		return
 	}
-	for _, known := range t.Reasons {
-		if known == reason {
-			return
-		}
+	if !slices.Contains(t.Reasons, reason) {
+		t.Reasons = append(t.Reasons, reason)
 	}
-	t.Reasons = append(t.Reasons, reason)
 }
 
 // refer is how a record names a span: its request_id.
@@ -196,12 +195,8 @@ func (t *Told) events(at place, list []otlp.LogRecord) {
 		first, last := &group[0], &group[len(group)-1]
 		a := Act{Trace: string(first.TraceID), Span: string(first.SpanID), Service: at.resource.Attributes.Text("service.name"), Began: timeOf(first), Ended: timeOf(last)}
 		for k := range group {
-			if a.Chain == "" {
-				a.Chain = group[k].Attributes.Text(otlp.Chain)
-			}
-			if a.Dialogue == "" {
-				a.Dialogue = otlp.ConversationOf(group[k].Attributes)
-			}
+			a.Chain = cmp.Or(a.Chain, group[k].Attributes.Text(otlp.Chain))
+			a.Dialogue = cmp.Or(a.Dialogue, otlp.ConversationOf(group[k].Attributes))
 		}
 		t.add(a, &otlp.Data{ResourceLogs: []otlp.ResourceLogs{{Resource: *at.resource, SchemaURL: at.schemas[0],
 			ScopeLogs: []otlp.ScopeLogs{{Scope: *at.scope, SchemaURL: at.schemas[1], LogRecords: group}}}}})
@@ -248,8 +243,9 @@ const never = "the bytes of the call, its headers, its status and its attempts: 
 
 // Observed is the act as a recorder states it, but for the recorder's own name and the chain. received is when it was told, by the recorder's clock.
 func (a *Act) Observed(agent string, received time.Time) observed.Act {
+	p, _ := observe.Project(observe.Call{Protocol: observe.OTLP, Request: a.Body}) // the protocol is known
 	o := observed.Act{RequestID: a.RequestID(), Type: evidence.ObservedSpan, At: received, ParentRequestID: a.Parent, Agent: agent, Vantage: evidence.Telemetry,
-		Fidelity: evidence.ByAttributes, Protocol: observe.OTLP, Ended: evidence.Complete, Began: a.Began, Missing: append([]string{never}, observe.Untold(a.Body)...),
+		Fidelity: evidence.ByAttributes, Protocol: observe.OTLP, Ended: evidence.Complete, Began: a.Began, Missing: append([]string{never}, p.Problems...),
 		Request: &observed.Body{Bytes: int64(len(a.Body)), SHA256: evidence.DigestOf(a.Body), Type: "application/json", Kept: a.Body}}
 	switch {
 	case a.Began.IsZero():
@@ -264,8 +260,7 @@ func (a *Act) Observed(agent string, received time.Time) observed.Act {
 	if a.Above != "" && a.Parent == "" {
 		o.Missing = append(o.Missing, "the span above it, "+a.Above+": not told as an act together with it")
 	}
-	p, err := observe.Project(observe.Call{Protocol: observe.OTLP, Request: a.Body})
-	if a.Failed && (err != nil || p.Output == nil) {
+	if a.Failed && p.Output == nil {
 		o.Ended = evidence.UpstreamError
 	}
 	return o

@@ -48,8 +48,6 @@ func KindOf(a Attributes) Kind {
 const (
 	Details    = "gen_ai.client.inference.operation.details"
 	Choice     = "gen_ai.choice"
-	OldPrompt  = "gen_ai.content.prompt"
-	OldAnswer  = "gen_ai.content.completion"
 	oldMessage = ".message"
 )
 
@@ -65,7 +63,7 @@ func RoleOf(event string) string {
 
 // HasContent reports whether an event of this name has content of an act.
 func HasContent(event string) bool {
-	return slices.Contains([]string{Details, Choice, OldPrompt, OldAnswer}, event) || RoleOf(event) != ""
+	return event == Details || event == Choice || RoleOf(event) != ""
 }
 
 // EventOf returns the name of an event; "": it is an entry of a log.
