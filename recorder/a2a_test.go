@@ -60,10 +60,7 @@ func stands(t *testing.T, folder, agent string, a recorder.A2A) (*recorder.Recor
 // send sends a message, and returns the answer.
 func send(t *testing.T, address, text string) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), "POST", address+"/a2a", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"`+text+`"}]}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(t.Context(), "POST", address+"/a2a", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"`+text+`"}]}}}`)))(t)
 	req.Header.Set("A2A-Version", "1.0")
 	req.Header.Set("Authorization", "Bearer marked-key")
 	return must.Get(ask(t, http.DefaultClient, req))(t)

@@ -161,10 +161,7 @@ func TestContextOfTheProvider(t *testing.T) {
 	r := open(t, recorder.Options{Folder: folder, Agent: "mia"})
 	client := &http.Client{Transport: r.Transport(nil)}
 	for _, previous := range []string{"resp_before", "resp_1"} {
-		req, err := http.NewRequestWithContext(recorder.WithChain(t.Context(), "monday"), "POST", provider.URL+"/v1/responses", strings.NewReader(fmt.Sprintf(`{"model":"m","input":"and now?","previous_response_id":%q}`, previous)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := must.Get(http.NewRequestWithContext(recorder.WithChain(t.Context(), "monday"), "POST", provider.URL+"/v1/responses", strings.NewReader(fmt.Sprintf(`{"model":"m","input":"and now?","previous_response_id":%q}`, previous))))(t)
 		req.Header.Set("Content-Type", "application/json")
 		must.Get(ask(t, client, req))(t)
 	}

@@ -65,9 +65,7 @@ func (g *gate) begin() {
 func (g *gate) end() {
 	g.t.Helper()
 	g.server.Close()
-	if err := g.recorder.Close(context.WithoutCancel(g.t.Context())); err != nil {
-		g.t.Fatal(err)
-	}
+	must.Do(g.t, g.recorder.Close(context.WithoutCancel(g.t.Context())))
 }
 
 func (g *gate) provide(w http.ResponseWriter, r *http.Request) {
@@ -138,10 +136,7 @@ func (g *gate) check(c installation.Config) {
 			sealed[p.Observed.Request.SHA256]++
 			ends[p.Observed.Request.SHA256] = p.Observed.Ended
 		case evidence.RecorderEvent:
-			e, err := observed.ParseEvent(p.Response)
-			if err != nil {
-				g.t.Fatal(err)
-			}
+			e := must.Get(observed.ParseEvent(p.Response))(g.t)
 			for _, m := range e.Missed {
 				missed += int(m.Calls)
 			}
@@ -234,9 +229,7 @@ func TestAuthorityHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(i.Timekeeper.Add(t.Context(), stamping.Outside{Name: "outside", URL: tsa.URL, Roots: string(tsa.PEM())}, false), tsa.Be(jurattest.Hangs)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(i.Timekeeper.Add(t.Context(), stamping.Outside{Name: "outside", URL: tsa.URL, Roots: string(tsa.PEM())}, false), tsa.Be(jurattest.Hangs)))
 	must.Do(t, i.Close())
 	g := newGate(t, recorder.Options{Folder: folder})
 	for n := range 3 {

@@ -13,6 +13,7 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
+	"jurat/internal/must"
 	"jurat/internal/observe"
 )
 
@@ -56,14 +57,10 @@ func encode(t testing.TB, name string, parts ...[]byte) []byte {
 			t.Fatal(err)
 		}
 		if f, is := w.(interface{ Flush() error }); is && len(parts) > 1 {
-			if err := f.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, f.Flush())
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return b.Bytes()
 }
 

@@ -25,9 +25,7 @@ func form(t testing.TB, doc []byte) string {
 		t.Fatalf("%v\n%s", err, doc)
 	}
 	v := jsontext.Value(canonical)
-	if err := v.Indent(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.Indent())
 	return string(v)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/observe"
 )
 
@@ -201,10 +202,7 @@ func json_(value string) bool {
 }
 
 func quotedForm(t *testing.T, text string) string {
-	form, err := evidence.Canonical(marshal(t, text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	form := must.Get(evidence.Canonical(marshal(t, text)))(t)
 	return string(form)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"jurat/internal/must"
 	"jurat/internal/observe"
 )
 
@@ -19,10 +20,7 @@ func attrs(t *testing.T, list ...any) string {
 		var value string
 		switch v := list[i+1].(type) {
 		case string:
-			doc, err := json.Marshal(v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			doc := must.Get(json.Marshal(v))(t)
 			value = `{"stringValue":` + string(doc) + `}`
 		case int:
 			value = fmt.Sprintf(`{"intValue":"%d"}`, v)

@@ -133,10 +133,7 @@ func leaves(t *testing.T, server *httptest.Server, after, of int, next chan<- bo
 	defer cancel()
 	client := server.Client()
 	defer client.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, "POST", server.URL+"/openai/v1/chat/completions", strings.NewReader(question(true, user(fmt.Sprintf("leaves after %d", after)))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(ctx, "POST", server.URL+"/openai/v1/chat/completions", strings.NewReader(question(true, user(fmt.Sprintf("leaves after %d", after))))))(t)
 	answer := must.Get(client.Do(req))(t)
 	defer answer.Body.Close()
 	if answer.ProtoMajor == 2 != server.EnableHTTP2 {

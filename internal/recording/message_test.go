@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
@@ -21,61 +18,30 @@ import (
 )
 
 // A counter is a recorder before an agent, to which every path leads.
-type counter struct {
-	*desk
-	agent http.HandlerFunc
-}
+type counter struct{ *desk }
 
 func newCounter(t *testing.T, folder string, log *shelf, change func(*Config)) *counter {
 	t.Helper()
-	c := &counter{desk: &desk{t: t, log: log}}
-	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { c.agent(w, r) }))
-	t.Cleanup(agent.Close)
-	base, err := url.Parse(agent.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings := Config{Log: log, Name: "witness", Folder: folder, Agent: "mia", Side: evidence.Answered, Vantage: evidence.Proxy, Version: "test", Configuration: evidence.DigestOf([]byte("settings")), Retry: 10 * time.Millisecond}
-	if change != nil {
-		change(&settings)
-	}
-	if c.recorder, err = Open(t.Context(), settings); err != nil {
-		t.Fatal(err)
-	}
-	c.relay, err = relay.New(c.recorder, relay.Options{Upstreams: map[string]relay.Upstream{"agent": {Base: base, Speaks: relay.A2A}}, Root: "agent", Mode: settings.Mode, Folder: c.recorder.Spool(), FingerprintKey: make([]byte, 32)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.server = httptest.NewServer(c.relay)
-	t.Cleanup(c.server.Close)
-	return c
+	return &counter{deskBefore(t, folder, log, "agent", relay.Upstream{Speaks: relay.A2A}, func(c *Config) {
+		if c.Side = evidence.Answered; change != nil {
+			change(c)
+		}
+	})}
 }
 
 // says has the agent answer.
 func (c *counter) says(contentType, answer string) {
-	c.agent = func(w http.ResponseWriter, r *http.Request) {
+	c.answer = func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", contentType)
 		fmt.Fprint(w, answer)
 	}
 }
 
-func (c *counter) ask(method, path, body string, header ...string) (string, error) {
+func (c *counter) ask(method, path, body string, header ...string) (answer string, err error) {
 	c.t.Helper()
-	req, err := http.NewRequestWithContext(c.t.Context(), method, c.server.URL+path, strings.NewReader(body))
-	if err != nil {
-		return "", err
-	}
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	return string(text), err
+	_, answer, err = c.desk.ask(method, path, body, header...)
+	return answer, err
 }
 
 // sent is a message to an agent, with a context unless it is "".
@@ -157,7 +123,7 @@ func TestSecretsOfNotifications(t *testing.T) {
 		folder, log := t.TempDir(), &shelf{}
 		c := newCounter(t, folder, log, func(s *Config) { s.InTheRecord = true })
 		got := ""
-		c.agent = func(w http.ResponseWriter, r *http.Request) {
+		c.answer = func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
 				t.Error(err)
@@ -209,7 +175,7 @@ func TestMessageLostInCrash(t *testing.T) {
 	folder, log := t.TempDir(), &shelf{}
 	c := newCounter(t, folder, log, nil)
 	asked := make(chan bool)
-	c.agent = func(w http.ResponseWriter, r *http.Request) {
+	c.answer = func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		close(asked)
 		<-r.Context().Done()

@@ -190,25 +190,29 @@ func (d *desk) provide(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 }
 
-// newDesk opens a recorder in a folder.
+// newDesk opens a recorder in a folder, before models.
 func newDesk(t *testing.T, folder string, log *shelf, change func(*Config)) *desk {
+	t.Helper()
+	return deskBefore(t, folder, log, "openai", relay.Upstream{}, change)
+}
+
+// deskBefore opens a recorder in a folder. To an upstream that is no model's, every path leads.
+func deskBefore(t *testing.T, folder string, log *shelf, name string, upstream relay.Upstream, change func(*Config)) *desk {
 	t.Helper()
 	d := &desk{t: t, log: log}
 	d.provider = httptest.NewServer(http.HandlerFunc(d.provide))
 	t.Cleanup(d.provider.Close)
-	base, err := url.Parse(d.provider.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	upstream.Base = must.Get(url.Parse(d.provider.URL))(t)
 	c := Config{Log: log, Name: "witness", Folder: folder, Agent: "mia", Vantage: evidence.Proxy, Version: "test", Configuration: evidence.DigestOf([]byte("settings")), Retry: 10 * time.Millisecond}
 	if change != nil {
 		change(&c)
 	}
 	d.recorder = must.Get(Open(t.Context(), c))(t)
-	d.relay, err = relay.New(d.recorder, relay.Options{Upstreams: map[string]relay.Upstream{"openai": {Base: base}}, Mode: c.Mode, Folder: d.recorder.Spool(), FingerprintKey: make([]byte, 32)})
-	if err != nil {
-		t.Fatal(err)
+	o := relay.Options{Upstreams: map[string]relay.Upstream{name: upstream}, Mode: c.Mode, Folder: d.recorder.Spool(), FingerprintKey: make([]byte, 32)}
+	if upstream.Speaks != nil {
+		o.Root = name
 	}
+	d.relay = must.Get(relay.New(d.recorder, o))(t)
 	d.server = httptest.NewServer(d.relay)
 	t.Cleanup(d.server.Close)
 	return d
@@ -218,9 +222,7 @@ func newDesk(t *testing.T, folder string, log *shelf, change func(*Config)) *des
 func (d *desk) end() {
 	d.t.Helper()
 	d.server.Close()
-	if err := errors.Join(d.relay.Wait(d.t.Context()), d.recorder.Close(d.t.Context(), "the test is over")); err != nil {
-		d.t.Fatal(err)
-	}
+	must.Do(d.t, errors.Join(d.relay.Wait(d.t.Context()), d.recorder.Close(d.t.Context(), "the test is over")))
 }
 
 // crash ends the recorder as kill -9 does: nothing is sealed or removed.
@@ -234,10 +236,12 @@ func (d *desk) crash() {
 // call asks the provider through the recorder.
 func (d *desk) call(body string, header ...string) (status int, answer string, err error) {
 	d.t.Helper()
-	req, err := http.NewRequestWithContext(d.t.Context(), "POST", d.server.URL+"/openai/v1/chat/completions", strings.NewReader(body))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	return d.ask("POST", "/openai/v1/chat/completions", body, header...)
+}
+
+func (d *desk) ask(method, path, body string, header ...string) (status int, answer string, err error) {
+	d.t.Helper()
+	req := must.Get(http.NewRequestWithContext(d.t.Context(), method, d.server.URL+path, strings.NewReader(body)))(d.t)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}

@@ -108,10 +108,16 @@ func (r *relay) read(body io.Reader, call *Call) (io.Reader, error) {
 
 // missed tells the witness of a call without a record.
 func (r *relay) missed(call *Call, why error) {
-	err := fault.Guard(func() error { r.witness.Missed(call, why); return nil })
+	r.guarded("telling that a call was missed", call, func() { r.witness.Missed(call, why) })
+}
+
+// guarded reports whether something was done without a panic, such as reading hostile bytes: the call goes on in any case.
+func (r *relay) guarded(what string, call *Call, do func()) bool {
+	err := fault.Guard(func() error { do(); return nil })
 	if err != nil {
-		r.Log.Error("relay: telling that a call was missed", "call", call.ID, "error", err)
+		r.Log.Error("relay: "+what, "call", call.ID, "error", err)
 	}
+	return err == nil
 }
 
 // ask sends the request, and takes the answer. If there is none, or it has no body, the call is recorded at once.
@@ -169,12 +175,7 @@ func (p *passage) answered(answer *http.Response) {
 
 // finderFor returns a finder for the answer. If the request is so hostile that the protocol fails to read it, the last bytes of the answer are held.
 func (p *passage) finderFor(answer *http.Response) (f finder) {
-	err := fault.Guard(func() error {
-		f = finderFor(answer, p.rules(), p.r.MaxDecoded, p.http10)
-		return nil
-	})
-	if err != nil {
-		p.r.Log.Error("relay: reading which answer a request asks for", "call", p.call.ID, "error", err)
+	if !p.r.guarded("reading which answer a request asks for", p.call, func() { f = finderFor(answer, p.rules(), p.r.MaxDecoded, p.http10) }) {
 		return blind(0)
 	}
 	return f
@@ -315,9 +316,7 @@ func (p *passage) see(b []byte) int {
 
 // find shows b to the finder. If that fails on hostile bytes, the call goes on, and its last bytes are held.
 func (p *passage) find(b []byte) {
-	err := fault.Guard(func() error { p.finder.Write(b); return nil })
-	if err != nil {
-		p.r.Log.Error("relay: looking for the end of an answer", "call", p.call.ID, "error", err)
+	if !p.r.guarded("looking for the end of an answer", p.call, func() { p.finder.Write(b) }) {
 		p.finder = blind(p.kept.n)
 	}
 }
@@ -394,9 +393,7 @@ func (p *passage) finish() {
 
 // closeFinder tells the finder that nothing more comes.
 func (p *passage) closeFinder() {
-	if err := fault.Guard(func() error { p.finder.Close(); return nil }); err != nil {
-		p.r.Log.Error("relay: at the end of an answer", "call", p.call.ID, "error", err)
-	}
+	p.r.guarded("at the end of an answer", p.call, p.finder.Close)
 }
 
 func (p *passage) ended() (Ended, error) {

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/telemetry"
 )
 
@@ -41,19 +42,13 @@ func inTraces(spans ...*traces.Span) *traces.TracesData {
 
 func marshal(t testing.TB, m proto.Message) []byte {
 	t.Helper()
-	doc, err := proto.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(proto.Marshal(m))(t)
 	return doc
 }
 
 func find(t *testing.T, signal telemetry.Signal, encoding telemetry.Encoding, body []byte) *telemetry.Told {
 	t.Helper()
-	data, err := telemetry.Decode(signal, encoding, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(telemetry.Decode(signal, encoding, body))(t)
 	return telemetry.Find(data)
 }
 
@@ -252,10 +247,7 @@ func FuzzDecode(f *testing.F) {
 			if _, err := evidence.NewDraft(p); err != nil {
 				t.Fatal(err)
 			}
-			again, err := telemetry.Decode(signal, telemetry.JSON, a.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := must.Get(telemetry.Decode(signal, telemetry.JSON, a.Body))(t)
 			if told := telemetry.Find(again); len(told.Acts) != 1 || !bytes.Equal(told.Acts[0].Body, a.Body) {
 				t.Fatalf("read again it is another act: %s", a.Body)
 			}

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/recording"
 	"jurat/internal/telemetry"
 )
@@ -103,9 +104,7 @@ func gzipped(t *testing.T, body string) string {
 	if _, err := io.WriteString(z, body); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
 	return b.String()
 }
 

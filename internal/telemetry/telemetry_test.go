@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 	"jurat/internal/observe"
 	"jurat/internal/observe/otlp"
 	"jurat/internal/telemetry"
@@ -79,10 +80,7 @@ func readFile(t *testing.T, name string) *telemetry.Told {
 	}
 	var all otlp.Data
 	for doc := range bytes.Lines(file) {
-		data, err := telemetry.Decode("", telemetry.JSON, doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(telemetry.Decode("", telemetry.JSON, doc))(t)
 		all.ResourceSpans, all.ResourceLogs = append(all.ResourceSpans, data.ResourceSpans...), append(all.ResourceLogs, data.ResourceLogs...)
 	}
 	return telemetry.Find(&all)
@@ -90,10 +88,7 @@ func readFile(t *testing.T, name string) *telemetry.Told {
 
 func project(t *testing.T, a *telemetry.Act) observe.Projection {
 	t.Helper()
-	p, err := observe.Project(observe.Call{Protocol: observe.OTLP, Request: a.Body})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(observe.Project(observe.Call{Protocol: observe.OTLP, Request: a.Body}))(t)
 	return p
 }
 
@@ -102,9 +97,6 @@ func payload(t *testing.T, a *telemetry.Act) evidence.Payload {
 	t.Helper()
 	o := a.Observed("shop-bot", time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC))
 	o.Recorder = "listener"
-	p, err := observed.Payload(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(observed.Payload(o))(t)
 	return p
 }
