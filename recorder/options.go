@@ -15,17 +15,18 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/installation"
 	"jurat/internal/relay"
 )
 
 // A Mode says what happens to a call that cannot be recorded.
-type Mode string
+type Mode = observed.Mode
 
 // The modes.
 const (
-	Closed  Mode = "closed" // it is not made, or its answer does not end
-	Passing Mode = "open"   // it passes, and is counted
+	Closed  = observed.Closed  // it is not made, or its answer does not end
+	Passing = observed.Passing // it passes, and is counted
 )
 
 // Options say what is recorded, and where. The zero value of each field means what the field says.
@@ -187,13 +188,6 @@ func built() string {
 		return "unknown"
 	}
 	return version
-}
-
-func (o Options) mode() relay.Mode {
-	if o.Mode == Passing {
-		return relay.Open
-	}
-	return relay.Closed
 }
 
 // vantage is from where the recorder sees, as the record of its start says. The record of each call says it of that call.

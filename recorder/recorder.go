@@ -79,7 +79,7 @@ func On(ctx context.Context, i *installation.Installation, o Options) (*Recorder
 	}
 	r := &Recorder{options: o, here: rand.Text() + ":", release: func() error { return nil }}
 	log := acts.New(acts.Config{Ledger: i.Ledger, Keys: i.Keys, Disclose: i.Apart.Disclose, Now: time.Now}).Observations()
-	r.recording, err = recording.Open(ctx, recording.Config{Log: log, InPlace: i.Ledger.InPlace, Name: o.Name, Folder: Folder(i.Dir), Mode: o.mode(), Agent: o.Agent, WhoIs: r.whoIs,
+	r.recording, err = recording.Open(ctx, recording.Config{Log: log, InPlace: i.Ledger.InPlace, Name: o.Name, Folder: Folder(i.Dir), Mode: o.Mode, Agent: o.Agent, WhoIs: r.whoIs,
 		Chain: o.Chain, Side: o.side(), Vantage: o.vantage(), InTheRecord: o.InTheRecord, Version: o.Version, Configuration: settings, Heartbeat: o.Heartbeat, Tell: o.Log})
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func Folder(data string) string { return filepath.Join(data, "recorder") }
 
 // relay makes the handler and the transport.
 func (r *Recorder) relay(secret []byte) (err error) {
-	o := relay.Options{Mode: r.options.mode(), Folder: r.recording.Spool(), FingerprintKey: secret, Cap: r.options.Room, Drain: r.options.Drain, Hosts: r.options.Hosts, AgentOf: r.recording.AgentOf,
+	o := relay.Options{Mode: r.options.Mode, Folder: r.recording.Spool(), FingerprintKey: secret, Cap: r.options.Room, Drain: r.options.Drain, Hosts: r.options.Hosts, AgentOf: r.recording.AgentOf,
 		Log: r.options.Log}
 	r.relayed = o
 	if o.Root, o.Upstreams, err = r.options.upstreams(); err != nil {

@@ -33,7 +33,7 @@ func TestDamagedJournalOfOneThatDied(t *testing.T) {
 			known := log.acts(evidence.ObservedCall)[0].RecordID
 			began := time.Date(2026, 11, 27, 10, 0, 30, 0, time.UTC)
 			for n := range 2 {
-				if _, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: fmt.Sprint("c", n), Began: began, Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: relay.Proxy,
+				if _, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: fmt.Sprint("c", n), Began: began, Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: evidence.Proxy,
 					Header: http.Header{}, Request: d.recorderBody(t, fmt.Sprint("call ", n))}); err != nil {
 					t.Fatal(err)
 				}
@@ -119,7 +119,7 @@ func TestDamagedIntent(t *testing.T) {
 		folder, log := t.TempDir(), &shelf{}
 		d := newDesk(t, folder, log, nil)
 		for n := range 2 {
-			if _, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: fmt.Sprint("c", n), Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: relay.Proxy,
+			if _, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: fmt.Sprint("c", n), Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: evidence.Proxy,
 				Header: http.Header{}, Request: d.recorderBody(t, fmt.Sprint("call ", n))}); err != nil {
 				t.Fatal(err)
 			}

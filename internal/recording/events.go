@@ -12,7 +12,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/relay"
 )
 
 // ChainOf is the chain of a conversation of an agent. Two agents never share one. A digest stands for an agent whose name is too long for it.
@@ -30,16 +29,8 @@ const longestAgent = 100
 // eventChain is the chain of what a recorder says about itself.
 func eventChain(recorder string) string { return "recorder/" + url.PathEscape(recorder) }
 
-// mode is the mode of the relay, as records name it.
-func (r *Recorder) mode() observed.Mode {
-	if r.Mode == relay.Open {
-		return observed.Passing
-	}
-	return observed.Closed
-}
-
 func (r *Recorder) start() *observed.Event {
-	return &observed.Event{Event: observed.Start, Mode: r.mode(), Vantage: r.Vantage, Version: r.Version, Configuration: r.Configuration}
+	return &observed.Event{Event: observed.Start, Mode: r.Mode, Vantage: r.Vantage, Version: r.Version, Configuration: r.Configuration}
 }
 
 // ending says that the recorder stops, and how many calls ended since its last sign of life. Nothing else counts calls any more.

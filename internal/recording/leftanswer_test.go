@@ -67,7 +67,7 @@ func TestAnswerThatACrashLeftIsMasked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder, log := t.TempDir(), &shelf{}
 			d := newDesk(t, folder, log, func(c *Config) { c.InTheRecord = true })
-			if _, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.A2A, ID: "c1", Began: time.Now(), Method: "POST", Path: "/", Origin: "https://api.example", Vantage: relay.Proxy,
+			if _, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.A2A, ID: "c1", Began: time.Now(), Method: "POST", Path: "/", Origin: "https://api.example", Vantage: evidence.Proxy,
 				Header: http.Header{"A2a-Version": {"1.0"}}, Request: d.recorderBody(t, "hello")}); err != nil {
 				t.Fatal(err)
 			}

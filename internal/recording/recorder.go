@@ -109,7 +109,7 @@ func Open(ctx context.Context, c Config) (*Recorder, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	c.Heartbeat, c.Retry = cmp.Or(c.Heartbeat, 5*time.Minute), cmp.Or(c.Retry, time.Second)
+	c.Mode, c.Heartbeat, c.Retry = cmp.Or(c.Mode, relay.Closed), cmp.Or(c.Heartbeat, 5*time.Minute), cmp.Or(c.Retry, time.Second)
 	if c.after == nil {
 		c.after = func(string) {}
 	}
@@ -192,7 +192,7 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 		return nil, err
 	}
 	e := &exchange{recorder: r, call: call, intent: &intent{RecordID: id, Agent: agent, Chain: chain, Began: call.Began, CallID: call.ID, Method: methodOf(call),
-		Origin: call.Origin, Path: fitting(observed.PathInClear(call.Path), evidence.CheckPath), Type: kind.act, Side: r.sideOf(kind.act), Protocol: kind.protocolOf(call), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: evidence.Vantage(call.Vantage)}}
+		Origin: call.Origin, Path: fitting(observed.PathInClear(call.Path), evidence.CheckPath), Type: kind.act, Side: r.sideOf(kind.act), Protocol: kind.protocolOf(call), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: call.Vantage}}
 	if err := r.journal.begin(ctx, e.intent, r.Mode == relay.Closed); err != nil {
 		return nil, err
 	}
@@ -321,14 +321,11 @@ func (e *exchange) act(outcome *relay.Outcome) observed.Act {
 		a.Missing = append(a.Missing, "method: it is none of HTTP's own")
 	}
 	a.At, a.Status, a.ChainID = outcome.At, outcome.Status, cmp.Or(a.ChainID, e.sessionOf(outcome))
-	a.Ended = evidence.Ended(outcome.Ended)
+	a.Ended, a.Upstream.TLS = outcome.Ended, outcome.TLS
 	a.ProviderRequestID = fitting(first(outcome.Header, "X-Request-Id", "Request-Id", "X-Goog-Request-Id", "Apim-Request-Id"), checkID)
 	a.Elapsed = new(outcome.At.Sub(call.Began))
 	if !outcome.FirstByte.IsZero() {
 		a.FirstByte = new(outcome.FirstByte.Sub(call.Began))
-	}
-	if t := outcome.TLS; t != nil {
-		a.Upstream.TLS = &evidence.UpstreamTLS{SPKISHA256: evidence.Digest(t.SPKI), NotAfter: evidence.FormatTime(t.NotAfter)}
 	}
 	if len(call.Credentials) > 0 {
 		a.Credential = call.Credentials[0].Where + ":" + call.Credentials[0].Fingerprint

@@ -399,7 +399,7 @@ func TestOpenModeWithoutALog(t *testing.T) {
 func TestCrash(t *testing.T) {
 	begin := func(t *testing.T, d *desk, call string) relay.Exchange {
 		body := d.recorderBody(t, "hello")
-		e, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: call, Began: time.Now(), Vantage: relay.Proxy, Origin: "https://api.example", Method: "POST", Path: "/v1/chat/completions",
+		e, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: call, Began: time.Now(), Vantage: evidence.Proxy, Origin: "https://api.example", Method: "POST", Path: "/v1/chat/completions",
 			Header: http.Header{}, Request: body})
 		if err != nil {
 			t.Fatal(err)
@@ -457,7 +457,7 @@ func TestCrashOfAnotherRecorder(t *testing.T) {
 	for _, refused := range []bool{false, true} {
 		folder, log := t.TempDir(), &shelf{}
 		one := newDesk(t, folder, log, func(c *Config) { c.Name = "first" })
-		if _, err := one.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: relay.Proxy,
+		if _, err := one.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: evidence.Proxy,
 			Header: http.Header{}, Request: one.recorderBody(t, "hello")}); err != nil {
 			t.Fatal(err)
 		}
@@ -500,7 +500,7 @@ func TestActThatIsRefused(t *testing.T) {
 			t.Fatalf("%d, %v", status, err)
 		}
 	}
-	call := &relay.Call{Speaks: relay.Models, ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://" + strings.Repeat("x", 200), Vantage: relay.Proxy, Header: http.Header{},
+	call := &relay.Call{Speaks: relay.Models, ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://" + strings.Repeat("x", 200), Vantage: evidence.Proxy, Header: http.Header{},
 		Request: d.recorderBody(t, "hello")}
 	_, err := d.recorder.Begin(t.Context(), call)
 	if refusal, is := errors.AsType[*relay.Refusal](err); !is || refusal.Status != http.StatusBadRequest {
@@ -526,7 +526,7 @@ func TestActThatIsRefused(t *testing.T) {
 func TestLivingRecorderIsLeftAlone(t *testing.T) {
 	folder, log := t.TempDir(), &shelf{}
 	one := newDesk(t, folder, log, nil)
-	if _, err := one.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: relay.Proxy, Header: http.Header{},
+	if _, err := one.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: evidence.Proxy, Header: http.Header{},
 		Request: one.recorderBody(t, "hello")}); err != nil {
 		t.Fatal(err)
 	}

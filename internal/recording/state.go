@@ -166,7 +166,7 @@ const aboutFile = "about.json"
 
 // introduce writes who this process is.
 func (r *Recorder) introduce() error {
-	text, err := json.Marshal(About{Recorder: r.Name, Mode: r.mode(), Vantage: r.Vantage, Agent: r.Agent, Version: r.Version, Began: r.Now(), Process: os.Getpid(), Heartbeat: r.Heartbeat.Milliseconds()})
+	text, err := json.Marshal(About{Recorder: r.Name, Mode: r.Mode, Vantage: r.Vantage, Agent: r.Agent, Version: r.Version, Began: r.Now(), Process: os.Getpid(), Heartbeat: r.Heartbeat.Milliseconds()})
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func TestLook(t *testing.T) {
 	waitFor(t, func() bool { s := look().State; return s.Waiting == 0 && s.Sealed == 3 && s.Trouble == "" })
 
 	body := &relay.Body{Bytes: 5, SHA256: evidence.DigestOf([]byte("hello"))}
-	if _, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: relay.Proxy, Header: http.Header{},
+	if _, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: evidence.Proxy, Header: http.Header{},
 		Request: body}); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/evidence"
 	"jurat/internal/must"
 )
 
@@ -47,7 +48,7 @@ func TestProviderOverTLS(t *testing.T) {
 	}
 	o := p.last(t, 1).outcome
 	leaf := provider.Certificate()
-	if o.TLS == nil || o.TLS.SPKI != sha256.Sum256(leaf.RawSubjectPublicKeyInfo) || !o.TLS.NotAfter.Equal(leaf.NotAfter) || o.Terminal != "[DONE]" {
+	if o.TLS == nil || o.TLS.SPKISHA256 != sha256.Sum256(leaf.RawSubjectPublicKeyInfo) || o.TLS.NotAfter != evidence.FormatTime(leaf.NotAfter) || o.Terminal != "[DONE]" {
 		t.Errorf("%+v %+v", o, o.TLS)
 	}
 

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ type Options struct {
 	Upstreams map[string]Upstream
 	// Root is the name of the upstream to which every path leads, as it stands. "": a path begins with the name of its upstream.
 	Root string
-	// Mode is Closed if it is zero.
+	// Mode is Closed if it is "".
 	Mode Mode
 	// Folder is where copies go that are too large for memory. It is made if it is not there, and must be closed to other users.
 	Folder string
@@ -138,6 +139,9 @@ func newRelay(witness Witness, o Options) (*relay, error) {
 	}
 	if len(o.FingerprintKey) < 32 {
 		return nil, fmt.Errorf("relay: the key for fingerprints has %d bytes, and must have at least 32", len(o.FingerprintKey))
+	}
+	if o.Mode = cmp.Or(o.Mode, Closed); o.Mode != Closed && o.Mode != Open {
+		return nil, fmt.Errorf("relay: unknown mode %q: want closed or open", o.Mode)
 	}
 	orDefault(&o.MemoryPerBody, 256<<10)
 	orDefault(&o.Cap, 1<<30)

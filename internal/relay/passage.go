@@ -141,7 +141,7 @@ func (p *passage) ask(next http.RoundTripper, request *http.Request) (*http.Resp
 	}
 	p.answered(answer)
 	if astray := p.astray(answer); astray != nil {
-		p.r.Log.Warn("relay: an answer leads clients where they are not recorded; closed mode does not hand it out: "+notAstray, "call", p.call.ID, "upstream", p.call.Origin, "mode", p.r.Mode.String(), "why", astray)
+		p.r.Log.Warn("relay: an answer leads clients where they are not recorded; closed mode does not hand it out: "+notAstray, "call", p.call.ID, "upstream", p.call.Origin, "mode", p.r.Mode, "why", astray)
 		if p.r.Mode == Closed {
 			p.over = astray
 			p.finish()
@@ -190,7 +190,7 @@ func (p *passage) rules() rules {
 				return ends(e)
 			}
 			if !p.endpoint {
-				p.r.Log.Warn("relay: "+oldTransport, "call", p.call.ID, "upstream", p.call.Origin, "mode", p.r.Mode.String())
+				p.r.Log.Warn("relay: "+oldTransport, "call", p.call.ID, "upstream", p.call.Origin, "mode", p.r.Mode)
 			}
 			p.endpoint = true
 			return endpoint, false

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"jurat/evidence"
 )
 
 // A Pipe passes messages of MCP between a client and a server on their standard streams, a line for each message, and shows each request with its answer
@@ -297,7 +299,7 @@ func (s *side) sort(l *line) func() error {
 
 // call describes a line that is a call.
 func (p *Pipe) call(s *side, l *line) *Call {
-	c := &Call{ID: l.id, Began: l.at, Vantage: Proxy, Mode: p.Mode, Upstream: p.about.Server, Origin: p.about.Origin, Speaks: MCP, Version: p.version,
+	c := &Call{ID: l.id, Began: l.at, Vantage: evidence.Proxy, Mode: p.Mode, Upstream: p.about.Server, Origin: p.about.Origin, Speaks: MCP, Version: p.version,
 		Path: "/" + s.name, Header: http.Header{}, Chain: p.about.Chain, Request: l.body}
 	switch {
 	case len(l.messages) == 1:

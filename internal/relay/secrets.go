@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"jurat/evidence"
 )
 
 // shownHeaders are the headers that a witness may see, of requests and of answers. What is not here may be a secret.
@@ -121,10 +123,10 @@ func (u Upstream) keep(header http.Header, query string) string {
 	return strings.TrimPrefix(strings.Join(pairs, "&"), "&")
 }
 
-func tlsOf(state *tls.ConnectionState) *TLS {
+func tlsOf(state *tls.ConnectionState) *evidence.UpstreamTLS {
 	if state == nil || len(state.PeerCertificates) == 0 {
 		return nil
 	}
 	leaf := state.PeerCertificates[0]
-	return &TLS{SPKI: sha256.Sum256(leaf.RawSubjectPublicKeyInfo), NotAfter: leaf.NotAfter}
+	return &evidence.UpstreamTLS{SPKISHA256: sha256.Sum256(leaf.RawSubjectPublicKeyInfo), NotAfter: evidence.FormatTime(leaf.NotAfter)}
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"jurat/evidence"
 )
 
 // A Transport is the form for a program that makes the calls itself. It is safe for concurrent use.
@@ -91,7 +93,7 @@ func (t *Transport) call(req *http.Request, header http.Header) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.described(Call{Vantage: InProcess, Upstream: req.URL.Host, Origin: req.URL.Scheme + "://" + req.URL.Host, Speaks: Models,
+	return t.described(Call{Vantage: evidence.InProcess, Upstream: req.URL.Host, Origin: req.URL.Scheme + "://" + req.URL.Host, Speaks: Models,
 		Method: req.Method, Path: req.URL.EscapedPath(), Token: token, Chain: chain, Upgrade: upgradeOf(canonical(req.Header))}, header, req.URL.RawQuery)
 }
 

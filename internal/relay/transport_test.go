@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/evidence"
 	"jurat/internal/must"
 )
 
@@ -66,7 +67,7 @@ func TestTransport(t *testing.T) {
 			t.Errorf("%q %v", body, err)
 		}
 		s := r.last(t, 1)
-		if s.call.Vantage != InProcess || s.call.Token != "tok" || s.call.Origin != address || s.call.Path != "/v1/x" || string(s.request) != "hello" || string(s.response) != whole || s.outcome.Terminal != "[DONE]" || len(s.call.Credentials) != 1 {
+		if s.call.Vantage != evidence.InProcess || s.call.Token != "tok" || s.call.Origin != address || s.call.Path != "/v1/x" || string(s.request) != "hello" || string(s.response) != whole || s.outcome.Terminal != "[DONE]" || len(s.call.Credentials) != 1 {
 			t.Errorf("%+v %+v", s.call, s.outcome)
 		}
 		r.onEnd(func(*Call, *Outcome) error { return errors.New("the disk is full") })

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"time"
 
+	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/observe"
 )
 
@@ -37,36 +39,20 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Reason }
 
-// A Mode says what happens to a call that cannot be recorded.
-type Mode int
+// A Mode says what happens to a call that cannot be recorded: it is refused, or it passes and the witness is told.
+type Mode = observed.Mode
 
 // The modes.
 const (
-	Closed Mode = iota // it is refused
-	Open               // it passes, and the witness is told
-)
-
-func (m Mode) String() string {
-	if m == Open {
-		return "open"
-	}
-	return "closed"
-}
-
-// A Vantage says from where calls are seen.
-type Vantage string
-
-// The vantages.
-const (
-	Proxy     Vantage = "proxy"
-	InProcess Vantage = "in_process"
+	Closed = observed.Closed
+	Open   = observed.Passing
 )
 
 // A Call is a request, as a witness may see it.
 type Call struct {
 	ID       string // unique; the spool's files begin with it
 	Began    time.Time
-	Vantage  Vantage
+	Vantage  evidence.Vantage
 	Mode     Mode
 	Upstream string    // its name in the options, or its host for a transport
 	Origin   string    // scheme and host, as https://api.openai.com
@@ -94,15 +80,15 @@ type Credential struct {
 }
 
 // Ended says how a call ended.
-type Ended string
+type Ended = evidence.Ended
 
 // The ends.
 const (
-	Complete      Ended = "complete"       // the answer came to its end; its status may be an error
-	UpstreamError Ended = "upstream_error" // there was no answer
-	UpstreamCut   Ended = "upstream_cut"   // the answer broke off
-	ClientGone    Ended = "client_gone"    // the client left before the end of the answer
-	RecorderCut   Ended = "recorder_cut"   // the relay broke off, since it could not keep the copy
+	Complete      = evidence.Complete
+	UpstreamError = evidence.UpstreamError
+	UpstreamCut   = evidence.UpstreamCut
+	ClientGone    = evidence.ClientGone
+	RecorderCut   = evidence.RecorderCut
 )
 
 // An Outcome is what became of a call.
@@ -110,11 +96,11 @@ type Outcome struct {
 	Ended  Ended
 	Reason error // unless complete
 
-	Session  string      // a fingerprint of the session that the answer begins
-	Status   int         // 0 if there was no answer
-	Header   http.Header // headers of the answer that are on the list
-	Response *Body       // nil if there was no answer
-	TLS      *TLS        // nil if the provider was asked without TLS
+	Session  string                // a fingerprint of the session that the answer begins
+	Status   int                   // 0 if there was no answer
+	Header   http.Header           // headers of the answer that are on the list
+	Response *Body                 // nil if there was no answer
+	TLS      *evidence.UpstreamTLS // by which certificate the provider was known; nil if it was asked without TLS
 
 	// Delivered counts the bytes of the answer that the client had got when End was called. Held bytes follow if End succeeds.
 	Delivered, Held int64
@@ -129,12 +115,6 @@ type Outcome struct {
 
 	FirstByte time.Time // of the answer's body; zero if it has none
 	At        time.Time // when the answer ended
-}
-
-// TLS tells by which certificate a provider was known.
-type TLS struct {
-	SPKI     [32]byte // SHA-256 of the certificate's public key
-	NotAfter time.Time
 }
 
 // A Reason is an error in closed words: nothing in it is a client's or a server's, so records may have it.

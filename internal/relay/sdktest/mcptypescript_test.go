@@ -44,7 +44,7 @@ func stand(mode string, command []string) error {
 	}
 	defer os.RemoveAll(folder)
 	o := relay.Options{Folder: filepath.Join(folder, "spool"), FingerprintKey: make([]byte, 32)}
-	if mode == relay.Open.String() {
+	if mode == string(relay.Open) {
 		o.Mode = relay.Open
 	}
 	w := new(reader)
