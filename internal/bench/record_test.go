@@ -64,7 +64,7 @@ func (w *ways) record(b *testing.B, mode relay.Mode, base *url.URL, next http.Ro
 	log := slog.New(slog.DiscardHandler)
 	seals := acts.New(acts.Config{Ledger: w.h.Ledger, Keys: w.h.Keys, Disclose: w.h.Apart.Disclose, Now: time.Now}).Observations()
 	r, err := recording.Open(b.Context(), recording.Config{Log: seals, Name: "recorder", Folder: filepath.Join(w.h.Dir, "recorder"), Mode: mode, Agent: agent, Vantage: evidence.Proxy, Version: "bench",
-		Configuration: evidence.DigestOf([]byte(mode.String())), Tell: log})
+		Configuration: evidence.DigestOf([]byte(string(mode))), Tell: log})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -125,7 +125,7 @@ func (k *talk) records() (list []string) {
 
 func both(t *testing.T, do func(t *testing.T, mode Mode)) {
 	for _, mode := range []Mode{Closed, Open} {
-		t.Run(mode.String(), func(t *testing.T) { do(t, mode) })
+		t.Run(string(mode), func(t *testing.T) { do(t, mode) })
 	}
 }
 

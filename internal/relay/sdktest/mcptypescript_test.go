@@ -116,7 +116,7 @@ func TestMCPTypeScript(t *testing.T) {
 		direct := learned(t, nil, client, "node", server)
 		for _, mode := range []relay.Mode{relay.Closed, relay.Open} {
 			saw := filepath.Join(t.TempDir(), "saw")
-			if through := learned(t, []string{between + "=" + mode.String(), between + "_SAW=" + saw}, client, os.Args[0], "node", server); through != direct {
+			if through := learned(t, []string{between + "=" + string(mode), between + "_SAW=" + saw}, client, os.Args[0], "node", server); through != direct {
 				t.Errorf("%v: direct\n%s\nthrough\n%s", mode, direct, through)
 			}
 			if uses, err := os.ReadFile(saw); string(uses) != "24" {
