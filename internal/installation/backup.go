@@ -23,6 +23,7 @@ import (
 
 	"jurat/internal/atomicfile"
 	"jurat/internal/erasure"
+	"jurat/internal/fault"
 	"jurat/internal/filestore"
 	"jurat/internal/keys"
 	"jurat/internal/ledger/sqlite"
@@ -69,7 +70,7 @@ var errChanged = errors.New("keys or settings were changed while the log was cop
 // MakeBackup copies an installation that may be in use. The copy appears whole or not at all. If the target folder is not empty, or keys change
 // during each attempt, Make returns an error.
 func MakeBackup(ctx context.Context, c Config, o BackupOrder) (m *BackupManifest, err error) {
-	defer doing(&err, "backing up %s", c.Dir)
+	defer fault.While(&err, "backing up %s", c.Dir)
 	at, err := find(ctx, c)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"jurat/internal/erasure"
+	"jurat/internal/fault"
 	"jurat/internal/filestore"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
@@ -213,12 +214,13 @@ func furnishDatabase(ctx context.Context, c Config, p *place, files *postgres.Fi
 // Rewrap wraps every secret in the database under the first key of the wrapping-key file, unless it is already. If it is interrupted, the
 // caller calls it again. It returns how many secrets it wrapped, and the name of the key. For a data folder it returns an error.
 func (i *Installation) Rewrap(ctx context.Context, progress func(done int64)) (done int64, key filestore.ID, err error) {
+	defer fault.While(&err, "wrapping secrets again")
 	files, ok := i.files.(*postgres.Files)
 	if !ok {
-		return 0, "", errors.New("wrapping secrets again: secrets in a data folder are not wrapped")
+		return 0, "", errors.New("secrets in a data folder are not wrapped")
 	}
 	if done, err = files.Rewrap(ctx, progress); err != nil {
-		return done, "", fmt.Errorf("wrapping secrets again: %w", err)
+		return done, "", err
 	}
 	return done, files.Key(), nil
 }

@@ -80,6 +80,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/erasure"
+	"jurat/internal/fault"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
@@ -145,19 +146,12 @@ var ErrNoWrappingKey = errors.New("the database's secrets are wrapped, but no wr
 // Create makes an installation in a missing or empty folder, or in a database. It appears whole or not at all. If there is an installation,
 // the error has fs.ErrExist in its chain.
 func Create(ctx context.Context, c Config) (err error) {
-	defer doing(&err, "making an installation in %s", c.Where())
+	defer fault.While(&err, "making an installation in %s", c.Where())
 	created, err := create(ctx, c)
 	if err == nil && !created {
 		err = fmt.Errorf("%w: there is an installation in %s", fs.ErrExist, c.Where())
 	}
 	return err
-}
-
-// doing puts what was being done before an error.
-func doing(err *error, what string, about ...any) {
-	if *err != nil {
-		*err = fmt.Errorf("%s: %w", fmt.Sprintf(what, about...), *err)
-	}
 }
 
 func create(ctx context.Context, c Config) (created bool, err error) {

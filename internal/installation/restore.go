@@ -16,6 +16,7 @@ import (
 
 	"jurat/evidence/operator"
 	"jurat/internal/atomicfile"
+	"jurat/internal/fault"
 	"jurat/internal/filestore"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
@@ -61,7 +62,7 @@ func (e *DamagedBackupError) Error() string {
 // installation, the last step makes it one; before that, an interrupted restore can be repeated. The errors include ErrLater,
 // *DamagedError, ledger.ErrForked and fs.ErrExist.
 func Restore(ctx context.Context, c Config, o RestoreOrder) (r *Restored, err error) {
-	defer doing(&err, "restoring %s", o.From)
+	defer fault.While(&err, "restoring %s", o.From)
 	if o.Checkpoint == "" && !o.NoneLater {
 		return nil, ErrLater
 	}

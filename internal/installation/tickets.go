@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/fault"
 )
 
 // Beside the log, the servers of an installation share tickets and secrets. Neither is evidence, and neither is part of a backup.
@@ -41,7 +43,7 @@ func ticketFile(secret string) string {
 // GiveTicket makes a ticket and returns its secret. It also removes expired tickets. Its errors are those of the file
 // store, and of encoding the content.
 func (i *Installation) GiveTicket(ctx context.Context, content any, until time.Time) (secret string, err error) {
-	defer doing(&err, "giving a ticket")
+	defer fault.While(&err, "giving a ticket")
 	if err := i.sweepTickets(ctx); err != nil {
 		return "", err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/fault"
 	"jurat/verify/trust"
 )
 
@@ -51,22 +52,20 @@ type Registrar struct {
 // change logs the events that plan returns, for this reason unless they state their own, and then updates the key files. Its errors begin with
 // what is being done. A crash before the log has the events leaves at most a new key that is not in use yet; the next attempt uses it. After a
 // later crash, Tidy updates the files.
-func (r *Registrar) change(ctx context.Context, doing string, why Why, plan func(*History) ([]operator.KeyEventBody, error)) error {
-	err := r.Log.ChangeKeys(ctx, func(h *History) ([]operator.KeyEventBody, error) {
+func (r *Registrar) change(ctx context.Context, doing string, why Why, plan func(*History) ([]operator.KeyEventBody, error)) (err error) {
+	defer fault.While(&err, "%s", doing)
+	err = r.Log.ChangeKeys(ctx, func(h *History) ([]operator.KeyEventBody, error) {
 		events, err := plan(h)
 		for n := range events {
 			events[n].Reason, events[n].By = cmp.Or(events[n].Reason, why.Reason), cmp.Or(events[n].By, why.By)
 		}
 		return events, err
 	})
-	if err == nil {
-		r.After("key event sealed")
-		err = r.Ring.Tidy(context.WithoutCancel(ctx)) // the change is in the log, so a cancelled caller must not stop this
-	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return err
 	}
-	return nil
+	r.After("key event sealed")
+	return r.Ring.Tidy(context.WithoutCancel(ctx)) // the change is in the log, so a cancelled caller must not stop this
 }
 
 // Register registers the keys that an actor holds itself: one, or two that sign only together. From then on this installation does not sign

@@ -21,6 +21,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/fault"
 	"jurat/internal/filestore"
 	"jurat/internal/names"
 	"jurat/internal/token"
@@ -182,7 +183,7 @@ func (r *Ring) ToSeal(ctx context.Context, role evidence.Role, name string) ([]e
 }
 
 func (r *Ring) signers(ctx context.Context, role evidence.Role, name string, read func(context.Context) (*History, error)) (list []evidence.Signer, err error) {
-	defer ofActor(&err, role, name)
+	defer fault.While(&err, "key of %s %q", role, name)
 	history, err := read(ctx) // the log may be on another machine, so the lock is not held here
 	if err != nil {
 		return nil, err
@@ -204,13 +205,6 @@ func (r *Ring) signers(ctx context.Context, role evidence.Role, name string, rea
 		return nil, fmt.Errorf("%w: it is %s instead of %s", ErrSecondKey, second.KeyID, first.With)
 	}
 	return []evidence.Signer{first.signer, second.signer}, r.begun(history, first, second)
-}
-
-// ofActor says in an error whose key it is about.
-func ofActor(err *error, role evidence.Role, name string) {
-	if *err != nil {
-		*err = fmt.Errorf("key of %s %q: %w", role, name, *err)
-	}
 }
 
 // begun makes the clock continue from the time at which keys begin, which another clock may have given. It returns ErrNotYet if the clock is
@@ -322,7 +316,7 @@ func (r *Ring) findOrCreate(ctx context.Context, history *History, role evidence
 // Create makes an actor's key; one of ML-DSA-65 is its second. If on is not nil, the key is the one on a token that on names. The errors
 // include ErrExists, ErrOwner, ErrNoKey, and an *evidence.FieldError for a name that is refused.
 func (r *Ring) Create(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference) (key *Held, err error) {
-	defer ofActor(&err, role, name)
+	defer fault.While(&err, "key of %s %q", role, name)
 	history, err := r.config.History(ctx)
 	if err != nil {
 		return nil, err

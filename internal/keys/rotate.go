@@ -8,6 +8,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/fault"
 	"jurat/internal/token"
 )
 
@@ -44,7 +45,7 @@ func (r *Ring) Unrecorded(ctx context.Context, role evidence.Role, name string) 
 // Next makes the key that will replace an actor's present one, once the log says so. If an interrupted rotation has left such a key, Next
 // returns that key, so that no unused private key stays behind. If on is not nil, the key is the one on a token that on names.
 func (r *Ring) Next(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference) (key *Held, err error) {
-	defer ofActor(&err, role, name)
+	defer fault.While(&err, "key of %s %q", role, name)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	file := r.nextFile(placeOf(role, name, algorithm), algorithm)

@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/internal/fault"
 	"jurat/internal/filestore"
 	"jurat/verify/trust"
 )
@@ -108,14 +109,15 @@ func parseRoots(text []byte) ([]*x509.Certificate, error) {
 
 // Add configures an authority that stamps every record from now on. Unless untried is set, Add asks it for a token first, which reveals a
 // wrong URL or root. It returns an error if the description is not valid, or if the name is taken.
-func (t *Timekeeper) Add(ctx context.Context, o Outside, untried bool) error {
+func (t *Timekeeper) Add(ctx context.Context, o Outside, untried bool) (err error) {
+	defer fault.While(&err, "adding time-stamping authority")
 	client, err := o.check()
 	if err != nil {
-		return fmt.Errorf("adding time-stamping authority: %w", err)
+		return err
 	}
 	if !untried {
 		if _, err := client.Stamp(ctx, [32]byte{}); err != nil {
-			return fmt.Errorf("adding time-stamping authority: trying it: %w", err)
+			return fmt.Errorf("trying it: %w", err)
 		}
 	}
 	return t.keep(ctx, o, func(Outside) bool { return false })
@@ -135,7 +137,7 @@ func (o *Outside) Try(ctx context.Context) error {
 func (t *Timekeeper) keep(ctx context.Context, o Outside, replaces func(before Outside) bool) error {
 	text, err := json.Marshal(o, jsontext.WithIndent("  "))
 	if err != nil {
-		return fmt.Errorf("adding time-stamping authority: %w", err)
+		return err
 	}
 	list, err := t.List(ctx)
 	if err != nil {
@@ -146,7 +148,7 @@ func (t *Timekeeper) keep(ctx context.Context, o Outside, replaces func(before O
 	}
 	err = t.Files.Create(ctx, outsideFile(o.Name), append(text, '\n'))
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("adding time-stamping authority: the name %q is taken already", o.Name)
+		return fmt.Errorf("the name %q is taken already", o.Name)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"jurat/internal/fault"
 	"jurat/timestamp"
 	"jurat/verify/trust"
 )
@@ -101,10 +102,10 @@ func (p provider) of(q *trust.Qualified) *trust.Trust {
 // what the lists say of that. If the authority was added so before, from the same URL, what the lists say of it is replaced.
 //
 // The errors include ErrNotQualified, ErrListOutOfDate and those of Client.Stamp.
-func (t *Timekeeper) AddQualified(ctx context.Context, o Outside, file *trust.Trust) (*trust.Qualified, error) {
-	q, err := t.findProvider(ctx, &o, file)
-	if err != nil {
-		return nil, fmt.Errorf("adding qualified time-stamping authority: %w", err)
+func (t *Timekeeper) AddQualified(ctx context.Context, o Outside, file *trust.Trust) (q *trust.Qualified, err error) {
+	defer fault.While(&err, "adding qualified time-stamping authority")
+	if q, err = t.findProvider(ctx, &o, file); err != nil {
+		return nil, err
 	}
 	err = t.keep(ctx, o, func(before Outside) bool { return before.Qualified != nil && before.URL == o.URL })
 	return q, err

@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/fault"
 	"jurat/internal/filestore"
 	"jurat/internal/ledger"
 	"jurat/timestamp"
@@ -104,19 +105,17 @@ var ErrEndsTooEarly = errors.New("its own certificates end before that")
 // an act logs it. What was renewed is not renewed again, so the caller may interrupt Renew at any point and repeat it.
 //
 // The errors include ErrNotConfigured and ErrEndsTooEarly. If an error occurs, the result says what was renewed before it.
-func (t *Timekeeper) Renew(ctx context.Context, config RenewConfig) (Renewed, error) {
+func (t *Timekeeper) Renew(ctx context.Context, config RenewConfig) (result Renewed, err error) {
+	defer fault.While(&err, "renewing time stamps")
 	r, err := t.newRenewer(config)
 	if err != nil {
-		return Renewed{}, fmt.Errorf("renewing time stamps: %w", err)
+		return Renewed{}, err
 	}
 	anchors, err := t.Ledger.Anchors(ctx)
 	for i := 0; err == nil && i < len(anchors); i++ {
 		err = r.renew(ctx, &anchors[i])
 	}
-	if err != nil {
-		return r.result, fmt.Errorf("renewing time stamps: %w", err)
-	}
-	return r.result, nil
+	return r.result, err
 }
 
 // A renewer is a renewal in progress.

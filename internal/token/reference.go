@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
+	"jurat/internal/fault"
 )
 
 // A Reference stands where a private key would stand: it says which key signs.
@@ -29,16 +30,17 @@ const (
 )
 
 // PEM writes a reference as ParseReference reads it. It returns an error for a reference that ParseReference would refuse.
-func (r Reference) PEM() ([]byte, error) {
+func (r Reference) PEM() (text []byte, err error) {
+	defer fault.While(&err, "writing key reference")
 	der, err := evidence.MarshalPublicKey(r.Public)
 	if err != nil {
-		return nil, fmt.Errorf("writing key reference: %w", err)
+		return nil, err
 	}
 	block := &pem.Block{Type: PEMType, Headers: map[string]string{headerURI: r.URI}, Bytes: der}
 	if r.Protection != nil {
 		protection, err := json.Marshal(r.Protection)
 		if err != nil {
-			return nil, fmt.Errorf("writing key reference: %w", err)
+			return nil, err
 		}
 		block.Headers[headerProtection] = string(protection)
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence/operator"
+	"jurat/internal/fault"
 	"jurat/internal/filestore"
 	"jurat/internal/ledger"
 )
@@ -105,32 +106,28 @@ func (a *Asker) Settings(ctx context.Context) (*Settings, error) { return ReadSe
 
 // Add adds a witness, which is asked from now on. With quorum 0, more than half of all witnesses must cosign. It returns an error if the
 // URL or key is taken or not valid.
-func (a *Asker) Add(ctx context.Context, w Address, quorum int) error {
-	if err := a.change(ctx, quorum, func(list []Address) ([]Address, error) {
+func (a *Asker) Add(ctx context.Context, w Address, quorum int) (err error) {
+	defer fault.While(&err, "adding witness")
+	return a.change(ctx, quorum, func(list []Address) ([]Address, error) {
 		for _, other := range list {
 			if other.URL == w.URL || other.Key == w.Key {
 				return nil, fmt.Errorf("another witness has this URL or key: %s, %s", other.Name(), other.URL)
 			}
 		}
 		return append(list, w), nil
-	}); err != nil {
-		return fmt.Errorf("adding witness: %w", err)
-	}
-	return nil
+	})
 }
 
 // Remove removes the witness with this name or URL. It returns an error if there is none.
-func (a *Asker) Remove(ctx context.Context, name string, quorum int) error {
-	if err := a.change(ctx, quorum, func(list []Address) ([]Address, error) {
+func (a *Asker) Remove(ctx context.Context, name string, quorum int) (err error) {
+	defer fault.While(&err, "removing witness")
+	return a.change(ctx, quorum, func(list []Address) ([]Address, error) {
 		left := slices.DeleteFunc(slices.Clone(list), func(w Address) bool { return w.Name() == name || w.URL == name })
 		if len(left) == len(list) {
 			return nil, fmt.Errorf("no witness has the name or URL %q", name)
 		}
 		return left, nil
-	}); err != nil {
-		return fmt.Errorf("removing witness: %w", err)
-	}
-	return nil
+	})
 }
 
 // change stores the list that next returns for the present one, if a trust file can demand it and its witnesses can be asked.
@@ -216,15 +213,8 @@ func (c *Cosigning) Met() bool { return c.Cosigned() >= c.Quorum }
 // takes at most as long as one witness may take, and sealing does not wait for it. If no witnesses are configured,
 // Cosign returns nil. A witness that does not answer is not an error: see Cosigning.Answers. Its errors are those of
 // the settings and of the ledger.
-func (a *Asker) Cosign(ctx context.Context) (*Cosigning, error) {
-	c, err := a.cosign(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("asking witnesses to cosign the checkpoint: %w", err)
-	}
-	return c, nil
-}
-
-func (a *Asker) cosign(ctx context.Context) (*Cosigning, error) {
+func (a *Asker) Cosign(ctx context.Context) (c *Cosigning, err error) {
+	defer fault.While(&err, "asking witnesses to cosign the checkpoint")
 	settings, err := a.Settings(ctx)
 	if err != nil || len(settings.List) == 0 {
 		return nil, err
@@ -235,8 +225,7 @@ func (a *Asker) cosign(ctx context.Context) (*Cosigning, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.cosigned(signed, settings)
-	if err != nil {
+	if c, err = a.cosigned(signed, settings); err != nil {
 		return nil, err
 	}
 	if err := a.ask(ctx, c); err != nil || c.Checkpoint == signed {
