@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/x509"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -126,14 +125,10 @@ func TestAnchorBesideWitnesses(t *testing.T) {
 
 func TestAnchorNeedsSomebodyOutside(t *testing.T) {
 	c, _ := made(t)
-	if _, err := open(t, c).Timekeeper.Anchor(t.Context()); !errors.Is(err, stamping.ErrNobodyOutside) {
-		t.Errorf("without any authority: %v", err)
-	}
+	wantError(t, "without any authority", stamping.ErrNobodyOutside, errorOf(open(t, c).Timekeeper.Anchor(t.Context())))
 	c, _ = withOutside(t)
 	c.TSA = []string{stamping.BuiltIn}
-	if _, err := open(t, c).Timekeeper.Anchor(t.Context()); !errors.Is(err, stamping.ErrNobodyOutside) {
-		t.Errorf("by the built-in authority: %v", err)
-	}
+	wantError(t, "by the built-in authority", stamping.ErrNobodyOutside, errorOf(open(t, c).Timekeeper.Anchor(t.Context())))
 }
 
 func TestAnchorGivenUp(t *testing.T) {
@@ -143,8 +138,6 @@ func TestAnchorGivenUp(t *testing.T) {
 	be(t, authority, jurattest.Hangs)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := i.Timekeeper.Anchor(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("given up: %v", err)
-	}
+	wantError(t, "given up", context.Canceled, errorOf(i.Timekeeper.Anchor(ctx)))
 	wantWhole(t, c)
 }

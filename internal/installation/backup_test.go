@@ -27,11 +27,7 @@ import (
 // whole, has every record acknowledged before it began, and works on its own.
 func TestBackupInUse(t *testing.T) {
 	ctx := t.Context()
-	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	i, _, err := installation.OpenOrCreate(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, i := anew(t)
 	defer i.Close()
 	var last struct {
 		sync.Mutex
@@ -108,11 +104,7 @@ func TestBackupInUse(t *testing.T) {
 // TestRestoreRefusesDamage: a backup whose log was changed, with a manifest that fits, is not restored.
 func TestRestoreRefusesDamage(t *testing.T) {
 	ctx := t.Context()
-	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	i, _, err := installation.OpenOrCreate(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, i := anew(t)
 	sealApart(t, i, note())
 	succeeds(t, i.Close())
 	file := filepath.Join(c.Dir, "jurat.db")
@@ -151,11 +143,7 @@ func TestRestoreRefusesDamage(t *testing.T) {
 // TestRestoreStaysInTheBackup: neither the manifest nor links make a restore read files outside the backup.
 func TestRestoreStaysInTheBackup(t *testing.T) {
 	ctx := t.Context()
-	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	i, _, err := installation.OpenOrCreate(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, i := anew(t)
 	sealApart(t, i, note())
 	succeeds(t, i.Close())
 	for name, spoil := range map[string]func(copied string) error{

@@ -1,7 +1,6 @@
 package installation_test
 
 import (
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -114,10 +113,7 @@ func TestClockSetBack(t *testing.T) {
 func TestClockOfAnotherDay(t *testing.T) {
 	clock := new(settable)
 	c := installation.Config{Dir: t.TempDir() + "/data", Now: clock.now}
-	i, _, err := installation.OpenOrCreate(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := created(t, c)
 	sealAs(t, i, "a", clock.now())
 	clock.set(48 * time.Hour)
 	defer func() {
@@ -131,7 +127,5 @@ func TestClockOfAnotherDay(t *testing.T) {
 	if at := stampedAt(t, sealAs(t, i, "a", clock.now())); at.Sub(clock.now()).Abs() > time.Minute {
 		t.Errorf("stamped at %s; the clock says %s", at, clock.now())
 	}
-	if _, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "made meanwhile"); !errors.Is(err, keys.ErrNotYet) {
-		t.Errorf("a key that begins in 38 hours: %v", err)
-	}
+	wantError(t, "a key that begins in 38 hours", keys.ErrNotYet, errorOf(i.Keys.Signers(t.Context(), evidence.RoleAgent, "made meanwhile")))
 }

@@ -121,9 +121,7 @@ func TestMachinesBeginAtOnce(t *testing.T) {
 	}
 	c := machine()
 	wantKinds(t, c)
-	if err := installation.Create(t.Context(), c); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("made twice: %v", err)
-	}
+	wantError(t, "made twice", fs.ErrExist, installation.Create(t.Context(), c))
 }
 
 // TestHalfMade: a machine that dies while it makes an installation leaves none, and the next machine finishes it.
@@ -140,9 +138,7 @@ func TestHalfMade(t *testing.T) {
 			succeeds(t, installation.Create(t.Context(), c))
 			execute(t, c.DB, undo...)
 			c = machine()
-			if _, err := installation.Open(t.Context(), c); !errors.Is(err, installation.ErrNone) {
-				t.Errorf("half an installation: %v", err)
-			}
+			wantError(t, "half an installation", installation.ErrNone, errorOf(installation.Open(t.Context(), c)))
 			i, made, err := installation.OpenOrCreate(t.Context(), c)
 			if err != nil || !made {
 				t.Fatal(made, err)
@@ -227,9 +223,7 @@ func TestRewrapWhileMachinesRun(t *testing.T) {
 	if r := must(sealRequest(t, open(t, late), "r")); r.Payload.Signers[0] != first.Payload.Signers[0] {
 		t.Error("the agent has another key now")
 	}
-	if _, err := installation.Open(t.Context(), c); !errors.Is(err, filestore.ErrOtherKey) {
-		t.Errorf("with the old key: %v", err)
-	}
+	wantError(t, "with the old key", filestore.ErrOtherKey, errorOf(installation.Open(t.Context(), c)))
 	if _, _, err := i.Rewrap(t.Context(), func(int64) {}); !errors.Is(err, filestore.ErrOtherKey) {
 		t.Errorf("with the old key: %v", err)
 	}
@@ -262,9 +256,7 @@ func TestDatabaseThatWasSetBack(t *testing.T) {
 	must(sealRequest(t, i, "second"))
 	must(i.Ledger.Checkpoint(t.Context()))
 	c.DB, other.DB = u.String(), u.String()
-	if err := open(t, c).Ledger.CanAppend(t.Context()); !errors.Is(err, ledger.ErrBehind) {
-		t.Errorf("the machine that has seen the later checkpoint: %v", err)
-	}
+	wantError(t, "the machine that has seen the later checkpoint", ledger.ErrBehind, open(t, c).Ledger.CanAppend(t.Context()))
 	if err := open(t, other).Ledger.CanAppend(t.Context()); err != nil {
 		t.Errorf("the machine that has not seen it: %v", err)
 	}

@@ -462,9 +462,7 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 			other.Payload.SealedApart = []string{"/prompt"}
 			other.Disclosures = []evidence.Disclosure{{Pointer: "/prompt", Salt: r.Disclosures[0].Salt, Value: jsontext.Value(`"all is well"`)}}
 			succeeds(t, i.Keep(t.Context(), other))
-			if _, err := i.Apart.Disclose(t.Context(), r, nil); !errors.Is(err, evidence.ErrDisclosure) {
-				t.Errorf("disclosed: %v", err)
-			}
+			wantError(t, "disclosed", evidence.ErrDisclosure, errorOf(i.Apart.Disclose(t.Context(), r, nil)))
 		}, []fsck.Kind{fsck.DamageApartChanged}},
 		"a backup that brings back what was erased": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
 			values, _ := inTable(t, c)
@@ -479,9 +477,7 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 			other := open(t, c)
 			o := order(r, pointer)
 			o.DespiteQuotes = true
-			if _, err := other.Eraser.Erase(t.Context(), o); !errors.Is(err, storage.ErrDamaged) {
-				t.Errorf("a key is destroyed that cannot be found: %v", err)
-			}
+			wantError(t, "a key is destroyed that cannot be found", storage.ErrDamaged, errorOf(other.Eraser.Erase(t.Context(), o)))
 			wantActs(t, other)
 			if _, err := other.Apart.Disclose(t.Context(), r, nil); !errors.Is(err, erasure.ErrDamaged) || !strings.Contains(err.Error(), pointer) {
 				t.Errorf("the damaged text: %v", err)

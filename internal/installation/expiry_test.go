@@ -233,9 +233,7 @@ func TestExpire(t *testing.T) {
 	}
 	wantExpired(t, i, chained)
 	wantExpired(t, i, alone)
-	if _, err := i.Ledger.Chain(t.Context(), "c-1"); !errors.Is(err, ledger.ErrExpired) {
-		t.Errorf("the chain: %v", err)
-	}
+	wantError(t, "the chain", ledger.ErrExpired, errorOf(i.Ledger.Chain(t.Context(), "c-1")))
 	wantWhole(t, c)
 	wantNoMarks(t, c.Dir, there)
 	copied := filepath.Join(t.TempDir(), "copy")
@@ -271,11 +269,7 @@ func TestExpireRefuses(t *testing.T) {
 
 // TestExpireByAClockThatIsAhead: the log's time decides, not this machine's clock.
 func TestExpireByAClockThatIsAhead(t *testing.T) {
-	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	i, _, err := installation.OpenOrCreate(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, i := anew(t)
 	sealMany(t, i, 20)
 	succeeds(t, i.Close())
 	c.Now = func() time.Time { return time.Now().AddDate(1, 0, 0) }
@@ -358,9 +352,7 @@ func TestExpiredChainGoesOn(t *testing.T) {
 	must(i.Expirer.Expire(t.Context(), expireOrder()))
 	wantExpired(t, i, chained)
 	for _, i := range []*installation.Installation{open(t, c), i} {
-		if err := said(i, "mallory"); !errors.Is(err, ledger.ErrNotAdmitted) {
-			t.Errorf("another agent: %v", err)
-		}
+		wantError(t, "another agent", ledger.ErrNotAdmitted, said(i, "mallory"))
 		if err := said(i, "courier"); err != nil {
 			t.Errorf("the chain's owner: %v", err)
 		}

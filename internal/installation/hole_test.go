@@ -17,10 +17,7 @@ func TestHole(t *testing.T) {
 	t.Parallel()
 	proxy, through := pgtest.NewProxy(t, pgtest.Database(t))
 	key := wrappingKey(t)
-	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: t.TempDir() + "/node", DB: through, WrappingKey: key})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := created(t, installation.Config{Dir: t.TempDir() + "/node", DB: through, WrappingKey: key})
 	defer i.Close()
 	defer proxy.GoOn() // before the machine is closed
 	signers := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))

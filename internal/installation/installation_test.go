@@ -39,6 +39,31 @@ func made(t *testing.T) (installation.Config, *evidence.Record) {
 	return c, r
 }
 
+// wantError reports an error that is not the one that is wanted.
+func wantError(t *testing.T, what string, want, got error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func errorOf[T any](_ T, err error) error { return err }
+
+// anew makes an installation in a new folder, and opens it.
+func anew(t *testing.T) (installation.Config, *installation.Installation) {
+	t.Helper()
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	return c, created(t, c)
+}
+
+// created opens an installation that may have to be made.
+func created(t *testing.T, c installation.Config) *installation.Installation {
+	t.Helper()
+	i, _, err := installation.OpenOrCreate(t.Context(), c)
+	succeeds(t, err)
+	return i
+}
+
 func draft(t *testing.T) *evidence.Draft {
 	t.Helper()
 	d := must(evidence.NewDraft(evidence.Payload{AgentID: "courier", RequestID: "r-1", Timestamp: "2026-01-31T16:15:00Z",

@@ -2,7 +2,6 @@ package installation_test
 
 import (
 	"database/sql"
-	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -19,11 +18,7 @@ import (
 // TestContradictoryKeyChain: an installation whose log contradicts itself about keys does not open, since it is unclear who may sign. It
 // can still be examined.
 func TestContradictoryKeyChain(t *testing.T) {
-	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	i, _, err := installation.OpenOrCreate(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, i := anew(t)
 	for _, name := range []string{"b", "c"} {
 		_, key := ownKey(t, false)
 		succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, name, []keys.OwnerKey{key}, time.Time{}, because))
@@ -37,9 +32,7 @@ func TestContradictoryKeyChain(t *testing.T) {
 	for _, statement := range []string{`DROP TRIGGER records_stay`, `DELETE FROM records WHERE idx = 0`} {
 		must(db.ExecContext(t.Context(), statement))
 	}
-	if _, err := installation.Open(t.Context(), c); !errors.Is(err, ledger.ErrDamaged) {
-		t.Errorf("opened: %v", err)
-	}
+	wantError(t, "opened", ledger.ErrDamaged, errorOf(installation.Open(t.Context(), c)))
 	finds(t, c, fsck.DamageKeyEvents)
 	finds(t, c, fsck.DamageMissingRow)
 }

@@ -56,10 +56,7 @@ func generate() (crypto.Signer, error) {
 
 func fresh(t *testing.T) *installation.Installation {
 	t.Helper()
-	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: filepath.Join(t.TempDir(), "data")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := created(t, installation.Config{Dir: filepath.Join(t.TempDir(), "data")})
 	t.Cleanup(func() { i.Close() })
 	return i
 }
@@ -101,15 +98,11 @@ func TestOwnersKey(t *testing.T) {
 	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, time.Time{}, because))
 	r := must(accept(t, i, signer))
 	wantStatus(t, i, "the owner's record", r, allProved)
-	if _, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"); !errors.Is(err, keys.ErrOwner) {
-		t.Errorf("signers: %v", err)
-	}
+	wantError(t, "signers", keys.ErrOwner, errorOf(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a")))
 	if _, err := i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65, nil); !errors.Is(err, keys.ErrOwner) {
 		t.Errorf("registering a second key of the operator: %v", err)
 	}
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); !errors.Is(err, keys.ErrOwner) {
-		t.Errorf("rotated by the operator: %v", err)
-	}
+	wantError(t, "rotated by the operator", keys.ErrOwner, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	_, next := ownKey(t, false)
 	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{next}, time.Time{}, because); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("another one registered: %v", err)
@@ -129,10 +122,7 @@ func TestOwnersKey(t *testing.T) {
 func TestFromOperatorToOwner(t *testing.T) {
 	for name, pq := range map[string]bool{"one key": false, "two keys": true} {
 		t.Run(name, func(t *testing.T) {
-			i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: filepath.Join(t.TempDir(), "data"), PostQuantum: pq})
-			if err != nil {
-				t.Fatal(err)
-			}
+			i := created(t, installation.Config{Dir: filepath.Join(t.TempDir(), "data"), PostQuantum: pq})
 			defer i.Close()
 			before := must(sealRequest(t, i, "r"))
 			before = must(i.Ledger.ProveOne(t.Context(), before))
@@ -145,9 +135,7 @@ func TestFromOperatorToOwner(t *testing.T) {
 			r := must(accept(t, i, signer))
 			wantStatus(t, i, "the owner's record", r, allProved)
 			wantStatus(t, i, "the operator's record", before, byOperator)
-			if _, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"); !errors.Is(err, keys.ErrOwner) {
-				t.Errorf("signers: %v", err)
-			}
+			wantError(t, "signers", keys.ErrOwner, errorOf(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a")))
 			for _, k := range must(i.Keys.Keys(t.Context())) {
 				if k.Role == evidence.RoleAgent {
 					t.Errorf("the private key is still in %s", k.File)
@@ -162,10 +150,7 @@ func TestRotation(t *testing.T) {
 	for name, pq := range map[string]bool{"one key": false, "two keys": true} {
 		t.Run(name, func(t *testing.T) {
 			c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), PostQuantum: pq}
-			i, _, err := installation.OpenOrCreate(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			i := created(t, c)
 			defer i.Close()
 			old := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"))
 			first := must(sealRequest(t, i, "r"))
@@ -249,18 +234,14 @@ func TestPairOfAnOwner(t *testing.T) {
 	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{firstKey, secondKey}, time.Time{}, because))
 	r := must(accept(t, i, first, second))
 	wantStatus(t, i, "both", r, allProved)
-	if _, err := accept(t, i, first); !errors.Is(err, keys.ErrIncomplete) {
-		t.Errorf("the first alone: %v", err)
-	}
+	wantError(t, "the first alone", keys.ErrIncomplete, errorOf(accept(t, i, first)))
 	nextFirst, nextFirstKey := ownKey(t, false)
 	nextSecond, nextSecondKey := ownKey(t, true)
 	if err := i.Registrar.RotateOwned(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextFirstKey}, because); !errors.Is(err, keys.ErrPair) {
 		t.Errorf("one of two: %v", err)
 	}
 	succeeds(t, i.Registrar.RotateOwned(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextFirstKey, nextSecondKey}, because))
-	if _, err := accept(t, i, first, second); !errors.Is(err, keys.ErrEnded) {
-		t.Errorf("the old ones: %v", err)
-	}
+	wantError(t, "the old ones", keys.ErrEnded, errorOf(accept(t, i, first, second)))
 	again := must(accept(t, i, nextFirst, nextSecond))
 	for what, record := range map[string]*evidence.Record{"old": r, "new": again} {
 		wantStatus(t, i, what, record, allProved)
@@ -273,21 +254,11 @@ func TestEndOfAKey(t *testing.T) {
 	r := must(sealRequest(t, i, "r"))
 	id := r.Payload.Signers[0].KeyID
 	succeeds(t, i.Registrar.Retire(t.Context(), id, because))
-	if _, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"); !errors.Is(err, keys.ErrNoKey) {
-		t.Errorf("signers: %v", err)
-	}
-	if _, err := i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.ES256, nil); !errors.Is(err, keys.ErrNoKey) {
-		t.Errorf("a first key again: %v", err)
-	}
-	if err := i.Registrar.Retire(t.Context(), id, because); !errors.Is(err, keys.ErrEvent) {
-		t.Errorf("retired twice: %v", err)
-	}
-	if err := i.Registrar.Retire(t.Context(), evidence.DigestOf(nil), because); !errors.Is(err, keys.ErrNoSuchKey) {
-		t.Errorf("a key that is not there: %v", err)
-	}
-	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "nobody", "", nil, because); !errors.Is(err, keys.ErrNoSuchKey) {
-		t.Errorf("an actor without a key: %v", err)
-	}
+	wantError(t, "signers", keys.ErrNoKey, errorOf(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a")))
+	wantError(t, "a first key again", keys.ErrNoKey, errorOf(i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.ES256, nil)))
+	wantError(t, "retired twice", keys.ErrEvent, i.Registrar.Retire(t.Context(), id, because))
+	wantError(t, "a key that is not there", keys.ErrNoSuchKey, i.Registrar.Retire(t.Context(), evidence.DigestOf(nil), because))
+	wantError(t, "an actor without a key", keys.ErrNoSuchKey, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "nobody", "", nil, because))
 	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	must(sealRequest(t, i, "r"))
 	operator := must(i.Keys.Signers(t.Context(), evidence.RoleOperator, "operator"))[0].Info().KeyID
@@ -320,10 +291,7 @@ func TestRetireCallerLeaves(t *testing.T) {
 func TestKnownEnd(t *testing.T) {
 	now := time.Now()
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return now }}
-	i, _, err := installation.OpenOrCreate(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := created(t, c)
 	defer i.Close()
 	signer, key := ownKey(t, false)
 	end := now.Add(time.Hour).UTC().Truncate(time.Second)
@@ -337,9 +305,7 @@ func TestKnownEnd(t *testing.T) {
 	r := must(accept(t, i, signer))
 	wantStatus(t, i, "before", r, allProved)
 	now = end
-	if _, err := accept(t, i, signer); !errors.Is(err, keys.ErrEnded) {
-		t.Errorf("after its end: %v", err)
-	}
+	wantError(t, "after its end", keys.ErrEnded, errorOf(accept(t, i, signer)))
 	next, nextKey := ownKey(t, false)
 	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextKey}, time.Time{}, because))
 	if _, err := accept(t, i, next); err != nil {
@@ -429,11 +395,7 @@ func TestCertificateThatBeginsLater(t *testing.T) {
 
 // TestKeyEventsOfAnotherProcess: a process that has loaded a key notices that another process replaced it.
 func TestKeyEventsOfAnotherProcess(t *testing.T) {
-	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	i, _, err := installation.OpenOrCreate(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, i := anew(t)
 	defer i.Close()
 	first := must(sealRequest(t, i, "r"))
 	elsewhere := must(installation.Open(t.Context(), c))
@@ -482,13 +444,9 @@ func TestRevoked(t *testing.T) {
 	own := *trusted
 	own.Authorities = trusted.Authorities[:1]
 	doubted("by the operator's clock", &own)
-	if _, err := accept(t, i, signer); !errors.Is(err, keys.ErrEnded) {
-		t.Errorf("signed by the thief: %v", err)
-	}
+	wantError(t, "signed by the thief", keys.ErrEnded, errorOf(accept(t, i, signer)))
 	doubted("stolen before", revoke(time.Now().Add(-30*time.Minute)))
-	if err := i.Registrar.Revoke(t.Context(), signer.Info().KeyID, time.Now(), because); !errors.Is(err, keys.ErrEvent) {
-		t.Errorf("revoked from a later time: %v", err)
-	}
+	wantError(t, "revoked from a later time", keys.ErrEvent, i.Registrar.Revoke(t.Context(), signer.Info().KeyID, time.Now(), because))
 	if err := i.Registrar.Revoke(t.Context(), signer.Info().KeyID, time.Now().Add(-3*time.Hour), because); !errors.Is(err, keys.ErrEvent) {
 		t.Errorf("revoked from before it was the owner's: %v", err)
 	}
@@ -497,11 +455,7 @@ func TestRevoked(t *testing.T) {
 // TestAcceptApart accepts a record of which the owner has sealed two members apart, also after a crash between the notes
 // that their values are not here. They do not count as lost, and cannot be erased here.
 func TestAcceptApart(t *testing.T) {
-	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	i, _, err := installation.OpenOrCreate(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, i := anew(t)
 	defer i.Close()
 	signer, key := ownKey(t, false)
 	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "courier", []keys.OwnerKey{key}, time.Time{}, because))
@@ -515,9 +469,7 @@ func TestAcceptApart(t *testing.T) {
 	r = must(i.Ledger.Accept(t.Context(), r))
 	wantWhole(t, c)
 	wantDisclosed(t, i, r)
-	if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); !errors.Is(err, erasure.ErrElsewhere) {
-		t.Errorf("erased: %v", err)
-	}
+	wantError(t, "erased", erasure.ErrElsewhere, errorOf(i.Eraser.Erase(t.Context(), order(r, "/prompt"))))
 	wantStatus(t, i, "sealed apart by its owner", must(i.Ledger.ProveOne(t.Context(), r)), allProved)
 }
 

@@ -50,10 +50,7 @@ func TestKilledBetweenLogAndFiles(t *testing.T) {
 	for name, pq := range map[string]bool{"one key": false, "two keys": true} {
 		t.Run(name, func(t *testing.T) {
 			c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), PostQuantum: pq}
-			i, _, err := installation.OpenOrCreate(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			i := created(t, c)
 			first := must(sealRequest(t, i, "r"))
 			before := keyFiles(t, c.Dir)
 			// Before the log has the event, a key is in a file and belongs to no actor.

@@ -30,10 +30,7 @@ func TestNoTextIsLeftInTheDatabase(t *testing.T) {
 	const text = "the parcel of Anna"
 	then := time.Now().AddDate(-1, 0, 0)
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return then }}
-	past, _, err := installation.OpenOrCreate(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	past := created(t, c)
 	var first *evidence.Record
 	for n := range 256 { // of many lengths, so that some fill pages and others leave space in them
 		p := note()

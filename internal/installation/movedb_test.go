@@ -77,10 +77,7 @@ func TestMove(t *testing.T) {
 		for toName, to := range places {
 			t.Run("from "+fromName+" to "+toName, func(t *testing.T) {
 				c := from(t)
-				i, _, err := installation.OpenOrCreate(t.Context(), c)
-				if err != nil {
-					t.Fatal(err)
-				}
+				i := created(t, c)
 				k := fillUp(t, i)
 				succeeds(t, i.Close())
 				copied := filepath.Join(t.TempDir(), "copy")
@@ -180,10 +177,7 @@ func TestBackupOfADatabaseInUse(t *testing.T) {
 func TestRestoreBrokenOff(t *testing.T) {
 	t.Parallel()
 	folder := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	i, _, err := installation.OpenOrCreate(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := created(t, folder)
 	k := fillUp(t, i)
 	succeeds(t, i.Close())
 	copied := filepath.Join(t.TempDir(), "copy")

@@ -1,7 +1,6 @@
 package installation_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,9 +47,7 @@ func TestKeysOnToken(t *testing.T) {
 	if next := seal(t, i); next.Payload.Signers[0].Algorithm != evidence.RS256 {
 		t.Errorf("the rotated key signs %v", next.Payload.Signers)
 	}
-	if _, err := i.Keys.Create(t.Context(), evidence.RoleAgent, "other", evidence.RS256, &on); !errors.Is(err, keys.ErrExists) {
-		t.Errorf("two actors have the same key: %v", err)
-	}
+	wantError(t, "two actors have the same key", keys.ErrExists, errorOf(i.Keys.Create(t.Context(), evidence.RoleAgent, "other", evidence.RS256, &on)))
 	noSecrets(t, c.Dir, soft.PIN)
 	again := open(t, installation.Config{Dir: c.Dir})
 	wantStatus(t, again, "after opening again", seal(t, again), byOperator)
@@ -81,13 +78,9 @@ func TestTokenRemoved(t *testing.T) {
 	}
 	size := must(i.Ledger.Size(t.Context()))
 	putBack := soft.Remove(t)
-	if err := i.Ready(t.Context()); !errors.Is(err, token.ErrUnavailable) {
-		t.Errorf("ready without a token: %v", err)
-	}
+	wantError(t, "ready without a token", token.ErrUnavailable, i.Ready(t.Context()))
 	signers := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
-	if _, err := i.Ledger.Seal(t.Context(), draft(t), signers); !errors.Is(err, token.ErrUnavailable) {
-		t.Errorf("sealed without a token: %v", err)
-	}
+	wantError(t, "sealed without a token", token.ErrUnavailable, errorOf(i.Ledger.Seal(t.Context(), draft(t), signers)))
 	if now := must(i.Ledger.Size(t.Context())); now != size {
 		t.Errorf("the log has grown from %d to %d records", size, now)
 	}
@@ -117,7 +110,5 @@ func TestAnotherKeyOnToken(t *testing.T) {
 	succeeds(t, os.WriteFile(file, []byte(before+"Uri: pkcs11:token=house;object=operator\n"+after), 0o600))
 	again := open(t, installation.Config{Dir: i.Dir})
 	signers := must(again.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
-	if _, err := again.Ledger.Seal(t.Context(), draft(t), signers); !errors.Is(err, evidence.ErrSignature) {
-		t.Errorf("sealed with another key: %v", err)
-	}
+	wantError(t, "sealed with another key", evidence.ErrSignature, errorOf(again.Ledger.Seal(t.Context(), draft(t), signers)))
 }

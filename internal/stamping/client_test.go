@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"jurat/internal/must"
 	"jurat/timestamp"
 )
 
@@ -23,10 +24,7 @@ import (
 func newAuthority(t *testing.T, from time.Time) (*timestamp.Authority, *x509.Certificate) {
 	t.Helper()
 	key := func() *ecdsa.PrivateKey {
-		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 		return k
 	}
 	from = from.UTC().Truncate(time.Second)
@@ -110,14 +108,8 @@ var imprint = [32]byte{1, 2, 3}
 func TestStamp(t *testing.T) {
 	a, root := newAuthority(t, time.Now())
 	c := impatient(t, serve(t, answers(t, a, same)), root)
-	token, err := c.Stamp(t.Context(), imprint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := timestamp.Parse(token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := must.Get(c.Stamp(t.Context(), imprint))(t)
+	u := must.Get(timestamp.Parse(token))(t)
 	verified, err := u.Verify(imprint, timestamp.Options{Roots: []*x509.Certificate{root}})
 	if err != nil || verified.Nonce == nil || verified.Nonce.BitLen() < 64 {
 		t.Errorf("the token: %v, %+v", err, verified)

@@ -55,9 +55,7 @@ func openssl(t *testing.T, public crypto.PublicKey, message, signature []byte) {
 	der := must.Get(evidence.MarshalPublicKey(public))(t)
 	dir := t.TempDir()
 	for name, content := range map[string][]byte{"key": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), "message": message, "signature": signature} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	tokentest.Run(t, "openssl", "dgst", "-sha256", "-verify", dir+"/key", "-signature", dir+"/signature", dir+"/message")
 }
@@ -147,9 +145,7 @@ func TestMistakes(t *testing.T) {
 	soft := tokentest.New(t)
 	spy, log := soft.Spy(t)
 	good, open := soft.PINFile(t, soft.PIN), soft.PINFile(t, soft.PIN)
-	if err := os.Chmod(open, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(open, 0o644))
 	soft.Init(t, "second")
 	for arguments, want := range map[string]string{
 		"--module= --pin-file " + good:                                                   "want --module FILE",
@@ -201,9 +197,7 @@ func TestTokenRemoved(t *testing.T) {
 func TestHelperKilled(t *testing.T) {
 	soft := tokentest.New(t)
 	script, pids := filepath.Join(t.TempDir(), "helper"), filepath.Join(t.TempDir(), "pids")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho $$ >> "+pids+"\nexec "+soft.Helper(t)+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(script, []byte("#!/bin/sh\necho $$ >> "+pids+"\nexec "+soft.Helper(t)+"\n"), 0o700))
 	h := helperOf(t, script)
 	key := must.Get(h.FindOrGenerate(t.Context(), mia, evidence.ES256))(t)
 	signer := must.Get(h.Signer(key))(t)

@@ -150,9 +150,7 @@ func TestHostileKeys(t *testing.T) {
 func TestRefusedPINStartsNoHelper(t *testing.T) {
 	dir := t.TempDir()
 	script, starts := filepath.Join(dir, "helper"), filepath.Join(dir, "starts")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho start >> "+starts+"\nexit 3\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(script, []byte("#!/bin/sh\necho start >> "+starts+"\nexit 3\n"), 0o700))
 	h := helperOf(t, script)
 	for range 5 {
 		if _, err := h.Find(t.Context(), mia); !errors.Is(err, token.ErrPIN) {
@@ -172,9 +170,7 @@ func TestHelperThatStays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			script := filepath.Join(t.TempDir(), "helper")
 			answer := `{"id":1,"error":{"code":"not_found","message":"m"}}`
-			if err := os.WriteFile(script, []byte("#!/bin/sh\nread line\necho '"+answer+"'\n"+stays+"\n"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(script, []byte("#!/bin/sh\nread line\necho '"+answer+"'\n"+stays+"\n"), 0o700))
 			h := &token.Helper{}
 			h.Use(script)
 			h.Hurry(time.Second)

@@ -50,10 +50,7 @@ func newLog(t testing.TB, origin string) *log {
 }
 
 func (l *log) verifier() note.Verifier {
-	v, err := note.NewVerifier(l.public)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	v := must.Get(note.NewVerifier(l.public))(l.t)
 	return v
 }
 
@@ -67,10 +64,7 @@ func (l *log) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 
 func (l *log) add(entries ...string) *log {
 	for _, entry := range entries {
-		hashes, err := tlog.StoredHashes(l.size, []byte(entry), l)
-		if err != nil {
-			l.t.Fatal(err)
-		}
+		hashes := must.Get(tlog.StoredHashes(l.size, []byte(entry), l))(l.t)
 		l.hashes, l.size = append(l.hashes, hashes...), l.size+1
 	}
 	return l
@@ -86,10 +80,7 @@ func (l *log) grow(n int) *log {
 func (l *log) checkpoint() string { return l.checkpointAt(l.size) }
 
 func (l *log) checkpointAt(size int64) string {
-	root, err := tlog.TreeHash(size, l)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	root := must.Get(tlog.TreeHash(size, l))(l.t)
 	signed, err := operator.SignCheckpoint(operator.Checkpoint{Origin: l.signer.Name(), Size: size, Root: root}, l.signer)
 	if err != nil {
 		l.t.Fatal(err)
@@ -106,10 +97,7 @@ func (l *log) prove(_ context.Context, old, size int64) ([]tlog.Hash, error) {
 
 // request asks to cosign the log at its present size.
 func (l *log) request(old int64) witness.Request {
-	proof, err := l.prove(context.Background(), old, l.size)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	proof := must.Get(l.prove(context.Background(), old, l.size))(l.t)
 	return witness.Request{Old: old, Proof: proof, Signed: l.checkpoint()}
 }
 
@@ -335,9 +323,7 @@ func isConflict(err error) bool {
 // key knows nothing of it.
 func TestRemembersAcrossProcesses(t *testing.T) {
 	l, file := newLog(t, "example.com/log").grow(3), t.TempDir()+"/a folder?#%/w.db"
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(file), 0o700))
 	one, two := open(t, file, l), open(t, file, l)
 	if _, err := one.AddCheckpoint(t.Context(), l.request(0)); err != nil {
 		t.Fatal(err)
@@ -445,9 +431,7 @@ func TestKilled(t *testing.T) {
 		process := exec.Command(os.Args[0], "-test.run=^TestKilled$", "-test.v")
 		process.Env = append(os.Environ(), "WITNESS_FILE="+file)
 		out := must.Get(process.StdoutPipe())(t)
-		if err := process.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, process.Start())
 		answered, n := last, 0
 		for lines := bufio.NewScanner(out); n < 12 && lines.Scan(); {
 			if _, err := fmt.Sscanf(lines.Text(), "cosigned %d", &answered); err == nil {
@@ -457,9 +441,7 @@ func TestKilled(t *testing.T) {
 		if n < 12 {
 			t.Fatalf("the process ended by itself after %d cosignatures", n)
 		}
-		if err := process.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, process.Process.Kill())
 		_ = process.Wait() // Wait returns an error, as the process was killed
 		known := must.Get(open(t, file, l).Logs(t.Context()))(t)
 		if len(known) == 0 || known[0].Size < answered || known[0].Size < last {
