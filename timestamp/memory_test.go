@@ -64,9 +64,7 @@ func TestMemory(t *testing.T) {
 	if err := verify(late, trusted); !errors.Is(err, ErrUntrusted) {
 		t.Errorf("after it had expired: %v", err)
 	}
-	if err := verify(early, trusted); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, verify(early, trusted))
 }
 
 // TestMemoryIsBounded: new certificates in each token must not fill the memory.

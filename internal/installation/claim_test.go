@@ -7,9 +7,7 @@ func TestVouch(t *testing.T) {
 	config, mine := made(t)
 	_, theirs := made(t)
 	i := open(t, config)
-	if err := i.Vouch(t.Context(), mine); err != nil {
-		t.Error(err)
-	}
+	succeeds(t, i.Vouch(t.Context(), mine))
 	if err := i.Vouch(t.Context(), mine, theirs); err == nil {
 		t.Error("Vouch accepted a record of another installation")
 	}

@@ -351,9 +351,7 @@ func TestSettingsOnAnyMachine(t *testing.T) {
 	if err != nil || len(list) != 1 {
 		t.Errorf("%v, %v", list, err)
 	}
-	if err := i.Apart.Unset(t.Context(), "nurse"); err != nil {
-		t.Error(err)
-	}
+	succeeds(t, i.Apart.Unset(t.Context(), "nurse"))
 	if apart, _, err := other.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(apart) != 0 {
 		t.Errorf("%v, %v", apart, err)
 	}

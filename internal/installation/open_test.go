@@ -30,7 +30,5 @@ func TestFolderThatOthersCanWrite(t *testing.T) {
 		succeeds(t, os.Chmod(path, info.Mode().Perm()))
 	}
 	i := must(installation.Open(t.Context(), c))
-	if err := i.Close(); err != nil {
-		t.Error(err)
-	}
+	succeeds(t, i.Close())
 }

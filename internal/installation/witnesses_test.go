@@ -136,9 +136,7 @@ func TestCosigned(t *testing.T) {
 	if f := order(second); f.Status != verify.Proved {
 		t.Errorf("%+v", f)
 	}
-	if err := i.Witnesses.Remove(t.Context(), "w3.example", 0); err != nil {
-		t.Error(err)
-	}
+	succeeds(t, i.Witnesses.Remove(t.Context(), "w3.example", 0))
 	if settings, err := i.Witnesses.Settings(t.Context()); err != nil || len(settings.List) != 2 || settings.Quorum != 2 {
 		t.Errorf("%+v, %v", settings, err)
 	}

@@ -69,9 +69,7 @@ func TestCheckOwned(t *testing.T) {
 	f := key(1)
 	mine := registered(0, f)
 	mine.body.Custody = operator.CustodyOperator
-	if err := read(t, registered(0, f)).CheckOwned(act(t, "a", f), at(1)); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, read(t, registered(0, f)).CheckOwned(act(t, "a", f), at(1)))
 	for name, events := range map[string][]told{"nobody's": nil, "the operator's": {mine}} {
 		if err := read(t, events...).CheckOwned(act(t, "a", f), at(1)); !errors.Is(err, ErrForeign) {
 			t.Errorf("%s key: %v", name, err)

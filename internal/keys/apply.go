@@ -228,14 +228,10 @@ func checkAbout(b *operator.KeyEventBody) error {
 			return err
 		}
 	}
-	return checkCertificates(b.Certificates)
-}
-
-func checkCertificates(list [][]byte) error {
-	if len(list) > maxCertificates {
-		return fmt.Errorf("%d certificates: want at most %d", len(list), maxCertificates)
+	if len(b.Certificates) > maxCertificates {
+		return fmt.Errorf("%d certificates: want at most %d", len(b.Certificates), maxCertificates)
 	}
-	for i, c := range list {
+	for i, c := range b.Certificates {
 		if len(c) == 0 || len(c) > maxCertificate {
 			return fmt.Errorf("certificate %d has %d bytes: want 1 to %d", i+1, len(c), maxCertificate)
 		}

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"jurat/evidence"
@@ -211,13 +212,7 @@ func (r *renewer) ends(a *evidence.Anchor) (ends time.Time, known bool, err erro
 }
 
 func earliestEnd(chain []*x509.Certificate) time.Time {
-	ends := chain[0].NotAfter
-	for _, c := range chain {
-		if c.NotAfter.Before(ends) {
-			ends = c.NotAfter
-		}
-	}
-	return ends
+	return slices.MinFunc(chain, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }).NotAfter
 }
 
 // ClockOf returns whose clock the authority of this name uses.

@@ -486,9 +486,7 @@ func TestAsk(t *testing.T) {
 		}
 	}
 	again := must.Get(witness.NewRemote(served(t, w), w.Key()))(t) // the witness does not know this log yet
-	if err := ask(again, l.grow(1)); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, ask(again, l.grow(1)))
 	var conflict *witness.ConflictError
 	if err := ask(again, newLog(t, "example.com/log").grow(4)); !errors.As(err, &conflict) || conflict.Size != l.size || conflict.Forked {
 		t.Errorf("a log that shrank: %v", err)
