@@ -3,9 +3,9 @@ package trustlist
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // ErrChain says that pivots are missing between the Official Journal and the list of the lists.
@@ -98,14 +98,14 @@ func (u *Unverified) Pivots() map[int]string {
 	return pivots
 }
 
-// pivotName is how the addresses of pivots end.
-var pivotName = regexp.MustCompile(`-pivot-([0-9]{1,9})\.xml$`)
-
+// pivotNumber reads the number, of at most nine digits, from a name that ends in -pivot-NUMBER.xml.
 func pivotNumber(uri string) (number int, is bool) {
-	match := pivotName.FindStringSubmatch(uri)
-	if match == nil {
+	name, isXML := strings.CutSuffix(uri, ".xml")
+	before := strings.TrimRight(name, "0123456789")
+	digits := name[len(before):]
+	if !isXML || len(digits) > 9 || !strings.HasSuffix(before, "-pivot-") {
 		return 0, false
 	}
-	number, err := strconv.Atoi(match[1])
+	number, err := strconv.Atoi(digits)
 	return number, err == nil
 }

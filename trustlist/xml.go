@@ -3,7 +3,6 @@ package trustlist
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,7 +77,7 @@ func parseXML(raw []byte) (*element, error) {
 		p.fail("a character that XML does not allow")
 		return nil, p.err
 	}
-	p.in = p.in[len(declaration.FindString(p.in)):]
+	p.in = p.in[declaration(p.in):]
 	p.between()
 	root := p.element(nil, 1)
 	p.between()
@@ -88,10 +87,47 @@ func parseXML(raw []byte) (*element, error) {
 	return root, p.err
 }
 
-// declaration is the XML declaration that a text may begin with. UTF-8 is the only accepted encoding.
-var declaration = regexp.MustCompile(`^<\?xml[ \t\n]+version[ \t\n]*=[ \t\n]*(?:"1\.0"|'1\.0')` +
-	`(?:[ \t\n]+encoding[ \t\n]*=[ \t\n]*(?:"(?i:UTF-8)"|'(?i:UTF-8)'))?` +
-	`(?:[ \t\n]+standalone[ \t\n]*=[ \t\n]*(?:"(?:yes|no)"|'(?:yes|no)'))?[ \t\n]*\?>`)
+const space = " \t\n"
+
+// declaration returns the length of the XML declaration that a text begins with, or 0 if there is none. UTF-8 is the
+// only accepted encoding.
+func declaration(text string) int {
+	rest, is := strings.CutPrefix(text, "<?xml")
+	version, rest, named := declared(rest, "version")
+	if !is || !named || version != "1.0" {
+		return 0
+	}
+	if encoding, after, named := declared(rest, "encoding"); named && strings.EqualFold(encoding, "UTF-8") {
+		rest = after
+	}
+	if standalone, after, named := declared(rest, "standalone"); named && (standalone == "yes" || standalone == "no") {
+		rest = after
+	}
+	rest, is = strings.CutPrefix(strings.TrimLeft(rest, space), "?>")
+	if !is {
+		return 0
+	}
+	return len(text) - len(rest)
+}
+
+// declared reads space and one name with its value, and returns the text after them.
+func declared(text, name string) (value, rest string, is bool) {
+	rest = strings.TrimLeft(text, space)
+	if len(rest) == len(text) {
+		return "", "", false
+	}
+	if rest, is = strings.CutPrefix(rest, name); !is {
+		return "", "", false
+	}
+	if rest, is = strings.CutPrefix(strings.TrimLeft(rest, space), "="); !is {
+		return "", "", false
+	}
+	rest = strings.TrimLeft(rest, space)
+	if !strings.HasPrefix(rest, `"`) && !strings.HasPrefix(rest, "'") {
+		return "", "", false
+	}
+	return strings.Cut(rest[1:], rest[:1])
+}
 
 // lines drops a byte order mark and turns every line end into a line feed (XML 1.0, 2.11).
 func lines(raw []byte) string {
@@ -161,7 +197,7 @@ func (p *parser) until(end, what string) string {
 // space skips white space, and reports whether there was any.
 func (p *parser) space() bool {
 	from := p.at
-	p.at = len(p.in) - len(strings.TrimLeft(p.rest(), " \t\n"))
+	p.at = len(p.in) - len(strings.TrimLeft(p.rest(), space))
 	return p.at > from
 }
 
