@@ -274,14 +274,14 @@ func disk(folder string, e *examination) {
 
 // recorderStatus is what is known of the recorders of an installation.
 type recorderStatus struct {
-	Here     []recording.Process `json:"here"` // that run on this data folder, or died there
-	Log      []docket.Recorder   `json:"log"`
-	Findings []finding           `json:"findings"`
+	Here []recording.Process `json:"here"` // that run on this data folder, or died there
+	Log  []docket.Recorder   `json:"log"`
+	examination
 }
 
 // statusOf looks at the data folder and the log.
 func statusOf(ctx context.Context, i *installation.Installation, now time.Time, progress func(done, total int64)) (recorderStatus, error) {
-	s := recorderStatus{Here: []recording.Process{}, Findings: []finding{}}
+	s := recorderStatus{Here: []recording.Process{}, examination: examination{Findings: []finding{}}}
 	here, err := recording.Look(ctx, recorder.Folder(i.Dir))
 	if err != nil {
 		return s, err
@@ -290,19 +290,17 @@ func statusOf(ctx context.Context, i *installation.Installation, now time.Time, 
 	if s.Log, err = docket.Recorders(ctx, i.Ledger, progress); err != nil {
 		return s, err
 	}
-	var e examination
 	for n := range s.Here {
-		s.process(&e, &s.Here[n], now)
+		s.process(&s.Here[n], now)
 	}
 	for _, r := range s.Log {
-		s.known(&e, r)
+		s.known(r)
 	}
-	s.Findings = append(s.Findings, e.Findings...)
 	return s, nil
 }
 
 // process says what is to be done about a process.
-func (s *recorderStatus) process(e *examination, p *recording.Process, now time.Time) {
+func (s *recorderStatus) process(p *recording.Process, now time.Time) {
 	name := aboutRecorder(p.About.Recorder)
 	waiting := fmt.Sprintf("%s under way, a journal of %s, %s of %s", plural.Of(p.Open, "call"), plural.Of(p.JournalBytes, "byte"), plural.Of(p.Copies, "copy"), plural.Of(p.CopyBytes, "byte"))
 	if p.Damaged > 0 {
@@ -310,14 +308,14 @@ func (s *recorderStatus) process(e *examination, p *recording.Process, now time.
 	}
 	switch {
 	case !p.Running:
-		e.add(name, look, "it died with "+waiting, "the next recorder on this data folder seals what became of the calls: start one, as 'jurat record proxy'")
+		s.add(name, look, "it died with "+waiting, "the next recorder on this data folder seals what became of the calls: start one, as 'jurat record proxy'")
 	case p.State.Trouble != "":
-		e.add(name, look, fmt.Sprintf("it runs, and cannot seal: %s; %s that ended, %s that passed without a record: %s", waiting, plural.Of(p.State.Waiting, "call"), plural.Of(p.State.Missed, "call"), p.State.Trouble),
+		s.add(name, look, fmt.Sprintf("it runs, and cannot seal: %s; %s that ended, %s that passed without a record: %s", waiting, plural.Of(p.State.Waiting, "call"), plural.Of(p.State.Missed, "call"), p.State.Trouble),
 			"'jurat doctor' says what is wrong with the log; what waits is sealed as soon as it seals again")
 	case s.silent(p, now):
-		e.add(name, look, "it runs, and its heartbeat is overdue: the last one was "+s.lastSign(p).UTC().Format(time.RFC3339), "see what it logs; restart it if it hangs: what is under way is sealed as lost then")
+		s.add(name, look, "it runs, and its heartbeat is overdue: the last one was "+s.lastSign(p).UTC().Format(time.RFC3339), "see what it logs; restart it if it hangs: what is under way is sealed as lost then")
 	default:
-		e.add(name, fine, fmt.Sprintf("it runs since %s: %s sealed, %s", p.About.Began.UTC().Format(time.RFC3339), plural.Of(p.State.Sealed, "call"), waiting), "")
+		s.add(name, fine, fmt.Sprintf("it runs since %s: %s sealed, %s", p.About.Began.UTC().Format(time.RFC3339), plural.Of(p.State.Sealed, "call"), waiting), "")
 	}
 }
 
@@ -346,7 +344,7 @@ func (s *recorderStatus) silent(p *recording.Process, now time.Time) bool {
 }
 
 // known says what is to be done about a recorder that the log knows and this folder does not.
-func (s *recorderStatus) known(e *examination, r docket.Recorder) {
+func (s *recorderStatus) known(r docket.Recorder) {
 	for _, p := range s.Here {
 		if p.About.Recorder == r.Name {
 			return
@@ -354,15 +352,15 @@ func (s *recorderStatus) known(e *examination, r docket.Recorder) {
 	}
 	switch {
 	case r.Started == "":
-		e.add(aboutRecorder(r.Name), look, "the log has acts of it, and no start", "'jurat records --action recorder_event' lists them")
+		s.add(aboutRecorder(r.Name), look, "the log has acts of it, and no start", "'jurat records --action recorder_event' lists them")
 	case r.Stopped != "":
 		after := ""
 		if r.Counted {
 			after = ", after " + plural.Of(r.Calls, "call")
 		}
-		e.add(aboutRecorder(r.Name), fine, "it stopped at "+r.Stopped+after+": "+r.Reason, "")
+		s.add(aboutRecorder(r.Name), fine, "it stopped at "+r.Stopped+after+": "+r.Reason, "")
 	default:
-		e.add(aboutRecorder(r.Name), look, "it began at "+r.Started+", did not say that it stopped, and does not run on this data folder", "if it runs on no other machine, it died: start a recorder where it ran")
+		s.add(aboutRecorder(r.Name), look, "it began at "+r.Started+", did not say that it stopped, and does not run on this data folder", "if it runs on no other machine, it died: start a recorder where it ran")
 	}
 }
 
@@ -372,7 +370,7 @@ func (c *doctorCmd) recorders(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		code := (&examination{Findings: s.Findings}).code()
+		code := s.code()
 		if c.JSON {
 			return closing(code, io.json(s))
 		}

@@ -30,6 +30,7 @@ import (
 	"math/big"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -135,10 +136,7 @@ const maxCommonName = 64
 // that is there.
 func Create(ctx context.Context, c Config, p Plan) (*CA, error) {
 	a := &CA{config: c, files: filestore.NewFolder(c.Dir)}
-	if err := a.exclusively(ctx, func() error { return a.create(ctx, p) }); err != nil {
-		return nil, fmt.Errorf("making CA %s: %w", c.Dir, err)
-	}
-	return a, nil
+	return a, a.exclusively(ctx, "making CA "+c.Dir, func() error { return a.create(ctx, p) })
 }
 
 func (a *CA) create(ctx context.Context, p Plan) error {
@@ -227,14 +225,17 @@ func Open(ctx context.Context, c Config) (*CA, error) {
 	return a, nil
 }
 
-// exclusively does something while no other process acts on the folder.
-func (a *CA) exclusively(ctx context.Context, do func() error) error {
+// exclusively does something while no other process acts on the folder. Its errors say what was being done.
+func (a *CA) exclusively(ctx context.Context, what string, do func() error) error {
 	_, release, err := lock.NewFolder(filepath.Join(a.config.Dir, "locks")).Lock(ctx, "ca")
-	if err != nil {
-		return err
+	if err == nil {
+		defer release()
+		err = do()
 	}
-	defer release()
-	return do()
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }
 
 // now is in whole seconds, as certificates have them.
@@ -288,10 +289,8 @@ func (a *CA) write(ctx context.Context, s *state) error {
 
 // revocation returns what is known of a certificate; nil: it is not revoked.
 func (s *state) revocation(serial string) *Revocation {
-	for i := range s.Revoked {
-		if s.Revoked[i].Serial == serial {
-			return &s.Revoked[i]
-		}
+	if i := slices.IndexFunc(s.Revoked, func(r Revocation) bool { return r.Serial == serial }); i >= 0 {
+		return &s.Revoked[i]
 	}
 	return nil
 }
@@ -319,13 +318,9 @@ func (a *CA) issued(ctx context.Context) (list []*x509.Certificate, err error) {
 // Revoke revokes a certificate of the CA. invalidFrom is since when others may have had its key; zero: it is not stated. A certificate that is
 // revoked already may get an earlier invalidFrom. The errors include ErrUnknown and ErrRevoked.
 func (a *CA) Revoke(ctx context.Context, c *x509.Certificate, cause Cause, invalidFrom time.Time) error {
-	err := a.exclusively(ctx, func() error {
+	return a.exclusively(ctx, "revoking", func() error {
 		return a.revoke(ctx, c, Revocation{serialOf(c), cause, a.now(), invalidFrom.UTC().Truncate(time.Second)})
 	})
-	if err != nil {
-		return fmt.Errorf("revoking: %w", err)
-	}
-	return nil
 }
 
 func (a *CA) revoke(ctx context.Context, c *x509.Certificate, r Revocation) error {
@@ -358,14 +353,11 @@ const ListLife = 7 * 24 * time.Hour
 
 // List makes a revocation list, in DER. A crash may skip a number, and never gives one twice.
 func (a *CA) List(ctx context.Context) (der []byte, err error) {
-	err = a.exclusively(ctx, func() error {
+	err = a.exclusively(ctx, "making a revocation list", func() error {
 		der, err = a.list(ctx)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("making a revocation list: %w", err)
-	}
-	return der, nil
+	return der, err
 }
 
 func (a *CA) list(ctx context.Context) ([]byte, error) {
@@ -524,7 +516,7 @@ func (a *CA) Issue(ctx context.Context, r *Request, days int) (made *x509.Certif
 	if days < 1 || days > MaxDays {
 		return nil, fmt.Errorf("issuing certificate: a life of %d days: want 1 to %d", days, MaxDays)
 	}
-	err = a.exclusively(ctx, func() error {
+	err = a.exclusively(ctx, "issuing certificate", func() error {
 		if err := a.mayName(ctx, r); err != nil {
 			return err
 		}
@@ -534,7 +526,7 @@ func (a *CA) Issue(ctx context.Context, r *Request, days int) (made *x509.Certif
 		return a.files.Create(ctx, fileOf(made), PEM(made))
 	})
 	if err != nil {
-		return nil, fmt.Errorf("issuing certificate: %w", err)
+		return nil, err
 	}
 	return made, nil
 }

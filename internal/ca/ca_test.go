@@ -253,7 +253,7 @@ func TestInterrupted(t *testing.T) {
 	if err != nil || !slices.Equal(again.Certificate.RawSubjectPublicKeyInfo, a.Certificate.RawSubjectPublicKeyInfo) {
 		t.Errorf("%v", err)
 	}
-	err = again.exclusively(t.Context(), func() error {
+	err = again.exclusively(t.Context(), "waiting", func() error {
 		_, err := again.List(t.Context())
 		return err
 	})

@@ -53,7 +53,7 @@ func Write(records []*evidence.Record, trusted *trust.Trust, put Put) (commands 
 		}
 		all.WriteString(inFolder(folder, commands))
 	}
-	return all.String(), WriteScript(put, all.String())
+	return all.String(), writeScript(put, all.String())
 }
 
 // write writes one record's files, and returns the commands that check it.
@@ -121,9 +121,9 @@ func inFolder(folder string, commands []command) string {
 // checked tells the reader what the commands prove, and what they do not.
 const checked = "'signatures, by the keys beside them, and time stamps. Only jurat verify checks what the records say of each other and of trials, whether keys had ended, whether keys or certificates were revoked, and the log.'"
 
-// WriteScript writes the script. It stops at the first command that fails, and claims only what it has checked. Its
+// writeScript writes the script. It stops at the first command that fails, and claims only what it has checked. Its
 // errors are those of put.
-func WriteScript(put Put, commands string) error {
+func writeScript(put Put, commands string) error {
 	const head = "#!/bin/sh\n# Checks every record in this folder with openssl alone.\nset -e\ncd \"$(dirname \"$0\")\"\n"
 	end := "echo all verified: " + checked + "\n"
 	if strings.Contains(commands, needsNewer) {
@@ -139,7 +139,7 @@ func signatures(r *evidence.Record, trusted *trust.Trust, put Put) ([]command, e
 		public, signature := numbered("public", i, ".pem"), numbered("signature", i, ".bin")
 		err = errors.Join(err, put(signature, r.Signatures[i]))
 		if key := trusted.Key(signer.KeyID); key != nil {
-			err = errors.Join(err, put(public, publicPEM(key.PublicKey)))
+			err = errors.Join(err, put(public, inPEM("PUBLIC KEY", key.PublicKey)))
 		} else {
 			found, certErr := byCertificate(r, i, trusted, public, put)
 			err, commands = errors.Join(err, certErr), append(commands, found...)
@@ -166,29 +166,26 @@ func verifyCommand(algorithm evidence.Algorithm, public, signature string) strin
 
 // tokens writes each token inside a response, which is the form that openssl reads by default.
 func tokens(r *evidence.Record, trusted *trust.Trust, put Put) ([]command, error) {
-	roots, err := Roots(trusted)
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	stamped := "signature.bin"
 	if len(r.Signatures) > 1 { // a token stamps all signatures, concatenated
 		stamped = "signatures.bin"
-		err = put(stamped, joined(r))
+		err = put(stamped, bytes.Join(r.Signatures, nil))
 	}
 	var commands []command
 	for i, stamp := range r.Timestamps {
 		response, wrapErr := timestamp.MarshalResponse(stamp.Token)
 		name := numbered("token", i, ".tsr")
 		err = errors.Join(err, wrapErr, put(name, response))
-		line, lineErr := TokenCommand("-data "+stamped, name, stamp.Token)
+		line, lineErr := tokenCommand("-data "+stamped, name, stamp.Token)
 		err, commands = errors.Join(err, lineErr), append(commands, command{line: line})
 	}
-	return commands, errors.Join(err, put("authority.pem", roots))
+	return commands, errors.Join(err, put("authority.pem", roots(trusted)))
 }
 
-// TokenCommand is the command that checks a token in a file. Each authority of authority.pem is trusted by itself, whoever certified it, and its
+// tokenCommand is the command that checks a token in a file. Each authority of authority.pem is trusted by itself, whoever certified it, and its
 // certificates need to have been valid at the token's time. Its error says that the token cannot be read.
-func TokenCommand(what, name string, token []byte) (string, error) {
+func tokenCommand(what, name string, token []byte) (string, error) {
 	t, err := timestamp.Parse(token)
 	if err != nil {
 		return "", err
@@ -196,18 +193,12 @@ func TokenCommand(what, name string, token []byte) (string, error) {
 	return fmt.Sprintf("openssl ts -verify %s -in %s -CAfile authority.pem -untrusted authority.pem -partial_chain -attime %d", what, name, t.UnverifiedInfo().GenTime.Unix()), nil
 }
 
-// joined returns the bytes that a token stamps.
-func joined(r *evidence.Record) []byte { return bytes.Join(r.Signatures, nil) }
-
-// Roots returns every authority's root in PEM. Its error is always nil.
-func Roots(trusted *trust.Trust) ([]byte, error) {
-	var roots bytes.Buffer
+// roots are the roots of every authority in PEM.
+func roots(trusted *trust.Trust) (text []byte) {
 	for _, authority := range trusted.Authorities {
-		if err := pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: authority.Certificate}); err != nil {
-			return nil, err
-		}
+		text = append(text, inPEM("CERTIFICATE", authority.Certificate)...)
 	}
-	return roots.Bytes(), nil
+	return text
 }
 
 // certified returns how a CA of the trust file vouches for a signer whose key that does not list, and when the record existed. It does not ask
@@ -251,19 +242,18 @@ func byCertificate(r *evidence.Record, i int, trusted *trust.Trust, public strin
 	if err != nil {
 		return nil, err
 	}
-	var chain, ca bytes.Buffer
+	var chain []byte
 	last := len(found.Path) - 1
 	for _, c := range found.Path[:last] {
-		err = errors.Join(err, pem.Encode(&chain, &pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}))
+		chain = append(chain, inPEM("CERTIFICATE", c.Raw)...)
 	}
-	err = errors.Join(err, pem.Encode(&ca, &pem.Block{Type: "CERTIFICATE", Bytes: found.Path[last].Raw}))
 	certificate, root := numbered("certificate", i, ".pem"), numbered("ca", i, ".pem")
 	return []command{
 		{line: fmt.Sprintf("openssl verify -purpose any -partial_chain -no-CApath -no-CAstore -attime %d -CAfile %s -untrusted %s %s", at.Unix(), root, certificate, certificate)},
 		{line: fmt.Sprintf("openssl x509 -in %s -noout -pubkey | cmp - %s", certificate, public)},
-	}, errors.Join(err, put(certificate, chain.Bytes()), put(root, ca.Bytes()), put(public, publicPEM(found.Path[0].RawSubjectPublicKeyInfo)))
+	}, errors.Join(put(certificate, chain), put(root, inPEM("CERTIFICATE", found.Path[last].Raw)), put(public, inPEM("PUBLIC KEY", found.Path[0].RawSubjectPublicKeyInfo)))
 }
 
-func publicPEM(der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+func inPEM(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
