@@ -90,7 +90,7 @@ func (c *Client) WithKey(key string) *Client {
 // Seal asks the server to seal a payload with the key that the installation keeps for the agent or reviewer, and
 // returns the record.
 func (c *Client) Seal(ctx context.Context, payload []byte) (*evidence.Record, error) {
-	return c.record(ctx, http.MethodPost, "/v1/records", payload)
+	return answer(evidence.Open)(c.ask(ctx, http.MethodPost, "/v1/records", payload))
 }
 
 // Deposit sends a record that was signed with Sign or SignApart, and returns it as the server stored it. Check compares
@@ -102,103 +102,79 @@ func (c *Client) Deposit(ctx context.Context, signed *evidence.Record) (*evidenc
 	if err != nil {
 		return nil, err
 	}
-	return c.WithKey("").record(ctx, http.MethodPost, "/v1/records", file)
+	return c.WithKey("").Seal(ctx, file)
 }
 
 // Record reads a record with its proofs.
 func (c *Client) Record(ctx context.Context, id string) (*evidence.Record, error) {
-	return c.record(ctx, http.MethodGet, "/v1/records/"+url.PathEscape(id), nil)
+	return answer(evidence.Open)(c.get(ctx, recordPath(id, "")))
 }
 
 // Review records a decision of the token's person.
 func (c *Client) Review(ctx context.Context, id string, review api.Review) (*evidence.Record, error) {
-	body, err := json.Marshal(review)
-	if err != nil {
-		return nil, err
-	}
-	return c.record(ctx, http.MethodPost, "/v1/records/"+url.PathEscape(id)+"/reviews", body)
+	return answer(evidence.Open)(c.post(ctx, recordPath(id, "/reviews"), review))
 }
 
 // Deliver records that the answer approved by a review was given.
 func (c *Client) Deliver(ctx context.Context, id, reviewID string) (*evidence.Record, error) {
-	body, err := json.Marshal(api.Delivery{Review: reviewID})
-	if err != nil {
-		return nil, err
-	}
-	return c.record(ctx, http.MethodPost, "/v1/records/"+url.PathEscape(id)+"/deliveries", body)
+	return answer(evidence.Open)(c.post(ctx, recordPath(id, "/deliveries"), api.Delivery{Review: reviewID}))
 }
 
 // Property asks the server for a proof of what a value is like that it keeps, in a bundle without the value. Package verify checks it.
 // A program that holds the value itself calls Prove.
 func (c *Client) Property(ctx context.Context, id string, wanted api.Property) (*evidence.Bundle, error) {
-	body, err := json.Marshal(wanted)
-	if err != nil {
-		return nil, err
-	}
-	doc, err := c.ask(ctx, http.MethodPost, "/v1/records/"+url.PathEscape(id)+"/properties", body)
-	if err != nil {
-		return nil, err
-	}
-	return evidence.ParseBundle(doc)
+	return answer(evidence.ParseBundle)(c.post(ctx, recordPath(id, "/properties"), wanted))
 }
 
 // Chain reads the records of a chain, or of a trial, as one bundle.
 func (c *Client) Chain(ctx context.Context, chainID string) (*evidence.Bundle, error) {
-	doc, err := c.ask(ctx, http.MethodGet, "/v1/chains/"+url.PathEscape(chainID), nil)
-	if err != nil {
-		return nil, err
-	}
-	return evidence.ParseBundle(doc)
+	return answer(evidence.ParseBundle)(c.get(ctx, "/v1/chains/"+url.PathEscape(chainID)))
 }
 
 // Records iterates over the records that the token may read, in the order of the log. If chainID is set, it reads
 // only that chain. It ends after an error.
 func (c *Client) Records(ctx context.Context, chainID string) iter.Seq2[api.Entry, error] {
-	return func(yield func(api.Entry, error) bool) {
+	return pages(func(cursor string) ([]api.Entry, string, error) {
+		query := url.Values{}
+		for name, value := range map[string]string{"after": cursor, "chain": chainID} {
+			if value != "" {
+				query.Set(name, value)
+			}
+		}
+		page, err := answer(read[api.Listing])(c.get(ctx, "/v1/records?"+query.Encode()))
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Records, page.Next, nil
+	})
+}
+
+// pages iterates over what a list has on all its pages. get returns the part after a cursor, and the next cursor.
+func pages[T any](get func(cursor string) ([]T, string, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
 		for cursor := ""; ; {
-			page, err := c.page(ctx, chainID, cursor)
+			list, next, err := get(cursor)
 			if err != nil {
-				yield(api.Entry{}, err)
+				var none T
+				yield(none, err)
 				return
 			}
-			for _, entry := range page.Records {
-				if !yield(entry, nil) {
+			for _, one := range list {
+				if !yield(one, nil) {
 					return
 				}
 			}
-			if cursor = page.Next; cursor == "" {
+			if cursor = next; cursor == "" {
 				return
 			}
 		}
 	}
-}
-
-func (c *Client) page(ctx context.Context, chainID, cursor string) (*api.Listing, error) {
-	query := url.Values{}
-	for name, value := range map[string]string{"after": cursor, "chain": chainID} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	doc, err := c.ask(ctx, http.MethodGet, "/v1/records?"+query.Encode(), nil)
-	if err != nil {
-		return nil, err
-	}
-	var page api.Listing
-	if err := json.Unmarshal(doc, &page); err != nil {
-		return nil, fmt.Errorf("reading the server's answer: %w", evidence.Steady(err))
-	}
-	return &page, nil
 }
 
 // Trust reads the server's trust file. Its statements about keys are only the server's word: compare its fingerprint
 // over another channel before you verify with it.
 func (c *Client) Trust(ctx context.Context) (*trust.Trust, error) {
-	doc, err := c.ask(ctx, http.MethodGet, "/v1/trust", nil)
-	if err != nil {
-		return nil, err
-	}
-	return trust.Parse(doc)
+	return answer(trust.Parse)(c.get(ctx, "/v1/trust"))
 }
 
 // Ready asks once whether the server's log takes records, and returns nil if it does. A server that answers and is not ready gives
@@ -214,17 +190,34 @@ func (c *Client) Ready(ctx context.Context) error {
 // Checkpoint reads a signed checkpoint of the whole log. A caller that keeps it can later detect a change of anything
 // that it covers.
 func (c *Client) Checkpoint(ctx context.Context) (string, error) {
-	doc, err := c.ask(ctx, http.MethodGet, "/log/checkpoint", nil)
+	doc, err := c.get(ctx, "/log/checkpoint")
 	return string(doc), err
 }
 
-func (c *Client) record(ctx context.Context, method, path string, body []byte) (*evidence.Record, error) {
-	doc, err := c.ask(ctx, method, path, body)
+// answer makes of parse a function that takes what the server answered.
+func answer[T any](parse func([]byte) (*T, error)) func([]byte, error) (*T, error) {
+	return func(doc []byte, err error) (*T, error) {
+		if err != nil {
+			return nil, err
+		}
+		return parse(doc)
+	}
+}
+
+func (c *Client) get(ctx context.Context, path string) ([]byte, error) {
+	return c.ask(ctx, http.MethodGet, path, nil)
+}
+
+// post sends a value of package api.
+func (c *Client) post(ctx context.Context, path string, value any) ([]byte, error) {
+	body, err := json.Marshal(value)
 	if err != nil {
 		return nil, err
 	}
-	return evidence.Open(doc)
+	return c.ask(ctx, http.MethodPost, path, body)
 }
+
+func recordPath(id, rest string) string { return "/v1/records/" + url.PathEscape(id) + rest }
 
 // pause is the wait before the second attempt. Each further wait is twice as long.
 const pause = 200 * time.Millisecond
@@ -314,70 +307,45 @@ func problemIn(answer *http.Response, doc []byte) error {
 // Submit puts an agent before the jury. It returns when the submission is sealed. The trial starts when its turn
 // comes.
 func (c *Client) Submit(ctx context.Context, n api.NewSubmission) (*api.Submission, error) {
-	body, err := json.Marshal(n)
-	if err != nil {
-		return nil, err
-	}
-	return read[api.Submission](c.ask(ctx, http.MethodPost, "/v1/submissions", body))
+	return answer(read[api.Submission])(c.post(ctx, "/v1/submissions", n))
 }
 
 // Submission returns the state of a submission, the votes, and the result so far.
 func (c *Client) Submission(ctx context.Context, id string) (*api.Submission, error) {
-	return read[api.Submission](c.ask(ctx, http.MethodGet, submissionPath(id, ""), nil))
+	return answer(read[api.Submission])(c.get(ctx, submissionPath(id, "")))
 }
 
 // Cancel stops a trial that has no verdict. The log records the caller and the reason. A juror that was already asked
 // still answers.
 func (c *Client) Cancel(ctx context.Context, id, reason string) (*api.Submission, error) {
-	body, err := json.Marshal(api.Cancellation{Reason: reason})
-	if err != nil {
-		return nil, err
-	}
-	return read[api.Submission](c.ask(ctx, http.MethodPost, submissionPath(id, "/cancel"), body))
+	return answer(read[api.Submission])(c.post(ctx, submissionPath(id, "/cancel"), api.Cancellation{Reason: reason}))
 }
 
 // Resume continues a trial that was broken off or cancelled.
 func (c *Client) Resume(ctx context.Context, id string) (*api.Submission, error) {
-	return read[api.Submission](c.ask(ctx, http.MethodPost, submissionPath(id, "/resume"), nil))
+	return answer(read[api.Submission])(c.ask(ctx, http.MethodPost, submissionPath(id, "/resume"), nil))
 }
 
 // Submissions iterates over the submissions that the token may see, the newest first. It ends after an error.
 func (c *Client) Submissions(ctx context.Context) iter.Seq2[api.Submission, error] {
-	return func(yield func(api.Submission, error) bool) {
-		for cursor := ""; ; {
-			page, err := read[api.Submissions](c.ask(ctx, http.MethodGet, "/v1/submissions?after="+url.QueryEscape(cursor), nil))
-			if err != nil {
-				yield(api.Submission{}, err)
-				return
-			}
-			for _, s := range page.Submissions {
-				if !yield(s, nil) {
-					return
-				}
-			}
-			if cursor = page.Next; cursor == "" {
-				return
-			}
+	return pages(func(cursor string) ([]api.Submission, string, error) {
+		page, err := answer(read[api.Submissions])(c.get(ctx, "/v1/submissions?after="+url.QueryEscape(cursor)))
+		if err != nil {
+			return nil, "", err
 		}
-	}
+		return page.Submissions, page.Next, nil
+	})
 }
 
 // CaseFile reads every record of a trial, proved against one checkpoint. Verify it with your own trust file.
 func (c *Client) CaseFile(ctx context.Context, id string) (*evidence.Bundle, error) {
-	doc, err := c.ask(ctx, http.MethodGet, submissionPath(id, "/case"), nil)
-	if err != nil {
-		return nil, err
-	}
-	return evidence.ParseBundle(doc)
+	return answer(evidence.ParseBundle)(c.get(ctx, submissionPath(id, "/case")))
 }
 
 func submissionPath(id, rest string) string { return "/v1/submissions/" + url.PathEscape(id) + rest }
 
 // read decodes an answer. It ignores unknown members, which a later server may have added.
-func read[T any](doc []byte, err error) (*T, error) {
-	if err != nil {
-		return nil, err
-	}
+func read[T any](doc []byte) (*T, error) {
 	value := new(T)
 	if err := json.Unmarshal(doc, value); err != nil {
 		return nil, fmt.Errorf("reading the server's answer: %w", evidence.Steady(err))

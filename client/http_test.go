@@ -3,8 +3,11 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,9 +15,12 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/api"
 	"jurat/client"
+	"jurat/evidence"
+	"jurat/jurattest"
 )
 
 func connect(t *testing.T, c client.Config) *client.Client {
@@ -161,5 +167,163 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 	if n := asked.Load(); n > 0 {
 		t.Errorf("the other host got %d requests", n)
+	}
+}
+
+// TestResumeAndCancel: each asks for the trial by its id, and a cancellation says why.
+func TestResumeAndCancel(t *testing.T) {
+	var asked []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.URL.EscapedPath()+" "+string(must(io.ReadAll(r.Body))))
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"trial-1"}`)
+	}))
+	defer s.Close()
+	c := connect(t, client.Config{URL: s.URL})
+	if got := must(c.Resume(t.Context(), "a/b")).ID; got != "trial-1" {
+		t.Error(got)
+	}
+	if got := must(c.Cancel(t.Context(), "a/b", "by mistake")).ID; got != "trial-1" {
+		t.Error(got)
+	}
+	want := []string{"POST /v1/submissions/a%2Fb/resume ", `POST /v1/submissions/a%2Fb/cancel {"reason":"by mistake"}`}
+	if !slices.Equal(asked, want) {
+		t.Errorf("%q", asked)
+	}
+}
+
+// telling is a server that sends the events of a trial in parts, one part for each connection. It records the requests.
+func telling(t *testing.T, pieces ...string) (url string, asked *[]string) {
+	t.Helper()
+	asked = new([]string)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*asked = append(*asked, r.URL.Query().Get("after"))
+		piece := pieces[min(len(*asked), len(pieces))-1]
+		if piece == "over" {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		fmt.Fprint(w, "retry: 1000\n\n:\n\n"+piece)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, asked
+}
+
+func event(seq int, kind string) string {
+	return fmt.Sprintf("id: %d\nevent: %s\ndata: {\"type\":%q,\"seq\":%d,\"at\":\"2026-01-01T00:00:00Z\",\"submissionId\":\"trial-x\",\"more\":1}\n\n", seq, kind, kind, seq)
+}
+
+func heard(t *testing.T, c *client.Client, after int64) (seqs []int64, err error) {
+	t.Helper()
+	for e, err := range c.Watch(t.Context(), "trial-x", after) {
+		if err != nil {
+			return seqs, err
+		}
+		if e.SubmissionID != "trial-x" || !strings.Contains(string(e.JSON), `"more":1`) {
+			t.Errorf("%+v", e)
+		}
+		seqs = append(seqs, e.Seq)
+	}
+	return seqs, nil
+}
+
+// TestWatchGoesOn: Watch delivers each event once, however often the connection ends.
+func TestWatchGoesOn(t *testing.T) {
+	url, asked := telling(t, event(3, "a")+event(4, "b"), event(5, "c"), "", event(6, "d")[:20], event(6, "d")+event(7, api.LastEvent))
+	c := connect(t, client.Config{URL: url})
+	seqs, err := heard(t, c, 2)
+	if err != nil || !slices.Equal(seqs, []int64{3, 4, 5, 6, 7}) || !slices.Equal(*asked, []string{"2", "4", "5", "5", "5"}) {
+		t.Errorf("%v, %v, asked for %v", err, seqs, *asked)
+	}
+	url, _ = telling(t, "over")
+	if seqs, err := heard(t, connect(t, client.Config{URL: url}), 7); err != nil || len(seqs) > 0 {
+		t.Errorf("%v, %v", err, seqs)
+	}
+}
+
+// TestWatchGivesUp: Watch returns an error after several failed attempts, at once if the server refuses, and at once if
+// an event is missing.
+func TestWatchGivesUp(t *testing.T) {
+	url, asked := telling(t, event(1, "a"), "")
+	if seqs, err := heard(t, connect(t, client.Config{URL: url, Attempts: 2}), 0); err == nil || len(seqs) != 1 || len(*asked) != 3 {
+		t.Errorf("%v, %v, asked for %v", err, seqs, *asked)
+	}
+	url, asked = telling(t, event(1, "a")+event(3, "b"))
+	if seqs, err := heard(t, connect(t, client.Config{URL: url}), 0); err == nil || len(seqs) != 1 || len(*asked) != 1 {
+		t.Errorf("%v, %v, asked for %v", err, seqs, *asked)
+	}
+	url, count := answering(t, http.StatusForbidden, api.ProblemMediaType, `{"type":"urn:jurat:problem:forbidden","title":"x","status":403,"detail":"x"}`)
+	if _, err := heard(t, connect(t, client.Config{URL: url}), 0); !errors.Is(err, api.ErrForbidden) || count.Load() != 1 {
+		t.Errorf("%v, asked %d times", err, count.Load())
+	}
+	url, _ = telling(t, event(1, strings.Repeat("a", 1000)))
+	if _, err := heard(t, connect(t, client.Config{URL: url, MaxAnswer: 500}), 0); err == nil || !strings.Contains(err.Error(), "500 bytes") {
+		t.Error(err)
+	}
+	url, asked = telling(t, event(1, "a")+event(2, "b"))
+	for range connect(t, client.Config{URL: url}).Watch(t.Context(), "trial-x", 0) {
+		break
+	}
+	if len(*asked) != 1 {
+		t.Errorf("the requests were %v, want none after the caller stopped", *asked)
+	}
+}
+
+// TestConduct: bundles come one by one, in order. An answer that breaks off, or is no bundle, or too long, is an error after what came before.
+func TestConduct(t *testing.T) {
+	h := jurattest.New(t)
+	var files [2]string
+	for i := range files {
+		record := h.Seal(t, evidence.Payload{AgentID: "agent", RequestID: fmt.Sprint(i), Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "1",
+			Prompt: jsontext.Value(`"p"`), Response: jsontext.Value(`"r"`), Parameters: jsontext.Value(`{}`)})
+		doc := must(h.Bundle(t, record).Marshal())
+		files[i] = string(doc)
+	}
+	for _, c := range []struct {
+		name, body, wrong string
+		length, files     int
+	}{
+		{"two files", files[0] + files[1], "", 0, 2},
+		{"none", "", "", 0, 0},
+		{"without a line feed at its end", files[0] + strings.TrimSpace(files[1]), "", 0, 2},
+		{"it breaks off in a file", files[0] + files[1][:len(files[1])/2], "unexpected EOF", len(files[0]) + len(files[1]), 1},
+		{"it breaks off after a file", files[0], "unexpected EOF", len(files[0]) + len(files[1]), 1},
+		{"half a file", files[0] + files[1][:len(files[1])/2], "file 2: ", 0, 1},
+		{"no bundle", "{}\n" + files[0], "file 1: ", 0, 0},
+		{"an empty line", files[0] + "\n" + files[1], "file 2: ", 0, 1},
+		{"too long", files[0] + files[0][:2000] + strings.Repeat(" ", 100_000), "more than 90000 bytes", 0, 1},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.EscapedPath() != "/v1/agents/a%2Fb%20c/conduct" || r.URL.RawQuery != "size=7" {
+				t.Error(r.URL)
+			}
+			if c.length > 0 {
+				w.Header().Set("Content-Length", fmt.Sprint(c.length))
+			}
+			_, _ = io.WriteString(w, c.body)
+		}))
+		n, failed := 0, error(nil)
+		for b, err := range connect(t, client.Config{URL: s.URL, MaxAnswer: 90_000}).Conduct(t.Context(), "a/b c", 7) {
+			if failed = err; err == nil {
+				n += len(b.Records)
+			}
+		}
+		s.Close()
+		if n != c.files || (failed == nil) != (c.wrong == "") || failed != nil && !strings.Contains(failed.Error(), c.wrong) {
+			t.Errorf("%s: %d files, %v", c.name, n, failed)
+		}
+	}
+	url, _ := answering(t, http.StatusNoContent, "text/plain", "")
+	for _, err := range connect(t, client.Config{URL: url}).Conduct(t.Context(), "a", 7) {
+		if err == nil {
+			t.Error("no answer is taken for no files")
+		}
+	}
+	url, _ = answering(t, http.StatusNotFound, api.ProblemMediaType, `{"type":"urn:jurat:problem:not-found","title":"x","status":404}`)
+	for _, err := range connect(t, client.Config{URL: url}).Conduct(t.Context(), "a", 7) {
+		var p *api.Problem
+		if !errors.As(err, &p) {
+			t.Error(err)
+		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -170,13 +171,7 @@ func (b *book) apply(r *evidence.Record) error {
 func (b *book) change(e *operator.AccessEventBody, at time.Time) error {
 	switch e.Event {
 	case operator.AccessPublished, operator.AccessWithdrawn:
-		where, name := b.public, e.Chain
-		switch {
-		case e.Record != "":
-			where, name = b.open, e.Record
-		case e.Agent != "":
-			where, name = b.agents, e.Agent
-		}
+		where, name := b.shelf(e)
 		if where[name] = true; e.Event == operator.AccessWithdrawn {
 			delete(where, name)
 		}
@@ -192,6 +187,17 @@ func (b *book) change(e *operator.AccessEventBody, at time.Time) error {
 		}
 	}
 	return nil
+}
+
+// shelf returns where the public things are of the kind that an event names, and its name there.
+func (b *book) shelf(e *operator.AccessEventBody) (map[string]bool, string) {
+	switch {
+	case e.Record != "":
+		return b.open, e.Record
+	case e.Agent != "":
+		return b.agents, e.Agent
+	}
+	return b.public, e.Chain
 }
 
 func (b *book) grant(e *operator.AccessEventBody, at time.Time) error {
@@ -241,13 +247,10 @@ func (r *Register) List(ctx context.Context, all bool) (api.AccessList, error) {
 			list.Grants = append(list.Grants, g.Described())
 		}
 	}
-	chains, err := r.PublicChains(ctx)
-	if err != nil {
-		return list, err
-	}
-	list.Public = append(list.Public, chains...)
-	agents, err := r.PublicAgents(ctx)
-	list.Agents = append(list.Agents, agents...)
+	err = r.read(ctx, func(b *book) {
+		list.Public = append(list.Public, slices.Sorted(maps.Keys(b.public))...)
+		list.Agents = append(list.Agents, slices.Sorted(maps.Keys(b.agents))...)
+	})
 	return list, err
 }
 

@@ -5,8 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -105,18 +105,6 @@ func (r *Register) PublicRecord(ctx context.Context, id string) (public bool, er
 func (r *Register) PublicAgent(ctx context.Context, name string) (public bool, err error) {
 	err = r.read(ctx, func(b *book) { public = b.agents[name] })
 	return public, err
-}
-
-// PublicChains returns the public chains, sorted.
-func (r *Register) PublicChains(ctx context.Context) (chains []string, err error) {
-	err = r.read(ctx, func(b *book) { chains = slices.Sorted(maps.Keys(b.public)) })
-	return chains, err
-}
-
-// PublicAgents returns the agents whose reputation is public, sorted.
-func (r *Register) PublicAgents(ctx context.Context) (agents []string, err error) {
-	err = r.read(ctx, func(b *book) { agents = slices.Sorted(maps.Keys(b.agents)) })
-	return agents, err
 }
 
 // Listed is a grant together with its present state.
@@ -246,46 +234,36 @@ func (r *Register) Revoke(ctx context.Context, id evidence.Digest, reason, by st
 // SetPublic makes a chain public, or ends that, so that only parties with a role for it read the chain. It returns
 // ErrOrder, wrapped, for an act that its readers would refuse.
 func (r *Register) SetPublic(ctx context.Context, chain string, public bool, reason, by string) error {
-	already, err := r.Public(ctx, chain)
-	if err != nil || already == public {
-		return err
-	}
-	if err := r.seal(ctx, operator.AccessEventBody{Event: publication(public), Chain: chain, Reason: reason, By: by}); err != nil {
-		return fmt.Errorf("changing who reads chain %q: %w", chain, err)
-	}
-	return nil
+	return r.publish(ctx, operator.AccessEventBody{Chain: chain, Reason: reason, By: by}, public, "chain "+strconv.Quote(chain))
 }
 
 // SetPublicRecord does the same for a record that is in no chain. Its errors are those of SetPublic.
 func (r *Register) SetPublicRecord(ctx context.Context, id string, public bool, reason, by string) error {
-	already, err := r.PublicRecord(ctx, id)
-	if err != nil || already == public {
-		return err
-	}
-	if err := r.seal(ctx, operator.AccessEventBody{Event: publication(public), Record: id, Reason: reason, By: by}); err != nil {
-		return fmt.Errorf("changing who reads record %s: %w", id, err)
-	}
-	return nil
+	return r.publish(ctx, operator.AccessEventBody{Record: id, Reason: reason, By: by}, public, "record "+id)
 }
 
 // SetPublicAgent does the same for the reputation of an agent. What it rests on does not become public by this. Its errors
 // are those of SetPublic.
 func (r *Register) SetPublicAgent(ctx context.Context, name string, public bool, reason, by string) error {
-	already, err := r.PublicAgent(ctx, name)
-	if err != nil || already == public {
-		return err
-	}
-	if err := r.seal(ctx, operator.AccessEventBody{Event: publication(public), Agent: name, Reason: reason, By: by}); err != nil {
-		return fmt.Errorf("changing who reads the reputation of agent %q: %w", name, err)
-	}
-	return nil
+	return r.publish(ctx, operator.AccessEventBody{Agent: name, Reason: reason, By: by}, public, "the reputation of agent "+strconv.Quote(name))
 }
 
-func publication(public bool) operator.AccessChange {
-	if public {
-		return operator.AccessPublished
+// publish makes what an event names public, or ends that, unless it is so already. what names it in an error.
+func (r *Register) publish(ctx context.Context, e operator.AccessEventBody, public bool, what string) error {
+	already := false
+	if err := r.read(ctx, func(b *book) {
+		where, name := b.shelf(&e)
+		already = where[name]
+	}); err != nil || already == public {
+		return err
 	}
-	return operator.AccessWithdrawn
+	if e.Event = operator.AccessWithdrawn; public {
+		e.Event = operator.AccessPublished
+	}
+	if err := r.seal(ctx, e); err != nil {
+		return fmt.Errorf("changing who reads %s: %w", what, err)
+	}
+	return nil
 }
 
 // Admit lets an agent add to a chain that another agent has begun. This cannot be undone: what the agent adds stays. A refused name returns

@@ -1,9 +1,12 @@
 package pages
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
 
@@ -12,6 +15,7 @@ import (
 	"jurat/internal/words"
 	"jurat/jurattest"
 	"jurat/jury"
+	"jurat/reputation"
 	"jurat/verify"
 )
 
@@ -94,6 +98,212 @@ func TestTokenPage(t *testing.T) {
 		}
 		if ended := write(t, Frame{Lang: lang, Path: "/access/x", Viewer: viewer}, all["token-ended"]); strings.Contains(ended, `name="sure"`) {
 			t.Errorf("%s: a token that has ended can be ended", lang)
+		}
+	}
+}
+
+// agentOf makes the page of an agent of whom n records were tried, each with the position of its number. change may change
+// the facts.
+func agentOf(t testing.TB, n int, position func(int) jury.Position, change ...func(*reputation.Facts)) *Agent {
+	t.Helper()
+	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC).Unix()
+	const day = 86_400
+	f := &reputation.Facts{Format: reputation.FactsFormat, At: start + 100*day, Policy: reputation.DefaultPolicy(),
+		Identity: reputation.Identity{Name: "desk", By: "keys", Keys: []reputation.KeyOfRecord{{From: start, Revoked: start + 90*day}}}}
+	panel := reputation.Panel{Digest: evidence.DigestOf([]byte("panel")), Method: jury.MajorityVote, Seats: []string{"openai/gpt-4o", "anthropic/claude"}, Judge: "google/gemini"}
+	for i := range n {
+		at := start + int64(i)*day
+		exhibit, judgment := evidence.DigestOf(fmt.Appendf(nil, "record %d", i)), evidence.DigestOf(fmt.Appendf(nil, "judgment %d", i))
+		f.Records = append(f.Records, reputation.RecordFact{Place: reputation.Place{Digest: exhibit, ID: "r", Origin: "log", Index: int64(2 * i)},
+			Standing: reputation.Standing{Time: at, Proved: true}, By: "keys", Keys: []evidence.KeyID{{}}})
+		f.Trials = append(f.Trials, reputation.TrialFact{Place: reputation.Place{Digest: judgment, ID: "j", Origin: "log", Index: int64(2*i + 1)},
+			Standing: reputation.Standing{Time: at, Proved: true}, Position: position(i), Panel: panel, Exhibits: []evidence.Digest{exhibit},
+			Raters: []reputation.Rater{{Role: evidence.RoleSubmitter, Name: "sam"}}})
+		f.Counted = append(f.Counted, reputation.CountedFact{Origin: "log", Index: int64(2*i + 1), Of: reputation.OfSubject, Seq: int64(i + 1), Digest: judgment})
+	}
+	for _, c := range change {
+		c(f)
+	}
+	v, err := f.View()
+	check(t, err)
+	a, err := NewAgent(v)
+	check(t, err)
+	return a
+}
+
+func passes(int) jury.Position { return jury.SafePass }
+
+// everyAgent makes pages of agents: with a number, with too few, with missing judgments, with nothing.
+func everyAgent(t testing.TB) map[string]Page {
+	return map[string]Page{
+		"agent": agentOf(t, 30, func(i int) jury.Position {
+			return map[bool]jury.Position{true: jury.UnsafeFail, false: jury.SafePass}[i == 20]
+		}, func(f *reputation.Facts) {
+			f.Trials[3].Transcript, f.Trials[4].Proved, f.Trials[4].Rule = true, false, "content/signature"
+		}),
+		"agent-few":     agentOf(t, 9, passes),
+		"agent-hole":    agentOf(t, 12, passes, func(f *reputation.Facts) { f.Counted = f.Counted[1:] }),
+		"agent-nothing": agentOf(t, 0, passes),
+	}
+}
+
+// TestAgentNumbers: there is a number, and a picture, only where there are enough observations and no judgment is missing.
+func TestAgentNumbers(t *testing.T) {
+	pages := everyAgent(t)
+	for name, want := range map[string]struct {
+		picture bool
+		says    string
+	}{
+		"agent":         {true, "Between 81.86 % and 99.38 %"},
+		"agent-few":     {false, "Too few for a number. At least 10 whole"},
+		"agent-hole":    {false, "No number: judgments are missing."},
+		"agent-nothing": {false, words.OfPages(words.English)["agent.unjudged"]},
+	} {
+		page := write(t, Frame{Lang: words.English, Path: "/agents/desk"}, pages[name])
+		if got := strings.Contains(page, `<svg viewBox="-90`); got != want.picture {
+			t.Errorf("%s: a picture: %v", name, got)
+		}
+		if !strings.Contains(page, want.says) {
+			t.Errorf("%s does not say %q", name, want.says)
+		}
+		if !want.picture && strings.Contains(page, " %</td>") {
+			t.Errorf("%s has bounds in its table, but no number", name)
+		}
+	}
+}
+
+// TestPicture: the lines begin where the number does, and each step is where the verdict is.
+func TestPicture(t *testing.T) {
+	at := time.Date(2026, 1, 11, 0, 0, 0, 0, time.UTC)
+	move := func(day int, b *reputation.Bounds) Move {
+		return Move{Move: &reputation.Move{Bounds: b}, When: at.AddDate(0, 0, day-10)}
+	}
+	got := picture([]Move{move(0, nil), move(0, &reputation.Bounds{Lower: 5000, Upper: 10_000}), move(5, &reputation.Bounds{Lower: 2500, Upper: 5000}),
+		move(5, &reputation.Bounds{Lower: 7500, Upper: 10_000})}, at)
+	want := Picture{Since: at.AddDate(0, 0, -10)}
+	want.Lower, want.Upper, want.Band = "0,100 300,100 300,50 600,50 600,50", "0,0 300,0 300,0 600,0 600,0", "0,0 300,0 300,0 600,0 600,0 600,50 600,50 300,50 300,100 0,100"
+	equal(t, got, want)
+	equal(t, picture([]Move{move(0, &reputation.Bounds{}), move(1, nil)}, at), Picture{})
+	equal(t, picture(nil, at), Picture{})
+	one := picture([]Move{move(10, &reputation.Bounds{Lower: 1, Upper: 9999})}, at) // at the moment of asking
+	if one.Band == "" {
+		t.Error("no picture of a number that is new")
+	}
+}
+
+// TestAgentCommand: no name can end the quotation.
+func TestAgentCommand(t *testing.T) {
+	a := agentOf(t, 0, passes, func(f *reputation.Facts) { f.Identity.Name = "it's $(x)" })
+	equal(t, a.Command(), `jurat reputation 'it'\''s $(x)' --at 2026-04-11T12:00:00Z --json`)
+}
+
+// TestAgentWithoutAKey: of an agent that only recorders know, the page does not say that the trust file gives it keys.
+func TestAgentWithoutAKey(t *testing.T) {
+	texts := words.OfPages(words.English)
+	byKeys, byRecorders := texts["agent.by_keys"], texts["agent.by_recorders"]
+	for keyless, want := range map[bool]string{true: byRecorders, false: byKeys} {
+		page := write(t, Frame{Lang: words.English, Path: "/agents/desk"}, agentOf(t, 0, passes, func(f *reputation.Facts) {
+			if keyless {
+				f.Identity.Keys = nil
+			}
+		}))
+		if !strings.Contains(page, want) || strings.Contains(page, byRecorders) == strings.Contains(page, byKeys) {
+			t.Errorf("without a key %t: %s", keyless, page)
+		}
+	}
+}
+
+// gridOf makes a grid of these scores, -1 where a juror was absent and -2 where it was not asked; the last are at the end.
+func gridOf(rounds int, scores ...[]int) (g Grid) {
+	for round := range rounds {
+		g.Rounds = append(g.Rounds, round+1)
+	}
+	for i, list := range scores {
+		row := Row{Who: Who{Name: "juror " + string(rune('A'+i))}, Number: i + 1}
+		for _, score := range list {
+			cell := Cell{}
+			switch score {
+			case -1:
+				cell.Absent = jury.AbsenceReason("timeout")
+			case -2:
+			default:
+				cell.Vote = &Vote{Position: jury.NeedsReview, Score: score}
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	for range rounds + 1 {
+		g.Checks = append(g.Checks, &jury.ConsensusResult{AgreementLevel: 0.5, ConsensusStatus: "split"})
+	}
+	return g
+}
+
+// TestChart: each score of the grid is in the chart, where its points put it; a juror that was absent leaves a gap.
+func TestChart(t *testing.T) {
+	g := gridOf(2, []int{100, 40, 0, 0}, []int{50, -1, 60, 60}, []int{-2, 70, 70, -2})
+	c := g.Chart()
+	if c == nil {
+		t.Fatal("there is no chart")
+	}
+	equal(t, len(c.Lines), 3)
+	equal(t, c.Lines[0].Path, "M56 10L136 70L216 110L296 110")
+	equal(t, c.Lines[1].Path, "M60 60M220 50L300 50")
+	equal(t, c.Lines[2].Path, "M144 40L224 40")
+	equal(t, c.Lines[1].Scores, []int{50, 60, 60})
+	equal(t, c.Bars, []Bar{{53, 170, 20, 60, 166, 0.5}, {133, 170, 20, 140, 166, 0.5}, {213, 170, 20, 220, 166, 0.5}})
+	equal(t, len(c.Labels), 3)
+	if gridOf(0, []int{50, 50}).Chart() != nil {
+		t.Error("without a discussion there is a chart")
+	}
+}
+
+// TestChartOfAFullPanel: twelve jurors are told from each other, and all stand within the picture.
+func TestChartOfAFullPanel(t *testing.T) {
+	var all [][]int
+	for i := range 12 {
+		all = append(all, []int{i, 100 - i, 50})
+	}
+	looks := map[string]bool{}
+	css := string(assets["jurat.css"].content)
+	for _, l := range gridOf(1, all...).Chart().Lines {
+		look := l.Sample
+		for _, rule := range strings.Split(css, "\n") {
+			if strings.HasPrefix(rule, ".chart") && (strings.Contains(rule, ".of-"+strconv.Itoa(l.Style)+",") || strings.Contains(rule, ".of-"+strconv.Itoa(l.Style)+")")) {
+				look += rule[strings.Index(rule, "{"):]
+			}
+		}
+		if looks[look] {
+			t.Errorf("%s looks like another juror: %s", l.Name, look)
+		}
+		looks[look] = true
+	}
+}
+
+// TestChartInPages: the picture of a trial has a title, a description and a way to the table, in each language; and none where
+// nobody discussed.
+func TestChartInPages(t *testing.T) {
+	for name, page := range everyPage(t, words.English) {
+		court, is := page.(*Court)
+		if !is {
+			continue
+		}
+		for _, lang := range words.Langs() {
+			text := write(t, Frame{Lang: lang}, court)
+			figure := text[strings.Index(text, `<figure class="chart"`):]
+			figure = figure[:strings.Index(figure, "</figure>")]
+			if court.First.Grid.Chart() == nil {
+				if strings.Contains(figure, "<svg") {
+					t.Errorf("%s: a picture of nothing", name)
+				}
+				continue
+			}
+			says := words.OfPages(lang)
+			for _, want := range []string{`role="img"`, `<title id="chart-title">` + says["chart.title"], `<desc id="chart-desc">` + says["chart.desc"], `href="#grid"`, says["chart.agreement"]} {
+				if !strings.Contains(figure, want) {
+					t.Errorf("%s in %s: %q is missing in %s", name, lang, want, figure)
+				}
+			}
 		}
 	}
 }

@@ -210,8 +210,7 @@ func TestEndedTokens(t *testing.T) {
 				t.Errorf("%s with a token that gives %v: %s", route.Name(), want, answer.Status)
 			}
 		}
-		answer, body := send(t, http.DefaultClient, "GET", h.URL+"/v1/records", "", bearer(token)...)
-		problem(t, answer, body, want)
+		problem(t, want)(send(t, http.DefaultClient, "GET", h.URL+"/v1/records", "", bearer(token)...))
 	}
 }
 
@@ -346,7 +345,7 @@ func TestTooManyRequests(t *testing.T) {
 		}
 	}
 	answer, body := send(t, http.DefaultClient, "GET", h.URL+"/v1/trust", "")
-	problem(t, answer, body, api.ErrTooMany)
+	problem(t, api.ErrTooMany)(answer, body)
 	// Other callers are not affected.
 	if answer, _ := send(t, http.DefaultClient, "GET", h.URL+"/v1/records", "", bearer(token)...); answer.StatusCode != 200 {
 		t.Error(answer.Status)

@@ -87,7 +87,8 @@ func (s *Server) courtPage(r *http.Request, c *Caller) (*pages.Court, error) {
 			court.State = api.UnderWay
 		}
 		court.Events = "/v1/submissions/" + url.PathEscape(id) + "/events?after=" + fmt.Sprint(court.Acts)
-		court.Ahead, court.Reason, court.By, court.Next = e.Ahead, reasonFor(c, &e), cancelledBy(c, &e), e.Next
+		told := entryFor(c, &e)
+		court.Ahead, court.Reason, court.By, court.Next = e.Ahead, told.Reason, told.CancelledBy, e.Next
 		may := acts.Manages(c, e.Submitter)
 		court.Resume = may && (court.State == api.BrokenOff || court.State == api.Cancelled)
 		court.Cancel = may && e.Cancelled == nil && !e.Over

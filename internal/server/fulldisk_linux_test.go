@@ -40,7 +40,7 @@ func TestFullDisk(t *testing.T) {
 				acknowledged = append(acknowledged, record.Payload.RecordID)
 				return nil
 			}
-			problem(t, answer, body, api.ErrUnavailable)
+			problem(t, api.ErrUnavailable)(answer, body)
 			return errors.New(body)
 		}
 		filler := filepath.Join(disk.Path, "filler")
@@ -106,8 +106,7 @@ func (r *running) revokes(t *testing.T) {
 	if err := errors.Join(err, second.Close()); err != nil {
 		t.Errorf("revoking: %v", err)
 	}
-	answer, body := send(t, http.DefaultClient, "GET", r.URL+"/v1/records", "", "Authorization", "Bearer "+token)
-	problem(t, answer, body, api.ErrRevoked)
+	problem(t, api.ErrRevoked)(send(t, http.DefaultClient, "GET", r.URL+"/v1/records", "", "Authorization", "Bearer "+token))
 }
 
 // starts starts a second server on the same folder.

@@ -72,10 +72,8 @@ func TestSourceExamples(t *testing.T) {
 		}
 	}
 	// Each caller may sign for itself only.
-	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", action, bearer(tokens["chain-step-1.json"])...)
-	problem(t, answer, body, api.ErrForbidden)
-	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records", action, bearer(tokens["human-review.json"])...)
-	problem(t, answer, body, api.ErrForbidden)
+	problem(t, api.ErrForbidden)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", action, bearer(tokens["chain-step-1.json"])...))
+	problem(t, api.ErrForbidden)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", action, bearer(tokens["human-review.json"])...))
 }
 
 func TestRefusedPayloads(t *testing.T) {
@@ -96,8 +94,7 @@ func TestRefusedPayloads(t *testing.T) {
 		"a long key":          {action, "", api.ErrMalformed, []string{api.IdempotencyKey, strings.Repeat("k", 256)}},
 		"no record":           {`{"digest":1}`, "/digest", api.ErrInvalid, nil},
 	} {
-		answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", c.body, append(c.header, header...)...)
-		problem(t, answer, body, c.want)
+		body := problem(t, c.want)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", c.body, append(c.header, header...)...))
 		var p api.Problem
 		if err := json.Unmarshal([]byte(body), &p); err != nil || p.Field != c.field {
 			t.Errorf("%s: %+v, %v", name, p, err)
@@ -119,10 +116,9 @@ func TestIdempotency(t *testing.T) {
 	if again.Payload.RecordID != first.Payload.RecordID || again.Digest != first.Digest || r.size(t) != size {
 		t.Errorf("sealed %s again as %s", first.Payload.RecordID, again.Payload.RecordID)
 	}
-	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(action, "A9", "A7", 1), header...)
-	problem(t, answer, body, api.ErrKeyReused)
-	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(action, `"agent_id"`, `"metadata":{},"agent_id"`, 1), header...)
-	problem(t, answer, body, api.ErrKeyReused)
+	problem(t, api.ErrKeyReused)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(action, "A9", "A7", 1), header...))
+	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(action, `"agent_id"`, `"metadata":{},"agent_id"`, 1), header...)
+	problem(t, api.ErrKeyReused)(answer, body)
 	other := post(t, r.URL+"/v1/records", action, append(bearer(token), api.IdempotencyKey, "order 18")...)
 	if other.Payload.RecordID == first.Payload.RecordID {
 		t.Error("two keys make one record")
@@ -143,10 +139,8 @@ func TestIdempotency(t *testing.T) {
 	own := strings.Replace(action, "{", `{"record_id":"0199f4a2-3b4c-7d5e-8f60-718293a4b5c7",`, 1)
 	post(t, r.URL+"/v1/records", own, bearer(token)...)
 	post(t, r.URL+"/v1/records", own, bearer(token)...)
-	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(own, "A9", "A7", 1), bearer(token)...)
-	problem(t, answer, body, api.ErrConflict)
-	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records", own, header...)
-	problem(t, answer, body, api.ErrMalformed)
+	problem(t, api.ErrConflict)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(own, "A9", "A7", 1), bearer(token)...))
+	problem(t, api.ErrMalformed)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", own, header...))
 }
 
 // TestIdempotencyOfManyAtOnce: of many identical concurrent requests, the log gets one record.
@@ -199,7 +193,7 @@ func TestReview(t *testing.T) {
 		t.Error("reviewed twice")
 	}
 	answer, refused := send(t, http.DefaultClient, "POST", url+"/reviews", strings.Replace(body, "A7", "A3", 1), append(mia, api.IdempotencyKey, "1")...)
-	problem(t, answer, refused, api.ErrKeyReused)
+	problem(t, api.ErrKeyReused)(answer, refused)
 
 	delivery := post(t, url+"/deliveries", fmt.Sprintf(`{"review":%q}`, review.Payload.RecordID), append(mia, api.IdempotencyKey, "2")...)
 	if p := delivery.Payload; string(p.Response) != `"Take the A7."` || p.AgentID != "logistics-agent-v1" || len(p.Saw) != 2 {
@@ -229,14 +223,12 @@ func TestReview(t *testing.T) {
 		"a response of the wrong kind": {`{"approval_status":"approved_with_modifications","modified_response":3}`, api.ErrInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer, body := send(t, http.DefaultClient, "POST", url+"/reviews", c.body, mia...)
-			problem(t, answer, body, c.want)
+			problem(t, c.want)(send(t, http.DefaultClient, "POST", url+"/reviews", c.body, mia...))
 		})
 	}
 	rejected := post(t, url+"/reviews", `{"approval_status":"rejected","changes":"no"}`, mia...)
 	for _, id := range []string{rejected.Payload.RecordID, said.Payload.RecordID, "x"} {
-		answer, body := send(t, http.DefaultClient, "POST", url+"/deliveries", fmt.Sprintf(`{"review":%q}`, id), mia...)
-		problem(t, answer, body, api.ErrInvalid)
+		problem(t, api.ErrInvalid)(send(t, http.DefaultClient, "POST", url+"/deliveries", fmt.Sprintf(`{"review":%q}`, id), mia...))
 	}
 }
 
@@ -246,10 +238,10 @@ func TestNobodyDecidesOnTheirOwnWork(t *testing.T) {
 	said := post(t, r.URL+"/v1/records", action, bearer(r.token(t, "logistics-agent-v1", access.Agent))...)
 	namesake := bearer(r.token(t, "logistics-agent-v1", access.Reviewer))
 	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records/"+said.Payload.RecordID+"/reviews", `{"approval_status":"approved"}`, namesake...)
-	problem(t, answer, body, api.ErrOwnWork)
+	problem(t, api.ErrOwnWork)(answer, body)
 	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records", fmt.Sprintf(`{"action_type":"human_review","reviewer_id":"logistics-agent-v1",
 		"timestamp":"2026-01-31T16:20:00Z","original_response_id":%q,"approval_status":"approved"}`, said.Payload.RecordID), namesake...)
-	problem(t, answer, body, api.ErrOwnWork)
+	problem(t, api.ErrOwnWork)(answer, body)
 	for _, alike := range []string{"Logistics-Agent-V1", "l\u043egistics-agent-v1", "logistics-\u03b1gent-v1", "ｌogistics-agent-v1"} {
 		order := access.Order{Name: alike, Roles: []access.Role{access.Reviewer}, For: time.Hour, Reason: "a test", By: "tester"}
 		if _, _, err := r.Access().Grant(t.Context(), order); !errors.Is(err, access.ErrOrder) {
@@ -269,11 +261,11 @@ func TestNobodyDecidesInTheirOwnTrial(t *testing.T) {
 	for original, want := range map[string]error{judgment: api.ErrOwnWork, said.Payload.RecordID: api.ErrInvalid, "elsewhere": api.ErrInvalid} {
 		answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", fmt.Sprintf(`{"action_type":"human_review","reviewer_id":"sam","chain_id":%q,
 			"timestamp":"2026-01-31T16:20:00Z","original_response_id":%q,"approval_status":"approved"}`, id, original), bearer(sam)...)
-		problem(t, answer, body, want)
+		problem(t, want)(answer, body)
 	}
 	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", fmt.Sprintf(`{"action_type":"delivery","agent_id":"logistics-agent-v1","chain_id":%q,
 		"response":"x","saw":[%q]}`, id, said.Digest), agent...)
-	problem(t, answer, body, api.ErrForbidden)
+	problem(t, api.ErrForbidden)(answer, body)
 	if s := r.submission(t, sam, id); s.Reviews != 0 || s.Delivered {
 		t.Errorf("%+v", s)
 	}
@@ -288,8 +280,7 @@ func TestNoAgentDeliversForAnother(t *testing.T) {
 	review := post(t, url+"/reviews", `{"approval_status":"approved"}`, bearer(r.token(t, "mia", access.Reviewer))...)
 	must.Do(t, r.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"))
 	delivery := fmt.Sprintf(`{"review":%q}`, review.Payload.RecordID)
-	answer, body := send(t, http.DefaultClient, "POST", url+"/deliveries", delivery, other...)
-	problem(t, answer, body, api.ErrForbidden)
+	problem(t, api.ErrForbidden)(send(t, http.DefaultClient, "POST", url+"/deliveries", delivery, other...))
 	post(t, url+"/deliveries", delivery, agent...)
 }
 
@@ -388,8 +379,7 @@ func TestListing(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"limit=0", "limit=501", "limit=x", "after=x", "after=-1"} {
-		answer, body := send(t, http.DefaultClient, "GET", r.URL+"/v1/records?"+query, "", auditor...)
-		problem(t, answer, body, api.ErrMalformed)
+		problem(t, api.ErrMalformed)(send(t, http.DefaultClient, "GET", r.URL+"/v1/records?"+query, "", auditor...))
 	}
 }
 
@@ -471,8 +461,7 @@ func TestOwnersRecords(t *testing.T) {
 		"already stamped":          {sealedFile(t, first), api.ErrInvalid, token},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", c.file, c.token...)
-			problem(t, answer, body, c.want)
+			problem(t, c.want)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", c.file, c.token...))
 		})
 	}
 }
@@ -500,8 +489,7 @@ func TestProvable(t *testing.T) {
 	size := must.Get(r.Installation.Ledger.Size(t.Context()))(t)
 	token[3] = "other"
 	for _, bad := range []string{`"12.50"`, `12.505`, `null`, `1e300`} {
-		answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(payload, "12.5", bad, 1), token...)
-		problem(t, answer, body, api.ErrInvalid)
+		body := problem(t, api.ErrInvalid)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(payload, "12.5", bad, 1), token...))
 		if !strings.Contains(body, "/metadata/amount") || !strings.Contains(body, "decimal:2") || !strings.Contains(body, "name another kind") {
 			t.Errorf("%s: %s", bad, body)
 		}
@@ -521,8 +509,7 @@ func TestSealedApart(t *testing.T) {
 	if again := post(t, r.URL+"/v1/records", payload, token...); again.Digest != first.Digest {
 		t.Error("sealed twice")
 	}
-	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(payload, "best", "worst", 1), token...)
-	problem(t, answer, body, api.ErrKeyReused)
+	problem(t, api.ErrKeyReused)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(payload, "best", "worst", 1), token...))
 	must.Do(t, r.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"))
 	for _, path := range []string{"/v1/records/" + first.Payload.RecordID, "/v1/chains/order-17"} {
 		if _, doc := send(t, http.DefaultClient, "GET", r.URL+path, ""); strings.Contains(doc, "best route") || !strings.Contains(doc, "hmac-sha256:") {
@@ -594,4 +581,86 @@ func TestRecordPageWithholds(t *testing.T) {
 	}
 	answer, page = r.visit(t, "ada", access.Auditor).get(t, path)
 	shows(t, answer, page, 200, secret, "the text shown matches the commitment")
+}
+
+// provingHouse has two agents with a record each: the amount is 12.5 in both.
+func provingHouse(t *testing.T) (r *running, tokens [2][]string, records [2]*evidence.Record) {
+	t.Helper()
+	r = start(t, nil)
+	for i, name := range []string{"logistics-agent-v1", "other-agent"} {
+		setting := erasure.Setting{Actor: name, Provable: map[string]property.Kind{"/metadata/amount": "decimal:2", "/metadata/born": property.Date, "/metadata/action": property.Text}}
+		must.Do(t, r.Installation.Apart.Set(t.Context(), setting))
+		tokens[i] = bearer(r.token(t, name, access.Agent))
+		payload := strings.Replace(strings.Replace(action, "logistics-agent-v1", name, 1), "{", `{"metadata":{"amount":12.5,"born":"2001-05-17","action":"refund"},`, 1)
+		records[i] = post(t, r.URL+"/v1/records", payload, tokens[i]...)
+	}
+	return r, tokens, records
+}
+
+// TestProperties: who may read a value gets a proof of what it is like, in a file that does not have the value.
+func TestProperties(t *testing.T) {
+	r, tokens, records := provingHouse(t)
+	url := r.URL + "/v1/records/" + records[0].Payload.RecordID + "/properties"
+	for body, want := range map[string]property.Form{
+		`{"form":"range","pointer":"/metadata/amount","lo":0,"hi":50.00,"audience":"auditor"}`: property.Range,
+		`{"form":"in","pointer":"/metadata/action","set":["refund","quote"]}`:                  property.In,
+		`{"form":"not_in","pointer":"/metadata/action","set":["a",{"b":1, "a":2}]}`:            property.NotIn,
+		`{"form":"age_at_least","pointer":"/metadata/born","years":18,"at":"2026-11-23"}`:      property.AgeAtLeast,
+	} {
+		answer, doc := send(t, http.DefaultClient, "POST", url, body, tokens[0]...)
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s: %s", body, answer.Status, doc)
+			continue
+		}
+		bundle := must.Get(evidence.ParseBundle([]byte(doc)))(t)
+		found := verify.Record(bundle.Records[0], verify.Options{})
+		if len(found.Properties) != 1 || found.Of(verify.Property).Status != verify.Proved || !strings.Contains(string(found.Properties[0].Statement), fmt.Sprintf(`"form":%q`, want)) || len(bundle.Records[0].Disclosures) != 0 {
+			t.Errorf("%s: %+v, disclosed %v", body, found, bundle.Records[0].Disclosures)
+		}
+	}
+	for _, body := range []string{`{"form":"range","pointer":"/metadata/amount","lo":0,"hi":12.49}`, `{"form":"in","pointer":"/metadata/action","set":["a","b"]}`,
+		`{"form":"range","pointer":"/prompt","lo":0,"hi":12.49}`, `{"form":"range","pointer":"/metadata/amount"}`, `{"form":"x","pointer":"/metadata/amount"}`,
+		`{"form":"equal","pointer":"/metadata/amount"}`, `{"form":"in","pointer":"/metadata/action","set":[null,{}]}`, `{"form":"range","pointer":"/metadata/amount","lo":0,"hi":1e400}`,
+		`{"form":"range","pointer":"/metadata/amount","lo":0,"hi":5,"x":1}`, `{"form":"in","pointer":"","set":["refund","b"]}`, `[]`} {
+		problem(t, api.ErrInvalid)(send(t, http.DefaultClient, "POST", url, body, tokens[0]...))
+	}
+	if _, err := r.Installation.Eraser.Erase(t.Context(), erasure.Order{RecordID: records[0].Payload.RecordID, Pointers: []string{"/metadata/born"}, Reason: "a test", By: "tester", DespiteQuotes: true}); err != nil {
+		t.Fatal(err)
+	}
+	born := `{"form":"age_at_least","pointer":"/metadata/born","years":18,"at":"2026-11-23"}`
+	if doc := problem(t, api.ErrInvalid)(send(t, http.DefaultClient, "POST", url, born, tokens[0]...)); !strings.Contains(doc, "it was erased, or its owner keeps it") {
+		t.Errorf("erased: %s", doc)
+	}
+}
+
+// TestPropertiesAreNoOracle: a caller who may not read a value gets the same refusal whether the statement is true or false, and also where the chain
+// is public.
+func TestPropertiesAreNoOracle(t *testing.T) {
+	r, tokens, records := provingHouse(t)
+	at := func(i int) string { return r.URL + "/v1/records/" + records[i].Payload.RecordID + "/properties" }
+	refused := func(what, url string, want error, bodies [2]string, header ...string) {
+		t.Helper()
+		var answers [2]string
+		for i, body := range bodies {
+			doc := problem(t, want)(send(t, http.DefaultClient, "POST", url, body, header...))
+			answers[i] = doc
+		}
+		if answers[0] != answers[1] {
+			t.Errorf("%s: a true statement is refused with %s, a false one with %s", what, answers[0], answers[1])
+		}
+	}
+	ranges := [2]string{`{"form":"range","pointer":"/metadata/amount","lo":0,"hi":50}`, `{"form":"range","pointer":"/metadata/amount","lo":0,"hi":5}`}
+	refused("another agent", at(0), api.ErrForbidden, ranges, tokens[1]...)
+	id := records[0].Payload.RecordID
+	must.Do(t, r.Access().SetPublic(t.Context(), id, true, "a test", "tester"))
+	refused("a stranger", at(0), api.ErrSignIn, ranges)
+
+	answer, doc := send(t, http.DefaultClient, "POST", at(1), ranges[0], bearer(r.token(t, "Olga", access.Auditor))...)
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("an auditor: %s: %s", answer.Status, doc)
+	}
+	bundle := must.Get(evidence.ParseBundle([]byte(doc)))(t)
+	if found := verify.Record(bundle.Records[0], verify.Options{}); len(bundle.Records) != 1 || len(found.Properties) != 1 {
+		t.Errorf("%d records, %+v", len(bundle.Records), found)
+	}
 }

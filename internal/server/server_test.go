@@ -108,14 +108,18 @@ func send(t testing.TB, client *http.Client, method, url, body string, header ..
 	return answer, string(doc)
 }
 
-func problem(t *testing.T, answer *http.Response, body string, want error) {
-	t.Helper()
-	var p api.Problem
-	if err := json.Unmarshal([]byte(body), &p); err != nil || answer.Header.Get("Content-Type") != api.ProblemMediaType {
-		t.Fatalf("%s: %s: %v", answer.Status, body, err)
-	}
-	if w := api.NewProblem(want); p.Type != w.Type || p.Status != answer.StatusCode || p.Status != w.Status || p.Title != w.Title {
-		t.Errorf("%s: %+v, want %v", answer.Status, p, want)
+// problem returns a check that an answer refuses for a reason, which returns the answer's body.
+func problem(t *testing.T, want error) func(*http.Response, string) string {
+	return func(answer *http.Response, body string) string {
+		t.Helper()
+		var p api.Problem
+		if err := json.Unmarshal([]byte(body), &p); err != nil || answer.Header.Get("Content-Type") != api.ProblemMediaType {
+			t.Fatalf("%s: %s: %v", answer.Status, body, err)
+		}
+		if w := api.NewProblem(want); p.Type != w.Type || p.Status != answer.StatusCode || p.Status != w.Status || p.Title != w.Title {
+			t.Errorf("%s: %+v, want %v", answer.Status, p, want)
+		}
+		return body
 	}
 }
 
@@ -150,7 +154,7 @@ func TestSignInByLink(t *testing.T) {
 		t.Errorf("used a second time: %s", answer.Status)
 	}
 	answer, body := send(t, b, "GET", r.URL+"/v1/records/nothing", "")
-	problem(t, answer, body, api.ErrNotFound)
+	problem(t, api.ErrNotFound)(answer, body)
 
 	// Signing out needs the session's form key from the page.
 	if answer, _ := send(t, b, "POST", r.URL+"/sign-out", "", typed...); answer.StatusCode != http.StatusForbidden {
@@ -162,8 +166,7 @@ func TestSignInByLink(t *testing.T) {
 	if answer, _ := send(t, b, "POST", r.URL+"/sign-out", url.Values{server.FormField: {key}}.Encode(), typed...); answer.StatusCode != http.StatusSeeOther {
 		t.Errorf("signing out: %s", answer.Status)
 	}
-	answer, body = send(t, b, "GET", r.URL+"/v1/records/nothing", "")
-	problem(t, answer, body, api.ErrSignIn)
+	problem(t, api.ErrSignIn)(send(t, b, "GET", r.URL+"/v1/records/nothing", ""))
 }
 
 func TestSecureCookies(t *testing.T) {
@@ -194,10 +197,9 @@ func TestAnswersCarrySecurityHeaders(t *testing.T) {
 
 func TestNowhere(t *testing.T) {
 	r := start(t, nil)
-	answer, body := send(t, http.DefaultClient, "GET", r.URL+"/nowhere", "")
-	problem(t, answer, body, api.ErrNotFound)
-	answer, body = send(t, http.DefaultClient, "DELETE", r.URL+"/v1/trust", "")
-	problem(t, answer, body, api.ErrMethod)
+	problem(t, api.ErrNotFound)(send(t, http.DefaultClient, "GET", r.URL+"/nowhere", ""))
+	answer, body := send(t, http.DefaultClient, "DELETE", r.URL+"/v1/trust", "")
+	problem(t, api.ErrMethod)(answer, body)
 	if allow := answer.Header.Values("Allow"); len(allow) != 2 {
 		t.Errorf("Allow: %v", allow)
 	}
@@ -350,7 +352,7 @@ func TestUnknownParameters(t *testing.T) {
 		t.Errorf("%d routes were asked", asked)
 	}
 	answer, body := send(t, http.DefaultClient, "GET", h.URL+"/v1/records?agent_id=x", "", bearer(h.tokens[access.Auditor])...)
-	problem(t, answer, body, api.ErrMalformed)
+	problem(t, api.ErrMalformed)(answer, body)
 	if !strings.Contains(body, "after, limit, chain") {
 		t.Errorf("the error does not name the known parameters: %s", body)
 	}

@@ -161,11 +161,7 @@ func (s *Server) getSubmission(r *http.Request, c *Caller) (answer api.Submissio
 	if err != nil {
 		return answer, err
 	}
-	answer = e.Described()
-	answer.Reason, answer.CancelledBy = reasonFor(c, &e), cancelledBy(c, &e)
-	if !concerned(c, &e) {
-		answer.Taken = nil
-	}
+	answer = entryFor(c, &e)
 	answer.Votes, answer.Result = &t.Votes, &t.State.Result
 	return answer, nil
 }
@@ -243,25 +239,14 @@ func (s *Server) isTrial(ctx context.Context, c *Caller, id string) error {
 	return fmt.Errorf("%w: the log has no trial %q", api.ErrNotFound, id)
 }
 
-// reasonFor returns why a trial was broken off or cancelled, for callers that are concerned with it. The reason may
-// describe this machine, so it is not public.
-func reasonFor(c *Caller, e *schedule.Entry) string {
-	if concerned(c, e) {
-		return e.Reason
+// entryFor returns a submission as the caller may see it. Why it was broken off or cancelled, by whom, and who has taken it is for callers
+// that are concerned with it: the reason may describe this machine, so it is not public.
+func entryFor(c *Caller, e *schedule.Entry) api.Submission {
+	out := e.Described()
+	if !acts.ReadsEverything(c) && !acts.IsSubmitter(c, e.Submitter) {
+		out.Reason, out.CancelledBy, out.Taken = "", "", nil
 	}
-	return ""
-}
-
-// cancelledBy returns who cancelled a trial, for the same callers.
-func cancelledBy(c *Caller, e *schedule.Entry) string {
-	if e.Cancelled != nil && concerned(c, e) {
-		return e.Cancelled.By
-	}
-	return ""
-}
-
-func concerned(c *Caller, e *schedule.Entry) bool {
-	return acts.ReadsEverything(c) || acts.IsSubmitter(c, e.Submitter)
+	return out
 }
 
 // caseFrom makes a case from one kind of evidence. refusedEvidence says what its errors mean.

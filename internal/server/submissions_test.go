@@ -142,19 +142,16 @@ func TestOutcome(t *testing.T) {
 		`{"approval_status":"approved_with_modifications","modified_response":` + whole + `}`,
 		`{"approval_status":"approved_with_modifications","modified_response":"unsafe_fail"}`,
 	} {
-		answer, body := send(t, http.DefaultClient, "POST", url, refused, bearer(mia)...)
-		problem(t, answer, body, api.ErrInvalid)
+		body := problem(t, api.ErrInvalid)(send(t, http.DefaultClient, "POST", url, refused, bearer(mia)...))
 		if !strings.Contains(body, "unsafe_fail") {
 			t.Errorf("%s: the refusal does not name the accepted values: %s", refused, body)
 		}
 		payload := fmt.Sprintf(`{"action_type":"human_review","reviewer_id":"mia","chain_id":%q,"timestamp":"2026-01-31T16:20:00Z","original_response_id":%q,%s`, id, before.Verdict.Record, refused[1:])
-		answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records", payload, bearer(mia)...)
-		problem(t, answer, body, api.ErrInvalid)
+		problem(t, api.ErrInvalid)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", payload, bearer(mia)...))
 	}
 	elsewhere := fmt.Sprintf(`{"action_type":"human_review","reviewer_id":"mia","timestamp":"2026-01-31T16:20:00Z","original_response_id":%q,
 		"approval_status":"approved_with_modifications","modified_response":{"position":"unsafe_fail"}}`, before.Verdict.Record)
-	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", elsewhere, bearer(mia)...)
-	problem(t, answer, body, api.ErrInvalid) // a case file would not contain this review
+	problem(t, api.ErrInvalid)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", elsewhere, bearer(mia)...)) // a case file would not contain this review
 	if s := r.submission(t, sam, id); s.Reviews != 0 || !s.Outcome.Open {
 		t.Errorf("a refused review changed the outcome: %+v", s)
 	}
@@ -247,16 +244,13 @@ func TestSubmittedRecords(t *testing.T) {
 	}
 	// A submitter who may not read a chain cannot submit it. A trial cannot be submitted as evidence.
 	sam := r.token(t, "sim", access.Submitter)
-	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", `{"chainId":"order-17"}`, bearer(sam)...)
-	problem(t, answer, body, api.ErrNotFound)
-	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", fmt.Sprintf(`{"chainId":%q}`, by.ID), bearer(both)...)
-	problem(t, answer, body, api.ErrInvalid)
+	problem(t, api.ErrNotFound)(send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", `{"chainId":"order-17"}`, bearer(sam)...))
+	problem(t, api.ErrInvalid)(send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", fmt.Sprintf(`{"chainId":%q}`, by.ID), bearer(both)...))
 	changed := strings.Replace(bundle, "Take the A9", "Take the A8", 1)
 	if changed == bundle {
 		t.Fatal("nothing was changed")
 	}
-	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", `{"records":`+changed+`}`, bearer(both)...)
-	problem(t, answer, body, api.ErrInvalid)
+	problem(t, api.ErrInvalid)(send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", `{"records":`+changed+`}`, bearer(both)...))
 }
 
 // TestRefusedSubmissions: each refusal names the mistake, and leaves nothing in the log.
@@ -283,8 +277,7 @@ func TestRefusedSubmissions(t *testing.T) {
 		`{"agentcard":{}}`:        {api.ErrInvalid, ""},
 		strings.Repeat(`[`, 1000): {api.ErrInvalid, ""},
 	} {
-		answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", body, bearer(token)...)
-		problem(t, answer, doc, want.err)
+		doc := problem(t, want.err)(send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", body, bearer(token)...))
 		var p api.Problem
 		if err := json.Unmarshal([]byte(doc), &p); err != nil || p.Field != want.field {
 			t.Errorf("%.60s: %+v", body, p)
@@ -298,10 +291,8 @@ func TestRefusedSubmissions(t *testing.T) {
 	if s := r.submit(t, token, parcelCase); s.State != api.Queued {
 		t.Errorf("%+v", s)
 	}
-	answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", parcelCase, bearer(token)...)
-	problem(t, answer, doc, api.ErrUnavailable)
-	answer, doc = send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions/"+first.ID+"/resume", "", bearer(token)...)
-	problem(t, answer, doc, api.ErrConflict)
+	problem(t, api.ErrUnavailable)(send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", parcelCase, bearer(token)...))
+	problem(t, api.ErrConflict)(send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions/"+first.ID+"/resume", "", bearer(token)...))
 }
 
 // TestSubmittedTwice: one idempotency key makes one trial.
@@ -315,7 +306,7 @@ func TestSubmittedTwice(t *testing.T) {
 	}
 	answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", strings.Replace(parcelCase, "Kassel", "Bremen", 1),
 		append(bearer(token), api.IdempotencyKey, "one")...)
-	problem(t, answer, doc, api.ErrKeyReused)
+	problem(t, api.ErrKeyReused)(answer, doc)
 	other := r.token(t, "sim", access.Submitter)
 	if s := r.submit(t, other, parcelCase, api.IdempotencyKey, "one"); s.ID == first.ID {
 		t.Error("two people share a submission")
@@ -336,7 +327,7 @@ func TestSubmittedTwiceMeanwhile(t *testing.T) {
 		t.Errorf("waiting: %+v", again)
 	}
 	answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", parcelCase, append(bearer(token), api.IdempotencyKey, "three")...)
-	problem(t, answer, doc, api.ErrUnavailable)
+	problem(t, api.ErrUnavailable)(answer, doc)
 }
 
 // TestSubmittedTwiceAtOnce: a repeated request that arrives while the first one is being sealed waits for it, and gets
@@ -397,11 +388,9 @@ func TestListOfSubmissions(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	for _, q := range []string{"limit=0", "limit=x", "after=none"} {
-		answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions?"+q, "", bearer(ada)...)
-		problem(t, answer, doc, api.ErrMalformed)
+		problem(t, api.ErrMalformed)(send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions?"+q, "", bearer(ada)...))
 	}
-	answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+all[0], "", bearer(sim)...)
-	problem(t, answer, doc, api.ErrForbidden)
+	problem(t, api.ErrForbidden)(send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+all[0], "", bearer(sim)...))
 }
 
 func (r *running) dial(t *testing.T, token, id string, after int, origin string) (*websocket.Conn, *http.Response, error) {
@@ -455,13 +444,11 @@ func TestSocket(t *testing.T) {
 	}
 	for path, want := range map[string]error{"/judge?after=16": api.ErrMalformed, "/judge?after=-1": api.ErrMalformed, "/judge?after=x": api.ErrMalformed,
 		"/judge?after=01": api.ErrMalformed, "/judge": api.ErrMalformed} {
-		answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/ws/submissions/"+id+path, "", bearer(token)...)
-		problem(t, answer, doc, want)
+		problem(t, want)(send(t, http.DefaultClient, "GET", r.URL+"/ws/submissions/"+id+path, "", bearer(token)...))
 	}
-	answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/ws/submissions/trial-none/judge", "", bearer(token)...)
-	problem(t, answer, doc, api.ErrNotFound)
-	answer, doc = send(t, http.DefaultClient, "GET", r.URL+"/ws/submissions/"+id+"/judge", "", bearer(r.token(t, "sim", access.Submitter))...)
-	problem(t, answer, doc, api.ErrForbidden)
+	problem(t, api.ErrNotFound)(send(t, http.DefaultClient, "GET", r.URL+"/ws/submissions/trial-none/judge", "", bearer(token)...))
+	answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/ws/submissions/"+id+"/judge", "", bearer(r.token(t, "sim", access.Submitter))...)
+	problem(t, api.ErrForbidden)(answer, doc)
 	answer, doc = send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+id+"/events?after=1", "", append(bearer(token), "Last-Event-ID", "14")...)
 	if answer.Header.Get("Content-Type") != schedule.EventStream || strings.Count(doc, "\ndata: ") != 1 || !strings.Contains(doc, "id: 15\nevent: trial_closed\n") {
 		t.Errorf("%v: %s", answer.Header, doc)
@@ -513,8 +500,7 @@ func TestRestart(t *testing.T) {
 func TestNoJury(t *testing.T) {
 	r := start(t, nil)
 	token := r.token(t, "sam", access.Submitter)
-	answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", parcelCase, bearer(token)...)
-	problem(t, answer, doc, api.ErrUnavailable)
+	problem(t, api.ErrUnavailable)(send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", parcelCase, bearer(token)...))
 }
 
 // TestWatchingEnds: watching ends with the token, and when a trial is no longer public, also for open connections.
@@ -615,22 +601,20 @@ func TestCancel(t *testing.T) {
 		t.Helper()
 		return send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions/"+id+"/cancel", body, bearer(token)...)
 	}
-	answer, doc := cancel(r.token(t, "sim", access.Submitter), second.ID, `{"reason":"I can"}`)
-	problem(t, answer, doc, api.ErrForbidden)
+	problem(t, api.ErrForbidden)(cancel(r.token(t, "sim", access.Submitter), second.ID, `{"reason":"I can"}`))
 	for _, body := range []string{`{"reason":" "}`, `{}`, `{"reason":"` + strings.Repeat("x", 1001) + `"}`} {
-		answer, doc = cancel(token, second.ID, body)
-		problem(t, answer, doc, api.ErrInvalid)
+		problem(t, api.ErrInvalid)(cancel(token, second.ID, body))
 	}
-	if answer, doc = cancel(operator, second.ID, `{"reason":"a mistake"}`); answer.StatusCode != http.StatusAccepted {
+	if answer, doc := cancel(operator, second.ID, `{"reason":"a mistake"}`); answer.StatusCode != http.StatusAccepted {
 		t.Fatalf("%s: %s", answer.Status, doc)
 	}
 	if s := r.submission(t, token, second.ID); s.State != api.Cancelled || s.Reason != "a mistake" || s.CancelledBy != "olga" || s.Acts != 1 {
 		t.Errorf("%+v", s)
 	}
-	answer, doc = cancel(operator, second.ID, `{"reason":"a mistake"}`)
-	problem(t, answer, doc, api.ErrConflict)
+	answer, doc := cancel(operator, second.ID, `{"reason":"a mistake"}`)
+	problem(t, api.ErrConflict)(answer, doc)
 	r.await(t, token, first.ID, api.UnderWay)
-	if answer, doc = cancel(token, first.ID, `{"reason":"enough"}`); answer.StatusCode != http.StatusAccepted {
+	if answer, doc := cancel(token, first.ID, `{"reason":"enough"}`); answer.StatusCode != http.StatusAccepted {
 		t.Fatalf("%s: %s", answer.Status, doc)
 	}
 	close(answering)
@@ -638,7 +622,7 @@ func TestCancel(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	for _, id := range []string{second.ID, first.ID} {
-		if answer, doc = send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions/"+id+"/resume", "", bearer(token)...); answer.StatusCode != http.StatusAccepted {
+		if answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions/"+id+"/resume", "", bearer(token)...); answer.StatusCode != http.StatusAccepted {
 			t.Fatalf("%s: %s", answer.Status, doc)
 		}
 		if s := r.await(t, token, id, api.Over); s.CancelledBy != "" {
@@ -659,9 +643,9 @@ func TestChainsBelongToWhoBeganThem(t *testing.T) {
 	first := post(t, r.URL+"/v1/records", step("a", "order-4711", `,"chain_position":1`), bearer(owner)...)
 
 	answer, body := send(t, http.DefaultClient, http.MethodPost, r.URL+"/v1/records", step("mallory", "order-4711", `,"chain_position":2`), bearer(mallory)...)
-	problem(t, answer, body, api.ErrForbidden)
+	problem(t, api.ErrForbidden)(answer, body)
 	answer, body = send(t, http.DefaultClient, http.MethodPost, r.URL+"/v1/records", step("a", "order-4711", `,"chain_position":9`), bearer(owner)...)
-	problem(t, answer, body, api.ErrConflict)
+	problem(t, api.ErrConflict)(answer, body)
 	post(t, r.URL+"/v1/records", step("a", "order-4711", `,"chain_position":2,"previous_record":"`+first.Digest.String()+`"`), bearer(owner)...)
 	if answer, _ := send(t, http.DefaultClient, http.MethodGet, r.URL+"/v1/chains/order-4711", "", bearer(owner)...); answer.StatusCode != http.StatusOK {
 		t.Errorf("its owner reads it: %s", answer.Status)
@@ -676,8 +660,7 @@ func TestChainsBelongToWhoBeganThem(t *testing.T) {
 	}
 	submitter := r.token(t, "s", access.Submitter)
 	for _, chain := range []string{"order-4711", "order-4712"} {
-		answer, body := send(t, http.DefaultClient, http.MethodPost, r.URL+"/v1/submissions", `{"chainId":"`+chain+`"}`, bearer(submitter)...)
-		problem(t, answer, body, api.ErrNotFound)
+		problem(t, api.ErrNotFound)(send(t, http.DefaultClient, http.MethodPost, r.URL+"/v1/submissions", `{"chainId":"`+chain+`"}`, bearer(submitter)...))
 	}
 
 	must.Do(t, r.Access().Admit(t.Context(), "order-4711", "mallory", "r", "w"))
@@ -694,5 +677,5 @@ func TestNothingRejectedIsDelivered(t *testing.T) {
 	approval := post(t, at+"/reviews", `{"approval_status":"approved"}`, bearer(first)...)
 	post(t, at+"/reviews", `{"approval_status":"rejected"}`, bearer(second)...)
 	answer, body := send(t, http.DefaultClient, http.MethodPost, at+"/deliveries", `{"review":"`+approval.Payload.RecordID+`"}`, bearer(agent)...)
-	problem(t, answer, body, api.ErrConflict)
+	problem(t, api.ErrConflict)(answer, body)
 }
