@@ -95,40 +95,35 @@ func (c *Client) Checkpoint(ctx context.Context) (string, error) {
 	return string(doc), err
 }
 
-// tile fetches a tile. If the log no longer serves a partial tile, tile fetches the whole one, which begins with the
-// partial one.
-func (c *Client) tile(ctx context.Context, t tlog.Tile) ([]byte, error) {
-	want := int64(t.W) * tlog.HashSize
-	data, err := c.fetch(ctx, Path(t), want)
+// wide fetches a tile or bundle, of at most most bytes for each of its hashes or entries, and returns its width. If the log no longer serves a
+// partial one, wide fetches the whole one, which begins with it.
+func (c *Client) wide(ctx context.Context, t tlog.Tile, most int64) (data []byte, width int, err error) {
+	data, err = c.fetch(ctx, Path(t), int64(t.W)*most)
 	if missing(err) && t.W < Width {
-		whole := t
-		whole.W = Width
-		if data, err = c.fetch(ctx, Path(whole), Width*tlog.HashSize); err == nil && len(data) == Width*tlog.HashSize {
-			data = data[:want]
-		}
+		t.W = Width
+		data, err = c.fetch(ctx, Path(t), Width*most)
 	}
+	return data, t.W, err
+}
+
+func (c *Client) tile(ctx context.Context, t tlog.Tile) ([]byte, error) {
+	data, width, err := c.wide(ctx, t, tlog.HashSize)
 	if err != nil {
 		return nil, err
 	}
-	if int64(len(data)) != want {
+	if want := width * tlog.HashSize; len(data) != want {
 		return nil, &InconsistentError{Path(t), data, fmt.Sprintf("it has %d bytes: want %d", len(data), want)}
 	}
-	return data, nil
+	return data[:t.W*tlog.HashSize], nil
 }
 
 // bundle fetches a bundle of entries.
 func (c *Client) bundle(ctx context.Context, t tlog.Tile) ([][]byte, error) {
-	data, err := c.fetch(ctx, Path(t), int64(t.W)*(MaxEntry+2))
-	n := t.W
-	if missing(err) && t.W < Width {
-		whole := t
-		whole.W, n = Width, Width
-		data, err = c.fetch(ctx, Path(whole), Width*(MaxEntry+2))
-	}
+	data, width, err := c.wide(ctx, t, MaxEntry+2)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := ParseEntries(data, n)
+	entries, err := ParseEntries(data, width)
 	if err != nil {
 		return nil, &InconsistentError{Path(t), data, err.Error()}
 	}

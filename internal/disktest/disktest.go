@@ -5,6 +5,7 @@ package disktest
 import (
 	"errors"
 	"io/fs"
+	"jurat/internal/must"
 	"os"
 	"path/filepath"
 	"testing"
@@ -53,8 +54,6 @@ func Files(t testing.TB, folder string) map[string][]byte {
 		case !errors.Is(err, fs.ErrNotExist) || t.Context().Err() != nil:
 			t.Fatal(err)
 		}
-		if _, err := os.Stat(folder); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(os.Stat(folder))(t)
 	}
 }

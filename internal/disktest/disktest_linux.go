@@ -3,6 +3,7 @@ package disktest
 import (
 	"errors"
 	"fmt"
+	"jurat/internal/must"
 	"os"
 	"os/exec"
 	"runtime"
@@ -76,21 +77,15 @@ func (d *Disk) ReadOnly(t *testing.T, is bool) {
 
 func (d *Disk) remount(t *testing.T, flags uintptr, options string) {
 	t.Helper()
-	if err := syscall.Mount("tmpfs", d.Path, "tmpfs", syscall.MS_REMOUNT|flags, options); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mount("tmpfs", d.Path, "tmpfs", syscall.MS_REMOUNT|flags, options))
 }
 
 // Mirror mounts a folder of the disk a second time, read-only, at another folder of the disk.
 func (d *Disk) Mirror(t *testing.T, folder, at string) {
 	t.Helper()
-	if err := os.Mkdir(at, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(at, 0o700))
 	for _, flags := range []uintptr{syscall.MS_BIND, syscall.MS_BIND | syscall.MS_REMOUNT | syscall.MS_RDONLY} {
-		if err := syscall.Mount(folder, at, "", flags, ""); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, syscall.Mount(folder, at, "", flags, ""))
 	}
 }
 

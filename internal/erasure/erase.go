@@ -126,7 +126,8 @@ func (e *Eraser) carryOut(ctx context.Context, o Order, record *evidence.Record,
 		if err != nil {
 			return err
 		}
-		in := intent{Act: id, By: o.By, Pointers: left, Reason: o.Reason, Record: record.Digest, Timestamp: evidence.FormatTime(e.Now())}
+		in := intent{Act: id, Timestamp: evidence.FormatTime(e.Now()),
+			ErasureBody: operator.ErasureBody{By: o.By, Pointers: left, Reason: o.Reason, Record: record.Digest}}
 		if err := e.begin(ctx, in); err != nil {
 			return err
 		}
@@ -228,7 +229,7 @@ func (e *Eraser) seal(ctx context.Context, in intent) error {
 
 func actOf(in intent) (evidence.Payload, error) {
 	return ledger.OperatorAct(evidence.Payload{ActionType: evidence.Erasure, RecordID: in.Act, Timestamp: in.Timestamp,
-		Saw: []evidence.Digest{in.Record}}, in.body())
+		Saw: []evidence.Digest{in.Record}}, in.ErasureBody)
 }
 
 // isAct returns an error unless the record with the id of an intent's act is that act. If there is no such record, the error has
@@ -311,16 +312,9 @@ func (e *Eraser) Finish(ctx context.Context) error {
 
 // An intent is an erasure in progress. Each record has at most one.
 type intent struct {
-	Act       string          `json:"act"` // the record id of the act, which is in the log or will be
-	By        string          `json:"by"`
-	Pointers  []string        `json:"pointers"`
-	Reason    string          `json:"reason"`
-	Record    evidence.Digest `json:"record"`
-	Timestamp string          `json:"timestamp"`
-}
-
-func (in *intent) body() operator.ErasureBody {
-	return operator.ErasureBody{By: in.By, Pointers: in.Pointers, Reason: in.Reason, Record: in.Record}
+	Act                  string `json:"act"` // the record id of the act, which is in the log or will be
+	operator.ErasureBody        // of the act
+	Timestamp            string `json:"timestamp"`
 }
 
 // IntentsFolder is the folder of erasures in progress.

@@ -9,18 +9,14 @@
 //
 // In a database that machines share, each is a file of its file store (see InFiles).
 //
-// Destroying one key of 32 bytes erases the value from every copy. A value's name is RECORD-MEMBER: the payload's digest, and the beginning of
-// the SHA-256 of the JSON pointer. So no text of an actor is part of a name. A record that is sealed twice has its values twice, and the log
-// accepts one of the two.
-//
-// A value is complete before its record is appended. A crash before that leaves a value whose record is not in the log. It proves and
-// harms nothing, but it is a text that an actor said, so fsck reports it.
-//
 // # One key for each value, and keys apart from values
 //
-// Values and salts are encrypted, each under a key of its own. Backups copy the values and leave out the keys, so destroying 32 bytes erases
-// every copy of a text. Both are durable before the record is appended, so no record in the log has lost its texts. Values are named by the
-// payload's digest and not by the record id: a draft that is sealed twice has two sets of salts, and the log accepts one.
+// Backups copy the values and leave out the keys, so destroying one key of 32 bytes erases the value from every copy. A value's name is
+// RECORD-MEMBER: the payload's digest, and the beginning of the SHA-256 of the JSON pointer. So no text of an actor is part of a name. It is not
+// the record id: a draft that is sealed twice has two sets of salts, and the log accepts one.
+//
+// A value and its key are durable before the record is appended, so no record in the log has lost its texts. A crash before that leaves a value
+// whose record is not in the log. It proves and harms nothing, but it is a text that an actor said, so fsck reports it.
 //
 // # What "destroyed" means
 //

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"jurat/evidence"
+	"jurat/internal/fault"
 	"jurat/internal/keys"
 	"jurat/internal/ledger/storage"
 )
@@ -54,11 +55,8 @@ func (f *CaseFile) Records(ctx context.Context) iter.Seq2[*evidence.Record, erro
 				record.Certificates = f.keys.Certificates(&record.Payload)
 				err = prove(record, f.head, hashes)
 			}
-			if err != nil {
-				yield(nil, fmt.Errorf("reading a case: %w", err))
-				return
-			}
-			if !yield(record, nil) {
+			fault.While(&err, "reading a case")
+			if !yield(record, err) || err != nil {
 				return
 			}
 		}
@@ -74,9 +72,7 @@ func (l *Ledger) At(ctx context.Context, at []int64) iter.Seq2[Placed, error] {
 				placed.Index = row.Index
 				placed.Record, err = row.Record()
 			}
-			if err != nil {
-				err = fmt.Errorf("reading a case: %w", err)
-			}
+			fault.While(&err, "reading a case")
 			if !yield(placed, err) || err != nil {
 				return
 			}
@@ -159,9 +155,7 @@ func (l *Ledger) ChainRecords(ctx context.Context, chain string) iter.Seq2[*evid
 			if err == nil {
 				record, err = row.Record()
 			}
-			if err != nil {
-				err = fmt.Errorf("reading chain %q: %w", chain, err)
-			}
+			fault.While(&err, "reading chain %q", chain)
 			if !yield(record, err) || err != nil {
 				return
 			}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"jurat/internal/must"
 )
 
 // patience limits every wait for a server, so that a test that waits in vain says what it waited for.
@@ -73,14 +74,9 @@ func Database(t testing.TB) string {
 // server ends with the test.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
-	s, err := start(find(t), settings)
-	if err != nil {
-		t.Fatalf("starting PostgreSQL: %v", err)
-	}
+	s := must.Get(start(find(t), settings))(t)
 	t.Cleanup(func() {
-		if err := errors.Join(s.end(syscall.SIGQUIT), s.tell.Close(), s.reaper.Wait(), s.taken.Close()); err != nil {
-			t.Errorf("ending PostgreSQL: %v", err)
-		}
+		must.Want(t, errors.Join(s.end(syscall.SIGQUIT), s.tell.Close(), s.reaper.Wait(), s.taken.Close()), nil)
 	})
 	return s
 }
@@ -93,10 +89,7 @@ func find(t testing.TB) string {
 			return filepath.Dir(path)
 		}
 	}
-	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(filepath.Glob("/usr/lib/postgresql/*/bin/initdb"))(t)
 	if len(found) > 0 {
 		newest := slices.MaxFunc(found, func(a, b string) int { return len(a) - len(b) + strings.Compare(a, b) }) // 9 comes before 15
 		return filepath.Dir(newest)
@@ -260,17 +253,13 @@ func (s *Server) Log() string {
 // their current work until then.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
-	if err := s.end(syscall.SIGKILL); err != nil {
-		t.Fatalf("killing PostgreSQL: %v", err)
-	}
+	must.Do(t, s.end(syscall.SIGKILL))
 }
 
 // Halt stops all processes of the server at once.
 func (s *Server) Halt(t testing.TB) {
 	t.Helper()
-	if err := s.end(syscall.SIGQUIT); err != nil {
-		t.Fatalf("halting PostgreSQL: %v", err)
-	}
+	must.Do(t, s.end(syscall.SIGQUIT))
 }
 
 // Standby makes a server that was killed or halted a standby at its next start. It follows no other server, can be
@@ -278,18 +267,14 @@ func (s *Server) Halt(t testing.TB) {
 func (s *Server) Standby(t testing.TB) {
 	t.Helper()
 	signal := filepath.Join(s.data(), "standby.signal")
-	if err := errors.Join(os.WriteFile(signal, nil, 0o600), giveAway(signal)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(signal, nil, 0o600), giveAway(signal)))
 }
 
 // Restart starts a server that was killed or halted, with further settings.
 func (s *Server) Restart(t testing.TB, settings ...string) {
 	t.Helper()
 	s.settings = append(s.settings, settings...)
-	if err := s.run(); err != nil {
-		t.Fatalf("starting PostgreSQL again: %v", err)
-	}
+	must.Do(t, s.run())
 }
 
 func (s *Server) end(signal os.Signal) error {
@@ -316,18 +301,14 @@ func (s *Server) Database(t testing.TB) string {
 	defer s.mu.Unlock()
 	s.made++
 	name := fmt.Sprintf("test%d", s.made)
-	if err := s.asAdmin(t.Context(), fmt.Sprintf(`CREATE DATABASE %s OWNER jurat TEMPLATE template0`, name)); err != nil {
-		t.Fatalf("making a database: %v", err)
-	}
+	must.Do(t, s.asAdmin(t.Context(), fmt.Sprintf(`CREATE DATABASE %s OWNER jurat TEMPLATE template0`, name)))
 	t.Cleanup(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !s.drops {
 			return // the database ends with the server
 		}
-		if err := s.asAdmin(context.Background(), fmt.Sprintf(`DROP DATABASE %s WITH (FORCE)`, name)); err != nil {
-			t.Errorf("dropping a database: %v", err)
-		}
+		must.Want(t, s.asAdmin(context.Background(), fmt.Sprintf(`DROP DATABASE %s WITH (FORCE)`, name)), nil)
 	})
 	return s.url("jurat", name)
 }
@@ -335,10 +316,7 @@ func (s *Server) Database(t testing.TB) string {
 // Admin returns the URL by which the superuser uses a database of this package.
 func Admin(t testing.TB, database string) string {
 	t.Helper()
-	u, err := url.Parse(database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(url.Parse(database))(t)
 	password, _ := u.User.Password()
 	u.User = url.UserPassword("postgres", password)
 	return u.String()
@@ -347,10 +325,7 @@ func Admin(t testing.TB, database string) string {
 // Socket returns the URL of a database of this server through the socket.
 func (s *Server) Socket(t testing.TB, database string) string {
 	t.Helper()
-	u, err := url.Parse(database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(url.Parse(database))(t)
 	u.RawQuery = url.Values{"host": {s.folder}, "port": {u.Port()}}.Encode()
 	u.Host = ""
 	return u.String()

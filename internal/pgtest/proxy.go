@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"io"
+	"jurat/internal/must"
 	"net"
 	"net/url"
 	"sync"
@@ -23,14 +24,8 @@ type Proxy struct {
 // NewProxy returns a proxy for the server of a database, and the URL through it. The proxy ends with the test.
 func NewProxy(t testing.TB, database string) (p *Proxy, through string) {
 	t.Helper()
-	u, err := url.Parse(database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(url.Parse(database))(t)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	p = &Proxy{to: u.Host, listener: listener, open: make(chan struct{})}
 	close(p.open)
 	var serving sync.WaitGroup

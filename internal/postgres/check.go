@@ -29,7 +29,7 @@ func (s *Store) Check(ctx context.Context) (complaints []string, err error) {
 }
 
 func settingsAndPages(ctx context.Context, tx pgx.Tx) ([]string, error) {
-	rows, err := tx.Query(ctx, `SELECT format('the server runs with %s=off: when its machine crashes, what is committed can be lost or damaged', name)
+	return texts[string](ctx, tx, `SELECT format('the server runs with %s=off: when its machine crashes, what is committed can be lost or damaged', name)
 			FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off'
 		UNION ALL SELECT format('the server has found %s damaged pages in this database, the last at %s', checksum_failures, checksum_last_failure)
 			FROM pg_stat_database WHERE datname = current_database() AND checksum_failures > 0
@@ -37,10 +37,17 @@ func settingsAndPages(ctx context.Context, tx pgx.Tx) ([]string, error) {
 			FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'jurat'::regnamespace AND NOT (i.indisvalid AND i.indisready)
 		UNION ALL SELECT format('the table of counts has a row for place %s, which has no record', idx)
 			FROM jurat.tags g WHERE NOT EXISTS (SELECT 1 FROM jurat.records r WHERE r.idx = g.idx)`)
+}
+
+// texts reads the only column of a query's rows.
+func texts[T any](ctx context.Context, from interface {
+	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
+}, query string, args ...any) ([]T, error) {
+	rows, err := from.Query(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	return pgx.CollectRows(rows, pgx.RowTo[T])
 }
 
 // An index of the log, and what its table says that it must contain.

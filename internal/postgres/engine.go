@@ -88,7 +88,7 @@ func queue(batch *pgx.Batch, statements []storage.Statement) {
 			case storage.ID:
 				s.Args[n] = string(arg)
 			case []storage.ID:
-				s.Args[n] = texts(arg)
+				s.Args[n] = textsOf(arg)
 			}
 		}
 		query := batch.Queue(s.Text, s.Args...)
@@ -108,7 +108,7 @@ func queue(batch *pgx.Batch, statements []storage.Statement) {
 	}
 }
 
-func texts(ids []storage.ID) []string {
+func textsOf(ids []storage.ID) []string {
 	list := make([]string, len(ids))
 	for i, id := range ids {
 		list[i] = string(id)

@@ -324,11 +324,11 @@ func TestListen(t *testing.T) {
 	go func() { ended <- one.Listen(ctx, tell) }()
 	<-news
 	cancel()
-	wantError(t, <-ended, context.Canceled)
+	must.Want(t, <-ended, context.Canceled)
 	go func() { ended <- two.Listen(t.Context(), tell) }()
 	<-news
 	two.Close()
-	wantError(t, <-ended, storage.ErrClosed)
+	must.Want(t, <-ended, storage.ErrClosed)
 }
 
 // TestStandbyMissing checks that a record is reported as stored only when the standby that the server waits for has

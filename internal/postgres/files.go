@@ -224,10 +224,8 @@ func (s *Files) List(ctx context.Context, folder string, found func(name string)
 		var names []string
 		err := s.often(ctx, "list", folder, func(ctx context.Context) error {
 			// '0' comes right after '/'.
-			rows, err := s.pool.Query(ctx, `SELECT name FROM jurat.files WHERE name >= $1 || '/' AND name < $1 || '0' AND name > $2 ORDER BY name LIMIT $3`, folder, after, page)
-			if err == nil {
-				names, err = pgx.CollectRows(rows, pgx.RowTo[string])
-			}
+			var err error
+			names, err = texts[string](ctx, s.pool, `SELECT name FROM jurat.files WHERE name >= $1 || '/' AND name < $1 || '0' AND name > $2 ORDER BY name LIMIT $3`, folder, after, page)
 			return err
 		})
 		if err != nil {
@@ -249,14 +247,10 @@ func (s *Files) List(ctx context.Context, folder string, found func(name string)
 // reads the index only, not the files.
 func (s *Files) CheckKeys(ctx context.Context) error {
 	// This lists the distinct values of an index, each looked up after the one before.
-	rows, err := s.pool.Query(ctx, `WITH RECURSIVE used AS (
+	used, err := texts[filestore.ID](ctx, s.pool, `WITH RECURSIVE used AS (
 		SELECT min(wrapped) AS id FROM jurat.files
 		UNION ALL SELECT (SELECT min(wrapped) FROM jurat.files WHERE wrapped > used.id) FROM used WHERE used.id IS NOT NULL
 	) SELECT id FROM used WHERE id IS NOT NULL`)
-	if err != nil {
-		return err
-	}
-	used, err := pgx.CollectRows(rows, pgx.RowTo[filestore.ID])
 	if err != nil {
 		return err
 	}
@@ -273,11 +267,7 @@ func (s *Files) CheckKeys(ctx context.Context) error {
 func (s *Files) Rewrap(ctx context.Context, progress func(done int64)) (done int64, err error) {
 	first := s.keys.IDs()[0]
 	for after := ""; ; {
-		rows, err := s.pool.Query(ctx, `SELECT name FROM jurat.files WHERE wrapped <> $1 AND name > $2 ORDER BY name LIMIT $3`, first, after, page)
-		if err != nil {
-			return done, err
-		}
-		names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		names, err := texts[string](ctx, s.pool, `SELECT name FROM jurat.files WHERE wrapped <> $1 AND name > $2 ORDER BY name LIMIT $3`, first, after, page)
 		if err != nil {
 			return done, err
 		}

@@ -79,13 +79,6 @@ func mustAdd(t testing.TB, s *Store, ids ...string) {
 	}
 }
 
-func wantError(t testing.TB, err, target error) {
-	t.Helper()
-	if !errors.Is(err, target) {
-		t.Errorf("error %v, want %v", err, target)
-	}
-}
-
 func wantSize(t testing.TB, s *Store, size int64) {
 	t.Helper()
 	if head, err := s.Head(t.Context()); err != nil || head.Size != size {
@@ -152,7 +145,7 @@ func TestDurable(t *testing.T) {
 		for whose, pool := range pools {
 			s := must.Get(Create(t.Context(), pool))(t)
 			stop := errors.New("stop")
-			wantError(t, s.Append(t.Context(), func(_ storage.Head, log storage.Committed) (storage.Batch, error) {
+			must.Want(t, s.Append(t.Context(), func(_ storage.Head, log storage.Committed) (storage.Batch, error) {
 				var commit, idle string
 				err := connOf(log).QueryRow(t.Context(), `SELECT current_setting('synchronous_commit'),
 					current_setting('idle_in_transaction_session_timeout')`).Scan(&commit, &idle)
@@ -235,7 +228,7 @@ func TestWaitsForAnother(t *testing.T) {
 	<-begun
 	for range 5 {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-		wantError(t, two.Append(ctx, planOf("two", []byte("two"))), context.DeadlineExceeded)
+		must.Want(t, two.Append(ctx, planOf("two", []byte("two"))), context.DeadlineExceeded)
 		cancel()
 	}
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
@@ -249,7 +242,7 @@ func TestWaitsForAnother(t *testing.T) {
 		}
 	}
 	close(finish)
-	wantError(t, <-first, nil)
+	must.Want(t, <-first, nil)
 	mustAdd(t, two, "two")
 	wantSize(t, one, 2)
 }
@@ -329,10 +322,10 @@ func TestCreateAtOnce(t *testing.T) {
 		}()
 	}
 	for range 6 {
-		wantError(t, <-done, nil)
+		must.Want(t, <-done, nil)
 	}
 	s, err := Open(t.Context(), pool)
-	wantError(t, err, nil)
+	must.Want(t, err, nil)
 	wantSize(t, s, 0)
 }
 
@@ -352,7 +345,7 @@ func TestAppendOnly(t *testing.T) {
 	s := create(t, url)
 	mustAdd(t, s, "one")
 	must.Get(s.pool.Exec(t.Context(), `INSERT INTO jurat.timestamps VALUES (0, 0, 'rfc3161', '\x01')`))(t)
-	wantError(t, s.PutDictionary(t.Context(), 1, []byte("one")), nil)
+	must.Want(t, s.PutDictionary(t.Context(), 1, []byte("one")), nil)
 	for _, statement := range []string{
 		`UPDATE jurat.records SET packed = '', dictionary = 0, stamps = 0`, // not noted
 		`DELETE FROM jurat.dictionaries`, `UPDATE jurat.dictionaries SET text = '\x00'`, `TRUNCATE jurat.dictionaries`,
@@ -379,8 +372,8 @@ func TestReadOnly(t *testing.T) {
 			t.Fatalf("%s: %v", whose, err)
 		}
 		wantSize(t, s, 1)
-		wantError(t, add(t, s, "two"), want)
-		wantError(t, s.SetCheckpoint(t.Context(), "", "one"), want)
+		must.Want(t, add(t, s, "two"), want)
+		must.Want(t, s.SetCheckpoint(t.Context(), "", "one"), want)
 		wantSize(t, s, 1)
 	}
 	exec(t, url, `CREATE ROLE reader LOGIN PASSWORD 'known'`, `GRANT USAGE ON SCHEMA jurat TO reader`, `GRANT SELECT ON ALL TABLES IN SCHEMA jurat TO reader`)
@@ -413,7 +406,7 @@ func TestDiskFull(t *testing.T) {
 	mustAdd(t, s, "one")
 	exec(t, url, `CREATE FUNCTION jurat.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device'
 		USING ERRCODE = 'disk_full'; END $$`, `CREATE TRIGGER fills AFTER INSERT ON jurat.records EXECUTE FUNCTION jurat.full()`)
-	wantError(t, add(t, s, "two"), storage.ErrDiskFull)
+	must.Want(t, add(t, s, "two"), storage.ErrDiskFull)
 	wantSize(t, s, 1)
 	must.Fail(t, storage.ErrNotFound)(s.ByRecordID(t.Context(), "two"))
 	exec(t, url, `DROP TRIGGER fills ON jurat.records`)
@@ -427,7 +420,7 @@ func TestEndMissing(t *testing.T) {
 	mustAdd(t, s, "one")
 	exec(t, url, `ALTER TABLE jurat.records DISABLE TRIGGER USER`, `UPDATE jurat.records SET root = NULL`)
 	must.Fail(t, storage.ErrDamaged)(s.Head(t.Context()))
-	wantError(t, add(t, s, "two"), storage.ErrDamaged)
+	must.Want(t, add(t, s, "two"), storage.ErrDamaged)
 }
 
 func TestCloseWhileReading(t *testing.T) {
@@ -442,7 +435,7 @@ func TestCloseWhileReading(t *testing.T) {
 		}
 	}()
 	must.Want(t, s.Close(), nil)
-	wantError(t, <-stop, storage.ErrClosed)
+	must.Want(t, <-stop, storage.ErrClosed)
 }
 
 func check(t *testing.T, s *Store, want ...string) {
@@ -465,7 +458,7 @@ func TestCheck(t *testing.T) {
 			url := pgtest.Database(t)
 			s := create(t, url)
 			mustAdd(t, s, "one", "two", "three")
-			wantError(t, s.Append(t.Context(), planOf("four", []byte("four"), "authority")), nil)
+			must.Want(t, s.Append(t.Context(), planOf("four", []byte("four"), "authority")), nil)
 			if with == "amcheck" {
 				exec(t, url, `CREATE EXTENSION amcheck`, `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO jurat`)
 			}
@@ -551,7 +544,7 @@ func TestTurnComesAsPatienceEnds(t *testing.T) {
 	stop := errors.New("stop")
 	for n := range 2000 {
 		s.standstill = time.Duration(n%200) * 5 * time.Microsecond
-		wantError(t, s.Append(t.Context(), func(storage.Head, storage.Committed) (storage.Batch, error) { return storage.Batch{}, stop }), stop)
+		must.Want(t, s.Append(t.Context(), func(storage.Head, storage.Committed) (storage.Batch, error) { return storage.Batch{}, stop }), stop)
 	}
 }
 

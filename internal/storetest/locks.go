@@ -103,9 +103,7 @@ func exclusive(t *testing.T, open OpenLocks) {
 					t.Error(err)
 					return
 				}
-				if inside.Add(1) != 1 {
-					t.Error("two have it at once")
-				}
+				must.Equal(t, inside.Add(1), 1)
 				held.Add(1)
 				inside.Add(-1)
 				release()

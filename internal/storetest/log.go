@@ -57,9 +57,7 @@ func Log(t *testing.T, open func(t *testing.T) storage.Store) {
 		t.Run(name, func(t *testing.T) {
 			store := open(t)
 			t.Cleanup(func() {
-				if err := store.Close(); err != nil {
-					t.Errorf("closing: %v", err)
-				}
+				must.Want(t, store.Close(), nil)
 			})
 			test(t, store)
 		})
@@ -159,9 +157,7 @@ func wantHead(t *testing.T, s storage.Store, size int64) {
 
 func want(t *testing.T, got, want any) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, ignorePacked); diff != "" {
-		t.Errorf("want -, got +:\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, got, ignorePacked), "")
 }
 
 // gives expects what a call returns, and no error of it: gives(t, 3)(strconv.Atoi("3")). A list that is empty may be nil.
@@ -507,12 +503,8 @@ func concurrentWriters(t *testing.T, s storage.Store) {
 	for w := range writers {
 		wg.Go(func() {
 			for i := range each {
-				if err := s.Append(t.Context(), planOf(row(w*each+i))); err != nil {
-					t.Error(err)
-				}
-				if _, err := s.Rows(t.Context(), 0, 100); err != nil {
-					t.Error(err)
-				}
+				must.Want(t, s.Append(t.Context(), planOf(row(w*each+i))), nil)
+				must.Fail(t, nil)(s.Rows(t.Context(), 0, 100))
 			}
 		})
 	}

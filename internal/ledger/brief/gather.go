@@ -167,34 +167,23 @@ func (g *gathering) beginChain(ctx context.Context, chain string) error {
 // storage.ErrExpired if one was deleted, or with another error.
 func (g *gathering) chain(ctx context.Context, chain string) iter.Seq2[*Brief, error] {
 	return func(yield func(*Brief, error) bool) {
-		for from := int64(0); ; {
-			page, last, err := g.index.briefs(ctx, storage.BriefQuery{From: from, N: listPage, Chain: chain, Names: true})
-			for _, b := range page {
-				ok := true
-				switch {
-				case err != nil:
-				case b.Expired():
-					err = fmt.Errorf("%w: record %s of chain %q", storage.ErrExpired, b.RecordID, chain)
-				default:
-					if ok, err = g.may(ctx, b); err == nil && !ok {
-						err = ErrHidden
-					}
-				}
-				if err != nil {
-					break
-				}
-				if !yield(b, nil) {
-					return
+		for b, err := range g.index.each(ctx, storage.BriefQuery{Chain: chain, Names: true}) {
+			if err == nil && b.Expired() {
+				err = fmt.Errorf("%w: record %s of chain %q", storage.ErrExpired, b.RecordID, chain)
+			}
+			if err == nil {
+				var may bool
+				if may, err = g.may(ctx, b); err == nil && !may {
+					err = ErrHidden
 				}
 			}
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if last < 0 {
+			if !yield(b, nil) {
 				return
 			}
-			from = last + 1
 		}
 	}
 }

@@ -78,21 +78,35 @@ type Listing struct {
 // records. It ends after an error.
 func (x *Index) List(ctx context.Context, of Listing) iter.Seq2[*Brief, error] {
 	return func(yield func(*Brief, error) bool) {
-		for from := max(0, of.From); ; {
-			page, last, err := x.briefs(ctx, storage.BriefQuery{From: from, N: listPage, Chain: of.Chain})
-			for _, b := range page {
-				if !b.Expired() && !yield(b, nil) {
-					return
-				}
-			}
+		for b, err := range x.each(ctx, storage.BriefQuery{From: max(0, of.From), Chain: of.Chain}) {
 			if err != nil {
 				yield(nil, fmt.Errorf("listing the log: %w", err))
 				return
 			}
-			if last < 0 {
+			if !b.Expired() && !yield(b, nil) {
 				return
 			}
-			from = last + 1
+		}
+	}
+}
+
+// each iterates over the briefs that a query selects from an index on, and reads a page at a time. It ends after an error.
+func (x *Index) each(ctx context.Context, q storage.BriefQuery) iter.Seq2[*Brief, error] {
+	return func(yield func(*Brief, error) bool) {
+		for q.N = listPage; ; {
+			page, last, err := x.briefs(ctx, q)
+			for _, b := range page {
+				if !yield(b, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(nil, err)
+			}
+			if err != nil || last < 0 {
+				return
+			}
+			q.From = last + 1
 		}
 	}
 }

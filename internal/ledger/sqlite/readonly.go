@@ -88,26 +88,24 @@ func exists(file string) (bool, error) {
 	return err == nil, err
 }
 
-// A snapshot is the state of files that are read without a lock.
-type snapshot struct {
-	database, log         time.Time
-	databaseSize, logSize int64
+// A snapshot is the state of files that are read without a lock: the database, and its write-ahead log if there is one.
+type snapshot [2]struct {
+	changed time.Time
+	size    int64
 }
 
 func (s *Store) snapshot() (*snapshot, error) {
-	database, err := os.Stat(s.path)
-	if err != nil {
-		return nil, err
+	l := new(snapshot)
+	for i, path := range []string{s.path, s.path + "-wal"} {
+		is, err := os.Stat(path)
+		if i > 0 && errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		l[i].changed, l[i].size = is.ModTime(), is.Size()
 	}
-	l := &snapshot{database: database.ModTime(), databaseSize: database.Size()}
-	log, err := os.Stat(s.path + "-wal")
-	if errors.Is(err, fs.ErrNotExist) {
-		return l, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	l.log, l.logSize = log.ModTime(), log.Size()
 	return l, nil
 }
 
