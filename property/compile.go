@@ -150,12 +150,9 @@ func (c *compiler) inRange(commitment int, lo, hi int64, known opened) error {
 func (c *compiler) set(s *Statement, commitment int, point sigma.Point, known opened) error {
 	v := c.secret(known.v)
 	c.relation.Equate([]sigma.Part{part(commitment)}, term(v, 0), term(c.secret(known.r), c.h))
-	entries := make([]sigma.Scalar, len(s.Set))
-	for i, value := range s.Set {
-		var err error
-		if entries[i], err = s.Kind.scalar(value); err != nil {
-			return err
-		}
+	entries, err := s.entries()
+	if err != nil {
+		return err
 	}
 	before, d := point.Sub(sigma.MulGenerator(entries[0])), 0
 	product := opened{known.v.Sub(entries[0]), known.r} // D commits to this

@@ -120,10 +120,7 @@ func writeVectors(t *testing.T) {
 			all = append(all, v.lies(t)...)
 		}
 	}
-	doc, err := json.Marshal(map[string]any{"format": "jurat/vectors/v1", "properties": all}, json.Deterministic(true), jsontext.Multiline(true), jsontext.WithIndent(" "))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(json.Marshal(map[string]any{"format": "jurat/vectors/v1", "properties": all}, json.Deterministic(true), jsontext.Multiline(true), jsontext.WithIndent(" ")))(t)
 	must.Do(t, os.MkdirAll(filepath.Dir(manifestFile), 0o755))
 	must.Do(t, os.WriteFile(manifestFile, append(doc, '\n'), 0o644))
 }

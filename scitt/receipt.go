@@ -105,17 +105,38 @@ func (r *Receipt) Proof() (*Proof, error) {
 	return parseProof(r.proof)
 }
 
+// parseProof reads two numbers and a path.
 func parseProof(doc []byte) (*Proof, error) {
-	size, index, path, err := readPath(doc)
+	value, err := cbor.Decode(doc)
+	if err != nil {
+		return nil, fmt.Errorf("proof of inclusion: %w", err)
+	}
+	list, _ := value.([]any)
+	if len(list) != 3 {
+		return nil, errors.New("proof of inclusion: want two numbers and a path")
+	}
+	size, okSize := list[0].(int64)
+	index, okIndex := list[1].(int64)
+	items, okPath := list[2].([]any)
 	switch {
-	case err != nil:
-		return nil, err
+	case !okSize || !okIndex || !okPath:
+		return nil, errors.New("proof of inclusion: want two numbers and a path")
+	case len(items) > maxPath:
+		return nil, fmt.Errorf("proof of inclusion: a path of %d nodes: at most %d", len(items), maxPath)
 	case size < 1 || size > maxSize:
 		return nil, fmt.Errorf("proof of inclusion: a tree of %d entries: want 1 to %d", size, int64(maxSize))
 	case index < 0 || index >= size:
 		return nil, fmt.Errorf("proof of inclusion: the index %d is not in a tree of %d entries", index, size)
 	}
-	return &Proof{size, index, path}, nil
+	p := &Proof{Size: size, Index: index}
+	for _, item := range items {
+		node, ok := item.([]byte)
+		if !ok || len(node) != tlog.HashSize {
+			return nil, fmt.Errorf("proof of inclusion: a node of the path is not a byte string of %d bytes", tlog.HashSize)
+		}
+		p.Path = append(p.Path, tlog.Hash(node))
+	}
+	return p, nil
 }
 
 // errPath says that a path is not as long as its tree demands.
@@ -247,33 +268,4 @@ func nodes(path []tlog.Hash) []any {
 		list[i] = path[i][:]
 	}
 	return list
-}
-
-// readPath reads two numbers and a path.
-func readPath(doc []byte) (first, second int64, path []tlog.Hash, err error) {
-	value, err := cbor.Decode(doc)
-	if err != nil {
-		return 0, 0, nil, fmt.Errorf("proof of inclusion: %w", err)
-	}
-	list, ok := value.([]any)
-	if !ok || len(list) != 3 {
-		return 0, 0, nil, errors.New("proof of inclusion: want two numbers and a path")
-	}
-	first, okFirst := list[0].(int64)
-	second, okSecond := list[1].(int64)
-	items, okPath := list[2].([]any)
-	switch {
-	case !okFirst || !okSecond || !okPath:
-		return 0, 0, nil, errors.New("proof of inclusion: want two numbers and a path")
-	case len(items) > maxPath:
-		return 0, 0, nil, fmt.Errorf("proof of inclusion: a path of %d nodes: at most %d", len(items), maxPath)
-	}
-	for _, item := range items {
-		node, ok := item.([]byte)
-		if !ok || len(node) != tlog.HashSize {
-			return 0, 0, nil, fmt.Errorf("proof of inclusion: a node of the path is not a byte string of %d bytes", tlog.HashSize)
-		}
-		path = append(path, tlog.Hash(node))
-	}
-	return first, second, path, nil
 }

@@ -169,8 +169,8 @@ func (c *check) previousAgent(r *evidence.Record) {
 		return
 	}
 	before := g.Before(r)
-	_, named := g.Claimed(before, p.PreviousAgent)
-	if _, any := g.Claimed(before, ""); !named && (any || len(saw) > 0) {
+	_, named := g.earliest[standing{before, p.PreviousAgent}]
+	if _, any := g.earliest[standing{before, ""}]; !named && (any || len(saw) > 0) {
 		c.unsure("previous-agent", r, "it names %q as the previous agent, and no earlier record of the chain is by that agent", p.PreviousAgent)
 	}
 }
@@ -188,10 +188,10 @@ func (c *check) nextAgent(r *evidence.Record) {
 	}
 	after := g.After(r)
 	placed := p.ChainPosition > 0
-	if placed && g.IsLoose(after, p.NextAgent) {
+	if placed && g.loose[standing{after, p.NextAgent}] {
 		return
 	}
-	contradicted := placed && g.IsLoose(after, "")
+	contradicted := placed && g.loose[standing{after, ""}]
 	for _, other := range g.Followers[r] {
 		if other.Payload.Actor() == p.NextAgent {
 			return
@@ -218,7 +218,7 @@ func (c *check) forward(r *evidence.Record) {
 	if p.ChainPosition < 2 || len(g.Within(r)) > 0 {
 		return
 	}
-	if earliest, there := g.Claimed(g.Before(r), p.PreviousAgent); there && p.Time().Before(earliest) {
+	if earliest, there := g.earliest[standing{g.Before(r), p.PreviousAgent}]; there && p.Time().Before(earliest) {
 		c.unsure("time", r, "it claims %s, and an earlier record of the chain claims %s", p.Timestamp, utc(earliest))
 	}
 }

@@ -184,17 +184,6 @@ func (g *graph) After(r *evidence.Record) spot {
 	return spot{g.Threads[r], r.Payload.ChainPosition + 1}
 }
 
-// Claimed returns the earliest time that an actor's records at a place claim, and false if there is no such record.
-// "" is any actor.
-func (g *graph) Claimed(at spot, actor string) (earliest time.Time, there bool) {
-	earliest, there = g.earliest[standing{at, actor}]
-	return earliest, there
-}
-
-// IsLoose reports whether a record of the actor at a place names no record of the chain by digest. For "", it asks
-// about records that carry the chain on.
-func (g *graph) IsLoose(at spot, actor string) bool { return g.loose[standing{at, actor}] }
-
 // Parents lists the records of the parent request of a record. A record that names its own request as parent has
 // none.
 func (g *graph) Parents(r *evidence.Record) []*evidence.Record {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/plural"
 	"jurat/jury"
 	"jurat/property"
@@ -300,10 +301,7 @@ func TestImplied(t *testing.T) {
 		{"not_in:/p=y", "", in, a, false},
 		{"range:/p=0..5", "", in, a, false},
 	} {
-		d, err := ParseDemand(c.demand)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(ParseDemand(c.demand))(t)
 		d.Audience = c.audience
 		if got := d.implied(c.statement, c.record); got != c.want {
 			t.Errorf("%d: %s: %v", n, c.demand, got)

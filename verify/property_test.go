@@ -211,10 +211,7 @@ func twoValues(t testing.TB) *evidence.Record {
 	p := newPurse(t, "12.5", "30")
 	honest, other := p.records[0], p.records[1]
 	salt := honest.Disclosures[1].Salt
-	second, err := property.Commit("decimal:2", "/metadata/amount", property.Opening{Value: other.Disclosures[1].Value, Salt: [32]byte(salt)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must.Get(property.Commit("decimal:2", "/metadata/amount", property.Opening{Value: other.Disclosures[1].Value, Salt: [32]byte(salt)}))(t)
 	payload := honest.Payload
 	payload.Provable = slices.Clone(payload.Provable)
 	payload.Provable[1].Commitment = second.String()

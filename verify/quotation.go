@@ -128,60 +128,15 @@ func chatMessages(material jsontext.Value) []message {
 	if err != nil {
 		return nil
 	}
-	list := element(form, "conversation")
-	if list.Kind() != '[' {
-		return nil
-	}
 	var messages []message
-	for _, v := range elements(list) {
-		if v.Kind() != '{' || element(v, "parts") != nil && element(v, "content") == nil {
+	for _, v := range array(object(form)["conversation"]) {
+		members := object(v)
+		if members == nil || members["parts"] != nil && members["content"] == nil {
 			return nil
 		}
 		messages = append(messages, readMessage(v))
 	}
 	return messages
-}
-
-// elements returns the elements of an array, or nil if it is none.
-func elements(list jsontext.Value) (all []jsontext.Value) {
-	if list.Kind() != '[' {
-		return nil
-	}
-	dec := jsontext.NewDecoder(bytes.NewReader(list))
-	if _, err := dec.ReadToken(); err != nil {
-		return nil
-	}
-	for dec.PeekKind() != ']' {
-		v, err := dec.ReadValue()
-		if err != nil {
-			return nil
-		}
-		all = append(all, v.Clone())
-	}
-	return all
-}
-
-// element returns a member of an object; nil if there is none.
-func element(object jsontext.Value, name string) jsontext.Value {
-	dec := jsontext.NewDecoder(bytes.NewReader(object))
-	if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
-		return nil
-	}
-	for dec.PeekKind() == '"' {
-		at, err := dec.ReadToken()
-		if err != nil {
-			return nil
-		}
-		found := at.String() == name
-		v, err := dec.ReadValue()
-		if err != nil {
-			return nil
-		}
-		if found {
-			return v.Clone()
-		}
-	}
-	return nil
 }
 
 // readMessage collects the strings of a message. The value of each member "type" is also a text in brackets.

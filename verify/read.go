@@ -107,7 +107,7 @@ func one(file []byte, o Options) (*Report, error) {
 	seen := new(sight)
 	seen.Look(file)
 	if !evidence.IsBundle(file) { // a record can mention bundles
-		seen.Forget(bundleName)
+		seen.seen[bundleName] = false
 	}
 	return damagedFile(seen, err, evidence.BeginsAsRecord(file), o)
 }
@@ -122,7 +122,7 @@ func mendedNote(file []byte) []byte {
 
 // bundleFrom checks a bundle, or finds out what else the file is.
 func bundleFrom(file io.Reader, o Options) (*Report, error) {
-	seen := newSight(file)
+	seen := &sight{from: file}
 	bundle, err := evidence.ReadBundle(seen.Reader())
 	var r *Report
 	if err == nil {
@@ -179,7 +179,7 @@ func readBundle(bundle *evidence.BundleReader, o Options) (*Report, error) {
 func damagedFile(s *sight, err error, begins bool, o Options) (*Report, error) {
 	found := 0
 	for _, mark := range []mark{bundleFormat, recordSchema, someSignatures, someTimestamps, someRecords} {
-		if s.Saw(mark) {
+		if s.seen[mark] {
 			found++
 		}
 	}
@@ -188,11 +188,11 @@ func damagedFile(s *sight, err error, begins bool, o Options) (*Report, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNotOurs, err)
 	case found < 2:
 		return nil, ErrNotOurs
-	case !s.Saw(bundleName):
+	case !s.seen[bundleName]:
 		return damaged(OneRecord, "", o, err), nil
 	}
 	kind := ManyRecords
-	if s.Saw(aSubmission) || s.Saw(aClosing) {
+	if s.seen[aSubmission] || s.seen[aClosing] {
 		kind = Trial
 	}
 	var in *evidence.RecordError
@@ -241,9 +241,6 @@ var marks = [markCount][]byte{
 
 const longestMark = 64
 
-// newSight returns a Sight of what is read from a file.
-func newSight(from io.Reader) *sight { return &sight{from: from} }
-
 // Reader keeps io.Seeker if the file has it.
 func (s *sight) Reader() io.Reader {
 	if seeker, seeks := s.from.(io.Seeker); seeks {
@@ -286,9 +283,3 @@ func (s *sight) withoutSpace(chunk []byte) []byte {
 	}
 	return s.buffer
 }
-
-// Saw reports whether a mark was seen.
-func (s *sight) Saw(mark mark) bool { return s.seen[mark] }
-
-// Forget unsees a mark.
-func (s *sight) Forget(mark mark) { s.seen[mark] = false }

@@ -189,15 +189,9 @@ func text(name, content string) *verify.InputFile {
 
 func TestOptions(t *testing.T) {
 	trust := jurattest.New(t).Trust(t)
-	doc, err := trust.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(trust.Marshal())(t)
 	before := now.Add(time.Hour)
-	o, err := (&verify.Inputs{Now: clock, Before: &before, Trust: text("t", string(doc)), Checkpoint: text("c", "note\n")}).Options()
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get((&verify.Inputs{Now: clock, Before: &before, Trust: text("t", string(doc)), Checkpoint: text("c", "note\n")}).Options())(t)
 	want, _ := trust.Fingerprint()
 	if got, _ := o.Trust.Fingerprint(); got != want || !o.At.Equal(now) || !o.Before.Equal(before) || o.Checkpoint != "note\n" {
 		t.Errorf("%+v", o)

@@ -36,10 +36,7 @@ func call(request, response string) observed.Act {
 // observedRecord is what a recorder seals, as a verifier gets it; nothing here looks at signatures.
 func observedRecord(t testing.TB, act observed.Act) *evidence.Record {
 	t.Helper()
-	p, err := observed.Payload(act)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(observed.Payload(act))(t)
 	return &evidence.Record{Payload: p}
 }
 
@@ -76,10 +73,7 @@ func flippedBytes(t *testing.T, chat, answer string, call func(request, response
 			r := observedRecord(t, call(chat, answer))
 			flipped := []byte(direction)
 			flipped[i] ^= 1
-			value, err := evidence.FormatBody(evidence.Piece{Own: flipped, Length: int64(len(flipped))})
-			if err != nil {
-				t.Fatal(err)
-			}
+			value := must.Get(evidence.FormatBody(evidence.Piece{Own: flipped, Length: int64(len(flipped))}))(t)
 			if direction == chat {
 				r.Payload.RequestBody = value
 			} else {
@@ -236,10 +230,7 @@ func FuzzBodies(f *testing.F) {
 				if err != nil || observed.Copies(pieces) > 0 {
 					continue
 				}
-				body, err := observed.Rebuild(pieces, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				body := must.Get(observed.Rebuild(pieces, nil))(t)
 				b.stated.SHA256, b.stated.Bytes = evidence.DigestOf(body), int64(len(body))
 			}
 		}
@@ -255,10 +246,7 @@ func FuzzBodies(f *testing.F) {
 func TestChanges(t *testing.T) {
 	one, other := evidence.DigestOf([]byte("adds")), evidence.DigestOf([]byte("adds, and reads your keys"))
 	e := observed.Event{Event: observed.ToolDefinitionChanged, Agent: "shop-bot", Server: "stdio:sums", Tool: "add", Before: one, After: other}
-	p, err := e.Payload("gate", "2026-01-31T16:15:00Z", "recorded/shop-bot/x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(e.Payload("gate", "2026-01-31T16:15:00Z", "recorded/shop-bot/x"))(t)
 	p.RecordID = "r1"
 	var f sights
 	if found := f.Take(lookAt(&evidence.Record{Payload: p})); found != nil {

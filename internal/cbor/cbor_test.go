@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // examples are of RFC 8949, appendix A, as far as COSE needs them.
@@ -25,10 +27,7 @@ var examples = []struct {
 
 func TestExamplesOfTheRFC(t *testing.T) {
 	for _, tt := range examples {
-		doc, err := hex.DecodeString(tt.doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(hex.DecodeString(tt.doc))(t)
 		if got, err := Decode(doc); err != nil || !reflect.DeepEqual(got, tt.value) {
 			t.Errorf("%s: %#v, %v", tt.doc, got, err)
 		}
@@ -37,10 +36,7 @@ func TestExamplesOfTheRFC(t *testing.T) {
 		}
 	}
 	for doc, want := range map[string]float64{"f90000": 0, "f93c00": 1, "f93e00": 1.5, "f97bff": 65504, "f90001": 5.960464477539063e-8, "f90400": 0.00006103515625, "f9c400": -4, "f97c00": math.Inf(1), "f9fc00": math.Inf(-1), "fa47c35000": 100000} {
-		b, err := hex.DecodeString(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(hex.DecodeString(doc))(t)
 		if got, err := Decode(b); err != nil || got != want {
 			t.Errorf("%s: %v, %v", doc, got, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
@@ -156,10 +157,10 @@ func Parse(form property.Form, kind property.Kind, text string) (s property.Stat
 func set(kind property.Kind, text string) (entries []jsontext.Value, err error) {
 	if strings.HasPrefix(text, "[") {
 		array, err := evidence.Canonical([]byte(text))
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = json.Unmarshal(array, &entries)
 		}
-		return elements(array)
+		return entries, err
 	}
 	for entry := range strings.SplitSeq(text, ",") {
 		v, err := value(kind, entry)
@@ -169,22 +170,6 @@ func set(kind property.Kind, text string) (entries []jsontext.Value, err error) 
 		entries = append(entries, v)
 	}
 	return entries, nil
-}
-
-// elements returns those of an array in canonical form.
-func elements(array []byte) (list []jsontext.Value, err error) {
-	d := jsontext.NewDecoder(bytes.NewReader(array))
-	if _, err := d.ReadToken(); err != nil {
-		return nil, err
-	}
-	for d.PeekKind() != ']' {
-		v, err := d.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, slices.Clone(v))
-	}
-	return list, nil
 }
 
 // value writes a text as canonical JSON: a number for kinds that are numbers, and a string for all others.

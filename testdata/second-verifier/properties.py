@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import canonical
 import sigma
+from canonical import form, Refused
 from shapes import is_digest
 from sigma import NoProof, ORDER
 
@@ -222,3 +223,40 @@ def _set(relation, statement, c, h, points):
         relation.equate([(1, d)], (relation.scalar(), 1, h))
     else:
         relation.equate([(1, 0)], (relation.scalar(), 1, d), (relation.scalar(), 1, h))
+
+
+_MAX_OF_RECORD = 512 << 10
+
+
+def check_carried(record, findings):
+    """Checks the proofs that a record carries."""
+    if record.properties:
+        findings.ask("property")
+    size = 0
+    for statement, proof in record.properties:
+        size += len(form(statement)) + len(proof)
+        if size > _MAX_OF_RECORD:
+            findings.doubt("property", "volume", record)
+            break
+        _check_one(record, statement, proof, findings)
+
+
+def _check_one(record, statement, proof, findings):
+    try:
+        check(statement)
+    except (NoProof, Refused) as err:
+        findings.doubt("property", "statement", record, str(err))
+        return
+    [member] = statement["members"]
+    if member["record"] != record.digest:
+        findings.doubt("property", "record", record)
+        return
+    sought = (statement["kind"], member["pointer"])
+    found = [item["commitment"] for item in record.get("provable", []) if (item["kind"], item["pointer"]) == sought]
+    if not found:
+        findings.doubt("property", "unprovable", record)
+        return
+    try:
+        verify(statement, sigma.point(bytes.fromhex(found[0][5:])), proof)
+    except NoProof as err:
+        findings.refute("property", "proof", record, str(err))

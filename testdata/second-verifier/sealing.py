@@ -7,10 +7,10 @@ import json
 import files
 import keys
 import log
-import operatoracts
 import payload
-from canonical import Refused, form, parse
-from shapes import digest_of, require
+import recorders
+from canonical import form, parse, Refused
+from shapes import digest_of, is_digest_not_zero, is_name, is_time, is_uuid7, is_whole, MAX_WHOLE, members, require
 
 
 def compare(manifest, folder):
@@ -54,8 +54,8 @@ def _wanted(vector):
 
 def _act(vector):
     try:
-        require(vector["action_type"] in operatoracts.CHECKS, "not such an act")
-        operatoracts.CHECKS[vector["action_type"]](vector["chain_id"], parse(vector["response"].encode()))
+        require(vector["action_type"] in CHECKS, "not such an act")
+        CHECKS[vector["action_type"]](vector["chain_id"], parse(vector["response"].encode()))
     except Refused:
         return {"refused": True}
     return {"refused": False}
@@ -92,3 +92,46 @@ def _wanted_record(vector, folder):
         "entry": (folder / vector["log_entry"]).read_text(encoding="utf-8"),
         "disclosed": True,
     }
+
+
+EXPIRY_CHAIN = "operator-expiry"
+TRIALS_CHAIN = "operator-trials"
+
+
+def _is_filled(value):
+    return isinstance(value, str) and value != ""
+
+
+def check_expiry(chain, body):
+    """Refuses what is no expiry."""
+    require(chain == EXPIRY_CHAIN, "not in its chain")
+    members(body, ("before", "by", "count", "from", "places", "reason", "to"), ("except",))
+    require(_is_filled(body["by"]) and _is_filled(body["reason"]), "by or reason is empty")
+    require(is_time(body["before"]), "before is no time")
+    require(is_digest_not_zero(body["places"]), "places is no digest")
+    require(is_whole(body["from"], 0, MAX_WHOLE) and is_whole(body["to"], 0, MAX_WHOLE), "from or to is no index")
+    require(is_whole(body["count"], 1, body["to"] - body["from"]), "count is not what it must be")
+    if "except" in body:
+        chains = body["except"]
+        require(isinstance(chains, list) and bool(chains) and all(is_name(c) for c in chains), "except is no list of chains")
+        require(chains == sorted(set(chains)), "except is not sorted")
+
+
+def check_trial(chain, body):
+    """Refuses what is no trial_event."""
+    require(chain == TRIALS_CHAIN, "not in its chain")
+    require(isinstance(body, dict) and body.get("event") in ("cancelled", "resumed", "taken", "left"), "no such event")
+    if body["event"] in ("cancelled", "resumed"):
+        members(body, ("by", "event", "reason", "trial"))
+    else:
+        members(body, ("by", "event", "record", "reviewer", "trial"), ("reason",))
+        require(is_uuid7(body["record"]) and is_name(body["reviewer"]), "record or reviewer is none")
+    require(_is_filled(body["by"]) and ("reason" not in body or _is_filled(body["reason"])), "by or reason is empty")
+    require(is_name(body["trial"]) and body["trial"].startswith("trial-"), "no trial")
+
+
+CHECKS = {
+    "trial_event": check_trial,
+    "recorder_event": lambda chain, response: recorders.check_event(response),
+    "expiry": check_expiry,
+}

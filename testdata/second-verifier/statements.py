@@ -1,16 +1,188 @@
 """Statements of SCITT: section "SCITT statements" of docs/format.md. Their receipts change no answer, and are not read."""
 
 import hashlib
+import struct
 
 import certificates
-import cose
+import der
 import files
 import keys
 import payload as payloads
 import report
 from canonical import Refused
-from cose import Unsupported, Wrong
 from shapes import require
+
+_MAX_DEPTH, _MAX_VALUES, _MAX_FILE = 16, 10_000, 64 << 20
+ALGORITHMS = {-7: "ES256", -8: "Ed25519"}
+_ALG, _CRIT, _CLAIMS = 1, 2, 15
+_UNDERSTOOD = {1, 3, 4, 15, 395}
+_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+
+
+class Unsupported(Exception):
+    """What cannot be checked; it says nothing about whether it is valid."""
+
+
+class Wrong(Exception):
+    """A signature that is not the key's."""
+
+
+class Tag:
+    def __init__(self, number, content):
+        self.number, self.content = number, content
+
+
+class _Decoder:
+    def __init__(self, data):
+        self.data, self.at, self.values = data, 0, 0
+
+    def value(self, depth=0):
+        self.values += 1
+        require(self.values <= _MAX_VALUES and depth <= _MAX_DEPTH, "CBOR: too many values, or too deep")
+        first = self.take(1)[0]
+        major, info = first >> 5, first & 31
+        if major == 7:
+            return self._simple(info)
+        number = self._argument(info)
+        if major in (0, 1):
+            require(number < 2**63, "CBOR: an integer beyond 64 bits")
+            return number if major == 0 else -1 - number
+        if major == 2:
+            return self.take(number)
+        if major == 3:
+            try:
+                return self.take(number).decode("utf-8")
+            except UnicodeDecodeError as err:
+                raise Refused("CBOR: a text that is no UTF-8") from err
+        if major == 6:
+            return Tag(number, self.value(depth + 1))
+        require(number <= min(len(self.data) - self.at, _MAX_VALUES), "CBOR: more values than bytes")
+        if major == 4:
+            return [self.value(depth + 1) for _ in range(number)]
+        return self._map(number, depth)
+
+    def _map(self, number, depth):
+        found = {}
+        for _ in range(number):
+            key = self.value(depth + 1)
+            require(isinstance(key, (int, str)) and not isinstance(key, bool), "CBOR: no key")
+            require(key not in found, "CBOR: a key twice")
+            found[key] = self.value(depth + 1)
+        return found
+
+    def take(self, number):
+        require(number <= len(self.data) - self.at, "CBOR: it ends too early")
+        self.at += number
+        return self.data[self.at - number : self.at]
+
+    def _argument(self, info):
+        if info < 24:
+            return info
+        require(info <= 27, "CBOR: an indefinite length, or a reserved one")
+        width = 1 << (info - 24)
+        number = int.from_bytes(self.take(width), "big")
+        require(number >= 24 if width == 1 else number >> (4 * width), "CBOR: longer than needed")
+        return number
+
+    def _simple(self, info):
+        if info in (20, 21, 22):
+            return {20: False, 21: True, 22: None}[info]
+        require(info in (25, 26, 27), "CBOR: another simple value")
+        return struct.unpack({25: ">e", 26: ">f", 27: ">d"}[info], self.take(1 << (info - 24)))[0]
+
+
+def decode(data):
+    decoder = _Decoder(data)
+    value = decoder.value()
+    require(decoder.at == len(data), "CBOR: bytes after the end")
+    return value
+
+
+def _head(major, number):
+    for width, info in ((0, None), (1, 24), (2, 25), (4, 26), (8, 27)):
+        if width == 0 and number < 24:
+            return bytes([major << 5 | number])
+        if width and number < 1 << 8 * width:
+            return bytes([major << 5 | info]) + number.to_bytes(width, "big")
+    raise Refused("CBOR: too large")
+
+
+def _signed(header, payload):
+    """What a signature is over: the Sig_structure of RFC 9052, without external data."""
+    return b"\x84" + _head(3, 10) + b"Signature1" + _head(2, len(header)) + header + _head(2, 0) + _head(2, len(payload)) + payload
+
+
+class Sign1:
+    """An opened COSE_Sign1. Nothing in it is verified."""
+
+    def __init__(self, data):
+        value = decode(data)
+        require(isinstance(value, Tag) and value.number == 18, "no COSE_Sign1 with its tag")
+        parts = value.content
+        require(isinstance(parts, list) and len(parts) == 4, "no array of four")
+        self.header, self.unprotected, self.payload, self.signature = parts
+        require(isinstance(self.header, bytes) and isinstance(self.unprotected, dict), "headers that are none")
+        self.protected = decode(self.header) if self.header else {}
+        require(isinstance(self.protected, dict), "a protected header that is no map")
+        require(self.payload is None or isinstance(self.payload, bytes), "a payload that is neither bytes nor null")
+        require(isinstance(self.signature, bytes), "a signature that is none")
+
+    def key_id(self):
+        value = self.protected.get(4)
+        return value if isinstance(value, bytes) else b""
+
+    def claims(self):
+        """Issuer and subject."""
+        claims = self.protected.get(_CLAIMS, {})
+        require(isinstance(claims, dict), "claims that are no map")
+        found = [claims.get(name, "") for name in (1, 2)]
+        require(all(isinstance(text, str) for text in found), "a claim that is no text")
+        return found
+
+    def check(self, algorithm, spki, payload):
+        """Raises Wrong if the key did not sign, Unsupported if that cannot be known, Refused if the headers are none."""
+        self._critical()
+        require(_ALG in self.protected, "no algorithm")
+        named = self.protected[_ALG]
+        if isinstance(named, bool) or not isinstance(named, int) or named not in ALGORITHMS:
+            raise Unsupported("another algorithm")
+        if ALGORITHMS[named] != algorithm:
+            raise Wrong("another kind of key")
+        signature = self.signature
+        if algorithm == "ES256":
+            if len(signature) != 64:
+                raise Wrong("a signature of another length")
+            signature = _in_der(signature)
+        signed = _signed(self.header, payload)
+        if not keys.is_valid(algorithm, spki, signed, signature):
+            raise Wrong("the signature is not the key's")
+
+    def _critical(self):
+        if _CRIT not in self.protected:
+            return
+        names = self.protected[_CRIT]
+        require(isinstance(names, list) and names, "crit that is no list")
+        for name in names:
+            require(isinstance(name, (int, str)) and not isinstance(name, bool) and name in self.protected, "crit names what is not there")
+            if name not in _UNDERSTOOD:
+                raise Unsupported("a critical parameter that is not known")
+
+
+def _in_der(raw):
+    """A signature of P-256 as records have it, with the smaller s."""
+    numbers = [int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")]
+    numbers[1] = min(numbers[1], _ORDER - numbers[1]) if 0 < numbers[1] < _ORDER else numbers[1]
+    return der.sequence(b"".join(_integer(number) for number in numbers))
+
+
+def _integer(number):
+    data = number.to_bytes(number.bit_length() // 8 + 1, "big")
+    return bytes([der.INTEGER, len(data)]) + data
+
+
+def check_size(data):
+    require(len(data) <= _MAX_FILE, "too long")
+
 
 _CHAIN, _THUMBPRINT = 33, 34
 _ABOUT, _RECORD = -70001, -70002
@@ -39,8 +211,8 @@ class NoRecord(Exception):
 
 class Statement:
     def __init__(self, data):
-        cose.check_size(data)
-        self.message = cose.Sign1(data)
+        check_size(data)
+        self.message = Sign1(data)
         protected, unprotected = self.message.protected, self.message.unprotected
         self.payload, self.key_id = self.message.payload, self.message.key_id()
         require(self.payload is not None, "a detached payload")

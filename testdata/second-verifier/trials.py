@@ -6,9 +6,8 @@ A trial is gone through from its beginning. For each act the course says what it
 import bodies
 import configuration
 import judgment
-import quotations
 import report
-from canonical import Refused, form
+from canonical import form, Refused
 from shapes import digest_of_value, is_text
 
 RULES, REQUEST = "jurat/trial/v3", "jurat/request/v1"
@@ -135,7 +134,7 @@ def _check_course(acts, findings):
     if not course.closed:
         _doubt_the_rest("closing", findings)
     else:
-        quotations.check(acts, findings)
+        check_quotations(acts, findings)
 
 
 class Session:
@@ -454,3 +453,125 @@ class Course:
 
 def _names_session(body, session):
     return (body["phase"], body["roundNumber"]) == (session.phase, session.round)
+
+
+BOUND = 1 << 32
+
+
+def check_quotations(acts, findings):
+    """Refutes the verdict by the first quotation that is shown as standing in a message, and does not."""
+    shown, evidence = acts[0].disclosed("response")
+    shown = shown and not any(pointer.startswith("/response/") for pointer in acts[0].payload.get("sealed_apart", []))
+    messages = _messages(evidence) if shown else None
+    if messages is None:
+        return
+    known, searched = {}, 0
+    for act in acts:
+        for message, quote in _quotations(act):
+            if (message, quote) in known:
+                stands = known[message, quote]
+            elif message > len(messages):
+                stands = False
+            else:
+                searched += len(messages[message - 1][0].encode())
+                if searched > BOUND:
+                    findings.doubt("verdict", "quotation")
+                    return
+                stands = known[message, quote] = _holds(messages[message - 1], quote)
+            if not stands:
+                findings.refute("verdict", "quotation", act)
+                return
+
+
+def _quotations(act):
+    """The quotations of an answer that are not marked: those of its findings, then those of its tables."""
+    body = act.payload["response"]
+    opinion = body["updatedEvaluation"] if act.action == "statement" else body
+    if act.action not in ("evaluation", "statement", "judge_opinion") or opinion is None:
+        return []
+    passages = opinion["findings"] + (bodies.passages(opinion["work"]) if "work" in opinion else [])
+    return [(int(item["message"]), item["quote"]) for item in passages if "unfounded" not in item]
+
+
+def _messages(evidence):
+    """The messages as (canonical form, texts); None if the conversation is no array of chat messages."""
+    conversation = evidence.get("conversation") if isinstance(evidence, dict) else None
+    if not isinstance(conversation, list):
+        return None
+    if not all(isinstance(item, dict) and ("parts" not in item or "content" in item) for item in conversation):
+        return None
+    return [(form(item).decode(), list(_texts(item))) for item in conversation]
+
+
+def _texts(value):
+    """Every string in a value, and the value of each member type in brackets."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield from _texts(item)
+            if name == "type" and isinstance(item, str):
+                yield f"[{item}]"
+
+
+def _holds(message, quote):
+    return all(any(line in text for text in (message[0], *message[1])) for line in quote.split("\n"))
+
+
+_DECIDABLE = ("safe_pass", "unsafe_fail")
+
+
+def outcome(records, findings):
+    """The member trial_outcome of the report; None if there is none."""
+    if findings.kind != "trial" or findings.against("verdict", "completeness"):
+        return None
+    found, rulings = None, {}
+    for record in records:
+        if record.action == "final_judgment" and found is None:
+            found = _judged(record)
+            rulings[record.id] = (record.digest, found["position"] if found["position"] in _DECIDABLE else None)
+        elif record.action == "human_review" and found is not None:
+            _decide(record, found, rulings, findings)
+    return found
+
+
+def _judged(record):
+    body = record.payload["response"]
+    verdict = {name: body[name] for name in ("position", "score", "method", "degraded", "inconclusive")}
+    verdict |= {"review": body["review"]} if "review" in body else {}
+    is_open = verdict["position"] not in _DECIDABLE or verdict["degraded"] or verdict["inconclusive"] or "review" in verdict
+    verdict = {"record": record.id} | verdict
+    return {"position": verdict["position"], "by": "jury", "open": is_open, "verdict": verdict, "decision": None, "decisions": 0}
+
+
+def _decide(record, found, rulings, findings):
+    digest, stood = rulings.get(record.get("original_response_id"), (None, None))
+    if digest is None or digest not in record.named():
+        return
+    status = record.get("approval_status")
+    doubted = any(
+        finding["guarantee"] == "human_review" and finding.get("record") in (None, record.id) for finding in findings.details
+    )
+    position = {"approved": stood, "rejected": None}.get(status, _given(record)) if not doubted else None
+    rulings.setdefault(record.id, (record.digest, position))
+    decision = {"record": record.id, "reviewer": record.get("reviewer_id"), "at": record.get("timestamp"), "status": status}
+    if position:
+        decision["position"] = position
+    if doubted:
+        decision["doubted"] = True
+    found |= {
+        "position": position or "needs_review",
+        "by": "person",
+        "open": position is None,
+        "decision": decision,
+        "decisions": found["decisions"] + 1,
+    }
+
+
+def _given(record):
+    shown, value = record.disclosed("modified_response")
+    position = value.get("position") if shown and isinstance(value, dict) else None
+    return position if position in _DECIDABLE else None

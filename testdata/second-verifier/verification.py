@@ -3,15 +3,14 @@
 from fractions import Fraction
 
 import assurance
-import carried
 import chains
 import configuration
 import files
 import keys
 import knownlog
 import log
-import outcomes
 import payload as payloads
+import properties
 import qualified
 import recorded
 import report
@@ -21,7 +20,6 @@ import stamps
 import statements
 import tags
 import trials
-import volume
 import vouching
 from canonical import Refused
 from shapes import moment
@@ -121,7 +119,7 @@ def _verify_opened(opened, trust, reader, statement=None):
         with clock.effort.part():
             times = _check_time(record, anchors, clock, findings, reader.need is not None and reader.need.of_clock())
             _check_record(record, trust, reader.before, times, vouching.Judge(trust, clock.effort, revoked), findings)
-        carried.check(record, findings)
+        properties.check_carried(record, findings)
     _check_order(opened, trust, reader.at, findings, anchors)
     if statement is not None:
         statements.check_own(statement, opened.records[0], trust, findings)
@@ -132,13 +130,13 @@ def _verify_opened(opened, trust, reader, statement=None):
     if "completeness" in findings.asked:
         for record in gaps:
             findings.doubt("completeness", "gap", record)
-    if opened.is_bundle and volume.is_exceeded(opened.records):
-        volume.doubt(opened.records, findings)
+    if opened.is_bundle and _is_exceeded(opened.records):
+        _doubt_volume(opened.records, findings)
     else:
         _check_mutual(opened, findings)
     if reader.together is not None:
         reader.together.take(opened, findings)
-    came_to = outcomes.outcome(opened.records, findings)
+    came_to = trials.outcome(opened.records, findings)
     found = findings.report(trust, reader, assurance.rate) | ({"trial_outcome": came_to} if came_to else {})
     return _mended(opened.mended, found)
 
@@ -365,3 +363,31 @@ def _check_single(_, findings):
     """A record file with one act of a trial shows nothing of the trial."""
     for guarantee in report.TRIAL:
         findings.doubt(guarantee, "one-act")
+
+
+_LINKS_OF_RECORD = 64
+_LINKS = 1_048_576
+_TEXTS = 134_217_728
+
+
+def _is_exceeded(records):
+    """Whether the records of a bundle name more, or their acts of a trial say more, than is looked at."""
+    links = sum(max(0, _links(record) - _LINKS_OF_RECORD) for record in records)
+    return links > _LINKS or sum(len(record.message) for record in records if record.is_trial_act) > _TEXTS
+
+
+def _links(record):
+    return len(record.get("saw", [])) + (record.get("previous_record") is not None)
+
+
+def _doubt_volume(records, findings):
+    """Leaves open all that rests on what the records say of each other."""
+    if any(map(configuration.is_asked, records)):
+        findings.ask("configuration")
+    if any(map(chains.is_linked, records)):
+        findings.ask("chain")
+    if any(record.action in ("human_review", "delivery") for record in records):
+        findings.ask("human_review")
+    for guarantee in ("configuration", "order", "chain", "human_review", *report.TRIAL):
+        if guarantee in findings.asked:
+            findings.doubt(guarantee, "volume")

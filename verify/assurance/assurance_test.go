@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/internal/must"
 	"jurat/verify/assurance"
 )
 
@@ -56,10 +57,7 @@ func TestBlankDemands(t *testing.T) {
 // TestPolicyFingerprint: it is that of the canonical form, so spelling does not change it, and content does.
 func TestPolicyFingerprint(t *testing.T) {
 	of := func(doc string) string {
-		p, err := assurance.ParsePolicy([]byte(doc))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(assurance.ParsePolicy([]byte(doc)))(t)
 		return p.File().Fingerprint.String()
 	}
 	one := of(`{"format":"jurat/policy/v1","level":"operator","time":"independent"}`)

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/crypto/cryptobyte"
@@ -74,7 +73,6 @@ type List struct {
 	unusable error                // why the list cannot be used; nil: it can
 
 	digest [sha256.Size]byte // of the list
-	signed signatures
 }
 
 // Reasons of RFC 5280, section 5.3.1.
@@ -111,9 +109,11 @@ func NewList(list *x509.RevocationList) *List {
 // read takes in a list that covers all certificates of its issuer and has no unknown critical extension. Such an extension can change
 // what silence means, and would otherwise clear a revoked certificate.
 func (l *List) read() error {
-	var before extensions
+	before := map[string]bool{} // anyone can send a list with very many
 	for _, extension := range l.list.Extensions {
-		twice := before.has(extension.Id)
+		id := extension.Id.String()
+		twice := before[id]
+		before[id] = true
 		switch {
 		case extension.Id.Equal(oidDeltaCRL):
 			return errors.New("it is a delta list, which names only changes")
@@ -138,10 +138,13 @@ func (l *List) read() error {
 
 func (l *List) readEntry(e *x509.RevocationListEntry) error {
 	read, serial := entry{on: e.RevocationTime, since: e.RevocationTime, reason: noReason}, serialKey(e.SerialNumber)
-	var before extensions
+	before := map[string]bool{} // anyone can send a list with very many
 	for _, extension := range e.Extensions {
+		id := extension.Id.String()
+		twice := before[id]
+		before[id] = true
 		switch {
-		case before.has(extension.Id):
+		case twice:
 			return fmt.Errorf("an entry has the extension %s twice", extension.Id)
 		case extension.Id.Equal(oidCertificateIssuer):
 			return errors.New("it is an indirect list: it names certificates of other issuers")
@@ -167,20 +170,6 @@ func (l *List) readEntry(e *x509.RevocationListEntry) error {
 	}
 	l.entries[serial] = read
 	return nil
-}
-
-// extensions remembers which extensions were read. Anyone can send a list with very many.
-type extensions map[string]bool
-
-// has reports whether an extension was there before.
-func (e *extensions) has(id asn1.ObjectIdentifier) bool {
-	if *e == nil {
-		*e = extensions{}
-	}
-	name := id.String()
-	before := (*e)[name]
-	(*e)[name] = true
-	return before
 }
 
 func generalizedTime(der []byte) (t time.Time, err error) {
@@ -224,14 +213,12 @@ func (l *List) about(certificate *x509.Certificate) (claim, bool) {
 	return found, true
 }
 
-// signedBy checks the list's signature once for each issuer.
+// signedBy checks the list's signature.
 func (l *List) signedBy(issuer *x509.Certificate) error {
-	return l.signed.of(issuer, func() error {
-		if weak(l.list.SignatureAlgorithm) { // crypto/x509 still accepts SHA-1 there
-			return fmt.Errorf("signed with %s", l.list.SignatureAlgorithm)
-		}
-		return l.list.CheckSignatureFrom(issuer)
-	})
+	if weak(l.list.SignatureAlgorithm) { // crypto/x509 still accepts SHA-1 there
+		return fmt.Errorf("signed with %s", l.list.SignatureAlgorithm)
+	}
+	return l.list.CheckSignatureFrom(issuer)
 }
 
 // weak reports whether a signature can have been forged.
@@ -364,31 +351,4 @@ func (s *claim) counts(at, after time.Time) error {
 		return fmt.Errorf("%s is stale: a newer one was due by %s, and the moment of checking is %s%s", s.name, utc(s.until), utc(at), late)
 	}
 	return nil
-}
-
-// signatures remembers by which issuers a list is signed.
-type signatures struct {
-	mu    sync.Mutex                  // guards known
-	known map[[sha256.Size]byte]error // by digest of the issuer's certificate; a bounded cache
-}
-
-// maxIssuers bounds the cache. The sender of a file controls how many issuers there are.
-const maxIssuers = 64
-
-func (s *signatures) of(issuer *x509.Certificate, check func() error) error {
-	key := sha256.Sum256(issuer.Raw)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	err, asked := s.known[key]
-	if asked {
-		return err
-	}
-	err = check()
-	if s.known == nil {
-		s.known = map[[sha256.Size]byte]error{}
-	}
-	if len(s.known) < maxIssuers {
-		s.known[key] = err
-	}
-	return err
 }

@@ -36,14 +36,16 @@ func Identity(role evidence.Role, name string) string {
 // form, proves nothing.
 func names(c *x509.Certificate, role evidence.Role, name string) (rule string, err error) {
 	uris, err := identities(c)
+	if len(uris) == 1 && uris[0] == Identity(role, name) {
+		return "", nil
+	}
 	switch {
 	case err != nil:
 		return "certificate", err
 	case len(uris) != 1:
 		return "certificate", fmt.Errorf("its certificate names %d actors by %s…: want one", len(uris), identityPrefix)
-	case uris[0] == Identity(role, name):
-		return "", nil
-	case !isIdentity(uris[0]):
+	}
+	if _, _, err := ParseIdentity(uris[0]); err != nil {
 		return "certificate", fmt.Errorf("its certificate names its actor in another form than the only valid one: %q", uris[0])
 	}
 	return "actor", fmt.Errorf("its certificate is that of %q", uris[0])
@@ -81,12 +83,6 @@ func CheckCertificate(c *x509.Certificate, role evidence.Role, name string) erro
 		return fmt.Errorf("%w; want %q among its subject alternative names", err, Identity(role, name))
 	}
 	return nil
-}
-
-// isIdentity reports whether a URI names some actor in the one form.
-func isIdentity(uri string) bool {
-	_, _, err := ParseIdentity(uri)
-	return err == nil
 }
 
 // ParseIdentity returns the actor that a URI names. It returns an error for every URI that Identity does not write.
