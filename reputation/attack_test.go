@@ -19,6 +19,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/must"
 	"jurat/jury"
 	"jurat/reputation"
 	"jurat/verify"
@@ -49,9 +50,7 @@ func (w *world) record(n int) *evidence.Record {
 func TestAttacksMoveNothing(t *testing.T) {
 	failed := func(t *testing.T) *world { // 12 records passed, and one failed
 		w := passed(t, 12)
-		r := w.act(12)
-		w.give(r)
-		w.try(panel(jury.UnsafeFail, "script"), r)
+		w.tried(panel(jury.UnsafeFail, "script"), 12)
 		return w
 	}
 	const want = 6603 // 12 of 13
@@ -79,36 +78,28 @@ func TestAttacksMoveNothing(t *testing.T) {
 			c := panel(jury.SafePass, "script")
 			c.Submitter = agent
 			for i := range 5 {
-				r := w.act(100 + i)
-				w.give(r)
-				w.try(c, r)
+				w.tried(c, 100+i)
 			}
 		}},
 		"submissions of the owner": {attack: func(w *world) {
 			c := panel(jury.SafePass, "script")
 			c.Submitter = "zoe"
 			for i := range 5 {
-				r := w.act(100 + i)
-				w.give(r)
-				w.try(c, r)
+				w.tried(c, 100+i)
 			}
 		}, policy: func(p *reputation.Policy) {
 			p.Organisations = []reputation.Organisation{{Name: "owner", Actors: []reputation.Actor{{Role: evidence.RoleAgent, Name: agent}, {Role: evidence.RoleSubmitter, Name: "zoe"}}}}
 		}},
 		"rule juries": {attack: func(w *world) {
 			for i := range 20 {
-				r := w.act(100 + i)
-				w.give(r)
-				w.try(panel(jury.SafePass, "offline"), r)
+				w.tried(panel(jury.SafePass, "offline"), 100+i)
 			}
 		}},
 		"another panel": {attack: func(w *world) {
 			c := panel(jury.SafePass, "script")
 			c.Settings.Seats[0].Model = "another"
 			for i := range 20 {
-				r := w.act(100 + i)
-				w.give(r)
-				w.try(c, r)
+				w.tried(c, 100+i)
 			}
 		}},
 		"one trial of 200 idle records": {attack: func(w *world) {
@@ -201,8 +192,7 @@ func TestPaddingMovesNothing(t *testing.T) {
 						f.Records[i].Time -= 10 * 365 * 86_400
 					}
 				}
-				v, err := f.View()
-				w.ok(err)
+				v := must.Get(f.View())(w.t)
 				return v
 			}
 			w.try(panel(jury.UnsafeFail, "script"), append([]*evidence.Record{failed}, padding...)...)
@@ -227,11 +217,9 @@ func (w *world) facts() *reputation.Facts {
 	w.t.Helper()
 	g := w.gatherer()
 	for _, doc := range w.files {
-		_, err := g.File(doc)
-		w.ok(err)
+		must.Get(g.File(doc))(w.t)
 	}
-	f, err := g.Facts()
-	w.ok(err)
+	f := must.Get(g.Facts())(w.t)
 	return f
 }
 
@@ -250,9 +238,7 @@ func TestNewNamesBeginAtNothing(t *testing.T) {
 func TestBackdating(t *testing.T) {
 	honest, backdated := passed(t, 12), newWorld(t)
 	for i := range 12 {
-		r := backdated.act(i, func(p *evidence.Payload) { p.Timestamp = "2020-01-01T00:00:00Z" })
-		backdated.give(r)
-		backdated.try(panel(jury.SafePass, "script"), r)
+		backdated.tried(panel(jury.SafePass, "script"), i, func(p *evidence.Payload) { p.Timestamp = "2020-01-01T00:00:00Z" })
 	}
 	a, b := honest.view(), backdated.view()
 	if lower(a) != lower(b) || lower(b) == 0 || class(b, reputation.Models).Good.Weight != class(a, reputation.Models).Good.Weight {
@@ -263,26 +249,20 @@ func TestBackdating(t *testing.T) {
 // TestDroppedJudgment: a file that is kept back shows, and there is no number.
 func TestDroppedJudgment(t *testing.T) {
 	w := passed(t, 12)
-	r := w.act(12)
-	w.give(r)
-	w.try(panel(jury.UnsafeFail, "script"), r)
-	s := w.act(13)
-	w.give(s)
-	w.try(panel(jury.SafePass, "script"), s)
+	w.tried(panel(jury.UnsafeFail, "script"), 12)
+	w.tried(panel(jury.SafePass, "script"), 13)
 	hidden := slices.Delete(slices.Clone(w.files), 25, 26) // the case file of the record that failed
 	v := w.viewOf(w.gatherer(), hidden)
 	if v.Outcome != verify.Refuted || v.Completeness[0].Judgments.Rule != "hole" || !slices.Equal(v.Completeness[0].Judgments.Missing, []int64{13}) || lower(v) != 0 {
 		t.Errorf("without the judgment: %s %+v, lower bound %d", v.Outcome, v.Completeness, lower(v))
 	}
 	// The last one leaves no hole: the log's entries show it.
-	g := w.gatherer()
-	w.ok(w.entries(g))
+	g := w.informed()
 	v = w.viewOf(g, w.files[:len(w.files)-1])
 	if v.Outcome != verify.Refuted || v.Completeness[0].Judgments.Rule != "dropped" {
 		t.Errorf("without the last one: %s %+v", v.Outcome, v.Completeness)
 	}
-	g = w.gatherer()
-	w.ok(w.entries(g))
+	g = w.informed()
 	if v = w.viewOf(g, w.files); v.Outcome != verify.Proved || v.Completeness[0].Records.Status != verify.Proved || v.Coverage.Total != 14 {
 		t.Errorf("with all: %s %+v", v.Outcome, v.Completeness)
 	}
@@ -292,9 +272,7 @@ func TestDroppedJudgment(t *testing.T) {
 // against anybody, and no agent gets a number without it. What judges another agent, or is in no entry, does not stand in for it.
 func TestJudgmentWithoutPlace(t *testing.T) {
 	w := passed(t, 12)
-	r := w.act(12)
-	w.give(r)
-	w.try(panel(jury.UnsafeFail, "script"), r)
+	w.tried(panel(jury.UnsafeFail, "script"), 12)
 	last := len(w.files) - 1
 	bare := func(doc []byte) []byte {
 		b, _, err := evidence.ReadWholeBundle(doc)
@@ -303,24 +281,20 @@ func TestJudgmentWithoutPlace(t *testing.T) {
 		for _, one := range b.Records {
 			one.Log = nil
 		}
-		form, err := b.Marshal()
-		w.ok(err)
+		form := must.Get(b.Marshal())(w.t)
 		return form
 	}
-	g := w.gatherer()
-	w.ok(w.entries(g))
+	g := w.informed()
 	v := w.viewOf(g, append(slices.Clone(w.files[:last]), bare(w.files[last])))
 	if v.Outcome != verify.NotProved || v.Completeness[0].Judgments.Rule != "unproved" || !v.Unsettled() || class(v, reputation.Models).Status != reputation.Unproved || class(v, reputation.Models).Bounds != nil {
 		t.Errorf("%s %+v %+v", v.Outcome, v.Completeness, class(v, reputation.Models))
 	}
-	g = w.gatherer()
-	w.ok(w.entries(g))
+	g = w.informed()
 	v = w.viewOf(g, append(slices.Clone(w.files[:last]), bare(w.files[1]))) // another one
 	if v.Outcome != verify.Refuted || v.Completeness[0].Judgments.Rule != "dropped" || v.Unsettled() {
 		t.Errorf("with another judgment in its place: %s %+v", v.Outcome, v.Completeness)
 	}
-	g = w.gatherer()
-	w.ok(w.entries(g))
+	g = w.informed()
 	v = w.viewOf(g, append(slices.Clone(w.files), bare(w.files[last]))) // anybody can strip a copy
 	if v.Outcome != verify.Proved || class(v, reputation.Models).Bounds == nil {
 		t.Errorf("with a copy beside: %s %+v", v.Outcome, v.Completeness)
@@ -329,14 +303,12 @@ func TestJudgmentWithoutPlace(t *testing.T) {
 
 // entries gives the log's entries to a gatherer.
 func (w *world) entries(g *reputation.Gatherer) error {
-	checkpoint, err := w.Ledger.Checkpoint(w.t.Context())
-	w.ok(err)
+	checkpoint := must.Get(w.Ledger.Checkpoint(w.t.Context()))(w.t)
 	return g.Entries(checkpoint, bytes.NewReader(w.allEntries()))
 }
 
 func (w *world) allEntries() []byte {
-	size, err := w.Ledger.Size(w.t.Context())
-	w.ok(err)
+	size := must.Get(w.Ledger.Size(w.t.Context()))(w.t)
 	var all []byte
 	for line, err := range w.Ledger.Entries(w.t.Context(), 0, size) {
 		w.ok(err)
@@ -349,9 +321,7 @@ func (w *world) allEntries() []byte {
 // leave out no number of an actor, and no number of a judgment.
 func TestFalseCounts(t *testing.T) {
 	w := passed(t, 12)
-	r := w.act(12)
-	w.give(r)
-	w.try(panel(jury.UnsafeFail, "script"), r)
+	w.tried(panel(jury.UnsafeFail, "script"), 12)
 	files := w.files[:len(w.files)-1]
 	member := regexp.MustCompile(`"(actor|actor_seq|subject|subject_seq)":("[^"]*"|[0-9]+),?`)
 	judgment := func(line string) bool { return strings.Contains(line, `"subject_seq":13`) }
@@ -380,8 +350,7 @@ func TestFalseCounts(t *testing.T) {
 				tree.Add(tlog.RecordHash([]byte(line)))
 				all += line + "\n"
 			}
-			known, err := w.Options(t).Trust.OpenCheckpoint(must(w.Ledger.Checkpoint(t.Context())))
-			w.ok(err)
+			known := must.Get(w.Options(t).Trust.OpenCheckpoint(must.Get(w.Ledger.Checkpoint(t.Context()))(t)))(t)
 			checkpoint, err := w.SignCheckpoint(operator.Checkpoint{Origin: known.Origin, Size: tree.Size(), Root: tree.Root()})
 			w.ok(err)
 			g := w.gatherer()
@@ -393,18 +362,10 @@ func TestFalseCounts(t *testing.T) {
 	}
 }
 
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // TestForeignEntries: entries that the log did not sign say nothing, and are an error of the reader's.
 func TestForeignEntries(t *testing.T) {
 	w := passed(t, 1)
-	checkpoint, err := w.Ledger.Checkpoint(t.Context())
-	w.ok(err)
+	checkpoint := must.Get(w.Ledger.Checkpoint(t.Context()))(w.t)
 	all := w.allEntries()
 	lines := bytes.SplitAfter(all, []byte("\n"))
 	for name, doc := range map[string][]byte{"cut": bytes.Join(lines[:len(lines)-2], nil), "longer": append(slices.Clone(all), lines[0]...), "swapped": append(slices.Clone(lines[1]), append(slices.Clone(lines[0]), bytes.Join(lines[2:], nil)...)...), "no entries": []byte("nonsense\n")} {
@@ -448,8 +409,7 @@ func (w *world) revoke(from time.Time) []*evidence.Record {
 	event := func(position int64, previous evidence.Digest, more map[string]any) *evidence.Record {
 		body := map[string]any{"alg": key.Algorithm, "by": "noa", "custody": "operator", "key_id": key.KeyID, "name": agent, "reason": "it was stolen", "role": "agent"}
 		maps.Copy(body, more)
-		doc, err := json.Marshal(body)
-		w.ok(err)
+		doc := must.Get(json.Marshal(body))(w.t)
 		return w.Seal(w.t, evidence.Payload{ActionType: evidence.KeyEvent, AgentID: "operator", Timestamp: evidence.FormatTime(w.Now()), ChainID: operator.KeysChain, ChainPosition: position,
 			PreviousRecord: previous, Response: doc})
 	}
@@ -543,8 +503,7 @@ func TestSplittingChangesNothing(t *testing.T) {
 	}
 	cases := slices.Clone(w.files)
 	w.give(records...)
-	want, err := w.view().Marshal()
-	w.ok(err)
+	want := must.Get(w.view().Marshal())(w.t)
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5 {
 		w.files = slices.Clone(cases)
@@ -552,10 +511,8 @@ func TestSplittingChangesNothing(t *testing.T) {
 		for len(rest) > 0 {
 			n := 1 + r.IntN(len(rest))
 			if n == 1 {
-				one, err := w.Ledger.ProveOne(t.Context(), rest[0])
-				w.ok(err)
-				doc, err := one.Marshal()
-				w.ok(err)
+				one := must.Get(w.Ledger.ProveOne(t.Context(), rest[0]))(w.t)
+				doc := must.Get(one.Marshal())(w.t)
 				w.files = append(w.files, doc)
 			} else {
 				w.give(rest[:n]...)
@@ -564,8 +521,7 @@ func TestSplittingChangesNothing(t *testing.T) {
 		}
 		w.files = append(w.files, w.files[r.IntN(len(w.files))]) // one twice
 		shuffle(r, w.files)
-		got, err := w.view().Marshal()
-		w.ok(err)
+		got := must.Get(w.view().Marshal())(w.t)
 		if !bytes.Equal(got, want) {
 			t.Fatalf("\n%s\n%s", got, want)
 		}
@@ -590,8 +546,7 @@ func TestDamagedCopiesTakeNothingBack(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		v, err := g.View()
-		w.ok(err)
+		v := must.Get(g.View())(w.t)
 		if lower(v) != want || want == 0 {
 			t.Errorf("the lower bound is %d, want %d\n%+v", lower(v), want, v.LeftOut)
 		}
@@ -608,21 +563,17 @@ func TestErasureChangesNothing(t *testing.T) {
 		w.give(r)
 		w.try(panel(jury.SafePass, "script"), r)
 	}
-	want, err := w.view().Marshal()
-	w.ok(err)
+	want := must.Get(w.view().Marshal())(w.t)
 	erased := 0
 	for i, doc := range w.files {
-		b, err := evidence.ParseBundle(doc)
-		w.ok(err)
+		b := must.Get(evidence.ParseBundle(doc))(w.t)
 		for _, r := range b.Records {
 			erased += len(r.Disclosures)
 			r.Disclosures = nil
 		}
-		w.files[i], err = b.Marshal()
-		w.ok(err)
+		w.files[i] = must.Get(b.Marshal())(t)
 	}
-	got, err := w.view().Marshal()
-	w.ok(err)
+	got := must.Get(w.view().Marshal())(w.t)
 	if erased < 24 || !bytes.Equal(got, want) {
 		t.Errorf("%d texts erased\n%s\n%s", erased, got, want)
 	}
@@ -654,9 +605,7 @@ func without(t *testing.T, known *trust.Trust, name string) *trust.Trust {
 // TestTwoHistories: a log that shows another history to others gives no number to a reader who has a part of both.
 func TestTwoHistories(t *testing.T) {
 	w, other := passed(t, 12), newWorld(t)
-	r := other.act(0, func(p *evidence.Payload) { p.Response = jsontext.Value(`"In Bonn."`) })
-	other.give(r)
-	other.try(panel(jury.UnsafeFail, "script"), r)
+	other.tried(panel(jury.UnsafeFail, "script"), 0, func(p *evidence.Payload) { p.Response = jsontext.Value(`"In Bonn."`) })
 	w.files = append(w.files, other.files...)
 	v := w.view()
 	if v.Outcome != verify.Refuted || v.Completeness[0].Judgments.Rule != "fork" || v.Completeness[0].Records.Rule != "fork" || lower(v) != 0 {

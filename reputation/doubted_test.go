@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jury"
 	"jurat/reputation"
 	"jurat/verify"
@@ -16,9 +17,7 @@ import (
 func TestVerdictThatIsHidden(t *testing.T) {
 	failedLast := func(t *testing.T) *world { // 12 records passed, and the last failed
 		w := passed(t, 12)
-		r := w.act(12)
-		w.give(r)
-		w.try(panel(jury.UnsafeFail, "script"), r)
+		w.tried(panel(jury.UnsafeFail, "script"), 12)
 		return w
 	}
 	ask := func(w *world, files [][]byte, blind bool, change func(*reputation.Config)) *reputation.View {
@@ -29,8 +28,7 @@ func TestVerdictThatIsHidden(t *testing.T) {
 		return w.viewOf(g, files)
 	}
 	bundle := func(w *world, records ...*evidence.Record) []byte {
-		doc, err := w.Bundle(w.t, records...).Marshal()
-		w.ok(err)
+		doc := must.Get(w.Bundle(w.t, records...).Marshal())(w.t)
 		return doc
 	}
 	chain := func(w *world) []*evidence.Record {
@@ -60,8 +58,7 @@ func TestVerdictThatIsHidden(t *testing.T) {
 			b, _, err := evidence.ReadWholeBundle(w.files[24])
 			w.ok(err)
 			b.Records[0].Timestamps = nil
-			doc, err := b.Marshal()
-			w.ok(err)
+			doc := must.Get(b.Marshal())(w.t)
 			files := slices.Clone(w.files)
 			files[24] = doc
 			return files

@@ -10,12 +10,10 @@ import (
 // why, and how the bounds follow from the sums. A name or id in a line may be hostile text: the caller must make it inert.
 func (v *View) Explain() iter.Seq[string] {
 	return func(yield func(string) bool) {
+		more := true
+		say := func(format string, args ...any) { more = more && yield(fmt.Sprintf(format, args...)) }
 		for i := range v.Classes {
-			for _, line := range v.Classes[i].explain(v.Minimum) {
-				if !yield(line) {
-					return
-				}
-			}
+			v.Classes[i].explain(v.Minimum, say)
 		}
 	}
 }
@@ -31,8 +29,7 @@ func (c *Class) Title() string {
 	return fmt.Sprintf("juries of models, panel %s", c.Panel.Digest.Short())
 }
 
-func (c *Class) explain(minimum int64) (lines []string) {
-	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+func (c *Class) explain(minimum int64, say func(string, ...any)) {
 	say("%s: %s", c.Title(), c.Status)
 	for i := range c.Units {
 		c.Units[i].explain(say)
@@ -44,13 +41,12 @@ func (c *Class) explain(minimum int64) (lines []string) {
 	n := c.Good.Weight + c.Bad.Weight
 	if c.Bounds == nil {
 		say("  N = G + B = %d, which is %s whole observations of 1,048,576 each; the policy's minimum is %d: no number", n, decimal(n), minimum)
-		return lines
+		return
 	}
 	t := terms(c.Good.Weight, c.Bad.Weight)
 	say("  N = G + B = %d, S = 1048576, 10000 (G + 2 S) = %v, N + 4 S = %v, √R = %v to %v", n, t.centre, t.whole, t.down, t.up)
 	say("  lower = ⌊(%v − %v) / %v⌋ = %d of 10,000", t.centre, t.up, t.whole, c.Bounds.Lower)
 	say("  upper = ⌊(%v + %v) / %v⌋ = %d of 10,000", t.centre, t.down, t.whole, c.Bounds.Upper)
-	return lines
 }
 
 // decimal writes a sum of weights in whole observations, with two digits, rounded down.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jury"
 	"jurat/reputation"
 	"jurat/verify"
@@ -17,24 +18,20 @@ import (
 // TestMonths: records weigh the same however old they are, and are counted by the month of their proved time.
 func TestMonths(t *testing.T) {
 	w := passed(t, 12)
-	r := w.act(12)
-	w.give(r)
-	w.try(panel(jury.UnsafeFail, "script"), r)
+	r := w.tried(panel(jury.UnsafeFail, "script"), 12)
 	f := w.facts()
 	for i := range f.Records {
 		if f.Records[i].Time = 1_735_689_600; f.Records[i].Digest == r.Digest { // 1 January 2025
 			f.Records[i].Time -= 1
 		}
 	}
-	v, err := f.View()
-	w.ok(err)
+	v := must.Get(f.View())(w.t)
 	c := class(v, reputation.Models)
 	if want := []reputation.Month{{Month: "2024-12", Bad: 1}, {Month: "2025-01", Good: 12}}; !slices.Equal(c.Months, want) || c.Good.Weight != 12<<20 || c.Bad.Weight != 1<<20 {
 		t.Errorf("%+v, good %+v, bad %+v", c.Months, c.Good, c.Bad)
 	}
 	f.At += 1000 * 86_400
-	later, err := f.View()
-	w.ok(err)
+	later := must.Get(f.View())(w.t)
 	if l := class(later, reputation.Models); *l.Bounds != *c.Bounds {
 		t.Errorf("the bounds are %+v, and a thousand days later %+v", c.Bounds, l.Bounds)
 	}
@@ -57,8 +54,7 @@ func TestExplainAddsUp(t *testing.T) {
 	sums := map[string]int64{}
 	for _, m := range regexp.MustCompile(`  unit sha256:[0-9a-f]{64} \(record \S+\): (\w+)\n    .*: weight 2\^\(20 - (\d+)\) = (\d+)\n`).FindAllStringSubmatch(text, -1) {
 		var s, weight int64
-		_, err := fmt.Sscan(m[2]+" "+m[3], &s, &weight)
-		w.ok(err)
+		must.Get(fmt.Sscan(m[2]+" "+m[3], &s, &weight))(w.t)
 		if weight != 1<<20>>s {
 			t.Errorf("%s", m[0])
 		}
@@ -73,8 +69,7 @@ func TestExplainAddsUp(t *testing.T) {
 	}
 	var g, b int64
 	i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "  G = ") })
-	_, err := fmt.Sscanf(lines[i], "  G = %d of 11 units that passed, B = %d of 1 that failed; 1 undecided", &g, &b)
-	w.ok(err)
+	must.Get(fmt.Sscanf(lines[i], "  G = %d of 11 units that passed, B = %d of 1 that failed; 1 undecided", &g, &b))(w.t)
 	if g != sums["safe_pass"] || b != sums["unsafe_fail"] || g != 10<<20 || b != 1<<20 {
 		t.Errorf("G = %d and B = %d, and the units come to %v", g, b, sums)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/reputation"
@@ -12,7 +13,7 @@ import (
 // FuzzFacts: facts that are read give one view, whatever is in them, and the same one twice.
 func FuzzFacts(f *testing.F) {
 	for seed := range uint64(8) {
-		doc := must(randomFacts(seed).Marshal())
+		doc := must.Get(randomFacts(seed).Marshal())(f)
 		f.Add(doc)
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
@@ -46,13 +47,13 @@ func FuzzFile(f *testing.F) {
 		f.Add(doc)
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		g := must(reputation.NewGatherer(reputation.Config{Agent: agent, Options: options}))
+		g := must.Get(reputation.NewGatherer(reputation.Config{Agent: agent, Options: options}))(t)
 		for range 2 {
 			if _, err := g.File(doc); err != nil {
 				return
 			}
 		}
-		v := must(g.View())
+		v := must.Get(g.View())(t)
 		for _, c := range v.Classes {
 			if c.Good.Units > 1 || c.Bad.Units > 0 {
 				t.Errorf("%+v", c)

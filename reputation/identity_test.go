@@ -2,9 +2,21 @@ package reputation
 
 import (
 	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/must"
+	"jurat/jurattest"
+	"jurat/jury"
+	"jurat/verify"
 	"jurat/verify/trust"
 )
 
@@ -77,6 +89,205 @@ func TestOwnSide(t *testing.T) {
 		c := &computation{facts: &Facts{Identity: tt.me}, policy: p}
 		if c.ownSide(tt.rater) != tt.own {
 			t.Errorf("%s: own side: %v, want %v", name, !tt.own, tt.own)
+		}
+	}
+}
+
+// TestLyingSubmission: what the jury saw must be the records that the submission names.
+func TestLyingSubmission(t *testing.T) {
+	good, bad := `{"action_type":"model_output","agent_id":"desk","response":"good"}`, `{"action_type":"model_output","agent_id":"desk","response":"bad"}`
+	goodDigest, badDigest := evidence.DigestOf([]byte(good)), evidence.DigestOf([]byte(bad))
+	exhibit := func(digest evidence.Digest, payload string) string {
+		return fmt.Sprintf(`{"digest":%q,"payload":%s}`, digest, payload)
+	}
+	of := func(exhibits ...string) jsontext.Value {
+		return jsontext.Value(`{"records":[` + strings.Join(exhibits, ",") + `]}`)
+	}
+	apart := []string{"/response"}
+	tests := map[string]struct {
+		payload    evidence.Payload
+		name       string
+		exhibits   int
+		transcript bool
+	}{
+		"honest":                          {evidence.Payload{Response: of(exhibit(goodDigest, good)), Saw: []evidence.Digest{goodDigest}}, "desk", 1, false},
+		"from before saw":                 {evidence.Payload{Response: of(exhibit(goodDigest, good))}, "desk", 1, false},
+		"another record's digest":         {evidence.Payload{Response: of(exhibit(badDigest, good))}, "desk", 0, false},
+		"another record in saw":           {evidence.Payload{Response: of(exhibit(goodDigest, good)), Saw: []evidence.Digest{badDigest}}, "desk", 0, false},
+		"one record more in saw":          {evidence.Payload{Response: of(exhibit(goodDigest, good)), Saw: []evidence.Digest{goodDigest, badDigest}}, "desk", 0, false},
+		"erased":                          {evidence.Payload{Response: jsontext.Value(`"sha256:0"`), SealedApart: apart, Saw: []evidence.Digest{goodDigest}}, "", 1, false},
+		"erased, from before saw":         {evidence.Payload{Response: jsontext.Value(`"sha256:0"`), SealedApart: apart}, "", 0, true},
+		"a transcript":                    {evidence.Payload{Response: jsontext.Value(`{"agentCard":{"name":"desk"},"conversation":[]}`)}, "desk", 0, true},
+		"no object":                       {evidence.Payload{Response: jsontext.Value(`7`)}, "", 0, true},
+		"records that are no records":     {evidence.Payload{Response: jsontext.Value(`{"records":[7,null]}`)}, "", 0, true},
+		"a payload that is no object":     {evidence.Payload{Response: of(exhibit(goodDigest, "7"))}, "", 0, false},
+		"a digest that is none":           {evidence.Payload{Response: jsontext.Value(`{"records":[{"digest":"x","payload":{}}]}`)}, "", 0, true},
+		"a payload that is left out":      {evidence.Payload{Response: jsontext.Value(`{"records":[{"digest":"` + goodDigest.String() + `"}]}`)}, "", 0, false},
+		"a transcript with saw":           {evidence.Payload{Response: jsontext.Value(`{"agentCard":{"name":"desk"},"conversation":[]}`), Saw: []evidence.Digest{goodDigest}}, "desk", 0, true},
+		"a card of another, and a record": {evidence.Payload{Response: jsontext.Value(`{"agentCard":{"name":"other"},"records":[` + exhibit(goodDigest, good) + `]}`)}, "desk", 1, false},
+	}
+	for name, tt := range tests {
+		s := readSubmission(&evidence.Record{Payload: tt.payload})
+		if s.name != tt.name || len(s.exhibits) != tt.exhibits || s.transcript != tt.transcript {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+func TestPolicyIsStrict(t *testing.T) {
+	for doc, want := range map[string]string{
+		`{"format":"jurat/reputation-policy/v1"}`:                            "",
+		`{"format":"jurat/reputation-policy/v1","minimum":30,"panels":null}`: "",
+		`{}`: "format",
+		`{"format":"jurat/reputation-policy/v1","halflife":3}`:                                                         "halflife",
+		`{"format":"jurat/reputation-policy/v1","half_life_days":0}`:                                                   "leave it out",
+		`{"format":"jurat/reputation-policy/v1","minimum":9}`:                                                          "minimum is 9",
+		`{"format":"jurat/reputation-policy/v1","clock":"mine"}`:                                                       "clock",
+		`{"format":"jurat/reputation-policy/v1","organisations":[{"name":"x","actors":[],"cas":[]}]}`:                  "organisations/0",
+		`{"format":"jurat/reputation-policy/v1","organisations":[{"name":"x","actors":[{"role":"king","name":"y"}]}]}`: "actors/0",
+		`{"format":"jurat/reputation-policy/v1","minimum":10,"minimum":11}`:                                            "minimum",
+		`[]`: "",
+	} {
+		p, err := ParsePolicy([]byte(doc))
+		switch {
+		case doc == "[]" && err == nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v", doc, err)
+		case want == "" && doc != "[]" && err != nil:
+			t.Errorf("%s: %v", doc, err)
+		case err == nil:
+			if _, err := p.Fingerprint(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	short, err := ParsePolicy([]byte(`{"format":"jurat/reputation-policy/v1"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := short.Fingerprint()
+	if b, _ := DefaultPolicy().Fingerprint(); a != b {
+		t.Error("what is left out changes the fingerprint")
+	}
+}
+
+// TestWithheldSubmission: a submission whose text is withheld does not say whose acts the jury judged, and a log's entries count what a recorder saw for the recorder. So a judgment
+// that the log counts about the agent is weighed only while each exhibit is at hand: whoever leaves out the act that failed hides nothing.
+func TestWithheldSubmission(t *testing.T) {
+	house := jurattest.New(t)
+	if _, err := house.Keys.Signers(t.Context(), evidence.RoleRecorder, "gate"); err != nil {
+		t.Fatal(err)
+	}
+	options := house.Options(t)
+	options.At = jurattest.Start.Add(24 * time.Hour)
+	now := evidence.FormatTime(jurattest.Start)
+	act := func(seen string) *evidence.Record {
+		return &evidence.Record{Digest: evidence.DigestOf([]byte(seen)), Payload: evidence.Payload{RecordID: seen, ActionType: evidence.ObservedCall, AgentID: "gate", Timestamp: now,
+			Observed: &evidence.Observed{Agent: seen, Judged: evidence.JudgedAgent}}}
+	}
+	own, others := act("desk"), act("another")
+	counted := evidence.LogCounts{ActorSeq: 1, Subject: evidence.SubjectTag(evidence.RoleAgent, "desk"), SubjectSeq: 1}
+	trial := func(exhibit *evidence.Record) []*evidence.Record {
+		return []*evidence.Record{
+			{Digest: evidence.DigestOf([]byte("s")), Payload: evidence.Payload{RecordID: "s", ActionType: evidence.Submission, Timestamp: now, Response: jsontext.Value(`"hmac-sha256:0"`),
+				SealedApart: []string{"/response"}, Saw: []evidence.Digest{exhibit.Digest}}},
+			{Digest: evidence.DigestOf([]byte("j")), Payload: evidence.Payload{RecordID: "j", ActionType: evidence.FinalJudgment, Timestamp: now}, Log: &evidence.LogProof{Index: 1, LogCounts: counted}}}
+	}
+	for name, c := range map[string]struct {
+		exhibit *evidence.Record
+		shown   []*evidence.Record
+		want    verify.Status
+	}{
+		"the exhibit is not at hand":       {own, nil, verify.NotProved},
+		"another's is not at hand, either": {others, nil, verify.NotProved},
+		"the exhibit is somebody else's":   {others, []*evidence.Record{others}, verify.Proved},
+	} {
+		g, err := NewGatherer(Config{Agent: "desk", Options: options})
+		if err != nil {
+			t.Fatal(err)
+		}
+		report := &verify.Report{Kind: verify.Trial, TrialOutcome: &jury.TrialOutcome{Verdict: jury.Verdict{Position: jury.UnsafeFail}}}
+		for _, one := range ofTrial {
+			report.Guarantees = append(report.Guarantees, verify.Finding{Guarantee: one, Status: verify.Proved})
+		}
+		f := &taken{g: g, report: report, origin: "log", doubts: map[string][]verify.Finding{}}
+		records := trial(c.exhibit)
+		for _, r := range append(c.shown, records...) {
+			f.record(r)
+		}
+		f.trial(records, func() *evidence.Bundle { return nil })
+		g.Log(LogFact{Origin: "log", Size: 2, Actor: []evidence.Digest{}, Subject: []evidence.Digest{evidence.DigestOf([]byte("j"))}})
+		v := must.Get(g.View())(t)
+		if got := v.Completeness[0].Judgments; got.Status != c.want || len(v.LeftOut) == 0 {
+			t.Errorf("%s: %+v, want %s; left out: %+v", name, got, c.want, v.LeftOut)
+		}
+	}
+}
+
+// TestDisclosedSubmission: a submission that was sealed apart from the start names the agent to those who have its text, though the log counts its judgment for nobody.
+func TestDisclosedSubmission(t *testing.T) {
+	h := jurattest.New(t)
+	id := evidence.RecordIDFor("", "a trial")
+	r := h.Seal(t, evidence.Payload{RecordID: id, ActionType: evidence.Submission, AgentID: "submitter", Timestamp: evidence.FormatTime(h.Now()), ChainID: evidence.TrialPrefix + id, ChainPosition: 1,
+		Case: evidence.DigestOf([]byte("case")), Response: jsontext.Value(`{"agentCard":{"name":"desk"},"conversation":[]}`)}, "/response")
+	if s := readSubmission(r); s.name != "desk" || s.withheld {
+		t.Errorf("%+v", s)
+	}
+	r.Disclosures = nil
+	if s := readSubmission(r); s.name != "" || !s.withheld {
+		t.Errorf("%+v", s)
+	}
+	if _, err := h.Keys.Signers(t.Context(), evidence.RoleAgent, "desk"); err != nil {
+		t.Fatal(err)
+	}
+	options := h.Options(t)
+	options.At = jurattest.Start.Add(24 * time.Hour)
+	g, err := NewGatherer(Config{Agent: "desk", Options: options})
+	if err != nil {
+		t.Fatal(err)
+	}
+	judgment := &evidence.Record{Digest: evidence.DigestOf([]byte("j")), Payload: evidence.Payload{RecordID: "j", ActionType: evidence.FinalJudgment}, Log: &evidence.LogProof{Index: 1, LogCounts: evidence.LogCounts{ActorSeq: 1}}}
+	for n, name := range []string{"", "desk"} { // without the text, and with it
+		submission := &evidence.Record{Payload: evidence.Payload{ActionType: evidence.Submission, Response: jsontext.Value(fmt.Sprintf(`{"agentCard":{"name":%q}}`, name))}}
+		f := &taken{g: g, report: &verify.Report{Kind: verify.Trial}, origin: "log", doubts: map[string][]verify.Finding{}}
+		f.trial([]*evidence.Record{submission, judgment}, func() *evidence.Bundle { return nil })
+		if len(g.trials) != n {
+			t.Errorf("%q: %d trials", name, len(g.trials))
+		}
+	}
+}
+
+// TestWilsonRounds checks the roots by what they must be, and the bounds against floating point, which is never off by more
+// than one.
+func TestWilsonRounds(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range 20_000 {
+		good, bad := r.Int64N(one<<(i%24)), 10*one+r.Int64N(one)
+		if i%2 == 0 {
+			good, bad = bad, good
+		}
+		made := terms(good, bad)
+		n := big.NewInt(good + bad)
+		radicand := new(big.Int).Mul(big.NewInt(one), new(big.Int).Mul(big.NewInt(good), big.NewInt(bad)))
+		radicand.Add(radicand, new(big.Int).Mul(n, new(big.Int).Mul(big.NewInt(one), big.NewInt(one))))
+		radicand.Mul(radicand, big.NewInt(400_000_000))
+		square := func(root *big.Int, more int64) int {
+			x := new(big.Int).Add(root, big.NewInt(more))
+			return x.Mul(x, x).Mul(x, n).Cmp(radicand)
+		}
+		if square(made.down, 0) > 0 || square(made.down, 1) <= 0 || square(made.up, 0) < 0 || square(made.up, -1) >= 0 {
+			t.Fatalf("%d good, %d bad: %v and %v are not the roots", good, bad, made.down, made.up)
+		}
+		got := wilson(good, bad)
+		g, b := float64(good)/one, float64(bad)/one
+		root := 2 * math.Sqrt(g*b/(g+b)+1)
+		lower, upper := 10_000*(g+2-root)/(g+b+4), 10_000*(g+2+root)/(g+b+4)
+		if math.Abs(float64(got.Lower)-math.Floor(lower)) > 1 || math.Abs(float64(got.Upper)-math.Floor(upper)) > 1 || got.Lower < 0 || got.Upper > 10_000 || got.Lower > got.Upper {
+			t.Fatalf("%d good, %d bad: %+v, want %f and %f", good, bad, got, lower, upper)
+		}
+	}
+	for _, tt := range []struct{ good, bad, lower, upper int64 }{{10, 0, 7142, 10_000}, {0, 10, 0, 2857}, {12, 1, 6603, 9866}, {500, 500, 4684, 5315}} {
+		if got := wilson(tt.good*one, tt.bad*one); got.Lower != tt.lower || got.Upper != tt.upper {
+			t.Errorf("%+v: %+v", tt, got)
 		}
 	}
 }

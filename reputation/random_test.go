@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jury"
 	"jurat/reputation"
 )
@@ -272,24 +273,22 @@ func TestSecondImplementation(t *testing.T) {
 		if i >= many {
 			f = sealed[i-many]
 		}
-		doc := must(f.Marshal())
+		doc := must.Get(f.Marshal())(t)
 		facts.Write(append(doc, '\n'))
-		parsed := must(reputation.ParseFacts(doc))
-		v := must(parsed.View())
-		form := must(v.Marshal())
+		parsed := must.Get(reputation.ParseFacts(doc))(t)
+		v := must.Get(parsed.View())(t)
+		form := must.Get(v.Marshal())(t)
 		want.Write(form)
 		note(kinds, v)
 	}
 	file := filepath.Join(t.TempDir(), "facts.jsonl")
-	if err := os.WriteFile(file, facts.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, facts.Bytes(), 0o600))
 	t.Run("Python", func(t *testing.T) {
 		second := filepath.Join("..", "testdata", "second-verifier", "reputation.py")
 		sameViews(t, want.Bytes(), exec.Command(needed(t, "python3"), second, "--lines", file))
 	})
 	t.Run("WebAssembly", func(t *testing.T) {
-		root := must(exec.Command("go", "env", "GOROOT").Output())
+		root := must.Get(exec.Command("go", "env", "GOROOT").Output())(t)
 		start := filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec_node.js")
 		sameViews(t, want.Bytes(), exec.Command(needed(t, "node"), start, inWebAssembly(t), file))
 	})
@@ -370,11 +369,9 @@ func sealedFacts(t *testing.T) (all []*reputation.Facts) {
 		})
 		w.ok(w.entries(g))
 		for _, doc := range w.files {
-			_, err := g.File(doc)
-			w.ok(err)
+			must.Get(g.File(doc))(w.t)
 		}
-		f, err := g.Facts()
-		w.ok(err)
+		f := must.Get(g.Facts())(w.t)
 		if len(f.Records) != 11 || len(f.Trials) != 13 || len(f.Revocations) != 1 {
 			t.Fatalf("%d records, %d trials, %d revocations", len(f.Records), len(f.Trials), len(f.Revocations))
 		}
@@ -449,7 +446,7 @@ func shuffle[T any](r *rand.Rand, list []T) {
 
 func bytesOf(t *testing.T, f *reputation.Facts) []byte {
 	t.Helper()
-	v := must(f.View())
-	form := must(v.Marshal())
+	v := must.Get(f.View())(t)
+	form := must.Get(v.Marshal())(t)
 	return slices.Clone(form)
 }

@@ -93,15 +93,12 @@ func (a *Acts) Seal(ctx context.Context, o Order, draft *evidence.Draft) (*Done,
 // seal seals a draft. what distinguishes different orders with one key. given is the draft before the server completed it; nil means the
 // draft itself.
 func (a *Acts) seal(ctx context.Context, o Order, what string, draft *evidence.Draft, given *evidence.Payload) (*Done, error) {
-	id, err := o.recordID(what)
+	draft, keyed, err := o.keyed(draft, what)
 	if err != nil {
 		return nil, err
 	}
-	if draft, err = withID(draft, id); err != nil {
-		return nil, err
-	}
-	if given != nil && id != "" {
-		if before, err := a.config.Ledger.Record(ctx, id); !errors.Is(err, ledger.ErrNotFound) {
+	if given != nil && keyed {
+		if before, err := a.config.Ledger.Record(ctx, draft.RecordID); !errors.Is(err, ledger.ErrNotFound) {
 			return a.again(ctx, before, err, *given)
 		}
 	}
@@ -117,12 +114,12 @@ func (a *Acts) seal(ctx context.Context, o Order, what string, draft *evidence.D
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.signOnce(ctx, bound.SealingApart(o.Apart...).SealingProvable(o.Provable), id != "")
+	done, err := a.signOnce(ctx, bound.SealingApart(o.Apart...).SealingProvable(o.Provable), keyed)
 	if err == nil && !done.Before {
 		done.Bound = is
 	}
 	if given != nil && errors.Is(err, api.ErrKeyReused) { // another request with the same key may have been faster
-		if before, failed := a.config.Ledger.Record(ctx, id); failed == nil {
+		if before, failed := a.config.Ledger.Record(ctx, draft.RecordID); failed == nil {
 			return a.again(ctx, before, nil, *given)
 		}
 	}

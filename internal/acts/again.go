@@ -19,12 +19,9 @@ import (
 // MaxKey is the length limit of an idempotency key.
 const MaxKey = 255
 
-// recordID returns the record id for an order with a key, and "" without a key. The id is the same each time. So the log, which accepts no
-// id twice, remembers the order, and no other store is needed. what distinguishes orders that make several records.
-func (o Order) recordID(what string) (string, error) { return KeyedID(o.By, o.Key, what) }
-
-// KeyedID returns the id of the record that an order with an idempotency key makes, or "" without a key. It returns api.ErrMalformed for a
-// key that is too long, or has other characters than visible ASCII.
+// KeyedID returns the id of the record that an order with an idempotency key makes, or "" without a key. The id is the same each time. So the
+// log, which accepts no id twice, remembers the order, and no other store is needed. what distinguishes orders that make several records.
+// KeyedID returns api.ErrMalformed for a key that is too long, or has other characters than visible ASCII.
 //
 // An id begins with a time. If the key is a UUIDv7, as package client makes them, it is the key's time; otherwise it is the beginning of
 // 1970. A key in another form does not say when it was made, and the id must not change with the clock.
@@ -38,18 +35,21 @@ func KeyedID(by Party, key, what string) (string, error) {
 	return evidence.RecordIDFor(key, "jurat idempotency", by.Name(), what, key), nil
 }
 
-// withID sets a draft's record id. If the actor gave the draft an id, an idempotency key would contradict it, so that is an error.
-func withID(draft *evidence.Draft, id string) (*evidence.Draft, error) {
-	if id == "" {
-		return draft, nil
+// keyed sets a draft's record id if the order has a key, and reports whether it has. If the actor gave the draft an id, an idempotency key would
+// contradict it, so that is an error.
+func (o Order) keyed(draft *evidence.Draft, what string) (*evidence.Draft, bool, error) {
+	id, err := KeyedID(o.By, o.Key, what)
+	if err != nil || id == "" {
+		return draft, false, err
 	}
 	if draft.RecordID != "" {
-		return nil, fmt.Errorf("%w: the payload has a record_id, and the request has the header %s: give only one of them",
+		return nil, true, fmt.Errorf("%w: the payload has a record_id, and the request has the header %s: give only one of them",
 			api.ErrMalformed, api.IdempotencyKey)
 	}
 	p := draft.Payload
 	p.RecordID = id
-	return evidence.NewDraft(p)
+	draft, err = evidence.NewDraft(p)
+	return draft, true, err
 }
 
 // already returns the record that was made from the same draft before, if cause says that the record id is taken.

@@ -8,24 +8,25 @@ import (
 	"testing"
 	"time"
 
+	"jurat/api"
 	"jurat/evidence"
+	"jurat/internal/access"
 	"jurat/internal/acts"
 	"jurat/internal/installation"
 	"jurat/internal/keys"
+	"jurat/internal/must"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+	"jurat/jury"
 )
 
 // TestKeysChangedElsewhere: a process that has sealed with an actor's key seals with the next one after another process has rotated it, and says that there is
 // none after another process has retired it. The log has each act once.
 func TestKeysChangedElsewhere(t *testing.T) {
 	config := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	if err := installation.Create(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, installation.Create(t.Context(), config))
 	open := func() *installation.Installation {
-		i, err := installation.Open(t.Context(), config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		i := must.Get(installation.Open(t.Context(), config))(t)
 		t.Cleanup(func() {
 			if err := i.Close(); err != nil {
 				t.Error(err)
@@ -47,23 +48,13 @@ func TestKeysChangedElsewhere(t *testing.T) {
 		return done.Record, nil
 	}
 	why := keys.Why{By: "me", Reason: "test"}
-	before, err := seal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := there.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, why); err != nil {
-		t.Fatal(err)
-	}
-	after, err := seal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(seal())(t)
+	must.Do(t, there.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, why))
+	after := must.Get(seal())(t)
 	if after.Payload.Signers[0] == before.Payload.Signers[0] {
 		t.Error("the key that was rotated elsewhere still signs")
 	}
-	if err := there.Registrar.Retire(t.Context(), after.Payload.Signers[0].KeyID, why); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, there.Registrar.Retire(t.Context(), after.Payload.Signers[0].KeyID, why))
 	if _, err := seal(); !errors.Is(err, keys.ErrNoKey) {
 		t.Errorf("after its only key was retired elsewhere: %v", err)
 	}
@@ -73,14 +64,8 @@ func TestKeysChangedElsewhere(t *testing.T) {
 			t.Errorf("record %s: %v", r.Payload.RecordID, err)
 		}
 	}
-	events, err := there.Ledger.KeyEvents(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, err := there.Ledger.Checkpoint(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := must.Get(there.Ledger.KeyEvents(t.Context()))(t)
+	head := must.Get(there.Ledger.Checkpoint(t.Context()))(t)
 	if size, err := there.Ledger.SizeAt(t.Context(), head); err != nil || size != int64(2+len(events)) {
 		t.Errorf("the log has %d records, %d of them about keys: %v", size, len(events), err)
 	}
@@ -99,13 +84,8 @@ func (s stale) ToSeal(context.Context, evidence.Role, string) ([]evidence.Signer
 // TestKeysMadeElsewhere: what this process knows of an actor's keys may be too old to seal with. Then the log is asked, once, before the act is refused.
 func TestKeysMadeElsewhere(t *testing.T) {
 	config := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
-	if err := installation.Create(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
-	i, err := installation.Open(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, installation.Create(t.Context(), config))
+	i := must.Get(installation.Open(t.Context(), config))(t)
 	t.Cleanup(func() {
 		if err := i.Close(); err != nil {
 			t.Error(err)
@@ -123,6 +103,69 @@ func TestKeysMadeElsewhere(t *testing.T) {
 		}
 		if _, err := on.Seal(t.Context(), acts.Order{By: acts.Operator}, draft); !errors.Is(err, want) {
 			t.Errorf("%v: %v", problem, err)
+		}
+	}
+}
+
+// party is a person with one role.
+type party struct {
+	name string
+	role access.Role
+}
+
+func (p party) Name() string              { return p.name }
+func (p party) Has(role access.Role) bool { return role == p.role }
+
+// private says that the operator has made nothing public.
+type private struct{}
+
+func (private) Public(context.Context, string) (bool, error)       { return false, nil }
+func (private) PublicRecord(context.Context, string) (bool, error) { return false, nil }
+func (private) PublicAgent(context.Context, string) (bool, error)  { return false, nil }
+
+// TestMayManage checks who may cancel and resume a trial: its submitter and the operator, and no other reader of it.
+func TestMayManage(t *testing.T) {
+	h := jurattest.New(t)
+	jurors, _ := jurattest.Panel()
+	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Submitter: "sam",
+		Settings: jurattest.Settings(jury.MajorityVote), Jurors: jurors}, jurattest.Case(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := acts.New(acts.Config{Ledger: h.Ledger, Opened: private{}, Now: time.Now})
+	for _, tt := range []struct {
+		by   acts.Party
+		want error // nil: may
+	}{
+		{acts.Operator, nil}, // at the keyboard
+		{party{"olga", access.Operator}, nil},
+		{party{"sam", access.Submitter}, nil},
+		{party{"eve", access.Submitter}, api.ErrForbidden},
+		{party{"sam", access.Reviewer}, api.ErrForbidden}, // reads the trial; the role that submits was taken away
+		{party{"rita", access.Reviewer}, api.ErrForbidden},
+		{party{"ada", access.Auditor}, api.ErrForbidden},
+		{party{"sam", access.Agent}, api.ErrForbidden},
+		{party{}, api.ErrSignIn}, // a stranger
+	} {
+		err := on.MayManage(t.Context(), tt.by, done.ID)
+		if tt.want == nil && err != nil || tt.want != nil && !errors.Is(err, tt.want) {
+			t.Errorf("%+v: %v, want %v", tt.by, err, tt.want)
+		}
+		if manages := acts.Manages(tt.by, "sam"); manages != (tt.want == nil) {
+			t.Errorf("%+v: the page of the trial offers it: %t", tt.by, manages)
+		}
+	}
+}
+
+// TestNobodyDecidesOnWhatTheyWereSeenToDo: the agent whose act a recorder saw is not its reviewer.
+func TestNobodyDecidesOnWhatTheyWereSeenToDo(t *testing.T) {
+	h := jurattest.New(t)
+	seen := h.Seal(t, evidence.Payload{ActionType: evidence.ObservedCall, AgentID: "gate", RequestID: "r", Timestamp: evidence.FormatTime(h.Now()),
+		Observed: &evidence.Observed{Agent: "desk", Began: evidence.FormatTime(h.Now()), Ended: evidence.Complete, Fidelity: evidence.Parsed, Judged: evidence.JudgedAgent, Protocol: "other/1", Vantage: evidence.InProcess}})
+	on := acts.New(acts.Config{Ledger: h.Ledger, Opened: private{}, Now: time.Now})
+	for reviewer, want := range map[string]error{"desk": api.ErrOwnWork, "gate": api.ErrOwnWork, "noa": nil} {
+		if err := on.NotOwnWork(t.Context(), reviewer, seen.Payload.RecordID); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", reviewer, err, want)
 		}
 	}
 }

@@ -37,6 +37,14 @@ func NotPublic() error {
 	return fmt.Errorf("%w: it is not public, or it does not exist", api.ErrSignIn)
 }
 
+// refused returns the error for a party that may not read. A stranger is asked to sign in.
+func refused(by Party, what string) error {
+	if by.Name() == "" {
+		return NotPublic()
+	}
+	return fmt.Errorf("%w: %q %s", api.ErrForbidden, by.Name(), what)
+}
+
 // Own reports whether a party reads a record by a right of its own, and not only because the record is public. Reviewers, auditors and the
 // operator read everything. An agent reads its own records and the decisions on them. A submitter reads the trials of their submissions.
 // Only these see the texts that are sealed apart. Its errors are those of the ledger.
@@ -59,10 +67,7 @@ func (a *Acts) MayRead(ctx context.Context, by Party, b *brief.Brief) error {
 	if public, err := a.public(ctx, b); public || err != nil {
 		return err
 	}
-	if by.Name() == "" {
-		return NotPublic()
-	}
-	return fmt.Errorf("%w: %q may not read this record", api.ErrForbidden, by.Name())
+	return refused(by, "may not read this record")
 }
 
 // MayReadTrial returns an error unless a party may read an existing trial. It reads no record, since thousands of readers may come at once.
@@ -73,13 +78,10 @@ func (a *Acts) MayReadTrial(ctx context.Context, by Party, id string) error {
 	if public, err := a.config.Opened.Public(ctx, id); public || err != nil {
 		return err
 	}
-	if by.Name() == "" {
-		return NotPublic()
-	}
 	if own, err := a.Submitted(ctx, by, id); own || err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %q has not submitted this trial", api.ErrForbidden, by.Name())
+	return refused(by, "has not submitted this trial")
 }
 
 // MayReadAgent returns an error unless a party may read the reputation of an agent: those who read everything may, and
@@ -91,10 +93,7 @@ func (a *Acts) MayReadAgent(ctx context.Context, by Party, name string) error {
 	if public, err := a.config.Opened.PublicAgent(ctx, name); public || err != nil {
 		return err
 	}
-	if by.Name() == "" {
-		return NotPublic()
-	}
-	return fmt.Errorf("%w: %q may not read what the log shows of this agent", api.ErrForbidden, by.Name())
+	return refused(by, "may not read what the log shows of this agent")
 }
 
 // public reports whether everyone may read a record: its chain is public, or, if it is in no chain, the record itself is.

@@ -80,14 +80,11 @@ func (a *Acts) Deliver(ctx context.Context, o Order, original *evidence.Record, 
 	if err != nil {
 		return nil, err
 	}
-	id, err := o.recordID("delivery of " + p.RecordID)
+	draft, keyed, err := o.keyed(draft, "delivery of "+p.RecordID)
 	if err != nil {
 		return nil, err
 	}
-	if draft, err = withID(draft, id); err != nil {
-		return nil, err
-	}
-	return a.signOnce(ctx, draft, id != "")
+	return a.signOnce(ctx, draft, keyed)
 }
 
 // approved returns the response that a review approves.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/netip"
@@ -38,30 +39,15 @@ func (f *File) check() error {
 	case f.CostCeiling != nil && !(*f.CostCeiling > 0 && *f.CostCeiling <= maxDollars):
 		return wrong("/cost_ceiling", "want US dollars, more than 0 and at most %d", maxDollars)
 	}
-	if err := checkSeats("/panel", f.Panel.Seats); err != nil {
-		return err
-	}
-	if err := checkSeats("/seats", f.Seats); err != nil {
-		return err
-	}
-	if f.Judge != nil {
-		if err := f.Judge.check("/judge"); err != nil {
-			return err
-		}
-	}
-	if err := f.Webhook.check("/webhook"); err != nil {
-		return err
-	}
+	err := cmp.Or(checkSeats("/panel", f.Panel.Seats), checkSeats("/seats", f.Seats), f.Judge.check("/judge"), f.Webhook.check("/webhook"))
 	for i, p := range f.Prices {
 		here := jsontext.Pointer(fmt.Sprintf("/prices/%d", i))
-		if p.Model == "" {
+		if err == nil && p.Model == "" {
 			return wrong(here, "this price has no model")
 		}
-		if err := checkPrice(here, Price{p.Input, p.Cached, p.Output}); err != nil {
-			return err
-		}
+		err = cmp.Or(err, checkPrice(here, &Price{p.Input, p.Cached, p.Output}))
 	}
-	return nil
+	return err
 }
 
 // Check returns an error for an unknown word.
@@ -95,27 +81,27 @@ func checkSeats(here jsontext.Pointer, seats []Seat) error {
 }
 
 func (s *Seat) check(here jsontext.Pointer) error {
+	if s == nil {
+		return nil
+	}
 	if s.ID != "" {
 		if err := names.Check(s.ID); err != nil {
 			return wrong(here+"/id", "%v", err)
 		}
 	}
-	if len(s.Role) > maxText {
+	switch {
+	case len(s.Role) > maxText:
 		return wrong(here+"/role", "longer than %d bytes", maxText)
-	}
-	if len(s.Focus) > maxText {
+	case len(s.Focus) > maxText:
 		return wrong(here+"/focus", "longer than %d bytes", maxText)
 	}
-	if err := s.Member.check(here); err != nil {
-		return err
-	}
-	if s.Substitute == nil {
-		return nil
-	}
-	return s.Substitute.check(here + "/substitute")
+	return cmp.Or(s.Member.check(here), s.Substitute.check(here+"/substitute"))
 }
 
 func (m *Member) check(here jsontext.Pointer) error {
+	if m == nil {
+		return nil
+	}
 	switch m.Provider {
 	case OpenAI, Anthropic, Gemini, Compatible:
 		if m.Model == "" {
@@ -142,15 +128,7 @@ func (m *Member) check(here jsontext.Pointer) error {
 	case m.PerMinute < 0 || math.IsInf(60/m.PerMinute, 0) && m.PerMinute != 0:
 		return wrong(here+"/requests_per_minute", "want more than 0")
 	}
-	if err := checkURL(here+"/base_url", m.BaseURL, m.Key != nil || m.Provider != Compatible); err != nil {
-		return err
-	}
-	if m.Price != nil {
-		if err := checkPrice(here+"/price", *m.Price); err != nil {
-			return err
-		}
-	}
-	return m.Key.check(here + "/key")
+	return cmp.Or(checkURL(here+"/base_url", m.BaseURL, m.Key != nil || m.Provider != Compatible), checkPrice(here+"/price", m.Price), m.Key.check(here+"/key"))
 }
 
 // checkRules refuses members of a rules seat that only models use.
@@ -182,7 +160,10 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-func checkPrice(here jsontext.Pointer, p Price) error {
+func checkPrice(here jsontext.Pointer, p *Price) error {
+	if p == nil {
+		return nil
+	}
 	for _, value := range []float64{p.Input, p.Cached, p.Output} {
 		if !(value >= 0 && value <= maxDollars) {
 			return wrong(here, "want US dollars per million tokens")

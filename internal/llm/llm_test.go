@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"jurat/internal/must"
 )
 
 // asked is a function that serves as a model.
@@ -158,9 +160,7 @@ func TestRetryAfter(t *testing.T) {
 func TestPrices(t *testing.T) {
 	prices := Prices{{Model: "gpt-4o", Input: 2.5, Cached: 1.25, Output: 10}, {Model: "gpt-4o-mini", Input: 0.15, Output: 0.6}, {Model: "gpt-4o-2024-05-13", Input: 5, Output: 15},
 		{Model: "haiku", Input: 1, Cached: 0.1, Write: 1.25, WriteHour: 2, Output: 5, Over: 1000, Long: &LongPrice{Input: 10, Output: 50}}, {Model: "sonnet", Input: 3, Output: 15, Over: 1000}}
-	if err := prices.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, prices.Check())
 	const unknown = -1
 	for _, tt := range []struct {
 		asked, answered string
@@ -220,5 +220,81 @@ func TestEstimate(t *testing.T) {
 	}
 	if got := (Question{}).Estimate(0); got != (Usage{Input: 1}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestWithoutKey: withoutKey finds the key in every form in which JSON may contain it. It leaves names alone that
+// contain a placeholder key.
+func TestWithoutKey(t *testing.T) {
+	const key = `sk/a+b<c>&"d\e`
+	for _, form := range []string{key, `sk/a+b<c>&\"d\\e`, `sk\/a+b<c>&\"d\\e`, `sk/a\u002bb\u003cc\u003e\u0026\"d\\e`, `sk/a+b\u003cc\u003e\u0026\"d\\e`} {
+		if got := string(withoutKey([]byte(`{"x":"is `+form+`."}`), key)); got != `{"x":"is [key]."}` {
+			t.Errorf("%s: %s", form, got)
+		}
+	}
+	if got := string(withoutKey([]byte(`{"model":"ollama/x"}`), "ollama")); got != `{"model":"ollama/x"}` {
+		t.Error(got)
+	}
+	if got := string(withoutKey([]byte(`{}`), "")); got != `{}` {
+		t.Error(got)
+	}
+}
+
+func TestConfigCheck(t *testing.T) {
+	for _, tt := range []struct {
+		change func(*Config)
+		want   string
+	}{
+		{func(*Config) {}, ""},
+		{func(c *Config) { c.Key = "" }, ""},
+		{func(c *Config) { c.BaseURL = "http://localhost:11434/v1" }, ""},
+		{func(c *Config) { c.BaseURL = "ftp://host" }, "base URL"},
+		{func(c *Config) { c.BaseURL = "host/v1" }, "base URL"},
+		{func(c *Config) { c.BaseURL = "https://user:pass@host" }, "base URL"},
+		{func(c *Config) { c.BaseURL = "https://host?key=1" }, "base URL"},
+		{func(c *Config) { c.BaseURL = "https://host#x" }, "base URL"},
+		{func(c *Config) { c.Key = "secret\n" }, "key"},
+		{func(c *Config) { c.Key = "secret key" }, "key"},
+		{func(c *Config) { c.Key = "secr\u00e9t" }, "key"},
+	} {
+		c := Config{Key: "secret", Settings: Settings{Model: "m"}}
+		tt.change(&c)
+		got, err := c.check("https://vendor")
+		if (err == nil) != (tt.want == "") || err != nil && !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%+v: %v, want %q", c, err, tt.want)
+		}
+		if err != nil && (strings.Contains(err.Error(), "secr") || strings.Contains(err.Error(), "pass@")) {
+			t.Errorf("a secret is in %v", err)
+		}
+		if c.BaseURL == "" && got.BaseURL != "https://vendor" {
+			t.Errorf("base URL %q", got.BaseURL)
+		}
+	}
+}
+
+func TestQuestionCheck(t *testing.T) {
+	user, byModel := Message{Text: "x"}, Message{ByModel: true, Text: "y"}
+	for _, tt := range []struct {
+		q    Question
+		want string
+	}{
+		{Question{Messages: []Message{user}}, ""},
+		{Question{Messages: []Message{user, byModel, user}, Schema: Schema{"a_B-9", []byte(`{"type":"object"}`)}}, ""},
+		{Question{}, "no message"},
+		{Question{Messages: []Message{byModel}}, "must alternate"},
+		{Question{Messages: []Message{user, user}}, "messages/1"},
+		{Question{Messages: []Message{user, byModel}}, "model's own"},
+		{Question{Messages: []Message{{Text: " "}}}, "empty"},
+		{Question{Messages: []Message{user}, Schema: Schema{"", []byte(`{}`)}}, "schema"},
+		{Question{Messages: []Message{user}, Schema: Schema{"a b", []byte(`{}`)}}, "schema"},
+		{Question{Messages: []Message{user}, Schema: Schema{strings.Repeat("a", 65), []byte(`{}`)}}, "schema"},
+		{Question{Messages: []Message{user}, Schema: Schema{"a", []byte(`[]`)}}, "schema"},
+		{Question{Messages: []Message{user}, Schema: Schema{"a", []byte(`{"a":1,"a":2}`)}}, "schema"},
+		{Question{Messages: []Message{user}, Schema: Schema{"a", nil}}, "schema"},
+	} {
+		err := tt.q.Check()
+		if (err == nil) != (tt.want == "") || err != nil && (KindOf(err) != Malformed || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%+v: %v, want %q", tt.q, err, tt.want)
+		}
 	}
 }

@@ -1,7 +1,13 @@
 package llm
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"regexp"
+	"strconv"
 	"sync"
 )
 
@@ -51,4 +57,120 @@ func (p *Purse) Spent() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.spent
+}
+
+// A Price is the cost of a model's tokens, in US dollars per million tokens, as its vendor publishes it.
+type Price struct {
+	Model     string  `json:"model"`
+	Input     float64 `json:"input"`               // of tokens read
+	Cached    float64 `json:"cached,omitzero"`     // of tokens read from the cache; 0: as Input
+	Write     float64 `json:"write,omitzero"`      // of tokens written to the cache, for minutes; 0: unknown
+	WriteHour float64 `json:"write_hour,omitzero"` // for an hour; 0: unknown
+	Output    float64 `json:"output"`
+
+	Over int64      `json:"over,omitzero"` // a question of more tokens has the price Long; 0: all have this one
+	Long *LongPrice `json:"long,omitzero"` // nil: unknown
+}
+
+// A LongPrice is the price of the tokens of a long question, in the terms of Price.
+type LongPrice struct {
+	Input     float64 `json:"input"`
+	Cached    float64 `json:"cached,omitzero"`
+	Write     float64 `json:"write,omitzero"`
+	WriteHour float64 `json:"write_hour,omitzero"`
+	Output    float64 `json:"output"`
+}
+
+// Prices is a price table.
+type Prices []Price
+
+// Check returns an error for a missing model name and for an impossible price.
+func (p Prices) Check() error {
+	for i, price := range p {
+		if price.Model == "" {
+			return fmt.Errorf("prices/%d: model is empty", i)
+		}
+		for _, value := range []float64{price.Input, price.Cached, price.Write, price.WriteHour, price.Output} {
+			if !(value >= 0) || math.IsInf(value, 0) {
+				return fmt.Errorf("prices/%d: %v is not a price in dollars per million tokens", i, value)
+			}
+		}
+	}
+	return nil
+}
+
+// Of finds the price of a model under its full name. A longer name is another model.
+func (p Prices) Of(model string) (Price, bool) {
+	for _, price := range p {
+		if price.Model == model {
+			return price, true
+		}
+	}
+	return Price{}, false
+}
+
+// For finds the price of a call: that of the model which answered. If the table has no price under that name, the price of
+// the model that was asked holds for a snapshot of it, and where the provider reported no model.
+func (p Prices) For(asked, answered string) (Price, bool) {
+	price, known := p.Of(answered)
+	if !known && (answered == "" || Answers(answered, asked)) {
+		price, known = p.Of(asked)
+	}
+	return price, known
+}
+
+// Cost returns the cost of a call in millionths of a US dollar, rounded up. It reports false if the price of some of the
+// tokens is unknown.
+func (p Price) Cost(u Usage) (cost int64, known bool) {
+	if p.Over > 0 && u.Input > p.Over {
+		if p.Long == nil {
+			return 0, false
+		}
+		p.Input, p.Cached, p.Write, p.WriteHour, p.Output = p.Long.Input, p.Long.Cached, p.Long.Write, p.Long.WriteHour, p.Long.Output
+	}
+	if u.OtherPrice || u.Written > 0 && p.Write == 0 || u.WrittenHour > 0 && p.WriteHour == 0 {
+		return 0, false
+	}
+	sum := new(big.Rat)
+	for _, part := range []struct {
+		tokens int64
+		price  float64
+	}{{u.Input - u.Cached - u.Written - u.WrittenHour, p.Input}, {u.Cached, cmp.Or(p.Cached, p.Input)}, {u.Written, p.Write}, {u.WrittenHour, p.WriteHour}, {u.Output, p.Output}} {
+		// The table's decimal, which a float64 usually only approximates.
+		price, ok := new(big.Rat).SetString(strconv.FormatFloat(part.price, 'g', -1, 64))
+		if !ok {
+			return 0, false // not finite: Check refuses such a table
+		}
+		sum.Add(sum, price.Mul(price, new(big.Rat).SetInt64(part.tokens)))
+	}
+	up := new(big.Int).Add(sum.Num(), new(big.Int).Sub(sum.Denom(), big.NewInt(1)))
+	return up.Div(up, sum.Denom()).Int64(), true
+}
+
+// snapshotName matches a model's name and the suffix that vendors add for a snapshot: a full or partial date, or a
+// revision.
+//
+//	2024-08-06 20251001 2025-09 09-2025 06-05 0613 2411 001
+var snapshotName = regexp.MustCompile(`^([A-Za-z].*?)[-@](` +
+	`20\d\d-?` + month + `-?` + day + `|20\d\d-` + month + `|` + month + `-20\d\d|` + month + `-?` + day + `|2\d` + month + `|00\d)$`)
+
+const (
+	month = `(?:0[1-9]|1[0-2])`
+	day   = `(?:0[1-9]|[12]\d|3[01])`
+)
+
+// Snapshot splits the model name that a provider reports: the name without the suffix, and the full name if it is
+// that of a snapshot, otherwise "".
+func Snapshot(reported string) (model, snapshot string) {
+	if m := snapshotName.FindStringSubmatch(reported); m != nil {
+		return m[1], reported
+	}
+	return reported, ""
+}
+
+// Answers reports whether the model that a provider reports is the configured model or a snapshot of it. A common
+// prefix is not enough: gpt-4o-mini is not gpt-4o.
+func Answers(reported, configured string) bool {
+	model, _ := Snapshot(reported)
+	return configured != "" && (reported == configured || model == configured)
 }

@@ -13,6 +13,7 @@ import (
 	"jurat/internal/llm/llmtest"
 	"jurat/internal/must"
 	"jurat/internal/panel"
+	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -80,20 +81,17 @@ func TestSettings(t *testing.T) {
 func TestRules(t *testing.T) {
 	doc, _ := servers(t, 0)
 	mixed := seat(t, strings.Replace(doc, "panel: [", "panel: [{id: rules, role: Rules, provider: offline}, ", 1))
-	done, err := try(t, jurattest.New(t), mixed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must.Get(try(t, jurattest.New(t), mixed))(t)
 	if done.Result.Offline || done.Result.Degraded || len(done.Result.Phase1Evaluations) != 4 {
 		t.Errorf("%+v", done.Result)
 	}
 	offline := seat(t, "jurors: offline")
-	if done, err = try(t, jurattest.New(t), offline); err != nil || !done.Result.Offline || offline.Settings().Shortening != nil {
-		t.Errorf("%v, %+v", err, done)
+	if done = must.Get(try(t, jurattest.New(t), offline))(t); !done.Result.Offline || offline.Settings().Shortening != nil {
+		t.Errorf("%+v", done)
 	}
 	judged := seat(t, "panel: [{id: a, provider: offline}, {id: b, provider: offline}]\njudge: {provider: offline}\nrounds: 0")
-	if done, err = try(t, jurattest.New(t), judged); err != nil || done.Result.Degraded {
-		t.Errorf("%v, %+v", err, done)
+	if done = must.Get(try(t, jurattest.New(t), judged))(t); done.Result.Degraded {
+		t.Errorf("%+v", done)
 	}
 }
 
@@ -115,10 +113,7 @@ func TestNew(t *testing.T) {
 func TestLook(t *testing.T) {
 	doc, all := servers(t, 0)
 	p := seat(t, doc+"rounds: 2\n")
-	look, err := p.Look(jurattest.Case(t), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	look := must.Get(p.Look(jurattest.Case(t), true))(t)
 	if look.Lowest.Calls != 3+1+3+1 || look.Highest.Calls != 3*(3+1+3+6+1) || look.Lowest.Cost <= 0 || look.Highest.Cost <= look.Lowest.Cost {
 		t.Errorf("%+v, %+v", look.Lowest, look.Highest)
 	}
@@ -140,8 +135,8 @@ func TestLook(t *testing.T) {
 	}
 	// One juror is absent from the beginning.
 	empty := seat(t, strings.Replace(doc, "key: {file: '"+keyFile(doc, 0), "key: {file: '/none", 1))
-	if look, err = empty.Look(jurattest.Case(t), false); err != nil || !look.Degraded || look.Seats[0].Missing == "" {
-		t.Errorf("%v, %+v", err, look)
+	if look = must.Get(empty.Look(jurattest.Case(t), false))(t); !look.Degraded || look.Seats[0].Missing == "" {
+		t.Errorf("%+v", look)
 	}
 }
 
@@ -188,5 +183,98 @@ func TestSpentBefore(t *testing.T) {
 	}
 	if s.Purse.Spent() != 1_000_000 {
 		t.Errorf("%d spent", s.Purse.Spent())
+	}
+}
+
+// defaultPanel seats the three default models and the judge, with keys that no vendor knows.
+func defaultPanel(t *testing.T, doc string) *panel.Panel {
+	t.Helper()
+	f := must.Get(config.Parse([]byte(doc)))(t)
+	plan := must.Get(config.NewPlan(f, config.Wishes{}, func(name string) string { return "nokey" }))(t)
+	return must.Get(panel.New(plan, nil))(t)
+}
+
+func looked(t *testing.T, p *panel.Panel, on *subject.Case) *panel.Outlook {
+	t.Helper()
+	return must.Get(p.Look(on, false))(t)
+}
+
+func kitchen(t *testing.T) *subject.Case {
+	t.Helper()
+	return must.Get(subject.Load("../../examples/kitchen-return"))(t)
+}
+
+// TestDocumentedCosts: docs/configuration.md has the costs that --check shows for its example.
+func TestDocumentedCosts(t *testing.T) {
+	doc := must.Get(os.ReadFile("../../docs/configuration.md"))(t)
+	look := looked(t, defaultPanel(t, ""), kitchen(t))
+	if len(look.Choices) != 3 {
+		t.Fatalf("%+v", look.Choices)
+	}
+	for _, c := range look.Choices {
+		row := fmt.Sprintf("| %s | $%.3f | %d | $%.2f | %d |\n", c.Panel, float64(c.Lowest.Cost)/1e6, c.Lowest.Calls, float64(c.Highest.Cost)/1e6, c.Highest.Calls)
+		if !strings.Contains(string(doc), row) {
+			t.Errorf("docs/configuration.md does not have %s", row)
+		}
+	}
+}
+
+// TestChoices: each panel has its own settings and its own bill, and the chosen one's is the outlook's.
+func TestChoices(t *testing.T) {
+	on := kitchen(t)
+	for doc, want := range map[string]struct {
+		care                 config.Care
+		work                 bool
+		rounds, least, most  int
+		readings             string
+		quickLeast, plainest int
+	}{
+		"":                           {config.Thorough, true, 3, 3 + 1 + 3 + 1, 3 * (3 + 1 + 3 + 9 + 1), "policy_first acts_first claims_first", 7, 7},
+		"panel: quick":               {config.Quick, false, 2, 3 + 3 + 1, 3 * (3 + 6 + 1), "  ", 7, 7},
+		"panel: quick\nrounds: 3":    {config.Quick, false, 3, 3 + 3 + 1, 3 * (3 + 9 + 1), "  ", 7, 7},
+		"threshold: 1.0":             {config.Thorough, true, 3, 3 + 1 + 1, 3 * (3 + 1 + 3 + 9 + 1), "policy_first acts_first claims_first", 4, 4},
+		"method: majority_vote":      {config.Thorough, true, 3, 3 + 3, 3 * (3 + 3 + 9), "policy_first acts_first claims_first", 6, 6},
+		"collaborative: false":       {config.Thorough, true, 3, 3 + 1 + 1, 3 * (3 + 1 + 3 + 1), "policy_first acts_first claims_first", 4, 4},
+		"judge: {provider: offline}": {config.Thorough, true, 3, 3 + 3, 3 * (3 + 3 + 9), "policy_first acts_first claims_first", 6, 6},
+	} {
+		p := defaultPanel(t, doc)
+		s := p.Settings()
+		if err := s.Validate(); err != nil {
+			t.Errorf("%q: %v", doc, err)
+		}
+		judged := s.Judge != nil && s.Judge.Provider != jury.Offline
+		if s.Tables != want.work || s.Repeat != want.work || s.JudgeReads != (want.work && judged) || s.MaxRounds != want.rounds || len(s.Rubric[0].Levels) != 4 {
+			t.Errorf("%q: %+v", doc, s)
+		}
+		if got := fmt.Sprintf("%s %s %s", s.Seats[0].Reading, s.Seats[1].Reading, s.Seats[2].Reading); got != want.readings {
+			t.Errorf("%q: they read %q", doc, got)
+		}
+		look := looked(t, p, on)
+		if look.Panel != want.care || look.Lowest.Calls != want.least || look.Highest.Calls != want.most || look.Choices[1].Lowest.Calls != want.quickLeast || look.Choices[2].Lowest.Calls != want.plainest {
+			t.Errorf("%q: %+v", doc, look.Choices)
+		}
+		for _, c := range look.Choices {
+			if c.Chosen != (c.Panel == string(want.care)) || c.Chosen && c.Lowest != look.Lowest {
+				t.Errorf("%q: %+v", doc, c)
+			}
+		}
+		if thorough, quick := look.Choices[0], look.Choices[1]; thorough.Lowest.Cost <= quick.Lowest.Cost || thorough.Highest.Cost <= quick.Highest.Cost {
+			t.Errorf("%q: thorough is not dearer than quick: %+v", doc, look.Choices)
+		}
+	}
+	offline := looked(t, defaultPanel(t, "jurors: offline\npanel: thorough"), on)
+	if s := defaultPanel(t, "jurors: offline").Settings(); s.Tables || s.Repeat || s.Rubric[0].Levels != nil || offline.Choices != nil || offline.Panel != "" {
+		t.Errorf("%+v, %+v", s, offline)
+	}
+}
+
+// TestOutlookNamesTheSameVendor: before a trial it is said which seats are of the accused's vendor.
+func TestOutlookNamesTheSameVendor(t *testing.T) {
+	on := must.Get(subject.New([]byte(`{"name":"Desk","description":"Built on Gemini."}`), []byte(`[{"role":"user","content":"Hello"}]`)))(t)
+	if got := looked(t, defaultPanel(t, ""), on).SameVendor; strings.Join(got, " ") != "juror-gemini final-judge" {
+		t.Error(got)
+	}
+	if got := looked(t, defaultPanel(t, ""), kitchen(t)).SameVendor; got != nil {
+		t.Error(got)
 	}
 }

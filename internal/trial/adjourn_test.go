@@ -131,12 +131,9 @@ func TestVotes(t *testing.T) {
 	settings.Collaborative = false
 	jurors, _ := jurattest.Panel()
 	silent := h.TryBefore(t, settings, jurors, nil)
-	r, err := trial.Reopen(t.Context(), h.Ledger, silent.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(trial.Reopen(t.Context(), h.Ledger, silent.ID))(t)
 	if votes = &r.Votes; votes.AfterDiscussion != nil || votes.AfterPhase1 == nil || votes.Final == nil {
-		t.Errorf("without a discussion: %v, %+v", err, votes)
+		t.Errorf("without a discussion: %+v", votes)
 	}
 }
 

@@ -164,10 +164,7 @@ func wantProved(t *testing.T, folder string, records []*evidence.Record) {
 		t.Error(err)
 	}
 	bundle := must.Get(i.Ledger.Prove(t.Context(), records...))(t)
-	trust, err := i.Trust(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	trust := must.Get(i.Trust(t.Context()))(t)
 	if report := verify.Bundle(bundle, verify.Options{Trust: trust}); report.Outcome != verify.Proved {
 		t.Errorf("the case file is %s: %+v", report.Outcome, report)
 	}

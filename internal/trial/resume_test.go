@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -244,10 +245,7 @@ func TestListUnfinished(t *testing.T) {
 	first := brokenOff(t, h, 3)
 	h.Try(t, jury.MajorityVote)
 	second := brokenOff(t, h, 1)
-	list, err := trial.ListUnfinished(t.Context(), h.Ledger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(trial.ListUnfinished(t.Context(), h.Ledger))(t)
 	var got []string
 	for i, u := range list {
 		got = append(got, u.ID)
@@ -261,8 +259,8 @@ func TestListUnfinished(t *testing.T) {
 	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), first); err != nil {
 		t.Fatal(err)
 	}
-	if list, err = trial.ListUnfinished(t.Context(), h.Ledger); err != nil || len(list) != 1 || list[0].ID != second.ID {
-		t.Errorf("%v, %v", list, err)
+	if list = must.Get(trial.ListUnfinished(t.Context(), h.Ledger))(t); len(list) != 1 || list[0].ID != second.ID {
+		t.Errorf("%v", list)
 	}
 }
 
@@ -301,5 +299,77 @@ func TestSpent(t *testing.T) {
 	r := must.Get(trial.Reopen(t.Context(), h.Ledger, done.ID))(t)
 	if r.Spent != 84 || r.Calls == 0 {
 		t.Errorf("%d in %d calls", r.Spent, r.Calls)
+	}
+}
+
+// TestStoodStill: a clerk pauses at an act, loses its claim, and another clerk finishes the trial. When the first clerk
+// goes on, it adds nothing, and its error says why.
+func TestStoodStill(t *testing.T) {
+	for at := int64(2); at <= 15; at++ {
+		h := jurattest.New(t)
+		first := scripted(h, jury.FinalJudge)
+		id := must.Get(trial.Submit(t.Context(), first, jurattest.Case(t)))(t)
+		stood, goOn := make(chan struct{}), make(chan struct{})
+		first.OnEvent = func(e trial.Event) {
+			if e.Head().Seq == at {
+				close(stood)
+				<-goOn
+			}
+		}
+		ended := make(chan error)
+		go func() { ended <- resume(t, h, first, id) }()
+		<-stood
+		if err := resume(t, h, scripted(h, jury.FinalJudge), id); err != nil {
+			t.Fatalf("at act %d: %v", at, err)
+		}
+		close(goOn)
+		if err := <-ended; (at < 15) != errors.Is(err, trial.ErrMoved) {
+			t.Errorf("at act %d: %v", at, err)
+		}
+		wantWhole(t, h, id)
+	}
+}
+
+// TestTwoClerks: two clerks conduct the same trial at the same time. They disturb each other, but the trial ends whole.
+func TestTwoClerks(t *testing.T) {
+	for range 50 {
+		h := jurattest.New(t)
+		id := must.Get(trial.Submit(t.Context(), scripted(h, jury.FinalJudge), jurattest.Case(t)))(t)
+		for moved := 2; moved == 2; { // both may have stopped with ErrMoved
+			moved = 0
+			errs := make([]error, 2)
+			var both sync.WaitGroup
+			for i := range errs {
+				both.Go(func() { errs[i] = resume(t, h, scripted(h, jury.FinalJudge), id) })
+			}
+			both.Wait()
+			for _, err := range errs {
+				if errors.Is(err, trial.ErrMoved) {
+					moved++
+				} else if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		wantWhole(t, h, id)
+	}
+}
+
+func resume(t *testing.T, h *jurattest.House, c trial.Config, id string) error {
+	r, err := trial.Reopen(t.Context(), h.Ledger, id)
+	if err != nil {
+		return err
+	}
+	_, err = trial.Resume(t.Context(), c, r)
+	return err
+}
+
+// wantWhole checks that the trial has every act once.
+func wantWhole(t *testing.T, h *jurattest.House, id string) {
+	t.Helper()
+	chain := must.Get(h.Ledger.Chain(t.Context(), id))(t)
+	result, err := resultOf(chain)
+	if err != nil || len(chain) != 15 || result.Degraded {
+		t.Errorf("%v, %d acts", err, len(chain))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
@@ -14,6 +15,7 @@ import (
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
+	"jurat/verify"
 )
 
 // scripted returns the settings of a trial before jurattest's panel.
@@ -199,4 +201,62 @@ func resultOf(chain []*evidence.Record) (*jury.Result, error) {
 		return nil, err
 	}
 	return v.Result()
+}
+
+// talkative is a juror whose evaluations have metadata, even with an error.
+type talkative struct {
+	jury.Juror
+	err error
+}
+
+func (j talkative) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
+	a, err := j.Juror.Answer(ctx, b)
+	if b.Phase != jury.Initial {
+		return a, err
+	}
+	a.Origin.Metadata = jsontext.Value(`{"attempts": 2}`)
+	return a, errors.Join(err, j.err)
+}
+
+// TestMetadataIsSealed: the metadata of an answer or an absence is sealed with it.
+func TestMetadataIsSealed(t *testing.T) {
+	h := jurattest.New(t)
+	config := scripted(h, jury.MajorityVote)
+	config.Jurors[0] = talkative{Juror: config.Jurors[0]}
+	config.Jurors[1] = talkative{Juror: config.Jurors[1], err: errors.New("out of order")}
+	done := must.Get(trial.Run(t.Context(), config, jurattest.Case(t)))(t)
+	told := map[evidence.ActionType]int{}
+	for _, r := range done.Records {
+		if r.Payload.Metadata == nil {
+			continue
+		}
+		told[r.Payload.ActionType]++
+		if got := string(r.Payload.Metadata); got != `{"attempts":2}` {
+			t.Errorf("%s: %s", r.Payload.ActionType, got)
+		}
+	}
+	if told[evidence.Evaluation] != 1 || told[evidence.Absence] != 1 || len(told) != 2 {
+		t.Errorf("%v", told)
+	}
+	if r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t)); r.Outcome != verify.Proved {
+		t.Errorf("%s: %+v", r.Outcome, r.Details)
+	}
+}
+
+// TestNoRecordIsMadeUp: a finding on a conversation names no record, even if the juror named one.
+func TestNoRecordIsMadeUp(t *testing.T) {
+	h := jurattest.New(t)
+	config := scripted(h, jury.MajorityVote)
+	liar := jurattest.Opine(jury.NeedsReview, 50)
+	liar.Findings = []jury.Finding{{Message: 4, Quote: "in transit", Rule: "x", Axis: "safety", Severity: jury.Minor, Explanation: "y",
+		Record: evidence.DigestOf([]byte("of my own making"))}}
+	config.Jurors[0] = &jurattest.Juror{Opinion: liar}
+	done := must.Get(trial.Run(t.Context(), config, jurattest.Case(t)))(t)
+	found := done.Result.Phase1Evaluations[0].Findings
+	if len(found) != 1 || found[0].Record != (evidence.Digest{}) {
+		t.Errorf("%+v", found)
+	}
+	if liar.Findings[0].Record == (evidence.Digest{}) {
+		t.Error("the juror's own findings were changed")
+	}
 }

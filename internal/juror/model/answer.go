@@ -31,7 +31,7 @@ type written struct {
 	Requests     []requestRow   `json:"requests"`
 	Acts         []actRow       `json:"acts"`
 	Amounts      []amountRow    `json:"amounts"`
-	Findings     []point        `json:"findings"`
+	Findings     []jury.Finding `json:"findings"` // without record and unfounded, which the schema does not have
 	Statement    string         `json:"statement"`
 	Reasoning    string         `json:"reasoning"`
 	Rationale    string         `json:"rationale"`
@@ -42,25 +42,9 @@ type written struct {
 	EvidenceCode string         `json:"evidenceCode"`
 }
 
-type point struct {
-	Message     int           `json:"message"`
-	Quote       string        `json:"quote"`
-	Rule        string        `json:"rule"`
-	Axis        string        `json:"axis"`
-	Severity    jury.Severity `json:"severity"`
-	Explanation string        `json:"explanation"`
-	From        string        `json:"from"`
-}
-
-// A reply is a valid answer.
-type reply struct {
-	opinion jury.Opinion
-	speech  jury.Speech // in a round
-}
-
 // read parses and checks an answer. It returns an error that is ErrInvalid if the answer is not valid. If there are
 // objections to a valid answer, it returns them with the reply.
-func (s *sitting) read(answer llm.Answer) (*reply, error) {
+func (s *sitting) read(answer llm.Answer) (*jury.Answer, error) {
 	if s.leaked(answer.Text) {
 		return nil, errToken
 	}
@@ -150,23 +134,22 @@ func hasAll(path string, doc map[string]jsontext.Value, want []member) error {
 		if m.parts == nil {
 			continue
 		}
-		parts := map[string]jsontext.Value{path + m.name: doc[m.name]}
-		if m.list {
-			var list []jsontext.Value
-			if err := json.Unmarshal(doc[m.name], &list); err != nil {
-				return invalid("%s%s: want an array", path, m.name)
-			}
-			clear(parts)
-			for i, v := range list {
-				parts[fmt.Sprintf("%s%s[%d]", path, m.name, i)] = v
-			}
+		var parts []jsontext.Value
+		if !m.list {
+			parts = append(parts, doc[m.name])
+		} else if json.Unmarshal(doc[m.name], &parts) != nil {
+			return invalid("%s%s: want an array", path, m.name)
 		}
-		for _, name := range slices.Sorted(maps.Keys(parts)) {
-			inner, err := asObject(name, parts[name])
-			if err != nil {
-				return err
+		for i, v := range parts {
+			name := path + m.name
+			if m.list {
+				name += fmt.Sprintf("[%d]", i)
 			}
-			if err := hasAll(name+".", inner, m.parts); err != nil {
+			inner, err := asObject(name, v)
+			if err == nil {
+				err = hasAll(name+".", inner, m.parts)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -214,42 +197,42 @@ func exactly(path string, members map[string]jsontext.Value, want []member) erro
 	return nil
 }
 
-// finding turns one point into a finding. It records the quotation as the message has it, and marks one that is not
-// in the message.
-func (s *sitting) finding(p point) (jury.Finding, error) {
-	f := jury.Finding{Message: p.Message, Rule: p.Rule, Axis: p.Axis, Severity: p.Severity, Explanation: s.peers.reveal(p.Explanation)}
-	if p.From != "" && p.From != nobody {
-		id, known := s.peers.id(p.From)
-		if !known { // decode has compared it with the schema
-			return f, fmt.Errorf("from: %q is no juror here", llm.Clean(p.From))
-		}
+// finding reads one finding. It records the quotation as the message has it, and marks one that is not in the message.
+func (s *sitting) finding(f jury.Finding) (jury.Finding, error) {
+	f.Explanation = s.peers.reveal(f.Explanation)
+	switch id, known := s.peers.id(f.From); {
+	case f.From == nobody:
+		f.From = ""
+	case f.From != "" && !known: // decode has compared it with the schema
+		return f, fmt.Errorf("from: %q is no juror here", llm.Clean(f.From))
+	default:
 		f.From = id
 	}
-	f.Quote = quoted(s.c.Message(p.Message), p.Quote)
+	f.Quote = quoted(s.c.Message(f.Message), f.Quote)
 	f.Unfounded = !juror.Stands(s.c, f)
 	return f, nil
 }
 
 // reply puts an opinion into the form of the phase. In a round, the evaluation counts as updated if the position, a
 // score or the findings changed.
-func (s *sitting) reply(o jury.Opinion, statement, reasoning string) *reply {
-	r := &reply{opinion: o}
+func (s *sitting) reply(o jury.Opinion, statement, reasoning string) *jury.Answer {
+	r := &jury.Answer{Opinion: o}
 	if s.brief.Phase != jury.Discussion {
 		return r
 	}
-	r.speech = jury.Speech{Statement: statement, Position: o.Position, Reasoning: reasoning}
+	r.Speech = jury.Speech{Statement: statement, Position: o.Position, Reasoning: reasoning}
 	if last := s.brief.Last; last == nil || last.Position != o.Position || !maps.Equal(last.AxisScores, o.AxisScores) || !samePoints(last.Findings, o.Findings) {
-		r.speech.Updated = &r.opinion
+		r.Speech.Updated = &r.Opinion
 	}
 	return r
 }
 
-func (s *sitting) validate(r *reply) error {
-	if err := s.brief.Request.ValidateOpinion(&r.opinion); err != nil {
+func (s *sitting) validate(r *jury.Answer) error {
+	if err := s.brief.Request.ValidateOpinion(&r.Opinion); err != nil {
 		return err // a round records no opinion that did not change, but this one must be valid, too
 	}
 	if s.brief.Phase == jury.Discussion {
-		return s.brief.Request.ValidateSpeech(&r.speech, s.brief.Last)
+		return s.brief.Request.ValidateSpeech(&r.Speech, s.brief.Last)
 	}
 	return nil
 }
@@ -258,16 +241,16 @@ const addedByProgram = " Added by the program that seats this juror: an answer o
 
 // withInstructions adds findings to the reply of a juror who tripped the canary before: the places where the record
 // addresses its judges. It skips those that the juror reports itself. A reply without room for them stays as it is.
-func (s *sitting) withInstructions(r *reply) *reply {
-	o := r.opinion
+func (s *sitting) withInstructions(r *jury.Answer) *jury.Answer {
+	o := r.Opinion
 	o.Findings = slices.Clone(o.Findings)
 	for _, f := range juror.Instructions(s.c, s.brief.Rubric) {
 		f.Explanation += addedByProgram
-		if !slices.ContainsFunc(r.opinion.Findings, func(have jury.Finding) bool { return have.Message == f.Message && have.Rule == f.Rule }) {
+		if !slices.ContainsFunc(r.Opinion.Findings, func(have jury.Finding) bool { return have.Message == f.Message && have.Rule == f.Rule }) {
 			o.Findings = append(o.Findings, f)
 		}
 	}
-	more := s.reply(o, r.speech.Statement, r.speech.Reasoning)
+	more := s.reply(o, r.Speech.Statement, r.Speech.Reasoning)
 	if s.validate(more) != nil {
 		return r
 	}

@@ -46,18 +46,16 @@ func FuzzAnswer(f *testing.F) {
 				}
 				continue
 			}
-			check(t, b, &reply{a.Opinion, a.Speech})
+			check(t, b, &a)
 		}
 	})
 }
 
-func check(t *testing.T, b jury.Brief, r *reply) {
+func check(t *testing.T, b jury.Brief, r *jury.Answer) {
 	t.Helper()
 	s := must.Get(sit(b))(t)
-	if err := s.validate(r); err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range r.opinion.Findings {
+	must.Do(t, s.validate(r))
+	for _, f := range r.Opinion.Findings {
 		if f.Unfounded == juror.Stands(s.c, f) {
 			t.Fatalf("it is marked wrongly: %+v", f)
 		}
@@ -65,7 +63,7 @@ func check(t *testing.T, b jury.Brief, r *reply) {
 			t.Fatalf("from an unknown juror: %+v", f)
 		}
 	}
-	if _, err := jury.EncodeBody(r.opinion); err != nil {
+	if _, err := jury.EncodeBody(r.Opinion); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -91,5 +91,6 @@ func (j *Juror) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	if err != nil {
 		return jury.Answer{Origin: origin}, err
 	}
-	return jury.Answer{Opinion: r.opinion, Speech: r.speech, Origin: origin}, nil
+	r.Origin = origin
+	return *r, nil
 }

@@ -16,11 +16,11 @@ type talk struct {
 	*sitting
 	effort jury.Effort
 	trips  int
-	held   *reply // valid, but with an objection; the juror is asked about it once
+	held   *jury.Answer // valid, but with an objection; the juror is asked about it once
 	heldOf llm.Answer
 }
 
-func (t *talk) hold(ctx context.Context) (*reply, llm.Answer, error) {
+func (t *talk) hold(ctx context.Context) (*jury.Answer, llm.Answer, error) {
 	for {
 		answer, err := t.call(ctx, t.question)
 		if errors.Is(err, jury.ErrCeiling) {
@@ -47,7 +47,7 @@ func (t *talk) hold(ctx context.Context) (*reply, llm.Answer, error) {
 }
 
 // weigh returns what is wrong with an answer. It objects once to a valid answer that the evidence does not bear out.
-func (t *talk) weigh(answer llm.Answer, err error) (*reply, error) {
+func (t *talk) weigh(answer llm.Answer, err error) (*jury.Answer, error) {
 	if err != nil {
 		if t.leaked(answer.Text) { // also in an answer that was cut off
 			return nil, errToken
@@ -67,7 +67,7 @@ func (t *talk) weigh(answer llm.Answer, err error) (*reply, error) {
 
 // conclude ends a talk. It returns the reply that was only objected to, if there is one. Otherwise it returns the
 // last answer with the error, because the answer names the model.
-func (t *talk) conclude(ctx context.Context, last llm.Answer, err error) (*reply, llm.Answer, error) {
+func (t *talk) conclude(ctx context.Context, last llm.Answer, err error) (*jury.Answer, llm.Answer, error) {
 	if t.held == nil || errors.Is(ctx.Err(), context.Canceled) {
 		if t.trips > 0 {
 			t.remember(true)
@@ -81,7 +81,7 @@ func (t *talk) conclude(ctx context.Context, last llm.Answer, err error) (*reply
 }
 
 // accept adds the findings that a reply must have after the juror tripped the canary.
-func (t *talk) accept(r *reply) *reply {
+func (t *talk) accept(r *jury.Answer) *jury.Answer {
 	if t.remember(false) || t.trips > 0 {
 		return t.withInstructions(r)
 	}

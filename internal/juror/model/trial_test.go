@@ -181,15 +181,10 @@ func rebuilt(t *testing.T, b bench, c *subject.Case, done *trial.Trial) {
 func asked(t *testing.T, b jury.Brief, metadata jsontext.Value) []llm.Question {
 	t.Helper()
 	q := must.Get(Prompt(b))(t)
-	effort, err := jury.ReadEffort(metadata)
-	if err != nil {
-		t.Fatal(err)
-	}
+	effort := must.Get(jury.ReadEffort(metadata))(t)
 	list := []llm.Question{q}
 	for _, a := range effort.Attempts[:len(effort.Attempts)-1] {
-		if q, err = Follow(q, a); err != nil {
-			t.Fatal(err)
-		}
+		q = must.Get(Follow(q, a))(t)
 		list = append(list, q)
 	}
 	return list

@@ -34,9 +34,7 @@ func round1(t *testing.T, c *subject.Case, findings ...jury.Finding) jury.Brief 
 func speak(t *testing.T, b jury.Brief) jury.Speech {
 	t.Helper()
 	a := must.Get(alone(1).Answer(t.Context(), b))(t)
-	if err := b.ValidateSpeech(&a.Speech, b.Last); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.ValidateSpeech(&a.Speech, b.Last))
 	return a.Speech
 }
 
@@ -125,9 +123,7 @@ func TestJudgeCountsHearsayLess(t *testing.T) {
 	} {
 		b.Evaluations[0].Findings = one.also
 		a := must.Get((&member{"", newShelf()}).Answer(t.Context(), b))(t)
-		if err := b.ValidateOpinion(&a.Opinion); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.ValidateOpinion(&a.Opinion))
 		if o := a.Opinion; o.Position != one.want || !strings.Contains(o.Rationale, "Message 4") {
 			t.Errorf("%s: %s", o.Position, o.Rationale)
 		}

@@ -34,9 +34,7 @@ func FuzzEvaluate(f *testing.F) {
 		b.Rubric = jury.DefaultRubric()
 		for i := range 3 {
 			a := must.Get(alone(i).Answer(t.Context(), b))(t)
-			if err := b.ValidateOpinion(&a.Opinion); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, b.ValidateOpinion(&a.Opinion))
 			for _, one := range a.Opinion.Findings {
 				if !juror.Stands(c, one) {
 					t.Fatalf("has a quotation that is not in the message: %+v", one)

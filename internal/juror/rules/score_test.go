@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"jurat/internal/juror"
+	"jurat/internal/must"
 	"jurat/jury"
 )
 
@@ -36,9 +37,7 @@ func checkScore(t *testing.T, rubric jury.Rubric, list []jury.Finding) {
 	t.Helper()
 	scores, total := score(rubric, list, positionOf(list))
 	o := jury.Opinion{Position: positionOf(list), AxisScores: scores, TotalScore: total, Rationale: "r", Findings: list}
-	if err := (&jury.Request{Rubric: rubric}).ValidateOpinion(&o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, (&jury.Request{Rubric: rubric}).ValidateOpinion(&o))
 	low, high := band(o.Position)
 	if total < low || total > high {
 		t.Fatalf("%s with %d points: %+v", o.Position, total, list)

@@ -22,6 +22,7 @@ import (
 
 	"jurat/internal/llm"
 	. "jurat/internal/llm/llmtest"
+	"jurat/internal/must"
 )
 
 type adapter struct{ Vendor }
@@ -58,10 +59,7 @@ func (a adapter) ask(t *testing.T, script Script) (llm.Answer, *Server, error) {
 
 func (a adapter) model(t *testing.T, c llm.Config) llm.Model {
 	t.Helper()
-	m, err := a.make(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(a.make(c))(t)
 	return m
 }
 
