@@ -303,7 +303,7 @@ func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installatio
 	}
 	run := func(config trial.Config) (*trial.Trial, error) { return trial.Run(ctx, config, at.on) }
 	if c.Parallel == 1 || !c.several {
-		c.try(ctx, a, io, i, config, at, run)
+		c.try(ctx, a, io, i, config, at, awaiting(io, ""), run)
 		return
 	}
 	var out, errs bytes.Buffer
@@ -311,7 +311,7 @@ func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installatio
 	if io.hushed() {
 		inner.hush()
 	}
-	c.try(ctx, a, inner, i, config, at, run)
+	c.try(ctx, a, inner, i, config, at, awaiting(io, at.title()), run)
 	telling.Lock()
 	defer telling.Unlock()
 	failed := io.document(out.Bytes())

@@ -103,15 +103,17 @@ func (c *trialCmd) convene(io stdio, attempts ...*attempt) (*court, error) {
 	return ct, c.compare(ct.settings, attempts)
 }
 
-// try holds a trial, shows it, and leaves its case file.
+// try holds a trial, shows it, and leaves its case file. What it waits for is said by wait.
 func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.Installation, config trial.Config, at *attempt,
-	hold func(trial.Config) (*trial.Trial, error)) {
+	wait func(*trial.Config) *waiting, hold func(trial.Config) (*trial.Trial, error)) {
 	config.Ledger, config.Keys, config.Locks = i.Ledger, i.Keys, i.Locks()
 	show := newTranscript(io.out, c.JSON || io.hushed())
 	show.opening(at.title(), at.on, &config.Settings)
-	config.OnEvent = show.event
+	w := wait(&config)
+	config.OnEvent = func(e trial.Event) { w.beside(func() { show.event(e) }) }
 	at.began = time.Now()
 	at.trial, at.err = hold(config)
+	w.end()
 	at.took = time.Since(at.began)
 	if at.err != nil {
 		at.err = interrupted(at.err, at.trial)
@@ -209,7 +211,7 @@ func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
 		if at.on = given; given == nil {
 			at.on = r.Case
 		}
-		c.try(ctx, a, io, i, config, at, func(config trial.Config) (*trial.Trial, error) {
+		c.try(ctx, a, io, i, config, at, awaiting(io, ""), func(config trial.Config) (*trial.Trial, error) {
 			return trial.Resume(ctx, config, r)
 		})
 		return nil
