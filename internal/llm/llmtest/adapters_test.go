@@ -117,19 +117,22 @@ func TestSchemaAsGiven(t *testing.T) {
 	})
 }
 
+// settings are all that a vendor has, and the least that it takes.
+func (a adapter) settings() []llm.Settings {
+	full, least := llm.Settings{Model: "m", Temperature: new(0.0), TopP: new(0.12345678901234567), MaxTokens: 33}, llm.Settings{Model: "m"}
+	switch a.Name {
+	case "Anthropic":
+		least.MaxTokens = 1
+	case "Gemini", "Compatible":
+		full.Seed = new(int64(-7))
+	}
+	return []llm.Settings{full, least}
+}
+
 // TestSettings: settings are sent exactly, zero values included. Settings that are not set are absent.
 func TestSettings(t *testing.T) {
 	each(t, func(t *testing.T, a adapter) {
-		zero, exact, seed := 0.0, 0.12345678901234567, int64(-7)
-		full := llm.Settings{Model: "m", Temperature: &zero, TopP: &exact, MaxTokens: 33}
-		least := llm.Settings{Model: "m"}
-		if a.Name == "Anthropic" {
-			least.MaxTokens = 1
-		}
-		if a.Name == "Gemini" || a.Name == "Compatible" {
-			full.Seed = &seed
-		}
-		for _, settings := range []llm.Settings{full, least} {
+		for _, settings := range a.settings() {
 			s := New(t, a.Vendor, Say("ok"))
 			if _, err := a.model(t, s.Config(settings)).Ask(t.Context(), llm.Question{Messages: []llm.Message{{Text: "hello"}}}); err != nil {
 				t.Fatal(err)

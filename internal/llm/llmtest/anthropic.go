@@ -2,9 +2,7 @@ package llmtest
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -12,19 +10,7 @@ import (
 )
 
 // Anthropic is the Messages API.
-var Anthropic = Vendor{Name: "Anthropic", headers: anthropicHeaders, decode: decodeMessages, answer: answerMessages, fail: failAnthropic, wrong: wrongAnthropic}
-
-func anthropicHeaders(h http.Header, key string) error {
-	switch {
-	case h.Get("X-Api-Key") != key:
-		return errors.New("x-api-key is not the key")
-	case h.Get("Anthropic-Version") != "2023-06-01":
-		return fmt.Errorf("anthropic-version %q", h.Get("Anthropic-Version"))
-	case h.Get("Authorization") != "":
-		return errors.New("there is an authorization beside x-api-key")
-	}
-	return only(h, "X-Api-Key", key)
-}
+var Anthropic = Vendor{Name: "Anthropic", header: "X-Api-Key", version: "2023-06-01", decode: decodeMessages, answer: answerMessages, fail: failAnthropic, wrong: wrongAnthropic}
 
 // textBlock holds the only members of a message's content that this server knows.
 type textBlock struct {
@@ -50,48 +36,29 @@ func decodeMessages(path string, body []byte) (Call, error) {
 			} `json:"format"`
 		} `json:"output_config"`
 	}
-	if err := strict(body, &r); err != nil {
-		return Call{}, err
-	}
-	if path != "/v1/messages" {
-		return Call{}, fmt.Errorf("path %s", path)
-	}
-	if r.MaxTokens == nil {
-		return Call{}, errors.New("max_tokens: Field required")
-	}
-	if r.Temperature != nil && *r.Temperature > 1 {
-		return Call{}, errors.New("temperature: range: 0..1")
-	}
-	call := Call{Settings: llm.Settings{Model: r.Model, Temperature: r.Temperature, TopP: r.TopP}}
-	system, err := joined(r.System)
-	call.System, err = system, cmp.Or(err, call.limit(r.MaxTokens, 1))
+	d := decode(body, &r)
+	d.demand(path == "/v1/messages", "path %s", path)
+	d.demand(r.MaxTokens != nil, "max_tokens: Field required")
+	d.demand(r.Temperature == nil || *r.Temperature <= 1, "temperature: range: 0..1")
+	d.Settings = llm.Settings{Model: r.Model, Temperature: r.Temperature, TopP: r.TopP}
+	d.limit(r.MaxTokens, 1)
+	d.System = d.joined(r.System)
 	for _, m := range r.Messages {
-		text, wrong := joined(m.Content)
-		err = cmp.Or(err, wrong, call.turn(m.Role, "assistant", text))
-	}
-	if err != nil {
-		return Call{}, err
+		d.turn(m.Role, "assistant", d.joined(m.Content))
 	}
 	if f := r.OutputConfig.Format; f != nil {
-		if f.Type != "json_schema" {
-			return Call{}, fmt.Errorf("output_config: format: %q", f.Type)
-		}
-		if err := anthropicDialect.check(f.Schema); err != nil {
-			return Call{}, err
-		}
-		call.Schema.JSON = f.Schema
+		d.demand(f.Type == "json_schema", "output_config: format: %q", f.Type)
+		d.schema("", f.Schema, anthropicDialect)
 	}
-	return call, call.whole()
+	return d.call()
 }
 
-func joined(blocks []textBlock) (text string, err error) {
+func (d *decoding) joined(blocks []textBlock) (text string) {
 	for _, b := range blocks {
-		if b.Type != "text" || b.Text == "" {
-			return "", fmt.Errorf("a block of type %q with %d bytes", b.Type, len(b.Text))
-		}
+		d.demand(b.Type == "text" && b.Text != "", "a block of type %q with %d bytes", b.Type, len(b.Text))
 		text += b.Text
 	}
-	return text, nil
+	return text
 }
 
 func answerMessages(c Call, r Reply) any {
@@ -99,9 +66,8 @@ func answerMessages(c Call, r Reply) any {
 	reason, details := "end_turn", any(nil)
 	switch r.Failure {
 	case Blocked:
-		kind := cmp.Or(r.Block, "cyber")
 		content, reason = []any{}, "refusal"
-		details = object{"type": "refusal", "category": kind, "explanation": "This request was blocked by a safety classifier."}
+		details = object{"type": "refusal", "category": cmp.Or(r.Block, "cyber"), "explanation": "This request was blocked by a safety classifier."}
 	case CutOff:
 		reason = "max_tokens"
 	}
@@ -122,15 +88,15 @@ func errorAnthropic(kind, message string) any {
 
 func wrongAnthropic(message string) any { return errorAnthropic("invalid_request_error", message) }
 
-var failuresAnthropic = map[Failure]failure{
+var anthropicErrors = map[Failure]failure{
 	RateLimited:   {429, errorAnthropic("rate_limit_error", "This request would exceed your organization's rate limit")},
 	Unauthorised:  {401, errorAnthropic("authentication_error", "invalid x-api-key")},
 	NoSuchModel:   {404, errorAnthropic("not_found_error", "model: claude-none")},
 	NoMoney:       {400, errorAnthropic("invalid_request_error", "Your credit balance is too low to access the Anthropic API.")},
+	ServerError:   {500, errorAnthropic("api_error", "Internal server error")},
 	Overloaded:    {529, errorAnthropic("overloaded_error", "Overloaded")},
 	PromptTooLong: {400, errorAnthropic("invalid_request_error", "prompt is too long: 215000 tokens > 200000 maximum")},
 	PromptBlocked: {400, errorAnthropic("invalid_request_error", "Output blocked by content filtering policy")},
-	ServerError:   {500, errorAnthropic("api_error", "Internal server error")},
 }
 
-func failAnthropic(r Reply) failure { return failuresAnthropic[r.Failure] }
+func failAnthropic(r Reply) failure { return anthropicErrors[r.Failure] }

@@ -2,13 +2,13 @@ package llmtest
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A Character is how a stand-in for a language model judges. Its script answers whatever it is asked in the form of
@@ -47,8 +47,7 @@ func (ch Character) answer(r *reader, own string) string {
 	case ch == Captured && r.talk != "":
 		bad = strings.Count(r.talk, "finding: ") > 0 || strings.Count(r.talk, "unsafe_fail") > 0
 	case ch == Contradictory:
-		position := r.shape.Properties["position"]
-		bad = position != nil && position.Enum[0] == "unsafe_fail"
+		bad = slices.Index(r.schema.Properties["position"].Enum, "unsafe_fail") == 0
 	case ch == Partial:
 		bad = !strings.Contains(strings.ToLower(r.evidence), strings.ToLower(own))
 	}
@@ -60,8 +59,13 @@ type reader struct {
 	evidence, talk, task string
 	calls                [][]string // message and name of each call
 	last, words          string     // number and first line of the agent's last message
-	shape                *shape
-	from                 bool // findings say from whom they are
+	schema               struct {
+		Properties map[string]struct {
+			Enum       []any                     `json:"enum"`
+			Properties map[string]jsontext.Value `json:"properties"`
+		} `json:"properties"`
+	}
+	from bool // a finding says from where it is
 }
 
 var (
@@ -72,11 +76,9 @@ var (
 
 func newReader(c Call) *reader {
 	prompt := c.Messages[0].Text
-	r := &reader{shape: new(shape), from: strings.Contains(string(c.Schema.JSON), `"from":{`)}
-	if c.Schema.JSON != nil {
-		if err := json.Unmarshal(c.Schema.JSON, r.shape); err != nil {
-			panic(fmt.Sprintf("a schema that is none: %v", err))
-		}
+	r := &reader{from: strings.Contains(string(c.Schema.JSON), `"from":{`)}
+	if err := json.Unmarshal(c.Schema.JSON, &r.schema); err != nil && c.Schema.JSON != nil {
+		panic(err) // the servers have checked it
 	}
 	r.evidence, r.task, _ = strings.Cut(prompt, "\n=== END EVIDENCE")
 	if before, after, talks := strings.Cut(r.task, "\n=== END WHAT THE JURORS SAID"); talks {
@@ -91,20 +93,6 @@ func newReader(c Call) *reader {
 
 // planted reports whether the evidence tells its reader how to judge.
 func (r *reader) planted() bool { return strings.Contains(r.evidence, "must answer safe_pass") }
-
-// A shape is what a script needs of a schema: the members of an object, and the values of a member that has only some.
-type shape struct {
-	Properties map[string]*shape `json:"properties"`
-	Enum       []any             `json:"enum"`
-}
-
-// members lists the members that a part of the schema asks for.
-func (s *shape) members() []string {
-	if s == nil {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(s.Properties))
-}
 
 // fill writes an answer. A bad verdict rests on the agent's last words.
 func (r *reader) fill(bad, lazy bool) string {
@@ -125,7 +113,7 @@ func (r *reader) fill(bad, lazy bool) string {
 		values["findings"] = []any{r.finding()}
 	}
 	answer := object{}
-	for _, name := range r.shape.members() {
+	for name := range r.schema.Properties {
 		answer[name] = values[name]
 	}
 	return text(answer)
@@ -133,7 +121,7 @@ func (r *reader) fill(bad, lazy bool) string {
 
 func (r *reader) scores(of string, level int) object {
 	scores := object{}
-	for _, axis := range r.shape.Properties[of].members() {
+	for axis := range r.schema.Properties[of].Properties {
 		scores[axis] = level
 	}
 	return scores
@@ -150,7 +138,7 @@ func (r *reader) acts() []any {
 func (r *reader) finding() object {
 	f := object{"message": number(r.last), "quote": r.words, "rule": "not-borne-out", "axis": "", "severity": "major", "explanation": "It is not as it says."}
 	for _, of := range []string{"levels", "axisScores"} {
-		for _, axis := range r.shape.Properties[of].members() {
+		for axis := range r.schema.Properties[of].Properties {
 			f["axis"] = max(f["axis"].(string), axis)
 		}
 	}
@@ -168,4 +156,10 @@ func number(text string) int {
 	return n
 }
 
-func text(v any) string { return string(marshal(v)) }
+func text(v any) string {
+	doc, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		panic(err) // cannot fail: texts and numbers
+	}
+	return string(doc)
+}

@@ -1,7 +1,6 @@
 package llmtest
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -10,7 +9,7 @@ import (
 )
 
 // Compatible is OpenAI's older chat completions API, as many servers implement it.
-var Compatible = Vendor{Name: "Compatible", base: "/v1", headers: bearer, decode: decodeCompletions, answer: answerCompletions, fail: failCompatible, wrong: wrongOpenAI}
+var Compatible = Vendor{Name: "Compatible", base: "/v1", header: "Authorization", decode: decodeCompletions, answer: answerCompletions, fail: failCompatible, wrong: wrongOpenAI}
 
 func decodeCompletions(path string, body []byte) (Call, error) {
 	var r struct {
@@ -33,36 +32,23 @@ func decodeCompletions(path string, body []byte) (Call, error) {
 			} `json:"json_schema"`
 		} `json:"response_format"`
 	}
-	if err := strict(body, &r); err != nil {
-		return Call{}, err
-	}
-	if path != "/chat/completions" || r.Stream {
-		return Call{}, fmt.Errorf("path %s, stream %t", path, r.Stream)
-	}
-	call := Call{Settings: llm.Settings{Model: r.Model, Temperature: r.Temperature, TopP: r.TopP, Seed: r.Seed}}
-	if err := call.limit(r.MaxTokens, 1); err != nil {
-		return Call{}, err
-	}
+	d := decode(body, &r)
+	d.demand(path == "/chat/completions" && !r.Stream, "path %s, stream %t", path, r.Stream)
+	d.Settings = llm.Settings{Model: r.Model, Temperature: r.Temperature, TopP: r.TopP, Seed: r.Seed}
+	d.limit(r.MaxTokens, 1)
 	for i, m := range r.Messages {
 		if i == 0 && m.Role == "system" {
-			call.System = m.Content
-		} else if err := call.turn(m.Role, "assistant", m.Content); err != nil {
-			return Call{}, err
+			d.System = m.Content
+		} else {
+			d.turn(m.Role, "assistant", m.Content)
 		}
 	}
-	if f := r.ResponseFormat; f != nil {
-		switch f.Type {
-		case "json_object":
-		case "json_schema":
-			if f.JSONSchema.Name == "" || f.JSONSchema.Schema.Kind() != jsontext.KindBeginObject {
-				return Call{}, errors.New("response_format: want a schema with a name")
-			}
-			call.Schema = llm.Schema{Name: f.JSONSchema.Name, JSON: f.JSONSchema.Schema}
-		default:
-			return Call{}, fmt.Errorf("response_format: %q", f.Type)
-		}
+	if f := r.ResponseFormat; f != nil && f.Type != "json_object" {
+		d.demand(f.Type == "json_schema", "response_format: %q", f.Type)
+		d.demand(f.JSONSchema.Name != "" && f.JSONSchema.Schema.Kind() == '{', "response_format: want a schema with a name")
+		d.Schema = llm.Schema{Name: f.JSONSchema.Name, JSON: f.JSONSchema.Schema}
 	}
-	return call, call.whole()
+	return d.call()
 }
 
 func answerCompletions(c Call, r Reply) any {
@@ -87,17 +73,20 @@ func answerCompletions(c Call, r Reply) any {
 	}
 }
 
-// failuresCompatible are where servers differ from OpenAI: vLLM has the status as the code, Ollama no code, LM Studio a text.
-var failuresCompatible = map[Failure]failure{
+// compatibleErrors are those that other servers word otherwise than OpenAI.
+var compatibleErrors = map[Failure]failure{
+	// vLLM's form, with the status as the code
 	PromptTooLong: {400, object{"error": object{"message": "This model's maximum context length is 4096 tokens. However, you requested 9000 tokens.", "type": "BadRequestError", "param": nil, "code": 400}}},
 	PromptBlocked: {400, errorOpenAI("", "content_filter", "The prompt triggered the content management policy.")},
-	NoSuchModel:   {404, object{"error": object{"message": "model not found, try pulling it first", "type": "api_error", "param": nil, "code": nil}}},
-	ServerError:   {500, object{"error": "The model has crashed"}},
+	// Ollama's form
+	NoSuchModel: {404, object{"error": object{"message": "model not found, try pulling it first", "type": "api_error", "param": nil, "code": nil}}},
+	// LM Studio's form
+	ServerError: {500, object{"error": "The model has crashed"}},
 }
 
 func failCompatible(r Reply) failure {
-	if f, own := failuresCompatible[r.Failure]; own {
+	if f, own := compatibleErrors[r.Failure]; own {
 		return f
 	}
-	return failuresOpenAI[r.Failure]
+	return failOpenAI(r)
 }

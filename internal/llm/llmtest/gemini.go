@@ -2,10 +2,8 @@ package llmtest
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
-	"net/http"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,17 +12,7 @@ import (
 )
 
 // Gemini is the Gemini API's generateContent.
-var Gemini = Vendor{Name: "Gemini", headers: geminiHeaders, decode: decodeGenerate, answer: answerGenerate, fail: failGemini, wrong: wrongGemini}
-
-func geminiHeaders(h http.Header, key string) error {
-	switch {
-	case h.Get("X-Goog-Api-Key") != key:
-		return errors.New("x-goog-api-key is not the key")
-	case h.Get("Authorization") != "":
-		return errors.New("there is an authorization beside x-goog-api-key")
-	}
-	return only(h, "X-Goog-Api-Key", key)
-}
+var Gemini = Vendor{Name: "Gemini", header: "X-Goog-Api-Key", decode: decodeGenerate, answer: answerGenerate, fail: failGemini, wrong: wrongGemini}
 
 type geminiContent struct {
 	Role  string `json:"role"`
@@ -54,36 +42,21 @@ func decodeGenerate(path string, body []byte) (Call, error) {
 			ResponseJSONSchema jsontext.Value `json:"responseJsonSchema"`
 		} `json:"generationConfig"`
 	}
-	if err := strict(body, &r); err != nil {
-		return Call{}, err
-	}
+	d, g := decode(body, &r), r.GenerationConfig
 	rest, prefixed := strings.CutPrefix(path, "/v1beta/models/")
 	name, ok := strings.CutSuffix(rest, ":generateContent")
-	if !prefixed || !ok {
-		return Call{}, fmt.Errorf("path %s", path)
-	}
-	g := r.GenerationConfig
-	if g.Seed != nil && (*g.Seed > math.MaxInt32 || *g.Seed < math.MinInt32) {
-		return Call{}, errors.New("generationConfig.seed: it does not fit 32 bits")
-	}
-	call := Call{System: r.SystemInstruction.text(), Settings: llm.Settings{Model: name, Temperature: g.Temperature, TopP: g.TopP, Seed: g.Seed}}
-	err := call.limit(g.MaxOutputTokens, 1)
+	d.demand(prefixed && ok, "path %s", path)
+	d.demand(g.Seed == nil || *g.Seed <= math.MaxInt32 && *g.Seed >= math.MinInt32, "generationConfig.seed: it does not fit 32 bits")
+	d.System, d.Settings = r.SystemInstruction.text(), llm.Settings{Model: name, Temperature: g.Temperature, TopP: g.TopP, Seed: g.Seed}
+	d.limit(g.MaxOutputTokens, 1)
 	for _, c := range r.Contents {
-		err = cmp.Or(err, call.turn(c.Role, "model", c.text()))
-	}
-	if err != nil {
-		return Call{}, err
+		d.turn(c.Role, "model", c.text())
 	}
 	if g.ResponseJSONSchema != nil {
-		if g.ResponseMIMEType != "application/json" {
-			return Call{}, errors.New("responseJsonSchema: want responseMimeType application/json")
-		}
-		if err := geminiDialect.check(g.ResponseJSONSchema); err != nil {
-			return Call{}, err
-		}
-		call.Schema.JSON = g.ResponseJSONSchema
+		d.demand(g.ResponseMIMEType == "application/json", "responseJsonSchema: want responseMimeType application/json")
+		d.schema("", g.ResponseJSONSchema, geminiDialect)
 	}
-	return call, call.whole()
+	return d.call()
 }
 
 func answerGenerate(c Call, r Reply) any {
@@ -113,35 +86,35 @@ func usageGemini(u llm.Usage) object {
 		"promptTokensDetails": []any{object{"modality": "TEXT", "tokenCount": u.Input}}}
 }
 
-func errorGemini(code int, status, message string, details ...any) any {
+func errorGemini(code int, status, message string, details ...any) failure {
 	e := object{"code": code, "message": message, "status": status}
 	if len(details) > 0 {
 		e["details"] = details
 	}
-	return object{"error": e}
+	return failure{code, object{"error": e}}
 }
 
-func wrongGemini(message string) any { return errorGemini(400, "INVALID_ARGUMENT", message) }
+func wrongGemini(message string) any { return errorGemini(400, "INVALID_ARGUMENT", message).body }
 
-var failuresGemini = map[Failure]failure{
-	Unauthorised: {400, errorGemini(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.",
-		object{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID", "domain": "googleapis.com"})},
-	NoSuchModel:   {404, errorGemini(404, "NOT_FOUND", "the model is not found for API version v1beta")},
-	NoMoney:       {400, errorGemini(400, "FAILED_PRECONDITION", "Please enable billing on project")},
-	Overloaded:    {503, errorGemini(503, "UNAVAILABLE", "The model is overloaded. Please try again later.")},
-	PromptTooLong: {400, errorGemini(400, "INVALID_ARGUMENT", "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).")},
-	ServerError:   {500, errorGemini(500, "INTERNAL", "An internal error has occurred.")},
+var geminiErrors = map[Failure]failure{
+	Unauthorised: errorGemini(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.",
+		object{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID", "domain": "googleapis.com"}),
+	NoSuchModel:   errorGemini(404, "NOT_FOUND", "the model is not found for API version v1beta"),
+	NoMoney:       errorGemini(400, "FAILED_PRECONDITION", "Please enable billing on project"),
+	ServerError:   errorGemini(500, "INTERNAL", "An internal error has occurred."),
+	Overloaded:    errorGemini(503, "UNAVAILABLE", "The model is overloaded. Please try again later."),
+	PromptTooLong: errorGemini(400, "INVALID_ARGUMENT", "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."),
 }
 
 func failGemini(r Reply) failure {
 	switch r.Failure {
-	case RateLimited: // the body has what others have in a header
-		return failure{429, errorGemini(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota",
+	case RateLimited:
+		return errorGemini(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota",
 			object{"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": []any{object{"quotaMetric": "requests"}}},
-			object{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": fmt.Sprintf("%vs", r.RetryAfter.Seconds())})}
+			object{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": fmt.Sprintf("%vs", r.RetryAfter.Seconds())})
 	case PromptBlocked: // with a success status
-		return failure{200, object{"promptFeedback": object{"blockReason": cmp.Or(r.Block, "PROHIBITED_CONTENT")}, "modelVersion": r.Model,
-			"usageMetadata": object{"promptTokenCount": r.Usage.Input, "totalTokenCount": r.Usage.Input}}}
+		feedback := object{"blockReason": cmp.Or(r.Block, "PROHIBITED_CONTENT")}
+		return failure{200, object{"promptFeedback": feedback, "modelVersion": r.Model, "usageMetadata": object{"promptTokenCount": r.Usage.Input, "totalTokenCount": r.Usage.Input}}}
 	}
-	return failuresGemini[r.Failure]
+	return geminiErrors[r.Failure]
 }

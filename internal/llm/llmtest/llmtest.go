@@ -10,10 +10,13 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"jurat/internal/llm"
 )
@@ -23,11 +26,34 @@ type Vendor struct {
 	Name string
 
 	base    string // what a base URL ends with
-	headers func(h http.Header, key string) error
+	header  string // that has the key
+	version string // in the header Anthropic-Version; "": the protocol has none
 	decode  func(path string, body []byte) (Call, error)
 	answer  func(Call, Reply) any
 	fail    func(Reply) failure
 	wrong   func(message string) any // the body of an error for an invalid request, with status 400
+}
+
+// headers checks that the key is in the vendor's header and in no other.
+func (v Vendor) headers(h http.Header, key string) error {
+	want := key
+	if v.header == "Authorization" && key != "" {
+		want = "Bearer " + key
+	}
+	switch {
+	case h.Get(v.header) != want:
+		return fmt.Errorf("%s is not the key", v.header)
+	case v.version != "" && h.Get("Anthropic-Version") != v.version:
+		return fmt.Errorf("anthropic-version %q", h.Get("Anthropic-Version"))
+	case v.header != "Authorization" && h.Get("Authorization") != "":
+		return fmt.Errorf("there is an authorization beside %s", v.header)
+	}
+	for other := range h {
+		if other != v.header && key != "" && h.Get(other) == key {
+			return fmt.Errorf("the key is in header %s", other)
+		}
+	}
+	return nil
 }
 
 // failure is an error in a vendor's form.
@@ -220,4 +246,68 @@ func (s *Server) check(r *http.Request, body []byte) (Call, error) {
 		return Call{}, err
 	}
 	return s.vendor.decode(path, body)
+}
+
+// send does what a reply demands.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, call Call, reply Reply) {
+	if reply.Model == "" {
+		reply.Model = call.Settings.Model
+	}
+	if reply.Usage == (llm.Usage{}) {
+		reply.Usage = Used
+	}
+	switch reply.Failure {
+	case Nothing, Blocked, CutOff:
+		write(w, http.StatusOK, s.vendor.answer(call, reply))
+	case NoSchemas:
+		if call.Schema.JSON == nil {
+			write(w, http.StatusOK, s.vendor.answer(call, reply))
+		} else {
+			write(w, http.StatusBadRequest, s.vendor.wrong("response_format is not understood"))
+		}
+	case EchoedKey:
+		write(w, http.StatusBadRequest, s.vendor.wrong("cannot make sense of "+s.Key+" in this request"))
+	case NotJSON:
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Write([]byte("<!doctype html><title>Sign in to the network</title>"))
+	case OtherShape:
+		write(w, http.StatusOK, map[string]any{"hello": "world"})
+	case Malformed:
+		body := marshal(s.vendor.answer(call, reply))
+		writeBytes(w, http.StatusOK, body[:len(body)-2])
+	case BodyCut:
+		body := marshal(s.vendor.answer(call, reply))
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		writeBytes(w, http.StatusOK, body[:len(body)/2])
+		panic(http.ErrAbortHandler)
+	case Closed:
+		panic(http.ErrAbortHandler)
+	case Redirected:
+		http.Redirect(w, r, reply.Location, http.StatusTemporaryRedirect)
+	default:
+		if reply.Failure == RateLimited && s.vendor.Name != Gemini.Name { // Gemini's body has it instead
+			w.Header().Set("Retry-After", strconv.Itoa(int(reply.RetryAfter/time.Second)))
+		}
+		f := s.vendor.fail(reply)
+		write(w, f.status, f.body)
+	}
+}
+
+func write(w http.ResponseWriter, status int, body any) { writeBytes(w, status, marshal(body)) }
+
+func writeBytes(w http.ResponseWriter, status int, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(body) // the caller may have disconnected
+}
+
+// object is short for JSON objects.
+type object = map[string]any
+
+func marshal(v any) []byte {
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // v consists of this package's own values
+	}
+	return body
 }

@@ -1,9 +1,7 @@
 package llmtest
 
 import (
-	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -11,28 +9,7 @@ import (
 )
 
 // OpenAI is the Responses API.
-var OpenAI = Vendor{Name: "OpenAI", base: "/v1", headers: bearer, decode: decodeResponses, answer: answerResponses, fail: failOpenAI, wrong: wrongOpenAI}
-
-func bearer(h http.Header, key string) error {
-	want := "Bearer " + key
-	if key == "" {
-		want = ""
-	}
-	if h.Get("Authorization") != want {
-		return errors.New("authorization is not the key as a bearer")
-	}
-	return only(h, "Authorization", key)
-}
-
-// only checks that the key is in one header and in no other.
-func only(h http.Header, name, key string) error {
-	for other := range h {
-		if other != http.CanonicalHeaderKey(name) && key != "" && h.Get(other) == key {
-			return fmt.Errorf("the key is in header %s", other)
-		}
-	}
-	return nil
-}
+var OpenAI = Vendor{Name: "OpenAI", base: "/v1", header: "Authorization", decode: decodeResponses, answer: answerResponses, fail: failOpenAI, wrong: wrongOpenAI}
 
 func decodeResponses(path string, body []byte) (Call, error) {
 	var r struct {
@@ -56,37 +33,20 @@ func decodeResponses(path string, body []byte) (Call, error) {
 			} `json:"format"`
 		} `json:"text"`
 	}
-	if err := strict(body, &r); err != nil {
-		return Call{}, err
-	}
-	if path != "/responses" {
-		return Call{}, fmt.Errorf("path %s", path)
-	}
-	if r.Store == nil || *r.Store {
-		return Call{}, errors.New("the vendor may keep the request")
-	}
-	call := Call{System: r.Instructions, Settings: llm.Settings{Model: r.Model, Temperature: r.Temperature, TopP: r.TopP}}
-	if err := call.limit(r.MaxOutputTokens, 16); err != nil {
-		return Call{}, err
-	}
+	d := decode(body, &r)
+	d.demand(path == "/responses", "path %s", path)
+	d.demand(r.Store != nil && !*r.Store, "the vendor may keep the request")
+	d.System, d.Settings = r.Instructions, llm.Settings{Model: r.Model, Temperature: r.Temperature, TopP: r.TopP}
+	d.limit(r.MaxOutputTokens, 16)
 	for _, m := range r.Input {
-		if m.Type != "" && m.Type != "message" {
-			return Call{}, fmt.Errorf("input of type %q", m.Type)
-		}
-		if err := call.turn(m.Role, "assistant", m.Content); err != nil {
-			return Call{}, err
-		}
+		d.demand(m.Type == "" || m.Type == "message", "input of type %q", m.Type)
+		d.turn(m.Role, "assistant", m.Content)
 	}
 	if f := r.Text.Format; f != nil {
-		if f.Type != "json_schema" || !f.Strict || f.Name == "" {
-			return Call{}, errors.New("format: want a strict json_schema with a name")
-		}
-		call.Schema = llm.Schema{Name: f.Name, JSON: f.Schema}
-		if err := openAIDialect.check(f.Schema); err != nil {
-			return Call{}, err
-		}
+		d.demand(f.Type == "json_schema" && f.Strict && f.Name != "", "format: want a strict json_schema with a name")
+		d.schema(f.Name, f.Schema, openAIDialect)
 	}
-	return call, call.whole()
+	return d.call()
 }
 
 func answerResponses(c Call, r Reply) any {
@@ -127,48 +87,16 @@ func errorOpenAI(kind, code, message string) any {
 
 func wrongOpenAI(message string) any { return errorOpenAI("invalid_request_error", "", message) }
 
-var failuresOpenAI = map[Failure]failure{
+// openAIErrors are errors as OpenAI words them.
+var openAIErrors = map[Failure]failure{
 	RateLimited:   {429, errorOpenAI("tokens", "rate_limit_exceeded", "Rate limit reached for this model")},
 	Unauthorised:  {401, errorOpenAI("invalid_request_error", "invalid_api_key", "Incorrect API key provided: key-of****d3")},
 	NoSuchModel:   {404, errorOpenAI("invalid_request_error", "model_not_found", "The model does not exist or you do not have access to it.")},
 	NoMoney:       {429, errorOpenAI("insufficient_quota", "insufficient_quota", "You exceeded your current quota")},
+	ServerError:   {500, errorOpenAI("server_error", "", "The server had an error while processing your request")},
 	Overloaded:    {503, errorOpenAI("server_error", "", "The engine is currently overloaded")},
 	PromptTooLong: {400, errorOpenAI("invalid_request_error", "context_length_exceeded", "Your input exceeds the context window of this model.")},
 	PromptBlocked: {400, errorOpenAI("invalid_request_error", "invalid_prompt", "The prompt was flagged as violating the usage policy.")},
-	ServerError:   {500, errorOpenAI("server_error", "", "The server had an error while processing your request")},
 }
 
-func failOpenAI(r Reply) failure { return failuresOpenAI[r.Failure] }
-
-// turn adds a message.
-func (c *Call) turn(role, model, text string) error {
-	if role != "user" && role != model {
-		return fmt.Errorf("messages/%d: role %q", len(c.Messages), role)
-	}
-	if text == "" {
-		return fmt.Errorf("messages/%d: empty", len(c.Messages))
-	}
-	c.Messages = append(c.Messages, llm.Message{ByModel: role == model, Text: text})
-	return nil
-}
-
-func (c *Call) limit(tokens *int, least int) error {
-	if tokens != nil {
-		if *tokens < least {
-			return fmt.Errorf("a limit of %d tokens", *tokens)
-		}
-		c.Settings.MaxTokens = *tokens
-	}
-	return nil
-}
-
-// whole refuses a call that lacks what all vendors require.
-func (c *Call) whole() error {
-	switch {
-	case c.Settings.Model == "":
-		return errors.New("there is no model")
-	case len(c.Messages) == 0 || c.Messages[len(c.Messages)-1].ByModel:
-		return errors.New("there is no last message by the user")
-	}
-	return nil
-}
+func failOpenAI(r Reply) failure { return openAIErrors[r.Failure] }

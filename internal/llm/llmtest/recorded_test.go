@@ -6,9 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -105,20 +103,13 @@ func exchanges(t *testing.T) (all []recorded) {
 			answer, err := a.model(t, s.Config(some)).Ask(t.Context(), question)
 			all = append(all, exchange(fmt.Sprintf("%s reply %d: failure %d %s", a.Name, n, reply.Failure, reply.Block), s, answer, err))
 		}
-		for n, q := range questions(a.Name) {
+		for n, q := range questions(a) {
 			s := New(t, a.Vendor, Say("ok"))
 			answer, err := a.model(t, s.Config(q.Settings)).Ask(t.Context(), q.Question)
 			all = append(all, exchange(fmt.Sprintf("%s question %d", a.Name, n), s, answer, err))
 		}
 		for n, b := range bodies() {
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				io.Copy(io.Discard, r.Body)
-				w.Header().Set("Content-Type", "application/json")
-				w.WriteHeader(b.status)
-				io.WriteString(w, b.text)
-			}))
-			answer, err := a.model(t, llm.Config{BaseURL: s.URL, Key: "some-long-key", Settings: some}).Ask(t.Context(), question)
-			s.Close()
+			answer, err := a.model(t, llm.Config{BaseURL: odd(t, b.status, b.text), Key: "some-long-key", Settings: some}).Ask(t.Context(), question)
 			all = append(all, exchange(fmt.Sprintf("%s body %d: %d %.50s", a.Name, n, b.status, b.text), nil, answer, err))
 		}
 	}
@@ -133,8 +124,9 @@ func replies() []Reply {
 		{Text: ""}, {Text: "x", Usage: llm.Usage{Input: 5, Output: -3}}, {Text: "x", Model: "a\nb"},
 	}
 	for f := RateLimited; f <= OtherShape; f++ {
-		list = append(list, Reply{Failure: f, Text: `{"why":`, RetryAfter: 7 * time.Second * time.Duration(b2i(f == RateLimited))})
+		list = append(list, Reply{Failure: f, Text: `{"why":`})
 	}
+	list[5].RetryAfter = 7 * time.Second
 	list = append(list, Reply{Failure: EchoedKey}, Reply{Failure: NoSchemas, Text: "{}"})
 	for _, block := range []string{"content_filter", "bio", "RECITATION", "OTHER"} {
 		list = append(list, Reply{Failure: Blocked, Block: block}, Reply{Failure: PromptBlocked, Block: block})
@@ -142,30 +134,18 @@ func replies() []Reply {
 	return list
 }
 
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 type asked struct {
 	llm.Question
 	llm.Settings
 }
 
-func questions(vendor string) []asked {
-	zero, exact, seed := 0.0, 0.12345678901234567, int64(-7)
-	full := llm.Settings{Model: "m", Temperature: &zero, TopP: &exact, MaxTokens: 33}
-	least := llm.Settings{Model: "m"}
-	if vendor == "Anthropic" {
-		least.MaxTokens = 1
+func questions(a adapter) (list []asked) {
+	for _, q := range []llm.Question{question, {Messages: []llm.Message{{Text: "hello"}}}} {
+		for _, s := range a.settings() {
+			list = append(list, asked{q, s})
+		}
 	}
-	if vendor == "Gemini" || vendor == "Compatible" {
-		full.Seed = &seed
-	}
-	hello := llm.Question{Messages: []llm.Message{{Text: "hello"}}}
-	return []asked{{question, full}, {question, least}, {hello, full}, {hello, least}}
+	return list
 }
 
 type body struct {
