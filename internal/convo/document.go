@@ -36,6 +36,31 @@ func (d *Document) Parse(from, to int64, pointer string) (*Node, error) {
 	return n, nil
 }
 
+// Look finds a value and what is directly in it, of an array its first elements. What is deeper is passed over, without a Text. Of a value that is not JSON
+// it also returns what came before.
+func (d *Document) Look(from, to int64, pointer string, most int) (*Node, error) {
+	n, err := (&tokens{Decoder: jsontext.NewDecoder(bytes.NewReader(d.raw[from:to])), doc: d, base: from, most: most}).read(nil, "")
+	if n != nil {
+		n.prefix = pointer
+	}
+	return n, err
+}
+
+// Whole is the file as one value, unread.
+func (d *Document) Whole() *Node { return &Node{doc: d, End: int64(len(d.raw))} }
+
+// Rows are the lines that are not blank, unread.
+func (d *Document) Rows() (rows []*Node) {
+	from := int64(0)
+	for line := range bytes.Lines(d.raw) {
+		if len(bytes.TrimSpace(line)) > 0 {
+			rows = append(rows, &Node{doc: d, Offset: from, End: from + int64(len(bytes.TrimRight(line, "\r\n")))})
+		}
+		from += int64(len(line))
+	}
+	return rows
+}
+
 // List puts values of the file together as one array.
 func (d *Document) List(items []*Node) *Node {
 	list := &Node{doc: d, Kind: '[', joined: true, End: int64(len(d.raw)), Members: items}
@@ -51,9 +76,9 @@ type Member struct {
 	Value *Node
 }
 
-// Object puts values of the file together as one object. Errors about them name the pointer, the member and what is in it.
-func (d *Document) Object(from, to int64, pointer string, list ...Member) *Node {
-	whole := &Node{doc: d, Kind: '{', Offset: from, End: to, joined: true, prefix: pointer}
+// Object puts values of the file together as one object in the place of another. Errors about them name its pointer, the member and what is in it.
+func (d *Document) Object(at *Node, list ...Member) *Node {
+	whole := &Node{doc: d, Kind: '{', Offset: at.Offset, End: at.End, joined: true, prefix: at.Pointer()}
 	for _, m := range list {
 		m.Value.Parent, m.Value.Step, m.Value.prefix = whole, m.Name, ""
 		whole.Names, whole.Members = append(whole.Names, m.Name), append(whole.Members, m.Value)

@@ -42,6 +42,7 @@ type tokens struct {
 	*jsontext.Decoder
 	doc  *Document
 	base int64
+	most int // elements of the root that are found, of which nothing is read; 0: all is read
 
 	room []Node // for values that come
 }
@@ -103,6 +104,12 @@ func (t *tokens) next() int64 {
 // read recurses no deeper than evidence.MaxDepth, which was checked before.
 func (t *tokens) read(parent *Node, step string) (*Node, error) {
 	from := t.next()
+	if t.most > 0 && parent != nil {
+		n := &Node{doc: t.doc, Parent: parent, Step: step, Kind: t.PeekKind(), Offset: from}
+		err := t.SkipValue()
+		n.End = t.here()
+		return n, err
+	}
 	token, err := t.ReadToken()
 	if err != nil {
 		return nil, err
@@ -170,6 +177,9 @@ func (n *Node) again(name string, places *map[string]int) int {
 
 func (t *tokens) readArray(n *Node) error {
 	for t.PeekKind() != ']' {
+		if t.most > 0 && len(n.Members) == t.most {
+			return nil
+		}
 		member, err := t.read(n, strconv.Itoa(len(n.Members)))
 		if err != nil {
 			return err
@@ -247,6 +257,21 @@ func (n *Node) Get(name string) *Node {
 		}
 	}
 	return nil
+}
+
+// Has reports whether a member is of a kind.
+func (n *Node) Has(name string, kind jsontext.Kind) bool {
+	m := n.Get(name)
+	return m != nil && m.Kind == kind
+}
+
+// Brief returns a member that is a text or a number, at most 200 bytes of it.
+func (n *Node) Brief(name string) string {
+	m := n.Get(name)
+	if m == nil {
+		return ""
+	}
+	return Object{name: m.Raw()}.Brief(name)
 }
 
 // Absent reports whether a member is missing or null. Every format here treats the two alike.

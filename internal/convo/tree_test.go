@@ -55,7 +55,7 @@ func TestPutTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := d.Object(0, 14, "", Member{"one", one}, Member{"two", two})
+	whole := d.Object(d.Whole(), Member{"one", one}, Member{"two", two})
 	if got := string(whole.Raw()); got != `{"one":{"a":1},"two":[true]}` {
 		t.Error(got)
 	}

@@ -366,8 +366,8 @@ func TestPartIsOfTheFile(t *testing.T) {
 func TestZstd(t *testing.T) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
-	w.RegisterCompressor(methodZstd, zstd.ZipCompressor())
-	f := must.Get(w.CreateHeader(&zip.FileHeader{Name: "samples/s1_epoch_1.json", Method: methodZstd}))(t)
+	w.RegisterCompressor(zstd.ZipMethodWinZip, zstd.ZipCompressor())
+	f := must.Get(w.CreateHeader(&zip.FileHeader{Name: "samples/s1_epoch_1.json", Method: zstd.ZipMethodWinZip}))(t)
 	must.Get(f.Write([]byte(inspectSample)))(t)
 	must.Do(t, w.Close())
 	if checked, sealed := imported(t, newBook(), "log.eval", out.String()); len(checked.Faults) > 0 || sealed.New != 2 {

@@ -4,32 +4,27 @@ import (
 	"archive/zip"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/klauspost/compress/zstd"
+
+	"jurat/internal/subject"
 )
 
 // Bounds of what an archive unpacks to. Real logs shrink to a tenth, long repetitions to a hundredth.
 const (
 	leastUnpacked = 1 << 30
 	mostRatio     = 200
-	methodZstd    = 93 // as Inspect packs newer logs
 )
 
-// archive opens the file as a ZIP archive. Nothing in it is written to disk, so names with .. lead nowhere.
+// archive opens the file as a ZIP archive.
 func (f *File) archive() (*zip.Reader, error) {
-	a, err := zip.NewReader(f.file, f.Size)
+	a, err := subject.OpenArchive(f.file, f.Size, maxEntries)
 	if err != nil {
-		return nil, fmt.Errorf("%s: a broken archive: %w", f.Name, err)
+		return nil, fmt.Errorf("%s: %w", f.Name, err)
 	}
-	if len(a.File) > maxEntries {
-		return nil, fmt.Errorf("%s: more than %d files in the archive", f.Name, maxEntries)
-	}
-	a.RegisterDecompressor(methodZstd, zstd.ZipDecompressor(zstd.WithDecoderMaxMemory(maxValue), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true)))
 	return a, nil
 }
 
@@ -46,7 +41,7 @@ func (f *File) recogniseArchive() error {
 			return fmt.Errorf("%s: the archive has %q twice", f.Name, cut(entry.Name, 200))
 		}
 		seen[entry.Name] = true
-		if isSample(entry.Name) {
+		if subject.IsSample(entry.Name) {
 			samples = true
 		}
 		exported = exported || exportName.MatchString(path.Base(entry.Name))
@@ -71,16 +66,10 @@ func (f *File) recogniseArchive() error {
 // exportName is the name of a file with conversations in the data export of a chat app.
 var exportName = regexp.MustCompile(`^conversations(-[0-9]+)?\.json$`)
 
-// isSample reports whether a file of an archive is a sample of Inspect: samples/ID_epoch_N.json.
-func isSample(name string) bool {
-	dir, base := path.Split(name)
-	return dir == "samples/" && strings.HasSuffix(base, ".json")
-}
-
 // readEvalHeader reads what a log of Inspect says of all samples. See the recorder in
 // https://github.com/UKGovernmentBEIS/inspect_ai/blob/main/src/inspect_ai/log/_recorders/eval.py.
 func (f *File) readEvalHeader(entry *zip.File) error {
-	data, err := unpack(entry)
+	data, err := subject.Unpack(entry)
 	if err != nil {
 		return f.broken(entry.Name, err)
 	}
@@ -94,23 +83,6 @@ func (f *File) readEvalHeader(entry *zip.File) error {
 	return nil
 }
 
-// unpack reads a file of an archive.
-func unpack(entry *zip.File) ([]byte, error) {
-	in, err := entry.Open()
-	if errors.Is(err, zip.ErrAlgorithm) {
-		return nil, fmt.Errorf("packed by the method %d, which is not known here: write the log as JSON with 'inspect log convert --to json'", entry.Method)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close() //nolint:errcheck // it is only read
-	data, err := io.ReadAll(io.LimitReader(in, maxValue+1))
-	if err == nil && len(data) > maxValue {
-		err = errLong
-	}
-	return data, err
-}
-
 // samples reads a packed log of Inspect, a sample at a time.
 func (r *reader) samples() error {
 	a, err := r.archive()
@@ -119,11 +91,11 @@ func (r *reader) samples() error {
 	}
 	number, unpacked := 0, int64(0)
 	for _, entry := range a.File {
-		if !isSample(entry.Name) {
+		if !subject.IsSample(entry.Name) {
 			continue
 		}
 		number++
-		data, err := unpack(entry)
+		data, err := subject.Unpack(entry)
 		if unpacked += int64(len(data)); unpacked > max(leastUnpacked, mostRatio*r.Size) {
 			return r.broken(cut(entry.Name, 200), fmt.Errorf("the archive unpacks to more than %d times its size: unpack it yourself if it is no attack", mostRatio))
 		}

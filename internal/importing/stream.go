@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/subject"
 )
 
 // A stream reads a JSON document value by value. Names that stand twice and broken characters are for those to refuse who read a value:
@@ -32,7 +33,7 @@ type bounded struct {
 	read int64
 }
 
-var errLong = fmt.Errorf("a value longer than %d MiB", maxValue>>20)
+var errLong = subject.ErrLong
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.read > maxValue {
