@@ -156,7 +156,7 @@ var importRules = []importRule{
 	{"jurat/internal/stats", []string{"jurat/evidence", "jurat/jury", "jurat/internal/jsonform", "jurat/internal/ledger", "jurat/internal/trial", jsonLibrary}, "it counts what the records of trials say"},
 	{"jurat/internal/lab", []string{"jurat/evidence", "jurat/jury", "jurat/internal/atomicfile", "jurat/internal/installation", "jurat/internal/jsonform", "jurat/internal/ledger", "jurat/internal/plural", "jurat/internal/stats", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary},
 		"it holds trials in an installation of its own and measures them, for every panel"},
-	{"jurat/internal/importing", []string{"jurat/evidence", "jurat/evidence/observed", "jurat/internal/convo", "jurat/internal/fault", "jurat/internal/observe", "jurat/internal/subject", "jurat/internal/telemetry", jsonLibrary},
+	{"jurat/internal/importing", []string{"jurat/evidence", "jurat/evidence/observed", "jurat/internal/convo", "jurat/internal/fault", "jurat/internal/observe", "jurat/internal/subject", "jurat/internal/telemetry", jsonLibrary, "golang.org/x/sync/errgroup"},
 		"it reads files that others wrote, and makes acts of them; which log they go to, and who signs, is for its caller to know"},
 	{"jurat/internal/relay", []string{"jurat/evidence", "jurat/evidence/observed", "jurat/internal/fault", "jurat/internal/observe", jsonLibrary}, "it copies bytes and shows them to a witness, in the words of records; what is sealed of them is for the witness to know"},
 	{"jurat/internal/recording", []string{"jurat/api", "jurat/evidence", "jurat/evidence/observed", "jurat/internal/atomicfile", "jurat/internal/convo", "jurat/internal/lock", "jurat/internal/observe", "jurat/internal/plural", "jurat/internal/relay", jsonLibrary},

@@ -56,16 +56,8 @@ type chatDelta struct {
 	Usage        jsontext.Value `json:"usage"` // of Moonshot
 	Error        jsontext.Value `json:"error"`
 	Delta        struct {
-		Role             string                  `json:"role"`
-		Content          Content                 `json:"content"`
-		Refusal          string                  `json:"refusal"`
-		ReasoningContent string                  `json:"reasoning_content"`
-		Reasoning        string                  `json:"reasoning"`
-		ToolCalls        OneOrMore[chatFragment] `json:"tool_calls"`
-		FunctionCall     *ChatFunction           `json:"function_call"`
-		Audio            jsontext.Value          `json:"audio"`
-		Images           jsontext.Value          `json:"images"`
-		Executed         jsontext.Value          `json:"executed_tools"`
+		ChatMessage
+		ToolCalls OneOrMore[chatFragment] `json:"tool_calls"`
 	} `json:"delta"`
 }
 
@@ -140,7 +132,7 @@ func (c *choiceSum) add(chunk chatDelta, options json.Options) error {
 	c.said.Role = cmp.Or(d.Role, c.said.Role)
 	c.content = append(c.content, d.Content.All()...)
 	c.refusal = append(c.refusal, d.Refusal...)
-	c.reasoning = append(c.reasoning, cmp.Or(d.ReasoningContent, d.Reasoning, d.Content.Thought())...)
+	c.reasoning = append(c.reasoning, d.Thought()...)
 	if d.FunctionCall != nil {
 		if c.function == nil {
 			c.function = new(callSum)

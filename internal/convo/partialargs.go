@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,30 +101,20 @@ func (a *argument) set(piece GeneratePartialArg, values *int) error {
 	return nil
 }
 
-// step splits the first step off a path: .name, ['name'] or [0]. number is -1 for a name.
+// aStep is the first step of a path: .name, ['name'], ["name"] or [0].
+var aStep = regexp.MustCompile(`^(?s:\.([^.\[]*)|\['(.*?)'\]|\["(.*?)"\]|\[(\d+)\])`)
+
+// step splits the first step off a path. number is -1 for a name.
 func step(path string) (name string, number int, rest string, err error) {
-	if after, is := strings.CutPrefix(path, "."); is {
-		end := strings.IndexAny(after, ".[")
-		if end < 0 {
-			end = len(after)
-		}
-		return after[:end], -1, after[end:], nil
+	at := aStep.FindStringSubmatch(path)
+	number = -1
+	if at != nil && at[4] != "" {
+		number, err = strconv.Atoi(at[4])
 	}
-	for _, quote := range []string{"'", "\""} {
-		if after, is := strings.CutPrefix(path, "["+quote); is {
-			name, rest, closed := strings.Cut(after, quote+"]")
-			if !closed {
-				return "", 0, "", errors.New("a path has a name without its end")
-			}
-			return name, -1, rest, nil
-		}
-	}
-	inside, rest, closed := strings.Cut(path, "]")
-	number, wrong := strconv.Atoi(strings.TrimPrefix(inside, "["))
-	if !strings.HasPrefix(path, "[") || !closed || wrong != nil || number < 0 || number > maxIndex {
+	if at == nil || err != nil || number > maxIndex {
 		return "", 0, "", errors.New("a path has a step that is neither a name nor a number in range")
 	}
-	return "", number, rest, nil
+	return at[1] + at[2] + at[3], number, path[len(at[0]):], nil
 }
 
 // under returns a member or an element, and adds it if it is new.

@@ -1,8 +1,11 @@
 package convo
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -96,4 +99,187 @@ func (a *ResponsesAnswer) Texts() (text, refusal string) {
 		}
 	}
 	return texts.String(), refusals.String()
+}
+
+// ErrDiffers is the error of a stream whose pieces say something else than the complete answer in its last event. The
+// reader returns that complete answer with it.
+var ErrDiffers = errors.New("the pieces of the stream differ from the complete answer at its end")
+
+// ReadResponsesStream reads a stream of OpenAI's Responses API. The last event has the complete answer, or all of it but the items, which
+// then are those of the events before. It returns ErrDiffers, ErrCut with what the pieces said so far, a *StreamError, or an error about an event that does not follow
+// the protocol. The options are for each event's JSON.
+func ReadResponsesStream(body []byte, options ...json.Options) (*ResponsesAnswer, error) {
+	var sum responsesSum
+	err := sum.read(body, json.JoinOptions(options...))
+	switch {
+	case sum.last == nil:
+		return sum.answer(), err
+	case len(sum.last.Output) == 0:
+		sum.last.Output = sum.answer().Output
+	case sum.differs():
+		return sum.last, ErrDiffers
+	}
+	return sum.last, err
+}
+
+type responsesSum struct {
+	begun ResponsesAnswer  // as the first events describe it
+	last  *ResponsesAnswer // of the last event
+	items numbered[itemSum]
+}
+
+type itemSum struct {
+	item             ResponsesItem // as it was added
+	parts            numbered[partSum]
+	arguments, input []byte
+}
+
+type partSum struct{ text, refusal []byte }
+
+type responsesEvent struct {
+	Type     string           `json:"type"`
+	Response *ResponsesAnswer `json:"response"`
+	Output   int              `json:"output_index"`
+	Content  int              `json:"content_index"`
+	Item     *ResponsesItem   `json:"item"`
+	Delta    jsontext.Value   `json:"delta"`
+}
+
+func (s *responsesSum) read(body []byte, options json.Options) error {
+	for e := range answerEvents(body) {
+		var event responsesEvent
+		if string(e.Data) == done { // some servers add it
+			break
+		}
+		if err := json.Unmarshal(e.Data, &event, options); err != nil {
+			return notTheProtocol(err)
+		}
+		switch event.Type {
+		case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
+			if event.Response == nil {
+				return fmt.Errorf("event %s has no response", event.Type)
+			}
+			s.last = event.Response
+			return nil
+		case "error":
+			return &StreamError{e.Data}
+		}
+		if err := s.add(event, options); err != nil {
+			return fmt.Errorf("event %s: %w", event.Type, err)
+		}
+	}
+	return ErrCut
+}
+
+func (s *responsesSum) add(event responsesEvent, options json.Options) error {
+	switch event.Type {
+	case "response.created", "response.queued", "response.in_progress":
+		if event.Response != nil {
+			s.begun = *event.Response
+		}
+		return nil
+	case "response.output_item.added", "response.output_item.done":
+		item, err := s.items.at(event.Output)
+		if err == nil && event.Item != nil {
+			item.item = *event.Item
+		}
+		return err
+	case "response.output_text.delta", "response.refusal.delta", "response.function_call_arguments.delta", "response.mcp_call_arguments.delta",
+		"response.custom_tool_call_input.delta":
+	default:
+		return nil
+	}
+	var delta string
+	if err := json.Unmarshal(event.Delta, &delta, options); err != nil {
+		return fmt.Errorf("delta: want a string, found %s", event.Delta.Kind())
+	}
+	item, err := s.items.at(event.Output)
+	if err != nil {
+		return err
+	}
+	switch event.Type {
+	case "response.output_text.delta", "response.refusal.delta":
+		part, err := item.parts.at(event.Content)
+		if err != nil {
+			return err
+		}
+		if event.Type == "response.refusal.delta" {
+			part.refusal = append(part.refusal, delta...)
+		} else {
+			part.text = append(part.text, delta...)
+		}
+	case "response.custom_tool_call_input.delta":
+		item.input = append(item.input, delta...)
+	default:
+		item.arguments = append(item.arguments, delta...)
+	}
+	return nil
+}
+
+// answer puts together what the deltas said.
+func (s *responsesSum) answer() *ResponsesAnswer {
+	answer := s.begun
+	answer.Output = []ResponsesItem{}
+	for _, i := range s.items.all() {
+		item := i.item
+		if len(i.parts) > 0 {
+			if item.Type == "" {
+				item.Type, item.Role = "message", "assistant"
+			}
+			item.Content = Content{Parts: i.said()}
+		}
+		if len(i.arguments) > 0 {
+			item.Arguments = Arguments(i.arguments)
+		}
+		if len(i.input) > 0 {
+			item.Input = string(i.input)
+		}
+		answer.Output = append(answer.Output, item)
+	}
+	return &answer
+}
+
+func (i *itemSum) said() (parts []Part) {
+	for _, p := range i.parts.all() {
+		if len(p.text) > 0 {
+			parts = append(parts, Part{Type: "output_text", Text: string(p.text)})
+		}
+		if len(p.refusal) > 0 {
+			parts = append(parts, Part{Type: "refusal", Refusal: string(p.refusal)})
+		}
+	}
+	return parts
+}
+
+// textsOf returns all that parts say, and all that they refuse.
+func textsOf(parts []Part) [2]string {
+	var text, refusal strings.Builder
+	for _, p := range parts {
+		text.WriteString(p.Text)
+		refusal.WriteString(p.Refusal)
+	}
+	return [2]string{text.String(), refusal.String()}
+}
+
+// differs compares the pieces that arrived with the last event. A stream need not have pieces of everything.
+func (s *responsesSum) differs() bool {
+	for number, i := range s.items {
+		if len(i.parts) == 0 && len(i.arguments) == 0 && len(i.input) == 0 && i.item.Type == "" {
+			continue
+		}
+		if number >= len(s.last.Output) || i.differs(&s.last.Output[number]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (i *itemSum) differs(whole *ResponsesItem) bool {
+	if i.item.Type != "" && i.item.Type != whole.Type {
+		return true
+	}
+	if len(i.parts) > 0 && textsOf(i.said()) != textsOf(whole.Content.Parts) { // servers count the parts in different ways
+		return true
+	}
+	return len(i.arguments) > 0 && string(i.arguments) != string(whole.Arguments) || len(i.input) > 0 && string(i.input) != whole.Input
 }

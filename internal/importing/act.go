@@ -6,11 +6,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/convo"
 	"jurat/internal/subject"
 )
 
@@ -144,4 +147,80 @@ func (f *File) missing(e *Exchange) []string {
 		list = append(list, "an answer: the entry of the file says that there was an error")
 	}
 	return list
+}
+
+// chatMessage is a message as acts have it.
+type chatMessage struct {
+	Role       subject.Role `json:"role"`
+	Content    string       `json:"content"`
+	Name       string       `json:"name,omitzero"`
+	ToolCalls  []chatCall   `json:"tool_calls,omitempty"`
+	ToolCallID string       `json:"tool_call_id,omitzero"`
+	IsError    bool         `json:"is_error,omitzero"`
+}
+
+type chatCall struct {
+	ID       string       `json:"id,omitzero"`
+	Type     string       `json:"type"`
+	Function chatFunction `json:"function"`
+}
+
+type chatFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+func chatOf(m *subject.Message) chatMessage {
+	c := chatMessage{Role: m.Role, Content: m.Text, Name: m.Name, ToolCallID: m.ToolCallID, IsError: m.Failed}
+	if m.Role == subject.Tool {
+		c.Name = m.ToolName
+	}
+	for _, call := range m.ToolCalls {
+		c.ToolCalls = append(c.ToolCalls, chatCall{call.ID, "function", chatFunction{call.Name, call.Arguments}})
+	}
+	return c
+}
+
+// chat writes messages as a payload has them; nil: there are none.
+func chat(messages []subject.Message) jsontext.Value {
+	if len(messages) == 0 {
+		return nil
+	}
+	list := make([]chatMessage, len(messages))
+	for i := range messages {
+		list[i] = chatOf(&messages[i])
+	}
+	return jsonOf(list)
+}
+
+// answer writes what the agent answered: a text if that is all, or else its messages; nil: it did not answer.
+func answer(messages []subject.Message) jsontext.Value {
+	if len(messages) == 1 && messages[0].ToolCalls == nil && messages[0].Name == "" && !messages[0].Failed {
+		return jsonOf(messages[0].Text)
+	}
+	return chat(messages)
+}
+
+// An object is the members of a JSON object, as they stand in the file. Of a member that is there twice the last counts, as most libraries read it; what
+// is sealed is read strictly.
+type object = convo.Object
+
+// cut returns at most so many bytes of a text, which are valid UTF-8.
+func cut(text string, most int) string {
+	if len(text) > most {
+		text = text[:most]
+	}
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "")
+	}
+	return text
+}
+
+// jsonOf writes a value of this program's own making.
+func jsonOf(v any) jsontext.Value {
+	doc, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		panic(err) // maps, lists and strings always have a JSON form
+	}
+	return doc
 }

@@ -1,7 +1,6 @@
 package importing
 
 import (
-	"bytes"
 	"errors"
 	"slices"
 
@@ -88,15 +87,8 @@ func (c *claudeCode) line(place string, o object, raw jsontext.Value) error {
 
 // message reads a message of a line.
 func (c *claudeCode) message(place string, o object, raw, message jsontext.Value) (unit, error) {
-	read, err := subject.ReadPart(c.Name+":"+place, subject.AnthropicForm, bytes.Join([][]byte{[]byte("["), message, []byte("]")}, nil))
-	if err != nil {
-		return unit{}, err
-	}
-	var lacks []string
-	for _, kind := range read.Strange {
-		lacks = lacking(lacks, "what a block of a kind says that is not known here: "+plain(kind))
-	}
-	return unit{raw: raw, place: place, id: o.Brief("uuid"), messages: read.Messages, left: leftIn(read), at: o.Brief("timestamp"), lacks: lacks}, nil
+	u := unit{raw: raw, place: place, id: o.Brief("uuid"), at: o.Brief("timestamp")}
+	return u, c.part(&u, subject.AnthropicForm, message, "a block")
 }
 
 // speaker says who said what stands as a user's, if it was no user.
@@ -241,12 +233,4 @@ func (c *claudeCode) end() error {
 		}
 	}
 	return nil
-}
-
-// leftIn lists what is left out of messages that were read together.
-func leftIn(c *subject.Case) (list []subject.Left) {
-	for _, o := range c.LeftOut {
-		list = append(list, o.Kind)
-	}
-	return list
 }

@@ -1,7 +1,6 @@
 package importing
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -140,14 +139,9 @@ func (c *codex) item(place string, o, item object, payload, raw jsontext.Value) 
 	if kind == "agent_message" {
 		payload, u.left = fromAgent(item)
 	}
-	read, err := subject.ReadPart(c.Name+":"+place, subject.ResponsesForm, bytes.Join([][]byte{[]byte("["), payload, []byte("]")}, nil))
-	if err != nil {
+	if err := c.part(&u, subject.ResponsesForm, payload, "an item"); err != nil {
 		return c.bad(place, err)
 	}
-	for _, kind := range read.Strange {
-		u.lacks = lacking(u.lacks, "what an item of a kind says that is not known here: "+plain(kind))
-	}
-	u.messages, u.left = read.Messages, append(u.left, leftIn(read)...)
 	if kind == "agent_message" {
 		u.from(or(item.Brief("author"), "another agent"))
 	}

@@ -16,9 +16,7 @@ import (
 // Limits. Files may be hostile, and of any length: one value at a time is in memory.
 const (
 	maxValue   = 64 << 20 // bytes of one conversation, one line, or one value that is passed over
-	maxHeader  = 1 << 20  // bytes of a value beside the conversations that is read
 	maxEntries = 100_000  // files in an archive
-	maxNesting = 10_000   // of JSON: the limit of its library
 )
 
 // A File is a file that is imported. It is opened again when it is read after Close, so that many can be at hand.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
@@ -218,14 +220,11 @@ func (w *walk) tell(e *Exchange, id string, bytes int) {
 type sealers struct {
 	*File
 	o      *Options
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	ctx    context.Context // ends when one cannot be sealed
+	group  *errgroup.Group
 	seed   maphash.Seed
 	queues []chan job
-	done   sync.WaitGroup
-
-	mu     sync.Mutex // held while sealed is used
-	sealed int
+	sealed atomic.Int64
 }
 
 type job struct {
@@ -235,10 +234,10 @@ type job struct {
 
 func newSealers(ctx context.Context, f *File, o *Options) *sealers {
 	s := &sealers{File: f, o: o, seed: maphash.MakeSeed(), queues: make([]chan job, o.Workers)}
-	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	s.group, s.ctx = errgroup.WithContext(ctx)
 	for i := range s.queues {
 		s.queues[i] = make(chan job, 1)
-		s.done.Go(func() { s.work(s.queues[i]) })
+		s.group.Go(func() error { return s.work(s.queues[i]) })
 	}
 	return s
 }
@@ -255,20 +254,18 @@ func (s *sealers) take(e *Exchange, id string) error {
 }
 
 // work seals until its queue ends. An act that has begun is sealed whole, however this ends.
-func (s *sealers) work(queue chan job) {
+func (s *sealers) work(queue chan job) error {
 	for j := range queue {
 		if s.ctx.Err() != nil {
-			continue
+			return nil // the caller's own context, or the other's error, says why
 		}
 		act := s.act(s.o, j.e, j.id, s.o.Now())
 		if err := s.o.Seal(context.WithoutCancel(s.ctx), j.id, act); err != nil {
-			s.cancel(fmt.Errorf("%s: %s: sealing: %w", s.Name, j.e.Place(), err))
-			continue
+			return fmt.Errorf("%s: %s: sealing: %w", s.Name, j.e.Place(), err)
 		}
-		s.mu.Lock()
-		s.sealed++
-		s.mu.Unlock()
+		s.sealed.Add(1)
 	}
+	return nil
 }
 
 // wait waits for what has begun. It returns how many were sealed, and why one could not be.
@@ -276,11 +273,6 @@ func (s *sealers) wait() (int, error) {
 	for _, queue := range s.queues {
 		close(queue)
 	}
-	s.done.Wait()
-	err := context.Cause(s.ctx)
-	s.cancel(nil)
-	if errors.Is(err, context.Canceled) {
-		err = nil // the caller's own context says it
-	}
-	return s.sealed, err
+	err := s.group.Wait()
+	return int(s.sealed.Load()), err
 }

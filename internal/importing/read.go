@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"jurat/evidence/observed"
 	"jurat/internal/convo"
 	"jurat/internal/fault"
+	"jurat/internal/subject"
 )
 
 // Exchanges reads the file from its beginning to its end. A *Fault among the errors says that one entry cannot be read, and the next
@@ -203,6 +205,22 @@ func (r *reader) session(s session) error {
 		return err
 	}
 	return s.end()
+}
+
+// part reads one message or item into a unit. It names the kinds of what is not known here and was passed over.
+func (r *reader) part(u *unit, form subject.Form, value jsontext.Value, what string) error {
+	read, err := subject.ReadPart(r.Name+":"+u.place, form, slices.Concat([]byte("["), value, []byte("]")))
+	if err != nil {
+		return err
+	}
+	for _, kind := range read.Strange {
+		u.lacks = lacking(u.lacks, "what "+what+" of a kind says that is not known here: "+plain(kind))
+	}
+	for _, o := range read.LeftOut {
+		u.left = append(u.left, o.Kind)
+	}
+	u.messages = read.Messages
+	return nil
 }
 
 func isPlainOrNone(text string) bool { return text == "" || observed.IsPlain(text) }

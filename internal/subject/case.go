@@ -124,7 +124,10 @@ func New(card, conversation []byte) (*Case, error) { return NewAs("", card, conv
 // NewAs is like New for a conversation whose form is known.
 func NewAs(form Form, card, conversation []byte) (*Case, error) {
 	c := &Case{Form: form}
-	return c.of(c.documents(card, conversation))
+	if mistakes := c.documents(card, conversation); mistakes != nil {
+		return nil, mistakes[0]
+	}
+	return c, nil
 }
 
 // ReadPart reads messages that are a part of a conversation in a form: what they answer need not be among them. The result has
@@ -137,14 +140,6 @@ func ReadPart(name string, form Form, part []byte) (*Case, error) {
 	c := &Case{Form: form, part: true}
 	if err := c.readAs(root); err != nil {
 		return nil, err
-	}
-	return c, nil
-}
-
-// of returns the case unless there are mistakes.
-func (c *Case) of(mistakes []error) (*Case, error) {
-	if len(mistakes) > 0 {
-		return nil, mistakes[0]
 	}
 	return c, nil
 }

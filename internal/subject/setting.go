@@ -30,7 +30,3 @@ func (c *Case) Setting() Setting {
 	}
 	return setting
 }
-
-// CouldConsent reports whether a user was there who could have agreed to single acts of the agent. To demand a
-// consent makes sense only then.
-func (c *Case) CouldConsent() bool { return c.Setting() == Dialogue }
