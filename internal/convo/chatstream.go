@@ -132,7 +132,7 @@ func (c *choiceSum) add(chunk chatDelta, options json.Options) error {
 	c.said.Role = cmp.Or(d.Role, c.said.Role)
 	c.content = append(c.content, d.Content.All()...)
 	c.refusal = append(c.refusal, d.Refusal...)
-	c.reasoning = append(c.reasoning, d.Thought()...)
+	c.reasoning = append(c.reasoning, cmp.Or(d.ReasoningContent, d.Reasoning, d.Content.Thought())...)
 	if d.FunctionCall != nil {
 		if c.function == nil {
 			c.function = new(callSum)

@@ -156,10 +156,4 @@ func number(text string) int {
 	return n
 }
 
-func text(v any) string {
-	doc, err := json.Marshal(v, json.Deterministic(true))
-	if err != nil {
-		panic(err) // cannot fail: texts and numbers
-	}
-	return string(doc)
-}
+func text(v any) string { return string(marshal(v)) }

@@ -305,7 +305,7 @@ func writeBytes(w http.ResponseWriter, status int, body []byte) {
 type object = map[string]any
 
 func marshal(v any) []byte {
-	body, err := json.Marshal(v)
+	body, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
 		panic(err) // v consists of this package's own values
 	}
