@@ -2,11 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +10,6 @@ import (
 	"time"
 
 	"jurat/internal/llm/llmtest"
-	"jurat/internal/must"
 	"jurat/jury"
 )
 
