@@ -128,8 +128,12 @@ func chatMessages(material jsontext.Value) []message {
 	if err != nil {
 		return nil
 	}
-	var messages []message
-	for _, v := range array(object(form)["conversation"]) {
+	list := object(form)["conversation"]
+	if list.Kind() != '[' {
+		return nil
+	}
+	messages := []message{} // of an empty conversation too: nothing that is quoted is in it
+	for _, v := range array(list) {
 		members := object(v)
 		if members == nil || members["parts"] != nil && members["content"] == nil {
 			return nil

@@ -35,7 +35,7 @@ type exportCmd struct {
 func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
 	switch {
 	case c.OpenSSL+c.SCITT == "" && c.Withhold == nil:
-		return errors.New("missing flags: --openssl=DIR, --scitt=OUT or --withhold=POINTER")
+		return hint(errors.New("missing flags: --openssl=DIR, --scitt=OUT or --withhold=POINTER"), "run 'jurat export --help' to see what there is")
 	case c.OpenSSL == "" && c.Trust != "":
 		return errors.New("--trust is for --openssl: a statement takes nothing from a trust file")
 	case c.SCITT == "" && c.Key != "":

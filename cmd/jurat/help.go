@@ -37,7 +37,7 @@ func (c *helpCmd) Run(ctx context.Context, k *kong.Kong, io stdio) error {
 	if c.All {
 		return io.document([]byte(allHelp(k.Model.Node)))
 	}
-	if code := run(ctx, append(slices.Clone(c.Words), "--help"), io); code != 0 {
+	if code := run(ctx, append([]string{"--help"}, c.Words...), io); code != 0 {
 		return exitCode(code)
 	}
 	return nil

@@ -248,7 +248,7 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 			p.finding(indent, g)
 		}
 		if f.Guarantee == verify.Property {
-			p.first("      ", incident.Proofs(r, words.English), 20, "%s", "And %d more proofs: see --json.")
+			p.first("      ", incident.Proofs(r, words.English), 20, "%s", "And %d more: see --json.")
 		}
 	}
 	if r.Records > 0 { // otherwise it did not open

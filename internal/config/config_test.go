@@ -272,6 +272,8 @@ func TestRefusedSeats(t *testing.T) {
 		"{id: b, provider: openai, model: x, key: {env: sk-secret}}":                    "never the key itself",
 		"{id: b, provider: openai, model: x, temperature: 3}":                           "panel[1].temperature: want 0 to 2",
 		"{id: b, provider: openai, model: x, top_p: 0}":                                 "panel[1].top_p",
+		"{id: b, provider: openai, model: x, temperature: -0.1}":                        "panel[1].temperature: want 0 to 2",
+		"{id: b, provider: openai, model: x, top_p: 1.1}":                               "panel[1].top_p",
 		"{id: b, provider: openai, model: x, max_tokens: -1}":                           "panel[1].max_tokens",
 		"{id: b, provider: openai, model: x, attempts: 99}":                             "panel[1].attempts",
 		"{id: b, provider: openai, model: x, requests_per_minute: -1}":                  "panel[1].requests_per_minute",

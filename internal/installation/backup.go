@@ -192,9 +192,14 @@ func (p *copying) all(ctx context.Context, parts []string) error {
 	return p.from.each(ctx, parts, func(name string) error { return p.file(ctx, name) })
 }
 
-// measure adds up the bytes to copy from this machine's folder.
+// measure adds up the bytes to copy from this machine's folder, and refuses what is a link there before anything is copied.
 func (p *copying) measure(ctx context.Context, parts []string) error {
 	return p.from.each(ctx, parts, func(name string) error {
+		if p.from.own(name) {
+			if err := regular(p.from.dir, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
 		if info, err := os.Lstat(filepath.Join(p.from.dir, filepath.FromSlash(name))); err == nil {
 			p.total += info.Size()
 		}

@@ -56,7 +56,10 @@ func (i *Installation) GiveTicket(ctx context.Context, content any, until time.T
 		return "", err
 	}
 	secret = rand.Text()
-	return secret, i.files.Create(ctx, ticketFile(secret), append(text, '\n'))
+	if err := i.files.Create(ctx, ticketFile(secret), append(text, '\n')); err != nil {
+		return "", err
+	}
+	return secret, nil
 }
 
 // TakeTicket uses up a ticket and decodes its content into the value that content points to. If several callers take the same ticket, on

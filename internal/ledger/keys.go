@@ -172,8 +172,10 @@ func (l *Ledger) SealLast(ctx context.Context, chain string, by []evidence.Signe
 		var last *evidence.Record
 		if err == nil {
 			last, err = row.Record()
+		} else if errors.Is(err, ErrNotFound) { // of the row, not of what the row needs
+			err = nil
 		}
-		if err != nil && !errors.Is(err, ErrNotFound) {
+		if err != nil {
 			return nil, fmt.Errorf("reading chain %q: %w", chain, err)
 		}
 		return l.sealAt(ctx, &chainEnd{chain: chain, count: row.Counts.ChainSeq}, last, by, payloads)

@@ -5,7 +5,7 @@
 //
 // The adapters ask language models of OpenAI (Responses), Anthropic (Messages), Google (Gemini generateContent), and
 // of any server that speaks OpenAI's Chat Completions: Ollama, vLLM, LM Studio, gateways. Each vendor has one
-// file here, its bodies in package convo, its name and keys in package config, and a line in package panel.
+// file here, its bodies in package convo, its name and keys in package config, and a line in protocols.
 //
 // # The wire formats are written once, and no vendor's library is linked
 //

@@ -53,8 +53,8 @@
 //
 // # Small files
 //
-// They are encrypted under a key that the database does not have: see package filestore. The database stops returning replaced
-// and removed content at once. Its disks may keep that content longer: docs/threat-model.md says where.
+// They are encrypted under a key that the database does not have: see package filestore. So someone who can write to the
+// database cannot plant a key, a setting or a certificate. The database stops returning replaced and removed content at once. Its disks may keep that content longer: docs/threat-model.md says where.
 package postgres
 
 import (

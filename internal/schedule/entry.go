@@ -58,8 +58,15 @@ func (d *Scheduler) Oldest(ctx context.Context, n int, match func(*trial.Summary
 	if err := d.index.Follow(ctx); err != nil {
 		return nil, err
 	}
-	list := d.index.List(match)
-	return d.place(ctx, list[:min(n, len(list))])
+	left := n
+	list := d.index.List(func(s *trial.Summary) bool { // one after the other, under its lock
+		if left == 0 || !match(s) {
+			return false
+		}
+		left--
+		return true
+	})
+	return d.place(ctx, list)
 }
 
 // Open returns when the trials were submitted that need a person, the oldest first. Its errors are those of reading the log.

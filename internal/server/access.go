@@ -70,9 +70,10 @@ func (s *Server) accessPage(r *http.Request, _ *Caller) (*pages.Access, error) {
 	grants = slices.DeleteFunc(grants, func(g access.Listed) bool { return !all && !g.Counts() })
 	slices.Reverse(grants)
 	page := &pages.Access{Ended: all, Began: s.began}
-	from := min((min(int(number), len(grants)+1)-1)*aPage, len(grants))
+	at := int(min(number, int64(len(grants))+1))
+	from := min((at-1)*aPage, len(grants))
 	if end := from + aPage; end < len(grants) {
-		page.Next, grants = int(number)+1, grants[:end]
+		page.Next, grants = at+1, grants[:end]
 	}
 	for i := range grants[from:] {
 		one, _, err := s.granted(r.Context(), &grants[from+i], 1)

@@ -11,8 +11,8 @@
 //			{Method: "GET", Pattern: "/v1/records/{id}", Kind: API, Who: Readers, Handle: s.getRecord, …},
 //
 // A Handler gets the Caller with the request, and returns an error if it cannot do what is asked. An error of package
-// api determines the answer (fmt.Errorf("%w: …", api.ErrInvalid)). inJSON, shown, sealing and entered make Handlers of functions. The server also knows the errors of ledger, keys
-// and evidence (problem.go). It logs any other error as ErrInternal, and does not show it to the caller.
+// api determines the answer (fmt.Errorf("%w: …", api.ErrInvalid)). inJSON, shown, sealing and entered make Handlers of
+// functions. The server also knows the errors of ledger, keys and evidence (problem.go). It logs any other error as ErrInternal, and does not show it to the caller.
 //
 // A handler can rely on these checks. The caller has one of the route's roles. A request that changes something does
 // not come from another site, and if it is signed in by cookie, it carries the session's form key (Caller.FormKey, in

@@ -171,8 +171,9 @@ type RecordedChain struct {
 }
 
 const (
-	mostEvents = 50 // of recorders, on a page
-	mostActs   = 100
+	mostEvents   = 50 // of recorders, on a page
+	eventsAtOnce = 4  // in memory: each can be as large as a record may be
+	mostActs     = 100
 )
 
 func (s *Server) readRecording(ctx context.Context, c *Caller, chain string, from, n int64) (*RecordedChain, error) {
@@ -238,26 +239,28 @@ func (s *Server) recorderEvents(ctx context.Context, c *Caller, x *find.Index, r
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.config.Installation.Ledger.RowsAt(ctx, places)
-	if err != nil {
-		return nil, err
-	}
-	for i := range rows {
-		record, err := rows[i].Record()
-		if errors.Is(err, ledger.ErrExpired) {
-			continue
-		}
-		allowed := false
-		if err == nil {
-			allowed, err = acts.Allows(s.mayRead(ctx, c, record))
-		}
-		if err == nil && allowed {
-			var act docket.RecordedAct
-			act, err = docket.RecordedEvent(record)
-			list = append(list, act)
-		}
+	for page := range slices.Chunk(places, eventsAtOnce) {
+		rows, err := s.config.Installation.Ledger.RowsAt(ctx, page)
 		if err != nil {
 			return nil, err
+		}
+		for i := range rows {
+			record, err := rows[i].Record()
+			if errors.Is(err, ledger.ErrExpired) {
+				continue
+			}
+			allowed := false
+			if err == nil {
+				allowed, err = acts.Allows(s.mayRead(ctx, c, record))
+			}
+			if err == nil && allowed {
+				var act docket.RecordedAct
+				act, err = docket.RecordedEvent(record)
+				list = append(list, act)
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
 	}
 	return list, nil

@@ -100,7 +100,8 @@ func Resume(ctx context.Context, config Config, r *Reopened) (*Trial, error) {
 
 // asOpened gives seats what may have changed since the opening without another panel. A later version of the program has other
 // rules, but no other program could continue the trial: seats of rules take the rules' digest from the opening, which keeps it, and each
-// answer names its rules in its model version. A model that has ended since was still offered when the trial began.
+// answer names its rules in its model version. A panel of rules that holds no discussion goes on with a trial that was opened with rounds, by a flag then. A
+// model that has ended since was still offered when the trial began.
 func asOpened(now jury.Settings, opened *jury.Settings) jury.Settings {
 	if opened == nil {
 		return now
@@ -114,7 +115,14 @@ func asOpened(now jury.Settings, opened *jury.Settings) jury.Settings {
 		takeOpened(&judge, *opened.Judge)
 		now.Judge = &judge
 	}
+	if now.MaxRounds == 0 && onlyRules(now.Seats) && onlyRules(opened.Seats) {
+		now.MaxRounds = opened.MaxRounds
+	}
 	return now
+}
+
+func onlyRules(seats []jury.Seat) bool {
+	return !slices.ContainsFunc(seats, func(s jury.Seat) bool { return s.Provider != jury.Offline })
 }
 
 func takeOpened(now *jury.Seat, opened jury.Seat) {

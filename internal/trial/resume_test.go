@@ -373,3 +373,35 @@ func wantWhole(t *testing.T, h *jurattest.House, id string) {
 		t.Errorf("%v, %d acts", err, len(chain))
 	}
 }
+
+// TestResumeKeepsTheRoundsOfRules: a panel of rules that holds no rounds by now continues a trial that was opened with
+// them as it was begun. A panel with a model does not.
+func TestResumeKeepsTheRoundsOfRules(t *testing.T) {
+	h := jurattest.New(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	config, heard := offline(h), 0
+	config.OnEvent = func(trial.Event) {
+		if heard++; heard == 4 {
+			cancel()
+		}
+	}
+	partial, err := trial.Run(ctx, config, jurattest.Case(t))
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	r := must.Get(trial.Reopen(t.Context(), h.Ledger, partial.ID))(t)
+	now := offline(h)
+	now.Settings.MaxRounds = 0
+	now.Settings.Seats = slices.Clone(now.Settings.Seats)
+	now.Settings.Seats[0].Provider = "openai"
+	if _, err := trial.Resume(t.Context(), now, r); !errors.Is(err, trial.ErrSettings) {
+		t.Errorf("with a model: %v", err)
+	}
+	now = offline(h)
+	now.Settings.MaxRounds = 0
+	done, err := trial.Resume(t.Context(), now, r)
+	if err != nil || done.Result.TotalRounds == 0 {
+		t.Fatalf("%v, %+v", err, done)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 
 	"github.com/go-json-experiment/json"
@@ -72,7 +73,7 @@ func readStored(file string) *stored {
 		return nil
 	}
 	s := new(stored)
-	if json.Unmarshal(text, s, json.RejectUnknownMembers(true)) != nil || s.Version != storedVersion {
+	if json.Unmarshal(text, s, json.RejectUnknownMembers(true)) != nil || s.Version != storedVersion || slices.Contains(s.Trials, nil) {
 		return nil
 	}
 	return s

@@ -161,7 +161,7 @@ func TestStoredOfAnother(t *testing.T) {
 		}
 	}
 	for why, change := range map[string][2]string{"another version": {`"version":4,`, `"version":1,`}, "another log": {jurattest.Origin, "another.example/log"}, "another record": {`"record":"0`, `"record":"1`},
-		"unknown members": {`"version":4,`, `"version":3,"more":true,`}, "a place after the log": {`"last":{"index":`, `"last":{"index":9`}} {
+		"unknown members": {`"version":4,`, `"version":4,"more":true,`}, "a trial that is none": {`"trials":[{`, `"trials":[null,{`}, "a place after the log": {`"last":{"index":`, `"last":{"index":9`}} {
 		changed := bytes.Replace(text, []byte(change[0]), []byte(change[1]), 1)
 		if bytes.Equal(changed, text) {
 			t.Fatalf("%s: %s is not in %s", why, change[0], text)

@@ -2,6 +2,7 @@ package links
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -68,7 +69,8 @@ type Known struct {
 
 	mu     sync.Mutex             // held while the members below are read or changed
 	chains map[string]*chainState // which are not changed once they are here
-	weight int                    // of all
+	before map[string]*chainState // what chains was when it was last full: what is used again comes back, what is not goes next time
+	weight int                    // of chains
 
 	decisions  decisions
 	admissions admissions
@@ -85,22 +87,30 @@ func (k *Known) get(chain string) *chainState {
 	if s := k.chains[chain]; s != nil {
 		return s
 	}
+	if s := k.before[chain]; s != nil {
+		k.keep(s)
+		return s
+	}
 	return &chainState{id: chain, agents: map[string]bool{}}
 }
 
-// put keeps a state. If there are too many, it drops the others, which are read again when they are needed.
+// put keeps a state, unless a newer one is here.
 func (k *Known) put(s *chainState) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if old := cmp.Or(k.chains[s.id], k.before[s.id]); old == nil || old.count <= s.count {
+		k.keep(s)
+	}
+}
+
+// keep has a state among those used last. Those that were not used for as long as the others took to fill half of the room go, and are read again when they
+// are needed. The caller holds mu.
+func (k *Known) keep(s *chainState) {
 	if old := k.chains[s.id]; old != nil {
-		if old.count > s.count {
-			return
-		}
 		k.weight -= old.size()
 	}
-	if k.weight += s.size(); k.weight > maxLinked {
-		clear(k.chains)
-		k.weight = s.size()
+	if k.weight += s.size(); k.weight > maxLinked/2 {
+		k.before, k.chains, k.weight = k.chains, map[string]*chainState{}, s.size()
 	}
 	k.chains[s.id] = s
 }

@@ -153,7 +153,7 @@ func (p *Packer) Unpack(ctx context.Context, row *Row) error {
 	} else {
 		c, err := p.codec(ctx, row.Packed.Dictionary)
 		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {
-			row.Broken = fmt.Errorf("reading dictionary %d, which it is compressed with: %w", row.Packed.Dictionary, err)
+			row.Broken = fmt.Errorf("reading dictionary %d, which it is compressed with: %v", row.Packed.Dictionary, err) // the row is there: whoever asks is not to take it for one that is not
 			return nil
 		}
 		if err != nil {
