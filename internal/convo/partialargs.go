@@ -63,9 +63,10 @@ type argument struct {
 }
 
 const (
-	mostSteps  = 64      // how deep a value can be
-	mostEmpty  = 8       // elements of which no piece came before the next
-	mostValues = 1 << 16 // in the arguments of all calls of a stream: short paths can ask for many
+	mostSteps   = 64      // how deep a value can be
+	longestPath = 4096    // in bytes
+	mostEmpty   = 8       // elements of which no piece came before the next
+	mostValues  = 1 << 16 // in the arguments of all calls of a stream: short paths can ask for many
 )
 
 // set puts a value, or the next piece of a text, where its path says. It counts the values that are new.
@@ -73,6 +74,9 @@ func (a *argument) set(piece GeneratePartialArg, values *int) error {
 	path, found := strings.CutPrefix(piece.Path, "$")
 	if !found {
 		return errors.New("a path does not begin with $")
+	}
+	if len(path) > longestPath {
+		return fmt.Errorf("a path is longer than %d bytes", longestPath)
 	}
 	at := a
 	for steps := 0; path != ""; steps++ {

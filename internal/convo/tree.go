@@ -134,6 +134,9 @@ func (t *tokens) read(parent *Node, step string) (*Node, error) {
 func (t *tokens) readObject(n *Node) error {
 	var places map[string]int // of the members of a large object that may have one twice
 	for t.PeekKind() != '}' {
+		if t.most > 0 && len(n.Names) > 100*t.most { // each takes more memory than it has bytes
+			return fmt.Errorf("an object has more than %d members", 100*t.most)
+		}
 		name, err := t.ReadToken()
 		if err != nil {
 			return err

@@ -92,6 +92,9 @@ func Seal(ctx context.Context, f *File, o Options) (Tally, error) {
 	tally, err := f.walk(ctx, &o, s.take)
 	sealed, failed := s.wait()
 	tally.New = sealed
+	if failed == nil && err == nil && !errors.Is(ctx.Err(), context.Canceled) {
+		err = ctx.Err() // what waited in the queues was not sealed
+	}
 	if failed != nil {
 		return tally, failed
 	}

@@ -110,6 +110,9 @@ func Open(ctx context.Context, c Config) (*Recorder, error) {
 		c.Now = time.Now
 	}
 	c.Mode, c.Heartbeat, c.Retry = cmp.Or(c.Mode, relay.Closed), cmp.Or(c.Heartbeat, 5*time.Minute), cmp.Or(c.Retry, time.Second)
+	if c.Mode != relay.Closed && c.Mode != relay.Open {
+		return nil, fmt.Errorf("recording: unknown mode %q", c.Mode)
+	}
 	if c.after == nil {
 		c.after = func(string) {}
 	}

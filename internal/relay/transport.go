@@ -100,7 +100,7 @@ func (t *Transport) call(req *http.Request, header http.Header) (*Call, error) {
 // described adds to a call what its header and its query say, as the provider gets them. It refuses what cannot be recorded.
 func (r *relay) described(c Call, header http.Header, query string) (*Call, error) {
 	if r.Mode == Closed && c.Upgrade != "" {
-		return nil, refuse(http.StatusUpgradeRequired, "the protocol %q cannot be recorded, so the connection is not upgraded; use HTTP instead", c.Upgrade)
+		return nil, refuse(http.StatusUpgradeRequired, "the protocol %q cannot be recorded, so nothing is sent; use HTTP without an upgrade", c.Upgrade)
 	}
 	if r.Mode == Closed && r.spool.full() {
 		return nil, refuse(http.StatusServiceUnavailable, "the recorder has no room for copies of more calls; try again later")
