@@ -18,11 +18,11 @@ var budgets = []struct {
 	what string
 	most int
 }{
-	{"lines of Go but tests", 144_900},
-	{"lines of tests in Go", 118_950},
+	{"lines of Go but tests", 138_200},
+	{"lines of tests in Go", 116_050},
 	{"packages", 96},
 	{"modules in the program", 42},
-	{"lines of the second verifier", 8_650},
+	{"lines of the second verifier", 8_625},
 	{"words of README, doc.go and docs", 78_250},
 	{"words of docs/format.md", 29_700},
 }

@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	strict "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
@@ -243,7 +242,7 @@ func TestCertificatesAreReadAlike(t *testing.T) {
 	if refused == 0 || refused == len(list) {
 		t.Errorf("%d of %d are refused", refused, len(list))
 	}
-	doc := must.Get(strict.Marshal(map[string]any{"format": "jurat/vectors/v1", "readable": list}))(t)
+	doc := must.Get(json.Marshal(map[string]any{"format": "jurat/vectors/v1", "readable": list}))(t)
 	folder := t.TempDir()
 	write(t, folder, "readable.json", doc)
 	var complaints bytes.Buffer

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	gocmp "github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
 )
@@ -57,7 +56,7 @@ func TestExchanges(t *testing.T) {
 			"8 assistant prompt: Where is it?\n9 user response: Done.\n10 assistant prompt: Well?\n11 recorder observed: The provider answered with an error: -32001: Task not found." + ended,
 	} {
 		c := fromRecords(t, records(side)...)
-		if diff := gocmp.Diff(want, script(c)); diff != "" {
+		if diff := cmp.Diff(want, script(c)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", side, diff)
 		}
 		for _, m := range c.Messages {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
-	gocmp "github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
 	"jurat/internal/must"
@@ -269,7 +268,7 @@ func TestTranscript(t *testing.T) {
 				t.Errorf("call %d: %v, %+v", skipped+i+1, act.Lacks, act.Said)
 			}
 		}
-		if diff := gocmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%d left out (-want +got)\n%s", skipped, diff)
 		}
 		for _, m := range acts[calls[1].Digest].Messages {
@@ -280,7 +279,7 @@ func TestTranscript(t *testing.T) {
 	}
 	tr := NewTranscript()
 	must.Do(t, tr.Take(recordOf(t, calls[1])))
-	if diff := gocmp.Diff([]Lack{{"request", Copied}}, tr.Acts()[calls[1].Digest].Lacks); diff != "" {
+	if diff := cmp.Diff([]Lack{{"request", Copied}}, tr.Acts()[calls[1].Digest].Lacks); diff != "" {
 		t.Error(diff)
 	}
 }
