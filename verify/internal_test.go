@@ -234,6 +234,9 @@ func TestFind(t *testing.T) {
 	if got, _ := inventedIn([]byte(material), acts(1, "Line three", true)); got != nil {
 		t.Error("a quotation that is marked is held against the act")
 	}
+	if got, _ := inventedIn([]byte(`{"conversation":[]}`), acts(1, "Line three", false)); got == nil {
+		t.Error("a quotation from an empty conversation stands")
+	}
 	for _, other := range []string{`{"agentCard":{},"conversation":{"history":[]}}`, `{"records":[]}`, `{"conversation":[{"role":"user","parts":[]}]}`, `[]`, `{`} {
 		if got, _ := inventedIn([]byte(other), acts(1, "Line three", false)); got != nil {
 			t.Errorf("%s: %+v", other, got)

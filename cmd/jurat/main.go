@@ -170,6 +170,9 @@ func run(ctx context.Context, args []string, io stdio) int {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
+	if err := former(args); err != nil {
+		return report(io, err)
+	}
 	idle := without(args)
 	a, parser, parsed, code, err := parse(ctx, args, io, idle...)
 	if err != nil && code < 0 && idle != nil { // what is wrong is said with all commands in view
@@ -237,9 +240,18 @@ func ended(ctx context.Context, code int) int {
 // suggest says what may have been meant, where arguments are wrong. The library names what differs by a typing error; a command
 // below another is often called by its last word alone.
 func suggest(root *kong.Node, err error) error {
-	command := strings.TrimSuffix(commandOf(err), " own") // which 'jurat trust' alone runs
-	word, argument := strings.CutPrefix(err.Error(), "unexpected argument ")
-	word, _, _ = strings.Cut(word, ", did you mean") // the library's own guess
+	command := strings.TrimSuffix(commandOf(err), " own")    // which 'jurat trust' alone runs
+	said, _, _ := strings.Cut(err.Error(), ", did you mean") // the library's own guess
+	flag, _, _ := strings.Cut(strings.TrimPrefix(said, "unknown flag "), ",")
+	word, argument := strings.CutPrefix(said, "unexpected argument ")
+	above := command[:max(0, strings.LastIndexByte(command, ' '))] // of which it may be the default
+	instead := cmp.Or(gone()[command+" "+flag], gone()[flag])
+	if argument {
+		instead = cmp.Or(gone()[strings.TrimSpace(command+" "+word)], gone()[above+" "+word])
+	}
+	if instead != "" {
+		return hint(errors.New(said), "%s", instead)
+	}
 	if like := endingIn(root, word); argument && command == "" && len(like) > 0 {
 		return hint(err, "did you mean 'jurat %s'?", strings.Join(like, "' or 'jurat "))
 	}
@@ -419,6 +431,10 @@ func advise(err error) error {
 	var h hinted
 	if err == nil || errors.As(err, &h) {
 		return err
+	}
+	at, unknown := strings.CutSuffix(err.Error(), ": unknown member")
+	if instead := gone()[at[max(0, strings.LastIndexByte(at, '/')):]]; unknown && instead != "" {
+		return hint(err, "%s", instead)
 	}
 	for _, a := range advices {
 		if errors.Is(err, a.about) {

@@ -20,6 +20,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/links"
+	"jurat/internal/ledger/storage"
 	"jurat/jurattest"
 	"jurat/verify"
 )
@@ -383,5 +384,34 @@ func TestReviewsThatWouldBeRefuted(t *testing.T) {
 		if got := errors.As(err, &field); got != (test.field != "") || got && field.Field != test.field {
 			t.Errorf("%s: %v, want one about %q", name, err, test.field)
 		}
+	}
+}
+
+// lostEnd is a store in which the last row of a chain needs something that is gone.
+type lostEnd struct{ storage.Store }
+
+func (s lostEnd) LastOfChain(ctx context.Context, chain string) (storage.Row, error) {
+	row, err := s.Store.LastOfChain(ctx, chain)
+	row.Broken = fmt.Errorf("reading dictionary 1: %w", storage.ErrNotFound)
+	return row, err
+}
+
+// TestDamagedEndIsNoEmptyChain: what cannot be read at the end of a chain is not taken for a chain without records.
+func TestDamagedEndIsNoEmptyChain(t *testing.T) {
+	c := config(fresh(t))
+	c.Store = lostEnd{c.Store}
+	l := must(ledger.Create(t.Context(), c))
+	t.Cleanup(func() { l.Close() })
+	body := must(operator.Encode(operator.AccessEventBody{Event: operator.AccessAdmitted, Chain: "c", Name: "b", Reason: "r", By: "w"}))
+	again := func() error {
+		_, err := l.SealLast(t.Context(), operator.AccessChain, actor, evidence.Payload{ActionType: evidence.AccessEvent, AgentID: "operator", ChainID: operator.AccessChain, Response: body})
+		return err
+	}
+	if err := again(); err != nil {
+		t.Fatal(err)
+	}
+	before := must(l.Size(t.Context()))
+	if err := again(); !errors.Is(err, ledger.ErrDamaged) || must(l.Size(t.Context())) != before {
+		t.Errorf("%v, and the log grew by %d", err, must(l.Size(t.Context()))-before)
 	}
 }
