@@ -167,7 +167,7 @@ type recordMCPCmd struct {
 func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if len(c.Command) > 0 && strings.HasPrefix(c.Command[0], "-") && c.Command[0] != "--" { // the parser takes it for the server's program
 		flag, _, _ := strings.Cut(c.Command[0], "=")
-		return hint(fmt.Errorf("unknown flag %s", flag), "run 'jurat record mcp --help' to see what there is; a server's program goes after --")
+		return hint(fmt.Errorf("unknown flag %s", flag), "%s", cmp.Or(gone()["record mcp "+flag], "run 'jurat record mcp --help' to see what there is; a server's program goes after --"))
 	}
 	if c.Upstream != "" {
 		return c.overHTTP(ctx, a, io)
