@@ -19,7 +19,7 @@ var budgets = []struct {
 	most int
 }{
 	{"lines of Go but tests", 138_200},
-	{"lines of tests in Go", 116_100},
+	{"lines of tests in Go", 116_150},
 	{"packages", 96},
 	{"modules in the program", 42},
 	{"lines of the second verifier", 8_625},

@@ -196,3 +196,20 @@ func TestBackupOfANewInstallation(t *testing.T) {
 	must(installation.Restore(t.Context(), restored, installation.RestoreOrder{From: copied, NoneLater: true}))
 	open(t, restored)
 }
+
+// TestBackupRefusesLinks: what is a link in the folder is refused before anything is copied, the databases too, beside which other files may be missing.
+func TestBackupRefusesLinks(t *testing.T) {
+	for _, name := range []string{"jurat.db", "keys"} {
+		c, i := anew(t)
+		succeeds(t, i.Close())
+		at, elsewhere := filepath.Join(c.Dir, name), filepath.Join(t.TempDir(), name)
+		succeeds(t, errors.Join(os.Rename(at, elsewhere), os.Symlink(elsewhere, at)))
+		copied := filepath.Join(t.TempDir(), "copy")
+		if _, err := installation.MakeBackup(t.Context(), c, installation.BackupOrder{To: copied}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(filepath.Join(copied, "jurat.db")); err == nil {
+			t.Errorf("%s: the log was copied", name)
+		}
+	}
+}
