@@ -52,3 +52,13 @@ func TestPartialArgumentsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestLongPath: a path that takes long to read is refused.
+func TestLongPath(t *testing.T) {
+	for length, refused := range map[int]bool{4000: false, 5000: true} {
+		_, err := convo.ReadGenerateStream([]byte(pieces("$['"+strings.Repeat("a", length)+"']") + "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\n"))
+		if got := err != nil && strings.Contains(err.Error(), "longer than 4096 bytes"); got != refused {
+			t.Errorf("%d: %v", length, err)
+		}
+	}
+}

@@ -2,9 +2,11 @@ package convo
 
 import (
 	"errors"
-	"jurat/internal/must"
+	"fmt"
 	"strings"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // An error names the place of a value as an editor and a JSON pointer do, whatever stands before it.
@@ -67,5 +69,19 @@ func TestPutTogether(t *testing.T) {
 	}
 	if _, err := d.Parse(8, 13, "/1"); err == nil || !strings.HasPrefix(err.Error(), "f.jsonl:2:") {
 		t.Errorf("a value that does not end: %v", err)
+	}
+}
+
+// TestLookIsBounded: an object with many more members than a file of conversations has is not looked through to its end.
+func TestLookIsBounded(t *testing.T) {
+	for members, refused := range map[int]bool{900: false, 1100: true} {
+		var object strings.Builder
+		for n := range members {
+			fmt.Fprintf(&object, `"%d":1,`, n)
+		}
+		text := "{" + object.String() + `"last":2}`
+		if _, err := NewDocument("f.json", []byte(text)).Look(0, int64(len(text)), "", 10); (err != nil) != refused {
+			t.Errorf("%d members: %v", members, err)
+		}
 	}
 }

@@ -5,10 +5,11 @@ package disktest
 import (
 	"errors"
 	"io/fs"
-	"jurat/internal/must"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // Tree returns the modes of a folder and everything below it, by relative name with slashes. The folder itself is ".".

@@ -3,13 +3,14 @@ package disktest
 import (
 	"errors"
 	"fmt"
-	"jurat/internal/must"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // mountPoint is the environment variable with a folder on which this process may mount a file system, in a name space

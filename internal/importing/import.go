@@ -1,6 +1,7 @@
 package importing
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -92,13 +93,10 @@ func Seal(ctx context.Context, f *File, o Options) (Tally, error) {
 	tally, err := f.walk(ctx, &o, s.take)
 	sealed, failed := s.wait()
 	tally.New = sealed
-	if failed == nil && err == nil && !errors.Is(ctx.Err(), context.Canceled) {
-		err = ctx.Err() // what waited in the queues was not sealed
-	}
 	if failed != nil {
 		return tally, failed
 	}
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil { // what waited in the queues was not sealed
 		return tally, err
 	}
 	return tally, f.unchanged()

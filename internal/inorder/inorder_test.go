@@ -3,11 +3,12 @@ package inorder
 import (
 	"errors"
 	"io"
-	"jurat/internal/must"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // TestInOrder: results keep the order of the items, few items are held at a time, and every error ends all work.

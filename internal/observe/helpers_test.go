@@ -1,7 +1,6 @@
 package observe_test
 
 import (
-	"jurat/internal/must"
 	"strings"
 	"testing"
 
@@ -9,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 func marshal(t testing.TB, v any) []byte {

@@ -1,8 +1,6 @@
 package observe_test
 
 import (
-	"jurat/internal/convo"
-	"jurat/internal/must"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"jurat/internal/convo"
+	"jurat/internal/must"
 	"jurat/internal/observe"
 )
 

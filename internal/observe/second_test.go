@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"flag"
-	"jurat/internal/must"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -19,6 +18,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/must"
 	"jurat/internal/observe"
 )
 

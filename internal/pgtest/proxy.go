@@ -2,11 +2,12 @@ package pgtest
 
 import (
 	"io"
-	"jurat/internal/must"
 	"net"
 	"net/url"
 	"sync"
 	"testing"
+
+	"jurat/internal/must"
 )
 
 // A Proxy stands between a server and its clients. It can behave like a broken network: the operating system still

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"jurat/evidence/observed"
-	"jurat/internal/atomicfile"
 	"os"
 	"path/filepath"
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/atomicfile"
 	"jurat/internal/lock"
 )
 

@@ -3,6 +3,8 @@ package recording
 import (
 	"context"
 	"errors"
+	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -56,5 +58,17 @@ func TestReport(t *testing.T) {
 	must.Do(t, r.Close(context.Background(), "the test ended"))
 	if n := len(log.acts(evidence.ObservedSpan)); n != 2 {
 		t.Errorf("%d records: what the caller was told to send again is not sealed behind its back", n)
+	}
+}
+
+// TestUnknownMode: neither the recorder nor what passes its calls on takes a mode that is none for the open one.
+func TestUnknownMode(t *testing.T) {
+	_, err := Open(t.Context(), Config{Log: new(shelf), Name: "listener", Folder: t.TempDir(), Mode: "Closed", Vantage: evidence.Telemetry, Version: "test", Configuration: evidence.DigestOf(nil)})
+	if err == nil || !strings.Contains(err.Error(), "unknown mode") {
+		t.Error(err)
+	}
+	_, err = relay.New(new(Recorder), relay.Options{Mode: "Closed", Upstreams: map[string]relay.Upstream{"api": {Base: &url.URL{Scheme: "http", Host: "127.0.0.1"}}}, Folder: filepath.Join(t.TempDir(), "spool"), FingerprintKey: make([]byte, 32)})
+	if err == nil || !strings.Contains(err.Error(), "unknown mode") {
+		t.Error(err)
 	}
 }

@@ -2,9 +2,10 @@ package relay
 
 import (
 	"bytes"
-	"jurat/internal/observe"
 	"strings"
 	"sync"
+
+	"jurat/internal/observe"
 )
 
 // A Protocol is what the callers of an upstream speak: a family of protocols with one way of ending an answer. Everything else that a
