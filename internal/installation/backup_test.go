@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,11 +16,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"jurat/evidence"
+	"jurat/internal/disktest"
 	"jurat/internal/installation"
 	"jurat/internal/keys"
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/sqlite"
+	"jurat/internal/pgtest"
+	"jurat/internal/schedule"
 	"jurat/internal/storetest"
 )
 
@@ -211,5 +217,234 @@ func TestBackupRefusesLinks(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(copied, "jurat.db")); err == nil {
 			t.Errorf("%s: the log was copied", name)
 		}
+	}
+}
+
+// TestHole: the network loses every packet of a machine, without an error. A caller that waits for the database without
+// a deadline gets an error. When the network is back, the machine works.
+func TestHole(t *testing.T) {
+	t.Parallel()
+	proxy, through := pgtest.NewProxy(t, pgtest.Database(t))
+	key := wrappingKey(t)
+	i := created(t, installation.Config{Dir: t.TempDir() + "/node", DB: through, WrappingKey: key})
+	defer i.Close()
+	defer proxy.GoOn() // before the machine is closed
+	signers := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
+	sealed := must(i.Ledger.Seal(t.Context(), must(evidence.NewDraft(note())), signers))
+	held, release, err := i.Locks().Lock(t.Context(), "trial-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	table := must(schedule.OpenTable(t.Context(), i.Database(), ""))
+	defer table.Close()
+
+	ctx := context.Background() // the callers have no deadline
+	work := map[string]func() error{
+		"reading": func() error { _, err := i.Ledger.Record(ctx, sealed.Payload.RecordID); return err },
+		"sealing": func() error { _, err := i.Ledger.Seal(ctx, must(evidence.NewDraft(note())), signers); return err },
+		"a key":   func() error { _, err := i.Keys.Signers(ctx, evidence.RoleAgent, "another"); return err },
+		"the database itself": func() error {
+			_, err := i.Database().Exec(ctx, `SELECT 1`)
+			return err
+		},
+		"the queue": func() error { _, err := schedule.OpenTable(ctx, i.Database(), ""); return err },
+		"a claim": func() error {
+			_, release, err := i.Locks().Lock(ctx, "trial-2")
+			if err == nil {
+				release()
+			}
+			return err
+		},
+	}
+	do := func() map[string]error {
+		type outcome struct {
+			name string
+			err  error
+		}
+		outcomes, all := make(chan outcome), map[string]error{}
+		for name, f := range work {
+			go func() { outcomes <- outcome{name, f()} }()
+		}
+		timeout := time.After(3 * time.Minute)
+		for len(all) < len(work) {
+			select {
+			case o := <-outcomes:
+				all[o.name] = o.err
+			case <-timeout:
+				t.Fatalf("some callers still wait; the others returned %v", all)
+			}
+		}
+		return all
+	}
+	proxy.Stop()
+	for name, err := range do() {
+		if err == nil {
+			t.Errorf("%s: there was an answer", name)
+		}
+	}
+	<-held.Done() // others may have claimed the trial meanwhile
+	proxy.GoOn()
+	for name, err := range do() {
+		if err != nil {
+			t.Errorf("%s, when the network is back: %v", name, err)
+		}
+	}
+}
+
+// TestCreateOnMountPoint: a folder that cannot be renamed or removed becomes an installation, even if it contains
+// remains of file systems or crashed processes.
+func TestCreateOnMountPoint(t *testing.T) {
+	dir := mkdir(t, filepath.Join(t.TempDir(), "data"))
+	if out, err := exec.Command("mount", "-t", "tmpfs", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("nothing can be mounted here: %s", out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			t.Errorf("%s", out)
+		}
+	})
+	mkdir(t, filepath.Join(dir, "lost+found"))
+	mkdir(t, filepath.Join(dir, ".jurat-new-dead"))
+	c := installation.Config{Dir: dir}
+	succeeds(t, installation.Create(t.Context(), c))
+	seal(t, open(t, c))
+	for name := range disktest.Tree(t, dir) {
+		if strings.HasPrefix(name, ".jurat") || name == "jurat-making" {
+			t.Errorf("%s was left over", name)
+		}
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v: want a folder that only its owner can read", info.Mode(), err)
+	}
+}
+
+// TestCreateCrashed: a crash before the installation is finished leaves none. A crash after it leaves a whole one, at any point of the
+// moves.
+func TestCreateCrashed(t *testing.T) {
+	whole := filepath.Join(t.TempDir(), "whole")
+	succeeds(t, installation.Create(t.Context(), installation.Config{Dir: whole}))
+	entries, err := os.ReadDir(whole)
+	if err != nil || len(entries) < 4 {
+		t.Fatal(entries, err)
+	}
+	for _, reversed := range []bool{false, true} {
+		for moved := range len(entries) + 1 {
+			dir := filepath.Join(t.TempDir(), "data")
+			made := filepath.Join(dir, ".jurat-made")
+			succeeds(t, os.MkdirAll(made, 0o700))
+			order := slices.Clone(entries)
+			if reversed {
+				slices.Reverse(order)
+			}
+			for n, e := range order {
+				to := made
+				if n < moved {
+					to = dir
+				}
+				if out, err := exec.Command("cp", "-a", filepath.Join(whole, e.Name()), to).CombinedOutput(); err != nil {
+					t.Fatalf("%s", out)
+				}
+			}
+			c := installation.Config{Dir: dir}
+			if moved == 0 {
+				if err := installation.Create(t.Context(), c); err == nil || !strings.Contains(err.Error(), "not empty") {
+					t.Errorf("made another over it: %v", err)
+				}
+			}
+			i, err := installation.Open(t.Context(), c)
+			if err != nil {
+				t.Fatalf("%d moved: %v", moved, err)
+			}
+			seal(t, i)
+			succeeds(t, i.Close())
+			if _, err := os.Stat(made); err == nil {
+				t.Errorf("%d moved: %s is still there", moved, made)
+			}
+		}
+	}
+	draft := filepath.Join(t.TempDir(), "data")
+	succeeds(t, os.MkdirAll(filepath.Join(draft, ".jurat-new-1"), 0o700))
+	succeeds(t, os.Rename(filepath.Join(whole, "log.key"), filepath.Join(draft, ".jurat-new-1", "log.key")))
+	if _, err := installation.Open(t.Context(), installation.Config{Dir: draft}); !errors.Is(err, installation.ErrNone) {
+		t.Errorf("half an installation: %v", err)
+	}
+}
+
+// TestCreateInTheWay: a file that appeared in the folder meanwhile is not overwritten.
+func TestCreateInTheWay(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	succeeds(t, os.MkdirAll(filepath.Join(dir, ".jurat-made"), 0o700))
+	for _, file := range []string{"log.key", ".jurat-made/log.key"} {
+		succeeds(t, os.WriteFile(filepath.Join(dir, file), []byte(file), 0o600))
+	}
+	if _, err := installation.Open(t.Context(), installation.Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "cannot be moved there") {
+		t.Errorf("%v", err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "log.key")); err != nil || string(text) != "log.key" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// wantNothingLeft searches every file of a data folder for a text.
+func wantNothingLeft(t *testing.T, c installation.Config, after, text string) {
+	t.Helper()
+	for path, content := range disktest.Files(t, c.Dir) {
+		if n := bytes.Count(content, []byte(text)); n > 0 {
+			t.Errorf("after %s, %s has the text %d times", after, path, n)
+		}
+	}
+}
+
+// TestNoTextIsLeftInTheDatabase: a deleted or erased text is in no file of the data folder, whether the
+// installation is open or closed.
+func TestNoTextIsLeftInTheDatabase(t *testing.T) {
+	const text = "the parcel of Anna"
+	then := time.Now().AddDate(-1, 0, 0)
+	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return then }}
+	past := created(t, c)
+	var first *evidence.Record
+	for n := range 256 { // of many lengths, so that some fill pages and others leave space in them
+		p := note()
+		p.Timestamp = then.UTC().Format(time.RFC3339)
+		p.Prompt = jsontext.Value(`"` + strings.Repeat(text, 1+n*n%700) + `"`)
+		if r := sealApart(t, past, p); first == nil {
+			first = r
+		}
+	}
+	there := marks(t, c)
+	succeeds(t, past.Close())
+	c.Now = nil
+	i := open(t, c)
+	sealMany(t, i, 1)
+	secretly := sealApart(t, i, note(), "/prompt", "/metadata/user")
+	must(i.Eraser.Erase(t.Context(), order(secretly, "/prompt", "/metadata/user")))
+	wantNothingLeft(t, c, "erase", secret)
+	if done, err := i.Expirer.Expire(t.Context(), expireOrder()); err != nil || done.Records == 0 {
+		t.Fatal(done, err)
+	}
+	wantExpired(t, i, first)
+	wantNothingLeft(t, c, "expire", text)
+	wantNoMarks(t, c.Dir, there)
+	succeeds(t, i.Close())
+	wantNothingLeft(t, c, "closing", text)
+	wantNothingLeft(t, c, "closing", secret)
+	wantNoMarks(t, c.Dir, there)
+}
+
+// TestVouch: an installation does not vouch for records that its own keys have not signed.
+func TestVouch(t *testing.T) {
+	config, mine := made(t)
+	_, theirs := made(t)
+	i := open(t, config)
+	succeeds(t, i.Vouch(t.Context(), mine))
+	if err := i.Vouch(t.Context(), mine, theirs); err == nil {
+		t.Error("Vouch accepted a record of another installation")
+	}
+	changed := *mine
+	changed.Signatures = [][]byte{append([]byte{}, mine.Signatures[0]...)}
+	changed.Signatures[0][9] ^= 1
+	if err := i.Vouch(t.Context(), &changed); err == nil {
+		t.Error("Vouch accepted a record with an invalid signature")
 	}
 }

@@ -74,18 +74,30 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
+	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"sync"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"jurat/evidence"
 	"jurat/internal/erasure"
 	"jurat/internal/fault"
+	"jurat/internal/filestore"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
+	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/lock"
+	"jurat/internal/postgres"
 	"jurat/internal/stamping"
+	"jurat/internal/token"
 	"jurat/internal/witness"
 	"jurat/timestamp"
 	"jurat/verify"
@@ -369,4 +381,208 @@ func (i *Installation) operator() ledger.Operator {
 // CaseFile returns the default path of a trial's case file.
 func (i *Installation) CaseFile(trialID string) string {
 	return filepath.Join(i.Dir, CasesFolder, trialID+".jurat")
+}
+
+// A place is where an installation is: the data folder of one machine, or a database that several machines share.
+type place struct {
+	files     filestore.Store
+	values    storage.Values // that are sealed apart
+	locks     lock.Locks
+	published ledger.Published // the last checkpoint that this machine has seen
+	pool      *pgxpool.Pool    // of the shared database; nil: the installation is in a folder
+	joined    bool             // this machine had no checkpoint, and took the one in the database
+
+	Helper token.Helper // signs with keys on tokens
+
+	store func(context.Context) (storage.Store, error) // opens the log's store
+	parts string                                       // names the parts that must belong together, for messages
+}
+
+// find finds an installation. If there is no installation, the error has ErrNone in its chain.
+func find(ctx context.Context, c Config) (*place, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if c.DB != "" {
+		return findInDatabase(ctx, c)
+	}
+	return findInFolder(ctx, c)
+}
+
+// leave releases the place's locks, helper and connections. The caller has closed its store.
+func (p *place) leave() error {
+	err := p.locks.Close()
+	p.Helper.Close()
+	if values, is := p.values.(io.Closer); is {
+		err = errors.Join(err, values.Close())
+	}
+	if p.pool != nil {
+		p.pool.Close()
+	}
+	return err
+}
+
+// check returns an error if a configuration names no data folder, or names a database and lacks a wrapping key or a vacant folder.
+func (c Config) check() error {
+	switch {
+	case c.Dir == "":
+		return errors.New("no data folder is named")
+	case c.DB == "":
+		return nil
+	}
+	if err := postgres.CheckURL(c.DB); err != nil {
+		return err
+	}
+	if c.WrappingKey == "" {
+		return ErrNoWrappingKey
+	}
+	for _, part := range []string{LogKeyFile, DatabaseFile} {
+		if _, err := os.Stat(filepath.Join(c.Dir, part)); err == nil {
+			return fmt.Errorf("the folder %s holds an installation of its own (%s): name another folder for this machine's own files", c.Dir, part)
+		}
+	}
+	return nil
+}
+
+// Where returns where an installation is, for messages. The text contains no password.
+func (c Config) Where() string {
+	if c.DB == "" {
+		return c.Dir
+	}
+	u, err := url.Parse(c.DB)
+	switch {
+	case err != nil || u.Path == "" || u.Path == "/":
+		return "the database"
+	case u.Host == "": // the URL names a socket, or the environment names the host
+		return "the database " + filepath.Base(u.Path)
+	}
+	return fmt.Sprintf("the database %s on %s", filepath.Base(u.Path), u.Host)
+}
+
+// Database returns the pool of the shared database, or nil if the installation is a folder of one machine.
+func (i *Installation) Database() *pgxpool.Pool { return i.pool }
+
+// Joined reports whether this machine had no checkpoint of the log before it opened the installation. In that case it trusted the database
+// for the latest checkpoint.
+func (i *Installation) Joined() bool { return i.joined }
+
+// mostBack is the longest step back for which the clock stands still. After a longer step, the clock follows.
+const mostBack = 24 * time.Hour
+
+// A steady clock does not go back: while the clock below it is behind a time that was already used, it stands still.
+//
+// The program cannot know which of the two times is right. A time stamp says "no later than". One that is too late says too little. One
+// that is too early says something false: that something was signed before its signer had the key, or before the act that it refers to. An
+// operator who sets the clock back by more than a day does so on purpose. Otherwise one leap into the future would stop the clock for
+// years.
+//
+// It is safe for concurrent use.
+type steady struct {
+	below func() time.Time
+
+	mu   sync.Mutex // held while last is read or written
+	last time.Time
+}
+
+func (s *steady) now() time.Time {
+	now := s.below()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.Before(s.last) && s.last.Sub(now) <= mostBack {
+		return s.last
+	}
+	s.last = now
+	return now
+}
+
+// notBefore makes the clock continue from t, if t is later than its last time.
+func (s *steady) notBefore(t time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.After(s.last) {
+		s.last = t
+	}
+}
+
+// catchUp makes the clock continue from the time stamps of a record of the log.
+func (s *steady) catchUp(r *evidence.Record) { s.notBefore(stampedLast(r.Timestamps)) }
+
+// LastStamped returns the latest time that the time stamps of the log's last record say, and the zero time if there is none.
+func (i *Installation) LastStamped(ctx context.Context) (time.Time, error) {
+	size, err := i.Ledger.Size(ctx)
+	if err != nil || size == 0 {
+		return time.Time{}, err
+	}
+	rows, err := i.Ledger.RowsFrom(ctx, size-1, 1)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return stampedLast(rows[0].Timestamps), nil
+}
+
+// stampedLast returns the latest time that time stamps say, and the zero time if there is none.
+func stampedLast(stamps []evidence.Timestamp) (last time.Time) {
+	for _, t := range stamps {
+		token, err := timestamp.Parse(t.Token)
+		if err != nil {
+			continue // another kind of time stamp
+		}
+		if at := token.UnverifiedInfo().GenTime; at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
+// ErrOwner says that a data folder belongs to another user than this process's.
+var ErrOwner = errors.New("it belongs to another user")
+
+// checkOwner returns ErrOwner for a file of another user. Root could open it, but would leave keys that the owner's server cannot read.
+func checkOwner(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	uid, another := ownerOf(info)
+	if !another {
+		return nil
+	}
+	owner := "#" + strconv.Itoa(uid) // as sudo takes a number
+	if account, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		owner = account.Username
+	}
+	return fmt.Errorf("%w: %s is %s's: run it as that user: sudo -u '%s' jurat …", ErrOwner, path, owner, owner)
+}
+
+// Ready returns an error if the log accepts no records, if a helper does not answer, or if a file that sealing or a trial needs is
+// unreadable.
+func (i *Installation) Ready(ctx context.Context) error {
+	if err := i.Ledger.CanAppend(ctx); err != nil {
+		return err
+	}
+	if err := i.Helper.Ready(ctx); err != nil || i.pool != nil {
+		return err
+	}
+	if _, err := i.values.Read(ctx, "none"); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading what is sealed apart: %w", err)
+	}
+	for _, part := range []string{LogKeyFile, keys.Folder, AuthorityFolder, stamping.Folder, sqlite.KeysFolder, erasure.SettingsFolder, erasure.IntentsFolder, ticketsFolder, secretsFolder, witness.SettingsFile} {
+		err := filepath.WalkDir(filepath.Join(i.Dir, part), func(path string, entry fs.DirEntry, err error) error {
+			if err := errors.Join(err, ctx.Err()); err != nil {
+				return err
+			}
+			if !entry.Type().IsRegular() {
+				return nil
+			}
+			file, err := os.Open(path)
+			if err != nil {
+				return err
+			}
+			return file.Close()
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // tickets may be removed meanwhile
+			return fmt.Errorf("reading the installation's files: %w", err)
+		}
+	}
+	return nil
 }

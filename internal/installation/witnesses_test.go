@@ -1,6 +1,9 @@
 package installation_test
 
 import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -17,7 +20,10 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/disktest"
 	"jurat/internal/installation"
+	"jurat/internal/stamping"
 	"jurat/internal/witness"
+	"jurat/jurattest"
+	"jurat/timestamp"
 	"jurat/verify"
 )
 
@@ -225,5 +231,213 @@ func TestWitnessOfAnotherHistory(t *testing.T) {
 	}
 	if c, err = old.Witnesses.Cosign(t.Context()); err != nil || !errors.Is(c.Answers[0].Err, witness.ErrProof) {
 		t.Fatalf("a log that continued with other records: %+v, %v", c, err)
+	}
+}
+
+// anchored has every outside authority stamp the checkpoint. It returns how many did and how many did not.
+func anchored(t *testing.T, i *installation.Installation) (stamped, missing int) {
+	t.Helper()
+	all := must(i.Timekeeper.Anchor(t.Context()))
+	for _, a := range all {
+		switch {
+		case a.Reason != nil:
+			missing++
+		case a.Act != nil:
+			stamped++
+		}
+	}
+	return stamped, missing
+}
+
+// TestAnchor: each authority stamps the log once. Only an authority without a good token is asked again.
+func TestAnchor(t *testing.T) {
+	c, one := withOutside(t)
+	description, two := outside(t, "two")
+	succeeds(t, installation.AddOutside(t.Context(), c, description, false))
+	c.TSA = []string{stamping.BuiltIn} // records
+	r := seal(t, open(t, c))
+	c.TSA = nil
+	i := open(t, c)
+	for _, mood := range []jurattest.Mood{jurattest.Fails, jurattest.Garbage, jurattest.Another, jurattest.WrongNonce, jurattest.Expired} {
+		be(t, two, mood)
+		want := 0
+		if mood == jurattest.Fails { // the first
+			want = 1
+		}
+		if stamped, missing := anchored(t, i); stamped != want || missing != 1 {
+			t.Errorf("%s: %d stamped and %d missing", mood, stamped, missing)
+		}
+	}
+	be(t, two, jurattest.Good)
+	if stamped, missing := anchored(t, i); stamped != 1 || missing != 0 {
+		t.Errorf("when it is good: %d stamped and %d missing", stamped, missing)
+	}
+	size, err := i.Ledger.Size(t.Context())
+	if err != nil || size != 3 {
+		t.Errorf("%d records, %v; want one, and an act for each authority", size, err)
+	}
+	one.Asked()
+	two.Asked()
+	if stamped, missing := anchored(t, i); stamped != 0 || missing != 0 || one.Asked()+two.Asked() != 0 {
+		t.Errorf("again: %d stamped and %d missing", stamped, missing)
+	}
+
+	proved, err := i.Ledger.ProveOne(t.Context(), r)
+	if err != nil || len(proved.Log.Anchors) != 1 || len(proved.Log.Anchors[0].Timestamps) != 1 || len(proved.Log.Anchors[0].Timestamps[0]) != 2 {
+		t.Fatalf("%v, %+v", err, proved)
+	}
+	for n, a := range []*jurattest.TSA{one, two} {
+		token := must(timestamp.Parse(proved.Log.Anchors[0].Timestamps[0][n]))
+		if _, err := token.Verify(sha256.Sum256([]byte(proved.Log.Anchors[0].Checkpoint)), timestamp.Options{Roots: []*x509.Certificate{a.Root}}); err != nil {
+			t.Errorf("stamp %d: %v", n, err)
+		}
+	}
+	chain, err := i.Ledger.Chain(t.Context(), operator.CheckpointsChain)
+	if err != nil || len(chain) != 2 || chain[1].Payload.PreviousRecord != chain[0].Digest {
+		t.Errorf("the chain of stamped checkpoints: %v, %v", chain, err)
+	}
+	wantWhole(t, c)
+}
+
+// TestAnchorBesideWitnesses: a checkpoint is stamped whoever has cosigned it, and a record has its time by that and its place by the last one that
+// counts.
+func TestAnchorBesideWitnesses(t *testing.T) {
+	c, _ := withOutside(t)
+	i := open(t, c)
+	first := seal(t, i)
+	var all []*aWitness
+	for _, name := range []string{"w1.example", "w2.example"} {
+		w := witnessOf(t, i, name)
+		succeeds(t, i.Witnesses.Add(t.Context(), w.Address, 0))
+		all = append(all, w)
+	}
+	trust := must(i.Trust(t.Context()))
+	wanted := func(r *evidence.Record) {
+		t.Helper()
+		proved := must(i.Ledger.ProveOne(t.Context(), r))
+		proved.Timestamps = nil // so that the stamped checkpoint alone shows the time
+		report := verify.Record(proved, verify.Options{Trust: trust, At: time.Now()})
+		if order, at := report.Of(verify.Order), report.Of(verify.Time); order.Status != verify.Proved || !strings.Contains(order.Reason, "w1.example, w2.example") || at.Status != verify.Proved {
+			t.Errorf("%+v, %+v", order, at)
+		}
+	}
+	all[1].down = true
+	if stamped, missing := anchored(t, i); stamped != 1 || missing != 0 {
+		t.Errorf("with a witness away: %d stamped and %d missing", stamped, missing)
+	}
+	all[1].down = false
+	must(i.Witnesses.Cosign(t.Context()))
+	wanted(first)
+	second := seal(t, i)
+	must(i.Witnesses.Cosign(t.Context()))
+	seal(t, i)
+	all[0].down = true
+	if stamped, missing := anchored(t, i); stamped != 1 || missing != 0 {
+		t.Errorf("over more than what is cosigned: %d stamped and %d missing", stamped, missing)
+	}
+	wanted(first)
+	wanted(second)
+	wantWhole(t, c)
+}
+
+func TestAnchorNeedsSomebodyOutside(t *testing.T) {
+	c, _ := made(t)
+	wantError(t, "without any authority", stamping.ErrNobodyOutside, errorOf(open(t, c).Timekeeper.Anchor(t.Context())))
+	c, _ = withOutside(t)
+	c.TSA = []string{stamping.BuiltIn}
+	wantError(t, "by the built-in authority", stamping.ErrNobodyOutside, errorOf(open(t, c).Timekeeper.Anchor(t.Context())))
+}
+
+func TestAnchorGivenUp(t *testing.T) {
+	c, authority := withOutside(t)
+	i := open(t, c)
+	seal(t, i)
+	be(t, authority, jurattest.Hangs)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	wantError(t, "given up", context.Canceled, errorOf(i.Timekeeper.Anchor(ctx)))
+	wantWhole(t, c)
+}
+
+func renew(t *testing.T, i *installation.Installation, config stamping.RenewConfig) stamping.Renewed {
+	t.Helper()
+	if config.Before.IsZero() {
+		config.Before = time.Now().AddDate(1, 0, 0)
+	}
+	return must(i.Timekeeper.Renew(t.Context(), config))
+}
+
+// TestRenew: stamped checkpoints whose authority ends tomorrow are renewed, each once. Their records still prove their first times when that
+// authority is no longer trusted.
+func TestRenew(t *testing.T) {
+	c, _ := withOutside(t)
+	c.TSA = []string{stamping.BuiltIn} // records
+	first := seal(t, open(t, c))
+	c.TSA = nil
+	i := open(t, c)
+	if r := renew(t, i, stamping.RenewConfig{}); r != (stamping.Renewed{Authority: "outside"}) {
+		t.Errorf("without a stamped checkpoint: %+v", r)
+	}
+	anchored(t, i)
+	second := seal(t, i)
+	anchored(t, i)
+	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn, Before: time.Now().AddDate(-1, 0, 0)}); r.Renewed != 0 {
+		t.Errorf("what ends later: %+v", r)
+	}
+	trust := must(i.Trust(t.Context()))
+	trust.Authorities[1].NotAfter = time.Now().Add(time.Minute)
+	by := func(r *evidence.Record) string {
+		t.Helper()
+		proved := must(i.Ledger.ProveOne(t.Context(), r))
+		proved.Timestamps = nil
+		at, _ := verify.Record(proved, verify.Options{Trust: trust, At: time.Now().Add(time.Hour)}).TimeOf(r.Payload.RecordID)
+		return at.Authority
+	}
+	if by(first)+by(second) != "" {
+		t.Error("a lost authority is believed without a renewal")
+	}
+	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn}); r.Renewed != 2 || r.Foreign != 0 || r.Authority != stamping.BuiltIn {
+		t.Errorf("%+v", r)
+	}
+	for n, r := range []*evidence.Record{first, second} {
+		if got := by(r); got != trust.Authorities[1].Name {
+			t.Errorf("record %d: by %q", n, got)
+		}
+	}
+	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn}); r.Renewed != 0 {
+		t.Errorf("again: %+v", r)
+	}
+	if stamped, missing := anchored(t, i); stamped != 0 || missing != 0 {
+		t.Errorf("acts about renewals are stamped: %d and %d", stamped, missing)
+	}
+	wantWhole(t, c)
+}
+
+// TestRenewRefuses: an authority that ends too soon, does not exist or gives invalid answers renews nothing.
+func TestRenewRefuses(t *testing.T) {
+	c, authority := withOutside(t)
+	i := open(t, c)
+	seal(t, i)
+	anchored(t, i)
+	year := time.Now().AddDate(1, 0, 0)
+	if _, err := i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year}); !errors.Is(err, stamping.ErrEndsTooEarly) {
+		t.Errorf("by an authority that ends tomorrow: %v", err)
+	}
+	if _, err := i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year, TSA: "nobody"}); !errors.Is(err, stamping.ErrNotConfigured) {
+		t.Errorf("by an authority that is not configured: %v", err)
+	}
+	for _, mood := range []jurattest.Mood{jurattest.Garbage, jurattest.WrongNonce, jurattest.Refuses} {
+		be(t, authority, mood)
+		if _, err := i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year}); err == nil || errors.Is(err, stamping.ErrEndsTooEarly) {
+			t.Errorf("%s: %v", mood, err)
+		}
+	}
+	if size, err := i.Ledger.Size(t.Context()); size != 2 || err != nil {
+		t.Errorf("%d records, %v, although nothing was renewed", size, err)
+	}
+	must(i.Timekeeper.Remove(t.Context(), "outside", false))
+	i = open(t, c)
+	if r := renew(t, i, stamping.RenewConfig{}); r.Foreign != 1 || r.Renewed != 0 {
+		t.Errorf("of an authority that is no longer configured: %+v", r)
 	}
 }

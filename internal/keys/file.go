@@ -18,6 +18,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
+	"jurat/internal/fault"
 	"jurat/internal/token"
 )
 
@@ -154,4 +156,133 @@ func (r *Ring) key(head header, private crypto.Signer) (*Held, error) {
 	info := signer.Info()
 	return &Held{Name: head.Name, Role: head.Role, Algorithm: info.Algorithm, KeyID: info.KeyID, PublicKey: public,
 		Created: head.Created, With: head.With, signer: signer}, nil
+}
+
+// Unrecorded returns the keys that an actor got when it first signed and that the log does not name. They are in the
+// order in which they were made. It returns the error of Config.History, the errors of the file store, and an error
+// for a key file that cannot be read.
+func (r *Ring) Unrecorded(ctx context.Context, role evidence.Role, name string) ([]*Held, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	history, err := r.config.History(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var keys []*Held
+	for _, algorithm := range []evidence.Algorithm{r.config.Algorithm, evidence.MLDSA65} {
+		if history.Current(role, name, algorithm) != nil {
+			continue
+		}
+		key, err := r.find(ctx, history, placeOf(role, name, algorithm))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 2 && keys[0].With == keys[1].KeyID {
+		keys[0], keys[1] = keys[1], keys[0]
+	}
+	return keys, nil
+}
+
+// Next makes the key that will replace an actor's present one, once the log says so. If an interrupted rotation has left such a key, Next
+// returns that key, so that no unused private key stays behind. If on is not nil, the key is the one on a token that on names.
+func (r *Ring) Next(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference) (key *Held, err error) {
+	defer fault.While(&err, "key of %s %q", role, name)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	file := r.nextFile(placeOf(role, name, algorithm), algorithm)
+	if err := r.free(ctx, file); err != nil {
+		return nil, err
+	}
+	if err := r.make(ctx, file, header{Name: name, Role: role}, algorithm, on); err != nil && !errors.Is(err, ErrExists) {
+		return nil, err
+	}
+	if key, err = r.load(ctx, file); err != nil {
+		return nil, err
+	}
+	if key.Role != role || key.Name != name || key.Algorithm != algorithm {
+		return nil, fmt.Errorf("%s is the %s key of %s %q", key.File, key.Algorithm, key.Role, key.Name)
+	}
+	if on != nil && key.Token != on.URI || on == nil && key.Token != "" {
+		return nil, fmt.Errorf("%s is left over from an interrupted rotation to another key: repeat that rotation, or remove the file", key.File)
+	}
+	return key, nil
+}
+
+// free makes room for the next key. If the log has named the key in the file meanwhile, free moves that key to its permanent file.
+func (r *Ring) free(ctx context.Context, next string) error {
+	key, err := r.load(ctx, next)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	history, err := r.config.History(ctx)
+	if err != nil {
+		return err
+	}
+	if known := history.Key(key.KeyID); known != nil {
+		return r.follow(ctx, known)
+	}
+	return nil
+}
+
+// Tidy updates the key files to match the log. It renames the files of keys that replaced others, and destroys the
+// private halves of keys that have ended. Verifying needs only the public halves, which are in the log. A private
+// half that may sign nothing is useful only to a thief. Several callers may call Tidy at any time. It returns the
+// error of Config.History and the errors of the file store.
+func (r *Ring) Tidy(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	history, err := r.config.History(ctx)
+	if err != nil {
+		return err
+	}
+	for _, k := range history.Keys() {
+		if k.Custody != operator.CustodyOperator {
+			continue
+		}
+		if err := r.follow(ctx, k); err != nil {
+			return fmt.Errorf("bringing the key %s of %s %q up to date: %w", k.KeyID, k.Role, k.Name, err)
+		}
+	}
+	return nil
+}
+
+func (r *Ring) follow(ctx context.Context, k *Key) error {
+	at := placeOf(k.Role, k.Name, k.Algorithm)
+	named, next := r.rotatedFile(at, k.KeyID), r.nextFile(at, k.Algorithm)
+	if r.holds(ctx, next, k.KeyID) {
+		// A crash before the rename is harmless: find looks for the key under its old name, too.
+		if err := r.config.Files.Rename(ctx, next, named); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if !k.Ended(r.config.Now()) {
+		return nil
+	}
+	for _, file := range []string{named, r.file(at)} {
+		if !r.holds(ctx, file, k.KeyID) {
+			continue
+		}
+		if err := r.config.Files.Remove(ctx, file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if key := r.loaded[at]; key != nil && key.KeyID == k.KeyID {
+		delete(r.loaded, at)
+	}
+	return nil
+}
+
+// holds reports whether a file exists and holds this key. It reports false for an unreadable file, so that Tidy does not destroy it. Code
+// that needs the key reports the error.
+func (r *Ring) holds(ctx context.Context, file string, id evidence.KeyID) bool {
+	key, err := r.load(ctx, file)
+	return err == nil && key.KeyID == id
 }

@@ -1,21 +1,36 @@
+// Package token signs with keys that a helper keeps: jurat-pkcs11 for hardware tokens, or another program for a key management service.
+// docs/token.md specifies what they say to each other: one line of JSON for each request and each answer, over the helper's standard input and
+// output. A token here is PKCS #11's word for the device that keeps keys; time-stamp tokens are in package timestamp.
+//
+// # Nothing is taken at the helper's word
+//
+// The public key is known from the log, and each signature is verified with it before it is used. What a
+// helper sends is bounded in size and time. A helper that breaks the protocol or does not answer is killed. One that ended is started again at the
+// next request, unless it ended because of its PIN: each further try could lock the token.
 package token
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/rsa"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/fault"
 )
 
 // Variable is the environment variable that names the helper of this machine. Nothing else does but the command line: a key file may come from a
@@ -287,3 +302,308 @@ type helperError struct {
 
 func (e *helperError) Unwrap() error { return e.kind }
 func (e *helperError) Error() string { return e.message }
+
+// A Reference stands where a private key would stand: it says which key signs.
+type Reference struct {
+	URI    string
+	Public crypto.PublicKey
+
+	Protection *Protection // the helper's word when the key was found; nil: none
+}
+
+// PEMType is of blocks that hold a reference: the public key, and in headers the URI and how the key is protected.
+const PEMType = "TOKEN KEY"
+
+const (
+	headerURI        = "Uri"
+	headerProtection = "Protection"
+)
+
+// PEM writes a reference as ParseReference reads it. It returns an error for a reference that ParseReference would refuse.
+func (r Reference) PEM() (text []byte, err error) {
+	defer fault.While(&err, "writing key reference")
+	der, err := evidence.MarshalPublicKey(r.Public)
+	if err != nil {
+		return nil, err
+	}
+	block := &pem.Block{Type: PEMType, Headers: map[string]string{headerURI: r.URI}, Bytes: der}
+	if r.Protection != nil {
+		protection, err := json.Marshal(r.Protection)
+		if err != nil {
+			return nil, err
+		}
+		block.Headers[headerProtection] = string(protection)
+	}
+	if _, err := ParseReference(block); err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(block), nil
+}
+
+// ParseReference reads a block of type PEMType. It refuses a block of another type, a missing or further header, a URI that is not valid, and a key
+// that no helper signs with.
+func ParseReference(block *pem.Block) (Reference, error) {
+	r := Reference{URI: block.Headers[headerURI]}
+	var err error
+	r.Public, err = evidence.ParsePublicKey(block.Bytes)
+	headers := 1
+	if text, ok := block.Headers[headerProtection]; ok && err == nil {
+		headers, r.Protection = 2, new(Protection)
+		err = json.Unmarshal([]byte(text), r.Protection, json.RejectUnknownMembers(true))
+	}
+	if block.Type != PEMType || len(block.Headers) != headers {
+		err = errors.Join(err, fmt.Errorf("it is a block %q with %d headers", block.Type, len(block.Headers)))
+	}
+	if err == nil {
+		err = r.check()
+	}
+	if err != nil {
+		return Reference{}, fmt.Errorf("reading key reference: want a block %q with the headers %s and %s: %w", PEMType, headerURI, headerProtection, err)
+	}
+	return r, nil
+}
+
+func (r Reference) check() error {
+	algorithm, err := evidence.AlgorithmOf(r.Public)
+	if err == nil && algorithm != evidence.ES256 && algorithm != evidence.RS256 {
+		err = fmt.Errorf("a key for %s cannot be on a token, only one for ES256 or RS256: %w", algorithm, ErrUnsupported)
+	}
+	if r.Protection != nil {
+		err = errors.Join(err, r.Protection.Check())
+	}
+	return errors.Join(err, CheckURI(r.URI))
+}
+
+// Named names a key on the token that a URI names.
+func Named(uri, name string) string {
+	if strings.HasPrefix(uri, "pkcs11:") {
+		return uri + ";object=" + name
+	}
+	return uri + "/" + name
+}
+
+// CheckURI refuses what cannot be the name of a key: no URI, a long one, or one that has a PIN in it.
+func CheckURI(uri string) error {
+	scheme, rest, ok := strings.Cut(uri, ":")
+	printable := !strings.ContainsFunc(uri, func(c rune) bool { return c <= ' ' || c > '~' })
+	switch {
+	case !ok || scheme == "" || rest == "" || !printable || len(uri) > maxText:
+		return fmt.Errorf("%q is no URI of a key, such as pkcs11:token=LABEL;object=LABEL", clip(uri))
+	case strings.Contains(strings.ToLower(uri), "pin-"):
+		return errors.New("the URI has a PIN in it, or says where one is; only the helper knows the PIN")
+	}
+	return nil
+}
+
+func clip(text string) string {
+	if len(text) > maxText {
+		return text[:maxText] + "..."
+	}
+	return text
+}
+
+// ParseKey reads a private key in PEM, or a reference to one on a token, as Signer takes it. rest is the text after it. Its errors are those of
+// ParseReference, Signer and evidence.ParsePrivateKey.
+func (h *Helper) ParseKey(text []byte) (key crypto.Signer, rest string, err error) {
+	block, after := pem.Decode(text)
+	switch {
+	case block == nil:
+		err = errors.New("want a private key in PEM")
+	case block.Type == PEMType:
+		var reference Reference
+		if reference, err = ParseReference(block); err == nil {
+			key, err = h.Signer(reference)
+		}
+	default:
+		key, err = evidence.ParsePrivateKey(block.Bytes)
+	}
+	return key, string(after), err
+}
+
+const (
+	maxLine = 64 << 10 // bytes of an answer
+	maxText = 1024     // bytes of a URI, a message and any other text
+	exitPIN = 3        // exit code of a helper whose PIN is wrong, missing or locked
+)
+
+// A request asks for one thing: "key", "generate" or "sign".
+type request struct {
+	ID        uint32 `json:"id"`
+	Do        string `json:"do"`
+	URI       string `json:"uri"`
+	Algorithm string `json:"alg,omitzero"`    // of generate
+	Digest    []byte `json:"digest,omitzero"` // of sign: SHA-256 of the message
+}
+
+// An answer has the id of its request.
+type answer struct {
+	ID        uint32   `json:"id"`
+	Key       *keyInfo `json:"key"`
+	Signature []byte   `json:"signature"`
+	Problem   *problem `json:"error"`
+}
+
+type problem struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// A process is a helper that runs, with the requests of any number of callers.
+type process struct {
+	command  *exec.Cmd
+	out      io.Closer // of its standard output
+	requests chan []byte
+	answered func()        // is called at each answer
+	ending   chan struct{} // closed once the helper is to end
+	end      func()        // closes ending, and kills the helper if that does not end it
+	gone     chan struct{} // closed once the helper has ended
+	why      error         // set before gone is closed
+
+	mu      sync.Mutex // held while the fields below change
+	waiting map[uint32]chan answer
+	last    uint32
+}
+
+// start starts a helper, which ends when its standard input does, or else so much later.
+func start(words []string, answered func(), later time.Duration) (*process, error) {
+	p := &process{command: exec.Command(words[0], words[1:]...), requests: make(chan []byte, 64), answered: answered,
+		ending: make(chan struct{}), gone: make(chan struct{}), waiting: map[uint32]chan answer{}}
+	p.end = sync.OnceFunc(func() {
+		close(p.ending)
+		time.AfterFunc(later, p.kill)
+	})
+	said := &tail{}
+	p.command.Stderr = said
+	p.command.WaitDelay = time.Second // for a grandchild that holds standard error open
+	in, err := p.command.StdinPipe()
+	out, outErr := p.command.StdoutPipe()
+	if err := errors.Join(err, outErr); err != nil {
+		return nil, err
+	}
+	p.out = out
+	if err := p.command.Start(); err != nil {
+		return nil, err
+	}
+	go p.write(in)
+	go p.read(out, said)
+	return p, nil
+}
+
+// write writes requests, several at once where several wait. If that fails, read finds why.
+func (p *process) write(in io.WriteCloser) {
+	defer in.Close() // fails if the helper has ended
+	out := bufio.NewWriterSize(in, maxLine)
+	for {
+		select {
+		case line := <-p.requests:
+			_, err := out.Write(append(line, '\n'))
+			if err == nil && len(p.requests) == 0 {
+				err = out.Flush()
+			}
+			if err != nil {
+				return
+			}
+		case <-p.ending:
+			return
+		}
+	}
+}
+
+// read hands answers to those who wait for them, and says how the helper ended.
+func (p *process) read(out io.Reader, said *tail) {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, maxLine)
+	var broken error
+	for broken == nil && lines.Scan() {
+		broken = p.take(lines.Bytes())
+	}
+	if err := lines.Err(); !errors.Is(err, os.ErrClosed) { // kill closed it
+		broken = cmp.Or(broken, err)
+	}
+	if broken != nil {
+		p.kill()
+	}
+	p.end()
+	err := p.command.Wait()
+	kind, exit := ErrUnavailable, (*exec.ExitError)(nil)
+	if errors.As(err, &exit) && exit.ExitCode() == exitPIN {
+		kind = ErrPIN
+	}
+	p.why = fmt.Errorf("%w: the helper %s ended: %w%s", kind, p.command.Path, cmp.Or(broken, err, errors.New("exit status 0")), said)
+	close(p.gone)
+}
+
+// kill ends the helper by force, and what is read of it, as a child of the helper may hold its output open. Both fail if it has ended.
+func (p *process) kill() {
+	_ = p.command.Process.Kill()
+	_ = p.out.Close()
+}
+
+func (p *process) take(line []byte) error {
+	var a answer
+	if err := json.Unmarshal(line, &a, json.RejectUnknownMembers(true)); err != nil {
+		return fmt.Errorf("its answer: %w", err)
+	}
+	p.mu.Lock()
+	asker := p.waiting[a.ID]
+	delete(p.waiting, a.ID)
+	p.mu.Unlock()
+	if asker == nil {
+		return fmt.Errorf("it answered request %d, which waits for no answer", a.ID)
+	}
+	p.answered()
+	asker <- a // has room for one
+	return nil
+}
+
+// ask waits for the answer to a request. A caller that gives up stays in the list until its answer comes.
+func (p *process) ask(ctx context.Context, r request) (answer, error) {
+	asker := make(chan answer, 1)
+	p.mu.Lock()
+	p.last++
+	r.ID = p.last
+	p.waiting[r.ID] = asker
+	p.mu.Unlock()
+	line, err := json.Marshal(r)
+	if err != nil {
+		return answer{}, err
+	}
+	select {
+	case p.requests <- line:
+	case <-ctx.Done():
+		return answer{}, context.Cause(ctx)
+	case <-p.gone:
+		return answer{}, p.why
+	}
+	select {
+	case a := <-asker:
+		return a, nil
+	case <-ctx.Done():
+		return answer{}, context.Cause(ctx)
+	case <-p.gone:
+		return answer{}, p.why
+	}
+}
+
+// A tail keeps the last bytes of what a helper writes to standard error.
+type tail struct {
+	mu   sync.Mutex // held while the text changes
+	text []byte
+}
+
+func (t *tail) Write(text []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, text...)
+	t.text = t.text[max(0, len(t.text)-maxText):]
+	return len(text), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.text) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and said %q", strings.TrimSpace(string(t.text)))
+}
