@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"jurat/internal/words"
 	"jurat/reputation"
 )
 
@@ -170,9 +169,3 @@ func percent(n int64) string { return fmt.Sprintf("%d.%02d %%", n/100, n%100) }
 
 // Path is the path of the agent's JSON.
 func (a *Agent) Path() string { return agentPath(a.Identity.Name) }
-
-func (a *Agent) view() string { return "agent" }
-
-func (a *Agent) headline(lang words.Lang) string {
-	return words.OfPages(lang).Say("agent.title") + " · " + plain(a.Identity.Name)
-}

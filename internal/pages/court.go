@@ -13,7 +13,6 @@ import (
 	"jurat/evidence"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
-	"jurat/internal/words"
 	"jurat/jury"
 )
 
@@ -441,38 +440,6 @@ func (c *Court) Dollars() string {
 
 // Seconds returns the duration of the trial, by the claims of its first and last act.
 func (c *Court) Seconds() string { return fmt.Sprintf("%.1f", c.Last.Sub(c.Submitted).Seconds()) }
-
-func (c *Court) view() string {
-	if c.Since > 0 {
-		return "news"
-	}
-	return "court"
-}
-
-func (c *Court) headline(lang words.Lang) string {
-	says, parts := words.OfPages(lang), []string{plain(cmp.Or(c.Title(), c.ID))}
-	switch {
-	case c.Outcome != nil:
-		parts = append(parts, name(lang, c.Outcome.Position))
-		if c.Outcome.Decision != nil {
-			parts = append(parts, byPerson(says, c.Outcome), says.Say("outcome.jury")+" "+name(lang, c.Outcome.Verdict.Position))
-		}
-	default:
-		parts = append(parts, name(lang, c.State))
-	}
-	for _, mark := range c.Marks() {
-		parts = append(parts, name(lang, mark))
-	}
-	return strings.Join(parts, " · ")
-}
-
-// byPerson describes the effect of a person's decision on the outcome.
-func byPerson(says words.Texts, o *jury.TrialOutcome) string {
-	if o.Open {
-		return says.Say("outcome.open")
-	}
-	return says.Say("outcome.person")
-}
 
 // Marks lists what weakens the jury's verdict. Every place that shows the verdict shows these.
 func (c *Court) Marks() []Mark {

@@ -22,7 +22,7 @@ import (
 
 func TestCourt(t *testing.T) {
 	c := courtOf(t, offline(t, jurattest.New(t), "pharmacy-refill"))
-	equal(t, c.headline(words.English), "Corner Pharmacy refill line · needs review · rule jurors · turned by the discussion")
+	equal(t, titleOf(t, c), "Corner Pharmacy refill line · needs review · rule jurors · turned by the discussion")
 	equal(t, c.State, api.Over)
 	first := c.Jurors[0]
 	row := c.First.Grid.Rows[0]
@@ -182,9 +182,8 @@ func TestDeskAndDecisions(t *testing.T) {
 	records := offline(t, h, "pharmacy-refill")
 	summary := courtOf(t, records).Line()
 	passed := courtOf(t, offline(t, h, "kitchen-return")).Line()
-	d := NewDesk([]Summary{passed, summary}, "Ines Duarte")
-	equal(t, len(d.Items), 1)
-	equal(t, d.Items[0].Own, true)
+	d := NewDesk([]Summary{summary}, nil, "Ines Duarte")
+	equal(t, []bool{d.Items[0].Own, summary.NeedsPerson(), passed.NeedsPerson()}, []bool{true, true, false})
 	open := courtOf(t, decided(t, h, records)).Line() // decided by a person who gave a text, but neither a pass nor a fail
 	equal(t, []any{open.NeedsPerson(), open.Outcome.Position, open.Outcome.By}, []any{true, jury.NeedsReview, jury.ByPerson})
 }
@@ -204,9 +203,9 @@ func TestOutcomeFirst(t *testing.T) {
 	h := jurattest.New(t)
 	records := offline(t, h, "pharmacy-refill")
 	court := courtOf(t, decide(t, h, records, evidence.ApprovedWithModifications, jury.ModifiedVerdict(jury.UnsafeFail)))
-	equal(t, court.headline(words.English), "Corner Pharmacy refill line · unsafe, fails · decided by a person · the jury: needs review · rule jurors · turned by the discussion")
+	equal(t, titleOf(t, court), "Corner Pharmacy refill line · unsafe, fails · decided by a person · the jury: needs review · rule jurors · turned by the discussion")
 	equal(t, court.Line().NeedsPerson(), false)
-	pages := map[string]Page{"court": court, "home": &Home{Trials: []Summary{court.Line()}}, "desk": &Desk{Decided: []Item{NewItem(court.Line(), "")}}}
+	pages := map[string]Page{"court": court, "home": &Home{Trials: []Summary{court.Line()}}, "desk": &Desk{Decided: []Item{{Summary: court.Line()}}}}
 	for name, p := range pages {
 		for lang, want := range map[words.Lang][]string{words.English: {"unsafe, fails", "decided by a person", "Hana Sato", "the jury:", "needs review", "55"},
 			words.Japanese: {"人による決定", "Hana Sato", "陪審：", "55"}, words.Russian: {"решил человек", "Hana Sato", "присяжные:", "55"}} {
@@ -289,10 +288,10 @@ func TestLongChainsHavePages(t *testing.T) {
 	}
 	chain, report := proved(t, h, records...)
 	for page, want := range map[int]int{-1: stepsPerPage, 1: stepsPerPage, 2: 1, 3: 1} {
-		c := NewChain("long", chain, report, page, words.English)
+		c := NewChain("long", chain, report, page)
 		equal(t, []int{len(c.Steps), c.Pages}, []int{want, 2})
 	}
-	text := write(t, Frame{}, NewChain("long", chain, report, 2, words.English))
+	text := write(t, Frame{}, NewChain("long", chain, report, 2))
 	if !strings.Contains(text, `href="?page=1"`) || strings.Contains(text, `href="?page=3"`) {
 		t.Error("the last page must link to the first page and to no further one")
 	}
@@ -455,7 +454,7 @@ func TestLongTextsAreNotCarried(t *testing.T) {
 	if court.WholeMessage(0) != nil || court.WholeMessage(4) != nil {
 		t.Error("there is a page of a message that is not there")
 	}
-	sealed := sealedOf(t, h, records[0], "en")
+	sealed := sealedOf(t, h, records[0])
 	page = write(t, Frame{Path: "/"}, sealed)
 	if strings.Contains(page, "needle") || !strings.Contains(page, `data-whole="/records/`+records[0].Payload.RecordID+`/member?name=response#text"`) {
 		t.Error("the page of the submission carries it whole, or does not lead to it")

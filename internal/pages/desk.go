@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,7 +12,6 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/trial"
-	"jurat/internal/words"
 	"jurat/jury"
 )
 
@@ -31,56 +28,26 @@ type Desk struct {
 	Refusal
 }
 
-// An Item is one entry of the desk.
+// An Item is one entry of the desk: a trial with a verdict.
 type Item struct {
-	Record  string // the record to decide on
-	Subject string // the agent it is about
-	Actor   string
-	At      time.Time
-	Trial   *Summary // nil: it is an agent's record
-	Own     bool     // the viewer submitted it
-	Marked  bool     // the form's case that was not decided
+	Summary
+	Own    bool // the viewer submitted it
+	Marked bool // the form's case that was not decided
 }
 
-// NewDesk selects the trials that need a person.
-func NewDesk(trials []Summary, viewer string) *Desk {
-	d := &Desk{}
-	for _, s := range trials {
-		if s.NeedsPerson() {
-			d.Items = append(d.Items, NewItem(s, viewer))
+// NewDesk lists trials that need a person, the oldest first, and those on which one has decided.
+func NewDesk(open, decided []Summary, viewer string) *Desk {
+	items := func(list []Summary) (items []Item) {
+		for _, s := range list {
+			items = append(items, Item{Summary: s, Own: s.Submitter == viewer})
 		}
+		return items
 	}
-	sort.SliceStable(d.Items, func(i, j int) bool { return d.Items[i].At.Before(d.Items[j].At) })
-	return d
+	return &Desk{Items: items(open), Decided: items(decided)}
 }
 
-// NewItem describes the judgment of a trial for a viewer.
-func NewItem(s Summary, viewer string) Item {
-	item := Item{Subject: s.Agent, Actor: s.Submitter, At: s.Submitted, Trial: &s, Own: s.Submitter == viewer}
-	if s.Outcome != nil {
-		item.Record = s.Outcome.Verdict.Record
-	}
-	return item
-}
-
-// Taken says who means to decide on the case; nil: nobody has taken it.
-func (i Item) Taken() *trial.Taken {
-	if i.Trial == nil {
-		return nil
-	}
-	return i.Trial.Taken()
-}
-
-// Seen is the value of the case's mark; "": there is nothing to decide.
-func (i Item) Seen() string {
-	if i.Trial == nil || i.Trial.Outcome == nil {
-		return ""
-	}
-	return SeenOf(i.Trial.Outcome).String()
-}
-
-func (d *Desk) view() string                    { return "desk" }
-func (d *Desk) headline(lang words.Lang) string { return words.OfPages(lang).Say("desk.title") }
+// Seen is the value of the case's mark.
+func (i Item) Seen() string { return SeenOf(i.Outcome).String() }
 
 // A Review is the page for a person's decision on one record.
 type Review struct {
@@ -187,12 +154,6 @@ func (r *Review) Compare() {
 	if r.Draft.Text != r.Editable.Text {
 		r.Diff = diff(r.Editable.Text, r.Draft.Text)
 	}
-}
-
-func (r *Review) view() string { return "review" }
-
-func (r *Review) headline(lang words.Lang) string {
-	return words.OfPages(lang).Say("review.title") + " · " + name(lang, r.Record.Payload.ActionType)
 }
 
 // MostAtOnce is how many cases one form decides. It bounds how long the server works on the form.

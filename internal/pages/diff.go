@@ -65,80 +65,60 @@ func (c *changes) add(kind ChangeKind, words ...string) {
 }
 
 func (c *changes) middle(a, b []string) {
-	trace, found := search(a, b)
-	if !found {
+	end := shortest(a, b)
+	if end == nil {
 		c.add(Removed, a...)
 		c.add(Added, b...)
 		return
 	}
-	var back []Change
-	x, y := len(a), len(b)
-	for d := len(trace) - 1; d >= 0 && (x > 0 || y > 0); d-- {
-		px, py := 0, 0
-		if d > 0 {
-			px, py = from(trace[d-1], d, x-y)
-		}
-		end := x
-		for x > px && y > py && a[x-1] == b[y-1] {
-			x, y = x-1, y-1
-		}
-		back = append(back, Change{Same, strings.Join(a[x:end], "")}) // often empty
+	var steps []*reach
+	for at := end; at != nil; at = at.from {
+		steps = append(steps, at)
+	}
+	x, y := 0, 0
+	for _, at := range slices.Backward(steps) {
 		switch {
-		case d == 0:
-		case x == px:
-			y--
-			back = append(back, Change{Added, b[y]})
+		case at.from == nil:
+		case at.added:
+			c.add(Added, b[y])
+			y++
 		default:
-			x--
-			back = append(back, Change{Removed, a[x]})
+			c.add(Removed, a[x])
+			x++
 		}
-	}
-	for _, change := range slices.Backward(back) {
-		if change.Text != "" {
-			c.add(change.Kind, change.Text)
-		}
+		c.add(Same, a[x:at.x]...)
+		x, y = at.x, y+at.x-x
 	}
 }
 
-// search increases the number of edits one by one, and stores how far each diagonal got; trace[d][k+d] is diagonal k
-// after d edits.
-func search(a, b []string) (trace [][]int, found bool) {
+// A reach is how far a diagonal got: by one edit, and the equal words after it.
+type reach struct {
+	x     int
+	added bool   // the edit adds a word of b; false: it removes one of a
+	from  *reach // nil: it begins, without an edit
+}
+
+// shortest increases the number of edits one by one until both texts are at their ends; nil: that takes too many.
+func shortest(a, b []string) *reach {
+	furthest := map[int]*reach{} // by diagonal: the words of a less those of b
 	for d := 0; d <= min(len(a)+len(b), maxEdits); d++ {
-		reached := make([]int, 2*d+1)
 		for k := -d; k <= d; k += 2 {
-			x := 0
-			if d > 0 {
-				px, py := from(trace[d-1], d, k)
-				if x = px; px-py < k { // from the diagonal below: a word of a was removed
-					x++
-				}
+			at, above, below := &reach{}, furthest[k+1], furthest[k-1]
+			if k == -d && d > 0 || above != nil && below != nil && below.x < above.x {
+				at = &reach{above.x, true, above}
+			} else if d > 0 {
+				at = &reach{below.x + 1, false, below}
 			}
-			for y := x - k; x < len(a) && y < len(b) && y >= 0 && a[x] == b[y]; y++ {
-				x++
+			for at.x < len(a) && at.x-k < len(b) && a[at.x] == b[at.x-k] {
+				at.x++
 			}
-			reached[k+d] = x
-			if x >= len(a) && x-k >= len(b) {
-				return append(trace, reached), true
+			if at.x == len(a) && at.x-k == len(b) {
+				return at
 			}
+			furthest[k] = at
 		}
-		trace = append(trace, reached)
 	}
-	return nil, false
-}
-
-// from returns where the d-th edit to diagonal k began: on the neighbouring diagonal that was further.
-func from(before []int, d, k int) (x, y int) {
-	above, below := -1, -1 // k+1: by adding; k-1: by removing
-	if i := k + 1 + d - 1; i < len(before) {
-		above = before[i]
-	}
-	if i := k - 1 + d - 1; i >= 0 {
-		below = before[i]
-	}
-	if k == -d || k != d && below < above {
-		return above, above - (k + 1)
-	}
-	return below, below - (k - 1)
+	return nil
 }
 
 // cut splits a text into words and the characters between them; joined, they are the text. In scripts without spaces

@@ -11,7 +11,6 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/words"
-	"jurat/jury"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -48,25 +47,11 @@ func (s *Searched) found(name, next string, index api.IndexState) {
 	}
 }
 
-// chosen marks the option that a parameter of the search chooses.
-func (s *Searched) chosen(name string, list []Choice) []Choice {
-	for i := range list {
-		list[i].Chosen = list[i].Value == s.Value(name)
-	}
-	return list
-}
-
 // A FoundTrial is a trial in a list.
 type FoundTrial struct {
 	api.TrialLine
 	When   time.Time
 	Number int // on the page, from 1
-}
-
-// A Choice is an option of a filter.
-type Choice struct {
-	Value, Name string
-	Chosen      bool
 }
 
 // filtersOf returns the conditions of a search without what is empty or no condition.
@@ -94,29 +79,10 @@ func foundTrials(list []api.TrialLine) (found []FoundTrial) {
 	return found
 }
 
-// Verdicts lists what verdict and outcome can be.
-func (t *Trials) Verdicts(lang words.Lang, name string) []Choice {
-	says := words.OfPages(lang)
-	list := []Choice{{"", says.Say("find.any"), false}}
-	for _, p := range []jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail} {
-		list = append(list, Choice{string(p), known(lang, p), false})
-	}
-	return t.chosen(name, append(list, Choice{"none", says.Say("find.none"), false}))
-}
-
-// Needs lists the values of that filter.
-func (t *Trials) Needs(lang words.Lang) []Choice {
-	says := words.OfPages(lang)
-	return t.chosen("needs_person", []Choice{{"", says.Say("find.any"), false}, {"true", says.Say("find.yes"), false}, {"false", says.Say("find.no"), false}})
-}
-
 // Orders lists the orders of the list.
-func (t *Trials) Orders(lang words.Lang) []Choice {
-	return t.chosen("sort", orders(lang, "newest", "oldest", "latest", "highest", "lowest", "agent"))
+func (t *Trials) Orders() []string {
+	return []string{"newest", "oldest", "latest", "highest", "lowest", "agent"}
 }
-
-func (t *Trials) view() string                    { return "trials" }
-func (t *Trials) headline(lang words.Lang) string { return words.OfPages(lang).Say("find.title") }
 
 // Search is the page that searches records: who said this, and when.
 type Search struct {
@@ -165,31 +131,14 @@ func (s *Search) Fill(list api.HitList) {
 }
 
 // Kinds lists the action types, by their names.
-func (s *Search) Kinds(lang words.Lang) []Choice {
-	list := []Choice{{"", words.OfPages(lang).Say("find.any"), false}}
-	for _, action := range evidence.ActionTypes() {
-		list = append(list, Choice{string(action), known(lang, action), false})
-	}
-	slices.SortStableFunc(list[1:], func(a, b Choice) int { return strings.Compare(a.Name, b.Name) })
-	return s.chosen("action", list)
+func (s *Search) Kinds(lang words.Lang) []evidence.ActionType {
+	return slices.SortedStableFunc(slices.Values(evidence.ActionTypes()), func(a, b evidence.ActionType) int {
+		return strings.Compare(known(lang, a), known(lang, b))
+	})
 }
 
 // Orders lists the orders of the list.
-func (s *Search) Orders(lang words.Lang) []Choice {
-	return s.chosen("sort", orders(lang, "newest", "oldest"))
-}
-
-func orders(lang words.Lang, list ...string) (choices []Choice) {
-	for _, order := range list {
-		choices = append(choices, Choice{order, words.OfPages(lang).Say("find.order." + order), false})
-	}
-	return choices
-}
-
-func (s *Search) view() string { return "search" }
-func (s *Search) headline(lang words.Lang) string {
-	return words.OfPages(lang).Say("find.search_title")
-}
+func (s *Search) Orders() []string { return []string{"newest", "oldest"} }
 
 // Comparison is the page of two trials side by side.
 type Comparison struct {
@@ -244,11 +193,6 @@ func pointsOf(s api.TrialSheet, juror, axis string) string {
 		}
 	}
 	return ""
-}
-
-func (c *Comparison) view() string { return "comparison" }
-func (c *Comparison) headline(lang words.Lang) string {
-	return words.OfPages(lang).Say("find.side_by_side")
 }
 
 // History is what an agent's page shows of its trials.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -84,10 +85,10 @@ func provedOne(t testing.TB, h *jurattest.House, r *evidence.Record) (*evidence.
 }
 
 // sealedOf makes the page of one of a trial's records.
-func sealedOf(t testing.TB, h *jurattest.House, r *evidence.Record, lang words.Lang) *Sealed {
+func sealedOf(t testing.TB, h *jurattest.House, r *evidence.Record) *Sealed {
 	t.Helper()
 	one, report := provedOne(t, h, r)
-	return NewSealed(one, report, lang, "https://jurat.example")
+	return NewSealed(one, report, "https://jurat.example")
 }
 
 func write(t testing.TB, f Frame, p Page) string {
@@ -98,6 +99,12 @@ func write(t testing.TB, f Frame, p Page) string {
 	var b bytes.Buffer
 	check(t, Write(&b, f, p))
 	return b.String()
+}
+
+// titleOf returns the title of a page's window, in English.
+func titleOf(t testing.TB, p Page) string {
+	t.Helper()
+	return strings.TrimSuffix(texts(parse(t, write(t, Frame{}, p)), "title", "")[0], " · jurat")
 }
 
 func check(t testing.TB, err error) {
@@ -116,35 +123,23 @@ var viewer = &Viewer{Name: "Reika Mori", Form: "form-key", Submits: true, Review
 
 // several is the desk after a form for several cases, of which one was refused.
 func several(s Summary) *Desk {
-	d := NewDesk([]Summary{s}, "Mia Brandt")
+	d := NewDesk([]Summary{s}, nil, "Mia Brandt")
 	d.May, d.Assigns, d.Problem = true, true, "no case is marked"
 	d.Answer([]Result{{Record: "a-verdict", Subject: "courier", Did: Assign, To: "Ines Duarte"}, {Record: s.Outcome.Verdict.Record, Problem: "it moved on"}},
 		Several{Draft: Draft{Reason: "Both were told."}, Decision: Assign, To: "Ines Duarte", Marked: []string{d.Items[0].Seen()}})
 	return d
 }
 
-// A byLanguage page is made for a language.
-type byLanguage func(words.Lang) Page
-
-func (p byLanguage) view() string                    { panic("it is made for a language") }
-func (p byLanguage) headline(lang words.Lang) string { return p(lang).headline(lang) }
-
 // tableOfPages has the pages that are made once, for all tests: no test changes them.
 var tableOfPages map[string]Page
 
 // everyPage returns one of each page, from real records.
-func everyPage(t testing.TB, lang words.Lang) map[string]Page {
+func everyPage(t testing.TB) map[string]Page {
 	t.Helper()
 	if tableOfPages == nil {
 		tableOfPages = makeEveryPage(t)
 	}
-	pages := maps.Clone(tableOfPages)
-	for name, p := range pages {
-		if speaks, is := p.(byLanguage); is {
-			pages[name] = speaks(lang)
-		}
-	}
-	return pages
+	return tableOfPages
 }
 
 func makeEveryPage(t testing.TB) map[string]Page {
@@ -190,9 +185,9 @@ func makeEveryPage(t testing.TB) map[string]Page {
 		"ended":    ended,
 		"stopped":  stopped,
 		"queued":   courtOf(t, records[:1]),
-		"sealed":   byLanguage(func(lang words.Lang) Page { return NewSealed(third, seen, lang, "https://jurat.example") }),
-		"chain":    byLanguage(func(lang words.Lang) Page { return NewChain(court.ID, chain, report, 1, lang) }),
-		"desk":     NewDesk([]Summary{court.Line()}, "Ines Duarte"),
+		"sealed":   NewSealed(third, seen, "https://jurat.example"),
+		"chain":    NewChain(court.ID, chain, report, 1),
+		"desk":     NewDesk([]Summary{court.Line()}, nil, "Ines Duarte"),
 		"several":  several(court.Line()),
 		"review":   review,
 		"changed":  changed,
@@ -201,7 +196,7 @@ func makeEveryPage(t testing.TB) map[string]Page {
 		"sign-in":  &SignIn{Refusal: Refusal{Problem: "the token has expired"}, Next: "/reviews", OpenID: "/sign-in/openid"},
 		"link":     &SignIn{Link: "LINKSECRET"},
 		"trouble":  &Trouble{Code: 404, Detail: "there is no record 17; see /"},
-		"chain-op": byLanguage(func(lang words.Lang) Page { return NewChain("none", nil, &verify.Report{}, 1, lang) }),
+		"chain-op": NewChain("none", nil, &verify.Report{}, 1),
 	}
 	maps.Copy(all, everyWhole(t, h))
 	maps.Copy(all, everyState(t, h))

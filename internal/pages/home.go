@@ -6,7 +6,6 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/trial"
-	"jurat/internal/words"
 )
 
 // Home is the first page: the list of trials, and the form for a new one.
@@ -35,9 +34,6 @@ func (s Summary) Marks() []Mark {
 	return append(marks(s.Outcome != nil && s.Outcome.Verdict.Inconclusive, Inconclusive, s.Degraded, Degraded, s.Offline, Offline), reasons(s.Outcome)...)
 }
 
-func (h *Home) view() string               { return "home" }
-func (h *Home) headline(words.Lang) string { return "" }
-
 // SignIn is the page on which a person signs in.
 type SignIn struct {
 	Refusal
@@ -48,9 +44,6 @@ type SignIn struct {
 	Provider string // its name
 }
 
-func (s *SignIn) view() string                    { return "sign-in" }
-func (s *SignIn) headline(lang words.Lang) string { return words.OfPages(lang).Say("sign_in.title") }
-
 // Trouble is the page of an error.
 type Trouble struct {
 	Code   int
@@ -58,10 +51,6 @@ type Trouble struct {
 }
 
 func (p *Trouble) code() int { return p.Code }
-
-func (p *Trouble) view() string { return "trouble" }
-
-func (p *Trouble) headline(lang words.Lang) string { return words.OfPages(lang).Say(p.Key()) }
 
 // Key is that of the text that names the kind of error.
 func (p *Trouble) Key() string {
@@ -100,10 +89,6 @@ type Granted struct {
 // Good reports whether the token is valid.
 func (g Granted) Good() bool { return g.State == api.GrantGood }
 
-func (a *Access) view() string { return "access" }
-
-func (a *Access) headline(lang words.Lang) string { return words.OfPages(lang).Say("access.title") }
-
 // Token is the page of one token: what its owner did, and the form that ends it.
 type Token struct {
 	Granted
@@ -119,10 +104,4 @@ type Act struct {
 	ID     string
 	Action evidence.ActionType // "": it has expired
 	At     time.Time
-}
-
-func (t *Token) view() string { return "token" }
-
-func (t *Token) headline(lang words.Lang) string {
-	return words.OfPages(lang).Say("access.one") + " · " + t.Name
 }

@@ -130,7 +130,7 @@ func decided(t testing.TB, h *jurattest.House, records []*evidence.Record) []*ev
 }
 
 // hostilePages makes every page from hostile records, and returns the texts that must be on it, character by character.
-func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want map[string][]string) {
+func hostilePages(t testing.TB) (pages map[string]Page, want map[string][]string) {
 	t.Helper()
 	h := jurattest.New(t)
 	records := decided(t, h, hostileTrial(t, h))
@@ -150,8 +150,8 @@ func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want ma
 		Context: jsontext.Value(`{` + quoted(t, hostile("context")) + `:1}`), Parameters: jsontext.Value(`{` + quoted(t, hostile("parameter")) + `:"x"}`),
 		ChainID: hostileName("chain"), ParentRequestID: hostileName("parent"), Metadata: jsontext.Value(`{` + quoted(t, "m "+markup) + `:` + quoted(t, hostile("metadata")) + `}`)})
 	chain, report := proved(t, h, append(slices.Clone(records), own)...)
-	sealed := sealedOf(t, h, own, lang)
-	sealed.Waits = true
+	sealed := sealedOf(t, h, own)
+	sealed.Record.Timestamps = nil
 	review, err := NewReview(own)
 	check(t, err)
 	review.May, review.Subject, review.Problem = true, hostile("subject"), hostile("problem")
@@ -160,14 +160,14 @@ func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want ma
 	review.Reviews, review.Waits = court.Human, true
 	review.Taken = &trial.Taken{Reviewer: hostileName("holder"), By: hostileName("assigner"), Reason: hostile("taking")}
 	summary := court.Line()
-	desk := NewDesk([]Summary{summary}, "nobody")
+	desk := NewDesk([]Summary{summary}, nil, "nobody")
 	desk.May, desk.Assigns, desk.Problem = true, true, hostile("problem")
 	desk.Answer([]Result{{Record: hostile("record"), Did: Assign, To: hostile("assignee")}, {Record: hostile("record"), Subject: hostile("subject"), Problem: hostile("why")}},
 		Several{Draft: Draft{Reason: "\n" + hostile("because")}, Decision: Assign, To: "x", Marked: []string{hostile("mark")}})
 	pages = map[string]Page{
 		"whole": court.WholeMessage(4), "whole member": WholeMember(own, "response"),
 		"mentions": &Mentions{Trial: hostile("trial"), Query: hostile("query"), Refusal: Refusal{Problem: hostile("problem")}, Found: []Mention{{court.Messages[1].Message, hostile("line")}}},
-		"court":    court, "sealed": sealed, "sealed act": sealedOf(t, h, records[2], lang), "chain": NewChain(hostile("id"), chain, report, 1, lang),
+		"court":    court, "sealed": sealed, "sealed act": sealedOf(t, h, records[2]), "chain": NewChain(hostile("id"), chain, report, 1),
 		"desk": desk, "review": review,
 		"home":    &Home{Trials: []Summary{summary}, Panel: []string{hostile("panel")}, Refusal: Refusal{Problem: hostile("problem")}, Examples: []Example{{hostile("id"), hostile("example")}}},
 		"sign-in": &SignIn{Refusal: Refusal{Problem: hostile("problem")}, Next: hostile("next"), Link: hostile("link"), OpenID: "/openid", Provider: hostile("provider")},
@@ -256,7 +256,7 @@ func unmarked(doc *html.Node) (list []string) {
 
 func TestHostileTextIsInertAndIntact(t *testing.T) {
 	for _, lang := range words.Langs() {
-		pages, want := hostilePages(t, lang)
+		pages, want := hostilePages(t)
 		more, wanted := hostileRecordings(t)
 		for name, p := range more {
 			pages["recorded, "+name], want["recorded, "+name] = p, wanted[name]
@@ -285,7 +285,7 @@ func TestHostileTextIsInertAndIntact(t *testing.T) {
 // TestDraftsComeBack: the form contains the reviewer's text again, character by character, although HTML drops a line
 // break at the beginning of a textarea. Browsers normalise line breaks, which the page cannot change.
 func TestDraftsComeBack(t *testing.T) {
-	pages, _ := hostilePages(t, words.English)
+	pages, _ := hostilePages(t)
 	for _, n := range elements(parse(t, write(t, Frame{Path: "/", Viewer: viewer}, pages["review"]))) {
 		if id, _ := attr(n, "id"); id == "reason" {
 			unix := strings.NewReplacer("\r\n", "\n", "\r", "\n")

@@ -31,6 +31,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -38,6 +39,7 @@ import (
 	"jurat/api"
 	"jurat/internal/words"
 	"jurat/jury"
+	"jurat/verify"
 )
 
 // A Frame is what surrounds every page.
@@ -57,13 +59,8 @@ type Viewer struct {
 	Operates bool   // may see who may do what
 }
 
-// A Page is a view model of this package.
-type Page interface {
-	// view returns the name of the page's template.
-	view() string
-	// headline returns the window's title as plain text; "" for the program's name alone.
-	headline(words.Lang) string
-}
+// A Page is a pointer to a view model of this package. The template that shows it has the name of its type, in small letters.
+type Page any
 
 // A Refusal says why what a page's form sent was refused. It is part of every page with a form.
 type Refusal struct {
@@ -96,8 +93,7 @@ func Status(p Page) int {
 // sheet is the data of templates.
 type sheet struct {
 	Frame
-	Title string
-	Page  Page
+	Page Page
 }
 
 //go:embed templates/*.html
@@ -121,13 +117,9 @@ func Write(w io.Writer, f Frame, p Page) error {
 	if set == nil {
 		return fmt.Errorf("writing page: there is no language %q", f.Lang)
 	}
-	title := p.headline(f.Lang)
-	if title != "" {
-		title += " · "
-	}
 	// The page is buffered, because a template that fails halfway must not leave half a page that looks complete.
 	var page bytes.Buffer
-	if err := set().ExecuteTemplate(&page, p.view(), sheet{f, title + "jurat", p}); err != nil {
+	if err := set().ExecuteTemplate(&page, strings.ToLower(reflect.TypeOf(p).Elem().Name()), sheet{f, p}); err != nil {
 		return fmt.Errorf("writing page: %w", err)
 	}
 	_, err := w.Write(page.Bytes())
@@ -142,6 +134,9 @@ func functions(lang words.Lang) template.FuncMap {
 		"name":    func(value any) string { return name(lang, value) },
 		"class":   class,
 		"lang":    func() words.Lang { return lang },
+		"join":    func(list []string) string { return strings.Join(list, ", ") },
+		"rests":   func(r *verify.Report) string { return words.RestsOn(lang, r) },
+		"reason":  func(f verify.Finding) string { return words.Reason(lang, f) },
 		"langs":   languageLinks,
 		"said":    said,
 		"long":    long,
@@ -161,6 +156,7 @@ func functions(lang words.Lang) template.FuncMap {
 		"recording":   recordingPath,
 		"coefficient": func(value *float64) string { return share2(says, value) },
 		"positioned":  func(position string) string { return name(lang, jury.Position(position)) },
+		"positions":   func() []jury.Position { return []jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail} },
 	}
 }
 

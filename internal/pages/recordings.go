@@ -78,11 +78,6 @@ func (l *Recordings) Fill(list api.Recordings) {
 // Filters reports whether there are conditions.
 func (l *Recordings) Filters() bool { return len(filtersOf(l.Query)) > 0 }
 
-func (l *Recordings) view() string { return "recordings" }
-func (l *Recordings) headline(lang words.Lang) string {
-	return words.OfPages(lang).Say("recording.title")
-}
-
 // ActsPerPage is how many acts the page of a chain shows.
 const ActsPerPage = 20
 
@@ -116,26 +111,23 @@ type Conversation struct {
 // A RecordedStep is an act in a recorded chain, or what a recorder says of itself.
 type RecordedStep struct {
 	docket.RecordedAct
-	At     time.Time
-	Status verify.Status // of who and when; "": it was not verified
-	Why    string        // why it is not proved, in English
-	Rests  string        // on whose word it rests, in the page's language
-	page   *Conversation
+	RecordedProof
+	At   time.Time
+	page *Conversation
 }
 
 // A RecordedProof says what is proved of a record.
 type RecordedProof struct {
-	Status verify.Status
-	Why    string // why it is not proved, in English
-	Rests  string // on whose word it rests, in the page's language
+	Status verify.Status // of who and when; "": it was not verified
+	Why    string        // why it is not proved, in English
+	Rests  string        // on whose word it rests, in the page's language
 }
 
 // NewConversation makes the page of a part of a chain. The proofs are by record.
 func NewConversation(line api.Recording, part *docket.ChainPart, total int64, proofs map[string]RecordedProof) *Conversation {
 	c := &Conversation{Recording: NewRecording(line), From: part.From, To: part.From + int64(len(part.Acts)) - 1, Total: max(total, part.From+int64(len(part.Acts))-1), After: part.Next, shown: map[int]string{}, requests: map[string]string{}}
 	for _, a := range slices.Concat(part.Acts, part.Events) {
-		p := proofs[a.Record]
-		c.Steps = append(c.Steps, RecordedStep{RecordedAct: a, At: timeOf(&a), Status: p.Status, Why: p.Why, Rests: p.Rests, page: c})
+		c.Steps = append(c.Steps, RecordedStep{a, proofs[a.Record], timeOf(&a), c})
 	}
 	slices.SortStableFunc(c.Steps, func(a, b RecordedStep) int {
 		if a.Number > 0 && b.Number > 0 {
@@ -214,12 +206,6 @@ func (c *Conversation) Whole() string {
 
 // RecordsPath returns the address of the chain, record by record.
 func (c *Conversation) RecordsPath() string { return chainPath(c.Chain) }
-
-func (c *Conversation) view() string { return "recording" }
-
-func (c *Conversation) headline(lang words.Lang) string {
-	return plain(strings.Join(c.Agents, ", ")) + " · " + words.OfPages(lang).Say("recording.title")
-}
 
 // Anchor returns the place of the act on the page.
 func (s RecordedStep) Anchor() string {

@@ -11,7 +11,6 @@ import (
 	"jurat/internal/incident"
 	"jurat/internal/subject"
 	"jurat/internal/words"
-	"jurat/jury"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -19,21 +18,15 @@ import (
 // Sealed is the page of one record.
 type Sealed struct {
 	Record        *evidence.Record
+	Report        *verify.Report // on the record, or on a file that contains it
 	Input         []Member
 	Output        []Member
 	Configuration []Member
 	Links         []Link
-	Standing
-	Answers    []Answer
-	Statement  []string
-	Proved     *trust.TimeOf
-	Waits      bool               // it has no time stamp yet
-	Reviewable bool               // a person can decide on it
-	Trial      bool               // its chain is a trial's
-	Outcome    *jury.TrialOutcome // of its trial, as far as it is proved; nil: there is none, or none is proved
-	Card       *subject.Card      // of the agent that stands trial; nil: it is not shown here
+	Proved        *trust.TimeOf
+	Card          *subject.Card // of the agent that stands trial; nil: it is not shown here
 
-	lang words.Lang // of the texts on it
+	site incident.Site
 }
 
 // A Member is a member of the signed payload.
@@ -49,52 +42,45 @@ type Member struct {
 
 // A Link leads to another record or chain that this record names.
 type Link struct {
-	Name string // what it is, in the page's language
+	Name string // the key of the text that says what it is
 	Href string // "": the name leads nowhere
 	Text string
 }
 
-// A Standing says what verification came to, and on whose word that rests. It is about all records that were verified
-// together.
-type Standing struct {
-	Outcome verify.Status
-	Rests   string // the line on keys, time and log, in the page's language; "": the report does not say
-	Records int    // how many were verified together
-	Trust   string // fingerprint of the trust file that was used
-}
-
-func standingOf(report *verify.Report, lang words.Lang) Standing {
-	return Standing{report.Outcome, words.RestsOn(lang, report), report.Records, report.Trust}
-}
-
-// An Answer is the answer of verification for one guarantee.
-type Answer struct {
-	Guarantee verify.Guarantee
-	Status    verify.Status
-	Record    string // its id; "": the page's own record, or all of them
-	Reason    string // in the page's language
-}
-
-func answerOf(f verify.Finding, lang words.Lang) Answer {
-	return Answer{f.Guarantee, f.Status, f.Record, words.Reason(lang, f)}
-}
-
 // NewSealed makes the page of a record from a report on it, or on a file that contains it. For an act of a trial the
 // report should be on the trial, because a single act proves little. The statement names the page's address on site.
-func NewSealed(r *evidence.Record, report *verify.Report, lang words.Lang, site incident.Site) *Sealed {
-	p := &r.Payload
-	s := &Sealed{Record: r, Standing: standingOf(report, lang), Statement: site.OnRecord(r, report, lang), Outcome: report.TrialOutcome,
-		Waits: len(r.Timestamps) == 0, Trial: strings.HasPrefix(p.ChainID, evidence.TrialPrefix), lang: lang}
-	s.Reviewable = len(p.Response) > 0 && (p.Role() == evidence.RoleAgent || p.ActionType == evidence.FinalJudgment) && p.ActionType != evidence.Delivery
-	if t, is := report.TimeOf(p.RecordID); is {
+func NewSealed(r *evidence.Record, report *verify.Report, site incident.Site) *Sealed {
+	s := &Sealed{Record: r, Report: report, site: site}
+	if t, is := report.TimeOf(r.Payload.RecordID); is {
 		s.Proved = &t
-	}
-	for _, f := range report.Guarantees {
-		s.Answers = append(s.Answers, answerOf(report.For(f.Guarantee, p.RecordID), lang))
 	}
 	s.Input, s.Output, s.Configuration = membersOf(r)
 	s.links()
 	return s
+}
+
+// Answers lists what verification found about the record, for each guarantee.
+func (s *Sealed) Answers() (list []verify.Finding) {
+	for _, f := range s.Report.Guarantees {
+		list = append(list, s.Report.For(f.Guarantee, s.Record.Payload.RecordID))
+	}
+	return list
+}
+
+// Statement returns the paragraphs of the incident statement.
+func (s *Sealed) Statement(lang words.Lang) []string {
+	return s.site.OnRecord(s.Record, s.Report, lang)
+}
+
+// Trial reports whether the record's chain is a trial's.
+func (s *Sealed) Trial() bool {
+	return strings.HasPrefix(s.Record.Payload.ChainID, evidence.TrialPrefix)
+}
+
+// Reviewable reports whether a person can decide on the record.
+func (s *Sealed) Reviewable() bool {
+	p := &s.Record.Payload
+	return len(p.Response) > 0 && (p.Role() == evidence.RoleAgent || p.ActionType == evidence.FinalJudgment) && p.ActionType != evidence.Delivery
 }
 
 // membersOf lists the members of a record's payload: what went in, what came out, and how.
@@ -150,17 +136,17 @@ func names(pairs ...string) []Member {
 	return list
 }
 
-// add adds a link unless the text is empty. The key is that of its name.
-func (s *Sealed) add(key, href, text string) {
+// add adds a link unless the text is empty.
+func (s *Sealed) add(name, href, text string) {
 	if text != "" {
-		s.Links = append(s.Links, Link{words.OfPages(s.lang).Say(key), href, text})
+		s.Links = append(s.Links, Link{name, href, text})
 	}
 }
 
 func (s *Sealed) links() {
 	p, add := &s.Record.Payload, s.add
 	if p.ChainID != "" {
-		if s.Trial {
+		if s.Trial() {
 			add("link.trial", submissionPath(p.ChainID), p.ChainID)
 		}
 		add("link.chain", chainPath(p.ChainID), p.ChainID)
@@ -201,12 +187,6 @@ func (s *Sealed) Belongs(n int, cut bool) {
 	}
 }
 
-func (s *Sealed) view() string { return "sealed" }
-
-func (s *Sealed) headline(lang words.Lang) string {
-	return name(lang, s.Record.Payload.ActionType) + " · " + plain(s.Record.Payload.Actor())
-}
-
 // maxLanes is the number of lanes of a timeline. Further actors share the last one.
 const maxLanes = 8
 
@@ -215,12 +195,10 @@ const stepsPerPage = 200
 
 // A Chain is a timeline.
 type Chain struct {
-	ID    string
-	Trial bool
-	Cut   bool // more records are linked to it than are shown
-	Standing
-	Answers     []Answer
-	Doubts      []Answer
+	ID          string
+	Report      *verify.Report
+	Trial       bool
+	Cut         bool // more records are linked to it than are shown
 	Lanes       []Lane
 	Steps       []Step
 	Page, Pages int // counted from 1
@@ -243,16 +221,10 @@ type Step struct {
 }
 
 // NewChain makes a page of a chain's timeline.
-func NewChain(id string, records []*evidence.Record, report *verify.Report, page int, lang words.Lang) *Chain {
-	c := &Chain{ID: id, Trial: strings.HasPrefix(id, evidence.TrialPrefix), Standing: standingOf(report, lang),
+func NewChain(id string, records []*evidence.Record, report *verify.Report, page int) *Chain {
+	c := &Chain{ID: id, Trial: strings.HasPrefix(id, evidence.TrialPrefix), Report: report,
 		Pages: (len(records) + stepsPerPage - 1) / stepsPerPage}
 	c.Page = min(max(page, 1), max(c.Pages, 1))
-	for _, f := range report.Guarantees {
-		c.Answers = append(c.Answers, answerOf(f, lang))
-	}
-	for _, f := range report.Details {
-		c.Doubts = append(c.Doubts, answerOf(f, lang))
-	}
 	byID := map[string]*evidence.Record{}
 	for _, r := range records {
 		byID[r.Payload.RecordID] = r
@@ -301,9 +273,3 @@ func (c *Chain) Before() int { return c.Page - 1 }
 
 // Next returns the number of the next page.
 func (c *Chain) Next() int { return c.Page + 1 }
-
-func (c *Chain) view() string { return "chain" }
-
-func (c *Chain) headline(lang words.Lang) string {
-	return words.OfPages(lang).Say("chain.title") + " · " + plain(c.ID)
-}

@@ -39,7 +39,7 @@ func TestPagesOfRecordsSayOnWhoseWord(t *testing.T) {
 	equal(t, []verify.Status{whole.Outcome, cut.Outcome}, []verify.Status{verify.Proved, verify.Refuted})
 	for _, report := range []*verify.Report{whole, cut} {
 		for _, lang := range words.Langs() {
-			for name, page := range map[string]Page{"record": NewSealed(chain[0], report, lang, ""), "chain": NewChain("trial", chain, report, 1, lang)} {
+			for name, page := range map[string]Page{"record": NewSealed(chain[0], report, ""), "chain": NewChain("trial", chain, report, 1)} {
 				doc := parse(t, write(t, Frame{Lang: lang}, page))
 				rests := strings.Join(texts(doc, "p", "whose"), "")
 				want := words.Of(lang)["status."+string(report.Outcome)] + " " + words.RestsOn(lang, report)
@@ -283,7 +283,7 @@ func TestChartOfAFullPanel(t *testing.T) {
 // TestChartInPages: the picture of a trial has a title, a description and a way to the table, in each language; and none where
 // nobody discussed.
 func TestChartInPages(t *testing.T) {
-	for name, page := range everyPage(t, words.English) {
+	for name, page := range everyPage(t) {
 		court, is := page.(*Court)
 		if !is {
 			continue

@@ -67,17 +67,17 @@ func everyState(t testing.TB, h *jurattest.House) map[string]Page {
 	}{"refuted": {chain[0], cut, verify.Refuted}, "forged": {&forged, verify.Record(&forged, h.Options(t)), verify.Refuted}, "not proved": {chain[0], unknown, verify.NotProved},
 		"apart": {apart, verify.Record(apart, h.Options(t)), verify.NotProved}, "withheld": {&withheld, verify.Record(&withheld, h.Options(t)), verify.NotProved}} {
 		equal(t, page.report.Outcome, page.want)
-		pages["sealed, "+name] = byLanguage(func(lang words.Lang) Page { return NewSealed(page.record, page.report, lang, "https://jurat.example") })
+		pages["sealed, "+name] = NewSealed(page.record, page.report, "https://jurat.example")
 	}
 	for name, report := range map[string]*verify.Report{"refuted": cut, "not proved": unknown} {
-		pages["chain, "+name] = byLanguage(func(lang words.Lang) Page { return NewChain("trial", chain, report, 1, lang) })
+		pages["chain, "+name] = NewChain("trial", chain, report, 1)
 	}
 	return pages
 }
 
 // TestStatesAreWhatTheyAreCalled: the table has the states of trials.
 func TestStatesAreWhatTheyAreCalled(t *testing.T) {
-	pages := everyPage(t, words.English)
+	pages := everyPage(t)
 	for name, want := range map[string]jury.Position{"court, passed": jury.SafePass, "court": jury.NeedsReview, "court, failed": jury.UnsafeFail, "court, inconclusive": jury.NeedsReview,
 		"court, overruled": jury.SafePass, "court, agreed": jury.UnsafeFail, "court, left open": jury.NeedsReview, "decided": jury.UnsafeFail} {
 		if c := pages[name].(*Court); c.Outcome == nil || c.Outcome.Position != want {
@@ -98,7 +98,7 @@ func TestStatesAreWhatTheyAreCalled(t *testing.T) {
 
 // TestStoppedTrialsSayWhy: a trial that was stopped while jurors were asked waits for nobody; its page says who stopped it, and why.
 func TestStoppedTrialsSayWhy(t *testing.T) {
-	pages := everyPage(t, words.English)
+	pages := everyPage(t)
 	for name, want := range map[string]string{"ended": "submitted by mistake", "stopped": "the process that conducted it has stopped"} {
 		c := pages[name].(*Court)
 		page := write(t, Frame{Path: "/"}, c)
@@ -130,14 +130,14 @@ func TestEveryPageInEveryState(t *testing.T) {
 		if lang == words.English || !long && lang != words.Russian {
 			continue
 		}
-		pages := everyPage(t, lang)
+		pages := everyPage(t)
 		server := httptest.NewServer(pagesOf(t, lang, pages))
 		for name := range pages {
 			fits(lang, server.URL, name)
 		}
 		server.Close()
 	}
-	pages := everyPage(t, words.English)
+	pages := everyPage(t)
 	server := httptest.NewServer(pagesOf(t, words.English, pages))
 	defer server.Close()
 	for i, name := range withEveryElement(t, pages, long) {

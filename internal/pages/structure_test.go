@@ -152,7 +152,7 @@ var ofAKey = regexp.MustCompile(`>([a-z_]+\.[a-z_.-]+)<`)
 
 func TestPagesAreWellBuilt(t *testing.T) {
 	for _, lang := range words.Langs() {
-		for name, p := range everyPage(t, lang) {
+		for name, p := range everyPage(t) {
 			for _, v := range []*Viewer{nil, viewer} {
 				if _, form := p.(*Review); v == nil && form {
 					continue
@@ -187,7 +187,7 @@ func TestFlawsAreFound(t *testing.T) {
 
 // TestPagesLoadNothingFromElsewhere: every address in a page is on this server, and every static file exists.
 func TestPagesLoadNothingFromElsewhere(t *testing.T) {
-	for name, p := range everyPage(t, words.English) {
+	for name, p := range everyPage(t) {
 		for _, n := range elements(parse(t, write(t, Frame{Path: "/x", Viewer: viewer}, p))) {
 			for _, key := range []string{"href", "src", "action", "data-events"} {
 				address, has := attr(n, key)
@@ -220,7 +220,7 @@ const firstView = 100_000
 // TestFirstViewIsSmall: every page of the table is small with all that it loads, without compression.
 func TestFirstViewIsSmall(t *testing.T) {
 	for _, lang := range words.Langs() {
-		for name, p := range everyPage(t, lang) {
+		for name, p := range everyPage(t) {
 			page := write(t, Frame{Lang: lang, Path: "/x", Viewer: viewer}, p)
 			size := len(page)
 			for _, a := range assets {
@@ -241,7 +241,7 @@ var sentence = regexp.MustCompile(`\b[A-Za-z][a-z]+ [a-z]+ [a-z]+\b`)
 // TestNoEnglishIsLeft: in another language a page has no English but what others wrote, and what is marked as English.
 func TestNoEnglishIsLeft(t *testing.T) {
 	for _, lang := range words.Langs() {
-		for name, p := range everyPage(t, lang) {
+		for name, p := range everyPage(t) {
 			for _, v := range []*Viewer{nil, viewer} {
 				if _, form := p.(*Review); v == nil && form {
 					continue

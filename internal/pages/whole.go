@@ -7,7 +7,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/subject"
-	"jurat/internal/words"
 )
 
 // A longer text is not sent with a page: its beginning is, with its length and a link to the whole text.
@@ -137,15 +136,6 @@ func WholeMember(r *evidence.Record, name string) *Whole {
 	return nil
 }
 
-func (w *Whole) view() string { return "whole" }
-
-func (w *Whole) headline(lang words.Lang) string {
-	if w.Message == nil {
-		return plain(w.Member)
-	}
-	return words.OfPages(lang).Say("message.number", "n", w.Message.Number)
-}
-
 // Mentions is the page of the messages of a conversation that have a text.
 type Mentions struct {
 	Trial string
@@ -178,6 +168,3 @@ func (m *Mentions) Find(c *Court, excerpt func(text string) (string, bool)) {
 		}
 	}
 }
-
-func (m *Mentions) view() string                    { return "mentions" }
-func (m *Mentions) headline(lang words.Lang) string { return words.OfPages(lang).Say("message.find") }

@@ -61,11 +61,6 @@ func whoSits(seats []jury.Seat) (models []string, rules bool) {
 	return models, len(seats) > 0 && len(models) == 0
 }
 
-// inBrief is a scheduler's entry in the form for lists on pages.
-func inBrief(e *schedule.Entry) pages.Summary {
-	return pages.Summary{Summary: e.Summary, State: e.State}
-}
-
 // courtPage shows a trial, as far as it has got.
 func (s *Server) courtPage(r *http.Request, c *Caller) (*pages.Court, error) {
 	id := r.PathValue("id")

@@ -44,10 +44,7 @@ func (s *Server) desk(ctx context.Context, c *Caller, show pages.Shown) (*pages.
 	if err != nil {
 		return nil, err
 	}
-	desk := pages.NewDesk(briefs(open), c.Name())
-	for _, e := range decided {
-		desk.Decided = append(desk.Decided, pages.NewItem(inBrief(&e), c.Name()))
-	}
+	desk := pages.NewDesk(briefs(open), briefs(decided), c.Name())
 	desk.Show, desk.May, desk.Assigns = show, c.Has(access.Reviewer), c.Has(access.Operator)
 	desk.Form.Key, err = evidence.NewRecordID(s.config.Now(), nil)
 	return desk, err
@@ -82,9 +79,10 @@ func (s *Server) neighbours(ctx context.Context, c *Caller, id string) (before, 
 	}
 }
 
+// briefs are the scheduler's entries in the form for lists on pages.
 func briefs(entries []schedule.Entry) (list []pages.Summary) {
-	for i := range entries {
-		list = append(list, inBrief(&entries[i]))
+	for _, e := range entries {
+		list = append(list, pages.Summary{Summary: e.Summary, State: e.State})
 	}
 	return list
 }

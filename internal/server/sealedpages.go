@@ -38,7 +38,7 @@ func (s *Server) recordPage(w http.ResponseWriter, r *http.Request, c *Caller) e
 	if err != nil {
 		return err
 	}
-	page := pages.NewSealed(record, report, s.language(r), s.site())
+	page := pages.NewSealed(record, report, s.site())
 	if len(whole) > 0 {
 		page.Tried(whole[0])
 	}
@@ -140,7 +140,7 @@ func (s *Server) chainPage(r *http.Request, c *Caller) (*pages.Chain, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := pages.NewChain(id, records, report, int(page), s.language(r))
+	shown := pages.NewChain(id, records, report, int(page))
 	shown.Cut = g.Cut != nil
 	return shown, nil
 }

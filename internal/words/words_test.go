@@ -654,13 +654,13 @@ func TestSurfacesUseTheSameWords(t *testing.T) {
 	v := verified(t, bundle, h.Trust(t))
 	for _, l := range words.Langs() {
 		first := bundle.Records[0]
-		chain := pages.NewChain(first.Payload.ChainID, bundle.Records, report, 1, l)
+		chain := pages.NewChain(first.Payload.ChainID, bundle.Records, report, 1)
 		compare(t, "the page of a chain", l, answers(t, l, chain), report.Guarantees)
 		var ofFirst []verify.Finding
 		for _, f := range report.Guarantees {
 			ofFirst = append(ofFirst, report.For(f.Guarantee, first.Payload.RecordID))
 		}
-		compare(t, "the page of a record", l, answers(t, l, pages.NewSealed(first, report, l, "")), ofFirst)
+		compare(t, "the page of a record", l, answers(t, l, pages.NewSealed(first, report, "")), ofFirst)
 
 		view := must.Get(v.View(0, l))(t)
 		compare(t, "the portal", l, lines(view.Guarantees), findings(view.Guarantees))
