@@ -13,6 +13,7 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/docket"
 	"jurat/internal/installation"
+	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/server"
 )
@@ -104,10 +105,6 @@ func (c *accessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return io.json(lines)
-		}
-		p := newPrinter(io.out)
 		t := table{heads: []head{{name: "token", rank: 1}, {name: "roles", rank: 2}, {name: "until", rank: 3}, {name: "state"}, {name: "name"}}}
 		for _, g := range lines.Grants {
 			session := ""
@@ -117,14 +114,15 @@ func (c *accessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			t.row(g.Token, strings.Join(g.Roles, ","), g.NotAfter, g.State, g.Name+session)
 			t.below(fmt.Sprintf("%s: %s", g.By, g.Reason), "")
 		}
-		p.table(&t)
-		for _, chain := range lines.Public {
-			p.line("everybody reads the chain %s", chain)
-		}
-		for _, agent := range lines.Agents {
-			p.line("everybody reads the reputation of the agent %s", agent)
-		}
-		return p.err
+		return c.answer(io, lines, func(p *printer) {
+			p.table(&t)
+			for _, chain := range lines.Public {
+				p.line("everybody reads the chain %s", chain)
+			}
+			for _, agent := range lines.Agents {
+				p.line("everybody reads the reputation of the agent %s", agent)
+			}
+		})
 	})
 }
 
@@ -155,51 +153,43 @@ type accessPublishCmd struct {
 }
 
 func (c *accessPublishCmd) Run(ctx context.Context, a *app, _ stdio) error {
+	why, err := c.why()
+	if err != nil {
+		return err
+	}
 	if c.Agent {
-		return setPublicAgent(ctx, a, c.Chain, !c.Undo, c.whyFlags)
+		return a.with(ctx, func(i *installation.Installation) error { return c.agent(ctx, i, why) })
 	}
-	return setPublic(ctx, a, c.Chain, !c.Undo, c.whyFlags)
+	return a.with(ctx, func(i *installation.Installation) error { return c.chain(ctx, i, why) })
 }
 
-func setPublicAgent(ctx context.Context, a *app, name string, public bool, flags whyFlags) error {
-	why, err := flags.why()
+func (c *accessPublishCmd) agent(ctx context.Context, i *installation.Installation, why keys.Why) error {
+	known, err := docket.KnowsAgent(ctx, i.Ledger, c.Chain)
 	if err != nil {
 		return err
 	}
-	return a.with(ctx, func(i *installation.Installation) error {
-		known, err := docket.KnowsAgent(ctx, i.Ledger, name)
-		if err != nil {
-			return err
-		}
-		if !known && public {
-			return unknownAgent(fmt.Errorf("the log has no record of an agent %q, and no judgment about one", name))
-		}
-		return registerOf(i).SetPublicAgent(ctx, name, public, why.Reason, why.By)
-	})
+	if !known && !c.Undo {
+		return unknownAgent(fmt.Errorf("the log has no record of an agent %q, and no judgment about one", c.Chain))
+	}
+	return registerOf(i).SetPublicAgent(ctx, c.Chain, !c.Undo, why.Reason, why.By)
 }
 
-func setPublic(ctx context.Context, a *app, name string, public bool, flags whyFlags) error {
-	why, err := flags.why()
+func (c *accessPublishCmd) chain(ctx context.Context, i *installation.Installation, why keys.Why) error {
+	records, _, err := i.Ledger.InChain(ctx, c.Chain, 0)
 	if err != nil {
 		return err
 	}
-	return a.with(ctx, func(i *installation.Installation) error {
-		records, _, err := i.Ledger.InChain(ctx, name, 0)
-		if err != nil {
-			return err
-		}
-		if len(records) > 0 {
-			return registerOf(i).SetPublic(ctx, name, public, why.Reason, why.By)
-		}
-		record, err := i.Ledger.Record(ctx, name)
-		switch {
-		case errors.Is(err, ledger.ErrNotFound):
-			return hint(fmt.Errorf("the log has no chain and no record %q", name), "name a chain_id, a trial, or the id of a record that is in no chain")
-		case err != nil:
-			return err
-		case record.Payload.ChainID != "":
-			return hint(fmt.Errorf("record %s is in the chain %q, which is read as a whole or not at all", name, record.Payload.ChainID), "name the chain")
-		}
-		return registerOf(i).SetPublicRecord(ctx, name, public, why.Reason, why.By)
-	})
+	if len(records) > 0 {
+		return registerOf(i).SetPublic(ctx, c.Chain, !c.Undo, why.Reason, why.By)
+	}
+	record, err := i.Ledger.Record(ctx, c.Chain)
+	switch {
+	case errors.Is(err, ledger.ErrNotFound):
+		return hint(fmt.Errorf("the log has no chain and no record %q", c.Chain), "name a chain_id, a trial, or the id of a record that is in no chain")
+	case err != nil:
+		return err
+	case record.Payload.ChainID != "":
+		return hint(fmt.Errorf("record %s is in the chain %q, which is read as a whole or not at all", c.Chain, record.Payload.ChainID), "name the chain")
+	}
+	return registerOf(i).SetPublicRecord(ctx, c.Chain, !c.Undo, why.Reason, why.By)
 }

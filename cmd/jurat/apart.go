@@ -189,7 +189,7 @@ func (c *apartCmd) list(ctx context.Context, i *installation.Installation, io st
 	for _, s := range list {
 		t.row(s.Actor, strings.Join(named(&s), " "))
 	}
-	return io.list(c.JSON, list, &t, "")
+	return c.jsonFlag.list(io, list, &t, "")
 }
 
 type eraseCmd struct {

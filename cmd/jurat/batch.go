@@ -303,7 +303,7 @@ func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installatio
 	}
 	run := func(config trial.Config) (*trial.Trial, error) { return trial.Run(ctx, config, at.on) }
 	if c.Parallel == 1 || !c.several {
-		c.try(ctx, a, io, i, config, at, awaiting(io, ""), run)
+		c.try(ctx, a, io, i, config, at, io, "", run)
 		return
 	}
 	var out, errs bytes.Buffer
@@ -311,7 +311,7 @@ func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installatio
 	if io.hushed() {
 		inner.hush()
 	}
-	c.try(ctx, a, inner, i, config, at, awaiting(io, at.title()), run)
+	c.try(ctx, a, inner, i, config, at, io, at.title(), run)
 	telling.Lock()
 	defer telling.Unlock()
 	failed := io.document(out.Bytes())
@@ -370,11 +370,14 @@ func (c *trialCmd) conclude(io stdio, attempts []*attempt, failed error) error {
 	return coded(worst)
 }
 
-func coded(code exitCode) error {
-	if code == 0 {
-		return nil
+func coded(code exitCode) error { return when(code != 0, code) }
+
+// when is how a command ends of which something is so.
+func when(so bool, code exitCode) error {
+	if so {
+		return code
 	}
-	return code
+	return nil
 }
 
 func (c *trialCmd) write(flag, file string, doc func() ([]byte, error)) error {

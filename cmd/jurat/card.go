@@ -94,12 +94,7 @@ func (c *cardCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Card, err)
 	}
-	if c.JSON {
-		err = io.json(found)
-	} else {
-		err = printCard(io, c.Card, found)
-	}
-	if err != nil {
+	if err := c.answer(io, found, func(p *printer) { p.card(c.Card, found) }); err != nil {
 		return err
 	}
 	if c.Trust == "" {
@@ -131,8 +126,7 @@ func (c *cardCmd) events(r card.Reader) (*card.Events, error) {
 	return events, nil
 }
 
-func printCard(io stdio, file string, r *card.Report) error {
-	p := newPrinter(io.out)
+func (p *printer) card(file string, r *card.Report) {
 	p.line("%s: an agent card, %s", p.bold(file), r.Digest)
 	if len(r.Signatures) == 0 {
 		p.text("  ", "It has no signature.")
@@ -156,7 +150,6 @@ func printCard(io stdio, file string, r *card.Report) error {
 		p.text("  ", "All this rests on the trust file "+r.Trust+". Compare this fingerprint with its giver's, over another channel.")
 	}
 	p.line("  %s", p.statusIn(r.Outcome, strings.ToUpper(string(r.Outcome))))
-	return p.err
 }
 
 func (c *cardCmd) log(ctx context.Context, a *app, io stdio) error {

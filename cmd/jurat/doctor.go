@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -72,21 +73,13 @@ func (e *examination) add(about string, s state, what, do string) {
 
 // fail adds an error, with the advice that comes with it.
 func (e *examination) fail(about string, err error) {
-	err = advise(err)
-	var h hinted
-	errors.As(err, &h)
-	e.add(about, broken, oneLine(err), h.hint)
+	e.add(about, broken, oneLine(err), hintOf(err))
 }
 
 func (e *examination) code() error {
 	worst := exitCode(0)
 	for _, f := range e.Findings {
-		switch f.State {
-		case broken:
-			worst = exitCannot
-		case look:
-			worst = max(worst, exitBad)
-		}
+		worst = max(worst, map[state]exitCode{look: exitBad, broken: exitCannot}[f.State])
 	}
 	return coded(worst)
 }
@@ -110,12 +103,7 @@ func (c *doctorCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if c.JSON {
-		return closing(e.code(), io.json(e))
-	}
-	p := newPrinter(io.out)
-	p.examined(e.Findings)
-	return closing(e.code(), p.err)
+	return closing(e.code(), c.answer(io, e, func(p *printer) { p.examined(e.Findings) }))
 }
 
 func (c *doctorCmd) jury(e *examination) {
@@ -193,9 +181,7 @@ func (c *doctorCmd) installation(ctx context.Context, a *app, e *examination) {
 	})
 	switch {
 	case errors.Is(err, installation.ErrNone):
-		var h hinted
-		errors.As(advise(err), &h)
-		e.add("installation", look, where+": there is none yet", h.hint)
+		e.add("installation", look, where+": there is none yet", hintOf(err))
 	case err != nil:
 		e.fail("installation", err)
 	}
@@ -214,14 +200,15 @@ func (*doctorCmd) clock(ctx context.Context, i *installation.Installation, e *ex
 		return err
 	}
 	now := time.Now()
+	here, there := now.UTC().Format(time.RFC3339), last.UTC().Format(time.RFC3339)
 	switch {
 	case last.IsZero():
-		e.add("clock", fine, now.UTC().Format(time.RFC3339)+"; no record is stamped to compare with", "")
+		e.add("clock", fine, here+"; no record is stamped to compare with", "")
 	case last.Sub(now) > oddClock:
-		e.add("clock", look, fmt.Sprintf("%s, which is before the last record was stamped (%s)", now.UTC().Format(time.RFC3339), last.UTC().Format(time.RFC3339)),
+		e.add("clock", look, here+", which is before the last record was stamped ("+there+")",
 			"set the clock by NTP: until it has caught up, records are stamped with the last record's time, or with one that is before it")
 	default:
-		e.add("clock", fine, fmt.Sprintf("%s; the last record was stamped %s", now.UTC().Format(time.RFC3339), last.UTC().Format(time.RFC3339)), "")
+		e.add("clock", fine, here+"; the last record was stamped "+there, "")
 	}
 	return nil
 }
@@ -345,12 +332,8 @@ func (s *recorderStatus) silent(p *recording.Process, now time.Time) bool {
 
 // known says what is to be done about a recorder that the log knows and this folder does not.
 func (s *recorderStatus) known(r docket.Recorder) {
-	for _, p := range s.Here {
-		if p.About.Recorder == r.Name {
-			return
-		}
-	}
 	switch {
+	case slices.ContainsFunc(s.Here, func(p recording.Process) bool { return p.About.Recorder == r.Name }):
 	case r.Started == "":
 		s.add(aboutRecorder(r.Name), look, "the log has acts of it, and no start", "'jurat records --action recorder_event' lists them")
 	case r.Stopped != "":
@@ -370,13 +353,7 @@ func (c *doctorCmd) recorders(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		code := s.code()
-		if c.JSON {
-			return closing(code, io.json(s))
-		}
-		p := newPrinter(io.out)
-		p.recorders(s)
-		return closing(code, p.err)
+		return closing(s.code(), c.answer(io, s, func(p *printer) { p.recorders(s) }))
 	})
 }
 
@@ -463,23 +440,13 @@ func (c *doctorCmd) ready(ctx context.Context, io stdio) error {
 		found.Reason = err.Error()
 	}
 	found.Ready = found.Reason == ""
-	if err := found.say(c.JSON, io); err != nil {
-		return err
-	}
-	if !found.Ready {
-		return exitCode(exitBad)
-	}
-	return nil
-}
-
-func (f readiness) say(asJSON bool, io stdio) error {
-	switch {
-	case asJSON:
-		return io.json(f)
-	case f.Ready:
-		return io.line("ready: %s", f.URL)
-	}
-	return io.line("not ready: %s: %s", f.URL, f.Reason)
+	return closing(when(!found.Ready, exitBad), c.answer(io, found, func(p *printer) {
+		if found.Ready {
+			p.line("ready: %s", found.URL)
+		} else {
+			p.line("not ready: %s: %s", found.URL, found.Reason)
+		}
+	}))
 }
 
 // maxReadyAnswer is more than a server says about itself, in bytes.
@@ -571,10 +538,7 @@ func (c *doctorCmd) testWebhook(ctx context.Context, io stdio) error {
 	if err != nil {
 		return err
 	}
-	if err := c.tellWebhook(io, done); err != nil || done.Taken {
-		return err
-	}
-	return exitCode(exitBad)
+	return closing(when(!done.Taken, exitBad), c.answer(io, done, func(p *printer) { p.sent(done) }))
 }
 
 // receiver returns the webhook, with the receiver that the server would make of it.
@@ -622,13 +586,13 @@ func hostOf(text string) string {
 	return u.Scheme + "://" + u.Host
 }
 
+func is[E error](err error) bool {
+	_, is := errors.AsType[E](err)
+	return is
+}
+
 // hookAdvice says what to do about a message that was not taken.
 func hookAdvice(w *config.Webhook, status int, err error) string {
-	var name *net.DNSError
-	var refused *webhook.RefusedError
-	var unknown x509.UnknownAuthorityError
-	var host x509.HostnameError
-	var invalid x509.CertificateInvalidError
 	timeout, isNet := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, webhook.ErrInward) && w.Inward:
@@ -637,15 +601,15 @@ func hookAdvice(w *config.Webhook, status int, err error) string {
 		return "If the receiver is in your own network, write inward: true beside its url. If not, ask why its name leads to such an address."
 	case errors.Is(err, webhook.ErrGone):
 		return "The receiver wants no more messages, and the server would send it none of this kind again. Subscribe anew there, and correct the url."
-	case errors.As(err, &name):
+	case is[*net.DNSError](err):
 		return "This machine does not find the name. Correct the url, or the name server of this machine."
-	case errors.As(err, &unknown), errors.As(err, &host), errors.As(err, &invalid):
+	case is[x509.UnknownAuthorityError](err), is[x509.HostnameError](err), is[x509.CertificateInvalidError](err):
 		return "The receiver's certificate is not good for this name. Mend it there, or name the file of your own authority in SSL_CERT_FILE, here and for the server."
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "Nothing listens there. Start the receiver, or correct the port in the url."
 	case isNet && timeout.Timeout():
 		return "The receiver did not answer within 20 s. Ask for a firewall between, or let the receiver answer before it works on the message."
-	case !errors.As(err, &refused):
+	case !is[*webhook.RefusedError](err):
 		return "The connection did not come about, or broke. Look at the receiver's log."
 	case status >= 300 && status < 400:
 		return "Redirects are not followed. Write the address that the receiver redirects to as url."
@@ -659,19 +623,14 @@ func hookAdvice(w *config.Webhook, status int, err error) string {
 	return "The receiver failed. Look for the message's id in its log."
 }
 
-func (c *doctorCmd) tellWebhook(io stdio, t hookTest) error {
-	if c.JSON {
-		return io.json(t)
-	}
-	p := newPrinter(io.out)
+func (p *printer) sent(t hookTest) {
 	p.line("sent to %s, webhook-id %s:", t.Host, t.ID)
 	p.text("  ", string(t.Sent))
 	took := fmt.Sprintf("after %.1f s", float64(t.Millis)/1000)
 	if t.Taken {
 		p.line("taken, with status %d, %s", t.Status, took)
-		return p.err
+		return
 	}
 	p.warning("", "not taken, "+took+": "+strings.TrimSuffix(t.Why, "."))
 	p.text("", t.Do)
-	return p.err
 }

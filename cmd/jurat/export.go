@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,7 +132,9 @@ func (c *exportCmd) statements(ctx context.Context, a *app, io stdio, doc []byte
 	s := &statementExport{out: func(*evidence.Record) string { return c.SCITT }}
 	if b, many := m.(*evidence.Bundle); many {
 		for _, r := range records {
-			alone(r, b)
+			if r.Log != nil { // the bundle has the checkpoints for all of them
+				r.Log.Checkpoint, r.Log.Anchors = b.Checkpoint, b.Anchors
+			}
 		}
 		if err := os.MkdirAll(c.SCITT, 0o755); err != nil {
 			return err
@@ -147,33 +150,24 @@ func (c *exportCmd) statements(ctx context.Context, a *app, io stdio, doc []byte
 
 // writeStatements writes with the installation in the data folder. An owner who signs with --key may have none, and then no log.
 func (c *exportCmd) writeStatements(ctx context.Context, a *app, io stdio, s *statementExport, records []*evidence.Record) error {
-	write := func(i *installation.Installation) error {
-		s.log = i
-		return s.all(ctx, io, records)
-	}
 	if c.Key == "" {
 		return hint(a.with(ctx, func(i *installation.Installation) error {
 			signers, err := i.Keys.Signers(ctx, evidence.RoleOperator, ledger.OperatorName)
 			if err != nil {
 				return err
 			}
-			if err := s.signWith(signers); err != nil {
-				return err
-			}
-			return write(i)
+			return s.all(ctx, io, i, signers, records)
 		}), "or give a private key with --key FILE")
 	}
 	signers, err := readKeys([]string{c.Key}, client.ParseKey)
 	if err != nil {
 		return fmt.Errorf("--key: %w", err)
 	}
-	if err := s.signWith(signers); err != nil {
-		return err
+	err = a.with(ctx, func(i *installation.Installation) error { return s.all(ctx, io, i, signers, records) })
+	if errors.Is(err, installation.ErrNone) {
+		return s.all(ctx, io, nil, signers, records)
 	}
-	if err := a.with(ctx, write); !errors.Is(err, installation.ErrNone) {
-		return err
-	}
-	return s.all(ctx, io, records)
+	return err
 }
 
 // openMarshaler opens a record or a bundle file as such; records in an envelope or a statement come by themselves.
@@ -189,13 +183,6 @@ func openMarshaler(doc []byte) (marshaler, []*evidence.Record, error) {
 		return &evidence.Bundle{Records: records}, records, nil
 	}
 	return records[0], records, nil
-}
-
-// alone gives a record of a bundle the checkpoints that the bundle has for all of them.
-func alone(r *evidence.Record, b *evidence.Bundle) {
-	if r.Log != nil {
-		r.Log.Checkpoint, r.Log.Anchors = b.Checkpoint, b.Anchors
-	}
 }
 
 // A statementExport writes statements, and remembers which got no receipt.
@@ -220,7 +207,11 @@ func (s *statementExport) signWith(signers []evidence.Signer) error {
 	return nil
 }
 
-func (s *statementExport) all(ctx context.Context, io stdio, records []*evidence.Record) error {
+func (s *statementExport) all(ctx context.Context, io stdio, log *installation.Installation, signers []evidence.Signer, records []*evidence.Record) error {
+	if err := s.signWith(signers); err != nil {
+		return err
+	}
+	s.log = log
 	tell := progress(io, "records")
 	for i, r := range records {
 		if err := s.write(ctx, r); err != nil {
@@ -238,9 +229,7 @@ func (s *statementExport) write(ctx context.Context, r *evidence.Record) error {
 	case err == nil:
 		receipts = append(receipts, receipt)
 	case errors.Is(err, scitt.ErrNoReceipt):
-		if s.without++; s.why == nil {
-			s.why = err
-		}
+		s.without, s.why = s.without+1, cmp.Or(s.why, err)
 	default:
 		return err
 	}

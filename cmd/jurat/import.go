@@ -243,12 +243,10 @@ func (c *importCmd) reason(files []*importedFile, err error) string {
 }
 
 func (c *importCmd) report(io stdio, files []*importedFile, failed bool) error {
-	if c.JSON {
-		return io.json(struct {
-			Files []*importedFile `json:"files"`
-		}{files})
-	}
-	p := newPrinter(io.out)
+	return c.answer(io, map[string][]*importedFile{"files": files}, func(p *printer) { c.told(io, p, files, failed) })
+}
+
+func (c *importCmd) told(io stdio, p *printer, files []*importedFile, failed bool) {
 	example := ""
 	for _, f := range files {
 		t := &f.Found
@@ -268,7 +266,6 @@ func (c *importCmd) report(io stdio, files []*importedFile, failed bool) error {
 	if example != "" && !c.DryRun && !failed && anyNew(files) {
 		fmt.Fprintf(io.err, "jurat: hint: 'jurat records --show %s' shows what was imported, 'jurat trial --recorded %s' tries it\n", quote(example), quote(example))
 	}
-	return p.err
 }
 
 func (c *importCmd) count(f *importedFile) int {

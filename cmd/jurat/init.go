@@ -136,10 +136,9 @@ func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return io.json(m)
-	}
-	return io.line("%s: %s of the log %s, %s", c.Into, plural.Of(m.Size, "record"), m.Log, plural.Of(len(m.Files), "file"))
+	return c.answer(io, m, func(p *printer) {
+		p.line("%s: %s of the log %s, %s", c.Into, plural.Of(m.Size, "record"), m.Log, plural.Of(len(m.Files), "file"))
+	})
 }
 
 // restoreFlags say from which backup an installation is made.
@@ -204,8 +203,5 @@ func (c *restoreFlags) tell(r *installation.Restored, a *app, io stdio) error {
 	case r.Prefix:
 		p.line("it holds everything of the published log of %s", plural.Of(r.Known, "record"))
 	}
-	if p.err == nil && r.Missing > 0 {
-		return exitCode(exitUndecided)
-	}
-	return p.err
+	return closing(when(r.Missing > 0, exitUndecided), p.err)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/pem"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"io/fs"
 	"os/user"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -52,27 +52,20 @@ const keyTime = "2006-01-02T15:04:05Z"
 // keyLines lists the keys that the log speaks of, and those in files of which it says nothing.
 func keyLines(history *keys.History, files []*keys.Held, now time.Time) []keyLine {
 	lines := []keyLine{}
+	tokens := map[evidence.KeyID]string{}
+	for _, k := range files {
+		tokens[k.KeyID] = k.Token
+	}
 	for _, k := range history.Keys() {
-		lines = append(lines, keyLine{Role: k.Role, Name: k.Name, Algorithm: k.Algorithm, KeyID: k.KeyID,
-			Created: k.From.UTC().Format(keyTime), Custody: k.Custody, State: k.State(now)})
+		lines = append(lines, keyLine{k.Role, k.Name, k.Algorithm, k.KeyID, k.From.UTC().Format(keyTime), k.Custody, k.State(now), tokens[k.KeyID]})
 	}
 	for _, k := range files {
 		if history.Key(k.KeyID) == nil {
-			lines = append(lines, keyLine{Role: k.Role, Name: k.Name, Algorithm: k.Algorithm, KeyID: k.KeyID,
-				Created: k.Created.UTC().Format(keyTime), Custody: operator.CustodyOperator, State: "active"})
+			lines = append(lines, keyLine{k.Role, k.Name, k.Algorithm, k.KeyID, k.Created.UTC().Format(keyTime), operator.CustodyOperator, "active", k.Token})
 		}
 	}
-	for n := range lines {
-		if held := slices.IndexFunc(files, func(k *keys.Held) bool { return k.KeyID == lines[n].KeyID }); held >= 0 {
-			lines[n].Token = files[held].Token
-		}
-	}
-	sort.SliceStable(lines, func(i, j int) bool {
-		a, b := &lines[i], &lines[j]
-		if order := strings.Compare(string(a.Role)+"\x00"+a.Name, string(b.Role)+"\x00"+b.Name); order != 0 {
-			return order < 0
-		}
-		return a.Created < b.Created
+	slices.SortStableFunc(lines, func(a, b keyLine) int {
+		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Created, b.Created))
 	})
 	return lines
 }
@@ -83,11 +76,8 @@ func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return c.history(ctx, i, io)
 		}
 		history, err := i.Ledger.Keys(ctx)
-		if err != nil {
-			return err
-		}
-		files, err := i.Keys.Keys(ctx)
-		if err != nil {
+		files, failed := i.Keys.Keys(ctx)
+		if err := errors.Join(err, failed); err != nil {
 			return err
 		}
 		lines := keyLines(history, files, time.Now())
@@ -98,7 +88,7 @@ func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 				t.below("on a token: "+k.Token, "")
 			}
 		}
-		return io.list(c.JSON, lines, &t, "")
+		return c.list(io, lines, &t, "")
 	})
 }
 
@@ -133,7 +123,7 @@ func (c *keysListCmd) history(ctx context.Context, i *installation.Installation,
 		}
 		t.below(fmt.Sprintf("from %s, held by the %s; %s: %s", e.From, e.Custody, e.By, e.Reason), "")
 	}
-	return io.list(c.JSON, lines, &t, "")
+	return c.list(io, lines, &t, "")
 }
 
 // protectionLine says how a key is kept, and whose word that is.
@@ -191,21 +181,17 @@ type publicFlags struct {
 
 // read reads the keys, and gives each, and those that are read already, the certificates that begin with its own.
 func (f *publicFlags) read(owned ...keys.OwnerKey) ([]keys.OwnerKey, error) {
-	for _, file := range f.Public {
-		text, err := readFile(file)
-		if err != nil {
-			return nil, err
-		}
+	given, err := readKeys(f.Public, func(text []byte) (key keys.OwnerKey, err error) {
 		public, err := client.ParsePublicKey(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+		if err == nil {
+			key.Public, err = evidence.MarshalPublicKey(public)
 		}
-		der, err := evidence.MarshalPublicKey(public)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		owned = append(owned, keys.OwnerKey{Public: der})
+		return key, err
+	})
+	if err != nil {
+		return nil, err
 	}
+	owned = append(owned, given...)
 	certificates, err := readCertificates(f.Certificate)
 	if err != nil {
 		return nil, err
@@ -316,12 +302,11 @@ func (c *keysNewCmd) publicOnToken(ctx context.Context) (owned []keys.OwnerKey, 
 }
 
 func printIDs(io stdio, keys []keys.OwnerKey) error {
+	p := newPrinter(io.out)
 	for _, k := range keys {
-		if err := io.line("%s", evidence.DigestOf(k.Public)); err != nil {
-			return err
-		}
+		p.line("%s", evidence.DigestOf(k.Public))
 	}
-	return nil
+	return p.err
 }
 
 type keysRotateCmd struct {
@@ -359,12 +344,11 @@ func (c *keysRotateCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
+		p := newPrinter(io.out)
 		for _, k := range history.Active(c.Role, c.Name, time.Now()) {
-			if err := io.line("%s", k.KeyID); err != nil {
-				return err
-			}
+			p.line("%s", k.KeyID)
 		}
-		return nil
+		return p.err
 	})
 }
 

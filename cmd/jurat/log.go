@@ -14,6 +14,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
@@ -65,10 +66,10 @@ func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return c.alone(ctx, i, io)
 		}
 		records, err := c.records(ctx, i, io)
-		if err != nil {
-			return err
+		if err == nil {
+			records, err = c.disclose(ctx, i, records...)
 		}
-		if records, err = c.disclose(ctx, i, records...); err != nil {
+		if err != nil {
 			return err
 		}
 		bundle, err := i.Ledger.Prove(ctx, records...)
@@ -125,7 +126,7 @@ func (c *logProveCmd) elsewhere(ctx context.Context, io stdio) error {
 	if len(c.Withhold)+len(c.With) > 0 || c.Linked {
 		return errors.New("--withhold, --with and --linked are for the log of an installation here, and not for --log")
 	}
-	remote, err := c.open()
+	remote, err := openRemote(c.Log, c.Trust, c.tokenFlag)
 	if err != nil {
 		return err
 	}
@@ -209,23 +210,17 @@ func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
 		fmt.Fprintf(io.err, "jurat: hint: %s\n", whenBehind)
 	}
 	named := nameDamages(damages, size)
-	if c.JSON {
-		if err := io.json(named); err != nil || named.Whole {
-			return err
+	return closing(when(!named.Whole, exitBad), c.answer(io, named, func(p *printer) {
+		for _, d := range damages {
+			p.line("%s", d)
 		}
-		return exitCode(exitBad)
-	}
-	for _, d := range damages {
-		if err := io.line("%s", d); err != nil {
-			return err
+		if named.Whole {
+			p.line("the log is whole: %s", plural.Of(size, "record"))
+			return
 		}
-	}
-	if !named.Whole {
 		harmful := slices.DeleteFunc(named.Damages, func(d namedDamage) bool { return d.Harmless })
 		fmt.Fprintf(io.err, "jurat: %s in a log of %s\n", plural.Of(len(harmful), "damage"), plural.Of(size, "record"))
-		return exitCode(exitBad)
-	}
-	return io.line("the log is whole: %s", plural.Of(size, "record"))
+	}))
 }
 
 type logCheckpointCmd struct {
@@ -261,11 +256,7 @@ func (c *logCheckpointCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 func (c *logCheckpointCmd) consistency(ctx context.Context, l *ledger.Ledger, io stdio) error {
-	from, err := sizeOf(ctx, l, *c.Since)
-	if err != nil {
-		return err
-	}
-	to, err := c.size(ctx, l)
+	from, to, err := c.sizes(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -277,7 +268,7 @@ func (c *logCheckpointCmd) consistency(ctx context.Context, l *ledger.Ledger, io
 }
 
 func (c *logCheckpointCmd) elsewhere(ctx context.Context, io stdio) error {
-	remote, err := c.open()
+	remote, err := openRemote(c.Log, c.Trust, c.tokenFlag)
 	if err != nil {
 		return err
 	}
@@ -289,14 +280,7 @@ func (c *logCheckpointCmd) elsewhere(ctx context.Context, io stdio) error {
 }
 
 func (c *logCheckpointCmd) entries(ctx context.Context, l *ledger.Ledger, io stdio) error {
-	from := int64(0)
-	if c.Since != nil {
-		var err error
-		if from, err = sizeOf(ctx, l, *c.Since); err != nil {
-			return err
-		}
-	}
-	to, err := c.size(ctx, l)
+	from, to, err := c.sizes(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -315,16 +299,22 @@ func (c *logCheckpointCmd) entries(ctx context.Context, l *ledger.Ledger, io std
 	return out.Flush()
 }
 
-// size is how many entries the log has, or had when --to says.
-func (c *logCheckpointCmd) size(ctx context.Context, l *ledger.Ledger) (int64, error) {
+// sizes are how many entries the log had when --since says, and has, or had when --to says.
+func (c *logCheckpointCmd) sizes(ctx context.Context, l *ledger.Ledger) (from, to int64, err error) {
+	if c.Since != nil {
+		if from, err = sizeOf(ctx, l, *c.Since); err != nil {
+			return 0, 0, err
+		}
+	}
 	if c.To != nil {
-		return sizeOf(ctx, l, *c.To)
+		to, err = sizeOf(ctx, l, *c.To)
+		return from, to, err
 	}
 	signed, err := l.Checkpoint(ctx)
-	if err != nil {
-		return 0, err
+	if err == nil {
+		to, err = l.SizeAt(ctx, signed)
 	}
-	return l.SizeAt(ctx, signed)
+	return from, to, err
 }
 
 // sizeOf reads a number of entries, or the file of a checkpoint, which must be one that the log has not gone back on.
@@ -337,10 +327,8 @@ func sizeOf(ctx context.Context, l *ledger.Ledger, text string) (int64, error) {
 		return 0, err
 	}
 	size, err := l.SizeAt(ctx, string(signed))
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", text, err)
-	}
-	return size, nil
+	fault.While(&err, "%s", text)
+	return size, err
 }
 
 func wholeNumber(text string) (int64, bool) {
@@ -420,17 +408,17 @@ func (a *app) forgetExpired(ctx context.Context, io stdio, i *installation.Insta
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
+	stale := []string{filepath.Join(a.Data, trialsFile)}
 	for _, f := range files {
 		id := strings.TrimSuffix(f.Name(), filepath.Ext(f.Name()))
-		if _, err := i.Ledger.Briefs().FirstOfChain(ctx, id); !errors.Is(err, ledger.ErrExpired) {
-			continue // a file of no trial of this log stays
-		}
-		if err := os.Remove(i.CaseFile(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
+		if _, err := i.Ledger.Briefs().FirstOfChain(ctx, id); errors.Is(err, ledger.ErrExpired) { // a file of no trial of this log stays
+			stale = append(stale, i.CaseFile(id))
 		}
 	}
-	if err := os.Remove(filepath.Join(a.Data, trialsFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+	for _, file := range stale {
+		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
 	}
 	if _, err := os.Stat(filepath.Join(a.Data, indexFile)); err != nil {
 		return nil //nolint:nilerr // there is no index of words
@@ -455,29 +443,26 @@ func steps(io stdio) func(step string, done, total int64) {
 }
 
 func (c *logExpireCmd) tell(io stdio, done *installation.ExpiryDone) error {
-	if c.JSON {
-		return io.json(done)
-	}
-	p := newPrinter(io.out)
-	if done.Finished > 0 {
-		p.line("finished an interrupted run: %s", plural.Of(done.Finished, "record"))
-	}
-	if c.DryRun {
-		p.line("would remove the content of %s", plural.Of(done.Records, "record"))
-	} else {
-		p.line("removed the content of %s; the log keeps their ids and hashes", plural.Of(done.Records, "record"))
-	}
-	if done.Act != "" {
-		p.line("act: %s", done.Act)
-	}
-	for _, kept := range []struct {
-		n   int64
-		why string
-	}{{done.Excepted, "of excepted chains"}, {done.Needed, "that a trial or a person needs"}, {done.Waiting, "that wait for a time stamp"},
-		{done.Unproved, "of which it is not proved when they were sealed"}} {
-		if kept.n > 0 {
-			p.line("left %s %s", plural.Of(kept.n, "record"), kept.why)
+	return c.answer(io, done, func(p *printer) {
+		if done.Finished > 0 {
+			p.line("finished an interrupted run: %s", plural.Of(done.Finished, "record"))
 		}
-	}
-	return p.err
+		if c.DryRun {
+			p.line("would remove the content of %s", plural.Of(done.Records, "record"))
+		} else {
+			p.line("removed the content of %s; the log keeps their ids and hashes", plural.Of(done.Records, "record"))
+		}
+		if done.Act != "" {
+			p.line("act: %s", done.Act)
+		}
+		for _, kept := range []struct {
+			n   int64
+			why string
+		}{{done.Excepted, "of excepted chains"}, {done.Needed, "that a trial or a person needs"}, {done.Waiting, "that wait for a time stamp"},
+			{done.Unproved, "of which it is not proved when they were sealed"}} {
+			if kept.n > 0 {
+				p.line("left %s %s", plural.Of(kept.n, "record"), kept.why)
+			}
+		}
+	})
 }

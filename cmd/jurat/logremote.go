@@ -18,6 +18,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/atomicfile"
+	"jurat/internal/fault"
 	"jurat/internal/plural"
 	"jurat/internal/witness"
 	"jurat/tiles"
@@ -50,10 +51,6 @@ type remoteLog struct {
 	token string
 }
 
-func (f *logFlags) open() (*remoteLog, error) {
-	return openRemote(f.Log, f.Trust, f.tokenFlag)
-}
-
 func openRemote(url, trusted string, by tokenFlag) (*remoteLog, error) {
 	if trusted == "" {
 		return nil, hint(errors.New("--trust: nothing that a log says can be believed without the log's key"), "its operator gives you the file that 'jurat trust' prints; compare its fingerprint over another channel")
@@ -67,7 +64,7 @@ func openRemote(url, trusted string, by tokenFlag) (*remoteLog, error) {
 		return nil, err
 	}
 	r.Client, err = tiles.New(tiles.Config{URL: url, Token: r.token})
-	return r, hint(err, "the log of a jurat server is at its URL with /log at the end")
+	return r, whereLogsAre(err)
 }
 
 // newest fetches the log's checkpoint and has its signature checked.
@@ -135,10 +132,8 @@ func (r *remoteLog) record(ctx context.Context, name string) (*evidence.Record, 
 	doc, err := readFile(name)
 	if err == nil {
 		record, _, err := evidence.Read(doc)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		return record, nil
+		fault.While(&err, "%s", name)
+		return record, err
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -156,7 +151,11 @@ func (r *remoteLog) record(ctx context.Context, name string) (*evidence.Record, 
 
 // consistency makes a proof from the log's tiles, between two sizes or checkpoints of it.
 func (r *remoteLog) consistency(ctx context.Context, from string, to *string) (*operator.Consistency, error) {
-	old, err := r.sizeOrCheckpoint(from)
+	size, ok := wholeNumber(from)
+	old, err := operator.Checkpoint{Size: size}, error(nil)
+	if !ok {
+		old, err = r.readCheckpoint(from)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -183,23 +182,14 @@ func (r *remoteLog) consistency(ctx context.Context, from string, to *string) (*
 	return proof, nil
 }
 
-func (r *remoteLog) sizeOrCheckpoint(text string) (operator.Checkpoint, error) {
-	if size, ok := wholeNumber(text); ok {
-		return operator.Checkpoint{Size: size}, nil
-	}
-	return r.readCheckpoint(text)
-}
-
 func (r *remoteLog) readCheckpoint(file string) (operator.Checkpoint, error) {
 	signed, err := readFile(file)
 	if err != nil {
 		return operator.Checkpoint{}, err
 	}
 	head, err := r.trust.OpenCheckpoint(string(signed))
-	if err != nil {
-		return head, fmt.Errorf("%s: %w", file, err)
-	}
-	return head, nil
+	fault.While(&err, "%s", file)
+	return head, err
 }
 
 type logMonitorCmd struct {
@@ -277,10 +267,7 @@ func (c *logMonitorCmd) look(ctx context.Context, io stdio, remote *remoteLog, l
 	if err := atomicfile.Replace(c.State, []byte(found.Checkpoint), 0o644); err != nil {
 		return "", err
 	}
-	if found.Unmet != nil {
-		return found.Checkpoint, exitCode(exitUndecided)
-	}
-	return found.Checkpoint, nil
+	return found.Checkpoint, when(found.Unmet != nil, exitUndecided)
 }
 
 const withoutMemory = "without what it saw last a monitor finds nothing out: bring the file back from where it is safe, and ask who changed it. Only if that is lost for good, begin anew with a --state that is not there yet"
@@ -317,58 +304,49 @@ func (c *logMonitorCmd) stillRemembered(last string) error {
 
 // lookJSON is what was found, for machines.
 type lookJSON struct {
-	Outcome  string         `json:"outcome"` // consistent, or what the alarm is
-	First    bool           `json:"first"`   // nothing was known of the log before
-	Origin   string         `json:"origin,omitzero"`
-	Size     int64          `json:"size"`
-	Before   int64          `json:"before"`            // the size that was known before
-	Read     int64          `json:"read"`              // entries that were held against the tree
-	Entries  bool           `json:"entries"`           // false: only their hashes, because the log does not show them to everyone
-	Cosigned []cosignedJSON `json:"cosigned"`          // by the trust file's witnesses
-	Quorum   int            `json:"quorum"`            // how many of them must have
-	Unmet    string         `json:"unmet,omitzero"`    // why too few have
-	Reason   string         `json:"reason,omitzero"`   // of an alarm
-	Evidence string         `json:"evidence,omitzero"` // folder with what was seen
-	ToOthers string         `json:"to_others,omitzero"`
-	Alone    string         `json:"seen_alone,omitzero"`
+	Outcome  string       `json:"outcome"` // consistent, or what the alarm is
+	First    bool         `json:"first"`   // nothing was known of the log before
+	Origin   string       `json:"origin,omitzero"`
+	Size     int64        `json:"size"`
+	Before   int64        `json:"before"`            // the size that was known before
+	Read     int64        `json:"read"`              // entries that were held against the tree
+	Entries  bool         `json:"entries"`           // false: only their hashes, because the log does not show them to everyone
+	Cosigned []cosignedAt `json:"cosigned"`          // by the trust file's witnesses
+	Quorum   int          `json:"quorum"`            // how many of them must have
+	Unmet    string       `json:"unmet,omitzero"`    // why too few have
+	Reason   string       `json:"reason,omitzero"`   // of an alarm
+	Evidence string       `json:"evidence,omitzero"` // folder with what was seen
+	ToOthers string       `json:"to_others,omitzero"`
+	Alone    string       `json:"seen_alone,omitzero"`
 }
 
-type cosignedJSON struct {
+type cosignedAt struct {
 	Witness string    `json:"witness"`
 	At      time.Time `json:"at"`
 }
 
 func (c *logMonitorCmd) print(io stdio, l *witness.Look, quorum int) error {
-	if c.JSON {
-		doc := lookJSON{Outcome: "consistent", First: l.First, Origin: l.Head.Origin, Size: l.Head.Size, Before: l.Before, Read: l.Read, Entries: !l.Hidden, Cosigned: []cosignedJSON{}, Quorum: quorum}
-		for _, s := range l.Cosigned {
-			doc.Cosigned = append(doc.Cosigned, cosignedJSON{s.Witness.Name(), s.At})
-		}
-		if l.Unmet != nil {
-			doc.Unmet = l.Unmet.Error()
-		}
-		return io.json(doc)
-	}
-	p := newPrinter(io.out)
-	what := "entries"
-	if l.Hidden {
-		what = "leaf hashes (the log does not show entries to everyone)"
-	}
-	grown := fmt.Sprintf(", %d more than the last time", l.Head.Size-l.Before)
-	if l.First {
-		grown = ""
-	}
-	p.line("consistent: the log %s has %s%s; %d %s are what it signed", l.Head.Origin, plural.Of(l.Head.Size, "entry"), grown, l.Read, what)
-	if l.First {
-		p.line("FIRST LOOK: there was no %s, so there was nothing earlier to compare with", c.State)
-	}
+	doc := lookJSON{Outcome: "consistent", First: l.First, Origin: l.Head.Origin, Size: l.Head.Size, Before: l.Before, Read: l.Read, Entries: !l.Hidden, Cosigned: []cosignedAt{}, Quorum: quorum}
 	for _, s := range l.Cosigned {
-		p.line("cosigned by %s at %s", s.Witness.Name(), s.At.Format(time.RFC3339))
+		doc.Cosigned = append(doc.Cosigned, cosignedAt{s.Witness.Name(), s.At})
 	}
 	if l.Unmet != nil {
-		p.line("NOT WITNESSED: %s", l.Unmet.Error())
+		doc.Unmet = l.Unmet.Error()
 	}
-	return p.err
+	return c.answer(io, doc, func(p *printer) {
+		what := pick(l.Hidden, "leaf hashes (the log does not show entries to everyone)", "entries")
+		grown := pick(l.First, "", fmt.Sprintf(", %d more than the last time", l.Head.Size-l.Before))
+		p.line("consistent: the log %s has %s%s; %d %s are what it signed", l.Head.Origin, plural.Of(l.Head.Size, "entry"), grown, l.Read, what)
+		if l.First {
+			p.line("FIRST LOOK: there was no %s, so there was nothing earlier to compare with", c.State)
+		}
+		for _, s := range doc.Cosigned {
+			p.line("cosigned by %s at %s", s.Witness, s.At.Format(time.RFC3339))
+		}
+		if l.Unmet != nil {
+			p.line("NOT WITNESSED: %s", doc.Unmet)
+		}
+	})
 }
 
 // shout says what the log has done, and keeps what shows it.
@@ -377,33 +355,25 @@ func (c *logMonitorCmd) shout(io stdio, a *witness.Alarm) error {
 	if err != nil {
 		fmt.Fprintf(io.err, "jurat: what was seen could not be written: %v\n", err) // and the alarm is reported below
 	}
-	if c.JSON {
-		doc := lookJSON{Outcome: string(a.Kind), Reason: a.Reason, Evidence: folder, ToOthers: a.ToOthers(), Alone: a.SeenAlone(), Cosigned: []cosignedJSON{}}
-		return errors.Join(io.json(doc), exitCode(exitBad))
-	}
-	p := newPrinter(io.out)
-	p.line("ALARM: %s: %s", strings.ToUpper(string(a.Kind)), a.Reason)
-	p.line("%s", a.Kind.Meaning())
-	for _, one := range []struct{ when, signed string }{{"before", a.Old}, {"now", a.New}} {
-		if one.signed != "" {
-			p.line("\n%s:", one.when)
-			p.lines(one.signed)
+	doc := lookJSON{Outcome: string(a.Kind), Reason: a.Reason, Evidence: folder, ToOthers: a.ToOthers(), Alone: a.SeenAlone(), Cosigned: []cosignedAt{}}
+	return errors.Join(c.answer(io, doc, func(p *printer) {
+		p.line("ALARM: %s: %s", strings.ToUpper(string(a.Kind)), a.Reason)
+		p.line("%s", a.Kind.Meaning())
+		for _, one := range []struct{ when, signed string }{{"before", a.Old}, {"now", a.New}} {
+			if one.signed != "" {
+				p.line("\n%s:", one.when)
+				p.lines(one.signed)
+			}
 		}
-	}
-	p.line("\nproves to others: %s", a.ToOthers())
-	p.line("rests on your word: %s", a.SeenAlone())
-	if folder != "" {
-		p.line("\nkept in %s%s", folder, lookedAtBy(command))
-	}
-	return errors.Join(p.err, exitCode(exitBad))
-}
-
-// lookedAtBy names the command, if there is something that it can look at.
-func lookedAtBy(command string) string {
-	if command == "" {
-		return ""
-	}
-	return "; others look at it with:\n    " + command
+		p.line("\nproves to others: %s", doc.ToOthers)
+		p.line("rests on your word: %s", doc.Alone)
+		switch {
+		case command != "":
+			p.line("\nkept in %s; others look at it with:\n    %s", folder, command)
+		case folder != "":
+			p.line("\nkept in %s", folder)
+		}
+	}), exitCode(exitBad))
 }
 
 // keep writes what was seen into a new folder, and returns the command by which others can check it.

@@ -444,6 +444,13 @@ func advise(err error) error {
 	return err
 }
 
+// hintOf is what to do next about an error.
+func hintOf(err error) string {
+	var h hinted
+	errors.As(advise(err), &h)
+	return h.hint
+}
+
 // A build says what this program is.
 type build struct {
 	Version   string   `json:"version"` // (devel) if it was built from a folder without version control
@@ -500,10 +507,7 @@ type versionCmd struct {
 
 func (c *versionCmd) Run(io stdio) error {
 	b := thisBuild()
-	if c.JSON {
-		return io.json(b)
-	}
-	return io.document([]byte(b.lines()))
+	return c.answer(io, b, func(p *printer) { p.lines(b.lines()) })
 }
 
 // versionFlag is --version, which needs no command.

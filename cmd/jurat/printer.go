@@ -281,18 +281,6 @@ func pick(is bool, text, instead string) string {
 	return instead
 }
 
-// list prints things as JSON, or else as a table; none stands for a table without rows.
-func (io stdio) list(asJSON bool, things any, t *table, none string) error {
-	if asJSON {
-		return io.json(things)
-	}
-	p := newPrinter(io.out)
-	if p.table(t); len(t.rows) == 0 && none != "" {
-		p.line("%s", none)
-	}
-	return p.err
-}
-
 // table prints a table that has rows. On a terminal no row is longer than a line.
 func (p *printer) table(t *table) {
 	if len(t.rows) == 0 {

@@ -344,14 +344,11 @@ func madeOf(list []proofOf, made []*proved) []proofOf {
 }
 
 func (c *proveCmd) say(io stdio, list []proofOf) error {
-	if c.JSON {
-		return io.json(list)
-	}
-	p := newPrinter(io.out)
-	for _, one := range list {
-		p.line("%d. record %s: %s (%s)", one.Number, one.Record, one.Statement, plural.Of(one.Bytes, "byte"))
-	}
-	return p.err
+	return c.answer(io, list, func(p *printer) {
+		for _, one := range list {
+			p.line("%d. record %s: %s (%s)", one.Number, one.Record, one.Statement, plural.Of(one.Bytes, "byte"))
+		}
+	})
 }
 
 // A wish is one statement that is to be proved, as flags say it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,22 +87,17 @@ func flagName(flag, name string) error {
 	return nil
 }
 
-// record opens a recorder on an installation, has do serve with its handler, and ends it.
-func record(ctx context.Context, i *installation.Installation, o recorder.Options, do func(http.Handler) (reason string, err error)) error {
+// record opens a recorder on an installation, has do serve with it, and ends it.
+func record(ctx context.Context, i *installation.Installation, o recorder.Options, do func(*recorder.Recorder) (reason string, err error)) error {
 	r, err := recorder.On(ctx, i, o)
 	if err != nil {
 		return err
 	}
-	reason, err := do(r.Handler())
+	reason, err := do(r)
 	return errors.Join(err, r.Stop(context.WithoutCancel(ctx), reason)) // what passed is sealed, however this ends
 }
 
-// serveCalls passes calls on until the context ends, and then those that have begun.
-func serveCalls(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
-	return serveBy(ctx, l, h, log, nil)
-}
-
-// serveBy is serveCalls by these protocols; nil: those that net/http has.
+// serveBy passes calls on until the context ends, and then those that have begun, by these protocols; nil: those that net/http has.
 func serveBy(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger, protocols *http.Protocols) error {
 	s := &http.Server{Handler: h, Protocols: protocols, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	return serveUntil(ctx, l, s, 30*time.Second)
@@ -125,7 +121,7 @@ func (c *recordProxyCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	return c.serve(ctx, a, io, o, listening{c.Listen, c.TLSCert, c.TLSKey, ""})
+	return c.serve(ctx, a, io, o, c.Listen, c.listenFlags, "")
 }
 
 // listenFlags say by which certificate and names a recorder is reached.
@@ -140,27 +136,24 @@ type logJSONFlag struct {
 	LogJSON bool `name:"log-json" help:"Write the log as JSON lines."`
 }
 
-// listening says where a recorder listens, by which certificate, and under which path it is asked.
-type listening struct{ at, cert, key, path string }
-
-// serve records what passes a listener until it is interrupted.
-func (f *witnessFlags) serve(ctx context.Context, a *app, io stdio, o recorder.Options, at listening) error {
-	if err := errors.Join(mayListen("--listen", at.at, at.cert, at.key), o.Check()); err != nil {
+// serve records what passes a listener until it is interrupted. It is asked under a path.
+func (f *witnessFlags) serve(ctx context.Context, a *app, io stdio, o recorder.Options, listen string, by listenFlags, path string) error {
+	if err := errors.Join(by.mayListen(listen), o.Check()); err != nil {
 		return err
 	}
-	l, err := listenAt("--listen", at.at, at.cert, at.key)
+	l, err := listenAt("--listen", listen, by.TLSCert, by.TLSKey)
 	if err != nil {
 		return err
 	}
 	defer l.Close() //nolint:errcheck // the server has, unless it did not begin
 	defer roomy()()
 	return a.withStamps(ctx, io, f.keyFlags, f.stampFlags, func(i *installation.Installation) error {
-		return record(ctx, i, o, func(h http.Handler) (string, error) {
+		return record(ctx, i, o, func(r *recorder.Recorder) (string, error) {
 			io.flush()
-			if err := io.line("%s%s", address(l, at.key), at.path); err != nil {
+			if err := io.line("%s%s", address(l, by.TLSKey), path); err != nil {
 				return "it could not say where it listens", err
 			}
-			return "it was interrupted", serveCalls(ctx, l, h, o.Log)
+			return "it was interrupted", serveBy(ctx, l, r.Handler(), o.Log, nil)
 		})
 	})
 }
@@ -173,16 +166,16 @@ func lowered(names []string) []string {
 	return list
 }
 
-// mayListen refuses to carry tokens in the clear. flag names the address.
-func mayListen(flag, listen, cert, key string) error {
-	if (cert == "") != (key == "") {
+// mayListen refuses to carry tokens in the clear.
+func (f *listenFlags) mayListen(listen string) error {
+	if (f.TLSCert == "") != (f.TLSKey == "") {
 		return errors.New("--tls-cert, --tls-key: one needs the other")
 	}
 	if _, _, err := net.SplitHostPort(listen); err != nil {
-		return hint(fmt.Errorf("%s %s: %w", flag, listen, err), "%s 127.0.0.1:8419 has a host and a port", flag)
+		return hint(fmt.Errorf("--listen %s: %w", listen, err), "--listen 127.0.0.1:8419 has a host and a port")
 	}
-	if key == "" && !isLoopback(listen) {
-		return hint(fmt.Errorf("%s %s: other machines would send tokens and keys over plain http", flag, listen), "--tls-cert and --tls-key serve https")
+	if f.TLSKey == "" && !isLoopback(listen) {
+		return hint(fmt.Errorf("--listen %s: other machines would send tokens and keys over plain http", listen), "--tls-cert and --tls-key serve https")
 	}
 	return nil
 }
@@ -217,8 +210,9 @@ func flagOrigin(flag, address string) error {
 
 func (c *recordA2ACmd) Run(ctx context.Context, a *app, io stdio) error {
 	o, err := c.witness()
-	if err = errors.Join(err, flagName("--agent", c.Agent), flagOrigin("--upstream", c.Upstream)); err == nil && c.RewriteCard != "" {
-		err = flagOrigin("--rewrite-card", c.RewriteCard)
+	err = errors.Join(err, flagName("--agent", c.Agent), flagOrigin("--upstream", c.Upstream))
+	if c.RewriteCard != "" {
+		err = cmp.Or(err, flagOrigin("--rewrite-card", c.RewriteCard))
 	}
 	if err != nil {
 		return err
@@ -228,7 +222,7 @@ func (c *recordA2ACmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.As == "caller" {
 		o.A2A.Side = recorder.Asked
 	}
-	return c.serve(ctx, a, io, o, listening{c.Listen, c.TLSCert, c.TLSKey, ""})
+	return c.serve(ctx, a, io, o, c.Listen, c.listenFlags, "")
 }
 
 type recordOTLPCmd struct {
@@ -291,7 +285,7 @@ func serveOTLP(ctx context.Context, l net.Listener, h http.Handler, log *slog.Lo
 
 // check refuses flags before anything is made.
 func (c *recordOTLPCmd) check() error {
-	err := errors.Join(flagName("--recorder", c.Recorder), mayListen("--listen", c.Listen, c.TLSCert, c.TLSKey))
+	err := errors.Join(flagName("--recorder", c.Recorder), c.mayListen(c.Listen))
 	if c.Agent != "" {
 		err = errors.Join(err, flagName("--agent", c.Agent), checkChain(c.Agent, c.Chain))
 	}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/recorder"
 )
@@ -34,16 +35,9 @@ type recordRunCmd struct {
 }
 
 func (c *recordRunCmd) Run(ctx context.Context, a *app, io stdio) error {
-	command := c.Command
-	if len(command) > 0 && command[0] == "--" {
-		command = command[1:]
-	}
-	if len(command) == 0 {
-		return hint(errors.New("no program is named: write it after --, with its arguments"), "as in 'jurat record run --agent %s -- python agent.py'", c.Agent)
-	}
-	program, err := exec.LookPath(command[0])
+	program, command, err := programIn("program", c.Command, hint(errors.New("no program is named: write it after --, with its arguments"), "as in 'jurat record run --agent %s -- python agent.py'", c.Agent))
 	if err != nil {
-		return fmt.Errorf("the program %s cannot be run: %w", command[0], err)
+		return err
 	}
 	o, err := c.options()
 	if err = errors.Join(err, flagName("--agent", c.Agent)); err == nil {
@@ -68,8 +62,8 @@ func (c *recordRunCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return c.Agent, nil
 	}
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
-		return record(ctx, i, o, func(h http.Handler) (string, error) {
-			child := exec.Command(program, command[1:]...)
+		return record(ctx, i, o, func(r *recorder.Recorder) (string, error) {
+			h, child := r.Handler(), exec.Command(program, command[1:]...)
 			child.Stdin = os.Stdin
 			child.Stdout, child.Stderr = io.passing()
 			child.Env = append(os.Environ(), variables("http://"+l.Addr().String()+"/r/"+token)...)
@@ -85,6 +79,20 @@ func (c *recordRunCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return reason, err
 		})
 	})
+}
+
+// programIn returns the program that a command line names, perhaps after --, where it is, and its arguments behind its name. The error is
+// absent if none is named.
+func programIn(what string, command []string, absent error) (program string, _ []string, err error) {
+	if len(command) > 0 && command[0] == "--" {
+		command = command[1:]
+	}
+	if len(command) == 0 {
+		return "", nil, absent
+	}
+	program, err = exec.LookPath(command[0])
+	fault.While(&err, "the %s %s cannot be run", what, command[0])
+	return program, command, err
 }
 
 // throughVariables has upstreams lead where the SDKs would go now.
@@ -120,7 +128,7 @@ func variableNames() string {
 func runServed(ctx context.Context, child *exec.Cmd, l net.Listener, h http.Handler, log *slog.Logger) (reason string, err error) {
 	served, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
-	go func() { ended <- serveCalls(served, l, h, log) }()
+	go func() { ended <- serveBy(served, l, h, log, nil) }()
 	defer func() { stop(); err = errors.Join(err, <-ended) }()
 	if err := child.Start(); err != nil {
 		return "the program could not be started", err
@@ -175,16 +183,10 @@ func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.Key != "" || len(c.Also)+len(c.Host) > 0 {
 		return errors.New("--key, --also and --host go with --upstream: a program's server is asked through a pipe, with what its own settings say")
 	}
-	command := c.Command
-	if len(command) > 0 && command[0] == "--" {
-		command = command[1:]
-	}
-	if len(command) == 0 {
-		return hint(errors.New("no server is named: write its program after --, with its arguments, or give --upstream"), "as in 'jurat record mcp --agent %s -- npx -y @modelcontextprotocol/server-filesystem /srv/files'", c.Agent)
-	}
-	program, err := exec.LookPath(command[0])
+	program, command, err := programIn("server", c.Command, hint(errors.New("no server is named: write its program after --, with its arguments, or give --upstream"),
+		"as in 'jurat record mcp --agent %s -- npx -y @modelcontextprotocol/server-filesystem /srv/files'", c.Agent))
 	if err != nil {
-		return fmt.Errorf("the server %s cannot be run: %w", command[0], err)
+		return err
 	}
 	o, err := c.witness()
 	if err = errors.Join(err, flagName("--agent", c.Agent)); err != nil {
@@ -200,12 +202,9 @@ func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	o.Agent, o.Pipes, o.Log = c.Agent, true, io.logger(false)
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
-		r, err := recorder.On(ctx, i, o)
-		if err != nil {
-			return err
-		}
-		reason, err := passed(r, about, exec.Command(program, command[1:]...), io)
-		return errors.Join(err, r.Stop(context.WithoutCancel(ctx), reason))
+		return record(ctx, i, o, func(r *recorder.Recorder) (string, error) {
+			return passed(r, about, exec.Command(program, command[1:]...), io)
+		})
 	})
 }
 
@@ -230,21 +229,15 @@ func (c *recordMCPCmd) overHTTP(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	return c.serve(ctx, a, io, o, listening{c.Listen, c.TLSCert, c.TLSKey, at.EscapedPath()})
+	return c.serve(ctx, a, io, o, c.Listen, c.listenFlags, at.EscapedPath())
 }
 
 // passed runs a server behind a pipe. A signal goes on to the server, and a second one ends it.
 func passed(r *recorder.Recorder, about recorder.PipeOptions, server *exec.Cmd, io stdio) (reason string, err error) {
 	pipe, err := r.Pipe(about)
-	if err != nil {
-		return "it could not begin", err
-	}
-	toServer, err := server.StdinPipe()
-	if err != nil {
-		return "it could not begin", err
-	}
-	fromServer, err := server.StdoutPipe()
-	if err != nil {
+	toServer, noInput := server.StdinPipe()
+	fromServer, noOutput := server.StdoutPipe()
+	if err := errors.Join(err, noInput, noOutput); err != nil {
 		return "it could not begin", err
 	}
 	_, server.Stderr = io.passing()

@@ -68,24 +68,18 @@ func (c *recordsCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return flagError(err)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		list, err := c.find(ctx, a, io, i, get)
+		by, err := i.Trust(ctx)
 		if err != nil {
 			return err
 		}
-		return c.print(io, list)
+		return a.indexed(ctx, io, i, func(k *docket.Keeper, trials *trial.Index) error {
+			list, err := k.Records(ctx, get, trials, everything(), by)
+			if err != nil {
+				return err
+			}
+			return c.print(io, list)
+		})
 	})
-}
-
-func (c *recordsCmd) find(ctx context.Context, a *app, io stdio, i *installation.Installation, get func(string) string) (list api.HitList, err error) {
-	by, err := i.Trust(ctx)
-	if err != nil {
-		return list, err
-	}
-	err = a.indexed(ctx, io, i, func(k *docket.Keeper, trials *trial.Index) error {
-		list, err = k.Records(ctx, get, trials, everything(), by)
-		return err
-	})
-	return list, err
 }
 
 // indexed does something with the index of words and the list of trials.
@@ -105,13 +99,6 @@ func (a *app) indexed(ctx context.Context, io stdio, i *installation.Installatio
 func everything() *docket.Reader { return &docket.Reader{Scope: find.Scope{All: true}} }
 
 func (c *recordsCmd) print(io stdio, list api.HitList) error {
-	switch {
-	case c.JSON:
-		return io.json(list)
-	case c.CSV:
-		return docket.HitTable(list.Hits).WriteCSV(io.documents())
-	}
-	p := newPrinter(io.out)
 	t := table{heads: []head{{name: "proved", rank: 2}, {name: "role"}, {name: "who", rank: 3}, {name: "record", rank: 1}}}
 	for _, h := range list.Hits {
 		t.row(cmp.Or(h.Proved, "not proved"), h.Role, h.Actor, h.Record)
@@ -128,10 +115,11 @@ func (c *recordsCmd) print(io stdio, list api.HitList) error {
 			t.below(fmt.Sprintf("%s %s: %s", pick(h.Said, "said in", "given in"), h.Place, h.Line), "")
 		}
 	}
-	p.table(&t)
-	p.line("%s on this page", plural.Of(len(list.Hits), "record"))
-	p.rest(io, list.Next, list.Index)
-	return p.err
+	return c.answer(io, list, docket.HitTable(list.Hits), func(p *printer) {
+		p.table(&t)
+		p.line("%s on this page", plural.Of(len(list.Hits), "record"))
+		p.rest(list.Next, list.Index)
+	})
 }
 
 // only returns an error if a flag is given that does not go with another.
@@ -154,26 +142,17 @@ func (c *recordsCmd) recorded(ctx context.Context, a *app, io stdio, values map[
 		return flagError(err)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		list, err := c.chains(ctx, a, io, i, get)
-		switch {
-		case err != nil:
-			return err
-		case c.JSON:
-			return io.json(list)
-		}
-		p := newPrinter(io.out)
-		p.chains(&list)
-		p.rest(io, list.Next, list.Index)
-		return p.err
+		return a.indexed(ctx, io, i, func(k *docket.Keeper, trials *trial.Index) error {
+			list, err := k.Recordings(ctx, get, trials, everything())
+			if err != nil {
+				return err
+			}
+			return jsonFlag{c.JSON}.answer(io, list, func(p *printer) {
+				p.chains(&list)
+				p.rest(list.Next, list.Index)
+			})
+		})
 	})
-}
-
-func (c *recordsCmd) chains(ctx context.Context, a *app, io stdio, i *installation.Installation, get func(string) string) (list api.Recordings, err error) {
-	err = a.indexed(ctx, io, i, func(k *docket.Keeper, trials *trial.Index) error {
-		list, err = k.Recordings(ctx, get, trials, everything())
-		return err
-	})
-	return list, err
 }
 
 func (p *printer) chains(list *api.Recordings) {
@@ -241,12 +220,7 @@ func (c *recordsCmd) show(ctx context.Context, a *app, io stdio, values map[stri
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return io.json(part)
-		}
-		p := newPrinter(io.out)
-		p.recorded(part, c.Lines)
-		return p.err
+		return jsonFlag{c.JSON}.answer(io, part, func(p *printer) { p.recorded(part, c.Lines) })
 	})
 }
 

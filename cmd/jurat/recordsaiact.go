@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ func (c *recordsCmd) report(ctx context.Context, a *app, io stdio, values map[st
 		if err != nil {
 			return err
 		}
-		return closing(c.printReport(io, r), reportCode(r))
+		return closing(reportCode(r), jsonFlag{c.JSON}.answer(io, r, func(p *printer) { p.duties(r) }))
 	})
 }
 
@@ -62,26 +63,11 @@ func answers(ctx context.Context, i *installation.Installation, io stdio, s duti
 
 // reportCode is the exit code of a report; nil: 0.
 func reportCode(r *duties.Report) error {
-	for _, clause := range r.Clauses {
-		for _, line := range clause.Lines {
-			if line.Refuted > 0 {
-				return exitCode(exitBad)
-			}
-		}
+	refuted := func(l duties.Line) bool { return l.Refuted > 0 }
+	if slices.ContainsFunc(r.Clauses, func(c duties.Clause) bool { return slices.ContainsFunc(c.Lines, refuted) }) {
+		return exitCode(exitBad)
 	}
-	if r.Acts == 0 {
-		return exitCode(exitUndecided)
-	}
-	return nil
-}
-
-func (c *recordsCmd) printReport(io stdio, r *duties.Report) error {
-	if c.JSON {
-		return io.json(r)
-	}
-	p := newPrinter(io.out)
-	p.duties(r)
-	return p.err
+	return when(r.Acts == 0, exitUndecided)
 }
 
 func reportHead(r *duties.Report) string {

@@ -199,7 +199,7 @@ func (c *reputationCmd) fromServer(ctx context.Context, io stdio, config reputat
 	}
 	server, is := strings.CutSuffix(log.URL(), "/log/")
 	if !is {
-		return hint(fmt.Errorf("--log: %s is not the log of a jurat server, which alone has the records", c.Log), "the log of a jurat server is at its URL with /log at the end")
+		return whereLogsAre(fmt.Errorf("--log: %s is not the log of a jurat server, which alone has the records", c.Log))
 	}
 	asking, err := client.NewClient(client.Config{URL: server, Token: log.token})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"jurat/internal/access"
+	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/openid"
 	"jurat/internal/schedule"
@@ -248,10 +249,8 @@ func (c *serveCmd) tracing(log *slog.Logger) (*tracing.Tracing, error) {
 		return nil, nil
 	}
 	t, err := tracing.Start(c.OTLP, c.OTLPHeaders, log)
-	if err != nil {
-		return nil, fmt.Errorf("--otlp-endpoint: %w", err)
-	}
-	return t, nil
+	fault.While(&err, "--otlp-endpoint")
+	return t, err
 }
 
 // stopTracing sends what is left of the traces, if the collector takes it soon: it is not worth more waiting.
@@ -366,14 +365,12 @@ func sayReady() error {
 		return err
 	}
 	conn, err := net.Dial("unixgram", at)
-	if err != nil {
-		return fmt.Errorf("telling the service manager at %s (%s) that the server is ready: %w", at, variable, err)
+	if err == nil {
+		defer conn.Close()
+		_, err = conn.Write([]byte("READY=1"))
 	}
-	defer conn.Close()
-	if _, err := conn.Write([]byte("READY=1")); err != nil {
-		return fmt.Errorf("telling the service manager at %s (%s) that the server is ready: %w", at, variable, err)
-	}
-	return nil
+	fault.While(&err, "telling the service manager at %s (%s) that the server is ready", at, variable)
+	return err
 }
 
 const (

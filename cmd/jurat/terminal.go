@@ -40,15 +40,15 @@ type stdio struct {
 
 // guarded puts the doors before both writers.
 func (io stdio) guarded() stdio {
-	return stdio{in: io.in, out: &people{outlet{io.out}}, err: &messages{to: io.err}}
+	return stdio{in: io.in, out: outlet{io.out, true}, err: &messages{to: io.err}}
 }
 
 // passing are the streams behind the doors, for a program that the user has jurat start: what that program writes is its own and passes as it is,
 // to a terminal if there is one.
 func (io stdio) passing() (out, err io.Writer) {
 	out, err = io.out, io.err
-	if p, guarded := out.(*people); guarded {
-		out = p.to
+	if o, guarded := out.(outlet); guarded {
+		out = o.to
 	}
 	if m, guarded := err.(*messages); guarded {
 		err = m.to
@@ -282,31 +282,31 @@ func (e escaping) Write(line []byte) (int, error) {
 // errGone says that the reader closed standard output, as head does.
 var errGone = errors.New("standard output is closed")
 
-// outlet is standard output, bare.
-type outlet struct{ to io.Writer }
-
-func (o outlet) Write(text []byte) (int, error) {
-	n, err := o.to.Write(text)
-	if errors.Is(err, syscall.EPIPE) {
-		err = fmt.Errorf("%w: %w", errGone, err)
-	}
-	return n, err
+// outlet is standard output. For people it shows what a terminal would obey.
+type outlet struct {
+	to     io.Writer
+	people bool
 }
 
-// people is the door to stdout: text for people.
-type people struct{ outlet }
-
-func (p *people) Write(text []byte) (int, error) {
-	if _, err := p.outlet.Write([]byte(uncommanded(inertLines(string(text))))); err != nil {
+func (o outlet) Write(text []byte) (int, error) {
+	shown := text
+	if o.people {
+		shown = []byte(uncommanded(inertLines(string(text))))
+	}
+	_, err := o.to.Write(shown)
+	switch {
+	case errors.Is(err, syscall.EPIPE):
+		return 0, fmt.Errorf("%w: %w", errGone, err)
+	case err != nil:
 		return 0, err
 	}
 	return len(text), nil
 }
 
-// bare is the outlet behind the door.
+// bare is the outlet, byte for byte.
 func bare(out io.Writer) io.Writer {
-	if p, ok := out.(*people); ok {
-		return p.outlet
+	if o, ok := out.(outlet); ok {
+		return outlet{to: o.to}
 	}
 	return out
 }
@@ -424,7 +424,7 @@ func show(args []any) {
 
 // terminalOf is the terminal behind a writer, or nil.
 func terminalOf(out io.Writer) *os.File {
-	if o, ok := bare(out).(outlet); ok {
+	if o, ok := out.(outlet); ok {
 		out = o.to
 	}
 	if m, ok := out.(*messages); ok {

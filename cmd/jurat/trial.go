@@ -103,13 +103,13 @@ func (c *trialCmd) convene(io stdio, attempts ...*attempt) (*court, error) {
 	return ct, c.compare(ct.settings, attempts)
 }
 
-// try holds a trial, shows it, and leaves its case file. What it waits for is said by wait.
+// try holds a trial, shows it, and leaves its case file. What it waits for is said on said, of several at a time with the name about.
 func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.Installation, config trial.Config, at *attempt,
-	wait func(*trial.Config) *waiting, hold func(trial.Config) (*trial.Trial, error)) {
+	said stdio, about string, hold func(trial.Config) (*trial.Trial, error)) {
 	config.Ledger, config.Keys, config.Locks = i.Ledger, i.Keys, i.Locks()
 	show := newTranscript(io.out, c.JSON || io.hushed())
 	show.opening(at.title(), at.on, &config.Settings)
-	w := wait(&config)
+	w := await(said, about, &config)
 	config.OnEvent = func(e trial.Event) { w.beside(func() { show.event(e) }) }
 	at.began = time.Now()
 	at.trial, at.err = hold(config)
@@ -211,7 +211,7 @@ func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
 		if at.on = given; given == nil {
 			at.on = r.Case
 		}
-		c.try(ctx, a, io, i, config, at, awaiting(io, ""), func(config trial.Config) (*trial.Trial, error) {
+		c.try(ctx, a, io, i, config, at, io, "", func(config trial.Config) (*trial.Trial, error) {
 			return trial.Resume(ctx, config, r)
 		})
 		return nil
@@ -307,7 +307,7 @@ func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 			}
 			t.row(l.ID, state, l.Acts, evidence.FormatTime(l.From), evidence.FormatTime(l.Last), l.Case.Short())
 		}
-		return io.list(c.JSON, lines, &t, "every trial in the log has its verdict")
+		return c.jsonFlag.list(io, lines, &t, "every trial in the log has its verdict")
 	})
 }
 
@@ -346,7 +346,7 @@ func (c *trialCmd) outcome(ctx context.Context, a *app, io stdio) error {
 	if found == nil {
 		return hint(fmt.Errorf("--outcome: %s has no verdict yet", c.Outcome), "'jurat trial --resume %s' goes on with it if it was broken off", c.Outcome)
 	}
-	if err := c.printOutcome(io, found); err != nil {
+	if err := c.answer(io, found, func(p *printer) { p.text("", incident.Outcome(found, words.English)) }); err != nil {
 		return err
 	}
 	code := outcomeCode(found)
@@ -370,15 +370,6 @@ func (c *trialCmd) rulesCode(io stdio) (exitCode, error) {
 	fmt.Fprintln(io.err, "jurat: exit code 3 and not 0: rules sat, and no language model")
 	fmt.Fprintf(io.err, "jurat: hint: %s\n", howToGetAJury)
 	return exitUndecided, nil
-}
-
-func (c *trialCmd) printOutcome(io stdio, o *jury.TrialOutcome) error {
-	if c.JSON {
-		return io.json(o)
-	}
-	p := newPrinter(io.out)
-	p.text("", incident.Outcome(o, words.English))
-	return p.err
 }
 
 // outcomeCode returns the exit code of an outcome: 0 only for a safe_pass that no longer needs a person's decision.

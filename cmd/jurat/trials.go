@@ -24,10 +24,37 @@ type jsonFlag struct {
 	JSON bool `name:"json" help:"Print JSON, and nothing else."`
 }
 
+// answer prints a value as JSON, or else for people.
+func (f jsonFlag) answer(io stdio, value any, people func(p *printer)) error {
+	if f.JSON {
+		return io.json(value)
+	}
+	p := newPrinter(io.out)
+	people(p)
+	return p.err
+}
+
+// list prints things as JSON, or else as a table; none stands for a table without rows.
+func (f jsonFlag) list(io stdio, things any, t *table, none string) error {
+	return f.answer(io, things, func(p *printer) {
+		if p.table(t); len(t.rows) == 0 && none != "" {
+			p.line("%s", none)
+		}
+	})
+}
+
 // tableFlags say in which form a list is printed.
 type tableFlags struct {
 	JSON bool `name:"json" xor:"form" help:"Print JSON, as the server's API answers."`
 	CSV  bool `name:"csv" xor:"form" help:"Print CSV. A cell that a spreadsheet would compute gets an apostrophe before it."`
+}
+
+// answer prints a value as JSON, as CSV, or else for people.
+func (f tableFlags) answer(io stdio, value any, csv *docket.Table, people func(p *printer)) error {
+	if f.CSV {
+		return csv.WriteCSV(io.documents())
+	}
+	return jsonFlag{f.JSON}.answer(io, value, people)
 }
 
 // searchFlags are what searches for trials and records have in common.
@@ -76,9 +103,10 @@ func (c *trialsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) (err error) {
 		k := &docket.Keeper{Ledger: i.Ledger}
 		if q.NeedsIndex() {
-			if k, err = a.words(ctx, io, i); err != nil {
-				return err
-			}
+			k, err = a.words(ctx, io, i)
+		}
+		if err != nil {
+			return err
 		}
 		defer func() { err = errors.Join(err, k.Close()) }()
 		trials, err := a.trials(ctx, io, i)
@@ -140,21 +168,15 @@ func flagError(err error) error {
 }
 
 func (c *trialsCmd) print(io stdio, list api.TrialList) error {
-	switch {
-	case c.JSON:
-		return io.json(list)
-	case c.CSV:
-		return docket.TrialTable(list.Trials).WriteCSV(io.documents())
-	}
-	p := newPrinter(io.out)
 	t := table{heads: []head{{name: "submitted", rank: 2}, {name: "outcome"}, {name: "verdict"}, {name: "score", right: true}, {name: "agent", rank: 3}, {name: "submitter", rank: 4}, {name: "trial", rank: 1}}}
 	for i := range list.Trials {
 		t.trial(&list.Trials[i])
 	}
-	p.table(&t)
-	p.line("%s%s%s", pick(list.Counts.AtMost, "at most ", ""), plural.Of(list.Counts.Total, "trial"), counted(list.Counts.Outcomes))
-	p.rest(io, list.Next, list.Index)
-	return p.err
+	return c.answer(io, list, docket.TrialTable(list.Trials), func(p *printer) {
+		p.table(&t)
+		p.line("%s%s%s", pick(list.Counts.AtMost, "at most ", ""), plural.Of(list.Counts.Total, "trial"), counted(list.Counts.Outcomes))
+		p.rest(list.Next, list.Index)
+	})
 }
 
 func (t *table) trial(l *api.TrialLine) {
@@ -173,7 +195,7 @@ func (t *table) trial(l *api.TrialLine) {
 }
 
 // rest says what a list does not show.
-func (p *printer) rest(io stdio, next string, index api.IndexState) {
+func (p *printer) rest(next string, index api.IndexState) {
 	if next != "" {
 		p.line("There may be more: --after %s", quote(next))
 	}
@@ -298,30 +320,21 @@ func (p *printer) findings(title string, list []api.TrialFinding) {
 }
 
 func (c *trialsCmd) show(io stdio, s *api.TrialSheet) error {
-	switch {
-	case c.JSON:
-		return io.json(s)
-	case c.CSV:
-		return docket.SeatTable(s).WriteCSV(io.documents())
-	}
-	p := newPrinter(io.out)
-	p.sheet(s)
-	p.findings("Findings", s.Findings)
-	return p.err
+	return c.answer(io, s, docket.SeatTable(s), func(p *printer) {
+		p.sheet(s)
+		p.findings("Findings", s.Findings)
+	})
 }
 
 func (c *trialsCmd) compare(io stdio, both api.TrialComparison) error {
-	if c.JSON {
-		return io.json(both)
-	}
-	p := newPrinter(io.out)
-	p.sheet(&both.A)
-	p.line("")
-	p.sheet(&both.B)
-	p.line("")
-	p.line("%s", pick(both.SameCase, "Both judged the same evidence.", "They judged different evidence."))
-	p.findings("Found in both", both.Both)
-	p.findings("Only in the first", both.OnlyA)
-	p.findings("Only in the second", both.OnlyB)
-	return p.err
+	return jsonFlag{c.JSON}.answer(io, both, func(p *printer) {
+		p.sheet(&both.A)
+		p.line("")
+		p.sheet(&both.B)
+		p.line("")
+		p.line("%s", pick(both.SameCase, "Both judged the same evidence.", "They judged different evidence."))
+		p.findings("Found in both", both.Both)
+		p.findings("Only in the first", both.OnlyA)
+		p.findings("Only in the second", both.OnlyB)
+	})
 }

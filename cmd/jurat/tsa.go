@@ -111,7 +111,7 @@ func listAuthorities(ctx context.Context, i *installation.Installation, io stdio
 	for _, name := range slices.Sorted(maps.Keys(waiting)) {
 		t.row(name, "removed; "+waiting[name])
 	}
-	return errors.Join(io.list(false, nil, &t, ""), tellDue(ctx, io, i))
+	return errors.Join(jsonFlag{}.list(io, nil, &t, ""), tellDue(ctx, io, i))
 }
 
 func qualifiedUntil(o *stamping.Outside) string {
@@ -195,10 +195,7 @@ func stamp(ctx context.Context, i *installation.Installation, io stdio) error {
 	if len(outcomes) == 0 {
 		p.line("nothing waits for a time stamp")
 	}
-	if err := errors.Join(err, p.err); err != nil || !still {
-		return err
-	}
-	return exitCode(exitUndecided)
+	return cmp.Or(errors.Join(err, p.err), when(still, exitUndecided))
 }
 
 // pendingLine is a record that waits, as it is listed.
@@ -219,7 +216,7 @@ func (c *logStampCmd) pending(ctx context.Context, i *installation.Installation,
 	for _, l := range lines {
 		t.row(l.Authority, l.Since, l.Record, l.Index, l.Stamps)
 	}
-	if err := io.list(c.JSON, lines, &t, "nothing waits for a time stamp"); err != nil || c.JSON {
+	if err := c.list(io, lines, &t, "nothing waits for a time stamp"); err != nil || c.JSON {
 		return err
 	}
 	return tellDue(ctx, io, i)
@@ -265,10 +262,7 @@ func anchor(ctx context.Context, i *installation.Installation, io stdio) error {
 			p.line("%s: stamped the checkpoint over %s", a.Authority, plural.Of(a.Size, "record"))
 		}
 	}
-	if err := errors.Join(err, p.err); err != nil || !missing {
-		return err
-	}
-	return exitCode(exitUndecided)
+	return cmp.Or(errors.Join(err, p.err), when(missing, exitUndecided))
 }
 
 func (c *logStampCmd) renew(ctx context.Context, i *installation.Installation, io stdio) error {
@@ -292,8 +286,5 @@ func (c *logStampCmd) renew(ctx context.Context, i *installation.Installation, i
 	if r.Foreign > 0 {
 		p.line("%s cannot be judged here: of authorities that are not configured, or damaged", plural.Of(r.Foreign, "stamped checkpoint"))
 	}
-	if p.err == nil && r.Foreign > 0 {
-		return exitCode(exitUndecided)
-	}
-	return p.err
+	return closing(when(r.Foreign > 0, exitUndecided), p.err)
 }

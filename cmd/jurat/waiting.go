@@ -38,13 +38,9 @@ type waiting struct {
 // patience is how long nothing is said of a wait.
 const patience = time.Second
 
-// awaiting returns what watches the jurors of a trial. about names the case if several run at a time; then there is no line to renew. The
+// await watches the jurors of a trial. about names the case if several run at a time; then there is no line to renew. The
 // watch is nil if nothing is to be said. Its end must be called.
-func awaiting(out stdio, about string) func(*trial.Config) *waiting {
-	return func(config *trial.Config) *waiting { return newWaiting(out, about, config) }
-}
-
-func newWaiting(out stdio, about string, config *trial.Config) *waiting {
+func await(out stdio, about string, config *trial.Config) *waiting {
 	if out.hushed() {
 		return nil
 	}

@@ -118,7 +118,7 @@ func (c *witnessCmd) list(ctx context.Context, io stdio) error {
 	for _, k := range known {
 		t.row(k.Origin, k.Size)
 	}
-	return errors.Join(err, io.list(false, nil, &t, ""), w.Close())
+	return errors.Join(err, jsonFlag{}.list(io, nil, &t, ""), w.Close())
 }
 
 // serve answers until it is interrupted.
@@ -266,10 +266,7 @@ func (c *logWitnessCmd) ask(ctx context.Context, i *installation.Installation, i
 	if asked == nil {
 		return hint(fmt.Errorf("this log has no witness"), "'jurat log witness URL --key KEY' adds one")
 	}
-	if err := printCosigning(io, asked, asked.Size); err != nil || asked.Met() {
-		return err
-	}
-	return exitCode(exitUndecided)
+	return closing(when(!asked.Met(), exitUndecided), printCosigning(io, asked, asked.Size))
 }
 
 // printCosigning prints which witnesses cosigned which checkpoint.
