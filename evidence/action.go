@@ -56,7 +56,6 @@ const (
 	KeyEvent        ActionType = "key_event"        // a key was registered, rotated, retired or revoked
 	Erasure         ActionType = "erasure"          // a text that was sealed apart was destroyed
 	AccessEvent     ActionType = "access_event"     // a person, an agent or the public gained or lost access
-	Refusal         ActionType = "refusal"          // the server refused requests
 	TrialEvent      ActionType = "trial_event"      // a person stopped a trial, let it go on, or a reviewer took it or gave it back
 	Expiry          ActionType = "expiry"           // the content of old records was removed
 
@@ -148,7 +147,7 @@ var rules = map[ActionType]rule{
 	PhaseOpening: clerkRule, ConsensusCheck: clerkRule, Absence: clerkRule, FinalJudgment: clerkRule, TrialClosing: clerkRule,
 	Evaluation: seatRule, Statement: seatRule, JudgeOpinion: judgeRule,
 	LateStamp: operatorRule, CheckpointStamp: operatorRule, KeyEvent: operatorRule, Erasure: operatorRule,
-	AccessEvent: operatorRule, Refusal: operatorRule, TrialEvent: operatorRule, Expiry: operatorRule,
+	AccessEvent: operatorRule, TrialEvent: operatorRule, Expiry: operatorRule,
 	ObservedCall: observedRule, ObservedTool: observedRule, ObservedMessage: observedRule, ObservedSpan: observedRule,
 	RecorderEvent: {role: RoleRecorder, actor: "agent_id", required: []string{"agent_id", "timestamp", "response"}},
 }

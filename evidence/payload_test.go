@@ -114,7 +114,6 @@ var table = map[ActionType]struct {
 	"key_event":        {"operator", operatorMust, "", "", ""},
 	"erasure":          {"operator", operatorMust, "", "", ""},
 	"access_event":     {"operator", operatorMust, "", "", ""},
-	"refusal":          {"operator", operatorMust, "", "", ""},
 	"trial_event":      {"operator", operatorMust, "", "", ""},
 	"expiry":           {"operator", operatorMust, "", "", ""},
 

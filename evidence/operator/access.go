@@ -8,14 +8,8 @@ import (
 	"jurat/evidence"
 )
 
-// Chains of the operator's acts on access, and on refused requests.
-const (
-	AccessChain   = evidence.OperatorPrefix + "access"
-	RefusalsChain = evidence.OperatorPrefix + "refusals"
-)
-
-// MaxRefusals is how many refusals one act may list.
-const MaxRefusals = 500
+// AccessChain has the operator's acts on access.
+const AccessChain = evidence.OperatorPrefix + "access"
 
 // AccessChange is what happened to the access of a person, an agent or the public.
 type AccessChange string
@@ -111,34 +105,6 @@ func (b *AccessEventBody) checkGrant() error {
 	for _, role := range b.Roles {
 		if err := evidence.CheckName(role); err != nil {
 			return fmt.Errorf("roles: %w", err)
-		}
-	}
-	return nil
-}
-
-// RefusalBody is the response of a refusal.
-type RefusalBody struct {
-	Refused []Refused `json:"refused"` // 1 to MaxRefusals
-}
-
-// Refused counts the requests that the server refused one caller, for one reason, within a span of time.
-type Refused struct {
-	Count   int64           `json:"count"`
-	From    string          `json:"from"`           // RFC 3339
-	Name    string          `json:"name,omitzero"`  // the token's holder; "": unknown
-	Problem string          `json:"problem"`        // the name of the reason
-	Route   string          `json:"route"`          // method and pattern, such as "POST /v1/records"
-	To      string          `json:"to"`             // RFC 3339
-	Token   evidence.Digest `json:"token,omitzero"` // the token that came with the request; zero: none, or one that was never issued
-}
-
-func (b *RefusalBody) checkSize() error {
-	if n := len(b.Refused); n < 1 || n > MaxRefusals {
-		return fmt.Errorf("refused: %d of them, want 1 to %d", n, MaxRefusals)
-	}
-	for i, r := range b.Refused {
-		if r.Count < 1 || r.Problem == "" || r.Route == "" || r.From == "" || r.To == "" || (r.Name == "") != r.Token.IsZero() {
-			return fmt.Errorf("refused: number %d lacks a member, or has a name without a token", i+1)
 		}
 	}
 	return nil

@@ -2,7 +2,7 @@
 // beside it.
 //
 // Acts of the operator are records like all others. The response of each is a body of this package: [KeyEventBody],
-// [LateStampBody], [CheckpointStampBody], [ErasureBody], [AccessEventBody], [RefusalBody], [TrialEventBody],
+// [LateStampBody], [CheckpointStampBody], [ErasureBody], [AccessEventBody], [TrialEventBody],
 // and [ExpiryBody]. [Check] reads one by the rules of its action type.
 //
 // A [Checkpoint] states the length and the root hash of the log. A [Consistency] proves that one checkpoint's log is
@@ -114,7 +114,7 @@ type ErasureBody struct {
 
 // A Body is the response of an act of the operator.
 type Body interface {
-	LateStampBody | CheckpointStampBody | KeyEventBody | ErasureBody | AccessEventBody | RefusalBody | TrialEventBody | ExpiryBody
+	LateStampBody | CheckpointStampBody | KeyEventBody | ErasureBody | AccessEventBody | TrialEventBody | ExpiryBody
 }
 
 // Encode writes a body as the response of an act, in canonical form. It returns an error if the body holds text that is not UTF-8.
@@ -170,7 +170,6 @@ var acts = map[evidence.ActionType]func(*evidence.Payload) error{
 	evidence.KeyEvent:        checked(Read[KeyEventBody]),
 	evidence.Erasure:         checked(ReadErasure),
 	evidence.AccessEvent:     checked(ReadAccessEvent),
-	evidence.Refusal:         checked(Read[RefusalBody]),
 	evidence.TrialEvent:      checked(ReadTrialEvent),
 	evidence.Expiry:          checked(ReadExpiry),
 }

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -255,33 +254,6 @@ func TestAccessEvents(t *testing.T) {
 		p.Response = doc
 		if _, err := ReadAccessEvent(&p); err == nil {
 			t.Errorf("accepted as %s in the chain %s", p.ActionType, p.ChainID)
-		}
-	}
-}
-
-func TestRefusalsAreChecked(t *testing.T) {
-	digest := evidence.DigestOf([]byte("a record"))
-	known := Refused{Count: 1, From: "a", Name: "n", Problem: "p", Route: "r", To: "b", Token: digest}
-	unknown := Refused{Count: 7, From: "a", Problem: "p", Route: "r", To: "b"}
-	for name, c := range map[string]struct {
-		body RefusalBody
-		good bool
-	}{
-		"both":         {RefusalBody{[]Refused{known, unknown}}, true},
-		"none":         {RefusalBody{}, false},
-		"too many":     {RefusalBody{slices.Repeat([]Refused{known}, MaxRefusals+1)}, false},
-		"many":         {RefusalBody{slices.Repeat([]Refused{known}, MaxRefusals)}, true},
-		"no count":     {RefusalBody{[]Refused{{From: "a", Problem: "p", Route: "r", To: "b"}}}, false},
-		"no route":     {RefusalBody{[]Refused{{Count: 1, From: "a", Problem: "p", To: "b"}}}, false},
-		"name alone":   {RefusalBody{[]Refused{{Count: 1, From: "a", Name: "n", Problem: "p", Route: "r", To: "b"}}}, false},
-		"token alone":  {RefusalBody{[]Refused{{Count: 1, From: "a", Token: digest, Problem: "p", Route: "r", To: "b"}}}, false},
-		"no beginning": {RefusalBody{[]Refused{{Count: 1, Problem: "p", Route: "r", To: "b"}}}, false},
-		"no end":       {RefusalBody{[]Refused{{Count: 1, From: "a", Problem: "p", Route: "r"}}}, false},
-		"no problem":   {RefusalBody{[]Refused{{Count: 1, From: "a", Route: "r", To: "b"}}}, false},
-	} {
-		doc := must.Get(Encode(c.body))(t)
-		if _, err := Read[RefusalBody](&evidence.Payload{ActionType: evidence.Refusal, Response: doc}); (err == nil) != c.good {
-			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

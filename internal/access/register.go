@@ -283,23 +283,5 @@ func (r *Register) seal(ctx context.Context, body operator.AccessEventBody) erro
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrOrder, err)
 	}
-	return r.append(ctx, p)
-}
-
-// Refuse logs refused requests.
-func (r *Register) Refuse(ctx context.Context, refused []operator.Refused) error {
-	for part := range slices.Chunk(refused, operator.MaxRefusals) {
-		p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.Refusal, ChainID: operator.RefusalsChain}, operator.RefusalBody{Refused: part})
-		if err == nil {
-			err = r.append(ctx, p)
-		}
-		if err != nil {
-			return fmt.Errorf("recording refusals: %w", err)
-		}
-	}
-	return nil
-}
-
-func (r *Register) append(ctx context.Context, p evidence.Payload) error {
 	return ledger.Operator{Ledger: r.config.Ledger, Keys: r.config.Keys}.SealLast(ctx, p)
 }

@@ -17,7 +17,6 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
-	"jurat/evidence/operator"
 	"jurat/internal/access"
 	"jurat/internal/erasure"
 	"jurat/internal/must"
@@ -286,53 +285,34 @@ func TestPathsLeadNowhereElse(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreRecorded: the log names callers with a token that were refused, with the reason. Callers without a
-// token are counted.
-func TestRefusalsAreRecorded(t *testing.T) {
+// TestRefusalsAreTold: nobody makes the sealed log grow by being refused. The program log says who was refused what, how often and why, the metrics what and why.
+func TestRefusalsAreTold(t *testing.T) {
 	h := furnish(t)
+	gone := bearer(h.revoked(t))
 	before := h.size(t)
 	for range 3 {
 		send(t, http.DefaultClient, "GET", h.URL+"/metrics", "")
 	}
-	if after := h.size(t); after != before {
-		t.Errorf("strangers made %d records", after-before)
-	}
 	send(t, http.DefaultClient, "GET", h.URL+"/metrics", "", bearer(h.tokens[access.Agent])...)
-	must.Do(t, h.stop())
-	records := must.Get(h.Installation.Ledger.Chain(t.Context(), operator.RefusalsChain))(t)
-	var all []operator.Refused
-	for _, r := range records {
-		body := must.Get(operator.Read[operator.RefusalBody](&r.Payload))(t)
-		for _, one := range body.Refused {
-			one.From, one.To = "", ""
-			all = append(all, one)
-		}
-	}
-	want := []operator.Refused{
-		{Count: 1, Name: "logistics-agent-v1", Token: access.IDOf(h.tokens[access.Agent]), Problem: "forbidden", Route: "GET /metrics"},
-		{Count: 3, Problem: "sign-in", Route: "GET /metrics"},
-	}
-	if diff := cmp.Diff(want, all); diff != "" {
-		t.Errorf("(-want +log):\n%s", diff)
-	}
-}
-
-// TestRefusalsOfOneTokenAreBounded: a caller with a revoked token can add only a limited number of records to the log.
-func TestRefusalsOfOneTokenAreBounded(t *testing.T) {
-	h := furnish(t)
-	token := bearer(h.revoked(t))
-	before := h.size(t)
 	for range 50 {
-		send(t, http.DefaultClient, "GET", h.URL+"/v1/records", "", token...)
+		send(t, http.DefaultClient, "GET", h.URL+"/v1/records", "", gone...)
 	}
-	if made := h.size(t) - before; made != 20 {
+	if made := h.size(t) - before; made != 0 {
 		t.Errorf("%d records were made", made)
 	}
+	_, metrics := send(t, http.DefaultClient, "GET", h.URL+"/metrics", "", bearer(h.tokens[access.Operator])...)
+	if want := `jurat_requests_refused_total{problem="sign-in",route="GET /metrics"} 3`; !strings.Contains(metrics, want) {
+		t.Errorf("the metrics lack %s:\n%s", want, metrics)
+	}
 	must.Do(t, h.stop())
-	records := must.Get(h.Installation.Ledger.Chain(t.Context(), operator.RefusalsChain))(t)
-	last, err := operator.Read[operator.RefusalBody](&records[len(records)-1].Payload)
-	if err != nil || len(last.Refused) != 1 || last.Refused[0].Count != 30 || last.Refused[0].Name != "gone" {
-		t.Errorf("%+v, %v", last, err)
+	for _, want := range []string{
+		`msg="requests refused" route="GET /metrics" problem=sign-in count=3` + "\n",
+		`msg="requests refused" route="GET /metrics" problem=forbidden count=1 name=logistics-agent-v1 token=` + access.IDOf(h.tokens[access.Agent]).String(),
+		`msg="requests refused" route="GET /v1/records" problem=revoked count=50 name=gone token=`,
+	} {
+		if !strings.Contains(h.log.String(), want) {
+			t.Errorf("the program log lacks %s:\n%s", want, h.log)
+		}
 	}
 }
 

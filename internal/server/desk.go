@@ -269,7 +269,7 @@ func (s *Server) doMarked(ctx context.Context, c *Caller, seen pages.Seen, form 
 	if p.Status >= http.StatusInternalServerError && ctx.Err() == nil {
 		s.config.Log.LogAttrs(ctx, slog.LevelError, "one of several cases failed", slog.String("record", seen.Verdict), slog.Any("error", err))
 	}
-	s.refusals.note(ctx, "POST /reviews", c, p)
+	s.refusals.note("POST /reviews", c, p)
 	result.Problem = pages.ProblemText(p)
 	return result
 }

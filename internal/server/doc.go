@@ -20,10 +20,10 @@
 // nests too deep while it reads it. The answer has the security headers. Package acts decides what a record holds and
 // who may seal it: handlers only translate. acts.MayRead decides what a caller may read, beyond its roles.
 //
-// # A refusal is a record, a stranger's a count
+// # A refusal is a line of the program log
 //
-// The server records a refusal of a token's owner by name, before it answers. It counts the refusals of strangers, of callers that ask too often,
-// and further ones of the same token, and seals the counts of a minute as one act. So a caller without a token cannot make the log grow faster.
+// Nobody can make the sealed log grow by being refused. The metrics count each refusal; the program log has a line a minute for each caller, route
+// and reason, with the count.
 //
 // # A page reads its part of a chain, and the log the rest
 //

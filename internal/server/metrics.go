@@ -46,6 +46,7 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	latency  *prometheus.HistogramVec
 	seals    *prometheus.CounterVec
+	refusals *prometheus.CounterVec
 }
 
 // newMetrics makes the metrics of one server.
@@ -58,8 +59,10 @@ func newMetrics(c metricsConfig) *metrics {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60}}, []string{"route"}),
 		seals: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_records_sealed_total", Help: "Records that were sealed or accepted over HTTP."},
 			[]string{"action_type"}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_requests_refused_total", Help: "Requests that were refused, and why."},
+			[]string{"route", "problem"}),
 	}
-	m.registry.MustRegister(m.requests, m.latency, m.seals)
+	m.registry.MustRegister(m.requests, m.latency, m.seals, m.refusals)
 	// Metrics of the process itself: memory, goroutines, open files.
 	m.registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC)))
@@ -111,6 +114,9 @@ func (m *metrics) Untold(waiting func() int64) {
 
 // Sealed counts a record that was sealed or accepted.
 func (m *metrics) Sealed(action evidence.ActionType) { m.seals.WithLabelValues(string(action)).Inc() }
+
+// Refused counts a refused request.
+func (m *metrics) Refused(route, problem string) { m.refusals.WithLabelValues(route, problem).Inc() }
 
 // Answered counts an answer.
 func (m *metrics) Answered(route string, status int, took time.Duration) {

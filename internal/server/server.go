@@ -61,7 +61,7 @@ type Server struct {
 	config    Config
 	access    *access.Register
 	acts      *acts.Acts
-	refusals  *refusalRecorder
+	refusals  refusalCounter
 	limiter   *rateLimiter
 	budget    *memoryBudget
 	ready     *prober
@@ -116,7 +116,6 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.acts = acts.New(acts.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Opened: s.access, Disclose: c.Installation.Apart.Disclose, Now: c.Now})
 	s.conduct = docket.NewConductCache(c.Installation.Ledger, c.Now)
 	s.keeper = &docket.Keeper{Ledger: c.Installation.Ledger, Path: c.Index, Log: c.Log}
-	s.refusals = newRefusals(s.access, c.Log, c.Now)
 	s.budget = newMemoryBudget(c.Memory)
 	s.limiter = newRateLimiter(c.Limits, c.Now)
 	s.ready = &prober{probe: c.Installation.Ready, log: c.Log, now: c.Now}
@@ -124,6 +123,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.metrics = newMetrics(metricsConfig{Records: c.Installation.Ledger.Size, Waiting: c.Scheduler.Waiting, UnderWay: c.Scheduler.UnderWay,
 		Trials: c.Trials, Domain: domain{Owing: c.Installation.Ledger.Owing, Open: c.Scheduler.Open, Grants: s.access.Grants, Now: c.Now},
 		Cosigned: c.Installation.Witnesses.LastCosigned})
+	s.refusals.log, s.refusals.metrics = c.Log, s.metrics
 	if c.Webhook != nil {
 		s.arrivals = &arrivalTeller{Scheduler: s.scheduler, Ledger: c.Installation.Ledger, Files: c.Installation.Files(), Locks: c.Installation.Locks(), Receiver: c.Webhook, URL: c.URL, Log: c.Log, Now: c.Now}
 		s.metrics.Untold(s.arrivals.Waiting)

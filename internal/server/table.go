@@ -129,7 +129,7 @@ func (s *Server) guard(route *Route) http.Handler {
 		switch {
 		case err == nil:
 		case watching.Status == 0:
-			s.refusals.note(r.Context(), route.Name(), c, s.refuse(watching, r, route, c, err))
+			s.refusals.note(route.Name(), c, s.refuse(watching, r, route, c, err))
 		case r.Context().Err() == nil: // the answer has begun
 			s.config.Log.LogAttrs(r.Context(), slog.LevelWarn, "answer broken off", slog.String("route", route.Name()), slog.Any("error", err))
 		}

@@ -124,7 +124,7 @@ var ignored = map[evidence.ActionType]string{
 	evidence.ModelOutput: byAgent, evidence.Recommendation: byAgent, evidence.Proposal: byAgent, evidence.Instruction: byAgent,
 	evidence.APICall: byAgent, evidence.ToolPlan: byAgent, evidence.Message: byAgent, evidence.ChainStep: byAgent,
 	evidence.LateStamp: byOperator, evidence.CheckpointStamp: byOperator, evidence.KeyEvent: byOperator, evidence.Erasure: byOperator,
-	evidence.AccessEvent: byOperator, evidence.Refusal: byOperator, evidence.Expiry: byOperator,
+	evidence.AccessEvent: byOperator, evidence.Expiry: byOperator,
 
 	evidence.ObservedCall: byRecorder, evidence.ObservedTool: byRecorder, evidence.ObservedMessage: byRecorder, evidence.ObservedSpan: byRecorder,
 	evidence.RecorderEvent: byRecorder,
