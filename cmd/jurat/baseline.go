@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/internal/fault"
 	"jurat/internal/plural"
 	"jurat/jury"
 )
@@ -41,21 +42,20 @@ type baselineCase struct {
 	Evidence string        `json:"evidence"` // the digest of what was judged
 }
 
-// How bad an outcome is.
-const (
-	passes = iota
-	undecided
-	fails
-)
-
+// badness is how bad an outcome is: 0 for one that passes, 1 where a person must decide, 2 for one that fails.
 func badness(verdict jury.Position, review bool) int {
 	switch {
 	case verdict == jury.UnsafeFail:
-		return fails
+		return 2
 	case verdict != jury.SafePass || review:
-		return undecided
+		return 1
 	}
-	return passes
+	return 0
+}
+
+// worsened is how much worse a result is than what the baseline has; below 0: it is better.
+func (b *baselineCase) worsened(r *jury.Result) int {
+	return badness(r.FinalVerdict, needsPerson(r)) - badness(b.Verdict, b.Review)
 }
 
 // known reports whether a trial came to nothing worse than the baseline has. What is missing in a trial is never known.
@@ -64,7 +64,7 @@ func (c *trialCmd) known(at *attempt) bool {
 	if before == nil || at.noModel || r.Degraded || r.Inconclusive {
 		return false
 	}
-	return badness(r.FinalVerdict, needsPerson(r)) <= badness(before.Verdict, before.Review)
+	return before.worsened(r) <= 0
 }
 
 // before is what the baseline has of a case, or nil.
@@ -93,15 +93,14 @@ func (c *trialCmd) compared(at *attempt) string {
 		return "(not in the baseline)"
 	}
 	was := fmt.Sprintf("%s %d", before.Verdict, before.Score)
-	now, then := badness(r.FinalVerdict, needsPerson(r)), badness(before.Verdict, before.Review)
 	same := ""
 	if at.on != nil && at.on.Digest().String() == before.Evidence {
 		same = ", with the same evidence"
 	}
 	switch {
-	case now > then:
+	case before.worsened(r) > 0:
 		return fmt.Sprintf("(worse than the baseline: %s%s)", was, same)
-	case now < then:
+	case before.worsened(r) < 0:
 		return fmt.Sprintf("(better than the baseline: %s%s)", was, same)
 	}
 	return fmt.Sprintf("(as in the baseline: %s)", was)
@@ -125,12 +124,9 @@ func (c *trialCmd) readBaseline() error {
 	if err != nil {
 		return fmt.Errorf("--baseline: %w", err)
 	}
-	base, err := parseBaseline(doc)
-	if err != nil {
-		return hint(fmt.Errorf("--baseline: %s: %w", c.Baseline, err), newBaseline)
-	}
-	c.base = base
-	return nil
+	c.base, err = parseBaseline(doc)
+	fault.While(&err, "--baseline: %s", c.Baseline)
+	return hint(err, newBaseline)
 }
 
 // parseBaseline refuses everything but a whole baseline.
@@ -200,7 +196,7 @@ func (c *trialCmd) sayCompared(io stdio, attempts []*attempt) {
 		if c.fails(r) != "" && c.known(at) {
 			stay = append(stay, at.title())
 		}
-		if badness(r.FinalVerdict, needsPerson(r)) < badness(before.Verdict, before.Review) && c.known(at) {
+		if before.worsened(r) < 0 && c.known(at) {
 			better = append(better, at.title())
 		}
 	}
@@ -224,25 +220,16 @@ func someOf(names []string) string {
 // unlike names the settings in which two juries differ.
 func unlike(a, b jury.Settings) (names []string, err error) {
 	left, err := membersOf(a)
-	if err != nil {
-		return nil, err
-	}
-	right, err := membersOf(b)
-	if err != nil {
-		return nil, err
-	}
-	for name := range left {
-		if !bytes.Equal(left[name], right[name]) {
-			names = append(names, name)
-		}
-	}
-	for name := range right {
-		if _, ok := left[name]; !ok {
-			names = append(names, name)
+	right, failed := membersOf(b)
+	for _, members := range []map[string]jsontext.Value{left, right} {
+		for name := range members {
+			if !bytes.Equal(left[name], right[name]) {
+				names = append(names, name)
+			}
 		}
 	}
 	slices.Sort(names)
-	return names, nil
+	return slices.Compact(names), errors.Join(err, failed)
 }
 
 // membersOf are settings by name, in canonical form. What calls may cost changes no verdict that stands.
@@ -252,17 +239,11 @@ func membersOf(s jury.Settings) (map[string]jsontext.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	var members map[string]jsontext.Value
-	if err := json.Unmarshal(doc, &members); err != nil {
+	if err := (*jsontext.Value)(&doc).Canonicalize(); err != nil {
 		return nil, err
 	}
-	for name, value := range members {
-		if err := value.Canonicalize(); err != nil {
-			return nil, err
-		}
-		members[name] = value
-	}
-	return members, nil
+	var members map[string]jsontext.Value
+	return members, json.Unmarshal(doc, &members)
 }
 
 // makeBaseline writes what the trials came to. It refuses trials in which something was missing.

@@ -15,10 +15,8 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"jurat/internal/atomicfile"
+	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/subject"
@@ -158,10 +156,10 @@ func (c *trialCmd) recorded(ctx context.Context, a *app, io stdio) (on *subject.
 		if errors.Is(err, ledger.ErrNotFound) {
 			return hint(fmt.Errorf("--recorded: the log has no chain %q", c.Recorded), "'jurat records --recorded' lists what recorders sealed")
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			records, err = new(withholdFlag).disclose(ctx, i, records...)
 		}
-		if records, err = new(withholdFlag).disclose(ctx, i, records...); err != nil {
+		if err != nil {
 			return err
 		}
 		bundle, err := i.Ledger.Prove(ctx, records...)
@@ -361,13 +359,7 @@ func (c *trialCmd) conclude(io stdio, attempts []*attempt, failed error) error {
 	if !c.JSON {
 		written = errors.Join(written, c.summary(io, attempts))
 	}
-	if failed == nil {
-		failed = written
-	}
-	if failed != nil {
-		return failed
-	}
-	return coded(worst)
+	return cmp.Or(failed, written, coded(worst))
 }
 
 func coded(code exitCode) error { return when(code != 0, code) }
@@ -388,10 +380,8 @@ func (c *trialCmd) write(flag, file string, doc func() ([]byte, error)) error {
 	if err == nil {
 		err = atomicfile.Replace(file, text, 0o644)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", flag, err)
-	}
-	return nil
+	fault.While(&err, "%s", flag)
+	return err
 }
 
 func (c *trialCmd) code(at *attempt) exitCode {
@@ -473,11 +463,7 @@ func (c *trialCmd) line(io stdio, at *attempt) error {
 	if at.err != nil {
 		one.Error = at.err.Error()
 	}
-	doc, err := json.Marshal(&one, json.Deterministic(true), jsontext.AllowInvalidUTF8(true)) // a file name may be anything
-	if err != nil {
-		return err
-	}
-	return io.machine(append(doc, '\n'))
+	return io.jsonLine(&one)
 }
 
 // summary is a line for each of several cases.

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"jurat/internal/config"
 	"jurat/internal/panel"
 	"jurat/internal/plural"
@@ -70,8 +68,13 @@ func (c *panelFlags) court(io stdio) (*court, error) {
 		return nil, hint(err, "nothing was recorded")
 	}
 	ct := &court{panel: p, plan: plan, settings: p.Settings(), webhook: file.Webhook}
-	if err := c.weigh(io, ct); err != nil {
-		return nil, err
+	// The method that takes weights of seats gets those of the calibration.
+	if ct.unbound, err = stats.WeighBy(c.Calibration, &ct.settings); err != nil {
+		return nil, hint(err, "nothing was recorded")
+	}
+	if names := ct.unbound; len(names) > 0 {
+		fmt.Fprintf(io.err, "jurat: %s does not say on which model and template %s were measured, and a weight holds for those alone\n", c.Calibration, strings.Join(names, ", "))
+		fmt.Fprintf(io.err, "jurat: hint: put \"model\" and \"template\" on the lines of their votes, and calibrate again\n")
 	}
 	return ct, hint(ct.settings.Validate(), "'jurat trial --help' says what the flags take; nothing was recorded")
 }
@@ -131,49 +134,29 @@ func (ct *court) warn(io stdio) {
 	}
 }
 
-// weigh gives the seats the weights of the calibration, for the method that takes them.
-func (c *panelFlags) weigh(io stdio, ct *court) error {
-	unbound, err := stats.WeighBy(c.Calibration, &ct.settings)
-	if err != nil {
-		return hint(err, "nothing was recorded")
-	}
-	ct.unbound = unbound
-	if names := ct.unbound; len(names) > 0 {
-		fmt.Fprintf(io.err, "jurat: %s does not say on which model and template %s were measured, and a weight holds for those alone\n", c.Calibration, strings.Join(names, ", "))
-		fmt.Fprintf(io.err, "jurat: hint: put \"model\" and \"template\" on the lines of their votes, and calibrate again\n")
-	}
-	return nil
-}
-
 // dollars writes millionths of a dollar.
 func dollars(micro int64) string {
-	text := fmt.Sprintf("%d.%06d", micro/1_000_000, micro%1_000_000)
-	for strings.HasSuffix(text, "0") && !strings.HasSuffix(text[:len(text)-1], ".") && len(text)-strings.Index(text, ".") > 3 {
-		text = text[:len(text)-1]
-	}
-	return "$" + text
+	text := fmt.Sprintf("$%d.%06d", micro/1_000_000, micro%1_000_000)
+	cents := len(text) - 4 // up to here it stays
+	return text[:cents] + strings.TrimRight(text[cents:], "0")
 }
 
 // dryRun says what the trials would be, and all that is wrong with cases. It asks and records nothing.
 func (c *trialCmd) dryRun(io stdio, attempts []*attempt) error {
 	var ct *court
-	var failed error
+	var failed, err error
 	for _, at := range attempts {
 		read := check(at.title(), at.brought())
+		seated := ct
 		if len(read.Mistakes) > 0 {
-			failed = exitCode(exitCannot)
-			if err := c.look(io, nil, read, at, len(attempts) > 1); err != nil {
-				return err
-			}
-			continue
-		}
-		if ct == nil {
-			var err error
+			failed, seated = exitCode(exitCannot), nil
+		} else if ct == nil {
 			if ct, err = c.court(io); err != nil {
 				return err
 			}
+			seated = ct
 		}
-		if err := c.look(io, ct, read, at, len(attempts) > 1); err != nil {
+		if err := c.look(io, seated, read, at, len(attempts) > 1); err != nil {
 			return err
 		}
 	}
@@ -190,30 +173,22 @@ type outlook struct {
 func (c *trialCmd) look(io stdio, ct *court, read *checked, at *attempt, several bool) error {
 	o := outlook{Read: read}
 	if ct != nil {
-		look, err := ct.panel.Look(at.on, c.ShowPrompts)
-		if err != nil {
+		var err error
+		if o.Outlook, err = ct.panel.Look(at.on, c.ShowPrompts); err != nil {
 			return err
 		}
-		look.Unbound = ct.unbound
-		o.Outlook = look
+		o.Unbound = ct.unbound
 	}
-	switch {
-	case c.JSON && several: // an object in one line for each
-		doc, err := json.Marshal(o, json.Deterministic(true))
-		if err != nil {
-			return err
+	if c.JSON && several {
+		return io.jsonLine(o)
+	}
+	return c.answer(io, o, func(p *printer) {
+		if o.Outlook == nil {
+			read.wrong(p)
+		} else {
+			showOutlook(p, at.title(), at.on, o)
 		}
-		return io.machine(append(doc, '\n'))
-	case c.JSON:
-		return io.json(o)
-	}
-	p := newPrinter(io.out)
-	if o.Outlook == nil {
-		read.wrong(p)
-	} else {
-		showOutlook(p, at.title(), at.on, o)
-	}
-	return p.err
+	})
 }
 
 func showOutlook(p *printer, name string, on *subject.Case, o outlook) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"jurat/internal/fault"
 	"jurat/internal/plural"
 	"jurat/internal/subject"
 	"jurat/verify"
@@ -85,10 +86,8 @@ func openCase(name string) (source.ReadSeekCloser, error) {
 	if err == nil && len(data) > subject.MaxTranscripts {
 		err = fmt.Errorf("not a regular file, and longer than %d MiB: save it first", subject.MaxTranscripts>>20)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return heldFile{bytes.NewReader(data)}, nil
+	fault.While(&err, "%s", name)
+	return heldFile{bytes.NewReader(data)}, err
 }
 
 // heldFile is what was read of a file.
@@ -151,10 +150,11 @@ func (f *caseFlags) records(ctx context.Context, io stdio, name string, file sou
 	if err != nil {
 		return nil, err
 	}
+	from := source.Reader(file)
 	if onDisk, is := file.(*os.File); is {
-		return readCase(io, name, watch(ctx, io, onDisk), o, card)
+		from = watch(ctx, io, onDisk)
 	}
-	return readCase(io, name, file, o, card)
+	return readCase(io, name, from, o, card)
 }
 
 // readCase verifies records, makes evidence of them, and says what the jurors are told of doubts.
@@ -177,9 +177,9 @@ func (f *caseFlags) card() ([]byte, error) {
 	if f.Card == "" || f.cardRead != nil {
 		return f.cardRead, nil
 	}
-	read, err := readAtMost(nil, f.Card, subject.MaxFile)
-	f.cardRead = read
-	return read, err
+	var err error
+	f.cardRead, err = readAtMost(nil, f.Card, subject.MaxFile)
+	return f.cardRead, err
 }
 
 // tellDoubts prints to stderr the doubts that the jurors are told.

@@ -347,6 +347,15 @@ func (io stdio) json(value any) error {
 	return io.machine(doc)
 }
 
+// jsonLine prints an object in one line. A name of a file in it may be anything.
+func (io stdio) jsonLine(value any) error {
+	doc, err := json.Marshal(value, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return err
+	}
+	return io.machine(append(doc, '\n'))
+}
+
 // machine prints a JSON document for machines. Its bytes need not be canonical.
 func (io stdio) machine(doc []byte) error {
 	_, err := bare(io.out).Write(inertJSON(doc))
