@@ -320,7 +320,7 @@ func (i *Installation) Vouch(ctx context.Context, records ...*evidence.Record) e
 //go:embed dictionary.jsonl
 var synthetic []byte
 
-// words are frequent in English, Russian and Japanese texts.
+// words are frequent in Japanese, Russian and English texts.
 //
 //go:embed words.txt
 var words string
@@ -384,5 +384,5 @@ func makeDictionary(authority *stamping.Own, now time.Time) ([]byte, error) {
 		r.Timestamps = []evidence.Timestamp{{Kind: evidence.RFC3161, Token: token}}
 		rows = append(rows, storage.RowOf(r))
 	}
-	return storage.NewDictionary(words, rows), nil
+	return storage.NewDictionary(strings.ReplaceAll(words, "\n", " "), rows), nil
 }

@@ -24,8 +24,9 @@ func says(t *testing.T, s *Store, id, text string) {
 	t.Helper()
 	err := s.Append(t.Context(), func(head storage.Head, hashes storage.Committed) (storage.Batch, error) {
 		stored, err := tlog.StoredHashesForRecordHash(head.Size, tlog.RecordHash([]byte(text)), hashes)
+		token := evidence.DigestOf([]byte("stamp of " + text))
 		return storage.Batch{Rows: []storage.Row{{Index: head.Size, RecordID: id, Digest: evidence.DigestOf([]byte(text)), Payload: []byte(text),
-			Signatures: [][]byte{{1}}, Timestamps: []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{1}}}}}, Hashes: stored, Next: storage.Head{Size: head.Size + 1}}, err
+			Signatures: [][]byte{{1}}, Timestamps: []evidence.Timestamp{{Kind: evidence.RFC3161, Token: token[:]}}}}, Hashes: stored, Next: storage.Head{Size: head.Size + 1}}, err
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@
 //
 // # What a record is sealed with is in its row
 //
-// Payload, signatures and time stamps are compressed together: see storage.Packer. Later stamps are in a table of
+// Payload, signatures and time stamps are compressed together: see storage.Packed. Later stamps are in a table of
 // their own, because rows of records never change.
 //
 // # The digest index is split into stretches
@@ -62,7 +62,7 @@ type form struct{ schema, version string }
 //go:embed schema.sql
 var logSchema string
 
-var logForm = form{logSchema, "13"}
+var logForm = form{logSchema, "14"}
 
 const pageSize = 8192
 

@@ -6,11 +6,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"strings"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
 
 	"jurat/evidence"
 )
@@ -27,7 +28,8 @@ type Dictionaries interface {
 }
 
 // Packed is the content of a row as a store keeps it: the payload, the signatures and the time stamps that the record
-// was appended with, compressed together. So one record is read without unpacking another.
+// was appended with, compressed together. So one record is read without unpacking another. Signatures and most of a token are
+// random, and among letters would make every letter longer: so they are a zstd frame after that of the payload.
 type Packed struct {
 	Blob       []byte // nil: it is not packed yet
 	Dictionary int64  // what it is compressed with; 0: without a dictionary; Plain: it is not compressed
@@ -47,10 +49,16 @@ const (
 	maxRatio, freely = 64, 64 << 10
 	// How far back a text is compared with itself. Whoever opens a log makes a buffer of this size.
 	reach = 256 << 10
+	// Limits of one row. They bound the memory of a reader: each part takes more memory than the bytes that it may take
+	// in the content.
+	maxSignatures = 16 // the limit of package evidence
+	maxTimestamps = 1024
 )
 
-// A Packer packs and unpacks the rows of a store. It is safe for concurrent use.
-type Packer struct {
+var errDamagedContent = errors.New("it is damaged: its content is not a record's")
+
+// packer packs and unpacks the rows of a store. It is safe for concurrent use.
+type packer struct {
 	from Dictionaries
 
 	mu     sync.Mutex // guards the members below; held while a dictionary is read
@@ -60,19 +68,14 @@ type Packer struct {
 
 // A codec compresses with one dictionary.
 type codec struct {
-	n        int64
-	words    *words
-	template *template
-	packer   *zstd.Encoder
-	opener   *zstd.Decoder
+	n      int64
+	packer *zstd.Encoder
+	opener *zstd.Decoder
 }
 
-// NewPacker returns a packer that reads dictionaries when it needs them.
-func NewPacker(from Dictionaries) *Packer { return &Packer{from: from, known: map[int64]*codec{}} }
-
-// Pack packs rows with the newest dictionary. Callers pack before they wait for their turn to append; a store packs
+// pack packs rows with the newest dictionary. Callers pack before they wait for their turn to append; a store packs
 // what is not. Its errors are those of the store.
-func (p *Packer) Pack(ctx context.Context, rows []Row) error {
+func (p *packer) pack(ctx context.Context, rows []Row) error {
 	c, err := p.latest(ctx)
 	if err != nil {
 		return err
@@ -86,71 +89,38 @@ func (p *Packer) Pack(ctx context.Context, rows []Row) error {
 }
 
 func (c *codec) pack(row *Row) Packed {
-	text, rest := c.words.split(row)
-	packed := Packed{Dictionary: c.n, Timestamps: len(row.Timestamps), Blob: c.compress(text, binary.LittleEndian.AppendUint32(rest, checksum(row)))}
-	if len(packed.Blob) >= len(text)+len(rest) || c.expand(packed.Blob, &Row{RecordID: row.RecordID}) != nil { // nothing is kept that does not come back as it was
-		packed.Blob, packed.Dictionary = Content(row), Plain
+	text, rest := contentOf(row)
+	content := slices.Concat(text, rest)
+	blob := c.packer.EncodeAll(rest, c.packer.EncodeAll(text, binary.AppendUvarint(nil, uint64(len(content)))))
+	back, err := c.unpack(blob)
+	if err != nil || !bytes.Equal(back, content) || len(blob) >= len(content) { // nothing is kept that does not come back as it was
+		return Packed{Blob: content, Dictionary: Plain, Timestamps: len(row.Timestamps)}
 	}
-	return packed
+	return Packed{Blob: blob, Dictionary: c.n, Timestamps: len(row.Timestamps)}
 }
 
-// magic is what every zstd frame begins with. Blobs leave it out.
-const magic = "\x28\xb5\x2f\xfd"
-
-// compress makes a blob: a frame of the text, with its length before it, and how the rest differs from the template.
-// Letters and random bytes would need more room in one frame.
-func (c *codec) compress(text, rest []byte) []byte {
-	frame, differs := c.packer.EncodeAll(text, nil), c.template.diff(rest)
-	return append(appendBytes(make([]byte, 0, len(frame)+len(differs)), frame[len(magic):]), differs...)
-}
-
-// checksum is over the parts of a row that are packed.
-func checksum(row *Row) (sum uint32) {
-	add := func(parts ...[]byte) {
-		for _, part := range parts {
-			sum = crc32.Update(sum, crc32.MakeTable(crc32.Castagnoli), part)
-		}
+// unpack returns the content of a blob: its size, and the frames.
+func (c *codec) unpack(blob []byte) ([]byte, error) {
+	size, n := binary.Uvarint(blob)
+	if n <= 0 || size > min(maxContent, uint64(freely+maxRatio*len(blob))) {
+		return nil, fmt.Errorf("it is damaged: %d bytes claim to hold %d", len(blob), size)
 	}
-	add(row.Payload, row.Entry, []byte(row.ExpiredBy))
-	add(row.Signatures...)
-	for _, t := range row.Timestamps {
-		add([]byte(t.Kind), t.Token)
-	}
-	return sum
-}
-
-// expand reads what compress has written.
-func (c *codec) expand(blob []byte, row *Row) error {
-	p, largest := parser{rest: blob}, freely+maxRatio*len(blob)
-	text, err := c.unpack(p.bytes(), largest)
+	content, err := c.opener.DecodeAll(blob[n:], make([]byte, 0, size))
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("it is damaged: %w", err)
 	}
-	rest, err := c.template.patch(p.rest, largest)
-	if err != nil {
-		return err
+	if uint64(len(content)) != size {
+		return nil, fmt.Errorf("it is damaged: it holds %d bytes and says %d", len(content), size)
 	}
-	if p.bad || len(rest) < crc32.Size {
-		return errDamagedContent
-	}
-	rest, sum := rest[:len(rest)-crc32.Size], binary.LittleEndian.Uint32(rest[len(rest)-crc32.Size:])
-	if err := c.words.join(row, text, rest, largest); err != nil {
-		return err
-	}
-	if checksum(row) != sum {
-		return errDamagedContent
-	}
-	return nil
+	return content, nil
 }
 
-// Unpack sets the content of a row from what is packed. If that is damaged or its dictionary is missing, it notes the
+// unpack sets the content of a row from what is packed. If that is damaged or its dictionary is missing, it notes the
 // reason in Row.Broken, so that the rows beside it can be read. It returns the store's errors.
-func (p *Packer) Unpack(ctx context.Context, row *Row) error {
-	late := row.Timestamps
+func (p *packer) unpack(ctx context.Context, row *Row) error {
+	late, content := row.Timestamps, row.Packed.Blob
 	row.Timestamps = nil
-	if row.Packed.Dictionary == Plain {
-		row.Broken = parseContent(row.Packed.Blob, row)
-	} else {
+	if row.Packed.Dictionary != Plain {
 		c, err := p.codec(ctx, row.Packed.Dictionary)
 		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {
 			row.Broken = fmt.Errorf("reading dictionary %d, which it is compressed with: %v", row.Packed.Dictionary, err) // the row is there: whoever asks is not to take it for one that is not
@@ -159,7 +129,10 @@ func (p *Packer) Unpack(ctx context.Context, row *Row) error {
 		if err != nil {
 			return err
 		}
-		row.Broken = c.expand(row.Packed.Blob, row)
+		content, row.Broken = c.unpack(content)
+	}
+	if row.Broken == nil {
+		row.Broken = row.setContent(content)
 	}
 	if row.Broken == nil && len(row.Timestamps) != row.Packed.Timestamps {
 		row.Broken = fmt.Errorf("it holds %d time stamps, but the row says %d", len(row.Timestamps), row.Packed.Timestamps)
@@ -168,35 +141,17 @@ func (p *Packer) Unpack(ctx context.Context, row *Row) error {
 	return nil
 }
 
-// UnpackAll unpacks rows.
-func (p *Packer) UnpackAll(ctx context.Context, rows []Row) error {
+func (p *packer) unpackAll(ctx context.Context, rows []Row) error {
 	for i := range rows {
-		if err := p.Unpack(ctx, &rows[i]); err != nil {
+		if err := p.unpack(ctx, &rows[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// unpack returns the content of a frame, which has at most so many bytes. It does not trust what the frame says of that.
-func (c *codec) unpack(frame []byte, largest int) ([]byte, error) {
-	frame = append([]byte(magic), frame...)
-	var h zstd.Header
-	if err := h.Decode(frame); err != nil {
-		return nil, fmt.Errorf("it is damaged: %w", err)
-	}
-	if !h.HasFCS || h.FrameContentSize > min(maxContent, uint64(largest)) {
-		return nil, fmt.Errorf("it is damaged: %d bytes claim to hold %d", len(frame), h.FrameContentSize)
-	}
-	content, err := c.opener.DecodeAll(frame, make([]byte, 0, h.FrameContentSize))
-	if err != nil {
-		return nil, fmt.Errorf("it is damaged: %w", err)
-	}
-	return content, nil
-}
-
 // latest returns the codec of the newest dictionary that this process knows of.
-func (p *Packer) latest(ctx context.Context) (*codec, error) {
+func (p *packer) latest(ctx context.Context) (*codec, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.newest != nil {
@@ -209,21 +164,21 @@ func (p *Packer) latest(ctx context.Context) (*codec, error) {
 	return p.newest, err
 }
 
-// Renew makes the packer look for the newest dictionary again.
-func (p *Packer) Renew() {
+// renew makes the packer look for the newest dictionary again.
+func (p *packer) renew() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.newest = nil
 }
 
-func (p *Packer) codec(ctx context.Context, n int64) (*codec, error) {
+func (p *packer) codec(ctx context.Context, n int64) (*codec, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.read(ctx, n)
 }
 
 // read returns the codec of a dictionary, which another process may have added. The caller holds p.mu.
-func (p *Packer) read(ctx context.Context, n int64) (*codec, error) {
+func (p *packer) read(ctx context.Context, n int64) (*codec, error) {
 	if c, there := p.known[n]; there {
 		return c, nil
 	}
@@ -244,18 +199,17 @@ func (p *Packer) read(ctx context.Context, n int64) (*codec, error) {
 	return c, nil
 }
 
+// newCodec makes a codec with a dictionary, which can be any text. Its frames have checksums of their content.
 func newCodec(n int64, dictionary []byte) (c *codec, err error) {
 	if len(dictionary) > MaxDictionary {
 		return nil, fmt.Errorf("it has %d bytes, want at most %d", len(dictionary), MaxDictionary)
 	}
-	packing := []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(reach)}
+	packing := []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(reach)}
 	opening := []zstd.DOption{zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxContent), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true)}
 	if n > 0 {
 		packing, opening = append(packing, zstd.WithEncoderDictRaw(0, dictionary)), append(opening, zstd.WithDecoderDictRaw(0, dictionary))
 	}
-	list, after, _ := bytes.Cut(dictionary, []byte{'\n'})
-	p := parser{rest: after}
-	c = &codec{n: n, words: newWords(list), template: newTemplate(p.bytes())}
+	c = &codec{n: n}
 	if c.packer, err = zstd.NewWriter(nil, packing...); err != nil {
 		return nil, err
 	}
@@ -263,71 +217,69 @@ func newCodec(n int64, dictionary []byte) (c *codec, err error) {
 	return c, err
 }
 
-// NewDictionary makes a dictionary: a line of words, the most frequent first, the template, and texts. Any other text can
-// be a dictionary too.
-func NewDictionary(list string, rows []Row) []byte {
-	text := []byte(strings.Join(strings.Fields(list), " "))
-	w := newWords(text)
-	var texts, rests []byte
+// NewDictionary makes a dictionary of frequent words and of records.
+func NewDictionary(words string, rows []Row) []byte {
+	text := []byte(words)
 	for i := range rows {
-		short, rest := w.split(&rows[i])
-		texts, rests = append(texts, short...), append(rests, rest...)
+		text = append(text, Content(&rows[i])...)
 	}
-	return append(appendBytes(append(text, '\n'), rests), texts...)
+	return text[:min(len(text), MaxDictionary)]
 }
 
 // Content is a row's content before it is compressed.
-func Content(row *Row) []byte {
-	text, rest := new(words).split(row)
-	return append(appendBytes(nil, text), rest...)
+func Content(row *Row) []byte { return slices.Concat(contentOf(row)) }
+
+// contentOf returns a row's content in DER. The text is the payload; the rest are the signatures, and of each time stamp its
+// kind and its token. The text of an expired row is the act that removed the content, and the entry.
+func contentOf(row *Row) (text, rest []byte) {
+	var b cryptobyte.Builder
+	name := func(name string) {
+		b.AddASN1(asn1.UTF8String, func(b *cryptobyte.Builder) { b.AddBytes([]byte(name)) })
+	}
+	if row.Entry != nil {
+		name(row.ExpiredBy)
+		b.AddASN1OctetString(row.Entry)
+		return b.BytesOrPanic(), nil // lengths of 32 bits are enough for what is in memory of a record
+	}
+	b.AddASN1OctetString(row.Payload)
+	text, b = b.BytesOrPanic(), cryptobyte.Builder{}
+	for _, s := range row.Signatures {
+		b.AddASN1OctetString(s)
+	}
+	for _, t := range row.Timestamps {
+		name(string(t.Kind))
+		b.AddASN1OctetString(t.Token)
+	}
+	return text, b.BytesOrPanic()
 }
 
-// parseContent reads what Content has written.
-func parseContent(b []byte, row *Row) error {
-	p := parser{rest: b}
-	text := p.bytes()
-	if p.bad {
+// setContent reads what Content has written, and sets nothing of anything else.
+func (row *Row) setContent(content []byte) error {
+	s := cryptobyte.String(content)
+	bytes := func(into *[]byte) bool { return s.ReadASN1Bytes(into, asn1.OCTET_STRING) }
+	var text cryptobyte.String
+	var r Row
+	expired := false
+	ok := s.ReadOptionalASN1(&text, &expired, asn1.UTF8String)
+	if expired {
+		r.ExpiredBy = string(text)
+		ok = ok && bytes(&r.Entry) && len(r.Entry) > 0
+	} else {
+		ok = ok && bytes(&r.Payload)
+		for ok && s.PeekASN1Tag(asn1.OCTET_STRING) && len(r.Signatures) < maxSignatures {
+			var signature []byte
+			ok = bytes(&signature)
+			r.Signatures = append(r.Signatures, signature)
+		}
+		for ok && !s.Empty() && len(r.Timestamps) < maxTimestamps {
+			var token []byte
+			ok = s.ReadASN1(&text, asn1.UTF8String) && bytes(&token)
+			r.Timestamps = append(r.Timestamps, evidence.Timestamp{Kind: evidence.TimestampKind(text), Token: token})
+		}
+	}
+	if !ok || !s.Empty() {
 		return errDamagedContent
 	}
-	return new(words).join(row, text, p.rest, maxContent)
-}
-
-func appendBytes(b, text []byte) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
-}
-
-// Limits of one row. They bound the memory of a reader: each part takes more memory than the byte that it may take in
-// the content.
-const (
-	maxSignatures = 16 // the limit of package evidence
-	maxTimestamps = 1024
-)
-
-var errDamagedContent = errors.New("it is damaged: its content is not a record's")
-
-// A parser reads until something is wrong.
-type parser struct {
-	rest []byte
-	bad  bool
-}
-
-// count reads a number of at most most.
-func (p *parser) count(most int) int {
-	n, size := binary.Uvarint(p.rest)
-	if p.bad = p.bad || size <= 0 || n > uint64(most); p.bad {
-		return 0
-	}
-	p.rest = p.rest[size:]
-	return int(n)
-}
-
-// bytes reads a length and as many bytes.
-func (p *parser) bytes() []byte {
-	n := p.count(max(0, len(p.rest)))
-	if n > len(p.rest) {
-		p.bad, n = true, 0
-	}
-	text := p.rest[:n:n]
-	p.rest = p.rest[n:]
-	return text
+	row.Payload, row.Signatures, row.Timestamps, row.Entry, row.ExpiredBy = r.Payload, r.Signatures, r.Timestamps, r.Entry, r.ExpiredBy
+	return nil
 }

@@ -19,14 +19,14 @@ import (
 type SQL struct {
 	engine  Engine
 	dialect Dialect
-	packer  *Packer
+	packer  *packer
 	insert  inserters
 }
 
 // NewSQL returns what a store embeds.
 func NewSQL(engine Engine, dialect Dialect) *SQL {
 	s := &SQL{engine: engine, dialect: dialect, insert: dialect.inserters()}
-	s.packer = NewPacker(s)
+	s.packer = &packer{from: s, known: map[int64]*codec{}}
 	return s
 }
 

@@ -31,7 +31,7 @@ func (s *SQL) Append(ctx context.Context, plan Plan) error {
 			return err
 		}
 		rows = batch.Rows
-		if err := s.packer.Pack(ctx, rows); err != nil {
+		if err := s.packer.pack(ctx, rows); err != nil {
 			return err
 		}
 		if err := s.put(ctx, w, head, &batch); err != nil {

@@ -157,7 +157,7 @@ func (s *SQL) sealedWith(ctx context.Context, w Writer, stamps []Stamp) (map[int
 		return err
 	}})
 	if err == nil {
-		err = s.packer.UnpackAll(ctx, rows)
+		err = s.packer.unpackAll(ctx, rows)
 	}
 	for _, row := range rows {
 		sealed[row.Index] = row
@@ -205,7 +205,7 @@ func (s *SQL) Expiring(ctx context.Context, from, n int64) ([]Expiring, error) {
 }
 
 func (s *SQL) Expire(ctx context.Context, act string, rows []Row, briefs []StoredBrief) error {
-	if err := s.packer.Pack(ctx, rows); err != nil {
+	if err := s.packer.pack(ctx, rows); err != nil {
 		return err
 	}
 	var indexes []int64

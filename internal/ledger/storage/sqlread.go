@@ -155,7 +155,7 @@ func (s *SQL) selectRows(where string) string {
 func (s *SQL) rows(ctx context.Context, where string, args ...any) ([]Row, error) {
 	rows, err := listOf(ctx, s, scanRow, s.selectRows(where), args...)
 	if err == nil {
-		err = s.packer.UnpackAll(ctx, rows)
+		err = s.packer.unpackAll(ctx, rows)
 	}
 	return rows, err
 }
@@ -210,9 +210,9 @@ func (s *SQL) NewestDictionary(ctx context.Context) (int64, error) {
 }
 
 func (s *SQL) PutDictionary(ctx context.Context, n int64, text []byte) error {
-	defer s.packer.Renew()
+	defer s.packer.renew()
 	return s.change(ctx, 1, `INSERT INTO jurat.dictionaries SELECT $1::bigint, $2::bytea
 		WHERE $1 = (SELECT coalesce(max(n), 0) + 1 FROM jurat.dictionaries)`, n, text)
 }
 
-func (s *SQL) Pack(ctx context.Context, rows []Row) error { return s.packer.Pack(ctx, rows) }
+func (s *SQL) Pack(ctx context.Context, rows []Row) error { return s.packer.pack(ctx, rows) }
