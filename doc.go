@@ -31,7 +31,7 @@
 //
 // Tests name what is missing. The portal needs 'go generate ./internal/portal'.
 //
-//	an action type      evidence/action.go, docs/format.md, internal/words, trial.View, testdata/second-verifier;
+//	an action type      evidence/payload.go, docs/format.md, internal/words, trial.View, testdata/second-verifier;
 //	                    the body of an act of the operator: evidence/operator
 //	a model vendor      internal/llm, internal/convo, llm/llmtest, internal/observe, internal/subject (its signs), internal/config, internal/panel
 //	a language          internal/words: a file beside en.txt and pages/en.txt, and its line in words.go

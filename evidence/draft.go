@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"crypto"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/jsonform"
+	"jurat/internal/sigkey"
 	"jurat/property"
 )
 
@@ -270,3 +272,118 @@ func quoteIn[Text ~string | ~[]byte](expected int, s Text) jsontext.Value {
 	}
 	return text
 }
+
+// Algorithm names a signature algorithm.
+type Algorithm = sigkey.Algorithm
+
+const (
+	RS256   = sigkey.RS256   // RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017, section 8.2), 2048 to 8192 bits
+	ES256   = sigkey.ES256   // ECDSA on P-256 with SHA-256, strict DER, low S
+	Ed25519 = sigkey.Ed25519 // RFC 8032, pure, over the canonical bytes themselves
+	MLDSA65 = sigkey.MLDSA65 // FIPS 204, pure, over the canonical bytes themselves, with an empty context
+)
+
+// Algorithms lists every algorithm, in the order in which they are shown.
+func Algorithms() []Algorithm { return []Algorithm{ES256, RS256, Ed25519, MLDSA65} }
+
+// ErrSignature is in the chain of every error about a signature that is not valid under its key.
+var ErrSignature = errors.New("the signature is not this key's over this payload")
+
+// SignerInfo names, inside the signed payload, one signature that the record must have.
+type SignerInfo struct {
+	Algorithm Algorithm `json:"alg"`
+	KeyID     KeyID     `json:"key_id"`
+}
+
+// A Signer signs payloads with one private key, wherever the key is kept.
+type Signer interface {
+	Info() SignerInfo
+	// Sign returns the signature over the canonical payload in the bytes that docs/format.md gives for the algorithm.
+	Sign(canonical []byte) ([]byte, error)
+}
+
+// NewSigner makes a Signer of a private key: *rsa.PrivateKey, *ecdsa.PrivateKey on P-256, ed25519.PrivateKey, a key
+// of NewMLDSA65, or anything that signs for such a public key (an HSM). A nil random makes ECDSA (RFC 6979) and
+// ML-DSA (FIPS 204, section 3.4) deterministic. Its error is that of AlgorithmOf.
+func NewSigner(key crypto.Signer, random io.Reader) (Signer, error) {
+	algorithm, err := AlgorithmOf(key.Public())
+	if err != nil {
+		return nil, err
+	}
+	id, err := KeyIDOf(key.Public())
+	if err != nil {
+		return nil, err
+	}
+	return &keySigner{key: key, random: random, info: SignerInfo{Algorithm: algorithm, KeyID: id}}, nil
+}
+
+type keySigner struct {
+	key    crypto.Signer
+	random io.Reader
+	info   SignerInfo
+}
+
+func (s *keySigner) Info() SignerInfo { return s.info }
+
+func (s *keySigner) Sign(canonical []byte) ([]byte, error) {
+	return sigkey.Sign(s.key, s.info.Algorithm, s.random, canonical)
+}
+
+// CheckSignature verifies one signature over a canonical payload. Every failure has ErrSignature in its chain.
+func CheckSignature(public crypto.PublicKey, want SignerInfo, canonical, signature []byte) error {
+	if id, err := KeyIDOf(public); err != nil || id != want.KeyID {
+		return fmt.Errorf("%w: the payload names another key", ErrSignature)
+	}
+	return checkSignature(public, want, canonical, signature)
+}
+
+// checkSignature is CheckSignature for a key that is known to have the wanted id.
+func checkSignature(public crypto.PublicKey, want SignerInfo, canonical, signature []byte) error {
+	if err := sigkey.Check(public, want.Algorithm, canonical, signature); err != nil {
+		return fmt.Errorf("%w: %w", ErrSignature, err)
+	}
+	return nil
+}
+
+// NormalSignature returns the form of a signature that records have. It changes only ECDSA signatures: other programs
+// make (r, n-s) as often as (r, s), and each follows from the other. It returns an error if an ECDSA signature is not
+// DER.
+func NormalSignature(algorithm Algorithm, signature []byte) ([]byte, error) {
+	if algorithm != ES256 {
+		return signature, nil
+	}
+	return sigkey.LowS(signature)
+}
+
+// KeyID identifies a public key: the SHA-256 of its DER-encoded SubjectPublicKeyInfo.
+type KeyID = Digest
+
+// KeyIDOf returns the key's id. Its errors are those of MarshalPublicKey.
+func KeyIDOf(public crypto.PublicKey) (KeyID, error) {
+	der, err := MarshalPublicKey(public)
+	if err != nil {
+		return KeyID{}, err
+	}
+	return DigestOf(der), nil
+}
+
+// AlgorithmOf returns the algorithm of a key. It returns an error for keys that are too weak or of another kind.
+func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) { return sigkey.AlgorithmOf(public) }
+
+// MarshalPublicKey returns a key as DER SubjectPublicKeyInfo. The key's id is the digest of these bytes. It refuses a
+// key of a type that x509 does not write.
+func MarshalPublicKey(public crypto.PublicKey) ([]byte, error) { return sigkey.MarshalPublic(public) }
+
+// ParsePublicKey reads a DER SubjectPublicKeyInfo of a kind that signs payloads. It accepts only the encoding that
+// has the key's id. It refuses every other encoding and the keys that AlgorithmOf refuses.
+func ParsePublicKey(der []byte) (crypto.PublicKey, error) { return sigkey.ParsePublic(der) }
+
+// MarshalPrivateKey returns a private key that signs payloads as PKCS #8 in DER. An ML-DSA-65 key is written as its
+// seed. It refuses such a key without its seed, and types that x509 does not write.
+func MarshalPrivateKey(private crypto.Signer) ([]byte, error) { return sigkey.MarshalPrivate(private) }
+
+// ParsePrivateKey reads a private key in PKCS #8, as MarshalPrivateKey writes it. It refuses keys that cannot sign.
+func ParsePrivateKey(der []byte) (crypto.Signer, error) { return sigkey.ParsePrivate(der) }
+
+// NewMLDSA65 derives an ML-DSA-65 key pair from 32 secret bytes (FIPS 204, algorithm 6).
+func NewMLDSA65(seed *[32]byte) crypto.Signer { return sigkey.NewMLDSA(seed) }

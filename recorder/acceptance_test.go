@@ -1,6 +1,7 @@
 package recorder_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
@@ -210,6 +212,187 @@ func TestWebSocket(t *testing.T) {
 		}
 		if len(calls) != 0 {
 			t.Errorf("%s: %d calls", mode, len(calls))
+		}
+	}
+}
+
+const theCard = `{"name":"Mia","signatures":[{"protected":"e30","signature":"AA"}],"supportedInterfaces":[{"protocolBinding":"JSONRPC","protocolVersion":"1.0","url":"AGENT/a2a"}]}`
+
+// newAgent is an agent that answers each message with what it was sent.
+func newAgent(t *testing.T) *httptest.Server {
+	var agent *httptest.Server
+	agent = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/.well-known/"):
+			w.Header().Set("ETag", `"1"`)
+			io.WriteString(w, strings.ReplaceAll(theCard, "AGENT", agent.URL))
+		case bytes.Contains(body, []byte("stream")):
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"task\":{\"id\":\"t1\",\"contextId\":\"c1\",\"status\":{\"state\":\"TASK_STATE_WORKING\"}}}}\n\n")
+			w.(http.Flusher).Flush()
+			io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"statusUpdate\":{\"taskId\":\"t1\",\"contextId\":\"c1\",\"status\":{\"state\":\"TASK_STATE_COMPLETED\"}}}}\n\n")
+		default:
+			io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"message":{"messageId":"a","contextId":"c1","role":"ROLE_AGENT","parts":[{"text":"I got `+strings.ReplaceAll(string(body), `"`, "'")+`"}]}}}`)
+		}
+	}))
+	t.Cleanup(agent.Close)
+	return agent
+}
+
+// stands opens a recorder before an agent or a caller, with a data folder of its own.
+func stands(t *testing.T, folder, agent string, a recorder.A2A) (*recorder.Recorder, *httptest.Server) {
+	t.Helper()
+	r := open(t, recorder.Options{Folder: folder, Agent: agent, A2A: &a})
+	server := httptest.NewServer(r.Handler())
+	t.Cleanup(server.Close)
+	return r, server
+}
+
+// send sends a message, and returns the answer.
+func send(t *testing.T, address, text string) string {
+	t.Helper()
+	req := must.Get(http.NewRequestWithContext(t.Context(), "POST", address+"/a2a", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"`+text+`"}]}}}`)))(t)
+	req.Header.Set("A2A-Version", "1.0")
+	req.Header.Set("Authorization", "Bearer marked-key")
+	return must.Get(ask(t, http.DefaultClient, req))(t)
+}
+
+// carry takes the messages of a data folder as its owner hands them out, with the owner's trust file.
+func carry(t *testing.T, folder string) (*evidence.Bundle, *trust.Trust) {
+	t.Helper()
+	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: folder}))(t)
+	defer i.Close()
+	var messages []*evidence.Record
+	for placed, err := range i.Ledger.Records(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if placed.Record.Payload.ActionType == evidence.ObservedMessage {
+			messages = append(messages, placed.Record)
+		}
+	}
+	bundle := must.Get(i.Ledger.Prove(t.Context(), messages...))(t)
+	trusted := must.Get(i.Trust(t.Context()))(t)
+	return bundle, trusted
+}
+
+// TestTwoOwners: a caller's owner and an agent's owner record the same exchanges, each by itself. Their files together prove each exchange by two witnesses,
+// and an exchange that went past one of them by one.
+func TestTwoOwners(t *testing.T) {
+	agent := newAgent(t)
+	theirs, ours := filepath.Join(t.TempDir(), "theirs"), filepath.Join(t.TempDir(), "ours")
+	answering, at := stands(t, theirs, "mia", recorder.A2A{Origin: agent.URL})
+	asking, by := stands(t, ours, "ben", recorder.A2A{Origin: at.URL, Side: recorder.Asked})
+	for _, text := range []string{"one", "two", "stream"} {
+		if answer := send(t, by.URL, text); answer == "" {
+			t.Fatal("no answer")
+		}
+	}
+	send(t, at.URL, "past the caller's recorder")
+	for _, r := range []*recorder.Recorder{asking, answering} {
+		must.Do(t, r.Close(t.Context()))
+	}
+	one, ourTrust := carry(t, ours)
+	other, theirTrust := carry(t, theirs)
+	joined := must.Get(trust.Join(ourTrust, theirTrust))(t)
+	o := verify.Options{Trust: joined, At: time.Now()}
+	o.Together = verify.NewTogether(o)
+	for _, b := range []*evidence.Bundle{one, other} {
+		if r := verify.Bundle(b, o); r.Outcome != verify.Proved || r.Of(verify.Content).Status != verify.Proved {
+			t.Errorf("%+v", r.Guarantees)
+		}
+	}
+	r := o.Together.Exchanges()
+	if r == nil || len(r.Pairs) != 3 || len(r.Differences) != 0 || len(r.Alone) != 1 || r.Alone[0].Side != evidence.Answered {
+		t.Fatalf("%+v", r)
+	}
+	for _, p := range r.Pairs {
+		if !p.Proved || p.Witnesses != 2 || p.Asked.Agent != "ben" || p.Answered.Agent != "mia" || p.Asked.Log == p.Answered.Log || p.Asked.Request != p.Answered.Request {
+			t.Errorf("%+v", p)
+		}
+	}
+	for side, b := range map[evidence.Side]*evidence.Bundle{evidence.Asked: one, evidence.Answered: other} {
+		for _, m := range b.Records {
+			if m.Payload.Observed.Side != side || m.Payload.Observed.Protocol != "a2a/1.0" || slices.ContainsFunc(bilateralOf(m), func(s string) bool { return strings.Contains(s, "marked-key") }) {
+				t.Errorf("%+v", m.Payload.Observed)
+			}
+		}
+	}
+}
+
+// bilateralOf is what a report says of a record.
+func bilateralOf(r *evidence.Record) []string {
+	s := verify.SightingOf(r)
+	return []string{s.Upstream, s.Protocol, s.Agent}
+}
+
+// TestCards: an agent's card passes as it is or, if it is to be rewritten, with another origin and no signatures, and the log says so.
+func TestCards(t *testing.T) {
+	agent := newAgent(t)
+	served := strings.ReplaceAll(theCard, "AGENT", agent.URL)
+	for _, origin := range []string{"", "https://shop.example"} {
+		folder := filepath.Join(t.TempDir(), "data")
+		r, server := stands(t, folder, "mia", recorder.A2A{Origin: agent.URL, RewriteCard: origin})
+		want := served
+		if origin != "" {
+			want = `{"name":"Mia","supportedInterfaces":[{"protocolBinding":"JSONRPC","protocolVersion":"1.0","url":"https://shop.example/a2a"}]}`
+		}
+		for _, path := range []string{"/.well-known/agent-card.json", "/.well-known/agent.json"} {
+			answer := must.Get(http.Get(server.URL + path))(t)
+			got, err := io.ReadAll(answer.Body)
+			answer.Body.Close()
+			if err != nil || string(got) != want || (answer.Header.Get("ETag") == "") != (origin != "") {
+				t.Errorf("%s: %s %v %v", path, got, answer.Header, err)
+			}
+		}
+		must.Do(t, r.Close(t.Context()))
+		_, events := records(t, folder)
+		if e := events[observed.Configuration]; (e != nil) != (origin != "") || e != nil && !strings.Contains(e.Reason, "without its signatures") {
+			t.Errorf("%+v", e)
+		}
+		if bundle, _ := carry(t, folder); len(bundle.Records) != 2 || bundle.Records[0].Payload.Observed.Response.SHA256 != evidence.DigestOf([]byte(served)) {
+			t.Errorf("what the agent sent is not what is recorded")
+		}
+	}
+}
+
+// TestBeforeAnAgent: what cannot be recorded is refused with a reason, and so are options that make no sense.
+func TestBeforeAnAgent(t *testing.T) {
+	agent := newAgent(t)
+	r, server := stands(t, filepath.Join(t.TempDir(), "data"), "mia", recorder.A2A{Origin: agent.URL, RewriteCard: "https://shop.example:444"})
+	for _, c := range []struct {
+		header, value string
+		status        int
+		says          string
+	}{
+		{"Content-Type", "application/grpc+proto", http.StatusUnsupportedMediaType, "gRPC cannot be recorded"},
+		{"Jurat-Agent", "Bearer jurat_x", http.StatusUnauthorized, "takes no tokens"},
+	} {
+		req := question(t, server.URL+"/a2a", "x")
+		req.Header.Set(c.header, c.value)
+		answer := must.Get(http.DefaultClient.Do(req))(t)
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || answer.StatusCode != c.status || !strings.Contains(string(text), c.says) {
+			t.Errorf("%s: %d %s", c.header, answer.StatusCode, text)
+		}
+	}
+	must.Do(t, r.Close(t.Context()))
+	for says, o := range map[string]recorder.Options{
+		"Agent must say who is recorded": {A2A: &recorder.A2A{Origin: agent.URL}},
+		"gRPC cannot be recorded":        {Agent: "mia", A2A: &recorder.A2A{Origin: "grpc://127.0.0.1:1"}},
+		"paths pass as they are":         {Agent: "mia", A2A: &recorder.A2A{Origin: agent.URL + "/a2a"}},
+		"RewriteCard":                    {Agent: "mia", A2A: &recorder.A2A{Origin: agent.URL, RewriteCard: "shop.example"}},
+		`unknown value "left"`:           {Agent: "mia", A2A: &recorder.A2A{Origin: agent.URL, Side: "left"}},
+		"and not to both":                {Agent: "mia", Upstreams: recorder.Known(), A2A: &recorder.A2A{Origin: agent.URL}},
+	} {
+		if err := o.Check(); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
 		}
 	}
 }

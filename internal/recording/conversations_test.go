@@ -1,13 +1,22 @@
 package recording
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/convo"
+	"jurat/internal/must"
 	"jurat/internal/observe"
 	"jurat/internal/relay"
 )
@@ -214,5 +223,150 @@ func TestBrokenTextHasASum(t *testing.T) {
 	m := convo.Message{Role: convo.Assistant, ToolCalls: []convo.ChatToolCall{convo.Function("1", "search", "\xff")}}
 	if a, b := digest([32]byte{}, m, true), digest([32]byte{}, m, false); a == b || a == [32]byte{} {
 		t.Errorf("%x, %x", a, b)
+	}
+}
+
+// TestListsWhileTheLogStalls: while the answer of one server about its tools is being sealed, that of another is noted, and who waits with another of the same server waits no
+// longer than its context.
+func TestListsWhileTheLogStalls(t *testing.T) {
+	d := newDesk(t, t.TempDir(), &shelf{}, nil)
+	defer d.end()
+	answer := func(server string) (*exchange, *observed.Act) {
+		said := listOf(adds)
+		return &exchange{recorder: d.recorder, call: &relay.Call{Upstream: server}}, &observed.Act{Type: evidence.ObservedTool, Ended: evidence.Complete, Protocol: "mcp/2025-06-18", Path: "/client",
+			Upstream: &evidence.Upstream{Origin: server}, Request: &observed.Body{Kept: []byte(said[0])}, Response: &observed.Body{Kept: []byte(said[1])}}
+	}
+	note := func(ctx context.Context, server string) (func(), error) {
+		e, act := answer(server)
+		done, err := e.watched(ctx, act)
+		if err == nil && done == nil {
+			t.Fatal("it is not taken for a list of tools")
+		}
+		return done, err
+	}
+	sealing := must.Get(note(t.Context(), "stdio:one"))(t)
+	other := must.Get(note(t.Context(), "stdio:two"))(t)
+	other()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			if _, err := note(ended, "stdio:one"); !errors.Is(err, context.Canceled) {
+				t.Errorf("%v, want the error of the context", err)
+			}
+		})
+	}
+	all.Wait()
+	sealing()
+	last := must.Get(note(t.Context(), "stdio:one"))(t)
+	last()
+}
+
+// TestUpgradeOfAStranger: a call that asks to change the protocol passes in open mode without a record, but not for callers who do not say who they are, and
+// its chain does not stop the counts of other calls from being sealed.
+func TestUpgradeOfAStranger(t *testing.T) {
+	log := &shelf{}
+	d := newDesk(t, t.TempDir(), log, func(c *Config) { c.Mode, c.Agent = relay.Open, "" })
+	if status, _, _ := d.call(question(false, user("hello")), "Connection", "Upgrade", "Upgrade", "websocket"); status != http.StatusUnauthorized || d.asked != 0 {
+		t.Errorf("without a token: status %d, the provider was asked %d times", status, d.asked)
+	}
+	d.end()
+
+	log = &shelf{}
+	d = newDesk(t, t.TempDir(), log, func(c *Config) { c.Mode = relay.Open })
+	if status, _, _ := d.call(question(false, user("hello")), "Connection", "Upgrade", "Upgrade", "websocket", "Jurat-Chain", strings.Repeat("long", 100)); status != http.StatusBadRequest || d.asked != 0 {
+		t.Errorf("with a chain that no record can have: status %d, the provider was asked %d times", status, d.asked)
+	}
+	if status, _, err := d.call(question(false, user("hello")), "Connection", "Upgrade", "Upgrade", "websocket"); status != http.StatusOK {
+		t.Errorf("status %d, %v", status, err)
+	}
+	d.end()
+	if gaps := log.events(t, observed.Gap); len(gaps) != 1 || gaps[0].Missed[0].Calls != 1 {
+		t.Errorf("%d gaps", len(gaps))
+	}
+}
+
+// TestLongPathInACrash: a path or method that no record has is not in the journal either, whose lines are bounded: the next recorder must be able to read it.
+func TestLongPathInACrash(t *testing.T) {
+	folder, log := t.TempDir(), &shelf{}
+	d := newDesk(t, folder, log, nil)
+	for _, req := range []struct{ method, path string }{{"GET", "/openai/v1/" + strings.Repeat("x", 100_000)}, {strings.Repeat("X", 100_000), "/openai/v1/models"}} {
+		r := must.Get(http.NewRequestWithContext(t.Context(), req.method, d.server.URL+req.path, nil))(t)
+		answer := must.Get(http.DefaultClient.Do(r))(t)
+		if _, err := io.Copy(io.Discard, answer.Body); err != nil { // the end of it comes when the call is in the log
+			t.Error(err)
+		}
+		answer.Body.Close()
+	}
+	if _, damaged, err := readJournal(filepath.Join(d.recorder.own, journalFile)); err != nil || len(damaged) > 0 {
+		t.Error(err)
+	}
+	d.crash()
+	newDesk(t, folder, log, nil).end()
+	calls := log.acts(evidence.ObservedCall)
+	if len(calls) != 2 {
+		t.Fatalf("%d records", len(calls))
+	}
+	if missing := strings.Join(append(calls[0].Observed.Missing, calls[1].Observed.Missing...), "; "); !strings.Contains(missing, "path: longer than") || !strings.Contains(missing, "method: it is none of HTTP") {
+		t.Errorf("%s", missing)
+	}
+}
+
+// report is what telemetry may tell of an act.
+func report(body, dialogue string) Report {
+	at := time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC)
+	return Report{Agent: "shop-bot", Chain: dialogue, ID: evidence.RecordIDFor("", "span-1"), OtherID: evidence.RecordIDFor("", "span-1", body), Act: observed.Act{RequestID: "span-1", Type: evidence.ObservedSpan, At: at, Began: at,
+		Vantage: evidence.Telemetry, Fidelity: evidence.ByAttributes, Protocol: "otlp", Ended: evidence.Complete,
+		Request: &observed.Body{Bytes: int64(len(body)), SHA256: evidence.DigestOf([]byte(body)), Type: "application/json", Kept: []byte(body)}}}
+}
+
+// TestReport: what is told twice is sealed once; another account of the same act is sealed, too, and names the first.
+func TestReport(t *testing.T) {
+	log := new(shelf)
+	r, err := Open(t.Context(), Config{Log: log, Name: "listener", Folder: t.TempDir(), Mode: relay.Closed, Vantage: evidence.Telemetry, Version: "test", Configuration: evidence.DigestOf(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, other := report(`{"a":1}`, "dialogue"), report(`{"a":2}`, "dialogue")
+	for i, step := range []struct {
+		told Report
+		want Account
+	}{{first, New}, {first, Known}, {other, Another}, {other, Known}, {first, Known}} {
+		if got, err := r.Report(t.Context(), step.told); got != step.want || err != nil {
+			t.Errorf("report %d: %s, %v: want %s", i, got, err, step.want)
+		}
+	}
+	acts := log.acts(evidence.ObservedSpan)
+	if len(acts) != 2 || log.tried != 2 {
+		t.Fatalf("%d records, %d tried: want 2", len(acts), log.tried)
+	}
+	if p := acts[1]; !strings.Contains(strings.Join(p.Observed.Missing, "\n"), first.ID) || p.ChainID != "recorded/shop-bot/dialogue" || p.AgentID != "listener" || p.Observed.Agent != "shop-bot" || len(p.Saw) != 1 {
+		t.Errorf("the other account: %+v", p.Payload)
+	}
+	log.expired = true
+	if got, err := r.Report(t.Context(), report(`{"a":4}`, "dialogue")); got != Known || err != nil || len(log.acts(evidence.ObservedSpan)) != 2 {
+		t.Errorf("an act whose record has expired: %s, %v", got, err)
+	}
+	log.fail(errors.New("the disk is full"))
+	if _, err := r.Report(t.Context(), report(`{"a":3}`, "dialogue")); err == nil || !strings.Contains(err.Error(), "disk is full") {
+		t.Errorf("a log that is out of order: %v", err)
+	}
+	log.fail(nil)
+	must.Do(t, r.Close(context.Background(), "the test ended"))
+	if n := len(log.acts(evidence.ObservedSpan)); n != 2 {
+		t.Errorf("%d records: what the caller was told to send again is not sealed behind its back", n)
+	}
+}
+
+// TestUnknownMode: neither the recorder nor what passes its calls on takes a mode that is none for the open one.
+func TestUnknownMode(t *testing.T) {
+	_, err := Open(t.Context(), Config{Log: new(shelf), Name: "listener", Folder: t.TempDir(), Mode: "Closed", Vantage: evidence.Telemetry, Version: "test", Configuration: evidence.DigestOf(nil)})
+	if err == nil || !strings.Contains(err.Error(), "unknown mode") {
+		t.Error(err)
+	}
+	_, err = relay.New(new(Recorder), relay.Options{Mode: "Closed", Upstreams: map[string]relay.Upstream{"api": {Base: &url.URL{Scheme: "http", Host: "127.0.0.1"}}}, Folder: filepath.Join(t.TempDir(), "spool"), FingerprintKey: make([]byte, 32)})
+	if err == nil || !strings.Contains(err.Error(), "unknown mode") {
+		t.Error(err)
 	}
 }

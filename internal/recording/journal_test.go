@@ -1,7 +1,12 @@
 package recording
 
 import (
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,7 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/disktest"
 	"jurat/internal/must"
+	"jurat/internal/relay"
 )
 
 func idsOf(left []*intent) (ids []string) {
@@ -230,5 +242,262 @@ func TestCallsPassWhileTheJournalIsWrittenAnew(t *testing.T) {
 	}
 	if info, err := os.Stat(path); err != nil || info.Size() > 100_000 { // the last long call may be open while the file is copied
 		t.Errorf("%d bytes, %v", info.Size(), err)
+	}
+}
+
+// TestDamagedJournalOfOneThatDied: half lines inside a journal stop no start. Whole intents are sealed, the log says how many calls may be unknown
+// and of whom, and the journal is kept. That holds in both modes, and if the next process dies while it says so.
+func TestDamagedJournalOfOneThatDied(t *testing.T) {
+	for _, mode := range []relay.Mode{relay.Closed, relay.Open} {
+		for _, dies := range []bool{false, true} {
+			folder, log := t.TempDir(), &shelf{}
+			d := newDesk(t, folder, log, func(c *Config) { c.Mode = mode })
+			if status, _, err := d.call(question(false, user("hello"))); err != nil || status != 200 {
+				t.Fatal(status, err)
+			}
+			waitFor(t, func() bool { return len(log.acts(evidence.ObservedCall)) == 1 })
+			known := log.acts(evidence.ObservedCall)[0].RecordID
+			began := time.Date(2026, 11, 27, 10, 0, 30, 0, time.UTC)
+			for n := range 2 {
+				if _, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: fmt.Sprint("c", n), Began: began, Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: evidence.Proxy,
+					Header: http.Header{}, Request: d.recorderBody(t, fmt.Sprint("call ", n))}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d.crash()
+			d.recorder.journal.writer.Wait()
+			damageJournal(t, d, known)
+			journal := must.Get(os.ReadFile(d.recorder.journal.path))(t)
+			var said bytes.Buffer
+			again := func(c *Config) { c.Tell = slog.New(slog.NewTextHandler(&said, nil)) }
+			if dies {
+				diesSaying(t, folder, log)
+			}
+			for range 2 { // the second time there is nothing left to do
+				newDesk(t, folder, log, again).end()
+			}
+			var lost []evidence.Digest
+			for _, a := range log.acts(evidence.ObservedCall) {
+				if a.Observed.Ended == evidence.LostInCrash {
+					lost = append(lost, a.Observed.Request.SHA256)
+				}
+			}
+			if want := []evidence.Digest{evidence.DigestOf([]byte("call 0")), evidence.DigestOf([]byte("call 1"))}; !slices.Equal(lost, want) {
+				t.Errorf("lost: %v, want %v", lost, want)
+			}
+			gaps := log.events(t, observed.Gap)
+			want := []observed.Missed{{Agent: "mia", Calls: 1, Minute: "2026-11-27T10:00:00.000Z"}, {Agent: "noa", Calls: 1, Minute: "2026-11-27T10:00:00.000Z"}}
+			if len(gaps) != 1 || !slices.Equal(gaps[0].Missed, want) || !strings.Contains(gaps[0].Reason, "damaged lines") {
+				t.Errorf("gaps: %+v, want one of %+v", gaps, want)
+			}
+			kept := filepath.Join(folder, damagedJournal+filepath.Base(d.recorder.own))
+			if content, err := os.ReadFile(kept); err != nil || !bytes.Equal(content, journal) {
+				t.Errorf("the damaged journal is not kept: %v", err)
+			}
+			if !strings.Contains(said.String(), "level=ERROR") || !strings.Contains(said.String(), kept) {
+				t.Errorf("it says %q", said.String())
+			}
+			if left, err := Look(t.Context(), folder); err != nil || len(left) != 0 {
+				t.Errorf("%v, %v", left, err)
+			}
+		}
+	}
+}
+
+// damageJournal adds what failed writes leave: half a line of a call that is in the log, of one of another agent, of an end, and of nobody knows what.
+func damageJournal(t *testing.T, d *desk, known string) {
+	t.Helper()
+	path := d.recorder.journal.path
+	content := must.Get(os.ReadFile(path))(t)
+	lines := strings.SplitAfter(strings.TrimSuffix(string(content), "\n"), "\n")
+	lines[len(lines)-1] += "\n"
+	last := len(lines) - 1
+	lines[last] = `{"begin":{"record_id":"` + known + `","agent":"mia","cha` + lines[last] + `{"begin":{"record_id":"01a2","agent":"noa","ch` + "\n" + `{"end":"01a2` + "\n" + `{"beg` + "\n" + `{"end":"` + known + `"}` + "\n"
+	must.Do(t, os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600))
+	process, err := Look(t.Context(), filepath.Dir(d.recorder.own))
+	if err != nil || len(process) != 1 || process[0].Damaged != 4 || process[0].Open != 2 {
+		t.Errorf("%+v, %v", process, err)
+	}
+}
+
+// diesSaying opens a recorder that dies when it has sealed what is damaged.
+func diesSaying(t *testing.T, folder string, log *shelf) {
+	t.Helper()
+	dead := errors.New("killed")
+	defer func() {
+		if p := recover(); p != dead {
+			t.Errorf("it did not die: %v", p)
+		}
+	}()
+	_, err := Open(t.Context(), Config{Log: log, Name: "witness", Folder: folder, Agent: "mia", Vantage: evidence.Proxy, Version: "test", Configuration: evidence.DigestOf([]byte("settings")), Tell: slog.New(slog.DiscardHandler),
+		after: func(step string) {
+			if step == "damage sealed" {
+				panic(dead)
+			}
+		}})
+	t.Error("it lives", err)
+}
+
+// TestDamagedIntent: a damaged line that still looks whole, and of which there can be no record, stops no start either.
+func TestDamagedIntent(t *testing.T) {
+	for _, change := range [][2]string{{`"agent":"mia"`, `"agent":""`}, {`"agent":"mia"`, `"agent":"m\u0001a"`}, {`"chain":""`, `"chain":"\u0001"`}, {`"origin":"https`, `"origin":"\u0001https`}, {`"protocol":"`, `"protocol":"\u0001`},
+		{`"vantage":"proxy"`, `"vantage":"pro8y"`}, {`"record_id":"0`, `"record_id":"x`}, {`"type":"observed_call"`, `"type":"observed_cbll"`}, {`"bytes":6`, `"bytes":-6`}} {
+		folder, log := t.TempDir(), &shelf{}
+		d := newDesk(t, folder, log, nil)
+		for n := range 2 {
+			if _, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: fmt.Sprint("c", n), Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: evidence.Proxy,
+				Header: http.Header{}, Request: d.recorderBody(t, fmt.Sprint("call ", n))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.crash()
+		d.recorder.journal.writer.Wait()
+		content := must.Get(os.ReadFile(d.recorder.journal.path))(t)
+		damaged := strings.Replace(string(content), change[0], change[1], 1)
+		if err := os.WriteFile(d.recorder.journal.path, []byte(damaged), 0o600); err != nil || damaged == string(content) {
+			t.Fatal(err, string(content))
+		}
+		newDesk(t, folder, log, func(c *Config) { c.Tell = slog.New(slog.DiscardHandler) }).end()
+		if lost := log.acts(evidence.ObservedCall); len(lost) != 1 || lost[0].Observed.Request.SHA256 != evidence.DigestOf([]byte("call 1")) {
+			t.Errorf("%s: %d calls are sealed as lost", change[1], len(lost))
+		}
+		if gaps := log.events(t, observed.Gap); len(gaps) != 1 || len(gaps[0].Missed) != 1 || gaps[0].Missed[0].Calls != 1 {
+			t.Errorf("%s: %+v", change[1], gaps)
+		}
+	}
+}
+
+// TestLook: who looks at the folder sees what a recorder does, what waits and why, and what a dead one left. Looking changes nothing.
+func TestLook(t *testing.T) {
+	folder, log := t.TempDir(), &shelf{}
+	look := func() Process {
+		t.Helper()
+		list, err := Look(t.Context(), folder)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%d processes, %v", len(list), err)
+		}
+		return list[0]
+	}
+	if list, err := Look(t.Context(), filepath.Join(folder, "none")); err != nil || len(list) != 0 {
+		t.Errorf("a folder that is not there: %v, %v", list, err)
+	}
+	d := newDesk(t, folder, log, func(c *Config) { c.Mode, c.Agent = relay.Open, "mia" })
+	for range 2 {
+		if _, _, err := d.call(question(false, user("hello"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waitFor(t, func() bool { p := look(); return p.State.Sealed == 2 && p.Open == 0 })
+	p := look()
+	if !p.Running || p.About.Recorder != "witness" || p.About.Agent != "mia" || p.About.Mode != "open" || p.About.Vantage != evidence.Proxy || p.Open != 0 || p.State.Trouble != "" || p.JournalBytes == 0 {
+		t.Errorf("%+v", p)
+	}
+	log.fail(errors.New("the log is out of order"))
+	if _, _, err := d.call(question(false, user("hello"))); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return look().State.Waiting == 1 })
+	if p := look(); p.Open != 1 || !strings.Contains(p.State.Trouble, "out of order") || p.Oldest.IsZero() {
+		t.Errorf("%+v", p)
+	}
+	log.fail(nil)
+	waitFor(t, func() bool { s := look().State; return s.Waiting == 0 && s.Sealed == 3 && s.Trouble == "" })
+
+	body := &relay.Body{Bytes: 5, SHA256: evidence.DigestOf([]byte("hello"))}
+	if _, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: evidence.Proxy, Header: http.Header{},
+		Request: body}); err != nil {
+		t.Fatal(err)
+	}
+	d.crash()
+	before := disktest.Tree(t, folder)
+	if p := look(); p.Running || p.Open != 1 || p.About.Recorder != "witness" {
+		t.Errorf("a dead one: %+v", p)
+	}
+	if after := disktest.Tree(t, folder); !cmp.Equal(before, after) {
+		t.Errorf("looking changed the folder: %v", cmp.Diff(before, after))
+	}
+	newDesk(t, folder, log, nil).end()
+	if list, err := Look(t.Context(), folder); err != nil || len(list) != 0 {
+		t.Errorf("when all is sealed: %v, %v", list, err)
+	}
+}
+
+// cutOff returns a text in an encoding, whose end is missing.
+func cutOff(t *testing.T, encoding, text string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	var err error
+	switch encoding {
+	case "gzip":
+		w := gzip.NewWriter(&out)
+		if _, err = w.Write([]byte(text)); err == nil {
+			err = w.Flush()
+		}
+	case "zstd":
+		var w *zstd.Encoder
+		if w, err = zstd.NewWriter(&out); err == nil {
+			if _, err = w.Write([]byte(text)); err == nil {
+				err = w.Flush()
+			}
+		}
+	default:
+		out.WriteString(text)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestAnswerThatACrashLeftIsMasked: of an answer of an agent, what was on disk is sealed without the secrets for notifications, however it is encoded. What
+// cannot be read for that is not kept.
+func TestAnswerThatACrashLeftIsMasked(t *testing.T) {
+	const said, half = `{"jsonrpc":"2.0","result":{"id":"task 1","pushNotificationConfig":{"token":"s3cr3t","authentication":{"credentials":"hunt`, `er2"},"url":"https://a.exa`
+	kept := func(s string) string {
+		return strings.ReplaceAll(strings.ReplaceAll(s, "s3cr3t", "******"), "hunter2", "*******")
+	}
+	for name, tt := range map[string]struct {
+		suffix string // of the file, as the relay names it
+		file   []byte
+		want   string // of the body; "": nothing
+	}{
+		"plain":                              {"", []byte(said + half), kept(said + half)},
+		"plain, cut in a secret":             {"", []byte(said), strings.ReplaceAll(kept(said), "hunt", "****")},
+		"plain, cut in a character":          {"", []byte(said + half + "\xc3"), kept(said + half + "\xc3")},
+		"gzip":                               {".gzip", cutOff(t, "gzip", said+half), kept(said + half)},
+		"zstd":                               {".zstd", cutOff(t, "zstd", said+half), kept(said + half)},
+		"gzip, of which nothing can be read": {".gzip", []byte(said), ""},
+		"an encoding that nobody knows":      {".unknown", cutOff(t, "gzip", said), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder, log := t.TempDir(), &shelf{}
+			d := newDesk(t, folder, log, func(c *Config) { c.InTheRecord = true })
+			if _, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.A2A, ID: "c1", Began: time.Now(), Method: "POST", Path: "/", Origin: "https://api.example", Vantage: evidence.Proxy,
+				Header: http.Header{"A2a-Version": {"1.0"}}, Request: d.recorderBody(t, "hello")}); err != nil {
+				t.Fatal(err)
+			}
+			d.crash()
+			must.Do(t, os.WriteFile(filepath.Join(d.recorder.Spool(), "c1.response"+tt.suffix), tt.file, 0o600))
+			newDesk(t, folder, log, nil).end()
+			lost := log.acts(evidence.ObservedMessage)
+			if len(lost) != 1 || lost[0].Observed.Ended != evidence.LostInCrash || lost[0].Observed.Response == nil || lost[0].Observed.Response.SHA256 != evidence.DigestOf(tt.file) {
+				t.Fatalf("%d records", len(lost))
+			}
+			var body []byte
+			if raw := lost[0].ResponseBody; raw != nil {
+				pieces, err := evidence.ParseBody(raw)
+				if err != nil || len(pieces) != 1 {
+					t.Fatalf("%s: %v", raw, err)
+				}
+				body = pieces[0].Own
+			}
+			if string(body) != tt.want {
+				t.Errorf("%q\nwant %q", body, tt.want)
+			}
+			missing := strings.Join(lost[0].Observed.Missing, "\n")
+			if !strings.Contains(missing, "after the part that was on disk") || tt.want == "" && !strings.Contains(missing, unmasked) || tt.want != "" && !strings.Contains(missing, "were overwritten") {
+				t.Errorf("missing: %s", missing)
+			}
+		})
 	}
 }

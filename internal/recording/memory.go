@@ -1,11 +1,21 @@
 package recording
 
 import (
+	"cmp"
 	"container/list"
 	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/convo"
 )
 
 // An attempt is a request of an agent: a repetition of it can name the call before.
@@ -118,4 +128,211 @@ func (b *turns) enter(ctx context.Context, key string, done func() bool) (leave 
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// conversations finds the chain of a call: the conversation that it continues. It remembers what each conversation looked like after its
+// last answer. It is safe for concurrent use.
+//
+// A call continues a conversation if its messages begin with all messages of it, the last answer included. Two conversations may look the
+// same. Then nobody can say which of them is continued, and a new chain begins.
+type conversations struct {
+	mu     sync.Mutex             // held from finding the chain of a call until what it looks like is remembered
+	chains *recent[state, string] // "": several look like this
+}
+
+// A state is what a conversation of an agent looked like: its messages, or the provider's id of its last answer.
+type state struct {
+	agent string
+	sum   [sha256.Size]byte
+}
+
+// said is what a call says about the conversation that it belongs to.
+type said struct {
+	agent    string
+	trace    string          // the trace id of its traceparent; "": none
+	previous string          // the provider's id of the answer that it continues; "": none
+	prompt   []convo.Message // nil: unknown
+	response []convo.Message // nil: there was no answer
+	id       string          // the provider's id of the answer; "": none
+	refers   string          // to what the provider keeps: a conversation, or else a message of one; "": to nothing
+	made     []string        // what later calls may refer to
+	kept     []string        // what the other side knows the conversation by, the surest first; of such a call nothing else counts
+}
+
+// fresh is the chain of a call that continues none: that of the context or the task that an agent keeps or, of a call without one, a chain of its own.
+func (s said) fresh(recordID string) string {
+	if len(s.kept) == 0 {
+		return ChainOf(s.agent, recordID)
+	}
+	_, name, _ := strings.Cut(s.kept[0], ":")
+	chain := ChainOf(s.agent, "context-"+name) // callers may choose it, and must not choose another chain by it
+	if evidence.CheckName(chain) != nil || !observed.IsPlain(name) {
+		chain = ChainOf(s.agent, "context-"+evidence.DigestOf([]byte(name)).String())
+	}
+	return chain
+}
+
+// mostMade bounds what is remembered of one answer: the last of it, to which the next call refers.
+const mostMade = 32
+
+// conversationIn returns a reference to a conversation, and "" for another.
+func conversationIn(reference string) string {
+	if strings.HasPrefix(reference, "conversation:") {
+		return reference
+	}
+	return ""
+}
+
+func newConversations(most int) *conversations {
+	return &conversations{chains: newRecent[state, string](most, nil)}
+}
+
+// place returns the chain of a call, and remembers how the conversation looks after it. fresh is the chain to use if it continues none.
+func (c *conversations) place(s said, fresh string) string {
+	begun := following([sha256.Size]byte{}, s.prompt)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	chain := c.find(s, begun, fresh)
+	for _, name := range s.kept {
+		c.remember(state{s.agent, hashOf("kept", name)}, chain)
+	}
+	if s.id != "" {
+		c.remember(state{s.agent, hashOf("id", s.id)}, chain)
+	}
+	for _, name := range s.made[max(0, len(s.made)-mostMade):] {
+		c.remember(state{s.agent, hashOf("made", name)}, chain)
+	}
+	if len(s.response) > 0 {
+		var last [sha256.Size]byte
+		if len(begun) > 0 {
+			last = begun[len(begun)-1].sum
+		}
+		answer := following(last, s.response)
+		n := len(answer)
+		if n > 0 {
+			c.rememberAnswer(s.agent, answer[n-1], chain)
+		}
+		if n > 1 { // of an answer with tools that the provider ran, many programs send back the last message alone
+			c.rememberAnswer(s.agent, following(last, s.response[n-1:])[0], chain)
+		}
+	}
+	return chain
+}
+
+// rememberAnswer remembers how a conversation looks after the last message of an answer. Of calls to which the provider gave no ids, programs make ids of their own.
+func (c *conversations) rememberAnswer(agent string, b beginning, chain string) {
+	c.remember(state{agent, b.sum}, chain)
+	if slices.ContainsFunc(b.message.ToolCalls, func(call convo.ChatToolCall) bool { return strings.HasPrefix(call.ID, convo.Numbered) }) {
+		c.remember(state{agent, b.unnamed()}, chain)
+	}
+}
+
+func (c *conversations) find(s said, begun []beginning, fresh string) string {
+	if len(s.kept) > 0 {
+		for _, name := range s.kept {
+			if chain := c.recall(state{s.agent, hashOf("kept", name)}); chain != "" {
+				return chain
+			}
+		}
+		return fresh
+	}
+	if s.previous != "" {
+		if chain := c.recall(state{s.agent, hashOf("id", s.previous)}); chain != "" {
+			return chain
+		}
+	}
+	if s.refers != "" {
+		if chain := c.recall(state{s.agent, hashOf("made", s.refers)}); chain != "" {
+			return chain
+		}
+	}
+	for _, b := range slices.Backward(begun) {
+		of := state{s.agent, b.sum}
+		chain, known := c.chains.get(of)
+		if !known && b.message.ToolCalls != nil {
+			chain, known = c.chains.get(state{s.agent, b.unnamed()})
+		}
+		if known {
+			return cmp.Or(chain, fresh) // fresh: several conversations look like this
+		}
+	}
+	if s.trace != "" {
+		of := state{s.agent, hashOf("trace", s.trace)}
+		if c.recall(of) == "" {
+			c.remember(of, fresh)
+		}
+		return c.recall(of)
+	}
+	return fresh
+}
+
+func (c *conversations) recall(s state) string {
+	chain, _ := c.chains.get(s)
+	return chain
+}
+
+func (c *conversations) remember(s state, chain string) {
+	if before, known := c.chains.get(s); known && before != chain {
+		chain = ""
+	}
+	c.chains.set(s, chain)
+}
+
+// A beginning is a conversation up to one of its messages.
+type beginning struct {
+	before, sum [sha256.Size]byte // without and with the message
+	message     *convo.Message
+}
+
+// following are the beginnings of a conversation that goes on: up to the first of these messages, the second, and so on.
+func following(last [sha256.Size]byte, messages []convo.Message) []beginning {
+	list := make([]beginning, len(messages))
+	for i := range messages {
+		list[i] = beginning{last, digest(last, messages[i], true), &messages[i]}
+		last = list[i].sum
+	}
+	return list
+}
+
+// unnamed returns the sum of a beginning whose last message has calls, as if these had no ids.
+func (b *beginning) unnamed() (sum [sha256.Size]byte) { return digest(b.before, *b.message, false) }
+
+// digest is the sum of a conversation with a further message, as programs send back what a model said: with the arguments of its calls in canonical form,
+// without white space around its text, and without the name that a program gives to its model. ids says whether the calls keep theirs.
+func digest(before [sha256.Size]byte, m convo.Message, ids bool) [sha256.Size]byte {
+	if m.Role == convo.Assistant {
+		m.Name = ""
+		if len(m.Content) == 1 && m.Content[0].Text != nil {
+			m.Content = convo.Pieces{convo.Words(strings.TrimSpace(*m.Content[0].Text))}
+		}
+	}
+	m.ToolCalls = slices.Clone(m.ToolCalls)
+	for i := range m.ToolCalls {
+		call := &m.ToolCalls[i]
+		if !ids {
+			call.ID = ""
+		}
+		if form, err := evidence.Canonical([]byte(call.Function.Arguments)); err == nil {
+			call.Function.Arguments = convo.Arguments(form)
+		}
+	}
+	h := sha256.New()
+	h.Write(before[:])
+	if err := json.MarshalWrite(h, &m, jsontext.AllowInvalidUTF8(true)); err != nil {
+		fmt.Fprint(h, err) // it has texts alone, and a hash takes them: whatever an upstream sends, its record is sealed
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+func hashOf(kind, text string) [sha256.Size]byte {
+	return sha256.Sum256([]byte(kind + "\x00" + text))
+}
+
+// traceOf returns the trace id of a W3C traceparent header, or "".
+func traceOf(header string) string {
+	parts := strings.Split(header, "-")
+	if len(parts) < 4 || len(parts[1]) != 32 || strings.Trim(parts[1], "0") == "" || strings.Trim(parts[1], "0123456789abcdef") != "" {
+		return ""
+	}
+	return parts[1]
 }

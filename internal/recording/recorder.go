@@ -1,29 +1,22 @@
 package recording
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"mime"
 	"net/http"
+	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"jurat/api"
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/observe"
 	"jurat/internal/plural"
 	"jurat/internal/relay"
 )
@@ -266,436 +259,193 @@ func (r *Recorder) chainNamed(agent, name string) string {
 	return ChainOf(agent, name)
 }
 
-// An exchange is a call that is under way.
-type exchange struct {
-	recorder *Recorder
-	call     *relay.Call
-	intent   *intent
+// ChainOf is the chain of a conversation of an agent. Two agents never share one. A digest stands for an agent whose name is too long for it.
+func ChainOf(agent, name string) string {
+	agent = url.PathEscape(agent)
+	if len(agent) > longestAgent {
+		agent = evidence.DigestOf([]byte(agent)).String()
+	}
+	return "recorded/" + agent + "/" + name
 }
 
-// End implements relay.Exchange.
-func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
-	r := e.recorder
-	r.after("answered")
-	act := e.act(outcome)
-	act.Request, act.Missing = bodyOf("request", e.call.Request, e.call.Header, false, act.Missing)
-	if outcome.Response != nil {
-		cut := outcome.Ended != relay.Complete || outcome.Unfinished
-		act.Response, act.Missing = bodyOf("response", outcome.Response, outcome.Header, cut, act.Missing)
-		if outcome.Ended != relay.Complete { // of a complete answer the end follows after the record
-			act.Response.Delivered = &outcome.Delivered
-		}
-	}
-	mask(&act)
-	e.place(&act)
-	done, err := e.watched(ctx, &act)
-	if done != nil {
-		defer done()
-	}
-	if err != nil {
-		return r.failed(e, act, err)
-	}
-	whole, err := r.sealFitting(ctx, e.intent.RecordID, act)
-	if err = once(err); err != nil {
-		return r.failed(e, act, err)
-	}
-	r.after("sealed")
-	r.counted()
-	r.journal.end(e.intent.RecordID)
-	r.after("ended")
-	if whole && act.Request.Kept != nil && !act.Request.Truncated {
-		r.bodies.set(act.ChainID, act.Request.Kept)
-	}
-	return nil
+// longestAgent leaves room in the name of a chain for the name of a conversation.
+const longestAgent = 100
+
+// eventChain is the chain of what a recorder says about itself.
+func eventChain(recorder string) string { return "recorder/" + url.PathEscape(recorder) }
+
+func (r *Recorder) start() *observed.Event {
+	return &observed.Event{Event: observed.Start, Mode: r.Mode, Vantage: r.Vantage, Version: r.Version, Configuration: r.Configuration}
 }
 
-// counted counts a call whose record is in the log.
-func (r *Recorder) counted() {
-	r.calls.Add(1)
-	r.sealed.Add(1)
+// ending says that the recorder stops, and how many calls ended since its last sign of life. Nothing else counts calls any more.
+func (r *Recorder) ending(reason string) *observed.Event {
+	calls := r.calls.Load()
+	return &observed.Event{Event: observed.Stop, Since: evidence.FormatTime(r.since), Calls: &calls, Reason: name(reason)}
 }
 
-// act says what was seen of a call, but for the bodies.
-func (e *exchange) act(outcome *relay.Outcome) observed.Act {
-	call, i := e.call, e.intent
-	a := e.recorder.actOf(i)
-	a.Path = call.Path // the record says what of it has no place in it
-	if a.Method != call.Method {
-		a.Missing = append(a.Missing, "method: it is none of HTTP's own")
-	}
-	a.At, a.Status, a.ChainID = outcome.At, outcome.Status, cmp.Or(a.ChainID, e.sessionOf(outcome))
-	a.Ended, a.Upstream.TLS = outcome.Ended, outcome.TLS
-	a.ProviderRequestID = fitting(first(outcome.Header, "X-Request-Id", "Request-Id", "X-Goog-Request-Id", "Apim-Request-Id"), checkID)
-	a.Elapsed = new(outcome.At.Sub(call.Began))
-	if !outcome.FirstByte.IsZero() {
-		a.FirstByte = new(outcome.FirstByte.Sub(call.Began))
-	}
-	if len(call.Credentials) > 0 {
-		a.Credential = call.Credentials[0].Where + ":" + call.Credentials[0].Fingerprint
-	}
-	for _, more := range call.Credentials[min(1, len(call.Credentials)):] {
-		a.Missing = append(a.Missing, "another credential was sent: "+more.Where+":"+more.Fingerprint)
-	}
-	if call.Upgrade != "" {
-		a.Missing = append(a.Missing, "the connection changed to another protocol, whose messages were not seen")
-	}
-	if n, err := strconv.ParseInt(call.Header.Get("X-Stainless-Retry-Count"), 10, 32); err == nil && n >= 0 {
-		a.Attempt = n + 1
-	}
-	a.Missing = append(a.Missing, outcome.Counted...)
-	if outcome.Reason != nil {
-		a.Missing = append(a.Missing, "why the call ended: "+inWords(outcome.Reason))
-	}
-	return a
-}
-
-// actOf is an act as far as its intent tells.
-func (r *Recorder) actOf(i *intent) observed.Act {
-	return observed.Act{Recorder: r.Name, Type: i.Type, Side: i.Side, RequestID: i.CallID, ChainID: i.Chain, Agent: i.Agent, Vantage: i.Vantage, Fidelity: evidence.ByBytes,
-		Protocol: i.Protocol, Method: i.Method, Path: i.Path, Upstream: &evidence.Upstream{Origin: i.Origin}, Began: i.Began}
-}
-
-func first(header http.Header, names ...string) string {
-	for _, name := range names {
-		if v := header.Get(name); v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
-// bodyOf describes a body, with the bytes that are sealed. cut says that its end did not come.
-func bodyOf(direction string, b *relay.Body, header http.Header, cut bool, missing []string) (*observed.Body, []string) {
-	body := &observed.Body{Bytes: b.Bytes, SHA256: evidence.Digest(b.SHA256), Encoding: b.Encoding, Type: typeOf(header["Content-Type"]), Headers: kept(header)}
-	if b.Encoding == "identity" {
-		body.Encoding = ""
-	}
-	if b.Apart {
-		return body, append(missing, direction+": each message in it has a record of its own")
-	}
-	if b.Partial {
-		body.Truncated = true
-		missing = append(missing, direction+": there was no room for a copy of all of it")
-	}
-	decoded, longer, err := readDecoded(b)
-	if len(decoded) > 0 && errors.Is(err, io.ErrUnexpectedEOF) { // what came says what was said
-		missing, err = append(missing, direction+": its encoding breaks off; what came before is kept decoded"), nil
-		body.Truncated = body.Truncated || !cut // readers differ on what a whole body says whose encoding has no end
-	}
-	if err == nil && (!longer || body.Encoding == "") {
-		body.Kept, body.Truncated = decoded, body.Truncated || longer
-		return body, missing
-	}
-	why := fmt.Sprintf("it has more than %d bytes decoded, and is kept encoded", observed.MaxKept)
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		why = "its encoding breaks off"
-	} else if err != nil {
-		why = "it cannot be decoded: " + inWords(err)
-	}
-	missing = append(missing, direction+": "+why)
-	body.Refused = body.Encoding != ""
-	raw, longer, err := readPlain(b)
-	if err != nil {
-		return body, append(missing, direction+": the copy cannot be read: "+inWords(err))
-	}
-	body.Kept, body.Truncated = raw, body.Truncated || longer
-	return body, missing
-}
-
-// readDecoded reads what a record holds of a body, without its encoding. It reports whether the body is longer than that.
-func readDecoded(b *relay.Body) (kept []byte, longer bool, err error) {
-	if b.Encoding == "" || b.Encoding == "identity" {
-		return readPlain(b)
-	}
-	kept, rest, err := decodeUpTo(b, observed.Beginning)
-	if err == nil && rest > observed.MaxKept-observed.Beginning {
-		return kept, true, nil
-	}
-	if err == nil && rest > 0 {
-		kept, _, err = decodeUpTo(b, observed.Beginning+int(rest))
-	}
-	return kept, false, err
-}
-
-// decodeUpTo decodes n bytes, and counts how many more there are, up to one more than a record holds. What a broken encoding gives before it breaks counts, too.
-func decodeUpTo(b *relay.Body, n int) (first []byte, rest int64, err error) {
-	r, err := b.Decoded()
-	if err != nil {
-		return nil, 0, err
-	}
-	into := bytes.NewBuffer(make([]byte, 0, min(int64(n), 4*b.Kept)+bytes.MinRead))
-	_, err = into.ReadFrom(io.LimitReader(r, int64(n)))
-	if err == nil {
-		rest, err = io.Copy(io.Discard, io.LimitReader(r, int64(observed.MaxKept+1-into.Len())))
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) && rest > 0 {
-		err = nil // it breaks off behind what was asked for
-	}
-	return into.Bytes(), rest, errors.Join(err, r.Close())
-}
-
-// readPlain reads what a record holds of a body, as it passed.
-func readPlain(b *relay.Body) (kept []byte, longer bool, err error) {
-	n := b.Kept
-	if longer = n > observed.MaxKept; longer {
-		n = observed.Beginning
-	}
-	kept = make([]byte, n)
-	if read, err := io.ReadFull(b.Open(), kept); err != nil {
-		return nil, longer, fmt.Errorf("after %d of %d bytes: %v", read, n, err)
-	}
-	return kept, longer, nil
-}
-
-// kept are the headers that a record has beside the content type: those that the relay shows and whose value is in a closed form, since nobody can erase it there.
-func kept(header http.Header) map[string]string {
-	list := map[string]string{}
-	for name, values := range header {
-		value := strings.Join(values, ", ")
-		if name = strings.ToLower(name); name != "content-type" && closedForm.MatchString(value) {
-			list[name] = value
-		}
-	}
-	return list
-}
-
-// typeOf returns the media types of headers, without parameters that could say anything. Of one that is none it says so.
-func typeOf(values []string) string {
-	var types []string
-	for _, value := range values {
-		list := []string{value}
-		if _, _, err := mime.ParseMediaType(value); err != nil {
-			list = strings.Split(value, ",") // as some readers do
-		}
-		for _, one := range list {
-			kind, parameter, _ := strings.Cut(one, ";")
-			kind, parameter = strings.TrimSpace(kind), strings.TrimSpace(parameter)
-			if !mediaType.MatchString(kind) {
-				kind = "unknown"
-			}
-			if charset.MatchString(parameter) {
-				kind += "; " + parameter
-			}
-			types = append(types, kind)
-		}
-	}
-	return strings.Join(types, ", ")
-}
-
-var (
-	mediaType = regexp.MustCompile(`^[A-Za-z0-9]+/[A-Za-z0-9.+*-]+$`)
-	charset   = regexp.MustCompile(`^(?i:charset="?(?:utf-8|utf-16|us-ascii|iso-8859-1)"?)$`)
-	providers = regexp.MustCompile(`^[A-Za-z0-9_.:=/-]+$`)
-)
-
-// checkID refuses what is no id of a provider, but maybe a sentence.
-func checkID(id string) error {
-	if !providers.MatchString(id) {
-		return errors.New("it is no id")
-	}
-	return nil
-}
-
-// closedForm is a value of a header that says nothing in words: a number, a time, a version, a digest or UUID, codings with their weights, media types that models use.
-var closedForm = regexp.MustCompile(`^(?:[0-9a-fA-F:.,;=+ -]*|true|false|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-9]{2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [0-9]{4} [0-9:]{8} GMT|` +
-	`(?:(?:gzip|x-gzip|deflate|compress|br|zstd|identity|\*|\*/\*|application/(?:json|\*)|text/(?:event-stream|plain|\*))(?:[ \t]*;[ \t]*q=[0-9.]+)?(?:[ \t]*,[ \t]*|$))+)$`)
-
-// place finds the chain of an act, and what it repeats. A request that comes again after it failed is of the same chain, also where the program does not say that
-// this is another attempt.
-func (e *exchange) place(act *observed.Act) {
-	r, key := e.recorder, attempt{e.intent.Agent, e.call.Path, e.intent.SHA256}
-	before, known := r.attempts.get(key)
-	if known && act.Attempt > 1 {
-		act.RetryOf = before.requestID
-	}
-	if act.ChainID == "" {
-		s := e.said(act)
-		fresh := s.fresh(e.intent.RecordID)
-		if known && (act.Attempt > 1 || before.failed) {
-			fresh = before.chain
-		}
-		act.ChainID = r.conversations.place(s, fresh)
-		if act.ChainID == ChainOf(e.intent.Agent, e.intent.RecordID) {
-			r.ends.set(act.ChainID, end{}) // no log has a chain that is made up now
-		}
-	}
-	r.attempts.set(key, made{act.RequestID, act.ChainID, act.Status == 0 || act.Status >= http.StatusBadRequest || act.Ended != evidence.Complete})
-	act.Request.Earlier = r.earlier(act.ChainID)
-}
-
-// earlier are the bodies from which the next request of a chain may copy.
-func (r *Recorder) earlier(chain string) [][]byte {
-	if body, known := r.bodies.get(chain); known {
-		return [][]byte{body}
-	}
-	return nil
-}
-
-// callOf is an act as a reader of calls takes it. Bytes that are still encoded say nothing.
-func callOf(act *observed.Act) observe.Call {
-	c := observe.Call{Protocol: act.Protocol, Path: act.Path, Status: act.Status}
-	if b := act.Request; b != nil && !b.Refused {
-		c.Request, c.RequestType = b.Kept, b.Type
-	}
-	if b := act.Response; b != nil && !b.Refused {
-		c.Response, c.ResponseType = b.Kept, b.Type
-	}
-	return c
-}
-
-// said is what a call says about its conversation.
-func (e *exchange) said(act *observed.Act) said {
-	s := said{agent: e.intent.Agent, trace: traceOf(e.call.Header.Get("Traceparent"))}
-	c := callOf(act)
-	p, err := observe.Project(c)
-	if err != nil {
-		return s
-	}
-	if s.kept = p.Conversation; s.kept != nil {
-		return s
-	}
-	s.prompt = p.Asked
-	if p.Complete && p.Error == "" {
-		s.response, s.id = p.Answered, p.ProviderID
-		for _, id := range p.Items {
-			s.made = append(s.made, "item:"+id)
-		}
-	}
-	if c.Protocol != observe.OpenAIResponses { // no other provider keeps conversations
-		return s
-	}
-	facts, _ := observed.FactsOf(&evidence.Observed{Protocol: c.Protocol, Request: new(evidence.ObservedBody)}, c.Request, nil)
-	for _, reference := range facts.Referred {
-		switch kind, id, _ := strings.Cut(reference, ":"); kind {
-		case "previous_response_id":
-			s.previous = id
-		case "conversation":
-			s.refers, s.made = reference, append(s.made, reference)
-		case "item":
-			s.refers = cmp.Or(conversationIn(s.refers), reference) // the last one is the newest
-		}
-	}
-	return s
-}
-
-// sealAct seals an act under a record id. An act that the format or the log refuses, whatever the reason, would be refused for ever, and would stop all calls of closed
-// mode; so what can be sealed of it is sealed, and says so.
-func (r *Recorder) sealAct(ctx context.Context, id string, act observed.Act) error {
-	_, err := r.sealFitting(ctx, id, act)
-	return once(err)
-}
-
-// sealFitting is sealAct, whose error has api.ErrConflict in its chain if the log has another record with the id. It reports whether the act was sealed with what was said,
-// from which later ones may copy.
-func (r *Recorder) sealFitting(ctx context.Context, id string, act observed.Act) (whole bool, err error) {
-	err = r.sealWhole(ctx, id, act)
-	_, refused := errors.AsType[*evidence.FieldError](err)
-	if !refused && !errors.Is(err, errNoRecord) {
-		return err == nil, err
-	}
-	r.Tell.Error("the record of a call was refused; it is sealed without what was said", "agent", act.Agent, "error", err)
-	return false, r.sealWhole(ctx, id, bare(act, err))
-}
-
-// errNoRecord says that no record can have an act, whatever the log says.
-var errNoRecord = errors.New("the act cannot be sealed")
-
-func (r *Recorder) sealWhole(ctx context.Context, id string, act observed.Act) error {
-	act.RecordID = id
-	return r.sealNext(ctx, act.ChainID, func(last end) (*evidence.Draft, error) {
-		act.Saw = last.named()
-		if act.At.Before(last.at) {
-			act.At = last.at
-		}
-		draft, err := observed.Draft(act)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errNoRecord, err)
-		}
-		return draft, nil
-	})
-}
-
-// bare is an act with nothing that others chose, but for the names that Begin has checked, and counts and digests.
-func bare(a observed.Act, why error) observed.Act {
-	b := observed.Act{Recorder: a.Recorder, Type: a.Type, Side: a.Side, RequestID: a.RequestID, ChainID: a.ChainID, Agent: a.Agent, Vantage: a.Vantage, Fidelity: a.Fidelity, Protocol: a.Protocol,
-		At: a.At, Began: a.Began, Elapsed: a.Elapsed, FirstByte: a.FirstByte, Ended: a.Ended, Status: a.Status,
-		Missing: append(a.Missing, "what was said: the record that had it was refused: "+inWords(why))}
-	if a.Upstream != nil {
-		b.Upstream = &evidence.Upstream{Origin: a.Upstream.Origin}
-	}
-	b.Request, b.Response = countsOf(a.Request), countsOf(a.Response)
-	return b
-}
-
-// countsOf is a body without its bytes.
-func countsOf(b *observed.Body) *observed.Body {
-	if b == nil {
-		return nil
-	}
-	return &observed.Body{Bytes: b.Bytes, SHA256: b.SHA256, Encoding: b.Encoding, Delivered: b.Delivered}
-}
-
-// An end is the last record of a chain. The next one names it, and claims no earlier time: a call that ended before it may be sealed after it, since it had more to read, or the log did not seal at the
-// time. When a call itself began and ended stands in its record apart from that.
-type end struct {
-	digest evidence.Digest
-	at     time.Time
-}
-
-// named is what the next record names, so that nobody can put another in the place of this one.
-func (e end) named() []evidence.Digest {
-	if e.digest.IsZero() {
-		return nil
-	}
-	return []evidence.Digest{e.digest}
-}
-
-// sealNext seals the next record of a chain.
-func (r *Recorder) sealNext(ctx context.Context, chain string, draftAfter func(last end) (*evidence.Draft, error)) error {
-	leave, err := r.beginnings.enter(ctx, chain, func() bool { last, _ := r.ends.get(chain); return !last.digest.IsZero() })
-	if err != nil {
-		return err
-	}
-	defer leave()
-	last, known := r.ends.get(chain)
-	if !known {
-		if last.digest, last.at, err = r.Log.Last(ctx, chain); err != nil {
-			return err
-		}
-	}
-	draft, err := draftAfter(last)
-	if err != nil {
-		return err
-	}
-	digest, err := r.Log.Seal(ctx, draft.SealingApart(r.apart(&draft.Payload)...))
-	if err != nil {
-		r.ends.forget(chain) // it may be in the log: the next one asks
-		return err
-	}
-	r.ends.set(chain, end{digest, draft.Payload.Time()})
-	return nil
-}
-
-// once takes the error that a record is in the log already for no error: the ids of calls and events are made once.
-func once(err error) error {
-	if errors.Is(err, api.ErrConflict) {
-		return nil
-	}
+// Remark seals what a reader must know of the recorder's settings beside their digest.
+func (r *Recorder) Remark(ctx context.Context, settings evidence.Digest, remark string) error {
+	_, err := r.sealEvent(ctx, "", "", r.Now(), &observed.Event{Event: observed.Configuration, Configuration: settings, Reason: name(remark)})
 	return err
 }
 
-// apart lists the members with what the agent said and was told.
-func (r *Recorder) apart(p *evidence.Payload) []string {
-	if r.InTheRecord || !p.ActionType.Observes() {
-		return nil
-	}
-	var list []string
-	for pointer, v := range map[string][]byte{"/prompt": p.Prompt, "/context": p.Context, "/response": p.Response, "/tools_used": p.ToolsUsed,
-		"/request_body": p.RequestBody, "/response_body": p.ResponseBody} {
-		if len(bytes.TrimSpace(v)) > 0 {
-			list = append(list, pointer)
+// sealEvent seals an event, and returns the time that the log has of it. "" stands for a new id, and for the chain of what the recorder says about itself.
+func (r *Recorder) sealEvent(ctx context.Context, id, chain string, now time.Time, e *observed.Event) (at time.Time, err error) {
+	if id == "" {
+		if id, err = evidence.NewRecordID(now, rand.Reader); err != nil {
+			return at, err
 		}
 	}
-	slices.Sort(list)
-	return list
+	payload, err := e.Payload(r.Name, evidence.FormatTime(now), cmp.Or(chain, eventChain(r.Name)))
+	if err != nil {
+		return at, fmt.Errorf("the event %s cannot be sealed: %w", e.Event, err)
+	}
+	payload.RecordID = id
+	err = r.sealNext(ctx, payload.ChainID, func(last end) (*evidence.Draft, error) {
+		payload.Saw = last.named()
+		if payload.Time().Before(last.at) {
+			payload.Timestamp = evidence.FormatTime(last.at)
+		}
+		return evidence.NewDraft(payload)
+	})
+	return payload.Time(), once(err)
+}
+
+// beat seals heartbeats, so that silence has a date. Each names the time of the sign of life before it, the start or a heartbeat: so a reader knows those of one process, where several have one name.
+func (r *Recorder) beat(ctx context.Context) {
+	for every(ctx, r.Heartbeat) {
+		calls := r.calls.Swap(0)
+		at, err := r.sealEvent(ctx, "", "", r.Now(), &observed.Event{Event: observed.Heartbeat, Since: evidence.FormatTime(r.since), Calls: &calls})
+		if err != nil {
+			r.calls.Add(calls) // the next one counts them
+			r.Tell.Warn("the heartbeat could not be sealed", "error", err)
+			continue
+		}
+		r.since = at
+	}
+}
+
+// every waits, and reports whether the context still stands.
+func every(ctx context.Context, interval time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(interval):
+		return true
+	}
+}
+
+// gaps counts the calls that passed without a record.
+type gaps struct {
+	mu      sync.Mutex
+	counts  map[gap]int64
+	reason  string
+	sealing *sealedGap // what is being sealed, under one id until it is in the log
+}
+
+type gap struct {
+	chain, agent string
+	minute       time.Time
+}
+
+type sealedGap struct {
+	id, chain, reason string
+	missed            []observed.Missed
+}
+
+func (g *gaps) add(of gap, why error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.counts == nil {
+		g.counts = map[gap]int64{}
+	}
+	of.minute = of.minute.UTC().Truncate(time.Minute)
+	if _, known := g.counts[of]; !known && len(g.counts) >= mostGaps { // callers name chains as they like
+		of.chain = ""
+	}
+	g.counts[of]++
+	g.reason = "unknown"
+	if why != nil {
+		g.reason = inWords(why)
+	}
+}
+
+// count returns how many calls were missed and are not in the log.
+func (g *gaps) count() (n int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, missed := range g.counts {
+		n += missed
+	}
+	if g.sealing != nil {
+		for _, m := range g.sealing.missed {
+			n += m.Calls
+		}
+	}
+	return n
+}
+
+// mostGaps is how many counts are kept by chain. Beyond, those of all chains of an agent are one.
+const mostGaps = 10_000
+
+// mostMissed is how many counts one event has.
+const mostMissed = 1000
+
+// next returns what is to be sealed next: what an earlier attempt did not seal, or the counts of one chain. It is nil if nothing was missed.
+func (g *gaps) next(newID func() (string, error)) (*sealedGap, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.sealing != nil || len(g.counts) == 0 {
+		return g.sealing, nil
+	}
+	id, err := newID()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]gap, 0, len(g.counts))
+	for of := range g.counts {
+		list = append(list, of)
+	}
+	slices.SortFunc(list, func(a, b gap) int {
+		return cmp.Or(cmp.Compare(a.chain, b.chain), a.minute.Compare(b.minute), cmp.Compare(a.agent, b.agent))
+	})
+	g.sealing = &sealedGap{id: id, chain: list[0].chain, reason: name(g.reason)}
+	for _, of := range list {
+		if of.chain != list[0].chain || len(g.sealing.missed) == mostMissed {
+			break
+		}
+		g.sealing.missed = append(g.sealing.missed, observed.Missed{Agent: of.agent, Minute: evidence.FormatTime(of.minute), Calls: g.counts[of]})
+		delete(g.counts, of)
+	}
+	return g.sealing, nil
+}
+
+// sealed forgets what next returned.
+func (g *gaps) sealed() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.sealing = nil
+}
+
+// name makes a text fit for a member that holds a name.
+func name(text string) string {
+	if evidence.CheckName(text) == nil {
+		return text
+	}
+	return evidence.Abbreviate(fmt.Sprintf("%+q", text))
+}
+
+// sealGaps seals the counts of all that was missed so far.
+func (r *Recorder) sealGaps(ctx context.Context) error {
+	for {
+		g, err := r.gaps.next(func() (string, error) { return evidence.NewRecordID(r.Now(), rand.Reader) })
+		if g == nil || err != nil {
+			return err
+		}
+		if _, err := r.sealEvent(ctx, g.id, g.chain, r.Now(), &observed.Event{Event: observed.Gap, Reason: g.reason, Missed: g.missed}); err != nil {
+			return err
+		}
+		r.gaps.sealed()
+	}
 }

@@ -3,10 +3,16 @@ package relay
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -328,4 +334,149 @@ func TestNotRepeated(t *testing.T) {
 	if asked.Load() != 2 {
 		t.Errorf("the provider was asked %d times for 2 calls", asked.Load())
 	}
+}
+
+// TestEndpointsOfTheOldTransport: a stream of MCP 2024-11-05 names an endpoint, where clients post. However it comes, closed mode ends the stream before the client has it, open mode passes it
+// on, and no record has its bytes. Both say what it is, and what to use instead.
+func TestEndpointsOfTheOldTransport(t *testing.T) {
+	named := "event: endpoint\ndata: /messages?session=secret\n\n"
+	for _, tt := range []struct {
+		name     string
+		encoding string
+		parts    []string
+		before   string // what closed mode may pass
+	}{
+		{"at once", "", []string{named + event(got1)}, ""},
+		{"bit by bit", "", strings.SplitAfter(named+event(got1), ""), ""},
+		{"after a comment", "", []string{": hello\r\n\r\n", named}, ": hello\r\n\r\n"},
+		{"with its type last", "", []string{"data: /messages?session=secret\nevent: endpoint\n\n"}, ""},
+		{"at the end of the stream", "", []string{"event: endpoint\ndata: /messages?session=secret"}, ""},
+		{"after an answer", "", []string{event(got1), named}, ""},
+		{"twice", "", []string{named, named}, ""},
+		{"compressed", "gzip", []string{named + event(got1)}, ""},
+	} {
+		for _, mode := range []Mode{Closed, Open} {
+			t.Run(fmt.Sprint(tt.name, " ", mode), func(t *testing.T) {
+				var parts [][]byte
+				for _, part := range tt.parts {
+					parts = append(parts, []byte(part))
+				}
+				if tt.encoding != "" {
+					parts = encode(t, tt.encoding, append(parts, nil)...)
+				}
+				var said strings.Builder
+				p := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", "text/event-stream")
+					if tt.encoding != "" {
+						w.Header().Set("Content-Encoding", tt.encoding)
+					}
+					for _, part := range parts {
+						_, _ = w.Write(part) // who has left has left
+						w.(http.Flusher).Flush()
+					}
+				}), func(o *Options) {
+					mcpOptions(o)
+					o.Mode, o.Linger, o.Log = mode, time.Minute, slog.New(slog.NewTextHandler(&said, nil))
+				})
+				answer := must.Get(p.client.Get(p.relay.URL + "/mcp"))(t)
+				got, err := io.ReadAll(answer.Body)
+				c := p.last(t, 1)
+				switch whole := slices.Concat(parts...); {
+				case mode == Open && (err != nil || string(got) != string(whole) || c.outcome.Response.SHA256 != sha256.Sum256(whole) || c.outcome.Ended != Complete):
+					t.Errorf("%q %v %+v", got, err, c.outcome)
+				case mode == Closed && (err == nil || !strings.HasPrefix(tt.before, string(got)) || c.outcome.Ended != RecorderCut || !strings.Contains(fmt.Sprint(c.outcome.Reason), "streamable HTTP")):
+					t.Errorf("%q %v %+v", got, err, c.outcome)
+				}
+				if len(c.response) > 0 || !c.outcome.Response.Apart {
+					t.Errorf("the record has the endpoint: %q", c.response)
+				}
+				if strings.Count(said.String(), "2024-11-05") != 1 || !strings.Contains(said.String(), "standard streams") || strings.Contains(said.String(), "secret") {
+					t.Errorf("the log says %q", said.String())
+				}
+			})
+		}
+	}
+}
+
+// TestEndpointElsewhere: the type of an event has no meaning where clients look for no endpoint.
+func TestEndpointElsewhere(t *testing.T) {
+	text := "event: endpoint\ndata: /messages\n\n" + event(got1)
+	p := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, text)
+	}), mcpOptions)
+	answer := must.Get(p.client.Post(p.relay.URL+"/mcp", "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)))(t)
+	got, err := io.ReadAll(answer.Body)
+	if c := p.last(t, 1); err != nil || string(got) != text || string(c.response) != text || c.outcome.Ended != Complete {
+		t.Errorf("%q %v %+v", got, err, c.outcome)
+	}
+}
+
+// nobody is a witness that looks at nothing.
+type nobody struct{}
+
+func (nobody) Begin(context.Context, *Call) (Exchange, error) { return nobody{}, nil }
+func (nobody) End(context.Context, *Outcome) error            { return nil }
+func (nobody) Missed(*Call, error)                            {}
+
+// FuzzUpstream: whatever bytes a client sends to a relay's listener, no other origin is reached than the upstream's, by no other name, and no path outside of its base.
+func FuzzUpstream(f *testing.F) {
+	other := must.Get(net.Listen("tcp", "127.0.0.1:0"))(f)
+	defer other.Close()
+	var strayed atomic.Int64
+	go func() {
+		for {
+			conn, err := other.Accept()
+			if err != nil {
+				return
+			}
+			strayed.Add(1)
+			conn.Close()
+		}
+	}()
+	var wrong atomic.Pointer[string]
+	provider := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		path, _, _ := strings.Cut(r.RequestURI, "?")
+		clean := r.URL.Path
+		if r.Host != r.Context().Value(http.LocalAddrContextKey).(net.Addr).String() || !strings.HasPrefix(path, "/base/") || strings.Contains(clean, "/../") || strings.HasSuffix(clean, "/..") {
+			wrong.Store(new(r.Host + " " + r.RequestURI))
+		}
+	}))
+	defer provider.Close()
+	base := mustParse(f, provider.URL+"/base")
+	h, err := New(nobody{}, Options{Upstreams: map[string]Upstream{"api": {Base: base}}, Folder: filepath.Join(f.TempDir(), "spool"), FingerprintKey: make([]byte, 32), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(h)
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	server.Start()
+	defer server.Close()
+
+	for _, head := range []string{
+		"GET http://OTHER/api/x HTTP/1.1\r\nHost: OTHER\r\n\r\n", "CONNECT OTHER HTTP/1.1\r\nHost: OTHER\r\n\r\n", "GET /api/../../x HTTP/1.1\r\nHost: a\r\n\r\n",
+		"GET /api/x HTTP/1.1\r\nHost: OTHER\r\nX-Forwarded-Host: OTHER\r\nForwarded: host=OTHER\r\n\r\n", "GET //OTHER/api HTTP/1.1\r\nHost: a\r\n\r\n", "POST /api/x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET http://OTHER/ HTTP/1.1\r\n\r\n",
+		"GET /api/@OTHER/ HTTP/1.1\r\nHost: user@OTHER\r\n\r\n", "GET /api/x HTTP/1.1\r\nHost: a\r\nHost: OTHER\r\n\r\n", "GET /api/%2e%2e/x HTTP/1.1\r\nHost: a\r\n\r\n", "GET /r/t/api/x?u=http://OTHER HTTP/1.0\r\n\r\n",
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET /api/\\OTHER HTTP/1.1\r\nHost: a\r\nConnection: Host\r\n\r\n",
+	} {
+		f.Add([]byte(head))
+	}
+	f.Fuzz(func(t *testing.T, head []byte) {
+		wrong.Store(nil)
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Skip(err)
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
+		_, _ = conn.Write(bytes.ReplaceAll(head, []byte("OTHER"), []byte(other.Addr().String()))) // the relay may have refused it already
+		_ = conn.(*net.TCPConn).CloseWrite()
+		_, _ = io.Copy(io.Discard, conn)
+		if n := strayed.Load(); n > 0 {
+			t.Errorf("another origin was asked %d times", n)
+		}
+		if w := wrong.Load(); w != nil {
+			t.Errorf("the provider was asked %q", *w)
+		}
+	})
 }

@@ -3,15 +3,20 @@ package relay
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/must"
 )
@@ -230,5 +235,273 @@ func TestSlowClientSlowsTheProvider(t *testing.T) {
 	}
 	if o := p.last(t, 1).outcome; o.Ended != ClientGone || o.Delivered > o.Response.Bytes {
 		t.Errorf("%+v", o)
+	}
+}
+
+// FuzzEvents: however a body is cut into chunks, the finder lets the same bytes pass in the end, never takes back what passed, and lets nothing
+// pass from the first terminal event on. Where that begins, is found here in another way: over the whole text at once.
+func FuzzEvents(f *testing.F) {
+	for _, e := range endings {
+		if strings.HasPrefix(e.contentType, "text/event-stream") {
+			f.Add([]byte(e.before+e.terminal), uint16(3))
+		}
+	}
+	f.Fuzz(func(t *testing.T, body []byte, size uint16) {
+		whole := newEvents(Models.rulesOf(nil))
+		whole.Write(body)
+		cut := newEvents(Models.rulesOf(nil))
+		var passed int64
+		for chunk := range chunksOf(body, int(size)) {
+			cut.Write(chunk)
+			if cut.Safe() < passed || cut.Safe() > cut.n {
+				t.Fatalf("%d bytes may pass after %d", cut.Safe(), passed)
+			}
+			passed = cut.Safe()
+		}
+		if whole.Safe() != cut.Safe() || whole.Found() != cut.Found() || whole.n != int64(len(body)) || cut.n != whole.n {
+			t.Fatalf("in one piece, %d bytes may pass, and it finds %q; in pieces of %d, %d and %q", whole.Safe(), whole.Found(), size, cut.Safe(), cut.Found())
+		}
+		if at, name := terminalEvent(body); at >= 0 && (whole.Safe() > int64(at) || whole.Found() == "") {
+			t.Errorf("%d bytes may pass, though %s begins at %d; it finds %q", whole.Safe(), name, at, whole.Found())
+		}
+	})
+}
+
+// chunksOf cuts a body into pieces of a size.
+func chunksOf(body []byte, size int) func(yield func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		for len(body) > 0 {
+			n := min(size+1, len(body))
+			if !yield(body[:n]) {
+				return
+			}
+			body = body[n:]
+		}
+	}
+}
+
+var lineEnd = regexp.MustCompile(`\r\n|\r|\n`)
+
+// terminalEvent finds the first terminal event that an empty line ends, by the algorithm of the HTML standard over the whole body.
+func terminalEvent(body []byte) (int, string) {
+	at := 0
+	if bytes.HasPrefix(body, []byte("\ufeff")) {
+		at = 3
+	}
+	begin, name, data := -1, "", []string(nil)
+	for at < len(body) {
+		end := lineEnd.FindIndex(body[at:])
+		if end == nil {
+			return -1, ""
+		}
+		line := string(body[at : at+end[0]])
+		if line == "" {
+			if begin >= 0 && isTerminal(name, strings.Join(data, "\n")) {
+				return begin, name
+			}
+			begin, name, data = -1, "", nil
+		} else if line[0] != ':' {
+			if begin < 0 {
+				begin = at
+			}
+			field, value, _ := strings.Cut(line, ":")
+			switch value = strings.TrimPrefix(value, " "); field {
+			case "event":
+				name = value
+			case "data":
+				data = append(data, value)
+			}
+		}
+		at += end[1]
+	}
+	return -1, ""
+}
+
+// isTerminal reads the data with a JSON library. What that refuses may or may not be held.
+func isTerminal(name, data string) bool {
+	if modelEnds[name] || strings.HasPrefix(data, "[DONE]") {
+		return true
+	}
+	var object struct {
+		Type       any `json:"type"`
+		Candidates []struct {
+			FinishReason any `json:"finishReason"`
+		} `json:"candidates"`
+	}
+	if json.Unmarshal([]byte(data), &object) != nil {
+		return false
+	}
+	kind, _ := object.Type.(string)
+	for _, c := range object.Candidates {
+		if reason, is := c.FinishReason.(string); is && reason != "FINISH_REASON_UNSPECIFIED" {
+			return true
+		}
+	}
+	return modelEnds[kind]
+}
+
+// FuzzDocument: the same for JSON documents. Of a document that is valid, the byte that closes it is held, or an element that has a finishReason.
+func FuzzDocument(f *testing.F) {
+	for _, e := range endings {
+		if strings.HasPrefix(e.contentType, "application/json") {
+			f.Add([]byte(e.before+e.terminal), uint16(3))
+		}
+	}
+	f.Fuzz(func(t *testing.T, body []byte, size uint16) {
+		whole := newDocument(Models.rulesOf(nil))
+		whole.Write(body)
+		cut := newDocument(Models.rulesOf(nil))
+		var passed int64
+		for chunk := range chunksOf(body, int(size)) {
+			cut.Write(chunk)
+			if cut.Safe() < passed || cut.Safe() > cut.n {
+				t.Fatalf("%d bytes may pass after %d", cut.Safe(), passed)
+			}
+			passed = cut.Safe()
+		}
+		if whole.Safe() != cut.Safe() || whole.Found() != cut.Found() || whole.n != int64(len(body)) {
+			t.Fatalf("in one piece, %d bytes may pass, and it finds %q; in pieces of %d, %d and %q", whole.Safe(), whole.Found(), size, cut.Safe(), cut.Found())
+		}
+		if !jsontext.Value(body).IsValid() {
+			return
+		}
+		closes := bytes.LastIndexAny(body, "}]")
+		trimmed := bytes.TrimRight(body, " \t\r\n")
+		if closes == len(trimmed)-1 && whole.Safe() > int64(closes) {
+			t.Errorf("the byte that closes the document may pass: %d of %d", whole.Safe(), len(body))
+		}
+		var elements []jsontext.Value
+		if json.Unmarshal(body, &elements) != nil {
+			return
+		}
+		for _, element := range elements {
+			if isTerminal("", string(element)) && !strings.Contains(string(element), `"type"`) && whole.Found() == "" {
+				t.Errorf("%s is not found", element)
+			}
+		}
+	})
+}
+
+// FuzzLockstep: hostile compressed bytes do not make a decoder fail or hang, what passes only grows, and a client can decode no more of it than the
+// finder of the decoded body lets pass.
+func FuzzLockstep(f *testing.F) {
+	for _, encoding := range encodings[1:] {
+		f.Add(encoding, bytes.Join(encode(f, encoding, []byte("data: {}\n\n"), []byte("data: [DONE]\n\n")), nil), uint16(3))
+	}
+	f.Fuzz(func(t *testing.T, encoding string, body []byte, size uint16) {
+		inner := newEvents(Models.rulesOf(nil))
+		c := newCompressed(encoding, 1<<16, inner)
+		defer c.Close()
+		var passed int64
+		for chunk := range chunksOf(body, int(size)) {
+			c.Write(chunk)
+			if c.Safe() < passed || c.Safe() > c.n {
+				t.Fatalf("%d of %d bytes may pass after %d", c.Safe(), c.n, passed)
+			}
+			passed = c.Safe()
+		}
+		if c.err != nil && !errors.Is(c.err, io.EOF) {
+			return
+		}
+		if had := int64(len(plain(t, encoding, body[:passed]))); had > inner.Safe() {
+			t.Errorf("%d of %d bytes pass, of which a client decodes %d bytes, and may have %d", passed, len(body), had, inner.Safe())
+		}
+	})
+}
+
+// half begins a request whose body does not end, and returns its connection.
+func half(t *testing.T, p *proxied, token string, sent int) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	conn := must.Get(net.Dial("tcp", p.relay.Listener.Addr().String()))(t)
+	t.Cleanup(func() { conn.Close() })
+	fmt.Fprintf(conn, "POST /api/x HTTP/1.1\r\nHost: 127.0.0.1\r\n%s: Bearer %s\r\nContent-Length: 10000000\r\n\r\n%s", agentHeader, token, strings.Repeat("x", sent))
+	return conn, bufio.NewReader(conn)
+}
+
+// known takes tokens that begin with "of-".
+func known(_ context.Context, token string) (string, error) {
+	agent, is := strings.CutPrefix(token, "of-")
+	if !is && token != "" {
+		return "", &Refusal{Status: http.StatusUnauthorized, Reason: "nobody has this token"}
+	}
+	return agent, nil
+}
+
+// TestStrangersTakeNoRoom: a request without a token that counts is answered before its body is there, and nothing of it is kept.
+func TestStrangersTakeNoRoom(t *testing.T) {
+	for _, mode := range []Mode{Closed, Open} {
+		for _, token := range []string{"a-stranger", "of"} {
+			p := start(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the provider was asked") }), func(o *Options) { o.Mode, o.AgentOf = mode, known })
+			_, from := half(t, p, token, 500_000)
+			answer, err := http.ReadResponse(from, nil)
+			if err != nil || answer.StatusCode != http.StatusUnauthorized {
+				t.Fatalf("%v, %s: %v %v", mode, token, answer, err)
+			}
+			p.empty(t)
+			if len(p.seen)+len(p.missed) > 0 {
+				t.Errorf("the witness was asked")
+			}
+		}
+	}
+}
+
+// TestBodyDoesNotCome: a body that does not come in time is refused, and what it took is given back. One that comes slowly is taken.
+func TestBodyDoesNotCome(t *testing.T) {
+	p := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }), func(o *Options) { o.BodyTimeout, o.AgentOf = 50*time.Millisecond, known })
+	_, from := half(t, p, "of-mia", 10_000)
+	answer, err := http.ReadResponse(from, nil)
+	if err != nil || answer.StatusCode != http.StatusRequestTimeout {
+		t.Fatalf("%v %v", answer, err)
+	}
+	p.wait(t, func() bool { return p.handler.spool.held.Load() == 0 })
+	answer = must.Get(p.client.Post(p.url()+"/x", "text/plain", strings.NewReader("all of it")))(t)
+	rest()
+	rest() // the time of a body does not count once it is there
+	if text, err := io.ReadAll(answer.Body); err != nil || string(text) != "all of it" {
+		t.Errorf("%s %v", text, err)
+	}
+	answer.Body.Close()
+}
+
+// TestRoomByCaller: one caller whose requests fill the spool leaves room for another one.
+func TestRoomByCaller(t *testing.T) {
+	p := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body) // of one that leaves, there is a part
+		_, _ = w.Write(text)
+	}), func(o *Options) { o.Cap, o.MemoryPerBody, o.AgentOf = 1<<20, 1<<20, known })
+	refused := make(chan bool, 12)
+	for range cap(refused) {
+		_, from := half(t, p, "of-eve", 100_000)
+		go func() {
+			if answer, err := http.ReadResponse(from, nil); err == nil && answer.StatusCode == http.StatusServiceUnavailable {
+				refused <- true
+			}
+		}()
+	}
+	held := p.handler.spool.held.Load
+	for end := time.Now().Add(time.Minute); (len(refused) == 0 || held() < 500_000) && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if len(refused) == 0 || held() > 850_000 || held() < 500_000 {
+		t.Errorf("one caller holds %d of %d bytes, %d calls were refused", held(), 1<<20, len(refused))
+	}
+	for _, token := range []string{"of-mia", ""} {
+		req := must.Get(http.NewRequest("POST", p.url()+"/x", strings.NewReader(strings.Repeat("y", 50_000))))(t)
+		if token != "" {
+			req.Header.Set(agentHeader, "Bearer "+token)
+		}
+		answer := must.Get(p.client.Do(req))(t)
+		if text, err := io.ReadAll(answer.Body); err != nil || len(text) != 50_000 {
+			t.Errorf("%q: %d, %d bytes, %v", token, answer.StatusCode, len(text), err)
+		}
+		answer.Body.Close()
+	}
+}
+
+func TestNetworkOf(t *testing.T) {
+	for address, want := range map[string]string{"192.0.2.1:80": "192.0.2.1/32", "[::ffff:192.0.2.1]:80": "192.0.2.1/32", "[2001:db8:1:2:3::4]:80": "2001:db8:1:2::/64", "[::1]:80": "::1/128", "@": "@"} {
+		if got := networkOf(address); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
 	}
 }

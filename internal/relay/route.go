@@ -1,6 +1,11 @@
 package relay
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -8,8 +13,11 @@ import (
 	"net/netip"
 	"net/textproto"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
+
+	"jurat/evidence"
 )
 
 // The headers by which an agent tells who it is. The provider does not get them.
@@ -238,4 +246,241 @@ func onward(header, came http.Header, upgrade string) {
 		header.Set("Connection", "Upgrade")
 		header.Set("Upgrade", upgrade)
 	}
+}
+
+// shownHeaders are the headers that a witness may see, of requests and of answers. What is not here may be a secret.
+var shownHeaders = map[string]bool{
+	"A2a-Extensions": true, "A2a-Version": true, "Accept": true, "Accept-Encoding": true, "Anthropic-Beta": true, "Anthropic-Version": true, "Content-Encoding": true,
+	"Content-Type": true, "Idempotency-Key": true, "Mcp-Method": true, "Mcp-Protocol-Version": true, "Openai-Beta": true, "Openai-Organization": true,
+	"Openai-Project": true, "Traceparent": true, "User-Agent": true, "X-Client-Request-Id": true, "X-Request-Id": true, "X-Stainless-Retry-Count": true,
+	"X-Stainless-Timeout": true,
+
+	"Apim-Request-Id": true, "Cf-Ray": true, "Date": true, "Openai-Processing-Ms": true, "Openai-Version": true, "Request-Id": true, "Retry-After": true,
+	"X-Ms-Request-Id": true, "X-Should-Retry": true,
+}
+
+// shownParameters are the parameters of queries that a witness may see.
+var shownParameters = map[string]bool{
+	"A2A-Version": true, "after": true, "alt": true, "api-version": true, "before": true, "beta": true, "include": true, "include[]": true, "limit": true, "order": true,
+	"pageSize": true, "pageToken": true, "starting_after": true, "stream": true,
+}
+
+// shownOf returns what of a header a witness may see.
+func shownOf(all http.Header) http.Header {
+	shown := http.Header{}
+	for name, values := range all {
+		if shownHeaders[http.CanonicalHeaderKey(name)] {
+			shown[name] = append([]string(nil), values...)
+		}
+	}
+	return shown
+}
+
+func shownOfQuery(raw string) url.Values {
+	all, _ := url.ParseQuery(raw) // what is not well-formed is not shown
+	for name := range all {
+		if !shownParameters[name] {
+			delete(all, name)
+		}
+	}
+	return all
+}
+
+// credentialHeaders are where providers look for a key.
+var credentialHeaders = []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key", "Api-Key", "Cookie", "Proxy-Authorization"}
+
+// keyParameter is the parameter of a query in which Gemini takes a key.
+const keyParameter = "key"
+
+// inQuery is how options and credentials name it.
+const inQuery = "?key="
+
+// credentials returns by what the provider will know the caller.
+func (r *relay) credentials(header http.Header, query string) []Credential {
+	var found []Credential
+	for _, name := range credentialHeaders {
+		for _, value := range header[name] {
+			found = append(found, Credential{strings.ToLower(name), r.fingerprint(bare(value))})
+		}
+	}
+	for pair := range strings.SplitSeq(query, "&") {
+		if value, is := keyIn(pair); is {
+			found = append(found, Credential{inQuery, r.fingerprint(value)})
+		}
+	}
+	return found
+}
+
+// bare returns a credential without its scheme, so that a key has one fingerprint wherever it is sent.
+func bare(value string) string {
+	if scheme, key, found := strings.Cut(strings.TrimSpace(value), " "); found && strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(key)
+	}
+	return value
+}
+
+func (r *relay) fingerprint(secret string) string {
+	mac := hmac.New(sha256.New, r.FingerprintKey)
+	mac.Write([]byte(secret))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// keyIn returns the key in one parameter of a query. Servers decode names, and some end parameters at a semicolon.
+func keyIn(pair string) (string, bool) {
+	name, value, _ := strings.Cut(pair, "=")
+	if plain, err := url.QueryUnescape(name); err != nil || !strings.EqualFold(plain, keyParameter) {
+		return "", false
+	}
+	if plain, err := url.QueryUnescape(value); err == nil {
+		value = plain
+	}
+	return value, true
+}
+
+// keep puts the upstream's own key in the place of all credentials of the caller.
+func (u Upstream) keep(header http.Header, query string) string {
+	for _, name := range credentialHeaders {
+		delete(header, name)
+	}
+	var pairs []string
+	for pair := range strings.SplitSeq(query, "&") {
+		if _, is := keyIn(pair); !is {
+			pairs = append(pairs, pair)
+		}
+	}
+	switch strings.ToLower(u.KeyIn) {
+	case inQuery:
+		pairs = append(pairs, keyParameter+"="+url.QueryEscape(string(u.Key)))
+	case "authorization":
+		header.Set("Authorization", "Bearer "+string(u.Key))
+	default:
+		header.Set(u.KeyIn, string(u.Key))
+	}
+	return strings.TrimPrefix(strings.Join(pairs, "&"), "&")
+}
+
+func tlsOf(state *tls.ConnectionState) *evidence.UpstreamTLS {
+	if state == nil || len(state.PeerCertificates) == 0 {
+		return nil
+	}
+	leaf := state.PeerCertificates[0]
+	return &evidence.UpstreamTLS{SPKISHA256: sha256.Sum256(leaf.RawSubjectPublicKeyInfo), NotAfter: evidence.FormatTime(leaf.NotAfter)}
+}
+
+// followed are the headers of an answer that name an address which clients ask next by themselves: redirects and what was made, where uploads go on, and where the result
+// of a long call will be. Content-Location and Link are not followed by clients of models and agents.
+var followed = []string{"Location", "X-Goog-Upload-Url", "X-Goog-Upload-Control-Url", "Operation-Location", "Azure-Asyncoperation", "Refresh"}
+
+// An astrayError says that an answer leads the client to an address that is not this relay's, or means something else there.
+type astrayError struct {
+	status int
+	header string
+	to     string // no more of the address than others may know
+	past   bool   // past this relay, and not to another path of it
+}
+
+func (e *astrayError) Error() string {
+	how := "elsewhere than the server means, to "
+	if e.past {
+		how = "past this recorder, to "
+	}
+	return fmt.Sprintf("the server's answer with the status %d leads the client by the header %s %s%s", e.status, e.header, how, e.to)
+}
+
+// notAstray says what to do.
+const notAstray = "start the recorder with the address to which the server leads as its upstream, such as --upstream https://HOST/mcp/ with a slash at the end, or let the server name a path alone"
+
+// astray returns an error if a client that follows the answer would ask past this relay, or for something else than the server means.
+func (p *passage) astray(answer *http.Response) *astrayError {
+	if p.from == nil {
+		return nil
+	}
+	for _, header := range followed {
+		for _, text := range answer.Header[header] {
+			if header == "Refresh" {
+				if text = refreshed(text); text == "" {
+					continue
+				}
+			}
+			if to, past := p.leads(text); to != "" {
+				return &astrayError{answer.StatusCode, header, to, past}
+			}
+		}
+	}
+	return nil
+}
+
+// refreshing is a header Refresh that names an address, as browsers read it: "5; url=https://HOST/", and also with a comma or a space, or without "url=".
+var refreshing = regexp.MustCompile(`^[^;,\s]*(?:\s*[;,]|\s)\s*(?:(?i:url)\s*=\s*)?(.+)$`)
+
+// refreshed returns the address in a header Refresh. "": it names none.
+func refreshed(text string) string {
+	found := refreshing.FindStringSubmatch(text)
+	if found == nil {
+		return ""
+	}
+	return strings.Trim(strings.TrimSpace(found[1]), `"'`)
+}
+
+// leads returns where an address leads that a client is to ask; "": to the same upstream, through this relay. past is set if that is not this relay.
+func (p *passage) leads(text string) (shown string, past bool) {
+	text, _, _ = strings.Cut(text, "#")
+	to, err := url.Parse(text)
+	if err != nil || text != "" && !plainAddress.MatchString(text) || to.User != nil || to.Opaque != "" || to.Scheme != "" && to.Host == "" {
+		return "an address that clients may read in more than one way", true
+	}
+	if to = p.from.ResolveReference(to); !p.r.leadsHere(p.from, to) {
+		shown = to.Scheme + "://" + to.Host
+		if path := to.EscapedPath(); strings.Trim(path, "/") == strings.Trim(p.call.Path, "/") { // others may be secret, as those of uploads are
+			shown += path
+		}
+		return shown, true
+	}
+	path := to.EscapedPath()
+	if path == "" {
+		path = "/"
+	}
+	_, name, rest := p.r.divided(path)
+	upstream := p.r.Upstreams[p.call.Upstream]
+	if name != p.call.Upstream || upstream.Only != nil && !slices.Contains(upstream.Only, upstream.pathOf(rest)) || checkPath(path) != nil {
+		return "a path at which it does not find that server", false
+	}
+	return "", false
+}
+
+// isAstray reports whether an answer was not handed out because of where it leads.
+func isAstray(err error) bool {
+	_, is := errors.AsType[*astrayError](err)
+	return is
+}
+
+// askedAt returns the address of a request, as its client names it.
+func askedAt(req *http.Request) *url.URL {
+	path, query, _ := strings.Cut(req.RequestURI, "?")
+	at := &url.URL{Scheme: "http", Host: req.Host, RawQuery: query}
+	if req.TLS != nil {
+		at.Scheme = "https"
+	}
+	if at.Path, _ = url.PathUnescape(path); at.EscapedPath() != path { // which checkPath has read
+		at.RawPath = path
+	}
+	return at
+}
+
+// plainAddress are addresses that every client reads in the same way: browsers' rules leave out tabs, and take a backslash for a slash.
+var plainAddress = regexp.MustCompile(`^[A-Za-z0-9._~:/?\[\]@!$&()*+,;=%-]+$`)
+
+// leadsHere reports whether an address has the origin at which a client asked. Before a relay that has a name of a reverse proxy, that one may speak TLS.
+func (r *relay) leadsHere(asked, to *url.URL) bool {
+	same := strings.EqualFold(hostOf(to, asked.Scheme), hostOf(asked, asked.Scheme)) && to.Scheme == asked.Scheme
+	return same || to.Scheme == "https" && strings.EqualFold(to.Host, asked.Host) && slices.Contains(r.Hosts, strings.ToLower(asked.Hostname()))
+}
+
+// hostOf is a host with its port.
+func hostOf(u *url.URL, scheme string) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
 }

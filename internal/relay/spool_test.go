@@ -1,13 +1,16 @@
 package relay
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,6 +19,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"jurat/evidence"
 	"jurat/internal/must"
 )
 
@@ -250,6 +254,280 @@ func TestLeft(t *testing.T) {
 		}
 		if _, _, err := Left(s.folder, "c1"); !errors.Is(err, os.ErrNotExist) {
 			t.Error(err)
+		}
+	}
+}
+
+// inProcess is a client whose calls a recorder sees.
+func inProcess(t *testing.T, provider http.Handler, change func(*Options)) (*recorder, *http.Client, string) {
+	t.Helper()
+	server := httptest.NewServer(provider)
+	o := Options{Folder: filepath.Join(t.TempDir(), "spool"), FingerprintKey: make([]byte, 32), Log: slog.New(slog.DiscardHandler)}
+	if change != nil {
+		change(&o)
+	}
+	r := newRecorder()
+	next := &http.Transport{}
+	transport := must.Get(NewTransport(next, r, o))(t)
+	t.Cleanup(func() {
+		if err := transport.Wait(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if n := transport.spool.held.Load(); n != 0 {
+			t.Errorf("the spool holds %d bytes at the end", n)
+		}
+		next.CloseIdleConnections()
+		server.Close()
+	})
+	return r, &http.Client{Transport: transport}, server.URL
+}
+
+func TestTransport(t *testing.T) {
+	for _, mode := range []Mode{Closed, Open} {
+		r, client, address := inProcess(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "data: %s%s\n\ndata: [DONE]\n\n", body, r.Header.Get("Jurat-Agent"))
+		}), func(o *Options) { o.Mode = mode })
+		ask := func() (string, error) {
+			req, _ := http.NewRequest(http.MethodPost, address+"/v1/x?key=secret", strings.NewReader("hello"))
+			req.Header.Set("Jurat-Agent", "Bearer tok")
+			answer, err := client.Do(req)
+			if err != nil {
+				return "", err
+			}
+			defer answer.Body.Close()
+			if req.Header.Get("Jurat-Agent") == "" {
+				t.Error("the caller's request was changed")
+			}
+			body, err := io.ReadAll(answer.Body)
+			return string(body), err
+		}
+		const whole = "data: hello\n\ndata: [DONE]\n\n"
+		if body, err := ask(); err != nil || body != whole {
+			t.Errorf("%q %v", body, err)
+		}
+		s := r.last(t, 1)
+		if s.call.Vantage != evidence.InProcess || s.call.Token != "tok" || s.call.Origin != address || s.call.Path != "/v1/x" || string(s.request) != "hello" || string(s.response) != whole || s.outcome.Terminal != "[DONE]" || len(s.call.Credentials) != 1 {
+			t.Errorf("%+v %+v", s.call, s.outcome)
+		}
+		r.onEnd(func(*Call, *Outcome) error { return errors.New("the disk is full") })
+		body, err := ask()
+		if mode == Closed && (!errors.Is(err, ErrNotRecorded) || errors.Is(err, io.EOF) || body != "data: hello\n\n") || mode == Open && (err != nil || body != whole) {
+			t.Errorf("%v: %q %v", mode, body, err)
+		}
+		r.onBegin(func(*Call) error { return errors.New("the disk is full") })
+		_, err = ask()
+		if refusal, is := errors.AsType[*Refusal](err); mode == Closed && (!is || refusal.Status != 503) || mode == Open && err != nil {
+			t.Errorf("%v: %v", mode, err)
+		}
+	}
+}
+
+// TestTransportEnds: a body that is closed early, a call without an answer and an answer without a body have an end each.
+func TestTransportEnds(t *testing.T) {
+	r, client, address := inProcess(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: x\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}), nil)
+	answer, err := client.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	must.Get(io.ReadFull(answer.Body, make([]byte, 9)))(t)
+	answer.Body.Close()
+	if o := r.last(t, 1).outcome; o.Ended != ClientGone || o.Delivered != 9 {
+		t.Errorf("%+v", o)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if answer, err = client.Do(req); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := io.Copy(io.Discard, answer.Body); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	answer.Body.Close()
+	if o := r.last(t, 2).outcome; o.Ended != ClientGone {
+		t.Errorf("%+v", o)
+	}
+	if answer, err = client.Head(address); err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if o := r.last(t, 3).outcome; o.Ended != Complete {
+		t.Errorf("%+v", o)
+	}
+	if _, err := client.Get("http://127.0.0.1:1/"); err == nil {
+		t.Error("somebody is on port 1")
+	}
+	if o := r.last(t, 4).outcome; o.Ended != UpstreamError {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestTransportHeadIsRecordedFirst: an answer without a body is handed out after it was recorded.
+func TestTransportHeadIsRecordedFirst(t *testing.T) {
+	r, client, address := inProcess(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }), nil)
+	r.onEnd(func(*Call, *Outcome) error { return errors.New("no") })
+	if answer, err := client.Post(address, "text/plain", bytes.NewReader(nil)); !errors.Is(err, ErrNotRecorded) {
+		t.Errorf("%v %v", answer, err)
+	}
+}
+
+const progressed = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1}}`
+
+func event(data string) string { return "event: message\r\ndata: " + data + "\r\n\r\n" }
+
+// mcpServer answers each request with events that the test sends.
+func mcpServer(events <-chan string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Mcp-Session-Id", "marked-session")
+		w.(http.Flusher).Flush()
+		for text := range events {
+			_, _ = io.WriteString(w, text)
+			w.(http.Flusher).Flush()
+		}
+	}
+}
+
+func mcpOptions(o *Options) {
+	u := o.Upstreams["api"]
+	u.Speaks, u.Only = MCP, []string{"/mcp"}
+	o.Upstreams = map[string]Upstream{"api": u}
+	o.Root, o.Linger = "api", time.Millisecond
+}
+
+// TestMCPEvents: in closed mode the event that answers the request is held until the call is recorded; others pass as they come.
+func TestMCPEvents(t *testing.T) {
+	for name, test := range map[string]struct {
+		method, request string
+		before          []string
+		answer          []string
+	}{
+		"a request":            {"POST", ask1, []string{event(progressed), ": ping\n\n", event(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"result":1}}`)}, []string{event(got1)}},
+		"a batch":              {"POST", "[" + ask1 + "," + ask2 + "]", []string{event(progressed)}, []string{event(got2), event(got1)}},
+		"a batch in one event": {"POST", "[" + ask1 + "," + ask2 + "]", []string{event(progressed), event("[" + progressed + "]")}, []string{event("[" + got2 + "," + got1 + "]")}},
+		"an event for each":    {"POST", "[" + ask1 + "," + ask2 + "]", []string{event(progressed)}, []string{event("[" + got2 + "]"), event(got1)}},
+		"an answer to another": {"POST", ask1, []string{event(progressed)}, []string{event(got2), event(got1)}},
+		"a GET":                {"GET", "", []string{event(progressed), event(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)}, []string{event(got1)}},
+	} {
+		for _, fails := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", unsealed: ", fails), func(t *testing.T) {
+				events := make(chan string)
+				p := start(t, mcpServer(events), mcpOptions)
+				held := make(chan error)
+				p.onEnd(func(*Call, *Outcome) error { return <-held })
+				req := must.Get(http.NewRequestWithContext(t.Context(), test.method, p.relay.URL+"/mcp", strings.NewReader(test.request)))(t)
+				req.Header.Set("Mcp-Session-Id", "marked-session")
+				req.Header.Set("Mcp-Protocol-Version", "2025-11-25")
+				req.Header.Set("Mcp-Param-Region", "marked-param")
+				req.Header.Set("Authorization", "Bearer marked-token")
+				answer := must.Get(p.client.Do(req))(t)
+				defer answer.Body.Close()
+				got := make(chan string)
+				go func() {
+					defer close(got)
+					r := bufio.NewReader(answer.Body)
+					for {
+						b := make([]byte, 4096)
+						n, err := r.Read(b)
+						if n > 0 {
+							got <- string(b[:n])
+						}
+						if err != nil {
+							return
+						}
+					}
+				}()
+				for _, text := range test.before {
+					events <- text
+					for came := ""; came != text; {
+						came += <-got
+					}
+				}
+				for _, text := range test.answer {
+					events <- text
+					rest()
+				}
+				select {
+				case text := <-got:
+					t.Fatalf("%q passed before the record", text)
+				default:
+				}
+				close(events)
+				want := strings.Join(test.answer, "")
+				if fails {
+					held <- errors.New("the disk is full")
+					want = ""
+				} else {
+					held <- nil
+				}
+				came := ""
+				for text := range got {
+					came += text
+				}
+				if came != want {
+					t.Errorf("%q, want %q", came, want)
+				}
+				s := p.last(t, 1)
+				if s.call.MCPVersion() != "2025-11-25" || len(s.call.Session) != 64 || s.call.Session != s.outcome.Session || strings.Contains(fmt.Sprint(s.call, s.outcome.Header), "marked") || len(s.call.Credentials) != 1 {
+					t.Errorf("%+v", s.call)
+				}
+				if s.outcome.Terminal != response {
+					t.Errorf("terminal event %q", s.outcome.Terminal)
+				}
+			})
+		}
+	}
+}
+
+// TestMCPPaths: only the server's own path passes, and only for those who name the recorder as this machine does.
+func TestMCPPaths(t *testing.T) {
+	asked := 0
+	p := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { asked++ }), mcpOptions)
+	for path, change := range map[string]func(*http.Request){
+		"/token": nil, "/mcp/": nil, "/": nil,
+		"/mcp": func(r *http.Request) { r.Host = "rebound.example" },
+	} {
+		req := must.Get(http.NewRequestWithContext(t.Context(), "POST", p.relay.URL+path, strings.NewReader(ask1)))(t)
+		if change != nil {
+			change(req)
+		}
+		answer := must.Get(p.client.Do(req))(t)
+		answer.Body.Close()
+		if answer.StatusCode != 404 && answer.StatusCode != 421 {
+			t.Errorf("%s: status %d", path, answer.StatusCode)
+		}
+	}
+	if asked != 0 || len(p.seen) != 0 {
+		t.Errorf("the server was asked %d times", asked)
+	}
+}
+
+// TestMCPVersion: of a call without the header, the body says the version.
+func TestMCPVersion(t *testing.T) {
+	p := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(202) }), mcpOptions)
+	said := make(chan string, 1)
+	p.onBegin(func(c *Call) error { said <- c.MCPVersion(); return nil })
+	for _, test := range []struct{ body, want string }{
+		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05"}}`, "2024-11-05"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, "2026-07-28"},
+		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"../../x"}}`, ""},
+		{`no JSON`, ""},
+	} {
+		answer := must.Get(p.client.Post(p.relay.URL+"/mcp", "application/json", strings.NewReader(test.body)))(t)
+		answer.Body.Close()
+		if got := <-said; got != test.want {
+			t.Errorf("%s: %q, want %q", test.body, got, test.want)
 		}
 	}
 }

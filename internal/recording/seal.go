@@ -1,0 +1,359 @@
+package recording
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/relay"
+)
+
+// sealAct seals an act under a record id. An act that the format or the log refuses, whatever the reason, would be refused for ever, and would stop all calls of closed
+// mode; so what can be sealed of it is sealed, and says so.
+func (r *Recorder) sealAct(ctx context.Context, id string, act observed.Act) error {
+	_, err := r.sealFitting(ctx, id, act)
+	return once(err)
+}
+
+// sealFitting is sealAct, whose error has api.ErrConflict in its chain if the log has another record with the id. It reports whether the act was sealed with what was said,
+// from which later ones may copy.
+func (r *Recorder) sealFitting(ctx context.Context, id string, act observed.Act) (whole bool, err error) {
+	err = r.sealWhole(ctx, id, act)
+	_, refused := errors.AsType[*evidence.FieldError](err)
+	if !refused && !errors.Is(err, errNoRecord) {
+		return err == nil, err
+	}
+	r.Tell.Error("the record of a call was refused; it is sealed without what was said", "agent", act.Agent, "error", err)
+	return false, r.sealWhole(ctx, id, bare(act, err))
+}
+
+// errNoRecord says that no record can have an act, whatever the log says.
+var errNoRecord = errors.New("the act cannot be sealed")
+
+func (r *Recorder) sealWhole(ctx context.Context, id string, act observed.Act) error {
+	act.RecordID = id
+	return r.sealNext(ctx, act.ChainID, func(last end) (*evidence.Draft, error) {
+		act.Saw = last.named()
+		if act.At.Before(last.at) {
+			act.At = last.at
+		}
+		draft, err := observed.Draft(act)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errNoRecord, err)
+		}
+		return draft, nil
+	})
+}
+
+// bare is an act with nothing that others chose, but for the names that Begin has checked, and counts and digests.
+func bare(a observed.Act, why error) observed.Act {
+	b := observed.Act{Recorder: a.Recorder, Type: a.Type, Side: a.Side, RequestID: a.RequestID, ChainID: a.ChainID, Agent: a.Agent, Vantage: a.Vantage, Fidelity: a.Fidelity, Protocol: a.Protocol,
+		At: a.At, Began: a.Began, Elapsed: a.Elapsed, FirstByte: a.FirstByte, Ended: a.Ended, Status: a.Status,
+		Missing: append(a.Missing, "what was said: the record that had it was refused: "+inWords(why))}
+	if a.Upstream != nil {
+		b.Upstream = &evidence.Upstream{Origin: a.Upstream.Origin}
+	}
+	b.Request, b.Response = countsOf(a.Request), countsOf(a.Response)
+	return b
+}
+
+// countsOf is a body without its bytes.
+func countsOf(b *observed.Body) *observed.Body {
+	if b == nil {
+		return nil
+	}
+	return &observed.Body{Bytes: b.Bytes, SHA256: b.SHA256, Encoding: b.Encoding, Delivered: b.Delivered}
+}
+
+// An end is the last record of a chain. The next one names it, and claims no earlier time: a call that ended before it may be sealed after it, since it had more to read, or the log did not seal at the
+// time. When a call itself began and ended stands in its record apart from that.
+type end struct {
+	digest evidence.Digest
+	at     time.Time
+}
+
+// named is what the next record names, so that nobody can put another in the place of this one.
+func (e end) named() []evidence.Digest {
+	if e.digest.IsZero() {
+		return nil
+	}
+	return []evidence.Digest{e.digest}
+}
+
+// sealNext seals the next record of a chain.
+func (r *Recorder) sealNext(ctx context.Context, chain string, draftAfter func(last end) (*evidence.Draft, error)) error {
+	leave, err := r.beginnings.enter(ctx, chain, func() bool { last, _ := r.ends.get(chain); return !last.digest.IsZero() })
+	if err != nil {
+		return err
+	}
+	defer leave()
+	last, known := r.ends.get(chain)
+	if !known {
+		if last.digest, last.at, err = r.Log.Last(ctx, chain); err != nil {
+			return err
+		}
+	}
+	draft, err := draftAfter(last)
+	if err != nil {
+		return err
+	}
+	digest, err := r.Log.Seal(ctx, draft.SealingApart(r.apart(&draft.Payload)...))
+	if err != nil {
+		r.ends.forget(chain) // it may be in the log: the next one asks
+		return err
+	}
+	r.ends.set(chain, end{digest, draft.Payload.Time()})
+	return nil
+}
+
+// once takes the error that a record is in the log already for no error: the ids of calls and events are made once.
+func once(err error) error {
+	if errors.Is(err, api.ErrConflict) {
+		return nil
+	}
+	return err
+}
+
+// apart lists the members with what the agent said and was told.
+func (r *Recorder) apart(p *evidence.Payload) []string {
+	if r.InTheRecord || !p.ActionType.Observes() {
+		return nil
+	}
+	var list []string
+	for pointer, v := range map[string][]byte{"/prompt": p.Prompt, "/context": p.Context, "/response": p.Response, "/tools_used": p.ToolsUsed,
+		"/request_body": p.RequestBody, "/response_body": p.ResponseBody} {
+		if len(bytes.TrimSpace(v)) > 0 {
+			list = append(list, pointer)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// unsealed holds acts that could not be sealed, until they can.
+type unsealed struct {
+	mu    sync.Mutex
+	acts  []late
+	bytes int
+	why   error
+}
+
+type late struct {
+	id  string
+	act observed.Act
+}
+
+const (
+	mostLate      = 10_000    // acts that wait
+	mostLateBytes = 256 << 20 // of their bodies; those of further acts are dropped, and their digests stay
+)
+
+// add keeps an act, and reports whether there was room for it.
+func (u *unsealed) add(l late, why error) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.why = why
+	if len(u.acts) >= mostLate {
+		return false
+	}
+	l.act.Request.Earlier = nil
+	if size := sizeOf(&l.act); u.bytes+size > mostLateBytes {
+		drop(&l.act)
+	} else {
+		u.bytes += size
+	}
+	u.acts = append(u.acts, l)
+	return true
+}
+
+// trouble returns why the log does not seal at this time, or nil.
+func (u *unsealed) trouble() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.why
+}
+
+// count returns how many acts wait.
+func (u *unsealed) count() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.acts)
+}
+
+// first returns the act that waits longest.
+func (u *unsealed) first() (late, bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.acts) == 0 {
+		return late{}, false
+	}
+	return u.acts[0], true
+}
+
+func (u *unsealed) removeFirst() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.bytes -= sizeOf(&u.acts[0].act)
+	u.acts[0] = late{}
+	u.acts = u.acts[1:]
+}
+
+// works notes that the log seals again.
+func (u *unsealed) works() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.acts) == 0 {
+		u.why = nil
+	}
+}
+
+func sizeOf(act *observed.Act) int {
+	size := len(act.Request.Kept)
+	if act.Response != nil {
+		size += len(act.Response.Kept)
+	}
+	return size
+}
+
+// drop takes the bytes out of an act. Their digests and counts stay.
+func drop(act *observed.Act) {
+	request := *act.Request
+	forgetBytes(&request)
+	act.Request = &request
+	if act.Response != nil {
+		response := *act.Response
+		forgetBytes(&response)
+		act.Response = &response
+	}
+}
+
+// forgetBytes takes the bytes out of a body. Its digest and count stay.
+func forgetBytes(b *observed.Body) { b.Kept, b.Refused, b.Truncated = nil, false, false }
+
+// failed keeps an act that could not be sealed, and returns what the relay is told: in open mode, an act that is kept was not missed.
+func (r *Recorder) failed(e *exchange, act observed.Act, why error) error {
+	r.Tell.Error("a call could not be sealed; it is tried again", "agent", act.Agent, "error", why)
+	if r.Mode == relay.Closed {
+		act.Ended = evidence.RecorderCut
+		act.Missing = append(act.Missing, "the end of the answer was not handed out, as the call could not be sealed: "+inWords(why))
+	}
+	kept := r.unsealed.add(late{e.intent.RecordID, act}, why)
+	switch {
+	case r.Mode == relay.Closed:
+		return why // what is not kept is in the journal, and the next process seals that it was lost
+	case kept:
+		return nil
+	}
+	r.journal.end(e.intent.RecordID)
+	return why // the relay counts it as missed
+}
+
+// catchUp seals what could not be sealed, as soon as that is possible.
+func (r *Recorder) catchUp(ctx context.Context) {
+	var told State
+	for every(ctx, r.Retry) {
+		if err := r.settle(ctx); err != nil && ctx.Err() == nil {
+			r.Tell.Warn("calls wait until the log seals again", "error", err)
+		}
+		told = r.tellState(told)
+	}
+}
+
+// settle seals all that could not be sealed before.
+func (r *Recorder) settle(ctx context.Context) error {
+	for {
+		l, there := r.unsealed.first()
+		if !there {
+			break
+		}
+		if err := r.sealAct(ctx, l.id, l.act); err != nil {
+			return err
+		}
+		r.unsealed.removeFirst()
+		r.counted()
+		r.journal.end(l.id)
+	}
+	if err := r.sealGaps(ctx); err != nil {
+		return err
+	}
+	r.unsealed.works()
+	return nil
+}
+
+// A Report is an act that did not pass the recorder: somebody told it of the act, maybe more than once.
+type Report struct {
+	Agent, Chain string       // Chain is a name: see ChainOf
+	Act          observed.Act // the recorder fills in its own name and the chain
+	ID           string       // the record's; it follows from what the act is called, so the same act told again has the same id
+	OtherID      string       // the record's if the log has another account under ID; it follows from what is told, too
+}
+
+// An Account says what became of a report.
+type Account string
+
+// The accounts.
+const (
+	New     Account = "new"     // it is sealed
+	Known   Account = "known"   // the log had it
+	Another Account = "another" // the log had another account of the act; this one is sealed, and names that
+)
+
+// Report seals what was told of an act, and returns when its record is durable. The same account is sealed once, however often it is told. Two accounts
+// of one act are both sealed, and the second names the first. The names of agent and chain must be fit for records.
+func (r *Recorder) Report(ctx context.Context, told Report) (Account, error) {
+	act := told.Act
+	act.Recorder, act.ChainID = r.Name, ChainOf(told.Agent, told.Chain)
+	act.Agent, act.Request.Earlier = told.Agent, r.earlier(act.ChainID)
+	account := New
+	whole, err := r.sealNew(ctx, told.ID, act)
+	if errors.Is(err, api.ErrConflict) {
+		account, whole, err = r.another(ctx, told, act)
+	}
+	if err != nil {
+		return "", err
+	}
+	if account != Known {
+		r.calls.Add(1)
+		if whole && len(act.Request.Kept) <= observed.MaxKept { // the record has all of it
+			r.bodies.set(act.ChainID, act.Request.Kept)
+		}
+	}
+	return account, nil
+}
+
+// another seals an act of which the log has a record, if that has another account of it.
+func (r *Recorder) another(ctx context.Context, told Report, act observed.Act) (account Account, whole bool, err error) {
+	before, err := r.Log.RequestOf(ctx, told.ID)
+	if err != nil || before == act.Request.SHA256 || before.IsZero() { // what has expired does not come back
+		return Known, false, err
+	}
+	act.Missing = append([]string{"which account is true: another one of the same act is in the record " + told.ID}, act.Missing...)
+	whole, err = r.sealNew(ctx, told.OtherID, act)
+	if errors.Is(err, api.ErrConflict) {
+		return Known, false, nil
+	}
+	return Another, whole, err
+}
+
+// sealNew is sealFitting, but looks for the record before: what is told again would cost a time stamp each time, and its texts would take room among those that are sealed
+// apart, which is not given back when the log refuses the record.
+func (r *Recorder) sealNew(ctx context.Context, id string, act observed.Act) (whole bool, err error) {
+	has, err := r.Log.Has(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	if has {
+		return false, api.ErrConflict
+	}
+	return r.sealFitting(ctx, id, act)
+}
+
+// CheckChain returns an error if no record can have a chain of this name.
+func CheckChain(agent, name string) error { return evidence.CheckName(ChainOf(agent, name)) }
