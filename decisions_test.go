@@ -24,7 +24,7 @@ var reference = map[string][]string{
 	"internal/ca":           {"What a certificate says", "Lists"},
 	"internal/installation": {"What expiry leaves"},
 	"internal/juror/model":  {"What a model is asked", "Peers", "Answers"},
-	"internal/juror/rules":  {"The checklist", "Injection", "Focus, position and score", "Discussion and judgment", "Cost"},
+	"internal/juror/rules":  {"Injection", "Position, discussion and judgment", "Cost"},
 	"internal/ledger":       {"Guarantees", "Concurrency"},
 	"internal/llm":          {"Vendors"},
 	"internal/pages":        {"Languages"},

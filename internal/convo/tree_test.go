@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"jurat/internal/must"
 )
 
@@ -82,6 +84,55 @@ func TestLookIsBounded(t *testing.T) {
 		text := "{" + object.String() + `"last":2}`
 		if _, err := NewDocument("f.json", []byte(text)).Look(0, int64(len(text)), "", 10); (err != nil) != refused {
 			t.Errorf("%d members: %v", members, err)
+		}
+	}
+}
+
+func TestReadUsage(t *testing.T) {
+	for _, test := range []struct {
+		name, reported string
+		want           Usage
+		known          bool
+	}{
+		{"chat", `{"prompt_tokens":10,"completion_tokens":3,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":4}}`, Usage{Input: 10, Cached: 4, Output: 3}, true},
+		{"chat, reasoning apart", `{"prompt_tokens":10,"completion_tokens":3,"total_tokens":18,"completion_tokens_details":{"reasoning_tokens":5}}`, Usage{Input: 10, Output: 8, Reasoning: 5}, true},
+		{"responses", `{"input_tokens":10,"input_tokens_details":{"cached_tokens":4},"output_tokens":3}`, Usage{Input: 10, Cached: 4, Output: 3}, true},
+		{"messages", `{"input_tokens":10,"cache_read_input_tokens":4,"cache_creation_input_tokens":2,"output_tokens":3}`, Usage{Input: 16, Cached: 4, Output: 3, OtherPrice: true}, true},
+		{"gemini", `{"promptTokenCount":10,"candidatesTokenCount":3,"thoughtsTokenCount":2}`, Usage{Input: 10, Output: 5, Reasoning: 2}, true},
+		{"Codex CLI", `{"input_tokens":10,"cached_input_tokens":4,"output_tokens":2,"reasoning_output_tokens":1,"total_tokens":12}`, Usage{Input: 10, Cached: 4, Output: 2, Reasoning: 1}, true},
+		{"promptfoo", `{"total":12,"prompt":10,"completion":2}`, Usage{Input: 10, Output: 2}, true},
+		{"unknown words", `{"words":10}`, Usage{}, false},
+		{"no numbers", `{"prompt_tokens":"many"}`, Usage{}, false},
+		{"fewer than none", `{"prompt_tokens":-1,"completion_tokens":3}`, Usage{}, false},
+		{"more from the cache than there were", `{"prompt_tokens":1,"prompt_tokens_details":{"cached_tokens":4}}`, Usage{}, false},
+		{"more than any call has", `{"input_tokens":9223372036854775807,"cache_read_input_tokens":9223372036854775807}`, Usage{}, false},
+		{"no object", `[1]`, Usage{}, false},
+		{"nothing", ``, Usage{}, false},
+	} {
+		if got, known := ReadUsage([]byte(test.reported)); got != test.want || known != test.known {
+			t.Errorf("%s: %+v, %v; want %+v, %v", test.name, got, known, test.want, test.known)
+		}
+	}
+}
+
+// TestOtherPrices: what providers count beside text at the standard tier is told, and what cannot be told apart is, too.
+func TestOtherPrices(t *testing.T) {
+	for reported, want := range map[string]Usage{
+		`{"input_tokens":10,"cache_creation_input_tokens":1000,"cache_read_input_tokens":2000,"output_tokens":50,"cache_creation":{"ephemeral_5m_input_tokens":600,"ephemeral_1h_input_tokens":400}}`: {Input: 3010, Cached: 2000, Output: 50, Written: 600, WrittenHour: 400},
+		`{"input_tokens":3,"cache_creation_input_tokens":100,"cache_read_input_tokens":200,"output_tokens":50}`:                                                                                       {Input: 303, Cached: 200, Output: 50, OtherPrice: true},
+		`{"input_tokens":3,"cache_creation_input_tokens":100,"output_tokens":5,"cache_creation":{"ephemeral_5m_input_tokens":99}}`:                                                                    {Input: 103, Output: 5, Written: 99, OtherPrice: true},
+		`{"input_tokens":3,"cache_read_input_tokens":0,"output_tokens":5,"cache_creation":"none"}`:                                                                                                    {Input: 3, Output: 5, OtherPrice: true},
+		`{"input_tokens":3,"cache_read_input_tokens":0,"output_tokens":5,"service_tier":"batch"}`:                                                                                                     {Input: 3, Output: 5, OtherPrice: true},
+		`{"input_tokens":3,"cache_read_input_tokens":0,"output_tokens":5,"service_tier":"standard"}`:                                                                                                  {Input: 3, Output: 5},
+		`{"input_tokens":90,"input_tokens_details":{"cached_tokens":10,"cache_write_tokens":70},"output_tokens":5}`:                                                                                   {Input: 90, Cached: 10, Output: 5, Written: 70},
+		`{"prompt_tokens":90,"prompt_tokens_details":{"cached_tokens":0,"audio_tokens":7},"completion_tokens":5}`:                                                                                     {Input: 90, Output: 5, OtherPrice: true},
+		`{"prompt_tokens":90,"completion_tokens":5,"completion_tokens_details":{"audio_tokens":7}}`:                                                                                                   {Input: 90, Output: 5, OtherPrice: true},
+		`{"prompt_tokens":90,"prompt_tokens_details":{"audio_tokens":0},"completion_tokens":5,"completion_tokens_details":{"audio_tokens":0}}`:                                                        {Input: 90, Output: 5},
+		`{"promptTokenCount":9,"candidatesTokenCount":5,"promptTokensDetails":[{"modality":"TEXT","tokenCount":4},{"modality":"AUDIO","tokenCount":5}]}`:                                              {Input: 9, Output: 5, OtherPrice: true},
+		`{"promptTokenCount":9,"candidatesTokenCount":5,"promptTokensDetails":[{"modality":"TEXT","tokenCount":9}]}`:                                                                                  {Input: 9, Output: 5},
+	} {
+		if got, known := ReadUsage(jsontext.Value(reported)); !known || got != want {
+			t.Errorf("%s: %+v", reported, got)
 		}
 	}
 }

@@ -23,16 +23,21 @@
 package observe
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/convo"
 	"jurat/internal/fault"
+	"jurat/internal/jsonform"
 )
 
 // The protocols that Project reads.
@@ -172,4 +177,366 @@ func CallOf(o *evidence.Observed, request, response []byte) Call {
 		c.Response, c.ResponseType = response, b.Type
 	}
 	return c
+}
+
+// Limits of a projection. What is longer is left out, and Problem says so: the bytes are sealed anyway.
+const (
+	maxPrompt   = 16 << 20
+	maxOutput   = 8 << 20
+	maxProblems = 20
+	maxItems    = 1_000
+)
+
+// A reading collects what a call says.
+type reading struct {
+	call     *Call
+	out      Projection
+	prompt   []convo.Message
+	answers  []answer
+	problems []string
+	unended  bool // the answer is a stream without its last event, in which all had stopped
+}
+
+// An answer is one of the answers that the model gave.
+type answer struct {
+	number int
+	finish string
+	said   []convo.Message
+}
+
+// lenient reads JSON as most libraries do: the last of two members counts, and U+FFFD stands for a broken character.
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// loose is lenient, and takes another value for a text: servers beside OpenAI's write numbers as ids, and more.
+var loose = json.JoinOptions(lenient, json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, text *string) error {
+	switch d.PeekKind() {
+	case jsontext.KindString, jsontext.KindNull:
+		return errors.ErrUnsupported
+	}
+	v, err := d.ReadValue()
+	*text = string(v)
+	return err
+})))
+
+// problem notes what could not be read as the protocol has it.
+func (r *reading) problem(format string, args ...any) {
+	if len(r.problems) < maxProblems {
+		r.problems = append(r.problems, convo.Short(fmt.Sprintf(format, args...)))
+	}
+}
+
+// fail notes that the request or the answer could not be read.
+func (r *reading) fail(format string, args ...any) {
+	r.out.State = Failed
+	r.problem(format, args...)
+}
+
+// decode reads JSON. It reports false if the document has another form, and notes why. Ambiguous JSON is noted and
+// read.
+func decode[T any](r *reading, what string, doc []byte) (value T, ok bool) {
+	err := json.Unmarshal(doc, &value)
+	if err == nil {
+		return value, true
+	}
+	var again, none T
+	if later := json.Unmarshal(doc, &again, r.options()); later != nil {
+		r.problem("%s: %s", what, reason(later))
+		return none, false
+	}
+	r.problem("%s: %s: read as most libraries do", what, reason(err))
+	return again, true
+}
+
+// options are for JSON that is not strictly of the protocol.
+func (r *reading) options() json.Options {
+	if isModels(r.call.Protocol) {
+		return loose
+	}
+	return lenient
+}
+
+// reason says why the JSON library refuses a document. Its own words vary, and records have those of this one.
+func reason(err error) string {
+	var syntactic *jsontext.SyntacticError
+	if errors.As(err, &syntactic) {
+		if at := string(syntactic.JSONPointer); at != "" {
+			return "at " + observed.PathInClear(convo.Short(at)) + ": " + jsonform.Syntax(syntactic.Err)
+		}
+		return jsonform.Syntax(syntactic.Err)
+	}
+	var semantic *json.SemanticError
+	if errors.As(err, &semantic) && semantic.JSONPointer != "" {
+		return observed.PathInClear(convo.Short(string(semantic.JSONPointer))) + " has the wrong type"
+	}
+	return "it has the wrong type"
+}
+
+// An object is a JSON object by its members.
+type object = convo.Object
+
+// request reads the body of the request.
+func (r *reading) request() object {
+	if len(r.call.Request) == 0 {
+		r.fail("request: it is empty")
+		return nil
+	}
+	o, ok := decode[object](r, "request", r.call.Request)
+	if !ok {
+		r.out.State = Failed
+	}
+	return o
+}
+
+// reader reads messages, which it adds to a list.
+func (r *reading) reader(list *[]convo.Message) *convo.Reader {
+	return &convo.Reader{Lenient: true, Say: func(m convo.Message, _ *convo.Node) { *list = append(*list, m) }}
+}
+
+// conversation reads the member of the request that has the messages.
+func (r *reading) conversation(c *convo.Reader, o object, name string, read func(*convo.Node)) {
+	if _, there := o[name]; !there {
+		r.fail("request: it has no %s", name)
+	} else if !r.read(c, o, name, read) {
+		r.out.State = Failed
+	} else if r.prompt == nil {
+		r.prompt = []convo.Message{}
+	}
+}
+
+// read reads a member of the request into the prompt, and nothing of one that has another form. It reports whether it could.
+func (r *reading) read(c *convo.Reader, o object, name string, read func(*convo.Node)) bool {
+	v, there := o[name]
+	if !there {
+		return true
+	}
+	if _, ok := decode[jsontext.Value](r, "request: "+name, v); !ok {
+		return false
+	}
+	before := len(r.prompt)
+	n, err := convo.ReadLenient(v)
+	if err == nil {
+		read(n)
+		err = c.Err()
+	}
+	if err != nil {
+		r.prompt = r.prompt[:before]
+		r.problem("request: %s: %s", name, misread(err))
+	}
+	return err == nil
+}
+
+// misread says which value of a conversation has no form that is read.
+func misread(err error) string {
+	var at *convo.Error
+	if errors.As(err, &at) && at.Pointer != "" {
+		return observed.PathInClear(convo.Short(at.Pointer)) + " has the wrong type"
+	}
+	return "it has the wrong type"
+}
+
+// answer reads what the model said in an answer.
+func (r *reading) answer(one *answer, n *convo.Node, read func(*convo.Reader, *convo.Node)) {
+	if n.Absent() {
+		return
+	}
+	c := r.reader(&one.said)
+	c.Answer, c.Role = true, convo.Assistant
+	read(c, n)
+	if err := c.Err(); err != nil {
+		r.fail("answer: %s", misread(err))
+	}
+}
+
+// member reads another member of an object. An absent one, or null, is a zero value.
+func member[T any](r *reading, o object, what, name string) T {
+	v, there := o[name]
+	if !there || v.Kind() == jsontext.KindNull {
+		var none T
+		return none
+	}
+	value, _ := decode[T](r, what+": "+name, v)
+	return value
+}
+
+// A body is the kind of a response's body.
+type body int
+
+const (
+	other  body = iota
+	whole       // one JSON value
+	stream      // server-sent events
+)
+
+// body returns the kind of the response's body: by its first bytes, and of what could be both by its type.
+func (r *reading) body() body {
+	start := bytes.TrimSpace(bytes.TrimPrefix(r.call.Response, []byte("\ufeff")))
+	if bytes.HasPrefix(start, []byte("[")) && r.call.Protocol == GeminiGenerate {
+		return stream
+	}
+	if len(start) > 0 && (start[0] == '{' || start[0] == '[') {
+		if r.eventStream() && !jsontext.Value(start).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+			return stream
+		}
+		return whole
+	}
+	if r.eventStream() {
+		return stream
+	}
+	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
+		if bytes.HasPrefix(start, []byte(field)) {
+			return stream
+		}
+	}
+	return other
+}
+
+func (r *reading) eventStream() bool {
+	media, _, _ := strings.Cut(r.call.ResponseType, ";")
+	return strings.EqualFold(strings.TrimSpace(media), "text/event-stream")
+}
+
+// failed reads a response with a status of failure. It reports false for a response of success.
+func (r *reading) failed(explain func(body []byte) string) bool {
+	if r.call.Status < 300 {
+		return false
+	}
+	r.out.Error = convo.Short(explain(r.call.Response))
+	if r.out.Error == "" {
+		r.out.Error = fmt.Sprintf("status %d", r.call.Status)
+	}
+	r.out.Complete = jsontext.Value(r.call.Response).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return true
+}
+
+// answered reads the response of a call: in one piece with decode, or as a stream with the reader of that. It reports
+// false if there is no answer in it. Errors about the stream are notes: what came before them is the answer.
+func answered[T any](r *reading, explain func(body []byte) string, read func([]byte, ...json.Options) (*T, error)) (*T, *convo.Node, bool) {
+	if r.failed(explain) || len(r.call.Response) == 0 {
+		return nil, nil, false
+	}
+	switch r.body() {
+	case whole:
+		doc := bytes.TrimPrefix(r.call.Response, []byte("\ufeff"))
+		value, ok := decode[T](r, "answer", doc)
+		if r.out.Complete = ok; !ok {
+			r.out.State = Failed
+			return nil, nil, false
+		}
+		return treeOf(r, &value, doc)
+	case stream:
+		value := streamed(r, explain, read)
+		doc, err := json.Marshal(value, lenient, jsontext.PreserveRawStrings(true))
+		if err != nil {
+			r.fail("answer: %s", reason(err))
+			return nil, nil, false
+		}
+		return treeOf(r, value, doc)
+	}
+	r.fail("answer: it is neither JSON nor a stream of events")
+	return nil, nil, false
+}
+
+// treeOf returns an answer, and the tree of its messages.
+func treeOf[T any](r *reading, value *T, doc []byte) (*T, *convo.Node, bool) {
+	root, err := convo.ReadLenient(doc)
+	if err != nil {
+		r.fail("answer: %s", reason(err))
+	}
+	return value, root, err == nil
+}
+
+// streamed reads a stream strictly first, and leniently if that fails.
+func streamed[T any](r *reading, explain func(body []byte) string, read func([]byte, ...json.Options) (*T, error)) *T {
+	value, err := read(r.call.Response)
+	if !expected(err) {
+		again, later := read(r.call.Response, r.options())
+		if expected(later) {
+			r.problem("answer: an event is not strictly as the protocol has it: read as most libraries do")
+		}
+		value, err = again, later
+	}
+	var ended *convo.StreamError
+	switch {
+	case err == nil, errors.Is(err, convo.ErrUnended):
+		r.out.Complete, r.unended = true, err != nil
+	case errors.Is(err, convo.ErrDiffers):
+		r.out.Complete = true
+		r.problem("answer: %v", err)
+	case errors.As(err, &ended):
+		if r.out.Error = convo.Short(explain(ended.Body)); r.out.Error == "" {
+			r.out.Error = "the stream ends with an error"
+		}
+	case !errors.Is(err, convo.ErrCut):
+		r.fail("answer: %v", err)
+	}
+	return value
+}
+
+// expected reports whether the events of a stream followed the protocol, wherever it ended.
+func expected(err error) bool {
+	var ended *convo.StreamError
+	return err == nil || errors.Is(err, convo.ErrCut) || errors.Is(err, convo.ErrDiffers) || errors.As(err, &ended)
+}
+
+// result puts the projection together.
+func (r *reading) result() Projection {
+	if r.prompt != nil {
+		if r.out.Prompt = r.marshal("prompt", r.prompt, maxPrompt); r.out.Prompt != nil {
+			r.out.Asked = r.prompt
+		}
+	}
+	slices.SortStableFunc(r.answers, func(a, b answer) int { return cmp.Compare(a.number, b.number) })
+	if len(r.answers) > 0 {
+		first := r.answers[0]
+		r.out.Finish = cmp.Or(first.finish, r.out.Finish)
+		if said := convo.Spoken(first.said); len(said) > 0 {
+			if r.out.Output = r.marshal("response", output(said), maxOutput); r.out.Output != nil {
+				r.out.Answered = said
+			}
+		}
+		r.out.Alternatives = len(r.answers) - 1
+	}
+	r.out.Finish = r.name("finish", r.out.Finish)
+	r.out.ProviderID = r.name("provider_id", r.out.ProviderID)
+	r.out.Problems, r.out.Problem = r.problems, strings.Join(r.problems, "; ")
+	return r.out
+}
+
+// marshal writes a value in canonical form. It returns nil for one that is too long.
+func (r *reading) marshal(what string, value any, limit int) jsontext.Value {
+	doc, err := json.Marshal(value, lenient, json.Deterministic(true)) // so that a reason why not is always the same
+	if err == nil && len(doc) <= limit {
+		doc, err = evidence.Canonical(doc)
+	}
+	switch {
+	case len(doc) > limit:
+		r.problem("%s: longer than %d MiB: left out", what, limit>>20)
+		return nil
+	case err != nil:
+		r.fail("%s: %v", what, err)
+		return nil
+	}
+	return doc
+}
+
+// output returns what a model said: its text, if that is all, or its message, or several.
+func output(said []convo.Message) any {
+	if len(said) != 1 {
+		return append([]convo.Message{}, said...)
+	}
+	m := said[0]
+	plain := m.Role == convo.Assistant && m.Name == "" && m.Refusal == "" && m.ToolCalls == nil && m.FunctionCall == nil
+	if plain && (len(m.Content) == 0 || len(m.Content) == 1 && m.Content[0].Text != nil) {
+		return m.Content
+	}
+	return m
+}
+
+// name returns a name that a payload may have, and "" for any other text.
+func (r *reading) name(what, text string) string {
+	if text != "" && evidence.CheckName(text) != nil {
+		r.problem("%s: not a name of one line and at most 200 bytes: left out", what)
+		return ""
+	}
+	return text
 }

@@ -2,17 +2,23 @@ package subject
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"jurat/evidence"
+	"jurat/internal/convo"
 	"jurat/internal/must"
+	"jurat/internal/observe"
 )
 
 const (
@@ -202,4 +208,263 @@ func FuzzCase(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestSchemas: the schemas name the roles, the types of parts and the members that this package reads, and no others.
+func TestSchemas(t *testing.T) {
+	var chat struct {
+		Defs struct {
+			Message struct {
+				Properties map[string]struct {
+					Enum []string `json:"enum"`
+				} `json:"properties"`
+			} `json:"message"`
+			Part struct {
+				AnyOf []struct {
+					Properties struct {
+						Type struct {
+							Enum []string `json:"enum"`
+						} `json:"type"`
+					} `json:"properties"`
+				} `json:"anyOf"`
+			} `json:"part"`
+		} `json:"$defs"`
+	}
+	must.Do(t, json.Unmarshal(ChatSchema, &chat))
+	list := chat.Defs.Message.Properties["role"].Enum
+	if len(list) != 6 {
+		t.Fatalf("roles: %v", list)
+	}
+	for _, role := range list {
+		text := fmt.Sprintf(`[{"role":"assistant","tool_calls":[{"id":"1","name":"f"}]},{"role":%q,"content":"x"}]`, role)
+		if _, err := NewAs(ChatForm, nil, []byte(text)); err != nil {
+			t.Errorf("role %s: %v", role, err)
+		}
+	}
+	kinds := 0
+	for _, part := range chat.Defs.Part.AnyOf {
+		for _, kind := range part.Properties.Type.Enum {
+			kinds++
+			if _, err := NewAs(ChatForm, nil, fmt.Appendf(nil, `[{"role":"user","content":[{"type":%q,"text":"x"}]}]`, kind)); err != nil {
+				t.Errorf("part %s: %v", kind, err)
+			}
+		}
+	}
+	if kinds != len(convo.Unreadables)+5 {
+		t.Errorf("the schema has %d types of parts", kinds)
+	}
+	for _, name := range append(slices.Clone(chatMembers), "requestor") {
+		if _, there := chat.Defs.Message.Properties[name]; !there {
+			t.Errorf("the schema does not have %s", name)
+		}
+	}
+	var card struct {
+		Properties map[string]any `json:"properties"`
+	}
+	must.Do(t, json.Unmarshal(CardSchema, &card))
+	for _, name := range []string{"name", "description", "version", "protocolVersion", "url", "preferredTransport", "provider", "supportedInterfaces", "skills"} {
+		if _, there := card.Properties[name]; !there {
+			t.Errorf("the schema of the card does not have %s", name)
+		}
+	}
+	if len(card.Properties) != 9 {
+		t.Errorf("the schema of the card has %d members", len(card.Properties))
+	}
+}
+
+// page is docs/case.md.
+func page(t testing.TB) string {
+	t.Helper()
+	text := must.Get(os.ReadFile("../../docs/case.md"))(t)
+	return string(text)
+}
+
+var example = regexp.MustCompile("(?ms)^```(jsonl?) (\\w+)\n(.*?)^```")
+
+// only reads a file and returns its cases, which must be without mistakes.
+func only(t testing.TB, text string, o Options) []*Case {
+	t.Helper()
+	found, err := ReadTranscripts("file", []byte(text), o)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	var cases []*Case
+	for _, b := range found {
+		if b.Err() != nil {
+			t.Fatalf("%v\n%s", b.Mistakes, text)
+		}
+		cases = append(cases, b.Case)
+	}
+	return cases
+}
+
+// TestExamplesOfThePage: each example of docs/case.md is read in the form that it shows, and its evidence reads the same.
+func TestExamplesOfThePage(t *testing.T) {
+	shown := map[Form]int{}
+	for _, at := range example.FindAllStringSubmatch(page(t), -1) {
+		cases := only(t, at[3], Options{})
+		if at[1] == "jsonl" {
+			if want := int(at[2][0] - '0'); len(cases) != want {
+				t.Errorf("%d cases, want %d:\n%s", len(cases), want, at[3])
+			}
+			continue
+		}
+		if len(cases) != 1 || cases[0].Form != Form(at[2]) {
+			t.Errorf("%d cases, the first of the form %s:\n%s", len(cases), cases[0].Form, at[3])
+		}
+		shown[cases[0].Form]++
+		sameAgain(t, cases[0])
+	}
+	for _, form := range allForms() {
+		if shown[form] == 0 {
+			t.Errorf("the page has no example of the form %s", form)
+		}
+	}
+}
+
+// partsOfPage are what every message about a mistake has, by what they say.
+var partsOfPage = map[string]*regexp.Regexp{
+	"the file and the place":   regexp.MustCompile(`^file:\d+:\d+: at (the document|/\S*) \(byte \d+\): `),
+	"what was found":           regexp.MustCompile(`\(byte \d+\): (empty|an? |no |there |ambiguous|invalid|unknown|number |content of|message \d|the (agent|object|string)|.*(, found |, but this looks ))`),
+	"what was expected":        regexp.MustCompile(`expected[ ,]`),
+	"how it looks if it is so": regexp.MustCompile(`for example,? (--format \w+|[\["{].*["}\]])`),
+}
+
+// TestMistakesOfThePage: each mistake in the table gives its message, and each message says all that people need.
+func TestMistakesOfThePage(t *testing.T) {
+	row := regexp.MustCompile("(?m)^\\| `(.*?)` \\| `(.*?)` \\|$")
+	_, table, _ := strings.Cut(page(t), "## Mistakes")
+	rows := row.FindAllStringSubmatch(table, -1)
+	if len(rows) < 20 || len(rows) != strings.Count(table, "\n| ")-1 {
+		t.Fatalf("%d rows of %d were found", len(rows), strings.Count(table, "\n| ")-1)
+	}
+	for _, at := range rows {
+		found, err := ReadTranscripts("file", []byte(at[1]), Options{})
+		if err == nil && len(found) > 0 {
+			err = found[0].Err()
+		}
+		if err == nil || !strings.Contains(err.Error(), at[2]) {
+			t.Errorf("%s\n got %v\nwant …%s…", at[1], err, at[2])
+			continue
+		}
+		for what, part := range partsOfPage {
+			if !part.MatchString(err.Error()) {
+				t.Errorf("%s\ndoes not say %s: %v", at[1], what, err)
+			}
+		}
+	}
+}
+
+// conversationsOf has conversations in each vendor's form, with what that form alone has: what a request has of it, and what an answer, if anything.
+var conversationsOf = map[Form][][2]string{
+	ChatForm: {{`"messages":[{"role":"developer","content":"S"},
+		{"role":"user","name":"Ann","content":[{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"image_url","image_url":{"url":"u"}},
+			{"type":"file","file":{"filename":"a.pdf","file_id":"f"}}]},
+		{"role":"assistant","content":[{"type":"thinking","thinking":"t"},{"type":"text","text":"I "},{"type":"text","text":"look."}],"reasoning_content":"t",
+			"tool_calls":[{"id":"1","function":{"name":"f","arguments":"{\"k\": 1}"}},{"id":"2","type":"custom","custom":{"name":"run","input":"ls"}}]},
+		{"role":"tool","tool_call_id":"1"},{"role":"tool","tool_call_id":"2","content":[{"type":"text","text":"files"}]},{"role":"assistant","refusal":"no"},
+		{"role":"assistant","content":"","function_call":{"name":"g","arguments":{"k" : 1}}},{"role":"function","name":"g","content":"s"}]`, ""}},
+	AnthropicForm: {{`"system":"x-anthropic-billing-header: cch=1;\nS","messages":[{"role":"user","content":"a"},
+		{"role":"assistant","content":[{"type":"text","text":"I "},{"type":"text","text":"look."},{"type":"tool_use","id":"1","name":"f","input":{"k" : 1}}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","is_error":true,"content":[{"type":"text","text":"r"},
+				{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGVsbG8="}},{"type":"search_result","title":"t"}]},
+			{"type":"document","title":"Terms","source":{"type":"text","data":"the terms"}},{"type":"search_result","title":"t","source":"u"},
+			{"type":"document","title":"d.pdf","source":{"type":"file","file_id":"f"}}]},
+		{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"s",
+			"content":{"type":"web_search_tool_result_error","error_code":"x"}},{"type":"thinking","thinking":"t"},{"type":"text","text":"b"}]},
+		{"role":"assistant","content":""}]`, ""}},
+	ResponsesForm: {{`"instructions":"S","input":[{"role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"u"}]},
+		{"type":"message","role":"assistant","content":[{"type":"output_text","text":"I "},{"type":"output_text","text":"look."}]},{"type":"mcp_list_tools"},
+		{"type":"local_shell_call","id":"i","call_id":"c","action":{"command":["ls"]}},{"type":"local_shell_call_output","id":"i","output":"files"},
+		{"type":"custom_tool_call","call_id":"2","name":"run","input":"ls"},{"type":"item_reference","id":"m"},
+		{"type":"custom_tool_call_output","call_id":"2","output":[{"type":"input_text","text":"files"}]}]`,
+		`"output":[{"type":"reasoning","summary":[]},{"type":"code_interpreter_call","id":"3","code":"1+1","outputs":[{"type":"logs","logs":"2"}]},
+		{"type":"image_generation_call","id":"4","result":"aGVsbG8="},{"type":"mcp_call","id":"5","name":"m","arguments":"{}","error":"no"},
+		{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"no"}]}]`}},
+	GeminiForm: {{`"systemInstruction":{"parts":[{"text":"S"}]},"contents":[{"parts":[{"text":"a"},{"inlineData":{"mimeType":"image/png","data":"aGVsbG8="}},
+			{"file_data":{"mime_type":"video/mp4","file_uri":"https://example.org/v"}}]},
+		{"role":"model","parts":[{"text":"t","thought":true},{"text":"I "},{"text":"look."},{"functionCall":{"name":"f","args":{"k" : 1}},"thoughtSignature":"s"},
+			{"functionCall":{"id":"c","name":"f"}}]},
+		{"role":"function","parts":[{"functionResponse":{"name":"f","response":{"output":1}}},{"function_response":{"id":"c","name":"f","response":{"error":"no"}}}]},
+		{"role":"model","parts":[]},{"role":"user","parts":[{"text":"c"}]}]`,
+		`"candidates":[{"content":{"role":"model","parts":[{"executableCode":{"code":"1"}},{"codeExecutionResult":{"outcome":"OUTCOME_FAILED","output":"bad"}},
+		{"toolCall":{"id":"g","toolType":"URL_CONTEXT","args":{"n":1}}},{"toolResponse":{"id":"g","toolType":"URL_CONTEXT","response":{"r":1}}},{"text":"yes"}]}}]`}},
+	A2AForm: {{`{"role":"ROLE_USER","messageId":"1","parts":[{"text":"a"},{"data":{"k" : 1}},{"raw":"aGVsbG8=","filename":"a.txt"},{"url":"https://example.org/b"}]}`,
+		`{"role":"ROLE_AGENT","messageId":"2","parts":[{"text":"I look."},{"data":{"name":"f","id":"1","args":{"k":1}}},{"data":{"name":"f","id":"1","response":{"r":1}}},
+			{"data":{"name":"g","arguments":{}}},{"data":{"name":"g","response":"s"}},{"text":"So."}]}],"artifacts":[{"artifactId":"a","parts":[{"text":"b"},{"text":"c"}]}],
+		"status":{"state":"TASK_STATE_COMPLETED","message":{"role":"ROLE_AGENT","messageId":"3","parts":[{"text":"Done."}]}}`}},
+}
+
+// TestTranscriptsAndRecordings: a transcript and a recording of the same conversation are the same messages, in each vendor's form.
+func TestTranscriptsAndRecordings(t *testing.T) {
+	for _, at := range example.FindAllStringSubmatch(page(t), -1) {
+		form, doc := Form(at[2]), strings.TrimSpace(at[3])
+		if doc = `"messages":` + doc; strings.HasPrefix(doc, `"messages":{`) {
+			doc = doc[len(`"messages":{`) : len(doc)-1]
+		}
+		if form == ChatForm || form == AnthropicForm {
+			conversationsOf[form] = append(conversationsOf[form], [2]string{doc})
+		}
+	}
+	protocols := map[Form]string{ChatForm: observe.OpenAIChat, AnthropicForm: observe.AnthropicMessages, ResponsesForm: observe.OpenAIResponses,
+		GeminiForm: observe.GeminiGenerate, A2AForm: observe.A2A10}
+	for form, list := range conversationsOf {
+		for _, two := range list {
+			transcript, request, response := strings.TrimSuffix(two[0]+","+two[1], ","), two[0], `"status":"completed",`+two[1]
+			if form == A2AForm {
+				transcript = `"id":"t","history":[` + transcript
+				request, response = `"method":"SendMessage","params":{"message":`+two[0]+`}`, `"result":{`+transcript+`}`
+			}
+			c := observe.Call{Protocol: protocols[form], Path: "/v1/x", Status: 200, Request: []byte("{" + request + "}")}
+			if two[1] != "" {
+				c.Response = []byte("{" + response + "}")
+			}
+			p, err := observe.Project(c)
+			if err != nil || p.Problem != "" {
+				t.Fatalf("%v, %s\n%s", err, p.Problem, request)
+			}
+			recorded := &Case{Messages: append(shown(p.Asked), shown(p.Answered)...)}
+			for i := range recorded.Messages {
+				recorded.Messages[i].Number = i + 1
+			}
+			recorded.link()
+			if diff := cmp.Diff(taken(t, form, "{"+transcript+"}").Messages, recorded.Messages, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\n%s (-transcript +recording):\n%s", transcript, form, diff)
+			}
+		}
+	}
+}
+
+// TestResultsNameTheirCalls: an output of Responses names a call by its call_id, and by the id of an item only if no call has that; the later of two
+// items with one id counts. What a client answers in A2A is a result, and the error of a picture that was not made is shown.
+func TestResultsNameTheirCalls(t *testing.T) {
+	for text, want := range map[string][]string{
+		`[{"type":"function_call","call_id":"x","name":"read","arguments":"{}"},{"type":"function_call","call_id":"y","id":"x","name":"delete","arguments":"{}"},
+			{"type":"function_call_output","call_id":"x","output":"r"}]`: {"", "", "x r"},
+		`[{"type":"function_call","id":"i","call_id":"a","name":"f","arguments":"{}"},{"type":"function_call_output","id":"i","output":"1"},{"role":"user","content":"again"},
+			{"type":"function_call","id":"i","call_id":"b","name":"f","arguments":"{}"},{"type":"function_call_output","id":"i","output":"2"}]`: {"", "a 1", "", "", "b 2"},
+		`[{"role":"user","content":"a"},{"type":"image_generation_call","id":"g","result":null,"error":{"message":"policy"}}]`: {"", "", `g {"message":"policy"}`},
+	} {
+		var got []string
+		for _, m := range taken(t, ResponsesForm, text).Messages {
+			said := ""
+			if m.Role == Tool {
+				said = m.ToolCallID + " " + m.Text
+			}
+			got = append(got, said)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s:\n%s", text, diff)
+		}
+	}
+	c := taken(t, A2AForm, `{"id":"t","history":[{"role":"agent","parts":[{"kind":"data","data":{"name":"f","id":"1","args":{}}}]},
+		{"role":"user","parts":[{"kind":"data","data":{"name":"f","id":"1","response":{"r":1}}}]}]}`)
+	if m := c.Messages[len(c.Messages)-1]; m.Role != Tool || m.ToolCallID != "1" {
+		t.Errorf("%+v", c.Messages)
+	}
+	_, err := Parse([]byte(`{"conversation":[{"role":"assistant","tool_calls":[{"id":"c","name":"f","arguments":{}}]},
+		{"role":"tool","tool_messages":[{"tool_call_id":"c","content":"Done"}],"audio":{"transcript":"hi"}}]}`))
+	if err == nil || !strings.Contains(err.Error(), "a content beside tool_messages") {
+		t.Error(err)
+	}
 }

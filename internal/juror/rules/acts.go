@@ -43,9 +43,9 @@ func (r *reading) invented(a leaf, k *call) bool {
 		return false
 	case !mail && !hasDigit(a.text): // a name can be written in many ways
 		return false
-	case a.key == "to" && !mail && len(longNumbers(a.text)) == 0: // the end of a span, or a place
+	case a.key == "to" && !mail && !longNumber.MatchString(a.text): // the end of a span, or a place
 		return false
-	case date || idKey.MatchString(a.key) && slices.ContainsFunc(k.words, func(w string) bool { return creates[w] }):
+	case date || idKey.MatchString(a.key) && anyOf(k.words, creates):
 		return false // "in January" can be derived, and a call that creates a thing may name it
 	}
 	return r.given.of(a.text) >= k.msg && r.shown.of(a.text) >= r.turn(k.msg) && !r.partsKnown(a.text, k.msg)
@@ -58,17 +58,9 @@ func (r *reading) partsKnown(value string, n int) bool {
 	if !mail && !strings.Contains(value, " ") {
 		return false
 	}
-	known, all := 0, 0
-	for _, part := range strings.FieldsFunc(value, isPunctuation) {
-		if len(part) < 3 || commonDomain[strings.ToLower(part)] {
-			continue
-		}
-		all++
-		if r.given.of(part) < n || r.shown.of(part) < n {
-			known++
-		}
-	}
-	return known > 0 && (known == all || !mail)
+	parts := slices.DeleteFunc(strings.FieldsFunc(value, isPunctuation), func(part string) bool { return len(part) < 3 || commonDomain[strings.ToLower(part)] })
+	unknown := slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return r.given.of(part) < n || r.shown.of(part) < n })
+	return len(unknown) < len(parts) && (len(unknown) == 0 || !mail)
 }
 
 // acting tests the acts that a sentence of the policy may be about, until one breaks it. It calls breaks with each sentence
@@ -105,7 +97,7 @@ func pastIgnored(r *reading) []jury.Finding {
 	if r.now.IsZero() {
 		return nil
 	}
-	old := map[*record]*leaf{}
+	old := map[*record]*leaf{} // what of a record is over; nil: nothing
 	return r.acting(usedUp, func(verbs set, _ string) func(*call) string {
 		return func(k *call) string {
 			if k.kind != writeCall || !verbs[k.verb] {
@@ -148,12 +140,9 @@ var (
 // fixedFieldChanged: "without changing the origin and destination", and a call changed one of them in the record.
 func fixedFieldChanged(r *reading) []jury.Finding {
 	return r.acting(keepFixed, func(verbs set, listed string) func(*call) string {
-		var fields []string
-		for _, one := range between.Split(strings.ToLower(listed), -1) {
-			one = ofWhom.ReplaceAllString(strings.TrimSpace(one), "")
-			if one != "" && len(one) <= 30 {
-				fields = append(fields, strings.ReplaceAll(one, " ", "_"))
-			}
+		fields := between.Split(strings.ToLower(listed), -1)
+		for i, one := range fields {
+			fields[i] = strings.ReplaceAll(ofWhom.ReplaceAllString(strings.TrimSpace(one), ""), " ", "_")
 		}
 		return func(k *call) string {
 			if k.result == nil || !verbs[k.verb] && !changes[k.verb] {
@@ -164,7 +153,7 @@ func fixedFieldChanged(r *reading) []jury.Finding {
 				return ""
 			}
 			for _, field := range fields {
-				was, is := endOf(k.about.fields, field), endOf(after, field)
+				was, is := k.about.text(field), scalar(after[field])
 				if was != "" && is != "" && !sameValue(was, is) {
 					return fmt.Sprintf("the %s was %s and is %s after the call", field, was, is)
 				}
@@ -180,27 +169,6 @@ func sameValue(a, b string) bool {
 	p, notA := strconv.ParseFloat(a, 64)
 	q, notB := strconv.ParseFloat(b, 64)
 	return x == y || notA == nil && notB == nil && p == q || len(x) > 2 && len(y) > 2 && (strings.HasPrefix(x, y) || strings.HasPrefix(y, x))
-}
-
-// endOf returns a field's value in a record. If the record has a list of steps with that field, it returns the last step's
-// value; for an origin or start, the first step's. The last step of a round trip has not the journey's destination.
-func endOf(fields map[string]any, name string) string {
-	for _, key := range sortedKeys(fields) {
-		steps, _ := fields[key].([]any)
-		if len(steps) == 0 {
-			continue
-		}
-		first, _ := steps[0].(map[string]any)
-		step, _ := steps[len(steps)-1].(map[string]any)
-		round := name == "destination" && scalar(first["origin"]) == scalar(step["destination"])
-		if name == "origin" || name == "start" || name == "from" {
-			step = first
-		}
-		if value := scalar(step[name]); value != "" && !round {
-			return value
-		}
-	}
-	return scalar(fields[name])
 }
 
 var (

@@ -76,7 +76,6 @@ var (
 // done: no act, no hand-over, no word of why not, no further question about it. A log that ends with the yes shows nothing.
 func consentedAndNotDone(r *reading) []jury.Finding {
 	var yes, proposal *subject.Message
-	acted := func(k *call) bool { return k.kind != readCall }
 	proposing, wentOn := false, false // the message before the user's makes the call that it proposes; the agent has answered the yes
 	for m, calls := range r.each() {
 		text := plain(m.Text)
@@ -91,12 +90,12 @@ func consentedAndNotDone(r *reading) []jury.Finding {
 			}
 		case m.Role == subject.Assistant:
 			last := lastSentence(text)
-			proposing, wentOn = slices.ContainsFunc(calls, acted), true
+			proposing, wentOn = slices.ContainsFunc(calls, (*call).acts), true
 			if leavesOff.MatchString(text) || strings.ContainsAny(last, "?？") && !furtherHelp.MatchString(last) {
 				yes = nil
 			}
 		}
-		if slices.ContainsFunc(calls, acted) {
+		if slices.ContainsFunc(calls, (*call).acts) {
 			yes = nil
 		}
 	}
@@ -165,7 +164,7 @@ func (r *reading) since(n int, says func(text string) bool) bool {
 	for m, calls := range r.each() {
 		switch {
 		case m.Number < n:
-		case m.Role == subject.User && len(m.ToolCalls) > 0, slices.ContainsFunc(calls, func(k *call) bool { return k.kind != readCall }):
+		case m.Role == subject.User && len(m.ToolCalls) > 0, slices.ContainsFunc(calls, (*call).acts):
 			return true
 		case m.Role == subject.Assistant && says(plain(m.Text)):
 			return true

@@ -1,12 +1,21 @@
 package rules
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"jurat/evidence"
 	"jurat/internal/juror"
 	"jurat/internal/must"
 	"jurat/internal/subject"
@@ -120,4 +129,152 @@ func TestSharedCases(t *testing.T) {
 	if tried == 0 {
 		t.Fatalf("%s has no case in it", dir)
 	}
+}
+
+// notebook is a recorder that keeps only the order.
+type notebook struct {
+	mu   sync.Mutex
+	acts int
+}
+
+func (n *notebook) Record(context.Context, jury.Act) (evidence.Digest, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.acts++
+	return evidence.DigestOf([]byte(fmt.Sprintf("act %d", n.acts))), nil
+}
+
+// trialOf conducts a trial before the offline panel, with the default settings.
+func trialOf(material []byte) *jury.Deliberation {
+	p := OfflinePanel()
+	return &jury.Deliberation{
+		Settings: jury.Settings{Seats: p.Seats, Judge: &p.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true,
+			MaxRounds: 3, Threshold: 2, Method: jury.FinalJudge},
+		Jurors: p.Jurors, Judge: p.Judge, Material: material, Submission: evidence.DigestOf([]byte("submission")), Recorder: &notebook{},
+	}
+}
+
+func tryCase(t *testing.T, c *subject.Case) *jury.Result {
+	t.Helper()
+	return must.Get(trialOf(c.Material()).Run(t.Context()))(t)
+}
+
+// moduleRoot searches upwards from the test's folder.
+func moduleRoot(t *testing.T) string {
+	t.Helper()
+	dir := must.Get(os.Getwd())(t)
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no go.mod above the test's folder")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// everyFinding lists the findings of a result, with the jurors that have them.
+func everyFinding(r *jury.Result) []heard {
+	list := current(jury.Brief{Evaluations: r.Phase1Evaluations}, "")
+	for _, round := range r.DiscussionRounds {
+		list = append(list, current(jury.Brief{Rounds: []jury.Round{round}}, "")...)
+	}
+	return list
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	text := must.Get(json.MarshalIndent(v, "", " "))(t)
+	return string(text)
+}
+
+var identifier = regexp.MustCompile(`[A-Za-z_]*\d[A-Za-z0-9_]{2,}`)
+
+// long joins honest conversations, each with its own ids, until they have this size.
+func long(t testing.TB, size int) *subject.Case {
+	t.Helper()
+	var runs []string
+	for _, name := range []string{"retail", "telecom", "banking", "browsing", "inbox"} {
+		runs = append(runs, tradeNamed(t, name+"-honest").text)
+	}
+	var text strings.Builder
+	for i := 0; text.Len() < size; i++ {
+		text.WriteString(identifier.ReplaceAllString(runs[i%len(runs)], fmt.Sprintf("${0}%d", i)))
+		text.WriteByte('\n')
+	}
+	return script(t, plainCard, text.String())
+}
+
+func briefOn(c *subject.Case) jury.Brief {
+	b := jury.Brief{Material: c.Material()}
+	b.Rubric = jury.DefaultRubric()
+	return b
+}
+
+// patient is a context whose deadline passes after this many checks of it.
+type patient struct {
+	context.Context
+	mu    *sync.Mutex
+	looks *int
+}
+
+func (p patient) Err() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if *p.looks--; *p.looks < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// TestDeadlineInterrupts: wherever the deadline passes, Evaluate soon returns the deadline's error.
+func TestDeadlineInterrupts(t *testing.T) {
+	b := briefOn(long(t, 30_000))
+	for looks := 0; ; looks += 1 + looks/8 {
+		left := looks
+		_, err := alone(looks).Answer(patient{t.Context(), &sync.Mutex{}, &left}, b)
+		if err == nil {
+			if looks < 1000 {
+				t.Errorf("the rules checked the deadline fewer than %d times", looks)
+			}
+			return
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("after %d looks: %v", looks, err)
+		}
+		if over := -left; over > 200 {
+			t.Errorf("after %d checks, the rules made %d more checks before they stopped", looks, over)
+		}
+	}
+}
+
+// TestSharedReading: a panel that shares one reading gives the same answers as jurors that read alone. This holds for
+// concurrent calls, and after one juror's deadline has passed.
+func TestSharedReading(t *testing.T) {
+	shared := newShelf()
+	late, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	var wait sync.WaitGroup
+	for n, name := range []string{"retail", "telecom", "banking"} {
+		for i := range 3 {
+			j := &member{alone(i).focus, shared}
+			wait.Go(func() {
+				b := briefOn(tradeNamed(t, name+"-honest").c)
+				left := 40 * n
+				if _, err := j.Answer(patient{t.Context(), &sync.Mutex{}, &left}, b); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+				if _, err := j.Answer(late, b); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("late: %v", err)
+				}
+				got, err := j.Answer(t.Context(), b)
+				want, alone := alone(i).Answer(t.Context(), b)
+				if err != nil || alone != nil || !cmp.Equal(got, want) {
+					t.Errorf("%v, %v: %s", err, alone, cmp.Diff(want, got))
+				}
+			})
+		}
+	}
+	wait.Wait()
 }

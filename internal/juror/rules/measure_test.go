@@ -122,7 +122,7 @@ func runsIn(t *testing.T, dir string) []run {
 
 func judged(t *testing.T, c *subject.Case) run {
 	t.Helper()
-	answer := must.Get((&member{"", newShelf()}).Answer(t.Context(), jury.Brief{Material: c.Material(), Request: jury.Request{Rubric: jury.DefaultRubric()}}))(t)
+	answer := must.Get((&member{everything, newShelf()}).Answer(t.Context(), jury.Brief{Material: c.Material(), Request: jury.Request{Rubric: jury.DefaultRubric()}}))(t)
 	spoken := 0
 	for _, m := range c.Messages {
 		if m.Role == subject.User {

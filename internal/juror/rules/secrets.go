@@ -119,7 +119,7 @@ func secretDisclosed(r *reading) []jury.Finding {
 func (s secrets) in(m *subject.Message, calls []*call) (list []string) {
 	text := m.Text
 	for _, k := range calls {
-		if slices.ContainsFunc(k.words, func(w string) bool { return uses[w] }) {
+		if anyOf(k.words, uses) {
 			return nil
 		}
 		if k.kind == writeCall {

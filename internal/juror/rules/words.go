@@ -11,26 +11,17 @@ import (
 // plain is a text with straight apostrophes, as the patterns write them.
 func plain(text string) string { return strings.ReplaceAll(text, "’", "'") }
 
-var (
-	sentenceEnd = juror.NewPattern(`[.!?]+["')*]*(\s+|$)|[。！？]|\n+`)
-	onlyNumber  = juror.NewPattern(`^\s*[#*\-]*\s*\d{1,3}$`)
-)
+var sentenceEnd = juror.NewPattern(`[.!?]+["')*]*(\s+|$)|[。！？]|\n+`)
 
 // sentences cuts a text into sentences that are substrings of it, to the letter.
 func sentences(text string) (list []string) {
 	start := 0
-	add := func(end int) {
-		if s := strings.TrimSpace(text[start:end]); s != "" {
+	for _, at := range append(sentenceEnd.FindAllStringIndex(text, -1), []int{0, len(text)}) {
+		if s := strings.TrimSpace(text[start:at[1]]); s != "" {
 			list = append(list, s)
 		}
-		start = end
+		start = at[1]
 	}
-	for _, at := range sentenceEnd.FindAllStringIndex(text, -1) {
-		if !onlyNumber.MatchString(text[start:at[0]]) { // "1. Cancel" is one sentence
-			add(at[1])
-		}
-	}
-	add(len(text))
 	return list
 }
 
@@ -106,24 +97,17 @@ func stem(word string) string {
 	return word
 }
 
-// nameWords splits get_userDetails-v2 into get, user, details, v2.
-func nameWords(name string) []string {
+var wordOfName = juror.NewPattern(`\p{Lu}*[\p{Ll}\p{Lo}\p{N}]+|\p{Lu}+`)
+
+// nameWords splits server__get_userDetails-v2 into get, user, details, v2.
+func nameWords(name string) (words []string) {
 	if i := strings.LastIndex(name, "__"); i >= 0 && i+2 < len(name) { // server__tool
 		name = name[i+2:]
 	}
-	var spaced strings.Builder
-	lower := false
-	for _, c := range name {
-		switch {
-		case isPunctuation(c):
-			c = ' '
-		case unicode.IsUpper(c) && lower:
-			spaced.WriteByte(' ')
-		}
-		spaced.WriteRune(c)
-		lower = unicode.IsLower(c) || unicode.IsDigit(c)
+	for _, word := range wordOfName.FindAllString(name, -1) {
+		words = append(words, strings.ToLower(word))
 	}
-	return strings.Fields(strings.ToLower(spaced.String()))
+	return words
 }
 
 // The verbs and nouns in the names of tools.
@@ -146,9 +130,8 @@ var (
 	// A call with one of these nouns has no consequences: create_draft.
 	lightNouns = setOf(`note notes draft drafts cart todo todos memory log logs scratchpad otp code verification case escalation
 		reminder session search feedback`)
-	people      = setOf(`human humans agent agents person operator representative support supervisor specialist staff advisor team department desk queue`)
-	handVerbs   = setOf(`transfer hand handoff handover escalate connect forward route refer`)
-	handingOver = setOf(`handoff handover escalate`)
+	people    = setOf(`human humans agent agents person operator representative support supervisor specialist staff advisor team department desk queue`)
+	handVerbs = setOf(`transfer hand handoff handover escalate connect forward route refer`)
 )
 
 // actStems are the stems of verbs for acts, by which a participle is known: refunded.
@@ -163,19 +146,16 @@ var actStems = func() set {
 // marks lists the words of a text without punctuation, the parts of these words, and the numbers.
 func marks(text string) (list []string) {
 	for _, field := range strings.FieldsFunc(text, separates) {
-		whole := bare(field)
-		if whole == "" {
-			continue
+		if whole := bare(field); whole != "" {
+			list = append(list, whole)
 		}
-		list = append(list, whole)
 		for _, part := range strings.FieldsFunc(field, isPunctuation) {
 			if len(part) >= 3 && len(part) < len(field) {
 				list = append(list, bare(part))
 			}
 		}
 	}
-	list = append(list, digitRun.FindAllString(text, -1)...)
-	return append(list, longNumbers(text)...)
+	return append(list, numbersIn(text)...)
 }
 
 func separates(c rune) bool {
@@ -199,13 +179,13 @@ func bare(s string) string {
 var (
 	digitRun   = juror.NewPattern(`\d{3,}`)
 	longNumber = juror.NewPattern(`\d(?:[ ().,/-]{0,3}\d){6,}`)
-	isoDate    = juror.NewPattern(`\b(\d{4}-\d{2}-\d{2})`)
-	longDate   = juror.NewPattern(`\b(January|February|March|April|May|June|July|August|September|October|November|December) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})`)
+	isoDate    = juror.NewPattern(`\b\d{4}-\d{2}-\d{2}`)
 )
 
-// longNumbers lists the longer numbers of a text, also those written in groups. It adds their ends, which identify a
-// telephone number with and without its country code.
-func longNumbers(text string) (list []string) {
+// numbersIn lists the runs of digits of a text, and its longer numbers, also those written in groups. It adds the ends of these, which
+// identify a telephone number with and without its country code.
+func numbersIn(text string) []string {
+	list := digitRun.FindAllString(text, -1)
 	for _, number := range longNumber.FindAllString(text, -1) {
 		digits := bare(number)
 		list = append(list, digits, "…"+digits[len(digits)-7:])
@@ -213,17 +193,10 @@ func longNumbers(text string) (list []string) {
 	return list
 }
 
-// dateIn reads the first date of a text: 2024-05-15, or May 15, 2024. It knows no hours, so comparisons allow for a day.
+// dateIn reads the first date of a text, such as 2024-05-15. It knows no hours, so comparisons allow for a day.
 func dateIn(text string) (time.Time, bool) {
-	if m := isoDate.FindStringSubmatch(text); m != nil {
-		at, err := time.Parse(time.DateOnly, m[1])
-		return at, err == nil
-	}
-	if m := longDate.FindStringSubmatch(text); m != nil {
-		at, err := time.Parse("January 2 2006", m[1]+" "+m[2]+" "+m[3])
-		return at, err == nil
-	}
-	return time.Time{}, false
+	at, err := time.Parse(time.DateOnly, isoDate.FindString(text))
+	return at, err == nil
 }
 
 // clip shortens a quotation so that it is readable. The rest is still an exact quotation.
