@@ -10,7 +10,8 @@ import (
 // search.count. docs/format.md has the same numbers, because two verifiers must agree.
 const (
 	maxOfRecord = 128  // steps of one record
-	maxOfFile   = 4096 // steps of all records of a file, each search counted once
+	maxOfFile   = 2048 // steps of all records of a file, and
+	addedByEach = 32   // further ones for each record
 )
 
 // A Budget bounds the search for certificate paths in one file, because the sender of the file controls its
@@ -18,21 +19,15 @@ const (
 //
 // To examine several records at once, give each a NewShare, and call Settle in the order of the file. If Settle returns
 // false, examine that record again with a Share of the Budget.
-type Budget struct {
-	spent int
-	known map[[sha256.Size]byte]bool
-}
+type Budget struct{ left int }
 
 // NewBudget makes the budget of a file.
-func NewBudget() *Budget { return &Budget{known: map[[sha256.Size]byte]bool{}} }
+func NewBudget() *Budget { return &Budget{maxOfFile} }
 
 // A Share is what one record may spend. It is not safe for concurrent use.
 type Share struct {
-	of    *Budget // nil: what the file has left is not looked at before Settle
-	spent int
-	fresh int // of these, what was new in the file
-	own   map[[sha256.Size]byte]answer
-	steps map[[sha256.Size]byte]int
+	most, spent int
+	own         map[[sha256.Size]byte]answer
 }
 
 // An answer is the result of a search.
@@ -42,33 +37,23 @@ type answer struct {
 }
 
 // NewShare returns the share of a record by itself, or before its turn.
-func NewShare() *Share {
-	return &Share{own: map[[sha256.Size]byte]answer{}, steps: map[[sha256.Size]byte]int{}}
-}
+func NewShare() *Share { return &Share{most: maxOfRecord, own: map[[sha256.Size]byte]answer{}} }
 
 // Share returns the share of the record that comes after all settled ones.
 func (b *Budget) Share() *Share {
 	s := NewShare()
-	s.of = b
+	s.most = min(s.most, b.left+addedByEach)
 	return s
 }
 
 // Settle takes a share back, in the order of the file. It returns false, and changes nothing, if a Share of the Budget
 // would have given other results; of such a share it returns true.
 func (b *Budget) Settle(s *Share) bool {
-	cost := 0
-	for key, steps := range s.steps {
-		if !b.known[key] {
-			cost += steps
-		}
-	}
-	if b.spent+cost > maxOfFile {
+	left := b.left + addedByEach - s.spent
+	if left < 0 {
 		return false
 	}
-	b.spent += cost
-	for key := range s.steps {
-		b.known[key] = true
-	}
+	b.left = left
 	return true
 }
 
@@ -77,17 +62,10 @@ func (s *Share) once(key [sha256.Size]byte, steps int, m *Memory, do func() answ
 	if a, known := s.own[key]; known {
 		return a
 	}
-	fresh := steps
-	if s.of != nil && s.of.known[key] {
-		fresh = 0
-	}
-	if s.spent+steps > maxOfRecord || s.of != nil && s.of.spent+s.fresh+fresh > maxOfFile {
+	if s.spent+steps > s.most {
 		return answer{err: errSpent}
 	}
-	s.spent, s.fresh = s.spent+steps, s.fresh+fresh
-	if steps > 0 {
-		s.steps[key] = steps
-	}
+	s.spent += steps
 	s.own[key] = m.remember(key, do)
 	return s.own[key]
 }
@@ -111,7 +89,7 @@ type Memory struct {
 // Bounds of the entries, because the sender of tokens can put new certificates into each. When there are as many, all are forgotten.
 const (
 	maxCertificates = 1 << 10
-	maxAnswers      = 2 * maxOfFile // more than a file can pay for, so that few of its searches are made again
+	maxAnswers      = 1 << 13
 )
 
 // NewMemory returns an empty Memory. Use it only as long as the same trust.

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from certificates import Certificate
 
-_OF_RECORD, _OF_FILE = 128, 4096
+_OF_RECORD, _OF_FILE, _ADDED_BY_EACH = 128, 2048, 32
 
 
 class Spent(Exception):
@@ -16,13 +16,14 @@ class Effort:
     """What a file has left. Searches are asked for in the order in which the format has them made."""
 
     def __init__(self):
-        self._spent, self._known = 0, set()
+        self._of_file = _OF_FILE
         self._left, self._own = 0, set()
 
     @contextmanager
     def part(self):
         """What is inside takes its steps as one record, or as the stamped checkpoints."""
-        self._left, self._own = _OF_RECORD, set()
+        self._of_file += _ADDED_BY_EACH
+        self._left, self._own = min(_OF_RECORD, self._of_file), set()
         yield
 
     def candidates(self, certificate, others, root, time):
@@ -43,14 +44,11 @@ class Effort:
     def _take(self, key, steps):
         if key in self._own:
             return
-        fresh = 0 if key in self._known else steps
-        if steps > self._left or self._spent + fresh > _OF_FILE:
+        if steps > self._left:
             raise Spent
         self._left -= steps
-        self._spent += fresh
+        self._of_file -= steps
         self._own.add(key)
-        if steps:
-            self._known.add(key)
 
 
 def ways(certificate, others, root):
