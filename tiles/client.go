@@ -108,7 +108,7 @@ func (c *Client) Checkpoint(ctx context.Context) (string, error) {
 // partial one, wide fetches the whole one, which begins with it.
 func (c *Client) wide(ctx context.Context, t tlog.Tile, most int64) (data []byte, width int, err error) {
 	data, err = c.fetch(ctx, Path(t), int64(t.W)*most)
-	if missing(err) && t.W < Width {
+	if status, is := errors.AsType[*statusError](err); is && t.W < Width && (status.status == http.StatusNotFound || status.status == http.StatusGone) {
 		t.W = Width
 		data, err = c.fetch(ctx, Path(t), Width*most)
 	}
@@ -154,11 +154,6 @@ func (e *statusError) Is(target error) bool {
 		return target == ErrRefused
 	}
 	return target == ErrUnavailable
-}
-
-func missing(err error) bool {
-	var status *statusError
-	return errors.As(err, &status) && (status.status == http.StatusNotFound || status.status == http.StatusGone)
 }
 
 // fetch repeats a request until there is an answer, or no answer can be expected.
@@ -410,9 +405,9 @@ func (t *Tree) blame(reason error) error {
 	lowestLast := func(a, b tlog.Tile) int { return cmp.Or(b.L-a.L, cmp.Compare(a.N, b.N)) }
 	batch := slices.SortedFunc(maps.Keys(t.served), lowestLast)
 	for _, tile := range batch {
-		above, known := Of(tile.L+1, tile.N/Width, t.head.Size), false
-		var data []byte
-		if data, known = t.served[above]; !known {
+		above := Of(tile.L+1, tile.N/Width, t.head.Size)
+		data, known := t.served[above]
+		if !known {
 			data, known = t.kept[above]
 		}
 		if tile.W < Width || !known {

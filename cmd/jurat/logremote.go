@@ -246,9 +246,8 @@ func (c *logMonitorCmd) look(ctx context.Context, io stdio, remote *remoteLog, l
 	}
 	found, err := witness.See(ctx, witness.MonitorConfig{Log: remote.Client, Trust: remote.trust, Last: last, Full: c.Full, Most: c.Most, Sample: c.Sample,
 		Patient: c.Patient, Progress: progress(io, "read entries")})
-	var alarm *witness.Alarm
-	switch {
-	case errors.As(err, &alarm):
+	switch alarm, is := errors.AsType[*witness.Alarm](err); {
+	case is:
 		return "", c.shout(io, alarm)
 	case errors.Is(err, witness.ErrMemory):
 		return "", hint(fmt.Errorf("--state: %s: %w", c.State, err), withoutMemory)

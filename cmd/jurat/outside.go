@@ -290,7 +290,7 @@ func (c *logStampCmd) renew(ctx context.Context, i *installation.Installation, i
 	} else {
 		p.line("%s: renewed %s", r.Authority, plural.Of(r.Renewed, "stamped checkpoint"))
 	}
-	if r.Renewed > 0 && stamping.ClockOf(r.Authority) == trust.OperatorClock {
+	if r.Renewed > 0 && r.Authority == stamping.BuiltIn {
 		fmt.Fprintln(io.err, "jurat: hint: this rests on the operator's own clock; an authority outside is worth more ('jurat tsa')")
 	}
 	if r.Foreign > 0 {

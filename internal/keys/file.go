@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -63,34 +62,6 @@ func (r *Ring) nextFile(at place, algorithm evidence.Algorithm) string {
 // rotatedFile returns the path of a key that replaced another.
 func (r *Ring) rotatedFile(at place, id evidence.KeyID) string {
 	return strings.TrimSuffix(r.file(at), extension) + "." + hex.EncodeToString(id[:8]) + extension
-}
-
-func isNext(file string) bool { return strings.Contains(path.Base(file), nextKey) }
-
-// writeKey writes a key into a new file. It never changes an existing file: then it returns ErrExists.
-func (r *Ring) writeKey(ctx context.Context, file string, head header, key []byte) error {
-	line, err := json.Marshal(head)
-	if err != nil {
-		return fmt.Errorf("encoding key: %w", err)
-	}
-	err = r.config.Files.Create(ctx, file, slices.Concat(line, []byte("\n"), key))
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w: %s", ErrExists, r.config.Files.Where(file))
-	}
-	return err
-}
-
-// newKey makes a private key and returns it in PEM.
-func (r *Ring) newKey(role evidence.Role, name string, algorithm evidence.Algorithm) ([]byte, error) {
-	private, err := r.config.NewKey(role, name, algorithm)
-	if err != nil {
-		return nil, fmt.Errorf("making a key: %w", err)
-	}
-	der, err := evidence.MarshalPrivateKey(private)
-	if err != nil {
-		return nil, fmt.Errorf("encoding key: %w", err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der}), nil
 }
 
 // load reads a key file.

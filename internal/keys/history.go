@@ -520,7 +520,7 @@ func (k *Key) State(at time.Time) string {
 }
 
 // Trusted returns the keys in the form of a trust file: each key's actor, its period, and the keys that sign only together. The log decides
-// about every key that it names. For other keys, their files decide.
+// about every key that it names. For other keys, their files decide. They are sorted by role and name, first keys before second ones, older before newer.
 func Trusted(held []*Held, history *History) []trust.Key {
 	var trusted []trust.Key
 	for _, k := range history.Keys() {
@@ -539,7 +539,9 @@ func Trusted(held []*Held, history *History) []trust.Key {
 	for n := range trusted {
 		trusted[n].NotBefore = trusted[n].NotBefore.Add(-Skew)
 	}
-	slices.SortStableFunc(trusted, compareKeys)
+	slices.SortStableFunc(trusted, func(a, b trust.Key) int {
+		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name), rank(a.Algorithm)-rank(b.Algorithm), a.NotBefore.Compare(b.NotBefore))
+	})
 	return trusted
 }
 
@@ -599,11 +601,6 @@ func pair(trusted []trust.Key, k *Held, history *History) {
 	if !k.Algorithm.PostQuantum() && k.With != second.KeyID || k.Algorithm.PostQuantum() && history.Key(first.KeyID) != nil {
 		first.WithFrom = second.NotBefore.Add(Settling)
 	}
-}
-
-// compareKeys orders keys by role and name, first keys before second keys, older keys before newer ones.
-func compareKeys(a, b trust.Key) int {
-	return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name), rank(a.Algorithm)-rank(b.Algorithm), a.NotBefore.Compare(b.NotBefore))
 }
 
 // Forever changes a trust file so that no key ends, and returns it. The log checks that records are intact: a record stays intact after its

@@ -150,12 +150,9 @@ func owned(role evidence.Role, name string, given []OwnerKey) ([]operator.KeyEve
 	}
 	var events []operator.KeyEventBody
 	for n, k := range given {
-		algorithm, err := k.check()
+		algorithm, err := k.check(role, name)
 		if err != nil {
 			return nil, fmt.Errorf("key %d: %w", n+1, err)
-		}
-		if err := k.isOf(role, name); err != nil {
-			return nil, fmt.Errorf("key %d: certificate 1: %w", n+1, err)
 		}
 		events = append(events, operator.KeyEventBody{Algorithm: algorithm, KeyID: evidence.DigestOf(k.Public), Name: name, Role: role,
 			Custody: operator.CustodyOwner, PublicKey: k.Public, Certificates: k.Certificates, Protection: k.Protection, Card: k.Card})
@@ -169,21 +166,9 @@ func owned(role evidence.Role, name string, given []OwnerKey) ([]operator.KeyEve
 	return events, nil
 }
 
-// isOf returns an error if the first certificate does not fit the actor: a verifier would then prove nothing of what it signs, or refute
-// it.
-func (k *OwnerKey) isOf(role evidence.Role, name string) error {
-	if len(k.Certificates) == 0 {
-		return nil
-	}
-	own, err := x509.ParseCertificate(k.Certificates[0])
-	if err != nil {
-		return err
-	}
-	return trust.CheckCertificate(own, role, name)
-}
-
-// check parses a key and its certificates, and returns the key's algorithm. Each reader decides which certificates to trust.
-func (k *OwnerKey) check() (evidence.Algorithm, error) {
+// check parses a key and its certificates, and returns the key's algorithm. The first certificate must fit the actor: a verifier would
+// otherwise prove nothing of what it signs, or refute it. Each reader decides which certificates to trust.
+func (k *OwnerKey) check(role evidence.Role, name string) (evidence.Algorithm, error) {
 	public, err := evidence.ParsePublicKey(k.Public)
 	if err != nil {
 		return "", err
@@ -193,8 +178,14 @@ func (k *OwnerKey) check() (evidence.Algorithm, error) {
 		if err != nil {
 			return "", fmt.Errorf("certificate %d: %w", n+1, err)
 		}
-		if n == 0 && !slices.Equal(c.RawSubjectPublicKeyInfo, k.Public) {
+		if n > 0 {
+			continue
+		}
+		if !slices.Equal(c.RawSubjectPublicKeyInfo, k.Public) {
 			return "", errors.New("the first certificate is of another key")
+		}
+		if err := trust.CheckCertificate(c, role, name); err != nil {
+			return "", fmt.Errorf("certificate 1: %w", err)
 		}
 	}
 	return evidence.AlgorithmOf(public)
@@ -309,26 +300,20 @@ func (r *Registrar) present(ctx context.Context, h *History, role evidence.Role,
 	for _, k := range keys {
 		old = append(old, bodyOf(k))
 	}
-	if before, err = r.unrecorded(ctx, role, name); err != nil {
+	made, err := r.Ring.Unrecorded(ctx, role, name)
+	if err != nil {
 		return nil, nil, err
+	}
+	for _, k := range made { // the keys that the actor got when it first signed
+		event := k.body()
+		event.Event, event.From = operator.KeyRegistered, written(k.Created)
+		before = append(before, event)
 	}
 	if old = append(old, before...); len(old) == 0 {
 		return nil, nil, fmt.Errorf("%w: %s %q has none", ErrNoSuchKey, role, name)
 	}
 	slices.SortStableFunc(old, func(a, b operator.KeyEventBody) int { return rank(b.Algorithm) - rank(a.Algorithm) })
 	return before, old, nil
-}
-
-// unrecorded returns the events that register the keys that an actor got when it first signed.
-func (r *Registrar) unrecorded(ctx context.Context, role evidence.Role, name string) ([]operator.KeyEventBody, error) {
-	keys, err := r.Ring.Unrecorded(ctx, role, name)
-	var events []operator.KeyEventBody
-	for _, k := range keys {
-		event := k.body()
-		event.Event, event.From = operator.KeyRegistered, written(k.Created)
-		events = append(events, event)
-	}
-	return events, err
 }
 
 // rotate returns the events by which each new key replaces the old key of its kind.
@@ -347,17 +332,16 @@ func (r *Registrar) rotate(before, old, events []operator.KeyEventBody) ([]opera
 
 // Retire ends a key from now on. What it signed before stays valid. The errors include ErrNoSuchKey.
 func (r *Registrar) Retire(ctx context.Context, id evidence.KeyID, why Why) error {
-	return r.endKey(ctx, id, operator.KeyRetired, time.Time{}, why)
+	return r.endKey(ctx, "retiring key", id, operator.KeyRetired, time.Time{}, why)
 }
 
 // Revoke ends a key that others may have used. Signatures from the time from on do not count; zero means now. The errors include
 // ErrNoSuchKey.
 func (r *Registrar) Revoke(ctx context.Context, id evidence.KeyID, from time.Time, why Why) error {
-	return r.endKey(ctx, id, operator.KeyRevoked, from, why)
+	return r.endKey(ctx, "revoking key", id, operator.KeyRevoked, from, why)
 }
 
-func (r *Registrar) endKey(ctx context.Context, id evidence.KeyID, event operator.KeyChange, from time.Time, why Why) error {
-	doing := map[operator.KeyChange]string{operator.KeyRetired: "retiring key", operator.KeyRevoked: "revoking key"}[event]
+func (r *Registrar) endKey(ctx context.Context, doing string, id evidence.KeyID, event operator.KeyChange, from time.Time, why Why) error {
 	return r.change(ctx, doing, why, func(h *History) ([]operator.KeyEventBody, error) {
 		role, name, err := r.whose(ctx, h, id)
 		if err != nil {
@@ -396,10 +380,8 @@ func (r *Registrar) whose(ctx context.Context, h *History, id evidence.KeyID) (e
 	if err != nil {
 		return "", "", err
 	}
-	for _, k := range files {
-		if k.KeyID == id {
-			return k.Role, k.Name, nil
-		}
+	if i := slices.IndexFunc(files, func(k *Held) bool { return k.KeyID == id }); i >= 0 {
+		return files[i].Role, files[i].Name, nil
 	}
 	return "", "", fmt.Errorf("%w: %s", ErrNoSuchKey, id)
 }

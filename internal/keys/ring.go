@@ -37,15 +37,18 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
@@ -122,27 +125,24 @@ type Held struct {
 	signer     evidence.Signer
 }
 
-// ErrExists says that the actor has a key already, or that the key on a token belongs to an actor already.
-var ErrExists = errors.New("there is a key already")
-
-// ErrOwner says that an actor holds its keys itself, so this installation does not sign for it.
-var ErrOwner = errors.New("the owner holds the key")
-
-// ErrNoKey says that all keys of an actor were retired or revoked.
-var ErrNoKey = errors.New("all its keys were retired or revoked")
-
-// ErrNotYet says that a key begins later than a clock says it is. What it signed now would be refuted for ever.
-var ErrNotYet = errors.New("the key has not begun yet")
+var (
+	// ErrExists says that the actor has a key already, or that the key on a token belongs to an actor already.
+	ErrExists = errors.New("there is a key already")
+	// ErrOwner says that an actor holds its keys itself, so this installation does not sign for it.
+	ErrOwner = errors.New("the owner holds the key")
+	// ErrNoKey says that all keys of an actor were retired or revoked.
+	ErrNoKey = errors.New("all its keys were retired or revoked")
+	// ErrNotYet says that a key begins later than a clock says it is. What it signed now would be refuted for ever.
+	ErrNotYet = errors.New("the key has not begun yet")
+	// ErrLost says that no file holds the private key that the log names as the actor's.
+	ErrLost = errors.New("the private key is missing")
+	// ErrSecondKey says that an actor's second key is missing, or is not the one that its first key was made to sign with.
+	ErrSecondKey = errors.New("the first key signs only together with its second key, which is missing or was replaced")
+)
 
 func notYet(id evidence.KeyID, from, now time.Time) error {
 	return fmt.Errorf("%w: %s begins at %s, and the clock says %s; correct the clock that is wrong, or wait until then", ErrNotYet, id, evidence.FormatTime(from), evidence.FormatTime(now))
 }
-
-// ErrLost says that no file holds the private key that the log names as the actor's.
-var ErrLost = errors.New("the private key is missing")
-
-// ErrSecondKey says that an actor's second key is missing, or is not the one that its first key was made to sign with.
-var ErrSecondKey = errors.New("the first key signs only together with its second key, which is missing or was replaced")
 
 // NewRing makes a Ring. It does not read any key yet. It returns an error if Files is nil or the algorithm is not one of a first key.
 func NewRing(config Config) (*Ring, error) {
@@ -402,7 +402,7 @@ func (r *Ring) Keys(ctx context.Context) ([]*Held, error) {
 func (r *Ring) list(ctx context.Context, before map[string]*Held) (listed map[string]*Held, keys []*Held, err error) {
 	listed = map[string]*Held{}
 	err = r.config.Files.List(ctx, Folder, func(file string) error {
-		if path.Ext(file) != extension || isNext(file) {
+		if path.Ext(file) != extension || strings.Contains(path.Base(file), nextKey) {
 			return nil // a next key belongs to no actor yet
 		}
 		key := before[file] // a key file never changes
@@ -491,7 +491,14 @@ func (r *Ring) checkName(ctx context.Context, history *History, role evidence.Ro
 			return err
 		}
 		r.listed = listed
-		refused = names.CheckNew(name, known(history, held))
+		var taken []string // of all actors that have, or had, a key: by the log, or in a file here
+		for _, k := range history.keys {
+			taken = append(taken, k.Name)
+		}
+		for _, k := range held {
+			taken = append(taken, k.Name)
+		}
+		refused = names.CheckNew(name, slices.Values(taken))
 	}
 	if refused == nil {
 		return nil
@@ -508,18 +515,6 @@ func (r *Ring) checkName(ctx context.Context, history *History, role evidence.Ro
 	return &evidence.FieldError{Field: field, Reason: refused.Error()}
 }
 
-// known lists the names of all actors that have, or had, a key: by the log, or in a file here.
-func known(history *History, held []*Held) iter.Seq[string] {
-	var list []string
-	for _, k := range history.keys {
-		list = append(list, k.Name)
-	}
-	for _, k := range held {
-		list = append(list, k.Name)
-	}
-	return slices.Values(list)
-}
-
 // create makes a key in a place, and its file. The caller holds the lock.
 func (r *Ring) create(ctx context.Context, history *History, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference) (*Held, error) {
 	if err := r.checkName(ctx, history, role, name); err != nil {
@@ -528,8 +523,10 @@ func (r *Ring) create(ctx context.Context, history *History, role evidence.Role,
 	at := placeOf(role, name, algorithm)
 	var with evidence.KeyID
 	if !at.second {
-		var err error
-		if with, err = r.secondOf(ctx, history, role, name); err != nil {
+		second, err := r.find(ctx, history, place{role, name, true})
+		if err == nil {
+			with = second.KeyID
+		} else if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
@@ -543,7 +540,7 @@ func (r *Ring) create(ctx context.Context, history *History, role evidence.Role,
 	return r.find(ctx, history, at) // reading it back makes sure that the file holds the key that is used
 }
 
-// make makes a key in a new file, or writes a reference to a key on a token there.
+// make makes a key in a new file, or writes a reference to a key on a token there. It never changes an existing file: then it returns ErrExists.
 func (r *Ring) make(ctx context.Context, file string, head header, algorithm evidence.Algorithm, on *token.Reference) error {
 	if !slices.Contains(evidence.Roles(), head.Role) {
 		return fmt.Errorf("unknown role %q, want one of %v", head.Role, evidence.Roles())
@@ -555,32 +552,36 @@ func (r *Ring) make(ctx context.Context, file string, head header, algorithm evi
 		return fmt.Errorf("unknown algorithm %q, want one of %v", algorithm, evidence.Algorithms())
 	}
 	head.Created = r.config.Now().UTC().Truncate(time.Second)
+	line, err := json.Marshal(head)
+	if err != nil {
+		return fmt.Errorf("encoding key: %w", err)
+	}
 	key, err := r.keyText(head, algorithm, on)
 	if err != nil {
 		return err
 	}
-	return r.writeKey(ctx, file, head, key)
+	err = r.config.Files.Create(ctx, file, slices.Concat(line, []byte("\n"), key))
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: %s", ErrExists, r.config.Files.Where(file))
+	}
+	return err
 }
 
-// keyText returns the PEM block of a key file.
+// keyText returns the PEM block of a key file: of a new private key, or of a reference to the key on a token.
 func (r *Ring) keyText(head header, algorithm evidence.Algorithm, on *token.Reference) ([]byte, error) {
-	if on == nil {
-		return r.newKey(head.Role, head.Name, algorithm)
+	if on != nil {
+		if is, err := evidence.AlgorithmOf(on.Public); err != nil || is != algorithm {
+			return nil, fmt.Errorf("%s is a key for %s, want one for %s", on.URI, is, algorithm)
+		}
+		return on.PEM()
 	}
-	if is, err := evidence.AlgorithmOf(on.Public); err != nil || is != algorithm {
-		return nil, fmt.Errorf("%s is a key for %s, want one for %s", on.URI, is, algorithm)
-	}
-	return on.PEM()
-}
-
-// secondOf returns the id of an actor's second key, or zero if there is none. The caller holds the lock.
-func (r *Ring) secondOf(ctx context.Context, history *History, role evidence.Role, name string) (evidence.KeyID, error) {
-	second, err := r.find(ctx, history, place{role, name, true})
-	if errors.Is(err, fs.ErrNotExist) {
-		return evidence.KeyID{}, nil
-	}
+	private, err := r.config.NewKey(head.Role, head.Name, algorithm)
 	if err != nil {
-		return evidence.KeyID{}, err
+		return nil, fmt.Errorf("making a key: %w", err)
 	}
-	return second.KeyID, nil
+	der, err := evidence.MarshalPrivateKey(private)
+	if err != nil {
+		return nil, fmt.Errorf("encoding key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der}), nil
 }

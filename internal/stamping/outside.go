@@ -75,6 +75,9 @@ func (o *Outside) rootsOrListed() (roots []*x509.Certificate, listed *provider, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("qualified: %w", err)
 	}
+	if len(file.Authorities) == 0 {
+		return nil, nil, errors.New("qualified: it names no authority")
+	}
 	for _, a := range file.Authorities {
 		root, err := x509.ParseCertificate(a.Certificate)
 		if err != nil {
@@ -85,24 +88,17 @@ func (o *Outside) rootsOrListed() (roots []*x509.Certificate, listed *provider, 
 		}
 		roots = append(roots, root)
 	}
-	if len(roots) == 0 {
-		return nil, nil, errors.New("qualified: it names no authority")
-	}
 	return roots, &provider{file}, nil
 }
 
 func parseRoots(text []byte) ([]*x509.Certificate, error) {
 	var roots []*x509.Certificate
-	for {
-		block, rest := pem.Decode(text)
-		if block == nil {
-			break
-		}
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		certificate, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			return nil, fmt.Errorf("roots: %w", err)
 		}
-		roots, text = append(roots, certificate), rest
+		roots = append(roots, certificate)
 	}
 	if len(roots) == 0 {
 		return nil, errors.New("roots: want one or more certificates in PEM")
@@ -166,18 +162,18 @@ var ErrAwaited = errors.New("records wait for its time stamps")
 // The authority is removed first. If a crash follows, or another process still has the authority and seals records, records wait for an
 // authority that no longer exists. 'jurat log stamp' shows this, and the caller can repeat Remove.
 func (t *Timekeeper) Remove(ctx context.Context, name string, giveUp bool) (int64, error) {
-	waiting, err := t.awaited(ctx, name)
+	owed, err := t.owed(ctx, name)
 	if err != nil {
 		return 0, err
 	}
-	if waiting > 0 && !giveUp {
-		return waiting, fmt.Errorf("removing time-stamping authority %q: %w: %d", name, ErrAwaited, waiting)
+	if owed.Records > 0 && !giveUp {
+		return owed.Records, fmt.Errorf("removing time-stamping authority %q: %w: %d", name, ErrAwaited, owed.Records)
 	}
 	err = fs.ErrNotExist
 	if outsideName.MatchString(name) {
 		err = t.Files.Remove(ctx, outsideFile(name))
 	}
-	if errors.Is(err, fs.ErrNotExist) && waiting == 0 {
+	if errors.Is(err, fs.ErrNotExist) && owed.Records == 0 {
 		return 0, fmt.Errorf("removing time-stamping authority: no authority is named %q", name)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -189,31 +185,13 @@ func (t *Timekeeper) Remove(ctx context.Context, name string, giveUp bool) (int6
 	return t.Ledger.Forget(ctx, name)
 }
 
-// awaited returns how many records wait for an authority.
-func (t *Timekeeper) awaited(ctx context.Context, name string) (int64, error) {
-	owing, err := t.Ledger.Owing(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for _, o := range owing {
-		if o.Authority == name {
-			return o.Records, nil
-		}
-	}
-	return 0, nil
-}
-
 func outsideFile(name string) string { return path.Join(Folder, name+".json") }
 
 // List returns the outside authorities, by name. It refuses a file that does not describe an authority. Its other
 // errors are those of the file store.
-func (t *Timekeeper) List(ctx context.Context) ([]Outside, error) {
-	return listOutside(ctx, t.Files)
-}
-
-func listOutside(ctx context.Context, files filestore.Store) (list []Outside, err error) {
-	err = filestore.EachJSON(ctx, files, Folder, func(file string) error {
-		text, err := files.Read(ctx, file)
+func (t *Timekeeper) List(ctx context.Context) (list []Outside, err error) {
+	err = filestore.EachJSON(ctx, t.Files, Folder, func(file string) error {
+		text, err := t.Files.Read(ctx, file)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // another process has just removed it
 		}
@@ -222,7 +200,7 @@ func listOutside(ctx context.Context, files filestore.Store) (list []Outside, er
 		}
 		var o Outside
 		if err := json.Unmarshal(text, &o, json.RejectUnknownMembers(true)); err != nil {
-			return fmt.Errorf("reading %s: %w", files.Where(file), err)
+			return fmt.Errorf("reading %s: %w", t.Files.Where(file), err)
 		}
 		list = append(list, o)
 		return nil

@@ -88,7 +88,7 @@ type Config struct {
 // Open reads every configured authority, and selects those that stamp. If Use names an unknown one, the error has ErrNotConfigured in its
 // chain.
 func Open(ctx context.Context, c Config) (*Stampers, error) {
-	list, err := listOutside(ctx, c.Files)
+	list, err := (&Timekeeper{Files: c.Files}).List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func Open(ctx context.Context, c Config) (*Stampers, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", c.Files.Where(outsideFile(o.Name)), err)
 		}
-		s.outside = append(s.outside, &stamper{Client: client, name: o.Name, url: o.URL, now: c.Now})
+		s.outside = append(s.outside, &stamper{Client: client, name: o.Name, now: c.Now})
 		s.trusted = append(s.trusted, o.trusted(client.roots)...)
 	}
 	return s, s.selectOnly(c.Use)
@@ -218,25 +218,20 @@ func earliest(tokens [][]byte) (first time.Time, err error) {
 		if err != nil {
 			return first, err
 		}
-		if at := provedBy(token); first.IsZero() || at.Before(first) {
+		info := token.UnverifiedInfo() // readers take the latest time at which the imprint may first have existed
+		if at := info.GenTime.Add(info.Accuracy); first.IsZero() || at.Before(first) {
 			first = at
 		}
 	}
 	return first, nil
 }
 
-// provedBy returns the latest time at which a token's imprint may first have existed, as readers compute it.
-func provedBy(token *timestamp.Unverified) time.Time {
-	info := token.UnverifiedInfo()
-	return info.GenTime.Add(info.Accuracy)
-}
-
 // A stamper is one outside authority. After a failure it is not asked for a while, so that an outage delays one record and not every one.
 // It is safe for concurrent use.
 type stamper struct {
 	*Client
-	name, url string
-	now       func() time.Time
+	name string
+	now  func() time.Time
 
 	mu       sync.Mutex // held while what follows is read or written
 	answered bool       // whether it answered the last request
@@ -247,8 +242,11 @@ type stamper struct {
 
 // unlessResting asks the authority, unless it failed recently.
 func (c *stamper) unlessResting(ctx context.Context, imprint [32]byte) ([]byte, error) {
-	if err := c.resting(); err != nil {
-		return nil, err
+	c.mu.Lock()
+	rests, failure := c.rests, c.failure
+	c.mu.Unlock()
+	if c.now().Before(rests) {
+		return nil, fmt.Errorf("not asked again before %s: %w", rests.UTC().Format(time.TimeOnly), failure)
 	}
 	return c.ask(ctx, imprint)
 }
@@ -269,23 +267,6 @@ func (c *stamper) ask(ctx context.Context, imprint [32]byte) ([]byte, error) {
 	c.pause = min(max(firstPause, 2*c.pause), longestPause)
 	c.rests = c.now().Add(c.pause)
 	return nil, err
-}
-
-func (c *stamper) resting() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.now().Before(c.rests) {
-		return fmt.Errorf("not asked again before %s: %w", c.rests.UTC().Format(time.TimeOnly), c.failure)
-	}
-	return nil
-}
-
-// state returns whether the authority answered the last request, and its failure if not. Both are zero if this process has not asked it
-// yet.
-func (c *stamper) state() (answered bool, failure error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.answered, c.failure
 }
 
 // Own is the built-in time-stamping authority. It uses the operator's clock.
@@ -388,7 +369,9 @@ func (c *Client) Stamp(ctx context.Context, imprint [sha256.Size]byte) (token []
 
 // attempt asks once. wait is the pause that the authority demands before the next attempt.
 func (c *Client) attempt(ctx context.Context, imprint [sha256.Size]byte) (token []byte, wait time.Duration, err error) {
-	request := c.request(imprint)
+	var nonce [16]byte
+	rand.Read(nonce[:]) // never fails
+	request := &timestamp.Request{Imprint: imprint, Nonce: new(big.Int).SetBytes(nonce[:]), Policy: c.policy, CertReq: true}
 	query, err := request.Marshal()
 	if err != nil {
 		return nil, 0, fmt.Errorf("writing request: %w", err)
@@ -401,14 +384,6 @@ func (c *Client) attempt(ctx context.Context, imprint [sha256.Size]byte) (token 
 		return nil, 0, fmt.Errorf("%w: %w", ErrAnswer, err)
 	}
 	return token, 0, c.check(token, request)
-}
-
-const nonceBytes = 16
-
-func (c *Client) request(imprint [sha256.Size]byte) *timestamp.Request {
-	var nonce [nonceBytes]byte
-	rand.Read(nonce[:]) // never fails
-	return &timestamp.Request{Imprint: imprint, Nonce: new(big.Int).SetBytes(nonce[:]), Policy: c.policy, CertReq: true}
 }
 
 // check verifies the token as a reader will, and checks that it answers this request.
@@ -453,8 +428,12 @@ func (c *Client) post(ctx context.Context, query []byte) (reply []byte, wait tim
 		return nil, 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return nil, retryAfter(response), fmt.Errorf("%w: status %d", kindOfStatus(response.StatusCode), response.StatusCode)
+	if code := response.StatusCode; code != http.StatusOK {
+		kind := ErrAnswer // which a repeated request will not change
+		if code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout {
+			kind = ErrUnavailable
+		}
+		return nil, retryAfter(response), fmt.Errorf("%w: status %d", kind, code)
 	}
 	if media, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err != nil || media != mediaReply {
 		return nil, 0, fmt.Errorf("%w: content type %q, want %s", ErrAnswer, response.Header.Get("Content-Type"), mediaReply)
@@ -467,14 +446,6 @@ func (c *Client) post(ctx context.Context, query []byte) (reply []byte, wait tim
 		return nil, 0, fmt.Errorf("%w: longer than %d bytes", ErrAnswer, timestamp.MaxResponseSize)
 	}
 	return reply, 0, nil
-}
-
-// kindOfStatus returns ErrUnavailable for a status that may pass, and ErrAnswer for one that a repeated request will not change.
-func kindOfStatus(status int) error {
-	if status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout {
-		return ErrUnavailable
-	}
-	return ErrAnswer
 }
 
 // retryAfter reads the header in seconds (RFC 9110, section 10.2.3). It ignores dates, since they need a common clock.

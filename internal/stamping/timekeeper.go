@@ -17,7 +17,6 @@ import (
 	"jurat/internal/ledger/storage"
 	"jurat/internal/witness"
 	"jurat/timestamp"
-	"jurat/verify/trust"
 )
 
 // A Timekeeper gets the time stamps that records of a log wait for, lets outside authorities stamp the
@@ -132,17 +131,15 @@ type renewer struct {
 
 func (t *Timekeeper) newRenewer(config RenewConfig) (*renewer, error) {
 	r := &renewer{Timekeeper: t, before: config.Before, roots: []*x509.Certificate{t.Stampers.own.Root}}
+	r.result.Authority, r.asks = BuiltIn, t.Stampers.own.stamp
+	found := config.TSA == BuiltIn
 	for _, c := range t.Stampers.outside {
 		r.roots = append(r.roots, c.roots...)
-	}
-	r.result.Authority, r.asks = BuiltIn, t.Stampers.own.stamp
-	for _, c := range t.Stampers.outside {
-		if config.TSA == "" || c.name == config.TSA || c.url == config.TSA {
-			r.result.Authority, r.asks = c.name, c.ask
-			return r, nil
+		if !found && (config.TSA == "" || c.name == config.TSA || c.url == config.TSA) {
+			r.result.Authority, r.asks, found = c.name, c.ask, true
 		}
 	}
-	if config.TSA != "" && config.TSA != BuiltIn {
+	if !found && config.TSA != "" {
 		return nil, fmt.Errorf("%q: %w", config.TSA, ErrNotConfigured)
 	}
 	return r, nil
@@ -217,14 +214,6 @@ func earliestEnd(chain []*x509.Certificate) time.Time {
 	return slices.MinFunc(chain, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }).NotAfter
 }
 
-// ClockOf returns whose clock the authority of this name uses.
-func ClockOf(name string) trust.Clock {
-	if name == BuiltIn {
-		return trust.OperatorClock
-	}
-	return trust.Independent
-}
-
 const (
 	catchUpTime = 10 * time.Second // how long a command with another purpose may spend on stamping
 	settleTime  = 30 * time.Second // how long storing received stamps may take after the user cancelled
@@ -257,27 +246,44 @@ func (t *Timekeeper) Stamp(ctx context.Context, config Order) ([]Outcome, error)
 	var outcomes []Outcome
 	for _, owed := range owing {
 		o := Outcome{Owed: owed}
-		c := t.Stampers.of(owed.Authority)
-		switch {
-		case c == nil:
+		if c := t.Stampers.of(owed.Authority); c == nil {
 			o.Reason = ErrNotConfigured
-		case config.CatchUp:
+		} else if config.CatchUp {
 			err = t.catchUp(ctx, c, &o)
-		default:
-			err = t.stampAll(ctx, c, &o, config.Progress)
+		} else {
+			for from := int64(0); from >= 0 && err == nil; {
+				from, err = t.stampPage(ctx, c, &o, from, config.Progress)
+			}
 		}
 		outcomes = append(outcomes, o)
 		if err != nil {
 			return outcomes, err
 		}
 	}
-	return outcomes, t.stillOwed(ctx, outcomes)
+	for n := range outcomes {
+		if outcomes[n].Owed, err = t.owed(ctx, outcomes[n].Authority); err != nil {
+			return outcomes, err
+		}
+	}
+	return outcomes, nil
+}
+
+// owed says which records wait for an authority now.
+func (t *Timekeeper) owed(ctx context.Context, authority string) (storage.Owed, error) {
+	owing, err := t.Ledger.Owing(ctx)
+	if i := slices.IndexFunc(owing, func(o storage.Owed) bool { return o.Authority == authority }); i >= 0 {
+		return owing[i], err
+	}
+	return storage.Owed{Authority: authority}, err
 }
 
 // catchUp stamps the oldest records, if the authority answered last time.
 func (t *Timekeeper) catchUp(ctx context.Context, c *stamper, o *Outcome) error {
-	answers, failure := c.state()
-	if o.Reason = failure; !answers {
+	c.mu.Lock()
+	answers := c.answered
+	o.Reason = c.failure
+	c.mu.Unlock()
+	if !answers {
 		return nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, catchUpTime)
@@ -287,17 +293,6 @@ func (t *Timekeeper) catchUp(ctx context.Context, c *stamper, o *Outcome) error 
 		return nil // the next call does the rest
 	}
 	return err
-}
-
-// stampAll stamps all records that wait for an authority, until the authority fails.
-func (t *Timekeeper) stampAll(ctx context.Context, c *stamper, o *Outcome, progress func(string, int64, int64)) error {
-	for from := int64(0); from >= 0; {
-		var err error
-		if from, err = t.stampPage(ctx, c, o, from, progress); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // stampPage stamps the first waiting records at the index from and later. It returns the index after them, or -1 if nothing is left to do.
@@ -351,22 +346,18 @@ func (t *Timekeeper) settle(ctx context.Context, records []ledger.Pending, token
 		}
 		late = append(late, ledger.LateStamp{Pending: records[n], Timestamp: stampOf(token)})
 	}
+	if len(late) == 0 {
+		return 0, nil
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	return t.addLate(ctx, late)
+	return t.Operator.Settle(ctx, late)
 }
 
 // fitsClaim reports whether a late stamp may be added to a record that claims a time. A stamp from long before the claimed time would make
 // the record's time unproved. Earlier programs sealed records that claim a time in the future: those have no such proof to lose.
 func fitsClaim(claimed, stamped, now time.Time) bool {
 	return claimed.Sub(stamped) <= witness.MaxAhead || claimed.Sub(now) > witness.MaxAhead
-}
-
-func (t *Timekeeper) addLate(ctx context.Context, late []ledger.LateStamp) (int, error) {
-	if len(late) == 0 {
-		return 0, nil
-	}
-	return t.Operator.Settle(ctx, late)
 }
 
 // stampBare lets the built-in authority stamp the records that wait for another authority and have no time stamp at all.
@@ -388,7 +379,10 @@ func (t *Timekeeper) stampBare(ctx context.Context, authority string) error {
 			}
 			late = append(late, ledger.LateStamp{Pending: r, Timestamp: stampOf(token), By: BuiltIn})
 		}
-		if _, err := t.addLate(ctx, late); err != nil {
+		if len(late) == 0 {
+			continue
+		}
+		if _, err := t.Operator.Settle(ctx, late); err != nil {
 			return err
 		}
 	}
@@ -396,24 +390,6 @@ func (t *Timekeeper) stampBare(ctx context.Context, authority string) error {
 
 func stampOf(token []byte) evidence.Timestamp {
 	return evidence.Timestamp{Kind: evidence.RFC3161, Token: token}
-}
-
-// stillOwed updates the outcomes with the records that wait now.
-func (t *Timekeeper) stillOwed(ctx context.Context, outcomes []Outcome) error {
-	owing, err := t.Ledger.Owing(ctx)
-	if err != nil {
-		return err
-	}
-	for n := range outcomes {
-		o := &outcomes[n]
-		o.Records = 0
-		for _, owed := range owing {
-			if owed.Authority == o.Authority {
-				o.Owed = owed
-			}
-		}
-	}
-	return nil
 }
 
 // Selected reports whether an outside authority is one of those that stamp new records.

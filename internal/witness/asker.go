@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -37,9 +38,6 @@ type CosignedFile struct{ Files filestore.Store }
 
 // Load implements ledger.Published. It returns "" if there is no file. Its other errors are those of the file store.
 func (n CosignedFile) Load(ctx context.Context) (string, error) {
-	if err := ctx.Err(); err != nil {
-		return "", err
-	}
 	text, err := n.Files.Read(ctx, cosignedFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -49,9 +47,6 @@ func (n CosignedFile) Load(ctx context.Context) (string, error) {
 
 // Store implements ledger.Published. Its errors are those of the file store.
 func (n CosignedFile) Store(ctx context.Context, checkpoint string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	return n.Files.Replace(ctx, cosignedFile, []byte(checkpoint))
 }
 
@@ -286,8 +281,8 @@ func (a *Asker) ask(ctx context.Context, c *Cosigning) (err error) {
 			ctx, cancel := context.WithTimeout(ctx, askTime)
 			defer cancel()
 			said, err := remotes[n].Ask(ctx, c.Checkpoint, c.Size, a.Ledger.ProveConsistency)
-			if err == nil {
-				err = a.notAhead(said)
+			if now := a.Now(); err == nil && said.IsAfter(now.Add(MaxAhead)) {
+				err = fmt.Errorf("%w: it cosigned at %s, but it is %s here: one of the two clocks is wrong", ErrUnavailable, said.Stated(), now.UTC().Format(time.RFC3339))
 			}
 			if answer.Err = err; err == nil {
 				answer.At, lines[n] = said.At, said.Line
@@ -302,13 +297,6 @@ func (a *Asker) ask(ctx context.Context, c *Cosigning) (err error) {
 // MaxAhead is the largest accepted difference between the installation's clock and another one: a witness's, an actor's or an authority's.
 // Readers do not count a time that is further ahead.
 const MaxAhead = 5 * time.Minute
-
-func (a *Asker) notAhead(c operator.Cosignature) error {
-	if now := a.Now(); c.IsAfter(now.Add(MaxAhead)) {
-		return fmt.Errorf("%w: it cosigned at %s, but it is %s here: one of the two clocks is wrong", ErrUnavailable, c.Stated(), now.UTC().Format(time.RFC3339))
-	}
-	return nil
-}
 
 // keep stores a cosigned checkpoint. It does not replace one of a larger tree, nor one with more cosignatures by one with too few.
 func (a *Asker) keep(ctx context.Context, c *Cosigning) error {
@@ -345,8 +333,11 @@ var errNotCosigned = errors.New("it has not cosigned this checkpoint")
 // cannot be written.
 func (a *Asker) Published(ctx context.Context) (string, error) {
 	kept, err := a.LastCosigned(ctx)
-	if err != nil || kept != nil {
-		return kept.checkpoint(), err
+	if err != nil {
+		return "", err
+	}
+	if kept != nil {
+		return kept.Checkpoint, nil
 	}
 	signed, err := a.Ledger.Checkpoint(ctx)
 	if !errors.Is(err, ledger.ErrDiskFull) && !errors.Is(err, ledger.ErrReadOnly) {
@@ -359,13 +350,6 @@ func (a *Asker) Published(ctx context.Context) (string, error) {
 	return last, nil
 }
 
-func (c *Cosigning) checkpoint() string {
-	if c == nil {
-		return ""
-	}
-	return c.Checkpoint
-}
-
 // ErrUnavailable says that a witness did not answer, or not as the protocol demands.
 var ErrUnavailable = errors.New("the witness gave no valid answer")
 
@@ -375,8 +359,7 @@ type Remote struct {
 
 	prefix string // of its URLs, without a slash at the end
 
-	mu    sync.Mutex // held while knows is read or changed
-	knows int64      // the size that the witness knows, by its last answer
+	knows atomic.Int64 // the size that the witness knows, by its last answer
 }
 
 // NewRemote makes a Remote. prefix is the witness's submission prefix. It returns an error unless prefix is an https URL, or an http URL in
@@ -396,15 +379,17 @@ func NewRemote(prefix string, key *operator.Witness) (*Remote, error) {
 // witness knows more of the log than the checkpoint covers, or another history. Other errors include ErrUnavailable, ErrUnknownLog,
 // ErrSignature and ErrProof.
 func (r *Remote) Ask(ctx context.Context, signed string, size int64, prove func(ctx context.Context, old, size int64) ([]tlog.Hash, error)) (operator.Cosignature, error) {
-	old := r.known(size)
+	old := r.knows.Load()
+	if old > size {
+		old = 0
+	}
 	for attempt := 0; ; attempt++ {
 		proof, err := prove(ctx, old, size)
 		if err != nil {
 			return operator.Cosignature{}, err
 		}
 		line, err := r.post(ctx, Request{Old: old, Proof: proof, Signed: signed})
-		var conflict *ConflictError
-		if errors.As(err, &conflict) && conflict.Size <= size && conflict.Size != old && attempt < 2 {
+		if conflict, is := errors.AsType[*ConflictError](err); is && conflict.Size <= size && conflict.Size != old && attempt < 2 {
 			old = conflict.Size // now the size is known, unless another node asks at the same time
 			continue
 		}
@@ -413,25 +398,10 @@ func (r *Remote) Ask(ctx context.Context, signed string, size int64, prove func(
 		}
 		cosignature, err := r.check(signed, line)
 		if err == nil {
-			r.learn(size)
+			r.knows.Store(size)
 		}
 		return cosignature, err
 	}
-}
-
-func (r *Remote) known(most int64) int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.knows > most {
-		return 0
-	}
-	return r.knows
-}
-
-func (r *Remote) learn(size int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.knows = size
 }
 
 // check verifies the witness's answer against its key. It drops lines of other signers.

@@ -124,8 +124,7 @@ func See(ctx context.Context, c MonitorConfig) (*Look, error) {
 	}
 	m := &monitor{MonitorConfig: c}
 	look, err := m.see(ctx)
-	var served *tiles.InconsistentError
-	if errors.As(err, &served) {
+	if served, is := errors.AsType[*tiles.InconsistentError](err); is {
 		return nil, &Alarm{Kind: Rewritten, Reason: served.Error(), Old: c.Last, New: m.signed, Served: served}
 	}
 	return look, err
@@ -245,9 +244,17 @@ func (m *monitor) compare(ctx context.Context, old, head operator.Checkpoint) er
 	for _, part := range parts {
 		m.total += part[1] - part[0]
 	}
+	const step = 8 * tiles.Width // entries are checked against their leaves, and the leaves against the root, a few tiles at a time
 	for _, part := range parts {
-		if err := m.readPart(tree, part[0], part[1]); err != nil {
-			return err
+		for start := part[0]; start < part[1]; start += step {
+			end := min(part[1], start+step)
+			if err := m.readEntries(tree, start, end); err != nil {
+				return err
+			}
+			m.read += end - start
+			if m.Progress != nil {
+				m.Progress(m.read, m.total)
+			}
 		}
 	}
 	return nil
@@ -303,22 +310,6 @@ func (m *monitor) parts(old, size int64) ([][2]int64, error) {
 		}
 	}
 	return parts, nil
-}
-
-// readPart checks entries against their leaves, and the leaves against the root, a few tiles at a time.
-func (m *monitor) readPart(tree *tiles.Tree, from, to int64) error {
-	const step = 8 * tiles.Width
-	for start := from; start < to; start += step {
-		end := min(to, start+step)
-		if err := m.readEntries(tree, start, end); err != nil {
-			return err
-		}
-		m.read += end - start
-		if m.Progress != nil {
-			m.Progress(m.read, m.total)
-		}
-	}
-	return nil
 }
 
 func (m *monitor) readEntries(tree *tiles.Tree, from, to int64) error {

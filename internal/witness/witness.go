@@ -114,7 +114,13 @@ func Open(ctx context.Context, c Config) (*Witness, error) {
 		w.logs[log.Name()] = append(w.logs[log.Name()], log)
 	}
 	var err error
-	if w.db, err = openMemory(ctx, c); err != nil {
+	if w.db, err = sqlitefile.Open(c.File, "synchronous(FULL)"); err == nil {
+		w.db.SetMaxOpenConns(1) // one request at a time reads or writes, and only briefly
+		if err = claim(ctx, w.db, c.Key); err != nil {
+			err = errors.Join(err, w.db.Close())
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", c.File, err)
 	}
 	return w, nil
@@ -129,18 +135,6 @@ WHEN NEW.origin <> OLD.origin OR NEW.size < OLD.size OR NEW.size = OLD.size AND 
 BEGIN SELECT RAISE(ABORT, 'a witness forgets nothing'); END;
 CREATE TRIGGER IF NOT EXISTS logs_stay BEFORE DELETE ON logs BEGIN SELECT RAISE(ABORT, 'a witness forgets nothing'); END;
 `
-
-func openMemory(ctx context.Context, c Config) (*sql.DB, error) {
-	db, err := sqlitefile.Open(c.File, "synchronous(FULL)")
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(1) // one request at a time reads or writes, and only briefly
-	if err := claim(ctx, db, c.Key); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return db, nil
-}
 
 // claim binds the file to this witness, or checks that it is bound to it. What one key has cosigned says nothing about another key.
 func claim(ctx context.Context, db *sql.DB, key *operator.Cosigner) error {
@@ -216,13 +210,13 @@ func (w *Witness) open(signed string) (text string, head operator.Checkpoint, er
 // textOf returns the text of a note without verifying its signatures.
 func textOf(signed string) (string, error) {
 	n, err := note.Open([]byte(signed), nil)
-	if unverified := (*note.UnverifiedNoteError)(nil); errors.As(err, &unverified) {
+	if unverified, is := errors.AsType[*note.UnverifiedNoteError](err); is {
 		return unverified.Note.Text, nil
 	}
-	if err == nil {
-		return n.Text, nil
+	if err != nil {
+		return "", err
 	}
-	return "", err
+	return n.Text, nil
 }
 
 // parse parses the text of a checkpoint (C2SP tlog-checkpoint), which may have extension lines.
@@ -389,8 +383,7 @@ var statuses = []struct {
 }
 
 func (w *Witness) refuse(out http.ResponseWriter, r *http.Request, log *slog.Logger, body string, err error) {
-	var conflict *ConflictError
-	if errors.As(err, &conflict) {
+	if conflict, is := errors.AsType[*ConflictError](err); is {
 		level := slog.LevelInfo
 		if conflict.Forked {
 			level = slog.LevelError
