@@ -310,7 +310,7 @@ func TestExpiredRecords(t *testing.T) {
 	must.Do(t, past.Close())
 	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: folder}))(t)
 	seal(i, time.Now(), "recorder/other") // the log's own time must be the present
-	if done, err := i.Expirer.Expire(t.Context(), installation.ExpiryOrder{Before: time.Now().AddDate(0, -7, 0), Reason: "retention time over", By: "records office"}); err != nil || done.Records == 0 {
+	if done, err := i.Expire(t.Context(), installation.ExpiryOrder{Before: time.Now().AddDate(0, -7, 0), Reason: "retention time over", By: "records office"}); err != nil || done.Records == 0 {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	must.Do(t, i.Close())

@@ -357,7 +357,7 @@ func (c *logExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
 				return errors.Join(err, hint(fmt.Errorf("--except: %q: %w", chain, ledger.ErrNotFound), "no chain has this id"))
 			}
 		}
-		done, err := i.Expirer.Expire(ctx, installation.ExpiryOrder{Before: c.Before, Except: c.Except, Reason: c.Reason, By: string(c.By), DryRun: c.DryRun,
+		done, err := i.Expire(ctx, installation.ExpiryOrder{Before: c.Before, Except: c.Except, Reason: c.Reason, By: string(c.By), DryRun: c.DryRun,
 			Stays: func(ctx context.Context) (*installation.ExpiryStaying, error) { return stays(ctx, i.Ledger) }, Progress: steps(io)})
 		switch {
 		case errors.Is(err, installation.ErrTooYoung):

@@ -49,7 +49,7 @@ func TestExpireLeavesTrials(t *testing.T) {
 	i = must.Get(installation.Open(t.Context(), c))(t)
 	defer i.Close()
 	output(3)
-	done, err := i.Expirer.Expire(t.Context(), installation.ExpiryOrder{Before: time.Now().AddDate(0, -7, 0), Reason: "r", By: "b",
+	done, err := i.Expire(t.Context(), installation.ExpiryOrder{Before: time.Now().AddDate(0, -7, 0), Reason: "r", By: "b",
 		Stays: func(ctx context.Context) (*installation.ExpiryStaying, error) { return stays(ctx, i.Ledger) }})
 	if err != nil || done.Records != 1 || done.Needed != 2 {
 		t.Fatalf("%+v, %v", done, err)
@@ -102,7 +102,7 @@ func TestExpireLeavesNoCaseFile(t *testing.T) {
 	if _, err := i.Ledger.Seal(t.Context(), d, signers); err != nil { // the log's own time must be a year later
 		t.Fatal(err)
 	}
-	done, err := i.Expirer.Expire(t.Context(), installation.ExpiryOrder{Before: time.Now().AddDate(0, 0, 1), Except: []string{excepted}, Reason: "r", By: "b"})
+	done, err := i.Expire(t.Context(), installation.ExpiryOrder{Before: time.Now().AddDate(0, 0, 1), Except: []string{excepted}, Reason: "r", By: "b"})
 	if err != nil || done.Records == 0 || done.Excepted == 0 {
 		t.Fatalf("%+v, %v", done, err)
 	}

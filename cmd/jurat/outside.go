@@ -25,7 +25,6 @@ import (
 	"jurat/internal/plural"
 	"jurat/internal/stamping"
 	"jurat/internal/witness"
-	"jurat/verify/trust"
 )
 
 type tsaCmd struct {

@@ -483,7 +483,7 @@ func answers(ctx context.Context, i *installation.Installation, io stdio, s duti
 	if err != nil {
 		return nil, err
 	}
-	expired, err := i.Expirer.Expired(ctx)
+	expired, err := i.Expired(ctx)
 	if err != nil {
 		return nil, err
 	}

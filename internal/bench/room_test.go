@@ -45,7 +45,7 @@ func BenchmarkRoom(b *testing.B) {
 	of(b, "bytes/record", size/float64(n), 2048)
 	b.ReportMetric(proving.median()/1000, "ms/proof")
 	begin := time.Now()
-	done, err := h.Expirer.Expire(b.Context(), installation.ExpiryOrder{Before: now.AddDate(0, -7, 0), Reason: "old", By: "b"})
+	done, err := h.Expire(b.Context(), installation.ExpiryOrder{Before: now.AddDate(0, -7, 0), Reason: "old", By: "b"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -24,7 +24,6 @@ import (
 	"jurat/internal/filestore"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
-	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/lock"
 	"jurat/internal/stamping"
@@ -209,7 +208,7 @@ func (i *Installation) Trust(ctx context.Context) (*trust.Trust, error) {
 	if err != nil {
 		return nil, err
 	}
-	return i.trust(ctx, history)
+	return i.trust(ctx, history, nil)
 }
 
 // history returns what the log says about keys. It reads the local database only.
@@ -228,36 +227,22 @@ func (i *Installation) known(ctx context.Context) (*keys.History, error) {
 	return i.Ledger.KnownKeys(ctx)
 }
 
-// readHistory reads what the log in a store says about keys. If the log contradicts itself, readHistory reports damage, and only the key
-// files remain as a source.
-func readHistory(ctx context.Context, store storage.Store) (*keys.History, []fsck.Damage) {
-	history, err := ledger.ReadKeys(ctx, store)
-	if err != nil {
-		return keys.NewHistory(), []fsck.Damage{{Kind: fsck.DamageKeyEvents, Index: -1, Detail: err.Error()}}
-	}
-	return history, nil
-}
-
-func (i *Installation) trust(ctx context.Context, history *keys.History) (*trust.Trust, error) {
-	witnesses, err := witness.ReadSettings(ctx, i.files)
-	if err != nil {
-		return nil, err
-	}
-	return i.trustWith(ctx, history, witnesses)
-}
-
 // canDemand returns an error if a trust file cannot demand these witnesses.
 func (i *Installation) canDemand(ctx context.Context, witnesses *witness.Settings) error {
 	history, err := i.history(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = i.trustWith(ctx, history, witnesses)
+	_, err = i.trust(ctx, history, witnesses)
 	return err
 }
 
-func (i *Installation) trustWith(ctx context.Context, history *keys.History, witnesses *witness.Settings) (*trust.Trust, error) {
+// trust makes a trust file that demands these witnesses; nil: those of the settings.
+func (i *Installation) trust(ctx context.Context, history *keys.History, witnesses *witness.Settings) (*trust.Trust, error) {
 	held, err := i.Keys.Keys(ctx)
+	if err == nil && witnesses == nil {
+		witnesses, err = witness.ReadSettings(ctx, i.files)
+	}
 	if err != nil {
 		return nil, err
 	}

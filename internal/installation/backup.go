@@ -19,7 +19,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/internal/atomicfile"
 	"jurat/internal/erasure"
@@ -93,14 +92,20 @@ func backupOnce(ctx context.Context, c Config, from origin, o BackupOrder) (m *B
 		if err := p.installation(ctx, o.ApartKeys); err != nil {
 			return err
 		}
-		if m, err = describe(ctx, c, draft); err != nil {
+		log, err := LogVerifier(ctx, filestore.NewFolder(draft))
+		if err != nil {
+			return err
+		}
+		head, _, err := stateIn(ctx, draft)
+		if err != nil {
 			return err
 		}
 		databases := &copying{from: inFolder(draft), files: p.files} // their digests are taken after they were opened
 		if err := databases.all(ctx, []string{DatabaseFile, sqlite.ValuesFile, sqlite.KeysFolder}); err != nil {
 			return err
 		}
-		m.ApartKeys, m.Files = o.ApartKeys, p.files
+		m = &BackupManifest{Format: BackupFormat, Made: clock(c)().UTC().Format(time.RFC3339), Log: log.Name(), Size: head.Size,
+			Root: base64.StdEncoding.EncodeToString(head.Root[:]), ApartKeys: o.ApartKeys, Files: p.files}
 		text, err := json.Marshal(m, jsontext.WithIndent("  "), json.Deterministic(true))
 		if err != nil {
 			return err
@@ -137,17 +142,6 @@ func (p *copying) installation(ctx context.Context, withApartKeys bool) error {
 	return nil
 }
 
-// describe returns a manifest of the log in a copy.
-func describe(ctx context.Context, c Config, dir string) (*BackupManifest, error) {
-	log, err := LogVerifier(ctx, filestore.NewFolder(dir))
-	if err != nil {
-		return nil, err
-	}
-	head, _, err := stateIn(ctx, dir)
-	return &BackupManifest{Format: BackupFormat, Made: clock(c)().UTC().Format(time.RFC3339), Log: log.Name(), Size: head.Size,
-		Root: base64.StdEncoding.EncodeToString(head.Root[:])}, err
-}
-
 // stateIn returns the head of the log in a folder, and its last signed checkpoint.
 func stateIn(ctx context.Context, dir string) (head storage.Head, signed string, err error) {
 	err = inStore(ctx, dir, func(store storage.Store) (err error) {
@@ -157,15 +151,6 @@ func stateIn(ctx context.Context, dir string) (head storage.Head, signed string,
 		return err
 	})
 	return head, signed, err
-}
-
-// rootIn returns the root over the first size records of the log in a folder.
-func rootIn(ctx context.Context, dir string, size int64) (root tlog.Hash, err error) {
-	err = inStore(ctx, dir, func(store storage.Store) (err error) {
-		root, err = tlog.TreeHash(size, tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { return store.Hashes(ctx, indexes) }))
-		return err
-	})
-	return root, err
 }
 
 func inStore(ctx context.Context, dir string, do func(storage.Store) error) error {
@@ -184,9 +169,6 @@ type copying struct {
 	done, total int64             // bytes
 	progress    func(done, total int64)
 }
-
-// isDraft reports whether a file is the draft of a writer that has not finished.
-func isDraft(name string) bool { return strings.HasPrefix(path.Base(name), ".new-") }
 
 func (p *copying) all(ctx context.Context, parts []string) error {
 	return p.from.each(ctx, parts, func(name string) error { return p.file(ctx, name) })
@@ -267,33 +249,30 @@ func (o origin) own(name string) bool {
 // each calls f for every file in the parts. Parts are folders or files, and may be missing. Names have slashes.
 func (o origin) each(ctx context.Context, parts []string, f func(name string) error) error {
 	found := func(name string) error {
-		if isDraft(name) {
+		if strings.HasPrefix(path.Base(name), ".new-") { // the draft of a writer that has not finished
 			return ctx.Err()
 		}
 		return errors.Join(ctx.Err(), f(name))
 	}
 	for _, part := range parts {
-		list := o.files.List
-		if o.own(part) {
-			list = filestore.NewFolder(o.dir).List
-		} else if path.Ext(part) != "" {
-			list = o.single
+		var err error
+		switch {
+		case o.own(part):
+			err = filestore.NewFolder(o.dir).List(ctx, part, found)
+		case path.Ext(part) == "":
+			err = o.files.List(ctx, part, found)
+		default: // a file of the database
+			if _, err = o.files.Read(ctx, part); err == nil {
+				err = found(part)
+			} else if errors.Is(err, fs.ErrNotExist) {
+				err = nil
+			}
 		}
-		if err := list(ctx, part, found); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// single calls f for a part that is a file of the database, if it exists.
-func (o origin) single(ctx context.Context, name string, f func(name string) error) error {
-	if _, err := o.files.Read(ctx, name); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	return f(name)
 }
 
 // open opens a file. If the file is gone, the error has fs.ErrNotExist in its chain. Secrets in a database are read unwrapped: a backup is
@@ -426,8 +405,11 @@ func copyValues(ctx context.Context, from, to storage.Values, withKeys bool) err
 	}
 	err := from.Each(ctx, func(name string) error {
 		value, err := from.Read(ctx, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it was erased since it was listed
+		}
 		if err != nil {
-			return unlessGone(err)
+			return err
 		}
 		if !withKeys {
 			value.Key = nil
@@ -439,14 +421,6 @@ func copyValues(ctx context.Context, from, to storage.Values, withKeys bool) err
 		return add()
 	})
 	return errors.Join(err, add())
-}
-
-// unlessGone returns nil for a value that was erased since it was listed.
-func unlessGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 func addSame(ctx context.Context, to storage.Values, value storage.Value) error {

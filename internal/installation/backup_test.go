@@ -420,7 +420,7 @@ func TestNoTextIsLeftInTheDatabase(t *testing.T) {
 	secretly := sealApart(t, i, note(), "/prompt", "/metadata/user")
 	must(i.Eraser.Erase(t.Context(), order(secretly, "/prompt", "/metadata/user")))
 	wantNothingLeft(t, c, "erase", secret)
-	if done, err := i.Expirer.Expire(t.Context(), expireOrder()); err != nil || done.Records == 0 {
+	if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records == 0 {
 		t.Fatal(done, err)
 	}
 	wantExpired(t, i, first)

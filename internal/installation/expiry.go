@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"maps"
 	"slices"
 	"strings"
@@ -25,9 +24,6 @@ import (
 	"jurat/timestamp"
 	"jurat/verify"
 )
-
-// An expirer removes the content of old records of an installation's log.
-type expirer struct{ *Installation }
 
 // An ExpiryOrder says what is to expire.
 type ExpiryOrder struct {
@@ -68,20 +64,20 @@ const lockName = "expiry"
 // Expire removes the content of old records, and the keys of their texts that are sealed apart. If it is interrupted,
 // the next call finishes it first. It returns ErrTooYoung, wrapped, if Order.Before is too recent, lock.ErrTaken if
 // another process removes content now, and the errors of the log and of Order.Stays.
-func (x *expirer) Expire(ctx context.Context, o ExpiryOrder) (*ExpiryDone, error) {
-	r := &run{expirer: *x, order: o, done: new(ExpiryDone)}
+func (i *Installation) Expire(ctx context.Context, o ExpiryOrder) (*ExpiryDone, error) {
+	r := &run{Installation: i, order: o, done: new(ExpiryDone)}
 	if o.Before.IsZero() || strings.TrimSpace(o.Reason) == "" || strings.TrimSpace(o.By) == "" {
 		return r.done, errors.New("expiring records: it needs a time, a reason, and the name of the person who decided it")
 	}
-	if err := x.alone(ctx, r.all); err != nil {
+	if err := r.alone(ctx, r.all); err != nil {
 		return r.done, fmt.Errorf("expiring records: %w", err)
 	}
 	return r.done, nil
 }
 
 // Expired returns how many records have expired, as the acts in the log say. Its errors are those of the log.
-func (x *expirer) Expired(ctx context.Context) (n int64, err error) {
-	acts, err := x.Ledger.Chain(ctx, operator.ExpiryChain)
+func (i *Installation) Expired(ctx context.Context) (n int64, err error) {
+	acts, err := i.Ledger.Chain(ctx, operator.ExpiryChain)
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
 		return 0, err
 	}
@@ -95,15 +91,14 @@ func (x *expirer) Expired(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
-// Finish removes what an act in the log says is gone, after a crash. It does nothing while another process does it. Its
-// errors are those of the log.
-func (x *expirer) Finish(ctx context.Context) error {
-	left, err := x.Ledger.Expiry().Expiring(ctx, 0, 1)
+// FinishExpiry removes what an act in the log says is gone, after a crash. It does nothing while another process does it.
+func (i *Installation) FinishExpiry(ctx context.Context) error {
+	left, err := i.Ledger.Expiry().Expiring(ctx, 0, 1)
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	r := &run{expirer: *x, done: new(ExpiryDone)}
-	err = x.alone(ctx, r.finish)
+	r := &run{Installation: i, done: new(ExpiryDone)}
+	err = r.alone(ctx, r.finish)
 	if errors.Is(err, lock.ErrTaken) {
 		return nil
 	}
@@ -113,8 +108,8 @@ func (x *expirer) Finish(ctx context.Context) error {
 	return nil
 }
 
-func (x *expirer) alone(ctx context.Context, do func(context.Context) error) error {
-	held, release, err := x.locks.Lock(ctx, lockName)
+func (r *run) alone(ctx context.Context, do func(context.Context) error) error {
+	held, release, err := r.locks.Lock(ctx, lockName)
 	if err != nil {
 		return err
 	}
@@ -126,9 +121,9 @@ func (x *expirer) alone(ctx context.Context, do func(context.Context) error) err
 	return err
 }
 
-// A run is one call of Expire or Finish.
+// A run is one call of Expire or FinishExpiry.
 type run struct {
-	expirer
+	*Installation
 	order   ExpiryOrder
 	done    *ExpiryDone
 	options verify.Options // of the log's own trust
@@ -269,7 +264,14 @@ func (r *run) choose(ctx context.Context, act string) (*operator.ExpiryBody, err
 		starts = append(starts, from)
 	}
 	examined := int64(0)
-	err = inorder.Each(starts, func(from int64) ([]judged, error) { return r.judgeFrom(ctx, from, min(page, size-from)) }, func(list []judged) error {
+	judge := func(from int64) (list []judged, err error) {
+		rows, err := r.Ledger.RowsFrom(ctx, from, min(page, size-from))
+		for i := range rows {
+			list = append(list, judged{rows[i].Index, r.judge(&rows[i])})
+		}
+		return list, err
+	}
+	err = inorder.Each(starts, judge, func(list []judged) error {
 		some, err := r.going(ctx, list)
 		gone, examined = append(gone, some...), examined+int64(len(list))
 		r.tell("records examined", examined, size)
@@ -278,10 +280,8 @@ func (r *run) choose(ctx context.Context, act string) (*operator.ExpiryBody, err
 	if err != nil || len(gone) == 0 {
 		return body, err
 	}
-	places := sha256.New()
-	addPlaces(places, gone)
 	r.done.Records = int64(len(gone))
-	body.Count, body.From, body.To, body.Places = r.done.Records, gone[0], gone[len(gone)-1]+1, evidence.Digest(places.Sum(nil))
+	body.Count, body.From, body.To, body.Places = r.done.Records, gone[0], gone[len(gone)-1]+1, placesOf(gone)
 	if r.order.DryRun {
 		return body, nil
 	}
@@ -291,12 +291,6 @@ func (r *run) choose(ctx context.Context, act string) (*operator.ExpiryBody, err
 		}
 	}
 	return body, nil
-}
-
-func addPlaces(to hash.Hash, places []int64) {
-	for _, p := range places {
-		to.Write(binary.BigEndian.AppendUint64(nil, uint64(p)))
-	}
 }
 
 // A verdict says what becomes of a record.
@@ -313,14 +307,6 @@ const (
 type judged struct {
 	index int64
 	verdict
-}
-
-func (r *run) judgeFrom(ctx context.Context, from, n int64) (list []judged, err error) {
-	rows, err := r.Ledger.RowsFrom(ctx, from, n)
-	for i := range rows {
-		list = append(list, judged{rows[i].Index, r.judge(&rows[i])})
-	}
-	return list, err
 }
 
 // going counts verdicts, and returns the places of the records that go.
@@ -556,11 +542,6 @@ type expiryFsck struct {
 	byAct map[string][]int64 // the places of the records that name an act
 }
 
-// newExpiryFsck begins an examination.
-func newExpiryFsck(store storage.Store) *expiryFsck {
-	return &expiryFsck{store: store, byAct: map[string][]int64{}}
-}
-
 // Expired adds an expired record and the act that it names. Run says whether that act explains it.
 func (f *expiryFsck) Expired(index int64, _, act string) error {
 	f.mu.Lock()
@@ -648,6 +629,8 @@ func (f *expiryFsck) left(ctx context.Context) (map[string][]int64, error) {
 // placesOf is what an act says of the places of its records.
 func placesOf(places []int64) evidence.Digest {
 	sum := sha256.New()
-	addPlaces(sum, places)
+	for _, p := range places {
+		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(p)))
+	}
 	return evidence.Digest(sum.Sum(nil))
 }

@@ -187,12 +187,12 @@ func TestExpire(t *testing.T) {
 	}
 	dry := o
 	dry.DryRun = true
-	if done, err := i.Expirer.Expire(t.Context(), dry); err != nil || done.Records != old+1 || done.Excepted != 1 || done.Needed != 1 || done.Act != "" {
+	if done, err := i.Expire(t.Context(), dry); err != nil || done.Records != old+1 || done.Excepted != 1 || done.Needed != 1 || done.Act != "" {
 		t.Fatalf("dry run: %+v, %v", done, err)
 	}
 	wantThere(t, i, alone)
 	wantThere(t, i, apart)
-	done, err := i.Expirer.Expire(t.Context(), o)
+	done, err := i.Expire(t.Context(), o)
 	if err != nil || done.Records != old+1 || done.Excepted != 1 || done.Needed != 1 || done.Unproved != 0 || done.Waiting != 0 || done.Act == "" {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -225,10 +225,10 @@ func TestExpire(t *testing.T) {
 	if size, err := i.Ledger.Size(t.Context()); err != nil || seen != size-done.Records {
 		t.Errorf("%d records of %d, %v", seen, size, err)
 	}
-	if done, err := i.Expirer.Expire(t.Context(), o); err != nil || done.Records != 0 || done.Act != "" {
+	if done, err := i.Expire(t.Context(), o); err != nil || done.Records != 0 || done.Act != "" {
 		t.Errorf("a second time: %+v, %v", done, err)
 	}
-	if done, err := i.Expirer.Expire(t.Context(), expireOrder()); err != nil || done.Records != 2 {
+	if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records != 2 {
 		t.Errorf("%+v, %v", done, err)
 	}
 	wantExpired(t, i, chained)
@@ -256,12 +256,12 @@ func TestExpireRefuses(t *testing.T) {
 	} {
 		o := expireOrder()
 		change(&o)
-		if done, err := i.Expirer.Expire(t.Context(), o); err == nil {
+		if done, err := i.Expire(t.Context(), o); err == nil {
 			t.Errorf("%s: %+v", name, done)
 		}
 	}
 	// The records also claim times of a year ago, but the time stamps decide.
-	if done, err := i.Expirer.Expire(t.Context(), installation.ExpiryOrder{Before: time.Now().AddDate(-1, 0, -1), Reason: "r", By: "b"}); err != nil || done.Records > 0 {
+	if done, err := i.Expire(t.Context(), installation.ExpiryOrder{Before: time.Now().AddDate(-1, 0, -1), Reason: "r", By: "b"}); err != nil || done.Records > 0 {
 		t.Errorf("stamped later than they claim: %+v, %v", done, err)
 	}
 	wantThere(t, i, alone)
@@ -276,11 +276,11 @@ func TestExpireByAClockThatIsAhead(t *testing.T) {
 	i = open(t, c)
 	o := expireOrder()
 	o.Before = time.Now().AddDate(0, 0, 2)
-	if done, err := i.Expirer.Expire(t.Context(), o); !errors.Is(err, installation.ErrTooYoung) || done.Records > 0 {
+	if done, err := i.Expire(t.Context(), o); !errors.Is(err, installation.ErrTooYoung) || done.Records > 0 {
 		t.Errorf("removed by this machine's clock alone: %+v, %v", done, err)
 	}
 	sealMany(t, i, 1) // an authority confirms the time
-	if done, err := i.Expirer.Expire(t.Context(), o); err != nil || done.Records == 0 {
+	if done, err := i.Expire(t.Context(), o); err != nil || done.Records == 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
 }
@@ -291,7 +291,7 @@ func TestExpireCrash(t *testing.T) {
 		c, i, alone, _, apart := aYearAgo(t)
 		there := marks(t, c)
 		var err error
-		crashed := crash(i, n, func() { _, err = i.Expirer.Expire(t.Context(), expireOrder()) })
+		crashed := crash(i, n, func() { _, err = i.Expire(t.Context(), expireOrder()) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,14 +307,14 @@ func TestExpireCrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		i = open(t, c)
-		gone := must(i.Expirer.Expired(t.Context()))
+		gone := must(i.Expired(t.Context()))
 		if gone == 0 {
 			wantThere(t, i, alone)
 		} else {
 			wantExpired(t, i, alone)
 		}
 		wantWhole(t, c)
-		if _, err := i.Expirer.Expire(t.Context(), expireOrder()); err != nil {
+		if _, err := i.Expire(t.Context(), expireOrder()); err != nil {
 			t.Fatalf("after %d steps: %v", n, err)
 		}
 		wantExpired(t, i, alone)
@@ -349,7 +349,7 @@ func TestExpiredChainGoesOn(t *testing.T) {
 	if err := said(i, "mallory"); !errors.Is(err, ledger.ErrNotAdmitted) { // now this process knows the chain
 		t.Fatal(err)
 	}
-	must(i.Expirer.Expire(t.Context(), expireOrder()))
+	must(i.Expire(t.Context(), expireOrder()))
 	wantExpired(t, i, chained)
 	for _, i := range []*installation.Installation{open(t, c), i} {
 		wantError(t, "another agent", ledger.ErrNotAdmitted, said(i, "mallory"))
@@ -372,10 +372,10 @@ func TestExpireInterruptedWhileItReclaims(t *testing.T) {
 			cancel()
 		}
 	})
-	if done, err := i.Expirer.Expire(ctx, expireOrder()); !errors.Is(err, context.Canceled) || done.Records != old+3 {
+	if done, err := i.Expire(ctx, expireOrder()); !errors.Is(err, context.Canceled) || done.Records != old+3 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	if done, err := i.Expirer.Expire(t.Context(), expireOrder()); err != nil || done.Records != 0 || done.Act != "" {
+	if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records != 0 || done.Act != "" {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	wantNoMarks(t, c.Dir, there)
@@ -402,7 +402,7 @@ func expireAndDie(dir string, after int) error {
 			select {}
 		}
 	})
-	_, err = i.Expirer.Expire(context.Background(), expireOrder())
+	_, err = i.Expire(context.Background(), expireOrder())
 	return errors.Join(err, errors.New("it was not killed"))
 }
 
@@ -420,7 +420,7 @@ func TestExpireKilled(t *testing.T) {
 		if err := child.Wait(); err == nil || child.ProcessState.Exited() {
 			t.Errorf("step %s: the process ended by itself: %v", step, err)
 		}
-		must(i.Expirer.Expire(t.Context(), expireOrder()))
+		must(i.Expire(t.Context(), expireOrder()))
 		wantExpired(t, i, alone)
 		wantExpired(t, i, apart)
 		if acts, err := i.Ledger.Chain(t.Context(), operator.ExpiryChain); err != nil || len(acts) != 1 {
@@ -457,7 +457,7 @@ func TestForgedExpiry(t *testing.T) {
 	}
 	want(fsck.DamageExpired)
 	i = open(t, c)
-	must(i.Expirer.Expire(t.Context(), expireOrder()))
+	must(i.Expire(t.Context(), expireOrder()))
 	want(fsck.DamageExpired)
 }
 
@@ -468,15 +468,15 @@ func TestExpireTwice(t *testing.T) {
 	var once sync.Once
 	i.After(func(string) {
 		once.Do(func() {
-			if done, err := other.Expirer.Expire(context.Background(), expireOrder()); !errors.Is(err, lock.ErrTaken) {
+			if done, err := other.Expire(context.Background(), expireOrder()); !errors.Is(err, lock.ErrTaken) {
 				t.Errorf("%+v, %v", done, err)
 			}
-			if err := other.Expirer.Finish(context.Background()); err != nil {
+			if err := other.FinishExpiry(context.Background()); err != nil {
 				t.Error(err)
 			}
 		})
 	})
-	if done, err := i.Expirer.Expire(t.Context(), expireOrder()); err != nil || done.Records != old+3 {
+	if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records != old+3 {
 		t.Errorf("%+v, %v", done, err)
 	}
 	wantWhole(t, c)

@@ -103,11 +103,6 @@ func lookForParts(dir string) (there int, missing, err error) {
 	return there, missing, nil
 }
 
-// createInFolder makes an installation in a missing or empty folder. It appears whole or not at all.
-func createInFolder(ctx context.Context, c Config) error {
-	return Settle(ctx, c.Dir, func(draft string) error { return furnish(ctx, c, draft) })
-}
-
 // furnish makes the authority, the log's key and the log of a new installation.
 func furnish(ctx context.Context, c Config, dir string) error {
 	if err := os.Mkdir(filepath.Join(dir, keys.Folder), 0o700); err != nil {
@@ -197,7 +192,7 @@ func makeIn(dir string, build func(draft string) error) (err error) {
 	if err := atomicfile.SyncFolders(draft, draft); err != nil {
 		return err
 	}
-	if err := closeToOthers(dir); err != nil {
+	if err := os.Chmod(dir, 0o700); err != nil && !errors.Is(err, fs.ErrPermission) { // another user's folder stays as it is: the files in it have their own modes
 		return err
 	}
 	// A crash before this rename leaves a draft. The next call removes it.
@@ -209,15 +204,6 @@ func makeIn(dir string, build func(draft string) error) (err error) {
 	}
 	// After a crash from here on, carryOut moves the rest.
 	return carryOut(dir)
-}
-
-// closeToOthers lets only the owner enter a folder. A folder of another user stays as it is: the files in it have their own modes.
-func closeToOthers(dir string) error {
-	err := os.Chmod(dir, 0o700)
-	if errors.Is(err, fs.ErrPermission) {
-		return nil
-	}
-	return err
 }
 
 // Settled finishes a Settle that a crash interrupted. If there is nothing to finish, it does nothing.
@@ -241,8 +227,11 @@ func carryOut(dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, part := range inOrder(parts) {
-		to := filepath.Join(dir, part)
+	if i := slices.IndexFunc(parts, func(p os.DirEntry) bool { return p.Name() == ManifestFile }); i >= 0 { // last: a folder without a manifest is not a backup
+		parts = slices.Concat(parts[:i], parts[i+1:], parts[i:i+1])
+	}
+	for _, p := range parts {
+		part, to := p.Name(), filepath.Join(dir, p.Name())
 		if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
 			return errors.Join(fmt.Errorf("%s exists already, so the part in %s cannot be moved there", to, from), err)
 		}
@@ -257,17 +246,6 @@ func carryOut(dir string) error {
 		return err
 	}
 	return atomicfile.SyncFolders(dir, dir)
-}
-
-// inOrder returns the names of the parts, a backup's manifest last: a folder without a manifest is not a backup.
-func inOrder(parts []os.DirEntry) (names []string) {
-	for _, part := range parts {
-		names = append(names, part.Name())
-	}
-	if i := slices.Index(names, ManifestFile); i >= 0 {
-		names = append(slices.Delete(names, i, i+1), ManifestFile)
-	}
-	return names
 }
 
 // makingAlone calls do while it holds the folder's lock. It waits for the lock until the context ends.
@@ -327,30 +305,23 @@ func CheckVacant(dir string) error {
 //	checkpoint      the last checkpoint that this machine has seen, which reveals a database that was set back
 //	cases/          case files that were written here
 
-// findInDatabase finds an installation in a database, or returns ErrNone.
-func findInDatabase(ctx context.Context, c Config) (*place, error) {
-	p, files, err := connect(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	if err := isWhole(ctx, p, files); err != nil {
-		return nil, errors.Join(err, p.leave())
-	}
-	return p, nil
-}
-
 // connect connects to a database, whether it holds an installation or not.
-func connect(ctx context.Context, c Config) (*place, *postgres.Files, error) {
-	keys, err := readWrappingKey(c.WrappingKey)
+func connect(ctx context.Context, c Config) (*place, error) {
+	text, err := filestore.ReadPrivate(c.WrappingKey)
 	if err != nil {
-		return nil, nil, err
+		return nil, fmt.Errorf("reading wrapping key: %w", err)
+	}
+	keys, err := filestore.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading wrapping key: %s: %w", c.WrappingKey, err)
 	}
 	pool, err := postgres.Connect(ctx, c.DB)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	files := postgres.NewFiles(pool, keys)
-	p := &place{files: files, values: erasure.InFiles{Files: files}, locks: postgres.NewLocks(pool.Config().ConnConfig), pool: pool, parts: "the ledger and log.key in the database, and the checkpoint in " + c.Dir}
+	p := &place{files: files, shared: files, values: erasure.InFiles{Files: files}, locks: postgres.NewLocks(pool.Config().ConnConfig), pool: pool,
+		parts: "the ledger and log.key in the database, and the checkpoint in " + c.Dir}
 	published := ledger.CheckpointFile(filepath.Join(c.Dir, CheckpointFile))
 	p.published = published
 	p.store = func(ctx context.Context) (storage.Store, error) {
@@ -363,19 +334,7 @@ func connect(ctx context.Context, c Config) (*place, *postgres.Files, error) {
 		}
 		return store, nil
 	}
-	return p, files, nil
-}
-
-func readWrappingKey(file string) (*filestore.Keys, error) {
-	text, err := filestore.ReadPrivate(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading wrapping key: %w", err)
-	}
-	keys, err := filestore.Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("reading wrapping key: %s: %w", file, err)
-	}
-	return keys, nil
+	return p, nil
 }
 
 // join stores the database's checkpoint on a machine that has seen no checkpoint of this log. A machine trusts the database for a
@@ -394,8 +353,8 @@ func join(ctx context.Context, published ledger.CheckpointFile, store storage.St
 
 // isWhole returns ErrNone if the database holds no installation, or an unfinished one. If it holds only some parts of one, or a wrapping
 // key is missing, the error says so.
-func isWhole(ctx context.Context, p *place, files *postgres.Files) error {
-	there, err := files.Prepared(ctx)
+func (p *place) isWhole(ctx context.Context) error {
+	there, err := p.shared.Prepared(ctx)
 	if err != nil {
 		return err
 	}
@@ -414,14 +373,14 @@ func isWhole(ctx context.Context, p *place, files *postgres.Files) error {
 		return ErrNone
 	}
 	if !there { // another machine may have begun since: it writes the keys before the log's first checkpoint
-		if there, err = files.Prepared(ctx); err != nil {
+		if there, err = p.shared.Prepared(ctx); err != nil {
 			return err
 		}
 	}
 	if !there {
 		return errors.New("the database has a log, but lacks the keys that belong to it: restore both together")
 	}
-	if err := files.CheckKeys(ctx); err != nil {
+	if err := p.shared.CheckKeys(ctx); err != nil {
 		return fmt.Errorf("a secret in the database cannot be read: %w", err)
 	}
 	if signed == "" {
@@ -436,7 +395,7 @@ const creating = `hashtext('jurat: installation')`
 // createInDatabase makes an installation in a database, or finishes one that another machine began before it crashed. If several machines
 // call it at once, one makes the installation, and the others get created = false.
 func createInDatabase(ctx context.Context, c Config) (created bool, err error) {
-	p, files, err := connect(ctx, c)
+	p, err := connect(ctx, c)
 	if err != nil {
 		return false, err
 	}
@@ -445,7 +404,7 @@ func createInDatabase(ctx context.Context, c Config) (created bool, err error) {
 		return false, err
 	}
 	err = p.alone(ctx, func() error {
-		created, err = furnishDatabase(ctx, c, p, files)
+		created, err = p.furnish(ctx, c)
 		return err
 	})
 	return created, err
@@ -477,15 +436,15 @@ func (p *place) tables(ctx context.Context) (*postgres.Store, error) {
 	return store, nil
 }
 
-// furnishDatabase makes the authority and the log's key in one transaction, and then the log. A crash between the two leaves keys that have
+// furnish makes the authority and the log's key in one transaction, and then the log. A crash between the two leaves keys that have
 // signed nothing. The next call uses them.
-func furnishDatabase(ctx context.Context, c Config, p *place, files *postgres.Files) (created bool, err error) {
+func (p *place) furnish(ctx context.Context, c Config) (created bool, err error) {
 	store, err := p.tables(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if err := files.CheckKeys(ctx); err != nil {
+	if err := p.shared.CheckKeys(ctx); err != nil {
 		return false, fmt.Errorf("a secret in the database cannot be read: %w", err)
 	}
 	signed, err := store.Checkpoint(ctx)
@@ -495,16 +454,16 @@ func furnishDatabase(ctx context.Context, c Config, p *place, files *postgres.Fi
 	if head, err := store.Head(ctx); err != nil || head.Size > 0 {
 		return false, errors.Join(err, errors.New("the database has records but no checkpoint, as after an interrupted restore: run the restore again, or DROP SCHEMA jurat CASCADE and start anew"))
 	}
-	log, err := openLogKey(ctx, files)
+	log, err := openLogKey(ctx, p.files)
 	if errors.Is(err, fs.ErrNotExist) {
 		first, err := firstFiles(ctx, c, &p.Helper)
 		if err != nil {
 			return false, err
 		}
-		if err := files.CreateAll(ctx, first); err != nil {
+		if err := p.shared.CreateAll(ctx, first); err != nil {
 			return false, err
 		}
-		if log, err = openLogKey(ctx, files); err != nil {
+		if log, err = openLogKey(ctx, p.files); err != nil {
 			return false, err
 		}
 	} else if err != nil {
@@ -518,12 +477,9 @@ func furnishDatabase(ctx context.Context, c Config, p *place, files *postgres.Fi
 // caller calls it again. It returns how many secrets it wrapped, and the name of the key. For a data folder it returns an error.
 func (i *Installation) Rewrap(ctx context.Context, progress func(done int64)) (done int64, key filestore.ID, err error) {
 	defer fault.While(&err, "wrapping secrets again")
-	files, ok := i.files.(*postgres.Files)
-	if !ok {
+	if i.shared == nil {
 		return 0, "", errors.New("secrets in a data folder are not wrapped")
 	}
-	if done, err = files.Rewrap(ctx, progress); err != nil {
-		return done, "", err
-	}
-	return done, files.Key(), nil
+	done, err = i.shared.Rewrap(ctx, progress)
+	return done, i.shared.Key(), err
 }

@@ -123,7 +123,6 @@ type Installation struct {
 	Keys      *keys.Ring
 	Ledger    *ledger.Ledger
 	Registrar *keys.Registrar
-	Expirer   *expirer // removes the content of old records
 
 	Apart      *erasure.Keeper
 	Eraser     *erasure.Eraser
@@ -173,7 +172,7 @@ func create(ctx context.Context, c Config) (created bool, err error) {
 	if c.DB != "" {
 		return createInDatabase(ctx, c)
 	}
-	err = createInFolder(ctx, c)
+	err = Settle(ctx, c.Dir, func(draft string) error { return furnish(ctx, c, draft) })
 	return err == nil, err
 }
 
@@ -188,7 +187,10 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 	if i.Ledger, err = ledger.Open(ctx, config); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s do not fit together: %w", i.parts, err), config.Store.Close(), i.leave())
 	}
-	i.assemble()
+	i.Registrar = &keys.Registrar{Ring: i.Keys, Log: i.operator(), Now: i.now, After: i.step}
+	i.Eraser = &erasure.Eraser{Ledger: i.Ledger, Operator: i.operator(), Texts: i.texts, Files: i.files, Now: i.now, After: i.step}
+	i.Witnesses = &witness.Asker{Files: i.files, Ledger: i.Ledger, Log: i.log.verifier, Now: i.now, Check: i.canDemand}
+	i.Timekeeper = &stamping.Timekeeper{Ledger: i.Ledger, Operator: i.operator(), Stampers: i.stampers, Files: i.files, Now: i.now}
 	if err := i.begin(ctx, config.Store); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %s: %w", c.Dir, err), i.Close())
 	}
@@ -207,16 +209,7 @@ func (i *Installation) begin(ctx context.Context, store storage.Store) error {
 	if err := i.Keys.Tidy(ctx); err != nil {
 		return err
 	}
-	return errors.Join(i.Eraser.Finish(ctx), i.Expirer.Finish(ctx))
-}
-
-// assemble makes the parts that need the open ledger.
-func (i *Installation) assemble() {
-	i.Registrar = &keys.Registrar{Ring: i.Keys, Log: i.operator(), Now: i.now, After: i.step}
-	i.Expirer = &expirer{i}
-	i.Eraser = &erasure.Eraser{Ledger: i.Ledger, Operator: i.operator(), Texts: i.texts, Files: i.files, Now: i.now, After: i.step}
-	i.Witnesses = &witness.Asker{Files: i.files, Ledger: i.Ledger, Log: i.log.verifier, Now: i.now, Check: i.canDemand}
-	i.Timekeeper = &stamping.Timekeeper{Ledger: i.Ledger, Operator: i.operator(), Stampers: i.stampers, Files: i.files, Now: i.now}
+	return errors.Join(i.Eraser.Finish(ctx), i.FinishExpiry(ctx))
 }
 
 // unlock opens everything except the ledger. The caller opens or examines the ledger with the returned config.
@@ -271,8 +264,13 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, config.Store.Close(), i.leave()) }()
-	history, damaged := readHistory(ctx, config.Store)
-	trusted, err := i.trust(ctx, history)
+	history, damaged := keys.NewHistory(), []fsck.Damage{} // if the log contradicts itself about keys, only the key files remain as a source
+	if read, err := ledger.ReadKeys(ctx, config.Store); err == nil {
+		history = read
+	} else {
+		damaged = []fsck.Damage{{Kind: fsck.DamageKeyEvents, Index: -1, Detail: err.Error()}}
+	}
+	trusted, err := i.trust(ctx, history, nil)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -281,7 +279,7 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 		return nil, 0, err
 	}
 	check := checkRecord(keys.Forever(trusted))
-	expired := newExpiryFsck(config.Store)
+	expired := &expiryFsck{store: config.Store, byAct: map[string][]int64{}}
 	log := fsck.Log{Store: config.Store, Verifier: config.Verifier, Published: config.Published}
 	damages, err = fsck.Run(ctx, log, fsck.Options{Progress: progress, Check: func(r *evidence.Record, waits bool) error {
 		if err := apart.Record(ctx, r); err != nil { // which is worse than what a clock did
@@ -386,7 +384,8 @@ func (i *Installation) CaseFile(trialID string) string {
 // A place is where an installation is: the data folder of one machine, or a database that several machines share.
 type place struct {
 	files     filestore.Store
-	values    storage.Values // that are sealed apart
+	shared    *postgres.Files // files, if they are in the shared database; nil: they are in a folder
+	values    storage.Values  // that are sealed apart
 	locks     lock.Locks
 	published ledger.Published // the last checkpoint that this machine has seen
 	pool      *pgxpool.Pool    // of the shared database; nil: the installation is in a folder
@@ -403,10 +402,17 @@ func find(ctx context.Context, c Config) (*place, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	if c.DB != "" {
-		return findInDatabase(ctx, c)
+	if c.DB == "" {
+		return findInFolder(ctx, c)
 	}
-	return findInFolder(ctx, c)
+	p, err := connect(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.isWhole(ctx); err != nil {
+		return nil, errors.Join(err, p.leave())
+	}
+	return p, nil
 }
 
 // leave releases the place's locks, helper and connections. The caller has closed its store.

@@ -516,7 +516,7 @@ func expire(t *testing.T, i *installation.Installation, except ...string) {
 	t.Helper()
 	o := expireOrder()
 	o.Except = except
-	if done, err := i.Expirer.Expire(t.Context(), o); err != nil || done.Records == 0 {
+	if done, err := i.Expire(t.Context(), o); err != nil || done.Records == 0 {
 		t.Fatal(done, err)
 	}
 }

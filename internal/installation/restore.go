@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence/operator"
 	"jurat/internal/atomicfile"
@@ -23,7 +24,6 @@ import (
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
-	"jurat/internal/postgres"
 )
 
 // ErrLater says that the caller gave no later checkpoint of the log, and did not state that there is none.
@@ -165,7 +165,8 @@ func (r *Restored) examine(ctx context.Context, c Config, o RestoreOrder) error 
 func (r *Restored) judge(damages []fsck.Damage) error {
 	var harmful []fsck.Damage
 	for _, d := range damages {
-		if r.expected(d) || d.Kind.Harmless() {
+		expected := d.Kind == fsck.DamageBehind && r.Missing > 0 || d.Kind == fsck.DamageApartLost && !r.Manifest.ApartKeys
+		if expected || d.Kind.Harmless() {
 			r.Damages = append(r.Damages, d)
 		} else {
 			harmful = append(harmful, d)
@@ -175,11 +176,6 @@ func (r *Restored) judge(damages []fsck.Damage) error {
 		return &DamagedBackupError{harmful}
 	}
 	return nil
-}
-
-// expected reports whether a damage follows from what the backup leaves out.
-func (r *Restored) expected(d fsck.Damage) bool {
-	return d.Kind == fsck.DamageBehind && r.Missing > 0 || d.Kind == fsck.DamageApartLost && !r.Manifest.ApartKeys
 }
 
 // compare checks the restored log against the checkpoint from elsewhere.
@@ -203,7 +199,11 @@ func (r *Restored) compare(ctx context.Context, c Config, o RestoreOrder, head s
 		r.Prefix = true
 		return nil
 	}
-	root, err := rootIn(ctx, c.Dir, known.Size)
+	var root tlog.Hash
+	err = inStore(ctx, c.Dir, func(store storage.Store) (err error) {
+		root, err = tlog.TreeHash(known.Size, tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { return store.Hashes(ctx, indexes) }))
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -216,13 +216,16 @@ func (r *Restored) compare(ctx context.Context, c Config, o RestoreOrder, head s
 
 // restoreToDatabase unpacks and examines a backup in a draft inside the machine's folder, and then copies it into the database.
 func restoreToDatabase(ctx context.Context, c Config, o RestoreOrder, m *BackupManifest) (r *Restored, err error) {
-	if err := checkUnseen(c.Dir); err != nil {
+	seen := filepath.Join(c.Dir, CheckpointFile)
+	if _, err := os.Lstat(seen); err == nil {
+		return nil, fmt.Errorf("this machine has already seen a checkpoint, %s: give it with --checkpoint and move it away, or name another folder", seen)
+	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	to, secrets, err := connect(ctx, c)
+	to, err := connect(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -244,23 +247,12 @@ func restoreToDatabase(ctx context.Context, c Config, o RestoreOrder, m *BackupM
 	if err := r.examine(ctx, unpacked, o); err != nil {
 		return nil, err
 	}
-	return r, to.alone(ctx, func() error { return to.fill(ctx, c, secrets, draft, m, o.Progress) })
-}
-
-// checkUnseen returns an error if the machine with this folder has seen a checkpoint before.
-func checkUnseen(dir string) error {
-	file := filepath.Join(dir, CheckpointFile)
-	if _, err := os.Lstat(file); err == nil {
-		return fmt.Errorf("this machine has already seen a checkpoint, %s: give it with --checkpoint and move it away, or name another folder", file)
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return r, to.alone(ctx, func() error { return to.fill(ctx, c, draft, m, o.Progress) })
 }
 
 // fill copies an unpacked backup into a database that holds no installation; it may hold what an earlier attempt left. The checkpoint comes
 // last: without it, the database holds no installation.
-func (p *place) fill(ctx context.Context, c Config, secrets *postgres.Files, draft string, m *BackupManifest, progress func(done, total int64)) (err error) {
+func (p *place) fill(ctx context.Context, c Config, draft string, m *BackupManifest, progress func(done, total int64)) (err error) {
 	to, err := p.tables(ctx)
 	if err != nil {
 		return err
@@ -269,7 +261,7 @@ func (p *place) fill(ctx context.Context, c Config, secrets *postgres.Files, dra
 	if signed, err := to.Checkpoint(ctx); err != nil || signed != "" {
 		return errors.Join(err, fmt.Errorf("%w: there is an installation in %s", fs.ErrExist, c.Where()))
 	}
-	if err := secrets.CheckKeys(ctx); err != nil {
+	if err := p.shared.CheckKeys(ctx); err != nil {
 		return err
 	}
 	from, err := sqlite.Open(ctx, filepath.Join(draft, DatabaseFile))
