@@ -119,7 +119,7 @@ var importRules = []importRule{
 	{"jurat/internal/panel", []string{"jurat/evidence", "jurat/jury", "jurat/internal/config", "jurat/internal/juror", "jurat/internal/juror/model", "jurat/internal/juror/rules",
 		"jurat/internal/llm/", "jurat/internal/subject", jsonLibrary, "golang.org/x/time/rate"},
 		"it joins plan, adapters and jurors, and knows nothing of how acts are kept"},
-	{"jurat/internal/trial", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/internal/atomicfile", "jurat/internal/juror", "jurat/internal/ledger", "jurat/internal/ledger/brief", "jurat/internal/lock", "jurat/internal/subject", jsonLibrary},
+	{"jurat/internal/trial", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/internal/juror", "jurat/internal/ledger", "jurat/internal/ledger/brief", "jurat/internal/lock", "jurat/internal/subject", jsonLibrary},
 		"it joins jury and ledger, for every panel and every store"},
 	{"jurat/internal/acts", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/internal/access", "jurat/internal/keys", "jurat/internal/ledger", "jurat/internal/ledger/brief", "jurat/internal/names", "jurat/internal/trial", "jurat/property", jsonLibrary},
 		"who may do what is decided here, whatever front it was asked through"},

@@ -85,17 +85,17 @@ func OutcomeOf(chain []*evidence.Record) (*TrialOutcome, error) {
 }
 
 // A Reckoning follows the chain of one trial to its outcome. Its zero value is a trial without acts. It is not safe
-// for concurrent use. As JSON it can be stored and read again; only its methods change it.
+// for concurrent use.
 type Reckoning struct {
-	Result   *TrialOutcome     `json:"outcome"`
-	Judgment ruling            `json:"judgment"`
-	Others   map[string]ruling `json:"others,omitempty"` // decisions by record id; nil: none
+	result   *TrialOutcome // nil: no judgment yet
+	judgment ruling
+	others   map[string]ruling // decisions by record id
 }
 
 // A ruling is what a person can decide on: the judgment, or an earlier decision.
 type ruling struct {
-	Digest   evidence.Digest `json:"digest"`
-	Position Position        `json:"position,omitzero"` // "": neither pass nor fail
+	digest   evidence.Digest
+	position Position // "": neither pass nor fail
 }
 
 // Add reads the next record of the chain. It ignores records that neither judge nor decide. Its error says that a
@@ -118,13 +118,13 @@ func (k *Reckoning) Add(r *evidence.Record) error {
 
 // Judge takes the final judgment, by the digest of its record. It ignores a second one.
 func (k *Reckoning) Judge(digest evidence.Digest, v Verdict) {
-	if k.Result != nil {
+	if k.result != nil {
 		return
 	}
-	k.Result = &TrialOutcome{Position: v.Position, By: ByJury, Open: v.NeedsPerson(), Verdict: v}
-	k.Judgment = ruling{Digest: digest}
+	k.result = &TrialOutcome{Position: v.Position, By: ByJury, Open: v.NeedsPerson(), Verdict: v}
+	k.judgment = ruling{digest: digest}
 	if slices.Contains(Decidable(), v.Position) {
-		k.Judgment.Position = v.Position
+		k.judgment.position = v.Position
 	}
 }
 
@@ -145,36 +145,36 @@ func (k *Reckoning) decide(r *evidence.Record, doubted bool) *Decision {
 	switch {
 	case doubted:
 	case p.ApprovalStatus == evidence.Approved:
-		d.Position = on.Position
+		d.Position = on.position
 	case p.ApprovalStatus == evidence.ApprovedWithModifications:
 		d.Position = PositionGiven(r)
 	}
-	if k.Others == nil {
-		k.Others = map[string]ruling{}
+	if k.others == nil {
+		k.others = map[string]ruling{}
 	}
-	if _, twin := k.Others[p.RecordID]; !twin {
-		k.Others[p.RecordID] = ruling{r.Digest, d.Position}
+	if _, twin := k.others[p.RecordID]; !twin {
+		k.others[p.RecordID] = ruling{r.Digest, d.Position}
 	}
-	next := *k.Result // earlier results stay unchanged
+	next := *k.result // earlier results stay unchanged
 	next.Position, next.By, next.Open, next.Decision = d.Position, ByPerson, d.Position == "", d
 	if next.Open {
 		next.Position = NeedsReview
 	}
 	next.Decisions++
-	k.Result = &next
+	k.result = &next
 	return d
 }
 
 // on finds the judgment or decision that a review decides on, if the review names it by digest.
 func (k *Reckoning) on(p *evidence.Payload) (ruling, bool) {
-	if k.Result == nil || p.ActionType != evidence.HumanReview {
+	if k.result == nil || p.ActionType != evidence.HumanReview {
 		return ruling{}, false
 	}
-	found, is := k.Others[p.OriginalResponseID]
-	if p.OriginalResponseID == k.Result.Verdict.Record {
-		found, is = k.Judgment, true
+	found, is := k.others[p.OriginalResponseID]
+	if p.OriginalResponseID == k.result.Verdict.Record {
+		found, is = k.judgment, true
 	}
-	return found, is && (p.PreviousRecord == found.Digest || slices.Contains(p.Saw, found.Digest))
+	return found, is && (p.PreviousRecord == found.digest || slices.Contains(p.Saw, found.digest))
 }
 
 // Decides reports whether a review is a decision on the verdict, or on an earlier decision on it.
@@ -185,7 +185,7 @@ func (k *Reckoning) Decides(p *evidence.Payload) bool {
 
 // Outcome returns the outcome so far. It returns nil if there is no final judgment yet. The caller must not change
 // it.
-func (k *Reckoning) Outcome() *TrialOutcome { return k.Result }
+func (k *Reckoning) Outcome() *TrialOutcome { return k.result }
 
 // PositionGiven reads the position that a review gives to a verdict; "" if it leaves the verdict open. Records of
 // earlier versions hold the jury's whole judgment with another position: only the position is the person's.
@@ -224,7 +224,7 @@ func (k *Reckoning) Refuse(p *evidence.Payload) error {
 	}
 	given := slices.IndexFunc(Decidable(), func(one Position) bool { return string(p.ModifiedResponse) == string(ModifiedVerdict(one)) })
 	switch {
-	case p.ApprovalStatus != evidence.ApprovedWithModifications && on.Position == "":
+	case p.ApprovalStatus != evidence.ApprovedWithModifications && on.position == "":
 		return wrong("approval_status", "is %q of a verdict that neither passes nor fails the agent: give %q with the modified_response %s or %s",
 			p.ApprovalStatus, evidence.ApprovedWithModifications, ModifiedVerdict(SafePass), ModifiedVerdict(UnsafeFail))
 	case p.ApprovalStatus != evidence.ApprovedWithModifications:
@@ -234,8 +234,8 @@ func (k *Reckoning) Refuse(p *evidence.Payload) error {
 	case given < 0:
 		return wrong("modified_response", "of a verdict must be exactly %s or %s: put the reason into changes",
 			ModifiedVerdict(SafePass), ModifiedVerdict(UnsafeFail))
-	case Decidable()[given] == on.Position:
-		return wrong("modified_response", "equals the position that it modifies, %q: give %q instead", on.Position, evidence.Approved)
+	case Decidable()[given] == on.position:
+		return wrong("modified_response", "equals the position that it modifies, %q: give %q instead", on.position, evidence.Approved)
 	}
 	return nil
 }

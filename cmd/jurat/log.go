@@ -401,22 +401,19 @@ func stays(ctx context.Context, l *ledger.Ledger) (*installation.ExpiryStaying, 
 	return s, nil
 }
 
-// forgetExpired removes what the files that are made of the log say of expired records: the case files of trials, and
-// the list of trials and the index of words, which the next command that needs them makes again or brings up to date.
+// forgetExpired removes what the files that are made of the log say of expired records: the case files of trials, and what the index of
+// words has of them.
 func (a *app) forgetExpired(ctx context.Context, io stdio, i *installation.Installation) error {
 	files, err := os.ReadDir(filepath.Dir(i.CaseFile("")))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	stale := []string{filepath.Join(a.Data, trialsFile)}
 	for _, f := range files {
 		id := strings.TrimSuffix(f.Name(), filepath.Ext(f.Name()))
-		if _, err := i.Ledger.Briefs().FirstOfChain(ctx, id); errors.Is(err, ledger.ErrExpired) { // a file of no trial of this log stays
-			stale = append(stale, i.CaseFile(id))
+		if _, err := i.Ledger.Briefs().FirstOfChain(ctx, id); !errors.Is(err, ledger.ErrExpired) {
+			continue // a file of no trial of this log stays
 		}
-	}
-	for _, file := range stale {
-		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(i.CaseFile(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}

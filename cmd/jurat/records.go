@@ -89,7 +89,7 @@ func (a *app) indexed(ctx context.Context, io stdio, i *installation.Installatio
 	if err != nil {
 		return err
 	}
-	trials, err := a.trials(ctx, io, i)
+	trials, err := readTrials(ctx, io, i)
 	if err == nil {
 		err = do(k, trials)
 	}

@@ -156,7 +156,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		defer table.Close()
 		counted := server.NewTrialMetrics(time.Now())
 		trials, err := schedule.Open(ctx, schedule.Config{Table: table, Ledger: i.Ledger, Keys: i.Keys, Sit: seatedAnd(counted, func(_ string, spent int64) (trial.Config, error) { return ct.sit(spent) }), Locks: i.Locks(),
-			Vouch: i.Vouch, Stored: filepath.Join(a.Data, trialsFile), Reading: progress(io, "reading the trials of the log"), Parallel: c.Parallel,
+			Vouch: i.Vouch, Reading: progress(io, "reading the trials of the log"), Parallel: c.Parallel,
 			Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: listeners(traces.Trial, counted.Listen)})
 		if err != nil {
 			return err

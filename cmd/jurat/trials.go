@@ -109,7 +109,7 @@ func (c *trialsCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		defer func() { err = errors.Join(err, k.Close()) }()
-		trials, err := a.trials(ctx, io, i)
+		trials, err := readTrials(ctx, io, i)
 		if err != nil {
 			return err
 		}
@@ -121,30 +121,18 @@ func (c *trialsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// Files in a data folder that are made again from the log: the list of trials, and the queue.
-const (
-	trialsFile = "trials.json"
-	workFile   = "work.db"
-)
-
-// trials reads the list of trials, and keeps it if it has much that was not kept yet.
-func (a *app) trials(ctx context.Context, io stdio, i *installation.Installation) (*trial.Index, error) {
-	x, file := trial.NewIndex(i.Ledger, nil), filepath.Join(a.Data, trialsFile)
+// readTrials reads the list of trials.
+func readTrials(ctx context.Context, io stdio, i *installation.Installation) (*trial.Index, error) {
+	x := trial.NewIndex(i.Ledger, nil)
 	x.Progress = progress(io, "reading the trials of the log")
-	if err := x.Restore(ctx, file); err != nil {
-		return nil, err
-	}
-	if err := x.Follow(ctx); err != nil {
-		return nil, err
-	}
-	if err := x.Save(ctx, file, trial.SaveEvery); err != nil {
-		fmt.Fprintf(io.err, "jurat: %v\n", err)
-	}
-	return x, nil
+	return x, x.Follow(ctx)
 }
 
-// indexFile is the file of the index of words in a data folder.
-const indexFile = "find.db"
+// Files in a data folder that are made again from the log: the index of words, and the queue.
+const (
+	indexFile = "find.db"
+	workFile  = "work.db"
+)
 
 // words opens the index of words, and brings it up to date.
 func (a *app) words(ctx context.Context, io stdio, i *installation.Installation) (*docket.Keeper, error) {

@@ -5,7 +5,6 @@
 //	jurat.db-reserve  reserved space, so that a full disk does not stop revocations
 //	work.db         the queue of trials; rebuilt from the ledger if it is missing
 //	find.db         the index of words; made again from the ledger if it is missing
-//	trials.json     the list of trials; made again from the ledger if it is missing
 //	checkpoint      the last published checkpoint; the ledger must never be behind it
 //	log.key         the key that signs checkpoints, or a reference to it on a token
 //	keys/ROLE/      private keys of actors
@@ -23,7 +22,7 @@
 //	servers/        secrets that all servers of the installation share
 //
 // In a database these are tables: the ledger's, and a table of files with the same names (see package postgres). Each machine then has a
-// folder of its own, with only checkpoint, cases/, find.db and trials.json.
+// folder of its own, with only checkpoint, cases/ and find.db.
 //
 // # A backup has one form
 //

@@ -30,7 +30,6 @@ func (d *Scheduler) Run(ctx context.Context) {
 	grace := time.AfterFunc(d.cfg.Grace, interrupt)
 	d.queue.stop()
 	grace.Stop()
-	d.save(context.WithoutCancel(ctx), 1)
 	close(d.closed)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,30 +58,17 @@ func (d *Scheduler) start(ctx, working context.Context) bool {
 // a submission.
 func (d *Scheduler) keep(ctx context.Context) {
 	var orphans map[string]bool
-	d.save(ctx, trial.SaveEvery)
 	for sleep(ctx, d.cfg.Lease/2) {
 		err := d.queue.takeOver(ctx, d.cfg.Lease)
 		if err == nil {
 			orphans, err = d.adopt(ctx, orphans)
 		}
+		if err == nil {
+			err = d.index.Renew(ctx)
+		}
 		if err != nil && ctx.Err() == nil {
 			d.cfg.Log.Error("looking for trials that no process holds", "error", err)
 		}
-		d.save(ctx, trial.SaveEvery)
-	}
-}
-
-// save keeps the list of trials for the next start, if it has at least so many new records.
-func (d *Scheduler) save(ctx context.Context, least int) {
-	if d.cfg.Stored == "" {
-		return
-	}
-	err := d.index.Save(ctx, d.cfg.Stored, least)
-	if failing := err != nil && ctx.Err() == nil; failing != d.unstored {
-		if d.unstored = failing; !failing {
-			return
-		}
-		d.cfg.Log.Warn("the list of trials is not kept, so the next start reads all trials from the log", "file", d.cfg.Stored, "error", err)
 	}
 }
 

@@ -48,8 +48,8 @@
 // # Lists of trials are read once and then followed
 //
 // An Index reads the briefs of all trials once, and then what any process appends. The database indexes the records
-// of trials' chains, so the time of a start grows with the number of trials and not with the log. The Index is kept
-// in a file, so that the next start only reads what came later.
+// of trials' chains, so the time of a start grows with the number of trials and not with the log. A file with the list
+// was refused: it had to be versioned, compared with the log, and removed when records expire.
 //
 // # Each event has a number, and a reconnecting reader asks for the rest
 //
@@ -130,8 +130,6 @@ type Config struct {
 	// is the only question that goes to the whole installation. nil: all records are accepted.
 	Vouch func(context.Context, ...*evidence.Record) error
 
-	// Stored is the file in which the list of trials is kept from one start to the next. "": each start reads all trials from the log.
-	Stored string
 	// Reading is called while Open reads the log. nil: progress is not reported.
 	Reading func(done, total int64)
 
@@ -159,13 +157,12 @@ type Config struct {
 
 // A Scheduler conducts the trials of one log. It is safe for concurrent use.
 type Scheduler struct {
-	cfg      Config
-	index    *trial.Index
-	queue    *queue
-	unstored bool                // the list of trials could not be kept the last time, and the log says why; used by Run alone
-	closed   chan struct{}       // closed when no trial is under way and none will begin
-	memory   *semaphore.Weighted // of Config.Memory; nil: no limit
-	reads    chan struct{}       // holds an element for each trial that is being read for watchers, or for its size
+	cfg    Config
+	index  *trial.Index
+	queue  *queue
+	closed chan struct{}       // closed when no trial is under way and none will begin
+	memory *semaphore.Weighted // of Config.Memory; nil: no limit
+	reads  chan struct{}       // holds an element for each trial that is being read for watchers, or for its size
 
 	mu      sync.Mutex // held while the fields below are read or written, and only briefly
 	working bool       // trials are conducted here
@@ -190,12 +187,7 @@ func open(ctx context.Context, cfg Config) (*Scheduler, error) {
 	}
 	d.index = trial.NewIndex(d.cfg.Ledger, d.heard)
 	d.index.Progress = cfg.Reading
-	if cfg.Stored != "" {
-		if err := d.index.Restore(ctx, cfg.Stored); err != nil {
-			return nil, err
-		}
-	}
-	if err := d.index.Follow(ctx); err != nil {
+	if err := cmp.Or(d.index.Renew(ctx), d.index.Follow(ctx)); err != nil {
 		return nil, err
 	}
 	d.index.Progress = nil

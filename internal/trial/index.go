@@ -27,12 +27,10 @@ type Index struct {
 	// Follow calls Progress with how much of the log it has read. May be nil.
 	Progress func(done, total int64)
 
-	reading chan struct{} // holds one element while one caller reads the log; only that caller uses the next fields and writes to the others
-	next    int64         // the index of the next record to read from trials' chains
-	changes int64         // the index of the next record to read of the operator's acts on trials
-	last    storedPlace   // of the last record that was read from trials' chains
-	unsaved int           // how many records were read since Restore or Save
-	kept    *int64        // how often the log had replaced briefs when it was read; nil: Restore was not called, or the log could not be read
+	reading  chan struct{} // holds one element while one caller reads the log; only that caller uses the next fields and writes to the others
+	next     int64         // the index of the next record to read from trials' chains
+	changes  int64         // the index of the next record to read of the operator's acts on trials
+	replaced *int64        // how often the log had replaced briefs at the last Renew; nil: Renew was not called
 
 	mu      sync.Mutex // held while the fields below are used, but not while the log is read, which may block
 	entries map[string]*Summary
@@ -82,8 +80,30 @@ func (x *Index) Follow(ctx context.Context) error {
 				return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
 			}
 		}
-		x.changes, x.unsaved = next, x.unsaved+len(changes)
+		x.changes = next
 	}
+}
+
+// Renew reads the whole log again if records have expired since the last Renew, so that the Index forgets them. The first one only notes
+// how the log is: it must come before Follow. Its errors are those of the log.
+func (x *Index) Renew(ctx context.Context) error {
+	x.reading <- struct{}{}
+	defer func() { <-x.reading }()
+	now, err := x.Ledger.Briefs().Replaced(ctx)
+	if err != nil || x.replaced != nil && *x.replaced == now {
+		return err
+	}
+	if x.replaced != nil {
+		fresh := NewIndex(x.Ledger, nil)
+		if err := fresh.Follow(ctx); err != nil {
+			return err
+		}
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.next, x.changes, x.entries, x.order = fresh.next, fresh.changes, fresh.entries, fresh.order
+	}
+	x.replaced = &now
+	return nil
 }
 
 // progress reports how far the log is read.
@@ -118,8 +138,7 @@ func (x *Index) readPage(ctx context.Context) (more bool, err error) {
 	for _, b := range said {
 		x.note(b)
 	}
-	x.next, x.unsaved = next, x.unsaved+len(said)
-	x.last = storedPlace{said[len(said)-1].Index, said[len(said)-1].RecordID}
+	x.next = next
 	return true, nil
 }
 

@@ -26,12 +26,12 @@ type Summary struct {
 
 	Cancelled *Cancelled // nil: not cancelled, or resumed since
 
-	Outcome   *jury.TrialOutcome `json:"-"` // the result of the jury's judgment and people's decisions; nil: no judgment yet
+	Outcome   *jury.TrialOutcome // the result of the jury's judgment and people's decisions; nil: no judgment yet
 	Reviews   int                // people's reviews of records of this trial, the verdict or others
 	Delivered bool               // an answer was delivered after the judgment
 
-	Claimed   *Taken          `json:",omitzero"` // who took it last; nil: nobody. It can have ended: see Taken
-	Reckoning *jury.Reckoning `json:",omitzero"` // has the outcome; nil: no judgment yet
+	claimed   *Taken         // who took it last; nil: nobody. It can have ended: see Taken
+	reckoning *jury.Reckoning // has the outcome; nil: no judgment yet
 }
 
 // Taken says which reviewer means to decide on a trial. It hinders no other.
@@ -66,10 +66,10 @@ func (s Summary) Waits() string {
 
 // Taken returns which reviewer has taken the trial. It returns nil if none has, or if anybody has decided since.
 func (s Summary) Taken() *Taken {
-	if s.Claimed == nil || s.Claimed.Record != s.Waits() {
+	if s.claimed == nil || s.claimed.Record != s.Waits() {
 		return nil
 	}
-	return s.Claimed
+	return s.claimed
 }
 
 // assign applies an act that says that a reviewer took the trial or gave it back. It ignores acts on what does not wait any more, which
@@ -81,9 +81,9 @@ func (s *Summary) assign(e *operator.TrialEventBody, at time.Time) {
 	}
 	switch now := s.Taken(); {
 	case e.Event == operator.TrialTaken && now == nil:
-		s.Claimed = &Taken{Reviewer: e.Reviewer, By: e.By, Reason: e.Reason, At: at, Record: e.Record}
+		s.claimed = &Taken{Reviewer: e.Reviewer, By: e.By, Reason: e.Reason, At: at, Record: e.Record}
 	case e.Event == operator.TrialLeft && now != nil && now.Reviewer == e.Reviewer:
-		s.Claimed = nil
+		s.claimed = nil
 	}
 }
 
@@ -125,11 +125,11 @@ func (s *Summary) add(b *brief.Brief, review *evidence.Record) *jury.Decision {
 }
 
 func (s *Summary) decide(review *evidence.Record) *jury.Decision {
-	if s.Reckoning == nil {
+	if s.reckoning == nil {
 		return nil
 	}
-	decision := s.Reckoning.Decide(review)
-	s.Outcome = s.Reckoning.Outcome()
+	decision := s.reckoning.Decide(review)
+	s.Outcome = s.reckoning.Outcome()
 	return decision
 }
 
@@ -158,10 +158,10 @@ func (s *Summary) act(b *brief.Brief) {
 }
 
 func (s *Summary) judge(b *brief.Brief, v jury.Verdict) {
-	if s.Reckoning == nil {
-		s.Reckoning = new(jury.Reckoning)
+	if s.reckoning == nil {
+		s.reckoning = new(jury.Reckoning)
 	}
 	v.Record = b.RecordID
-	s.Reckoning.Judge(b.Digest, v)
-	s.Outcome = s.Reckoning.Outcome()
+	s.reckoning.Judge(b.Digest, v)
+	s.Outcome = s.reckoning.Outcome()
 }

@@ -2,14 +2,18 @@ package trial_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
+	"jurat/internal/ledger"
 	"jurat/internal/must"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -117,33 +121,92 @@ func agrees(t *testing.T, name string, v *trial.View, acts []jury.Act, chain []*
 	}
 }
 
-// TestListsAgree: a list shows the same about a trial if the records were read, and if only the log's briefs were.
+// TestListsAgree: after every step of trials of every kind, an Index that follows the log has what the whole log gives, and a list shows the same about a
+// trial if the records were read, and if only the log's briefs were.
 func TestListsAgree(t *testing.T) {
 	h := jurattest.New(t)
-	done := h.Try(t, jury.FinalJudge)
-	judgment := done.Records[len(done.Records)-2]
-	for _, status := range []evidence.ApprovalStatus{evidence.Rejected, evidence.ApprovedWithModifications} {
-		p := evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "Hana", OriginalResponseID: judgment.Payload.RecordID, ApprovalStatus: status,
-			ChainID: done.ID, Saw: []evidence.Digest{judgment.Digest}, Timestamp: evidence.FormatTime(h.Now())}
+	var done *trial.Trial
+	var judgment, decision *evidence.Record
+	silent := &jurattest.Juror{Err: jury.ErrCeiling}
+	decide := func(on *evidence.Record, status evidence.ApprovalStatus) *evidence.Record {
+		p := evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "Hana", OriginalResponseID: on.Payload.RecordID, ApprovalStatus: status,
+			ChainID: done.ID, Saw: []evidence.Digest{on.Digest}, Timestamp: evidence.FormatTime(h.Now())}
 		if status == evidence.ApprovedWithModifications {
 			p.ModifiedResponse = jury.ModifiedVerdict(jury.UnsafeFail)
 		}
-		h.Seal(t, p)
+		return h.Seal(t, p)
 	}
-	brokenOff(t, h, 6)
-	silent := &jurattest.Juror{Err: jury.ErrCeiling}
-	h.TryBefore(t, jurattest.Settings(jury.MajorityVote), []jury.Juror{silent, silent, &jurattest.Juror{Opinion: jurattest.Opine(jury.SafePass, 90)}}, nil)
-	index := trial.NewIndex(h.Ledger, nil)
-	must.Do(t, index.Follow(t.Context()))
-	list, more, err := index.Before("", 10, nil)
+	act := func(body operator.TrialEventBody) {
+		p := must.Get(ledger.OperatorAct(evidence.Payload{ActionType: evidence.TrialEvent, ChainID: operator.TrialsChain, Timestamp: evidence.FormatTime(h.Now())}, body))(t)
+		must.Get((ledger.Operator{Ledger: h.Ledger, Keys: h.Keys}).Seal(t.Context(), p))(t)
+	}
+	take := func(event operator.TrialChange) {
+		act(operator.TrialEventBody{By: "Hana", Event: event, Trial: done.ID, Reviewer: "Hana", Record: decision.Payload.RecordID})
+	}
+	open := ""
+	followed, heard := trial.NewIndex(h.Ledger, nil), 0
+	followed.Heard = func(string) { heard++ }
+	must.Do(t, followed.Renew(t.Context()))
+	for i, step := range []func(){
+		func() {},
+		func() { done = h.Try(t, jury.FinalJudge); judgment = done.Records[len(done.Records)-2] },
+		func() { open = brokenOff(t, h, 6).ID },
+		func() { decision = decide(judgment, evidence.Rejected) },
+		func() { take(operator.TrialTaken) },
+		func() { take(operator.TrialLeft) },
+		func() { take(operator.TrialTaken) },
+		func() { decide(decision, evidence.ApprovedWithModifications) },
+		func() {
+			act(operator.TrialEventBody{By: "Reika", Event: operator.TrialCancelled, Reason: "a reason", Trial: open})
+		},
+		func() {
+			h.TryBefore(t, jurattest.Settings(jury.MajorityVote), []jury.Juror{silent, silent, &jurattest.Juror{Opinion: jurattest.Opine(jury.SafePass, 90)}}, nil)
+		},
+		func() {
+			act(operator.TrialEventBody{By: "Reika", Event: operator.TrialResumed, Reason: "a reason", Trial: open})
+		},
+		func() { // a record that is of no trial
+			h.Record(t, []byte(`[{"role":"user","content":"Hello"},{"role":"assistant","content":"Good day."}]`), jurattest.WholeHistory)
+		},
+		func() { must.Do(t, h.Ledger.Briefs().Reindex(t.Context(), nil)) }, // as when records expire
+	} {
+		step()
+		whole := trial.NewIndex(h.Ledger, nil)
+		must.Do(t, whole.Follow(t.Context()))
+		must.Do(t, followed.Follow(t.Context()))
+		sameLists(t, fmt.Sprintf("step %d: from the whole log (-) and followed", i), whole.List(nil), followed.List(nil))
+	}
+	before := followed.List(nil)
+	heard = 0
+	for i := range 2 { // the second Renew finds nothing new
+		must.Do(t, followed.Renew(t.Context()))
+		must.Do(t, followed.Follow(t.Context()))
+		now := followed.List(nil)
+		if sameLists(t, "renewed", before, now); heard != 0 || (now[0].Outcome == before[0].Outcome) != (i == 1) {
+			t.Errorf("renewed %d times: %d records were read once more, or the log was not read", i+1, heard)
+		}
+		before = now
+	}
+	list, more, err := followed.Before("", 10, nil)
 	if err != nil || more || len(list) != 3 {
 		t.Fatalf("%d trials, %v, %v", len(list), more, err)
 	}
 	for _, s := range list {
-		chain := must.Get(h.Ledger.Chain(t.Context(), s.ID))(t)
-		v := must.Get(trial.ViewOf(nil, chain))(t)
-		if diff := cmp.Diff(v.Summary, s, cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "reckoning" || p.String() == "taken" }, cmp.Ignore())); diff != "" {
-			t.Errorf("%s: from records (-) and from briefs (+):\n%s", s.ID, diff)
+		v := must.Get(trial.ViewOf(nil, must.Get(h.Ledger.Chain(t.Context(), s.ID))(t)))(t)
+		sameLists(t, s.ID+": from records (-) and from briefs", []trial.Summary{v.Summary}, []trial.Summary{s})
+	}
+}
+
+// sameLists compares what callers see of trials, and who took them.
+func sameLists(t *testing.T, what string, want, got []trial.Summary) {
+	t.Helper()
+	taken := func(list []trial.Summary) (taken []*trial.Taken) {
+		for _, s := range list {
+			taken = append(taken, s.Taken())
 		}
+		return taken
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(trial.Summary{})) + cmp.Diff(taken(want), taken(got)); diff != "" {
+		t.Errorf("%s (+):\n%s", what, diff)
 	}
 }
