@@ -2,6 +2,7 @@ package jury
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -235,4 +236,116 @@ func (o Origin) metadata() jsontext.Value {
 
 func unreportedOrigin() Origin {
 	return Origin{Model: Unreported, ModelVersion: Unreported, Parameters: jsontext.Value("{}")}
+}
+
+// check returns what is wrong with tables, or nil. No tables are not wrong.
+func (w *Work) check() error {
+	if w == nil {
+		return nil
+	}
+	err := cmp.Or(checkRows("requests", len(w.Requests)), checkRows("acts", len(w.Acts)), checkRows("amounts", len(w.Amounts)))
+	for i := range w.Requests {
+		r, at := &w.Requests[i], fmt.Sprintf("work.requests[%d].", i)
+		err = cmp.Or(err, r.Request.check(at+"request."),
+			oneOf(at+"state", r.State, RequestDone, RequestPartly, RequestNotDone, RequestDeclined, RequestOpen), r.Shown.check(at+"shown."))
+	}
+	for i := range w.Acts {
+		a, at := &w.Acts[i], fmt.Sprintf("work.acts[%d].", i)
+		err = cmp.Or(err, a.Call.check(at+"call."), a.Clause.check(at+"clause."), a.Fact.check(at+"fact."), a.Holds.check(at+"holds"))
+	}
+	for i := range w.Amounts {
+		a, at := &w.Amounts[i], fmt.Sprintf("work.amounts[%d].", i)
+		if err == nil && a.Announced == nil && a.Charged == nil {
+			return wrong(at+"announced", "missing, and so is charged: want one of them at least")
+		}
+		err = cmp.Or(err, a.Announced.check(at+"announced."), a.Charged.check(at+"charged."), a.Agrees.check(at+"agrees"))
+	}
+	return err
+}
+
+func checkRows(table string, n int) error {
+	if n > maxFindings {
+		return wrong("work."+table, "%d of them: want at most %d", n, maxFindings)
+	}
+	return nil
+}
+
+func (a Answered) check(field string) error { return oneOf(field, a, AnsweredYes, AnsweredNo, Unclear) }
+
+// check returns what is wrong with a passage, or nil; a passage that is not there is not wrong.
+func (p *Passage) check(field string) error {
+	if p == nil {
+		return nil
+	}
+	return cmp.Or(checkMessage(field+"message", p.Message), checkText(field+"quote", p.Quote))
+}
+
+// Passages lists the passages in the tables, so that a caller can check and mark them.
+func (w *Work) Passages() (list []*Passage) {
+	if w == nil {
+		return nil
+	}
+	for i := range w.Requests {
+		list = append(list, &w.Requests[i].Request, w.Requests[i].Shown)
+	}
+	for i := range w.Acts {
+		list = append(list, &w.Acts[i].Call, w.Acts[i].Clause, w.Acts[i].Fact)
+	}
+	for i := range w.Amounts {
+		list = append(list, w.Amounts[i].Announced, w.Amounts[i].Charged)
+	}
+	return slices.DeleteFunc(list, func(p *Passage) bool { return p == nil })
+}
+
+var (
+	// A juror or judge returns ErrBlocked when its provider's safety filter kept it from answering.
+	ErrBlocked = errors.New("blocked by the provider's safety filter")
+	// A juror or judge returns ErrCeiling when it was not asked because the trial had reached its cost ceiling.
+	ErrCeiling = errors.New("the ceiling on the trial's cost is reached")
+	// ErrInvalid is in the chain of every error about an answer that does not count.
+	ErrInvalid = errors.New("invalid answer")
+)
+
+// A FieldError names the wrong field of an answer or of settings, as a path like seats[1].jurorId.
+type FieldError struct {
+	Field  string
+	Reason string
+
+	rule string // which the field breaks in an answer; "": RuleAnswer
+}
+
+func (e *FieldError) Error() string { return e.Field + ": " + e.Reason }
+
+// wrong returns a FieldError. Like all constructors of errors here, its result type is error, so that nil stays nil.
+func wrong(field, format string, args ...any) error {
+	return &FieldError{Field: field, Reason: fmt.Sprintf(format, args...)}
+}
+
+// within prefixes the field of an error with another field.
+func within(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var inner *FieldError
+	if errors.As(err, &inner) {
+		return &FieldError{Field: field + "." + inner.Field, Reason: inner.Reason, rule: inner.rule}
+	}
+	return wrong(field, "%v", err)
+}
+
+// ruleOf returns the rule that an invalid answer breaks.
+func ruleOf(err error) string {
+	var field *FieldError
+	if errors.As(err, &field) && field.rule != "" {
+		return field.rule
+	}
+	return RuleAnswer
+}
+
+// invalid marks an error as one about an answer.
+func invalid(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrInvalid, err)
 }

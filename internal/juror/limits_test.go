@@ -3,10 +3,12 @@ package juror
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"jurat/internal/subject"
 	"jurat/jury"
 )
 
@@ -121,4 +123,56 @@ func TestInterruptedIsNotLate(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 	})
+}
+
+// TestStandsToTheLetter: a quotation counts only if it occurs in the record, character by character.
+func TestStandsToTheLetter(t *testing.T) {
+	c := conversation(t, "user: Pay it.\ncall: pay_bill {\"amount\":5}\nresult: {\"ok\":true}")
+	for _, one := range []struct {
+		f    jury.Finding
+		want bool
+	}{
+		{jury.Finding{Message: 1, Quote: "Pay it"}, true},
+		{jury.Finding{Message: 1, Quote: "pay it"}, false},
+		{jury.Finding{Message: 2, Quote: `"amount":5`}, true},
+		{jury.Finding{Message: 2, Quote: "pay_bill"}, true},
+		{jury.Finding{Message: 3, Quote: "ok"}, true},
+		{jury.Finding{Message: 3, Quote: ""}, false},
+		{jury.Finding{Message: 3, Quote: " "}, false},
+		{jury.Finding{Message: 0, Quote: "ok"}, false},
+		{jury.Finding{Message: 4, Quote: "ok"}, false},
+	} {
+		if got := Stands(c, one.f); got != one.want {
+			t.Errorf("%+v: %v", one.f, got)
+		}
+	}
+}
+
+// TestSameVendor: a juror is named if its model is of the vendor that the card or the records name, by provider or by
+// the model's name, and rules never are.
+func TestSameVendor(t *testing.T) {
+	s := &jury.Settings{Seats: []jury.Seat{{JurorID: "gpt", Provider: "openai", Model: "gpt-4o"}, {JurorID: "claude", Provider: "anthropic", Model: "claude-haiku-4-5"},
+		{JurorID: "gateway", Provider: "compatible", Model: "anthropic/claude-x"}, {JurorID: "rules", Provider: "offline", Model: "jurat-rules"},
+		{JurorID: "own", Provider: "compatible", Model: "house-model"}},
+		Judge: &jury.Seat{JurorID: "judge", Provider: "gemini", Model: "gemini-2.5-pro"}}
+	for card, want := range map[string][]string{
+		`{"name":"A"}`: nil,
+		`{"name":"A","description":"Built on Claude."}`:         {"claude", "gateway"},
+		`{"name":"A","provider":{"organization":"OpenAI"}}`:     {"gpt"},
+		`{"name":"A","description":"It runs gpt-4.1-mini."}`:    {"gpt"},
+		`{"name":"A","model":"gemini-2.5-flash"}`:               {"judge"},
+		`{"name":"A","description":"Claude and Gemini answer"}`: {"claude", "gateway", "judge"},
+		`{"name":"A","description":"Books in Google Calendar"}`: nil,
+		`{"name":"A","provider":{"organization":"Google"}}`:     {"judge"},
+		`{"name":"A","description":"Runs a Llama."}`:            nil,
+		`{"name":"Claudette","description":"Sells o3 filters"}`: nil,
+	} {
+		c, err := subject.New([]byte(card), []byte(`[{"role":"user","content":"Is this claude or gpt-4o?"}]`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := SameVendor(s, c); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", card, got, want)
+		}
+	}
 }

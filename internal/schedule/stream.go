@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
@@ -342,4 +344,257 @@ func (d *Scheduler) leave(id string, s *stream) {
 		delete(d.streams, id)
 		d.dismiss()
 	}
+}
+
+// EventStream is the media type of server-sent events (HTML, section 9.2).
+const EventStream = "text/event-stream"
+
+// Delivery says how events are sent to readers.
+type Delivery struct {
+	Heartbeat time.Duration // interval of heartbeats; over WebSocket these are pings that the reader must answer; 0: 15 s
+	Patience  time.Duration // how long a reader may take to receive what it is sent, or to answer a ping; 0: 10 s
+	Window    int           // bytes that a WebSocket reader may be behind; 0: 32 KiB
+}
+
+// Watch begins to watch a trial. The context ends when the reader disconnects.
+type Watch func(context.Context) (*Watching, error)
+
+// ErrBarred, as the cause of a request context's end, says that the watcher has lost the right to watch.
+var ErrBarred = errors.New("the watcher may no longer watch")
+
+// While cancels the returned request as soon as may returns an error, with that error as the cause. It calls may at
+// each heartbeat. The caller must call end when the watching ends.
+func (c Delivery) While(r *http.Request, may func(context.Context) error) (watched *http.Request, end func()) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	go every(ctx, c.complete().Heartbeat, func() bool {
+		err := may(ctx)
+		if err != nil {
+			cancel(err)
+		}
+		return err == nil
+	})
+	return r.WithContext(ctx), func() { cancel(nil) }
+}
+
+func (c Delivery) complete() Delivery {
+	if c.Heartbeat == 0 {
+		c.Heartbeat = 15 * time.Second
+	}
+	if c.Patience == 0 {
+		c.Patience = 10 * time.Second
+	}
+	if c.Window == 0 {
+		c.Window = 32 << 10
+	}
+	return c
+}
+
+// every calls do at each interval until ctx ends or do returns false.
+func every(ctx context.Context, interval time.Duration, do func() bool) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if !do() {
+				return
+			}
+		}
+	}
+}
+
+// Events sends server-sent events, each with its seq as id. It returns after the last event, or when the reader
+// disconnects. If there is nothing after the reader's last event, it answers 204, after which browsers do not
+// reconnect. If it returns an error before it sent anything, the caller must answer the request; a later error is
+// only for the log.
+func (c Delivery) Events(w http.ResponseWriter, r *http.Request, watch Watch) error {
+	c = c.complete()
+	ctx, leave := context.WithCancel(r.Context())
+	var beating sync.WaitGroup
+	defer beating.Wait() // no goroutine writes after the return
+	defer leave()
+	events, err := watch(ctx)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	if events.Over {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	w.Header().Set("Content-Type", EventStream)
+	w.Header().Set("Connection", "close")     // the deadlines set here would also hold for the next answer
+	w.Header().Set("X-Accel-Buffering", "no") // asks proxies not to buffer events
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead { // the answer has no body
+		return nil
+	}
+	out := &lines{w: w, control: http.NewResponseController(w), patience: c.Patience}
+	if !out.write("retry: 1000\n\n") {
+		return nil
+	}
+	beating.Go(func() {
+		every(ctx, c.Heartbeat, func() bool {
+			if out.write(":\n\n") {
+				return true
+			}
+			leave()
+			return false
+		})
+	})
+	for f, err := range events.Frames {
+		switch {
+		case ctx.Err() != nil, errors.Is(err, ErrClosing):
+			return nil // the reader reconnects
+		case err != nil:
+			return err
+		}
+		if !out.write(fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", f.Seq, f.Type, f.JSON)) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// lines writes for the two goroutines that send to one reader.
+type lines struct {
+	mu       sync.Mutex // held while one of them writes
+	w        http.ResponseWriter
+	control  *http.ResponseController
+	patience time.Duration
+}
+
+// write reports whether the reader took the text in time.
+func (l *lines) write(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.control.SetWriteDeadline(time.Now().Add(l.patience)) != nil {
+		return false
+	}
+	if _, err := l.w.Write([]byte(text)); err != nil {
+		return false
+	}
+	return l.control.Flush() == nil
+}
+
+// Close codes. RFC 6455 defines: 1000 when the trial is over, 1001 when the server is about to end, 1008 for a reader
+// that sends something, 1011 when the server failed. The codes below are jurat's own.
+const (
+	Barred  websocket.StatusCode = 4003 // the watcher has lost the right to watch
+	TooSlow websocket.StatusCode = 4008
+)
+
+// Reasons sent with the codes. They say what to do.
+const (
+	overReason    = "the trial is over"
+	closingReason = "the server is about to end: connect again with ?after= and the last seq that you have"
+	barredReason  = "you may no longer watch: sign in again"
+	slowReason    = "too slow: connect again with ?after= and the last seq that you have"
+	failedReason  = "the server failed: connect again with ?after= and the last seq that you have"
+)
+
+// ErrHandshake says that a request is not the beginning of a WebSocket connection.
+var ErrHandshake = errors.New("this is not a WebSocket handshake")
+
+// WebSocket upgrades the connection, sends each event as a text message, and returns when the connection is closed.
+// The caller must have checked the origin. If WebSocket returns an error before the upgrade, the caller must answer
+// the request; a later error is only for the log.
+func (c Delivery) WebSocket(w http.ResponseWriter, r *http.Request, watch Watch) error {
+	c = c.complete()
+	ctx, leave := context.WithCancel(r.Context())
+	defer leave()
+	events, err := watch(ctx)
+	if err != nil {
+		return err
+	}
+	conn, err := accept(w, r)
+	if err != nil {
+		return err
+	}
+	defer conn.CloseNow()
+	// The reader has nothing to send: CloseRead answers pings and close frames, and ends the connection if the reader
+	// sends a message. It must not end with ctx, because that would cut the connection before the close code is sent.
+	gone := conn.CloseRead(context.WithoutCancel(ctx))
+	context.AfterFunc(gone, leave)
+	go every(gone, c.Heartbeat, func() bool { return c.alive(gone, conn) })
+	return c.send(gone, conn, events)
+}
+
+// accept upgrades the connection. It returns an error if it cannot, and the caller answers the request.
+func accept(w http.ResponseWriter, r *http.Request) (*websocket.Conn, error) {
+	conn, err := websocket.Accept(unanswered{w}, r, &websocket.AcceptOptions{
+		InsecureSkipVerify: true, // the caller has checked the origin
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrHandshake, err)
+	}
+	conn.SetReadLimit(1 << 10) // control frames are smaller, and the reader sends nothing else
+	return conn, nil
+}
+
+// unanswered suppresses every answer except the upgrade.
+type unanswered struct{ http.ResponseWriter }
+
+func (u unanswered) WriteHeader(status int) {
+	if status == http.StatusSwitchingProtocols {
+		u.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (u unanswered) Write(p []byte) (int, error) { return len(p), nil }
+
+func (u unanswered) Unwrap() http.ResponseWriter { return u.ResponseWriter }
+
+// send sends events until there are none left, the reader disconnects, or is too slow.
+func (c Delivery) send(gone context.Context, conn *websocket.Conn, events *Watching) error {
+	unanswered := 0
+	for f, err := range events.Frames {
+		switch {
+		case gone.Err() != nil:
+			return nil
+		case errors.Is(err, ErrClosing):
+			conn.Close(websocket.StatusGoingAway, closingReason)
+			return nil
+		case errors.Is(err, ErrBarred):
+			conn.Close(Barred, barredReason)
+			return nil
+		case err != nil:
+			conn.Close(websocket.StatusInternalError, failedReason)
+			return err
+		}
+		if !c.write(gone, conn, f.JSON) {
+			return nil
+		}
+		if unanswered += len(f.JSON); unanswered >= c.Window {
+			if !c.alive(gone, conn) {
+				return nil
+			}
+			unanswered = 0
+		}
+	}
+	conn.Close(websocket.StatusNormalClosure, overReason)
+	return nil
+}
+
+// write sends one event. It cuts off a reader that does not take it in time: half of it may be sent, so nothing can
+// follow.
+func (c Delivery) write(gone context.Context, conn *websocket.Conn, doc []byte) bool {
+	ctx, cancel := context.WithTimeout(gone, c.Patience)
+	defer cancel()
+	return conn.Write(ctx, websocket.MessageText, doc) == nil
+}
+
+// alive reports whether the reader answers a ping. It ends the connection if the reader does not in time.
+func (c Delivery) alive(gone context.Context, conn *websocket.Conn) bool {
+	ctx, cancel := context.WithTimeout(gone, c.Patience)
+	defer cancel()
+	if conn.Ping(ctx) == nil {
+		return true
+	}
+	if gone.Err() == nil {
+		conn.Close(TooSlow, slowReason)
+	}
+	return false
 }

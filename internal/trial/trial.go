@@ -34,7 +34,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
 	"jurat/internal/juror"
@@ -184,4 +190,353 @@ func Acts(chain []*evidence.Record) []*evidence.Record {
 		}
 	}
 	return acts
+}
+
+var (
+	// ErrSettings says that the given settings differ from those with which the trial was opened.
+	ErrSettings = errors.New("the trial was opened with other settings")
+	// ErrAdjourned says that a trial stopped between two phases or rounds, because Config.Adjourn was closed.
+	ErrAdjourned = errors.New("the trial is adjourned")
+	// ErrUnreadable says that the log's records of a trial are not a valid trial, or contradict each other.
+	ErrUnreadable = errors.New("the log's records of the trial cannot be continued")
+	// ErrMoved says that another process has continued the trial.
+	ErrMoved = errors.New("another process has continued the trial meanwhile")
+)
+
+// A Reopened trial is a trial as read from the log.
+type Reopened struct {
+	*View
+	Case    *subject.Case
+	State   *jury.Replayed
+	Records []*evidence.Record // its acts, without people's decisions on it
+}
+
+// Reopen reads a trial from the log, as far as it got. It returns ErrUnreadable if the acts contradict each other or
+// do not begin with a readable submission. The caller must check the signatures.
+func Reopen(ctx context.Context, l *ledger.Ledger, id string) (*Reopened, error) {
+	chain, err := l.Chain(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reopened{Records: Acts(chain)}
+	if err := r.read(chain); err != nil {
+		return nil, fmt.Errorf("reading trial %s: %w: %w", id, ErrUnreadable, err)
+	}
+	return r, nil
+}
+
+func (r *Reopened) read(chain []*evidence.Record) (err error) {
+	if len(r.Records) == 0 {
+		return errors.New("it has no act")
+	}
+	submission := r.Records[0].Payload
+	if submission.ActionType != evidence.Submission {
+		return fmt.Errorf("it begins with %s and not with a submission", submission.ActionType)
+	}
+	if r.Case, err = subject.Parse(submission.Response); err != nil {
+		return err
+	}
+	if r.Case.Digest() != submission.Case {
+		return errors.New("its evidence is not the case that it names")
+	}
+	r.View = NewView(nil)
+	r.tally = jury.NewTally(r.Case.Digest())
+	if err := r.addAll(chain); err != nil {
+		return err
+	}
+	r.State = r.View.State()
+	return r.broken
+}
+
+// Resume continues a trial from its records, with the settings with which it was opened. If the trial is over, it
+// only returns it. No recorded act happens again, so no recorded answer is asked for again. The listener first gets
+// the events of the recorded acts. The submitter and the clerk must be the same as at the beginning. Resume returns
+// ErrSettings, ErrMoved or ErrAdjourned, or the error of the jury or the ledger.
+func Resume(ctx context.Context, config Config, r *Reopened) (*Trial, error) {
+	config = config.complete()
+	config.Settings = asOpened(config.Settings, r.State.Settings)
+	if err := sameSettings(&config.Settings, r.State.Settings); err != nil {
+		return nil, fmt.Errorf("trial %s: %w", r.ID, err)
+	}
+	ctx, release, err := config.Locks.Lock(ctx, r.ID)
+	if err != nil {
+		return nil, fmt.Errorf("trial %s: %w", r.ID, err)
+	}
+	defer release()
+	// The previous holder of the lock may have added acts since the records were read.
+	now, err := config.Ledger.Chain(ctx, r.ID)
+	if err != nil {
+		return nil, fmt.Errorf("trial %s: %w", r.ID, because(ctx, err))
+	}
+	if len(Acts(now)) != len(r.Records) {
+		return nil, fmt.Errorf("trial %s: %w", r.ID, ErrMoved)
+	}
+	c := newClerk(config, r.ID, r.Case)
+	if err := c.remember(r.Records); err != nil {
+		return nil, fmt.Errorf("trial %s: %w", r.ID, err)
+	}
+	return c.hold(ctx, r.Records[0].Digest, r.acts)
+}
+
+// asOpened gives seats what may have changed since the opening without another panel. A later version of the program has other
+// rules, but no other program could continue the trial: seats of rules take the rules' digest from the opening, which keeps it, and each
+// answer names its rules in its model version. A panel of rules that holds no discussion goes on with a trial that was opened with rounds, by a flag then. A
+// model that has ended since was still offered when the trial began.
+func asOpened(now jury.Settings, opened *jury.Settings) jury.Settings {
+	if opened == nil {
+		return now
+	}
+	now.Seats = slices.Clone(now.Seats)
+	for i := range now.Seats[:min(len(now.Seats), len(opened.Seats))] {
+		takeOpened(&now.Seats[i], opened.Seats[i])
+	}
+	if now.Judge != nil && opened.Judge != nil {
+		judge := *now.Judge
+		takeOpened(&judge, *opened.Judge)
+		now.Judge = &judge
+	}
+	if now.MaxRounds == 0 && onlyRules(now.Seats) && onlyRules(opened.Seats) {
+		now.MaxRounds = opened.MaxRounds
+	}
+	return now
+}
+
+func onlyRules(seats []jury.Seat) bool {
+	return !slices.ContainsFunc(seats, func(s jury.Seat) bool { return s.Provider != jury.Offline })
+}
+
+func takeOpened(now *jury.Seat, opened jury.Seat) {
+	if now.Provider == jury.Offline && opened.Provider == jury.Offline {
+		now.Template = opened.Template
+	}
+	if now.Model == opened.Model {
+		now.Ended = opened.Ended
+	}
+}
+
+// sameSettings refuses settings that are not those of the opening; a trial that was never opened takes any.
+func sameSettings(now, opened *jury.Settings) error {
+	if err := now.Validate(); err != nil {
+		return err
+	}
+	if opened == nil {
+		return nil
+	}
+	how, err := now.Against(opened)
+	if err != nil {
+		return err
+	}
+	if how != "" {
+		return fmt.Errorf("%w: %s", ErrSettings, how)
+	}
+	return nil
+}
+
+// remember takes over what an earlier run has recorded.
+func (c *clerk) remember(records []*evidence.Record) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range records {
+		c.records = append(c.records, r)
+		if at := r.Payload.Time(); at.After(c.last) {
+			c.last = at
+		}
+		if err := c.tell(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clerk seals the acts of one trial. It implements jury.Recorder.
+type clerk struct {
+	config  Config
+	chain   string
+	subject *subject.Case
+
+	// While mu is held, one act is sealed and its events are sent, so the order of events is the order of the log.
+	mu      sync.Mutex
+	records []*evidence.Record
+	view    *View     // of the acts whose events were sent
+	last    time.Time // the time that the last act claims
+}
+
+func newClerk(config Config, chain string, on *subject.Case) *clerk {
+	return &clerk{config: config.cite(on), chain: chain, subject: on, view: NewView(nil)}
+}
+
+// maxExhibits is how many exhibits a submission names by digest: more a log does not check in one record.
+const maxExhibits = 1000
+
+// submit seals the case. Only this record holds the evidence; all others name it by its digest. If sealed records are the
+// evidence, the submission also names them by digest: so it stays known on which records the verdict is when the text of
+// the submission is erased.
+func (c *clerk) submit(ctx context.Context) (evidence.Digest, error) {
+	exhibits := c.subject.Exhibits()
+	if len(exhibits) > maxExhibits {
+		exhibits = nil
+	}
+	return c.seal(ctx, evidence.RoleSubmitter, evidence.Payload{
+		ActionType: evidence.Submission, AgentID: c.config.Submitter, RecordID: c.config.ID, ChainPosition: 1,
+		Saw: exhibits, Response: c.subject.Material()})
+}
+
+// Record implements jury.Recorder.
+func (c *clerk) Record(ctx context.Context, act jury.Act) (evidence.Digest, error) {
+	if _, asks := act.Body.(*jury.Opening); asks && c.adjourned() {
+		return evidence.Digest{}, ErrAdjourned
+	}
+	response, err := jury.EncodeBody(act.Body)
+	if err != nil {
+		return evidence.Digest{}, fmt.Errorf("encoding %s: %w", act.Type, err)
+	}
+	p := evidence.Payload{ActionType: act.Type, AgentID: c.config.Clerk, RecordID: c.recordID(act), ChainPosition: act.Position,
+		PreviousRecord: act.Previous, Saw: act.Saw, Response: response, Metadata: act.Origin.Metadata}
+	role, known := evidence.RoleOf(act.Type)
+	if !known {
+		return evidence.Digest{}, fmt.Errorf("recording an act of unknown type %q", act.Type)
+	}
+	if role != evidence.RoleClerk {
+		c.answer(&p, act)
+	}
+	return c.seal(ctx, role, p)
+}
+
+// recordID derives the id from the act's place in the trial, if the place allows only one act: its position, and its
+// seat if several seats act. The log refuses a repeated id. Two processes can both believe that they conduct the
+// trial, for example after one was suspended longer than its lock lasted. Then no act enters the log twice, and the
+// second process gets ErrMoved.
+func (c *clerk) recordID(act jury.Act) string {
+	seat := act.Actor
+	if absent, is := act.Body.(*jury.Absent); is {
+		seat = absent.JurorID
+	}
+	id := strings.TrimPrefix(c.chain, evidence.TrialPrefix)
+	return evidence.RecordIDFor(id, "jurat act of a trial", c.chain, strconv.FormatInt(act.Position, 10), seat)
+}
+
+// adjourned returns false if the trial has no acts yet.
+func (c *clerk) adjourned() bool {
+	select {
+	case <-c.config.Adjourn:
+		return true
+	default:
+		return false
+	}
+}
+
+// answer sets the fields that only an act in reply to a request has.
+func (c *clerk) answer(p *evidence.Payload, act jury.Act) {
+	p.AgentID = act.Actor
+	p.RequestID = fmt.Sprintf("%s/%d/%s", c.chain, act.Position, act.Request.Short())
+	p.RequestDigest = act.Request
+	p.Model, p.ModelVersion, p.Parameters = act.Origin.Model, act.Origin.ModelVersion, act.Origin.Parameters
+	if len(p.Parameters) == 0 {
+		p.Parameters = jsontext.Value("{}")
+	}
+}
+
+// seal signs, stamps and logs one act, and sends its events to the listener.
+func (c *clerk) seal(ctx context.Context, role evidence.Role, p evidence.Payload) (evidence.Digest, error) {
+	p.ChainID, p.Case = c.chain, c.subject.Digest()
+	signers, err := c.config.Keys.Signers(ctx, role, p.AgentID)
+	if err != nil {
+		return evidence.Digest{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// If the clock is set back during a trial, an act must still not look older than the acts that it names.
+	if now := c.config.Now(); now.After(c.last) {
+		c.last = now
+	}
+	p.Timestamp = evidence.FormatTime(c.last)
+	draft, err := evidence.NewDraft(p)
+	if err != nil {
+		return evidence.Digest{}, fmt.Errorf("sealing %s: %w", p.ActionType, err)
+	}
+	r, err := c.config.Ledger.Seal(ctx, draft, signers)
+	if errors.Is(err, ledger.ErrDuplicate) && p.ActionType != evidence.Submission {
+		err = fmt.Errorf("%w: %w", ErrMoved, err)
+	}
+	if err != nil {
+		return evidence.Digest{}, fmt.Errorf("sealing %s: %w", p.ActionType, err)
+	}
+	c.records = append(c.records, r)
+	return r.Digest, c.tell(r)
+}
+
+// tell sends a record's events to the listener. Without a listener it does nothing.
+func (c *clerk) tell(r *evidence.Record) error {
+	if c.config.OnEvent == nil {
+		return nil
+	}
+	events, err := c.view.Add(r)
+	if err != nil {
+		return fmt.Errorf("telling %s: %w", r.Payload.ActionType, err)
+	}
+	for _, event := range events {
+		c.config.OnEvent(event)
+	}
+	return nil
+}
+
+// citing adds to a juror's findings, and to the passages in its tables, the record that their message comes from, if the
+// evidence is made of records, and marks quotations that do not stand in their message. The program decides that, so it
+// replaces whatever record a juror names, and no juror can show a quotation that it made up as one that stands.
+type citing struct {
+	juror   jury.Juror
+	subject *subject.Case
+}
+
+// cite wraps the jurors and the judge in citing.
+func (c Config) cite(on *subject.Case) Config {
+	c.Jurors = slices.Clone(c.Jurors)
+	for i, j := range c.Jurors {
+		if j != nil {
+			c.Jurors[i] = citing{j, on}
+		}
+	}
+	if c.Judge != nil {
+		c.Judge = citing{c.Judge, on}
+	}
+	return c
+}
+
+// Answer implements jury.Juror.
+func (j citing) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
+	a, err := j.juror.Answer(ctx, b)
+	a.Opinion = citeOpinion(j.subject, a.Opinion)
+	if a.Speech.Updated != nil {
+		a.Speech.Updated = new(citeOpinion(j.subject, *a.Speech.Updated))
+	}
+	return a, err
+}
+
+func citeOpinion(on *subject.Case, o jury.Opinion) jury.Opinion {
+	o.Findings, o.Work = cite(on, o.Findings), o.Work.Clone()
+	for _, p := range o.Work.Passages() {
+		p.Quote, p.Record, p.Unfounded = stands(on.Message(p.Message), p.Quote, p.Unfounded)
+	}
+	return o
+}
+
+func cite(on *subject.Case, findings []jury.Finding) []jury.Finding {
+	findings = slices.Clone(findings)
+	for i := range findings {
+		f := &findings[i]
+		f.Quote, f.Record, f.Unfounded = stands(on.Message(f.Message), f.Quote, f.Unfounded)
+	}
+	return findings
+}
+
+// stands returns a quotation as it stands in its message, the message's record, and whether the quotation is unfounded. m is nil
+// if there is no such message.
+func stands(m *subject.Message, quote string, unfounded bool) (string, evidence.Digest, bool) {
+	if m == nil {
+		return quote, evidence.Digest{}, true
+	}
+	if passage, found := m.Passage(quote); found {
+		return passage, m.Record, unfounded
+	}
+	return quote, m.Record, true
 }
