@@ -233,12 +233,18 @@ func (l *Ledger) signPayload(p evidence.Payload, by []evidence.Signer) (*evidenc
 	if err != nil {
 		return nil, err
 	}
-	now := l.cfg.Now()
-	id, err := evidence.NewRecordID(now, l.cfg.Random)
-	if err != nil {
+	return l.signed(draft, l.cfg.Now(), evidence.Sealing{Signers: by})
+}
+
+// signed signs a draft at a time. The record claims this time, or that of the sealing if it is later.
+func (l *Ledger) signed(draft *evidence.Draft, now time.Time, s evidence.Sealing) (_ *evidence.Record, err error) {
+	if s.RecordID, err = evidence.NewRecordID(now, l.cfg.Random); err != nil {
 		return nil, err
 	}
-	return draft.Seal(evidence.Sealing{Signers: by, Time: now, RecordID: id, Random: l.cfg.Random})
+	if s.Random = l.cfg.Random; s.Time.Before(now) {
+		s.Time = now
+	}
+	return draft.Seal(s)
 }
 
 // Keys returns the keys that sign for an actor, all of them and in their order.
@@ -266,24 +272,18 @@ func OperatorAct[B operator.Body](p evidence.Payload, body B) (evidence.Payload,
 // Seal seals one act. It keeps the act's time and record id, or sets new ones. It sets no position in a chain. apart lists members to seal
 // apart. Its errors are those of Keys, of evidence.NewDraft and of Ledger.Seal.
 func (o Operator) Seal(ctx context.Context, p evidence.Payload, apart ...string) (*evidence.Record, error) {
-	signers, err := o.signers(ctx)
-	if err != nil {
-		return nil, err
-	}
 	draft, err := evidence.NewDraft(p)
 	if err != nil {
 		return nil, err
 	}
-	return o.Ledger.Seal(ctx, draft.SealingApart(apart...), signers)
+	return signedBy(ctx, o, func(by []evidence.Signer) (*evidence.Record, error) {
+		return o.Ledger.Seal(ctx, draft.SealingApart(apart...), by)
+	})
 }
 
 // SealNext is Ledger.SealNext. It also returns the errors of Keys.
 func (o Operator) SealNext(ctx context.Context, chain string, next func(chain []*evidence.Record) ([]evidence.Payload, error)) ([]*evidence.Record, error) {
-	signers, err := o.signers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return o.Ledger.SealNext(ctx, chain, signers, next)
+	return signedBy(ctx, o, func(by []evidence.Signer) ([]*evidence.Record, error) { return o.Ledger.SealNext(ctx, chain, by, next) })
 }
 
 // ChangeKeys seals the key events that plan returns for the current state of keys, in one transaction. If another
@@ -311,32 +311,27 @@ func (o Operator) ChangeKeys(ctx context.Context, plan func(*keys.History) ([]op
 
 // SealLast is Ledger.SealLast, in the chain that the act names. It also returns the errors of Keys.
 func (o Operator) SealLast(ctx context.Context, p evidence.Payload) error {
-	signers, err := o.signers(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = o.Ledger.SealLast(ctx, p.ChainID, signers, p)
+	_, err := signedBy(ctx, o, func(by []evidence.Signer) ([]*evidence.Record, error) {
+		return o.Ledger.SealLast(ctx, p.ChainID, by, p)
+	})
 	return err
 }
 
 // Settle is Ledger.Settle. It also returns the errors of Keys.
 func (o Operator) Settle(ctx context.Context, late []LateStamp) (int, error) {
-	signers, err := o.signers(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return o.Ledger.Settle(ctx, late, signers)
+	return signedBy(ctx, o, func(by []evidence.Signer) (int, error) { return o.Ledger.Settle(ctx, late, by) })
 }
 
 // Anchor is Ledger.Anchor. It also returns the errors of Keys.
 func (o Operator) Anchor(ctx context.Context, body operator.CheckpointStampBody) (*evidence.Record, error) {
-	signers, err := o.signers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return o.Ledger.Anchor(ctx, body, signers)
+	return signedBy(ctx, o, func(by []evidence.Signer) (*evidence.Record, error) { return o.Ledger.Anchor(ctx, body, by) })
 }
 
-func (o Operator) signers(ctx context.Context) ([]evidence.Signer, error) {
-	return o.Keys.Signers(ctx, evidence.RoleOperator, OperatorName)
+// signedBy calls do with the operator's signers.
+func signedBy[T any](ctx context.Context, o Operator, do func(by []evidence.Signer) (T, error)) (done T, err error) {
+	signers, err := o.Keys.Signers(ctx, evidence.RoleOperator, OperatorName)
+	if err != nil {
+		return done, err
+	}
+	return do(signers)
 }

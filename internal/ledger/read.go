@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"sync"
+	"time"
 
 	"jurat/evidence"
 	"jurat/internal/fault"
+	"jurat/internal/keys"
 	"jurat/internal/ledger/storage"
 )
 
@@ -88,44 +92,69 @@ type Placed struct {
 	*evidence.Record
 }
 
-// Records iterates over the log in log order, from index from to the size at the start of the iteration. It skips
-// expired records, and ends after an error.
-func (l *Ledger) Records(ctx context.Context, from int64) iter.Seq2[Placed, error] {
-	return func(yield func(Placed, error) bool) {
-		head, err := l.cfg.Store.Head(ctx)
-		for index := max(0, from); err == nil && index < head.Size; index += smallPage {
-			var records []Placed
-			records, err = l.page(ctx, index, min(smallPage, head.Size-index))
-			for _, record := range records {
-				if !yield(record, nil) {
+func placedOf(row *storage.Row) (Placed, error) {
+	record, err := row.Record()
+	return Placed{row.Index, record}, err
+}
+
+// paged iterates over the rows that page returns from an index on, until it returns none. It ends after an error.
+func paged(from int64, page func(from int64) ([]storage.Row, error)) iter.Seq2[*storage.Row, error] {
+	return func(yield func(*storage.Row, error) bool) {
+		for next := from; ; {
+			rows, err := page(next)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range rows {
+				if !yield(&rows[i], nil) {
 					return
 				}
+				next = rows[i].Index + 1
 			}
-		}
-		if err != nil {
-			yield(Placed{}, fmt.Errorf("reading the log: %w", err))
+			if len(rows) == 0 {
+				return
+			}
 		}
 	}
 }
 
-// page returns these records without the expired ones.
-func (l *Ledger) page(ctx context.Context, from, n int64) ([]Placed, error) {
-	rows, err := l.RowsFrom(ctx, from, n)
-	if err != nil {
-		return nil, err
-	}
-	placed := make([]Placed, 0, n)
-	for i := range rows {
-		if rows[i].Entry != nil {
-			continue
+// opened iterates over what open makes of rows. It ends after an error, which says what was being done.
+func opened[T any](rows iter.Seq2[*storage.Row, error], open func(*storage.Row) (T, error), doing string, args ...any) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for row, err := range rows {
+			var made T
+			if err == nil {
+				made, err = open(row)
+			}
+			fault.While(&err, doing, args...)
+			if !yield(made, err) || err != nil {
+				return
+			}
 		}
-		record, err := rows[i].Record()
-		if err != nil {
-			return nil, err
-		}
-		placed = append(placed, Placed{rows[i].Index, record})
 	}
-	return placed, nil
+}
+
+// Records iterates over the log in log order, from index from to the size at the start of the iteration. It skips
+// expired records, and ends after an error.
+func (l *Ledger) Records(ctx context.Context, from int64) iter.Seq2[Placed, error] {
+	return func(yield func(Placed, error) bool) {
+		head, failed := l.cfg.Store.Head(ctx)
+		rows := paged(max(0, from), func(from int64) ([]storage.Row, error) {
+			if failed != nil || from >= head.Size {
+				return nil, failed
+			}
+			return l.RowsFrom(ctx, from, min(smallPage, head.Size-from))
+		})
+		kept := func(yield func(*storage.Row, error) bool) {
+			for row, err := range rows {
+				if (err != nil || row.Entry == nil) && !yield(row, err) {
+					return
+				}
+			}
+		}
+		opened(kept, placedOf, "reading the log")(yield)
+	}
 }
 
 // RowsFrom returns exactly these rows.
@@ -210,4 +239,191 @@ func (l *Ledger) Waits(ctx context.Context, from, n int64) (map[int64]bool, erro
 		}
 	}
 	return places, nil
+}
+
+// A CaseFile reads records of the log one by one, as the log was when CaseFile was called. It holds only a few at a
+// time, however many they are.
+type CaseFile struct {
+	Checkpoint string // chosen as Prove does
+	Anchors    []evidence.Anchor
+
+	l    *Ledger
+	at   []int64
+	head storage.Head
+	keys *keys.History
+}
+
+// CaseFile opens the records at these indexes, in log order, for reading.
+func (l *Ledger) CaseFile(ctx context.Context, at []int64) (*CaseFile, error) {
+	under, anchors, err := l.under(ctx, at)
+	if err != nil {
+		return nil, fmt.Errorf("choosing a checkpoint: %w", err)
+	}
+	keys, err := l.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &CaseFile{Checkpoint: under.signed, Anchors: anchors, l: l, at: at, head: under.head, keys: keys}, nil
+}
+
+// Records iterates over the records in log order. Each has all its time stamps, its certificates, and the proof of
+// its place under the checkpoint. It ends after an error.
+func (f *CaseFile) Records(ctx context.Context) iter.Seq2[*evidence.Record, error] {
+	return func(yield func(*evidence.Record, error) bool) {
+		n, hashes := 0, cached(f.l.cfg.hashes(ctx))
+		opened(f.l.rowsAt(ctx, f.at), func(row *storage.Row) (*evidence.Record, error) {
+			if n++; n%1024 == 0 {
+				hashes = cached(f.l.cfg.hashes(ctx)) // hashes read for earlier records are of little use for later ones
+			}
+			record, err := row.Record()
+			if err != nil {
+				return nil, err
+			}
+			record.Log = &evidence.LogProof{Index: row.Index, LogCounts: row.Counts}
+			record.Certificates = f.keys.Certificates(&record.Payload)
+			return record, prove(record, f.head, hashes)
+		}, "reading a case")(yield)
+	}
+}
+
+// At iterates over the records at these indexes, in log order. It holds a few at a time, and ends after an error.
+func (l *Ledger) At(ctx context.Context, at []int64) iter.Seq2[Placed, error] {
+	return opened(l.rowsAt(ctx, at), placedOf, "reading a case")
+}
+
+// Linked returns the records that brief.Index.Gather gathers for any reader, in log order. cut is Gathered.Cut: why
+// more are linked. The errors of Gather are among its errors.
+func (l *Ledger) Linked(ctx context.Context, name string) (records []*evidence.Record, cut error, err error) {
+	g, err := l.briefs.Gather(ctx, name, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	for r, err := range l.At(ctx, g.Indexes) {
+		if err != nil {
+			return nil, nil, err
+		}
+		records = append(records, r.Record)
+	}
+	return records, g.Cut, nil
+}
+
+// rowsAt iterates over the rows at these indexes, in log order. It checks their numbers in their chains, because a
+// case contains a chain whole or not at all. It ends after an error, ErrDamaged if a row is missing or its number is
+// wrong.
+func (l *Ledger) rowsAt(ctx context.Context, at []int64) iter.Seq2[*storage.Row, error] {
+	return func(yield func(*storage.Row, error) bool) {
+		counts := map[string]int64{}
+		for page := range slices.Chunk(at, smallPage) {
+			rows, err := l.cfg.Store.RowsAt(ctx, page)
+			if err == nil && len(rows) != len(page) {
+				err = fmt.Errorf("%w: the log should have %d rows from row %d on, but %d were found", ErrDamaged, len(page), page[0], len(rows))
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range rows {
+				row := &rows[i]
+				if counts[row.ChainID]++; row.ChainID != "" && row.Counts.ChainSeq != counts[row.ChainID] {
+					yield(nil, fmt.Errorf("%w: row %d was logged as number %d of its chain, but is number %d", ErrDamaged, row.Index, row.Counts.ChainSeq, counts[row.ChainID]))
+					return
+				}
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// chainRows iterates over the rows of a chain, and reads a few at a time. It ends after an error.
+func (l *Ledger) chainRows(ctx context.Context, chain string) iter.Seq2[*storage.Row, error] {
+	return paged(0, func(from int64) ([]storage.Row, error) { return l.cfg.Store.InChain(ctx, chain, from, smallPage) })
+}
+
+// ChainRecords iterates over the records of a chain in log order, and holds a few at a time. It ends after an error.
+func (l *Ledger) ChainRecords(ctx context.Context, chain string) iter.Seq2[*evidence.Record, error] {
+	return opened(l.chainRows(ctx, chain), (*storage.Row).Record, "reading chain %q", chain)
+}
+
+// pollInterval is how often the head is read of a store that does not notify.
+const pollInterval = 500 * time.Millisecond
+
+// Grown returns a channel that gets a value when the log may have grown, by any process, since the last value was
+// taken. The caller takes a value, reads what is new, and waits for the next. A caller that calls Grown, then reads
+// the log, then waits, misses nothing. The channel is closed when the context is done.
+//
+// It costs every process one connection, or one row read twice a second, however many callers wait.
+func (l *Ledger) Grown(ctx context.Context) <-chan struct{} {
+	c := make(chan struct{}, 1)
+	l.growth.join(l, c)
+	context.AfterFunc(ctx, func() { l.growth.leave(c) })
+	return c
+}
+
+// growth notifies the callers of Grown.
+type growth struct {
+	mu      sync.Mutex // held while the members below are used, and while values are sent
+	waiting map[chan struct{}]bool
+	stop    context.CancelFunc // ends Ledger.watch; nil: no caller waits, so it does not run
+}
+
+func (g *growth) join(l *Ledger, c chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.waiting == nil {
+		g.waiting = map[chan struct{}]bool{}
+	}
+	g.waiting[c] = true
+	if g.stop == nil {
+		ctx, stop := context.WithCancel(context.Background()) // serves all waiting callers, and ends with the last of them
+		g.stop = stop
+		go l.watch(ctx)
+	}
+}
+
+func (g *growth) leave(c chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.waiting, c)
+	close(c)
+	if len(g.waiting) == 0 {
+		g.stop()
+		g.stop = nil
+	}
+}
+
+// tell sends to every channel that is empty.
+func (g *growth) tell() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for c := range g.waiting {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// watch calls tell when any process appends, while a caller waits. It reads the head of a store only while the store
+// cannot notify. So a lost connection delays notifications, but loses none.
+func (l *Ledger) watch(ctx context.Context) {
+	again := time.NewTicker(l.cfg.Poll)
+	defer again.Stop()
+	for size := int64(-1); ctx.Err() == nil; {
+		_ = l.cfg.Store.Listen(ctx, l.growth.tell) // after any error: read the head, then listen again
+		// If the head cannot be read now, the next round reads it.
+		now, err := l.Size(ctx)
+		if errors.Is(err, ErrClosed) {
+			return
+		}
+		if err == nil && now != size {
+			size = now
+			l.growth.tell()
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+		}
+	}
 }

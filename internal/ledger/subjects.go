@@ -248,27 +248,12 @@ func (l *Ledger) CountsFrom(ctx context.Context, role evidence.Role, name string
 
 func counted(page func(from int64) ([]storage.Row, error), seq func(evidence.LogCounts) int64) iter.Seq2[Counted, error] {
 	return func(yield func(Counted, error) bool) {
-		for from, n := int64(0), int64(0); ; {
-			rows, err := page(from)
-			for i := 0; err == nil && i < len(rows); i++ {
-				row, c := &rows[i], Counted{}
-				from = row.Index + 1
-				if n++; seq(row.Counts) != n {
-					err = fmt.Errorf("%w: row %d was counted as number %d, but is number %d", ErrDamaged, row.Index, seq(row.Counts), n)
-				} else {
-					c, err = countedOf(row)
-				}
-				if err == nil && !yield(c, nil) {
-					return
-				}
+		n := int64(0)
+		opened(paged(0, page), func(row *storage.Row) (Counted, error) {
+			if n++; seq(row.Counts) != n {
+				return Counted{}, fmt.Errorf("%w: row %d was counted as number %d, but is number %d", ErrDamaged, row.Index, seq(row.Counts), n)
 			}
-			if err != nil {
-				yield(Counted{}, fmt.Errorf("reading what the log counts of an actor: %w", err))
-				return
-			}
-			if len(rows) == 0 {
-				return
-			}
-		}
+			return countedOf(row)
+		}, "reading what the log counts of an actor")(yield)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -54,17 +55,8 @@ func (s *Files) Key() filestore.ID { return s.keys.IDs()[0] }
 
 func (s *Files) Where(name string) string { return name + " in the database" }
 
-// once runs an operation that must not be done twice. It repeats the operation only if the first attempt certainly
-// had no effect.
-func (s *Files) once(ctx context.Context, op, name string, f func(context.Context) error) error {
-	return s.do(ctx, op, name, undone, f)
-}
-
-// often runs an operation that may be done twice. It repeats the operation also if the outcome is unknown.
-func (s *Files) often(ctx context.Context, op, name string, f func(context.Context) error) error {
-	return s.do(ctx, op, name, undoneOrBroken, f)
-}
-
+// do runs an operation, and repeats it after an error that again accepts: undone for one that must not be done twice, undoneOrBroken for
+// one that may.
 func (s *Files) do(ctx context.Context, op, name string, again func(error) bool, f func(context.Context) error) error {
 	if !fs.ValidPath(name) {
 		return &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
@@ -83,12 +75,8 @@ func (s *Files) do(ctx context.Context, op, name string, again func(error) bool,
 
 // isAnswer reports whether an error says what is in the file store, not that the store could not be asked.
 func isAnswer(err error) bool {
-	for _, answer := range []error{fs.ErrNotExist, fs.ErrExist, fs.ErrInvalid, filestore.ErrDamaged, filestore.ErrOtherKey} {
-		if errors.Is(err, answer) {
-			return true
-		}
-	}
-	return false
+	answers := []error{fs.ErrNotExist, fs.ErrExist, fs.ErrInvalid, filestore.ErrDamaged, filestore.ErrOtherKey}
+	return slices.ContainsFunc(answers, func(answer error) bool { return errors.Is(err, answer) })
 }
 
 // exec executes a statement in a transaction of its own, with one message to the server.
@@ -119,7 +107,7 @@ func changed(tag pgconn.CommandTag, err, otherwise error) error {
 }
 
 func (s *Files) Read(ctx context.Context, name string) (content []byte, err error) {
-	err = s.often(ctx, "read", name, func(ctx context.Context) error {
+	err = s.do(ctx, "read", name, undoneOrBroken, func(ctx context.Context) error {
 		content, err = s.read(ctx, s.pool, name, `SELECT content, wrapped FROM jurat.files WHERE name = $1`)
 		return err
 	})
@@ -141,19 +129,16 @@ func (s *Files) read(ctx context.Context, from querier, name, query string) ([]b
 
 // Create implements filestore.Store. Of two concurrent callers, the second waits for the first and gets fs.ErrExist.
 func (s *Files) Create(ctx context.Context, name string, content []byte) error {
-	return s.put(ctx, s.once, "create", name, content, `INSERT INTO jurat.files (name, content, wrapped) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING`)
+	return s.put(ctx, undone, "create", name, content, `INSERT INTO jurat.files (name, content, wrapped) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING`)
 }
 
 func (s *Files) Replace(ctx context.Context, name string, content []byte) error {
-	return s.put(ctx, s.often, "replace", name, content, `INSERT INTO jurat.files (name, content, wrapped) VALUES ($1, $2, $3)
+	return s.put(ctx, undoneOrBroken, "replace", name, content, `INSERT INTO jurat.files (name, content, wrapped) VALUES ($1, $2, $3)
 		ON CONFLICT (name) DO UPDATE SET content = excluded.content, wrapped = excluded.wrapped`)
 }
 
-// A doer is Files.once or Files.often.
-type doer func(ctx context.Context, op, name string, f func(context.Context) error) error
-
-func (s *Files) put(ctx context.Context, do doer, op, name string, content []byte, statement string) error {
-	return do(ctx, op, name, func(ctx context.Context) error {
+func (s *Files) put(ctx context.Context, again func(error) bool, op, name string, content []byte, statement string) error {
+	return s.do(ctx, op, name, again, func(ctx context.Context) error {
 		key, stored := s.keys.Wrap(name, content)
 		tag, err := s.exec(ctx, statement, name, stored, key)
 		return changed(tag, err, fs.ErrExist)
@@ -165,12 +150,12 @@ func (s *Files) CreateAll(ctx context.Context, files []filestore.File) error {
 	if len(files) == 0 {
 		return nil
 	}
-	for _, file := range files[1:] { // once examines the first
+	for _, file := range files[1:] { // do examines the first
 		if !fs.ValidPath(file.Name) {
 			return &fs.PathError{Op: "create", Path: file.Name, Err: fs.ErrInvalid}
 		}
 	}
-	return s.once(ctx, "create", files[0].Name, func(ctx context.Context) error {
+	return s.do(ctx, "create", files[0].Name, undone, func(ctx context.Context) error {
 		names, contents, keys := make([]string, len(files)), make([][]byte, len(files)), make([]string, len(files))
 		for n, file := range files {
 			key, stored := s.keys.Wrap(file.Name, file.Content)
@@ -188,7 +173,7 @@ const selectForUpdate = `SELECT content, wrapped FROM jurat.files WHERE name = $
 
 // Rename implements filestore.Store. It wraps the content again, because a wrapping is bound to the file's name.
 func (s *Files) Rename(ctx context.Context, from, to string) error {
-	return s.once(ctx, "rename", from, func(ctx context.Context) error {
+	return s.do(ctx, "rename", from, undone, func(ctx context.Context) error {
 		if !fs.ValidPath(to) {
 			return fs.ErrInvalid
 		}
@@ -209,7 +194,7 @@ func (s *Files) Rename(ctx context.Context, from, to string) error {
 
 // Remove implements filestore.Store. After a connection broke, it may report that a file is missing which it has removed.
 func (s *Files) Remove(ctx context.Context, name string) error {
-	return s.often(ctx, "remove", name, func(ctx context.Context) error {
+	return s.do(ctx, "remove", name, undoneOrBroken, func(ctx context.Context) error {
 		tag, err := s.exec(ctx, `DELETE FROM jurat.files WHERE name = $1`, name)
 		return changed(tag, err, fs.ErrNotExist)
 	})
@@ -222,7 +207,7 @@ func (s *Files) List(ctx context.Context, folder string, found func(name string)
 	after := ""
 	for {
 		var names []string
-		err := s.often(ctx, "list", folder, func(ctx context.Context) error {
+		err := s.do(ctx, "list", folder, undoneOrBroken, func(ctx context.Context) error {
 			// '0' comes right after '/'.
 			var err error
 			names, err = texts[string](ctx, s.pool, `SELECT name FROM jurat.files WHERE name >= $1 || '/' AND name < $1 || '0' AND name > $2 ORDER BY name LIMIT $3`, folder, after, page)

@@ -2,11 +2,14 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -20,7 +23,7 @@ const leastRoom = 1 << 20
 // trouble is why the last transaction failed, if the disk may be the cause.
 type trouble struct{ err error }
 
-// Probe implements storage.Prober. It checks the free room, and commits a transaction that changes nothing: the disk
+// Probe implements storage.Store. It checks the free room, and commits a transaction that changes nothing: the disk
 // can be full for this user alone, or fail for another reason, or a process that has stopped can hold the lock.
 func (s *Store) Probe(ctx context.Context) error {
 	if s.closed.Load() {
@@ -145,4 +148,213 @@ func giveWay(path string) error {
 		return nil
 	}
 	return s.useReserve()
+}
+
+// reclaimPages is how many pages one transaction frees. No process can append during it.
+const reclaimPages = 512
+
+// Reclaim implements storage.Store. It removes free pages from the file, a few at a time. Then it empties the
+// write-ahead log, so that neither contains deleted text. A file that lacks
+// incremental vacuum, because of a crash when it was made, is rewritten once. No process can append meanwhile.
+func (s *Store) Reclaim(ctx context.Context, progress func(done, total int64)) error {
+	mode, err := s.pragma(ctx, "auto_vacuum")
+	if err != nil {
+		return err
+	}
+	const incremental = 2
+	if mode != incremental {
+		err = s.outsideTransaction(ctx, `PRAGMA auto_vacuum = INCREMENTAL`, `VACUUM`)
+	} else {
+		err = s.freePages(ctx, progress)
+	}
+	return errors.Join(err, s.emptyWAL(ctx))
+}
+
+// freePages removes free pages from the file.
+func (s *Store) freePages(ctx context.Context, progress func(done, total int64)) error {
+	total := int64(-1)
+	for {
+		free, err := s.pragma(ctx, "freelist_count")
+		if err != nil {
+			return err
+		}
+		if total < 0 {
+			total = free
+		}
+		if progress != nil && total > 0 {
+			progress(total-free, max(total, total-free))
+		}
+		if free == 0 {
+			return nil
+		}
+		if err := s.outsideTransaction(ctx, fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, reclaimPages)); err != nil {
+			return err
+		}
+		if left, err := s.pragma(ctx, "freelist_count"); err != nil || left >= free {
+			return err // another process filled as many pages meanwhile: leave the rest to the next call
+		}
+	}
+}
+
+// emptyWAL moves the write-ahead log into the database file and empties it. That needs a moment in which no reader
+// uses the log. If none comes in time, emptyWAL returns storage.ErrBusy.
+func (s *Store) emptyWAL(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.lockTime, errWaited)
+	defer cancel()
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.writing.Release()
+	err := s.retry(ctx, func() error {
+		var busy, frames, moved int
+		if err := s.writer.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &frames, &moved); err != nil {
+			return translate(err)
+		}
+		if busy != 0 {
+			return errBusy
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("emptying %s-wal, which may still contain deleted text: %w", s.path, err)
+	}
+	return nil
+}
+
+func (s *Store) pragma(ctx context.Context, name string) (n int64, err error) {
+	err = engine{s}.Read(ctx, func(storage.Reader) error {
+		conn, err := s.readers.Conn(ctx)
+		if err != nil {
+			return translate(err)
+		}
+		defer conn.Close()                                                                      // returns it to the pool
+		if err := conn.QueryRowContext(ctx, `SELECT count(*) FROM meta`).Scan(&n); err != nil { // by this read the connection learns what others changed
+			return translate(err)
+		}
+		return translate(conn.QueryRowContext(ctx, `PRAGMA `+name).Scan(&n))
+	})
+	return n, err
+}
+
+// outsideTransaction runs statements that must not be inside a transaction, in this process's turn to write.
+func (s *Store) outsideTransaction(ctx context.Context, statements ...string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.lockTime, errWaited)
+	defer cancel()
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.writing.Release()
+	for _, statement := range statements {
+		if err := s.retry(ctx, func() error { return s.drain(statement) }); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	return nil
+}
+
+// drain runs a statement to its end: a pragma works while its rows are read. It takes no context, because it must not
+// be interrupted.
+func (s *Store) drain(statement string) error {
+	rows, err := s.writer.QueryContext(context.Background(), statement)
+	if err != nil {
+		return translate(err)
+	}
+	return translate(each(rows, func() error { return nil }))
+}
+
+const (
+	// movedAt is about how many bytes the write-ahead log has when the mover moves it into the database file. More
+	// may be committed meanwhile.
+	movedAt = 8 << 20
+	// movedByCommit is how many pages the write-ahead log may have before a commit moves them itself, and delays its
+	// caller. It bounds the log if the mover does not keep up.
+	movedByCommit = 8192
+)
+
+// A mover moves the write-ahead log into the database file from time to time, on a connection of its own. A commit
+// that did this would delay its callers while it writes and syncs hundreds of pages.
+type mover struct {
+	db      *sql.DB
+	written int           // bytes since the last time, approximately; guarded by Store.writing
+	due     chan struct{} // of capacity one
+	ended   sync.WaitGroup
+}
+
+func newMover(path, synchronous string) (*mover, error) {
+	db, err := sql.Open("sqlite", dataSource(path, url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_synchronous": {synchronous}}))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	m := &mover{db: db, due: make(chan struct{}, 1)}
+	m.ended.Go(func() {
+		for range m.due {
+			// The move serves later writers, so it has no caller's context. After an error, or if another process
+			// moves at the same time, the pages stay where they are: durable, and moved the next time.
+			_, _ = m.db.ExecContext(context.Background(), `PRAGMA wal_checkpoint(PASSIVE)`)
+		}
+	})
+	return m, nil
+}
+
+// add counts committed bytes, and wakes the mover when they are enough. The caller holds Store.writing.
+func (m *mover) add(bytes int) {
+	if m.written += bytes; m.written < movedAt {
+		return
+	}
+	m.written = 0
+	select {
+	case m.due <- struct{}{}:
+	default: // the mover has been woken already
+	}
+}
+
+// close waits for a move in progress. The caller must not call add afterwards.
+func (m *mover) close() error {
+	close(m.due)
+	m.ended.Wait()
+	if err := m.db.Close(); err != nil {
+		return fmt.Errorf("closing the connection that moves the write-ahead log: %w", err)
+	}
+	return nil
+}
+
+// volume is about how many bytes a batch adds to the write-ahead log: its own, and the pages that every commit
+// rewrites.
+func volume(batch *storage.Batch) int {
+	bytes := 6 * pageSize
+	for i := range batch.Rows {
+		bytes += len(batch.Rows[i].Packed.Blob) + 1024
+		for _, t := range batch.Rows[i].Timestamps[min(batch.Rows[i].Packed.Timestamps, len(batch.Rows[i].Timestamps)):] {
+			bytes += len(t.Token)
+		}
+	}
+	for i := range batch.Briefs {
+		bytes += len(batch.Briefs[i].Line) + len(batch.Briefs[i].Names) + 20*len(batch.Briefs[i].Keys)
+	}
+	return bytes
+}
+
+// leave returns a connection that must be closed last, or nil. If the disk has no room for the write-ahead log in the
+// database file, moving it at the end would take the last free bytes and still break off, and no program could start
+// again. A connection that only reads moves nothing when it is the last. The log then stays beside the file, durable,
+// and is moved when there is room.
+func (s *Store) leave() (*sql.DB, error) {
+	log, err := os.Stat(s.path + "-wal")
+	if err != nil || s.readOnly != nil {
+		return nil, nil // there is nothing to move
+	}
+	if free, known, err := s.free(); err != nil || !known || free >= uint64(log.Size())+leastRoom {
+		return nil, nil
+	}
+	last, err := sql.Open("sqlite", dataSource(s.path, url.Values{"mode": {"ro"}}))
+	if err != nil {
+		return nil, err
+	}
+	last.SetMaxOpenConns(1)
+	var tables int
+	if err := last.QueryRow(`SELECT count(*) FROM sqlite_schema`).Scan(&tables); err != nil {
+		return nil, errors.Join(fmt.Errorf("leaving the write-ahead log where it is: %w", err), last.Close())
+	}
+	return last, nil
 }
