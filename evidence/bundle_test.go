@@ -347,12 +347,8 @@ func TestRecordFile(t *testing.T) {
 			if diff := differences(r, opened); diff != nil {
 				t.Errorf("the record has other %s", diff)
 			}
-			if diff := cmp.Diff(r.Payload, opened.Payload); diff != "" {
-				t.Errorf("payload (-sealed +opened):\n%s", diff)
-			}
-			if err := check(t, opened); err != nil {
-				t.Error(err)
-			}
+			must.Equal(t, cmp.Diff(r.Payload, opened.Payload), "")
+			must.Want(t, check(t, opened), nil)
 		})
 	}
 }
@@ -496,9 +492,7 @@ func TestOpenParts(t *testing.T) {
 
 func TestImprint(t *testing.T) {
 	r := richRecord(t)
-	if r.Imprint() != sha256.Sum256(slices.Concat(r.Signatures[0], r.Signatures[1], r.Signatures[2])) {
-		t.Error("the imprint is not the hash of the joined signatures")
-	}
+	must.Equal(t, r.Imprint(), sha256.Sum256(slices.Concat(r.Signatures[0], r.Signatures[1], r.Signatures[2])))
 }
 
 // TestSignersAreSigned checks that removing a signature together with its signer's name is detected.
@@ -538,9 +532,7 @@ func TestFloods(t *testing.T) {
 		for i := range stamps {
 			stamps[i] = Timestamp{Kind: RFC3161, Token: fmt.Append(nil, i)}
 		}
-		if err := checkTimestamps(stamps); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, checkTimestamps(stamps), nil)
 		if err := checkTimestamps(append(stamps, stamps[17])); err == nil || !strings.Contains(err.Error(), "timestamp 500000: the same token twice") {
 			t.Error(err)
 		}
@@ -556,12 +548,8 @@ func TestFloods(t *testing.T) {
 		}
 		r.canonical = []byte(`{"metadata":{` + strings.Join(metadata, ",") + `},"sealed_apart":[` + strings.Join(pointers, ",") + `]}`)
 		m := must.Get(membersOf(r.canonical))(t)
-		if err := checkApart(m, r.Payload.SealedApart, rules[ModelOutput]); err != nil {
-			t.Error(err)
-		}
-		if err := r.CheckDisclosures(); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, checkApart(m, r.Payload.SealedApart, rules[ModelOutput]), nil)
+		must.Want(t, r.CheckDisclosures(), nil)
 		r.Disclosures[19_999].Value = []byte("2")
 		if err := r.CheckDisclosures(); err == nil {
 			t.Error("the one false value was not detected")

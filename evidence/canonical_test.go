@@ -76,9 +76,7 @@ func TestCanonical(t *testing.T) {
 	for _, test := range accepted {
 		t.Run(test.name, func(t *testing.T) {
 			form := must.Get(Canonical([]byte(test.doc)))(t)
-			if string(form) != test.form {
-				t.Errorf("form is %s\nwant    %s", form, test.form)
-			}
+			must.Equal(t, string(form), test.form)
 			if again, err := Canonical(form); err != nil || !bytes.Equal(again, form) {
 				t.Errorf("form of the form is %s, %v", again, err)
 			}
@@ -304,9 +302,7 @@ func TestDroppedMembers(t *testing.T) {
 	}
 	slices.Sort(opens)
 	want := []string{"/certificates", "/disclosures", "/log", "/log/checkpoint"}
-	if diff := cmp.Diff(want, opens); diff != "" {
-		t.Errorf("what may be missing (-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, opens), "")
 }
 
 // memberPointers lists every object member under a value.

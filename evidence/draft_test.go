@@ -51,9 +51,7 @@ func TestSealRefuses(t *testing.T) {
 func TestSealKeepsTheDraft(t *testing.T) {
 	draft := must.Get(ParseDraft([]byte(testPayload)))(t)
 	s := Sealing{Signers: []Signer{testSigner(t, ES256)}, RecordID: testID, Apart: []string{"/prompt"}, Random: new(counter)}
-	if _, err := draft.Seal(s); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(draft.Seal(s))(t)
 	second := must.Get(draft.Seal(Sealing{Signers: s.Signers, RecordID: testID}))(t)
 	wantKept(t, testPayload, second)
 }
@@ -137,9 +135,7 @@ func TestPrepare(t *testing.T) {
 	prepared := must.Get(draft.Prepare([]SignerInfo{signer.Info()}, how))(t)
 	how.Signers = []Signer{signer}
 	r := must.Get(draft.Seal(how))(t)
-	if string(prepared) != string(r.Canonical()) {
-		t.Errorf("prepared %s, sealed %s", prepared, r.Canonical())
-	}
+	must.Equal(t, string(prepared), string(r.Canonical()))
 	if _, err := draft.Prepare([]SignerInfo{signer.Info()}, how); err == nil {
 		t.Error("Prepare accepted signers that sign in this process")
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -117,9 +116,7 @@ func TestLogCounts(t *testing.T) {
 		}
 		seen[string(entry)] = true
 	}
-	if len(seen) != 10 {
-		t.Error("two counts have the same entry")
-	}
+	must.Equal(t, len(seen), 10)
 	alone, step, submission := &Payload{ActionType: Message}, &Payload{ActionType: Message, ChainID: "c"}, &Payload{ActionType: Submission, ChainID: "c"}
 	review, event, judgment := &Payload{ActionType: HumanReview}, &Payload{ActionType: KeyEvent}, &Payload{ActionType: FinalJudgment, ChainID: "c"}
 	for _, test := range []struct {
@@ -228,9 +225,7 @@ func FuzzParseEntry(f *testing.F) {
 func TestDigestHasOneForm(t *testing.T) {
 	d := DigestOf(nil)
 	const empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-	if d.String() != empty {
-		t.Errorf("the digest of nothing is %s", d)
-	}
+	must.Equal(t, d.String(), empty)
 	if again, err := ParseDigest(empty); err != nil || again != d {
 		t.Errorf("parsed to %s, %v", again, err)
 	}
@@ -261,7 +256,5 @@ func TestRecordID(t *testing.T) {
 			t.Errorf("%s: id is %s", never, id)
 		}
 	}
-	if _, err := NewRecordID(testTime, strings.NewReader("short")); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("with a source that ends too early: %v", err)
-	}
+	must.Fail(t, io.ErrUnexpectedEOF)(NewRecordID(testTime, strings.NewReader("short")))
 }

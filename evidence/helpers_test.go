@@ -116,9 +116,7 @@ func TestFormatDocument(t *testing.T) {
 		}
 	}
 	slices.Sort(actions)
-	if diff := cmp.Diff(ActionTypes(), actions); diff != "" {
-		t.Errorf("action types (-rules +page):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(ActionTypes(), actions), "")
 	for name := range sample {
 		if !strings.Contains(page, "`"+name+"`") {
 			t.Errorf("docs/format.md does not mention %s", name)
@@ -279,16 +277,12 @@ func TestSealedApart(t *testing.T) {
 	pointers := []string{"/prompt", "/metadata/a~1b", "/metadata/m~0n", "/tools_used", "/prompt"}
 	r := seal(t, richPayload, pointers)
 	want := []string{"/metadata/a~1b", "/metadata/m~0n", "/prompt", "/tools_used"}
-	if diff := cmp.Diff(want, r.Payload.SealedApart); diff != "" {
-		t.Errorf("sealed_apart (-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, r.Payload.SealedApart), "")
 	var values []string
 	for _, d := range r.Disclosures {
 		values = append(values, d.Pointer+" "+string(d.Value))
 	}
-	if diff := cmp.Diff([]string{"/metadata/a~1b 1", `/metadata/m~0n {"deep":[2]}`, `/prompt "p\n"`, `/tools_used ["t"]`}, values); diff != "" {
-		t.Errorf("disclosed (-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff([]string{"/metadata/a~1b 1", `/metadata/m~0n {"deep":[2]}`, `/prompt "p\n"`, `/tools_used ["t"]`}, values), "")
 	for _, secret := range []string{`"p\n"`, `"deep"`, `["t"]`} {
 		if strings.Contains(string(r.Canonical()), secret) {
 			t.Errorf("the payload still contains %s", secret)
@@ -297,9 +291,7 @@ func TestSealedApart(t *testing.T) {
 	if !strings.Contains(string(r.Canonical()), `"plain":"x","é":"y"`) {
 		t.Error("the payload has lost other metadata")
 	}
-	if err := r.CheckDisclosures(); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, r.CheckDisclosures(), nil)
 }
 
 // TestDisclosures opens records with correct, wrong, missing and no disclosures.
@@ -340,9 +332,7 @@ func TestDisclosedInAnotherRecord(t *testing.T) {
 	b := seal(t, testPayload, []string{"/response", "/prompt"}) // the same salts in another order
 	b.Disclosures = a.Disclosures
 	b.Disclosures[0].Salt[0] ^= 1
-	if err := b.CheckDisclosures(); !errors.Is(err, ErrDisclosure) {
-		t.Errorf("error is %v", err)
-	}
+	must.Want(t, b.CheckDisclosures(), ErrDisclosure)
 }
 
 // TestPointers tries pointers that may be sealed apart, pointers that may not, and second spellings of the same pointer.
@@ -376,9 +366,7 @@ func TestSealedApartBefore(t *testing.T) {
 		t.Fatalf("sealed_apart (-want +got):\n%s", diff)
 	}
 	r.Disclosures = append([]Disclosure{own}, r.Disclosures...)
-	if err := r.CheckDisclosures(); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, r.CheckDisclosures(), nil)
 	draft, err := ParseDraft([]byte(doc))
 	if err != nil {
 		t.Fatal(err)
@@ -439,9 +427,7 @@ func TestNoSalt(t *testing.T) {
 	}
 	_, err = draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Apart: []string{"/prompt"},
 		Random: strings.NewReader("too short")})
-	if !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("error is %v", err)
-	}
+	must.Want(t, err, io.ErrUnexpectedEOF)
 	once := must.Get(draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Apart: []string{"/prompt"}}))(t)
 	twice, err := draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Apart: []string{"/prompt"}})
 	if err != nil || string(once.Payload.Prompt) == string(twice.Payload.Prompt) {
@@ -503,15 +489,12 @@ func TestWithhold(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Withheld{{first.Payload.RecordID, "/prompt", false}, {second.Payload.RecordID, "/prompt", false}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, got), "")
 	if len(first.Disclosures) != 1 || first.Disclosures[0].Pointer != "/metadata/a" || len(second.Disclosures) != 1 {
 		t.Errorf("left: %v, %v", first.Disclosures, second.Disclosures)
 	}
-	if len(disclosures) != 2 || disclosures[1].Pointer != "/prompt" {
-		t.Error("Withhold changed the caller's slice")
-	}
+	must.Equal(t, len(disclosures), 2)
+	must.Equal(t, disclosures[1].Pointer, "/prompt")
 	if got, err = Withhold([]*Record{first}, []string{"/prompt"}); err != nil || !got[0].Already {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -537,9 +520,8 @@ func TestWithholdRefuses(t *testing.T) {
 			t.Errorf("%s: %v is not ErrNotApart", pointer, err)
 		}
 	}
-	if len(first.Disclosures) != 2 || len(second.Disclosures) != 2 {
-		t.Error("Withhold removed disclosures although it returned an error")
-	}
+	must.Equal(t, len(first.Disclosures), 2)
+	must.Equal(t, len(second.Disclosures), 2)
 }
 
 func TestApartMembers(t *testing.T) {

@@ -43,9 +43,7 @@ func TestMLDSAKnownAnswer(t *testing.T) {
 	}
 	var sum [32]byte
 	all.Read(sum[:])
-	if got := hex.EncodeToString(sum[:]); got != want {
-		t.Errorf("keys and signatures hash to %s, want %s", got, want)
-	}
+	must.Equal(t, hex.EncodeToString(sum[:]), want)
 }
 
 // TestMLDSASizes checks the sizes that the format states, and the bytes that RFC 9881 puts before a public key.
@@ -82,9 +80,7 @@ func TestMLDSAHedged(t *testing.T) {
 		seen[string(signature)] = true
 		must.Do(t, CheckSignature(key.Public(), signer.Info(), []byte("payload"), signature))
 	}
-	if len(seen) != 8 {
-		t.Errorf("%d different signatures of 8", len(seen))
-	}
+	must.Equal(t, len(seen), 8)
 }
 
 // TestMLDSAZeroKey makes signatures without a private key. A key with t1 = 0 accepts them; jurat must refuse the key.
@@ -227,9 +223,7 @@ func TestPrivateKeysAreReadBack(t *testing.T) {
 func x25519(t *testing.T) []byte {
 	t.Helper()
 	der := must.Get(hex.DecodeString("302e020100300506032b656e04220420" + strings.Repeat("42", 32)))(t)
-	if _, err := x509.ParsePKCS8PrivateKey(der); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(x509.ParsePKCS8PrivateKey(der))(t)
 	return der
 }
 
@@ -256,9 +250,7 @@ func TestSecondSignature(t *testing.T) {
 		}
 		wantBadSignature(t, opened.CheckSignature(1-i, key))
 	}
-	if imprint := DigestOf(bytes.Join(r.Signatures, nil)); opened.Imprint() != imprint {
-		t.Error("the imprint does not cover both signatures")
-	}
+	must.Equal(t, opened.Imprint(), DigestOf(bytes.Join(r.Signatures, nil)))
 	swapped := *opened
 	swapped.Signatures = [][]byte{r.Signatures[1], r.Signatures[0]}
 	for i, key := range keys {

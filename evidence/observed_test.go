@@ -195,16 +195,12 @@ func TestBodies(t *testing.T) {
 	for i := range many {
 		many[i] = Piece{Own: []byte("a"), Length: 1}
 	}
-	if _, err := FormatBody(many...); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, nil)(FormatBody(many...))
 	if _, err := FormatBody(append(many, many[0])...); err == nil {
 		t.Error("one piece too many is written")
 	}
 	long := bytes.Repeat([]byte("a"), MaxBody)
-	if _, err := FormatBody(Piece{Own: long, Length: MaxBody}); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, nil)(FormatBody(Piece{Own: long, Length: MaxBody}))
 	if _, err := FormatBody(Piece{Own: append(long, 'a'), Length: MaxBody + 1}); err == nil {
 		t.Error("a body that is too long is written")
 	}
@@ -244,15 +240,11 @@ func TestBodyApart(t *testing.T) {
 	if value, withheld := opened.Said("/response_body", opened.Payload.ResponseBody); withheld || string(value) != sample["response_body"] {
 		t.Errorf("%s, withheld: %t", value, withheld)
 	}
-	if _, err := Withhold([]*Record{opened}, apart); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Withhold([]*Record{opened}, apart))(t)
 	if _, withheld := opened.Said("/request_body", opened.Payload.RequestBody); !withheld {
 		t.Error("not withheld")
 	}
-	if opened.Payload.Observed.Request.Sealed().String() != someDigest {
-		t.Error("the digest of the request is not in clear")
-	}
+	must.Equal(t, opened.Payload.Observed.Request.Sealed().String(), someDigest)
 }
 
 // FuzzBody: what is read as a body is written as one, with the same bytes.
@@ -330,9 +322,7 @@ func TestProvable(t *testing.T) {
 			}
 		}
 	}
-	if len(draft.Provable()) != 0 {
-		t.Error("SealingProvable changed the draft that it copies")
-	}
+	must.Equal(t, len(draft.Provable()), 0)
 }
 
 // TestNotProvable: a value that does not fit its kind, and an unknown kind, are refused before anything is signed.
@@ -404,15 +394,11 @@ func TestTwoValues(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	r.Disclosures = honest.Disclosures[1:]
-	if err := r.CheckDisclosures(); err != nil {
-		t.Errorf("of the other member: %v", err)
-	}
+	must.Want(t, r.CheckDisclosures(), nil)
 	otherKind := bytes.Replace(honest.Canonical(), []byte(`"kind":"decimal:2"`), []byte(`"kind":"integer"`), 1) // 12.5 is not an integer
 	r = must.Get(OpenParts(otherKind, honest.Signatures, nil))(t)
 	r.Disclosures = honest.Disclosures
-	if err := r.CheckDisclosures(); !errors.Is(err, ErrProvable) {
-		t.Errorf("a value not of its kind: %v", err)
-	}
+	must.Want(t, r.CheckDisclosures(), ErrProvable)
 }
 
 // TestProperties carries proofs in files, which no signature covers: they open as they were, their form is checked, and withholding the
@@ -425,9 +411,7 @@ func TestProperties(t *testing.T) {
 	r.Properties = []PropertyProof{proof(`{"b":1,"a":2}`, 1), proof(`{"a":2,"b":1}`, 2), proof(`{}`, 1)}
 	again := must.Get(Open(marshalRecord(t, r)))(t)
 	want := []PropertyProof{proof(`{"a":2,"b":1}`, 1), proof(`{"a":2,"b":1}`, 2), proof(`{}`, 1)}
-	if diff := cmp.Diff(want, again.Properties); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, again.Properties), "")
 	if _, err := Withhold([]*Record{again}, []string{"/metadata/amount"}); err != nil || len(again.Properties) != 3 || len(again.Disclosures) != 1 {
 		t.Errorf("%v, %d proofs, %d disclosures", err, len(again.Properties), len(again.Disclosures))
 	}

@@ -22,9 +22,7 @@ func TestSourceExamples(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			doc := readFile(t, filepath.Join("testdata", "source", name+".json"))
 			draft := must.Get(ParseDraft(doc))(t)
-			if draft.ActionType != action {
-				t.Errorf("action type is %s, want %s", draft.ActionType, action)
-			}
+			must.Equal(t, draft.ActionType, action)
 			r := seal(t, string(doc), nil)
 			opened := must.Get(Open(marshalRecord(t, r)))(t)
 			wantKept(t, string(doc), opened)
@@ -153,12 +151,8 @@ func TestRulesAreTheTable(t *testing.T) {
 			t.Errorf("%s (-table +rules):\n%s", action, diff)
 		}
 	}
-	if diff := cmp.Diff(strings.Fields(anywhere+" sealed_apart provable"), linking); diff != "" {
-		t.Errorf("members of any payload (-table +rules):\n%s", diff)
-	}
-	if diff := cmp.Diff(strings.Fields(filledIn), always); diff != "" {
-		t.Errorf("members of every payload (-table +rules):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(strings.Fields(anywhere+" sealed_apart provable"), linking), "")
+	must.Equal(t, cmp.Diff(strings.Fields(filledIn), always), "")
 }
 
 // document writes a payload with these members, taken from sample.
@@ -177,9 +171,7 @@ func TestMembers(t *testing.T) {
 	for action, row := range table {
 		t.Run(string(action), func(t *testing.T) {
 			required := strings.Fields(row.required)
-			if _, err := ParseDraft([]byte(document(action, required...))); err != nil {
-				t.Fatalf("with the required members alone: %v", err)
-			}
+			must.Get(ParseDraft([]byte(document(action, required...))))(t)
 			full := slices.Compact(slices.Sorted(slices.Values(strings.Fields(
 				row.required + " " + row.filled + " " + row.optional + " " + anywhere))))
 			wantKept(t, document(action, full...), seal(t, document(action, full...), nil))
@@ -205,9 +197,7 @@ func TestMembers(t *testing.T) {
 func TestSealedMembers(t *testing.T) {
 	for action, row := range table {
 		r := seal(t, document(action, strings.Fields(row.required)...), nil)
-		if _, err := ParsePayload(r.Canonical()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(ParsePayload(r.Canonical()))(t)
 		m := must.Get(membersOf(r.Canonical()))(t)
 		for name := range m {
 			fewer := maps.Clone(m)

@@ -224,9 +224,7 @@ func TestVectorsStand(t *testing.T) {
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(files)), names); diff != "" {
-		t.Errorf("files (-made +committed):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(slices.Sorted(maps.Keys(files)), names), "")
 	for name, file := range files {
 		if committed, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(committed) != string(file) {
 			t.Errorf("%s: differs from the committed file (%v)", name, err)
@@ -268,9 +266,7 @@ func checkRecordVector(t *testing.T, m manifest, v recordVector) {
 		if r.Payload.Signers[i] != (SignerInfo{algorithm, key.KeyID}) || hex.EncodeToString(r.Signatures[i]) != v.Signatures[i] {
 			t.Errorf("signature %d is not the manifest's", i)
 		}
-		if err := r.CheckSignature(i, public); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, r.CheckSignature(i, public), nil)
 	}
 	if err := r.CheckDisclosures(); err != nil || len(r.Disclosures) != len(v.Apart) {
 		t.Errorf("disclosures: %v", err)

@@ -123,9 +123,8 @@ func TestParallelConversations(t *testing.T) {
 		}
 		says[c.Payload.ChainID][of]++
 	}
-	if len(calls) != 2*conversations*turns || len(says) != 2*conversations {
-		t.Errorf("%d calls in %d chains", len(calls), len(says))
-	}
+	must.Equal(t, len(calls), 2*conversations*turns)
+	must.Equal(t, len(says), 2*conversations)
 	for name, of := range says {
 		if len(of) != 1 {
 			t.Errorf("the chain %s has calls of %d conversations", name, len(of))

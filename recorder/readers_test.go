@@ -350,9 +350,7 @@ func TestHeadersThatSayNothing(t *testing.T) {
 		t.Errorf("the record has the canary: %s", document)
 	}
 	o := calls[0].Payload.Observed
-	if got := string(o.Request.Headers); got != `{"accept-encoding":"gzip, deflate;q=0.5, *;q=0","anthropic-version":"2023-06-01"}` {
-		t.Errorf("request: %s", got)
-	}
+	must.Equal(t, string(o.Request.Headers), `{"accept-encoding":"gzip, deflate;q=0.5, *;q=0","anthropic-version":"2023-06-01"}`)
 	if got := string(o.Response.Headers); got != `{"date":"Thu, 26 Nov 2026 10:00:00 GMT","openai-processing-ms":"17"}` || o.Response.Type != "application/json" {
 		t.Errorf("response: %s, %s", got, o.Response.Type)
 	}

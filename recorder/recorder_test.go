@@ -111,9 +111,7 @@ func TestTransport(t *testing.T) {
 			t.Errorf("the provider got the header %s", name)
 		}
 	}
-	if len(req.Header) != 2 {
-		t.Errorf("the program's request was changed: %v", req.Header)
-	}
+	must.Equal(t, len(req.Header), 2)
 	if text, err := ask(t, client, question(t, p.URL+"/v1/chat/completions", "two").WithContext(recorder.WithAgent(t.Context(), "ada"))); err != nil || text != answered {
 		t.Fatalf("%q, %v", text, err)
 	}
@@ -321,9 +319,8 @@ func TestExpiredRecords(t *testing.T) {
 	}
 	must.Do(t, r.Close(t.Context()))
 	calls, _ := records(t, folder)
-	if len(calls) != 1 || len(calls[0].Payload.Saw) != 1 {
-		t.Errorf("%d calls", len(calls))
-	}
+	must.Equal(t, len(calls), 1)
+	must.Equal(t, len(calls[0].Payload.Saw), 1)
 }
 
 // A gate is a recorder's proxy before a provider that streams, with a client that reads as SDKs do: up to [DONE].

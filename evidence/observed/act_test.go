@@ -78,9 +78,8 @@ func TestToldWithoutBytes(t *testing.T) {
 	act := chat()
 	act.Fidelity, act.Request, act.Response, act.Said = evidence.Parsed, nil, nil, observed.Said{Model: "wise", Response: jsontext.Value(`"Two days."`)}
 	p := sealed(t, act).Payload
-	if p.Model != "wise" || string(p.Response) != `"Two days."` {
-		t.Errorf("model %q, response %s", p.Model, p.Response)
-	}
+	must.Equal(t, p.Model, "wise")
+	must.Equal(t, string(p.Response), `"Two days."`)
 }
 
 // TestPayloadOfHostileTraffic: an act is recorded whatever passed; what has no place is named.
@@ -352,9 +351,7 @@ func TestSettingsInClear(t *testing.T) {
 	}
 	p := factsOf(call{Protocol: observed.OpenAIChat, Status: 200, Request: `{"messages":[]}`,
 		Response: `{"choices":[{"finish_reason":"stop","message":{"content":"So."}}],"usage":{"total_tokens":7,"a canary":1,"kind":"a canary","service_tier":"standard","list":[{"modality":"TEXT","tokenCount":5}],"other":["a canary"]}}`})
-	if want := `{"list":[{"modality":"TEXT","tokenCount":5}],"service_tier":"standard","total_tokens":7}`; string(p.Usage) != want {
-		t.Errorf("usage %s, want %s", p.Usage, want)
-	}
+	must.Equal(t, string(p.Usage), `{"list":[{"modality":"TEXT","tokenCount":5}],"service_tier":"standard","total_tokens":7}`)
 }
 
 // TestReferencesInClear: of what is no id stands that it was there, once.

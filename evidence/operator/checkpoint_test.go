@@ -150,9 +150,7 @@ func TestNotesAreReadStrictly(t *testing.T) {
 			t.Errorf("%s: the cosignature is taken", name)
 		}
 	}
-	if _, err := OpenCheckpoint(cosigned+"— who.example AAAAAAAA\n", testLogVerifier(t)); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, nil)(OpenCheckpoint(cosigned+"— who.example AAAAAAAA\n", testLogVerifier(t)))
 }
 
 func FuzzParseCheckpoint(f *testing.F) {
@@ -298,14 +296,10 @@ func TestConsistencyShowsForks(t *testing.T) {
 	}
 	same := roots[5]
 	same.Root[0] ^= 1
-	if err := proofBetween(t, 5, 5, hashes).Check(same, roots[5]); !errors.Is(err, ErrFork) {
-		t.Errorf("of one size: %v", err)
-	}
+	must.Want(t, proofBetween(t, 5, 5, hashes).Check(same, roots[5]), ErrFork)
 	begun := roots[0]
 	begun.Root[0] ^= 1
-	if err := proofBetween(t, 0, 5, hashes).Check(begun, roots[5]); !errors.Is(err, ErrFork) {
-		t.Errorf("of an empty log with another root: %v", err)
-	}
+	must.Want(t, proofBetween(t, 0, 5, hashes).Check(begun, roots[5]), ErrFork)
 }
 
 func TestConsistencyRefused(t *testing.T) {
@@ -440,9 +434,7 @@ func TestCosignatures(t *testing.T) {
 			t.Errorf("%s: %v", name, names)
 		}
 	}
-	if _, err := OpenCheckpoint(both, testLogVerifier(t)); err != nil {
-		t.Errorf("a reader who knows no witness refuses the checkpoint: %v", err)
-	}
+	must.Fail(t, nil)(OpenCheckpoint(both, testLogVerifier(t)))
 }
 
 // TestEveryByteOfACosignatureCounts flips each byte in turn.

@@ -76,9 +76,7 @@ func TestReadErasure(t *testing.T) {
 		return err
 	}
 	good := ErasureBody{By: "b", Pointers: []string{"/context", "/prompt"}, Reason: "r", Record: digest}
-	if err := read(good, digest); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, read(good, digest), nil)
 	for name, change := range map[string]func(*ErasureBody){
 		"nobody":      func(b *ErasureBody) { b.By = "" },
 		"no reason":   func(b *ErasureBody) { b.Reason = "" },
@@ -123,9 +121,7 @@ func FuzzReadErasure(f *testing.F) {
 
 func TestProtection(t *testing.T) {
 	good := Protection{Kind: "pkcs11", Manufacturer: "Zürich HSM", Model: "m", Serial: strings.Repeat("1", 64)}
-	if err := good.Check(); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, good.Check(), nil)
 	for name, spoil := range map[string]func(p *Protection){
 		"no kind":       func(p *Protection) { p.Kind = "" },
 		"a long serial": func(p *Protection) { p.Serial += "1" },

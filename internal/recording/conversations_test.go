@@ -41,13 +41,9 @@ func TestTwinsAreNotGuessed(t *testing.T) {
 		t.Fatalf("%s, %s", one, two)
 	}
 	next := said{agent: "a", prompt: prompt(user("hello"), agent("hi"), user("go on")), response: prompt(agent("so"))}
-	if got := c.place(next, "three"); got != "three" {
-		t.Errorf("it is in %s", got)
-	}
+	must.Equal(t, c.place(next, "three"), "three")
 	last := said{agent: "a", prompt: prompt(user("hello"), agent("hi"), user("go on"), agent("so"), user("end")), response: prompt(agent("."))}
-	if got := c.place(last, "four"); got != "three" {
-		t.Errorf("it is in %s, want three", got)
-	}
+	must.Equal(t, c.place(last, "four"), "three")
 }
 
 // TestLastMessageAlone: of an answer with tools that the provider ran, a program sends back what the model said last.
@@ -74,12 +70,8 @@ func TestArgumentsWrittenAnew(t *testing.T) {
 	if got := c.place(said{agent: "a", prompt: prompt(user("hello"), called(`"{\"by\": 2, \"at\": 1}"`), `{"content":"tree","role":"tool","tool_call_id":"a"}`)}, "two"); got != "one" {
 		t.Errorf("it is in %s", got)
 	}
-	if got := c.place(said{agent: "a", prompt: prompt(user("hello"), called(`"{\"at\":1,\"by\":3}"`))}, "two"); got != "two" {
-		t.Errorf("other arguments: it is in %s", got)
-	}
-	if got := c.place(said{agent: "a", prompt: prompt(user("hello"), called(`"what"`))}, "three"); got != "three" {
-		t.Errorf("no arguments: it is in %s", got)
-	}
+	must.Equal(t, c.place(said{agent: "a", prompt: prompt(user("hello"), called(`"{\"at\":1,\"by\":3}"`))}, "two"), "two")
+	must.Equal(t, c.place(said{agent: "a", prompt: prompt(user("hello"), called(`"what"`))}, "three"), "three")
 }
 
 // TestConversationByReference: the provider keeps messages, or a conversation, and the call names them.
@@ -92,9 +84,7 @@ func TestConversationByReference(t *testing.T) {
 			t.Errorf("%s: it is in %s, want %s", refers, got, want)
 		}
 	}
-	if got := c.place(said{agent: "b", prompt: prompt(user("more")), refers: "item:msg_1"}, "new"); got != "new" {
-		t.Errorf("another agent's: it is in %s", got)
-	}
+	must.Equal(t, c.place(said{agent: "b", prompt: prompt(user("more")), refers: "item:msg_1"}, "new"), "new")
 }
 
 // TestChainsOfPrograms: the calls of one conversation, as programs send them, are of one chain.
@@ -136,12 +126,8 @@ func TestChainsOfPrograms(t *testing.T) {
 func TestConversationByAnswer(t *testing.T) {
 	c := newConversations(100)
 	c.place(said{agent: "a", prompt: prompt(user("hello")), response: prompt(agent("hi")), id: "resp_1"}, "one")
-	if got := c.place(said{agent: "a", prompt: prompt(user("more")), previous: "resp_1", id: "resp_2"}, "two"); got != "one" {
-		t.Errorf("it is in %s", got)
-	}
-	if got := c.place(said{agent: "b", prompt: prompt(user("more")), previous: "resp_2"}, "three"); got != "three" {
-		t.Errorf("another agent's call is in %s", got)
-	}
+	must.Equal(t, c.place(said{agent: "a", prompt: prompt(user("more")), previous: "resp_1", id: "resp_2"}, "two"), "one")
+	must.Equal(t, c.place(said{agent: "b", prompt: prompt(user("more")), previous: "resp_2"}, "three"), "three")
 }
 
 // TestConversationByTrace: calls of one trace are in one chain, and calls without one are not.
@@ -174,9 +160,8 @@ func TestOldConversationsAreForgotten(t *testing.T) {
 	again := func(n int) string {
 		return c.place(said{agent: "a", prompt: prompt(user(fmt.Sprint(n)), agent("ok"), user("more"))}, "new")
 	}
-	if again(99) != "99" || again(3) != "new" {
-		t.Error("the wrong ones are forgotten")
-	}
+	must.Equal(t, again(99), "99")
+	must.Equal(t, again(3), "new")
 }
 
 // calls is a message of a model that calls one tool, to which the program gave a name.
@@ -213,9 +198,7 @@ func TestProgramsNameCalls(t *testing.T) {
 	for _, chain := range []string{"one", "two"} {
 		c.place(said{agent: "a", prompt: prompt(user("which?")), response: prompt(calls("#1", ""))}, chain)
 	}
-	if got := c.place(said{agent: "a", prompt: prompt(user("which?"), calls("its own", ""), result("its own"))}, "three"); got != "three" {
-		t.Errorf("of two conversations that look alike, %s is continued", got)
-	}
+	must.Equal(t, c.place(said{agent: "a", prompt: prompt(user("which?"), calls("its own", ""), result("its own"))}, "three"), "three")
 }
 
 // TestBrokenTextHasASum: no text that an upstream sends keeps its call from being recorded.
@@ -354,9 +337,7 @@ func TestReport(t *testing.T) {
 	}
 	log.fail(nil)
 	must.Do(t, r.Close(context.Background(), "the test ended"))
-	if n := len(log.acts(evidence.ObservedSpan)); n != 2 {
-		t.Errorf("%d records: what the caller was told to send again is not sealed behind its back", n)
-	}
+	must.Equal(t, len(log.acts(evidence.ObservedSpan)), 2)
 }
 
 // TestUnknownMode: neither the recorder nor what passes its calls on takes a mode that is none for the open one.

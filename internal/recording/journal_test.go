@@ -41,9 +41,7 @@ func TestJournalKeepsWhatHasNoEnd(t *testing.T) {
 		all.Go(func() {
 			for n := range 20 {
 				id := fmt.Sprintf("%02d-%02d", caller, n)
-				if err := j.begin(t.Context(), &intent{RecordID: id}, caller%2 == 0); err != nil {
-					t.Error(err)
-				}
+				must.Want(t, j.begin(t.Context(), &intent{RecordID: id}, caller%2 == 0), nil)
 				left, err := readWhole(path)
 				if err != nil || !slices.Contains(idsOf(left), id) {
 					t.Errorf("%s has begun, and the journal has %v, %v", id, idsOf(left), err)
@@ -491,9 +489,7 @@ func TestAnswerThatACrashLeftIsMasked(t *testing.T) {
 				}
 				body = pieces[0].Own
 			}
-			if string(body) != tt.want {
-				t.Errorf("%q\nwant %q", body, tt.want)
-			}
+			must.Equal(t, string(body), tt.want)
 			missing := strings.Join(lost[0].Observed.Missing, "\n")
 			if !strings.Contains(missing, "after the part that was on disk") || tt.want == "" && !strings.Contains(missing, unmasked) || tt.want != "" && !strings.Contains(missing, "were overwritten") {
 				t.Errorf("missing: %s", missing)

@@ -26,9 +26,7 @@ func TestNothingTornStaysOnAFullDisk(t *testing.T) {
 				}
 				began = append(began, id)
 			}
-			if _, err := readWhole(path); err != nil {
-				t.Error(err)
-			}
+			must.Fail(t, nil)(readWhole(path))
 			info, err := j.file.Stat()
 			if err != nil || info.Size() != j.size || len(began) < 5 {
 				t.Errorf("%d calls, %d bytes of whole lines in a file of %d, %v", len(began), j.size, info.Size(), err)
@@ -45,9 +43,7 @@ func TestNothingTornStaysOnAFullDisk(t *testing.T) {
 			if err != nil || !slices.Equal(ids, append(began, "then")) {
 				t.Errorf("%v, %v; want %v and one more", ids, err, began)
 			}
-			if _, err := j.close(); err != nil {
-				t.Error(err)
-			}
+			must.Fail(t, nil)(j.close())
 			must.Do(t, os.Remove(path))
 			disk.Resize(t, 1)
 		}

@@ -69,9 +69,7 @@ func TestClientLeavesAtEveryChunk(t *testing.T) {
 				d.end()
 				d.provider.Close()
 				http.DefaultClient.CloseIdleConnections()
-				if n := len(log.acts(evidence.ObservedCall)); n != events {
-					t.Errorf("%d records of %d calls", n, events)
-				}
+				must.Equal(t, len(log.acts(evidence.ObservedCall)), events)
 				waitFor(t, func() bool { runtime.Gosched(); return runtime.NumGoroutine() <= before })
 			})
 		}

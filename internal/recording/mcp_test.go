@@ -264,9 +264,8 @@ func TestSealedChangeIsNotSealedAgain(t *testing.T) {
 	for _, e := range log.events(t, observed.ToolDefinitionChanged) {
 		changed[e.Tool]++
 	}
-	if changed["other"] != 1 || changed["add"] != 1 {
-		t.Errorf("%v", changed)
-	}
+	must.Equal(t, changed["other"], 1)
+	must.Equal(t, changed["add"], 1)
 }
 
 // TestUnreadableListOfTools: a list that cannot be read is not compared with the one before, and its record says so.
@@ -331,9 +330,7 @@ func TestUnsealedToolUse(t *testing.T) {
 	toServer, fromClient := io.Pipe()
 	fromServer, answer := io.Pipe()
 	go func() {
-		if _, err := io.ReadAll(toServer); err != nil {
-			t.Error(err)
-		}
+		must.Fail(t, nil)(io.ReadAll(toServer))
 		log.fail(errors.New("the disk is full"))
 		_, _ = io.WriteString(answer, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`+"\n") // nobody may read it
 		_ = answer.Close()
@@ -347,9 +344,8 @@ func TestUnsealedToolUse(t *testing.T) {
 	log.fail(nil)
 	d.end()
 	uses := log.acts(evidence.ObservedTool)
-	if len(uses) != 1 || uses[0].Observed.Ended != evidence.RecorderCut {
-		t.Errorf("%d acts: %+v", len(uses), uses)
-	}
+	must.Equal(t, len(uses), 1)
+	must.Equal(t, uses[0].Observed.Ended, evidence.RecorderCut)
 }
 
 // TestChangedToolOverHTTP: a server over HTTP is known by its address with its path.
@@ -386,9 +382,7 @@ func TestOneActBeginsAChain(t *testing.T) {
 			begun++
 		}
 	}
-	if begun != 1 {
-		t.Errorf("%d acts begin one chain", begun)
-	}
+	must.Equal(t, begun, 1)
 }
 
 // A counter is a recorder before an agent, to which every path leads.
@@ -563,7 +557,5 @@ func TestMessageLostInCrash(t *testing.T) {
 	if len(acts) != 1 || acts[0].Observed.Ended != evidence.LostInCrash && acts[0].Observed.Ended != evidence.ClientGone || acts[0].Observed.Side != evidence.Answered {
 		t.Errorf("%+v", acts)
 	}
-	if len(log.events(t, observed.Start)) != 2 {
-		t.Error("no second start")
-	}
+	must.Equal(t, len(log.events(t, observed.Start)), 2)
 }

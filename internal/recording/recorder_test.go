@@ -325,9 +325,7 @@ func TestClosedModeWithoutALog(t *testing.T) {
 		waitFor(t, func() bool { return d.recorder.unsealed.trouble() == nil })
 		log.fail(errors.New("the disk is full"))
 	}
-	if d.asked != 2 {
-		t.Errorf("the provider was asked %d times: want 2", d.asked)
-	}
+	must.Equal(t, d.asked, 2)
 	log.fail(nil)
 	if status, _, err := d.call(question(true, user("again"))); err != nil || status != 200 {
 		t.Errorf("%d, %v", status, err)
@@ -337,9 +335,8 @@ func TestClosedModeWithoutALog(t *testing.T) {
 	for _, c := range log.acts(evidence.ObservedCall) {
 		ends[c.Observed.Ended]++
 	}
-	if ends[evidence.RecorderCut] != 2 || ends[evidence.Complete] != 1 {
-		t.Errorf("%v", ends)
-	}
+	must.Equal(t, ends[evidence.RecorderCut], 2)
+	must.Equal(t, ends[evidence.Complete], 1)
 }
 
 func waitFor(t *testing.T, is func() bool) {
@@ -378,9 +375,7 @@ func TestOpenModeWithoutALog(t *testing.T) {
 	d.recorder.journal.mu.Unlock()
 	log.fail(nil)
 	d.end()
-	if n := len(log.acts(evidence.ObservedCall)); n != 5 {
-		t.Errorf("%d calls in the log, want 5", n)
-	}
+	must.Equal(t, len(log.acts(evidence.ObservedCall)), 5)
 	missed := int64(0)
 	for _, e := range log.events(t, observed.Gap) {
 		for _, m := range e.Missed {
@@ -390,9 +385,7 @@ func TestOpenModeWithoutALog(t *testing.T) {
 			missed += m.Calls
 		}
 	}
-	if missed != 7 {
-		t.Errorf("%d calls are counted as missed, want 7", missed)
-	}
+	must.Equal(t, missed, 7)
 }
 
 // TestCrash: wherever a recorder dies, each call that began is in the log once when the next one has begun.
@@ -433,12 +426,8 @@ func TestCrash(t *testing.T) {
 				t.Fatalf("%d records", len(calls))
 			}
 			o := calls[0].Observed
-			if want := name != "when the record is in the log"; (o.Ended == evidence.LostInCrash) != want {
-				t.Errorf("it ended %s", o.Ended)
-			}
-			if o.Request.SHA256 != evidence.DigestOf([]byte("hello")) {
-				t.Errorf("request %v", o.Request.SHA256)
-			}
+			must.Equal(t, (o.Ended == evidence.LostInCrash), name != "when the record is in the log")
+			must.Equal(t, o.Request.SHA256, evidence.DigestOf([]byte("hello")))
 			if body := string(calls[0].ResponseBody); name == "while the answer is under way" && body != `"data: half of"` {
 				t.Errorf("of the answer there is %s", body)
 			}
@@ -644,9 +633,7 @@ func TestConversationInTheLog(t *testing.T) {
 			t.Errorf("call %d names %v, want the record %q", i, named, before)
 		}
 	}
-	if calls[5].ChainID != "recorded/mia/ticket 7" {
-		t.Errorf("named: %s", calls[5].ChainID)
-	}
+	must.Equal(t, calls[5].ChainID, "recorded/mia/ticket 7")
 }
 
 // TestContextIsKeptOnce: 100 calls that each send the whole conversation again make the log grow by at most twice the longest request, and each
@@ -880,9 +867,7 @@ func TestNamesThatMakeNoChain(t *testing.T) {
 		t.Errorf("%d, %s, %v", status, answer, err)
 	}
 	d.end()
-	if n := len(log.acts(evidence.ObservedCall)); n != 1 {
-		t.Errorf("%d calls in the log", n)
-	}
+	must.Equal(t, len(log.acts(evidence.ObservedCall)), 1)
 }
 
 // TestSealedThoughTheLogErred: if nobody knows whether the first act of a conversation was sealed, the log is asked before the next one.

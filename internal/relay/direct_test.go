@@ -425,9 +425,7 @@ func TestOnePacket(t *testing.T) {
 	if text, err := io.ReadAll(answer.Body); err != nil || string(text) != `{"model":"m"}` {
 		t.Fatalf("%s, %v", text, err)
 	}
-	if n := writes.Load(); n != 1 {
-		t.Errorf("the request was written in %d parts", n)
-	}
+	must.Equal(t, writes.Load(), 1)
 }
 
 // TestProviderOverTLS: providers speak HTTP/2. The call passes as over HTTP/1, and the witness learns by which certificate the provider was known.

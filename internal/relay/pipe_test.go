@@ -322,9 +322,7 @@ func TestPipeRefusesRequests(t *testing.T) {
 	if text, err := k.server.out.ReadString('\n'); text != "" || err != io.EOF {
 		t.Errorf("the server hears %q, %v", text, err)
 	}
-	if err := k.over(); !errors.Is(err, ErrNotRecorded) {
-		t.Errorf("Run: %v", err)
-	}
+	must.Want(t, k.over(), ErrNotRecorded)
 }
 
 // TestPipeOpen: open mode passes what cannot be recorded, and tells of it.
@@ -415,9 +413,7 @@ func TestPipeLargeBodies(t *testing.T) {
 			if n > test.pieces+size/4 {
 				t.Errorf("%d KiB were allocated", n>>10)
 			}
-			if len(witness.missed) != test.missed {
-				t.Errorf("missed: %v", witness.missed)
-			}
+			must.Equal(t, len(witness.missed), test.missed)
 		})
 	}
 }

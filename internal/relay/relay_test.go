@@ -167,9 +167,7 @@ func start(t *testing.T, provider http.Handler, change func(*Options)) *proxied 
 		p.relay.CloseClientConnections()
 		p.relay.Close()
 		transport.CloseIdleConnections()
-		if err := p.handler.Wait(context.Background()); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, p.handler.Wait(context.Background()), nil)
 		next.(*http.Transport).CloseIdleConnections()
 		p.provider.Close()
 		p.empty(t)
@@ -474,9 +472,7 @@ func TestBodyDecodes(t *testing.T) {
 			if limit == 6000 && (err != nil || string(got) != text) || limit < 6000 && !errors.Is(err, ErrRefused) {
 				t.Errorf("%q, limit %d: %d bytes and %v", encoding, limit, len(got), err)
 			}
-			if err := errors.Join(d.Close(), b.release()); err != nil {
-				t.Error(err)
-			}
+			must.Want(t, errors.Join(d.Close(), b.release()), nil)
 		}
 	}
 }

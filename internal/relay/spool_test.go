@@ -54,16 +54,11 @@ func TestSpool(t *testing.T) {
 	}
 	bodies["d"] = full
 	for _, b := range bodies {
-		if err := errors.Join(b.release(), b.release()); err != nil {
-			t.Error(err)
-		}
-		if _, err := b.ReadAt(make([]byte, 1), 0); !errors.Is(err, os.ErrClosed) {
-			t.Error(err)
-		}
+		must.Want(t, errors.Join(b.release(), b.release()), nil)
+		must.Fail(t, os.ErrClosed)(b.ReadAt(make([]byte, 1), 0))
 	}
-	if s.held.Load() != 0 || s.inMemory.Load() != 0 {
-		t.Errorf("%d and %d bytes are still held", s.held.Load(), s.inMemory.Load())
-	}
+	must.Equal(t, s.held.Load(), 0)
+	must.Equal(t, s.inMemory.Load(), 0)
 }
 
 func TestFolderMustBePrivate(t *testing.T) {
@@ -228,9 +223,7 @@ func TestRequestsAreNotInClear(t *testing.T) {
 			t.Errorf("at %d: %q %v", at, got[:n], err)
 		}
 	}
-	if err := b.release(); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, b.release(), nil)
 }
 
 // TestLeft: the copy of an answer of a process that died is found by its call, and its name says how it is encoded.
@@ -249,9 +242,7 @@ func TestLeft(t *testing.T) {
 		if err != nil || string(text) != "half an answer" || b.Encoding != want || b.Bytes != 14 || b.Kept != 14 || b.SHA256 != sha256.Sum256(text) {
 			t.Errorf("%q: %q, %v, %+v", encoding, text, err, b)
 		}
-		if err := errors.Join(done(), dead.release(), other.release()); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, errors.Join(done(), dead.release(), other.release()), nil)
 		if _, _, err := Left(s.folder, "c1"); !errors.Is(err, os.ErrNotExist) {
 			t.Error(err)
 		}
@@ -270,9 +261,7 @@ func inProcess(t *testing.T, provider http.Handler, change func(*Options)) (*rec
 	next := &http.Transport{}
 	transport := must.Get(NewTransport(next, r, o))(t)
 	t.Cleanup(func() {
-		if err := transport.Wait(context.Background()); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, transport.Wait(context.Background()), nil)
 		if n := transport.spool.held.Load(); n != 0 {
 			t.Errorf("the spool holds %d bytes at the end", n)
 		}
@@ -350,9 +339,7 @@ func TestTransportEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	if _, err := io.Copy(io.Discard, answer.Body); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	must.Fail(t, context.Canceled)(io.Copy(io.Discard, answer.Body))
 	answer.Body.Close()
 	if o := r.last(t, 2).outcome; o.Ended != ClientGone {
 		t.Errorf("%+v", o)
@@ -475,16 +462,12 @@ func TestMCPEvents(t *testing.T) {
 				for text := range got {
 					came += text
 				}
-				if came != want {
-					t.Errorf("%q, want %q", came, want)
-				}
+				must.Equal(t, came, want)
 				s := p.last(t, 1)
 				if s.call.MCPVersion() != "2025-11-25" || len(s.call.Session) != 64 || s.call.Session != s.outcome.Session || strings.Contains(fmt.Sprint(s.call, s.outcome.Header), "marked") || len(s.call.Credentials) != 1 {
 					t.Errorf("%+v", s.call)
 				}
-				if s.outcome.Terminal != response {
-					t.Errorf("terminal event %q", s.outcome.Terminal)
-				}
+				must.Equal(t, s.outcome.Terminal, response)
 			})
 		}
 	}
@@ -508,9 +491,8 @@ func TestMCPPaths(t *testing.T) {
 			t.Errorf("%s: status %d", path, answer.StatusCode)
 		}
 	}
-	if asked != 0 || len(p.seen) != 0 {
-		t.Errorf("the server was asked %d times", asked)
-	}
+	must.Equal(t, asked, 0)
+	must.Equal(t, len(p.seen), 0)
 }
 
 // TestMCPVersion: of a call without the header, the body says the version.

@@ -104,9 +104,7 @@ func TestLogsInProtobuf(t *testing.T) {
 	if p := project(t, &told.Acts[0]); string(p.Prompt) != `[{"content":"Where?","role":"user"}]` || string(p.Output) != `"Here."` {
 		t.Errorf("%s, %s", p.Prompt, p.Output)
 	}
-	if id := told.Acts[0].RequestID(); id != "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-events" {
-		t.Error(id)
-	}
+	must.Equal(t, told.Acts[0].RequestID(), "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-events")
 }
 
 // TestParents: the record of an act names the next act above it, over spans that are none. Ids that go round lead nowhere.
@@ -124,9 +122,8 @@ func TestParents(t *testing.T) {
 	for _, a := range told.Acts {
 		parents += fmt.Sprintf("%s<%s ", a.Span[15:], strings.TrimPrefix(a.Parent, a.Trace+"-000000000000000"))
 	}
-	if parents != "4<2 2< 5< 7< " || told.Others != 3 {
-		t.Errorf("%s, %d others", parents, told.Others)
-	}
+	must.Equal(t, parents, "4<2 2< 5< 7< ")
+	must.Equal(t, told.Others, 3)
 	if p := payload(t, &told.Acts[1]); !strings.Contains(strings.Join(p.Observed.Missing, "\n"), "the span above it, 0000000000000001: not told") || p.ParentRequestID != "" {
 		t.Errorf("%q, %q", p.Observed.Missing, p.ParentRequestID)
 	}
@@ -189,9 +186,8 @@ func TestHostileTelemetry(t *testing.T) {
 				t.Fatal(err)
 			}
 			told := telemetry.Find(data)
-			if len(told.Acts) != test.acts || told.Refused != test.refused {
-				t.Errorf("%d acts, %d refused: want %d, %d", len(told.Acts), told.Refused, test.acts, test.refused)
-			}
+			must.Equal(t, len(told.Acts), test.acts)
+			must.Equal(t, told.Refused, test.refused)
 			for i := range told.Acts {
 				p := payload(t, &told.Acts[i])
 				p.RecordID = told.Acts[i].RecordID("shop-bot", false)
@@ -252,9 +248,7 @@ func FuzzDecode(f *testing.F) {
 			a := &told.Acts[i]
 			p := payload(t, a)
 			p.RecordID = a.RecordID("shop-bot", true)
-			if _, err := evidence.NewDraft(p); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(evidence.NewDraft(p))(t)
 			again := must.Get(telemetry.Decode(signal, telemetry.JSON, a.Body))(t)
 			if told := telemetry.Find(again); len(told.Acts) != 1 || !bytes.Equal(told.Acts[0].Body, a.Body) {
 				t.Fatalf("read again it is another act: %s", a.Body)
@@ -306,9 +300,7 @@ func TestRealInstrumentations(t *testing.T) {
 			if got, want := string(said[0].Prompt), firstPrompt+"]"; got != want {
 				t.Errorf("first prompt\n%s\nwant\n%s", got, want)
 			}
-			if got := string(said[0].Output); got != toolCall {
-				t.Errorf("first answer\n%s\nwant\n%s", got, toolCall)
-			}
+			must.Equal(t, string(said[0].Output), toolCall)
 			if got, want := string(said[1].Prompt), firstPrompt+","+toolCall+","+toolResult+"]"; got != want {
 				t.Errorf("second prompt\n%s\nwant\n%s", got, want)
 			}

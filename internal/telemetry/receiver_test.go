@@ -101,9 +101,7 @@ func gzipped(t *testing.T, body string) string {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	if _, err := io.WriteString(z, body); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(z, body))(t)
 	must.Do(t, z.Close())
 	return b.String()
 }
@@ -169,9 +167,8 @@ func TestSealsBeforeYes(t *testing.T) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	}
-	if len(d.reports) != 1 || r.Counts() != "acts sealed: 1, acts told again: 1" {
-		t.Errorf("%d reports; counts %q", len(d.reports), r.Counts())
-	}
+	must.Equal(t, len(d.reports), 1)
+	must.Equal(t, r.Counts(), "acts sealed: 1, acts told again: 1")
 }
 
 // protobuf is a request with a span that is fit and one that is not.
@@ -304,9 +301,8 @@ func TestManySenders(t *testing.T) {
 	for _, told := range d.reports {
 		ids[told.ID] = true
 	}
-	if len(slices.Collect(maps.Keys(ids))) != 10 || len(d.reports) != 10 {
-		t.Errorf("%d reports with %d ids: want 10", len(d.reports), len(ids))
-	}
+	must.Equal(t, len(slices.Collect(maps.Keys(ids))), 10)
+	must.Equal(t, len(d.reports), 10)
 }
 
 // TestBodiesInMemory: requests that wait until others are sealed are counted among those whose bodies are in memory.
@@ -407,9 +403,7 @@ func TestBothVersionsOfHTTP(t *testing.T) {
 			t.Errorf("gRPC: %s, logged %q", answer.Status, text)
 		}
 	}
-	if len(d.reports) != 1 {
-		t.Errorf("%d reports", len(d.reports))
-	}
+	must.Equal(t, len(d.reports), 1)
 }
 
 // noting passes on what is logged.

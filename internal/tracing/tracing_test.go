@@ -170,9 +170,7 @@ func TestNoCollector(t *testing.T) {
 	none.Trial()(trial.TrialClosed{})
 	request := httptest.NewRequest(http.MethodGet, "/", nil)
 	none.Request(request, "GET /")(http.StatusOK)
-	if err := none.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, none.Stop(t.Context()), nil)
 	for _, endpoint := range []string{"", "collector:4318", "ftp://x", "http://"} {
 		if _, err := tracing.Start(endpoint, "x-key=a%20b, other=1", slog.New(slog.DiscardHandler)); err == nil {
 			t.Errorf("%q is taken", endpoint)
@@ -224,9 +222,7 @@ func TestErrorsKeepTheEndpointsSecret(t *testing.T) {
 	tracer := must.Get(tracing.Start("http://a-secret:a-secret@"+host+"/base/?key=a-secret", "", slog.New(slog.NewJSONHandler(log, nil))))(t)
 	end := tracer.Request(httptest.NewRequest(http.MethodGet, "/", nil), "GET /")
 	end(http.StatusOK)
-	if err := tracer.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, tracer.Stop(t.Context()), nil)
 	if said := <-log; strings.Contains(said, "a-secret") || !strings.Contains(said, "the collector at http://"+host+"/base/v1/traces answers 403") {
 		t.Errorf("%s", said)
 	}
