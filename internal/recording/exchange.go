@@ -54,24 +54,20 @@ func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
 	if err != nil {
 		return r.failed(e, act, err)
 	}
-	whole, err := r.sealFitting(ctx, e.intent.RecordID, act)
-	if err = once(err); err != nil {
+	if err := r.seal(ctx, e.intent.RecordID, act); err != nil {
 		return r.failed(e, act, err)
 	}
 	r.after("sealed")
-	r.counted()
-	r.journal.end(e.intent.RecordID)
+	r.recorded(e.intent.RecordID)
 	r.after("ended")
-	if whole && act.Request.Kept != nil && !act.Request.Truncated {
-		r.bodies.set(act.ChainID, act.Request.Kept)
-	}
 	return nil
 }
 
-// counted counts a call whose record is in the log.
-func (r *Recorder) counted() {
+// recorded counts a call whose record is in the log, and takes it out of the journal.
+func (r *Recorder) recorded(id string) {
 	r.calls.Add(1)
 	r.sealed.Add(1)
+	r.journal.end(id)
 }
 
 // act says what was seen of a call, but for the bodies.
@@ -386,24 +382,18 @@ func mask(act *observed.Act) {
 	if act.Type != evidence.ObservedMessage {
 		return
 	}
-	for _, one := range []struct {
-		direction string
-		body      *observed.Body
-	}{{"request", act.Request}, {"response", act.Response}} {
-		if one.body == nil {
+	for i, b := range []*observed.Body{act.Request, act.Response} {
+		direction := []string{"request: ", "response: "}[i]
+		if b == nil {
 			continue
 		}
-		if one.body.Refused {
-			forgetBytes(one.body)
-			act.Missing = append(slices.Clip(act.Missing), one.direction+": "+unmasked)
-			continue
+		if b.Refused {
+			*b = *withoutBytes(b)
+			act.Missing = append(slices.Clip(act.Missing), direction+unmasked)
+		} else if masked, secrets := observe.MaskA2A(b.Kept); secrets > 0 {
+			b.Kept, b.Masked = masked, true
+			act.Missing = append(slices.Clip(act.Missing), fmt.Sprintf("%s%d secrets for notifications: they were overwritten before it was sealed", direction, secrets))
 		}
-		masked, secrets := observe.MaskA2A(one.body.Kept)
-		if secrets == 0 {
-			continue
-		}
-		one.body.Kept, one.body.Masked = masked, true
-		act.Missing = append(slices.Clip(act.Missing), fmt.Sprintf("%s: %d secrets for notifications: they were overwritten before it was sealed", one.direction, secrets))
 	}
 }
 

@@ -410,7 +410,7 @@ func TestCrash(t *testing.T) {
 			a := d.recorder.actOf(e.intent)
 			a.At, a.Ended, a.ChainID = time.Now(), evidence.Complete, "c"
 			a.Request = &observed.Body{SHA256: e.intent.SHA256, Bytes: e.intent.Bytes}
-			must.Do(t, d.recorder.sealAct(t.Context(), e.intent.RecordID, a))
+			must.Do(t, d.recorder.seal(t.Context(), e.intent.RecordID, a))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -702,7 +702,7 @@ func TestTimesOfAChain(t *testing.T) {
 			id := must.Get(evidence.NewRecordID(d.recorder.Now(), rand.Reader))(t)
 			act := observed.Act{Recorder: "witness", Type: evidence.ObservedTool, RequestID: id, ChainID: chain, Agent: "mia", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "mcp/2025-06-18",
 				Upstream: &evidence.Upstream{Origin: "stdio:sums"}, Began: ended, At: ended.Add(later), Elapsed: &later, Ended: evidence.Complete, Request: &observed.Body{SHA256: evidence.DigestOf(nil)}}
-			must.Do(t, d.recorder.sealAct(t.Context(), id, act))
+			must.Do(t, d.recorder.seal(t.Context(), id, act))
 		}
 		d.end()
 	}

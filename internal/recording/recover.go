@@ -194,18 +194,18 @@ func (r *Recorder) sealLost(ctx context.Context, folder, recorder string, i *int
 	}
 	a := r.lost(folder, i)
 	if recorder == r.Name {
-		return r.sealAct(ctx, i.RecordID, a)
+		return r.seal(ctx, i.RecordID, a)
 	}
 	theirs := a
 	theirs.Recorder = recorder
 	if theirs.ChainID == eventChain(r.Name) {
 		theirs.ChainID = eventChain(recorder)
 	}
-	if err := r.sealAct(ctx, i.RecordID, theirs); err == nil || ctx.Err() != nil {
+	if err := r.seal(ctx, i.RecordID, theirs); err == nil || ctx.Err() != nil {
 		return err
 	}
 	a.Missing = append(a.Missing, "the call began at the recorder "+recorder+", whose keys do not sign any more")
-	return r.sealAct(ctx, i.RecordID, a)
+	return r.seal(ctx, i.RecordID, a)
 }
 
 // lost is the act of a call whose end is unknown.

@@ -15,23 +15,23 @@ import (
 	"jurat/internal/relay"
 )
 
-// sealAct seals an act under a record id. An act that the format or the log refuses, whatever the reason, would be refused for ever, and would stop all calls of closed
-// mode; so what can be sealed of it is sealed, and says so.
-func (r *Recorder) sealAct(ctx context.Context, id string, act observed.Act) error {
-	_, err := r.sealFitting(ctx, id, act)
-	return once(err)
+// seal makes an act durable under a record id; that the log has it already is no error, since the ids of calls are made once. An act that the format or the log refuses,
+// whatever the reason, would be refused for ever, and would stop all calls of closed mode; so what can be sealed of it is sealed, and says so.
+func (r *Recorder) seal(ctx context.Context, id string, act observed.Act) error {
+	return once(r.sealFitting(ctx, id, act))
 }
 
-// sealFitting is sealAct, whose error has api.ErrConflict in its chain if the log has another record with the id. It reports whether the act was sealed with what was said,
-// from which later ones may copy.
-func (r *Recorder) sealFitting(ctx context.Context, id string, act observed.Act) (whole bool, err error) {
-	err = r.sealWhole(ctx, id, act)
-	_, refused := errors.AsType[*evidence.FieldError](err)
-	if !refused && !errors.Is(err, errNoRecord) {
-		return err == nil, err
+// sealFitting is seal, whose error has api.ErrConflict in its chain if the log has a record with the id.
+func (r *Recorder) sealFitting(ctx context.Context, id string, act observed.Act) error {
+	err := r.sealWhole(ctx, id, act)
+	if _, refused := errors.AsType[*evidence.FieldError](err); refused || errors.Is(err, errNoRecord) {
+		r.Tell.Error("the record of a call was refused; it is sealed without what was said", "agent", act.Agent, "error", err)
+		return r.sealWhole(ctx, id, bare(act, err))
 	}
-	r.Tell.Error("the record of a call was refused; it is sealed without what was said", "agent", act.Agent, "error", err)
-	return false, r.sealWhole(ctx, id, bare(act, err))
+	if b := act.Request; err == nil && b.Kept != nil && !b.Truncated && len(b.Kept) <= observed.MaxKept { // the record has all of it
+		r.bodies.set(act.ChainID, b.Kept)
+	}
+	return err
 }
 
 // errNoRecord says that no record can have an act, whatever the log says.
@@ -165,7 +165,7 @@ func (u *unsealed) add(l late, why error) bool {
 	}
 	l.act.Request.Earlier = nil
 	if size := sizeOf(&l.act); u.bytes+size > mostLateBytes {
-		drop(&l.act)
+		l.act.Request, l.act.Response = withoutBytes(l.act.Request), withoutBytes(l.act.Response)
 	} else {
 		u.bytes += size
 	}
@@ -222,20 +222,15 @@ func sizeOf(act *observed.Act) int {
 	return size
 }
 
-// drop takes the bytes out of an act. Their digests and counts stay.
-func drop(act *observed.Act) {
-	request := *act.Request
-	forgetBytes(&request)
-	act.Request = &request
-	if act.Response != nil {
-		response := *act.Response
-		forgetBytes(&response)
-		act.Response = &response
+// withoutBytes is a body of which the digest and the count stay; nil: there is none.
+func withoutBytes(b *observed.Body) *observed.Body {
+	if b == nil {
+		return nil
 	}
+	left := *b
+	left.Kept, left.Refused, left.Truncated = nil, false, false
+	return &left
 }
-
-// forgetBytes takes the bytes out of a body. Its digest and count stay.
-func forgetBytes(b *observed.Body) { b.Kept, b.Refused, b.Truncated = nil, false, false }
 
 // failed keeps an act that could not be sealed, and returns what the relay is told: in open mode, an act that is kept was not missed.
 func (r *Recorder) failed(e *exchange, act observed.Act, why error) error {
@@ -273,12 +268,11 @@ func (r *Recorder) settle(ctx context.Context) error {
 		if !there {
 			break
 		}
-		if err := r.sealAct(ctx, l.id, l.act); err != nil {
+		if err := r.seal(ctx, l.id, l.act); err != nil {
 			return err
 		}
 		r.unsealed.removeFirst()
-		r.counted()
-		r.journal.end(l.id)
+		r.recorded(l.id)
 	}
 	if err := r.sealGaps(ctx); err != nil {
 		return err
@@ -311,46 +305,42 @@ func (r *Recorder) Report(ctx context.Context, told Report) (Account, error) {
 	act := told.Act
 	act.Recorder, act.ChainID = r.Name, ChainOf(told.Agent, told.Chain)
 	act.Agent, act.Request.Earlier = told.Agent, r.earlier(act.ChainID)
-	account := New
-	whole, err := r.sealNew(ctx, told.ID, act)
+	account, err := New, r.sealNew(ctx, told.ID, act)
 	if errors.Is(err, api.ErrConflict) {
-		account, whole, err = r.another(ctx, told, act)
+		account, err = r.another(ctx, told, act)
 	}
 	if err != nil {
 		return "", err
 	}
 	if account != Known {
 		r.calls.Add(1)
-		if whole && len(act.Request.Kept) <= observed.MaxKept { // the record has all of it
-			r.bodies.set(act.ChainID, act.Request.Kept)
-		}
 	}
 	return account, nil
 }
 
 // another seals an act of which the log has a record, if that has another account of it.
-func (r *Recorder) another(ctx context.Context, told Report, act observed.Act) (account Account, whole bool, err error) {
+func (r *Recorder) another(ctx context.Context, told Report, act observed.Act) (Account, error) {
 	before, err := r.Log.RequestOf(ctx, told.ID)
 	if err != nil || before == act.Request.SHA256 || before.IsZero() { // what has expired does not come back
-		return Known, false, err
+		return Known, err
 	}
 	act.Missing = append([]string{"which account is true: another one of the same act is in the record " + told.ID}, act.Missing...)
-	whole, err = r.sealNew(ctx, told.OtherID, act)
+	err = r.sealNew(ctx, told.OtherID, act)
 	if errors.Is(err, api.ErrConflict) {
-		return Known, false, nil
+		return Known, nil
 	}
-	return Another, whole, err
+	return Another, err
 }
 
 // sealNew is sealFitting, but looks for the record before: what is told again would cost a time stamp each time, and its texts would take room among those that are sealed
 // apart, which is not given back when the log refuses the record.
-func (r *Recorder) sealNew(ctx context.Context, id string, act observed.Act) (whole bool, err error) {
+func (r *Recorder) sealNew(ctx context.Context, id string, act observed.Act) error {
 	has, err := r.Log.Has(ctx, id)
-	if err != nil {
-		return false, err
+	if err == nil && has {
+		err = api.ErrConflict
 	}
-	if has {
-		return false, api.ErrConflict
+	if err != nil {
+		return err
 	}
 	return r.sealFitting(ctx, id, act)
 }
