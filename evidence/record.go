@@ -228,7 +228,7 @@ func (r *Record) checkParts() error {
 	if digest := DigestOf(r.canonical); r.Digest != digest {
 		return fmt.Errorf("digest: the payload's is %s, not %s", digest, r.Digest)
 	}
-	return errors.Join(r.checkSignatures(), r.checkTimestamps(), r.checkLog(), r.checkDisclosureForm(), r.checkCertificates(), CheckProperties(r.Properties))
+	return errors.Join(r.checkSignatures(), checkTimestamps(r.Timestamps), r.checkLog(), r.checkDisclosureForm(), r.checkCertificates(), CheckProperties(r.Properties))
 }
 
 func (r *Record) checkSignatures() error {
@@ -241,10 +241,6 @@ func (r *Record) checkSignatures() error {
 		}
 	}
 	return nil
-}
-
-func (r *Record) checkTimestamps() error {
-	return checkTimestamps(r.Timestamps)
 }
 
 func checkTimestamps(stamps []Timestamp) error {

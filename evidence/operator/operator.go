@@ -38,7 +38,7 @@ type LateStampBody struct {
 	Stamps []LateStamped `json:"stamps"` // 1 to MaxLateStamps
 }
 
-func (b *LateStampBody) checkSize() error {
+func (b *LateStampBody) check() error {
 	if n := len(b.Stamps); n < 1 || n > MaxLateStamps {
 		return fmt.Errorf("stamps: %d of them, want 1 to %d", n, MaxLateStamps)
 	}
@@ -66,7 +66,7 @@ func (b *CheckpointStampBody) Anchor() evidence.Anchor {
 	return evidence.Anchor{Checkpoint: b.Checkpoint, Timestamps: append(slices.Clip(b.Renews), [][]byte{b.Token})}
 }
 
-func (b *CheckpointStampBody) checkSize() error {
+func (b *CheckpointStampBody) check() error {
 	return evidence.CheckAnchors(b.Checkpoint, []evidence.Anchor{b.Anchor()})
 }
 
@@ -126,17 +126,12 @@ func Encode[B Body](body B) (jsontext.Value, error) {
 	return evidence.Canonical(doc)
 }
 
-// Read reads the response of an act of the operator. It returns an error if a member is unknown, missing or empty, or
-// if the response is not in canonical form. Check also applies the body's own rules.
+// Read reads the response of an act of the operator. It returns an error if a member is unknown, missing or empty, if the response is not in canonical form, or breaks
+// a rule of the body. Check also applies the rules on chain_id and saw.
 func Read[B Body](p *evidence.Payload) (*B, error) {
 	body := new(B)
 	if err := json.Unmarshal(p.Response, body, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("response of %s: %w", p.ActionType, evidence.Steady(err))
-	}
-	if bounded, ok := any(body).(interface{ checkSize() error }); ok {
-		if err := bounded.checkSize(); err != nil {
-			return nil, fmt.Errorf("response of %s: %w", p.ActionType, err)
-		}
 	}
 	again, err := Encode(*body)
 	if err != nil {
@@ -145,22 +140,20 @@ func Read[B Body](p *evidence.Payload) (*B, error) {
 	if string(again) != string(p.Response) {
 		return nil, fmt.Errorf("response of %s: a member is missing, empty or not in canonical form", p.ActionType)
 	}
+	if ruled, ok := any(body).(interface{ check() error }); ok {
+		if err := ruled.check(); err != nil {
+			return nil, fmt.Errorf("response of %s: %w", p.ActionType, err)
+		}
+	}
 	return body, nil
 }
 
-// readIn reads an act of this type in this chain, by the rules of its body.
+// readIn reads an act of this type in this chain.
 func readIn[B Body](p *evidence.Payload, want evidence.ActionType, chain string) (*B, error) {
 	if p.ActionType != want || p.ChainID != chain {
 		return nil, fmt.Errorf("%s in chain %q is not a %s of chain %q", p.ActionType, p.ChainID, want, chain)
 	}
-	body, err := Read[B](p)
-	if err != nil {
-		return nil, err
-	}
-	if err := any(body).(interface{ check() error }).check(); err != nil {
-		return nil, fmt.Errorf("response of %s: %w", p.ActionType, err)
-	}
-	return body, nil
+	return Read[B](p)
 }
 
 // acts has how an act of each type is read by its rules.

@@ -27,7 +27,6 @@ import (
 type Handler struct {
 	*relay
 	next       http.RoundTripper
-	buffers    sync.Pool
 	wantsToken sync.Once // is logged
 }
 
@@ -53,7 +52,6 @@ func New(witness Witness, o Options) (*Handler, error) {
 	if h.next == nil {
 		h.next = newTransport()
 	}
-	h.buffers.New = func() any { return new([32 << 10]byte) }
 	return h, nil
 }
 
@@ -298,8 +296,6 @@ func (h *Handler) outgoing(ctx context.Context, req *http.Request, header http.H
 	return out.WithContext(ctx)
 }
 
-func wantsTrailers(header http.Header) bool { return names(header["Te"], "trailers") }
-
 // names reports whether the lists of a header have a token.
 func names(lines []string, wanted string) bool {
 	for _, line := range lines {
@@ -329,9 +325,8 @@ func (h *Handler) answer(w http.ResponseWriter, p *passage, answer *http.Respons
 	}
 	w.WriteHeader(answer.StatusCode)
 	control := http.NewResponseController(w)
-	begun := flushSoon(control)
-	defer begun()
-	if err := h.copy(w, control, p, begun); err != nil {
+	_ = control.Flush() // a late body does not hold it up; if the client has left, the next write says so
+	if err := copyTo(w, control, p); err != nil {
 		return err
 	}
 	for name, values := range answer.Trailer {
@@ -343,30 +338,8 @@ func (h *Handler) answer(w http.ResponseWriter, p *passage, answer *http.Respons
 	return nil
 }
 
-// headerWaits is how long the header of an answer waits for the beginning of the body, with which it leaves in one packet.
-const headerWaits = time.Millisecond
-
-// flushSoon flushes a header, unless begun is called before: the body begins, or the answer is over.
-func flushSoon(control *http.ResponseController) (begun func()) {
-	var mu sync.Mutex
-	over := false
-	timer := time.AfterFunc(headerWaits, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if !over {
-			_ = control.Flush() // if the client has left, the next write says so
-		}
-	})
-	return func() {
-		timer.Stop()
-		mu.Lock()
-		defer mu.Unlock()
-		over = true
-	}
-}
-
-// copy hands on what a passage gives, as soon as it gives it. It calls begun before.
-func (h *Handler) copy(w io.Writer, control *http.ResponseController, p *passage, begun func()) error {
+// copyTo hands on what a passage gives, as soon as it gives it.
+func copyTo(w io.Writer, control *http.ResponseController, p *passage) error {
 	buf := make([]byte, 4<<10) // enough for events; most streams wait for the next one
 	for {
 		n, err := p.Read(buf)
@@ -374,21 +347,14 @@ func (h *Handler) copy(w io.Writer, control *http.ResponseController, p *passage
 			return nil
 		}
 		if err != nil {
-			if p.endpoint {
-				begun()
-				_ = control.Flush() // of the header, so that a client whose stream is ended does not ask again at once
-			}
 			return err
 		}
-		begun()
 		if err := deliver(w, control, p, buf[:n]); err != nil {
 			_, drained := io.Copy(io.Discard, p) // ends at once, unless there is time to drain
 			return errors.Join(err, drained)
 		}
 		if n == 4<<10 && len(buf) == n {
-			large := h.buffers.Get().(*[32 << 10]byte)
-			defer h.buffers.Put(large)
-			buf = large[:]
+			buf = make([]byte, 32<<10)
 		}
 	}
 }

@@ -397,8 +397,9 @@ func (p *passage) closeFinder() {
 }
 
 func (p *passage) ended() (Ended, error) {
+	_, astray := errors.AsType[*astrayError](p.over)
 	switch {
-	case errors.Is(p.over, ErrNotRecorded), isAstray(p.over):
+	case astray, errors.Is(p.over, ErrNotRecorded):
 		return RecorderCut, p.over
 	case p.kept != nil && !p.away && p.given == p.kept.n && (p.over == io.EOF || p.finder.Last()):
 		p.outcome.Unfinished = p.outcome.Unfinished || p.over != io.EOF

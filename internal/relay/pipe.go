@@ -77,7 +77,8 @@ type side struct {
 }
 
 func newSide(p *Pipe, name string) *side {
-	return &side{questions: newQuestions(), pipe: p, name: name, queue: make(chan *line, 64), pings: map[string]int{}}
+	waiting := questions{asked: map[string][]*question{}, watched: map[string]*question{}}
+	return &side{questions: waiting, pipe: p, name: name, queue: make(chan *line, 64), pings: map[string]int{}}
 }
 
 // Run passes messages until the server ends its side and all of it has passed, or until something cannot be recorded in closed mode, which it returns. When the client
@@ -487,10 +488,6 @@ type question struct {
 type questions struct {
 	asked   map[string][]*question // by id
 	watched map[string]*question   // by the token of their progress
-}
-
-func newQuestions() questions {
-	return questions{asked: map[string][]*question{}, watched: map[string]*question{}}
 }
 
 // ask notes a request that waits for an answer.

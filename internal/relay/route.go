@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -239,7 +238,7 @@ func canonical(header http.Header) http.Header {
 
 // onward adds to a header what holds for the next connection, too.
 func onward(header, came http.Header, upgrade string) {
-	if wantsTrailers(came) {
+	if names(came["Te"], "trailers") {
 		header.Set("Te", "trailers")
 	}
 	if upgrade != "" {
@@ -446,12 +445,6 @@ func (p *passage) leads(text string) (shown string, past bool) {
 		return "a path at which it does not find that server", false
 	}
 	return "", false
-}
-
-// isAstray reports whether an answer was not handed out because of where it leads.
-func isAstray(err error) bool {
-	_, is := errors.AsType[*astrayError](err)
-	return is
 }
 
 // askedAt returns the address of a request, as its client names it.

@@ -29,7 +29,6 @@ type spool struct {
 	perBody, memory, cap int64 // what one may hold in memory, and all in memory and in all
 	inMemory, held       atomic.Int64
 	callers              callers
-	buffers              sync.Pool // of *[16 << 10]byte, through which requests are read
 }
 
 // mostInMemory is how much all bodies may hold in memory together. Beyond, they go to files at once.
@@ -339,15 +338,8 @@ func (b *Body) Open() io.Reader {
 
 // read copies a body into b, until it ends or there is no more room. It returns what was read and not kept.
 func (b *Body) read(src io.Reader) (left []byte, err error) {
-	pooled, _ := b.spool.buffers.Get().(*[16 << 10]byte)
-	if pooled == nil {
-		pooled = new([16 << 10]byte)
-	}
-	buf := pooled[:]
-	defer func() {
-		clear(buf) // it may have secrets
-		b.spool.buffers.Put(pooled)
-	}()
+	buf := make([]byte, 16<<10)
+	defer clear(buf) // it may have secrets
 	for {
 		n, err := src.Read(buf)
 		if n > 0 {
