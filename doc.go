@@ -10,7 +10,7 @@
 //	  → what is sealed apart?     internal/erasure: texts that must stay erasable leave the payload as commitments
 //	  → canonical JSON → SHA-256  package evidence: one document, one form
 //	  → signed                    internal/keys: the actor's own key
-//	  → fits the log?             internal/ledger/links: chains, reviews and deliveries, inside the transaction
+//	  → fits the log?             internal/ledger: chains, reviews and deliveries, inside the transaction
 //	  → stamped                   internal/stamping and package timestamp: RFC 3161, over the signature
 //	  → appended, durable         internal/ledger: one order for everything, in ledger/sqlite or postgres
 //	  → proved                    internal/ledger: a proof of its place, up to a signed checkpoint
@@ -70,7 +70,7 @@
 // Internal, the log:
 //
 //	ledger        the only writer: seals and appends; ledger/storage: the contract of stores; ledger/sqlite; ledger/brief: a record
-//	              as lists need it; ledger/links; ledger/fsck
+//	              as lists need it; ledger/fsck
 //	postgres      store, files, locks and connections on a PostgreSQL server
 //	filestore     the small files of an installation, in a folder or a database
 //	lock          one process at a time

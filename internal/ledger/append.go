@@ -16,7 +16,6 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/keys"
 	"jurat/internal/ledger/brief"
-	"jurat/internal/ledger/links"
 	"jurat/internal/ledger/storage"
 )
 
@@ -59,7 +58,7 @@ func (l *Ledger) append(ctx context.Context, a *appending) error {
 	defer cancel()
 	for {
 		err := l.appendOnce(ctx, waiting, a)
-		if !errors.Is(err, links.ErrMoved) {
+		if !errors.Is(err, errLinksMoved) {
 			return err
 		}
 		if err := l.lookAgain(waiting, a); err != nil {
@@ -69,7 +68,7 @@ func (l *Ledger) append(ctx context.Context, a *appending) error {
 	}
 }
 
-// appendOnce is one attempt of append. It returns links.ErrMoved, with nothing stored, if the records that its links
+// appendOnce is one attempt of append. It returns errLinksMoved, with nothing stored, if the records that its links
 // are judged by have changed.
 func (l *Ledger) appendOnce(ctx, waiting context.Context, a *appending) error {
 	if err := l.queue.enter(waiting, a); err != nil {
@@ -171,7 +170,7 @@ func (l *Ledger) lookAgain(ctx context.Context, a *appending) (err error) {
 		if j == nil {
 			continue
 		}
-		if a.judgings[i], err = l.links.Look(ctx, a.records[i]); err != nil {
+		if a.judgings[i], _, err = l.links.look(ctx, a.records[i]); err != nil {
 			return err
 		}
 	}
@@ -269,7 +268,7 @@ type group struct {
 	now   func() time.Time
 	found storage.Found // of what the members name; add updates its counts
 
-	links *links.Batch // what the members' links are judged by
+	links *linkBatch // what the members' links are judged by
 
 	// What is stored.
 	batch  storage.Batch
@@ -392,7 +391,7 @@ type appending struct {
 	stamps   []storage.Stamp       // of earlier records
 	after    *chainEnd             // where a chain must end; nil: anywhere
 	judged   []judged              // whom each record judges
-	judgings []*links.Judging      // what the links of each record are judged by; nil: they are not judged
+	judgings []*judging            // what the links of each record are judged by; nil: they are not judged
 	kept     func() error          // waits until what is sealed apart of the records is durable; nil: it is
 	refused  error                 // why the committed records do not permit it
 	outcome  chan *outcome         // gets one, when it is known
@@ -411,7 +410,7 @@ func newAppending(since time.Time, records []*evidence.Record, missing [][]Missi
 		row.Actor = storage.ActorOf(&record.Payload)
 		a.rows = append(a.rows, row)
 	}
-	a.judgings = make([]*links.Judging, len(records))
+	a.judgings = make([]*judging, len(records))
 	return a
 }
 

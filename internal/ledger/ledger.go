@@ -78,7 +78,6 @@ import (
 	"jurat/internal/fault"
 	"jurat/internal/keys"
 	"jurat/internal/ledger/brief"
-	"jurat/internal/ledger/links"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/plural"
 	"jurat/property"
@@ -198,7 +197,7 @@ type Ledger struct {
 	keys atomic.Pointer[keys.History] // the state of keys as of the last read; nil: not read yet. Never changed
 
 	queue   *queue       // what is to be appended
-	links   *links.Known // what the links of records are judged by
+	links   *knownLinks  // what the links of records are judged by
 	growth  growth       // the callers that wait for the log to grow
 	keeping atomic.Int64 // how many callers have values to keep, and are not done
 
@@ -228,7 +227,7 @@ func newLedger(cfg Config) (*Ledger, error) {
 	} else {
 		cfg.Random = &lockedReader{from: cfg.Random}
 	}
-	l := &Ledger{cfg: cfg, queue: newQueue(), links: links.New(cfg.Store), writing: storage.NewLock(), signing: storage.NewLock()}
+	l := &Ledger{cfg: cfg, queue: newQueue(), links: newLinks(cfg.Store), writing: storage.NewLock(), signing: storage.NewLock()}
 	l.known.Store(&storage.Head{Root: storage.EmptyHead.Root})
 	l.fixed = cfg.Store.ReadOnly()
 	l.briefs = brief.New(cfg.Store, l.fixed)
@@ -287,15 +286,6 @@ var (
 	ErrDamaged    = storage.ErrDamaged
 	ErrCheckpoint = storage.ErrCheckpoint
 )
-
-// Errors of package links that callers of the Ledger see.
-var (
-	ErrNotAdmitted = links.ErrNotAdmitted
-	ErrContradicts = links.ErrContradicts
-)
-
-// A LinkError names the verification rule by which a record contradicts the log.
-type LinkError = links.Error
 
 // A DuplicateError names the record that is in the log already.
 type DuplicateError = storage.DuplicateError

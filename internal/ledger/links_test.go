@@ -19,7 +19,6 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
-	"jurat/internal/ledger/links"
 	"jurat/internal/ledger/storage"
 	"jurat/jurattest"
 	"jurat/verify"
@@ -252,7 +251,7 @@ func TestLongChain(t *testing.T) {
 	l, _ := alone(t)
 	first := must(said(t, l, "a", `,"chain_id":"c","chain_position":1`))
 	last := first
-	for i := range links.LastLinks + 20 {
+	for i := range ledger.LastLinks + 20 {
 		last = must(said(t, l, "a", fmt.Sprintf(`,"chain_id":"c","chain_position":%d,"previous_record":"%s"`, i+2, last.Digest)))
 	}
 	fails(t, ledger.ErrContradicts)(said(t, l, "a", `,"chain_id":"c","chain_position":3,"previous_agent":"a"`))

@@ -162,15 +162,6 @@ func cached(from tlog.HashReader) tlog.HashReader {
 	})
 }
 
-// ProveInclusion returns the audit path from the record at an index to the root of the first size records. It returns
-// ErrNotFound, wrapped, for a size or an index outside the log.
-func (l *Ledger) ProveInclusion(ctx context.Context, index, size int64) ([]tlog.Hash, error) {
-	if err := l.within(ctx, index+1, size); err != nil {
-		return nil, fmt.Errorf("proving inclusion: %w", err)
-	}
-	return tlog.ProveRecord(size, index, l.cfg.hashes(ctx))
-}
-
 // ProveConsistency returns the proof that the log of oldSize records is the beginning of the log of newSize records.
 // It returns ErrNotFound, wrapped, for a size outside the log.
 func (l *Ledger) ProveConsistency(ctx context.Context, oldSize, newSize int64) ([]tlog.Hash, error) {
@@ -181,14 +172,6 @@ func (l *Ledger) ProveConsistency(ctx context.Context, oldSize, newSize int64) (
 		return nil, nil // the empty log is the beginning of every log
 	}
 	return tlog.ProveTree(newSize, oldSize, l.cfg.hashes(ctx))
-}
-
-// Root returns the root of the tree over the log's first size records. It returns ErrNotFound, wrapped, for a size outside the log.
-func (l *Ledger) Root(ctx context.Context, size int64) (tlog.Hash, error) {
-	if err := l.within(ctx, 0, size); err != nil {
-		return tlog.Hash{}, fmt.Errorf("computing the log's root: %w", err)
-	}
-	return tlog.TreeHash(size, l.cfg.hashes(ctx))
 }
 
 // within returns ErrNotFound, wrapped, unless 0 ≤ low ≤ high ≤ the size of the log.

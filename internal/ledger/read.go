@@ -162,8 +162,8 @@ func (l *Ledger) RowsFrom(ctx context.Context, from, n int64) ([]storage.Row, er
 	return storage.Exactly(from, n)(l.cfg.Store.Rows(ctx, from, n))
 }
 
-// Bind is links.Known.Bind: it binds a review or delivery to the record that it is about. Its errors are those of
-// links.Known.Bind.
+// Bind is knownLinks.Bind: it binds a review or delivery to the record that it is about. Its errors are those of
+// knownLinks.Bind.
 func (l *Ledger) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, bool, error) {
 	return l.links.Bind(ctx, draft)
 }

@@ -11,7 +11,6 @@ import (
 	"jurat/evidence"
 	"jurat/internal/fault"
 	"jurat/internal/keys"
-	"jurat/internal/ledger/links"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/names"
 	"jurat/property"
@@ -421,8 +420,8 @@ func normal(r *evidence.Record) (*evidence.Record, error) {
 
 // mayFollow refuses a record that could not be appended, before it costs a time stamp. It returns what to judge its
 // links by once more when it gets its place, or nil if its links are not judged.
-func (l *Ledger) mayFollow(ctx context.Context, record *evidence.Record) (*links.Judging, error) {
-	if l.cfg.UnsafeContradictions || !links.Judged(&record.Payload) {
+func (l *Ledger) mayFollow(ctx context.Context, record *evidence.Record) (*judging, error) {
+	if l.cfg.UnsafeContradictions || !linksJudged(&record.Payload) {
 		return nil, nil
 	}
 	if err := l.isNew(ctx, record); err != nil {

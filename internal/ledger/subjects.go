@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"jurat/evidence"
-	"jurat/internal/ledger/links"
 	"jurat/internal/ledger/storage"
 	"jurat/verify"
 )
@@ -22,12 +21,12 @@ type judged struct {
 	noRecord string          // the log has no record with this id; "": it does not matter
 }
 
-// holds returns links.ErrMoved if the log has by now what it lacked when the subject was looked up. What the log had
+// holds returns errLinksMoved if the log has by now what it lacked when the subject was looked up. What the log had
 // then, it has unchanged for ever.
 func (j *judged) holds(found storage.Found) error {
 	_, there := found.Places[j.noRecord]
 	if j.noRecord != "" && there || j.noChain != "" && found.Chains[j.noChain] > 0 {
-		return links.ErrMoved
+		return errLinksMoved
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package links
+package ledger
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"sync"
 
 	"jurat/evidence"
@@ -46,7 +45,7 @@ func (s *chainState) add(index int64, actor evidence.Digest, p *placedLink) {
 	}
 	s.last = append(s.last, *p)
 	s.weight += p.weight()
-	for len(s.last) > 1 && (len(s.last) > LastLinks || s.weight > lastWeight) {
+	for len(s.last) > 1 && (len(s.last) > lastLinks || s.weight > lastWeight) {
 		s.weight -= s.last[0].weight()
 		s.last = s.last[1:]
 	}
@@ -66,8 +65,8 @@ func (s *chainState) clone() *chainState {
 	return &c
 }
 
-// Known caches the state of chains and decisions for this process. It is safe for concurrent use.
-type Known struct {
+// knownLinks caches the state of chains and decisions for this process. It is safe for concurrent use.
+type knownLinks struct {
 	store storage.Records
 
 	mu     sync.Mutex             // held while the members below are read or changed
@@ -79,12 +78,12 @@ type Known struct {
 	admissions admissions
 }
 
-func New(store storage.Records) *Known {
-	return &Known{store: store, chains: map[string]*chainState{}, decisions: decisions{store: store, turn: storage.NewLock(), of: map[string][]int64{}},
+func newLinks(store storage.Records) *knownLinks {
+	return &knownLinks{store: store, chains: map[string]*chainState{}, decisions: decisions{store: store, turn: storage.NewLock(), of: map[string][]int64{}},
 		admissions: admissions{store: store, turn: storage.NewLock(), of: map[string]bool{}}}
 }
 
-func (k *Known) get(chain string) *chainState {
+func (k *knownLinks) get(chain string) *chainState {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if s := k.chains[chain]; s != nil {
@@ -98,7 +97,7 @@ func (k *Known) get(chain string) *chainState {
 }
 
 // put keeps a state, unless a newer one is here.
-func (k *Known) put(s *chainState) {
+func (k *knownLinks) put(s *chainState) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if old := cmp.Or(k.chains[s.id], k.before[s.id]); old == nil || old.count <= s.count {
@@ -108,7 +107,7 @@ func (k *Known) put(s *chainState) {
 
 // keep has a state among those used last. Those that were not used for as long as the others took to fill half of the room go, and are read again when they
 // are needed. The caller holds mu.
-func (k *Known) keep(s *chainState) {
+func (k *knownLinks) keep(s *chainState) {
 	if old := k.chains[s.id]; old != nil {
 		k.weight -= old.size()
 	}
@@ -121,7 +120,7 @@ func (k *Known) keep(s *chainState) {
 func (s *chainState) size() int { return s.weight + 100*(len(s.agents)+10) }
 
 // upToDate reads the new records of a chain: at most most, or all of them if most is 0.
-func (k *Known) upToDate(ctx context.Context, chain string, most int64) (*chainState, error) {
+func (k *knownLinks) upToDate(ctx context.Context, chain string, most int64) (*chainState, error) {
 	known := k.get(chain)
 	s := known.clone()
 	for most == 0 || s.count-known.count < most {
@@ -150,9 +149,6 @@ func (k *Known) upToDate(ctx context.Context, chain string, most int64) (*chainS
 	return s, nil
 }
 
-// admissionPage is how many acts of the operator are read at once.
-const admissionPage = 32
-
 // admissions are the operator's acts that admit agents to chains. They are safe for concurrent use.
 type admissions struct {
 	store storage.Records
@@ -170,20 +166,18 @@ func (a *admissions) has(ctx context.Context, chain, agent string) (bool, error)
 		return false, err
 	}
 	defer a.turn.Release()
-	for {
-		rows, err := a.store.InChain(ctx, operator.AccessChain, a.next, admissionPage)
+	acts := paged(a.next, func(from int64) ([]storage.Row, error) {
+		return a.store.InChain(ctx, operator.AccessChain, from, pageSize)
+	})
+	for row, err := range acts {
+		if err == nil {
+			err = a.take(row)
+		}
 		if err != nil {
 			return false, fmt.Errorf("reading the admissions to chain %q: %w", chain, err)
 		}
-		for i := range rows {
-			if err := a.take(&rows[i]); err != nil {
-				return false, err
-			}
-		}
-		if len(rows) == 0 {
-			return a.of[admissionOf(chain, agent)], nil
-		}
 	}
+	return a.of[admissionOf(chain, agent)], nil
 }
 
 func (a *admissions) take(row *storage.Row) error {
@@ -295,8 +289,8 @@ func (d *decisions) on(id string) []int64 {
 	return append([]int64(nil), d.of[id]...)
 }
 
-// A Judging is what a record is judged by besides its chain: the records that it names, wherever they are.
-type Judging struct {
+// A judging is what a record is judged by besides its chain: the records that it names, wherever they are.
+type judging struct {
 	link     verify.Linked
 	named    map[evidence.Digest]placedLink // those that were in the log when it was read
 	subjects []placedLink                   // the records that a review or delivery is about, if the log has them
@@ -307,8 +301,8 @@ type Judging struct {
 
 // gather reads the records that r names. They never change, so no other writer has to wait. It returns an
 // *evidence.FieldError if r names too many.
-func (k *Known) gather(ctx context.Context, r *evidence.Record) (*Judging, error) {
-	j := &Judging{link: verify.Link(r), named: map[evidence.Digest]placedLink{}, upTo: -1}
+func (k *knownLinks) gather(ctx context.Context, r *evidence.Record) (*judging, error) {
+	j := &judging{link: verify.Link(r), named: map[evidence.Digest]placedLink{}, upTo: -1}
 	digests := append([]evidence.Digest{r.Payload.PreviousRecord}, r.Payload.Saw...)
 	if len(digests) > maxNamed+1 {
 		return nil, &evidence.FieldError{Field: "saw", Reason: fmt.Sprintf("names %d records, but the log can check at most %d", len(r.Payload.Saw), maxNamed)}
@@ -332,9 +326,9 @@ func (k *Known) gather(ctx context.Context, r *evidence.Record) (*Judging, error
 }
 
 // find returns a record, or nil if it is missing or has expired.
-func (k *Known) find(by func() (storage.Row, error)) (*placedLink, error) {
+func (k *knownLinks) find(by func() (storage.Row, error)) (*placedLink, error) {
 	row, err := by()
-	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrExpired) || err == nil && row.Entry != nil {
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrExpired) || err == nil && row.Entry != nil {
 		return nil, nil
 	}
 	if err != nil {
@@ -346,7 +340,7 @@ func (k *Known) find(by func() (storage.Row, error)) (*placedLink, error) {
 
 // subjects reads what a review or delivery is about. If that is a review itself, it also reads what that one is
 // about.
-func (k *Known) subjects(ctx context.Context, p *evidence.Payload, j *Judging) error {
+func (k *knownLinks) subjects(ctx context.Context, p *evidence.Payload, j *judging) error {
 	about := map[string]bool{}
 	if p.OriginalResponseID != "" {
 		about[p.OriginalResponseID] = true
@@ -379,7 +373,7 @@ func (k *Known) subjects(ctx context.Context, p *evidence.Payload, j *Judging) e
 }
 
 // decided reads the reviews of what a delivery is about.
-func (k *Known) decided(ctx context.Context, j *Judging) (err error) {
+func (k *knownLinks) decided(ctx context.Context, j *judging) (err error) {
 	j.reviews = nil
 	if len(j.subjects) == 0 {
 		return nil
@@ -409,7 +403,7 @@ func (k *Known) decided(ctx context.Context, j *Judging) (err error) {
 
 // file returns the records that a reader of r would have, in log order: the end of its chain, what it names, and the
 // reviews of that.
-func (j *Judging) file(s *chainState) []placedLink {
+func (j *judging) file(s *chainState) []placedLink {
 	var all []placedLink
 	if s != nil {
 		all = slices.Clone(s.last)
@@ -418,18 +412,18 @@ func (j *Judging) file(s *chainState) []placedLink {
 		all = append(all, named)
 	}
 	all = append(append(all, j.subjects...), j.reviews...)
-	sort.Slice(all, func(i, j int) bool { return all[i].index < all[j].index })
+	slices.SortFunc(all, byIndex)
 	return slices.CompactFunc(all, func(a, b placedLink) bool { return a.index == b.index })
 }
 
-// contradicts returns an *Error for the first finding that the verifier makes with the record but not without it.
-func (j *Judging) contradicts(s *chainState) error {
+// contradicts returns an *LinkError for the first finding that the verifier makes with the record but not without it.
+func (j *judging) contradicts(s *chainState) error {
 	file := j.file(s)
 	var before []verify.Linked
 	for _, p := range file {
 		q := p.Payload()
 		if slices.Contains(q.Saw, j.link.Digest()) || q.PreviousRecord == j.link.Digest() {
-			return &Error{Rule: "causality", Record: q.RecordID, Reason: "that record names this one, and is in the log before it"}
+			return &LinkError{Rule: "causality", Record: q.RecordID, Reason: "that record names this one, and is in the log before it"}
 		}
 		before = append(before, p.Linked)
 	}
@@ -439,7 +433,7 @@ func (j *Judging) contradicts(s *chainState) error {
 	}
 	for _, f := range verify.Contradictions(append(before, j.link)) {
 		if !known[[2]string{f.Record, f.Rule}] {
-			return &Error{Rule: f.Rule, Record: f.Record, Reason: f.Reason, itself: f.Record == j.link.Payload().RecordID}
+			return &LinkError{Rule: f.Rule, Record: f.Record, Reason: f.Reason, itself: f.Record == j.link.Payload().RecordID}
 		}
 	}
 	return nil
@@ -447,7 +441,7 @@ func (j *Judging) contradicts(s *chainState) error {
 
 // admitted reports whether the record's actor may add to the chain, judged by the chain and by what the record is
 // about.
-func (j *Judging) admitted(s *chainState) bool {
+func (j *judging) admitted(s *chainState) bool {
 	p := j.link.Payload()
 	if s.count == 0 || j.byAct || storage.ActorOf(p) == s.owner || p.Role() == evidence.RoleAgent && s.agents[p.Actor()] {
 		return true
@@ -464,44 +458,37 @@ func (j *Judging) admitted(s *chainState) bool {
 	return false
 }
 
-// judge returns ErrNotAdmitted, wrapped, or an *Error if a record must not follow at the end of a chain. s is nil for
+// judge returns ErrNotAdmitted, wrapped, or an *LinkError if a record must not follow at the end of a chain. s is nil for
 // a record without a chain.
-func (j *Judging) judge(s *chainState) error {
+func (j *judging) judge(s *chainState) error {
 	if s != nil && !j.admitted(s) {
 		return fmt.Errorf("%w: field chain_id: %q does not belong to %q: the chain's owner must admit the agent with next_agent, or the operator with 'jurat access grant --chain'; or use another chain_id",
 			ErrNotAdmitted, s.id, j.link.Payload().Actor())
 	}
-	var link *Error
+	var link *LinkError
 	if err := j.contradicts(s); !errors.As(err, &link) || s != nil || j.ofTheirOwn() {
 		return err
 	}
 	// An actor who knows only the digest of another's record must learn nothing of its content.
-	return &Error{Rule: link.Rule, Reason: "it contradicts a record that it names", itself: true}
+	return &LinkError{Rule: link.Rule, Reason: "it contradicts a record that it names", itself: true}
 }
 
 // ofTheirOwn reports whether all records that r names are its actor's, or its actor is a reviewer, who may read
 // everything.
-func (j *Judging) ofTheirOwn() bool {
+func (j *judging) ofTheirOwn() bool {
 	p := j.link.Payload()
 	if p.Role() == evidence.RoleReviewer {
 		return true
 	}
-	for _, subject := range j.subjects {
-		if q := subject.Payload(); q.Role() == evidence.RoleAgent && storage.ActorOf(q) != storage.ActorOf(p) {
-			return false
-		}
-	}
-	for _, named := range j.named {
-		if q := named.Payload(); q.Role() == evidence.RoleAgent && storage.ActorOf(q) != storage.ActorOf(p) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(slices.AppendSeq(slices.Clone(j.subjects), maps.Values(j.named)), func(other placedLink) bool {
+		q := other.Payload()
+		return q.Role() == evidence.RoleAgent && storage.ActorOf(q) != storage.ActorOf(p)
+	})
 }
 
 // prepare updates what a record is judged by: its chain, by at most most records, and the reviews of what it is
 // about.
-func (k *Known) prepare(ctx context.Context, j *Judging, most int64) (s *chainState, err error) {
+func (k *knownLinks) prepare(ctx context.Context, j *judging, most int64) (s *chainState, err error) {
 	p := j.link.Payload()
 	if j.upTo >= 0 {
 		if err := k.decided(ctx, j); err != nil {
@@ -520,16 +507,9 @@ func (k *Known) prepare(ctx context.Context, j *Judging, most int64) (s *chainSt
 	return s, err
 }
 
-// Look reads what a record is judged by. It returns an *evidence.FieldError for a record that names too many others.
-// Its other errors are those of the store.
-func (k *Known) Look(ctx context.Context, r *evidence.Record) (*Judging, error) {
-	j, _, err := k.look(ctx, r)
-	return j, err
-}
-
 // Judge returns an error if the record could not be appended now. Otherwise it returns what to judge the record by
 // once more when it gets its place.
-func (k *Known) Judge(ctx context.Context, r *evidence.Record) (*Judging, error) {
+func (k *knownLinks) Judge(ctx context.Context, r *evidence.Record) (*judging, error) {
 	j, s, err := k.look(ctx, r)
 	if err != nil {
 		return nil, err
@@ -537,7 +517,9 @@ func (k *Known) Judge(ctx context.Context, r *evidence.Record) (*Judging, error)
 	return j, j.judge(s)
 }
 
-func (k *Known) look(ctx context.Context, r *evidence.Record) (*Judging, *chainState, error) {
+// look reads what a record is judged by. It returns an *evidence.FieldError for a record that names too many others.
+// Its other errors are those of the store.
+func (k *knownLinks) look(ctx context.Context, r *evidence.Record) (*judging, *chainState, error) {
 	j, err := k.gather(ctx, r)
 	if err != nil {
 		return nil, nil, err

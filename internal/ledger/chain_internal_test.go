@@ -1,4 +1,4 @@
-package links
+package ledger
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 
 // TestStatesInUseStay: however many chains come by, a chain that is used among them stays, an old one goes, and all together stay within their room.
 func TestStatesInUseStay(t *testing.T) {
-	k := New(nil)
+	k := newLinks(nil)
 	state := func(id string) *chainState { return &chainState{id: id, count: 1, weight: maxLinked / 100} }
 	old, hot := state("old"), state("hot")
 	k.put(old)

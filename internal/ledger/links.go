@@ -1,17 +1,4 @@
-// Package links judges the links of a record, before the record gets its place in the log.
-//
-// It compares what agents and reviewers seal with the records that it follows, by the verifier's own rules. In the
-// log, a contradiction would be refuted for ever, and with it a chain that others rely on. So a record is refused if,
-// with it, the verifier would refute a file of its chain that it did not refute before.
-//
-// A chain has an owner: the actor of its first record. The next_agent of a record in it admits another agent, and so
-// does a record of that agent in it. The operator can admit agents too (access_event admitted). Reviews and
-// deliveries are admitted by what they are about.
-//
-// Of a long chain, only the last records are compared, and those that the new one names. A record that the new one
-// names must be among the last, or be found by its digest. A new record with a chain_position that names no record
-// must follow one of the last.
-package links
+package ledger
 
 import (
 	"bytes"
@@ -27,18 +14,32 @@ import (
 	"jurat/verify"
 )
 
+// What follows judges the links of a record, before it gets its place in the log.
+//
+// It compares what agents and reviewers seal with the records that it follows, by the verifier's own rules. In the
+// log, a contradiction would be refuted for ever, and with it a chain that others rely on. So a record is refused if,
+// with it, the verifier would refute a file of its chain that it did not refute before.
+//
+// A chain has an owner: the actor of its first record. The next_agent of a record in it admits another agent, and so
+// does a record of that agent in it. The operator can admit agents too (access_event admitted). Reviews and
+// deliveries are admitted by what they are about.
+//
+// Of a long chain, only the last records are compared, and those that the new one names. A record that the new one
+// names must be among the last, or be found by its digest. A new record with a chain_position that names no record
+// must follow one of the last.
+
 var (
 	// ErrNotAdmitted means that the chain belongs to another actor, and this actor is not admitted to it.
 	ErrNotAdmitted = errors.New("the actor is not admitted to the chain")
 	// ErrContradicts means that a record contradicts the log, so that verification would refute it or another record.
 	ErrContradicts = errors.New("it contradicts the log")
 
-	// ErrMoved means that what a record was judged by has changed: the caller must look again.
-	ErrMoved = errors.New("what the links were judged by has changed")
+	// errLinksMoved means that what a record was judged by has changed: the caller must look again.
+	errLinksMoved = errors.New("what the links were judged by has changed")
 )
 
 const (
-	LastLinks   = 500     // how many of a chain's last records are compared
+	lastLinks   = 500     // how many of a chain's last records are compared
 	lastWeight  = 4 << 20 // about how many bytes of them are kept at most
 	maxLinked   = 64 << 20
 	maxAgents   = 1000 // agents besides the owner that the records of a chain admit
@@ -48,8 +49,8 @@ const (
 	maxCatchUp  = 256  // how many records are read while no other caller can append
 )
 
-// Judged reports whether a record's links are judged. The acts of trials and of the operator have rules of their own.
-func Judged(p *evidence.Payload) bool {
+// linksJudged reports whether a record's links are judged. The acts of trials and of the operator have rules of their own.
+func linksJudged(p *evidence.Payload) bool {
 	if role := p.Role(); role != evidence.RoleAgent && role != evidence.RoleReviewer {
 		return false
 	}
@@ -81,49 +82,49 @@ func (p placedLink) weight() int {
 
 func byIndex(a, b placedLink) int { return cmp.Compare(a.index, b.index) }
 
-// An Error names the verification rule by which a record contradicts the log.
-type Error struct {
+// A LinkError names the verification rule by which a record contradicts the log.
+type LinkError struct {
 	Rule   string
 	Record string // the record that would be refuted
 	Reason string
 	itself bool
 }
 
-func (e *Error) Error() string {
+func (e *LinkError) Error() string {
 	if e.itself {
 		return fmt.Sprintf("%v by the rule %q: %s", ErrContradicts, e.Rule, e.Reason)
 	}
 	return fmt.Sprintf("%v: record %s would be refuted by the rule %q: %s", ErrContradicts, e.Record, e.Rule, e.Reason)
 }
 
-var fields = map[string]string{"position": "chain_position", "gap": "chain_position", "previous-agent": "previous_agent", "next-agent": "next_agent",
+var linkFields = map[string]string{"position": "chain_position", "gap": "chain_position", "previous-agent": "previous_agent", "next-agent": "next_agent",
 	"time": "timestamp", "cycle": "parent_request_id", "parent": "parent_request_id", "dangling": "previous_record", "approval": "modified_response",
 	"modification": "modified_response", "rejection": "modified_response", "delivery": "response", "own-output": "reviewer_id", "case": "case"}
 
 // Field is the member of the payload that the rule is about.
-func (e *Error) Field() string { return cmp.Or(fields[e.Rule], "saw") }
+func (e *LinkError) Field() string { return cmp.Or(linkFields[e.Rule], "saw") }
 
 // Is makes the error match ErrContradicts.
-func (e *Error) Is(target error) bool { return target == ErrContradicts }
+func (e *LinkError) Is(target error) bool { return target == ErrContradicts }
 
-// A Batch is what the links of one transaction's records are judged by: committed records, and those accepted into
+// A linkBatch is what the links of one transaction's records are judged by: committed records, and those accepted into
 // the batch.
-type Batch struct {
-	known    *Known
+type linkBatch struct {
+	known    *knownLinks
 	chains   map[string]*chainState
 	grown    map[string]bool // chains to which something was added
-	prepared map[*Judging]bool
+	prepared map[*judging]bool
 	reviewed bool // a review was accepted
 }
 
 // Begin returns an empty batch.
-func (k *Known) Begin() *Batch {
-	return &Batch{known: k, chains: map[string]*chainState{}, grown: map[string]bool{}, prepared: map[*Judging]bool{}}
+func (k *knownLinks) Begin() *linkBatch {
+	return &linkBatch{known: k, chains: map[string]*chainState{}, grown: map[string]bool{}, prepared: map[*judging]bool{}}
 }
 
 // Prepare updates what a record is judged by, before the transaction begins and other writers have to wait. Its
 // errors are those of the store, wrapped.
-func (b *Batch) Prepare(ctx context.Context, j *Judging) error {
+func (b *linkBatch) Prepare(ctx context.Context, j *judging) error {
 	s, err := b.known.prepare(ctx, j, maxCatchUp)
 	if err != nil {
 		return fmt.Errorf("judging record %s: %w", j.link.Payload().RecordID, err)
@@ -135,28 +136,28 @@ func (b *Batch) Prepare(ctx context.Context, j *Judging) error {
 	return nil
 }
 
-// Judge returns an error, a *Error for example, if the log contradicts a record's links. size is the number of
+// Judge returns an error, a *LinkError for example, if the log contradicts a record's links. size is the number of
 // records in the log, inChain those in each chain. Only committed records can refuse a record: if a neighbour in the
-// batch would have a part in it, Judge returns ErrMoved.
-func (b *Batch) Judge(j *Judging, size int64, inChain map[string]int64) error {
+// batch would have a part in it, Judge returns errLinksMoved.
+func (b *linkBatch) Judge(j *judging, size int64, inChain map[string]int64) error {
 	var s *chainState
 	if chain := j.link.Payload().ChainID; chain != "" {
 		if s = b.chains[chain]; s == nil || s.count != inChain[chain] {
-			return ErrMoved
+			return errLinksMoved
 		}
 	}
 	if !b.prepared[j] || j.upTo >= 0 && (j.upTo != size || b.reviewed) {
-		return ErrMoved
+		return errLinksMoved
 	}
 	err := j.judge(s)
 	if err != nil && s != nil && b.grown[s.id] {
-		return ErrMoved
+		return errLinksMoved
 	}
 	return err
 }
 
 // Add adds a record that was accepted, at its index.
-func (b *Batch) Add(index int64, r *evidence.Record) {
+func (b *linkBatch) Add(index int64, r *evidence.Record) {
 	b.reviewed = b.reviewed || r.Payload.ActionType == evidence.HumanReview
 	if s := b.chains[r.Payload.ChainID]; s != nil && r.Payload.ChainID != "" {
 		s.add(index, storage.ActorOf(&r.Payload), &placedLink{index, verify.Link(r)})
@@ -165,7 +166,7 @@ func (b *Batch) Add(index int64, r *evidence.Record) {
 }
 
 // Commit keeps the new state of the chains that have grown. The caller calls it after the transaction has committed.
-func (b *Batch) Commit() {
+func (b *linkBatch) Commit() {
 	for chain := range b.grown {
 		b.known.put(b.chains[chain])
 	}
@@ -179,7 +180,7 @@ func (b *Batch) Commit() {
 //
 // It reports whether the draft is bound to the record whose id it gives. A delivery without an id is about what it
 // saw, and is bound by that. Drafts of other acts are returned unchanged, as bound.
-func (k *Known) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, bool, error) {
+func (k *knownLinks) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Draft, bool, error) {
 	decides := draft.ActionType == evidence.HumanReview || draft.ActionType == evidence.Delivery
 	if !decides {
 		return draft, true, nil
@@ -191,7 +192,7 @@ func (k *Known) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Draf
 		return draft, true, k.sawItsTrial(ctx, draft)
 	}
 	original, err := k.record(k.store.ByRecordID(ctx, draft.OriginalResponseID))
-	if errors.Is(err, storage.ErrNotFound) {
+	if errors.Is(err, ErrNotFound) {
 		return draft, false, cmp.Or(ofItsTrial(draft, ""), k.aboutSomethingElse(ctx, draft))
 	}
 	if err != nil {
@@ -217,7 +218,7 @@ func (k *Known) Bind(ctx context.Context, draft *evidence.Draft) (*evidence.Draf
 }
 
 // record opens a row that the store returned, or returns the store's error.
-func (k *Known) record(row storage.Row, err error) (*evidence.Record, error) {
+func (k *knownLinks) record(row storage.Row, err error) (*evidence.Record, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -270,10 +271,10 @@ func ofItsTrial(draft *evidence.Draft, chain string) error {
 }
 
 // sawItsTrial refuses a draft for a trial's chain that names no record by id and saw none of the trial.
-func (k *Known) sawItsTrial(ctx context.Context, draft *evidence.Draft) error {
+func (k *knownLinks) sawItsTrial(ctx context.Context, draft *evidence.Draft) error {
 	for _, digest := range draft.Saw {
 		r, err := k.record(k.store.ByDigest(ctx, digest))
-		if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		if err != nil && !errors.Is(err, ErrNotFound) {
 			return fmt.Errorf("binding %s: %w", draft.ActionType, err)
 		}
 		if err == nil && r.Payload.ChainID == draft.ChainID {
@@ -289,11 +290,11 @@ func named(draft *evidence.Draft) []evidence.Digest {
 
 // aboutSomethingElse refuses a draft whose digests are all of other records, if this log lacks the record whose id it
 // gives.
-func (k *Known) aboutSomethingElse(ctx context.Context, draft *evidence.Draft) error {
+func (k *knownLinks) aboutSomethingElse(ctx context.Context, draft *evidence.Draft) error {
 	other := ""
 	for _, digest := range draft.Saw {
 		r, err := k.record(k.store.ByDigest(ctx, digest))
-		if errors.Is(err, storage.ErrNotFound) {
+		if errors.Is(err, ErrNotFound) {
 			return nil // this can be the record
 		}
 		if err != nil {
