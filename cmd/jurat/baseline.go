@@ -33,7 +33,6 @@ type baseline struct {
 	Cases    []baselineCase `json:"cases"`
 }
 
-// A baselineCase is what one case came to.
 type baselineCase struct {
 	Case     string        `json:"case"`
 	Verdict  jury.Position `json:"verdict"`
@@ -67,7 +66,6 @@ func (c *trialCmd) known(at *attempt) bool {
 	return before.worsened(r) <= 0
 }
 
-// before is what the baseline has of a case, or nil.
 func (c *trialCmd) before(at *attempt) *baselineCase {
 	if c.base == nil {
 		return nil

@@ -65,7 +65,6 @@ func (f *batchFlags) check() error {
 	return nil
 }
 
-// reports are the files that are written when the trials are over, by flag.
 func (f *batchFlags) reports() map[string]string {
 	return map[string]string{"--junit": f.JUnit, "--sarif": f.SARIF, "--markdown": f.Markdown, "--write-baseline": f.WriteBaseline}
 }
@@ -96,7 +95,6 @@ func (at *attempt) brought() subject.Brought {
 	return b
 }
 
-// title is how the case is named.
 func (at *attempt) title() string {
 	if at.name == "" && at.trial != nil {
 		return at.trial.ID
@@ -466,7 +464,6 @@ func (c *trialCmd) line(io stdio, at *attempt) error {
 	return io.jsonLine(&one)
 }
 
-// summary is a line for each of several cases.
 func (c *trialCmd) summary(io stdio, attempts []*attempt) error {
 	p := newPrinter(io.out)
 	if !io.hushed() {

@@ -18,6 +18,7 @@ import (
 	"jurat/internal/atomicfile"
 	"jurat/internal/ca"
 	"jurat/internal/card"
+	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/jsonform"
 	"jurat/internal/keys"
@@ -26,17 +27,14 @@ import (
 	"jurat/verify"
 )
 
-// readCard reads a card from a file, or from standard input for "-".
 func readCard(stdin io.Reader, file string) (*card.Card, error) {
 	doc, err := readAtMost(stdin, file, card.MaxSize)
 	if err != nil {
 		return nil, err
 	}
 	read, err := card.Parse(doc)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return read, nil
+	fault.While(&err, "%s", file)
+	return read, err
 }
 
 // readAtMost reads a file, or standard input for "-", without a byte order mark. It stops one byte after the size that is the most, so that what is larger is seen to be.
@@ -50,10 +48,8 @@ func readAtMost(stdin io.Reader, file string, most int64) ([]byte, error) {
 		stdin = opened
 	}
 	doc, err := io.ReadAll(io.LimitReader(stdin, most+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", file, err)
-	}
-	return jsonform.CutMark(doc), nil
+	fault.While(&err, "reading %s", file)
+	return jsonform.CutMark(doc), err
 }
 
 type cardCmd struct {
@@ -165,10 +161,9 @@ func (c *cardCmd) log(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	fits := func(id evidence.KeyID) error {
-		if err := read.Clashes(c.Role, c.Of, id); err != nil {
-			return fmt.Errorf("%s: %w", c.Card, err)
-		}
-		return nil
+		err := read.Clashes(c.Role, c.Of, id)
+		fault.While(&err, "%s", c.Card)
+		return err
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		if err := i.Registrar.SetCard(ctx, c.Role, c.Of, fits, digest, why); err != nil {
@@ -184,10 +179,8 @@ func cardAndDigest(io stdio, file string) (*card.Card, evidence.Digest, error) {
 		return nil, evidence.Digest{}, err
 	}
 	digest, err := read.Digest()
-	if err != nil {
-		return nil, evidence.Digest{}, fmt.Errorf("%s: %w", file, err)
-	}
-	return read, digest, nil
+	fault.While(&err, "%s", file)
+	return read, digest, err
 }
 
 // addCard gives the card in a file to the first of an actor's keys, if a file is named.
@@ -210,11 +203,9 @@ func addCard(io stdio, file string, role evidence.Role, name string, owned []key
 	if i < 0 {
 		return errors.New("--card belongs to a key of ES256, RS256 or Ed25519, and none is given")
 	}
-	if err := read.Clashes(role, name, evidence.DigestOf(owned[i].Public)); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	owned[i].Card = digest
-	return nil
+	owned[i].Card, err = digest, read.Clashes(role, name, evidence.DigestOf(owned[i].Public))
+	fault.While(&err, "%s", file)
+	return err
 }
 
 type caCmd struct {
@@ -224,7 +215,6 @@ type caCmd struct {
 	CRL    caCRLCmd    `cmd:"" name:"crl" help:"Print a new revocation list."`
 }
 
-// caFlags name a CA.
 type caFlags struct {
 	CA string `name:"ca" placeholder:"DIR" env:"JURAT_CA" default:"./jurat-ca" help:"The CA's folder."`
 }

@@ -45,7 +45,6 @@ type doctorCmd struct {
 	readyFlags
 }
 
-// State is how well something is.
 type state string
 
 const (
@@ -54,7 +53,6 @@ const (
 	broken state = "broken"
 )
 
-// A finding is what the doctor says of one thing.
 type finding struct {
 	About string `json:"about"`
 	State state  `json:"state"`
@@ -62,7 +60,6 @@ type finding struct {
 	Do    string `json:"do,omitempty"`
 }
 
-// An examination is what was found so far.
 type examination struct {
 	Findings []finding `json:"findings"`
 }
@@ -71,7 +68,6 @@ func (e *examination) add(about string, s state, what, do string) {
 	e.Findings = append(e.Findings, finding{about, s, what, do})
 }
 
-// fail adds an error, with the advice that comes with it.
 func (e *examination) fail(about string, err error) {
 	e.add(about, broken, oneLine(err), hintOf(err))
 }
@@ -193,7 +189,6 @@ const (
 	freeDisk = 1 << 30     // bytes below which the doctor warns
 )
 
-// clock compares this machine's clock with the time stamps of the last record.
 func (*doctorCmd) clock(ctx context.Context, i *installation.Installation, e *examination) error {
 	last, err := i.LastStamped(ctx)
 	if err != nil {
@@ -213,7 +208,6 @@ func (*doctorCmd) clock(ctx context.Context, i *installation.Installation, e *ex
 	return nil
 }
 
-// authorities says which authorities outside stamp, and with --network whether they answer.
 func (c *doctorCmd) authorities(ctx context.Context, i *installation.Installation, e *examination) error {
 	list, err := i.Timekeeper.List(ctx)
 	if err != nil {
@@ -259,14 +253,12 @@ func disk(folder string, e *examination) {
 	}
 }
 
-// recorderStatus is what is known of the recorders of an installation.
 type recorderStatus struct {
 	Here []recording.Process `json:"here"` // that run on this data folder, or died there
 	Log  []docket.Recorder   `json:"log"`
 	examination
 }
 
-// statusOf looks at the data folder and the log.
 func statusOf(ctx context.Context, i *installation.Installation, now time.Time, progress func(done, total int64)) (recorderStatus, error) {
 	s := recorderStatus{Here: []recording.Process{}, examination: examination{Findings: []finding{}}}
 	here, err := recording.Look(ctx, recorder.Folder(i.Dir))
@@ -286,7 +278,6 @@ func statusOf(ctx context.Context, i *installation.Installation, now time.Time, 
 	return s, nil
 }
 
-// process says what is to be done about a process.
 func (s *recorderStatus) process(p *recording.Process, now time.Time) {
 	name := aboutRecorder(p.About.Recorder)
 	waiting := fmt.Sprintf("%s under way, a journal of %s, %s of %s", plural.Of(p.Open, "call"), plural.Of(p.JournalBytes, "byte"), plural.Of(p.Copies, "copy"), plural.Of(p.CopyBytes, "byte"))
@@ -306,7 +297,6 @@ func (s *recorderStatus) process(p *recording.Process, now time.Time) {
 	}
 }
 
-// aboutRecorder names a recorder in a finding.
 func aboutRecorder(name string) string {
 	if name == "" || name == "recorder" {
 		return "recorder"
@@ -418,7 +408,6 @@ type readyFlags struct {
 	TLSKey string `name:"tls-key" hidden:"" env:"JURAT_TLS_KEY"`
 }
 
-// readiness is what was found.
 type readiness struct {
 	URL    string `json:"url"`
 	Ready  bool   `json:"ready"`
@@ -517,7 +506,6 @@ func (c *doctorCmd) own() (*url.URL, error) {
 	return &url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port)}, nil
 }
 
-// A hookTest is what became of one message.
 type hookTest struct {
 	Host   string         `json:"host"` // without the path, which may hold a secret
 	ID     string         `json:"id"`   // the header webhook-id
@@ -591,7 +579,6 @@ func is[E error](err error) bool {
 	return is
 }
 
-// hookAdvice says what to do about a message that was not taken.
 func hookAdvice(w *config.Webhook, status int, err error) string {
 	timeout, isNet := errors.AsType[net.Error](err)
 	switch {

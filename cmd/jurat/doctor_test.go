@@ -362,18 +362,12 @@ func TestWebhookTest(t *testing.T) {
 		}
 	}
 	bad.Close()
-	if out := doing(t, exitBad, "doctor", "--webhook", "--config", refusing); !strings.Contains(out, "not taken") || !strings.Contains(out, "Nothing listens there") {
-		t.Errorf("of a receiver that is down it says:\n%s", out)
-	}
+	has(t, doing(t, exitBad, "doctor", "--webhook", "--config", refusing), "not taken", "Nothing listens there")
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	defer secure.Close()
-	if out := doing(t, exitBad, "doctor", "--webhook", "--config", hookFile(t, "inward: true, ", secure.URL)); !strings.Contains(out, "certificate is not good") {
-		t.Errorf("of a certificate that nobody vouches for it says:\n%s", out)
-	}
+	has(t, doing(t, exitBad, "doctor", "--webhook", "--config", hookFile(t, "inward: true, ", secure.URL)), "certificate is not good")
 	local := strings.Replace(secure.URL, "127.0.0.1", "localhost", 1)
-	if out := doing(t, exitBad, "doctor", "--webhook", "--config", hookFile(t, "", local)); !strings.Contains(out, "inward: true") {
-		t.Errorf("of a name that leads inward it says:\n%s", out)
-	}
+	has(t, doing(t, exitBad, "doctor", "--webhook", "--config", hookFile(t, "", local)), "inward: true")
 	for want, err := range map[string]error{"does not find the name": &net.DNSError{Err: "no such host", IsNotFound: true}, "within 20 s": context.DeadlineExceeded, "broke": io.ErrUnexpectedEOF} {
 		if do := hookAdvice(&config.Webhook{}, 0, fmt.Errorf("sending: %w", err)); !strings.Contains(do, want) {
 			t.Errorf("after %v: %s", err, do)

@@ -72,7 +72,6 @@ func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return p.err
 }
 
-// put writes one file of the folder.
 func (c *exportCmd) put(name string, content []byte) error {
 	path := filepath.Join(c.OpenSSL, filepath.FromSlash(name))
 	mode := os.FileMode(0o644)
@@ -324,7 +323,6 @@ func writeTo(io stdio, out string, file marshaler) error {
 	return err
 }
 
-// A marshaler is a record or a bundle.
 type marshaler interface{ Marshal() ([]byte, error) }
 
 // openFile opens a record or a bundle in any spelling, so that it can be written again in its canonical form.

@@ -18,6 +18,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"jurat/evidence"
+	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/names"
@@ -65,7 +66,6 @@ func nodesBelow(node *kong.Node) (all []*kong.Node) {
 	return all
 }
 
-// endingIn returns commands below others that have this name, such as 'log fsck' for fsck.
 func endingIn(root *kong.Node, name string) (paths []string) {
 	for _, n := range nodesBelow(root) {
 		if n.Name == name && n.Parent != root {
@@ -75,7 +75,6 @@ func endingIn(root *kong.Node, name string) (paths []string) {
 	return paths
 }
 
-// help prints the help of a command.
 func help(options kong.HelpOptions, ctx *kong.Context) error {
 	command := ctx.Selected()
 	if command == nil {
@@ -93,7 +92,6 @@ func help(options kong.HelpOptions, ctx *kong.Context) error {
 // whichOne is the group of the flags that say where the installation is.
 const whichOne = "place"
 
-// hideIdle hides those flags of the program that do nothing in this command.
 func hideIdle(root, command *kong.Node) {
 	for _, flag := range root.Flags {
 		switch {
@@ -105,7 +103,6 @@ func hideIdle(root, command *kong.Node) {
 	}
 }
 
-// usesInstallation reports whether a command, or one below it, is given the installation that the flags name.
 func usesInstallation(command *kong.Node) bool {
 	if slices.ContainsFunc(command.Children, usesInstallation) {
 		return true
@@ -236,7 +233,6 @@ const (
 	askFolders = ":folders"
 )
 
-// complete returns what the last of the words can become.
 func complete(root *kong.Node, words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
@@ -272,7 +268,6 @@ type position struct {
 	noFlags bool       // after --
 }
 
-// walk goes through the words that are complete.
 func walk(root *kong.Node, words []string) position {
 	at := position{node: root}
 	for _, word := range words {
@@ -427,16 +422,13 @@ func readSecret(flag, file string) (string, error) {
 	if err == nil && secret == "" {
 		err = fmt.Errorf("%s is empty", file)
 	}
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", flag, err)
-	}
-	return secret, nil
+	fault.While(&err, "%s", flag)
+	return secret, err
 }
 
 // A byteSize is a number of bytes, which may be written with a unit: 1073741824, 1024MiB or 1GiB.
 type byteSize int64
 
-// UnmarshalText reads a size.
 func (b *byteSize) UnmarshalText(text []byte) error {
 	number, unit := string(text), int64(1)
 	for suffix, bytes := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
@@ -457,7 +449,6 @@ func (b *byteSize) UnmarshalText(text []byte) error {
 // opened or made.
 type newName string
 
-// UnmarshalText reads a name.
 func (n *newName) UnmarshalText(text []byte) error {
 	if err := names.Check(string(text)); err != nil {
 		return err
@@ -466,32 +457,30 @@ func (n *newName) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// timeFlags reads flags that are times. Errors of kong's own reader show users the layouts of package time.
+// timeFlags reads flags that are times: RFC 3339, or what the tag format of the flag says. Errors of kong's own reader show users the layouts of
+// package time.
 func timeFlags() []kong.Option {
-	return []kong.Option{kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(readTimeFlag)),
-		kong.TypeMapper(reflect.TypeFor[*time.Time](), kong.MapperFunc(readTimeFlag))}
-}
-
-// readTimeFlag reads an RFC 3339 time, or what the tag format of the flag says.
-func readTimeFlag(ctx *kong.DecodeContext, target reflect.Value) error {
-	var text string
-	if err := ctx.Scan.PopValueInto("time", &text); err != nil {
-		return err
+	read := func(ctx *kong.DecodeContext, target reflect.Value) error {
+		var text string
+		if err := ctx.Scan.PopValueInto("time", &text); err != nil {
+			return err
+		}
+		layout, like := time.RFC3339, "a time such as 2026-01-31T16:15:00Z"
+		if ctx.Value.Format == time.DateOnly {
+			layout, like = time.DateOnly, "a day such as 2026-01-31"
+		}
+		read, err := time.Parse(layout, text)
+		if err != nil {
+			return fmt.Errorf("expected %s, and not %q", like, text)
+		}
+		if target.Kind() == reflect.Pointer {
+			target.Set(reflect.ValueOf(&read))
+		} else {
+			target.Set(reflect.ValueOf(read))
+		}
+		return nil
 	}
-	layout, like := time.RFC3339, "a time such as 2026-01-31T16:15:00Z"
-	if ctx.Value.Format == time.DateOnly {
-		layout, like = time.DateOnly, "a day such as 2026-01-31"
-	}
-	read, err := time.Parse(layout, text)
-	if err != nil {
-		return fmt.Errorf("expected %s, and not %q", like, text)
-	}
-	if target.Kind() == reflect.Pointer {
-		target.Set(reflect.ValueOf(&read))
-	} else {
-		target.Set(reflect.ValueOf(read))
-	}
-	return nil
+	return []kong.Option{kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(read)), kong.TypeMapper(reflect.TypeFor[*time.Time](), kong.MapperFunc(read))}
 }
 
 // helperFlag says how tokens are reached.
@@ -541,7 +530,6 @@ func (f helperFlag) known(ctx context.Context, helper *token.Helper, uris []stri
 	return list, nil
 }
 
-// stampFlags say who stamps.
 type stampFlags struct {
 	TSA []string `name:"tsa" sep:"none" placeholder:"NAME|URL" help:"Have exactly these configured authorities stamp (may be repeated); built-in is the operator's own clock. Default: the built-in one and all of 'jurat tsa'."`
 }

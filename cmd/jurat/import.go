@@ -34,7 +34,6 @@ type importCmd struct {
 	stampFlags
 }
 
-// importedFile is what is known of one file.
 type importedFile struct {
 	File    string           `json:"file"`
 	Format  importing.Format `json:"format"`
@@ -159,7 +158,6 @@ func (c *importCmd) check(ctx context.Context, io stdio, i *installation.Install
 	return nil
 }
 
-// note keeps what is new.
 func (f *importedFile) note(list bool) func(importing.Entry) {
 	return func(e importing.Entry) {
 		if len(f.Chains) < mostChains && !slices.Contains(f.Chains, e.Chain) {
@@ -229,7 +227,6 @@ func anyNew(files []*importedFile) bool {
 	return slices.ContainsFunc(files, func(f *importedFile) bool { return f.Found.New > 0 })
 }
 
-// reason is what the recorder says of its end.
 func (c *importCmd) reason(files []*importedFile, err error) string {
 	sealed := 0
 	for _, f := range files {
@@ -282,7 +279,6 @@ func passedOver(t *importing.Tally) string {
 	return r.behind(", ")
 }
 
-// more is what a file says of an entry.
 func more(e importing.Entry) string {
 	var r remarks
 	r.add(e.SaidAt != "", "said at %s", e.SaidAt)

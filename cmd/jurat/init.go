@@ -141,7 +141,6 @@ func (c *backupCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// restoreFlags say from which backup an installation is made.
 type restoreFlags struct {
 	From        string `placeholder:"DIR" help:"Make the installation from this backup, with --checkpoint or --none-later."`
 	Checkpoint  string `help:"With --from: the latest known checkpoint of the log." placeholder:"FILE" xor:"later"`

@@ -92,7 +92,6 @@ func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// eventLine is a key event as it is printed.
 type eventLine struct {
 	Record    string                `json:"record_id"`
 	Timestamp string                `json:"timestamp"`
@@ -173,7 +172,6 @@ func (f *whenWhyFlags) why() (keys.Why, error) {
 	return (&whyFlags{f.Reason, f.By}).why()
 }
 
-// publicFlags name an owner's keys.
 type publicFlags struct {
 	Public      []string `placeholder:"FILE" help:"The public key in PEM. Repeat it for an ML-DSA-65 key that signs with it."`
 	Certificate []string `placeholder:"FILE" help:"Certificates in PEM: the key's, then those above it. They go out with records, which makes them no more trusted."`
@@ -283,7 +281,6 @@ func (c *keysNewCmd) register(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// publicOnToken reads the public halves of the keys that --token names.
 func (c *keysNewCmd) publicOnToken(ctx context.Context) (owned []keys.OwnerKey, err error) {
 	helper := &token.Helper{}
 	defer helper.Close()
@@ -384,7 +381,6 @@ func (c *keysRevokeCmd) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// changeHint says what can be done where something stands in the way of a change to a key.
 func changeHint(err error) error {
 	switch {
 	case errors.Is(err, keys.ErrHeld):

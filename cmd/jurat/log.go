@@ -140,7 +140,6 @@ func (c *logProveCmd) elsewhere(ctx context.Context, io stdio) error {
 	return io.print(record)
 }
 
-// recordOf finds a record by its id or by the digest of its payload.
 func recordOf(ctx context.Context, l *ledger.Ledger, name string) (*evidence.Record, error) {
 	var digest evidence.Digest
 	if digest.UnmarshalText([]byte(name)) == nil {
@@ -167,7 +166,6 @@ func reindex(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// examined is what 'jurat log fsck --json' prints.
 type examined struct {
 	Records int64         `json:"records"`
 	Whole   bool          `json:"whole"` // what is harmless does not count
@@ -336,7 +334,6 @@ func wholeNumber(text string) (int64, bool) {
 	return size, err == nil
 }
 
-// decidedFlags give the reason of a decision, and who decided.
 type decidedFlags struct {
 	Reason string  `required:"" help:"Why, for the act that says so. It stays in the log for ever, so do not name a person in it." placeholder:"TEXT"`
 	By     newName `required:"" help:"Which person decided it." placeholder:"WHO"`
@@ -427,7 +424,6 @@ func (a *app) forgetExpired(ctx context.Context, io stdio, i *installation.Insta
 	return k.Close()
 }
 
-// steps tells how far each of several steps is.
 func steps(io stdio) func(step string, done, total int64) {
 	var now string
 	var tell func(done, total int64)

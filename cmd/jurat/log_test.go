@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,11 +21,15 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/mod/sumdb/note"
+
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/disktest"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/must"
+	"jurat/tiles"
 )
 
 // TestExpireLeavesTrials: a trial that is open stays, with the records that it is about; what no trial needs goes.
@@ -163,9 +169,7 @@ func TestReputationOfAServer(t *testing.T) {
 		t.Fatalf("%s, %v", files, err)
 	}
 	again := []string{"reputation", "courier", "--trust", trusted, "--at", at, "--json"}
-	if text := doing(t, exitUndecided, append(again, files...)...); !strings.Contains(text, `"tail"`) {
-		t.Error(text)
-	}
+	has(t, doing(t, exitUndecided, append(again, files...)...), `"tail"`)
 	from(exitCannot, server, "--token-file", token, "--json", "--out", out) // the folder is there
 	from(exitCannot, server, "--json")
 	from(exitCannot, server, "--token-file", submitter)
@@ -219,4 +223,249 @@ func changing(t *testing.T, server string, how *atomic.Pointer[func([]byte) []by
 	s := httptest.NewServer(proxy)
 	t.Cleanup(s.Close)
 	return s.URL
+}
+
+// TestWitnesses: two people run witnesses, and an operator asks both for cosignatures. With the new trust file, the
+// order is proved only with both. A third person runs a monitor.
+func TestWitnesses(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	data := filepath.Join(folder, "data")
+	file := func(name string) string { return filepath.Join(folder, name) }
+	write := func(name, text string) string {
+		t.Helper()
+		must.Do(t, os.WriteFile(file(name), []byte(text), 0o600))
+		return file(name)
+	}
+	jurat := func(want int, args ...string) string {
+		return doing(t, want, append([]string{"--data", data}, args...)...) + "\n"
+	}
+
+	payload := write("said.json", `{"agent_id":"courier","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1","prompt":"p","response":"r","parameters":{}}`)
+	before := write("before.json", jurat(0, "seal", payload))
+	plain := write("plain.json", jurat(0, "trust"))
+	early := write("early.checkpoint", jurat(0, "log", "checkpoint"))
+
+	urls := map[string]string{}
+	for _, name := range []string{"w1", "w2"} {
+		key := doing(t, 0, "witness", "--init", "witness.example/"+name, "--dir", file(name))
+		if again := doing(t, 0, "witness", "--key", "--dir", file(name)); again != key {
+			t.Errorf("%q, %q", key, again)
+		}
+		doing(t, exitCannot, "witness", "--init", "witness.example/"+name, "--dir", file(name))
+		url, _, _ := serve(t, "witness", "--dir", file(name), "--addr", "127.0.0.1:0", "--log", plain, "--log", plain)
+		jurat(0, "log", "witness", url, "--key", key, "--quorum", map[string]string{"w1": "1", "w2": "2"}[name])
+		urls[name] = url
+	}
+	jurat(exitCannot, "log", "witness", urls["w1"], "--key", "nothing")
+	trust := write("trust.json", jurat(0, "trust"))
+	has(t, jurat(0, "log", "witness"), "witness.example/w2", "nothing yet")
+	has(t, doing(t, exitUndecided, "verify", "--trust", trust, before), "0 of the 2")
+	has(t, jurat(0, "log", "witness", "--ask"), "cosigned by 2 of 2 witnesses, 2 are demanded, which counts")
+	if known := doing(t, 0, "witness", "--list", "--dir", file("w2")); !strings.HasSuffix(known, " 1") {
+		t.Error(known)
+	}
+	record := recordID(t, before)
+	proved := write("proved.json", jurat(0, "log", "prove", record))
+	has(t, doing(t, 0, "verify", "--trust", trust, proved), "the reader's 2 witnesses have cosigned it: witness.example/w1")
+	doing(t, 0, "verify", "--trust", plain, proved) // a reader who knows no witnesses gets the same answer
+
+	// A server asks its witnesses by itself, and a stranger monitors it.
+	url, _, stop := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--public-entries")
+	log := url + "/log"
+	look := func(want int, says string, more ...string) {
+		t.Helper()
+		out := doing(t, want, append([]string{"log", "monitor", log, "--trust", trust, "--state", file("state")}, more...)...)
+		if !strings.Contains(out, says) {
+			t.Errorf("%q in %s", says, out)
+		}
+	}
+	look(0, "cosigned by witness.example/w2")
+	jurat(0, "seal", payload)
+	for until := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		if signed := get(t, log+"/checkpoint"); strings.Contains(signed, "\n2\n") && strings.Count(signed, "— ") == 3 {
+			break
+		} else if time.Now().After(until) {
+			t.Fatalf("the witnesses have not cosigned the checkpoint: %s", signed)
+		}
+	}
+	look(0, "1 more than the last time")
+	look(0, `"entries": true`, "--json")
+	look(0, `"quorum": 2`, "--json")
+
+	// The holder of a record proves with the log that it is still there.
+	again := write("again.json", doing(t, 0, "log", "prove", proved, "--log", log, "--trust", trust)+"\n")
+	has(t, doing(t, 0, "verify", "--trust", trust, again), "when it had 2 entries")
+	proof := write("proof.json", doing(t, 0, "log", "checkpoint", "--since", early, "--log", log, "--trust", trust)+"\n")
+	now := write("now.checkpoint", get(t, log+"/checkpoint"))
+	doing(t, 0, "verify", "--trust", trust, "--checkpoint", early, "--consistency", proof, now)
+	if same := doing(t, 0, "log", "checkpoint", "--since", "1", "--to", now, "--log", log, "--trust", trust); same+"\n" != read(t, proof) {
+		t.Errorf("%q", same)
+	}
+	forged := strings.Replace(read(t, proved), `"index":0`, `"index":1`, 1)
+	doing(t, exitCannot, "log", "prove", write("forged.json", forged), "--log", log, "--trust", trust)
+	doing(t, exitCannot, "log", "prove", proved, "--log", log)
+	doing(t, exitCannot, "log", "prove", record, "--log", url+"/elsewhere", "--trust", trust)
+	doing(t, exitCannot, "log", "prove", record, "--log", log, "--trust", trust) // strangers may not read this record
+	token := jurat(0, "access", "grant", "ada", "auditor", "--reason", "a test", "--by", "tester")
+	doing(t, 0, "log", "prove", record, "--log", log, "--trust", trust, "--token-file", write("token", token))
+
+	// One witness is removed: the log goes on, and what was proved stays proved.
+	jurat(0, "log", "witness", "witness.example/w2", "--remove")
+	if code := stop(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	doing(t, exitCannot, "log", "monitor", log, "--trust", trust, "--state", file("state"))
+	doing(t, exitCannot, "log", "monitor", log, "--trust", file("nothing"), "--state", file("state"))
+	doing(t, exitCannot, "witness", "--dir", file("w1"), "--log", "nothing")
+	doing(t, exitCannot, "witness", "--key", "--dir", file("nobody"))
+
+	// A witness that has its key but has lost its database would start from the beginning, and could sign a second
+	// history.
+	forgetful := file("forgetful")
+	doing(t, 0, "witness", "--init", "witness.example/forgetful", "--dir", forgetful)
+	doing(t, 0, "witness", "--list", "--dir", forgetful)
+	for _, part := range []string{"witness.db", "witness.db-wal", "witness.db-shm"} {
+		if err := os.Remove(filepath.Join(forgetful, part)); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	doing(t, exitCannot, "witness", "--list", "--dir", forgetful)
+	doing(t, exitCannot, "witness", "--dir", forgetful, "--addr", "127.0.0.1:0", "--log", plain)
+}
+
+// TestMonitorWithoutQuorum: the monitor distinguishes a log that too few witnesses have cosigned from one that enough
+// have cosigned.
+func TestMonitorWithoutQuorum(t *testing.T) {
+	t.Parallel()
+	l := watchedLog(filepath.Join(t.TempDir(), "data"))
+	l.grow(t, 3, "as it was")
+	i := l.open(t)
+	key := doing(t, 0, "witness", "--init", "witness.example/w1", "--dir", t.TempDir()+"/w1")
+	doing(t, 0, "--data", string(l), "log", "witness", "http://127.0.0.1:1", "--key", key)
+	must.Do(t, i.Close())
+	w := newWatcher(t, l)
+	w.serve(t.Context(), l)
+	w.look("nobody has cosigned", exitUndecided, "NOT WITNESSED: too few witnesses have cosigned the checkpoint: 0 of the 1")
+	w.look("for machines", exitUndecided, `"unmet": "too few`, "--json")
+	if code, out, complaints := w.run("--data", string(l), "log", "witness", "--ask"); code != exitUndecided || !strings.Contains(out, "which is too few") {
+		t.Errorf("%d, %s, %s", code, out, complaints)
+	}
+	if code, out, complaints := w.run("--data", string(l), "log", "checkpoint"); code != 0 || !strings.Contains(complaints, "0 of the 1 witnesses that are demanded") {
+		t.Errorf("%d, %s, %s", code, out, complaints)
+	}
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	answer := must.Get(http.Get(url))(t)
+	defer answer.Body.Close()
+	return string(must.Get(io.ReadAll(answer.Body))(t))
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	return string(must.Get(os.ReadFile(file))(t))
+}
+
+// recordID returns the id of the record in a file.
+func recordID(t *testing.T, file string) string {
+	t.Helper()
+	record := must.Get(evidence.Open([]byte(read(t, file))))(t)
+	return record.Payload.RecordID
+}
+
+// judge builds the program that checks a log with Tessera's implementation of the C2SP specifications. If its module is
+// not available, the test is skipped, except in CI.
+func judge(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "judge")
+	build := exec.Command("go", "build", "-o", file, ".")
+	build.Dir = "../../testdata/judge"
+	if out, err := build.CombinedOutput(); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		t.Skipf("the program with Tessera cannot be built: %v\n%s", err, out)
+	}
+	return file
+}
+
+// TestTesseraReadsTheLog: another implementation of C2SP tlog-tiles accepts every tile, entry, proof and cosignature of
+// a log.
+func TestTesseraReadsTheLog(t *testing.T) {
+	t.Parallel()
+	program := judge(t)
+	l := watchedLog(filepath.Join(t.TempDir(), "data"))
+	l.grow(t, 300, "as it was")
+	w := newWatcher(t, l)
+	folder := t.TempDir() + "/w"
+	key := doing(t, 0, "witness", "--init", "witness.example/w1", "--dir", folder)
+	at, _, _ := serve(t, "witness", "--dir", folder, "--addr", "127.0.0.1:0", "--log", w.file("trust.json"))
+	doing(t, 0, "--data", string(l), "log", "witness", at, "--key", key)
+	doing(t, 0, "--data", string(l), "log", "witness", "--ask")
+	w.serve(t.Context(), l)
+	logKey := logKeyOf(t, w.file("trust.json"))
+	out, err := exec.Command(program, "log", w.url, logKey, key).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "300 entries, 1 witnesses") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	// A check by Tessera is worth something only if Tessera refuses a wrong log.
+	good := w.served
+	for _, path := range []string{"/log/checkpoint", "/log/tile/0/000", "/log/tile/1/", "/log/tile/entries/001"} {
+		w.served = between(good, path, func(doc []byte) []byte { doc[len(doc)/2] ^= 1; return doc })
+		if out, err := exec.Command(program, "log", w.url, logKey, key).CombinedOutput(); err == nil {
+			t.Errorf("%s was changed: %s", path, out)
+		}
+	}
+}
+
+func logKeyOf(t *testing.T, file string) string {
+	t.Helper()
+	trust := must.Get(readTrust("--trust", file))(t)
+	return trust.Logs[0]
+}
+
+// TestTesseraIsWitnessed: jurat's witness cosigns a growing log of Tessera, and package tiles reads that log.
+func TestTesseraIsWitnessed(t *testing.T) {
+	t.Parallel()
+	program, folder, log := judge(t), t.TempDir(), t.TempDir()
+	key := doing(t, 0, "witness", "--init", "witness.example/w1", "--dir", folder)
+	grow := exec.Command(program, "grow", log)
+	var complaints strings.Builder
+	grow.Stderr = &complaints
+	in := must.Get(grow.StdinPipe())(t)
+	out := must.Get(grow.StdoutPipe())(t)
+	must.Do(t, grow.Start())
+	logKey, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", err, grow.Wait(), &complaints)
+	}
+	logKey = strings.TrimSpace(logKey)
+	at, _, _ := serve(t, "witness", "--dir", folder, "--addr", "127.0.0.1:0", "--log", logKey)
+	if _, err := fmt.Fprintln(in, at, key); err != nil {
+		t.Fatal(err)
+	}
+	if err := grow.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, &complaints)
+	}
+	has(t, doing(t, 0, "witness", "--list", "--dir", folder), "tessera.example/log", " 300")
+
+	s := httptest.NewServer(http.FileServer(http.Dir(log)))
+	defer s.Close()
+	client := must.Get(tiles.New(tiles.Config{URL: s.URL}))(t)
+	signed := must.Get(client.Checkpoint(t.Context()))(t)
+	verifier := must.Get(note.NewVerifier(logKey))(t)
+	head, err := operator.OpenCheckpoint(signed, verifier)
+	if err != nil || head.Size != 300 {
+		t.Fatalf("%+v, %v", head, err)
+	}
+	witness := must.Get(operator.ParseWitness(key))(t)
+	if said, err := operator.Cosignatures(signed, witness); err != nil || len(said) != 1 {
+		t.Errorf("%v, %v", said, err)
+	}
+	count := 0
+	if err := client.Tree(t.Context(), head).Entries(0, head.Size, func(int64, []byte) error { count++; return nil }); err != nil || count != 300 {
+		t.Errorf("%d entries: %v", count, err)
+	}
 }

@@ -67,7 +67,6 @@ func openRemote(url, trusted string, by tokenFlag) (*remoteLog, error) {
 	return r, whereLogsAre(err)
 }
 
-// newest fetches the log's checkpoint and has its signature checked.
 func (r *remoteLog) newest(ctx context.Context) (string, operator.Checkpoint, error) {
 	signed, err := r.Checkpoint(ctx)
 	if err != nil {
@@ -127,7 +126,6 @@ func (r *remoteLog) prove(ctx context.Context, record *evidence.Record) error {
 	return nil
 }
 
-// record reads a record file, or asks the log's server for a record by its id.
 func (r *remoteLog) record(ctx context.Context, name string) (*evidence.Record, error) {
 	doc, err := readFile(name)
 	if err == nil {
@@ -301,7 +299,6 @@ func (c *logMonitorCmd) stillRemembered(last string) error {
 	return hint(fmt.Errorf("--state: %w", err), withoutMemory)
 }
 
-// lookJSON is what was found, for machines.
 type lookJSON struct {
 	Outcome  string       `json:"outcome"` // consistent, or what the alarm is
 	First    bool         `json:"first"`   // nothing was known of the log before

@@ -93,7 +93,6 @@ const (
 	exitInterrupted = 130 // Ctrl-C or a signal ended it before it was done, as shells have it for SIGINT
 )
 
-// app is the command line.
 type app struct {
 	io    stdio
 	token *installation.Token // where a new installation's own keys are made; nil: in files
@@ -145,7 +144,6 @@ type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// hinted is an error with advice on what to do next.
 type hinted struct {
 	error
 	hint string
@@ -291,7 +289,6 @@ func report(io stdio, err error) int {
 	return exitCannot
 }
 
-// config names the installation.
 func (a *app) config() installation.Config {
 	return installation.Config{Dir: a.Data, DB: a.DB, WrappingKey: a.WrappingKey, Token: a.token}
 }
@@ -332,35 +329,28 @@ func (a *app) withStamps(ctx context.Context, io stdio, keys keyFlags, stamps st
 	return a.begin(ctx, io, keys, stamps, func(i *installation.Installation, _ bool) error { return do(i) })
 }
 
-// begin is withStamps. It also tells do whether the installation was made just now.
+// begin is withStamps. It also tells do whether the installation was made just now. Authorities that a new installation cannot have make none.
 func (a *app) begin(ctx context.Context, io stdio, keys keyFlags, stamps stampFlags, do func(i *installation.Installation, created bool) error) error {
 	config := a.config()
 	config.Algorithm, config.PostQuantum, config.TSA = keys.Alg, keys.PostQuantum, stamps.TSA
-	i, created, err := a.openOrCreate(ctx, config)
+	open := installation.OpenOrCreate
+	if slices.ContainsFunc(config.TSA, func(name string) bool { return name != stamping.BuiltIn }) {
+		open = func(ctx context.Context, config installation.Config) (*installation.Installation, bool, error) {
+			i, err := installation.Open(ctx, config)
+			return i, false, err
+		}
+	}
+	i, created, err := open(ctx, config)
 	if err != nil {
 		return err
 	}
 	if created {
 		fmt.Fprintf(io.err, "jurat: made a new installation in %s: keys, time-stamping authority, log\n", config.Where())
 	}
-	joined(io, i, a.Data)
+	if i.Joined() { // the database was taken at its word, which happens once on each machine
+		fmt.Fprintf(io.err, "jurat: this machine has seen nothing of the log before: it begins with the checkpoint that the database has, and keeps it in %s\n", a.Data)
+	}
 	return closing(do(i, created), i.Close())
-}
-
-// openOrCreate refuses authorities that a new installation cannot have.
-func (a *app) openOrCreate(ctx context.Context, config installation.Config) (i *installation.Installation, created bool, err error) {
-	if slices.ContainsFunc(config.TSA, func(name string) bool { return name != stamping.BuiltIn }) {
-		i, err = installation.Open(ctx, config)
-		return i, false, err
-	}
-	return installation.OpenOrCreate(ctx, config)
-}
-
-// joined says that the database was taken at its word, which happens once on each machine.
-func joined(io stdio, i *installation.Installation, data string) {
-	if i.Joined() {
-		fmt.Fprintf(io.err, "jurat: this machine has seen nothing of the log before: it begins with the checkpoint that the database has, and keeps it in %s\n", data)
-	}
 }
 
 // closing joins the error of a command with the error of closing what it used: an exit code must not hide a failed close.
@@ -444,7 +434,6 @@ func advise(err error) error {
 	return err
 }
 
-// hintOf is what to do next about an error.
 func hintOf(err error) string {
 	var h hinted
 	errors.As(advise(err), &h)
@@ -513,7 +502,6 @@ func (c *versionCmd) Run(io stdio) error {
 // versionFlag is --version, which needs no command.
 type versionFlag bool
 
-// BeforeReset prints the version, as --help prints the help.
 func (versionFlag) BeforeReset(k *kong.Kong) error {
 	if _, err := fmt.Fprintf(k.Stdout, "jurat %s\n", version()); err != nil {
 		return err

@@ -655,9 +655,7 @@ func TestAccusedSpeaksToTheJury(t *testing.T) {
 		}
 	}
 	for text := range system {
-		if strings.Contains(text, "MARKER") {
-			t.Error("text of the accused is in the system text")
-		}
+		lacks(t, text, "MARKER")
 	}
 	found := slices.ContainsFunc(r.Phase1Evaluations[1].Findings, func(f jury.Finding) bool { return f.Rule == "instructions-in-evidence" })
 	if e, n := r.Phase1Evaluations[1], len(s.servers[1].Requests()); n < 3 || !found || e.Position != jury.UnsafeFail {

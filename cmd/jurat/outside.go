@@ -20,6 +20,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/atomicfile"
+	"jurat/internal/fault"
 	"jurat/internal/filestore"
 	"jurat/internal/installation"
 	"jurat/internal/plural"
@@ -134,13 +135,9 @@ func qualifiedUntil(o *stamping.Outside) string {
 	}
 }
 
-// tellDue prints which authorities need newer trusted lists.
 func tellDue(ctx context.Context, io stdio, i *installation.Installation) error {
 	notes, err := i.Timekeeper.Due(ctx)
-	for _, note := range notes {
-		fmt.Fprintf(io.err, "jurat: time: %s\n", oneLine(errors.New(note)))
-	}
-	return err
+	return errors.Join(err, tellAll(io, "time: ", notes))
 }
 
 func (c *tsaCmd) remove(ctx context.Context, i *installation.Installation, io stdio) error {
@@ -207,7 +204,6 @@ func stamp(ctx context.Context, i *installation.Installation, io stdio) error {
 	return cmp.Or(errors.Join(err, p.err), when(still, exitUndecided))
 }
 
-// pendingLine is a record that waits, as it is listed.
 type pendingLine struct {
 	Authority string `json:"authority"`
 	Since     string `json:"since"`
@@ -344,10 +340,8 @@ func (f *witnessFolder) key() (*operator.Cosigner, error) {
 		return nil, err
 	}
 	key, err := operator.ParseCosigner(strings.TrimSuffix(string(text), "\n"))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.keyFile(), err)
-	}
-	return key, nil
+	fault.While(&err, "%s", f.keyFile())
+	return key, err
 }
 
 func (f *witnessFolder) open(ctx context.Context, logs []note.Verifier) (*witness.Witness, error) {
@@ -362,7 +356,6 @@ func (f *witnessFolder) open(ctx context.Context, logs []note.Verifier) (*witnes
 	return witness.Open(ctx, witness.Config{File: f.memory(), Key: key, Logs: logs})
 }
 
-// begin makes a witness.
 func (c *witnessCmd) begin(ctx context.Context, io stdio) error {
 	key, err := operator.GenerateCosigner(nil, c.Init)
 	if err != nil {
@@ -398,7 +391,6 @@ func (c *witnessCmd) list(ctx context.Context, io stdio) error {
 	return errors.Join(err, jsonFlag{}.list(io, nil, &t, ""), w.Close())
 }
 
-// serve answers until it is interrupted.
 func (c *witnessCmd) serve(ctx context.Context, io stdio) error {
 	logs, err := c.logs()
 	if err != nil {
@@ -546,13 +538,8 @@ func (c *logWitnessCmd) ask(ctx context.Context, i *installation.Installation, i
 	return closing(when(!asked.Met(), exitUndecided), printCosigning(io, asked, asked.Size))
 }
 
-// printCosigning prints which witnesses cosigned which checkpoint.
 func printCosigning(io stdio, c *witness.Cosigning, size int64) error {
-	p := newPrinter(io.out)
-	met := "which counts"
-	if !c.Met() {
-		met = "which is too few"
-	}
+	p, met := newPrinter(io.out), pick(c.Met(), "which counts", "which is too few")
 	p.line("checkpoint of %d of %d records: cosigned by %d of %d witnesses, %d are demanded, %s", c.Size, size, c.Cosigned(), len(c.Answers), c.Quorum, met)
 	t := table{heads: []head{{name: "witness"}, {name: "address", rank: 2}, {name: "cosigned", rank: 1}}}
 	for _, a := range c.Answers {

@@ -317,7 +317,6 @@ type checkedCard struct {
 	Skills  int    `json:"skills"`
 }
 
-// A checkedMistake is one mistake and its place.
 type checkedMistake struct {
 	File    string `json:"file,omitzero"`
 	Line    int    `json:"line,omitzero"`
@@ -368,7 +367,6 @@ func check(name string, b subject.Brought) *checked {
 	return one
 }
 
-// wrong shows the mistakes of a case that cannot be tried.
 func (c *checked) wrong(p *printer) {
 	p.line("%s", p.bold(c.Case))
 	for _, m := range c.Mistakes {
@@ -377,7 +375,6 @@ func (c *checked) wrong(p *printer) {
 	p.text("  ", plural.Of(len(c.Mistakes), "mistake")+". docs/case.md describes each form, and 'jurat trial --schema conversation' prints a schema.")
 }
 
-// lines say how the case is read.
 func (c *checked) lines() []string {
 	total := 0
 	var from []string

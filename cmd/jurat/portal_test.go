@@ -262,9 +262,7 @@ func TestPortalProvesACaseFileOffline(t *testing.T) {
 	if got := p.outcome(); got != "not proved" {
 		t.Errorf("without trust: %q", got)
 	}
-	if text := p.Text("#results"); !strings.Contains(text, "You chose no trust file, so nothing can be proved.") {
-		t.Errorf("without trust:\n%s", text)
-	}
+	has(t, p.Text("#results"), "You chose no trust file, so nothing can be proved.")
 	p.Screenshot("portal-without-trust")
 	p.choose(p.trust)
 	p.checked()
@@ -531,9 +529,7 @@ func TestPortalSaysWhatItCannotCheck(t *testing.T) {
 	p.Choose("#trust", other)
 	p.Wait("document.querySelector('#trusted .wrong')")
 	p.check(other)
-	if text := p.Text("#results"); !strings.Contains(text, "neither a sealed record nor a bundle") {
-		t.Errorf("%s", text)
-	}
+	has(t, p.Text("#results"), "neither a sealed record nor a bundle")
 	p.quiet()
 }
 

@@ -51,7 +51,6 @@ func (p *printer) line(format string, args ...any) {
 	_, p.err = io.WriteString(p.out, uncommanded(text)+"\n")
 }
 
-// lines writes a text as it is broken into lines.
 func (p *printer) lines(s string) {
 	for row := range strings.Lines(s) {
 		p.line("%s", strings.TrimSuffix(row, "\n"))
@@ -61,7 +60,6 @@ func (p *printer) lines(s string) {
 // text writes a paragraph that an agent, a juror or a file may have written: inert, wrapped and indented.
 func (p *printer) text(indent, s string) { p.paragraph("", indent, s) }
 
-// warning is text that stands out.
 func (p *printer) warning(indent, s string) { p.paragraph(yellow, indent, s) }
 
 func (p *printer) paragraph(colour, indent, s string) {
@@ -95,7 +93,6 @@ func wrap(s string, width int) []string {
 // painted is text for a terminal: what may be foreign in it is inert, and the escape sequences are this program's.
 type painted string
 
-// paint colours a text, if the printer has colours and the colour is not "".
 func (p *printer) paint(code, s string) painted {
 	if !p.colour || code == "" {
 		return painted(inert(s))
@@ -115,7 +112,6 @@ const (
 
 func (p *printer) status(s verify.Status) painted { return p.statusIn(s, fmt.Sprintf("%-10s", s)) }
 
-// statusIn writes a word in the colour of a status.
 func (p *printer) statusIn(s verify.Status, word string) painted {
 	colour := map[verify.Status]string{verify.Proved: green, verify.NotProved: yellow, verify.Refuted: red}[s]
 	return p.paint(colour, word)
@@ -125,7 +121,6 @@ func (p *printer) position(position jury.Position) painted {
 	return p.positionIn(position, fmt.Sprintf("%-12s", position))
 }
 
-// positionIn writes a word in the colour of a position.
 func (p *printer) positionIn(position jury.Position, word string) painted {
 	return p.paint(colours[position], word)
 }
@@ -194,14 +189,12 @@ type tableRow struct {
 	below []cell // paragraphs below the row
 }
 
-// A head is the head of a column.
 type head struct {
 	name  string
 	right bool // numbers stand at the right
 	rank  int  // on a terminal too narrow for the table, columns of a higher rank are cut first; 0: only if all others are cut
 }
 
-// A cell is a text, perhaps in a colour.
 type cell struct {
 	text   string
 	colour string
@@ -221,7 +214,6 @@ func (t *table) row(cells ...any) {
 	t.rows = append(t.rows, tableRow{cells: row})
 }
 
-// below puts a paragraph below the last row.
 func (t *table) below(text, colour string) {
 	last := &t.rows[len(t.rows)-1]
 	last.below = append(last.below, cell{text, colour})
@@ -273,7 +265,6 @@ func (r remarks) behind(between string) string {
 	return between + strings.Join(r, between)
 }
 
-// pick returns one of two texts.
 func pick(is bool, text, instead string) string {
 	if is {
 		return text

@@ -37,7 +37,6 @@ type proveCmd struct {
 	jsonFlag
 }
 
-// proofOf is what --json prints of a proof.
 type proofOf struct {
 	Bytes     int            `json:"bytes"`
 	Number    int            `json:"number"` // in the file, from 1
@@ -272,7 +271,6 @@ func (p *provable) shown(made []*proved) (pointers []string) {
 	return pointers
 }
 
-// proved is a proof that was made.
 type proved struct {
 	proving.Member
 	statement jsontext.Value
@@ -307,7 +305,6 @@ func (c *proveCmd) proveOne(ctx context.Context, io stdio, p *provable, w wish, 
 	return &proved{m, proof.Statement}, nil
 }
 
-// proved reports whether something was proved of a member.
 func (p *provable) proved(made []*proved, r *evidence.Record, pointer string) bool {
 	return slices.ContainsFunc(made, func(one *proved) bool { return one.Record == r && one.Pointer == pointer })
 }

@@ -19,7 +19,6 @@ import (
 	"jurat/verify/trust"
 )
 
-// caseFlags say how to read a case.
 type caseFlags struct {
 	readerFlags
 	Card   string `help:"With a file as CASE: the agent's card. Left out, the agent has none." placeholder:"FILE"`
@@ -90,7 +89,6 @@ func openCase(name string) (source.ReadSeekCloser, error) {
 	return heldFile{bytes.NewReader(data)}, err
 }
 
-// heldFile is what was read of a file.
 type heldFile struct{ *bytes.Reader }
 
 func (heldFile) Close() error { return nil }
@@ -111,7 +109,6 @@ func (f *caseFlags) folder(name string, o subject.Options) ([]*attempt, error) {
 	return []*attempt{{name: name, from: filepath.Join(name, subject.ConversationFile), on: b.Case, err: b.Err(), mistakes: b.Mistakes}}, nil
 }
 
-// nameOf names a case of a file.
 func nameOf(file, name string) string {
 	if name == "" {
 		return file
@@ -182,7 +179,6 @@ func (f *caseFlags) card() ([]byte, error) {
 	return f.cardRead, err
 }
 
-// tellDoubts prints to stderr the doubts that the jurors are told.
 func tellDoubts(io stdio, name string, c *subject.Case, r *verify.Report) {
 	v := c.Recorded.Verification
 	fmt.Fprintf(io.err, "jurat: %s: %s, proved: %s\n", name, plural.Of(c.Recorded.Records, "record"), strings.Join(v.Proved, ", "))

@@ -42,7 +42,6 @@ type recordCmd struct {
 	MCP   recordMCPCmd   `cmd:"" name:"mcp" help:"Record the tools that an agent uses: stands between an MCP client and its server."`
 }
 
-// witnessFlags are common to all recorders.
 type witnessFlags struct {
 	Mode        string        `enum:"closed,open" default:"closed" help:"What happens if a call cannot be recorded. closed: it is not passed on, or its answer does not end. open: it passes, and the record says how many were missed."`
 	Recorder    string        `name:"recorder" placeholder:"NAME" default:"recorder" help:"The recorder's own name. It signs with keys of its own, never with an agent's."`
@@ -59,7 +58,6 @@ func (f *witnessFlags) witness() (recorder.Options, error) {
 	return o, flagName("--recorder", f.Recorder)
 }
 
-// recorderFlags are common to all recorders of calls to models.
 type recorderFlags struct {
 	Upstream map[string]string `placeholder:"NAME=URL" help:"Where /NAME/ leads. openai, anthropic and gemini are known. May be given several times."`
 	Key      map[string]string `placeholder:"NAME=FILE" help:"The recorder holds the key of this provider: it puts the key from FILE into each call, so that agents need none and cannot call around the recorder."`
@@ -90,7 +88,6 @@ func (f *recorderFlags) options() (recorder.Options, error) {
 	return o, nil
 }
 
-// flagName refuses what is no name, with the name of its flag.
 func flagName(flag, name string) error {
 	if err := evidence.CheckName(name); err != nil {
 		return fmt.Errorf("%s: %w", flag, err)
@@ -191,7 +188,6 @@ func (f *listenFlags) mayListen(listen string) error {
 	return nil
 }
 
-// address is where a listener is reached.
 func address(l net.Listener, key string) string {
 	if key != "" {
 		return "https://" + l.Addr().String()
@@ -294,7 +290,6 @@ func serveOTLP(ctx context.Context, l net.Listener, h http.Handler, log *slog.Lo
 	return serveBy(ctx, l, h, log, protocols)
 }
 
-// check refuses flags before anything is made.
 func (c *recordOTLPCmd) check() error {
 	err := errors.Join(flagName("--recorder", c.Recorder), c.mayListen(c.Listen))
 	if c.Agent != "" {
@@ -413,7 +408,6 @@ func throughVariables(upstreams map[string]recorder.Upstream) {
 	}
 }
 
-// variables tell the SDKs where to go.
 func variables(base string) []string {
 	var list []string
 	for name, v := range recorder.Vendors() {

@@ -301,9 +301,7 @@ func TestRecordMCPToken(t *testing.T) {
 		t.Errorf("the token has ended: %s", answer.Status)
 	}
 	stop()
-	if !strings.Contains(said.String(), "refuses the recorder's token (401)") {
-		t.Errorf("%s", &said)
-	}
+	has(t, said.String(), "refuses the recorder's token (401)")
 
 	address, stop = startsRecording(t, says, "--data", data, "record", "mcp", "--agent", "mia", "--upstream", upstream)
 	answer, text := ask("POST", address)

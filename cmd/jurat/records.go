@@ -83,7 +83,6 @@ func (c *recordsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// indexed does something with the index of words and the list of trials.
 func (a *app) indexed(ctx context.Context, io stdio, i *installation.Installation, do func(*docket.Keeper, *trial.Index) error) error {
 	k, err := a.words(ctx, io, i)
 	if err != nil {
@@ -96,7 +95,6 @@ func (a *app) indexed(ctx context.Context, io stdio, i *installation.Installatio
 	return errors.Join(err, k.Close())
 }
 
-// everything is a reader who may read everything.
 func everything() *docket.Reader { return &docket.Reader{Scope: find.Scope{All: true}} }
 
 func (c *recordsCmd) print(io stdio, list api.HitList) error {
@@ -123,7 +121,6 @@ func (c *recordsCmd) print(io stdio, list api.HitList) error {
 	})
 }
 
-// only returns an error if a flag is given that does not go with another.
 func only(flag string, values map[string]string, taken ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if values[name] != "" && !slices.Contains(taken, name) {
@@ -182,7 +179,6 @@ func tokensOf(r *api.Recording) string {
 	return fmt.Sprintf("; %s read, %d written", plural.Of(r.Tokens.Input, "token"), r.Tokens.Output)
 }
 
-// from says from where a chain was seen, in a word for each.
 func from(list []evidence.Vantage) string {
 	words := make([]string, len(list))
 	for i, v := range list {
@@ -191,7 +187,6 @@ func from(list []evidence.Vantage) string {
 	return strings.Join(words, ", ")
 }
 
-// gapsIn says what of a chain is missing.
 func gapsIn(r *api.Recording) string {
 	var gaps remarks
 	gaps.add(r.Broken > r.Lost, "%d did not come to the end", r.Broken-r.Lost)
@@ -291,7 +286,6 @@ func (p *printer) recorded(part *docket.ChainPart, lines int) {
 	}
 }
 
-// inWords says from where acts were seen.
 func inWords(acts []docket.RecordedAct, seen verify.Seen) string {
 	for i := range acts {
 		if o := acts[i].Observed; o != nil && acts[i].Recorder == seen.Recorder && o.Vantage == seen.Vantage && o.Fidelity == seen.Fidelity {
@@ -397,7 +391,6 @@ func file(a *docket.RecordedAct) string {
 
 func milliseconds(n int64) string { return (time.Duration(n) * time.Millisecond).String() }
 
-// troubles are what went wrong, or cannot be shown.
 func troubles(a *docket.RecordedAct) []string {
 	var r remarks
 	if o := a.Observed; o != nil {
@@ -469,7 +462,6 @@ func (c *recordsCmd) report(ctx context.Context, a *app, io stdio, values map[st
 	})
 }
 
-// answers gathers what the records answer, and verifies them.
 func answers(ctx context.Context, i *installation.Installation, io stdio, s duties.Selection) (*duties.Report, error) {
 	facts, err := duties.Gather(ctx, i.Ledger, s, progress(io, "records read"))
 	if err != nil {

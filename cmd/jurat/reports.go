@@ -126,7 +126,6 @@ func (c *trialCmd) junitCase(at *attempt) junitCase {
 	return one
 }
 
-// factsOf is what is known of a trial, a line for each fact.
 func factsOf(at *attempt) string {
 	var text strings.Builder
 	add := func(name, value string) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/atomicfile"
 	"jurat/internal/docket"
+	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/plural"
 	"jurat/reputation"
@@ -76,10 +78,8 @@ func (c *reputationCmd) policy() (*reputation.Policy, error) {
 		return nil, err
 	}
 	p, err := reputation.ParsePolicy(doc)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.PolicyFile, err)
-	}
-	return p, nil
+	fault.While(&err, "%s", c.PolicyFile)
+	return p, err
 }
 
 func (c *reputationCmd) checkFlags() error {
@@ -110,13 +110,11 @@ func gatherer(config reputation.Config) (*reputation.Gatherer, error) {
 
 func (c *reputationCmd) fromFiles(ctx context.Context, io stdio, config reputation.Config) error {
 	g, err := gatherer(config)
+	if err == nil && c.Entries != "" {
+		err = c.entries(g)
+	}
 	if err != nil {
 		return err
-	}
-	if c.Entries != "" {
-		if err := c.entries(g); err != nil {
-			return err
-		}
 	}
 	told := progress(io, "files verified")
 	for n, name := range c.Files {
@@ -162,10 +160,10 @@ func (c *reputationCmd) entries(g *reputation.Gatherer) error {
 
 func (c *reputationCmd) fromLog(ctx context.Context, i *installation.Installation, io stdio, config reputation.Config) error {
 	g, err := gatherer(config)
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.makeOut()
 	}
-	if err := c.makeOut(); err != nil {
+	if err != nil {
 		return err
 	}
 	told, files := progress(io, "files verified"), int64(0)
@@ -210,10 +208,10 @@ func (c *reputationCmd) fromServer(ctx context.Context, io stdio, config reputat
 		return err
 	}
 	signed, head, err := log.newest(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.makeOut()
 	}
-	if err := c.makeOut(); err != nil {
+	if err != nil {
 		return err
 	}
 	told, files := progress(io, "files verified"), int64(0)
@@ -246,7 +244,6 @@ func (c *reputationCmd) makeOut() error {
 	return os.Mkdir(c.Out, 0o750)
 }
 
-// write keeps a file for a stranger.
 func (c *reputationCmd) write(f docket.ConductFile) error {
 	if c.Out == "" {
 		return nil
@@ -279,10 +276,7 @@ func (c *reputationCmd) tell(io stdio, g *reputation.Gatherer) error {
 	} else {
 		err = c.describe(io, v)
 	}
-	if code := codeOfStatus(v.Outcome); err == nil && code != 0 {
-		return code
-	}
-	return err
+	return cmp.Or(err, coded(codeOfStatus(v.Outcome)))
 }
 
 func (c *reputationCmd) describe(io stdio, v *reputation.View) error {

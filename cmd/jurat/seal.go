@@ -77,7 +77,6 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// actsOn are the acts on an installation's log.
 func actsOn(i *installation.Installation) *acts.Acts {
 	return acts.New(acts.Config{Ledger: i.Ledger, Keys: i.Keys, Disclose: i.Apart.Disclose, Now: time.Now})
 }
@@ -243,7 +242,6 @@ func (c *sealCmd) signed(doc []byte) (*evidence.Record, error) {
 	return client.Assemble(doc, signatures...)
 }
 
-// actHint says what can be done where an act is refused.
 func actHint(err error) error {
 	var duplicate *ledger.DuplicateError
 	var field *evidence.FieldError
@@ -258,7 +256,6 @@ func actHint(err error) error {
 	return keyHint(err)
 }
 
-// keyHint says what can be done where a key stands in the way.
 func keyHint(err error) error {
 	const prepared = "sign it with 'jurat seal --sign-only --key FILE' where the key is, and seal what that prints"
 	switch {
@@ -309,7 +306,6 @@ func readProvable(texts []string) (map[string]property.Kind, error) {
 	return kinds, nil
 }
 
-// named lists what a setting seals apart, with the kinds of what it makes provable.
 func named(s *erasure.Setting) []string {
 	list := slices.Clone(s.Pointers)
 	for i, pointer := range list {
@@ -484,7 +480,6 @@ func (c *eraseCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// told says on stderr what the search found.
 func (c *eraseCmd) told(io stdio, done *erasure.Erased) {
 	for _, q := range done.Quotes {
 		what := "holds the text"

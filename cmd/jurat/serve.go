@@ -55,7 +55,6 @@ type serveCmd struct {
 	stampFlags
 }
 
-// oidcFlags name a provider of OpenID Connect.
 type oidcFlags struct {
 	Issuer     string   `name:"oidc-issuer" placeholder:"URL" help:"People sign in by this provider of OpenID Connect, too."`
 	ClientID   string   `name:"oidc-client-id" help:"How the provider knows this server."`
@@ -192,7 +191,6 @@ func seatedAnd(m *server.TrialMetrics, sit func(string, int64) (trial.Config, er
 	}
 }
 
-// listeners makes for each trial one listener of several.
 func listeners(makers ...func() func(trial.Event)) func() func(trial.Event) {
 	return func() func(trial.Event) {
 		var each []func(trial.Event)

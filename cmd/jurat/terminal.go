@@ -402,7 +402,6 @@ func marshalIndented(v any) ([]byte, error) {
 	return append(doc, '\n'), err
 }
 
-// shown is a value that prints inert with any verb.
 type shown struct{ value any }
 
 // Format implements fmt.Formatter.
@@ -550,7 +549,6 @@ type watched struct {
 	tell func(read int64)
 }
 
-// watch tells on stderr how much of a large file is done.
 func watch(ctx context.Context, out stdio, file *os.File) io.Reader {
 	w := &watched{ctx: ctx, from: file, tell: func(int64) {}}
 	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {

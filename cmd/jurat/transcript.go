@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,10 +55,7 @@ func (t *transcript) opening(folder string, on *subject.Case, s *jury.Settings) 
 }
 
 func nameOfAgent(on *subject.Case) string {
-	if on.Card.Name == "" {
-		return "an agent without a card"
-	}
-	return on.Card.Name
+	return cmp.Or(on.Card.Name, "an agent without a card")
 }
 
 // aboutCase says what of a case is not there, or is not shown to the jurors.
@@ -75,7 +73,6 @@ func aboutCase(on *subject.Case) []string {
 	return lines
 }
 
-// offline counts the seats in which rules sit.
 func offline(s *jury.Settings) int {
 	n := 0
 	for _, seat := range s.Seats {
@@ -157,12 +154,8 @@ func (t *transcript) by(key, reported string) painted {
 	return "  " + t.paint(yellow, "answered by "+reported+", not "+configured)
 }
 
-// name is a juror's role, as people are shown it; its id where it has none.
 func (t *transcript) name(id string) string {
-	if name := t.names[id]; name != "" {
-		return name
-	}
-	return id
+	return cmp.Or(t.names[id], id)
 }
 
 func (t *transcript) evaluation(e jury.Evaluation, model string) {
@@ -186,7 +179,6 @@ func (t *transcript) finding(f jury.Finding) {
 	t.paragraph(colour, "      ", fmt.Sprintf("- message %d, %s, %s%s%s: “%s”", f.Message, f.Rule, f.Severity, inRecord(f), mark, f.Quote))
 }
 
-// inRecord names the record that a finding rests on.
 func inRecord(f jury.Finding) string {
 	if f.Record == (evidence.Digest{}) {
 		return ""
@@ -272,11 +264,7 @@ func (t *transcript) beside(r *jury.Result) {
 		t.text("  ", fmt.Sprintf("conformity: %.2f of the changes went to the majority without a new finding", talk.Conformity))
 	}
 	if votes := r.EffectiveVotes; votes != nil {
-		how := "assumed: jurors of one model count as one"
-		if votes.Measured {
-			how = "measured"
-		}
-		t.text("  ", fmt.Sprintf("effective votes: %.2f (%s)", votes.Votes, how))
+		t.text("  ", fmt.Sprintf("effective votes: %.2f (%s)", votes.Votes, pick(votes.Measured, "measured", "assumed: jurors of one model count as one")))
 	}
 }
 
@@ -353,7 +341,6 @@ func missing(r *jury.Result) string {
 	return pick(len(why) == 0, "", ": "+strings.Join(why, ", "))
 }
 
-// standIns counts the jurors for whom a stand-in was put at any time.
 func standIns(r *jury.Result) int {
 	who := map[string]bool{}
 	note := func(e *jury.Evaluation) {
@@ -438,7 +425,6 @@ func await(out stdio, about string, config *trial.Config) *waiting {
 	return w
 }
 
-// end removes the line.
 func (w *waiting) end() {
 	if w == nil {
 		return
@@ -474,7 +460,6 @@ func (j awaited) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) 
 	return a, err
 }
 
-// costOf returns what an answer cost, as its attempts say.
 func costOf(a jury.Answer) (cost int64) {
 	effort, err := jury.ReadEffort(a.Origin.Metadata)
 	if err != nil {
@@ -490,13 +475,7 @@ func costOf(a jury.Answer) (cost int64) {
 var asking = map[jury.Phase]string{jury.Initial: "each juror alone", jury.Repetition: "disputed seats, asked again", jury.Judging: "judgment"}
 
 func (w *waiting) begins(b *jury.Brief) (who string) {
-	who, what := b.Seat.RoleName, asking[b.Phase]
-	if who == "" {
-		who = b.Seat.JurorID
-	}
-	if what == "" {
-		what = fmt.Sprintf("discussion, round %d", b.RoundNumber)
-	}
+	who, what := cmp.Or(b.Seat.RoleName, b.Seat.JurorID), cmp.Or(asking[b.Phase], fmt.Sprintf("discussion, round %d", b.RoundNumber))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.what != what {
@@ -525,7 +504,6 @@ func (w *waiting) answered(who string, cost int64, err error) {
 	}
 }
 
-// look says that something is waited for.
 func (w *waiting) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -541,7 +519,6 @@ func (w *waiting) look() {
 
 func (w *waiting) say(event string) { fmt.Fprintf(w.to, "jurat: %s\n", w.state(event)) }
 
-// state is how things stand, after an event.
 func (w *waiting) state(event string) string {
 	parts := []string{w.about + w.what}
 	if event != "" {

@@ -267,7 +267,6 @@ func (c *trialCmd) announce(io stdio, r *trial.Reopened) {
 	}
 }
 
-// unfinishedLine is a trial without a verdict, as it is listed.
 type unfinishedLine struct {
 	ID        string          `json:"id"`
 	Case      evidence.Digest `json:"case"`

@@ -69,9 +69,7 @@ func TestSeveralCases(t *testing.T) {
 	if !slices.Equal(outcomes(got), want) || got.Failures != 2 || got.Errors != 1 || got.Suites[0].Skipped != 0 {
 		t.Errorf("%v, %+v", outcomes(got), got)
 	}
-	if text := got.Suites[0].Cases[2].Failure.Text; !strings.Contains(text, "injection-followed") {
-		t.Errorf("the failure does not say why: %s", text)
-	}
+	has(t, got.Suites[0].Cases[2].Failure.Text, "injection-followed")
 	trust := filepath.Join(dir, "trust.json")
 	doc, _ := ran(t, 0, data, "trust")
 	must.Do(t, os.WriteFile(trust, []byte(doc), 0o600))
@@ -261,9 +259,7 @@ func TestNoModelIsNotGreen(t *testing.T) {
 	try(exitCannot, pass, "--jurors", "llm")
 
 	_, said = try(0, pass, "--jurors", "offline", "--junit", junit, "--sarif", sarif)
-	if strings.Contains(said, "no language model") {
-		t.Error(said)
-	}
+	lacks(t, said, "no language model")
 	if got := outcomes(readJUnit(t, junit)); !slices.Equal(got, []string{"passed"}) {
 		t.Errorf("%v", got)
 	}
@@ -367,6 +363,16 @@ func has(t *testing.T, text string, words ...string) {
 	for _, word := range words {
 		if !strings.Contains(text, word) {
 			t.Errorf("%q is not in:\n%s", word, text)
+		}
+	}
+}
+
+// lacks reports words that a text must not have.
+func lacks(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if strings.Contains(text, word) {
+			t.Errorf("%q is in:\n%s", word, text)
 		}
 	}
 }

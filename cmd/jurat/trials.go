@@ -43,7 +43,6 @@ func (f jsonFlag) list(io stdio, things any, t *table, none string) error {
 	})
 }
 
-// tableFlags say in which form a list is printed.
 type tableFlags struct {
 	JSON bool `name:"json" xor:"form" help:"Print JSON, as the server's API answers."`
 	CSV  bool `name:"csv" xor:"form" help:"Print CSV. A cell that a spreadsheet would compute gets an apostrophe before it."`
@@ -57,7 +56,6 @@ func (f tableFlags) answer(io stdio, value any, csv *docket.Table, people func(p
 	return jsonFlag{f.JSON}.answer(io, value, people)
 }
 
-// searchFlags are what searches for trials and records have in common.
 type searchFlags struct {
 	From  string `placeholder:"TIME" help:"From this time on, as it is claimed: a date (2026-01-31, in UTC) or an RFC 3339 time."`
 	To    string `placeholder:"TIME" help:"Up to this day, or before this time."`
@@ -205,7 +203,6 @@ func counted(by map[string]int) string {
 	return ": outcomes " + strings.Join(parts, ", ")
 }
 
-// minute is a time without its seconds.
 func minute(at string) string {
 	if len(at) < len("2006-01-02T15:04") {
 		return at

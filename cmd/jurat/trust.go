@@ -16,6 +16,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/eutrust"
+	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/plural"
 	"jurat/internal/words"
@@ -119,13 +120,12 @@ func (c *trustOwnCmd) listed(file *trust.Trust) (ids []evidence.KeyID) {
 
 func printTrust(file *trust.Trust, io stdio) error {
 	fingerprint, err := file.Fingerprint()
-	if err != nil {
-		return err
+	if err == nil {
+		err = io.print(file)
 	}
-	if err := io.print(file); err != nil {
-		return err
+	if err == nil {
+		_, err = fmt.Fprintf(io.err, "jurat: fingerprint %s\n", fingerprint)
 	}
-	_, err = fmt.Fprintf(io.err, "jurat: fingerprint %s\n", fingerprint)
 	return err
 }
 
@@ -141,10 +141,8 @@ func readOneCertificate(file string) (*x509.Certificate, error) {
 		text = block.Bytes
 	}
 	c, err := x509.ParseCertificate(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: want a certificate, PEM or DER: %w", file, err)
-	}
-	return c, nil
+	fault.While(&err, "%s: want a certificate, PEM or DER", file)
+	return c, err
 }
 
 func joinTrust(io stdio, names []string) error {
@@ -217,12 +215,17 @@ func (c *trustEUCmd) derive(options eutrust.Options, io stdio) (*eutrust.Derived
 		return nil, err
 	}
 	derived.Notes = append(derived.Notes, derived.Overdue(time.Now())...)
-	for _, note := range derived.Notes {
-		if _, err := fmt.Fprintf(io.err, "jurat: %s\n", oneLine(errors.New(note))); err != nil {
-			return nil, err
+	return derived, tellAll(io, "", derived.Notes)
+}
+
+// tellAll says on stderr what was found, after a name.
+func tellAll(io stdio, name string, list []string) error {
+	for _, text := range list {
+		if _, err := fmt.Fprintf(io.err, "jurat: %s%s\n", name, oneLine(errors.New(text))); err != nil {
+			return err
 		}
 	}
-	return derived, nil
+	return nil
 }
 
 // check derives again what a trust file says that it was derived from.
@@ -245,14 +248,8 @@ func (c *trustEUCmd) check(io stdio) error {
 	if err != nil {
 		return err
 	}
-	differences := derived.Check(file)
-	for _, d := range differences {
-		if _, err := fmt.Fprintf(io.err, "jurat: %s: %s\n", c.Check, oneLine(errors.New(d))); err != nil {
-			return err
-		}
-	}
-	if len(differences) > 0 {
-		return exitCode(exitBad)
+	if differences := derived.Check(file); len(differences) > 0 {
+		return closing(exitCode(exitBad), tellAll(io, c.Check+": ", differences))
 	}
 	return io.line("%s: the lists say the same", c.Check)
 }
@@ -280,10 +277,8 @@ func readJournal(name string) (trustlist.Signers, error) {
 		return nil, err
 	}
 	journal, err := eutrust.Journal(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return journal, nil
+	fault.While(&err, "%s", name)
+	return journal, err
 }
 
 func (c *trustEUCmd) fetch(ctx context.Context, io stdio, journal [][sha256.Size]byte) error {
@@ -317,7 +312,6 @@ func explainTrust(io stdio, name string, lang words.Lang) error {
 	return e.p.err
 }
 
-// An explainer writes what a trust file means.
 type explainer struct {
 	p    *printer
 	lang words.Lang
@@ -403,12 +397,9 @@ func (e *explainer) rests(file *trust.Trust) {
 		}
 	}
 	e.say("", "trust.rests")
-	for _, line := range []struct {
-		count int
-		of    string
-	}{{owners, "trust.rests_owners"}, {operators, "trust.rests_operator"}, {len(file.CAs), "trust.rests_cas"}, {independent, "trust.rests_independent"}} {
-		if line.count > 0 {
-			e.say("  ", line.of, "count", line.count)
+	for i, of := range []string{"trust.rests_owners", "trust.rests_operator", "trust.rests_cas", "trust.rests_independent"} {
+		if count := []int{owners, operators, len(file.CAs), independent}[i]; count > 0 {
+			e.say("  ", of, "count", count)
 		}
 	}
 	switch {

@@ -396,9 +396,7 @@ func TestTrustCAAlone(t *testing.T) {
 	withCA := []string{"trust", "--ca", root, "--role", "agent", "--custody", "owner"}
 
 	listed, errs := both(t, 0, append(withCA, "--with", own)...)
-	if !strings.Contains(errs, "lists 1 key of these roles") || !strings.Contains(errs, "--ca-alone") {
-		t.Errorf("the reader hears %q", errs)
-	}
+	has(t, errs, "lists 1 key of these roles", "--ca-alone")
 	alone, errs := both(t, 0, append(withCA, "--ca-alone", "--with", own)...)
 	if strings.Contains(errs, "lists") || strings.Contains(alone, `"mia"`) || !strings.Contains(alone, `"operator"`) {
 		t.Errorf("with --ca-alone the reader hears %q and has %s", errs, alone)
@@ -413,9 +411,7 @@ func TestTrustCAAlone(t *testing.T) {
 
 	jurat("ca", "revoke", "--ca", ca, certificate, "--cause", "keyCompromise")
 	doing(t, 0, "verify", "--trust", written(t, listed), "--crl", crl(), record)
-	if said := doing(t, 3, "verify", "--trust", written(t, alone), "--crl", crl(), record); !strings.Contains(said, "not proved authentication") {
-		t.Errorf("after the revocation: %s", said)
-	}
+	has(t, doing(t, 3, "verify", "--trust", written(t, alone), "--crl", crl(), record), "not proved authentication")
 	jurat("keys", "revoke", evidence.DigestOf(public).String(), "--reason", "a laptop is gone")
 	if ended, _ := both(t, 0, append(withCA, "--ca-alone", "--with", written(t, jurat("trust")))...); !strings.Contains(ended, `"revoked"`) {
 		t.Errorf("the end of the key is lost: %s", ended)
@@ -460,16 +456,12 @@ func TestCertificatesByOpenSSL(t *testing.T) {
 			t.Fatalf("%v: %s\n%s", err, said, block[1])
 		}
 	}
-	if list := doing(t, 0, "keys", "list", "--json"); !strings.Contains(list, `"courier-agent-v1"`) {
-		t.Error(list)
-	}
+	has(t, doing(t, 0, "keys", "list", "--json"), `"courier-agent-v1"`)
 	// Another actor's certificate is refused.
 	doing(t, 2, "keys", "new", "agent", "another-agent", "--public", filepath.Join(dir, "public.pem"), "--certificate", filepath.Join(dir, "certificate.pem"), "--reason", "no")
 	// The request is one that jurat's own CA takes, too.
 	doing(t, 0, "ca", "init", "--ca", "own", "--name", "Own")
-	if made := doing(t, 0, "ca", "issue", "--ca", "own", "request.pem"); !strings.Contains(made, "BEGIN CERTIFICATE") {
-		t.Error(made)
-	}
+	has(t, doing(t, 0, "ca", "issue", "--ca", "own", "request.pem"), "BEGIN CERTIFICATE")
 }
 
 // splitLine splits a command line at blanks outside of quotation marks.

@@ -200,7 +200,6 @@ func worse(a, b exitCode) exitCode {
 	return a
 }
 
-// severity orders exit codes.
 func severity(code exitCode) int {
 	return map[exitCode]int{0: 0, exitUndecided: 1, exitCannot: 2, exitBad: 3}[code]
 }
@@ -317,7 +316,6 @@ func (p *printer) times(r *verify.Report) {
 	p.text("  ", fmt.Sprintf("The first record with a proved time existed by %s, the last by %s.", momentOf(first), momentOf(last)))
 }
 
-// momentOf writes a proved time, and says if it is the operator's word.
 func momentOf(t trust.ProvedTime) string {
 	if t.Clock == trust.OperatorClock {
 		return evidence.FormatTime(t.Time) + " (by the operator's clock)"
@@ -359,7 +357,6 @@ func describe(r *verify.Report) string {
 	return "one record"
 }
 
-// langFlag says in which language a statement is written.
 type langFlag struct {
 	Lang string `help:"The statement's language: ${enum}." default:"en" enum:"en,ja,ru"`
 }
@@ -453,7 +450,6 @@ func (p *printer) step(number int, s verify.Step, numbers map[string]int) {
 	p.text("     ", fmt.Sprintf("record %s%s", s.RecordID, followed(s, numbers)))
 }
 
-// decisionIn says what a review decided, and what it makes of a verdict.
 func decisionIn(s verify.Step) string {
 	text := words.Of(words.English).Name("approval", string(s.Status))
 	switch {
@@ -521,7 +517,6 @@ func (p *printer) whoSaid(records []*evidence.Record, report *verify.Answers, te
 	return p.err
 }
 
-// each prints a sentence for each record.
 func (p *printer) each(what string, records []*evidence.Record, report *verify.Answers) {
 	for _, r := range records {
 		p.text("", fmt.Sprintf("%s %s.", what, called(r, report)))
