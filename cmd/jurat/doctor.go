@@ -474,8 +474,7 @@ func (c *doctorCmd) server() (*url.URL, error) {
 		at = "http://" + at // as JURAT_ADDR has it
 	}
 	u, err := url.Parse(at)
-	switch {
-	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("the server's address %q: want http:// or https:// and a host, such as http://127.0.0.1:8417", c.URL)
 	}
 	u.Path = ""
@@ -499,11 +498,7 @@ func (c *doctorCmd) own() (*url.URL, error) {
 	case ip != nil && ip.IsUnspecified():
 		host = "::1"
 	}
-	scheme := "http"
-	if c.TLSKey != "" {
-		scheme = "https"
-	}
-	return &url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port)}, nil
+	return &url.URL{Scheme: pick(c.TLSKey == "", "http", "https"), Host: net.JoinHostPort(host, port)}, nil
 }
 
 type hookTest struct {

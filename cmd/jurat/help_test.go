@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -139,15 +138,8 @@ func TestNoGoTypesInErrors(t *testing.T) {
 		{"verify", "--trust", bad, record}, {"export", record, "--withhold", "/prompt"}, {"explain", record},
 		{"trial", record, "--method", "calibrated", "--calibration", bad},
 	} {
-		var said bytes.Buffer
-		if code := run(t.Context(), args, stdio{in: strings.NewReader(""), out: io.Discard, err: &said}); code != 2 {
-			t.Errorf("%v: exit code %d", args, code)
-		}
-		for _, word := range []string{"json:", "jsontext", " Go ", "unmarshal", "evidence.", "verify.", "calibration."} {
-			if strings.Contains(said.String(), word) {
-				t.Errorf("%v: %s", args, &said)
-			}
-		}
+		_, said := ran(t, 2, args...)
+		lacks(t, said, "json:", "jsontext", " Go ", "unmarshal", "evidence.", "verify.", "calibration.")
 	}
 }
 

@@ -43,12 +43,10 @@ type importedFile struct {
 	Found   importing.Tally  `json:"found"`
 	Faults  []string         `json:"faults"`
 	Chains  []string         `json:"chains"`            // the first of those with something new
-	Entries []listedEntry    `json:"entries,omitempty"` // with --dry-run, the first of what would be sealed
+	Entries []importing.Entry `json:"entries,omitempty"` // with --dry-run, the first of what would be sealed
 
 	file *importing.File
 }
-
-type listedEntry = importing.Entry
 
 const (
 	mostListed = 10_000 // entries that --dry-run --json lists
@@ -64,11 +62,11 @@ func (c *importCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err == nil && c.Name != "" {
 		err = flagName("--name", c.Name)
 	}
-	if err == nil && c.Agent == c.Recorder {
-		err = errors.New("--recorder: the recorder is a witness, and cannot have the name of the agent")
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case c.Agent == c.Recorder:
+		return errors.New("--recorder: the recorder is a witness, and cannot have the name of the agent")
 	}
 	var files []*importedFile
 	for _, path := range c.Files {
@@ -246,8 +244,11 @@ func (c *importCmd) report(io stdio, files []*importedFile, failed bool) error {
 func (c *importCmd) told(io stdio, p *printer, files []*importedFile, failed bool) {
 	example := ""
 	for _, f := range files {
-		t := &f.Found
-		p.line("%s: %s, %s in %s: %d %s, %d already sealed%s", f.File, f.Format, plural.Of(t.Entries, "exchange"), plural.Of(t.Chains, "conversation"), c.count(f), pick(c.DryRun, "to seal", "sealed"), t.Known, passedOver(t))
+		t, count := &f.Found, f.Sealed
+		if c.DryRun {
+			count = t.New
+		}
+		p.line("%s: %s, %s in %s: %d %s, %d already sealed%s", f.File, f.Format, plural.Of(t.Entries, "exchange"), plural.Of(t.Chains, "conversation"), count, pick(c.DryRun, "to seal", "sealed"), t.Known, passedOver(t))
 		for _, e := range f.Entries {
 			p.line("  %s  %s  %s, %s%s", e.Chain, e.Place, plural.Of(e.Prompt+e.Answers, "message"), plural.Of(e.Bytes, "byte"), more(e))
 		}
@@ -263,13 +264,6 @@ func (c *importCmd) told(io stdio, p *printer, files []*importedFile, failed boo
 	if example != "" && !c.DryRun && !failed && anyNew(files) {
 		fmt.Fprintf(io.err, "jurat: hint: 'jurat records --show %s' shows what was imported, 'jurat trial --recorded %s' tries it\n", quote(example), quote(example))
 	}
-}
-
-func (c *importCmd) count(f *importedFile) int {
-	if c.DryRun {
-		return f.Found.New
-	}
-	return f.Sealed
 }
 
 func passedOver(t *importing.Tally) string {

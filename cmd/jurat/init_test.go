@@ -359,11 +359,11 @@ func serve(t *testing.T, args ...string) (url string, stderr *lines, stop func()
 // doing runs a command to its end.
 func doing(t *testing.T, want int, args ...string) string {
 	t.Helper()
-	var out, errs bytes.Buffer
-	if code := run(t.Context(), args, stdio{in: strings.NewReader(""), out: &out, err: &errs}); code != want {
-		t.Fatalf("jurat %s: exit code %d, want %d\n%s", strings.Join(args, " "), code, want, &errs)
+	code, out, errs := jurat(t, args...)
+	if code != want {
+		t.Fatalf("jurat %s: exit code %d, want %d\n%s", strings.Join(args, " "), code, want, errs)
 	}
-	return strings.TrimSpace(out.String())
+	return strings.TrimSpace(out)
 }
 
 // TestServe: first start, a token, a record of an agent, the token's revocation while the server runs, and a second

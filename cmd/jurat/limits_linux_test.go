@@ -313,11 +313,9 @@ func TestSealWithoutFolder(t *testing.T) {
 	doing(t, 0, "--data", data, "tsa", "outside", between.URL, "--root", written(t, string(tsa.PEM())))
 	armed = true
 	payload := written(t, `{"agent_id": "a", "request_id": "r", "timestamp": "2026-01-31T16:15:00Z", "model": "m", "model_version": "m-1", "prompt": "p", "response": "r", "parameters": {}}`)
-	var out, errs bytes.Buffer
-	code := run(t.Context(), []string{"--data", data, "seal", payload}, stdio{in: strings.NewReader(""), out: &out, err: &errs})
-	if code != exitCannot || out.Len() > 0 || !strings.Contains(errs.String(), "not where they were opened") {
-		t.Errorf("exit code %d\n%s%s", code, &out, &errs)
-	}
+	out, errs := ran(t, exitCannot, "--data", data, "seal", payload)
+	must.Equal(t, out, "")
+	has(t, errs, "not where they were opened")
 }
 
 // TestRecorderUnmounted: the disk with the data folder is taken away while a recorder runs. It refuses calls, and ends with an error.

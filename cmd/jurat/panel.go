@@ -82,10 +82,7 @@ func (c *panelFlags) court(io stdio) (*court, error) {
 // file reads the configuration. It tells the user about a file that it found without being told its name, because the file decides
 // where keys are sent. It does not look beside the case, which may come from the accused.
 func (c *panelFlags) file(io stdio) (*config.File, error) {
-	name := c.Config
-	if name == "" {
-		name = config.DefaultFile
-	}
+	name := cmp.Or(c.Config, config.DefaultFile)
 	doc, err := readFile(name)
 	if errors.Is(err, fs.ErrNotExist) && c.Config == "" {
 		return &config.File{}, nil
@@ -198,26 +195,17 @@ func showOutlook(p *printer, name string, on *subject.Case, o outlook) {
 		p.text("  ", line)
 	}
 	p.line("  no model is asked, and nothing is recorded")
-	who := "Language models would sit"
-	if o.Jurors == config.Offline {
-		who = "Rules would sit, and no language models"
-	}
-	p.line("\n%s: %s", p.bold(who), o.Why)
+	p.line("\n%s: %s", p.bold(pick(o.Jurors == config.Offline, "Rules would sit, and no language models", "Language models would sit")), o.Why)
 	for _, s := range o.Seats {
 		showSeat(p, s)
 	}
 	if o.Judge != nil {
 		showSeat(p, *o.Judge)
 	}
-	rounds := fmt.Sprintf("up to %s of discussion, at least one, until all agree", plural.Of(o.Rounds, "round"))
-	if o.Threshold <= 1 {
-		rounds = fmt.Sprintf("up to %s of discussion, until the agreement is %.2f", plural.Of(o.Rounds, "round"), o.Threshold)
-	}
+	until := pick(o.Threshold <= 1, fmt.Sprintf("until the agreement is %.2f", o.Threshold), "at least one, until all agree")
+	rounds := fmt.Sprintf("up to %s of discussion, %s", plural.Of(o.Rounds, "round"), until)
 	if !o.Collaborative || o.Rounds == 0 {
-		rounds = "no discussion"
-		if o.Jurors == config.Offline && o.Collaborative {
-			rounds += " (rules have nothing to say to each other)"
-		}
+		rounds = "no discussion" + pick(o.Jurors == config.Offline && o.Collaborative, " (rules have nothing to say to each other)", "")
 	}
 	p.line("\n%s  %s, then %s", p.bold("Course"), rounds, o.Method)
 	p.line("  %s for each answer; at most %s in all", o.Deadlines.Phase, o.Deadlines.Longest)
@@ -245,11 +233,7 @@ func showOutlook(p *printer, name string, on *subject.Case, o outlook) {
 	if len(o.Unpriced) > 0 {
 		p.warning("  ", "There is no price for "+strings.Join(o.Unpriced, ", ")+": these calls are not counted.")
 	}
-	if o.Ceiling > 0 {
-		p.line("  ceiling: %s; where it is reached the trial is inconclusive", dollars(o.Ceiling))
-	} else {
-		p.line("  no ceiling")
-	}
+	p.line("  %s", pick(o.Ceiling > 0, "ceiling: "+dollars(o.Ceiling)+"; where it is reached the trial is inconclusive", "no ceiling"))
 	p.text("  ", fmt.Sprintf("Built-in prices of %s (%s). The configuration can say others.", o.Prices.Date, o.Prices.Note))
 }
 
@@ -261,11 +245,7 @@ func showChoices(p *printer, o *panel.Outlook) {
 	}
 	p.line("\n%s", p.bold("Panels"))
 	for _, c := range o.Choices {
-		mark := " "
-		if c.Chosen {
-			mark = "*"
-		}
-		p.line("  %s %-9s about %-10s (%s) to at most %s (%s)", mark, c.Panel, dollars(c.Lowest.Cost), plural.Of(c.Lowest.Calls, "call"), dollars(c.Highest.Cost), plural.Of(c.Highest.Calls, "call"))
+		p.line("  %s %-9s about %-10s (%s) to at most %s (%s)", pick(c.Chosen, "*", " "), c.Panel, dollars(c.Lowest.Cost), plural.Of(c.Lowest.Calls, "call"), dollars(c.Highest.Cost), plural.Of(c.Highest.Calls, "call"))
 	}
 	p.text("  ", "thorough: tables before scores, the judge reads by itself, disputed seats are asked twice. quick: none of these, and a round less. plain: quick, with points instead of levels.")
 }

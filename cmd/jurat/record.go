@@ -189,10 +189,7 @@ func (f *listenFlags) mayListen(listen string) error {
 }
 
 func address(l net.Listener, key string) string {
-	if key != "" {
-		return "https://" + l.Addr().String()
-	}
-	return "http://" + l.Addr().String()
+	return pick(key == "", "http://", "https://") + l.Addr().String()
 }
 
 type recordA2ACmd struct {

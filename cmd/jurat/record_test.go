@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,13 +67,10 @@ func TestRecordRun(t *testing.T) {
 curl -sS "$OPENAI_BASE_URL/chat/completions" -H 'X-Api-Key: marked-key-4711' \
 	-d '{"model":"wise","messages":[{"role":"user","content":"the first question"},{"role":"assistant","content":"you said the first question"},{"role":"user","content":"the second question"}]}'
 exit 7`)
-	var out, errs bytes.Buffer
-	args := []string{"--data", data, "record", "run", "--agent", "mia", "--chain", "monday", "--", "sh", agent}
-	if code := run(t.Context(), args, stdio{in: strings.NewReader(""), out: &out, err: &errs}); code != 7 || strings.Count(out.String(), "you said") != 2 {
-		t.Fatalf("exit code %d, want the program's 7\n%s\n%s", code, &out, &errs)
-	}
+	out, errs := ran(t, 7, "--data", data, "record", "run", "--agent", "mia", "--chain", "monday", "--", "sh", agent) // the program's own code
+	must.Equal(t, strings.Count(out, "you said"), 2)
 	noSecretIn(t, data)
-	lacks(t, errs.String(), "marked-", "nothing is recorded")
+	lacks(t, errs, "marked-", "nothing is recorded")
 
 	const chain = "recorded/mia/monday"
 	doing(t, 0, "--data", data, "trial", "--recorded", chain, "--jurors", "offline")
@@ -202,26 +198,17 @@ func observedIn(t *testing.T, data string) (list []*evidence.Observed) {
 // TestRecordRunLeavesOutputAlone: what the recorded program writes is its own: lines, colours and both streams pass as they are.
 func TestRecordRunLeavesOutputAlone(t *testing.T) {
 	t.Parallel()
-	var out, errs bytes.Buffer
-	code := run(t.Context(), []string{"--data", t.TempDir() + "/data", "record", "run", "--agent", "mia", "--", "sh", "-c", `printf 'a\nb\033[1mc\n'; printf 'x\ny\033[0m\n' >&2; exit 7`},
-		stdio{in: strings.NewReader(""), out: &out, err: &errs})
-	if code != 7 || out.String() != "a\nb\x1b[1mc\n" || !strings.Contains(errs.String(), "x\ny\x1b[0m\n") {
-		t.Errorf("exit code %d, stdout %q, stderr %q", code, &out, &errs)
-	}
-	if told := "nothing is recorded: no call came from the program"; !strings.Contains(errs.String(), told) {
-		t.Errorf("stderr %q: want %q", &errs, told)
-	}
+	out, errs := ran(t, 7, "--data", t.TempDir()+"/data", "record", "run", "--agent", "mia", "--", "sh", "-c", `printf 'a\nb\033[1mc\n'; printf 'x\ny\033[0m\n' >&2; exit 7`)
+	must.Equal(t, out, "a\nb\x1b[1mc\n")
+	has(t, errs, "x\ny\x1b[0m\n", "nothing is recorded: no call came from the program")
 }
 
 // TestOnlyBeforeAServerOverHTTP: a flag that would do nothing before a program is refused.
 func TestOnlyBeforeAServerOverHTTP(t *testing.T) {
 	t.Parallel()
 	for _, flag := range []string{"--key=token", "--also=/sse", "--host=tools"} {
-		var out, errs bytes.Buffer
-		code := run(t.Context(), []string{"--data", filepath.Join(t.TempDir(), "data"), "record", "mcp", "--agent", "mia", flag, "--", "true"}, stdio{in: strings.NewReader(""), out: &out, err: &errs})
-		if code != 2 || !strings.Contains(errs.String(), "go with --upstream") {
-			t.Errorf("%s: exit code %d, %q", flag, code, &errs)
-		}
+		_, errs := ran(t, 2, "--data", filepath.Join(t.TempDir(), "data"), "record", "mcp", "--agent", "mia", flag, "--", "true")
+		has(t, errs, "go with --upstream")
 	}
 }
 
@@ -231,11 +218,8 @@ func TestNothingToRun(t *testing.T) {
 	for command, example := range map[string]string{"run": "record run --agent mia -- python agent.py", "mcp": "record mcp --agent mia -- npx "} {
 		for _, more := range [][]string{nil, {"--"}} {
 			data := filepath.Join(t.TempDir(), "data")
-			var out, errs bytes.Buffer
-			code := run(t.Context(), append([]string{"--data", data, "record", command, "--agent", "mia"}, more...), stdio{in: strings.NewReader(""), out: &out, err: &errs})
-			if code != 2 || !strings.Contains(errs.String(), "after --") || !strings.Contains(errs.String(), example) {
-				t.Errorf("record %s: exit code %d, %q", command, code, &errs)
-			}
+			_, errs := ran(t, 2, append([]string{"--data", data, "record", command, "--agent", "mia"}, more...)...)
+			has(t, errs, "after --", example)
 			if _, err := os.Stat(data); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("record %s: %v", command, err)
 			}
@@ -451,10 +435,9 @@ func TestRecordA2ARefuses(t *testing.T) {
 		"missing port":                                   {"--upstream", "https://a", "--listen", "nonsense"},
 		"plain http":                                     {"--upstream", "https://a", "--listen", "0.0.0.0:0"},
 	} {
-		var errs strings.Builder
-		code := run(t.Context(), append([]string{"--data", t.TempDir() + "/none", "record", "a2a", "--agent", "mia"}, args...), stdio{in: strings.NewReader(""), out: io.Discard, err: &errs})
-		if code == 0 || !strings.Contains(errs.String(), says) {
-			t.Errorf("%v: exit code %d\n%s, want %s", args, code, &errs, says)
+		code, _, errs := jurat(t, append([]string{"--data", t.TempDir() + "/none", "record", "a2a", "--agent", "mia"}, args...)...)
+		if code == 0 || !strings.Contains(errs, says) {
+			t.Errorf("%v: exit code %d\n%s, want %s", args, code, errs, says)
 		}
 	}
 }

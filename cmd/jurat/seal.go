@@ -56,16 +56,12 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err := acts.Sealable(&draft.Payload); err != nil {
 		return hint(fmt.Errorf("refusing payload: %w", err), "acts of a trial are sealed by 'jurat trial' alone")
 	}
-	pointers, err := readPointers("--apart", c.Apart)
-	if err != nil {
-		return err
-	}
-	provable, err := readProvable(c.Provable)
+	apart, err := readApart("--apart", c.Apart, c.Provable)
 	if err != nil {
 		return err
 	}
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
-		done, err := actsOn(i).Seal(ctx, acts.Order{By: acts.Operator, Apart: pointers, Provable: provable}, draft)
+		done, err := actsOn(i).Seal(ctx, acts.Order{By: acts.Operator, Apart: apart.Pointers, Provable: apart.Provable}, draft)
 		if err != nil {
 			return actHint(err)
 		}
@@ -133,15 +129,11 @@ func (c *sealCmd) sign(ctx context.Context, io stdio) (err error) {
 	if err != nil {
 		return err
 	}
-	pointers, err := readPointers("--apart", c.Apart)
+	apart, err := readApart("--apart", c.Apart, c.Provable)
 	if err != nil {
 		return err
 	}
-	provable, err := readProvable(c.Provable)
-	if err != nil {
-		return err
-	}
-	signed, err := client.SignApart(doc, client.Apart{Pointers: pointers, Provable: provable}, append(signers, onToken...)...)
+	signed, err := client.SignApart(doc, apart, append(signers, onToken...)...)
 	if errors.Is(err, token.ErrUnavailable) {
 		return err
 	}
@@ -231,13 +223,12 @@ func (c *sealCmd) signed(doc []byte) (*evidence.Record, error) {
 		r, _, err := evidence.Read(doc)
 		return r, err
 	}
-	var signatures [][]byte
-	for _, file := range c.Signatures {
-		signature, err := os.ReadFile(file)
-		if err != nil {
+	signatures := make([][]byte, len(c.Signatures))
+	for i, file := range c.Signatures {
+		var err error
+		if signatures[i], err = os.ReadFile(file); err != nil {
 			return nil, err
 		}
-		signatures = append(signatures, signature)
 	}
 	return client.Assemble(doc, signatures...)
 }
@@ -283,27 +274,30 @@ func readPointers(flag string, texts []string) ([]string, error) {
 	return pointers, nil
 }
 
-// readProvable reads what --provable names: fields, each with the kind of its value.
-func readProvable(texts []string) (map[string]property.Kind, error) {
-	kinds := map[string]property.Kind{}
-	for _, text := range texts {
+// readApart reads the fields that a flag names, and those that --provable names with the kinds of their values.
+func readApart(flag string, fields, provable []string) (apart client.Apart, err error) {
+	if apart.Pointers, err = readPointers(flag, fields); err != nil {
+		return apart, err
+	}
+	apart.Provable = map[string]property.Kind{}
+	for _, text := range provable {
 		field, kind, there := strings.Cut(text, "=")
 		if !there {
-			return nil, fmt.Errorf("--provable: %q: want POINTER=KIND, as /metadata/amount=decimal:2", text)
+			return apart, fmt.Errorf("--provable: %q: want POINTER=KIND, as /metadata/amount=decimal:2", text)
 		}
 		pointer, err := evidence.Pointer(field)
 		if err == nil {
 			err = property.Kind(kind).Check()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("--provable: %w", err)
+			return apart, fmt.Errorf("--provable: %w", err)
 		}
-		if _, twice := kinds[pointer]; twice {
-			return nil, fmt.Errorf("--provable: %s is named twice", pointer)
+		if _, twice := apart.Provable[pointer]; twice {
+			return apart, fmt.Errorf("--provable: %s is named twice", pointer)
 		}
-		kinds[pointer] = property.Kind(kind)
+		apart.Provable[pointer] = property.Kind(kind)
 	}
-	return kinds, nil
+	return apart, nil
 }
 
 func named(s *erasure.Setting) []string {
@@ -412,15 +406,11 @@ type apartCmd struct {
 }
 
 func (c *apartCmd) Run(ctx context.Context, a *app, io stdio) error {
-	pointers, err := readPointers("POINTER", c.Pointers)
+	apart, err := readApart("POINTER", c.Pointers, c.Provable)
 	if err != nil {
 		return err
 	}
-	provable, err := readProvable(c.Provable)
-	if err != nil {
-		return err
-	}
-	sets := len(pointers)+len(provable) > 0
+	sets := len(apart.Pointers)+len(apart.Provable) > 0
 	if (sets || c.None) && (c.Actor == "" || c.JSON || sets && c.None) {
 		return hint(errors.New("want an actor with fields, an actor with --none, or neither"), "'jurat apart' lists what is sealed apart")
 	}
@@ -429,7 +419,7 @@ func (c *apartCmd) Run(ctx context.Context, a *app, io stdio) error {
 		case c.None:
 			return hint(i.Apart.Unset(ctx, c.Actor), "'jurat apart' shows them")
 		case sets:
-			return i.Apart.Set(ctx, erasure.Setting{Actor: c.Actor, Pointers: pointers, Provable: provable})
+			return i.Apart.Set(ctx, erasure.Setting{Actor: c.Actor, Pointers: apart.Pointers, Provable: apart.Provable})
 		}
 		return c.list(ctx, i, io)
 	})

@@ -70,11 +70,8 @@ func (f *oidcFlags) provider(ctx context.Context, i *installation.Installation) 
 		return nil, nil
 	}
 	shared, err := i.ServerSecret(ctx, "sign-in") // a browser comes back from the provider to whichever server it reaches
-	if err != nil {
-		return nil, err
-	}
-	roles, err := f.roles()
-	if err != nil {
+	roles, wrong := f.roles()
+	if err := cmp.Or(err, wrong); err != nil {
 		return nil, err
 	}
 	c := openid.Config{Issuer: f.Issuer, ClientID: f.ClientID, NameClaim: f.NameClaim, RolesClaim: f.RolesClaim, Roles: roles, Shared: shared}
@@ -102,31 +99,25 @@ func (f *oidcFlags) roles() (map[string][]access.Role, error) {
 func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	log := io.logger(c.LogJSON) // from here on messages are lines of it, too
 	secure, err := c.secure()
-	if err != nil {
-		return err
+	limits, wrong := c.limits()
+	if err == nil && (c.Parallel < 1 || c.Parallel > 256 || c.Waiting < 1) {
+		err = errors.New("--parallel: want 1 to 256, --waiting: 1 or more")
 	}
-	limits, err := c.limits()
-	if err != nil {
+	if err := cmp.Or(err, wrong); err != nil {
 		return err
-	}
-	if c.Parallel < 1 || c.Parallel > 256 || c.Waiting < 1 {
-		return errors.New("--parallel: want 1 to 256, --waiting: 1 or more")
 	}
 	ct, err := c.court(io)
 	if err != nil {
 		return err
 	}
 	ct.warn(io)
-	hook, err := ct.webhook.Receiver(os.Getenv)
-	if err != nil {
-		return err
-	}
+	hook, noHook := ct.webhook.Receiver(os.Getenv)
 	memory, err := c.memory()
-	if err != nil {
+	_, noRoles := c.roles()
+	if err := cmp.Or(noHook, err, noRoles); err != nil {
 		return err
 	}
-	_, err = c.roles()
-	if err := errors.Join(err, c.mayListen(ctx, a)); err != nil {
+	if err := c.mayListen(ctx, a); err != nil {
 		return err
 	}
 	l, err := listenAt("--addr", c.Addr, c.TLSCert, c.TLSKey)
@@ -154,7 +145,13 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		defer table.Close()
 		counted := server.NewTrialMetrics(time.Now())
-		trials, err := schedule.Open(ctx, schedule.Config{Table: table, Ledger: i.Ledger, Keys: i.Keys, Sit: seatedAnd(counted, func(_ string, spent int64) (trial.Config, error) { return ct.sit(spent) }), Locks: i.Locks(),
+		trials, err := schedule.Open(ctx, schedule.Config{Table: table, Ledger: i.Ledger, Keys: i.Keys, Sit: func(_ string, spent int64) (trial.Config, error) {
+			c, err := ct.sit(spent)
+			if err == nil {
+				c = counted.Seated(c)
+			}
+			return c, err
+		}, Locks: i.Locks(),
 			Vouch: i.Vouch, Reading: progress(io, "reading the trials of the log"), Parallel: c.Parallel,
 			Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: listeners(traces.Trial, counted.Listen)})
 		if err != nil {
@@ -178,17 +175,6 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		return s.Serve(ctx, l)
 	})
-}
-
-// seatedAnd seats juries whose answers are measured.
-func seatedAnd(m *server.TrialMetrics, sit func(string, int64) (trial.Config, error)) func(string, int64) (trial.Config, error) {
-	return func(submitter string, spent int64) (trial.Config, error) {
-		c, err := sit(submitter, spent)
-		if err != nil {
-			return c, err
-		}
-		return m.Seated(c), nil
-	}
 }
 
 func listeners(makers ...func() func(trial.Event)) func() func(trial.Event) {
@@ -345,16 +331,13 @@ func (c *serveCmd) address(l net.Listener) string {
 	if len(c.Origin) > 0 {
 		return c.Origin[0]
 	}
-	scheme, host := "http", l.Addr().String()
-	if c.TLSKey != "" {
-		scheme = "https"
-	}
+	host := l.Addr().String()
 	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
 		if name, err := os.Hostname(); err == nil {
 			host = net.JoinHostPort(name, fmt.Sprint(tcp.Port))
 		}
 	}
-	return scheme + "://" + host
+	return pick(c.TLSKey == "", "http://", "https://") + host
 }
 
 // sayReady tells the service manager that started this program, if it wants to know, that requests are answered from now on: so whatever

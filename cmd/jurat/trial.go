@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -314,9 +315,7 @@ func (c *trialCmd) outcome(ctx context.Context, a *app, io stdio) error {
 	if !strings.HasPrefix(c.Outcome, evidence.TrialPrefix) {
 		return hint(fmt.Errorf("--outcome: %q is not a trial", c.Outcome), "a trial's id begins with %q; 'jurat trial' and the trial's page show it", evidence.TrialPrefix)
 	}
-	var found *jury.TrialOutcome
-	rules := false
-	err := a.with(ctx, func(i *installation.Installation) error {
+	return a.with(ctx, func(i *installation.Installation) error {
 		chain, err := i.Ledger.Chain(ctx, c.Outcome)
 		if errors.Is(err, ledger.ErrNotFound) {
 			return hint(fmt.Errorf("--outcome: there is no %s in the log", c.Outcome), "'jurat trial --list' lists the trials without a verdict")
@@ -328,33 +327,27 @@ func (c *trialCmd) outcome(ctx context.Context, a *app, io stdio) error {
 			return hint(fmt.Errorf("%s: its outcome is not told: %w", c.Outcome, err), "'jurat log fsck' examines the log")
 		}
 		v, err := trial.ViewOf(nil, chain)
-		if err != nil || v.Outcome == nil {
+		if err != nil {
 			return err
 		}
-		found = v.Outcome
+		if v.Outcome == nil {
+			return hint(fmt.Errorf("--outcome: %s has no verdict yet", c.Outcome), "'jurat trial --resume %s' goes on with it if it was broken off", c.Outcome)
+		}
 		result, err := v.Result()
 		if err != nil {
 			return hint(fmt.Errorf("%s: %w", c.Outcome, err), "'jurat trial --resume %s' goes on with it if it was broken off", c.Outcome)
 		}
-		rules = result.Offline
-		return nil
+		return c.tellOutcome(io, v.Outcome, result.Offline)
 	})
-	if err != nil {
-		return err
+}
+
+func (c *trialCmd) tellOutcome(io stdio, o *jury.TrialOutcome, rules bool) error {
+	err := c.answer(io, o, func(p *printer) { p.text("", incident.Outcome(o, words.English)) })
+	code := outcomeCode(o)
+	if err == nil && code == 0 && rules && o.By == jury.ByJury {
+		code, err = c.rulesCode(io)
 	}
-	if found == nil {
-		return hint(fmt.Errorf("--outcome: %s has no verdict yet", c.Outcome), "'jurat trial --resume %s' goes on with it if it was broken off", c.Outcome)
-	}
-	if err := c.answer(io, found, func(p *printer) { p.text("", incident.Outcome(found, words.English)) }); err != nil {
-		return err
-	}
-	code := outcomeCode(found)
-	if code == 0 && rules && found.By == jury.ByJury {
-		if code, err = c.rulesCode(io); err != nil {
-			return err
-		}
-	}
-	return coded(code)
+	return cmp.Or(err, coded(code))
 }
 
 // rulesCode is the exit code of a safe_pass that rules gave and no person: 0 only where rules are said to be wanted.
@@ -422,10 +415,10 @@ func checkFolder(folder string) error {
 // leave writes the case file: everything that stands in the trial's chain, proved against one checkpoint.
 func leave(ctx context.Context, i *installation.Installation, id, file string) (string, error) {
 	records, err := i.Ledger.Chain(ctx, id)
-	if err != nil {
-		return "", err
+	if err == nil {
+		_, err = i.Witnesses.Cosign(ctx) // which takes no longer than a witness may; without witnesses nothing
 	}
-	if _, err := i.Witnesses.Cosign(ctx); err != nil { // which takes no longer than a witness may; without witnesses nothing
+	if err != nil {
 		return "", err
 	}
 	bundle, err := i.Ledger.Prove(ctx, records...)
@@ -436,9 +429,7 @@ func leave(ctx context.Context, i *installation.Installation, id, file string) (
 	if err != nil {
 		return "", err
 	}
-	if file == "" {
-		file = i.CaseFile(id)
-	}
+	file = cmp.Or(file, i.CaseFile(id))
 	if err := atomicfile.Replace(file, doc, 0o644); err != nil {
 		return "", hint(err, "the trial is in the log; 'jurat log prove %s' prints its case file", id)
 	}

@@ -339,11 +339,11 @@ func (s *stopping) Write(p []byte) (int, error) {
 // ran runs the command in this process, and returns its output.
 func ran(t *testing.T, want int, args ...string) (out, err string) {
 	t.Helper()
-	var o, e bytes.Buffer
-	if code := run(t.Context(), args, stdio{in: strings.NewReader(""), out: &o, err: &e}); code != want {
-		t.Errorf("%v: exit code %d, want %d\n%s%s", args, code, want, &o, &e)
+	code, out, err := jurat(t, args...)
+	if code != want {
+		t.Errorf("%v: exit code %d, want %d\n%s%s", args, code, want, out, err)
 	}
-	return o.String(), e.String()
+	return out, err
 }
 
 // stopped runs the command, and interrupts it at a word of its output.
@@ -587,7 +587,7 @@ func TestImport(t *testing.T) {
 	}
 	jurat := func(code int, args ...string) string {
 		t.Helper()
-		out, said := both(t, code, append([]string{"--data", data}, args...)...)
+		out, said := ran(t, code, append([]string{"--data", data}, args...)...)
 		return strings.Join(strings.Fields(out+" "+said), " ")
 	}
 	says := func(text string, wants ...string) {
@@ -649,10 +649,8 @@ func TestManyValues(t *testing.T) {
 		"a policy":       {"verify", "--trust", trust, "--policy", written(t, `{"require": `+many+`}`), written(t, record)},
 		"a trust file":   {"verify", "--trust", written(t, `{"format": "jurat/trust/v1", "keys": `+many+`}`), written(t, record)},
 	} {
-		var out, errs bytes.Buffer
-		code := run(t.Context(), args, stdio{in: strings.NewReader(""), out: &out, err: &errs})
-		if code == 0 || !strings.Contains(out.String()+errs.String(), "more than 262144 values") {
-			t.Errorf("%s: exit code %d\n%.300s\n%.300s", name, code, &out, &errs)
+		if code, out, errs := jurat(t, args...); code == 0 || !strings.Contains(out+errs, "more than 262144 values") {
+			t.Errorf("%s: exit code %d\n%.300s\n%.300s", name, code, out, errs)
 		}
 	}
 }

@@ -395,9 +395,9 @@ func TestTrustCAAlone(t *testing.T) {
 	root, own := filepath.Join(ca, "ca.pem"), written(t, jurat("trust"))
 	withCA := []string{"trust", "--ca", root, "--role", "agent", "--custody", "owner"}
 
-	listed, errs := both(t, 0, append(withCA, "--with", own)...)
+	listed, errs := ran(t, 0, append(withCA, "--with", own)...)
 	has(t, errs, "lists 1 key of these roles", "--ca-alone")
-	alone, errs := both(t, 0, append(withCA, "--ca-alone", "--with", own)...)
+	alone, errs := ran(t, 0, append(withCA, "--ca-alone", "--with", own)...)
 	if strings.Contains(errs, "lists") || strings.Contains(alone, `"mia"`) || !strings.Contains(alone, `"operator"`) {
 		t.Errorf("with --ca-alone the reader hears %q and has %s", errs, alone)
 	}
@@ -413,7 +413,7 @@ func TestTrustCAAlone(t *testing.T) {
 	doing(t, 0, "verify", "--trust", written(t, listed), "--crl", crl(), record)
 	has(t, doing(t, 3, "verify", "--trust", written(t, alone), "--crl", crl(), record), "not proved authentication")
 	jurat("keys", "revoke", evidence.DigestOf(public).String(), "--reason", "a laptop is gone")
-	if ended, _ := both(t, 0, append(withCA, "--ca-alone", "--with", written(t, jurat("trust")))...); !strings.Contains(ended, `"revoked"`) {
+	if ended, _ := ran(t, 0, append(withCA, "--ca-alone", "--with", written(t, jurat("trust")))...); !strings.Contains(ended, `"revoked"`) {
 		t.Errorf("the end of the key is lost: %s", ended)
 	}
 	doing(t, 2, "trust", "--ca-alone")
@@ -532,17 +532,8 @@ func (u *union) trustEU(name string, more ...string) string {
 // saying runs a command, and returns what it says on stderr.
 func saying(t *testing.T, want int, args ...string) string {
 	t.Helper()
-	_, errs := both(t, want, args...)
+	_, errs := ran(t, want, args...)
 	return errs
-}
-
-func both(t *testing.T, want int, args ...string) (stdout, stderr string) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	if code := run(t.Context(), args, stdio{in: strings.NewReader(""), out: &out, err: &errs}); code != want {
-		t.Fatalf("jurat %s: exit code %d, want %d\n%s\n%s", strings.Join(args, " "), code, want, &out, &errs)
-	}
-	return out.String(), errs.String()
 }
 
 // TestQualifiedTime goes from the Official Journal to a record whose time is proved to be a qualified one: with a list of the lists, a national list
@@ -593,7 +584,7 @@ func TestQualifiedTime(t *testing.T) {
 	from := strings.Index(string(text), `"next_update": "`) + len(`"next_update": "`)
 	must.Do(t, os.WriteFile(setting, []byte(string(text[:from])+"2026-01-01T00:00:00Z"+string(text[from+len("2026-01-01T00:00:00Z"):])), 0o600))
 	u.authority.Asked()
-	late, errs := both(t, 0, "--data", data, "seal", action("two"))
+	late, errs := ran(t, 0, "--data", data, "seal", action("two"))
 	contains(errs, "waiting for notary", "trusted list is out of date since 2026-01-01T00:00:00Z")
 	contains(saying(t, 0, "--data", data, "log", "stamp", "--list"), "notary is not asked", "the list of XA, number 1")
 	contains(jurat(3, "log", "stamp"), "notary: 0 stamped, 1 still waiting", "out of date")
