@@ -35,14 +35,14 @@ type importCmd struct {
 }
 
 type importedFile struct {
-	File    string           `json:"file"`
-	Format  importing.Format `json:"format"`
-	Bytes   int64            `json:"bytes"`
-	SHA256  evidence.Digest  `json:"sha256"`
-	Sealed  int              `json:"sealed"`
-	Found   importing.Tally  `json:"found"`
-	Faults  []string         `json:"faults"`
-	Chains  []string         `json:"chains"`            // the first of those with something new
+	File    string            `json:"file"`
+	Format  importing.Format  `json:"format"`
+	Bytes   int64             `json:"bytes"`
+	SHA256  evidence.Digest   `json:"sha256"`
+	Sealed  int               `json:"sealed"`
+	Found   importing.Tally   `json:"found"`
+	Faults  []string          `json:"faults"`
+	Chains  []string          `json:"chains"`            // the first of those with something new
 	Entries []importing.Entry `json:"entries,omitempty"` // with --dry-run, the first of what would be sealed
 
 	file *importing.File
