@@ -15,6 +15,7 @@ import (
 
 	"jurat/internal/atomicfile"
 	"jurat/internal/config"
+	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/lab"
 	"jurat/internal/panel"
@@ -39,26 +40,16 @@ type runCmd struct {
 
 // Help is shown by 'jurat-lab run --help'.
 func (*runCmd) Help() string {
-	return `A laboratory: it tries cases whose outcome is known, by one panel or several, and reports how good the verdicts are. So you can prove which
-prompt, model or panel is better before you rely on it. labels.json says what is known, and no juror sees it:
+	return `Tries cases whose outcome is known, by one panel or several, and reports how good the verdicts are. labels.json says what is known, and no juror sees it:
 
     {"refund-01": {"outcome": "good"},
      "refund-02": {"outcome": "failed", "kind": "wrong amount", "trade": "shop"}}
 
-A member "task_success" of true or false may stand for "outcome". kind and trade are words of yours: figures are given for each.
-'jurat-lab labels' writes such a folder from the decisions of people in your log.
+"task_success" of true or false may stand for "outcome". kind and trade are words of yours. A panel is what its file says, and its name is the file's:
+flags and environment of 'jurat trial' change nothing here but the keys. After Ctrl-C, a crash or the ceiling the same command goes on, and no sealed
+answer is asked again. docs/quality.md explains the figures. votes-PANEL.jsonl is for 'jurat-lab calibrate'.
 
-A panel is what its file says, and its name is the file's. Flags and environment of 'jurat trial' change nothing here but the
-keys, so that a report can be repeated. Cases are tried as always, sealed and time-stamped, in the laboratory's own log. These sealed trials are the
-memory: after Ctrl-C, a crash or the ceiling, the same command goes on, and no sealed answer is asked again. A panel
-whose settings changed is asked anew.
-
-The report says how good each panel, each juror and each kind of finding is, compares panels, and says what was not measured; docs/quality.md
-explains the figures. votes-PANEL.jsonl is for 'jurat-lab calibrate'.
-
-    jurat-lab run ./cases --jurors offline --out laboratory
     jurat-lab run ./cases --panel-file old.yaml --panel-file new.yaml --repeat 3 --parallel 4 --cost-ceiling 20 --out laboratory
-    jurat-lab calibrate --votes laboratory/votes-new.jsonl --out calibration.json
 
 Exit code 0: every trial has its verdict. 3: some are left, and the same command goes on with them. 2: it could not be done.`
 }
@@ -84,10 +75,7 @@ func (c *runCmd) Run(ctx context.Context, io streams) error {
 }
 
 func (c *runCmd) load(io streams) (cases []lab.Case, unlabelled []string, source string, err error) {
-	source = c.Labels
-	if source == "" {
-		source = filepath.Join(c.Cases, lab.LabelsFile)
-	}
+	source = cmp.Or(c.Labels, filepath.Join(c.Cases, lab.LabelsFile))
 	labels, err := lab.ReadLabels(source)
 	if err != nil {
 		return nil, nil, "", hint(err, "'jurat-lab run --help' shows a labels file; nothing was tried")
@@ -347,8 +335,7 @@ func (c *calibrateCmd) Run(io streams) error {
 	if c.JSON {
 		return io.machine(doc)
 	}
-	var lines []string
-	tell := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	tell := func(format string, args ...any) { err = errors.Join(err, io.say(format, args...)) }
 	tell("%d items with a label, %d choices", measured.Items, measured.Choices)
 	for _, j := range measured.Jurors {
 		tell("%-20s correct %d of %d (95 %% interval %.2f to %.2f), %d abstentions, weight %.3f",
@@ -360,9 +347,6 @@ func (c *calibrateCmd) Run(io streams) error {
 	tell("worth %.2f independent votes", measured.EffectiveVotes)
 	if leader := measured.Leader(); leader != "" {
 		tell("%s weighs more than all others together: its vote always decides, and to follow it alone is the best that these weights can do", leader)
-	}
-	for _, line := range lines {
-		err = errors.Join(err, io.say("%s", line))
 	}
 	return err
 }
@@ -399,11 +383,7 @@ func (c *aggregateCmd) Run(io streams) error {
 		return hint(err, "measure the jurors with 'jurat-lab calibrate' and give --calibration FILE")
 	}
 	if c.JSON {
-		doc, err := document(verdicts)
-		if err != nil {
-			return err
-		}
-		return io.machine(doc)
+		return io.json(verdicts)
 	}
 	for _, item := range slices.Sorted(maps.Keys(verdicts.Verdicts)) {
 		err = errors.Join(err, io.say("%s\t%s", item, verdicts.Verdicts[item].String()))
@@ -424,8 +404,6 @@ func readVotes(stdin io.Reader, file string) ([]stats.Ballot, error) {
 	}
 	defer f.Close()
 	ballots, err := stats.Read(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return ballots, nil
+	fault.While(&err, "%s", file)
+	return ballots, err
 }

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -107,7 +106,7 @@ func (c *trialCmd) junitCase(at *attempt) junitCase {
 	case at.err != nil:
 		one.Error = &junitOutcome{Message: inert(at.err.Error()), Type: "not_tried"}
 	case r == nil:
-		one.Skipped = &junitOutcome{Message: "its turn did not come"}
+		one.Skipped = &junitOutcome{Message: at.untried(nil)}
 	default:
 		said := fmt.Sprintf("%s %d/100 by %s%s", r.FinalVerdict, r.FinalScore, r.Phase3Judgment.Method, at.flags())
 		if compared := c.compared(at); compared != "" {
@@ -124,6 +123,14 @@ func (c *trialCmd) junitCase(at *attempt) junitCase {
 		}
 	}
 	return one
+}
+
+// untried says why a case has no result.
+func (at *attempt) untried(said func(error) string) string {
+	if at.err != nil {
+		return said(at.err)
+	}
+	return "its turn did not come"
 }
 
 func factsOf(at *attempt) string {
@@ -239,11 +246,7 @@ func (c *trialCmd) markdownDetail(at *attempt) string {
 	fmt.Fprintf(&text, "\n### %s\n\n", code(at.title()))
 	r := at.result()
 	if r == nil {
-		why := "its turn did not come"
-		if at.err != nil {
-			why = oneLine(at.err)
-		}
-		fmt.Fprintf(&text, "It was not tried: %s\n", code(why))
+		fmt.Fprintf(&text, "It was not tried: %s\n", code(at.untried(oneLine)))
 		return text.String()
 	}
 	if r.Phase3Judgment.Rationale != "" {
@@ -301,33 +304,25 @@ type sarifLog struct {
 }
 
 type sarifRun struct {
-	Tool        sarifTool         `json:"tool"`
-	Invocations []sarifInvocation `json:"invocations"`
-	ColumnKind  string            `json:"columnKind"`
-	Results     []sarifResult     `json:"results"`
-}
-
-type sarifTool struct {
-	Driver sarifDriver `json:"driver"`
-}
-
-type sarifDriver struct {
-	Name    string      `json:"name"`
-	Version string      `json:"version"`
-	Rules   []sarifRule `json:"rules"`
+	Tool struct {
+		Driver struct {
+			Name    string      `json:"name"`
+			Version string      `json:"version"`
+			Rules   []sarifRule `json:"rules"`
+		} `json:"driver"`
+	} `json:"tool"`
+	Invocations [1]sarifInvocation `json:"invocations"`
+	ColumnKind  string             `json:"columnKind"`
+	Results     []sarifResult      `json:"results"`
 }
 
 type sarifRule struct {
-	ID               string          `json:"id"`
-	ShortDescription sarifText       `json:"shortDescription"`
-	FullDescription  sarifText       `json:"fullDescription"`
-	Help             sarifText       `json:"help"`
-	HelpURI          string          `json:"helpUri,omitzero"`
-	Properties       *sarifRuleProps `json:"properties,omitzero"`
-}
-
-type sarifRuleProps struct {
-	Tags []string `json:"tags"`
+	ID               string              `json:"id"`
+	ShortDescription sarifText           `json:"shortDescription"`
+	FullDescription  sarifText           `json:"fullDescription"`
+	Help             sarifText           `json:"help"`
+	HelpURI          string              `json:"helpUri,omitzero"`
+	Properties       map[string][]string `json:"properties,omitempty"`
 }
 
 type sarifText struct {
@@ -343,6 +338,12 @@ type sarifInvocation struct {
 type sarifNotification struct {
 	Level   string    `json:"level"`
 	Message sarifText `json:"message"`
+}
+
+// failed notes why what was found of a case says little or nothing.
+func (i *sarifInvocation) failed(text string) {
+	i.ExecutionSuccessful = false
+	i.ToolExecutionNotifications = append(i.ToolExecutionNotifications, sarifNotification{"error", sarifText{Text: inert(text)}})
 }
 
 type sarifResult struct {
@@ -361,12 +362,10 @@ type sarifLocation struct {
 }
 
 type sarifPhysical struct {
-	Artifact sarifArtifact `json:"artifactLocation"`
-	Region   *sarifRegion  `json:"region,omitempty"`
-}
-
-type sarifArtifact struct {
-	URI string `json:"uri"`
+	Artifact struct {
+		URI string `json:"uri"`
+	} `json:"artifactLocation"`
+	Region *sarifRegion `json:"region,omitempty"`
 }
 
 type sarifRegion struct {
@@ -395,31 +394,23 @@ var sarifLevels = map[jury.Severity]string{jury.Critical: "error", jury.Major: "
 
 // sarif writes the report. Rules have help at the URL of a page, if it is not "".
 func sarif(attempts []*attempt, page string) ([]byte, error) {
-	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "jurat", Version: version(), Rules: []sarifRule{}}}, ColumnKind: "unicodeCodePoints",
-		Invocations: []sarifInvocation{{ExecutionSuccessful: true}}, Results: []sarifResult{}}
-	call, rules := &run.Invocations[0], map[string]int{}
+	run := sarifRun{ColumnKind: "unicodeCodePoints", Invocations: [1]sarifInvocation{{ExecutionSuccessful: true}}, Results: []sarifResult{}}
+	driver, call, rules := &run.Tool.Driver, &run.Invocations[0], map[string]int{}
+	driver.Name, driver.Version, driver.Rules = "jurat", version(), []sarifRule{}
 	for _, at := range attempts {
 		r := at.result()
 		if r == nil {
-			why := "its turn did not come"
-			if at.err != nil {
-				why = at.err.Error()
-			}
-			call.ExecutionSuccessful = false
-			call.ToolExecutionNotifications = append(call.ToolExecutionNotifications,
-				sarifNotification{"error", sarifText{Text: inert(fmt.Sprintf("%s was not tried: %s", at.title(), why))}})
+			call.failed(fmt.Sprintf("%s was not tried: %s", at.title(), at.untried(error.Error)))
 			continue
 		}
 		if at.noModel {
-			call.ExecutionSuccessful = false // that there are no findings says little
-			call.ToolExecutionNotifications = append(call.ToolExecutionNotifications,
-				sarifNotification{"error", sarifText{Text: inert(at.title() + ": no language model sat, as keys are missing: " + howToGetAJury)}})
+			call.failed(at.title() + ": no language model sat, as keys are missing: " + howToGetAJury)
 		}
 		for _, f := range findingsOf(at.trial) {
 			id := inert(cmp.Or(strings.TrimSpace(f.Rule), "unnamed"))
 			if _, known := rules[id]; !known {
-				rules[id] = len(run.Tool.Driver.Rules)
-				run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRuleOf(id, f.Axis, page))
+				rules[id] = len(driver.Rules)
+				driver.Rules = append(driver.Rules, sarifRuleOf(id, f.Axis, page))
 			}
 			run.Results = append(run.Results, at.sarif(f, id, rules[id], r))
 		}
@@ -443,7 +434,8 @@ func (at *attempt) sarif(f heldFinding, id string, index int, r *jury.Result) sa
 	if at.from == "" {
 		return result
 	}
-	file := &sarifPhysical{Artifact: sarifArtifact{at.uri()}}
+	file := new(sarifPhysical)
+	file.Artifact.URI = at.uri()
 	if from, to, ok := at.on.Lines(f.Message); ok {
 		file.Region = &sarifRegion{from, to}
 	}
@@ -520,7 +512,7 @@ func findingsOf(t *trial.Trial) []heldFinding {
 			}
 		}
 	}
-	sort.SliceStable(list, func(i, j int) bool { return list[i].Message < list[j].Message })
+	slices.SortStableFunc(list, func(a, b heldFinding) int { return a.Message - b.Message })
 	return list
 }
 
@@ -532,7 +524,7 @@ func gravity(s jury.Severity) int {
 func sarifRuleOf(id, axis, page string) sarifRule {
 	rule := sarifRule{ID: id, ShortDescription: sarifText{Text: strings.ReplaceAll(id, "-", " ")}}
 	if axis = inert(axis); axis != "" {
-		rule.Properties = &sarifRuleProps{Tags: []string{"agent", axis}}
+		rule.Properties = map[string][]string{"tags": {"agent", axis}}
 	}
 	help, ok := rules.HelpOf(id)
 	if !ok {

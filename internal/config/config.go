@@ -38,6 +38,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/internal/fault"
 	"jurat/internal/llm"
 	"jurat/internal/webhook"
 	"jurat/jury"
@@ -331,10 +332,11 @@ func (w *Webhook) check(here jsontext.Pointer) error {
 }
 
 // Receiver finds the secrets and makes the receiver. It returns nil for a nil Webhook. Its errors do not repeat a secret, and include ErrNoKey.
-func (w *Webhook) Receiver(env Lookup) (*webhook.Receiver, error) {
+func (w *Webhook) Receiver(env Lookup) (_ *webhook.Receiver, err error) {
 	if w == nil {
 		return nil, nil
 	}
+	defer fault.While(&err, "webhook")
 	c := webhook.Config{URL: w.URL, Inward: w.Inward}
 	for _, key := range []*Key{w.Secret, w.Old} {
 		if key == nil {
@@ -342,13 +344,9 @@ func (w *Webhook) Receiver(env Lookup) (*webhook.Receiver, error) {
 		}
 		secret, _, err := key.find(env)
 		if err != nil {
-			return nil, fmt.Errorf("webhook: %w", err)
+			return nil, err
 		}
 		c.Secrets = append(c.Secrets, secret)
 	}
-	r, err := webhook.New(c)
-	if err != nil {
-		return nil, fmt.Errorf("webhook: %w", err)
-	}
-	return r, nil
+	return webhook.New(c)
 }

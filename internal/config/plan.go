@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"jurat/internal/fault"
 	"jurat/internal/llm"
 	"jurat/jury"
 )
@@ -451,10 +452,8 @@ func BuiltInPrices(now time.Time) (PriceTable, error) {
 	if err == nil {
 		err = t.Prices.Check()
 	}
-	if err != nil {
-		return t, fmt.Errorf("the built-in prices: %w", err)
-	}
-	return t, nil
+	fault.While(&err, "the built-in prices")
+	return t, err
 }
 
 func (m *Model) names() []string {

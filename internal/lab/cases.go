@@ -17,6 +17,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/atomicfile"
+	"jurat/internal/fault"
 	"jurat/internal/jsonform"
 	"jurat/internal/ledger"
 	"jurat/internal/stats"
@@ -90,7 +91,7 @@ func others(folder string, labels Labels) (names []string, err error) {
 const materialFile = "material.json"
 
 // loadCase reads a case's folder: card and conversation, or the evidence of a trial.
-func loadCase(dir string) (*subject.Case, error) {
+func loadCase(dir string) (on *subject.Case, err error) {
 	info, err := os.Lstat(filepath.Join(dir, materialFile))
 	if err != nil {
 		return subject.Load(dir)
@@ -103,14 +104,11 @@ func loadCase(dir string) (*subject.Case, error) {
 		return nil, fmt.Errorf("reading case: %w", err)
 	}
 	canonical, err := evidence.Canonical(doc)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", materialFile, err)
+	if err == nil {
+		on, err = subject.Parse(canonical)
 	}
-	on, err := subject.Parse(canonical)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", materialFile, err)
-	}
-	return on, nil
+	fault.While(&err, materialFile)
+	return on, err
 }
 
 // A Label is what is known of a case. No juror sees it.
@@ -139,10 +137,8 @@ func ReadLabels(file string) (Labels, error) {
 		return nil, fmt.Errorf("reading labels: %w", err)
 	}
 	labels, err := ParseLabels(jsonform.CutMark(doc))
-	if err != nil {
-		return nil, fmt.Errorf("reading labels: %s: %w", file, err)
-	}
-	return labels, nil
+	fault.While(&err, "reading labels: %s", file)
+	return labels, err
 }
 
 // told is a label in a file. The laboratory ignores the last three members.
@@ -283,10 +279,11 @@ func (e *Exported) write(dir string, labels map[string]*decided) error {
 		} else {
 			e.Good++
 		}
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
-			return fmt.Errorf("writing case: %w", err)
+		err := os.MkdirAll(filepath.Join(dir, name), 0o755)
+		if err == nil {
+			err = atomicfile.Create(filepath.Join(dir, name, materialFile), one.material, 0o644)
 		}
-		if err := atomicfile.Create(filepath.Join(dir, name, materialFile), one.material, 0o644); err != nil {
+		if err != nil {
 			return fmt.Errorf("writing case: %w", err)
 		}
 	}

@@ -141,11 +141,11 @@ func rows(trials []*Trial) (list []row) {
 func strata(list []row) [][]int {
 	both := make([][]int, 2)
 	for i, r := range list {
+		which := 0
 		if r.outcome == Failed {
-			both[1] = append(both[1], i)
-		} else {
-			both[0] = append(both[0], i)
+			which = 1
 		}
+		both[which] = append(both[which], i)
 	}
 	return both
 }
@@ -255,8 +255,7 @@ func precision(list []row) Figure {
 			cases++
 		}
 	}
-	f := shareFigure(hit/all*float64(cases), cases)
-	return f
+	return shareFigure(hit/all*float64(cases), cases)
 }
 
 // A point is something stated in a case, and whether it was so.

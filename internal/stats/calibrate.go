@@ -18,6 +18,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/internal/fault"
 	"jurat/internal/jsonform"
 	"jurat/jury"
 )
@@ -222,43 +223,42 @@ func Load(file string) (*Calibration, error) {
 		return nil, err
 	}
 	c, err := Parse(jsonform.CutMark(doc))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return c, nil
+	fault.While(&err, "%s", file)
+	return c, err
 }
 
 // Parse reads a calibration file. It returns an error if what the file says of jurors does not follow from what it
 // says of items: a forger of weights would have to forge votes.
-func Parse(doc []byte) (*Calibration, error) {
-	c := new(Calibration)
+func Parse(doc []byte) (c *Calibration, err error) {
+	defer fault.While(&err, "reading calibration")
+	c = new(Calibration)
 	if err := json.Unmarshal(doc, c, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("reading calibration: %w", err)
+		return nil, err
 	}
 	if c.Format != Format {
-		return nil, fmt.Errorf("reading calibration: format is %q, want %q", c.Format, Format)
+		return nil, fmt.Errorf("format is %q, want %q", c.Format, Format)
 	}
 	if c.Choices < 2 || c.Items != len(c.Known) || c.Items == 0 {
-		return nil, fmt.Errorf("reading calibration: choices %d or items %d do not match %d known items", c.Choices, c.Items, len(c.Known))
+		return nil, fmt.Errorf("choices %d or items %d do not match %d known items", c.Choices, c.Items, len(c.Known))
 	}
 	for i, k := range c.Known {
 		if i > 0 && c.Known[i-1].Item >= k.Item || !slices.IsSorted(k.Right) || !slices.IsSorted(k.Wrong) {
-			return nil, fmt.Errorf("reading calibration: known/%d: not sorted, or an item is repeated", i)
+			return nil, fmt.Errorf("known/%d: not sorted, or an item is repeated", i)
 		}
 	}
 	counts := c.counts()
 	for i, j := range c.Jurors {
 		if i > 0 && c.Jurors[i-1].Juror >= j.Juror {
-			return nil, fmt.Errorf("reading calibration: jurors/%d: not sorted, or a juror is repeated", i)
+			return nil, fmt.Errorf("jurors/%d: not sorted, or a juror is repeated", i)
 		}
 		n := counts[j.Juror]
 		if n.votes != j.Votes || n.correct != j.Correct || n.weight(c.Choices) != j.Weight {
-			return nil, fmt.Errorf("reading calibration: jurors/%d (%s): votes, correct and weight do not follow from the known items", i, j.Juror)
+			return nil, fmt.Errorf("jurors/%d (%s): votes, correct and weight do not follow from the known items", i, j.Juror)
 		}
 		delete(counts, j.Juror)
 	}
 	if len(counts) > 0 {
-		return nil, fmt.Errorf("reading calibration: known items name jurors that are not listed")
+		return nil, errors.New("known items name jurors that are not listed")
 	}
 	return c, nil
 }
