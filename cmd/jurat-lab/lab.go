@@ -49,7 +49,9 @@ func (*runCmd) Help() string {
 flags and environment of 'jurat trial' change nothing here but the keys. After Ctrl-C, a crash or the ceiling the same command goes on, and no sealed
 answer is asked again. docs/quality.md explains the figures. votes-PANEL.jsonl is for 'jurat-lab calibrate'.
 
+    jurat-lab run ./cases --jurors offline --out laboratory
     jurat-lab run ./cases --panel-file old.yaml --panel-file new.yaml --repeat 3 --parallel 4 --cost-ceiling 20 --out laboratory
+    jurat-lab calibrate --votes laboratory/votes-new.jsonl --out calibration.json
 
 Exit code 0: every trial has its verdict. 3: some are left, and the same command goes on with them. 2: it could not be done.`
 }
