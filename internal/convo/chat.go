@@ -271,7 +271,6 @@ func (s *chatSum) read(body []byte, options json.Options) error {
 	return ErrCut
 }
 
-// stopped reports whether there are answers, and each says why it stopped.
 func (s *chatSum) stopped() bool {
 	for _, c := range s.choices {
 		if c.finish == "" {
@@ -303,7 +302,6 @@ func (s *chatSum) add(chunk chatChunk, options json.Options) error {
 	return nil
 }
 
-// replace takes what is reported again.
 func replace(v *jsontext.Value, again jsontext.Value) {
 	if present(again) {
 		*v = again
@@ -339,7 +337,6 @@ func (c *choiceSum) add(chunk chatDelta, options json.Options) error {
 	return nil
 }
 
-// valuesIn returns the elements of an array; nil for any other value.
 func valuesIn(v jsontext.Value, options json.Options) (list []jsontext.Value) {
 	if v.Kind() != jsontext.KindBeginArray || json.Unmarshal(v, &list, options) != nil {
 		return nil
@@ -347,7 +344,6 @@ func valuesIn(v jsontext.Value, options json.Options) (list []jsontext.Value) {
 	return list
 }
 
-// hear takes a piece of what the model speaks.
 func (c *choiceSum) hear(v jsontext.Value, options json.Options) {
 	var piece ChatAudio
 	if !present(v) || json.Unmarshal(v, &piece, options) != nil {
@@ -409,7 +405,6 @@ func (s *chatSum) answer() *ChatAnswer {
 	return &s.whole
 }
 
-// valueOf writes what was read from JSON.
 func valueOf(v any) jsontext.Value {
 	doc, err := json.Marshal(v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), json.Deterministic(true))
 	if err != nil {
@@ -418,7 +413,6 @@ func valueOf(v any) jsontext.Value {
 	return doc
 }
 
-// A chatFragment is a piece of a call.
 type chatFragment struct {
 	Index *int `json:"index"`
 	ChatToolCall
@@ -505,7 +499,6 @@ type callSum struct {
 	arguments, input []byte
 }
 
-// add takes a fragment of a call.
 func (c *callSum) add(t ChatToolCall) {
 	c.call.ID, c.call.Type = cmp.Or(c.call.ID, t.ID), cmp.Or(t.Type, c.call.Type)
 	c.call.Function.Name = cmp.Or(t.Function.Name, c.call.Function.Name)

@@ -28,7 +28,6 @@ func (r *Reader) ChatMessage(n *Node) {
 	r.Say(m, n)
 }
 
-// chatBody reads everything except the role and the calls.
 func (r *Reader) chatBody(m *Message, n *Node) {
 	m.Content = r.content(n.Get("content"))
 	r.made(m, n)
@@ -193,7 +192,6 @@ func (r *Reader) content(n *Node) Pieces {
 // Unreadables are the types of parts that no juror can read.
 var Unreadables = []string{"image_url", "input_image", "input_audio", "audio", "file", "input_file", "video_url"}
 
-// chatPart reads a part, if it is shown.
 func (r *Reader) chatPart(n *Node) (p Piece, is bool) {
 	switch n.Kind {
 	case '"':
@@ -224,7 +222,6 @@ func (r *Reader) chatPart(n *Node) (p Piece, is bool) {
 	return Unknown(kind, n.Raw()), true
 }
 
-// filePiece reads a part that is a picture, a sound or a file.
 func filePiece(n *Node, kind string) Piece {
 	switch kind {
 	case "image_url", "video_url":
@@ -319,10 +316,8 @@ const labelName = "x-anthropic-billing-header"
 // aLabel is that line as Claude Code writes it: cc_version=2.1; cch=1a2b3;. Anything else with its beginning is instructions, which stay in the prompt.
 var aLabel = regexp.MustCompile(`^ ?(?:[a-z][a-z0-9_]*=[!-:<-~]*;(?: |$))+$`)
 
-// longestLabel bounds the line in bytes.
 const longestLabel = 512
 
-// withoutLabel returns instructions without that line.
 func withoutLabel(role, text string) string {
 	said, is := strings.CutPrefix(text, labelName+":")
 	if !is || role != System {
@@ -372,7 +367,6 @@ func (r *Reader) block(t *Turn, n *Node, first bool) {
 // blockKinds are the kinds of blocks that have a text, or stand for something that no juror can read.
 var blockKinds = []string{"text", "search_result", "image", "document", "container_upload", "file", "audio"}
 
-// blockPiece reads a block that has a text, or that stands for something that no juror can read.
 func (r *Reader) blockPiece(n *Node, kind string) Piece {
 	switch {
 	case kind == "text":

@@ -63,7 +63,6 @@ const (
 	Alternatives Left = "alternatives"
 )
 
-// leftOut says in English what each kind is.
 var leftOut = map[Left]string{
 	Reasoning:    "inner reasoning of a model, which is not what the agent said",
 	Unreadable:   "images, sounds or files, which no juror can read",
@@ -89,7 +88,6 @@ func (r *Reader) unread(p Piece, kind, name string) Piece {
 	return p.as(kind, name)
 }
 
-// passes reports whether what is of an unknown kind is passed over.
 func (r *Reader) passes(kind string) bool {
 	if r.Strange != nil {
 		r.Strange(kind)

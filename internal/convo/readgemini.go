@@ -183,7 +183,6 @@ func (r *Reader) rest(t *Turn, n *Node) {
 	}
 }
 
-// codeTool is the vendor's tool that runs code.
 const codeTool = "code_execution"
 
 // makes adds a call, which the model alone makes.
@@ -206,7 +205,6 @@ func (r *Reader) toolCall(t *Turn, n *Node) {
 
 func (r *Reader) executableCode(t *Turn, n *Node) { r.makes(t, n, codeTool, n.Get("code")) }
 
-// returns adds what a tool returned.
 func (r *Reader) returns(t *Turn, n *Node, name string, failed bool, said ...Piece) {
 	t.Result(n, Message{ToolCallID: r.Str(n, "id"), Name: name, Content: said, IsError: failed})
 }
@@ -245,7 +243,6 @@ func (r *Reader) codeResult(t *Turn, n *Node) {
 
 func (r *Reader) inlineData(t *Turn, n *Node) { t.Add(n, r.data(n)) }
 
-// data is a picture, a sound or a file in base64.
 func (r *Reader) data(n *Node) Piece {
 	kind := cmp.Or(n.Word("mimeType"), n.Word("mime_type"))
 	return r.unread(Inline(KindOf(kind), "", kind, n.Word("data")), "data", kind)
@@ -294,7 +291,6 @@ func IsItem(kind string) bool {
 	return slices.Contains(items, kind) || strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_call_output")
 }
 
-// item reads an item. Each is a message of its own.
 func (r *Reader) item(n *Node, role string) {
 	switch kind := r.Str(n, "type"); {
 	case kind == "message", kind == "":

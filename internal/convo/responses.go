@@ -216,7 +216,6 @@ func (s *responsesSum) add(event responsesEvent, options json.Options) error {
 	return nil
 }
 
-// answer puts together what the deltas said.
 func (s *responsesSum) answer() *ResponsesAnswer {
 	answer := s.begun
 	answer.Output = []ResponsesItem{}
@@ -251,7 +250,6 @@ func (i *itemSum) said() (parts []Part) {
 	return parts
 }
 
-// textsOf returns all that parts say, and all that they refuse.
 func textsOf(parts []Part) [2]string {
 	var text, refusal strings.Builder
 	for _, p := range parts {

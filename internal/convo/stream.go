@@ -104,7 +104,6 @@ const maxIndex = 1 << 10
 // numbers are.
 type numbered[T any] map[int]*T
 
-// at returns the part with a number, and adds it if it is new.
 func (n *numbered[T]) at(number int) (*T, error) {
 	if number < 0 || number > maxIndex {
 		return nil, fmt.Errorf("number %d is out of range", number)
@@ -120,7 +119,6 @@ func (n *numbered[T]) at(number int) (*T, error) {
 	return part, nil
 }
 
-// all returns the parts in the order of their numbers.
 func (n numbered[T]) all() iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
 		for _, number := range slices.Sorted(maps.Keys(n)) {
@@ -174,7 +172,6 @@ func ReadUsage(reported jsontext.Value) (u Usage, known bool) {
 	return u, known
 }
 
-// adds reports whether the counts can be those of a call.
 func (u Usage) adds() bool {
 	return u.Input >= 0 && u.Cached >= 0 && u.Output >= 0 && u.Cached <= u.Input && u.Input <= mostTokens && u.Output <= mostTokens
 }
@@ -236,7 +233,6 @@ func (d OpenAIDetails) on(u Usage, audioOut jsontext.Value) Usage {
 	return u
 }
 
-// codexCounts are the counts in the session files of the Codex CLI.
 type codexCounts struct {
 	Input     int64 `json:"input_tokens"`
 	Cached    int64 `json:"cached_input_tokens"`
@@ -249,7 +245,6 @@ func (u codexCounts) Counts() Usage {
 	return Usage{Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning}
 }
 
-// promptfooCounts are the counts in results of promptfoo.
 type promptfooCounts struct {
 	Prompt     int64 `json:"prompt"`
 	Completion int64 `json:"completion"`

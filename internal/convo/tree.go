@@ -95,7 +95,6 @@ func (d *Document) LineOf(offset int64) int {
 
 func (t *tokens) here() int64 { return t.base + t.InputOffset() }
 
-// next returns where the next token begins.
 func (t *tokens) next() int64 {
 	at := t.here()
 	for at < int64(len(t.doc.raw)) && strings.IndexByte(" \t\r\n,:", t.doc.raw[at]) >= 0 {
@@ -455,7 +454,6 @@ func NotJSON(file string, doc []byte, err error) error {
 	return ErrorIn(file, doc, syntax.Offset, syntax.Pointer, inWords(syntax))
 }
 
-// inWords says what is no JSON, what was expected, and how it looks right.
 func inWords(syntax *evidence.SyntaxError) string {
 	return syntax.Reason + "; expected JSON (RFC 8259) with each name once in an object, for example {\"role\": \"user\", \"content\": \"Hello\"}"
 }

@@ -116,7 +116,6 @@ const (
 	Tool      = "tool"
 )
 
-// roles maps every known spelling to a role.
 var roles = map[string]string{
 	"system": System, "developer": System,
 	"user": User, "ROLE_USER": User, "human": User,
@@ -285,7 +284,6 @@ func TextOf(v jsontext.Value) string {
 	return strings.ToValidUTF8(string(v), "\ufffd")
 }
 
-// mostText bounds a name, in bytes.
 const mostText = 2 << 10
 
 // Short cuts a text that somebody else may have written.
@@ -345,7 +343,6 @@ func (t *Turn) End() {
 	t.open, t.at, t.said, t.calls = false, nil, nil, nil
 }
 
-// number gives a call without an id a number.
 func number(given string, calls *int) string {
 	if *calls++; given != "" {
 		return given

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"weak"
 
@@ -61,11 +62,11 @@ func TestGrownWithoutIDs(t *testing.T) {
 		}
 	}
 	want := []string{
-		`recorded/support/s import/openai: [{"role":"user","content":"a"}] => ||||||upstream_error`,
-		`recorded/support/s import/openai: [{"role":"user","content":"b"}] => ||||||upstream_error`,
+		`recorded/support/s import/openai: [{"content":"a","role":"user"}] => ||||||upstream_error`,
+		`recorded/support/s import/openai: [{"content":"b","role":"user"}] => ||||||upstream_error`,
 		`recorded/support/s import/openai:  => "c"|||||`,
 		`recorded/support/s import/openai:  => "d"|||||`,
-		`recorded/support/s import/openai: [{"role":"user","content":"a"}] => ||||||upstream_error`}
+		`recorded/support/s import/openai: [{"content":"a","role":"user"}] => ||||||upstream_error`}
 	if diff := cmp.Diff(want, b.said()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -275,7 +276,7 @@ func TestInterrupted(t *testing.T) {
 func TestEarlierAnswersInAPrompt(t *testing.T) {
 	b := newBook()
 	imported(t, b, "r.json", `{"results":[{"id":"r","prompt":{"raw":"[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\",\"content\":\"b\"},{\"role\":\"user\",\"content\":\"c\"}]"},"response":{"output":"d"}}]}`)
-	want := []string{`recorded/support/r import/promptfoo: [{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}] => "d"|||||`}
+	want := []string{`recorded/support/r import/promptfoo: [{"content":"a","role":"user"},{"content":"b","role":"assistant"},{"content":"c","role":"user"}] => "d"|||||`}
 	if diff := cmp.Diff(want, b.said()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -438,9 +439,9 @@ func TestSubagents(t *testing.T) {
 	}
 	imported(t, b, "s.jsonl", line("a1", "null", "", "user")+line("b1", "null", `,"agentId":"bee"`, "user")+line("a2", `"a1"`, `,"agentId":"late"`, "assistant")+line("b2", `"b1"`, "", "assistant")+line("a3", `"a2"`, "", "user"))
 	want := []string{
-		`recorded/support/s-agent-a1 import/claude-code: [{"role":"user","content":"a1","name":"the agent that called this one"}] => "a2"|||||`,
-		`recorded/support/s-agent-a1 import/claude-code: [{"role":"user","content":"a3","name":"the agent that called this one"}] => ||||||upstream_error`,
-		`recorded/support/s-agent-bee import/claude-code: [{"role":"user","content":"b1","name":"the agent that called this one"}] => "b2"|||||`}
+		`recorded/support/s-agent-a1 import/claude-code: [{"content":"a1","name":"the agent that called this one","role":"user"}] => "a2"|||||`,
+		`recorded/support/s-agent-a1 import/claude-code: [{"content":"a3","name":"the agent that called this one","role":"user"}] => ||||||upstream_error`,
+		`recorded/support/s-agent-bee import/claude-code: [{"content":"b1","name":"the agent that called this one","role":"user"}] => "b2"|||||`}
 	if diff := cmp.Diff(want, b.said()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -466,22 +467,21 @@ func TestLong(t *testing.T) {
 	defer f.Close() //nolint:errcheck // a test
 	o := newBook().options()
 	o.Sealed = func(context.Context, string) (*Sealed, error) { return nil, nil }
-	o.Seal = func(context.Context, string, observed.Act) error { return nil }
-	o.Workers = 16
-	s := newSealers(context.Background(), f, &o)
+	var mu sync.Mutex
 	var seen []weak.Pointer[byte]
-	tally, err := f.walk(context.Background(), &o, func(e *Exchange, id string) error {
-		if seen = append(seen, weak.Make(&e.units[0].raw[0])); len(seen)%100 == 0 {
+	o.Seal = func(_ context.Context, _ string, act observed.Act) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if seen = append(seen, weak.Make(&act.Request.Kept[0])); len(seen)%100 == 0 {
 			runtime.GC()
 			if held := slices.DeleteFunc(slices.Clone(seen), func(p weak.Pointer[byte]) bool { return p.Value() == nil }); len(held) > most {
 				t.Errorf("of %d entries %d are held", len(seen), len(held))
 			}
 		}
-		return s.take(e, id)
-	})
-	sealed, failed := s.wait()
-	if err != nil || failed != nil || sealed != entries {
-		t.Fatalf("%+v, %v, %d sealed, %v", tally, err, sealed, failed)
+		return nil
+	}
+	if tally, err := Seal(context.Background(), f, o); err != nil || tally.New != entries {
+		t.Fatalf("%+v, %v", tally, err)
 	}
 }
 

@@ -23,7 +23,6 @@ import (
 	"jurat/internal/telemetry"
 )
 
-// read has package subject read the conversations of a value, as it would for a trial.
 func (r *reader) readCases(place string, data []byte, form subject.Form) ([]subject.Brought, error) {
 	return subject.ReadTranscripts(r.Name+":"+place, data, subject.Options{Form: form})
 }
@@ -66,7 +65,6 @@ func (r *reader) conversation(number int, place string, v jsontext.Value) error 
 	return r.cases(name, place, v, found, top)
 }
 
-// first returns the first member that is a string or a number.
 func first(o object, names ...string) string {
 	for _, name := range names {
 		if text := o.Brief(name); text != "" {
@@ -96,7 +94,6 @@ func (r *reader) cases(name, place string, data []byte, found []subject.Brought,
 	return nil
 }
 
-// exchanges gives the exchanges of one conversation.
 func (r *reader) exchanges(conversation, place string, units []unit) error {
 	g := &gathering{conversation: conversation}
 	for _, u := range units {
@@ -210,7 +207,6 @@ func changed(o, response object) (lacks []string) {
 	return lacks
 }
 
-// turns reports whether a result has several turns.
 func turns(o object) bool {
 	for _, metadata := range []object{o.Within("response").Within("metadata"), o.Within("metadata")} {
 		for _, name := range []string{"messages", "redteamHistory"} {
@@ -244,7 +240,6 @@ func (r *reader) sample(number int, place string, v jsontext.Value) error {
 	return r.cases(name, place, v, found, top)
 }
 
-// mostUnpacked bounds a file that is packed with gzip.
 const mostUnpacked = 1 << 30
 
 // binaryBegins are the first bytes of protobuf: the tag of the first field, or the high bytes of a length before each message, as OpenTelemetry's collector writes them.
@@ -352,7 +347,6 @@ func (f *File) messages(in io.Reader, many bool, do func(place string, e telemet
 	}
 }
 
-// atMost fails after so many bytes.
 type atMost struct {
 	r    io.Reader
 	left int64

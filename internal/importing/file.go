@@ -108,7 +108,6 @@ func (f *File) open() (err error) {
 // whole reads the file as it was when it was opened. What is appended meanwhile is not of it.
 func (f *File) whole() *io.SectionReader { return io.NewSectionReader(f.file, 0, f.Size) }
 
-// text reads the file without a byte order mark.
 func (f *File) text() io.Reader {
 	head := make([]byte, 3)
 	n, _ := io.ReadFull(f.whole(), head)
@@ -127,7 +126,6 @@ func (f *File) digest() (evidence.Digest, error) {
 	return evidence.Digest(h.Sum(nil)), err
 }
 
-// unchanged returns an error if the file is no longer what it was.
 func (f *File) unchanged() error {
 	now, err := f.digest()
 	if err == nil && now != f.SHA256 {
@@ -166,7 +164,6 @@ const (
 	mostRatio     = 200
 )
 
-// archive opens the file as a ZIP archive.
 func (f *File) archive() (*zip.Reader, error) {
 	a, err := subject.OpenArchive(f.file, f.Size, maxEntries)
 	if err != nil {
@@ -175,7 +172,6 @@ func (f *File) archive() (*zip.Reader, error) {
 	return a, nil
 }
 
-// recogniseArchive finds what an archive has.
 func (f *File) recogniseArchive() error {
 	a, err := f.archive()
 	if err != nil {
@@ -230,7 +226,6 @@ func (f *File) readEvalHeader(entry *zip.File) error {
 	return nil
 }
 
-// samples reads a packed log of Inspect, a sample at a time.
 func (r *reader) samples() error {
 	a, err := r.archive()
 	if err != nil {
@@ -302,7 +297,6 @@ func (s *stream) token() (jsontext.Token, error) {
 	return s.ReadToken()
 }
 
-// peek is PeekKind, where another value begins.
 func (s *stream) peek() jsontext.Kind {
 	s.bounded.read = 0
 	return s.PeekKind()
@@ -338,7 +332,6 @@ func (s *stream) members(do func(name string) error) error {
 	return err
 }
 
-// elements calls do for each element of the array that comes next.
 func (s *stream) elements(do func(i int, v jsontext.Value) error) error {
 	if _, err := s.token(); err != nil {
 		return err
@@ -359,7 +352,6 @@ func (s *stream) elements(do func(i int, v jsontext.Value) error) error {
 	return err
 }
 
-// end returns an error if anything but white space follows.
 func (s *stream) end() error {
 	_, err := s.token()
 	switch {
@@ -371,7 +363,6 @@ func (s *stream) end() error {
 	return err
 }
 
-// errTwice is what is wrong with a list that stands in a file more than once.
 func errTwice(pointer string) error {
 	return fmt.Errorf("there are two values at %s: which one is meant is not known", pointer)
 }

@@ -44,7 +44,6 @@ func ParseFormat(name string) (Format, error) {
 	return "", fmt.Errorf("unknown format %q: expected one of %s", cut(name, 60), names())
 }
 
-// names lists the names of the formats.
 func names() string {
 	var list []string
 	for _, f := range Formats() {
@@ -53,7 +52,6 @@ func names() string {
 	return strings.Join(list, ", ")
 }
 
-// lacks lists what files of a format cannot have, beside what no file has.
 func (f Format) lacks() []string {
 	switch f {
 	case Promptfoo:
@@ -91,7 +89,6 @@ type header struct {
 	model   string   // that was asked for
 }
 
-// recognise finds the format, or what the given one needs to know.
 func (f *File) recognise() error {
 	head := make([]byte, 4)
 	if n, _ := io.ReadFull(f.whole(), head); string(head[:n]) == "PK\x03\x04" {
@@ -140,7 +137,6 @@ func (f Format) isConversation() bool {
 	return slices.Contains([]Format{Chat, Responses, Anthropic, Gemini, A2A}, f)
 }
 
-// signs are what the beginning of a file shows.
 type signs struct {
 	members map[string]jsontext.Kind // of the object that the document is
 	list    bool                     // the document is an array
@@ -152,10 +148,8 @@ type signs struct {
 	results bool                     // there is a list of results within results
 }
 
-// mostLooked is how many lines are looked at for signs.
 const mostLooked = 200
 
-// look reads what shows the format.
 func (f *File) look(s *signs) error {
 	d := newStream(f.text())
 	switch d.peek() {
@@ -193,7 +187,6 @@ func (f *File) look(s *signs) error {
 	return f.lookAtLines(s)
 }
 
-// lineEnds reports whether a line ends after so many bytes of the text.
 func (f *File) lineEnds(after int64) bool {
 	in := bufio.NewReader(f.text())
 	if _, err := io.CopyN(io.Discard, in, after); err != nil {
@@ -210,7 +203,6 @@ func (f *File) lineEnds(after int64) bool {
 	}
 }
 
-// member notes a member of the document, and reads those that say something about all entries.
 func (f *File) member(s *signs, d *stream, name string) error {
 	s.members[name] = d.peek()
 	switch {

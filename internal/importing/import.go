@@ -110,7 +110,6 @@ type Tally struct {
 	Faults  []error `json:"-"`       // the first of those that are changed or wrong
 }
 
-// mostFaults is how many faults are named.
 const mostFaults = 100
 
 // ErrChanged is in the chain of the fault of an entry that the log has with other words.
@@ -122,7 +121,8 @@ func Check(ctx context.Context, f *File, o Options) (Tally, error) {
 }
 
 // Seal seals what is new in a file. Call Check before, and only if it finds no fault or they are to be passed over. If the context ends, what was sealed
-// stands, and another call goes on from there.
+// stands, and another call goes on from there. Exchanges of one chain are sealed one after the other, those of several at once, as one at a time would
+// wait for the disk each time. An act that has begun is sealed whole, however this ends.
 func Seal(ctx context.Context, f *File, o Options) (Tally, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -130,21 +130,49 @@ func Seal(ctx context.Context, f *File, o Options) (Tally, error) {
 	if o.Workers == 0 {
 		o.Workers = 16
 	}
-	o.Skip = true // Check has named what is wrong
-	s := newSealers(ctx, f, &o)
-	tally, err := f.walk(ctx, &o, s.take)
-	sealed, failed := s.wait()
-	tally.New = sealed
-	if failed != nil {
-		return tally, failed
+	o.Skip = true                              // Check has named what is wrong
+	group, ending := errgroup.WithContext(ctx) // ends when one cannot be sealed
+	queues, seed, sealed := make([]chan func() error, o.Workers), maphash.MakeSeed(), atomic.Int64{}
+	for i := range queues {
+		queues[i] = make(chan func() error, 1)
+		group.Go(func() error {
+			for seal := range queues[i] {
+				if ending.Err() != nil {
+					return nil // the caller's own context, or the other's error, says why
+				}
+				if err := seal(); err != nil {
+					return err
+				}
+				sealed.Add(1)
+			}
+			return nil
+		})
 	}
-	if err = cmp.Or(err, ctx.Err()); err != nil { // what waited in the queues was not sealed
+	tally, err := f.walk(ctx, &o, func(e *Exchange, id string) error {
+		seal := func() error {
+			if err := o.Seal(context.WithoutCancel(ending), id, f.act(&o, e, id, o.Now())); err != nil {
+				return fmt.Errorf("%s: %s: sealing: %w", f.Name, e.Place(), err)
+			}
+			return nil
+		}
+		select {
+		case queues[maphash.String(seed, e.Conversation)%uint64(len(queues))] <- seal:
+			return nil
+		case <-ending.Done():
+			return context.Cause(ending)
+		}
+	})
+	for _, queue := range queues {
+		close(queue)
+	}
+	failed := group.Wait()
+	tally.New = int(sealed.Load())
+	if err = cmp.Or(failed, err, ctx.Err()); err != nil { // what waited in the queues was not sealed
 		return tally, err
 	}
 	return tally, f.unchanged()
 }
 
-// walk reads all exchanges, and calls do for each that is new.
 func (f *File) walk(ctx context.Context, o *Options, do func(e *Exchange, id string) error) (t Tally, err error) {
 	if err := f.open(); err != nil {
 		return t, err
@@ -190,7 +218,6 @@ func (w *walk) fault(err error) {
 	}
 }
 
-// exchange compares an exchange with what the log has.
 func (w *walk) exchange(ctx context.Context, e *Exchange) error {
 	w.tally.Entries++
 	w.chains[maphash.String(w.seed, e.Conversation)] = true
@@ -225,7 +252,6 @@ func (w *walk) exchange(ctx context.Context, e *Exchange) error {
 	return nil
 }
 
-// again takes an entry whose id stood in the file before.
 func (w *walk) again(e *Exchange, same bool) error {
 	if same {
 		w.tally.Known++
@@ -236,7 +262,6 @@ func (w *walk) again(e *Exchange, same bool) error {
 	return nil
 }
 
-// id is that of the record of an exchange.
 func (w *walk) id(e *Exchange) string {
 	if e.told != nil {
 		return e.told.RecordID(w.o.Agent, false) // as if the exporter had sent it
@@ -257,67 +282,6 @@ func (w *walk) tell(e *Exchange, id string, bytes int) {
 		model = or(u.model, or(u.requested, model))
 	}
 	w.o.Each(Entry{Chain: w.o.Chain(e.Conversation), Record: id, Place: e.Place(), Prompt: prompt, Answers: answers, Bytes: bytes, SaidAt: e.when(), Model: model})
-}
-
-// sealers seal exchanges: those of one chain one after the other, those of several at once, as one at a time would wait for the disk each time.
-type sealers struct {
-	*File
-	o      *Options
-	ctx    context.Context // ends when one cannot be sealed
-	group  *errgroup.Group
-	seed   maphash.Seed
-	queues []chan job
-	sealed atomic.Int64
-}
-
-type job struct {
-	e  *Exchange
-	id string
-}
-
-func newSealers(ctx context.Context, f *File, o *Options) *sealers {
-	s := &sealers{File: f, o: o, seed: maphash.MakeSeed(), queues: make([]chan job, o.Workers)}
-	s.group, s.ctx = errgroup.WithContext(ctx)
-	for i := range s.queues {
-		s.queues[i] = make(chan job, 1)
-		s.group.Go(func() error { return s.work(s.queues[i]) })
-	}
-	return s
-}
-
-// take hands an exchange to the one who seals its chain.
-func (s *sealers) take(e *Exchange, id string) error {
-	queue := s.queues[maphash.String(s.seed, e.Conversation)%uint64(len(s.queues))]
-	select {
-	case queue <- job{e, id}:
-		return nil
-	case <-s.ctx.Done():
-		return context.Cause(s.ctx)
-	}
-}
-
-// work seals until its queue ends. An act that has begun is sealed whole, however this ends.
-func (s *sealers) work(queue chan job) error {
-	for j := range queue {
-		if s.ctx.Err() != nil {
-			return nil // the caller's own context, or the other's error, says why
-		}
-		act := s.act(s.o, j.e, j.id, s.o.Now())
-		if err := s.o.Seal(context.WithoutCancel(s.ctx), j.id, act); err != nil {
-			return fmt.Errorf("%s: %s: sealing: %w", s.Name, j.e.Place(), err)
-		}
-		s.sealed.Add(1)
-	}
-	return nil
-}
-
-// wait waits for what has begun. It returns how many were sealed, and why one could not be.
-func (s *sealers) wait() (int, error) {
-	for _, queue := range s.queues {
-		close(queue)
-	}
-	err := s.group.Wait()
-	return int(s.sealed.Load()), err
 }
 
 // act is what a recorder seals of an exchange at a time. Its request are the bytes of the file: what was told.
@@ -369,7 +333,6 @@ func (e *Exchange) usage() (usage jsontext.Value, alone bool) {
 	return usage, true
 }
 
-// headers say where in which file the part stands, and who read it.
 func (f *File) headers(o *Options, e *Exchange) map[string]string {
 	list := map[string]string{"file": cut(f.Name, 1000), "file-bytes": strconv.FormatInt(f.Size, 10), "file-sha256": f.SHA256.String(), "format": string(f.Format),
 		"place": placeInClear(cut(e.Place(), 1000)), "conversation": cut(e.Conversation, 1000), "importer": "jurat " + o.Version}
@@ -409,7 +372,6 @@ func (e *Exchange) when() string {
 	return ""
 }
 
-// missing lists what a file cannot have, and what this one lacks.
 func (f *File) missing(e *Exchange) []string {
 	list := []string{"the bytes that passed between the agent and its models", "headers, status and addresses of the calls", "attempts that failed and were repeated",
 		"definitions of the tools and other parameters of the calls", "whether the file is whole and unchanged since it was written"}
@@ -452,44 +414,22 @@ func (f *File) missing(e *Exchange) []string {
 	return list
 }
 
-// chatMessage is a message as acts have it.
-type chatMessage struct {
-	Role       subject.Role `json:"role"`
-	Content    string       `json:"content"`
-	Name       string       `json:"name,omitzero"`
-	ToolCalls  []chatCall   `json:"tool_calls,omitempty"`
-	ToolCallID string       `json:"tool_call_id,omitzero"`
-	IsError    bool         `json:"is_error,omitzero"`
-}
-
-type chatCall struct {
-	ID       string       `json:"id,omitzero"`
-	Type     string       `json:"type"`
-	Function chatFunction `json:"function"`
-}
-
-type chatFunction struct {
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-}
-
-func chatOf(m *subject.Message) chatMessage {
-	c := chatMessage{Role: m.Role, Content: m.Text, Name: m.Name, ToolCallID: m.ToolCallID, IsError: m.Failed}
+func chatOf(m *subject.Message) convo.Message {
+	c := convo.Message{Role: string(m.Role), Content: convo.Pieces{convo.Words(m.Text)}, Name: m.Name, ToolCallID: m.ToolCallID, IsError: m.Failed}
 	if m.Role == subject.Tool {
 		c.Name = m.ToolName
 	}
 	for _, call := range m.ToolCalls {
-		c.ToolCalls = append(c.ToolCalls, chatCall{call.ID, "function", chatFunction{call.Name, call.Arguments}})
+		c.ToolCalls = append(c.ToolCalls, convo.Function(call.ID, call.Name, call.Arguments))
 	}
 	return c
 }
 
-// chat writes messages as a payload has them; nil: there are none.
 func chat(messages []subject.Message) jsontext.Value {
 	if len(messages) == 0 {
 		return nil
 	}
-	list := make([]chatMessage, len(messages))
+	list := make([]convo.Message, len(messages))
 	for i := range messages {
 		list[i] = chatOf(&messages[i])
 	}
@@ -519,7 +459,6 @@ func cut(text string, most int) string {
 	return text
 }
 
-// jsonOf writes a value of this program's own making.
 func jsonOf(v any) jsontext.Value {
 	doc, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {

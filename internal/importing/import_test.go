@@ -18,6 +18,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/convo"
 	"jurat/internal/must"
 )
 
@@ -109,7 +110,7 @@ func imported(t testing.TB, b *book, name, text string, change ...func(*Options)
 
 // said is an act in a few words.
 func said(a observed.Act) string {
-	text := fmt.Sprintf("%s %s: %s => %s", a.ChainID, a.Protocol, string(a.Said.Prompt), string(a.Said.Response))
+	text := fmt.Sprintf("%s %s: %s => %s", a.ChainID, a.Protocol, convo.TextOf(a.Said.Prompt), convo.TextOf(a.Said.Response))
 	for _, more := range []string{a.Said.Model, a.Said.ModelVersion, string(a.Said.Usage), a.ProviderRequestID, a.Request.Headers["said-at"]} {
 		text += "|" + more
 	}
@@ -172,7 +173,7 @@ const (
 
 // TestFormats: each format is recognised by what is in the file, whatever its name, and read.
 func TestFormats(t *testing.T) {
-	chatCall := `{"role":"assistant","content":"","tool_calls":[{"id":"%s","type":"function","function":{"name":"%s","arguments":"%s"}}]}`
+	chatCall := `{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"%[3]s","name":"%[2]s"},"id":"%[1]s","type":"function"}]}`
 	for _, test := range []struct {
 		name   string
 		format Format
@@ -180,42 +181,42 @@ func TestFormats(t *testing.T) {
 		want   []string
 	}{
 		{"promptfoo", Promptfoo, `{"evalId":"ev","results":{"version":3,"results":[` + promptfooResult + `,` + promptfooFailed + `,` + promptfooTurns + `],"stats":{}},"config":{},"metadata":{"promptfooVersion":"0.119.0"}}`, []string{
-			`recorded/support/r-1 import/promptfoo: [{"role":"system","content":"Be brief."},{"role":"user","content":"Order 7?"}] => "Shipped."|openai:gpt-4o||{"total":12,"prompt":10,"completion":2}||`,
-			`recorded/support/r-2 import/promptfoo: [{"role":"user","content":"Order 8?"}] => |openai:gpt-4o|||||upstream_error`,
-			`recorded/support/r-3 import/promptfoo: [{"role":"user","content":"Refund me"}] => "No."|promptfoo:redteam||||`,
-			`recorded/support/r-3 import/promptfoo: [{"role":"user","content":"Please"}] => "No."|promptfoo:redteam||||`}},
+			`recorded/support/r-1 import/promptfoo: [{"content":"Be brief.","role":"system"},{"content":"Order 7?","role":"user"}] => "Shipped."|openai:gpt-4o||{"total":12,"prompt":10,"completion":2}||`,
+			`recorded/support/r-2 import/promptfoo: [{"content":"Order 8?","role":"user"}] => |openai:gpt-4o|||||upstream_error`,
+			`recorded/support/r-3 import/promptfoo: [{"content":"Refund me","role":"user"}] => "No."|promptfoo:redteam||||`,
+			`recorded/support/r-3 import/promptfoo: [{"content":"Please","role":"user"}] => "No."|promptfoo:redteam||||`}},
 		{"promptfoo lines", Promptfoo, promptfooResult + "\n" + promptfooFailed + "\n", []string{
-			`recorded/support/r-1 import/promptfoo: [{"role":"system","content":"Be brief."},{"role":"user","content":"Order 7?"}] => "Shipped."|openai:gpt-4o||{"total":12,"prompt":10,"completion":2}||`,
-			`recorded/support/r-2 import/promptfoo: [{"role":"user","content":"Order 8?"}] => |openai:gpt-4o|||||upstream_error`}},
+			`recorded/support/r-1 import/promptfoo: [{"content":"Be brief.","role":"system"},{"content":"Order 7?","role":"user"}] => "Shipped."|openai:gpt-4o||{"total":12,"prompt":10,"completion":2}||`,
+			`recorded/support/r-2 import/promptfoo: [{"content":"Order 8?","role":"user"}] => |openai:gpt-4o|||||upstream_error`}},
 		{"inspect", Inspect, `{"version":2,"status":"success","eval":` + inspectEval + `,"results":{"scores":[]},"samples":[` + inspectSample + `]}`, []string{
-			`recorded/support/ev1-s1_epoch_1 import/inspect: [{"role":"user","content":"Order 7?"}] => [` + fmt.Sprintf(chatCall, "c1", "get_order", `{\"order\":7}`) + `]|openai/gpt-4o|gpt-4o-2024-08-06|||2026-01-30T10:00:00+00:00`,
-			`recorded/support/ev1-s1_epoch_1 import/inspect: [{"role":"tool","content":"shipped","name":"get_order","tool_call_id":"c1"}] => "Shipped."|openai/gpt-4o|gpt-4o-2024-08-06|{"input_tokens":10,"output_tokens":2,"total_tokens":12}||2026-01-30T10:00:00+00:00`}},
+			`recorded/support/ev1-s1_epoch_1 import/inspect: [{"content":"Order 7?","role":"user"}] => [` + fmt.Sprintf(chatCall, "c1", "get_order", `{\"order\":7}`) + `]|openai/gpt-4o|gpt-4o-2024-08-06|||2026-01-30T10:00:00+00:00`,
+			`recorded/support/ev1-s1_epoch_1 import/inspect: [{"content":"shipped","name":"get_order","role":"tool","tool_call_id":"c1"}] => "Shipped."|openai/gpt-4o|gpt-4o-2024-08-06|{"input_tokens":10,"output_tokens":2,"total_tokens":12}||2026-01-30T10:00:00+00:00`}},
 		{"inspect packed", Inspect, string(packed(t, "header.json", `{"version":2,"eval":`+inspectEval+`}`, "_journal/start.json", "{}", "samples/s1_epoch_1.json", inspectSample)), []string{
-			`recorded/support/ev1-s1_epoch_1 import/inspect: [{"role":"user","content":"Order 7?"}] => [` + fmt.Sprintf(chatCall, "c1", "get_order", `{\"order\":7}`) + `]|openai/gpt-4o|gpt-4o-2024-08-06|||2026-01-30T10:00:00+00:00`,
-			`recorded/support/ev1-s1_epoch_1 import/inspect: [{"role":"tool","content":"shipped","name":"get_order","tool_call_id":"c1"}] => "Shipped."|openai/gpt-4o|gpt-4o-2024-08-06|{"input_tokens":10,"output_tokens":2,"total_tokens":12}||2026-01-30T10:00:00+00:00`}},
+			`recorded/support/ev1-s1_epoch_1 import/inspect: [{"content":"Order 7?","role":"user"}] => [` + fmt.Sprintf(chatCall, "c1", "get_order", `{\"order\":7}`) + `]|openai/gpt-4o|gpt-4o-2024-08-06|||2026-01-30T10:00:00+00:00`,
+			`recorded/support/ev1-s1_epoch_1 import/inspect: [{"content":"shipped","name":"get_order","role":"tool","tool_call_id":"c1"}] => "Shipped."|openai/gpt-4o|gpt-4o-2024-08-06|{"input_tokens":10,"output_tokens":2,"total_tokens":12}||2026-01-30T10:00:00+00:00`}},
 		{"claude code", ClaudeCode, claudeSession, []string{
-			`recorded/support/ses1 import/claude-code: [{"role":"user","content":"Order 7?"}] => [` + fmt.Sprintf(chatCall, "t1", "get_order", `{\"order\":7}`) + `]||claude-x|{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":9}|req1|2026-01-30T10:00:02Z`,
-			`recorded/support/ses1 import/claude-code: [{"role":"tool","content":"no such order","tool_call_id":"t1","is_error":true}] => |||||2026-01-30T10:00:03Z|upstream_error`,
-			`recorded/support/ses1-agent-a1 import/claude-code: [{"role":"user","content":"Look it up","name":"the agent that called this one"}] => "Found"||claude-y||msg9|2026-01-30T10:00:04Z`}},
+			`recorded/support/ses1 import/claude-code: [{"content":"Order 7?","role":"user"}] => [` + fmt.Sprintf(chatCall, "t1", "get_order", `{\"order\":7}`) + `]||claude-x|{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":9}|req1|2026-01-30T10:00:02Z`,
+			`recorded/support/ses1 import/claude-code: [{"content":"no such order","is_error":true,"role":"tool","tool_call_id":"t1"}] => |||||2026-01-30T10:00:03Z|upstream_error`,
+			`recorded/support/ses1-agent-a1 import/claude-code: [{"content":"Look it up","name":"the agent that called this one","role":"user"}] => "Found"||claude-y||msg9|2026-01-30T10:00:04Z`}},
 		{"codex", Codex, codexSession, []string{
-			`recorded/support/cx1 import/codex: [{"role":"user","content":"Order 7?"}] => [` + fmt.Sprintf(chatCall, "c1", "shell", `{\"cmd\":\"ls\"}`) + `]|gpt-5-codex||{"input_tokens":10,"cached_input_tokens":4,"output_tokens":2}||2026-01-30T10:00:01Z`,
-			`recorded/support/cx1 import/codex: [{"role":"tool","content":"a.txt","tool_call_id":"c1"}] => "One file."|gpt-5-codex||||2026-01-30T10:00:03Z`}},
+			`recorded/support/cx1 import/codex: [{"content":"Order 7?","role":"user"}] => [` + fmt.Sprintf(chatCall, "c1", "shell", `{\"cmd\":\"ls\"}`) + `]|gpt-5-codex||{"input_tokens":10,"cached_input_tokens":4,"output_tokens":2}||2026-01-30T10:00:01Z`,
+			`recorded/support/cx1 import/codex: [{"content":"a.txt","role":"tool","tool_call_id":"c1"}] => "One file."|gpt-5-codex||||2026-01-30T10:00:03Z`}},
 		{"fine-tuning", Chat, `{"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"}]}` + "\n" + `{"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"},{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"}]}`, []string{
-			`recorded/support/file-1 import/openai: [{"role":"user","content":"Hi"}] => "Hello"|||||`,
-			`recorded/support/file-2 import/openai: [{"role":"user","content":"Hi"}] => "Hello"|||||`,
-			`recorded/support/file-2 import/openai: [{"role":"user","content":"Hi"}] => "Hello"|||||`}},
+			`recorded/support/file-1 import/openai: [{"content":"Hi","role":"user"}] => "Hello"|||||`,
+			`recorded/support/file-2 import/openai: [{"content":"Hi","role":"user"}] => "Hello"|||||`,
+			`recorded/support/file-2 import/openai: [{"content":"Hi","role":"user"}] => "Hello"|||||`}},
 		{"messages in lines", Chat, `{"role":"user","content":"Hi"}` + "\n" + `{"role":"assistant","content":"Hello"}`, []string{
-			`recorded/support/file import/openai: [{"role":"user","content":"Hi"}] => "Hello"|||||`}},
+			`recorded/support/file import/openai: [{"content":"Hi","role":"user"}] => "Hello"|||||`}},
 		{"messages", Chat, `[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"}]`, []string{
-			`recorded/support/file import/openai: [{"role":"user","content":"Hi"}] => "Hello"|||||`}},
+			`recorded/support/file import/openai: [{"content":"Hi","role":"user"}] => "Hello"|||||`}},
 		{"anthropic", Anthropic, `{"model":"claude-x","system":"Be brief.","messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":[{"type":"text","text":"Hello"}]}]}`, []string{
-			`recorded/support/file import/anthropic: [{"role":"system","content":"Be brief."},{"role":"user","content":"Hi"}] => "Hello"|claude-x||||`}},
+			`recorded/support/file import/anthropic: [{"content":"Be brief.","role":"system"},{"content":"Hi","role":"user"}] => "Hello"|claude-x||||`}},
 		{"gemini", Gemini, `{"contents":[{"role":"user","parts":[{"text":"Hi"}]},{"role":"model","parts":[{"text":"Hello"}]}],"systemInstruction":{"parts":[{"text":"Be brief."}]}}`, []string{
-			`recorded/support/file import/gemini: [{"role":"system","content":"Be brief."},{"role":"user","content":"Hi"}] => "Hello"|||||`}},
+			`recorded/support/file import/gemini: [{"content":"Be brief.","role":"system"},{"content":"Hi","role":"user"}] => "Hello"|||||`}},
 		{"responses", Responses, `{"id":"resp_1","model":"gpt-4o","input":[{"type":"message","role":"user","content":"Hi"}],"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hello"}]}],"usage":{"input_tokens":3}}`, []string{
-			`recorded/support/file-resp_1 import/responses: [{"role":"user","content":"Hi"}] => "Hello"|gpt-4o||{"input_tokens":3}||`}},
+			`recorded/support/file-resp_1 import/responses: [{"content":"Hi","role":"user"}] => "Hello"|gpt-4o||{"input_tokens":3}||`}},
 		{"a byte order mark", Chat, "\xef\xbb\xbf" + `[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"}]`, []string{
-			`recorded/support/file import/openai: [{"role":"user","content":"Hi"}] => "Hello"|||||`}},
+			`recorded/support/file import/openai: [{"content":"Hi","role":"user"}] => "Hello"|||||`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBook()

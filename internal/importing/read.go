@@ -33,17 +33,14 @@ func (f *File) Exchanges(ctx context.Context) iter.Seq2[*Exchange, error] {
 	}
 }
 
-// errStop says that nobody wants more.
 var errStop = errors.New("stopped")
 
-// A reader reads the entries of a file once.
 type reader struct {
 	*File
 	ctx   context.Context
 	yield func(*Exchange, error) bool
 }
 
-// give hands on an exchange; nil is none.
 func (r *reader) give(e *Exchange) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
@@ -74,7 +71,6 @@ func sum(text string) []byte {
 	return d[:]
 }
 
-// bad tells of an entry that cannot be read.
 func (r *reader) bad(place string, err error) error {
 	if !r.yield(nil, r.fault(place, err)) {
 		return errStop
@@ -97,7 +93,6 @@ func (r *reader) read() error {
 	return r.values(r.entry)
 }
 
-// entry reads one entry of a file that has many.
 func (r *reader) entry(number int, place string, v jsontext.Value) error {
 	var err error
 	guarded := fault.Guard(func() error { err = r.entryOf(number, place, v); return nil })
@@ -117,7 +112,6 @@ func (r *reader) entryOf(number int, place string, v jsontext.Value) error {
 	return r.conversation(number, place, v)
 }
 
-// values calls do for each entry, wherever the file has them.
 func (r *reader) values(do func(number int, place string, v jsontext.Value) error) error {
 	h := &r.header
 	switch {
@@ -146,7 +140,6 @@ func (r *reader) values(do func(number int, place string, v jsontext.Value) erro
 	return r.list(do)
 }
 
-// list calls do for each entry of a document that has a list of them.
 func (r *reader) list(do func(number int, place string, v jsontext.Value) error) error {
 	d := newStream(r.text())
 	pointer := ""
@@ -174,7 +167,6 @@ func (r *reader) list(do func(number int, place string, v jsontext.Value) error)
 	return nil
 }
 
-// eachLine calls do for each line.
 func (r *reader) eachLine(do func(number int, place string, v jsontext.Value) error) error {
 	return lines(r.text(), func(number int, line []byte) error {
 		v := jsontext.Value(line).Clone()
@@ -185,7 +177,6 @@ func (r *reader) eachLine(do func(number int, place string, v jsontext.Value) er
 	}, func(number int) error { return r.bad(lineAt(number), errLong) })
 }
 
-// A session reads the lines of a session file.
 type session interface {
 	line(place string, o object, raw jsontext.Value) error
 	end() error
@@ -257,7 +248,6 @@ type unit struct {
 // mostLacks bounds what is named of one message as missing: a file may be hostile.
 const mostLacks = 20
 
-// lacking adds what is missing, once.
 func lacking(list []string, more ...string) []string {
 	for _, what := range more {
 		switch {
@@ -282,7 +272,6 @@ func (u *unit) by(program string) {
 	}
 }
 
-// from names who said what stands as a user's.
 func (u *unit) from(name string) {
 	for i := range u.messages {
 		if m := &u.messages[i]; m.Role == subject.User && m.Name == "" {
@@ -291,7 +280,6 @@ func (u *unit) from(name string) {
 	}
 }
 
-// answers reports whether the unit is the agent's.
 func (u *unit) answers() bool {
 	return !u.given && slices.ContainsFunc(u.messages, isAnswer)
 }
@@ -316,6 +304,9 @@ func (e *Exchange) Place() string { return e.units[0].place }
 // Part is what of the file says it: its messages, as they stand there, one after the other. It begins with the part of the same exchange when
 // it was shorter.
 func (e *Exchange) Part() []byte {
+	if len(e.units) == 1 {
+		return e.units[0].raw // large ones are alone
+	}
 	parts := make([][]byte, len(e.units))
 	for i, u := range e.units {
 		parts[i] = u.raw
@@ -401,7 +392,6 @@ func (g *gathering) end() *Exchange {
 	return e
 }
 
-// last is the newest open unit, or nil.
 func (g *gathering) last() *unit {
 	if len(g.open) == 0 {
 		return nil

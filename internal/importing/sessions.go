@@ -29,7 +29,6 @@ type claudeCode struct {
 	lacks map[string][]string
 }
 
-// An event is what is kept of a line.
 type event struct {
 	above   *event
 	prompt  string // the uuid of the newest words of a user down to here; "": not known
@@ -40,10 +39,8 @@ func newClaudeCode(r *reader) *claudeCode {
 	return &claudeCode{reader: r, talks: map[string]*gathering{}, began: map[string]string{}, calls: map[string]bool{}, lines: map[string]*event{}, last: map[string]string{}, lacks: map[string][]string{}}
 }
 
-// claudeCodeName is how messages name the program.
 const claudeCodeName = "Claude Code"
 
-// isClaudeCode recognises a line of a session file.
 func isClaudeCode(o object) bool {
 	return o.Has("sessionId", '"') && o.Has("uuid", '"') && o.Has("message", '{') && (o.Word("type") == "user" || o.Word("type") == "assistant")
 }
@@ -87,7 +84,6 @@ func (c *claudeCode) line(place string, o object, raw jsontext.Value) error {
 	return c.add(name, u)
 }
 
-// message reads a message of a line.
 func (c *claudeCode) message(place string, o object, raw, message jsontext.Value) (unit, error) {
 	u := unit{raw: raw, place: place, id: o.Brief("uuid"), at: o.Brief("timestamp")}
 	return u, c.part(&u, subject.AnthropicForm, message, "a block")
@@ -164,7 +160,6 @@ func (c *claudeCode) branch(name string, u *unit, o object) {
 // synthetic stands for the model of what the program itself wrote in the place of an answer, such as the error of a call.
 const synthetic = "<synthetic>"
 
-// answered adds what a line says of an answer.
 func (c *claudeCode) answered(u *unit, o, m object) {
 	if m.Brief("model") == synthetic || o.Has("isApiErrorMessage", 't') {
 		u.by(claudeCodeName)
@@ -212,7 +207,6 @@ func (c *claudeCode) finish(e *Exchange) error {
 	return c.give(e)
 }
 
-// conversation names the conversation of a line.
 func (c *claudeCode) conversation(session string, o object) string {
 	if !o.Has("isSidechain", 't') {
 		return session
@@ -257,10 +251,8 @@ func newCodex(r *reader) *codex {
 	return &codex{reader: r, talk: gathering{conversation: or(r.header.scope, r.label), lacks: []string{noSystem}}}
 }
 
-// codexName is how messages name the program.
 const codexName = "Codex"
 
-// isCodex recognises a line of a rollout file.
 func isCodex(o object) bool {
 	switch o.Word("type") {
 	case "session_meta", "response_item", "turn_context":
@@ -269,7 +261,6 @@ func isCodex(o object) bool {
 	return isOldCodex(o)
 }
 
-// isOldCodex recognises the first line of an older file.
 func isOldCodex(o object) bool {
 	return o.Has("id", '"') && o.Has("timestamp", '"') && o["instructions"] != nil && o["type"] == nil
 }
@@ -315,7 +306,6 @@ func (c *codex) session(meta object) {
 	c.named = true
 }
 
-// event takes what an event says of the items before it, or of the next.
 func (c *codex) event(event object) {
 	last := c.talk.last()
 	switch event.Word("type") {
@@ -337,7 +327,6 @@ func (c *codex) event(event object) {
 	}
 }
 
-// counted gives what one answer of a model used to its items.
 func (c *codex) counted(answer string, usage jsontext.Value) {
 	for i := len(c.talk.open) - 1; i >= 0 && c.talk.answered; i-- {
 		u := &c.talk.open[i]

@@ -81,12 +81,12 @@ func TestClaudeCodeSpeakers(t *testing.T) {
 	if checked, _ := imported(t, b, "s.jsonl", file); len(checked.Faults) > 0 {
 		t.Fatal(checked.Faults)
 	}
-	program := `{"role":"system","content":"%s","name":"Claude Code"}`
+	program := `{"content":"%s","name":"Claude Code","role":"system"}`
 	want := []string{
-		`recorded/support/s import/claude-code: [{"role":"user","content":"Hello"}] => [{"role":"assistant","content":"","tool_calls":[{"id":"t","type":"function","function":{"name":"ls","arguments":"{}"}}]}]||claude-x|||`,
-		`recorded/support/s import/claude-code: [{"role":"tool","content":"a.txt","tool_call_id":"t"},{"role":"user","content":"And b?"},` + fmt.Sprintf(program, "task 1 ended") + `] => "One file."||claude-x||m-a2|`,
-		`recorded/support/s import/claude-code: [{"role":"user","content":"Go"},` + fmt.Sprintf(program, "API Error: 529") + `] => ||||||upstream_error`,
-		`recorded/support/s import/claude-code: [` + fmt.Sprintf(program, "A summary") + `,` + fmt.Sprintf(program, "Caveat") + `,` + fmt.Sprintf(program, "A task ended") + `,` + fmt.Sprintf(program, "No response requested.") + `,{"role":"user","content":"Now?"}] => "Now."||claude-x||m-a3|`}
+		`recorded/support/s import/claude-code: [{"content":"Hello","role":"user"}] => [{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"ls"},"id":"t","type":"function"}]}]||claude-x|||`,
+		`recorded/support/s import/claude-code: [{"content":"a.txt","role":"tool","tool_call_id":"t"},{"content":"And b?","role":"user"},` + fmt.Sprintf(program, "task 1 ended") + `] => "One file."||claude-x||m-a2|`,
+		`recorded/support/s import/claude-code: [{"content":"Go","role":"user"},` + fmt.Sprintf(program, "API Error: 529") + `] => ||||||upstream_error`,
+		`recorded/support/s import/claude-code: [` + fmt.Sprintf(program, "A summary") + `,` + fmt.Sprintf(program, "Caveat") + `,` + fmt.Sprintf(program, "A task ended") + `,` + fmt.Sprintf(program, "No response requested.") + `,{"content":"Now?","role":"user"}] => "Now."||claude-x||m-a3|`}
 	if diff := cmp.Diff(want, b.said()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -162,10 +162,10 @@ func TestCodexOfToday(t *testing.T) {
 		t.Fatal(checked.Faults)
 	}
 	want := []string{
-		`recorded/support/c1 import/codex: [{"role":"system","content":"You are Codex"},{"role":"system","content":"cwd is /w","name":"Codex"},{"role":"user","content":"Do it"}] => [` + `{"role":"assistant","content":"","tool_calls":[{"id":"k","type":"function","function":{"name":"exec","arguments":"ls"}}]}` + `]|gpt-x||{"input_tokens":20}|r1|t1`,
-		`recorded/support/c1 import/codex: [{"role":"tool","content":"a.txt","tool_call_id":"k"}] => "Done."|gpt-x||{"input_tokens":20}|r2|t1`,
-		`recorded/support/c1 import/codex: [{"role":"user","content":"Again"},{"role":"user","content":"Go"}] => |||||t1|upstream_error`,
-		`recorded/support/c1 import/codex: [{"role":"user","content":"Go on"}] => "Done."|gpt-x|||m1|t1`}
+		`recorded/support/c1 import/codex: [{"content":"You are Codex","role":"system"},{"content":"cwd is /w","name":"Codex","role":"system"},{"content":"Do it","role":"user"}] => [` + `{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"ls","name":"exec"},"id":"k","type":"function"}]}` + `]|gpt-x||{"input_tokens":20}|r1|t1`,
+		`recorded/support/c1 import/codex: [{"content":"a.txt","role":"tool","tool_call_id":"k"}] => "Done."|gpt-x||{"input_tokens":20}|r2|t1`,
+		`recorded/support/c1 import/codex: [{"content":"Again","role":"user"},{"content":"Go","role":"user"}] => |||||t1|upstream_error`,
+		`recorded/support/c1 import/codex: [{"content":"Go on","role":"user"}] => "Done."|gpt-x|||m1|t1`}
 	if diff := cmp.Diff(want, b.said()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -213,7 +213,7 @@ func TestCodexOfOthers(t *testing.T) {
 			t.Errorf("%s: %v", name, checked.Faults)
 			continue
 		}
-		if len(b.order) != 1 || !strings.HasPrefix(b.said()[0], `recorded/support/`+at.conversation+` import/codex: [{"role":"user","content":"Hi"`+at.named+`}] => "Ho"|`) {
+		if len(b.order) != 1 || !strings.HasPrefix(b.said()[0], `recorded/support/`+at.conversation+` import/codex: [{"content":"Hi"`+at.named+`,"role":"user"}] => "Ho"|`) {
 			t.Errorf("%s: %s", name, b.said())
 			continue
 		}
@@ -246,7 +246,7 @@ func TestSessionsOfTomorrow(t *testing.T) {
 	if checked, _ := imported(t, b, "s.jsonl", ccUser("u", "", `[{"type":"hologram","x":1},{"type":"text","text":"Hi"}]`, "")+ccAgent("a", "u", "Ho")); len(checked.Faults) > 0 {
 		t.Fatal(checked.Faults)
 	}
-	if got := b.said()[0]; got != `recorded/support/s import/claude-code: [{"role":"user","content":"Hi"}] => "Ho"||claude-x||m-a|` {
+	if got := b.said()[0]; got != `recorded/support/s import/claude-code: [{"content":"Hi","role":"user"}] => "Ho"||claude-x||m-a|` {
 		t.Error(got)
 	}
 	missing(t, b, 0, []string{"what a block of a kind says that is not known here: hologram"}, nil)
@@ -255,7 +255,7 @@ func TestSessionsOfTomorrow(t *testing.T) {
 		codexItem(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Good."}]}`)); len(checked.Faults) > 0 {
 		t.Fatal(checked.Faults)
 	}
-	if got := b.said()[0]; !strings.HasPrefix(got, `recorded/support/c import/codex: [{"role":"user","content":"Found it","name":"/root/child"}] => "Good."|`) {
+	if got := b.said()[0]; !strings.HasPrefix(got, `recorded/support/c import/codex: [{"content":"Found it","name":"/root/child","role":"user"}] => "Good."|`) {
 		t.Error(got)
 	}
 	missing(t, b, 0, []string{"left out: images, sounds or files"}, []string{"whether a user", "what an item"})
@@ -313,7 +313,7 @@ func TestPromptfooOutcomes(t *testing.T) {
 	if checked, _ := imported(t, b, "out.json", file); len(checked.Faults) > 0 {
 		t.Fatal(checked.Faults)
 	}
-	const answered, failed = `import/promptfoo: [{"role":"user","content":"Q"}] => "A"|||||`, `import/promptfoo: [{"role":"user","content":"Q"}] => ||||||upstream_error`
+	const answered, failed = `import/promptfoo: [{"content":"Q","role":"user"}] => "A"|||||`, `import/promptfoo: [{"content":"Q","role":"user"}] => ||||||upstream_error`
 	want := []string{"recorded/support/a " + answered, "recorded/support/b " + failed, "recorded/support/c " + failed, "recorded/support/d " + answered, "recorded/support/e " + answered, "recorded/support/f " + answered}
 	got := b.said()
 	slices.Sort(got)
@@ -340,7 +340,7 @@ func TestInspectInput(t *testing.T) {
 	if checked, _ := imported(t, b, "log.json", file); len(checked.Faults) > 0 {
 		t.Fatal(checked.Faults)
 	}
-	want := []string{`recorded/support/e-1_epoch_2 import/inspect: [{"role":"user","content":"Say a"},{"role":"assistant","content":"a"},{"role":"user","content":"Say b"}] => "b"|m/x|x-1|{"input_tokens":3}||`}
+	want := []string{`recorded/support/e-1_epoch_2 import/inspect: [{"content":"Say a","role":"user"},{"content":"a","role":"assistant"},{"content":"Say b","role":"user"}] => "b"|m/x|x-1|{"input_tokens":3}||`}
 	if diff := cmp.Diff(want, b.said()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -352,7 +352,7 @@ func TestInspectUnfinished(t *testing.T) {
 	b := newBook()
 	imported(t, b, "log.eval", string(packed(t, "_journal/start.json", `{"version":2,"eval":{"eval_id":"e","model":"m/x"},"plan":{}}`,
 		"samples/1_epoch_1.json", `{"id":1,"epoch":1,"messages":[{"role":"user","content":"Q"},{"role":"assistant","content":"A"}]}`)))
-	want := []string{`recorded/support/e-1_epoch_1 import/inspect: [{"role":"user","content":"Q"}] => "A"|m/x||||`}
+	want := []string{`recorded/support/e-1_epoch_1 import/inspect: [{"content":"Q","role":"user"}] => "A"|m/x||||`}
 	if diff := cmp.Diff(want, b.said()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

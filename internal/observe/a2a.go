@@ -46,7 +46,6 @@ func A2AOver(state string) bool {
 	return false
 }
 
-// What a call asks of an agent.
 type a2aKind int
 
 const (
@@ -82,7 +81,6 @@ func a2aAction(path string) (kind a2aKind, task string) {
 	return a2aOther, ""
 }
 
-// An agent reads calls of A2A: https://a2a-protocol.org.
 type agent struct {
 	*reading
 	kind  a2aKind
@@ -102,7 +100,6 @@ type uttered struct {
 	open   bool     // the last part is a text
 }
 
-// grow adds the next piece: a text goes on.
 func (u *uttered) grow(next uttered) {
 	if len(next.said) == 0 {
 		return
@@ -126,7 +123,6 @@ func (u *uttered) grow(next uttered) {
 	u.said, u.open = append(u.said, next.said...), next.open
 }
 
-// end joins the pieces of the last part.
 func (u *uttered) end() {
 	if len(u.more) > 0 {
 		content := u.said[len(u.said)-1].Content
@@ -151,7 +147,6 @@ func readA2A(r *reading) {
 	a.out.Conversation = slices.Compact(a.out.Conversation)
 }
 
-// request reads what was asked.
 func (a *agent) request() {
 	kind, task := a2aAction(a.call.Path)
 	a.kind = kind
@@ -180,7 +175,6 @@ func (a *agent) request() {
 	}
 }
 
-// sent reads the message that the agent got.
 func (a *agent) sent(o object) {
 	m := a.message(o)
 	if m == nil {
@@ -194,7 +188,6 @@ func (a *agent) sent(o object) {
 	a.prompt = append(a.prompt, said...)
 }
 
-// message reads the member of the request that has the message.
 func (a *agent) message(o object) object {
 	v, there := o["message"]
 	if !there {
@@ -210,7 +203,6 @@ func (a *agent) message(o object) object {
 	return m
 }
 
-// belongs notes the context and the task of a call.
 func (a *agent) belongs(context, task string) {
 	if context != "" {
 		a.out.Conversation = append(a.out.Conversation, convo.Short("context:"+context))
@@ -220,7 +212,6 @@ func (a *agent) belongs(context, task string) {
 	}
 }
 
-// parts reads the parts of a message or an artifact.
 func (a *agent) parts(role, name string, of object, what string) (u uttered) {
 	t := &convo.Turn{Role: role, Name: name, Apart: true, Say: func(m convo.Message, _ *convo.Node) { u.said = append(u.said, m) }}
 	c := a.reader(&u.said)
@@ -240,7 +231,6 @@ func (a *agent) parts(role, name string, of object, what string) (u uttered) {
 	return u
 }
 
-// answer reads what the agent answered, in one piece or as a stream.
 func (a *agent) answer() {
 	if a.failed(explainA2A) || len(a.call.Response) == 0 {
 		return
@@ -271,7 +261,6 @@ func (a *agent) answer() {
 	}
 }
 
-// event reads the answer, or an event of a stream.
 func (a *agent) event(o object, what string) {
 	if fault := convo.ObjectOf(o["error"]); fault != nil {
 		a.out.Error = convo.Short(cmp.Or(explained(fault), "an error without words"))
@@ -316,7 +305,6 @@ func (a *agent) event(o object, what string) {
 	}
 }
 
-// answered reads a message that is the answer.
 func (a *agent) answered(m object, what string) {
 	a.over = true
 	a.out.ProviderID = cmp.Or(a.out.ProviderID, m.Word("messageId"))
@@ -324,7 +312,6 @@ func (a *agent) answered(m object, what string) {
 	a.hear(m, what)
 }
 
-// hear adds a message of the agent.
 func (a *agent) hear(m object, what string) {
 	if role := m.Word("role"); role != "agent" && role != "ROLE_AGENT" {
 		a.problem("%s: its message has the role %q: read as the agent's", what, convo.Short(role))
@@ -363,12 +350,10 @@ func (a *agent) task(o object, what string) {
 	a.status(o, what)
 }
 
-// made reads an artifact.
 func (a *agent) made(artifact object, what string) uttered {
 	return a.parts(convo.Assistant, "artifact", artifact, what+": artifact")
 }
 
-// status reads the state of a task, and what the agent says with it.
 func (a *agent) status(o object, what string) {
 	status := member[object](a.reading, o, what, "status")
 	if state := status.Word("state"); state != "" {
@@ -386,7 +371,6 @@ func (a *agent) update(o object, what string) {
 	a.over = a.over || string(o["final"]) == "true"
 }
 
-// artifact reads a piece of an artifact, or the whole.
 func (a *agent) artifact(o object, what string) {
 	a.out.ProviderID = cmp.Or(a.out.ProviderID, o.Word("taskId"))
 	a.belongs(o.Word("contextId"), o.Word("taskId"))
@@ -400,7 +384,6 @@ func (a *agent) artifact(o object, what string) {
 	a.said[at].grow(u)
 }
 
-// explainA2A reads an error in the form of JSON-RPC, or of HTTP with JSON.
 func explainA2A(body []byte) string {
 	o := convo.ObjectOf(body)
 	if fault := convo.ObjectOf(o["error"]); fault != nil {

@@ -125,7 +125,6 @@ func Decode(encoding string, src io.Reader, limit int64) (io.ReadCloser, error) 
 	return &s, nil
 }
 
-// A stack reads through several decoders.
 type stack struct {
 	io.Reader
 	closers []io.Closer
@@ -188,7 +187,6 @@ type mask struct {
 	secrets int
 }
 
-// hide overwrites the bytes from one offset to another.
 func (m *mask) hide(from, to int) {
 	if from == to {
 		return

@@ -21,10 +21,8 @@ const MCP = observed.MCP
 // begins, and the server's own messages come in the answer.
 const FromServer = "/server"
 
-// maxMessages bounds how many messages of one body are read.
 const maxMessages = 1_000
 
-// A rpc is a message of JSON-RPC 2.0.
 type rpc struct {
 	id     string // as canonical JSON, since 1 and "1" are two ids; "": it has none
 	method string // "": it is an answer
@@ -69,7 +67,6 @@ func (r *reading) rpcTogether() {
 	}
 }
 
-// other is the role of the side that answers.
 func (r *reading) other() string {
 	if r.call.Path == FromServer {
 		return "assistant"
@@ -77,10 +74,8 @@ func (r *reading) other() string {
 	return "tool"
 }
 
-// rpcs are the messages of a request.
 type rpcs []rpc
 
-// find returns the request with an id; nil: there is none.
 func (list rpcs) find(id string) *rpc {
 	for i := range list {
 		if list[i].method != "" && list[i].id == id && id != "" {
@@ -90,7 +85,6 @@ func (list rpcs) find(id string) *rpc {
 	return nil
 }
 
-// waiting counts the requests, which want answers.
 func (list rpcs) waiting() int {
 	ids := map[string]bool{}
 	for _, m := range list {
@@ -121,7 +115,6 @@ func (r *reading) rpcRequest() rpcs {
 	return list
 }
 
-// asking is the role of the side whose request it is.
 func (r *reading) asking() string {
 	if r.call.Path == FromServer {
 		return "tool"
@@ -152,7 +145,6 @@ func (r *reading) rpcs(what string, body []byte) (list rpcs) {
 	return list
 }
 
-// batch reads one message or an array of them.
 func (r *reading) batch(what string, v jsontext.Value) []object {
 	switch v.Kind() {
 	case jsontext.KindBeginObject:
@@ -187,7 +179,6 @@ func quoted(text string) []byte {
 	return doc
 }
 
-// callID names a call, so that its result can name it.
 func (m *rpc) callID() string { return cmp.Or(convo.Short(m.use), "mcp:"+convo.Short(m.id)) }
 
 // rpcSaid shows a request or a notification. A request of the agent's side is a call, of a tool or of another method.
@@ -246,7 +237,6 @@ func (r *reading) rpcResult(to *rpc, m rpc) convo.Message {
 	return said
 }
 
-// toolContent reads what a tool returned.
 func (r *reading) toolContent(o object) (list convo.Pieces) {
 	structured := convo.TextOf(o["structuredContent"])
 	for _, part := range member[[]object](r, o, "answer", "content") {
@@ -269,7 +259,6 @@ func (r *reading) toolContent(o object) (list convo.Pieces) {
 	return list
 }
 
-// mcpPart reads a part of a tool's result.
 func (r *reading) mcpPart(o object) convo.Piece {
 	switch kind := o.Word("type"); kind {
 	case "text":
@@ -338,7 +327,6 @@ func definitions(result object) (list []Definition) {
 	return list
 }
 
-// toolsIn are the elements of a list of tools, whatever they are.
 func toolsIn(result object) []jsontext.Value {
 	return member[[]jsontext.Value](&reading{call: new(Call)}, result, "answer", "tools")
 }
@@ -366,7 +354,6 @@ func listed(result object) string {
 	return b.String()
 }
 
-// rpcAnswer reads the messages of the answer: JSON, or events whose data is JSON.
 func (r *reading) rpcAnswer() (list rpcs) {
 	if len(bytes.TrimSpace(r.call.Response)) == 0 {
 		return nil
@@ -386,7 +373,6 @@ func (r *reading) rpcAnswer() (list rpcs) {
 	return list
 }
 
-// explainRPC reads the body of an error.
 func explainRPC(body []byte) string {
 	failure := convo.ObjectOf(convo.ObjectOf(jsontext.Value(bytes.TrimSpace(body)))["error"])
 	return colon(convo.TextOf(failure["code"]), failure.Word("message"))

@@ -77,14 +77,12 @@ func (r *reading) unite() {
 	r.answers = []answer{one}
 }
 
-// failure notes an error beside an answer.
 func (r *reading) failure(v jsontext.Value) {
 	if present(v) && r.out.Error == "" {
 		r.out.Error = cmp.Or(convo.Short(explainOpenAI(object{"error": v}.Value())), "an error in an answer with a status of success")
 	}
 }
 
-// executed makes messages of the tools that the server ran.
 func executed(v jsontext.Value) []convo.Message {
 	var said []convo.Message
 	t := convo.Turn{Role: convo.Assistant, Say: func(m convo.Message, _ *convo.Node) { said = append(said, m) }}
@@ -108,7 +106,6 @@ func executed(v jsontext.Value) []convo.Message {
 	return said
 }
 
-// nothing notes why a whole answer has nothing in it.
 func (r *reading) nothing(failure jsontext.Value) {
 	switch {
 	case present(failure):
@@ -118,7 +115,6 @@ func (r *reading) nothing(failure jsontext.Value) {
 	}
 }
 
-// explainOpenAI reads an error's body.
 func explainOpenAI(body []byte) string {
 	said, ok := convo.ReadOpenAIError(body)
 	if !ok {
@@ -127,7 +123,6 @@ func explainOpenAI(body []byte) string {
 	return colon(cmp.Or(said.Code, said.Type), said.Message)
 }
 
-// colon joins a kind and its message, of which either may be missing.
 func colon(kind, message string) string {
 	if kind != "" && message != "" {
 		return kind + ": " + message
@@ -176,7 +171,6 @@ func readResponses(r *reading) {
 	r.answers = append(r.answers, said)
 }
 
-// pathOf removes a query.
 func pathOf(path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	return strings.TrimSuffix(path, "/")

@@ -48,7 +48,6 @@ const (
 	GeminiGenerate    = observed.GeminiGenerate
 )
 
-// isModels reports whether a protocol is one of models.
 func isModels(protocol string) bool {
 	return slices.Contains([]string{OpenAIChat, OpenAIResponses, AnthropicMessages, GeminiGenerate}, protocol)
 }
@@ -92,7 +91,6 @@ type Projection struct {
 // Failed is the State of a projection that lacks the request or the answer, because it could not be read.
 const Failed = "failed"
 
-// readers has a reader for each protocol.
 var readers = map[string]func(*reading){
 	OpenAIChat: readChat, OpenAIResponses: readResponses, AnthropicMessages: readMessages, GeminiGenerate: readGenerate,
 	A2A03: readA2A, A2A10: readA2A, OTLP: readTelemetry,
@@ -158,7 +156,6 @@ func rawPredict(last string) bool {
 	return verb == "rawPredict" || verb == "streamRawPredict"
 }
 
-// cutLast returns the last segment of a path, and what is before its slash.
 func cutLast(path string) (before, last string, found bool) {
 	i := strings.LastIndexByte(path, '/')
 	if i < 0 {
@@ -187,7 +184,6 @@ const (
 	maxItems    = 1_000
 )
 
-// A reading collects what a call says.
 type reading struct {
 	call     *Call
 	out      Projection
@@ -197,7 +193,6 @@ type reading struct {
 	unended  bool // the answer is a stream without its last event, in which all had stopped
 }
 
-// An answer is one of the answers that the model gave.
 type answer struct {
 	number int
 	finish string
@@ -218,14 +213,12 @@ var loose = json.JoinOptions(lenient, json.WithUnmarshalers(json.UnmarshalFromFu
 	return err
 })))
 
-// problem notes what could not be read as the protocol has it.
 func (r *reading) problem(format string, args ...any) {
 	if len(r.problems) < maxProblems {
 		r.problems = append(r.problems, convo.Short(fmt.Sprintf(format, args...)))
 	}
 }
 
-// fail notes that the request or the answer could not be read.
 func (r *reading) fail(format string, args ...any) {
 	r.out.State = Failed
 	r.problem(format, args...)
@@ -247,7 +240,6 @@ func decode[T any](r *reading, what string, doc []byte) (value T, ok bool) {
 	return again, true
 }
 
-// options are for JSON that is not strictly of the protocol.
 func (r *reading) options() json.Options {
 	if isModels(r.call.Protocol) {
 		return loose
@@ -271,10 +263,8 @@ func reason(err error) string {
 	return "it has the wrong type"
 }
 
-// An object is a JSON object by its members.
 type object = convo.Object
 
-// request reads the body of the request.
 func (r *reading) request() object {
 	if len(r.call.Request) == 0 {
 		r.fail("request: it is empty")
@@ -287,12 +277,10 @@ func (r *reading) request() object {
 	return o
 }
 
-// reader reads messages, which it adds to a list.
 func (r *reading) reader(list *[]convo.Message) *convo.Reader {
 	return &convo.Reader{Lenient: true, Say: func(m convo.Message, _ *convo.Node) { *list = append(*list, m) }}
 }
 
-// conversation reads the member of the request that has the messages.
 func (r *reading) conversation(c *convo.Reader, o object, name string, read func(*convo.Node)) {
 	if _, there := o[name]; !there {
 		r.fail("request: it has no %s", name)
@@ -325,7 +313,6 @@ func (r *reading) read(c *convo.Reader, o object, name string, read func(*convo.
 	return err == nil
 }
 
-// misread says which value of a conversation has no form that is read.
 func misread(err error) string {
 	var at *convo.Error
 	if errors.As(err, &at) && at.Pointer != "" {
@@ -334,7 +321,6 @@ func misread(err error) string {
 	return "it has the wrong type"
 }
 
-// answer reads what the model said in an answer.
 func (r *reading) answer(one *answer, n *convo.Node, read func(*convo.Reader, *convo.Node)) {
 	if n.Absent() {
 		return
@@ -358,7 +344,6 @@ func member[T any](r *reading, o object, what, name string) T {
 	return value
 }
 
-// A body is the kind of a response's body.
 type body int
 
 const (
@@ -436,7 +421,6 @@ func answered[T any](r *reading, explain func(body []byte) string, read func([]b
 	return nil, nil, false
 }
 
-// treeOf returns an answer, and the tree of its messages.
 func treeOf[T any](r *reading, value *T, doc []byte) (*T, *convo.Node, bool) {
 	root, err := convo.ReadLenient(doc)
 	if err != nil {
@@ -478,7 +462,6 @@ func expected(err error) bool {
 	return err == nil || errors.Is(err, convo.ErrCut) || errors.Is(err, convo.ErrDiffers) || errors.As(err, &ended)
 }
 
-// result puts the projection together.
 func (r *reading) result() Projection {
 	if r.prompt != nil {
 		if r.out.Prompt = r.marshal("prompt", r.prompt, maxPrompt); r.out.Prompt != nil {

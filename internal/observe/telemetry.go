@@ -33,14 +33,12 @@ type telling struct {
 	cut    map[string]bool // prompt or response: it was told, and cannot be read
 }
 
-// An event is what a span or a log says at one time.
 type event struct {
 	name string
 	said otlp.Attributes
 	body *otlp.Value
 }
 
-// readTelemetry reads a span, or events.
 func readTelemetry(r *reading) {
 	if len(r.call.Request) == 0 {
 		r.fail("telemetry: it is empty")
@@ -85,7 +83,6 @@ func attribute(name string) string {
 	return name
 }
 
-// dropped notes what the sender left out.
 func (t *telling) dropped(what string, count otlp.Count) {
 	if count > 0 {
 		t.problem("%d %s, which the sender dropped", count, what)
@@ -120,7 +117,6 @@ func (t *telling) sampled(state string) {
 	}
 }
 
-// attributes adds attributes.
 func (t *telling) attributes(list otlp.Attributes) {
 	for i := range list {
 		a := &list[i]
@@ -145,7 +141,6 @@ func (t *telling) event(e event) {
 	}
 }
 
-// tell reads what was collected.
 func (t *telling) tell() {
 	t.facts()
 	t.out.ProviderID = t.text("gen_ai.response.id")
@@ -172,7 +167,6 @@ func (t *telling) facts() {
 	t.document("", "gen_ai.tool.definitions")
 }
 
-// first takes the first of several ways that tells something.
 func (t *telling) first(ways ...func() bool) {
 	for _, tells := range ways {
 		if tells() {
@@ -181,7 +175,6 @@ func (t *telling) first(ways ...func() bool) {
 	}
 }
 
-// absent notes which direction was not told.
 func (t *telling) absent() {
 	const why = "not told here: the sender's instrumentation must be set to record content, or it tells of it in events"
 	if t.kind == "" && t.prompt != nil != (len(t.answers) > 0) {
@@ -201,7 +194,6 @@ func (t *telling) take(name string) *otlp.Value {
 	return t.said[name]
 }
 
-// text returns an attribute that is a string.
 func (t *telling) text(name string) string {
 	if v := t.take(name); v != nil && v.String != nil {
 		return *v.String
@@ -221,7 +213,6 @@ func (t *telling) under(prefix string) []string {
 	return list
 }
 
-// finish returns the first of the reasons why the model stopped.
 func (t *telling) finish() string {
 	v := t.take("gen_ai.response.finish_reasons")
 	if v == nil {
@@ -248,7 +239,6 @@ func (t *telling) firstText(names ...string) (text string) {
 	return text
 }
 
-// tool reads the use of a tool: what the model asked for, and what the tool returned.
 func (t *telling) tool() {
 	name := t.firstText("gen_ai.tool.name", "tool.name", "tool_call.function.name")
 	id := t.firstText("gen_ai.tool.call.id", "tool_call.id", "tool.id")
@@ -348,7 +338,6 @@ func (t *telling) limits() {
 // shortestLimit is the length below which no value is doubted: nobody sets so low a limit.
 const shortestLimit = 64
 
-// usualLimit reports whether people choose this number as a limit.
 func usualLimit(n int) bool {
 	return n&(n-1) == 0 || n >= 1000 && n%1000 == 0 || n%1024 == 0 || n == 4095 || n == 8191
 }
@@ -428,7 +417,6 @@ func plain(v *otlp.Value) any {
 	return nil
 }
 
-// textOf is a value as a text.
 func textOf(v *otlp.Value) string {
 	if v.String != nil {
 		return *v.String
@@ -436,7 +424,6 @@ func textOf(v *otlp.Value) string {
 	return convo.TextOf(valueOf(v))
 }
 
-// objects returns the objects in an array, or the object that v is.
 func objects(v jsontext.Value) []object {
 	var list []object
 	if v.Kind() != jsontext.KindBeginArray {

@@ -13,7 +13,6 @@ import (
 	"jurat/internal/observe/otlp"
 )
 
-// roles are the words of other frameworks for who speaks in a chat.
 var roles = map[string]string{"model": "assistant", "ai": "assistant", "human": "user", "function": "tool"}
 
 func speakerOf(word, otherwise string) string {
@@ -48,7 +47,6 @@ func (t *telling) asked() bool {
 	return true
 }
 
-// saidAt counts the attributes whose names begin with one of the prefixes.
 func (t *telling) saidAt(prefixes ...string) (n int) {
 	for name := range t.said {
 		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
@@ -80,7 +78,6 @@ func (t *telling) answered() bool {
 	return true
 }
 
-// answer adds an answer, or to an agent's one.
 func (t *telling) answer(number int, finish string, said []convo.Message) {
 	if t.kind == otlp.Agent && len(t.answers) > 0 {
 		a := &t.answers[0]
@@ -134,7 +131,6 @@ func part(w *convo.Turn, p object) {
 	}
 }
 
-// outputOf reads what a tool returned: a text, parts, or another value.
 func outputOf(v jsontext.Value) convo.Pieces {
 	if !present(v) {
 		return nil
@@ -242,10 +238,8 @@ type branch struct {
 	from  int // the first number of a list
 }
 
-// deepest bounds the parts of a name.
 const deepest = 16
 
-// branch returns what is below a prefix.
 func (t *telling) branch(prefix string) *branch {
 	root := &branch{t: t}
 	for _, rest := range t.under(prefix) {
@@ -266,7 +260,6 @@ func (t *telling) branch(prefix string) *branch {
 	return root
 }
 
-// at returns what is below a name; nil: nothing.
 func (b *branch) at(name string) *branch {
 	for part := range strings.SplitSeq(name, ".") {
 		if b == nil {
@@ -277,7 +270,6 @@ func (b *branch) at(name string) *branch {
 	return b
 }
 
-// text returns the text at a name; "": there is none.
 func (b *branch) text(name string) string {
 	at := b.at(name)
 	if at == nil || at.value == nil {
@@ -357,7 +349,6 @@ func (t *telling) responded() object {
 	return nil
 }
 
-// choices is how many answers were asked for or given.
 func (t *telling) choices() int {
 	n, _ := strconv.Atoi(convo.TextOf(t.invocation()["n"]))
 	o := t.responded()

@@ -215,7 +215,6 @@ func ReadPart(name string, form Form, part []byte) (*Case, error) {
 	return c, nil
 }
 
-// documents reads both documents, and returns what is wrong in them.
 func (c *Case) documents(card, conversation []byte) (mistakes []error) {
 	var on *convo.Node
 	if card != nil {
@@ -275,7 +274,6 @@ func Parse(material []byte) (*Case, error) {
 	return c, nil
 }
 
-// readOrigin reads what the evidence says of the conversation's form and source.
 func (c *Case) readOrigin(root *convo.Node) error {
 	r := new(convo.Reader)
 	if at := root.Get("format"); at != nil {
@@ -328,7 +326,6 @@ func (c *Case) readBoth(card, conversation *convo.Node) error {
 	return nil
 }
 
-// readAs reads the conversation in its form.
 func (c *Case) readAs(conversation *convo.Node) error {
 	form := c.Form
 	if form == "" && !c.parsed && !looksLikeCard(conversation) {
@@ -350,7 +347,6 @@ func (c *Case) readAs(conversation *convo.Node) error {
 	return r.Err()
 }
 
-// seal makes the evidence: what was brought, in canonical form.
 func (c *Case) seal(card, conversation *convo.Node) error {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -377,7 +373,6 @@ func (c *Case) seal(card, conversation *convo.Node) error {
 	return nil
 }
 
-// value is the source as the evidence has it.
 func (s *Source) value() jsontext.Value {
 	doc, err := json.Marshal(s)
 	if err != nil {

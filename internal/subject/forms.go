@@ -9,7 +9,6 @@ import (
 	"jurat/internal/convo"
 )
 
-// looksLikeConversation recognises a conversation in the place of a card.
 func looksLikeConversation(n *convo.Node) bool {
 	if n.Kind == '[' {
 		return len(n.Members) > 0 && n.Members[0].Get("role") != nil
@@ -17,7 +16,6 @@ func looksLikeConversation(n *convo.Node) bool {
 	return n.Get("name") == nil && (n.Get("messages") != nil || n.Get("history") != nil || n.Get("task") != nil)
 }
 
-// looksLikeCard recognises a card in the place of a conversation.
 func looksLikeCard(n *convo.Node) bool {
 	return n.Get("skills") != nil || n.Get("supportedInterfaces") != nil || n.Get("capabilities") != nil ||
 		n.Get("preferredTransport") != nil
@@ -46,7 +44,6 @@ func (c *Case) readConversation(r *convo.Reader, n *convo.Node) {
 	}
 }
 
-// messagesIn finds the list of messages in the wrappers that conversations come in.
 func messagesIn(n *convo.Node) *convo.Node {
 	if n.Kind == '[' {
 		return n
@@ -62,7 +59,6 @@ func messagesIn(n *convo.Node) *convo.Node {
 	return nil
 }
 
-// readMessage reads one message: A2A's if it has parts, a chat message otherwise.
 func readMessage(r *convo.Reader, n *convo.Node) {
 	if n.Get("parts") == nil || n.Get("content") != nil {
 		r.ChatMessage(n)
@@ -93,13 +89,11 @@ func (c *Case) readTaskEnd(r *convo.Reader, task *convo.Node) {
 	readMessage(r, last)
 }
 
-// lines are the lines of a message in its file.
 type lines struct {
 	from, to    int
 	offset, end int64 // where the message begins, and ends
 }
 
-// stands stores the lines of the message that was read last.
 func (c *Case) stands(n *convo.Node) {
 	from, to := n.Lines()
 	c.lines = append(c.lines, lines{from, to, n.Offset, n.End})
@@ -186,7 +180,6 @@ const (
 	PromptfooForm Form = "promptfoo" // a prompt and its output, as promptfoo's results have them
 )
 
-// allForms lists the forms of a conversation.
 func allForms() []Form {
 	return []Form{ChatForm, A2AForm, AnthropicForm, ResponsesForm, GeminiForm, InspectForm, PromptfooForm}
 }
@@ -252,7 +245,6 @@ func detectForm(n *convo.Node) (Form, error) {
 	return "", n.Errorf("ambiguous: this has signs of several forms, %s: expected signs of one; choose one with --format, for example --format %s", strings.Join(why, " and "), found[0])
 }
 
-// whole looks at the members around the messages, and then at each message.
 func (s *signs) whole(n *convo.Node) {
 	list := n
 	if n.Kind == '{' {
@@ -266,7 +258,6 @@ func (s *signs) whole(n *convo.Node) {
 	}
 }
 
-// wrapper returns the list of messages in an object, if any.
 func (s *signs) wrapper(n *convo.Node) *convo.Node {
 	for _, name := range []string{"messages", "history"} {
 		if list := n.Get(name); !list.Absent() {

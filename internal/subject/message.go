@@ -129,7 +129,6 @@ const (
 	Alternatives = convo.Alternatives
 )
 
-// omits counts something that is left out of the messages.
 func (c *Case) omits(kind Left) {
 	i := slices.IndexFunc(c.LeftOut, func(o Omission) bool { return o.Kind == kind })
 	if i < 0 {
@@ -162,14 +161,12 @@ func (c *Case) mistake(err error) error {
 // MaxMistakes bounds what a check reports of a hostile file.
 const MaxMistakes = 100
 
-// say appends a message that stands at a node.
 func (c *Case) say(m Message, at *convo.Node) {
 	m.Number = len(c.Messages) + 1
 	c.Messages = append(c.Messages, m)
 	c.stands(at)
 }
 
-// reader reads the conversation of the case, in any vendor's form.
 func (c *Case) reader() *convo.Reader {
 	r := &convo.Reader{Say: func(m convo.Message, at *convo.Node) { c.say(messageOf(&m), at) }, Left: c.omits, Mistake: c.mistake}
 	if c.part {
@@ -178,7 +175,6 @@ func (c *Case) reader() *convo.Reader {
 	return r
 }
 
-// messageOf is a message as jurors read it.
 func messageOf(from *convo.Message) Message {
 	m := Message{Role: Role(convo.RoleOf(from.Role)), Text: from.Content.Shown(), Name: from.Name, Beside: from.Beside, AnswersTo: Role(from.AnswersTo)}
 	if m.Text == "" {
@@ -479,7 +475,6 @@ func (p *pairing) byOrder(m *Message) *madeCall {
 	return nil
 }
 
-// link finds the call of each result of a tool in the case, and returns the results without one.
 func (c *Case) link() (unanswering []*Message) {
 	numbers := make([]int, len(c.Messages))
 	for i := range numbers {

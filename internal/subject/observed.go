@@ -121,7 +121,6 @@ type asks struct {
 	told askedCalls // by the word of others, such as a prompt, which the agent's own program wrote
 }
 
-// asksOf returns the calls of an agent.
 func (r *recording) asksOf(agent string) *asks {
 	if r.asked == nil {
 		r.asked = map[string]*asks{}
@@ -179,7 +178,6 @@ var (
 	}
 )
 
-// compared are the arguments of a call as they are compared.
 func compared(call ToolCall) string {
 	if call.Args != nil {
 		return string(call.Args)
@@ -187,7 +185,6 @@ func compared(call ToolCall) string {
 	return call.Arguments
 }
 
-// imported reports whether an act was taken from a file that others wrote.
 func imported(o *evidence.Observed) bool {
 	return o.Vantage == evidence.Telemetry && strings.HasPrefix(o.Protocol, observed.Imported)
 }
@@ -203,14 +200,12 @@ func (r *recording) entire(one *record, s sight) {
 	r.addNotes(one, s)
 }
 
-// addNotes adds what the recorder says beside the messages of an act.
 func (r *recording) addNotes(one *record, s sight) {
 	if s.notes != nil || one.payload.Observed.Ended != evidence.Complete || len(r.messages) == one.first {
 		r.add(one, "observed", Message{Role: Recorder, Name: one.payload.Actor(), Text: strings.Join(append(s.notes, "How it ended: "+one.ending()+"."), " ")})
 	}
 }
 
-// newest returns the messages that were added last, as parts of a conversation.
 func (r *recording) newest(added []shownMessage) (line []stood) {
 	for i, message := range added {
 		line = append(line, stood{Message: message, Number: len(r.messages) - len(added) + i + 1})
@@ -218,7 +213,6 @@ func (r *recording) newest(added []shownMessage) (line []stood) {
 	return line
 }
 
-// promptInWords says what of a prompt was shown before.
 func promptInWords(prompt []Message, line []stood) string {
 	fresh := prompt[len(line):]
 	said := 0
@@ -266,7 +260,6 @@ func idsOf(m *Message) (ids []string, without shownMessage) {
 	return ids, alone(&bare)
 }
 
-// noteNumbers notes the calls of an answer that have no ids, but numbers.
 func noteNumbers(with *talk, answer []Message) {
 	for i := range answer {
 		if ids, without := idsOf(&answer[i]); slices.ContainsFunc(ids, func(id string) bool { return strings.HasPrefix(id, convo.Numbered) }) {
@@ -385,7 +378,6 @@ func (r *recording) fresh(one *record) []string {
 	return list
 }
 
-// answer returns the answer that a record states. It may have several messages: a provider's own tools answer within it.
 func (one *record) answer() []Message {
 	if !one.isWithheld("response") {
 		list := spoken(one.members["response"])
@@ -543,7 +535,6 @@ func speaker(p *evidence.Payload) string {
 	return p.Actor()
 }
 
-// remark adds to the record's description.
 func (one *record) remark(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); text != "" {
 		one.remarks = append(one.remarks, text)

@@ -53,7 +53,6 @@ type record struct {
 	again    int     // the number of the message that its answer repeats; 0: it repeats none
 }
 
-// readRecords makes messages from records.
 func (c *Case) readRecords(exhibits []Exhibit) error {
 	r := newRecording()
 	for i := range exhibits {
@@ -111,7 +110,6 @@ func NameIn(material []byte) string {
 	return nameOf(actors)
 }
 
-// nameOf names an agent without a card by the actors of its records.
 func nameOf(actors []string) string {
 	const most = 3
 	switch n := len(actors); {
@@ -157,7 +155,6 @@ func (r *recording) take(e *Exhibit) error {
 	return nil
 }
 
-// A callWithID is a call in a record.
 type callWithID struct {
 	number, place int
 	several       bool // have the id
@@ -195,7 +192,6 @@ func (r *recording) pair(one *record) {
 	}
 }
 
-// before returns the numbers of the messages that a record repeats.
 func (one *record) before() (numbers []int) {
 	for _, stood := range one.repeated {
 		numbers = append(numbers, stood.Number)
@@ -203,7 +199,6 @@ func (one *record) before() (numbers []int) {
 	return numbers
 }
 
-// add appends messages that come from one member of a record.
 func (r *recording) add(one *record, part string, messages ...Message) {
 	for _, m := range messages {
 		m.Number, m.Record, m.Part = len(r.messages)+1, one.digest, part
@@ -211,7 +206,6 @@ func (r *recording) add(one *record, part string, messages ...Message) {
 	}
 }
 
-// agent adds messages for an agent's input, its calls, and its output.
 func (r *recording) agent(one *record) {
 	if one.payload.ActionType == evidence.Delivery {
 		r.delivery(one)
@@ -262,7 +256,6 @@ func (r *recording) delivery(one *record) {
 	r.add(one, "response", response...)
 }
 
-// review adds messages for a person's decision.
 func (r *recording) review(one *record) {
 	p := one.payload
 	r.add(one, "approval_status", Message{Role: Reviewer, Name: p.Actor(), Text: fmt.Sprintf("%s: %s", p.ApprovalStatus, p.OriginalResponseID)})
@@ -295,7 +288,6 @@ func (r *recording) reviewed(p *evidence.Payload) (*record, bool) {
 
 func (one *record) isWithheld(member string) bool { return slices.Contains(one.withheld, "/"+member) }
 
-// text returns a member as text: the content of a string, the canonical form of any other value.
 func (one *record) text(member string) string {
 	if one.isWithheld(member) {
 		return fmt.Sprintf("[withheld: /%s was sealed apart, and the evidence does not have it]", member)
@@ -398,7 +390,6 @@ func readChat(n *convo.Node, role Role) (m Message, ok bool) {
 	return m, (role != Assistant || m.Role == Assistant) && (m.Role != User || len(m.ToolCalls) == 0)
 }
 
-// canonical reads a canonical value; nil if it is invalid.
 func canonical(v jsontext.Value) *convo.Node {
 	root, err := convo.ReadTree(evidenceName, v)
 	if err != nil {
@@ -414,7 +405,6 @@ var (
 	toolOutputs = []string{"result", "output", "response"}
 )
 
-// tools turns tools_used into calls and their results.
 func (one *record) tools() []Message {
 	v, there := one.members["tools_used"]
 	if !there {
@@ -477,7 +467,6 @@ func toolUse(n *convo.Node) (call ToolCall, result *convo.Node) {
 	return call, output
 }
 
-// head describes a record.
 func (one *record) head(e *Exhibit) string {
 	p := one.payload
 	text := fmt.Sprintf("record %s, %s: ", p.RecordID, e.Digest)

@@ -111,7 +111,6 @@ func FromRecords(card []byte, exhibits []Exhibit, v Verification) (*Case, error)
 	return parseRecords(doc)
 }
 
-// isOfRecords distinguishes evidence of records from that of a conversation.
 func isOfRecords(doc []byte) bool {
 	dec := jsontext.NewDecoder(bytes.NewReader(doc))
 	if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
@@ -129,7 +128,6 @@ func isOfRecords(doc []byte) bool {
 	return false
 }
 
-// parseRecords reads the evidence of records.
 func parseRecords(doc []byte) (*Case, error) {
 	form, err := evidence.Canonical(doc)
 	if err != nil {
@@ -165,7 +163,6 @@ func unfit(format string, args ...any) error {
 	return &Error{File: evidenceName, Reason: fmt.Sprintf(format, args...)}
 }
 
-// wrongShape names the place at which the evidence has a wrong form.
 func wrongShape(form []byte, err error) error {
 	var at *json.SemanticError
 	if !errors.As(err, &at) {
@@ -178,7 +175,6 @@ func wrongShape(form []byte, err error) error {
 	return convo.ErrorIn(evidenceName, form, at.ByteOffset, string(at.JSONPointer), reason)
 }
 
-// check returns an error unless the material satisfies everything that the reader relies on.
 func (m *material) check() error {
 	switch {
 	case len(m.Records) == 0:
@@ -306,7 +302,6 @@ func ReadSealed(file io.Reader, o verify.Options, card []byte) (*Case, *verify.R
 	return c, report, err
 }
 
-// gathered are the verified records of a file.
 type gathered struct {
 	exhibits []Exhibit
 	ids      []string

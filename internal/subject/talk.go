@@ -166,7 +166,6 @@ func (t *talk) Numbers(without shownMessage, first string) []string {
 	return list[at]
 }
 
-// exchanged adds messages for an exchange between two agents. Who asks for a task again gets again what was said of it: that is shown once.
 func (r *recording) exchanged(one *record, s sight) {
 	if one.payload.Observed.Side == evidence.Asked {
 		s.turned(one.payload)
@@ -206,7 +205,6 @@ func (s *sight) turned(p *evidence.Payload) {
 	}
 }
 
-// otherAgent names the agent that the recorded one asks.
 func otherAgent(p *evidence.Payload) string {
 	if u := p.Observed.Upstream; u != nil {
 		return "the agent at " + u.Origin
@@ -214,7 +212,6 @@ func otherAgent(p *evidence.Payload) string {
 	return "the other agent"
 }
 
-// A heard is a message of a chain.
 type heard struct {
 	chain   string
 	message shownMessage
@@ -263,7 +260,6 @@ func sideInWords(o *evidence.Observed) string {
 	return ""
 }
 
-// An askedCall is what a model asked for.
 type askedCall struct {
 	ID, Name, Arguments string // arguments as they are compared: in canonical form if they have one
 	Number              int    // of the message in which it asks
@@ -275,7 +271,6 @@ type askedCalls struct {
 	alike map[[2]string]int // by tool and arguments
 }
 
-// An askedHow says how a call was found.
 type askedHow int
 
 // The ways.
@@ -298,7 +293,6 @@ func (c *askedCalls) Add(call askedCall) {
 	c.alike[[2]string{toolIn(call.Name), call.Arguments}] = call.Number
 }
 
-// toolIn is a name without the server before it.
 func toolIn(name string) string {
 	if i := strings.LastIndex(name, "__"); i >= 0 && i+2 < len(name) {
 		return name[i+2:]

@@ -45,7 +45,6 @@ func ReadTranscripts(name string, data []byte, o Options) ([]Brought, error) {
 	return t.found, nil
 }
 
-// A reader reads the conversations of a file.
 type reader struct {
 	options Options
 	card    *convo.Node
@@ -75,7 +74,6 @@ func (t *reader) use(name string, data []byte) *convo.Node {
 	return t.seen.Whole()
 }
 
-// parse reads a value.
 func (t *reader) parse(n *convo.Node) (*convo.Node, error) {
 	return t.file.Parse(n.Offset, n.End, n.Pointer())
 }
@@ -120,7 +118,6 @@ func (t *reader) value(whole *convo.Node) error {
 	return nil
 }
 
-// several reads a list of conversations.
 func (t *reader) several(items []*convo.Node) error {
 	for i, item := range items {
 		if err := t.room(item); err != nil {
@@ -153,7 +150,6 @@ func (t *reader) lines() error {
 	return nil
 }
 
-// messages reads lines that are the messages of one conversation.
 func (t *reader) messages(lines []*convo.Node) {
 	var list []*convo.Node
 	var mistakes []error
@@ -188,7 +184,6 @@ func isWhole(n *convo.Node) bool {
 	return bytes.HasPrefix(value, []byte("[")) || convo.ObjectOf(value).IsConversation()
 }
 
-// more returns an error if there can be no more cases.
 func (t *reader) more(n *convo.Node, what string) error {
 	if len(t.found) == maxCases {
 		return n.Errorf("more than %d %s", maxCases, what)
@@ -207,7 +202,6 @@ func (t *reader) room(n *convo.Node) error {
 	return nil
 }
 
-// conversation reads the conversation at a place.
 func (t *reader) conversation(name string, at *convo.Node, from *Source) {
 	n, err := t.parse(at)
 	if err != nil {
@@ -226,7 +220,6 @@ func (t *reader) build(name string, n *convo.Node, form Form, from *Source) {
 	t.found = append(t.found, Brought{Name: name, Case: c})
 }
 
-// wrong adds a case that cannot be read.
 func (t *reader) wrong(name string, mistakes ...error) {
 	t.found = append(t.found, Brought{Name: name, Mistakes: mistakes})
 }
@@ -311,7 +304,6 @@ type inspection struct {
 	taken       int // bytes of attachments so far
 }
 
-// readInspect reads {"messages", "attachments"}, or an array of messages.
 func (c *Case) readInspect(r *convo.Reader, n *convo.Node) {
 	in := &inspection{Reader: r, attachments: map[string]string{}}
 	if list := n.Get("attachments"); !list.Absent() && list.Kind == '{' {
@@ -376,7 +368,6 @@ func (in *inspection) content(n *convo.Node) (list convo.Pieces) {
 	return list
 }
 
-// text returns a string, or the attachment that it refers to.
 func (in *inspection) text(n *convo.Node) string {
 	if n.Absent() {
 		return ""
@@ -460,7 +451,6 @@ const (
 // ErrLong says that a value, or a file of an archive, is too long to be read.
 var ErrLong = fmt.Errorf("a value longer than %d MiB", maxSample>>20)
 
-// readZip reads an evaluation log of Inspect in its packed form.
 func (t *reader) readZip(name string, data []byte) error {
 	wrong := func(format string, args ...any) error {
 		return &Error{File: name, Reason: fmt.Sprintf(format, args...)}
@@ -637,7 +627,6 @@ func (t *reader) promptfooResult(at *convo.Node, i int) {
 	t.build(from.String(), n, PromptfooForm, from)
 }
 
-// turns returns the messages of a result that has several; nil: it has none.
 func (t *reader) turns(of ...*convo.Node) *convo.Node {
 	for _, n := range of {
 		metadata := t.inside(n, "metadata")
@@ -650,7 +639,6 @@ func (t *reader) turns(of ...*convo.Node) *convo.Node {
 	return nil
 }
 
-// turn reads a prompt and its output.
 func (t *reader) turn(at, prompt, output *convo.Node, failed string) (*convo.Node, error) {
 	switch {
 	case prompt != nil && !output.Absent():
@@ -673,7 +661,6 @@ func (t *reader) turn(at, prompt, output *convo.Node, failed string) (*convo.Nod
 	return t.file.Object(at, convo.Member{Name: "prompt", Value: question}, convo.Member{Name: "output", Value: answer}), nil
 }
 
-// inside finds what is in a member that is an object; nil: it is none.
 func (t *reader) inside(n *convo.Node, name string) *convo.Node {
 	if !n.Has(name, '{') {
 		return nil

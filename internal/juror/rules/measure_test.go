@@ -43,7 +43,6 @@ type run struct {
 	failed, ticket bool
 	position       jury.Position
 	score          int
-	confidence     float64
 	findings       []jury.Finding
 }
 
@@ -130,55 +129,42 @@ func judged(t *testing.T, c *subject.Case) run {
 		}
 	}
 	o := answer.Opinion
-	return run{ticket: spoken < 2, position: o.Position, score: o.TotalScore, confidence: o.Confidence, findings: o.Findings}
+	return run{ticket: spoken < 2, position: o.Position, score: o.TotalScore, findings: o.Findings}
 }
 
 func summary(runs []run) string {
 	out := fmt.Sprintf("%d runs\n", len(runs))
 	flagged := func(r run) bool { return r.position != jury.SafePass }
-	count := func(of func(run) bool) (n int) {
-		for _, r := range runs {
-			if of(r) {
-				n++
-			}
-		}
-		return n
-	}
-	share := func(what string, part, whole func(run) bool) {
-		all := count(whole)
-		out += fmt.Sprintf("%-24s %4d of %4d  %.2f\n", what, count(func(r run) bool { return part(r) && whole(r) }), all, float64(count(func(r run) bool { return part(r) && whole(r) }))/float64(max(1, all)))
-	}
 	failed := func(r run) bool { return r.failed }
+	share := func(what string, part, whole func(run) bool) {
+		all := keep(runs, whole)
+		out += fmt.Sprintf("%-24s %4d of %4d  %.2f\n", what, len(keep(all, part)), len(all), float64(len(keep(all, part)))/float64(max(1, len(all))))
+	}
 	share("base rate", failed, func(run) bool { return true })
 	share("precision", failed, flagged)
 	share("failed runs flagged", flagged, failed)
 	share("good runs flagged", flagged, func(r run) bool { return !r.failed })
 	share("good tickets flagged", flagged, func(r run) bool { return !r.failed && r.ticket })
-	out += fmt.Sprintf("AUC of the score %.3f, mean over domains %.3f; of the confidence, where flagged %.3f, where not %.3f\n",
-		auc(runs, func(r run) float64 { return -float64(r.score) }, failed), overDomains(runs),
-		auc(keep(runs, flagged), func(r run) float64 { return r.confidence }, failed),
-		auc(keep(runs, func(r run) bool { return !flagged(r) }), func(r run) float64 { return r.confidence }, func(r run) bool { return !r.failed }))
-	out += fmt.Sprintf("AUC of the confidence over all runs, for being right: %.3f\n", auc(runs, func(r run) float64 { return r.confidence }, func(r run) bool { return flagged(r) == r.failed }))
-	return out + perRuleOf(runs)
+	return out + fmt.Sprintf("AUC of the score %.3f, mean over domains %.3f\n", auc(runs), overDomains(runs)) + perRuleOf(runs)
 }
 
 func keep(runs []run, of func(run) bool) []run {
 	return slices.DeleteFunc(slices.Clone(runs), func(r run) bool { return !of(r) })
 }
 
-// auc is the chance that a run of the class has the higher value than one outside of it; equal values count half.
-func auc(runs []run, value func(run) float64, class func(run) bool) float64 {
+// auc is the chance that a failed run has the lower score than a good one; equal scores count half.
+func auc(runs []run) float64 {
 	won, pairs := 0.0, 0.0
 	for _, a := range runs {
 		for _, b := range runs {
-			if !class(a) || class(b) {
+			if !a.failed || b.failed {
 				continue
 			}
 			pairs++
-			switch x, y := value(a), value(b); {
-			case x > y:
+			switch {
+			case a.score < b.score:
 				won++
-			case x == y:
+			case a.score == b.score:
 				won += 0.5
 			}
 		}
@@ -197,7 +183,7 @@ func overDomains(runs []run) float64 {
 	sum, n := 0.0, 0.0
 	for _, list := range domains {
 		if bad := len(keep(list, func(r run) bool { return r.failed })); bad > 0 && bad < len(list) {
-			sum += auc(list, func(r run) float64 { return -float64(r.score) }, func(r run) bool { return r.failed })
+			sum += auc(list)
 			n++
 		}
 	}
@@ -206,8 +192,7 @@ func overDomains(runs []run) float64 {
 
 // perRuleOf lists, by rule and severity, in how many runs it spoke, and the share of these that had failed.
 func perRuleOf(runs []run) string {
-	type line struct{ runs, failed int }
-	lines := map[string]*line{}
+	spoke, bad := map[string]int{}, map[string]int{}
 	for _, r := range runs {
 		seen := map[string]bool{}
 		for _, f := range r.findings {
@@ -216,21 +201,15 @@ func perRuleOf(runs []run) string {
 				continue
 			}
 			seen[key] = true
-			l := lines[key]
-			if l == nil {
-				l = &line{}
-				lines[key] = l
-			}
-			l.runs++
+			spoke[key]++
 			if r.failed {
-				l.failed++
+				bad[key]++
 			}
 		}
 	}
 	out := ""
-	for _, key := range slices.Sorted(maps.Keys(lines)) {
-		l := lines[key]
-		out += fmt.Sprintf("  %-36s %4d runs, failed %.2f\n", key, l.runs, float64(l.failed)/float64(l.runs))
+	for _, key := range slices.Sorted(maps.Keys(spoke)) {
+		out += fmt.Sprintf("  %-36s %4d runs, failed %.2f\n", key, spoke[key], float64(bad[key])/float64(spoke[key]))
 	}
 	if testing.Verbose() {
 		for _, r := range runs {

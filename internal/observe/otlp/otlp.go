@@ -191,7 +191,6 @@ const (
 	Agent     Kind = "agent"     // the whole of what an agent was asked and answered, whose parts other spans tell
 )
 
-// kinds are what the conventions call acts.
 var kinds = map[string]map[string]Kind{
 	"gen_ai.operation.name":   {"chat": Inference, "text_completion": Inference, "generate_content": Inference, "execute_tool": Tool, "invoke_agent": Agent, "invoke_workflow": Agent, "embeddings": "", "create_agent": "", "retrieval": ""},
 	"openinference.span.kind": {"LLM": Inference, "TOOL": Tool, "AGENT": Agent, "CHAIN": "", "EMBEDDING": "", "RETRIEVER": "", "RERANKER": "", "GUARDRAIL": "", "EVALUATOR": "", "PROMPT": ""},
@@ -276,7 +275,6 @@ type (
 	Double float64
 )
 
-// maxID bounds the hexadecimal digits of an id.
 const maxID = 64
 
 // UnmarshalJSONFrom reads hexadecimal digits. OTLP/JSON has ids so, and not in base64 as protobuf's own JSON has bytes.
