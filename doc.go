@@ -37,7 +37,7 @@
 //	a language          internal/words: a file beside en.txt and pages/en.txt, and its line in words.go
 //	a store of the log  ledger/storage.Store, tested by internal/storetest; internal/installation opens it. If machines share it: also
 //	                    filestore.Store, lock.Locks and schedule/table.go
-//	a guarantee         verify/assurance, package verify, internal/words, docs/format.md, testdata/second-verifier
+//	a guarantee         package verify (report.go), internal/words, docs/format.md, testdata/second-verifier
 //	a page              its route in internal/server (table.go), its view and template in internal/pages, its texts in internal/words
 //	a transcript form   internal/convo (a reader), internal/subject (forms.go), an example in docs/case.md
 //	a rule              internal/juror/rules: a line in rules.go and a function; Version changes, because trials record it
@@ -58,7 +58,7 @@
 //	sigma       proves linear relations between points of P-256
 //	property    commitments to values, and proofs about them; property/proving makes those that records carry
 //	trustlist   verifies the EU's trusted lists
-//	verify      takes a trust file and records, returns a report; verify/trust: what a reader believes; verify/assurance: what counts
+//	verify      takes a trust file and records, returns a report; verify/trust: what a reader believes
 //	reputation  an agent's conduct as a number
 //
 // Public, for other programs: api (what travels over HTTP) and client (signs where the key is), recorder (seals a program's calls to models),

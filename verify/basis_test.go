@@ -23,7 +23,6 @@ import (
 	"jurat/jury"
 	"jurat/timestamp"
 	"jurat/verify"
-	"jurat/verify/assurance"
 	"jurat/verify/trust"
 )
 
@@ -51,40 +50,40 @@ func owned(trusted *trust.Trust) {
 type weakness struct {
 	name   string
 	change func(t *testing.T, r *evidence.Record, o *verify.Options)
-	level  assurance.Level
-	keys   assurance.Keys
-	time   assurance.Clock
-	log    assurance.Log
+	level  verify.Level
+	keys   verify.Keys
+	time   verify.Clock
+	log    verify.Log
 }
 
 var weaknesses = []weakness{
-	{"nothing", func(*testing.T, *evidence.Record, *verify.Options) {}, assurance.IndependentQualified, assurance.ByOwner, assurance.QualifiedClock, assurance.Witness},
+	{"nothing", func(*testing.T, *evidence.Record, *verify.Options) {}, verify.LevelQualified, verify.KeysByOwner, verify.QualifiedClock, verify.LogWitnessed},
 	{"the service is in no list", func(_ *testing.T, _ *evidence.Record, o *verify.Options) {
 		o.Trust.Authorities[0].Services, o.Trust.Lists = nil, nil
-	}, assurance.Independent, assurance.ByOwner, assurance.IndependentClock, assurance.Witness},
+	}, verify.LevelIndependent, verify.KeysByOwner, verify.IndependentClock, verify.LogWitnessed},
 	{"the reader's checkpoint instead of witnesses", func(_ *testing.T, r *evidence.Record, o *verify.Options) {
 		o.Trust.Witnesses, o.Trust.Quorum, o.Checkpoint = nil, 0, r.Log.Checkpoint
-	}, assurance.IndependentQualified, assurance.ByOwner, assurance.QualifiedClock, assurance.Compared},
+	}, verify.LevelQualified, verify.KeysByOwner, verify.QualifiedClock, verify.LogCompared},
 	{"the reader's checkpoint, too", func(_ *testing.T, r *evidence.Record, o *verify.Options) { o.Checkpoint = r.Log.Checkpoint },
-		assurance.IndependentQualified, assurance.ByOwner, assurance.QualifiedClock, assurance.Both},
+		verify.LevelQualified, verify.KeysByOwner, verify.QualifiedClock, verify.LogBoth},
 	{"nobody else saw the log", func(_ *testing.T, _ *evidence.Record, o *verify.Options) { o.Trust.Witnesses, o.Trust.Quorum = nil, 0 },
-		assurance.Operator, assurance.ByOwner, assurance.QualifiedClock, assurance.Alone},
+		verify.LevelOperator, verify.KeysByOwner, verify.QualifiedClock, verify.LogAlone},
 	{"the clock is the operator's, though qualified", func(_ *testing.T, _ *evidence.Record, o *verify.Options) {
 		o.Trust.Authorities[0].Clock = trust.OperatorClock
 	},
-		assurance.Operator, assurance.ByOwner, assurance.OperatorClock, assurance.Witness},
+		verify.LevelOperator, verify.KeysByOwner, verify.OperatorClock, verify.LogWitnessed},
 	{"the operator keeps the key", func(_ *testing.T, _ *evidence.Record, o *verify.Options) { o.Trust.Keys[0].Custody = trust.ByOperator },
-		assurance.Operator, assurance.ByOperator, assurance.QualifiedClock, assurance.Witness},
-	{"no time stamp", func(_ *testing.T, r *evidence.Record, _ *verify.Options) { r.Timestamps = nil }, assurance.Signed, assurance.ByOwner, "", assurance.Witness},
-	{"no place in a log", func(_ *testing.T, r *evidence.Record, _ *verify.Options) { r.Log = nil }, assurance.Signed, assurance.ByOwner, assurance.QualifiedClock, ""},
-	{"witnesses are missing", func(_ *testing.T, r *evidence.Record, o *verify.Options) { o.Trust.Quorum = 3 }, assurance.Signed, assurance.ByOwner, assurance.QualifiedClock, ""},
-	{"an unknown key", func(_ *testing.T, _ *evidence.Record, o *verify.Options) { o.Trust.Keys = nil }, "", "", "", assurance.Witness},
+		verify.LevelOperator, verify.KeysByOperator, verify.QualifiedClock, verify.LogWitnessed},
+	{"no time stamp", func(_ *testing.T, r *evidence.Record, _ *verify.Options) { r.Timestamps = nil }, verify.LevelSigned, verify.KeysByOwner, "", verify.LogWitnessed},
+	{"no place in a log", func(_ *testing.T, r *evidence.Record, _ *verify.Options) { r.Log = nil }, verify.LevelSigned, verify.KeysByOwner, verify.QualifiedClock, ""},
+	{"witnesses are missing", func(_ *testing.T, r *evidence.Record, o *verify.Options) { o.Trust.Quorum = 3 }, verify.LevelSigned, verify.KeysByOwner, verify.QualifiedClock, ""},
+	{"an unknown key", func(_ *testing.T, _ *evidence.Record, o *verify.Options) { o.Trust.Keys = nil }, "", "", "", verify.LogWitnessed},
 	{"no trust file", func(_ *testing.T, _ *evidence.Record, o *verify.Options) { o.Trust = nil }, "", "", "", ""},
 }
 
 // TestWhatAProofRestsOn: the basis follows from the reader's trust file, part by part, and every level is met and not met.
 func TestWhatAProofRestsOn(t *testing.T) {
-	met := map[assurance.Level][2]int{}
+	met := map[verify.Level][2]int{}
 	for _, tt := range weaknesses {
 		r, o := sure(t)
 		tt.change(t, r, &o)
@@ -92,10 +91,10 @@ func TestWhatAProofRestsOn(t *testing.T) {
 		if b.Level != tt.level || b.Keys != tt.keys || b.Time != tt.time || b.Log != tt.log {
 			t.Errorf("%s: %+v", tt.name, b)
 		}
-		for i, level := range assurance.Levels() {
-			o.Need = assurance.Need{Level: level}
+		for i, level := range verify.Levels() {
+			o.Need = verify.Need{Level: level}
 			report := verify.Record(r, o)
-			want := i <= slices.Index(assurance.Levels(), tt.level)
+			want := i <= slices.Index(verify.Levels(), tt.level)
 			if got := report.Outcome == verify.Proved; got != want || report.Demanded.Level != level {
 				t.Errorf("%s, for the level %s: %s, %+v", tt.name, level, report.Outcome, report.Basis)
 			}
@@ -104,7 +103,7 @@ func TestWhatAProofRestsOn(t *testing.T) {
 			met[level] = counts
 		}
 	}
-	for _, level := range assurance.Levels() {
+	for _, level := range verify.Levels() {
 		if met[level][0] == 0 || met[level][1] == 0 {
 			t.Errorf("the level %s was met %d times, and not met %d times", level, met[level][1], met[level][0])
 		}
@@ -130,11 +129,11 @@ func TestPartsThatAReaderDemands(t *testing.T) {
 		r, o := sure(t)
 		i := slices.IndexFunc(weaknesses, func(w weakness) bool { return w.name == tt.weakness })
 		weaknesses[i].change(t, r, &o)
-		need := must.Get(assurance.ParseNeed(tt.need))(t)
+		need := must.Get(verify.ParseNeed(tt.need))(t)
 		o.Need = need
 		report := verify.Record(r, o)
 		part, _, _ := strings.Cut(tt.need, "=")
-		if met := report.Outcome == verify.Proved; met != tt.met || !met && !slices.Equal(report.Basis.Unmet, []assurance.Part{assurance.Part(part)}) {
+		if met := report.Outcome == verify.Proved; met != tt.met || !met && !slices.Equal(report.Basis.Unmet, []verify.Part{verify.Part(part)}) {
 			t.Errorf("%s, %s: %s, %+v", tt.need, tt.weakness, report.Outcome, report.Basis)
 		}
 	}
@@ -143,7 +142,7 @@ func TestPartsThatAReaderDemands(t *testing.T) {
 // TestWordsThatAreNone: a need in words that do not exist is met by nothing.
 func TestWordsThatAreNone(t *testing.T) {
 	r, o := sure(t)
-	for _, need := range []assurance.Need{{Level: "best"}, {Keys: "mine"}, {Time: "noon"}, {Log: "seen"}} {
+	for _, need := range []verify.Need{{Level: "best"}, {Keys: "mine"}, {Time: "noon"}, {Log: "seen"}} {
 		o.Need = need
 		if report := verify.Record(r, o); report.Outcome != verify.NotProved || len(report.Basis.Unmet) != 3 {
 			t.Errorf("%+v: %s, %+v", need, report.Outcome, report.Basis)
@@ -158,7 +157,7 @@ func TestEntriesAloneShowNobodyElse(t *testing.T) {
 	b, o := k.bundle(), k.Options(t)
 	o.Entries = strings.NewReader(string(k.entries(2)))
 	report := verify.Bundle(b, o)
-	if report.Of(verify.Completeness).Status != verify.Proved || report.Basis.Log != assurance.Alone {
+	if report.Of(verify.Completeness).Status != verify.Proved || report.Basis.Log != verify.LogAlone {
 		t.Errorf("%+v, %+v", report.Of(verify.Completeness), report.Basis)
 	}
 }
@@ -175,10 +174,10 @@ func TestATrialRestsOnItsOperator(t *testing.T) {
 		}
 	}
 	report := verify.Bundle(b, o)
-	if report.Basis.Level != assurance.Operator || report.Basis.Keys != assurance.ByOperator {
+	if report.Basis.Level != verify.LevelOperator || report.Basis.Keys != verify.KeysByOperator {
 		t.Errorf("%+v", report.Basis)
 	}
-	if p := report.Basis.Parties; len(p) < 3 || p[0] != (assurance.Party{Role: evidence.RoleSubmitter, Custody: trust.ByOwner, By: trust.ByKey}) || p[1].Custody != trust.ByOperator {
+	if p := report.Basis.Parties; len(p) < 3 || p[0] != (verify.Party{Role: evidence.RoleSubmitter, Custody: trust.ByOwner, By: trust.ByKey}) || p[1].Custody != trust.ByOperator {
 		t.Errorf("%+v", p)
 	}
 }
@@ -187,8 +186,8 @@ func TestATrialRestsOnItsOperator(t *testing.T) {
 func TestRefutedIsOnNobodysWord(t *testing.T) {
 	r, o := sure(t)
 	r.Log.Index++
-	o.Need.Level = assurance.Signed
-	if report := verify.Record(r, o); report.Outcome != verify.Refuted || report.Basis.Level != assurance.Signed {
+	o.Need.Level = verify.LevelSigned
+	if report := verify.Record(r, o); report.Outcome != verify.Refuted || report.Basis.Level != verify.LevelSigned {
 		t.Errorf("%s, %+v", report.Outcome, report.Basis)
 	}
 }
@@ -209,7 +208,7 @@ func TestSecondVerifierOnLevels(t *testing.T) {
 		d := demanded[i]
 		var found struct {
 			Outcome verify.Status
-			Basis   *assurance.Basis
+			Basis   *verify.Basis
 		}
 		if err := json.Unmarshal([]byte(out), &found); err != nil {
 			t.Fatalf("%s: %v: %s", d.name, err, out)
@@ -262,8 +261,8 @@ func demandOf(t *testing.T, name string, r *evidence.Record, o verify.Options, d
 	if !o.Before.IsZero() {
 		arguments = append(arguments, "--before", o.Before.Format(time.RFC3339))
 	}
-	if assurance.IsNeed(demand) {
-		o.Need = must.Get(assurance.ParseNeed(demand))(t)
+	if verify.IsNeed(demand) {
+		o.Need = must.Get(verify.ParseNeed(demand))(t)
 	} else {
 		o.Require = []verify.Guarantee{verify.Guarantee(demand)}
 	}
@@ -337,9 +336,9 @@ func TestALevelLowersNothingThatIsAsked(t *testing.T) {
 		r, o := standalone(t, output("a"))
 		tt.ask(t, r, &o)
 		for name, adopt := range map[string]func(*verify.Options) error{
-			"level": func(o *verify.Options) error { o.Need.Level = assurance.Signed; return nil },
+			"level": func(o *verify.Options) error { o.Need.Level = verify.LevelSigned; return nil },
 			"policy": func(o *verify.Options) error {
-				return o.Adopt(must.Get(assurance.ParsePolicy([]byte(`{"format":"jurat/policy/v1","level":"signed"}`)))(t))
+				return o.Adopt(must.Get(verify.ParsePolicy([]byte(`{"format":"jurat/policy/v1","level":"signed"}`)))(t))
 			},
 		} {
 			asked := o
@@ -366,7 +365,7 @@ func TestWhatIsAskedCountsOfEveryKind(t *testing.T) {
 		"checkpoint": func(o verify.Options) *verify.Report { return verify.Checkpoint(trial.Checkpoint, o) },
 	} {
 		o := h.Options(t)
-		o.Need.Level = assurance.Signed
+		o.Need.Level = verify.LevelSigned
 		if r := verified(o); r.Outcome != verify.Proved {
 			t.Errorf("%s, of which nothing more is asked: %+v", name, r.Guarantees)
 		}
@@ -409,7 +408,7 @@ func TestSecondVerifierOnDemands(t *testing.T) {
 	folder := t.TempDir()
 	var demanded []demandedFile
 	plain := demandOf(t, "plain", r, o, "signed").arguments
-	given := func(name string, need assurance.Need, err error, arguments ...string) {
+	given := func(name string, need verify.Need, err error, arguments ...string) {
 		asked := o
 		asked.Need = need
 		f := demandedFile{name: name, arguments: slices.Concat(arguments, slices.Delete(slices.Clone(plain), 2, 4))}
@@ -425,13 +424,13 @@ func TestSecondVerifierOnDemands(t *testing.T) {
 				continue // which the second verifier does not know
 			}
 			doc := fmt.Sprintf(`{"format":"jurat/policy/v1","%s":%s,"%s":"operator"}`, member, value, map[bool]string{false: "level", true: "keys"}[member == "level"])
-			p, err := assurance.ParsePolicy([]byte(doc))
+			p, err := verify.ParsePolicy([]byte(doc))
 			if err == nil && len(p.Require) > 0 {
 				continue
 			}
 			file := fmt.Sprintf("%s-%d.json", member, i)
 			write(t, folder, file, []byte(doc))
-			need := assurance.Need{}
+			need := verify.Need{}
 			if err == nil {
 				need = p.Need
 			}
@@ -441,8 +440,8 @@ func TestSecondVerifierOnDemands(t *testing.T) {
 	words := []string{"signed", "operator", "time=operator", "time=qualified", "log=alone", "log=compared", "log=witnessed", "level=signed"}
 	for _, one := range words {
 		for _, other := range words {
-			first, err1 := assurance.ParseNeed(one)
-			second, err2 := assurance.ParseNeed(other)
+			first, err1 := verify.ParseNeed(one)
+			second, err2 := verify.ParseNeed(other)
 			need, err3 := first.With(second)
 			given(one+" and "+other, need, errors.Join(err1, err2, err3), "--require", one, "--require", other)
 		}
@@ -483,8 +482,8 @@ func TestSecondVerifierOnFilesUnderDemands(t *testing.T) {
 		arguments := append([]string{"--trust", filepath.Join(folder, "trust")}, names...)
 		if demand != "" {
 			arguments = append(arguments, "--require", demand)
-			if assurance.IsNeed(demand) {
-				o.Need = must.Get(assurance.ParseNeed(demand))(t)
+			if verify.IsNeed(demand) {
+				o.Need = must.Get(verify.ParseNeed(demand))(t)
 			} else {
 				o.Require = []verify.Guarantee{verify.Guarantee(demand)}
 			}
@@ -618,14 +617,14 @@ func TestTheOperatorsClockAnswersNothingUnderADemand(t *testing.T) {
 			if f := plain.Of(tt.of); string(f.Status)+" "+f.Rule != tt.plain {
 				t.Errorf("%+v, want %s", f, tt.plain)
 			}
-			for _, need := range []assurance.Need{{Level: assurance.Independent}, {Level: assurance.IndependentQualified}, {Time: assurance.IndependentClock}, {Time: assurance.QualifiedClock}} {
+			for _, need := range []verify.Need{{Level: verify.LevelIndependent}, {Level: verify.LevelQualified}, {Time: verify.IndependentClock}, {Time: verify.QualifiedClock}} {
 				o := c.o
 				o.Need = need
 				report := verify.Record(c.record, o)
 				if f := report.Of(tt.of); string(f.Status)+" "+f.Rule != tt.demanded {
 					t.Errorf("%+v: %+v, want %s", need, f, tt.demanded)
 				}
-				if met := report.Outcome == verify.Proved; need.Level == assurance.Independent && met != (plain.Basis.Level == assurance.Independent) {
+				if met := report.Outcome == verify.Proved; need.Level == verify.LevelIndependent && met != (plain.Basis.Level == verify.LevelIndependent) {
 					t.Errorf("the level is %q, and the demand %s: %+v", plain.Basis.Level, report.Outcome, report.Basis)
 				}
 			}

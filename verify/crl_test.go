@@ -485,19 +485,6 @@ func TestOldListForAuthority(t *testing.T) {
 	}
 }
 
-// TestSealedByOldList: the short form of verification finds the same.
-func TestSealedByOldList(t *testing.T) {
-	b, o, _ := certifiedBundle(t, 1)
-	r := b.Records[0]
-	if got := verify.Sealed(r, o); got.Status != verify.Proved {
-		t.Errorf("%+v", got)
-	}
-	o.CRLs = o.CRLs[:1]
-	if got := verify.Sealed(r, o); got.Rule != "revocation" {
-		t.Errorf("without the issuing CA's list: %+v", got)
-	}
-}
-
 // shortLivedCases are about certificates that end too soon to be revoked.
 func shortLivedCases() []certificateCase {
 	proved, not := verify.Proved, verify.NotProved

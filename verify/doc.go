@@ -11,6 +11,12 @@
 // This package reads no clock, file system or network, so the portal runs the same code in a browser. docs/format.md specifies
 // verification normatively, under "Verification".
 //
+// # Levels are few, and the weakest part decides
+//
+// A proof on the operator's word fails whole if the operator lies, whether about a key, a clock or the log. So a [Level] names the weakest of the three,
+// and the [Basis] says which of them are better. The operator runs the jurors and keeps their keys, so a trial is proved on the operator's word, while
+// what the agent said can be proved independently: the basis has the keys of each role apart.
+//
 // # A second signature is demanded by the reader, not by the record
 //
 // A forger of the first signature can seal a record that names no other signer. So the record's own list of signers cannot demand a second

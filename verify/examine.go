@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"jurat/evidence"
-	"jurat/internal/fault"
 	"jurat/timestamp"
 	"jurat/verify/trust"
 )
@@ -77,40 +76,6 @@ func disclosureRule(err error) string {
 		return "provable"
 	}
 	return "disclosure"
-}
-
-// Sealed returns the worst finding about a record's content, authentication and time: the same as Record says about
-// these three. It serves callers that verify very many records and prove their places otherwise. The Status is Proved
-// if there is no finding. If the program itself fails on the record, content is not proved.
-//
-// A claimed time later than the proved time does not count against the sealing: then the Status is Proved and the
-// Rule Skew.
-func Sealed(r *evidence.Record, o Options) (worst Finding) {
-	err := fault.Guard(func() error {
-		worst = sealed(r, o)
-		return nil
-	})
-	if err != nil {
-		return Finding{Guarantee: Content, Status: NotProved, Record: recordName(r), Reason: err.Error()}
-	}
-	return worst
-}
-
-func sealed(r *evidence.Record, o Options) Finding {
-	c := &check{Checker: newChecker(o), options: o}
-	worst := Finding{Status: Proved}
-	for _, f := range c.alone(r, timestamp.NewShare()).findings {
-		if f.Guarantee != Content && f.Guarantee != Authentication && f.Guarantee != Time {
-			continue
-		}
-		if f.Rule == Skew {
-			f.Status = Proved
-		}
-		if f.Status.Worse(worst.Status) || worst.Rule == "" && f.Rule == Skew {
-			worst = f
-		}
-	}
-	return worst
 }
 
 // take keeps the findings about the next record. If the record was examined ahead of time and spent more than the file has left, take examines it

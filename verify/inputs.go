@@ -9,7 +9,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/verify/assurance"
 	"jurat/verify/trust"
 )
 
@@ -89,8 +88,8 @@ func (q *Inputs) moments(o *Options) error {
 }
 
 // ReadPolicy reads a policy file. Its errors name the file.
-func ReadPolicy(file *InputFile) (*assurance.Policy, error) {
-	return parsed(file, assurance.MaxPolicy, assurance.ParsePolicy)
+func ReadPolicy(file *InputFile) (*PolicyTerms, error) {
+	return parsed(file, MaxPolicy, ParsePolicy)
 }
 
 // ReadTrust reads a trust file. It returns nil if file is nil. Its errors name the file.
@@ -114,7 +113,7 @@ func consistency(doc []byte) (*operator.Consistency, error) {
 
 // parsed reads at most the given number of bytes, and names the file in errors. It returns the zero value for no
 // file.
-func parsed[T *trust.Trust | *x509.RevocationList | *operator.Consistency | *assurance.Policy | string](file *InputFile, most int64, parse func([]byte) (T, error)) (T, error) {
+func parsed[T *trust.Trust | *x509.RevocationList | *operator.Consistency | *PolicyTerms | string](file *InputFile, most int64, parse func([]byte) (T, error)) (T, error) {
 	var none T
 	if file == nil {
 		return none, nil

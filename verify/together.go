@@ -10,7 +10,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/verify/assurance"
 )
 
 // Together collects the records of several files of one log, to check them against each other. The caller puts it
@@ -28,7 +27,7 @@ type Together struct {
 func NewTogether(o Options) *Together {
 	o.Together, o.Each, o.envelope = nil, nil, nil
 	o.Checkpoint, o.Consistency, o.Entries, o.Demands, o.Before = "", nil, nil, nil, time.Time{} // each file was already held against them
-	o.Require = slices.DeleteFunc(slices.Clone(o.Require), func(g Guarantee) bool { return !slices.Contains(assurance.Required(SeveralFiles), g) })
+	o.Require = slices.DeleteFunc(slices.Clone(o.Require), func(g Guarantee) bool { return !slices.Contains(Required(SeveralFiles), g) })
 	return &Together{options: o, logs: map[string]*gathered{}}
 }
 

@@ -14,7 +14,6 @@ import (
 	"jurat/internal/fault"
 	"jurat/internal/inorder"
 	"jurat/timestamp"
-	"jurat/verify/assurance"
 	"jurat/verify/trust"
 )
 
@@ -23,14 +22,14 @@ type Options struct {
 	Trust   *trust.Trust           // nil: nothing can be proved
 	Policy  Policy                 // how much must be proved; "": Default
 	Require []Guarantee            // count for the outcome besides those that always do; they are not proved if they do not apply
-	Need    assurance.Need         // what the proof must rest on; the level also says which guarantees count
+	Need    Need                   // what the proof must rest on; the level also says which guarantees count
 	Demands []*Demand              // what proofs or values must show; with any, Property counts
 	Before  time.Time              // also ask whether each record existed before this moment; zero: do not ask
 	At      time.Time              // the moment of checking; zero: none is given
 	CRLs    []*x509.RevocationList // the reader's revocation lists of CAs, unchecked; see ParseCRL
 	Grace   time.Duration          // how long after a record's proved time a revocation list must have been made to count as of its own time; zero: trust.DefaultGrace
 
-	PolicyFile *assurance.PolicyFile // from which some of this was taken, for the report; nil: none
+	PolicyFile *PolicyFile // from which some of this was taken, for the report; nil: none
 
 	// What the reader knows of the log from elsewhere. It shows whether the log has lost records or has two
 	// histories.
@@ -212,7 +211,7 @@ type check struct {
 	proofs  proofs             // those that records carry, and what became of demands
 	sights  sights             // what recorders saw
 	gaps    []*evidence.Record // those that tell of acts that no record has
-	parties []assurance.Party  // of all signers
+	parties []Party            // of all signers
 
 	statement *Statement // of SCITT, which the file is; nil: it is none
 
@@ -304,7 +303,7 @@ func (c *check) report() *Report {
 	if c.log != nil {
 		r.Log = &LogState{Origin: c.log.Origin, Size: c.log.Size}
 	}
-	for _, g := range assurance.Guarantees() {
+	for _, g := range Guarantees() {
 		if !c.applies(g) {
 			continue
 		}
@@ -352,14 +351,14 @@ func (c *check) applies(g Guarantee) bool {
 	if c.kind == OneCheckpoint {
 		return g == Order || g == Completeness && c.options.knowsLog()
 	}
-	if c.kind == SeveralFiles && !slices.Contains(assurance.Required(SeveralFiles), g) {
+	if c.kind == SeveralFiles && !slices.Contains(Required(SeveralFiles), g) {
 		return false
 	}
 	switch g {
 	case Before:
 		return !c.options.Before.IsZero()
 	case Qualified:
-		return c.Trust.HasServices() || slices.Contains(c.options.Require, Qualified) || c.options.Need.Level == assurance.IndependentQualified
+		return c.Trust.HasServices() || slices.Contains(c.options.Require, Qualified) || c.options.Need.Level == LevelQualified
 	case Property:
 		return c.proofs.carried > 0 || slices.Contains(c.options.required(), Property)
 	case Configuration:

@@ -18,7 +18,6 @@ import (
 	"jurat/internal/must"
 	portalvisit "jurat/internal/portal/visit"
 	"jurat/verify"
-	"jurat/verify/assurance"
 	"jurat/verify/trust"
 )
 
@@ -97,11 +96,11 @@ func whatCanBeDemanded(t *testing.T) (all []string) {
 			all = append(all, string(g))
 		}
 	}
-	for _, l := range assurance.Levels() {
+	for _, l := range verify.Levels() {
 		all = append(all, string(l))
 	}
-	for _, part := range []assurance.Part{assurance.PartKeys, assurance.PartTime, assurance.PartLog} {
-		_, err := assurance.ParseNeed(string(part) + "=?")
+	for _, part := range []verify.Part{verify.PartKeys, verify.PartTime, verify.PartLog} {
+		_, err := verify.ParseNeed(string(part) + "=?")
 		match := regexp.MustCompile(`want one of \[(.+)\]`).FindStringSubmatch(fmt.Sprint(err))
 		if match == nil {
 			t.Fatalf("%s: %v", part, err)
@@ -339,7 +338,7 @@ func policyOf(require string) string {
 	switch {
 	case is:
 		return fmt.Sprintf(`{"format":"jurat/policy/v1",%q:%q}`, part, word)
-	case slices.Contains(assurance.Levels(), assurance.Level(require)):
+	case slices.Contains(verify.Levels(), verify.Level(require)):
 		return fmt.Sprintf(`{"format":"jurat/policy/v1","level":%q}`, require)
 	}
 	return fmt.Sprintf(`{"format":"jurat/policy/v1","require":[%q]}`, require)

@@ -21,7 +21,6 @@ import (
 	"jurat/internal/server"
 	"jurat/internal/words"
 	"jurat/verify"
-	"jurat/verify/assurance"
 	"jurat/verify/trust"
 )
 
@@ -91,8 +90,8 @@ func (c *verifyCmd) requires(o *verify.Options) error {
 			o.Demands = append(o.Demands, demand)
 			continue
 		}
-		if assurance.IsNeed(text) {
-			need, err := assurance.ParseNeed(text)
+		if verify.IsNeed(text) {
+			need, err := verify.ParseNeed(text)
 			if err == nil {
 				o.Need, err = o.Need.With(need)
 			}
@@ -104,7 +103,7 @@ func (c *verifyCmd) requires(o *verify.Options) error {
 		g := verify.Guarantee(strings.ReplaceAll(text, "-", "_"))
 		if !slices.Contains(verify.Guarantees(), g) {
 			return fmt.Errorf("--require: %q is unknown: want a level (%v), keys=, time= or log=, a guarantee (%v), or a demand such as in:/metadata/action=refund,quote",
-				text, assurance.Levels(), verify.Guarantees())
+				text, verify.Levels(), verify.Guarantees())
 		}
 		o.Require = append(o.Require, g)
 	}
@@ -266,7 +265,7 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 		p.text("  ", fmt.Sprintf("Demanded %s: %s: shown of %d of %s.", d.Demand, pick(d.Met, "met", "not met"), d.Proved, plural.Of(d.Asked, "record")))
 	}
 	for _, g := range r.Uncounted {
-		p.text("  ", fmt.Sprintf("%s is not proved and does not count here: %s. --require %[1]s makes it count.", strings.ReplaceAll(string(g), "_", "-"), assurance.WhyUncounted(r.Kind, g)))
+		p.text("  ", fmt.Sprintf("%s is not proved and does not count here: %s. --require %[1]s makes it count.", strings.ReplaceAll(string(g), "_", "-"), verify.WhyUncounted(r.Kind, g)))
 	}
 	p.times(r)
 	p.first("  ", words.Identities(words.English, r.Identities), 10, "%s", "%d more agents, reviewers and recorders signed (--json lists them).")

@@ -9,7 +9,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/verify"
-	"jurat/verify/assurance"
 	"jurat/verify/trust"
 )
 
@@ -96,7 +95,7 @@ func Wanted(l Lang, r *verify.Report) []string {
 	return said
 }
 
-func (t Texts) level(outcome verify.Status, l assurance.Level) string {
+func (t Texts) level(outcome verify.Status, l verify.Level) string {
 	if outcome == verify.Refuted {
 		return t.Say("basis.refuted")
 	}
@@ -107,11 +106,11 @@ func (t Texts) level(outcome verify.Status, l assurance.Level) string {
 func (t Texts) orOpen(key string) string { return cmp.Or(t.Say(key), t.Say("basis.open")) }
 
 // keys says who keeps the keys of which roles.
-func (t Texts) keys(b *assurance.Basis) string {
+func (t Texts) keys(b *verify.Basis) string {
 	if b.Keys == "" || len(b.Parties) == 0 {
 		return t.Say("basis.open")
 	}
-	of := func(key string, is func(assurance.Party) bool) string {
+	of := func(key string, is func(verify.Party) bool) string {
 		var roles []string
 		for _, p := range b.Parties {
 			if name := t.Say("role." + string(p.Role)); is(p) && !slices.Contains(roles, name) {
@@ -124,9 +123,9 @@ func (t Texts) keys(b *assurance.Basis) string {
 		return t.Say(key, "roles", strings.Join(roles, ", "))
 	}
 	said := []string{
-		of("basis.keys.operator", func(p assurance.Party) bool { return p.Custody == trust.ByOperator }),
-		of("basis.keys.owner", func(p assurance.Party) bool { return p.Custody == trust.ByOwner && p.By == trust.ByKey }),
-		of("basis.keys.ca", func(p assurance.Party) bool { return p.Custody == trust.ByOwner && p.By == trust.ByCA }),
+		of("basis.keys.operator", func(p verify.Party) bool { return p.Custody == trust.ByOperator }),
+		of("basis.keys.owner", func(p verify.Party) bool { return p.Custody == trust.ByOwner && p.By == trust.ByKey }),
+		of("basis.keys.ca", func(p verify.Party) bool { return p.Custody == trust.ByOwner && p.By == trust.ByCA }),
 	}
 	return strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), t.Say("basis.and"))
 }

@@ -30,7 +30,6 @@ import (
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
-	"jurat/verify/assurance"
 	"jurat/verify/trust"
 )
 
@@ -205,13 +204,13 @@ func named(t *testing.T) map[string][]string {
 		}
 	}
 	of := func(folder, name string, kinds ...string) { add(values(t, folder, name), kinds...) }
-	of("verify/assurance", "Guarantee", "guarantee", "asks")
-	of("verify/assurance", "Status", "status", "statement.judged", "statement.procedure.completeness", "statement.procedure.simultaneity")
-	of("verify/assurance", "Kind", "kind")
-	of("verify/assurance", "Level", "basis.level", "basis.need")
-	of("verify/assurance", "Clock", "basis.time")
-	of("verify/assurance", "Log", "basis.log")
-	of("verify/assurance", "Part", "basis.part")
+	of("verify", "Guarantee", "guarantee", "asks")
+	of("verify", "Status", "status", "statement.judged", "statement.procedure.completeness", "statement.procedure.simultaneity")
+	of("verify", "Kind", "kind")
+	of("verify", "Level", "basis.level", "basis.need")
+	of("verify", "Clock", "basis.time")
+	of("verify", "Log", "basis.log")
+	of("verify", "Part", "basis.part")
 	of("verify/trust", "Clock", "clock", "trust.authority", "statement.clock")
 	of("verify/trust", "Custody", "trust.ca", "trust.signer.keys", "trust.signer.cas")
 	of("evidence", "ActionType", "action")
@@ -453,35 +452,35 @@ func TestValuesAreInsertedOnce(t *testing.T) {
 
 // TestWhatAProofRestsOnInWords: every level and every word of a part has a sentence of its own, in each language.
 func TestWhatAProofRestsOnInWords(t *testing.T) {
-	owner := assurance.Party{Role: evidence.RoleAgent, Custody: trust.ByOwner, By: trust.ByKey}
-	certified := assurance.Party{Role: evidence.RoleAgent, Custody: trust.ByOwner, By: trust.ByCA}
-	held := assurance.Party{Role: evidence.RoleJuror, Custody: trust.ByOperator, By: trust.ByKey}
-	bases := []assurance.Basis{{}}
-	for _, l := range assurance.Levels() {
-		bases = append(bases, assurance.Basis{Level: l})
+	owner := verify.Party{Role: evidence.RoleAgent, Custody: trust.ByOwner, By: trust.ByKey}
+	certified := verify.Party{Role: evidence.RoleAgent, Custody: trust.ByOwner, By: trust.ByCA}
+	held := verify.Party{Role: evidence.RoleJuror, Custody: trust.ByOperator, By: trust.ByKey}
+	bases := []verify.Basis{{}}
+	for _, l := range verify.Levels() {
+		bases = append(bases, verify.Basis{Level: l})
 	}
-	for _, p := range []assurance.Party{owner, certified, held} {
-		bases = append(bases, assurance.Basis{Level: assurance.Operator, Keys: assurance.ByOperator, Parties: []assurance.Party{p}})
+	for _, p := range []verify.Party{owner, certified, held} {
+		bases = append(bases, verify.Basis{Level: verify.LevelOperator, Keys: verify.KeysByOperator, Parties: []verify.Party{p}})
 	}
-	for _, c := range []assurance.Clock{assurance.OperatorClock, assurance.IndependentClock, assurance.QualifiedClock} {
-		bases = append(bases, assurance.Basis{Level: assurance.Operator, Time: c})
+	for _, c := range []verify.Clock{verify.OperatorClock, verify.IndependentClock, verify.QualifiedClock} {
+		bases = append(bases, verify.Basis{Level: verify.LevelOperator, Time: c})
 	}
-	for _, l := range []assurance.Log{assurance.Alone, assurance.Compared, assurance.Witness, assurance.Both} {
-		bases = append(bases, assurance.Basis{Level: assurance.Operator, Log: l})
+	for _, l := range []verify.Log{verify.LogAlone, verify.LogCompared, verify.LogWitnessed, verify.LogBoth} {
+		bases = append(bases, verify.Basis{Level: verify.LevelOperator, Log: l})
 	}
 	for _, lang := range words.Langs() {
-		seen := map[string]assurance.Basis{}
+		seen := map[string]verify.Basis{}
 		for i := range bases {
-			bases[i].Unmet = []assurance.Part{assurance.PartKeys}
-			r := &verify.Report{Kind: verify.OneRecord, Outcome: verify.NotProved, Basis: &bases[i], Demanded: &verify.Demanded{Need: assurance.Need{Level: bases[i].Level}}}
+			bases[i].Unmet = []verify.Part{verify.PartKeys}
+			r := &verify.Report{Kind: verify.OneRecord, Outcome: verify.NotProved, Basis: &bases[i], Demanded: &verify.Demanded{Need: verify.Need{Level: bases[i].Level}}}
 			said := words.RestsOn(lang, r) + strings.Join(words.Wanted(lang, r), "")
-			if other, twice := seen[said]; twice || strings.ContainsAny(said, "{}") || strings.Contains(said, string(assurance.IndependentQualified)) {
+			if other, twice := seen[said]; twice || strings.ContainsAny(said, "{}") || strings.Contains(said, string(verify.LevelQualified)) {
 				t.Errorf("%s: %+v and %+v: %s", lang, bases[i], other, said)
 			}
 			seen[said] = bases[i]
 		}
 	}
-	checkpoint := words.RestsOn(words.English, &verify.Report{Kind: verify.OneCheckpoint, Basis: &assurance.Basis{Level: assurance.Operator, Log: assurance.Alone}})
+	checkpoint := words.RestsOn(words.English, &verify.Report{Kind: verify.OneCheckpoint, Basis: &verify.Basis{Level: verify.LevelOperator, Log: verify.LogAlone}})
 	if strings.Contains(checkpoint, "Keys") || !strings.Contains(checkpoint, "Log: only its operator") {
 		t.Error(checkpoint)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"jurat/verify"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -11,7 +12,6 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/scitt"
-	"jurat/verify/assurance"
 	"jurat/verify/trust"
 )
 
@@ -94,7 +94,7 @@ func useOfJSON(s *Source, start []byte) Use {
 	if doc := whole(s, mostRecognised); doc == nil || json.Unmarshal(evidence.CutMark(doc), &said) != nil {
 		return ToVerify
 	}
-	use, known := map[string]Use{trust.Format: AsTrust, assurance.PolicyFormat: AsPolicy, operator.ConsistencyFormat: AsConsistency}[said.Format]
+	use, known := map[string]Use{trust.Format: AsTrust, verify.PolicyFormat: AsPolicy, operator.ConsistencyFormat: AsConsistency}[said.Format]
 	if !known {
 		return ToVerify
 	}

@@ -25,7 +25,6 @@ import (
 	"jurat/property"
 	"jurat/scitt"
 	"jurat/verify"
-	"jurat/verify/assurance"
 	"jurat/verify/trust"
 )
 
@@ -287,23 +286,23 @@ func independent(file *trust.Trust) {
 func TestFilesInAnyOrder(t *testing.T) {
 	h := jurattest.NewForStrangers(t)
 	record := must.Get(h.Ledger.ProveOne(t.Context(), h.Seal(t, said(1, "The A9."))))(t)
-	policy := func(level assurance.Level) visit.Source {
+	policy := func(level verify.Level) visit.Source {
 		return text("p", fmt.Sprintf(`{"format":"jurat/policy/v1","level":%q}`, level))
 	}
 	known := text("k", record.Log.Checkpoint)
 	for _, tt := range []struct {
 		sources []visit.Source
 		want    verify.Status
-		level   assurance.Level
+		level   verify.Level
 	}{
-		{[]visit.Source{source(t, "t", h.Trust(t)), source(t, "r", record)}, verify.Proved, assurance.Operator},
-		{[]visit.Source{policy(assurance.Signed), source(t, "r", record), source(t, "t", h.Trust(t))}, verify.Proved, assurance.Operator},
-		{[]visit.Source{policy(assurance.Signed), source(t, "r", record)}, verify.NotProved, ""},
-		{[]visit.Source{policy(assurance.Operator), source(t, "r", record), source(t, "t", h.Trust(t))}, verify.Proved, assurance.Operator},
-		{[]visit.Source{policy(assurance.Operator), source(t, "r", record), source(t, "t", trusting(t, h, func(f *trust.Trust) { f.Authorities = []trust.Authority{} }))}, verify.NotProved, assurance.Signed},
-		{[]visit.Source{source(t, "r", record), policy(assurance.Independent), source(t, "t", h.Trust(t)), known}, verify.NotProved, assurance.Operator},
-		{[]visit.Source{known, policy(assurance.Independent), source(t, "t", trusting(t, h, independent)), source(t, "r", record)}, verify.Proved, assurance.Independent},
-		{[]visit.Source{known, policy(assurance.IndependentQualified), source(t, "t", trusting(t, h, independent)), source(t, "r", record)}, verify.NotProved, assurance.Independent},
+		{[]visit.Source{source(t, "t", h.Trust(t)), source(t, "r", record)}, verify.Proved, verify.LevelOperator},
+		{[]visit.Source{policy(verify.LevelSigned), source(t, "r", record), source(t, "t", h.Trust(t))}, verify.Proved, verify.LevelOperator},
+		{[]visit.Source{policy(verify.LevelSigned), source(t, "r", record)}, verify.NotProved, ""},
+		{[]visit.Source{policy(verify.LevelOperator), source(t, "r", record), source(t, "t", h.Trust(t))}, verify.Proved, verify.LevelOperator},
+		{[]visit.Source{policy(verify.LevelOperator), source(t, "r", record), source(t, "t", trusting(t, h, func(f *trust.Trust) { f.Authorities = []trust.Authority{} }))}, verify.NotProved, verify.LevelSigned},
+		{[]visit.Source{source(t, "r", record), policy(verify.LevelIndependent), source(t, "t", h.Trust(t)), known}, verify.NotProved, verify.LevelOperator},
+		{[]visit.Source{known, policy(verify.LevelIndependent), source(t, "t", trusting(t, h, independent)), source(t, "r", record)}, verify.Proved, verify.LevelIndependent},
+		{[]visit.Source{known, policy(verify.LevelQualified), source(t, "t", trusting(t, h, independent)), source(t, "r", record)}, verify.NotProved, verify.LevelIndependent},
 	} {
 		for range tt.sources {
 			tt.sources = append(tt.sources[1:], tt.sources[0]) // each order in turn

@@ -1,11 +1,11 @@
-package assurance_test
+package verify_test
 
 import (
 	"strings"
 	"testing"
 
 	"jurat/internal/must"
-	"jurat/verify/assurance"
+	"jurat/verify"
 )
 
 // TestPolicyFile: a policy file is read strictly. Each error names the member.
@@ -32,7 +32,7 @@ func TestPolicyFile(t *testing.T) {
 		{`[]`, "reading policy"},
 		{``, "reading policy"},
 	} {
-		p, err := assurance.ParsePolicy([]byte(tt.doc))
+		p, err := verify.ParsePolicy([]byte(tt.doc))
 		switch {
 		case tt.says == "" && err != nil:
 			t.Errorf("%s: %v", tt.doc, err)
@@ -47,7 +47,7 @@ func TestBlankDemands(t *testing.T) {
 	for _, name := range []string{"level", "keys", "time", "log"} {
 		for _, blank := range []string{`""`, "null"} {
 			doc := `{"format":"jurat/policy/v1","strict":true,"` + name + `":` + blank + `}`
-			if p, err := assurance.ParsePolicy([]byte(doc)); err == nil || !strings.Contains(err.Error(), name+" is empty") {
+			if p, err := verify.ParsePolicy([]byte(doc)); err == nil || !strings.Contains(err.Error(), name+" is empty") {
 				t.Errorf("%s: %v, %v", doc, p, err)
 			}
 		}
@@ -57,7 +57,7 @@ func TestBlankDemands(t *testing.T) {
 // TestPolicyFingerprint: it is that of the canonical form, so spelling does not change it, and content does.
 func TestPolicyFingerprint(t *testing.T) {
 	of := func(doc string) string {
-		p := must.Get(assurance.ParsePolicy([]byte(doc)))(t)
+		p := must.Get(verify.ParsePolicy([]byte(doc)))(t)
 		return p.File().Fingerprint.String()
 	}
 	one := of(`{"format":"jurat/policy/v1","level":"operator","time":"independent"}`)
@@ -73,25 +73,25 @@ func TestPolicyFingerprint(t *testing.T) {
 func TestNeedsAreJoined(t *testing.T) {
 	for _, tt := range []struct {
 		a, b string
-		want assurance.Need
+		want verify.Need
 	}{
-		{"keys=ca", "keys=owner", assurance.Need{Keys: assurance.ByOwner}}, {"keys=owner", "keys=ca", assurance.Need{Keys: assurance.ByOwner}},
-		{"time=qualified", "time=operator", assurance.Need{Time: assurance.QualifiedClock}},
-		{"log=witnessed", "log=compared", assurance.Need{Log: assurance.Both}}, {"log=alone", "log=compared", assurance.Need{Log: assurance.Compared}},
-		{"log=compared", "log=alone", assurance.Need{Log: assurance.Compared}},
-		{"independent", "log=witnessed", assurance.Need{Level: assurance.Independent, Log: assurance.Witness}},
+		{"keys=ca", "keys=owner", verify.Need{Keys: verify.KeysByOwner}}, {"keys=owner", "keys=ca", verify.Need{Keys: verify.KeysByOwner}},
+		{"time=qualified", "time=operator", verify.Need{Time: verify.QualifiedClock}},
+		{"log=witnessed", "log=compared", verify.Need{Log: verify.LogBoth}}, {"log=alone", "log=compared", verify.Need{Log: verify.LogCompared}},
+		{"log=compared", "log=alone", verify.Need{Log: verify.LogCompared}},
+		{"independent", "log=witnessed", verify.Need{Level: verify.LevelIndependent, Log: verify.LogWitnessed}},
 	} {
-		a, errA := assurance.ParseNeed(tt.a)
-		b, errB := assurance.ParseNeed(tt.b)
+		a, errA := verify.ParseNeed(tt.a)
+		b, errB := verify.ParseNeed(tt.b)
 		if got, err := a.With(b); err != nil || errA != nil || errB != nil || got != tt.want {
 			t.Errorf("%s and %s: %+v, %v", tt.a, tt.b, got, err)
 		}
 	}
-	if _, err := (assurance.Need{Level: assurance.Signed}).With(assurance.Need{Level: assurance.Operator}); err == nil {
+	if _, err := (verify.Need{Level: verify.LevelSigned}).With(verify.Need{Level: verify.LevelOperator}); err == nil {
 		t.Error("two levels were accepted")
 	}
 	for _, bad := range []string{"keys=", "keys=mine", "log=x", "best", "place=here", ""} {
-		if n, err := assurance.ParseNeed(bad); bad != "" && err == nil {
+		if n, err := verify.ParseNeed(bad); bad != "" && err == nil {
 			t.Errorf("%q: %+v", bad, n)
 		}
 	}
@@ -99,21 +99,21 @@ func TestNeedsAreJoined(t *testing.T) {
 
 // TestWhatCountsIsSaid: every guarantee that can stay unproved in a file that passes has a reason why it does not count.
 func TestWhatCountsIsSaid(t *testing.T) {
-	for _, kind := range []assurance.Kind{assurance.OneRecord, assurance.ManyRecords, assurance.Trial, assurance.SeveralFiles, assurance.OneCheckpoint} {
-		for _, g := range assurance.Guarantees() {
-			counts := func(policy assurance.Named, level assurance.Level) bool {
-				return assurance.Counts(kind, g, policy, level)
+	for _, kind := range []verify.Kind{verify.OneRecord, verify.ManyRecords, verify.Trial, verify.SeveralFiles, verify.OneCheckpoint} {
+		for _, g := range verify.Guarantees() {
+			counts := func(policy verify.Policy, level verify.Level) bool {
+				return verify.Counts(kind, g, policy, level)
 			}
-			if !counts(assurance.Default, "") && assurance.WhyUncounted(kind, g) == "" {
+			if !counts(verify.Default, "") && verify.WhyUncounted(kind, g) == "" {
 				t.Errorf("%s, %s: no reason", kind, g)
 			}
-			if counts(assurance.Default, "") != counts(assurance.Default, assurance.Operator) {
+			if counts(verify.Default, "") != counts(verify.Default, verify.LevelOperator) {
 				t.Errorf("%s, %s: the level operator is not what counts by default", kind, g)
 			}
-			if counts(assurance.Default, assurance.Operator) && (!counts(assurance.Default, assurance.Independent) || !counts(assurance.Default, assurance.IndependentQualified)) {
+			if counts(verify.Default, verify.LevelOperator) && (!counts(verify.Default, verify.LevelIndependent) || !counts(verify.Default, verify.LevelQualified)) {
 				t.Errorf("%s, %s: a higher level counts less", kind, g)
 			}
-			if kind != assurance.OneCheckpoint && counts(assurance.Default, assurance.Signed) && !counts(assurance.Default, assurance.Operator) {
+			if kind != verify.OneCheckpoint && counts(verify.Default, verify.LevelSigned) && !counts(verify.Default, verify.LevelOperator) {
 				t.Errorf("%s, %s: the lowest level counts more", kind, g)
 			}
 		}
