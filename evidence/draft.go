@@ -217,23 +217,8 @@ func fill(m members, d *Draft, infos []SignerInfo, s Sealing) error {
 		m["timestamp"] = quote(FormatTime(s.Time))
 	}
 	m["schema"] = schemaMember
-	m["signers"] = signersMember(infos)
+	m["signers"] = marshal(infos)
 	return nil
-}
-
-// signersMember writes the member signers in canonical form. Every record needs it, so it does without reflection.
-func signersMember(infos []SignerInfo) jsontext.Value {
-	list := jsontext.Value("[")
-	for n, info := range infos {
-		if n > 0 {
-			list = append(list, ',')
-		}
-		list = append(list, `{"alg":`...)
-		list = append(list, quote(string(info.Algorithm))...)
-		list = append(list, `,"key_id":"`...)
-		list = append(info.KeyID.appendText(list), `"}`...)
-	}
-	return append(list, ']')
 }
 
 // FormatTime writes a time in the form of payloads: RFC 3339, UTC, milliseconds.

@@ -3,12 +3,10 @@ package evidence
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"hash"
 	"slices"
-	"strconv"
 
 	"jurat/internal/jsonform"
 )
@@ -60,39 +58,7 @@ func (r *Record) LogEntry(counts LogCounts) []byte {
 	if !r.Payload.Case.IsZero() {
 		entry.Case = CaseTag(r.Payload.Case)
 	}
-	return entry.append(make([]byte, 0, 768))
-}
-
-// append writes an entry in canonical form. Its members are in canonical order and need no escaping. The result
-// equals encoding it as JSON, in a fifth of the time. Every append to the log waits for this.
-func (e *Entry) append(doc []byte) []byte {
-	doc = append(doc, '{')
-	doc = appendTag(doc, "actor", e.Actor, e.ActorSeq)
-	doc = appendTag(doc, "case", e.Case, e.CaseSeq)
-	doc = appendTag(doc, "chain", e.Chain, e.ChainSeq)
-	doc = append(e.Payload.appendText(append(doc, `"payload":"`...)), `","signatures":[`...)
-	for i, s := range e.Signatures {
-		if i > 0 {
-			doc = append(doc, ',')
-		}
-		doc = append(base64.StdEncoding.AppendEncode(append(doc, '"'), s), '"')
-	}
-	doc = appendTag(append(doc, "],"...), "subject", e.Subject, e.SubjectSeq)
-	doc[len(doc)-1] = '}' // instead of the last comma
-	return doc
-}
-
-// appendTag writes a tag and its count, each with a comma after it, unless it is zero.
-func appendTag(doc []byte, name string, tag Digest, seq int64) []byte {
-	if !tag.IsZero() {
-		doc = append(append(append(doc, '"'), name...), `":"`...)
-		doc = append(tag.appendText(doc), `",`...)
-	}
-	if seq != 0 {
-		doc = append(append(append(doc, '"'), name...), `_seq":`...)
-		doc = append(strconv.AppendInt(doc, seq, 10), ',')
-	}
-	return doc
+	return marshal(&entry)
 }
 
 // ParseEntry reads an entry. It is strict: it accepts only bytes that a log can have hashed for a record. Its errors

@@ -181,17 +181,6 @@ func Open(file []byte) (*Record, error) {
 
 // openRecord opens a record without its line feed, strictly.
 func openRecord(doc []byte) (*Record, error) {
-	r, err := openForm(doc)
-	if err != nil {
-		return nil, err
-	}
-	if err := jsonform.SameBytes(r.marshal, doc); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
-func openForm(doc []byte) (*Record, error) {
 	var form recordForm
 	if err := jsonform.Decode(doc, &form); err != nil {
 		return nil, err
@@ -199,6 +188,9 @@ func openForm(doc []byte) (*Record, error) {
 	r, err := form.open()
 	if err != nil {
 		return nil, jsonform.Shift(err, doc, form.Payload, "/payload")
+	}
+	if err := jsonform.SameBytes(r.marshal, doc); err != nil {
+		return nil, err
 	}
 	return r, nil
 }

@@ -254,10 +254,6 @@ func ParseDigest(text string) (Digest, error) {
 
 func (d Digest) String() string { return digestPrefix + hex.EncodeToString(d[:]) }
 
-func (d Digest) appendText(b []byte) []byte {
-	return hex.AppendEncode(append(b, digestPrefix...), d[:])
-}
-
 // Short is the start of the digest, for people. It does not identify anything.
 func (d Digest) Short() string { return hex.EncodeToString(d[:6]) }
 

@@ -110,12 +110,6 @@ const (
 // A Secret is a text that prints as a placeholder.
 type Secret = relay.Secret
 
-// The default of names.
-const (
-	defaultName   = "recorder"
-	defaultFolder = "jurat-data"
-)
-
 // Check refuses options that no recorder can be made of. Open does so too, before it makes anything.
 func (o Options) Check() error {
 	_, err := o.checked()
@@ -124,18 +118,7 @@ func (o Options) Check() error {
 
 // checked returns the options with their defaults.
 func (o Options) checked() (Options, error) {
-	if o.Folder == "" {
-		o.Folder = defaultFolder
-	}
-	if o.Name == "" {
-		o.Name = defaultName
-	}
-	if o.Mode == "" {
-		o.Mode = Closed
-	}
-	if o.Version == "" {
-		o.Version = built()
-	}
+	o.Folder, o.Name, o.Mode, o.Version = cmp.Or(o.Folder, "jurat-data"), cmp.Or(o.Name, "recorder"), cmp.Or(o.Mode, Closed), cmp.Or(o.Version, built())
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}

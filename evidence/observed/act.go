@@ -277,14 +277,8 @@ func (d *draft) headers(direction string, headers map[string]string) jsontext.Va
 		}
 		fit[name] = value
 	}
-	doc, err := json.Marshal(fit, json.Deterministic(true))
-	if err == nil {
-		doc, err = evidence.Canonical(doc)
-	}
-	if err == nil {
-		err = evidence.CheckHeaders(doc)
-	}
-	if err != nil {
+	doc := canonical(fit)
+	if doc == nil || evidence.CheckHeaders(doc) != nil {
 		d.miss("%s: its headers are too many, or too long", direction)
 		return nil
 	}

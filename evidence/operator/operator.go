@@ -390,49 +390,36 @@ func ReadAccessEvent(p *evidence.Payload) (*AccessEventBody, error) {
 }
 
 func (b *AccessEventBody) check() error {
-	if b.By == "" || b.Reason == "" {
-		return errors.New("by or reason is empty")
-	}
-	switch b.Event {
-	case AccessGranted:
-		if err := b.checkGrant(); err != nil {
-			return err
-		}
-	case AccessRevoked, AccessPublished, AccessWithdrawn, AccessAdmitted:
-		if (b.Name != "") != (b.Event == AccessAdmitted) || b.NotAfter != "" || b.Roles != nil || b.Session || !b.Under.IsZero() {
-			return fmt.Errorf("%s has a name if it is %s, and no not_after, roles, session or under", b.Event, AccessAdmitted)
-		}
-	default:
-		return fmt.Errorf("unknown event %q", b.Event)
-	}
-	ofChain := b.Event == AccessPublished || b.Event == AccessWithdrawn || b.Event == AccessAdmitted
-	if b.Event == AccessAdmitted {
-		if err := evidence.CheckName(b.Name); err != nil {
-			return fmt.Errorf("name: %w", err)
-		}
-	}
-	named, want := 0, 0
+	granted, admitted := b.Event == AccessGranted, b.Event == AccessAdmitted
+	ofToken := granted || b.Event == AccessRevoked
+	named := 0
 	for _, name := range []string{b.Chain, b.Record, b.Agent} {
 		if name != "" {
 			named++
 		}
 	}
-	if ofChain {
-		want = 1
-	}
-	if ofChain != b.Token.IsZero() || named != want || b.Chain == "" && b.Event == AccessAdmitted {
-		return fmt.Errorf("%s is of %s", b.Event, map[bool]string{true: "a chain, or a record or an agent where it may be one, and nothing else", false: "a token and nothing else"}[ofChain])
-	}
 	switch {
-	case b.Agent != "":
-		if err := evidence.CheckName(b.Agent); err != nil {
-			return fmt.Errorf("agent: %w", err)
-		}
+	case b.By == "" || b.Reason == "":
+		return errors.New("by or reason is empty")
+	case !slices.Contains([]AccessChange{AccessGranted, AccessRevoked, AccessPublished, AccessWithdrawn, AccessAdmitted}, b.Event):
+		return fmt.Errorf("unknown event %q", b.Event)
+	case !granted && ((b.Name != "") != admitted || b.NotAfter != "" || b.Roles != nil || b.Session || !b.Under.IsZero()):
+		return fmt.Errorf("%s has a name if it is %s, and no not_after, roles, session or under", b.Event, AccessAdmitted)
+	case ofToken && (b.Token.IsZero() || named > 0):
+		return fmt.Errorf("%s is of a token and nothing else", b.Event)
+	case !ofToken && (!b.Token.IsZero() || named != 1 || admitted && b.Chain == ""):
+		return fmt.Errorf("%s is of a chain, or a record or an agent where it may be one, and nothing else", b.Event)
+	case granted:
+		return b.checkGrant()
+	case ofToken:
 		return nil
 	case b.Record != "":
 		return evidence.CheckRecordID(b.Record)
-	case ofChain:
-		return evidence.CheckName(b.Chain)
+	}
+	for _, one := range []struct{ member, name string }{{"name", b.Name}, {"agent", b.Agent}, {"chain", b.Chain}} {
+		if err := evidence.CheckName(one.name); one.name != "" && err != nil {
+			return fmt.Errorf("%s: %w", one.member, err)
+		}
 	}
 	return nil
 }

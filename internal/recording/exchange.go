@@ -327,7 +327,9 @@ func (e *exchange) said(act *observed.Act) said {
 		case "conversation":
 			s.refers, s.made = reference, append(s.made, reference)
 		case "item":
-			s.refers = cmp.Or(conversationIn(s.refers), reference) // the last one is the newest
+			if !strings.HasPrefix(s.refers, "conversation:") {
+				s.refers = reference // the last one is the newest
+			}
 		}
 	}
 	return s
@@ -336,14 +338,16 @@ func (e *exchange) said(act *observed.Act) said {
 // A kind says what the record of a call is.
 type kind struct {
 	act      evidence.ActionType
-	protocol func(*relay.Call) string // "": none that is read
+	protocol func(*relay.Call) string // "": none that is read; such calls of HTTP are recorded as bytes
 }
 
 // kinds are all that a recorder records, by what an upstream speaks.
 var kinds = map[*relay.Protocol]kind{
 	relay.MCP:    {evidence.ObservedTool, func(c *relay.Call) string { return observe.MCP + cmp.Or(fitting(c.MCPVersion(), checkID), "unknown") }},
 	relay.Models: {evidence.ObservedCall, func(c *relay.Call) string { return observe.Protocol(c.Method, c.Path) }},
-	relay.A2A:    {evidence.ObservedMessage, a2aOf},
+	relay.A2A: {evidence.ObservedMessage, func(c *relay.Call) string {
+		return observe.A2AProtocol(c.Method, c.Path, cmp.Or(c.Header.Get("A2A-Version"), c.Query.Get("A2A-Version")))
+	}},
 }
 
 // sessionOf is the chain of a call whose protocol has sessions, and that names no chain: of the session that the call or its answer names, or else of all that pass this recorder
@@ -356,14 +360,6 @@ func (e *exchange) sessionOf(outcome *relay.Outcome) string {
 		return ChainOf(e.intent.Agent, "mcp-"+session[:min(len(session), 32)])
 	}
 	return ChainOf(e.intent.Agent, "mcp-"+filepath.Base(e.recorder.own))
-}
-
-// protocolOf names the protocol of a call. Other calls of HTTP are recorded as bytes.
-func (k kind) protocolOf(c *relay.Call) string { return cmp.Or(k.protocol(c), "http") }
-
-// a2aOf names the version of A2A by the header, or the parameter that stands for it.
-func a2aOf(c *relay.Call) string {
-	return observe.A2AProtocol(c.Method, c.Path, cmp.Or(c.Header.Get("A2A-Version"), c.Query.Get("A2A-Version")))
 }
 
 // sideOf is which of two agents the recorded one is, in a record that says so.

@@ -184,14 +184,6 @@ func (s said) fresh(recordID string) string {
 // mostMade bounds what is remembered of one answer: the last of it, to which the next call refers.
 const mostMade = 32
 
-// conversationIn returns a reference to a conversation, and "" for another.
-func conversationIn(reference string) string {
-	if strings.HasPrefix(reference, "conversation:") {
-		return reference
-	}
-	return ""
-}
-
 func newConversations(most int) *conversations {
 	return &conversations{chains: newRecent[state, string](most, nil)}
 }
@@ -237,27 +229,26 @@ func (c *conversations) rememberAnswer(agent string, b beginning, chain string) 
 }
 
 func (c *conversations) find(s said, begun []beginning, fresh string) string {
-	if len(s.kept) > 0 {
-		for _, name := range s.kept {
-			if chain := c.recall(state{s.agent, hashOf("kept", name)}); chain != "" {
-				return chain
-			}
+	var known []state // the surest first
+	for _, name := range s.kept {
+		known = append(known, state{s.agent, hashOf("kept", name)})
+	}
+	if len(s.kept) == 0 && s.previous != "" {
+		known = append(known, state{s.agent, hashOf("id", s.previous)})
+	}
+	if len(s.kept) == 0 && s.refers != "" {
+		known = append(known, state{s.agent, hashOf("made", s.refers)})
+	}
+	for _, of := range known {
+		if chain := c.recall(of); chain != "" {
+			return chain
 		}
+	}
+	if len(s.kept) > 0 {
 		return fresh
 	}
-	if s.previous != "" {
-		if chain := c.recall(state{s.agent, hashOf("id", s.previous)}); chain != "" {
-			return chain
-		}
-	}
-	if s.refers != "" {
-		if chain := c.recall(state{s.agent, hashOf("made", s.refers)}); chain != "" {
-			return chain
-		}
-	}
 	for _, b := range slices.Backward(begun) {
-		of := state{s.agent, b.sum}
-		chain, known := c.chains.get(of)
+		chain, known := c.chains.get(state{s.agent, b.sum})
 		if !known && b.message.ToolCalls != nil {
 			chain, known = c.chains.get(state{s.agent, b.unnamed()})
 		}
@@ -265,14 +256,14 @@ func (c *conversations) find(s said, begun []beginning, fresh string) string {
 			return cmp.Or(chain, fresh) // fresh: several conversations look like this
 		}
 	}
-	if s.trace != "" {
-		of := state{s.agent, hashOf("trace", s.trace)}
-		if c.recall(of) == "" {
-			c.remember(of, fresh)
-		}
-		return c.recall(of)
+	if s.trace == "" {
+		return fresh
 	}
-	return fresh
+	of := state{s.agent, hashOf("trace", s.trace)}
+	if c.recall(of) == "" {
+		c.remember(of, fresh)
+	}
+	return c.recall(of)
 }
 
 func (c *conversations) recall(s state) string {

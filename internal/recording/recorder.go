@@ -114,8 +114,9 @@ func Open(ctx context.Context, c Config) (*Recorder, error) {
 	if err := r.recover(ctx); err != nil {
 		return nil, err
 	}
+	start := &observed.Event{Event: observed.Start, Mode: r.Mode, Vantage: r.Vantage, Version: r.Version, Configuration: r.Configuration}
 	var err error
-	if r.since, err = r.sealEvent(ctx, "", "", r.Now(), r.start()); err != nil {
+	if r.since, err = r.sealEvent(ctx, "", "", r.Now(), start); err != nil {
 		return nil, errors.Join(fmt.Errorf("recording the start: %w", err), r.leave())
 	}
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -133,26 +134,27 @@ func (r *Recorder) Close(ctx context.Context, reason string) error {
 	if n := r.gaps.count() + int64(r.unsealed.count()); err != nil && n > 0 {
 		err = fmt.Errorf("%s could not be sealed, and the log does not count them: %w", plural.Of(n, "call"), err)
 	}
-	_, failed := r.sealEvent(ctx, "", "", r.Now(), r.ending(reason))
+	calls := r.calls.Load() // nothing else counts calls any more
+	_, failed := r.sealEvent(ctx, "", "", r.Now(), &observed.Event{Event: observed.Stop, Since: evidence.FormatTime(r.since), Calls: &calls, Reason: name(reason)})
 	return errors.Join(err, failed, r.leave())
 }
 
 // AgentOf says whose a token is, or a call without one. Its error may be a *relay.Refusal.
-func (r *Recorder) AgentOf(ctx context.Context, token string) (string, error) {
-	if token == "" {
-		if r.Agent == "" {
-			return "", &relay.Refusal{Status: http.StatusUnauthorized, Reason: "nobody says which agent calls: send the header 'Jurat-Agent: Bearer TOKEN', or put /r/TOKEN before the path"}
-		}
+func (r *Recorder) AgentOf(ctx context.Context, token string) (agent string, err error) {
+	reason := "nobody says which agent calls: send the header 'Jurat-Agent: Bearer TOKEN', or put /r/TOKEN before the path"
+	switch {
+	case token == "" && r.Agent != "":
 		return r.Agent, nil
+	case token == "":
+	case r.WhoIs == nil:
+		reason = "this recorder takes no tokens: it records one agent alone"
+	default:
+		if agent, err = r.WhoIs(ctx, token); err == nil {
+			return agent, nil
+		}
+		reason = "the token does not say which agent calls: " + err.Error()
 	}
-	if r.WhoIs == nil {
-		return "", &relay.Refusal{Status: http.StatusUnauthorized, Reason: "this recorder takes no tokens: it records one agent alone"}
-	}
-	agent, err := r.WhoIs(ctx, token)
-	if err != nil {
-		return "", &relay.Refusal{Status: http.StatusUnauthorized, Reason: "the token does not say which agent calls: " + err.Error()}
-	}
-	return agent, nil
+	return "", &relay.Refusal{Status: http.StatusUnauthorized, Reason: reason}
 }
 
 // Begin implements relay.Witness.
@@ -188,7 +190,7 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 		return nil, err
 	}
 	e := &exchange{recorder: r, call: call, intent: &intent{RecordID: id, Agent: agent, Chain: chain, Began: call.Began, CallID: call.ID, Method: methodOf(call),
-		Origin: call.Origin, Path: fitting(observed.PathInClear(call.Path), evidence.CheckPath), Type: kind.act, Side: r.sideOf(kind.act), Protocol: kind.protocolOf(call), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: call.Vantage}}
+		Origin: call.Origin, Path: fitting(observed.PathInClear(call.Path), evidence.CheckPath), Type: kind.act, Side: r.sideOf(kind.act), Protocol: cmp.Or(kind.protocol(call), "http"), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: call.Vantage}}
 	if err := r.journal.begin(ctx, e.intent, r.Mode == relay.Closed); err != nil {
 		return nil, err
 	}
@@ -273,16 +275,6 @@ const longestAgent = 100
 
 // eventChain is the chain of what a recorder says about itself.
 func eventChain(recorder string) string { return "recorder/" + url.PathEscape(recorder) }
-
-func (r *Recorder) start() *observed.Event {
-	return &observed.Event{Event: observed.Start, Mode: r.Mode, Vantage: r.Vantage, Version: r.Version, Configuration: r.Configuration}
-}
-
-// ending says that the recorder stops, and how many calls ended since its last sign of life. Nothing else counts calls any more.
-func (r *Recorder) ending(reason string) *observed.Event {
-	calls := r.calls.Load()
-	return &observed.Event{Event: observed.Stop, Since: evidence.FormatTime(r.since), Calls: &calls, Reason: name(reason)}
-}
 
 // Remark seals what a reader must know of the recorder's settings beside their digest.
 func (r *Recorder) Remark(ctx context.Context, settings evidence.Digest, remark string) error {

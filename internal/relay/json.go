@@ -22,7 +22,8 @@ type watch struct {
 	each    *watch // the elements of an array
 }
 
-// watching makes a tree of paths that are watched. "~1" stands for a slash in a name, as in a JSON pointer.
+// watching makes a tree of paths that are watched, such as "candidates/*/finishReason". "*" stands for each element of an array, and "~1" for a slash in a
+// name, as in a JSON pointer.
 func watching(paths []string) *watch {
 	root := &watch{}
 	for _, path := range paths {

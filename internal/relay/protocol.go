@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"jurat/internal/observe"
 )
@@ -18,15 +17,11 @@ import (
 // recorder must know of a protocol it finds in the bytes.
 type Protocol struct {
 	Name string
-	// Watched are paths in the data of an event, and in the elements of an array that an answer streams, such as "candidates/*/finishReason";
-	// "*" stands for each element of an array.
-	Watched []string
+	// Watch has the places of an Event's Members in its data, and in the elements of an array that an answer streams.
+	Watch *watch
 	// Ends returns a function that names the terminal events of the answer to a request. Last says that nothing can follow such an event. The
 	// function is called for one event after the other.
 	Ends func(request *Body) func(Event) (name string, last bool)
-
-	once  sync.Once
-	watch *watch // of Watched
 }
 
 // An Event is what is known of an event of an answer. It is valid until the function that gets it returns.
@@ -43,7 +38,7 @@ type rules struct {
 }
 
 // Models are the protocols of model providers. All of them share one way, as their events differ.
-var Models = &Protocol{Name: "models", Watched: []string{"type", finishReason},
+var Models = &Protocol{Name: "models", Watch: watching([]string{"type", finishReason}),
 	Ends: func(*Body) func(Event) (string, bool) { return modelEnd }}
 
 // finishReason is the member of Gemini's chunks that tells that a candidate is finished. Other candidates may follow.
@@ -79,8 +74,7 @@ func modelEnd(e Event) (string, bool) {
 
 // rulesOf returns the rules for the answer to a request.
 func (p *Protocol) rulesOf(request *Body) rules {
-	p.once.Do(func() { p.watch = watching(p.Watched) })
-	return rules{Watch: p.watch, Ends: p.Ends(request)}
+	return rules{Watch: p.Watch, Ends: p.Ends(request)}
 }
 
 // A2A is the protocol of agents that answer messages, versions 0.3 and 1.0, by JSON-RPC and by HTTP with JSON. Its streams have
@@ -88,43 +82,30 @@ func (p *Protocol) rulesOf(request *Body) rules {
 //
 // An agent ends its answer with a message, with an error, with an event that is final (0.3), or with a task that has come to an end or waits for the caller
 // (1.0). A task that waits for an authorisation goes on by itself when it has it, so that is no end. Nor is a task that is given as it stands and waits for its caller.
-var A2A = &Protocol{Name: "a2a", Watched: watchedOfA2A(), Ends: func(*Body) func(Event) (string, bool) { return a2aEnd }}
+var A2A = &Protocol{Name: "a2a", Watch: watching(watchedOfA2A()), Ends: func(*Body) func(Event) (string, bool) { return a2aEnd }}
 
-// The places of an event, within a JSON-RPC response or alone.
-const (
-	a2aError   = "error"
-	a2aKind    = "kind"         // 0.3: message, task, status-update or artifact-update
-	a2aFinal   = "final"        // 0.3
-	a2aState   = "status/state" // 0.3: of a task or a status-update
-	a2aMessage = "message"      // 1.0
-	a2aMsg     = "msg"          // 0.3 by HTTP with JSON
-	a2aTask    = "task/status/state"
-	a2aUpdate  = "statusUpdate/status/state"
-	a2aFinalOf = "statusUpdate/final" // 0.3 by HTTP with JSON
-)
-
-const a2aResult = "result/"
-
+// watchedOfA2A are the places of an event, within a JSON-RPC response or alone. Version 0.3 has kind (message, task, status-update or artifact-update), final and
+// status/state, and by HTTP with JSON msg and statusUpdate/final.
 func watchedOfA2A() []string {
-	list := []string{a2aError}
-	for _, path := range []string{a2aKind, a2aFinal, a2aState, a2aMessage, a2aMsg, a2aTask, a2aUpdate, a2aFinalOf} {
-		list = append(list, path, a2aResult+path)
+	list := []string{"error"}
+	for path := range strings.FieldsSeq("kind final status/state message msg task/status/state statusUpdate/status/state statusUpdate/final") {
+		list = append(list, path, "result/"+path)
 	}
 	return list
 }
 
 func a2aEnd(e Event) (name string, last bool) {
 	for _, m := range e.Members {
-		switch path := strings.TrimPrefix(m.Path, a2aResult); {
-		case path == a2aError && m.Kind == '{':
-			return a2aError, true
-		case (path == a2aFinal || path == a2aFinalOf) && m.Kind == 't':
-			return a2aFinal, true
-		case path == a2aKind && m.Value == "message", (path == a2aMessage || path == a2aMsg) && m.Kind == '{':
-			return a2aMessage, true
-		case path == a2aUpdate && observe.A2AOver(m.Value):
+		switch path := strings.TrimPrefix(m.Path, "result/"); {
+		case path == "error" && m.Kind == '{':
+			return "error", true
+		case (path == "final" || path == "statusUpdate/final") && m.Kind == 't':
+			return "final", true
+		case path == "kind" && m.Value == "message", (path == "message" || path == "msg") && m.Kind == '{':
+			return "message", true
+		case path == "statusUpdate/status/state" && observe.A2AOver(m.Value):
 			return m.Value, true
-		case (path == a2aTask || path == a2aState) && observe.A2AOver(m.Value) && !waits(m.Value):
+		case (path == "task/status/state" || path == "status/state") && observe.A2AOver(m.Value) && !waits(m.Value):
 			name = m.Value // other events may follow: an agent of 0.3 sends one that is final
 		}
 	}
@@ -144,7 +125,7 @@ func waits(state string) bool {
 //
 // The transport of 2024-11-05 over HTTP is none of these: a stream whose event names an endpoint, where clients post, and on which all answers come. Closed mode ends it before
 // the client has the endpoint. Open mode passes it on.
-var MCP = &Protocol{Name: "mcp", Watched: append(slices.Clone(watchedOfMCP), manyIDs, manyResults, manyErrors), Ends: endsOfMCP}
+var MCP = &Protocol{Name: "mcp", Watch: watching(append(slices.Clone(watchedOfMCP), manyIDs, manyResults, manyErrors)), Ends: endsOfMCP}
 
 var (
 	watchedOfMCP = []string{"id", "method", "result", "error", "params/protocolVersion", "result/protocolVersion", metaVersion, "params/_meta/progressToken", "params/progressToken"}

@@ -311,7 +311,7 @@ var endings = []ending{
 }
 
 // jsonRPC is a protocol whose terminal event depends on the request: it is the response with the id of that.
-var jsonRPC = &Protocol{Name: "json-rpc", Watched: []string{"id", "result"}, Ends: func(request *Body) func(Event) (string, bool) {
+var jsonRPC = &Protocol{Name: "json-rpc", Watch: watching([]string{"id", "result"}), Ends: func(request *Body) func(Event) (string, bool) {
 	var asked struct {
 		ID int `json:"id"`
 	}

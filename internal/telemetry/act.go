@@ -88,12 +88,16 @@ func (t *Told) Refuse(reason string) {
 func refer(trace, span otlp.ID) string { return string(trace) + "-" + string(span) }
 
 func (t *Told) spans(data *otlp.Data) {
-	above := map[string]above{} // every span of the delivery
+	above := map[string]ancestor{} // every span of the delivery
 	for _, r := range data.ResourceSpans {
 		for _, s := range r.ScopeSpans {
 			for i := range s.Spans {
 				span := &s.Spans[i]
-				above[refer(span.TraceID, span.SpanID)] = aboveOf(span)
+				one := ancestor{act: otlp.KindOf(span.Attributes) != ""}
+				if span.ParentSpanID.Is(8) {
+					one.next = refer(span.TraceID, span.ParentSpanID)
+				}
+				above[refer(span.TraceID, span.SpanID)] = one
 			}
 		}
 	}
@@ -108,24 +112,16 @@ func (t *Told) spans(data *otlp.Data) {
 	}
 }
 
-// above is what leads from a span to the act that it is a part of.
-type above struct {
+// An ancestor leads from a span to the act that it is a part of.
+type ancestor struct {
 	act  bool
 	next string // as refer names it; "": none
-}
-
-func aboveOf(s *otlp.Span) above {
-	a := above{act: otlp.KindOf(s.Attributes) != ""}
-	if s.ParentSpanID.Is(8) {
-		a.next = refer(s.TraceID, s.ParentSpanID)
-	}
-	return a
 }
 
 // highest bounds how many spans are looked at to find the act above one: ids may go round.
 const highest = 100
 
-func actAbove(of map[string]above, self string) string {
+func actAbove(of map[string]ancestor, self string) string {
 	at := of[self].next
 	for range highest {
 		if at == "" || at == self {
@@ -139,7 +135,7 @@ func actAbove(of map[string]above, self string) string {
 	return ""
 }
 
-func (t *Told) span(at place, s *otlp.Span, of map[string]above) {
+func (t *Told) span(at place, s *otlp.Span, of map[string]ancestor) {
 	switch kind := otlp.KindOf(s.Attributes); {
 	case !s.TraceID.Is(16) || !s.SpanID.Is(8):
 		t.Refuse("a span without ids: want a trace id of 16 bytes and a span id of 8, not all zero")

@@ -127,14 +127,9 @@ type question struct {
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	q := question{Request: req, signal: signals[req.URL.Path]}
 	a := answer{w: w, signal: q.signal}
-	if q.signal == "" {
-		err := refuse(http.StatusNotFound, "nothing is here: OTLP/HTTP has /v1/traces, /v1/logs and /v1/metrics; an exporter by gRPC needs OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
-		a.fail(r.failed(&q, err), err.Error()) // it is logged, because clients of gRPC show no answer of HTTP
-		return
-	}
 	told, err := r.post(w, &q, &a)
 	if err != nil {
-		a.fail(r.failed(&q, err), err.Error())
+		a.fail(r.failed(&q, err), err.Error()) // it is logged, because clients of gRPC show no answer of HTTP
 		return
 	}
 	a.done(told)
@@ -152,29 +147,23 @@ func (r *Receiver) failed(q *question, err error) (status int) {
 
 // post takes a request. It returns what of it is refused for good.
 func (r *Receiver) post(w http.ResponseWriter, q *question, a *answer) (*Told, error) {
+	if q.signal == "" {
+		return nil, refuse(http.StatusNotFound, "nothing is here: OTLP/HTTP has /v1/traces, /v1/logs and /v1/metrics; an exporter by gRPC needs OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
+	}
 	if q.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		return nil, refuse(http.StatusMethodNotAllowed, "%.20q: OTLP is sent by POST", q.Method)
 	}
-	switch mediaType(q.Request) {
-	case "application/x-protobuf":
+	switch media, _, err := mime.ParseMediaType(q.Header.Get("Content-Type")); {
+	case err == nil && media == "application/x-protobuf":
 		q.encoding = Protobuf
-	case "application/json":
+	case err == nil && media == "application/json":
 		q.encoding = JSON
 	default:
 		return nil, refuse(http.StatusUnsupportedMediaType, "the content type is %.100q: send application/x-protobuf or application/json", q.Header.Get("Content-Type"))
 	}
 	a.encoding = q.encoding
 	return r.take(w, q)
-}
-
-// mediaType returns the media type of a request's body, in lower case; "": none that can be read.
-func mediaType(req *http.Request) string {
-	media, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
-	if err != nil {
-		return ""
-	}
-	return media
 }
 
 // take reads the message in a request's body, and has the acts in it sealed.
@@ -259,18 +248,14 @@ func decoded(src io.Reader, encoding string) ([]byte, error) {
 	}
 	defer d.Close() //nolint:errcheck // it was only read
 	body, err := io.ReadAll(io.LimitReader(d, MaxBody+1))
+	_, large := errors.AsType[*http.MaxBytesError](err)
 	switch {
-	case len(body) > MaxBody, tooLarge(err):
+	case len(body) > MaxBody, large:
 		return nil, refuse(http.StatusRequestEntityTooLarge, "the body has more than %d bytes, decoded: export fewer spans at a time", MaxBody)
 	case err != nil:
 		return nil, refuse(http.StatusBadRequest, "the body breaks off, or is not as its encoding %.20q has it: %w", encoding, err)
 	}
 	return body, nil
-}
-
-func tooLarge(err error) bool {
-	_, is := errors.AsType[*http.MaxBytesError](err)
-	return is
 }
 
 // record seals what a body tells.
