@@ -50,21 +50,16 @@ type Apart struct {
 
 // SignApart does what Sign does, and seals members apart. Their values are in Record.Disclosures of the record and in no other place, so the
 // caller must keep them. Deposit does not send them. A value that is not of its kind gives an *evidence.FieldError.
-func SignApart(payload []byte, apart Apart, signers ...evidence.Signer) (*evidence.Record, error) {
-	r, err := sign(payload, apart, signers)
+func SignApart(payload []byte, apart Apart, signers ...evidence.Signer) (r *evidence.Record, err error) {
+	draft, sealing, err := begin(payload)
+	if err == nil {
+		sealing.Signers, sealing.Apart, sealing.Provable = signers, apart.Pointers, apart.Provable
+		r, err = draft.Seal(sealing)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("signing payload: %w", err)
 	}
 	return r, nil
-}
-
-func sign(payload []byte, apart Apart, signers []evidence.Signer) (*evidence.Record, error) {
-	draft, sealing, err := begin(payload)
-	if err != nil {
-		return nil, err
-	}
-	sealing.Signers, sealing.Apart, sealing.Provable = signers, apart.Pointers, apart.Provable
-	return draft.Seal(sealing)
 }
 
 // Prepare completes a payload as Sign does, and returns the canonical bytes that the holders of these keys must sign,

@@ -20,9 +20,21 @@ func (f *Facts) View() (*View, error) {
 		return nil, err
 	}
 	c := &computation{facts: f, policy: f.Policy, records: map[evidence.Digest]*RecordFact{}, classes: map[classKey]*class{}, rests: map[evidence.Digest]bool{},
-		logged: f.logged(), judging: f.judging(), aside: map[evidence.Digest]bool{}, heeded: map[evidence.Digest]bool{}}
-	if err := c.once(); err != nil {
-		return nil, err
+		logged: map[evidence.Digest]bool{}, judging: map[evidence.Digest]bool{}, aside: map[evidence.Digest]bool{}, heeded: map[evidence.Digest]bool{}}
+	seen := map[evidence.Digest]bool{}
+	for _, r := range f.all() {
+		if seen[r.Digest] {
+			return nil, fmt.Errorf("reading facts: record %s is there twice", r.Digest)
+		}
+		seen[r.Digest] = true
+		if r.what == TheTrial || r.what == TheDecision || r.what == TheReview {
+			c.judging[r.Digest] = true
+		}
+	}
+	for i := range f.Logs {
+		for _, d := range f.Logs[i].Actor {
+			c.logged[d] = true
+		}
 	}
 	fingerprint, err := f.Policy.Fingerprint()
 	if err != nil {
@@ -79,18 +91,6 @@ type verdict struct {
 	shared    int64
 	raters    []Rater
 	overturns *int64 // the place of the decision that overturned it; nil: none did
-}
-
-// once refuses facts that have a record twice.
-func (c *computation) once() error {
-	seen := map[evidence.Digest]bool{}
-	for _, r := range c.facts.all() {
-		if seen[r.Digest] {
-			return fmt.Errorf("reading facts: record %s is there twice", r.Digest)
-		}
-		seen[r.Digest] = true
-	}
-	return nil
 }
 
 func (c *computation) leave(what What, p Place, rule, actor string) {
@@ -160,7 +160,7 @@ func (c *computation) takeTrials() {
 				c.heedTrial(t)
 			}
 		default:
-			decision := c.decided(t)
+			decision := c.last(t, c.leave)
 			c.heedStanding(t)
 			c.juryVerdict(t, exhibits, decision)
 			c.peopleVerdict(t, exhibits, decision)
@@ -206,26 +206,6 @@ func (c *computation) about(r *ReviewFact) bool {
 	return len(r.Names) == 0 || slices.ContainsFunc(r.Names, func(d evidence.Digest) bool { return c.records[d] != nil || c.aside[d] || c.judging[d] })
 }
 
-func (f *Facts) judging() map[evidence.Digest]bool {
-	list := map[evidence.Digest]bool{}
-	for _, r := range f.all() {
-		if r.what == TheTrial || r.what == TheDecision || r.what == TheReview {
-			list[r.Digest] = true
-		}
-	}
-	return list
-}
-
-func (f *Facts) logged() map[evidence.Digest]bool {
-	list := map[evidence.Digest]bool{}
-	for i := range f.Logs {
-		for _, d := range f.Logs[i].Actor {
-			list[d] = true
-		}
-	}
-	return list
-}
-
 // own returns the first of these raters, by name, that is of the agent's own organisation; "": none is.
 func (c *computation) own(raters []Rater) (first string) {
 	for _, r := range raters {
@@ -258,9 +238,6 @@ func (c *computation) allege(t *TrialFact) {
 	}
 	c.view.Allegations = append(c.view.Allegations, a)
 }
-
-// decided returns the last decision on a trial that counts, or nil.
-func (c *computation) decided(t *TrialFact) *DecisionFact { return c.last(t, c.leave) }
 
 // last returns the last decision on a trial that counts, or nil, and names those that do not.
 func (c *computation) last(t *TrialFact, leave func(What, Place, string, string)) (last *DecisionFact) {

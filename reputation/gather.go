@@ -145,7 +145,10 @@ func (g *Gatherer) take(report *verify.Report, records []*evidence.Record, bundl
 	if report.Records != len(records) {
 		return // it did not open
 	}
-	f := &taken{g: g, report: report, identities: identities(report), times: map[string]trust.TimeOf{}, doubts: map[string][]verify.Finding{}}
+	f := &taken{g: g, report: report, identities: map[signer]trust.Identified{}, times: map[string]trust.TimeOf{}, doubts: map[string][]verify.Finding{}}
+	for _, one := range report.Identities {
+		f.identities[signer{one.Role, one.Name, one.KeyID}] = one
+	}
 	for _, t := range report.Times {
 		f.times[t.Record] = t
 	}
@@ -228,7 +231,9 @@ func (g *Gatherer) Facts() (*Facts, error) {
 			one.Own = filled(slices.DeleteFunc(slices.Clone(one.Exhibits), func(e evidence.Digest) bool { return g.others[e] }))
 		}
 	}
-	f.Reviews = slices.DeleteFunc(f.Reviews, func(r ReviewFact) bool { return !g.concerns(&r) })
+	f.Reviews = slices.DeleteFunc(f.Reviews, func(r ReviewFact) bool { // neither about a record of an agent of this name, nor, as the log says, about one outside of trials
+		return !g.beside[r.Digest] && !slices.ContainsFunc(r.Names, func(d evidence.Digest) bool { return g.records[d] != nil && g.records[d].ID == r.Original })
+	})
 	f.Counted = slices.SortedFunc(maps.Keys(g.counted), func(a, b CountedFact) int {
 		return cmp.Or(cmp.Compare(a.Origin, b.Origin), cmp.Compare(a.Of, b.Of), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Index, b.Index), compareDigests(a.Digest, b.Digest))
 	})
@@ -242,11 +247,6 @@ func sorted[K comparable, V any](m map[K]*V, compare func(a, b K) int) []V {
 		list = append(list, *m[key])
 	}
 	return list
-}
-
-// concerns reports whether a review is about a record of an agent of this name, or the log says so of one outside of trials.
-func (g *Gatherer) concerns(r *ReviewFact) bool {
-	return g.beside[r.Digest] || slices.ContainsFunc(r.Names, func(d evidence.Digest) bool { return g.records[d] != nil && g.records[d].ID == r.Original })
 }
 
 // View computes the result of what was gathered so far.

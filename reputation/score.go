@@ -402,7 +402,12 @@ func (l *counts) answer(of CountOf) Completeness {
 	case l.contradicts(of, entries):
 		made.Status, made.Rule = verify.Refuted, "fork"
 	case of == OfSubject && lacks > 0:
-		made.Status, made.Rule = l.lacking(&made, entries)
+		made.Status, made.Rule = verify.Refuted, "hole"
+		if l.areUnproved(made.Total, entries) {
+			made.Status, made.Rule = verify.NotProved, ruleUnproved
+		} else if made.Missing[0] <= int64(len(entries)) {
+			made.Rule = "dropped"
+		}
 	case of == OfSubject && len(doubted) > 0:
 		made.Status, made.Rule, made.Missing = verify.NotProved, "doubted", doubted
 	case l.uncounted[of] || l.log != nil && l.log.Counts > 0:
@@ -411,17 +416,6 @@ func (l *counts) answer(of CountOf) Completeness {
 		made.Status, made.Rule = verify.NotProved, "tail"
 	}
 	return made
-}
-
-// lacking says what it means that judgments are missing.
-func (l *counts) lacking(made *Completeness, entries []evidence.Digest) (verify.Status, string) {
-	switch {
-	case l.areUnproved(made.Total, entries):
-		return verify.NotProved, ruleUnproved
-	case made.Missing[0] <= int64(len(entries)):
-		return verify.Refuted, "dropped"
-	}
-	return verify.Refuted, "hole"
 }
 
 // doubted lists the first judgments that are at hand, and whose finding neither counts nor is set aside by a rule of the reader.

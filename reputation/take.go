@@ -31,14 +31,6 @@ type signer struct {
 	key  evidence.KeyID
 }
 
-func identities(report *verify.Report) map[signer]trust.Identified {
-	found := map[signer]trust.Identified{}
-	for _, one := range report.Identities {
-		found[signer{one.Role, one.Name, one.KeyID}] = one
-	}
-	return found
-}
-
 // mustBeProved are the guarantees about single records without which nothing counts.
 var mustBeProved = []verify.Guarantee{verify.Content, verify.Authentication, verify.Time, verify.Order}
 

@@ -546,7 +546,11 @@ func (a *CA) make(ctx context.Context, r *Request, days int) (*x509.Certificate,
 		to = a.Certificate.NotAfter
 	}
 	identity := strings.TrimPrefix(trust.Identity(r.Role, r.Name), "urn:")
-	template := &x509.Certificate{SerialNumber: newSerial(), Subject: pkix.Name{CommonName: shown(r.Name)}, NotBefore: from, NotAfter: to, KeyUsage: x509.KeyUsageDigitalSignature,
+	shown := r.Name // to people: only the alternative name counts
+	if utf8.RuneCountInString(shown) > maxCommonName {
+		shown = string([]rune(shown)[:maxCommonName-1]) + "…"
+	}
+	template := &x509.Certificate{SerialNumber: newSerial(), Subject: pkix.Name{CommonName: shown}, NotBefore: from, NotAfter: to, KeyUsage: x509.KeyUsageDigitalSignature,
 		UnknownExtKeyUsage: []asn1.ObjectIdentifier{oidDocumentSigning}, BasicConstraintsValid: true, URIs: []*url.URL{{Scheme: "urn", Opaque: identity}}}
 	c, err := certify(template, a.Certificate, r.Public, key)
 	if err != nil {
@@ -556,14 +560,6 @@ func (a *CA) make(ctx context.Context, r *Request, days int) (*x509.Certificate,
 		return nil, fmt.Errorf("the new certificate proves nothing: %w", err)
 	}
 	return c, nil
-}
-
-// shown is what people are shown of a name. Only the alternative name counts.
-func shown(name string) string {
-	if utf8.RuneCountInString(name) <= maxCommonName {
-		return name
-	}
-	return string([]rune(name)[:maxCommonName-1]) + "…"
 }
 
 // mayName returns an error if a name is another key's, or looks like one that is.

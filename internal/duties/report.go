@@ -37,6 +37,9 @@ type Clause struct {
 	Lines    []Line   `json:"lines"`
 	Settings []string `json:"settings"` // what the installation's settings say of it
 	NotShown []string `json:"not_shown"`
+
+	lines []line
+	keeps bool // about how long logs are kept, which settings answer
 }
 
 // A Line says which records show something.
@@ -71,8 +74,8 @@ func (f *Facts) Report(m *Mapping, found Found, expired int64, log, trust string
 	f.settle()
 	r := &Report{Format: Format, Mapping: m, Agent: f.Selection.Agent, From: stamp(f.Selection.From), To: stamp(f.Selection.To), Log: log, Trust: trust,
 		Acts: len(f.shows[Acts]), Clauses: []Clause{}, Warnings: f.warnings(), Claims: claims}
-	for i := range m.clauses {
-		r.Clauses = append(r.Clauses, f.clause(&m.clauses[i], found, expired))
+	for _, c := range m.clauses {
+		r.Clauses = append(r.Clauses, f.clause(c, found, expired))
 	}
 	return r
 }
@@ -84,18 +87,18 @@ func stamp(t time.Time) string {
 	return evidence.FormatTime(t)
 }
 
-func (f *Facts) clause(c *clause, found Found, expired int64) Clause {
-	made := Clause{ID: c.id, Asks: c.asks, Applies: c.applies, Lines: []Line{}, Settings: []string{}, NotShown: slices.Clone(c.notShown)}
+func (f *Facts) clause(c Clause, found Found, expired int64) Clause {
+	c.Lines, c.Settings = []Line{}, []string{}
 	for _, l := range c.lines {
-		made.Lines = append(made.Lines, f.line(&l, found))
+		c.Lines = append(c.Lines, f.line(&l, found))
 	}
 	if c.keeps {
-		made.Settings = f.kept(expired)
+		c.Settings = f.kept(expired)
 		if !f.spans(operator.MinRetention) {
-			made.NotShown = append(made.NotShown, fmt.Sprintf("That anything was kept for six months: the first and the last act of this report are less than %d days apart", operator.MinRetention))
+			c.NotShown = append(slices.Clip(c.NotShown), fmt.Sprintf("That anything was kept for six months: the first and the last act of this report are less than %d days apart", operator.MinRetention))
 		}
 	}
-	return made
+	return c
 }
 
 func (f *Facts) line(l *line, found Found) Line {
@@ -187,15 +190,7 @@ type Mapping struct {
 	Dates   string   `json:"dates"`
 	Drafts  []string `json:"drafts"` // standards that are named, and not mapped
 
-	clauses []clause
-}
-
-type clause struct {
-	id, asks string
-	applies  string // when it applies, if not always
-	lines    []line
-	notShown []string
-	keeps    bool // about how long logs are kept, which settings answer
+	clauses []Clause // without Lines and Settings
 }
 
 // A line is one thing that records can show.
@@ -226,8 +221,8 @@ func AIAct() *Mapping {
 		Dates: "By secondary sources, after the Digital Omnibus of 2026 the duties for high-risk systems of Annex III apply from 2 December 2027, and those of Annex I from 2 August 2028. " +
 			"This was not checked against the Official Journal: check it there. Whether a system is high-risk is for its provider and deployer to say",
 		Drafts: []string{"ISO/IEC DIS 24970 (logging of AI systems) is a draft, and is not mapped", "prEN 18229-1 (logging) is a draft in enquiry, and is not mapped; no harmonised standard lists fields yet"},
-		clauses: []clause{
-			{id: "12(1)", asks: "The system technically allows for the automatic recording of events over its lifetime.", lines: []line{
+		clauses: []Clause{
+			{ID: "12(1)", Asks: "The system technically allows for the automatic recording of events over its lifetime.", lines: []line{
 				{Acts, "acts of the agent are recorded, by itself or by a recorder", ofActs, signed},
 				{Seen, "acts that a recorder saw as bytes, without the agent's help", "observed, request_body, response_body", observed},
 				{Told, "acts that somebody told (telemetry, imported files), second hand", "observed.fidelity, observed.vantage", signed},
@@ -235,8 +230,8 @@ func AIAct() *Mapping {
 				{Stops, "a recorder ended, and says why", ofEvents + " stop: reason", signed},
 				{Gaps, "a recorder says that calls passed without a record", ofEvents + " gap: missed", signed},
 				{Lost, "calls that were under way when a recorder died", "observed.ended lost_in_crash; " + ofEvents + " lost_in_crash", signed},
-			}, notShown: []string{recorderSees, "What was before the first record, and after the last one"}},
-			{id: "12(2)(a)", asks: "Events that help to identify situations in which the system may present a risk, or a substantial modification.", lines: []line{
+			}, NotShown: []string{recorderSees, "What was before the first record, and after the last one"}},
+			{ID: "12(2)(a)", Asks: "Events that help to identify situations in which the system may present a risk, or a substantial modification.", lines: []line{
 				{Failed, "acts that failed, broke off or were refused", "observed.ended, observed.status", observed},
 				{Judged, "verdicts of a jury on the agent", "response of final_judgment", signed},
 				{JudgedBadly, "of these, verdicts that it is not safe or that a person must decide", "response.position, response.review", signed},
@@ -244,45 +239,45 @@ func AIAct() *Mapping {
 				{OtherModel, "the model or its version is another one than in the act before", ofVersions, signed},
 				{OtherSettings, "a recorder's settings or mode changed", ofEvents + " configuration, mode", signed},
 				{OtherTool, "the definition of a tool changed", ofEvents + " tool_definition_changed: before, after", signed},
-			}, notShown: []string{"Whether a situation is a risk, or a change a substantial modification, is for people to judge", "Changes that no record states, such as another prompt template or weights under the same name of a model"}},
-			{id: "12(2)(b)", asks: "Events that help post-market monitoring.", lines: []line{
+			}, NotShown: []string{"Whether a situation is a risk, or a change a substantial modification, is for people to judge", "Changes that no record states, such as another prompt template or weights under the same name of a model"}},
+			{ID: "12(2)(b)", Asks: "Events that help post-market monitoring.", lines: []line{
 				{Acts, "acts of the agent, with times", ofActs, signed},
 				{Tried, "trials in which the agent was put before a jury", "submission", signed},
 				{Judged, "verdicts of a jury on the agent", "response of final_judgment", signed},
 				{Reviewed, "decisions of people about what the agent said, or about a verdict on it", "human_review", signed},
-			}, notShown: []string{"A plan for post-market monitoring, and what was learned outside of the log", "Incidents that nobody put before a jury or a reviewer"}},
-			{id: "12(2)(c)", asks: "Events that help deployers to monitor the operation (Article 26(5)).", lines: []line{
+			}, NotShown: []string{"A plan for post-market monitoring, and what was learned outside of the log", "Incidents that nobody put before a jury or a reviewer"}},
+			{ID: "12(2)(c)", Asks: "Events that help deployers to monitor the operation (Article 26(5)).", lines: []line{
 				{Inputs, "what went into the agent's acts", "prompt, context, request_body", signed},
 				{Outputs, "what came out", "response, response_body", signed},
 				{Tools, "tools that it used", "tools_used, observed_tool", signed},
 				{Models, "which model answered, by the actor's or the provider's word", ofVersions + ", parameters", signed},
-			}, notShown: []string{"Who the deployer is: records name agents, recorders and people, and no organisation", "What the agent did by ways that no record has"}},
-			{id: "12(3)", asks: "Period of each use, reference database, input data that led to a match, and the people who verified the results.",
-				applies: "only to the remote biometric identification systems of Annex III, point 1(a)", lines: []line{
+			}, NotShown: []string{"Who the deployer is: records name agents, recorders and people, and no organisation", "What the agent did by ways that no record has"}},
+			{ID: "12(3)", Asks: "Period of each use, reference database, input data that led to a match, and the people who verified the results.",
+				Applies: "only to the remote biometric identification systems of Annex III, point 1(a)", lines: []line{
 					{Periods, "start and end of an act", "observed.began, observed.ended_ms", observed},
 					{Inputs, "input data", "prompt, context, request_body", signed},
 					{Reviewed, "people who decided, by name", "reviewer_id", signed},
-				}, notShown: []string{"The reference database against which input was checked, unless it is in a prompt or a tool's call", "Whether an input led to a match", "That two people verified a result separately (Article 14(5)), unless there are two reviews of it"}},
-			{id: "19(1)", keeps: true, asks: "The provider keeps the logs under its control for a period that fits the purpose, of at least six months.", lines: []line{
+				}, NotShown: []string{"The reference database against which input was checked, unless it is in a prompt or a tool's call", "Whether an input led to a match", "That two people verified a result separately (Article 14(5)), unless there are two reviews of it"}},
+			{ID: "19(1)", keeps: true, Asks: "The provider keeps the logs under its control for a period that fits the purpose, of at least six months.", lines: []line{
 				{Acts, "acts of the agent that the log has", ofActs, signed},
-			}, notShown: []string{"What is kept outside of this installation, and that backups are readable"}},
-			{id: "26(5)", asks: "The deployer monitors the operation, informs the provider and others, and suspends use where there is a risk.", lines: []line{
+			}, NotShown: []string{"What is kept outside of this installation, and that backups are readable"}},
+			{ID: "26(5)", Asks: "The deployer monitors the operation, informs the provider and others, and suspends use where there is a risk.", lines: []line{
 				{Tried, "trials in which the agent was put before a jury", "submission", signed},
 				{Reviewed, "decisions of people about what the agent said, or about a verdict on it", "human_review", signed},
 				{Corrected, "of these, rejections and changes", "approval_status, modified_response, changes", signed},
 				{Delivered, "what was delivered, decided on or not", "delivery", signed},
-			}, notShown: []string{"That anybody was informed, or that use was suspended", "That the people who decided were trained for it and had authority (Article 26(2))"}},
-			{id: "26(6)", keeps: true, asks: "The deployer keeps the logs under its control for a period that fits the purpose, of at least six months.", lines: []line{
+			}, NotShown: []string{"That anybody was informed, or that use was suspended", "That the people who decided were trained for it and had authority (Article 26(2))"}},
+			{ID: "26(6)", keeps: true, Asks: "The deployer keeps the logs under its control for a period that fits the purpose, of at least six months.", lines: []line{
 				{Acts, "acts of the agent that the log has", ofActs, signed},
-			}, notShown: []string{"Which logs are under the deployer's control", "What is kept outside of this installation"}},
-			{id: "50", asks: "People are told that they interact with an AI system, and artificial content is marked.",
-				applies: "to some systems, high-risk or not", lines: nil,
-				notShown: []string{"Anything of it: records have what the agent said, and not what an interface showed around it"}},
-			{id: "86", asks: "A person affected by a decision can get an explanation of the system's role in it and the main elements of the decision.",
-				applies: "to decisions on the basis of high-risk systems of Annex III", lines: []line{
+			}, NotShown: []string{"Which logs are under the deployer's control", "What is kept outside of this installation"}},
+			{ID: "50", Asks: "People are told that they interact with an AI system, and artificial content is marked.",
+				Applies: "to some systems, high-risk or not", lines: nil,
+				NotShown: []string{"Anything of it: records have what the agent said, and not what an interface showed around it"}},
+			{ID: "86", Asks: "A person affected by a decision can get an explanation of the system's role in it and the main elements of the decision.",
+				Applies: "to decisions on the basis of high-risk systems of Annex III", lines: []line{
 					{Inputs, "what the agent was given", "prompt, context, request_body", signed},
 					{Outputs, "what it answered", "response, response_body", signed},
 					{Reviewed, "what people decided on it, and why", "approval_status, changes", signed},
-				}, notShown: []string{"Why a model answered as it did", "That an explanation was given. 'jurat explain' writes a statement about a record, from which one can be made"}},
+				}, NotShown: []string{"Why a model answered as it did", "That an explanation was given. 'jurat explain' writes a statement about a record, from which one can be made"}},
 		}}
 }

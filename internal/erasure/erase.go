@@ -148,7 +148,7 @@ func (e *Eraser) carryOut(ctx context.Context, o Order, record *evidence.Record,
 			return e.drop(ctx, in, missing)
 		}
 		err = e.seal(ctx, in)
-		if mayBeSealed(err) {
+		if errors.Is(err, ledger.ErrUnknown) || errors.Is(err, ledger.ErrDamaged) || errors.Is(err, ledger.ErrDuplicate) { // the act may be in the log, so the intent stays
 			return fmt.Errorf("%w; run the command again to continue", err)
 		}
 		if err != nil {
@@ -185,14 +185,18 @@ func (e *Eraser) allKept(ctx context.Context, r *evidence.Record, pointers []str
 	return nil
 }
 
-// begin writes the intent. If another process has an intent for the same record, it returns errUnderWay.
+// begin writes the intent. It returns an error if another process has an intent for the same record.
 func (e *Eraser) begin(ctx context.Context, in intent) error {
 	if _, err := actOf(in); err != nil {
 		return err
 	}
-	err := createIntent(ctx, e.Files, in)
-	if errors.Is(err, errUnderWay) {
-		return fmt.Errorf("%w: try again", err)
+	text, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	err = e.Files.Create(ctx, intentFile(in.Record), append(text, '\n'))
+	if errors.Is(err, fs.ErrExist) {
+		return errors.New("an erasure of this record is under way in another process: try again")
 	}
 	e.After("intent written")
 	return err
@@ -202,11 +206,6 @@ func (e *Eraser) begin(ctx context.Context, in intent) error {
 func (e *Eraser) drop(ctx context.Context, in intent, why error) error {
 	// The intent must go even if the caller has cancelled.
 	return errors.Join(why, removeIntent(context.WithoutCancel(ctx), e.Files, in))
-}
-
-// mayBeSealed reports whether the act may be in the log despite an error. In that case its intent stays.
-func mayBeSealed(err error) bool {
-	return errors.Is(err, ledger.ErrUnknown) || errors.Is(err, ledger.ErrDamaged) || errors.Is(err, ledger.ErrDuplicate)
 }
 
 // seal puts the act into the log, unless it is there.
@@ -322,22 +321,8 @@ type intent struct {
 // IntentsFolder is the folder of erasures in progress.
 const IntentsFolder = "apart/erasing"
 
-var errUnderWay = errors.New("an erasure of this record is under way in another process")
-
 func intentFile(record evidence.Digest) string {
 	return path.Join(IntentsFolder, hex.EncodeToString(record[:])+".json")
-}
-
-func createIntent(ctx context.Context, files filestore.Store, in intent) error {
-	text, err := json.Marshal(in)
-	if err != nil {
-		return err
-	}
-	err = files.Create(ctx, intentFile(in.Record), append(text, '\n'))
-	if errors.Is(err, fs.ErrExist) {
-		return errUnderWay
-	}
-	return err
 }
 
 // readIntent returns nil if there is no intent.
@@ -513,7 +498,8 @@ func (s *search) member(r *evidence.Record, pointer string, value jsontext.Value
 			s.add(r, Quote{Member: pointer})
 			return
 		}
-		part = part || parts && s.isPart(text)
+		text = strings.TrimSpace(text)
+		part = part || parts && utf8.RuneCountInString(text) >= leastQuote && slices.ContainsFunc(s.wanted, func(t string) bool { return strings.Contains(t, text) })
 	}
 	if part {
 		s.add(r, Quote{Member: pointer, Part: true})
@@ -523,13 +509,6 @@ func (s *search) member(r *evidence.Record, pointer string, value jsontext.Value
 // holds reports whether a text contains one of the wanted texts.
 func (s *search) holds(text string) bool {
 	return slices.ContainsFunc(s.wanted, func(t string) bool { return strings.Contains(text, t) })
-}
-
-// isPart reports whether a text is a part of one of the wanted texts.
-func (s *search) isPart(text string) bool {
-	text = strings.TrimSpace(text)
-	return utf8.RuneCountInString(text) >= leastQuote &&
-		slices.ContainsFunc(s.wanted, func(t string) bool { return strings.Contains(t, text) })
 }
 
 func (s *search) add(r *evidence.Record, q Quote) {

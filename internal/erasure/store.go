@@ -387,22 +387,16 @@ func (k *Keeper) Set(ctx context.Context, s Setting) (err error) {
 	if err := s.check(); err != nil {
 		return err
 	}
-	if err := k.checkActor(ctx, s.Actor); err != nil {
-		return fmt.Errorf("actor: %w", err)
+	if k.CheckName(ctx, evidence.RoleReviewer, s.Actor) != nil { // an actor whose name is refused in both roles seals nothing
+		if err := k.CheckName(ctx, evidence.RoleAgent, s.Actor); err != nil {
+			return fmt.Errorf("actor: %w", err)
+		}
 	}
 	text, err := json.Marshal(s, jsontext.WithIndent("  "), json.Deterministic(true))
 	if err != nil {
 		return err
 	}
 	return k.Files.Replace(ctx, apartSettingFile(s.Actor), append(text, '\n'))
-}
-
-// checkActor returns an error if the name is refused to an agent and to a reviewer: such an actor seals nothing.
-func (k *Keeper) checkActor(ctx context.Context, name string) error {
-	if k.CheckName(ctx, evidence.RoleReviewer, name) == nil {
-		return nil
-	}
-	return k.CheckName(ctx, evidence.RoleAgent, name)
 }
 
 // Unset removes an actor's setting. Members that were sealed apart by it stay so. It returns an error if there is no setting.

@@ -47,23 +47,24 @@ func Write(records []*evidence.Record, trusted *trust.Trust, put Put) (commands 
 		if len(records) > 1 {
 			folder = fmt.Sprintf("%03d-%s", i+1, r.Payload.ActionType)
 		}
-		commands, err := write(r, trusted, func(name string, content []byte) error { return put(path.Join(folder, name), content) })
+		below := func(name string, content []byte) error { return put(path.Join(folder, name), content) }
+		commands, err := signatures(r, trusted, below)
+		var stamps []command
+		if err == nil {
+			stamps, err = tokens(r, trusted, below)
+		}
 		if err != nil {
 			return "", fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
 		}
-		all.WriteString(inFolder(folder, commands))
+		all.WriteString(inFolder(folder, append(commands, stamps...)))
 	}
-	return all.String(), writeScript(put, all.String())
-}
-
-// write writes one record's files, and returns the commands that check it.
-func write(r *evidence.Record, trusted *trust.Trust, put Put) ([]command, error) {
-	commands, err := signatures(r, trusted, put)
-	if err != nil {
-		return nil, err
+	// The script stops at the first command that fails, and claims only what it has checked.
+	const head = "#!/bin/sh\n# Checks every record in this folder with openssl alone.\nset -e\ncd \"$(dirname \"$0\")\"\n"
+	end := "echo all verified: " + checked + "\n"
+	if strings.Contains(all.String(), needsNewer) {
+		end = "echo all verified, except ML-DSA-65 signatures: their commands stand in this file as comments and need OpenSSL 3.5. " + checked + "\n"
 	}
-	stamps, err := tokens(r, trusted, put)
-	return append(commands, stamps...), err
+	return all.String(), put(Script, []byte(head+all.String()+end))
 }
 
 // check returns an error if records cannot be checked with openssl. It runs before anything is written.
@@ -121,17 +122,6 @@ func inFolder(folder string, commands []command) string {
 // checked tells the reader what the commands prove, and what they do not.
 const checked = "'signatures, by the keys beside them, and time stamps. Only jurat verify checks what the records say of each other and of trials, whether keys had ended, whether keys or certificates were revoked, and the log.'"
 
-// writeScript writes the script. It stops at the first command that fails, and claims only what it has checked. Its
-// errors are those of put.
-func writeScript(put Put, commands string) error {
-	const head = "#!/bin/sh\n# Checks every record in this folder with openssl alone.\nset -e\ncd \"$(dirname \"$0\")\"\n"
-	end := "echo all verified: " + checked + "\n"
-	if strings.Contains(commands, needsNewer) {
-		end = "echo all verified, except ML-DSA-65 signatures: their commands stand in this file as comments and need OpenSSL 3.5. " + checked + "\n"
-	}
-	return put(Script, []byte(head+commands+end))
-}
-
 func signatures(r *evidence.Record, trusted *trust.Trust, put Put) ([]command, error) {
 	var commands []command
 	err := put("payload.json", r.Canonical())
@@ -180,7 +170,11 @@ func tokens(r *evidence.Record, trusted *trust.Trust, put Put) ([]command, error
 		line, lineErr := tokenCommand("-data "+stamped, name, stamp.Token)
 		err, commands = errors.Join(err, lineErr), append(commands, command{line: line})
 	}
-	return commands, errors.Join(err, put("authority.pem", roots(trusted)))
+	var roots []byte
+	for _, authority := range trusted.Authorities {
+		roots = append(roots, inPEM("CERTIFICATE", authority.Certificate)...)
+	}
+	return commands, errors.Join(err, put("authority.pem", roots))
 }
 
 // tokenCommand is the command that checks a token in a file. Each authority of authority.pem is trusted by itself, whoever certified it, and its
@@ -191,14 +185,6 @@ func tokenCommand(what, name string, token []byte) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("openssl ts -verify %s -in %s -CAfile authority.pem -untrusted authority.pem -partial_chain -attime %d", what, name, t.UnverifiedInfo().GenTime.Unix()), nil
-}
-
-// roots are the roots of every authority in PEM.
-func roots(trusted *trust.Trust) (text []byte) {
-	for _, authority := range trusted.Authorities {
-		text = append(text, inPEM("CERTIFICATE", authority.Certificate)...)
-	}
-	return text
 }
 
 // certified returns how a CA of the trust file vouches for a signer whose key that does not list, and when the record existed. It does not ask

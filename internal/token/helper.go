@@ -100,14 +100,14 @@ type keyInfo struct {
 // Find returns a reference to the key that a URI names. It returns ErrNotFound, wrapped, if there is no such key, other errors of the helper
 // (ErrUnavailable, ErrPIN and the like), and refuses an answer that breaks the protocol.
 func (h *Helper) Find(ctx context.Context, uri string) (Reference, error) {
-	return h.shown(ctx, request{Do: "key", URI: uri})
+	return h.reference(ctx, request{Do: "key", URI: uri})
 }
 
 // FindOrGenerate is Find, and has the helper make the key if there is none. It also refuses a key of another algorithm.
 func (h *Helper) FindOrGenerate(ctx context.Context, uri string, algorithm evidence.Algorithm) (Reference, error) {
 	r, err := h.Find(ctx, uri)
 	if errors.Is(err, ErrNotFound) {
-		r, err = h.shown(ctx, request{Do: "generate", URI: uri, Algorithm: string(algorithm)})
+		r, err = h.reference(ctx, request{Do: "generate", URI: uri, Algorithm: string(algorithm)})
 	}
 	if err != nil {
 		return Reference{}, err
@@ -118,21 +118,14 @@ func (h *Helper) FindOrGenerate(ctx context.Context, uri string, algorithm evide
 	return r, nil
 }
 
-func (h *Helper) shown(ctx context.Context, r request) (Reference, error) {
-	found, err := h.reference(ctx, r)
-	if err != nil {
-		return Reference{}, fmt.Errorf("key %s: %w", clip(r.URI), err)
-	}
-	return found, nil
-}
-
-func (h *Helper) reference(ctx context.Context, r request) (Reference, error) {
+func (h *Helper) reference(ctx context.Context, r request) (_ Reference, err error) {
+	defer fault.While(&err, "key %s", clip(r.URI))
 	a, err := h.call(ctx, r)
 	if err != nil {
 		return Reference{}, err
 	}
 	if a.Key == nil {
-		return Reference{}, errEmpty
+		return Reference{}, errors.New("the helper's answer lacks what was asked for")
 	}
 	public, err := evidence.ParsePublicKey(a.Key.Public)
 	if err != nil {
@@ -143,10 +136,11 @@ func (h *Helper) reference(ctx context.Context, r request) (Reference, error) {
 		return Reference{}, fmt.Errorf("the helper says that its key signs with %q, which it does not", clip(string(a.Key.Algorithm)))
 	}
 	found := Reference{a.Key.URI, public, &a.Key.Protection}
-	return found, found.check()
+	if err := found.check(); err != nil {
+		return Reference{}, err
+	}
+	return found, nil
 }
-
-var errEmpty = errors.New("the helper's answer lacks what was asked for")
 
 // Signer returns what signs with the key that a reference names. It starts no helper yet. It needs no context: a call ends by itself after half
 // a minute.
