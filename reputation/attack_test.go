@@ -192,8 +192,7 @@ func TestPaddingMovesNothing(t *testing.T) {
 						f.Records[i].Time -= 10 * 365 * 86_400
 					}
 				}
-				v := must.Get(f.View())(w.t)
-				return v
+				return must.Get(f.View())(w.t)
 			}
 			w.try(panel(jury.UnsafeFail, "script"), append([]*evidence.Record{failed}, padding...)...)
 			if v := view(); lower(v) == 0 || lower(v) > tt.want || v.Outcome == verify.Refuted {
@@ -219,8 +218,7 @@ func (w *world) facts() *reputation.Facts {
 	for _, doc := range w.files {
 		must.Get(g.File(doc))(w.t)
 	}
-	f := must.Get(g.Facts())(w.t)
-	return f
+	return must.Get(g.Facts())(w.t)
 }
 
 // TestNewNamesBeginAtNothing: under a new name nothing of the record is kept, good or bad.
@@ -281,8 +279,7 @@ func TestJudgmentWithoutPlace(t *testing.T) {
 		for _, one := range b.Records {
 			one.Log = nil
 		}
-		form := must.Get(b.Marshal())(w.t)
-		return form
+		return must.Get(b.Marshal())(w.t)
 	}
 	g := w.informed()
 	v := w.viewOf(g, append(slices.Clone(w.files[:last]), bare(w.files[last])))

@@ -161,9 +161,7 @@ func TestPolicyIsStrict(t *testing.T) {
 		}
 	}
 	short, err := ParsePolicy([]byte(`{"format":"jurat/reputation-policy/v1"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	a, _ := short.Fingerprint()
 	if b, _ := DefaultPolicy().Fingerprint(); a != b {
 		t.Error("what is left out changes the fingerprint")
@@ -202,9 +200,7 @@ func TestWithheldSubmission(t *testing.T) {
 		"the exhibit is somebody else's":   {others, []*evidence.Record{others}, verify.Proved},
 	} {
 		g, err := NewGatherer(Config{Agent: "desk", Options: options})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		report := &verify.Report{Kind: verify.Trial, TrialOutcome: &jury.TrialOutcome{Verdict: jury.Verdict{Position: jury.UnsafeFail}}}
 		for _, one := range ofTrial {
 			report.Guarantees = append(report.Guarantees, verify.Finding{Guarantee: one, Status: verify.Proved})
@@ -242,9 +238,7 @@ func TestDisclosedSubmission(t *testing.T) {
 	options := h.Options(t)
 	options.At = jurattest.Start.Add(24 * time.Hour)
 	g, err := NewGatherer(Config{Agent: "desk", Options: options})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	judgment := &evidence.Record{Digest: evidence.DigestOf([]byte("j")), Payload: evidence.Payload{RecordID: "j", ActionType: evidence.FinalJudgment}, Log: &evidence.LogProof{Index: 1, LogCounts: evidence.LogCounts{ActorSeq: 1}}}
 	for n, name := range []string{"", "desk"} { // without the text, and with it
 		submission := &evidence.Record{Payload: evidence.Payload{ActionType: evidence.Submission, Response: jsontext.Value(fmt.Sprintf(`{"agentCard":{"name":%q}}`, name))}}

@@ -312,9 +312,7 @@ func needed(t *testing.T, program string) string {
 	if err != nil && os.Getenv("CI") != "true" {
 		t.Skipf("the other implementation cannot run: %v", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return path
 }
 

@@ -87,8 +87,7 @@ func (w *world) tryOnly(config trial.Config, records ...*evidence.Record) *trial
 	on, _, err := subject.ReadSealed(bytes.NewReader(doc), w.Options(w.t), nil)
 	w.ok(err)
 	config.Ledger, config.Keys, config.Now, config.Random = w.Ledger, w.Keys, w.Now, w.Random
-	done := must.Get(trial.Run(context.Background(), config, on))(w.t)
-	return done
+	return must.Get(trial.Run(context.Background(), config, on))(w.t)
 }
 
 func (w *world) giveChain(id string) {
@@ -116,8 +115,7 @@ func (w *world) gatherer(change ...func(*reputation.Config)) *reputation.Gathere
 	for _, one := range change {
 		one(&c)
 	}
-	g := must.Get(reputation.NewGatherer(c))(w.t)
-	return g
+	return must.Get(reputation.NewGatherer(c))(w.t)
 }
 
 func (w *world) view(change ...func(*reputation.Config)) *reputation.View {
@@ -130,8 +128,7 @@ func (w *world) viewOf(g *reputation.Gatherer, files [][]byte) *reputation.View 
 	for _, doc := range files {
 		must.Get(g.File(doc))(w.t)
 	}
-	v := must.Get(g.View())(w.t)
-	return v
+	return must.Get(g.View())(w.t)
 }
 
 func class(v *reputation.View, name reputation.ClassName) reputation.Class {
@@ -373,8 +370,7 @@ func TestVerdictThatIsHidden(t *testing.T) {
 		return w.viewOf(g, files)
 	}
 	bundle := func(w *world, records ...*evidence.Record) []byte {
-		doc := must.Get(w.Bundle(w.t, records...).Marshal())(w.t)
-		return doc
+		return must.Get(w.Bundle(w.t, records...).Marshal())(w.t)
 	}
 	chain := func(w *world) []*evidence.Record {
 		b, _, err := evidence.ReadWholeBundle(w.files[25])

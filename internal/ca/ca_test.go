@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/token"
 	"jurat/verify/trust"
 )
@@ -35,18 +36,14 @@ func newCA(t *testing.T) (a *CA, now *time.Time) {
 	t.Helper()
 	now = new(start)
 	a, err := Create(t.Context(), Config{Dir: filepath.Join(t.TempDir(), "ca"), Helper: &token.Helper{}, Now: func() time.Time { return *now }}, Plan{Name: "Example agents", Years: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return a, now
 }
 
 func newKey(t *testing.T, curve elliptic.Curve) crypto.Signer {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(curve, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return key
 }
 
@@ -54,9 +51,7 @@ func newKey(t *testing.T, curve elliptic.Curve) crypto.Signer {
 func asked(t *testing.T, key crypto.Signer, template x509.CertificateRequest) []byte {
 	t.Helper()
 	der, err := x509.CreateCertificateRequest(rand.Reader, &template, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return der
 }
 
@@ -70,27 +65,21 @@ func named(uris ...string) (r x509.CertificateRequest) {
 func issue(t *testing.T, a *CA, key crypto.Signer, name string, days int) (*x509.Certificate, error) {
 	t.Helper()
 	r, err := ParseRequest(asked(t, key, named("jurat:agent:"+name)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return a.Issue(t.Context(), r, days)
 }
 
 func mustIssue(t *testing.T, a *CA, name string, days int) *x509.Certificate {
 	t.Helper()
 	c, err := issue(t, a, newKey(t, elliptic.P256()), name, days)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return c
 }
 
 func mustList(t *testing.T, a *CA) *x509.RevocationList {
 	t.Helper()
 	der, err := a.List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	list, err := trust.ParseCRL(der)
 	if err != nil || list.CheckSignatureFrom(a.Certificate) != nil {
 		t.Fatal(err)
@@ -102,9 +91,7 @@ func mustList(t *testing.T, a *CA) *x509.RevocationList {
 func TestRequests(t *testing.T) {
 	key := newKey(t, elliptic.P256())
 	_, edward, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for what, key := range map[string]crypto.Signer{"ES256": key, "Ed25519": edward} {
 		if r, err := ParseRequest(asked(t, key, named("jurat:reviewer:order%20desk"))); err != nil || r.Role != evidence.RoleReviewer || r.Name != "order desk" {
 			t.Errorf("%s: %+v, %v", what, r, err)
@@ -168,9 +155,7 @@ func TestNamesHaveOneKey(t *testing.T) {
 	a, now := newCA(t)
 	key := newKey(t, elliptic.P256())
 	first, err := issue(t, a, key, "mia", 30)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, err := issue(t, a, key, "mia", 30); err != nil { // the same key, again
 		t.Error(err)
 	}
@@ -215,9 +200,7 @@ func TestLists(t *testing.T) {
 	}
 	*now = mia.NotAfter.Add(time.Hour)
 	again, err := Open(t.Context(), a.config) // as another process finds it
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	list := mustList(t, again)
 	if len(empty.RevokedCertificateEntries) != 0 || len(list.RevokedCertificateEntries) != 1 || list.RevokedCertificateEntries[0].SerialNumber.Cmp(mia.SerialNumber) != 0 ||
 		list.RevokedCertificateEntries[0].ReasonCode != 1 || list.Number.Int64() != empty.Number.Int64()+1 || !list.ThisUpdate.After(empty.ThisUpdate) || !list.NextUpdate.Equal(list.ThisUpdate.Add(ListLife)) {
@@ -243,9 +226,7 @@ func TestInterrupted(t *testing.T) {
 	if _, err := Create(t.Context(), a.config, Plan{Name: "x", Years: 1}); !errors.Is(err, ErrExists) {
 		t.Error(err)
 	}
-	if err := os.Remove(file(Certificate)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(file(Certificate)))
 	if _, err := Open(t.Context(), a.config); !errors.Is(err, ErrNone) {
 		t.Error(err)
 	}
@@ -260,15 +241,11 @@ func TestInterrupted(t *testing.T) {
 	if err == nil {
 		t.Error("two act at once")
 	}
-	if err := os.WriteFile(file(stateFile), []byte(`{"number":1,"revoked":[],"more":1}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file(stateFile), []byte(`{"number":1,"revoked":[],"more":1}`), 0o600))
 	if _, err := again.List(t.Context()); err == nil {
 		t.Error("a changed file is read")
 	}
-	if err := os.Remove(file(stateFile)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(file(stateFile)))
 	if _, err := issue(t, again, newKey(t, elliptic.P256()), "mia", 1); err == nil {
 		t.Error("issued without knowing what is revoked")
 	}
@@ -287,9 +264,7 @@ func TestOpenSSLAgrees(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, kind string, der []byte) string {
 		file := filepath.Join(folder, name)
-		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 		return file
 	}
 	a, now := newCA(t)
@@ -333,15 +308,11 @@ func TestOpenSSLAgrees(t *testing.T) {
 func TestListsOfOneSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, err := Create(t.Context(), Config{Dir: filepath.Join(t.TempDir(), "ca"), Helper: &token.Helper{}}, Plan{Name: "Example agents", Years: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var last time.Time
 		for range 3 {
 			der, err := a.List(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			list, err := x509.ParseRevocationList(der)
 			if err != nil || !list.ThisUpdate.After(last) || list.ThisUpdate.After(time.Now()) {
 				t.Fatalf("%v at %v, after %v: %v", list.ThisUpdate, time.Now(), last, err)

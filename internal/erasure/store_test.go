@@ -336,9 +336,7 @@ func TestConcurrently(t *testing.T) {
 func FuzzOpen(f *testing.F) {
 	r := saying(map[string]string{"/prompt": secret})
 	value, err := sealed(r, "/prompt")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	f.Add(value.Sealed)
 	f.Add(elsewhere)
 	f.Add([]byte(`{"pointer":"/prompt"}`))

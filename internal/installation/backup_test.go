@@ -232,9 +232,7 @@ func TestHole(t *testing.T) {
 	signers := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
 	sealed := must(i.Ledger.Seal(t.Context(), must(evidence.NewDraft(note())), signers))
 	held, release, err := i.Locks().Lock(t.Context(), "trial-1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, err)
 	defer release()
 	table := must(schedule.OpenTable(t.Context(), i.Database(), ""))
 	defer table.Close()

@@ -50,9 +50,7 @@ func sealAs(t *testing.T, i *installation.Installation, agent string, at time.Ti
 	signers := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, agent))
 	draft, err := evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":%q,"request_id":"1","timestamp":%q,"model":"m","model_version":"1","prompt":"p","response":"r","parameters":{}}`,
 		agent, evidence.FormatTime(at)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, err)
 	return must(i.Ledger.Seal(t.Context(), draft, signers))
 }
 
@@ -80,9 +78,7 @@ func TestClockSetBack(t *testing.T) {
 				clock.set(time.Hour)
 			}
 		}}, jurattest.Case(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, err)
 	after := sealAs(t, i, "a", clock.now())
 	fresh := sealAs(t, i, "b", clock.now()) // with a key that is made now
 	succeeds(t, i.Close())
@@ -152,9 +148,7 @@ func draftAt(t *testing.T, at time.Time) *evidence.Draft {
 	t.Helper()
 	draft, err := evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":"a","request_id":"1","timestamp":%q,"model":"m","model_version":"1","prompt":"p","response":"r","parameters":{}}`,
 		at.UTC().Format(time.RFC3339Nano)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, err)
 	return draft
 }
 
@@ -239,9 +233,7 @@ func twoClocks(t *testing.T, open func() installation.Config) (ahead, right *ins
 	c := open()
 	succeeds(t, installation.Create(t.Context(), c))
 	right, err := begin(t, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, err)
 	proved(t, right, sealAs(t, right, "first", time.Now()))
 	c = open()
 	c.Now = func() time.Time { return time.Now().Add(time.Hour) }
@@ -367,16 +359,12 @@ func TestBehindIsNoDamage(t *testing.T) {
 		signers := must(ahead.Keys.Signers(t.Context(), evidence.RoleAgent, later.String()))
 		draft, err := evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":%q,"request_id":"1","timestamp":%q,"model":"m","model_version":"1","prompt":"p","response":"r","parameters":{}}`,
 			later.String(), evidence.FormatTime(time.Now())))
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, err)
 		bad := must(right.Ledger.Seal(t.Context(), draft, signers)) // with signers of another ring, as no program does
 		must(right.Ledger.Checkpoint(t.Context()))
 		succeeds(t, errors.Join(ahead.Close(), right.Close()))
 		damages, _, err := installation.Fsck(t.Context(), installation.Config{Dir: dir}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, err)
 		last := damages[len(damages)-1]
 		if harmless := later == time.Hour; last.Kind.Harmless() != harmless || last.RecordID != bad.Payload.RecordID {
 			t.Errorf("%v later: %v", later, damages)

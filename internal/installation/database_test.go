@@ -366,17 +366,13 @@ func TestClaimsOnMachines(t *testing.T) {
 	_, i, machine := begun(t)
 	other := open(t, machine())
 	_, release, err := i.Locks().Lock(t.Context(), "trial-1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, err)
 	if _, _, err := other.Locks().Lock(t.Context(), "trial-1"); !errors.Is(err, lock.ErrTaken) {
 		t.Error(err)
 	}
 	release()
 	_, release, err = other.Locks().Lock(t.Context(), "trial-1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, err)
 	release()
 }
 

@@ -93,9 +93,7 @@ func acts(t *testing.T, i *installation.Installation) []*operator.ErasureBody {
 	t.Helper()
 	var list []*operator.ErasureBody
 	for r, err := range i.Ledger.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, err)
 		if r.Payload.ActionType != evidence.Erasure {
 			continue
 		}
@@ -122,9 +120,7 @@ func body(r *evidence.Record, pointers ...string) *operator.ErasureBody {
 func wantKinds(t *testing.T, c installation.Config, want ...fsck.Kind) []fsck.Damage {
 	t.Helper()
 	damages, _, err := installation.Fsck(t.Context(), c, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, err)
 	var got []fsck.Kind
 	for _, d := range damages {
 		got = append(got, d.Kind)
@@ -151,9 +147,7 @@ func wantProved(t *testing.T, i *installation.Installation, r *evidence.Record) 
 	}
 	all := []*evidence.Record{with}
 	for other, err := range i.Ledger.Records(t.Context(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, err)
 		all = append(all, other.Record)
 	}
 	bundle := must(i.Ledger.Prove(t.Context(), all...))
@@ -612,9 +606,7 @@ func TestProvableSettings(t *testing.T) {
 func signing(t *testing.T) evidence.Sealing {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, err)
 	now := time.Now()
 	return evidence.Sealing{Signers: []evidence.Signer{must(evidence.NewSigner(key, nil))}, Time: now, RecordID: must(evidence.NewRecordID(now, nil))}
 }

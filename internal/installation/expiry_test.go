@@ -58,9 +58,7 @@ func entries(t testing.TB, i *installation.Installation) (all []string) {
 	t.Helper()
 	size := must(i.Ledger.Size(t.Context()))
 	for e, err := range i.Ledger.Entries(t.Context(), 0, size) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, err)
 		all = append(all, string(e))
 	}
 	return all
@@ -216,9 +214,7 @@ func TestExpire(t *testing.T) {
 	wantWhole(t, c)
 	seen := int64(0)
 	for r, err := range i.Ledger.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, err)
 		seen++
 		wantProved(t, i, r.Record)
 	}
@@ -292,9 +288,7 @@ func TestExpireCrash(t *testing.T) {
 		there := marks(t, c)
 		var err error
 		crashed := crash(i, n, func() { _, err = i.Expire(t.Context(), expireOrder()) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, err)
 		i.After(func(string) {})
 		succeeds(t, i.Close())
 		damages, _, err := installation.Fsck(t.Context(), c, nil)
@@ -303,9 +297,7 @@ func TestExpireCrash(t *testing.T) {
 				t.Errorf("after %d steps: %v", n, d)
 			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, err)
 		i = open(t, c)
 		gone := must(i.Expired(t.Context()))
 		if gone == 0 {
@@ -340,9 +332,7 @@ func TestExpiredChainGoesOn(t *testing.T) {
 		t.Helper()
 		d, err := evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":%q,"request_id":"r","timestamp":%q,"model":"m","model_version":"1","prompt":"p","response":"r","parameters":{},"chain_id":"c-1"}`,
 			agent, evidence.FormatTime(time.Now())))
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, err)
 		_, err = i.Ledger.Seal(t.Context(), d, must(i.Keys.Signers(t.Context(), evidence.RoleAgent, agent)))
 		return err
 	}
@@ -441,9 +431,7 @@ func TestForgedExpiry(t *testing.T) {
 	left := must(row.ExpiredRow(act))
 	brief := storage.StoredBrief{Index: row.Index, Line: []byte("{}")}
 	err := errors.Join(s.PutExpiring(t.Context(), act, []int64{row.Index}), s.Expire(t.Context(), act, []storage.Row{left}, []storage.StoredBrief{brief}), s.Close())
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, err)
 	want := func(kinds ...fsck.Kind) {
 		t.Helper()
 		damages, _, err := installation.Fsck(t.Context(), c, nil)

@@ -35,9 +35,7 @@ func made(t *testing.T) (installation.Config, *evidence.Record) {
 	t.Helper()
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	i, created, err := installation.OpenOrCreate(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, err)
 	if !created {
 		t.Fatal("there was one already")
 	}
@@ -414,9 +412,7 @@ func copyFile(t *testing.T, from, to string) {
 func finds(t *testing.T, c installation.Config, kind fsck.Kind) {
 	t.Helper()
 	damages, _, err := installation.Fsck(t.Context(), c, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, err)
 	for _, d := range damages {
 		if d.Kind == kind {
 			return

@@ -502,9 +502,7 @@ func TestRotatedByTwo(t *testing.T) {
 
 func succeeds(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, err)
 }
 
 // rotatorFolder, if set, makes this test binary a process that rotates a key of the installation in that folder. It dies after the log has

@@ -36,9 +36,7 @@ func withOutside(t *testing.T) (installation.Config, *jurattest.TSA) {
 func wantWhole(t *testing.T, c installation.Config) {
 	t.Helper()
 	damages, _, err := installation.Fsck(t.Context(), c, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, err)
 	for _, d := range damages {
 		t.Errorf("damage: %v", d)
 	}
@@ -50,9 +48,7 @@ func wantStamped(t *testing.T, i *installation.Installation) (records, acts int)
 	trusted := must(i.Trust(t.Context()))
 	trusted.Authorities = trusted.Authorities[1:]
 	for r, err := range i.Ledger.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, err)
 		report := verify.Record(r.Record, verify.Options{Trust: trusted})
 		if at, ok := report.TimeOf(r.Payload.RecordID); !ok || at.Clock != trust.Independent {
 			t.Errorf("%s %s: %+v", r.Payload.ActionType, r.Payload.RecordID, report.Of(verify.Time))

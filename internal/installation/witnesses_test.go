@@ -42,9 +42,7 @@ func witnessOf(t *testing.T, i *installation.Installation, name string) *aWitnes
 	key := must(operator.GenerateCosigner(nil, name))
 	trust := must(i.Trust(t.Context()))
 	log, err := lognote.NewVerifier(trust.Logs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, err)
 	w := new(aWitness)
 	if w.Witness, err = witness.Open(t.Context(), witness.Config{File: t.TempDir() + "/w.db", Key: key, Logs: []lognote.Verifier{log},
 		Now: func() time.Time { return time.Now().Add(w.ahead) }}); err != nil {

@@ -147,9 +147,7 @@ func TestNamesThatDeceive(t *testing.T) {
 	}
 	const name = "mia\u200b"
 	r := newRing(t, dir)
-	if err := r.make(t.Context(), r.file(placeOf(evidence.RoleAgent, name, evidence.ES256)), header{Name: name, Role: evidence.RoleAgent}, evidence.ES256, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.make(t.Context(), r.file(placeOf(evidence.RoleAgent, name, evidence.ES256)), header{Name: name, Role: evidence.RoleAgent}, evidence.ES256, nil))
 	only(t, newRing(t, dir), evidence.RoleAgent, name)
 	if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, evidence.MLDSA65, nil); err != nil {
 		t.Errorf("the second key of an actor with an older name: %v", err)

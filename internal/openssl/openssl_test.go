@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/openssl"
 	"jurat/jurattest"
 	"jurat/timestamp"
@@ -48,9 +49,7 @@ func TestWrite(t *testing.T) {
 			files[name] = content
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if names := slices.Sorted(maps.Keys(files)); !slices.Equal(names, want) {
 			t.Errorf("files %q", names)
 		}
@@ -87,16 +86,12 @@ func TestOpenSSLAccepts(t *testing.T) {
 	_, err := openssl.Write([]*evidence.Record{sealed(t, h)}, h.Trust(t), func(name string, content []byte) error {
 		return os.WriteFile(filepath.Join(dir, name), content, 0o644)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	verified := func() error { return exec.Command("sh", filepath.Join(dir, openssl.Script)).Run() }
 	if err := verified(); err != nil {
 		t.Fatalf("openssl refuses the written files: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "payload.json"), []byte("{}"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "payload.json"), []byte("{}"), 0o644))
 	if verified() == nil {
 		t.Error("another payload is accepted")
 	}
@@ -137,9 +132,7 @@ type made struct {
 func certify(t *testing.T, name string, public crypto.PublicKey, by *made, change func(*x509.Certificate)) *made {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if public == nil {
 		public = key.Public()
 	}
@@ -151,13 +144,9 @@ func certify(t *testing.T, name string, public crypto.PublicKey, by *made, chang
 		issuer = by
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, issuer.Certificate, public, issuer.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	parsed, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return &made{parsed, key}
 }
 
@@ -186,13 +175,9 @@ func by(t *testing.T, r *evidence.Record, trusted *trust.Trust, root *made, give
 func reread(t *testing.T, trusted *trust.Trust) {
 	t.Helper()
 	doc, err := trusted.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	parsed, err := trust.Parse(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	*trusted = *parsed
 }
 
@@ -206,9 +191,7 @@ func exported(t *testing.T, r *evidence.Record, trusted *trust.Trust) (dir strin
 	_, err := openssl.Write([]*evidence.Record{r}, trusted, func(name string, content []byte) error {
 		return os.WriteFile(filepath.Join(dir, name), content, 0o644)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return dir, func() (string, error) {
 		out, err := exec.Command("sh", filepath.Join(dir, openssl.Script)).CombinedOutput()
 		return string(out), err
@@ -218,9 +201,7 @@ func exported(t *testing.T, r *evidence.Record, trusted *trust.Trust) (dir strin
 func keyOf(t *testing.T, r *evidence.Record, trusted *trust.Trust) crypto.PublicKey {
 	t.Helper()
 	public, err := evidence.ParsePublicKey(trusted.Key(r.Payload.Signers[0].KeyID).PublicKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return public
 }
 
@@ -247,18 +228,12 @@ func TestCertifiedKeys(t *testing.T) {
 				"public.pem":      publicKey(t, stranger),
 			} {
 				kept, err := os.ReadFile(filepath.Join(dir, file))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(dir, file), content, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
+				must.Do(t, os.WriteFile(filepath.Join(dir, file), content, 0o644))
 				if out, err := run(); err == nil {
 					t.Errorf("another %s is accepted\n%s", file, out)
 				}
-				if err := os.WriteFile(filepath.Join(dir, file), kept, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(dir, file), kept, 0o644))
 			}
 			if out, err := run(); err != nil {
 				t.Errorf("%v\n%s", err, out)
@@ -322,9 +297,7 @@ func TestListedAuthorities(t *testing.T) {
 	})
 	authority, err := timestamp.NewAuthority(timestamp.AuthorityConfig{Key: stamps.key, Certificate: stamps.Certificate, Chain: []*x509.Certificate{issuing.Certificate, root.Certificate},
 		Now: func() time.Time { return jurattest.Start.Add(time.Hour) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, tt := range []struct {
 		name   string
 		listed *made
@@ -346,9 +319,7 @@ func TestListedAuthorities(t *testing.T) {
 			if out, err := run(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
-			if err := os.WriteFile(filepath.Join(dir, "authority.pem"), encoded(certify(t, "issuing", nil, nil, ca)), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, "authority.pem"), encoded(certify(t, "issuing", nil, nil, ca)), 0o644))
 			if out, err := run(); err == nil {
 				t.Errorf("another authority is accepted\n%s", out)
 			}

@@ -24,24 +24,17 @@ import (
 func newAuthority(t *testing.T, from time.Time) (*timestamp.Authority, *x509.Certificate) {
 	t.Helper()
 	key := func() *ecdsa.PrivateKey {
-		k := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-		return k
+		return must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	}
 	from = from.UTC().Truncate(time.Second)
 	rootKey, leafKey := key(), key()
 	root, err := timestamp.NewRoot(timestamp.CertificateConfig{Key: rootKey, Serial: big.NewInt(1), NotBefore: from, NotAfter: from.Add(time.Hour)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	leaf, err := timestamp.NewCertificate(timestamp.CertificateConfig{Key: leafKey, Serial: big.NewInt(2), NotBefore: from, NotAfter: from.Add(time.Hour)}, root, rootKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	a, err := timestamp.NewAuthority(timestamp.AuthorityConfig{Key: leafKey, Certificate: leaf, Chain: []*x509.Certificate{root},
 		Now: func() time.Time { return from.Add(time.Minute) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return a, root
 }
 
@@ -95,9 +88,7 @@ func same(*timestamp.Request) {}
 func impatient(t *testing.T, url string, root *x509.Certificate) *Client {
 	t.Helper()
 	c, err := newClient(url, []*x509.Certificate{root})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c.timeout = time.Minute
 	c.sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 	return c

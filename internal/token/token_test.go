@@ -117,9 +117,7 @@ func TestHostileHelper(t *testing.T) {
 func TestHostileKeys(t *testing.T) {
 	der := must.Get(evidence.MarshalPublicKey(newKey(t).Public()))(t)
 	public, _, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	edwards := must.Get(evidence.MarshalPublicKey(public))(t)
 	answer := func(algorithm, uri string, public []byte, kind string) string {
 		return fmt.Sprintf(`{"id":1,"key":{"alg":%q,"public":%s,"uri":%q,"protection":{"kind":%q,"local":true,"never_extractable":true}}}`+"\n", algorithm, quoted(public), uri, kind)
@@ -231,9 +229,7 @@ func TestSignerRefuses(t *testing.T) {
 func TestReferenceOfOtherForm(t *testing.T) {
 	file := must.Get(token.Reference{URI: mia, Public: newKey(t).Public(), Protection: &token.Protection{Kind: "pkcs11"}}.PEM())(t)
 	public, _, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	edwards := must.Get(evidence.MarshalPublicKey(public))(t)
 	for _, c := range []struct {
 		change func(block *pem.Block)

@@ -69,9 +69,7 @@ func (l *equal) handler(t testing.TB) http.HandlerFunc {
 func TestSignedWhatNoLogHas(t *testing.T) {
 	key := func(seed byte) (note.Signer, string) {
 		private, public, err := note.GenerateKey(bytes.NewReader(bytes.Repeat([]byte{seed}, 64)), "example.com/log")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		signer := must.Get(note.NewSigner(private))(t)
 		return signer, public
 	}
@@ -94,9 +92,7 @@ func TestSignedWhatNoLogHas(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { _, _ = out.Write(signed) }))
 		defer server.Close()
 		client, err := tiles.New(tiles.Config{URL: server.URL})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, err = witness.See(t.Context(), witness.MonitorConfig{Log: client, Trust: trusted})
 		var alarm *witness.Alarm
 		if !errors.As(err, &alarm) || alarm.Kind != tt.want || alarm.New != string(signed) || alarm.Kind.Meaning() == "" || alarm.SeenAlone() == "" ||
@@ -110,9 +106,7 @@ func TestSignedWhatNoLogHas(t *testing.T) {
 // and uses little memory.
 func TestFlood(t *testing.T) {
 	private, public, err := note.GenerateKey(bytes.NewReader(make([]byte, 64)), "example.com/log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	l := &equal{size: 300}
 	if l.signer, err = note.NewSigner(private); err != nil {
 		t.Fatal(err)

@@ -42,16 +42,13 @@ type log struct {
 func newLog(t testing.TB, origin string) *log {
 	t.Helper()
 	private, public, err := note.GenerateKey(strings.NewReader(strings.Repeat(origin+"x", 64)), origin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	signer := must.Get(note.NewSigner(private))(t)
 	return &log{t: t, signer: signer, public: public}
 }
 
 func (l *log) verifier() note.Verifier {
-	v := must.Get(note.NewVerifier(l.public))(l.t)
-	return v
+	return must.Get(note.NewVerifier(l.public))(l.t)
 }
 
 func (l *log) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
