@@ -73,7 +73,7 @@ var importRules = []importRule{
 	{"jurat/internal/fault", nil, "it catches what panics, whatever was read"},
 	{"jurat/internal/atomicfile", []string{"golang.org/x/sys/unix"}, "it writes files and knows nothing of what is in them"},
 	{"jurat/internal/lock", []string{"jurat/evidence"}, "who is at work on something is for the operating system to say; among machines package postgres says it"},
-	{"jurat/internal/filestore", []string{"jurat/internal/atomicfile"}, "it keeps small files wherever that is, encrypts them where others can read them, and knows nothing of what is in them"},
+	{"jurat/internal/filestore", []string{"jurat/internal/atomicfile", jsonLibrary}, "it keeps small files wherever that is, encrypts them where others can read them, and knows nothing of what is in them"},
 	{"jurat/internal/keys", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/verify/trust", "jurat/internal/fault", "jurat/internal/filestore", "jurat/internal/names", "jurat/internal/token", jsonLibrary},
 		"what the log says of keys is read from records, wherever they are kept, and private keys know no record"},
 	{"jurat/internal/token", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/fault", jsonLibrary},

@@ -268,13 +268,9 @@ func (a *CA) signer(ctx context.Context) (crypto.Signer, error) {
 }
 
 func (a *CA) read(ctx context.Context) (*state, error) {
-	text, err := a.files.Read(ctx, stateFile)
-	if err != nil {
-		return nil, fmt.Errorf("reading what is revoked: %w", err)
-	}
 	s := new(state)
-	if err := json.Unmarshal(text, s, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", a.files.Where(stateFile), err)
+	if err := filestore.ReadJSON(ctx, a.files, stateFile, s); err != nil {
+		return nil, fmt.Errorf("reading what is revoked: %w", err)
 	}
 	return s, nil
 }

@@ -269,7 +269,10 @@ func (e *Eraser) finish(ctx context.Context, in intent) error {
 // resume continues an interrupted erasure of this record.
 func (e *Eraser) resume(ctx context.Context, r *evidence.Record, done *Erased) error {
 	in, err := readIntent(ctx, e.Files, intentFile(r.Digest))
-	if in == nil || err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	// The process that wrote this intent may have come second, and be about to drop it. A second act must not erase what another act
@@ -279,15 +282,15 @@ func (e *Eraser) resume(ctx context.Context, r *evidence.Record, done *Erased) e
 		return err
 	}
 	if slices.ContainsFunc(in.Pointers, func(p string) bool { act := earlier.erased[p]; return act != "" && act != in.Act }) {
-		return e.drop(ctx, *in, nil)
+		return e.drop(ctx, in, nil)
 	}
-	if err := e.seal(ctx, *in); err != nil {
+	if err := e.seal(ctx, in); err != nil {
 		return err
 	}
 	for _, pointer := range in.Pointers {
 		done.Before[pointer] = ""
 	}
-	return e.finish(ctx, *in)
+	return e.finish(ctx, in)
 }
 
 // Finish continues erasures that were interrupted after their act was sealed. The act says that the values are destroyed.
@@ -325,41 +328,28 @@ func intentFile(record evidence.Digest) string {
 	return path.Join(IntentsFolder, hex.EncodeToString(record[:])+".json")
 }
 
-// readIntent returns nil if there is no intent.
-func readIntent(ctx context.Context, files filestore.Store, file string) (*intent, error) {
-	text, err := files.Read(ctx, file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	in := new(intent)
-	if err := json.Unmarshal(text, in, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", files.Where(file), err)
+func readIntent(ctx context.Context, files filestore.Store, file string) (in intent, err error) {
+	if err := filestore.ReadJSON(ctx, files, file, &in); err != nil {
+		return in, err
 	}
 	if file != intentFile(in.Record) || len(in.Pointers) == 0 {
-		return nil, fmt.Errorf("reading %s: its name does not match its record, or it names no field", files.Where(file))
+		return in, fmt.Errorf("reading %s: its name does not match its record, or it names no field", files.Where(file))
 	}
 	return in, nil
 }
 
-func readIntents(ctx context.Context, files filestore.Store) (list []intent, err error) {
-	err = filestore.EachJSON(ctx, files, IntentsFolder, func(file string) error {
-		in, err := readIntent(ctx, files, file)
-		if in != nil { // another process may have finished it
-			list = append(list, *in)
-		}
-		return err
-	})
-	return list, err
+func readIntents(ctx context.Context, files filestore.Store) ([]intent, error) {
+	return filestore.ListJSON(ctx, files, IntentsFolder, func(file string) (intent, error) { return readIntent(ctx, files, file) })
 }
 
 // removeIntent removes an intent, unless another process has removed it and perhaps begun another erasure.
 func removeIntent(ctx context.Context, files filestore.Store, in intent) error {
 	file := intentFile(in.Record)
 	now, err := readIntent(ctx, files, file)
-	if err != nil || now == nil || now.Act != in.Act {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && now.Act != in.Act {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	if err := files.Remove(ctx, file); err != nil && !errors.Is(err, fs.ErrNotExist) {

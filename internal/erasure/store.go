@@ -41,6 +41,7 @@ package erasure
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
@@ -53,7 +54,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -423,14 +423,10 @@ func (k *Keeper) SettingOf(ctx context.Context, actor string) (Setting, error) {
 }
 
 func readSetting(ctx context.Context, files filestore.Store, file string) (s Setting, err error) {
-	text, err := files.Read(ctx, file)
-	if err != nil {
-		return s, err
+	if err := filestore.ReadJSON(ctx, files, file, &s); err != nil {
+		return Setting{}, err
 	}
-	if err = json.Unmarshal(text, &s, json.RejectUnknownMembers(true)); err == nil {
-		err = s.check()
-	}
-	if err != nil {
+	if err := s.check(); err != nil {
 		return Setting{}, fmt.Errorf("reading %s: %w", files.Where(file), err)
 	}
 	return s, nil
@@ -439,19 +435,11 @@ func readSetting(ctx context.Context, files filestore.Store, file string) (s Set
 // Settings returns every setting, sorted by actor. It refuses a file that is not a setting. Its other errors are
 // those of the file store.
 func (k *Keeper) Settings(ctx context.Context) ([]Setting, error) {
-	var list []Setting
-	err := filestore.EachJSON(ctx, k.Files, SettingsFolder, func(file string) error {
-		s, err := readSetting(ctx, k.Files, file)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // another process has just removed it
-		}
-		list = append(list, s)
-		return err
-	})
+	list, err := filestore.ListJSON(ctx, k.Files, SettingsFolder, func(file string) (Setting, error) { return readSetting(ctx, k.Files, file) })
 	if err != nil {
 		return nil, err
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Actor < list[j].Actor })
+	slices.SortFunc(list, func(a, b Setting) int { return cmp.Compare(a.Actor, b.Actor) })
 	return list, nil
 }
 

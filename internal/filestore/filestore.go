@@ -55,6 +55,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json"
+
 	"jurat/internal/atomicfile"
 )
 
@@ -98,15 +100,35 @@ func check(ctx context.Context, op, name string) error {
 	return ctx.Err()
 }
 
-// EachJSON calls found for every JSON file below a folder. Unfinished files of a crash have other names, and are
-// skipped. Its errors are those of List and of found.
-func EachJSON(ctx context.Context, files Store, folder string, found func(file string) error) error {
-	return files.List(ctx, folder, func(file string) error {
+// ReadJSON reads a file strictly into a value. The error wraps fs.ErrNotExist if there is no such file.
+func ReadJSON(ctx context.Context, files Store, name string, into any) error {
+	text, err := files.Read(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into, json.RejectUnknownMembers(true)); err != nil {
+		return fmt.Errorf("reading %s: %w", files.Where(name), err)
+	}
+	return nil
+}
+
+// ListJSON reads every JSON file below a folder by a function, and returns what is in them. It leaves out files that are removed meanwhile. Unfinished
+// files of a crash have other names. Its errors are those of List and of read.
+func ListJSON[V any](ctx context.Context, files Store, folder string, read func(file string) (V, error)) (list []V, err error) {
+	err = files.List(ctx, folder, func(file string) error {
 		if path.Ext(file) != ".json" {
 			return nil
 		}
-		return found(file)
+		one, err := read(file)
+		if err == nil {
+			list = append(list, one)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
 	})
+	return list, err
 }
 
 // A Folder is a Store of files in a folder. The first file makes the folder. Several processes may use it.

@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/fault"
+	"jurat/internal/filestore"
 )
 
 // Beside the log, the servers of an installation share tickets and secrets. Neither is evidence, and neither is part of a backup.
@@ -82,17 +83,10 @@ func (i *Installation) TakeTicket(ctx context.Context, secret string, content an
 }
 
 func (i *Installation) readTicket(ctx context.Context, file string) (t ticket, err error) {
-	text, err := i.files.Read(ctx, file)
-	if errors.Is(err, fs.ErrNotExist) {
+	if err = filestore.ReadJSON(ctx, i.files, file, &t); errors.Is(err, fs.ErrNotExist) {
 		return t, ErrNoTicket
 	}
-	if err == nil {
-		err = json.Unmarshal(text, &t, json.RejectUnknownMembers(true))
-	}
-	if err != nil {
-		return t, fmt.Errorf("reading %s: %w", i.files.Where(file), err)
-	}
-	return t, nil
+	return t, err
 }
 
 func (i *Installation) sweepTickets(ctx context.Context) error {

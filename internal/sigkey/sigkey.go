@@ -85,7 +85,11 @@ func marshal(public crypto.PublicKey) ([]byte, error) {
 // ParsePublic reads a DER SubjectPublicKeyInfo of a kind that signs payloads. It accepts only the encoding that
 // has the key's id. It refuses every other encoding and the keys that AlgorithmOf refuses.
 func ParsePublic(der []byte) (crypto.PublicKey, error) {
-	public, err := parse(der)
+	read := x509.ParsePKIXPublicKey
+	if isPublicMLDSA(der) {
+		read = parsePublicMLDSA
+	}
+	public, err := read(der)
 	if err != nil {
 		return nil, fmt.Errorf("parsing public key: %w", err)
 	}
@@ -97,13 +101,6 @@ func ParsePublic(der []byte) (crypto.PublicKey, error) {
 		return nil, errors.New("parsing public key: not the DER encoding of this key")
 	}
 	return public, nil
-}
-
-func parse(der []byte) (crypto.PublicKey, error) {
-	if isPublicMLDSA(der) {
-		return parsePublicMLDSA(der)
-	}
-	return x509.ParsePKIXPublicKey(der)
 }
 
 // MarshalPrivate returns a private key that signs payloads as PKCS #8 in DER. An ML-DSA-65 key is written as its
@@ -309,7 +306,7 @@ func marshalPublicMLDSA(key *mldsa65.PublicKey) ([]byte, error) {
 }
 
 // parsePublicMLDSA reads the SubjectPublicKeyInfo of an ML-DSA-65 key. It does not check the key.
-func parsePublicMLDSA(der []byte) (crypto.PublicKey, error) {
+func parsePublicMLDSA(der []byte) (any, error) {
 	input := cryptobyte.String(der)
 	var spki cryptobyte.String
 	var raw []byte

@@ -189,23 +189,8 @@ func outsideFile(name string) string { return path.Join(Folder, name+".json") }
 
 // List returns the outside authorities, by name. It refuses a file that does not describe an authority. Its other
 // errors are those of the file store.
-func (t *Timekeeper) List(ctx context.Context) (list []Outside, err error) {
-	err = filestore.EachJSON(ctx, t.Files, Folder, func(file string) error {
-		text, err := t.Files.Read(ctx, file)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // another process has just removed it
-		}
-		if err != nil {
-			return err
-		}
-		var o Outside
-		if err := json.Unmarshal(text, &o, json.RejectUnknownMembers(true)); err != nil {
-			return fmt.Errorf("reading %s: %w", t.Files.Where(file), err)
-		}
-		list = append(list, o)
-		return nil
-	})
-	return list, err
+func (t *Timekeeper) List(ctx context.Context) ([]Outside, error) {
+	return filestore.ListJSON(ctx, t.Files, Folder, func(file string) (o Outside, err error) { return o, filestore.ReadJSON(ctx, t.Files, file, &o) })
 }
 
 // trusted returns the entries of a trust file for this authority: one for each root.

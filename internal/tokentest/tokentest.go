@@ -54,11 +54,7 @@ func (k *Token) Init(t testing.TB, label string) {
 // Tool runs pkcs11-tool as the logged-in user, and returns what it prints.
 func (k *Token) Tool(t testing.TB, args ...string) string {
 	t.Helper()
-	return Run(t, "pkcs11-tool", k.toolArgs(args)...)
-}
-
-func (k *Token) toolArgs(args []string) []string {
-	return append([]string{"--module", k.Module, "--token-label", k.Label, "--login", "--pin", k.PIN}, args...)
+	return Run(t, "pkcs11-tool", append([]string{"--module", k.Module, "--token-label", k.Label, "--login", "--pin", k.PIN}, args...)...)
 }
 
 // PINFile writes a PIN where jurat-pkcs11 reads it.
@@ -115,23 +111,19 @@ func (k *Token) Spy(t testing.TB) (module, log string) {
 	return module, log
 }
 
-var built struct {
-	once sync.Once
-	file string
-	err  error
-}
+var built = sync.OnceValues(build)
 
 // Program returns the path of jurat-pkcs11. A test is skipped where its module or a C compiler is missing, and fails under CI=true.
 func Program(t testing.TB) string {
 	t.Helper()
-	built.once.Do(func() { built.file, built.err = build() })
-	if built.err != nil && os.Getenv("CI") != "true" {
-		t.Skipf("the helper cannot be built here: %v", built.err)
+	file, err := built()
+	if err != nil && os.Getenv("CI") != "true" {
+		t.Skipf("the helper cannot be built here: %v", err)
 	}
-	if built.err != nil {
-		t.Fatal(built.err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return built.file
+	return file
 }
 
 // build puts the program into the folder of the test binary, which the go command removes.

@@ -78,15 +78,8 @@ func (w *Address) Name() string {
 // not in the form of Settings. Its other errors are those of the file store.
 func ReadSettings(ctx context.Context, files filestore.Store) (*Settings, error) {
 	w := new(Settings)
-	text, err := files.Read(ctx, SettingsFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return w, nil
-	}
-	if err != nil {
+	if err := filestore.ReadJSON(ctx, files, SettingsFile, w); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
-	}
-	if err := json.Unmarshal(text, w, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", files.Where(SettingsFile), err)
 	}
 	return w, nil
 }
