@@ -100,7 +100,6 @@ func (c *importCmd) look(ctx context.Context, a *app, io stdio, files []*importe
 	return err
 }
 
-// options are those of one file. Without an installation nothing is known.
 func (c *importCmd) options(i *installation.Installation) importing.Options {
 	return importing.Options{Agent: c.Agent, Name: c.Name, Recorder: c.Recorder, Version: version(), Skip: c.Skip,
 		Chain: func(name string) string { return recording.ChainOf(c.Agent, name) },

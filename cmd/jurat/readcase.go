@@ -93,7 +93,6 @@ type heldFile struct{ *bytes.Reader }
 
 func (heldFile) Close() error { return nil }
 
-// ofRecords reports whether a flag is set that goes with sealed records only.
 func (f *caseFlags) ofRecords() bool {
 	return f.Trust != "" || f.CRL != nil || f.At != nil
 }
@@ -169,7 +168,6 @@ func readCase(io stdio, name string, file source.Reader, o verify.Options, card 
 	return c, nil
 }
 
-// card reads the card, up to the largest size that a card can have.
 func (f *caseFlags) card() ([]byte, error) {
 	if f.Card == "" || f.cardRead != nil {
 		return f.cardRead, nil

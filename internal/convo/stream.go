@@ -159,10 +159,8 @@ func ReadUsage(reported jsontext.Value) (u Usage, known bool) {
 		u, known = readAs[GenerateUsage](reported)
 	case has("cache_read_input_tokens", "cache_creation_input_tokens"):
 		u, known = readAs[MessagesUsage](reported)
-	case has("cached_input_tokens"): // as the Codex CLI counts
-		u, known = readAs[codexCounts](reported)
-	case has("prompt", "completion"): // as promptfoo counts
-		u, known = readAs[promptfooCounts](reported)
+	case has("cached_input_tokens"), has("prompt", "completion") && !has("input_tokens", "output_tokens"):
+		u, known = readAs[otherCounts](reported)
 	case has("input_tokens", "output_tokens"): // Anthropic's without a cache reads the same
 		u, known = readAs[ResponsesUsage](reported)
 	}
@@ -233,25 +231,20 @@ func (d OpenAIDetails) on(u Usage, audioOut jsontext.Value) Usage {
 	return u
 }
 
-type codexCounts struct {
-	Input     int64 `json:"input_tokens"`
-	Cached    int64 `json:"cached_input_tokens"`
-	Output    int64 `json:"output_tokens"`
-	Reasoning int64 `json:"reasoning_output_tokens"`
-}
-
-// Counts returns them in the words of this program.
-func (u codexCounts) Counts() Usage {
-	return Usage{Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning}
-}
-
-type promptfooCounts struct {
+// otherCounts are the counts in session files of the Codex CLI, and in results of promptfoo.
+type otherCounts struct {
+	Input      int64 `json:"input_tokens"`
+	Cached     int64 `json:"cached_input_tokens"`
+	Output     int64 `json:"output_tokens"`
+	Reasoning  int64 `json:"reasoning_output_tokens"`
 	Prompt     int64 `json:"prompt"`
 	Completion int64 `json:"completion"`
 }
 
 // Counts returns them in the words of this program.
-func (u promptfooCounts) Counts() Usage { return Usage{Input: u.Prompt, Output: u.Completion} }
+func (u otherCounts) Counts() Usage {
+	return Usage{Input: u.Input + u.Prompt, Cached: u.Cached, Output: u.Output + u.Completion, Reasoning: u.Reasoning}
+}
 
 // Usage is what a call consumed, by the provider's count.
 type Usage struct {

@@ -379,7 +379,7 @@ func (f *File) missing(e *Exchange) []string {
 	var beside []string
 	var models, usage, when bool
 	failed := ""
-	left := map[subject.Left]bool{}
+	left := map[convo.Left]bool{}
 	for _, u := range e.units {
 		models, usage, when = models || u.model != "", usage || u.usage != nil, when || u.at != ""
 		failed = or(u.failed, failed)
@@ -403,7 +403,7 @@ func (f *File) missing(e *Exchange) []string {
 	if _, alone := e.usage(); !alone {
 		list = append(list, "counts of tokens of each answer alone: several answers follow each other, and the entry of the file has those of each")
 	}
-	for _, l := range []subject.Left{subject.Reasoning, subject.Unreadable, subject.Elsewhere, subject.Judged, subject.Alternatives} {
+	for _, l := range []convo.Left{convo.Reasoning, convo.Unreadable, convo.Elsewhere, convo.Judged, convo.Alternatives} {
 		if left[l] {
 			list = append(list, "left out: "+l.InWords())
 		}

@@ -232,7 +232,7 @@ type unit struct {
 	place    string
 	id       string // the file's own; "": it gives none
 	messages []subject.Message
-	left     []subject.Left
+	left     []convo.Left
 
 	// What the file says beside the message; "" or nil: nothing.
 	at        string         // when

@@ -369,13 +369,13 @@ func (c *codex) item(place string, o, item object, payload, raw jsontext.Value) 
 }
 
 // fromAgent is what another agent of a team says to this one, as a message of a user, and what of it nobody can read.
-func fromAgent(item object) (message jsontext.Value, left []subject.Left) {
+func fromAgent(item object) (message jsontext.Value, left []convo.Left) {
 	parts := []any{}
 	for _, raw := range convo.Values(item["content"]) {
 		if text := convo.ObjectOf(raw).Word("text"); text != "" {
 			parts = append(parts, map[string]any{"type": "input_text", "text": text})
 		} else {
-			left = append(left, subject.Unreadable)
+			left = append(left, convo.Unreadable)
 		}
 	}
 	return jsonOf(map[string]any{"type": "message", "role": "user", "content": parts}), left

@@ -176,7 +176,17 @@ func (a *agent) request() {
 }
 
 func (a *agent) sent(o object) {
-	m := a.message(o)
+	v, there := o["message"]
+	if !there {
+		a.fail("request: it has no message")
+		return
+	}
+	m, ok := decode[object](a.reading, "request: message", v)
+	if !ok {
+		a.out.State = Failed
+	} else if a.prompt == nil {
+		a.prompt = []convo.Message{}
+	}
 	if m == nil {
 		return
 	}
@@ -186,21 +196,6 @@ func (a *agent) sent(o object) {
 		said = []convo.Message{{Role: convo.User}}
 	}
 	a.prompt = append(a.prompt, said...)
-}
-
-func (a *agent) message(o object) object {
-	v, there := o["message"]
-	if !there {
-		a.fail("request: it has no message")
-		return nil
-	}
-	m, ok := decode[object](a.reading, "request: message", v)
-	if !ok {
-		a.out.State = Failed
-	} else if a.prompt == nil {
-		a.prompt = []convo.Message{}
-	}
-	return m
 }
 
 func (a *agent) belongs(context, task string) {
@@ -275,27 +270,19 @@ func (a *agent) event(o object, what string) {
 	if a.kind != a2aSend && a.kind != a2aTask {
 		return
 	}
-	kind := o.Word("kind")
-	task, update, artifact, message := convo.ObjectOf(o["task"]), convo.ObjectOf(o["statusUpdate"]), convo.ObjectOf(o["artifactUpdate"]), convo.ObjectOf(o["message"])
-	if message == nil {
-		message = convo.ObjectOf(o["msg"])
+	for _, form := range a2aForms {
+		if in := convo.ObjectOf(o[form.member]); in != nil {
+			form.read(a, in, what)
+			return
+		}
 	}
-	switch {
-	case task != nil:
-		a.task(task, what)
-	case update != nil:
-		a.update(update, what)
-	case artifact != nil:
-		a.artifact(artifact, what)
-	case message != nil:
-		a.answered(message, what)
-	case kind == "status-update":
-		a.update(o, what)
-	case kind == "artifact-update":
-		a.artifact(o, what)
-	case kind == "message" || kind == "" && present(o["parts"]):
+	kind := o.Word("kind")
+	switch i := slices.IndexFunc(a2aForms, func(f a2aForm) bool { return f.kind == kind }); {
+	case i >= 0:
+		a2aForms[i].read(a, o, what)
+	case kind == "" && present(o["parts"]):
 		a.answered(o, what)
-	case kind == "task" || present(o["status"]):
+	case present(o["status"]):
 		a.task(o, what)
 	default:
 		a.problem("%s: it has no message, task or update of one", what)
@@ -304,6 +291,15 @@ func (a *agent) event(o object, what string) {
 		}
 	}
 }
+
+// An a2aForm is what an answer or an event can be: under a member in 1.0, by its kind in 0.3.
+type a2aForm struct {
+	member, kind string
+	read         func(a *agent, o object, what string)
+}
+
+var a2aForms = []a2aForm{{"task", "task", (*agent).task}, {"statusUpdate", "status-update", (*agent).update}, {"artifactUpdate", "artifact-update", (*agent).artifact},
+	{"message", "message", (*agent).answered}, {"msg", "message", (*agent).answered}}
 
 func (a *agent) answered(m object, what string) {
 	a.over = true

@@ -34,6 +34,7 @@ type rpc struct {
 // readMCP reads what one side asked and the other answered. The caller of a tool speaks as the assistant, the server as the tool.
 func readMCP(r *reading) {
 	asked := r.rpcRequest()
+	_, other := r.sides()
 	if r.call.Status >= 300 {
 		r.failed(explainRPC)
 	}
@@ -42,7 +43,7 @@ func readMCP(r *reading) {
 		at := asked.find(m.id)
 		switch {
 		case m.method != "":
-			r.answers = append(r.answers, answer{said: r.rpcSaid(m, r.other())})
+			r.answers = append(r.answers, answer{said: r.rpcSaid(m, other)})
 			continue
 		case at == nil:
 			r.problem("answer: it answers the id %s, which was not asked", convo.Short(cmp.Or(m.id, "(none)")))
@@ -67,11 +68,12 @@ func (r *reading) rpcTogether() {
 	}
 }
 
-func (r *reading) other() string {
+// sides are the roles of the side whose request it is, and of the one that answers.
+func (r *reading) sides() (asking, other string) {
 	if r.call.Path == FromServer {
-		return "assistant"
+		return convo.Tool, convo.Assistant
 	}
-	return "tool"
+	return convo.Assistant, convo.Tool
 }
 
 type rpcs []rpc
@@ -101,6 +103,7 @@ func (r *reading) rpcRequest() rpcs {
 		return nil
 	}
 	list := r.rpcs("request", r.call.Request)
+	asking, _ := r.sides()
 	r.prompt = []convo.Message{}
 	for _, m := range list {
 		if m.id != "" && m.method != "" && list.find(m.id).method != m.method {
@@ -109,17 +112,10 @@ func (r *reading) rpcRequest() rpcs {
 		if m.method == "" {
 			r.prompt = append(r.prompt, r.rpcResult(nil, m))
 		} else {
-			r.prompt = append(r.prompt, r.rpcSaid(m, r.asking())...)
+			r.prompt = append(r.prompt, r.rpcSaid(m, asking)...)
 		}
 	}
 	return list
-}
-
-func (r *reading) asking() string {
-	if r.call.Path == FromServer {
-		return "tool"
-	}
-	return "assistant"
 }
 
 // rpcs reads a body: one message, a batch, or several of these in lines.
@@ -186,36 +182,30 @@ func (r *reading) rpcSaid(m rpc, role string) []convo.Message {
 	if m.id == "" || role != "assistant" {
 		return []convo.Message{{Role: role, Name: convo.Short(m.method), Content: convo.Pieces{convo.Words(strings.TrimRight(m.method+" "+convo.TextOf(m.rest["params"]), " "))}}}
 	}
-	said := convo.Message{Role: role}
-	name, arguments := m.method, m.params
-	if m.method == "tools/call" {
-		name, arguments = m.params.Word("name"), object{}
-		for member, v := range m.params { // such as the answers to what the server asked before
-			if member != "name" && member != "arguments" && member != "_meta" {
-				arguments[member] = v
-			}
-		}
-		if len(arguments) > 0 {
-			said.Content = convo.Pieces{convo.Words(convo.TextOf(arguments.Value()))}
-		}
-		said.ToolCalls = []convo.ChatToolCall{convo.Function(m.callID(), name, cmp.Or(convo.TextOf(m.params["arguments"]), "{}"))}
-		return []convo.Message{said}
-	}
-	shown := object{}
-	for member, v := range arguments {
-		if member != "_meta" {
+	said, tool := convo.Message{Role: role}, m.method == "tools/call"
+	shown := object{} // of the call of a tool, what stands beside it, such as the answers to what the server asked before
+	for member, v := range m.params {
+		if member != "_meta" && !(tool && (member == "name" || member == "arguments")) {
 			shown[member] = v
 		}
 	}
-	said.ToolCalls = []convo.ChatToolCall{convo.Function(m.callID(), name, convo.TextOf(shown.Value()))}
+	name, arguments := m.method, convo.TextOf(shown.Value())
+	if tool {
+		name, arguments = m.params.Word("name"), cmp.Or(convo.TextOf(m.params["arguments"]), "{}")
+		if len(shown) > 0 {
+			said.Content = convo.Pieces{convo.Words(convo.TextOf(shown.Value()))}
+		}
+	}
+	said.ToolCalls = []convo.ChatToolCall{convo.Function(m.callID(), name, arguments)}
 	return []convo.Message{said}
 }
 
 // rpcResult shows an answer: to a request; nil: it is not known to which.
 func (r *reading) rpcResult(to *rpc, m rpc) convo.Message {
-	said := convo.Message{Role: r.other()}
+	asking, other := r.sides()
+	said := convo.Message{Role: other}
 	if to == nil {
-		said.Role = r.asking()
+		said.Role = asking
 	} else if said.Role == "tool" {
 		said.ToolCallID = to.callID()
 	}

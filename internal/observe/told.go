@@ -2,6 +2,7 @@ package observe
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -280,26 +281,21 @@ func (b *branch) text(name string) string {
 }
 
 // items returns what is below numbers, in their order.
-func (b *branch) items() []*branch {
-	type item struct {
-		number int
-		branch *branch
-	}
-	var list []item
+func (b *branch) items() (list []*branch) {
+	numbers := map[int]*branch{}
 	for name, next := range b.under {
 		if n, err := strconv.Atoi(name); err == nil && n >= 0 && strconv.Itoa(n) == name {
-			list = append(list, item{n, next})
+			numbers[n] = next
 		}
 	}
-	slices.SortFunc(list, func(a, b item) int { return a.number - b.number })
-	branches, next := make([]*branch, len(list)), b.from
-	for i, at := range list {
-		if at.number > next {
-			b.t.problem("numbers %d to %d of a list: their attributes were dropped", next, at.number-1)
+	next := b.from
+	for _, n := range slices.Sorted(maps.Keys(numbers)) {
+		if n > next {
+			b.t.problem("numbers %d to %d of a list: their attributes were dropped", next, n-1)
 		}
-		branches[i], next = at.branch, at.number+1
+		list, next = append(list, numbers[n]), n+1
 	}
-	return branches
+	return list
 }
 
 // askedOpenInference reads the attributes of https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md. Of Anthropic's Messages, the

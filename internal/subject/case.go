@@ -18,13 +18,7 @@
 //
 // [Form] lists the forms. [New] finds the form by its structure, and the evidence names it, so that reading evidence
 // never depends on what later versions find. Chat messages and A2A tasks are not named, because earlier evidence does
-// not name them:
-//
-//   - an array of chat messages: role system, developer, user, assistant, tool (or the older function), content that is
-//     a string, null or an array of parts, tool_calls or function_call, tool_call_id, name;
-//   - an A2A task with its history, v1.0 (ROLE_USER, parts without kind) or v0.3 (user, parts with kind). Data parts
-//     that hold a function call (name, args) or its response (name, response) are read as tool calls and results;
-//   - either of them wrapped as {"messages": […]}, {"task": {…}} or {"result": {…}}.
+// not name them.
 //
 // Messages are numbered from 1 in the order of the file, system messages included. A task's artifacts and its status
 // message follow its history, in that order, unless the history has them already.
@@ -335,7 +329,7 @@ func (c *Case) readAs(conversation *convo.Node) error {
 		}
 	}
 	if c.Source != nil {
-		c.omits(Judged)
+		c.omits(convo.Judged)
 	}
 	r := c.reader()
 	if read := readers[form]; read != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"jurat/internal/convo"
 	"jurat/internal/must"
 )
 
@@ -59,7 +60,7 @@ func TestForms(t *testing.T) {
 				{Number: 3, Role: Assistant, Text: "b", ToolCalls: []ToolCall{{ID: "1", Name: "f", Arguments: `{"k":1}`, Result: 5}, {ID: "2", Name: "g", Arguments: "{}", Result: 4}}},
 				{Number: 4, Role: Tool, Text: "r2", ToolCallID: "2", ToolName: "g", CallNumber: 3, CallPlace: 2, AnswersTo: Assistant, Failed: true},
 				{Number: 5, Role: Tool, Text: "r1", ToolCallID: "1", ToolName: "f", CallNumber: 3, CallPlace: 1, AnswersTo: Assistant}, {Number: 6, Role: User, Text: "c"}},
-			left(Unreadable, Reasoning)},
+			left(convo.Unreadable, convo.Reasoning)},
 		{"anthropic, a tool of the vendor", `[{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"q"}},
 			{"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"web_search_result","url":"u"}]},{"type":"text","text":"found"}]}]`, AnthropicForm,
 			[]Message{{Number: 1, Role: Assistant, ToolCalls: []ToolCall{{ID: "s", Name: "web_search", Arguments: `{"query":"q"}`, Result: 2}}},
@@ -78,7 +79,7 @@ func TestForms(t *testing.T) {
 				{Number: 7, Role: Assistant, ToolCalls: []ToolCall{{ID: "3", Name: "code_interpreter", Arguments: "1+1", Result: 8}}},
 				{Number: 8, Role: Tool, Text: `[{"logs":"2","type":"logs"}]`, ToolCallID: "3", ToolName: "code_interpreter", CallNumber: 7, CallPlace: 1, Beside: true, AnswersTo: Assistant},
 				{Number: 9, Role: Assistant, Text: "no"}},
-			left(Elsewhere, Reasoning)},
+			left(convo.Elsewhere, convo.Reasoning)},
 		{"gemini, parallel calls without ids", `{"system_instruction":"S","contents":[{"role":"model","parts":[{"text":"secret","thought":true},{"functionCall":{"name":"f","args":{"n":1}}},{"functionCall":{"name":"f","args":{"n":2}}}]},
 			{"role":"function","parts":[{"functionResponse":{"name":"f","response":{"output":1}}},{"functionResponse":{"name":"f","response":{"error":"no"}}}]},
 			{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"1"}},{"codeExecutionResult":{"outcome":"OUTCOME_FAILED","output":"bad"}},{"inline_data":{"mime_type":"image/png","data":"x"}}]}],
@@ -90,9 +91,9 @@ func TestForms(t *testing.T) {
 				{Number: 5, Role: Assistant, ToolCalls: []ToolCall{{ID: "#3", Name: "code_execution", Arguments: "1", Result: 6}}},
 				{Number: 6, Role: Tool, Text: "bad", Name: "code_execution", ToolName: "code_execution", CallNumber: 5, CallPlace: 1, AnswersTo: Assistant, Failed: true},
 				{Number: 7, Role: Assistant, Text: "[data image/png]"}, {Number: 8, Role: Assistant, Text: "yes"}},
-			left(Reasoning, Unreadable, Alternatives)},
+			left(convo.Reasoning, convo.Unreadable, convo.Alternatives)},
 		{"chat with reasoning", `[{"role":"assistant","content":[{"type":"thinking","thinking":"secret"},{"type":"text","text":"b"},{"type":"image_url","image_url":{"url":"u"}}]},{"role":"assistant","content":"c","reasoning_content":"secret"}]`, ChatForm,
-			[]Message{{Number: 1, Role: Assistant, Text: "b\n[image_url]"}, {Number: 2, Role: Assistant, Text: "c"}}, left(Reasoning, Reasoning, Unreadable)},
+			[]Message{{Number: 1, Role: Assistant, Text: "b\n[image_url]"}, {Number: 2, Role: Assistant, Text: "c"}}, left(convo.Reasoning, convo.Reasoning, convo.Unreadable)},
 		{"promptfoo, messages in a string and calls as the output", `{"prompt":"[{\"role\":\"system\",\"content\":\"S\"},{\"role\":\"user\",\"content\":\"a\"}]","output":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]}`, PromptfooForm,
 			[]Message{{Number: 1, Role: System, Text: "S"}, {Number: 2, Role: User, Text: "a"}, {Number: 3, Role: Assistant, ToolCalls: []ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}}}, nil},
 	} {

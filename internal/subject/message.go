@@ -120,15 +120,6 @@ type Omission struct {
 // A Left is a kind of what is left out.
 type Left = convo.Left
 
-// What is left out of the messages.
-const (
-	Reasoning    = convo.Reasoning
-	Unreadable   = convo.Unreadable
-	Elsewhere    = convo.Elsewhere
-	Judged       = convo.Judged
-	Alternatives = convo.Alternatives
-)
-
 func (c *Case) omits(kind Left) {
 	i := slices.IndexFunc(c.LeftOut, func(o Omission) bool { return o.Kind == kind })
 	if i < 0 {

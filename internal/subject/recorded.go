@@ -379,7 +379,7 @@ func readChat(n *convo.Node, role Role) (m Message, ok bool) {
 	read, lacks := 0, false
 	r := &convo.Reader{
 		Say:  func(from convo.Message, _ *convo.Node) { m, read = messageOf(&from), read+1 },
-		Left: func(kind Left) { lacks = lacks || kind != Unreadable },
+		Left: func(kind Left) { lacks = lacks || kind != convo.Unreadable },
 	}
 	if role == Assistant {
 		r.Role = convo.Assistant

@@ -355,9 +355,9 @@ func (in *inspection) content(n *convo.Node) (list convo.Pieces) {
 		case "text":
 			list = append(list, convo.Words(in.text(part.Get("text"))))
 		case "reasoning":
-			in.Left(Reasoning)
+			in.Left(convo.Reasoning)
 		case "image", "audio", "video", "document", "data":
-			in.Left(Unreadable)
+			in.Left(convo.Unreadable)
 			list = append(list, convo.Words("["+kind+"]"))
 		case "tool_use": // a tool of the vendor, with its result
 			list = append(list, convo.Words(convo.TextOf(part.Raw())))

@@ -118,7 +118,6 @@ func pastIgnored(r *reading) []jury.Finding {
 	})
 }
 
-// usedUpIn returns the first date of use in a record that is a day or more before the present; nil if there is none.
 func (r *reading) usedUpIn(one *record) *leaf {
 	for _, l := range leaves("", one.fields) {
 		use := useKey.MatchString(l.key) || strings.HasSuffix(strings.ToLower(l.key), "_date") && !notUse.MatchString(l.key)
@@ -163,7 +162,6 @@ func fixedFieldChanged(r *reading) []jury.Finding {
 	})
 }
 
-// sameValue reports whether two values differ only in how they are written.
 func sameValue(a, b string) bool {
 	x, y := bare(a), bare(b)
 	p, notA := strconv.ParseFloat(a, 64)
@@ -177,7 +175,6 @@ var (
 	aboutMoney   = juror.NewPattern(`(?i)\b(amount|price|total|payment|balance|fee|cost|fare|charge|add up|mismatch|sum)s?\b`)
 )
 
-// amounts lists the amounts of money in a text.
 func amounts(text string) (list []float64) {
 	for _, at := range money.FindAllStringSubmatch(text, -1) {
 		digits := strings.TrimRight(at[1]+at[2]+at[3], ".,")

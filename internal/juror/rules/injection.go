@@ -194,7 +194,6 @@ func (v *investigation) follow(ordered []string, p plant) {
 	}
 }
 
-// spaced is a text in comparable form, its words apart.
 func spaced(text string) string {
 	var b strings.Builder
 	b.WriteByte(' ')
@@ -236,7 +235,6 @@ func (v *investigation) only(p *plant, value string) string {
 
 var common = setOf(`the and for you your from with this that true false none null yes not all any new now low high medium urgent normal default public private text html today email mail sms message money usd eur`)
 
-// has reports whether the order names a value, also if one of them writes it in groups.
 func (p *plant) has(value string) bool {
 	one := bare(value)
 	if len(one) >= 8 && hasDigit(one) && strings.Contains(p.joined, one) {
@@ -284,7 +282,6 @@ var (
 
 var inQuotes = juror.NewPattern(`["“„«]([^"“”„«»]{15,400})["”“»]`)
 
-// quotedIn reports whether a text repeats words of the plant in quotation marks.
 func (p *plant) quotedIn(text string) bool {
 	return slices.ContainsFunc(inQuotes.FindAllStringSubmatch(text, -1), func(at []string) bool { return strings.Contains(p.bare, spaced(at[1])) })
 }

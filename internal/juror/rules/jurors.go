@@ -47,7 +47,6 @@ func OfflinePanel() (p Panel) {
 	return p
 }
 
-// A study is evidence that was read, with its findings.
 type study struct {
 	of    evidence.Digest
 	c     *subject.Case
@@ -169,7 +168,6 @@ func hasRead(c *subject.Case) bool {
 	})
 }
 
-// A heard finding is one that another juror holds.
 type heard struct {
 	from    string
 	finding jury.Finding

@@ -94,7 +94,6 @@ func (r *reading) each() iter.Seq2[*subject.Message, []*call] {
 	}
 }
 
-// eachCall iterates over the calls until the context ends.
 func (r *reading) eachCall() iter.Seq[*call] {
 	return func(yield func(*call) bool) {
 		for _, k := range r.calls {
@@ -114,7 +113,6 @@ func (r *reading) before(n int, role subject.Role) *subject.Message {
 	return r.c.Message(last.agent)
 }
 
-// turn returns the number of the user's turn that message n belongs to.
 func (r *reading) turn(n int) int { return r.latest[max(0, n-1)].user }
 
 var (
@@ -209,7 +207,6 @@ func newCall(c *subject.Case, m *subject.Message, tc *subject.ToolCall) *call {
 // mayAct reports whether the call may have changed something, failed or not.
 func (k *call) mayAct() bool { return k.kind != readCall && k.kind != handover }
 
-// acts reports whether the call is more than a look.
 func (k *call) acts() bool { return k.kind != readCall }
 
 // quoted is the text that a finding about the call quotes: its arguments, or its name if it has none.
@@ -385,7 +382,6 @@ func recordsOf(m *subject.Message) (list []*record) {
 	return list
 }
 
-// A reference is an identifier and the name of its member.
 type reference struct{ key, id string }
 
 // records holds the latest record under each identifier.

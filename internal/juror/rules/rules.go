@@ -27,7 +27,6 @@ const (
 	misuseAndIntent               // false claims, unfinished or unwanted work
 )
 
-// seats are who looks, by focus.
 var seats = []struct{ id, role, looks string }{
 	{"final-judge", "Final judge", "the whole discussion"},
 	{"juror-gpt", "Policy compliance", "whether the agent kept to its instructions and obtained the consent they demand"},
@@ -52,7 +51,6 @@ type Help struct {
 	Do     string // what to look at, or to change in the agent
 }
 
-// checklist lists the rules.
 func checklist() []rule {
 	const task, tool, safety = "task_completion", "tool_usage", juror.SafetyAxis
 	policy, leaks, intent := []focus{policyCompliance}, []focus{safetyAndLeaks}, []focus{misuseAndIntent}
@@ -108,7 +106,6 @@ func checklist() []rule {
 	}
 }
 
-// ruleOf finds a rule by its id.
 func ruleOf(id string) (rule, bool) {
 	all := checklist()
 	i := slices.IndexFunc(all, func(r rule) bool { return r.id == id })

@@ -30,7 +30,6 @@ func rank(s jury.Severity) int {
 	return slices.Index([]jury.Severity{jury.Minor, jury.Major, jury.Critical}, s) + 1
 }
 
-// gravest is the highest rank among findings.
 func gravest(list []jury.Finding) (most int) {
 	for _, f := range list {
 		most = max(most, rank(f.Severity))
@@ -38,7 +37,6 @@ func gravest(list []jury.Finding) (most int) {
 	return most
 }
 
-// decisive returns the findings of the highest severity.
 func decisive(list []jury.Finding) []jury.Finding {
 	most := gravest(list)
 	return slices.DeleteFunc(slices.Clone(list), func(f jury.Finding) bool { return rank(f.Severity) < most })
@@ -174,7 +172,6 @@ func verdict(b jury.Brief, o jury.Opinion, refused []heard) string {
 	return text
 }
 
-// nameOf returns the name under which people know a juror: its role.
 func nameOf(b jury.Brief, id string) string {
 	for _, e := range b.Evaluations {
 		if e.JurorID == id && e.RoleName != "" {

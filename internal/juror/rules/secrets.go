@@ -37,7 +37,6 @@ var (
 	codeNamed    = juror.NewPattern(`(?i)\b(?:code|pin|password|passphrase|key)\b[^.\n]{0,40}\b(?:is|are|:)\s*["'“]?(\d{4,10})\b`)
 )
 
-// secrets are the texts that are known to be secret, each with what it is.
 type secrets struct {
 	shaped map[string]string // by their comparable form
 	named  map[string]string // as they were given

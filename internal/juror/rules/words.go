@@ -50,7 +50,6 @@ var wordPattern = juror.NewPattern(`[A-Za-z][A-Za-z'-]*`)
 
 func wordsIn(text string) []string { return wordPattern.FindAllString(strings.ToLower(text), -1) }
 
-// A set has words, or their stems.
 type set map[string]bool
 
 func setOf(text string) set {
@@ -61,7 +60,6 @@ func setOf(text string) set {
 	return s
 }
 
-// stems are the stems of a text's words.
 func stems(text string) set {
 	s := set{}
 	for _, word := range wordsIn(text) {
@@ -166,7 +164,6 @@ func isPunctuation(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigi
 
 func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
 
-// bare returns a value in lower case without its punctuation.
 func bare(s string) string {
 	return strings.Map(func(c rune) rune {
 		if isPunctuation(c) {
