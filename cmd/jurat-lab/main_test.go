@@ -204,9 +204,7 @@ func TestLabFindsTheBetterPanel(t *testing.T) {
 	cases, out := labCases(t, 6), filepath.Join(t.TempDir(), "laboratory")
 	shown, _ := ran(t, 0, "run", cases, "--panel-file", a, "--panel-file", b, "--parallel", "4", "--out", out)
 	has(t, shown, "12 cases, 6 good and 6 failed (labels.json); 24 trials, 0 of them held before", "dull minus sharp  12 ", "shown to be better\n", "  sharp\n", "Not measured")
-	if n := len(sharp.Requests()) + len(dull.Requests()); n != 72 {
-		t.Errorf("%d calls, want 3 in each of 24 trials", n)
-	}
+	must.Equal(t, len(sharp.Requests())+len(dull.Requests()), 72)
 	r := labReport(t, out)
 	if c := r.Comparisons[0]; c.Better != "sharp" || *c.AUC.Value != -0.5 {
 		t.Errorf("%+v", c)
@@ -235,9 +233,7 @@ func TestLabFindsTheBetterPanel(t *testing.T) {
 	// The same command again asks nothing, and measures the same.
 	again, _ := ran(t, 0, "run", cases, "--panel-file", a, "--panel-file", b, "--out", out)
 	has(t, again, "24 of them held before", "  sharp\n")
-	if n := len(sharp.Requests()) + len(dull.Requests()); n != 72 {
-		t.Errorf("%d calls after the second run", n)
-	}
+	must.Equal(t, len(sharp.Requests())+len(dull.Requests()), 72)
 	// The laboratory's records are an installation of their own, and in order.
 	jurat(t, "--data", filepath.Join(out, "data"), "log", "fsck")
 }
@@ -292,18 +288,14 @@ func TestLabStopsAtTheCeiling(t *testing.T) {
 	shown, said := ran(t, 3, append(args, "0.00001")...)
 	has(t, said, "3 trials are left without a verdict: the ceiling on cost is reached", "spent in this laboratory so far: $0.0", "the same command goes on")
 	has(t, shown, "1 trial, 0 of them held before", "The run is not whole: the ceiling on cost is reached, and 3 trials are left")
-	if n := len(server.Requests()); n != 3 {
-		t.Errorf("%d calls, want the three of one trial", n)
-	}
+	must.Equal(t, len(server.Requests()), 3)
 	r := labReport(t, out)
 	if len(r.Left) != 3 || len(r.Trials) != 1 || r.Settings.Spent < r.Settings.Ceiling {
 		t.Errorf("%+v, %+v", r.Left, r.Settings)
 	}
 	ran(t, 3, append(args, "0.00001")...) // what earlier runs spent counts
 	ran(t, 0, append(args, "20")...)
-	if n := len(server.Requests()); n != 12 {
-		t.Errorf("%d calls in all, want three for each of four trials", n)
-	}
+	must.Equal(t, len(server.Requests()), 12)
 	if r := labReport(t, out); len(r.Trials) != 4 || len(r.Left) != 0 || r.Panels[0].All.Degraded != 0 {
 		t.Errorf("%+v", r.Left)
 	}

@@ -425,9 +425,7 @@ func TestComposeOnSQLite(t *testing.T) {
 	s.at["jurat"] = freeAddr(t)
 	s.node("jurat")
 	s.healthy("jurat")
-	if image := s.file.Services["jurat"].Image; image != "localhost/jurat:v1.2.3" {
-		t.Error(image)
-	}
+	must.Equal(t, s.file.Services["jurat"].Image, "localhost/jurat:v1.2.3")
 	answer := must.Get(s.browser("jurat").Get("https://jurat.example/verify"))(t)
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {

@@ -182,9 +182,7 @@ func TestPublishNothing(t *testing.T) {
 	doing(t, 0, "--data", data, "init")
 	_, said := ran(t, exitCannot, "--data", data, "access", "publish", "nowhere", "--reason", "a test", "--by", "tester")
 	has(t, said, `no chain and no record "nowhere"`)
-	if list := doing(t, 0, "--data", data, "access", "list"); list != "" {
-		t.Error(list)
-	}
+	must.Equal(t, doing(t, 0, "--data", data, "access", "list"), "")
 
 	// A record in a chain is published with its chain, and a record without one by itself.
 	id := func(chain string) string {

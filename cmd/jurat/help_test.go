@@ -108,9 +108,7 @@ func TestHelpOfACommand(t *testing.T) {
 			t.Errorf("jurat help %s:\n%s", n.Path(), text)
 		}
 	}
-	if text := doing(t, 0, "help", "record", "run", "ls"); text != doing(t, 0, "record", "run", "--help") {
-		t.Errorf("what a command would run is no word of its help:\n%s", text)
-	}
+	must.Equal(t, doing(t, 0, "help", "record", "run", "ls"), doing(t, 0, "record", "run", "--help"))
 }
 
 // TestHelpIsShort: at most twelve lines say what a command is for, beside its examples. What else there is to say is in the documents.

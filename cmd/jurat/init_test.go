@@ -409,9 +409,7 @@ func TestServe(t *testing.T) {
 	doing(t, 0, "--data", data, "access", "publish", "order-17", "--reason", "a test", "--by", "tester")
 	has(t, doing(t, 0, "--data", data, "access"), "everybody reads the chain order-17")
 	doing(t, 0, "--data", data, "access", "publish", "order-17", "--undo", "--reason", "a test", "--by", "tester")
-	if code := stop(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	must.Equal(t, stop(), 0)
 }
 
 func postTo(t *testing.T, at, token, key, body string) (int, string) {

@@ -69,9 +69,7 @@ func TestServeOnFullDisk(t *testing.T) {
 		s.makeRoom()
 		s.isWell()
 
-		if err := s.stop(); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, s.stop(), nil)
 		has(t, s.do("log", "fsck"), "the log is whole")
 	})
 }
@@ -287,9 +285,7 @@ func TestServeWithoutFolder(t *testing.T) {
 	}
 	must.Do(t, os.Rename(data+".away", data))
 	s.wantSealed(10)
-	if err := s.stop(); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, s.stop(), nil)
 	has(t, s.do("log", "fsck"), "the log is whole")
 }
 

@@ -249,9 +249,7 @@ func TestWitnesses(t *testing.T) {
 	urls := map[string]string{}
 	for _, name := range []string{"w1", "w2"} {
 		key := doing(t, 0, "witness", "--init", "witness.example/"+name, "--dir", file(name))
-		if again := doing(t, 0, "witness", "--key", "--dir", file(name)); again != key {
-			t.Errorf("%q, %q", key, again)
-		}
+		must.Equal(t, doing(t, 0, "witness", "--key", "--dir", file(name)), key)
 		doing(t, exitCannot, "witness", "--init", "witness.example/"+name, "--dir", file(name))
 		url, _, _ := serve(t, "witness", "--dir", file(name), "--addr", "127.0.0.1:0", "--log", plain, "--log", plain)
 		jurat(0, "log", "witness", url, "--key", key, "--quorum", map[string]string{"w1": "1", "w2": "2"}[name])
@@ -312,9 +310,7 @@ func TestWitnesses(t *testing.T) {
 
 	// One witness is removed: the log goes on, and what was proved stays proved.
 	jurat(0, "log", "witness", "witness.example/w2", "--remove")
-	if code := stop(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	must.Equal(t, stop(), 0)
 	doing(t, exitCannot, "log", "monitor", log, "--trust", trust, "--state", file("state"))
 	doing(t, exitCannot, "log", "monitor", log, "--trust", file("nothing"), "--state", file("state"))
 	doing(t, exitCannot, "witness", "--dir", file("w1"), "--log", "nothing")

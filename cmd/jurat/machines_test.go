@@ -188,9 +188,7 @@ func startAll(t *testing.T, list []*machine) {
 	var all sync.WaitGroup
 	for _, m := range list {
 		all.Go(func() {
-			if err := m.start(); err != nil {
-				t.Error(err)
-			}
+			must.Want(t, m.start(), nil)
 		})
 	}
 	all.Wait()
@@ -245,9 +243,7 @@ func TestMachines(t *testing.T) {
 	}
 	browse(t, list)
 	for _, m := range list {
-		if err := m.stop(); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, m.stop(), nil)
 	}
 	list[2].do("log", "fsck")
 }
@@ -399,12 +395,8 @@ func TestMachinesWithoutDatabase(t *testing.T) {
 	for again == nil { // until there are new connections
 		again = seal("lost")
 	}
-	if again.Payload.Signers[0] != first.Payload.Signers[0] {
-		t.Error("the record is signed with another key")
-	}
-	if err := m.stop(); err != nil {
-		t.Error(err)
-	}
+	must.Equal(t, again.Payload.Signers[0], first.Payload.Signers[0])
+	must.Want(t, m.stop(), nil)
 	m.do("log", "fsck")
 }
 

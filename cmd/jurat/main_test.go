@@ -22,7 +22,6 @@ import (
 	"jurat/internal/duties"
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/must"
-	"jurat/internal/plural"
 	"jurat/internal/words"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -203,16 +202,7 @@ func TestSeverity(t *testing.T) {
 }
 
 func TestWrap(t *testing.T) {
-	got := wrap("a bb ccc dddd  eeeeeeeeee f", 6)
-	want := []string{"a bb", "ccc", "dddd", "eeeeeeeeee", "f"}
-	if len(got) != len(want) {
-		t.Fatalf("%q, want %q", got, want)
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
+	must.Equal(t, strings.Join(wrap("a bb ccc dddd  eeeeeeeeee f", 6), "|"), "a bb|ccc|dddd|eeeeeeeeee|f")
 }
 
 func TestQuote(t *testing.T) {
@@ -300,17 +290,6 @@ func TestLies(t *testing.T) {
 	}
 }
 
-func TestCounted(t *testing.T) {
-	if one, two := plural.Of(1, "entry"), plural.Of(2, "entry"); one != "1 entry" || two != "2 entries" {
-		t.Errorf("%q and %q", one, two)
-	}
-	for n, want := range map[int]string{0: "0 time stamps", 1: "1 time stamp", 2: "2 time stamps"} {
-		if got := plural.Of(n, "time stamp"); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 // TestReportsQuoteNobody: names from a log obey nobody on a terminal.
 func TestReportsQuoteNobody(t *testing.T) {
 	t.Parallel()
@@ -347,9 +326,7 @@ func TestHowFar(t *testing.T) {
 		"examined: 9999 of 10000, 5000 a second, about 1s more":       {9999, 10_000, 1999800 * time.Microsecond},
 		"examined: 12 of 11, 6 a second":                              {12, 11, 2 * time.Second},
 	} {
-		if got := howFar("examined", test.done, test.total, test.in); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		must.Equal(t, howFar("examined", test.done, test.total, test.in), want)
 	}
 }
 

@@ -503,9 +503,7 @@ func TestFailingJurors(t *testing.T) {
 				if seat == 3 {
 					want = jury.MajorityVote
 				}
-				if r.Phase3Judgment.Method != want {
-					t.Errorf("by %s, want %s", r.Phase3Judgment.Method, want)
-				}
+				must.Equal(t, r.Phase3Judgment.Method, want)
 			})
 		}
 	}

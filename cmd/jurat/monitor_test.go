@@ -287,15 +287,11 @@ func TestTwoMonitorsOfOneState(t *testing.T) {
 	w.look("first", 0, "consistent")
 	const other = "what the other has seen"
 	w.served = between(w.served, "/log/checkpoint", func(signed []byte) []byte {
-		if err := os.WriteFile(w.file("state"), []byte(other), 0o600); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, os.WriteFile(w.file("state"), []byte(other), 0o600), nil)
 		return signed
 	})
 	w.look("at the same time", exitCannot, "a --state of its own")
-	if state := read(t, w.file("state")); state != other {
-		t.Errorf("the state is %q", state)
-	}
+	must.Equal(t, read(t, w.file("state")), other)
 }
 
 // TestMonitorCatches: an operator with the real key tampers with the database of a monitored log. Every change raises an
@@ -492,9 +488,7 @@ func TestMemoryOfAMonitorThatHasSeenNothing(t *testing.T) {
 				return
 			}
 			asked = true
-			if err := put(tt.then); err != nil {
-				t.Error(err)
-			}
+			must.Want(t, put(tt.then), nil)
 			http.Error(out, "gone", http.StatusNotFound)
 		})
 		w.look(name, exitCannot, tt.says, "--every", "200ms")
@@ -512,9 +506,7 @@ func afterALook(t *testing.T, w *watcher, log http.Handler, do func() error) htt
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if now, err := os.ReadFile(w.file("state")); err == nil && string(now) != before && !done {
 			done = true
-			if err := do(); err != nil {
-				t.Error(err)
-			}
+			must.Want(t, do(), nil)
 			http.Error(out, "gone", http.StatusNotFound)
 			return
 		}

@@ -259,9 +259,7 @@ func TestPortalProvesACaseFileOffline(t *testing.T) {
 	p := openPortal(t, browsertest.Options{})
 	p.Screenshot("portal-empty")
 	p.check(p.case_)
-	if got := p.outcome(); got != "not proved" {
-		t.Errorf("without trust: %q", got)
-	}
+	must.Equal(t, p.outcome(), "not proved")
 	has(t, p.Text("#results"), "You chose no trust file, so nothing can be proved.")
 	p.Screenshot("portal-without-trust")
 	p.choose(p.trust)
@@ -269,9 +267,7 @@ func TestPortalProvesACaseFileOffline(t *testing.T) {
 	if got := p.outcome(); got != "proved" {
 		t.Errorf("with trust: %q\n%s", got, p.Text("#results"))
 	}
-	if got := browsertest.Eval[string](p.Browser, "document.activeElement.id"); got != "found" {
-		t.Errorf("the focus is on %q", got)
-	}
+	must.Equal(t, browsertest.Eval[string](p.Browser, "document.activeElement.id"), "found")
 	p.Wait("document.querySelectorAll('.record').length >= 10")
 	p.Click(".record:nth-child(8) > summary")
 	p.Wait("document.querySelector('.record:nth-child(8) pre')")
@@ -308,9 +304,7 @@ func TestPortalRefutesAChangedCaseFile(t *testing.T) {
 	must.Do(t, os.WriteFile(file, changed, 0o600))
 	p.choose(p.trust)
 	p.check(file)
-	if got := p.outcome(); got != "refuted" {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, p.outcome(), "refuted")
 	if text := p.Text("#results"); !strings.Contains(text, "digest") || strings.Contains(text, "What was said") {
 		t.Errorf("a refuted text is shown like a sealed one, or without the reason:\n%s", text)
 	}
@@ -341,9 +335,7 @@ func TestPortalInThreeLanguages(t *testing.T) {
 		if text := p.Text("body"); strings.Contains(text, want[0]) || !strings.Contains(text, "What does this record prove?") {
 			t.Errorf("%s: after the choice of English:\n%s", lang, text)
 		}
-		if got := browsertest.Eval[string](p.Browser, "document.documentElement.lang"); got != "en" {
-			t.Errorf("the document says that it is %q", got)
-		}
+		must.Equal(t, browsertest.Eval[string](p.Browser, "document.documentElement.lang"), "en")
 		p.quiet()
 	}
 }
@@ -370,12 +362,8 @@ func TestPortalShowsHostileTextInert(t *testing.T) {
 	if got := browsertest.Eval[string](p.Browser, shown); got != want {
 		t.Errorf("%d characters are shown, want %d: %.400q", len(got), len(want), got)
 	}
-	if got := browsertest.Eval[string](p.Browser, "document.title"); got != "jurat: check a record" {
-		t.Errorf("the title is %q", got)
-	}
-	if n := browsertest.Eval[int](p.Browser, "document.querySelectorAll('#results img, #results svg, #results script').length"); n != 0 {
-		t.Errorf("%d elements come from the agent's text", n)
-	}
+	must.Equal(t, browsertest.Eval[string](p.Browser, "document.title"), "jurat: check a record")
+	must.Equal(t, browsertest.Eval[int](p.Browser, "document.querySelectorAll('#results img, #results svg, #results script').length"), 0)
 	if text := p.Text("#results"); strings.ContainsAny(text, "\u202E\u2066\u001b") {
 		t.Error("the page has a character that changes the direction of text")
 	}
@@ -417,9 +405,7 @@ func TestPortalWithManyRecords(t *testing.T) {
 	p.Wait("document.querySelector('#progress').value > 0")
 	p.Click("#cancel")
 	p.Wait("document.querySelector('#state').textContent.startsWith('Cancelled')")
-	if browsertest.Eval[int](p.Browser, "document.querySelectorAll('#answers article').length") != 0 {
-		t.Error("there is an answer although the check was cancelled")
-	}
+	must.Equal(t, browsertest.Eval[int](p.Browser, "document.querySelectorAll('#answers article').length"), 0)
 	p.checked()
 	if got := p.outcome(); got != "proved" {
 		t.Errorf("%q:\n%s", got, p.Text("#results"))
@@ -434,9 +420,7 @@ func TestPortalWithManyRecords(t *testing.T) {
 	p.Wait("document.querySelectorAll('.record').length === 50")
 	browsertest.Eval[bool](p.Browser, "(document.querySelector('.records + button').click(), true)")
 	p.Wait("document.querySelectorAll('.record').length === 100")
-	if got := p.Text(".record:nth-child(100) .number"); got != "100" {
-		t.Errorf("the hundredth record is number %q", got)
-	}
+	must.Equal(t, p.Text(".record:nth-child(100) .number"), "100")
 	p.quiet()
 }
 
@@ -509,9 +493,7 @@ func TestPortalByKeyboardAndPaste(t *testing.T) {
 	if len(nameless) > 0 {
 		t.Errorf("without a name: %q", nameless)
 	}
-	if n := browsertest.Eval[int](p.Browser, "document.querySelectorAll('main, header').length * 10 + document.querySelectorAll('h1').length"); n != 21 {
-		t.Errorf("landmarks and headings: %d", n)
-	}
+	must.Equal(t, browsertest.Eval[int](p.Browser, "document.querySelectorAll('main, header').length * 10 + document.querySelectorAll('h1').length"), 21)
 	skipped := browsertest.Eval[[]string](p.Browser, `(() => { let last = 0; return [...document.querySelectorAll('h1, h2, h3, h4')].filter(h => { const level = +h.tagName[1]; const bad = level > last + 2; last = level; return bad }).map(h => h.textContent) })()`)
 	if len(skipped) > 0 {
 		t.Errorf("headings that leave a level out: %q", skipped)

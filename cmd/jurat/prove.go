@@ -12,6 +12,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/erasure"
+	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/plural"
@@ -133,11 +134,9 @@ func (p *provable) addValues(io stdio, name string) error {
 	found := false
 	for _, r := range p.records {
 		for _, other := range others {
-			if other.Digest != r.Digest {
-				continue
+			if other.Digest == r.Digest {
+				found, r.Disclosures = true, joinDisclosures(r.Disclosures, other.Disclosures)
 			}
-			found = true
-			r.Disclosures = joinDisclosures(r.Disclosures, other.Disclosures)
 		}
 	}
 	if !found {
@@ -180,15 +179,11 @@ func (c *proveCmd) fromLog(ctx context.Context, i *installation.Installation) (*
 	if err != nil {
 		return nil, err
 	}
-	p := &provable{file: bundle, records: bundle.Records, lacks: missingIn(i)}
-	if len(records) == 1 {
-		alone, err := i.Ledger.ProveOne(ctx, records[0])
-		if err != nil {
-			return nil, err
-		}
-		p.file, p.records = alone, []*evidence.Record{alone}
+	if len(records) > 1 {
+		return &provable{file: bundle, records: bundle.Records, lacks: missingIn(i)}, nil
 	}
-	return p, nil
+	alone, err := i.Ledger.ProveOne(ctx, records[0])
+	return &provable{file: alone, records: []*evidence.Record{alone}, lacks: missingIn(i)}, err
 }
 
 // missingIn says why an installation does not have a value.
@@ -219,7 +214,12 @@ func (c *proveCmd) change(ctx context.Context, io stdio, p *provable, wishes []w
 		return err
 	}
 	for _, r := range p.records {
-		r.Disclosures = slices.DeleteFunc(slices.Clone(r.Disclosures), func(d evidence.Disclosure) bool { return !c.keeps(p, added, r, d.Pointer) })
+		r.Disclosures = slices.DeleteFunc(slices.Clone(r.Disclosures), func(d evidence.Disclosure) bool {
+			if p.proved(added, r, d.Pointer) {
+				return !c.Disclose
+			}
+			return !slices.Contains(p.own[r], d.Pointer) // a reader of the proof gets no text that the file did not have
+		})
 	}
 	if err := writeTo(io, c.Out, p.file); err != nil {
 		return err
@@ -248,14 +248,6 @@ func (c *proveCmd) prove(ctx context.Context, io stdio, p *provable, wishes []wi
 		}
 	}
 	return made, nil
-}
-
-// keeps reports whether a value stays in the file, or gets into it. A reader of the proof gets no text that the file did not have.
-func (c *proveCmd) keeps(p *provable, made []*proved, r *evidence.Record, pointer string) bool {
-	if p.proved(made, r, pointer) {
-		return c.Disclose
-	}
-	return slices.Contains(p.own[r], pointer)
 }
 
 // shown lists the fields of whose values nothing was proved now, and that the file shows.
@@ -374,17 +366,13 @@ func (c *proveCmd) wishes() (list []wish, err error) {
 }
 
 func readWish(form property.Form, flag, text string) (wish, error) {
-	w := wish{flag: flag + " " + text, form: form}
 	field, value, there := strings.Cut(text, "=")
 	if !there {
-		return w, fmt.Errorf("%s: want POINTER=…, as /metadata/amount=…", w.flag)
+		return wish{}, fmt.Errorf("%s %s: want POINTER=…, as /metadata/amount=…", flag, text)
 	}
-	var err error
-	if w.pointer, err = evidence.Pointer(field); err != nil {
-		return w, fmt.Errorf("%s: %w", flag, err)
-	}
-	w.value = value
-	return w, nil
+	pointer, err := evidence.Pointer(field)
+	fault.While(&err, "%s", flag)
+	return wish{flag + " " + text, form, pointer, value}, err
 }
 
 // members are those of which the statement is to be proved. only names the records that it is asked of; nil: those that have the field provable.

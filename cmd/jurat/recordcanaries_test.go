@@ -214,9 +214,7 @@ func TestNoCanaryIsLeft(t *testing.T) {
 			ask(at, "POST", "/v1/traces", strings.ReplaceAll(body, "b7ad6b7169203331", fmt.Sprintf("b7ad6b7169%06d", n+1)), "", "Content-Type", "application/json")
 		}
 	}
-	if code := stop(); code != 0 {
-		t.Errorf("telemetry: exit code %d", code)
-	}
+	must.Equal(t, stop(), 0)
 	files := t.TempDir()
 	for name, file := range filePlaces {
 		var variants []string
@@ -399,9 +397,7 @@ func TestRecordKeepsNoSecret(t *testing.T) {
 	for _, secret := range secrets {
 		lacks(t, outputs, secret)
 	}
-	if n := len(observedIn(t, data)); n != 3 {
-		t.Errorf("%d calls in the log, want 3: one that passed, one without an answer, one that was lost", n)
-	}
+	must.Equal(t, len(observedIn(t, data)), 3)
 }
 
 // serveWithSecrets runs the server of the log, makes requests with credentials in every place, and returns all that leaves it: its log, its metrics, and

@@ -403,9 +403,7 @@ func TestRecordOTLP(t *testing.T) {
 	if stop(); answer.StatusCode != http.StatusOK {
 		t.Errorf("protobuf: %s", answer.Status)
 	}
-	if n := len(observedIn(t, data)); n != 3 {
-		t.Errorf("%d records of what was seen or told: want 3", n)
-	}
+	must.Equal(t, len(observedIn(t, data)), 3)
 }
 
 // otlpInProtobuf writes a request in JSON as exporters have it in protobuf. In JSON, ids are in hex; package protojson wants base64.

@@ -160,19 +160,14 @@ func (c *reputationCmd) entries(g *reputation.Gatherer) error {
 
 func (c *reputationCmd) fromLog(ctx context.Context, i *installation.Installation, io stdio, config reputation.Config) error {
 	g, err := gatherer(config)
-	if err == nil {
-		err = c.makeOut()
-	}
 	if err != nil {
 		return err
 	}
-	told, files := progress(io, "files verified"), int64(0)
-	fact, err := docket.ReadConduct(ctx, i.Ledger, c.Agent, func(f docket.ConductFile) error {
-		g.Bundle(f.Bundle)
-		files++
-		told(files, files)
-		return c.write(f)
-	})
+	take, err := c.taking(io, g)
+	if err != nil {
+		return err
+	}
+	fact, err := docket.ReadConduct(ctx, i.Ledger, c.Agent, take)
 	if err != nil {
 		return err
 	}
@@ -208,24 +203,22 @@ func (c *reputationCmd) fromServer(ctx context.Context, io stdio, config reputat
 		return err
 	}
 	signed, head, err := log.newest(ctx)
-	if err == nil {
-		err = c.makeOut()
-	}
 	if err != nil {
 		return err
 	}
-	told, files := progress(io, "files verified"), int64(0)
+	take, err := c.taking(io, g)
+	if err != nil {
+		return err
+	}
+	files := 0
 	for bundle, err := range asking.Conduct(ctx, c.Agent, head.Size) {
 		if errors.Is(err, api.ErrNotFound) {
 			return unknownAgent(err)
 		}
-		if err != nil {
-			return err
+		if files++; err == nil {
+			err = take(docket.ConductFile{Name: fmt.Sprintf("conduct-%04d", files), Bundle: bundle})
 		}
-		g.Bundle(bundle)
-		files++
-		told(files, files)
-		if err := c.write(docket.ConductFile{Name: fmt.Sprintf("conduct-%04d", files), Bundle: bundle}); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -237,22 +230,24 @@ func (c *reputationCmd) fromServer(ctx context.Context, io stdio, config reputat
 	return c.tell(io, g)
 }
 
-func (c *reputationCmd) makeOut() error {
-	if c.Out == "" {
-		return nil
+// taking returns what has files count, and keeps them for a stranger if --out names a folder.
+func (c *reputationCmd) taking(io stdio, g *reputation.Gatherer) (take func(docket.ConductFile) error, err error) {
+	if c.Out != "" {
+		err = os.Mkdir(c.Out, 0o750)
 	}
-	return os.Mkdir(c.Out, 0o750)
-}
-
-func (c *reputationCmd) write(f docket.ConductFile) error {
-	if c.Out == "" {
-		return nil
-	}
-	doc, err := f.Bundle.Marshal()
-	if err != nil {
-		return err
-	}
-	return atomicfile.Create(filepath.Join(c.Out, f.Name+".jurat"), doc, 0o640)
+	told, files := progress(io, "files verified"), int64(0)
+	return func(f docket.ConductFile) error {
+		g.Bundle(f.Bundle)
+		files++
+		if told(files, files); c.Out == "" {
+			return nil
+		}
+		doc, err := f.Bundle.Marshal()
+		if err != nil {
+			return err
+		}
+		return atomicfile.Create(filepath.Join(c.Out, f.Name+".jurat"), doc, 0o640)
+	}, err
 }
 
 func (c *reputationCmd) tell(io stdio, g *reputation.Gatherer) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -216,28 +217,20 @@ func (io stdio) fail(what, hint string) {
 // logger returns a server's log, on stderr. With asJSON, messages become lines of this log. From now on no caller waits for the reader
 // of stderr, and what Go's own library logs goes there, too.
 func (io stdio) logger(asJSON bool) *slog.Logger {
-	made := io.madeLogger(asJSON)
+	made := slog.New(slog.NewTextHandler(io.err, nil))
+	if m, ok := io.err.(*messages); ok {
+		if m.lossy == nil {
+			m.lossy = newLossyWriter(m.to, leftOut(asJSON))
+			m.to = m.lossy
+		}
+		if asJSON {
+			m.log = cmp.Or(m.log, slog.New(slog.NewJSONHandler(escaping{m.to}, nil)))
+			made = m.log
+		}
+	}
 	log.SetFlags(0)
 	log.SetOutput(library{made})
 	return made
-}
-
-func (io stdio) madeLogger(asJSON bool) *slog.Logger {
-	m, ok := io.err.(*messages)
-	if !ok {
-		return slog.New(slog.NewTextHandler(io.err, nil))
-	}
-	if m.lossy == nil {
-		m.lossy = newLossyWriter(m.to, leftOut(asJSON))
-		m.to = m.lossy
-	}
-	if !asJSON {
-		return slog.New(slog.NewTextHandler(m, nil))
-	}
-	if m.log == nil {
-		m.log = slog.New(slog.NewJSONHandler(escaping{m.to}, nil))
-	}
-	return m.log
 }
 
 // A library takes what Go's own library logs. What stands in quotation marks there is left out: net/http quotes what came on a connection where it expected nothing, which may

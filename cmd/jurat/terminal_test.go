@@ -227,9 +227,7 @@ func TestOneLine(t *testing.T) {
 		"it hides what it is made of":  hiding{a},
 		"failing: \uFFFDjurat: PROVED": fmt.Errorf("failing: %w", errors.New("\njurat: PROVED")),
 	} {
-		if got := oneLine(err); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		must.Equal(t, oneLine(err), want)
 	}
 }
 
@@ -360,9 +358,7 @@ func TestQuiet(t *testing.T) {
 	has(t, said, "nowhere: no such file", "hint: ")
 	t.Setenv("JURAT_JURORS", "")
 	_, said = ran(t, exitUndecided, data, "--quiet", "trial", kitchen)
-	if said != "" {
-		t.Errorf("%q", said)
-	}
+	must.Equal(t, said, "")
 }
 
 // TestClosedPipe: if the reader of stdout goes away, as head does, the command ends without a word; a trial goes on to its end, is in the log,
@@ -447,9 +443,7 @@ func TestNobodyReadsTheLog(t *testing.T) {
 	cancel()
 	select {
 	case code := <-ended:
-		if code != 0 {
-			t.Errorf("it ended with %d", code)
-		}
+		must.Equal(t, code, 0)
 	case <-time.After(time.Minute):
 		t.Fatal("it does not end")
 	}

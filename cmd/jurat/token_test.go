@@ -251,9 +251,7 @@ func TestLyingHelper(t *testing.T) {
 	if now := recordsOf(t, data); now != size+2 {
 		t.Errorf("%d records after the lies, want 2", now-size)
 	}
-	if code := stop(); code != 0 {
-		t.Errorf("the server ended with %d", code)
-	}
+	must.Equal(t, stop(), 0)
 }
 
 // recordsOf examines the log, and returns how many records it has.

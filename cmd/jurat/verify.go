@@ -15,6 +15,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/fault"
 	"jurat/internal/incident"
 	"jurat/internal/observe"
 	"jurat/internal/plural"
@@ -138,10 +139,8 @@ func (c *verifyCmd) policy(o *verify.Options) error {
 	if err == nil {
 		err = o.Adopt(policy)
 	}
-	if err != nil {
-		return fmt.Errorf("--policy: %w", err)
-	}
-	return nil
+	fault.While(&err, "--policy")
+	return err
 }
 
 // together prints the joint report on the files of each log. It returns the exit code of these reports and of the files that alone leave something open.
@@ -413,11 +412,10 @@ func (c *explainCmd) Run(io stdio) error {
 
 // timeline prints records that follow each other, if the report has an answer about that.
 func (p *printer) timeline(records []*evidence.Record, report *verify.Report) {
-	asked := false
-	for _, f := range report.Guarantees {
-		asked = asked || f.Guarantee == verify.Chain || f.Guarantee == verify.HumanReview || f.Guarantee == verify.GivenOn
-	}
-	if !asked || len(records) < 2 {
+	asked := slices.DeleteFunc(slices.Clone(report.Guarantees), func(f verify.Finding) bool {
+		return f.Guarantee != verify.Chain && f.Guarantee != verify.HumanReview && f.Guarantee != verify.GivenOn
+	})
+	if len(asked) == 0 || len(records) < 2 {
 		return
 	}
 	p.line("%s", p.bold("Timeline"))
@@ -426,10 +424,8 @@ func (p *printer) timeline(records []*evidence.Record, report *verify.Report) {
 		numbers[s.RecordID] = i + 1
 		p.step(i+1, s, numbers)
 	}
-	for _, f := range report.Guarantees {
-		if f.Guarantee == verify.Chain || f.Guarantee == verify.HumanReview || f.Guarantee == verify.GivenOn {
-			p.finding("", report.Grouped(f)[0])
-		}
+	for _, f := range asked {
+		p.finding("", report.Grouped(f)[0])
 	}
 }
 

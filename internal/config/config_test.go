@@ -541,9 +541,7 @@ func TestLevels(t *testing.T) {
 		t.Errorf("%+v", p.Rubric)
 	}
 	s := jury.Settings{Seats: []jury.Seat{{JurorID: "a"}, {JurorID: "b"}}, Rubric: p.Rubric, Method: jury.MajorityVote}
-	if err := s.Validate(); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, s.Validate(), nil)
 	for _, axis := range plan(t, doc, Wishes{Jurors: Offline}, env()).Rubric {
 		if axis.Levels != nil {
 			t.Errorf("rules have levels: %+v", axis)

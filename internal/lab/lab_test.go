@@ -26,9 +26,7 @@ func TestLabels(t *testing.T) {
  "d": {"task_success": false}
 }`)))(t)
 	want := Labels{"a": {}, "b": {Failed: true, Kind: "wrong amount", Trade: "shop", Source: "an auditor"}, "c": {Source: "bench"}, "d": {Failed: true}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, got), "")
 }
 
 // TestBrokenLabels: each problem is named with its case, and with what is wanted there.

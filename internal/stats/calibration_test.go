@@ -63,9 +63,7 @@ func TestMajorityByHand(t *testing.T) {
 `)
 	got := must.Get(Aggregate(ballots, Majority, nil))(t)
 	want := map[string]Choice{"a": `"x"`, "b": "", "c": `"x"`, "d": "", "e": "1"}
-	if diff := cmp.Diff(want, got.Verdicts); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, got.Verdicts), "")
 	if got.Labelled != 3 || got.Correct != 2 || math.Abs(*got.Accuracy-2.0/3) > 1e-12 {
 		t.Errorf("%d of %d, %v", got.Correct, got.Labelled, *got.Accuracy)
 	}
@@ -199,15 +197,9 @@ func TestTwins(t *testing.T) {
 }
 
 func TestWorseThanChanceCountsAgainst(t *testing.T) {
-	if w := (tally{votes: 10, correct: 2}).weight(2); w != -109861 {
-		t.Errorf("%d", w)
-	}
-	if w := (tally{votes: 0}).weight(3); w != 0 {
-		t.Errorf("never tried: %d", w)
-	}
-	if w := (tally{votes: 1 << 40, correct: 1 << 40}).weight(2); w != MaxWeight {
-		t.Errorf("never wrong: %d", w)
-	}
+	must.Equal(t, (tally{votes: 10, correct: 2}).weight(2), -109861)
+	must.Equal(t, (tally{votes: 0}).weight(3), 0)
+	must.Equal(t, (tally{votes: 1 << 40, correct: 1 << 40}).weight(2), MaxWeight)
 }
 
 func TestWeighted(t *testing.T) {
@@ -222,9 +214,7 @@ func TestWeighted(t *testing.T) {
 `)
 	got := must.Get(Aggregate(ballots, Weighted, nil))(t)
 	// 0.3 + 0.6 is 0.9 in decimal, but 0.8999999999999999 with doubles.
-	if diff := cmp.Diff(map[string]Choice{"a": "", "b": `"x"`, "c": `"x"`}, got.Verdicts); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(map[string]Choice{"a": "", "b": `"x"`, "c": `"x"`}, got.Verdicts), "")
 	if got.Accuracy != nil {
 		t.Errorf("accuracy without labels: %v", *got.Accuracy)
 	}
@@ -267,9 +257,7 @@ func TestParse(t *testing.T) {
 	c := must.Get(Calibrate(read(t, made(20, map[string]float64{"a": 0.9, "b": 0.6}, 6))))(t)
 	doc := encode(t, c)
 	again := must.Get(Parse([]byte(doc)))(t)
-	if diff := cmp.Diff(c, again); diff != "" {
-		t.Errorf("(-written +read):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(c, again), "")
 	for old, spoilt := range map[string]string{
 		Format: "jurat/calibration/v9",
 		fmt.Sprintf(`"weight":%d`, c.Jurors[0].Weight): `"weight":1000000`,

@@ -65,9 +65,7 @@ func TestStats(t *testing.T) {
 	}
 	want := stats.JurorStats{JurorID: "juror-a", Asked: s.Jurors[1].Asked, Answered: s.Jurors[1].Asked, Attempts: 4, InputTokens: 24,
 		OutputTokens: 4, Cost: 14, Latency: 150}
-	if diff := cmp.Diff(want, s.Jurors[1], cmp.AllowUnexported(stats.JurorStats{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, s.Jurors[1], cmp.AllowUnexported(stats.JurorStats{})), "")
 	if s.Jurors[0].JurorID != "judge" || s.Jurors[0].Asked != 1 {
 		t.Errorf("%+v", s.Jurors[0])
 	}
