@@ -92,7 +92,7 @@ var rehearsals = map[string]rehearsal{
 }
 
 // freeAddress matches the fixed addresses of examples, instead of which tests take free ones.
-var freeAddress = regexp.MustCompile(`127\.0\.0\.1:(84\d\d|4318)`)
+var freeAddress = regexp.MustCompile(`127\.0\.0\.1:(84\d\d|4318)\b`)
 
 // An exemplar is a folder in which one example is run.
 type exemplar struct {
