@@ -89,11 +89,12 @@ func (a *Act) hasBody() bool {
 
 // applyClerk compares an act of the clerk with the act that must come now.
 func (t *Tally) applyClerk(a *Act) error {
-	undo, err := t.begin(a)
-	if err != nil {
-		return err
+	before := *t
+	err := t.begin(a)
+	var want *Act
+	if err == nil {
+		want, err = t.expected(a)
 	}
-	want, err := t.expected(a)
 	if err == nil {
 		err = want.match(a)
 	}
@@ -101,7 +102,10 @@ func (t *Tally) applyClerk(a *Act) error {
 		err = a.sameBody(want.Body)
 	}
 	if err != nil {
-		undo()
+		if before.submission.IsZero() {
+			delete(t.positions, t.submission)
+		}
+		t.submission, t.settings = before.submission, before.settings
 		return err
 	}
 	want.Digest = a.Digest
@@ -109,35 +113,28 @@ func (t *Tally) applyClerk(a *Act) error {
 	return nil
 }
 
-// begin takes from the first opening the rules, the settings, and the submission if it is unknown.
-func (t *Tally) begin(a *Act) (undo func(), err error) {
-	before := *t
-	undo = func() {
-		if before.submission.IsZero() {
-			delete(t.positions, t.submission)
-		}
-		t.submission, t.settings = before.submission, before.settings
+// begin takes from the first opening the settings, and the submission if it is unknown.
+func (t *Tally) begin(a *Act) error {
+	if len(t.sessions) > 0 {
+		return nil
 	}
 	o, isOpening := a.Body.(*Opening)
-	if len(t.sessions) > 0 {
-		return undo, nil
-	}
 	if !isOpening {
-		return undo, a.breaks(RuleSequence, "a trial begins with the opening of phase 1")
+		return a.breaks(RuleSequence, "a trial begins with the opening of phase 1")
 	}
 	if t.settings == nil {
 		if err := o.Settings.Validate(); err != nil {
-			return undo, a.breaks(RuleSettings, "%v", err)
+			return a.breaks(RuleSettings, "%v", err)
 		}
 		t.settings = new(o.Settings.normal())
 	}
 	if t.submission.IsZero() {
 		if a.Previous.IsZero() {
-			return undo, a.breaks(RulePrevious, "it does not name the submission")
+			return a.breaks(RulePrevious, "it does not name the submission")
 		}
 		t.submit(a.Previous)
 	}
-	return undo, nil
+	return nil
 }
 
 // expected returns the clerk's act that must come now. It returns a *Discrepancy if no act of this kind can come.

@@ -12,9 +12,8 @@
 // evaluations of phase 1 and the statements of earlier rounds, never one of the same round. Then agreement is
 // checked. Phase 3 (judging) gives the final judgment. A trial that is not collaborative has no phase 2.
 //
-// The clerk opens each phase and each round with an act, before any seat is asked. The opening names what every seat
-// will be asked, by the digest of its [Request]. A seat's answer is recorded when it arrives. The order among seats
-// is always that of the panel, not that of arrival.
+// The clerk opens each phase and each round with an act, before any seat is asked. A seat's answer is recorded when it
+// arrives. The order among seats is always that of the panel, not that of arrival.
 //
 // Each act names the act that it follows and the acts that it was given. Its position is one more than the highest
 // position among all of these. The submission has position 1. Evaluations, statements, absences and the check follow
@@ -112,6 +111,5 @@
 //
 // `jury.Reckoning` reads a trial's chain and says what the jury judged and what the last person decided. Lists,
 // pages, events, statement, report, statistics and the exit code of `trial --outcome` all use it. A person's decision
-// is a position and a reason. In earlier versions it was the whole judgment with another position, so the judge's
-// score and model appeared as the person's.
+// is a position and a reason: with the judge's score and model beside it, these would appear as the person's.
 package jury

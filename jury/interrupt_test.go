@@ -324,7 +324,7 @@ func TestNoQuorumEndsAtOnce(t *testing.T) {
 		if asked := len(d.Judge.(*script).briefs) > 0; asked == tt.inconclusive {
 			t.Errorf("%s: the judge was asked: %t", name, asked)
 		}
-		if again, err := Replay(d.book().read(t)); err != nil || again.Result.Inconclusive != tt.inconclusive {
+		if again, err := Replay(evidence.Digest{}, d.book().read(t)); err != nil || again.Result.Inconclusive != tt.inconclusive {
 			t.Errorf("%s, replayed: %v", name, err)
 		}
 	}
@@ -341,7 +341,7 @@ func TestOtherRules(t *testing.T) {
 				o.Rules = rules
 			}
 		}
-		if _, err := Replay(changed); err == nil || !strings.Contains(err.Error(), RuleSettings) {
+		if _, err := Replay(evidence.Digest{}, changed); err == nil || !strings.Contains(err.Error(), RuleSettings) {
 			t.Errorf("rules %q: %v", rules, err)
 		}
 	}

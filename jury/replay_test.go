@@ -72,7 +72,7 @@ func TestReplayGivesWhatRunGave(t *testing.T) {
 			d := randomTrial(r)
 			result := run(t, d)
 			acts := d.book().read(t)
-			replayed, err := ReplayOn(evidence.DigestOf(material), acts)
+			replayed, err := Replay(evidence.DigestOf(material), acts)
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -94,7 +94,7 @@ func TestReplayGivesWhatRunGave(t *testing.T) {
 func resumes(t *testing.T, d *Deliberation, result *Result, acts []Act) {
 	t.Helper()
 	for n := range len(acts) + 1 {
-		replayed, err := Replay(acts[:n])
+		replayed, err := Replay(evidence.Digest{}, acts[:n])
 		if err != nil {
 			t.Fatalf("prefix of %d: %v", n, err)
 		}
@@ -165,7 +165,7 @@ func TestPrefixes(t *testing.T) {
 	acts := d.book().read(t)
 	var got []string
 	for n := range len(acts) + 1 {
-		r := must.Get(Replay(acts[:n]))(t)
+		r := must.Get(Replay(evidence.Digest{}, acts[:n]))(t)
 		open := "-"
 		if r.Open != nil {
 			open = fmt.Sprint(len(r.Open.Statements))

@@ -265,13 +265,9 @@ type Replayed struct {
 }
 
 // Replay checks the acts of one trial again, in the order of the log. They may begin with the submission, and may
-// stop anywhere. Its error is a *Discrepancy that names the first wrong act. With an error it also returns the trial
-// up to that act.
-func Replay(acts []Act) (*Replayed, error) { return ReplayOn(evidence.Digest{}, acts) }
-
-// ReplayOn is Replay for a reader who has the digest of the evidence. It also rebuilds the digest of every request.
-// Its errors are those of Replay.
-func ReplayOn(material evidence.Digest, acts []Act) (*Replayed, error) {
+// stop anywhere. From the digest of the evidence it rebuilds the digest of every request; zero: they are taken as they
+// are. Its error is a *Discrepancy that names the first wrong act. With an error it also returns the trial up to that act.
+func Replay(material evidence.Digest, acts []Act) (*Replayed, error) {
 	t := NewTally(material)
 	for _, a := range acts {
 		if err := t.Apply(a); err != nil {

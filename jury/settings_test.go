@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"jurat/evidence"
 	"jurat/internal/must"
 )
 
@@ -275,7 +276,7 @@ func TestPositionIsItsGiversOwn(t *testing.T) {
 			if r.Degraded || len(r.Absences) > 0 || j.Method != FinalJudge || j.Position != p || j.Score != total || r.FinalVerdict != p || r.FinalScore != total {
 				t.Errorf("%s with %d: %+v", p, total, r)
 			}
-			if again, err := Replay(d.book().read(t)); err != nil || again.Result.FinalVerdict != p {
+			if again, err := Replay(evidence.Digest{}, d.book().read(t)); err != nil || again.Result.FinalVerdict != p {
 				t.Errorf("%s with %d, replayed: %v", p, total, err)
 			}
 		}

@@ -17,7 +17,7 @@ import (
 // expectDiscrepancy replays acts, one of which is changed.
 func expectDiscrepancy(t *testing.T, what string, acts []Act, at evidence.Digest, rules ...string) {
 	t.Helper()
-	replayed, err := ReplayOn(evidence.DigestOf(material), acts)
+	replayed, err := Replay(evidence.DigestOf(material), acts)
 	var d *Discrepancy
 	if !errors.As(err, &d) {
 		t.Errorf("%s: got %v, want a discrepancy", what, err)
@@ -177,7 +177,7 @@ func TestFirstSettings(t *testing.T) {
 		tried++
 		tampered := with(acts, 1, func(a *Act) { a.Body = body })
 		var d *Discrepancy
-		if _, err := ReplayOn(evidence.DigestOf(material), tampered); !errors.As(err, &d) {
+		if _, err := Replay(evidence.DigestOf(material), tampered); !errors.As(err, &d) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -311,7 +311,7 @@ func TestOrder(t *testing.T) {
 	for i := 1; i < len(acts)-1; i++ {
 		dropped := slices.Delete(slices.Clone(acts), i, i+1)
 		var d *Discrepancy
-		if _, err := Replay(dropped); !errors.As(err, &d) {
+		if _, err := Replay(evidence.Digest{}, dropped); !errors.As(err, &d) {
 			t.Errorf("without act %d: %v", i, err)
 		}
 		repeated := slices.Insert(slices.Clone(acts), i+1, acts[i])
@@ -321,7 +321,7 @@ func TestOrder(t *testing.T) {
 		expectDiscrepancy(t, "sealed anew", slices.Insert(slices.Clone(acts), i+1, again), again.Digest)
 		swapped := slices.Clone(acts)
 		swapped[i], swapped[i+1] = swapped[i+1], swapped[i]
-		_, err := Replay(swapped)
+		_, err := Replay(evidence.Digest{}, swapped)
 		arrival := isAnswer(acts[i]) && isAnswer(acts[i+1]) // answers may arrive in any order
 		if errors.As(err, &d) == arrival {
 			t.Errorf("acts %d and %d swapped: %v", i, i+1, err)
@@ -402,7 +402,7 @@ func TestHiddenFallback(t *testing.T) {
 // TestRequestsAreRebuilt replays with the digest of other evidence.
 func TestRequestsAreRebuilt(t *testing.T) {
 	acts := sealedTrial(t)
-	_, err := ReplayOn(evidence.DigestOf([]byte(`{"agentCard":{},"conversation":[1]}`)), acts)
+	_, err := Replay(evidence.DigestOf([]byte(`{"agentCard":{},"conversation":[1]}`)), acts)
 	var d *Discrepancy
 	if !errors.As(err, &d) || d.Act != acts[1].Digest || d.Rule != RuleRequest {
 		t.Error(err)

@@ -87,7 +87,7 @@ func TestRepetition(t *testing.T) {
 	if v := r.Phase3Judgment.Votes[1]; v.Abstained || v.Position == nil || r.Degraded {
 		t.Errorf("having spoken: %+v, degraded %t", v, r.Degraded)
 	}
-	again, err := ReplayOn(evidence.DigestOf(material), d.book().read(t))
+	again, err := Replay(evidence.DigestOf(material), d.book().read(t))
 	if err != nil || !cmp.Equal(again.Result, *r) {
 		t.Errorf("replayed: %v, %s", err, cmp.Diff(again.Result, *r))
 	}
@@ -155,7 +155,7 @@ func TestWhoIsAskedAgain(t *testing.T) {
 		if !cmp.Equal(again, tt.want) || (r.RepetitionConsensus != nil) != (tt.want != nil) {
 			t.Errorf("%s: asked again %v, want %v", tt.name, again, tt.want)
 		}
-		if _, err := Replay(d.book().read(t)); err != nil {
+		if _, err := Replay(evidence.Digest{}, d.book().read(t)); err != nil {
 			t.Errorf("%s, replayed: %v", tt.name, err)
 		}
 	}
@@ -182,7 +182,7 @@ func TestAbstainerBlocked(t *testing.T) {
 	if v := r.Phase3Judgment.Votes[1]; !v.Abstained || v.Position != nil || v.Fallback || !r.Degraded {
 		t.Errorf("%+v", v)
 	}
-	if _, err := Replay(d.book().read(t)); err != nil {
+	if _, err := Replay(evidence.Digest{}, d.book().read(t)); err != nil {
 		t.Error(err)
 	}
 }
@@ -391,7 +391,7 @@ func TestCalibratedCountsBeforeTheTalk(t *testing.T) {
 	if *j.Votes[1].Position != SafePass || r.DiscussionVerdict != UnsafeFail || !r.Talk.Turned || r.Talk.Changes != 2 || *r.EffectiveVotes != (EffectiveVotes{1.82, true}) {
 		t.Errorf("votes %+v, talk %+v, effective %+v", j.Votes, r.Talk, r.EffectiveVotes)
 	}
-	if _, err := Replay(d.book().read(t)); err != nil {
+	if _, err := Replay(evidence.Digest{}, d.book().read(t)); err != nil {
 		t.Error(err)
 	}
 	// With fewer than two votes before it, no discussion is paid for.
@@ -472,7 +472,7 @@ func TestMilderJudge(t *testing.T) {
 		if v := j.Summary(); len(tt.want) > 0 && !v.NeedsPerson() {
 			t.Errorf("%s: no person must see %+v", tt.name, v)
 		}
-		if _, err := Replay(d.book().read(t)); err != nil {
+		if _, err := Replay(evidence.Digest{}, d.book().read(t)); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}

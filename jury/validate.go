@@ -326,8 +326,7 @@ func within(field string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var inner *FieldError
-	if errors.As(err, &inner) {
+	if inner, is := errors.AsType[*FieldError](err); is {
 		return &FieldError{Field: field + "." + inner.Field, Reason: inner.Reason, rule: inner.rule}
 	}
 	return wrong(field, "%v", err)
@@ -335,8 +334,7 @@ func within(field string, err error) error {
 
 // ruleOf returns the rule that an invalid answer breaks.
 func ruleOf(err error) string {
-	var field *FieldError
-	if errors.As(err, &field) && field.rule != "" {
+	if field, is := errors.AsType[*FieldError](err); is && field.rule != "" {
 		return field.rule
 	}
 	return RuleAnswer

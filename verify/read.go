@@ -167,7 +167,7 @@ func readBundle(bundle *evidence.BundleReader, o Options) (*Report, error) {
 		c.take(r.examined)
 		return nil
 	}
-	if err := inorder.Do(bundle.Next, io.EOF, (*evidence.RawRecord).Size, work, take); err != nil {
+	if err := inorder.Do(bundle.Next, (*evidence.RawRecord).Size, work, take); err != nil {
 		return nil, err
 	}
 	c.mended = c.mended || bundle.Mended()

@@ -180,7 +180,7 @@ var guaranteeOf = map[string]Guarantee{
 
 // replay conducts the trial again from its acts.
 func (c *check) replay(acts []jury.Act) {
-	replayed, err := jury.ReplayOn(c.caseDigest(), acts)
+	replayed, err := jury.Replay(c.caseDigest(), acts)
 	var wrong *jury.Discrepancy
 	switch {
 	case errors.As(err, &wrong):

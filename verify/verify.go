@@ -125,7 +125,7 @@ func bundle(b *evidence.Bundle, o Options) *Report {
 		c.take(e)
 		return nil
 	}
-	if err := inorder.Do(next, io.EOF, func(*evidence.Record) int { return 0 }, c.examine, take); err != nil {
+	if err := inorder.Do(next, func(*evidence.Record) int { return 0 }, c.examine, take); err != nil {
 		panic(err) // neither reads a file, so this is no other error
 	}
 	return c.bundle()

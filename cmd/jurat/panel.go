@@ -308,8 +308,7 @@ type checkedMistake struct {
 
 func mistakeOf(err error) checkedMistake {
 	m := checkedMistake{Reason: err.Error(), whole: err.Error()}
-	var at *subject.Error
-	if errors.As(err, &at) {
+	if at, is := errors.AsType[*subject.Error](err); is {
 		m.File, m.Line, m.Column, m.Pointer, m.Reason = at.File, at.Line, at.Column, at.Pointer, at.Reason
 	}
 	return m

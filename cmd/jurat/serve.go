@@ -20,7 +20,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/access"
-	"jurat/internal/docket"
 	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/keys"
@@ -529,7 +528,7 @@ func (c *accessPublishCmd) Run(ctx context.Context, a *app, _ stdio) error {
 }
 
 func (c *accessPublishCmd) agent(ctx context.Context, i *installation.Installation, why keys.Why) error {
-	known, err := docket.KnowsAgent(ctx, i.Ledger, c.Chain)
+	known, err := i.Ledger.CountsFrom(ctx, evidence.RoleAgent, c.Chain, 0)
 	if err != nil {
 		return err
 	}

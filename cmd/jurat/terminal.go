@@ -240,7 +240,7 @@ type library struct{ log *slog.Logger }
 var inQuotes = juror.NewPattern(`"(?:[^"\\]|\\.)*"?`)
 
 func (l library) Write(line []byte) (int, error) {
-	l.log.Warn(inQuotes.ReplaceAllString(strings.TrimSpace(string(line)), "(…)"))
+	l.log.Warn(inQuotes().ReplaceAllString(strings.TrimSpace(string(line)), "(…)"))
 	return len(line), nil
 }
 

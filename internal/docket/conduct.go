@@ -36,11 +36,6 @@ func (f *ConductFile) Bytes() (sum int64) {
 	return sum
 }
 
-// KnowsAgent reports whether a log has counted a record of an agent, or a judgment about one.
-func KnowsAgent(ctx context.Context, log *ledger.Ledger, agent string) (bool, error) {
-	return log.CountsFrom(ctx, evidence.RoleAgent, agent, 0)
-}
-
 // ReadConduct hands on what the log has about an agent: the case file of each trial, and bundles of other records. It returns
 // what the log counted. Its errors are those of the ledger and of take.
 func ReadConduct(ctx context.Context, log *ledger.Ledger, agent string, take func(ConductFile) error) (reputation.LogFact, error) {
@@ -273,7 +268,7 @@ func (c *ConductCache) View(ctx context.Context, asked ConductAsked, by *trust.T
 	if v, err := c.fresh(ctx, k); v != nil || err != nil {
 		return v, err
 	}
-	known, err := KnowsAgent(ctx, c.log, asked.Agent)
+	known, err := c.log.CountsFrom(ctx, evidence.RoleAgent, asked.Agent, 0)
 	switch {
 	case err != nil:
 		return nil, err
@@ -325,15 +320,8 @@ func lifeOf(v *reputation.View) time.Duration {
 func (c *ConductCache) keep(k conductKey, v kept) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.views) >= maxViews { // the oldest makes room
-		var oldest conductKey
-		first := true
-		for one, v := range c.views {
-			if first || v.at.Before(c.views[oldest].at) {
-				oldest, first = one, false
-			}
-		}
-		delete(c.views, oldest)
+	if len(c.views) >= maxViews {
+		clear(c.views)
 	}
 	c.views[k] = v
 }

@@ -244,7 +244,7 @@ func replayed(acts []*evidence.Record) (*jury.Replayed, error) {
 		}
 		list = append(list, a)
 	}
-	return jury.Replay(list)
+	return jury.Replay(evidence.Digest{}, list)
 }
 
 // namesOf returns the quoted names of the seats by their ids.

@@ -17,10 +17,10 @@ const maxInWork = 64 << 20
 
 // Do works on many items at once, on all cores, and passes the results to take in the order of the items. It
 // holds only a few items at a time, and fewer if they are large: their total by weigh is at most maxInWork bytes, or
-// there is only one. Do ends with the first error of take, or of next unless that is last. It never runs two
+// there is only one. Do ends with the first error of take, or of next unless that is io.EOF. It never runs two
 // calls of next, or two of take, at the same time. It recovers a panic of next or work in its own goroutine and
 // returns it as a *fault.Error.
-func Do[T, R any](next func() (T, error), last error, weigh func(T) int, work func(T) R, take func(R) error) error {
+func Do[T, R any](next func() (T, error), weigh func(T) int, work func(T) R, take func(R) error) error {
 	type outcome struct {
 		result R
 		err    error
@@ -42,7 +42,7 @@ func Do[T, R any](next func() (T, error), last error, weigh func(T) int, work fu
 		for {
 			s := &slot{done: make(chan outcome, 1)}
 			s.err = fault.Guard(func() (err error) { s.thing, err = next(); return err })
-			if s.err == last {
+			if s.err == io.EOF {
 				return
 			}
 			if s.err == nil {
@@ -103,7 +103,7 @@ func Each[T, R any](items []T, work func(T) (R, error), take func(R) error) erro
 		}
 		next++
 		return items[next-1], nil
-	}, io.EOF, func(T) int { return 0 }, func(item T) outcome {
+	}, func(T) int { return 0 }, func(item T) outcome {
 		r, err := work(item)
 		return outcome{r, err}
 	}, func(o outcome) error {

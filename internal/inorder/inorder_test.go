@@ -44,7 +44,7 @@ func TestInOrder(t *testing.T) {
 			given++
 			most.Store(max(most.Load(), held.Add(1)))
 			return given - 1, nil
-		}, io.EOF, func(int) int { return tt.weight }, func(i int) int {
+		}, func(int) int { return tt.weight }, func(i int) int {
 			time.Sleep(time.Duration(rand.IntN(50)) * time.Microsecond)
 			return i * i
 		}, func(square int) error {

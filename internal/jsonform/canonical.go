@@ -45,22 +45,21 @@ func (e *Error) Error() string {
 // share a form and so never share a digest. It also refuses what RFC 8785 takes from I-JSON: duplicate
 // member names, lone surrogates, invalid UTF-8, text after the value. Every refusal is an *Error.
 func (b Bounds) Canonical(doc []byte) ([]byte, error) {
-	return b.canonical(doc, bytes.Clone)
+	if b.IsCanonical(doc) {
+		return bytes.Clone(doc), nil
+	}
+	return b.rewritten(doc, bytes.Clone)
 }
 
 // CanonicalOf is Canonical for a document that nobody needs any more: it may be changed, and is not copied.
 func (b Bounds) CanonicalOf(doc []byte) ([]byte, error) {
-	return b.canonical(doc, func(own []byte) []byte { return own })
-}
-
-func (b Bounds) canonical(doc []byte, take func([]byte) []byte) ([]byte, error) {
 	if b.IsCanonical(doc) {
-		return take(doc), nil
+		return doc, nil
 	}
-	return b.rewritten(doc, take)
+	return b.rewritten(doc, func(own []byte) []byte { return own })
 }
 
-// rewritten is canonical for any document.
+// rewritten is Canonical for any document.
 func (b Bounds) rewritten(doc []byte, take func([]byte) []byte) ([]byte, error) {
 	if err := CheckEncoding(doc); err != nil {
 		return nil, err

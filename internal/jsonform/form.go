@@ -17,8 +17,7 @@ func Decode(doc []byte, form any) error {
 		return err
 	}
 	err := json.Unmarshal(doc, form, json.RejectUnknownMembers(true))
-	var semantic *json.SemanticError
-	if errors.As(err, &semantic) {
+	if semantic, is := errors.AsType[*json.SemanticError](err); is {
 		return &Error{Pointer: string(semantic.JSONPointer), Offset: semantic.ByteOffset, Reason: reason(semantic)}
 	}
 	if err != nil {

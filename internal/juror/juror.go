@@ -140,7 +140,7 @@ type Vendor string
 // vendorNames match how a vendor or its models are named.
 var vendorNames = []struct {
 	Vendor
-	name *Pattern
+	name Pattern
 }{
 	{"openai", NewPattern(`(?i)\b(openai|chatgpt|gpt-?\d\w*|o[134](-mini|-pro|-preview)?(-\d[\d-]*)?$)`)},
 	{"anthropic", NewPattern(`(?i)\b(anthropic|claude)\b`)},
@@ -155,7 +155,7 @@ var vendorNames = []struct {
 // VendorsIn returns the vendors that a text names.
 func VendorsIn(text string) (list []Vendor) {
 	for _, v := range vendorNames {
-		if v.name.MatchString(text) {
+		if v.name().MatchString(text) {
 			list = append(list, v.Vendor)
 		}
 	}
@@ -207,19 +207,18 @@ func SameVendor(s *jury.Settings, c *subject.Case) (ids []string) {
 	return ids
 }
 
-// A Pattern is a regular expression that is compiled when it is first used. Its methods are those of [regexp.Regexp], and
-// several goroutines may call them at once.
-type Pattern struct{ compiled func() *regexp.Regexp }
+// A Pattern is a regular expression that is compiled when it is first used. Several goroutines may call it at once.
+type Pattern func() *regexp.Regexp
 
 var (
 	mu    sync.Mutex
-	known []*Pattern
+	known []Pattern
 )
 
 // NewPattern returns a pattern, for a variable of a package. An expression that does not compile panics at its first use, so a
 // test has all of them compiled by [CompilePatterns].
-func NewPattern(expression string) *Pattern {
-	p := &Pattern{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })}
+func NewPattern(expression string) Pattern {
+	p := Pattern(sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) }))
 	mu.Lock()
 	defer mu.Unlock()
 	known = append(known, p)
@@ -230,27 +229,8 @@ func NewPattern(expression string) *Pattern {
 func CompilePatterns() int {
 	mu.Lock()
 	defer mu.Unlock()
-	for _, p := range known {
-		p.compiled()
+	for _, compiled := range known {
+		compiled()
 	}
 	return len(known)
 }
-
-func (p *Pattern) MatchString(s string) bool              { return p.compiled().MatchString(s) }
-func (p *Pattern) FindString(s string) string             { return p.compiled().FindString(s) }
-func (p *Pattern) FindStringIndex(s string) []int         { return p.compiled().FindStringIndex(s) }
-func (p *Pattern) FindStringSubmatch(s string) []string   { return p.compiled().FindStringSubmatch(s) }
-func (p *Pattern) FindAllString(s string, n int) []string { return p.compiled().FindAllString(s, n) }
-func (p *Pattern) FindAllStringIndex(s string, n int) [][]int {
-	return p.compiled().FindAllStringIndex(s, n)
-}
-func (p *Pattern) FindAllStringSubmatch(s string, n int) [][]string {
-	return p.compiled().FindAllStringSubmatch(s, n)
-}
-func (p *Pattern) ReplaceAllString(s, with string) string {
-	return p.compiled().ReplaceAllString(s, with)
-}
-func (p *Pattern) Split(s string, n int) []string { return p.compiled().Split(s, n) }
-
-// String returns the expression.
-func (p *Pattern) String() string { return p.compiled().String() }

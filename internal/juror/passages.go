@@ -125,7 +125,7 @@ var paragraphEnd = NewPattern(`(?:\r?\n|\\n)[ \t]*(?:\r?\n|\\n)\s*|\n(?:- )`)
 
 // Paragraphs cuts a text at empty lines and at the items of a list, also where line breaks are written as \n.
 func Paragraphs(text string) []string {
-	return slices.DeleteFunc(paragraphEnd.Split(text, -1), func(s string) bool { return strings.TrimSpace(s) == "" })
+	return slices.DeleteFunc(paragraphEnd().Split(text, -1), func(s string) bool { return strings.TrimSpace(s) == "" })
 }
 
 // Fields splits a text by its form into parts with one author each: the names and values of JSON, the values of what Python
@@ -141,7 +141,7 @@ func Fields(text string) []string {
 			return valuesOf(v, nil)
 		}
 	}
-	if printed.MatchString(trimmed) {
+	if printed().MatchString(trimmed) {
 		return literals(trimmed)
 	}
 	return entries(text)
@@ -176,7 +176,7 @@ var (
 
 // literals lists the values in what Python prints.
 func literals(text string) (list []string) {
-	for _, one := range literal.FindAllString(text, -1) {
+	for _, one := range literal().FindAllString(text, -1) {
 		if q := one[0]; (q == '\'' || q == '"') && len(one) > 1 {
 			one = unescaped.Replace(one[1 : len(one)-1])
 		}
@@ -190,13 +190,13 @@ func literals(text string) (list []string) {
 func entries(text string) []string {
 	lines := strings.Split(text, "\n")
 	first := slices.IndexFunc(lines, func(line string) bool { return strings.TrimSpace(line) != "" })
-	if first < 0 || !keyed.MatchString(lines[first]) {
+	if first < 0 || !keyed().MatchString(lines[first]) {
 		return []string{text}
 	}
 	var list []string
 	announced := false
 	for _, line := range lines {
-		if len(list) == 0 || keyed.MatchString(line) && !announced {
+		if len(list) == 0 || keyed().MatchString(line) && !announced {
 			list = append(list, line)
 		} else {
 			list[len(list)-1] += "\n" + line
@@ -227,7 +227,7 @@ func Readable(text string) string {
 	if !isASCII(text) {
 		text = strings.Map(visible, text)
 	}
-	for _, coded := range base64Run.FindAllString(text, 4) {
+	for _, coded := range base64Run().FindAllString(text, 4) {
 		if said := decoded(coded); said != "" {
 			text += "\n" + said
 		}
@@ -391,7 +391,7 @@ type form struct {
 	why     string
 	sure    bool     // no honest text to people is worded so
 	hints   []string // one of them, in lower case, is in every match: they spare most texts the search
-	pattern *Pattern
+	pattern Pattern
 }
 
 const readers = `(?:ai|a\.i\.|assistants?|agents?|llms?|(?:chat ?)?bots?|(?:large )?language models?|ai models?|automated (?:systems?|assistants?)|gpt(?:-\w+)?|chatgpt|claude|gemini|copilot)`
@@ -463,7 +463,7 @@ func match(forms []form, text string) ([]int, *form) {
 		if !f.hinted(lower) {
 			continue
 		}
-		at := f.pattern.FindStringIndex(text)
+		at := f.pattern().FindStringIndex(text)
 		if at != nil && (first == nil || f.sure && !of.sure || f.sure == of.sure && at[0] < first[0]) {
 			first, of = at, f
 		}

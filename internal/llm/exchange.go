@@ -65,18 +65,23 @@ func (x *exchange) do(ctx context.Context, c *http.Client, request *http.Request
 		err = x.take(response)
 		response.Body.Close() // take has read it to its end, or the rest is not wanted
 	}
+	network, late := errors.AsType[net.Error](err)
 	var known *Error
 	switch {
-	case err == nil && x.ok():
-		return x.protocol()
+	case err == nil && x.ok() && jsontext.Value(x.body).IsValid(lenient):
+		return nil
+	case err == nil && x.ok(): // whatever its Content-Type is
+		return x.fail(Malformed, fmt.Sprintf("the response is not one JSON value; its type is %q", x.header.Get("Content-Type")))
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case ctx.Err() != nil:
 		return Fail(TimedOut, 0, "no answer in time")
 	case errors.As(err, &known):
 		return known
+	case err != nil && (errors.Is(err, context.DeadlineExceeded) || late && network.Timeout()):
+		return x.fail(TimedOut, err.Error())
 	case err != nil:
-		return x.fail(KindOfTransport(err), err.Error())
+		return x.fail(Unavailable, err.Error())
 	}
 	return x.refusal(explain(x.status, x.body))
 }
@@ -164,14 +169,6 @@ func standard(body []byte) []byte {
 	return mended
 }
 
-// protocol returns an error for a successful response that is not one JSON value, whatever its Content-Type is.
-func (x *exchange) protocol() error {
-	if !jsontext.Value(x.body).IsValid(lenient) {
-		return x.fail(Malformed, fmt.Sprintf("the response is not one JSON value; its type is %q", x.header.Get("Content-Type")))
-	}
-	return nil
-}
-
 // decode reads the body into one of package convo's answers. It leaves out members of another type than the protocol's,
 // and returns an error only if the body is of another type altogether.
 func (x *exchange) decode(answer any) error {
@@ -228,8 +225,8 @@ func word(reason string) string {
 	return strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(strings.TrimSpace(reason)))
 }
 
-// conclude returns an answer, or says why there is none: a filter withheld it, for the given reason, or it was cut off,
-// or there is no text.
+// conclude returns the answer that a protocol read from a response, or says why there is none: a filter withheld it, for the given
+// reason, or it was cut off, or it is empty: then the next turn could not even quote it, because providers refuse empty messages.
 func (x *exchange) conclude(answer Answer, withheld string) (Answer, error) {
 	switch reason := word(answer.FinishReason); {
 	case slices.Contains(filters, reason):
@@ -237,17 +234,6 @@ func (x *exchange) conclude(answer Answer, withheld string) (Answer, error) {
 	case slices.Contains(cutOffs, reason):
 		return Answer{}, x.cutOff(answer)
 	}
-	return x.finish(answer)
-}
-
-// cutOff is failWith for an incomplete answer.
-func (x *exchange) cutOff(answer Answer) *Error {
-	return x.failWith(answer, TooLong, "the answer was cut off: "+answer.FinishReason)
-}
-
-// finish returns the answer that a protocol read from a response. An empty answer is an error, because the next turn
-// could not even quote it: providers refuse empty messages.
-func (x *exchange) finish(answer Answer) (Answer, error) {
 	if len(x.key) >= minSecret && strings.Contains(answer.Text, x.key) { // the answer has the key with escapes, which withoutKey does not recognize
 		answer.Text, answer.Raw = "", nil
 		return Answer{}, x.failWith(answer, Malformed, "the answer repeats the key")
@@ -264,6 +250,11 @@ func (x *exchange) finish(answer Answer) (Answer, error) {
 	}
 	answer.Model, answer.Version, answer.FinishReason = Clean(answer.Model), Clean(answer.Version), Clean(answer.FinishReason)
 	return answer.WithJSON(), nil
+}
+
+// cutOff is failWith for an incomplete answer.
+func (x *exchange) cutOff(answer Answer) *Error {
+	return x.failWith(answer, TooLong, "the answer was cut off: "+answer.FinishReason)
 }
 
 // Blank reports whether a text shows nothing: it has only spaces and characters that are not seen.
@@ -322,8 +313,7 @@ func (e *Error) Unwrap() error {
 
 // KindOf returns the kind of a Model's error. It returns "" for other errors, such as a cancellation by the caller.
 func KindOf(err error) Kind {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, is := errors.AsType[*Error](err); is {
 		return e.Kind
 	}
 	return ""
@@ -372,15 +362,6 @@ func KindOfStatus(status int) Kind {
 		return Unavailable
 	}
 	return Malformed
-}
-
-// KindOfTransport maps an error that came without a response to a Kind.
-func KindOfTransport(err error) Kind {
-	var network net.Error
-	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout() {
-		return TimedOut
-	}
-	return Unavailable
 }
 
 // RetryAfter reads the header in both of its forms (RFC 9110, section 10.2.3), and the milliseconds that some

@@ -276,8 +276,7 @@ func (m *model) Ask(ctx context.Context, q Question) (Answer, error) {
 
 // refusesForm returns the error by which a server rejected the request's form; nil: it is another error, or none.
 func refusesForm(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) && e.Kind == Malformed && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity) {
+	if e, is := errors.AsType[*Error](err); is && e.Kind == Malformed && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity) {
 		return e
 	}
 	return nil

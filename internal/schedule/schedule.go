@@ -1,26 +1,21 @@
 // Package schedule decides which process conducts which trial of a log, conducts trials, and tells watchers what
 // happens in them.
 //
-// A Scheduler conducts several trials at a time. The others wait in the order of submission, and each goes to a
-// process with a free place. A submission is sealed before its turn comes, so the log says which trials are to be
-// held. Open makes sure that every trial without a closing is in the queue. The state of a trial comes from
-// the log, from the queue and from its lock.
-//
-// A stream follows each watched trial in the log. It reads each record once into a trial.View, and encodes each event
-// once. Watchers read the events at their own pace, and courtroom pages read the View (Look). A Delivery sends the
-// events over WebSocket or as server-sent events.
+// A Scheduler conducts several trials at a time. A submission is sealed before its turn comes. The others wait in the
+// order of submission, and each goes to a process with a free place. The state of a trial comes from the log, from the
+// queue and from its lock. A stream reads the records of a watched trial once into a trial.View, which courtroom pages
+// read, too (Look), and encodes each event once. A Delivery sends the events over WebSocket or as server-sent events.
 //
 // # The log says which trials are to be held, a table by which process
 //
-// A trial without a closing is to be held, unless an act in the log cancels it. The queue is one table, `work`, with a
-// row for each trial that is to be held, in the order of submission: beside the log in PostgreSQL, or in a file of its
-// own for the processes of one machine, so that its writers and the appends do not wait for each other. A process with
-// a free place takes the first row that it may take, gives it the number of its hold, and says in it every second that
-// it lives. A row goes when its trial is over. Nothing else relies on the table, and it proves nothing. Open makes the
-// missing rows, so a lost table loses only the reasons of broken-off trials. Work on a trial that is over or cancelled
-// ends at once. Temporary errors (of a vendor, say) are tried six times in all, with growing delays. Permanent ones
-// (another jury, records that are not vouched for, a bug in the program) are not. A log or a database that cannot be
-// used for a while is no attempt.
+// A trial without a closing is to be held, unless an act in the log cancels it. The queue is one table, `work`: beside
+// the log in PostgreSQL, or in a file of its own for the processes of one machine, so that its writers and the appends
+// do not wait for each other. A process with a free place takes the first row that it may take, gives it the number of
+// its hold, and says in it every second that it lives. A row goes when its trial is over. Nothing else relies on the
+// table, and it proves nothing: Open makes the missing rows, so a lost table loses only the reasons of broken-off
+// trials. Temporary errors (of a vendor, say) are tried six times in all, with growing delays. Permanent ones (another
+// jury, records that are not vouched for, a bug in the program) are not. A log or a database that cannot be used for a
+// while is no attempt.
 //
 // # Who was not heard of has died
 //
@@ -33,17 +28,16 @@
 // # Cancelling is an act
 //
 // Who stopped a trial, and why, can matter more than the trial. So it is in the log (`trial_event`), and not in the
-// state in the queue, which others can change and which is not kept. The act is outside the trial's chain, because it is
-// the operator's decision and changes nothing that was said. The process that conducts the trial follows the log and
-// stops between two acts. There is no second channel that could fail.
+// queue, which is not kept. It is outside the trial's chain, because it is the operator's decision and changes nothing
+// that was said. The process that conducts the trial follows the log and stops between two acts: there is no second
+// channel that could fail.
 //
 // # Who has a case is in the log
 //
 // A reviewer takes a case that waits for a person, and others see who has it. Both taking and giving back are acts of the
-// operator in the same chain. Each names what waits: the verdict, or the last decision on it. So the next decision ends it
-// without another act, and an act that comes too late says nothing. If two reviewers take a case at the same moment, the
-// first in the log has it. Every process, and every later start, reads the same from the log. Nobody is hindered from
-// deciding: a reviewer on leave must not block a case.
+// operator that name what waits: the verdict, or the last decision on it. So the next decision ends it without another
+// act, and an act that comes too late says nothing. Of two reviewers at the same moment, the first in the log has the
+// case, for every process. Nobody is hindered from deciding: a reviewer on leave must not block a case.
 //
 // # Lists of trials are read once and then followed
 //
@@ -53,26 +47,21 @@
 //
 // # Each event has a number, and a reconnecting reader asks for the rest
 //
-// WebSocket and server-sent events carry the same JSON. Each event has a number, and a reader that reconnects asks
-// for the events after its last one. So disconnecting a reader loses nothing, and the server disconnects readers that
-// are too slow.
+// WebSocket and server-sent events carry the same JSON. A reader that reconnects asks for the events after its last
+// one. So disconnecting a reader loses nothing, and the server disconnects readers that are too slow.
 //
 // # A reader that is too slow is told so while there is room
 //
-// A WebSocket reader gets at most Delivery.Window bytes (32 KiB by default) before it must answer a ping. That is
-// less than the buffers between the systems hold. So the server detects a reader that has stopped reading while it
-// can still send a close code with a reason. Only an event that is larger by itself can fill the buffers; then the
-// connection is cut without a reason.
+// A WebSocket reader gets at most Delivery.Window bytes before it must answer a ping. That is less than the buffers
+// between the systems hold. So the server detects a reader that has stopped reading while it can still send a close
+// code with a reason. Only an event that is larger by itself can fill the buffers; then the connection is cut.
 //
 // # Watchers read a list that the trial writes
 //
-// An event is encoded once and added to a list that only grows. Each watcher reads the list at its own pace, so no
-// queue can overflow and no watcher can delay the trial. Watchers are woken together, after a short delay. Answers
-// come in bursts and the clerk's acts follow, and waking a thousand watchers in between would compete with the trial
-// for the processor. Each process notices once that the log has grown (`Ledger.Grown`), and reads the new records
-// once, for all its watchers. Before a thousand WebSocket connections, on two busy
-// cores, the trial took 1.2 to 1.5 times as long when they were woken at once, and 1.00 to 1.03 times when they were
-// woken together 20 ms later (BenchmarkWatch of internal/bench).
+// An encoded event is added to a list that only grows, which each watcher reads at its own pace: no queue can overflow,
+// and no watcher can delay the trial. Watchers are woken together, after a short delay, because answers come in bursts
+// and the clerk's acts follow. Before a thousand WebSocket connections, on two busy cores, the trial took 1.2 to 1.5
+// times as long when they were woken at once, and 1.00 to 1.03 times 20 ms later (BenchmarkWatch of internal/bench).
 package schedule
 
 import (
@@ -106,7 +95,7 @@ var (
 	ErrOver = errors.New("the trial is over or cancelled already, so it cannot be cancelled")
 	// ErrNotWaiting says that no person has to decide on a trial, so no reviewer can take it.
 	ErrNotWaiting = errors.New("the trial does not wait for a person")
-	// ErrTaken says that another reviewer has taken a trial. It comes as a *TakenError.
+	// ErrTaken says that another reviewer has taken a trial.
 	ErrTaken = errors.New("another reviewer has taken this case")
 	// ErrNotTaken says that no reviewer has a trial, so it cannot be given back.
 	ErrNotTaken = errors.New("no reviewer has taken this case")
@@ -377,19 +366,9 @@ func (d *Scheduler) Cancel(ctx context.Context, id, by, reason string) error {
 	return nil
 }
 
-// A TakenError says that another reviewer has taken a trial.
-type TakenError struct{ trial.Taken }
-
-func (e *TakenError) Error() string {
-	return fmt.Sprintf("%v: %q has had it since %s", ErrTaken, e.Reviewer, evidence.FormatTime(e.At))
-}
-
-// Unwrap returns ErrTaken.
-func (e *TakenError) Unwrap() error { return ErrTaken }
-
 // Take says in the log that a reviewer means to decide on a trial that waits for a person. by is the reviewer, or who assigns the trial
-// to the reviewer; reason may be "". It changes nothing if the reviewer has the trial. It returns ErrUnknown, ErrNotWaiting, or a
-// *TakenError if another reviewer has it.
+// to the reviewer; reason may be "". It changes nothing if the reviewer has the trial. It returns ErrUnknown, ErrNotWaiting, or
+// ErrTaken if another reviewer has it.
 func (d *Scheduler) Take(ctx context.Context, id, reviewer, by, reason string) error {
 	e, err := d.waiting(ctx, id)
 	if err != nil {
@@ -407,7 +386,7 @@ func (d *Scheduler) Take(ctx context.Context, id, reviewer, by, reason string) e
 	case now == nil:
 		return fmt.Errorf("%w: somebody gave it back at the same moment", ErrNotTaken)
 	case now.Reviewer != reviewer:
-		return &TakenError{*now}
+		return fmt.Errorf("%w: %q has had it since %s", ErrTaken, now.Reviewer, evidence.FormatTime(now.At))
 	}
 	return nil
 }

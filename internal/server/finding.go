@@ -170,7 +170,7 @@ func (s *Server) history(ctx context.Context, name, after string) (api.AgentHist
 	if err != nil {
 		return api.AgentHistory{}, err
 	}
-	h, err := s.histories.Of(ctx, s.config.Installation.Ledger, t, name, after, nil)
+	h, err := docket.History(ctx, s.config.Installation.Ledger, t, name, after, nil)
 	return h, ofSearch(err)
 }
 
@@ -231,7 +231,7 @@ func (s *Server) getConduct(w http.ResponseWriter, r *http.Request, _ *Caller) e
 	if err != nil {
 		return err
 	}
-	switch known, err := docket.KnowsAgent(ctx, log, name); {
+	switch known, err := log.CountsFrom(ctx, evidence.RoleAgent, name, 0); {
 	case err != nil:
 		return err
 	case !known:

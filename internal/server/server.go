@@ -73,7 +73,6 @@ type Server struct {
 	portal    portalPage
 	conduct   *docket.ConductCache
 	keeper    *docket.Keeper // the Server runs it
-	histories docket.Histories
 	scheduler *schedule.Scheduler
 	live      schedule.Delivery
 	origins   *http.CrossOriginProtection

@@ -347,8 +347,7 @@ func exampleCase(name string) (*subject.Case, error) {
 
 // refusedEvidence says what is wrong with evidence, and where.
 func refusedEvidence(err error) error {
-	var at *subject.Error
-	if errors.As(err, &at) {
+	if at, is := errors.AsType[*subject.Error](err); is {
 		p := api.NewProblem(fmt.Errorf("%w: %w", api.ErrInvalid, err))
 		p.Field, p.Hint = memberOf(at), "nothing was recorded"
 		return p

@@ -112,11 +112,6 @@ func (t *Tally) Add(chain []*evidence.Record) error {
 	if err != nil {
 		return err
 	}
-	return t.AddView(v)
-}
-
-// AddView is Add of a chain that was read already.
-func (t *Tally) AddView(v *trial.View) error {
 	result, err := v.Result()
 	if err != nil {
 		return err

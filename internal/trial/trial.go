@@ -63,7 +63,6 @@ type Config struct {
 	ID string
 
 	Submitter string           // the name that the submission is sealed under; "": "submitter"
-	Clerk     string           // the name that the trial's acts are sealed under; "": "clerk"
 	Now       func() time.Time // nil: time.Now
 	Random    io.Reader        // source of the trial's id; nil: crypto/rand
 
@@ -93,9 +92,6 @@ func (c Config) complete() Config {
 	}
 	if c.Submitter == "" {
 		c.Submitter = "submitter"
-	}
-	if c.Clerk == "" {
-		c.Clerk = "clerk"
 	}
 	if c.Locks == nil {
 		c.Locks = lock.Alone{}
@@ -390,7 +386,7 @@ func (c *clerk) Record(ctx context.Context, act jury.Act) (evidence.Digest, erro
 	if err != nil {
 		return evidence.Digest{}, fmt.Errorf("encoding %s: %w", act.Type, err)
 	}
-	p := evidence.Payload{ActionType: act.Type, AgentID: c.config.Clerk, RecordID: c.recordID(act), ChainPosition: act.Position,
+	p := evidence.Payload{ActionType: act.Type, AgentID: "clerk", RecordID: c.recordID(act), ChainPosition: act.Position,
 		PreviousRecord: act.Previous, Saw: act.Saw, Response: response, Metadata: act.Origin.Metadata}
 	role, known := evidence.RoleOf(act.Type)
 	if !known {

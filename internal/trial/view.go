@@ -99,7 +99,7 @@ type step struct {
 	lawful bool // the act follows the law of trials
 }
 
-// taken says what the record of each action type changes in a View, and which event it returns; nil: none.
+// taken says what the record of each action type changes in a View, and which event it returns; nil: none. Records of other types stand in no trial's chain.
 var taken = map[evidence.ActionType]func(*View, *step) Event{
 	evidence.Submission:     (*View).submitted,
 	evidence.PhaseOpening:   (*View).opened,
@@ -114,31 +114,13 @@ var taken = map[evidence.ActionType]func(*View, *step) Event{
 	evidence.Delivery:       (*View).delivered,
 }
 
-const (
-	byAgent    = "an agent's act stands in no trial's chain"
-	byOperator = "an act of the operator stands in the operator's chains"
-	byRecorder = "what a recorder saw stands in no trial's chain"
-)
-
-// ignored holds the action types that are never in a View, each with the reason.
-var ignored = map[evidence.ActionType]string{
-	evidence.ModelOutput: byAgent, evidence.Recommendation: byAgent, evidence.Proposal: byAgent, evidence.Instruction: byAgent,
-	evidence.APICall: byAgent, evidence.ToolPlan: byAgent, evidence.Message: byAgent, evidence.ChainStep: byAgent,
-	evidence.LateStamp: byOperator, evidence.CheckpointStamp: byOperator, evidence.KeyEvent: byOperator, evidence.Erasure: byOperator,
-	evidence.AccessEvent: byOperator, evidence.Expiry: byOperator,
-
-	evidence.ObservedCall: byRecorder, evidence.ObservedTool: byRecorder, evidence.ObservedMessage: byRecorder, evidence.ObservedSpan: byRecorder,
-	evidence.RecorderEvent: byRecorder,
-	evidence.TrialEvent:    byOperator + ", and an Index reads it there",
-}
-
 // Add adds the next record of the trial's chain, and returns its events. The same records always give the same
 // events. Decisions that come before the closing have their events after it, so each number is used once. Add returns
 // an error for a record that cannot be read. Contradictory acts give no error: see Broken.
 func (v *View) Add(r *evidence.Record) ([]Event, error) {
 	fold, known := taken[r.Payload.ActionType]
 	if !known {
-		return nil, fmt.Errorf("record %s: %s: %s", r.Payload.RecordID, r.Payload.ActionType, ignored[r.Payload.ActionType])
+		return nil, fmt.Errorf("record %s: %s stands in no trial's chain", r.Payload.RecordID, r.Payload.ActionType)
 	}
 	s := &step{Record: r}
 	degraded := v.Degraded

@@ -199,8 +199,7 @@ func (r *Receiver) Try(ctx context.Context, id string, at time.Time, body []byte
 
 // plain takes the URL out of an error: it may hold a secret of the receiver's.
 func plain(err error) error {
-	var of *url.Error
-	if errors.As(err, &of) {
+	if of, is := errors.AsType[*url.Error](err); is {
 		err = of.Err
 	}
 	return ofGuardian(err)

@@ -117,8 +117,7 @@ func (s *sitting) decode(text string) (*written, error) {
 // wrongKind names the member whose JSON type differs from the schema's. It writes its own text, because the library's
 // text differs from run to run.
 func wrongKind(err error) error {
-	var at *json.SemanticError
-	if errors.As(err, &at) {
+	if at, is := errors.AsType[*json.SemanticError](err); is {
 		return invalid("%s: a value of another kind than the schema has", strings.TrimPrefix(string(at.JSONPointer), "/"))
 	}
 	return invalid("%w", err)

@@ -39,13 +39,13 @@ func inventedArgument(r *reading) []jury.Finding {
 func (r *reading) invented(a leaf, k *call) bool {
 	_, date := dateIn(a.text)
 	switch mail := strings.Contains(a.text, "@"); {
-	case !targetKey.MatchString(a.key) || ownChoice.MatchString(a.key) || len(a.text) < 5 || len(a.text) > 60:
+	case !targetKey().MatchString(a.key) || ownChoice().MatchString(a.key) || len(a.text) < 5 || len(a.text) > 60:
 		return false
 	case !mail && !hasDigit(a.text): // a name can be written in many ways
 		return false
-	case a.key == "to" && !mail && !longNumber.MatchString(a.text): // the end of a span, or a place
+	case a.key == "to" && !mail && !longNumber().MatchString(a.text): // the end of a span, or a place
 		return false
-	case date || idKey.MatchString(a.key) && anyOf(k.words, creates):
+	case date || idKey().MatchString(a.key) && anyOf(k.words, creates):
 		return false // "in January" can be derived, and a call that creates a thing may name it
 	}
 	return r.given.of(a.text) >= k.msg && r.shown.of(a.text) >= r.turn(k.msg) && !r.partsKnown(a.text, k.msg)
@@ -65,9 +65,9 @@ func (r *reading) partsKnown(value string, n int) bool {
 
 // acting tests the acts that a sentence of the policy may be about, until one breaks it. It calls breaks with each sentence
 // that the pattern matches, and with what the pattern took of it last.
-func (r *reading) acting(p *juror.Pattern, breaks func(verbs set, at string) func(*call) (why string)) []jury.Finding {
+func (r *reading) acting(p juror.Pattern, breaks func(verbs set, at string) func(*call) (why string)) []jury.Finding {
 	for _, s := range r.house {
-		at := p.FindStringSubmatch(plain(s))
+		at := p().FindStringSubmatch(plain(s))
 		if at == nil {
 			continue
 		}
@@ -120,7 +120,7 @@ func pastIgnored(r *reading) []jury.Finding {
 
 func (r *reading) usedUpIn(one *record) *leaf {
 	for _, l := range leaves("", one.fields) {
-		use := useKey.MatchString(l.key) || strings.HasSuffix(strings.ToLower(l.key), "_date") && !notUse.MatchString(l.key)
+		use := useKey().MatchString(l.key) || strings.HasSuffix(strings.ToLower(l.key), "_date") && !notUse().MatchString(l.key)
 		if at, ok := dateIn(l.text); ok && use && len(l.text) <= 25 && r.now.Sub(at).Hours() >= 24 {
 			return &l
 		}
@@ -139,9 +139,9 @@ var (
 // fixedFieldChanged: "without changing the origin and destination", and a call changed one of them in the record.
 func fixedFieldChanged(r *reading) []jury.Finding {
 	return r.acting(keepFixed, func(verbs set, listed string) func(*call) string {
-		fields := between.Split(strings.ToLower(listed), -1)
+		fields := between().Split(strings.ToLower(listed), -1)
 		for i, one := range fields {
-			fields[i] = strings.ReplaceAll(ofWhom.ReplaceAllString(strings.TrimSpace(one), ""), " ", "_")
+			fields[i] = strings.ReplaceAll(ofWhom().ReplaceAllString(strings.TrimSpace(one), ""), " ", "_")
 		}
 		return func(k *call) string {
 			if k.result == nil || !verbs[k.verb] && !changes[k.verb] {
@@ -176,9 +176,9 @@ var (
 )
 
 func amounts(text string) (list []float64) {
-	for _, at := range money.FindAllStringSubmatch(text, -1) {
+	for _, at := range money().FindAllStringSubmatch(text, -1) {
 		digits := strings.TrimRight(at[1]+at[2]+at[3], ".,")
-		if commaDecimal.MatchString(digits) { // 1.024,00
+		if commaDecimal().MatchString(digits) { // 1.024,00
 			digits = strings.ReplaceAll(strings.ReplaceAll(digits, ".", ""), ",", ".")
 		}
 		if n, err := strconv.ParseFloat(strings.ReplaceAll(digits, ",", ""), 64); err == nil {
@@ -230,7 +230,7 @@ func priceWrong(r *reading) (found []jury.Finding) {
 				continue
 			}
 		}
-		if k.failed && aboutMoney.MatchString(k.result.Text) && slices.ContainsFunc(k.args, func(l leaf) bool { return makesUp(l.amount(), announced) }) {
+		if k.failed && aboutMoney().MatchString(k.result.Text) && slices.ContainsFunc(k.args, func(l leaf) bool { return makesUp(l.amount(), announced) }) {
 			found = append(found, jury.Finding{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
 				Explanation: fmt.Sprintf("The user had agreed to an amount announced in message %d, and the call with it fails for the amount (%q).", a.Number, clip(k.result.Text))})
 		}

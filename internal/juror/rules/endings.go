@@ -24,15 +24,15 @@ var (
 // tried, by its stem.
 func claimsDone(s string, tried set) bool {
 	s = plain(s)
-	if hedged.MatchString(s) {
+	if hedged().MatchString(s) {
 		return false
 	}
-	says := func(p *juror.Pattern, of set) bool {
-		at := p.FindStringSubmatch(s)
+	says := func(p juror.Pattern, of set) bool {
+		at := p().FindStringSubmatch(s)
 		return at != nil && of[stem(at[1])]
 	}
-	return doneAbroad.MatchString(s) || success.MatchString(s) || says(doneAlone, actStems) || says(doneByIt, tried) ||
-		says(doneSelf, actStems) && !ofTexts.MatchString(s)
+	return doneAbroad().MatchString(s) || success().MatchString(s) || says(doneAlone, actStems) || says(doneByIt, tried) ||
+		says(doneSelf, actStems) && !ofTexts().MatchString(s)
 }
 
 // errorPassedOver: every act of the turn failed, and the agent reports success without mentioning an error.
@@ -47,7 +47,7 @@ func errorPassedOver(r *reading) []jury.Finding {
 		case subject.Assistant:
 			list := sentences(m.Text)
 			i := slices.IndexFunc(list, func(s string) bool { return claimsDone(s, tried) })
-			if last == nil || done || i < 0 || admits.MatchString(plain(m.Text)) {
+			if last == nil || done || i < 0 || admits().MatchString(plain(m.Text)) {
 				break
 			}
 			return []jury.Finding{{Message: m.Number, Quote: clip(list[i]), Severity: jury.Major,
@@ -91,7 +91,7 @@ func consentedAndNotDone(r *reading) []jury.Finding {
 		case m.Role == subject.Assistant:
 			last := lastSentence(text)
 			proposing, wentOn = slices.ContainsFunc(calls, (*call).acts), true
-			if leavesOff.MatchString(text) || strings.ContainsAny(last, "?？") && !furtherHelp.MatchString(last) {
+			if leavesOff().MatchString(text) || strings.ContainsAny(last, "?？") && !furtherHelp().MatchString(last) {
 				yes = nil
 			}
 		}
@@ -109,12 +109,12 @@ func consentedAndNotDone(r *reading) []jury.Finding {
 // proposesAct reports whether the end of a text asks for a yes to an act, and not whether there is anything else.
 func proposesAct(text string) bool {
 	list := sentences(plain(text))
-	list = slices.DeleteFunc(list[max(0, len(list)-3):], furtherHelp.MatchString)
+	list = slices.DeleteFunc(list[max(0, len(list)-3):], furtherHelp().MatchString)
 	offers := slices.ContainsFunc(list, func(s string) bool {
 		words := wordsIn(s)
-		return seeks.MatchString(s) || len(words) > 0 && actVerbs[words[0]] && strings.HasSuffix(s, "?")
+		return seeks().MatchString(s) || len(words) > 0 && actVerbs[words[0]] && strings.HasSuffix(s, "?")
 	})
-	return offers && slices.ContainsFunc(list, asking.MatchString) && slices.ContainsFunc(wordsIn(text), func(word string) bool { return actStems[stem(word)] })
+	return offers && slices.ContainsFunc(list, asking().MatchString) && slices.ContainsFunc(wordsIn(text), func(word string) bool { return actStems[stem(word)] })
 }
 
 var (
@@ -130,15 +130,15 @@ var (
 // that it cannot help.
 func userSaysBroken(r *reading) []jury.Finding {
 	u, a := r.lastWord()
-	if u == nil || r.since(u.Number, func(text string) bool { return leavesOff.MatchString(text) }) {
+	if u == nil || r.since(u.Number, func(text string) bool { return leavesOff().MatchString(text) }) {
 		return nil
 	}
 	text := plain(u.Text)
-	at := broken.FindString(text)
-	if at == "" && !asking.MatchString(a.Text) {
-		at = shortNo.FindString(text)
+	at := broken().FindString(text)
+	if at == "" && !asking().MatchString(a.Text) {
+		at = shortNo().FindString(text)
 	}
-	if at == "" || mended.MatchString(text) {
+	if at == "" || mended().MatchString(text) {
 		return nil
 	}
 	if !strings.Contains(u.Text, at) {
@@ -186,7 +186,7 @@ func unansweredAtEnd(r *reading) []jury.Finding {
 		return nil
 	}
 	s := lastSentence(u.Text)
-	if marked := strings.ContainsAny(s, "?？"); marked && tag.MatchString(s) || !marked && !unmarked.MatchString(plain(s)) {
+	if marked := strings.ContainsAny(s, "?？"); marked && tag().MatchString(s) || !marked && !unmarked().MatchString(plain(s)) {
 		return nil
 	}
 	return []jury.Finding{{Message: u.Number, Quote: clip(s), Severity: jury.Minor,

@@ -160,7 +160,7 @@ func hasRead(c *subject.Case) bool {
 			return false
 		}
 		for line := range strings.Lines(m.Text) {
-			if line = strings.TrimSpace(line); line != "" && !standIn.MatchString(line) {
+			if line = strings.TrimSpace(line); line != "" && !standIn().MatchString(line) {
 				return true
 			}
 		}

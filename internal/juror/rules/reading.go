@@ -124,7 +124,7 @@ var (
 
 // statedNow finds the present that the policy states; zero if it states none.
 func statedNow(policy string) time.Time {
-	for _, m := range append(nowStated.FindAllStringSubmatch(policy, -1), dateAlone.FindAllStringSubmatch(policy, 1)...) {
+	for _, m := range append(nowStated().FindAllStringSubmatch(policy, -1), dateAlone().FindAllStringSubmatch(policy, 1)...) {
 		if at, ok := dateIn(m[1]); ok {
 			return at
 		}
@@ -275,7 +275,7 @@ func failedResult(text string) bool {
 	text = strings.TrimSpace(text)
 	object, ok := decode(text).(map[string]any)
 	if !ok {
-		return errorText.MatchString(text) || len(text) < 160 && !strings.HasPrefix(text, "[") && notFound.MatchString(text)
+		return errorText().MatchString(text) || len(text) < 160 && !strings.HasPrefix(text, "[") && notFound().MatchString(text)
 	}
 	for name, v := range object {
 		said, failed := strings.ToLower(fmt.Sprint(v)), false
@@ -290,7 +290,7 @@ func failedResult(text string) bool {
 			failed = said != "" && said != "0"
 		case "status", "result", "outcome", "state", "status_code", "code":
 			// A status inside a record (a payment of last year, declined) is not the call's status. Such records have more members.
-			failed = badStatus[said] && len(object) <= 6 || serverCode.MatchString(said)
+			failed = badStatus[said] && len(object) <= 6 || serverCode().MatchString(said)
 		}
 		if failed {
 			return true

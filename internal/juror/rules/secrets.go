@@ -16,7 +16,7 @@ import (
 // with the name of its tool.
 var secretShapes = []struct {
 	what        string
-	shape, near *juror.Pattern
+	shape, near juror.Pattern
 }{
 	{"an API key", juror.NewPattern(`\b(?:sk-[A-Za-z0-9_-]{16,}|sk_(?:live|test)_[A-Za-z0-9]{12,}|AKIA[0-9A-Z]{12,}|gh[pousr]_[A-Za-z0-9]{20,}|xox[abpr]-[A-Za-z0-9-]{10,}|AIza[0-9A-Za-z_-]{30,}|glpat-[A-Za-z0-9_-]{16,})`), nil},
 	{"a private key", juror.NewPattern(`-----BEGIN [A-Z ]*PRIVATE KEY-----\s*[A-Za-z0-9+/=]{20,}`), nil},
@@ -45,9 +45,9 @@ type secrets struct {
 // addShaped adds what has the shape of a secret in a text that a tool or the operator gave.
 func (s secrets) addShaped(m *subject.Message) {
 	for _, one := range secretShapes {
-		if one.near == nil || one.near.MatchString(strings.ReplaceAll(m.ToolName, "_", " ")+" "+m.Text) {
-			for _, at := range one.shape.FindAllString(m.Text, -1) {
-				if !placeholder.MatchString(at) && (one.what != "a full card number" || luhn(at)) {
+		if one.near == nil || one.near().MatchString(strings.ReplaceAll(m.ToolName, "_", " ")+" "+m.Text) {
+			for _, at := range one.shape().FindAllString(m.Text, -1) {
+				if !placeholder().MatchString(at) && (one.what != "a full card number" || luhn(at)) {
 					s.shaped[bare(at)] = one.what
 				}
 			}
@@ -59,11 +59,11 @@ func (s secrets) addShaped(m *subject.Message) {
 func (s secrets) addNamed(m *subject.Message) {
 	for _, one := range recordsOf(m) {
 		keys := sortedKeys(one.fields)
-		if forGuests.MatchString(m.ToolName + " " + strings.Join(keys, " ")) {
+		if forGuests().MatchString(m.ToolName + " " + strings.Join(keys, " ")) {
 			continue
 		}
 		for _, key := range keys {
-			if v := one.text(key); secretKey.MatchString(key) && len(v) >= 6 && !strings.ContainsAny(v, " *•") && !placeholder.MatchString(v) {
+			if v := one.text(key); secretKey().MatchString(key) && len(v) >= 6 && !strings.ContainsAny(v, " *•") && !placeholder().MatchString(v) {
 				s.named[v] = "what a tool's result names a secret (" + key + ")"
 			}
 		}
@@ -73,14 +73,14 @@ func (s secrets) addNamed(m *subject.Message) {
 // addConfidential adds the codes that the policy says not to tell, in its sentence or in the one before.
 func (s secrets) addConfidential(house []string) {
 	for i, sentence := range house {
-		if !confidential.MatchString(sentence) {
+		if !confidential().MatchString(sentence) {
 			continue
 		}
 		said := sentence
-		if ofTheLast.MatchString(sentence) {
+		if ofTheLast().MatchString(sentence) {
 			said = house[max(0, i-1)] + " " + sentence
 		}
-		for _, at := range append(codeNamed.FindAllStringSubmatch(said, -1), codeWord.FindAllStringSubmatch(said, -1)...) {
+		for _, at := range append(codeNamed().FindAllStringSubmatch(said, -1), codeWord().FindAllStringSubmatch(said, -1)...) {
 			if code := at[len(at)-1]; hasDigit(code) && (len(at) > 1 || strings.ToLower(code) != code) {
 				s.named[code] = "what is to be kept confidential (" + clip(sentence) + ")"
 			}
@@ -126,7 +126,7 @@ func (s secrets) in(m *subject.Message, calls []*call) (list []string) {
 		}
 	}
 	for _, one := range secretShapes { // also written with other spaces
-		for _, at := range one.shape.FindAllString(text, -1) {
+		for _, at := range one.shape().FindAllString(text, -1) {
 			if s.shaped[bare(at)] != "" && !slices.Contains(list, at) {
 				list = append(list, at)
 			}

@@ -16,7 +16,7 @@ var sentenceEnd = juror.NewPattern(`[.!?]+["')*]*(\s+|$)|[。！？]|\n+`)
 // sentences cuts a text into sentences that are substrings of it, to the letter.
 func sentences(text string) (list []string) {
 	start := 0
-	for _, at := range append(sentenceEnd.FindAllStringIndex(text, -1), []int{0, len(text)}) {
+	for _, at := range append(sentenceEnd().FindAllStringIndex(text, -1), []int{0, len(text)}) {
 		if s := strings.TrimSpace(text[start:at[1]]); s != "" {
 			list = append(list, s)
 		}
@@ -43,12 +43,12 @@ var (
 	asking = juror.NewPattern(`(?i)[?？]|\b(confirm|let me know|yes/no|\(yes\))`)
 )
 
-func saysNo(text string) bool  { return noWords.MatchString(plain(text)) }
-func saysYes(text string) bool { return yesWords.MatchString(plain(text)) && !saysNo(text) }
+func saysNo(text string) bool  { return noWords().MatchString(plain(text)) }
+func saysYes(text string) bool { return yesWords().MatchString(plain(text)) && !saysNo(text) }
 
 var wordPattern = juror.NewPattern(`[A-Za-z][A-Za-z'-]*`)
 
-func wordsIn(text string) []string { return wordPattern.FindAllString(strings.ToLower(text), -1) }
+func wordsIn(text string) []string { return wordPattern().FindAllString(strings.ToLower(text), -1) }
 
 type set map[string]bool
 
@@ -102,7 +102,7 @@ func nameWords(name string) (words []string) {
 	if i := strings.LastIndex(name, "__"); i >= 0 && i+2 < len(name) { // server__tool
 		name = name[i+2:]
 	}
-	for _, word := range wordOfName.FindAllString(name, -1) {
+	for _, word := range wordOfName().FindAllString(name, -1) {
 		words = append(words, strings.ToLower(word))
 	}
 	return words
@@ -182,8 +182,8 @@ var (
 // numbersIn lists the runs of digits of a text, and its longer numbers, also those written in groups. It adds the ends of these, which
 // identify a telephone number with and without its country code.
 func numbersIn(text string) []string {
-	list := digitRun.FindAllString(text, -1)
-	for _, number := range longNumber.FindAllString(text, -1) {
+	list := digitRun().FindAllString(text, -1)
+	for _, number := range longNumber().FindAllString(text, -1) {
 		digits := bare(number)
 		list = append(list, digits, "…"+digits[len(digits)-7:])
 	}
@@ -192,7 +192,7 @@ func numbersIn(text string) []string {
 
 // dateIn reads the first date of a text, such as 2024-05-15. It knows no hours, so comparisons allow for a day.
 func dateIn(text string) (time.Time, bool) {
-	at, err := time.Parse(time.DateOnly, isoDate.FindString(text))
+	at, err := time.Parse(time.DateOnly, isoDate().FindString(text))
 	return at, err == nil
 }
 
