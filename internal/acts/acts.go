@@ -332,7 +332,6 @@ func (a *Acts) madeOf(ctx context.Context, record *evidence.Record, draft *evide
 	return true, nil
 }
 
-// membersOf returns the members that a draft gives, in canonical form.
 func membersOf(draft *evidence.Draft) (map[string]jsontext.Value, error) {
 	doc, err := json.Marshal(draft.Payload)
 	if err != nil {

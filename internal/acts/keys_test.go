@@ -28,19 +28,14 @@ func TestKeysChangedElsewhere(t *testing.T) {
 	open := func() *installation.Installation {
 		i := must.Get(installation.Open(t.Context(), config))(t)
 		t.Cleanup(func() {
-			if err := i.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Want(t, i.Close(), nil)
 		})
 		return i
 	}
 	here, there := open(), open()
 	on := acts.New(acts.Config{Ledger: here.Ledger, Keys: here.Keys, Disclose: here.Apart.Disclose, Now: time.Now})
 	seal := func() (*evidence.Record, error) {
-		draft, err := evidence.ParseDraft([]byte(`{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v","prompt":"p","response":"r","parameters":{}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		draft := must.Get(evidence.ParseDraft([]byte(`{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v","prompt":"p","response":"r","parameters":{}}`)))(t)
 		done, err := on.Seal(t.Context(), acts.Order{By: acts.Operator, Apart: []string{"/prompt"}}, draft)
 		if err != nil {
 			return nil, err
@@ -87,16 +82,11 @@ func TestKeysMadeElsewhere(t *testing.T) {
 	must.Do(t, installation.Create(t.Context(), config))
 	i := must.Get(installation.Open(t.Context(), config))(t)
 	t.Cleanup(func() {
-		if err := i.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, i.Close(), nil)
 	})
 	for _, problem := range []error{keys.ErrNoKey, keys.ErrEnded, keys.ErrLost, keys.ErrSecondKey, keys.ErrOwner} {
 		on := acts.New(acts.Config{Ledger: i.Ledger, Keys: stale{i.Keys, fmt.Errorf("key: %w", problem)}, Disclose: i.Apart.Disclose, Now: time.Now})
-		draft, err := evidence.ParseDraft([]byte(`{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v","prompt":"p","response":"r","parameters":{}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		draft := must.Get(evidence.ParseDraft([]byte(`{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v","prompt":"p","response":"r","parameters":{}}`)))(t)
 		want := error(nil)
 		if problem == keys.ErrOwner {
 			want = problem
@@ -151,9 +141,7 @@ func TestMayManage(t *testing.T) {
 		if tt.want == nil && err != nil || tt.want != nil && !errors.Is(err, tt.want) {
 			t.Errorf("%+v: %v, want %v", tt.by, err, tt.want)
 		}
-		if manages := acts.Manages(tt.by, "sam"); manages != (tt.want == nil) {
-			t.Errorf("%+v: the page of the trial offers it: %t", tt.by, manages)
-		}
+		must.Equal(t, acts.Manages(tt.by, "sam"), (tt.want == nil))
 	}
 }
 

@@ -153,7 +153,6 @@ func (a *Acts) SubmitterOf(ctx context.Context, chain string) (string, error) {
 	return first.Actor, nil
 }
 
-// inTrial reports whether a chain is a trial's.
 func inTrial(chain string) bool { return strings.HasPrefix(chain, evidence.TrialPrefix) }
 
 // Opened says which chains, records and agents the operator has made public.
@@ -248,7 +247,6 @@ func (a *Acts) public(ctx context.Context, b *brief.Brief) (bool, error) {
 	return a.config.Opened.Public(ctx, b.ChainID)
 }
 
-// reviewed reports whether an act is a person's decision on a record of the party.
 func (a *Acts) reviewed(ctx context.Context, by Party, b *brief.Brief) (bool, error) {
 	if !by.Has(access.Agent) || b.Action != evidence.HumanReview {
 		return false, nil

@@ -87,7 +87,6 @@ func (a *Acts) Deliver(ctx context.Context, o Order, original *evidence.Record, 
 	return a.signOnce(ctx, draft, keyed)
 }
 
-// approved returns the response that a review approves.
 func (a *Acts) approved(ctx context.Context, original, review *evidence.Record) (jsontext.Value, error) {
 	p := &review.Payload
 	if p.ActionType != evidence.HumanReview || len(p.Saw) != 1 || p.Saw[0] != original.Digest {

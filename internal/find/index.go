@@ -134,14 +134,12 @@ func (s *sum) plus(d *doc) {
 	s.Jurors, s.Models = union(s.Jurors, d.Jurors), union(s.Models, d.Models)
 }
 
-// A note is a row of the table of notes, without the place.
 type note struct {
 	kind, name string
 	at         int64
 	value      string
 }
 
-// docOf takes from a record what the index needs.
 func docOf(place int64, p *evidence.Payload) *doc {
 	d := &doc{place: place, action: p.ActionType, role: p.Role(), actor: p.Actor(), at: p.Time(), chain: p.ChainID}
 	for _, passage := range Passages(p) {
@@ -189,7 +187,6 @@ func (d *doc) seat(p *evidence.Payload) {
 	}
 }
 
-// has reports whether the record has a folded text.
 func (d *doc) has(folded string) bool {
 	return slices.ContainsFunc(d.texts, func(text string) bool { return strings.Contains(text, folded) })
 }
@@ -322,7 +319,6 @@ func codeOf(err error) int {
 	return sqlitefile.Code(err)
 }
 
-// A querier is a database or a transaction.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }

@@ -44,7 +44,6 @@ type Sight struct {
 // mostNamed bounds each list of a Sight. A chain in which more names occur is not listed with all of them.
 const mostNamed = 20
 
-// plus adds what was seen elsewhere in the chain.
 func (s *Sight) plus(o *Sight) {
 	s.Agents, s.Recorders, s.Models = some(s.Agents, o.Agents), some(s.Recorders, o.Recorders), some(s.Models, o.Models)
 	s.Protocols, s.Vantages = some(s.Protocols, o.Protocols), some(s.Vantages, o.Vantages)
@@ -331,7 +330,6 @@ func (x *Index) complete(ctx context.Context, r *Recording) (err error) {
 		marks(len(r.Agents))+")", args...).Scan(&r.Missed)
 }
 
-// marks returns n placeholders for values in a list.
 func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
 
 // Erased returns what was erased of records: the pointers, by the record's digest. Its errors are those of the file.

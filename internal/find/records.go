@@ -93,7 +93,6 @@ func (x *Index) Records(ctx context.Context, q *Records, in Scope, may func(*evi
 	return s.found, nil
 }
 
-// searching is one search for records.
 type searching struct {
 	*Index
 	q     *Records
@@ -218,7 +217,6 @@ func (s *searching) look(ctx context.Context, places []int64) (full bool, err er
 	return false, nil
 }
 
-// says reports whether the record has the text, and notes where.
 func (s *searching) says(hit *Hit) (has bool) {
 	for _, p := range Passages(&hit.Record.Payload) {
 		if s.q.Said && !p.Said() {

@@ -99,7 +99,6 @@ func (w *walk) value(at jsontext.Pointer, value jsontext.Value) {
 	}
 }
 
-// folder makes letter case irrelevant.
 var folder = cases.Fold()
 
 // Fold returns the form in which texts are compared: compatible forms are one (NFKC), letter case does not count, and
@@ -341,7 +340,6 @@ func (x *Index) piecesOf(folded string) (terms []string) {
 	return terms
 }
 
-// with returns what words has to match for records that have all of these terms.
 func with(terms ...string) string { return strings.Join(terms, " AND ") }
 
 // withText returns the places of the records with a term that may have a text, by chain.
@@ -361,7 +359,6 @@ func (x *Index) withText(ctx context.Context, term, text string) (_ map[string][
 	return places, err
 }
 
-// anyHas reports whether one of these records has a text.
 func (x *Index) anyHas(ctx context.Context, places []int64, text string) (bool, error) {
 	for _, place := range places {
 		records, err := x.open(ctx, []int64{place})

@@ -105,7 +105,6 @@ func (q *Trials) fits() func(*trial.Summary) bool {
 	}
 }
 
-// positionsOf returns the jury's verdict and what counts, or None.
 func positionsOf(s *trial.Summary) (verdict, outcome string) {
 	if s.Outcome == nil {
 		return None, None
@@ -227,7 +226,6 @@ func (q *Trials) chain(ctx context.Context, t *trial.Index) (string, error) {
 	return t.Holding(ctx, q.Record)
 }
 
-// A keyed trial has what it is sorted by.
 type keyed struct {
 	key string
 	*trial.Summary

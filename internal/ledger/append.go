@@ -23,13 +23,11 @@ import (
 // process that holds the log longer has probably stopped; the caller gets an error and can try again.
 const patience = 30 * time.Second
 
-// errOutOfPatience is the cause that ends a caller's wait to be appended.
 var errOutOfPatience = fmt.Errorf("%w: this record waited %v for its turn to be appended; nothing was stored", ErrBusy, patience)
 
 // settleTime is how long a ledger tries to learn whether the store has stored a record, if the store did not say.
 const settleTime = 10 * time.Second
 
-// errAllRefused ends a transaction that has nothing to store.
 var errAllRefused = errors.New("none of these records can be appended")
 
 // append gives sealed records the next places in the log, if their signers may sign, and returns when they are
@@ -111,7 +109,6 @@ func (l *Ledger) commitFor(ctx context.Context, a *appending) error {
 	return nil
 }
 
-// commit makes one transaction of what is in the queue when it begins.
 func (l *Ledger) commit(ctx context.Context, keys *keys.History) error {
 	g := &group{keys: keys, now: l.cfg.Now, links: l.links.Begin()}
 	if err := g.prepareLinks(ctx, l.queue.choose()); err != nil {
@@ -149,7 +146,6 @@ func (l *Ledger) commit(ctx context.Context, keys *keys.History) error {
 	return nil
 }
 
-// prepareLinks updates what the links of the next transaction's records are judged by.
 func (g *group) prepareLinks(ctx context.Context, chosen []*appending) error {
 	for _, a := range chosen {
 		for _, j := range a.judgings {
@@ -216,7 +212,6 @@ func (l *Ledger) treeOf(head storage.Head, hashes tlog.HashReader) (*tree, error
 	return loadTree(head, hashes)
 }
 
-// conclude returns the outcome for a caller, and looks it up if it is unsure.
 func (l *Ledger) conclude(ctx context.Context, a *appending, out *outcome) error {
 	if out.unsure {
 		return l.whatBecameOf(ctx, a.records[0], fmt.Errorf("appending: %w", out.err))
@@ -276,7 +271,6 @@ type group struct {
 	next   *tree
 }
 
-// plan decides which members can be appended, and gives them their places.
 func (g *group) plan() (storage.Batch, error) {
 	n := 0
 	for _, a := range g.members {
@@ -397,7 +391,6 @@ type appending struct {
 	outcome  chan *outcome         // gets one, when it is known
 }
 
-// An outcome is the result of an appending.
 type outcome struct {
 	err    error
 	unsure bool // an error may have come after the records were stored
@@ -427,7 +420,6 @@ func (a *appending) urgent() bool {
 	return len(a.records) > 0 && !slices.ContainsFunc(a.records, func(r *evidence.Record) bool { return !revokes(&r.Payload) })
 }
 
-// revokes reports whether an act revokes a token or a key.
 func revokes(p *evidence.Payload) bool {
 	switch p.ActionType {
 	case evidence.AccessEvent:

@@ -16,7 +16,6 @@ import (
 	"jurat/verify"
 )
 
-// A chainState is the state of a chain after some of its records.
 type chainState struct {
 	id     string
 	next   int64           // the first index in the log that was not read yet
@@ -57,7 +56,6 @@ func (s *chainState) let(agent string) {
 	}
 }
 
-// clone returns a copy that can be changed independently.
 func (s *chainState) clone() *chainState {
 	c := *s
 	c.agents = maps.Clone(s.agents)
@@ -96,7 +94,6 @@ func (k *knownLinks) get(chain string) *chainState {
 	return &chainState{id: chain, agents: map[string]bool{}}
 }
 
-// put keeps a state, unless a newer one is here.
 func (k *knownLinks) put(s *chainState) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -160,7 +157,6 @@ type admissions struct {
 
 func admissionOf(chain, agent string) string { return chain + "\x00" + agent } // no name contains a NUL
 
-// has reports whether the operator has admitted an agent to a chain.
 func (a *admissions) has(ctx context.Context, chain, agent string) (bool, error) {
 	if err := a.turn.Acquire(ctx); err != nil {
 		return false, err
@@ -372,7 +368,6 @@ func (k *knownLinks) subjects(ctx context.Context, p *evidence.Payload, j *judgi
 	return k.decided(ctx, j)
 }
 
-// decided reads the reviews of what a delivery is about.
 func (k *knownLinks) decided(ctx context.Context, j *judging) (err error) {
 	j.reviews = nil
 	if len(j.subjects) == 0 {

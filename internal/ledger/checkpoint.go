@@ -212,7 +212,6 @@ func (l *Ledger) KeepCosigned(ctx context.Context, signed string) (err error) {
 	return l.cfg.Cosigned.Store(ctx, signed)
 }
 
-// withCosignatures returns the checkpoint with the cosignatures of witnesses, if it has any.
 func (l *Ledger) withCosignatures(ctx context.Context, signed string) (string, error) {
 	kept, err := l.cosigned(ctx)
 	if err != nil {

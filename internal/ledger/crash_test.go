@@ -215,12 +215,9 @@ func TestPowerCut(t *testing.T) {
 // has opens a folder like a process would, and closes it again.
 func has(t *testing.T, f folder, id string) bool {
 	t.Helper()
-	l, err := f.open(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must(f.open(t))
 	defer l.Close()
-	_, err = l.Record(t.Context(), id)
+	_, err := l.Record(t.Context(), id)
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
 		t.Error(err)
 	}
@@ -511,9 +508,7 @@ func workBlind(t *testing.T, c ledger.Config, f *faulty) []string {
 			wantError(t, err, errFault)
 			f.blind = false
 			_, err = l.Seal(t.Context(), draft, actor)
-			if f.stored != errors.Is(err, ledger.ErrDuplicate) {
-				t.Errorf("second try after stored %v: %v", f.stored, err)
-			}
+			expect.Equal(t, f.stored, errors.Is(err, ledger.ErrDuplicate))
 		}
 		ids = append(ids, draft.RecordID)
 	}

@@ -126,15 +126,11 @@ func TestGroups(t *testing.T) {
 				return only(q.Seal(t.Context(), act(`,"chain_id":"c","record_id":"`+numbered(i)+`"`), actor))
 			})
 		}
-		if n := q.letGo(); n != 2 {
-			t.Errorf("%d transactions, want 2: one for the first caller, and one for the %d that came during it", n, callers)
-		}
+		expect.Equal(t, q.letGo(), 2)
 		chain := must(q.Chain(t.Context(), "c")) // which checks them by their counts
 		expect.Equal(t, len(chain), callers)
 		for i, r := range chain {
-			if r.Payload.RecordID != numbered(i) {
-				t.Errorf("record %s has place %d", r.Payload.RecordID, i)
-			}
+			expect.Equal(t, r.Payload.RecordID, numbered(i))
 		}
 		wantClean(t, damagesOf(t, q.cfg))
 	})
@@ -194,10 +190,8 @@ func TestBadAmongGood(t *testing.T) {
 		// Expected transactions: the first record; all records before the event, except the twin; the twin; the event;
 		// the rest. Two of them store nothing.
 		expect.Equal(t, q.letGo(), 5)
-		for i, err := range good {
-			if *err != nil {
-				t.Errorf("good record %d: %v", i+1, *err)
-			}
+		for _, err := range good {
+			expect.Want(t, *err, nil)
 		}
 		wantError(t, *again, ledger.ErrDuplicate)
 		wantError(t, *twin, ledger.ErrDuplicate)
@@ -232,16 +226,12 @@ func TestInTurn(t *testing.T) {
 		neighbour := q.seal(t.Context(), 1)
 		q.letGo()
 		wantError(t, *after, keys.ErrEnded)
-		for i, err := range append(events, before, neighbour) {
-			if *err != nil {
-				t.Errorf("%d: %v", i, *err)
-			}
+		for _, err := range append(events, before, neighbour) {
+			expect.Want(t, *err, nil)
 		}
 		keys := must(q.Keys(t.Context())) // reads the chain by its rules
 		for _, o := range []*owner{a, b} {
-			if n := len(keys.Active(evidence.RoleAgent, o.name, time.Now())); n != 0 {
-				t.Errorf("%s has %d keys", o.name, n)
-			}
+			expect.Equal(t, len(keys.Active(evidence.RoleAgent, o.name, time.Now())), 0)
 		}
 	})
 }
@@ -261,9 +251,7 @@ func TestEventsInTurn(t *testing.T) {
 		}
 		one, two := q.add(first(newOwner(t, "a", false))), q.add(first(newOwner(t, "b", false)))
 		q.letGo()
-		if *one != nil {
-			t.Error(*one)
-		}
+		expect.Want(t, *one, nil)
 		wantError(t, *two, keys.ErrEvent)
 		expect.Equal(t, must(q.Keys(t.Context())).Count(), 1)
 	})
@@ -276,9 +264,7 @@ func TestAnchorsInTurn(t *testing.T) {
 		checkpoint := must(q.Checkpoint(t.Context()))
 		for _, authority := range []string{"one", "two"} {
 			defer func(err *error) {
-				if *err != nil {
-					t.Errorf("%s: %v", authority, *err)
-				}
+				expect.Want(t, *err, nil)
 			}(q.add(func() error {
 				return only(q.Anchor(t.Context(), operator.CheckpointStampBody{Authority: authority, Checkpoint: checkpoint, Token: []byte(authority)}, actor))
 			}))
@@ -346,10 +332,8 @@ func TestSettledInAGroup(t *testing.T) {
 			}), q.seal(t.Context(), 2+i))
 		}
 		q.letGo()
-		for i, err := range results {
-			if *err != nil {
-				t.Errorf("%d: %v", i, *err)
-			}
+		for _, err := range results {
+			expect.Want(t, *err, nil)
 		}
 		expect.Equal(t, settled, [2]int{3, 0})
 		wantOwing(t, l, "one 3") // the three sealed meanwhile
@@ -394,9 +378,7 @@ func TestGroupFails(t *testing.T) {
 					if errors.Is(*err, ledger.ErrDuplicate) {
 						t.Errorf("record %d is said to be there: %v", i+1, *err)
 					}
-					if q.has(i+1) != test.stored {
-						t.Errorf("record %d is in the log: %v", i+1, !test.stored)
-					}
+					expect.Equal(t, q.has(i+1), test.stored)
 				}
 				wantError(t, *again, ledger.ErrDuplicate) // checked against what was committed before
 				for i := range members {                  // as callers do that got an error
@@ -407,9 +389,7 @@ func TestGroupFails(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				if size := must(q.Size(t.Context())); size != 2+members {
-					t.Errorf("%d records, want %d", size, 2+members)
-				}
+				expect.Equal(t, must(q.Size(t.Context())), 2+members)
 				wantClean(t, damagesOf(t, q.cfg))
 			})
 		})
@@ -444,9 +424,7 @@ func TestStoredByAnother(t *testing.T) {
 		wantError(t, *first, errFault)
 		wantError(t, *first, ledger.ErrDuplicate)
 		wantError(t, *neighbour, errFault)
-		if *second != nil {
-			t.Error(*second)
-		}
+		expect.Want(t, *second, nil)
 	})
 }
 
@@ -465,10 +443,8 @@ func TestCancelledInQueue(t *testing.T) {
 		synctest.Wait()
 		wantError(t, *waits, context.Canceled)
 		q.letGo()
-		for i, err := range []*error{taken, stays} {
-			if *err != nil {
-				t.Errorf("%d: %v", i, *err)
-			}
+		for _, err := range []*error{taken, stays} {
+			expect.Want(t, *err, nil)
 		}
 		if !q.has(1) || q.has(2) || !q.has(3) {
 			t.Errorf("in the log: %v, %v, %v", q.has(1), q.has(2), q.has(3))
@@ -493,9 +469,7 @@ func TestCommitterGivesUp(t *testing.T) {
 		wantError(t, *first, context.Canceled)
 		q.letGo()
 		other.all.Wait()
-		if *second != nil {
-			t.Error(*second)
-		}
+		expect.Want(t, *second, nil)
 		if q.has(1) || !q.has(2) {
 			t.Errorf("in the log: %v, %v", q.has(1), q.has(2))
 		}

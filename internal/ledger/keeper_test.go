@@ -336,9 +336,7 @@ func (g garbled) ByRecordID(ctx context.Context, id string) (storage.Row, error)
 func TestKeptThoughTheLogIsDamaged(t *testing.T) {
 	l, k := keeping(t, garbled{fresh(t)})
 	fails(t, ledger.ErrDamaged)(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
-	if len(k.kept) != 1 {
-		t.Errorf("kept %v", k.kept)
-	}
+	expect.Equal(t, len(k.kept), 1)
 }
 
 // TestKeeperIsAsked checks that a member that must always be sealed apart is sealed apart for every caller, and is
@@ -521,9 +519,7 @@ func TestAcceptRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %v with %q", name, err, tt.want, tt.says)
 		}
 	}
-	if now := must(l.Size(t.Context())); now != size {
-		t.Errorf("%d records were taken in", now-size)
-	}
+	expect.Equal(t, must(l.Size(t.Context())), size)
 	soon := evidence.FormatTime(time.Now().Add(4 * time.Minute))
 	if _, err := l.Accept(t.Context(), a.sign(t, must(evidence.ParseDraft([]byte(strings.Replace(string(signedDraft("a")), "2000-01-01T00:00:00Z", soon, 1)))))); err != nil {
 		t.Errorf("a little in the future: %v", err)
@@ -612,9 +608,7 @@ func TestSealNext(t *testing.T) {
 		}()
 	}
 	for range 2 {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		expect.Want(t, <-done, nil)
 	}
 	l := must(f.open(t))
 	history, err := l.Keys(t.Context()) // reads the whole chain by its rules

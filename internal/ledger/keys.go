@@ -327,7 +327,6 @@ func (o Operator) Anchor(ctx context.Context, body operator.CheckpointStampBody)
 	return signedBy(ctx, o, func(by []evidence.Signer) (*evidence.Record, error) { return o.Ledger.Anchor(ctx, body, by) })
 }
 
-// signedBy calls do with the operator's signers.
 func signedBy[T any](ctx context.Context, o Operator, do func(by []evidence.Signer) (T, error)) (done T, err error) {
 	signers, err := o.Keys.Signers(ctx, evidence.RoleOperator, OperatorName)
 	if err != nil {

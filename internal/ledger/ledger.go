@@ -181,7 +181,6 @@ func (c *Config) check() error {
 	return nil
 }
 
-// open reads a signed checkpoint of this log.
 func (c *Config) open(signed string) (storage.Head, error) {
 	return storage.OpenCheckpoint(signed, c.Verifier)
 }
@@ -234,7 +233,6 @@ func newLedger(cfg Config) (*Ledger, error) {
 	return l, nil
 }
 
-// learn remembers that the log has had this head.
 func (l *Ledger) learn(head storage.Head) {
 	for {
 		known := l.known.Load()
@@ -379,7 +377,6 @@ func (l *Ledger) open(ctx context.Context) error {
 	return l.compareWithPublished(ctx, signed, checkpoint, head)
 }
 
-// agrees checks that the parts of the store agree.
 func (l *Ledger) agrees(ctx context.Context, head, checkpoint storage.Head) error {
 	hashes := l.cfg.hashes(ctx)
 	if _, err := loadTree(head, hashes); err != nil {

@@ -35,12 +35,8 @@ func TestSealAndRead(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 			return
 		}
-		if diff := cmp.Diff(string(must(want.Marshal())), string(must(got.Marshal()))); diff != "" {
-			t.Errorf("%s: want -, got +:\n%s", what, diff)
-		}
-		if err := genuine(got, false); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
+		expect.Equal(t, cmp.Diff(string(must(want.Marshal())), string(must(got.Marshal()))), "")
+		expect.Want(t, genuine(got, false), nil)
 	}
 	got, err := l.Record(t.Context(), two.Payload.RecordID)
 	same("Record", got, err, two)
@@ -59,9 +55,7 @@ func TestSealAndRead(t *testing.T) {
 			same("Records", r.Record, err, all[index])
 			index++
 		}
-		if index != 3 {
-			t.Errorf("Records from %d end at %d", from, index)
-		}
+		expect.Equal(t, index, 3)
 	}
 	_, err = l.Record(t.Context(), "no such id")
 	wantError(t, err, ledger.ErrNotFound)
@@ -180,9 +174,7 @@ func TestCheckpoint(t *testing.T) {
 	for i, r := range records {
 		leaves = append(leaves, tlog.RecordHash(r.LogEntry(evidence.LogCounts{ActorSeq: int64(i + 1)})))
 	}
-	if root := rootOf(leaves); root != checkpoint.Root {
-		t.Errorf("root %v, want %v", checkpoint.Root, root)
-	}
+	expect.Equal(t, rootOf(leaves), checkpoint.Root)
 	keyless := c
 	keyless.Signer = nil
 	reader := must(ledger.Open(t.Context(), keyless))
@@ -220,9 +212,7 @@ func TestProofs(t *testing.T) {
 			for _, node := range r.Log.Proof {
 				proof = append(proof, tlog.Hash(node))
 			}
-			if err := tlog.CheckRecord(proof, size, roots[size-1], int64(index), leaves[index]); err != nil {
-				t.Fatalf("record %d of %d: %v", index, size, err)
-			}
+			expect.Do(t, tlog.CheckRecord(proof, size, roots[size-1], int64(index), leaves[index]))
 		}
 		for old := int64(1); old <= size; old++ {
 			proof, err := l.ProveConsistency(t.Context(), old, size)
@@ -248,9 +238,7 @@ func checkProof(t *testing.T, r *evidence.Record, signed string) {
 	for _, node := range r.Log.Proof {
 		proof = append(proof, tlog.Hash(node))
 	}
-	if err := tlog.CheckRecord(proof, c.Size, c.Root, r.Log.Index, tlog.RecordHash(r.LogEntry(r.Log.LogCounts))); err != nil {
-		t.Errorf("record %d: %v", r.Log.Index, err)
-	}
+	expect.Want(t, tlog.CheckRecord(proof, c.Size, c.Root, r.Log.Index, tlog.RecordHash(r.LogEntry(r.Log.LogCounts))), nil)
 }
 
 func TestProve(t *testing.T) {
@@ -320,9 +308,7 @@ func testConcurrentSealers(t *testing.T, f folder) {
 	wantOnce(t, l, acknowledged)
 	wantClean(t, f.fsck(t))
 	latest := must(l.Checkpoint(t.Context()))
-	if outside := must(f.published().Load(t.Context())); outside != latest {
-		t.Errorf("published is\n%s\nnot\n%s", outside, latest)
-	}
+	expect.Equal(t, must(f.published().Load(t.Context())), latest)
 }
 
 func TestCancelled(t *testing.T) {
@@ -354,9 +340,7 @@ func TestCounts(t *testing.T) {
 	want := []evidence.LogCounts{{ActorSeq: 1, ChainSeq: 1, CaseSeq: 1}, {ActorSeq: 1, ChainSeq: 1}, {ActorSeq: 2}, {ActorSeq: 2, ChainSeq: 1, CaseSeq: 2},
 		{ActorSeq: 3, ChainSeq: 2}}
 	for i, r := range bundle.Records {
-		if r.Log.LogCounts != want[i] {
-			t.Errorf("record %d is counted as %+v, want %+v", i, r.Log.LogCounts, want[i])
-		}
+		expect.Equal(t, r.Log.LogCounts, want[i])
 	}
 }
 
@@ -453,9 +437,7 @@ func TestEntries(t *testing.T) {
 			}
 			index++
 		}
-		if index != part[1] {
-			t.Errorf("%v: ended at %d", part, index)
-		}
+		expect.Equal(t, index, part[1])
 	}
 	expect.Equal(t, rootOf(leaves), head.Root)
 	for _, bad := range [][2]int64{{-1, 5}, {6, 5}, {0, n + 1}} {

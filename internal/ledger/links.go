@@ -217,7 +217,6 @@ func (k *knownLinks) Bind(ctx context.Context, draft *evidence.Draft) (*evidence
 	return bound, true, err
 }
 
-// record opens a row that the store returned, or returns the store's error.
 func (k *knownLinks) record(row storage.Row, err error) (*evidence.Record, error) {
 	if err != nil {
 		return nil, err
@@ -251,7 +250,6 @@ func fits(draft *evidence.Draft, original *evidence.Record) error {
 	return nil
 }
 
-// sameText compares two values by their canonical forms.
 func sameText(a, b []byte) bool {
 	first, err := evidence.Canonical(a)
 	if err != nil {

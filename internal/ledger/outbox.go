@@ -99,7 +99,6 @@ func (s *LateStamp) by() string {
 	return s.By
 }
 
-// A settlement is one wait that a late stamp ends.
 type settlement struct {
 	record    evidence.Digest
 	authority string
@@ -250,7 +249,6 @@ func (l *Ledger) withoutStamps(ctx context.Context, size int64) (int64, error) {
 	return size, nil
 }
 
-// A stamped is the content of a checkpoint_stamp act.
 type stamped struct {
 	body *operator.CheckpointStampBody
 	head storage.Head

@@ -65,9 +65,7 @@ func owing(t testing.TB, l *ledger.Ledger) string {
 
 func wantOwing(t testing.TB, l *ledger.Ledger, want string) {
 	t.Helper()
-	if got := owing(t, l); got != want {
-		t.Errorf("owing %q, want %q", got, want)
-	}
+	expect.Equal(t, owing(t, l), want)
 }
 
 // lateActs returns the log's late_stamp acts, after checking each against the records that it names.
@@ -129,9 +127,7 @@ func TestWaiting(t *testing.T) {
 	// What was returned by Seal is proved with all the time stamps that the log has by now.
 	bundle := must(l.Prove(t.Context(), half, bare))
 	for i, want := range []int{2, 1} {
-		if got := len(bundle.Records[i].Timestamps); got != want {
-			t.Errorf("record %d is proved with %d time stamps, want %d", i, got, want)
-		}
+		expect.Equal(t, len(bundle.Records[i].Timestamps), want)
 	}
 	found := must(fsck.Run(t.Context(), examined(f.config(must(f.store(t)))), fsck.Options{}))
 	wantClean(t, found)
@@ -207,9 +203,7 @@ func TestSettledByTwo(t *testing.T) {
 	}
 	wantOwing(t, l, "")
 	for r := range l.Records(t.Context(), 0) {
-		if len(r.Timestamps) != 1 {
-			t.Errorf("record %s has %d time stamps", r.Payload.RecordID, len(r.Timestamps))
-		}
+		expect.Equal(t, len(r.Timestamps), 1)
 	}
 }
 
@@ -361,9 +355,7 @@ func wantAnchors(t *testing.T, checkpoint string, anchors []evidence.Anchor, wan
 		for i, generation := range a.Timestamps {
 			for _, token := range generation {
 				authority, over, _ := strings.Cut(string(token), "\x00")
-				if over != string(imprints[i][:]) {
-					t.Errorf("generation %d by %s is over something else", i, authority)
-				}
+				expect.Equal(t, over, string(imprints[i][:]))
 				got = append(got, fmt.Sprint(strings.Repeat("renewed by ", i), authority, " ", at.Size))
 			}
 		}
@@ -469,9 +461,7 @@ func TestTooManyAnchors(t *testing.T) {
 	if n := len(file.Anchors); n < evidence.MaxAnchorTokens/2 || n > evidence.MaxAnchorTokens || evidence.CheckAnchors("x", file.Anchors) != nil {
 		t.Errorf("%d anchors", n)
 	}
-	if last := must(operator.OpenCheckpoint(file.Anchors[len(file.Anchors)-1].Checkpoint, logVerifier)).Size; last != at[len(at)-1]+1 {
-		t.Errorf("the last is over %d records", last)
-	}
+	expect.Equal(t, must(operator.OpenCheckpoint(file.Anchors[len(file.Anchors)-1].Checkpoint, logVerifier)).Size, at[len(at)-1]+1)
 }
 
 func over(size int, authorities ...string) (want []string) {
@@ -574,9 +564,7 @@ func TestAnchorFaults(t *testing.T) {
 				t.Errorf("write %d, stored %v: stamped again: %v", n, stored, act)
 			}
 			one := must(l.ProveOne(t.Context(), r))
-			if len(one.Log.Anchors) != 1 {
-				t.Errorf("write %d, stored %v: %d stamps", n, stored, len(one.Log.Anchors))
-			}
+			expect.Equal(t, len(one.Log.Anchors), 1)
 			wantClean(t, damagesOf(t, c))
 			if !f.failed {
 				break

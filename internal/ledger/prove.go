@@ -52,7 +52,6 @@ func (l *Ledger) ProveOne(ctx context.Context, record *evidence.Record) (*eviden
 	return alone(l.Prove(ctx, record))
 }
 
-// alone returns the only record of a bundle, with the bundle's checkpoints.
 func alone(bundle *evidence.Bundle, err error) (*evidence.Record, error) {
 	if err != nil {
 		return nil, err
@@ -98,7 +97,6 @@ func (l *Ledger) place(ctx context.Context, records []*evidence.Record) ([]*evid
 	return slices.CompactFunc(placed, same), nil
 }
 
-// A signedHead is a signed checkpoint and what it says.
 type signedHead struct {
 	signed string
 	head   storage.Head
@@ -286,14 +284,12 @@ func contains(now, before storage.Head, hashes tlog.HashReader) error {
 	return nil
 }
 
-// hashes reads committed hashes.
 func (c *Config) hashes(ctx context.Context) tlog.HashReader {
 	return tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
 		return c.Store.Hashes(ctx, indexes)
 	})
 }
 
-// same reports whether two records have the same payload and the same signatures.
 func same(a, b *evidence.Record) bool {
 	return a.Digest == b.Digest && slices.EqualFunc(a.Signatures, b.Signatures, bytes.Equal)
 }
@@ -320,7 +316,6 @@ func (l *Ledger) Entries(ctx context.Context, from, to int64) iter.Seq2[[]byte, 
 	}
 }
 
-// entries returns exactly these entries.
 func (l *Ledger) entries(ctx context.Context, from, n int64) ([][]byte, error) {
 	rows, err := l.RowsFrom(ctx, from, n)
 	if err != nil {
@@ -437,7 +432,6 @@ func (l *Ledger) signedOver(ctx context.Context, level int, index int64, width i
 	return ErrNotFound
 }
 
-// lookSigned returns the size of the checkpoint in the store.
 func (l *Ledger) lookSigned(ctx context.Context) (int64, error) {
 	signed, err := l.cfg.Store.Checkpoint(ctx)
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// pageSize is how many rows are read at once.
 const pageSize = 32
 
 // smallPage is how many rows are read at once on request: each can be as large as a record may be.
@@ -361,7 +360,6 @@ func (l *Ledger) Grown(ctx context.Context) <-chan struct{} {
 	return c
 }
 
-// growth notifies the callers of Grown.
 type growth struct {
 	mu      sync.Mutex // held while the members below are used, and while values are sent
 	waiting map[chan struct{}]bool

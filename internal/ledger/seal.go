@@ -100,7 +100,6 @@ func (l *Ledger) sealNotBefore(ctx context.Context, draft *evidence.Draft, by []
 	return record, err
 }
 
-// stampAndAppend has a signed record stamped, and appends it.
 func (l *Ledger) stampAndAppend(ctx context.Context, record *evidence.Record, k *keeping, now time.Time, stamps []storage.Stamp) error {
 	now, err := l.mayEnter(ctx, record, now)
 	if err != nil {
@@ -130,7 +129,6 @@ func (l *Ledger) apart(ctx context.Context, draft *evidence.Draft) ([]string, ma
 	return l.cfg.Apart.Apart(ctx, draft)
 }
 
-// keeps reports whether Config.Apart has something to store for a record.
 func (l *Ledger) keeps(record *evidence.Record) bool {
 	return l.cfg.Apart != nil && len(record.Payload.SealedApart) > 0
 }

@@ -302,14 +302,10 @@ func TestCountedTogether(t *testing.T) {
 			t.Fatal(failed)
 		}
 		for i := range 4 {
-			if diff := cmp.Diff(upTo(each/2), seqs(t, two.OfActor(t.Context(), evidence.RoleAgent, fmt.Sprintf("agent-%d", i)), actorSeq)); diff != "" {
-				t.Errorf("agent-%d: %s", i, diff)
-			}
+			expect.Equal(t, cmp.Diff(upTo(each/2), seqs(t, two.OfActor(t.Context(), evidence.RoleAgent, fmt.Sprintf("agent-%d", i)), actorSeq)), "")
 		}
 		for i := range 2 {
-			if diff := cmp.Diff(upTo(each), seqs(t, one.OfActor(t.Context(), evidence.RoleReviewer, fmt.Sprintf("reviewer-%d", i)), actorSeq)); diff != "" {
-				t.Errorf("reviewer-%d: %s", i, diff)
-			}
+			expect.Equal(t, cmp.Diff(upTo(each), seqs(t, one.OfActor(t.Context(), evidence.RoleReviewer, fmt.Sprintf("reviewer-%d", i)), actorSeq)), "")
 		}
 		expect.Equal(t, cmp.Diff(upTo(2*each), seqs(t, two.About(t.Context(), evidence.RoleAgent, "agent-7"), subjectSeq)), "")
 		if none := seqs(t, two.About(t.Context(), evidence.RoleAgent, "agent-1"), subjectSeq); len(none) != 0 {
@@ -346,9 +342,7 @@ func TestLastOfActor(t *testing.T) {
 		for _, c := range must(l.LastOfActor(t.Context(), evidence.RoleAgent, "b", n)) {
 			got = append(got, c.RecordID)
 		}
-		if diff := cmp.Diff(own[:min(int(n), len(own))], got); diff != "" {
-			t.Errorf("the last %d (-want +got):\n%s", n, diff)
-		}
+		expect.Equal(t, cmp.Diff(own[:min(int(n), len(own))], got), "")
 	}
 	if none := must(l.LastOfActor(t.Context(), evidence.RoleReviewer, "b", 3)); len(none) != 0 {
 		t.Errorf("a reviewer of the same name has %v", none)

@@ -214,9 +214,7 @@ func wantDamage(t *testing.T, got []fsck.Damage, want []found) {
 		}
 		kinds = append(kinds, found{d.Kind, d.Index})
 	}
-	if diff := cmp.Diff(want, kinds); diff != "" {
-		t.Errorf("want -, got +:\n%s\n%v", diff, got)
-	}
+	expect.Equal(t, cmp.Diff(want, kinds), "")
 }
 
 // forgery is a changed record with the signature of the true one.
@@ -285,12 +283,9 @@ func TestRestored(t *testing.T) {
 	latest := must(l.Checkpoint(t.Context()))
 	l.Close()
 	succeeds(t, (backup.published()).Store(t.Context(), latest))
-	l, err := backup.open(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l = must(backup.open(t))
 	expect.Give(l.Size(t.Context()))(t, 4)
-	_, err = l.Seal(t.Context(), act(""), actor)
+	_, err := l.Seal(t.Context(), act(""), actor)
 	wantError(t, err, ledger.ErrBehind)
 	// The missing row comes from elsewhere, while the ledger is open.
 	store := must(sqlite.Open(t.Context(), backup.database()))
@@ -534,9 +529,7 @@ func wantSameLog(t *testing.T, from, to storage.Store) {
 	t.Helper()
 	ctx := t.Context()
 	head := must(from.Head(ctx))
-	if got := must(to.Head(ctx)); got != head {
-		t.Errorf("the copy has %v, want %v", got, head)
-	}
+	expect.Equal(t, must(to.Head(ctx)), head)
 	wantSame(t, unpacked(must(from.Rows(ctx, 0, head.Size))), unpacked(must(to.Rows(ctx, 0, head.Size))))
 	owing := must(from.Owing(ctx))
 	if diff := cmp.Diff(owing, must(to.Owing(ctx))); diff != "" || len(owing) == 0 {

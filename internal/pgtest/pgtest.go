@@ -336,7 +336,6 @@ func (s *Server) url(role, database string) string {
 	return (&url.URL{Scheme: "postgres", User: url.UserPassword(role, s.password), Host: fmt.Sprintf("127.0.0.1:%d", s.port), Path: database}).String()
 }
 
-// asAdmin executes a statement as the superuser.
 func (s *Server) asAdmin(ctx context.Context, statement string) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()

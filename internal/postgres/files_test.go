@@ -178,16 +178,14 @@ func TestFilesStandbyMissing(t *testing.T) {
 	store := must.Get(postgres.Create(t.Context(), pool))(t)
 	defer store.Close()
 	must.Do(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return postgres.PrepareFiles(t.Context(), tx) }))
-	admin, err := pgx.Connect(t.Context(), pgtest.Admin(t, url))
-	if err != nil {
-		t.Fatal(err)
-	}
+	admin := must.Get(pgx.Connect(t.Context(), pgtest.Admin(t, url)))(t)
 	defer admin.Close(t.Context())
 	for _, statement := range []string{`ALTER SYSTEM SET synchronous_standby_names = 'nobody'`, `SELECT pg_reload_conf()`} {
 		must.Get(admin.Exec(t.Context(), statement))(t)
 	}
 	c := postgres.NewFiles(pool, newKeys(t, filestore.Generate()))
 	c.SetPatience(500 * time.Millisecond)
+	var err error
 	for end := time.Now().Add(time.Minute); err == nil; { // the server notices the setting by and by
 		if time.Now().After(end) {
 			t.Fatal("the server waits for no standby, or was told not to")
@@ -210,7 +208,7 @@ func TestDeadConnections(t *testing.T) {
 	must.Do(t, errors.Join(c.Create(t.Context(), "a", []byte("content")), c.Create(t.Context(), "b", nil)))
 	admin := must.Get(pgx.Connect(t.Context(), pgtest.Admin(t, url)))(t)
 	defer admin.Close(t.Context())
-	for name, use := range map[string]func() error{
+	for _, use := range map[string]func() error{
 		"read":    func() error { _, err := c.Read(t.Context(), "a"); return err },
 		"replace": func() error { return c.Replace(t.Context(), "a", []byte("content")) },
 		"remove":  func() error { return c.Remove(t.Context(), "b") },
@@ -225,9 +223,7 @@ func TestDeadConnections(t *testing.T) {
 			conn.Release()
 		}
 		must.Get(admin.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'jurat' AND datname = current_database()`))(t)
-		if err := use(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Want(t, use(), nil)
 	}
 }
 
@@ -252,9 +248,7 @@ func TestDeadlock(t *testing.T) {
 		}
 		_, lost := other.Exec(t.Context(), `SELECT FROM jurat.files WHERE name = 'a' FOR UPDATE`)
 		must.Get(other.Exec(t.Context(), `ROLLBACK`))(t)
-		if err := <-renamed; err != nil {
-			t.Errorf("error %v", err)
-		}
+		must.Want(t, <-renamed, nil)
 		if got, err := c.Read(t.Context(), "b"); err != nil || string(got) != "a" {
 			t.Errorf("%q, %v", got, err)
 		}

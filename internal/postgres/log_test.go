@@ -203,9 +203,7 @@ func TestOtherProcesses(t *testing.T) {
 		}()
 	}
 	for range 2 {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		must.Want(t, <-done, nil)
 	}
 	wantSize(t, two, 60)
 }
@@ -446,9 +444,7 @@ func check(t *testing.T, s *Store, want ...string) {
 			t.Errorf("%q is in none of the complaints %q", w, complaints)
 		}
 	}
-	if len(complaints) != len(want) {
-		t.Errorf("complaints %q", complaints)
-	}
+	must.Equal(t, len(complaints), len(want))
 }
 
 // TestCheck damages an index so that it misses a record, and turns off settings that a crash needs.

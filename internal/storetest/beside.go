@@ -37,7 +37,6 @@ func withBriefs(t *testing.T, s storage.Store, n int) []storage.StoredBrief {
 	return briefs
 }
 
-// asRead returns a brief as a query returns it, with or without names.
 func asRead(b storage.StoredBrief, names bool) storage.StoredBrief {
 	b.Keys = nil
 	if !names {
@@ -135,7 +134,6 @@ func late(index int64, authority string) storage.Stamp {
 		Timestamp: evidence.Timestamp{Kind: evidence.RFC3161, Token: []byte{9, byte(index), authority[0]}}}
 }
 
-// planWaiting appends a row that waits for these authorities.
 func planWaiting(r storage.Row, since time.Time, authorities ...string) storage.Plan {
 	return func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		batch, err := planOf(r)(head, log)
@@ -146,7 +144,6 @@ func planWaiting(r storage.Row, since time.Time, authorities ...string) storage.
 	}
 }
 
-// planStamps appends a row, and stamps earlier ones.
 func planStamps(r storage.Row, stamps ...storage.Stamp) storage.Plan {
 	return func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		batch, err := planOf(r)(head, log)
@@ -161,9 +158,7 @@ func wantWaiting(t *testing.T, s storage.Store, authority string, indexes ...int
 	must.Want(t, err, nil)
 	var got []int64
 	for _, w := range waits {
-		if w.Authority != authority {
-			t.Errorf("asked for %s and got %+v", authority, w)
-		}
+		must.Equal(t, w.Authority, authority)
 		got = append(got, w.Index)
 	}
 	want(t, got, indexes)
@@ -248,14 +243,12 @@ func outboxAllOrNone(t *testing.T, s storage.Store) {
 	must.Want(t, s.Append(ctx, planStamps(row(3), late(0, "one"))), storage.ErrConflict) // it does not wait any more
 }
 
-// outboxClaims lets many callers stamp the same record: one succeeds.
 func outboxClaims(t *testing.T, s storage.Store) {
 	must.Want(t, s.Append(t.Context(), planWaiting(row(0), since, "one")), nil)
 	wantOneWinner(t, func(i int) error { return s.Append(t.Context(), planStamps(row(i+1), late(0, "one"))) })
 	wantHead(t, s, 2)
 }
 
-// expiredOf returns what is left of rows, and their briefs.
 func expiredOf(act string, rows ...storage.Row) (left []storage.Row, briefs []storage.StoredBrief) {
 	for _, r := range rows {
 		r.Entry, r.ExpiredBy = fmt.Appendf(nil, "entry of %d", r.Index), act
@@ -317,9 +310,7 @@ func expires(t *testing.T, s storage.Store) {
 			want = left[i/2]
 			want.Timestamps = nil
 		}
-		if diff := cmp.Diff(want, r, ignorePacked); diff != "" {
-			t.Errorf("row %d (-want +got):\n%s", i, diff)
-		}
+		must.Equal(t, cmp.Diff(want, r, ignorePacked), "")
 	}
 	if r, err := s.ByRecordID(t.Context(), rows[3].RecordID); err != nil || r.Index != 3 || r.Entry == nil {
 		t.Errorf("by its id: %+v, %v", r, err)

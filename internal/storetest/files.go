@@ -261,9 +261,7 @@ func manyAtOnce(t *testing.T, open OpenFiles) {
 			t.Fatalf("%s was made by %v", name, made)
 		}
 		for n := range read {
-			if read[n] != fmt.Sprint("by ", winner) {
-				t.Errorf("%d reads %q, and %d made it", n, read[n], winner)
-			}
+			must.Equal(t, read[n], fmt.Sprint("by ", winner))
 		}
 	}
 }

@@ -255,7 +255,6 @@ func found(t *testing.T, s storage.Store, q storage.Query) (found storage.Found)
 	return found
 }
 
-// places checks what a plan learns of records that are in the log.
 func places(t *testing.T, s storage.Store) {
 	want(t, found(t, s, storage.Query{}), storage.NewFound())
 	fill(t, s, 3)
@@ -263,7 +262,6 @@ func places(t *testing.T, s storage.Store) {
 	want(t, got.Places, map[string]int64{"record-0": 0, "record-1": 1, "record-2": 2})
 }
 
-// counts checks what a plan learns of chains and cases that are in the log.
 func counts(t *testing.T, s storage.Store) {
 	var rows []storage.Row
 	for i := range 9 {
@@ -386,9 +384,7 @@ func beforeCommit(t *testing.T, s storage.Store) {
 func planReads(t *testing.T, s storage.Store) {
 	rows := fill(t, s, 3)
 	err := s.Append(t.Context(), func(head storage.Head, hashes storage.Committed) (storage.Batch, error) {
-		if head.Size != 3 {
-			t.Errorf("plan was given %v", head)
-		}
+		must.Equal(t, head.Size, 3)
 		got, err := hashes.ReadHashes([]int64{tlog.StoredHashIndex(0, 2)})
 		if err != nil || len(got) != 1 || got[0] != leaf(rows[2]) {
 			t.Errorf("plan read %v, %v", got, err)
@@ -541,7 +537,6 @@ func wantOneWinner(t *testing.T, call func(i int) error) {
 	want(t, first, 1)
 }
 
-// calls are calls of all methods.
 func calls(ctx context.Context, s storage.Store) map[string]error {
 	errs := map[string]error{
 		"Append":        s.Append(ctx, planOf(row(50))),

@@ -6,7 +6,7 @@
 //
 // # What a list shows, and what names what, is stored beside the payloads
 //
-// The transaction that appends a record also stores its brief, a JSON text of some 100 to 1,500 bytes: who acted how
+// The transaction that appends a record also stores its brief, a JSON text of some 150 to 1,500 bytes: who acted how
 // and when, under which request, and for an act in a trial what lists of trials show. Beside the brief it stores the
 // digests that the record names, at most MaxNames. It also stores a key of 64 bits for each way in which the record
 // is linked: its request_id, its parent_request_id, the record that it is about, and each digest that it names.
@@ -25,6 +25,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -193,25 +194,12 @@ func (b *Brief) Stored() (storage.StoredBrief, error) {
 	return storage.StoredBrief{Index: b.Index, Line: line, Names: names, Keys: b.Keys()}, err
 }
 
-// frequent is what most lines have, with a control character for each. JSON has none of its own.
-var frequent = []string{`{"action":"`, "\x01", `","actor":"`, "\x02", `","at":"`, "\x03", `","request":"`, "\x04", `"}`, "\x05",
-	`model_output`, "\x06", `chain_step`, "\x07", `observed_call`, "\x0e", `observed_tool`, "\x0f", `observed_message`, "\x10"}
-
-var shorter, longer = strings.NewReplacer(frequent...), strings.NewReplacer(reversed(frequent)...)
-
-func reversed(list []string) []string {
-	list = slices.Clone(list)
-	slices.Reverse(list)
-	return list
-}
-
 // Encode returns what a store keeps beside the row: the line that lists show, and apart from it the names, which
 // lists do not need. It refuses text that is not valid UTF-8.
 func (b *Brief) Encode() (line, names []byte, err error) {
 	if line, err = json.Marshal(b, json.Deterministic(true)); err != nil {
 		return nil, nil, fmt.Errorf("encoding brief of record %s: %w", b.RecordID, err)
 	}
-	line = []byte(shorter.Replace(string(line)))
 	names = make([]byte, 0, len(b.Names)*len(evidence.Digest{}))
 	for _, d := range b.Names {
 		names = append(names, d[:]...)
@@ -222,7 +210,7 @@ func (b *Brief) Encode() (line, names []byte, err error) {
 // Decode reads what Encode has written into a brief whose first five members the caller has set. It returns an error
 // for any other text.
 func (b *Brief) Decode(line, names []byte) error {
-	if err := json.Unmarshal([]byte(longer.Replace(string(line))), b, json.RejectUnknownMembers(true)); err != nil {
+	if err := json.Unmarshal(line, b, json.RejectUnknownMembers(true)); err != nil {
 		return fmt.Errorf("reading brief of record %s: %w", b.RecordID, evidence.Steady(err))
 	}
 	const width = len(evidence.Digest{})
@@ -383,31 +371,33 @@ func (x *Index) ByID(ctx context.Context, id string) (*Brief, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for record %s: %w", id, err)
 	}
-	list, _, err := x.briefs(ctx, storage.BriefQuery{At: at, Names: true})
-	switch {
-	case err == nil && len(list) != 1:
+	b, err := x.first(ctx, storage.BriefQuery{At: at, Names: true})
+	if errors.Is(err, storage.ErrNotFound) {
 		err = fmt.Errorf("%w: row %d is missing", storage.ErrDamaged, at[0])
-	case err == nil && list[0].Expired():
-		err = storage.ErrExpired
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading record %s: %w", id, err)
 	}
-	return list[0], nil
+	return b, nil
 }
 
 // FirstOfChain returns the brief of the first record of a chain. It returns storage.ErrNotFound or
 // storage.ErrExpired, wrapped, if there is none.
-func (x *Index) FirstOfChain(ctx context.Context, chain string) (*Brief, error) {
-	list, _, err := x.briefs(ctx, storage.BriefQuery{Chain: chain, N: 1})
+func (x *Index) FirstOfChain(ctx context.Context, chain string) (_ *Brief, err error) {
+	defer fault.While(&err, "reading chain %q", chain)
+	return x.first(ctx, storage.BriefQuery{Chain: chain, N: 1})
+}
+
+// first returns the first brief that a query selects.
+func (x *Index) first(ctx context.Context, q storage.BriefQuery) (*Brief, error) {
+	list, _, err := x.briefs(ctx, q)
 	switch {
-	case err == nil && len(list) == 0:
-		err = storage.ErrNotFound
-	case err == nil && list[0].Expired():
-		err = storage.ErrExpired
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading chain %q: %w", chain, err)
+	case err != nil:
+		return nil, err
+	case len(list) == 0:
+		return nil, storage.ErrNotFound
+	case list[0].Expired():
+		return nil, storage.ErrExpired
 	}
 	return list[0], nil
 }

@@ -74,7 +74,6 @@ var dialect = storage.Dialect{
 // stretches lists all stretches, the oldest first.
 const stretches = `WITH RECURSIVE stretch(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM stretch WHERE n < (SELECT max(idx) >> 11 FROM records)) `
 
-// engine is a Store as a storage.Engine.
 type engine struct{ *Store }
 
 // Read implements storage.Engine. It returns storage.ErrClosed after Close, also if read fails because of it.
@@ -172,12 +171,10 @@ func (r *runner) run(ctx context.Context, s *storage.Statement) error {
 	return each(rows, func() error { return s.Row(func(into ...any) error { return scan(rows, into) }) })
 }
 
-// into reads a row of one column.
 func into(to any) func(storage.Scan) error {
 	return func(scan storage.Scan) error { return scan(to) }
 }
 
-// each calls do for every row, and closes the rows.
 func each(rows *sql.Rows, do func() error) error {
 	defer rows.Close()
 	for rows.Next() {
@@ -203,7 +200,6 @@ func (r *runner) statement(ctx context.Context, text string) (*sql.Stmt, error) 
 	return known.(*sql.Stmt), err
 }
 
-// close closes all statements.
 func (r *runner) close() (err error) {
 	r.prepared.Range(func(_, made any) bool {
 		err = errors.Join(err, made.(*sql.Stmt).Close())
@@ -236,7 +232,6 @@ var spellings = []struct {
 	{regexp.MustCompile(`\$(\d+)`), `?$1`},
 }
 
-// spell writes a statement for SQLite.
 func spell(text string) string {
 	for _, s := range spellings {
 		text = s.form.ReplaceAllString(text, s.with)
@@ -275,7 +270,6 @@ func jsonOfEach[T any](list []T, text func(T) string) (string, error) {
 	return string(b), err
 }
 
-// scan reads the columns of a row.
 func scan(rows *sql.Rows, into []any) error {
 	for i := range into {
 		if id, is := into[i].(*storage.ID); is {
@@ -306,7 +300,6 @@ func idIn(column any) string {
 	return ""
 }
 
-// packedID is a sql.Scanner.
 type packedID storage.ID
 
 func (id *packedID) Scan(column any) error {

@@ -51,9 +51,7 @@ func TestReadOnlyDisk(t *testing.T) {
 			if s, err = Open(t.Context(), path); err != nil { // nothing was damaged
 				t.Fatal(err)
 			}
-			if err := errors.Join(add(t, s, "more", 10), s.Close()); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			must.Want(t, errors.Join(add(t, s, "more", 10), s.Close()), nil)
 		}
 	})
 }
@@ -111,9 +109,7 @@ func wantReadOnly(t *testing.T, name string, s *Store) {
 			t.Errorf("%s: %s: %v", name, what, err)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Errorf("%s: closing: %v", name, err)
-	}
+	must.Want(t, s.Close(), nil)
 	if _, err := s.Head(t.Context()); !errors.Is(err, storage.ErrClosed) {
 		t.Errorf("%s: after Close: %v", name, err)
 	}

@@ -121,7 +121,6 @@ func (s *Store) whyNoReserve(err error) error {
 	return fmt.Errorf("%w: reserving room for revocations: %w", storage.ErrDiskFull, err)
 }
 
-// useReserve removes the reserve.
 func (s *Store) useReserve() error {
 	if err := os.Remove(s.reservePath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("using the room reserved for revocations: %w", err)
@@ -170,7 +169,6 @@ func (s *Store) Reclaim(ctx context.Context, progress func(done, total int64)) e
 	return errors.Join(err, s.emptyWAL(ctx))
 }
 
-// freePages removes free pages from the file.
 func (s *Store) freePages(ctx context.Context, progress func(done, total int64)) error {
 	total := int64(-1)
 	for {

@@ -97,21 +97,22 @@ func Create(ctx context.Context, path string) (*Store, error) {
 	return begin(ctx, path, logForm, "FULL")
 }
 
-func begin(ctx context.Context, path string, form form, synchronous string) (*Store, error) {
+func begin(ctx context.Context, path string, form form, synchronous string) (_ *Store, err error) {
+	defer fault.While(&err, "creating database %s", path)
 	made, err := createFile(path)
 	if err == nil && made {
 		err = beginFile(ctx, path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("creating database: %w", err)
+		return nil, err
 	}
 	s, err := open(ctx, path, form, synchronous)
 	if err != nil {
-		return nil, fmt.Errorf("creating database %s: %w", path, err)
+		return nil, err
 	}
 	s.unsafe = synchronous == "OFF"
 	if err := s.prepare(ctx, s.createTables); err != nil {
-		return nil, errors.Join(fmt.Errorf("creating database %s: %w", path, err), s.Close())
+		return nil, err
 	}
 	return s, nil
 }
@@ -119,26 +120,24 @@ func begin(ctx context.Context, path string, form form, synchronous string) (*St
 // Open opens a file that Create has made. If the file is missing, the error
 // wraps fs.ErrNotExist. If the file or its folder cannot be written, Open opens it for reading, and methods that
 // write return storage.ErrReadOnly.
-func Open(ctx context.Context, path string) (*Store, error) {
+func Open(ctx context.Context, path string) (_ *Store, err error) {
+	defer fault.While(&err, "opening database %s", path)
 	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("opening database: %w", err)
+		return nil, err
 	}
 	if why := protected(path); why != nil {
 		s, err := openReadOnly(ctx, path, logForm, why)
-		if err != nil {
-			return nil, fmt.Errorf("opening database %s: %w", path, translate(err))
-		}
-		return s, nil
+		return s, translate(err)
 	}
 	if err := giveWay(path); err != nil {
-		return nil, fmt.Errorf("opening database %s: %w", path, err)
+		return nil, err
 	}
 	s, err := open(ctx, path, logForm, "FULL")
-	if err != nil {
-		return nil, fmt.Errorf("opening database %s: %w", path, whyNotOpened(path, err))
+	if err == nil {
+		err = s.prepare(ctx, s.known)
 	}
-	if err := s.prepare(ctx, s.known); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening database %s: %w", path, whyNotOpened(path, err)), s.Close())
+	if err != nil {
+		return nil, whyNotOpened(path, err)
 	}
 	return s, nil
 }
@@ -219,12 +218,16 @@ func dataSource(path string, settings url.Values) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: settings.Encode()}).String()
 }
 
-// prepare runs the first transaction, and notes which files are open.
+// prepare runs the first transaction, and notes which files are open. After an error it closes them.
 func (s *Store) prepare(ctx context.Context, first func(context.Context) error) error {
-	if err := s.transact(ctx, first); err != nil {
-		return err
+	err := s.transact(ctx, first)
+	if err == nil {
+		err = s.remember()
 	}
-	return s.remember()
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	return nil
 }
 
 func (s *Store) createTables(ctx context.Context) error {

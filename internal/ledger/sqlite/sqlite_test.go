@@ -64,9 +64,7 @@ func TestTwoStoresOnOneFile(t *testing.T) {
 		}()
 	}
 	for range 2 {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		must.Want(t, <-done, nil)
 	}
 	if head, err := two.Head(t.Context()); err != nil || head.Size != 60 {
 		t.Errorf("Head = %v, %v", head, err)
@@ -197,10 +195,7 @@ func TestCorruptFile(t *testing.T) {
 	if files, err := filepath.Glob(path + "-[ws]*"); err != nil || len(files) != 0 { // except the reserve
 		t.Errorf("after Close there are %q, %v", files, err)
 	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(path))(t)
 	for i := 2 * 8192; i < len(content); i++ {
 		content[i] = 0xa5
 	}

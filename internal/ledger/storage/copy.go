@@ -11,7 +11,6 @@ import (
 	"jurat/internal/fault"
 )
 
-// copyPage is how many records are copied in one transaction.
 const copyPage = 512
 
 // ErrOtherLog means that the target of a copy contains records that are not the beginning of the source.
@@ -130,7 +129,6 @@ func copyDictionaries(ctx context.Context, from, to Store) error {
 	return nil
 }
 
-// copyBatch reads everything that a log has from index begin to before end.
 func copyBatch(ctx context.Context, from Store, source tlog.HashReader, begin, end int64, owing []Owed) (batch Batch, err error) {
 	if batch.Rows, err = from.Rows(ctx, begin, end-begin); err != nil {
 		return batch, err
@@ -164,7 +162,6 @@ func copyBatch(ctx context.Context, from Store, source tlog.HashReader, begin, e
 	return batch, err
 }
 
-// begins checks that the target of a copy contains the beginning of the source.
 func begins(source tlog.HashReader, done, head Head) error {
 	if done.Size > head.Size {
 		return fmt.Errorf("%w: it has %v, but the source has %v", ErrOtherLog, done, head)
@@ -176,7 +173,6 @@ func begins(source tlog.HashReader, done, head Head) error {
 	return err
 }
 
-// copyBriefs reads the briefs that exist.
 func copyBriefs(ctx context.Context, from Store, begin, n int64) (list []StoredBrief, err error) {
 	stored, err := from.Briefs(ctx, BriefQuery{From: begin, N: n, Names: true})
 	if err != nil {

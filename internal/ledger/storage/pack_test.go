@@ -43,9 +43,7 @@ func TestPack(t *testing.T) {
 			if packed.Dictionary != Plain {
 				content = must.Get(c.unpack(packed.Blob))(t)
 			}
-			if err := got.setContent(content); err != nil {
-				t.Fatalf("%s: %q: %v", name, payload, err)
-			}
+			must.Do(t, got.setContent(content))
 			if diff := cmp.Diff(row, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Fatalf("%s: %q (-want +got):\n%s", name, payload, diff)
 			}

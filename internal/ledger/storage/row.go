@@ -213,7 +213,6 @@ type packer struct {
 	newest *codec // nil: not read yet, or another one was added
 }
 
-// A codec compresses with one dictionary.
 type codec struct {
 	n      int64
 	packer *zstd.Encoder

@@ -211,7 +211,6 @@ func optional(d evidence.Digest) any {
 	return d[:]
 }
 
-// bytesOf are digests as an argument.
 func bytesOf(digests []evidence.Digest) [][]byte {
 	list := make([][]byte, len(digests))
 	for i := range digests {
@@ -300,7 +299,6 @@ func (c committed) Find(q Query) (Found, error) {
 	return found, c.Run(c.ctx, statements...)
 }
 
-// places reads the places of the records that exist.
 func places(ids []string, found map[string]int64) Statement {
 	return numbers(`SELECT record_id, idx FROM jurat.records WHERE record_id = ANY($1::text[])`, idsOf(ids), func(id ID) string { return string(id) }, found)
 }

@@ -186,7 +186,6 @@ func scanRow(scan Scan, row *Row) error {
 	return nil
 }
 
-// first returns the first of the rows that were found, or ErrNotFound.
 func first(rows []Row, err error) (Row, error) {
 	if rows, err = some(rows, err); err != nil {
 		return Row{}, err
@@ -194,7 +193,6 @@ func first(rows []Row, err error) (Row, error) {
 	return rows[0], nil
 }
 
-// some returns the rows that were found, or ErrNotFound if there are none.
 func some(rows []Row, err error) ([]Row, error) {
 	if err == nil && len(rows) == 0 {
 		err = ErrNotFound
@@ -222,7 +220,6 @@ func (s *SQL) Pack(ctx context.Context, rows []Row) error { return s.packer.pack
 const briefsReplaced = `INSERT INTO jurat.meta VALUES ('briefs_replaced', '1')
 	ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(meta.value AS bigint) + 1 AS text)`
 
-// briefs returns the statements that store briefs and their keys.
 func (s *SQL) briefs(briefs []StoredBrief) []Statement {
 	rows, links := make([]any, 0, 3*len(briefs)), make([]any, 0, 2*len(briefs)) // most records are linked in one way
 	for i := range briefs {
@@ -249,7 +246,6 @@ func (s *SQL) Briefs(ctx context.Context, q BriefQuery) ([]StoredBrief, error) {
 		FROM jurat.records r LEFT JOIN jurat.briefs b ON b.idx = r.idx WHERE `+where+` ORDER BY r.idx`, args...)
 }
 
-// selected returns the condition of a query.
 func (s *SQL) selected(q BriefQuery) (where string, args []any) {
 	switch {
 	case q.At != nil:

@@ -221,7 +221,6 @@ type BriefKey struct{ Index, Key int64 }
 // A Range is the rows from index From to before To.
 type Range struct{ From, To int64 }
 
-// firstPlaces sorts places, removes duplicates, and returns at most most of them.
 func firstPlaces(places []int64, most int) []int64 {
 	slices.Sort(places)
 	places = slices.Compact(places)
