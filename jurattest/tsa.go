@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -187,7 +188,7 @@ func (a *TSA) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *TSA) answer(mood Mood, query []byte) ([]byte, error) {
-	request, err := timestamp.ParseRequest(query)
+	request, err := ParseQuery(query)
 	if err != nil {
 		return nil, err
 	}
@@ -210,6 +211,29 @@ func (a *TSA) answer(mood Mood, query []byte) ([]byte, error) {
 		return nil, err
 	}
 	return timestamp.MarshalResponse(token)
+}
+
+// ParseQuery reads what a TSA is asked.
+func ParseQuery(query []byte) (*timestamp.Request, error) {
+	var q struct {
+		Version int
+		Imprint struct {
+			Algorithm pkix.AlgorithmIdentifier
+			Hash      []byte
+		}
+		Policy  asn1.ObjectIdentifier `asn1:"optional"`
+		Nonce   *big.Int              `asn1:"optional"`
+		CertReq bool                  `asn1:"optional"`
+	}
+	rest, err := asn1.Unmarshal(query, &q)
+	if err != nil || len(rest) > 0 || q.Version != 1 || len(q.Imprint.Hash) != sha256.Size {
+		return nil, fmt.Errorf("%x asks for no time stamp over SHA-256: %v", query, err)
+	}
+	r := &timestamp.Request{Imprint: [sha256.Size]byte(q.Imprint.Hash), Nonce: q.Nonce, CertReq: q.CertReq}
+	if len(q.Policy) > 0 {
+		r.Policy, err = x509.ParseOID(q.Policy.String())
+	}
+	return r, err
 }
 
 // NewForStrangers makes a House whose tokens other programs can verify. Verify refuses the mock's keys by their

@@ -167,16 +167,6 @@ func (d *decoder) version(s *cryptobyte.String, want int64, what string) {
 	}
 }
 
-// optionalTrue reads BOOLEAN DEFAULT FALSE, which DER encodes only if it is true (X.690, 11.5).
-func (d *decoder) optionalTrue(s *cryptobyte.String, what string) bool {
-	at := *s
-	value := d.optionalBoolean(s, what)
-	if d.err == nil && !value && len(at) > len(*s) {
-		d.fail(at, what+" encodes its default")
-	}
-	return value
-}
-
 // optionalBoolean reads BOOLEAN DEFAULT FALSE in a signed part, where FALSE may be written out. Authorities do so.
 // The signature covers the bytes as they are, so no other party can add or remove it.
 func (d *decoder) optionalBoolean(s *cryptobyte.String, what string) (value bool) {
@@ -190,16 +180,15 @@ func (d *decoder) sorted(last, next cryptobyte.String, what string) {
 	}
 }
 
-// extensions reads the members of an Extensions structure (RFC 5280, 4.1) and reports whether one is critical. flag
-// reads the criticality.
-func (d *decoder) extensions(s cryptobyte.String, flag func(*cryptobyte.String, string) bool) (critical bool) {
+// extensions reads the members of an Extensions structure (RFC 5280, 4.1) and reports whether one is critical.
+func (d *decoder) extensions(s cryptobyte.String) (critical bool) {
 	if s.Empty() {
 		d.fail(s, "extensions without a member")
 	}
 	for d.more(s) {
 		extension := d.read(&s, asn1.SEQUENCE, "extension")
 		d.oid(&extension, "extension identifier")
-		critical = flag(&extension, "extension criticality") || critical
+		critical = d.optionalBoolean(&extension, "extension criticality") || critical
 		d.octets(&extension, "extension value")
 		d.end(extension, "extension")
 	}

@@ -14,10 +14,9 @@ var (
 	// was expected, and where.
 	ErrMalformed = errors.New("malformed")
 	// ErrAlgorithm: an algorithm or key that this package does not know, or refuses as too weak (SHA-1 under a
-	// signature, RSA below 2048 bits). An authority answers such a request with badAlg.
+	// signature, RSA below 2048 bits).
 	ErrAlgorithm = errors.New("algorithm not accepted")
-	// ErrExtension: a request with any extension, or a token with a critical one. Its meaning is unknown and must not
-	// be ignored.
+	// ErrExtension: a token with a critical extension. Its meaning is unknown and must not be ignored.
 	ErrExtension = errors.New("extension not accepted")
 	// ErrImprint: a token over other data. The token may be valid.
 	ErrImprint = errors.New("imprint is not that of the data")

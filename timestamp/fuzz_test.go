@@ -23,25 +23,6 @@ func seed(f *testing.F, kind string) {
 	f.Add(bytes.Repeat([]byte{0x30, 0x80}, 100))
 }
 
-// FuzzParseRequest: a request that parses marshals back to the same bytes. If its imprint algorithm had NULL parameters,
-// it marshals to bytes that parse to the same request.
-func FuzzParseRequest(f *testing.F) {
-	seed(f, ".tsq")
-	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := ParseRequest(data)
-		if err != nil {
-			return
-		}
-		der := must.Get(r.Marshal())(t)
-		if !bytes.Equal(der, data) && !bytes.Contains(data, []byte(oidSHA256+"\x05\x00")) {
-			t.Errorf("%x marshals back to %x", data, der)
-		}
-		if diff := cmp.Diff(r, must.Get(ParseRequest(der))(t), compareInts, compareOIDs); diff != "" {
-			t.Error(diff)
-		}
-	})
-}
-
 // FuzzParseResponse: a token that is taken out of a response and wrapped again is the same token.
 func FuzzParseResponse(f *testing.F) {
 	seed(f, ".tsr")

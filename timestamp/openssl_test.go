@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"jurat/internal/must"
 )
 
@@ -108,7 +106,7 @@ func TestOpenSSLVerifiesOurs(t *testing.T) {
 			for _, certReq := range []bool{true, false} {
 				request := &Request{Imprint: sha256.Sum256([]byte(sslData)), Nonce: big.NewInt(1 << 40), CertReq: certReq}
 				query := must.Get(request.Marshal())(t)
-				response := respond(t, authority, query)
+				response := must.Get(MarshalResponse(must.Get(authority.Issue(request))(t)))(t)
 				token := must.Get(ParseResponse(response))(t)
 				s.write("query.tsq", query)
 				s.write("response.tsr", response)
@@ -137,53 +135,6 @@ func flipped(der []byte, i int) []byte {
 	mutant := bytes.Clone(der)
 	mutant[i] ^= 1
 	return mutant
-}
-
-// TestOpenSSLAsks answers requests of OpenSSL. Both verify the tokens.
-func TestOpenSSLAsks(t *testing.T) {
-	authority := testAuthority(t)
-	at := strconv.FormatInt(testTime.Unix(), 10)
-	for _, test := range []struct {
-		name string
-		args []string
-		want error
-	}{
-		{"all", []string{"-sha256", "-cert"}, nil},
-		{"no certificate", []string{"-sha256"}, nil},
-		{"no nonce", []string{"-sha256", "-no_nonce", "-cert"}, nil},
-		{"policy", []string{"-sha256", "-tspolicy", builtInPolicy, "-cert"}, nil},
-		{"another policy", []string{"-sha256", "-tspolicy", "1.2.3.4"}, ErrPolicy},
-		{"SHA-384", []string{"-sha384", "-cert"}, ErrAlgorithm},
-		{"SHA-1", []string{"-sha1", "-cert"}, ErrAlgorithm},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s := newSSL(t)
-			s.write("data", []byte(sslData))
-			s.certificates("root.pem", testRoot(t))
-			s.certificates("tsa.pem", testCertificate(t))
-			s.must(append([]string{"ts", "-query", "-data", "data", "-out", "query.tsq"}, test.args...)...)
-			request, err := ParseRequest(s.read("query.tsq"))
-			var token []byte
-			if err == nil {
-				token, err = authority.Issue(request)
-			}
-			checkError(t, err, test.want)
-			if err != nil {
-				return
-			}
-			s.write("response.tsr", must.Get(MarshalResponse(token))(t))
-			again := must.Get(ParseRequest(must.Get(request.Marshal())(t)))(t)
-			if diff := cmp.Diff(request, again, compareInts, compareOIDs); diff != "" {
-				t.Error(diff)
-			}
-			s.must("ts", "-verify", "-queryfile", "query.tsq", "-in", "response.tsr", "-CAfile", "root.pem", "-untrusted", "tsa.pem", "-attime", at)
-			options := Options{
-				Roots: []*x509.Certificate{testRoot(t)}, Intermediates: []*x509.Certificate{testCertificate(t)}, Nonce: request.Nonce,
-			}
-			_, err = must.Get(Parse(token))(t).Verify(request.Imprint, options)
-			checkError(t, err, nil)
-		})
-	}
 }
 
 // TestOpenSSLReplies verifies tokens that OpenSSL issued.

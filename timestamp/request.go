@@ -1,7 +1,6 @@
 package timestamp
 
 import (
-	"crypto"
 	"crypto/sha256"
 	"crypto/x509"
 	"fmt"
@@ -10,8 +9,7 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// MaxRequestSize is the largest request in bytes. A larger one is refused unread. A request with nonce and policy
-// takes about a hundred.
+// MaxRequestSize is the largest request in bytes. One with nonce and policy takes about a hundred.
 const MaxRequestSize = 4 << 10
 
 const requestVersion = 1 // RFC 3161, 2.4.1
@@ -44,49 +42,4 @@ func (r *Request) Marshal() ([]byte, error) {
 		return nil, fmt.Errorf("marshalling time stamp request: %w", &SyntaxError{MaxRequestSize, "larger than accepted"})
 	}
 	return der, nil
-}
-
-// ParseRequest reads a TimeStampReq in strict DER: what parses marshals back to the same bytes, except that a NULL
-// parameter of SHA-256 is dropped. It returns ErrAlgorithm for an imprint other than SHA-256, ErrExtension
-// for any extension, and ErrMalformed for any other error.
-func ParseRequest(der []byte) (*Request, error) {
-	r, err := parseRequest(der)
-	if err != nil {
-		return nil, fmt.Errorf("parsing time stamp request: %w", err)
-	}
-	return r, nil
-}
-
-func parseRequest(der []byte) (*Request, error) {
-	d, s := decode(der, MaxRequestSize, "time stamp request")
-	request := d.read(&s, asn1.SEQUENCE, "time stamp request")
-	d.end(s, "time stamp request")
-
-	r := &Request{}
-	d.version(&request, requestVersion, "request version")
-	imprint := d.imprint(&request)
-	if request.PeekASN1Tag(asn1.OBJECT_IDENTIFIER) {
-		r.Policy = d.policy(&request, "requested policy")
-	}
-	r.Nonce = d.optionalInteger(&request, "nonce")
-	r.CertReq = d.optionalTrue(&request, "certReq")
-	extensions, extended := d.optional(&request, context0Constructed, "request extensions")
-	if extended {
-		d.extensions(extensions, d.optionalTrue)
-	}
-	d.end(request, "request")
-	if d.err != nil {
-		return nil, d.err
-	}
-	// "If an extension, whether it is marked critical or not critical, is used
-	// by a requester but is not recognized by a time-stamping server, the server
-	// SHALL NOT issue a token" (RFC 3161, 2.4.1).
-	if extended {
-		return nil, ErrExtension
-	}
-	if imprint.hash != crypto.SHA256 {
-		return nil, fmt.Errorf("%w: imprint", ErrAlgorithm)
-	}
-	r.Imprint = [sha256.Size]byte(imprint.sum)
-	return r, nil
 }

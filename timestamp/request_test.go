@@ -18,70 +18,10 @@ var (
 	compareOIDs = cmp.Comparer(func(a, b x509.OID) bool { return a.Equal(b) })
 )
 
-func TestRequestRoundTrip(t *testing.T) {
-	huge, _ := new(big.Int).SetString("ffffffffffffffffffffffffffffffffffffffff", 16)
-	for _, r := range []*Request{
-		{},
-		{Imprint: testImprint, CertReq: true},
-		{Imprint: testImprint, Nonce: big.NewInt(0)},
-		{Imprint: testImprint, Nonce: big.NewInt(-129), CertReq: true},
-		{Imprint: testImprint, Nonce: huge, Policy: BuiltInPolicy(), CertReq: true},
-	} {
-		der := must.Get(r.Marshal())(t)
-		got := must.Get(ParseRequest(der))(t)
-		if diff := cmp.Diff(r, got, compareInts, compareOIDs); diff != "" {
-			t.Errorf("request differs:\n%s", diff)
-		}
-		for i := range der {
-			if _, err := ParseRequest(der[:i]); !errors.Is(err, ErrMalformed) {
-				t.Errorf("cut at %d: %v", i, err)
-			}
-		}
-	}
+func TestRequestIsBounded(t *testing.T) {
 	if _, err := (&Request{Nonce: new(big.Int).Lsh(big.NewInt(1), MaxRequestSize*8)}).Marshal(); !errors.Is(err, ErrMalformed) {
 		t.Errorf("nonce beyond the cap: %v", err)
 	}
-}
-
-func TestRequestsRefused(t *testing.T) {
-	version, imprint := integer(1), imprintElement(seq(oid(oidSHA256)), testImprint[:])
-	flag := func(b byte) []byte { return tlv(asn1.BOOLEAN, []byte{b}) }
-	extension := func(tag asn1.Tag) []byte { return tlv(tag, seq(oid("\x2a\x03"), octets(nil))) }
-	for _, test := range []struct {
-		name    string
-		request []byte
-		want    error
-	}{
-		{"empty", nil, ErrMalformed},
-		{"version 2", seq(integer(2), imprint), ErrMalformed},
-		{"no version", seq(imprint), ErrMalformed},
-		{"no imprint", seq(version), ErrMalformed},
-		{"short imprint", seq(version, imprintElement(seq(oid(oidSHA256)), testImprint[1:])), ErrMalformed},
-		{"SHA-1", seq(version, imprintElement(seq(oid("\x2b\x0e\x03\x02\x1a"), null()), testImprint[:20])), ErrAlgorithm},
-		{"SHA-512", seq(version, imprintElement(seq(oid(oidSHA512)), make([]byte, 64))), ErrAlgorithm},
-		{"short SHA-512", seq(version, imprintElement(seq(oid(oidSHA512)), make([]byte, 32))), ErrMalformed},
-		{"SHA-256 with odd parameters", seq(version, imprintElement(seq(oid(oidSHA256), integer(1)), testImprint[:])), ErrAlgorithm},
-		{"certReq writes its default", seq(version, imprint, flag(0)), ErrMalformed},
-		{"certReq is not DER", seq(version, imprint, flag(1)), ErrMalformed},
-		{"nonce not minimal", seq(version, imprint, tlv(asn1.INTEGER, []byte{0, 1})), ErrMalformed},
-		{"nonce after certReq", seq(version, imprint, flag(0xff), integer(1)), ErrMalformed},
-		{"extension", seq(version, imprint, extension(context0Constructed)), ErrExtension},
-		{"extensions empty", seq(version, imprint, tlv(context0Constructed)), ErrMalformed},
-		{"unknown member", seq(version, imprint, extension(context1Constructed)), ErrMalformed},
-		{"trailing data", append(seq(version, imprint), 0), ErrMalformed},
-		{"too large", make([]byte, MaxRequestSize+1), ErrMalformed},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			_, err := ParseRequest(test.request)
-			checkError(t, err, test.want)
-		})
-	}
-}
-
-// respond answers a request as a server of the authority would.
-func respond(t testing.TB, a *Authority, query []byte) []byte {
-	t.Helper()
-	return must.Get(MarshalResponse(must.Get(a.Issue(must.Get(ParseRequest(query))(t)))(t)))(t)
 }
 
 func TestParseResponse(t *testing.T) {

@@ -61,7 +61,7 @@ func (d *decoder) tstInfo(s cryptobyte.String) (t tstInfo) {
 		d.end(tsa, "tsa name")
 	}
 	if extensions, present := d.optional(&info, context1Constructed, "TSTInfo extensions"); present {
-		t.critical = d.extensions(extensions, d.optionalBoolean)
+		t.critical = d.extensions(extensions)
 	}
 	d.end(info, "TSTInfo members")
 	return t

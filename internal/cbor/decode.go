@@ -1,7 +1,6 @@
 package cbor
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -22,7 +21,7 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("CBOR at byte %d: %s", e.Offset, e.Reason) }
 
-// Decode reads one value that fills the whole document. It returns int64, []byte, string, []any, Map, Tag, bool, float64 or
+// Decode reads one value that fills the whole document. It returns int64, []byte, string, []any, Map, Tag, bool, Float or
 // nil for null. Byte strings share the document's memory. Every error is a *SyntaxError.
 func Decode(doc []byte) (any, error) {
 	d := decoder{doc: doc}
@@ -207,39 +206,11 @@ func (d *decoder) simple(start int, info byte) (any, error) {
 		return nil, nil
 	case 25, 26, 27:
 		b, err := d.take(start, 1<<(info-24))
-		if err != nil {
-			return nil, err
-		}
-		return float(b), nil
+		return Float(b), err
 	case 31:
 		return nil, d.wrong(start, "an end of an indefinite length: only definite ones are accepted")
 	}
 	return nil, d.wrong(start, "the simple value %d, which is not accepted", info)
-}
-
-// float reads a floating-point number of 2, 4 or 8 bytes (RFC 8949, section 3.3 and appendix D).
-func float(b []byte) float64 {
-	switch len(b) {
-	case 8:
-		return math.Float64frombits(binary.BigEndian.Uint64(b))
-	case 4:
-		return float64(math.Float32frombits(binary.BigEndian.Uint32(b)))
-	}
-	half := binary.BigEndian.Uint16(b)
-	exponent, fraction := int(half>>10&31), float64(half&1023)
-	value := math.Ldexp(fraction+1024, exponent-25)
-	switch {
-	case exponent == 0:
-		value = math.Ldexp(fraction, -24)
-	case exponent == 31 && fraction == 0:
-		value = math.Inf(1)
-	case exponent == 31:
-		return math.NaN()
-	}
-	if half>>15 == 1 {
-		return -value
-	}
-	return value
 }
 
 // ErrNotMap says that a value is of another kind than a map.

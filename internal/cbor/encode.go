@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"unicode/utf8"
 )
@@ -34,6 +35,9 @@ type Tag struct {
 	Content any
 }
 
+// A Float is a floating-point number in its 2, 4 or 8 bytes: nothing asks for its value.
+type Float []byte
+
 // The major types of RFC 8949, section 3.1.
 const (
 	majorUint   = 0
@@ -52,7 +56,7 @@ const (
 	simpleNull  = 22
 )
 
-// Encode returns the deterministic encoding of a value: int64, []byte, string, []any, Map, Tag, bool, float64 or nil. It returns an
+// Encode returns the deterministic encoding of a value: int64, []byte, string, []any, Map, Tag, bool, Float or nil. It returns an
 // error for another type, for a text that is not UTF-8, and for a key that a map has twice.
 func Encode(value any) ([]byte, error) {
 	doc, err := appendValue(nil, value)
@@ -87,8 +91,8 @@ func appendValue(doc []byte, value any) ([]byte, error) {
 			return appendHead(doc, majorSimple, simpleTrue), nil
 		}
 		return appendHead(doc, majorSimple, simpleFalse), nil
-	case float64:
-		return binary.BigEndian.AppendUint64(append(doc, majorSimple<<5|27), math.Float64bits(v)), nil
+	case Float:
+		return append(append(doc, majorSimple<<5|byte(23+bits.Len(uint(len(v))))), v...), nil
 	case nil:
 		return appendHead(doc, majorSimple, simpleNull), nil
 	}

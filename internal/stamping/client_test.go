@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"jurat/internal/must"
+	"jurat/jurattest"
 	"jurat/timestamp"
 )
 
@@ -63,7 +64,7 @@ func query(t *testing.T, r *http.Request) []byte {
 // answers answers each request after a change to it.
 func answers(t *testing.T, a *timestamp.Authority, change func(r *timestamp.Request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		request, err := timestamp.ParseRequest(query(t, r))
+		request, err := jurattest.ParseQuery(query(t, r))
 		if err != nil {
 			t.Error(err)
 			return

@@ -5,7 +5,6 @@ import re
 from shapes import is_blank, is_digest, is_name, is_text, is_whole, members, require
 
 POSITIONS = ("safe_pass", "needs_review", "unsafe_fail")
-PHASES = ("initial", "discussion", "judging")
 METHODS = ("majority_vote", "weighted_average", "final_judge", "median", "calibrated")
 READINGS = ("policy_first", "acts_first", "claims_first")
 REASONS = ("timed_out", "blocked", "invalid", "failed", "ceiling")

@@ -167,10 +167,6 @@ class Certificate:
         flags = int.from_bytes(content[1:3].ljust(2, b"\0"), "big")
         return any(flags >> (15 - bit) & 1 for bit in bits)
 
-    def may_sign(self):
-        """Whether key usage, if it is there, allows signatures (digitalSignature or contentCommitment)."""
-        return self.may(0, 1)
-
 
 def _are_checked(constraints):
     """Whether all bases of name constraints are of the kinds that are checked, without a minimum or maximum."""

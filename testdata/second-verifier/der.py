@@ -54,10 +54,6 @@ class Node:
         require(len(self.children) == 1, "DER: an explicit tag around other than one value")
         return self.children[0]
 
-    def retagged(self, tag):
-        """The encoding with another tag, as a signature over an implicitly tagged set needs it."""
-        return bytes([tag]) + self.encoding[1:]
-
 
 @functools.lru_cache(4096)
 def _oid(content):

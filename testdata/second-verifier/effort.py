@@ -30,7 +30,7 @@ class Effort:
         """The certificates among which a search is made; None if names lead nowhere. Raises Spent if it would take too long."""
         root = Certificate(root)
         ends = (certificate.encoding, root.encoding)
-        others = _distinct([item for item in others if item.is_valid_at(time) and item.encoding not in ends])
+        others = list({item.encoding: item for item in others if item.is_valid_at(time) and item.encoding not in ends}.values())
         if not certificate.is_valid_at(time) or not root.is_valid_at(time) or not _leads(certificate, others, root):
             return None
         encodings = [item.encoding for item in (certificate, *others)]
@@ -62,10 +62,6 @@ def ways(certificate, others, root):
             found.append((*way, root))
         open_ways += [(*way, other) for other in others if other.subject == way[-1].issuer and other not in way]
     return found
-
-
-def _distinct(certificates):
-    return list({item.encoding: item for item in certificates}.values())
 
 
 def _leads(certificate, others, root):

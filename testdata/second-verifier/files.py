@@ -21,13 +21,7 @@ _MAX_PROPERTY_BYTES = 4 << 20
 _SPACE = b" \t\r\n"
 _FIRST_MEMBER = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"([a-z_]*)"')
 _OF_RECORDS = b"certificates digest disclosures log payload signatures timestamps".split()
-_TELLING = (
-    b'"schema":"jurat/evidence/v1"',
-    b'"format":"jurat/bundle/v1"',
-    b'"signatures":[',
-    b'"timestamps":[',
-    b'"records":[',
-)
+_TELLING = (b'"schema":"jurat/evidence/v1"', b'"format":"jurat/bundle/v1"', b'"signatures":[', b'"timestamps":[', b'"records":[')
 
 
 class NoFile(Exception):
@@ -198,10 +192,7 @@ class Anchor:
 def _log(value, payload, in_bundle):
     members(value, ("index", "proof"), _COUNTS + ("anchors", "checkpoint"))
     require(is_whole(value["index"], 0, MAX_WHOLE), "index is not what it must be")
-    for name, wanted in (
-        ("case_seq", payload["action_type"] == "submission"),
-        ("chain_seq", "chain_id" in payload),
-    ):
+    for name, wanted in (("case_seq", payload["action_type"] == "submission"), ("chain_seq", "chain_id" in payload)):
         require((name in value) == wanted, f"{name} is there, or missing, against the rules")
         require(not wanted or is_whole(value[name], 1, MAX_WHOLE), f"{name} is not what it must be")
     for name in ("actor_seq", "subject_seq"):

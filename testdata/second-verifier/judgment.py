@@ -161,9 +161,7 @@ def _vote(juror, evaluation, abstains):
     if evaluation is None:
         none = {"jurorId": juror, "position": None, "totalScore": 0, "confidence": 0, "fallback": False}
         return none | ({"abstained": True} if abstains else {})
-    return {"jurorId": juror} | {
-        name: evaluation[name] for name in ("position", "totalScore", "confidence", "fallback")
-    }
+    return {"jurorId": juror} | {name: evaluation[name] for name in ("position", "totalScore", "confidence", "fallback")}
 
 
 def _judges(act):

@@ -74,10 +74,7 @@ def _is_small(encoded):
 
 def _doubled(x, y):
     product = _D * x * x * y * y % _P
-    return (
-        2 * x * y * pow(1 + product, -1, _P) % _P,
-        (y * y + x * x) * pow(1 - product, -1, _P) % _P,
-    )
+    return (2 * x * y * pow(1 + product, -1, _P) % _P, (y * y + x * x) * pow(1 - product, -1, _P) % _P)
 
 
 def is_valid(algorithm, spki, message, signature):

@@ -68,9 +68,7 @@ ACTS = {
         optional="request_id context original_response_id case",
         apart="context response metadata",
     ),
-    "submission": Act(
-        "submitter", "agent_id timestamp chain_id chain_position case response", apart="response"
-    ),
+    "submission": Act("submitter", "agent_id timestamp chain_id chain_position case response", apart="response"),
     "judge_opinion": Act("judge", _ASKED),
     "recorder_event": Act("recorder", "agent_id timestamp response"),
 }
@@ -164,14 +162,6 @@ def _at(payload, act, pointer):
     return payload["metadata"][name]
 
 
-def _is_sorted_pointers(value):
-    return is_list_of(value, lambda item: isinstance(item, str)) and is_sorted([item.encode() for item in value])
-
-
-def _is_provable(value):
-    return is_list_of(value, _is_second, 64) and is_sorted([item["pointer"].encode() for item in value])
-
-
 def _is_second(item):
     """Whether it is a second commitment, with what it is of."""
     if not has(item, dict.fromkeys(("commitment", "kind", "pointer"), lambda text: isinstance(text, str))):
@@ -182,14 +172,6 @@ def _is_second(item):
 def _is_signers(value):
     signer = {"alg": lambda text: text in ALGORITHMS, "key_id": is_digest_not_zero}
     return is_list_of(value, lambda item: has(item, signer), 16) and len({item["key_id"] for item in value}) == len(value)
-
-
-def _is_saw(value):
-    return is_list_of(value, is_digest_not_zero) and len(set(value)) == len(value)
-
-
-def _is_position(value):
-    return is_whole(value, 1, MAX_WHOLE)
 
 
 def _is_object(value):
@@ -205,11 +187,11 @@ _FORMS = {
     "parameters": _is_object,
     "metadata": _is_object,
     "tools_used": lambda value: isinstance(value, (list, str)),
-    "chain_position": _is_position,
-    "saw": _is_saw,
+    "chain_position": lambda value: is_whole(value, 1, MAX_WHOLE),
+    "saw": lambda value: is_list_of(value, is_digest_not_zero) and len(set(value)) == len(value),
     "approval_status": lambda value: value in APPROVALS,
-    "sealed_apart": _is_sorted_pointers,
-    "provable": _is_provable,
+    "sealed_apart": lambda value: is_list_of(value, lambda item: isinstance(item, str)) and is_sorted([item.encode() for item in value]),
+    "provable": lambda value: is_list_of(value, _is_second, 64) and is_sorted([item["pointer"].encode() for item in value]),
     "observed": recorders.is_observed,
     "request_body": recorders.is_body,
     "response_body": recorders.is_body,

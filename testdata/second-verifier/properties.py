@@ -16,12 +16,7 @@ from sigma import NoProof, ORDER
 H = sigma.point(bytes.fromhex("03dd1ae5015663ba8042c22e51aceb3956f8da3fff5d544f44d18a1f8f844eb13f"))
 LARGEST = 2**53 - 1
 _EPOCH = datetime.date(1970, 1, 1)
-_MEMBERS = {
-    "range": {"hi", "lo"},
-    "in": {"set"},
-    "not_in": {"set"},
-    "age_at_least": {"at", "years"},
-}
+_MEMBERS = {"range": {"hi", "lo"}, "in": {"set"}, "not_in": {"set"}, "age_at_least": {"at", "years"}}
 
 
 def number(kind, value):

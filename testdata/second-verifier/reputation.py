@@ -100,8 +100,9 @@ def _records(facts, out):
         rule = _stands(record, facts)
         if record["proved"] and not (_is(facts["identity"], record) and _may_tell(facts["policy"], facts["identity"], record)):
             rule = "identity"
-        elif not rule and any(_takes_back(act, record) for act in facts["revocations"]):
-            rule = "revoked"
+        elif not rule:
+            taken_back = [act for act in facts["revocations"] if act["proved"] and act["key_id"] in record["keys"]]
+            rule = "revoked" if any(not 0 < record["independent"] < act["from"] for act in taken_back) else rule
         if rule:
             out.leave("record", record, rule)
             out.aside |= {record["digest"]} if rule in ("identity", "revoked", "later") else set()
@@ -124,10 +125,6 @@ def _may_tell(policy, me, record):
     if named:
         return any(_belongs(one, "agent", me["name"], me["ca"]) for one in named)
     return me["by"] != "cas" or me["ca"] not in policy["shared_cas"]
-
-
-def _takes_back(act, record):
-    return act["proved"] and act["key_id"] in record["keys"] and not 0 < record["independent"] < act["from"]
 
 
 def _trial(trial, records, facts, classes, out):
@@ -244,16 +241,8 @@ def _review(review, records, facts, classes, out):
 
 
 def _verdict(place, position, case_seq, exhibits, shared, raters, facts):
-    return {
-        "place": place,
-        "at": _when(place, facts["policy"]),
-        "position": position,
-        "case_seq": case_seq,
-        "exhibits": exhibits,
-        "shared": shared,
-        "raters": raters,
-        "overturns": None,
-    }
+    said = {"place": place, "at": _when(place, facts["policy"]), "position": position, "case_seq": case_seq, "exhibits": exhibits}
+    return said | {"shared": shared, "raters": raters, "overturns": None}
 
 
 def _add(classes, key, panel, verdict):

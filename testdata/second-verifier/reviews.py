@@ -129,9 +129,7 @@ def _check_against_original(review, original, findings):
     if review.actor == original.actor or _keys(review) & _keys(original):
         findings.refute("human_review", "own-output", review)
     other_case = "case" in review.payload and review.get("case") != original.get("case")
-    other_chain = (
-        original.is_trial_act and "chain_id" in review.payload and review.get("chain_id") != original.get("chain_id")
-    )
+    other_chain = (original.is_trial_act and "chain_id" in review.payload and review.get("chain_id") != original.get("chain_id"))
     if other_case or other_chain:
         findings.refute("human_review", "case", review)
 

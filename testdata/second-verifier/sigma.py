@@ -127,9 +127,6 @@ class Relation:
                 data += _number(scalar) + _number(p) + (factor % ORDER).to_bytes(32, "big")
         return data + b"".join(map(written, self.points[1:]))
 
-    def _image(self, equation):
-        return total(tuple((factor, self.points[p]) for factor, p in equation[0]))
-
     def check(self):
         """Refuses a relation of which nothing can be proved."""
         if not self.equations or any(not image or not terms for image, terms in self.equations):
@@ -137,7 +134,7 @@ class Relation:
         used = {p for image, terms in self.equations for p in [*(p for _, p in image), *(p for _, _, p in terms)]}
         if any(not 0 <= p < len(self.points) for p in used) or any(p not in used for p in range(1, len(self.points))):
             raise NoProof("a point that is not there, or that nothing uses")
-        if any(self._image(equation) is None for equation in self.equations):
+        if any(total(tuple((factor, self.points[p]) for factor, p in equation[0])) is None for equation in self.equations):
             raise NoProof("an image is the identity")
         if any(not self._has_effect(scalar) for scalar in range(self.scalars)):
             raise NoProof("a scalar without effect")

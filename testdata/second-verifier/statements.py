@@ -172,16 +172,7 @@ def _in_der(raw):
     """A signature of P-256 as records have it, with the smaller s."""
     numbers = [int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")]
     numbers[1] = min(numbers[1], _ORDER - numbers[1]) if 0 < numbers[1] < _ORDER else numbers[1]
-    return der.sequence(b"".join(_integer(number) for number in numbers))
-
-
-def _integer(number):
-    data = number.to_bytes(number.bit_length() // 8 + 1, "big")
-    return bytes([der.INTEGER, len(data)]) + data
-
-
-def check_size(data):
-    require(len(data) <= _MAX_FILE, "too long")
+    return der.sequence(b"".join(der.sequence(number.to_bytes(number.bit_length() // 8 + 1, "big"), der.INTEGER) for number in numbers))
 
 
 _CHAIN, _THUMBPRINT = 33, 34
@@ -211,7 +202,7 @@ class NoRecord(Exception):
 
 class Statement:
     def __init__(self, data):
-        check_size(data)
+        require(len(data) <= _MAX_FILE, "too long")
         self.message = Sign1(data)
         protected, unprotected = self.message.protected, self.message.unprotected
         self.payload, self.key_id = self.message.payload, self.message.key_id()

@@ -17,20 +17,11 @@ _TST_INFO = "1.2.840.113549.1.9.16.1.4"
 _CONTENT_TYPE, _MESSAGE_DIGEST = "1.2.840.113549.1.9.3", "1.2.840.113549.1.9.4"
 _SIGNING_CERTIFICATE, _SIGNING_CERTIFICATE_V2 = "1.2.840.113549.1.9.16.2.12", "1.2.840.113549.1.9.16.2.47"
 _KNOWN = (_CONTENT_TYPE, _MESSAGE_DIGEST, _SIGNING_CERTIFICATE, _SIGNING_CERTIFICATE_V2)
-DIGESTS = {
-    "2.16.840.1.101.3.4.2.1": "sha256",
-    "2.16.840.1.101.3.4.2.2": "sha384",
-    "2.16.840.1.101.3.4.2.3": "sha512",
-}
+DIGESTS = {"2.16.840.1.101.3.4.2.1": "sha256", "2.16.840.1.101.3.4.2.2": "sha384", "2.16.840.1.101.3.4.2.3": "sha512"}
 _EC_KEY, _RSA_KEY, _PSS = "1.2.840.10045.2.1", "1.2.840.113549.1.1.1", "1.2.840.113549.1.1.10"
 _CURVES = ("1.2.840.10045.3.1.7", "1.3.132.0.34")
 _ECDSA = {"1.2.840.10045.4.3.2": "sha256", "1.2.840.10045.4.3.3": "sha384", "1.2.840.10045.4.3.4": "sha512"}
-_RSA = {
-    _RSA_KEY: None,
-    "1.2.840.113549.1.1.11": "sha256",
-    "1.2.840.113549.1.1.12": "sha384",
-    "1.2.840.113549.1.1.13": "sha512",
-}
+_RSA = {_RSA_KEY: None, "1.2.840.113549.1.1.11": "sha256", "1.2.840.113549.1.1.12": "sha384", "1.2.840.113549.1.1.13": "sha512"}
 _MGF1 = "1.2.840.113549.1.1.8"
 _MOCK = (
     "f28a178c9b6a1c9250a90f2dc09a70b8f828ae5ce8c07b8f3812fab38abd6c4c",
@@ -276,7 +267,7 @@ def verify(data, imprint, authority, budget, known=(), direct=False, policies=Tr
     _check_statement(token, imprint, authority if policies else None)
     certificate = _signer_certificate(token, known)
     require(certificate.stamps_alone(), "the extended key usage is not critical and time stamping alone")
-    require(certificate.may_sign(), "the key usage allows no signatures")
+    require(certificate.may(0, 1), "the key usage allows no signatures")
     _check_signature(token, certificate)
     unless(authority is not None, "no authority that is trusted")
     unless(hashlib.sha256(certificate.spki).hexdigest() not in _MOCK, "the mock authority")
@@ -341,7 +332,7 @@ def _check_signature(token, certificate):
     unless(digest is not None, "a digest algorithm that is not accepted")
     require(token.message_digest == hashlib.new(digest, token.content).digest(), "messageDigest is not that of the TSTInfo")
     options = _signature_options(token.signature_algorithm, certificate, digest)
-    message = token.signed_attributes.retagged(der.SET)
+    message = bytes([der.SET]) + token.signed_attributes.encoding[1:]  # as a signature over an implicitly tagged set needs it
     valid = openssl.verify_digest(certificate.spki, message, token.signature, digest, options)
     require(valid, "the signature is not valid")
 

@@ -64,24 +64,22 @@ def _doubt_the_rest(rule, findings):
 
 def unreadable(records):
     """The acts whose bodies cannot be read."""
-    return [record for record in records if record.is_trial_act and not _is_readable(record)]
+    return [record for record in records if record.is_trial_act and _why_unreadable(record)]
 
 
-def _is_readable(act):
+def _why_unreadable(act):
     try:
         bodies.check_body(act)
-    except Refused:
-        return False
-    return True
+    except Refused as err:
+        return str(err) or "no body"
+    return None
 
 
 def _check_bodies(acts, findings):
     """Step 1: whether every body can be read."""
     for act in acts:
-        try:
-            bodies.check_body(act)
-        except Refused as err:
-            findings.refute("completeness", "body", act, str(err))
+        if reason := _why_unreadable(act):
+            findings.refute("completeness", "body", act, reason)
     if findings.has("completeness", "body"):
         _doubt_the_rest("body", findings)
     return not findings.has("completeness", "body")
@@ -255,19 +253,12 @@ class Course:
         if "repeat" not in self._settings or self._ceiling or valid < 2:
             return []
         check = judgment.consensus("initial", 0, self._settings, list(votes.values()))["consensusCheck"]
-        return [
-            seat
-            for seat in self._settings["seats"]
-            if seat["provider"] != "offline"
-            and judgment.is_valid_vote(votes.get(seat["jurorId"]))
-            and votes[seat["jurorId"]]["position"] != check["majorityPosition"]
-        ]
+        models = {seat["jurorId"]: seat for seat in self._settings["seats"] if seat["provider"] != "offline"}
+        valid = [juror for juror in models if judgment.is_valid_vote(votes.get(juror))]
+        return [models[juror] for juror in valid if votes[juror]["position"] != check["majorityPosition"]]
 
     def _requests(self, phase, round_number):
-        return [
-            {"jurorId": seat["jurorId"], "requestDigest": self._request(seat, phase, round_number)}
-            for seat in self._asked(phase)
-        ]
+        return [{"jurorId": seat["jurorId"], "requestDigest": self._request(seat, phase, round_number)} for seat in self._asked(phase)]
 
     def _asked(self, phase):
         if phase == "initial" and "judgeReads" in self._settings:
@@ -283,18 +274,9 @@ class Course:
     def _request(self, seat, phase, round_number):
         extra = {name: self._settings[name] for name in ("shortening",) if name in self._settings}
         extra |= {"tables": True} if self._wants_tables(seat, phase) else {}
-        return digest_of_value(
-            extra
-            | {
-                "evidence": self._case,
-                "format": REQUEST,
-                "phase": phase,
-                "roundNumber": round_number,
-                "rubric": self._settings["rubric"],
-                "saw": [record.digest for record in self._seen_by_answers(phase)],
-                "seat": seat,
-            }
-        )
+        saw = [record.digest for record in self._seen_by_answers(phase)]
+        asked = {"evidence": self._case, "format": REQUEST, "phase": phase, "roundNumber": round_number, "rubric": self._settings["rubric"]}
+        return digest_of_value(extra | asked | {"saw": saw, "seat": seat})
 
     def _wants_tables(self, seat, phase):
         """Whether this seat must give work in a session that opens now, or is open."""
@@ -434,9 +416,7 @@ class Course:
         votes, body = self._votes(), act.payload["response"]
         if judging:
             opinion = next((answer for answer in session.by_seat() if answer.action == "judge_opinion"), None)
-            wanted = judgment.judgment(
-                self._settings, votes, self._before, opinion, self._degraded, self._ceiling
-            )
+            wanted = judgment.judgment(self._settings, votes, self._before, opinion, self._degraded, self._ceiling)
             must(form(body) == form(wanted), "verdict", "another judgment follows")
             self._judgment = act
         else:
@@ -473,11 +453,12 @@ def check_quotations(acts, findings):
             elif message > len(messages):
                 stands = False
             else:
-                searched += len(messages[message - 1][0].encode())
+                canonical, texts = messages[message - 1]
+                searched += len(canonical.encode())
                 if searched > BOUND:
                     findings.doubt("verdict", "quotation")
                     return
-                stands = known[message, quote] = _holds(messages[message - 1], quote)
+                stands = known[message, quote] = all(any(line in text for text in [canonical, *texts]) for line in quote.split("\n"))
             if not stands:
                 findings.refute("verdict", "quotation", act)
                 return
@@ -517,10 +498,6 @@ def _texts(value):
                 yield f"[{item}]"
 
 
-def _holds(message, quote):
-    return all(any(line in text for text in (message[0], *message[1])) for line in quote.split("\n"))
-
-
 _DECIDABLE = ("safe_pass", "unsafe_fail")
 
 
@@ -552,9 +529,7 @@ def _decide(record, found, rulings, findings):
     if digest is None or digest not in record.named():
         return
     status = record.get("approval_status")
-    doubted = any(
-        finding["guarantee"] == "human_review" and finding.get("record") in (None, record.id) for finding in findings.details
-    )
+    doubted = any(item["guarantee"] == "human_review" and item.get("record") in (None, record.id) for item in findings.details)
     position = {"approved": stood, "rejected": None}.get(status, _given(record)) if not doubted else None
     rulings.setdefault(record.id, (record.digest, position))
     decision = {"record": record.id, "reviewer": record.get("reviewer_id"), "at": record.get("timestamp"), "status": status}
@@ -562,13 +537,8 @@ def _decide(record, found, rulings, findings):
         decision["position"] = position
     if doubted:
         decision["doubted"] = True
-    found |= {
-        "position": position or "needs_review",
-        "by": "person",
-        "open": position is None,
-        "decision": decision,
-        "decisions": found["decisions"] + 1,
-    }
+    found |= {"position": position or "needs_review", "by": "person", "open": position is None}
+    found |= {"decision": decision, "decisions": found["decisions"] + 1}
 
 
 def _given(record):

@@ -154,10 +154,6 @@ class NoteKey:
         keys.check_key("Ed25519", self.spki)
 
 
-def _is_witness_name(name):
-    return _is_log_name(name) and not any(ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 for char in name)
-
-
 def _is_log_name(name):
     return bool(name) and not any(char.isspace() for char in name)
 
@@ -182,7 +178,8 @@ class Trust:
         _no_two([ca.certificate.encoding for ca in self.cas])
         self.logs = [NoteKey(item, 1, _is_log_name) for item in _list(source, "logs")]
         _no_two(_list(source, "logs"))
-        self.witnesses = [NoteKey(item, 4, _is_witness_name) for item in _list(source, "witnesses")]
+        is_name = lambda name: _is_log_name(name) and not any(ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 for char in name)
+        self.witnesses = [NoteKey(item, 4, is_name) for item in _list(source, "witnesses")]
         _no_two([known.spki for known in self.witnesses + self.logs])
         self.quorum = _quorum(source, len(self.witnesses))
         self.fingerprint = digest_of_value(_normal(source))

@@ -372,12 +372,8 @@ _TEXTS = 134_217_728
 
 def _is_exceeded(records):
     """Whether the records of a bundle name more, or their acts of a trial say more, than is looked at."""
-    links = sum(max(0, _links(record) - _LINKS_OF_RECORD) for record in records)
+    links = sum(max(0, len(record.get("saw", [])) + (record.get("previous_record") is not None) - _LINKS_OF_RECORD) for record in records)
     return links > _LINKS or sum(len(record.message) for record in records if record.is_trial_act) > _TEXTS
-
-
-def _links(record):
-    return len(record.get("saw", [])) + (record.get("previous_record") is not None)
 
 
 def _doubt_volume(records, findings):

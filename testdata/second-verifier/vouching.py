@@ -81,12 +81,13 @@ class Judge:
         except Spent:
             return "effort", ()
         paths = [way for way in ways(certificate, others, root) if _is_path(way)] if others is not None else []
-        if not paths or not _is_for_documents(certificate):
+        is_for_documents = not certificate.says_ca() and certificate.may(0) and _EKU_DOCUMENT_SIGNING in (certificate.purposes() or [])
+        if not paths or not is_for_documents:
             return "certificate", ()
         if (rule := _names(certificate, record)) is not None:
             return rule, ()
         paths = [way for way in paths if all(item.not_before <= times.earliest for item in way) and not any(map(_excludes_documents, way[1:]))]
-        answers = [(self._unrevoked(ca, way, times.independent), _ends(ca, way)) for way in paths]
+        answers = [(self._unrevoked(ca, way, times.independent), [item.not_after for item in way]) for way in paths]
         return min(answers, key=lambda item: _ORDER.index(item[0]), default=("certificate", ()))
 
     def _unrevoked(self, ca, way, independent):
@@ -106,11 +107,6 @@ class Judge:
         return found
 
 
-def _ends(ca, way):
-    """When the certificates of a way ended."""
-    return [item.not_after for item in way]
-
-
 def _is_path(way):
     """Whether a way is a path. All of it is valid at the time."""
     *below, root = way
@@ -118,10 +114,6 @@ def _is_path(way):
         return False
     signed = all(is_signed(issuer, item.algorithm, item.signed, item.signature) for item, issuer in zip(way, way[1:]))
     return signed and verify_path(below[0], below[1:], root, "any", None)
-
-
-def _is_for_documents(certificate):
-    return not certificate.says_ca() and certificate.may(0) and _EKU_DOCUMENT_SIGNING in (certificate.purposes() or [])
 
 
 def _excludes_documents(ca):
