@@ -92,7 +92,6 @@ func (c *runCmd) load(io streams) (cases []lab.Case, unlabelled []string, source
 	return cases, unlabelled, filepath.Base(source), nil
 }
 
-// check refuses numbers out of range.
 func (c *runCmd) check(config *lab.Config) error {
 	switch {
 	case c.Repeat < 1 || c.Repeat > 100:
@@ -194,7 +193,6 @@ func (c *runCmd) panel(io streams, name string, file *config.File, kind config.K
 	}}, settings.Validate()
 }
 
-// hold holds the trials, and writes what was measured, also of a run that was interrupted.
 func (c *runCmd) hold(ctx context.Context, io streams, l *lab.Laboratory, config lab.Config, asked lab.Asked) error {
 	run, err := l.Hold(ctx, config)
 	if err != nil {

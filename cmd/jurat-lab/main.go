@@ -37,7 +37,6 @@ const (
 	exitInterrupted = 130
 )
 
-// app is the command line.
 type app struct {
 	Data        string `help:"The data folder of the installation that is read." default:"./jurat-data" env:"JURAT_DATA"`
 	DB          string `name:"db" placeholder:"URL" help:"The PostgreSQL database that several machines share, instead of the data folder." env:"JURAT_DB"`
@@ -97,7 +96,6 @@ func (a *app) with(ctx context.Context, do func(*installation.Installation) erro
 // errLeft ends the program with exitUndecided and no further word.
 var errLeft = errors.New("some trials are left without a verdict")
 
-// hinted is an error with advice on what to do next.
 type hinted struct {
 	error
 	hint string
@@ -118,13 +116,11 @@ type streams struct {
 	out, err io.Writer
 }
 
-// say writes a line for people.
 func (s streams) say(format string, args ...any) error {
 	_, err := fmt.Fprintln(s.out, inert(fmt.Sprintf(format, args...)))
 	return err
 }
 
-// note writes a line to standard error.
 func (s streams) note(format string, args ...any) {
 	fmt.Fprintln(s.err, inert("jurat-lab: "+fmt.Sprintf(format, args...)))
 }
@@ -147,7 +143,6 @@ func (s streams) report(ctx context.Context, err error) int {
 	return exitCannot
 }
 
-// table writes rows in columns.
 func (s streams) table(rows [][]string) error {
 	var text strings.Builder
 	columns := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -195,7 +190,6 @@ func document(value any) ([]byte, error) {
 	return append(doc, '\n'), err
 }
 
-// progress tells how far something is that takes longer than a second.
 func (s streams) progress(what string) func(done, total int64) {
 	last := time.Now()
 	return func(done, total int64) {
@@ -222,12 +216,10 @@ func inert(line string) string {
 	return line
 }
 
-// obeyed reports whether a terminal does something at a character, instead of showing it.
 func obeyed(c rune) bool {
 	return unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) || unicode.Is(unicode.Zl, c) || unicode.Is(unicode.Zp, c)
 }
 
-// readFile reads a file without a byte order mark.
 func readFile(file string) ([]byte, error) {
 	doc, err := os.ReadFile(file)
 	return jsonform.CutMark(doc), err
@@ -340,7 +332,6 @@ func (s streams) agreement(when string, a stats.Agreement) error {
 	return s.say("agreement %s: level %.2f, Fleiss' kappa %s, Krippendorff's alpha %s", when, a.Level, a.Kappa.Text("%.2f", 1), a.Alpha.Text("%.2f", 1))
 }
 
-// share is a count with its part of the whole.
 func share(k, n int) string {
 	if n == 0 {
 		return "0"

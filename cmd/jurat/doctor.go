@@ -576,31 +576,28 @@ func is[E error](err error) bool {
 
 func hookAdvice(w *config.Webhook, status int, err error) string {
 	timeout, isNet := errors.AsType[net.Error](err)
-	switch {
-	case errors.Is(err, webhook.ErrInward) && w.Inward:
-		return "Link-local addresses stay closed. Give the receiver an address of the private network, or a public one."
-	case errors.Is(err, webhook.ErrInward):
-		return "If the receiver is in your own network, write inward: true beside its url. If not, ask why its name leads to such an address."
-	case errors.Is(err, webhook.ErrGone):
-		return "The receiver wants no more messages, and the server would send it none of this kind again. Subscribe anew there, and correct the url."
-	case is[*net.DNSError](err):
-		return "This machine does not find the name. Correct the url, or the name server of this machine."
-	case is[x509.UnknownAuthorityError](err), is[x509.HostnameError](err), is[x509.CertificateInvalidError](err):
-		return "The receiver's certificate is not good for this name. Mend it there, or name the file of your own authority in SSL_CERT_FILE, here and for the server."
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "Nothing listens there. Start the receiver, or correct the port in the url."
-	case isNet && timeout.Timeout():
-		return "The receiver did not answer within 20 s. Ask for a firewall between, or let the receiver answer before it works on the message."
-	case !is[*webhook.RefusedError](err):
-		return "The connection did not come about, or broke. Look at the receiver's log."
-	case status >= 300 && status < 400:
-		return "Redirects are not followed. Write the address that the receiver redirects to as url."
-	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusBadRequest:
-		return "If the receiver says that the signature is wrong: give it the secret that this file names, and set both clocks right. Otherwise its log says what it lacks."
-	case status == http.StatusNotFound || status == http.StatusMethodNotAllowed:
-		return "The receiver takes no messages at this path. Correct the url."
-	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
-		return "The receiver is busy. The server tries again after a pause; try again later."
+	for _, about := range []struct {
+		is bool
+		do string
+	}{
+		{errors.Is(err, webhook.ErrInward) && w.Inward, "Link-local addresses stay closed. Give the receiver an address of the private network, or a public one."},
+		{errors.Is(err, webhook.ErrInward), "If the receiver is in your own network, write inward: true beside its url. If not, ask why its name leads to such an address."},
+		{errors.Is(err, webhook.ErrGone), "The receiver wants no more messages, and the server would send it none of this kind again. Subscribe anew there, and correct the url."},
+		{is[*net.DNSError](err), "This machine does not find the name. Correct the url, or the name server of this machine."},
+		{is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err), "The receiver's certificate is not good for this name. " +
+			"Mend it there, or name the file of your own authority in SSL_CERT_FILE, here and for the server."},
+		{errors.Is(err, syscall.ECONNREFUSED), "Nothing listens there. Start the receiver, or correct the port in the url."},
+		{isNet && timeout.Timeout(), "The receiver did not answer within 20 s. Ask for a firewall between, or let the receiver answer before it works on the message."},
+		{!is[*webhook.RefusedError](err), "The connection did not come about, or broke. Look at the receiver's log."},
+		{status >= 300 && status < 400, "Redirects are not followed. Write the address that the receiver redirects to as url."},
+		{slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusBadRequest}, status), "If the receiver says that the signature is wrong: " +
+			"give it the secret that this file names, and set both clocks right. Otherwise its log says what it lacks."},
+		{status == http.StatusNotFound || status == http.StatusMethodNotAllowed, "The receiver takes no messages at this path. Correct the url."},
+		{status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable, "The receiver is busy. The server tries again after a pause; try again later."},
+	} {
+		if about.is {
+			return about.do
+		}
 	}
 	return "The receiver failed. Look for the message's id in its log."
 }

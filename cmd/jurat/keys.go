@@ -245,7 +245,7 @@ func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		key, err := i.Keys.Create(ctx, c.Role, c.Name, c.Alg, on)
 		if err != nil {
-			return keyHint(err)
+			return err
 		}
 		return io.line("%s", key.KeyID)
 	})
@@ -382,17 +382,8 @@ func (c *keysRevokeCmd) Run(ctx context.Context, a *app) error {
 }
 
 func changeHint(err error) error {
-	switch {
-	case errors.Is(err, keys.ErrHeld):
-		return hint(err, "'jurat keys rotate ROLE NAME --public FILE' puts the owner's key in its place")
-	case errors.Is(err, keys.ErrPair):
-		return hint(err, "give both keys in one 'jurat keys rotate', with --public FILE twice")
-	case errors.Is(err, keys.ErrOwner):
+	if errors.Is(err, keys.ErrOwner) {
 		return hint(err, "--public FILE names the owner's next key")
-	case errors.Is(err, keys.ErrNoSuchKey):
-		return hint(err, "'jurat keys list' shows every key; 'jurat keys new' gives an actor its first")
-	case errors.Is(err, keys.ErrEvent):
-		return hint(err, "'jurat keys list --history' shows what was done to it; nothing was changed")
 	}
 	return err
 }

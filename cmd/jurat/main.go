@@ -384,6 +384,8 @@ func readInput(stdin io.Reader, file string) ([]byte, error) {
 const whenBehind = "it came back from an older copy, or its end was cut off: put the latest copy back ('jurat init --from'). Until then it can be read; " +
 	"for new records begin another data folder or database"
 
+const notTogether = "'jurat keys list' shows whose keys sign, and which together; nothing was recorded"
+
 // advices say what to do next about what can go wrong in any command. The first that fits is given.
 var advices = []struct {
 	about error
@@ -407,6 +409,16 @@ var advices = []struct {
 	{ca.ErrExpired, "make a new CA in another folder, and give readers its certificate"},
 	{importing.ErrUnknown, "--from FORMAT names it: 'jurat import --help' lists the formats"},
 	{keys.ErrExists, "'jurat keys list' shows it; 'jurat keys rotate' puts another in its place"},
+	{keys.ErrHeld, "'jurat keys rotate ROLE NAME --public FILE' puts the owner's key in its place"},
+	{keys.ErrPair, "give both keys in one 'jurat keys rotate', with --public FILE twice"},
+	{keys.ErrOwner, "sign it with 'jurat seal --sign-only --key FILE' where the key is, and seal what that prints"},
+	{keys.ErrNoSuchKey, "'jurat keys list' shows every key; 'jurat keys new' gives an actor its first"},
+	{keys.ErrEvent, "'jurat keys list --history' shows what was done to it; nothing was changed"},
+	{keys.ErrNoKey, "'jurat keys rotate ROLE NAME' makes another; 'jurat keys list' shows what became of the old one"},
+	{keys.ErrEnded, notTogether},
+	{keys.ErrIncomplete, notTogether},
+	{keys.ErrForeign, notTogether},
+	{keys.ErrLost, "restore it from a backup of the data folder, or make another with 'jurat keys rotate ROLE NAME'"},
 	{openssl.ErrNoKey, "give the trust file of the installation that made the record, with --trust FILE"},
 	{stamping.ErrAwaited, "'jurat log stamp' asks for them; --forget gives them up"},
 	{stamping.ErrEndsTooEarly, "name another authority with --tsa, or an earlier time with --before"},

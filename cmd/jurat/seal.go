@@ -15,7 +15,6 @@ import (
 	"jurat/internal/acts"
 	"jurat/internal/erasure"
 	"jurat/internal/installation"
-	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/token"
 	"jurat/property"
@@ -243,21 +242,6 @@ func actHint(err error) error {
 		return hint(fmt.Errorf("refusing payload: %w", err), "a sealed record has its digest in the member 'digest'; nothing was recorded")
 	case errors.As(err, &field):
 		return hint(fmt.Errorf("refusing payload: %w", err), "'docs/format.md' lists the fields, 'jurat apart' what is always sealed apart; nothing was recorded")
-	}
-	return keyHint(err)
-}
-
-func keyHint(err error) error {
-	const prepared = "sign it with 'jurat seal --sign-only --key FILE' where the key is, and seal what that prints"
-	switch {
-	case errors.Is(err, keys.ErrOwner):
-		return hint(err, prepared)
-	case errors.Is(err, keys.ErrNoKey):
-		return hint(err, "'jurat keys rotate ROLE NAME' makes another; 'jurat keys list' shows what became of the old one")
-	case errors.Is(err, keys.ErrEnded), errors.Is(err, keys.ErrIncomplete), errors.Is(err, keys.ErrForeign):
-		return hint(err, "'jurat keys list' shows whose keys sign, and which together; nothing was recorded")
-	case errors.Is(err, keys.ErrLost):
-		return hint(err, "restore it from a backup of the data folder, or make another with 'jurat keys rotate ROLE NAME'")
 	}
 	return err
 }

@@ -275,15 +275,7 @@ var reviewWords = map[jury.ReviewReason]string{
 }
 
 func place(phase jury.Phase, round int) string {
-	switch phase {
-	case jury.Initial:
-		return "phase 1"
-	case jury.Repetition:
-		return "the repetition"
-	case jury.Discussion:
-		return fmt.Sprintf("round %d", round)
-	}
-	return "the judgment"
+	return cmp.Or(map[jury.Phase]string{jury.Initial: "phase 1", jury.Repetition: "the repetition", jury.Discussion: fmt.Sprintf("round %d", round)}[phase], "the judgment")
 }
 
 func (t *transcript) bill(records []*evidence.Record) error {

@@ -342,17 +342,8 @@ func (p *printer) finding(indent string, f verify.Group) {
 }
 
 func describe(r *verify.Report) string {
-	switch r.Kind {
-	case verify.Trial:
-		return "the case file of a trial, " + plural.Of(r.Records, "record")
-	case verify.SeveralFiles:
-		return "what the files of this log say of each other"
-	case verify.ManyRecords:
-		return "a bundle of " + plural.Of(r.Records, "record")
-	case verify.OneCheckpoint:
-		return "a checkpoint of a log"
-	}
-	return "one record"
+	return cmp.Or(map[verify.Kind]string{verify.Trial: "the case file of a trial, " + plural.Of(r.Records, "record"), verify.ManyRecords: "a bundle of " + plural.Of(r.Records, "record"),
+		verify.SeveralFiles: "what the files of this log say of each other", verify.OneCheckpoint: "a checkpoint of a log"}[r.Kind], "one record")
 }
 
 type langFlag struct {

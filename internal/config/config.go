@@ -258,7 +258,6 @@ func (m *Member) key(env Lookup) (key, from string, err error) {
 	return keyIn(env, usualKeys[m.Provider]...)
 }
 
-// find returns the key from the place that was named, and says where that is.
 func (k *Key) find(env Lookup) (key, from string, err error) {
 	if k.File != "" {
 		key, err = readKey(k.File)
@@ -267,7 +266,6 @@ func (k *Key) find(env Lookup) (key, from string, err error) {
 	return keyIn(env, k.Env)
 }
 
-// keyIn returns the first key that these variables have.
 func keyIn(env Lookup, names ...string) (key, from string, err error) {
 	for _, name := range names {
 		if key := strings.TrimSpace(env(name)); key != "" {

@@ -132,7 +132,6 @@ func (p *Plan) RoundsFor(c Care) int {
 	return first(otherwise, p.said)
 }
 
-// onlyRules reports whether rules sit in every seat.
 func (p *Plan) onlyRules() bool {
 	return p.Offline || !slices.ContainsFunc(p.Seats, func(c Chair) bool { return c.Provider != Rules })
 }
@@ -144,7 +143,6 @@ func value(s *string) string {
 	return *s
 }
 
-// first returns the first value that is given, or the default.
 func first[T any](otherwise T, said ...*T) T {
 	for _, v := range said {
 		if v != nil {
@@ -154,7 +152,6 @@ func first[T any](otherwise T, said ...*T) T {
 	return otherwise
 }
 
-// seat assigns a member to each chair.
 func (p *Plan) seat(f *File, w Wishes, env Lookup) error {
 	panel := f.Panel.Seats
 	switch {
@@ -278,7 +275,6 @@ func (m *Member) Name() string {
 	return string(m.Provider) + " " + m.Model
 }
 
-// complete fills in the settings that every call to a model needs.
 func (f *File) complete(m Member) Member {
 	if m.Provider == Rules {
 		return m
@@ -325,7 +321,6 @@ func (p *Plan) decide(told Kind) error {
 	return nil
 }
 
-// noModel returns the reason why no language model can be asked.
 func (p *Plan) noModel() error {
 	var missing []string
 	for i := range p.Seats {
@@ -476,7 +471,6 @@ func (t *PriceTable) ends(model string) *Model {
 	return &t.Models[i]
 }
 
-// hasEnded reports whether the vendor has ended the model on that day.
 func (m *Model) hasEnded(now time.Time) bool { return m.Ends <= now.UTC().Format(time.DateOnly) }
 
 // Ending says of a model that its vendor has ended it, or ends it soon, and which one follows; "" if no end is near.

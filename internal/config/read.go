@@ -61,7 +61,6 @@ func Parse(doc []byte) (*File, error) {
 	return &f, nil
 }
 
-// A document is a YAML document and the equivalent JSON document.
 type document struct {
 	root *yaml.Node
 	json []byte
@@ -271,25 +270,34 @@ func wrong(pointer jsontext.Pointer, format string, args ...any) error {
 // check refuses configurations by which no trial can be held, as far as the file alone shows. The jury checks the
 // rest, such as the sum of a rubric.
 func (f *File) check() error {
-	switch {
-	case f.Jurors != "" && f.Jurors != Offline && f.Jurors != LLM:
-		return wrong("/jurors", "want %s or %s", Offline, LLM)
-	case f.Panel.Care != "" && f.Panel.Care.Check() != nil:
-		return wrong("/panel", "want %s, %s or a list of seats", Thorough, Quick)
-	case f.Panel.Seats != nil && f.Seats != nil:
-		return wrong("/seats", "the panel is a list of seats, too: leave one of them out")
-	case f.CostCeiling != nil && !(*f.CostCeiling > 0 && *f.CostCeiling <= maxDollars):
-		return wrong("/cost_ceiling", "want US dollars, more than 0 and at most %d", maxDollars)
-	}
-	err := cmp.Or(checkSeats("/panel", f.Panel.Seats), checkSeats("/seats", f.Seats), f.Judge.check("/judge"), f.Webhook.check("/webhook"))
+	err := cmp.Or(demand("", []rule{
+		{f.Jurors == "" || f.Jurors == Offline || f.Jurors == LLM, "/jurors", fmt.Sprintf("want %s or %s", Offline, LLM)},
+		{f.Panel.Care == "" || f.Panel.Care.Check() == nil, "/panel", fmt.Sprintf("want %s, %s or a list of seats", Thorough, Quick)},
+		{f.Panel.Seats == nil || f.Seats == nil, "/seats", "the panel is a list of seats, too: leave one of them out"},
+		{f.CostCeiling == nil || *f.CostCeiling > 0 && *f.CostCeiling <= maxDollars, "/cost_ceiling", fmt.Sprintf("want US dollars, more than 0 and at most %d", maxDollars)},
+	}), checkSeats("/panel", f.Panel.Seats), checkSeats("/seats", f.Seats), f.Judge.check("/judge"), f.Webhook.check("/webhook"))
 	for i, p := range f.Prices {
 		here := jsontext.Pointer(fmt.Sprintf("/prices/%d", i))
-		if err == nil && p.Model == "" {
-			return wrong(here, "this price has no model")
-		}
-		err = cmp.Or(err, checkPrice(here, &Price{p.Input, p.Cached, p.Output}))
+		err = cmp.Or(err, demand(here, []rule{{p.Model != "", "", "this price has no model"}}), checkPrice(here, &Price{p.Input, p.Cached, p.Output}))
 	}
 	return err
+}
+
+// A rule says what is wanted at a place below another, and whether it is so.
+type rule struct {
+	kept bool
+	at   jsontext.Pointer
+	want string
+}
+
+// demand returns an error for the first rule that is not kept.
+func demand(here jsontext.Pointer, rules []rule) error {
+	for _, r := range rules {
+		if !r.kept {
+			return wrong(here+r.at, "%s", r.want)
+		}
+	}
+	return nil
 }
 
 // Check returns an error for an unknown word.
@@ -331,13 +339,9 @@ func (s *Seat) check(here jsontext.Pointer) error {
 			return wrong(here+"/id", "%v", err)
 		}
 	}
-	switch {
-	case len(s.Role) > maxText:
-		return wrong(here+"/role", "longer than %d bytes", maxText)
-	case len(s.Focus) > maxText:
-		return wrong(here+"/focus", "longer than %d bytes", maxText)
-	}
-	return cmp.Or(s.Member.check(here), s.Substitute.check(here+"/substitute"))
+	tooLong := fmt.Sprintf("longer than %d bytes", maxText)
+	err := demand(here, []rule{{len(s.Role) <= maxText, "/role", tooLong}, {len(s.Focus) <= maxText, "/focus", tooLong}})
+	return cmp.Or(err, s.Member.check(here), s.Substitute.check(here+"/substitute"))
 }
 
 func (m *Member) check(here jsontext.Pointer) error {
@@ -356,24 +360,17 @@ func (m *Member) check(here jsontext.Pointer) error {
 	default:
 		return wrong(here+"/provider", "want %s, %s, %s, %s or %s", OpenAI, Anthropic, Gemini, Compatible, Rules)
 	}
-	switch {
-	case m.Provider == Compatible && m.BaseURL == "":
-		return wrong(here, "the provider compatible needs a base_url")
-	case m.Temperature != nil && !(*m.Temperature >= 0 && *m.Temperature <= 2):
-		return wrong(here+"/temperature", "want 0 to 2")
-	case m.TopP != nil && !(*m.TopP > 0 && *m.TopP <= 1):
-		return wrong(here+"/top_p", "want more than 0 and at most 1")
-	case m.MaxTokens < 0 || m.MaxTokens > maxTokensOfAnswer:
-		return wrong(here+"/max_tokens", "want 1 to %d", maxTokensOfAnswer)
-	case m.Attempts < 0 || m.Attempts > maxAttempts:
-		return wrong(here+"/attempts", "want 1 to %d", maxAttempts)
-	case m.PerMinute < 0 || math.IsInf(60/m.PerMinute, 0) && m.PerMinute != 0:
-		return wrong(here+"/requests_per_minute", "want more than 0")
-	}
-	return cmp.Or(checkURL(here+"/base_url", m.BaseURL, m.Key != nil || m.Provider != Compatible), checkPrice(here+"/price", m.Price), m.Key.check(here+"/key"))
+	err := demand(here, []rule{
+		{m.Provider != Compatible || m.BaseURL != "", "", "the provider compatible needs a base_url"},
+		{m.Temperature == nil || *m.Temperature >= 0 && *m.Temperature <= 2, "/temperature", "want 0 to 2"},
+		{m.TopP == nil || *m.TopP > 0 && *m.TopP <= 1, "/top_p", "want more than 0 and at most 1"},
+		{m.MaxTokens >= 0 && m.MaxTokens <= maxTokensOfAnswer, "/max_tokens", fmt.Sprintf("want 1 to %d", maxTokensOfAnswer)},
+		{m.Attempts >= 0 && m.Attempts <= maxAttempts, "/attempts", fmt.Sprintf("want 1 to %d", maxAttempts)},
+		{m.PerMinute == 0 || m.PerMinute > 0 && !math.IsInf(60/m.PerMinute, 0), "/requests_per_minute", "want more than 0"},
+	})
+	return cmp.Or(err, checkURL(here+"/base_url", m.BaseURL, m.Key != nil || m.Provider != Compatible), checkPrice(here+"/price", m.Price), m.Key.check(here+"/key"))
 }
 
-// checkRules refuses members of a rules seat that only models use.
 func (m *Member) checkRules(here jsontext.Pointer) error {
 	if *m != (Member{Provider: Rules}) {
 		return wrong(here, "the provider %s takes no model, key, parameters or price", Rules)
@@ -386,15 +383,14 @@ func checkURL(here jsontext.Pointer, text string, withKey bool) error {
 		return nil
 	}
 	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		return wrong(here, "want an http or https URL")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return wrong(here, "want a URL without user, password, query or fragment, because records hold it")
-	case u.Scheme == "http" && withKey && !loopback(u.Hostname()):
-		return wrong(here, "want https: over http the key would cross the network unencrypted")
+	if err != nil {
+		u = new(url.URL)
 	}
-	return nil
+	return demand(here, []rule{
+		{u.Host != "" && (u.Scheme == "https" || u.Scheme == "http"), "", "want an http or https URL"},
+		{u.User == nil && u.RawQuery == "" && u.Fragment == "", "", "want a URL without user, password, query or fragment, because records hold it"},
+		{u.Scheme != "http" || !withKey || loopback(u.Hostname()), "", "want https: over http the key would cross the network unencrypted"},
+	})
 }
 
 func loopback(host string) bool {

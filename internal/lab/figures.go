@@ -16,7 +16,6 @@ type Figure struct {
 	Cases int `json:"cases"`
 }
 
-// figureOf makes a figure of a value and an interval.
 func figureOf(value, low, high float64, cases int) Figure {
 	return Figure{stats.Coefficient{Value: &value, Low: &low, High: &high}, cases}
 }
@@ -84,7 +83,6 @@ func shareFigure(hits float64, cases int) Figure {
 	return figureOf(hits/float64(cases), low, high, cases)
 }
 
-// mean is 0 for no numbers.
 func mean(list []float64) float64 {
 	if len(list) == 0 {
 		return 0
@@ -96,7 +94,6 @@ func mean(list []float64) float64 {
 	return sum / float64(len(list))
 }
 
-// median is 0 for no numbers.
 func median(list []float64) float64 {
 	sorted := slices.Sorted(slices.Values(list))
 	switch n := len(sorted); {
@@ -109,7 +106,6 @@ func median(list []float64) float64 {
 	}
 }
 
-// flagged reports whether a position does not let the run pass.
 func flagged(p jury.Position) bool { return p != jury.SafePass }
 
 // right reports whether a position fits the outcome: a good run passes, a failed one does not. needs_review is a flag, too.
@@ -122,7 +118,6 @@ type row struct {
 	trials  []*Trial
 }
 
-// rows groups trials by case, in their order.
 func rows(trials []*Trial) (list []row) {
 	at := map[string]int{}
 	for _, t := range trials {
@@ -137,7 +132,6 @@ func rows(trials []*Trial) (list []row) {
 	return list
 }
 
-// strata are the indexes of good and of failed rows.
 func strata(list []row) [][]int {
 	both := make([][]int, 2)
 	for i, r := range list {
@@ -150,7 +144,6 @@ func strata(list []row) [][]int {
 	return both
 }
 
-// drawn picks rows by their indexes.
 func drawn(list []row, picked []int) []row {
 	some := make([]row, len(picked))
 	for i, at := range picked {
@@ -258,14 +251,12 @@ func precision(list []row) Figure {
 	return shareFigure(hit/all*float64(cases), cases)
 }
 
-// A point is something stated in a case, and whether it was so.
 type point struct {
 	name   string // of the case
 	stated float64
 	so     bool
 }
 
-// votePoints are the confidences of votes, and whether the votes were right.
 func votePoints(list []row, votes func(*Trial) []Voice) (points []point) {
 	for _, r := range list {
 		for _, t := range r.trials {
@@ -332,7 +323,6 @@ func findings(list []row) []FindingKind {
 	return kinds
 }
 
-// count adds up what the discussion changed and what it cost.
 func (g *Group) count(trials []*Trial) {
 	var calls, tokens, cost, waited []float64
 	for _, t := range trials {

@@ -116,7 +116,6 @@ func (l *Laboratory) Close() error {
 	return l.log.Close()
 }
 
-// identify reads the laboratory's id, or draws one for a new folder.
 func identify(dir string) (string, error) {
 	doc, err := os.ReadFile(filepath.Join(dir, idFile))
 	if err == nil {
@@ -213,7 +212,6 @@ type Left struct {
 	Why    string `json:"why"`
 }
 
-// runner holds the trials of one run.
 type runner struct {
 	*Laboratory
 	config Config
@@ -298,7 +296,6 @@ const (
 
 var errCeiling = errors.New(leftCeiling)
 
-// one holds or reads one trial, and keeps what became of it.
 func (r *runner) one(ctx context.Context, c *cell) {
 	found, cost, earlier, err := r.hold(ctx, c)
 	r.mu.Lock()
@@ -322,7 +319,6 @@ func (r *runner) one(ctx context.Context, c *cell) {
 	}
 }
 
-// full reports whether the ceiling is reached.
 func (r *runner) full() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -364,7 +360,6 @@ func (r *runner) hold(ctx context.Context, c *cell) (found *Trial, cost int64, e
 	return found, found.Cost - before, false, nil
 }
 
-// try begins or resumes a trial.
 func (r *runner) try(ctx context.Context, c *cell, from *trial.Reopened) (*trial.Trial, error) {
 	spent := int64(0)
 	if from != nil {

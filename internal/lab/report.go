@@ -1,15 +1,19 @@
 package lab
 
 import (
-	"cmp"
+	"bytes"
+	_ "embed"
 	"fmt"
+	"html/template"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
 	"jurat/internal/plural"
 	"jurat/internal/stats"
-	"jurat/internal/trial"
 	"jurat/jury"
 )
 
@@ -279,7 +283,6 @@ func retest(list []row) Figure {
 	return shareFigure(sum, cases)
 }
 
-// compare measures two panels on what both have judged.
 func compare(a, b *PanelReport, run *Run, draw stats.Bootstrap) Comparison {
 	c := Comparison{A: a.Name, B: b.Name}
 	type place struct {
@@ -358,145 +361,168 @@ func unmeasured(r *Report) []string {
 	return list
 }
 
-// An Outcome is what is known of a case.
-type Outcome string
+// A Part is a piece of a report for people: a text, a table whose first row is its head, or both.
+type Part struct {
+	Heading string
+	Text    []string
+	Caption string // of the table
+	Table   [][]string
+	Detail  bool // of one panel: the page has it, and a terminal has not
+}
 
-const (
-	Good   Outcome = "good"
-	Failed Outcome = "failed"
-)
+//go:embed report.html
+var source string
 
-// outcome is the label's word.
-func (l Label) outcome() Outcome {
-	if l.Failed {
-		return Failed
+var page = sync.OnceValue(func() *template.Template { return template.Must(template.New("report").Parse(source)) })
+
+// Render returns the report as a page, which needs neither script nor network.
+func Render(r *Report) ([]byte, error) {
+	var out bytes.Buffer
+	if err := page().Execute(&out, r.Parts()); err != nil {
+		return nil, fmt.Errorf("writing page: %w", err)
 	}
-	return Good
+	return out.Bytes(), nil
 }
 
-// A Trial is what the records of one trial say, beside what is known of its case.
-type Trial struct {
-	Panel   string  `json:"panel"`
-	Case    string  `json:"case"`
-	Repeat  int     `json:"repeat"` // from 1
-	ID      string  `json:"id"`     // of its chain in the laboratory's log
-	Outcome Outcome `json:"outcome"`
-	Kind    string  `json:"kind,omitzero"`
-	Trade   string  `json:"trade,omitzero"`
-	Length  int     `json:"messages"` // of the conversation
-
-	Position    jury.Position `json:"position"`
-	Score       int           `json:"score"`
-	Degraded    bool          `json:"degraded"`
-	AfterPhase1 jury.Position `json:"afterPhase1"` // the majority's
-	AfterTalk   jury.Position `json:"afterTalk"`
-	Rounds      int           `json:"rounds"`
-	Changes     int           `json:"changes"` // of positions, in the rounds
-
-	Alone    []Voice `json:"alone"` // in phase 1, by seat
-	Final    []Voice `json:"final"` // the last votes, by seat, whichever the method counted
-	Findings []Found `json:"findings"`
-
-	Answers      int   `json:"answers"` // of jurors and the judge
-	Calls        int   `json:"calls"`
-	InputTokens  int64 `json:"inputTokens"`
-	OutputTokens int64 `json:"outputTokens"`
-	Cost         int64 `json:"costMicroUSD"`
-	Waited       int64 `json:"waitedMillis"` // for the slowest answer of each phase and round
-
-	mean     float64 // the score, where averaged is set: of several answers of one juror
-	averaged bool
-}
-
-// A Voice is what one juror held.
-type Voice struct {
-	Juror      string        `json:"juror"`
-	Position   jury.Position `json:"position,omitzero"` // "": it was absent, or a stand-in spoke for it
-	Score      int           `json:"score"`
-	Confidence float64       `json:"confidence"`
-	Abstained  bool          `json:"abstained,omitzero"` // asked again, it took another position
-}
-
-// Found is a finding with a quotation that stands in the evidence.
-type Found struct {
-	Rule     string        `json:"rule"`
-	Severity jury.Severity `json:"severity"`
-	Juror    string        `json:"juror"`
-	Axis     string        `json:"axis"`
-}
-
-func observe(c *cell, records []*evidence.Record) (*Trial, error) {
-	view, err := trial.ViewOf(c.on.On, records)
-	if err != nil {
-		return nil, err
+// Parts is the report for people, in the order of reading.
+func (r *Report) Parts() []Part {
+	head := Part{Text: []string{fmt.Sprintf("%s, %d good and %d failed (%s); %s, %d of them held before.", plural.Of(r.Labels.Cases, "case"), r.Labels.Good, r.Labels.Failed, r.Labels.Source,
+		plural.Of(len(r.Trials), "trial"), r.Settings.Earlier)}, Caption: "Each panel on all cases. Intervals are 95 %, and count cases. Bare length is what the number of messages alone tells",
+		Table: [][]string{groupHead("panel")}}
+	if r.Settings.Stopped != "" {
+		head.Text = append(head.Text, fmt.Sprintf("The run is not whole: %s, and %s left.", r.Settings.Stopped, plural.Of(len(r.Left), "trial")+plural.Or(len(r.Left), " is", " are")))
 	}
-	result, err := view.Result()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.trial(), err)
+	for i := range r.Panels {
+		head.Table = append(head.Table, groupRow(r.Panels[i].Name, &r.Panels[i].All))
 	}
-	t := &Trial{Panel: c.panel.Name, Case: c.on.Name, Repeat: c.repeat, ID: c.trial(), Outcome: c.on.outcome(), Kind: c.on.Kind, Trade: c.on.Trade,
-		Length: len(c.on.On.Messages), Position: result.FinalVerdict, Score: result.FinalScore, Degraded: result.Degraded,
-		AfterPhase1: result.Phase1Verdict, AfterTalk: result.DiscussionVerdict, Rounds: result.TotalRounds, Changes: len(result.Changes),
-		Findings: []Found{}}
-	t.votes(result, view.Votes.AfterDiscussion)
-	t.said(view.Said)
-	return t, nil
+	head.Table = append(head.Table, []string{"(bare length)", "", "", figure(r.Length)})
+	parts := []Part{head}
+	if len(r.Comparisons) > 0 {
+		parts = append(parts, comparisons(r))
+	}
+	for i := range r.Panels {
+		parts = append(parts, r.Panels[i].parts()...)
+	}
+	return append(parts, Part{Heading: "Not measured", Text: r.Unmeasured},
+		Part{Text: []string{fmt.Sprintf("Spent in this laboratory: %s. report.json has the figures of each trial.", dollars(float64(r.Settings.Spent)))}, Detail: true})
 }
 
-// votes takes each seat's first and last vote. talked are the votes after the discussion; nil: there was none.
-func (t *Trial) votes(r *jury.Result, talked *jury.Ballot) {
-	last := r.Phase3Judgment.Votes
-	if talked != nil { // the method may count the votes before the discussion
-		last = talked.Votes
+func comparisons(r *Report) Part {
+	p := Part{Heading: "Which is better?", Caption: fmt.Sprintf("Differences on the cases that both have judged: a bootstrap over cases, %d samples, seed %d", r.Settings.Samples, r.Settings.Seed),
+		Table: [][]string{{"difference", "cases", "AUC", "accuracy", "good flagged", "failed flagged", "USD/trial", "shown to be better"}}}
+	for _, c := range r.Comparisons {
+		better := "neither"
+		if c.Better != "" {
+			better = c.Better
+		}
+		p.Table = append(p.Table, []string{c.A + " minus " + c.B, fmt.Sprint(c.Cases), difference(c.AUC), difference(c.Accuracy), difference(c.FlaggedGood), difference(c.Recall),
+			c.Cost.Text("%+.4f", 1e-6), better})
 	}
-	for _, vote := range last {
-		alone, final := Voice{Juror: vote.JurorID, Abstained: slices.Contains(r.Abstentions, vote.JurorID)}, Voice{Juror: vote.JurorID, Abstained: vote.Abstained}
-		for _, e := range r.Phase1Evaluations {
-			if e.JurorID == vote.JurorID && !e.Fallback {
-				alone.Position, alone.Score, alone.Confidence = e.Position, e.TotalScore, e.Confidence
+	return p
+}
+
+func groupHead(what string) []string {
+	return []string{what, "good", "failed", "AUC", "accuracy", "precision", "good flagged", "failed flagged", "good accused", "failed accused", "confidence AUC", "USD/trial"}
+}
+
+func groupRow(name string, g *Group) []string {
+	if g.Small {
+		name += " (small)"
+	}
+	return []string{name, fmt.Sprint(g.Good), fmt.Sprint(g.Failed), figure(g.AUC), figure(g.Accuracy), figure(g.Precision), figure(g.FlaggedGood), figure(g.FlaggedFailed), figure(g.AccusedGood),
+		figure(g.AccusedFailed), figure(g.ConfidenceAUC), dollars(g.Costs.Cost)}
+}
+
+func (p *PanelReport) parts() []Part {
+	first := Part{Heading: "Panel " + p.Name}
+	seats := ""
+	for _, s := range p.Settings.Seats {
+		seats += fmt.Sprintf("%s (%s %s), ", s.JurorID, s.Provider, s.Model)
+	}
+	g, t, c := &p.All, p.All.Talk, p.All.Costs
+	say := func(format string, args ...any) { first.Text = append(first.Text, fmt.Sprintf(format, args...)) }
+	say("%smethod %s; %d trials, %d left. Same verdict when tried again: %s.", seats, p.Settings.Method, p.Trials, p.Left, figure(p.Retest))
+	say("%d of the trials are degraded.", g.Degraded)
+	say("%d trials were discussed, with %d changes of position. Talk turned the majority in %d: %d from wrong to right, %d from right to wrong.", t.Discussed, t.Changes, t.Turned, t.ToRight, t.ToWrong)
+	say("A trial has %.1f calls and %.0f tokens and costs %s on average; its median wait for models is %.1f s.", c.Calls, c.Tokens, dollars(c.Cost), c.MedianWaited/1000)
+	if s := p.Single; s != nil {
+		say("The best single juror, chosen for each case on the other cases and asked %d times a case: AUC %s, accuracy %s. The panel, with %.1f answers a trial: AUC %s, accuracy %s. Difference in AUC: %s.",
+			s.Answers, figure(s.AUC), figure(s.Accuracy), s.PanelAnswers, figure(s.PanelAUC), figure(s.PanelRight), difference(s.Difference))
+	}
+	parts := []Part{first, tagsPart("kind", p.ByKind), tagsPart("trade", p.ByTrade), p.jurorsPart(), findingsPart(g.Findings)}
+	for i := range parts {
+		parts[i].Detail = true
+	}
+	return parts
+}
+
+func tagsPart(what string, groups []Group) Part {
+	p := Part{Caption: "By " + what, Table: [][]string{groupHead(what)}}
+	for i := range groups {
+		p.Table = append(p.Table, groupRow(groups[i].Tag, &groups[i]))
+	}
+	return p
+}
+
+func (p *PanelReport) jurorsPart() Part {
+	part := Part{Caption: "Each juror by its first vote, before any talk", Table: [][]string{{"juror", "model", "votes", "AUC", "accuracy", "confidence AUC"}}}
+	for _, j := range p.Jurors {
+		part.Table = append(part.Table, []string{j.Juror, j.Model, fmt.Sprint(j.Votes), figure(j.AUC), figure(j.Accuracy), figure(j.ConfidenceAUC)})
+	}
+	return part
+}
+
+func findingsPart(list []FindingKind) Part {
+	p := Part{Caption: "What was found, in how many cases, and how many of these had failed. A lift of 1 says nothing", Table: [][]string{{"rule", "found", "cases", "share of failed", "lift"}}}
+	for _, f := range list {
+		p.Table = append(p.Table, []string{f.Rule, fmt.Sprint(f.Found), fmt.Sprint(f.Failed.Cases), figure(f.Failed), number(f.Lift)})
+	}
+	return p
+}
+
+func figure(f Figure) string                { return f.Text("%.2f", 1) }
+func difference(d stats.Coefficient) string { return d.Text("%+.2f", 1) }
+func number(v *float64) string              { return stats.Coefficient{Value: v}.Text("%.2f", 1) }
+func dollars(micro float64) string          { return fmt.Sprintf("$%.4f", micro/1e6) }
+
+// A vote is a line of a votes file, as 'jurat-lab calibrate' reads it.
+type vote struct {
+	Item       string         `json:"item"`
+	Juror      string         `json:"juror"`
+	Vote       *jury.Position `json:"vote"` // null: none
+	Label      jury.Position  `json:"label"`
+	Confidence *float64       `json:"confidence,omitzero"`
+	stats.Made
+}
+
+// Votes writes the first votes of a panel's jurors, of the first repeat alone: repeats of a case are not independent items. The right
+// answer is safe_pass for a good case and unsafe_fail for a failed one, so needs_review is never right. A juror that took another position when
+// it was asked again abstains: that is what weights are applied to.
+func Votes(trials []Trial, panel *Panel) ([]byte, error) {
+	var out bytes.Buffer
+	made := map[string]stats.Made{}
+	for _, seat := range panel.Settings.Seats {
+		made[seat.JurorID] = stats.Made{Model: seat.Model, Template: seat.Template.String()}
+	}
+	for _, t := range by(trials, panel.Name) {
+		if t.Repeat != 1 {
+			continue
+		}
+		label := jury.SafePass
+		if t.Outcome == Failed {
+			label = jury.UnsafeFail
+		}
+		for _, v := range t.Alone {
+			line := vote{Item: t.Case, Juror: v.Juror, Label: label, Made: made[v.Juror]}
+			if v.Position != "" && !v.Abstained {
+				line.Vote, line.Confidence = &v.Position, &v.Confidence
 			}
-		}
-		if vote.Position != nil && !vote.Fallback && !vote.Abstained {
-			final.Position, final.Score, final.Confidence = *vote.Position, vote.TotalScore, vote.Confidence
-		}
-		t.Alone, t.Final = append(t.Alone, alone), append(t.Final, final)
-	}
-}
-
-// said adds up findings, calls and times.
-func (t *Trial) said(all []*trial.Said) {
-	type moment struct {
-		round int
-		kind  string
-	}
-	slowest := map[moment]int64{}
-	for _, s := range all {
-		if _, absent := s.Body.(*jury.Absent); !absent {
-			t.Answers++
-		}
-		for _, f := range s.Findings {
-			if f.Stands {
-				t.Findings = append(t.Findings, Found{f.Rule, f.Severity, s.Juror, f.Axis})
+			doc, err := json.Marshal(line)
+			if err != nil {
+				return nil, err
 			}
+			out.Write(append(doc, '\n'))
 		}
-		latency := int64(0)
-		for _, a := range s.Effort.Attempts {
-			t.Calls++
-			t.InputTokens, t.OutputTokens, t.Cost = t.InputTokens+a.InputTokens, t.OutputTokens+a.OutputTokens, t.Cost+a.Cost
-			latency += a.Latency
-		}
-		at := moment{s.Round, fmt.Sprintf("%T", s.Body)}
-		slowest[at] = max(slowest[at], latency)
 	}
-	for _, latency := range slowest {
-		t.Waited += latency
-	}
-}
-
-// sort puts trials in the order of the plan, and what is left by panel, repeat and case.
-func (r *Run) sort(order map[string]int) {
-	slices.SortFunc(r.Trials, func(a, b Trial) int { return order[a.ID] - order[b.ID] })
-	slices.SortFunc(r.Left, func(a, b Left) int {
-		return cmp.Or(strings.Compare(a.Panel, b.Panel), a.Repeat-b.Repeat, strings.Compare(a.Case, b.Case))
-	})
+	return out.Bytes(), nil
 }

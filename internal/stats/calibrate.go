@@ -135,7 +135,6 @@ func (b *Ballot) known() Known {
 	return k
 }
 
-// A tally counts a juror's votes and correct votes.
 type tally struct{ votes, correct int }
 
 func (c *Calibration) counts() map[string]tally {
@@ -175,7 +174,6 @@ func (n tally) weight(choices int) int {
 	return min(max(int(math.Round(Unit*math.Log(right/wrong))), -MaxWeight), MaxWeight)
 }
 
-// pair measures the correlation of errors, and the number of independent votes that it leaves.
 func (c *Calibration) pair() {
 	sum := 0.0
 	for i, a := range c.Jurors {
@@ -315,7 +313,6 @@ type Ballot struct {
 	Made  map[string]Made // by juror
 }
 
-// line is a vote in a line of the file.
 type line struct {
 	Item       *string  `json:"item"`
 	Juror      *string  `json:"juror"`
@@ -411,7 +408,6 @@ func (l *line) check(text []byte) error {
 	return nil
 }
 
-// jurors lists the jurors on any of the ballots.
 func jurors(ballots []Ballot) []string {
 	var names []string
 	for _, b := range ballots {
@@ -484,7 +480,6 @@ func Aggregate(ballots []Ballot, method Method, c *Calibration) (*Verdicts, erro
 	return v, nil
 }
 
-// equally gives every vote the weight 1.
 func equally(b *Ballot) map[string]*big.Rat {
 	weights := map[string]*big.Rat{}
 	for name := range b.Votes {
@@ -557,7 +552,6 @@ func heaviest(b *Ballot, weights map[string]*big.Rat, among []Choice) (best Choi
 	return best
 }
 
-// voted lists the choices that anybody voted for on any ballot.
 func voted(ballots []Ballot) (all []Choice) {
 	for _, b := range ballots {
 		for _, vote := range b.Votes {

@@ -126,7 +126,6 @@ func (t *Tally) Add(chain []*evidence.Record) error {
 	return nil
 }
 
-// decided counts the outcome of a trial that is over.
 func (t *Tally) decided(o *jury.TrialOutcome) {
 	s := &t.stats
 	s.Outcomes[o.Position]++
@@ -141,7 +140,6 @@ func (t *Tally) decided(o *jury.TrialOutcome) {
 	}
 }
 
-// outcome counts a jury's result.
 func (t *Tally) outcome(r *jury.Result) {
 	s := &t.stats
 	s.Trials++
@@ -213,7 +211,6 @@ func (t *Tally) juror(id string) *JurorStats {
 	return t.jurors[id]
 }
 
-// said counts one answer of a seat, or its absence.
 func (t *Tally) said(said *trial.Said) {
 	j := t.juror(said.Juror)
 	switch body := said.Body.(type) {
@@ -472,7 +469,6 @@ func (b Bootstrap) Between(strata [][]int, figure func(drawn []int) (float64, bo
 	return c
 }
 
-// quantile interpolates between neighbours.
 func quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	i := int(at)
