@@ -65,29 +65,24 @@ func SignApart(payload []byte, apart Apart, signers ...evidence.Signer) (r *evid
 // Prepare completes a payload as Sign does, and returns the canonical bytes that the holders of these keys must sign,
 // in this order. The caller must keep the bytes: a second call gives other bytes. Its errors include
 // *evidence.SyntaxError and *evidence.FieldError.
-func Prepare(payload []byte, keys ...crypto.PublicKey) ([]byte, error) {
-	canonical, err := prepare(payload, keys)
+func Prepare(payload []byte, keys ...crypto.PublicKey) (canonical []byte, err error) {
+	draft, sealing, err := begin(payload)
+	infos := make([]evidence.SignerInfo, len(keys))
+	for i := 0; err == nil && i < len(keys); i++ {
+		if infos[i].Algorithm, err = evidence.AlgorithmOf(keys[i]); err == nil {
+			infos[i].KeyID, err = evidence.KeyIDOf(keys[i])
+		}
+		if err != nil {
+			err = fmt.Errorf("key %d: %w", i+1, err)
+		}
+	}
+	if err == nil {
+		canonical, err = draft.Prepare(infos, sealing)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("preparing payload: %w", err)
 	}
 	return canonical, nil
-}
-
-func prepare(payload []byte, keys []crypto.PublicKey) ([]byte, error) {
-	draft, sealing, err := begin(payload)
-	if err != nil {
-		return nil, err
-	}
-	infos := make([]evidence.SignerInfo, len(keys))
-	for i, key := range keys {
-		if infos[i].Algorithm, err = evidence.AlgorithmOf(key); err != nil {
-			return nil, fmt.Errorf("key %d: %w", i+1, err)
-		}
-		if infos[i].KeyID, err = evidence.KeyIDOf(key); err != nil {
-			return nil, fmt.Errorf("key %d: %w", i+1, err)
-		}
-	}
-	return draft.Prepare(infos, sealing)
 }
 
 func begin(payload []byte) (*evidence.Draft, evidence.Sealing, error) {

@@ -453,8 +453,7 @@ func parse(text []byte) (*x509.Certificate, error) {
 
 // The lives of certificates, in days.
 const (
-	DefaultDays = 30
-	MaxDays     = 398
+	MaxDays = 398
 )
 
 // A Request asks for a certificate for the key that signed it.

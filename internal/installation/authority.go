@@ -21,6 +21,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"jurat/evidence"
+	"jurat/internal/fault"
 	"jurat/internal/filestore"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
@@ -148,21 +149,18 @@ func openAuthority(ctx context.Context, files filestore.Store, helper *token.Hel
 	return &stamping.Own{Authority: a, Root: root}, nil
 }
 
-func readCertificate(ctx context.Context, files filestore.Store, name string) (*x509.Certificate, error) {
+func readCertificate(ctx context.Context, files filestore.Store, name string) (_ *x509.Certificate, err error) {
 	file := path.Join(AuthorityFolder, name)
+	defer fault.While(&err, "reading %s", files.Where(file))
 	text, err := files.Read(ctx, file)
 	if err != nil {
 		return nil, err
 	}
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != "CERTIFICATE" {
-		return nil, fmt.Errorf("reading %s: want a certificate in PEM", files.Where(file))
+		return nil, errors.New("want a certificate in PEM")
 	}
-	c, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", files.Where(file), err)
-	}
-	return c, nil
+	return x509.ParseCertificate(block.Bytes)
 }
 
 // A logKey signs checkpoints.

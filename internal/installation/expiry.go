@@ -267,7 +267,8 @@ func (r *run) choose(ctx context.Context, act string) (*operator.ExpiryBody, err
 	judge := func(from int64) (list []judged, err error) {
 		rows, err := r.Ledger.RowsFrom(ctx, from, min(page, size-from))
 		for i := range rows {
-			list = append(list, judged{rows[i].Index, r.judge(&rows[i])})
+			goes, kept := r.judge(&rows[i])
+			list = append(list, judged{rows[i].Index, goes, kept})
 		}
 		return list, err
 	}
@@ -293,20 +294,11 @@ func (r *run) choose(ctx context.Context, act string) (*operator.ExpiryBody, err
 	return body, nil
 }
 
-// A verdict says what becomes of a record.
-type verdict int
-
-const (
-	stays verdict = iota
-	goes
-	excepted
-	needed
-	unproved
-)
-
+// judged says what becomes of a record.
 type judged struct {
 	index int64
-	verdict
+	goes  bool
+	kept  *int64 // the count of those that are kept for the same reason; nil: that is not counted
 }
 
 // going counts verdicts, and returns the places of the records that go.
@@ -317,15 +309,11 @@ func (r *run) going(ctx context.Context, list []judged) (gone []int64, err error
 	}
 	for _, j := range list {
 		switch {
-		case j.verdict == unproved:
-			r.done.Unproved++
-		case j.verdict == excepted:
-			r.done.Excepted++
-		case j.verdict == needed:
-			r.done.Needed++
-		case j.verdict == goes && waits[j.index]:
+		case j.kept != nil:
+			*j.kept++
+		case j.goes && waits[j.index]:
 			r.done.Waiting++
-		case j.verdict == goes:
+		case j.goes:
 			gone = append(gone, j.index)
 		}
 	}
@@ -333,29 +321,29 @@ func (r *run) going(ctx context.Context, list []judged) (gone []int64, err error
 }
 
 // judge decides about one record. A damaged one proves no time, and stays: package fsck reports it.
-func (r *run) judge(row *storage.Row) verdict {
+func (r *run) judge(row *storage.Row) (goes bool, kept *int64) {
 	if row.Entry != nil || r.claimsYoung(row) {
-		return stays
+		return false, nil
 	}
 	record, err := row.Record()
 	if err != nil {
-		return unproved
+		return false, &r.done.Unproved
 	}
 	if record.Payload.ActionType.ByOperator() {
-		return stays
+		return false, nil
 	}
 	sealed, err := r.sealed(record)
 	switch {
 	case err != nil:
-		return unproved
+		return false, &r.done.Unproved
 	case !sealed.Before(r.order.Before) || sealed.AddDate(0, 0, operator.MinRetention).After(r.today):
-		return stays
+		return false, nil
 	case row.ChainID != "" && slices.Contains(r.order.Except, row.ChainID):
-		return excepted
+		return false, &r.done.Excepted
 	case r.stays.Chains[row.ChainID] || r.stays.Records[row.Digest]:
-		return needed
+		return false, &r.done.Needed
 	}
-	return goes
+	return true, nil
 }
 
 // claimsYoung reports whether no time stamp of a record even claims to be from before the order's time. Such a record
@@ -469,33 +457,23 @@ func (r *run) reclaim(ctx context.Context) error {
 	return r.Ledger.Expiry().Reclaim(ctx, func(done, total int64) { r.tell("pages freed", done, total) })
 }
 
-// An emptied record is what stays of one.
-type emptied struct {
-	row   storage.Row
-	brief storage.StoredBrief
-
-	digest evidence.Digest
-	apart  []string // pointers to its texts that are sealed apart
-}
-
 // remove removes the content of some records, and what their briefs say. The keys of their texts go first, because the
 // payload names them.
 func (r *run) remove(ctx context.Context, act string, places []int64) error {
-	left, briefs := make([]storage.Row, 0, len(places)), make([]storage.StoredBrief, 0, len(places))
-	read := func(some []int64) ([]emptied, error) { return r.emptyAt(ctx, act, some) }
-	err := inorder.Each(slices.Collect(slices.Chunk(places, page)), read, func(list []emptied) error {
-		for _, e := range list {
-			for _, pointer := range e.apart {
-				if err := r.texts.Destroy(ctx, e.digest, pointer); err != nil {
-					return err
-				}
-			}
-			left, briefs = append(left, e.row), append(briefs, e.brief)
+	var left []storage.Row
+	var briefs []storage.StoredBrief
+	for some := range slices.Chunk(places, page) {
+		rows, err := r.Ledger.RowsAt(ctx, some)
+		if err != nil {
+			return err
 		}
-		return ctx.Err()
-	})
-	if err != nil {
-		return err
+		for i := range rows {
+			row, short, err := r.empty(ctx, act, &rows[i])
+			if err != nil {
+				return err
+			}
+			left, briefs = append(left, row), append(briefs, short)
+		}
 	}
 	r.step("texts destroyed")
 	if err := r.Ledger.Expiry().Expire(ctx, act, left, briefs); err != nil {
@@ -505,33 +483,27 @@ func (r *run) remove(ctx context.Context, act string, places []int64) error {
 	return nil
 }
 
-func (r *run) emptyAt(ctx context.Context, act string, places []int64) (list []emptied, err error) {
-	rows, err := r.Ledger.RowsAt(ctx, places)
-	if err != nil {
-		return nil, err
-	}
-	for i := range rows {
-		e := emptied{digest: rows[i].Digest}
-		if rows[i].Entry == nil {
-			record, err := rows[i].Record()
-			if err != nil {
-				return nil, err
-			}
-			e.apart = record.Payload.SealedApart
-		}
-		if e.row, err = rows[i].ExpiredRow(act); err != nil {
-			return nil, err
-		}
-		b, err := brief.OfRow(&e.row)
-		if err == nil {
-			e.brief, err = b.Stored()
-		}
+// empty destroys a record's texts that are sealed apart, and returns what stays of the record.
+func (r *run) empty(ctx context.Context, act string, row *storage.Row) (left storage.Row, short storage.StoredBrief, err error) {
+	if row.Entry == nil {
+		record, err := row.Record()
 		if err != nil {
-			return nil, err
+			return left, short, err
 		}
-		list = append(list, e)
+		for _, pointer := range record.Payload.SealedApart {
+			if err := r.texts.Destroy(ctx, row.Digest, pointer); err != nil {
+				return left, short, err
+			}
+		}
 	}
-	return list, nil
+	if left, err = row.ExpiredRow(act); err != nil {
+		return left, short, err
+	}
+	b, err := brief.OfRow(&left)
+	if err == nil {
+		short, err = b.Stored()
+	}
+	return left, short, err
 }
 
 // An expiryFsck compares expired records with the acts about them.

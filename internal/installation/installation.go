@@ -26,10 +26,9 @@
 //
 // # A backup has one form
 //
-// A backup is a data folder, with the log in SQLite and files, even if the installation is in a database. So there is one way to restore
-// it, one proof against the published checkpoint, and a way from one machine to several and back. Keys are copied after the log, and must
-// be the same as before it; keys that were added meanwhile do no harm. A restore to a database writes the checkpoint last. Before that the
-// database holds no installation, and the restore can be repeated.
+// A backup is a data folder, with the log in SQLite and files, even if the installation is in a database. So there is one way to restore it, one
+// proof against the published checkpoint, and a way from one machine to several and back. A restore to a database writes the checkpoint last:
+// before that the database holds no installation, and the restore can be repeated.
 //
 // # The act first, then the content
 //
@@ -57,14 +56,9 @@
 //
 // The installation remembers the latest time that this process has used, that the log's last record or a record that a new one follows bears,
 // or at which a key begins that is used. So the clocks of several processes and machines agree where it matters. If the system's clock is
-// behind that time by at most a day, the installation's clock stands still until the system's clock has caught up.
-//
-// The reason is what a time stamp says: "no later than". A stamp that is too late says too little. A stamp that is too early says something
-// false, and a verifier could refute an honest act because its key did not exist yet. Record ids still contain the system's time and sort
-// by it; the order of records is the log's.
-//
-// A clock that goes back by more than a day is believed, since the installation cannot stand still for years. If that time is before the
-// authority's certificate, nothing is sealed, and the error says so.
+// behind that time by at most a day, the installation's clock stands still until the system's clock has caught up. See steady for the reason.
+// Record ids still contain the system's time and sort by it; the order of records is the log's. A clock that goes back by more than a day is
+// believed. If that time is before the authority's certificate, nothing is sealed, and the error says so.
 package installation
 
 import (
@@ -477,11 +471,9 @@ const mostBack = 24 * time.Hour
 // A steady clock does not go back: while the clock below it is behind a time that was already used, it stands still.
 //
 // The program cannot know which of the two times is right. A time stamp says "no later than". One that is too late says too little. One
-// that is too early says something false: that something was signed before its signer had the key, or before the act that it refers to. An
-// operator who sets the clock back by more than a day does so on purpose. Otherwise one leap into the future would stop the clock for
-// years.
-//
-// It is safe for concurrent use.
+// that is too early says something false: that something was signed before its signer had the key, or before the act that it refers to; a
+// verifier could then refute an honest act. An operator who sets the clock back by more than a day does so on purpose, and otherwise one leap
+// into the future would stop the clock for years. It is safe for concurrent use.
 type steady struct {
 	below func() time.Time
 

@@ -73,12 +73,8 @@ func Restore(ctx context.Context, c Config, o RestoreOrder) (r *Restored, err er
 	if c.DB != "" {
 		return restoreToDatabase(ctx, c, o, m)
 	}
-	return restoreToFolder(ctx, c, o, m)
-}
-
-func restoreToFolder(ctx context.Context, c Config, o RestoreOrder, m *BackupManifest) (r *Restored, err error) {
 	r = &Restored{Manifest: *m}
-	err = Settle(ctx, c.Dir, func(draft string) error {
+	return r, Settle(ctx, c.Dir, func(draft string) error {
 		if err := unpack(ctx, m, o.From, draft); err != nil {
 			return err
 		}
@@ -86,7 +82,6 @@ func restoreToFolder(ctx context.Context, c Config, o RestoreOrder, m *BackupMan
 		inDraft.Dir = draft
 		return r.examine(ctx, inDraft, o)
 	})
-	return r, err
 }
 
 func readManifest(ctx context.Context, dir string) (*BackupManifest, error) {

@@ -300,14 +300,6 @@ func (p provider) of(q *trust.Qualified) *trust.Trust {
 // The errors include ErrNotQualified, ErrListOutOfDate and those of Client.Stamp.
 func (t *Timekeeper) AddQualified(ctx context.Context, o Outside, file *trust.Trust) (q *trust.Qualified, err error) {
 	defer fault.While(&err, "adding qualified time-stamping authority")
-	if q, err = t.findProvider(ctx, &o, file); err != nil {
-		return nil, err
-	}
-	err = t.keep(ctx, o, func(before Outside) bool { return before.Qualified != nil && before.URL == o.URL })
-	return q, err
-}
-
-func (t *Timekeeper) findProvider(ctx context.Context, o *Outside, file *trust.Trust) (*trust.Qualified, error) {
 	all, err := listed(file)
 	if err != nil {
 		return nil, err
@@ -327,12 +319,11 @@ func (t *Timekeeper) findProvider(ctx context.Context, o *Outside, file *trust.T
 	if err != nil {
 		return nil, err
 	}
-	q, err := all.qualified(token, imprint, t.Now())
-	if err != nil {
+	if q, err = all.qualified(token, imprint, t.Now()); err != nil {
 		return nil, err
 	}
 	o.Qualified = all.of(q)
-	return q, nil
+	return q, t.keep(ctx, o, func(before Outside) bool { return before.Qualified != nil && before.URL == o.URL })
 }
 
 // Until says of an authority until when the trusted lists say that it is qualified; zero if it was not added as a qualified one, or no newer

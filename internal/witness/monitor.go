@@ -1,6 +1,7 @@
 package witness
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -177,10 +178,7 @@ func (m *monitor) known() (operator.Checkpoint, error) {
 
 // head fetches the log's checkpoint. If it shows less than before, head asks again: a server in between may have cached an old one.
 func (m *monitor) head(ctx context.Context, old operator.Checkpoint) (operator.Checkpoint, error) {
-	patience := m.Patient
-	if patience == 0 {
-		patience = defaultPatience
-	}
+	patience := cmp.Or(m.Patient, defaultPatience)
 	for until := time.Now().Add(patience); ; {
 		head, err := m.fetch(ctx)
 		if err != nil {
@@ -234,8 +232,9 @@ func (m *monitor) compare(ctx context.Context, old, head operator.Checkpoint) er
 	if err := m.follows(tree, old, head); err != nil {
 		return err
 	}
-	if err := m.readable(old, head); err != nil {
-		return err
+	// A log can sign a tree of 2^40 equal entries in a moment, but reading it takes a year, in which the monitor would see nothing else.
+	if grown, most := head.Size-old.Size, cmp.Or(m.Most, DefaultMost); grown > most {
+		return m.alarm(Flood, "the log %s says that it has %d entries, %d more than before, but a look reads at most %d", head.Origin, head.Size, grown, most)
 	}
 	parts, err := m.parts(old.Size, head.Size)
 	if err != nil {
@@ -256,19 +255,6 @@ func (m *monitor) compare(ctx context.Context, old, head operator.Checkpoint) er
 				m.Progress(m.read, m.total)
 			}
 		}
-	}
-	return nil
-}
-
-// readable returns a Flood alarm if a log says that it has grown by more than a look reads. A log can sign a tree of 2^40 equal entries in
-// a moment, but reading it takes a year, in which the monitor would see nothing else. See has checked before that it is one history.
-func (m *monitor) readable(old, head operator.Checkpoint) error {
-	most := m.Most
-	if most == 0 {
-		most = DefaultMost
-	}
-	if grown := head.Size - old.Size; grown > most {
-		return m.alarm(Flood, "the log %s says that it has %d entries, %d more than before, but a look reads at most %d", head.Origin, head.Size, grown, most)
 	}
 	return nil
 }

@@ -1,8 +1,7 @@
 // Package witness cosigns checkpoints of logs, and asks other witnesses to do so (C2SP tlog-witness).
 //
 // A Witness remembers for each log the largest tree that it has cosigned. It cosigns a checkpoint only if that tree is its beginning. So a
-// checkpoint with the demanded number of cosignatures belongs to one history, unless that many witnesses lie. The memory is durable before
-// the witness returns a cosignature: a crash in between loses a signature, but no memory.
+// checkpoint with the demanded number of cosignatures belongs to one history, unless that many witnesses lie.
 //
 // # Witnesses
 //
@@ -26,11 +25,9 @@
 //
 // # A monitor watches a log
 //
-// It works for a reader who does not trust the log's operator.
-//
-// See compares a log with the last checkpoint that the monitor has seen. It demands that the log has only grown since: the given key signed
-// the new checkpoint, the old tree is the beginning of the new one, and every new tile and entry is what the new checkpoint says. Anything
-// else is an Alarm, with the evidence for it.
+// It works for a reader who does not trust the log's operator. See compares a log with the last checkpoint that the monitor has seen. It
+// demands that the log has only grown since: the given key signed the new checkpoint, the old tree is the beginning of the new one, and every
+// new tile and entry is what the new checkpoint says. Anything else is an Alarm, with the evidence for it.
 //
 // # A monitor reads what is new, and some of what is old
 //
