@@ -37,9 +37,7 @@ func newHouse(t *testing.T) *house {
 	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: t.TempDir()})
 	must.Do(t, err)
 	t.Cleanup(func() {
-		if err := i.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, i.Close(), nil)
 	})
 	return &house{Installation: i}
 }

@@ -141,9 +141,7 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	if _, err := os.Stat(back); err == nil {
 		t.Error("it was restored")
 	}
-	if _, err := installation.Restore(ctx, installation.Config{Dir: back}, installation.RestoreOrder{From: copied}); !errors.Is(err, installation.ErrLater) {
-		t.Errorf("%v", err)
-	}
+	wantError(t, "error", installation.ErrLater, errorOf(installation.Restore(ctx, installation.Config{Dir: back}, installation.RestoreOrder{From: copied})))
 }
 
 // TestRestoreStaysInTheBackup: neither the manifest nor links make a restore read files outside the backup.
@@ -364,9 +362,7 @@ func TestCreateCrashed(t *testing.T) {
 	draft := filepath.Join(t.TempDir(), "data")
 	succeeds(t, os.MkdirAll(filepath.Join(draft, ".jurat-new-1"), 0o700))
 	succeeds(t, os.Rename(filepath.Join(whole, "log.key"), filepath.Join(draft, ".jurat-new-1", "log.key")))
-	if _, err := installation.Open(t.Context(), installation.Config{Dir: draft}); !errors.Is(err, installation.ErrNone) {
-		t.Errorf("half an installation: %v", err)
-	}
+	wantError(t, "half an installation", installation.ErrNone, errorOf(installation.Open(t.Context(), installation.Config{Dir: draft})))
 }
 
 // TestCreateInTheWay: a file that appeared in the folder meanwhile is not overwritten.

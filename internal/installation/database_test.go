@@ -484,9 +484,7 @@ func TestMove(t *testing.T) {
 					t.Error("restored over a later checkpoint that this machine has seen")
 				}
 				target.Dir = filepath.Join(t.TempDir(), "other")
-				if _, err := installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, NoneLater: true}); !errors.Is(err, fs.ErrExist) {
-					t.Errorf("restored over an installation: %v", err)
-				}
+				wantError(t, "restored over an installation", fs.ErrExist, errorOf(installation.Restore(t.Context(), target, installation.RestoreOrder{From: copied, NoneLater: true})))
 			})
 		}
 	}
@@ -599,8 +597,6 @@ func TestRestoreOlderToDatabase(t *testing.T) {
 	if r.Missing != 1 || r.Known != 2 {
 		t.Errorf("%+v", r)
 	}
-	if err := open(t, target).Ledger.CanAppend(t.Context()); !errors.Is(err, ledger.ErrBehind) {
-		t.Errorf("%v", err)
-	}
+	wantError(t, "error", ledger.ErrBehind, open(t, target).Ledger.CanAppend(t.Context()))
 	succeeds(t, open(t, machine()).Ledger.CanAppend(t.Context()))
 }

@@ -319,9 +319,7 @@ func TestEraseSaysWhatIsTooShort(t *testing.T) {
 func TestEraseWhatIsDamaged(t *testing.T) {
 	c, i, r := sealed(t)
 	changeKey(t, c, erasure.Name(r.Digest, "/prompt"), func(key []byte) { key[0] ^= 1 })
-	if _, err := i.Apart.Disclose(t.Context(), r, nil); !errors.Is(err, erasure.ErrDamaged) {
-		t.Errorf("%v, want ErrDamaged", err)
-	}
+	wantError(t, "error", erasure.ErrDamaged, errorOf(i.Apart.Disclose(t.Context(), r, nil)))
 	if with, err := i.Apart.Disclose(t.Context(), r, []string{"/prompt"}); err != nil || len(with.Disclosures) != 1 {
 		t.Errorf("%v: a damaged value that is withheld must not be an error", err)
 	}
@@ -585,9 +583,7 @@ func TestProvableSettings(t *testing.T) {
 		t.Errorf("made provable by the actor: %v, %v, %v", pointers, got, err)
 	}
 
-	if err := i.Apart.Set(t.Context(), erasure.Setting{Actor: "a", Provable: map[string]property.Kind{"/metadata/b": "money"}}); !errors.Is(err, property.ErrKind) {
-		t.Errorf("unknown kind: %v", err)
-	}
+	wantError(t, "unknown kind", property.ErrKind, i.Apart.Set(t.Context(), erasure.Setting{Actor: "a", Provable: map[string]property.Kind{"/metadata/b": "money"}}))
 	files, err := filepath.Glob(filepath.Join(c.Dir, "apart", "settings", "*"))
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)

@@ -277,9 +277,7 @@ func TestOpenWithoutPublishedCheckpoint(t *testing.T) {
 	if _, err := i.Ledger.Record(t.Context(), r.Payload.RecordID); err != nil {
 		t.Errorf("reading: %v", err)
 	}
-	if err := i.Ledger.CanAppend(t.Context()); !errors.Is(err, ledger.ErrBehind) {
-		t.Errorf("CanAppend: %v, want ErrBehind", err)
-	}
+	wantError(t, "CanAppend", ledger.ErrBehind, i.Ledger.CanAppend(t.Context()))
 }
 
 func TestGarbledKeyIsNamed(t *testing.T) {

@@ -106,23 +106,15 @@ func TestOwnersKey(t *testing.T) {
 	r := must(accept(t, i, signer))
 	wantStatus(t, i, "the owner's record", r, allProved)
 	wantError(t, "signers", keys.ErrOwner, errorOf(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a")))
-	if _, err := i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65, nil); !errors.Is(err, keys.ErrOwner) {
-		t.Errorf("registering a second key of the operator: %v", err)
-	}
+	wantError(t, "registering a second key of the operator", keys.ErrOwner, errorOf(i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65, nil)))
 	wantError(t, "rotated by the operator", keys.ErrOwner, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	_, next := ownKey(t, false)
-	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{next}, time.Time{}, because); !errors.Is(err, keys.ErrEvent) {
-		t.Errorf("another one registered: %v", err)
-	}
-	if err := i.Registrar.Register(t.Context(), evidence.RoleReviewer, "p", []keys.OwnerKey{key}, time.Time{}, because); !errors.Is(err, keys.ErrEvent) {
-		t.Errorf("registering one key for two actors: %v", err)
-	}
+	wantError(t, "another one registered", keys.ErrEvent, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{next}, time.Time{}, because))
+	wantError(t, "registering one key for two actors", keys.ErrEvent, i.Registrar.Register(t.Context(), evidence.RoleReviewer, "p", []keys.OwnerKey{key}, time.Time{}, because))
 	if err := i.Registrar.Register(t.Context(), evidence.RoleJuror, "j", []keys.OwnerKey{next}, time.Time{}, because); err == nil {
 		t.Error("a juror's key is registered")
 	}
-	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "b", []keys.OwnerKey{next}, time.Time{}, keys.Why{By: "w"}); !errors.Is(err, keys.ErrEvent) {
-		t.Errorf("without a reason: %v", err)
-	}
+	wantError(t, "without a reason", keys.ErrEvent, i.Registrar.Register(t.Context(), evidence.RoleAgent, "b", []keys.OwnerKey{next}, time.Time{}, keys.Why{By: "w"}))
 }
 
 // TestFromOperatorToOwner: registering cannot give an actor two holders. Rotating moves the keys from one holder to the other.
@@ -135,9 +127,7 @@ func TestFromOperatorToOwner(t *testing.T) {
 			before = must(i.Ledger.ProveOne(t.Context(), before))
 			signer, key := ownKey(t, false)
 			given := []keys.OwnerKey{key}
-			if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because); !errors.Is(err, keys.ErrHeld) {
-				t.Errorf("registered beside the operator's key: %v", err)
-			}
+			wantError(t, "registered beside the operator's key", keys.ErrHeld, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because))
 			succeeds(t, i.Registrar.RotateOwned(t.Context(), evidence.RoleAgent, "a", given, because))
 			r := must(accept(t, i, signer))
 			wantStatus(t, i, "the owner's record", r, allProved)
@@ -171,9 +161,7 @@ func TestRotation(t *testing.T) {
 			for what, r := range map[string]*evidence.Record{"before": first, "after": second} {
 				wantStatus(t, i, what, must(i.Ledger.ProveOne(t.Context(), r)), byOperator)
 			}
-			if _, err := i.Ledger.Seal(t.Context(), must(evidence.ParseDraft([]byte(payload))), old); !errors.Is(err, keys.ErrEnded) {
-				t.Errorf("sealed with a copy of the old keys: %v", err)
-			}
+			wantError(t, "sealed with a copy of the old keys", keys.ErrEnded, errorOf(i.Ledger.Seal(t.Context(), must(evidence.ParseDraft([]byte(payload))), old)))
 			trusted := must(i.Trust(t.Context()))
 			for _, s := range first.Payload.Signers {
 				if k := trusted.Key(s.KeyID); k.NotAfter.IsZero() || len(k.With) != len(old)-1 || !k.WithFrom.IsZero() {
@@ -233,9 +221,7 @@ func TestPairOfAnOwner(t *testing.T) {
 	first, firstKey := ownKey(t, false)
 	second, secondKey := ownKey(t, true)
 	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{secondKey}, time.Time{}, because))
-	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{firstKey}, time.Time{}, because); !errors.Is(err, keys.ErrPair) {
-		t.Errorf("adding a first key to a second one that has signed alone: %v", err)
-	}
+	wantError(t, "adding a first key to a second one that has signed alone", keys.ErrPair, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{firstKey}, time.Time{}, because))
 	succeeds(t, i.Registrar.Retire(t.Context(), second.Info().KeyID, because))
 	second, secondKey = ownKey(t, true)
 	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{firstKey, secondKey}, time.Time{}, because))
@@ -244,9 +230,7 @@ func TestPairOfAnOwner(t *testing.T) {
 	wantError(t, "the first alone", keys.ErrIncomplete, errorOf(accept(t, i, first)))
 	nextFirst, nextFirstKey := ownKey(t, false)
 	nextSecond, nextSecondKey := ownKey(t, true)
-	if err := i.Registrar.RotateOwned(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextFirstKey}, because); !errors.Is(err, keys.ErrPair) {
-		t.Errorf("one of two: %v", err)
-	}
+	wantError(t, "one of two", keys.ErrPair, i.Registrar.RotateOwned(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextFirstKey}, because))
 	succeeds(t, i.Registrar.RotateOwned(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextFirstKey, nextSecondKey}, because))
 	wantError(t, "the old ones", keys.ErrEnded, errorOf(accept(t, i, first, second)))
 	again := must(accept(t, i, nextFirst, nextSecond))
@@ -454,9 +438,7 @@ func TestRevoked(t *testing.T) {
 	wantError(t, "signed by the thief", keys.ErrEnded, errorOf(accept(t, i, signer)))
 	doubted("stolen before", revoke(time.Now().Add(-30*time.Minute)))
 	wantError(t, "revoked from a later time", keys.ErrEvent, i.Registrar.Revoke(t.Context(), signer.Info().KeyID, time.Now(), because))
-	if err := i.Registrar.Revoke(t.Context(), signer.Info().KeyID, time.Now().Add(-3*time.Hour), because); !errors.Is(err, keys.ErrEvent) {
-		t.Errorf("revoked from before it was the owner's: %v", err)
-	}
+	wantError(t, "revoked from before it was the owner's", keys.ErrEvent, i.Registrar.Revoke(t.Context(), signer.Info().KeyID, time.Now().Add(-3*time.Hour), because))
 }
 
 // TestAcceptApart accepts a record of which the owner has sealed two members apart, also after a crash between the notes

@@ -418,12 +418,8 @@ func TestRenewRefuses(t *testing.T) {
 	seal(t, i)
 	anchored(t, i)
 	year := time.Now().AddDate(1, 0, 0)
-	if _, err := i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year}); !errors.Is(err, stamping.ErrEndsTooEarly) {
-		t.Errorf("by an authority that ends tomorrow: %v", err)
-	}
-	if _, err := i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year, TSA: "nobody"}); !errors.Is(err, stamping.ErrNotConfigured) {
-		t.Errorf("by an authority that is not configured: %v", err)
-	}
+	wantError(t, "by an authority that ends tomorrow", stamping.ErrEndsTooEarly, errorOf(i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year})))
+	wantError(t, "by an authority that is not configured", stamping.ErrNotConfigured, errorOf(i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year, TSA: "nobody"})))
 	for _, mood := range []jurattest.Mood{jurattest.Garbage, jurattest.WrongNonce, jurattest.Refuses} {
 		be(t, authority, mood)
 		if _, err := i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year}); err == nil || errors.Is(err, stamping.ErrEndsTooEarly) {

@@ -46,9 +46,7 @@ func TestKeyIsMadeOnceAndFoundAgain(t *testing.T) {
 		if err := evidence.CheckSignature(public, signer.Info(), []byte("{}"), signature); err != nil {
 			t.Errorf("%s: %v", algorithm, err)
 		}
-		if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, algorithm, nil); !errors.Is(err, ErrExists) {
-			t.Errorf("second Create: %v, want ErrExists", err)
-		}
+		must.Fail(t, ErrExists)(newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, algorithm, nil))
 	}
 }
 
@@ -187,9 +185,7 @@ func TestSecondKey(t *testing.T) {
 	only(t, r, evidence.RoleAgent, "later")
 	must.Get(newRing(t, dir).Create(t.Context(), evidence.RoleAgent, "later", evidence.MLDSA65, nil))(t)
 	wantTwice(t, r, "later") // also a ring that has already read the first key
-	if _, err := r.Create(t.Context(), evidence.RoleAgent, "later", evidence.MLDSA65, nil); !errors.Is(err, ErrExists) {
-		t.Errorf("another second key: %v", err)
-	}
+	must.Fail(t, ErrExists)(r.Create(t.Context(), evidence.RoleAgent, "later", evidence.MLDSA65, nil))
 	must.Get(r.Create(t.Context(), evidence.RoleAgent, "first", evidence.MLDSA65, nil))(t)
 	wantTwice(t, r, "first")
 	keys, err := newRing(t, dir).Keys(t.Context())

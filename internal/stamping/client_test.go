@@ -76,9 +76,7 @@ func answers(t *testing.T, a *timestamp.Authority, change func(r *timestamp.Requ
 			return
 		}
 		response, err := timestamp.MarshalResponse(token)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Want(t, err, nil)
 		reply(w, response)
 	}
 }
@@ -168,9 +166,7 @@ func TestExpiredAuthority(t *testing.T) {
 	past, root := newAuthority(t, time.Now().Add(-24*time.Hour))
 	// The authority's own clock is right: the token's certificate was valid at its time, but its time is not now.
 	c := impatient(t, serve(t, answers(t, past, same)), root)
-	if _, err := c.Stamp(t.Context(), imprint); !errors.Is(err, ErrAnswer) {
-		t.Errorf("a token from yesterday was accepted for a new request: %v", err)
-	}
+	must.Fail(t, ErrAnswer)(c.Stamp(t.Context(), imprint))
 }
 
 func TestAnAuthorityThatComesBack(t *testing.T) {
@@ -204,9 +200,7 @@ func TestCancelled(t *testing.T) {
 		cancel()
 		w.WriteHeader(500)
 	}), root)
-	if _, err := c.Stamp(ctx, imprint); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
+	must.Fail(t, context.Canceled)(c.Stamp(ctx, imprint))
 }
 
 func TestNewRefuses(t *testing.T) {

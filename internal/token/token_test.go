@@ -151,9 +151,7 @@ func TestRefusedPINStartsNoHelper(t *testing.T) {
 	must.Do(t, os.WriteFile(script, []byte("#!/bin/sh\necho start >> "+starts+"\nexit 3\n"), 0o700))
 	h := helperOf(t, script)
 	for range 5 {
-		if _, err := h.Find(t.Context(), mia); !errors.Is(err, token.ErrPIN) {
-			t.Errorf("error %v", err)
-		}
+		must.Fail(t, token.ErrPIN)(h.Find(t.Context(), mia))
 		time.Sleep(150 * time.Millisecond) // longer than the first wait before a helper is started again
 	}
 	if started, err := os.ReadFile(starts); err != nil || string(started) != "start\n" {
@@ -172,9 +170,7 @@ func TestHelperThatStays(t *testing.T) {
 			h := &token.Helper{}
 			h.Use(script)
 			h.Hurry(time.Second)
-			if _, err := h.Find(t.Context(), mia); !errors.Is(err, token.ErrNotFound) {
-				t.Errorf("error %v", err)
-			}
+			must.Fail(t, token.ErrNotFound)(h.Find(t.Context(), mia))
 			closed := make(chan struct{})
 			go func() {
 				h.Close()
@@ -220,9 +216,7 @@ func TestSignerRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := s.Sign(nil, digest[1:], crypto.SHA256); !errors.Is(err, token.ErrUnsupported) {
-		t.Errorf("a short digest: %v", err)
-	}
+	must.Fail(t, token.ErrUnsupported)(s.Sign(nil, digest[1:], crypto.SHA256))
 }
 
 // TestReferenceOfOtherForm: the error for a block that is no reference says what is wrong.

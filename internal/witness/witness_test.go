@@ -478,9 +478,7 @@ func TestAsk(t *testing.T) {
 		return err
 	}
 	for range 3 {
-		if err := ask(remote, l.grow(2)); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, ask(remote, l.grow(2)), nil)
 	}
 	again := must.Get(witness.NewRemote(served(t, w), w.Key()))(t) // the witness does not know this log yet
 	must.Do(t, ask(again, l.grow(1)))
@@ -491,12 +489,8 @@ func TestAsk(t *testing.T) {
 	if err := ask(again, newLog(t, "example.com/log").grow(9).add("something else")); !errors.As(err, &conflict) || !conflict.Forked || !strings.Contains(err.Error(), "without proof") {
 		t.Errorf("a log that forked: %v", err)
 	}
-	if err := ask(again, newLog(t, "example.com/log").add("something else").grow(20)); !errors.Is(err, witness.ErrProof) {
-		t.Errorf("a log that forked and grew: %v", err)
-	}
-	if err := ask(again, newLog(t, "example.com/stranger").grow(1)); !errors.Is(err, witness.ErrUnknownLog) {
-		t.Errorf("a log that the witness does not know: %v", err)
-	}
+	must.Want(t, ask(again, newLog(t, "example.com/log").add("something else").grow(20)), witness.ErrProof)
+	must.Want(t, ask(again, newLog(t, "example.com/stranger").grow(1)), witness.ErrUnknownLog)
 	for name, answer := range map[string]http.HandlerFunc{
 		"somebody else": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "— who.example AAAAAAAA\n") },
 		"no line":       func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "yes\n") },
