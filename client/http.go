@@ -366,13 +366,12 @@ var errBroken = errors.New("the connection ended before the trial did")
 func (c *Client) Watch(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		for failed := 0; ; {
-			w := watch{yield: yield, after: after}
-			err := c.listen(ctx, id, &w)
-			if w.stopped || err == nil {
+			seen, err := c.listen(ctx, id, after, yield)
+			if err == nil {
 				return
 			}
-			if failed++; w.after > after {
-				after, failed = w.after, 0
+			if failed++; seen > after {
+				after, failed = seen, 0
 			}
 			if failed >= c.config.Attempts || !(errors.Is(err, errBroken) || mayPass(err)) || ctx.Err() != nil {
 				yield(api.Event{}, fmt.Errorf("watching %s after event %d: %w", id, after, err))
@@ -386,18 +385,12 @@ func (c *Client) Watch(ctx context.Context, id string, after int64) iter.Seq2[ap
 	}
 }
 
-// watch is one connection to a trial.
-type watch struct {
-	yield   func(api.Event, error) bool
-	after   int64
-	stopped bool // the caller stopped iterating
-}
-
-// listen returns nil when the trial is over.
-func (c *Client) listen(ctx context.Context, id string, w *watch) error {
-	lines, end, err := c.stream(ctx, fmt.Sprintf("%s?after=%d", submissionPath(id, "/events"), w.after))
+// listen passes on what one connection to a trial tells. It returns the number of the last event, and nil when the trial is over or the caller
+// stopped iterating.
+func (c *Client) listen(ctx context.Context, id string, after int64, yield func(api.Event, error) bool) (last int64, err error) {
+	lines, end, err := c.stream(ctx, fmt.Sprintf("%s?after=%d", submissionPath(id, "/events"), after))
 	if lines == nil {
-		return err
+		return after, err
 	}
 	defer end()
 	for lines.Scan() {
@@ -405,14 +398,22 @@ func (c *Client) listen(ctx context.Context, id string, w *watch) error {
 		if !isData {
 			continue // event boundaries and signs of life
 		}
-		if last, err := w.tell(doc); last || err != nil || w.stopped {
-			return err
+		e := api.Event{JSON: bytes.Clone(doc)}
+		if err := json.Unmarshal(e.JSON, &e); err != nil {
+			return after, fmt.Errorf("reading an event: %w", evidence.Steady(err))
+		}
+		if e.Seq != after+1 {
+			return after, fmt.Errorf("event %d came after event %d", e.Seq, after)
+		}
+		after = e.Seq
+		if !yield(e, nil) || e.Type == api.LastEvent {
+			return after, nil
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("an event has more than %d bytes", c.config.MaxAnswer)
+		return after, fmt.Errorf("an event has more than %d bytes", c.config.MaxAnswer)
 	}
-	return errors.Join(errBroken, lines.Err())
+	return after, errors.Join(errBroken, lines.Err())
 }
 
 // stream asks for an answer that the server sends line by line. The answer ends when the server is silent for too long, or when end is
@@ -456,20 +457,6 @@ func (l lively) Read(p []byte) (int, error) {
 		l.dead.Reset(silence)
 	}
 	return n, err
-}
-
-// tell passes an event to the caller if it is the next one.
-func (w *watch) tell(doc []byte) (last bool, err error) {
-	e := api.Event{JSON: bytes.Clone(doc)}
-	if err := json.Unmarshal(e.JSON, &e); err != nil {
-		return false, fmt.Errorf("reading an event: %w", evidence.Steady(err))
-	}
-	if e.Seq != w.after+1 {
-		return false, fmt.Errorf("event %d came after event %d", e.Seq, w.after)
-	}
-	w.after = e.Seq
-	w.stopped = !w.yield(e, nil)
-	return e.Type == api.LastEvent, nil
 }
 
 // Conduct iterates over what the log had about an agent when it was of a size that a checkpoint says: the case files of the
