@@ -13,7 +13,6 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
-	encoding "encoding/asn1"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -77,7 +76,10 @@ func MarshalPublic(public crypto.PublicKey) ([]byte, error) {
 
 func marshal(public crypto.PublicKey) ([]byte, error) {
 	if key, ok := public.(*mldsa65.PublicKey); ok {
-		return marshalPublicMLDSA(key)
+		if key == nil {
+			return nil, errMLDSA
+		}
+		return slices.Concat(publicMLDSA, key.Bytes()), nil
 	}
 	return x509.MarshalPKIXPublicKey(public)
 }
@@ -86,7 +88,7 @@ func marshal(public crypto.PublicKey) ([]byte, error) {
 // has the key's id. It refuses every other encoding and the keys that AlgorithmOf refuses.
 func ParsePublic(der []byte) (crypto.PublicKey, error) {
 	read := x509.ParsePKIXPublicKey
-	if isPublicMLDSA(der) {
+	if isMLDSA(der) {
 		read = parsePublicMLDSA
 	}
 	public, err := read(der)
@@ -107,14 +109,18 @@ func ParsePublic(der []byte) (crypto.PublicKey, error) {
 // seed. It refuses such a key without its seed, and types that x509 does not write.
 func MarshalPrivate(private crypto.Signer) ([]byte, error) {
 	if key, ok := private.(*mldsa65.PrivateKey); ok {
-		return marshalPrivateMLDSA(key)
+		seed := key.Seed()
+		if len(seed) != MLDSASeedSize {
+			return nil, errors.New("the ML-DSA-65 key has lost its seed")
+		}
+		return slices.Concat(privateMLDSA, seed), nil
 	}
 	return x509.MarshalPKCS8PrivateKey(private)
 }
 
 // ParsePrivate reads a private key in PKCS #8, as MarshalPrivate writes it. It refuses keys that cannot sign.
 func ParsePrivate(der []byte) (crypto.Signer, error) {
-	if isPrivateMLDSA(der) {
+	if isMLDSA(der) {
 		return parsePrivateMLDSA(der)
 	}
 	key, err := x509.ParsePKCS8PrivateKey(der)
@@ -249,11 +255,18 @@ func isSmallOrder(key ed25519.PublicKey) bool {
 	return slices.ContainsFunc(SmallOrder, func(point []byte) bool { return bytes.Equal(point, y) })
 }
 
-// oid is id-ml-dsa-65 (RFC 9881, section 2), which has no parameters. crypto/x509 does not know it.
-var oid = encoding.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 3, 18}
+// The DER of ML-DSA-65 keys (RFC 9881), which ends with their own bytes: a SubjectPublicKeyInfo (section 4), whose bit string the key fills, and
+// PKCS #8 with the seed (section 6: seed [0] IMPLICIT OCTET STRING), the shortest form, which cannot contradict itself. Nothing in them varies.
+var (
+	algorithmMLDSA = unhex("300b0609608648016503040312") // id-ml-dsa-65, with parameters absent; crypto/x509 does not know it
+	publicMLDSA    = slices.Concat(unhex("308207b2"), algorithmMLDSA, unhex("038207a100"))
+	privateMLDSA   = slices.Concat(unhex("3034020100"), algorithmMLDSA, unhex("04228020"))
+)
 
-// MLDSASeedTag marks a private key that is given by its seed (RFC 9881, section 6: seed [0] IMPLICIT OCTET STRING).
-var MLDSASeedTag = asn1.Tag(0).ContextSpecific()
+// isMLDSA reports whether a key in DER begins as one of ML-DSA-65, in this or another form.
+func isMLDSA(der []byte) bool {
+	return bytes.Contains(der[:min(len(der), len(publicMLDSA))], algorithmMLDSA)
+}
 
 // MLDSASeedSize is the size in bytes of what an ML-DSA-65 key is derived from (ξ in FIPS 204).
 const MLDSASeedSize = mldsa65.SeedSize
@@ -292,91 +305,23 @@ func signMLDSA(key crypto.Signer, random io.Reader, message []byte) ([]byte, err
 	return signature, err
 }
 
-// marshalPublicMLDSA writes the SubjectPublicKeyInfo of RFC 9881, section 4: the key's bytes fill the bit string.
-func marshalPublicMLDSA(key *mldsa65.PublicKey) ([]byte, error) {
-	if key == nil {
-		return nil, errMLDSA
-	}
-	var b cryptobyte.Builder
-	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		addAlgorithm(b)
-		b.AddASN1BitString(key.Bytes())
-	})
-	return b.Bytes()
-}
-
 // parsePublicMLDSA reads the SubjectPublicKeyInfo of an ML-DSA-65 key. It does not check the key.
 func parsePublicMLDSA(der []byte) (any, error) {
-	input := cryptobyte.String(der)
-	var spki cryptobyte.String
-	var raw []byte
-	if !input.ReadASN1(&spki, asn1.SEQUENCE) || !input.Empty() || !readAlgorithm(&spki) ||
-		!spki.ReadASN1BitStringAsBytes(&raw) || !spki.Empty() || len(raw) != mldsa65.PublicKeySize {
+	raw, is := bytes.CutPrefix(der, publicMLDSA)
+	if !is || len(raw) != mldsa65.PublicKeySize {
 		return nil, errors.New("not the SubjectPublicKeyInfo of an ML-DSA-65 key")
 	}
 	key := new(mldsa65.PublicKey)
 	return key, key.UnmarshalBinary(raw)
 }
 
-// isPublicMLDSA reports whether a SubjectPublicKeyInfo begins as that of an ML-DSA-65 key.
-func isPublicMLDSA(der []byte) bool {
-	input := cryptobyte.String(der)
-	var spki cryptobyte.String
-	return input.ReadASN1(&spki, asn1.SEQUENCE) && readAlgorithm(&spki)
-}
-
-// marshalPrivateMLDSA writes PKCS #8 with the seed. This is the shortest form of RFC 9881, section 6, and cannot
-// contradict itself.
-func marshalPrivateMLDSA(key *mldsa65.PrivateKey) ([]byte, error) {
-	seed := key.Seed()
-	if len(seed) != MLDSASeedSize {
-		return nil, errors.New("the ML-DSA-65 key has lost its seed")
-	}
-	var b cryptobyte.Builder
-	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		b.AddASN1Int64(0) // v1 of RFC 5958: without the public key
-		addAlgorithm(b)
-		b.AddASN1(asn1.OCTET_STRING, func(b *cryptobyte.Builder) {
-			b.AddASN1(MLDSASeedTag, func(b *cryptobyte.Builder) { b.AddBytes(seed) })
-		})
-	})
-	return b.Bytes()
-}
-
 // parsePrivateMLDSA reads PKCS #8 with the seed, in the form that MarshalPrivate writes.
 func parsePrivateMLDSA(der []byte) (crypto.Signer, error) {
-	input := cryptobyte.String(der)
-	var info, inner, seed cryptobyte.String
-	if !input.ReadASN1(&info, asn1.SEQUENCE) || !input.Empty() || !readVersion(&info) || !readAlgorithm(&info) ||
-		!info.ReadASN1(&inner, asn1.OCTET_STRING) || !info.Empty() ||
-		!inner.ReadASN1(&seed, MLDSASeedTag) || !inner.Empty() || len(seed) != MLDSASeedSize {
+	seed, is := bytes.CutPrefix(der, privateMLDSA)
+	if !is || len(seed) != MLDSASeedSize {
 		return nil, fmt.Errorf("parsing private key: want the seed of an ML-DSA-65 key, %d bytes, and nothing else", MLDSASeedSize)
 	}
 	return NewMLDSA((*[MLDSASeedSize]byte)(seed)), nil
-}
-
-// isPrivateMLDSA reports whether a PKCS #8 private key begins as that of an ML-DSA-65 key.
-func isPrivateMLDSA(der []byte) bool {
-	input := cryptobyte.String(der)
-	var info cryptobyte.String
-	return input.ReadASN1(&info, asn1.SEQUENCE) && readVersion(&info) && readAlgorithm(&info)
-}
-
-func readVersion(s *cryptobyte.String) bool {
-	var version int64
-	return s.ReadASN1Integer(&version) && version == 0
-}
-
-func addAlgorithm(b *cryptobyte.Builder) {
-	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) { b.AddASN1ObjectIdentifier(oid) })
-}
-
-// readAlgorithm reads an AlgorithmIdentifier, and reports whether it is that of ML-DSA-65, with parameters absent.
-func readAlgorithm(s *cryptobyte.String) bool {
-	var algorithm cryptobyte.String
-	var found encoding.ObjectIdentifier
-	return s.ReadASN1(&algorithm, asn1.SEQUENCE) && algorithm.ReadASN1ObjectIdentifier(&found) &&
-		found.Equal(oid) && algorithm.Empty()
 }
 
 var halfOrder = new(big.Int).Rsh(elliptic.P256().Params().N, 1)
