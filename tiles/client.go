@@ -228,49 +228,27 @@ const (
 	maxIndex = operator.MaxEntries / Width // index of the tile with the last possible entry
 )
 
+// ofTlog begins the paths of package tlog, which name the height.
+const ofTlog = "tile/8/"
+
 // Path returns the path of a tile below a log's URL: C2SP tlog-tiles writes tile/LEVEL/INDEX and tile/entries/INDEX,
 // the index in groups of three digits, and .p/WIDTH after it for a partial tile.
 func Path(t tlog.Tile) string {
-	level := "entries"
-	if t.L != EntriesLevel {
-		level = strconv.Itoa(t.L)
+	t.H = height
+	level, rest, _ := strings.Cut(strings.TrimPrefix(t.Path(), ofTlog), "/")
+	if t.L == EntriesLevel {
+		level = "entries"
 	}
-	index := fmt.Sprintf("%03d", t.N%1000)
-	for n := t.N / 1000; n > 0; n /= 1000 {
-		index = fmt.Sprintf("x%03d/%s", n%1000, index)
-	}
-	path := "tile/" + level + "/" + index
-	if t.W != Width {
-		path += ".p/" + strconv.Itoa(t.W)
-	}
-	return path
+	return "tile/" + level + "/" + rest
 }
 
 // Parse reads what Path writes after "tile/": the level, or "entries", and the rest. Each tile has exactly one path;
 // Parse returns an error for any other spelling.
 func Parse(level, rest string) (tlog.Tile, error) {
-	t := tlog.Tile{H: height, L: EntriesLevel, W: Width}
-	var err error
-	if level != "entries" {
-		if t.L, err = strconv.Atoi(level); err != nil || t.L < 0 || t.L > maxLevel {
-			return t, fmt.Errorf("level %q: want entries, or a number from 0 to %d", level, maxLevel)
-		}
-	}
-	index, width, partial := strings.Cut(rest, ".p/")
-	if partial {
-		if t.W, err = strconv.Atoi(width); err != nil || t.W < 1 || t.W >= Width {
-			return t, fmt.Errorf("width %q: want a number from 1 to %d", width, Width-1)
-		}
-	}
-	for group := range strings.SplitSeq(strings.ReplaceAll(index, "x", ""), "/") {
-		n, err := strconv.ParseUint(group, 10, 63)
-		if err != nil || t.N > (maxIndex-int64(n))/1000 {
-			return t, fmt.Errorf("index %q: want groups of three digits such as x001/234", index)
-		}
-		t.N = t.N*1000 + int64(n)
-	}
-	if Path(t) != "tile/"+level+"/"+rest { // another number of digits, a sign, a superfluous x
-		return t, fmt.Errorf("tile/%s/%s: not in the one form that this tile has", level, rest)
+	known := map[string]string{"entries": "data", "data": "unknown"}[level]
+	t, err := tlog.ParseTilePath(ofTlog + cmp.Or(known, level) + "/" + rest)
+	if err != nil || t.L > maxLevel || t.N > maxIndex {
+		return t, fmt.Errorf("tile/%s/%s: want entries or a level from 0 to %d, an index such as x001/234, and .p/WIDTH with 1 to %d after that of a partial tile", level, rest, maxLevel, Width-1)
 	}
 	return t, nil
 }
