@@ -21,7 +21,6 @@ import (
 	"jurat/internal/panel"
 	"jurat/internal/plural"
 	"jurat/internal/stats"
-	"jurat/jury"
 )
 
 type runCmd struct {
@@ -184,13 +183,7 @@ func (c *runCmd) panel(io streams, name string, file *config.File, kind config.K
 	if names := plan.Unpriced(); c.CostCeiling != nil && !plan.Offline && len(names) > 0 {
 		return p, fmt.Errorf("--cost-ceiling needs a price for %s: set one under price: or prices: in its file", strings.Join(names, ", "))
 	}
-	return lab.Panel{Name: name, Settings: settings, Sit: func(spent int64) ([]jury.Juror, jury.Juror, error) {
-		s, err := seated.Sit(spent)
-		if err != nil {
-			return nil, nil, err
-		}
-		return s.Jurors, s.Judge, nil
-	}}, settings.Validate()
+	return lab.Panel{Name: name, Settings: settings, Sit: seated.Sit}, settings.Validate()
 }
 
 func (c *runCmd) hold(ctx context.Context, io streams, l *lab.Laboratory, config lab.Config, asked lab.Asked) error {

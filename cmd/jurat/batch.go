@@ -168,26 +168,19 @@ func (c *trialCmd) recorded(ctx context.Context, a *app, io stdio) (on *subject.
 		if err != nil {
 			return err
 		}
-		on, err = c.fromBundle(ctx, i, io, file)
+		o, err := c.options()
+		if err == nil && c.Trust == "" {
+			o.Trust, err = i.Trust(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		card, err := c.card()
+		if err == nil {
+			on, err = readCase(io, c.Recorded, bytes.NewReader(file), o, card)
+		}
 		return err
 	})
-}
-
-func (c *trialCmd) fromBundle(ctx context.Context, i *installation.Installation, io stdio, file []byte) (*subject.Case, error) {
-	o, err := c.options()
-	if err != nil {
-		return nil, err
-	}
-	if c.Trust == "" {
-		if o.Trust, err = i.Trust(ctx); err != nil {
-			return nil, err
-		}
-	}
-	card, err := c.card()
-	if err != nil {
-		return nil, err
-	}
-	return readCase(io, c.Recorded, bytes.NewReader(file), o, card)
 }
 
 // loadAll reads the cases. One that cannot be read does not keep the others from being tried.

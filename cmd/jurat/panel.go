@@ -102,11 +102,8 @@ func (c *panelFlags) file(io stdio) (*config.File, error) {
 
 // sit begins a trial before the jury, or goes on with one in which so much was spent.
 func (ct *court) sit(spent int64) (trial.Config, error) {
-	s, err := ct.panel.Sit(spent)
-	if err != nil {
-		return trial.Config{}, err
-	}
-	return trial.Config{Settings: ct.panel.AsOf(ct.settings, time.Now()), Jurors: s.Jurors, Judge: s.Judge}, nil
+	jurors, judge, err := ct.panel.Sit(spent)
+	return trial.Config{Settings: ct.panel.AsOf(ct.settings, time.Now()), Jurors: jurors, Judge: judge}, err
 }
 
 // warn says on stderr which seats are empty, and which have another in them than was configured.

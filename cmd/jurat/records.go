@@ -409,9 +409,9 @@ func troubles(a *docket.RecordedAct) []string {
 }
 
 // message prints a message, and at most so many lines of it; 0: all.
-func (p *printer) message(m *docket.RecordedMessage, most int) {
+func (p *printer) message(m *subject.Message, most int) {
 	who := string(m.Role)
-	if more := cmp.Or(m.Tool, m.Name); more != "" && m.Role != subject.Assistant {
+	if more := cmp.Or(m.ToolName, m.Name); more != "" && m.Role != subject.Assistant {
 		who += " " + more
 	}
 	if m.CallNumber > 0 {
@@ -436,7 +436,7 @@ func (p *printer) message(m *docket.RecordedMessage, most int) {
 	if left > 0 {
 		p.line("     %s", p.dim(fmt.Sprintf("… %s more: --lines 0 shows them", plural.Of(left, "line"))))
 	}
-	for _, call := range m.Calls {
+	for _, call := range m.ToolCalls {
 		result := ""
 		if call.Result > 0 {
 			result = fmt.Sprintf("  (answered by message %d)", call.Result)

@@ -1,6 +1,7 @@
 package docket
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,12 +32,6 @@ type ChainPart struct {
 	Next   int64         `json:"next,omitzero"`   // the number of the record after the last one; 0: there is none
 	Acts   []RecordedAct `json:"acts"`            // with the messages that are new in each
 	Events []RecordedAct `json:"events,omitzero"` // what recorders said of themselves meanwhile
-}
-
-// A PartLack says that bytes cannot be read, or not all of them.
-type PartLack struct {
-	Direction string `json:"direction"` // request or response
-	Why       string `json:"why"`       // erased, or one of those of package subject
 }
 
 // erased says that the operator erased the bytes.
@@ -103,17 +98,12 @@ func ReadPart(chain string, records iter.Seq2[*evidence.Record, error], o PartOr
 
 // take adds what is new in an act.
 func (a *RecordedAct) take(said subject.Act) {
-	for i := range said.Messages {
-		m := &said.Messages[i]
-		if m.Head != "" {
-			a.Description = m.Head
-		}
-		a.Messages = append(a.Messages, messageOf(m))
+	a.Messages = append(a.Messages, said.Messages...)
+	for _, m := range said.Messages {
+		a.Description = cmp.Or(m.Head, a.Description)
 	}
 	a.Repeats, a.Again = len(said.Repeated), said.Again
-	for _, lack := range said.Lacks {
-		a.Lacks = append(a.Lacks, PartLack{lack.Direction, string(lack.Why)})
-	}
+	a.Lacks = append(a.Lacks, said.Lacks...)
 	a.read(&said.Said)
 }
 
@@ -133,8 +123,8 @@ func (p *ChainPart) unnumbered() {
 		for j := range a.Messages {
 			m := &a.Messages[j]
 			m.Number, m.CallNumber, m.CallPlace = 0, 0, 0
-			for k := range m.Calls {
-				m.Calls[k].Result = 0
+			for k := range m.ToolCalls {
+				m.ToolCalls[k].Result = 0
 			}
 		}
 	}
@@ -168,7 +158,7 @@ func (p *ChainPart) MarkErased(pointers map[evidence.Digest][]string) {
 	for i := range p.Acts {
 		a := &p.Acts[i]
 		for j := range a.Lacks {
-			if slices.Contains(pointers[a.Digest], "/"+a.Lacks[j].Direction+"_body") && a.Lacks[j].Why == string(subject.Withheld) {
+			if slices.Contains(pointers[a.Digest], "/"+a.Lacks[j].Direction+"_body") && a.Lacks[j].Why == subject.Withheld {
 				a.Lacks[j].Why = erased
 			}
 		}
@@ -199,19 +189,19 @@ type RecordedAct struct {
 	Tokens       *Tokens            `json:"tokens,omitzero"`      // nil: none were reported, or in words that nobody knows
 	Cost         *int64             `json:"cost_micros,omitzero"` // millionths of a US dollar, by the price table; nil: no price is known
 	Description  string             `json:"description"`          // what the jury is told of the record
-	Messages     []RecordedMessage  `json:"messages"`             // that were not shown before
+	Messages     []subject.Message  `json:"messages"`             // that were not shown before
 	Withheld     []string           `json:"withheld,omitempty"`   // members that were sealed apart and are not here: erased, or held back
 	Erased       []string           `json:"erased,omitempty"`     // of these, those that the operator erased, as far as that was looked up
 
-	Number       int64      `json:"number,omitzero"`       // in the chain, from 1; 0: in another one
-	Repeats      int        `json:"repeats,omitzero"`      // how many messages of its prompt were shown before
-	Again        int        `json:"again,omitzero"`        // its answer is that of the message with this number again; 1 where messages have none
-	Lacks        []PartLack `json:"lacks,omitempty"`       // bytes that cannot be read
-	Error        string     `json:"error,omitzero"`        // the provider's
-	Problem      string     `json:"problem,omitzero"`      // what of the bytes could not be read as the protocol has it
-	Finish       string     `json:"finish,omitzero"`       // why the model stopped, in the provider's word
-	Alternatives int        `json:"alternatives,omitzero"` // further answers that the agent got
-	Fault        string     `json:"fault,omitzero"`        // why the record cannot be read
+	Number       int64          `json:"number,omitzero"`       // in the chain, from 1; 0: in another one
+	Repeats      int            `json:"repeats,omitzero"`      // how many messages of its prompt were shown before
+	Again        int            `json:"again,omitzero"`        // its answer is that of the message with this number again; 1 where messages have none
+	Lacks        []subject.Lack `json:"lacks,omitempty"`       // bytes that cannot be read
+	Error        string         `json:"error,omitzero"`        // the provider's
+	Problem      string         `json:"problem,omitzero"`      // what of the bytes could not be read as the protocol has it
+	Finish       string         `json:"finish,omitzero"`       // why the model stopped, in the provider's word
+	Alternatives int            `json:"alternatives,omitzero"` // further answers that the agent got
+	Fault        string         `json:"fault,omitzero"`        // why the record cannot be read
 }
 
 // Tokens are counts that the provider reported.
@@ -221,34 +211,11 @@ type Tokens struct {
 	Output int64 `json:"output"`          // reasoning included
 }
 
-// A RecordedMessage is one message of a conversation.
-type RecordedMessage struct {
-	Number     int            `json:"number"` // in the chain, from 1; a trial's findings name messages by it. 0: not known in a late part of a long chain
-	Role       subject.Role   `json:"role"`
-	Name       string         `json:"name,omitzero"`
-	Text       string         `json:"text"`
-	Calls      []RecordedCall `json:"tool_calls,omitempty"`
-	AnswersTo  string         `json:"tool_call_id,omitzero"` // of a tool's answer
-	Tool       string         `json:"tool,omitzero"`         // of a tool's answer: its name
-	CallNumber int            `json:"call,omitzero"`         // of a tool's answer: the number of the message with the call
-	CallPlace  int            `json:"call_place,omitzero"`   // of a tool's answer: which call of that message, from 1
-	Failed     bool           `json:"failed,omitzero"`
-	Part       string         `json:"part"` // the member of the record that it is from
-}
-
-// A RecordedCall is a use of a tool.
-type RecordedCall struct {
-	ID        string `json:"id,omitzero"`
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-	Result    int    `json:"result,omitzero"` // the number of the message with its result; 0: none is known
-}
-
 // actOf is a record without its messages.
 func actOf(r *evidence.Record, prices llm.Prices) RecordedAct {
 	p := &r.Payload
 	a := RecordedAct{Record: p.RecordID, Digest: r.Digest, Action: p.ActionType, Time: p.Timestamp, Recorder: p.Actor(), RequestID: p.RequestID,
-		Observed: p.Observed, Model: p.Model, ModelVersion: p.ModelVersion, Parameters: p.Parameters, Messages: []RecordedMessage{}, Withheld: withheld(r)}
+		Observed: p.Observed, Model: p.Model, ModelVersion: p.ModelVersion, Parameters: p.Parameters, Messages: []subject.Message{}, Withheld: withheld(r)}
 	if p.ActionType == evidence.RecorderEvent {
 		a.Event, _ = observed.ParseEvent(p.Response) // a response that is no event is shown as it is
 	}
@@ -285,14 +252,6 @@ func withheld(r *evidence.Record) (list []string) {
 		}
 	}
 	return list
-}
-
-func messageOf(m *subject.Message) RecordedMessage {
-	out := RecordedMessage{Number: m.Number, Role: m.Role, Name: m.Name, Text: m.Text, AnswersTo: m.ToolCallID, Tool: m.ToolName, CallNumber: m.CallNumber, CallPlace: m.CallPlace, Failed: m.Failed, Part: m.Part}
-	for _, call := range m.ToolCalls {
-		out.Calls = append(out.Calls, RecordedCall{call.ID, call.Name, call.Arguments, call.Result})
-	}
-	return out
 }
 
 // A ChainSummary is what acts of a chain come to.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
@@ -18,6 +19,7 @@ import (
 	"jurat/internal/llm"
 	"jurat/internal/must"
 	"jurat/internal/observe"
+	"jurat/internal/subject"
 	"jurat/jurattest"
 	"jurat/verify"
 )
@@ -61,7 +63,7 @@ func inShort(p *ChainPart) string {
 			line += fmt.Sprintf("; %d %s %.11s", m.Number, m.Role, m.Text)
 		}
 		for _, l := range a.Lacks {
-			line += "; " + l.Direction + " " + l.Why
+			line += "; " + l.Direction + " " + string(l.Why)
 		}
 		lines = append(lines, line)
 	}
@@ -109,13 +111,13 @@ func TestPartSaysWhatIsMissing(t *testing.T) {
 		t.Errorf("%+v, %v", q, err)
 	}
 	p.MarkErased(map[evidence.Digest][]string{apart.Digest: {"/request_body"}})
-	if diff := cmp.Diff([]PartLack{{"request", erased}, {"response", "withheld"}}, p.Acts[0].Lacks); diff != "" {
+	if diff := cmp.Diff([]subject.Lack{{Direction: "request", Why: erased}, {Direction: "response", Why: "withheld"}}, p.Acts[0].Lacks); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"/request_body"}, p.Acts[0].Erased); diff != "" || p.Acts[0].Problem != "" {
 		t.Error(diff, p.Acts[0].Problem)
 	}
-	if diff := cmp.Diff([]PartLack{{"response", "encoded"}}, p.Acts[1].Lacks); diff != "" || p.Acts[1].Problem != "" {
+	if diff := cmp.Diff([]subject.Lack{{Direction: "response", Why: "encoded"}}, p.Acts[1].Lacks); diff != "" || p.Acts[1].Problem != "" {
 		t.Error(diff, p.Acts[1].Problem)
 	}
 	if p.Acts[2].Alternatives != 1 || p.Acts[2].Finish != "stop" {
@@ -223,11 +225,11 @@ func TestRead(t *testing.T) {
 	if diff := cmp.Diff(want, said); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	uses := c.Acts[0].Messages[1].Calls
-	if diff := cmp.Diff([]RecordedCall{{"c1", "get_order", `{"order":7}`, 3}}, uses); diff != "" {
+	uses := c.Acts[0].Messages[1].ToolCalls
+	if diff := cmp.Diff([]subject.ToolCall{{ID: "c1", Name: "get_order", Arguments: `{"order":7}`, Args: jsontext.Value(`{"order":7}`), Result: 3}}, uses); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if m := c.Acts[1].Messages[0]; m.CallNumber != 2 || m.Tool != "get_order" || m.Text != "shipped" {
+	if m := c.Acts[1].Messages[0]; m.CallNumber != 2 || m.ToolName != "get_order" || m.Text != "shipped" {
 		t.Errorf("%+v", m)
 	}
 	cost := int64(2 * (100*2 + 10*8))

@@ -30,11 +30,8 @@ type Purse struct {
 	reserved int64
 }
 
-// NewPurse makes a purse with an amount already spent. A ceiling of 0 sets no limit; the purse then only counts.
+// NewPurse makes a purse with an amount already spent.
 func NewPurse(ceiling, spent int64) *Purse { return &Purse{ceiling: ceiling, spent: spent} }
-
-// Limited reports whether a ceiling can refuse a call.
-func (p *Purse) Limited() bool { return p.ceiling > 0 }
 
 // Reserve sets aside the estimated cost of a call before it is made. After the call, the caller passes the actual
 // cost to settle. If too little is left, Reserve returns ErrSpent, and the caller must not make the call.
@@ -42,7 +39,7 @@ func (p *Purse) Reserve(estimate int64) (settle func(actual int64), err error) {
 	estimate = max(estimate, 0)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ceiling > 0 && estimate > p.ceiling-p.spent-p.reserved {
+	if estimate > p.ceiling-p.spent-p.reserved {
 		return nil, ErrSpent
 	}
 	p.reserved += estimate

@@ -224,7 +224,7 @@ func (s RecordedStep) Path() string {
 
 // A RecordedMessage is a message of an act, with its place.
 type RecordedMessage struct {
-	docket.RecordedMessage
+	subject.Message
 	Place string
 	Index int
 
@@ -286,7 +286,7 @@ func (m RecordedMessage) Alone() bool { return m.step.page.Alone }
 
 // Uses lists the calls of the message, with their arguments as far as the page carries them.
 func (m RecordedMessage) Uses() (list []RecordedUse) {
-	for i, call := range m.Calls {
+	for i, call := range m.ToolCalls {
 		place := m.Place + "-call-" + strconv.Itoa(i+1)
 		list = append(list, RecordedUse{call, m.cut(call.Arguments, recordedData, place), place, m.step.page.shown[call.Result]})
 	}
@@ -298,7 +298,7 @@ func (m RecordedMessage) Answers() string { return m.step.page.shown[m.CallNumbe
 
 // A RecordedUse is a call of a tool.
 type RecordedUse struct {
-	docket.RecordedCall
+	subject.ToolCall
 	Body     Extent
 	Place    string
 	ResultAt string // the place of its result; "": it is not on the page
@@ -325,7 +325,7 @@ func (s RecordedStep) Lacking(lang words.Lang) (list []string) {
 		if lack.Direction == "response" {
 			of = "recording.response"
 		}
-		list = append(list, says.Say(of)+" "+says.Say("recording.lacking."+lack.Why))
+		list = append(list, says.Say(of)+" "+says.Say("recording.lacking."+string(lack.Why)))
 	}
 	return list
 }

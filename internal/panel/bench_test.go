@@ -29,11 +29,11 @@ func BenchmarkThousandTrials(b *testing.B) {
 	i := must.Get(installation.Open(b.Context(), folder))(b)
 	defer i.Close()
 	one := func() error {
-		s, err := p.Sit(0)
+		jurors, judge, err := p.Sit(0)
 		if err != nil {
 			return err
 		}
-		c := trial.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Settings: p.Settings(), Jurors: s.Jurors, Judge: s.Judge}
+		c := trial.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Settings: p.Settings(), Jurors: jurors, Judge: judge}
 		done, err := trial.Run(b.Context(), c, jurattest.Case(b))
 		if err == nil && done.Result.Degraded {
 			err = errors.New("degraded: " + done.Result.Absences[0].Detail)

@@ -43,8 +43,9 @@ func (c cast) hold(t *testing.T, protocol int) (*trial.Trial, []*llmtest.Server)
 	t.Helper()
 	p, servers := c.seat(t, protocol)
 	h := jurattest.New(t)
-	s := must.Get(p.Sit(0))(t)
-	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Settings: p.Settings(), Jurors: s.Jurors, Judge: s.Judge}, c.on)
+	jurors, judge, err := p.Sit(0)
+	must.Do(t, err)
+	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Settings: p.Settings(), Jurors: jurors, Judge: judge}, c.on)
 	if err != nil {
 		t.Fatal(err)
 	}

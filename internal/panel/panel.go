@@ -163,45 +163,41 @@ func (s *seated) seat() (jury.Seat, error) {
 		Parameters: doc, Template: model.Template()}, nil
 }
 
-// A Sitting is the panel in one trial.
-type Sitting struct {
-	Jurors []jury.Juror
-	Judge  jury.Juror // nil: no judge
-	Purse  *llm.Purse // counts the cost of the trial's calls
-}
-
-// Sit begins a trial, or continues one that has already spent an amount. The trial's time limit starts now. Its
-// errors are those of model.New.
-func (p *Panel) Sit(spent int64) (*Sitting, error) {
+// Sit returns the jurors, and the judge (nil: none), of a trial that begins, or that has already spent an amount. The trial's time limit
+// starts now. Its errors are those of model.New.
+func (p *Panel) Sit(spent int64) (jurors []jury.Juror, judge jury.Juror, err error) {
 	limits := juror.Limits{Each: p.plan.Phase}
 	if p.plan.Trial > 0 {
 		limits.Until = time.Now().Add(p.plan.Trial)
 	}
-	s := &Sitting{Purse: llm.NewPurse(p.settings.CostCeiling, spent)}
 	if p.plan.Offline {
 		for _, j := range p.rules.Jurors {
-			s.Jurors = append(s.Jurors, limits.Juror(j))
+			jurors = append(jurors, limits.Juror(j))
 		}
 		if p.settings.Judge != nil {
-			s.Judge = limits.Juror(p.rules.Judge)
+			judge = limits.Juror(p.rules.Judge)
 		}
-		return s, nil
+		return jurors, judge, nil
+	}
+	var purse *llm.Purse
+	if p.settings.CostCeiling > 0 {
+		purse = llm.NewPurse(p.settings.CostCeiling, spent)
 	}
 	for i, c := range p.seats {
-		j, err := p.member(c, p.rules.Jurors[i%len(p.rules.Jurors)], s.Purse)
+		j, err := p.member(c, p.rules.Jurors[i%len(p.rules.Jurors)], purse)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		s.Jurors = append(s.Jurors, limits.Juror(j))
+		jurors = append(jurors, limits.Juror(j))
 	}
 	if p.judge != nil {
-		j, err := p.member(p.judge, p.rules.Judge, s.Purse)
+		j, err := p.member(p.judge, p.rules.Judge, purse)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		s.Judge = limits.Juror(j)
+		judge = limits.Juror(j)
 	}
-	return s, nil
+	return jurors, judge, nil
 }
 
 // member fills a chair: with a model, or with the given rules if it is for rules.
@@ -212,11 +208,8 @@ func (p *Panel) member(c *seated, rule jury.Juror, purse *llm.Purse) (jury.Juror
 	case c.model == nil:
 		return absent{c.Missing}, nil
 	}
-	config := model.Config{Model: c.model, Settings: settingsOf(c.Chair), Prices: p.plan.PricesFor(c.Chair), Consequential: rules.Consequential}
-	if purse.Limited() {
-		config.Budget = purse
-	}
-	j, err := model.New(config)
+	j, err := model.New(model.Config{Model: c.model, Settings: settingsOf(c.Chair), Prices: p.plan.PricesFor(c.Chair), Budget: purse,
+		Consequential: rules.Consequential})
 	if err != nil {
 		return nil, fmt.Errorf("seating %s: %w", c.ID, err)
 	}

@@ -26,34 +26,34 @@ const (
 	Recorder Role = "recorder" // a program that saw what the agent did, and says what no message shows
 )
 
-// A Message is one message of a conversation.
+// A Message is one message of a conversation. As JSON it is a message of a recorded chain.
 type Message struct {
-	Number     int // from 1, in the order of the file
-	Role       Role
-	Text       string     // text parts joined by line breaks
-	Name       string     // of a participant, if the file gives one
-	ToolCalls  []ToolCall // of the agent or, if Role is User, the user's own
-	ToolCallID string     // of a tool's message: the call that it answers
-	ToolName   string     // of a tool's message: the tool's name
-	CallNumber int        // of a tool's message: the number of the message that made the call; 0: unknown
-	CallPlace  int        // of a tool's message: which of that message's calls it answers, from 1; 0: unknown
-	Beside     bool       // of a tool's message: the file has the result in one piece with its call, which is the last one before it
-	AnswersTo  Role       // of a tool's message: who made the call, Assistant or User; "": unknown
-	Failed     bool       // of a tool's message: the log marks it as an error, apart from its text
+	Number     int        `json:"number"` // from 1, in the order of the file or chain; 0: not known, in a late part of a long chain
+	Role       Role       `json:"role"`
+	Name       string     `json:"name,omitzero"`         // of a participant, if the file gives one
+	Text       string     `json:"text"`                  // text parts joined by line breaks
+	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`  // of the agent or, if Role is User, the user's own
+	ToolCallID string     `json:"tool_call_id,omitzero"` // of a tool's message: the call that it answers
+	ToolName   string     `json:"tool,omitzero"`         // of a tool's message: the tool's name
+	CallNumber int        `json:"call,omitzero"`         // of a tool's message: the number of the message that made the call; 0: unknown
+	CallPlace  int        `json:"call_place,omitzero"`   // of a tool's message: which of that message's calls it answers, from 1; 0: unknown
+	Beside     bool       `json:"-"`                     // of a tool's message: the file has the result in one piece with its call, which is the last one before it
+	AnswersTo  Role       `json:"-"`                     // of a tool's message: who made the call, Assistant or User; "": unknown
+	Failed     bool       `json:"failed,omitzero"`       // of a tool's message: the log marks it as an error, apart from its text
 
 	// Of a message that comes from a record:
-	Record evidence.Digest // zero if the evidence is a conversation
-	Part   string          // the member of the payload that holds the text, such as "prompt"
-	Head   string          // of a record's first message: the program's description of the record
+	Record evidence.Digest `json:"-"`    // zero if the evidence is a conversation
+	Part   string          `json:"part"` // the member of the payload that holds the text, such as "prompt"
+	Head   string          `json:"-"`    // of a record's first message: the program's description of the record
 }
 
 // A ToolCall is one call that the agent or the user made. Its message says who: see [Message.Caller].
 type ToolCall struct {
-	ID        string
-	Name      string
-	Arguments string         // the string in the file, usually a JSON object; or the object in canonical form
-	Args      jsontext.Value // Arguments as a JSON object in canonical form; nil if they are not one
-	Result    int            // number of the message with its result, of several at once the last; 0 if there is none
+	ID        string         `json:"id,omitzero"`
+	Name      string         `json:"name"`
+	Arguments string         `json:"arguments"`       // the string in the file, usually a JSON object; or the object in canonical form
+	Args      jsontext.Value `json:"-"`               // Arguments as a JSON object in canonical form; nil if they are not one
+	Result    int            `json:"result,omitzero"` // number of the message with its result, of several at once the last; 0 if there is none
 }
 
 // Caller returns who made the calls of a message or, of a tool's message, the call that it answers: Assistant, which

@@ -35,8 +35,8 @@ func (s *sight) note(format string, args ...any) {
 
 // A Lack says why the bytes of a request or response cannot be read, or not all of them.
 type Lack struct {
-	Direction string // request or response
-	Why       Why
+	Direction string `json:"direction"` // request or response
+	Why       Why    `json:"why"`
 }
 
 // Why says why bytes cannot be read.

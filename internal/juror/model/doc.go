@@ -9,10 +9,9 @@
 // of the [Template]: it covers the words of the templates, the version of the code around them, and the edition of
 // Unicode that says which characters are invisible.
 //
-// The system text holds the juror's role, the rubric, the positions and how to cite. It holds nothing that the
-// accused or another juror wrote. That comes in the user's message: first the evidence, then what the jurors said,
-// then the task. The evidence has the same bytes for every seat, phase and round, so that providers can reuse what
-// they read.
+// The system text holds nothing that the accused or another juror wrote. That comes in the user's message: first the
+// evidence, then what the jurors said, then the task. The evidence has the same bytes for every seat, phase and round,
+// so that providers can reuse what they read.
 //
 // # Evidence is data
 //
@@ -51,10 +50,10 @@
 //
 // # Peers
 //
-// A juror sees the other jurors as Juror A, Juror B, and so on. The order follows from the digest of the request, so
-// it differs between readers and rounds: neither a vendor's name nor a fixed place gives weight to an argument. The
-// program replaces ids by these names in what the jurors said, and names by ids in what it records. The act records
-// the order.
+// A juror sees the other jurors as Juror A, Juror B, and so on, in an order that follows from the digest of the
+// request and is in the act. It differs between readers and rounds: neither a vendor's name nor a fixed place gives
+// weight to an argument. The program replaces ids by these names in what the jurors said, and names by ids in what it
+// records.
 //
 // In the first round a juror sees what others found that stands, and not how they judge. Later it sees positions and
 // statements. It never sees the points, levels and confidence of others, nor a count of heads: readers follow numbers.
