@@ -110,10 +110,7 @@ func TestSealTooLong(t *testing.T) {
 // TestTooManySigners checks the limit on signatures. It bounds the work of a verifier.
 func TestTooManySigners(t *testing.T) {
 	r := seal(t, testPayload, nil)
-	m, err := membersOf(r.Canonical())
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(membersOf(r.Canonical()))(t)
 	var infos []SignerInfo
 	for i := range maxSigners + 1 {
 		m["signers"] = marshal(infos)
@@ -123,7 +120,7 @@ func TestTooManySigners(t *testing.T) {
 		infos = append(infos, SignerInfo{Algorithm: ES256, KeyID: DigestOf([]byte{byte(i)})})
 	}
 	m["signers"] = marshal(infos)
-	_, err = ParsePayload(m.canonical())
+	_, err := ParsePayload(m.canonical())
 	wantField(t, err, "signers")
 }
 

@@ -367,11 +367,8 @@ func TestSealedApartBefore(t *testing.T) {
 	}
 	r.Disclosures = append([]Disclosure{own}, r.Disclosures...)
 	must.Want(t, r.CheckDisclosures(), nil)
-	draft, err := ParseDraft([]byte(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Apart: []string{"/prompt"}})
+	draft := must.Get(ParseDraft([]byte(doc)))(t)
+	_, err := draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Apart: []string{"/prompt"}})
 	wantField(t, err, "/prompt")
 }
 
@@ -421,11 +418,8 @@ func TestSealedApartByType(t *testing.T) {
 }
 
 func TestNoSalt(t *testing.T) {
-	draft, err := ParseDraft([]byte(testPayload))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Apart: []string{"/prompt"},
+	draft := must.Get(ParseDraft([]byte(testPayload)))(t)
+	_, err := draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Apart: []string{"/prompt"},
 		Random: strings.NewReader("too short")})
 	must.Want(t, err, io.ErrUnexpectedEOF)
 	once := must.Get(draft.Seal(Sealing{Signers: []Signer{testSigner(t, Ed25519)}, RecordID: testID, Apart: []string{"/prompt"}}))(t)
@@ -484,10 +478,7 @@ func apartRecord(t *testing.T, apart ...string) *Record {
 func TestWithhold(t *testing.T) {
 	first, second := apartRecord(t, "/prompt", "/metadata/a"), apartRecord(t, "/prompt", "/context")
 	disclosures := first.Disclosures
-	got, err := Withhold([]*Record{first, second}, []string{"/prompt", "/prompt"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Withhold([]*Record{first, second}, []string{"/prompt", "/prompt"}))(t)
 	want := []Withheld{{first.Payload.RecordID, "/prompt", false}, {second.Payload.RecordID, "/prompt", false}}
 	must.Equal(t, cmp.Diff(want, got), "")
 	if len(first.Disclosures) != 1 || first.Disclosures[0].Pointer != "/metadata/a" || len(second.Disclosures) != 1 {
@@ -495,7 +486,7 @@ func TestWithhold(t *testing.T) {
 	}
 	must.Equal(t, len(disclosures), 2)
 	must.Equal(t, disclosures[1].Pointer, "/prompt")
-	if got, err = Withhold([]*Record{first}, []string{"/prompt"}); err != nil || !got[0].Already {
+	if got, err := Withhold([]*Record{first}, []string{"/prompt"}); err != nil || !got[0].Already {
 		t.Errorf("%v, %v", got, err)
 	}
 	for _, r := range []*Record{first, second} {

@@ -352,11 +352,8 @@ func TestMemberValues(t *testing.T) {
 			t.Run(name+"="+value[:min(len(value), 40)], func(t *testing.T) {
 				base := object(t, []byte(testPayload))
 				base[name] = json.RawMessage(value)
-				doc, err := json.Marshal(base)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = ParseDraft(doc)
+				doc := must.Get(json.Marshal(base))(t)
+				_, err := ParseDraft(doc)
 				if name == "sealed_apart" && strings.HasPrefix(value, `["/prompt"`) {
 					if err == nil {
 						t.Error("accepted a prompt that is not a commitment")

@@ -410,7 +410,7 @@ func ParseEvent(response jsontext.Value) (*Event, error) {
 	return e, e.check(response)
 }
 
-// Payload makes the payload of an event. Its errors are those of ParseEvent and evidence.NewDraft.
+// Payload makes the payload of an event. Its errors are those of ParseEvent.
 func (e *Event) Payload(recorder string, timestamp string, chainID string) (evidence.Payload, error) {
 	response, err := json.Marshal(e)
 	if err != nil {
@@ -419,11 +419,7 @@ func (e *Event) Payload(recorder string, timestamp string, chainID string) (evid
 	if _, err := ParseEvent(response); err != nil {
 		return evidence.Payload{}, err
 	}
-	p := evidence.Payload{ActionType: evidence.RecorderEvent, AgentID: recorder, Timestamp: timestamp, ChainID: chainID, Response: response}
-	if _, err := evidence.NewDraft(p); err != nil {
-		return evidence.Payload{}, err
-	}
-	return p, nil
+	return evidence.Payload{ActionType: evidence.RecorderEvent, AgentID: recorder, Timestamp: timestamp, ChainID: chainID, Response: response}, nil
 }
 
 func (e *Event) check(response jsontext.Value) error {

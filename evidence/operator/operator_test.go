@@ -68,11 +68,8 @@ func body[B Body](t *testing.T, action evidence.ActionType, b B) {
 func TestReadErasure(t *testing.T) {
 	digest := evidence.DigestOf(nil)
 	read := func(b ErasureBody, saw ...evidence.Digest) error {
-		doc, err := Encode(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = ReadErasure(&evidence.Payload{ActionType: evidence.Erasure, Saw: saw, Response: doc})
+		doc := must.Get(Encode(b))(t)
+		_, err := ReadErasure(&evidence.Payload{ActionType: evidence.Erasure, Saw: saw, Response: doc})
 		return err
 	}
 	good := ErasureBody{By: "b", Pointers: []string{"/context", "/prompt"}, Reason: "r", Record: digest}
@@ -193,11 +190,8 @@ func TestAccessEvents(t *testing.T) {
 	published := AccessEventBody{By: "b", Chain: "c", Event: AccessPublished, Reason: "r"}
 	change := func(b AccessEventBody, do func(*AccessEventBody)) AccessEventBody { do(&b); return b }
 	read := func(b AccessEventBody) error {
-		doc, err := Encode(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = ReadAccessEvent(&evidence.Payload{ActionType: evidence.AccessEvent, ChainID: AccessChain, Response: doc})
+		doc := must.Get(Encode(b))(t)
+		_, err := ReadAccessEvent(&evidence.Payload{ActionType: evidence.AccessEvent, ChainID: AccessChain, Response: doc})
 		return err
 	}
 	for name, good := range map[string]AccessEventBody{

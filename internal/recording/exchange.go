@@ -72,7 +72,7 @@ func (r *Recorder) recorded(id string) {
 
 // act says what was seen of a call, but for the bodies.
 func (e *exchange) act(outcome *relay.Outcome) observed.Act {
-	call, i := e.call, e.intent
+	call, i, h := e.call, e.intent, outcome.Header
 	a := e.recorder.actOf(i)
 	a.Path = call.Path // the record says what of it has no place in it
 	if a.Method != call.Method {
@@ -80,7 +80,7 @@ func (e *exchange) act(outcome *relay.Outcome) observed.Act {
 	}
 	a.At, a.Status, a.ChainID = outcome.At, outcome.Status, cmp.Or(a.ChainID, e.sessionOf(outcome))
 	a.Ended, a.Upstream.TLS = outcome.Ended, outcome.TLS
-	a.ProviderRequestID = fitting(first(outcome.Header, "X-Request-Id", "Request-Id", "X-Goog-Request-Id", "Apim-Request-Id"), checkID)
+	a.ProviderRequestID = fitting(cmp.Or(h.Get("X-Request-Id"), h.Get("Request-Id"), h.Get("X-Goog-Request-Id"), h.Get("Apim-Request-Id")), checkID)
 	a.Elapsed = new(outcome.At.Sub(call.Began))
 	if !outcome.FirstByte.IsZero() {
 		a.FirstByte = new(outcome.FirstByte.Sub(call.Began))
@@ -110,21 +110,9 @@ func (r *Recorder) actOf(i *intent) observed.Act {
 		Protocol: i.Protocol, Method: i.Method, Path: i.Path, Upstream: &evidence.Upstream{Origin: i.Origin}, Began: i.Began}
 }
 
-func first(header http.Header, names ...string) string {
-	for _, name := range names {
-		if v := header.Get(name); v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
 // bodyOf describes a body, with the bytes that are sealed. cut says that its end did not come.
 func bodyOf(direction string, b *relay.Body, header http.Header, cut bool, missing []string) (*observed.Body, []string) {
 	body := &observed.Body{Bytes: b.Bytes, SHA256: evidence.Digest(b.SHA256), Encoding: b.Encoding, Type: typeOf(header["Content-Type"]), Headers: kept(header)}
-	if b.Encoding == "identity" {
-		body.Encoding = ""
-	}
 	if b.Apart {
 		return body, append(missing, direction+": each message in it has a record of its own")
 	}
@@ -159,7 +147,7 @@ func bodyOf(direction string, b *relay.Body, header http.Header, cut bool, missi
 
 // readDecoded reads what a record holds of a body, without its encoding. It reports whether the body is longer than that.
 func readDecoded(b *relay.Body) (kept []byte, longer bool, err error) {
-	if b.Encoding == "" || b.Encoding == "identity" {
+	if b.Encoding == "" {
 		return readPlain(b)
 	}
 	kept, rest, err := decodeUpTo(b, observed.Beginning)

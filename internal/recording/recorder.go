@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -167,7 +168,7 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 	if !known {
 		return nil, fmt.Errorf("calls of the protocol %q are not recorded here", call.Speaks.Name)
 	}
-	chain := r.chainNamed(agent, r.asked(call))
+	chain := r.chainOf(agent, call)
 	if err := sealable(chain, call.Origin); err != nil {
 		return nil, err
 	}
@@ -235,24 +236,17 @@ func (r *Recorder) Missed(call *relay.Call, why error) {
 		agent = unknownAgent
 	}
 	r.Tell.Error("a call passed without a record; it is counted, and the log says so as soon as it seals", "agent", agent, "error", why)
-	r.gaps.add(gap{r.chainNamed(agent, r.asked(call)), agent, call.Began}, why)
+	r.gaps.add(gap{r.chainOf(agent, call), agent, call.Began}, why)
 }
 
 // unknownAgent stands in gaps for who did not say who it is.
 const unknownAgent = "unknown"
 
-// asked is the name of the chain that a caller asks for. Before an agent that answers, callers without its token are strangers: they could put what they like
-// into a chain that a jury is to try.
-func (r *Recorder) asked(call *relay.Call) string {
+// chainOf is the chain that a call names, or else the configuration; "": there is none. Before an agent that answers, callers without its token are strangers: they
+// could put what they like into a chain that a jury is to try.
+func (r *Recorder) chainOf(agent string, call *relay.Call) string {
+	name := cmp.Or(call.Chain, r.Chain)
 	if r.Side == evidence.Answered && call.Token == "" {
-		return ""
-	}
-	return call.Chain
-}
-
-// chainNamed is the chain that a name stands for: the caller's, or else the configuration's. It is "" if there is none.
-func (r *Recorder) chainNamed(agent, name string) string {
-	if name == "" {
 		name = r.Chain
 	}
 	if name == "" {
@@ -342,8 +336,8 @@ type gap struct {
 }
 
 type sealedGap struct {
-	id, chain, reason string
-	missed            []observed.Missed
+	id, chain string
+	event     *observed.Event
 }
 
 func (g *gaps) add(of gap, why error) {
@@ -371,7 +365,7 @@ func (g *gaps) count() (n int64) {
 		n += missed
 	}
 	if g.sealing != nil {
-		for _, m := range g.sealing.missed {
+		for _, m := range g.sealing.event.Missed {
 			n += m.Calls
 		}
 	}
@@ -384,33 +378,26 @@ const mostGaps = 10_000
 // mostMissed is how many counts one event has.
 const mostMissed = 1000
 
-// next returns what is to be sealed next: what an earlier attempt did not seal, or the counts of one chain. It is nil if nothing was missed.
-func (g *gaps) next(newID func() (string, error)) (*sealedGap, error) {
+// next returns what is to be sealed next: what an earlier attempt did not seal, or else the counts of one chain, under an id. It is nil if nothing was missed.
+func (g *gaps) next(id string) *sealedGap {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.sealing != nil || len(g.counts) == 0 {
-		return g.sealing, nil
+		return g.sealing
 	}
-	id, err := newID()
-	if err != nil {
-		return nil, err
-	}
-	list := make([]gap, 0, len(g.counts))
-	for of := range g.counts {
-		list = append(list, of)
-	}
-	slices.SortFunc(list, func(a, b gap) int {
+	list := slices.SortedFunc(maps.Keys(g.counts), func(a, b gap) int {
 		return cmp.Or(cmp.Compare(a.chain, b.chain), a.minute.Compare(b.minute), cmp.Compare(a.agent, b.agent))
 	})
-	g.sealing = &sealedGap{id: id, chain: list[0].chain, reason: name(g.reason)}
+	e := &observed.Event{Event: observed.Gap, Reason: name(g.reason)}
 	for _, of := range list {
-		if of.chain != list[0].chain || len(g.sealing.missed) == mostMissed {
+		if of.chain != list[0].chain || len(e.Missed) == mostMissed {
 			break
 		}
-		g.sealing.missed = append(g.sealing.missed, observed.Missed{Agent: of.agent, Minute: evidence.FormatTime(of.minute), Calls: g.counts[of]})
+		e.Missed = append(e.Missed, observed.Missed{Agent: of.agent, Minute: evidence.FormatTime(of.minute), Calls: g.counts[of]})
 		delete(g.counts, of)
 	}
-	return g.sealing, nil
+	g.sealing = &sealedGap{id, list[0].chain, e}
+	return g.sealing
 }
 
 // sealed forgets what next returned.
@@ -431,11 +418,15 @@ func name(text string) string {
 // sealGaps seals the counts of all that was missed so far.
 func (r *Recorder) sealGaps(ctx context.Context) error {
 	for {
-		g, err := r.gaps.next(func() (string, error) { return evidence.NewRecordID(r.Now(), rand.Reader) })
-		if g == nil || err != nil {
+		id, err := evidence.NewRecordID(r.Now(), rand.Reader)
+		if err != nil {
 			return err
 		}
-		if _, err := r.sealEvent(ctx, g.id, g.chain, r.Now(), &observed.Event{Event: observed.Gap, Reason: g.reason, Missed: g.missed}); err != nil {
+		g := r.gaps.next(id)
+		if g == nil {
+			return nil
+		}
+		if _, err := r.sealEvent(ctx, g.id, g.chain, r.Now(), g.event); err != nil {
 			return err
 		}
 		r.gaps.sealed()

@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -104,7 +103,7 @@ func (r *Recorder) sealNext(ctx context.Context, chain string, draftAfter func(l
 	if err != nil {
 		return err
 	}
-	digest, err := r.Log.Seal(ctx, draft.SealingApart(r.apart(&draft.Payload)...))
+	digest, err := r.Log.Seal(ctx, draft.SealingApart(r.apart(draft)...))
 	if err != nil {
 		r.ends.forget(chain) // it may be in the log: the next one asks
 		return err
@@ -122,19 +121,12 @@ func once(err error) error {
 }
 
 // apart lists the members with what the agent said and was told.
-func (r *Recorder) apart(p *evidence.Payload) []string {
-	if r.InTheRecord || !p.ActionType.Observes() {
+func (r *Recorder) apart(d *evidence.Draft) []string {
+	if r.InTheRecord || !d.Payload.ActionType.Observes() {
 		return nil
 	}
-	var list []string
-	for pointer, v := range map[string][]byte{"/prompt": p.Prompt, "/context": p.Context, "/response": p.Response, "/tools_used": p.ToolsUsed,
-		"/request_body": p.RequestBody, "/response_body": p.ResponseBody} {
-		if len(bytes.TrimSpace(v)) > 0 {
-			list = append(list, pointer)
-		}
-	}
-	slices.Sort(list)
-	return list
+	said := []string{"/context", "/prompt", "/request_body", "/response", "/response_body", "/tools_used"}
+	return slices.DeleteFunc(said, func(pointer string) bool { return !d.Has(pointer) })
 }
 
 // unsealed holds acts that could not be sealed, until they can.

@@ -325,8 +325,9 @@ func (h *Handler) answer(w http.ResponseWriter, p *passage, answer *http.Respons
 	}
 	w.WriteHeader(answer.StatusCode)
 	control := http.NewResponseController(w)
-	_ = control.Flush() // a late body does not hold it up; if the client has left, the next write says so
-	if err := copyTo(w, control, p); err != nil {
+	begun := flushSoon(control)
+	defer begun()
+	if err := copyTo(w, control, p, begun); err != nil {
 		return err
 	}
 	for name, values := range answer.Trailer {
@@ -338,15 +339,42 @@ func (h *Handler) answer(w http.ResponseWriter, p *passage, answer *http.Respons
 	return nil
 }
 
-// copyTo hands on what a passage gives, as soon as it gives it.
-func copyTo(w io.Writer, control *http.ResponseController, p *passage) error {
+// headerWaits is how long the header of an answer waits for the beginning of the body, with which it leaves in one packet: a client that reads no more than the header has got
+// a short answer whole then.
+const headerWaits = time.Millisecond
+
+// flushSoon flushes a header, unless begun is called before: the body begins, or the answer is over.
+func flushSoon(control *http.ResponseController) (begun func()) {
+	var mu sync.Mutex
+	over := false
+	timer := time.AfterFunc(headerWaits, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !over {
+			_ = control.Flush() // if the client has left, the next write says so
+		}
+	})
+	return func() {
+		timer.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+	}
+}
+
+// copyTo hands on what a passage gives, as soon as it gives it. It calls begun before.
+func copyTo(w io.Writer, control *http.ResponseController, p *passage, begun func()) error {
 	buf := make([]byte, 4<<10) // enough for events; most streams wait for the next one
 	for {
 		n, err := p.Read(buf)
 		if err == io.EOF {
 			return nil
 		}
+		begun()
 		if err != nil {
+			if p.endpoint {
+				_ = control.Flush() // of the header, so that a client whose stream is ended does not ask again at once
+			}
 			return err
 		}
 		if err := deliver(w, control, p, buf[:n]); err != nil {

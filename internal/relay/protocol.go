@@ -310,7 +310,7 @@ func (b *Body) messages() ([]message, error) {
 		return nil, nil
 	}
 	r := io.NopCloser(b.Open()) // of any length
-	if b.Encoding != "" && b.Encoding != "identity" {
+	if b.Encoding != "" {
 		var err error
 		if r, err = b.Decoded(); err != nil {
 			return nil, err

@@ -145,10 +145,7 @@ func start(t *testing.T, provider http.Handler, change func(*Options)) *proxied 
 	t.Helper()
 	p := &proxied{recorder: newRecorder(), folder: filepath.Join(t.TempDir(), "spool")}
 	p.provider = httptest.NewServer(provider)
-	base, err := url.Parse(p.provider.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(url.Parse(p.provider.URL))(t)
 	o := Options{Upstreams: map[string]Upstream{"api": {Base: base}}, Folder: p.folder, FingerprintKey: bytes.Repeat([]byte("k"), 32), Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&o)
@@ -157,9 +154,7 @@ func start(t *testing.T, provider http.Handler, change func(*Options)) *proxied 
 	if o.Next == nil {
 		o.Next = next
 	}
-	if p.handler, err = New(p.recorder, o); err != nil {
-		t.Fatal(err)
-	}
+	p.handler = must.Get(New(p.recorder, o))(t)
 	p.relay = httptest.NewServer(p.handler)
 	transport := &http.Transport{DisableCompression: true}
 	p.client = &http.Client{Transport: transport}

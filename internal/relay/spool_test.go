@@ -324,10 +324,7 @@ func TestTransportEnds(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	}), nil)
-	answer, err := client.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(client.Get(address))(t)
 	must.Get(io.ReadFull(answer.Body, make([]byte, 9)))(t)
 	answer.Body.Close()
 	if o := r.last(t, 1).outcome; o.Ended != ClientGone || o.Delivered != 9 {
@@ -335,18 +332,14 @@ func TestTransportEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if answer, err = client.Do(req); err != nil {
-		t.Fatal(err)
-	}
+	answer = must.Get(client.Do(req))(t)
 	cancel()
 	must.Fail(t, context.Canceled)(io.Copy(io.Discard, answer.Body))
 	answer.Body.Close()
 	if o := r.last(t, 2).outcome; o.Ended != ClientGone {
 		t.Errorf("%+v", o)
 	}
-	if answer, err = client.Head(address); err != nil {
-		t.Fatal(err)
-	}
+	answer = must.Get(client.Head(address))(t)
 	answer.Body.Close()
 	if o := r.last(t, 3).outcome; o.Ended != Complete {
 		t.Errorf("%+v", o)

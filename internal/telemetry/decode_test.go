@@ -313,10 +313,7 @@ func TestRealInstrumentations(t *testing.T) {
 
 func readFile(t *testing.T, name string) *telemetry.Told {
 	t.Helper()
-	file, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.ReadFile(filepath.Join("testdata", name)))(t)
 	var all otlp.Data
 	for doc := range bytes.Lines(file) {
 		data := must.Get(telemetry.Decode("", telemetry.JSON, doc))(t)

@@ -369,10 +369,7 @@ func TestBothVersionsOfHTTP(t *testing.T) {
 	second := &http.Client{Transport: tr}
 	half, rest := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/v1/traces", half)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/v1/traces", half))(t)
 	req.Header.Set("Content-Type", "application/json")
 	go func() {
 		_, _ = io.WriteString(rest, jsonSpan[:len(jsonSpan)/2]) // the request is cancelled
@@ -386,18 +383,12 @@ func TestBothVersionsOfHTTP(t *testing.T) {
 		t.Errorf("logged %q", text)
 	}
 	for version, one := range map[string]*http.Client{"HTTP/1.1": http.DefaultClient, "HTTP/2.0": second} {
-		answer, err := one.Post(s.URL+"/v1/traces", "application/json", strings.NewReader(jsonSpan))
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(one.Post(s.URL+"/v1/traces", "application/json", strings.NewReader(jsonSpan)))(t)
 		answer.Body.Close()
 		if answer.StatusCode != http.StatusOK || answer.Proto != version {
 			t.Errorf("%s %s", answer.Proto, answer.Status)
 		}
-		answer, err = one.Post(s.URL+"/opentelemetry.proto.collector.trace.v1.TraceService/Export", "application/grpc", strings.NewReader("\x00\x00\x00\x00\x00"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer = must.Get(one.Post(s.URL+"/opentelemetry.proto.collector.trace.v1.TraceService/Export", "application/grpc", strings.NewReader("\x00\x00\x00\x00\x00")))(t)
 		answer.Body.Close()
 		if text := <-said; answer.StatusCode != http.StatusNotFound || !strings.Contains(text, "http/protobuf") {
 			t.Errorf("gRPC: %s, logged %q", answer.Status, text)

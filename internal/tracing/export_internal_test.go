@@ -16,7 +16,7 @@ import (
 // TestUnreachableCollector: an error of the connection names the collector without user, password and query.
 func TestUnreachableCollector(t *testing.T) {
 	at := must.Get(url.Parse("http://a-secret:a-secret@127.0.0.1:1/v1/traces?key=a-secret"))(t)
-	again, err := (&exporter{url: at, header: http.Header{}, http: http.DefaultClient}).post(t.Context(), nil)
+	again, err := (&Tracing{url: at, header: http.Header{}, http: http.DefaultClient}).post(t.Context(), nil)
 	if !again || err == nil || strings.Contains(err.Error(), "a-secret") || !strings.Contains(err.Error(), "the collector at http://127.0.0.1:1/v1/traces: ") {
 		t.Errorf("%t, %v", again, err)
 	}
@@ -25,7 +25,7 @@ func TestUnreachableCollector(t *testing.T) {
 // TestTooManySpans: spans for which there is no room are lost, and the log says how many.
 func TestTooManySpans(t *testing.T) {
 	var said strings.Builder
-	tracer := &Tracing{to: &exporter{log: slog.New(slog.NewTextHandler(&said, nil))}, ended: make(chan *otlp.Span, 1)}
+	tracer := &Tracing{log: slog.New(slog.NewTextHandler(&said, nil)), ended: make(chan *otlp.Span, 1)}
 	for range 3 {
 		tracer.end(&otlp.Span{}, time.Now())
 	}

@@ -30,7 +30,11 @@ import (
 
 // Tracing sends spans. A nil *Tracing does nothing.
 type Tracing struct {
-	to    *exporter
+	log    *slog.Logger
+	url    *url.URL    // may have a password
+	header http.Header // headers that the collector demands, such as a key
+	http   *http.Client
+
 	ended chan *otlp.Span // to be sent
 	stop  context.CancelFunc
 	done  chan struct{} // closed when nothing more is sent
@@ -57,7 +61,7 @@ func Start(endpoint, headerList string, log *slog.Logger) (*Tracing, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	t := &Tracing{to: &exporter{log: log, header: header, url: base.JoinPath("v1", "traces"), http: &http.Client{}},
+	t := &Tracing{log: log, header: header, url: base.JoinPath("v1", "traces"), http: &http.Client{},
 		ended: make(chan *otlp.Span, mostWaiting), stop: stop, done: make(chan struct{})}
 	go t.run(ctx)
 	return t, nil
@@ -66,7 +70,7 @@ func Start(endpoint, headerList string, log *slog.Logger) (*Tracing, error) {
 // run sends what ends until the context ends, and then the rest.
 func (t *Tracing) run(ctx context.Context) {
 	defer close(t.done)
-	defer t.to.http.CloseIdleConnections()
+	defer t.http.CloseIdleConnections()
 	due := time.NewTicker(waitTime)
 	defer due.Stop()
 	var batch []*otlp.Span
@@ -95,13 +99,13 @@ func (t *Tracing) run(ctx context.Context) {
 // send sends spans, and says in the log which were lost. It takes exportTime at most.
 func (t *Tracing) send(batch []*otlp.Span) {
 	if lost := t.lost.Swap(0); lost > 0 {
-		t.to.log.Warn("traces were not sent", "spans", lost, "error", "too many wait for the collector")
+		t.log.Warn("traces were not sent", "spans", lost, "error", "too many wait for the collector")
 	}
 	if len(batch) == 0 {
 		return
 	}
-	if err := t.to.send(context.Background(), batch); err != nil {
-		t.to.log.Warn("traces were not sent", "spans", len(batch), "error", err)
+	if err := t.export(context.Background(), batch); err != nil {
+		t.log.Warn("traces were not sent", "spans", len(batch), "error", err)
 	}
 }
 
@@ -253,15 +257,8 @@ const (
 // maxAnswer is how many bytes of a collector's answer are read, so that the next batch can use the same connection.
 const maxAnswer = 64 << 10
 
-// An exporter sends spans by OTLP over HTTP, with bodies in protobuf.
-type exporter struct {
-	log    *slog.Logger
-	url    *url.URL    // may have a password
-	header http.Header // headers that the collector demands, such as a key
-	http   *http.Client
-}
-
-func (e *exporter) send(ctx context.Context, spans []*otlp.Span) error {
+// export sends spans by OTLP over HTTP, with bodies in protobuf.
+func (t *Tracing) export(ctx context.Context, spans []*otlp.Span) error {
 	// TracesData is ExportTraceServiceRequest by another name: the same fields with the same numbers.
 	body, err := proto.Marshal(&otlp.TracesData{ResourceSpans: []*otlp.ResourceSpans{{Resource: &resources.Resource{Attributes: []*common.KeyValue{text("service.name", "jurat")}},
 		ScopeSpans: []*otlp.ScopeSpans{{Scope: &common.InstrumentationScope{Name: "jurat"}, Spans: spans}}}}})
@@ -271,7 +268,7 @@ func (e *exporter) send(ctx context.Context, spans []*otlp.Span) error {
 	ctx, cancel := context.WithTimeout(ctx, exportTime)
 	defer cancel()
 	for wait := firstWait; ; wait *= 2 {
-		again, err := e.post(ctx, body)
+		again, err := t.post(ctx, body)
 		if err == nil {
 			return nil
 		}
@@ -287,19 +284,19 @@ func (e *exporter) send(ctx context.Context, spans []*otlp.Span) error {
 }
 
 // post sends a body once. again reports whether the error may pass (OTLP, "Retryable Response Codes").
-func (e *exporter) post(ctx context.Context, body []byte) (again bool, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url.String(), bytes.NewReader(body))
+func (t *Tracing) post(ctx context.Context, body []byte) (again bool, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url.String(), bytes.NewReader(body))
 	if err != nil {
 		return false, err
 	}
-	request.Header = e.header.Clone()
+	request.Header = t.header.Clone()
 	request.Header.Set("Content-Type", "application/x-protobuf")
-	response, err := e.http.Do(request)
+	response, err := t.http.Do(request)
 	if err != nil {
 		if of := new(url.Error); errors.As(err, &of) {
 			err = of.Err // without the URL
 		}
-		return true, fmt.Errorf("the collector at %s: %w", e.shown(), err)
+		return true, fmt.Errorf("the collector at %s: %w", t.shown(), err)
 	}
 	defer response.Body.Close()
 	if _, err := io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer)); err != nil {
@@ -309,14 +306,14 @@ func (e *exporter) post(ctx context.Context, body []byte) (again bool, err error
 	case http.StatusOK:
 		return false, nil
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true, fmt.Errorf("the collector at %s answers %s", e.shown(), response.Status)
+		return true, fmt.Errorf("the collector at %s answers %s", t.shown(), response.Status)
 	}
-	return false, fmt.Errorf("the collector at %s answers %s", e.shown(), response.Status)
+	return false, fmt.Errorf("the collector at %s answers %s", t.shown(), response.Status)
 }
 
 // shown is the URL as it may stand in a log: without user, password and query.
-func (e *exporter) shown() string {
-	return (&url.URL{Scheme: e.url.Scheme, Host: e.url.Host, Path: e.url.Path}).String()
+func (t *Tracing) shown() string {
+	return (&url.URL{Scheme: t.url.Scheme, Host: t.url.Host, Path: t.url.Path}).String()
 }
 
 // headers parses a list of headers in the form of OTEL_EXPORTER_OTLP_HEADERS: name=value,name=value, with URL-encoded values.
