@@ -9,6 +9,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -189,4 +191,195 @@ func (c *Card) extensions() []any {
 	capabilities, _ := c.tree["capabilities"].(map[string]any)
 	list, _ := capabilities["extensions"].([]any)
 	return list
+}
+
+// A field is what the schema of A2A v1.0.1 (specification/a2a.proto) says of a member: whether it is required, and whether it is declared
+// `optional`, which makes its default another thing than its absence.
+type field struct {
+	of       string // the message that stands there, or of which there is a list; "": none
+	table    bool   // an object whose values are these messages
+	required bool
+	optional bool
+}
+
+// schema has each message of a card by its members' JSON names.
+var schema = map[string]map[string]field{
+	"AgentCard": {
+		"name": {required: true}, "description": {required: true}, "version": {required: true},
+		"supportedInterfaces": {of: "AgentInterface", required: true},
+		"provider":            {of: "AgentProvider"},
+		"documentationUrl":    {optional: true}, "iconUrl": {optional: true},
+		"capabilities":         {of: "AgentCapabilities", required: true},
+		"securitySchemes":      {table: true, of: "SecurityScheme"},
+		"securityRequirements": {of: "SecurityRequirement"},
+		"defaultInputModes":    {required: true}, "defaultOutputModes": {required: true},
+		"skills": {of: "AgentSkill", required: true},
+	},
+	"AgentInterface": {"url": {required: true}, "protocolBinding": {required: true}, "tenant": {}, "protocolVersion": {required: true}},
+	"AgentProvider":  {"url": {required: true}, "organization": {required: true}},
+	"AgentCapabilities": {"streaming": {optional: true}, "pushNotifications": {optional: true},
+		"extensions": {of: "AgentExtension"}, "extendedAgentCard": {optional: true}},
+	"AgentExtension": {"uri": {}, "description": {}, "required": {}, "params": {}},
+	"AgentSkill": {"id": {required: true}, "name": {required: true}, "description": {required: true}, "tags": {required: true},
+		"examples": {}, "inputModes": {}, "outputModes": {}, "securityRequirements": {of: "SecurityRequirement"}},
+	"SecurityRequirement": {"schemes": {table: true, of: "StringList"}},
+	"StringList":          {"list": {}},
+	"SecurityScheme": {"apiKeySecurityScheme": {of: "APIKeySecurityScheme", optional: true},
+		"httpAuthSecurityScheme":      {of: "HTTPAuthSecurityScheme", optional: true},
+		"oauth2SecurityScheme":        {of: "OAuth2SecurityScheme", optional: true},
+		"openIdConnectSecurityScheme": {of: "OpenIdConnectSecurityScheme", optional: true},
+		"mtlsSecurityScheme":          {of: "MutualTlsSecurityScheme", optional: true}},
+	"APIKeySecurityScheme":        {"description": {}, "location": {required: true}, "name": {required: true}},
+	"HTTPAuthSecurityScheme":      {"description": {}, "scheme": {required: true}, "bearerFormat": {}},
+	"OAuth2SecurityScheme":        {"description": {}, "flows": {of: "OAuthFlows", required: true}, "oauth2MetadataUrl": {}},
+	"OpenIdConnectSecurityScheme": {"description": {}, "openIdConnectUrl": {required: true}},
+	"MutualTlsSecurityScheme":     {"description": {}},
+	"OAuthFlows": {"authorizationCode": {of: "AuthorizationCodeOAuthFlow", optional: true},
+		"clientCredentials": {of: "ClientCredentialsOAuthFlow", optional: true}, "implicit": {of: "ImplicitOAuthFlow", optional: true},
+		"password": {of: "PasswordOAuthFlow", optional: true}, "deviceCode": {of: "DeviceCodeOAuthFlow", optional: true}},
+	"AuthorizationCodeOAuthFlow": {"authorizationUrl": {required: true}, "tokenUrl": {required: true}, "refreshUrl": {},
+		"scopes": {required: true}, "pkceRequired": {}},
+	"ClientCredentialsOAuthFlow": {"tokenUrl": {required: true}, "refreshUrl": {}, "scopes": {required: true}},
+	"ImplicitOAuthFlow":          {"authorizationUrl": {}, "refreshUrl": {}, "scopes": {}},
+	"PasswordOAuthFlow":          {"tokenUrl": {}, "refreshUrl": {}, "scopes": {}},
+	"DeviceCodeOAuthFlow": {"deviceAuthorizationUrl": {required: true}, "tokenUrl": {required: true}, "refreshUrl": {},
+		"scopes": {required: true}},
+}
+
+// withoutDefaults leaves out each member of a message that has its default value and is neither required nor declared `optional`. Members
+// that the schema does not know stay.
+func withoutDefaults(message map[string]any, name string) map[string]any {
+	out := make(map[string]any, len(message))
+	for member, value := range message {
+		f, known := schema[name][member]
+		if known && f.of != "" {
+			value = f.inside(value)
+		}
+		if !known || f.required || value != nil && (f.optional || !empty(value)) {
+			out[member] = value
+		}
+	}
+	return out
+}
+
+// inside does the same with the messages in a member's value. What is of another type stays.
+func (f *field) inside(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		if !f.table {
+			return withoutDefaults(v, f.of)
+		}
+		out := make(map[string]any, len(v))
+		for key, one := range v {
+			out[key] = (&field{of: f.of}).inside(one)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, one := range v {
+			out[i] = f.inside(one)
+		}
+		return out
+	}
+	return value
+}
+
+// empty reports whether a value is its type's default.
+func empty(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case bool:
+		return !v
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// Readdress returns a card whose agent is reached at another origin (scheme, host and port), with the paths that it has. It leaves out the signatures,
+// which would not hold, and interfaces that another origin has or that speak gRPC: who used one would go past the new origin.
+func Readdress(doc []byte, from, to *url.URL) ([]byte, error) {
+	c, err := Parse(doc)
+	if err != nil {
+		return nil, err
+	}
+	left := 0
+	for _, member := range []string{"supportedInterfaces", "additionalInterfaces"} {
+		list, there := c.tree[member].([]any)
+		if !there {
+			continue
+		}
+		kept := []any{}
+		for _, one := range list {
+			if moved := readdressed(one, from, to); moved != nil {
+				kept = append(kept, moved)
+			}
+		}
+		c.tree[member] = kept
+		left += len(kept)
+	}
+	if _, there := c.tree["url"]; there {
+		moved := readdressed(c.tree, from, to)
+		if moved == nil {
+			return nil, fmt.Errorf("the agent card's url is not at %s, or speaks gRPC, which cannot pass here", originOf(from))
+		}
+		c.tree, left = moved, left+1
+	}
+	if left == 0 {
+		return nil, fmt.Errorf("the agent card names no interface at %s that can pass here", originOf(from))
+	}
+	return json.Marshal(c.tree, json.Deterministic(true))
+}
+
+// readdressed returns an interface at the new origin; nil: it is none that moves.
+func readdressed(one any, from, to *url.URL) map[string]any {
+	face, is := one.(map[string]any)
+	if !is {
+		return nil
+	}
+	for _, member := range []string{"protocolBinding", "transport", "preferredTransport"} {
+		if kind, named := face[member].(string); named && strings.EqualFold(kind, "GRPC") {
+			return nil
+		}
+	}
+	address, _ := face["url"].(string)
+	u, err := url.Parse(address)
+	if err != nil || originOf(u) != originOf(from) || u.User != nil {
+		return nil
+	}
+	moved := maps.Clone(face)
+	u.Scheme, u.Host = to.Scheme, to.Host
+	moved["url"] = u.String()
+	return moved
+}
+
+// originOf is scheme, host and port, with the port that a scheme stands for.
+func originOf(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return strings.ToLower(u.Scheme + "://" + u.Hostname() + ":" + port)
+}
+
+// ErrNoOrigin says that an address is more than scheme, host and port, or less.
+var ErrNoOrigin = errors.New("want https://HOST or http://HOST, with a port if need be, and nothing else: paths pass as they are")
+
+// ParseOrigin reads the address of an agent: scheme, host and port alone.
+func ParseOrigin(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return nil, errors.New("it is no URL")
+	case u.Scheme == "grpc" || u.Scheme == "grpcs":
+		return nil, errors.New("gRPC cannot be recorded: name the agent's address for JSON-RPC or HTTP with JSON")
+	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "":
+		return nil, ErrNoOrigin
+	}
+	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }

@@ -29,18 +29,10 @@ import (
 // page there. The empty Site has no pages.
 type Site string
 
-// Page returns the address of a record's page; "" if the site has none.
-func (s Site) Page(record string) string {
-	if s == "" {
-		return ""
-	}
-	return strings.TrimRight(string(s), "/") + "/records/" + url.PathEscape(record)
-}
-
 // Statement returns the paragraphs of the statement on one record, or on a trial's records. report is the verification report on these
 // records. The statement says the same in every language, and names the pages of the site.
 func (s Site) Statement(records []*evidence.Record, report *verify.Report, lang words.Lang) []string {
-	w := &writer{tongue: in(lang), report: report, answers: report.Answers(), site: s}
+	w := &writer{in(lang), report, report.Answers(), s}
 	if report.Kind == verify.Trial {
 		return w.trial(records)
 	}
@@ -54,16 +46,18 @@ func (s Site) Statement(records []*evidence.Record, report *verify.Report, lang 
 // OnRecord returns the paragraphs of the statement on one record of a larger file. report is on the whole file. If the file is a trial,
 // Statement would describe the whole trial instead.
 func (s Site) OnRecord(r *evidence.Record, report *verify.Report, lang words.Lang) []string {
-	w := &writer{tongue: in(lang), report: report, answers: report.Answers(), site: s}
+	w := &writer{in(lang), report, report.Answers(), s}
 	return w.end(w.record(r))
 }
 
 // end adds what the proof rests on, and what it does not show.
 func (w *writer) end(paragraphs []string) []string {
-	if rests := words.RestsOn(w.lang, w.report); rests != "" {
-		paragraphs = append(paragraphs, rests)
-	}
-	return append(paragraphs, w.disclaim(w.report))
+	return present(append(paragraphs, words.RestsOn(w.lang, w.report), w.disclaim(w.report))...)
+}
+
+// present returns the texts that are not empty.
+func present(texts ...string) []string {
+	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
 }
 
 // A writer writes one statement.
@@ -75,25 +69,21 @@ type writer struct {
 }
 
 func (w *writer) record(r *evidence.Record) []string {
-	paragraphs := []string{w.join(w.who(r), w.when(r), w.sealing(r), w.keys(r))}
-	if decided := w.reviewOf(r); decided != "" {
-		paragraphs = append(paragraphs, decided)
-	}
-	for _, more := range []string{w.under(r), w.proofs(r)} {
-		if more != "" {
-			paragraphs = append(paragraphs, more)
-		}
-	}
-	return append(paragraphs, w.join(w.Say("statement.check", "record", r.Payload.RecordID, "digest", r.Digest), w.page(r)))
+	check := w.Say("statement.check", "record", r.Payload.RecordID, "digest", r.Digest)
+	return present(w.join(w.who(r), w.when(r), w.sealing(r), w.keys(r)), w.reviewOf(r), w.under(r), w.proofs(r), w.join(check, w.page(r)))
 }
 
 // page names the record's page, where the server that keeps the record has one.
 func (w *writer) page(r *evidence.Record) string {
-	link := w.site.Page(r.Payload.RecordID)
-	if link == "" {
+	if w.site == "" {
 		return ""
 	}
-	return w.Say("statement.page", "link", link)
+	return w.Say("statement.page", "link", w.site.Page(r.Payload.RecordID))
+}
+
+// Page returns the address of a record's page.
+func (s Site) Page(record string) string {
+	return strings.TrimRight(string(s), "/") + "/records/" + url.PathEscape(record)
 }
 
 // who names the actor. It states this as a fact only if the signature proves it.
@@ -309,13 +299,7 @@ func in(lang words.Lang) tongue { return tongue{words.Of(lang), lang} }
 
 // join makes a paragraph of the sentences that are not empty.
 func (t tongue) join(sentences ...string) string {
-	var said []string
-	for _, s := range sentences {
-		if s != "" {
-			said = append(said, s)
-		}
-	}
-	return strings.Join(said, t.Say("statement.between"))
+	return strings.Join(present(sentences...), t.Say("statement.between"))
 }
 
 // named names a value. One without a name in the language is shown as it was sealed.

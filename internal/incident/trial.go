@@ -24,18 +24,9 @@ func (w *writer) trial(records []*evidence.Record) []string {
 		return []string{w.Say("statement.no_acts"), w.disclaim(w.report)}
 	}
 	first := acts[0]
-	var paragraphs []string
-	if outcome := w.outcomeOf(records); outcome != "" {
-		paragraphs = append(paragraphs, outcome)
-	}
 	head := w.Say("statement.acts", "count", len(records), "acts", len(acts), "people", len(records)-len(acts), "trial", word(first.Payload.ChainID), "digest", first.Payload.Case)
-	paragraphs = append(paragraphs, w.join(head, w.when(first), w.signed()))
-	paragraphs = append(paragraphs, w.judgments(acts)...)
-	paragraphs = append(paragraphs, w.beside(acts)...)
-	if sat := w.seats(acts); sat != "" {
-		paragraphs = append(paragraphs, sat)
-	}
-	paragraphs = append(paragraphs, w.people(records)...)
+	paragraphs := slices.Concat([]string{w.outcomeOf(records), w.join(head, w.when(first), w.signed())}, w.judgments(acts), w.beside(acts),
+		[]string{w.seats(acts)}, w.people(records))
 	for _, g := range []verify.Guarantee{verify.Completeness, verify.Simultaneity} {
 		paragraphs = append(paragraphs, w.answer("procedure", w.report.Of(g)))
 	}
@@ -217,7 +208,7 @@ func (t tongue) reasons(list []jury.ReviewReason) string {
 // beside returns what a reader should know beside the verdict: who abstained, what the judge had found by itself, what the discussion did, who
 // was moved by what, and how many votes the votes are worth. Nothing of it is stated unless verification proved the verdict: all of it follows
 // from the same acts by the same rules.
-func (w *writer) beside(acts []*evidence.Record) (paragraphs []string) {
+func (w *writer) beside(acts []*evidence.Record) []string {
 	if w.report.Of(verify.Verdict).Status != verify.Proved {
 		return nil
 	}
@@ -225,14 +216,8 @@ func (w *writer) beside(acts []*evidence.Record) (paragraphs []string) {
 	if err != nil || !state.Judged {
 		return nil // the report says so
 	}
-	r := &state.Result
-	names := namesOf(state.Settings)
-	for _, said := range []string{w.join(w.abstained(r, names), w.alone(r), w.afterTalk(r), w.worth(r)), w.talk(r, names)} {
-		if said != "" {
-			paragraphs = append(paragraphs, said)
-		}
-	}
-	return paragraphs
+	r, names := &state.Result, namesOf(state.Settings)
+	return []string{w.join(w.abstained(r, names), w.alone(r), w.afterTalk(r), w.worth(r)), w.talk(r, names)}
 }
 
 func replayed(acts []*evidence.Record) (*jury.Replayed, error) {
@@ -368,7 +353,7 @@ func (w *writer) proof(shown *verify.ShownProperty) string {
 	said := w.Say("statement.hidden."+string(s.Form), "pointer", word(s.Members[0].Pointer), "lo", value(s.Lo), "hi", value(s.Hi), "set", w.values(s.Set),
 		"years", s.Years, "at", word(s.At))
 	if said != "" && s.Audience != "" {
-		said = w.join(said, w.Say("statement.hidden.audience", "audience", quoted(quote(s.Audience))))
+		said = w.join(said, w.Say("statement.hidden.audience", "audience", strconv.Quote(shortened(s.Audience))))
 	}
 	return said
 }
@@ -379,14 +364,6 @@ func value(v jsontext.Value) string {
 		return quoted(v)
 	}
 	return inert(shortened(string(v)))
-}
-
-func quote(text string) jsontext.Value {
-	v, err := jsontext.AppendQuote(nil, text)
-	if err != nil {
-		return jsontext.Value(`""`) // the statement was read from JSON, so its text is valid
-	}
-	return v
 }
 
 func (w *writer) values(set []jsontext.Value) string {

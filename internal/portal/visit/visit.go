@@ -3,6 +3,7 @@
 package visit
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,9 +11,13 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
+	"jurat/scitt"
 	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // A Source is a file of the visitor's.
@@ -22,7 +27,7 @@ type Source struct {
 	From io.ReaderAt
 }
 
-func (s *Source) reader() io.ReadSeeker { return io.NewSectionReader(s.From, 0, s.Size) }
+func (s *Source) reader() *io.SectionReader { return io.NewSectionReader(s.From, 0, s.Size) }
 
 // A Visit keeps the last result, so that more of it can be shown. It is for one goroutine.
 type Visit struct {
@@ -92,12 +97,12 @@ func (v *Visit) Verify(request []byte, sources []Source) (*Answer, error) {
 	}
 	o.Together = verify.NewTogether(o)
 	answer := new(Answer)
-	for i, place := range r.Files {
-		source, err := at(sources, &place)
+	for _, place := range r.Files {
+		source, err := at(sources, place)
 		if err != nil {
 			return nil, err
 		}
-		answer.Files = append(answer.Files, v.file(r.Files[i], source, o))
+		answer.Files = append(answer.Files, v.file(place, source, o))
 	}
 	v.exchanges = o.Together.Exchanges()
 	for _, report := range o.Together.Reports() {
@@ -108,7 +113,7 @@ func (v *Visit) Verify(request []byte, sources []Source) (*Answer, error) {
 
 // together adds the joint result of several files of one log, in the form of a further file.
 func (v *Visit) together(report *verify.Report) FileAnswer {
-	names := make([]string, 0, len(v.files))
+	var names []string
 	for _, e := range v.files {
 		if e.report != nil && e.report.Log != nil && e.report.Kind != verify.SeveralFiles && e.report.Log.Origin == report.Log.Origin {
 			names = append(names, e.name)
@@ -117,12 +122,18 @@ func (v *Visit) together(report *verify.Report) FileAnswer {
 	if most := 3; len(names) > most {
 		names = append(names[:most], "…")
 	}
-	e := &examined{name: strings.Join(names, " + "), report: report}
+	e := &examined{name: strings.Join(names, " + ")}
 	v.files = append(v.files, e)
+	return e.answer(report)
+}
+
+// answer keeps the report on the file, and writes it.
+func (e *examined) answer(report *verify.Report) FileAnswer {
 	doc, err := report.Marshal()
 	if err != nil {
 		return FileAnswer{Name: e.name, Error: err.Error()}
 	}
+	e.report = report
 	return FileAnswer{Name: e.name, Report: string(doc)}
 }
 
@@ -138,54 +149,56 @@ func (v *Visit) options(r *Request, sources []Source) (o verify.Options, err err
 		}
 		*moment = &t
 	}
-	for place, file := range map[*int]**verify.InputFile{r.Trust: &q.Trust, r.Checkpoint: &q.Checkpoint, r.Consistency: &q.Consistency} {
-		if place == nil {
-			continue
-		}
-		source, err := at(sources, place)
-		if err != nil {
+	var policy *verify.InputFile
+	for _, one := range []struct {
+		place *int
+		file  **verify.InputFile
+	}{{r.Trust, &q.Trust}, {r.Checkpoint, &q.Checkpoint}, {r.Consistency, &q.Consistency}, {r.Policy, &policy}} {
+		if *one.file, err = input(sources, one.place); err != nil {
 			return o, err
 		}
-		*file = &verify.InputFile{Name: source.Name, From: source.reader()}
 	}
-	for _, place := range r.CRLs {
-		source, err := at(sources, &place)
+	for i := range r.CRLs {
+		crl, err := input(sources, &r.CRLs[i])
 		if err != nil {
 			return o, err
 		}
-		q.CRLs = append(q.CRLs, verify.InputFile{Name: source.Name, From: source.reader()})
+		q.CRLs = append(q.CRLs, *crl)
 	}
 	if r.Entries != nil {
-		source, err := at(sources, r.Entries)
+		source, err := at(sources, *r.Entries)
 		if err != nil {
 			return o, err
 		}
-		q.Entries = io.NewSectionReader(source.From, 0, source.Size)
+		q.Entries = source.reader()
 	}
-	if o, err = q.Options(); err != nil || r.Policy == nil {
+	if o, err = q.Options(); err != nil || policy == nil {
 		return o, err
 	}
-	return o, adopt(&o, r.Policy, sources)
+	demanded, err := verify.ReadPolicy(policy)
+	if err != nil {
+		return o, err
+	}
+	return o, o.Adopt(demanded)
 }
 
-// adopt takes over the visitor's policy file.
-func adopt(o *verify.Options, place *int, sources []Source) error {
-	source, err := at(sources, place)
-	if err != nil {
-		return err
+// input returns a file that the request names by its place; nil: it names none.
+func input(sources []Source, place *int) (*verify.InputFile, error) {
+	if place == nil {
+		return nil, nil
 	}
-	policy, err := verify.ReadPolicy(&verify.InputFile{Name: source.Name, From: source.reader()})
+	source, err := at(sources, *place)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return o.Adopt(policy)
+	return &verify.InputFile{Name: source.Name, From: source.reader()}, nil
 }
 
-func at(sources []Source, place *int) (*Source, error) {
-	if *place < 0 || *place >= len(sources) {
-		return nil, fmt.Errorf("reading the request: there is no source %d", *place)
+func at(sources []Source, place int) (*Source, error) {
+	if place < 0 || place >= len(sources) {
+		return nil, fmt.Errorf("reading the request: there is no source %d", place)
 	}
-	return &sources[*place], nil
+	return &sources[place], nil
 }
 
 // file verifies one file as the command does.
@@ -204,15 +217,10 @@ func (v *Visit) file(i int, source *Source, o verify.Options) FileAnswer {
 	if first := report.Guarantees[0]; first.Rule == "form" && first.Record != "" {
 		e.broken = claimedIn(source, first.Record)
 	}
-	doc, err := report.Marshal()
-	if err != nil {
-		return FileAnswer{Name: source.Name, Error: err.Error()}
-	}
-	e.report = report
 	if report.Records == 0 { // the file did not open, so none of its records are shown
 		e.records = nil
 	}
-	return FileAnswer{Name: source.Name, Report: string(doc)}
+	return e.answer(report)
 }
 
 // keep stores a record to be shown.
@@ -234,8 +242,7 @@ func (v *Visit) Trust(source Source) (*TrustAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := &TrustAnswer{Fingerprint: fingerprint.String(), Keys: len(t.Keys), Authorities: len(t.Authorities), CAs: len(t.CAs), Logs: len(t.Logs)}
-	return answer, nil
+	return &TrustAnswer{Fingerprint: fingerprint.String(), Keys: len(t.Keys), Authorities: len(t.Authorities), CAs: len(t.CAs), Logs: len(t.Logs)}, nil
 }
 
 // A TrustAnswer lists the contents of a trust file.
@@ -273,3 +280,132 @@ func (t *told) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// Use says what a file of the visitor's is for. It follows from what the file is, and never from its name.
+type Use string
+
+const (
+	ToVerify       Use = "file" // what is verified; also whatever is not recognised
+	AsTrust        Use = "trust"
+	AsPolicy       Use = "policy"
+	AsCRL          Use = "crl"
+	AsConsistency  Use = "consistency"
+	AsEntries      Use = "entries"
+	AsCheckpoint   Use = "checkpoint"
+	startOfFile        = 64 << 10 // bytes in which a file is recognised, unless it is small enough to be held
+	mostRecognised     = 64 << 20
+)
+
+// ErrTwice says that two files were given of which a verification takes one.
+var ErrTwice = errors.New("only one of its kind can be used at a time")
+
+// UseOf recognises a file by its content.
+func UseOf(s *Source) Use {
+	start := make([]byte, min(s.Size, startOfFile))
+	if _, err := io.ReadFull(s.reader(), start); err != nil {
+		return ToVerify
+	}
+	start = bytes.TrimLeft(evidence.CutMark(start), " \t\r\n")
+	switch {
+	case scitt.Is(start): // its payload can be any text
+		return ToVerify
+	case bytes.HasPrefix(start, []byte("-----BEGIN X509 CRL")):
+		return AsCRL
+	case bytes.HasPrefix(start, []byte{0x30}):
+		return useOfDER(s)
+	case bytes.HasPrefix(start, []byte("{")):
+		return useOfJSON(s, start)
+	case bytes.Contains(bytes.ReplaceAll(start, []byte("\r\n"), []byte("\n")), []byte("\n\n— ")):
+		return AsCheckpoint
+	}
+	return ToVerify
+}
+
+// whole returns a file, or nil if it is too large to be anything but a file to verify.
+func whole(s *Source, most int64) []byte {
+	if s.Size > most {
+		return nil
+	}
+	doc, err := io.ReadAll(s.reader())
+	if err != nil {
+		return nil
+	}
+	return doc
+}
+
+func useOfDER(s *Source) Use {
+	if doc := whole(s, trust.MaxCRL); doc != nil {
+		if _, err := trust.ParseCRL(doc); err == nil {
+			return AsCRL
+		}
+	}
+	return ToVerify
+}
+
+// useOfJSON tells entries by their first line, and other files by their format. In an entry, payload is a digest.
+func useOfJSON(s *Source, start []byte) Use {
+	line, _, _ := bytes.Cut(start, []byte("\n"))
+	var entry struct {
+		Payload jsontext.Value `json:"payload"`
+	}
+	if json.Unmarshal(line, &entry) == nil && entry.Payload.Kind() == '"' && !bytes.Contains(line, []byte(`"payloadType"`)) {
+		return AsEntries
+	}
+	if evidence.BeginsAsRecord(start) {
+		return ToVerify
+	}
+	var said struct {
+		Format string `json:"format"`
+	}
+	if doc := whole(s, mostRecognised); doc == nil || json.Unmarshal(evidence.CutMark(doc), &said) != nil {
+		return ToVerify
+	}
+	use, known := map[string]Use{trust.Format: AsTrust, verify.PolicyFormat: AsPolicy, operator.ConsistencyFormat: AsConsistency}[said.Format]
+	if !known {
+		return ToVerify
+	}
+	return use
+}
+
+// sort takes the files out of what is to be verified that are for something else, in any order. A checkpoint beside other files is what
+// the visitor knows of the log; alone, it is verified itself.
+func (r *Request) sort(sources []Source) error {
+	var rest, checkpoints []int
+	for _, i := range r.Files {
+		source, err := at(sources, i)
+		if err != nil {
+			return err
+		}
+		one := map[Use]**int{AsTrust: &r.Trust, AsPolicy: &r.Policy, AsConsistency: &r.Consistency, AsEntries: &r.Entries}
+		switch use := UseOf(source); use {
+		case AsCRL:
+			r.CRLs = append(r.CRLs, i)
+		case AsCheckpoint:
+			checkpoints = append(checkpoints, i)
+		case ToVerify:
+			rest = append(rest, i)
+		default:
+			if *one[use] != nil {
+				return &fileError{source.Name, ErrTwice}
+			}
+			*one[use] = &i
+		}
+	}
+	if len(rest) > 0 && len(checkpoints) == 1 && r.Checkpoint == nil {
+		r.Checkpoint, checkpoints = &checkpoints[0], nil
+	}
+	r.Files = append(rest, checkpoints...)
+	if len(r.Files) == 0 {
+		return errors.New("there is nothing to verify: only trust files, lists and the like")
+	}
+	return nil
+}
+
+// A fileError says which file is wrong.
+type fileError struct {
+	name string
+	err  error
+}
+
+func (e *fileError) Error() string { return e.name + ": " + e.err.Error() }
+func (e *fileError) Unwrap() error { return e.err }
