@@ -88,7 +88,7 @@ func writeDoc(w http.ResponseWriter, r *http.Request, status int, media string, 
 
 // readJSON decodes a body strictly into a value of package api.
 func readJSON[T any](r *http.Request) (*T, error) {
-	doc, err := readBody(r, "application/json")
+	doc, err := readBody(r)
 	if err != nil {
 		return nil, err
 	}
@@ -149,16 +149,15 @@ func (w *watched) Write(p []byte) (int, error) {
 
 // readBody reads a request's body, which must be JSON. It refuses a body of another media type, an empty one, one that
 // nests too deep as soon as it does, and one that is too long as soon as its length shows that.
-func readBody(r *http.Request, media string) ([]byte, error) {
+func readBody(r *http.Request) ([]byte, error) {
 	// Tools such as curl send the media type of a form by default. A body that is not JSON is refused later anyway.
 	if got, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Header.Get("Content-Type") != "" &&
-		(err != nil || got != media && got != "application/x-www-form-urlencoded") {
-		return nil, fmt.Errorf("%w: Content-Type: want %s", api.ErrMediaType, media)
+		(err != nil || got != "application/json" && got != "application/x-www-form-urlencoded") {
+		return nil, fmt.Errorf("%w: Content-Type: want application/json", api.ErrMediaType)
 	}
 	var doc bytes.Buffer
 	held := memoryAccountOf(r.Context())
-	paid := held.Reading(r.Context(), r.Body)
-	if _, err := io.Copy(&doc, shallowReader(paid)); err != nil {
+	if _, err := io.Copy(&doc, shallowReader(held.Reading(r.Context(), r.Body))); err != nil {
 		return nil, malformed(err)
 	}
 	// Decoding needs much more memory than the body.

@@ -20,26 +20,21 @@ import (
 	"jurat/internal/access"
 )
 
-// A Caller is the sender of a request.
+// A Caller is the sender of a request. A stranger's grant is zero.
 type Caller struct {
-	grant  *access.Grant // nil: a stranger
+	grant  access.Grant
 	token  string
 	cookie bool // the token came in a browser's cookie
 }
 
 // Stranger reports whether the caller is not signed in.
-func (c *Caller) Stranger() bool { return c.grant == nil }
+func (c *Caller) Stranger() bool { return c.grant.Token.IsZero() }
 
 // Name returns the agent_id or the person's name; "" for a stranger.
-func (c *Caller) Name() string {
-	if c.grant == nil {
-		return ""
-	}
-	return c.grant.Name
-}
+func (c *Caller) Name() string { return c.grant.Name }
 
 // Has reports whether the caller has a role.
-func (c *Caller) Has(role access.Role) bool { return c.grant != nil && c.grant.Has(role) }
+func (c *Caller) Has(role access.Role) bool { return c.grant.Has(role) }
 
 // FormKey returns the session's form key, which every form for this caller must carry. It returns "" if the caller
 // has no session.
@@ -50,20 +45,7 @@ func (c *Caller) FormKey() string {
 	return access.FormKey(c.token)
 }
 
-// Until returns when the caller's session or token ends.
-func (c *Caller) Until() time.Time {
-	if c.grant == nil {
-		return time.Time{}
-	}
-	return c.grant.Until
-}
-
-func (c *Caller) tokenID() evidence.Digest {
-	if c.grant == nil {
-		return evidence.Digest{}
-	}
-	return c.grant.Token
-}
+func (c *Caller) tokenID() evidence.Digest { return c.grant.Token }
 
 // Names of the session's cookie. Browsers accept the first only from this very host over TLS.
 const (
@@ -85,16 +67,18 @@ func (s *Server) caller(r *http.Request) (*Caller, error) {
 		return &Caller{}, err
 	}
 	grant, err := s.access.Who(r.Context(), token)
-	c := &Caller{grant: grant, token: token, cookie: cookie}
+	if grant == nil {
+		if errors.Is(err, access.ErrUnknown) {
+			err = fmt.Errorf("%w: the token was never given out here", api.ErrSignIn)
+		}
+		return &Caller{}, err
+	}
+	c := &Caller{*grant, token, cookie}
 	switch {
-	case errors.Is(err, access.ErrUnknown):
-		return &Caller{}, fmt.Errorf("%w: the token was never given out here", api.ErrSignIn)
 	case errors.Is(err, access.ErrExpired):
 		return c, fmt.Errorf("%w at %s", api.ErrExpired, evidence.FormatTime(grant.Until))
-	case errors.Is(err, access.ErrRevoked):
-		return c, api.ErrRevoked
 	case err != nil:
-		return &Caller{}, err
+		return c, api.ErrRevoked
 	}
 	s.uses.Note(grant, s.config.Now())
 	return c, nil

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"strconv"
 	"strings"
@@ -57,18 +58,28 @@ func (s *Server) gather(ctx context.Context, c *Caller, name string, from func(c
 	return g, err
 }
 
-// readableCase returns gathered records with their disclosures. The request's account counts them as they are read.
-func (s *Server) readableCase(ctx context.Context, c *Caller, g *brief.Gathered) (records []*evidence.Record, err error) {
-	for placed, err := range s.config.Installation.Ledger.At(ctx, g.Indexes) {
+// readableCase returns gathered records with their disclosures.
+func (s *Server) readableCase(ctx context.Context, c *Caller, g *brief.Gathered) ([]*evidence.Record, error) {
+	return s.readAll(ctx, c, true, func(yield func(*evidence.Record, error) bool) {
+		for placed, err := range s.config.Installation.Ledger.At(ctx, g.Indexes) {
+			if !yield(placed.Record, err) {
+				return
+			}
+		}
+	})
+}
+
+// readAll collects records if the caller may read all of them. The request's account counts them as they are read.
+func (s *Server) readAll(ctx context.Context, c *Caller, disclose bool, list iter.Seq2[*evidence.Record, error]) (records []*evidence.Record, err error) {
+	for record, err := range list {
 		if err == nil {
-			err = s.mayRead(ctx, c, placed.Record)
+			err = s.mayRead(ctx, c, record)
 		}
 		if err == nil {
-			err = memoryAccountOf(ctx).Take(ctx, recordFactor*int64(len(placed.Canonical())))
+			err = memoryAccountOf(ctx).Take(ctx, recordFactor*int64(len(record.Canonical())))
 		}
-		var record *evidence.Record
-		if err == nil {
-			record, err = s.disclosedTo(ctx, c, placed.Record)
+		if err == nil && disclose {
+			record, err = s.disclosedTo(ctx, c, record)
 		}
 		if err != nil {
 			return nil, err
@@ -91,40 +102,14 @@ func unnamed(err error) error {
 	return err
 }
 
-// readableChain returns a chain with its disclosures if the caller may read all of it. An incomplete chain would not
-// verify.
-func (s *Server) readableChain(ctx context.Context, c *Caller, chain string) ([]*evidence.Record, error) {
-	records, err := s.chainAsSealed(ctx, c, chain)
-	if err != nil {
-		return nil, err
-	}
-	for i, record := range records {
-		if records[i], err = s.disclosedTo(ctx, c, record); err != nil {
-			return nil, err
-		}
-	}
-	return records, nil
-}
-
-// chainAsSealed returns a chain without its disclosures if the caller may read all of it. The request's account
-// counts it as it is read.
-func (s *Server) chainAsSealed(ctx context.Context, c *Caller, chain string) (records []*evidence.Record, err error) {
-	for record, err := range s.config.Installation.Ledger.ChainRecords(ctx, chain) {
-		if err == nil {
-			err = s.mayRead(ctx, c, record)
-		}
-		if err == nil {
-			err = memoryAccountOf(ctx).Take(ctx, recordFactor*int64(len(record.Canonical())))
-		}
-		if err != nil {
-			return nil, err
-		}
-		records = append(records, record)
-	}
-	if len(records) == 0 {
+// readableChain returns a chain, with its disclosures if they are asked for, if the caller may read all of it. An incomplete
+// chain would not verify.
+func (s *Server) readableChain(ctx context.Context, c *Caller, chain string, disclose bool) ([]*evidence.Record, error) {
+	records, err := s.readAll(ctx, c, disclose, s.config.Installation.Ledger.ChainRecords(ctx, chain))
+	if err == nil && len(records) == 0 {
 		return nil, s.noSuchChain(c)
 	}
-	return records, nil
+	return records, err
 }
 
 func (s *Server) noSuchChain(c *Caller) error {

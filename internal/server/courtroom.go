@@ -116,11 +116,7 @@ func (s *Server) courtOf(r *http.Request, c *Caller, id string) (court *pages.Co
 			return court, ofScheduler(err)
 		}
 	}
-	records, err := s.readableChain(r.Context(), c, id)
-	if err != nil {
-		return nil, err
-	}
-	return pages.NewCourt(records)
+	return s.wholeCourt(r.Context(), c, id)
 }
 
 // submitForm takes a submission from the first page.
@@ -159,11 +155,14 @@ func (s *Server) wholeRoutes() []Route {
 
 // conversation returns the courtroom with the messages of its evidence.
 func (s *Server) conversation(r *http.Request, c *Caller) (*pages.Court, error) {
-	id := r.PathValue("id")
-	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
+	if err := s.mayReadTrial(r.Context(), c, r.PathValue("id")); err != nil {
 		return nil, err
 	}
-	records, err := s.readableChain(r.Context(), c, id)
+	return s.wholeCourt(r.Context(), c, r.PathValue("id"))
+}
+
+func (s *Server) wholeCourt(ctx context.Context, c *Caller, id string) (*pages.Court, error) {
+	records, err := s.readableChain(ctx, c, id, true)
 	if err != nil {
 		return nil, err
 	}

@@ -150,11 +150,7 @@ func (s *Server) around(ctx context.Context, c *Caller, review *pages.Review) er
 	if p.ActionType != evidence.FinalJudgment {
 		return nil
 	}
-	records, err := s.readableChain(ctx, c, p.ChainID)
-	if err != nil {
-		return err
-	}
-	if review.Court, err = pages.NewCourt(records); err != nil {
+	if review.Court, err = s.wholeCourt(ctx, c, p.ChainID); err != nil {
 		return err
 	}
 	review.Reviews = review.Court.Human

@@ -110,7 +110,7 @@ func (s *Server) recordingPage(r *http.Request, c *Caller) (*pages.Conversation,
 // recordedFile returns a chain that recorders sealed for a jury, as a bundle, if the caller may read all of it: with the texts that are
 // sealed apart that the caller may see.
 func (s *Server) recordedFile(ctx context.Context, c *Caller, chain string) ([]byte, error) {
-	records, err := s.readableChain(ctx, c, chain)
+	records, err := s.readableChain(ctx, c, chain, true)
 	if err != nil {
 		return nil, unnamed(err)
 	}

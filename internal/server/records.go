@@ -128,7 +128,7 @@ func order(r *http.Request, c *Caller) acts.Order {
 
 // postRecord seals what an agent said or a reviewer decided, or accepts a record that they have signed themselves.
 func (s *Server) postRecord(r *http.Request, c *Caller) (*acts.Done, error) {
-	doc, err := readBody(r, "application/json")
+	doc, err := readBody(r)
 	if err != nil {
 		return nil, err
 	}

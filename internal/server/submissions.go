@@ -85,7 +85,7 @@ func toCourt(do func(*http.Request, *Caller) (string, error)) Handler {
 // the evidence of a trial it could never be erased. To show it to the jury, the caller submits the records with their
 // disclosures.
 func (s *Server) chainFile(ctx context.Context, c *Caller, id string) ([]byte, error) {
-	records, err := s.chainAsSealed(ctx, c, id)
+	records, err := s.readableChain(ctx, c, id, false)
 	if err != nil {
 		return nil, unnamed(err)
 	}
