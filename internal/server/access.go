@@ -1,34 +1,27 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"html/template"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
+	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/names"
+	"jurat/internal/openid"
 	"jurat/internal/pages"
 )
-
-// accessRoutes show who may do what, and end tokens.
-func (s *Server) accessRoutes() []Route {
-	ended := Parameter{"ended", "1: what has ended and all sessions, too"}
-	return []Route{
-		{Method: "GET", Pattern: "/v1/access", Kind: API, Who: OperatorOnly, Handle: inJSON(s.getAccess), Doc: Doc{
-			Summary: "Who may do what: what jurat access list --json prints.", Out: api.AccessList{}, Query: []Parameter{ended}}},
-		{Method: "POST", Pattern: "/v1/access/{token}/revoke", Kind: API, Who: OperatorOnly, Handle: inJSON(withBody(s.postRevocation)), Doc: Doc{
-			Summary: "End a token, by its id, and every session that was opened with it. The log records by whom, and why.", In: api.Revocation{}, Out: api.Grant{}}},
-		{Method: "GET", Pattern: "/access", Kind: Page, Heavy: true, Who: OperatorOnly, Handle: shown(s, s.accessPage), Doc: Doc{Summary: "Who may do what.",
-			Query: []Parameter{ended, {"page", "which page of a long list, from 1"}}}},
-		{Method: "GET", Pattern: "/access/{token}", Kind: Page, Heavy: true, Who: OperatorOnly, Handle: shown(s, s.tokenPage), Doc: Doc{Summary: "A token: what its owner did, and the form that ends it."}},
-		{Method: "POST", Pattern: "/access/{token}", Kind: Page, MaxBody: smallForm, Who: OperatorOnly, Handle: s.revokeForm, Doc: Doc{Summary: "End a token, by the form."}},
-	}
-}
 
 // withEnded reads whether a list is to have what has ended.
 func withEnded(r *http.Request) (bool, error) {
@@ -185,4 +178,188 @@ func (s *Server) actsUnder(ctx context.Context, g *access.Listed, most int64) (a
 		acts = append(acts, act)
 	}
 	return acts, nil
+}
+
+// sessionTime is how long a browser session lasts.
+const sessionTime = 12 * time.Hour
+
+// smallForm is the size limit of forms that strangers may send.
+const smallForm = 64 << 10
+
+// SignInLink makes the path of a link for one sign-in. Its errors are those of SignInPath.
+func (s *Server) SignInLink(ctx context.Context, name string, roles ...access.Role) (string, error) {
+	return SignInPath(ctx, s.config.Installation, s.config.Now(), name, roles...)
+}
+
+// SignInPath makes the path of a link for one sign-in, within an hour of now, on any server of the installation. It
+// refuses a name that names.Check refuses. Its other errors are those of Installation.GiveTicket.
+func SignInPath(ctx context.Context, i *installation.Installation, now time.Time, name string, roles ...access.Role) (string, error) {
+	if err := names.Check(name); err != nil {
+		return "", fmt.Errorf("making a sign-in link: the name %q: %w", name, err)
+	}
+	secret, err := i.GiveTicket(ctx, link{name, roles}, now.Add(linkTime))
+	if err != nil {
+		return "", fmt.Errorf("making a sign-in link: %w", err)
+	}
+	return "/sign-in?link=" + url.QueryEscape(secret), nil
+}
+
+// signIn makes a session from a link or a token, and redirects the browser. It needs a form, because programs open
+// links to preview them, and must not use them up.
+func (s *Server) signIn(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	if err := r.ParseForm(); err != nil {
+		return malformed(err)
+	}
+	order, err := s.sessionOf(r)
+	if err != nil {
+		return err
+	}
+	return s.openSession(w, r, order, r.PostForm.Get("next"))
+}
+
+func (s *Server) sessionOf(r *http.Request) (access.Order, error) {
+	if secret := r.PostForm.Get("link"); secret != "" {
+		l, err := s.takeLink(r.Context(), secret)
+		if errors.Is(err, installation.ErrNoTicket) {
+			err = fmt.Errorf("%w: the link was used or has expired; 'jurat access grant --link' prints a new one", api.ErrSignIn)
+		}
+		return access.Order{Name: l.Name, Roles: l.Roles, For: sessionTime, Reason: "signed in with a link of the operator's", By: l.Name}, err
+	}
+	token := strings.TrimSpace(r.PostForm.Get("token"))
+	if token == "" {
+		return access.Order{}, fmt.Errorf("%w: the form has neither link nor token", api.ErrMalformed)
+	}
+	g, err := s.access.Who(r.Context(), token)
+	switch {
+	case errors.Is(err, access.ErrUnknown), errors.Is(err, access.ErrExpired), errors.Is(err, access.ErrRevoked):
+		return access.Order{}, fmt.Errorf("%w: the token is not valid", api.ErrSignIn)
+	case err != nil:
+		return access.Order{}, err // the log cannot be read now, and the token may be valid
+	}
+	if g.Session || g.Has(access.Agent) {
+		return access.Order{}, fmt.Errorf("%w: the token is not a person's", api.ErrSignIn)
+	}
+	return access.Order{Name: g.Name, Roles: g.Roles, For: min(sessionTime, g.Until.Sub(s.config.Now())), Under: g.Token,
+		Reason: "signed in with a token", By: g.Name}, nil
+}
+
+func (s *Server) openSession(w http.ResponseWriter, r *http.Request, o access.Order, next string) error {
+	if err := s.grantSession(w, r, o); err != nil {
+		return err
+	}
+	http.Redirect(w, r, ownPath(next), http.StatusSeeOther)
+	return nil
+}
+
+func (s *Server) grantSession(w http.ResponseWriter, r *http.Request, o access.Order) error {
+	o.Session = true
+	token, grant, err := s.access.Grant(r.Context(), o)
+	if err != nil {
+		return err
+	}
+	s.setSession(w, token, grant.Until)
+	return nil
+}
+
+// ownPath returns a path of this server, so that a link to the sign-in page cannot redirect to another site.
+func ownPath(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") ||
+		strings.ContainsAny(next, "\\\r\n\t") {
+		return "/"
+	}
+	return cmp.Or(next, "/")
+}
+
+// signOut ends the session in the log and in the browser.
+func (s *Server) signOut(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	if !c.cookie {
+		return fmt.Errorf("%w: a token is revoked with 'jurat access revoke'", api.ErrMalformed)
+	}
+	if err := s.access.Revoke(context.WithoutCancel(r.Context()), c.tokenID(), "signed out", c.Name()); err != nil {
+		return err
+	}
+	s.setSession(w, "", time.Time{})
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+	return nil
+}
+
+// linkTime is how long a sign-in link is valid.
+const linkTime = time.Hour
+
+// A link allows one sign-in, for the person who can see the terminal of a server. Every server of the installation
+// accepts it, because the person cannot choose which server a browser reaches.
+type link struct {
+	Name  string        `json:"name"`
+	Roles []access.Role `json:"roles"`
+}
+
+// takeLink uses up a link.
+func (s *Server) takeLink(ctx context.Context, secret string) (l link, err error) {
+	return l, s.config.Installation.TakeTicket(ctx, secret, &l)
+}
+
+// stateTime is how long a browser keeps the state of a sign-in at the provider.
+const stateTime = 10 * time.Minute
+
+const callbackPath = "/sign-in/callback"
+
+// askProvider redirects the browser to the provider of OpenID Connect.
+func (s *Server) askProvider(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	if s.config.Provider == nil {
+		return fmt.Errorf("%w: this server has no provider for signing in", api.ErrNotFound)
+	}
+	address, kept, err := s.config.Provider.Begin(s.config.URL+callbackPath, ownPath(r.URL.Query().Get("next")))
+	if err != nil {
+		return fmt.Errorf("%w: next: %w", api.ErrMalformed, err)
+	}
+	s.setState(w, kept, int(stateTime.Seconds()))
+	w.Header().Set("Cache-Control", "no-store")
+	http.Redirect(w, r, address, http.StatusSeeOther)
+	return nil
+}
+
+// setState stores the state of a sign-in in a cookie. Unlike the session's, it must be sent when the provider
+// redirects the browser back, so it is Lax.
+func (s *Server) setState(w http.ResponseWriter, state string, seconds int) {
+	http.SetCookie(w, &http.Cookie{Name: s.cookieName() + "-state", Value: state, Path: "/", HttpOnly: true, Secure: s.config.Secure,
+		SameSite: http.SameSiteLaxMode, MaxAge: seconds})
+}
+
+// onward continues by a page instead of a redirect: a redirect that follows another site's request would come without
+// the session's cookie, which is Strict.
+var onward = template.Must(template.New("").Parse(`<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>jurat</title><meta http-equiv="refresh" content="0; url={{.}}"><a href="{{.}}">jurat</a></html>
+`))
+
+// fromProvider makes a session from the provider's answer.
+func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	if s.config.Provider == nil {
+		return fmt.Errorf("%w: this server has no provider for signing in", api.ErrNotFound)
+	}
+	state := ""
+	if c, err := r.Cookie(s.cookieName() + "-state"); err == nil {
+		state = c.Value
+	}
+	s.setState(w, "", -1)
+	person, next, err := s.config.Provider.Finish(r.Context(), r.URL.Query(), state)
+	switch {
+	case errors.Is(err, openid.ErrNobody):
+		return fmt.Errorf("%w: %w", api.ErrForbidden, err)
+	case errors.Is(err, openid.ErrStale), errors.Is(err, openid.ErrRefused):
+		return fmt.Errorf("%w: %w", api.ErrSignIn, err)
+	case err != nil:
+		return err
+	}
+	order := access.Order{Name: person.Name, Roles: person.Roles, For: sessionTime,
+		Reason: fmt.Sprintf("signed in as %q of the provider", person.Subject), By: s.config.Provider.Issuer()}
+	if err := s.grantSession(w, r, order); err != nil {
+		return err
+	}
+	var page bytes.Buffer
+	if err := onward.Execute(&page, next); err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return writeDoc(w, r, http.StatusOK, "text/html; charset=utf-8", page.Bytes())
 }

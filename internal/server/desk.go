@@ -319,16 +319,6 @@ func (s *Server) stillWaits(ctx context.Context, id string, seen pages.Seen) err
 // assigners say who means to decide on a trial.
 var assigners = Who{Roles: []access.Role{access.Reviewer, access.Operator}}
 
-func (s *Server) assignRoutes() []Route {
-	return []Route{
-		{Method: "POST", Pattern: "/v1/submissions/{id}/take", Kind: API, Who: assigners, Handle: s.entered(http.StatusOK, withBody(s.postTaking)), Doc: Doc{
-			Summary: "Take a trial that waits for a person: others see who means to decide on it. An operator can assign it to another reviewer. It hinders nobody from deciding, and ends with the next decision.",
-			In:      api.Taking{}, Out: api.Submission{}}},
-		{Method: "POST", Pattern: "/v1/submissions/{id}/give-back", Kind: API, Who: assigners, Handle: s.entered(http.StatusOK, withBody(s.postGivingBack)), Doc: Doc{
-			Summary: "Give back a trial that was taken. The reviewer who has it and operators may.", In: api.GivingBack{}, Out: api.Submission{}}},
-	}
-}
-
 func (s *Server) postTaking(r *http.Request, c *Caller, asked *api.Taking) (string, error) {
 	id := r.PathValue("id")
 	return id, s.take(r.Context(), c, id, *asked)

@@ -2,43 +2,31 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/acts"
 	"jurat/internal/docket"
 	"jurat/internal/find"
+	"jurat/internal/inorder"
 	"jurat/internal/ledger"
 	"jurat/internal/pages"
+	"jurat/internal/schedule"
 	"jurat/internal/trial"
+	"jurat/internal/words"
 	"jurat/reputation"
+	"jurat/verify"
 )
-
-// findRoutes search trials and records, and show what belongs together.
-func (s *Server) findRoutes() []Route {
-	trials, records := parametersOf(find.TrialParameters()), parametersOf(find.RecordParameters())
-	get := func(pattern string, kind Kind, who Who, handle Handler, doc Doc) Route {
-		return Route{Method: "GET", Pattern: pattern, Kind: kind, Heavy: true, Who: who, Handle: handle, Doc: doc}
-	}
-	return []Route{
-		get("/v1/trials", API, SignedIn, s.getTrials, Doc{Summary: "Trials that match, with counts of what the caller may read: a submitter finds its own.", Out: api.TrialList{}, Query: trials}),
-		get("/v1/trials.csv", API, SignedIn, s.getTrials, Doc{Summary: "The same as CSV. No cell is a formula.", Media: csvMedia, Query: trials}),
-		get("/v1/trials/{id}/compare/{other}", API, SignedIn, inJSON(s.comparison), Doc{Summary: "Two trials side by side: outcomes, scores, and which findings differ.", Out: api.TrialComparison{}}),
-		get("/v1/search", API, SignedIn, s.getHits, Doc{Summary: "Who said this, and when: the records that match, among those that the caller may read.", Out: api.HitList{}, Query: records}),
-		get("/v1/search.csv", API, SignedIn, s.getHits, Doc{Summary: "The same as CSV. No cell is a formula.", Media: csvMedia, Query: records}),
-		get("/v1/agents/{name}/history", API, Overseers, inJSON(s.getHistory), Doc{Summary: "The trials of an agent, the newest first, and what its jurors had in common.", Out: api.AgentHistory{},
-			Query: []Parameter{{"after", "the cursor of the previous page"}}}),
-		get("/trials", Page, SignedIn, s.trialsPage, Doc{Summary: "The trials that match, and the form of filters.",
-			Query: append(trials, Parameter{"a", "with b: the page of these two trials side by side"}, Parameter{"b", "see a"})}),
-		get("/search", Page, SignedIn, shown(s, s.searchPage), Doc{Summary: "Who said this, and when: the records that match, and the form of conditions.", Query: records}),
-		get("/trials/{id}/compare/{other}", Page, SignedIn, shown(s, s.comparisonPage), Doc{Summary: "Two trials side by side."}),
-	}
-}
 
 const csvMedia = "text/csv"
 
@@ -199,20 +187,6 @@ func (s *Server) comparisonPage(r *http.Request, c *Caller) (*pages.Comparison, 
 	return pages.NewComparison(both), nil
 }
 
-// agentRoutes show what the log has about agents.
-func (s *Server) agentRoutes() []Route {
-	query := []Parameter{{"ca", "the agent is the one whose keys the CA of this name certified; needed where the trust file has several and none of the agent's keys"}}
-	return []Route{
-		{Method: "GET", Pattern: "/v1/agents/{name}/reputation", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: s.getReputation, Doc: Doc{
-			Summary: "How the sealed records of an agent were judged, by this installation's trust file and the default policy: what jurat reputation --json prints. docs/reputation.md describes it.",
-			Out:     reputation.View{}, Query: query}},
-		{Method: "GET", Pattern: "/v1/agents/{name}/conduct", Kind: API, Heavy: true, Who: Overseers, Handle: s.getConduct, Doc: Doc{
-			Summary: "What the log has about an agent: the case file of each trial that judged it, and its own records, as bundles, one in a line. With them and the log's entries, anyone computes the agent's reputation alone: jurat reputation --log.",
-			Media:   bundleLines, Query: []Parameter{{"size", "only what the log had when it was this long, such as a checkpoint says; without it, all"}}}},
-		{Method: "GET", Pattern: "/agents/{name}", Kind: Page, Heavy: true, Who: Readers, Handle: shown(s, s.agentPage), Doc: Doc{Summary: "An agent's reputation.", Query: query}},
-	}
-}
-
 func (s *Server) getReputation(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	v, err := s.reputationOf(r, c)
 	if err != nil {
@@ -312,4 +286,330 @@ func (s *Server) reputationOf(r *http.Request, c *Caller) (*reputation.View, err
 		return nil, fmt.Errorf("%w: %w; 'jurat reputation' computes it", api.ErrTooLarge, err)
 	}
 	return v, err
+}
+
+func (s *Server) recordings(r *http.Request, c *Caller) (api.Recordings, error) {
+	t, err := s.scheduler.Trials(r.Context())
+	if err != nil {
+		return api.Recordings{}, err
+	}
+	list, err := s.keeper.Recordings(r.Context(), r.URL.Query().Get, t, s.reader(r.Context(), c, t))
+	return list, ofSearch(err)
+}
+
+func (s *Server) recordingsPage(r *http.Request, c *Caller) (*pages.Recordings, error) {
+	page := &pages.Recordings{Searched: pages.Searched{Query: r.URL.Query()}}
+	list, err := s.recordings(r, c)
+	if page.Query.Get("after") == "" && err == nil { // a later page stays as it is
+		page.Events = RecordingEventsPath
+	}
+	return page, fill(page, list, err)
+}
+
+// recording reads acts of a chain: so many, from a number on. It returns api.ErrNotFound if recorders saw nothing in the chain, if it has no
+// such act, or if the caller may not read it, and the errors of the log.
+func (s *Server) recording(ctx context.Context, c *Caller, chain string, from, n int64) (*RecordedChain, error) {
+	read, err := s.readRecording(ctx, c, chain, from, n)
+	if errors.Is(err, api.ErrNotFound) {
+		return nil, s.noSuchChain(c)
+	}
+	return read, unnamed(err)
+}
+
+func (s *Server) getRecording(r *http.Request, c *Caller) (*RecordedChain, error) {
+	from, err := number(r, "from", 1, 1<<40)
+	if err != nil {
+		return nil, err
+	}
+	n, err := number(r, "limit", pages.ActsPerPage, mostActs)
+	if err != nil {
+		return nil, err
+	}
+	return s.recording(r.Context(), c, r.PathValue("chain"), from, n)
+}
+
+// recordingPage shows a part of a chain, or one act of it.
+func (s *Server) recordingPage(r *http.Request, c *Caller) (*pages.Conversation, error) {
+	from, n, err := partOf(r)
+	if err != nil {
+		return nil, err
+	}
+	chain, err := s.recording(r.Context(), c, r.PathValue("chain"), from, n)
+	if err != nil {
+		return nil, err
+	}
+	proofs, err := s.proofsOf(r.Context(), chain, s.language(r))
+	if err != nil {
+		return nil, err
+	}
+	page := pages.NewConversation(chain.Recording, &docket.ChainPart{From: chain.From, Next: chain.Next, Acts: chain.Steps, Events: chain.Events}, chain.Records, proofs)
+	page.Alone, page.Send, page.Key = n == 1, Submitters.admits(c) && !c.Stranger(), rand.Text()
+	page.Panel, page.Rules = whoSits(s.config.Seats)
+	if page.After == 0 && !page.Alone && Overseers.admits(c) && !changes(r) { // what is new comes at the end
+		page.Events = RecordingEventsPath
+	}
+	return page, nil
+}
+
+// recordedFile returns a chain that recorders sealed for a jury, as a bundle, if the caller may read all of it: with the texts that are
+// sealed apart that the caller may see.
+func (s *Server) recordedFile(ctx context.Context, c *Caller, chain string) ([]byte, error) {
+	records, err := s.readableChain(ctx, c, chain, true)
+	if err != nil {
+		return nil, unnamed(err)
+	}
+	if !slices.ContainsFunc(records, func(r *evidence.Record) bool { return r.Payload.Observed != nil }) {
+		return nil, unrecorded()
+	}
+	return s.provedFile(ctx, records)
+}
+
+// tryRecording begins a trial of a recorded chain, by the form. If that is refused, the page is shown again with the reason.
+func (s *Server) tryRecording(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	on, err := s.caseFrom(r.Context(), c, &api.NewSubmission{Recorded: r.PathValue("chain")})
+	return s.begin(w, r, c, on, err, func(err error) error { return again(s, w, r, c, err, s.recordingPage) })
+}
+
+// recordingEvents says that there is something new, as long as the caller may see it.
+func (s *Server) recordingEvents(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	r, end := s.live.While(r, func(ctx context.Context) error { return s.stillGranted(ctx, c) })
+	defer end()
+	s.streaming.Add(1)
+	defer s.streaming.Done()
+	return s.live.Events(w, r, s.watchRecordings)
+}
+
+// A held counts the bytes that reading a part of a chain holds at once: the bodies from which later ones may copy, the largest act while it is
+// read, and the acts that are shown.
+type held struct{ window, largest int64 }
+
+// more returns how much more a record takes.
+func (h *held) more(r *evidence.Record, shown bool) (n int64) {
+	bodies := int64(0)
+	if o := r.Payload.Observed; o != nil {
+		for _, b := range []*evidence.ObservedBody{o.Request, o.Response} {
+			if b != nil {
+				bodies += min(b.Bytes, observed.MaxKept)
+			}
+		}
+	}
+	grown := min(h.window+bodies, observed.MaxWindow) - h.window
+	larger := max(0, 4*bodies-h.largest)
+	h.window, h.largest = h.window+grown, h.largest+larger
+	if n = grown + larger; shown {
+		n += 2 * int64(len(r.Canonical()))
+	}
+	return n
+}
+
+// A RecordedChain is a part of a recorded chain.
+type RecordedChain struct {
+	api.Recording
+	Records int64                `json:"records"`         // of the whole chain
+	From    int64                `json:"from"`            // the number of the first act here, from 1
+	Next    int64                `json:"next,omitzero"`   // the number of the act after the last one here; absent: there is none
+	Steps   []docket.RecordedAct `json:"steps"`           // the records of the chain, with the messages that are new in each
+	Events  []docket.RecordedAct `json:"events,omitzero"` // what the recorders said of themselves meanwhile
+
+	opened map[string]*evidence.Record
+}
+
+const (
+	mostEvents   = 50 // of recorders, on a page
+	eventsAtOnce = 4  // in memory: each can be as large as a record may be
+	mostActs     = 100
+)
+
+func (s *Server) readRecording(ctx context.Context, c *Caller, chain string, from, n int64) (*RecordedChain, error) {
+	t, err := s.scheduler.Trials(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x, _, err := s.keeper.Ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := x.Recording(ctx, chain)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return nil, unrecorded()
+	}
+	if from > r.Records {
+		return nil, fmt.Errorf("%w: the chain has no act %d", api.ErrNotFound, from)
+	}
+	n = min(n, r.Records-from+1) // what the index does not have yet comes with its place in the list
+	read := &RecordedChain{From: from, Records: r.Records, opened: map[string]*evidence.Record{}}
+	if read.Recording, err = docket.Recording(r, t, s.reader(ctx, c, t)); err != nil {
+		return nil, err
+	}
+	number, holds := int64(0), held{}
+	part, err := docket.ReadPart(chain, s.config.Installation.Ledger.ChainRecords(ctx, chain), docket.PartOrder{From: from, N: n, Prices: s.config.Prices, Open: func(r *evidence.Record) (*evidence.Record, error) {
+		number++
+		if err := memoryAccountOf(ctx).Take(ctx, holds.more(r, number >= from)); err != nil {
+			return nil, err
+		}
+		if err := s.mayRead(ctx, c, r); err != nil {
+			return nil, err
+		}
+		opened, err := s.disclosedTo(ctx, c, r)
+		if err == nil && number >= from {
+			read.opened[r.Payload.RecordID] = opened
+		}
+		return opened, err
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if part.Next > r.Records {
+		part.Next = 0
+	}
+	if err := part.FindErased(ctx, x); err != nil {
+		return nil, err
+	}
+	read.Next, read.Steps = part.Next, part.Acts
+	read.Events, err = s.recorderEvents(ctx, c, x, r, part)
+	return read, err
+}
+
+func unrecorded() error {
+	return fmt.Errorf("%w: no recorder has seen anything in a chain of this name", api.ErrNotFound)
+}
+
+// recorderEvents lists what recorders said of themselves while they saw a part of a chain, as far as the caller may read it.
+func (s *Server) recorderEvents(ctx context.Context, c *Caller, x *find.Index, r *find.Recording, part *docket.ChainPart) (list []docket.RecordedAct, err error) {
+	places, err := x.Events(ctx, r, part.From, part.Next, mostEvents)
+	if err != nil {
+		return nil, err
+	}
+	for page := range slices.Chunk(places, eventsAtOnce) {
+		rows, err := s.config.Installation.Ledger.RowsAt(ctx, page)
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			record, err := rows[i].Record()
+			if errors.Is(err, ledger.ErrExpired) {
+				continue
+			}
+			allowed := false
+			if err == nil {
+				allowed, err = acts.Allows(s.mayRead(ctx, c, record))
+			}
+			if err == nil && allowed {
+				var act docket.RecordedAct
+				act, err = docket.RecordedEvent(record)
+				list = append(list, act)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return list, nil
+}
+
+// proofsOf verifies each record that a part of a chain shows, by itself.
+func (s *Server) proofsOf(ctx context.Context, chain *RecordedChain, lang words.Lang) (map[string]pages.RecordedProof, error) {
+	by, err := s.config.Installation.Trust(ctx)
+	if err != nil {
+		return nil, err
+	}
+	proofs := map[string]pages.RecordedProof{}
+	type proof struct {
+		record string
+		pages.RecordedProof
+	}
+	err = inorder.Each(chain.Steps, func(a docket.RecordedAct) (proof, error) {
+		one, err := s.config.Installation.Ledger.ProveOne(ctx, chain.opened[a.Record])
+		if err != nil {
+			return proof{}, err
+		}
+		report := verify.Record(one, verify.Options{Trust: by})
+		p := pages.RecordedProof{Rests: words.RestsOn(lang, report)}
+		if p.Status, p.Why = docket.Proved(report); p.Status != verify.Proved {
+			p.Rests = ""
+		}
+		return proof{a.Record, p}, nil
+	}, func(p proof) error {
+		proofs[p.record] = p.RecordedProof
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("verifying the records of a chain: %w", err)
+	}
+	return proofs, nil
+}
+
+// RecordingEventsPath is the address at which pages learn that there is something new.
+const RecordingEventsPath = "/v1/recording-events"
+
+// partOf reads which acts a page shows: those of a page of the chain, or one.
+func partOf(r *http.Request) (from, n int64, err error) {
+	if text := r.PathValue("number"); text != "" {
+		from, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || from < 1 {
+			return 0, 0, fmt.Errorf("%w: the chain has no act %q", api.ErrNotFound, text)
+		}
+		return from, 1, nil
+	}
+	page, err := pageNumber(r)
+	return (page-1)*pages.ActsPerPage + 1, pages.ActsPerPage, err
+}
+
+// atLeast is how long a page that follows recorders is left alone after it was told that there is something new.
+const atLeast = time.Second
+
+// watchRecordings returns what a page waits for: that recorders sealed something, or that a trial went on. Each has an event that says no
+// more than that.
+func (s *Server) watchRecordings(ctx context.Context) (*schedule.Watching, error) {
+	x, _, err := s.keeper.Ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &schedule.Watching{Frames: s.frames(ctx, x)}, nil
+}
+
+func (s *Server) frames(ctx context.Context, x *find.Index) iter.Seq2[schedule.Frame, error] {
+	return func(yield func(schedule.Frame, error) bool) {
+		grown := s.config.Installation.Ledger.Grown(ctx)
+		last, err := x.LastOfInterest(ctx)
+		for err == nil {
+			select {
+			case <-ctx.Done():
+				return
+			case <-s.draining.Done():
+				yield(schedule.Frame{}, schedule.ErrClosing)
+				return
+			case _, open := <-grown:
+				if !open {
+					return
+				}
+			}
+			var now int64
+			if err = x.Follow(ctx, nil); err == nil {
+				now, err = x.LastOfInterest(ctx)
+			}
+			if now == last || err != nil {
+				continue
+			}
+			if last = now; !yield(schedule.Frame{Seq: now, Type: "recorded", JSON: []byte("{}")}, nil) || !wait(ctx) {
+				return
+			}
+		}
+		if ctx.Err() == nil {
+			yield(schedule.Frame{}, err)
+		}
+	}
+}
+
+// wait lets more come together into one event.
+func wait(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(atLeast):
+		return true
+	}
 }

@@ -30,14 +30,17 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, _ *Caller) e
 	return nil
 }
 
-// A metricsConfig says where the gauges come from. All fields but Trials are needed.
-type metricsConfig struct {
+// gaugeSources say where the gauges come from. All fields but Trials are needed.
+type gaugeSources struct {
 	Records  func(context.Context) (int64, error)              // records in the log
 	Waiting  func(context.Context) (int, error)                // trials that wait, in all processes
 	UnderWay func() int                                        // trials that this process conducts
 	Cosigned func(context.Context) (*witness.Cosigning, error) // the last checkpoint that witnesses cosigned; nil without one
+	Owing    func(context.Context) ([]storage.Owed, error)     // records that wait for time stamps
+	Open     func(context.Context) ([]time.Time, error)        // when the trials were submitted that need a person, the oldest first
+	Grants   func(context.Context) ([]access.Listed, error)    // tokens
 	Trials   *TrialMetrics                                     // nil: none, as on a server that holds no trials
-	Domain   domain
+	Now      func() time.Time
 }
 
 // metrics are those of one server. Their labels have few values: routes, statuses, action types, and no name or id. They are safe for concurrent use.
@@ -50,7 +53,7 @@ type metrics struct {
 }
 
 // newMetrics makes the metrics of one server.
-func newMetrics(c metricsConfig) *metrics {
+func newMetrics(c gaugeSources) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_http_requests_total", Help: "Answered requests."},
@@ -66,50 +69,86 @@ func newMetrics(c metricsConfig) *metrics {
 	// Metrics of the process itself: memory, goroutines, open files.
 	m.registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC)))
-	m.gauge("jurat_ledger_records", "Records in the log; -1 while it cannot be read.", func() float64 { return countOf(c.Records) })
-	m.gauge("jurat_trials_waiting", "Trials that wait for their turn, in all processes together; -1 while that cannot be read.", func() float64 { return countOf(c.Waiting) })
-	m.gauge("jurat_trials_under_way", "Trials that are being conducted in this process.", func() float64 { return float64(c.UnderWay()) })
-	m.witnesses(c)
-	m.domain(c.Domain)
+	m.registry.MustRegister(owing{&c}, build())
+	m.gauges(&c)
+	m.witnesses(&c)
 	if c.Trials != nil {
 		m.registry.MustRegister(c.Trials.verdicts, c.Trials.absences, c.Trials.answers, c.Trials.cost)
 	}
 	return m
 }
 
-func (m *metrics) gauge(name, help string, value func() float64) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+// gauge adds a gauge, which is -1 while its value cannot be read.
+func (m *metrics) gauge(name, help string, value func(context.Context) (float64, error)) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+		n, err := value(context.Background()) // Prometheus passes no context
+		if err != nil {
+			return -1
+		}
+		return n
+	}))
 }
 
-// countOf returns -1 if the count fails. Prometheus passes no context.
-func countOf[N int | int64](count func(context.Context) (N, error)) float64 {
-	n, err := count(context.Background())
-	if err != nil {
-		return -1
-	}
-	return float64(n)
-}
+// soon is before when a token expires soon.
+const soon = 7 * 24 * time.Hour
 
-// witnesses adds gauges that show whether the witnesses keep up.
-func (m *metrics) witnesses(c metricsConfig) {
-	kept := func(value func(*witness.Cosigning) float64) func() float64 {
-		return func() float64 {
-			last, err := c.Cosigned(context.Background()) // Prometheus passes no context
-			if err != nil || last == nil {
-				return 0
+// gauges adds those of the log, of trials, and of what waits for people.
+func (m *metrics) gauges(c *gaugeSources) {
+	m.gauge("jurat_ledger_records", "Records in the log; -1 while it cannot be read.", func(ctx context.Context) (float64, error) {
+		n, err := c.Records(ctx)
+		return float64(n), err
+	})
+	m.gauge("jurat_trials_waiting", "Trials that wait for their turn, in all processes together; -1 while that cannot be read.", func(ctx context.Context) (float64, error) {
+		n, err := c.Waiting(ctx)
+		return float64(n), err
+	})
+	m.gauge("jurat_trials_under_way", "Trials that are being conducted in this process.", func(context.Context) (float64, error) { return float64(c.UnderWay()), nil })
+	m.gauge("jurat_reviews_open", "Trials that need a person; -1 while that cannot be read.", func(ctx context.Context) (float64, error) {
+		open, err := c.Open(ctx)
+		return float64(len(open)), err
+	})
+	m.gauge("jurat_reviews_oldest_age_seconds", "Time since the oldest of them was submitted; 0 if there are none, -1 while that cannot be read.", func(ctx context.Context) (float64, error) {
+		open, err := c.Open(ctx)
+		if len(open) == 0 {
+			return 0, err
+		}
+		return max(c.Now().Sub(open[0]).Seconds(), 0), err
+	})
+	tokens := func(within time.Duration) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (n float64, err error) {
+			grants, err := c.Grants(ctx)
+			for _, g := range grants {
+				if g.Ended == nil && !g.Session && (within == 0 || g.Until.Sub(c.Now()) < within) {
+					n++
+				}
 			}
-			return value(last)
+			return n, err
+		}
+	}
+	m.gauge("jurat_access_tokens", "Valid tokens without sessions of browsers; -1 while that cannot be read.", tokens(0))
+	m.gauge("jurat_access_tokens_expiring", "Those of them that end within seven days.", tokens(soon))
+}
+
+// witnesses adds gauges that show whether the witnesses keep up. They are 0 where no checkpoint is cosigned or can be read.
+func (m *metrics) witnesses(c *gaugeSources) {
+	kept := func(value func(*witness.Cosigning) int64) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (float64, error) {
+			last, err := c.Cosigned(ctx)
+			if err != nil || last == nil {
+				return 0, nil
+			}
+			return float64(value(last)), nil
 		}
 	}
 	m.gauge("jurat_log_cosigned_records", "Records under the last checkpoint that witnesses have cosigned; 0 without witnesses.",
-		kept(func(k *witness.Cosigning) float64 { return float64(k.Size) }))
-	m.gauge("jurat_log_cosignatures", "Witnesses that have cosigned that checkpoint.", kept(func(k *witness.Cosigning) float64 { return float64(k.Cosigned()) }))
-	m.gauge("jurat_log_quorum", "Witnesses that must have cosigned a checkpoint for it to count.", kept(func(k *witness.Cosigning) float64 { return float64(k.Quorum) }))
+		kept(func(k *witness.Cosigning) int64 { return k.Size }))
+	m.gauge("jurat_log_cosignatures", "Witnesses that have cosigned that checkpoint.", kept(func(k *witness.Cosigning) int64 { return int64(k.Cosigned()) }))
+	m.gauge("jurat_log_quorum", "Witnesses that must have cosigned a checkpoint for it to count.", kept(func(k *witness.Cosigning) int64 { return int64(k.Quorum) }))
 }
 
 // Untold adds the gauge of messages that the webhook has not taken yet. Call it once.
 func (m *metrics) Untold(waiting func() int64) {
-	m.gauge("jurat_webhook_messages_waiting", "Messages that the webhook has not taken yet.", func() float64 { return float64(waiting()) })
+	m.gauge("jurat_webhook_messages_waiting", "Messages that the webhook has not taken yet.", func(context.Context) (float64, error) { return float64(waiting()), nil })
 }
 
 // Sealed counts a record that was sealed or accepted.
@@ -129,52 +168,8 @@ func (m *metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{DisableCompression: true}).ServeHTTP(w, r)
 }
 
-// A domain says where the gauges of what waits for people and authorities come from. All fields are needed.
-type domain struct {
-	Owing  func(context.Context) ([]storage.Owed, error)  // records that wait for time stamps
-	Open   func(context.Context) ([]time.Time, error)     // when the trials were submitted that need a person, the oldest first
-	Grants func(context.Context) ([]access.Listed, error) // tokens
-	Now    func() time.Time
-}
-
-// soon is before when a token expires soon.
-const soon = 7 * 24 * time.Hour
-
-// domain adds these gauges. The label authority has as many values as the operator has configured authorities.
-func (m *metrics) domain(d domain) {
-	m.registry.MustRegister(owing{d}, build())
-	m.gauge("jurat_reviews_open", "Trials that need a person; -1 while that cannot be read.", func() float64 {
-		return countOf(func(ctx context.Context) (int, error) { open, err := d.Open(ctx); return len(open), err })
-	})
-	m.gauge("jurat_reviews_oldest_age_seconds", "Time since the oldest of them was submitted; 0 if there are none, -1 while that cannot be read.", func() float64 {
-		open, err := d.Open(context.Background()) // Prometheus passes no context
-		switch {
-		case err != nil:
-			return -1
-		case len(open) == 0:
-			return 0
-		}
-		return max(d.Now().Sub(open[0]).Seconds(), 0)
-	})
-	tokens := func(within time.Duration) func() float64 {
-		return func() float64 {
-			return countOf(func(ctx context.Context) (n int, err error) {
-				grants, err := d.Grants(ctx)
-				for _, g := range grants {
-					if g.Ended == nil && !g.Session && (within == 0 || g.Until.Sub(d.Now()) < within) {
-						n++
-					}
-				}
-				return n, err
-			})
-		}
-	}
-	m.gauge("jurat_access_tokens", "Valid tokens without sessions of browsers; -1 while that cannot be read.", tokens(0))
-	m.gauge("jurat_access_tokens_expiring", "Those of them that end within seven days.", tokens(soon))
-}
-
-// owing are gauges of the records that wait for time stamps.
-type owing struct{ domain }
+// owing are gauges of the records that wait for time stamps. The label authority has as many values as the operator has configured authorities.
+type owing struct{ *gaugeSources }
 
 var (
 	stampsWaiting = prometheus.NewDesc("jurat_stamps_waiting", "Records that wait for a time stamp of this authority.", []string{"authority"}, nil)

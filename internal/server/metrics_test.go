@@ -28,15 +28,16 @@ import (
 var now = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
 // everything makes metrics whose sources say this.
-func everything(d domain, trials *TrialMetrics) *metrics {
-	count := func(context.Context) (int64, error) { return 7, nil }
-	d.Now = func() time.Time { return now }
-	return newMetrics(metricsConfig{Records: count, Waiting: func(context.Context) (int, error) { return 2, nil }, UnderWay: func() int { return 1 },
-		Cosigned: func(context.Context) (*witness.Cosigning, error) { return nil, nil }, Trials: trials, Domain: d})
+func everything(c gaugeSources, trials *TrialMetrics) *metrics {
+	c.Records = func(context.Context) (int64, error) { return 7, nil }
+	c.Waiting, c.UnderWay = func(context.Context) (int, error) { return 2, nil }, func() int { return 1 }
+	c.Cosigned = func(context.Context) (*witness.Cosigning, error) { return nil, nil }
+	c.Now, c.Trials = func() time.Time { return now }, trials
+	return newMetrics(c)
 }
 
-func quiet() domain {
-	return domain{Owing: func(context.Context) ([]storage.Owed, error) { return nil, nil }, Open: func(context.Context) ([]time.Time, error) { return nil, nil },
+func quiet() gaugeSources {
+	return gaugeSources{Owing: func(context.Context) ([]storage.Owed, error) { return nil, nil }, Open: func(context.Context) ([]time.Time, error) { return nil, nil },
 		Grants: func(context.Context) ([]access.Listed, error) { return nil, nil }}
 }
 
@@ -78,7 +79,7 @@ func TestDomain(t *testing.T) {
 	grant := func(left time.Duration, session bool, ended error) access.Listed {
 		return access.Listed{Grant: access.Grant{Until: now.Add(left), Session: session}, Ended: ended}
 	}
-	d := domain{
+	d := gaugeSources{
 		Owing: func(context.Context) ([]storage.Owed, error) {
 			return []storage.Owed{{Authority: "one", Records: 5, Since: now.Add(-time.Hour)}}, nil
 		},
@@ -92,7 +93,7 @@ func TestDomain(t *testing.T) {
 		"jurat_reviews_open": 2, "jurat_reviews_oldest_age_seconds": 3 * 3600, "jurat_access_tokens": 2, "jurat_access_tokens_expiring": 1})
 	want(t, everything(quiet(), nil), map[string]float64{"jurat_reviews_open": 0, "jurat_reviews_oldest_age_seconds": 0, "jurat_access_tokens": 0, "jurat_access_tokens_expiring": 0})
 	broken := errors.New("the disk is gone")
-	d = domain{Owing: func(context.Context) ([]storage.Owed, error) { return nil, broken }, Open: func(context.Context) ([]time.Time, error) { return nil, broken },
+	d = gaugeSources{Owing: func(context.Context) ([]storage.Owed, error) { return nil, broken }, Open: func(context.Context) ([]time.Time, error) { return nil, broken },
 		Grants: func(context.Context) ([]access.Listed, error) { return nil, broken }}
 	want(t, everything(d, nil), map[string]float64{"jurat_reviews_open": -1, "jurat_reviews_oldest_age_seconds": -1, "jurat_access_tokens": -1, "jurat_access_tokens_expiring": -1})
 }

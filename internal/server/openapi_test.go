@@ -59,7 +59,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 		if !ok || item[strings.ToLower(route.Method)] == nil {
 			t.Errorf("%s is not described", route.Name())
 		}
-		if route.Kind == server.API && route.Doc.Summary == "" {
+		if route.Kind == server.API && route.Summary == "" {
 			t.Errorf("%s: nothing says what it is", route.Name())
 		}
 	}
@@ -150,7 +150,7 @@ func TestSchemasAreWhatTravels(t *testing.T) {
 	schemas := doc["components"].(map[string]any)["schemas"].(map[string]any)
 	values := []any{api.Problem{}}
 	for _, route := range r.Routes() {
-		for _, value := range []any{route.Doc.In, route.Doc.Out} {
+		for _, value := range []any{route.In, route.Out} {
 			if value != nil && reflect.TypeOf(value).Kind() == reflect.Struct {
 				values = append(values, value)
 			}
@@ -273,7 +273,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	doc, _ := description(t, h.running)
 	given, problems := 0, map[string]any{}
 	for _, route := range h.Routes() {
-		if route.Doc.Out == nil || route.Kind != server.API {
+		if route.Out == nil || route.Kind != server.API {
 			continue
 		}
 		request, who := h.goodRequests()[route.Name()], access.Operator
@@ -314,7 +314,7 @@ func TestExamplesAreTaken(t *testing.T) {
 	doc, _ := description(t, h.running)
 	sent := 0
 	for _, route := range h.Routes() {
-		if route.Doc.In == nil {
+		if route.In == nil {
 			continue
 		}
 		sent++
@@ -374,7 +374,7 @@ func TestEnumerations(t *testing.T) {
 	described := server.Enumerations()
 	reached := map[reflect.Type]bool{reflect.TypeFor[api.Problem](): true}
 	for _, route := range start(t, nil).Routes() {
-		for _, value := range []any{route.Doc.In, route.Doc.Out} {
+		for _, value := range []any{route.In, route.Out} {
 			if value != nil && reflect.TypeOf(value).Kind() == reflect.Struct {
 				reach(reached, reflect.TypeOf(value))
 			}

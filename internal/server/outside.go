@@ -19,15 +19,6 @@ import (
 	"jurat/tiles"
 )
 
-// portalRoutes are the verification page, and the same page as a file that needs no server.
-func (s *Server) portalRoutes() []Route {
-	return []Route{
-		{Method: "GET", Pattern: "/verify", Kind: Page, Shared: true, Who: Anyone, Handle: s.verifyPage, Doc: Doc{Summary: "The page on which everyone can verify a file."}},
-		{Method: "GET", Pattern: "/verify.html", Kind: Page, Shared: true, Who: Anyone, Handle: writePortalFile, Doc: Doc{Summary: "The same page as a file that needs no server."}},
-		{Method: "GET", Pattern: portalFiles + "{name}", Kind: Static, Shared: true, Who: Anyone, Handle: writePortalAsset, Doc: Doc{Summary: "A file of that page."}},
-	}
-}
-
 func (s *Server) verifyPage(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	trust, err := s.config.Installation.Trust(r.Context())
 	if err != nil {
@@ -45,23 +36,6 @@ func (s *Server) verifyPage(w http.ResponseWriter, r *http.Request, _ *Caller) e
 // the evidence of a case can recognise it there, and signatures identify their keys. So strangers could learn that
 // private records exist.
 var entryReaders = Who{Roles: []access.Role{access.Reviewer, access.Auditor, access.Operator}}
-
-// tileRoutes serve the log in the layout of C2SP tlog-tiles.
-func (s *Server) tileRoutes() []Route {
-	entries := entryReaders
-	if s.config.PublicEntries {
-		entries = Anyone
-	}
-	return []Route{
-		{Method: "GET", Pattern: "/log/checkpoint", Kind: API, Shared: true, Who: Anyone, Handle: s.getCheckpoint,
-			Doc: Doc{Summary: "The log's signed checkpoint, with the cosignatures of witnesses: a C2SP signed note.", Media: "text/plain"}},
-		{Method: "GET", Pattern: "/log/tile/{level}/{index...}", Kind: API, Shared: true, Who: Anyone, Handle: s.getTile,
-			Doc: Doc{Summary: "Hashes of the log's tree: a tile of C2SP tlog-tiles.", Media: "application/octet-stream"}},
-		{Method: "GET", Pattern: "/log/tile/entries/{index...}", Kind: API, Shared: entries.Strangers == Everything, Heavy: true, Who: entries,
-			Handle: s.getEntries,
-			Doc:    Doc{Summary: "What the log hashed under a tile of level 0: a bundle of entries of C2SP tlog-tiles.", Media: "application/octet-stream"}},
-	}
-}
 
 func (s *Server) getCheckpoint(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	checkpoint, err := s.config.Installation.Witnesses.Published(r.Context())
@@ -152,22 +126,6 @@ func (s *Server) getEntries(w http.ResponseWriter, r *http.Request, _ *Caller) e
 func writeForEver(w http.ResponseWriter, r *http.Request, kept string, doc []byte) error {
 	w.Header().Set("Cache-Control", kept+", max-age=31536000, immutable")
 	return writeTagged(w, r, http.StatusOK, "application/octet-stream", doc)
-}
-
-// publicRoutes are the public routes, and those for monitoring the server.
-func (s *Server) publicRoutes() []Route {
-	return []Route{
-		{Method: "GET", Pattern: "/healthz", Kind: API, Who: Anyone, Handle: s.healthz, Probe: true,
-			Doc: Doc{Summary: "The process answers.", Media: "text/plain"}},
-		{Method: "GET", Pattern: "/readyz", Kind: API, Who: Anyone, Handle: s.readyz, Probe: true,
-			Doc: Doc{Summary: "The log takes records.", Media: "text/plain"}},
-		{Method: "GET", Pattern: "/openapi.json", Kind: API, Shared: true, Who: Anyone, Handle: s.getOpenAPI,
-			Doc: Doc{Summary: "This description."}},
-		{Method: "GET", Pattern: "/metrics", Kind: API, Who: metered, Handle: s.getMetrics,
-			Doc: Doc{Summary: "Counts and durations for Prometheus.", Media: "text/plain"}},
-		{Method: "GET", Pattern: "/v1/trust", Kind: API, Shared: true, Who: Anyone, Handle: s.getTrust,
-			Doc: Doc{Summary: "This installation's trust file. Compare its fingerprint over another channel before you verify with it.", Out: Trust}},
-	}
 }
 
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request, _ *Caller) error {

@@ -1,44 +1,37 @@
 package server
 
 import (
+	"archive/zip"
 	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
 	"jurat/api"
+	"jurat/evidence"
+	"jurat/examples"
 	"jurat/internal/access"
+	"jurat/internal/acts"
+	"jurat/internal/find"
+	"jurat/internal/incident"
+	"jurat/internal/ledger"
+	"jurat/internal/ledger/brief"
+	"jurat/internal/openssl"
 	"jurat/internal/pages"
+	"jurat/internal/schedule"
+	"jurat/internal/subject"
+	"jurat/internal/trial"
 	"jurat/internal/words"
+	"jurat/jury"
+	"jurat/verify"
+	"jurat/verify/trust"
 )
-
-// pageRoutes are the pages for people.
-func (s *Server) pageRoutes() []Route {
-	return []Route{
-		{Method: "GET", Pattern: "/{$}", Kind: Page, Who: Anyone, Handle: shown(s, s.home),
-			Doc: Doc{Summary: "The trials that the caller may see, and the form that begins one.", Query: []Parameter{{"before", "the id of a trial: the trials that were submitted before it"}}}},
-		{Method: "GET", Pattern: "/sign-in", Kind: Page, Who: Anyone, Handle: shown(s, s.signInPage),
-			Doc: Doc{Summary: "The form for signing in.", Query: []Parameter{{"link", "the secret of a sign-in link"}, nextParameter}}},
-		{Method: "GET", Pattern: pages.AssetPrefix + "{name}", Kind: Static, Who: Anyone, Handle: s.asset, Doc: Doc{Summary: "A style sheet or script of the pages."}},
-		{Method: "POST", Pattern: "/submissions", Kind: Page, Who: Submitters, Handle: s.submitForm, Doc: Doc{Summary: "Put an agent before the jury, by the form."}},
-		{Method: "GET", Pattern: "/submissions/{id}", Kind: Page, Heavy: true, Who: Readers, Handle: shown(s, s.courtPage),
-			Doc: Doc{Summary: "The courtroom: a trial as it happens.", Query: []Parameter{{"after", "how many of the trial's records the page shows already: what is new is sent"}}}},
-		{Method: "POST", Pattern: "/submissions/{id}/resume", Kind: Page, Who: Submitters, Handle: toCourt(s.goOn), Doc: Doc{Summary: "Continue a trial, by the form."}},
-		{Method: "POST", Pattern: "/submissions/{id}/cancel", Kind: Page, Who: Submitters, Handle: toCourt(s.stopByForm), Doc: Doc{Summary: "Stop a trial, by the form."}},
-		{Method: "GET", Pattern: "/reviews", Kind: Page, Who: Overseers, Handle: shown(s, s.deskPage),
-			Doc: Doc{Summary: "What waits for a person.", Query: []Parameter{{"show", "mine: what the caller has taken; unassigned: what nobody has taken; left out: all"}}}},
-		{Method: "POST", Pattern: "/reviews", Kind: Page, Heavy: true, Who: assigners, Handle: s.severalForm, Doc: Doc{Summary: "Decide, take, give back or assign several cases of the queue by one form: a record for each."}},
-		{Method: "GET", Pattern: "/reviews/{id}", Kind: Page, Heavy: true, Who: SignedIn, Handle: shown(s, s.reviewOf), Doc: Doc{Summary: "The form for a decision on a record."}},
-		{Method: "POST", Pattern: "/reviews/{id}", Kind: Page, Heavy: true, Who: Deciders, Handle: s.decide, Doc: Doc{Summary: "A person's decision on a record, by the form."}},
-		{Method: "GET", Pattern: "/records/{id}", Kind: Page, Heavy: true, Who: Readers, Handle: s.recordPage, Doc: Doc{Summary: "A record, and what is proved of it."}},
-		{Method: "GET", Pattern: "/records/{id}/bundle", Kind: Page, Heavy: true, Who: Readers, Handle: s.recordBundle, Doc: Doc{Summary: "The record and all that belongs to it, as a bundle.", Out: Bundle, Media: "application/json"}},
-		{Method: "GET", Pattern: "/records/{id}/openssl", Kind: Page, Heavy: true, Who: Readers, Handle: s.recordOpenSSL, Doc: Doc{Summary: "What OpenSSL needs to check the record.", Media: "application/zip"}},
-		{Method: "GET", Pattern: "/chains/{chain_id}", Kind: Page, Heavy: true, Who: Readers, Handle: shown(s, s.chainPage),
-			Doc: Doc{Summary: "A chain of records.", Query: []Parameter{{"page", "which page of a long chain, from 1"}}}},
-	}
-}
 
 // nextParameter is the page to open after signing in.
 var nextParameter = Parameter{"next", "a path of this server to go to after signing in"}
@@ -166,4 +159,362 @@ func goTo(w http.ResponseWriter, r *http.Request, path ...string) error {
 	}
 	http.Redirect(w, r, "/"+strings.Join(path, "/"), http.StatusSeeOther)
 	return nil
+}
+
+// maxVerified is the longest chain that is verified completely to show one of its records. In a longer chain only the
+// record is verified.
+const maxVerified = 2000
+
+// recordPage shows one record. The path may also have its digest, as records name each other.
+func (s *Server) recordPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	if strings.HasPrefix(r.PathValue("id"), "sha256:") {
+		return s.byDigest(w, r, c)
+	}
+	record, err := s.provedRecord(r, c)
+	if err != nil {
+		return err
+	}
+	report, belongs, whole, err := s.reportOn(r.Context(), c, record)
+	if err != nil {
+		return err
+	}
+	page := pages.NewSealed(record, report, s.site())
+	if len(whole) > 0 {
+		page.Tried(whole[0])
+	}
+	if belongs != nil {
+		page.Belongs(len(belongs.Indexes), belongs.Cut != nil)
+	}
+	return s.page(w, r, c, page)
+}
+
+// site is the address under which others reach the pages; "": the server knows none.
+func (s *Server) site() incident.Site {
+	if len(s.config.Origins) == 0 {
+		return ""
+	}
+	return incident.Site(s.config.Origins[0])
+}
+
+// byDigest redirects to the page of the record with a digest. A stranger gets the same error for a missing and for a
+// private record.
+func (s *Server) byDigest(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	digest, err := evidence.ParseDigest(r.PathValue("id"))
+	if err != nil {
+		return fmt.Errorf("%w: %w", api.ErrNotFound, err)
+	}
+	record, err := s.config.Installation.Ledger.RecordByDigest(r.Context(), digest)
+	switch {
+	case errors.Is(err, ledger.ErrNotFound) && c.Stranger():
+		return acts.NotPublic()
+	case errors.Is(err, ledger.ErrNotFound):
+		return fmt.Errorf("%w: the log has no record with this digest", api.ErrNotFound)
+	case err != nil:
+		return err
+	}
+	if err := s.mayRead(r.Context(), c, record); err != nil {
+		return err
+	}
+	return goTo(w, r, "records", record.Payload.RecordID)
+}
+
+// provedRecord returns a record with its proofs, and with the disclosures that the caller may see.
+func (s *Server) provedRecord(r *http.Request, c *Caller) (*evidence.Record, error) {
+	record, err := s.disclosed(r.Context(), c, r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return s.config.Installation.Ledger.ProveOne(r.Context(), record)
+}
+
+// reportOn verifies a record by this installation's own trust. If the caller may read its chain, it verifies all that
+// belongs to the record, because alone it proves less, and returns that as well; otherwise it returns nil for it. whole
+// are the records that were verified together.
+func (s *Server) reportOn(ctx context.Context, c *Caller, record *evidence.Record) (report *verify.Report, belongs *brief.Gathered, whole []*evidence.Record, err error) {
+	trusted, err := s.config.Installation.Trust(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	g, err := s.gather(ctx, c, record.Payload.RecordID, s.config.Installation.Ledger.Briefs().GatherRecord)
+	if err == nil && len(g.Indexes) <= maxVerified && (len(g.Indexes) > 1 || record.Payload.ChainID != "") {
+		if whole, err = s.readableCase(ctx, c, g); err == nil {
+			report, whole, err = s.verified(ctx, whole, trusted)
+			return report, g, whole, err
+		}
+	}
+	if err != nil && problemOf(err).Status >= http.StatusInternalServerError {
+		return nil, nil, nil, err
+	}
+	return verify.Record(record, verify.Options{Trust: trusted}), g, nil, nil
+}
+
+// verified adds proofs to a chain and verifies it.
+func (s *Server) verified(ctx context.Context, chain []*evidence.Record, trusted *trust.Trust) (*verify.Report, []*evidence.Record, error) {
+	bundle, err := s.config.Installation.Ledger.Prove(ctx, chain...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return verify.Bundle(bundle, verify.Options{Trust: trusted}), bundle.Records, nil
+}
+
+// chainPage shows the timeline of a chain or a record.
+func (s *Server) chainPage(r *http.Request, c *Caller) (*pages.Chain, error) {
+	id := r.PathValue("chain_id")
+	page, err := pageNumber(r)
+	if err != nil {
+		return nil, err
+	}
+	g, err := s.gather(r.Context(), c, id, s.config.Installation.Ledger.Briefs().Gather)
+	if err != nil {
+		return nil, unnamed(err)
+	}
+	chain, err := s.readableCase(r.Context(), c, g)
+	if err != nil {
+		return nil, unnamed(err)
+	}
+	trusted, err := s.config.Installation.Trust(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	report, records, err := s.verified(r.Context(), chain, trusted)
+	if err != nil {
+		return nil, err
+	}
+	shown := pages.NewChain(id, records, report, int(page))
+	shown.Cut = g.Cut != nil
+	return shown, nil
+}
+
+// recordBundle sends a record as a case file, with all that belongs to it. Without its chain the file would be
+// refuted, because the log counts the missing records.
+func (s *Server) recordBundle(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	record, err := s.readable(r.Context(), c, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	g, err := s.gather(r.Context(), c, record.Payload.RecordID, s.config.Installation.Ledger.Briefs().GatherRecord)
+	if err != nil {
+		return err
+	}
+	return s.sendCase(w, r, c, g, record.Payload.RecordID+".jurat")
+}
+
+// recordOpenSSL sends what OpenSSL needs to check one record, as a zip file.
+func (s *Server) recordOpenSSL(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	record, err := s.provedRecord(r, c)
+	if err != nil {
+		return err
+	}
+	trusted, err := s.config.Installation.Trust(r.Context())
+	if err != nil {
+		return err
+	}
+	var file bytes.Buffer
+	archive := zip.NewWriter(&file)
+	_, err = openssl.Write([]*evidence.Record{record}, trusted, func(name string, content []byte) error {
+		header := &zip.FileHeader{Name: name, Method: zip.Deflate}
+		header.SetMode(0o644)
+		if name == openssl.Script {
+			header.SetMode(0o755)
+		}
+		out, err := archive.CreateHeader(header)
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(content)
+		return err
+	})
+	if errors.Is(err, openssl.ErrNoStamp) {
+		return fmt.Errorf("%w: %w", api.ErrConflict, err)
+	}
+	if err = errors.Join(err, archive.Close()); err != nil {
+		return err
+	}
+	attach(w, record.Payload.RecordID+".zip")
+	return writeTagged(w, r, http.StatusOK, "application/zip", file.Bytes())
+}
+
+// attach makes browsers save an answer under a name, which must have no characters that need quoting.
+func attach(w http.ResponseWriter, name string) {
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+}
+
+// trialsPerPage is how many trials the first page lists at once.
+const trialsPerPage = 20
+
+// home lists trials and takes submissions.
+func (s *Server) home(r *http.Request, c *Caller) (*pages.Home, error) {
+	h := &pages.Home{Hidden: c.Stranger(), Key: rand.Text()}
+	if !c.Stranger() {
+		entries, more, err := s.scheduler.Entries(r.Context(), r.URL.Query().Get("before"), trialsPerPage, s.visible(c))
+		if errors.Is(err, trial.ErrUnknown) {
+			return nil, fmt.Errorf("%w: before: not one of the listed trials", api.ErrMalformed)
+		}
+		if err != nil {
+			return nil, err
+		}
+		h.Trials = briefs(entries)
+		if more {
+			h.Older = "/?" + url.Values{"before": {entries[len(entries)-1].ID}}.Encode()
+		}
+	}
+	h.Panel, h.Rules = whoSits(s.config.Seats)
+	for _, name := range examples.Names() {
+		on, err := exampleCase(name)
+		if err != nil {
+			return nil, err
+		}
+		h.Examples = append(h.Examples, pages.Example{ID: name, Agent: on.Card.Name})
+	}
+	return h, nil
+}
+
+// whoSits returns the models in the seats, and whether rules fill all seats.
+func whoSits(seats []jury.Seat) (models []string, rules bool) {
+	for _, seat := range seats {
+		if seat.Provider != jury.Offline {
+			models = append(models, seat.Model)
+		}
+	}
+	return models, len(seats) > 0 && len(models) == 0
+}
+
+// courtPage shows a trial, as far as it has got.
+func (s *Server) courtPage(r *http.Request, c *Caller) (*pages.Court, error) {
+	id := r.PathValue("id")
+	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
+		return nil, err
+	}
+	// The state is read before the records. In the other order, a page could call a trial over without showing its
+	// end.
+	e, err := s.scheduler.Entry(r.Context(), id)
+	if err != nil {
+		return nil, ofScheduler(err)
+	}
+	court, err := s.courtOf(r, c, id)
+	if err != nil {
+		return nil, err
+	}
+	if court.State != api.Over {
+		if court.State = e.State; court.State == api.Over { // it has ended meanwhile, in another process
+			court.State = api.UnderWay
+		}
+		court.Events = "/v1/submissions/" + url.PathEscape(id) + "/events?after=" + fmt.Sprint(court.Acts)
+		told := entryFor(c, &e)
+		court.Ahead, court.Reason, court.By, court.Next = e.Ahead, told.Reason, told.CancelledBy, e.Next
+		may := acts.Manages(c, e.Submitter)
+		court.Resume = may && (court.State == api.BrokenOff || court.State == api.Cancelled)
+		court.Cancel = may && e.Cancelled == nil && !e.Over
+	}
+	court.Proof, err = s.proofOf(r.Context())
+	return court, err
+}
+
+// proofOf says what the proof of a trial on this server rests on, by the trust file that the server gives out.
+func (s *Server) proofOf(ctx context.Context) (*pages.Proof, error) {
+	trusted, err := s.config.Installation.Trust(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &pages.Proof{Witnesses: len(trusted.Witnesses), Quorum: trusted.Quorum}
+	for i := range trusted.Authorities {
+		if trusted.Authorities[i].Clock == trust.Independent {
+			p.Clocks++
+		}
+	}
+	return p, nil
+}
+
+// courtOf returns the courtroom, or with ?after= only what is new since that record. New parts come from the read
+// model that all watchers share, in a time that does not grow with the trial.
+func (s *Server) courtOf(r *http.Request, c *Caller, id string) (court *pages.Court, err error) {
+	if after, err := strconv.Atoi(r.URL.Query().Get("after")); err == nil {
+		err := s.scheduler.Look(r.Context(), id, func(v *trial.View) { court = pages.NewNews(v, after) })
+		if court != nil || err != nil {
+			return court, ofScheduler(err)
+		}
+	}
+	return s.wholeCourt(r.Context(), c, id)
+}
+
+// submitForm takes a submission from the first page.
+func (s *Server) submitForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	on, err := s.formCase(r, c)
+	return s.begin(w, r, c, on, err, func(err error) error { return again(s, w, r, c, err, s.home) })
+}
+
+// begin takes a submission from a form, and goes to its courtroom. refuse answers if the case could not be read, or is refused.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request, c *Caller, on *subject.Case, err error, refuse func(error) error) error {
+	if err != nil {
+		return refuse(refusedEvidence(err))
+	}
+	id, err := s.scheduler.SubmitOnce(r.Context(), schedule.Order{ID: formID(r, c.Name(), on), Submitter: c.Name(), Case: on})
+	if err != nil {
+		return refuse(refusedEvidence(ofScheduler(err)))
+	}
+	return goTo(w, r, "submissions", id)
+}
+
+// stopByForm stops a trial.
+func (s *Server) stopByForm(r *http.Request, c *Caller) (string, error) {
+	return s.cancel(r, c, &api.Cancellation{Reason: r.PostFormValue("reason")})
+}
+
+// conversation returns the courtroom with the messages of its evidence.
+func (s *Server) conversation(r *http.Request, c *Caller) (*pages.Court, error) {
+	if err := s.mayReadTrial(r.Context(), c, r.PathValue("id")); err != nil {
+		return nil, err
+	}
+	return s.wholeCourt(r.Context(), c, r.PathValue("id"))
+}
+
+func (s *Server) wholeCourt(ctx context.Context, c *Caller, id string) (*pages.Court, error) {
+	records, err := s.readableChain(ctx, c, id, true)
+	if err != nil {
+		return nil, err
+	}
+	return pages.NewCourt(records)
+}
+
+func (s *Server) messagePage(r *http.Request, c *Caller) (*pages.Whole, error) {
+	court, err := s.conversation(r, c)
+	if err != nil {
+		return nil, err
+	}
+	number, err := strconv.Atoi(r.PathValue("number"))
+	var page *pages.Whole
+	if err == nil {
+		page = court.WholeMessage(number)
+	}
+	if page == nil {
+		return nil, fmt.Errorf("%w: the conversation of this trial shows %d messages, and none has this number", api.ErrNotFound, len(court.Messages))
+	}
+	return page, nil
+}
+
+func (s *Server) mentionsPage(r *http.Request, c *Caller) (*pages.Mentions, error) {
+	court, err := s.conversation(r, c)
+	if err != nil {
+		return nil, err
+	}
+	page := &pages.Mentions{Trial: r.PathValue("id"), Query: r.URL.Query().Get("find")}
+	query := find.Fold(page.Query)
+	if query == "" {
+		page.Refusal = pages.Refusal{Code: http.StatusBadRequest, Problem: "find: give what to look for"}
+		return page, nil
+	}
+	page.Find(court, func(text string) (string, bool) { return find.Excerpt(text, query) })
+	return page, nil
+}
+
+func (s *Server) memberPage(r *http.Request, c *Caller) (*pages.Whole, error) {
+	record, err := s.disclosed(r.Context(), c, r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	page := pages.WholeMember(record, r.URL.Query().Get("name"))
+	if page == nil {
+		return nil, fmt.Errorf("%w: name: the record's payload has no member of this name", api.ErrNotFound)
+	}
+	return page, nil
 }

@@ -329,7 +329,7 @@ func TestUnknownParameters(t *testing.T) {
 	h := furnishWith(t, func(c *server.Config) { c.Limits = server.Rate{PerSecond: -1} })
 	asked := 0
 	for _, route := range h.Routes() {
-		if route.Doc.AnyQuery {
+		if route.AnyQuery {
 			continue
 		}
 		asked++
@@ -338,7 +338,7 @@ func TestUnknownParameters(t *testing.T) {
 			path = wildcards.ReplaceAllString(strings.TrimSuffix(route.Pattern, "{$}"), "nothing")
 		}
 		queries := map[string]string{"agent_id=x": "agent_id", "%zz": "query", "a;b": "query"}
-		for _, p := range route.Doc.Query {
+		for _, p := range route.Query {
 			queries[p.Name+"=1&"+p.Name+"=2"] = p.Name
 		}
 		for query, named := range queries {

@@ -22,25 +22,6 @@ import (
 	"jurat/verify"
 )
 
-func (s *Server) submissionRoutes() []Route {
-	return []Route{
-		{Method: "POST", Pattern: "/v1/submissions", Kind: API, Who: Submitters, Handle: s.entered(http.StatusAccepted, withBody(s.submit)),
-			Doc: Doc{Summary: "Put an agent before the jury. The submission is sealed at once, and the trial is held when its turn comes.",
-				In: api.NewSubmission{}, Out: api.Submission{}, Status: http.StatusAccepted}},
-		{Method: "GET", Pattern: "/v1/submissions", Kind: API, Who: SignedIn, Handle: inJSON(s.listSubmissions),
-			Doc: Doc{Summary: "Submissions, the newest first: a submitter sees its own.", Out: api.Submissions{}, Query: []Parameter{
-				{"after", "the cursor of the previous page"}, {"limit", "the largest number of submissions: 1 to 500, by default 100"}}}},
-		{Method: "GET", Pattern: "/v1/submissions/{id}", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: inJSON(s.getSubmission),
-			Doc: Doc{Summary: "A submission: its state, the jury's positions, and the result if there is one.", Out: api.Submission{}}},
-		{Method: "POST", Pattern: "/v1/submissions/{id}/resume", Kind: API, Who: Submitters, Handle: s.entered(http.StatusAccepted, s.goOn),
-			Doc: Doc{Summary: "Continue a trial that was broken off or cancelled.", Out: api.Submission{}, Status: http.StatusAccepted}},
-		{Method: "POST", Pattern: "/v1/submissions/{id}/cancel", Kind: API, Who: Submitters, Handle: s.entered(http.StatusAccepted, withBody(s.cancel)),
-			Doc: Doc{Summary: "Stop a trial that is to be held. The log records by whom, and why.", In: api.Cancellation{}, Out: api.Submission{}, Status: http.StatusAccepted}},
-		{Method: "GET", Pattern: "/v1/submissions/{id}/case", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: s.getCase,
-			Doc: Doc{Summary: "The case file: every record of the trial, proved against one checkpoint.", Out: Bundle}},
-	}
-}
-
 func (s *Server) submit(r *http.Request, c *Caller, asked *api.NewSubmission) (string, error) {
 	on, err := s.caseFrom(r.Context(), c, asked)
 	if err != nil {
@@ -369,17 +350,6 @@ func memberOf(e *subject.Error) string {
 		return "/conversation" + e.Pointer
 	}
 	return e.Pointer
-}
-
-func (s *Server) streamRoutes() []Route {
-	after := []Parameter{{"after", "The seq of the last event that you have: later events are sent. Without it, all events are sent."}}
-	return []Route{
-		{Method: "GET", Pattern: "/ws/submissions/{id}/judge", Kind: Stream, Who: Readers, Handle: s.judgeSocket,
-			Doc: Doc{Summary: "What happens in a trial, over WebSocket: an event in each text message.", Status: http.StatusSwitchingProtocols, Query: after}},
-		{Method: "GET", Pattern: "/v1/submissions/{id}/events", Kind: Stream, Who: Readers, Handle: s.judgeEvents,
-			Doc: Doc{Summary: "What happens in a trial, as server-sent events; 204 if no more events will come.", Media: schedule.EventStream, Query: after,
-				Header: []Parameter{{"Last-Event-ID", "The same as after; it overrides after."}}}},
-	}
 }
 
 func (s *Server) judgeSocket(w http.ResponseWriter, r *http.Request, c *Caller) error {
