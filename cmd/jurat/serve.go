@@ -535,7 +535,7 @@ func (c *accessPublishCmd) agent(ctx context.Context, i *installation.Installati
 	if !known && !c.Undo {
 		return unknownAgent(fmt.Errorf("the log has no record of an agent %q, and no judgment about one", c.Chain))
 	}
-	return registerOf(i).SetPublicAgent(ctx, c.Chain, !c.Undo, why.Reason, why.By)
+	return registerOf(i).Publish(ctx, access.What{Agent: c.Chain}, !c.Undo, why.Reason, why.By)
 }
 
 func (c *accessPublishCmd) chain(ctx context.Context, i *installation.Installation, why keys.Why) error {
@@ -544,7 +544,7 @@ func (c *accessPublishCmd) chain(ctx context.Context, i *installation.Installati
 		return err
 	}
 	if len(records) > 0 {
-		return registerOf(i).SetPublic(ctx, c.Chain, !c.Undo, why.Reason, why.By)
+		return registerOf(i).Publish(ctx, access.What{Chain: c.Chain}, !c.Undo, why.Reason, why.By)
 	}
 	record, err := i.Ledger.Record(ctx, c.Chain)
 	switch {
@@ -555,5 +555,5 @@ func (c *accessPublishCmd) chain(ctx context.Context, i *installation.Installati
 	case record.Payload.ChainID != "":
 		return hint(fmt.Errorf("record %s is in the chain %q, which is read as a whole or not at all", c.Chain, record.Payload.ChainID), "name the chain")
 	}
-	return registerOf(i).SetPublicRecord(ctx, c.Chain, !c.Undo, why.Reason, why.By)
+	return registerOf(i).Publish(ctx, access.What{Record: c.Chain}, !c.Undo, why.Reason, why.By)
 }

@@ -16,6 +16,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -23,9 +24,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +34,8 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/ledger"
+	"jurat/internal/names"
 )
 
 // A Role says what a party may do. The server's table of routes lists the roles for each request.
@@ -97,15 +100,10 @@ func (g *Grant) check(now time.Time) error {
 // tokenPrefix lets people and secret scanners recognise a token.
 const tokenPrefix = "jurat_"
 
-func newToken(random io.Reader) (string, error) {
-	var secret [32]byte
-	if random == nil {
-		random = rand.Reader
-	}
-	if _, err := io.ReadFull(random, secret[:]); err != nil {
-		return "", fmt.Errorf("making a token: %w", err)
-	}
-	return tokenPrefix + base64.RawURLEncoding.EncodeToString(secret[:]), nil
+func newToken() string {
+	secret := make([]byte, 32)
+	rand.Read(secret) // never fails
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString(secret)
 }
 
 // IDOf returns a token's id in the log: its SHA-256.
@@ -147,14 +145,24 @@ func text(roles []Role) []string {
 type book struct {
 	grants map[evidence.Digest]*Grant
 	order  []*Grant
-	public map[string]bool // public chains
-	open   map[string]bool // public records that are in no chain, by id
-	agents map[string]bool // agents whose reputation is public
+	public map[What]bool
 }
 
-func newBook() *book {
-	return &book{grants: map[evidence.Digest]*Grant{}, public: map[string]bool{}, open: map[string]bool{}, agents: map[string]bool{}}
+// What the operator can make public: one of a chain, a record that is in no chain, by its id, and the reputation of an agent, by its name.
+// What a reputation rests on does not become public by this.
+type What struct{ Chain, Record, Agent string }
+
+func (w What) String() string {
+	switch {
+	case w.Record != "":
+		return "record " + w.Record
+	case w.Agent != "":
+		return "the reputation of agent " + strconv.Quote(w.Agent)
+	}
+	return "chain " + strconv.Quote(w.Chain)
 }
+
+func newBook() *book { return &book{grants: map[evidence.Digest]*Grant{}, public: map[What]bool{}} }
 
 // apply adds one event. An event that does not fit makes every later reading fail: an unreadable list grants no access.
 func (b *book) apply(r *evidence.Record) error {
@@ -170,11 +178,10 @@ func (b *book) apply(r *evidence.Record) error {
 
 func (b *book) change(e *operator.AccessEventBody, at time.Time) error {
 	switch e.Event {
-	case operator.AccessPublished, operator.AccessWithdrawn:
-		where, name := b.shelf(e)
-		if where[name] = true; e.Event == operator.AccessWithdrawn {
-			delete(where, name)
-		}
+	case operator.AccessPublished:
+		b.public[What{e.Chain, e.Record, e.Agent}] = true
+	case operator.AccessWithdrawn:
+		delete(b.public, What{e.Chain, e.Record, e.Agent})
 	case operator.AccessGranted:
 		return b.grant(e, at)
 	case operator.AccessRevoked:
@@ -187,17 +194,6 @@ func (b *book) change(e *operator.AccessEventBody, at time.Time) error {
 		}
 	}
 	return nil
-}
-
-// shelf returns where the public things are of the kind that an event names, and its name there.
-func (b *book) shelf(e *operator.AccessEventBody) (map[string]bool, string) {
-	switch {
-	case e.Record != "":
-		return b.open, e.Record
-	case e.Agent != "":
-		return b.agents, e.Agent
-	}
-	return b.public, e.Chain
 }
 
 func (b *book) grant(e *operator.AccessEventBody, at time.Time) error {
@@ -248,9 +244,16 @@ func (r *Register) List(ctx context.Context, all bool) (api.AccessList, error) {
 		}
 	}
 	err = r.read(ctx, func(b *book) {
-		list.Public = append(list.Public, slices.Sorted(maps.Keys(b.public))...)
-		list.Agents = append(list.Agents, slices.Sorted(maps.Keys(b.agents))...)
+		for what := range b.public {
+			if what.Chain != "" {
+				list.Public = append(list.Public, what.Chain)
+			} else if what.Agent != "" {
+				list.Agents = append(list.Agents, what.Agent)
+			}
+		}
 	})
+	slices.Sort(list.Public)
+	slices.Sort(list.Agents)
 	return list, err
 }
 
@@ -278,27 +281,239 @@ func (l *Listed) State() api.GrantState {
 
 // Uses remembers when this process last saw each token. The log has acts, not requests, so this ends with the process. It
 // holds valid tokens alone, and so no more than the log. It is safe for concurrent use.
-type Uses struct {
-	mu   sync.Mutex // held while last is read or changed
-	last map[evidence.Digest]time.Time
-}
+type Uses struct{ last sync.Map }
 
 // Note says that a token was used. The use of a session is one of the token under it, too.
 func (u *Uses) Note(g *Grant, at time.Time) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.last == nil {
-		u.last = map[evidence.Digest]time.Time{}
-	}
-	u.last[g.Token] = at
+	u.last.Store(g.Token, at)
 	if !g.Under.IsZero() {
-		u.last[g.Under] = at
+		u.last.Store(g.Under, at)
 	}
 }
 
 // Last returns when a token was last used; zero: not since this process began.
 func (u *Uses) Last(token evidence.Digest) time.Time {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.last[token]
+	at, _ := u.last.Load(token)
+	last, _ := at.(time.Time)
+	return last
+}
+
+// Config says which log a Register reads and writes.
+type Config struct {
+	Ledger *ledger.Ledger   // required
+	Keys   ledger.Keys      // required
+	Now    func() time.Time // nil: time.Now
+}
+
+// A Register reads from the log who may do what, and logs changes. It is safe for concurrent use, and notices changes by other processes.
+type Register struct {
+	config Config
+
+	mu   sync.Mutex // held while book and next are read or updated
+	book *book
+	next int64 // the index in the log of the next record to read
+}
+
+// New makes a Register.
+func New(c Config) *Register {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Register{config: c, book: newBook()}
+}
+
+// read calls do with the present state of the log.
+func (r *Register) read(ctx context.Context, do func(*book)) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		records, next, err := r.config.Ledger.InChain(ctx, operator.AccessChain, r.next)
+		if err != nil {
+			return fmt.Errorf("reading who may do what: %w", err)
+		}
+		if len(records) == 0 {
+			break
+		}
+		for _, record := range records {
+			if err := r.book.apply(record); err != nil {
+				// After an error, read starts again from the beginning of the chain next time.
+				r.book, r.next = newBook(), 0
+				return fmt.Errorf("reading who may do what: %w", err)
+			}
+		}
+		r.next = next
+	}
+	do(r.book)
+	return nil
+}
+
+// Who returns the grant of a token. It returns ErrUnknown, or the grant together with ErrExpired or ErrRevoked.
+func (r *Register) Who(ctx context.Context, token string) (g *Grant, refused error) {
+	err := r.read(ctx, func(b *book) {
+		if g, refused = b.who(IDOf(token), r.config.Now()); g != nil {
+			g = new(*g) // later events do not change it
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return g, refused
+}
+
+// Public reports whether everyone may read something.
+func (r *Register) Public(ctx context.Context, what What) (public bool, err error) {
+	err = r.read(ctx, func(b *book) { public = b.public[what] })
+	return public, err
+}
+
+// Listed is a grant together with its present state.
+type Listed struct {
+	Grant
+	Ended error // ErrExpired or ErrRevoked, of this token or of the one that it is under; nil: it is valid
+}
+
+// Grants returns every grant, in the order of the log, ended ones included.
+func (r *Register) Grants(ctx context.Context) (list []Listed, err error) {
+	err = r.read(ctx, func(b *book) {
+		for _, g := range b.order {
+			_, ended := b.who(g.Token, r.config.Now())
+			list = append(list, Listed{*g, ended})
+		}
+	})
+	return list, err
+}
+
+// An Order says which grant to make.
+type Order struct {
+	Name    string
+	Roles   []Role
+	For     time.Duration   // how long the grant lasts; at least a second
+	Under   evidence.Digest // the token whose end also ends the new one; zero: none
+	Session bool            // the token is a browser's session
+	Reason  string          // required, as is By
+	By      string
+}
+
+// checkName returns an error for a name under which no one may begin to act. A session may have an older name.
+func (o *Order) checkName() error {
+	if o.Under.IsZero() {
+		return names.Check(o.Name)
+	}
+	return evidence.CheckName(o.Name)
+}
+
+// Check returns an error with ErrOrder in its chain if no token can be made by the order.
+func (o *Order) Check() error {
+	if err := o.checkName(); err != nil {
+		return fmt.Errorf("%w: name: %w", ErrOrder, err)
+	}
+	if err := checkRoles(o.Roles); err != nil {
+		return err
+	}
+	if o.For < time.Second {
+		return fmt.Errorf("%w: it would last %v, want at least 1s", ErrOrder, o.For)
+	}
+	return nil
+}
+
+// Has reports whether the order is for a role.
+func (o *Order) Has(role Role) bool { return slices.Contains(o.Roles, role) }
+
+// Grant makes a token and returns it. The token itself is not stored anywhere. For an order that is not valid, the error has ErrOrder in
+// its chain.
+func (r *Register) Grant(ctx context.Context, o Order) (token string, grant *Grant, err error) {
+	if token, err = r.grant(ctx, o); err != nil {
+		return "", nil, fmt.Errorf("granting access: %w", err)
+	}
+	grant, err = r.Who(ctx, token)
+	return token, grant, err
+}
+
+func (r *Register) grant(ctx context.Context, o Order) (string, error) {
+	if err := o.Check(); err != nil {
+		return "", err
+	}
+	if err := r.checkNew(ctx, &o); err != nil {
+		return "", err
+	}
+	token := newToken()
+	roles := text(o.Roles)
+	slices.Sort(roles)
+	return token, r.seal(ctx, operator.AccessEventBody{Event: operator.AccessGranted, Token: IDOf(token), Under: o.Under, Session: o.Session, Name: o.Name,
+		Roles: slices.Compact(roles), NotAfter: evidence.FormatTime(r.config.Now().Add(o.For)), Reason: o.Reason, By: o.By})
+}
+
+// checkNew refuses an order for a name that readers could take for one that had access before.
+func (r *Register) checkNew(ctx context.Context, o *Order) (err error) {
+	if !o.Under.IsZero() {
+		return nil // the name is that of a token
+	}
+	reading := r.read(ctx, func(b *book) {
+		known := map[string]bool{}
+		for _, g := range b.order {
+			known[g.Name] = true
+		}
+		if !known[o.Name] {
+			err = names.CheckNew(o.Name, maps.Keys(known))
+		}
+	})
+	if err != nil {
+		err = fmt.Errorf("%w: name: %w", ErrOrder, err)
+	}
+	return cmp.Or(reading, err)
+}
+
+// Revoke ends a token. A token that is revoked already stays as it is. For an unknown token, the error has ErrUnknown in its chain.
+func (r *Register) Revoke(ctx context.Context, id evidence.Digest, reason, by string) error {
+	var known, revoked bool
+	if err := r.read(ctx, func(b *book) {
+		g := b.grants[id]
+		known, revoked = g != nil, g != nil && !g.Revoked.IsZero()
+	}); err != nil || revoked {
+		return err
+	}
+	if !known {
+		return fmt.Errorf("revoking access: %w", ErrUnknown)
+	}
+	if err := r.seal(ctx, operator.AccessEventBody{Event: operator.AccessRevoked, Token: id, Reason: reason, By: by}); err != nil {
+		return fmt.Errorf("revoking access: %w", err)
+	}
+	return nil
+}
+
+// Publish makes something public, or ends that, so that only parties with a role for it read it. What is so already stays as it is. It returns
+// ErrOrder, wrapped, for an act that its readers would refuse.
+func (r *Register) Publish(ctx context.Context, what What, public bool, reason, by string) error {
+	if already, err := r.Public(ctx, what); err != nil || already == public {
+		return err
+	}
+	event := operator.AccessWithdrawn
+	if public {
+		event = operator.AccessPublished
+	}
+	err := r.seal(ctx, operator.AccessEventBody{Event: event, Chain: what.Chain, Record: what.Record, Agent: what.Agent, Reason: reason, By: by})
+	if err != nil {
+		return fmt.Errorf("changing who reads %s: %w", what, err)
+	}
+	return nil
+}
+
+// Admit lets an agent add to a chain that another agent has begun. This cannot be undone: what the agent adds stays. A refused name returns
+// ErrOrder.
+func (r *Register) Admit(ctx context.Context, chain, agent, reason, by string) error {
+	if err := names.Check(agent); err != nil {
+		return fmt.Errorf("admitting %q to chain %q: %w: agent_id: %w", agent, chain, ErrOrder, err)
+	}
+	if err := r.seal(ctx, operator.AccessEventBody{Event: operator.AccessAdmitted, Chain: chain, Name: agent, Reason: reason, By: by}); err != nil {
+		return fmt.Errorf("admitting %q to chain %q: %w", agent, chain, err)
+	}
+	return nil
+}
+
+func (r *Register) seal(ctx context.Context, body operator.AccessEventBody) error {
+	p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.AccessEvent, ChainID: operator.AccessChain}, body)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrOrder, err)
+	}
+	return ledger.Operator{Ledger: r.config.Ledger, Keys: r.config.Keys}.SealLast(ctx, p)
 }

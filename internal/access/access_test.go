@@ -23,7 +23,7 @@ func (c *clock) Now() time.Time { return c.now }
 func house(t *testing.T) (*jurattest.House, *clock, func() *access.Register) {
 	h, c := jurattest.New(t), &clock{now: jurattest.Start.Add(time.Hour)}
 	return h, c, func() *access.Register {
-		return access.New(access.Config{Ledger: h.Ledger, Keys: h.Keys, Random: h.Random, Now: c.Now})
+		return access.New(access.Config{Ledger: h.Ledger, Keys: h.Keys, Now: c.Now})
 	}
 }
 
@@ -112,13 +112,13 @@ func TestPublicChains(t *testing.T) {
 	r, other := open(), open()
 	public := func(want bool) {
 		t.Helper()
-		if got, err := other.Public(t.Context(), "chain"); err != nil || got != want {
+		if got, err := other.Public(t.Context(), access.What{Chain: "chain"}); err != nil || got != want {
 			t.Errorf("public: %v, %v, want %v", got, err, want)
 		}
 	}
 	public(false)
 	for _, on := range []bool{true, true, false, false, true} {
-		must.Do(t, r.SetPublic(t.Context(), "chain", on, "r", "b"))
+		must.Do(t, r.Publish(t.Context(), access.What{Chain: "chain"}, on, "r", "b"))
 		public(on)
 	}
 	if list, err := other.List(t.Context(), false); err != nil || len(list.Public) != 1 {
@@ -131,13 +131,13 @@ func TestPublicAgents(t *testing.T) {
 	_, _, open := house(t)
 	r, other := open(), open()
 	for _, on := range []bool{true, true, false, false, true} {
-		must.Do(t, r.SetPublicAgent(t.Context(), "desk", on, "r", "b"))
-		if got, err := other.PublicAgent(t.Context(), "desk"); err != nil || got != on {
+		must.Do(t, r.Publish(t.Context(), access.What{Agent: "desk"}, on, "r", "b"))
+		if got, err := other.Public(t.Context(), access.What{Agent: "desk"}); err != nil || got != on {
 			t.Errorf("public: %v, %v, want %v", got, err, on)
 		}
 	}
-	chain, err := other.Public(t.Context(), "desk")
-	if record, failed := other.PublicRecord(t.Context(), "desk"); chain || record || err != nil || failed != nil {
+	chain, err := other.Public(t.Context(), access.What{Chain: "desk"})
+	if record, failed := other.Public(t.Context(), access.What{Record: "desk"}); chain || record || err != nil || failed != nil {
 		t.Error("a chain or a record became public with the agent:", chain, record, err, failed)
 	}
 	if list, err := other.List(t.Context(), false); err != nil || !slices.Equal(list.Agents, []string{"desk"}) {

@@ -109,9 +109,7 @@ func (p party) Has(role access.Role) bool { return role == p.role }
 // private says that the operator has made nothing public.
 type private struct{}
 
-func (private) Public(context.Context, string) (bool, error)       { return false, nil }
-func (private) PublicRecord(context.Context, string) (bool, error) { return false, nil }
-func (private) PublicAgent(context.Context, string) (bool, error)  { return false, nil }
+func (private) Public(context.Context, access.What) (bool, error) { return false, nil }
 
 // TestMayManage checks who may cancel and resume a trial: its submitter and the operator, and no other reader of it.
 func TestMayManage(t *testing.T) {

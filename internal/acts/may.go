@@ -157,9 +157,7 @@ func inTrial(chain string) bool { return strings.HasPrefix(chain, evidence.Trial
 
 // Opened says which chains, records and agents the operator has made public.
 type Opened interface {
-	Public(ctx context.Context, chain string) (bool, error)
-	PublicRecord(ctx context.Context, id string) (bool, error)
-	PublicAgent(ctx context.Context, name string) (bool, error)
+	Public(ctx context.Context, what access.What) (bool, error)
 }
 
 // ReadsEverything reports whether a party is a reviewer, an auditor or the operator.
@@ -218,7 +216,7 @@ func (a *Acts) MayReadTrial(ctx context.Context, by Party, id string) error {
 	if ReadsEverything(by) {
 		return nil
 	}
-	if public, err := a.config.Opened.Public(ctx, id); public || err != nil {
+	if public, err := a.config.Opened.Public(ctx, access.What{Chain: id}); public || err != nil {
 		return err
 	}
 	if own, err := a.Submitted(ctx, by, id); own || err != nil {
@@ -233,7 +231,7 @@ func (a *Acts) MayReadAgent(ctx context.Context, by Party, name string) error {
 	if ReadsEverything(by) {
 		return nil
 	}
-	if public, err := a.config.Opened.PublicAgent(ctx, name); public || err != nil {
+	if public, err := a.config.Opened.Public(ctx, access.What{Agent: name}); public || err != nil {
 		return err
 	}
 	return refused(by, "may not read what the log shows of this agent")
@@ -242,9 +240,9 @@ func (a *Acts) MayReadAgent(ctx context.Context, by Party, name string) error {
 // public reports whether everyone may read a record: its chain is public, or, if it is in no chain, the record itself is.
 func (a *Acts) public(ctx context.Context, b *brief.Brief) (bool, error) {
 	if b.ChainID == "" {
-		return a.config.Opened.PublicRecord(ctx, b.RecordID)
+		return a.config.Opened.Public(ctx, access.What{Record: b.RecordID})
 	}
-	return a.config.Opened.Public(ctx, b.ChainID)
+	return a.config.Opened.Public(ctx, access.What{Chain: b.ChainID})
 }
 
 func (a *Acts) reviewed(ctx context.Context, by Party, b *brief.Brief) (bool, error) {

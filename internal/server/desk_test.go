@@ -428,7 +428,7 @@ func TestAssignmentOverTheAPI(t *testing.T) {
 			t.Errorf("taken=%s: %s, %d found, want %d (%v)", query, answer.Status, list.Counts.Total, want, err)
 		}
 	}
-	must.Do(t, r.Access().SetPublic(t.Context(), id, true, "a test", "tester"))
+	must.Do(t, r.Access().Publish(t.Context(), access.What{Chain: id}, true, "a test", "tester"))
 	if answer, doc := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+id, ""); answer.StatusCode != http.StatusOK || strings.Contains(doc, "mia") {
 		t.Errorf("a stranger gets %s: %s", answer.Status, doc)
 	}

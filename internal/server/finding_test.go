@@ -160,7 +160,7 @@ func TestAgentIsPublished(t *testing.T) {
 	h := furnish(t)
 	const page, doc = "/agents/logistics-agent-v1", "/v1/agents/logistics-agent-v1/reputation"
 	for _, public := range []bool{false, true, false} {
-		must.Do(t, h.Access().SetPublicAgent(t.Context(), "logistics-agent-v1", public, "its owner agrees", "otto"))
+		must.Do(t, h.Access().Publish(t.Context(), access.What{Agent: "logistics-agent-v1"}, public, "its owner agrees", "otto"))
 		for _, path := range []string{page, doc} {
 			want := map[bool]int{true: 200, false: 401}[public]
 			if answer, _ := send(t, http.DefaultClient, "GET", h.URL+path, ""); answer.StatusCode != want {

@@ -238,9 +238,9 @@ func open(t *testing.T) *opened {
 	verdict := o.submission(t, o.tokens[access.Submitter], o.trial).Verdict.Record
 	o.decision = post(t, o.URL+"/v1/records/"+verdict+"/reviews", `{"approval_status":"approved","context":{"note":"`+canary+`"}}`, bearer(o.tokens[access.Reviewer])...)
 	for _, chain := range []string{o.recorded, o.chain, o.trial} {
-		must.Do(t, o.Access().SetPublic(t.Context(), chain, true, "a test", "tester"))
+		must.Do(t, o.Access().Publish(t.Context(), access.What{Chain: chain}, true, "a test", "tester"))
 	}
-	must.Do(t, o.Access().SetPublicRecord(t.Context(), o.alone.Payload.RecordID, true, "a test", "tester"))
+	must.Do(t, o.Access().Publish(t.Context(), access.What{Record: o.alone.Payload.RecordID}, true, "a test", "tester"))
 	o.readers = map[string][]string{"a stranger": nil, "another agent": bearer(o.token(t, "other-agent", access.Agent)), "the agent that was seen": bearer(o.token(t, "courier", access.Agent)),
 		"another submitter": bearer(o.token(t, "sally", access.Submitter)), "a session": {"Cookie", "jurat=" + o.token(t, "sid", access.Submitter)}}
 	return o

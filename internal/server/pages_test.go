@@ -245,7 +245,7 @@ func TestStrangersSeeNoNames(t *testing.T) {
 	}
 	answer, page := stranger.get(t, "/")
 	shows(t, answer, page, 200, "Trials are shown to those who are signed in")
-	must.Do(t, h.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"))
+	must.Do(t, h.Access().Publish(t.Context(), access.What{Chain: "order-17"}, true, "a test", "tester"))
 	answer, page = stranger.get(t, path)
 	shows(t, answer, page, 200, h.said.Digest.String())
 }

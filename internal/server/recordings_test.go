@@ -128,7 +128,7 @@ func TestPublishedRecording(t *testing.T) {
 	r := start(t, nil)
 	r.record(t, "recorded/courier/open", spokenCall(t, 1, "a secret question", "a secret answer"))
 	r.record(t, "recorded/courier/shut", spokenCall(t, 2, "Hello", "Hi"))
-	must.Do(t, r.Access().SetPublic(t.Context(), "recorded/courier/open", true, "a test", "tester"))
+	must.Do(t, r.Access().Publish(t.Context(), access.What{Chain: "recorded/courier/open"}, true, "a test", "tester"))
 	const stopped = "The recorder gate stopped."
 	r.tell(t, &observed.Event{Event: observed.Stop, Reason: "asked to"})
 	if _, text := send(t, http.DefaultClient, "GET", r.URL+recordingAddress("recorded/courier/open"), "", bearer(r.token(t, "ada", access.Auditor))...); !strings.Contains(text, stopped) || !strings.Contains(text, "a secret question") {

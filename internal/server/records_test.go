@@ -278,7 +278,7 @@ func TestNoAgentDeliversForAnother(t *testing.T) {
 	said := post(t, r.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-17",`, 1), agent...)
 	url := r.URL + "/v1/records/" + said.Payload.RecordID
 	review := post(t, url+"/reviews", `{"approval_status":"approved"}`, bearer(r.token(t, "mia", access.Reviewer))...)
-	must.Do(t, r.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"))
+	must.Do(t, r.Access().Publish(t.Context(), access.What{Chain: "order-17"}, true, "a test", "tester"))
 	delivery := fmt.Sprintf(`{"review":%q}`, review.Payload.RecordID)
 	problem(t, api.ErrForbidden)(send(t, http.DefaultClient, "POST", url+"/deliveries", delivery, other...))
 	post(t, url+"/deliveries", delivery, agent...)
@@ -315,9 +315,9 @@ func TestPublicChains(t *testing.T) {
 		}
 	}
 	read(http.StatusUnauthorized)
-	must.Do(t, r.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"))
+	must.Do(t, r.Access().Publish(t.Context(), access.What{Chain: "order-17"}, true, "a test", "tester"))
 	read(http.StatusOK)
-	must.Do(t, r.Access().SetPublic(t.Context(), "order-17", false, "a test", "tester"))
+	must.Do(t, r.Access().Publish(t.Context(), access.What{Chain: "order-17"}, false, "a test", "tester"))
 	read(http.StatusUnauthorized)
 }
 
@@ -336,11 +336,11 @@ func TestPublicRecord(t *testing.T) {
 		}
 	}
 	for _, public := range []bool{false, true, false} {
-		must.Do(t, r.Access().SetPublicRecord(t.Context(), open.Payload.RecordID, public, "a test", "tester"))
+		must.Do(t, r.Access().Publish(t.Context(), access.What{Record: open.Payload.RecordID}, public, "a test", "tester"))
 		read(open.Payload.RecordID, map[bool]int{true: http.StatusOK, false: http.StatusUnauthorized}[public])
 		read(other.Payload.RecordID, http.StatusUnauthorized)
 	}
-	if err := r.Access().SetPublicRecord(t.Context(), "no id", true, "a test", "tester"); err == nil {
+	if err := r.Access().Publish(t.Context(), access.What{Record: "no id"}, true, "a test", "tester"); err == nil {
 		t.Error("what is no id is published")
 	}
 }
@@ -510,7 +510,7 @@ func TestSealedApart(t *testing.T) {
 		t.Error("sealed twice")
 	}
 	problem(t, api.ErrKeyReused)(send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(payload, "best", "worst", 1), token...))
-	must.Do(t, r.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"))
+	must.Do(t, r.Access().Publish(t.Context(), access.What{Chain: "order-17"}, true, "a test", "tester"))
 	for _, path := range []string{"/v1/records/" + first.Payload.RecordID, "/v1/chains/order-17"} {
 		if _, doc := send(t, http.DefaultClient, "GET", r.URL+path, ""); strings.Contains(doc, "best route") || !strings.Contains(doc, "hmac-sha256:") {
 			t.Errorf("a stranger reads a text that is sealed apart: %s", doc)
@@ -538,7 +538,7 @@ func TestPublicRecordPage(t *testing.T) {
 	if shows(t, answer, page, 401); strings.ReplaceAll(page, judgment, "") != strings.ReplaceAll(missing, h.said.Payload.RequestID, "") {
 		t.Error("before it is public, the page differs from that of a record that does not exist")
 	}
-	must.Do(t, h.Access().SetPublic(t.Context(), h.trial, true, "all parties agree", "otto"))
+	must.Do(t, h.Access().Publish(t.Context(), access.What{Chain: h.trial}, true, "all parties agree", "otto"))
 	says := map[string][]string{
 		"en": {"Proved on the operator&#39;s word", "Existed no later than", "unsafe, fails", "decided by a person", "mia", "the jury:", "safe, passes", "Check it yourself"},
 		"ja": {"証明済み", "この記録が属する審理", "遅くともこの時刻に存在", "自分で検証する"},
@@ -566,7 +566,7 @@ func TestRecordPageWithholds(t *testing.T) {
 	const agent, secret = "logistics-agent-v1", "Take the A9."
 	must.Do(t, r.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: agent, Pointers: []string{"/response"}}))
 	said := post(t, r.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-18",`, 1), bearer(r.token(t, agent, access.Agent))...)
-	must.Do(t, r.Access().SetPublic(t.Context(), "order-18", true, "its owner agrees", "otto"))
+	must.Do(t, r.Access().Publish(t.Context(), access.What{Chain: "order-18"}, true, "its owner agrees", "otto"))
 	path := "/records/" + said.Payload.RecordID
 	commitment := strings.Trim(string(said.Payload.Response), `"`)
 	if !strings.HasPrefix(commitment, "hmac-sha256:") || said.Payload.ActionType != evidence.ModelOutput {
@@ -652,7 +652,7 @@ func TestPropertiesAreNoOracle(t *testing.T) {
 	ranges := [2]string{`{"form":"range","pointer":"/metadata/amount","lo":0,"hi":50}`, `{"form":"range","pointer":"/metadata/amount","lo":0,"hi":5}`}
 	refused("another agent", at(0), api.ErrForbidden, ranges, tokens[1]...)
 	id := records[0].Payload.RecordID
-	must.Do(t, r.Access().SetPublic(t.Context(), id, true, "a test", "tester"))
+	must.Do(t, r.Access().Publish(t.Context(), access.What{Chain: id}, true, "a test", "tester"))
 	refused("a stranger", at(0), api.ErrSignIn, ranges)
 
 	answer, doc := send(t, http.DefaultClient, "POST", at(1), ranges[0], bearer(r.token(t, "Olga", access.Auditor))...)

@@ -463,11 +463,11 @@ func mayRead(answer *http.Response) bool {
 // TestOtherSitesReadWhatIsPublic asks every route for a page of another site: as a stranger, and with a token.
 func TestOtherSitesReadWhatIsPublic(t *testing.T) {
 	h := furnishWith(t, reached)
-	must.Do(t, h.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"))
+	must.Do(t, h.Access().Publish(t.Context(), access.What{Chain: "order-17"}, true, "a test", "tester"))
 	for _, chain := range []string{h.trial, "recorded/courier/1"} {
-		must.Do(t, h.Access().SetPublic(t.Context(), chain, true, "a test", "tester"))
+		must.Do(t, h.Access().Publish(t.Context(), access.What{Chain: chain}, true, "a test", "tester"))
 	}
-	must.Do(t, h.Access().SetPublicAgent(t.Context(), "logistics-agent-v1", true, "a test", "tester"))
+	must.Do(t, h.Access().Publish(t.Context(), access.What{Agent: "logistics-agent-v1"}, true, "a test", "tester"))
 	shared := 0
 	for _, route := range h.Routes() {
 		// Sec-Fetch-Site says that a browser asks over https; the test itself speaks http.

@@ -407,7 +407,7 @@ func (s *Server) mayStill(ctx context.Context, c *Caller, id string) (func(conte
 				return err
 			}
 		}
-		public, err := s.access.Public(ctx, id)
+		public, err := s.access.Public(ctx, access.What{Chain: id})
 		if err == nil && !public {
 			return schedule.ErrBarred
 		}

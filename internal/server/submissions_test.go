@@ -511,7 +511,7 @@ func TestWatchingEnds(t *testing.T) {
 	})
 	sam, ada := r.token(t, "sam", access.Submitter), r.token(t, "ada", access.Auditor)
 	id := r.submit(t, sam, parcelCase).ID
-	must.Do(t, r.Access().SetPublic(t.Context(), id, true, "a test", "tester"))
+	must.Do(t, r.Access().Publish(t.Context(), access.What{Chain: id}, true, "a test", "tester"))
 	watch := func(token string) *websocket.Conn {
 		t.Helper()
 		c, _, err := r.dial(t, token, id, 0, "")
@@ -529,7 +529,7 @@ func TestWatchingEnds(t *testing.T) {
 	}
 	must.Do(t, r.Access().Revoke(t.Context(), access.IDOf(ada), "left", "tester"))
 	barred(auditor)
-	must.Do(t, r.Access().SetPublic(t.Context(), id, false, "a test", "tester"))
+	must.Do(t, r.Access().Publish(t.Context(), access.What{Chain: id}, false, "a test", "tester"))
 	barred(public)
 	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
 		t.Errorf("events of a stranger ended with %v", err)
@@ -555,7 +555,7 @@ func TestReasonsAreNotPublic(t *testing.T) {
 	if s := r.await(t, sam, id, api.BrokenOff); !strings.Contains(s.Reason, "/secret") {
 		t.Errorf("%+v", s)
 	}
-	must.Do(t, r.Access().SetPublic(t.Context(), id, true, "a test", "tester"))
+	must.Do(t, r.Access().Publish(t.Context(), access.What{Chain: id}, true, "a test", "tester"))
 	for _, path := range []string{"/v1/submissions/", "/submissions/"} {
 		for _, header := range [][]string{nil, bearer(r.token(t, "sim", access.Submitter))} {
 			if answer, body := send(t, http.DefaultClient, "GET", r.URL+path+id, "", header...); answer.StatusCode != 200 || strings.Contains(body, "secret") {

@@ -263,7 +263,7 @@ func TestRecordsWithoutAChain(t *testing.T) {
 	problem(t, api.ErrNotFound)(send(t, http.DefaultClient, http.MethodGet, r.URL+"/v1/chains/"+said.Payload.RecordID, "", bearer(other)...))
 
 	// A stranger gets the public record, but not the records that belong to it.
-	must.Do(t, r.Access().SetPublicRecord(t.Context(), said.Payload.RecordID, true, "it is asked for", "w"))
+	must.Do(t, r.Access().Publish(t.Context(), access.What{Record: said.Payload.RecordID}, true, "it is asked for", "w"))
 	if got := r.recordsAt(t, "/records/"+said.Payload.RecordID+"/bundle", ""); !slices.Equal(got, ids(said)) {
 		t.Errorf("a stranger gets %v", got)
 	}
