@@ -62,7 +62,6 @@ type House struct {
 	authority *timestamp.Authority
 }
 
-// New makes a House.
 func New(t testing.TB) *House {
 	t.Helper()
 	return furnish(t, "", timestamp.NewMock(), Origin, 2)
@@ -214,7 +213,6 @@ func (h *House) SignReceipt(r *evidence.Record) ([]byte, error) {
 	return scitt.SignReceipt(r, scitt.Log{Key: h.verifier, Sign: h.log.Sign})
 }
 
-// Seal seals a payload with the keys of its actor.
 func (h *House) Seal(t testing.TB, p evidence.Payload, apart ...string) *evidence.Record {
 	t.Helper()
 	draft, err := evidence.NewDraft(p)
@@ -287,7 +285,6 @@ const (
 	Hangs      Mood = "hangs"
 )
 
-// Moods lists every mood.
 func Moods() []Mood {
 	return []Mood{Good, Refuses, Fails, Garbage, Another, WrongNonce, Expired, Hangs}
 }
@@ -375,13 +372,11 @@ func renamed(c *x509.Certificate, subject pkix.Name, by *x509.Certificate, key *
 	return x509.ParseCertificate(der)
 }
 
-// Close ends the server. It ends waiting requests, too.
 func (a *TSA) Close() {
 	a.server.CloseClientConnections()
 	a.server.Close()
 }
 
-// PEM returns the root certificate in PEM.
 func (a *TSA) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Root.Raw})
 }

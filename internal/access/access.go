@@ -49,7 +49,6 @@ const (
 	Operator  Role = "operator"  // runs the installation
 )
 
-// Roles returns every role.
 func Roles() []Role { return []Role{Agent, Submitter, Reviewer, Auditor, Operator} }
 
 // PeopleRoles returns the roles of people. An agent acts only in its own name, so it has no other role.
@@ -81,7 +80,6 @@ type Grant struct {
 	Revoked time.Time // zero: it was not revoked
 }
 
-// Has reports whether the grant has one of these roles.
 func (g *Grant) Has(roles ...Role) bool {
 	return slices.ContainsFunc(roles, func(r Role) bool { return slices.Contains(g.Roles, r) })
 }
@@ -260,7 +258,6 @@ func (r *Register) List(ctx context.Context, all bool) (api.AccessList, error) {
 // Counts reports whether the grant is valid and does not end with another's token.
 func (l *Listed) Counts() bool { return l.Ended == nil && (!l.Session || l.Under.IsZero()) }
 
-// Described returns the grant as it travels.
 func (l *Listed) Described() api.Grant {
 	return api.Grant{Token: l.Token, Name: l.Name, Roles: text(l.Roles), Since: second(l.Since), NotAfter: second(l.Until), State: l.State(),
 		Session: l.Session, By: l.By, Reason: l.Reason}
@@ -314,7 +311,6 @@ type Register struct {
 	next int64 // the index in the log of the next record to read
 }
 
-// New makes a Register.
 func New(c Config) *Register {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -360,7 +356,6 @@ func (r *Register) Who(ctx context.Context, token string) (g *Grant, refused err
 	return g, refused
 }
 
-// Public reports whether everyone may read something.
 func (r *Register) Public(ctx context.Context, what What) (public bool, err error) {
 	err = r.read(ctx, func(b *book) { public = b.public[what] })
 	return public, err
@@ -416,7 +411,6 @@ func (o *Order) Check() error {
 	return nil
 }
 
-// Has reports whether the order is for a role.
 func (o *Order) Has(role Role) bool { return slices.Contains(o.Roles, role) }
 
 // Grant makes a token and returns it. The token itself is not stored anywhere. For an order that is not valid, the error has ErrOrder in

@@ -155,13 +155,11 @@ func Open(t testing.TB, o Options) *Browser {
 	return b
 }
 
-// Resize sets the window's size in CSS pixels.
 func (b *Browser) Resize(width, height int) {
 	b.t.Helper()
 	b.check("sizing the window", chromedp.Do(b.ctx, chromedp.EmulateViewport(int64(width), int64(height))))
 }
 
-// CutOff ends all connections of the page, even to this machine.
 func (b *Browser) CutOff() {
 	b.t.Helper()
 	everywhere := []*network.Conditions{{Offline: true, DownloadThroughput: -1, UploadThroughput: -1}}
@@ -169,7 +167,6 @@ func (b *Browser) CutOff() {
 	b.check("leaving the network", err)
 }
 
-// Dark sets the visitor's preferred colours.
 func (b *Browser) Dark(is bool) {
 	b.t.Helper()
 	scheme := &emulation.MediaFeature{Name: "prefers-color-scheme", Value: "light"}
@@ -219,7 +216,6 @@ func (b *Browser) hear(event any) {
 	}
 }
 
-// Requests returns the addresses that the pages requested, including the pages themselves.
 func (b *Browser) Requests() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -233,7 +229,6 @@ func (b *Browser) Problems() []string {
 	return slices.Clone(b.problems)
 }
 
-// Visit opens an address and waits until the page is loaded.
 func (b *Browser) Visit(url string) {
 	b.t.Helper()
 	b.check("visiting "+url, chromedp.Do(b.ctx, chromedp.Navigate(url)))
@@ -262,31 +257,26 @@ func (b *Browser) Wait(expression string) {
 	}
 }
 
-// Text returns the visible text of an element.
 func (b *Browser) Text(css string) string {
 	b.t.Helper()
 	return Eval[string](b, fmt.Sprintf("document.querySelector(%s)?.innerText ?? ''", quote(css)))
 }
 
-// Choose selects files in a file field.
 func (b *Browser) Choose(css string, files ...string) {
 	b.t.Helper()
 	b.check("choosing files in "+css, chromedp.Do(b.ctx, chromedp.SetUploadFiles(chromedp.CSS(css), files, chromedp.NodeReady)))
 }
 
-// Click clicks an element with the mouse.
 func (b *Browser) Click(css string) {
 	b.t.Helper()
 	b.check("clicking "+css, chromedp.Do(b.ctx, chromedp.Click(chromedp.CSS(css))))
 }
 
-// Type types into an element.
 func (b *Browser) Type(css, text string) {
 	b.t.Helper()
 	b.check("typing into "+css, chromedp.Do(b.ctx, chromedp.SendKeys(chromedp.CSS(css), text)))
 }
 
-// Press presses a key, such as kb.Tab, at the current focus.
 func (b *Browser) Press(key string) {
 	b.t.Helper()
 	b.check("pressing a key", chromedp.Do(b.ctx, chromedp.KeyEvent(key)))
@@ -364,7 +354,6 @@ func (b *Browser) Picture() []byte {
 	return out.Bytes()
 }
 
-// frequent returns the most frequent colours of a picture.
 func frequent(of image.Image) color.Palette {
 	counts := map[color.Color]int{}
 	for y := of.Bounds().Min.Y; y < of.Bounds().Max.Y; y++ {
@@ -388,7 +377,6 @@ func (b *Browser) Screenshot(name string) {
 	b.check("writing a picture", os.WriteFile(filepath.Join(folder, name+".png"), picture, 0o644))
 }
 
-// quote writes a string as a JavaScript literal.
 func quote(text string) string {
 	doc, err := json.Marshal(text)
 	if err != nil {

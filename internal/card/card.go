@@ -284,7 +284,6 @@ func (f *field) inside(value any) any {
 	return value
 }
 
-// empty reports whether a value is its type's default.
 func empty(value any) bool {
 	switch v := value.(type) {
 	case nil:

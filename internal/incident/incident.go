@@ -81,7 +81,6 @@ func (w *writer) page(r *evidence.Record) string {
 	return w.Say("statement.page", "link", w.site.Page(r.Payload.RecordID))
 }
 
-// Page returns the address of a record's page.
 func (s Site) Page(record string) string {
 	return strings.TrimRight(string(s), "/") + "/records/" + url.PathEscape(record)
 }
@@ -216,7 +215,6 @@ func parameters(value jsontext.Value) string {
 	return shortened(strings.Join(parts, ", "))
 }
 
-// quoted returns a member's text in quotes.
 func quoted(value jsontext.Value) string {
 	var text string
 	if json.Unmarshal(value, &text) != nil {
@@ -315,7 +313,6 @@ func (t tongue) approval(s evidence.ApprovalStatus) string { return t.named("app
 
 func (t tongue) method(m jury.Method) string { return t.named("sealed_method", string(m)) }
 
-// reason says why a finding is what it is.
 func (t tongue) reason(f verify.Finding) string { return inert(words.Reason(t.lang, f)) }
 
 // because says what a finding about one record lacks or refutes, in a sentence that can do without the reason, which is in English.

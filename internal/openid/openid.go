@@ -164,7 +164,6 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Issuer returns the provider's issuer URL.
 func (p *Provider) Issuer() string { return p.config.Issuer }
 
 // Begin begins a sign-in. It returns the address at the provider to which the browser goes, and a text that the browser must keep and
@@ -294,7 +293,6 @@ func (p *Provider) checkClaims(token *oidc.IDToken) error {
 	return nil
 }
 
-// person reads the claims of a verified token.
 func (p *Provider) person(token *oidc.IDToken) (*Person, error) {
 	var claims map[string]any
 	if err := token.Claims(&claims); err != nil {

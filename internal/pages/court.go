@@ -177,7 +177,7 @@ func NewCourt(records []*evidence.Record) (*Court, error) {
 	}
 	for _, r := range records {
 		if !r.Payload.ActionType.InTrial() {
-			c.Human = append(c.Human, newDecision(r, v.Decisions[r.Payload.RecordID]))
+			c.Human = append(c.Human, NewDecision(r, v.Decisions[r.Payload.RecordID]))
 		}
 	}
 	c.show(v, 0)
@@ -208,7 +208,6 @@ func NewNews(v *trial.View, after int) *Court {
 	return c
 }
 
-// evidence reads the trial's evidence.
 func (c *Court) evidence(first *evidence.Record) {
 	material, withheld := first.Said("/response", first.Payload.Response)
 	if withheld {
@@ -265,7 +264,6 @@ func (c *Court) show(v *trial.View, after int) {
 	c.Cited, c.First = slices.Sorted(maps.Keys(v.Cited)), c.first(v)
 }
 
-// juror describes a seat and its state.
 func (c *Court) juror(v *trial.View, seat trial.Seat) *Juror {
 	j := &Juror{Seat: seat, Who: whoOf(&seat.Seat), Rules: seat.Provider == jury.Offline, Now: v.Now[seat.JurorID],
 		Silent: v.Over && seat.Reported == ""}
@@ -292,7 +290,6 @@ func whoOf(seat *jury.Seat) Who {
 	return w
 }
 
-// who names a juror or the judge.
 func (c *Court) who(id string) Who {
 	for _, j := range c.Jurors {
 		if j.JurorID == id {
@@ -359,7 +356,6 @@ func (u *Utterance) opinion(o *jury.Opinion) {
 	u.Position, u.Score, u.HasScore, u.Conf = o.Position, o.TotalScore, true, int(o.Confidence*100+0.5)
 }
 
-// citations lists links from a message to the answers that cite it.
 func (c *Court) citations(v *trial.View, message int) (list []Citation) {
 	for _, by := range v.Cited[message] {
 		if one := (Citation{c.who(by.Juror), c.anchor(by)}); !slices.Contains(list, one) {
@@ -380,12 +376,9 @@ func axes(rubric jury.Rubric, scores jury.Scores) []Axis {
 	return list
 }
 
-// NewDecision reads a review or a delivery that does not concern a verdict.
-func NewDecision(r *evidence.Record) Decision { return newDecision(r, nil) }
-
-// newDecision reads a review or a delivery. verdict is the review's decision on the verdict; nil if it concerns
+// NewDecision reads a review or a delivery. verdict is the review's decision on the verdict; nil if it concerns
 // something else.
-func newDecision(r *evidence.Record, verdict *jury.Decision) Decision {
+func NewDecision(r *evidence.Record, verdict *jury.Decision) Decision {
 	p := &r.Payload
 	d := Decision{Record: p.RecordID, Actor: p.Actor(), At: p.Time(), Action: p.ActionType, Status: p.ApprovalStatus, Verdict: verdict}
 	for _, m := range members(r, "changes", p.Changes, "modified_response", p.ModifiedResponse, "response", p.Response) {
@@ -414,7 +407,6 @@ func (c *Court) Title() string {
 	return c.Agent
 }
 
-// Live reports whether more events of the trial can come.
 func (c *Court) Live() bool { return c.Events != "" && c.State != api.Over }
 
 // Asks reports whether jurors are asked now. Those whom a stopped trial had asked answer no more.
@@ -430,10 +422,8 @@ func (c *Court) Talked() bool {
 // Inconclusive reports whether the jury came to no verdict.
 func (c *Court) Inconclusive() bool { return c.Judgment != nil && c.Judgment.Inconclusive }
 
-// AllRules reports whether rules fill all seats.
 func (c *Court) AllRules() bool { return c.Rules > 0 && c.Rules == len(c.Jurors) }
 
-// Dollars returns the cost of the calls in US dollars.
 func (c *Court) Dollars() string {
 	return strings.TrimRight(strings.TrimRight(fmt.Sprintf("%d.%06d", c.Cost/1e6, c.Cost%1e6), "0"), ".")
 }
@@ -457,7 +447,6 @@ func reasons(o *jury.TrialOutcome) (list []Mark) {
 	return list
 }
 
-// marks lists the marks whose condition is true.
 func marks(pairs ...any) (list []Mark) {
 	for pair := range slices.Chunk(pairs, 2) {
 		if pair[0] == true {

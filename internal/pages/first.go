@@ -57,7 +57,6 @@ type Proof struct {
 	Quorum    int // how many of them must
 }
 
-// first makes the first screen.
 func (c *Court) first(v *trial.View) First {
 	f := First{Grid: c.grid(v)}
 	if c.Judgment == nil {
@@ -129,7 +128,6 @@ func severityRank(s jury.Severity) int {
 	return 1 + slices.Index([]jury.Severity{jury.Minor, jury.Major, jury.Critical}, s)
 }
 
-// grid makes the grid.
 func (c *Court) grid(v *trial.View) Grid {
 	g := Grid{}
 	for _, said := range v.Said {
@@ -186,7 +184,6 @@ func (g *Grid) column(said *trial.Said) int {
 	return -1
 }
 
-// gridRow makes the row of a seat.
 func (c *Court) gridRow(g *Grid, v *trial.View, j *Juror) Row {
 	row := Row{Who: j.Who, Number: j.Number, Cells: make([]Cell, g.columns())}
 	var before *Vote
@@ -353,7 +350,6 @@ func (g Grid) Chart() *Chart {
 	return c
 }
 
-// jurors returns the rows but the judge's.
 func (g Grid) jurors() (rows []Row) {
 	for _, row := range g.Rows {
 		if row.Number > 0 {

@@ -71,7 +71,6 @@ type Refusal struct {
 	Problem string // "": nothing was refused
 }
 
-// Refuse says why the form was refused.
 func (f *Refusal) Refuse(p *api.Problem) { f.Code, f.Problem = p.Status, ProblemText(p) }
 
 func (f *Refusal) code() int { return f.Code }
@@ -163,7 +162,6 @@ func functions(lang words.Lang) template.FuncMap {
 	}
 }
 
-// width returns a share as a percentage, for a bar of a chart.
 func width(score, most int) int {
 	if most <= 0 {
 		return 0
@@ -211,7 +209,6 @@ func inLanguage(path string, lang words.Lang) string {
 	return (&url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: query.Encode()}).String() // a name in the path may have a slash
 }
 
-// microDollars writes millionths of a dollar.
 func microDollars(n int64) string { return fmt.Sprintf("$%d.%02d", n/1_000_000, n/10_000%100) }
 
 // AssetPrefix is the path of static files.
@@ -253,7 +250,6 @@ var assets = func() map[string]asset {
 	return byName
 }()
 
-// assetPath returns the path of a static file.
 func assetPath(name string) (string, error) {
 	a, is := assets[name]
 	if !is {
@@ -262,7 +258,6 @@ func assetPath(name string) (string, error) {
 	return a.path, nil
 }
 
-// Asset returns the static file at a path, and its media type.
 func Asset(path string) (content []byte, mediaType string, found bool) {
 	for _, a := range assets {
 		if a.path == path {
@@ -293,7 +288,6 @@ type Summary struct {
 	State api.State
 }
 
-// Marks lists what weakens the verdict.
 func (s Summary) Marks() []Mark {
 	return append(marks(s.Outcome != nil && s.Outcome.Verdict.Inconclusive, Inconclusive, s.Degraded, Degraded, s.Offline, Offline), reasons(s.Outcome)...)
 }
@@ -350,7 +344,6 @@ type Granted struct {
 	Acted       time.Time // the last record under the name; zero: none that the log has counted
 }
 
-// Good reports whether the token is valid.
 func (g Granted) Good() bool { return g.State == api.GrantGood }
 
 // Token is the page of one token: what its owner did, and the form that ends it.

@@ -35,7 +35,6 @@ type Recording struct {
 	Began, Ended time.Time
 }
 
-// NewRecording makes a recorded chain for a list.
 func NewRecording(r api.Recording) Recording {
 	out := Recording{Recording: r}
 	out.Began, _ = time.Parse(time.RFC3339, r.First) // this program wrote them
@@ -43,7 +42,6 @@ func NewRecording(r api.Recording) Recording {
 	return out
 }
 
-// Path returns the address of the page of the chain.
 func (r Recording) Path() string { return recordingPath(r.Chain) }
 
 // ID identifies the chain on the page.
@@ -64,10 +62,8 @@ func seenFrom(lang words.Lang, v evidence.Vantage, recorder string) string {
 	return cmp.Or(words.Of(lang).Say("vantage."+string(v), "recorder", recorder), plain(string(v)))
 }
 
-// Gapless reports whether nothing is known to be missing.
 func (r Recording) Gapless() bool { return r.Broken == 0 && r.Missed == 0 }
 
-// Fill adds what was found.
 func (l *Recordings) Fill(list api.Recordings) {
 	l.found("recordings", list.Next, list.Index)
 	for _, r := range list.Recordings {
@@ -75,7 +71,6 @@ func (l *Recordings) Fill(list api.Recordings) {
 	}
 }
 
-// Filters reports whether there are conditions.
 func (l *Recordings) Filters() bool { return len(filtersOf(l.Query)) > 0 }
 
 // ActsPerPage is how many acts the page of a chain shows.
@@ -204,10 +199,8 @@ func (c *Conversation) Whole() string {
 	return c.page((c.From-1)/ActsPerPage+1) + "#act-" + strconv.FormatInt(c.From, 10)
 }
 
-// RecordsPath returns the address of the chain, record by record.
 func (c *Conversation) RecordsPath() string { return chainPath(c.Chain) }
 
-// Anchor returns the place of the act on the page.
 func (s RecordedStep) Anchor() string {
 	if s.Number == 0 {
 		return "event-" + s.Record
@@ -217,7 +210,6 @@ func (s RecordedStep) Anchor() string {
 
 func (s RecordedStep) place(i int) string { return s.Anchor() + "-" + strconv.Itoa(i+1) }
 
-// Path returns the address of the page of the act.
 func (s RecordedStep) Path() string {
 	return s.page.Path() + "/acts/" + strconv.FormatInt(s.Number, 10)
 }
@@ -234,7 +226,6 @@ type RecordedMessage struct {
 // Shown is the number that the page shows: in the chain, or where that is not known in the act.
 func (m RecordedMessage) Shown() int { return cmp.Or(m.Number, m.Index) }
 
-// Agents are those of the whole chain.
 func (s RecordedStep) Agents() []string { return s.page.Recording.Agents }
 
 // Alone reports whether the page shows this act alone.
@@ -265,7 +256,6 @@ func (s RecordedStep) Shown() []RecordedMessage {
 // LeftOut is how many messages of the act the page does not show.
 func (s RecordedStep) LeftOut() int { return len(s.News()) - len(s.Shown()) }
 
-// Body returns the message's text as far as the page carries it.
 func (m RecordedMessage) Body() Extent {
 	most := recordedSpeech
 	if m.Role == subject.Tool {
@@ -344,7 +334,6 @@ func millis(n *int64) string {
 	return fmt.Sprintf("%d.%d s", *n/1000, *n%1000/100)
 }
 
-// Dollars is what the call cost.
 func (s RecordedStep) Dollars() string {
 	if s.Cost == nil {
 		return ""

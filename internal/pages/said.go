@@ -80,7 +80,6 @@ func marked(text string, r rune, times int, named bool) stretch {
 	return s
 }
 
-// turns reports whether a character changes the direction of the text after it.
 func turns(r rune) bool {
 	return r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0x200E || r == 0x200F || r == 0x061C
 }
@@ -295,12 +294,10 @@ const textPart = "text"
 
 func callPart(i int) string { return "call-" + strconv.Itoa(i+1) }
 
-// Path returns the address of the page that shows the message whole.
 func (m Message) Path() string {
 	return submissionPath(m.Trial) + "/messages/" + strconv.Itoa(m.Number)
 }
 
-// Body returns the message's text as far as the courtroom carries it.
 func (m Message) Body() Extent {
 	most := wholeSpeech
 	if m.Role == subject.Tool {
@@ -317,7 +314,6 @@ func (m Message) Calls() (list []Call) {
 	return list
 }
 
-// Body returns the member's text as far as the record's page carries it.
 func (m Member) Body() Extent {
 	return extent(m.Text, wholeData, recordPath(m.record)+"/member?"+url.Values{"name": {m.Name}}.Encode()+"#"+textPart)
 }
@@ -382,7 +378,6 @@ type Mention struct {
 	Line string // the text, with what surrounds it
 }
 
-// Path returns the address of the courtroom.
 func (m *Mentions) Path() string { return submissionPath(m.Trial) }
 
 // Find fills in the messages that have a text, as excerpt says: it returns the part of a text that has it.

@@ -67,17 +67,14 @@ func (s *Sealed) Answers() (list []verify.Finding) {
 	return list
 }
 
-// Statement returns the paragraphs of the incident statement.
 func (s *Sealed) Statement(lang words.Lang) []string {
 	return s.site.OnRecord(s.Record, s.Report, lang)
 }
 
-// Trial reports whether the record's chain is a trial's.
 func (s *Sealed) Trial() bool {
 	return strings.HasPrefix(s.Record.Payload.ChainID, evidence.TrialPrefix)
 }
 
-// Reviewable reports whether a person can decide on the record.
 func (s *Sealed) Reviewable() bool {
 	p := &s.Record.Payload
 	return len(p.Response) > 0 && (p.Role() == evidence.RoleAgent || p.ActionType == evidence.FinalJudgment) && p.ActionType != evidence.Delivery
@@ -93,7 +90,6 @@ func membersOf(r *evidence.Record) (input, output, configuration []Member) {
 	return input, output, configuration
 }
 
-// members lists the members that the payload has.
 func members(r *evidence.Record, pairs ...any) []Member {
 	var list []Member
 	for pair := range slices.Chunk(pairs, 2) {
@@ -220,7 +216,6 @@ type Step struct {
 	Line  string // the beginning of the text
 }
 
-// NewChain makes a page of a chain's timeline.
 func NewChain(id string, records []*evidence.Record, report *verify.Report, page int) *Chain {
 	c := &Chain{ID: id, Trial: strings.HasPrefix(id, evidence.TrialPrefix), Report: report,
 		Pages: (len(records) + stepsPerPage - 1) / stepsPerPage}
@@ -268,8 +263,6 @@ func line(r *evidence.Record) string {
 	return ""
 }
 
-// Before returns the number of the previous page.
 func (c *Chain) Before() int { return c.Page - 1 }
 
-// Next returns the number of the next page.
 func (c *Chain) Next() int { return c.Page + 1 }

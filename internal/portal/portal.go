@@ -76,7 +76,6 @@ func Style() []byte      { return []byte(pageCSS) }
 func ScriptName() string { return fmt.Sprintf("%x.js", sha256.Sum256([]byte(pageJS))) }
 func StyleName() string  { return fmt.Sprintf("%x.css", sha256.Sum256([]byte(pageCSS))) }
 
-// Page returns the page for a server.
 func (s Served) Page() []byte {
 	return assemble(map[string]string{
 		"policy":  "",
@@ -135,7 +134,6 @@ func noScript() string {
 	return all.String()
 }
 
-// licensed returns Go's script with its licence.
 func licensed() string { return "/*\n" + goLicense + "*/\n" + goJS }
 
 // data returns a value for the page's script. It writes < as \u003c, so that no text can end the element.

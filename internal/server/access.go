@@ -46,7 +46,6 @@ func (s *Server) postRevocation(r *http.Request, c *Caller, asked *api.Revocatio
 	return s.revoke(r.Context(), r.PathValue("token"), asked.Reason, c.Name())
 }
 
-// accessPage makes a page of the list, the newest token first.
 func (s *Server) accessPage(r *http.Request, _ *Caller) (*pages.Access, error) {
 	all, err := withEnded(r)
 	if err != nil {
@@ -211,15 +210,20 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request, _ *Caller) error
 		return malformed(err)
 	}
 	order, err := s.sessionOf(r)
+	if err == nil {
+		err = s.grantSession(w, r, order)
+	}
 	if err != nil {
 		return err
 	}
-	return s.openSession(w, r, order, r.PostForm.Get("next"))
+	http.Redirect(w, r, ownPath(r.PostForm.Get("next")), http.StatusSeeOther)
+	return nil
 }
 
 func (s *Server) sessionOf(r *http.Request) (access.Order, error) {
 	if secret := r.PostForm.Get("link"); secret != "" {
-		l, err := s.takeLink(r.Context(), secret)
+		var l link
+		err := s.config.Installation.TakeTicket(r.Context(), secret, &l)
 		if errors.Is(err, installation.ErrNoTicket) {
 			err = fmt.Errorf("%w: the link was used or has expired; 'jurat access grant --link' prints a new one", api.ErrSignIn)
 		}
@@ -243,14 +247,6 @@ func (s *Server) sessionOf(r *http.Request) (access.Order, error) {
 		Reason: "signed in with a token", By: g.Name}, nil
 }
 
-func (s *Server) openSession(w http.ResponseWriter, r *http.Request, o access.Order, next string) error {
-	if err := s.grantSession(w, r, o); err != nil {
-		return err
-	}
-	http.Redirect(w, r, ownPath(next), http.StatusSeeOther)
-	return nil
-}
-
 func (s *Server) grantSession(w http.ResponseWriter, r *http.Request, o access.Order) error {
 	o.Session = true
 	token, grant, err := s.access.Grant(r.Context(), o)
@@ -271,7 +267,6 @@ func ownPath(next string) string {
 	return cmp.Or(next, "/")
 }
 
-// signOut ends the session in the log and in the browser.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	if !c.cookie {
 		return fmt.Errorf("%w: a token is revoked with 'jurat access revoke'", api.ErrMalformed)
@@ -294,17 +289,11 @@ type link struct {
 	Roles []access.Role `json:"roles"`
 }
 
-// takeLink uses up a link.
-func (s *Server) takeLink(ctx context.Context, secret string) (l link, err error) {
-	return l, s.config.Installation.TakeTicket(ctx, secret, &l)
-}
-
 // stateTime is how long a browser keeps the state of a sign-in at the provider.
 const stateTime = 10 * time.Minute
 
 const callbackPath = "/sign-in/callback"
 
-// askProvider redirects the browser to the provider of OpenID Connect.
 func (s *Server) askProvider(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	if s.config.Provider == nil {
 		return fmt.Errorf("%w: this server has no provider for signing in", api.ErrNotFound)
@@ -332,7 +321,6 @@ var onward = template.Must(template.New("").Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>jurat</title><meta http-equiv="refresh" content="0; url={{.}}"><a href="{{.}}">jurat</a></html>
 `))
 
-// fromProvider makes a session from the provider's answer.
 func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	if s.config.Provider == nil {
 		return fmt.Errorf("%w: this server has no provider for signing in", api.ErrNotFound)

@@ -75,7 +75,6 @@ func matches(header, tag string) bool {
 	return false
 }
 
-// writeJSON answers with a value of package api.
 func writeJSON(w http.ResponseWriter, r *http.Request, status int, value any) error {
 	doc, err := json.Marshal(value)
 	if err != nil {
@@ -112,7 +111,6 @@ func readJSON[T any](r *http.Request) (*T, error) {
 	return value, nil
 }
 
-// changes reports whether a request may change something.
 func changes(r *http.Request) bool { return changing(r.Method) }
 
 // changing reports whether requests with this method may change something.
@@ -144,7 +142,6 @@ type watched struct {
 // Unwrap is for http.ResponseController.
 func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// WriteHeader implements http.ResponseWriter.
 func (w *watched) WriteHeader(status int) {
 	if w.Status == 0 && status >= 200 || status == http.StatusSwitchingProtocols {
 		w.Status = status
@@ -152,7 +149,6 @@ func (w *watched) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements http.ResponseWriter.
 func (w *watched) Write(p []byte) (int, error) {
 	if w.Status == 0 {
 		w.Status = http.StatusOK
@@ -234,10 +230,6 @@ type arriving struct {
 	whole  atomic.Bool
 }
 
-// arrive returns the body of a request.
-func arrive(r *http.Request) *arriving { return &arriving{ReadCloser: r.Body, length: r.ContentLength} }
-
-// Read implements io.Reader.
 func (a *arriving) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	if err == io.EOF {
@@ -320,22 +312,20 @@ func problemOf(err error) *api.Problem {
 	if p.Status != http.StatusInternalServerError {
 		return p
 	}
-	for _, k := range known {
-		if errors.Is(err, k.is) {
-			return api.NewProblem(fmt.Errorf("%w: %w", k.means, k.is)) // without err, which may contain file names
-		}
+	if is, means := knownError(err); is != nil {
+		return api.NewProblem(fmt.Errorf("%w: %w", means, is)) // without err, which may contain file names
 	}
 	return p
 }
 
-// knownError returns the known error in a chain of errors, which contains no file name; nil if there is none.
-func knownError(err error) error {
+// knownError returns the known error in a chain of errors, which contains no file name, and what it means; nil if there is none.
+func knownError(err error) (is, means error) {
 	for _, k := range known {
 		if errors.Is(err, k.is) {
-			return k.is
+			return k.is, k.means
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 func malformed(err error) error {

@@ -41,7 +41,6 @@ func (c *Caller) Stranger() bool { return c.grant.Token.IsZero() }
 // Name returns the agent_id or the person's name; "" for a stranger.
 func (c *Caller) Name() string { return c.grant.Name }
 
-// Has reports whether the caller has a role.
 func (c *Caller) Has(role access.Role) bool { return c.grant.Has(role) }
 
 // FormKey returns the session's form key, which every form for this caller must carry. It returns "" if the caller
@@ -415,7 +414,6 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// account opens the memory account of an admitted request.
 func (s *Server) account(route *Route, r *http.Request, c *Caller) (*http.Request, *memoryAccount, error) {
 	ctx, a := s.budget.Open(r.Context(), limitedAs(c, r))
 	r = r.WithContext(ctx)

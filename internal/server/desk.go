@@ -23,7 +23,6 @@ import (
 // deskLimit is how many trials the desk lists: the oldest ones.
 const deskLimit = 200
 
-// deskPage lists what needs a person.
 func (s *Server) deskPage(r *http.Request, c *Caller) (*pages.Desk, error) {
 	show, err := pages.ReadShown(r.URL.Query().Get("show"))
 	if err != nil {
@@ -50,7 +49,6 @@ func (s *Server) desk(ctx context.Context, c *Caller, show pages.Shown) (*pages.
 	return desk, err
 }
 
-// shows reports whether a desk lists a trial that waits.
 func shows(show pages.Shown, t *trial.Summary, c *Caller) bool {
 	switch now := t.Taken(); show {
 	case pages.ShowMine:
@@ -106,7 +104,6 @@ func (s *Server) reviewOf(r *http.Request, c *Caller) (*pages.Review, error) {
 	return review, s.around(r.Context(), c, review)
 }
 
-// decidable returns what a person can decide of a record.
 func (s *Server) decidable(ctx context.Context, c *Caller, id string) (*pages.Review, error) {
 	record, err := s.disclosed(ctx, c, id)
 	if err != nil {
@@ -137,7 +134,7 @@ func (s *Server) around(ctx context.Context, c *Caller, review *pages.Review) er
 		if other, err = s.disclosedTo(ctx, c, other); err != nil {
 			return err
 		}
-		review.Reviews = append(review.Reviews, pages.NewDecision(other))
+		review.Reviews = append(review.Reviews, pages.NewDecision(other, nil))
 	}
 	if !inTrial(p.ChainID) {
 		return nil
@@ -192,7 +189,6 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, c *Caller) error
 // unix makes the line breaks of a form those of a record. Browsers send every line break as CR LF.
 var unix = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// draftOf reads the form.
 func draftOf(r *http.Request, review *pages.Review) pages.Draft {
 	d := pages.Draft{Key: cmp.Or(r.PostFormValue("key"), review.Draft.Key), Text: unix.Replace(r.PostFormValue("text")), Reason: unix.Replace(r.PostFormValue("reason"))}
 	if d.Text == unix.Replace(review.Editable.Text) {

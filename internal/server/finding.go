@@ -234,7 +234,6 @@ func (s *Server) getConduct(w http.ResponseWriter, r *http.Request, _ *Caller) e
 	return err
 }
 
-// sizeOf returns the size of the log that the query names, or its size now.
 func sizeOf(r *http.Request, log *ledger.Ledger) (int64, error) {
 	size, err := log.Size(r.Context())
 	text := r.URL.Query().Get("size")
@@ -328,7 +327,6 @@ func (s *Server) getRecording(r *http.Request, c *Caller) (*RecordedChain, error
 	return s.recording(r.Context(), c, r.PathValue("chain"), from, n)
 }
 
-// recordingPage shows a part of a chain, or one act of it.
 func (s *Server) recordingPage(r *http.Request, c *Caller) (*pages.Conversation, error) {
 	from, n, err := partOf(r)
 	if err != nil {

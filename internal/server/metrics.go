@@ -52,7 +52,6 @@ type metrics struct {
 	refusals *prometheus.CounterVec
 }
 
-// newMetrics makes the metrics of one server.
 func newMetrics(c gaugeSources) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
@@ -151,19 +150,15 @@ func (m *metrics) Untold(waiting func() int64) {
 	m.gauge("jurat_webhook_messages_waiting", "Messages that the webhook has not taken yet.", func(context.Context) (float64, error) { return float64(waiting()), nil })
 }
 
-// Sealed counts a record that was sealed or accepted.
 func (m *metrics) Sealed(action evidence.ActionType) { m.seals.WithLabelValues(string(action)).Inc() }
 
-// Refused counts a refused request.
 func (m *metrics) Refused(route, problem string) { m.refusals.WithLabelValues(route, problem).Inc() }
 
-// Answered counts an answer.
 func (m *metrics) Answered(route string, status int, took time.Duration) {
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
 	m.latency.WithLabelValues(route).Observe(took.Seconds())
 }
 
-// ServeHTTP answers with all metrics, in Prometheus' text format.
 func (m *metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{DisableCompression: true}).ServeHTTP(w, r)
 }
@@ -176,7 +171,6 @@ var (
 	stampsOldest  = prometheus.NewDesc("jurat_stamps_oldest_age_seconds", "How long the first of them has waited.", []string{"authority"}, nil)
 )
 
-// Describe implements prometheus.Collector.
 func (o owing) Describe(to chan<- *prometheus.Desc) {
 	to <- stampsWaiting
 	to <- stampsOldest
@@ -310,7 +304,6 @@ type measured struct {
 	cost prometheus.Counter
 }
 
-// Answer implements jury.Juror.
 func (m measured) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	began := time.Now()
 	answer, err := m.Juror.Answer(ctx, b)

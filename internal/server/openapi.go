@@ -52,7 +52,7 @@ func describeRoutes(routes []Route, cookie string) ([]byte, error) {
 			{"name": "pages", "description": "For people: HTML and its files."}},
 		"paths": paths,
 		"components": schemaObject{
-			"schemas": known.All(),
+			"schemas": known.all,
 			"responses": schemaObject{
 				"Problem": schemaObject{"description": "What stands against the request (RFC 9457).",
 					"content": schemaObject{api.ProblemMediaType: schemaObject{"schema": problem, "example": exampleProblem()}}},
@@ -124,7 +124,6 @@ func operationID(route *Route) string {
 	return strings.Trim(notInID.ReplaceAllString(strings.ToLower(route.Method+" "+route.Pattern), "_"), "_")
 }
 
-// sent describes what a route takes as the request's body.
 func sent(s *schemas, route *Route) schemaObject {
 	switch {
 	case route.In != nil:
@@ -243,9 +242,6 @@ type schemas struct {
 	types map[string]reflect.Type // whose schema a name is; files have none
 }
 
-// All returns the schemas by their names.
-func (s *schemas) All() map[string]any { return s.all }
-
 // Member describes a member of a named schema, such as Review and approval_status, anew. It panics if there is no such
 // member.
 func (s *schemas) Member(schema, member string, as schemaObject) {
@@ -259,7 +255,6 @@ func (s *schemas) Member(schema, member string, as schemaObject) {
 // Closed says of a named schema that it has no other members.
 func (s *schemas) Closed(schema string) { s.all[schema].(schemaObject)["additionalProperties"] = false }
 
-// schemaReference refers to a schema by its name.
 func schemaReference(name string) schemaObject {
 	return schemaObject{"$ref": "#/components/schemas/" + name}
 }
@@ -304,7 +299,6 @@ func (s *schemas) Of(t reflect.Type) schemaObject {
 	panic(fmt.Sprintf("no schema is known for %v", t))
 }
 
-// text describes a type of strings.
 func (s *schemas) text(t reflect.Type) schemaObject {
 	values, listed := s.enums[t]
 	if !listed {
@@ -330,7 +324,6 @@ func (s *schemas) name(t reflect.Type) (name string, known bool) {
 	return name, known
 }
 
-// members returns the schema of a struct.
 func (s *schemas) members(t reflect.Type) schemaObject {
 	properties, required := schemaObject{}, []string{}
 	for field := range fieldsOf(t) {

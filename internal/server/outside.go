@@ -87,7 +87,6 @@ func writePortalAsset(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	return writeTagged(w, r, http.StatusOK, media, content)
 }
 
-// getTile answers with hashes of the log's tree.
 func (s *Server) getTile(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	t, err := tiles.Parse(r.PathValue("level"), r.PathValue("index"))
 	if err != nil {
@@ -135,7 +134,7 @@ func (s *Server) healthz(w http.ResponseWriter, r *http.Request, _ *Caller) erro
 
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	if err := s.ready.ask(r.Context()); err != nil {
-		if is := knownError(err); is != nil {
+		if is, _ := knownError(err); is != nil {
 			return fmt.Errorf("%w: the log takes no records: %w; the server's log says more", api.ErrUnavailable, is)
 		}
 		return fmt.Errorf("%w: the log takes no records; the server's log has the reason", api.ErrUnavailable)

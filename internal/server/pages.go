@@ -70,7 +70,6 @@ func again[F form](s *Server, w http.ResponseWriter, r *http.Request, c *Caller,
 	return s.page(w, r, c, page)
 }
 
-// frame returns what surrounds a page for this caller.
 func (s *Server) frame(w http.ResponseWriter, r *http.Request, c *Caller) pages.Frame {
 	f := pages.Frame{Lang: s.language(r), Path: r.URL.RequestURI()}
 	if chosen := r.URL.Query().Get(languageParameter.Name); chosen != "" && chosen == string(f.Lang) {
@@ -142,7 +141,6 @@ func nextOf(r *http.Request) string {
 	return r.URL.RequestURI()
 }
 
-// asset answers with a static file. The file's name changes with its content.
 func (s *Server) asset(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	content, media, found := pages.Asset(pages.AssetPrefix + r.PathValue("name"))
 	if !found {
@@ -152,7 +150,6 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request, _ *Caller) error 
 	return writeTagged(w, r, http.StatusOK, media, content)
 }
 
-// goTo redirects a browser after a form.
 func goTo(w http.ResponseWriter, r *http.Request, path ...string) error {
 	for i := range path {
 		path[i] = url.PathEscape(path[i])
@@ -257,7 +254,6 @@ func (s *Server) verified(ctx context.Context, chain []*evidence.Record, trusted
 	return verify.Bundle(bundle, verify.Options{Trust: trusted}), bundle.Records, nil
 }
 
-// chainPage shows the timeline of a chain or a record.
 func (s *Server) chainPage(r *http.Request, c *Caller) (*pages.Chain, error) {
 	id := r.PathValue("chain_id")
 	page, err := pageNumber(r)
@@ -342,7 +338,6 @@ func attach(w http.ResponseWriter, name string) {
 // trialsPerPage is how many trials the first page lists at once.
 const trialsPerPage = 20
 
-// home lists trials and takes submissions.
 func (s *Server) home(r *http.Request, c *Caller) (*pages.Home, error) {
 	h := &pages.Home{Hidden: c.Stranger(), Key: rand.Text()}
 	if !c.Stranger() {
@@ -379,7 +374,6 @@ func whoSits(seats []jury.Seat) (models []string, rules bool) {
 	return models, len(seats) > 0 && len(models) == 0
 }
 
-// courtPage shows a trial, as far as it has got.
 func (s *Server) courtPage(r *http.Request, c *Caller) (*pages.Court, error) {
 	id := r.PathValue("id")
 	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
@@ -455,12 +449,10 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, c *Caller, on *su
 	return goTo(w, r, "submissions", id)
 }
 
-// stopByForm stops a trial.
 func (s *Server) stopByForm(r *http.Request, c *Caller) (string, error) {
 	return s.cancel(r, c, &api.Cancellation{Reason: r.PostFormValue("reason")})
 }
 
-// conversation returns the courtroom with the messages of its evidence.
 func (s *Server) conversation(r *http.Request, c *Caller) (*pages.Court, error) {
 	if err := s.mayReadTrial(r.Context(), c, r.PathValue("id")); err != nil {
 		return nil, err

@@ -62,7 +62,6 @@ func (s *Server) readable(ctx context.Context, c *Caller, id string) (*evidence.
 	return record, nil
 }
 
-// mayRead applies acts.MayRead to a record.
 func (s *Server) mayRead(ctx context.Context, c *Caller, record *evidence.Record) error {
 	return s.acts.MayRead(ctx, c, briefOf(record))
 }
@@ -73,7 +72,6 @@ func briefOf(record *evidence.Record) *brief.Brief {
 	return &brief.Brief{RecordID: p.RecordID, ChainID: p.ChainID, Action: p.ActionType, Actor: p.Actor(), Original: p.OriginalResponseID}
 }
 
-// postReview seals a person's decision.
 func (s *Server) postReview(r *http.Request, c *Caller, review *api.Review) (*acts.Done, error) {
 	return s.review(r.Context(), c, order(r, c), r.PathValue("id"), *review)
 }
@@ -88,7 +86,6 @@ func (s *Server) review(ctx context.Context, c *Caller, o acts.Order, id string,
 	return s.acts.Review(ctx, o, original, review)
 }
 
-// postDelivery seals the answer that is delivered.
 func (s *Server) postDelivery(r *http.Request, c *Caller, delivery *api.Delivery) (*acts.Done, error) {
 	return s.deliver(r.Context(), c, order(r, c), r.PathValue("id"), delivery.Review)
 }
@@ -103,7 +100,6 @@ func (s *Server) deliver(ctx context.Context, c *Caller, o acts.Order, id, revie
 	return s.acts.Deliver(ctx, o, original, review)
 }
 
-// order returns the act that a request asks for.
 func order(r *http.Request, c *Caller) acts.Order {
 	return acts.Order{By: c, Key: r.Header.Get(api.IdempotencyKey)}
 }
@@ -128,7 +124,6 @@ func (s *Server) postRecord(r *http.Request, c *Caller) (*acts.Done, error) {
 	return s.acts.Seal(r.Context(), order(r, c), draft)
 }
 
-// count adds a sealed record to the metrics.
 func (s *Server) count(done *acts.Done, err error) (*acts.Done, error) {
 	if err == nil && !done.Before {
 		s.metrics.Sealed(done.Record.Payload.ActionType)
@@ -244,7 +239,6 @@ func (s *Server) gather(ctx context.Context, c *Caller, name string, from func(c
 	return g, err
 }
 
-// readableCase returns gathered records with their disclosures.
 func (s *Server) readableCase(ctx context.Context, c *Caller, g *brief.Gathered) ([]*evidence.Record, error) {
 	return s.readAll(ctx, c, true, func(yield func(*evidence.Record, error) bool) {
 		for placed, err := range s.config.Installation.Ledger.At(ctx, g.Indexes) {

@@ -168,7 +168,6 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// idleScheduler shows trials and holds none.
 func idleScheduler(ctx context.Context, c Config) (*schedule.Scheduler, error) {
 	return schedule.Open(ctx, schedule.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Locks: c.Installation.Locks(),
 		Sit: func(string, int64) (trial.Config, error) {
@@ -194,10 +193,8 @@ func (s *Server) holdTrials(ctx context.Context) (stop func()) {
 	}
 }
 
-// Access returns the register of access rights.
 func (s *Server) Access() *access.Register { return s.access }
 
-// ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // Serve answers requests until the context ends, and then finishes the running ones. It closes the listener. It

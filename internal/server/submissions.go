@@ -73,7 +73,6 @@ func (s *Server) chainFile(ctx context.Context, c *Caller, id string) ([]byte, e
 	return s.provedFile(ctx, records)
 }
 
-// provedFile returns records as a bundle.
 func (s *Server) provedFile(ctx context.Context, records []*evidence.Record) ([]byte, error) {
 	bundle, err := s.config.Installation.Ledger.Prove(ctx, records...)
 	if err != nil {
@@ -147,7 +146,6 @@ func (s *Server) getSubmission(r *http.Request, c *Caller) (answer api.Submissio
 	return answer, nil
 }
 
-// goOn continues a trial that was broken off or cancelled.
 func (s *Server) goOn(r *http.Request, c *Caller) (string, error) {
 	id := r.PathValue("id")
 	if err := s.mayManage(r.Context(), c, id); err != nil {
@@ -317,7 +315,6 @@ func upload(r *http.Request, name string) ([]byte, error) {
 	return content, memoryAccountOf(r.Context()).Take(r.Context(), max((bodyFactor-4)*int64(len(content)), valueSize*int64(evidence.Values(content))))
 }
 
-// exampleCase returns one of the examples as a case.
 func exampleCase(name string) (*subject.Case, error) {
 	card, conversation, err := examples.Read(name)
 	if err != nil {

@@ -23,7 +23,6 @@ import (
 	"jurat/reputation"
 )
 
-// routes returns the table of all routes.
 func (s *Server) routes() []Route {
 	entries := entryReaders
 	if s.config.PublicEntries {
@@ -197,10 +196,8 @@ func (s *Server) routes() []Route {
 	}
 }
 
-// Routes returns the table.
 func (s *Server) Routes() []Route { return slices.Clone(s.table) }
 
-// assemble makes one handler from the table.
 func (s *Server) assemble() (http.Handler, error) {
 	mux := http.NewServeMux()
 	var err error
@@ -243,7 +240,6 @@ func (s *Server) nowhere(kind Kind, mux *http.ServeMux) *Route {
 	}}
 }
 
-// otherMethods lists the methods that the path accepts.
 func otherMethods(r *http.Request, mux *http.ServeMux) (methods []string) {
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete} {
 		other := *r
@@ -262,7 +258,7 @@ func (s *Server) guard(route *Route) http.Handler {
 		if route.MaxBody > 0 {
 			most = min(most, route.MaxBody)
 		}
-		body := arrive(r)
+		body := &arriving{ReadCloser: r.Body, length: r.ContentLength}
 		r.Body = http.MaxBytesReader(w, body, most)
 		// Writers without a net/http connection, such as a test's recorder, have no deadlines.
 		if connection := http.NewResponseController(w); route.Kind == Stream {
@@ -354,7 +350,6 @@ func (s *Server) limit(route *Route, caller string, stranger bool) error {
 	return s.limiter.Allow(caller, stranger)
 }
 
-// secure sets the security headers of every answer.
 func secure(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "+
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
@@ -434,7 +429,6 @@ func withBody[In, Out any](do func(*http.Request, *Caller, *In) (Out, error)) fu
 	}
 }
 
-// shown makes a Handler that answers with a page.
 func shown[P pages.Page](s *Server, get func(*http.Request, *Caller) (P, error)) Handler {
 	return func(w http.ResponseWriter, r *http.Request, c *Caller) error {
 		page, err := get(r, c)
@@ -478,7 +472,6 @@ type Parameter struct{ Name, About string }
 // languageParameter sets the language of any page.
 var languageParameter = Parameter{"lang", "the language of the page: en, ja or ru; a cookie keeps it"}
 
-// query lists the parameters that a route accepts.
 func (r *Route) query() []Parameter {
 	if r.Kind != Page || changing(r.Method) {
 		return r.Query
@@ -486,27 +479,19 @@ func (r *Route) query() []Parameter {
 	return append(slices.Clone(r.Query), languageParameter)
 }
 
-// checkQuery refuses unknown and repeated parameters.
-func (r *Route) checkQuery(raw string) error {
-	if r.AnyQuery {
-		return nil
-	}
-	var known []string
-	for _, p := range r.query() {
-		known = append(known, p.Name)
-	}
-	return checkQuery(raw, known)
-}
-
 // checkQuery refuses unknown and repeated parameters of a query. Otherwise the caller of a mistyped one would take the
 // answer to another question for theirs.
-func checkQuery(raw string, known []string) error {
-	if raw == "" {
+func (r *Route) checkQuery(raw string) error {
+	if raw == "" || r.AnyQuery {
 		return nil
 	}
 	values, err := url.ParseQuery(raw)
 	if err != nil {
 		return fmt.Errorf("%w: the query: %w", api.ErrMalformed, err)
+	}
+	var known []string
+	for _, p := range r.query() {
+		known = append(known, p.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch {

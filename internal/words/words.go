@@ -38,7 +38,6 @@ const (
 // Langs lists every language, in the order of display. The first is the default.
 func Langs() []Lang { return []Lang{English, Japanese, Russian} }
 
-// Name returns the language's name in the language itself.
 func (l Lang) Name() string { return Of(l).Say("language") }
 
 // file returns the name of the language's file; English for an unknown language.
@@ -62,7 +61,6 @@ func (t Texts) Say(key string, pairs ...any) string {
 	return strings.NewReplacer(old...).Replace(t[key])
 }
 
-// Name names a value of a kind; a value that has no name in the language is shown as it is.
 func (t Texts) Name(kind, value string) string { return cmp.Or(t.Say(kind+"."+value), value) }
 
 //go:embed *.txt
@@ -96,7 +94,6 @@ func read(files embed.FS, name string, others Texts) Texts {
 	return all
 }
 
-// Parse reads the lines of a file.
 func Parse(doc string) Texts {
 	all := Texts{}
 	for line := range strings.Lines(doc) {

@@ -223,7 +223,6 @@ func (v *Visit) file(i int, source *Source, o verify.Options) FileAnswer {
 	return e.answer(report)
 }
 
-// keep stores a record to be shown.
 func (e *examined) keep(r *evidence.Record) {
 	size := int64(len(r.Canonical()))
 	if e.left = e.left || e.held+size > mostHeld; !e.left {
