@@ -164,9 +164,7 @@ func TestHostileSignatures(t *testing.T) {
 			t.Errorf("%s: held", name)
 		}
 	}
-	if err := c.Check(&c.Signatures[0], key.Public()); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, c.Check(&c.Signatures[0], key.Public()), nil)
 	for _, wrong := range []string{`{"signatures":1}`, `{"signatures":[1]}`, `{"signatures":[{"protected":"e30"}]}`, `[]`, `null`, `{"a":1,"a":2}`,
 		`{"signatures":[` + strings.TrimSuffix(strings.Repeat(`{"protected":"e30","signature":""},`, 17), ",") + `]}`} {
 		if _, err := card.Parse([]byte(wrong)); err == nil {

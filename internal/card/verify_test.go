@@ -131,9 +131,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}
-	if err := c.Clashes(evidence.RoleAgent, "a", idOf(t, all["ES256"])); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, c.Clashes(evidence.RoleAgent, "a", idOf(t, all["ES256"])), nil)
 	for _, err := range []error{c.Clashes(evidence.RoleAgent, "b", idOf(t, all["ES256"])), c.Clashes(evidence.RoleAgent, "a", idOf(t, all["EdDSA"]))} {
 		if err == nil {
 			t.Error("a card of another passes for this actor's")

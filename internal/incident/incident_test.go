@@ -325,9 +325,7 @@ func TestStatementOfTrialWithFalseDisclosure(t *testing.T) {
 func TestStatementIsTheSameEveryTime(t *testing.T) {
 	h := jurattest.New(t)
 	r, _ := sealedBy(t, h, output())
-	if diff := cmp.Diff(statement(r, h.Options(t)), statement(r, h.Options(t))); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(statement(r, h.Options(t)), statement(r, h.Options(t))), "")
 }
 
 // TestStatementNamesThePage: on a site with an address, the statement names the page of the record, or of the verdict, and on
@@ -351,9 +349,7 @@ func TestStatementNamesThePage(t *testing.T) {
 			t.Errorf("in %s: the statement names a page of no site", lang)
 		}
 	}
-	if got := incident.Site("https://jurat.example").Page("../sign-in?x=1#y"); got != "https://jurat.example/records/..%2Fsign-in%3Fx=1%23y" {
-		t.Error(got)
-	}
+	must.Equal(t, incident.Site("https://jurat.example").Page("../sign-in?x=1#y"), "https://jurat.example/records/..%2Fsign-in%3Fx=1%23y")
 }
 
 // TestFloodOfRecords: a statement on many unproved records takes time that grows linearly with their number. With

@@ -114,9 +114,7 @@ func check(t testing.TB, err error) {
 
 func equal(t testing.TB, got, want any) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, got), "")
 }
 
 var viewer = &Viewer{Name: "Reika Mori", Form: "form-key", Submits: true, Reviews: true, Oversees: true, Operates: true}

@@ -19,6 +19,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/internal/words"
@@ -447,9 +448,7 @@ func TestEveryKindOfValueHasNames(t *testing.T) {
 		evidence.RoleOperator: "role.operator", evidence.ApprovedWithModifications: "approval.approved_with_modifications", jury.NeedsReview: "position.needs_review",
 		jury.FinalJudge: "method.final_judge", jury.Critical: "severity.critical", jury.Split: "consensus.split", jury.TimedOut: "absence.timed_out", subject.Operator: "speaker.operator",
 		api.BrokenOff: "state.broken_off", PartlyOffline: "mark.partly_offline"}
-	if len(values) != len(kinds) {
-		t.Errorf("%d types have names, and %d are tried", len(kinds), len(values))
-	}
+	must.Equal(t, len(values), len(kinds))
 	for value, key := range values {
 		for _, lang := range words.Langs() {
 			if want := words.OfPages(lang)[key]; want == "" || name(lang, value) != want {

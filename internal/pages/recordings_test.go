@@ -16,6 +16,7 @@ import (
 	"jurat/internal/browsertest"
 	"jurat/internal/docket"
 	"jurat/internal/llm"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/internal/words"
 	"jurat/jurattest"
@@ -192,9 +193,7 @@ func TestConversationSaysHowCallsEnded(t *testing.T) {
 			t.Errorf("%q is there %d times, want %d", want, got, times)
 		}
 	}
-	if got := strings.Count(page, ">"+restsOn+"<"); got != 1 {
-		t.Errorf("what all proofs rest on is said %d times", got)
-	}
+	must.Equal(t, strings.Count(page, ">"+restsOn+"<"), 1)
 	differing := NewConversation(recordingLine("c"), &docket.ChainPart{From: 1, Acts: []docket.RecordedAct{{Record: "a", Number: 1}, {Record: "b", Number: 2}}}, 2, map[string]RecordedProof{"a": {Rests: "one"}, "b": {Rests: "another"}})
 	if differing.Rests != "" || differing.Steps[0].Rests != "one" || differing.Steps[1].Rests != "another" {
 		t.Errorf("what proofs rest on is lost: %+v", differing)

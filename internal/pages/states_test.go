@@ -19,6 +19,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/browsertest"
+	"jurat/internal/must"
 	"jurat/internal/words"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -193,9 +194,7 @@ func pagesOf(t testing.TB, lang words.Lang, pages map[string]Page) http.Handler 
 			return
 		}
 		var page bytes.Buffer
-		if err := Write(&page, Frame{Lang: lang, Path: "/x", Viewer: viewer}, p); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, Write(&page, Frame{Lang: lang, Path: "/x", Viewer: viewer}, p), nil)
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Write(page.Bytes())
 	})

@@ -33,9 +33,7 @@ func written(t *testing.T) map[string]map[string]any {
 // TestPageHasItsTexts: the page has every text of package words, member by member, in every language.
 func TestPageHasItsTexts(t *testing.T) {
 	all := written(t)
-	if len(all) != len(words.Langs()) {
-		t.Errorf("the page has %d languages", len(all))
-	}
+	must.Equal(t, len(all), len(words.Langs()))
 	for _, lang := range words.Langs() {
 		got := all[string(lang)]
 		if got["language"] != lang.Name() {
@@ -80,7 +78,5 @@ func TestPageSaysWhatThereIs(t *testing.T) {
 	for name := range written(t)["en"] {
 		there[name] = true
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(there)), slices.Sorted(maps.Keys(asked))); diff != "" {
-		t.Errorf("texts (-there +asked for):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(slices.Sorted(maps.Keys(there)), slices.Sorted(maps.Keys(asked))), "")
 }

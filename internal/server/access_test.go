@@ -235,9 +235,7 @@ func (h *house) signedIn(t *testing.T) *http.Client {
 	t.Helper()
 	b := browser(t)
 	form := url.Values{"token": {h.token(t, "eve", access.PeopleRoles()...)}}.Encode()
-	if answer, body := send(t, b, "POST", h.URL+"/sign-in", form, "Content-Type", "application/x-www-form-urlencoded"); answer.StatusCode != http.StatusSeeOther {
-		t.Fatal(answer.Status, body)
-	}
+	answers(t, http.StatusSeeOther, b, "POST", h.URL+"/sign-in", form, "Content-Type", "application/x-www-form-urlencoded")
 	return b
 }
 
@@ -267,10 +265,7 @@ func TestOtherSites(t *testing.T) {
 	_, page := send(t, b, "GET", h.URL+"/sign-in", "")
 	_, key, _ := strings.Cut(page, `name="form" value="`)
 	key, _, _ = strings.Cut(key, `"`)
-	answer, body := send(t, b, "POST", h.URL+"/v1/records/"+h.said.Payload.RecordID+"/reviews", `{"approval_status":"approved"}`, server.FormHeader, key)
-	if answer.StatusCode != http.StatusCreated {
-		t.Errorf("%s: %s", answer.Status, body)
-	}
+	answers(t, http.StatusCreated, b, "POST", h.URL+"/v1/records/"+h.said.Payload.RecordID+"/reviews", `{"approval_status":"approved"}`, server.FormHeader, key)
 }
 
 // TestPathsLeadNowhereElse: no path leads outside of what the server serves.
@@ -297,9 +292,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	for range 50 {
 		send(t, http.DefaultClient, "GET", h.URL+"/v1/records", "", gone...)
 	}
-	if made := h.size(t) - before; made != 0 {
-		t.Errorf("%d records were made", made)
-	}
+	must.Equal(t, h.size(t)-before, 0)
 	_, metrics := send(t, http.DefaultClient, "GET", h.URL+"/metrics", "", bearer(h.tokens[access.Operator])...)
 	if want := `jurat_requests_refused_total{problem="sign-in",route="GET /metrics"} 3`; !strings.Contains(metrics, want) {
 		t.Errorf("the metrics lack %s:\n%s", want, metrics)
@@ -320,16 +313,12 @@ func TestTooManyRequests(t *testing.T) {
 	h := start(t, func(c *server.Config) { c.Limits = server.Rate{PerSecond: 0.001, Burst: 3} })
 	token := h.token(t, "ada", access.Auditor)
 	for range 3 {
-		if answer, _ := send(t, http.DefaultClient, "GET", h.URL+"/v1/trust", ""); answer.StatusCode != 200 {
-			t.Fatal(answer.Status)
-		}
+		answers(t, 200, http.DefaultClient, "GET", h.URL+"/v1/trust", "")
 	}
 	answer, body := send(t, http.DefaultClient, "GET", h.URL+"/v1/trust", "")
 	problem(t, api.ErrTooMany)(answer, body)
 	// Other callers are not affected.
-	if answer, _ := send(t, http.DefaultClient, "GET", h.URL+"/v1/records", "", bearer(token)...); answer.StatusCode != 200 {
-		t.Error(answer.Status)
-	}
+	answers(t, 200, http.DefaultClient, "GET", h.URL+"/v1/records", "", bearer(token)...)
 }
 
 // TestManySessionsAskNoMore: several sessions of one person share one limit.
@@ -339,17 +328,13 @@ func TestManySessionsAskNoMore(t *testing.T) {
 	var got []int
 	for range 2 {
 		b := browser(t)
-		if answer, body := send(t, b, "POST", h.URL+"/sign-in", form, "Content-Type", "application/x-www-form-urlencoded"); answer.StatusCode != http.StatusSeeOther {
-			t.Fatal(answer.Status, body)
-		}
+		answers(t, http.StatusSeeOther, b, "POST", h.URL+"/sign-in", form, "Content-Type", "application/x-www-form-urlencoded")
 		for range 2 {
 			answer, _ := send(t, b, "GET", h.URL+"/v1/records", "")
 			got = append(got, answer.StatusCode)
 		}
 	}
-	if diff := cmp.Diff([]int{200, 200, 200, 429}, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff([]int{200, 200, 200, 429}, got), "")
 }
 
 // TestLogsHaveNoContent: the server's own log contains no content of records and no tokens.
@@ -437,21 +422,15 @@ func TestSignInByProvider(t *testing.T) {
 	if answer.StatusCode != http.StatusOK || !strings.Contains(page, `content="0; url=/reviews"`) || strings.Join(visited, " ") != "/authorize /sign-in/callback" {
 		t.Fatalf("%s, by %q: %s", answer.Status, visited, page)
 	}
-	if answer, _ := send(t, b, "GET", r.URL+"/v1/records", ""); answer.StatusCode != http.StatusOK {
-		t.Errorf("signed in: %s", answer.Status)
-	}
+	answers(t, http.StatusOK, b, "GET", r.URL+"/v1/records", "")
 	grants, err := r.Access().Grants(t.Context())
 	if err != nil || len(grants) != 1 || grants[0].Name != "mia@example.com" || !grants[0].Session || grants[0].By != issuer.URL {
 		t.Errorf("%+v, %v", grants, err)
 	}
 	// The same callback address in another browser is refused.
-	if answer, _ := send(t, browser(t), "GET", answer.Request.URL.String(), ""); answer.StatusCode != http.StatusUnauthorized {
-		t.Errorf("in another browser: %s", answer.Status)
-	}
+	answers(t, http.StatusUnauthorized, browser(t), "GET", answer.Request.URL.String(), "")
 	issuer.Claims = map[string]any{"groups": []string{"others"}}
-	if answer, _ := send(t, browserThatFollows(t), "GET", r.URL+"/sign-in/provider", ""); answer.StatusCode != http.StatusForbidden {
-		t.Errorf("without a role: %s", answer.Status)
-	}
+	answers(t, http.StatusForbidden, browserThatFollows(t), "GET", r.URL+"/sign-in/provider", "")
 }
 
 func browserThatFollows(t *testing.T) *http.Client {

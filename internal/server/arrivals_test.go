@@ -197,9 +197,7 @@ func TestArrivalsAreTold(t *testing.T) {
 	second := h.try(t, jury.NeedsReview)
 	check(t, w.Tell(t.Context()))
 	h.took(t, "the second", arrivalOf(second))
-	if n := w.Waiting(); n != 0 {
-		t.Errorf("%d messages wait", n)
-	}
+	must.Equal(t, w.Waiting(), 0)
 }
 
 // TestArrivalsAfterACrash: a process that ends while the receiver answers leaves the message to the next one, under the same id.
@@ -276,9 +274,7 @@ func TestArrivalLeftOpen(t *testing.T) {
 	check(t, w.Tell(t.Context()))
 	check(t, w.Tell(t.Context()))
 	h.took(t, "after it", passed.ID+" safe_pass [left_open]")
-	if h.ids[0] != objection.Payload.RecordID {
-		t.Errorf("%q", h.ids)
-	}
+	must.Equal(t, h.ids[0], objection.Payload.RecordID)
 }
 
 // TestOldArrivals: a server that begins to tell says nothing of cases that have waited for more than a week, and stops telling after a week. The file
@@ -330,9 +326,7 @@ func TestArrivalsOfTwoProcesses(t *testing.T) {
 		w := h.teller(t)
 		both.Go(func() {
 			for range 10 {
-				if err := w.Tell(t.Context()); err != nil {
-					t.Error(err)
-				}
+				must.Want(t, w.Tell(t.Context()), nil)
 			}
 		})
 	}
@@ -385,7 +379,5 @@ func TestArrivalsRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	h.set(func() { h.onHeard = cancel })
 	h.teller(t).Run(ctx)
-	if len(h.ids) != 1 {
-		t.Errorf("messages %q", h.ids)
-	}
+	must.Equal(t, len(h.ids), 1)
 }

@@ -16,6 +16,7 @@ import (
 	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/browsertest"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/jury"
 )
@@ -159,9 +160,7 @@ func TestButtonsPressedTwice(t *testing.T) {
 	browsertest.Eval[bool](b, fmt.Sprintf(twice, ".examples button"))
 	b.Wait(`location.pathname.startsWith("/submissions/trial-") && document.readyState === "complete"`)
 	b.Visit(r.URL + "/")
-	if n := browsertest.Eval[int](b, `document.querySelectorAll("li.entry").length`); n != 1 {
-		t.Errorf("two presses of a button made %d trials", n)
-	}
+	must.Equal(t, browsertest.Eval[int](b, `document.querySelectorAll("li.entry").length`), 1)
 }
 
 // TestLivePageInEveryState opens trials in progress that end in each way. When a trial has ended, or a person has stopped it, the page must equal the
@@ -277,9 +276,7 @@ func TestReviewerDecidesByKeyboard(t *testing.T) {
 			passed++
 		}
 	}
-	if passed != cases/2 {
-		t.Errorf("%d passed", passed)
-	}
+	must.Equal(t, passed, cases/2)
 }
 
 // ctrlEnter presses Ctrl+Enter in an element.

@@ -330,9 +330,7 @@ func TestSeveralByKeyboard(t *testing.T) {
 			t.Errorf("%s: %+v", id, reviews)
 		}
 	}
-	if passed != 3 {
-		t.Errorf("%d passed", passed)
-	}
+	must.Equal(t, passed, 3)
 	if p := b.Problems(); len(p) > 0 {
 		t.Errorf("the pages have problems: %v", p)
 	}
@@ -526,9 +524,7 @@ func TestAssignmentOnTheDesk(t *testing.T) {
 		t.Error("mia can take or give back what ben has")
 	}
 	answer, _ = mia.fill(t, "/reviews/"+third, "/reviews/"+third, url.Values{"decision": {"take"}})
-	if answer.StatusCode != http.StatusConflict {
-		t.Errorf("mia takes what ben has: %s", answer.Status)
-	}
+	must.Equal(t, answer.StatusCode, http.StatusConflict)
 	for _, step := range []struct{ decision, then string }{{"give_back", "take"}, {"take", "give_back"}} {
 		answer, _ = ben.fill(t, "/reviews/"+third, "/reviews/"+third, url.Values{"decision": {step.decision}})
 		if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != "/reviews/"+third {

@@ -163,14 +163,10 @@ func TestAgentIsPublished(t *testing.T) {
 		must.Do(t, h.Access().Publish(t.Context(), access.What{Agent: "logistics-agent-v1"}, public, "its owner agrees", "otto"))
 		for _, path := range []string{page, doc} {
 			want := map[bool]int{true: 200, false: 401}[public]
-			if answer, _ := send(t, http.DefaultClient, "GET", h.URL+path, ""); answer.StatusCode != want {
-				t.Errorf("published %v: a stranger gets %s for %s, want %d", public, answer.Status, path, want)
-			}
+			answers(t, want, http.DefaultClient, "GET", h.URL+path, "")
 		}
 		for _, path := range []string{"/v1/records/" + h.said.Payload.RecordID, "/agents/another", "/v1/agents/another/reputation", doc[:len(doc)-len("reputation")] + "conduct"} {
-			if answer, _ := send(t, http.DefaultClient, "GET", h.URL+path, ""); answer.StatusCode != 401 {
-				t.Errorf("published %v: a stranger gets %s for %s", public, answer.Status, path)
-			}
+			answers(t, 401, http.DefaultClient, "GET", h.URL+path, "")
 		}
 	}
 }
@@ -203,9 +199,7 @@ func TestAgentPage(t *testing.T) {
 	}
 	post(t, h.URL+"/v1/records", action, bearer(h.tokens[access.Agent])...)
 	second, _ := view()
-	if second.Completeness[0].Records.Total != first.Completeness[0].Records.Total+1 {
-		t.Errorf("after one more record there are %d, before %d", second.Completeness[0].Records.Total, first.Completeness[0].Records.Total)
-	}
+	must.Equal(t, second.Completeness[0].Records.Total, first.Completeness[0].Records.Total+1)
 	answer, page := send(t, http.DefaultClient, "GET", h.URL+"/agents/logistics-agent-v1", "", ada...)
 	shows(t, answer, page, 200, "logistics-agent-v1", "personal data", "/v1/agents/logistics-agent-v1/reputation", second.Trust.String(), second.Policy.String(), second.At)
 	answer, page = send(t, http.DefaultClient, "GET", h.URL+"/agents/nobody", "", append([]string{"Accept", "text/html"}, ada...)...)
@@ -243,7 +237,5 @@ func TestConductOfAgent(t *testing.T) {
 	if answer, text := send(t, http.DefaultClient, "HEAD", h.URL+path, "", ada...); answer.StatusCode != 200 || text != "" {
 		t.Error(answer.Status, text)
 	}
-	if answer, _ := send(t, http.DefaultClient, "GET", h.URL+"/v1/agents/nobody/conduct", "", ada...); answer.StatusCode != 404 {
-		t.Error(answer.Status)
-	}
+	answers(t, 404, http.DefaultClient, "GET", h.URL+"/v1/agents/nobody/conduct", "", ada...)
 }

@@ -103,9 +103,7 @@ func (r *running) revokes(t *testing.T) {
 	}
 	register := access.New(access.Config{Ledger: second.Ledger, Keys: second.Keys})
 	err = register.Revoke(t.Context(), access.IDOf(token), "stolen", "tester")
-	if err := errors.Join(err, second.Close()); err != nil {
-		t.Errorf("revoking: %v", err)
-	}
+	must.Want(t, errors.Join(err, second.Close()), nil)
 	problem(t, api.ErrRevoked)(send(t, http.DefaultClient, "GET", r.URL+"/v1/records", "", "Authorization", "Bearer "+token))
 }
 
@@ -118,17 +116,13 @@ func (r *running) starts(t *testing.T) {
 	if _, err := again.SignInLink(t.Context(), "operator", access.Operator); err != nil && !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("the sign-in link: %v", err)
 	}
-	if err := again.stop(); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, again.stop(), nil)
 }
 
 // reads asks for a record.
 func (r *running) reads(t *testing.T, token, id string) {
 	t.Helper()
-	if answer, body := send(t, http.DefaultClient, "GET", r.URL+"/v1/records/"+id, "", "Authorization", "Bearer "+token); answer.StatusCode != http.StatusOK {
-		t.Errorf("reading %s: %s %s", id, answer.Status, body)
-	}
+	answers(t, http.StatusOK, http.DefaultClient, "GET", r.URL+"/v1/records/"+id, "", "Authorization", "Bearer "+token)
 }
 
 // whole ends the server, examines its log, and opens it again.
@@ -140,9 +134,7 @@ func whole(t *testing.T, r *running, dir string, acknowledged int) {
 		t.Errorf("%d records, %d acknowledged: %v, %v", size, acknowledged, damages, err)
 	}
 	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: dir}))(t)
-	if err := errors.Join(i.Ledger.CanAppend(t.Context()), i.Close()); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, errors.Join(i.Ledger.CanAppend(t.Context()), i.Close()), nil)
 }
 
 // TestReadOnlyDisk: an installation on a read-only disk can be read, in every state that a crash can leave. Writes get a

@@ -98,9 +98,7 @@ func TestCompressedStreams(t *testing.T) {
 	h := must.Get(compressed(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, "data: 1\n\n")
-		if err := http.NewResponseController(w).Flush(); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, http.NewResponseController(w).Flush(), nil)
 		<-next
 	})))(t)
 	s := httptest.NewServer(h)
@@ -126,12 +124,8 @@ func TestCrowdsOfStrangers(t *testing.T) {
 			t.Fatal(i, err)
 		}
 	}
-	if err := l.Allow("one address more", true); !errors.Is(err, api.ErrTooMany) {
-		t.Errorf("the number of remembered addresses is not limited: %v", err)
-	}
-	if err := l.Allow("a token", false); err != nil {
-		t.Errorf("a caller with a token was refused: %v", err)
-	}
+	must.Want(t, l.Allow("one address more", true), api.ErrTooMany)
+	must.Want(t, l.Allow("a token", false), nil)
 	now = now.Add(2 * time.Second)
 	if err := l.Allow("one address more", true); err != nil || len(l.callers) != 1 {
 		t.Errorf("%v, %d are remembered", err, len(l.callers))
@@ -146,9 +140,7 @@ func TestCrowdsOfStrangers(t *testing.T) {
 		t.Error("an address was forgotten before its allowance was full again")
 	}
 	now = now.Add(-time.Hour)
-	if err := l.Allow("a clock that went back", true); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, l.Allow("a clock that went back", true), nil)
 }
 
 // TestProblemsOfExpired: a deleted record gives another status than a missing one.
@@ -184,7 +176,5 @@ func TestHeld(t *testing.T) {
 	if more := (&held{}).more(r, true); more > observed.MaxWindow+8*observed.MaxKept {
 		t.Errorf("a call that states very many bytes takes %d", more)
 	}
-	if more := (&held{}).more(&evidence.Record{}, true); more != 0 {
-		t.Errorf("an empty record takes %d", more)
-	}
+	must.Equal(t, (&held{}).more(&evidence.Record{}, true), 0)
 }

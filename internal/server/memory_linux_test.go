@@ -119,9 +119,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	wg.Wait()
 	t.Logf("answers: %v; at most %d MiB in memory", seen, highest(t, child.Process.Pid)>>20)
-	if seen["record 201"] != 50 {
-		t.Errorf("of 50 records %d were sealed", seen["record 201"])
-	}
+	must.Equal(t, seen["record 201"], 50)
 	for what := range seen {
 		if strings.HasSuffix(what, " 0") || strings.HasSuffix(what, " 500") {
 			t.Errorf("unexpected answer: %s", what)
@@ -143,9 +141,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	answer := must.Get(http.Get(url + "/readyz"))(t)
 	answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		t.Errorf("afterwards: %s", answer.Status)
-	}
+	must.Equal(t, answer.StatusCode, http.StatusOK)
 }
 
 // highest returns the largest memory that a process has ever used.

@@ -70,9 +70,7 @@ func want(t *testing.T, m *metrics, want map[string]float64) {
 	t.Helper()
 	got := gathered(t, m)
 	maps.DeleteFunc(got, func(name string, _ float64) bool { _, asked := want[name]; return !asked })
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(want, got), "")
 }
 
 func TestDomain(t *testing.T) {
@@ -121,9 +119,7 @@ func TestTrialsCountOnce(t *testing.T) {
 	}
 	want(t, everything(quiet(), trials), map[string]float64{"jurat_juror_absences_total reason=failed": 0, "jurat_juror_absences_total reason=timed_out": 2,
 		"jurat_verdicts_total position=unsafe_fail": 1, "jurat_verdicts_total position=safe_pass": 0})
-	if len(trials.heard) != 0 {
-		t.Errorf("a trial that is over is remembered: %v", trials.heard)
-	}
+	must.Equal(t, len(trials.heard), 0)
 }
 
 // A payer is a juror that costs something, also when it does not answer.
@@ -182,9 +178,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	if len(exported) < 20 {
 		t.Fatalf("%d metrics", len(exported))
 	}
-	if diff := cmp.Diff(exported, documented); diff != "" {
-		t.Errorf("docs/operations.md (-exported +documented):\n%s", diff)
-	}
+	must.Equal(t, cmp.Diff(exported, documented), "")
 	for name, kind := range kinds {
 		if is := slices.Contains([]string{"jurat_http_request_seconds", "jurat_juror_answer_seconds"}, name); strings.HasSuffix(name, "_total") != (kind == "counter") || is != (kind == "histogram") {
 			t.Errorf("%s is documented as a %s", name, kind)

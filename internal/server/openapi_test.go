@@ -200,9 +200,7 @@ func TestWhatMayBeNull(t *testing.T) {
 func membersIn(t *testing.T, doc []byte) []string {
 	t.Helper()
 	var members map[string]any
-	if err := json.Unmarshal(doc, &members); err != nil {
-		t.Fatalf("%s: %v", doc, err)
-	}
+	must.Do(t, json.Unmarshal(doc, &members))
 	return slices.Sorted(maps.Keys(members))
 }
 
@@ -303,9 +301,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	problem := at(t, doc, "components", "responses", "Problem", "content", api.ProblemMediaType)
 	delete(problem, "example")
 	problem["examples"] = problems
-	if err := lint(t, doc); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, lint(t, doc), nil)
 }
 
 // TestExamplesAreTaken sends the examples of the description, and then each with a member that is not described.

@@ -89,9 +89,7 @@ func TestVisit(t *testing.T) {
 		t.Error("the page of a finished trial still waits for events")
 	}
 	_, again := sam.get(t, court)
-	if again != page {
-		t.Error("the page differs after a reload")
-	}
+	must.Equal(t, again, page)
 
 	judgment := regexp.MustCompile(`/reviews/([0-9a-f-]{36})`).FindStringSubmatch(page)[1]
 	answer, page = sam.get(t, "/reviews/"+judgment)
@@ -240,9 +238,7 @@ func TestStrangersSeeNoNames(t *testing.T) {
 	answer, there := stranger.get(t, path)
 	shows(t, answer, there, 401, `name="next" value="`+path+`"`)
 	_, missing := stranger.get(t, "/records/019b76da-0000-7000-8000-000000000000")
-	if strings.ReplaceAll(there, h.said.Payload.RecordID, "X") != strings.ReplaceAll(missing, "019b76da-0000-7000-8000-000000000000", "X") {
-		t.Error("the answer shows a stranger whether the record exists")
-	}
+	must.Equal(t, strings.ReplaceAll(there, h.said.Payload.RecordID, "X"), strings.ReplaceAll(missing, "019b76da-0000-7000-8000-000000000000", "X"))
 	answer, page := stranger.get(t, "/")
 	shows(t, answer, page, 200, "Trials are shown to those who are signed in")
 	must.Do(t, h.Access().Publish(t.Context(), access.What{Chain: "order-17"}, true, "a test", "tester"))

@@ -17,9 +17,7 @@ import (
 func TestPortalIsServed(t *testing.T) {
 	r := start(t, nil)
 	page, body := send(t, http.DefaultClient, "GET", r.URL+"/verify", "")
-	if policy := page.Header.Get("Content-Security-Policy"); policy != portal.Policy {
-		t.Errorf("policy %q", policy)
-	}
+	must.Equal(t, page.Header.Get("Content-Security-Policy"), portal.Policy)
 	for _, name := range []string{portal.ScriptName(), portal.StyleName()} {
 		if !bytes.Contains([]byte(body), []byte("/static/portal/"+name)) {
 			t.Errorf("the page does not name %s", name)
@@ -30,16 +28,12 @@ func TestPortalIsServed(t *testing.T) {
 		}
 	}
 	again, _ := send(t, http.DefaultClient, "GET", r.URL+"/verify", "", "If-None-Match", page.Header.Get("ETag"))
-	if again.StatusCode != http.StatusNotModified {
-		t.Errorf("asked again: %s", again.Status)
-	}
+	must.Equal(t, again.StatusCode, http.StatusNotModified)
 	answer, file := send(t, http.DefaultClient, "GET", r.URL+"/verify.html", "")
 	if file != string(portal.File()) || !strings.HasPrefix(answer.Header.Get("Content-Disposition"), "attachment") {
 		t.Errorf("the file to download has %d bytes, %v", len(file), answer.Header)
 	}
-	if answer, _ := send(t, http.DefaultClient, "GET", r.URL+"/static/portal/nothing.js", ""); answer.StatusCode != http.StatusNotFound {
-		t.Errorf("what is not there: %s", answer.Status)
-	}
+	answers(t, http.StatusNotFound, http.DefaultClient, "GET", r.URL+"/static/portal/nothing.js", "")
 }
 
 // TestServedPortalInABrowser: the portal uses the server's own trust file only if the reader chooses it, and after it
@@ -63,9 +57,7 @@ func TestServedPortalInABrowser(t *testing.T) {
 		t.Errorf("the page does not say who supplies its program: %s", text)
 	}
 	b.Choose("#files", file)
-	if got := check(); got != "not proved" {
-		t.Errorf("without a trust file: %q", got)
-	}
+	must.Equal(t, check(), "not proved")
 	b.Click("#use-servers")
 	b.Wait("document.querySelector('#fingerprint')")
 	if text := b.Text("#trusted"); !strings.Contains(text, "not that the operator is honest") {
@@ -75,9 +67,7 @@ func TestServedPortalInABrowser(t *testing.T) {
 	if want, err := trust.Fingerprint(); err != nil || b.Text("#fingerprint") != want.String() {
 		t.Errorf("fingerprint %q, want %v (%v)", b.Text("#fingerprint"), want, err)
 	}
-	if got := check(); got != "proved" {
-		t.Errorf("by the server's trust file: %q\n%s", got, b.Text("#results"))
-	}
+	must.Equal(t, check(), "proved")
 	b.Screenshot("portal-served")
 	for _, url := range b.Requests() { // and the page sent nothing
 		if path, own := strings.CutPrefix(url, r.URL); own && path != "/verify" && !strings.HasPrefix(path, "/static/portal/") && path != "/favicon.ico" || !own && !strings.HasPrefix(url, "blob:") {

@@ -98,14 +98,10 @@ func TestRecordingsOverTheAPI(t *testing.T) {
 	}
 	for path, want := range map[string]int{"/v1" + recordingAddress("nothing"): 404, "/v1" + recordingAddress(chain) + "?from=4": 404, "/v1" + recordingAddress(chain) + "?from=0": 400,
 		"/v1" + recordingAddress(chain) + "?limit=101": 400, recordingAddress(chain) + "?page=2": 404, recordingAddress(chain) + "/acts/x": 404, recordingAddress(chain) + "/acts/4": 404, "/recordings?text=ab": 400} {
-		if answer, text := send(t, http.DefaultClient, "GET", r.URL+path, "", bearer(auditor)...); answer.StatusCode != want {
-			t.Errorf("%s: %s %s", path, answer.Status, text)
-		}
+		answers(t, want, http.DefaultClient, "GET", r.URL+path, "", bearer(auditor)...)
 	}
 	for body, want := range map[string]int{`{"recorded":"nothing"}`: 404, `{"recorded":"` + chain + `","chainId":"x"}`: 422} {
-		if answer, text := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", body, append(bearer(operator), "Content-Type", "application/json")...); answer.StatusCode != want {
-			t.Errorf("%s: %s %s", body, answer.Status, text)
-		}
+		answers(t, want, http.DefaultClient, "POST", r.URL+"/v1/submissions", body, append(bearer(operator), "Content-Type", "application/json")...)
 	}
 	if answer, text := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", `{"recorded":"`+chain+`"}`, append(bearer(r.token(t, "sam", access.Submitter)), "Content-Type", "application/json")...); answer.StatusCode != 404 {
 		t.Errorf("a submitter who may not read the chain: %s %s", answer.Status, text)
@@ -267,16 +263,10 @@ func TestRecordingEvents(t *testing.T) {
 	next(":") // the stream is under way
 	post(t, r.URL+"/v1/records", action, bearer(r.token(t, "logistics-agent-v1", access.Agent))...)
 	r.record(t, "recorded/courier/1", spokenCall(t, 1, "Hello", "Hi"))
-	if id := next("id: "); id != fmt.Sprint(r.size(t)-1) {
-		t.Errorf("the first event is of place %s, and the recorder's record stands at %d", id, r.size(t)-1)
-	}
-	if kind := next("event: "); kind != "recorded" {
-		t.Errorf("an event %q", kind)
-	}
+	must.Equal(t, next("id: "), fmt.Sprint(r.size(t)-1))
+	must.Equal(t, next("event: "), "recorded")
 	must.Do(t, r.Access().Revoke(t.Context(), access.IDOf(ada), "left", "tester"))
 	for lines.Scan() { // until it ends
 	}
-	if err := lines.Err(); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, lines.Err(), nil)
 }

@@ -39,9 +39,7 @@ func post(t testing.TB, url, body string, header ...string) *evidence.Record {
 		t.Fatalf("%s: %s", answer.Status, doc)
 	}
 	record := must.Get(evidence.Open([]byte(doc)))(t)
-	if got := answer.Header.Get("Location"); got != "/v1/records/"+record.Payload.RecordID {
-		t.Errorf("Location: %q", got)
-	}
+	must.Equal(t, answer.Header.Get("Location"), "/v1/records/"+record.Payload.RecordID)
 	return record
 }
 
@@ -100,9 +98,7 @@ func TestRefusedPayloads(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
-	if after := r.size(t); after != before {
-		t.Errorf("%d records were made", after-before)
-	}
+	must.Equal(t, r.size(t), before)
 }
 
 // TestIdempotency sends the same request again, as after a timeout or a crash.
@@ -309,9 +305,7 @@ func TestPublicChains(t *testing.T) {
 	read := func(want int) {
 		t.Helper()
 		for _, url := range urls {
-			if answer, body := send(t, http.DefaultClient, "GET", url, ""); answer.StatusCode != want {
-				t.Errorf("%s: %s: %s", url, answer.Status, body)
-			}
+			answers(t, want, http.DefaultClient, "GET", url, "")
 		}
 	}
 	read(http.StatusUnauthorized)
@@ -330,9 +324,7 @@ func TestPublicRecord(t *testing.T) {
 	read := func(id string, want int) {
 		t.Helper()
 		for _, path := range []string{"/v1/records/" + id, "/records/" + id} {
-			if answer, body := send(t, http.DefaultClient, "GET", r.URL+path, ""); answer.StatusCode != want {
-				t.Errorf("%s: %s: %s", path, answer.Status, body)
-			}
+			answers(t, want, http.DefaultClient, "GET", r.URL+path, "")
 		}
 	}
 	for _, public := range []bool{false, true, false} {
@@ -494,9 +486,7 @@ func TestProvable(t *testing.T) {
 			t.Errorf("%s: %s", bad, body)
 		}
 	}
-	if now := must.Get(r.Installation.Ledger.Size(t.Context()))(t); now != size {
-		t.Errorf("the log grew from %d to %d", size, now)
-	}
+	must.Equal(t, must.Get(r.Installation.Ledger.Size(t.Context()))(t), size)
 }
 
 // TestSealedApart: the public cannot read a text that is sealed apart. The same payload, sent again, is recognised.

@@ -74,9 +74,7 @@ func startIn(t testing.TB, dir string, change func(*server.Config)) *running {
 		if err := r.stop(); err != nil {
 			t.Errorf("serving: %v", err)
 		}
-		if err := i.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, i.Close(), nil)
 	})
 	return r
 }
@@ -106,6 +104,14 @@ func send(t testing.TB, client *http.Client, method, url, body string, header ..
 	defer answer.Body.Close()
 	doc := must.Get(io.ReadAll(answer.Body))(t)
 	return answer, string(doc)
+}
+
+// answers reports an answer with another status than the wanted one.
+func answers(t testing.TB, want int, client *http.Client, method, url, body string, header ...string) {
+	t.Helper()
+	if answer, text := send(t, client, method, url, body, header...); answer.StatusCode != want {
+		t.Errorf("%s %s: %s, want %d\n%.300s", method, url, answer.Status, want, text)
+	}
 }
 
 // problem returns a check that an answer refuses for a reason, which returns the answer's body.
@@ -150,22 +156,16 @@ func TestSignInByLink(t *testing.T) {
 			t.Errorf("cookie %v", c)
 		}
 	}
-	if answer, _ := send(t, browser(t), "POST", r.URL+"/sign-in", form, typed...); answer.StatusCode != http.StatusUnauthorized {
-		t.Errorf("used a second time: %s", answer.Status)
-	}
+	answers(t, http.StatusUnauthorized, browser(t), "POST", r.URL+"/sign-in", form, typed...)
 	answer, body := send(t, b, "GET", r.URL+"/v1/records/nothing", "")
 	problem(t, api.ErrNotFound)(answer, body)
 
 	// Signing out needs the session's form key from the page.
-	if answer, _ := send(t, b, "POST", r.URL+"/sign-out", "", typed...); answer.StatusCode != http.StatusForbidden {
-		t.Errorf("signed out without the form key: %s", answer.Status)
-	}
+	answers(t, http.StatusForbidden, b, "POST", r.URL+"/sign-out", "", typed...)
 	_, page := send(t, b, "GET", r.URL+"/sign-in", "")
 	_, key, _ := strings.Cut(page, `name="form" value="`)
 	key, _, _ = strings.Cut(key, `"`)
-	if answer, _ := send(t, b, "POST", r.URL+"/sign-out", url.Values{server.FormField: {key}}.Encode(), typed...); answer.StatusCode != http.StatusSeeOther {
-		t.Errorf("signing out: %s", answer.Status)
-	}
+	answers(t, http.StatusSeeOther, b, "POST", r.URL+"/sign-out", url.Values{server.FormField: {key}}.Encode(), typed...)
 	problem(t, api.ErrSignIn)(send(t, b, "GET", r.URL+"/v1/records/nothing", ""))
 }
 
@@ -174,9 +174,7 @@ func TestSecureCookies(t *testing.T) {
 	token := r.token(t, "mia", access.Reviewer)
 	answer, _ := send(t, b, "POST", r.URL+"/sign-in", url.Values{"token": {token}, "next": {"//elsewhere.example"}}.Encode(),
 		"Content-Type", "application/x-www-form-urlencoded")
-	if answer.Header.Get("Location") != "/" {
-		t.Errorf("sent to %q", answer.Header.Get("Location"))
-	}
+	must.Equal(t, answer.Header.Get("Location"), "/")
 	cookies := answer.Cookies()
 	if len(cookies) != 1 || !cookies[0].Secure || cookies[0].Name != "__Host-jurat" || strings.Contains(answer.Header.Get("Set-Cookie"), token) {
 		t.Errorf("cookies %v", cookies)
@@ -215,14 +213,10 @@ func TestNowhereIsGuarded(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/nowhere", "/v1/trust"} {
-		if answer, _ := send(t, http.DefaultClient, "GET", r.URL+path, ""); answer.StatusCode != http.StatusTooManyRequests {
-			t.Errorf("%s: %s", path, answer.Status)
-		}
+		answers(t, http.StatusTooManyRequests, http.DefaultClient, "GET", r.URL+path, "")
 	}
 	// A request from another site's page counts as well.
-	if answer, _ := send(t, http.DefaultClient, "POST", r.URL+"/sign-in", "", "Sec-Fetch-Site", "cross-site"); answer.StatusCode != http.StatusTooManyRequests {
-		t.Error(answer.Status)
-	}
+	answers(t, http.StatusTooManyRequests, http.DefaultClient, "POST", r.URL+"/sign-in", "", "Sec-Fetch-Site", "cross-site")
 	must.Do(t, r.stop())
 	if log := r.log.String(); !strings.Contains(log, `route="ANY (none)"`) || strings.Contains(log, "elsewhere.example") {
 		t.Error(log)
@@ -246,9 +240,7 @@ func TestProbesAreNotLimited(t *testing.T) {
 	r := start(t, func(c *server.Config) { c.Limits = server.Rate{PerSecond: math.SmallestNonzeroFloat64, Burst: 1} })
 	for range 20 {
 		for _, path := range []string{"/healthz", "/readyz"} {
-			if answer, body := send(t, http.DefaultClient, "GET", r.URL+path, ""); answer.StatusCode != http.StatusOK {
-				t.Fatalf("%s: %s %s", path, answer.Status, body)
-			}
+			answers(t, http.StatusOK, http.DefaultClient, "GET", r.URL+path, "")
 		}
 	}
 	send(t, http.DefaultClient, "GET", r.URL+"/v1/trust", "")
@@ -274,9 +266,7 @@ func TestReadyWhileTheLogIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.ready(t, http.StatusServiceUnavailable)
-	if answer, body := send(t, http.DefaultClient, "GET", r.URL+"/v1/trust", ""); answer.StatusCode != http.StatusOK {
-		t.Error(answer.Status, body)
-	}
+	answers(t, http.StatusOK, http.DefaultClient, "GET", r.URL+"/v1/trust", "")
 	if _, err := held.ExecContext(t.Context(), `ROLLBACK`); err != nil {
 		t.Fatal(err)
 	}
@@ -306,9 +296,7 @@ func TestNoLimit(t *testing.T) {
 	token := r.token(t, "ada", access.Auditor)
 	for range 250 { // more than the default limit allows at once
 		for _, header := range [][]string{nil, bearer(token)} {
-			if answer, body := send(t, http.DefaultClient, "GET", r.URL+"/v1/trust", "", header...); answer.StatusCode != http.StatusOK {
-				t.Fatal(answer.Status, body)
-			}
+			answers(t, http.StatusOK, http.DefaultClient, "GET", r.URL+"/v1/trust", "", header...)
 		}
 	}
 }
@@ -358,9 +346,7 @@ func TestUnknownParameters(t *testing.T) {
 	}
 	// Pages accept the parameter lang beside their own.
 	for _, path := range []string{"/?lang=ja", "/sign-in?link=x&next=%2F&lang=ru", "/chains/order-17?page=1&lang=en", "/?" + url.Values{"before": {h.trial}}.Encode()} {
-		if answer, body := send(t, browser(t), "GET", h.URL+path, "", bearer(h.tokens[access.Auditor])...); answer.StatusCode != http.StatusOK {
-			t.Errorf("%s: %s %s", path, answer.Status, body)
-		}
+		answers(t, http.StatusOK, browser(t), "GET", h.URL+path, "", bearer(h.tokens[access.Auditor])...)
 	}
 }
 
@@ -375,9 +361,7 @@ func TestABodyThatNeverComes(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.Sleep(200 * time.Millisecond) // so that the server waits for the rest
-	if err := r.stop(); err != nil {
-		t.Errorf("the server does not end as it should: %v", err)
-	}
+	must.Want(t, r.stop(), nil)
 }
 
 // TestSignInWhileTheLogIsAway: if the log cannot be read, the server does not say that a token is invalid.
@@ -397,9 +381,7 @@ func TestOpenWhileTheLogIsAway(t *testing.T) {
 	token := r.token(t, "mia", access.Auditor)
 	must.Do(t, r.Installation.Ledger.Close())
 	for path, want := range map[string]int{"/healthz": http.StatusOK, "/openapi.json": http.StatusOK, "/verify.html": http.StatusOK, "/v1/records/r": http.StatusServiceUnavailable} {
-		if answer, body := send(t, http.DefaultClient, "GET", r.URL+path, "", "Authorization", "Bearer "+token); answer.StatusCode != want {
-			t.Errorf("%s: %s, want %d\n%.200s", path, answer.Status, want, body)
-		}
+		answers(t, want, http.DefaultClient, "GET", r.URL+path, "", "Authorization", "Bearer "+token)
 	}
 }
 
@@ -421,9 +403,7 @@ func TestDoubleClick(t *testing.T) {
 	r, b := start(t, withJury(t)), browser(t)
 	sign := url.Values{"token": {r.token(t, "sam", access.Submitter)}}.Encode()
 	typed := []string{"Content-Type", "application/x-www-form-urlencoded"}
-	if answer, page := send(t, b, "POST", r.URL+"/sign-in", sign, typed...); answer.StatusCode != http.StatusSeeOther {
-		t.Fatal(answer.Status, page)
-	}
+	answers(t, http.StatusSeeOther, b, "POST", r.URL+"/sign-in", sign, typed...)
 	load := func() string {
 		_, page := send(t, b, "GET", r.URL+"/", "")
 		form := url.Values{"example": {"kitchen-return"}}
@@ -445,9 +425,7 @@ func TestDoubleClick(t *testing.T) {
 		}
 		made[answer.Header.Get("Location")] = true
 	}
-	if len(made) != 2 {
-		t.Errorf("%d trials were made, want 2: %v", len(made), made)
-	}
+	must.Equal(t, len(made), 2)
 }
 
 // reached makes a server that browsers reach by https from elsewhere.

@@ -454,9 +454,7 @@ func TestSocket(t *testing.T) {
 		t.Errorf("%v: %s", answer.Header, doc)
 	}
 	answer, _ = send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+id+"/events", "", append(bearer(token), "Last-Event-ID", "15")...)
-	if answer.StatusCode != http.StatusNoContent {
-		t.Error(answer.Status)
-	}
+	must.Equal(t, answer.StatusCode, http.StatusNoContent)
 }
 
 // TestRestart: a server that ends waits for jurors who were already asked, and tells its watchers. The next server
@@ -563,9 +561,7 @@ func TestReasonsAreNotPublic(t *testing.T) {
 			}
 		}
 	}
-	if answer, _ := send(t, http.DefaultClient, "HEAD", r.URL+"/v1/submissions/"+id+"/events", ""); answer.StatusCode != 200 {
-		t.Error(answer.Status)
-	}
+	answers(t, 200, http.DefaultClient, "HEAD", r.URL+"/v1/submissions/"+id+"/events", "")
 }
 
 // TestSubmittedChainStaysSealedApart: a text that can be erased is not copied into a trial's records.
@@ -622,9 +618,7 @@ func TestCancel(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	for _, id := range []string{second.ID, first.ID} {
-		if answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions/"+id+"/resume", "", bearer(token)...); answer.StatusCode != http.StatusAccepted {
-			t.Fatalf("%s: %s", answer.Status, doc)
-		}
+		answers(t, http.StatusAccepted, http.DefaultClient, "POST", r.URL+"/v1/submissions/"+id+"/resume", "", bearer(token)...)
 		if s := r.await(t, token, id, api.Over); s.CancelledBy != "" {
 			t.Errorf("%+v", s)
 		}
@@ -647,9 +641,7 @@ func TestChainsBelongToWhoBeganThem(t *testing.T) {
 	answer, body = send(t, http.DefaultClient, http.MethodPost, r.URL+"/v1/records", step("a", "order-4711", `,"chain_position":9`), bearer(owner)...)
 	problem(t, api.ErrConflict)(answer, body)
 	post(t, r.URL+"/v1/records", step("a", "order-4711", `,"chain_position":2,"previous_record":"`+first.Digest.String()+`"`), bearer(owner)...)
-	if answer, _ := send(t, http.DefaultClient, http.MethodGet, r.URL+"/v1/chains/order-4711", "", bearer(owner)...); answer.StatusCode != http.StatusOK {
-		t.Errorf("its owner reads it: %s", answer.Status)
-	}
+	answers(t, http.StatusOK, http.DefaultClient, http.MethodGet, r.URL+"/v1/chains/order-4711", "", bearer(owner)...)
 
 	for _, path := range []string{"/v1/chains/", "/chains/"} {
 		there, said := send(t, http.DefaultClient, http.MethodGet, r.URL+path+"order-4711", "", bearer(mallory)...)

@@ -442,12 +442,8 @@ func TestOneThingHasOneName(t *testing.T) {
 
 func TestValuesAreInsertedOnce(t *testing.T) {
 	texts := words.Texts{"k": "{a} and {b}"}
-	if got := texts.Say("k", "a", "{b}", "b", "{a}", "c", 1); got != "{b} and {a}" {
-		t.Errorf("%q", got)
-	}
-	if got := texts.Say("other", "a", 1) + texts.Name("kind", "unheard of"); got != "unheard of" {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, texts.Say("k", "a", "{b}", "b", "{a}", "c", 1), "{b} and {a}")
+	must.Equal(t, texts.Say("other", "a", 1)+texts.Name("kind", "unheard of"), "unheard of")
 }
 
 // TestWhatAProofRestsOnInWords: every level and every word of a part has a sentence of its own, in each language.
@@ -614,9 +610,7 @@ func TestReasonsKeepValues(t *testing.T) {
 			t.Errorf("%s: %s", l, said)
 		}
 	}
-	if words.Reason(words.English, f) != f.Reason {
-		t.Error("English has other words than verification")
-	}
+	must.Equal(t, words.Reason(words.English, f), f.Reason)
 	if said := words.Reason(words.Russian, verify.Finding{Guarantee: verify.Time, Status: verify.NotProved, Rule: "unheard-of", Reason: "x"}); !strings.Contains(said, `"unheard-of"`) {
 		t.Error(said)
 	}

@@ -350,9 +350,7 @@ func TestUses(t *testing.T) {
 	}
 	v := &visit.Visit{Now: clock}
 	two := []visit.Source{source(t, "t", h.Trust(t)), source(t, "u", h.Trust(t)), source(t, "r", record)}
-	if _, err := v.Verify([]byte(`{"files":[0,1,2],"sort":true}`), two); !errors.Is(err, visit.ErrTwice) {
-		t.Errorf("two trust files: %v", err)
-	}
+	must.Fail(t, visit.ErrTwice)(v.Verify([]byte(`{"files":[0,1,2],"sort":true}`), two))
 	if _, err := v.Verify([]byte(`{"files":[0],"sort":true}`), two); err == nil {
 		t.Error("a trust file alone was verified")
 	}
@@ -407,9 +405,7 @@ func TestStatements(t *testing.T) {
 	if err := json.Unmarshal([]byte(answer.Files[0].Report), &report); err != nil || report.Outcome != verify.Proved || report.Kind != verify.OneRecord || report.Statement == nil {
 		t.Errorf("%v: %s", err, answer.Files[0].Report)
 	}
-	if answer.Files[1].Report != "" {
-		t.Errorf("%+v", answer.Files[1])
-	}
+	must.Equal(t, answer.Files[1].Report, "")
 }
 
 // TestExchanges: the files of two owners who recorded one exchange say so of each other, in every language, and a file alone does not.
