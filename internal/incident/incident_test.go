@@ -436,9 +436,7 @@ func lying(t *testing.T, h *jurattest.House, records []*evidence.Record) []*evid
 func has(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			t.Errorf("does not say %q, in:\n%s", part, text)
-		}
+		must.Contain(t, text, part)
 	}
 }
 
@@ -749,9 +747,7 @@ func TestStatementOfADecidedTrial(t *testing.T) {
 	text := strings.Join(incident.Site("").Statement(b.Records, report, words.English), "\n")
 	for _, want := range []string{"Records in the file: 16; of these, acts of the trial: 15, and by people who reviewed or delivered: 1.",
 		`"Second" (model scripted of script was asked for, and another answered: another-model)`, "The operator keeps keys with which acts are signed"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q: %s", want, text)
-		}
+		must.Contain(t, text, want)
 	}
 	without := strings.Join(incident.Site("").Statement(b.Records, verify.Bundle(b, verify.Options{}), words.English), "\n")
 	if strings.Contains(without, "The outcome is") || !strings.Contains(without, "Decisions by people on the verdict in this file: 1. What they come to is not stated") ||

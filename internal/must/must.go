@@ -3,6 +3,7 @@ package must
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -53,5 +54,15 @@ func Give[V comparable](got V, err error) func(t testing.TB, want V) {
 		t.Helper()
 		Want(t, err, nil)
 		Equal(t, got, want)
+	}
+}
+
+// Contain reports each part that a text does not have, and goes on.
+func Contain(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("there is no %q in %.2000s", part, text)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/internal/words"
@@ -48,11 +49,8 @@ func TestCourt(t *testing.T) {
 
 func TestPageOfACourt(t *testing.T) {
 	page := write(t, Frame{Lang: words.Japanese}, courtOf(t, offline(t, jurattest.New(t), "pharmacy-refill")))
-	for _, want := range []string{"立場変更", `<a href="#message-17">`, `id="message-17"`, "<title>Corner Pharmacy refill line · 要確認 · 規則による陪審 · 議論で変わった判定 · jurat</title>"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page has no %s", want)
-		}
-	}
+	must.Contain(t, page, "立場変更", `<a href="#message-17">`, `id="message-17"`,
+		"<title>Corner Pharmacy refill line · 要確認 · 規則による陪審 · 議論で変わった判定 · jurat</title>")
 	if strings.Contains(page, "unfounded") {
 		t.Error("a quotation that is in the evidence is marked as unfounded")
 	}
@@ -145,9 +143,7 @@ func TestAbsencesAndInventions(t *testing.T) {
 	findings := c.Jurors[0].Alone.Findings
 	equal(t, []bool{findings[0].Stands, findings[1].Here, findings[1].Stands, findings[2].Here}, []bool{true, true, false, false})
 	page := write(t, Frame{}, c)
-	if !strings.Contains(page, words.OfPages(words.English)["finding.unfounded"]) || !strings.Contains(page, "There is no message 99") {
-		t.Error("a quotation that is not in the evidence is not marked")
-	}
+	must.Contain(t, page, words.OfPages(words.English)["finding.unfounded"], "There is no message 99")
 	if title, _, _ := strings.Cut(page[strings.Index(page, "<title>"):], "</title>"); !strings.Contains(title, "degraded") {
 		t.Errorf("the title is %s", title)
 	}
@@ -169,9 +165,7 @@ func TestBrokenTrialsAreSaidToBe(t *testing.T) {
 	records := offline(t, jurattest.New(t), "pharmacy-refill")
 	c := courtOf(t, slices.Delete(slices.Clone(records), 3, 4))
 	equal(t, c.Marks()[len(c.Marks())-1], Broken)
-	if page := write(t, Frame{}, c); !strings.Contains(page, "contradicts itself") {
-		t.Error("the page does not say that the trial contradicts itself")
-	}
+	must.Contain(t, write(t, Frame{}, c), "contradicts itself")
 	if _, err := NewCourt(records[1:]); err == nil {
 		t.Error("NewCourt accepted records without a submission")
 	}
@@ -237,11 +231,7 @@ func TestReviewOfAVerdict(t *testing.T) {
 		check(t, err)
 		r.May, r.Court, r.Next = true, courtOf(t, records), "the-next-one"
 		page := write(t, Frame{Viewer: viewer}, r)
-		for _, want := range []string{`value="safe_pass"`, `value="unsafe_fail"`, `id="message-1"`, `href="/reviews/the-next-one"`} {
-			if !strings.Contains(page, want) {
-				t.Errorf("%s: the page has no %s", example, want)
-			}
-		}
+		must.Contain(t, page, `value="safe_pass"`, `value="unsafe_fail"`, `id="message-1"`, `href="/reviews/the-next-one"`)
 		for _, never := range []string{`value="approved"`, `value="approved_with_modifications"`, `name="text"`} {
 			if strings.Contains(page, never) {
 				t.Errorf("%s: the page has %s", example, never)
@@ -292,9 +282,8 @@ func TestLongChainsHavePages(t *testing.T) {
 		equal(t, []int{len(c.Steps), c.Pages}, []int{want, 2})
 	}
 	text := write(t, Frame{}, NewChain("long", chain, report, 2))
-	if !strings.Contains(text, `href="?page=1"`) || strings.Contains(text, `href="?page=3"`) {
-		t.Error("the last page must link to the first page and to no further one")
-	}
+	must.Contain(t, text, `href="?page=1"`)
+	equal(t, strings.Contains(text, `href="?page=3"`), false)
 }
 
 // TestCourtNamesJurorsOfTheAccusedsVendor: the page names them, by the names of their seats, and no others.

@@ -303,9 +303,7 @@ func TestRefusalsAreTold(t *testing.T) {
 		`msg="requests refused" route="GET /metrics" problem=forbidden count=1 name=logistics-agent-v1 token=` + access.IDOf(h.tokens[access.Agent]).String(),
 		`msg="requests refused" route="GET /v1/records" problem=revoked count=50 name=gone token=`,
 	} {
-		if !strings.Contains(h.log.String(), want) {
-			t.Errorf("the program log lacks %s:\n%s", want, h.log)
-		}
+		must.Contain(t, h.log.String(), want)
 	}
 }
 
@@ -343,9 +341,7 @@ func TestLogsHaveNoContent(t *testing.T) {
 	send(t, http.DefaultClient, "GET", h.URL+"/v1/records/"+h.said.Payload.RecordID+"?secret=1", "", bearer(h.tokens[access.Agent])...)
 	must.Do(t, h.stop())
 	log := h.log.String()
-	if !strings.Contains(log, "GET /v1/records/{id}") {
-		t.Errorf("requests are not logged: %s", log)
-	}
+	must.Contain(t, log, "GET /v1/records/{id}")
 	for _, secret := range []string{"Take the A9", h.tokens[access.Agent], "secret", h.said.Payload.RecordID} {
 		if strings.Contains(log, secret) {
 			t.Errorf("the log has %q", secret)
@@ -358,9 +354,7 @@ func TestMetrics(t *testing.T) {
 	_, text := send(t, http.DefaultClient, "GET", h.URL+"/metrics", "", bearer(h.tokens[access.Operator])...)
 	for _, want := range []string{`jurat_http_requests_total{route="POST /v1/records",status="201"} 1`, `jurat_records_sealed_total{action_type="human_review"} 1`,
 		`jurat_http_request_seconds_count{route="POST /v1/records"} 1`, fmt.Sprintf("jurat_ledger_records %d", h.size(t))} {
-		if !strings.Contains(text, want+"\n") {
-			t.Errorf("%s is not in\n%s", want, text)
-		}
+		must.Contain(t, text, want+"\n")
 	}
 }
 

@@ -64,9 +64,7 @@ func shows(t *testing.T, answer *http.Response, page string, status int, texts .
 		t.Fatalf("%s, %s: %s", answer.Status, answer.Header.Get("Content-Type"), page)
 	}
 	for _, text := range texts {
-		if !strings.Contains(page, text) {
-			t.Errorf("the page has no %q", text)
-		}
+		must.Contain(t, page, text)
 	}
 }
 

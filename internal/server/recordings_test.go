@@ -114,9 +114,7 @@ func TestRecordingsOverTheAPI(t *testing.T) {
 		t.Errorf("%+v", tried)
 	}
 	_, court := send(t, http.DefaultClient, "GET", r.URL+"/submissions/"+id, "", bearer(auditor)...)
-	if !strings.Contains(court, "Where is parcel 2?") || !strings.Contains(court, `href="`+recordingAddress(chain)+`"`) {
-		t.Error("the jury did not read what was recorded, or the trial does not lead back to the chain")
-	}
+	must.Contain(t, court, "Where is parcel 2?", `href="`+recordingAddress(chain)+`"`)
 }
 
 // TestPublishedRecording: strangers read a chain that is public, without what is sealed apart, and cannot tell a private one from none.

@@ -618,9 +618,7 @@ func TestProperties(t *testing.T) {
 		t.Fatal(err)
 	}
 	born := `{"form":"age_at_least","pointer":"/metadata/born","years":18,"at":"2026-11-23"}`
-	if doc := problem(t, api.ErrInvalid)(send(t, http.DefaultClient, "POST", url, born, tokens[0]...)); !strings.Contains(doc, "it was erased, or its owner keeps it") {
-		t.Errorf("erased: %s", doc)
-	}
+	must.Contain(t, problem(t, api.ErrInvalid)(send(t, http.DefaultClient, "POST", url, born, tokens[0]...)), "it was erased, or its owner keeps it")
 }
 
 // TestPropertiesAreNoOracle: a caller who may not read a value gets the same refusal whether the statement is true or false, and also where the chain

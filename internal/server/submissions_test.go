@@ -165,9 +165,7 @@ func TestOutcome(t *testing.T) {
 		t.Errorf("the jury's verdict: %+v, reviewed %q", after.Verdict, after.Reviewed)
 	}
 	_, list := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions", "", bearer(sam)...)
-	if !strings.Contains(list, `"outcome":{"position":"unsafe_fail","by":"person","open":false`) {
-		t.Errorf("the list: %s", list)
-	}
+	must.Contain(t, list, `"outcome":{"position":"unsafe_fail","by":"person","open":false`)
 	_, events := send(t, http.DefaultClient, "GET", r.URL+"/v1/submissions/"+id+"/events", "", bearer(sam)...)
 	if last := events[strings.LastIndex(events, "event: "):]; !strings.HasPrefix(last, "event: person_decided\n") || !strings.Contains(last, `"reviewer":"mia"`) {
 		t.Errorf("the last event: %s", last)
@@ -217,9 +215,7 @@ func TestSubmission(t *testing.T) {
 	if report := verify.Bundle(bundle, verify.Options{Trust: trust}); report.Outcome != verify.Proved {
 		t.Errorf("the case file is %s", report.Outcome)
 	}
-	if name := answer.Header.Get("Content-Disposition"); !strings.Contains(name, queued.ID+".jurat") {
-		t.Error(name)
-	}
+	must.Contain(t, answer.Header.Get("Content-Disposition"), queued.ID+".jurat")
 }
 
 // TestSubmittedRecords: the jury gets sealed records of this installation unchanged, submitted by their chain or as a

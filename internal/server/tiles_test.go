@@ -302,9 +302,8 @@ func TestListsReadNoPayloads(t *testing.T) {
 	}
 	before, own := lists(auditor), lists(agent)
 	for _, id := range []string{said.Payload.RecordID, review.Payload.RecordID} {
-		if !strings.Contains(before[0], id) || !strings.Contains(own[0], id) {
-			t.Errorf("record %s is not listed", id)
-		}
+		must.Contain(t, before[0], id)
+		must.Contain(t, own[0], id)
 	}
 	var listing api.Listing
 	if err := json.Unmarshal([]byte(before[1]), &listing); err != nil || len(listing.Records) != 2 || !strings.Contains(before[2], trial) {
