@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 
 	"jurat/sigma"
 )
@@ -112,5 +113,187 @@ func Verify(s *Statement, commitment Commitment, proof []byte) error {
 	if err := sigma.Verify(tag, c.relation, proof); err != nil {
 		return fmt.Errorf("%w: %w", ErrProof, err)
 	}
+	return nil
+}
+
+// A compiler turns a statement into a relation. A prover's knows the openings, and makes the further points; a verifier's takes the points
+// from the proof. Both add the same points, scalars and equations in the same order.
+type compiler struct {
+	relation *sigma.Relation
+	h        int // number of H among the points
+	scalars  []sigma.Scalar
+	points   []sigma.Point // the further ones: of a proof, taken from its front; of a prover, made in this order
+
+	proving bool
+	next    func() sigma.Scalar // a fresh random scalar, for a prover
+}
+
+// An opened is what a prover knows of a commitment.
+type opened struct{ v, r sigma.Scalar }
+
+func newCompiler() *compiler {
+	c := &compiler{relation: sigma.NewRelation()}
+	c.h = c.relation.Point(h)
+	return c
+}
+
+// secret adds a scalar; a prover's has this value.
+func (c *compiler) secret(value sigma.Scalar) int {
+	if c.proving {
+		c.scalars = append(c.scalars, value)
+	}
+	return c.relation.Scalar()
+}
+
+// random returns a fresh scalar, and 0 to a verifier, which has no use for it.
+func (c *compiler) random() sigma.Scalar {
+	if c.proving {
+		return c.next()
+	}
+	return sigma.Scalar{}
+}
+
+// further adds a point that stands in the proof. make computes it for a prover.
+func (c *compiler) further(make func() sigma.Point) (int, sigma.Point, error) {
+	if c.proving {
+		c.points = append(c.points, make())
+	} else if len(c.points) == 0 {
+		return 0, sigma.Point{}, errShort
+	}
+	p := c.points[0]
+	if c.proving {
+		p = c.points[len(c.points)-1]
+	} else {
+		c.points = c.points[1:]
+	}
+	return c.relation.Point(p), p, nil
+}
+
+func part(point int) sigma.Part { return sigma.Part{Factor: sigma.One, Point: point} }
+
+func term(scalar, point int) sigma.Term {
+	return sigma.Term{Scalar: scalar, Factor: sigma.One, Point: point}
+}
+
+// compile adds what a statement says of a commitment. known is empty for a verifier.
+func (c *compiler) compile(s *Statement, commitment Commitment, known opened) error {
+	number := c.relation.Point(commitment.point)
+	if s.Form == In || s.Form == NotIn {
+		return c.set(s, number, commitment.point, known)
+	}
+	lo, hi, err := s.bounds()
+	if err != nil {
+		return err
+	}
+	return c.inRange(number, lo, hi, known)
+}
+
+// bases returns numbers whose sums with each once or not at all are exactly 0 to width: powers of two, and what is left. It is ComputeBases
+// of draft-ietf-privacypass-arc-crypto.
+func bases(width uint64) []uint64 {
+	n := bits.Len64(width)
+	all := make([]uint64, n)
+	for i := range n - 1 {
+		all[i] = 1 << i
+	}
+	all[n-1] = width - (1<<(n-1) - 1)
+	return all
+}
+
+// digits returns which bases add up to a value from 0 to the sum of all, without branching on the value.
+func digits(value uint64, all []uint64) []uint64 {
+	last := len(all) - 1
+	chosen := make([]uint64, len(all))
+	// The powers of two reach 2^last − 1. A value above takes the last base, too.
+	_, above := bits.Sub64(1<<last-1, value, 0)
+	chosen[last] = above
+	value -= above * all[last]
+	for i := range last {
+		chosen[i] = value >> i & 1
+	}
+	return chosen
+}
+
+// inRange says that the number committed to lies from lo to hi. Each binary digit has a commitment D of its own; that
+// D = b·D + t·H shows that b is 0 or 1.
+func (c *compiler) inRange(commitment int, lo, hi int64, known opened) error {
+	all := bases(uint64(hi - lo))
+	var chosen []uint64
+	if c.proving {
+		offset := known.v.Sub(scalarOf(lo))
+		value, small := offset.Uint64()
+		if !small || value > uint64(hi-lo) {
+			return ErrFalse
+		}
+		chosen = digits(value, all)
+	}
+	digit := make([]int, len(all))
+	var terms []sigma.Term
+	values, blindings := make([]sigma.Scalar, len(all)), make([]sigma.Scalar, len(all))
+	for i, base := range all {
+		if c.proving {
+			values[i] = sigma.ScalarOf(chosen[i])
+		}
+		digit[i] = c.secret(values[i])
+		terms = append(terms, sigma.Term{Scalar: digit[i], Factor: sigma.ScalarOf(base), Point: 0})
+	}
+	terms = append(terms, term(c.secret(known.r), c.h))
+	c.relation.Equate([]sigma.Part{part(commitment), {Factor: scalarOf(lo).Negate(), Point: 0}}, terms...)
+	for i := range all {
+		blindings[i] = c.random()
+		d, _, err := c.further(func() sigma.Point { return sigma.MulGenerator(values[i]).Add(h.Mul(blindings[i])) })
+		if err != nil {
+			return fmt.Errorf("digit %d: %w", i, err)
+		}
+		s := c.secret(blindings[i])
+		t := c.secret(blindings[i].Mul(sigma.One.Sub(values[i])))
+		c.relation.Equate([]sigma.Part{part(d)}, term(digit[i], 0), term(s, c.h))
+		c.relation.Equate([]sigma.Part{part(d)}, term(digit[i], d), term(t, c.h))
+	}
+	return nil
+}
+
+// set says that a number is, or is not, in a set. D₁ = C − s₁·G, and each further D = (v − s)·D' + t·H commits to the product of the
+// differences so far. The last commits to 0 exactly if v is in the set: then it is u·H. Otherwise G = w·D + z·H with the w that
+// inverts it.
+func (c *compiler) set(s *Statement, commitment int, point sigma.Point, known opened) error {
+	v := c.secret(known.v)
+	c.relation.Equate([]sigma.Part{part(commitment)}, term(v, 0), term(c.secret(known.r), c.h))
+	entries, err := s.entries()
+	if err != nil {
+		return err
+	}
+	before, d := point.Sub(sigma.MulGenerator(entries[0])), 0
+	product := opened{known.v.Sub(entries[0]), known.r} // D commits to this
+	for i, entry := range entries[1:] {
+		t := c.random()
+		factor := known.v.Sub(entry)
+		next, p, err := c.further(func() sigma.Point { return before.Mul(factor).Add(h.Mul(t)) })
+		if err != nil {
+			return fmt.Errorf("set/%d: %w", i+1, err)
+		}
+		if i == 0 { // D₁ is no point of the relation: it is written as C − s₁·G
+			image := []sigma.Part{part(next), {Factor: entry, Point: commitment}, {Factor: entry.Mul(entries[0]).Negate(), Point: 0}}
+			c.relation.Equate(image, term(v, commitment), sigma.Term{Scalar: v, Factor: entries[0].Negate(), Point: 0}, term(c.secret(t), c.h))
+		} else {
+			c.relation.Equate([]sigma.Part{part(next), {Factor: entry, Point: d}}, term(v, d), term(c.secret(t), c.h))
+		}
+		product = opened{product.v.Mul(factor), product.r.Mul(factor).Add(t)}
+		before, d = p, next
+	}
+	return c.last(s.Form, d, product)
+}
+
+// last says that the last commitment of a set is to 0, or that it is not.
+func (c *compiler) last(form Form, d int, product opened) error {
+	if c.proving && product.v.IsZero() != (form == In) {
+		return ErrFalse
+	}
+	if form == In {
+		c.relation.Equate([]sigma.Part{part(d)}, term(c.secret(product.r), c.h))
+		return nil
+	}
+	inverse := product.v.Inverse()
+	c.relation.Equate([]sigma.Part{part(0)}, term(c.secret(inverse), d), term(c.secret(inverse.Mul(product.r).Negate()), c.h))
 	return nil
 }

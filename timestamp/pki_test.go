@@ -1,6 +1,7 @@
 package timestamp
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -11,9 +12,12 @@ import (
 	"crypto/x509/pkix"
 	stdasn1 "encoding/asn1"
 	"math/big"
+	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/cryptobyte/asn1"
 
 	"jurat/internal/must"
 )
@@ -111,4 +115,122 @@ func authorityCA(t testing.TB, name string, parent *x509.Certificate, parentKey 
 		parent, parentKey = template, key
 	}
 	return issueTest(t, template, key.Public(), parent, parentKey), key
+}
+
+// draft is a token under construction, in which a test can replace any element. Each []byte is a whole element; nil
+// leaves it out.
+type draft struct {
+	// TSTInfo
+	tstVersion, policy, imprint, serial, genTime, accuracy, ordering, nonce, tsa, extensions, tstTail []byte
+	// SignedData
+	contentType, sdVersion, digestAlgorithms, eContentType, certificates, revocations, sdTail, tail []byte
+	// SignerInfo
+	siVersion, sid, digestAlgorithm, signatureAlgorithm, unsigned, siTail []byte
+	signerInfos                                                           int
+	// signed attributes; messageDigest is made when digest is nil
+	contentTypeAttribute, digestAttribute, certificateAttribute []byte
+	moreAttributes                                              [][]byte
+	unsorted                                                    bool
+
+	hash    crypto.Hash
+	key     crypto.Signer
+	options crypto.SignerOpts // nil: hash
+	spoil   func(signature []byte) []byte
+}
+
+func null() []byte { return []byte{5, 0} }
+
+func issuerSerial(c *x509.Certificate, serial int64) []byte {
+	return seq(seq(tlv(context4Constructed, c.RawIssuer)), integer(serial))
+}
+
+// ess writes SigningCertificate or SigningCertificateV2 with one identifier of these members.
+func ess(kind string, members ...[]byte) []byte { return attribute(kind, seq(seq(seq(members...)))) }
+
+// newDraft returns a correct token of the tests' authority, with a nonce of 42.
+func newDraft(t testing.TB) *draft { return draftBy(testCertificate(t), testKey("tsa")) }
+
+func draftBy(c *x509.Certificate, key crypto.Signer) *draft {
+	return &draft{
+		tstVersion: integer(1),
+		policy:     oid("\x2a\x03\x04"),
+		imprint:    imprintElement(seq(oid(oidSHA256)), testImprint[:]),
+		serial:     integer(4711),
+		genTime:    tlv(asn1.GeneralizedTime, []byte("20260601123015.123Z")),
+		nonce:      integer(42),
+
+		contentType:      oid(oidSignedData),
+		sdVersion:        integer(3),
+		digestAlgorithms: set(seq(oid(oidSHA256))),
+		eContentType:     oid(oidTSTInfo),
+		certificates:     tlv(context0Constructed, c.Raw),
+
+		siVersion:          integer(1),
+		sid:                seq(c.RawIssuer, bigInteger(c.SerialNumber)),
+		digestAlgorithm:    seq(oid(oidSHA256)),
+		signatureAlgorithm: seq(oid(oidECDSAWithSHA256)),
+		signerInfos:        1,
+
+		contentTypeAttribute: attribute(oidContentType, oid(oidTSTInfo)),
+		certificateAttribute: ess(oidSigningCertificateV2, octets(sum(crypto.SHA256, c.Raw))),
+
+		hash: crypto.SHA256,
+		key:  key,
+	}
+}
+
+// digests makes the draft use another digest for everything.
+func (f *draft) digests(hash crypto.Hash, oidDigest, oidSignature string) {
+	f.hash = hash
+	f.digestAlgorithms = set(seq(oid(oidDigest)))
+	f.digestAlgorithm = seq(oid(oidDigest))
+	f.signatureAlgorithm = seq(oid(oidSignature))
+}
+
+func (f *draft) tstInfo() []byte {
+	return seq(f.tstVersion, f.policy, f.imprint, f.serial, f.genTime, f.accuracy, f.ordering, f.nonce, f.tsa, f.extensions, f.tstTail)
+}
+
+func (f *draft) attributes(content []byte) [][]byte {
+	if f.digestAttribute == nil {
+		f.digestAttribute = attribute(oidMessageDigest, octets(sum(f.hash, content)))
+	}
+	attributes := slices.DeleteFunc(append([][]byte{f.contentTypeAttribute, f.digestAttribute, f.certificateAttribute}, f.moreAttributes...),
+		func(a []byte) bool { return len(a) == 0 })
+	slices.SortFunc(attributes, bytes.Compare)
+	if f.unsorted {
+		slices.Reverse(attributes)
+	}
+	return attributes
+}
+
+func (f *draft) build(t testing.TB) []byte {
+	t.Helper()
+	content := f.tstInfo()
+	attributes := f.attributes(content)
+	options := f.options
+	if options == nil {
+		options = f.hash
+	}
+	signature := must.Get(f.key.Sign(rand.Reader, sum(f.hash, set(attributes...)), options))(t)
+	if f.spoil != nil {
+		signature = f.spoil(signature)
+	}
+	signerInfo := seq(f.siVersion, f.sid, f.digestAlgorithm, tlv(context0Constructed, attributes...), f.signatureAlgorithm, octets(signature), f.unsigned, f.siTail)
+	return append(seq(f.contentType, tlv(context0Constructed, seq(
+		f.sdVersion, f.digestAlgorithms,
+		seq(f.eContentType, tlv(context0Constructed, octets(content))),
+		f.certificates, f.revocations,
+		set(bytes.Repeat(signerInfo, f.signerInfos)),
+		f.sdTail,
+	))), f.tail...)
+}
+
+// verifyToken parses and verifies, as every reader of a token does.
+func verifyToken(der []byte, opts Options) (*Token, error) {
+	u, err := Parse(der)
+	if err != nil {
+		return nil, err
+	}
+	return u.Verify(testImprint, opts)
 }

@@ -1,12 +1,20 @@
 package timestamp
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/sha256"
 	"crypto/x509"
 	"fmt"
+	"math"
+	"math/big"
 	"slices"
+	"strings"
 	"sync"
+	"time"
+
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
 // MaxTokenSize is the largest token in bytes. A larger one is refused unread. The largest that authorities send,
@@ -67,4 +75,159 @@ func (u *Unverified) UnverifiedInfo() UnverifiedInfo {
 		info.Imprint = [sha256.Size]byte(u.info.imprint.sum)
 	}
 	return info
+}
+
+const tstInfoVersion = 1 // RFC 3161, 2.4.2
+
+// A Statement is what an authority says of an imprint.
+type Statement struct {
+	GenTime  time.Time     // when the authority saw the imprint, UTC
+	Accuracy time.Duration // the deviation from GenTime, either way; 0: not stated
+	Serial   *big.Int      // unique under this authority
+	Policy   x509.OID
+	Nonce    *big.Int // nil: none
+}
+
+// clone copies the numbers, because the caller may change them.
+func (s Statement) clone() Statement {
+	s.Serial = new(big.Int).Set(s.Serial)
+	if s.Nonce != nil {
+		s.Nonce = new(big.Int).Set(s.Nonce)
+	}
+	return s
+}
+
+// tstInfo is what an authority signs (RFC 3161, 2.4.2).
+type tstInfo struct {
+	Statement
+	imprint  imprint
+	critical bool // whether an extension is critical
+}
+
+// tstInfo reads the contents of the eContent. The tsa name is only a hint: "the
+// actual identification of the entity that signed the response will always
+// occur through the use of the certificate identifier" (RFC 3161, 2.4.2).
+func (d *decoder) tstInfo(s cryptobyte.String) (t tstInfo) {
+	info := d.read(&s, asn1.SEQUENCE, "TSTInfo")
+	d.end(s, "TSTInfo")
+
+	d.version(&info, tstInfoVersion, "TSTInfo version")
+	t.Policy = d.policy(&info, "policy")
+	t.imprint = d.imprint(&info)
+	t.Serial = d.integer(&info, "serial number")
+	t.GenTime = d.genTime(&info)
+	t.Accuracy = d.accuracy(&info)
+	d.optionalBoolean(&info, "ordering")
+	t.Nonce = d.optionalInteger(&info, "nonce")
+	if tsa, present := d.optional(&info, context0Constructed, "tsa"); present {
+		d.anyElement(&tsa, "tsa name")
+		d.end(tsa, "tsa name")
+	}
+	if extensions, present := d.optional(&info, context1Constructed, "TSTInfo extensions"); present {
+		t.critical = d.extensions(extensions)
+	}
+	d.end(info, "TSTInfo members")
+	return t
+}
+
+const (
+	genTimeSeconds   = "20060102150405"
+	maxFractionDigit = 9 // a time.Time holds nanoseconds
+)
+
+// genTime reads YYYYMMDDhhmmss[.s...]Z. "The encoding MUST terminate with a Z", and a fraction, "if present, MUST
+// omit all trailing 0's" (RFC 3161, 2.4.2). It refuses a fraction finer than a nanosecond instead of cutting it.
+func (d *decoder) genTime(s *cryptobyte.String) time.Time {
+	at := *s
+	text := string(d.read(s, asn1.GeneralizedTime, "genTime"))
+	if d.err != nil {
+		return time.Time{}
+	}
+	t, ok := parseGenTime(text)
+	if !ok {
+		d.fail(at, "genTime is not a GeneralizedTime in UTC as DER writes it")
+	}
+	return t
+}
+
+func parseGenTime(text string) (time.Time, bool) {
+	digits, zulu := strings.CutSuffix(text, "Z")
+	seconds, fraction, fractional := strings.Cut(digits, ".")
+	if !zulu || len(seconds) != len(genTimeSeconds) || len(fraction) > maxFractionDigit {
+		return time.Time{}, false
+	}
+	if fractional && (fraction == "" || strings.HasSuffix(fraction, "0")) {
+		return time.Time{}, false
+	}
+	// The layout has no fraction, but Parse accepts one after the seconds. The lengths above and the comparison below
+	// exclude everything else.
+	t, err := time.Parse(genTimeSeconds, digits)
+	return t, err == nil && formatGenTime(t) == text
+}
+
+// formatGenTime is the only spelling of t, which is in UTC.
+func formatGenTime(t time.Time) string {
+	return t.Format(genTimeSeconds+".999999999") + "Z"
+}
+
+// accuracy reads
+//
+//	Accuracy ::= SEQUENCE {
+//	  seconds INTEGER OPTIONAL, millis [0] INTEGER (1..999) OPTIONAL, micros [1] INTEGER (1..999) OPTIONAL }
+func (d *decoder) accuracy(s *cryptobyte.String) time.Duration {
+	contents, present := d.optional(s, asn1.SEQUENCE, "accuracy")
+	if !present {
+		return 0
+	}
+	var total time.Duration
+	at := contents
+	if n := d.optionalInteger(&contents, "accuracy seconds"); n != nil {
+		if n.Sign() < 0 || !n.IsInt64() || n.Int64() > math.MaxInt64/int64(time.Second)-1 {
+			d.fail(at, "accuracy seconds out of range")
+			return 0
+		}
+		total = time.Duration(n.Int64()) * time.Second
+	}
+	total += d.thousandths(&contents, context0, "accuracy millis") * time.Millisecond
+	total += d.thousandths(&contents, context1, "accuracy micros") * time.Microsecond
+	d.end(contents, "accuracy")
+	return total
+}
+
+func (d *decoder) thousandths(s *cryptobyte.String, tag asn1.Tag, what string) time.Duration {
+	var n int64
+	if !s.PeekASN1Tag(tag) || !d.next(s, what, func() bool { return s.ReadASN1Int64WithTag(&n, tag) && n >= 1 && n <= 999 }) {
+		return 0
+	}
+	return time.Duration(n)
+}
+
+// An imprint is the hash of what was stamped (RFC 3161, 2.4.1).
+type imprint struct {
+	hash crypto.Hash // 0: an unknown algorithm
+	sum  []byte      // as long as hash demands
+}
+
+// imprint reads MessageImprint.
+func (d *decoder) imprint(s *cryptobyte.String) imprint {
+	contents := d.read(s, asn1.SEQUENCE, "message imprint")
+	algorithm := d.algorithm(&contents, "imprint algorithm")
+	at := contents
+	sum := d.octets(&contents, "hashed message")
+	d.end(contents, "message imprint")
+	hash, err := algorithm.digest()
+	if d.err != nil || err != nil {
+		return imprint{}
+	}
+	// "The length of the hash value MUST match the length of the hash value for
+	// that algorithm" (RFC 3161, 2.4.1).
+	if len(sum) != hash.Size() {
+		d.fail(at, "hashed message does not have the length of its algorithm")
+	}
+	return imprint{hash, sum}
+}
+
+// is reports whether it is this SHA-256.
+func (m imprint) is(digest [sha256.Size]byte) bool {
+	return m.hash == crypto.SHA256 && bytes.Equal(m.sum, digest[:])
 }

@@ -3,14 +3,17 @@ package verify
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/plural"
 )
 
 // refute is called with the rule that a record breaks.
@@ -262,4 +265,253 @@ func text(v jsontext.Value) (s string) {
 		return ""
 	}
 	return s
+}
+
+// wholeLog reads all entries that a checkpoint covers. They must have its root and the root of the file's checkpoint,
+// and hold no more records of the file's chains than the file does. Entries with another root prove nothing about the
+// log. wholeLog reports whether it found nothing wrong.
+func (c *check) wholeLog(known operator.Checkpoint) bool {
+	tree, count := new(operator.Frontier), newCensus(c.all, c.log.Size)
+	fileRoot := tree.Root() // at the size of the file's checkpoint
+	err := operator.ReadEntries(entriesOf(c.options.Entries), func(index int64, line []byte, entry *evidence.Entry) error {
+		if index == known.Size {
+			return fmt.Errorf("%w: there are more than the %d that the checkpoint covers", operator.ErrEntries, known.Size)
+		}
+		tree.Add(tlog.RecordHash(line))
+		if tree.Size() == c.log.Size {
+			fileRoot = tree.Root()
+		}
+		count.Take(index, entry)
+		return nil
+	})
+	switch {
+	case err == nil && tree.Size() < known.Size:
+		err = fmt.Errorf("%w: there are %d, and the checkpoint covers %d", operator.ErrEntries, tree.Size(), known.Size)
+	case err == nil && tree.Root() != known.Root:
+		err = fmt.Errorf("%w: their root is not that of the checkpoint of %d", operator.ErrEntries, known.Size)
+	}
+	switch {
+	case errors.Is(err, operator.ErrEntries):
+		c.doubt(c.ofLog(), "entries", nil, "%v; they may have been changed on the way, so this says nothing against the log: get them again ('jurat log checkpoint --entries')", err)
+	case err != nil:
+		c.doubt(c.ofLog(), "entries", nil, "%v", err)
+	case known.Size >= c.log.Size && fileRoot != c.log.Root:
+		c.fork("the first %d entries of the reader's log have another root than the file's checkpoint of %d", c.log.Size, c.log.Size)
+	default:
+		return count.Judge(c.all, c.refuting(c.ofLog())) && (c.kind == OneRecord || c.judgeCensus(count, known))
+	}
+	return false
+}
+
+// tags compares what the log counts of actors and subjects with the records of the file, unless their places are
+// refuted.
+func (c *check) tags() {
+	if worst := c.worst(Order); c.log == nil || worst != nil && worst.Status == Refuted {
+		return
+	}
+	followCounts(c.all, func(r *evidence.Record) evidence.Digest { return c.said[r].Names }, c.refuting(Order))
+}
+
+// refuting returns refute for one guarantee.
+func (c *check) refuting(g Guarantee) refute {
+	return func(rule string, r *evidence.Record, format string, args ...any) {
+		c.refute(g, rule, r, format, args...)
+	}
+}
+
+// judgeCensus adds the findings of a census. It reports whether nothing is missing or falsely counted.
+func (c *check) judgeCensus(n *census, known operator.Checkpoint) bool {
+	whole := true
+	for _, chain := range n.Chains {
+		whole = c.judgeChain(chain) && whole
+	}
+	submissions := ""
+	for _, r := range c.all {
+		if r.Payload.ActionType != evidence.Submission {
+			continue
+		}
+		of := n.Cases[evidence.CaseTag(r.Payload.Case)]
+		if of.Wrong != "" {
+			c.refute(Completeness, "count", r, "the log counts %s: it counts the submissions of this case falsely", of.Wrong)
+			whole = false
+		}
+		submissions = fmt.Sprintf("in %s the same evidence was submitted %s", theseEntries(known.Size), plural.Of(of.Entries, "time"))
+	}
+	switch {
+	case !whole:
+	case c.kind == OneCheckpoint:
+		c.whole = plural.Or(known.Size, "the 1 entry is there", fmt.Sprintf("all %d entries are there", known.Size))
+	case known.Size < c.log.Size || len(n.Chains) == 0:
+		// Entries that the log added between the reader's checkpoint and the file's were not brought. Records outside
+		// chains have no count that could show a gap.
+	default:
+		c.whole = join("; ", fmt.Sprintf("the file has every record that %s of its %s", theseEntries(known.Size)+plural.Or(known.Size, " has", " have"), plural.Of(len(n.Chains), "chain")), submissions, n.About(c.all))
+	}
+	return whole
+}
+
+// judgeChain compares the file's records of one chain with the log's.
+func (c *check) judgeChain(n *chainCount) bool {
+	if n.Wrong != "" {
+		c.refute(Completeness, "count", nil, "the log counts %s: it counts the records of chain %q falsely", n.Wrong, n.ID)
+		return false
+	}
+	if n.Lacks > 0 {
+		age := ""
+		if n.Later == n.Lacks {
+			age = fmt.Sprintf("; the log added them after the file's checkpoint of %d, so the file is older or was cut", c.log.Size)
+		}
+		c.refute(Completeness, "cut", nil, "the log has %d records of chain %q, the file has %d of them; missing chain_seq %s%s",
+			n.Entries, n.ID, n.Entries-n.Lacks, strings.Join(n.Missing, ", "), age)
+		return false
+	}
+	return true
+}
+
+func theseEntries(n int64) string {
+	return plural.Or(n, "this ", "these ") + plural.Of(n, "entry")
+}
+
+// A Count counts a log's entries of the chains, cases, actors and subjects of some records.
+type census struct {
+	Chains   []*chainCount // in the order of the records
+	Cases    map[evidence.Digest]*tagCount
+	Actors   map[evidence.Digest]*tagCount
+	Subjects map[evidence.Digest]*tagCount
+
+	Since int64  // the index of the first entry that counts its actor; -1: none does
+	Wrong string // where the log stopped counting actors; "": nowhere
+
+	cut    int64 // the size of the file's checkpoint
+	chains map[evidence.Digest]*chainCount
+}
+
+// A Chain compares the entries of a chain with the records of it in a file.
+type chainCount struct {
+	ID      string
+	Entries int64    // number of the chain's entries in the log
+	Missing []string // chain_seq of the first entries that the file lacks
+	Lacks   int64    // how many entries the file lacks
+	Later   int64    // how many of them the log added after the file's checkpoint
+	Wrong   string   // where the log's count is wrong; "": nowhere
+
+	here map[evidence.Digest]bool // payloads of the chain's records in the file
+}
+
+// A Tally is the number of entries with one tag.
+type tagCount struct {
+	Entries int64
+	Wrong   string // where the log's count is wrong; "": nowhere
+}
+
+// maxMissing bounds how many missing records a Chain lists.
+const maxMissing = 10
+
+// newCensus returns a Count for the records of a file with a checkpoint of this size.
+func newCensus(records []*evidence.Record, size int64) *census {
+	n := &census{cut: size, chains: map[evidence.Digest]*chainCount{}, Cases: map[evidence.Digest]*tagCount{}, Actors: map[evidence.Digest]*tagCount{},
+		Subjects: map[evidence.Digest]*tagCount{}, Since: -1}
+	for _, r := range records {
+		p := &r.Payload
+		n.Actors[evidence.ActorTag(p.Role(), p.Actor())] = new(tagCount)
+		if p.ActionType == evidence.Submission {
+			n.Cases[evidence.CaseTag(p.Case)] = new(tagCount)
+		}
+		if r.Log != nil && r.Log.SubjectSeq > 0 {
+			n.Subjects[r.Log.Subject] = new(tagCount)
+		}
+		if p.ChainID == "" {
+			continue
+		}
+		tag := evidence.ChainTag(p.ChainID)
+		if n.chains[tag] == nil {
+			n.chains[tag] = &chainCount{ID: p.ChainID, here: map[evidence.Digest]bool{}}
+			n.Chains = append(n.Chains, n.chains[tag])
+		}
+		n.chains[tag].here[r.Digest] = true
+	}
+	return n
+}
+
+// Take takes in the log's next entry.
+func (n *census) Take(index int64, e *evidence.Entry) {
+	if chain := n.chains[e.Chain]; chain != nil {
+		chain.take(e, index >= n.cut)
+	}
+	if of := n.Cases[e.Case]; of != nil && e.CaseSeq > 0 {
+		of.take(e.CaseSeq, "submission")
+	}
+	if of := n.Actors[e.Actor]; of != nil && e.ActorSeq > 0 {
+		of.take(e.ActorSeq, "record")
+	}
+	if of := n.Subjects[e.Subject]; of != nil && e.SubjectSeq > 0 {
+		of.take(e.SubjectSeq, "judgment")
+	}
+	switch {
+	case e.ActorSeq > 0 && n.Since < 0:
+		n.Since = index
+	case e.ActorSeq == 0 && n.Since >= 0 && n.Wrong == "":
+		n.Wrong = fmt.Sprintf("entry %d has no number of its actor, and entry %d before it has one", index, n.Since)
+	}
+}
+
+func (t *tagCount) take(seq int64, thing string) {
+	if t.Entries++; seq != t.Entries && t.Wrong == "" {
+		t.Wrong = fmt.Sprintf("as %s %d the one that is number %d in it", thing, seq, t.Entries)
+	}
+}
+
+func (n *chainCount) take(e *evidence.Entry, later bool) {
+	if n.Entries++; e.ChainSeq != n.Entries && n.Wrong == "" {
+		n.Wrong = fmt.Sprintf("as record %d the one that is number %d in it", e.ChainSeq, n.Entries)
+	}
+	if n.here[e.Payload] {
+		return
+	}
+	if n.Lacks++; len(n.Missing) < maxMissing {
+		n.Missing = append(n.Missing, fmt.Sprint(e.ChainSeq))
+	} else if len(n.Missing) == maxMissing {
+		n.Missing = append(n.Missing, "…")
+	}
+	if later {
+		n.Later++
+	}
+}
+
+// About says how many judgments the entries have about the subject of the records' last judgment, and from which entry
+// on the log counts them. It returns "" if no record is a final judgment with a subject.
+func (n *census) About(records []*evidence.Record) (about string) {
+	for _, r := range records {
+		if r.Log == nil || r.Log.SubjectSeq == 0 || r.Payload.ActionType != evidence.FinalJudgment {
+			continue
+		}
+		about = "the log has " + plural.Of(n.Subjects[r.Log.Subject].Entries, "judgment") + " about the same subject"
+		if n.Since > 0 {
+			about += fmt.Sprintf(" since entry %d, from which on it counts them", n.Since)
+		}
+	}
+	return about
+}
+
+// Judge calls refute where the entries show that the log counts the actors or the subjects of these records falsely. It
+// reports whether it found nothing. A nil record stands for all of them.
+func (n *census) Judge(records []*evidence.Record, refute refute) bool {
+	right := n.Wrong == ""
+	if !right {
+		refute("count", nil, "%s: a log that counts actors counts every record", n.Wrong)
+	}
+	for _, r := range records {
+		if of := n.Actors[evidence.ActorTag(r.Payload.Role(), r.Payload.Actor())]; of.Wrong != "" {
+			refute("count", r, "the log counts %s: it counts the records of this actor falsely", of.Wrong)
+			of.Wrong, right = "", false // it is reported once
+		}
+		if r.Log == nil || r.Log.SubjectSeq == 0 {
+			continue
+		}
+		if of := n.Subjects[r.Log.Subject]; of.Wrong != "" {
+			refute("count", r, "the log counts %s: it counts the judgments about this subject falsely", of.Wrong)
+			of.Wrong, right = "", false
+		}
+	}
+	return right
 }

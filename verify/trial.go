@@ -1,10 +1,14 @@
 package verify
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
 	"jurat/internal/plural"
@@ -258,4 +262,319 @@ func (c *check) trialOutcome() *jury.TrialOutcome {
 		}
 	}
 	return k.Outcome()
+}
+
+// maxSearched is how many bytes of messages are searched in all. A file that needs more is not checked to the end.
+const maxSearched = 1 << 32
+
+// findInvented looks in the acts of a trial, in their order, for the first quotation that is shown as standing in a message, and does not. It returns the
+// act's digest with the finding; zero: of no act. It returns nil if nothing is found, or if the submission does not show evidence that is an array of chat messages.
+func findInvented(submission *evidence.Record, acts []jury.Act) (*Finding, evidence.Digest) {
+	p := &submission.Payload
+	material, withheld := submission.Said("/response", p.Response)
+	inside := func(pointer string) bool { return strings.HasPrefix(pointer, "/response/") }
+	if withheld || slices.ContainsFunc(p.SealedApart, inside) {
+		return nil, evidence.Digest{}
+	}
+	return inventedIn(material, acts)
+}
+
+func inventedIn(material jsontext.Value, acts []jury.Act) (*Finding, evidence.Digest) {
+	messages := chatMessages(material)
+	if messages == nil {
+		return nil, evidence.Digest{}
+	}
+	s := &search{messages: messages, known: map[jury.Passage]bool{}}
+	for i := range acts {
+		for _, p := range passages(acts[i].Body) {
+			if p.Unfounded || s.stands(p) {
+				continue
+			}
+			if s.searched > maxSearched {
+				return found(Verdict, NotProved, "quotation", "its quotations are more than are compared with the evidence"), evidence.Digest{}
+			}
+			return found(Verdict, Refuted, "quotation", "it quotes from message %d what does not stand there, and is not marked for it", p.Message), acts[i].Digest
+		}
+	}
+	return nil, evidence.Digest{}
+}
+
+// passages lists the quotations of an answer: those of its findings, then those of its tables.
+func passages(body any) (list []jury.Passage) {
+	var o *jury.Opinion
+	switch body := body.(type) {
+	case *jury.Evaluation:
+		o = &body.Opinion
+	case *jury.Opinion:
+		o = body
+	case *jury.Statement:
+		if body.UpdatedEvaluation != nil {
+			o = &body.UpdatedEvaluation.Opinion
+		}
+	}
+	if o == nil {
+		return nil
+	}
+	for _, f := range o.Findings {
+		list = append(list, jury.Passage{Message: f.Message, Quote: f.Quote, Unfounded: f.Unfounded})
+	}
+	for _, p := range o.Work.Passages() {
+		list = append(list, jury.Passage{Message: p.Message, Quote: p.Quote, Unfounded: p.Unfounded})
+	}
+	return list
+}
+
+// A search remembers what it found, because jurors quote the same.
+type search struct {
+	messages []message
+	known    map[jury.Passage]bool
+	searched int
+}
+
+func (s *search) stands(p jury.Passage) bool {
+	if found, known := s.known[p]; known {
+		return found
+	}
+	if p.Message > len(s.messages) {
+		return false
+	}
+	m := &s.messages[p.Message-1]
+	if s.searched += len(m.form); s.searched > maxSearched {
+		return false
+	}
+	s.known[p] = m.holds(p.Quote)
+	return s.known[p]
+}
+
+// A message is one element of the conversation, as its texts.
+type message struct {
+	form  string   // its canonical form
+	texts []string // every string in it, and the names of parts without a text, such as [image_url]
+}
+
+// holds reports whether every line of a quotation is in one of the texts. Lines stand by themselves because readers join
+// the parts of a message with line breaks.
+func (m *message) holds(quote string) bool {
+	for line := range strings.SplitSeq(quote, "\n") {
+		if !m.has(line) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *message) has(line string) bool {
+	if strings.Contains(m.form, line) {
+		return true
+	}
+	for _, text := range m.texts {
+		if strings.Contains(text, line) {
+			return true
+		}
+	}
+	return false
+}
+
+// chatMessages returns the messages of evidence whose conversation is an array of chat messages. It returns nil for others.
+func chatMessages(material jsontext.Value) []message {
+	form, err := evidence.Canonical(material)
+	if err != nil {
+		return nil
+	}
+	list := object(form)["conversation"]
+	if list.Kind() != '[' {
+		return nil
+	}
+	messages := []message{} // of an empty conversation too: nothing that is quoted is in it
+	for _, v := range array(list) {
+		members := object(v)
+		if members == nil || members["parts"] != nil && members["content"] == nil {
+			return nil
+		}
+		messages = append(messages, readMessage(v))
+	}
+	return messages
+}
+
+// readMessage collects the strings of a message. The value of each member "type" is also a text in brackets.
+func readMessage(v jsontext.Value) message {
+	m := message{form: string(v)}
+	dec := jsontext.NewDecoder(bytes.NewReader(v))
+	isType := false
+	for {
+		kind, length := dec.StackIndex(dec.StackDepth())
+		isName := kind == '{' && length%2 == 0
+		token, err := dec.ReadToken()
+		if err != nil {
+			return m
+		}
+		if token.Kind() != '"' {
+			isType = false
+			continue
+		}
+		text := token.String()
+		if isName {
+			isType = text == "type"
+			continue
+		}
+		if m.texts = append(m.texts, text); isType {
+			m.texts = append(m.texts, "["+text+"]")
+		}
+		isType = false
+	}
+}
+
+// configuration checks whether records state which model and parameters made them, under a valid signature. Whether
+// the statement is true remains the actor's word.
+func (c *check) configuration() {
+	c.notes[Configuration] = "model, version and parameters are stated under the signature; that they are true is the actor's word"
+	given := newSeats(c.byDigest)
+	unsound := c.unsound()
+	compared := false
+	for _, r := range c.all {
+		if !statesModel(r) {
+			continue
+		}
+		if f := unsound[recordName(r)]; f != nil {
+			c.doubt(Configuration, "rests", r, "it rests on a signature of which %s is %s", f.Guarantee, f.Status)
+		}
+		p := &r.Payload
+		switch {
+		case p.ActionType == evidence.ChainStep:
+			c.stated(r)
+		case p.ActionType.InTrial():
+			compared = true
+			c.found(r, given.Against(r))
+		}
+	}
+	if compared {
+		c.notes[Configuration] += "; jurors and judge have the models and parameters of their seats"
+	}
+}
+
+// unsound finds, for each record, the worst finding about its content or authorship.
+func (c *check) unsound() map[string]*Finding {
+	found := map[string]*Finding{}
+	for i := range c.findings {
+		f := &c.findings[i]
+		if f.Guarantee != Content && f.Guarantee != Authentication {
+			continue
+		}
+		if worst := found[f.Record]; worst == nil || f.Status.Worse(worst.Status) {
+			found[f.Record] = f
+		}
+	}
+	return found
+}
+
+// stated requires a model, a version and parameters. A step in a chain may leave them out; then they are not proved.
+func (c *check) stated(r *evidence.Record) {
+	p := &r.Payload
+	if p.Model == "" || p.ModelVersion == "" || len(p.Parameters) == 0 {
+		c.doubt(Configuration, "unstated", r, "it does not state all of model, version and parameters")
+	}
+}
+
+// statesModel reports whether a record states, or should state, which model made it.
+func statesModel(r *evidence.Record) bool {
+	switch r.Payload.ActionType {
+	case evidence.ModelOutput, evidence.Recommendation, evidence.Proposal, evidence.Instruction, evidence.APICall,
+		evidence.ToolPlan, evidence.Message, evidence.ChainStep, evidence.Evaluation, evidence.Statement, evidence.JudgeOpinion:
+		return true
+	}
+	return false
+}
+
+// seats reads each opening once and remembers it.
+type seats struct {
+	byDigest map[evidence.Digest]*evidence.Record
+	read     map[evidence.Digest]*jury.Settings // nil: not an opening
+}
+
+// newSeats returns the seats that the openings among these records give.
+func newSeats(byDigest map[evidence.Digest]*evidence.Record) *seats {
+	return &seats{byDigest: byDigest, read: map[evidence.Digest]*jury.Settings{}}
+}
+
+// Against compares what an act of a juror or judge says about its model with the seat that the opening gives it. It
+// returns nil if the two agree. It skips a stand-in: the clerk makes it without a model.
+func (s *seats) Against(r *evidence.Record) *Finding {
+	p, seat := &r.Payload, s.of(r)
+	fits := seat != nil && sameObject(p.Parameters, seat.Parameters) && jury.IsModel(p.Model, seat.Model)
+	switch {
+	case fits || stoodIn(r):
+		return nil
+	case seat == nil:
+		return found(Configuration, NotProved, "seat", "the file has no opening that gives %q a seat", p.AgentID)
+	case !sameObject(p.Parameters, seat.Parameters):
+		return found(Configuration, Refuted, "parameters", "%q answers with the parameters %s, and its seat has %s", p.AgentID, p.Parameters, seat.Parameters)
+	}
+	return found(Configuration, NotProved, "model", "%q answers with the model %q, and its seat has %q", p.AgentID, p.Model, seat.Model)
+}
+
+// of returns the seat of an act's actor, from the opening that the act names as its previous record. It returns nil
+// if there is none.
+func (s *seats) of(r *evidence.Record) *jury.Seat {
+	settings := s.settings(r.Payload.PreviousRecord)
+	if settings == nil {
+		return nil
+	}
+	if r.Payload.ActionType == evidence.JudgeOpinion {
+		if settings.Judge == nil || settings.Judge.JurorID != r.Payload.AgentID {
+			return nil
+		}
+		return settings.Judge
+	}
+	i := slices.IndexFunc(settings.Seats, func(seat jury.Seat) bool { return seat.JurorID == r.Payload.AgentID })
+	if i < 0 {
+		return nil
+	}
+	return &settings.Seats[i]
+}
+
+func (s *seats) settings(opening evidence.Digest) *jury.Settings {
+	if settings, read := s.read[opening]; read {
+		return settings
+	}
+	s.read[opening] = nil
+	r := s.byDigest[opening]
+	if r == nil || r.Payload.ActionType != evidence.PhaseOpening {
+		return nil
+	}
+	if body, err := jury.DecodeBody(r.Payload.ActionType, r.Payload.Response); err == nil {
+		s.read[opening] = &body.(*jury.Opening).Settings
+	}
+	return s.read[opening]
+}
+
+// sameObject compares JSON objects by value. An absent object equals an empty one.
+func sameObject(a, b []byte) bool {
+	forms := [2][]byte{}
+	for i, value := range [][]byte{a, b} {
+		if len(value) == 0 {
+			value = []byte("{}")
+		}
+		form, err := evidence.Canonical(value)
+		if err != nil {
+			return false
+		}
+		forms[i] = form
+	}
+	return bytes.Equal(forms[0], forms[1])
+}
+
+// stoodIn reports whether an act is the stand-in for a juror that a filter blocked. The rules of the trial check
+// whether it may be one.
+func stoodIn(r *evidence.Record) bool {
+	body, err := jury.DecodeBody(r.Payload.ActionType, r.Payload.Response)
+	if err != nil {
+		return false
+	}
+	switch body := body.(type) {
+	case *jury.Evaluation:
+		return body.Fallback
+	case *jury.Statement:
+		return body.UpdatedEvaluation != nil && body.UpdatedEvaluation.Fallback
+	}
+	return false
 }
