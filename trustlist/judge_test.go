@@ -8,13 +8,16 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"jurat/internal/listtest"
 	"jurat/internal/must"
 )
 
@@ -158,4 +161,155 @@ var canonicalSamples = []string{
 	"<a><![CDATA[<b>]]>&#x10FFFF;\u00e4<![CDATA[]]]]><![CDATA[>]]></a>",
 	`<a xmlns:b="urn:b"><b xmlns:b="urn:b" xmlns:c="urn:c"><b:c xmlns:b="urn:b"/></b></a>`,
 	"<a_1.b-c  x = 'y'\n></a_1.b-c\t>",
+}
+
+// TestChainRules breaks a chain of two pivots. In the correct chain, the Journal's signer names the second signer, and
+// the second names the third.
+func TestChainRules(t *testing.T) {
+	one, two, three := listtest.NewSigner(t, "one"), listtest.NewSigner(t, "two"), listtest.NewSigner(t, "three")
+	list := func(sequence int, by, next *listtest.Signer, uris ...string) *Unverified {
+		l := listtest.List{Type: ListOfLists, Territory: "EU", Sequence: sequence, Issued: "2026-05-01T00:00:00Z", Next: "2026-10-01T00:00:00Z", URIs: uris,
+			Pointers: []listtest.Pointer{{Location: "https://lists.example/eu.xml", Type: ListOfLists, Territory: "EU", Signers: []*listtest.Signer{next}}}}
+		return must.Get(Parse(l.Sign(t, by)))(t)
+	}
+	const journal, newer = "https://journal.example/old", "https://journal.example/new"
+	at := func(n int) string { return fmt.Sprintf("https://lists.example/eu-pivot-%d.xml", n) }
+	first, second := list(10, one, two, at(10), journal), list(20, two, three, at(20), at(10), journal)
+	both := []*Unverified{second, first}
+	named := []string{at(20), at(10), journal, "https://lists.example/legal.html"}
+	national := newDraft(t).build(t)
+	for _, tt := range []struct {
+		name   string
+		began  *listtest.Signer
+		pivots []*Unverified
+		list   *Unverified
+		want   error
+	}{
+		{"through two pivots", one, both, list(30, three, three, named...), nil},
+		{"with a forged pivot beside", one, []*Unverified{list(10, three, three, journal), first, second}, list(30, three, three, named...), nil},
+		{"from a newer publication", three, nil, list(30, three, three, newer, at(20), at(10), journal), nil},
+		{"from the older publication, past the newer one", one, both, list(30, three, three, newer, at(20), at(10), journal), nil},
+		{"without the first pivot", one, both[:1], list(30, three, three, named...), ErrChain},
+		{"without the second pivot", one, both[1:], list(30, three, three, named...), ErrChain},
+		{"without the named pivots, under the Journal's own signer", one, nil, list(30, one, three, named...), ErrChain},
+		{"signed by the signer before the last pivot", one, both, list(30, two, three, named...), ErrSigner},
+		{"a forged pivot alone", one, []*Unverified{list(10, three, two, journal), second}, list(30, three, three, named...), ErrSigner},
+		{"pivots that the list does not name", one, both, list(30, three, three, journal), ErrSigner},
+		{"pivots in another order", one, both, list(30, three, three, at(10), at(20), journal), ErrSigner},
+		{"no publication named", one, both, list(30, three, three, at(20), at(10)), ErrChain},
+		{"nothing named", one, both, list(30, three, three), ErrChain},
+		{"signed by a stranger", three, both, list(30, three, three, named...), ErrSigner},
+		{"a national list", one, nil, func() *Unverified { u, _ := Parse(national); return u }(), ErrMalformed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l, err := Chain(Signers{sha256.Sum256(tt.began.Certificate)}, tt.pivots, tt.list)
+			checkError(t, err, tt.want)
+			if err == nil && l.Sequence != 30 {
+				t.Errorf("list %d", l.Sequence)
+			}
+		})
+	}
+}
+
+// realFile reads one of the lists that the EU and its member states have published. It skips the test if the lists are
+// not here.
+func realFile(t testing.TB, name string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("..", "..", "shared", "lists", name))
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("there is no ../shared/lists: the tests on real lists are skipped")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func realList(t testing.TB, name string) *Unverified {
+	t.Helper()
+	return must.Get(Parse(realFile(t, name)))(t)
+}
+
+// journal returns the certificates of a publication in the Official Journal.
+func journal(t testing.TB, name string) (signers Signers) {
+	t.Helper()
+	for rest := realFile(t, name); ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return signers
+		}
+		signers = append(signers, sha256.Sum256(block.Bytes))
+	}
+}
+
+func realPivots(t testing.TB) (pivots []*Unverified) {
+	for _, n := range []string{"282", "300", "335", "341"} {
+		pivots = append(pivots, realList(t, "eu-lotl-pivot-"+n+".xml"))
+	}
+	return pivots
+}
+
+// TestChain proves a published list of the lists, starting from the Official Journal.
+func TestChain(t *testing.T) {
+	old, recent := journal(t, "oj-0.cert.pem"), journal(t, "oj-1.cert.pem")
+	list369, list388 := realList(t, "eu-lotl-old.xml"), realList(t, "eu-lotl.xml")
+	pivots := realPivots(t)
+	l, err := Chain(old, pivots, list369)
+	if err != nil || l.Sequence != 369 || l.Territory != "EU" || len(l.Pointers) != 43 {
+		t.Fatalf("%+v, %v", l, err)
+	}
+	for i := range pivots {
+		without := append(append([]*Unverified{}, pivots[:i]...), pivots[i+1:]...)
+		if _, err := Chain(old, without, list369); !errors.Is(err, ErrChain) {
+			t.Errorf("without pivot %d: %v", pivots[i].list.Sequence, err)
+		}
+	}
+	if l, err := Chain(recent, nil, list388); err != nil || l.Sequence != 388 {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if _, err := Chain(recent, nil, list369); !errors.Is(err, ErrChain) {
+		t.Errorf("list 369 was accepted without the pivots that it names: %v", err)
+	}
+	if _, err := Chain(old, pivots, list388); err == nil {
+		t.Error("list 388 was accepted under the publication of 2019 without pivot 378")
+	}
+	if _, err := Chain(nil, pivots, list369); !errors.Is(err, ErrSigner) {
+		t.Errorf("without trusted signers: %v", err)
+	}
+}
+
+// TestNationalLists reads two lists under the list of the lists that names their signers.
+func TestNationalLists(t *testing.T) {
+	old := must.Get(Chain(journal(t, "oj-0.cert.pem"), realPivots(t), realList(t, "eu-lotl-old.xml")))(t)
+	recent := must.Get(Chain(journal(t, "oj-1.cert.pem"), nil, realList(t, "eu-lotl.xml")))(t)
+	be := must.Get(realList(t, "tsl-be-v6.xml").Verify(recent.Signers("BE")))(t)
+	if be.Sequence != 81 || len(be.Of(QualifiedTimeStamps)) != 20 || be.NextUpdate.IsZero() {
+		t.Errorf("%d, %d, %s", be.Sequence, len(be.Of(QualifiedTimeStamps)), be.NextUpdate)
+	}
+	ee := must.Get(realList(t, "tsl-ee.xml").Verify(old.Signers("EE")))(t)
+	if _, err := realList(t, "tsl-ee.xml").Verify(old.Signers("BE")); !errors.Is(err, ErrSigner) {
+		t.Errorf("Estonia's by Belgium: %v", err)
+	}
+	services := ee.Of(QualifiedTimeStamps)
+	if len(services) != 32 {
+		t.Errorf("%d services", len(services))
+	}
+	checkHistory(t, services)
+}
+
+// checkHistory checks the answers about the first service of Estonia's list at several times.
+func checkHistory(t *testing.T, services []Service) {
+	t.Helper()
+	for _, tt := range []struct {
+		at        string
+		qualified bool
+	}{
+		{"2016-06-30T21:59:59Z", false}, {"2016-06-30T22:00:59Z", false}, {"2016-06-30T22:01:00Z", true},
+		{"2020-09-28T22:00:59Z", true}, {"2020-09-28T22:01:00Z", false}, {"1999-01-01T00:00:00Z", false},
+	} {
+		at := must.Get(time.Parse(time.RFC3339, tt.at))(t)
+		if qualified, err := services[0].QualifiedAt(QualifiedTimeStamps, at); err != nil || qualified != tt.qualified {
+			t.Errorf("%s: %v, %v", tt.at, qualified, err)
+		}
+	}
 }
