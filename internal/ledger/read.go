@@ -158,7 +158,7 @@ func (l *Ledger) Records(ctx context.Context, from int64) iter.Seq2[Placed, erro
 
 // RowsFrom returns exactly these rows.
 func (l *Ledger) RowsFrom(ctx context.Context, from, n int64) ([]storage.Row, error) {
-	return storage.Exactly(from, n)(l.cfg.Store.Rows(ctx, from, n))
+	return storage.ExactRows(ctx, l.cfg.Store, from, n)
 }
 
 // Bind is knownLinks.Bind: it binds a review or delivery to the record that it is about. Its errors are those of

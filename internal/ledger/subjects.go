@@ -70,12 +70,17 @@ func (s *subjectLook) First(chain string) (*verify.LoggedRecord, error) {
 		return seen(record, err)
 	}
 	s.judged.noChain = chain
+	return s.before(func(p *evidence.Payload) bool { return p.ChainID == chain }), nil
+}
+
+// before finds a record of the same transaction.
+func (s *subjectLook) before(is func(*evidence.Payload) bool) *verify.LoggedRecord {
 	for _, r := range s.earlier {
-		if r.Payload.ChainID == chain {
-			return verify.Logged(r), nil
+		if is(&r.Payload) {
+			return verify.Logged(r)
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 func (s *subjectLook) Named(id string) (*verify.LoggedRecord, error) {
@@ -94,12 +99,7 @@ func (s *subjectLook) Named(id string) (*verify.LoggedRecord, error) {
 		return nil, err
 	}
 	s.judged.noRecord = id
-	for _, r := range s.earlier {
-		if r.Payload.RecordID == id {
-			return verify.Logged(r), nil
-		}
-	}
-	return nil, nil
+	return s.before(func(p *evidence.Payload) bool { return p.RecordID == id }), nil
 }
 
 // refuseSeen returns an error unless it is known that a record that has expired was not a recorder's: of a recorder's, the log does not know any more which

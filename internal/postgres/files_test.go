@@ -208,7 +208,7 @@ func TestDeadConnections(t *testing.T) {
 	must.Do(t, errors.Join(c.Create(t.Context(), "a", []byte("content")), c.Create(t.Context(), "b", nil)))
 	admin := must.Get(pgx.Connect(t.Context(), pgtest.Admin(t, url)))(t)
 	defer admin.Close(t.Context())
-	for _, use := range map[string]func() error{
+	for name, use := range map[string]func() error{
 		"read":    func() error { _, err := c.Read(t.Context(), "a"); return err },
 		"replace": func() error { return c.Replace(t.Context(), "a", []byte("content")) },
 		"remove":  func() error { return c.Remove(t.Context(), "b") },
@@ -223,7 +223,9 @@ func TestDeadConnections(t *testing.T) {
 			conn.Release()
 		}
 		must.Get(admin.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'jurat' AND datname = current_database()`))(t)
-		must.Want(t, use(), nil)
+		if err := use(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

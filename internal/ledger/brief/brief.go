@@ -308,7 +308,7 @@ func (x *Index) briefs(ctx context.Context, q storage.BriefQuery) (list []*Brief
 
 // briefOfRecord reads a record and makes its brief.
 func (x *Index) briefOfRecord(ctx context.Context, index int64) (*Brief, error) {
-	rows, err := storage.Exactly(index, 1)(x.store.Rows(ctx, index, 1))
+	rows, err := storage.ExactRows(ctx, x.store, index, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -110,9 +110,7 @@ func wantReadOnly(t *testing.T, name string, s *Store) {
 		}
 	}
 	must.Want(t, s.Close(), nil)
-	if _, err := s.Head(t.Context()); !errors.Is(err, storage.ErrClosed) {
-		t.Errorf("%s: after Close: %v", name, err)
-	}
+	must.Fail(t, storage.ErrClosed)(s.Head(t.Context()))
 }
 
 // TestReadWhileSomebodyBegins checks that a reader without a lock gets an error if another process has begun to write
@@ -128,9 +126,7 @@ func TestReadWhileSomebodyBegins(t *testing.T) {
 			reads := must.Get(Open(t.Context(), filepath.Join(mirror, "log.db")))(t)
 			writes := must.Get(Open(t.Context(), filepath.Join(folder, "log.db")))(t)
 			must.Do(t, errors.Join(add(t, writes, "new", 10), writes.Close()))
-			if err := reads.Close(); !errors.Is(err, storage.ErrBusy) {
-				t.Errorf("with %v: %v", left, err)
-			}
+			must.Want(t, reads.Close(), storage.ErrBusy)
 			must.Do(t, os.RemoveAll(filepath.Join(folder, "work")))
 		}
 	})

@@ -127,23 +127,18 @@ func LeafHash(r *evidence.Record, counts evidence.LogCounts) tlog.Hash {
 	return tlog.RecordHash(r.LogEntry(counts))
 }
 
-// Exactly returns a function that passes on n rows from an index on. It returns ErrDamaged, wrapped, if one is
-// missing.
-func Exactly(from, n int64) func([]Row, error) ([]Row, error) {
-	return func(rows []Row, err error) ([]Row, error) {
-		if err != nil {
-			return nil, err
-		}
-		for i := range rows {
-			if rows[i].Index != from+int64(i) {
-				return nil, fmt.Errorf("%w: row %d is missing", ErrDamaged, from+int64(i))
-			}
-		}
-		if int64(len(rows)) != n {
-			return nil, fmt.Errorf("%w: row %d is missing", ErrDamaged, from+int64(len(rows)))
-		}
-		return rows, nil
+// ExactRows returns n rows from an index on. It returns ErrDamaged, wrapped, if one is missing.
+func ExactRows(ctx context.Context, of Records, from, n int64) ([]Row, error) {
+	rows, err := of.Rows(ctx, from, n)
+	if err != nil {
+		return nil, err
 	}
+	for i := range n {
+		if i >= int64(len(rows)) || rows[i].Index != from+i {
+			return nil, fmt.Errorf("%w: row %d is missing", ErrDamaged, from+i)
+		}
+	}
+	return rows, nil
 }
 
 // ReadableRows returns those of the n rows from an index on that the store can read. Others count as missing.
