@@ -59,9 +59,7 @@ func TestBackupInUse(t *testing.T) {
 	})
 	busy.Go(func() {
 		for n := 0; ending.Err() == nil && n < 15; n++ {
-			if err := i.Registrar.Rotate(ctx, evidence.RoleAgent, "first", "", nil, keys.Why{By: "me", Reason: "test"}); err != nil {
-				t.Error(err)
-			}
+			wantError(t, "error", nil, i.Registrar.Rotate(ctx, evidence.RoleAgent, "first", "", nil, keys.Why{By: "me", Reason: "test"}))
 			time.Sleep(200 * time.Millisecond)
 		}
 	})

@@ -85,11 +85,7 @@ func TestClockSetBack(t *testing.T) {
 	if i, err = installation.Open(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := i.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { wantError(t, "error", nil, i.Close()) }()
 	restarted := sealAs(t, i, "a", clock.now())
 	last := time.Time{}
 	all := append(append([]*evidence.Record{before}, held.Records...), after, fresh, restarted)
@@ -120,11 +116,7 @@ func TestClockOfAnotherDay(t *testing.T) {
 	i := created(t, c)
 	sealAs(t, i, "a", clock.now())
 	clock.set(48 * time.Hour)
-	defer func() {
-		if err := i.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { wantError(t, "error", nil, i.Close()) }()
 	sealAs(t, i, "a", clock.now())
 	sealAs(t, i, "made meanwhile", clock.now())
 	clock.set(10 * time.Hour)

@@ -343,9 +343,7 @@ func TestExpiredChainGoesOn(t *testing.T) {
 	wantExpired(t, i, chained)
 	for _, i := range []*installation.Installation{open(t, c), i} {
 		wantError(t, "another agent", ledger.ErrNotAdmitted, said(i, "mallory"))
-		if err := said(i, "courier"); err != nil {
-			t.Errorf("the chain's owner: %v", err)
-		}
+		wantError(t, "the chain's owner", nil, said(i, "courier"))
 	}
 	wantWhole(t, c)
 }
@@ -459,9 +457,7 @@ func TestExpireTwice(t *testing.T) {
 			if done, err := other.Expire(context.Background(), expireOrder()); !errors.Is(err, lock.ErrTaken) {
 				t.Errorf("%+v, %v", done, err)
 			}
-			if err := other.FinishExpiry(context.Background()); err != nil {
-				t.Error(err)
-			}
+			wantError(t, "error", nil, other.FinishExpiry(context.Background()))
 		})
 	})
 	if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records != old+3 {

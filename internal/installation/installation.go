@@ -232,7 +232,7 @@ func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Conf
 	if i.log, err = openLogKey(ctx, i.files); err != nil {
 		return config, err
 	}
-	if i.stampers, err = stamping.Open(ctx, stamping.Config{Files: i.files, Own: i.authority, Use: c.TSA, Now: clock(c)}); err != nil {
+	if i.stampers, err = stamping.Open(ctx, i.files, i.authority, c.TSA, clock(c)); err != nil {
 		return config, err
 	}
 	store, err := i.store(ctx)

@@ -87,11 +87,7 @@ func seal(t *testing.T, i *installation.Installation) *evidence.Record {
 func open(t *testing.T, c installation.Config) *installation.Installation {
 	t.Helper()
 	i := must(installation.Open(t.Context(), c))
-	t.Cleanup(func() {
-		if err := i.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { wantError(t, "error", nil, i.Close()) })
 	return i
 }
 

@@ -257,9 +257,7 @@ func TestEndOfAKey(t *testing.T) {
 		t.Errorf("the operator's own key: %v", err)
 	}
 	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleOperator, "operator", "", nil, because))
-	if err := i.Registrar.Revoke(t.Context(), operator, time.Time{}, because); err != nil {
-		t.Errorf("the operator's old key: %v", err)
-	}
+	wantError(t, "the operator's old key", nil, i.Registrar.Revoke(t.Context(), operator, time.Time{}, because))
 }
 
 // TestRetireCallerLeaves: the file of a retired key is removed even if the caller's context has ended meanwhile.
@@ -570,9 +568,7 @@ func TestKilledBetweenLogAndFiles(t *testing.T) {
 			if len(now) != len(before) {
 				t.Errorf("files: %v", now)
 			}
-			if err := i.Keys.Tidy(t.Context()); err != nil {
-				t.Errorf("a second time: %v", err)
-			}
+			wantError(t, "a second time", nil, i.Keys.Tidy(t.Context()))
 			if again := keyFiles(t, c.Dir); !slices.Equal(again, now) {
 				t.Errorf("a second time: %v, before %v", again, now)
 			}

@@ -181,9 +181,7 @@ func TestTokenRemoved(t *testing.T) {
 	soft := tokentest.New(t)
 	_, i := onToken(t, soft.Helper(t))
 	seal(t, i)
-	if err := i.Ready(t.Context()); err != nil {
-		t.Errorf("with the token: %v", err)
-	}
+	wantError(t, "with the token", nil, i.Ready(t.Context()))
 	size := must(i.Ledger.Size(t.Context()))
 	putBack := soft.Remove(t)
 	wantError(t, "ready without a token", token.ErrUnavailable, i.Ready(t.Context()))

@@ -77,31 +77,23 @@ type Stampers struct {
 	Patience time.Duration // how long outside authorities may delay one record; Open sets 10 seconds
 }
 
-// Config says which authorities Open reads and selects.
-type Config struct {
-	Files filestore.Store // holds the outside authorities
-	Own   *Own
-	Use   []string // names or URLs of those that stamp new records; empty: all
-	Now   func() time.Time
-}
-
-// Open reads every configured authority, and selects those that stamp. If Use names an unknown one, the error has ErrNotConfigured in its
-// chain.
-func Open(ctx context.Context, c Config) (*Stampers, error) {
-	list, err := (&Timekeeper{Files: c.Files}).List(ctx)
+// Open reads every outside authority in a file store, and selects those that stamp new records, by names or URLs; none: all of them and the
+// built-in one. If use names an unknown one, the error has ErrNotConfigured in its chain.
+func Open(ctx context.Context, files filestore.Store, own *Own, use []string, now func() time.Time) (*Stampers, error) {
+	list, err := (&Timekeeper{Files: files}).List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &Stampers{own: c.Own, Patience: sealingTime}
+	s := &Stampers{own: own, Patience: sealingTime}
 	for _, o := range list {
 		client, err := o.check()
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", c.Files.Where(outsideFile(o.Name)), err)
+			return nil, fmt.Errorf("reading %s: %w", files.Where(outsideFile(o.Name)), err)
 		}
-		s.outside = append(s.outside, &stamper{Client: client, name: o.Name, now: c.Now})
+		s.outside = append(s.outside, &stamper{Client: client, name: o.Name, now: now})
 		s.trusted = append(s.trusted, o.trusted(client.roots)...)
 	}
-	return s, s.selectOnly(c.Use)
+	return s, s.selectOnly(use)
 }
 
 func (s *Stampers) selectOnly(wanted []string) error {
