@@ -61,7 +61,6 @@ func readMessages(x *exchange) (Answer, error) {
 		Model:        m.Model,
 		FinishReason: m.StopReason,
 		Usage:        counted[convo.MessagesUsage](m.Usage),
-		Raw:          x.body,
 	}
 	return x.conclude(answer, strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", m.StopReason, m.StopDetails.Category, m.StopDetails.Explanation)), " "))
 }

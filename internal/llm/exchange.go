@@ -199,17 +199,23 @@ func (x *exchange) fail(kind Kind, detail string) *Error {
 	if x.ok() {
 		status = 0
 	}
-	failure := Fail(kind, status, detail, x.key)
-	failure.Answer.Raw = x.body
-	return failure
+	return Fail(kind, status, detail, x.key)
 }
 
 // failWith is fail for a call whose answer is known in part, such as its cost.
 func (x *exchange) failWith(answer Answer, kind Kind, detail string) *Error {
 	failure := x.fail(kind, detail)
+	if x.repeatsKey(answer.Text) {
+		answer.Text = ""
+	}
 	answer.Model, answer.Version, answer.FinishReason = Clean(answer.Model), Clean(answer.Version), Clean(answer.FinishReason)
 	failure.Answer = answer
 	return failure
+}
+
+// repeatsKey reports whether an answer has the key: with escapes, which withoutKey does not recognize.
+func (x *exchange) repeatsKey(text string) bool {
+	return len(x.key) >= minSecret && strings.Contains(text, x.key)
 }
 
 // How a provider says that an answer is incomplete, in lower case. The vendors' lists differ, and servers that speak
@@ -234,8 +240,7 @@ func (x *exchange) conclude(answer Answer, withheld string) (Answer, error) {
 	case slices.Contains(cutOffs, reason):
 		return Answer{}, x.cutOff(answer)
 	}
-	if len(x.key) >= minSecret && strings.Contains(answer.Text, x.key) { // the answer has the key with escapes, which withoutKey does not recognize
-		answer.Text, answer.Raw = "", nil
+	if x.repeatsKey(answer.Text) {
 		return Answer{}, x.failWith(answer, Malformed, "the answer repeats the key")
 	}
 	if Blank(answer.Text) {
@@ -249,7 +254,7 @@ func (x *exchange) conclude(answer Answer, withheld string) (Answer, error) {
 		answer.Usage = Usage{} // something was read and written
 	}
 	answer.Model, answer.Version, answer.FinishReason = Clean(answer.Model), Clean(answer.Version), Clean(answer.FinishReason)
-	return answer.WithJSON(), nil
+	return answer, nil
 }
 
 // cutOff is failWith for an incomplete answer.

@@ -58,7 +58,7 @@ func readGenerate(x *exchange) (Answer, error) {
 	if err := x.decode(&r); err != nil {
 		return Answer{}, err
 	}
-	answer := Answer{Model: r.ModelVersion, Usage: counted[convo.GenerateUsage](r.Usage), Raw: x.body}
+	answer := Answer{Model: r.ModelVersion, Usage: counted[convo.GenerateUsage](r.Usage)}
 	if f := r.PromptFeedback; f.BlockReason != "" {
 		answer.FinishReason = f.BlockReason
 		return Answer{}, x.failWith(answer, Refused, kinds("prompt blocked: "+f.BlockReason, f.SafetyRatings, f.BlockReasonMessage))

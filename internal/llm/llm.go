@@ -73,13 +73,11 @@ type Schema struct {
 // An Answer is what the provider sent, even if it does not match the schema.
 type Answer struct {
 	Text         string
-	JSON         jsontext.Value // the text, if it is one JSON value; nil otherwise
-	Model        string         // as the provider reported it; "": it reported no model
-	Version      string         // what else the provider reported about the version, such as a fingerprint; "": nothing
-	FinishReason string         // in the provider's words
-	Usage        Usage          // zero: unknown
-	Raw          []byte         // the body of the response
-	Retries      int            // how many earlier requests failed: the provider limits rates, was down, or refused the request's form
+	Model        string // as the provider reported it; "": it reported no model
+	Version      string // what else the provider reported about the version, such as a fingerprint; "": nothing
+	FinishReason string // in the provider's words
+	Usage        Usage  // zero: unknown
+	Retries      int    // how many earlier requests failed: the provider limits rates, was down, or refused the request's form
 }
 
 // Usage is what a call consumed, by the provider's count.
@@ -92,14 +90,6 @@ type Settings struct {
 	TopP        *float64 `json:"top_p,omitzero"`
 	Seed        *int64   `json:"seed,omitzero"`
 	MaxTokens   int      `json:"max_tokens,omitzero"` // of the answer
-}
-
-// WithJSON sets JSON from the text. Adapters call it last.
-func (a Answer) WithJSON() Answer {
-	if a.JSON = jsontext.Value(a.Text); !a.JSON.IsValid() {
-		a.JSON = nil
-	}
-	return a
 }
 
 // bytesPerToken is how many bytes of a question count as one token in an estimate. Most texts have more bytes per

@@ -205,14 +205,6 @@ func TestPrices(t *testing.T) {
 	}
 }
 
-func TestAnswerJSON(t *testing.T) {
-	for text, want := range map[string]bool{`{"a":1}`: true, ` [1] `: true, "": false, `{"a":1} and more`: false, "```json\n{}\n```": false, `{"a":1,"a":2}`: false} {
-		if got := (Answer{Text: text}).WithJSON().JSON != nil; got != want {
-			t.Errorf("%q: %t", text, got)
-		}
-	}
-}
-
 // TestEstimate: the estimate counts every part of a question, and an empty question has at least one token.
 func TestEstimate(t *testing.T) {
 	q := Question{System: "123", Messages: []Message{{Text: "456"}, {ByModel: true, Text: "789"}}, Schema: Schema{JSON: []byte("{}")}}

@@ -67,7 +67,6 @@ func readResponses(x *exchange) (Answer, error) {
 		Model:        r.Model,
 		FinishReason: r.Status,
 		Usage:        counted[convo.ResponsesUsage](r.Usage),
-		Raw:          x.body,
 	}
 	switch r.Status {
 	case "incomplete":
@@ -196,7 +195,6 @@ func readChat(x *exchange) (Answer, error) {
 		Version:      c.SystemFingerprint,
 		FinishReason: choice.FinishReason,
 		Usage:        counted[convo.ChatUsage](c.Usage),
-		Raw:          x.body,
 	}
 	if choice.Message.Refusal != "" {
 		return Answer{}, x.failWith(answer, Refused, "refusal: "+choice.Message.Refusal)

@@ -181,21 +181,19 @@ func Answers(reported, configured string) bool {
 type Patience struct {
 	Timeout  time.Duration // of one call; 0: one minute
 	Attempts int           // in all, while the provider is rate limiting or unavailable; 0: 3
-	Pause    time.Duration // before the second attempt, doubled before each further one; 0: one second
 	Limit    *rate.Limiter // calls per time, shared by all that use the provider's account; nil: no limit
-
-	Sleep func(context.Context, time.Duration) error // nil: waits
 }
 
-const longestPause = time.Minute
+// The pause before the second attempt is doubled before each further one.
+const (
+	firstPause   = time.Second
+	longestPause = time.Minute
+)
 
 // Patient returns a model that keeps to the rate limit, ends calls that take too long, and retries temporary
 // failures. It returns other errors, such as a refusal or a wrong key, at once.
 func Patient(m Model, p Patience) Model {
-	p.Timeout, p.Attempts, p.Pause = cmp.Or(p.Timeout, time.Minute), cmp.Or(p.Attempts, 3), cmp.Or(p.Pause, time.Second)
-	if p.Sleep == nil {
-		p.Sleep = sleep
-	}
+	p.Timeout, p.Attempts = cmp.Or(p.Timeout, time.Minute), cmp.Or(p.Attempts, 3)
 	return &patient{m, p}
 }
 
@@ -217,7 +215,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // Ask implements Model.
 func (p *patient) Ask(ctx context.Context, q Question) (Answer, error) {
-	pause := p.Pause
+	pause := firstPause
 	for attempt := 1; ; attempt++ {
 		answer, err := p.once(ctx, q)
 		answer.Retries += attempt - 1
@@ -233,7 +231,7 @@ func (p *patient) Ask(ctx context.Context, q Question) (Answer, error) {
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
 			return answer, err // the provider's own error tells more than a timeout while waiting
 		}
-		if p.Sleep(ctx, wait) != nil {
+		if sleep(ctx, wait) != nil {
 			return answer, err
 		}
 		pause = min(2*pause, longestPause)
@@ -242,8 +240,8 @@ func (p *patient) Ask(ctx context.Context, q Question) (Answer, error) {
 
 // passing recognizes temporary errors.
 func passing(err error) (wait time.Duration, again bool) {
-	var e *Error
-	if !errors.As(err, &e) {
+	e, is := errors.AsType[*Error](err)
+	if !is {
 		return 0, false
 	}
 	return e.RetryAfter, e.Kind == RateLimited || e.Kind == Unavailable

@@ -56,7 +56,7 @@ func answered(q llm.Question, text string) llm.Answer {
 		of := map[string]*regexp.Regexp{"CODE": codeInTask, "GUARD": guardInFrame, "BOUNDARY": boundaryInText}[name]
 		return of.FindStringSubmatch(prompt)[1]
 	})
-	return llm.Answer{Text: text, Model: "model-1", Version: "fp", FinishReason: "stop", Usage: llm.Usage{Input: 1000, Output: 100}}.WithJSON()
+	return llm.Answer{Text: text, Model: "model-1", Version: "fp", FinishReason: "stop", Usage: llm.Usage{Input: 1000, Output: 100}}
 }
 
 type object = map[string]any

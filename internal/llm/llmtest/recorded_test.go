@@ -38,9 +38,8 @@ type recordedRequest struct {
 }
 
 type recordedAnswer struct {
-	Text, JSON, Model, Version, FinishReason string
-	Usage                                    llm.Usage
-	RawBytes                                 int
+	Text, Model, Version, FinishReason string
+	Usage                              llm.Usage
 }
 
 type recordedError struct {
@@ -223,7 +222,7 @@ func requestOf(r Request, key string) recordedRequest {
 }
 
 func answerOf(a llm.Answer) recordedAnswer {
-	return recordedAnswer{a.Text, string(a.JSON), a.Model, a.Version, a.FinishReason, a.Usage, len(a.Raw)}
+	return recordedAnswer{a.Text, a.Model, a.Version, a.FinishReason, a.Usage}
 }
 
 // canned is an HTTP transport that gives every request the same answer.
