@@ -201,8 +201,13 @@ func (j *journal) write() {
 			j.broken = b.err
 		}
 		j.settle(b)
-		if j.broken == nil && j.size > j.rewriteAt {
-			j.broken = j.compact()
+		if j.broken == nil && j.size > j.rewriteAt { // the calls that have ended go out of the file
+			draft, err := j.copyOpen()
+			if err == nil {
+				j.broken = j.replace(draft)
+			} else { // there is no room for another file: this one goes on until it is twice as long
+				j.rewriteAt = 2 * j.size
+			}
 		}
 	}
 	if j.broken != nil { // those who came while the last batch failed
@@ -241,16 +246,6 @@ func (j *journal) settle(b *batch) {
 		}
 	}
 	close(b.done)
-}
-
-// compact takes the calls that have ended out of the file. If there is no room for another file, this one goes on until it is twice as long.
-func (j *journal) compact() error {
-	draft, err := j.copyOpen()
-	if err != nil {
-		j.rewriteAt = 2 * j.size
-		return nil
-	}
-	return j.replace(draft)
 }
 
 // rewrite replaces the file by one that has the open intents alone.

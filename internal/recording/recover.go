@@ -259,21 +259,18 @@ func (r *Recorder) tellState(last State) State {
 	if now == last {
 		return last
 	}
-	if err := writeState(filepath.Join(r.own, stateFile), now); err != nil {
+	file := filepath.Join(r.own, stateFile)
+	text, err := json.Marshal(now)
+	if err == nil {
+		err = os.WriteFile(file+".new", text, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(file+".new", file)
+	}
+	if err != nil {
 		r.Tell.Warn("the state of the recorder could not be written; 'jurat doctor --recorders' shows an older one", "error", err)
 	}
 	return now
-}
-
-func writeState(file string, s State) error {
-	text, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(file+".new", text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(file+".new", file)
 }
 
 // A Process is a recorder that runs on a folder, or died there. One that ended well has left nothing.
