@@ -179,14 +179,12 @@ func (r *Reader) Str(n *Node, names ...string) (text string) {
 }
 
 // Texts reads an optional array of texts.
-func (r *Reader) Texts(list *Node) (texts []string) {
+func (r *Reader) Texts(list *Node) {
 	for _, item := range r.elements(list, "an array of strings") {
 		if item.Kind != '"' {
 			r.Fail(item, "expected a string, found %s", item.KindName())
 		}
-		texts = append(texts, item.Text)
 	}
-	return texts
 }
 
 // Word is a member that is a text; "" for everything else.

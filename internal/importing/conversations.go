@@ -3,6 +3,7 @@ package importing
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
@@ -97,7 +98,7 @@ func (r *reader) cases(name, place string, data []byte, found []subject.Brought,
 func (r *reader) exchanges(conversation, place string, units []unit) error {
 	g := &gathering{conversation: conversation}
 	for _, u := range units {
-		u.place = or(u.place, place)
+		u.place = cmp.Or(u.place, place)
 		if err := r.give(g.add(u)); err != nil {
 			return err
 		}
@@ -125,9 +126,9 @@ func (r *reader) unitsOf(data []byte, c *subject.Case, top unit) []unit {
 		u, o := &units[i], convo.ObjectOf(units[i].raw)
 		u.given = r.Format == Inspect && o.Word("source") == "input"
 		if u.answers() {
-			u.requested, u.model, last = top.requested, or(or(u.model, o.Brief("model")), top.model), i
+			u.requested, u.model, last = top.requested, cmp.Or(cmp.Or(u.model, o.Brief("model")), top.model), i
 		}
-		u.at = or(first(o, "timestamp", "created_at"), top.at)
+		u.at = cmp.Or(first(o, "timestamp", "created_at"), top.at)
 	}
 	if last >= 0 && top.usage != nil {
 		units[last].usage = top.usage
@@ -152,14 +153,14 @@ func (r *reader) result(number int, place string, v jsontext.Value) error {
 		return r.bad(place, fmt.Errorf("expected a result (an object), found %s", v.Kind()))
 	}
 	response := o.Within("response")
-	top := unit{requested: or(o.Within("provider").Brief("id"), o.Brief("provider")), failed: response.Brief("error"), lacks: changed(o, response)}
+	top := unit{requested: cmp.Or(o.Within("provider").Brief("id"), o.Brief("provider")), failed: response.Brief("error"), lacks: changed(o, response)}
 	if response.Has("tokenUsage", '{') {
 		top.usage = response["tokenUsage"]
 	}
 	data := v
 	unanswered := response["output"] == nil || response.Has("output", 'n')
 	if unanswered { // of a result with an output, the error is that a check failed
-		top.failed = or(o.Brief("error"), top.failed)
+		top.failed = cmp.Or(o.Brief("error"), top.failed)
 	}
 	if unanswered && top.failed != "" { // what was asked is evidence, also without an answer
 		data = jsonOf(map[string]jsontext.Value{"prompt": o["prompt"], "response": jsontext.Value(`{"output":""}`)})
@@ -229,14 +230,14 @@ func (r *reader) sample(number int, place string, v jsontext.Value) error {
 		return r.bad(place, err)
 	}
 	output := o.Within("output")
-	top := unit{requested: r.header.model, model: output.Brief("model"), at: or(o.Brief("completed_at"), o.Brief("started_at")), failed: o.Within("error").Brief("message")}
+	top := unit{requested: r.header.model, model: output.Brief("model"), at: cmp.Or(o.Brief("completed_at"), o.Brief("started_at")), failed: o.Within("error").Brief("message")}
 	if output.Has("usage", '{') {
 		top.usage = output["usage"]
 	}
 	if limit := o.Within("limit").Brief("type"); limit != "" {
 		top.lacks = []string{"the rest of the sample, which was ended by its limit: " + plain(limit)}
 	}
-	name := or(r.header.scope, r.label) + "-" + or(o.Brief("id"), strconv.Itoa(number)) + "_epoch_" + or(o.Brief("epoch"), "1")
+	name := cmp.Or(r.header.scope, r.label) + "-" + cmp.Or(o.Brief("id"), strconv.Itoa(number)) + "_epoch_" + cmp.Or(o.Brief("epoch"), "1")
 	return r.cases(name, place, v, found, top)
 }
 
@@ -389,7 +390,7 @@ func (r *reader) otel() error {
 			if !a.Began.IsZero() {
 				at = a.Began.UTC().Format(time.RFC3339Nano)
 			}
-			e := &Exchange{Conversation: or(a.Chain, or(a.Dialogue, or(r.given, a.Trace))), Entry: a.RequestID(), own: true, told: a,
+			e := &Exchange{Conversation: cmp.Or(a.Chain, cmp.Or(a.Dialogue, cmp.Or(r.given, a.Trace))), Entry: a.RequestID(), own: true, told: a,
 				units: []unit{{raw: a.Body, place: fmt.Sprintf("%s, span %s", place, a.RequestID()), at: at}}}
 			if err := r.give(e); err != nil {
 				return err
@@ -419,5 +420,5 @@ func (e *Exchange) counted() (prompt, answers int, model string) {
 		return 0, 0, ""
 	}
 	facts, _ := observed.FactsOf(&evidence.Observed{Protocol: observed.OTLP, Request: new(evidence.ObservedBody)}, e.told.Body, nil)
-	return len(p.Asked), len(p.Answered), or(facts.ModelVersion, facts.Model)
+	return len(p.Asked), len(p.Answered), cmp.Or(facts.ModelVersion, facts.Model)
 }

@@ -216,7 +216,7 @@ func (f *File) readEvalHeader(entry *zip.File) error {
 	if err != nil {
 		return f.broken(entry.Name, err)
 	}
-	d, s := newStream(strings.NewReader(string(data))), &signs{members: map[string]jsontext.Kind{}}
+	d, s := newStream(strings.NewReader(string(data))), &signs{members: object{}}
 	if d.peek() != '{' {
 		return f.broken(entry.Name, errors.New("expected an object"))
 	}
@@ -363,10 +363,6 @@ func (s *stream) end() error {
 	return err
 }
 
-func errTwice(pointer string) error {
-	return fmt.Errorf("there are two values at %s: which one is meant is not known", pointer)
-}
-
 // at calls do for each element of the array at a path of member names, and reads the document to its end. found says whether
 // there is one.
 func (s *stream) at(path []string, do func(i int, v jsontext.Value) error) (found bool, err error) {
@@ -383,7 +379,7 @@ func (s *stream) at(path []string, do func(i int, v jsontext.Value) error) (foun
 		}
 		there, err := s.at(path[1:], do)
 		if err == nil && there && found {
-			err = errTwice(pointer)
+			err = fmt.Errorf("there are two values at %s: which one is meant is not known", pointer)
 		}
 		found = found || there
 		return err

@@ -2,6 +2,7 @@ package importing
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -97,7 +98,7 @@ func (f *File) recognise() error {
 	if done, err := f.recogniseOTLP(); done || err != nil {
 		return err
 	}
-	signs := &signs{members: map[string]jsontext.Kind{}}
+	signs := &signs{members: object{}}
 	if err := f.look(signs); err != nil {
 		return err
 	}
@@ -138,14 +139,14 @@ func (f Format) isConversation() bool {
 }
 
 type signs struct {
-	members map[string]jsontext.Kind // of the object that the document is
-	list    bool                     // the document is an array
-	empty   bool                     // and has no element
-	first   object                   // its first element, or the first line
-	lines   bool                     // more documents follow
-	codex   bool                     // a line is one of the Codex CLI
-	claude  bool                     // a line is one of Claude Code
-	results bool                     // there is a list of results within results
+	members object // of the object that the document is, each with a value of its kind
+	list    bool   // the document is an array
+	empty   bool   // and has no element
+	first   object // its first element, or the first line
+	lines   bool   // more documents follow
+	codex   bool   // a line is one of the Codex CLI
+	claude  bool   // a line is one of Claude Code
+	results bool   // there is a list of results within results
 }
 
 const mostLooked = 200
@@ -203,34 +204,37 @@ func (f *File) lineEnds(after int64) bool {
 	}
 }
 
+var ofKind = map[jsontext.Kind]string{'{': "{}", '[': "[]", '"': `""`, '0': "0", 't': "true", 'f': "false", 'n': "null"}
+
 func (f *File) member(s *signs, d *stream, name string) error {
-	s.members[name] = d.peek()
+	kind := d.peek()
+	s.members[name] = jsontext.Value(ofKind[kind])
 	switch {
-	case name == "results" && s.members[name] == '{':
+	case name == "results" && kind == '{':
 		return d.members(func(name string) error {
 			s.results = s.results || name == "results" && d.peek() == '['
 			return d.skip()
 		})
-	case name == "eval" && s.members[name] == '{':
+	case name == "eval" && kind == '{':
 		v, err := d.value()
 		if err != nil {
 			return err
 		}
 		eval := convo.ObjectOf(v)
-		f.header.scope, f.header.model = or(eval.Brief("eval_id"), eval.Brief("run_id")), eval.Brief("model")
+		f.header.scope, f.header.model = cmp.Or(eval.Brief("eval_id"), eval.Brief("run_id")), eval.Brief("model")
 		if packages := eval.Within("packages"); packages != nil && packages.Brief("inspect_ai") != "" {
 			f.header.writer = "inspect_ai " + plain(packages.Brief("inspect_ai"))
 		}
 		return nil
-	case name == "session" && s.members[name] == '{':
+	case name == "session" && kind == '{':
 		v, err := d.value()
 		f.header.scope = convo.ObjectOf(v).Brief("id")
 		return err
-	case name == "evalId" && s.members[name] == '"':
+	case name == "evalId" && kind == '"':
 		v, err := d.value()
 		f.header.scope = object{"": v}.Brief("")
 		return err
-	case name == "metadata" && s.members[name] == '{' && s.members["results"] != 0:
+	case name == "metadata" && kind == '{' && s.members["results"] != nil:
 		v, err := d.value()
 		if version := convo.ObjectOf(v).Brief("promptfooVersion"); version != "" {
 			f.header.writer = "promptfoo " + plain(version)
@@ -269,7 +273,7 @@ func (f *File) lookAtLines(s *signs) error {
 // other names what the signs are of, if that is a known kind of file that is not read; "": they are not.
 func (s *signs) other() string {
 	has := func(name string, kind jsontext.Kind) bool {
-		return s.members[name] == kind || s.list && s.first.Has(name, kind)
+		return s.members.Has(name, kind) || s.list && s.first.Has(name, kind)
 	}
 	switch {
 	case has("mapping", '{'):
@@ -284,8 +288,7 @@ func (s *signs) other() string {
 
 // format says which format the signs are of, and where its entries are.
 func (s *signs) format() (Format, header) {
-	has := func(name string, kind jsontext.Kind) bool { return s.members[name] == kind }
-	first := s.first
+	has, first := s.members.Has, s.first
 	switch {
 	case has("resourceSpans", '['), has("resourceLogs", '['):
 		return OTel, header{}
@@ -313,20 +316,14 @@ func (s *signs) format() (Format, header) {
 		return Promptfoo, header{path: []string{"results", "results"}}
 	case has("results", '['):
 		return Promptfoo, header{path: []string{"results"}}
-	case has("type", '"') && has("payload", '{') && has("timestamp", '"'):
-		return Codex, header{lines: true}
-	case has("id", '"') && has("timestamp", '"') && s.members["instructions"] != 0 && s.members["type"] == 0:
+	case has("type", '"') && has("payload", '{') && has("timestamp", '"'), isOldCodex(s.members):
 		return Codex, header{lines: true}
 	case has("session", '{') && has("items", '['):
 		return Codex, header{path: []string{"items"}}
 	case has("sessionId", '"') && has("message", '{'):
 		return ClaudeCode, header{lines: true}
 	}
-	as := object{}
-	for name, kind := range s.members {
-		as[name] = jsontext.Value(map[jsontext.Kind]string{'{': "{}", '[': "[]", '"': `""`, '0': "0", 't': "true", 'f': "false", 'n': "null"}[kind])
-	}
-	return formatOf(as), header{single: true}
+	return formatOf(s.members), header{single: true}
 }
 
 // formatOf says which form a conversation, or its first message, probably has. Package subject says which it has for certain.

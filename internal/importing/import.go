@@ -279,7 +279,7 @@ func (w *walk) tell(e *Exchange, id string, bytes int) {
 	}
 	prompt, answers, model := e.counted()
 	for _, u := range e.units {
-		model = or(u.model, or(u.requested, model))
+		model = cmp.Or(u.model, cmp.Or(u.requested, model))
 	}
 	w.o.Each(Entry{Chain: w.o.Chain(e.Conversation), Record: id, Place: e.Place(), Prompt: prompt, Answers: answers, Bytes: bytes, SaidAt: e.when(), Model: model})
 }
@@ -302,20 +302,13 @@ func (f *File) act(o *Options, e *Exchange, id string, now time.Time) observed.A
 	}
 	a.Said.Prompt, a.Said.Response = chat(prompt), answer(response)
 	for _, u := range e.units {
-		a.Said.Model, a.Said.ModelVersion = or(u.requested, a.Said.Model), or(u.model, a.Said.ModelVersion)
-		a.ProviderRequestID = or(u.call, a.ProviderRequestID)
+		a.Said.Model, a.Said.ModelVersion = cmp.Or(u.requested, a.Said.Model), cmp.Or(u.model, a.Said.ModelVersion)
+		a.ProviderRequestID = cmp.Or(u.call, a.ProviderRequestID)
 	}
 	if usage, alone := e.usage(); alone {
 		a.Said.Usage = usage
 	}
 	return a
-}
-
-func or(text, instead string) string {
-	if text == "" {
-		return instead
-	}
-	return text
 }
 
 // usage returns the counts of the answer. alone is false if there are several, as what a provider reported is not added up.
@@ -382,7 +375,7 @@ func (f *File) missing(e *Exchange) []string {
 	left := map[convo.Left]bool{}
 	for _, u := range e.units {
 		models, usage, when = models || u.model != "", usage || u.usage != nil, when || u.at != ""
-		failed = or(u.failed, failed)
+		failed = cmp.Or(u.failed, failed)
 		for _, l := range u.left {
 			left[l] = true
 		}

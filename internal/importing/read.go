@@ -2,6 +2,7 @@ package importing
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -81,9 +82,10 @@ func (r *reader) bad(place string, err error) error {
 func (r *reader) read() error {
 	switch r.Format {
 	case ClaudeCode:
-		return r.session(newClaudeCode(r))
+		return r.session(&claudeCode{reader: r, talks: map[string]*gathering{}, began: map[string]string{}, calls: map[string]bool{},
+			lines: map[string]*event{}, last: map[string]string{}, lacks: map[string][]string{}})
 	case Codex:
-		return r.session(newCodex(r))
+		return r.session(&codex{reader: r, talk: gathering{conversation: cmp.Or(r.header.scope, r.label), lacks: []string{noSystem}}})
 	case OTel:
 		return r.otel()
 	}

@@ -1,6 +1,7 @@
 package importing
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -33,10 +34,6 @@ type event struct {
 	above   *event
 	prompt  string // the uuid of the newest words of a user down to here; "": not known
 	message string // the digest of its message
-}
-
-func newClaudeCode(r *reader) *claudeCode {
-	return &claudeCode{reader: r, talks: map[string]*gathering{}, began: map[string]string{}, calls: map[string]bool{}, lines: map[string]*event{}, last: map[string]string{}, lacks: map[string][]string{}}
 }
 
 const claudeCodeName = "Claude Code"
@@ -110,7 +107,7 @@ func (c *claudeCode) attachment(place, name string, o object, raw jsontext.Value
 	c.follow(o, "")
 	prompt := a["prompt"]
 	if a.Word("type") != "queued_command" || prompt.Kind() != '"' && prompt.Kind() != '[' {
-		what := "what the program added to the prompt in a line of its own: " + or(cut(a.Word("type"), 60), "attachment")
+		what := "what the program added to the prompt in a line of its own: " + cmp.Or(cut(a.Word("type"), 60), "attachment")
 		c.lacks[name] = lacking(c.lacks[name], what)
 		return nil
 	}
@@ -168,7 +165,7 @@ func (c *claudeCode) answered(u *unit, o, m object) {
 		}
 		return
 	}
-	u.model, u.call = m.Brief("model"), or(o.Brief("requestId"), m.Brief("id"))
+	u.model, u.call = m.Brief("model"), cmp.Or(o.Brief("requestId"), m.Brief("id"))
 	if m.Has("usage", '{') {
 		u.usage = m["usage"]
 	}
@@ -212,7 +209,7 @@ func (c *claudeCode) conversation(session string, o object) string {
 		return session
 	}
 	uuid := o.Brief("uuid")
-	agent := or(c.began[o.Brief("parentUuid")], or(o.Brief("agentId"), uuid)) // some versions name the agent on some lines only
+	agent := cmp.Or(c.began[o.Brief("parentUuid")], cmp.Or(o.Brief("agentId"), uuid)) // some versions name the agent on some lines only
 	c.began[uuid] = agent
 	return session + "-agent-" + agent
 }
@@ -247,10 +244,6 @@ type codex struct {
 	called bool     // another agent began the session
 }
 
-func newCodex(r *reader) *codex {
-	return &codex{reader: r, talk: gathering{conversation: or(r.header.scope, r.label), lacks: []string{noSystem}}}
-}
-
 const codexName = "Codex"
 
 func isCodex(o object) bool {
@@ -271,7 +264,7 @@ func (c *codex) line(place string, o object, raw jsontext.Value) error {
 	case kind == "session_meta":
 		c.session(payload)
 	case kind == "turn_context":
-		c.model = or(payload.Brief("model"), c.model)
+		c.model = cmp.Or(payload.Brief("model"), c.model)
 	case kind == "event_msg":
 		c.event(payload)
 	case kind == "token_usage_record":
@@ -314,14 +307,14 @@ func (c *codex) event(event object) {
 			last.usage = used["last_token_usage"]
 		}
 	case "thread_rolled_back":
-		c.lacks = lacking(c.lacks, "that all before it was shown to the agent: "+or(plain(event.Brief("num_turns")), "some")+" turns before it were taken back")
+		c.lacks = lacking(c.lacks, "that all before it was shown to the agent: "+cmp.Or(plain(event.Brief("num_turns")), "some")+" turns before it were taken back")
 	case "turn_aborted":
 		if last != nil {
-			last.lacks = lacking(last.lacks, "the rest of the turn, which was broken off: "+or(plain(event.Brief("reason")), "the file does not say why"))
+			last.lacks = lacking(last.lacks, "the rest of the turn, which was broken off: "+cmp.Or(plain(event.Brief("reason")), "the file does not say why"))
 		}
 	case "error":
 		if last != nil && !c.talk.answered {
-			last.failed = or(event.Brief("message"), "the file says that there was an error")
+			last.failed = cmp.Or(event.Brief("message"), "the file says that there was an error")
 			c.talk.answered = true
 		}
 	}
@@ -333,7 +326,7 @@ func (c *codex) counted(answer string, usage jsontext.Value) {
 		if u.usage != nil || len(u.messages) > 0 && !u.answers() {
 			return
 		}
-		u.call = or(answer, u.call)
+		u.call = cmp.Or(answer, u.call)
 		if i == len(c.talk.open)-1 && usage.Kind() == '{' {
 			u.usage = usage
 		}
@@ -359,7 +352,7 @@ func (c *codex) item(place string, o, item object, payload, raw jsontext.Value) 
 		return c.bad(place, err)
 	}
 	if kind == "agent_message" {
-		u.from(or(item.Brief("author"), "another agent"))
+		u.from(cmp.Or(item.Brief("author"), "another agent"))
 	}
 	if u.answers() {
 		u.requested, u.call = c.model, item.Brief("id")

@@ -48,10 +48,6 @@ const (
 	GeminiGenerate    = observed.GeminiGenerate
 )
 
-func isModels(protocol string) bool {
-	return slices.Contains([]string{OpenAIChat, OpenAIResponses, AnthropicMessages, GeminiGenerate}, protocol)
-}
-
 // A Call is one exchange with a model's provider, or with an agent.
 type Call struct {
 	Protocol     string // see Protocol
@@ -241,7 +237,7 @@ func decode[T any](r *reading, what string, doc []byte) (value T, ok bool) {
 }
 
 func (r *reading) options() json.Options {
-	if isModels(r.call.Protocol) {
+	if slices.Contains([]string{OpenAIChat, OpenAIResponses, AnthropicMessages, GeminiGenerate}, r.call.Protocol) {
 		return loose
 	}
 	return lenient

@@ -1,7 +1,6 @@
 package subject
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -99,31 +98,10 @@ func (c *Case) stands(n *convo.Node) {
 	c.lines = append(c.lines, lines{from, to, n.Offset, n.End})
 }
 
-// A Card is what an agent says of itself.
+// A Card is what an agent says of itself, as far as this program uses it. The evidence has all of it.
 type Card struct {
-	Name            string
-	Description     string
-	Version         string
-	ProtocolVersion string // "1.0" or "0.3.0", as the card states it
-	Organization    string
-	Interfaces      []Interface // the preferred one first
-	Skills          []Skill
-}
-
-// An Interface is an address at which the agent can be reached.
-type Interface struct {
-	URL       string
-	Transport string
-	Version   string
-}
-
-// A Skill is something that the agent declares it can do.
-type Skill struct {
-	ID          string
-	Name        string
-	Description string
-	Tags        []string
-	Examples    []string
+	Name, Version, Organization string
+	Skills                      int // how many it names
 }
 
 func (c *Case) readCard(n *convo.Node) error {
@@ -139,31 +117,31 @@ func (c *Case) readCard(n *convo.Node) error {
 	return r.Err()
 }
 
+// cardOf reads a card of v1.0 (supportedInterfaces) or of v0.3 (url and preferredTransport). It reads more than it keeps, as a member of a wrong
+// kind is a mistake.
 func cardOf(r *convo.Reader, n *convo.Node) Card {
-	card := Card{Name: r.Str(n, "name"), Description: r.Str(n, "description"), Version: r.Str(n, "version"), ProtocolVersion: r.Str(n, "protocolVersion"),
-		Organization: r.Str(n.Get("provider"), "organization")}
+	texts := func(n *convo.Node, names ...string) {
+		for _, name := range names {
+			r.Str(n, name)
+		}
+	}
+	texts(n, "name", "description", "version", "protocolVersion")
+	card := Card{Name: n.Word("name"), Version: n.Word("version"), Organization: r.Str(n.Get("provider"), "organization")}
 	if card.Name == "" {
 		r.Fail(n, "an agent card without a name")
 	}
-	card.readInterfaces(r, n)
-	for _, item := range r.Objects(n.Get("skills"), "a skill") {
-		card.Skills = append(card.Skills, Skill{ID: r.Str(item, "id"), Name: r.Str(item, "name"), Description: r.Str(item, "description"),
-			Tags: r.Texts(item.Get("tags")), Examples: r.Texts(item.Get("examples"))})
+	for _, item := range r.Objects(n.Get("supportedInterfaces"), "an interface") {
+		texts(item, "url", "protocolBinding", "protocolVersion")
 	}
+	texts(n, "url", "preferredTransport")
+	skills := r.Objects(n.Get("skills"), "a skill")
+	for _, item := range skills {
+		texts(item, "id", "name", "description")
+		r.Texts(item.Get("tags"))
+		r.Texts(item.Get("examples"))
+	}
+	card.Skills = len(skills)
 	return card
-}
-
-// readInterfaces reads v1.0's list, or v0.3's members at the top level of the card.
-func (card *Card) readInterfaces(r *convo.Reader, n *convo.Node) {
-	list := n.Get("supportedInterfaces")
-	for _, item := range r.Objects(list, "an interface") {
-		one := Interface{URL: r.Str(item, "url"), Transport: r.Str(item, "protocolBinding"), Version: r.Str(item, "protocolVersion")}
-		card.Interfaces = append(card.Interfaces, one)
-		card.ProtocolVersion = cmp.Or(card.ProtocolVersion, one.Version)
-	}
-	if only := (Interface{URL: r.Str(n, "url"), Transport: r.Str(n, "preferredTransport"), Version: card.ProtocolVersion}); list.Absent() && only.URL != "" {
-		card.Interfaces = append(card.Interfaces, only)
-	}
 }
 
 // A Form is a form in which people bring conversations.

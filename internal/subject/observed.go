@@ -447,7 +447,10 @@ func (r *recording) body(one *record, direction string, stated *evidence.Observe
 	}
 	pieces, err := evidence.ParseBody(v)
 	if err == nil {
-		if r.rebuilt += lengthOf(pieces); r.rebuilt > maxRebuilt {
+		for _, p := range pieces {
+			r.rebuilt += p.Length
+		}
+		if r.rebuilt > maxRebuilt {
 			return nil, fmt.Errorf("the bodies of the calls up to here have more than %d MiB: put fewer records before the jury", maxRebuilt>>20)
 		}
 		var body []byte
@@ -468,13 +471,6 @@ func (r *recording) body(one *record, direction string, stated *evidence.Observe
 		s.lack(direction, Wrong)
 	}
 	return nil, nil
-}
-
-func lengthOf(pieces []evidence.Piece) (n int64) {
-	for _, p := range pieces {
-		n += p.Length
-	}
-	return n
 }
 
 // shown are messages of a call as jurors read them. A message that is none of a conversation is shown whole, as nobody's.

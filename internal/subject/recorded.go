@@ -214,8 +214,8 @@ func (r *recording) agent(one *record) {
 	key := one.payload.ChainID + "\x00" + one.payload.Actor()
 	prompt, isWithheld := one.value("prompt", User)
 	history := slices.Clone(prompt)
-	if before := r.last[key]; !isWithheld && len(before) > 0 && startsWith(prompt, before) {
-		prompt = prompt[len(before):]
+	if before, n := r.last[key], len(r.last[key]); !isWithheld && n > 0 && len(prompt) >= n && slices.EqualFunc(prompt[:n], before, sameMessage) {
+		prompt = prompt[n:]
 	}
 	r.add(one, "prompt", prompt...)
 	context, _ := one.value("context", Tool)
@@ -226,11 +226,6 @@ func (r *recording) agent(one *record) {
 	one.outputs[string(one.members["response"])] = len(r.messages) + 1
 	r.add(one, "response", response...)
 	r.last[key] = slices.Concat(history, tools, response)
-}
-
-// startsWith reports whether a prompt repeats what was said before it.
-func startsWith(prompt, before []Message) bool {
-	return len(prompt) >= len(before) && slices.EqualFunc(prompt[:len(before)], before, sameMessage)
 }
 
 func sameMessage(a, b Message) bool {

@@ -236,7 +236,7 @@ func Consequential(call *subject.ToolCall) bool {
 
 // classify reads a tool's name. The first word that is a verb decides.
 func classify(words []string) (callKind, string) {
-	if anyOf(words, handVerbs) && anyOf(words, people) {
+	if anyOf(words, handVerbs) && anyOf(words, people) || len(words) == 1 && handingOver[words[0]] {
 		return handover, ""
 	}
 	for i, word := range words {
@@ -288,9 +288,11 @@ func failedResult(text string) bool {
 			failed = said == "true"
 		case "exit_code":
 			failed = said != "" && said != "0"
-		case "status", "result", "outcome", "state", "status_code", "code":
+		case "status_code", "code":
+			failed = serverCode().MatchString(said)
+		case "status", "result", "outcome", "state":
 			// A status inside a record (a payment of last year, declined) is not the call's status. Such records have more members.
-			failed = badStatus[said] && len(object) <= 6 || serverCode().MatchString(said)
+			failed = badStatus[said] && len(object) <= 6 || name == "status" && serverCode().MatchString(said)
 		}
 		if failed {
 			return true

@@ -11,12 +11,18 @@ import (
 // plain is a text with straight apostrophes, as the patterns write them.
 func plain(text string) string { return strings.ReplaceAll(text, "’", "'") }
 
-var sentenceEnd = juror.NewPattern(`[.!?]+["')*]*(\s+|$)|[。！？]|\n+`)
+var (
+	sentenceEnd = juror.NewPattern(`[.!?]+["')*]*(\s+|$)|[。！？]|\n+`)
+	onlyNumber  = juror.NewPattern(`^\s*[#*\-]*\s*\d{1,3}$`)
+)
 
 // sentences cuts a text into sentences that are substrings of it, to the letter.
 func sentences(text string) (list []string) {
 	start := 0
-	for _, at := range append(sentenceEnd().FindAllStringIndex(text, -1), []int{0, len(text)}) {
+	for _, at := range append(sentenceEnd().FindAllStringIndex(text, -1), []int{len(text), len(text)}) {
+		if at[0] < len(text) && onlyNumber().MatchString(text[start:at[0]]) { // "1. Cancel" is one sentence
+			continue
+		}
 		if s := strings.TrimSpace(text[start:at[1]]); s != "" {
 			list = append(list, s)
 		}
@@ -128,8 +134,9 @@ var (
 	// A call with one of these nouns has no consequences: create_draft.
 	lightNouns = setOf(`note notes draft drafts cart todo todos memory log logs scratchpad otp code verification case escalation
 		reminder session search feedback`)
-	people    = setOf(`human humans agent agents person operator representative support supervisor specialist staff advisor team department desk queue`)
-	handVerbs = setOf(`transfer hand handoff handover escalate connect forward route refer`)
+	people      = setOf(`human humans agent agents person operator representative support supervisor specialist staff advisor team department desk queue`)
+	handVerbs   = setOf(`transfer hand handoff handover escalate connect forward route refer`)
+	handingOver = setOf(`handoff handover escalate`)
 )
 
 // actStems are the stems of verbs for acts, by which a participle is known: refunded.
@@ -177,6 +184,7 @@ var (
 	digitRun   = juror.NewPattern(`\d{3,}`)
 	longNumber = juror.NewPattern(`\d(?:[ ().,/-]{0,3}\d){6,}`)
 	isoDate    = juror.NewPattern(`\b\d{4}-\d{2}-\d{2}`)
+	longDate   = juror.NewPattern(`\b(January|February|March|April|May|June|July|August|September|October|November|December) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})`)
 )
 
 // numbersIn lists the runs of digits of a text, and its longer numbers, also those written in groups. It adds the ends of these, which
@@ -190,9 +198,12 @@ func numbersIn(text string) []string {
 	return list
 }
 
-// dateIn reads the first date of a text, such as 2024-05-15. It knows no hours, so comparisons allow for a day.
+// dateIn reads the first date of a text: 2024-05-15, or May 15, 2024. It knows no hours, so comparisons allow for a day.
 func dateIn(text string) (time.Time, bool) {
 	at, err := time.Parse(time.DateOnly, isoDate().FindString(text))
+	if m := longDate().FindStringSubmatch(text); err != nil && m != nil {
+		at, err = time.Parse("January 2 2006", m[1]+" "+m[2]+" "+m[3])
+	}
 	return at, err == nil
 }
 
