@@ -84,7 +84,7 @@ var importRules = []importRule{
 	{"jurat/internal/erasure", []string{"jurat/evidence", "jurat/internal/fault", "jurat/evidence/operator", "jurat/jury", "jurat/internal/filestore", "jurat/internal/ledger", "jurat/internal/ledger/fsck", "jurat/internal/ledger/storage", "jurat/property", jsonLibrary},
 		"it keeps what opens commitments, destroys it, and looks for what is left"},
 	{"jurat/internal/eutrust", []string{"jurat/evidence", "jurat/trustlist", "jurat/verify/trust", "jurat/internal/atomicfile"}, "it carries what trusted lists say into a trust file; what they say is for trustlist to read"},
-	{"jurat/internal/listtest", nil, "it writes lists, and knows nothing of how they are read"},
+	{"jurat/internal/listtest", []string{"jurat/internal/must"}, "it writes lists, and knows nothing of how they are read"},
 	{"jurat/internal/stamping", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/verify/trust", "jurat/internal/fault", "jurat/internal/filestore", "jurat/internal/ledger", "jurat/internal/ledger/storage", "jurat/internal/witness",
 		jsonLibrary, logHashing},
 		"authorities are asked about imprints, and told nothing else; records get what the answers prove"},

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+
+	expect "jurat/internal/must"
 )
 
 // The group of browsers gives the same answers to the same vectors as that of other machines.
@@ -85,10 +87,7 @@ func TestEncodings(t *testing.T) {
 		"with a byte less":         g[:64],
 		"empty":                    "",
 	} {
-		b, err := hex.DecodeString(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := expect.Get(hex.DecodeString(text))(t)
 		if _, err := ParsePoint(b); err == nil {
 			t.Errorf("a point %s is read", name)
 		}
@@ -139,9 +138,7 @@ func TestSimulator(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		r, witnesses := twoWays(random)
-		if err := r.Check(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Do(t, r.Check())
 		challenge := anyScalar(random)
 		var responses []Scalar
 		for range r.Scalars() {
@@ -173,10 +170,7 @@ func TestNoncesAreUniform(t *testing.T) {
 		var first, last [256]int
 		source := rand.NewChaCha8([32]byte{1}) // the same for both
 		for range draws {
-			nonces, err := makeNonces("a tag", r, scalars, source)
-			if err != nil {
-				t.Fatal(err)
-			}
+			nonces := expect.Get(makeNonces("a tag", r, scalars, source))(t)
 			for _, n := range nonces {
 				if seen[n] {
 					t.Fatal("a nonce was used before")
@@ -200,10 +194,7 @@ func TestNoncesAreUniform(t *testing.T) {
 
 // The draft's vectors of the transformation by Fiat and Shamir with SHAKE128.
 func TestPublishedSponge(t *testing.T) {
-	doc, err := os.ReadFile("testdata/fiatShamirShake128Vectors.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := expect.Get(os.ReadFile("testdata/fiatShamirShake128Vectors.json"))(t)
 	var list []struct {
 		ID         string `json:"Id"`
 		Function   string
@@ -217,9 +208,7 @@ func TestPublishedSponge(t *testing.T) {
 		Output    string
 		Challenge string
 	}
-	if err := json.Unmarshal(doc, &list); err != nil {
-		t.Fatal(err)
-	}
+	expect.Do(t, json.Unmarshal(doc, &list))
 	done := 0
 	for _, v := range list {
 		switch v.Function {
@@ -283,23 +272,15 @@ type vector struct {
 
 func vectors(t *testing.T, file string) []vector {
 	t.Helper()
-	doc, err := os.ReadFile("testdata/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := expect.Get(os.ReadFile("testdata/" + file))(t)
 	var list []vector
-	if err := json.Unmarshal(doc, &list); err != nil {
-		t.Fatal(err)
-	}
+	expect.Do(t, json.Unmarshal(doc, &list))
 	return list
 }
 
 func unhex(t *testing.T, text string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Get(hex.DecodeString(text))(t)
 	return b
 }
 
@@ -355,22 +336,13 @@ func TestBatchableIsNoProof(t *testing.T) {
 // Our own proofs of the published statements hold, and those of other scalars are refused.
 func TestProvePublishedStatements(t *testing.T) {
 	for _, v := range vectors(t, "sigma-proofs_Shake128_P256.json") {
-		relation, err := parseRelation(unhex(t, v.Instance))
-		if err != nil {
-			t.Fatal(err)
-		}
+		relation := expect.Get(parseRelation(unhex(t, v.Instance)))(t)
 		var scalars []Scalar
 		for b := unhex(t, v.Witness); len(b) > 0; b = b[ScalarSize:] {
-			s, err := ParseScalar(b[:ScalarSize])
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := expect.Get(ParseScalar(b[:ScalarSize]))(t)
 			scalars = append(scalars, s)
 		}
-		proof, err := Prove("a tag", relation, scalars, zeros{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		proof := expect.Get(Prove("a tag", relation, scalars, zeros{}))(t)
 		if err := Verify("a tag", relation, proof); err != nil {
 			t.Errorf("%s: %v", v.ID, err)
 		}
@@ -387,18 +359,12 @@ func TestProvePublishedStatements(t *testing.T) {
 // A prover who does not test the scalars, as an attacker does not, makes no proof that holds.
 func TestWrongScalarsProveNothing(t *testing.T) {
 	for _, v := range vectors(t, "sigma-proofs_Shake128_P256.json") {
-		r, err := parseRelation(unhex(t, v.Instance))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := expect.Get(parseRelation(unhex(t, v.Instance)))(t)
 		scalars := make([]Scalar, r.Scalars())
 		for i := range scalars {
 			scalars[i] = ScalarOf(uint64(i) + 1)
 		}
-		nonces, err := makeNonces("a tag", r, scalars, zeros{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		nonces := expect.Get(makeNonces("a tag", r, scalars, zeros{}))(t)
 		var commitments []Point
 		for i := range r.equations {
 			commitments = append(commitments, r.sum(&r.equations[i], nonces))
@@ -413,10 +379,7 @@ func TestWrongScalarsProveNothing(t *testing.T) {
 // challenge is not the one that follows from them.
 func TestChosenChallengesProveNothing(t *testing.T) {
 	for _, v := range vectors(t, "sigma-proofs_Shake128_P256.json") {
-		r, err := parseRelation(unhex(t, v.Instance))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := expect.Get(parseRelation(unhex(t, v.Instance)))(t)
 		var proof []byte
 		for i := range 1 + r.Scalars() {
 			s := ScalarOf(uint64(i) + 99)

@@ -464,11 +464,16 @@ func (r *Exchanges) found(asked, answered *Sighting, repeated bool) {
 	if same := sameHand(asked, answered); len(same) > 0 {
 		p.Witnesses, p.Why = 1, append(p.Why, same...)
 	}
-	if len(r.Pairs) == maxListed {
+	r.Pairs = listed(r, r.Pairs, p)
+}
+
+// listed adds to a list of the report, or counts what has no room in it.
+func listed[T any](r *Exchanges, list []T, one T) []T {
+	if len(list) == maxListed {
 		r.LeftOut++
-		return
+		return list
 	}
-	r.Pairs = append(r.Pairs, p)
+	return append(list, one)
 }
 
 // sameHand says why two records may be the word of one owner.
@@ -512,31 +517,19 @@ func (r *Exchanges) differ(of *sides) {
 			return contradict(of.asked[0], answered) && !apart(of.asked[0], answered)
 		})
 		if at < 0 {
-			r.alone(of.asked[0])
+			r.Alone = listed(r, r.Alone, *of.asked[0])
 			of.asked = of.asked[1:]
 			continue
 		}
-		if len(r.Differences) == maxListed {
-			r.LeftOut++
-		} else {
-			r.Differences = append(r.Differences, ExchangeDifference{*of.asked[0], *of.answered[at]})
-		}
+		r.Differences = listed(r, r.Differences, ExchangeDifference{*of.asked[0], *of.answered[at]})
 		of.asked, of.answered = of.asked[1:], slices.Delete(of.answered, at, at+1)
 	}
 	for _, s := range slices.Concat(of.asked, of.answered) {
-		r.alone(s)
+		r.Alone = listed(r, r.Alone, *s)
 	}
 }
 
 // contradict reports whether two sightings of one request state different answers. One that states none contradicts nothing: it may have broken off.
 func contradict(a, b *Sighting) bool {
 	return !a.Response.IsZero() && !b.Response.IsZero() && a.Response != b.Response
-}
-
-func (r *Exchanges) alone(s *Sighting) {
-	if len(r.Alone) == maxListed {
-		r.LeftOut++
-		return
-	}
-	r.Alone = append(r.Alone, *s)
 }

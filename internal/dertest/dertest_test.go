@@ -6,16 +6,14 @@ import (
 	"testing"
 
 	"jurat/internal/dertest"
+	"jurat/internal/must"
 	"jurat/timestamp"
 )
 
 // TestRoundTrip: DER that is taken apart and not changed encodes to the same bytes. After a change, all lengths are
 // correct.
 func TestRoundTrip(t *testing.T) {
-	token, err := timestamp.NewMock().Issue(&timestamp.Request{CertReq: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := must.Get(timestamp.NewMock().Issue(&timestamp.Request{CertReq: true}))(t)
 	n, err := dertest.Parse(token)
 	if err != nil || !bytes.Equal(n.Bytes(), token) {
 		t.Fatalf("%v", err)

@@ -19,6 +19,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"jurat/internal/must"
 )
 
 // A Signer signs lists: an operator of a scheme.
@@ -31,16 +33,10 @@ type Signer struct {
 func NewSigner(t testing.TB, name string) *Signer {
 	t.Helper()
 	scalar := sha256.Sum256([]byte("listtest " + name))
-	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), scalar[:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.ParseRawPrivateKey(elliptic.P256(), scalar[:]))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
 		NotBefore: time.Date(2015, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
 	return &Signer{der, key}
 }
 
@@ -112,15 +108,10 @@ func (l *List) SignByXMLSec(t testing.TB, by *Signer) []byte {
 	folder := t.TempDir()
 	write := func(name string, content []byte) string {
 		file := filepath.Join(folder, name)
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, content, 0o600))
 		return file
 	}
-	key, err := x509.MarshalPKCS8PrivateKey(by.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(x509.MarshalPKCS8PrivateKey(by.key))(t)
 	out, err := exec.Command("xmlsec1", "--sign", "--privkey-pem", write("key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))+","+write("certificate.pem", by.PEM()),
 		"--id-attr:Id", xades+":SignedProperties", "--id-attr:Id", tsl+":TrustServiceStatusList", write("template.xml", filledIn.ReplaceAll(l.Sign(t, by), []byte("$1")))).Output()
 	if err != nil {
