@@ -4,6 +4,7 @@
 package openid
 
 import (
+	"cmp"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
@@ -94,15 +95,8 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("OpenID Connect: %w", err)
 	}
-	if c.NameClaim == "" {
-		c.NameClaim = "email"
-	}
-	if c.RolesClaim == "" {
-		c.RolesClaim = "groups"
-	}
-	if c.HTTP == nil {
-		c.HTTP = &http.Client{Timeout: 20 * time.Second}
-	}
+	c.NameClaim, c.RolesClaim = cmp.Or(c.NameClaim, "email"), cmp.Or(c.RolesClaim, "groups")
+	c.HTTP = cmp.Or(c.HTTP, &http.Client{Timeout: 20 * time.Second})
 	if c.Now == nil {
 		c.Now = time.Now
 	}

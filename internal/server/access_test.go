@@ -118,15 +118,15 @@ var wildcards = regexp.MustCompile(`\{[a-z_]+(\.\.\.)?\}`)
 // ask sends the good request to a route.
 func (h *house) ask(t *testing.T, client *http.Client, route server.Route, header ...string) *http.Response {
 	t.Helper()
-	request := h.goodRequests()[route.Name()]
+	request := h.goodRequests()[route.Name]
 	if request[0] == "" {
-		request[0] = wildcards.ReplaceAllString(strings.TrimSuffix(route.Pattern, "{$}"), "nothing")
+		request[0] = wildcards.ReplaceAllString(strings.TrimSuffix(route.Pattern(), "{$}"), "nothing")
 	}
 	if strings.Contains(request[1], "=") && !strings.Contains(request[1], "{") {
 		header = append(header, "Content-Type", "application/x-www-form-urlencoded")
 	}
-	method := route.Method
-	if route.Pattern == "/v1/recording-events" { // it has no end
+	method := route.Method()
+	if route.Pattern() == "/v1/recording-events" { // it has no end
 		method = "HEAD"
 	}
 	answer, _ := send(t, client, method, h.URL+request[0], request[1], header...)
@@ -170,12 +170,12 @@ func TestWhoMayDoWhat(t *testing.T) {
 	noRedirect := browser(t)
 	noRedirect.Jar = nil
 	for _, route := range h.Routes() {
-		want, there := rows[route.Name()]
+		want, there := rows[route.Name]
 		if !there {
-			t.Errorf("%s is not in the table of docs/api.md", route.Name())
+			t.Errorf("%s is not in the table of docs/api.md", route.Name)
 			continue
 		}
-		delete(rows, route.Name())
+		delete(rows, route.Name)
 		var got []int
 		for _, role := range columns {
 			var header []string
@@ -185,7 +185,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			got = append(got, h.ask(t, noRedirect, route, header...).StatusCode)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s, by %q (-docs/api.md +server):\n%s", route.Name(), columns, diff)
+			t.Errorf("%s, by %q (-docs/api.md +server):\n%s", route.Name, columns, diff)
 		}
 	}
 	for name := range rows {
@@ -203,10 +203,10 @@ func TestEndedTokens(t *testing.T) {
 		for _, route := range h.Routes() {
 			status := http.StatusUnauthorized
 			if route.Who.Strangers == server.Everything {
-				status = rows[route.Name()][0]
+				status = rows[route.Name][0]
 			}
 			if answer := h.ask(t, noRedirect, route, bearer(token)...); answer.StatusCode != status {
-				t.Errorf("%s with a token that gives %v: %s", route.Name(), want, answer.Status)
+				t.Errorf("%s with a token that gives %v: %s", route.Name, want, answer.Status)
 			}
 		}
 		problem(t, want)(send(t, http.DefaultClient, "GET", h.URL+"/v1/records", "", bearer(token)...))
@@ -246,7 +246,7 @@ func TestOtherSites(t *testing.T) {
 	b := h.signedIn(t)
 	tried := 0
 	for _, route := range h.Routes() {
-		if route.Method == "GET" {
+		if route.Method() == "GET" {
 			continue
 		}
 		tried++
@@ -254,7 +254,7 @@ func TestOtherSites(t *testing.T) {
 			{"Sec-Fetch-Site", "same-origin"}, // from the same site, but without the form's key
 			{"Sec-Fetch-Site", "same-origin", server.FormHeader, "x"}} {
 			if answer := h.ask(t, b, route, header...); answer.StatusCode != http.StatusForbidden {
-				t.Errorf("%s with %v: %s", route.Name(), header, answer.Status)
+				t.Errorf("%s with %v: %s", route.Name, header, answer.Status)
 			}
 		}
 	}

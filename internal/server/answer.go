@@ -354,7 +354,7 @@ func comeAgain(status int) time.Duration {
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, route *Route, c *Caller, err error) *api.Problem {
 	p := problemOf(err)
 	if p.Status >= http.StatusInternalServerError && r.Context().Err() == nil {
-		s.config.Log.LogAttrs(r.Context(), slog.LevelError, "request failed", slog.String("route", route.Name()), slog.Any("error", err))
+		s.config.Log.LogAttrs(r.Context(), slog.LevelError, "request failed", slog.String("route", route.Name), slog.Any("error", err))
 	}
 	if p.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="jurat"`)

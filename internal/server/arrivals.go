@@ -180,7 +180,11 @@ func (t *arrivalTeller) tell(ctx context.Context, one arrival) (bool, error) {
 	}
 	a := t.tried[one.id]
 	if a.n++; err != nil && a.n <= len(pauses) && !errors.Is(err, webhook.ErrGone) {
-		a.next = t.Now().Add(max(pauses[a.n-1], retryAfter(err)))
+		pause := pauses[a.n-1]
+		if refused, ok := errors.AsType[*webhook.RefusedError](err); ok {
+			pause = max(pause, refused.After)
+		}
+		a.next = t.Now().Add(pause)
 		t.tried[one.id] = a
 		t.Log.Warn("the webhook did not take a message, which is sent again", "trial", one.of.ID, "attempt", a.n, "next", a.next, "error", err)
 		return false, nil
@@ -211,13 +215,6 @@ func (t *arrivalTeller) note(ctx context.Context, one arrival) error {
 	}
 	t.waiting.Add(-1)
 	return t.Files.Replace(ctx, toldFile, append(text, '\n'))
-}
-
-func retryAfter(err error) time.Duration {
-	if refused, ok := errors.AsType[*webhook.RefusedError](err); ok {
-		return refused.After
-	}
-	return 0
 }
 
 // A message is what the receiver gets. It has nothing that anybody said in the trial.

@@ -34,13 +34,13 @@ func describeRoutes(routes []Route, cookie string) ([]byte, error) {
 	paths := schemaObject{}
 	for i := range routes {
 		route := &routes[i]
-		path := pathOf(route.Pattern)
+		path := pathOf(route.Pattern())
 		item, _ := paths[path].(schemaObject)
 		if item == nil {
 			item = schemaObject{}
 			paths[path] = item
 		}
-		item[strings.ToLower(route.Method)] = operation(known, route)
+		item[strings.ToLower(route.Method())] = operation(known, route)
 	}
 	problem := known.Of(reflect.TypeFor[api.Problem]())
 	refine(known, routes)
@@ -121,7 +121,7 @@ func security(route *Route) []schemaObject {
 var notInID = regexp.MustCompile(`[^a-z0-9]+`)
 
 func operationID(route *Route) string {
-	return strings.Trim(notInID.ReplaceAllString(strings.ToLower(route.Method+" "+route.Pattern), "_"), "_")
+	return strings.Trim(notInID.ReplaceAllString(strings.ToLower(route.Name), "_"), "_")
 }
 
 func sent(s *schemas, route *Route) schemaObject {
@@ -132,7 +132,7 @@ func sent(s *schemas, route *Route) schemaObject {
 			content["example"] = example
 		}
 		return schemaObject{"required": true, "content": schemaObject{"application/json": content}}
-	case route.forPeople() && route.Method == http.MethodPost:
+	case route.forPeople() && route.Method() == http.MethodPost:
 		form := schemaObject{"type": "object", "additionalProperties": schemaObject{"type": "string"}}
 		return schemaObject{"description": "The form of the page.", "content": schemaObject{"application/x-www-form-urlencoded": schemaObject{"schema": form}}}
 	}
@@ -180,14 +180,14 @@ func formOf(name string) schemaObject {
 
 func describeParameters(route *Route) []schemaObject {
 	var list []schemaObject
-	for _, match := range wildcard.FindAllStringSubmatch(route.Pattern, -1) {
+	for _, match := range wildcard.FindAllStringSubmatch(route.Pattern(), -1) {
 		list = append(list, schemaObject{"name": match[1], "in": "path", "required": true, "schema": schemaObject{"type": "string"}})
 	}
 	for _, p := range route.query() {
 		list = append(list, schemaObject{"name": p.Name, "in": "query", "description": p.About, "schema": formOf(p.Name)})
 	}
 	headers := route.Header
-	if route.Method == http.MethodPost && !route.forPeople() {
+	if route.Method() == http.MethodPost && !route.forPeople() {
 		headers = append(slices.Clone(headers), Parameter{api.IdempotencyKey, "the same key and body get the same answer and make nothing twice"})
 	}
 	for _, p := range headers {

@@ -54,13 +54,13 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 		t.Errorf("%d operations with %d ids, for %d routes", count, len(ids), len(routes))
 	}
 	for _, route := range routes {
-		path := regexp.MustCompile(`\.\.\.|\{\$\}`).ReplaceAllString(route.Pattern, "")
+		path := regexp.MustCompile(`\.\.\.|\{\$\}`).ReplaceAllString(route.Pattern(), "")
 		item, ok := paths[path].(map[string]any)
-		if !ok || item[strings.ToLower(route.Method)] == nil {
-			t.Errorf("%s is not described", route.Name())
+		if !ok || item[strings.ToLower(route.Method())] == nil {
+			t.Errorf("%s is not described", route.Name)
 		}
 		if route.Kind == server.API && route.Summary == "" {
-			t.Errorf("%s: nothing says what it is", route.Name())
+			t.Errorf("%s: nothing says what it is", route.Name)
 		}
 	}
 }
@@ -72,15 +72,15 @@ func TestMediaAreAsDescribed(t *testing.T) {
 	doc, _ := description(t, h.running)
 	client := browser(t)
 	for _, route := range h.Routes() {
-		if route.Method != "GET" {
+		if route.Method() != "GET" {
 			continue
 		}
-		operation := doc["paths"].(map[string]any)[strings.ReplaceAll(strings.TrimSuffix(route.Pattern, "{$}"), "...}", "}")].(map[string]any)["get"].(map[string]any)
+		operation := doc["paths"].(map[string]any)[strings.ReplaceAll(strings.TrimSuffix(route.Pattern(), "{$}"), "...}", "}")].(map[string]any)["get"].(map[string]any)
 		for _, role := range []access.Role{access.Operator, access.Agent} {
 			answer := h.ask(t, client, route, bearer(h.tokens[role])...)
 			got, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 			if err != nil {
-				t.Errorf("%s: %s: %v", route.Name(), answer.Status, err)
+				t.Errorf("%s: %s: %v", route.Name, answer.Status, err)
 				continue
 			}
 			responses := operation["responses"].(map[string]any)
@@ -90,7 +90,7 @@ func TestMediaAreAsDescribed(t *testing.T) {
 				response = doc["components"].(map[string]any)["responses"].(map[string]any)[name].(map[string]any)
 			}
 			if _, there := response["content"].(map[string]any)[got]; !there && route.Kind != server.Static {
-				t.Errorf("%s: %s: %s is not described: %v", route.Name(), answer.Status, got, response["content"])
+				t.Errorf("%s: %s: %s is not described: %v", route.Name, answer.Status, got, response["content"])
 			}
 		}
 	}
@@ -274,22 +274,22 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		if route.Out == nil || route.Kind != server.API {
 			continue
 		}
-		request, who := h.goodRequests()[route.Name()], access.Operator
+		request, who := h.goodRequests()[route.Name], access.Operator
 		if !slices.Contains(route.Who.Roles, who) {
 			who = oneOf(route.Who.Roles)
 		}
 		if request[0] == "" {
-			request[0] = route.Pattern
+			request[0] = route.Pattern()
 		}
-		answer, body := send(t, http.DefaultClient, route.Method, h.URL+request[0], request[1], bearer(h.tokens[who])...)
-		operation := at(t, doc, "paths", route.Pattern, strings.ToLower(route.Method))
+		answer, body := send(t, http.DefaultClient, route.Method(), h.URL+request[0], request[1], bearer(h.tokens[who])...)
+		operation := at(t, doc, "paths", route.Pattern(), strings.ToLower(route.Method()))
 		response, described := operation["responses"].(map[string]any)[strconv.Itoa(answer.StatusCode)].(map[string]any)
 		var value any
 		if err := json.Unmarshal([]byte(body), &value); err != nil {
-			t.Fatal(route.Name(), err)
+			t.Fatal(route.Name, err)
 		}
 		if !described { // a trial that is over cannot go on, and this server has no CA
-			problems[strconv.Itoa(len(problems))] = map[string]any{"summary": route.Name(), "value": value}
+			problems[strconv.Itoa(len(problems))] = map[string]any{"summary": route.Name, "value": value}
 			continue
 		}
 		at(t, response, "content", "application/json")["example"] = value
@@ -314,13 +314,13 @@ func TestExamplesAreTaken(t *testing.T) {
 			continue
 		}
 		sent++
-		example := at(t, doc, "paths", route.Pattern, strings.ToLower(route.Method), "requestBody", "content", "application/json", "example")
-		path := h.goodRequests()[route.Name()][0]
+		example := at(t, doc, "paths", route.Pattern(), strings.ToLower(route.Method()), "requestBody", "content", "application/json", "example")
+		path := h.goodRequests()[route.Name][0]
 		if path == "" {
-			path = route.Pattern
+			path = route.Pattern()
 		}
 		who := bearer(h.tokens[oneOf(route.Who.Roles)])
-		switch route.Pattern {
+		switch route.Pattern() {
 		case "/v1/records": // an agent's payload
 			who = bearer(h.tokens[access.Agent])
 		case "/v1/records/{id}/deliveries":
@@ -329,13 +329,13 @@ func TestExamplesAreTaken(t *testing.T) {
 		body := func() string {
 			return string(must.Get(json.Marshal(example))(t))
 		}
-		answer, text := send(t, http.DefaultClient, route.Method, h.URL+path, body(), who...)
+		answer, text := send(t, http.DefaultClient, route.Method(), h.URL+path, body(), who...)
 		if answer.StatusCode == http.StatusBadRequest || answer.StatusCode == http.StatusUnprocessableEntity || answer.StatusCode >= 500 {
-			t.Errorf("%s: the example is refused: %s %s", route.Name(), answer.Status, text)
+			t.Errorf("%s: the example is refused: %s %s", route.Name, answer.Status, text)
 		}
 		example["agent_idd"] = "x"
-		if answer, text := send(t, http.DefaultClient, route.Method, h.URL+path, body(), who...); answer.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(text, "agent_idd") {
-			t.Errorf("%s: a member that is not described gets %s %s", route.Name(), answer.Status, text)
+		if answer, text := send(t, http.DefaultClient, route.Method(), h.URL+path, body(), who...); answer.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(text, "agent_idd") {
+			t.Errorf("%s: a member that is not described gets %s %s", route.Name, answer.Status, text)
 		}
 	}
 	if sent < 7 {
@@ -349,7 +349,7 @@ func TestNothingElseIsDescribed(t *testing.T) {
 	doc, _ := description(t, r)
 	routes := map[string]server.Route{}
 	for _, route := range r.Routes() {
-		routes[route.Method+" "+strings.NewReplacer("{$}", "", "...", "").Replace(route.Pattern)] = route
+		routes[route.Method()+" "+strings.NewReplacer("{$}", "", "...", "").Replace(route.Pattern())] = route
 	}
 	for path, item := range doc["paths"].(map[string]any) {
 		for method, operation := range item.(map[string]any) {
@@ -358,7 +358,7 @@ func TestNothingElseIsDescribed(t *testing.T) {
 				t.Errorf("%s %s is described, and no route", method, path)
 			}
 			if responses := operation.(map[string]any)["responses"].(map[string]any); len(responses) < 3 {
-				t.Errorf("%s: responses %v", route.Name(), slices.Sorted(maps.Keys(responses)))
+				t.Errorf("%s: responses %v", route.Name, slices.Sorted(maps.Keys(responses)))
 			}
 		}
 	}

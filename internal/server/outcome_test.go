@@ -331,8 +331,8 @@ func TestEveryPublicRouteIsADoor(t *testing.T) {
 		among[bare(pattern)] = true
 	}
 	for _, route := range o.Routes() {
-		if route.Who.Strangers == server.WhatPublic && !among[bare(route.Pattern)] {
-			t.Errorf("%s is no door", route.Name())
+		if route.Who.Strangers == server.WhatPublic && !among[bare(route.Pattern())] {
+			t.Errorf("%s is no door", route.Name)
 		}
 	}
 }

@@ -300,10 +300,10 @@ func TestPagesWithoutFormKey(t *testing.T) {
 	h := furnish(t)
 	everything := h.visit(t, "zoe", access.PeopleRoles()...)
 	for _, route := range h.Routes() {
-		if route.Kind != server.Page || route.Method != "POST" || route.Pattern == "/sign-in" {
+		if route.Kind != server.Page || route.Method() != "POST" || route.Pattern() == "/sign-in" {
 			continue
 		}
-		path := wildcards.ReplaceAllString(route.Pattern, h.said.Payload.RecordID)
+		path := wildcards.ReplaceAllString(route.Pattern(), h.said.Payload.RecordID)
 		answer, page := everything.post(t, path, url.Values{"decision": {"rejected"}, "reason": {"x"}, "example": {"kitchen-return"}, "form": {"AAAA"}})
 		shows(t, answer, page, 403, "not made for this session")
 	}

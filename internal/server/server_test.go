@@ -321,18 +321,18 @@ func TestUnknownParameters(t *testing.T) {
 			continue
 		}
 		asked++
-		path, _, _ := strings.Cut(h.goodRequests()[route.Name()][0], "?")
+		path, _, _ := strings.Cut(h.goodRequests()[route.Name][0], "?")
 		if path == "" {
-			path = wildcards.ReplaceAllString(strings.TrimSuffix(route.Pattern, "{$}"), "nothing")
+			path = wildcards.ReplaceAllString(strings.TrimSuffix(route.Pattern(), "{$}"), "nothing")
 		}
 		queries := map[string]string{"agent_id=x": "agent_id", "%zz": "query", "a;b": "query"}
 		for _, p := range route.Query {
 			queries[p.Name+"=1&"+p.Name+"=2"] = p.Name
 		}
 		for query, named := range queries {
-			answer, body := send(t, browser(t), route.Method, h.URL+path+"?"+query, "", bearer(h.tokens[oneOf(route.Who.Roles)])...)
+			answer, body := send(t, browser(t), route.Method(), h.URL+path+"?"+query, "", bearer(h.tokens[oneOf(route.Who.Roles)])...)
 			if answer.StatusCode != http.StatusBadRequest || !strings.Contains(body, named) {
-				t.Errorf("%s?%s: %s, want 400 and %q named: %s", route.Name(), query, answer.Status, named, body)
+				t.Errorf("%s?%s: %s, want 400 and %q named: %s", route.Name, query, answer.Status, named, body)
 			}
 		}
 	}
@@ -451,31 +451,31 @@ func TestOtherSitesReadWhatIsPublic(t *testing.T) {
 		answer := h.ask(t, browser(t), route, foreign...)
 		want := route.Shared && answer.StatusCode < 300
 		if mayRead(answer) != want || want && (answer.Header.Get("Access-Control-Allow-Origin") != "*" || answer.Header.Get("Access-Control-Allow-Credentials") != "") {
-			t.Errorf("%s: %s %v", route.Name(), answer.Status, answer.Header)
+			t.Errorf("%s: %s %v", route.Name, answer.Status, answer.Header)
 		}
 		if route.Shared {
-			if shared++; answer.StatusCode != http.StatusOK || route.Method != "GET" || route.Who.Strangers == server.Nothing {
-				t.Errorf("%s is shared, and a stranger gets %s", route.Name(), answer.Status)
+			if shared++; answer.StatusCode != http.StatusOK || route.Method() != "GET" || route.Who.Strangers == server.Nothing {
+				t.Errorf("%s is shared, and a stranger gets %s", route.Name, answer.Status)
 			}
 			if !slices.Contains(answer.Header.Values("Vary"), "Origin") {
-				t.Errorf("%s: Vary %q", route.Name(), answer.Header.Values("Vary"))
+				t.Errorf("%s: Vary %q", route.Name, answer.Header.Values("Vary"))
 			}
 			if own := h.ask(t, browser(t), route); mayRead(own) || !slices.Contains(own.Header.Values("Vary"), "Origin") {
-				t.Errorf("%s without Origin: %v", route.Name(), own.Header)
+				t.Errorf("%s without Origin: %v", route.Name, own.Header)
 			}
 		}
 		for _, with := range [][]string{bearer(h.tokens[access.Auditor]), {"Cookie", "__Host-jurat=" + h.tokens[access.Auditor]}} {
 			if answer := h.ask(t, browser(t), route, append(with, foreign...)...); mayRead(answer) {
-				t.Errorf("%s with %s: another site may read %s", route.Name(), with[0], answer.Status)
+				t.Errorf("%s with %s: another site may read %s", route.Name, with[0], answer.Status)
 			}
 		}
-		request, _ := http.NewRequestWithContext(t.Context(), http.MethodOptions, h.URL+strings.TrimSuffix(wildcards.ReplaceAllString(route.Pattern, "x"), "{$}"), nil)
+		request, _ := http.NewRequestWithContext(t.Context(), http.MethodOptions, h.URL+strings.TrimSuffix(wildcards.ReplaceAllString(route.Pattern(), "x"), "{$}"), nil)
 		request.Header.Set("Origin", otherSite)
-		request.Header.Set("Access-Control-Request-Method", route.Method)
+		request.Header.Set("Access-Control-Request-Method", route.Method())
 		preflight := must.Get(http.DefaultClient.Do(request))(t)
 		preflight.Body.Close()
 		if mayRead(preflight) || preflight.StatusCode < 400 {
-			t.Errorf("OPTIONS %s: %s %v", route.Pattern, preflight.Status, preflight.Header)
+			t.Errorf("OPTIONS %s: %s %v", route.Pattern(), preflight.Status, preflight.Header)
 		}
 	}
 	if shared < 12 {
@@ -493,7 +493,7 @@ func TestOtherSitesDoNotReadWhatIsPrivate(t *testing.T) {
 		}
 		asked++
 		if answer := h.ask(t, browser(t), route, "Origin", otherSite, "Sec-Fetch-Site", "cross-site"); mayRead(answer) || answer.StatusCode < 400 {
-			t.Errorf("%s: %s %v", route.Name(), answer.Status, answer.Header)
+			t.Errorf("%s: %s %v", route.Name, answer.Status, answer.Header)
 		}
 	}
 	if asked < 5 {
@@ -530,7 +530,7 @@ func TestSharedRoutesAreDocumented(t *testing.T) {
 	}
 	for _, route := range start(t, func(c *server.Config) { c.PublicEntries = true }).Routes() {
 		if route.Shared {
-			want = append(want, route.Pattern)
+			want = append(want, route.Pattern())
 		}
 	}
 	slices.Sort(listed)

@@ -34,165 +34,144 @@ func (s *Server) routes() []Route {
 	search := parametersOf(find.RecordingParameters())
 	after := []Parameter{{"after", "The seq of the last event that you have: later events are sent. Without it, all events are sent."}}
 	return []Route{
-		{Method: "GET", Pattern: "/healthz", Kind: API, Who: Anyone, Handle: s.healthz, Probe: true, Summary: "The process answers.", Media: "text/plain"},
-		{Method: "GET", Pattern: "/readyz", Kind: API, Who: Anyone, Handle: s.readyz, Probe: true, Summary: "The log takes records.", Media: "text/plain"},
-		{Method: "GET", Pattern: "/openapi.json", Kind: API, Shared: true, Who: Anyone, Handle: s.getOpenAPI, Summary: "This description."},
-		{Method: "GET", Pattern: "/metrics", Kind: API, Who: metered, Handle: s.getMetrics,
-			Summary: "Counts and durations for Prometheus.", Media: "text/plain"},
-		{Method: "GET", Pattern: "/v1/trust", Kind: API, Shared: true, Who: Anyone, Handle: s.getTrust,
-			Summary: "This installation's trust file. Compare its fingerprint over another channel before you verify with it.", Out: Trust},
-		{Method: "GET", Pattern: "/log/checkpoint", Kind: API, Shared: true, Who: Anyone, Handle: s.getCheckpoint,
-			Summary: "The log's signed checkpoint, with the cosignatures of witnesses: a C2SP signed note.", Media: "text/plain"},
-		{Method: "GET", Pattern: "/log/tile/{level}/{index...}", Kind: API, Shared: true, Who: Anyone, Handle: s.getTile,
-			Summary: "Hashes of the log's tree: a tile of C2SP tlog-tiles.", Media: "application/octet-stream"},
-		{Method: "GET", Pattern: "/log/tile/entries/{index...}", Kind: API, Shared: entries.Strangers == Everything, Heavy: true, Who: entries, Handle: s.getEntries,
-			Summary: "What the log hashed under a tile of level 0: a bundle of entries of C2SP tlog-tiles.", Media: "application/octet-stream"},
-		{Method: "POST", Pattern: "/sign-in", Kind: Page, MaxBody: smallForm, Who: Anyone, Handle: s.signIn, Summary: "Sign in with a token or a link."},
-		{Method: "GET", Pattern: "/sign-in/provider", Kind: Page, Who: Anyone, Handle: s.askProvider,
-			Summary: "Go to the provider of OpenID Connect.", Query: []Parameter{nextParameter}},
-		{Method: "GET", Pattern: "/sign-in/callback", Kind: Page, Who: Anyone, Handle: s.fromProvider,
-			Summary: "What that provider answers.", AnyQuery: true},
-		{Method: "POST", Pattern: "/sign-out", Kind: Page, MaxBody: smallForm, Who: SignedIn, Handle: s.signOut, Summary: "End the session."},
-		{Method: "GET", Pattern: "/v1/access", Kind: API, Who: OperatorOnly, Handle: inJSON(s.getAccess),
-			Summary: "Who may do what: what jurat access list --json prints.", Out: api.AccessList{}, Query: []Parameter{ended}},
-		{Method: "POST", Pattern: "/v1/access/{token}/revoke", Kind: API, Who: OperatorOnly, Handle: inJSON(withBody(s.postRevocation)),
-			Summary: "End a token, by its id, and every session that was opened with it. The log records by whom, and why.",
-			In:      api.Revocation{}, Out: api.Grant{}},
-		{Method: "GET", Pattern: "/access", Kind: Page, Heavy: true, Who: OperatorOnly, Handle: shown(s, s.accessPage),
-			Summary: "Who may do what.", Query: []Parameter{ended, {"page", "which page of a long list, from 1"}}},
-		{Method: "GET", Pattern: "/access/{token}", Kind: Page, Heavy: true, Who: OperatorOnly, Handle: shown(s, s.tokenPage),
-			Summary: "A token: what its owner did, and the form that ends it."},
-		{Method: "POST", Pattern: "/access/{token}", Kind: Page, MaxBody: smallForm, Who: OperatorOnly, Handle: s.revokeForm,
-			Summary: "End a token, by the form."},
-		{Method: "POST", Pattern: "/v1/records", Kind: API, Who: Who{Roles: []access.Role{access.Agent, access.Reviewer}}, Handle: s.sealing(s.postRecord),
-			Summary: "Seals a payload with the key of the agent or reviewer that it names, who must be the token's owner. Or accepts a record that its actor has signed.",
-			In:      Payload, Out: Record, Status: http.StatusCreated},
-		{Method: "GET", Pattern: "/v1/records/{id}", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: s.getRecord,
-			Summary: "A sealed record, with its time stamps and the proof of its place in the log.", Out: Record},
-		{Method: "POST", Pattern: "/v1/records/{id}/properties", Kind: API, Heavy: true, Who: SignedIn, Handle: s.postProperty,
-			Summary: "A proof of what a value is like that was sealed apart, in a bundle that does not have the value. It changes nothing, and each answer has another proof.",
-			In:      api.Property{}, Out: Bundle},
-		{Method: "POST", Pattern: "/v1/records/{id}/reviews", Kind: API, Heavy: true, Who: Deciders, Handle: s.sealing(withBody(s.postReview)),
-			Summary: "A person's decision on a record, signed with the reviewer's key and bound to the record's content.",
-			In:      api.Review{}, Out: Record, Status: http.StatusCreated},
-		{Method: "POST", Pattern: "/v1/records/{id}/deliveries", Kind: API, Heavy: true, Who: Who{Roles: []access.Role{access.Agent, access.Reviewer, access.Operator}}, Handle: s.sealing(withBody(s.postDelivery)),
-			Summary: "The answer that is finally given: what the named review approved, signed with the agent's key.",
-			In:      api.Delivery{}, Out: Record, Status: http.StatusCreated},
-		{Method: "POST", Pattern: "/v1/submissions/{id}/take", Kind: API, Who: assigners, Handle: s.entered(http.StatusOK, withBody(s.postTaking)),
-			Summary: "Take a trial that waits for a person: others see who means to decide on it. An operator can assign it to another reviewer. It hinders nobody from deciding, and ends with the next decision.",
-			In:      api.Taking{}, Out: api.Submission{}},
-		{Method: "POST", Pattern: "/v1/submissions/{id}/give-back", Kind: API, Who: assigners, Handle: s.entered(http.StatusOK, withBody(s.postGivingBack)),
-			Summary: "Give back a trial that was taken. The reviewer who has it and operators may.", In: api.GivingBack{}, Out: api.Submission{}},
-		{Method: "GET", Pattern: "/v1/chains/{chain_id}", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: s.getChain,
-			Summary: "All records that belong to a chain, to a trial, or to a record with this id, as one bundle that can be verified offline.", Out: Bundle},
-		{Method: "GET", Pattern: "/v1/records", Kind: API, Heavy: true, Who: SignedIn, Handle: inJSON(s.listRecords),
-			Summary: "The records of the log that the caller may read, in log order. A page can be short or empty; as long as it has a next cursor, there may be more.",
-			Out:     api.Listing{}, Query: []Parameter{{"after", "the cursor of the previous page"}, {"limit", "the largest number of records: 1 to 500, by default 100"}, {"chain", "only records of this chain"}}},
-		{Method: "GET", Pattern: "/v1/agents/{name}/reputation", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: s.getReputation,
-			Summary: "How the sealed records of an agent were judged, by this installation's trust file and the default policy: what jurat reputation --json prints. docs/reputation.md describes it.",
-			Out:     reputation.View{}, Query: query},
-		{Method: "GET", Pattern: "/v1/agents/{name}/conduct", Kind: API, Heavy: true, Who: Overseers, Handle: s.getConduct,
-			Summary: "What the log has about an agent: the case file of each trial that judged it, and its own records, as bundles, one in a line. With them and the log's entries, anyone computes the agent's reputation alone: jurat reputation --log.",
-			Media:   bundleLines, Query: []Parameter{{"size", "only what the log had when it was this long, such as a checkpoint says; without it, all"}}},
-		{Method: "GET", Pattern: "/agents/{name}", Kind: Page, Heavy: true, Who: Readers, Handle: shown(s, s.agentPage),
-			Summary: "An agent's reputation.", Query: query},
-		{Method: "GET", Pattern: "/v1/trials", Kind: API, Heavy: true, Who: SignedIn, Handle: s.getTrials,
-			Summary: "Trials that match, with counts of what the caller may read: a submitter finds its own.", Out: api.TrialList{}, Query: trials},
-		{Method: "GET", Pattern: "/v1/trials.csv", Kind: API, Heavy: true, Who: SignedIn, Handle: s.getTrials,
-			Summary: "The same as CSV. No cell is a formula.", Media: csvMedia, Query: trials},
-		{Method: "GET", Pattern: "/v1/trials/{id}/compare/{other}", Kind: API, Heavy: true, Who: SignedIn, Handle: inJSON(s.comparison),
-			Summary: "Two trials side by side: outcomes, scores, and which findings differ.", Out: api.TrialComparison{}},
-		{Method: "GET", Pattern: "/v1/search", Kind: API, Heavy: true, Who: SignedIn, Handle: s.getHits,
-			Summary: "Who said this, and when: the records that match, among those that the caller may read.", Out: api.HitList{}, Query: records},
-		{Method: "GET", Pattern: "/v1/search.csv", Kind: API, Heavy: true, Who: SignedIn, Handle: s.getHits,
-			Summary: "The same as CSV. No cell is a formula.", Media: csvMedia, Query: records},
-		{Method: "GET", Pattern: "/v1/agents/{name}/history", Kind: API, Heavy: true, Who: Overseers, Handle: inJSON(s.getHistory),
-			Summary: "The trials of an agent, the newest first, and what its jurors had in common.",
-			Out:     api.AgentHistory{}, Query: []Parameter{{"after", "the cursor of the previous page"}}},
-		{Method: "GET", Pattern: "/trials", Kind: Page, Heavy: true, Who: SignedIn, Handle: s.trialsPage,
-			Summary: "The trials that match, and the form of filters.",
-			Query:   append(trials, Parameter{"a", "with b: the page of these two trials side by side"}, Parameter{"b", "see a"})},
-		{Method: "GET", Pattern: "/search", Kind: Page, Heavy: true, Who: SignedIn, Handle: shown(s, s.searchPage),
-			Summary: "Who said this, and when: the records that match, and the form of conditions.", Query: records},
-		{Method: "GET", Pattern: "/trials/{id}/compare/{other}", Kind: Page, Heavy: true, Who: SignedIn, Handle: shown(s, s.comparisonPage),
-			Summary: "Two trials side by side."},
-		{Method: "GET", Pattern: "/v1/recordings", Kind: API, Heavy: true, Who: Overseers, Handle: inJSON(s.recordings),
-			Summary: "The chains in which recorders saw something, the one with the newest record first.", Out: api.Recordings{}, Query: search},
-		{Method: "GET", Pattern: "/v1/recordings/{chain}", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: inJSON(s.getRecording),
-			Summary: "A recorded chain as people read it: each act with the messages that are new in it. A trial of it begins by POST /v1/submissions with recorded.",
-			Out:     RecordedChain{}, Query: []Parameter{{"from", "the number of the first act, from 1; by default 1"}, {"limit", "the largest number of acts: 1 to 100, by default 20"}}},
-		{Method: "GET", Pattern: RecordingEventsPath, Kind: Stream, Who: Overseers, Handle: s.recordingEvents,
-			Summary: "Server-sent events that say that recorders sealed something, or that a trial went on: at most one a second.", Media: schedule.EventStream},
-		{Method: "GET", Pattern: "/recordings", Kind: Page, Heavy: true, Who: Overseers, Handle: shown(s, s.recordingsPage),
-			Summary: "What recorders saw, and the form of filters.", Query: search},
-		{Method: "GET", Pattern: "/recordings/{chain}", Kind: Page, Heavy: true, Who: Readers, Handle: shown(s, s.recordingPage),
-			Summary: "A recorded chain as people read it.", Query: []Parameter{{"page", "which page of a long chain, from 1"}}},
-		{Method: "GET", Pattern: "/recordings/{chain}/acts/{number}", Kind: Page, Heavy: true, Who: Readers, Handle: shown(s, s.recordingPage),
-			Summary: "One act of a recorded chain, with all texts."},
-		{Method: "POST", Pattern: "/recordings/{chain}/trial", Kind: Page, Heavy: true, Who: Submitters, Handle: s.tryRecording,
-			Summary: "Put a recorded chain before the jury, by the form."},
-		{Method: "POST", Pattern: "/v1/submissions", Kind: API, Who: Submitters, Handle: s.entered(http.StatusAccepted, withBody(s.submit)),
-			Summary: "Put an agent before the jury. The submission is sealed at once, and the trial is held when its turn comes.",
-			In:      api.NewSubmission{}, Out: api.Submission{}, Status: http.StatusAccepted},
-		{Method: "GET", Pattern: "/v1/submissions", Kind: API, Who: SignedIn, Handle: inJSON(s.listSubmissions),
-			Summary: "Submissions, the newest first: a submitter sees its own.",
-			Out:     api.Submissions{}, Query: []Parameter{{"after", "the cursor of the previous page"}, {"limit", "the largest number of submissions: 1 to 500, by default 100"}}},
-		{Method: "GET", Pattern: "/v1/submissions/{id}", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: inJSON(s.getSubmission),
-			Summary: "A submission: its state, the jury's positions, and the result if there is one.", Out: api.Submission{}},
-		{Method: "POST", Pattern: "/v1/submissions/{id}/resume", Kind: API, Who: Submitters, Handle: s.entered(http.StatusAccepted, s.goOn),
-			Summary: "Continue a trial that was broken off or cancelled.", Out: api.Submission{}, Status: http.StatusAccepted},
-		{Method: "POST", Pattern: "/v1/submissions/{id}/cancel", Kind: API, Who: Submitters, Handle: s.entered(http.StatusAccepted, withBody(s.cancel)),
-			Summary: "Stop a trial that is to be held. The log records by whom, and why.",
-			In:      api.Cancellation{}, Out: api.Submission{}, Status: http.StatusAccepted},
-		{Method: "GET", Pattern: "/v1/submissions/{id}/case", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: s.getCase,
-			Summary: "The case file: every record of the trial, proved against one checkpoint.", Out: Bundle},
-		{Method: "GET", Pattern: "/ws/submissions/{id}/judge", Kind: Stream, Who: Readers, Handle: s.judgeSocket,
-			Summary: "What happens in a trial, over WebSocket: an event in each text message.", Status: http.StatusSwitchingProtocols, Query: after},
-		{Method: "GET", Pattern: "/v1/submissions/{id}/events", Kind: Stream, Who: Readers, Handle: s.judgeEvents,
-			Summary: "What happens in a trial, as server-sent events; 204 if no more events will come.",
-			Media:   schedule.EventStream, Query: after, Header: []Parameter{{"Last-Event-ID", "The same as after; it overrides after."}}},
-		{Method: "GET", Pattern: "/{$}", Kind: Page, Who: Anyone, Handle: shown(s, s.home),
-			Summary: "The trials that the caller may see, and the form that begins one.",
-			Query:   []Parameter{{"before", "the id of a trial: the trials that were submitted before it"}}},
-		{Method: "GET", Pattern: "/sign-in", Kind: Page, Who: Anyone, Handle: shown(s, s.signInPage),
-			Summary: "The form for signing in.", Query: []Parameter{{"link", "the secret of a sign-in link"}, nextParameter}},
-		{Method: "GET", Pattern: pages.AssetPrefix + "{name}", Kind: Static, Who: Anyone, Handle: s.asset, Summary: "A style sheet or script of the pages."},
-		{Method: "POST", Pattern: "/submissions", Kind: Page, Who: Submitters, Handle: s.submitForm, Summary: "Put an agent before the jury, by the form."},
-		{Method: "GET", Pattern: "/submissions/{id}", Kind: Page, Heavy: true, Who: Readers, Handle: shown(s, s.courtPage),
-			Summary: "The courtroom: a trial as it happens.",
-			Query:   []Parameter{{"after", "how many of the trial's records the page shows already: what is new is sent"}}},
-		{Method: "POST", Pattern: "/submissions/{id}/resume", Kind: Page, Who: Submitters, Handle: toCourt(s.goOn),
-			Summary: "Continue a trial, by the form."},
-		{Method: "POST", Pattern: "/submissions/{id}/cancel", Kind: Page, Who: Submitters, Handle: toCourt(s.stopByForm),
-			Summary: "Stop a trial, by the form."},
-		{Method: "GET", Pattern: "/reviews", Kind: Page, Who: Overseers, Handle: shown(s, s.deskPage),
-			Summary: "What waits for a person.",
-			Query:   []Parameter{{"show", "mine: what the caller has taken; unassigned: what nobody has taken; left out: all"}}},
-		{Method: "POST", Pattern: "/reviews", Kind: Page, Heavy: true, Who: assigners, Handle: s.severalForm,
-			Summary: "Decide, take, give back or assign several cases of the queue by one form: a record for each."},
-		{Method: "GET", Pattern: "/reviews/{id}", Kind: Page, Heavy: true, Who: SignedIn, Handle: shown(s, s.reviewOf),
-			Summary: "The form for a decision on a record."},
-		{Method: "POST", Pattern: "/reviews/{id}", Kind: Page, Heavy: true, Who: Deciders, Handle: s.decide,
-			Summary: "A person's decision on a record, by the form."},
-		{Method: "GET", Pattern: "/records/{id}", Kind: Page, Heavy: true, Who: Readers, Handle: s.recordPage,
-			Summary: "A record, and what is proved of it."},
-		{Method: "GET", Pattern: "/records/{id}/bundle", Kind: Page, Heavy: true, Who: Readers, Handle: s.recordBundle,
-			Summary: "The record and all that belongs to it, as a bundle.", Out: Bundle, Media: "application/json"},
-		{Method: "GET", Pattern: "/records/{id}/openssl", Kind: Page, Heavy: true, Who: Readers, Handle: s.recordOpenSSL,
-			Summary: "What OpenSSL needs to check the record.", Media: "application/zip"},
-		{Method: "GET", Pattern: "/chains/{chain_id}", Kind: Page, Heavy: true, Who: Readers, Handle: shown(s, s.chainPage),
-			Summary: "A chain of records.", Query: []Parameter{{"page", "which page of a long chain, from 1"}}},
-		{Method: "GET", Pattern: "/submissions/{id}/messages", Kind: Page, Heavy: true, Who: Readers, Handle: shown(s, s.mentionsPage),
-			Summary: "The messages of the conversation that have a text.", Query: []Parameter{{"find", "the text, in any letter case"}}},
-		{Method: "GET", Pattern: "/submissions/{id}/messages/{number}", Kind: Page, Heavy: true, Who: Readers, Handle: shown(s, s.messagePage),
-			Summary: "One message of the conversation, whole."},
-		{Method: "GET", Pattern: "/records/{id}/member", Kind: Page, Heavy: true, Who: Readers, Handle: shown(s, s.memberPage),
-			Summary: "One member of a record's payload, whole.", Query: []Parameter{{"name", "of the member, as the record's page names it"}}},
-		{Method: "GET", Pattern: "/verify", Kind: Page, Shared: true, Who: Anyone, Handle: s.verifyPage,
-			Summary: "The page on which everyone can verify a file."},
-		{Method: "GET", Pattern: "/verify.html", Kind: Page, Shared: true, Who: Anyone, Handle: writePortalFile,
-			Summary: "The same page as a file that needs no server."},
-		{Method: "GET", Pattern: portalFiles + "{name}", Kind: Static, Shared: true, Who: Anyone, Handle: writePortalAsset, Summary: "A file of that page."},
+		{"GET /healthz", API, Anyone, s.healthz, "The process answers.", Options{Probe: true, Media: "text/plain"}},
+		{"GET /readyz", API, Anyone, s.readyz, "The log takes records.", Options{Probe: true, Media: "text/plain"}},
+		{"GET /openapi.json", API, Anyone, s.getOpenAPI, "This description.", Options{Shared: true}},
+		{"GET /metrics", API, metered, s.getMetrics, "Counts and durations for Prometheus.", Options{Media: "text/plain"}},
+		{"GET /v1/trust", API, Anyone, s.getTrust,
+			"This installation's trust file. Compare its fingerprint over another channel before you verify with it.", Options{Shared: true, Out: Trust}},
+		{"GET /log/checkpoint", API, Anyone, s.getCheckpoint,
+			"The log's signed checkpoint, with the cosignatures of witnesses: a C2SP signed note.", Options{Shared: true, Media: "text/plain"}},
+		{"GET /log/tile/{level}/{index...}", API, Anyone, s.getTile,
+			"Hashes of the log's tree: a tile of C2SP tlog-tiles.", Options{Shared: true, Media: "application/octet-stream"}},
+		{"GET /log/tile/entries/{index...}", API, entries, s.getEntries,
+			"What the log hashed under a tile of level 0: a bundle of entries of C2SP tlog-tiles.",
+			Options{Heavy: true, Shared: entries.Strangers == Everything, Media: "application/octet-stream"}},
+		{"POST /sign-in", Page, Anyone, s.signIn, "Sign in with a token or a link.", Options{MaxBody: smallForm}},
+		{"GET /sign-in/provider", Page, Anyone, s.askProvider, "Go to the provider of OpenID Connect.", Options{Query: []Parameter{nextParameter}}},
+		{"GET /sign-in/callback", Page, Anyone, s.fromProvider, "What that provider answers.", Options{AnyQuery: true}},
+		{"POST /sign-out", Page, SignedIn, s.signOut, "End the session.", Options{MaxBody: smallForm}},
+		{"GET /v1/access", API, OperatorOnly, inJSON(s.getAccess),
+			"Who may do what: what jurat access list --json prints.", Options{Out: api.AccessList{}, Query: []Parameter{ended}}},
+		{"POST /v1/access/{token}/revoke", API, OperatorOnly, inJSON(withBody(s.postRevocation)),
+			"End a token, by its id, and every session that was opened with it. The log records by whom, and why.",
+			Options{In: api.Revocation{}, Out: api.Grant{}}},
+		{"GET /access", Page, OperatorOnly, shown(s, s.accessPage),
+			"Who may do what.", Options{Heavy: true, Query: []Parameter{ended, {"page", "which page of a long list, from 1"}}}},
+		{"GET /access/{token}", Page, OperatorOnly, shown(s, s.tokenPage), "A token: what its owner did, and the form that ends it.", Options{Heavy: true}},
+		{"POST /access/{token}", Page, OperatorOnly, s.revokeForm, "End a token, by the form.", Options{MaxBody: smallForm}},
+		{"POST /v1/records", API, Who{Roles: []access.Role{access.Agent, access.Reviewer}}, s.sealing(s.postRecord),
+			"Seals a payload with the key of the agent or reviewer that it names, who must be the token's owner. Or accepts a record that its actor has signed.",
+			Options{In: Payload, Out: Record, Status: http.StatusCreated}},
+		{"GET /v1/records/{id}", API, Readers, s.getRecord,
+			"A sealed record, with its time stamps and the proof of its place in the log.", Options{Heavy: true, Shared: true, Out: Record}},
+		{"POST /v1/records/{id}/properties", API, SignedIn, s.postProperty,
+			"A proof of what a value is like that was sealed apart, in a bundle that does not have the value. It changes nothing, and each answer has another proof.",
+			Options{Heavy: true, In: api.Property{}, Out: Bundle}},
+		{"POST /v1/records/{id}/reviews", API, Deciders, s.sealing(withBody(s.postReview)),
+			"A person's decision on a record, signed with the reviewer's key and bound to the record's content.",
+			Options{Heavy: true, In: api.Review{}, Out: Record, Status: http.StatusCreated}},
+		{"POST /v1/records/{id}/deliveries", API, Who{Roles: []access.Role{access.Agent, access.Reviewer, access.Operator}}, s.sealing(withBody(s.postDelivery)),
+			"The answer that is finally given: what the named review approved, signed with the agent's key.",
+			Options{Heavy: true, In: api.Delivery{}, Out: Record, Status: http.StatusCreated}},
+		{"POST /v1/submissions/{id}/take", API, assigners, s.entered(http.StatusOK, withBody(s.postTaking)),
+			"Take a trial that waits for a person: others see who means to decide on it. An operator can assign it to another reviewer. It hinders nobody from deciding, and ends with the next decision.",
+			Options{In: api.Taking{}, Out: api.Submission{}}},
+		{"POST /v1/submissions/{id}/give-back", API, assigners, s.entered(http.StatusOK, withBody(s.postGivingBack)),
+			"Give back a trial that was taken. The reviewer who has it and operators may.", Options{In: api.GivingBack{}, Out: api.Submission{}}},
+		{"GET /v1/chains/{chain_id}", API, Readers, s.getChain,
+			"All records that belong to a chain, to a trial, or to a record with this id, as one bundle that can be verified offline.",
+			Options{Heavy: true, Shared: true, Out: Bundle}},
+		{"GET /v1/records", API, SignedIn, inJSON(s.listRecords),
+			"The records of the log that the caller may read, in log order. A page can be short or empty; as long as it has a next cursor, there may be more.",
+			Options{Heavy: true, Out: api.Listing{}, Query: []Parameter{{"after", "the cursor of the previous page"}, {"limit", "the largest number of records: 1 to 500, by default 100"}, {"chain", "only records of this chain"}}}},
+		{"GET /v1/agents/{name}/reputation", API, Readers, s.getReputation,
+			"How the sealed records of an agent were judged, by this installation's trust file and the default policy: what jurat reputation --json prints. docs/reputation.md describes it.",
+			Options{Heavy: true, Shared: true, Out: reputation.View{}, Query: query}},
+		{"GET /v1/agents/{name}/conduct", API, Overseers, s.getConduct,
+			"What the log has about an agent: the case file of each trial that judged it, and its own records, as bundles, one in a line. With them and the log's entries, anyone computes the agent's reputation alone: jurat reputation --log.",
+			Options{Heavy: true, Query: []Parameter{{"size", "only what the log had when it was this long, such as a checkpoint says; without it, all"}}, Media: bundleLines}},
+		{"GET /agents/{name}", Page, Readers, shown(s, s.agentPage), "An agent's reputation.", Options{Heavy: true, Query: query}},
+		{"GET /v1/trials", API, SignedIn, s.getTrials, "Trials that match, with counts of what the caller may read: a submitter finds its own.",
+			Options{Heavy: true, Out: api.TrialList{}, Query: trials}},
+		{"GET /v1/trials.csv", API, SignedIn, s.getTrials, "The same as CSV. No cell is a formula.", Options{Heavy: true, Query: trials, Media: csvMedia}},
+		{"GET /v1/trials/{id}/compare/{other}", API, SignedIn, inJSON(s.comparison),
+			"Two trials side by side: outcomes, scores, and which findings differ.", Options{Heavy: true, Out: api.TrialComparison{}}},
+		{"GET /v1/search", API, SignedIn, s.getHits, "Who said this, and when: the records that match, among those that the caller may read.",
+			Options{Heavy: true, Out: api.HitList{}, Query: records}},
+		{"GET /v1/search.csv", API, SignedIn, s.getHits, "The same as CSV. No cell is a formula.", Options{Heavy: true, Query: records, Media: csvMedia}},
+		{"GET /v1/agents/{name}/history", API, Overseers, inJSON(s.getHistory),
+			"The trials of an agent, the newest first, and what its jurors had in common.",
+			Options{Heavy: true, Out: api.AgentHistory{}, Query: []Parameter{{"after", "the cursor of the previous page"}}}},
+		{"GET /trials", Page, SignedIn, s.trialsPage, "The trials that match, and the form of filters.",
+			Options{Heavy: true, Query: append(trials, Parameter{"a", "with b: the page of these two trials side by side"}, Parameter{"b", "see a"})}},
+		{"GET /search", Page, SignedIn, shown(s, s.searchPage),
+			"Who said this, and when: the records that match, and the form of conditions.", Options{Heavy: true, Query: records}},
+		{"GET /trials/{id}/compare/{other}", Page, SignedIn, shown(s, s.comparisonPage), "Two trials side by side.", Options{Heavy: true}},
+		{"GET /v1/recordings", API, Overseers, inJSON(s.recordings),
+			"The chains in which recorders saw something, the one with the newest record first.", Options{Heavy: true, Out: api.Recordings{}, Query: search}},
+		{"GET /v1/recordings/{chain}", API, Readers, inJSON(s.getRecording),
+			"A recorded chain as people read it: each act with the messages that are new in it. A trial of it begins by POST /v1/submissions with recorded.",
+			Options{Heavy: true, Shared: true, Out: RecordedChain{}, Query: []Parameter{{"from", "the number of the first act, from 1; by default 1"}, {"limit", "the largest number of acts: 1 to 100, by default 20"}}}},
+		{"GET " + RecordingEventsPath, Stream, Overseers, s.recordingEvents,
+			"Server-sent events that say that recorders sealed something, or that a trial went on: at most one a second.",
+			Options{Media: schedule.EventStream}},
+		{"GET /recordings", Page, Overseers, shown(s, s.recordingsPage), "What recorders saw, and the form of filters.", Options{Heavy: true, Query: search}},
+		{"GET /recordings/{chain}", Page, Readers, shown(s, s.recordingPage),
+			"A recorded chain as people read it.", Options{Heavy: true, Query: []Parameter{{"page", "which page of a long chain, from 1"}}}},
+		{"GET /recordings/{chain}/acts/{number}", Page, Readers, shown(s, s.recordingPage),
+			"One act of a recorded chain, with all texts.", Options{Heavy: true}},
+		{"POST /recordings/{chain}/trial", Page, Submitters, s.tryRecording, "Put a recorded chain before the jury, by the form.", Options{Heavy: true}},
+		{"POST /v1/submissions", API, Submitters, s.entered(http.StatusAccepted, withBody(s.submit)),
+			"Put an agent before the jury. The submission is sealed at once, and the trial is held when its turn comes.",
+			Options{In: api.NewSubmission{}, Out: api.Submission{}, Status: http.StatusAccepted}},
+		{"GET /v1/submissions", API, SignedIn, inJSON(s.listSubmissions), "Submissions, the newest first: a submitter sees its own.",
+			Options{Out: api.Submissions{}, Query: []Parameter{{"after", "the cursor of the previous page"}, {"limit", "the largest number of submissions: 1 to 500, by default 100"}}}},
+		{"GET /v1/submissions/{id}", API, Readers, inJSON(s.getSubmission),
+			"A submission: its state, the jury's positions, and the result if there is one.", Options{Heavy: true, Shared: true, Out: api.Submission{}}},
+		{"POST /v1/submissions/{id}/resume", API, Submitters, s.entered(http.StatusAccepted, s.goOn),
+			"Continue a trial that was broken off or cancelled.", Options{Out: api.Submission{}, Status: http.StatusAccepted}},
+		{"POST /v1/submissions/{id}/cancel", API, Submitters, s.entered(http.StatusAccepted, withBody(s.cancel)),
+			"Stop a trial that is to be held. The log records by whom, and why.",
+			Options{In: api.Cancellation{}, Out: api.Submission{}, Status: http.StatusAccepted}},
+		{"GET /v1/submissions/{id}/case", API, Readers, s.getCase,
+			"The case file: every record of the trial, proved against one checkpoint.", Options{Heavy: true, Shared: true, Out: Bundle}},
+		{"GET /ws/submissions/{id}/judge", Stream, Readers, s.judgeSocket,
+			"What happens in a trial, over WebSocket: an event in each text message.", Options{Status: http.StatusSwitchingProtocols, Query: after}},
+		{"GET /v1/submissions/{id}/events", Stream, Readers, s.judgeEvents,
+			"What happens in a trial, as server-sent events; 204 if no more events will come.",
+			Options{Query: after, Header: []Parameter{{"Last-Event-ID", "The same as after; it overrides after."}}, Media: schedule.EventStream}},
+		{"GET /{$}", Page, Anyone, shown(s, s.home), "The trials that the caller may see, and the form that begins one.",
+			Options{Query: []Parameter{{"before", "the id of a trial: the trials that were submitted before it"}}}},
+		{"GET /sign-in", Page, Anyone, shown(s, s.signInPage),
+			"The form for signing in.", Options{Query: []Parameter{{"link", "the secret of a sign-in link"}, nextParameter}}},
+		{"GET " + pages.AssetPrefix + "{name}", Static, Anyone, s.asset, "A style sheet or script of the pages.", Options{}},
+		{"POST /submissions", Page, Submitters, s.submitForm, "Put an agent before the jury, by the form.", Options{}},
+		{"GET /submissions/{id}", Page, Readers, shown(s, s.courtPage), "The courtroom: a trial as it happens.",
+			Options{Heavy: true, Query: []Parameter{{"after", "how many of the trial's records the page shows already: what is new is sent"}}}},
+		{"POST /submissions/{id}/resume", Page, Submitters, toCourt(s.goOn), "Continue a trial, by the form.", Options{}},
+		{"POST /submissions/{id}/cancel", Page, Submitters, toCourt(s.stopByForm), "Stop a trial, by the form.", Options{}},
+		{"GET /reviews", Page, Overseers, shown(s, s.deskPage), "What waits for a person.",
+			Options{Query: []Parameter{{"show", "mine: what the caller has taken; unassigned: what nobody has taken; left out: all"}}}},
+		{"POST /reviews", Page, assigners, s.severalForm,
+			"Decide, take, give back or assign several cases of the queue by one form: a record for each.", Options{Heavy: true}},
+		{"GET /reviews/{id}", Page, SignedIn, shown(s, s.reviewOf), "The form for a decision on a record.", Options{Heavy: true}},
+		{"POST /reviews/{id}", Page, Deciders, s.decide, "A person's decision on a record, by the form.", Options{Heavy: true}},
+		{"GET /records/{id}", Page, Readers, s.recordPage, "A record, and what is proved of it.", Options{Heavy: true}},
+		{"GET /records/{id}/bundle", Page, Readers, s.recordBundle,
+			"The record and all that belongs to it, as a bundle.", Options{Heavy: true, Out: Bundle, Media: "application/json"}},
+		{"GET /records/{id}/openssl", Page, Readers, s.recordOpenSSL,
+			"What OpenSSL needs to check the record.", Options{Heavy: true, Media: "application/zip"}},
+		{"GET /chains/{chain_id}", Page, Readers, shown(s, s.chainPage),
+			"A chain of records.", Options{Heavy: true, Query: []Parameter{{"page", "which page of a long chain, from 1"}}}},
+		{"GET /submissions/{id}/messages", Page, Readers, shown(s, s.mentionsPage),
+			"The messages of the conversation that have a text.", Options{Heavy: true, Query: []Parameter{{"find", "the text, in any letter case"}}}},
+		{"GET /submissions/{id}/messages/{number}", Page, Readers, shown(s, s.messagePage), "One message of the conversation, whole.", Options{Heavy: true}},
+		{"GET /records/{id}/member", Page, Readers, shown(s, s.memberPage),
+			"One member of a record's payload, whole.", Options{Heavy: true, Query: []Parameter{{"name", "of the member, as the record's page names it"}}}},
+		{"GET /verify", Page, Anyone, s.verifyPage, "The page on which everyone can verify a file.", Options{Shared: true}},
+		{"GET /verify.html", Page, Anyone, writePortalFile, "The same page as a file that needs no server.", Options{Shared: true}},
+		{"GET " + portalFiles + "{name}", Static, Anyone, writePortalAsset, "A file of that page.", Options{Shared: true}},
 	}
 }
 
@@ -206,7 +185,7 @@ func (s *Server) assemble() (http.Handler, error) {
 	}
 	for i := range s.table {
 		route := &s.table[i]
-		mux.Handle(route.Name(), s.guard(route))
+		mux.Handle(route.Name, s.guard(route))
 	}
 	nowhere, nowherePage := s.nowhere(API, mux), s.nowhere(Page, mux)
 	return compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -228,7 +207,7 @@ func (s *Server) assemble() (http.Handler, error) {
 
 // nowhere is the route for all other paths. It has the same guards.
 func (s *Server) nowhere(kind Kind, mux *http.ServeMux) *Route {
-	return &Route{Method: "ANY", Pattern: "(none)", Kind: kind, Who: Anyone, AnyQuery: true, Handle: func(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	return &Route{Name: "ANY (none)", Kind: kind, Who: Anyone, Options: Options{AnyQuery: true}, Handle: func(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 		allowed := otherMethods(r, mux)
 		if len(allowed) == 0 {
 			return fmt.Errorf("%w: there is nothing at this path", api.ErrNotFound)
@@ -268,7 +247,7 @@ func (s *Server) guard(route *Route) http.Handler {
 			defer context.AfterFunc(s.draining, func() { body.Hurry(connection) })()
 		}
 		began, watching := time.Now(), &watched{ResponseWriter: w}
-		traced := s.config.Tracing.Request(r, route.Name())
+		traced := s.config.Tracing.Request(r, route.Name)
 		c, err := s.admit(route, r)
 		if err == nil {
 			var held *memoryAccount
@@ -285,9 +264,9 @@ func (s *Server) guard(route *Route) http.Handler {
 		switch {
 		case err == nil:
 		case watching.Status == 0:
-			s.refusals.note(route.Name(), c, s.refuse(watching, r, route, c, err))
+			s.refusals.note(route.Name, c, s.refuse(watching, r, route, c, err))
 		case r.Context().Err() == nil: // the answer has begun
-			s.config.Log.LogAttrs(r.Context(), slog.LevelWarn, "answer broken off", slog.String("route", route.Name()), slog.Any("error", err))
+			s.config.Log.LogAttrs(r.Context(), slog.LevelWarn, "answer broken off", slog.String("route", route.Name), slog.Any("error", err))
 		}
 		s.answered(r, route, c, watching.Status, time.Since(began))
 		traced(watching.Status)
@@ -299,12 +278,12 @@ func (s *Server) guard(route *Route) http.Handler {
 
 // answered logs a finished request: the route and the caller, and no content.
 func (s *Server) answered(r *http.Request, route *Route, c *Caller, status int, took time.Duration) {
-	s.metrics.Answered(route.Name(), status, took)
+	s.metrics.Answered(route.Name, status, took)
 	level := slog.LevelInfo
 	if route.Probe && status < http.StatusInternalServerError {
 		level = slog.LevelDebug // successful probes would fill the log
 	}
-	s.config.Log.LogAttrs(r.Context(), level, "request", slog.String("route", route.Name()), slog.Int("status", status),
+	s.config.Log.LogAttrs(r.Context(), level, "request", slog.String("route", route.Name), slog.Int("status", status),
 		slog.Duration("took", took), slog.String("caller", c.Name()))
 }
 
@@ -441,30 +420,36 @@ func shown[P pages.Page](s *Server, get func(*http.Request, *Caller) (P, error))
 
 // A Route is a row of the table.
 type Route struct {
-	Method  string // "GET" answers HEAD, too
-	Pattern string // of http.ServeMux, without method and host
+	Name    string // the method and the pattern of http.ServeMux, without a host, as metrics and logs have it. GET answers HEAD, too
 	Kind    Kind
 	Who     Who
 	Handle  Handler
+	Summary string // for OpenAPI
+	Options
+}
+
+// Options are what not every route has. Those from In on are for OpenAPI.
+type Options struct {
 	Heavy   bool  // it reads records, which can be large
 	MaxBody int64 // bytes of a body; 0: Config.MaxBody
 	Shared  bool  // pages of other sites may read what strangers get: see share
 	Probe   bool  // for monitoring: its rate is not limited, so an answer must be cheap
 
-	// For OpenAPI.
-	Summary string
-	In      any         // a value of the body's type, or a Shape; nil: no body
-	Out     any         // the same for the answer
-	Status  int         // of a successful answer; 0: 200
-	Query   []Parameter // in the query; a page also has lang. Any other parameter is refused
-	Header  []Parameter // request headers in addition to those of every route
-	Media   string      // media type of the answer; "": application/json
+	In     any         // a value of the body's type, or a Shape; nil: no body
+	Out    any         // the same for the answer
+	Status int         // of a successful answer; 0: 200
+	Query  []Parameter // in the query; a page also has lang. Any other parameter is refused
+	Header []Parameter // request headers in addition to those of every route
+	Media  string      // media type of the answer; "": application/json
 
 	AnyQuery bool // another server makes the query, and may add parameters
 }
 
-// Name returns the route's name in metrics, logs and records of refusals.
-func (r *Route) Name() string { return r.Method + " " + r.Pattern }
+// Method returns the route's method.
+func (r *Route) Method() string { return r.Name[:strings.Index(r.Name, " ")] }
+
+// Pattern returns the route's pattern, without its method.
+func (r *Route) Pattern() string { return r.Name[strings.Index(r.Name, " ")+1:] }
 
 // A Parameter is an optional parameter.
 type Parameter struct{ Name, About string }
@@ -473,7 +458,7 @@ type Parameter struct{ Name, About string }
 var languageParameter = Parameter{"lang", "the language of the page: en, ja or ru; a cookie keeps it"}
 
 func (r *Route) query() []Parameter {
-	if r.Kind != Page || changing(r.Method) {
+	if r.Kind != Page || changing(r.Method()) {
 		return r.Query
 	}
 	return append(slices.Clone(r.Query), languageParameter)
