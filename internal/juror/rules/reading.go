@@ -242,6 +242,8 @@ func classify(words []string) (callKind, string) {
 	for i, word := range words {
 		direction := i+1 < len(words) && (words[i+1] == "in" || words[i+1] == "out") // check_in
 		switch {
+		case readVerbs[word] && i+2 < len(words) && words[i+1] == "and" && actVerbs[words[i+2]]: // validate_and_apply
+			continue
 		case readVerbs[word] && !direction, alsoNouns[word] && readNouns[words[len(words)-1]]: // order_status
 			return readCall, stem(word)
 		case !readVerbs[word] && !actVerbs[word]:
