@@ -288,11 +288,7 @@ func inShell(t *testing.T, dir, shell, script string) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"fsck", "ja", "my", "agent", "operator"} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("%s is not offered:\n%s", want, out)
-		}
-	}
+	has(t, string(out), "fsck", "ja", "my", "agent", "operator")
 	lacks(t, string(out), "text.txt", ":files")
 }
 

@@ -16,8 +16,6 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/plural"
 	"jurat/internal/recording"
-	"jurat/internal/relay"
-	"jurat/recorder"
 )
 
 type importCmd struct {
@@ -178,12 +176,12 @@ func sinceLast(io stdio, what string) func(format string, args ...any) {
 }
 
 func (c *importCmd) seal(ctx context.Context, io stdio, i *installation.Installation, files []*importedFile) (err error) {
-	settings, err := c.settings(files)
-	if err != nil {
-		return err
+	list := make([]any, len(files))
+	for i, f := range files {
+		list[i] = map[string]any{"file": f.File, "sha256": f.SHA256.String(), "format": f.Format}
 	}
-	r, err := recording.Open(ctx, recording.Config{Log: actsOn(i).Observations(), Name: c.Recorder, Folder: recorder.Folder(i.Dir), Mode: relay.Closed, Vantage: evidence.Telemetry,
-		InTheRecord: c.InTheRecord, Version: version(), Configuration: settings, Tell: io.logger(false)})
+	r, err := secondHand(ctx, i, recording.Config{Name: c.Recorder, InTheRecord: c.InTheRecord, Tell: io.logger(false)},
+		map[string]any{"agent": c.Agent, "files": list, "in_the_record": c.InTheRecord, "name": c.Name, "skip": c.Skip})
 	if err != nil {
 		return err
 	}
@@ -209,15 +207,6 @@ func (c *importCmd) seal(ctx context.Context, io stdio, i *installation.Installa
 		}
 	}
 	return nil
-}
-
-// settings is the digest of what is imported, and how.
-func (c *importCmd) settings(files []*importedFile) (evidence.Digest, error) {
-	list := make([]any, len(files))
-	for i, f := range files {
-		list[i] = map[string]any{"file": f.File, "sha256": f.SHA256.String(), "format": f.Format}
-	}
-	return digestOf(map[string]any{"agent": c.Agent, "files": list, "in_the_record": c.InTheRecord, "name": c.Name, "skip": c.Skip})
 }
 
 func anyNew(files []*importedFile) bool {

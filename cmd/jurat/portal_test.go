@@ -272,16 +272,8 @@ func TestPortalProvesACaseFileOffline(t *testing.T) {
 	p.Click(".record:nth-child(8) > summary")
 	p.Wait("document.querySelector('.record:nth-child(8) pre')")
 	inside := p.Text(".record:nth-child(8)")
-	for _, want := range []string{"Output", "Configuration", "jurat-rules", "Content", "rationale"} {
-		if !strings.Contains(inside, want) {
-			t.Errorf("the record does not show %q:\n%s", want, inside)
-		}
-	}
-	for _, want := range []string{"The jury judged needs_review", "What none of this proves", "that what was said is correct", "The answer above does not depend on this."} {
-		if !strings.Contains(p.Text("#results"), want) {
-			t.Errorf("the page does not say %q", want)
-		}
-	}
+	has(t, inside, "Output", "Configuration", "jurat-rules", "Content", "rationale")
+	has(t, p.Text("#results"), "The jury judged needs_review", "What none of this proves", "that what was said is correct", "The answer above does not depend on this.")
 	_, _, errs := jurat(t, "--data", filepath.Join(filepath.Dir(p.case_), "data"), "trust")
 	if fingerprint := p.Text("#fingerprint"); !strings.Contains(errs, fingerprint) || fingerprint == "" {
 		t.Errorf("the page has the fingerprint %q, the command says %s", fingerprint, errs)
@@ -322,11 +314,7 @@ func TestPortalInThreeLanguages(t *testing.T) {
 		p.choose(p.trust)
 		p.check(p.case_)
 		text := p.Text("body")
-		for _, w := range want {
-			if !strings.Contains(text, w) {
-				t.Errorf("%s: no %q in\n%s", lang, w, text)
-			}
-		}
+		has(t, text, want...)
 		p.Wait("document.querySelectorAll('.record').length >= 10")
 		p.Click(".record:nth-child(8) > summary")
 		p.Screenshot("portal-" + lang)

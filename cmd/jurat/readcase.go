@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,11 +140,8 @@ func (f *caseFlags) readTranscripts(name string, file source.ReadSeeker, o subje
 // records verifies records and makes evidence of them.
 func (f *caseFlags) records(ctx context.Context, io stdio, name string, file source.ReadSeeker) (*subject.Case, error) {
 	o, err := f.options()
-	if err != nil {
-		return nil, err
-	}
-	card, err := f.card()
-	if err != nil {
+	card, noCard := f.card()
+	if err := cmp.Or(err, noCard); err != nil {
 		return nil, err
 	}
 	from := source.Reader(file)

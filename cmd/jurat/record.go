@@ -255,12 +255,8 @@ func (c *recordOTLPCmd) Run(ctx context.Context, a *app, io stdio) error {
 	defer roomy()()
 	log := io.logger(c.LogJSON)
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
-		settings, err := c.settings()
-		if err != nil {
-			return err
-		}
-		r, err := recording.Open(ctx, recording.Config{Log: actsOn(i).Observations(), Name: c.Recorder, Folder: recorder.Folder(i.Dir), Mode: relay.Closed, Vantage: evidence.Telemetry,
-			InTheRecord: c.InTheRecord, Version: version(), Configuration: settings, Heartbeat: c.Heartbeat, Tell: log})
+		settings := map[string]any{"protocol": "otlp", "agent": c.Agent, "services": c.Service, "chain": c.Chain, "in_the_record": c.InTheRecord}
+		r, err := secondHand(ctx, i, recording.Config{Name: c.Recorder, InTheRecord: c.InTheRecord, Heartbeat: c.Heartbeat, Tell: log}, settings)
 		if err != nil {
 			return err
 		}
@@ -312,18 +308,19 @@ func checkChain(agent, name string) error {
 	return nil
 }
 
-// settings is the digest of what a reader may ask about.
-func (c *recordOTLPCmd) settings() (evidence.Digest, error) {
-	return digestOf(map[string]any{"protocol": "otlp", "agent": c.Agent, "services": c.Service, "chain": c.Chain, "in_the_record": c.InTheRecord})
-}
-
-func digestOf(settings map[string]any) (evidence.Digest, error) {
+// secondHand opens a recorder of what others tell of acts. It seals the digest of its settings, so that a reader may ask about them.
+func secondHand(ctx context.Context, i *installation.Installation, c recording.Config, settings map[string]any) (*recording.Recorder, error) {
 	doc, err := json.Marshal(settings)
 	if err != nil {
-		return evidence.Digest{}, err
+		return nil, err
 	}
 	form, err := evidence.Canonical(doc)
-	return evidence.DigestOf(form), err
+	if err != nil {
+		return nil, err
+	}
+	c.Log, c.Folder, c.Mode, c.Vantage = actsOn(i).Observations(), recorder.Folder(i.Dir), relay.Closed, evidence.Telemetry
+	c.Version, c.Configuration = version(), evidence.DigestOf(form)
+	return recording.Open(ctx, c)
 }
 
 type recordRunCmd struct {

@@ -497,11 +497,7 @@ func TestWhoSaidRecorded(t *testing.T) {
 		{withheld, "請求書", []string{"No agent here gave it out", "It may also stand in what is withheld of record"}},
 	} {
 		said := strings.Join(strings.Fields(doing(t, 0, "explain", "--trust", trust, "--who-said", tt.text, tt.file)), " ")
-		for _, want := range tt.says {
-			if !strings.Contains(said, want) {
-				t.Errorf("%s: %s\nwant %s", tt.text, said, want)
-			}
-		}
+		has(t, said, tt.says...)
 		if strings.Contains(said, "also brought in") || strings.Contains(said, "of recorder") {
 			t.Errorf("%s: %s", tt.text, said)
 		}

@@ -384,11 +384,7 @@ func TestRecordOTLP(t *testing.T) {
 	for name, wants := range map[string][]string{"seen": {}, told: {"told by the agent's telemetry to the recorder", "This is second hand", "2 attributes of the span"},
 		cut: {"This is second hand", "is not whole JSON"}} {
 		shown := shows[chain(name)]
-		for _, want := range wants {
-			if !strings.Contains(shown, want) {
-				t.Errorf("the trial of %s was not shown %q:\n%s", name, want, shown)
-			}
-		}
+		has(t, shown, wants...)
 		if name == "seen" && strings.Contains(shown, "second hand") {
 			t.Errorf("what the proxy saw is shown as second hand:\n%s", shown)
 		}

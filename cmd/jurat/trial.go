@@ -285,27 +285,19 @@ func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		lines := []unfinishedLine{}
+		t := table{heads: []head{{name: "trial", rank: 1}, {name: "state"}, {name: "acts", right: true}, {name: "from", rank: 4}, {name: "to", rank: 2}, {name: "evidence", rank: 3}}}
 		for _, u := range unfinished {
 			locked, err := i.Locks().Locked(ctx, u.ID)
 			if err != nil {
 				return err
 			}
 			line := unfinishedLine{ID: u.ID, Case: u.Case, Acts: u.Acts, From: u.Submitted, Last: u.Last, UnderWay: locked}
+			state := "broken off"
 			if u.Cancelled != nil {
-				line.Cancelled = u.Cancelled.Reason
+				line.Cancelled, state = u.Cancelled.Reason, "cancelled"
 			}
 			lines = append(lines, line)
-		}
-		t := table{heads: []head{{name: "trial", rank: 1}, {name: "state"}, {name: "acts", right: true}, {name: "from", rank: 4}, {name: "to", rank: 2}, {name: "evidence", rank: 3}}}
-		for _, l := range lines {
-			state := "broken off"
-			switch {
-			case l.UnderWay:
-				state = "under way"
-			case l.Cancelled != "":
-				state = "cancelled"
-			}
-			t.row(l.ID, state, l.Acts, evidence.FormatTime(l.From), evidence.FormatTime(l.Last), l.Case.Short())
+			t.row(u.ID, pick(locked, "under way", state), u.Acts, evidence.FormatTime(u.Submitted), evidence.FormatTime(u.Last), u.Case.Short())
 		}
 		return c.jsonFlag.list(io, lines, &t, "every trial in the log has its verdict")
 	})

@@ -545,11 +545,7 @@ func TestQualifiedTime(t *testing.T) {
 	}
 	contains := func(text string, wanted ...string) {
 		t.Helper()
-		for _, w := range wanted {
-			if !strings.Contains(strings.Join(strings.Fields(text), " "), w) {
-				t.Errorf("want %q in:\n%s", w, text)
-			}
-		}
+		has(t, strings.Join(strings.Fields(text), " "), wanted...)
 	}
 	jurat(0, "init")
 	eu := u.trustEU("eu.json")

@@ -366,11 +366,8 @@ func (c *explainCmd) Run(io stdio) error {
 		}
 	}
 	doc, err := os.ReadFile(c.File)
-	if err != nil {
-		return err
-	}
-	o, err := c.options()
-	if err != nil {
+	o, wrong := c.options()
+	if err := cmp.Or(err, wrong); err != nil {
 		return err
 	}
 	r, err := verify.File(doc, o)
