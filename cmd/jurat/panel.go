@@ -325,7 +325,7 @@ func check(name string, b subject.Brought) *checked {
 		one.Form = "records"
 	}
 	if on.HasCard {
-		one.Card = &checkedCard{on.Card.Name, on.Card.Version, on.Card.Skills}
+		one.Card = &checkedCard{on.Card.Name, on.Card.Version, len(on.Card.Skills)}
 	}
 	one.Messages, one.Calls = map[string]int{}, &checkedCalls{}
 	for i := range on.Messages {

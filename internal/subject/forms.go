@@ -100,9 +100,12 @@ func (c *Case) stands(n *convo.Node) {
 
 // A Card is what an agent says of itself, as far as this program uses it. The evidence has all of it.
 type Card struct {
-	Name, Version, Organization string
-	Skills                      int // how many it names
+	Name, Description, Version, Organization string
+	Skills                                   []Skill
 }
+
+// A Skill is something that the agent declares it can do.
+type Skill struct{ Name, Description string }
 
 func (c *Case) readCard(n *convo.Node) error {
 	r := new(convo.Reader)
@@ -126,7 +129,7 @@ func cardOf(r *convo.Reader, n *convo.Node) Card {
 		}
 	}
 	texts(n, "name", "description", "version", "protocolVersion")
-	card := Card{Name: n.Word("name"), Version: n.Word("version"), Organization: r.Str(n.Get("provider"), "organization")}
+	card := Card{Name: n.Word("name"), Description: n.Word("description"), Version: n.Word("version"), Organization: r.Str(n.Get("provider"), "organization")}
 	if card.Name == "" {
 		r.Fail(n, "an agent card without a name")
 	}
@@ -134,13 +137,12 @@ func cardOf(r *convo.Reader, n *convo.Node) Card {
 		texts(item, "url", "protocolBinding", "protocolVersion")
 	}
 	texts(n, "url", "preferredTransport")
-	skills := r.Objects(n.Get("skills"), "a skill")
-	for _, item := range skills {
+	for _, item := range r.Objects(n.Get("skills"), "a skill") {
 		texts(item, "id", "name", "description")
 		r.Texts(item.Get("tags"))
 		r.Texts(item.Get("examples"))
+		card.Skills = append(card.Skills, Skill{item.Word("name"), item.Word("description")})
 	}
-	card.Skills = len(skills)
 	return card
 }
 

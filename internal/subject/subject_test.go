@@ -30,8 +30,10 @@ const (
 )
 
 func TestCards(t *testing.T) {
-	for card, want := range map[string]Card{cardV1: {"Desk", "2", "Org", 1}, cardV03: {Name: "Desk"}} {
-		must.Equal(t, must.Get(New([]byte(card), []byte(hello)))(t).Card, want)
+	for card, want := range map[string]Card{cardV1: {"Desk", "Helps.", "2", "Org", []Skill{{"Serve", "Serves."}}}, cardV03: {Name: "Desk"}} {
+		if diff := cmp.Diff(want, must.Get(New([]byte(card), []byte(hello)))(t).Card); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 
