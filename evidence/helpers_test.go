@@ -484,7 +484,7 @@ func TestWithhold(t *testing.T) {
 	if len(first.Disclosures) != 1 || first.Disclosures[0].Pointer != "/metadata/a" || len(second.Disclosures) != 1 {
 		t.Errorf("left: %v, %v", first.Disclosures, second.Disclosures)
 	}
-	must.Equal(t, len(disclosures), 2)
+	must.Len(t, disclosures, 2)
 	must.Equal(t, disclosures[1].Pointer, "/prompt")
 	if got, err := Withhold([]*Record{first}, []string{"/prompt"}); err != nil || !got[0].Already {
 		t.Errorf("%v, %v", got, err)
@@ -511,8 +511,8 @@ func TestWithholdRefuses(t *testing.T) {
 			t.Errorf("%s: %v is not ErrNotApart", pointer, err)
 		}
 	}
-	must.Equal(t, len(first.Disclosures), 2)
-	must.Equal(t, len(second.Disclosures), 2)
+	must.Len(t, first.Disclosures, 2)
+	must.Len(t, second.Disclosures, 2)
 }
 
 func TestApartMembers(t *testing.T) {

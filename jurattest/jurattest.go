@@ -469,7 +469,7 @@ func ParseQuery(query []byte) (*timestamp.Request, error) {
 		CertReq bool                  `asn1:"optional"`
 	}
 	rest, err := asn1.Unmarshal(query, &q)
-	if err != nil || len(rest) > 0 || q.Version != 1 || len(q.Imprint.Hash) != sha256.Size {
+	if err != nil || len(rest) > 0 || q.Version != 1 || len(q.Imprint.Hash) != sha256.Size || !q.Imprint.Algorithm.Algorithm.Equal(asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 2, 1}) {
 		return nil, fmt.Errorf("%x asks for no time stamp over SHA-256: %v", query, err)
 	}
 	r := &timestamp.Request{Imprint: [sha256.Size]byte(q.Imprint.Hash), Nonce: q.Nonce, CertReq: q.CertReq}

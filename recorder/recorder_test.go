@@ -319,8 +319,8 @@ func TestExpiredRecords(t *testing.T) {
 	}
 	must.Do(t, r.Close(t.Context()))
 	calls, _ := records(t, folder)
-	must.Equal(t, len(calls), 1)
-	must.Equal(t, len(calls[0].Payload.Saw), 1)
+	must.Len(t, calls, 1)
+	must.Len(t, calls[0].Payload.Saw, 1)
 }
 
 // A gate is a recorder's proxy before a provider that streams, with a client that reads as SDKs do: up to [DONE].

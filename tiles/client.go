@@ -247,7 +247,7 @@ func Path(t tlog.Tile) string {
 func Parse(level, rest string) (tlog.Tile, error) {
 	known := map[string]string{"entries": "data", "data": "unknown"}[level]
 	t, err := tlog.ParseTilePath(ofTlog + cmp.Or(known, level) + "/" + rest)
-	if err != nil || t.L > maxLevel || t.N > maxIndex {
+	if err != nil || strings.Contains(level, "/") || t.L > maxLevel || t.N > maxIndex {
 		return t, fmt.Errorf("tile/%s/%s: want entries or a level from 0 to %d, an index such as x001/234, and .p/WIDTH with 1 to %d after that of a partial tile", level, rest, maxLevel, Width-1)
 	}
 	return t, nil

@@ -80,6 +80,7 @@ func TestLastTile(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("0", "x001/x234/067")
 	f.Add("entries", "000.p/3")
+	f.Add("data/000.p", "3")
 	f.Add("63", "x036/x028/x797/x018/963")
 	f.Fuzz(func(t *testing.T, level, rest string) {
 		if tile, err := tiles.Parse(level, rest); err == nil && tiles.Path(tile) != "tile/"+level+"/"+rest {

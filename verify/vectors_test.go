@@ -510,7 +510,7 @@ func TestFormatDocumentOfKnownLog(t *testing.T) {
 	if !found || !ended {
 		t.Fatal("docs/format.md has no section on the reader's knowledge of the log")
 	}
-	code := read(t, "knownlog.go") + read(t, "census.go")
+	code := read(t, "knownlog.go") + read(t, "counts.go")
 	want := matches(regexp.MustCompile(`c\.(?:refute|doubt)\([^"]*"([a-z-]+)"`), code)
 	if diff := cmp.Diff(want, matches(regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|"), section)); len(want) == 0 || diff != "" {
 		t.Errorf("rules (-code +page):\n%s", diff)

@@ -1,7 +1,7 @@
 // Package observed makes and reads what recorders seal: calls, uses of tools and messages that they saw, and events of their own. It is
 // pure: it uses no clock, file or network.
 //
-//	payload, err := observed.Payload(act, earlier…)   // what a recorder seals of one act
+//	payload, err := observed.Payload(act)             // what a recorder seals of one act
 //	body, err := window.Rebuild(pieces)               // the bytes again, from a record and the bodies before it
 //	event, err := observed.ParseEvent(response)       // what a recorder_event says
 //

@@ -2,6 +2,7 @@ package convo
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -243,7 +244,7 @@ type otherCounts struct {
 
 // Counts returns them in the words of this program.
 func (u otherCounts) Counts() Usage {
-	return Usage{Input: u.Input + u.Prompt, Cached: u.Cached, Output: u.Output + u.Completion, Reasoning: u.Reasoning}
+	return Usage{Input: cmp.Or(u.Input, u.Prompt), Cached: u.Cached, Output: cmp.Or(u.Output, u.Completion), Reasoning: u.Reasoning}
 }
 
 // Usage is what a call consumed, by the provider's count.

@@ -115,7 +115,7 @@ func (r *reader) unitsOf(data []byte, c *subject.Case, top unit) []unit {
 		inside := len(units) > 0 && begin >= from && end <= to
 		if !inside {
 			from, to = begin, end
-			units = append(units, unit{raw: data[begin:end]})
+			units = append(units, unit{raw: bytes.Clone(data[begin:end])})
 		}
 		u := &units[len(units)-1]
 		u.messages = append(u.messages, m)

@@ -63,7 +63,7 @@ func firstFiles(ctx context.Context, c Config, helper *token.Helper) ([]filestor
 	if err != nil {
 		return nil, fmt.Errorf("making the authority's root key: %w", err)
 	}
-	root, err := certify(rootSigner, now, rootYears, timestamp.NewRoot)
+	root, err := certify(rootSigner, id, now, rootYears, timestamp.NewRoot)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func firstFiles(ctx context.Context, c Config, helper *token.Helper) ([]filestor
 	if err != nil {
 		return nil, fmt.Errorf("making the authority's key: %w", err)
 	}
-	leaf, err := certify(leafSigner, now, authorityYears, func(c timestamp.CertificateConfig) (*x509.Certificate, error) {
+	leaf, err := certify(leafSigner, id, now, authorityYears, func(c timestamp.CertificateConfig) (*x509.Certificate, error) {
 		return timestamp.NewCertificate(c, root, rootSigner)
 	})
 	if err != nil {
@@ -115,12 +115,13 @@ func newKey(ctx context.Context, on *Token, helper *token.Helper, name string) (
 	return key, text, err
 }
 
-func certify(key crypto.Signer, now time.Time, years int, issue func(timestamp.CertificateConfig) (*x509.Certificate, error)) (*x509.Certificate, error) {
+// certify names the installation in the certificate: where readers trust many, the name of a token's issuer leads to one root.
+func certify(key crypto.Signer, installation string, now time.Time, years int, issue func(timestamp.CertificateConfig) (*x509.Certificate, error)) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return nil, fmt.Errorf("drawing a serial number: %w", err)
 	}
-	return issue(timestamp.CertificateConfig{Key: key, Serial: serial.Add(serial, big.NewInt(1)),
+	return issue(timestamp.CertificateConfig{Key: key, Operator: installation, Serial: serial.Add(serial, big.NewInt(1)),
 		NotBefore: now, NotAfter: now.AddDate(years, 0, 0)})
 }
 

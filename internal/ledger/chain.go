@@ -1,18 +1,17 @@
 package ledger
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/ledger/brief"
 	"jurat/internal/ledger/storage"
 	"jurat/verify"
 )
@@ -64,20 +63,21 @@ func (s *chainState) clone() *chainState {
 	return &c
 }
 
-// knownLinks caches the state of chains for this process. It is safe for concurrent use.
+// knownLinks caches the state of chains and decisions for this process. It is safe for concurrent use.
 type knownLinks struct {
-	store brief.Store
+	store storage.Records
 
 	mu     sync.Mutex             // held while the members below are read or changed
 	chains map[string]*chainState // which are not changed once they are here
 	before map[string]*chainState // what chains was when it was last full: what is used again comes back, what is not goes next time
 	weight int                    // of chains
 
+	decisions  decisions
 	admissions admissions
 }
 
-func newLinks(store brief.Store) *knownLinks {
-	return &knownLinks{store: store, chains: map[string]*chainState{},
+func newLinks(store storage.Records) *knownLinks {
+	return &knownLinks{store: store, chains: map[string]*chainState{}, decisions: decisions{store: store, turn: storage.NewLock(), of: map[string][]int64{}},
 		admissions: admissions{store: store, turn: storage.NewLock(), of: map[string]bool{}}}
 }
 
@@ -194,28 +194,95 @@ func (a *admissions) take(row *storage.Row) error {
 	return nil
 }
 
-// mostDecisions is how many reviews of one record are looked at. These are the last ones.
+// mostDecisions is how many reviews of one record are kept. These are the last ones.
 const mostDecisions = 16
 
-// reviewsOf returns the places of the last reviews of a record. The keys of briefs lead to them: a log whose briefs were changed
-// takes a delivery that contradicts a review, which every reader of both refutes.
-func (k *knownLinks) reviewsOf(ctx context.Context, id string) (at []int64, err error) {
-	named, err := k.store.Places(ctx, storage.Lookup{Keys: []int64{brief.Key(brief.ByID, id)}, Most: math.MaxInt32})
-	if err != nil {
-		return nil, fmt.Errorf("looking for reviews of record %s: %w", id, err)
+// decisions finds reviews in the log by the record that they are about. It reads the log once, from the first index
+// that a caller asks for, and keeps a few bytes for each review. It is safe for concurrent use.
+type decisions struct {
+	store storage.Records
+
+	turn     storage.Lock       // held while the members below are read or changed
+	from, to int64              // the range of the log that was read; equal: nothing yet
+	of       map[string][]int64 // indexes, in no order, by record id
+}
+
+// review occurs in the canonical payload of every review; rows without it are not parsed.
+var review = []byte(`"action_type":"` + string(evidence.HumanReview) + `"`)
+
+// read reads the reviews from an index to the end of the log that were not read yet. It returns the size of the log
+// up to which reviews are known.
+func (d *decisions) read(ctx context.Context, from int64) (int64, error) {
+	if err := d.turn.Acquire(ctx); err != nil {
+		return 0, err
 	}
-	for page := range slices.Chunk(named, pageSize) {
-		list, err := k.store.Briefs(ctx, storage.BriefQuery{At: page})
-		if err != nil {
-			return nil, fmt.Errorf("reading reviews of record %s: %w", id, err)
+	defer d.turn.Release()
+	head, err := d.store.Head(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if d.from == d.to {
+		d.from, d.to = from, from
+	}
+	if from < d.from {
+		if err := d.scan(ctx, from, d.from); err != nil {
+			return 0, err
 		}
-		for i := range list {
-			if b := brief.Read(&list[i]); b == nil || b.Action == evidence.HumanReview && b.Original == id {
-				at = append(at, list[i].Index)
+		d.from = from
+	}
+	if err := d.scan(ctx, d.to, head.Size); err != nil {
+		return 0, err
+	}
+	d.to = max(d.to, head.Size)
+	return d.to, nil
+}
+
+// scan notes the reviews of a range. After an error it notes some of them again the next time, which does no harm.
+func (d *decisions) scan(ctx context.Context, from, to int64) error {
+	for index := from; index < to; index += linkPage {
+		rows, err := d.store.Rows(ctx, index, min(linkPage, to-index))
+		if err != nil {
+			return fmt.Errorf("reading reviews: %w", err)
+		}
+		for i := range rows {
+			if rows[i].Entry != nil || !bytes.Contains(rows[i].Payload, review) {
+				continue
+			}
+			record, err := rows[i].Record()
+			if err != nil {
+				return err
+			}
+			if p := &record.Payload; p.ActionType == evidence.HumanReview {
+				d.note(p.OriginalResponseID, rows[i].Index)
 			}
 		}
 	}
-	return at[max(0, len(at)-mostDecisions):], nil
+	return nil
+}
+
+// note notes a review of a record, and keeps only the last ones.
+func (d *decisions) note(id string, index int64) {
+	list, first := d.of[id], 0
+	for i, other := range list {
+		if other == index {
+			return
+		}
+		if other < list[first] {
+			first = i
+		}
+	}
+	switch {
+	case len(list) < mostDecisions:
+		d.of[id] = append(list, index)
+	case list[first] < index:
+		list[first] = index
+	}
+}
+
+func (d *decisions) on(id string) []int64 {
+	d.turn <- struct{}{}
+	defer d.turn.Release()
+	return append([]int64(nil), d.of[id]...)
 }
 
 // A judging is what a record is judged by besides its chain: the records that it names, wherever they are.
@@ -306,32 +373,24 @@ func (k *knownLinks) decided(ctx context.Context, j *judging) (err error) {
 	if len(j.subjects) == 0 {
 		return nil
 	}
-	head, err := k.store.Head(ctx) // read first: of what comes later, the reviews are not known
-	if err != nil {
+	from := slices.MinFunc(j.subjects, byIndex).index
+	if j.upTo, err = k.decisions.read(ctx, from); err != nil {
 		return err
 	}
-	j.upTo = head.Size
 	for _, subject := range j.subjects {
-		id := subject.Payload().RecordID
-		at, err := k.reviewsOf(ctx, id)
-		if err != nil {
-			return err
-		}
-		rows, err := k.store.RowsAt(ctx, at)
-		if err != nil {
-			return err
-		}
-		for i := range rows {
-			if rows[i].Entry != nil {
-				continue
-			}
-			p, err := linkOf(&rows[i])
+		for _, index := range k.decisions.on(subject.Payload().RecordID) {
+			rows, err := k.store.Rows(ctx, index, 1)
 			if err != nil {
 				return err
 			}
-			if q := p.Payload(); q.ActionType == evidence.HumanReview && q.OriginalResponseID == id {
-				j.reviews = append(j.reviews, p)
+			if len(rows) == 0 || rows[0].Entry != nil {
+				continue
 			}
+			p, err := linkOf(&rows[0])
+			if err != nil {
+				return err
+			}
+			j.reviews = append(j.reviews, p)
 		}
 	}
 	return nil

@@ -156,6 +156,21 @@ func TestDeliveriesThatVerificationRefutes(t *testing.T) {
 	}
 }
 
+// TestDeliveryOfWhatATrialRejected: what a person rejected in a trial is delivered outside of it no more than in it.
+func TestDeliveryOfWhatATrialRejected(t *testing.T) {
+	l, _ := alone(t)
+	tried := must(l.Seal(t.Context(), must(evidence.NewDraft(evidence.Payload{ActionType: evidence.Submission, AgentID: "sam", ChainID: "trial-1", ChainPosition: 1,
+		Timestamp: "2000-01-01T00:00:00Z", Case: evidence.DigestOf(nil), Response: []byte(`{}`)})), actor))
+	deliver := func() error {
+		_, err := l.Seal(t.Context(), must(evidence.ParseDraft(fmt.Appendf(nil, `{"action_type":"delivery","agent_id":"a","request_id":"r",
+			"timestamp":"2000-01-01T00:00:02Z","response":{},"original_response_id":%q,"saw":%s}`, tried.Payload.RecordID, naming(tried.Digest)))), actor)
+		return err
+	}
+	wantError(t, deliver(), nil)
+	must(reviewed(t, l, tried, "rejected", `,"chain_id":"trial-1"`))
+	wantError(t, deliver(), ledger.ErrContradicts)
+}
+
 // fileOf returns what verification would refute of a chain in the log.
 func fileOf(t testing.TB, l *ledger.Ledger, chain string) []verify.Finding {
 	t.Helper()

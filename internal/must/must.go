@@ -48,6 +48,14 @@ func Equal[V comparable](t testing.TB, got, want V) {
 	}
 }
 
+// Len ends the test unless a list has n elements, which the test goes on to read.
+func Len[S ~[]E, E any](t testing.TB, list S, n int) {
+	t.Helper()
+	if len(list) != n {
+		t.Fatalf("%d elements, want %d: %v", len(list), n, list)
+	}
+}
+
 // Give is Equal for what a function returns without an error: must.Give(l.Size(ctx))(t, 3).
 func Give[V comparable](got V, err error) func(t testing.TB, want V) {
 	return func(t testing.TB, want V) {

@@ -344,7 +344,7 @@ func TestUnsealedToolUse(t *testing.T) {
 	log.fail(nil)
 	d.end()
 	uses := log.acts(evidence.ObservedTool)
-	must.Equal(t, len(uses), 1)
+	must.Len(t, uses, 1)
 	must.Equal(t, uses[0].Observed.Ended, evidence.RecorderCut)
 }
 

@@ -293,7 +293,11 @@ func (r *Recorder) sealEvent(ctx context.Context, id, chain string, now time.Tim
 		if payload.Time().Before(last.at) {
 			payload.Timestamp = evidence.FormatTime(last.at)
 		}
-		return evidence.NewDraft(payload)
+		draft, err := evidence.NewDraft(payload)
+		if err != nil {
+			return nil, fmt.Errorf("the event %s cannot be sealed: %w", e.Event, err)
+		}
+		return draft, nil
 	})
 	return payload.Time(), once(err)
 }

@@ -318,11 +318,11 @@ func (d *Scheduler) keep(ctx context.Context) {
 		if err == nil {
 			orphans, err = d.adopt(ctx, orphans)
 		}
-		if err == nil {
-			err = d.index.Renew(ctx)
-		}
 		if err != nil && ctx.Err() == nil {
 			d.cfg.Log.Error("looking for trials that no process holds", "error", err)
+		}
+		if err := d.index.Renew(ctx); err != nil && ctx.Err() == nil {
+			d.cfg.Log.Error("reading the list of trials again", "error", err)
 		}
 	}
 }

@@ -668,3 +668,17 @@ func TestDecisionBeforeTheClosing(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestRunningSchedulerReadsAgain: when briefs of old records were replaced, as by expiry, a scheduler that runs reads its list again.
+func TestRunningSchedulerReadsAgain(t *testing.T) {
+	h, b := jurattest.New(t), &bench{}
+	d := open(t, config(h, b))
+	run(t, d)
+	id := submit(t, d)
+	awaitState(t, d, id, api.Over)
+	before := must.Get(d.Entry(t.Context(), id))(t).Outcome
+	must.Do(t, h.Ledger.Briefs().Reindex(t.Context(), nil))
+	for must.Get(d.Entry(t.Context(), id))(t).Outcome == before {
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -190,7 +190,10 @@ func outsideFile(name string) string { return path.Join(Folder, name+".json") }
 // List returns the outside authorities, by name. It refuses a file that does not describe an authority. Its other
 // errors are those of the file store.
 func (t *Timekeeper) List(ctx context.Context) ([]Outside, error) {
-	return filestore.ListJSON(ctx, t.Files, Folder, func(file string) (o Outside, err error) { return o, filestore.ReadJSON(ctx, t.Files, file, &o) })
+	return filestore.ListJSON(ctx, t.Files, Folder, func(file string) (o Outside, err error) {
+		err = filestore.ReadJSON(ctx, t.Files, file, &o)
+		return o, err
+	})
 }
 
 // trusted returns the entries of a trust file for this authority: one for each root.

@@ -261,9 +261,11 @@ func (t *Timekeeper) Stamp(ctx context.Context, config Order) ([]Outcome, error)
 		}
 	}
 	for n := range outcomes {
-		if outcomes[n].Owed, err = t.owed(ctx, outcomes[n].Authority); err != nil {
-			return outcomes, err
+		now, err := t.owed(ctx, outcomes[n].Authority)
+		if err != nil {
+			return outcomes, err // with what waited before: less than that is not known
 		}
+		outcomes[n].Owed = now
 	}
 	return outcomes, nil
 }

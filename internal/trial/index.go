@@ -102,6 +102,11 @@ func (x *Index) Renew(ctx context.Context) error {
 		}
 		x.mu.Lock()
 		defer x.mu.Unlock()
+		for id, now := range fresh.entries { // of what came meanwhile, watchers hear, too
+			if was := x.entries[id]; x.Heard != nil && (was == nil || was.Acts != now.Acts || was.Reviews != now.Reviews) {
+				x.Heard(id)
+			}
+		}
 		x.next, x.changes, x.entries, x.order = fresh.next, fresh.changes, fresh.entries, fresh.order
 	}
 	x.replaced = &now

@@ -153,7 +153,7 @@ func fixedFieldChanged(r *reading) []jury.Finding {
 			}
 			for _, field := range fields {
 				was, is := endOf(k.about.fields, field), endOf(after, field)
-				if was != "" && is != "" && !sameValue(was, is) {
+				if field != "" && was != "" && is != "" && !sameValue(was, is) {
 					return fmt.Sprintf("the %s was %s and is %s after the call", field, was, is)
 				}
 			}

@@ -54,27 +54,31 @@ type study struct {
 	found []jury.Finding
 }
 
-// A shelf keeps what a panel read last: every brief of a trial has the same evidence, and the rules find the same for each seat.
-// It is a channel of one, so one juror reads and the others wait, each until its own context ends.
-type shelf chan study
+// A shelf keeps the two that a panel read last, so that two trials in turns read their evidence once each: every brief of a trial
+// has the same, and the rules find the same for each seat. It is a channel of one, so one juror reads and the others wait, each
+// until its own context ends.
+type shelf chan [2]study
 
 func newShelf() shelf {
 	h := make(shelf, 1)
-	h <- study{}
+	h <- [2]study{}
 	return h
 }
 
 // study reads evidence and runs the rules over it, unless it is what the shelf has.
 func (h shelf) study(ctx context.Context, material []byte) (s study, err error) {
 	digest := evidence.DigestOf(material)
+	var kept [2]study
 	select {
-	case s = <-h:
-		defer func() { h <- s }()
+	case kept = <-h:
+		defer func() { h <- kept }()
 	case <-ctx.Done():
 		return s, ctx.Err()
 	}
-	if s.c != nil && s.of == digest {
-		return s, nil
+	for _, known := range kept {
+		if known.c != nil && known.of == digest {
+			return known, nil
+		}
 	}
 	c, err := subject.Parse(material)
 	if err != nil {
@@ -83,6 +87,7 @@ func (h shelf) study(ctx context.Context, material []byte) (s study, err error) 
 	found, err := findings(ctx, c)
 	if err == nil {
 		s = study{digest, c, found}
+		kept = [2]study{s, kept[0]}
 	}
 	return s, err
 }

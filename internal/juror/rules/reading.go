@@ -38,7 +38,8 @@ type spoken struct{ user, agent int }
 
 func read(ctx context.Context, c *subject.Case) *reading {
 	r := &reading{ctx: ctx, c: c, given: sources{}, users: sources{}, shown: sources{}, madeBy: map[[2]int]*call{}, latest: make([]spoken, 1)}
-	policy, known, last := "", records{}, spoken{}
+	var policy strings.Builder
+	known, last := records{}, spoken{}
 	for i := range c.Messages {
 		if r.late() {
 			return r
@@ -48,7 +49,7 @@ func read(ctx context.Context, c *subject.Case) *reading {
 		said := strings.TrimSpace(m.Text) != ""
 		switch m.Role {
 		case subject.System:
-			policy += m.Text + "\n"
+			policy.WriteString(m.Text + "\n")
 		case subject.Tool:
 			known.add(m)
 		case subject.User:
@@ -72,8 +73,18 @@ func read(ctx context.Context, c *subject.Case) *reading {
 			r.madeBy[[2]int{m.Number, j + 1}] = k
 		}
 	}
-	r.house, r.now = sentences(policy), statedNow(policy)
+	r.house, r.now = distinct(sentences(policy.String())), statedNow(policy.String())
 	return r
+}
+
+// distinct leaves out what stood before.
+func distinct(list []string) []string {
+	seen := set{}
+	return slices.DeleteFunc(list, func(s string) bool {
+		again := seen[s]
+		seen[s] = true
+		return again
+	})
 }
 
 // late reports whether the caller has stopped waiting. The caller discards what the checks return then.
@@ -248,7 +259,7 @@ func classify(words []string) (callKind, string) {
 			return readCall, stem(word)
 		case !readVerbs[word] && !actVerbs[word]:
 			continue
-		case anyOf(words, lightNouns):
+		case anyOf(words, lightNouns) && !(readVerbs[word] && direction):
 			return lightCall, stem(word)
 		}
 		return writeCall, stem(word)
@@ -280,10 +291,11 @@ func failedResult(text string) bool {
 		return errorText().MatchString(text) || len(text) < 160 && !strings.HasPrefix(text, "[") && notFound().MatchString(text)
 	}
 	for name, v := range object {
-		said, failed := strings.ToLower(fmt.Sprint(v)), false
+		said, failed := strings.ToLower(scalar(v)), false
 		switch name {
 		case "error", "errors", "exception", "errorMessage", "error_message", "error_code":
-			failed = said != "" && !noError[said]
+			text := strings.ToLower(fmt.Sprint(v)) // an object tells of an error, too
+			failed = text != "" && !noError[text]
 		case "success", "ok", "succeeded":
 			failed = said == "false"
 		case "isError", "is_error":
@@ -366,23 +378,26 @@ func isID(name, value string) bool {
 		len(value) <= 20 && !strings.ContainsAny(value, " .:") && (hasDigit(value) || strings.ContainsAny(value, "_-")) && strings.IndexFunc(value, unicode.IsLetter) >= 0
 }
 
-// recordsOf returns the objects of a result, each before those inside it.
+// recordsOf returns the objects of a result, each before those inside it. Deeper ones are parts of others, and no records.
 func recordsOf(m *subject.Message) (list []*record) {
-	var walk func(v any)
-	walk = func(v any) {
+	var walk func(v any, depth int)
+	walk = func(v any, depth int) {
+		if depth < 0 {
+			return
+		}
 		switch v := v.(type) {
 		case map[string]any:
 			list = append(list, &record{m.Number, v})
 			for _, name := range sortedKeys(v) {
-				walk(v[name])
+				walk(v[name], depth-1)
 			}
 		case []any:
 			for _, item := range v {
-				walk(item)
+				walk(item, depth-1)
 			}
 		}
 	}
-	walk(decode(m.Text))
+	walk(decode(m.Text), 2)
 	return list
 }
 

@@ -101,7 +101,7 @@ func stem(word string) string {
 	return word
 }
 
-var wordOfName = juror.NewPattern(`\p{Lu}*[\p{Ll}\p{Lo}\p{N}]+|\p{Lu}+`)
+var wordOfName = juror.NewPattern(`\p{Lu}*[\p{Ll}\p{Lt}\p{Lm}\p{Lo}\p{M}\p{N}]+|\p{Lu}+`)
 
 // nameWords splits server__get_userDetails-v2 into get, user, details, v2.
 func nameWords(name string) (words []string) {

@@ -138,6 +138,9 @@ func ExactRows(ctx context.Context, of Records, from, n int64) ([]Row, error) {
 			return nil, fmt.Errorf("%w: row %d is missing", ErrDamaged, from+i)
 		}
 	}
+	if int64(len(rows)) > n {
+		return nil, fmt.Errorf("%w: row %d is there twice", ErrDamaged, rows[n].Index)
+	}
 	return rows, nil
 }
 
