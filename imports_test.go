@@ -274,10 +274,7 @@ func goList[P any](t *testing.T, environment []string, args ...string) []P {
 	t.Helper()
 	list := exec.Command("go", append([]string{"list"}, args...)...)
 	list.Env = environment
-	out, err := list.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
+	out := must.Get(list.Output())(t)
 	var packages []P
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p P

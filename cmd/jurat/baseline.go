@@ -241,7 +241,8 @@ func membersOf(s jury.Settings) (map[string]jsontext.Value, error) {
 		return nil, err
 	}
 	var members map[string]jsontext.Value
-	return members, json.Unmarshal(doc, &members)
+	err = json.Unmarshal(doc, &members)
+	return members, err
 }
 
 // makeBaseline writes what the trials came to. It refuses trials in which something was missing.

@@ -48,8 +48,10 @@ func readAtMost(stdin io.Reader, file string, most int64) ([]byte, error) {
 		stdin = opened
 	}
 	doc, err := io.ReadAll(io.LimitReader(stdin, most+1))
-	fault.While(&err, "reading %s", file)
-	return jsonform.CutMark(doc), err
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return jsonform.CutMark(doc), nil
 }
 
 type cardCmd struct {

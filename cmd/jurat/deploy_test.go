@@ -188,9 +188,7 @@ func TestPublishNothing(t *testing.T) {
 	id := func(chain string) string {
 		t.Helper()
 		file := t.TempDir() + "/payload"
-		if err := os.WriteFile(file, []byte(`{`+chain+`"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"m-1","prompt":"p","response":"r","parameters":{}}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(`{`+chain+`"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"m-1","prompt":"p","response":"r","parameters":{}}`), 0o600))
 		record, _, err := evidence.Read([]byte(doing(t, 0, "--data", data, "seal", file)))
 		must.Do(t, err)
 		return record.Payload.RecordID

@@ -384,7 +384,7 @@ func readInput(stdin io.Reader, file string) ([]byte, error) {
 const whenBehind = "it came back from an older copy, or its end was cut off: put the latest copy back ('jurat init --from'). Until then it can be read; " +
 	"for new records begin another data folder or database"
 
-const notTogether = "'jurat keys list' shows whose keys sign, and which together; nothing was recorded"
+const notTogether = "'jurat keys list' shows whose keys sign, and which together"
 
 // advices say what to do next about what can go wrong in any command. The first that fits is given.
 var advices = []struct {

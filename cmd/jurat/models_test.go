@@ -809,9 +809,7 @@ func TestCheck(t *testing.T) {
 	has(t, check(exitCannot, "--config", "wrong.yaml"), "wrong.yaml: line 2, column 1: rouds: unknown key")
 	has(t, check(exitCannot, "--config", "none.yaml"), "--config: ", "none.yaml")
 	// A seat without a role is shown by its id.
-	if err := os.WriteFile("plain.yaml", []byte("panel: [{id: juror-local, provider: compatible, model: m, base_url: 'http://127.0.0.1:1/v1'}, {id: b, provider: offline}]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("plain.yaml", []byte("panel: [{id: juror-local, provider: compatible, model: m, base_url: 'http://127.0.0.1:1/v1'}, {id: b, provider: offline}]\n"), 0o600))
 	has(t, check(0, "--config", "plain.yaml"), "juror-local compatible m")
 }
 

@@ -342,7 +342,8 @@ func membersOf(draft *evidence.Draft) (map[string]jsontext.Value, error) {
 		return nil, err
 	}
 	var members map[string]jsontext.Value
-	return members, json.Unmarshal(doc, &members)
+	err = json.Unmarshal(doc, &members)
+	return members, err
 }
 
 // Review seals a person's decision on a record, in the chain of that record. The caller has checked that the person may read the record.

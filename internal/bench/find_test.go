@@ -16,6 +16,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/docket"
 	"jurat/internal/find"
+	"jurat/internal/must"
 	"jurat/internal/schedule"
 	"jurat/internal/sqlitefile"
 	"jurat/internal/trial"
@@ -81,18 +82,9 @@ func BenchmarkFind(b *testing.B) {
 			b.Error(err)
 		}
 	})
-	held, err := schedule.Open(b.Context(), schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Locks: h.Locks(), Sit: func(string, int64) (trial.Config, error) { return deliberating(), nil }})
-	if err != nil {
-		b.Fatal(err)
-	}
-	trials, err := held.Trials(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	trusted, err := h.Trust(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
+	held := must.Get(schedule.Open(b.Context(), schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Locks: h.Locks(), Sit: func(string, int64) (trial.Config, error) { return deliberating(), nil }}))(b)
+	trials := must.Get(held.Trials(b.Context()))(b)
+	trusted := must.Get(h.Trust(b.Context()))(b)
 	reader := docket.Reader{Scope: find.Scope{All: true}}
 	for _, q := range []struct {
 		name string

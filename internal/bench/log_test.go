@@ -17,6 +17,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/filestore"
 	"jurat/internal/installation"
+	"jurat/internal/must"
 	"jurat/internal/pgtest"
 	"jurat/timestamp"
 	"jurat/verify"
@@ -30,9 +31,7 @@ func BenchmarkSeal(b *testing.B) {
 	}
 	b.Run("64 callers on PostgreSQL", func(b *testing.B) {
 		config := installation.Config{Dir: filepath.Join(b.TempDir(), "data"), DB: pgtest.Database(b), WrappingKey: filepath.Join(b.TempDir(), "wrapping.key")}
-		if err := os.WriteFile(config.WrappingKey, filestore.Generate(), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, os.WriteFile(config.WrappingKey, filestore.Generate(), 0o600))
 		sealTogether(b, furnishIn(b, config), 64)
 	})
 	b.Run("1 caller", func(b *testing.B) {
@@ -87,13 +86,8 @@ func BenchmarkAppend(b *testing.B) {
 		s := &sides[i]
 		s.house = furnish(b)
 		times(b, n, 512, s.house.seal)
-		if err := s.house.close(); err != nil {
-			b.Fatal(err)
-		}
-		info, err := os.Stat(filepath.Join(s.house.config.Dir, "jurat.db"))
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, s.house.close())
+		info := must.Get(os.Stat(filepath.Join(s.house.config.Dir, "jurat.db")))(b)
 		before := inUse()
 		s.house = open(b, s.house.config)
 		new(meter).during(b, 300*time.Millisecond, 256, s.house.seal)
@@ -130,21 +124,12 @@ func BenchmarkVerify(b *testing.B) {
 		}
 		records = append(records, record.Record)
 	}
-	trusted, err := h.Trust(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	key, err := evidence.ParsePublicKey(trusted.Key(records[n-1].Payload.Signers[0].KeyID).PublicKey)
-	if err != nil {
-		b.Fatal(err)
-	}
+	trusted := must.Get(h.Trust(b.Context()))(b)
+	key := must.Get(evidence.ParsePublicKey(trusted.Key(records[n-1].Payload.Signers[0].KeyID).PublicKey))(b)
 	options := verify.Options{Trust: trusted, Memory: timestamp.NewMemory()}
 	roots := timestamp.Options{Memory: timestamp.NewMemory()}
 	for _, a := range trusted.Authorities {
-		root, err := x509.ParseCertificate(a.Certificate)
-		if err != nil {
-			b.Fatal(err)
-		}
+		root := must.Get(x509.ParseCertificate(a.Certificate))(b)
 		roots.Roots = append(roots.Roots, root)
 	}
 	var next atomic.Int64

@@ -24,6 +24,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/must"
 	"jurat/timestamp"
 )
 
@@ -108,9 +109,7 @@ type timings []time.Duration
 func (t *timings) took(b *testing.B, do func(context.Context) error) {
 	b.Helper()
 	begin := time.Now()
-	if err := do(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, do(b.Context()))
 	*t = append(*t, time.Since(begin))
 }
 
@@ -172,32 +171,22 @@ func furnish(b *testing.B) *house {
 
 func furnishIn(b *testing.B, config installation.Config) *house {
 	b.Helper()
-	if err := installation.Create(b.Context(), config); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, installation.Create(b.Context(), config))
 	return open(b, config)
 }
 
 func open(b *testing.B, config installation.Config) *house {
 	b.Helper()
-	i, err := installation.Open(b.Context(), config)
-	if err != nil {
-		b.Fatal(err)
-	}
+	i := must.Get(installation.Open(b.Context(), config))(b)
 	h := &house{Installation: i, config: config}
 	b.Cleanup(func() {
 		if err := h.close(); err != nil {
 			b.Error(err)
 		}
 	})
-	if h.signers, err = i.Keys.Signers(b.Context(), evidence.RoleAgent, agent); err != nil {
-		b.Fatal(err)
-	}
-	h.draft, err = evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":%q,"request_id":"req-1","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1",`+
-		`"parameters":{"temperature":0.5},"prompt":"May I send the parcel?","response":%q}`, agent, strings.Repeat("It is 17 km away. ", 92)))
-	if err != nil {
-		b.Fatal(err)
-	}
+	h.signers = must.Get(i.Keys.Signers(b.Context(), evidence.RoleAgent, agent))(b)
+	h.draft = must.Get(evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":%q,"request_id":"req-1","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1",`+
+		`"parameters":{"temperature":0.5},"prompt":"May I send the parcel?","response":%q}`, agent, strings.Repeat("It is 17 km away. ", 92))))(b)
 	return h
 }
 
@@ -224,27 +213,13 @@ type bare struct {
 
 func newBare(b *testing.B, h *house) *bare {
 	b.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		b.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(b)
 	now := time.Now().UTC().Truncate(time.Second)
 	names := timestamp.CertificateConfig{Key: key, Serial: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(1, 0, 0)}
-	root, err := timestamp.NewRoot(names)
-	if err != nil {
-		b.Fatal(err)
-	}
-	certificate, err := timestamp.NewCertificate(names, root, key)
-	if err != nil {
-		b.Fatal(err)
-	}
-	alone := &bare{h: h}
-	if alone.authority, err = timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: certificate, Chain: []*x509.Certificate{root}}); err != nil {
-		b.Fatal(err)
-	}
-	if alone.file, err = os.Create(filepath.Join(b.TempDir(), "page")); err != nil {
-		b.Fatal(err)
-	}
+	root := must.Get(timestamp.NewRoot(names))(b)
+	certificate := must.Get(timestamp.NewCertificate(names, root, key))(b)
+	alone := &bare{h: h, authority: must.Get(timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: certificate, Chain: []*x509.Certificate{root}}))(b),
+		file: must.Get(os.Create(filepath.Join(b.TempDir(), "page")))(b)}
 	b.Cleanup(func() { alone.file.Close() })
 	return alone
 }

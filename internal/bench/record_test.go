@@ -23,6 +23,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/acts"
+	"jurat/internal/must"
 	"jurat/internal/recording"
 	"jurat/internal/relay"
 )
@@ -40,10 +41,7 @@ func newWays(b *testing.B) *ways {
 	b.Helper()
 	w := &ways{bare: newBare(b, furnish(b)), awake: make(chan struct{}), client: &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}}}
 	w.direct = serve(b, http.HandlerFunc(w.provide))
-	base, err := url.Parse(w.direct)
-	if err != nil {
-		b.Fatal(err)
-	}
+	base := must.Get(url.Parse(w.direct))(b)
 	next := http.DefaultTransport.(*http.Transport).Clone()
 	next.DisableCompression, next.MaxIdleConnsPerHost = true, 64
 	w.proxy = serve(b, &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(base) }, Transport: next, FlushInterval: -1, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)})
@@ -68,10 +66,7 @@ func (w *ways) record(b *testing.B, mode relay.Mode, base *url.URL, next http.Ro
 	if err != nil {
 		b.Fatal(err)
 	}
-	relayed, err := relay.New(r, relay.Options{Upstreams: map[string]relay.Upstream{"api": {Base: base}}, Mode: mode, Folder: r.Spool(), FingerprintKey: make([]byte, 32), Next: next, Log: log})
-	if err != nil {
-		b.Fatal(err)
-	}
+	relayed := must.Get(relay.New(r, relay.Options{Upstreams: map[string]relay.Upstream{"api": {Base: base}}, Mode: mode, Folder: r.Spool(), FingerprintKey: make([]byte, 32), Next: next, Log: log}))(b)
 	b.Cleanup(func() {
 		ctx := context.WithoutCancel(b.Context())
 		if err := errors.Join(relayed.Wait(ctx), r.Close(ctx, "the measurement is over")); err != nil {
@@ -182,10 +177,7 @@ func BenchmarkRecord1(b *testing.B) {
 
 func (w *ways) records(b *testing.B) int64 {
 	b.Helper()
-	n, err := w.h.Ledger.Size(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
+	n := must.Get(w.h.Ledger.Size(b.Context()))(b)
 	return n
 }
 
@@ -217,9 +209,7 @@ func BenchmarkRecordMemory(b *testing.B) {
 		gc := debug.SetGCPercent(20) // what is garbage does not count
 		debug.FreeOSMemory()
 		before, most := held(), watchMemory()
-		if err := w.ask(b.Context(), w.closed+largePath, func() {}); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, w.ask(b.Context(), w.closed+largePath, func() {}))
 		grown = max(grown, most()-before)
 		debug.SetGCPercent(gc)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/must"
 )
 
 // BenchmarkRoom measures how much of the disk a record takes, how long it takes to prove one alone, and to expire the
@@ -45,10 +46,7 @@ func BenchmarkRoom(b *testing.B) {
 	of(b, "bytes/record", size/float64(n), 2048)
 	b.ReportMetric(proving.median()/1000, "ms/proof")
 	begin := time.Now()
-	done, err := h.Expire(b.Context(), installation.ExpiryOrder{Before: now.AddDate(0, -7, 0), Reason: "old", By: "b"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	done := must.Get(h.Expire(b.Context(), installation.ExpiryOrder{Before: now.AddDate(0, -7, 0), Reason: "old", By: "b"}))(b)
 	b.ReportMetric(microseconds(time.Since(begin))/float64(done.Records), "µs/expired")
 	b.ReportMetric(h.database(b)/size, "left-of-file")
 	if done.Records < n/2-10 {
@@ -65,10 +63,7 @@ func documents(b *testing.B) string {
 	}
 	var all strings.Builder
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			b.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(b)
 		all.Write(text)
 	}
 	return all.String()
@@ -81,14 +76,10 @@ func longAgo(b *testing.B, n int64, english string) installation.Config {
 	config := installation.Config{Dir: filepath.Join(b.TempDir(), "data")}
 	past := config
 	past.Now = func() time.Time { return then }
-	if err := installation.Create(b.Context(), past); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, installation.Create(b.Context(), past))
 	h := open(b, past)
 	fillWith(b, h, n, english, then)
-	if err := h.close(); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, h.close())
 	return config
 }
 
@@ -112,14 +103,9 @@ func fillWith(b *testing.B, h *house, n int64, english string, at time.Time) {
 // database returns the size of the database, with nothing left in its write-ahead log.
 func (h *house) database(b *testing.B) (bytes float64) {
 	b.Helper()
-	if err := h.Ledger.Expiry().Reclaim(b.Context(), nil); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, h.Ledger.Expiry().Reclaim(b.Context(), nil))
 	for _, end := range []string{"", "-wal"} {
-		info, err := os.Stat(filepath.Join(h.Dir, installation.DatabaseFile+end))
-		if err != nil {
-			b.Fatal(err)
-		}
+		info := must.Get(os.Stat(filepath.Join(h.Dir, installation.DatabaseFile+end)))(b)
 		bytes += float64(info.Size())
 	}
 	return bytes

@@ -20,6 +20,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/examples"
+	"jurat/internal/must"
 	"jurat/internal/schedule"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
@@ -74,10 +75,7 @@ func aCase(b *testing.B) *subject.Case {
 	if err != nil {
 		b.Fatal(err)
 	}
-	on, err := subject.New(card, conversation)
-	if err != nil {
-		b.Fatal(err)
-	}
+	on := must.Get(subject.New(card, conversation))(b)
 	return on
 }
 
@@ -132,34 +130,22 @@ func (h *house) watched(b *testing.B, watchers int) time.Duration {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
-	d, err := schedule.Open(ctx, schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Locks: h.Locks(), Sit: func(string, int64) (trial.Config, error) { return deliberating(), nil }})
-	if err != nil {
-		b.Fatal(err)
-	}
+	d := must.Get(schedule.Open(ctx, schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Locks: h.Locks(), Sit: func(string, int64) (trial.Config, error) { return deliberating(), nil }}))(b)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = (schedule.Delivery{}).WebSocket(w, r, func(ctx context.Context) (*schedule.Watching, error) { return d.Watch(ctx, r.URL.Path[1:], 0) }) // its watcher misses an event
 	}))
 	defer server.Close()
-	id, err := d.Submit(ctx, schedule.Order{Case: aCase(b)})
-	if err != nil {
-		b.Fatal(err)
-	}
+	id := must.Get(d.Submit(ctx, schedule.Order{Case: aCase(b)}))(b)
 	ended := make(chan error, watchers)
 	for range watchers {
-		conn, err := net.Dial("tcp", server.Listener.Addr().String())
-		if err != nil {
-			b.Fatal(err)
-		}
+		conn := must.Get(net.Dial("tcp", server.Listener.Addr().String()))(b)
 		defer conn.Close()
 		go func() { ended <- watch(conn, id) }()
 	}
 	conducted := make(chan struct{})
 	go func() { defer close(conducted); d.Run(ctx) }()
 	defer func() { cancel(); <-conducted }()
-	events, err := d.Watch(ctx, id, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
+	events := must.Get(d.Watch(ctx, id, 0))(b)
 	for _, err := range events.Frames {
 		if err != nil {
 			b.Fatal(err)
@@ -170,10 +156,7 @@ func (h *house) watched(b *testing.B, watchers int) time.Duration {
 			b.Fatal(err)
 		}
 	}
-	records, err := h.Ledger.Chain(ctx, id)
-	if err != nil {
-		b.Fatal(err)
-	}
+	records := must.Get(h.Ledger.Chain(ctx, id))(b)
 	return records[len(records)-1].Payload.Time().Sub(records[1].Payload.Time())
 }
 

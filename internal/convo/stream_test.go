@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/internal/convo"
+	"jurat/internal/must"
 )
 
 // The same answer, whole and as a stream, in each vendor's published form.
@@ -69,9 +70,7 @@ var streams = []struct {
 func TestStreams(t *testing.T) {
 	for _, s := range streams {
 		want := s.new()
-		if err := json.Unmarshal([]byte(s.whole), want); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(s.whole), want))
 		for _, lines := range []string{"\n", "\r\n", "\r"} {
 			stream := strings.ReplaceAll(strings.ReplaceAll(s.stream, "\r\n", "\n"), "\n", lines)
 			got, err := s.read([]byte(stream))
@@ -176,10 +175,7 @@ func pieces(paths ...string) string {
 
 // TestPartialArguments: values are where their paths say, and elements without a piece are empty objects.
 func TestPartialArguments(t *testing.T) {
-	a, err := convo.ReadGenerateStream([]byte(pieces("$.b[2]['c d'][1]", "$.b[0]", "$.a", "$.a") + "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(convo.ReadGenerateStream([]byte(pieces("$.b[2]['c d'][1]", "$.b[0]", "$.a", "$.a") + "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\n")))(t)
 	if got, want := string(a.Candidates[0].Content.Parts[0].FunctionCall.Args), `{"a":"xx","b":["x",{},{"c d":[{},"x"]}]}`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

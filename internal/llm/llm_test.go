@@ -298,10 +298,7 @@ func TestPurse(t *testing.T) {
 	if _, err := p.Reserve(31); !errors.Is(err, ErrSpent) {
 		t.Errorf("reserving 31 when 30 are left: %v", err)
 	}
-	second, err := p.Reserve(30)
-	if err != nil {
-		t.Fatalf("the last 30: %v", err)
-	}
+	second := must.Get(p.Reserve(30))(t)
 	if _, err := p.Reserve(1); !errors.Is(err, ErrSpent) {
 		t.Errorf("one more: %v", err)
 	}

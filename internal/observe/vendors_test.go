@@ -230,10 +230,7 @@ func TestServers(t *testing.T) {
 			server := llmtest.New(t, vendor, llmtest.Always(llmtest.Reply{Text: "It <is> so. 証", Model: "m-1.5-2026-01-01", Failure: f}))
 			config := server.Config(llm.Settings{Model: "m-1.5", MaxTokens: 900})
 			config.HTTP = &http.Client{Transport: passed}
-			model, err := llm.New(strings.ToLower(vendor.Name), config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			model := must.Get(llm.New(strings.ToLower(vendor.Name), config))(t)
 			answer, err := model.Ask(t.Context(), question)
 			p := project(t, passed.call)
 			if form(t, p.Prompt) != form(t, marshal(t, prompt)) || p.Model != "m-1.5" {

@@ -45,10 +45,7 @@ func (c cast) hold(t *testing.T, protocol int) (*trial.Trial, []*llmtest.Server)
 	h := jurattest.New(t)
 	jurors, judge, err := p.Sit(0)
 	must.Do(t, err)
-	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Settings: p.Settings(), Jurors: jurors, Judge: judge}, c.on)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Settings: p.Settings(), Jurors: jurors, Judge: judge}, c.on))(t)
 	if r := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t)); r.Outcome != verify.Proved {
 		t.Errorf("%s: %+v", r.Outcome, r.Details)
 	}

@@ -307,10 +307,7 @@ func report(body, dialogue string) Report {
 // TestReport: what is told twice is sealed once; another account of the same act is sealed, too, and names the first.
 func TestReport(t *testing.T) {
 	log := new(shelf)
-	r, err := Open(t.Context(), Config{Log: log, Name: "listener", Folder: t.TempDir(), Mode: relay.Closed, Vantage: evidence.Telemetry, Version: "test", Configuration: evidence.DigestOf(nil)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Open(t.Context(), Config{Log: log, Name: "listener", Folder: t.TempDir(), Mode: relay.Closed, Vantage: evidence.Telemetry, Version: "test", Configuration: evidence.DigestOf(nil)}))(t)
 	first, other := report(`{"a":1}`, "dialogue"), report(`{"a":2}`, "dialogue")
 	for i, step := range []struct {
 		told Report

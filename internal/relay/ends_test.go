@@ -440,10 +440,7 @@ func FuzzUpstream(f *testing.F) {
 	}))
 	defer provider.Close()
 	base := mustParse(f, provider.URL+"/base")
-	h, err := New(nobody{}, Options{Upstreams: map[string]Upstream{"api": {Base: base}}, Folder: filepath.Join(f.TempDir(), "spool"), FingerprintKey: make([]byte, 32), Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		f.Fatal(err)
-	}
+	h := must.Get(New(nobody{}, Options{Upstreams: map[string]Upstream{"api": {Base: base}}, Folder: filepath.Join(f.TempDir(), "spool"), FingerprintKey: make([]byte, 32), Log: slog.New(slog.DiscardHandler)}))(f)
 	server := httptest.NewUnstartedServer(h)
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server.Start()

@@ -202,10 +202,7 @@ func encode(t testing.TB, encoding string, parts ...[]byte) [][]byte {
 	case "br":
 		w = brotli.NewWriterLevel(&out, brotli.BestSpeed)
 	case "zstd":
-		z, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(64<<10))
-		if err != nil {
-			t.Fatal(err)
-		}
+		z := must.Get(zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(64<<10)))(t)
 		w = z
 	default:
 		t.Fatalf("no encoder for %s", encoding)

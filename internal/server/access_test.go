@@ -51,9 +51,7 @@ func furnishWith(t *testing.T, change func(*server.Config)) *house {
 	for role, name := range names {
 		h.tokens[role] = h.token(t, name, role)
 	}
-	if err := h.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: names[access.Agent], Provable: map[string]property.Kind{"/metadata/amount": property.Integer}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: names[access.Agent], Provable: map[string]property.Kind{"/metadata/amount": property.Integer}}))
 	h.said = post(t, h.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-17","metadata":{"amount":5},`, 1), bearer(h.tokens[access.Agent])...)
 	h.record(t, "recorded/courier/1", spokenCall(t, 1, "Where is my parcel?", "In Kassel."))
 	h.trial = h.tried(t, h.tokens[access.Submitter])

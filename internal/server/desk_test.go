@@ -141,6 +141,8 @@ func TestSeveralThatMovedOn(t *testing.T) {
 	answer, page := mia.post(t, "/reviews", form)
 	shows(t, answer, html.UnescapeString(page), 200, "Done: 2, not done: 5", `"ben" decided on this case after the page was loaded`, "is not a verdict", "It told nobody.\nTwice.",
 		`by "mia", or belongs to a trial that "mia" submitted`, "no record")
+	_, counts := send(t, http.DefaultClient, "GET", r.URL+"/metrics", "", bearer(r.token(t, "otto", access.Operator))...)
+	must.Contain(t, counts, `jurat_requests_refused_total{problem="own-work",route="POST /reviews"} 1`+"\n")
 	for id, want := range map[string]string{ids[0]: "mia", ids[1]: "ben", ids[2]: "ben", ids[3]: "mia", own: ""} {
 		var by []string
 		for _, review := range r.reviewsOf(t, id) {

@@ -368,10 +368,7 @@ func stream(t *testing.T, text string, calls []jsontext.Value) string {
 	t.Helper()
 	var s strings.Builder
 	event := func(delta any, finish any) {
-		doc, err := json.Marshal(map[string]any{"model": "gpt-4o-2024-08-06", "choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finish}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Get(json.Marshal(map[string]any{"model": "gpt-4o-2024-08-06", "choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finish}}}))(t)
 		s.WriteString("data: " + string(doc) + "\n\n")
 	}
 	for _, word := range strings.SplitAfter(text, " ") {

@@ -186,10 +186,7 @@ func FuzzCase(f *testing.F) {
 			}
 			return
 		}
-		again, err := Parse(c.Material())
-		if err != nil {
-			t.Fatalf("the evidence cannot be read again: %v", err)
-		}
+		again := must.Get(Parse(c.Material()))(t)
 		if diff := cmp.Diff(c.Messages, again.Messages); diff != "" || again.Digest() != c.Digest() {
 			t.Fatalf("the evidence does not read back the same: %s", diff)
 		}

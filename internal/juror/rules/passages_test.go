@@ -229,9 +229,7 @@ func FuzzEvaluate(f *testing.F) {
 		var whole struct {
 			Conversation json.RawMessage `json:"conversation"`
 		}
-		if err := json.Unmarshal(c.Material(), &whole); err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, json.Unmarshal(c.Material(), &whole))
 		f.Add([]byte(whole.Conversation))
 	}
 	for _, r := range checklist() {

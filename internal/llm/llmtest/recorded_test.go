@@ -245,10 +245,7 @@ func FuzzResponse(f *testing.F) {
 			return
 		}
 		for _, a := range adapters {
-			m, err := a.make(llm.Config{BaseURL: "http://127.0.0.1", Key: "some-long-key", Settings: some, HTTP: &http.Client{Transport: canned{status, body}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(a.make(llm.Config{BaseURL: "http://127.0.0.1", Key: "some-long-key", Settings: some, HTTP: &http.Client{Transport: canned{status, body}}}))(t)
 			answer, err := m.Ask(t.Context(), question)
 			var e *llm.Error
 			switch {
