@@ -412,6 +412,7 @@ func Enumerations() schemaEnums {
 	enumerate(enums, observed.Start, observed.Stop, observed.Heartbeat, observed.ModeChanged, observed.Configuration, observed.Gap, observed.LostInCrash, observed.ToolDefinitionChanged)
 	enumerate(enums, observed.Closed, observed.Passing)
 	enumerate(enums, subject.System, subject.User, subject.Assistant, subject.Tool, subject.Reviewer, subject.Operator, subject.Recorder)
+	enumerate(enums, subject.Withheld, subject.Unsealed, subject.Cut, subject.Encoded, subject.Copied, subject.Wrong)
 	enumerate(enums, verify.Proved, verify.NotProved, verify.Refuted)
 	enumerate(enums, reputation.People, reputation.Models, reputation.Rules)
 	enumerate(enums, reputation.Scored, reputation.TooFew, reputation.Uncounted, reputation.Incomplete, reputation.Unproved)
