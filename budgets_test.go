@@ -18,13 +18,13 @@ var budgets = []struct {
 	what string
 	most int
 }{
-	{"lines of Go but tests", 138_200},
-	{"lines of tests in Go", 116_150},
-	{"packages", 96},
+	{"lines of Go but tests", 131_750},
+	{"lines of tests in Go", 112_400},
+	{"packages", 94},
 	{"modules in the program", 42},
-	{"lines of the second verifier", 8_625},
-	{"words of README, doc.go and docs", 78_250},
-	{"words of docs/format.md", 29_700},
+	{"lines of the second verifier", 8_495},
+	{"words of README, doc.go and docs", 78_100},
+	{"words of docs/format.md", 29_600},
 }
 
 func TestBudgets(t *testing.T) {
