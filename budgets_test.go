@@ -19,7 +19,7 @@ var budgets = []struct {
 	most int
 }{
 	{"lines of Go but tests", 131_750},
-	{"lines of tests in Go", 112_400},
+	{"lines of tests in Go", 112_370},
 	{"packages", 94},
 	{"modules in the program", 42},
 	{"lines of the second verifier", 8_495},

@@ -23,9 +23,14 @@ import (
 // brokenOff returns a trial that was cancelled after so many acts.
 func brokenOff(t *testing.T, h *jurattest.House, acts int) *trial.Reopened {
 	t.Helper()
+	return brokenOffOf(t, h, scripted(h, jury.FinalJudge), acts)
+}
+
+// brokenOffOf is brokenOff for a trial with this configuration.
+func brokenOffOf(t *testing.T, h *jurattest.House, config trial.Config, acts int) *trial.Reopened {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	config := scripted(h, jury.FinalJudge)
 	heard := 0
 	config.OnEvent = func(trial.Event) {
 		if heard++; heard == acts {
@@ -75,20 +80,9 @@ func TestResume(t *testing.T) {
 func TestResumeAfterTheEnd(t *testing.T) {
 	for _, ended := range [][2]*jury.Ended{{nil, {On: "2026-10-23"}}, {{On: "2026-10-23", Successor: "m"}, nil}} {
 		h := jurattest.New(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		config, heard := scripted(h, jury.MajorityVote), 0
+		config := scripted(h, jury.MajorityVote)
 		config.Settings.Seats[1].Ended = ended[0]
-		config.OnEvent = func(trial.Event) {
-			if heard++; heard == 4 {
-				cancel()
-			}
-		}
-		partial, err := trial.Run(ctx, config, jurattest.Case(t))
-		if !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
-		r := must.Get(trial.Reopen(t.Context(), h.Ledger, partial.ID))(t)
+		r := brokenOffOf(t, h, config, 4)
 		config = scripted(h, jury.MajorityVote)
 		config.Settings.Seats[1].Ended = ended[1]
 		done, err := trial.Resume(t.Context(), config, r)
@@ -102,25 +96,13 @@ func TestResumeAfterTheEnd(t *testing.T) {
 // settings stay those of the opening, each answer names its rules, and the records verify.
 func TestResumeByLaterRules(t *testing.T) {
 	h := jurattest.New(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	config := offline(h)
 	earlier := evidence.DigestOf([]byte("the rules of an earlier program"))
 	for i := range config.Settings.Seats {
 		config.Settings.Seats[i].Template = earlier
 	}
 	config.Settings.Judge.Template = earlier
-	heard := 0
-	config.OnEvent = func(trial.Event) {
-		if heard++; heard == 4 {
-			cancel()
-		}
-	}
-	partial, err := trial.Run(ctx, config, jurattest.Case(t))
-	if !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	r := must.Get(trial.Reopen(t.Context(), h.Ledger, partial.ID))(t)
+	r := brokenOffOf(t, h, config, 4)
 	done := must.Get(trial.Resume(t.Context(), offline(h), r))(t)
 	again, err := trial.Reopen(t.Context(), h.Ledger, done.ID)
 	if err != nil || !again.State.Finished || again.State.Settings.Seats[2].Template != earlier || again.State.Settings.Judge.Template != earlier {
@@ -378,19 +360,8 @@ func wantWhole(t *testing.T, h *jurattest.House, id string) {
 // them as it was begun. A panel with a model does not.
 func TestResumeKeepsTheRoundsOfRules(t *testing.T) {
 	h := jurattest.New(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	config, heard := offline(h), 0
-	config.OnEvent = func(trial.Event) {
-		if heard++; heard == 4 {
-			cancel()
-		}
-	}
-	partial, err := trial.Run(ctx, config, jurattest.Case(t))
-	if !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	r := must.Get(trial.Reopen(t.Context(), h.Ledger, partial.ID))(t)
+	config := offline(h)
+	r := brokenOffOf(t, h, config, 4)
 	now := offline(h)
 	now.Settings.MaxRounds = 0
 	now.Settings.Seats = slices.Clone(now.Settings.Seats)
