@@ -95,7 +95,7 @@
 //	trial         takes a case to a verdict; its read model
 //	schedule      queues and conducts trials, and sends their events
 //	acts          seal, accept, review, deliver; who may
-//	stats, lab    measure jurors and panels
+//	stats         measures jurors
 //
 // What is recorded:
 //

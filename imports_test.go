@@ -150,8 +150,6 @@ var importRules = []importRule{
 		"jurat/internal/ledger/sqlite", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary, logHashing},
 		"the test kit puts the real parts together, the default store among them, in a temporary folder"},
 	{"jurat/internal/stats", []string{"jurat/evidence", "jurat/jury", "jurat/internal/fault", "jurat/internal/jsonform", "jurat/internal/ledger", "jurat/internal/trial", jsonLibrary}, "it counts what the records of trials say"},
-	{"jurat/internal/lab", []string{"jurat/evidence", "jurat/jury", "jurat/internal/atomicfile", "jurat/internal/fault", "jurat/internal/installation", "jurat/internal/jsonform", "jurat/internal/ledger", "jurat/internal/plural", "jurat/internal/stats", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary},
-		"it holds trials in an installation of its own and measures them, for every panel"},
 	{"jurat/internal/importing", []string{"jurat/evidence", "jurat/evidence/observed", "jurat/internal/convo", "jurat/internal/fault", "jurat/internal/observe", "jurat/internal/subject", "jurat/internal/telemetry", jsonLibrary, "golang.org/x/sync/errgroup"},
 		"it reads files that others wrote, and makes acts of them; which log they go to, and who signs, is for its caller to know"},
 	{"jurat/internal/relay", []string{"jurat/evidence", "jurat/evidence/observed", "jurat/internal/fault", "jurat/internal/observe", jsonLibrary}, "it copies bytes and shows them to a witness, in the words of records; what is sealed of them is for the witness to know"},
@@ -182,8 +180,9 @@ var importRules = []importRule{
 	{"jurat/internal/tracing", []string{"jurat/internal/trial", "go.opentelemetry.io/proto/otlp/", "google.golang.org/protobuf/proto"}, "what is sent to a collector knows events and routes, and no record"},
 	{"jurat/cmd/jurat", []string{"jurat/", jsonLibrary, logHashing, "github.com/alecthomas/kong/", "golang.org/x/term/", "golang.org/x/text/width", "golang.org/x/sys/unix", "golang.org/x/crypto/sha3", "golang.org/x/crypto/x509roots/fallback"},
 		"the command wires everything"},
-	{"jurat/cmd/jurat-lab", []string{"jurat/evidence", "jurat/jury", "jurat/internal/atomicfile", "jurat/internal/config", "jurat/internal/fault", "jurat/internal/installation", "jurat/internal/jsonform", "jurat/internal/lab", "jurat/internal/panel", "jurat/internal/plural", "jurat/internal/stats", jsonLibrary, "github.com/alecthomas/kong/", "golang.org/x/crypto/x509roots/fallback"},
-		"it wires the laboratory, and holds no trial that others rely on"},
+	{"jurat/cmd/jurat-lab", []string{"jurat/evidence", "jurat/jury", "jurat/internal/atomicfile", "jurat/internal/config", "jurat/internal/fault", "jurat/internal/installation", "jurat/internal/jsonform", "jurat/internal/ledger",
+		"jurat/internal/panel", "jurat/internal/plural", "jurat/internal/stats", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary, "github.com/alecthomas/kong/", "golang.org/x/crypto/x509roots/fallback", "golang.org/x/sync/errgroup"},
+		"it holds trials in an installation of its own and measures them, for every panel"},
 	{"jurat", nil, "the tour imports nothing"},
 }
 

@@ -1,5 +1,36 @@
 // Command jurat-lab measures juries: panels on cases whose outcome is known, trials in a log, and votes of any jurors. docs/quality.md explains the
 // figures.
+//
+// # A laboratory is a folder
+//
+//	lab.json      its id, from which the ids of its trials follow
+//	data/         an installation of its own: no trial here is in another installation's log
+//	report.json   what was measured (Report), with every trial's figures
+//	report.html   the same as a page
+//	votes-PANEL.jsonl  the jurors' first votes, as 'jurat-lab calibrate' reads them
+//
+// # The sealed trials are the memory
+//
+// The id of a trial follows from the laboratory, the panel's settings, the evidence and the number of the repeat. There is no other list of what
+// was done. A run that was killed therefore goes on where it stopped: finished trials are read, unfinished ones resumed, and only
+// the others asked. A panel whose settings changed has other trials.
+//
+// # The ceiling is kept before a trial
+//
+// What was spent is what the sealed answers cost. Once that is the ceiling, no trial begins. Those that are under way end, each within its panel's own
+// ceiling, so that no answer is lost.
+//
+// # The unit is a case
+//
+// A case that was tried five times is still one case. Every interval counts cases, not trials: a case's part of a share is its mean over
+// its trials. So repeating trials makes a figure steadier, and never pretends to more cases than there are.
+//
+// # What is exact, and what is drawn
+//
+// Shares have the score interval of Wilson (1927). An area under a curve has the score interval (Newcombe 2006) with the variance of
+// Hanley and McNeil (1982); it does not shrink to a point at 0 or 1. Differences between two panels on the same cases have percentile
+// intervals of a bootstrap that draws cases, the good and the failed ones separately. Its random numbers come from a stated seed, so the
+// same trials give the same interval. All intervals are 95 %.
 package main
 
 import (
@@ -7,9 +38,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -22,9 +55,10 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback" // where the system has no root certificates, such as in a container
 
 	"jurat/evidence"
+	"jurat/internal/atomicfile"
+	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/jsonform"
-	"jurat/internal/lab"
 	"jurat/internal/plural"
 	"jurat/internal/stats"
 	"jurat/jury"
@@ -226,7 +260,7 @@ func readFile(file string) ([]byte, error) {
 }
 
 // show prints the parts of a report that one looks for first. The page has all.
-func (s streams) show(parts []lab.Part, dir string) (err error) {
+func (s streams) show(parts []Part, dir string) (err error) {
 	for _, p := range parts {
 		if p.Detail {
 			continue
@@ -318,13 +352,13 @@ func printStats(io streams, s *stats.Stats) error {
 		io.say("juries judged %s: %d safe_pass, %d needs_review, %d unsafe_fail; %d degraded, %d inconclusive", plural.Of(s.Trials, "trial"),
 			s.Verdicts[jury.SafePass], s.Verdicts[jury.NeedsReview], s.Verdicts[jury.UnsafeFail], s.Degraded, s.Inconclusive),
 		io.say("outcomes: %d safe_pass, %d needs_review, %d unsafe_fail; people decided on %s, and differed from the jury in %d; %d wait for a person",
-			s.Outcomes[jury.SafePass], s.Outcomes[jury.NeedsReview], s.Outcomes[jury.UnsafeFail], share(s.Decided, s.Trials), s.Changed, s.Open),
+			s.Outcomes[jury.SafePass], s.Outcomes[jury.NeedsReview], s.Outcomes[jury.UnsafeFail], partOf(s.Decided, s.Trials), s.Changed, s.Open),
 		io.agreement("after phase 1", s.AfterPhase1),
 		io.agreement("after the discussion", s.AfterDiscussion),
-		io.say("the discussion changed the majority's verdict in %s of %s that had one", share(s.ChangedByTalk, s.Discussed), plural.Of(s.Discussed, "trial")),
-		io.say("the final judgment is another than the majority's in %s of %s that came to one", share(s.ChangedByVerdict, s.Judged), plural.Of(s.Judged, "trial")),
+		io.say("the discussion changed the majority's verdict in %s of %s that had one", partOf(s.ChangedByTalk, s.Discussed), plural.Of(s.Discussed, "trial")),
+		io.say("the final judgment is another than the majority's in %s of %s that came to one", partOf(s.ChangedByVerdict, s.Judged), plural.Of(s.Judged, "trial")),
 		io.say("%s, %s with a change of position; of %s %s went to the majority, %s cite nothing new", plural.Of(s.Statements, "statement"),
-			share(s.Changes, s.Statements), plural.Of(s.Changes, "change"), share(s.ToMajority, s.Changes), share(s.Unsupported, s.Changes)),
+			partOf(s.Changes, s.Statements), plural.Of(s.Changes, "change"), partOf(s.ToMajority, s.Changes), partOf(s.Unsupported, s.Changes)),
 		io.table(rows))
 }
 
@@ -332,9 +366,156 @@ func (s streams) agreement(when string, a stats.Agreement) error {
 	return s.say("agreement %s: level %.2f, Fleiss' kappa %s, Krippendorff's alpha %s", when, a.Level, a.Kappa.Text("%.2f", 1), a.Alpha.Text("%.2f", 1))
 }
 
-func share(k, n int) string {
+func partOf(k, n int) string {
 	if n == 0 {
 		return "0"
 	}
 	return fmt.Sprintf("%d (%.0f %%)", k, 100*float64(k)/float64(n))
+}
+
+type labelsCmd struct {
+	Out  string `required:"" placeholder:"DIR" help:"A folder for the cases and their labels.json. It must be missing or empty."`
+	JSON bool   `name:"json" help:"Print {cases, good, failed, skipped} as JSON."`
+}
+
+// Help is shown by 'jurat-lab labels --help'.
+func (*labelsCmd) Help() string {
+	return `Writes a folder that 'jurat-lab run' takes: each case on which a person decided, as the jury saw it, and the person's decision as its label. A
+verdict that a person made safe_pass is good, one that is unsafe_fail failed. The last decision on a trial counts. Cases on which people contradict
+each other, or whose evidence was erased, are skipped and named.
+
+Remember when you read figures: the people had seen the verdict, and only disputed cases come before people. This
+measures with them:
+
+    jurat-lab run ./decided --jurors offline --out laboratory`
+}
+
+func (c *labelsCmd) Run(ctx context.Context, a *app, io streams) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		e, err := export(ctx, i.Ledger, c.Out, io.progress("records read"))
+		if err != nil {
+			return err
+		}
+		for _, skipped := range e.Skipped {
+			io.note("skipped %s", skipped)
+		}
+		if e.Cases == 0 {
+			return hint(errors.New("people have decided on no trial of this installation whose evidence is there: nothing was written"), "decisions are made at the desk (/reviews) of 'jurat serve'")
+		}
+		if c.JSON {
+			return io.json(e)
+		}
+		return io.say("%s in %s: %d good, %d failed", plural.Of(e.Cases, "case"), c.Out, e.Good, e.Failed)
+	})
+}
+
+const aboutVotes = `Votes are JSON Lines: {"item": "42", "juror": "juror-gpt", "vote": "unsafe_fail", "label": "unsafe_fail"}. A vote of null is an
+abstention. The label, where the right answer is known, may stand on any line of an item. "confidence" (0 to 1) may stand on each
+line, for the method weighted, and "model" and "template" (the digest of the seat's template) may say what gave the vote: weights then
+hold for that model and template alone, and no other takes them.`
+
+type calibrateCmd struct {
+	Votes string `required:"" placeholder:"FILE" help:"Votes in JSON Lines; - is standard input."`
+	Out   string `required:"" placeholder:"FILE" help:"The calibration file to write."`
+	JSON  bool   `name:"json" help:"Print the calibration as JSON, too."`
+}
+
+// Help is shown by 'jurat-lab calibrate --help'.
+func (*calibrateCmd) Help() string {
+	return aboutVotes + `
+
+Measured are, on items with a label: each juror's reliability, with a 95 % interval, and the weight that its vote gets (negative for a juror worse than chance, whose vote counts against its position); how the
+errors of each pair go together (phi coefficient); and how many independent votes the jurors are worth given that.`
+}
+
+func (c *calibrateCmd) Run(io streams) error {
+	ballots, err := readVotes(io.in, c.Votes)
+	if err != nil {
+		return err
+	}
+	measured, err := stats.Calibrate(ballots)
+	if err != nil {
+		return hint(err, "put the right answer as \"label\" on a line of each item that has one")
+	}
+	doc, err := document(measured)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Replace(c.Out, doc, 0o644); err != nil {
+		return err
+	}
+	if c.JSON {
+		return io.machine(doc)
+	}
+	tell := func(format string, args ...any) { err = errors.Join(err, io.say(format, args...)) }
+	tell("%d items with a label, %d choices", measured.Items, measured.Choices)
+	for _, j := range measured.Jurors {
+		tell("%-20s correct %d of %d (95 %% interval %.2f to %.2f), %d abstentions, weight %.3f",
+			j.Juror, j.Correct, j.Votes, j.Low, j.High, j.Abstentions, float64(j.Weight)/stats.Unit)
+	}
+	for _, pair := range measured.Pairs {
+		tell("errors of %s and %s: correlation %+.2f on %d items", pair.A, pair.B, pair.Correlation, pair.Items)
+	}
+	tell("worth %.2f independent votes", measured.EffectiveVotes)
+	if leader := measured.Leader(); leader != "" {
+		tell("%s weighs more than all others together: its vote always decides, and to follow it alone is the best that these weights can do", leader)
+	}
+	return err
+}
+
+type aggregateCmd struct {
+	Votes       string       `required:"" help:"Votes in JSON Lines; - is standard input."`
+	Method      stats.Method `required:"" help:"majority, weighted (by stated confidence) or calibrated (by the log-odds of measured reliability)." enum:"majority,weighted,calibrated"`
+	Calibration string       `help:"A calibration file, for the method calibrated. Without one, the labels among the votes are used."`
+	JSON        bool         `name:"json" help:"Print {verdicts, accuracy, labelled, correct} as JSON."`
+}
+
+// Help is shown by 'jurat-lab aggregate --help'.
+func (*aggregateCmd) Help() string {
+	return aboutVotes + `
+
+Each item gets one verdict: the choice whose votes weigh most, or null on a tie or if no vote weighs anything. With
+labels the accuracy is told; an item without a verdict counts as wrong. For each item, the method calibrated uses weights that were
+measured without that item's label, also if they come from a file.
+
+    jurat-lab aggregate --votes votes.jsonl --method calibrated --calibration calibration.json --json`
+}
+
+func (c *aggregateCmd) Run(io streams) error {
+	ballots, err := readVotes(io.in, c.Votes)
+	if err != nil {
+		return err
+	}
+	measured, err := stats.Load(c.Calibration)
+	if err != nil {
+		return hint(err, "'jurat-lab calibrate' writes such a file")
+	}
+	verdicts, err := stats.Aggregate(ballots, c.Method, measured)
+	if err != nil {
+		return hint(err, "measure the jurors with 'jurat-lab calibrate' and give --calibration FILE")
+	}
+	if c.JSON {
+		return io.json(verdicts)
+	}
+	for _, item := range slices.Sorted(maps.Keys(verdicts.Verdicts)) {
+		err = errors.Join(err, io.say("%s\t%s", item, verdicts.Verdicts[item].String()))
+	}
+	if verdicts.Accuracy != nil {
+		io.note("accuracy %.4f: %d of %d labelled items", *verdicts.Accuracy, verdicts.Correct, verdicts.Labelled)
+	}
+	return err
+}
+
+func readVotes(stdin io.Reader, file string) ([]stats.Ballot, error) {
+	if file == "-" {
+		return stats.Read(stdin)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	ballots, err := stats.Read(f)
+	fault.While(&err, "%s", file)
+	return ballots, err
 }

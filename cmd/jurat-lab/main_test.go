@@ -16,7 +16,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"jurat/internal/lab"
 	"jurat/internal/llm/llmtest"
 	"jurat/internal/must"
 	"jurat/jurattest"
@@ -187,10 +186,10 @@ func blind(c llmtest.Call) llmtest.Reply {
 }
 
 // labReport reads a laboratory's report.
-func labReport(t *testing.T, dir string) *lab.Report {
+func labReport(t *testing.T, dir string) *Report {
 	t.Helper()
 	doc := must.Get(os.ReadFile(filepath.Join(dir, "report.json")))(t)
-	r := new(lab.Report)
+	r := new(Report)
 	must.Do(t, json.Unmarshal(doc, r, json.RejectUnknownMembers(true)))
 	return r
 }

@@ -1,4 +1,4 @@
-package lab
+package main
 
 import (
 	"fmt"
@@ -19,13 +19,13 @@ import (
 )
 
 func TestLabels(t *testing.T) {
-	got := must.Get(ParseLabels([]byte(`{
+	got := must.Get(parseLabels([]byte(`{
  "a": {"outcome": "good"},
  "b": {"outcome": "failed", "kind": "wrong amount", "trade": "shop", "source": "an auditor"},
  "c": {"task_success": true, "why": "she got what she asked for", "source": "bench", "task": 2, "trial": "7"},
  "d": {"task_success": false}
 }`)))(t)
-	want := Labels{"a": {}, "b": {Failed: true, Kind: "wrong amount", Trade: "shop", Source: "an auditor"}, "c": {Source: "bench"}, "d": {Failed: true}}
+	want := Labels{"a": {Outcome: Good}, "b": {Outcome: Failed, Kind: "wrong amount", Trade: "shop", Source: "an auditor"}, "c": {Outcome: Good, Source: "bench"}, "d": {Outcome: Failed}}
 	must.Equal(t, cmp.Diff(want, got), "")
 }
 
@@ -51,11 +51,11 @@ func TestBrokenLabels(t *testing.T) {
 		{`{"a": {"outcome": "good", "outcome": "failed"}}`, "twice"},
 		{`{"a": {"outcome": "good"`, `want {"CASE":`},
 	} {
-		if _, err := ParseLabels([]byte(tt.doc)); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := parseLabels([]byte(tt.doc)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s\n got  %v\n want %s", tt.doc, err, tt.want)
 		}
 	}
-	_, err := ParseLabels([]byte(`{"a": {"outcome": "x"}, "b": {}, "c": {"outcome": "y"}}`))
+	_, err := parseLabels([]byte(`{"a": {"outcome": "x"}, "b": {}, "c": {"outcome": "y"}}`))
 	if n := strings.Count(err.Error(), "\n"); n != 2 {
 		t.Errorf("three problems are told at once, and not %d: %v", n+1, err)
 	}
@@ -66,7 +66,7 @@ func FuzzLabels(f *testing.F) {
 	f.Add([]byte(`{"a": {"task_success": false, "task": 1e9}}`))
 	f.Add([]byte(`{"a": [`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		if labels, err := ParseLabels(doc); err == nil && len(labels) == 0 {
+		if labels, err := parseLabels(doc); err == nil && len(labels) == 0 {
 			t.Error("no labels and no problem")
 		}
 	})
@@ -96,13 +96,13 @@ func folder(t *testing.T, names ...string) string {
 
 func TestLoadCases(t *testing.T) {
 	dir := folder(t, "a", "b", "c")
-	cases, unlabelled, err := LoadCases(dir, Labels{"a": {}, "b": {Failed: true}})
-	if err != nil || len(cases) != 2 || cases[1].Name != "b" || !cases[1].Failed || len(unlabelled) != 1 || unlabelled[0] != "c" {
+	cases, unlabelled, err := loadCases(dir, Labels{"a": {Outcome: Good}, "b": {Outcome: Failed}})
+	if err != nil || len(cases) != 2 || cases[1].Name != "b" || cases[1].Outcome != Failed || len(unlabelled) != 1 || unlabelled[0] != "c" {
 		t.Errorf("%v, %v, %v", cases, unlabelled, err)
 	}
 	dir = folder(t, "a", "twin=a")
 	must.Do(t, os.MkdirAll(filepath.Join(dir, "empty"), 0o755))
-	_, _, err = LoadCases(dir, Labels{"a": {}, "twin": {}, "gone": {}, "empty": {}})
+	_, _, err = loadCases(dir, Labels{"a": {}, "twin": {}, "gone": {}, "empty": {}})
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -216,17 +216,16 @@ func TestMedian(t *testing.T) {
 }
 
 // invented returns a run of two panels with random trials, of cases with these outcomes.
-func invented(t *testing.T, seed uint64, repeat int) (Config, *Run) {
-	t.Helper()
+func invented(seed uint64, repeat int) (*order, *Report) {
 	random := rand.New(rand.NewPCG(seed, 9))
 	seats := []jury.Seat{{JurorID: "one", Model: "m"}, {JurorID: "two", Model: "m"}, {JurorID: "three", Model: "m"}}
-	c := Config{Repeat: repeat, Panels: []Panel{{Name: "a", Settings: jury.Settings{Seats: seats}}, {Name: "b", Settings: jury.Settings{Seats: seats, MaxRounds: 1}}}}
-	run := &Run{}
+	o := &order{repeat: repeat, draw: stats.Bootstrap{Seed: 1, Samples: 50}, panels: []panel{{name: "a", settings: jury.Settings{Seats: seats}}, {name: "b", settings: jury.Settings{Seats: seats, MaxRounds: 1}}}}
+	run := o.report()
 	positions := []jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail}
-	for _, p := range c.Panels {
+	for _, p := range o.panels {
 		for i := range 14 {
 			for n := range repeat {
-				one := Trial{Panel: p.Name, Case: string(rune('a' + i)), Repeat: n + 1, Outcome: Good, Trade: []string{"x", "y"}[i/2%2], Position: positions[random.IntN(3)],
+				one := Trial{Panel: p.name, Case: string(rune('a' + i)), Repeat: n + 1, Outcome: Good, Trade: []string{"x", "y"}[i/2%2], Position: positions[random.IntN(3)],
 					Score: random.IntN(101), Answers: 3, Rounds: 1, AfterPhase1: positions[random.IntN(3)], AfterTalk: positions[random.IntN(3)], Cost: int64(random.IntN(1000))}
 				if i%2 == 1 {
 					one.Outcome = Failed
@@ -240,7 +239,7 @@ func invented(t *testing.T, seed uint64, repeat int) (Config, *Run) {
 			}
 		}
 	}
-	return c, run
+	return o, run
 }
 
 func near(t *testing.T, what string, got *float64, want float64) {
@@ -253,8 +252,9 @@ func near(t *testing.T, what string, got *float64, want float64) {
 // TestFiguresByCounting compares figures of random trials with counts that go over all of them one by one.
 func TestFiguresByCounting(t *testing.T) {
 	for seed := range uint64(20) {
-		c, run := invented(t, seed, 1)
-		g := Measure(c, run, Asked{Seed: 1, Samples: 20}).Panels[0].All
+		o, run := invented(seed, 1)
+		run.measure(o)
+		g := run.Panels[0].All
 		var good, failed, flaggedGood, flaggedFailed, accusedGood, pairs, above, found, bad, turned, toRight float64
 		for _, a := range run.Trials[:14] {
 			isBad := a.Outcome == Failed
@@ -315,17 +315,17 @@ func TestFiguresByCounting(t *testing.T) {
 
 // TestRepeatsAreNoCases: trials that repeat change no count of cases and no width of an interval.
 func TestRepeatsAreNoCases(t *testing.T) {
-	c, run := invented(t, 3, 1)
-	once := Measure(c, run, Asked{Seed: 1, Samples: 50})
-	c.Repeat = 3
-	tripled := &Run{}
-	for _, one := range run.Trials {
+	o, once := invented(3, 1)
+	once.measure(o)
+	o.repeat = 3
+	thrice := o.report()
+	for _, one := range once.Trials {
 		for n := range 3 {
 			one.Repeat = n + 1
-			tripled.Trials = append(tripled.Trials, one)
+			thrice.Trials = append(thrice.Trials, one)
 		}
 	}
-	thrice := Measure(c, tripled, Asked{Seed: 1, Samples: 50})
+	thrice.measure(o)
 	for i, pair := range [][2]Figure{{once.Panels[0].All.AUC, thrice.Panels[0].All.AUC}, {once.Panels[0].All.Accuracy, thrice.Panels[0].All.Accuracy},
 		{once.Panels[0].All.Precision, thrice.Panels[0].All.Precision}, {once.Panels[0].Jurors[1].AUC, thrice.Panels[0].Jurors[1].AUC}} {
 		near(t, "value", pair[1].Value, *pair[0].Value)
@@ -347,18 +347,18 @@ func TestRepeatsAreNoCases(t *testing.T) {
 
 // TestSingleIsChosenElsewhere: a juror who is best only thanks to one case is not chosen for that case.
 func TestSingleIsChosenElsewhere(t *testing.T) {
-	c, run := invented(t, 5, 1)
+	o, run := invented(5, 1)
 	all := rows(by(run.Trials, "a"))
 	for i := range all {
 		asked := map[string][]row{}
-		for _, seat := range c.Panels[0].Settings.Seats {
+		for _, seat := range o.panels[0].settings.Seats {
 			asked[seat.JurorID] = means(alone(all, seat.JurorID), 1)
 		}
-		before := best(c.Panels[0].Settings.Seats, asked, i)
+		before := best(o.panels[0].settings.Seats, asked, i)
 		for _, own := range asked { // whatever a juror says of this case
 			own[i].trials[0].mean, own[i].trials[0].Position = 1000, jury.SafePass
 		}
-		if after := best(c.Panels[0].Settings.Seats, asked, i); after != before {
+		if after := best(o.panels[0].settings.Seats, asked, i); after != before {
 			t.Errorf("case %d: %s, and %s after its own votes changed", i, before, after)
 		}
 	}
@@ -367,15 +367,17 @@ func TestSingleIsChosenElsewhere(t *testing.T) {
 // hostile is a name that a page must not obey.
 const hostile = `<b onclick="x()">&"'`
 
-// report is of two panels, with everything that a page can show.
-func report() *Report {
+// full is the report of two panels, with everything that a page can show.
+func full() *Report {
 	seats := []jury.Seat{{JurorID: "one", Provider: "openai", Model: "gpt-4o"}, {JurorID: "two", Provider: "gemini", Model: hostile}}
-	c := Config{Repeat: 2, Ceiling: 5_000_000, Panels: []Panel{{Name: "careful", Settings: jury.Settings{Seats: seats}}, {Name: hostile, Settings: jury.Settings{Seats: seats, MaxRounds: 2}}}}
-	run := &Run{Spent: 1_234_567, Stopped: "the run was interrupted", Left: []Left{{Panel: "careful", Case: "x", Repeat: 1}}}
-	for i, p := range c.Panels {
+	o := &order{repeat: 2, ceiling: 5_000_000, source: "labels.json", unlabelled: []string{"y"}, draw: stats.Bootstrap{Seed: 1, Samples: 200},
+		panels: []panel{{name: "careful", settings: jury.Settings{Seats: seats}}, {name: hostile, settings: jury.Settings{Seats: seats, MaxRounds: 2}}}}
+	run := o.report()
+	run.Settings.Spent, run.Settings.Stopped, run.Left = 1_234_567, "the run was interrupted", []Left{{Panel: "careful", Case: "x", Repeat: 1}}
+	for i, p := range o.panels {
 		for n := range 40 {
 			for r := range 2 {
-				t := Trial{Panel: p.Name, Case: fmt.Sprint("case ", n), Repeat: r + 1, Outcome: Good, Kind: []string{"refund", hostile}[n/2%2], Trade: []string{"airline", "shop", "library"}[n%3],
+				t := Trial{Panel: p.name, Case: fmt.Sprint("case ", n), Repeat: r + 1, Outcome: Good, Kind: []string{"refund", hostile}[n/2%2], Trade: []string{"airline", "shop", "library"}[n%3],
 					Position: jury.SafePass, Score: 60 + (n*7+i*13+r)%40, Answers: 7, Rounds: 1, AfterPhase1: jury.UnsafeFail, AfterTalk: jury.SafePass, Calls: 7, Cost: int64(20_000 + 1000*i), Waited: 4200}
 				if n%2 == 1 {
 					t.Outcome, t.Score = Failed, (n*11+i*29*n)%70
@@ -395,12 +397,13 @@ func report() *Report {
 			}
 		}
 	}
-	return Measure(c, run, Asked{Source: "labels.json", Unlabelled: []string{"y"}, Seed: 1, Samples: 200})
+	run.measure(o)
+	return run
 }
 
 // TestPage: the page works without script and network, in light and dark, and on a telephone nothing is wider than the screen.
 func TestPage(t *testing.T) {
-	doc := must.Get(Render(report()))(t)
+	doc := must.Get(render(full()))(t)
 	for _, never := range []string{"<script", "<b onclick", "http://", "https://", "NaN", "Inf"} {
 		if strings.Contains(string(doc), never) {
 			t.Errorf("the page has %q", never)

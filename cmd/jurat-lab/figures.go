@@ -1,4 +1,4 @@
-package lab
+package main
 
 import (
 	"cmp"
@@ -132,24 +132,25 @@ func rows(trials []*Trial) (list []row) {
 	return list
 }
 
-func strata(list []row) [][]int {
-	both := make([][]int, 2)
-	for i, r := range list {
+// between measures how a figure of one list of rows differs from that of another, in which each case has the same place.
+func between(draw stats.Bootstrap, a, b []row, figure func([]row) (float64, bool)) stats.Coefficient {
+	both, x, y := make([][]int, 2), make([]row, 0, len(a)), make([]row, 0, len(b))
+	for i, r := range a {
 		which := 0
 		if r.outcome == Failed {
 			which = 1
 		}
 		both[which] = append(both[which], i)
 	}
-	return both
-}
-
-func drawn(list []row, picked []int) []row {
-	some := make([]row, len(picked))
-	for i, at := range picked {
-		some[i] = list[at]
-	}
-	return some
+	return draw.Between(both, func(picked []int) (float64, bool) {
+		x, y = x[:0], y[:0]
+		for _, at := range picked {
+			x, y = append(x, a[at]), append(y, b[at])
+		}
+		of, okA := figure(x)
+		other, okB := figure(y)
+		return of - other, okA && okB
+	})
 }
 
 // share is the mean over rows of the share of their trials that have a property.
@@ -196,6 +197,8 @@ func auc(list []row, number func(*Trial) float64) (float64, bool) {
 	}
 	return rankAUC(good, failed)
 }
+
+func scoreAUC(list []row) (float64, bool) { return auc(list, score) }
 
 func aucFigure(list []row, number func(*Trial) float64) Figure {
 	value, defined := auc(list, number)
@@ -415,11 +418,7 @@ func single(p *PanelReport, list []row, draw stats.Bootstrap) *Single {
 		held = append(held, asked[juror][i])
 	}
 	s.AUC, s.Accuracy = aucFigure(held, score), share(held, rightly)
-	s.Difference = draw.Between(strata(list), func(picked []int) (float64, bool) {
-		a, okA := auc(drawn(list, picked), score)
-		b, okB := auc(drawn(held, picked), score)
-		return a - b, okA && okB
-	})
+	s.Difference = between(draw, list, held, scoreAUC)
 	return s
 }
 

@@ -1,7 +1,6 @@
-package lab
+package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +18,6 @@ import (
 	"jurat/evidence"
 	"jurat/internal/atomicfile"
 	"jurat/internal/fault"
-	"jurat/internal/jsonform"
 	"jurat/internal/ledger"
 	"jurat/internal/stats"
 	"jurat/internal/subject"
@@ -34,9 +32,9 @@ type Case struct {
 	Label
 }
 
-// LoadCases reads a folder of cases with their labels. Folders without a label are returned by name: they are not tried, because nothing could be
+// loadCases reads a folder of cases with their labels. Folders without a label are returned by name: they are not tried, because nothing could be
 // measured on them. The error joins all problems: a label without a case, a case that cannot be read, two cases with the same evidence.
-func LoadCases(folder string, labels Labels) (cases []Case, unlabelled []string, err error) {
+func loadCases(folder string, labels Labels) (cases []Case, unlabelled []string, err error) {
 	var problems []error
 	seen := map[evidence.Digest]string{}
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
@@ -111,12 +109,20 @@ func loadCase(dir string) (on *subject.Case, err error) {
 	return on, err
 }
 
+// An Outcome is what is known of a case.
+type Outcome string
+
+const (
+	Good   Outcome = "good"
+	Failed Outcome = "failed" // what the agent did was wrong
+)
+
 // A Label is what is known of a case. No juror sees it.
 type Label struct {
-	Failed bool   // what the agent did was wrong
-	Kind   string // of failure or of case, such as "injection"; "": not said
-	Trade  string // the field in which the agent works, such as "airline"; "": not said
-	Source string // who or what decided on the outcome; "": not said
+	Outcome Outcome `json:"-"`
+	Kind    string  `json:"kind"`   // of failure or of case, such as "injection"; "": not said
+	Trade   string  `json:"trade"`  // the field in which the agent works, such as "airline"; "": not said
+	Source  string  `json:"source"` // who or what decided on the outcome; "": not said
 }
 
 // Labels are labels by the names of cases.
@@ -127,36 +133,33 @@ const (
 	maxWord     = 200 // bytes of a kind, a trade, a source
 )
 
-// LabelsFile is the name of the labels file in a folder of cases.
-const LabelsFile = "labels.json"
+// labelsFile is the name of the labels file in a folder of cases.
+const labelsFile = "labels.json"
 
-// ReadLabels reads a labels file.
-func ReadLabels(file string) (Labels, error) {
-	doc, err := os.ReadFile(file)
+func readLabels(file string) (Labels, error) {
+	doc, err := readFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading labels: %w", err)
 	}
-	labels, err := ParseLabels(jsonform.CutMark(doc))
+	labels, err := parseLabels(doc)
 	fault.While(&err, "reading labels: %s", file)
 	return labels, err
 }
 
 // told is a label in a file. The laboratory ignores the last three members.
 type told struct {
+	Label
 	Outcome     *Outcome       `json:"outcome"`
 	TaskSuccess *bool          `json:"task_success"`
-	Kind        string         `json:"kind"`
-	Trade       string         `json:"trade"`
-	Source      string         `json:"source"`
 	Why         string         `json:"why"`
 	Task        jsontext.Value `json:"task"`
 	Trial       jsontext.Value `json:"trial"`
 }
 
-// ParseLabels reads labels: an object with a member for each case, named as the case's folder. Each has either "outcome", "good" or
+// parseLabels reads labels: an object with a member for each case, named as the case's folder. Each has either "outcome", "good" or
 // "failed", or "task_success", true or false. It may have "kind", "trade", "source", "why", "task" and "trial". Everything else is a problem.
 // The error joins up to 20 problems.
-func ParseLabels(doc []byte) (Labels, error) {
+func parseLabels(doc []byte) (Labels, error) {
 	var all map[string]told
 	if err := json.Unmarshal(doc, &all, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf(`%w: want {"CASE": {"outcome": "good" or "failed", "kind": "…", "trade": "…"}, …}, with a member for each folder of a case`, evidence.Steady(err))
@@ -187,8 +190,10 @@ func (t told) label() (Label, error) {
 	case !isWord(t.Kind) || !isWord(t.Trade) || !isWord(t.Source):
 		return Label{}, fmt.Errorf("want a kind, a trade and a source of at most %d bytes without control characters", maxWord)
 	}
-	failed := t.Outcome != nil && *t.Outcome == Failed || t.TaskSuccess != nil && !*t.TaskSuccess
-	return Label{failed, t.Kind, t.Trade, t.Source}, nil
+	if t.Label.Outcome = Good; t.Outcome != nil && *t.Outcome == Failed || t.TaskSuccess != nil && !*t.TaskSuccess {
+		t.Label.Outcome = Failed
+	}
+	return t.Label, nil
 }
 
 func isWord(text string) bool {
@@ -214,10 +219,10 @@ type decided struct {
 	material []byte
 }
 
-// Export writes a folder of cases with labels, from the trials of a log on which people decided: safe_pass is good, unsafe_fail is failed. The
+// export writes a folder of cases with labels, from the trials of a log on which people decided: safe_pass is good, unsafe_fail is failed. The
 // last decision on a trial counts. If decisions on trials of the same evidence contradict each other, the case is skipped. The folder must be
 // missing or empty.
-func Export(ctx context.Context, l *ledger.Ledger, dir string, progress func(done, total int64)) (*Exported, error) {
+func export(ctx context.Context, l *ledger.Ledger, dir string, progress func(done, total int64)) (*Exported, error) {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return nil, fmt.Errorf("%s is not empty: labels and cases go into a folder of their own", dir)
 	}
@@ -263,7 +268,10 @@ func decidedOn(ctx context.Context, l *ledger.Ledger, id string, chain []*eviden
 	if err != nil {
 		return nil, on, "", err
 	}
-	one = &decided{Label{Failed: outcome.Failed()}.outcome(), strings.ToValidUTF8(decisionSource+outcome.Decision.Reviewer, "\uFFFD"), id, reopened.Case.Material()}
+	one = &decided{Good, strings.ToValidUTF8(decisionSource+outcome.Decision.Reviewer, "\uFFFD"), id, reopened.Case.Material()}
+	if outcome.Failed() {
+		one.Outcome = Failed
+	}
 	return one, reopened.Case.Digest(), "", nil
 }
 
@@ -287,26 +295,11 @@ func (e *Exported) write(dir string, labels map[string]*decided) error {
 			return fmt.Errorf("writing case: %w", err)
 		}
 	}
-	doc, err := json.Marshal(labels, json.Deterministic(true), jsontext.WithIndent("  "))
+	doc, err := document(labels)
 	if err != nil {
 		return err
 	}
-	return atomicfile.Create(filepath.Join(dir, LabelsFile), append(doc, '\n'), 0o644)
-}
-
-// An Outcome is what is known of a case.
-type Outcome string
-
-const (
-	Good   Outcome = "good"
-	Failed Outcome = "failed"
-)
-
-func (l Label) outcome() Outcome {
-	if l.Failed {
-		return Failed
-	}
-	return Good
+	return atomicfile.Create(filepath.Join(dir, labelsFile), doc, 0o644)
 }
 
 // A Trial is what the records of one trial say, beside what is known of its case.
@@ -369,7 +362,7 @@ func observe(c *cell, records []*evidence.Record) (*Trial, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.trial(), err)
 	}
-	t := &Trial{Panel: c.panel.Name, Case: c.on.Name, Repeat: c.repeat, ID: c.trial(), Outcome: c.on.outcome(), Kind: c.on.Kind, Trade: c.on.Trade,
+	t := &Trial{Panel: c.panel.name, Case: c.on.Name, Repeat: c.repeat, ID: c.trial(), Outcome: c.on.Outcome, Kind: c.on.Kind, Trade: c.on.Trade,
 		Length: len(c.on.On.Messages), Position: result.FinalVerdict, Score: result.FinalScore, Degraded: result.Degraded,
 		AfterPhase1: result.Phase1Verdict, AfterTalk: result.DiscussionVerdict, Rounds: result.TotalRounds, Changes: len(result.Changes),
 		Findings: []Found{}}
@@ -425,12 +418,4 @@ func (t *Trial) said(all []*trial.Said) {
 	for _, latency := range slowest {
 		t.Waited += latency
 	}
-}
-
-// sort puts trials in the order of the plan, and what is left by panel, repeat and case.
-func (r *Run) sort(order map[string]int) {
-	slices.SortFunc(r.Trials, func(a, b Trial) int { return order[a.ID] - order[b.ID] })
-	slices.SortFunc(r.Left, func(a, b Left) int {
-		return cmp.Or(strings.Compare(a.Panel, b.Panel), a.Repeat-b.Repeat, strings.Compare(a.Case, b.Case))
-	})
 }

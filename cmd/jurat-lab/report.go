@@ -1,4 +1,4 @@
-package lab
+package main
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"html/template"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/go-json-experiment/json"
 
@@ -17,8 +16,8 @@ import (
 	"jurat/jury"
 )
 
-// ReportFormat is the version of report.json.
-const ReportFormat = "jurat/lab/v1"
+// reportFormat is the version of report.json.
+const reportFormat = "jurat/lab/v1"
 
 // A Report says how good verdicts were. All shares count cases.
 type Report struct {
@@ -44,6 +43,14 @@ type Settings struct {
 	Stopped string `json:"stopped,omitzero"`         // why the run ended early
 	Seed    uint64 `json:"seed"`                     // of the bootstrap
 	Samples int    `json:"samples"`
+}
+
+// Left is a trial without a verdict.
+type Left struct {
+	Panel  string `json:"panel"`
+	Case   string `json:"case"`
+	Repeat int    `json:"repeat"`
+	Why    string `json:"why"`
 }
 
 // Known says what the labels are.
@@ -158,43 +165,46 @@ type Comparison struct {
 	Better      string            `json:"better"` // the panel whose AUC is higher, if the interval of the difference does not hold 0; "": neither is shown to be
 }
 
-// Asked says how a report is to be made.
-type Asked struct {
-	Source     string   // the labels file
-	Unlabelled []string // cases that were not tried
-	Seed       uint64   // of the bootstrap
-	Samples    int      // 0: 2,000
+// report is the report of an order without its trials.
+func (o *order) report() *Report {
+	return &Report{Format: reportFormat, Settings: Settings{Repeat: o.repeat, Ceiling: o.ceiling, Seed: o.draw.Seed, Samples: o.draw.Samples},
+		Labels: known(o), Panels: []PanelReport{}, Comparisons: []Comparison{}, Trials: []Trial{}, Left: []Left{}}
 }
 
-const defaultSamples = 2000
-
-// Measure makes the report of a run.
-func Measure(c Config, run *Run, asked Asked) *Report {
-	draw := stats.Bootstrap{Seed: asked.Seed, Samples: asked.Samples}
-	if draw.Samples == 0 {
-		draw.Samples = defaultSamples
+// add notes what became of a trial.
+func (r *Report) add(c *cell) {
+	if c.found == nil {
+		r.Left = append(r.Left, Left{Panel: c.panel.name, Case: c.on.Name, Repeat: c.repeat, Why: c.why})
+		return
 	}
-	r := &Report{Format: ReportFormat, Settings: Settings{Repeat: max(1, c.Repeat), Ceiling: c.Ceiling, Spent: run.Spent, Earlier: run.Earlier,
-		Stopped: run.Stopped, Seed: draw.Seed, Samples: draw.Samples},
-		Labels: known(c.Cases, asked), Panels: []PanelReport{}, Comparisons: []Comparison{},
-		Trials: slices.Concat([]Trial{}, run.Trials), Left: slices.Concat([]Left{}, run.Left)}
-	for i := range c.Panels {
-		r.Panels = append(r.Panels, panelReport(&c.Panels[i], run, draw))
+	r.Trials = append(r.Trials, *c.found)
+	if c.earlier {
+		r.Settings.Earlier++
+	}
+}
+
+// measure adds the figures of the trials.
+func (r *Report) measure(o *order) {
+	for i := range o.panels {
+		r.Panels = append(r.Panels, r.panel(&o.panels[i], o.draw))
 	}
 	for i := range r.Panels {
 		for j := range r.Panels[i+1:] {
-			r.Comparisons = append(r.Comparisons, compare(&r.Panels[i], &r.Panels[i+1+j], run, draw))
+			r.Comparisons = append(r.Comparisons, r.compare(&r.Panels[i], &r.Panels[i+1+j], o.draw))
 		}
 	}
-	r.Length = lengths(c.Cases)
+	var list []row
+	for _, c := range o.cases {
+		list = append(list, row{c.Name, c.Outcome, []*Trial{{Length: len(c.On.Messages)}}})
+	}
+	r.Length = aucFigure(list, func(t *Trial) float64 { return -float64(t.Length) })
 	r.Unmeasured = unmeasured(r)
-	return r
 }
 
-func known(cases []Case, asked Asked) Known {
-	k := Known{Source: asked.Source, Cases: len(cases), Sources: []string{}, Unlabelled: slices.Concat([]string{}, asked.Unlabelled)}
-	for _, c := range cases {
-		if c.Failed {
+func known(o *order) Known {
+	k := Known{Source: o.source, Cases: len(o.cases), Sources: []string{}, Unlabelled: slices.Concat([]string{}, o.unlabelled)}
+	for _, c := range o.cases {
+		if c.Outcome == Failed {
 			k.Failed++
 		} else {
 			k.Good++
@@ -207,15 +217,6 @@ func known(cases []Case, asked Asked) Known {
 	return k
 }
 
-// lengths is what the number of messages alone tells.
-func lengths(cases []Case) Figure {
-	var list []row
-	for _, c := range cases {
-		list = append(list, row{c.Name, c.outcome(), []*Trial{{Length: len(c.On.Messages)}}})
-	}
-	return aucFigure(list, func(t *Trial) float64 { return -float64(t.Length) })
-}
-
 func by(trials []Trial, panel string) (list []*Trial) {
 	for i := range trials {
 		if trials[i].Panel == panel {
@@ -225,14 +226,13 @@ func by(trials []Trial, panel string) (list []*Trial) {
 	return list
 }
 
-func panelReport(panel *Panel, run *Run, draw stats.Bootstrap) PanelReport {
-	trials := by(run.Trials, panel.Name)
+func (r *Report) panel(of *panel, draw stats.Bootstrap) PanelReport {
+	trials := by(r.Trials, of.name)
 	list := rows(trials)
-	p := PanelReport{Name: panel.Name, Settings: panel.Settings, Trials: len(trials), Offline: offline(&panel.Settings), All: group("", trials),
+	p := PanelReport{Name: of.name, Settings: of.settings, Digest: of.digest, Trials: len(trials), Offline: offline(&of.settings), All: group("", trials),
 		ByKind: byTag(trials, func(t *Trial) string { return t.Kind }), ByTrade: byTag(trials, func(t *Trial) string { return t.Trade })}
-	p.Digest, _ = panel.digest() // Hold has refused a panel that has none
-	for _, l := range run.Left {
-		if l.Panel == panel.Name {
+	for _, l := range r.Left {
+		if l.Panel == of.name {
 			p.Left++
 		}
 	}
@@ -283,36 +283,24 @@ func retest(list []row) Figure {
 	return shareFigure(sum, cases)
 }
 
-func compare(a, b *PanelReport, run *Run, draw stats.Bootstrap) Comparison {
+func (r *Report) compare(a, b *PanelReport, draw stats.Bootstrap) Comparison {
 	c := Comparison{A: a.Name, B: b.Name}
-	type place struct {
-		on     string
-		repeat int
-	}
-	others := map[place]*Trial{}
-	for _, t := range by(run.Trials, b.Name) {
-		others[place{t.Case, t.Repeat}] = t
-	}
 	var left, right []*Trial
-	for _, t := range by(run.Trials, a.Name) {
-		if other := others[place{t.Case, t.Repeat}]; other != nil {
-			left, right = append(left, t), append(right, other)
+	others := by(r.Trials, b.Name)
+	for _, t := range by(r.Trials, a.Name) {
+		i := slices.IndexFunc(others, func(other *Trial) bool { return other.Case == t.Case && other.Repeat == t.Repeat })
+		if i >= 0 {
+			left, right = append(left, t), append(right, others[i])
 		}
 	}
 	ra, rb := rows(left), rows(right) // in the same order, because the trials are
 	c.Cases, c.Small = len(ra), small(ra)
-	between := func(figure func([]row) (float64, bool)) stats.Coefficient {
-		return draw.Between(strata(ra), func(picked []int) (float64, bool) {
-			x, okX := figure(drawn(ra, picked))
-			y, okY := figure(drawn(rb, picked))
-			return x - y, okX && okY
-		})
-	}
-	c.AUC = between(func(list []row) (float64, bool) { return auc(list, score) })
-	c.Accuracy = between(func(list []row) (float64, bool) { return rate(list, rightly) })
-	c.FlaggedGood = between(func(list []row) (float64, bool) { return rate(of(list, Good), isFlagged) })
-	c.Recall = between(func(list []row) (float64, bool) { return rate(of(list, Failed), isFlagged) })
-	c.Cost = between(meanCost)
+	differ := func(figure func([]row) (float64, bool)) stats.Coefficient { return between(draw, ra, rb, figure) }
+	c.AUC = differ(scoreAUC)
+	c.Accuracy = differ(func(list []row) (float64, bool) { return rate(list, rightly) })
+	c.FlaggedGood = differ(func(list []row) (float64, bool) { return rate(of(list, Good), isFlagged) })
+	c.Recall = differ(func(list []row) (float64, bool) { return rate(of(list, Failed), isFlagged) })
+	c.Cost = differ(meanCost)
 	if c.AUC.Low != nil && *c.AUC.Low > 0 {
 		c.Better = a.Name
 	} else if c.AUC.High != nil && *c.AUC.High < 0 {
@@ -373,19 +361,21 @@ type Part struct {
 //go:embed report.html
 var source string
 
-var page = sync.OnceValue(func() *template.Template { return template.Must(template.New("report").Parse(source)) })
-
-// Render returns the report as a page, which needs neither script nor network.
-func Render(r *Report) ([]byte, error) {
+// render returns the report as a page, which needs neither script nor network.
+func render(r *Report) ([]byte, error) {
 	var out bytes.Buffer
-	if err := page().Execute(&out, r.Parts()); err != nil {
+	page, err := template.New("report").Parse(source)
+	if err == nil {
+		err = page.Execute(&out, r.parts())
+	}
+	if err != nil {
 		return nil, fmt.Errorf("writing page: %w", err)
 	}
 	return out.Bytes(), nil
 }
 
-// Parts is the report for people, in the order of reading.
-func (r *Report) Parts() []Part {
+// parts is the report for people, in the order of reading.
+func (r *Report) parts() []Part {
 	head := Part{Text: []string{fmt.Sprintf("%s, %d good and %d failed (%s); %s, %d of them held before.", plural.Of(r.Labels.Cases, "case"), r.Labels.Good, r.Labels.Failed, r.Labels.Source,
 		plural.Of(len(r.Trials), "trial"), r.Settings.Earlier)}, Caption: "Each panel on all cases. Intervals are 95 %, and count cases. Bare length is what the number of messages alone tells",
 		Table: [][]string{groupHead("panel")}}
@@ -495,16 +485,16 @@ type vote struct {
 	stats.Made
 }
 
-// Votes writes the first votes of a panel's jurors, of the first repeat alone: repeats of a case are not independent items. The right
+// votesOf writes the first votes of a panel's jurors, of the first repeat alone: repeats of a case are not independent items. The right
 // answer is safe_pass for a good case and unsafe_fail for a failed one, so needs_review is never right. A juror that took another position when
 // it was asked again abstains: that is what weights are applied to.
-func Votes(trials []Trial, panel *Panel) ([]byte, error) {
+func votesOf(trials []Trial, of *panel) ([]byte, error) {
 	var out bytes.Buffer
 	made := map[string]stats.Made{}
-	for _, seat := range panel.Settings.Seats {
+	for _, seat := range of.settings.Seats {
 		made[seat.JurorID] = stats.Made{Model: seat.Model, Template: seat.Template.String()}
 	}
-	for _, t := range by(trials, panel.Name) {
+	for _, t := range by(trials, of.name) {
 		if t.Repeat != 1 {
 			continue
 		}
