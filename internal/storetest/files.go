@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,247 +23,228 @@ type OpenFiles func(t *testing.T) filestore.Store
 
 // Files checks file stores against the contract of filestore.Store. Every call of place makes a new, empty store.
 func Files(t *testing.T, place func(t *testing.T) OpenFiles) {
-	for name, test := range map[string]func(*testing.T, OpenFiles){
-		"read":         read,
-		"create":       create,
-		"replace":      replace,
-		"rename":       rename,
-		"remove":       remove,
+	for name, test := range map[string]func(*shelf){
+		"steps":        steps,
 		"list":         list,
-		"long list":    longList,
 		"names":        names,
 		"contents":     contents,
 		"many at once": manyAtOnce,
 		"ended":        ended,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, place(t)) })
+		t.Run(name, func(t *testing.T) { test(&shelf{t, place(t), map[string]string{}, map[string]bool{}}) })
 	}
 }
 
-// both are the names of a file that is not a secret and of one that is.
-var both = []string{"a/b/plain.json", "a/b/secret.key"}
-
-func wantContent(t *testing.T, c filestore.Store, name, content string) {
-	t.Helper()
-	if got, err := c.Read(t.Context(), name); err != nil || string(got) != content {
-		t.Errorf("%s holds %q, %v; want %q", name, got, err, content)
-	}
+// A shelf is a file store under test, and what it must have.
+type shelf struct {
+	*testing.T
+	open OpenFiles
+	has  map[string]string
+	once map[string]bool // all names that it ever had, or could have
 }
 
-func wantNone(t *testing.T, c filestore.Store, names ...string) {
-	t.Helper()
-	for _, name := range names {
-		if got, err := c.Read(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s holds %q, %v; want fs.ErrNotExist", name, got, err)
+// do calls a method of a store that is opened anew, expects an error, and that the store then has what it must have.
+func (s *shelf) do(want error, method, name, with string) {
+	s.Helper()
+	c, err := s.open(s.T), error(nil)
+	switch method {
+	case "create":
+		err = c.Create(s.Context(), name, []byte(with))
+	case "replace":
+		err = c.Replace(s.Context(), name, []byte(with))
+	case "rename":
+		err = c.Rename(s.Context(), name, with)
+	case "remove":
+		err = c.Remove(s.Context(), name)
+	}
+	if must.Want(s, err, want); want == nil {
+		content := s.has[name]
+		switch delete(s.has, name); method {
+		case "create", "replace":
+			s.has[name] = with
+		case "rename":
+			s.has[with] = content
 		}
 	}
+	s.once[name] = true
+	s.agrees()
 }
 
-func read(t *testing.T, open OpenFiles) {
-	wantNone(t, open(t), "none", "a/none.key")
-	for _, name := range both {
-		must.Do(t, open(t).Create(t.Context(), name, []byte("content")))
-		wantContent(t, open(t), name, "content")
-		got, err := open(t).Read(t.Context(), name)
-		must.Do(t, err)
-		got[0] = 'X' // the result belongs to the caller
-		wantContent(t, open(t), name, "content")
-	}
-}
-
-func create(t *testing.T, open OpenFiles) {
-	for _, name := range both {
-		must.Do(t, open(t).Create(t.Context(), name, []byte("first")))
+// agrees compares each file with what it must have.
+func (s *shelf) agrees() {
+	s.Helper()
+	for name := range s.once {
+		content, there := s.has[name]
 		for range 2 {
-			if err := open(t).Create(t.Context(), name, []byte("second")); !errors.Is(err, fs.ErrExist) {
-				t.Errorf("%s: %v, want fs.ErrExist", name, err)
+			got, err := s.open(s.T).Read(s.Context(), name)
+			if string(got) != content || there != (err == nil) || !there && !errors.Is(err, fs.ErrNotExist) {
+				s.Errorf("%s holds %q, %v; want %q", name, got, err, content)
 			}
-		}
-		wantContent(t, open(t), name, "first")
-	}
-}
-
-func replace(t *testing.T, open OpenFiles) {
-	for _, name := range both {
-		for _, content := range []string{"one", "", "another"} {
-			must.Do(t, open(t).Replace(t.Context(), name, []byte(content)))
-			wantContent(t, open(t), name, content)
+			clear(got) // the result belongs to the caller
 		}
 	}
 }
 
-func rename(t *testing.T, open OpenFiles) {
-	for _, name := range both {
-		must.Want(t, open(t).Rename(t.Context(), name, name+"2"), fs.ErrNotExist)
-	}
-	must.Do(t, open(t).Create(t.Context(), "a/one.key", []byte("one")))
-	must.Do(t, open(t).Rename(t.Context(), "a/one.key", "a/two.key"))
-	wantNone(t, open(t), "a/one.key")
-	wantContent(t, open(t), "a/two.key", "one")
-	must.Do(t, open(t).Create(t.Context(), "a/one.key", []byte("other")))
-	must.Do(t, open(t).Rename(t.Context(), "a/one.key", "a/two.key"))
-	wantNone(t, open(t), "a/one.key")
-	wantContent(t, open(t), "a/two.key", "other")
-	must.Do(t, open(t).Rename(t.Context(), "a/two.key", "a/two.key"))
-	wantContent(t, open(t), "a/two.key", "other")
-	must.Do(t, open(t).Create(t.Context(), "a/one.key", []byte("one"))) // the name can be used again
-}
-
-func remove(t *testing.T, open OpenFiles) {
-	for _, name := range both {
-		must.Do(t, open(t).Create(t.Context(), name, []byte("content")))
-		must.Do(t, open(t).Remove(t.Context(), name))
-		wantNone(t, open(t), name)
-		if err := open(t).Remove(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: removed twice: %v", name, err)
+// steps takes the steps of all methods, with a file that is not a secret and with one that is.
+func steps(s *shelf) {
+	for _, end := range []string{".json", ".key"} {
+		one, two := "a/b/one"+end, "a/b/two"+end
+		for _, step := range []struct {
+			want               error
+			method, name, with string
+		}{
+			{fs.ErrNotExist, "rename", one, two},
+			{fs.ErrNotExist, "remove", one, ""},
+			{fs.ErrNotExist, "remove", "no/such/file", ""},
+			{nil, "create", one, "first"},
+			{fs.ErrExist, "create", one, "second"},
+			{fs.ErrExist, "create", one, "second"},
+			{nil, "replace", one, ""},
+			{nil, "replace", one, "another"},
+			{nil, "rename", one, two},
+			{nil, "create", one, "other"},
+			{nil, "rename", one, two},
+			{nil, "rename", two, two},
+			{nil, "create", one, "one"}, // the name can be used again
+			{nil, "remove", two, ""},
+			{fs.ErrNotExist, "remove", two, ""},
+			{nil, "replace", two, "new"},
+		} {
+			s.do(step.want, step.method, step.name, step.with)
 		}
 	}
-	must.Want(t, open(t).Remove(t.Context(), "no/such/file"), fs.ErrNotExist)
 }
 
-func listed(t *testing.T, c filestore.Store, folder string) []string {
-	t.Helper()
-	var got []string
-	must.Do(t, c.List(t.Context(), folder, func(name string) error { got = append(got, name); return nil }))
-	slices.Sort(got)
-	return got
-}
-
-func list(t *testing.T, open OpenFiles) {
-	if got := listed(t, open(t), "a"); len(got) > 0 {
-		t.Errorf("an empty file store has %v", got)
-	}
-	all := []string{"a/b/1.json", "a/b/2.key", "a/b/c/3.key", "a/c/0.json"}
-	for _, name := range append([]string{"a.key", "a-b/x", "ab/x", "b/a/x", "a%/x", "A/x"}, all...) {
-		must.Do(t, open(t).Create(t.Context(), name, []byte("content")))
-	}
-	if got := listed(t, open(t), "a"); !slices.Equal(got, all) {
-		t.Errorf("below a are %v, want %v", got, all)
-	}
-	if got := listed(t, open(t), "a/b"); !slices.Equal(got, all[:3]) {
-		t.Errorf("below a/b are %v, want %v", got, all[:3])
-	}
-	if got := listed(t, open(t), "none"); len(got) > 0 {
-		t.Errorf("below none are %v", got)
-	}
-	stop := errors.New("enough")
-	n := 0
-	if err := open(t).List(t.Context(), "a", func(string) error { n++; return stop }); !errors.Is(err, stop) || n != 1 {
-		t.Errorf("after %d names: %v", n, err)
-	}
-	c := open(t)
-	must.Do(t, c.List(t.Context(), "a", func(name string) error { return c.Remove(t.Context(), name) })) // found may change the store
-	if got := listed(t, c, "a"); len(got) > 0 {
-		t.Errorf("%v are left", got)
+// lists expects the names below some folders.
+func (s *shelf) lists(folders ...string) {
+	s.Helper()
+	for _, folder := range folders {
+		var got []string
+		must.Do(s, s.open(s.T).List(s.Context(), folder, func(name string) error { got = append(got, name); return nil }))
+		slices.Sort(got)
+		want := slices.DeleteFunc(slices.Sorted(maps.Keys(s.has)), func(name string) bool { return !strings.HasPrefix(name, folder+"/") })
+		if !slices.Equal(got, want) {
+			s.Errorf("below %s are %d: %.500v, want %d: %.500v", folder, len(got), got, len(want), want)
+		}
 	}
 }
 
-func longList(t *testing.T, open OpenFiles) {
-	c := open(t)
-	var all []string
+func list(s *shelf) {
+	s.lists("a")
+	for _, name := range []string{"a.key", "a-b/x", "ab/x", "b/a/x", "a%/x", "A/x", "a/b/1.json", "a/b/2.key", "a/b/c/3.key", "a/c/0.json"} {
+		s.do(nil, "create", name, "content")
+	}
+	s.lists("a", "a/b", "none")
+	c, stop, n := s.open(s.T), errors.New("enough"), 0
+	must.Want(s, c.List(s.Context(), "a", func(string) error { n++; return stop }), stop)
+	must.Equal(s, n, 1)
+	must.Do(s, c.List(s.Context(), "a", func(name string) error { // found may change the store
+		delete(s.has, name)
+		return c.Remove(s.Context(), name)
+	}))
+	s.lists("a")
+	s.agrees()
+
+	var many []string
 	for n := range 2345 {
-		all = append(all, fmt.Sprintf("long/%02x/%04d.json", n%3, n))
+		many = append(many, fmt.Sprintf("long/%02x/%04d.json", n%3, n))
+		s.has[many[n]] = ""
 	}
-	var wg sync.WaitGroup
-	for part := range slices.Chunk(all, 500) {
-		wg.Go(func() {
+	var all sync.WaitGroup
+	for part := range slices.Chunk(many, 500) {
+		all.Go(func() {
 			for _, name := range part {
-				must.Want(t, c.Create(t.Context(), name, nil), nil)
+				must.Want(s, c.Create(s.Context(), name, nil), nil)
 			}
 		})
 	}
-	wg.Wait()
-	slices.Sort(all)
-	if got := listed(t, c, "long"); !slices.Equal(got, all) {
-		t.Errorf("%d are listed, want %d", len(got), len(all))
+	all.Wait()
+	s.lists("long")
+}
+
+// changes calls all methods that change a store.
+func changes(ctx context.Context, c filestore.Store, name, other string) map[string]error {
+	return map[string]error{"Create": c.Create(ctx, name, nil), "Replace": c.Replace(ctx, name, nil), "Remove": c.Remove(ctx, name),
+		"Rename to": c.Rename(ctx, other, name), "Rename": c.Rename(ctx, name, other)}
+}
+
+func (s *shelf) refuses(errs map[string]error, name string, want error) {
+	s.Helper()
+	for what, err := range errs {
+		if !errors.Is(err, want) {
+			s.Errorf("%s %q: %v", what, name, err)
+		}
 	}
 }
 
 // ended checks that a call with an ended context changes nothing.
-func ended(t *testing.T, open OpenFiles) {
-	c := open(t)
-	must.Do(t, c.Create(t.Context(), "a/b", []byte("content")))
-	ctx, end := context.WithCancel(t.Context())
+func ended(s *shelf) {
+	s.do(nil, "create", "a/b", "content")
+	ctx, end := context.WithCancel(s.Context())
 	end()
-	_, err := c.Read(ctx, "a/b")
-	for what, err := range map[string]error{"Read": err, "Create": c.Create(ctx, "a/c", nil), "Replace": c.Replace(ctx, "a/b", nil),
-		"Rename": c.Rename(ctx, "a/b", "a/c"), "Remove": c.Remove(ctx, "a/b"),
-		"List": c.List(ctx, "a", func(string) error { return nil })} {
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", what, err)
-		}
+	c := s.open(s.T)
+	for _, name := range []string{"a/b", "a/c"} {
+		errs := changes(ctx, c, name, "a/d")
+		_, errs["Read"] = c.Read(ctx, name)
+		errs["List"] = c.List(ctx, "a", func(string) error { return nil })
+		s.refuses(errs, name, context.Canceled)
+		s.once[name], s.once["a/d"] = true, true
 	}
-	wantContent(t, c, "a/b", "content")
-	wantNone(t, c, "a/c")
+	s.agrees()
 }
 
 // names checks that no name leads out of a file store.
-func names(t *testing.T, open OpenFiles) {
-	c := open(t)
+func names(s *shelf) {
+	c := s.open(s.T)
 	for _, name := range []string{"", "/", "/etc/passwd", "..", "../x", "a/../../x", "a//b", "a/", "./a"} {
-		for what, err := range map[string]error{"Create": c.Create(t.Context(), name, nil), "Replace": c.Replace(t.Context(), name, nil), "Remove": c.Remove(t.Context(), name),
-			"Rename to": c.Rename(t.Context(), "x", name), "Rename": c.Rename(t.Context(), name, "x")} {
-			if !errors.Is(err, fs.ErrInvalid) {
-				t.Errorf("%s %q: %v", what, name, err)
-			}
-		}
-		if _, err := c.Read(t.Context(), name); !errors.Is(err, fs.ErrInvalid) {
-			t.Errorf("Read %q: %v", name, err)
-		}
+		errs := changes(s.Context(), c, name, "x")
+		_, errs["Read"] = c.Read(s.Context(), name)
+		s.refuses(errs, name, fs.ErrInvalid)
 	}
 	for _, name := range []string{"日本/é.key", "a'b/\"x\".json", "a b/%_\\.json"} {
-		must.Do(t, c.Create(t.Context(), name, []byte(name)))
-		wantContent(t, open(t), name, name)
-		if c.Where(name) == "" {
-			t.Errorf("Where(%q) is empty", name)
+		if s.do(nil, "create", name, name); c.Where(name) == "" {
+			s.Errorf("Where(%q) is empty", name)
 		}
 	}
 }
 
-func contents(t *testing.T, open OpenFiles) {
+func contents(s *shelf) {
 	all := make([]byte, 256)
 	for n := range all {
 		all[n] = byte(n)
 	}
 	for n, content := range [][]byte{nil, {0}, all, bytes.Repeat(all, 5000)} {
 		for _, extension := range []string{".key", ".json"} {
-			name := fmt.Sprint("contents/", n, extension)
-			must.Do(t, open(t).Create(t.Context(), name, content))
-			if got, err := open(t).Read(t.Context(), name); err != nil || !bytes.Equal(got, content) {
-				t.Errorf("%s: %d bytes, %v; want %d", name, len(got), err, len(content))
-			}
+			s.do(nil, "create", fmt.Sprint("contents/", n, extension), string(content))
 		}
 	}
 }
 
 // manyAtOnce checks that of many callers who make the same file at once, one succeeds, and all read its content.
-func manyAtOnce(t *testing.T, open OpenFiles) {
+func manyAtOnce(s *shelf) {
 	const callers = 12
-	for _, name := range both {
+	for _, name := range []string{"a/b/plain.json", "a/b/secret.key"} {
 		made, read := make([]bool, callers), make([]string, callers)
-		var wg sync.WaitGroup
+		var all sync.WaitGroup
 		for n := range callers {
-			c := open(t)
-			wg.Go(func() {
-				err := c.Create(t.Context(), name, fmt.Append(nil, "by ", n))
-				if err != nil && !errors.Is(err, fs.ErrExist) {
-					t.Error(err)
+			c := s.open(s.T)
+			all.Go(func() {
+				err := c.Create(s.Context(), name, fmt.Append(nil, "by ", n))
+				if made[n] = err == nil; !made[n] {
+					must.Want(s, err, fs.ErrExist)
 				}
-				made[n] = err == nil
-				content, err := c.Read(t.Context(), name)
-				if err != nil {
-					t.Error(err)
-				}
+				content, err := c.Read(s.Context(), name)
+				must.Want(s, err, nil)
 				read[n] = string(content)
 			})
 		}
-		wg.Wait()
+		all.Wait()
 		winner := slices.Index(made, true)
 		if winner < 0 || slices.Contains(made[winner+1:], true) {
-			t.Fatalf("%s was made by %v", name, made)
+			s.Fatalf("%s was made by %v", name, made)
 		}
 		for n := range read {
-			must.Equal(t, read[n], fmt.Sprint("by ", winner))
+			must.Equal(s, read[n], fmt.Sprint("by ", winner))
 		}
 	}
 }
@@ -291,9 +274,7 @@ func mustLock(t *testing.T, c lock.Locks, name string) (held context.Context, re
 
 func wantLocked(t *testing.T, c lock.Locks, name string, want bool) {
 	t.Helper()
-	if is, err := c.Locked(t.Context(), name); is != want || err != nil {
-		t.Errorf("%s is locked: %t, %v; want %t", name, is, err, want)
-	}
+	must.Give(c.Locked(t.Context(), name))(t, want)
 }
 
 // oneHolder checks that one holder at a time has a lock, here and in other processes.
@@ -301,9 +282,8 @@ func oneHolder(t *testing.T, open OpenLocks) {
 	here, there := open(t), open(t)
 	held, release := mustLock(t, here, "trial-1")
 	for _, c := range []lock.Locks{here, there} {
-		if _, _, err := c.Lock(t.Context(), "trial-1"); !errors.Is(err, lock.ErrTaken) {
-			t.Errorf("locked twice: %v", err)
-		}
+		_, _, err := c.Lock(t.Context(), "trial-1")
+		must.Want(t, err, lock.ErrTaken)
 		wantLocked(t, c, "trial-1", true)
 		wantLocked(t, c, "trial-2", false)
 	}
@@ -311,13 +291,9 @@ func oneHolder(t *testing.T, open OpenLocks) {
 	wantLocked(t, here, "trial-2", true)
 	other()
 	wantLocked(t, here, "trial-1", true)
-	if held.Err() != nil {
-		t.Error(held.Err())
-	}
+	must.Want(t, held.Err(), nil)
 	release()
-	if held.Err() == nil {
-		t.Error("the context of the lock is still alive")
-	}
+	must.Want(t, held.Err(), context.Canceled)
 	wantLocked(t, here, "trial-1", false)
 	_, release = mustLock(t, there, "trial-1")
 	defer release()
@@ -332,9 +308,7 @@ func endsWithContext(t *testing.T, open OpenLocks) {
 	defer release()
 	cancel()
 	<-held.Done()
-	if cause := context.Cause(held); !errors.Is(cause, context.Canceled) {
-		t.Error(cause)
-	}
+	must.Want(t, context.Cause(held), context.Canceled)
 	wantLocked(t, open(t), "trial-1", true) // until it is released
 }
 
@@ -389,30 +363,19 @@ func lockNames(t *testing.T, open OpenLocks) {
 func askingTakesNothing(t *testing.T, open OpenLocks) {
 	c, asks := open(t), open(t)
 	var asking sync.WaitGroup
-	stop := make(chan struct{})
+	defer asking.Wait()
+	var stop atomic.Bool
+	defer stop.Store(true)
 	for range 4 {
 		asking.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-					if _, err := asks.Locked(t.Context(), "trial-1"); err != nil {
-						t.Error(err)
-						return
-					}
-				}
+			for err := error(nil); err == nil && !stop.Load(); {
+				_, err = asks.Locked(t.Context(), "trial-1")
+				must.Want(t, err, nil)
 			}
 		})
 	}
 	for range 500 {
-		_, release, err := c.Lock(t.Context(), "trial-1")
-		if err != nil {
-			t.Errorf("no other process has the lock: %v", err)
-			break
-		}
+		_, release := mustLock(t, c, "trial-1") // no other process has it
 		release()
 	}
-	close(stop)
-	asking.Wait()
 }
