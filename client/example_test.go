@@ -40,7 +40,7 @@ func serveTo() (url string, token func(name string, role access.Role) string, re
 	ctx, cancel := context.WithCancel(context.Background())
 	i, _, err := installation.OpenOrCreate(ctx, installation.Config{Dir: filepath.Join(dir, "data")})
 	ok(err)
-	trials, err := schedule.Open(ctx, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Sit: scripted})
+	trials, err := schedule.Open(ctx, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks, Sit: scripted})
 	ok(err)
 	s, err := server.New(ctx, server.Config{Installation: i, Scheduler: trials, Log: slog.New(slog.DiscardHandler)})
 	ok(err)

@@ -316,7 +316,7 @@ func openLaboratory(ctx context.Context, dir string) (*laboratory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening laboratory: %w", err)
 	}
-	_, release, err := log.Locks().Lock(ctx, "laboratory")
+	_, release, err := log.Locks.Lock(ctx, "laboratory")
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening laboratory %s: %w", dir, err), log.Close())
 	}
@@ -500,7 +500,7 @@ func (l *laboratory) try(ctx context.Context, o *order, c *cell) (*Trial, error)
 	if err != nil {
 		return nil, err
 	}
-	config := trial.Config{Ledger: l.log.Ledger, Keys: l.log.Keys, Locks: l.log.Locks(), ID: c.id, Settings: c.panel.settings, Jurors: jurors, Judge: judge}
+	config := trial.Config{Ledger: l.log.Ledger, Keys: l.log.Keys, Locks: l.log.Locks, ID: c.id, Settings: c.panel.settings, Jurors: jurors, Judge: judge}
 	var held *trial.Trial
 	if begins {
 		held, err = trial.Run(ctx, config, c.on.On)

@@ -347,7 +347,7 @@ func (a *app) begin(ctx context.Context, io stdio, keys keyFlags, stamps stampFl
 	if created {
 		fmt.Fprintf(io.err, "jurat: made a new installation in %s: keys, time-stamping authority, log\n", config.Where())
 	}
-	if i.Joined() { // the database was taken at its word, which happens once on each machine
+	if i.Joined { // the database was taken at its word, which happens once on each machine
 		fmt.Fprintf(io.err, "jurat: this machine has seen nothing of the log before: it begins with the checkpoint that the database has, and keeps it in %s\n", a.Data)
 	}
 	return closing(do(i, created), i.Close())

@@ -558,7 +558,7 @@ func isBehind(err error) bool {
 
 // A seeing is a witness that is asked over HTTP.
 type seeing struct {
-	remote *witness.Remote
+	remote witness.Address
 }
 
 func knownWitness(t *testing.T, l watchedLog) *seeing {
@@ -572,7 +572,7 @@ func knownWitness(t *testing.T, l watchedLog) *seeing {
 	t.Cleanup(func() { _ = w.Close() })
 	s := httptest.NewServer(w.Handler(slog.New(slog.DiscardHandler)))
 	t.Cleanup(s.Close)
-	remote := must.Get(witness.NewRemote(s.URL, w.Key()))(t)
+	remote := witness.Address{URL: s.URL, Key: w.Key().String()}
 	return &seeing{remote}
 }
 
@@ -583,7 +583,7 @@ func (s *seeing) cosign(t *testing.T, l watchedLog) (string, error) {
 	defer i.Close()
 	signed := must.Get(i.Ledger.Checkpoint(t.Context()))(t)
 	size := must.Get(i.Ledger.SizeAt(t.Context(), signed))(t)
-	c, err := s.remote.Ask(t.Context(), signed, size, func(ctx context.Context, old, size int64) ([]tlog.Hash, error) {
+	c, err := s.remote.Ask(t.Context(), 0, signed, size, func(ctx context.Context, old, size int64) ([]tlog.Hash, error) {
 		if old > size {
 			return nil, nil
 		}

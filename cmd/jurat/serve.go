@@ -138,7 +138,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err := i.Ledger.ReadOnly(); err != nil {
 			return fmt.Errorf("holding trials: %w", err)
 		}
-		table, err := schedule.OpenTable(ctx, i.Database(), filepath.Join(a.Data, workFile))
+		table, err := schedule.OpenTable(ctx, i.Database, filepath.Join(a.Data, workFile))
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 				c = counted.Seated(c)
 			}
 			return c, err
-		}, Locks: i.Locks(),
+		}, Locks: i.Locks,
 			Vouch: i.Vouch, Reading: progress(io, "reading the trials of the log"), Parallel: c.Parallel,
 			Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: listeners(traces.Trial, counted.Listen)})
 		if err != nil {

@@ -107,7 +107,7 @@ func (c *trialCmd) convene(io stdio, attempts ...*attempt) (*court, error) {
 // try holds a trial, shows it, and leaves its case file. What it waits for is said on said, of several at a time with the name about.
 func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.Installation, config trial.Config, at *attempt,
 	said stdio, about string, hold func(trial.Config) (*trial.Trial, error)) {
-	config.Ledger, config.Keys, config.Locks = i.Ledger, i.Keys, i.Locks()
+	config.Ledger, config.Keys, config.Locks = i.Ledger, i.Keys, i.Locks
 	show := newTranscript(io.out, c.JSON || io.hushed())
 	show.opening(at.title(), at.on, &config.Settings)
 	w := await(said, about, &config)
@@ -287,7 +287,7 @@ func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 		lines := []unfinishedLine{}
 		t := table{heads: []head{{name: "trial", rank: 1}, {name: "state"}, {name: "acts", right: true}, {name: "from", rank: 4}, {name: "to", rank: 2}, {name: "evidence", rank: 3}}}
 		for _, u := range unfinished {
-			locked, err := i.Locks().Locked(ctx, u.ID)
+			locked, err := i.Locks.Locked(ctx, u.ID)
 			if err != nil {
 				return err
 			}

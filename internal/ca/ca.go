@@ -17,8 +17,6 @@ import (
 	"bytes"
 	"context"
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -168,7 +166,7 @@ func (a *CA) create(ctx context.Context, p Plan) error {
 
 // makeKey writes the key, or the reference to the one on a token, unless an attempt before this one did.
 func (a *CA) makeKey(ctx context.Context, on *token.Reference) (crypto.Signer, error) {
-	text, err := keyText(on)
+	text, err := keys.Text(evidence.ES256, on)
 	if err != nil {
 		return nil, err
 	}
@@ -185,24 +183,12 @@ func (a *CA) makeKey(ctx context.Context, on *token.Reference) (crypto.Signer, e
 	return key, nil
 }
 
-func keyText(on *token.Reference) ([]byte, error) {
-	if on != nil {
-		return on.PEM()
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	der, err := evidence.MarshalPrivateKey(key)
-	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), err
-}
-
 func (a *CA) loadKey(ctx context.Context) (crypto.Signer, error) {
 	text, err := a.files.Read(ctx, keyFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading the CA's key: %w", err)
 	}
-	key, _, err := a.config.Helper.ParseKey(text)
+	key, _, _, err := a.config.Helper.ParseKey(text)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", a.files.Where(keyFile), err)
 	}

@@ -26,7 +26,6 @@ import (
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
-	"jurat/internal/lock"
 	"jurat/internal/stamping"
 	"jurat/internal/token"
 	"jurat/internal/witness"
@@ -93,25 +92,19 @@ func firstFiles(ctx context.Context, c Config, helper *token.Helper) ([]filestor
 
 // newKey makes a P-256 key, in a file, or on a token under a name. It returns the PEM block for its file: the private key, or a reference to
 // the key on the token.
-func newKey(ctx context.Context, on *Token, helper *token.Helper, name string) (crypto.Signer, []byte, error) {
-	if on == nil {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+func newKey(ctx context.Context, on *Token, helper *token.Helper, name string) (key crypto.Signer, text []byte, err error) {
+	var reference *token.Reference
+	if on != nil {
+		helper.Use(on.Helper)
+		found, err := helper.FindOrGenerate(ctx, token.Named(on.URI, name), evidence.ES256)
 		if err != nil {
 			return nil, nil, err
 		}
-		der, err := x509.MarshalPKCS8PrivateKey(key)
-		return key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), err
+		reference = &found
 	}
-	helper.Use(on.Helper)
-	reference, err := helper.FindOrGenerate(ctx, token.Named(on.URI, name), evidence.ES256)
-	if err != nil {
-		return nil, nil, err
+	if text, err = keys.Text(evidence.ES256, reference); err == nil {
+		key, _, _, err = helper.ParseKey(text)
 	}
-	key, err := helper.Signer(reference)
-	if err != nil {
-		return nil, nil, err
-	}
-	text, err := reference.PEM()
 	return key, text, err
 }
 
@@ -139,7 +132,7 @@ func openAuthority(ctx context.Context, files filestore.Store, helper *token.Hel
 	if err != nil {
 		return nil, err
 	}
-	key, _, err := helper.ParseKey(text)
+	key, _, _, err := helper.ParseKey(text)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", files.Where(file), err)
 	}
@@ -240,7 +233,7 @@ func (i *Installation) canDemand(ctx context.Context, witnesses *witness.Setting
 func (i *Installation) trust(ctx context.Context, history *keys.History, witnesses *witness.Settings) (*trust.Trust, error) {
 	held, err := i.Keys.Keys(ctx)
 	if err == nil && witnesses == nil {
-		witnesses, err = witness.ReadSettings(ctx, i.files)
+		witnesses, err = witness.ReadSettings(ctx, i.Files)
 	}
 	if err != nil {
 		return nil, err
@@ -273,12 +266,6 @@ func (i *Installation) Receipt(ctx context.Context, r *evidence.Record) ([]byte,
 
 // locksFolder has the name that earlier programs gave it, because a process of theirs may run beside this one.
 const locksFolder = "claims"
-
-// Locks returns the locks on the trials of this installation, which keep other processes from acting in a trial. Close releases them.
-func (i *Installation) Locks() lock.Locks { return i.locks }
-
-// Files returns the store of the installation's small files.
-func (i *Installation) Files() filestore.Store { return i.files }
 
 // Vouch checks that this installation's own keys signed the records as they are now. It returns an error with ledger.ErrDamaged in its
 // chain if they did not. The log itself notices a change to a record that a checkpoint covers. For records after the last checkpoint, only

@@ -79,14 +79,14 @@ func MakeBackup(ctx context.Context, c Config, o BackupOrder) (m *BackupManifest
 		return nil, err
 	}
 	for range maxBackups {
-		if m, err = backupOnce(ctx, c, origin{at, c.Dir}, o); !errors.Is(err, errChanged) {
+		if m, err = backupOnce(ctx, c, at, o); !errors.Is(err, errChanged) {
 			break
 		}
 	}
 	return m, err
 }
 
-func backupOnce(ctx context.Context, c Config, from origin, o BackupOrder) (m *BackupManifest, err error) {
+func backupOnce(ctx context.Context, c Config, from *place, o BackupOrder) (m *BackupManifest, err error) {
 	err = Settle(ctx, o.To, func(draft string) error {
 		p := &copying{from: from, to: draft, files: map[string]string{}, progress: o.Progress}
 		if err := p.installation(ctx, o.ApartKeys); err != nil {
@@ -125,13 +125,13 @@ func (p *copying) installation(ctx context.Context, withApartKeys bool) error {
 	if err := before.all(ctx, standing); err != nil {
 		return err
 	}
-	if err := p.from.log(ctx, filepath.Join(p.to, DatabaseFile), p.tell); err != nil {
+	if err := p.from.copyLog(ctx, filepath.Join(p.to, DatabaseFile), p.tell); err != nil {
 		return err
 	}
 	if err := p.all(ctx, parts); err != nil {
 		return err
 	}
-	if err := p.from.apart(ctx, p.to, withApartKeys, p.tell); err != nil {
+	if err := p.from.copyApart(ctx, p.to, withApartKeys, p.tell); err != nil {
 		return err
 	}
 	for name, sum := range before.files {
@@ -163,7 +163,7 @@ func inStore(ctx context.Context, dir string, do func(storage.Store) error) erro
 
 // A copying copies files durably, and notes their digests.
 type copying struct {
-	from        origin
+	from        *place
 	to          string            // the target folder; "": files are only digested
 	files       map[string]string // path, with slashes → SHA-256, hexadecimal
 	done, total int64             // bytes
@@ -178,11 +178,11 @@ func (p *copying) all(ctx context.Context, parts []string) error {
 func (p *copying) measure(ctx context.Context, parts []string) error {
 	return p.from.each(ctx, parts, func(name string) error {
 		if p.from.own(name) {
-			if err := regular(p.from.dir, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := regular(p.from.Dir, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
-		if info, err := os.Lstat(filepath.Join(p.from.dir, filepath.FromSlash(name))); err == nil {
+		if info, err := os.Lstat(filepath.Join(p.from.Dir, filepath.FromSlash(name))); err == nil {
 			p.total += info.Size()
 		}
 		return nil
@@ -231,23 +231,19 @@ func (p *copying) tell(n int64) {
 	}
 }
 
-// An origin is what a backup copies: an installation, with this machine's own files in a folder. A backup has the same form for a data folder
-// and for a database, so one of a database can be restored to a folder, and the other way round.
-type origin struct {
-	*place
-	dir string
-}
+// A backup copies an installation, with this machine's own files in a folder. It has the same form for a data folder and for a database, so
+// one of a database can be restored to a folder, and the other way round.
 
-// inFolder is the origin of the files in a folder.
-func inFolder(dir string) origin { return origin{&place{files: filestore.NewFolder(dir)}, dir} }
+// inFolder is what copies the files in a folder.
+func inFolder(dir string) *place { return &place{Dir: dir, Files: filestore.NewFolder(dir)} }
 
 // own reports whether a file is in this machine's folder.
-func (o origin) own(name string) bool {
-	return o.pool == nil || name == CasesFolder || path.Dir(name) == CasesFolder
+func (p *place) own(name string) bool {
+	return p.Database == nil || name == CasesFolder || path.Dir(name) == CasesFolder
 }
 
 // each calls f for every file in the parts. Parts are folders or files, and may be missing. Names have slashes.
-func (o origin) each(ctx context.Context, parts []string, f func(name string) error) error {
+func (p *place) each(ctx context.Context, parts []string, f func(name string) error) error {
 	found := func(name string) error {
 		if strings.HasPrefix(path.Base(name), ".new-") { // the draft of a writer that has not finished
 			return ctx.Err()
@@ -257,12 +253,12 @@ func (o origin) each(ctx context.Context, parts []string, f func(name string) er
 	for _, part := range parts {
 		var err error
 		switch {
-		case o.own(part):
-			err = filestore.NewFolder(o.dir).List(ctx, part, found)
+		case p.own(part):
+			err = filestore.NewFolder(p.Dir).List(ctx, part, found)
 		case path.Ext(part) == "":
-			err = o.files.List(ctx, part, found)
+			err = p.Files.List(ctx, part, found)
 		default: // a file of the database
-			if _, err = o.files.Read(ctx, part); err == nil {
+			if _, err = p.Files.Read(ctx, part); err == nil {
 				err = found(part)
 			} else if errors.Is(err, fs.ErrNotExist) {
 				err = nil
@@ -277,15 +273,15 @@ func (o origin) each(ctx context.Context, parts []string, f func(name string) er
 
 // open opens a file. If the file is gone, the error has fs.ErrNotExist in its chain. Secrets in a database are read unwrapped: a backup is
 // complete without the wrapping key.
-func (o origin) open(ctx context.Context, name string) (io.ReadCloser, error) {
-	if !o.own(name) {
-		content, err := o.files.Read(ctx, name)
+func (p *place) open(ctx context.Context, name string) (io.ReadCloser, error) {
+	if !p.own(name) {
+		content, err := p.Files.Read(ctx, name)
 		return io.NopCloser(bytes.NewReader(content)), err
 	}
-	if err := regular(o.dir, name); err != nil {
+	if err := regular(p.Dir, name); err != nil {
 		return nil, err
 	}
-	return os.Open(filepath.Join(o.dir, filepath.FromSlash(name)))
+	return os.Open(filepath.Join(p.Dir, filepath.FromSlash(name)))
 }
 
 // regular returns an error unless a file is a regular file inside a folder. A link, even in place of a folder above it, leads outside.
@@ -299,12 +295,12 @@ func regular(dir, name string) error {
 	return nil
 }
 
-// log writes one committed state of the log into a new SQLite file, and reports from time to time how many bytes were added.
-func (o origin) log(ctx context.Context, to string, tell func(more int64)) (err error) {
-	if o.pool == nil {
-		return o.database(ctx, DatabaseFile, to, tell)
+// copyLog writes one committed state of the log into a new SQLite file, and reports from time to time how many bytes were added.
+func (p *place) copyLog(ctx context.Context, to string, tell func(more int64)) (err error) {
+	if p.Database == nil {
+		return p.copyDatabase(ctx, DatabaseFile, to, tell)
 	}
-	shared, err := postgres.Open(ctx, o.pool)
+	shared, err := postgres.Open(ctx, p.Database)
 	if err != nil {
 		return err
 	}
@@ -323,33 +319,33 @@ func (o origin) log(ctx context.Context, to string, tell func(more int64)) (err 
 	})
 }
 
-// apart copies what is sealed apart into a new folder, and its keys if they are wanted. It was kept before the log said so: it is copied after
+// copyApart copies what is sealed apart into a new folder, and its keys if they are wanted. It was kept before the log said so: it is copied after
 // the log. In files, the keys are copied last: a row that was copied has one.
-func (o origin) apart(ctx context.Context, to string, withKeys bool, tell func(more int64)) error {
-	if o.pool != nil {
+func (p *place) copyApart(ctx context.Context, to string, withKeys bool, tell func(more int64)) error {
+	if p.Database != nil {
 		copied := sqlite.NewValues(to)
-		return errors.Join(copyValues(ctx, o.values, copied, withKeys), copied.Close())
+		return errors.Join(copyValues(ctx, p.values, copied, withKeys), copied.Close())
 	}
 	copied := filepath.Join(to, filepath.FromSlash(sqlite.ValuesFile))
-	if _, err := os.Stat(filepath.Join(o.dir, filepath.FromSlash(sqlite.ValuesFile))); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(p.Dir, filepath.FromSlash(sqlite.ValuesFile))); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
 		return err
 	}
-	if err := o.database(ctx, sqlite.ValuesFile, copied, tell); err != nil {
+	if err := p.copyDatabase(ctx, sqlite.ValuesFile, copied, tell); err != nil {
 		return err
 	}
 	if err := atomicfile.SyncFolders(filepath.Dir(copied), to); err != nil || !withKeys {
 		return err
 	}
-	return (&copying{from: o, to: to, files: map[string]string{}}).all(ctx, []string{sqlite.KeysFolder})
+	return (&copying{from: p, to: to, files: map[string]string{}}).all(ctx, []string{sqlite.KeysFolder})
 }
 
-// database makes SQLite copy one of its files, and watches the copy grow.
-func (o origin) database(ctx context.Context, name, to string, tell func(more int64)) error {
+// copyDatabase makes SQLite copy one of its files, and watches the copy grow.
+func (p *place) copyDatabase(ctx context.Context, name, to string, tell func(more int64)) error {
 	done := make(chan error, 1)
-	go func() { done <- sqlite.Backup(ctx, filepath.Join(o.dir, filepath.FromSlash(name)), to) }()
+	go func() { done <- sqlite.Backup(ctx, filepath.Join(p.Dir, filepath.FromSlash(name)), to) }()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	grown := growth(to, tell)

@@ -227,10 +227,10 @@ func TestHole(t *testing.T) {
 	defer proxy.GoOn() // before the machine is closed
 	signers := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
 	sealed := must(i.Ledger.Seal(t.Context(), must(evidence.NewDraft(note())), signers))
-	held, release, err := i.Locks().Lock(t.Context(), "trial-1")
+	held, release, err := i.Locks.Lock(t.Context(), "trial-1")
 	succeeds(t, err)
 	defer release()
-	table := must(schedule.OpenTable(t.Context(), i.Database(), ""))
+	table := must(schedule.OpenTable(t.Context(), i.Database, ""))
 	defer table.Close()
 
 	ctx := context.Background() // the callers have no deadline
@@ -239,12 +239,12 @@ func TestHole(t *testing.T) {
 		"sealing": func() error { _, err := i.Ledger.Seal(ctx, must(evidence.NewDraft(note())), signers); return err },
 		"a key":   func() error { _, err := i.Keys.Signers(ctx, evidence.RoleAgent, "another"); return err },
 		"the database itself": func() error {
-			_, err := i.Database().Exec(ctx, `SELECT 1`)
+			_, err := i.Database.Exec(ctx, `SELECT 1`)
 			return err
 		},
-		"the queue": func() error { _, err := schedule.OpenTable(ctx, i.Database(), ""); return err },
+		"the queue": func() error { _, err := schedule.OpenTable(ctx, i.Database, ""); return err },
 		"a claim": func() error {
-			_, release, err := i.Locks().Lock(ctx, "trial-2")
+			_, release, err := i.Locks.Lock(ctx, "trial-2")
 			if err == nil {
 				release()
 			}

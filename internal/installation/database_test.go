@@ -120,7 +120,7 @@ func TestMachinesBeginAtOnce(t *testing.T) {
 	if creators != 1 {
 		t.Errorf("%d have made it", creators)
 	}
-	if opened[0].Database() == nil {
+	if opened[0].Database == nil {
 		t.Error("Create does not report the database")
 	}
 	c := machine()
@@ -244,10 +244,10 @@ func TestDatabaseThatWasSetBack(t *testing.T) {
 	must(i.Ledger.Checkpoint(t.Context()))
 	other := machine()
 	second := open(t, other)
-	if i.Joined() || !second.Joined() {
-		t.Errorf("joined: %t, %t", i.Joined(), second.Joined())
+	if i.Joined || !second.Joined {
+		t.Errorf("joined: %t, %t", i.Joined, second.Joined)
 	}
-	if again := open(t, other); again.Joined() {
+	if again := open(t, other); again.Joined {
 		t.Error("joined twice")
 	}
 	// A copy of the database in its present state, to which all go back later.
@@ -296,7 +296,7 @@ func TestEraseOnAnyMachine(t *testing.T) {
 	}
 	var n int
 	name := erasure.Name(r.Digest, "/prompt")
-	if err := i.Database().QueryRow(t.Context(), `SELECT count(*) FROM jurat.files WHERE name LIKE '%' || $1 || '%'`, name).Scan(&n); err != nil || n != 0 {
+	if err := i.Database.QueryRow(t.Context(), `SELECT count(*) FROM jurat.files WHERE name LIKE '%' || $1 || '%'`, name).Scan(&n); err != nil || n != 0 {
 		t.Errorf("%d rows are left of it, %v", n, err)
 	}
 	wantKinds(t, c)
@@ -363,13 +363,13 @@ func TestSettingsOnAnyMachine(t *testing.T) {
 func TestClaimsOnMachines(t *testing.T) {
 	_, i, machine := begun(t)
 	other := open(t, machine())
-	_, release, err := i.Locks().Lock(t.Context(), "trial-1")
+	_, release, err := i.Locks.Lock(t.Context(), "trial-1")
 	succeeds(t, err)
-	if _, _, err := other.Locks().Lock(t.Context(), "trial-1"); !errors.Is(err, lock.ErrTaken) {
+	if _, _, err := other.Locks.Lock(t.Context(), "trial-1"); !errors.Is(err, lock.ErrTaken) {
 		t.Error(err)
 	}
 	release()
-	_, release, err = other.Locks().Lock(t.Context(), "trial-1")
+	_, release, err = other.Locks.Lock(t.Context(), "trial-1")
 	succeeds(t, err)
 	release()
 }

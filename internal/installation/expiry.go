@@ -109,7 +109,7 @@ func (i *Installation) FinishExpiry(ctx context.Context) error {
 }
 
 func (r *run) alone(ctx context.Context, do func(context.Context) error) error {
-	held, release, err := r.locks.Lock(ctx, lockName)
+	held, release, err := r.Locks.Lock(ctx, lockName)
 	if err != nil {
 		return err
 	}

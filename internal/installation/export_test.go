@@ -26,7 +26,7 @@ func (i *Installation) Keep(ctx context.Context, r *evidence.Record) error {
 func (i *Installation) BeginErasure(ctx context.Context, r *evidence.Record, act, pointer string) error {
 	text := fmt.Sprintf(`{"act":%q,"by":"Hana","pointers":[%q],"reason":"request","record":%q,"timestamp":%q}`,
 		act, pointer, r.Digest, evidence.FormatTime(i.now()))
-	return i.files.Create(ctx, fmt.Sprintf("%s/%x.json", erasure.IntentsFolder, r.Digest[:]), []byte(text))
+	return i.Files.Create(ctx, fmt.Sprintf("%s/%x.json", erasure.IntentsFolder, r.Digest[:]), []byte(text))
 }
 
 // of changes the settings of an installation that is not open.

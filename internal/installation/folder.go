@@ -47,7 +47,7 @@ func findInFolder(ctx context.Context, c Config) (*place, error) {
 			return nil, err
 		}
 	}
-	return &place{files: filestore.NewFolder(c.Dir), values: sqlite.NewValues(c.Dir), locks: lock.NewFolder(path(locksFolder)), published: ledger.CheckpointFile(path(CheckpointFile)),
+	return &place{Dir: c.Dir, Files: filestore.NewFolder(c.Dir), values: sqlite.NewValues(c.Dir), Locks: lock.NewFolder(path(locksFolder)), published: ledger.CheckpointFile(path(CheckpointFile)),
 		store: func(ctx context.Context) (storage.Store, error) { return sqlite.Open(ctx, path(DatabaseFile)) },
 		parts: strings.Join([]string{path(DatabaseFile), path(LogKeyFile), path(CheckpointFile)}, ", ")}, nil
 }
@@ -320,7 +320,7 @@ func connect(ctx context.Context, c Config) (*place, error) {
 		return nil, err
 	}
 	files := postgres.NewFiles(pool, keys)
-	p := &place{files: files, shared: files, values: erasure.InFiles{Files: files}, locks: postgres.NewLocks(pool.Config().ConnConfig), pool: pool,
+	p := &place{Dir: c.Dir, Files: files, shared: files, values: erasure.InFiles{Files: files}, Locks: postgres.NewLocks(pool.Config().ConnConfig), Database: pool,
 		parts: "the ledger and log.key in the database, and the checkpoint in " + c.Dir}
 	published := ledger.CheckpointFile(filepath.Join(c.Dir, CheckpointFile))
 	p.published = published
@@ -329,7 +329,7 @@ func connect(ctx context.Context, c Config) (*place, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.joined, err = join(ctx, published, store); err != nil {
+		if p.Joined, err = join(ctx, published, store); err != nil {
 			return nil, errors.Join(err, store.Close())
 		}
 		return store, nil
@@ -358,7 +358,7 @@ func (p *place) isWhole(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	store, err := postgres.Open(ctx, p.pool)
+	store, err := postgres.Open(ctx, p.Database)
 	if errors.Is(err, postgres.ErrNoTables) && !there {
 		return ErrNone
 	}
@@ -412,7 +412,7 @@ func createInDatabase(ctx context.Context, c Config) (created bool, err error) {
 
 // alone calls do while this machine holds the lock. Other machines wait for it.
 func (p *place) alone(ctx context.Context, do func() error) (err error) {
-	lock, err := p.pool.Acquire(ctx)
+	lock, err := p.Database.Acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -426,11 +426,11 @@ func (p *place) alone(ctx context.Context, do func() error) (err error) {
 
 // tables creates missing tables, and opens the log's store.
 func (p *place) tables(ctx context.Context) (*postgres.Store, error) {
-	store, err := postgres.Create(ctx, p.pool)
+	store, err := postgres.Create(ctx, p.Database)
 	if err != nil {
 		return nil, err
 	}
-	if err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error { return postgres.PrepareFiles(ctx, tx) }); err != nil {
+	if err := pgx.BeginFunc(ctx, p.Database, func(tx pgx.Tx) error { return postgres.PrepareFiles(ctx, tx) }); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
@@ -454,7 +454,7 @@ func (p *place) furnish(ctx context.Context, c Config) (created bool, err error)
 	if head, err := store.Head(ctx); err != nil || head.Size > 0 {
 		return false, errors.Join(err, errors.New("the database has records but no checkpoint, as after an interrupted restore: run the restore again, or DROP SCHEMA jurat CASCADE and start anew"))
 	}
-	log, err := openLogKey(ctx, p.files)
+	log, err := openLogKey(ctx, p.Files)
 	if errors.Is(err, fs.ErrNotExist) {
 		first, err := firstFiles(ctx, c, &p.Helper)
 		if err != nil {
@@ -463,7 +463,7 @@ func (p *place) furnish(ctx context.Context, c Config) (created bool, err error)
 		if err := p.shared.CreateAll(ctx, first); err != nil {
 			return false, err
 		}
-		if log, err = openLogKey(ctx, p.files); err != nil {
+		if log, err = openLogKey(ctx, p.Files); err != nil {
 			return false, err
 		}
 	} else if err != nil {

@@ -112,7 +112,6 @@ type Config struct {
 
 // An Installation is an open installation.
 type Installation struct {
-	Dir       string
 	Keys      *keys.Ring
 	Ledger    *ledger.Ledger
 	Registrar *keys.Registrar
@@ -176,14 +175,14 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.Cosigned = witness.CosignedFile{Files: i.files}
+	config.Cosigned = witness.CosignedFile{Files: i.Files}
 	if i.Ledger, err = ledger.Open(ctx, config); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s do not fit together: %w", i.parts, err), config.Store.Close(), i.leave())
 	}
 	i.Registrar = &keys.Registrar{Ring: i.Keys, Log: i.operator(), Now: i.now, After: i.step}
-	i.Eraser = &erasure.Eraser{Ledger: i.Ledger, Operator: i.operator(), Texts: i.texts, Files: i.files, Now: i.now, After: i.step}
-	i.Witnesses = &witness.Asker{Files: i.files, Ledger: i.Ledger, Log: i.log.verifier, Now: i.now, Check: i.canDemand}
-	i.Timekeeper = &stamping.Timekeeper{Ledger: i.Ledger, Operator: i.operator(), Stampers: i.stampers, Files: i.files, Now: i.now}
+	i.Eraser = &erasure.Eraser{Ledger: i.Ledger, Operator: i.operator(), Texts: i.texts, Files: i.Files, Now: i.now, After: i.step}
+	i.Witnesses = &witness.Asker{Files: i.Files, Ledger: i.Ledger, Log: i.log.verifier, Now: i.now, Check: i.canDemand}
+	i.Timekeeper = &stamping.Timekeeper{Ledger: i.Ledger, Operator: i.operator(), Stampers: i.stampers, Files: i.Files, Now: i.now}
 	if err := i.begin(ctx, config.Store); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %s: %w", c.Dir, err), i.Close())
 	}
@@ -196,7 +195,7 @@ func (i *Installation) begin(ctx context.Context, store storage.Store) error {
 	if i.clock.notBefore(last); err != nil || i.Ledger.ReadOnly() != nil {
 		return err
 	}
-	if err := addDictionary(ctx, store, i.files, i.authority, i.now()); err != nil {
+	if err := addDictionary(ctx, store, i.Files, i.authority, i.now()); err != nil {
 		return err
 	}
 	if err := i.Keys.Tidy(ctx); err != nil {
@@ -213,7 +212,7 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 	}
 	house := &steady{below: clock(c)}
 	c.Now = house.now
-	i = &Installation{Dir: c.Dir, place: at, clock: house, texts: erasure.NewStore(at.values), now: house.now, after: func(string) {}}
+	i = &Installation{place: at, clock: house, texts: erasure.NewStore(at.values), now: house.now, after: func(string) {}}
 	if config, err = i.unlock(ctx, c); err != nil {
 		return nil, config, errors.Join(err, i.leave())
 	}
@@ -221,18 +220,18 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 }
 
 func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Config, err error) {
-	if i.Keys, err = keys.NewRing(keys.Config{Files: i.files, Algorithm: c.Algorithm,
+	if i.Keys, err = keys.NewRing(keys.Config{Files: i.Files, Algorithm: c.Algorithm,
 		PostQuantum: c.PostQuantum, Now: c.Now, Reach: i.clock.notBefore, History: i.history, Known: i.known, Helper: &i.Helper}); err != nil {
 		return config, err
 	}
-	i.Apart = &erasure.Keeper{Store: i.texts, Files: i.files, CheckName: i.Keys.CheckName}
-	if i.authority, err = openAuthority(ctx, i.files, &i.Helper, clock(c)); err != nil {
+	i.Apart = &erasure.Keeper{Store: i.texts, Files: i.Files, CheckName: i.Keys.CheckName}
+	if i.authority, err = openAuthority(ctx, i.Files, &i.Helper, clock(c)); err != nil {
 		return config, err
 	}
-	if i.log, err = openLogKey(ctx, i.files); err != nil {
+	if i.log, err = openLogKey(ctx, i.Files); err != nil {
 		return config, err
 	}
-	if i.stampers, err = stamping.Open(ctx, i.files, i.authority, c.TSA, clock(c)); err != nil {
+	if i.stampers, err = stamping.Open(ctx, i.Files, i.authority, c.TSA, clock(c)); err != nil {
 		return config, err
 	}
 	store, err := i.store(ctx)
@@ -240,7 +239,7 @@ func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Conf
 		return config, err
 	}
 	config = ledgerConfig(c, i.published, store, i.log)
-	config.Stamper, config.Settler, config.Apart, config.OneDisk = i.stampers, i.stampers.Settler(), i.Apart, i.pool == nil
+	config.Stamper, config.Settler, config.Apart, config.OneDisk = i.stampers, i.stampers.Settler(), i.Apart, i.Database == nil
 	config.CatchUp, config.Reach, config.Began = i.clock.catchUp, i.clock.notBefore, i.Keys.Began
 	return config, nil
 }
@@ -267,7 +266,7 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 	if err != nil {
 		return nil, 0, err
 	}
-	apart, err := erasure.NewFsck(ctx, i.texts, i.files, config.Store)
+	apart, err := erasure.NewFsck(ctx, i.texts, i.Files, config.Store)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -376,15 +375,16 @@ func (i *Installation) CaseFile(trialID string) string {
 
 // A place is where an installation is: the data folder of one machine, or a database that several machines share.
 type place struct {
-	files     filestore.Store
-	shared    *postgres.Files // files, if they are in the shared database; nil: they are in a folder
-	values    storage.Values  // that are sealed apart
-	locks     lock.Locks
-	published ledger.Published // the last checkpoint that this machine has seen
-	pool      *pgxpool.Pool    // of the shared database; nil: the installation is in a folder
-	joined    bool             // this machine had no checkpoint, and took the one in the database
+	Dir      string          // the data folder; with Database, the folder of this machine's own files
+	Files    filestore.Store // the small files
+	Locks    lock.Locks      // on trials: they keep other processes from acting in one
+	Database *pgxpool.Pool   // that machines share; nil: the installation is in a folder
+	Joined   bool            // this machine had no checkpoint of the log, and trusted the database for the latest one
+	Helper   token.Helper    // signs with keys on tokens
 
-	Helper token.Helper // signs with keys on tokens
+	shared    *postgres.Files  // Files, if they are in the shared database; nil: they are in a folder
+	values    storage.Values   // that are sealed apart
+	published ledger.Published // the last checkpoint that this machine has seen
 
 	store func(context.Context) (storage.Store, error) // opens the log's store
 	parts string                                       // names the parts that must belong together, for messages
@@ -410,13 +410,13 @@ func find(ctx context.Context, c Config) (*place, error) {
 
 // leave releases the place's locks, helper and connections. The caller has closed its store.
 func (p *place) leave() error {
-	err := p.locks.Close()
+	err := p.Locks.Close()
 	p.Helper.Close()
 	if values, is := p.values.(io.Closer); is {
 		err = errors.Join(err, values.Close())
 	}
-	if p.pool != nil {
-		p.pool.Close()
+	if p.Database != nil {
+		p.Database.Close()
 	}
 	return err
 }
@@ -457,13 +457,6 @@ func (c Config) Where() string {
 	}
 	return fmt.Sprintf("the database %s on %s", filepath.Base(u.Path), u.Host)
 }
-
-// Database returns the pool of the shared database, or nil if the installation is a folder of one machine.
-func (i *Installation) Database() *pgxpool.Pool { return i.pool }
-
-// Joined reports whether this machine had no checkpoint of the log before it opened the installation. In that case it trusted the database
-// for the latest checkpoint.
-func (i *Installation) Joined() bool { return i.joined }
 
 // mostBack is the longest step back for which the clock stands still. After a longer step, the clock follows.
 const mostBack = 24 * time.Hour
@@ -557,7 +550,7 @@ func (i *Installation) Ready(ctx context.Context) error {
 	if err := i.Ledger.CanAppend(ctx); err != nil {
 		return err
 	}
-	if err := i.Helper.Ready(ctx); err != nil || i.pool != nil {
+	if err := i.Helper.Ready(ctx); err != nil || i.Database != nil {
 		return err
 	}
 	if _, err := i.values.Read(ctx, "none"); !errors.Is(err, fs.ErrNotExist) {

@@ -298,5 +298,5 @@ func (p *place) fillFile(ctx context.Context, c Config, draft, name string) erro
 	case name == CheckpointFile, strings.HasPrefix(name, CasesFolder+"/"):
 		return atomicfile.Replace(filepath.Join(c.Dir, filepath.FromSlash(name)), content, 0o600)
 	}
-	return put(ctx, p.files, name, content)
+	return put(ctx, p.Files, name, content)
 }

@@ -57,7 +57,7 @@ func (i *Installation) GiveTicket(ctx context.Context, content any, until time.T
 		return "", err
 	}
 	secret = rand.Text()
-	if err := i.files.Create(ctx, ticketFile(secret), append(text, '\n')); err != nil {
+	if err := i.Files.Create(ctx, ticketFile(secret), append(text, '\n')); err != nil {
 		return "", err
 	}
 	return secret, nil
@@ -71,7 +71,7 @@ func (i *Installation) TakeTicket(ctx context.Context, secret string, content an
 	if err != nil {
 		return err
 	}
-	if err := i.files.Remove(ctx, file); errors.Is(err, fs.ErrNotExist) {
+	if err := i.Files.Remove(ctx, file); errors.Is(err, fs.ErrNotExist) {
 		return ErrNoTicket // another caller took it first
 	} else if err != nil {
 		return fmt.Errorf("taking a ticket: %w", err)
@@ -83,14 +83,14 @@ func (i *Installation) TakeTicket(ctx context.Context, secret string, content an
 }
 
 func (i *Installation) readTicket(ctx context.Context, file string) (t ticket, err error) {
-	if err = filestore.ReadJSON(ctx, i.files, file, &t); errors.Is(err, fs.ErrNotExist) {
+	if err = filestore.ReadJSON(ctx, i.Files, file, &t); errors.Is(err, fs.ErrNotExist) {
 		return t, ErrNoTicket
 	}
 	return t, err
 }
 
 func (i *Installation) sweepTickets(ctx context.Context) error {
-	return i.files.List(ctx, ticketsFolder, func(file string) error {
+	return i.Files.List(ctx, ticketsFolder, func(file string) error {
 		if path.Ext(file) != ticketExtension {
 			return nil
 		}
@@ -98,7 +98,7 @@ func (i *Installation) sweepTickets(ctx context.Context) error {
 		if err == nil && i.now().Before(t.Until) || errors.Is(err, ErrNoTicket) {
 			return nil
 		}
-		if err := i.files.Remove(ctx, file); !errors.Is(err, fs.ErrNotExist) { // an unreadable ticket is removed, too
+		if err := i.Files.Remove(ctx, file); !errors.Is(err, fs.ErrNotExist) { // an unreadable ticket is removed, too
 			return err
 		}
 		return nil
@@ -113,17 +113,17 @@ const serverSecretSize = 32
 // Its other errors are those of the file store.
 func (i *Installation) ServerSecret(ctx context.Context, purpose string) ([]byte, error) {
 	file := path.Join(secretsFolder, purpose+".key")
-	secret, err := i.files.Read(ctx, file)
+	secret, err := i.Files.Read(ctx, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		secret = make([]byte, serverSecretSize)
 		rand.Read(secret) // never fails
-		if err := i.files.Create(ctx, file, secret); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := i.Files.Create(ctx, file, secret); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, fmt.Errorf("making a secret of the servers: %w", err)
 		}
-		secret, err = i.files.Read(ctx, file) // another server may have made it
+		secret, err = i.Files.Read(ctx, file) // another server may have made it
 	}
 	if err == nil && len(secret) != serverSecretSize {
-		err = fmt.Errorf("%s: it has %d bytes, want %d: remove it, and the next server that starts makes a new one", i.files.Where(file), len(secret), serverSecretSize)
+		err = fmt.Errorf("%s: it has %d bytes, want %d: remove it, and the next server that starts makes a new one", i.Files.Where(file), len(secret), serverSecretSize)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading a secret of the servers: %w", err)

@@ -3,10 +3,8 @@ package keys
 import (
 	"bytes"
 	"context"
-	"crypto"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,9 +22,8 @@ import (
 
 const (
 	extension = ".key"
-	secondKey = ".second"     // before the extension; a base name never contains a point
-	nextKey   = ".next-"      // before the algorithm; the key replaces another one as soon as the log says so
-	pemType   = "PRIVATE KEY" // RFC 5958
+	secondKey = ".second" // before the extension; a base name never contains a point
+	nextKey   = ".next-"  // before the algorithm; the key replaces another one as soon as the log says so
 )
 
 // header is the first line of a key file, above the PEM block.
@@ -84,39 +81,14 @@ func (r *Ring) parse(text []byte) (*Held, error) {
 	if err := json.Unmarshal(line, &head, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("first line: %w", err)
 	}
-	block, rest := pem.Decode(rest)
-	switch {
-	case block == nil || block.Type != pemType && block.Type != token.PEMType || len(bytes.TrimSpace(rest)) > 0:
-		return nil, fmt.Errorf("want one PEM block of type %q or %q after the first line", pemType, token.PEMType)
-	case block.Type == token.PEMType:
-		return r.onToken(head, block)
+	private, on, after, err := r.config.Helper.ParseKey(rest)
+	if err == nil && strings.TrimSpace(after) != "" {
+		err = errors.New("there is more after the PEM block")
 	}
-	private, err := evidence.ParsePrivateKey(block.Bytes)
 	if err != nil {
 		return nil, err
 	}
-	return r.key(head, private)
-}
-
-// onToken returns the key on a token that block refers to.
-func (r *Ring) onToken(head header, block *pem.Block) (*Held, error) {
-	reference, err := token.ParseReference(block)
-	if err != nil {
-		return nil, err
-	}
-	private, err := r.config.Helper.Signer(reference)
-	if err != nil {
-		return nil, err
-	}
-	key, err := r.key(head, private)
-	if err == nil {
-		key.Token, key.Protection = reference.URI, reference.Protection
-	}
-	return key, err
-}
-
-func (r *Ring) key(head header, private crypto.Signer) (*Held, error) {
-	signer, err := evidence.NewSigner(private, r.config.Random)
+	signer, err := evidence.NewSigner(private, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +97,12 @@ func (r *Ring) key(head header, private crypto.Signer) (*Held, error) {
 		return nil, err
 	}
 	info := signer.Info()
-	return &Held{Name: head.Name, Role: head.Role, Algorithm: info.Algorithm, KeyID: info.KeyID, PublicKey: public,
-		Created: head.Created, With: head.With, signer: signer}, nil
+	key := &Held{Name: head.Name, Role: head.Role, Algorithm: info.Algorithm, KeyID: info.KeyID, PublicKey: public,
+		Created: head.Created, With: head.With, signer: signer}
+	if on != nil {
+		key.Token, key.Protection = on.URI, on.Protection
+	}
+	return key, nil
 }
 
 // Unrecorded returns the keys that an actor got when it first signed and that the log does not name. They are in the

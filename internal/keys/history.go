@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -80,35 +79,18 @@ func (k *Key) end(at time.Time, sudden bool) {
 	}
 }
 
-// An actor is one name in one role.
-type actor struct {
-	role evidence.Role
-	name string
-}
-
-// hands holds an actor's latest keys, by rank. Each may be nil.
-type hands [2]*Key
-
-// rank is 0 for the algorithms of first keys, and 1 for that of second ones.
-func rank(algorithm evidence.Algorithm) int {
-	if algorithm.PostQuantum() {
-		return 1
-	}
-	return 0
-}
-
 // A History is the state of all keys that the log names. Changing it is not safe for concurrent use.
 type History struct {
 	keys   []*Key // in the order of the log
 	byID   map[evidence.KeyID]*Key
-	actors map[actor]hands
+	latest map[place]*Key
 	count  int64
 	last   *evidence.Record
 }
 
 // NewHistory returns an empty history.
 func NewHistory() *History {
-	return &History{byID: map[evidence.KeyID]*Key{}, actors: map[actor]hands{}}
+	return &History{byID: map[evidence.KeyID]*Key{}, latest: map[place]*Key{}}
 }
 
 // ReadHistory reads a whole chain of key events, in the order of the log. Its errors have ErrEvent in their chain.
@@ -124,19 +106,10 @@ func ReadHistory(chain []*evidence.Record) (*History, error) {
 
 // Clone returns an independent copy.
 func (h *History) Clone() *History {
-	c := &History{keys: make([]*Key, len(h.keys)), byID: make(map[evidence.KeyID]*Key, len(h.keys)),
-		actors: maps.Clone(h.actors), count: h.count, last: h.last}
-	for i, k := range h.keys {
-		c.keys[i] = new(*k)
-		c.byID[k.KeyID] = c.keys[i]
-	}
-	for who, has := range c.actors {
-		for n, k := range has {
-			if k != nil {
-				has[n] = c.byID[k.KeyID]
-			}
-		}
-		c.actors[who] = has
+	c := NewHistory()
+	c.count, c.last = h.count, h.last
+	for _, k := range h.keys { // an actor's latest key comes after those before it
+		c.keep(new(*k))
 	}
 	return c
 }
@@ -152,13 +125,13 @@ func (h *History) Key(id evidence.KeyID) *Key { return h.byID[id] }
 
 // Current returns an actor's latest key of this algorithm's kind, or nil. The key may have ended.
 func (h *History) Current(role evidence.Role, name string, algorithm evidence.Algorithm) *Key {
-	return h.actors[actor{role, name}][rank(algorithm)]
+	return h.latest[placeOf(role, name, algorithm)]
 }
 
 // Latest returns an actor's latest keys, the first before the second. They may have ended.
 func (h *History) Latest(role evidence.Role, name string) []*Key {
-	has := h.actors[actor{role, name}]
-	return slices.DeleteFunc(has[:], func(k *Key) bool { return k == nil })
+	both := []*Key{h.latest[place{role, name, false}], h.latest[place{role, name, true}]}
+	return slices.DeleteFunc(both, func(k *Key) bool { return k == nil })
 }
 
 // Active returns the keys that sign for an actor at a time, the first before the second.
@@ -321,24 +294,20 @@ func (h *History) add(b *operator.KeyEventBody, from time.Time) error {
 	if len(b.Certificates) > 0 {
 		k.certify(b.Certificates, from)
 	}
-	who := actor{b.Role, b.Name}
-	has := h.actors[who]
-	has[rank(b.Algorithm)] = k
-	h.actors[who], h.byID[k.KeyID], h.keys = has, k, append(h.keys, k)
-	h.pair(has, k)
+	h.keep(k)
+	other := h.latest[place{b.Role, b.Name, !b.Algorithm.PostQuantum()}]
+	if other == nil || other.Ended(from) {
+		return nil
+	}
+	k.With, other.With = other.KeyID, k.KeyID
+	if b.Algorithm.PostQuantum() { // the first key signed alone until now
+		other.WithFrom = from.Add(Settling)
+	}
 	return nil
 }
 
-// pair marks a new key and the actor's other key as signing together.
-func (h *History) pair(has hands, k *Key) {
-	first, second := has[0], has[1]
-	if other := has[1-rank(k.Algorithm)]; other == nil || other.Ended(k.From) {
-		return
-	}
-	first.With, second.With = second.KeyID, first.KeyID
-	if k == second { // the first key signed alone until now
-		first.WithFrom = second.From.Add(Settling)
-	}
+func (h *History) keep(k *Key) {
+	h.keys, h.byID[k.KeyID], h.latest[placeOf(k.Role, k.Name, k.Algorithm)] = append(h.keys, k), k, k
 }
 
 // check returns an error if an event does not describe a valid new key.
@@ -564,7 +533,7 @@ func unrecordedKey(k *Held, history *History) trust.Key {
 	t := trust.Key{Name: k.Name, Role: k.Role, Algorithm: k.Algorithm, KeyID: k.KeyID, PublicKey: k.PublicKey,
 		Custody: trust.ByOperator, NotBefore: k.Created}
 	for _, other := range history.Keys() {
-		if other.Role == k.Role && other.Name == k.Name && rank(other.Algorithm) == rank(k.Algorithm) {
+		if other.Role == k.Role && other.Name == k.Name && other.Algorithm.PostQuantum() == k.Algorithm.PostQuantum() {
 			t.NotAfter = later(k.Created, other.From.Add(Settling))
 			break
 		}

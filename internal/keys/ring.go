@@ -37,10 +37,8 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -71,12 +69,8 @@ type Config struct {
 	// Known returns what the log said about keys when this process last read it. nil: as History.
 	Known func(ctx context.Context) (*History, error)
 
-	// NewKey makes a private key. nil: a random one. Tests return known keys.
-	NewKey func(role evidence.Role, name string, algorithm evidence.Algorithm) (crypto.Signer, error)
 	// Helper signs with keys on tokens. nil: the Ring starts it as needed, and never closes it.
 	Helper *token.Helper
-	// Random is the random source for signatures. nil makes ECDSA (RFC 6979) and ML-DSA (FIPS 204) deterministic.
-	Random io.Reader
 }
 
 // Folder is the folder of key files in the file store.
@@ -101,12 +95,12 @@ func placeOf(role evidence.Role, name string, algorithm evidence.Algorithm) plac
 	return place{role, name, algorithm.PostQuantum()}
 }
 
-// algorithm returns an algorithm whose keys belong in the place.
-func (p place) algorithm() evidence.Algorithm {
-	if p.second {
-		return evidence.MLDSA65
+// rank is 0 for the algorithms of first keys, and 1 for that of second ones.
+func rank(algorithm evidence.Algorithm) int {
+	if algorithm.PostQuantum() {
+		return 1
 	}
-	return evidence.ES256
+	return 0
 }
 
 // A Held key is a key pair that the installation keeps for an actor.
@@ -161,9 +155,6 @@ func NewRing(config Config) (*Ring, error) {
 	if config.Helper == nil {
 		config.Helper = &token.Helper{}
 	}
-	if config.NewKey == nil {
-		config.NewKey = randomKey
-	}
 	if config.History == nil {
 		config.History = func(context.Context) (*History, error) { return NewHistory(), nil }
 	}
@@ -178,7 +169,7 @@ func firstAlgorithms() []evidence.Algorithm {
 	return slices.DeleteFunc(evidence.Algorithms(), evidence.Algorithm.PostQuantum)
 }
 
-func randomKey(_ evidence.Role, _ string, algorithm evidence.Algorithm) (crypto.Signer, error) {
+func randomKey(algorithm evidence.Algorithm) (crypto.Signer, error) {
 	switch algorithm {
 	case evidence.RS256:
 		const bits = 3072 // 128-bit strength, as P-256 and Ed25519 have
@@ -297,7 +288,7 @@ func (r *Ring) first(ctx context.Context, history *History, role evidence.Role, 
 // second returns the key that signs beside the first, or an error with fs.ErrNotExist in its chain. Most actors have none. Finding that out
 // happens at every signature, and so without the lock.
 func (r *Ring) second(ctx context.Context, history *History, at place) (*Held, error) {
-	if history.Current(at.role, at.name, at.algorithm()) == nil && !r.isLoaded(at) {
+	if history.latest[at] == nil && !r.isLoaded(at) {
 		if _, err := r.config.Files.Read(ctx, r.file(at)); errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -425,7 +416,7 @@ func (r *Ring) list(ctx context.Context, before map[string]*Held) (listed map[st
 
 // find returns the key in a place, or an error with fs.ErrNotExist in its chain if there is none. The caller holds the lock.
 func (r *Ring) find(ctx context.Context, history *History, at place) (*Held, error) {
-	if current := history.Current(at.role, at.name, at.algorithm()); current != nil {
+	if current := history.latest[at]; current != nil {
 		return r.private(ctx, at, current)
 	}
 	if key := r.loaded[at]; key != nil {
@@ -556,7 +547,7 @@ func (r *Ring) make(ctx context.Context, file string, head header, algorithm evi
 	if err != nil {
 		return fmt.Errorf("encoding key: %w", err)
 	}
-	key, err := r.keyText(head, algorithm, on)
+	key, err := Text(algorithm, on)
 	if err != nil {
 		return err
 	}
@@ -567,21 +558,17 @@ func (r *Ring) make(ctx context.Context, file string, head header, algorithm evi
 	return err
 }
 
-// keyText returns the PEM block of a key file: of a new private key, or of a reference to the key on a token.
-func (r *Ring) keyText(head header, algorithm evidence.Algorithm, on *token.Reference) ([]byte, error) {
+// Text returns the PEM block of a key's file: a new private key, or a reference to the key on a token, which must be of the algorithm.
+func Text(algorithm evidence.Algorithm, on *token.Reference) ([]byte, error) {
 	if on != nil {
 		if is, err := evidence.AlgorithmOf(on.Public); err != nil || is != algorithm {
 			return nil, fmt.Errorf("%s is a key for %s, want one for %s", on.URI, is, algorithm)
 		}
 		return on.PEM()
 	}
-	private, err := r.config.NewKey(head.Role, head.Name, algorithm)
+	private, err := randomKey(algorithm)
 	if err != nil {
 		return nil, fmt.Errorf("making a key: %w", err)
 	}
-	der, err := evidence.MarshalPrivateKey(private)
-	if err != nil {
-		return nil, fmt.Errorf("encoding key: %w", err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der}), nil
+	return token.PrivatePEM(private)
 }

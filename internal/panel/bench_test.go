@@ -33,7 +33,7 @@ func BenchmarkThousandTrials(b *testing.B) {
 		if err != nil {
 			return err
 		}
-		c := trial.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Settings: p.Settings(), Jurors: jurors, Judge: judge}
+		c := trial.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks, Settings: p.Settings(), Jurors: jurors, Judge: judge}
 		done, err := trial.Run(b.Context(), c, jurattest.Case(b))
 		if err == nil && done.Result.Degraded {
 			err = errors.New("degraded: " + done.Result.Absences[0].Detail)

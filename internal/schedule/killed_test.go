@@ -51,7 +51,7 @@ func serveFolder(folder string) error {
 	if err != nil {
 		return err
 	}
-	d, err := schedule.Open(ctx, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Vouch: i.Vouch, Sit: slowly(30 * time.Millisecond)})
+	d, err := schedule.Open(ctx, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks, Vouch: i.Vouch, Sit: slowly(30 * time.Millisecond)})
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func TestKilledServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := must.Get(scripted("", 0))(t)
-	c.Ledger, c.Keys, c.Locks = i.Ledger, i.Keys, i.Locks()
+	c.Ledger, c.Keys, c.Locks = i.Ledger, i.Keys, i.Locks
 	must.Get(trial.Submit(t.Context(), c, jurattest.Case(t)))(t)
 	must.Do(t, i.Close())
 	var heard [][]byte

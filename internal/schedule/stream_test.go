@@ -327,14 +327,14 @@ func TestDatabaseAway(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	table := must.Get(schedule.OpenTable(t.Context(), i.Database(), ""))(t)
+	table := must.Get(schedule.OpenTable(t.Context(), i.Database, ""))(t)
 	t.Cleanup(func() {
 		if err := table.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	b := &bench{delay: 200 * time.Millisecond}
-	d := open(t, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Vouch: i.Vouch, Table: table, Sit: b.sit, Attempts: 1, Backoff: time.Hour, Lease: time.Second})
+	d := open(t, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks, Vouch: i.Vouch, Table: table, Sit: b.sit, Attempts: 1, Backoff: time.Hour, Lease: time.Second})
 	run(t, d)
 	var ids []string
 	for range 8 {

@@ -157,7 +157,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		Trials: c.Trials, Now: c.Now})
 	s.refusals.log, s.refusals.metrics = c.Log, s.metrics
 	if c.Webhook != nil {
-		s.arrivals = &arrivalTeller{Scheduler: s.scheduler, Ledger: c.Installation.Ledger, Files: c.Installation.Files(), Locks: c.Installation.Locks(), Receiver: c.Webhook, URL: c.URL, Log: c.Log, Now: c.Now}
+		s.arrivals = &arrivalTeller{Scheduler: s.scheduler, Ledger: c.Installation.Ledger, Files: c.Installation.Files, Locks: c.Installation.Locks, Receiver: c.Webhook, URL: c.URL, Log: c.Log, Now: c.Now}
 		s.metrics.Untold(s.arrivals.Waiting)
 	}
 	s.table = s.routes()
@@ -169,7 +169,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 }
 
 func idleScheduler(ctx context.Context, c Config) (*schedule.Scheduler, error) {
-	return schedule.Open(ctx, schedule.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Locks: c.Installation.Locks(),
+	return schedule.Open(ctx, schedule.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Locks: c.Installation.Locks,
 		Sit: func(string, int64) (trial.Config, error) {
 			return trial.Config{}, fmt.Errorf("%w: no jury sits on this server", api.ErrUnavailable)
 		}})

@@ -70,7 +70,7 @@ func withPanel(t *testing.T, waiting int, panel func() ([]jury.Juror, jury.Juror
 			return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
 		}
 		i := c.Installation
-		d := must.Get(schedule.Open(t.Context(), schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Vouch: i.Vouch, Sit: sit,
+		d := must.Get(schedule.Open(t.Context(), schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks, Vouch: i.Vouch, Sit: sit,
 			Waiting: waiting, Parallel: 1, Grace: 3 * time.Second}))(t)
 		c.Scheduler = d
 	}

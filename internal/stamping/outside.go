@@ -56,7 +56,7 @@ func (o *Outside) check() (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client.provider = listed
+	client.name, client.provider = o.Name, listed
 	if o.Policy != "" {
 		if client.policy, err = x509.ParseOID(o.Policy); err != nil {
 			return nil, fmt.Errorf("policy %q is not an object identifier in dotted form", o.Policy)

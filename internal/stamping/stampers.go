@@ -70,8 +70,8 @@ var ErrNotConfigured = errors.New("no such time-stamping authority is configured
 type Stampers struct {
 	own      *Own
 	ownToo   bool // the built-in authority stamps records
-	outside  []*stamper
-	selected []*stamper // the outside authorities that stamp records
+	outside  []*Client
+	selected []*Client // the outside authorities that stamp records
 	trusted  []trust.Authority
 
 	Patience time.Duration // how long outside authorities may delay one record; Open sets 10 seconds
@@ -90,7 +90,8 @@ func Open(ctx context.Context, files filestore.Store, own *Own, use []string, no
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", files.Where(outsideFile(o.Name)), err)
 		}
-		s.outside = append(s.outside, &stamper{Client: client, name: o.Name, now: now})
+		client.now = now
+		s.outside = append(s.outside, client)
 		s.trusted = append(s.trusted, o.trusted(client.roots)...)
 	}
 	return s, s.selectOnly(use)
@@ -106,7 +107,7 @@ func (s *Stampers) selectOnly(wanted []string) error {
 			s.ownToo = true
 			continue
 		}
-		found := slices.IndexFunc(s.outside, func(c *stamper) bool { return c.name == w || c.url == w })
+		found := slices.IndexFunc(s.outside, func(c *Client) bool { return c.name == w || c.url == w })
 		if found < 0 {
 			return fmt.Errorf("%q: %w", w, ErrNotConfigured)
 		}
@@ -118,8 +119,8 @@ func (s *Stampers) selectOnly(wanted []string) error {
 }
 
 // of returns the outside authority with this name, or nil.
-func (s *Stampers) of(name string) *stamper {
-	i := slices.IndexFunc(s.outside, func(c *stamper) bool { return c.name == name })
+func (s *Stampers) of(name string) *Client {
+	i := slices.IndexFunc(s.outside, func(c *Client) bool { return c.name == name })
 	if i < 0 {
 		return nil
 	}
@@ -218,22 +219,8 @@ func earliest(tokens [][]byte) (first time.Time, err error) {
 	return first, nil
 }
 
-// A stamper is one outside authority. After a failure it is not asked for a while, so that an outage delays one record and not every one.
-// It is safe for concurrent use.
-type stamper struct {
-	*Client
-	name string
-	now  func() time.Time
-
-	mu       sync.Mutex // held while what follows is read or written
-	answered bool       // whether it answered the last request
-	failure  error      // the failure of the last request
-	pause    time.Duration
-	rests    time.Time // it is not asked before this time
-}
-
 // unlessResting asks the authority, unless it failed recently.
-func (c *stamper) unlessResting(ctx context.Context, imprint [32]byte) ([]byte, error) {
+func (c *Client) unlessResting(ctx context.Context, imprint [32]byte) ([]byte, error) {
 	c.mu.Lock()
 	rests, failure := c.rests, c.failure
 	c.mu.Unlock()
@@ -244,7 +231,7 @@ func (c *stamper) unlessResting(ctx context.Context, imprint [32]byte) ([]byte, 
 }
 
 // ask asks the authority, and remembers whether it answered.
-func (c *stamper) ask(ctx context.Context, imprint [32]byte) ([]byte, error) {
+func (c *Client) ask(ctx context.Context, imprint [32]byte) ([]byte, error) {
 	token, err := c.Stamp(ctx, imprint)
 	if errors.Is(err, context.Canceled) {
 		return nil, err // the caller cancelled, which says nothing about the authority
@@ -279,8 +266,10 @@ func (a *Own) trusted() trust.Authority {
 	return trust.Authority{Name: "built-in authority", Certificate: a.Root.Raw, Clock: trust.OperatorClock}
 }
 
-// A Client asks one authority. It is safe for concurrent use.
+// A Client asks one authority. After a failure it is not asked for a while, so that an outage delays one record and not every one. It is
+// safe for concurrent use.
 type Client struct {
+	name     string
 	url      string
 	roots    []*x509.Certificate // that its tokens must chain to
 	policy   x509.OID            // requested, and required of the token; zero: the authority's default
@@ -289,6 +278,12 @@ type Client struct {
 
 	timeout time.Duration                                    // the limit of one attempt
 	sleep   func(ctx context.Context, d time.Duration) error // between attempts; tests do not wait
+
+	mu       sync.Mutex // held while what follows is read or written
+	answered bool       // whether it answered the last request
+	failure  error      // the failure of the last request
+	pause    time.Duration
+	rests    time.Time // it is not asked before this time
 }
 
 var (

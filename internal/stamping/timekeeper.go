@@ -65,7 +65,7 @@ func (t *Timekeeper) Anchor(ctx context.Context) ([]Anchored, error) {
 }
 
 // anchor asks an authority to stamp a checkpoint, and logs the token.
-func (t *Timekeeper) anchor(ctx context.Context, c *stamper, checkpoint string) (Anchored, error) {
+func (t *Timekeeper) anchor(ctx context.Context, c *Client, checkpoint string) (Anchored, error) {
 	a := Anchored{Authority: c.name}
 	left, err := t.Ledger.Unanchored(ctx, c.name, checkpoint)
 	if err != nil || left == "" {
@@ -280,7 +280,7 @@ func (t *Timekeeper) owed(ctx context.Context, authority string) (storage.Owed, 
 }
 
 // catchUp stamps the oldest records, if the authority answered last time.
-func (t *Timekeeper) catchUp(ctx context.Context, c *stamper, o *Outcome) error {
+func (t *Timekeeper) catchUp(ctx context.Context, c *Client, o *Outcome) error {
 	c.mu.Lock()
 	answers := c.answered
 	o.Reason = c.failure
@@ -299,7 +299,7 @@ func (t *Timekeeper) catchUp(ctx context.Context, c *stamper, o *Outcome) error 
 
 // stampPage stamps the first waiting records at the index from and later. It returns the index after them, or -1 if nothing is left to do.
 // If the authority fails, that is the outcome's reason and not an error.
-func (t *Timekeeper) stampPage(ctx context.Context, c *stamper, o *Outcome, from int64, progress func(string, int64, int64)) (next int64, err error) {
+func (t *Timekeeper) stampPage(ctx context.Context, c *Client, o *Outcome, from int64, progress func(string, int64, int64)) (next int64, err error) {
 	records, err := t.Ledger.Waiting(ctx, o.Authority, from, operator.MaxLateStamps)
 	if err != nil || len(records) == 0 {
 		return -1, err

@@ -308,6 +308,8 @@ type Reference struct {
 // PEMType is of blocks that hold a reference: the public key, and in headers the URI and how the key is protected.
 const PEMType = "TOKEN KEY"
 
+const privateType = "PRIVATE KEY" // RFC 5958
+
 const (
 	headerURI        = "Uri"
 	headerProtection = "Protection"
@@ -396,22 +398,32 @@ func clip(text string) string {
 	return text
 }
 
-// ParseKey reads a private key in PEM, or a reference to one on a token, as Signer takes it. rest is the text after it. Its errors are those of
-// ParseReference, Signer and evidence.ParsePrivateKey.
-func (h *Helper) ParseKey(text []byte) (key crypto.Signer, rest string, err error) {
+// ParseKey reads a private key in PEM, or a reference to one on a token, as Signer takes it; on is then that reference, and otherwise nil. rest is
+// the text after it. Its errors are those of ParseReference, Signer and evidence.ParsePrivateKey.
+func (h *Helper) ParseKey(text []byte) (key crypto.Signer, on *Reference, rest string, err error) {
 	block, after := pem.Decode(text)
 	switch {
-	case block == nil:
-		err = errors.New("want a private key in PEM")
-	case block.Type == PEMType:
+	case block != nil && block.Type == PEMType:
 		var reference Reference
 		if reference, err = ParseReference(block); err == nil {
+			on = &reference
 			key, err = h.Signer(reference)
 		}
-	default:
+	case block != nil && block.Type == privateType:
 		key, err = evidence.ParsePrivateKey(block.Bytes)
+	default:
+		err = fmt.Errorf("want a PEM block of type %q or %q", privateType, PEMType)
 	}
-	return key, string(after), err
+	return key, on, string(after), err
+}
+
+// PrivatePEM writes a private key as ParseKey reads it.
+func PrivatePEM(key crypto.Signer) ([]byte, error) {
+	der, err := evidence.MarshalPrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encoding key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: privateType, Bytes: der}), nil
 }
 
 const (

@@ -61,7 +61,7 @@ func child(folder, id, acts string) error {
 	for n, j := range jurors {
 		jurors[n] = counting{j, folder}
 	}
-	config := trial.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Settings: jurattest.Settings(jury.FinalJudge),
+	config := trial.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks, Settings: jurattest.Settings(jury.FinalJudge),
 		Jurors: jurors, Judge: counting{judge, folder}, OnEvent: func(e trial.Event) {
 			if e.Head().Seq == last {
 				if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
@@ -236,7 +236,7 @@ func TestTwoProcessesResume(t *testing.T) {
 
 	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: folder}))(t)
 	defer i.Close()
-	_, release, err := i.Locks().Lock(t.Context(), r.ID)
+	_, release, err := i.Locks.Lock(t.Context(), r.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -92,8 +91,7 @@ type Asker struct {
 	Now    func() time.Time
 	Check  func(context.Context, *Settings) error // returns an error for witnesses that a trust file cannot demand
 
-	mu      sync.Mutex // held while witnesses are asked, so that this process asks once at a time
-	remotes map[Address]*Remote
+	mu sync.Mutex // held while witnesses are asked, so that this process asks once at a time
 }
 
 // Settings returns the witnesses that are asked. Its errors are those of ReadSettings.
@@ -139,7 +137,7 @@ func (a *Asker) change(ctx context.Context, quorum int, next func([]Address) ([]
 		settings.Quorum = len(settings.List)/2 + 1
 	}
 	for _, w := range settings.List {
-		if _, err := w.remote(); err != nil {
+		if _, _, err := w.parse(); err != nil {
 			return err
 		}
 	}
@@ -151,28 +149,6 @@ func (a *Asker) change(ctx context.Context, quorum int, next func([]Address) ([]
 		return err
 	}
 	return a.Files.Replace(ctx, SettingsFile, append(text, '\n'))
-}
-
-func (w *Address) remote() (*Remote, error) {
-	key, err := operator.ParseWitness(w.Key)
-	if err != nil {
-		return nil, err
-	}
-	return NewRemote(w.URL, key)
-}
-
-// remote returns the Remote that was used before, if there is one, since it knows what the witness knows. The caller holds the lock.
-func (a *Asker) remote(w Address) (remote *Remote, err error) {
-	if remote = a.remotes[w]; remote != nil {
-		return remote, nil
-	}
-	if a.remotes == nil {
-		a.remotes = map[Address]*Remote{}
-	}
-	if remote, err = w.remote(); err == nil {
-		a.remotes[w] = remote
-	}
-	return remote, err
 }
 
 // A Cosigning is the result of asking witnesses to cosign a checkpoint.
@@ -223,7 +199,11 @@ func (a *Asker) Cosign(ctx context.Context) (c *Cosigning, err error) {
 	if c, err = a.cosigned(signed, settings); err != nil {
 		return nil, err
 	}
-	if err := a.ask(ctx, c); err != nil || c.Checkpoint == signed {
+	kept, err := a.LastCosigned(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.ask(ctx, c, kept); err != nil || c.Checkpoint == signed {
 		return c, err
 	}
 	return c, a.keep(ctx, c)
@@ -256,14 +236,9 @@ func (a *Asker) cosigned(signed string, settings *Settings) (*Cosigning, error) 
 	return c, nil
 }
 
-// ask asks all witnesses that have not cosigned, at the same time, and adds their lines.
-func (a *Asker) ask(ctx context.Context, c *Cosigning) (err error) {
-	remotes, lines := make([]*Remote, len(c.Answers)), make([]string, len(c.Answers))
-	for n, answer := range c.Answers {
-		if remotes[n], err = a.remote(answer.Address); err != nil {
-			return err
-		}
-	}
+// ask asks all witnesses that have not cosigned, at the same time, and adds their lines. kept says which size each of them knows, or is nil.
+func (a *Asker) ask(ctx context.Context, c, kept *Cosigning) error {
+	lines := make([]string, len(c.Answers))
 	var asking sync.WaitGroup
 	for n := range c.Answers {
 		answer := &c.Answers[n]
@@ -273,7 +248,7 @@ func (a *Asker) ask(ctx context.Context, c *Cosigning) (err error) {
 		asking.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, askTime)
 			defer cancel()
-			said, err := remotes[n].Ask(ctx, c.Checkpoint, c.Size, a.Ledger.ProveConsistency)
+			said, err := answer.Ask(ctx, kept.known(answer.Address), c.Checkpoint, c.Size, a.Ledger.ProveConsistency)
 			if now := a.Now(); err == nil && said.IsAfter(now.Add(MaxAhead)) {
 				err = fmt.Errorf("%w: it cosigned at %s, but it is %s here: one of the two clocks is wrong", ErrUnavailable, said.Stated(), now.UTC().Format(time.RFC3339))
 			}
@@ -285,6 +260,14 @@ func (a *Asker) ask(ctx context.Context, c *Cosigning) (err error) {
 	asking.Wait()
 	c.Checkpoint += strings.Join(lines, "")
 	return ctx.Err()
+}
+
+// known returns the size of the tree that a witness cosigned; 0: it did not.
+func (c *Cosigning) known(w Address) int64 {
+	if c != nil && slices.ContainsFunc(c.Answers, func(a Answer) bool { return a.Address == w && a.Err == nil }) {
+		return c.Size
+	}
+	return 0
 }
 
 // MaxAhead is the largest accepted difference between the installation's clock and another one: a witness's, an actor's or an authority's.
@@ -346,33 +329,30 @@ func (a *Asker) Published(ctx context.Context) (string, error) {
 // ErrUnavailable says that a witness did not answer, or not as the protocol demands.
 var ErrUnavailable = errors.New("the witness gave no valid answer")
 
-// A Remote is a client of one witness. It is safe for concurrent use.
-type Remote struct {
-	Key *operator.Witness
-
-	prefix string // of its URLs, without a slash at the end
-
-	knows atomic.Int64 // the size that the witness knows, by its last answer
-}
-
-// NewRemote makes a Remote. prefix is the witness's submission prefix. It returns an error unless prefix is an https URL, or an http URL in
-// a private network.
-func NewRemote(prefix string, key *operator.Witness) (*Remote, error) {
-	u, err := url.Parse(prefix)
+// parse returns the witness's key, and the URL at which it is asked. It returns an error unless the submission prefix is an https URL, or an
+// http URL in a private network.
+func (w *Address) parse() (key *operator.Witness, at string, err error) {
+	if key, err = operator.ParseWitness(w.Key); err != nil {
+		return nil, "", err
+	}
+	u, err := url.Parse(w.URL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("witness: %q: want https://, a host and optionally a path", prefix)
+		return nil, "", fmt.Errorf("witness: %q: want https://, a host and optionally a path", w.URL)
 	}
 	if ip := net.ParseIP(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback() && !ip.IsPrivate()) {
-		return nil, fmt.Errorf("witness: %q: want https; http is only for witnesses in a private network", prefix)
+		return nil, "", fmt.Errorf("witness: %q: want https; http is only for witnesses in a private network", w.URL)
 	}
-	return &Remote{Key: key, prefix: strings.TrimRight(prefix, "/")}, nil
+	return key, strings.TrimRight(w.URL, "/") + "/add-checkpoint", nil
 }
 
-// Ask asks the witness to cosign a checkpoint of this size. prove makes a proof from an earlier size. A *ConflictError says that the
-// witness knows more of the log than the checkpoint covers, or another history. Other errors include ErrUnavailable, ErrUnknownLog,
-// ErrSignature and ErrProof.
-func (r *Remote) Ask(ctx context.Context, signed string, size int64, prove func(ctx context.Context, old, size int64) ([]tlog.Hash, error)) (operator.Cosignature, error) {
-	old := r.knows.Load()
+// Ask asks the witness to cosign a checkpoint of this size. old is the size that it is believed to know; prove makes a proof from an earlier size.
+// A *ConflictError says that the witness knows more of the log than the checkpoint covers, or another history. Other errors include ErrUnavailable,
+// ErrUnknownLog, ErrSignature and ErrProof.
+func (w *Address) Ask(ctx context.Context, old int64, signed string, size int64, prove func(ctx context.Context, old, size int64) ([]tlog.Hash, error)) (operator.Cosignature, error) {
+	key, at, err := w.parse()
+	if err != nil {
+		return operator.Cosignature{}, err
+	}
 	if old > size {
 		old = 0
 	}
@@ -381,7 +361,7 @@ func (r *Remote) Ask(ctx context.Context, signed string, size int64, prove func(
 		if err != nil {
 			return operator.Cosignature{}, err
 		}
-		line, err := r.post(ctx, Request{Old: old, Proof: proof, Signed: signed})
+		line, err := post(ctx, at, Request{Old: old, Proof: proof, Signed: signed})
 		if conflict, is := errors.AsType[*ConflictError](err); is && conflict.Size <= size && conflict.Size != old && attempt < 2 {
 			old = conflict.Size // now the size is known, unless another node asks at the same time
 			continue
@@ -389,29 +369,25 @@ func (r *Remote) Ask(ctx context.Context, signed string, size int64, prove func(
 		if err != nil {
 			return operator.Cosignature{}, err
 		}
-		cosignature, err := r.check(signed, line)
-		if err == nil {
-			r.knows.Store(size)
-		}
-		return cosignature, err
+		return checkLines(signed, line, key)
 	}
 }
 
-// check verifies the witness's answer against its key. It drops lines of other signers.
-func (r *Remote) check(signed, lines string) (operator.Cosignature, error) {
+// checkLines verifies a witness's answer against its key. It drops lines of other signers.
+func checkLines(signed, lines string, key *operator.Witness) (operator.Cosignature, error) {
 	text, _, _ := strings.Cut(signed, "\n\n")
-	found, err := operator.Cosignatures(text+"\n\n"+lines, r.Key)
+	found, err := operator.Cosignatures(text+"\n\n"+lines, key)
 	if err != nil {
 		return operator.Cosignature{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if len(found) == 0 {
-		return operator.Cosignature{}, fmt.Errorf("%w: it has not signed with the key of %s", ErrUnavailable, r.Key.Name())
+		return operator.Cosignature{}, fmt.Errorf("%w: it has not signed with the key of %s", ErrUnavailable, key.Name())
 	}
 	return found[0], nil
 }
 
-func (r *Remote) post(ctx context.Context, request Request) (string, error) {
-	post, err := http.NewRequestWithContext(ctx, http.MethodPost, r.prefix+"/add-checkpoint", strings.NewReader(FormatRequest(request)))
+func post(ctx context.Context, url string, request Request) (string, error) {
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(FormatRequest(request)))
 	if err != nil {
 		return "", err
 	}
