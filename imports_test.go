@@ -34,7 +34,7 @@ var importRules = []importRule{
 		"it reads what the operator states from payloads and notes, and knows no log"},
 	{"jurat/evidence/observed", []string{"jurat/evidence", jsonLibrary},
 		"it makes and reads what recorders seal, and finds facts in bytes; it knows no recorder, and reads no messages"},
-	{"jurat/verify/trust", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/trustlist", cryptobyte + "/", jsonLibrary, logHashing},
+	{"jurat/verify/trust", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", cryptobyte + "/", jsonLibrary, logHashing},
 		"what a reader believes is asked about keys, certificates and tokens, and finds nothing against a record by itself"},
 	{"jurat/timestamp", []string{"jurat/internal/sigkey", cryptobyte + "/"},
 		"time stamps are worth something without jurat, and compile to WebAssembly"},

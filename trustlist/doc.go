@@ -5,8 +5,7 @@
 //
 // The Official Journal publishes certificates. One of their keys signs the list of the lists, or a pivot: an older list of the lists that
 // names the signers from then on. Chain verifies the pivots and then the list of the lists. This list names, for
-// each territory, the certificates that may sign the territory's list. Verify checks a list by these certificates. Service.At returns what
-// the list says of a moment.
+// each territory, the certificates that may sign the territory's list. Verify checks a list by these certificates.
 //
 // # What is read is what is signed
 //

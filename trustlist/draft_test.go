@@ -40,8 +40,8 @@ func newDraft(t testing.TB) *draft {
 		declaration: `<?xml version="1.0" encoding="UTF-8"?>`,
 		root:        `Id="root" xml:lang="en" xmlns:x="urn:unused"`,
 		kind:        NationalList, territory: "QQ", issued: "2026-05-01T10:00:00Z",
-		providers: provider("Notary &amp; Söhne", service(QualifiedTimeStamps, selfSigned(t, "tsu", testKey(t, "tsu")),
-			state{Granted, "2017-01-01T00:00:00Z"})),
+		providers: provider("Notary &amp; Söhne", service(timeStamps, selfSigned(t, "tsu", testKey(t, "tsu")),
+			state{granted, "2017-01-01T00:00:00Z"})),
 
 		propertiesType: ` Type="` + propertiesType + `"`,
 		signatureID:    "sig", target: "#sig", uri: "", propertiesURI: "#properties",
@@ -181,6 +181,12 @@ func selfSigned(t testing.TB, name string, key crypto.Signer) []byte {
 		NotBefore: time.Date(2015, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
 	return must.Get(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
 }
+
+// What a verifier knows: see package trust.
+const (
+	timeStamps = "http://uri.etsi.org/TrstSvc/Svctype/TSA/QTST"
+	granted    = "http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/granted"
+)
 
 // state is a status with the time that it began.
 type state struct{ status, from string }

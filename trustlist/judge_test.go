@@ -283,33 +283,28 @@ func TestNationalLists(t *testing.T) {
 	old := must.Get(Chain(journal(t, "oj-0.cert.pem"), realPivots(t), realList(t, "eu-lotl-old.xml")))(t)
 	recent := must.Get(Chain(journal(t, "oj-1.cert.pem"), nil, realList(t, "eu-lotl.xml")))(t)
 	be := must.Get(realList(t, "tsl-be-v6.xml").Verify(recent.Signers("BE")))(t)
-	if be.Sequence != 81 || len(be.Of(QualifiedTimeStamps)) != 20 || be.NextUpdate.IsZero() {
-		t.Errorf("%d, %d, %s", be.Sequence, len(be.Of(QualifiedTimeStamps)), be.NextUpdate)
+	if be.Sequence != 81 || len(be.Of(timeStamps)) != 20 || be.NextUpdate.IsZero() {
+		t.Errorf("%d, %d, %s", be.Sequence, len(be.Of(timeStamps)), be.NextUpdate)
 	}
 	ee := must.Get(realList(t, "tsl-ee.xml").Verify(old.Signers("EE")))(t)
 	if _, err := realList(t, "tsl-ee.xml").Verify(old.Signers("BE")); !errors.Is(err, ErrSigner) {
 		t.Errorf("Estonia's by Belgium: %v", err)
 	}
-	services := ee.Of(QualifiedTimeStamps)
+	services := ee.Of(timeStamps)
 	if len(services) != 32 {
 		t.Errorf("%d services", len(services))
 	}
 	checkHistory(t, services)
 }
 
-// checkHistory checks the answers about the first service of Estonia's list at several times.
+// checkHistory checks the present and the last past state of the first service of Estonia's list.
 func checkHistory(t *testing.T, services []Service) {
 	t.Helper()
-	for _, tt := range []struct {
-		at        string
-		qualified bool
-	}{
-		{"2016-06-30T21:59:59Z", false}, {"2016-06-30T22:00:59Z", false}, {"2016-06-30T22:01:00Z", true},
-		{"2020-09-28T22:00:59Z", true}, {"2020-09-28T22:01:00Z", false}, {"1999-01-01T00:00:00Z", false},
-	} {
-		at := must.Get(time.Parse(time.RFC3339, tt.at))(t)
-		if qualified, err := services[0].QualifiedAt(QualifiedTimeStamps, at); err != nil || qualified != tt.qualified {
-			t.Errorf("%s: %v, %v", tt.at, qualified, err)
+	states := services[0].States
+	must.Do(t, services[0].CheckHistory())
+	for i, from := range []string{"2020-09-28T22:01:00Z", "2016-06-30T22:01:00Z"} {
+		if at := must.Get(time.Parse(time.RFC3339, from))(t); !states[i].From.Equal(at) || (states[i].Status == granted) != (i == 1) {
+			t.Errorf("%+v, want one of %s", states[i], from)
 		}
 	}
 }

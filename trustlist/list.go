@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -181,18 +182,6 @@ func (l *List) Territories() (territories []string) {
 	return slices.Compact(territories)
 }
 
-// Types of services (ETSI TS 119 612, 5.5.1). Other types have similar names and mean less.
-const (
-	QualifiedTimeStamps   = "http://uri.etsi.org/TrstSvc/Svctype/TSA/QTST"
-	QualifiedCertificates = "http://uri.etsi.org/TrstSvc/Svctype/CA/QC"
-)
-
-// Granted is the only status in which a service is qualified (ETSI TS 119 612, 5.5.4).
-const Granted = "http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/granted"
-
-// QualifiedFrom is when Regulation (EU) No 910/2014 began to apply. No service was qualified under it before.
-var QualifiedFrom = time.Date(2016, 6, 30, 22, 0, 0, 0, time.UTC)
-
 // A Service of a provider, with its history in the list.
 type Service struct {
 	Territory    string   // of the list
@@ -211,10 +200,8 @@ type State struct {
 	Critical string // a critical extension that this package does not know; empty: none
 }
 
-var (
-	ErrHistory = errors.New("the history is not in order") // two states for one time
-	ErrBefore  = errors.New("the list says nothing of that time")
-)
+// ErrHistory says that a service has two states for one time.
+var ErrHistory = errors.New("the history is not in order")
 
 // Of returns the services that are, or have been, of a type.
 func (l *List) Of(kind string) (services []Service) {
@@ -226,31 +213,16 @@ func (l *List) Of(kind string) (services []Service) {
 	return services
 }
 
-// At returns the state at a moment: the one with the latest beginning that is not after it (ETSI TS 119 615, 4.6). It
-// returns ErrHistory for a history that is out of order, and ErrBefore if the list says nothing of the moment.
-func (s *Service) At(moment time.Time) (State, error) {
+// CheckHistory returns ErrHistory unless each state began before the one that the list names before it. Then the state at a moment is the first that began no
+// later (ETSI TS 119 615, 4.6).
+func (s *Service) CheckHistory() error {
 	for i := 1; i < len(s.States); i++ {
 		newer, older := s.States[i-1], s.States[i]
 		if newer.From.Before(older.From) || newer.From.Equal(older.From) && (newer.Status != older.Status || newer.Type != older.Type) {
-			return State{}, fmt.Errorf("%w: %s stands before %s", ErrHistory, newer.From.Format(time.RFC3339), older.From.Format(time.RFC3339))
+			return fmt.Errorf("%w: %s stands before %s", ErrHistory, newer.From.Format(time.RFC3339), older.From.Format(time.RFC3339))
 		}
 	}
-	for _, state := range s.States {
-		if !state.From.After(moment) {
-			return state, nil
-		}
-	}
-	return State{}, fmt.Errorf("%w: %s", ErrBefore, moment.UTC().Format(time.RFC3339))
-}
-
-// QualifiedAt reports whether the service was qualified as a service of a type at a moment. Its errors are those of
-// At.
-func (s *Service) QualifiedAt(kind string, moment time.Time) (bool, error) {
-	state, err := s.At(moment)
-	if err != nil && !errors.Is(err, ErrBefore) {
-		return false, err
-	}
-	return state.Type == kind && state.Status == Granted && state.Critical == "" && !moment.Before(QualifiedFrom), nil
+	return nil
 }
 
 func (r *reader) provider(e *element, territory string) (services []Service) {
@@ -395,14 +367,14 @@ func (u *Unverified) Pivots() map[int]string {
 	return pivots
 }
 
-// pivotNumber reads the number, of at most nine digits, from a name that ends in -pivot-NUMBER.xml.
+var pivotName = regexp.MustCompile(`-pivot-([0-9]{1,9})\.xml$`)
+
+// pivotNumber reads the number of a pivot from its address.
 func pivotNumber(uri string) (number int, is bool) {
-	name, isXML := strings.CutSuffix(uri, ".xml")
-	before := strings.TrimRight(name, "0123456789")
-	digits := name[len(before):]
-	if !isXML || len(digits) > 9 || !strings.HasSuffix(before, "-pivot-") {
+	found := pivotName.FindStringSubmatch(uri)
+	if found == nil {
 		return 0, false
 	}
-	number, err := strconv.Atoi(digits)
+	number, err := strconv.Atoi(found[1])
 	return number, err == nil
 }

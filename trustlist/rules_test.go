@@ -9,14 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/internal/must"
 )
 
-var sentinels = []error{ErrMalformed, ErrAlgorithm, ErrSigner, ErrExpired, ErrSignature, ErrChain, ErrHistory, ErrBefore}
+var sentinels = []error{ErrMalformed, ErrAlgorithm, ErrSigner, ErrExpired, ErrSignature, ErrChain, ErrHistory}
 
 // checkError requires that err wraps want and no other sentinel.
 func checkError(t *testing.T, err, want error) {
@@ -118,7 +117,7 @@ func TestWrapping(t *testing.T) {
 	d := newDraft(t)
 	genuine := string(d.build(t))
 	want := must.Get(verify([]byte(genuine), d.signers()))(t)
-	false7 := provider("Mallory", service(QualifiedTimeStamps, selfSigned(t, "mallory", testKey(t, "mallory")), state{Granted, "2010-01-01T00:00:00Z"}))
+	false7 := provider("Mallory", service(timeStamps, selfSigned(t, "mallory", testKey(t, "mallory")), state{granted, "2010-01-01T00:00:00Z"}))
 	begin, end := strings.Index(genuine, "<ds:Signature "), strings.Index(genuine, "</TrustServiceStatusList>")
 	signature := genuine[begin:end]
 	without := genuine[:begin] + genuine[end:]
@@ -162,16 +161,16 @@ func TestWrapping(t *testing.T) {
 		"two Ids":                         in("<TrustServiceProvider>", `<a Id="root"/>`),
 		"two Ids in other letters":        in("<TrustServiceProvider>", `<a ID="properties"/>`),
 		"a comment in a status": func() string {
-			return strings.ReplaceAll(genuine, Granted, Granted[:len(Granted)-2]+"<!-- -->"+Granted[len(Granted)-2:])
+			return strings.ReplaceAll(genuine, granted, granted[:len(granted)-2]+"<!-- -->"+granted[len(granted)-2:])
 		},
-		"a comment that ends a status": func() string { return strings.ReplaceAll(genuine, Granted, Granted+"<!-- x -->") },
-		"CDATA in a status":            func() string { return strings.ReplaceAll(genuine, Granted, "<![CDATA["+Granted+"]]>") },
+		"a comment that ends a status": func() string { return strings.ReplaceAll(genuine, granted, granted+"<!-- x -->") },
+		"CDATA in a status":            func() string { return strings.ReplaceAll(genuine, granted, "<![CDATA["+granted+"]]>") },
 		"an entity in a status":        func() string { return strings.ReplaceAll(genuine, "granted", "&#103;ranted") },
 		"an entity that is declared": func() string {
 			return strings.Replace(strings.ReplaceAll(genuine, "granted", "&g;"), d.declaration, d.declaration+`<!DOCTYPE a [<!ENTITY g "granted">]>`, 1)
 		},
 		"an empty document type":               func() string { return strings.Replace(genuine, d.declaration, d.declaration+`<!DOCTYPE a>`, 1) },
-		"a processing instruction in a status": func() string { return strings.ReplaceAll(genuine, Granted, Granted+"<?x y?>") },
+		"a processing instruction in a status": func() string { return strings.ReplaceAll(genuine, granted, granted+"<?x y?>") },
 		"a processing instruction at the front": func() string {
 			return strings.Replace(genuine, d.declaration, d.declaration+`<?xml-stylesheet href="x"?>`, 1)
 		},
@@ -217,13 +216,13 @@ func TestHarmlessSpelling(t *testing.T) {
 	d := newDraft(t)
 	genuine := string(d.build(t))
 	for _, spelling := range []string{
-		strings.ReplaceAll(genuine, Granted, "<![CDATA["+Granted+"]]><!-- -->"),
+		strings.ReplaceAll(genuine, granted, "<![CDATA["+granted+"]]><!-- -->"),
 		"\ufeff" + strings.ReplaceAll(genuine, "\n", "\r\n") + "\n<!-- the end -->",
 		strings.Replace(genuine, d.root, ` xmlns:x='urn:unused' xml:lang='e&#110;' Id='root'`, 1),
 	} {
 		l := must.Get(verify([]byte(spelling), d.signers()))(t)
-		if qualified, err := l.Services[0].QualifiedAt(QualifiedTimeStamps, l.Issued); !qualified || err != nil {
-			t.Errorf("%+v, %v", l.Services[0], err)
+		if state := l.Services[0].States[0]; state.Status != granted {
+			t.Errorf("%+v", l.Services[0])
 		}
 	}
 }
@@ -270,6 +269,7 @@ func TestXMLRules(t *testing.T) {
 		"<a>&#;</a>", "<a>&#x;</a>", "<a>&65;</a>", "<a>&#-1;</a>", "<a>&#99999999999;</a>", "<a>]]></a>", "<a b='<'/>", "<a b=1/>", "<a b/>", "<a b'1'/>", "<a b=1'/>", "<a b='1' b='2'/>", "<a b='1'c='2'/>", "<a b='1/>",
 		"<a><!-- -- --></a>", "<a><!-- </a>", "<a><!---></a>", "<a><![CDATA[</a>", "<a><?b?></a>", "<!DOCTYPE a><a/>", "<?xml version='1.1'?><a/>", "<?xml version='1.0' encoding='latin1'?><a/>",
 		" <?xml version='1.0'?><a/>", "<a>\x00</a>", "<a>\x1b</a>", "<a>\xff</a>", "<a>\xed\xa0\x80</a>", "<a>\ufffe</a>", "<ä/>", "<1/>", "<:a/>", "<a:/>", "<a:b:c xmlns:a='urn:a'/>", "<a:b/>", "<b a:c=''/>",
+		"<![CDATA[ ]]><a/>", "&#32;<a/>", "<a b='&#xD800;'/>", "<a><!-- \xff --></a>", "<a><!-- \x01 --></a>", "<?xml version='1.0' a='b'?><a/>", "<?xml?><a/>", "<a/><?xml version='1.0'?>",
 		"<a xmlns:b=''/>", "<a xmlns:b='b'/>", "<a xmlns:xml='urn:x'/>", "<a xmlns:b='" + xmlNamespace + "'/>", "<a xmlns:xmlns='urn:x'/>", "<a xmlns='http://www.w3.org/2000/xmlns/'/>",
 		"<a xmlns='urn:a' xmlns='urn:b'/>", "<a xmlns:b='urn:x' xmlns:c='urn:x' b:d='' c:d=''/>", "<xmlns:a/>", "<a><b Id='1'/><b ID='1'/></a>", "<a id='1'><b xml:id='1'/></a>",
 		deep(maxDepth + 1), "<a>" + strings.Repeat("<b/>", maxElements) + "</a>", "<a" + numbered(" a%d=''", maxAttributes+1) + "/>",
@@ -295,7 +295,7 @@ func numbered(format string, n int) (text string) {
 // TestListRules breaks each rule about the content of a list.
 func TestListRules(t *testing.T) {
 	tsu := selfSigned(t, "tsu", testKey(t, "tsu"))
-	good := service(QualifiedTimeStamps, tsu, state{Granted, "2017-01-01T00:00:00Z"})
+	good := service(timeStamps, tsu, state{granted, "2017-01-01T00:00:00Z"})
 	for name, change := range map[string]func(text string) string{
 		"another root": func(s string) string { return strings.ReplaceAll(s, "TrustServiceStatusList", "TrustList") },
 		"no territory": func(s string) string { return strings.Replace(s, "<SchemeTerritory> QQ </SchemeTerritory>", "", 1) },
@@ -305,7 +305,7 @@ func TestListRules(t *testing.T) {
 		"a sequence below zero":     func(s string) string { return strings.Replace(s, "Number>7<", "Number>-7<", 1) },
 		"a sequence beyond 32 bits": func(s string) string { return strings.Replace(s, "Number>7<", "Number>4294967296<", 1) },
 		"a time without a zone":     func(s string) string { return strings.Replace(s, "2017-01-01T00:00:00Z", "2017-01-01T00:00:00", 1) },
-		"a status with an element":  func(s string) string { return strings.Replace(s, Granted, Granted+"<a/>", 1) },
+		"a status with an element":  func(s string) string { return strings.Replace(s, granted, granted+"<a/>", 1) },
 		"a text between elements":   func(s string) string { return strings.Replace(s, "<TSPServices>", "<TSPServices>text", 1) },
 		"two statuses": func(s string) string {
 			return strings.Replace(s, "<ServiceStatus>", "<ServiceStatus>x</ServiceStatus><ServiceStatus>", 1)
@@ -333,45 +333,29 @@ func TestListRules(t *testing.T) {
 	}
 }
 
-// TestStates: a service is qualified if its list gives a granted status at the time in question, and if its type is a
-// qualified one.
+// TestStates: a history whose states are not in order is refused, and services are found by their exact type.
 func TestStates(t *testing.T) {
 	const withdrawn = "http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/withdrawn"
-	const accredited = "http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/accredited"
-	at := func(text string) time.Time {
-		return must.Get(time.Parse(time.RFC3339, text))(t)
-	}
-	past := []state{{withdrawn, "2024-05-01T00:00:00Z"}, {Granted, "2017-01-01T00:00:00Z"}, {accredited, "2012-01-01T00:00:00Z"}}
+	past := []state{{withdrawn, "2024-05-01T00:00:00Z"}, {granted, "2017-01-01T00:00:00Z"}, {granted, "2017-01-01T00:00:00Z"}}
 	for _, tt := range []struct {
 		name, kind string
 		states     []state
-		moment     string
-		qualified  bool
 		err        error
 	}{
-		{"granted then, withdrawn today", QualifiedTimeStamps, past, "2024-04-30T23:59:59Z", true, nil},
-		{"on the second", QualifiedTimeStamps, past, "2017-01-01T00:00:00Z", true, nil},
-		{"a second before", QualifiedTimeStamps, past, "2016-12-31T23:59:59Z", false, nil},
-		{"withdrawn on the second", QualifiedTimeStamps, past, "2024-05-01T00:00:00Z", false, nil},
-		{"before the list says anything", QualifiedTimeStamps, past, "2011-12-31T23:59:59Z", false, nil},
-		{"granted before the Regulation applied", QualifiedTimeStamps, []state{{Granted, "2010-01-01T00:00:00Z"}}, "2016-06-30T21:59:59Z", false, nil},
-		{"granted since the Regulation applies", QualifiedTimeStamps, []state{{Granted, "2010-01-01T00:00:00Z"}}, "2016-06-30T22:00:00Z", true, nil},
-		{"accredited is not granted", QualifiedTimeStamps, []state{{accredited, "2010-01-01T00:00:00Z"}}, "2020-01-01T00:00:00Z", false, nil},
-		{"the service type TSA", strings.TrimSuffix(QualifiedTimeStamps, "/QTST"), past, "2020-01-01T00:00:00Z", false, nil},
-		{"the service type TSS-QC", strings.Replace(QualifiedTimeStamps, "QTST", "TSS-QC", 1), past, "2020-01-01T00:00:00Z", false, nil},
-		{"the service type TSS-AdESQCandQES", strings.Replace(QualifiedTimeStamps, "QTST", "TSS-AdESQCandQES", 1), past, "2020-01-01T00:00:00Z", false, nil},
-		{"out of order", QualifiedTimeStamps, []state{{Granted, "2017-01-01T00:00:00Z"}, {withdrawn, "2018-01-01T00:00:00Z"}}, "2017-06-01T00:00:00Z", false, ErrHistory},
-		{"two statuses at once", QualifiedTimeStamps, []state{{Granted, "2017-01-01T00:00:00Z"}, {withdrawn, "2017-01-01T00:00:00Z"}}, "2017-06-01T00:00:00Z", false, ErrHistory},
-		{"one status twice", QualifiedTimeStamps, []state{{Granted, "2017-01-01T00:00:00Z"}, {Granted, "2017-01-01T00:00:00Z"}}, "2017-06-01T00:00:00Z", true, nil},
+		{"in order", timeStamps, past, nil},
+		{"the service type TSA", strings.TrimSuffix(timeStamps, "/QTST"), past, nil},
+		{"the service type TSS-QC", strings.Replace(timeStamps, "QTST", "TSS-QC", 1), past, nil},
+		{"the service type TSS-AdESQCandQES", strings.Replace(timeStamps, "QTST", "TSS-AdESQCandQES", 1), past, nil},
+		{"out of order", timeStamps, []state{{granted, "2017-01-01T00:00:00Z"}, {withdrawn, "2018-01-01T00:00:00Z"}}, ErrHistory},
+		{"two statuses at once", timeStamps, []state{{granted, "2017-01-01T00:00:00Z"}, {withdrawn, "2017-01-01T00:00:00Z"}}, ErrHistory},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDraft(t)
 			d.providers = provider("A", service(tt.kind, nil, tt.states...))
 			l := must.Get(verify(d.build(t), d.signers()))(t)
-			qualified, err := l.Services[0].QualifiedAt(QualifiedTimeStamps, at(tt.moment))
-			checkError(t, err, tt.err)
-			if qualified != tt.qualified || (len(l.Of(QualifiedTimeStamps)) == 1) != (tt.kind == QualifiedTimeStamps) {
-				t.Errorf("%v, %d services", qualified, len(l.Of(QualifiedTimeStamps)))
+			checkError(t, l.Services[0].CheckHistory(), tt.err)
+			if (len(l.Of(timeStamps)) == 1) != (tt.kind == timeStamps) {
+				t.Errorf("%d services", len(l.Of(timeStamps)))
 			}
 		})
 	}
@@ -380,19 +364,18 @@ func TestStates(t *testing.T) {
 // TestExtensions: an unknown critical extension makes a service unreliable.
 func TestExtensions(t *testing.T) {
 	for _, tt := range []struct {
-		extension string
-		qualified bool
+		extension, critical string
 	}{
-		{`<Extension Critical="true"><Unheard xmlns="urn:x"/></Extension>`, false},
-		{`<Extension Critical="1"> <Unheard xmlns="urn:x"/> </Extension>`, false},
-		{`<Extension Critical="false"><Unheard xmlns="urn:x"/></Extension>`, true},
-		{`<Extension Critical="true"><AdditionalServiceInformation><URI>urn:for</URI></AdditionalServiceInformation></Extension>`, true},
+		{`<Extension Critical="true"><Unheard xmlns="urn:x"/></Extension>`, "Unheard"},
+		{`<Extension Critical="1"> <Unheard xmlns="urn:x"/> </Extension>`, "Unheard"},
+		{`<Extension Critical="false"><Unheard xmlns="urn:x"/></Extension>`, ""},
+		{`<Extension Critical="true"><AdditionalServiceInformation><URI>urn:for</URI></AdditionalServiceInformation></Extension>`, ""},
 	} {
 		d := newDraft(t)
 		d.providers = strings.Replace(d.providers, "</ServiceInformation>", "<ServiceInformationExtensions>"+tt.extension+"</ServiceInformationExtensions></ServiceInformation>", 1)
 		l := must.Get(verify(d.build(t), d.signers()))(t)
-		if qualified, err := l.Services[0].QualifiedAt(QualifiedTimeStamps, l.Issued); err != nil || qualified != tt.qualified {
-			t.Errorf("%s: %v, %v", tt.extension, qualified, err)
+		if critical := l.Services[0].States[0].Critical; critical != tt.critical {
+			t.Errorf("%s: %q", tt.extension, critical)
 		}
 	}
 }

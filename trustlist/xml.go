@@ -3,9 +3,12 @@ package trustlist
 import (
 	"bytes"
 	"cmp"
+	"encoding/xml"
+	"errors"
 	"fmt"
+	"io"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -55,16 +58,16 @@ type node struct {
 	text    string
 }
 
-// A parser reads the part of XML 1.0 and its namespaces that trusted lists use. It refuses document types, processing
-// instructions and names beyond ASCII, so that a document has one meaning. After its first failure it reads nothing
-// more.
+// A parser builds the tree of a document. Package xml splits the text into tokens and resolves references; what it lets pass and trusted lists do not use is
+// refused here, so that a document has one meaning: document types, processing instructions, names beyond ASCII. After its first failure the parser reads
+// nothing more.
 type parser struct {
-	in       string
-	at       int
-	err      error
-	elements int
-	scope    []namespace
-	ids      map[string]bool
+	in              []byte
+	tokens          *xml.Decoder
+	err             error
+	elements, depth int
+	inForce         int // namespaces that the elements around declare
+	ids             map[string]bool
 }
 
 // parseXML reads a document and returns its root.
@@ -72,234 +75,157 @@ func parseXML(raw []byte) (*element, error) {
 	if len(raw) > MaxSize {
 		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrMalformed, MaxSize)
 	}
-	p := &parser{in: lines(raw), ids: map[string]bool{}}
-	if i := badCharacter(p.in); i >= 0 {
-		p.at = i
-		p.fail("a character that XML does not allow")
-		return nil, p.err
-	}
-	p.in = p.in[declaration(p.in):]
-	p.between()
-	root := p.element(nil, 1)
-	p.between()
-	if p.err == nil && p.at < len(p.in) {
-		p.fail("something after the root element")
-	}
-	return root, p.err
-}
-
-const space = " \t\n"
-
-// declaration returns the length of the XML declaration that a text begins with, or 0 if there is none. UTF-8 is the
-// only accepted encoding.
-func declaration(text string) int {
-	rest, is := strings.CutPrefix(text, "<?xml")
-	version, rest, named := declared(rest, "version")
-	if !is || !named || version != "1.0" {
-		return 0
-	}
-	if encoding, after, named := declared(rest, "encoding"); named && strings.EqualFold(encoding, "UTF-8") {
-		rest = after
-	}
-	if standalone, after, named := declared(rest, "standalone"); named && (standalone == "yes" || standalone == "no") {
-		rest = after
-	}
-	rest, is = strings.CutPrefix(strings.TrimLeft(rest, space), "?>")
-	if !is {
-		return 0
-	}
-	return len(text) - len(rest)
-}
-
-// declared reads space and one name with its value, and returns the text after them.
-func declared(text, name string) (value, rest string, is bool) {
-	rest = strings.TrimLeft(text, space)
-	if len(rest) == len(text) {
-		return "", "", false
-	}
-	if rest, is = strings.CutPrefix(rest, name); !is {
-		return "", "", false
-	}
-	if rest, is = strings.CutPrefix(strings.TrimLeft(rest, space), "="); !is {
-		return "", "", false
-	}
-	rest = strings.TrimLeft(rest, space)
-	if !strings.HasPrefix(rest, `"`) && !strings.HasPrefix(rest, "'") {
-		return "", "", false
-	}
-	return strings.Cut(rest[1:], rest[:1])
-}
-
-// lines drops a byte order mark and turns every line end into a line feed (XML 1.0, 2.11).
-func lines(raw []byte) string {
 	raw = bytes.TrimPrefix(raw, []byte("\ufeff"))
-	if bytes.IndexByte(raw, '\r') >= 0 {
-		raw = bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
+	p := &parser{in: raw, tokens: xml.NewDecoder(bytes.NewReader(raw)), ids: map[string]bool{}}
+	if !utf8.Valid(raw) || bytes.ContainsFunc(raw, isForbidden) { // in comments, too, which package xml does not read
+		p.fail("a character that XML does not allow")
 	}
-	return string(raw)
+	return p.document(), p.err
 }
 
-// badCharacter returns the index of the first character that is not a Char of XML 1.0, 2.2; -1 if there is none.
-func badCharacter(text string) int {
-	for i, r := range text {
-		if r == utf8.RuneError {
-			if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
-				return i
-			}
-		}
-		if !isCharacter(r) {
-			return i
-		}
-	}
-	return -1
-}
-
-func isCharacter(r rune) bool {
-	switch {
-	case r < 0x20:
-		return r == '\t' || r == '\n' || r == '\r'
-	case r <= 0xd7ff:
-		return true
-	}
-	return r >= 0xe000 && r <= 0xfffd || r >= 0x10000 && r <= 0x10ffff
+// isForbidden reports whether a character of UTF-8 is no Char of XML 1.0, 2.2.
+func isForbidden(r rune) bool {
+	return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xfffe || r == 0xffff
 }
 
 func (p *parser) fail(what string) {
 	if p.err == nil {
-		p.err = fmt.Errorf("%w in line %d: %s", ErrMalformed, 1+strings.Count(p.in[:min(p.at, len(p.in))], "\n"), what)
+		line, _ := p.tokens.InputPos()
+		p.err = fmt.Errorf("%w in line %d: %s", ErrMalformed, line, what)
 	}
 }
 
-func (p *parser) rest() string { return p.in[p.at:] }
-
-// take skips text if it comes next.
-func (p *parser) take(text string) bool {
-	if p.err != nil || !strings.HasPrefix(p.rest(), text) {
-		return false
+// document reads all tokens.
+func (p *parser) document() (root *element) {
+	var at *element // whose content is next; nil: what may be beside the root
+	for p.err == nil {
+		from := p.tokens.InputOffset()
+		token, err := p.tokens.RawToken()
+		raw := p.in[from:p.tokens.InputOffset()]
+		switch token := token.(type) {
+		case xml.StartElement:
+			if at == nil && root != nil {
+				p.fail("something after the root element")
+			}
+			at = p.start(at, token, string(raw))
+			root = cmp.Or(root, at)
+		case xml.EndElement:
+			at = p.end(at, token.Name)
+		case xml.CharData:
+			p.text(at, string(token), raw)
+		case xml.ProcInst:
+			if from > 0 || !declaration.Match(raw) {
+				p.fail("a processing instruction, or a declaration that is not of XML 1.0 in UTF-8")
+			}
+		case xml.Directive:
+			p.fail("a document type")
+		case nil:
+			if syntax, is := errors.AsType[*xml.SyntaxError](err); is {
+				p.fail(syntax.Msg)
+			} else if err != io.EOF {
+				p.fail(err.Error())
+			} else if root == nil || at != nil {
+				p.fail("an element is missing, or does not end")
+			}
+			return root
+		}
 	}
-	p.at += len(text)
-	return true
+	return root
 }
 
-// until returns the text before end, and skips both.
-func (p *parser) until(end, what string) string {
-	if p.err != nil {
-		return ""
-	}
-	text, _, found := strings.Cut(p.rest(), end)
-	if !found {
-		p.fail(what + " does not end")
-		return ""
-	}
-	p.at += len(text) + len(end)
-	return text
-}
+// declaration is that of XML 1.0 in UTF-8.
+var declaration = regexp.MustCompile(`^<\?xml\s+version\s*=\s*(?:"1\.0"|'1\.0')` +
+	`(?:\s+encoding\s*=\s*(?:"(?i:UTF-8)"|'(?i:UTF-8)'))?(?:\s+standalone\s*=\s*(?:"(?:yes|no)"|'(?:yes|no)'))?\s*\?>$`)
 
-// space skips white space, and reports whether there was any.
-func (p *parser) space() bool {
-	from := p.at
-	p.at = len(p.in) - len(strings.TrimLeft(p.rest(), space))
-	return p.at > from
-}
-
-// between skips what may be beside the root element: white space and comments.
-func (p *parser) between() {
-	for p.space() || p.comment() {
+// text adds a text to an element. raw is how it is written.
+func (p *parser) text(e *element, text string, raw []byte) {
+	switch {
+	case e == nil && len(bytes.Trim(raw, " \t\r\n")) > 0:
+		p.fail("a text beside the root element")
+	case e != nil:
+		p.check(text, raw)
+		e.children = append(e.children, node{text: text})
 	}
 }
 
-func (p *parser) comment() bool {
-	if !p.take("<!--") {
-		return false
+// check refuses references to surrogates, for which package xml puts the replacement character.
+func (p *parser) check(text string, raw []byte) {
+	const replacement = "\ufffd"
+	if strings.Count(text, replacement) != bytes.Count(raw, []byte(replacement)) {
+		p.fail("a reference to a character that XML does not allow")
 	}
-	if p.until("--", "a comment"); !p.take(">") {
-		p.fail("two hyphens in a comment")
-	}
-	return p.err == nil
 }
 
-// element reads an element with its content.
-func (p *parser) element(parent *element, depth int) *element {
-	if p.elements++; p.elements > maxElements || depth > maxDepth {
+// start reads a start tag.
+func (p *parser) start(parent *element, token xml.StartElement, tag string) *element {
+	p.elements++
+	p.depth++
+	switch {
+	case p.elements > maxElements || p.depth > maxDepth:
 		p.fail("too many elements, or nested too deep")
+	case len(token.Attr) > maxAttributes:
+		p.fail("too many attributes")
+	case !spaced(tag):
+		p.fail("an attribute without a space before it")
 	}
-	if !p.take("<") {
-		p.fail("an element is missing, or something that trusted lists do not use is in its place")
-		return nil
-	}
-	e, inForce := &element{parent: parent}, len(p.scope)
-	start := p.qualified()
-	empty := p.startTag(e)
-	e.name = p.resolve(start, true)
-	if !empty {
-		p.content(e, depth)
-		if p.take(start.String()); p.err == nil {
-			p.space()
+	e := &element{parent: parent}
+	for _, a := range p.withSpaces(token, tag).Attr {
+		p.check(a.Value, []byte(tag))
+		switch n := p.name(a.Name); {
+		case n.prefix == "" && n.local == "xmlns":
+			p.declare(e, namespace{"", a.Value})
+		case n.prefix == "xmlns":
+			p.declare(e, namespace{n.local, a.Value})
+		default:
+			e.attributes = append(e.attributes, attribute{n, a.Value})
 		}
-		if !p.take(">") {
-			p.fail("the end tag of " + start.String() + " is missing")
-		}
 	}
-	p.scope = p.scope[:inForce]
+	e.name = p.resolve(e, p.name(token.Name), true)
+	p.resolveAttributes(e)
+	if parent != nil {
+		parent.children = append(parent.children, node{element: e})
+	}
 	return e
 }
 
-// startTag reads attributes and namespace declarations, and reports whether the element is empty.
-func (p *parser) startTag(e *element) (empty bool) {
-	for p.err == nil {
-		spaced := p.space()
-		switch {
-		case p.take(">"):
-			p.resolveAttributes(e)
-			return false
-		case p.take("/>"):
-			p.resolveAttributes(e)
+// spaced reports whether white space separates the attributes of a start tag.
+func spaced(tag string) bool {
+	for {
+		i := strings.IndexAny(tag, `"'`)
+		if i < 0 {
 			return true
-		case !spaced:
-			p.fail("an attribute without a space before it")
-		case len(e.attributes)+len(e.declared) == maxAttributes:
-			p.fail("too many attributes")
 		}
-		p.attribute(e)
-	}
-	return false
-}
-
-func (p *parser) attribute(e *element) {
-	n := p.qualified()
-	p.space()
-	if !p.take("=") {
-		p.fail("an attribute without a value")
-	}
-	p.space()
-	quote := `"`
-	if !p.take(quote) {
-		if quote = "'"; !p.take(quote) {
-			p.fail("an attribute whose value is not quoted")
+		_, tag, _ = strings.Cut(tag[i+1:], tag[i:i+1])
+		if !strings.ContainsAny(tag[:1], " \t\r\n/>") {
+			return false
 		}
-	}
-	value := p.attributeValue(p.until(quote, "an attribute's value"))
-	switch {
-	case n.prefix == "" && n.local == "xmlns":
-		p.declare(e, namespace{"", value})
-	case n.prefix == "xmlns":
-		p.declare(e, namespace{n.local, value})
-	default:
-		e.attributes = append(e.attributes, attribute{n, value})
 	}
 }
 
-// attributeValue turns literal white space into spaces, as XML 1.0, 3.3.3 demands, and resolves references.
-func (p *parser) attributeValue(raw string) string {
-	if strings.Contains(raw, "<") {
-		p.fail("< in an attribute's value")
+var spaces = strings.NewReplacer("\r\n", " ", "\r", " ", "\n", " ", "\t", " ")
+
+// withSpaces turns literal white space in the values of attributes into spaces, as XML 1.0, 3.3.3 demands. White space that is a reference stays.
+func (p *parser) withSpaces(token xml.StartElement, tag string) xml.StartElement {
+	if !strings.ContainsAny(tag, "\t\r\n") {
+		return token
 	}
-	return p.references(strings.Map(func(r rune) rune {
-		if r == '\t' || r == '\n' {
-			return ' '
-		}
-		return r
-	}, raw))
+	again, err := xml.NewDecoder(strings.NewReader(spaces.Replace(tag))).RawToken()
+	if err != nil {
+		p.fail(err.Error())
+		return token
+	}
+	return again.(xml.StartElement)
+}
+
+// end ends an element, and returns the one around it.
+func (p *parser) end(e *element, n xml.Name) *element {
+	if e == nil || n.Space != e.prefix || n.Local != e.local {
+		p.fail("an end tag that is not of its element")
+		return nil
+	}
+	p.depth--
+	p.inForce -= len(e.declared)
+	return e.parent
 }
 
 // declare puts a namespace in force (Namespaces in XML 1.0, 3). A relative namespace has no canonical form.
@@ -311,17 +237,18 @@ func (p *parser) declare(e *element, n namespace) {
 		p.fail("an invalid namespace is declared")
 	case slices.ContainsFunc(e.declared, func(d namespace) bool { return d.prefix == n.prefix }):
 		p.fail("a prefix is declared twice")
-	case len(p.scope) == maxNamespaces:
+	case p.inForce == maxNamespaces:
 		p.fail("too many namespaces")
 	}
-	e.declared, p.scope = append(e.declared, n), append(p.scope, n)
+	p.inForce++
+	e.declared = append(e.declared, n)
 }
 
 // resolveAttributes gives attributes their namespaces. It refuses repeated attributes in an element and repeated
 // identifiers in the document.
 func (p *parser) resolveAttributes(e *element) {
 	for i, a := range e.attributes {
-		a.name = p.resolve(a.name, false)
+		a.name = p.resolve(e, a.name, false)
 		if slices.ContainsFunc(e.attributes[:i], func(b attribute) bool { return b.is(a.space, a.local) }) {
 			p.fail("an attribute is there twice")
 		}
@@ -337,17 +264,17 @@ func (p *parser) resolveAttributes(e *element) {
 
 // resolve finds the namespace of a name: without a prefix, elements are in the default namespace and attributes in
 // none.
-func (p *parser) resolve(n name, element bool) name {
+func (p *parser) resolve(e *element, n name, isElement bool) name {
 	if n.prefix == "xml" {
 		n.space = xmlNamespace
 		return n
 	}
-	if n.prefix == "" && !element {
+	if n.prefix == "" && !isElement {
 		return n
 	}
-	for _, d := range slices.Backward(p.scope) {
-		if d.prefix == n.prefix {
-			n.space = d.uri
+	for ; e != nil; e = e.parent {
+		if i := slices.IndexFunc(e.declared, func(d namespace) bool { return d.prefix == n.prefix }); i >= 0 {
+			n.space = e.declared[i].uri
 			return n
 		}
 	}
@@ -357,98 +284,13 @@ func (p *parser) resolve(n name, element bool) name {
 	return n
 }
 
-func (p *parser) qualified() (n name) {
-	n.local = p.name()
-	if p.take(":") {
-		n.prefix, n.local = n.local, p.name()
-	}
-	return n
-}
+var inASCII = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
-const (
-	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
-	inNames = letters + "0123456789-."
-)
-
-func (p *parser) name() string {
-	name := p.rest()
-	name = name[:len(name)-len(strings.TrimLeft(name, inNames))]
-	if p.err == nil && (name == "" || !strings.Contains(letters, name[:1])) {
-		p.fail("a name is missing, or not in ASCII")
+func (p *parser) name(n xml.Name) name {
+	if !inASCII.MatchString(n.Local) || n.Space != "" && !inASCII.MatchString(n.Space) {
+		p.fail("a name that is not in ASCII")
 	}
-	p.at += len(name)
-	return name
-}
-
-// content reads the content of an element and the start of its end tag.
-func (p *parser) content(e *element, depth int) {
-	for p.err == nil {
-		end := strings.IndexByte(p.rest(), '<')
-		if end < 0 {
-			p.fail("an element does not end")
-			return
-		}
-		if end > 0 {
-			e.add(p.characters(p.rest()[:end]))
-			p.at += end
-		}
-		switch {
-		case p.take("</"):
-			return
-		case p.comment():
-		case p.take("<![CDATA["):
-			e.add(p.until("]]>", "a CDATA section"))
-		default:
-			e.children = append(e.children, node{element: p.element(e, depth+1)})
-		}
-	}
-}
-
-func (e *element) add(text string) { e.children = append(e.children, node{text: text}) }
-
-func (p *parser) characters(raw string) string {
-	if strings.Contains(raw, "]]>") {
-		p.fail("]]> in a text")
-	}
-	return p.references(raw)
-}
-
-// references replaces references by the characters that they stand for. Only XML's own five entities are allowed.
-func (p *parser) references(raw string) string {
-	if !strings.Contains(raw, "&") {
-		return raw
-	}
-	var text strings.Builder
-	for {
-		before, after, found := strings.Cut(raw, "&")
-		text.WriteString(before)
-		if !found {
-			return text.String()
-		}
-		reference, rest, found := strings.Cut(after, ";")
-		if r, known := referred(reference); found && known {
-			text.WriteRune(r)
-		} else {
-			p.fail("a reference to an entity that is not known")
-			return ""
-		}
-		raw = rest
-	}
-}
-
-// entities are XML's own.
-var entities = map[string]rune{"amp": '&', "lt": '<', "gt": '>', "quot": '"', "apos": '\''}
-
-func referred(reference string) (r rune, known bool) {
-	if r, known = entities[reference]; known {
-		return r, true
-	}
-	digits, base := strings.TrimPrefix(reference, "#"), 10
-	if hex, found := strings.CutPrefix(digits, "x"); found {
-		digits, base = hex, 16
-	}
-	n, err := strconv.ParseUint(digits, base, 32)
-	return rune(n), err == nil && len(digits) < len(reference) && n <= utf8.MaxRune && isCharacter(rune(n))
+	return name{prefix: n.Space, local: n.Local}
 }
 
 // A method is a canonical form of XML, without comments.

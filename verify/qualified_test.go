@@ -18,7 +18,6 @@ import (
 	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/timestamp"
-	"jurat/trustlist"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -102,8 +101,8 @@ func (p *provider) throughSub(imprint [sha256.Size]byte, at time.Time) evidence.
 // listing is a provider as a list of XA has it: granted since 2020.
 func (p *provider) listing(certificate *x509.Certificate) trust.Authority {
 	return trust.Authority{Name: "XA Alpha: stamps", Certificate: certificate.Raw, Clock: trust.Independent, Services: []trust.Service{{
-		Territory: "XA", TSP: []string{"Alfa", "Alpha"}, Name: "stamps", Type: trustlist.QualifiedTimeStamps,
-		Status: []trust.ServiceStatus{{From: instant("2020-01-01T00:00:00Z"), Status: trustlist.Granted}},
+		Territory: "XA", TSP: []string{"Alfa", "Alpha"}, Name: "stamps", Type: trust.QualifiedTimeStamps,
+		Status: []trust.ServiceStatus{{From: instant("2020-01-01T00:00:00Z"), Status: trust.Granted}},
 		List: trust.ServiceList{ListVersion: trust.ListVersion{Sequence: 7, Digest: evidence.DigestOf([]byte("the list of XA"))},
 			Issued: instant("2026-05-01T00:00:00Z"), NextUpdate: instant("2026-10-01T00:00:00Z")}}}}
 }
@@ -170,7 +169,7 @@ type qualifiedCase struct {
 	says   string // of the reason
 }
 
-const granted = trustlist.Granted
+const granted = trust.Granted
 
 var alphaSubject = pkix.Name{Country: []string{"XA"}, Organization: []string{"Alpha"}, CommonName: "WORTHLESS unit"}
 
@@ -193,9 +192,9 @@ func qualifiedCases() []qualifiedCase {
 			q.first.Certificate, q.stamps[0] = q.alpha.sub.Raw, q.alpha.throughSub(q.record.Imprint(), start)
 		}, "", "number 7"},
 
-		{"a second before eIDAS", stampedAt(trustlist.QualifiedFrom.Add(-time.Second)), "before-eidas", "2016-06-30T21:59:59Z"},
-		{"a thousandth before eIDAS", stampedAt(trustlist.QualifiedFrom.Add(-time.Millisecond)), "before-eidas", "no service was qualified before"},
-		{"the first second of eIDAS", stampedAt(trustlist.QualifiedFrom), "", "number 7"},
+		{"a second before eIDAS", stampedAt(trust.QualifiedFrom.Add(-time.Second)), "before-eidas", "2016-06-30T21:59:59Z"},
+		{"a thousandth before eIDAS", stampedAt(trust.QualifiedFrom.Add(-time.Millisecond)), "before-eidas", "no service was qualified before"},
+		{"the first second of eIDAS", stampedAt(trust.QualifiedFrom), "", "number 7"},
 
 		{"a service that is not listed", func(q *qualification) {
 			q.others = append(q.others, trust.Authority{Name: "beta", Certificate: q.beta.ca.Raw, Clock: trust.Independent})
@@ -211,7 +210,7 @@ func qualifiedCases() []qualifiedCase {
 		{"a service that was a qualified one before", func(q *qualification) {
 			q.service().Type = types + "TSA"
 			q.since(granted, second(1), granted, "2018-01-01T00:00:00Z")
-			q.service().Status[1].Type = trustlist.QualifiedTimeStamps
+			q.service().Status[1].Type = trust.QualifiedTimeStamps
 		}, "", "number 7"},
 		{"a decoy beside it", func(q *qualification) {
 			q.again(func(s *trust.Service) {

@@ -98,7 +98,7 @@ func newQualifiedProvider(t *testing.T) *qualifiedProvider {
 	server := httptest.NewServer(http.HandlerFunc(p.stamp))
 	t.Cleanup(server.Close)
 	p.url = server.URL
-	p.lists(listtest.State{Status: trustlist.Granted, From: day(-365)})
+	p.lists(listtest.State{Status: trust.Granted, From: day(-365)})
 	return p
 }
 
@@ -154,7 +154,7 @@ func (p *qualifiedProvider) lists(states ...listtest.State) {
 	eu := listtest.List{Type: trustlist.ListOfLists, Territory: "EU", Sequence: 1, Issued: day(-2), Next: day(100), URIs: []string{"https://journal.example/"},
 		Pointers: []listtest.Pointer{{Location: "https://lists.example/", Type: trustlist.NationalList, Territory: "XA", Signers: []*listtest.Signer{p.operator}}}}
 	national := listtest.List{Type: trustlist.NationalList, Territory: "XA", Sequence: 1, Issued: day(-1), Next: day(100),
-		Services: []listtest.Service{{TSP: "Alpha Trust", Name: "stamps", Type: trustlist.QualifiedTimeStamps, Certificates: [][]byte{p.certificate("unit.pem")}, States: states}}}
+		Services: []listtest.Service{{TSP: "Alpha Trust", Name: "stamps", Type: trust.QualifiedTimeStamps, Certificates: [][]byte{p.certificate("unit.pem")}, States: states}}}
 	p.write("oj.pem", string(p.journal.PEM()))
 	p.write("lists/eu.xml", string(eu.SignByXMLSec(p.t, p.journal)))
 	p.write("lists/xa.xml", string(national.SignByXMLSec(p.t, p.operator)))
@@ -322,7 +322,7 @@ func TestTrustPath(t *testing.T) {
 	doing(t, 3, "verify", "--trust", reader, "--crl", list, "--require", "qualified", before)
 	portal.expect(t, 3, []string{"--trust", full, before}, "authentication: not proved revocation", "time: proved", "qualified: proved")
 
-	p.lists(listtest.State{Status: "http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/withdrawn", From: day(-1)}, listtest.State{Status: trustlist.Granted, From: day(-365)})
+	p.lists(listtest.State{Status: "http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/withdrawn", From: day(-1)}, listtest.State{Status: trust.Granted, From: day(-365)})
 	withdrawn := p.trusted("--with", full)
 	portal.expect(t, 0, []string{"--trust", withdrawn, "--crl", list, before}, "time: proved", "qualified: not proved status")
 	doing(t, 3, "verify", "--trust", withdrawn, "--crl", list, "--require", "qualified", before)
@@ -348,8 +348,8 @@ func TestTrustEU(t *testing.T) {
 	lotl := listtest.List{Type: trustlist.ListOfLists, Territory: "EU", Sequence: 1, Issued: "2026-05-01T00:00:00Z", Next: "2026-10-01T00:00:00Z", URIs: []string{"https://journal.example/"},
 		Pointers: []listtest.Pointer{{Location: "https://lists.example/", Type: trustlist.NationalList, Territory: "XA", Signers: []*listtest.Signer{operator}}}}
 	national := listtest.List{Type: trustlist.NationalList, Territory: "XA", Sequence: 1, Issued: "2026-05-01T00:00:00Z", Next: "2026-10-01T00:00:00Z",
-		Services: []listtest.Service{{TSP: "Alpha", Name: "stamps", Type: trustlist.QualifiedTimeStamps, Certificates: [][]byte{listtest.NewSigner(t, "alpha").Certificate},
-			States: []listtest.State{{Status: trustlist.Granted, From: "2020-01-01T00:00:00Z"}}}}}
+		Services: []listtest.Service{{TSP: "Alpha", Name: "stamps", Type: trust.QualifiedTimeStamps, Certificates: [][]byte{listtest.NewSigner(t, "alpha").Certificate},
+			States: []listtest.State{{Status: trust.Granted, From: "2020-01-01T00:00:00Z"}}}}}
 	oj := write("oj.pem", journal.PEM())
 	write("eu.xml", lotl.Sign(t, journal))
 	write("xa.xml", national.Sign(t, operator))
@@ -490,7 +490,7 @@ func newUnion(t *testing.T) *union {
 	t.Cleanup(authority.Close)
 	u := &union{t: t, folder: t.TempDir(), journal: listtest.NewSigner(t, "journal"), operator: listtest.NewSigner(t, "operator"), authority: authority}
 	u.write("oj.pem", u.journal.PEM())
-	u.publish(listtest.State{Status: trustlist.Granted, From: "2020-01-01T00:00:00Z"})
+	u.publish(listtest.State{Status: trust.Granted, From: "2020-01-01T00:00:00Z"})
 	return u
 }
 
@@ -509,7 +509,7 @@ func (u *union) publish(states ...listtest.State) {
 	lotl := listtest.List{Type: trustlist.ListOfLists, Territory: "EU", Sequence: u.issue, Issued: issued, Next: next, URIs: []string{"https://journal.example/"},
 		Pointers: []listtest.Pointer{{Location: "https://lists.example/xa.xml", Type: trustlist.NationalList, Territory: "XA", Signers: []*listtest.Signer{u.operator}}}}
 	national := listtest.List{Type: trustlist.NationalList, Territory: "XA", Sequence: u.issue, Issued: issued, Next: next, URIs: []string{"https://lists.example/"},
-		Services: []listtest.Service{{TSP: "Alpha N.V.", Trade: []string{"Alpha"}, Name: "stamps", Type: trustlist.QualifiedTimeStamps,
+		Services: []listtest.Service{{TSP: "Alpha N.V.", Trade: []string{"Alpha"}, Name: "stamps", Type: trust.QualifiedTimeStamps,
 			Certificates: [][]byte{u.authority.Certificate.Raw}, States: states}}}
 	sign := (*listtest.List).Sign
 	if _, err := exec.LookPath("xmlsec1"); err == nil {
@@ -564,7 +564,7 @@ func TestQualifiedTime(t *testing.T) {
 
 	// The provider loses its status: what it stamped before stays qualified, and it is not taken any more.
 	u.publish(listtest.State{Status: "http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/withdrawn", From: time.Now().UTC().Add(-time.Second).Format(time.RFC3339)},
-		listtest.State{Status: trustlist.Granted, From: "2020-01-01T00:00:00Z"})
+		listtest.State{Status: trust.Granted, From: "2020-01-01T00:00:00Z"})
 	gone := u.trustEU("gone.json")
 	contains(saying(t, 2, "--data", data, "tsa", "again", u.authority.URL, "--qualified", "--trust", gone), `not a qualified time stamp`, `was "withdrawn"`)
 	contains(saying(t, 2, "--data", data, "tsa", "own", u.authority.URL, "--qualified", "--trust", own), "no service of trusted lists")
@@ -587,7 +587,7 @@ func TestQualifiedTime(t *testing.T) {
 	if err != nil || len(opened.Timestamps) != 1 {
 		t.Fatalf("%v, %s", err, late)
 	}
-	u.publish(listtest.State{Status: trustlist.Granted, From: "2020-01-01T00:00:00Z"})
+	u.publish(listtest.State{Status: trust.Granted, From: "2020-01-01T00:00:00Z"})
 	jurat(0, "tsa", "notary", u.authority.URL, "--qualified", "--trust", u.trustEU("newer.json"))
 	contains(jurat(0, "log", "stamp"), "notary: 1 stamped, 0 still waiting")
 	contains(doing(t, 0, "verify", "--require", "qualified", "--trust", u.trustEU("reader.json", "--with", own), u.write("late.json", []byte(jurat(0, "log", "prove", opened.Payload.RecordID)+"\n"))), "by the trusted list of XA number 3")

@@ -243,7 +243,7 @@ func (f *Files) national(territory string, lotl *trustlist.List, d *Derived) *tr
 
 // take takes the services of one list.
 func (d *Derived) take(l *trustlist.List, since time.Time) {
-	for _, s := range l.Of(trustlist.QualifiedTimeStamps) {
+	for _, s := range l.Of(trust.QualifiedTimeStamps) {
 		if !grantedSince(&s, since) {
 			continue
 		}
@@ -266,11 +266,11 @@ func label(s *trust.Service) string { return fmt.Sprintf("%s %s: %s", s.Territor
 
 // grantedSince reports whether a service was a qualified one at or after a moment.
 func grantedSince(s *trustlist.Service, since time.Time) bool {
-	if since.Before(trustlist.QualifiedFrom) {
-		since = trustlist.QualifiedFrom
+	if since.Before(trust.QualifiedFrom) {
+		since = trust.QualifiedFrom
 	}
 	for i, state := range s.States {
-		if state.Type == trustlist.QualifiedTimeStamps && state.Status == trustlist.Granted && (i == 0 || s.States[i-1].From.After(since)) {
+		if state.Type == trust.QualifiedTimeStamps && state.Status == trust.Granted && (i == 0 || s.States[i-1].From.After(since)) {
 			return true
 		}
 	}
@@ -292,13 +292,13 @@ func (d *Derived) add(certificate []byte, service trust.Service) {
 
 // asService is what a trust file says of a service: all that its list says of its past.
 func asService(s *trustlist.Service, l *trustlist.List) (service trust.Service, err error) {
-	if _, err := s.At(trustlist.QualifiedFrom); errors.Is(err, trustlist.ErrHistory) {
+	if err := s.CheckHistory(); err != nil {
 		return service, err
 	}
 	if len(s.Providers) == 0 || len(s.States[0].Names) == 0 {
 		return service, errors.New("it has no name")
 	}
-	service = trust.Service{Territory: s.Territory, TSP: s.Providers, Name: s.States[0].Names[0], Type: trustlist.QualifiedTimeStamps,
+	service = trust.Service{Territory: s.Territory, TSP: s.Providers, Name: s.States[0].Names[0], Type: trust.QualifiedTimeStamps,
 		List: trust.ServiceList{ListVersion: version(l), Issued: l.Issued, NextUpdate: l.NextUpdate}}
 	for _, state := range s.States {
 		if state.Critical != "" {

@@ -52,10 +52,10 @@ func newUnion(t testing.TB) *union {
 		URIs: []string{home + "journal"}, Pointers: []listtest.Pointer{pointer("XA"), pointer("XB")}}
 	national := func(territory, tsp string, certificate []byte, states ...listtest.State) *listtest.List {
 		return &listtest.List{Type: trustlist.NationalList, Territory: territory, Sequence: 7, Issued: "2026-05-01T00:00:00Z", Next: "2026-10-01T00:00:00Z", URIs: []string{home},
-			Services: []listtest.Service{{TSP: tsp, Name: "stamps", Type: trustlist.QualifiedTimeStamps, Certificates: [][]byte{certificate}, States: states}}}
+			Services: []listtest.Service{{TSP: tsp, Name: "stamps", Type: trust.QualifiedTimeStamps, Certificates: [][]byte{certificate}, States: states}}}
 	}
-	u.xa = national("XA", "Alpha", stamper(t), listtest.State{Status: withdrawn, From: "2026-03-01T00:00:00Z"}, listtest.State{Status: trustlist.Granted, From: "2017-01-01T00:00:00Z"})
-	u.xb = national("XB", "Beta", listtest.NewSigner(t, "beta").Certificate, listtest.State{Status: trustlist.Granted, From: "2020-01-01T00:00:00Z"})
+	u.xa = national("XA", "Alpha", stamper(t), listtest.State{Status: withdrawn, From: "2026-03-01T00:00:00Z"}, listtest.State{Status: trust.Granted, From: "2017-01-01T00:00:00Z"})
+	u.xb = national("XB", "Beta", listtest.NewSigner(t, "beta").Certificate, listtest.State{Status: trust.Granted, From: "2020-01-01T00:00:00Z"})
 	return u
 }
 
@@ -109,8 +109,8 @@ func TestDerive(t *testing.T) {
 		t.Errorf("%s, %q", diff, d.Notes)
 	}
 	file := trustOf(t, d)
-	want := trust.Service{Territory: "XA", TSP: []string{"Alpha"}, Name: "stamps", Type: trustlist.QualifiedTimeStamps,
-		Status: []trust.ServiceStatus{{From: at("2026-03-01T00:00:00Z"), Status: withdrawn}, {From: at("2017-01-01T00:00:00Z"), Status: trustlist.Granted}},
+	want := trust.Service{Territory: "XA", TSP: []string{"Alpha"}, Name: "stamps", Type: trust.QualifiedTimeStamps,
+		Status: []trust.ServiceStatus{{From: at("2026-03-01T00:00:00Z"), Status: withdrawn}, {From: at("2017-01-01T00:00:00Z"), Status: trust.Granted}},
 		List:   trust.ServiceList{ListVersion: trust.ListVersion{Sequence: 7, Digest: evidence.DigestOf(files["b.xml"].Data)}, Issued: at("2026-05-01T00:00:00Z"), NextUpdate: at("2026-10-01T00:00:00Z")}}
 	if diff := cmp.Diff([]trust.Service{want}, file.Authorities[0].Services); diff != "" {
 		t.Error(diff)
@@ -141,7 +141,7 @@ func at(text string) time.Time {
 // authority. A note says why if a reader could miss it.
 func TestDeriveLeavesOut(t *testing.T) {
 	tsu := func(name string) []byte { return listtest.NewSigner(t, name).Certificate }
-	granted := []listtest.State{{Status: trustlist.Granted, From: "2020-01-01T00:00:00Z"}}
+	granted := []listtest.State{{Status: trust.Granted, From: "2020-01-01T00:00:00Z"}}
 	for _, tt := range []struct {
 		name   string
 		change func(u *union, o *Options)
@@ -151,10 +151,10 @@ func TestDeriveLeavesOut(t *testing.T) {
 		{"a decoy", func(u *union, o *Options) { u.xb.Services[0].Type = decoy }, []string{"XA Alpha: stamps"}, ""},
 		{"never granted", func(u *union, o *Options) { u.xb.Services[0].States[0].Status = withdrawn }, []string{"XA Alpha: stamps"}, ""},
 		{"granted until the Regulation", func(u *union, o *Options) {
-			u.xb.Services[0].States = []listtest.State{{Status: withdrawn, From: "2016-06-30T22:00:00Z"}, {Status: trustlist.Granted, From: "2010-01-01T00:00:00Z"}}
+			u.xb.Services[0].States = []listtest.State{{Status: withdrawn, From: "2016-06-30T22:00:00Z"}, {Status: trust.Granted, From: "2010-01-01T00:00:00Z"}}
 		}, []string{"XA Alpha: stamps"}, ""},
 		{"granted a second longer", func(u *union, o *Options) {
-			u.xb.Services[0].States = []listtest.State{{Status: withdrawn, From: "2016-06-30T22:00:01Z"}, {Status: trustlist.Granted, From: "2010-01-01T00:00:00Z"}}
+			u.xb.Services[0].States = []listtest.State{{Status: withdrawn, From: "2016-06-30T22:00:01Z"}, {Status: trust.Granted, From: "2010-01-01T00:00:00Z"}}
 		}, []string{"XA Alpha: stamps", "XB Beta: stamps"}, ""},
 		{"not granted since", func(u *union, o *Options) { o.GrantedSince = at("2026-03-01T00:00:00Z") }, []string{"XB Beta: stamps"}, ""},
 		{"granted since", func(u *union, o *Options) { o.GrantedSince = at("2026-02-28T23:59:59Z") }, []string{"XA Alpha: stamps", "XB Beta: stamps"}, ""},
@@ -168,10 +168,10 @@ func TestDeriveLeavesOut(t *testing.T) {
 			u.xb.Services[0].Certificates = append(u.xb.Services[0].Certificates, []byte("none"))
 		}, []string{"XA Alpha: stamps", "XB Beta: stamps"}, "certificate is left out"},
 		{"two services with one certificate", func(u *union, o *Options) {
-			u.xb.Services = append(u.xb.Services, listtest.Service{TSP: "Gamma", Name: "too", Type: trustlist.QualifiedTimeStamps, Certificates: u.xb.Services[0].Certificates, States: granted})
+			u.xb.Services = append(u.xb.Services, listtest.Service{TSP: "Gamma", Name: "too", Type: trust.QualifiedTimeStamps, Certificates: u.xb.Services[0].Certificates, States: granted})
 		}, []string{"XA Alpha: stamps", "XB Beta: stamps"}, ""},
 		{"two services", func(u *union, o *Options) {
-			u.xb.Services = append(u.xb.Services, listtest.Service{TSP: "Gamma", Name: "too", Type: trustlist.QualifiedTimeStamps, Certificates: [][]byte{tsu("gamma")}, States: granted})
+			u.xb.Services = append(u.xb.Services, listtest.Service{TSP: "Gamma", Name: "too", Type: trust.QualifiedTimeStamps, Certificates: [][]byte{tsu("gamma")}, States: granted})
 		}, []string{"XA Alpha: stamps", "XB Beta: stamps", "XB Gamma: too"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestCheck(t *testing.T) {
 	d := derive(t, u.files(t), u.options())
 	for name, change := range map[string]func(file *trust.Trust){
 		"another list of the lists": func(file *trust.Trust) { file.Lists.LOTL.Sequence++ },
-		"another status":            func(file *trust.Trust) { file.Authorities[0].Services[0].Status[0].Status = trustlist.Granted },
+		"another status":            func(file *trust.Trust) { file.Authorities[0].Services[0].Status[0].Status = trust.Granted },
 		"one more": func(file *trust.Trust) {
 			file.Authorities[0].Certificate = listtest.NewSigner(t, "other").Certificate
 		},

@@ -12,7 +12,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/timestamp"
-	"jurat/trustlist"
 )
 
 // Lists are the trusted lists of the European Union that authorities of a trust file were taken from. The same lists give the same authorities.
@@ -29,6 +28,16 @@ type ListVersion struct {
 	Sequence int             `json:"sequence"`
 	Digest   evidence.Digest `json:"digest"` // of the file
 }
+
+const (
+	// QualifiedTimeStamps is the type of the services that count (ETSI TS 119 612, 5.5.1). Other types have similar names and mean less.
+	QualifiedTimeStamps = "http://uri.etsi.org/TrstSvc/Svctype/TSA/QTST"
+	// Granted is the only status in which a service is qualified (ETSI TS 119 612, 5.5.4).
+	Granted = "http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/granted"
+)
+
+// QualifiedFrom is when Regulation (EU) No 910/2014 began to apply. No service was qualified under it before.
+var QualifiedFrom = time.Date(2016, 6, 30, 22, 0, 0, 0, time.UTC)
 
 // A Service is what a trusted list says of a service to which a certificate belongs.
 type Service struct {
@@ -255,11 +264,11 @@ type judgement struct {
 // the first rule that does not hold for one of them. Services that disagree qualify nothing.
 func (j *judgement) of(services []listed) (first listed, rule, reason string) {
 	moment := j.token.GenTime
-	if moment.Before(trustlist.QualifiedFrom) {
-		return first, "before-eidas", fmt.Sprintf("it was stamped at %s, and no service was qualified before %s", utc(moment), utc(trustlist.QualifiedFrom))
+	if moment.Before(QualifiedFrom) {
+		return first, "before-eidas", fmt.Sprintf("it was stamped at %s, and no service was qualified before %s", utc(moment), utc(QualifiedFrom))
 	}
 	proves := func(s listed) bool { return s.proves }
-	stamps := slices.DeleteFunc(slices.Clone(services), func(s listed) bool { _, kind := s.stateAt(moment); return kind != trustlist.QualifiedTimeStamps })
+	stamps := slices.DeleteFunc(slices.Clone(services), func(s listed) bool { _, kind := s.stateAt(moment); return kind != QualifiedTimeStamps })
 	named := slices.IndexFunc(stamps, proves)
 	if named < 0 {
 		s := services[slices.IndexFunc(services, proves)]
@@ -301,7 +310,7 @@ func (j *judgement) status(s *Service) string {
 	}
 	for i, moment := range moments {
 		status, kind := s.stateAt(moment)
-		if status == trustlist.Granted && kind == trustlist.QualifiedTimeStamps {
+		if status == Granted && kind == QualifiedTimeStamps {
 			continue
 		}
 		said := "said nothing of it"
