@@ -72,9 +72,6 @@ func (c *importCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		if err := file.Close(); err != nil { // there may be more files than a program may have open
-			return err
-		}
 		files = append(files, &importedFile{File: file.Name, Format: file.Format, Bytes: file.Size, SHA256: file.SHA256, Faults: []string{}, Chains: []string{}, file: file})
 	}
 	if err := c.look(ctx, a, io, files); err != nil {
@@ -132,10 +129,7 @@ func (c *importCmd) check(ctx context.Context, io stdio, i *installation.Install
 		o.Each = f.note(c.DryRun)
 		var err error
 		if f.Found, err = importing.Check(ctx, f.file, o); err != nil {
-			return hint(errors.Join(err, f.file.Close()), "nothing was sealed")
-		}
-		if err := f.file.Close(); err != nil {
-			return err
+			return hint(err, "nothing was sealed")
 		}
 		for _, fault := range f.Found.Faults {
 			f.Faults = append(f.Faults, fault.Error())
@@ -202,7 +196,7 @@ func (c *importCmd) seal(ctx context.Context, io stdio, i *installation.Installa
 		o.Each = func(importing.Entry) { sealed++; done(sealed, int64(f.Found.New)) }
 		tally, err := importing.Seal(ctx, f.file, o)
 		f.Sealed = tally.New
-		if err = errors.Join(err, f.file.Close()); err != nil {
+		if err != nil {
 			return hint(err, "what was sealed stands; the same command goes on from there")
 		}
 	}

@@ -304,7 +304,6 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 	write(claudeSession)
 	f := must.Get(Open(path, Unknown))(t)
-	defer f.Close() //nolint:errcheck // a test
 	write(claudeSession + claudeMore)
 	b := newBook()
 	if _, err := Seal(context.Background(), f, b.options()); err != nil {
@@ -315,20 +314,19 @@ func TestChangedMeanwhile(t *testing.T) {
 			t.Errorf("the digest is %s", a.Request.Headers["file-sha256"])
 		}
 	}
-	write(strings.Replace(claudeSession, "Order 7?", "Order 9?", 1))
-	if _, err := Seal(context.Background(), f, newBook().options()); err == nil || !strings.Contains(err.Error(), "it was changed while it was read") {
+	b = newBook()
+	b.sealed = func() { write(strings.Replace(claudeSession, "Order 7?", "Order 9?", 1)) }
+	if _, err := Seal(context.Background(), f, b.options()); err == nil || !strings.Contains(err.Error(), "it was changed while it was read") {
 		t.Error(err)
 	}
 }
 
-// TestOpenedAgain: a file that is closed is opened again when it is read, and refused if it is another.
+// TestOpenedAgain: a file is opened again when it is read, and refused if it is another.
 func TestOpenedAgain(t *testing.T) {
 	f := open(t, "s.jsonl", claudeSession)
-	must.Do(t, errors.Join(f.Close(), f.Close()))
 	if checked, err := Check(context.Background(), f, newBook().options()); err != nil || checked.New != 3 {
 		t.Errorf("%+v, %v", checked, err)
 	}
-	must.Do(t, f.Close())
 	must.Do(t, os.WriteFile(f.path, []byte(strings.Replace(claudeSession, "Order 7?", "Order 9?", 1)), 0o600))
 	b := newBook()
 	if _, err := Seal(context.Background(), f, b.options()); err == nil || !strings.Contains(err.Error(), "it was changed since it was looked at") || len(b.order) > 0 {
@@ -464,7 +462,6 @@ func TestLong(t *testing.T) {
 	must.Do(t, w.Flush())
 	must.Do(t, file.Close())
 	f := must.Get(Open(path, Unknown))(t)
-	defer f.Close() //nolint:errcheck // a test
 	o := newBook().options()
 	o.Sealed = func(context.Context, string) (*Sealed, error) { return nil, nil }
 	var mu sync.Mutex
@@ -500,7 +497,6 @@ func FuzzImport(f *testing.F) {
 		if err != nil {
 			return
 		}
-		defer file.Close() //nolint:errcheck // a test
 		b := newBook()
 		o := b.options()
 		if checked, err := Check(context.Background(), file, o); err != nil || checked.New == 0 {

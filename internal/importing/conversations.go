@@ -165,7 +165,8 @@ func (r *reader) result(number int, place string, v jsontext.Value) error {
 	if unanswered && top.failed != "" { // what was asked is evidence, also without an answer
 		data = jsonOf(map[string]jsontext.Value{"prompt": o["prompt"], "response": jsontext.Value(`{"output":""}`)})
 	}
-	found, err := r.readCases(place, append(append([]byte(`{"results":[`), data...), `]}`...), "")
+	whole := slices.Concat([]byte(`{"results":[`), data, []byte(`]}`))
+	found, err := r.readCases(place, whole, "")
 	if err != nil {
 		return r.bad(place, err)
 	}
@@ -180,7 +181,6 @@ func (r *reader) result(number int, place string, v jsontext.Value) error {
 	}
 	c := found[0].Case
 	if c.Form != subject.PromptfooForm || turns(o) {
-		whole := append(append([]byte(`{"results":[`), data...), `]}`...)
 		return r.cases(name, place, whole, found, top)
 	}
 	messages := c.Messages

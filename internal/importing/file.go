@@ -27,7 +27,7 @@ const (
 	maxEntries = 100_000  // files in an archive
 )
 
-// A File is a file that is imported. It is opened again when it is read after Close, so that many can be at hand.
+// A File is a file that is imported. It is open only while it is read, so that many can be at hand.
 type File struct {
 	Name   string // without its folder
 	Format Format
@@ -35,22 +35,21 @@ type File struct {
 	SHA256 evidence.Digest
 
 	path   string
-	file   *os.File // nil: closed
+	file   *os.File
 	header header
 	label  string // the name of conversations without a name of their own
 	given  string // the same, if the caller gave it
 }
 
-// Open opens a file, reads it once for its digest, and finds its format, unless one is given. The errors of a file that no format
+// Open reads a file once for its digest, and finds its format, unless one is given. The errors of a file that no format
 // is certain of are ErrUnknown.
-func Open(path string, format Format) (*File, error) {
-	file, err := os.Open(path)
-	if err != nil {
+func Open(path string, format Format) (f *File, err error) {
+	f = &File{Name: filepath.Base(path), Format: format, path: path}
+	if f.file, err = os.Open(path); err != nil {
 		return nil, err
 	}
-	f := &File{Name: filepath.Base(path), Format: format, path: path, file: file}
-	if err := f.prepare(); err != nil {
-		return nil, errors.Join(err, file.Close())
+	if err = errors.Join(f.prepare(), f.file.Close()); err != nil {
+		return nil, err
 	}
 	return f, nil
 }
@@ -77,30 +76,25 @@ func (f *File) prepare() (err error) {
 	return f.recognise()
 }
 
-// Close closes the file, if it is open.
-func (f *File) Close() error {
-	if f.file == nil {
-		return nil
-	}
-	err := f.file.Close()
-	f.file = nil
-	return err
-}
-
-// open opens the file again, if it is closed, and makes sure that it is the same.
-func (f *File) open() (err error) {
-	if f.file != nil {
-		return nil
-	}
+// with opens the file again for do, and makes sure that it is the same before and after.
+func (f *File) with(do func() error) (err error) {
 	if f.file, err = os.Open(f.path); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, f.file.Close()) }()
+	if err := f.unchanged("since it was looked at: import it again"); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	return f.unchanged("while it was read: what was sealed names a file that had the digest " + f.SHA256.String())
+}
+
+func (f *File) unchanged(otherwise string) error {
 	now, err := f.digest()
 	if err == nil && now != f.SHA256 {
-		err = fmt.Errorf("%s: it was changed since it was looked at: import it again", f.Name)
-	}
-	if err != nil {
-		err = errors.Join(err, f.Close())
+		err = fmt.Errorf("%s: it was changed %s", f.Name, otherwise)
 	}
 	return err
 }
@@ -126,14 +120,6 @@ func (f *File) digest() (evidence.Digest, error) {
 	return evidence.Digest(h.Sum(nil)), err
 }
 
-func (f *File) unchanged() error {
-	now, err := f.digest()
-	if err == nil && now != f.SHA256 {
-		err = fmt.Errorf("%s: it was changed while it was read: what was sealed names a file that had the digest %s", f.Name, f.SHA256)
-	}
-	return err
-}
-
 // A Fault is something wrong in one place of a file. What follows can be read.
 type Fault struct {
 	File  string
@@ -150,8 +136,6 @@ func (f *Fault) Error() string {
 }
 
 func (f *Fault) Unwrap() error { return f.Err }
-
-func (f *File) fault(place string, err error) error { return &Fault{f.Name, place, err} }
 
 // broken is an error after which nothing more can be read.
 func (f *File) broken(place string, err error) error {
@@ -332,26 +316,6 @@ func (s *stream) members(do func(name string) error) error {
 	return err
 }
 
-func (s *stream) elements(do func(i int, v jsontext.Value) error) error {
-	if _, err := s.token(); err != nil {
-		return err
-	}
-	for i := 0; ; i++ {
-		if kind := s.peek(); kind == ']' || kind == jsontext.KindInvalid {
-			break
-		}
-		v, err := s.value()
-		if err != nil {
-			return err
-		}
-		if err := do(i, v); err != nil {
-			return err
-		}
-	}
-	_, err := s.token()
-	return err
-}
-
 func (s *stream) end() error {
 	_, err := s.token()
 	switch {
@@ -363,27 +327,32 @@ func (s *stream) end() error {
 	return err
 }
 
-// at calls do for each element of the array at a path of member names, and reads the document to its end. found says whether
-// there is one.
-func (s *stream) at(path []string, do func(i int, v jsontext.Value) error) (found bool, err error) {
-	pointer := "/" + strings.Join(path, "/")
-	switch kind := s.peek(); {
-	case len(path) == 0 && kind == '[':
-		return true, s.elements(do)
-	case len(path) == 0 || kind != '{':
-		return false, s.skip()
+// each calls do for each element of the array at a JSON pointer, and reads the document to its end. found says whether there is one.
+func (s *stream) each(pointer string, do func(i int, v jsontext.Value) error) (found bool, err error) {
+	depth := strings.Count(pointer, "/") + 1
+	for begun := false; !begun || s.StackDepth() > 0; begun = true {
+		token, err := s.token()
+		if err != nil {
+			return found, err
+		}
+		if token.Kind() != '[' || s.StackDepth() != depth || string(s.StackPointer()) != pointer {
+			continue
+		}
+		if found {
+			return found, fmt.Errorf("there are two values at %s: which one is meant is not known", pointer)
+		}
+		found = true
+		for i := 0; s.peek() != ']'; i++ {
+			v, err := s.value()
+			if err == nil {
+				err = do(i, v)
+			}
+			if err != nil {
+				return found, err
+			}
+		}
 	}
-	return found, s.members(func(name string) error {
-		if name != path[0] {
-			return s.skip()
-		}
-		there, err := s.at(path[1:], do)
-		if err == nil && there && found {
-			err = fmt.Errorf("there are two values at %s: which one is meant is not known", pointer)
-		}
-		found = found || there
-		return err
-	})
+	return found, s.end()
 }
 
 // lines calls do for each line of a text that is not blank, with its number from 1. A line that is too long is an error of its own: long is

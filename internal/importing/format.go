@@ -79,15 +79,15 @@ var ErrUnknown = errors.New("which format this is, is not certain")
 
 // A header is what a file says beside its conversations.
 type header struct {
-	path    []string // members that lead to the list of entries
-	lines   bool     // JSON Lines
-	archive bool     // an archive of samples
-	single  bool     // the document is one entry
-	whole   bool     // the file is one conversation, with a message in each line
-	given   bool     // the format was given, and not recognised
-	writer  string   // the program that wrote the file, and its version
-	scope   string   // the file's own id: names of its entries count within it
-	model   string   // that was asked for
+	at      string // the JSON pointer of the list of entries
+	lines   bool   // JSON Lines
+	archive bool   // an archive of samples
+	single  bool   // the document is one entry
+	whole   bool   // the file is one conversation, with a message in each line
+	given   bool   // the format was given, and not recognised
+	writer  string // the program that wrote the file, and its version
+	scope   string // the file's own id: names of its entries count within it
+	model   string // that was asked for
 }
 
 func (f *File) recognise() error {
@@ -117,7 +117,7 @@ func (f *File) recognise() error {
 	case found == Unknown && !f.Format.isConversation():
 		return f.unknown(fmt.Sprintf("it has none of the signs of %s", f.Format))
 	}
-	f.header.path, f.header.lines, f.header.whole, f.header.single = at.path, at.lines, at.whole, at.single
+	f.header.at, f.header.lines, f.header.whole, f.header.single = at.at, at.lines, at.whole, at.single
 	if found == Unknown {
 		f.header.single = true // package subject says what is wrong with it
 	}
@@ -155,14 +155,16 @@ func (f *File) look(s *signs) error {
 	d := newStream(f.text())
 	switch d.peek() {
 	case '[':
-		s.list, s.empty = true, true
-		err := d.elements(func(_ int, v jsontext.Value) error {
-			s.first, s.empty = convo.ObjectOf(v), false
-			return io.EOF
-		})
-		if err != nil && !errors.Is(err, io.EOF) {
+		s.list = true
+		_, err := d.token()
+		if s.empty = d.peek() == ']'; err != nil || s.empty {
+			return err
+		}
+		v, err := d.value()
+		if err != nil {
 			return f.broken("the first element", err)
 		}
+		s.first = convo.ObjectOf(v)
 		return nil
 	case '{':
 	case jsontext.KindInvalid:
@@ -309,17 +311,17 @@ func (s *signs) format() (Format, header) {
 	case s.list:
 		return formatOf(first), header{single: true}
 	case has("eval", '{') && has("samples", '['):
-		return Inspect, header{path: []string{"samples"}}
+		return Inspect, header{at: "/samples"}
 	case has("messages", '[') && has("epoch", '0'):
 		return Inspect, header{single: true}
 	case s.results:
-		return Promptfoo, header{path: []string{"results", "results"}}
+		return Promptfoo, header{at: "/results/results"}
 	case has("results", '['):
-		return Promptfoo, header{path: []string{"results"}}
+		return Promptfoo, header{at: "/results"}
 	case has("type", '"') && has("payload", '{') && has("timestamp", '"'), isOldCodex(s.members):
 		return Codex, header{lines: true}
 	case has("session", '{') && has("items", '['):
-		return Codex, header{path: []string{"items"}}
+		return Codex, header{at: "/items"}
 	case has("sessionId", '"') && has("message", '{'):
 		return ClaudeCode, header{lines: true}
 	}

@@ -36,7 +36,6 @@ package importing
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -167,121 +166,78 @@ func Seal(ctx context.Context, f *File, o Options) (Tally, error) {
 	}
 	failed := group.Wait()
 	tally.New = int(sealed.Load())
-	if err = cmp.Or(failed, err, ctx.Err()); err != nil { // what waited in the queues was not sealed
-		return tally, err
-	}
-	return tally, f.unchanged()
+	return tally, cmp.Or(failed, err, ctx.Err()) // of the context, too: what waited in the queues was not sealed
 }
 
-func (f *File) walk(ctx context.Context, o *Options, do func(e *Exchange, id string) error) (t Tally, err error) {
-	if err := f.open(); err != nil {
-		return t, err
-	}
+func (f *File) walk(ctx context.Context, o *Options, do func(e *Exchange, id string) error) (Tally, error) {
 	if o.Name != "" {
 		f.label, f.given = o.Name, o.Name
 	}
-	w := &walk{File: f, o: o, tally: &t, seen: map[uint64]uint64{}, chains: map[uint64]bool{}, seed: maphash.MakeSeed(), do: do}
-	defer func() { t.Chains = len(w.chains) }()
-	for e, err := range f.Exchanges(ctx) {
-		var fault *Fault
-		switch {
-		case errors.As(err, &fault):
-			t.Wrong++
-			w.fault(fault)
-			continue
-		case err != nil:
-			return t, err
-		}
-		if err := w.exchange(ctx, e); err != nil {
-			return t, err
-		}
-		if o.Progress != nil {
-			o.Progress(int64(t.Entries), 0)
-		}
-	}
-	return t, ctx.Err()
+	r := &reader{File: f, ctx: ctx, o: o, seen: map[uint64]uint64{}, chains: map[uint64]bool{}, seed: maphash.MakeSeed(), do: do}
+	err := f.with(r.read)
+	r.tally.Chains = len(r.chains)
+	return r.tally, cmp.Or(err, ctx.Err())
 }
 
-type walk struct {
-	*File
-	o      *Options
-	tally  *Tally
-	seen   map[uint64]uint64 // digests of ids and parts: an id may stand twice in a file
-	chains map[uint64]bool   // digests of names
-	seed   maphash.Seed
-	do     func(*Exchange, string) error
-}
-
-func (w *walk) fault(err error) {
-	if len(w.tally.Faults) < mostFaults {
-		w.tally.Faults = append(w.tally.Faults, err)
-	}
-}
-
-func (w *walk) exchange(ctx context.Context, e *Exchange) error {
-	w.tally.Entries++
-	w.chains[maphash.String(w.seed, e.Conversation)] = true
-	id := w.id(e)
-	part := e.Part()
+func (r *reader) exchange(e *Exchange) error {
+	r.tally.Entries++
+	r.chains[maphash.String(r.seed, e.Conversation)] = true
+	id, part := r.id(e), e.Part()
 	if e.own {
-		key, sum := maphash.String(w.seed, id), maphash.Bytes(w.seed, part)
-		if before, twice := w.seen[key]; twice {
-			return w.again(e, before == sum)
+		key, sum := maphash.String(r.seed, id), maphash.Bytes(r.seed, part)
+		before, twice := r.seen[key]
+		switch {
+		case !twice:
+			r.seen[key] = sum
+		case before == sum:
+			r.tally.Known++
+			return nil
+		default:
+			return r.bad(e.Place(), fmt.Errorf("an entry before it has the same id %q and other words", cut(e.Entry, 100)))
 		}
-		w.seen[key] = sum
 	}
-	sealed, err := w.o.Sealed(ctx, id)
+	sealed, err := r.o.Sealed(r.ctx, id)
 	switch {
 	case err != nil:
 		return err
 	case sealed == nil:
-		w.tally.New++
-		w.tell(e, id, len(part))
-		return w.do(e, id)
+		r.tally.New++
+		r.tell(e, id, len(part))
+		return r.do(e, id)
 	case sealed.SHA256.IsZero(), sealed.Bytes == int64(len(part)) && sealed.SHA256 == evidence.DigestOf(part):
-		w.tally.Known++
+		r.tally.Known++
 		return nil
-	case sealed.Bytes > 0 && sealed.Bytes < int64(len(part)) && evidence.Digest(sha256.Sum256(part[:sealed.Bytes])) == sealed.SHA256:
+	case sealed.Bytes > 0 && sealed.Bytes < int64(len(part)) && evidence.DigestOf(part[:sealed.Bytes]) == sealed.SHA256:
 		if rest := e.rest(sealed.Bytes); rest != nil {
-			w.tally.Known++
-			return w.exchange(ctx, rest)
+			r.tally.Known++
+			return r.exchange(rest)
 		}
 	}
-	w.tally.Changed++
-	w.fault(&Fault{w.Name, e.Place(), fmt.Errorf("%w: the record %s has another text of this entry, or was made by a version of this program that read it otherwise; --name gives what has no ids of its own another name", ErrChanged, id)})
+	r.tally.Changed++
+	r.fault(e.Place(), fmt.Errorf("%w: the record %s has another text of this entry, or was made by a version of this program that read it otherwise; --name gives what has no ids of its own another name", ErrChanged, id))
 	return nil
 }
 
-func (w *walk) again(e *Exchange, same bool) error {
-	if same {
-		w.tally.Known++
-		return nil
-	}
-	w.tally.Wrong++
-	w.fault(&Fault{w.Name, e.Place(), fmt.Errorf("an entry before it has the same id %q and other words", cut(e.Entry, 100))})
-	return nil
-}
-
-func (w *walk) id(e *Exchange) string {
+func (r *reader) id(e *Exchange) string {
 	if e.told != nil {
-		return e.told.RecordID(w.o.Agent, false) // as if the exporter had sent it
+		return e.told.RecordID(r.o.Agent, false) // as if the exporter had sent it
 	}
-	format := string(w.Format)
-	if w.Format.isConversation() {
+	format := string(r.Format)
+	if r.Format.isConversation() {
 		format = "conversation" // which form it has may be seen otherwise another time
 	}
-	return evidence.RecordIDFor("", "import", w.o.Agent, format, e.Conversation, e.Entry)
+	return evidence.RecordIDFor("", "import", r.o.Agent, format, e.Conversation, e.Entry)
 }
 
-func (w *walk) tell(e *Exchange, id string, bytes int) {
-	if w.o.Each == nil {
+func (r *reader) tell(e *Exchange, id string, bytes int) {
+	if r.o.Each == nil {
 		return
 	}
 	prompt, answers, model := e.counted()
 	for _, u := range e.units {
 		model = cmp.Or(u.model, cmp.Or(u.requested, model))
 	}
-	w.o.Each(Entry{Chain: w.o.Chain(e.Conversation), Record: id, Place: e.Place(), Prompt: prompt, Answers: answers, Bytes: bytes, SaidAt: e.when(), Model: model})
+	r.o.Each(Entry{Chain: r.o.Chain(e.Conversation), Record: id, Place: e.Place(), Prompt: prompt, Answers: answers, Bytes: bytes, SaidAt: e.when(), Model: model})
 }
 
 // act is what a recorder seals of an exchange at a time. Its request are the bytes of the file: what was told.

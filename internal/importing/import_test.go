@@ -75,11 +75,7 @@ func in(t testing.TB, name string, text []byte, format Format) (*File, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	must.Do(t, os.WriteFile(path, text, 0o600))
-	f, err := Open(path, format)
-	if err == nil {
-		t.Cleanup(func() { f.Close() })
-	}
-	return f, err
+	return Open(path, format)
 }
 
 func open(t testing.TB, name, text string) *File {

@@ -7,8 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"hash/maphash"
 	"io"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,35 +23,28 @@ import (
 	"jurat/internal/telemetry"
 )
 
-// Exchanges reads the file from its beginning to its end. A *Fault among the errors says that one entry cannot be read, and the next
-// follows; any other error is the last.
-func (f *File) Exchanges(ctx context.Context) iter.Seq2[*Exchange, error] {
-	return func(yield func(*Exchange, error) bool) {
-		r := &reader{File: f, ctx: ctx, yield: yield}
-		if err := r.read(); err != nil && !errors.Is(err, errStop) {
-			yield(nil, err)
-		}
-	}
-}
-
-var errStop = errors.New("stopped")
-
+// A reader reads a file from its beginning to its end.
 type reader struct {
 	*File
-	ctx   context.Context
-	yield func(*Exchange, error) bool
+	ctx    context.Context
+	o      *Options
+	tally  Tally
+	seen   map[uint64]uint64 // digests of ids and parts: an id may stand twice in a file
+	chains map[uint64]bool   // digests of names
+	seed   maphash.Seed
+	do     func(e *Exchange, id string) error // for each that is new
 }
 
 func (r *reader) give(e *Exchange) error {
-	if err := r.ctx.Err(); err != nil {
+	if err := r.ctx.Err(); err != nil || e == nil {
 		return err
 	}
-	if e == nil {
-		return nil
-	}
 	e.Conversation = r.fit(e.Conversation)
-	if !r.yield(e, nil) {
-		return errStop
+	if err := r.exchange(e); err != nil {
+		return err
+	}
+	if r.o.Progress != nil {
+		r.o.Progress(int64(r.tally.Entries), 0)
 	}
 	return nil
 }
@@ -72,11 +65,17 @@ func sum(text string) []byte {
 	return d[:]
 }
 
+// bad notes an entry that cannot be read. The next can.
 func (r *reader) bad(place string, err error) error {
-	if !r.yield(nil, r.fault(place, err)) {
-		return errStop
+	r.tally.Wrong++
+	r.fault(place, err)
+	return r.ctx.Err()
+}
+
+func (r *reader) fault(place string, err error) {
+	if len(r.tally.Faults) < mostFaults {
+		r.tally.Faults = append(r.tally.Faults, &Fault{r.Name, place, err})
 	}
-	return nil
 }
 
 func (r *reader) read() error {
@@ -95,23 +94,24 @@ func (r *reader) read() error {
 	return r.values(r.entry)
 }
 
-func (r *reader) entry(number int, place string, v jsontext.Value) error {
-	var err error
-	guarded := fault.Guard(func() error { err = r.entryOf(number, place, v); return nil })
-	if guarded != nil {
-		return r.bad(place, guarded)
+// guarded takes a panic for a mistake of the entry.
+func (r *reader) guarded(place string, read func() error) (err error) {
+	if panicked := fault.Guard(func() error { err = read(); return nil }); panicked != nil {
+		return r.bad(place, panicked)
 	}
 	return err
 }
 
-func (r *reader) entryOf(number int, place string, v jsontext.Value) error {
-	switch r.Format {
-	case Promptfoo:
-		return r.result(number, place, v)
-	case Inspect:
-		return r.sample(number, place, v)
-	}
-	return r.conversation(number, place, v)
+func (r *reader) entry(number int, place string, v jsontext.Value) error {
+	return r.guarded(place, func() error {
+		switch r.Format {
+		case Promptfoo:
+			return r.result(number, place, v)
+		case Inspect:
+			return r.sample(number, place, v)
+		}
+		return r.conversation(number, place, v)
+	})
 }
 
 func (r *reader) values(do func(number int, place string, v jsontext.Value) error) error {
@@ -143,28 +143,19 @@ func (r *reader) values(do func(number int, place string, v jsontext.Value) erro
 }
 
 func (r *reader) list(do func(number int, place string, v jsontext.Value) error) error {
-	d := newStream(r.text())
-	pointer := ""
-	for _, name := range r.header.path {
-		pointer += "/" + name
-	}
-	last, stopped := 0, error(nil)
-	found, err := d.at(r.header.path, func(i int, v jsontext.Value) error {
-		last = i
-		stopped = do(i+1, pointer+"/"+strconv.Itoa(i), v)
+	last, stopped := "", error(nil)
+	found, err := newStream(r.text()).each(r.header.at, func(i int, v jsontext.Value) error {
+		last = r.header.at + "/" + strconv.Itoa(i)
+		stopped = do(i+1, last, v)
 		return stopped
 	})
-	if stopped != nil {
+	switch {
+	case stopped != nil:
 		return stopped
-	}
-	if err == nil {
-		err = d.end()
-	}
-	if err != nil {
-		return r.broken("after "+pointer+"/"+strconv.Itoa(last), err)
-	}
-	if !found {
-		return r.broken(pointer, errors.New("there is no list of entries"))
+	case err != nil:
+		return r.broken("after "+cmp.Or(last, r.header.at+"/0"), err)
+	case !found:
+		return r.broken(r.header.at, errors.New("there is no list of entries"))
 	}
 	return nil
 }
@@ -190,11 +181,7 @@ func (r *reader) session(s session) error {
 		if o == nil {
 			return r.bad(place, errors.New("expected an object"))
 		}
-		var err error
-		if guarded := fault.Guard(func() error { err = s.line(place, o, v); return nil }); guarded != nil {
-			return r.bad(place, guarded)
-		}
-		return err
+		return r.guarded(place, func() error { return s.line(place, o, v) })
 	})
 	if err != nil {
 		return err
