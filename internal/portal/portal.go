@@ -28,7 +28,7 @@ var (
 	goJS string
 	//go:embed page/wasm_exec.LICENSE
 	goLicense string
-	//go:embed page/verifier.wasm.gz
+	//go:embed page/verifier.wasm.lzma
 	packedVerifier []byte
 )
 

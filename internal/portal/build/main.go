@@ -7,7 +7,7 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -73,7 +73,7 @@ func build() (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("asking go where it is: %w", err)
 	}
-	files := map[string][]byte{"verifier.wasm.gz": packed, "verifier.go-version": []byte(runtime.Version() + "\n")}
+	files := map[string][]byte{"verifier.wasm.lzma": packed, "verifier.go-version": []byte(runtime.Version() + "\n")}
 	for name, from := range map[string]string{"wasm_exec.js": "lib/wasm/wasm_exec.js", "wasm_exec.LICENSE": "LICENSE"} {
 		if files[name], err = os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), filepath.FromSlash(from))); err != nil {
 			return nil, err
@@ -121,22 +121,19 @@ func check(folder string) error {
 	return nil
 }
 
-// pack compresses the program in a form that browsers decompress themselves.
+// pack compresses the program with xz, which leaves the size in the header open when it writes to a pipe. The page's
+// worker wants to know it.
 func pack(raw string) ([]byte, error) {
 	program, err := os.ReadFile(raw)
 	if err != nil {
 		return nil, err
 	}
-	var packed bytes.Buffer
-	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	xz := exec.Command("xz", "--format=lzma", "--lzma1=preset=9e,pb=0", "--stdout")
+	xz.Stdin, xz.Stderr = bytes.NewReader(program), os.Stderr
+	packed, err := xz.Output()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("compressing the verifier with xz, of the package xz-utils: %w", err)
 	}
-	if _, err := w.Write(program); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return packed.Bytes(), nil
+	binary.LittleEndian.PutUint64(packed[5:], uint64(len(program)))
+	return packed, nil
 }

@@ -1,5 +1,6 @@
 // Runs the portal's worker under Node: node worker.js PAGE-FOLDER. Each line of standard input is a question
-// {"what", "argument", "sources": [{"name", "path"}]}, each line of standard output what the worker posted.
+// {"what", "argument", "sources": [{"name", "path"}]}, each line of standard output what the worker posted. With a file
+// after the folder, it only writes the decompressed program there.
 const fs = require("fs"), path = require("path"), readline = require("readline"), vm = require("vm");
 
 class Fake { // a File, as far as the worker reads it
@@ -22,8 +23,14 @@ const ready = () => {
 		globalThis.onmessage({data: {id: q.id, what: q.what, argument: q.argument, sources}});
 	}).on("close", () => process.exit(0));
 };
-const folder = process.argv[2];
+const [folder, program] = process.argv.slice(2);
+if (program) {
+	WebAssembly.instantiateStreaming = async (response) => {
+		fs.writeFileSync(program, Buffer.from(await response.arrayBuffer()));
+		process.exit(0);
+	};
+}
 for (const name of ["wasm_exec.js", "worker.js"]) {
 	vm.runInThisContext(fs.readFileSync(path.join(folder, name), "utf8"), name);
 }
-globalThis.onmessage({data: {program: fs.readFileSync(path.join(folder, "verifier.wasm.gz"))}});
+globalThis.onmessage({data: {program: fs.readFileSync(path.join(folder, "verifier.wasm.lzma"))}});
