@@ -128,9 +128,7 @@ func (p *place) serve(t *testing.T) string { // with a terminal, because the ser
 	must.Do(t, server.Start())
 	t.Cleanup(func() {
 		err := errors.Join(server.Process.Signal(os.Interrupt), server.Wait(), file.Close())
-		if err != nil {
-			t.Errorf("the server did not end well: %v", err)
-		}
+		must.Want(t, err, nil)
 	})
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		mu.Lock()

@@ -110,9 +110,7 @@ func TestLinks(t *testing.T) {
 			now, answers = append(now, a), append(answers, a)
 		}
 	}
-	if len(answers) != 13 {
-		t.Errorf("%d answers", len(answers))
-	}
+	must.Equal(t, len(answers), 13)
 }
 
 func seatName(a Act) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 )
 
 // longTrial has every kind of act: 3 seats, a juror who fails, a blocked one, two rounds, a judge.
@@ -86,9 +87,7 @@ func TestRecorderErrorInterruptsAndWaits(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := d.Run(t.Context()); !errors.Is(err, broken) {
-			t.Error(err)
-		}
+		must.Fail(t, broken)(d.Run(t.Context()))
 		if a.ended != 1 || b.ended != 1 {
 			t.Error("Run returned before the jurors had stopped")
 		}

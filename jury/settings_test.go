@@ -167,13 +167,9 @@ func TestValidateSpeech(t *testing.T) {
 		expectField(t, i, asked.ValidateSpeech(&s, tt.last), tt.field)
 	}
 	s := Speech{Statement: "so", Position: SafePass, Reasoning: "thus"}
-	if err := asked.ValidateSpeech(&s, &Evaluation{Opinion: truth()}); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, asked.ValidateSpeech(&s, &Evaluation{Opinion: truth()}), nil)
 	s.Updated = new(truth())
-	if err := asked.ValidateSpeech(&s, nil); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, asked.ValidateSpeech(&s, nil), nil)
 }
 
 // TestLiarIsAbsent gives each invalid opinion in phase 1, in a round, and as the judge.

@@ -79,17 +79,13 @@ func TestTrueStatementsAreProved(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			proof, commitment := prove(t, test.s, test.value)
-			if err := Verify(test.s, commitment, proof); err != nil {
-				t.Error(err)
-			}
+			must.Want(t, Verify(test.s, commitment, proof), nil)
 			if test.size != 0 && len(proof) != test.size {
 				t.Errorf("the proof has %d bytes, want %d", len(proof), test.size)
 			}
 			doc := must.Get(test.s.Bytes())(t)
 			again := must.Get(ParseStatement(doc))(t)
-			if err := Verify(again, commitment, proof); err != nil {
-				t.Errorf("of the statement as it was read: %v", err)
-			}
+			must.Want(t, Verify(again, commitment, proof), nil)
 		})
 	}
 }
@@ -128,9 +124,7 @@ func TestForgedProofsDoNotHold(t *testing.T) {
 	must.Do(t, c.compile(lying, commitment, opened{sigma.ScalarOf(100), r}))
 	tag := must.Get(lying.tag())(t)
 	_, err = sigma.Prove(tag, c.relation, c.scalars, rand.Reader)
-	if !errors.Is(err, sigma.ErrWitness) {
-		t.Errorf("a value that is out of range: %v", err)
-	}
+	must.Want(t, err, sigma.ErrWitness)
 }
 
 func TestProofsAreBound(t *testing.T) {
@@ -155,14 +149,10 @@ func TestProofsAreBound(t *testing.T) {
 	set := inSet(In, Integer, "1", "2", "3")
 	proof, commitment = prove(t, set, "3")
 	set.Set[0], set.Set[1] = set.Set[1], set.Set[0]
-	if err := Verify(set, commitment, proof); !errors.Is(err, ErrProof) {
-		t.Errorf("with a set in another order: %v, want ErrProof", err)
-	}
+	must.Want(t, Verify(set, commitment, proof), ErrProof)
 	_, other := open(t, s, "43")
 	proof, _ = prove(t, s, "42")
-	if err := Verify(s, other, proof); !errors.Is(err, ErrProof) {
-		t.Errorf("of another commitment: %v, want ErrProof", err)
-	}
+	must.Want(t, Verify(s, other, proof), ErrProof)
 }
 
 func TestChangedProofsDoNotHold(t *testing.T) {

@@ -147,9 +147,7 @@ func TestContextOfTheProvider(t *testing.T) {
 	t.Parallel()
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Want(t, err, nil)
 		id := "resp_1"
 		if strings.Contains(string(body), "resp_1") {
 			id = "resp_2"
@@ -222,9 +220,7 @@ func newAgent(t *testing.T) *httptest.Server {
 	var agent *httptest.Server
 	agent = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Want(t, err, nil)
 		w.Header().Set("Content-Type", "application/json")
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/.well-known/"):

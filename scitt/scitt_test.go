@@ -75,9 +75,7 @@ func TestStatementOfARecord(t *testing.T) {
 		!bytes.Equal(s.Payload, r.Canonical()) || len(s.Receipts) != 1 {
 		t.Errorf("%+v", s)
 	}
-	if err := s.Check(public); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, s.Check(public), nil)
 	again := must.Get(s.Record())(t)
 	want, _ := r.Marshal()
 	if got, err := again.Marshal(); err != nil || !bytes.Equal(got, want) {
@@ -216,15 +214,11 @@ func TestOtherStatement(t *testing.T) {
 	if s.Own() || s.Issuer != "https://bank.example" || s.Subject != "transfer-7" || s.ContentType != "text/plain" || string(s.Payload) != "paid" {
 		t.Errorf("%+v", s)
 	}
-	if err := s.Check(key.Public()); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, s.Check(key.Public()), nil)
 	other := bytes.Clone(doc)
 	half := other[len(other)-32:]
 	new(big.Int).Sub(key.Public().(*ecdsa.PublicKey).Params().N, new(big.Int).SetBytes(half)).FillBytes(half)
-	if err := parsed(t, other).Check(key.Public()); err != nil {
-		t.Errorf("the other S: %v", err)
-	}
+	must.Want(t, parsed(t, other).Check(key.Public()), nil)
 	if _, err := s.Record(); err == nil {
 		t.Error("it has a record")
 	}
@@ -300,9 +294,7 @@ func TestSignaturesNotPassedOver(t *testing.T) {
 	p.payload = []byte("owed")
 	other := p.signed(t, key)
 	swapped := append(bytes.Clone(doc[:len(doc)-64]), other[len(other)-64:]...)
-	if err := parsed(t, swapped).Check(key.Public()); !errors.Is(err, evidence.ErrSignature) {
-		t.Errorf("a signature over another payload: %v", err)
-	}
+	must.Want(t, parsed(t, swapped).Check(key.Public()), evidence.ErrSignature)
 }
 
 // TestRecordsRefused: a statement that claims to be of a record must be the one that is made of it.

@@ -112,15 +112,11 @@ func TestIssueRefuses(t *testing.T) {
 		})
 	}
 	authority := testAuthority(t)
-	if _, err := authority.Issue(&Request{Policy: MockPolicy()}); !errors.Is(err, ErrPolicy) {
-		t.Errorf("another policy: %v", err)
-	}
+	must.Fail(t, ErrPolicy)(authority.Issue(&Request{Policy: MockPolicy()}))
 	if _, err := authority.Issue(&Request{Policy: BuiltInPolicy()}); err != nil {
 		t.Errorf("its own policy: %v", err)
 	}
-	if _, err := authority.Issue(&Request{Nonce: new(big.Int).Lsh(big.NewInt(1), 8*MaxTokenSize)}); !errors.Is(err, ErrMalformed) {
-		t.Errorf("token beyond the cap: %v", err)
-	}
+	must.Fail(t, ErrMalformed)(authority.Issue(&Request{Nonce: new(big.Int).Lsh(big.NewInt(1), 8*MaxTokenSize)}))
 }
 
 func TestNewAuthorityRefuses(t *testing.T) {
@@ -239,9 +235,7 @@ func TestAuthorityConcurrently(t *testing.T) {
 	for serial := range serials {
 		seen[serial] = true
 	}
-	if len(seen) != callers*each {
-		t.Errorf("%d serial numbers for %d tokens", len(seen), callers*each)
-	}
+	must.Equal(t, len(seen), callers*each)
 }
 
 type readerFunc func(b []byte) (int, error)
@@ -254,9 +248,7 @@ var (
 )
 
 func TestRequestIsBounded(t *testing.T) {
-	if _, err := (&Request{Nonce: new(big.Int).Lsh(big.NewInt(1), MaxRequestSize*8)}).Marshal(); !errors.Is(err, ErrMalformed) {
-		t.Errorf("nonce beyond the cap: %v", err)
-	}
+	must.Fail(t, ErrMalformed)((&Request{Nonce: new(big.Int).Lsh(big.NewInt(1), MaxRequestSize*8)}).Marshal())
 }
 
 func TestParseResponse(t *testing.T) {

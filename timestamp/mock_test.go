@@ -126,9 +126,7 @@ func checkVectorByHand(t *testing.T, v *vector, r *Request) {
 	if want := new(big.Int).SetUint64(binary.BigEndian.Uint64(sum[:8])); v.Serial != want.Text(16) {
 		t.Errorf("serial %s, want %x", v.Serial, want)
 	}
-	if v.GenTime != "2026-01-01T00:00:00Z" {
-		t.Errorf("genTime %s", v.GenTime)
-	}
+	must.Equal(t, v.GenTime, "2026-01-01T00:00:00Z")
 }
 
 func TestMockIsRefused(t *testing.T) {
@@ -220,9 +218,7 @@ func TestPublicAuthorities(t *testing.T) {
 		t.Run(test.file, func(t *testing.T) {
 			u := must.Get(Parse(publicFile(t, test.file)))(t)
 			info := u.UnverifiedInfo()
-			if len(info.Certificates) != test.embedded {
-				t.Errorf("%d certificates are embedded, want %d", len(info.Certificates), test.embedded)
-			}
+			must.Equal(t, len(info.Certificates), test.embedded)
 			if got := hex.EncodeToString(info.Imprint[:]); got != test.imprint {
 				t.Fatalf("imprint %s", got)
 			}
@@ -241,9 +237,7 @@ func TestPublicAuthorities(t *testing.T) {
 			if got := token.GenTime.Format(time.RFC3339Nano); got != test.genTime || token.Policy.String() != test.policy {
 				t.Errorf("genTime %s, policy %s", got, token.Policy)
 			}
-			if _, err := u.Verify(sha256.Sum256(nil), Options{Roots: []*x509.Certificate{anchor}, Intermediates: others}); !errors.Is(err, ErrImprint) {
-				t.Errorf("over something else: %v", err)
-			}
+			must.Fail(t, ErrImprint)(u.Verify(sha256.Sum256(nil), Options{Roots: []*x509.Certificate{anchor}, Intermediates: others}))
 			_, err = u.Verify(info.Imprint, Options{Roots: []*x509.Certificate{anchor}})
 			if (err == nil) != (test.embedded > 0) || err != nil && !errors.Is(err, ErrNoCertificate) {
 				t.Errorf("with the embedded certificates alone: %v", err)
@@ -279,9 +273,7 @@ func TestPublicAuthorityWithAnotherHash(t *testing.T) {
 	if hash := sha256.Sum256(root.Raw); !bytes.HasPrefix(hash[:], []byte{0xa6, 0x37, 0x9e, 0x7c}) {
 		t.Fatalf("the root is %x", hash)
 	}
-	if _, err := u.Verify(sha256.Sum256([]byte("test")), Options{Roots: []*x509.Certificate{root}}); !errors.Is(err, ErrImprint) {
-		t.Errorf("over SHA-256: %v", err)
-	}
+	must.Fail(t, ErrImprint)(u.Verify(sha256.Sum256([]byte("test")), Options{Roots: []*x509.Certificate{root}}))
 }
 
 func publicFile(t *testing.T, name string) []byte {

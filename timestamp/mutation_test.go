@@ -200,13 +200,9 @@ func TestIndefiniteLengthsRefused(t *testing.T) {
 	token := newDraft(t).build(t)
 	header := len(token) - len(contentsOf(token))
 	ber := slices.Concat([]byte{0x30, 0x80}, token[header:], []byte{0, 0})
-	if _, err := Parse(ber); !errors.Is(err, ErrMalformed) {
-		t.Errorf("indefinite length: %v", err)
-	}
+	must.Fail(t, ErrMalformed)(Parse(ber))
 	long := slices.Concat([]byte{0x30, 0x83, 0}, token[2:])
-	if _, err := Parse(long); !errors.Is(err, ErrMalformed) {
-		t.Errorf("length not minimal: %v", err)
-	}
+	must.Fail(t, ErrMalformed)(Parse(long))
 }
 
 func contentsOf(der []byte) []byte {

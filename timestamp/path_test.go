@@ -455,25 +455,17 @@ func TestMemory(t *testing.T) {
 	if len(m.answers) != 1 || len(m.certificates) != 1 {
 		t.Errorf("%d paths, %d certificates", len(m.answers), len(m.certificates))
 	}
-	if err := verify(early, Options{}); !errors.Is(err, ErrUntrusted) {
-		t.Errorf("without roots: %v", err)
-	}
+	must.Want(t, verify(early, Options{}), ErrUntrusted)
 	// The same token, renewed while the certificate was valid, and renewed later.
 	renewed := Options{Roots: []*x509.Certificate{root}, Until: testTime.Add(time.Minute)}
-	if err := verify(early, renewed); err != nil {
-		t.Errorf("renewed in time: %v", err)
-	}
+	must.Want(t, verify(early, renewed), nil)
 	renewed.Until = testTime.Add(2 * time.Hour)
-	if err := verify(early, renewed); !errors.Is(err, ErrExpired) {
-		t.Errorf("renewed too late: %v", err)
-	}
+	must.Want(t, verify(early, renewed), ErrExpired)
 	// A token of the same certificate from after its end.
 	f := draftBy(certificate, key)
 	f.genTime = tlv(asn1.GeneralizedTime, []byte(formatGenTime(testTime.Add(2*time.Hour))))
 	late := f.build(t)
-	if err := verify(late, trusted); !errors.Is(err, ErrUntrusted) {
-		t.Errorf("after it had expired: %v", err)
-	}
+	must.Want(t, verify(late, trusted), ErrUntrusted)
 	must.Do(t, verify(early, trusted))
 }
 

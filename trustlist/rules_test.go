@@ -410,9 +410,7 @@ func FuzzParse(f *testing.F) {
 				if diff := cmp.Diff(u.list, v.list); diff != "" {
 					t.Error(diff)
 				}
-				if _, err := u.Verify(nil); !errors.Is(err, ErrSigner) {
-					t.Error(err)
-				}
+				must.Fail(t, ErrSigner)(u.Verify(nil))
 			}
 		}
 	})

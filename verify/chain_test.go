@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
@@ -89,9 +90,7 @@ func expect(t *testing.T, report *verify.Report, g verify.Guarantee, status veri
 			t.Errorf("the report has a finding that the test did not cause: %+v", f)
 		}
 	}
-	if report.Outcome != status {
-		t.Errorf("outcome %s; want %s", report.Outcome, status)
-	}
+	must.Equal(t, report.Outcome, status)
 }
 
 // parallel is a planner, two tools of one round, and the agent that uses their results.

@@ -523,9 +523,7 @@ func compareOver(t *testing.T, files []given) {
 	if kept := os.Getenv("JURAT_TEST_KEEP"); kept != "" {
 		defer func() {
 			if t.Failed() {
-				if err := os.CopyFS(filepath.Join(kept, strings.ReplaceAll(t.Name(), "/", "-")), os.DirFS(folder)); err != nil {
-					t.Error(err)
-				}
+				must.Want(t, os.CopyFS(filepath.Join(kept, strings.ReplaceAll(t.Name(), "/", "-")), os.DirFS(folder)), nil)
 			}
 		}()
 	}

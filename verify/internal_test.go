@@ -147,9 +147,7 @@ func TestDetails(t *testing.T) {
 	admit(Finding{Envelope, NotProved, "", "r", "g"}, notTold)
 	admit(Finding{Envelope, Refuted, "", "r", "h"}, notTold)
 	admit(Finding{Order, NotProved, "", "", "i"}, notTold)
-	if d.leftOut != 2 {
-		t.Errorf("%d are left out", d.leftOut)
-	}
+	must.Equal(t, d.leftOut, 2)
 }
 
 // TestLongWays: in a file with a very long chain of links, the search must not use more stack than in another file.
@@ -206,9 +204,7 @@ func TestCounted(t *testing.T) {
 		plural.Of(1, "review"): "1 review", plural.Of(0, "delivery"): "0 deliveries", plural.Of(2, "chain"): "2 chains", plural.Of(1, "delivery"): "1 delivery",
 		theseEntries(1): "this 1 entry", theseEntries(7): "these 7 entries", plural.Or(1, "is", "are"): "is", plural.Or(0, "is", "are"): "are",
 	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		must.Equal(t, got, want)
 	}
 }
 

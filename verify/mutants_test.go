@@ -167,9 +167,7 @@ func (j *judges) agree(t *testing.T, list []verificationVector, files map[string
 		t.Errorf("the second verifier judged %d files of %d", len(second)-1, len(list))
 	}
 	if kept := os.Getenv("JURAT_TEST_KEEP"); kept != "" && t.Failed() {
-		if err := os.CopyFS(filepath.Join(kept, strings.ReplaceAll(t.Name(), "/", "-")), os.DirFS(j.folder)); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, os.CopyFS(filepath.Join(kept, strings.ReplaceAll(t.Name(), "/", "-")), os.DirFS(j.folder)), nil)
 	}
 }
 

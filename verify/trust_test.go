@@ -46,9 +46,7 @@ func TestFingerprintIgnoresLayout(t *testing.T) {
 		digest := must.Get(trusted.Fingerprint())(t)
 		prints[digest.String()] = true
 	}
-	if len(prints) != 1 {
-		t.Errorf("one trust file has %d fingerprints", len(prints))
-	}
+	must.Equal(t, len(prints), 1)
 }
 
 func TestTrustFileIsReadStrictly(t *testing.T) {

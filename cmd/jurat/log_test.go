@@ -65,9 +65,7 @@ func TestExpireLeavesTrials(t *testing.T) {
 			t.Errorf("%s: %v", r.Payload.ActionType, err)
 		}
 	}
-	if _, err := i.Ledger.Record(t.Context(), other.Payload.RecordID); !errors.Is(err, ledger.ErrExpired) {
-		t.Errorf("what no trial needs: %v", err)
-	}
+	must.Fail(t, ledger.ErrExpired)(i.Ledger.Record(t.Context(), other.Payload.RecordID))
 }
 
 // TestWhatWaitsForAPersonStays: a verdict that a person must decide on keeps its trial, and another one does not.

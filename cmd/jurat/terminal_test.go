@@ -510,9 +510,7 @@ func TestWatched(t *testing.T) {
 		t.Fatalf("%d bytes, %v", n, err)
 	}
 	cancel()
-	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the signal: %v", err)
-	}
+	must.Fail(t, context.Canceled)(r.Read(make([]byte, 1)))
 	tell := progress(stdio{err: &told}, "verified")
 	last := time.Now().Add(time.Second)
 	for told.Len() == 0 && time.Now().Before(last.Add(10*time.Second)) {

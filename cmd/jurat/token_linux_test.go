@@ -260,9 +260,7 @@ func TestMachinesOnOneToken(t *testing.T) {
 							continue
 						}
 						text, err := record.Marshal()
-						if err != nil {
-							t.Error(err)
-						}
+						must.Want(t, err, nil)
 						mu.Lock()
 						records = append(records, string(text))
 						mu.Unlock()

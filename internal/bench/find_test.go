@@ -78,9 +78,7 @@ func BenchmarkFind(b *testing.B) {
 	})
 	room := roomOf(b, file)
 	b.Cleanup(func() {
-		if err := keeper.Close(); err != nil {
-			b.Error(err)
-		}
+		must.Want(b, keeper.Close(), nil)
 	})
 	held := must.Get(schedule.Open(b.Context(), schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Locks: h.Locks, Sit: func(string, int64) (trial.Config, error) { return deliberating(), nil }}))(b)
 	trials := must.Get(held.Trials(b.Context()))(b)

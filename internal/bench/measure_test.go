@@ -180,9 +180,7 @@ func open(b *testing.B, config installation.Config) *house {
 	i := must.Get(installation.Open(b.Context(), config))(b)
 	h := &house{Installation: i, config: config}
 	b.Cleanup(func() {
-		if err := h.close(); err != nil {
-			b.Error(err)
-		}
+		must.Want(b, h.close(), nil)
 	})
 	h.signers = must.Get(i.Keys.Signers(b.Context(), evidence.RoleAgent, agent))(b)
 	h.draft = must.Get(evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":%q,"request_id":"req-1","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1",`+

@@ -69,9 +69,7 @@ func (w *ways) record(b *testing.B, mode relay.Mode, base *url.URL, next http.Ro
 	relayed := must.Get(relay.New(r, relay.Options{Upstreams: map[string]relay.Upstream{"api": {Base: base}}, Mode: mode, Folder: r.Spool(), FingerprintKey: make([]byte, 32), Next: next, Log: log}))(b)
 	b.Cleanup(func() {
 		ctx := context.WithoutCancel(b.Context())
-		if err := errors.Join(relayed.Wait(ctx), r.Close(ctx, "the measurement is over")); err != nil {
-			b.Error(err)
-		}
+		must.Want(b, errors.Join(relayed.Wait(ctx), r.Close(ctx, "the measurement is over")), nil)
 	})
 	return serve(b, relayed) + "/api"
 }
@@ -230,9 +228,7 @@ func (w *ways) hold(b *testing.B, at string) float64 {
 		begun := sync.OnceFunc(first.Done)
 		all.Go(func() {
 			defer begun()
-			if err := w.ask(b.Context(), at+idlePath, begun); err != nil {
-				b.Error(err)
-			}
+			must.Want(b, w.ask(b.Context(), at+idlePath, begun), nil)
 		})
 		if n%50 == 49 { // no listener is flooded
 			first.Wait()

@@ -142,12 +142,8 @@ func TestIssue(t *testing.T) {
 		t.Errorf("it ends at %s", c.NotAfter)
 	}
 	*now = a.Certificate.NotAfter.Add(time.Second)
-	if _, err := issue(t, a, newKey(t, elliptic.P256()), "ben", 30); !errors.Is(err, ErrExpired) {
-		t.Error(err)
-	}
-	if _, err := a.List(t.Context()); !errors.Is(err, ErrExpired) {
-		t.Error(err)
-	}
+	must.Fail(t, ErrExpired)(issue(t, a, newKey(t, elliptic.P256()), "ben", 30))
+	must.Fail(t, ErrExpired)(a.List(t.Context()))
 }
 
 // TestNamesHaveOneKey: while a key has a certificate for a name, no other key gets one, nor one for a name that looks like it.
@@ -159,12 +155,8 @@ func TestNamesHaveOneKey(t *testing.T) {
 	if _, err := issue(t, a, key, "mia", 30); err != nil { // the same key, again
 		t.Error(err)
 	}
-	if _, err := issue(t, a, newKey(t, elliptic.P256()), "mia", 30); !errors.Is(err, ErrTaken) {
-		t.Error(err)
-	}
-	if _, err := issue(t, a, newKey(t, elliptic.P256()), "Mia", 30); !errors.Is(err, ErrAlike) {
-		t.Error(err)
-	}
+	must.Fail(t, ErrTaken)(issue(t, a, newKey(t, elliptic.P256()), "mia", 30))
+	must.Fail(t, ErrAlike)(issue(t, a, newKey(t, elliptic.P256()), "Mia", 30))
 	*now = first.NotAfter.Add(time.Second)
 	if _, err := issue(t, a, newKey(t, elliptic.P256()), "Mia", 30); !errors.Is(err, ErrAlike) { // its records are still read
 		t.Error(err)
@@ -223,13 +215,9 @@ func TestLists(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	a, _ := newCA(t)
 	file := func(name string) string { return filepath.Join(a.config.Dir, name) }
-	if _, err := Create(t.Context(), a.config, Plan{Name: "x", Years: 1}); !errors.Is(err, ErrExists) {
-		t.Error(err)
-	}
+	must.Fail(t, ErrExists)(Create(t.Context(), a.config, Plan{Name: "x", Years: 1}))
 	must.Do(t, os.Remove(file(Certificate)))
-	if _, err := Open(t.Context(), a.config); !errors.Is(err, ErrNone) {
-		t.Error(err)
-	}
+	must.Fail(t, ErrNone)(Open(t.Context(), a.config))
 	again, err := Create(t.Context(), a.config, Plan{Name: "x", Years: 1})
 	if err != nil || !slices.Equal(again.Certificate.RawSubjectPublicKeyInfo, a.Certificate.RawSubjectPublicKeyInfo) {
 		t.Errorf("%v", err)

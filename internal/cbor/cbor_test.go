@@ -121,9 +121,7 @@ func TestGet(t *testing.T) {
 			t.Errorf("%v: %v, %t", key, got, ok)
 		}
 	}
-	if _, err := DecodeMap([]byte{0x80}); !errors.Is(err, ErrNotMap) {
-		t.Error(err)
-	}
+	must.Fail(t, ErrNotMap)(DecodeMap([]byte{0x80}))
 }
 
 // FuzzDecode: what decodes encodes again, and its encoding decodes to the same. With keys in order, it is the same bytes.

@@ -584,9 +584,7 @@ func TestReceiver(t *testing.T) {
 	if _, err := f.Webhook.Receiver(env("PAGER", good, "OLD_PAGER", good)); err != nil {
 		t.Error(err)
 	}
-	if _, err := f.Webhook.Receiver(env("PAGER", good)); !errors.Is(err, ErrNoKey) {
-		t.Errorf("without the old secret: %v", err)
-	}
+	must.Fail(t, ErrNoKey)(f.Webhook.Receiver(env("PAGER", good)))
 	if _, err := f.Webhook.Receiver(env("PAGER", "not-a-secret", "OLD_PAGER", good)); err == nil || strings.Contains(err.Error(), "not-a-secret") {
 		t.Errorf("a malformed secret: %v", err)
 	}

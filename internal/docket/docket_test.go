@@ -335,17 +335,13 @@ func TestReadRecorded(t *testing.T) {
 		return nil
 	})
 	check(t, err)
-	if given != 2 {
-		t.Errorf("%d recorded acts", given)
-	}
+	must.Equal(t, given, 2)
 }
 
 func TestReadEndsWithTheErrorOfItsCaller(t *testing.T) {
 	h := settled(t, 2, 1)
 	full := errors.New("the disk is full")
-	if _, err := docket.ReadConduct(t.Context(), h.Ledger, "desk", func(docket.ConductFile) error { return full }); !errors.Is(err, full) {
-		t.Errorf("%v", err)
-	}
+	must.Fail(t, full)(docket.ReadConduct(t.Context(), h.Ledger, "desk", func(docket.ConductFile) error { return full }))
 }
 
 // BenchmarkReputation: 200 records of the agent and 50 trials, among records of others.
@@ -396,19 +392,13 @@ func TestCache(t *testing.T) {
 	if newer, err := ask("desk"); err != nil || newer.Completeness[0].Records.Known != 3 {
 		t.Errorf("a new record is not seen: %v", err)
 	}
-	if _, err := ask("nobody"); !errors.Is(err, docket.ErrUnknownAgent) {
-		t.Errorf("an agent of whom the log has nothing: %v", err)
-	}
+	must.Fail(t, docket.ErrUnknownAgent)(ask("nobody"))
 	enough := errors.New("enough")
 	now = now.Add(time.Hour)
-	if _, err := c.View(t.Context(), docket.ConductAsked{Agent: "desk"}, by, func(int64) error { return enough }); !errors.Is(err, enough) {
-		t.Errorf("work goes on after take refused: %v", err)
-	}
+	must.Fail(t, enough)(c.View(t.Context(), docket.ConductAsked{Agent: "desk"}, by, func(int64) error { return enough }))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.View(ended, docket.ConductAsked{Agent: "desk"}, by, func(int64) error { return nil }); !errors.Is(err, context.Canceled) {
-		t.Errorf("a reader who is gone: %v", err)
-	}
+	must.Fail(t, context.Canceled)(c.View(ended, docket.ConductAsked{Agent: "desk"}, by, func(int64) error { return nil }))
 }
 
 // TestTooMany: of an agent with too many records of its own nothing is verified, however often its page is opened. Judgments about it

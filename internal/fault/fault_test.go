@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"jurat/internal/fault"
+	"jurat/internal/must"
 )
 
 func TestGuard(t *testing.T) {
@@ -30,9 +31,7 @@ func TestGuard(t *testing.T) {
 			}
 		})
 	}
-	if err := fault.Guard(func() error { return nil }); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, fault.Guard(func() error { return nil }), nil)
 }
 
 func name(t *testing.T) string { return t.Name() }

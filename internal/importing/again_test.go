@@ -190,9 +190,7 @@ func TestGivenFormat(t *testing.T) {
 	if _, err := in(t, "s.json", []byte(claudeSession), Codex); err == nil || !strings.Contains(err.Error(), "give --from claude-code") {
 		t.Error(err)
 	}
-	if _, err := in(t, "s.json", []byte(`{"rows":[]}`), Promptfoo); !errors.Is(err, ErrUnknown) {
-		t.Error(err)
-	}
+	must.Fail(t, ErrUnknown)(in(t, "s.json", []byte(`{"rows":[]}`), Promptfoo))
 	f, err := in(t, "s.json", []byte(`[{"role":"user","content":"x"}]`), Anthropic)
 	if err != nil || f.Format != Anthropic {
 		t.Error(f, err)
@@ -310,9 +308,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		t.Errorf("it grew: %v", err)
 	}
 	for _, a := range b.acts {
-		if a.Request.Headers["file-sha256"] != evidence.DigestOf([]byte(claudeSession)).String() {
-			t.Errorf("the digest is %s", a.Request.Headers["file-sha256"])
-		}
+		must.Equal(t, a.Request.Headers["file-sha256"], evidence.DigestOf([]byte(claudeSession)).String())
 	}
 	b = newBook()
 	b.sealed = func() { write(strings.Replace(claudeSession, "Order 7?", "Order 9?", 1)) }

@@ -217,9 +217,7 @@ func TestFormats(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBook()
 			f := open(t, "file.bin", test.text)
-			if f.Format != test.format {
-				t.Errorf("format %q, want %q", f.Format, test.format)
-			}
+			must.Equal(t, f.Format, test.format)
 			checked, sealed := imported(t, b, "file.bin", test.text)
 			if len(checked.Faults) > 0 || checked.New != sealed.New || sealed.New != len(test.want) {
 				t.Errorf("%+v, %+v", checked, sealed)

@@ -64,9 +64,7 @@ func TestNamesAndRolesDoNotShareKeys(t *testing.T) {
 		}
 	}
 	keys := must.Get(r.Keys(t.Context()))(t)
-	if len(keys) != len(seen) {
-		t.Errorf("%d keys are listed, but %d were created", len(keys), len(seen))
-	}
+	must.Equal(t, len(keys), len(seen))
 }
 
 func TestOneKeyHoweverManyMeetTheActorFirst(t *testing.T) {
@@ -96,9 +94,7 @@ func TestKeyFilesArePrivate(t *testing.T) {
 	r := newRing(t, t.TempDir())
 	key := must.Get(r.Create(t.Context(), evidence.RoleClerk, "clerk", evidence.ES256, nil))(t)
 	info := must.Get(os.Stat(key.File))(t)
-	if info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %o, want 600", info.Mode().Perm())
-	}
+	must.Equal(t, info.Mode().Perm(), 0o600)
 	must.Do(t, os.Chmod(key.File, 0o640))
 	if _, err := newRing(t, r.config.Files.Where(".")).Signers(t.Context(), evidence.RoleClerk, "clerk"); err == nil || !strings.Contains(err.Error(), "mode 0640") {
 		t.Errorf("Signers used a key file that other users can read: %v", err)

@@ -295,21 +295,13 @@ func TestQuestionCheck(t *testing.T) {
 func TestPurse(t *testing.T) {
 	p := NewPurse(100, 30)
 	first := must.Get(p.Reserve(40))(t)
-	if _, err := p.Reserve(31); !errors.Is(err, ErrSpent) {
-		t.Errorf("reserving 31 when 30 are left: %v", err)
-	}
+	must.Fail(t, ErrSpent)(p.Reserve(31))
 	second := must.Get(p.Reserve(30))(t)
-	if _, err := p.Reserve(1); !errors.Is(err, ErrSpent) {
-		t.Errorf("one more: %v", err)
-	}
+	must.Fail(t, ErrSpent)(p.Reserve(1))
 	first(10)
 	first(10) // a second settlement has no effect
-	if p.Spent() != 40 {
-		t.Errorf("%d spent, want 40", p.Spent())
-	}
-	if _, err := p.Reserve(31); !errors.Is(err, ErrSpent) {
-		t.Errorf("reserving 31 with 40 spent and 30 reserved: %v", err)
-	}
+	must.Equal(t, p.Spent(), 40)
+	must.Fail(t, ErrSpent)(p.Reserve(31))
 	second(80) // more than was reserved
 	if _, err := p.Reserve(0); !errors.Is(err, ErrSpent) || p.Spent() != 120 {
 		t.Errorf("beyond the ceiling: %v, %d spent", err, p.Spent())

@@ -72,9 +72,7 @@ func TestAnotherActor(t *testing.T) {
 		t.Errorf("%s is written", name)
 		return nil
 	})
-	if !errors.Is(err, openssl.ErrActor) {
-		t.Error(err)
-	}
+	must.Want(t, err, openssl.ErrActor)
 }
 
 func TestOpenSSLAccepts(t *testing.T) {

@@ -204,9 +204,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 				}
 			}
 			for digest, n := range sealed {
-				if n != 1 {
-					t.Errorf("a call is in the log %d times", n)
-				}
+				must.Equal(t, n, 1)
 				delete(provider.asked, digest)
 			}
 			if len(provider.asked) > 0 {

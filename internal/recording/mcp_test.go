@@ -38,9 +38,7 @@ func session(t *testing.T, d *desk, server string, exchanges ...[2]string) (hear
 	}
 	go func() {
 		lines, err := io.ReadAll(toServer)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Want(t, err, nil)
 		if string(lines) == asks.String() {
 			for _, e := range exchanges {
 				if _, err := io.WriteString(answer, e[1]+"\n"); err != nil {
@@ -493,9 +491,7 @@ func TestSecretsOfNotifications(t *testing.T) {
 		got := ""
 		c.answer = func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(r.Body)
-			if err != nil {
-				t.Error(err)
-			}
+			must.Want(t, err, nil)
 			got = string(body)
 			if broken {
 				log.fail(errors.New("the disk is full"))

@@ -379,9 +379,7 @@ func TestOpenModeWithoutALog(t *testing.T) {
 	missed := int64(0)
 	for _, e := range log.events(t, observed.Gap) {
 		for _, m := range e.Missed {
-			if m.Agent != "mia" {
-				t.Errorf("missed of %s", m.Agent)
-			}
+			must.Equal(t, m.Agent, "mia")
 			missed += m.Calls
 		}
 	}
@@ -770,9 +768,7 @@ func signs(t *testing.T, log *shelf, calls int64) {
 			counted += *e.Calls
 		}
 	}
-	if counted != calls {
-		t.Errorf("%d calls are counted of %d", counted, calls)
-	}
+	must.Equal(t, counted, calls)
 }
 
 // TestEncodedAnswerThatBreaksOff: of a compressed answer that was cut, what came before is sealed decoded, and says what was answered.

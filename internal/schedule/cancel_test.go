@@ -26,9 +26,7 @@ func tableIn(t testing.TB, path string) *schedule.Table {
 	t.Helper()
 	table := must.Get(schedule.OpenTable(t.Context(), nil, path))(t)
 	t.Cleanup(func() {
-		if err := table.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, table.Close(), nil)
 	})
 	return table
 }
@@ -155,12 +153,8 @@ func TestCancelWaiting(t *testing.T) {
 	if e := entry(t, one, next); e.Ahead != 0 {
 		t.Errorf("%+v", e)
 	}
-	if err := one.Cancel(t.Context(), id, "somebody", "again"); !errors.Is(err, schedule.ErrOver) {
-		t.Errorf("cancelled twice: %v", err)
-	}
-	if err := one.Cancel(t.Context(), "trial-none", "somebody", "why"); !errors.Is(err, trial.ErrUnknown) {
-		t.Errorf("cancelled a trial that does not exist: %v", err)
-	}
+	must.Want(t, one.Cancel(t.Context(), id, "somebody", "again"), schedule.ErrOver)
+	must.Want(t, one.Cancel(t.Context(), "trial-none", "somebody", "why"), trial.ErrUnknown)
 	if err := one.Cancel(t.Context(), next, "somebody", ""); err == nil {
 		t.Error("cancelled without a reason")
 	}
@@ -170,9 +164,7 @@ func TestCancelWaiting(t *testing.T) {
 	}
 	run(t, one)
 	awaitState(t, one, next, api.Over)
-	if err := one.Cancel(t.Context(), next, "somebody", "too late"); !errors.Is(err, schedule.ErrOver) {
-		t.Errorf("cancelled what is over: %v", err)
-	}
+	must.Want(t, one.Cancel(t.Context(), next, "somebody", "too late"), schedule.ErrOver)
 	if e := entry(t, one, id); e.State != api.Cancelled || e.Acts != 1 {
 		t.Errorf("%+v", e)
 	}
@@ -325,12 +317,8 @@ func TestTakeACase(t *testing.T) {
 	}
 	run(t, one)
 	awaitState(t, one, id, api.Over)
-	if err := one.Take(t.Context(), "trial-none", "mia", "mia", ""); !errors.Is(err, trial.ErrUnknown) {
-		t.Errorf("a trial that is not there: %v", err)
-	}
-	if err := one.GiveBack(t.Context(), id, "mia", "", anybody); !errors.Is(err, schedule.ErrNotTaken) {
-		t.Errorf("given back before it is taken: %v", err)
-	}
+	must.Want(t, one.Take(t.Context(), "trial-none", "mia", "mia", ""), trial.ErrUnknown)
+	must.Want(t, one.GiveBack(t.Context(), id, "mia", "", anybody), schedule.ErrNotTaken)
 	for range 2 { // the second time it changes nothing
 		must.Do(t, one.Take(t.Context(), id, "mia", "otto", "she knows parcels"))
 	}
@@ -370,9 +358,7 @@ func TestTakeACase(t *testing.T) {
 		}
 	}
 	judged(t, h, id, evidence.Approved)
-	if err := one.Take(t.Context(), id, "ben", "ben", ""); !errors.Is(err, schedule.ErrNotWaiting) {
-		t.Errorf("after the last decision: %v", err)
-	}
+	must.Want(t, one.Take(t.Context(), id, "ben", "ben", ""), schedule.ErrNotWaiting)
 	var events []string
 	for _, c := range changes(t, h) {
 		events = append(events, string(c.Event)+" "+c.Reviewer+" "+c.By+" "+c.Reason)

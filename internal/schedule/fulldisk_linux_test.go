@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,9 +25,7 @@ func TestFullDisk(t *testing.T) {
 			}
 			err = q.put(t.Context(), none, fmt.Sprint("trial-", n))
 		}
-		if !errors.Is(err, ledger.ErrDiskFull) {
-			t.Errorf("queueing: %v", err)
-		}
+		must.Want(t, err, ledger.ErrDiskFull)
 		await(t, q, "trial-before", func(_ turn, has bool) bool { return has })
 		must.Do(t, os.Remove(filler))
 		put(t, q, none, "trial-after")

@@ -96,9 +96,7 @@ func openHall(t testing.TB, how schedule.Delivery, sit func(string, int64) (tria
 	}))
 	server.Config.ConnState = func(c net.Conn, s http.ConnState) { // so that little is buffered for a watcher who does not read
 		if s == http.StateNew && how.Patience > 0 {
-			if err := c.(framed).SetWriteBuffer(4 << 10); err != nil {
-				t.Error(err)
-			}
+			must.Want(t, c.(framed).SetWriteBuffer(4<<10), nil)
 		}
 	}
 	server.Listener = listener{server.Listener, h.closing}
@@ -140,9 +138,7 @@ func read(t testing.TB, c *websocket.Conn) (docs [][]byte, ended error) {
 		if err != nil {
 			return docs, err
 		}
-		if kind != websocket.MessageText {
-			t.Errorf("a message of type %v", kind)
-		}
+		must.Equal(t, kind, websocket.MessageText)
 		docs = append(docs, doc)
 	}
 }
@@ -361,9 +357,7 @@ func TestSlowReader(t *testing.T) {
 	if websocket.CloseStatus(ended) != schedule.TooSlow || !strings.Contains(ended.Error(), "?after=") {
 		t.Errorf("ended with %v", ended)
 	}
-	if len(docs) != 1 {
-		t.Errorf("got %d events without acknowledging one", len(docs))
-	}
+	must.Equal(t, len(docs), 1)
 	rest, _ := read(t, dial(t, h, id, int64(len(docs)), patiently))
 	wantEvents(t, append(docs, rest...), 1, 15)
 }

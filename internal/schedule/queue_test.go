@@ -307,12 +307,8 @@ func TestDatabaseGoesAway(t *testing.T) {
 	<-begun
 	server.Halt(t)
 	letGo()
-	if err := q.put(t.Context(), none, "trial-2"); !errors.Is(err, ledger.ErrAway) {
-		t.Errorf("queueing: %v", err)
-	}
-	if _, err := q.waiting(t.Context(), 1); !errors.Is(err, ledger.ErrAway) {
-		t.Errorf("counting: %v", err)
-	}
+	must.Want(t, q.put(t.Context(), none, "trial-2"), ledger.ErrAway)
+	must.Fail(t, ledger.ErrAway)(q.waiting(t.Context(), 1))
 	server.Restart(t)
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if err := q.put(t.Context(), none, "trial-2"); err == nil {
@@ -369,9 +365,7 @@ func TestFileHeldByAnother(t *testing.T) {
 		go func() { outcome <- q.put(t.Context(), none, fmt.Sprint("trial-", n)) }()
 	}
 	for range cap(outcome) {
-		if err := <-outcome; !errors.Is(err, ledger.ErrBusy) {
-			t.Errorf("queueing: %v", err)
-		}
+		must.Want(t, <-outcome, ledger.ErrBusy)
 	}
 	must.Get(other.exec(t.Context(), `ROLLBACK`))(t)
 	put(t, q, none, "trial-0")

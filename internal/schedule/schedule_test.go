@@ -266,12 +266,8 @@ func TestOtherSettings(t *testing.T) {
 	other.Store(false)
 	must.Do(t, d.Retry(t.Context(), broken.ID, "somebody", "again"))
 	awaitState(t, d, broken.ID, api.Over)
-	if err := d.Retry(t.Context(), broken.ID, "somebody", "again"); !errors.Is(err, schedule.ErrNotBrokenOff) {
-		t.Errorf("Retry accepted a finished trial: %v", err)
-	}
-	if err := d.Retry(t.Context(), "trial-none", "somebody", "again"); !errors.Is(err, trial.ErrUnknown) {
-		t.Errorf("Retry accepted an unknown trial: %v", err)
-	}
+	must.Want(t, d.Retry(t.Context(), broken.ID, "somebody", "again"), schedule.ErrNotBrokenOff)
+	must.Want(t, d.Retry(t.Context(), "trial-none", "somebody", "again"), trial.ErrUnknown)
 }
 
 // TestPanic: a trial in which a juror panics is broken off. Other trials and the program go on.
@@ -328,9 +324,7 @@ func TestTriedAgainWhileSubmitted(t *testing.T) {
 	for _, one := range []string{evidence.TrialPrefix + id, last} {
 		awaitState(t, d, one, api.Over)
 	}
-	if b.asked.Load() != 14 {
-		t.Errorf("asked %d times", b.asked.Load())
-	}
+	must.Equal(t, b.asked.Load(), 14)
 }
 
 // lost is a keyring that can lose the clerk's key.
@@ -396,9 +390,7 @@ func TestFull(t *testing.T) {
 	submit(t, d)
 	submit(t, d)
 	size := must.Get(h.Ledger.Size(t.Context()))(t)
-	if _, err := d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}); !errors.Is(err, schedule.ErrFull) {
-		t.Errorf("%v", err)
-	}
+	must.Fail(t, schedule.ErrFull)(d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}))
 	if now, err := h.Ledger.Size(t.Context()); err != nil || now != size {
 		t.Errorf("%v, %d records instead of %d", err, now, size)
 	}
@@ -429,9 +421,7 @@ func TestDrain(t *testing.T) {
 		t.Fatalf("heard %d events, then %v", heard, ended)
 	}
 	stop()
-	if _, err := d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}); !errors.Is(err, schedule.ErrClosing) {
-		t.Errorf("submitted after the end: %v", err)
-	}
+	must.Fail(t, schedule.ErrClosing)(d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}))
 	r, err := trial.Reopen(t.Context(), h.Ledger, id)
 	if err != nil || len(r.State.Waiting) > 0 || r.State.Finished || int64(len(r.Records)) != heard {
 		t.Fatalf("%v, heard %d, %+v", err, heard, r)
@@ -536,9 +526,7 @@ func TestElsewhere(t *testing.T) {
 	if e := entry(t, d, id); e.State != api.UnderWay || !e.Elsewhere {
 		t.Errorf("%+v", e)
 	}
-	if err := d.Retry(t.Context(), id, "somebody", "again"); !errors.Is(err, schedule.ErrNotBrokenOff) {
-		t.Errorf("%v", err)
-	}
+	must.Want(t, d.Retry(t.Context(), id, "somebody", "again"), schedule.ErrNotBrokenOff)
 	// A second scheduler finds the trial unfinished, and leaves it to the process that has it.
 	second := open(t, c)
 	run(t, second)
@@ -555,9 +543,7 @@ func TestElsewhere(t *testing.T) {
 		seq = f.Seq
 	}
 	must.Do(t, <-over)
-	if seq != 15 {
-		t.Errorf("heard %d events", seq)
-	}
+	must.Equal(t, seq, 15)
 	awaitState(t, second, id, api.Over)
 }
 

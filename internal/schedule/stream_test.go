@@ -114,9 +114,7 @@ func TestSlowWatcher(t *testing.T) {
 			awaitState(t, d, id, api.Over)
 		}
 	}
-	if seq != 15 {
-		t.Errorf("%d events", seq)
-	}
+	must.Equal(t, seq, 15)
 }
 
 // TestWatchedAgainAtOnce: a watcher who comes while the last one leaves gets all events, although the read that was due
@@ -142,9 +140,7 @@ func TestWatchedAgainAtOnce(t *testing.T) {
 		}
 		n = int(f.Seq)
 	}
-	if n != 15 {
-		t.Errorf("%d events", n)
-	}
+	must.Equal(t, n, 15)
 }
 
 // TestTrialsHaveMemory: trials that do not fit into memory together run one after the other. A trial that waits for
@@ -228,9 +224,7 @@ func TestStoppedWhileRead(t *testing.T) {
 	id := ""
 	happens := func() {
 		id = submit(t, other)
-		if err := other.Cancel(t.Context(), id, "Reika Mori", "submitted by mistake"); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, other.Cancel(t.Context(), id, "Reika Mori", "submitted by mistake"), nil)
 	}
 	store.happens.Store(&happens)
 	if _, _, err := one.Entries(t.Context(), "", 10, nil); err != nil {
@@ -299,9 +293,7 @@ func TestDeafLog(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	end()
-	if err := <-told; !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
-	}
+	must.Want(t, <-told, context.Canceled)
 }
 
 type stamped struct{ *timestamp.Authority }
@@ -323,15 +315,11 @@ func TestDatabaseAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := i.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, i.Close(), nil)
 	})
 	table := must.Get(schedule.OpenTable(t.Context(), i.Database, ""))(t)
 	t.Cleanup(func() {
-		if err := table.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, table.Close(), nil)
 	})
 	b := &bench{delay: 200 * time.Millisecond}
 	d := open(t, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks, Vouch: i.Vouch, Table: table, Sit: b.sit, Attempts: 1, Backoff: time.Hour, Lease: time.Second})

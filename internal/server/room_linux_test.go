@@ -85,9 +85,7 @@ func TestFullDisk(t *testing.T) {
 				disk.Resize(t, 60)
 			}
 			r.ready(t, http.StatusOK) // no record has to be tried first
-			if err := sealOne(100_000); err != nil {
-				t.Errorf("with room: %v", err)
-			}
+			must.Want(t, sealOne(100_000), nil)
 		}
 		for _, id := range acknowledged {
 			r.reads(t, token, id)
@@ -192,9 +190,7 @@ func TestReadOnlyDisk(t *testing.T) {
 		must.Do(t, i.Close())
 		disk.ReadOnly(t, true)
 		reads("closed")
-		if err := installation.Create(t.Context(), installation.Config{Dir: disk.Path + "/other"}); !errors.Is(err, syscall.EROFS) {
-			t.Errorf("creating: %v", err)
-		}
+		must.Want(t, installation.Create(t.Context(), installation.Config{Dir: disk.Path + "/other"}), syscall.EROFS)
 		disk.ReadOnly(t, false)
 		r := startIn(t, dir, nil)
 		r.ready(t, http.StatusOK)

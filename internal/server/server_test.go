@@ -71,9 +71,7 @@ func startIn(t testing.TB, dir string, change func(*server.Config)) *running {
 		return outcome
 	}
 	t.Cleanup(func() {
-		if err := r.stop(); err != nil {
-			t.Errorf("serving: %v", err)
-		}
+		must.Want(t, r.stop(), nil)
 		must.Want(t, i.Close(), nil)
 	})
 	return r

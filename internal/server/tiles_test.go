@@ -322,9 +322,7 @@ func TestListsReadNoPayloads(t *testing.T) {
 		for k, want := range [][]string{before, own}[i] {
 			var list, had api.Listing
 			if k == 2 {
-				if now[k] != want {
-					t.Errorf("without payloads the list of trials is\n%s, want\n%s", now[k], want)
-				}
+				must.Equal(t, now[k], want)
 				continue
 			}
 			if json.Unmarshal([]byte(want), &had) != nil || json.Unmarshal([]byte(now[k]), &list) != nil || len(had.Records) == 0 || !slices.Equal(list.Records[:len(had.Records)], had.Records) {

@@ -55,9 +55,7 @@ func TestMemory(t *testing.T) {
 		go func() { _, err := db.Exec(fmt.Sprintf("INSERT INTO t VALUES (%d)", i)); done <- err }()
 	}
 	for range 8 {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		must.Want(t, <-done, nil)
 	}
 	if _, err := open(t, "").ExecContext(t.Context(), "INSERT INTO t VALUES (1)"); sqlitefile.Code(err) != sqlite3.SQLITE_ERROR {
 		t.Errorf("another database: %v", err)

@@ -152,9 +152,7 @@ func TestNoGoodAnswer(t *testing.T) {
 			if token != nil || !errors.Is(err, tt.want) || tt.cause != nil && !errors.Is(err, tt.cause) {
 				t.Errorf("%d bytes, error %v; want %v, %v", len(token), err, tt.want, tt.cause)
 			}
-			if asked.Load() != tt.asked {
-				t.Errorf("asked %d times, want %d", asked.Load(), tt.asked)
-			}
+			must.Equal(t, asked.Load(), tt.asked)
 			if err != nil && !strings.HasPrefix(err.Error(), "tsa http://127.0.0.1") {
 				t.Errorf("the error does not name the authority: %v", err)
 			}

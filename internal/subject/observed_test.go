@@ -454,9 +454,7 @@ func TestExchanges(t *testing.T) {
 		if !strings.Contains(c.Messages[0].Head, head) || !strings.Contains(c.Messages[0].Head, "bytes seen by the recorder") {
 			t.Error(c.Messages[0].Head)
 		}
-		if c.Card.Name != "clerk-bot" {
-			t.Errorf("the agent is %q", c.Card.Name)
-		}
+		must.Equal(t, c.Card.Name, "clerk-bot")
 	}
 }
 

@@ -125,9 +125,7 @@ func TestReviewsAndDeliveries(t *testing.T) {
 	if c.Messages[2].Record != review.Digest || c.Messages[3].Record != review.Digest || c.Messages[3].Head != "" || !strings.Contains(c.Messages[2].Head, `human_review by the reviewer "anna"`) {
 		t.Errorf("%+v", c.Messages[2:4])
 	}
-	if c.Card.Name != "clerk-bot" {
-		t.Errorf("the agent is called %q", c.Card.Name)
-	}
+	must.Equal(t, c.Card.Name, "clerk-bot")
 }
 
 func TestRecordsThatAreNoEvidence(t *testing.T) {

@@ -154,9 +154,7 @@ func TestLoad(t *testing.T) {
 	if c, err := Load(dir); err != nil || c.HasCard || c.Card.Name != "" {
 		t.Errorf("without a card: %v", err)
 	}
-	if _, err := Load(filepath.Join(dir, "nowhere")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a missing folder: %v", err)
-	}
+	must.Fail(t, fs.ErrNotExist)(Load(filepath.Join(dir, "nowhere")))
 }
 
 func TestParseWantsAConversationAndNoMore(t *testing.T) {
@@ -241,9 +239,7 @@ func TestSchemas(t *testing.T) {
 			}
 		}
 	}
-	if kinds != len(convo.Unreadables)+5 {
-		t.Errorf("the schema has %d types of parts", kinds)
-	}
+	must.Equal(t, kinds, len(convo.Unreadables)+5)
 	for _, name := range append(slices.Clone(chatMembers), "requestor") {
 		if _, there := chat.Defs.Message.Properties[name]; !there {
 			t.Errorf("the schema does not have %s", name)
@@ -258,9 +254,7 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("the schema of the card does not have %s", name)
 		}
 	}
-	if len(card.Properties) != 9 {
-		t.Errorf("the schema of the card has %d members", len(card.Properties))
-	}
+	must.Equal(t, len(card.Properties), 9)
 }
 
 // page is docs/case.md.

@@ -291,9 +291,7 @@ func TestManySenders(t *testing.T) {
 				return
 			}
 			defer answer.Body.Close()
-			if answer.StatusCode != 200 {
-				t.Errorf("status %d", answer.StatusCode)
-			}
+			must.Equal(t, answer.StatusCode, 200)
 		})
 	}
 	senders.Wait()

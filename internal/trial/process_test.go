@@ -160,9 +160,7 @@ func wantProved(t *testing.T, folder string, records []*evidence.Record) {
 	t.Helper()
 	i := must.Get(installation.Open(t.Context(), installation.Config{Dir: folder}))(t)
 	defer i.Close()
-	if err := i.Vouch(t.Context(), records...); err != nil {
-		t.Error(err)
-	}
+	must.Want(t, i.Vouch(t.Context(), records...), nil)
 	bundle := must.Get(i.Ledger.Prove(t.Context(), records...))(t)
 	trust := must.Get(i.Trust(t.Context()))(t)
 	if report := verify.Bundle(bundle, verify.Options{Trust: trust}); report.Outcome != verify.Proved {

@@ -150,23 +150,15 @@ func TestResumeIsRefused(t *testing.T) {
 	busy := errors.New("busy")
 	config := scripted(h, jury.FinalJudge)
 	config.Locks = lockFunc{lock: func(_ context.Context, id string) (context.Context, func(), error) {
-		if id != r.ID {
-			t.Errorf("%s is locked", id)
-		}
+		must.Equal(t, id, r.ID)
 		return nil, nil, busy
 	}}
-	if _, err := trial.Resume(t.Context(), config, r); !errors.Is(err, busy) {
-		t.Errorf("locked by another: %v", err)
-	}
+	must.Fail(t, busy)(trial.Resume(t.Context(), config, r))
 	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r); !errors.Is(err, trial.ErrMoved) {
-		t.Errorf("from records that lack the newest ones: %v", err)
-	}
-	if _, err := trial.Reopen(t.Context(), h.Ledger, "trial-0"); !errors.Is(err, ledger.ErrNotFound) {
-		t.Errorf("no such trial: %v", err)
-	}
+	must.Fail(t, trial.ErrMoved)(trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r))
+	must.Fail(t, ledger.ErrNotFound)(trial.Reopen(t.Context(), h.Ledger, "trial-0"))
 }
 
 // lockFunc are locks that are taken by a function.
@@ -191,9 +183,7 @@ func TestLostLock(t *testing.T) {
 		lose(lost)
 		return held, func() {}, nil
 	}}
-	if _, err := trial.Resume(t.Context(), config, r); !errors.Is(err, lost) {
-		t.Errorf("it stopped because of %v", err)
-	}
+	must.Fail(t, lost)(trial.Resume(t.Context(), config, r))
 	if now, err := h.Ledger.Chain(t.Context(), r.ID); err != nil || len(now) != acts {
 		t.Errorf("%d acts, %v; there were %d", len(now), err, acts)
 	}
@@ -366,9 +356,7 @@ func TestResumeKeepsTheRoundsOfRules(t *testing.T) {
 	now.Settings.MaxRounds = 0
 	now.Settings.Seats = slices.Clone(now.Settings.Seats)
 	now.Settings.Seats[0].Provider = "openai"
-	if _, err := trial.Resume(t.Context(), now, r); !errors.Is(err, trial.ErrSettings) {
-		t.Errorf("with a model: %v", err)
-	}
+	must.Fail(t, trial.ErrSettings)(trial.Resume(t.Context(), now, r))
 	now = offline(h)
 	now.Settings.MaxRounds = 0
 	done, err := trial.Resume(t.Context(), now, r)

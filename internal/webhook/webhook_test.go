@@ -68,9 +68,7 @@ func TestSend(t *testing.T) {
 	}
 	for _, one := range []string{secret, newer} {
 		by := must.Get(standardwebhooks.NewWebhook(one))(t)
-		if err := by.VerifyIgnoringTimestamp(all[0].body, all[0].header); err != nil {
-			t.Error(err)
-		}
+		must.Want(t, by.VerifyIgnoringTimestamp(all[0].body, all[0].header), nil)
 		if err := by.VerifyIgnoringTimestamp(append(all[0].body, ' '), all[0].header); err == nil {
 			t.Error("another body is accepted")
 		}
@@ -130,9 +128,7 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("%d redirects were followed", n)
 	}
 	url, _ := receiver(t, http.StatusGone)
-	if err := made(t, Config{URL: url, Secrets: []string{secret}, Inward: true}).Send(t.Context(), "msg_4", moment, nil); !errors.Is(err, ErrGone) {
-		t.Errorf("410: %v", err)
-	}
+	must.Want(t, made(t, Config{URL: url, Secrets: []string{secret}, Inward: true}).Send(t.Context(), "msg_4", moment, nil), ErrGone)
 }
 
 // TestInward: without leave, no connection goes to an address that is not public, whatever the URL or the name says.
@@ -218,7 +214,5 @@ func TestSlowReceiver(t *testing.T) {
 	defer close(over)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
-	if err := made(t, Config{URL: s.URL, Secrets: []string{secret}, Inward: true}).Send(ctx, "msg_7", moment, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
+	must.Want(t, made(t, Config{URL: s.URL, Secrets: []string{secret}, Inward: true}).Send(ctx, "msg_7", moment, nil), context.Canceled)
 }

@@ -222,9 +222,7 @@ func TestTheGuardIsFoundInDisguise(t *testing.T) {
 	}
 	b := discussing(t, "juror-gpt", jury.Discussion, c)
 	s = must.Get(sit(b))(t)
-	if _, err := s.read(llm.Answer{Text: s.jury}); !errors.Is(err, errToken) {
-		t.Errorf("an answer with the boundary around the jurors' words: %v", err)
-	}
+	must.Fail(t, errToken)(s.read(llm.Answer{Text: s.jury}))
 }
 
 // hexDigit returns the last digit of the code point of a lower-case hexadecimal digit.

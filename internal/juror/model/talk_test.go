@@ -281,9 +281,7 @@ func TestTrialOfModels(t *testing.T) {
 			t.Errorf("%s: %s, %s", record.Payload.AgentID, record.Payload.Parameters, record.Payload.ModelVersion)
 		}
 	}
-	if cost != 10*2000 {
-		t.Errorf("it cost %d", cost)
-	}
+	must.Equal(t, cost, 10*2000)
 	rebuilt(t, b, c, done)
 }
 
@@ -394,9 +392,7 @@ func TestMixedPanel(t *testing.T) {
 			t.Errorf("%q is named", name)
 		}
 	}
-	if len(m.asked) != 3 {
-		t.Errorf("asked %d times", len(m.asked))
-	}
+	must.Equal(t, len(m.asked), 3)
 	for _, record := range done.Records {
 		if record.Payload.ActionType == evidence.Statement && record.Payload.AgentID == "juror-claude" && !strings.Contains(string(record.Payload.Metadata), `"peers":["juror-`) {
 			t.Errorf("the metadata does not have the order of the peers: %s", record.Payload.Metadata)

@@ -474,9 +474,7 @@ func TestSharedReading(t *testing.T) {
 				if _, err := j.Answer(patient{t.Context(), &sync.Mutex{}, &left}, b); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 					t.Error(err)
 				}
-				if _, err := j.Answer(late, b); !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("late: %v", err)
-				}
+				must.Fail(t, context.DeadlineExceeded)(j.Answer(late, b))
 				got, err := j.Answer(t.Context(), b)
 				want, alone := alone(i).Answer(t.Context(), b)
 				if err != nil || alone != nil || !gocmp.Equal(got, want) {

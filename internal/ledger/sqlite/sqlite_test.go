@@ -206,9 +206,7 @@ func TestCorruptFile(t *testing.T) {
 		_, err = damaged.Rows(t.Context(), 0, 10)
 		err = errors.Join(err, add(t, damaged, "five", 10))
 	}
-	if !errors.Is(err, storage.ErrDamaged) {
-		t.Errorf("error %v", err)
-	}
+	must.Want(t, err, storage.ErrDamaged)
 }
 
 // TestCloseWhileReading closes with a reader at work.
@@ -224,9 +222,7 @@ func TestCloseWhileReading(t *testing.T) {
 		}
 	}()
 	must.Want(t, s.Close(), nil)
-	if err := <-stop; !errors.Is(err, storage.ErrClosed) {
-		t.Errorf("the reader ended with %v", err)
-	}
+	must.Want(t, <-stop, storage.ErrClosed)
 }
 
 // TestOtherTables: a file whose tables have another version is refused, with what reads it, also where it can only be read.

@@ -103,9 +103,7 @@ func TestAddedTogether(t *testing.T) {
 		v.mu.Unlock()
 	}
 	leave()
-	if err := <-withdrawn; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	must.Want(t, <-withdrawn, context.Canceled)
 	v.turn.Release()
 	refused := 0
 	for range 3 {

@@ -87,9 +87,7 @@ func TestAnswer(t *testing.T) {
 			t.Errorf("answered %+v", answer)
 		}
 		reason := map[string]string{"OpenAI": "completed", "Anthropic": "end_turn", "Gemini": "STOP", "Compatible": "stop"}[a.Name]
-		if answer.FinishReason != reason {
-			t.Errorf("reason %q", answer.FinishReason)
-		}
+		must.Equal(t, answer.FinishReason, reason)
 	})
 }
 
@@ -194,9 +192,7 @@ func TestFailures(t *testing.T) {
 				if status := tt.status; status >= 0 && e.Status != status && (a.Name != "Gemini" || tt.reply.Failure != Unauthorised) {
 					t.Errorf("status %d, want %d", e.Status, status)
 				}
-				if e.RetryAfter != tt.reply.RetryAfter {
-					t.Errorf("retry after %v", e.RetryAfter)
-				}
+				must.Equal(t, e.RetryAfter, tt.reply.RetryAfter)
 				if e.Detail == "" || !strings.Contains(e.Detail, tt.detail[a.Name]) {
 					t.Errorf("detail %q", e.Detail)
 				}
@@ -447,9 +443,7 @@ func TestDialects(t *testing.T) {
 		refused, taken := 0, [][]byte{}
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(r.Body)
-			if err != nil {
-				t.Error(err)
-			}
+			must.Want(t, err, nil)
 			if problem := refuses(body); problem != "" {
 				refused++
 				w.WriteHeader(http.StatusUnprocessableEntity)
