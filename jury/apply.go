@@ -1,6 +1,7 @@
 package jury
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
 )
@@ -149,17 +152,13 @@ func (t *Tally) expected(a *Act) (*Act, error) {
 	if named(want) != named(a) {
 		return nil, a.breaks(RuleSequence, "found %s, but %s must come next", named(a), named(want))
 	}
-	if o, ok := a.Body.(*Opening); ok && t.material.IsZero() {
-		want.Body.(*Opening).trust(o.Requests)
+	if o, ok := a.Body.(*Opening); ok && t.material.IsZero() { // the announced digests cannot be rebuilt
+		asked := want.Body.(*Opening).Requests
+		for i := range min(len(asked), len(o.Requests)) {
+			asked[i].RequestDigest = o.Requests[i].RequestDigest
+		}
 	}
 	return want, nil
-}
-
-// trust takes over announced digests that cannot be rebuilt.
-func (o *Opening) trust(announced []SeatAsked) {
-	for i := range min(len(o.Requests), len(announced)) {
-		o.Requests[i].RequestDigest = announced[i].RequestDigest
-	}
 }
 
 // named describes an act of the clerk in words.
@@ -237,23 +236,18 @@ func (a *Act) ruleOn(path string) string {
 func (t *Tally) advance(a *Act) {
 	switch body := a.Body.(type) {
 	case *Opening:
-		t.open(body, a.Digest)
+		if t.standing == nil {
+			t.standing, t.abstains = make([]*Evaluation, len(t.settings.Seats)), make([]bool, len(t.settings.Seats))
+		}
+		seats := t.panel(body.Phase)
+		t.sessions = append(t.sessions, &session{Opening: *body, digest: a.Digest, seats: seats, places: t.settings.placesOf(seats), saw: t.seen(body.Phase),
+			before: standings{slices.Clone(t.standing), slices.Clone(t.abstains)}, answers: make([]*Act, len(seats))})
 	case *Check, *Judgment:
 		t.last().outcome = a
 	case *Closing:
 		t.closed = true
 	}
 	t.count(a)
-}
-
-func (t *Tally) open(o *Opening, digest evidence.Digest) {
-	seats := t.panel(o.Phase)
-	if t.standing == nil {
-		t.standing = make([]*Evaluation, len(t.settings.Seats))
-		t.abstains = make([]bool, len(t.settings.Seats))
-	}
-	t.sessions = append(t.sessions, &session{Opening: *o, digest: digest, seats: seats, places: t.settings.placesOf(seats), saw: t.seen(o.Phase),
-		before: standings{slices.Clone(t.standing), slices.Clone(t.abstains)}, answers: make([]*Act, len(seats))})
 }
 
 func (t *Tally) count(a *Act) {
@@ -286,21 +280,17 @@ func (t *Tally) answerAct(s *session, a answer) *Act {
 	if a.Origin.Parameters == nil {
 		a.Origin.Parameters = s.seats[a.seat].Parameters
 	}
+	origin, err := a.Origin.normal()
 	if errors.Is(a.err, ErrBlocked) && t.standsIn(s, a.seat) {
-		origin, err := a.Origin.normal()
 		if err != nil {
-			origin = unreportedOrigin()
+			origin = Origin{Model: Unreported, ModelVersion: Unreported, Parameters: jsontext.Value("{}")}
 		}
 		return t.seatAct(s, a.seat, origin, t.fallback(s, a.seat))
 	}
-	if a.err != nil {
-		return t.absence(s, a, a.err)
+	var body any
+	if err = cmp.Or(a.err, err); err == nil {
+		body, err = t.body(s, a)
 	}
-	origin, err := a.Origin.normal()
-	if err != nil {
-		return t.absence(s, a, err)
-	}
-	body, err := t.body(s, a)
 	if err != nil {
 		return t.absence(s, a, err)
 	}
@@ -529,12 +519,13 @@ func (t *Tally) rebuiltAbsence(s *session, seat int, a *Act, absent *Absent) (*A
 
 // hear updates the trial with an answer that was checked.
 func (t *Tally) hear(s *session, seat int, a *Act) {
-	switch body := a.Body.(type) {
+	switch place := s.places[seat]; body := a.Body.(type) {
 	case *Evaluation:
-		t.evaluated(s, s.places[seat], body)
+		t.standing[place] = afterHearing(s, t.standing[place], body)
+		t.abstains[place] = t.standing[place] == nil
 	case *Statement:
 		if body.UpdatedEvaluation != nil {
-			t.standing[s.places[seat]], t.abstains[s.places[seat]] = body.UpdatedEvaluation, false
+			t.standing[place], t.abstains[place] = body.UpdatedEvaluation, false
 		}
 	}
 	s.answers[seat] = a

@@ -21,9 +21,6 @@ const (
 	reviewFrom = 40
 )
 
-// ceilingRationale is the rationale of a trial that stopped at its cost ceiling.
-const ceilingRationale = "The ceiling on the trial's cost was reached, so the case needs review."
-
 // quorum is how many valid votes a verdict needs.
 const quorum = 2
 
@@ -246,10 +243,6 @@ func votesOf(seats []Seat, s standings) []Vote {
 		}
 	}
 	return votes
-}
-
-func inconclusiveRationale(valid, n int) string {
-	return fmt.Sprintf("%d of %s gave a valid vote, and a verdict needs %d, so the case needs review.", valid, jurors(n), quorum)
 }
 
 // Consensus returns how far a jury agrees. positions has one entry per seat. "" is a juror that never had a position:

@@ -80,7 +80,9 @@ func (t *Tally) result() Result {
 	}
 	r.TotalRounds = len(r.DiscussionRounds)
 	t.tell(&r)
-	r.EarlyTermination = t.endedEarly(r.TotalRounds)
+	if s := t.last(); s != nil && s.Phase == Judging && t.settings.Collaborative {
+		r.EarlyTermination = r.TotalRounds < t.settings.MaxRounds
+	}
 	return clone(r)
 }
 
@@ -182,12 +184,6 @@ func (t *Tally) effectiveVotes() *EffectiveVotes {
 		return &EffectiveVotes{Votes: min(measured, float64(valid)), Measured: true}
 	}
 	return &EffectiveVotes{Votes: float64(len(models))}
-}
-
-// endedEarly reports whether the discussion ended before its last allowed round.
-func (t *Tally) endedEarly(rounds int) bool {
-	s := t.last()
-	return s != nil && s.Phase == Judging && t.settings.Collaborative && rounds < t.settings.MaxRounds
 }
 
 // initial lists the evaluations of phase 1 by seat.

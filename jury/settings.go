@@ -29,7 +29,7 @@ const Offline = "offline"
 
 // Validate returns the first error in the settings, as a *FieldError.
 func (s *Settings) Validate() error {
-	return cmp.Or(s.checkSeats(), s.checkJudge(), s.checkReading(), s.checkWeights(), s.checkRubric(), s.checkNumbers(), s.checkEncoding())
+	return cmp.Or(s.checkSeats(), s.checkJudge(), s.checkWeights(), s.checkRubric(), s.checkNumbers(), s.checkEncoding())
 }
 
 func (s *Settings) checkSeats() error {
@@ -54,45 +54,30 @@ func (s *Settings) checkJudge() error {
 	if err := oneOf("method", s.Method, MajorityVote, WeightedAverage, FinalJudge, Median, Calibrated); err != nil {
 		return err
 	}
-	if s.Method != FinalJudge {
-		if s.Judge != nil {
-			return wrong("judge", "must be left out: the method %s needs none", s.Method)
-		}
-		return nil
-	}
-	if s.Judge == nil {
-		return wrong("judge", "missing: the method %s needs one", s.Method)
-	}
-	if slices.ContainsFunc(s.Seats, func(seat Seat) bool { return seat.JurorID == s.Judge.JurorID }) {
-		return wrong("judge.jurorId", "%q is also a juror", s.Judge.JurorID)
-	}
-	return s.Judge.check("judge")
-}
-
-// checkReading requires a judge that is a model if the judge reads.
-func (s *Settings) checkReading() error {
 	switch {
-	case !s.JudgeReads:
+	case s.Method != FinalJudge && s.Judge != nil:
+		return wrong("judge", "must be left out: the method %s needs none", s.Method)
+	case s.Method != FinalJudge && s.JudgeReads:
+		return wrong("judgeReads", "the method %s has no judge", s.Method)
+	case s.Method != FinalJudge:
 		return nil
 	case s.Judge == nil:
-		return wrong("judgeReads", "the method %s has no judge", s.Method)
-	case s.Judge.Provider == Offline:
-		return wrong("judgeReads", "the judge is rules, and reads nothing by itself")
+		return wrong("judge", "missing: the method %s needs one", s.Method)
+	case slices.ContainsFunc(s.Seats, func(seat Seat) bool { return seat.JurorID == s.Judge.JurorID }):
+		return wrong("judge.jurorId", "%q is also a juror", s.Judge.JurorID)
 	}
-	return nil
+	if err := s.Judge.check("judge"); err != nil || !s.JudgeReads || s.Judge.Provider != Offline {
+		return err
+	}
+	return wrong("judgeReads", "the judge is rules, and reads nothing by itself")
 }
 
 func (seat *Seat) check(field string) error {
 	if err := checkName(field+".jurorId", seat.JurorID); err != nil {
 		return err
 	}
-	switch seat.Reading {
-	case "", PolicyFirst, ActsFirst, ClaimsFirst:
-	default:
+	if !slices.Contains([]Reading{"", PolicyFirst, ActsFirst, ClaimsFirst}, seat.Reading) {
 		return wrong(field+".reading", "%q must be one of %s, %s, %s, or left out", abbreviate(string(seat.Reading)), PolicyFirst, ActsFirst, ClaimsFirst)
-	}
-	if seat.Parameters == nil {
-		return nil
 	}
 	if _, err := object(seat.Parameters); err != nil {
 		return wrong(field+".parameters", "%v", err)
@@ -101,25 +86,24 @@ func (seat *Seat) check(field string) error {
 }
 
 func (s *Settings) checkRubric() error {
-	sum, known := 0, map[string]bool{}
+	sum := 0
 	for i, axis := range s.Rubric {
 		field := fmt.Sprintf("rubric[%d]", i)
-		if err := checkName(field+".id", axis.ID); err != nil {
+		err := checkName(field+".id", axis.ID)
+		switch {
+		case err != nil:
+		case s.Rubric[:i].has(axis.ID):
+			err = wrong(field+".id", "%q is there twice", axis.ID)
+		case axis.Max < 1 || axis.Max > allPoints:
+			err = wrong(field+".max", "%d: want 1 to %d points", axis.Max, allPoints)
+		case axis.Veto < 0 || axis.Veto > axis.Max:
+			err = wrong(field+".veto", "%d: want 0 to %d points", axis.Veto, axis.Max)
+		default:
+			err = axis.checkLevels(field)
+		}
+		if err != nil {
 			return err
 		}
-		if known[axis.ID] {
-			return wrong(field+".id", "%q is there twice", axis.ID)
-		}
-		if axis.Max < 1 || axis.Max > allPoints {
-			return wrong(field+".max", "%d: want 1 to %d points", axis.Max, allPoints)
-		}
-		if axis.Veto < 0 || axis.Veto > axis.Max {
-			return wrong(field+".veto", "%d: want 0 to %d points", axis.Veto, axis.Max)
-		}
-		if err := axis.checkLevels(field); err != nil {
-			return err
-		}
-		known[axis.ID] = true
 		sum += axis.Max
 	}
 	if sum != allPoints {
@@ -205,10 +189,7 @@ func (s *Settings) checkEncoding() error {
 }
 
 func (seat *Seat) checkEncoding(field string) error {
-	var ended Ended
-	if seat.Ended != nil {
-		ended = *seat.Ended
-	}
+	ended := cmp.Or(seat.Ended, new(Ended))
 	return cmp.Or(checkUTF8(field+"roleName", seat.RoleName), checkUTF8(field+"roleFocus", seat.RoleFocus), checkUTF8(field+"provider", seat.Provider),
 		checkUTF8(field+"model", seat.Model), checkUTF8(field+"ended.on", ended.On), checkUTF8(field+"ended.successor", ended.Successor))
 }

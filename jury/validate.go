@@ -80,11 +80,8 @@ func checkOpinion(o *Opinion, rubric Rubric) error {
 	if !(o.Confidence >= 0 && o.Confidence <= 1) || math.Signbit(o.Confidence) {
 		return wrong("confidence", "%v: want a number from 0 to 1", o.Confidence)
 	}
-	if err := checkText("rationale", o.Rationale); err != nil {
+	if err := cmp.Or(checkText("rationale", o.Rationale), atMost("findings", len(o.Findings))); err != nil {
 		return err
-	}
-	if len(o.Findings) > maxFindings {
-		return wrong("findings", "%d of them: want at most %d", len(o.Findings), maxFindings)
 	}
 	for i, f := range o.Findings {
 		if err := f.check(fmt.Sprintf("findings[%d].", i), rubric); err != nil {
@@ -92,6 +89,13 @@ func checkOpinion(o *Opinion, rubric Rubric) error {
 		}
 	}
 	return cmp.Or(o.Work.check(), o.checkFollows(rubric))
+}
+
+func atMost(list string, n int) error {
+	if n > maxFindings {
+		return wrong(list, "%d of them: want at most %d", n, maxFindings)
+	}
+	return nil
 }
 
 func checkScores(o *Opinion, rubric Rubric) error {
@@ -224,18 +228,10 @@ func (o Origin) normal() (Origin, error) {
 // metadata returns the metadata of an absence. It returns nothing if that is not an object that can be sealed,
 // because the absence must be recorded in any case.
 func (o Origin) metadata() jsontext.Value {
-	if o.Metadata == nil {
-		return nil
+	if form, err := object(o.Metadata); err == nil && o.Metadata != nil {
+		return form
 	}
-	form, err := object(o.Metadata)
-	if err != nil {
-		return nil
-	}
-	return form
-}
-
-func unreportedOrigin() Origin {
-	return Origin{Model: Unreported, ModelVersion: Unreported, Parameters: jsontext.Value("{}")}
+	return nil
 }
 
 // check returns what is wrong with tables, or nil. No tables are not wrong.
@@ -243,7 +239,7 @@ func (w *Work) check() error {
 	if w == nil {
 		return nil
 	}
-	err := cmp.Or(checkRows("requests", len(w.Requests)), checkRows("acts", len(w.Acts)), checkRows("amounts", len(w.Amounts)))
+	err := cmp.Or(atMost("work.requests", len(w.Requests)), atMost("work.acts", len(w.Acts)), atMost("work.amounts", len(w.Amounts)))
 	for i := range w.Requests {
 		r, at := &w.Requests[i], fmt.Sprintf("work.requests[%d].", i)
 		err = cmp.Or(err, r.Request.check(at+"request."),
@@ -261,13 +257,6 @@ func (w *Work) check() error {
 		err = cmp.Or(err, a.Announced.check(at+"announced."), a.Charged.check(at+"charged."), a.Agrees.check(at+"agrees"))
 	}
 	return err
-}
-
-func checkRows(table string, n int) error {
-	if n > maxFindings {
-		return wrong("work."+table, "%d of them: want at most %d", n, maxFindings)
-	}
-	return nil
 }
 
 func (a Answered) check(field string) error { return oneOf(field, a, AnsweredYes, AnsweredNo, Unclear) }
