@@ -58,15 +58,8 @@ func (d *Scheduler) Oldest(ctx context.Context, n int, match func(*trial.Summary
 	if err := d.index.Follow(ctx); err != nil {
 		return nil, err
 	}
-	left := n
-	list := d.index.List(func(s *trial.Summary) bool { // one after the other, under its lock
-		if left == 0 || !match(s) {
-			return false
-		}
-		left--
-		return true
-	})
-	return d.place(ctx, list)
+	list := d.index.List(match)
+	return d.place(ctx, list[:min(n, len(list))])
 }
 
 // Open returns when the trials were submitted that need a person, the oldest first. Its errors are those of reading the log.
@@ -108,28 +101,21 @@ func (d *Scheduler) place(ctx context.Context, summaries []trial.Summary) ([]Ent
 func (e Entry) isIdle() bool { return e.State != api.Over && e.State != api.UnderWay }
 
 func (d *Scheduler) placeAsRead(ctx context.Context, summaries []trial.Summary) ([]Entry, error) {
+	var list []Entry
 	var unfinished []string
 	for _, s := range summaries {
-		if !s.Over {
+		if list = append(list, Entry{Summary: s, State: api.Over}); !s.Over {
 			unfinished = append(unfinished, s.ID)
 		}
 	}
 	found, err := d.queue.find(ctx, unfinished...)
-	if err != nil {
-		return nil, err
-	}
-	var list []Entry
-	for _, s := range summaries {
-		e := Entry{Summary: s, State: api.Over}
-		if !s.Over {
-			turn, has := found[s.ID]
-			if err := d.placeOne(ctx, &e, turn, has); err != nil {
-				return nil, err
-			}
+	for i := range list {
+		if e := &list[i]; err == nil && !e.Over {
+			turn, has := found[e.ID]
+			err = d.placeOne(ctx, e, turn, has)
 		}
-		list = append(list, e)
 	}
-	return list, nil
+	return list, err
 }
 
 func (d *Scheduler) placeOne(ctx context.Context, e *Entry, turn turn, has bool) (err error) {
@@ -169,11 +155,7 @@ func (d *Scheduler) Waiting(ctx context.Context) (int, error) {
 }
 
 // UnderWay returns the number of trials that this process conducts.
-func (d *Scheduler) UnderWay() int {
-	d.queue.mu.Lock()
-	defer d.queue.mu.Unlock()
-	return len(d.queue.here)
-}
+func (d *Scheduler) UnderWay() int { return d.queue.underWay() }
 
 // Trials returns the index of trials, brought up to date. Its errors are those of reading the log.
 func (d *Scheduler) Trials(ctx context.Context) (*trial.Index, error) {

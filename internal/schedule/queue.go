@@ -112,7 +112,8 @@ func (q *queue) look(working context.Context) {
 
 func (q *queue) fill(working context.Context) error {
 	ctx := context.WithoutCancel(working)
-	for q.hasRoom() {
+	hasRoom := func() bool { return !q.isStopping() && q.underWay() < q.cfg.Parallel }
+	for hasRoom() {
 		h, err := q.take(ctx, rand.Text())
 		if err != nil || h == nil {
 			return err
@@ -138,10 +139,10 @@ func (q *queue) isStopping() bool {
 	}
 }
 
-func (q *queue) hasRoom() bool {
+func (q *queue) underWay() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return !q.isStopping() && len(q.here) < q.cfg.Parallel
+	return len(q.here)
 }
 
 // enter registers a trial as conducted here; nil: it is already.
@@ -182,18 +183,15 @@ func (q *queue) hold(working context.Context, h *hold, s *sitting) {
 	defer lose(nil)
 	beating, end := context.WithCancel(context.WithoutCancel(working))
 	defer end() // when it is stored how the work ended
-	go q.keepBeating(beating, h, func() { lose(lock.ErrLost) })
-	q.store(beating, h, q.work(ctx, h.trial, s.adjourn))
-}
-
-// keepBeating tells the other processes that this one lives, until ctx ends. While the database is away, nobody else can take the trial.
-func (q *queue) keepBeating(ctx context.Context, h *hold, lose func()) {
-	for sleep(ctx, max(q.cfg.Lease/10, time.Millisecond)) {
-		if counts, err := q.beat(ctx, h); err == nil && !counts {
-			lose()
-			return
+	// A beat tells the other processes that this one lives. While the database is away, nobody else can take the trial.
+	go every(beating, max(q.cfg.Lease/10, time.Millisecond), func() bool {
+		counts, err := q.beat(beating, h)
+		if err == nil && !counts {
+			lose(lock.ErrLost)
 		}
-	}
+		return err != nil || counts
+	})
+	q.store(beating, h, q.work(ctx, h.trial, s.adjourn))
 }
 
 // store stores how the work ended, as soon as the database answers. A program that stops does not wait for that: the next process takes the trial over.
@@ -372,9 +370,9 @@ func sleep(ctx context.Context, long time.Duration) bool {
 // unusable are errors that say nothing of the trial: the log or the locks cannot be used now.
 var unusable = []error{ledger.ErrAway, ledger.ErrMoved, ledger.ErrBusy, ledger.ErrDiskFull, ledger.ErrReadOnly, ledger.ErrUnknown, lock.ErrLost, syscall.ENOSPC}
 
-// isUnusable reports whether an error comes from the log or the locks, and says nothing of the trial.
-func isUnusable(err error) bool {
-	return slices.ContainsFunc(unusable, func(is error) bool { return errors.Is(err, is) })
+// isOne reports whether an error is one of these.
+func isOne(of []error, err error) bool {
+	return slices.ContainsFunc(of, func(one error) bool { return errors.Is(err, one) })
 }
 
 // work conducts the rest of a trial that this process holds, in the context of the hold. It returns nil for a trial that is over or cancelled. Only an
@@ -391,7 +389,7 @@ func (d *Scheduler) work(ctx context.Context, id string, adjourn <-chan struct{}
 	if err == nil {
 		err = d.after(ctx, id, d.conduct(ctx, adjourn, id))
 	}
-	if isUnusable(err) {
+	if isOne(unusable, err) {
 		return later(d.cfg.Lease / 2)
 	}
 	return err
@@ -401,13 +399,21 @@ func (d *Scheduler) work(ctx context.Context, id string, adjourn <-chan struct{}
 func (d *Scheduler) conduct(ctx context.Context, adjourn <-chan struct{}, id string) error {
 	began := d.cfg.Now()
 	err := d.hold(ctx, adjourn, id)
-	if err == nil {
+	log := d.cfg.Log.With("trial", id, "took", d.cfg.Now().Sub(began))
+	switch {
+	case err == nil:
 		// The trial is over, even if this fails. A checkpoint after its end proves the end to readers.
 		if _, failed := d.cfg.Ledger.Checkpoint(ctx); failed != nil {
-			d.cfg.Log.Error("no checkpoint after a trial", "trial", id, "error", failed)
+			log.Error("no checkpoint after a trial", "error", failed)
 		}
+		log.Info("trial over")
+	case errors.Is(err, trial.ErrAdjourned), errors.Is(err, context.Canceled):
+		log.Info("trial stopped")
+	case isOne(unusable, err):
+		log.Warn("trial interrupted; it continues when the log can be used again", "error", err)
+	default:
+		log.Error("trial broken off", "error", err)
 	}
-	d.tell(id, d.cfg.Now().Sub(began), err)
 	return err
 }
 
@@ -480,17 +486,25 @@ func (d *Scheduler) room(ctx context.Context, adjourn <-chan struct{}, id string
 
 // size returns the number of bytes of evidence and answers in a trial. It reads them only for that.
 func (d *Scheduler) size(ctx context.Context, id string) (n int64, err error) {
+	err = d.oneOfFew(ctx, func() error {
+		chain, err := d.cfg.Ledger.Chain(ctx, id)
+		for _, r := range chain {
+			n += int64(len(r.Canonical()))
+		}
+		return err
+	})
+	return n, err
+}
+
+// oneOfFew reads a trial in its turn: see readsAtOnce.
+func (d *Scheduler) oneOfFew(ctx context.Context, read func() error) error {
 	select {
 	case d.reads <- struct{}{}:
+		defer func() { <-d.reads }()
+		return read()
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return ctx.Err()
 	}
-	defer func() { <-d.reads }()
-	chain, err := d.cfg.Ledger.Chain(ctx, id)
-	for _, r := range chain {
-		n += int64(len(r.Canonical()))
-	}
-	return n, err
 }
 
 // permanent are the errors that a retry cannot cure before a person has acted.
@@ -516,23 +530,8 @@ func (d *Scheduler) after(ctx context.Context, id string, err error) error {
 	if locked, failed := d.cfg.Locks.Locked(ctx, id); failed == nil && locked {
 		return later(d.cfg.Lease / 2) // another process was faster
 	}
-	for _, reason := range permanent {
-		if errors.Is(err, reason) {
-			return final{err}
-		}
+	if isOne(permanent, err) {
+		return final{err}
 	}
 	return err
-}
-
-func (d *Scheduler) tell(id string, took time.Duration, err error) {
-	switch {
-	case err == nil:
-		d.cfg.Log.Info("trial over", "trial", id, "took", took)
-	case errors.Is(err, trial.ErrAdjourned), errors.Is(err, context.Canceled):
-		d.cfg.Log.Info("trial stopped", "trial", id, "took", took)
-	case isUnusable(err):
-		d.cfg.Log.Warn("trial interrupted; it continues when the log can be used again", "trial", id, "took", took, "error", err)
-	default:
-		d.cfg.Log.Error("trial broken off", "trial", id, "took", took, "error", err)
-	}
 }

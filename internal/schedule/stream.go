@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,47 +95,37 @@ const readsAtOnce = 2
 func (d *Scheduler) catchUp(ctx context.Context, s *stream, id string) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	select {
-	case d.reads <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-d.reads }()
-	for {
-		records, next, err := d.cfg.Ledger.InChain(ctx, id, s.next)
-		if err != nil || len(records) == 0 {
-			return err
-		}
-		var events []trial.Event
-		for _, r := range records {
-			tell, err := s.view.Add(r)
-			if err != nil {
+	return d.oneOfFew(ctx, func() error {
+		for {
+			records, next, err := d.cfg.Ledger.InChain(ctx, id, s.next)
+			if err != nil || len(records) == 0 {
 				return err
 			}
-			events = append(events, tell...)
+			var events []trial.Event
+			for _, r := range records {
+				tell, err := s.view.Add(r)
+				if err != nil {
+					return err
+				}
+				events = append(events, tell...)
+			}
+			s.next = next
+			s.tell(events, nil)
 		}
-		s.next = next
-		s.tell(events, nil)
-	}
+	})
 }
 
 // Look calls show with the read model of a trial. The model follows the log while the trial has watchers, who share
 // it. show may keep what the model's pointers lead to, but not the model. Look returns trial.ErrUnknown for an
 // unknown trial.
 func (d *Scheduler) Look(ctx context.Context, id string, show func(*trial.View)) error {
-	if !strings.HasPrefix(id, evidence.TrialPrefix) {
-		return fmt.Errorf("trial %q: %w", id, trial.ErrUnknown)
-	}
-	s := d.join(id, nil)
-	defer d.leave(id, s)
-	if err := d.catchUp(ctx, s, id); err != nil {
+	s, err := d.read(ctx, id)
+	if err != nil {
 		return err
 	}
+	defer d.leave(id, s)
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	if s.view.Records == 0 {
-		return fmt.Errorf("trial %q: %w", id, trial.ErrUnknown)
-	}
 	if s.view.Unchecked() {
 		on, err := d.evidence(ctx, id)
 		if err != nil {
@@ -144,6 +135,24 @@ func (d *Scheduler) Look(ctx context.Context, id string, show func(*trial.View))
 	}
 	show(s.view)
 	return nil
+}
+
+// read joins the stream of a trial, which the caller must leave, and catches up with the log. It returns trial.ErrUnknown for an unknown trial.
+func (d *Scheduler) read(ctx context.Context, id string) (*stream, error) {
+	unknown := fmt.Errorf("trial %q: %w", id, trial.ErrUnknown)
+	if !strings.HasPrefix(id, evidence.TrialPrefix) {
+		return nil, unknown
+	}
+	s := d.join(id, nil)
+	err := d.catchUp(ctx, s, id)
+	if last, _ := s.last(); err == nil && last == 0 {
+		err = unknown
+	}
+	if err != nil {
+		d.leave(id, s)
+		return nil, err
+	}
+	return s, nil
 }
 
 // evidence reads the evidence of a trial; nil if it cannot be read. It is not kept, because it can be large.
@@ -176,21 +185,14 @@ type Watching struct {
 //
 // It returns trial.ErrUnknown for an unknown trial, and ErrAhead if no event has this number yet.
 func (d *Scheduler) Watch(ctx context.Context, id string, after int64) (*Watching, error) {
-	if !strings.HasPrefix(id, evidence.TrialPrefix) {
-		return nil, fmt.Errorf("trial %q: %w", id, trial.ErrUnknown)
-	}
-	s := d.join(id, nil)
-	err := d.catchUp(ctx, s, id)
-	last, over := s.last()
-	switch {
-	case err == nil && last == 0:
-		err = fmt.Errorf("trial %q: %w", id, trial.ErrUnknown)
-	case err == nil && (after < 0 || after > last):
-		err = fmt.Errorf("event %d of trial %s, which has %d: %w", after, id, last, ErrAhead)
-	}
-	d.leave(id, s) // a caller that never reads is not a watcher
+	s, err := d.read(ctx, id)
 	if err != nil {
 		return nil, err
+	}
+	last, over := s.last()
+	d.leave(id, s) // a caller that never reads is not a watcher
+	if after < 0 || after > last {
+		return nil, fmt.Errorf("event %d of trial %s, which has %d: %w", after, id, last, ErrAhead)
 	}
 	frames := func(yield func(Frame, error) bool) {
 		s := d.join(id, s)
@@ -296,20 +298,15 @@ func (d *Scheduler) follow(ctx context.Context) {
 			}
 			continue
 		}
-		d.stopCancelled()
+		d.queue.adjourn(func(id string) bool { // any process may have cancelled it
+			t, known := d.index.Get(id)
+			return known && t.Cancelled != nil
+		})
 		select {
 		case <-ctx.Done():
 		case <-grown:
 		}
 	}
-}
-
-// stopCancelled stops the trials that this process conducts and any process has cancelled.
-func (d *Scheduler) stopCancelled() {
-	d.queue.adjourn(func(id string) bool {
-		t, known := d.index.Get(id)
-		return known && t.Cancelled != nil
-	})
 }
 
 // join returns the stream of a trial, which exists while it has users. Without users it reuses the stream given as
@@ -377,16 +374,7 @@ func (c Delivery) While(r *http.Request, may func(context.Context) error) (watch
 }
 
 func (c Delivery) complete() Delivery {
-	if c.Heartbeat == 0 {
-		c.Heartbeat = 15 * time.Second
-	}
-	if c.Patience == 0 {
-		c.Patience = 10 * time.Second
-	}
-	if c.Window == 0 {
-		c.Window = 32 << 10
-	}
-	return c
+	return Delivery{cmp.Or(c.Heartbeat, 15*time.Second), cmp.Or(c.Patience, 10*time.Second), cmp.Or(c.Window, 32<<10)}
 }
 
 // every calls do at each interval until ctx ends or do returns false.
