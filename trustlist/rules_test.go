@@ -269,7 +269,7 @@ func TestXMLRules(t *testing.T) {
 		"<a>&#;</a>", "<a>&#x;</a>", "<a>&65;</a>", "<a>&#-1;</a>", "<a>&#99999999999;</a>", "<a>]]></a>", "<a b='<'/>", "<a b=1/>", "<a b/>", "<a b'1'/>", "<a b=1'/>", "<a b='1' b='2'/>", "<a b='1'c='2'/>", "<a b='1/>",
 		"<a><!-- -- --></a>", "<a><!-- </a>", "<a><!---></a>", "<a><![CDATA[</a>", "<a><?b?></a>", "<!DOCTYPE a><a/>", "<?xml version='1.1'?><a/>", "<?xml version='1.0' encoding='latin1'?><a/>",
 		" <?xml version='1.0'?><a/>", "<a>\x00</a>", "<a>\x1b</a>", "<a>\xff</a>", "<a>\xed\xa0\x80</a>", "<a>\ufffe</a>", "<ä/>", "<1/>", "<:a/>", "<a:/>", "<a:b:c xmlns:a='urn:a'/>", "<a:b/>", "<b a:c=''/>",
-		"<![CDATA[ ]]><a/>", "&#32;<a/>", "<a b='&#xD800;'/>", "<a><!-- \xff --></a>", "<a><!-- \x01 --></a>", "<?xml version='1.0' a='b'?><a/>", "<?xml?><a/>", "<a/><?xml version='1.0'?>",
+		"<![CDATA[ ]]><a/>", "&#32;<a/>", "<a b='&#xD800;'/>", "<a b='&#xD800;' c='\ufffd'/>", "<a><!-- \xff --></a>", "<a><!-- \x01 --></a>", "<?xml version='1.0' a='b'?><a/>", "<?xml?><a/>", "<a/><?xml version='1.0'?>",
 		"<a xmlns:b=''/>", "<a xmlns:b='b'/>", "<a xmlns:xml='urn:x'/>", "<a xmlns:b='" + xmlNamespace + "'/>", "<a xmlns:xmlns='urn:x'/>", "<a xmlns='http://www.w3.org/2000/xmlns/'/>",
 		"<a xmlns='urn:a' xmlns='urn:b'/>", "<a xmlns:b='urn:x' xmlns:c='urn:x' b:d='' c:d=''/>", "<xmlns:a/>", "<a><b Id='1'/><b ID='1'/></a>", "<a id='1'><b xml:id='1'/></a>",
 		deep(maxDepth + 1), "<a>" + strings.Repeat("<b/>", maxElements) + "</a>", "<a" + numbered(" a%d=''", maxAttributes+1) + "/>",

@@ -143,15 +143,16 @@ func (p *parser) text(e *element, text string, raw []byte) {
 	case e == nil && len(bytes.Trim(raw, " \t\r\n")) > 0:
 		p.fail("a text beside the root element")
 	case e != nil:
-		p.check(text, raw)
+		p.check(strings.Count(text, replacement), raw)
 		e.children = append(e.children, node{text: text})
 	}
 }
 
-// check refuses references to surrogates, for which package xml puts the replacement character.
-func (p *parser) check(text string, raw []byte) {
-	const replacement = "\ufffd"
-	if strings.Count(text, replacement) != bytes.Count(raw, []byte(replacement)) {
+const replacement = "\ufffd"
+
+// check refuses references to surrogates, for which package xml puts the replacement character. read is how many of these it returned.
+func (p *parser) check(read int, raw []byte) {
+	if read != bytes.Count(raw, []byte(replacement)) {
 		p.fail("a reference to a character that XML does not allow")
 	}
 }
@@ -169,8 +170,9 @@ func (p *parser) start(parent *element, token xml.StartElement, tag string) *ele
 		p.fail("an attribute without a space before it")
 	}
 	e := &element{parent: parent}
+	replaced := 0
 	for _, a := range p.withSpaces(token, tag).Attr {
-		p.check(a.Value, []byte(tag))
+		replaced += strings.Count(a.Value, replacement)
 		switch n := p.name(a.Name); {
 		case n.prefix == "" && n.local == "xmlns":
 			p.declare(e, namespace{"", a.Value})
@@ -180,6 +182,7 @@ func (p *parser) start(parent *element, token xml.StartElement, tag string) *ele
 			e.attributes = append(e.attributes, attribute{n, a.Value})
 		}
 	}
+	p.check(replaced, []byte(tag))
 	e.name = p.resolve(e, p.name(token.Name), true)
 	p.resolveAttributes(e)
 	if parent != nil {
