@@ -3,11 +3,13 @@ package convo
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,6 +18,9 @@ import (
 // ErrCut is the error of a stream that ends before the vendor's last event. The readers return the part that came
 // with it.
 var ErrCut = errors.New("the stream ends before its last event")
+
+// ErrDiffers is the error of a stream whose pieces say something else than the complete answer in its last event, which is the answer then.
+var ErrDiffers = errors.New("the pieces of the stream differ from the complete answer at its end")
 
 // ErrUnended is ErrCut of a stream in which each answer that began says why it stopped. Some servers send nothing more.
 var ErrUnended = fmt.Errorf("%w, and all answers had stopped", ErrCut)
@@ -98,194 +103,403 @@ func events(body []byte, counts func(data []byte) bool) iter.Seq[Event] {
 	}
 }
 
+// A Streamed is the answer that the events of a stream make, in the form of a whole one, as far as a [Reader] reads that. Counts and names of models are facts,
+// which package observed finds.
+type Streamed struct {
+	Answer  jsontext.Value
+	Strange bool // an event is JSON with a member twice or a broken character, or has another value for a text: it is read as most libraries do
+}
+
+// A sum puts events together. What comes in pieces is appended to buffers, so that its time is in proportion to what arrived.
+type sum struct {
+	whole   map[string]any // what grew so far: of objects, parts, texts that grow, and values as they came
+	strange bool
+	values  int // in arguments of Gemini that come in pieces
+}
+
+// A grows is how a value grows by what an event has of it: it returns the value with that. One table of them for each vendor says what an answer has.
+type grows func(s *sum, has any, more *Node) (any, error)
+
+func newSum() sum { return sum{whole: map[string]any{}} }
+
+// grow grows the answer.
+func (s *sum) grow(answer grows, more *Node) error {
+	_, err := answer(s, s.whole, more)
+	return err
+}
+
+// streamed is what came, with the error that ended it.
+func (s *sum) streamed(err error) (Streamed, error) {
+	doc, failed := json.Marshal(s.whole, lenient, json.Deterministic(true), jsontext.PreserveRawStrings(true))
+	return Streamed{doc, s.strange}, errors.Join(err, failed)
+}
+
+// event reads the data of an event, which is an object.
+func (s *sum) event(data []byte) (*Node, error) {
+	v := jsontext.Value(data)
+	if !v.IsValid() {
+		s.strange = true
+	}
+	if !v.IsValid(lenient) {
+		return nil, errNotTheProtocol
+	}
+	n, err := ReadLenient(v)
+	if err == nil && n.Kind != '{' {
+		err = errNotTheProtocol
+	}
+	return n, err
+}
+
+var errNotTheProtocol = errors.New("an event does not follow the vendor's protocol")
+
+// mistyped names the member that has the wrong type.
+func mistyped(n *Node) error {
+	return fmt.Errorf("%w: %s has the wrong type", errNotTheProtocol, n.Pointer())
+}
+
+// word is a member that is a text. Servers beside the vendors' own write numbers as ids, and more.
+func (s *sum) word(n *Node) string {
+	switch {
+	case n.Absent():
+		return ""
+	case n.Kind == '"':
+		return n.Text
+	}
+	s.strange = true
+	return string(n.Raw())
+}
+
+// numberIn reads the number of a choice, block, call or candidate.
+func numberIn(n *Node) (int, error) {
+	if n.Absent() {
+		return 0, nil
+	}
+	i, err := strconv.Atoi(n.Text)
+	switch {
+	case n.Kind != '0' || err != nil:
+		return 0, mistyped(n)
+	case i < 0 || i > maxIndex:
+		return 0, fmt.Errorf("%s: number %d is out of range", n.Pointer(), i)
+	}
+	return i, nil
+}
+
 // maxIndex limits the number of a choice, block, call or candidate in a stream.
 const maxIndex = 1 << 10
 
-// numbered holds the parts of an answer by their numbers. It takes memory for the parts that arrived, whatever their
-// numbers are.
-type numbered[T any] map[int]*T
-
-func (n *numbered[T]) at(number int) (*T, error) {
-	if number < 0 || number > maxIndex {
-		return nil, fmt.Errorf("number %d is out of range", number)
-	}
-	if *n == nil {
-		*n = numbered[T]{}
-	}
-	part := (*n)[number]
-	if part == nil {
-		part = new(T)
-		(*n)[number] = part
-	}
-	return part, nil
+// text grows by each text. It marshals as one.
+func text(s *sum, has any, more *Node) (any, error) {
+	return appended(has, s.word(more)), nil
 }
 
-func (n numbered[T]) all() iter.Seq2[int, *T] {
-	return func(yield func(int, *T) bool) {
-		for _, number := range slices.Sorted(maps.Keys(n)) {
-			if !yield(number, n[number]) {
-				return
+func appended(has any, more string) any {
+	if has == nil && more == "" {
+		return nil
+	}
+	known, _ := has.(grown)
+	return append(known, more...)
+}
+
+// A grown text is a text that comes in pieces.
+type grown []byte
+
+// MarshalText returns the text.
+func (g grown) MarshalText() ([]byte, error) { return g, nil }
+
+// lastWord is the last text that is not empty.
+func lastWord(s *sum, has any, more *Node) (any, error) {
+	if said := s.word(more); said != "" {
+		return said, nil
+	}
+	return has, nil
+}
+
+// last is the last value that is neither null nor empty.
+func last(_ *sum, has any, more *Node) (any, error) {
+	if more.Absent() || more.Kind == '"' && more.Text == "" {
+		return has, nil
+	}
+	return more.Raw(), nil
+}
+
+// all are the elements of all arrays.
+func all(_ *sum, has any, more *Node) (any, error) {
+	list, _ := has.([]any)
+	if !more.Absent() && more.Kind != '[' {
+		return has, mistyped(more)
+	}
+	if !more.Absent() {
+		for _, one := range more.Members {
+			list = append(list, one.Raw())
+		}
+	}
+	return list, nil
+}
+
+// object grows member by member. Members of other names grow as "" does; without it, they are left out.
+func object(members map[string]grows) grows {
+	return func(s *sum, has any, more *Node) (any, error) {
+		if more.Absent() {
+			return has, nil
+		}
+		if more.Kind != '{' {
+			return has, mistyped(more)
+		}
+		known, is := has.(map[string]any)
+		if !is {
+			known = map[string]any{}
+		}
+		for i, name := range more.Names {
+			grow := members[name]
+			if grow == nil {
+				grow = members[""]
+			}
+			if grow == nil {
+				continue
+			}
+			v, err := grow(s, known[name], more.Members[i])
+			if v != nil {
+				known[name] = v
+			}
+			if err != nil {
+				return known, err
+			}
+		}
+		return known, nil
+	}
+}
+
+// parts are those of an answer, by their numbers. They take memory for what arrived, whatever the numbers are.
+type parts map[int]any
+
+// MarshalJSONTo writes an array in the order of the numbers.
+func (p parts) MarshalJSONTo(e *jsontext.Encoder) error {
+	list := []any{}
+	for _, i := range slices.Sorted(maps.Keys(p)) {
+		list = append(list, p[i])
+	}
+	return json.MarshalEncode(e, list)
+}
+
+// numbered grows by an array, or by one element alone: each says its number.
+func numbered(part grows) grows {
+	return func(s *sum, has any, more *Node) (any, error) {
+		known, is := has.(parts)
+		if !is {
+			known = parts{}
+		}
+		list, err := several(more)
+		for _, one := range list {
+			i, err := numberIn(one.Get("index"))
+			if err != nil {
+				return known, err
+			}
+			if known[i], err = part(s, known[i], one); err != nil {
+				return known, err
+			}
+		}
+		return known, err
+	}
+}
+
+func several(n *Node) ([]*Node, error) {
+	if list := n.OneOrMore(); list != nil || n.Absent() || n.Kind == '[' {
+		return list, nil
+	}
+	return nil, mistyped(n)
+}
+
+// ifRead leaves out what has another form, so that it hides nothing else.
+func ifRead(grow grows) grows {
+	return func(s *sum, has any, more *Node) (any, error) {
+		v, err := grow(s, has, more)
+		if errors.Is(err, errNotTheProtocol) {
+			return has, nil
+		}
+		return v, err
+	}
+}
+
+// The answer of Chat Completions.
+var (
+	chatAnswer = object(map[string]grows{"id": lastWord, "choices": numbered(object(map[string]grows{"index": last, "finish_reason": lastWord, "error": last, "delta": chatDelta}))})
+	chatDelta  = object(map[string]grows{"role": lastWord, "content": chatContent, "refusal": text, "function_call": function, "tool_calls": grownCalls,
+		"audio":  ifRead(object(map[string]grows{"id": lastWord, "transcript": text, "data": sound})),
+		"images": ifRead(all), "executed_tools": ifRead(numbered(ifRead(object(map[string]grows{"": last}))))})
+
+	function = object(map[string]grows{"name": lastWord, "arguments": arguments})
+	aCall    = object(map[string]grows{"id": first, "type": lastWord, "function": function, "custom": object(map[string]grows{"name": lastWord, "input": text})})
+)
+
+// ReadChatStream reads a stream of Chat Completions, which [DONE] ends. It returns ErrUnended or ErrCut with the answer so far, a
+// *StreamError, or an error about a chunk that does not follow the protocol.
+func ReadChatStream(body []byte) (Streamed, error) {
+	s := newSum()
+	err := s.chat(body)
+	for _, choice := range s.choices() {
+		choice["message"] = choice["delta"]
+		delete(choice, "delta")
+	}
+	return s.streamed(err)
+}
+
+func (s *sum) chat(body []byte) error {
+	for e := range answerEvents(body) {
+		if string(e.Data) == done {
+			return nil
+		}
+		if e.Name == "error" {
+			return &StreamError{e.Data}
+		}
+		chunk, err := s.event(e.Data)
+		if err == nil {
+			err = s.grow(chatAnswer, chunk)
+		}
+		if err != nil {
+			return err
+		}
+		if !chunk.Get("error").Absent() || chunk.Word("object") == "error" {
+			return &StreamError{e.Data}
+		}
+	}
+	choices := s.choices()
+	if len(choices) > 0 && !slices.ContainsFunc(choices, func(c map[string]any) bool { return c["finish_reason"] == nil }) {
+		return ErrUnended
+	}
+	return ErrCut
+}
+
+// choices are the choices of a chat, or the candidates of Gemini.
+func (s *sum) choices() (list []map[string]any) {
+	for _, name := range []string{"choices", "candidates"} {
+		known, _ := s.whole[name].(parts)
+		for _, one := range known {
+			if choice, is := one.(map[string]any); is {
+				list = append(list, choice)
 			}
 		}
 	}
+	return list
 }
 
-// notTheProtocol names the member that has the wrong type. It leaves out the library's own text, which is not stable.
-func notTheProtocol(err error) error {
-	var semantic *json.SemanticError
-	if errors.As(err, &semantic) && semantic.JSONPointer != "" {
-		return fmt.Errorf("an event does not follow the vendor's protocol: %s has the wrong type", semantic.JSONPointer)
-	}
-	return errors.New("an event does not follow the vendor's protocol")
-}
-
-// ReadUsage reads the counts that a provider reported, in the words of any of them. It reports false if it knows none of the words.
-func ReadUsage(reported jsontext.Value) (u Usage, known bool) {
-	var there map[string]jsontext.Value
-	if json.Unmarshal(reported, &there) != nil {
-		return Usage{}, false
-	}
-	has := func(names ...string) bool {
-		for _, name := range names {
-			if v, is := there[name]; is && v.Kind() == '0' {
-				return true
-			}
-		}
-		return false
-	}
+// chatContent grows by a text, or by the texts of parts.
+func chatContent(_ *sum, has any, more *Node) (any, error) {
 	switch {
-	case has("prompt_tokens", "completion_tokens"):
-		u, known = readAs[ChatUsage](reported)
-	case has("promptTokenCount", "candidatesTokenCount"):
-		u, known = readAs[GenerateUsage](reported)
-	case has("cache_read_input_tokens", "cache_creation_input_tokens"):
-		u, known = readAs[MessagesUsage](reported)
-	case has("cached_input_tokens"), has("prompt", "completion") && !has("input_tokens", "output_tokens"):
-		u, known = readAs[otherCounts](reported)
-	case has("input_tokens", "output_tokens"): // Anthropic's without a cache reads the same
-		u, known = readAs[ResponsesUsage](reported)
+	case more.Absent():
+		return has, nil
+	case more.Kind == '"':
+		return appended(has, more.Text), nil
+	case more.Kind != '[':
+		return has, mistyped(more)
 	}
-	if !u.adds() {
-		return Usage{}, false
+	for _, part := range more.Members {
+		if part.Word("type") != "reasoning" {
+			has = appended(has, part.Word("text"))
+		}
 	}
-	return u, known
+	return has, nil
 }
 
-func (u Usage) adds() bool {
-	return u.Input >= 0 && u.Cached >= 0 && u.Output >= 0 && u.Cached <= u.Input && u.Input <= mostTokens && u.Output <= mostTokens
-}
-
-// Plausible reports whether the counts can be those of a call, its reasoning included.
-func (u Usage) Plausible() bool { return u.adds() && u.Reasoning >= 0 && u.Reasoning <= u.Output }
-
-// mostTokens is more than any call has. What claims more would only make sums overflow.
-const mostTokens = 1 << 36
-
-func readAs[W interface{ Counts() Usage }](reported jsontext.Value) (Usage, bool) {
-	var w W
-	if json.Unmarshal(reported, &w) != nil {
-		return Usage{}, false
+// sound grows by pieces that are encoded by themselves.
+func sound(_ *sum, has any, more *Node) (any, error) {
+	known, _ := has.([]byte)
+	piece, err := base64.StdEncoding.DecodeString(Plain(more))
+	if err != nil || len(piece) == 0 {
+		return has, nil
 	}
-	return w.Counts(), true
+	return append(known, piece...), nil
 }
 
-// Counts returns them in the words of this program.
-func (u MessagesUsage) Counts() Usage {
-	var kept struct {
-		Minutes int64 `json:"ephemeral_5m_input_tokens"`
-		Hour    int64 `json:"ephemeral_1h_input_tokens"`
+// first is the first text that is not empty.
+func first(s *sum, has any, more *Node) (any, error) {
+	if has != nil {
+		return has, nil
 	}
-	told := read(u.Creation, &kept) && kept.Minutes >= 0 && kept.Hour >= 0 && kept.Minutes+kept.Hour == u.CacheCreation
-	tier := word(u.Tier)
-	return Usage{
-		Input:       u.Input + u.CacheRead + u.CacheCreation, // Anthropic counts these apart
-		Cached:      u.CacheRead,
-		Output:      u.Output,
-		Reasoning:   u.OutputDetails.Thinking,
-		Written:     kept.Minutes,
-		WrittenHour: kept.Hour,
-		OtherPrice:  !told || tier != "" && tier != "standard",
+	return lastWord(s, has, more)
+}
+
+// arguments grow, unless they are sent again when they are whole, as some servers do.
+func arguments(_ *sum, has any, more *Node) (any, error) {
+	known, _ := has.(grown)
+	again := Plain(more)
+	if again == string(known) && isObject(known) {
+		return has, nil
 	}
+	return appended(has, again), nil
 }
 
-// read reads a value that may be missing into a type, and reports whether nothing else is there.
-func read(value jsontext.Value, into any) bool {
-	return value == nil || json.Unmarshal(value, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) == nil
+// calls are those of an answer. By the protocol, each has a number, and only its first fragment has id, type and name. Some servers
+// number all calls alike, or none, and some repeat the id and the name in every fragment.
+type calls struct {
+	parts                       // in the order of their numbers, and as they came
+	latest *madeCall            // that came last; nil: none
+	at     map[int]*madeCall    // the call to which a number belongs
+	named  map[string]*madeCall // by id
 }
 
-// Counts returns them in the words of this program.
-func (u ResponsesUsage) Counts() Usage {
-	return u.InputDetails.OpenAIDetails.on(Usage{Input: u.Input, Cached: u.InputDetails.Cached, Output: u.Output, Reasoning: u.OutputDetails.Reasoning}, u.OutputDetails.Audio)
+type madeCall struct {
+	number, place int    // place is in parts
+	id            string // the first that it has
+	named         bool   // it has a name
+	entire        bool   // it came in one piece: with a name, and with arguments that are an object
 }
 
-// OpenAIDetails are counts that are read only for the price. Another form of them hides nothing else.
-type OpenAIDetails struct {
-	CacheWrite jsontext.Value `json:"cache_write_tokens"`
-	Audio      jsontext.Value `json:"audio_tokens"`
-}
-
-// on adds these counts, and audio that was written, to a usage.
-func (d OpenAIDetails) on(u Usage, audioOut jsontext.Value) Usage {
-	var in, out int64
-	told := read(d.CacheWrite, &u.Written) && read(d.Audio, &in) && read(audioOut, &out) && u.Written >= 0 && u.Written <= u.Input-u.Cached
-	u.OtherPrice = !told || in != 0 || out != 0
-	return u
-}
-
-// otherCounts are the counts in session files of the Codex CLI, and in results of promptfoo.
-type otherCounts struct {
-	Input      int64 `json:"input_tokens"`
-	Cached     int64 `json:"cached_input_tokens"`
-	Output     int64 `json:"output_tokens"`
-	Reasoning  int64 `json:"reasoning_output_tokens"`
-	Prompt     int64 `json:"prompt"`
-	Completion int64 `json:"completion"`
-}
-
-// Counts returns them in the words of this program.
-func (u otherCounts) Counts() Usage {
-	return Usage{Input: cmp.Or(u.Input, u.Prompt), Cached: u.Cached, Output: cmp.Or(u.Output, u.Completion), Reasoning: u.Reasoning}
-}
-
-// Usage is what a call consumed, by the provider's count.
-type Usage struct {
-	Input     int64 // tokens read, cached ones included
-	Cached    int64 // of these, tokens read from the provider's cache
-	Output    int64 // tokens written, reasoning included
-	Reasoning int64 // of these, tokens that the provider does not show
-
-	Written, WrittenHour int64 `json:",omitzero"` // of Input, tokens written to the provider's cache, for minutes or for an hour
-	OtherPrice           bool  `json:",omitzero"` // some tokens have another price than the model's text at the standard tier, or it cannot be told
-}
-
-// Counts returns them in the words of this program. It adds reasoning tokens to the output if a server counts them apart. Only the total shows that it does.
-func (c ChatUsage) Counts() Usage {
-	u := Usage{Input: c.Prompt, Cached: c.PromptDetails.Cached, Output: c.Completion, Reasoning: c.CompletionDetails.Reasoning}
-	if c.Total == u.Input+u.Output+u.Reasoning {
-		u.Output += u.Reasoning
+func grownCalls(s *sum, has any, more *Node) (any, error) {
+	known, is := has.(*calls)
+	if !is {
+		known = &calls{parts: parts{}, at: map[int]*madeCall{}, named: map[string]*madeCall{}}
 	}
-	return c.PromptDetails.OpenAIDetails.on(u, c.CompletionDetails.Audio)
+	list, err := several(more)
+	for i := 0; i < len(list) && err == nil; i++ {
+		err = known.add(s, list[i])
+	}
+	return known, err
 }
 
-// Counts returns them in the words of this program.
-func (u GenerateUsage) Counts() Usage {
-	return Usage{
-		Input:      u.Prompt + u.ToolUse,
-		Cached:     u.Cached,
-		Output:     u.Candidates + u.Thoughts, // Google counts these apart
-		Reasoning:  u.Thoughts,
-		OtherPrice: !onlyText(u.PromptDetails) || !onlyText(u.CandidatesDetails),
+func (c *calls) add(s *sum, fragment *Node) (err error) {
+	index, function := fragment.Get("index"), fragment.Get("function")
+	told := &madeCall{id: s.word(fragment.Get("id")), named: cmp.Or(function.Word("name"), fragment.Get("custom").Word("name")) != ""}
+	told.entire = function.Word("name") != "" && isObject([]byte(Plain(function.Get("arguments"))))
+	if told.number, err = numberIn(index); err != nil {
+		return err
 	}
+	call := c.of(told, !index.Absent())
+	switch {
+	case call != nil:
+		call.entire = false
+	case len(c.parts) > maxIndex:
+		return fmt.Errorf("tool_calls: more than %d", maxIndex)
+	default:
+		if index.Absent() && c.latest != nil {
+			told.number = c.latest.number
+		}
+		call = &madeCall{number: told.number, place: told.number<<16 + len(c.parts), entire: told.entire}
+		c.latest, c.at[call.number] = call, call
+	}
+	call.id, call.named = cmp.Or(call.id, told.id), call.named || told.named
+	if told.id != "" && c.named[told.id] == nil {
+		c.named[told.id] = call
+	}
+	c.parts[call.place], err = aCall(s, c.parts[call.place], fragment)
+	return err
 }
 
-// onlyText reports whether Google counts no tokens of sound or pictures, which can have prices of their own.
-func onlyText(details jsontext.Value) bool {
-	var list []struct {
-		Modality string `json:"modality"`
+// of returns the call to which a fragment belongs; nil: it begins one.
+func (c *calls) of(told *madeCall, isNumbered bool) *madeCall {
+	known, call := c.named[told.id], c.at[told.number]
+	switch {
+	case !isNumbered && (known != nil || !told.named):
+		return cmp.Or(known, c.latest)
+	case !isNumbered:
+		return nil
+	case known != nil && known.number == told.number:
+		return known
+	case call == nil || !told.named || !call.named:
+		return call
 	}
-	return read(details, &list) && !slices.ContainsFunc(list, func(d struct {
-		Modality string `json:"modality"`
-	}) bool {
-		return d.Modality != "TEXT"
-	})
+	another := told.id != "" && call.id != "" && told.id != call.id
+	if another || told.id == "" && call.id == "" && call.entire && told.entire {
+		return nil
+	}
+	return call
 }

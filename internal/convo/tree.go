@@ -243,12 +243,31 @@ func (n *Node) At(offset int64) *Node {
 	return n
 }
 
-// Element is an element of an array; nil for everything else.
-func (n *Node) Element(i int) *Node {
-	if n == nil || n.Kind != '[' || i >= len(n.Members) {
+// List are the elements of an array; none of everything else.
+func (n *Node) List() []*Node {
+	if n == nil || n.Kind != '[' {
 		return nil
 	}
-	return n.Members[i]
+	return n.Members
+}
+
+// OneOrMore are the elements of an array. Google's servers also read its one element alone, as Google's own documents write it, and other servers write it so.
+func (n *Node) OneOrMore() []*Node {
+	if n != nil && n.Kind == '{' {
+		return []*Node{n}
+	}
+	return n.List()
+}
+
+// raw are the members of an object, as they are written; none of everything else.
+func (n *Node) raw() map[string]any {
+	members := map[string]any{}
+	if n != nil {
+		for i, name := range n.Names {
+			members[name] = n.Members[i].Raw()
+		}
+	}
+	return members
 }
 
 // Get returns a member of an object, or nil.

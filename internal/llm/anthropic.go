@@ -42,27 +42,26 @@ func messagesRequest(s Settings, q Question, _ dialect) any {
 		r.Messages = append(r.Messages, convo.MessagesTurn{Role: role(m, "assistant"), Content: oneText(m.Text)})
 	}
 	if q.Schema.JSON != nil {
-		r.OutputConfig.Format = &convo.MessagesFormat{Type: "json_schema", Schema: q.Schema.JSON}
+		r.OutputConfig.Format = &convo.SchemaFormat{Type: "json_schema", Schema: q.Schema.JSON}
 	}
 	return r
 }
 
-func oneText(text string) convo.Blocks {
-	return convo.Blocks{{Type: "text", Text: text}}
-}
+func oneText(text string) []convo.TextBlock { return []convo.TextBlock{{Type: "text", Text: text}} }
 
 func readMessages(x *exchange) (Answer, error) {
-	var m convo.MessagesAnswer
-	if err := x.decode(&m); err != nil {
+	m, err := x.answer()
+	if err != nil {
 		return Answer{}, err
 	}
-	answer := Answer{
-		Text:         m.Text(),
-		Model:        m.Model,
-		FinishReason: m.StopReason,
-		Usage:        counted[convo.MessagesUsage](m.Usage),
+	answer := Answer{Model: m.Word("model"), FinishReason: m.Word("stop_reason"), Usage: counted[convo.MessagesUsage](m.Get("usage"))}
+	for _, block := range m.Get("content").List() {
+		if block.Word("type") == "text" {
+			answer.Text += block.Word("text")
+		}
 	}
-	return x.conclude(answer, strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", m.StopReason, m.StopDetails.Category, m.StopDetails.Explanation)), " "))
+	details := m.Get("stop_details")
+	return x.conclude(answer, strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", answer.FinishReason, details.Word("category"), details.Word("explanation"))), " "))
 }
 
 // explainAnthropic reads Anthropic's errors. Many important ones share a type, so it tells them apart by their texts.

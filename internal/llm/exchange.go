@@ -17,8 +17,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	jsonv1 "github.com/go-json-experiment/json/v1"
 
+	"jurat/internal/convo"
 	"jurat/internal/jsonform"
 )
 
@@ -144,9 +144,8 @@ func (x *exchange) refusal(said reading) error {
 	return failure
 }
 
-// lenient reads envelopes as most clients do: the last of several members with one name counts, and a value of another
-// type than the protocol has counts as absent. The answer itself, a text within the envelope, is read strictly.
-var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsonv1.ReportErrorsWithLegacySemantics(true))
+// lenient reads envelopes as most clients do: the last of several members with one name counts.
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // bareNumber matches a string, which it leaves alone, or what Python writes for numbers that JSON does not have.
 var bareNumber = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
@@ -169,22 +168,20 @@ func standard(body []byte) []byte {
 	return mended
 }
 
-// decode reads the body into one of package convo's answers. It leaves out members of another type than the protocol's,
-// and returns an error only if the body is of another type altogether.
-func (x *exchange) decode(answer any) error {
-	err := json.Unmarshal(x.body, answer, lenient)
-	var mistyped *jsonv1.UnmarshalTypeError
-	if err == nil || errors.As(err, &mistyped) && mistyped.Field != "" {
-		return nil
+// answer reads the body, which is an object. Who reads on leaves out members of another type than the protocol's.
+func (x *exchange) answer() (*convo.Node, error) {
+	root, err := convo.ReadLenient(x.body)
+	if err != nil || root.Kind != '{' {
+		return nil, x.fail(Malformed, "the response does not follow the provider's protocol")
 	}
-	return x.fail(Malformed, "the response does not follow the provider's protocol")
+	return root, nil
 }
 
 // counted returns what a call consumed by the provider's count. It returns the zero value, which stands for unknown,
 // for a count that is missing, is not made of whole numbers, or contradicts itself.
-func counted[W interface{ Counts() Usage }](reported jsontext.Value) Usage {
+func counted[W interface{ Counts() Usage }](reported *convo.Node) Usage {
 	var w W
-	if json.Unmarshal(reported, &w, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
+	if reported.Absent() || json.Unmarshal(reported.Raw(), &w, lenient) != nil {
 		return Usage{}
 	}
 	if u := w.Counts(); u.Plausible() {

@@ -54,28 +54,34 @@ func generateRequest(s Settings, q Question, _ dialect) any {
 }
 
 func readGenerate(x *exchange) (Answer, error) {
-	var r convo.GenerateAnswer
-	if err := x.decode(&r); err != nil {
+	r, err := x.answer()
+	if err != nil {
 		return Answer{}, err
 	}
-	answer := Answer{Model: r.ModelVersion, Usage: counted[convo.GenerateUsage](r.Usage)}
-	if f := r.PromptFeedback; f.BlockReason != "" {
-		answer.FinishReason = f.BlockReason
-		return Answer{}, x.failWith(answer, Refused, kinds("prompt blocked: "+f.BlockReason, f.SafetyRatings, f.BlockReasonMessage))
+	answer := Answer{Model: r.Word("modelVersion"), Usage: counted[convo.GenerateUsage](r.Get("usageMetadata"))}
+	if f := r.Get("promptFeedback"); f.Word("blockReason") != "" {
+		answer.FinishReason = f.Word("blockReason")
+		return Answer{}, x.failWith(answer, Refused, kinds("prompt blocked: "+answer.FinishReason, f, f.Word("blockReasonMessage")))
 	}
-	if len(r.Candidates) != 1 || r.Candidates[0] == nil {
-		return Answer{}, x.failWith(answer, Malformed, fmt.Sprintf("the response has %d candidates", len(r.Candidates)))
+	candidates := r.Get("candidates").List()
+	if len(candidates) != 1 || candidates[0].Absent() {
+		return Answer{}, x.failWith(answer, Malformed, fmt.Sprintf("the response has %d candidates", len(candidates)))
 	}
-	candidate := r.Candidates[0]
-	answer.FinishReason, answer.Text = candidate.FinishReason, candidate.Text()
-	return x.conclude(answer, kinds(answer.FinishReason, candidate.SafetyRatings, candidate.FinishMessage))
+	candidate := candidates[0]
+	answer.FinishReason = candidate.Word("finishReason")
+	for _, part := range candidate.Get("content").Get("parts").OneOrMore() {
+		if !part.Get("thought").IsTrue() {
+			answer.Text += part.Word("text")
+		}
+	}
+	return x.conclude(answer, kinds(answer.FinishReason, candidate, candidate.Word("finishMessage")))
 }
 
 // kinds tells what a filter found: the ratings that blocked, and those that are high.
-func kinds(reason string, ratings []convo.GenerateRating, message string) string {
-	for _, r := range ratings {
-		if r.Blocked || r.Probability == "HIGH" {
-			reason += fmt.Sprintf(", %s %s", r.Category, r.Probability)
+func kinds(reason string, found *convo.Node, message string) string {
+	for _, r := range found.Get("safetyRatings").List() {
+		if r.Get("blocked").IsTrue() || r.Word("probability") == "HIGH" {
+			reason += fmt.Sprintf(", %s %s", r.Word("category"), r.Word("probability"))
 		}
 	}
 	if message != "" {

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/convo"
 )
@@ -40,7 +38,7 @@ func responsesRequest(s Settings, q Question, _ dialect) any {
 		MaxOutputTokens: s.MaxTokens,
 	}
 	for _, m := range q.Messages {
-		r.Input = append(r.Input, convo.ResponsesItem{Role: role(m, "assistant"), Content: convo.Content{Text: m.Text}})
+		r.Input = append(r.Input, convo.ChatMessage{Role: role(m, "assistant"), Content: m.Text})
 	}
 	if q.Schema.JSON != nil {
 		r.Text.Format = &convo.SchemaFormat{Type: "json_schema", Name: q.Schema.Name, Strict: true, Schema: q.Schema.JSON}
@@ -57,28 +55,34 @@ func role(m Message, model string) string {
 }
 
 func readResponses(x *exchange) (Answer, error) {
-	var r convo.ResponsesAnswer
-	if err := x.decode(&r); err != nil {
+	r, err := x.answer()
+	if err != nil {
 		return Answer{}, err
 	}
-	text, refusal := r.Texts()
-	answer := Answer{
-		Text:         text,
-		Model:        r.Model,
-		FinishReason: r.Status,
-		Usage:        counted[convo.ResponsesUsage](r.Usage),
+	status, failure := r.Word("status"), r.Get("error")
+	answer := Answer{Model: r.Word("model"), FinishReason: status, Usage: counted[convo.ResponsesUsage](r.Get("usage"))}
+	refusal := ""
+	for _, item := range r.Get("output").List() {
+		for _, part := range item.Get("content").List() {
+			switch item.Word("type") + " " + part.Word("type") {
+			case "message output_text":
+				answer.Text += part.Word("text")
+			case "message refusal":
+				refusal += part.Word("refusal")
+			}
+		}
 	}
-	switch r.Status {
+	switch status {
 	case "incomplete":
-		answer.FinishReason = cmp.Or(r.IncompleteDetails.Reason, r.Status)
+		answer.FinishReason = cmp.Or(r.Get("incomplete_details").Word("reason"), status)
 		if word(answer.FinishReason) != "content_filter" {
 			return Answer{}, x.cutOff(answer)
 		}
 	case "failed":
-		kind := kindOfOpenAI(0, convo.OpenAIError{Code: r.Error.Code, Message: r.Error.Message})
-		return Answer{}, x.failWith(answer, cmp.Or(kind, Malformed), r.Error.Code+": "+r.Error.Message)
+		said := convo.OpenAIError{Code: failure.Word("code"), Message: failure.Word("message")}
+		return Answer{}, x.failWith(answer, cmp.Or(kindOfOpenAI(0, said), Malformed), said.Code+": "+said.Message)
 	case "queued", "in_progress", "cancelled":
-		return Answer{}, x.failWith(answer, Malformed, "the response is "+r.Status)
+		return Answer{}, x.failWith(answer, Malformed, "the response is "+status)
 	}
 	if refusal != "" {
 		return Answer{}, x.failWith(answer, Refused, "refusal: "+refusal)
@@ -161,7 +165,7 @@ func chatRequest(s Settings, q Question, d dialect) any {
 	switch {
 	case q.Schema.JSON == nil:
 	case d.schema == schemaGiven:
-		r.ResponseFormat = &convo.ChatFormat{Type: "json_schema", JSONSchema: &convo.ChatSchema{Name: q.Schema.Name, Strict: true, Schema: q.Schema.JSON}}
+		r.ResponseFormat = &convo.ChatFormat{Type: "json_schema", JSONSchema: &convo.SchemaFormat{Name: q.Schema.Name, Strict: true, Schema: q.Schema.JSON}}
 	default:
 		q.System = strings.TrimSpace(q.System + "\n\nAnswer with one JSON object, and nothing else, that keeps to this JSON Schema:\n" + string(q.Schema.JSON))
 		if d.schema == schemaInWords {
@@ -169,47 +173,44 @@ func chatRequest(s Settings, q Question, d dialect) any {
 		}
 	}
 	if q.System != "" {
-		r.Messages = append(r.Messages, convo.ChatMessage{Role: "system", Content: convo.Content{Text: q.System}})
+		r.Messages = append(r.Messages, convo.ChatMessage{Role: "system", Content: q.System})
 	}
 	for _, m := range q.Messages {
-		r.Messages = append(r.Messages, convo.ChatMessage{Role: role(m, "assistant"), Content: convo.Content{Text: m.Text}})
+		r.Messages = append(r.Messages, convo.ChatMessage{Role: role(m, "assistant"), Content: m.Text})
 	}
 	return r
 }
 
 func readChat(x *exchange) (Answer, error) {
-	var c convo.ChatAnswer
-	if err := x.decode(&c); err != nil {
+	c, err := x.answer()
+	if err != nil {
 		return Answer{}, err
 	}
-	if len(c.Choices) == 0 && c.Error.Kind() == jsontext.KindBeginObject {
-		return Answer{}, behind(x, c.Error)
+	choices := c.Get("choices").List()
+	if len(choices) == 0 && c.Has("error", '{') {
+		return Answer{}, behind(x, c.Get("error"))
 	}
-	if len(c.Choices) != 1 {
-		return Answer{}, x.fail(Malformed, fmt.Sprintf("the response has %d choices", len(c.Choices)))
+	if len(choices) != 1 {
+		return Answer{}, x.fail(Malformed, fmt.Sprintf("the response has %d choices", len(choices)))
 	}
-	choice := c.Choices[0]
-	answer := Answer{
-		Text:         choice.Message.Content.All(),
-		Model:        c.Model,
-		Version:      c.SystemFingerprint,
-		FinishReason: choice.FinishReason,
-		Usage:        counted[convo.ChatUsage](c.Usage),
+	message, finish := choices[0].Get("message"), choices[0].Word("finish_reason")
+	answer := Answer{Text: message.Word("content"), Model: c.Word("model"), Version: c.Word("system_fingerprint"), FinishReason: finish, Usage: counted[convo.ChatUsage](c.Get("usage"))}
+	for _, part := range message.Get("content").List() {
+		if part.Word("type") != "reasoning" {
+			answer.Text += part.Word("text")
+		}
 	}
-	if choice.Message.Refusal != "" {
-		return Answer{}, x.failWith(answer, Refused, "refusal: "+choice.Message.Refusal)
+	if refusal := message.Word("refusal"); refusal != "" {
+		return Answer{}, x.failWith(answer, Refused, "refusal: "+refusal)
 	}
-	return x.conclude(answer, choice.FinishReason)
+	return x.conclude(answer, finish)
 }
 
 // behind returns an error that a gateway passes on with a success status. The error's code is the status that the
 // gateway got.
-func behind(x *exchange, value jsontext.Value) error {
-	var inner struct {
-		Code jsontext.Value `json:"code"`
-	}
-	status := 0
-	if json.Unmarshal(value, &inner) == nil && inner.Code.Kind() == jsontext.KindNumber && json.Unmarshal(inner.Code, &status) != nil {
+func behind(x *exchange, failure *convo.Node) error {
+	status, err := strconv.Atoi(convo.Plain(failure.Get("code")))
+	if err != nil || !failure.Has("code", '0') {
 		status = 0
 	}
 	said := explainOpenAI(status, x.body)

@@ -25,26 +25,28 @@ func readChat(r *reading) {
 			wanted, _ = strconv.Atoi(convo.TextOf(o["n"])) // in canonical form, 2.0 is 2
 		}
 	}
-	a, root, ok := answered(r, explainOpenAI, convo.ReadChatStream)
-	if !ok {
+	a := r.answered(explainOpenAI, convo.ReadChatStream)
+	if a == nil {
 		return
 	}
-	if r.unended && len(a.Choices) < wanted {
+	choices, failure := r.list(a, "choices"), a.Get("error")
+	if r.unended && len(choices) < wanted {
 		r.out.Complete = false
 	}
-	r.out.ProviderID = a.ID
-	if len(a.Choices) == 0 {
-		r.nothing(a.Error)
+	r.out.ProviderID = r.text(a, "id")
+	if len(choices) == 0 {
+		r.nothing(failure)
 	}
-	r.failure(a.Error)
-	for i, c := range a.Choices {
-		r.failure(c.Error)
-		if role := c.Message.Role; role != "" && role != "assistant" {
+	r.failure(failure)
+	for _, c := range choices {
+		r.failure(c.Get("error"))
+		message := c.Get("message")
+		if role := r.text(message, "role"); role != "" && role != "assistant" {
 			r.problem("answer: its message has the role %q: read as the model's", role)
 		}
-		one := answer{c.Index, c.FinishReason, executed(c.Message.Executed)}
+		one := answer{r.number(c), r.text(c, "finish_reason"), executed(message.Get("executed_tools"))}
 		ran := len(one.said)
-		if r.answer(&one, root.Get("choices").Element(i).Get("message"), (*convo.Reader).ChatMessage); len(one.said) == ran {
+		if r.answer(&one, message, (*convo.Reader).ChatMessage); len(one.said) == ran {
 			one.said = append(one.said, convo.Message{Role: convo.Assistant}) // it has none
 		}
 		r.answers = append(r.answers, one)
@@ -77,39 +79,43 @@ func (r *reading) unite() {
 	r.answers = []answer{one}
 }
 
-func (r *reading) failure(v jsontext.Value) {
-	if present(v) && r.out.Error == "" {
-		r.out.Error = cmp.Or(convo.Short(explainOpenAI(object{"error": v}.Value())), "an error in an answer with a status of success")
+func (r *reading) failure(n *convo.Node) {
+	if !n.Absent() && r.out.Error == "" {
+		r.out.Error = cmp.Or(convo.Short(explainOpenAI(object{"error": n.Raw()}.Value())), anError)
 	}
 }
 
-func executed(v jsontext.Value) []convo.Message {
+const anError = "an error in an answer with a status of success"
+
+// executed are the tools that a server of Groq ran, and what they returned.
+func executed(list *convo.Node) []convo.Message {
 	var said []convo.Message
 	t := convo.Turn{Role: convo.Assistant, Say: func(m convo.Message, _ *convo.Node) { said = append(said, m) }}
-	for _, v := range convo.Values(v) {
-		var tool convo.ChatExecuted
-		if json.Unmarshal(v, &tool, lenient) != nil {
-			t.Add(nil, convo.Unknown("executed_tools", v))
+	for _, n := range list.List() {
+		if n.Kind != '{' {
+			t.Add(nil, convo.Unknown("executed_tools", n.Raw()))
 			continue
 		}
-		id := fmt.Sprintf(convo.Numbered+"%d", tool.Index+1)
-		t.Call(nil, convo.Function(id, tool.Type, strings.ToValidUTF8(string(tool.Arguments), "\ufffd")))
-		returned := convo.TextOf(tool.Output)
-		if rest := convo.ObjectOf(tool.Raw); !present(tool.Output) && len(rest) > 0 {
-			returned = convo.TextOf(rest.Value())
-		} else if tool.Output.Kind() == jsontext.KindString {
-			returned = object{"": tool.Output}.Word("")
+		number, _ := strconv.Atoi(convo.Plain(n.Get("index")))
+		id, name, rest := fmt.Sprintf(convo.Numbered+"%d", number+1), n.Word("type"), convo.ObjectOf(n.Raw())
+		t.Call(nil, convo.Function(id, name, convo.Plain(n.Get("arguments"))))
+		for _, known := range []string{"index", "type", "arguments", "output"} {
+			delete(rest, known)
 		}
-		t.Result(nil, convo.Message{Name: tool.Type, ToolCallID: id, Content: convo.Pieces{convo.Words(returned)}})
+		returned := convo.Plain(n.Get("output"))
+		if n.Get("output").Absent() && len(rest) > 0 {
+			returned = convo.TextOf(rest.Value())
+		}
+		t.Result(nil, convo.Message{Name: name, ToolCallID: id, Content: convo.Pieces{convo.Words(returned)}})
 	}
 	t.End()
 	return said
 }
 
-func (r *reading) nothing(failure jsontext.Value) {
+func (r *reading) nothing(failure *convo.Node) {
 	switch {
-	case present(failure):
-		r.out.Error = cmp.Or(convo.Short(explainOpenAI(r.call.Response)), "an error in an answer with a status of success")
+	case !failure.Absent():
+		r.out.Error = cmp.Or(convo.Short(explainOpenAI(r.call.Response)), anError)
 	case r.out.Complete && r.body() == whole:
 		r.fail("answer: it has none of the members of an answer")
 	}
@@ -136,36 +142,38 @@ func readResponses(r *reading) {
 	if later := len(r.call.Request) == 0 && id != "responses"; !later { // later: it asks for an answer that was made in the background
 		r.responsesRequest(r.request())
 	}
-	a, root, ok := answered(r, explainOpenAI, convo.ReadResponsesStream)
-	if !ok {
+	a := r.answered(explainOpenAI, convo.ReadResponsesStream)
+	if a == nil {
 		return
 	}
-	r.out.ProviderID = a.ID
-	switch a.Status {
+	r.out.ProviderID = r.text(a, "id")
+	failure, status := a.Get("error"), r.text(a, "status")
+	why := convo.Short(colon(r.text(failure, "code"), r.text(failure, "message")))
+	switch status {
 	case "completed", "cancelled":
 	case "failed":
-		r.out.Error = cmp.Or(convo.Short(colon(a.Error.Code, a.Error.Message)), "the response failed")
+		r.out.Error = cmp.Or(why, "the response failed")
 	case "incomplete":
-		a.Status = cmp.Or(a.IncompleteDetails.Reason, a.Status)
+		status = cmp.Or(r.text(a.Get("incomplete_details"), "reason"), status)
 	case "":
-		if a.Error.Message != "" {
-			r.out.Error = convo.Short(colon(a.Error.Code, a.Error.Message))
+		if r.text(failure, "message") != "" {
+			r.out.Error = why
 		} else if r.body() == whole {
 			r.fail("answer: it has no status")
 			return
 		}
 	default: // it goes on, or will begin
-		a.Status, r.out.Complete = "", false
+		status, r.out.Complete = "", false
 	}
-	said := answer{finish: a.Status}
-	r.answer(&said, root.Get("output"), func(c *convo.Reader, n *convo.Node) { c.Items(n, convo.Assistant) })
-	for i := range a.Output {
-		item := &a.Output[i]
-		if (item.Type == "" || item.Type == "message") && item.Role != "" && item.Role != convo.Assistant {
-			r.problem("answer: a message has the role %q: read as the model's", item.Role)
+	said := answer{finish: status}
+	r.answer(&said, a.Get("output"), func(c *convo.Reader, n *convo.Node) { c.Items(n, convo.Assistant) })
+	for _, item := range a.Get("output").List() {
+		kind, role, id := r.text(item, "type"), r.text(item, "role"), r.text(item, "id")
+		if (kind == "" || kind == "message") && role != "" && role != convo.Assistant {
+			r.problem("answer: a message has the role %q: read as the model's", role)
 		}
-		if item.ID != "" && len(r.out.Items) < maxItems {
-			r.out.Items = append(r.out.Items, convo.Short(item.ID))
+		if id != "" && len(r.out.Items) < maxItems {
+			r.out.Items = append(r.out.Items, convo.Short(id))
 		}
 	}
 	r.answers = append(r.answers, said)
@@ -194,21 +202,22 @@ func readMessages(r *reading) {
 		r.read(c, o, "system", c.AnthropicSystem)
 		r.conversation(c, o, "messages", c.AnthropicMessages)
 	}
-	a, root, ok := answered(r, explainAnthropic, convo.ReadMessagesStream)
-	if !ok {
+	a := r.answered(explainAnthropic, convo.ReadMessagesStream)
+	if a == nil {
 		return
 	}
-	r.out.ProviderID = a.ID
-	if a.Type == "error" {
+	r.out.ProviderID = r.text(a, "id")
+	kind := r.text(a, "type")
+	if kind == "error" {
 		r.out.Error = cmp.Or(convo.Short(explainAnthropic(r.call.Response)), "an error with a status of success")
 		return
 	}
-	if a.Type != "message" && r.body() == whole {
+	if kind != "message" && r.body() == whole {
 		r.fail("answer: it is not a message")
 		return
 	}
-	said := answer{finish: a.StopReason}
-	r.answer(&said, root.Get("content"), func(c *convo.Reader, n *convo.Node) { c.AnthropicContent(convo.Assistant, n) })
+	said := answer{finish: r.text(a, "stop_reason")}
+	r.answer(&said, a.Get("content"), func(c *convo.Reader, n *convo.Node) { c.AnthropicContent(convo.Assistant, n) })
 	r.answers = append(r.answers, said)
 }
 
@@ -231,30 +240,29 @@ func readGenerate(r *reading) {
 		r.read(c, o, r.either(o, "systemInstruction", "system_instruction"), c.GeminiSystem)
 		r.conversation(c, o, "contents", c.Contents)
 	}
-	a, root, ok := answered(r, explainGoogle, convo.ReadGenerateStream)
-	if !ok {
+	a := r.answered(explainGoogle, convo.ReadGenerateStream)
+	if a == nil {
 		return
 	}
-	if a.Inside != nil { // read again, as the struct may have merged two of them
-		root = root.Get("response")
-		inside, _ := decode[convo.GenerateAnswer](r, "answer", root.Raw())
-		a.Inside = &inside
+	failure := a.Get("error")
+	if inside := a.Get("response"); !inside.Absent() { // of Google's Code Assist
+		a, failure = inside, cmp.Or(inside.First("error"), failure)
 	}
-	a = a.Opened()
-	r.out.ProviderID = a.ResponseID
-	r.out.Finish = a.PromptFeedback.BlockReason
-	if present(a.Error) {
-		r.out.Error = cmp.Or(convo.Short(explainGoogle(object{"error": a.Error}.Value())), "an error in an answer with a status of success")
-	} else if len(a.Candidates) == 0 && r.out.Finish == "" && r.body() == whole {
+	candidates := r.list(a, "candidates")
+	r.out.ProviderID = r.text(a, "responseId")
+	r.out.Finish = r.text(a.Get("promptFeedback"), "blockReason")
+	if !failure.Absent() {
+		r.out.Error = cmp.Or(convo.Short(explainGoogle(object{"error": failure.Raw()}.Value())), anError)
+	} else if len(candidates) == 0 && r.out.Finish == "" && r.body() == whole {
 		r.fail("answer: it has no candidates, and no reason why")
 	}
-	for i, candidate := range a.Candidates {
-		if candidate == nil {
+	for _, candidate := range candidates {
+		if candidate.Absent() {
 			r.fail("answer: a candidate is null")
 			continue
 		}
-		said := answer{number: candidate.Index, finish: candidate.FinishReason}
-		r.answer(&said, root.Get("candidates").Element(i).Get("content"), func(in *convo.Reader, n *convo.Node) {
+		said := answer{number: r.number(candidate), finish: r.text(candidate, "finishReason")}
+		r.answer(&said, candidate.Get("content"), func(in *convo.Reader, n *convo.Node) {
 			in.Calls = c.Calls
 			in.Content(n, convo.Assistant)
 		})

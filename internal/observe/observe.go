@@ -28,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -389,51 +390,76 @@ func (r *reading) failed(explain func(body []byte) string) bool {
 	return true
 }
 
-// answered reads the response of a call: in one piece with decode, or as a stream with the reader of that. It reports
-// false if there is no answer in it. Errors about the stream are notes: what came before them is the answer.
-func answered[T any](r *reading, explain func(body []byte) string, read func([]byte, ...json.Options) (*T, error)) (*T, *convo.Node, bool) {
+// answered reads the response of a call: in one piece, or as a stream with the reader of that. It returns nil if there is no answer in it. Errors about the
+// stream are notes: what came before them is the answer.
+func (r *reading) answered(explain func(body []byte) string, read func([]byte) (convo.Streamed, error)) *convo.Node {
 	if r.failed(explain) || len(r.call.Response) == 0 {
-		return nil, nil, false
+		return nil
 	}
+	doc := jsontext.Value(bytes.TrimPrefix(r.call.Response, []byte("\ufeff")))
 	switch r.body() {
 	case whole:
-		doc := bytes.TrimPrefix(r.call.Response, []byte("\ufeff"))
-		value, ok := decode[T](r, "answer", doc)
+		_, ok := decode[jsontext.Value](r, "answer", doc)
 		if r.out.Complete = ok; !ok {
 			r.out.State = Failed
-			return nil, nil, false
+			return nil
 		}
-		return treeOf(r, &value, doc)
 	case stream:
-		value := streamed(r, explain, read)
-		doc, err := json.Marshal(value, lenient, jsontext.PreserveRawStrings(true))
-		if err != nil {
-			r.fail("answer: %s", reason(err))
-			return nil, nil, false
-		}
-		return treeOf(r, value, doc)
+		doc = r.streamed(explain, read)
+	default:
+		r.fail("answer: it is neither JSON nor a stream of events")
+		return nil
 	}
-	r.fail("answer: it is neither JSON nor a stream of events")
-	return nil, nil, false
-}
-
-func treeOf[T any](r *reading, value *T, doc []byte) (*T, *convo.Node, bool) {
 	root, err := convo.ReadLenient(doc)
-	if err != nil {
+	switch {
+	case err != nil:
 		r.fail("answer: %s", reason(err))
+	case root.Kind == '{':
+		return root
+	default:
+		r.out.Complete = false
+		r.fail("answer: it has the wrong type")
 	}
-	return value, root, err == nil
+	return nil
 }
 
-// streamed reads a stream strictly first, and leniently if that fails.
-func streamed[T any](r *reading, explain func(body []byte) string, read func([]byte, ...json.Options) (*T, error)) *T {
-	value, err := read(r.call.Response)
-	if !expected(err) {
-		again, later := read(r.call.Response, r.options())
-		if expected(later) {
-			r.problem("answer: an event is not strictly as the protocol has it: read as most libraries do")
-		}
-		value, err = again, later
+// text is a member that is a text. Servers beside the vendors' own write numbers as ids, and more: Problem says so.
+func (r *reading) text(n *convo.Node, name string) string {
+	at := n.Get(name)
+	if !at.Absent() && at.Kind != '"' {
+		r.problem("answer: %s has the wrong type: read as most libraries do", observed.PathInClear(convo.Short(at.Pointer())))
+	}
+	return convo.Plain(at)
+}
+
+// number is the number of one of several answers.
+func (r *reading) number(n *convo.Node) int {
+	at := n.Get("index")
+	number, err := strconv.Atoi(cmp.Or(convo.Plain(at), "0"))
+	if err != nil {
+		r.mistyped(at)
+	}
+	return number
+}
+
+// list are several answers.
+func (r *reading) list(n *convo.Node, name string) []*convo.Node {
+	at := n.Get(name)
+	if !at.Absent() && at.Kind != '[' {
+		r.mistyped(at)
+	}
+	return at.List()
+}
+
+func (r *reading) mistyped(n *convo.Node) {
+	r.fail("answer: %s has the wrong type", observed.PathInClear(convo.Short(n.Pointer())))
+}
+
+// streamed puts a stream together.
+func (r *reading) streamed(explain func(body []byte) string, read func([]byte) (convo.Streamed, error)) jsontext.Value {
+	answer, err := read(r.call.Response)
+	if answer.Strange && expected(err) {
+		r.problem("answer: an event is not strictly as the protocol has it: read as most libraries do")
 	}
 	var ended *convo.StreamError
 	switch {
@@ -449,7 +475,7 @@ func streamed[T any](r *reading, explain func(body []byte) string, read func([]b
 	case !errors.Is(err, convo.ErrCut):
 		r.fail("answer: %v", err)
 	}
-	return value
+	return answer.Answer
 }
 
 // expected reports whether the events of a stream followed the protocol, wherever it ended.
