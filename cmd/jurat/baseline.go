@@ -17,7 +17,6 @@ import (
 	"jurat/jury"
 )
 
-// baselineFormat names the form of a baseline.
 const baselineFormat = "jurat/baseline/v1"
 
 const (
@@ -81,7 +80,6 @@ func (c *trialCmd) before(at *attempt) *baselineCase {
 // caseName is how a baseline names a case, on every machine if it was given by a relative name.
 func caseName(at *attempt) string { return filepath.ToSlash(filepath.Clean(at.name)) }
 
-// compared says in words how a result compares with the baseline.
 func (c *trialCmd) compared(at *attempt) string {
 	r, before := at.result(), c.before(at)
 	switch {
@@ -91,10 +89,7 @@ func (c *trialCmd) compared(at *attempt) string {
 		return "(not in the baseline)"
 	}
 	was := fmt.Sprintf("%s %d", before.Verdict, before.Score)
-	same := ""
-	if at.on != nil && at.on.Digest().String() == before.Evidence {
-		same = ", with the same evidence"
-	}
+	same := pick(at.on != nil && at.on.Digest().String() == before.Evidence, ", with the same evidence", "")
 	switch {
 	case before.worsened(r) > 0:
 		return fmt.Sprintf("(worse than the baseline: %s%s)", was, same)
@@ -118,12 +113,8 @@ func (c *trialCmd) readBaseline() error {
 	if info.Size() > mostBaseline {
 		return hint(fmt.Errorf("--baseline: %s is too large for a baseline (%d bytes)", c.Baseline, info.Size()), newBaseline)
 	}
-	doc, err := readFile(c.Baseline)
-	if err != nil {
-		return fmt.Errorf("--baseline: %w", err)
-	}
-	c.base, err = parseBaseline(doc)
-	fault.While(&err, "--baseline: %s", c.Baseline)
+	c.base, err = parsed(c.Baseline, parseBaseline)
+	fault.While(&err, "--baseline")
 	return hint(err, newBaseline)
 }
 
@@ -198,12 +189,10 @@ func (c *trialCmd) sayCompared(io stdio, attempts []*attempt) {
 			better = append(better, at.title())
 		}
 	}
-	if len(stay) > 0 {
-		fmt.Fprintf(io.err, "jurat: no worse than in the baseline, so not counted as failing: %s\n", someOf(stay))
-	}
+	io.tellIf(len(stay) > 0, "no worse than in the baseline, so not counted as failing: %s", someOf(stay))
 	if len(better) > 0 {
-		fmt.Fprintf(io.err, "jurat: better than in the baseline: %s\n", someOf(better))
-		fmt.Fprintf(io.err, "jurat: hint: --write-baseline FILE keeps that, so that going back to what was fails\n")
+		io.tell("better than in the baseline: %s", someOf(better))
+		io.tell("hint: --write-baseline FILE keeps that, so that going back to what was fails")
 	}
 }
 

@@ -24,7 +24,6 @@ import (
 	"jurat/jury"
 )
 
-// batchFlags are for several cases, and for machines that run trials.
 type batchFlags struct {
 	Parallel int      `help:"How many cases are tried at a time." default:"1"`
 	FailOn   []string `help:"What fails beside unsafe_fail: needs_review, inconclusive, degraded. May be given several times. Changes the exit code, see above." enum:"unsafe_fail,needs_review,inconclusive,degraded" placeholder:"KIND"`
@@ -118,23 +117,19 @@ func (at *attempt) result() *jury.Result {
 	return at.trial.Result
 }
 
-// flags says in words what takes away from the result.
 func (at *attempt) flags() string {
 	words := flags(at.result())
-	why := "no key of a model was there"
-	switch {
-	case at.alone:
-		why = "one model took the seats of others: keys are missing"
-	case !at.noModel:
-		return words
-	}
-	if words == "" {
-		return "  (" + why + ")"
-	}
-	return strings.TrimSuffix(words, ")") + "; " + why + ")"
+	words.add(at.alone, "one model took the seats of others: keys are missing")
+	words.add(at.noModel && !at.alone, "no key of a model was there")
+	return words.inBrackets()
 }
 
-// brought reads what is to be tried: cases, or a recorded chain.
+// notes say what takes away from a result, and how it compares with the baseline.
+func (c *trialCmd) notes(at *attempt) string {
+	compared := c.compared(at)
+	return at.flags() + pick(compared != "", "  "+compared, "")
+}
+
 func (c *trialCmd) brought(ctx context.Context, a *app, io stdio) ([]*attempt, error) {
 	if c.Recorded == "" {
 		return c.loadAll(ctx, io), nil
@@ -251,7 +246,6 @@ func fileName(name string) string {
 	return name
 }
 
-// holdAll tries the cases that could be read, some at a time, until the program is to end.
 func (c *trialCmd) holdAll(ctx context.Context, a *app, io stdio, ct *court, attempts []*attempt) error {
 	ready := slices.DeleteFunc(slices.Clone(attempts), func(at *attempt) bool { return at.err != nil })
 	if len(ready) == 0 {
@@ -325,8 +319,8 @@ func (c *trialCmd) conclude(io stdio, attempts []*attempt, failed error) error {
 		c.write("--markdown", c.Markdown, func() ([]byte, error) { return c.markdown(attempts) }),
 		c.write("--write-baseline", c.WriteBaseline, func() ([]byte, error) { return makeBaseline(c.settings, attempts) }))
 	if slices.ContainsFunc(attempts, func(at *attempt) bool { return at.result() != nil && c.failure(at) == noModel }) {
-		fmt.Fprintln(io.err, "jurat: exit code 3 and not 0, because no language model sat")
-		fmt.Fprintf(io.err, "jurat: hint: %s\n", howToGetAJury)
+		io.tell("exit code 3 and not 0, because no language model sat")
+		io.tell("hint: %s", howToGetAJury)
 	}
 	c.sayCompared(io, attempts)
 	if len(attempts) == 1 {
@@ -428,17 +422,6 @@ func (f *batchFlags) fails(r *jury.Result) string {
 	return ""
 }
 
-// spaced joins remarks as they stand behind a line.
-func spaced(remarks ...string) string {
-	text := ""
-	for _, r := range remarks {
-		if r = strings.TrimSpace(r); r != "" {
-			text += "  " + r
-		}
-	}
-	return text
-}
-
 func (c *trialCmd) line(io stdio, at *attempt) error {
 	one := struct {
 		Case     string       `json:"case"`
@@ -459,14 +442,12 @@ func (c *trialCmd) line(io stdio, at *attempt) error {
 
 func (c *trialCmd) summary(io stdio, attempts []*attempt) error {
 	p := newPrinter(io.out)
-	if !io.hushed() {
-		p.line("\n%s", p.bold("Summary"))
-	}
+	p.lineIf(!io.hushed(), "\n%s", p.bold("Summary"))
 	for _, at := range attempts {
 		r := at.result()
 		switch {
 		case r != nil:
-			p.line("  %s %3d/100  %s%s", p.position(r.FinalVerdict), r.FinalScore, at.title(), p.paint(yellow, spaced(at.flags(), c.compared(at))))
+			p.line("  %s %3d/100  %s%s", p.position(r.FinalVerdict), r.FinalScore, at.title(), p.paint(yellow, c.notes(at)))
 		case at.err != nil:
 			p.line("  %s %s", p.paint(red, fmt.Sprintf("%-20s", "could not be tried")), at.title())
 		default:

@@ -95,13 +95,10 @@ func (c *cardCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err := c.answer(io, found, func(p *printer) { p.card(c.Card, found) }); err != nil {
 		return err
 	}
-	if c.Trust == "" {
-		fmt.Fprintln(io.err, "jurat: hint: nothing can be proved without --trust FILE; the operator who keeps the log writes one with 'jurat trust'")
-	}
+	io.tellIf(c.Trust == "", "hint: nothing can be proved without --trust FILE; the operator who keeps the log writes one with 'jurat trust'")
 	return coded(codeOfStatus(found.Outcome))
 }
 
-// events reads and verifies the key events of a log.
 func (c *cardCmd) events(r card.Reader) (*card.Events, error) {
 	doc, err := readFile(c.Events)
 	if err != nil {
@@ -126,27 +123,18 @@ func (c *cardCmd) events(r card.Reader) (*card.Events, error) {
 
 func (p *printer) card(file string, r *card.Report) {
 	p.line("%s: an agent card, %s", p.bold(file), r.Digest)
-	if len(r.Signatures) == 0 {
-		p.text("  ", "It has no signature.")
-	}
+	p.textIf(len(r.Signatures) == 0, "  ", "It has no signature.")
 	for i, s := range r.Signatures {
 		p.finding("  ", verify.Group{Finding: verify.Finding{Status: s.Status, Guarantee: verify.Guarantee(fmt.Sprintf("signature %d", i+1)), Reason: s.Reason}})
-		if s.JKU != "" {
-			p.text("    ", "It says where its key is to be found ("+inert(s.JKU)+"). jurat did not follow it, because the author of the card wrote it.")
-		}
+		p.textIf(s.JKU != "", "    ", "It says where its key is to be found (%s). jurat did not follow it, because the author of the card wrote it.", inert(s.JKU))
 	}
-	for _, f := range []struct {
-		name string
-		*card.Finding
-	}{{"its key", r.Binding}, {"the log", r.Log}} {
-		if f.Finding != nil {
-			p.finding("  ", verify.Group{Finding: verify.Finding{Status: f.Status, Guarantee: verify.Guarantee(f.name), Reason: f.Reason}})
+	for i, f := range []*card.Finding{r.Binding, r.Log} {
+		if f != nil {
+			p.finding("  ", verify.Group{Finding: verify.Finding{Status: f.Status, Guarantee: []verify.Guarantee{"its key", "the log"}[i], Reason: f.Reason}})
 		}
 	}
 	p.text("  ", "None of this proves "+strings.Join(r.NotShown, ", or ")+".")
-	if r.Trust != "" {
-		p.text("  ", "All this rests on the trust file "+r.Trust+". Compare this fingerprint with its giver's, over another channel.")
-	}
+	p.textIf(r.Trust != "", "  ", "All this rests on the trust file %s. Compare this fingerprint with its giver's, over another channel.", r.Trust)
 	p.line("  %s", p.statusIn(r.Outcome, strings.ToUpper(string(r.Outcome))))
 }
 
@@ -196,11 +184,8 @@ func addCard(io stdio, file string, role evidence.Role, name string, owned []key
 	}
 	i := slices.IndexFunc(owned, func(k keys.OwnerKey) bool {
 		public, err := evidence.ParsePublicKey(k.Public)
-		if err != nil {
-			return false
-		}
-		algorithm, err := evidence.AlgorithmOf(public)
-		return err == nil && !algorithm.PostQuantum()
+		algorithm, unknown := evidence.AlgorithmOf(public)
+		return err == nil && unknown == nil && !algorithm.PostQuantum()
 	})
 	if i < 0 {
 		return errors.New("--card belongs to a key of ES256, RS256 or Ed25519, and none is given")
@@ -228,10 +213,7 @@ func (f *caFlags) with(ctx context.Context, do func(authority *ca.CA) error) err
 	if err == nil {
 		err = do(authority)
 	}
-	if errors.Is(err, lock.ErrTaken) {
-		return hint(err, "another process acts in this folder; try again")
-	}
-	return err
+	return hintIf(lock.ErrTaken, err, "another process acts in this folder; try again")
 }
 
 type caInitCmd struct {

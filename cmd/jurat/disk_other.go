@@ -7,7 +7,6 @@ import "errors"
 // ownersAlone says that the modes of files keep others out.
 const ownersAlone = false
 
-// freeBytes returns an error: it is not known here.
 func freeBytes(string) (uint64, error) {
 	return 0, errors.New("this system is not asked")
 }

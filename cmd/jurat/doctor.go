@@ -281,9 +281,7 @@ func statusOf(ctx context.Context, i *installation.Installation, now time.Time, 
 func (s *recorderStatus) process(p *recording.Process, now time.Time) {
 	name := aboutRecorder(p.About.Recorder)
 	waiting := fmt.Sprintf("%s under way, a journal of %s, %s of %s", plural.Of(p.Open, "call"), plural.Of(p.JournalBytes, "byte"), plural.Of(p.Copies, "copy"), plural.Of(p.CopyBytes, "byte"))
-	if p.Damaged > 0 {
-		waiting += fmt.Sprintf(", %s of the journal that cannot be read", plural.Of(p.Damaged, "part"))
-	}
+	waiting += pick(p.Damaged > 0, fmt.Sprintf(", %s of the journal that cannot be read", plural.Of(p.Damaged, "part")), "")
 	switch {
 	case !p.Running:
 		s.add(name, look, "it died with "+waiting, "the next recorder on this data folder seals what became of the calls: start one, as 'jurat record proxy'")
@@ -298,13 +296,9 @@ func (s *recorderStatus) process(p *recording.Process, now time.Time) {
 }
 
 func aboutRecorder(name string) string {
-	if name == "" || name == "recorder" {
-		return "recorder"
-	}
-	return "recorder " + name
+	return "recorder" + pick(name == "" || name == "recorder", "", " "+name)
 }
 
-// lastSign is when the log last heard of a process.
 func (s *recorderStatus) lastSign(p *recording.Process) time.Time {
 	last := p.About.Began
 	for _, r := range s.Log {
@@ -315,7 +309,6 @@ func (s *recorderStatus) lastSign(p *recording.Process) time.Time {
 	return last
 }
 
-// silent reports whether two heartbeats are missing.
 func (s *recorderStatus) silent(p *recording.Process, now time.Time) bool {
 	return p.About.Heartbeat > 0 && now.Sub(s.lastSign(p)) > 2*time.Duration(p.About.Heartbeat)*time.Millisecond+time.Minute
 }
@@ -327,10 +320,7 @@ func (s *recorderStatus) known(r docket.Recorder) {
 	case r.Started == "":
 		s.add(aboutRecorder(r.Name), look, "the log has acts of it, and no start", "'jurat records --action recorder_event' lists them")
 	case r.Stopped != "":
-		after := ""
-		if r.Counted {
-			after = ", after " + plural.Of(r.Calls, "call")
-		}
+		after := pick(r.Counted, ", after "+plural.Of(r.Calls, "call"), "")
 		s.add(aboutRecorder(r.Name), fine, "it stopped at "+r.Stopped+after+": "+r.Reason, "")
 	default:
 		s.add(aboutRecorder(r.Name), look, "it began at "+r.Started+", did not say that it stopped, and does not run on this data folder", "if it runs on no other machine, it died: start a recorder where it ran")
@@ -380,9 +370,7 @@ func (p *printer) recorders(s recorderStatus) {
 	p.table(&t)
 	p.text("", "calls: sealed since the start; of a recorder that does not run here, by its heartbeats and its end (≥: at least). missed: passed without a record, ever. lost: in a crash, among its last "+fmt.Sprint(docket.NewestCalls)+" records.")
 	for _, proc := range s.Here {
-		if proc.About.Agent != "" {
-			p.line("%s records the agent %s where no token says another.", proc.About.Recorder, proc.About.Agent)
-		}
+		p.lineIf(proc.About.Agent != "", "%s records the agent %s where no token says another.", proc.About.Recorder, proc.About.Agent)
 	}
 }
 
@@ -394,13 +382,10 @@ func (p *printer) examined(list []finding) {
 	}
 	for _, f := range list {
 		p.line("%s %s %s", p.paint(colours[f.State], fmt.Sprintf("%-7s", f.State)), f.About+strings.Repeat(" ", wide-columns(f.About)), f.What)
-		if f.Do != "" {
-			p.text(strings.Repeat(" ", 9+wide), f.Do)
-		}
+		p.text(strings.Repeat(" ", 9+wide), f.Do)
 	}
 }
 
-// readyFlags are those of --ready.
 type readyFlags struct {
 	Timeout time.Duration `default:"5s" help:"With --ready: how long to wait for the answer."`
 
@@ -430,11 +415,8 @@ func (c *doctorCmd) ready(ctx context.Context, io stdio) error {
 	}
 	found.Ready = found.Reason == ""
 	return closing(when(!found.Ready, exitBad), c.answer(io, found, func(p *printer) {
-		if found.Ready {
-			p.line("ready: %s", found.URL)
-		} else {
-			p.line("not ready: %s: %s", found.URL, found.Reason)
-		}
+		p.lineIf(found.Ready, "ready: %s", found.URL)
+		p.lineIf(!found.Ready, "not ready: %s: %s", found.URL, found.Reason)
 	}))
 }
 
@@ -524,19 +506,14 @@ func (c *doctorCmd) testWebhook(ctx context.Context, io stdio) error {
 	return closing(when(!done.Taken, exitBad), c.answer(io, done, func(p *printer) { p.sent(done) }))
 }
 
-// receiver returns the webhook, with the receiver that the server would make of it.
 func (c *doctorCmd) receiver() (*config.Webhook, *webhook.Receiver, error) {
 	name := cmp.Or(c.Config, config.DefaultFile)
-	doc, err := readFile(name)
+	file, err := parsed(name, config.Parse)
+	if err == nil && file.Webhook == nil {
+		err = fmt.Errorf("%s: it names no webhook", name)
+	}
 	if err != nil {
 		return nil, nil, err
-	}
-	file, err := config.Parse(doc)
-	if err == nil && file.Webhook == nil {
-		err = errors.New("it names no webhook")
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	r, err := file.Webhook.Receiver(os.Getenv)
 	return file.Webhook, r, err

@@ -184,7 +184,6 @@ func openMarshaler(doc []byte) (marshaler, []*evidence.Record, error) {
 	return records[0], records, nil
 }
 
-// A statementExport writes statements, and remembers which got no receipt.
 type statementExport struct {
 	signer  evidence.Signer
 	log     *installation.Installation // nil: none, and then no receipts
@@ -194,7 +193,6 @@ type statementExport struct {
 	why     error // of the first one without a receipt
 }
 
-// signWith takes the first of an actor's keys that statements can be signed with.
 func (s *statementExport) signWith(signers []evidence.Signer) error {
 	i := slices.IndexFunc(signers, func(s evidence.Signer) bool {
 		return s.Info().Algorithm == evidence.ES256 || s.Info().Algorithm == evidence.Ed25519
@@ -257,8 +255,8 @@ func (s *statementExport) issuer(r *evidence.Record) string {
 
 func (s *statementExport) tell(io stdio) {
 	if s.without > 0 {
-		fmt.Fprintf(io.err, "jurat: %d of %s got no receipt: %v\n", s.without, plural.Of(s.written, "statement"), s.why)
-		fmt.Fprintln(io.err, "jurat: hint: what 'jurat log prove' wrote gets one, from the operator of that log")
+		io.tell("%d of %s got no receipt: %v", s.without, plural.Of(s.written, "statement"), s.why)
+		io.tell("hint: what 'jurat log prove' wrote gets one, from the operator of that log")
 	}
 }
 
@@ -288,9 +286,7 @@ func (c *exportCmd) withhold(io stdio, doc []byte) error {
 		}
 	}
 	withheld, err := evidence.Withhold(records, pointers)
-	if errors.Is(err, evidence.ErrNotApart) {
-		err = hint(err, "what is to be withheld later is sealed apart at once: 'jurat seal --apart', 'jurat apart'; nothing was written")
-	}
+	err = hintIf(evidence.ErrNotApart, err, "what is to be withheld later is sealed apart at once: 'jurat seal --apart', 'jurat apart'; nothing was written")
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
@@ -298,19 +294,14 @@ func (c *exportCmd) withhold(io stdio, doc []byte) error {
 		return err
 	}
 	for _, w := range withheld {
-		said := "withheld"
-		if w.Already {
-			said = "the text was not in the file"
-		}
-		fmt.Fprintf(io.err, "jurat: record %s: %s: %s\n", w.RecordID, w.Pointer, said)
+		io.tell("record %s: %s: %s", w.RecordID, w.Pointer, pick(w.Already, "the text was not in the file", "withheld"))
 	}
 	return nil
 }
 
-// writeTo writes a file that must not be there; "": to standard output.
 func writeTo(io stdio, out string, file marshaler) error {
 	if out == "" {
-		return io.print(file)
+		return io.print(file, nil)
 	}
 	doc, err := file.Marshal()
 	if err != nil {

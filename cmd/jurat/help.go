@@ -31,7 +31,6 @@ import (
 //go:embed help.txt
 var helpFile string
 
-// helps has what the help of each command says below its usage.
 var helps = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
 	for _, section := range strings.Split(helpFile, "\n== ")[1:] {
@@ -50,13 +49,9 @@ func (c *helpCmd) Run(ctx context.Context, k *kong.Kong, io stdio) error {
 	if c.All {
 		return io.document([]byte(allHelp(k.Model.Node)))
 	}
-	if code := run(ctx, append([]string{"--help"}, c.Words...), io); code != 0 {
-		return exitCode(code)
-	}
-	return nil
+	return coded(exitCode(run(ctx, append([]string{"--help"}, c.Words...), io)))
 }
 
-// nodesBelow are all commands below a node that people see.
 func nodesBelow(node *kong.Node) (all []*kong.Node) {
 	for _, n := range node.Children {
 		if !n.Hidden {
@@ -111,15 +106,7 @@ func usesInstallation(command *kong.Node) bool {
 		return false
 	}
 	run := command.Target.Addr().MethodByName("Run")
-	if !run.IsValid() {
-		return false
-	}
-	for i := range run.Type().NumIn() {
-		if run.Type().In(i) == reflect.TypeFor[*app]() {
-			return true
-		}
-	}
-	return false
+	return run.IsValid() && slices.Contains(slices.Collect(run.Type().Ins()), reflect.TypeFor[*app]())
 }
 
 // A group is what people come for, with the commands that they then need.
@@ -165,7 +152,6 @@ Exit codes: trial 0 safe_pass, 1 unsafe_fail, 3 a person must decide; verify
 0 proved, 1 refuted, 3 not proved; everywhere 2 cannot be done, 130 interrupted.
 `
 
-// allHelp is what 'jurat help --all' prints: every command, by task.
 func allHelp(root *kong.Node) string {
 	var text strings.Builder
 	for _, g := range groups {
@@ -187,7 +173,6 @@ const (
 	nameWide = 24 // of them for the names of commands
 )
 
-// row is a name with a text beside it.
 func row(name, about string) string {
 	var text strings.Builder
 	for i, line := range wrap(about, screen-nameWide-1) {
@@ -260,7 +245,6 @@ func complete(root *kong.Node, words []string) []string {
 	return matching(next, typed)
 }
 
-// A position on the command line is where the next word stands.
 type position struct {
 	node    *kong.Node
 	flag    *kong.Flag // that waits for its value; nil: none does
@@ -300,7 +284,6 @@ func (at position) command() *kong.Node {
 	return at.node
 }
 
-// flags are those that do something here.
 func (at position) flags() (flags []*kong.Flag) {
 	for n := at.command(); n != nil; n = n.Parent {
 		for _, f := range n.Flags {
@@ -347,7 +330,6 @@ func (at position) valueOf(name, value string) (whole []string) {
 	return whole
 }
 
-// positional is the argument that the next word would be, or nil.
 func (at position) positional() *kong.Positional {
 	list := at.command().Positional
 	switch {
@@ -415,7 +397,6 @@ func former(args []string) error {
 	return nil
 }
 
-// readSecret reads a secret from the file that a flag names.
 func readSecret(flag, file string) (string, error) {
 	text, err := readFile(file)
 	secret := strings.TrimSpace(string(text))
@@ -483,7 +464,6 @@ func timeFlags() []kong.Option {
 	return []kong.Option{kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(read)), kong.TypeMapper(reflect.TypeFor[*time.Time](), kong.MapperFunc(read))}
 }
 
-// helperFlag says how tokens are reached.
 type helperFlag struct {
 	Helper string `name:"token-helper" placeholder:"HELPER" env:"JURAT_TOKEN_HELPER" help:"The program that reaches the token, such as 'jurat-pkcs11 --module FILE --pin-file FILE'. See docs/token.md."`
 }
@@ -506,10 +486,7 @@ func (f helperFlag) find(ctx context.Context, helper *token.Helper, uri string, 
 	}
 	helper.Use(program)
 	reference, err := helper.FindOrGenerate(ctx, uri, algorithm)
-	if err != nil {
-		return nil, err
-	}
-	return &reference, nil
+	return &reference, err
 }
 
 // known returns the keys that URIs name. Each must be there.
@@ -538,13 +515,9 @@ type stampFlags struct {
 // sealed stays sealed.
 func catchUp(ctx context.Context, io stdio, i *installation.Installation) {
 	outcomes, err := i.Timekeeper.Stamp(ctx, stamping.Order{CatchUp: true})
-	if err != nil {
-		fmt.Fprintf(io.err, "jurat: time: asking for what waits: %v\n", err)
-	}
+	io.tellIf(err != nil, "time: asking for what waits: %v", err)
 	for _, o := range outcomes {
-		if o.Records > 0 && i.Timekeeper.Selected(o.Authority) {
-			fmt.Fprintf(io.err, "jurat: time: waiting for %s; 'jurat log stamp' asks again%s\n", owed(o.Owed), because(o.Reason))
-		}
+		io.tellIf(o.Records > 0 && i.Timekeeper.Selected(o.Authority), "time: waiting for %s; 'jurat log stamp' asks again%s", owed(o.Owed), because(o.Reason))
 	}
 }
 

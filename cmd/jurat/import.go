@@ -133,12 +133,11 @@ func (c *importCmd) check(ctx context.Context, io stdio, i *installation.Install
 		}
 		for _, fault := range f.Found.Faults {
 			f.Faults = append(f.Faults, fault.Error())
-			fmt.Fprintf(io.err, "jurat: %s\n", oneLine(fault))
+			io.tell("%s", oneLine(fault))
 		}
 		faults := f.Found.Wrong + f.Found.Changed
-		if more := faults - len(f.Found.Faults); more > 0 {
-			fmt.Fprintf(io.err, "jurat: %s: and %d more\n", f.File, more)
-		}
+		more := faults - len(f.Found.Faults)
+		io.tellIf(more > 0, "%s: and %d more", f.File, more)
 		wrong += faults
 	}
 	if wrong > 0 && !c.Skip && !c.DryRun {
@@ -158,13 +157,12 @@ func (f *importedFile) note(list bool) func(importing.Entry) {
 	}
 }
 
-// sinceLast says on stderr how far something is, at most once a second.
 func sinceLast(io stdio, what string) func(format string, args ...any) {
 	last := time.Now()
 	return func(format string, args ...any) {
 		if time.Since(last) >= time.Second {
 			last = time.Now()
-			fmt.Fprintf(io.err, "jurat: %s: %s\n", what, fmt.Sprintf(format, args...))
+			io.tell("%s: %s", what, fmt.Sprintf(format, args...))
 		}
 	}
 }
@@ -212,11 +210,7 @@ func (c *importCmd) reason(files []*importedFile, err error) string {
 	for _, f := range files {
 		sealed += f.Sealed
 	}
-	text := fmt.Sprintf("imported %s of %s", plural.Of(sealed, "exchange"), plural.Of(len(files), "file"))
-	if err != nil {
-		text += ", and did not come to the end"
-	}
-	return text
+	return fmt.Sprintf("imported %s of %s%s", plural.Of(sealed, "exchange"), plural.Of(len(files), "file"), pick(err != nil, ", and did not come to the end", ""))
 }
 
 func (c *importCmd) report(io stdio, files []*importedFile, failed bool) error {
@@ -243,9 +237,7 @@ func (c *importCmd) told(io stdio, p *printer, files []*importedFile, failed boo
 			example = f.Chains[0]
 		}
 	}
-	if example != "" && !c.DryRun && !failed && anyNew(files) {
-		fmt.Fprintf(io.err, "jurat: hint: 'jurat records --show %s' shows what was imported, 'jurat trial --recorded %s' tries it\n", quote(example), quote(example))
-	}
+	io.tellIf(example != "" && !c.DryRun && !failed && anyNew(files), "hint: 'jurat records --show %s' shows what was imported, 'jurat trial --recorded %s' tries it", quote(example), quote(example))
 }
 
 func passedOver(t *importing.Tally) string {

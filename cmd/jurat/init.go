@@ -10,11 +10,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"jurat/evidence/operator"
 	"jurat/internal/atomicfile"
 	"jurat/internal/config"
 	"jurat/internal/installation"
+	"jurat/internal/ledger/fsck"
 	"jurat/internal/plural"
 )
 
@@ -50,7 +52,6 @@ func (c *initCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return c.make(ctx, a, io)
 }
 
-// make makes an installation, or finds that it is there.
 func (c *initCmd) make(ctx context.Context, a *app, io stdio) error {
 	if c.Token != "" {
 		helper, err := c.helper()
@@ -161,19 +162,16 @@ func (c *restoreFlags) restore(ctx context.Context, a *app, io stdio) error {
 		order.Checkpoint = string(text)
 	}
 	if c.Consistency != "" {
-		text, err := readFile(c.Consistency)
-		if err != nil {
+		var err error
+		if order.Consistency, err = parsed(c.Consistency, operator.ParseConsistency); err != nil {
 			return fmt.Errorf("--consistency: %w", err)
-		}
-		if order.Consistency, err = operator.ParseConsistency(text); err != nil {
-			return fmt.Errorf("--consistency: %s: %w", c.Consistency, err)
 		}
 	}
 	r, err := installation.Restore(ctx, a.config(), order)
 	var damaged *installation.DamagedBackupError
 	if errors.As(err, &damaged) {
 		for _, d := range damaged.Damages {
-			fmt.Fprintf(io.err, "jurat: %s\n", d)
+			io.tell("%s", d)
 		}
 	}
 	if err != nil {
@@ -183,17 +181,10 @@ func (c *restoreFlags) restore(ctx context.Context, a *app, io stdio) error {
 }
 
 func (c *restoreFlags) tell(r *installation.Restored, a *app, io stdio) error {
-	lost := 0
-	for _, d := range r.Damages {
-		if !d.Kind.Harmless() {
-			lost++
-		}
-	}
 	p := newPrinter(io.out)
 	p.line("%s: %s of the log %s, made %s", a.config().Where(), plural.Of(r.Manifest.Size, "record"), r.Manifest.Log, r.Manifest.Made)
-	if !r.Manifest.ApartKeys && lost > 0 {
-		fmt.Fprintln(io.err, "jurat: texts that are sealed apart cannot be read until apart-keys is put back, from where it is kept")
-	}
+	lost := slices.ContainsFunc(r.Damages, func(d fsck.Damage) bool { return !d.Kind.Harmless() })
+	io.tellIf(!r.Manifest.ApartKeys && lost, "texts that are sealed apart cannot be read until apart-keys is put back, from where it is kept")
 	switch {
 	case r.Missing > 0 && r.Prefix:
 		p.line("it is proved to be the beginning of the published log and lacks the last %[2]d of its %[1]d records: you can read it, but it takes no new records", r.Known, r.Missing)

@@ -84,9 +84,7 @@ func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		t := table{heads: []head{{name: "role"}, {name: "algorithm"}, {name: "key", rank: 1}, {name: "signs since", rank: 4}, {name: "custody", rank: 3}, {name: "state", rank: 2}, {name: "name"}}}
 		for _, k := range lines {
 			t.row(k.Role, k.Algorithm, k.KeyID, k.Created, k.Custody, k.State, k.Name)
-			if k.Token != "" {
-				t.below("on a token: "+k.Token, "")
-			}
+			t.below(k.Token != "", "", "on a token: %s", k.Token)
 		}
 		return c.list(io, lines, &t, "")
 	})
@@ -111,38 +109,26 @@ func (c *keysListCmd) history(ctx context.Context, i *installation.Installation,
 	for _, l := range lines {
 		e := l.Event
 		t.row(l.Timestamp, e.Event, e.Role, e.Algorithm, e.KeyID, e.Name)
-		if !e.Replaces.IsZero() {
-			t.below(fmt.Sprintf("in the place of %s", e.Replaces), "")
-		}
-		if !e.Card.IsZero() {
-			t.below(fmt.Sprintf("with the agent card %s", e.Card), "")
-		}
-		if e.Protection != nil {
-			t.below(protectionLine(*e.Protection), "")
-		}
-		t.below(fmt.Sprintf("from %s, held by the %s; %s: %s", e.From, e.Custody, e.By, e.Reason), "")
+		t.below(!e.Replaces.IsZero(), "", "in the place of %s", e.Replaces)
+		t.below(!e.Card.IsZero(), "", "with the agent card %s", e.Card)
+		t.below(e.Protection != nil, "", "%s", protectionLine(e.Protection))
+		t.below(true, "", "from %s, held by the %s; %s: %s", e.From, e.Custody, e.By, e.Reason)
 	}
 	return c.list(io, lines, &t, "")
 }
 
 // protectionLine says how a key is kept, and whose word that is.
-func protectionLine(p operator.Protection) string {
-	line := "as the operator says, kept by " + p.Kind
-	for _, part := range []struct{ name, text string }{{"", p.Manufacturer}, {"", p.Model}, {"serial number ", p.Serial}} {
-		if part.text != "" {
-			line += ", " + part.name + part.text
-		}
+func protectionLine(p *operator.Protection) string {
+	if p == nil {
+		return ""
 	}
-	if p.Local {
-		line += "; made there"
-	}
-	if p.NeverExtractable {
-		line += "; never extractable"
-	}
-	return line
+	var device remarks
+	device.add(p.Manufacturer != "", "%s", p.Manufacturer)
+	device.add(p.Model != "", "%s", p.Model)
+	device.add(p.Serial != "", "serial number %s", p.Serial)
+	return "as the operator says, kept by " + p.Kind + device.behind(", ") + pick(p.Local, "; made there", "") + pick(p.NeverExtractable, "; never extractable", "")
 }
 
-// whyFlags are the flags of every command that changes a key: the reason, for the log.
 type whyFlags struct {
 	Reason string  `required:"" placeholder:"TEXT" help:"Why. It goes into the log."`
 	By     newName `placeholder:"NAME" help:"Who decided it. It goes into the log. Default: the name of the account."`
@@ -349,7 +335,6 @@ func (c *keysRotateCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// rotate makes the new key here, or on the token.
 func (c *keysRotateCmd) rotate(ctx context.Context, i *installation.Installation, why keys.Why) error {
 	if c.Token != "" && c.Alg == "" {
 		c.Alg = evidence.ES256
@@ -382,10 +367,7 @@ func (c *keysRevokeCmd) Run(ctx context.Context, a *app) error {
 }
 
 func changeHint(err error) error {
-	if errors.Is(err, keys.ErrOwner) {
-		return hint(err, "--public FILE names the owner's next key")
-	}
-	return err
+	return hintIf(keys.ErrOwner, err, "--public FILE names the owner's next key")
 }
 
 type keysRewrapCmd struct {
@@ -398,10 +380,8 @@ func newWrappingKey(io stdio, file string) error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Create(file, text, 0o600); errors.Is(err, fs.ErrExist) {
-		return hint(err, "a wrapping key is never overwritten: keys may be wrapped under it")
-	} else if err != nil {
-		return err
+	if err := atomicfile.Create(file, text, 0o600); err != nil {
+		return hintIf(fs.ErrExist, err, "a wrapping key is never overwritten: keys may be wrapped under it")
 	}
 	return io.line("%s", keys)
 }

@@ -14,7 +14,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
@@ -38,9 +37,9 @@ func cosign(ctx context.Context, i *installation.Installation, io stdio) {
 	c, err := i.Witnesses.Cosign(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		fmt.Fprintf(io.err, "jurat: %v\n", err)
+		io.tell("%v", err)
 	case c != nil && !c.Met():
-		fmt.Fprintf(io.err, "jurat: %d of the %d witnesses that are demanded have cosigned the checkpoint over %s\n", c.Cosigned(), c.Quorum, plural.Of(c.Size, "record"))
+		io.tell("%d of the %d witnesses that are demanded have cosigned the checkpoint over %s", c.Cosigned(), c.Quorum, plural.Of(c.Size, "record"))
 	}
 }
 
@@ -72,11 +71,7 @@ func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		bundle, err := i.Ledger.Prove(ctx, records...)
-		if err != nil {
-			return err
-		}
-		return io.print(bundle)
+		return io.print(i.Ledger.Prove(ctx, records...))
 	})
 }
 
@@ -89,22 +84,15 @@ func (c *logProveCmd) alone(ctx context.Context, i *installation.Installation, i
 	if err != nil {
 		return err
 	}
-	proved, err := i.Ledger.ProveOne(ctx, disclosed[0])
-	if err != nil {
-		return err
-	}
-	return io.print(proved)
+	return io.print(i.Ledger.ProveOne(ctx, disclosed[0]))
 }
 
-// records are those that belong to a chain or a record, and those that --with names.
 func (c *logProveCmd) records(ctx context.Context, i *installation.Installation, io stdio) ([]*evidence.Record, error) {
 	records, cut, err := i.Ledger.Linked(ctx, c.Name)
 	if err != nil {
 		return nil, c.unknown(err)
 	}
-	if cut != nil {
-		fmt.Fprintf(io.err, "jurat: %v\n", cut)
-	}
+	io.tellIf(cut != nil, "%v", cut)
 	for _, name := range c.With {
 		one, err := recordOf(ctx, i.Ledger, name)
 		if err != nil {
@@ -134,10 +122,7 @@ func (c *logProveCmd) elsewhere(ctx context.Context, io stdio) error {
 	if err != nil {
 		return err
 	}
-	if err := remote.prove(ctx, record); err != nil {
-		return err
-	}
-	return io.print(record)
+	return io.print(record, remote.prove(ctx, record))
 }
 
 func recordOf(ctx context.Context, l *ledger.Ledger, name string) (*evidence.Record, error) {
@@ -204,9 +189,7 @@ func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(damages, func(d fsck.Damage) bool { return d.Kind == fsck.DamageBehind || d.Kind == fsck.DamageCut }) {
-		fmt.Fprintf(io.err, "jurat: hint: %s\n", whenBehind)
-	}
+	io.tellIf(slices.ContainsFunc(damages, func(d fsck.Damage) bool { return d.Kind == fsck.DamageBehind || d.Kind == fsck.DamageCut }), "hint: %s", whenBehind)
 	named := nameDamages(damages, size)
 	return closing(when(!named.Whole, exitBad), c.answer(io, named, func(p *printer) {
 		for _, d := range damages {
@@ -217,7 +200,7 @@ func (c *logFsckCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return
 		}
 		harmful := slices.DeleteFunc(named.Damages, func(d namedDamage) bool { return d.Harmless })
-		fmt.Fprintf(io.err, "jurat: %s in a log of %s\n", plural.Of(len(harmful), "damage"), plural.Of(size, "record"))
+		io.tell("%s in a log of %s", plural.Of(len(harmful), "damage"), plural.Of(size, "record"))
 	}))
 }
 
@@ -258,11 +241,7 @@ func (c *logCheckpointCmd) consistency(ctx context.Context, l *ledger.Ledger, io
 	if err != nil {
 		return err
 	}
-	proof, err := l.Consistency(ctx, min(from, to), max(from, to))
-	if err != nil {
-		return err
-	}
-	return io.print(proof)
+	return io.print(l.Consistency(ctx, min(from, to), max(from, to)))
 }
 
 func (c *logCheckpointCmd) elsewhere(ctx context.Context, io stdio) error {
@@ -270,11 +249,7 @@ func (c *logCheckpointCmd) elsewhere(ctx context.Context, io stdio) error {
 	if err != nil {
 		return err
 	}
-	proof, err := remote.consistency(ctx, *c.Since, c.To)
-	if err != nil {
-		return err
-	}
-	return io.print(proof)
+	return io.print(remote.consistency(ctx, *c.Since, c.To))
 }
 
 func (c *logCheckpointCmd) entries(ctx context.Context, l *ledger.Ledger, io stdio) error {
@@ -320,13 +295,7 @@ func sizeOf(ctx context.Context, l *ledger.Ledger, text string) (int64, error) {
 	if size, ok := wholeNumber(text); ok {
 		return size, nil
 	}
-	signed, err := readFile(text)
-	if err != nil {
-		return 0, err
-	}
-	size, err := l.SizeAt(ctx, string(signed))
-	fault.While(&err, "%s", text)
-	return size, err
+	return parsed(text, func(signed []byte) (int64, error) { return l.SizeAt(ctx, string(signed)) })
 }
 
 func wholeNumber(text string) (int64, bool) {
@@ -437,25 +406,19 @@ func steps(io stdio) func(step string, done, total int64) {
 
 func (c *logExpireCmd) tell(io stdio, done *installation.ExpiryDone) error {
 	return c.answer(io, done, func(p *printer) {
-		if done.Finished > 0 {
-			p.line("finished an interrupted run: %s", plural.Of(done.Finished, "record"))
-		}
+		p.lineIf(done.Finished > 0, "finished an interrupted run: %s", plural.Of(done.Finished, "record"))
 		if c.DryRun {
 			p.line("would remove the content of %s", plural.Of(done.Records, "record"))
 		} else {
 			p.line("removed the content of %s; the log keeps their ids and hashes", plural.Of(done.Records, "record"))
 		}
-		if done.Act != "" {
-			p.line("act: %s", done.Act)
-		}
+		p.lineIf(done.Act != "", "act: %s", done.Act)
 		for _, kept := range []struct {
 			n   int64
 			why string
 		}{{done.Excepted, "of excepted chains"}, {done.Needed, "that a trial or a person needs"}, {done.Waiting, "that wait for a time stamp"},
 			{done.Unproved, "of which it is not proved when they were sealed"}} {
-			if kept.n > 0 {
-				p.line("left %s %s", plural.Of(kept.n, "record"), kept.why)
-			}
+			p.lineIf(kept.n > 0, "left %s %s", plural.Of(kept.n, "record"), kept.why)
 		}
 	})
 }

@@ -37,14 +37,12 @@ func (f *tokenFlag) token() (string, error) {
 	return readSecret("--token-file", f.TokenFile)
 }
 
-// logFlags name a log that is elsewhere, and by what it is believed.
 type logFlags struct {
 	Log   string `name:"log" placeholder:"URL" help:"Ask the log at this URL, such as https://jurat.example/log, and compute the proof from its tiles."`
 	Trust string `placeholder:"FILE" help:"With --log: your trust file, which has the log's key."`
 	tokenFlag
 }
 
-// A remoteLog is a log that is elsewhere, and the reader's trust file.
 type remoteLog struct {
 	*tiles.Client
 	trust *trust.Trust
@@ -181,13 +179,7 @@ func (r *remoteLog) consistency(ctx context.Context, from string, to *string) (*
 }
 
 func (r *remoteLog) readCheckpoint(file string) (operator.Checkpoint, error) {
-	signed, err := readFile(file)
-	if err != nil {
-		return operator.Checkpoint{}, err
-	}
-	head, err := r.trust.OpenCheckpoint(string(signed))
-	fault.While(&err, "%s", file)
-	return head, err
+	return parsed(file, func(signed []byte) (operator.Checkpoint, error) { return r.trust.OpenCheckpoint(string(signed)) })
 }
 
 type logMonitorCmd struct {
@@ -222,7 +214,7 @@ func (c *logMonitorCmd) Run(ctx context.Context, io stdio) error {
 		case c.Every == 0 || ctx.Err() != nil:
 			return err
 		case errors.Is(err, tiles.ErrUnavailable), errors.Is(err, tiles.ErrRefused):
-			fmt.Fprintf(io.err, "jurat: NOT LOOKED AT: %v; it is tried again in %v\n", err, c.Every)
+			io.tell("NOT LOOKED AT: %v; it is tried again in %v", err, c.Every)
 		case err != nil && !unmet:
 			return err
 		default:
@@ -333,9 +325,7 @@ func (c *logMonitorCmd) print(io stdio, l *witness.Look, quorum int) error {
 		what := pick(l.Hidden, "leaf hashes (the log does not show entries to everyone)", "entries")
 		grown := pick(l.First, "", fmt.Sprintf(", %d more than the last time", l.Head.Size-l.Before))
 		p.line("consistent: the log %s has %s%s; %d %s are what it signed", l.Head.Origin, plural.Of(l.Head.Size, "entry"), grown, l.Read, what)
-		if l.First {
-			p.line("FIRST LOOK: there was no %s, so there was nothing earlier to compare with", c.State)
-		}
+		p.lineIf(l.First, "FIRST LOOK: there was no %s, so there was nothing earlier to compare with", c.State)
 		for _, s := range doc.Cosigned {
 			p.line("cosigned by %s at %s", s.Witness, s.At.Format(time.RFC3339))
 		}
@@ -372,7 +362,6 @@ func (c *logMonitorCmd) shout(io stdio, a *witness.Alarm) error {
 	}), exitCode(exitBad))
 }
 
-// keep writes what was seen into a new folder, and returns the command by which others can check it.
 func (c *logMonitorCmd) keep(a *witness.Alarm) (folder, command string, err error) {
 	at := time.Now().UTC()
 	folder = fmt.Sprintf("%s.%s-%s", c.State, a.Kind, at.Format("20060102T150405.000Z"))

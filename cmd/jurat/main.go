@@ -158,6 +158,14 @@ func hint(err error, format string, args ...any) error {
 	return hinted{err, fmt.Sprintf(format, args...)}
 }
 
+// hintIf adds a hint to an error that is about something.
+func hintIf(about, err error, format string, args ...any) error {
+	if errors.Is(err, about) {
+		return hint(err, format, args...)
+	}
+	return err
+}
+
 // run parses the arguments, runs the command, and says on stderr what went wrong.
 func run(ctx context.Context, args []string, io stdio) int {
 	io = io.guarded()
@@ -344,12 +352,9 @@ func (a *app) begin(ctx context.Context, io stdio, keys keyFlags, stamps stampFl
 	if err != nil {
 		return err
 	}
-	if created {
-		fmt.Fprintf(io.err, "jurat: made a new installation in %s: keys, time-stamping authority, log\n", config.Where())
-	}
-	if i.Joined { // the database was taken at its word, which happens once on each machine
-		fmt.Fprintf(io.err, "jurat: this machine has seen nothing of the log before: it begins with the checkpoint that the database has, and keeps it in %s\n", a.Data)
-	}
+	io.tellIf(created, "made a new installation in %s: keys, time-stamping authority, log", config.Where())
+	// The database was taken at its word, which happens once on each machine.
+	io.tellIf(i.Joined, "this machine has seen nothing of the log before: it begins with the checkpoint that the database has, and keeps it in %s", a.Data)
 	return closing(do(i, created), i.Close())
 }
 
@@ -362,10 +367,20 @@ func closing(err, failed error) error {
 	return errors.Join(err, failed)
 }
 
-// readFile reads a file without a byte order mark.
 func readFile(file string) ([]byte, error) {
 	doc, err := os.ReadFile(file)
 	return jsonform.CutMark(doc), err
+}
+
+// parsed reads what is in a file. Its errors about the content name the file.
+func parsed[T any](file string, parse func([]byte) (T, error)) (what T, err error) {
+	doc, err := readFile(file)
+	if err != nil {
+		return what, err
+	}
+	what, err = parse(doc)
+	fault.While(&err, "%s", file)
+	return what, err
 }
 
 // readInput reads a file, or standard input for "-", without a byte order mark.
@@ -452,7 +467,6 @@ func hintOf(err error) string {
 	return h.hint
 }
 
-// A build says what this program is.
 type build struct {
 	Version   string   `json:"version"` // (devel) if it was built from a folder without version control
 	Commit    string   `json:"commit,omitempty"`
@@ -463,11 +477,9 @@ type build struct {
 	Formats   []string `json:"formats"` // that it writes
 }
 
-// formats are the forms of files that others read.
 var formats = []string{evidence.Schema, evidence.BundleFormat, verify.ReportFormat, trust.Format, operator.ConsistencyFormat,
 	property.Format, jury.RequestFormat, jury.TrialRules, installation.BackupFormat}
 
-// thisBuild is what Go wrote into the program when it was built.
 func thisBuild() build {
 	b := build{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Formats: formats}
 	info, ok := debug.ReadBuildInfo()
@@ -492,12 +504,7 @@ func version() string { return thisBuild().Version }
 
 func (b build) lines() string {
 	commit := cmp.Or(b.Commit, "unknown: it was not built in a clone of the repository")
-	if b.Committed != "" {
-		commit += ", " + b.Committed
-	}
-	if b.Modified {
-		commit += ", and files were changed"
-	}
+	commit += pick(b.Committed != "", ", "+b.Committed, "") + pick(b.Modified, ", and files were changed", "")
 	return fmt.Sprintf("jurat %s\ncommit    %s\nbuilt by  %s for %s\nformats   %s\n", b.Version, commit, b.Go, b.Platform,
 		strings.Join(b.Formats, "\n          "))
 }
@@ -511,7 +518,6 @@ func (c *versionCmd) Run(io stdio) error {
 	return c.answer(io, b, func(p *printer) { p.lines(b.lines()) })
 }
 
-// versionFlag is --version, which needs no command.
 type versionFlag bool
 
 func (versionFlag) BeforeReset(k *kong.Kong) error {
@@ -533,7 +539,7 @@ func (c *portalCmd) Run(io stdio) error {
 	if err := atomicfile.Replace(c.Out, portal.File(), 0o644); err != nil {
 		return err
 	}
-	fmt.Fprintf(io.err, "jurat: wrote %s\n", c.Out)
+	io.tell("wrote %s", c.Out)
 	_, err := fmt.Fprintf(io.err, "jurat: SHA-256 %x\n", portal.Digest())
 	return err
 }

@@ -366,7 +366,7 @@ func TestTable(t *testing.T) {
 	list := table{heads: []head{{name: "agent", rank: 2}, {name: "score", right: true}, {name: "trial", rank: 1}}}
 	list.row("返品係の返品係の返品係", 7, "trial-0198c0de-0000-7000-8000-000000000000")
 	list.row("desk\nof\x1b[31mreturns", 100, cell{"trial-1", red})
-	list.below("a note", "")
+	list.below(true, "", "%s", "a note")
 	for most, want := range map[int]string{
 		0: `agent                   score  trial
 返品係の返品係の返品係      7  trial-0198c0de-0000-7000-8000-000000000000

@@ -68,17 +68,14 @@ func (c *tsaCmd) add(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
 		err := i.Timekeeper.Add(ctx,
 			stamping.Outside{Name: c.Name, URL: c.URL, Roots: string(roots), Policy: c.Policy}, c.Untried)
-		if errors.Is(err, stamping.ErrUnavailable) {
-			return hint(err, "--untried adds it without asking; records then wait for its time stamps")
+		if err != nil {
+			return hintIf(stamping.ErrUnavailable, err, "--untried adds it without asking; records then wait for its time stamps")
 		}
-		if err == nil {
-			_, err = fmt.Fprintf(io.err, "jurat: %s stamps every record from now on: give the new trust file ('jurat trust') to the people who verify, and restart running servers\n", c.Name)
-		}
+		_, err = fmt.Fprintf(io.err, "jurat: %s stamps every record from now on: give the new trust file ('jurat trust') to the people who verify, and restart running servers\n", c.Name)
 		return err
 	})
 }
 
-// qualified adds an authority that the trusted lists know.
 func (c *tsaCmd) qualified(ctx context.Context, a *app, io stdio) error {
 	if c.Trust == "" {
 		return hint(errors.New("--qualified needs --trust FILE: the trust file with what the trusted lists say"), "'jurat trust eu' writes one")
@@ -142,9 +139,7 @@ func (c *tsaCmd) remove(ctx context.Context, i *installation.Installation, io st
 	if err != nil {
 		return err
 	}
-	if n > 0 {
-		fmt.Fprintf(io.err, "jurat: time: given up for %s: the time stamps of %s\n", c.Name, plural.Of(n, "record"))
-	}
+	io.tellIf(n > 0, "time: given up for %s: the time stamps of %s", c.Name, plural.Of(n, "record"))
 	_, err = fmt.Fprintln(io.err, "jurat: its tokens stay; keep its root in the trust files of those who verify them")
 	return err
 }
@@ -191,13 +186,11 @@ func stamp(ctx context.Context, i *installation.Installation, io stdio) error {
 		p.line("%s: %d stamped, %d still waiting%s", o.Authority, o.Stamped, o.Records, because(o.Reason))
 		still = still || o.Records > 0
 		if errors.Is(o.Reason, stamping.ErrNotConfigured) {
-			fmt.Fprintf(io.err, "jurat: hint: 'jurat tsa %s URL --root FILE' adds it again; 'jurat tsa %s --remove --forget' gives its stamps up\n",
+			io.tell("hint: 'jurat tsa %s URL --root FILE' adds it again; 'jurat tsa %s --remove --forget' gives its stamps up",
 				o.Authority, o.Authority)
 		}
 	}
-	if len(outcomes) == 0 {
-		p.line("nothing waits for a time stamp")
-	}
+	p.lineIf(len(outcomes) == 0, "nothing waits for a time stamp")
 	return cmp.Or(errors.Join(err, p.err), when(still, exitUndecided))
 }
 
@@ -282,12 +275,8 @@ func (c *logStampCmd) renew(ctx context.Context, i *installation.Installation, i
 	} else {
 		p.line("%s: renewed %s", r.Authority, plural.Of(r.Renewed, "stamped checkpoint"))
 	}
-	if r.Renewed > 0 && r.Authority == stamping.BuiltIn {
-		fmt.Fprintln(io.err, "jurat: hint: this rests on the operator's own clock; an authority outside is worth more ('jurat tsa')")
-	}
-	if r.Foreign > 0 {
-		p.line("%s cannot be judged here: of authorities that are not configured, or damaged", plural.Of(r.Foreign, "stamped checkpoint"))
-	}
+	io.tellIf(r.Renewed > 0 && r.Authority == stamping.BuiltIn, "hint: this rests on the operator's own clock; an authority outside is worth more ('jurat tsa')")
+	p.lineIf(r.Foreign > 0, "%s cannot be judged here: of authorities that are not configured, or damaged", plural.Of(r.Foreign, "stamped checkpoint"))
 	return closing(when(r.Foreign > 0, exitUndecided), p.err)
 }
 
@@ -319,7 +308,6 @@ func (c *witnessCmd) Run(ctx context.Context, io stdio) error {
 	return c.serve(ctx, io)
 }
 
-// witnessFolder is where a witness keeps its key and what it has cosigned.
 type witnessFolder struct {
 	Dir string `default:"./jurat-witness" env:"JURAT_WITNESS" help:"The witness's folder: its key, and what it has cosigned. Never restore it from a backup: it would sign a second history."`
 }
@@ -330,11 +318,8 @@ func (f *witnessFolder) memory() string { return filepath.Join(f.Dir, "witness.d
 
 func (f *witnessFolder) key() (*operator.Cosigner, error) {
 	text, err := filestore.ReadPrivate(f.keyFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, hint(err, "'jurat witness --init NAME' makes a witness")
-	}
 	if err != nil {
-		return nil, err
+		return nil, hintIf(fs.ErrNotExist, err, "'jurat witness --init NAME' makes a witness")
 	}
 	key, err := operator.ParseCosigner(strings.TrimSuffix(string(text), "\n"))
 	fault.While(&err, "%s", f.keyFile())
@@ -361,12 +346,8 @@ func (c *witnessCmd) begin(ctx context.Context, io stdio) error {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return err
 	}
-	err = atomicfile.Create(c.keyFile(), []byte(key.MarshalPrivate()+"\n"), 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return hint(err, "there is a witness already; 'jurat witness --key' prints its key")
-	}
-	if err != nil {
-		return err
+	if err := atomicfile.Create(c.keyFile(), []byte(key.MarshalPrivate()+"\n"), 0o600); err != nil {
+		return hintIf(fs.ErrExist, err, "there is a witness already; 'jurat witness --key' prints its key")
 	}
 	w, err := witness.Open(ctx, witness.Config{File: c.memory(), Key: key}) // which knows nothing yet, and is never begun anew
 	if err != nil {
@@ -402,9 +383,9 @@ func (c *witnessCmd) serve(ctx context.Context, io stdio) error {
 		return errors.Join(hint(err, "--addr names another address; port 0 takes one that is free"), w.Close())
 	}
 	for _, log := range logs {
-		fmt.Fprintf(io.err, "jurat: witnesses the log %s\n", log.Name())
+		io.tell("witnesses the log %s", log.Name())
 	}
-	fmt.Fprintf(io.err, "jurat: as %s; Ctrl-C ends it\n", w.Key())
+	io.tell("as %s; Ctrl-C ends it", w.Key())
 	if err := io.line("http://%s", l.Addr()); err != nil {
 		return errors.Join(err, l.Close(), w.Close())
 	}

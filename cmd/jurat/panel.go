@@ -35,10 +35,8 @@ type panelFlags struct {
 	CostCeiling   *float64 `placeholder:"USD" help:"What the trial's calls may cost in all, in US dollars, more than 0. A trial that reaches it is inconclusive. Default: no ceiling." env:"JURAT_COST_CEILING"`
 }
 
-// howToGetAJury is what to do where no model sits.
 const howToGetAJury = "set the keys for a jury of language models; if rules are what you want, say so by --jurors offline, JURAT_JURORS=offline or jurors: offline in the configuration"
 
-// A court is a jury that is seated, and the settings of its trials.
 type court struct {
 	panel    *panel.Panel
 	plan     *config.Plan
@@ -73,8 +71,8 @@ func (c *panelFlags) court(io stdio) (*court, error) {
 		return nil, hint(err, "nothing was recorded")
 	}
 	if names := ct.unbound; len(names) > 0 {
-		fmt.Fprintf(io.err, "jurat: %s does not say on which model and template %s were measured, and a weight holds for those alone\n", c.Calibration, strings.Join(names, ", "))
-		fmt.Fprintf(io.err, "jurat: hint: put \"model\" and \"template\" on the lines of their votes, and calibrate again\n")
+		io.tell("%s does not say on which model and template %s were measured, and a weight holds for those alone", c.Calibration, strings.Join(names, ", "))
+		io.tell("hint: put \"model\" and \"template\" on the lines of their votes, and calibrate again")
 	}
 	return ct, hint(ct.settings.Validate(), "'jurat trial --help' says what the flags take; nothing was recorded")
 }
@@ -94,9 +92,7 @@ func (c *panelFlags) file(io stdio) (*config.File, error) {
 	if err != nil {
 		return nil, hint(fmt.Errorf("%s: %w", name, err), "nothing was recorded")
 	}
-	if c.Config == "" {
-		fmt.Fprintf(io.err, "jurat: the jury sits as %s in this folder says\n", name)
-	}
+	io.tellIf(c.Config == "", "the jury sits as %s in this folder says", name)
 	return file, nil
 }
 
@@ -109,26 +105,25 @@ func (ct *court) sit(spent int64) (trial.Config, error) {
 // warn says on stderr which seats are empty, and which have another in them than was configured.
 func (ct *court) warn(io stdio) {
 	if ct.plan.NoModel {
-		fmt.Fprintf(io.err, "jurat: no language model sits, as keys are missing (%s)\n", strings.Join(ct.plan.MissingKeys(), "; "))
-		fmt.Fprintf(io.err, "jurat: hint: %s\n", howToGetAJury)
+		io.tell("no language model sits, as keys are missing (%s)", strings.Join(ct.plan.MissingKeys(), "; "))
+		io.tell("hint: %s", howToGetAJury)
 	}
 	if ct.plan.Offline {
 		return
 	}
 	for _, text := range ct.plan.Endings(time.Now()) {
-		fmt.Fprintf(io.err, "jurat: %s: set it in the configuration\n", text)
+		io.tell("%s: set it in the configuration", text)
 	}
 	for _, c := range ct.plan.Chairs() {
 		switch {
 		case c.Missing != nil:
-			fmt.Fprintf(io.err, "jurat: the seat of %s stays empty: %v\n", c.ID, c.Missing)
+			io.tell("the seat of %s stays empty: %v", c.ID, c.Missing)
 		case c.InPlaceOf != "":
-			fmt.Fprintf(io.err, "jurat: %s takes the seat of %s as a substitute for %s: %v\n", c.Name(), c.ID, c.InPlaceOf, c.Wanted)
+			io.tell("%s takes the seat of %s as a substitute for %s: %v", c.Name(), c.ID, c.InPlaceOf, c.Wanted)
 		}
 	}
 }
 
-// dollars writes millionths of a dollar.
 func dollars(micro int64) string {
 	text := fmt.Sprintf("$%d.%06d", micro/1_000_000, micro%1_000_000)
 	cents := len(text) - 4 // up to here it stays
@@ -212,24 +207,16 @@ func showOutlook(p *printer, name string, on *subject.Case, o outlook) {
 	for _, text := range o.Endings {
 		p.warning("  ", text+": set it in the configuration.")
 	}
-	if o.Degraded {
-		p.warning("  ", "A seat is empty: the trial would be degraded, and no safe_pass of it would exit with 0.")
-	}
-	if len(o.Unbound) > 0 {
-		p.warning("  ", "The calibration does not say on which model and template these were measured, and a weight holds for those alone: "+strings.Join(o.Unbound, ", ")+".")
-	}
-	if o.NoModel {
-		p.warning("  ", "No language model would sit, as keys are missing, so no safe_pass would exit with 0: "+howToGetAJury+".")
-	}
+	p.warnIf(o.Degraded, "  ", "A seat is empty: the trial would be degraded, and no safe_pass of it would exit with 0.")
+	p.warnIf(len(o.Unbound) > 0, "  ", "The calibration does not say on which model and template these were measured, and a weight holds for those alone: %s.", strings.Join(o.Unbound, ", "))
+	p.warnIf(o.NoModel, "  ", "No language model would sit, as keys are missing, so no safe_pass would exit with 0: %s.", howToGetAJury)
 	if o.Jurors == config.Offline {
 		p.line("  it costs nothing")
 		return
 	}
 	showChoices(p, o.Outlook)
 	p.line("\n%s  about %s (%s) to at most %s (%s)", p.bold("Cost"), dollars(o.Lowest.Cost), plural.Of(o.Lowest.Calls, "call"), dollars(o.Highest.Cost), plural.Of(o.Highest.Calls, "call"))
-	if len(o.Unpriced) > 0 {
-		p.warning("  ", "There is no price for "+strings.Join(o.Unpriced, ", ")+": these calls are not counted.")
-	}
+	p.warnIf(len(o.Unpriced) > 0, "  ", "There is no price for %s: these calls are not counted.", strings.Join(o.Unpriced, ", "))
 	p.line("  %s", pick(o.Ceiling > 0, "ceiling: "+dollars(o.Ceiling)+"; where it is reached the trial is inconclusive", "no ceiling"))
 	p.text("  ", fmt.Sprintf("Built-in prices of %s (%s). The configuration can say others.", o.Prices.Date, o.Prices.Note))
 }
@@ -257,9 +244,7 @@ func showSeat(p *printer, s panel.SeatOutlook) {
 	if s.Prompt == nil {
 		return
 	}
-	if s.Key != "" {
-		p.line("      key from %s", s.Key)
-	}
+	p.lineIf(s.Key != "", "      key from %s", s.Key)
 	p.line("      %s, %s for a call, %s", s.Parameters, s.Timeout, plural.Of(s.Attempts, "attempt"))
 	p.line("      prompt: %d bytes of task, %d of evidence and question, about %d tokens", s.Prompt.SystemBytes, s.Prompt.MessageBytes, s.Prompt.Tokens)
 	if s.Prompt.Message != "" {

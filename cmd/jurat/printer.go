@@ -62,6 +62,24 @@ func (p *printer) text(indent, s string) { p.paragraph("", indent, s) }
 
 func (p *printer) warning(indent, s string) { p.paragraph(yellow, indent, s) }
 
+func (p *printer) lineIf(applies bool, format string, args ...any) {
+	if applies {
+		p.line(format, args...)
+	}
+}
+
+func (p *printer) textIf(applies bool, indent, format string, args ...any) {
+	if applies {
+		p.text(indent, fmt.Sprintf(format, args...))
+	}
+}
+
+func (p *printer) warnIf(applies bool, indent, format string, args ...any) {
+	if applies {
+		p.warning(indent, fmt.Sprintf(format, args...))
+	}
+}
+
 func (p *printer) paragraph(colour, indent, s string) {
 	for paragraph := range strings.SplitSeq(s, "\n") {
 		for _, row := range wrap(inert(paragraph), p.width-len(indent)) {
@@ -125,7 +143,6 @@ func (p *printer) positionIn(position jury.Position, word string) painted {
 	return p.paint(colours[position], word)
 }
 
-// colours are those of positions.
 var colours = map[jury.Position]string{jury.SafePass: green, jury.NeedsReview: yellow, jury.UnsafeFail: red}
 
 // columns is how many columns of a terminal a text takes: two for each character that East Asian scripts write wide (UAX #11), none for
@@ -214,9 +231,11 @@ func (t *table) row(cells ...any) {
 	t.rows = append(t.rows, tableRow{cells: row})
 }
 
-func (t *table) below(text, colour string) {
-	last := &t.rows[len(t.rows)-1]
-	last.below = append(last.below, cell{text, colour})
+// below adds a paragraph below the last row, if it applies.
+func (t *table) below(applies bool, colour, format string, args ...any) {
+	if last := &t.rows[len(t.rows)-1]; applies {
+		last.below = append(last.below, cell{fmt.Sprintf(format, args...), colour})
+	}
 }
 
 const gap = 2 // columns between two cells
@@ -263,6 +282,23 @@ func (r remarks) behind(between string) string {
 		return ""
 	}
 	return between + strings.Join(r, between)
+}
+
+func joined[T any](list []T, between string, text func(T) string) string {
+	texts := make([]string, len(list))
+	for i, one := range list {
+		texts[i] = text(one)
+	}
+	return strings.Join(texts, between)
+}
+
+func count[T any](list []T, is func(T) bool) (n int) {
+	for _, one := range list {
+		if is(one) {
+			n++
+		}
+	}
+	return n
 }
 
 func pick(is bool, text, instead string) string {

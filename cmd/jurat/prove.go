@@ -12,7 +12,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/erasure"
-	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/plural"
@@ -45,7 +44,6 @@ type proofOf struct {
 	Statement jsontext.Value `json:"statement"`
 }
 
-// provable is the file to which proofs are added.
 type provable struct {
 	file    marshaler
 	records []*evidence.Record
@@ -63,20 +61,14 @@ func (c *proveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	if slices.ContainsFunc(c.Source, func(s string) bool { return evidence.CheckRecordID(s) != nil }) {
 		p, err := c.fromFile(io)
-		if err != nil {
-			return err
-		}
-		return c.change(ctx, io, p, wishes)
+		return c.change(ctx, io, p, err, wishes)
 	}
 	if c.List || len(c.Remove) > 0 || c.Values != "" || len(c.Record) > 0 {
 		return errors.New("--list, --remove, --values and --record are for a file, and not for records of the log, which carry no proofs")
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		p, err := c.fromLog(ctx, i)
-		if err != nil {
-			return err
-		}
-		return c.change(ctx, io, p, wishes)
+		return c.change(ctx, io, p, err, wishes)
 	})
 }
 
@@ -157,7 +149,6 @@ func joinDisclosures(a, b []evidence.Disclosure) []evidence.Disclosure {
 	return all
 }
 
-// fromLog reads records of the log with their values, as far as they are kept.
 func (c *proveCmd) fromLog(ctx context.Context, i *installation.Installation) (*provable, error) {
 	var records []*evidence.Record
 	for _, id := range c.Source {
@@ -171,7 +162,7 @@ func (c *proveCmd) fromLog(ctx context.Context, i *installation.Installation) (*
 			return nil, err
 		}
 		if r, err = i.Apart.Disclose(ctx, r, nil); err != nil {
-			return nil, hint(err, "'jurat log fsck' looks for more of the kind")
+			return nil, hint(err, lookForMore)
 		}
 		records = append(records, r)
 	}
@@ -186,7 +177,6 @@ func (c *proveCmd) fromLog(ctx context.Context, i *installation.Installation) (*
 	return &provable{file: alone, records: []*evidence.Record{alone}, lacks: missingIn(i)}, err
 }
 
-// missingIn says why an installation does not have a value.
 func missingIn(i *installation.Installation) func(context.Context, *evidence.Record, string) error {
 	return func(ctx context.Context, r *evidence.Record, pointer string) error {
 		_, err := i.Apart.Open(ctx, r.Digest, pointer)
@@ -201,9 +191,11 @@ func missingIn(i *installation.Installation) func(context.Context, *evidence.Rec
 	}
 }
 
-// change adds proofs to a file, or removes some, and writes it.
-func (c *proveCmd) change(ctx context.Context, io stdio, p *provable, wishes []wish) error {
-	if c.List {
+func (c *proveCmd) change(ctx context.Context, io stdio, p *provable, unread error, wishes []wish) error {
+	switch {
+	case unread != nil:
+		return unread
+	case c.List:
 		return c.say(io, proofsOf(p.records))
 	}
 	if err := p.remove(c.Remove); err != nil {
@@ -224,9 +216,8 @@ func (c *proveCmd) change(ctx context.Context, io stdio, p *provable, wishes []w
 	if err := writeTo(io, c.Out, p.file); err != nil {
 		return err
 	}
-	if shown := p.shown(added); len(shown) > 0 {
-		fmt.Fprintf(io.err, "jurat: note: the file still shows %s, as the one that you gave did; 'jurat export --withhold' takes texts out\n", inert(strings.Join(shown, ", ")))
-	}
+	shown := p.shown(added)
+	io.tellIf(shown != nil, "note: the file still shows %s, as the one that you gave did; 'jurat export --withhold' takes texts out", inert(strings.Join(shown, ", ")))
 	if c.Out != "" {
 		return c.say(io, madeOf(proofsOf(p.records), added))
 	}
@@ -292,7 +283,7 @@ func (c *proveCmd) proveOne(ctx context.Context, io stdio, p *provable, w wish, 
 		return nil, err
 	}
 	if statement, err := property.ParseStatement(proof.Statement); err == nil && statement.Warning() != "" {
-		fmt.Fprintf(io.err, "jurat: warning: %s: record %s: %s\n", w.flag, r.Payload.RecordID, statement.Warning())
+		io.tell("warning: %s: record %s: %s", w.flag, r.Payload.RecordID, statement.Warning())
 	}
 	return &proved{m, proof.Statement}, nil
 }
@@ -325,7 +316,6 @@ func proofsOf(records []*evidence.Record) []proofOf {
 	return list
 }
 
-// madeOf are those of a list that were made now.
 func madeOf(list []proofOf, made []*proved) []proofOf {
 	return slices.DeleteFunc(list, func(one proofOf) bool {
 		return !slices.ContainsFunc(made, func(m *proved) bool { return string(m.statement) == string(one.Statement) })
@@ -355,24 +345,18 @@ func (c *proveCmd) wishes() (list []wish, err error) {
 		texts []string
 	}{{property.Range, "--range", c.Range}, {property.In, "--in", c.In}, {property.NotIn, "--not-in", c.NotIn}, {property.AgeAtLeast, "--age-at-least", c.AgeAtLeast}} {
 		for _, text := range of.texts {
-			w, err := readWish(of.form, of.flag, text)
-			if err != nil {
-				return nil, err
+			field, value, there := strings.Cut(text, "=")
+			if !there {
+				return nil, fmt.Errorf("%s %s: want POINTER=…, as /metadata/amount=…", of.flag, text)
 			}
-			list = append(list, w)
+			pointer, err := evidence.Pointer(field)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", of.flag, err)
+			}
+			list = append(list, wish{of.flag + " " + text, of.form, pointer, value})
 		}
 	}
 	return list, nil
-}
-
-func readWish(form property.Form, flag, text string) (wish, error) {
-	field, value, there := strings.Cut(text, "=")
-	if !there {
-		return wish{}, fmt.Errorf("%s %s: want POINTER=…, as /metadata/amount=…", flag, text)
-	}
-	pointer, err := evidence.Pointer(field)
-	fault.While(&err, "%s", flag)
-	return wish{flag + " " + text, form, pointer, value}, err
 }
 
 // members are those of which the statement is to be proved. only names the records that it is asked of; nil: those that have the field provable.

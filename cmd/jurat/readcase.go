@@ -56,7 +56,6 @@ func (f *caseFlags) load(ctx context.Context, io stdio, name string, whole bool)
 	return list, nil
 }
 
-// read reads a file: sealed records, or else conversations.
 func (f *caseFlags) read(ctx context.Context, io stdio, name string, o subject.Options) ([]subject.Brought, error) {
 	file, err := openCase(name)
 	if err != nil {
@@ -177,13 +176,11 @@ func (f *caseFlags) card() ([]byte, error) {
 
 func tellDoubts(io stdio, name string, c *subject.Case, r *verify.Report) {
 	v := c.Recorded.Verification
-	fmt.Fprintf(io.err, "jurat: %s: %s, proved: %s\n", name, plural.Of(c.Recorded.Records, "record"), strings.Join(v.Proved, ", "))
+	io.tell("%s: %s, proved: %s", name, plural.Of(c.Recorded.Records, "record"), strings.Join(v.Proved, ", "))
 	for _, d := range v.NotProved {
-		fmt.Fprintf(io.err, "jurat: %s: not proved, and the jurors are told: %s: %s\n", name, d.Guarantee, d.Reason)
+		io.tell("%s: not proved, and the jurors are told: %s: %s", name, d.Guarantee, d.Reason)
 	}
-	if r.Trust == "" {
-		fmt.Fprintln(io.err, "jurat: hint: nothing is proved of records without --trust FILE")
-	}
+	io.tellIf(r.Trust == "", "hint: nothing is proved of records without --trust FILE")
 }
 
 // readerFlags are the reader's own inputs to verification. None of them may come from the file under verification.
@@ -226,7 +223,6 @@ func (b *brought) bringKnownLog(f *knownLogFlags) {
 	}
 }
 
-// open opens a file that a flag names, if it names one.
 func (b *brought) open(flag, name string) *verify.InputFile {
 	if name == "" || b.err != nil {
 		return nil

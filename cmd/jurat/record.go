@@ -95,7 +95,6 @@ func flagName(flag, name string) error {
 	return nil
 }
 
-// record opens a recorder on an installation, has do serve with it, and ends it.
 func record(ctx context.Context, i *installation.Installation, o recorder.Options, do func(*recorder.Recorder) (reason string, err error)) error {
 	r, err := recorder.On(ctx, i, o)
 	if err != nil {
@@ -132,14 +131,12 @@ func (c *recordProxyCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return c.serve(ctx, a, io, o, c.Listen, c.listenFlags, "")
 }
 
-// listenFlags say by which certificate and names a recorder is reached.
 type listenFlags struct {
 	TLSCert string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the recorder's, then those above it."`
 	TLSKey  string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
 	Host    []string `placeholder:"NAME" help:"A name by which a reverse proxy on this machine, or a program, asks. May be given several times."`
 }
 
-// logJSONFlag is the flag of every command that writes a log while it runs.
 type logJSONFlag struct {
 	LogJSON bool `name:"log-json" help:"Write the log as JSON lines."`
 }
@@ -174,7 +171,6 @@ func lowered(names []string) []string {
 	return list
 }
 
-// mayListen refuses to carry tokens in the clear.
 func (f *listenFlags) mayListen(listen string) error {
 	if (f.TLSCert == "") != (f.TLSKey == "") {
 		return errors.New("--tls-cert, --tls-key: one needs the other")
@@ -204,7 +200,6 @@ type recordA2ACmd struct {
 	witnessFlags
 }
 
-// flagOrigin refuses what is no origin of an agent, with the name of its flag.
 func flagOrigin(flag, address string) error {
 	if _, err := card.ParseOrigin(address); err != nil {
 		return fmt.Errorf("%s %q: %w", flag, address, err)
@@ -297,7 +292,6 @@ func (c *recordOTLPCmd) check() error {
 	return err
 }
 
-// checkChain refuses a name that makes no chain.
 func checkChain(agent, name string) error {
 	if name == "" {
 		return nil

@@ -101,18 +101,12 @@ func (c *recordsCmd) print(io stdio, list api.HitList) error {
 	t := table{heads: []head{{name: "proved", rank: 2}, {name: "role"}, {name: "who", rank: 3}, {name: "record", rank: 1}}}
 	for _, h := range list.Hits {
 		t.row(cmp.Or(h.Proved, "not proved"), h.Role, h.Actor, h.Record)
-		if h.Agent != "" {
-			t.below(fmt.Sprintf("it saw an act of the agent %q", h.Agent), "")
-		}
-		if h.Why != "" {
-			t.below(h.Why, yellow)
-		}
+		t.below(h.Agent != "", "", "it saw an act of the agent %q", h.Agent)
+		t.below(h.Why != "", yellow, "%s", h.Why)
 		if o := h.Outcome; o != nil {
-			t.below("its trial: "+incident.Outcome(o, words.English), "")
+			t.below(true, "", "its trial: %s", incident.Outcome(o, words.English))
 		}
-		if h.Line != "" {
-			t.below(fmt.Sprintf("%s %s: %s", pick(h.Said, "said in", "given in"), h.Place, h.Line), "")
-		}
+		t.below(h.Line != "", "", "%s %s: %s", pick(h.Said, "said in", "given in"), h.Place, h.Line)
 	}
 	return c.answer(io, list, docket.HitTable(list.Hits), func(p *printer) {
 		p.table(&t)
@@ -158,14 +152,11 @@ func (p *printer) chains(list *api.Recordings) {
 	for i := range list.Recordings {
 		r := &list.Recordings[i]
 		t.row(minute(r.First), minute(r.Last), strings.Join(r.Agents, ", "), r.Acts, from(r.Vantages), r.Chain)
-		if gaps := gapsIn(r); gaps != "" {
-			t.below(gaps, yellow)
-		}
-		if len(r.Models) > 0 || r.Tokens != nil {
-			t.below(strings.Join(r.Models, ", ")+tokensOf(r), "")
-		}
+		gaps := gapsIn(r)
+		t.below(gaps != nil, yellow, "%s", strings.Join(gaps, ", "))
+		t.below(len(r.Models) > 0 || r.Tokens != nil, "", "%s%s", strings.Join(r.Models, ", "), tokensOf(r))
 		for n := range r.Trials {
-			t.below("tried: "+r.Trials[n].ID, "")
+			t.below(true, "", "tried: %s", r.Trials[n].ID)
 		}
 	}
 	p.table(&t)
@@ -180,19 +171,16 @@ func tokensOf(r *api.Recording) string {
 }
 
 func from(list []evidence.Vantage) string {
-	words := make([]string, len(list))
-	for i, v := range list {
-		words[i] = map[evidence.Vantage]string{evidence.Proxy: "bytes", evidence.ProxyMITM: "bytes", evidence.InProcess: "in the program", evidence.Telemetry: "second hand", evidence.Examiner: "asked"}[v]
-	}
-	return strings.Join(words, ", ")
+	return joined(list, ", ", func(v evidence.Vantage) string {
+		return map[evidence.Vantage]string{evidence.Proxy: "bytes", evidence.ProxyMITM: "bytes", evidence.InProcess: "in the program", evidence.Telemetry: "second hand", evidence.Examiner: "asked"}[v]
+	})
 }
 
-func gapsIn(r *api.Recording) string {
-	var gaps remarks
+func gapsIn(r *api.Recording) (gaps remarks) {
 	gaps.add(r.Broken > r.Lost, "%d did not come to the end", r.Broken-r.Lost)
 	gaps.add(r.Lost > 0, "%d lost in a crash", r.Lost)
 	gaps.add(r.Missed > 0, "%d passed without a record in this time", r.Missed)
-	return strings.Join(gaps, ", ")
+	return gaps
 }
 
 func (c *recordsCmd) show(ctx context.Context, a *app, io stdio, values map[string]string) error {
@@ -220,6 +208,8 @@ func (c *recordsCmd) show(ctx context.Context, a *app, io stdio, values map[stri
 	})
 }
 
+const lookForMore = "'jurat log fsck' looks for more of the kind"
+
 // read reads a part of a chain, or one record of it.
 func (*recordsCmd) read(ctx context.Context, a *app, io stdio, i *installation.Installation, chain string, o docket.PartOrder, number int64) (*docket.ChainPart, error) {
 	table, err := config.BuiltInPrices(time.Now())
@@ -228,10 +218,8 @@ func (*recordsCmd) read(ctx context.Context, a *app, io stdio, i *installation.I
 	}
 	o.Prices, o.Open = table.Prices, func(r *evidence.Record) (*evidence.Record, error) {
 		disclosed, err := i.Apart.Disclose(ctx, r, nil)
-		if errors.Is(err, erasure.ErrDamaged) || errors.Is(err, evidence.ErrDisclosure) {
-			return nil, hint(err, "'jurat log fsck' looks for more of the kind")
-		}
-		return disclosed, err
+		err = hintIf(erasure.ErrDamaged, err, lookForMore)
+		return disclosed, hintIf(evidence.ErrDisclosure, err, lookForMore)
 	}
 	if number > 0 {
 		o.From, o.N = number, 1
@@ -262,9 +250,7 @@ func (p *printer) recorded(part *docket.ChainPart, lines int) {
 	for _, seen := range s.Seen {
 		p.text("  ", fmt.Sprintf("%s: %s", inWords(part.Acts, seen), plural.Of(seen.Records, "record")))
 	}
-	if s.Gaps > 0 {
-		p.warning("  ", fmt.Sprintf("%s %s that something is missing", plural.Of(s.Gaps, "record"), plural.Or(s.Gaps, "says", "say")))
-	}
+	p.warnIf(s.Gaps > 0, "  ", "%s %s that something is missing", plural.Of(s.Gaps, "record"), plural.Or(s.Gaps, "says", "say"))
 	told := map[string]bool{} // what is missing: the same is said once
 	for i := range part.Acts {
 		a := &part.Acts[i]
@@ -275,9 +261,7 @@ func (p *printer) recorded(part *docket.ChainPart, lines int) {
 			for _, text := range fresh {
 				told[text] = true
 			}
-			if len(fresh) > 0 {
-				p.text("   ", "not seen: "+strings.Join(fresh, "; "))
-			}
+			p.textIf(len(fresh) > 0, "   ", "not seen: %s", strings.Join(fresh, "; "))
 		}
 	}
 	if part.Next > 0 {
@@ -300,46 +284,32 @@ func totals(s *docket.ChainSummary) string {
 	r.add(len(s.Models) > 0, "%s", strings.Join(s.Models, ", "))
 	r.add(s.Failed > 0, "%d failed", s.Failed)
 	text := r.behind("; ") + tokens(s.Tokens)
-	if s.Cost != nil {
-		text += "; " + dollars(*s.Cost)
-		if s.Unpriced > 0 {
-			text += fmt.Sprintf(" without %s whose price is not known", plural.Of(s.Unpriced, "act"))
-		}
+	if s.Cost == nil {
+		return text
 	}
-	return text
+	return text + "; " + dollars(*s.Cost) + pick(s.Unpriced > 0, fmt.Sprintf(" without %s whose price is not known", plural.Of(s.Unpriced, "act")), "")
 }
 
 func tokens(t *docket.Tokens) string {
 	if t == nil {
 		return ""
 	}
-	cached := ""
-	if t.Cached > 0 {
-		cached = fmt.Sprintf(" (%d from a cache)", t.Cached)
-	}
+	cached := pick(t.Cached > 0, fmt.Sprintf(" (%d from a cache)", t.Cached), "")
 	return fmt.Sprintf("; %s read%s, %d written", plural.Of(t.Input, "token"), cached, t.Output)
 }
 
 func (p *printer) act(a *docket.RecordedAct, lines int) {
 	p.line("%s", p.bold(fmt.Sprintf("%d. %s  %s", a.Number, a.Time, plain(a.Action))))
 	p.text("   ", a.Record+facts(a))
-	if from := file(a); from != "" {
-		p.text("   ", from)
-	}
-	if a.Fault != "" {
-		p.warning("   ", "it cannot be read: "+a.Fault)
-	}
-	if a.Repeats > 0 {
-		p.text("   ", fmt.Sprintf("its prompt repeats %s", plural.Of(a.Repeats, "message")))
-	}
+	p.text("   ", file(a))
+	p.warnIf(a.Fault != "", "   ", "it cannot be read: %s", a.Fault)
+	p.textIf(a.Repeats > 0, "   ", "its prompt repeats %s", plural.Of(a.Repeats, "message"))
 	for i := range a.Messages {
 		if m := &a.Messages[i]; m.Part != "observed" { // what the jury is told of it stands below
 			p.message(m, lines)
 		}
 	}
-	if a.Again > 0 {
-		p.text("   ", fmt.Sprintf("the answer is again that of message %d", a.Again))
-	}
+	p.textIf(a.Again > 0, "   ", "the answer is again that of message %d", a.Again)
 	for _, text := range troubles(a) {
 		p.warning("   ", text)
 	}
@@ -382,11 +352,7 @@ func file(a *docket.RecordedAct) string {
 	if json.Unmarshal(a.Observed.Request.Headers, &h) != nil {
 		return ""
 	}
-	text := fmt.Sprintf("from %s, %s, of the file %s", h.File, h.Place, h.SHA256)
-	if h.SaidAt != "" {
-		text += "; by its word said at " + h.SaidAt
-	}
-	return text
+	return fmt.Sprintf("from %s, %s, of the file %s%s", h.File, h.Place, h.SHA256, pick(h.SaidAt != "", "; by its word said at "+h.SaidAt, ""))
 }
 
 func milliseconds(n int64) string { return (time.Duration(n) * time.Millisecond).String() }
@@ -414,33 +380,17 @@ func (p *printer) message(m *subject.Message, most int) {
 	if more := cmp.Or(m.ToolName, m.Name); more != "" && m.Role != subject.Assistant {
 		who += " " + more
 	}
-	if m.CallNumber > 0 {
-		who += fmt.Sprintf(", for call %d in message %d", m.CallPlace, m.CallNumber)
-	}
-	if m.Failed {
-		who += ", failed"
-	}
-	number := ""
-	if m.Number > 0 {
-		number = fmt.Sprintf("%d ", m.Number)
-	}
-	p.line("   %s", p.dim(number+who))
+	who += pick(m.CallNumber > 0, fmt.Sprintf(", for call %d in message %d", m.CallPlace, m.CallNumber), "") + pick(m.Failed, ", failed", "")
+	p.line("   %s", p.dim(pick(m.Number > 0, fmt.Sprintf("%d ", m.Number), "")+who))
 	text := strings.TrimRight(m.Text, "\n")
 	left := 0
 	if rows := strings.Split(text, "\n"); most > 0 && len(rows) > most {
 		text, left = strings.Join(rows[:most], "\n"), len(rows)-most
 	}
-	if text != "" {
-		p.text("     ", text)
-	}
-	if left > 0 {
-		p.line("     %s", p.dim(fmt.Sprintf("… %s more: --lines 0 shows them", plural.Of(left, "line"))))
-	}
+	p.textIf(text != "", "     ", "%s", text)
+	p.lineIf(left > 0, "     %s", p.dim(fmt.Sprintf("… %s more: --lines 0 shows them", plural.Of(left, "line"))))
 	for _, call := range m.ToolCalls {
-		result := ""
-		if call.Result > 0 {
-			result = fmt.Sprintf("  (answered by message %d)", call.Result)
-		}
+		result := pick(call.Result > 0, fmt.Sprintf("  (answered by message %d)", call.Result), "")
 		p.text("     ", fmt.Sprintf("calls %s %s%s", call.Name, call.Arguments, result))
 	}
 }
@@ -490,7 +440,6 @@ func answers(ctx context.Context, i *installation.Installation, io stdio, s duti
 	return facts.Report(duties.AIAct(), found, expired, i.Ledger.Origin(), fingerprint.String()), nil
 }
 
-// reportCode is the exit code of a report; nil: 0.
 func reportCode(r *duties.Report) error {
 	refuted := func(l duties.Line) bool { return l.Refuted > 0 }
 	if slices.ContainsFunc(r.Clauses, func(c duties.Clause) bool { return slices.ContainsFunc(c.Lines, refuted) }) {
@@ -500,18 +449,11 @@ func reportCode(r *duties.Report) error {
 }
 
 func reportHead(r *duties.Report) string {
-	of := "every agent"
-	if r.Agent != "" {
-		of = fmt.Sprintf("the agent %q", r.Agent)
-	}
-	text := fmt.Sprintf("%s (mapping %s, version %d): records of %s in the log %s", r.Mapping.Of, r.Mapping.ID, r.Mapping.Version, of, r.Log)
-	if r.From != "" {
-		text += ", from " + r.From
-	}
-	if r.To != "" {
-		text += ", before " + r.To
-	}
-	return text + ", " + plural.Of(r.Acts, "act")
+	var when remarks
+	when.add(r.From != "", "from %s", r.From)
+	when.add(r.To != "", "before %s", r.To)
+	return fmt.Sprintf("%s (mapping %s, version %d): records of %s in the log %s%s, %s", r.Mapping.Of, r.Mapping.ID, r.Mapping.Version,
+		pick(r.Agent != "", fmt.Sprintf("the agent %q", r.Agent), "every agent"), r.Log, when.behind(", "), plural.Of(r.Acts, "act"))
 }
 
 func (p *printer) duties(r *duties.Report) {
@@ -525,9 +467,7 @@ func (p *printer) duties(r *duties.Report) {
 		p.line("")
 		p.line("%s", p.bold("Article "+clause.ID))
 		p.text("  ", clause.Asks)
-		if clause.Applies != "" {
-			p.text("  ", "Applies "+clause.Applies+".")
-		}
+		p.textIf(clause.Applies != "", "  ", "Applies %s.", clause.Applies)
 		for n := range clause.Lines {
 			p.text("  ", inert("- "+dutyLine(&clause.Lines[n])))
 		}
@@ -550,27 +490,17 @@ func dutyLine(l *duties.Line) string {
 	if l.Records == 0 {
 		return strings.TrimSuffix(fmt.Sprintf("%s (%s): no record. %s", l.Shows, l.Members, l.Note), " ")
 	}
-	text := fmt.Sprintf("%s (%s): %s, from %s (%s) to %s (%s); %s", l.Shows, l.Members, plural.Of(l.Records, "record"), l.First.Record, l.First.Time, l.Last.Record, l.Last.Time, dutyProof(l))
-	if len(l.People) > 0 {
-		text += "; by " + strings.Join(l.People, ", ")
-	}
-	if l.Note != "" {
-		text += "; " + l.Note
-	}
-	return text
+	var more remarks
+	more.add(len(l.People) > 0, "by %s", strings.Join(l.People, ", "))
+	more.add(l.Note != "", "%s", l.Note)
+	return fmt.Sprintf("%s (%s): %s, from %s (%s) to %s (%s); %s%s", l.Shows, l.Members, plural.Of(l.Records, "record"), l.First.Record, l.First.Time, l.Last.Record, l.Last.Time,
+		dutyProof(l), more.behind("; "))
 }
 
 func dutyProof(l *duties.Line) string {
-	names := make([]string, len(l.Guarantees))
-	for i, g := range l.Guarantees {
-		names[i] = string(g)
-	}
-	text := fmt.Sprintf("%s of %d: %d proved", strings.Join(names, ", "), l.Records, l.Proved)
-	if l.NotProved > 0 {
-		text += fmt.Sprintf(", %d not proved", l.NotProved)
-	}
-	if l.Refuted > 0 {
-		text += fmt.Sprintf(", %d REFUTED", l.Refuted)
-	}
-	return text
+	var not remarks
+	not.add(l.NotProved > 0, "%d not proved", l.NotProved)
+	not.add(l.Refuted > 0, "%d REFUTED", l.Refuted)
+	names := joined(l.Guarantees, ", ", func(g verify.Guarantee) string { return string(g) })
+	return fmt.Sprintf("%s of %d: %d proved%s", names, l.Records, l.Proved, not.behind(", "))
 }

@@ -16,7 +16,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/juror/rules"
@@ -108,10 +107,7 @@ func (c *trialCmd) junitCase(at *attempt) junitCase {
 	case r == nil:
 		one.Skipped = &junitOutcome{Message: at.untried(nil)}
 	default:
-		said := fmt.Sprintf("%s %d/100 by %s%s", r.FinalVerdict, r.FinalScore, r.Phase3Judgment.Method, at.flags())
-		if compared := c.compared(at); compared != "" {
-			said += "  " + compared
-		}
+		said := fmt.Sprintf("%s %d/100 by %s%s", r.FinalVerdict, r.FinalScore, r.Phase3Judgment.Method, c.notes(at))
 		text := said + "\n\n" + r.Phase3Judgment.Rationale
 		for _, f := range findingsOf(at.trial) {
 			text += fmt.Sprintf("\n- message %d, %s, %s%s: “%s”", f.Message, f.Rule, f.Severity, inRecord(f.Finding), f.Quote)
@@ -125,7 +121,6 @@ func (c *trialCmd) junitCase(at *attempt) junitCase {
 	return one
 }
 
-// untried says why a case has no result.
 func (at *attempt) untried(said func(error) string) string {
 	if at.err != nil {
 		return said(at.err)
@@ -200,41 +195,22 @@ func (c *trialCmd) markdown(attempts []*attempt) ([]byte, error) {
 }
 
 func (c *trialCmd) heading(attempts []*attempt) string {
-	var failed, untried int
-	for _, at := range attempts {
-		switch {
-		case at.result() == nil:
-			untried++
-		case c.code(at) != 0:
-			failed++
-		}
-	}
-	var said []string
-	if failed > 0 {
-		said = append(said, fmt.Sprintf("%d of %s %s", failed, plural.Of(len(attempts), "case"), plural.Or(failed, "fails", "fail")))
-	}
-	if untried > 0 {
-		said = append(said, fmt.Sprintf("%s could not be tried", plural.Of(untried, "case")))
-	}
-	if said == nil {
-		return fmt.Sprintf("%s, and none fails", plural.Of(len(attempts), "case"))
-	}
+	untried := count(attempts, func(at *attempt) bool { return at.result() == nil })
+	failed := count(attempts, func(at *attempt) bool { return at.result() != nil && c.code(at) != 0 })
+	var said remarks
+	said.add(failed > 0, "%d of %s %s", failed, plural.Of(len(attempts), "case"), plural.Or(failed, "fails", "fail"))
+	said.add(untried > 0, "%s could not be tried", plural.Of(untried, "case"))
+	said.add(said == nil, "%s, and none fails", plural.Of(len(attempts), "case"))
 	return strings.Join(said, ", ")
 }
 
 func (c *trialCmd) markdownRow(at *attempt) string {
-	mark, r := "❌", at.result()
+	r := at.result()
 	if r == nil {
-		return fmt.Sprintf("| %s | %s | not tried | | |\n", mark, code(at.title()))
+		return fmt.Sprintf("| ❌ | %s | not tried | | |\n", code(at.title()))
 	}
-	if c.code(at) == 0 {
-		mark = "✅"
-	}
-	notes := strings.TrimSpace(at.flags() + "  " + c.compared(at))
-	if notes != "" {
-		notes = code(notes)
-	}
-	return fmt.Sprintf("| %s | %s | %s | %d | %s |\n", mark, code(at.title()), r.FinalVerdict, r.FinalScore, notes)
+	notes := strings.TrimSpace(c.notes(at))
+	return fmt.Sprintf("| %s | %s | %s | %d | %s |\n", pick(c.code(at) == 0, "✅", "❌"), code(at.title()), r.FinalVerdict, r.FinalScore, pick(notes == "", "", code(notes)))
 }
 
 // markdownDetail says why a case fails. It is "" for one that does not.
@@ -290,10 +266,8 @@ func code(s string) string {
 	for strings.Contains(s, fence) {
 		fence += "`"
 	}
-	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
-		s = " " + s + " "
-	}
-	return fence + s + fence
+	space := pick(strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`"), " ", "")
+	return fence + space + s + space + fence
 }
 
 // A SARIF 2.1.0 report: one run, a rule for each kind of finding, a result for each finding that stands at the end of a trial.
@@ -340,7 +314,6 @@ type sarifNotification struct {
 	Message sarifText `json:"message"`
 }
 
-// failed notes why what was found of a case says little or nothing.
 func (i *sarifInvocation) failed(text string) {
 	i.ExecutionSuccessful = false
 	i.ToolExecutionNotifications = append(i.ToolExecutionNotifications, sarifNotification{"error", sarifText{Text: inert(text)}})
@@ -415,9 +388,7 @@ func sarif(attempts []*attempt, page string) ([]byte, error) {
 			run.Results = append(run.Results, at.sarif(f, id, rules[id], r))
 		}
 	}
-	doc, err := json.Marshal(&sarifLog{sarifSchema, "2.1.0", []sarifRun{run}}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true),
-		jsontext.Multiline(true), jsontext.WithIndent("  "))
-	return append(doc, '\n'), err
+	return marshalIndented(&sarifLog{sarifSchema, "2.1.0", []sarifRun{run}}, jsontext.AllowInvalidUTF8(true))
 }
 
 func (at *attempt) sarif(f heldFinding, id string, index int, r *jury.Result) sarifResult {
@@ -461,7 +432,6 @@ func fingerprintOf(parts ...string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// A heldFinding is a finding, and who holds it at the end.
 type heldFinding struct {
 	jury.Finding
 	jurors []string
@@ -536,9 +506,7 @@ func sarifRuleOf(id, axis, page string) sarifRule {
 	rule.FullDescription = sarifText{Text: help.Wrong}
 	rule.Help = sarifText{Text: fmt.Sprintf("%s\n\nIt leaves alone: %s\n\nWhat to do: %s", help.Wrong, help.Leaves, help.Do),
 		Markdown: fmt.Sprintf("%s\n\n**It leaves alone:** %s\n\n**What to do:** %s", help.Wrong, help.Leaves, help.Do)}
-	if page != "" {
-		rule.HelpURI = page + "#" + id
-	}
+	rule.HelpURI = pick(page != "", page+"#"+id, "")
 	return rule
 }
 

@@ -15,7 +15,6 @@ import (
 	"jurat/evidence"
 	"jurat/internal/atomicfile"
 	"jurat/internal/docket"
-	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/plural"
 	"jurat/reputation"
@@ -73,13 +72,7 @@ func (c *reputationCmd) policy() (*reputation.Policy, error) {
 	if c.PolicyFile == "" {
 		return reputation.DefaultPolicy(), nil
 	}
-	doc, err := readFile(c.PolicyFile)
-	if err != nil {
-		return nil, err
-	}
-	p, err := reputation.ParsePolicy(doc)
-	fault.While(&err, "%s", c.PolicyFile)
-	return p, err
+	return parsed(c.PolicyFile, reputation.ParsePolicy)
 }
 
 func (c *reputationCmd) checkFlags() error {
@@ -101,11 +94,8 @@ func (c *reputationCmd) checkFlags() error {
 // gatherer makes a Gatherer, and says what to do if it is not known who the agent is.
 func gatherer(config reputation.Config) (*reputation.Gatherer, error) {
 	g, err := reputation.NewGatherer(config)
-	if errors.Is(err, reputation.ErrIdentity) {
-		return nil, hint(err, "only agents that sealed records have a reputation, whatever trials of transcripts found; --trust brings a trust file with the agent's key "+
-			"('jurat trust' writes it), and --ca names the CA that certified it")
-	}
-	return g, err
+	return g, hintIf(reputation.ErrIdentity, err, "only agents that sealed records have a reputation, whatever trials of transcripts found; "+
+		"--trust brings a trust file with the agent's key ('jurat trust' writes it), and --ca names the CA that certified it")
 }
 
 func (c *reputationCmd) fromFiles(ctx context.Context, io stdio, config reputation.Config) error {
@@ -129,9 +119,7 @@ func (c *reputationCmd) fromFiles(ctx context.Context, io stdio, config reputati
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if lies(report) {
-			fmt.Fprintf(io.err, "jurat: %s: refuted; what of it is not proved does not count ('jurat verify' says why)\n", name)
-		}
+		io.tellIf(lies(report), "%s: refuted; what of it is not proved does not count ('jurat verify' says why)", name)
 		told(int64(n+1), int64(len(c.Files)))
 	}
 	return c.tell(io, g)
@@ -172,10 +160,14 @@ func (c *reputationCmd) fromLog(ctx context.Context, i *installation.Installatio
 		return err
 	}
 	if len(fact.Actor)+len(fact.Subject) == 0 {
-		return unknownAgent(fmt.Errorf("the log has no record of an agent %q, and no judgment about one", c.Agent))
+		return noSuchAgent(c.Agent)
 	}
 	g.Log(fact)
 	return c.tell(io, g)
+}
+
+func noSuchAgent(name string) error {
+	return unknownAgent(fmt.Errorf("the log has no record of an agent %q, and no judgment about one", name))
 }
 
 func unknownAgent(err error) error {
@@ -267,7 +259,7 @@ func (c *reputationCmd) tell(io stdio, g *reputation.Gatherer) error {
 		return err
 	}
 	if c.JSON {
-		err = io.print(v)
+		err = io.print(v, nil)
 	} else {
 		err = c.describe(io, v)
 	}
@@ -281,9 +273,7 @@ func (c *reputationCmd) describe(io stdio, v *reputation.View) error {
 	for i := range v.Classes {
 		p.text("  ", classLine(&v.Classes[i], v))
 	}
-	if len(v.Classes) == 0 {
-		p.text("  ", "No sealed record of this agent was judged by anybody whose word counts.")
-	}
+	p.textIf(len(v.Classes) == 0, "  ", "No sealed record of this agent was judged by anybody whose word counts.")
 	p.text("  ", coverageLine(v))
 	for i := range v.Completeness {
 		p.text("  ", completenessLine(&v.Completeness[i]))
@@ -291,9 +281,8 @@ func (c *reputationCmd) describe(io stdio, v *reputation.View) error {
 	for _, one := range v.Incidents {
 		p.text("  ", fmt.Sprintf("Incident: the key %s was revoked from %s on (%s). Records since do not count.", one.KeyID.Short(), one.From, one.Source))
 	}
-	if n := len(v.Allegations); n > 0 {
-		p.text("  ", plural.Of(n, "trial")+" of transcripts, which anybody can write: allegations, not counted.")
-	}
+	n := len(v.Allegations)
+	p.textIf(n > 0, "  ", "%s of transcripts, which anybody can write: allegations, not counted.", plural.Of(n, "trial"))
 	for _, line := range leftOutLines(v) {
 		p.text("  ", line)
 	}
@@ -309,10 +298,10 @@ func (c *reputationCmd) describe(io stdio, v *reputation.View) error {
 }
 
 func whoseKeys(v *reputation.View) string {
-	if v.Identity.By == "cas" {
+	switch {
+	case v.Identity.By == "cas":
 		return "The agent whose keys the CA " + inert(v.Identity.CA) + " certified."
-	}
-	if len(v.Identity.Keys) == 0 {
+	case len(v.Identity.Keys) == 0:
 		return "The agent as recorders name it: the trust file has no key of it."
 	}
 	return "The agent with the " + plural.Of(len(v.Identity.Keys), "key") + " that the trust file gives it."
@@ -320,26 +309,25 @@ func whoseKeys(v *reputation.View) string {
 
 func classLine(k *reputation.Class, v *reputation.View) string {
 	counts := fmt.Sprintf("%d passed, %d failed, %d undecided", k.Good.Units, k.Bad.Units, k.Neither)
+	what := "no number, as judgments are missing"
 	switch k.Status {
 	case reputation.Scored:
-		return fmt.Sprintf("%s: between %s and %s (%s)", k.Title(), percent(k.Bounds.Lower), percent(k.Bounds.Upper), counts)
+		what = fmt.Sprintf("between %s and %s", percent(k.Bounds.Lower), percent(k.Bounds.Upper))
 	case reputation.TooFew:
-		return fmt.Sprintf("%s: too few for a number (%s; old records and verdicts over many records weigh less; the least is %d)", k.Title(), counts, v.Minimum)
+		what = "too few for a number"
+		counts += fmt.Sprintf("; old records and verdicts over many records weigh less; the least is %d", v.Minimum)
 	case reputation.Uncounted:
-		return fmt.Sprintf("%s: no number, by the policy (%s)", k.Title(), counts)
+		what = "no number, by the policy"
 	case reputation.Unproved:
-		return fmt.Sprintf("%s: no number, as judgments are not proved to be in the log (%s)", k.Title(), counts)
+		what = "no number, as judgments are not proved to be in the log"
 	}
-	return fmt.Sprintf("%s: no number, as judgments are missing (%s)", k.Title(), counts)
+	return fmt.Sprintf("%s: %s (%s)", k.Title(), what, counts)
 }
 
 func percent(perMyriad int64) string { return fmt.Sprintf("%d.%02d %%", perMyriad/100, perMyriad%100) }
 
 func coverageLine(v *reputation.View) string {
-	of := fmt.Sprintf("%d that are at hand and count", v.Coverage.Known)
-	if v.Coverage.Total > 0 {
-		of = fmt.Sprintf("all %d", v.Coverage.Total)
-	}
+	of := pick(v.Coverage.Total > 0, fmt.Sprintf("all %d", v.Coverage.Total), fmt.Sprintf("%d that are at hand and count", v.Coverage.Known))
 	return fmt.Sprintf("Judged: %d of the records that the agent sealed itself, of %s: %s. They were chosen by the operator, not drawn.", v.Coverage.Judged, of, percent(v.Coverage.PerMyri))
 }
 
@@ -356,10 +344,7 @@ func completenessLine(l *reputation.LogView) string {
 		"uncounted": "the log has older records that it did not count",
 		"tail":      "later ones may exist: only the log's entries show that (--checkpoint and --entries)",
 	}[j.Rule]
-	if why != "" {
-		said += "; " + why
-	}
-	return said + "."
+	return said + pick(why != "", "; "+why, "") + "."
 }
 
 func first(numbers []int64) int64 {
@@ -370,20 +355,11 @@ func first(numbers []int64) int64 {
 }
 
 func leftOutLines(v *reputation.View) (lines []string) {
-	type kind struct {
-		what reputation.What
-		rule string
-	}
-	count := map[kind]int{}
-	var order []kind
-	for _, o := range v.LeftOut {
-		k := kind{o.What, o.Rule}
-		if count[k]++; count[k] == 1 {
-			order = append(order, k)
+	for i, o := range v.LeftOut {
+		same := func(l reputation.Omission) bool { return l.What == o.What && l.Rule == o.Rule }
+		if slices.IndexFunc(v.LeftOut, same) == i {
+			lines = append(lines, fmt.Sprintf("Left out: %s, rule %s (--json lists them).", plural.Of(count(v.LeftOut, same), string(o.What)), o.Rule))
 		}
-	}
-	for _, k := range order {
-		lines = append(lines, fmt.Sprintf("Left out: %s, rule %s (--json lists them).", plural.Of(count[k], string(k.what)), k.rule))
 	}
 	return lines
 }

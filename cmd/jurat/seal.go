@@ -65,7 +65,7 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return actHint(err)
 		}
 		if !done.Bound {
-			fmt.Fprintf(io.err, "jurat: hint: the %s is not bound to what it is about: this log has no record %q\n",
+			io.tell("hint: the %s is not bound to what it is about: this log has no record %q",
 				draft.ActionType, draft.OriginalResponseID)
 		}
 		return printSealed(ctx, io, i, done)
@@ -83,13 +83,10 @@ func printSealed(ctx context.Context, io stdio, i *installation.Installation, do
 		return err
 	}
 	id := done.Record.Payload.RecordID
-	if done.Before {
-		fmt.Fprintf(io.err, "jurat: hint: record %s was in the log already; nothing was added\n", id)
-	}
-	return hint(io.print(proved), "record %s is in the log; 'jurat log prove %s' prints it", id, id)
+	io.tellIf(done.Before, "hint: record %s was in the log already; nothing was added", id)
+	return hint(io.print(proved, nil), "record %s is in the log; 'jurat log prove %s' prints it", id, id)
 }
 
-// signFlags say by what a payload is signed that another installation seals.
 type signFlags struct {
 	SignOnly bool     `name:"sign-only" help:"Only sign, with your own key: an installation elsewhere seals what is printed."`
 	Key      []string `placeholder:"FILE" help:"With --sign-only: your private key, PKCS #8 in PEM. A second one makes the second signature."`
@@ -133,13 +130,10 @@ func (c *sealCmd) sign(ctx context.Context, io stdio) (err error) {
 		return err
 	}
 	signed, err := client.SignApart(doc, apart, append(signers, onToken...)...)
-	if errors.Is(err, token.ErrUnavailable) {
-		return err
+	if !errors.Is(err, token.ErrUnavailable) {
+		err = hint(err, "'docs/format.md' lists the fields")
 	}
-	if err != nil {
-		return hint(err, "'docs/format.md' lists the fields")
-	}
-	return io.print(signed)
+	return io.print(signed, err)
 }
 
 func (c *sealCmd) onToken(ctx context.Context, helper *token.Helper) ([]evidence.Signer, error) {
@@ -177,20 +171,15 @@ func (c *sealCmd) prepare(io stdio, doc []byte) error {
 func readKeys[K any](files []string, parse func([]byte) (K, error)) ([]K, error) {
 	var keys []K
 	for _, file := range files {
-		text, err := readFile(file)
+		key, err := parsed(file, parse)
 		if err != nil {
 			return nil, err
-		}
-		key, err := parse(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		keys = append(keys, key)
 	}
 	return keys, nil
 }
 
-// accept takes in what its owner has signed.
 func (c *sealCmd) accept(ctx context.Context, a *app, io stdio, doc []byte) error {
 	signed, err := c.signed(doc)
 	if err != nil {
@@ -207,16 +196,15 @@ func (c *sealCmd) accept(ctx context.Context, a *app, io stdio, doc []byte) erro
 		p := &signed.Payload
 		switch {
 		case !done.Bound:
-			fmt.Fprintf(io.err, "jurat: hint: the %s is not bound to what it is about: this log has no record %q\n", p.ActionType, p.OriginalResponseID)
+			io.tell("hint: the %s is not bound to what it is about: this log has no record %q", p.ActionType, p.OriginalResponseID)
 		case !done.Names.IsZero():
-			fmt.Fprintf(io.err, "jurat: hint: the %s is not bound to what it is about: it is signed without the digest of record %q in saw, which is %s\n",
+			io.tell("hint: the %s is not bound to what it is about: it is signed without the digest of record %q in saw, which is %s",
 				p.ActionType, p.OriginalResponseID, done.Names)
 		}
 		return printSealed(ctx, io, i, done)
 	})
 }
 
-// signed reads a record file, or puts together a payload and signatures from files of their own.
 func (c *sealCmd) signed(doc []byte) (*evidence.Record, error) {
 	if len(c.Signatures) == 0 {
 		r, _, err := evidence.Read(doc)
@@ -294,7 +282,6 @@ func named(s *erasure.Setting) []string {
 	return list
 }
 
-// withholdFlag says which texts are left out of what is printed.
 type withholdFlag struct {
 	Withhold []string `help:"Leave out the text of this field, which was sealed apart; 'all' leaves out every one. May be given several times." placeholder:"POINTER" sep:"none"`
 }
@@ -316,7 +303,7 @@ func (f *withholdFlag) disclose(ctx context.Context, i *installation.Installatio
 	disclosed := make([]*evidence.Record, len(records))
 	for n, r := range records {
 		if disclosed[n], err = i.Apart.Disclose(ctx, r, withheld); errors.Is(err, erasure.ErrDamaged) || errors.Is(err, evidence.ErrDisclosure) {
-			return nil, hint(err, "--withhold leaves it out, and the proofs stand; 'jurat log fsck' looks for more of the kind")
+			err = hint(err, "--withhold leaves it out, and the proofs stand; 'jurat log fsck' looks for more of the kind")
 		}
 		if err != nil {
 			return nil, err
@@ -364,21 +351,9 @@ func (p *printer) apart(indent string, a *apartTexts, ofMany bool) {
 }
 
 func (p *printer) few(indent, what string, f fewTexts, ofMany bool) {
-	var names []string
-	for _, text := range f.first {
-		name := text[1]
-		if ofMany {
-			name += " of record " + text[0]
-		}
-		names = append(names, name)
-	}
-	more := ""
-	if f.count > len(f.first) {
-		more = fmt.Sprintf(", and %d more", f.count-len(f.first))
-	}
-	if f.count > 0 {
-		p.text(indent, what+strings.Join(names, ", ")+more+".")
-	}
+	names := joined(f.first, ", ", func(text [2]string) string { return text[1] + pick(ofMany, " of record "+text[0], "") })
+	more := pick(f.count > len(f.first), fmt.Sprintf(", and %d more", f.count-len(f.first)), "")
+	p.textIf(f.count > 0, indent, "%s%s%s.", what, names, more)
 }
 
 type apartCmd struct {
@@ -463,10 +438,10 @@ func (c *eraseCmd) told(io stdio, done *erasure.Erased) {
 		case q.Part:
 			what = "quotes a part of the text"
 		}
-		fmt.Fprintf(io.err, "jurat: record %s: %s: %s of %s %q %s\n", q.RecordID, q.Member, plain(q.Action), q.Role, q.Actor, what)
+		io.tell("record %s: %s: %s of %s %q %s", q.RecordID, q.Member, plain(q.Action), q.Role, q.Actor, what)
 	}
 	for _, pointer := range done.TooShort {
-		fmt.Fprintf(io.err, "jurat: %s: it holds no text of 8 characters or more, so it was not looked for in other records\n", pointer)
+		io.tell("%s: it holds no text of 8 characters or more, so it was not looked for in other records", pointer)
 	}
 }
 

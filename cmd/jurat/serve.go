@@ -22,7 +22,6 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/fault"
 	"jurat/internal/installation"
-	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/openid"
 	"jurat/internal/schedule"
@@ -63,7 +62,6 @@ type oidcFlags struct {
 	RoleOf     []string `name:"oidc-role" placeholder:"GROUP=ROLE" help:"What a group may do. May be given several times." sep:"none"`
 }
 
-// provider asks the provider that the flags name, if they name one.
 func (f *oidcFlags) provider(ctx context.Context, i *installation.Installation) (*openid.Provider, error) {
 	if f.Issuer == "" {
 		return nil, nil
@@ -194,18 +192,18 @@ func listeners(makers ...func() func(trial.Event)) func() func(trial.Event) {
 func (c *serveCmd) welcome(ctx context.Context, io stdio, s *server.Server, at string) error {
 	switch {
 	case !isLoopback(c.Addr) && c.TLSKey == "" && len(c.Origin) == 0:
-		fmt.Fprintf(io.err, "jurat: people on other machines cannot sign in over plain http, because browsers keep sessions over https only; programs can send their token\n")
-		fmt.Fprintf(io.err, "jurat: hint: --tls-cert and --tls-key serve https; or a proxy on this machine does, with --origin https://NAME and without --addr\n")
+		io.tell("people on other machines cannot sign in over plain http, because browsers keep sessions over https only; programs can send their token")
+		io.tell("hint: --tls-cert and --tls-key serve https; or a proxy on this machine does, with --origin https://NAME and without --addr")
 	case c.LogJSON || terminalOf(io.err) == nil:
-		fmt.Fprintf(io.err, "jurat: 'jurat access grant --link --at %s' prints a link that signs one person in, once\n", at)
+		io.tell("'jurat access grant --link --at %s' prints a link that signs one person in, once", at)
 	default:
 		link, err := s.SignInLink(ctx, string(c.Name), access.PeopleRoles()...)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(io.err, "jurat: sign in once as %s, within the hour: %s%s\n", c.Name, at, link)
+		io.tell("sign in once as %s, within the hour: %s%s", c.Name, at, link)
 	}
-	fmt.Fprintf(io.err, "jurat: Ctrl-C ends it\n")
+	io.tell("Ctrl-C ends it")
 	return nil
 }
 
@@ -247,7 +245,7 @@ func (c *serveCmd) stopTracing(ctx context.Context, t *tracing.Tracing, io stdio
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if err := t.Stop(ctx); err != nil {
-		fmt.Fprintf(io.err, "jurat: the last traces were not sent: %v\n", err)
+		io.tell("the last traces were not sent: %v", err)
 	}
 }
 
@@ -299,7 +297,6 @@ func (c *serveCmd) mayListen(ctx context.Context, a *app) error {
 		"--origin https://NAME says that a proxy ends TLS before it; 'jurat access grant' makes a token; without --addr it answers on this machine alone")
 }
 
-// isLoopback reports whether only this machine can reach an address.
 func isLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -309,7 +306,6 @@ func isLoopback(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// listenAt listens at the address that a flag names, with TLS if there is a key.
 func listenAt(flag, address, cert, key string, protocols ...string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -325,7 +321,6 @@ func listenAt(flag, address, cert, key string, protocols ...string) (net.Listene
 	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: protocols}), nil
 }
 
-// address is what people type to reach it.
 func (c *serveCmd) address(l net.Listener) string {
 	if len(c.Origin) > 0 {
 		return c.Origin[0]
@@ -428,7 +423,7 @@ func (c *accessGrantCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(io.err, "jurat: %s may act as %v until %s; 'jurat access revoke %s' ends it\n",
+		io.tell("%s may act as %v until %s; 'jurat access revoke %s' ends it",
 			g.Name, g.Roles, g.Until.UTC().Format(keyTime), g.Token)
 		return io.line("%s", token)
 	})
@@ -471,12 +466,8 @@ func (c *accessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		t := table{heads: []head{{name: "token", rank: 1}, {name: "roles", rank: 2}, {name: "until", rank: 3}, {name: "state"}, {name: "name"}}}
 		for _, g := range lines.Grants {
-			session := ""
-			if g.Session {
-				session = " (session of a browser)"
-			}
-			t.row(g.Token, strings.Join(g.Roles, ","), g.NotAfter, g.State, g.Name+session)
-			t.below(fmt.Sprintf("%s: %s", g.By, g.Reason), "")
+			t.row(g.Token, strings.Join(g.Roles, ","), g.NotAfter, g.State, g.Name+pick(g.Session, " (session of a browser)", ""))
+			t.below(true, "", "%s: %s", g.By, g.Reason)
 		}
 		return c.answer(io, lines, func(p *printer) {
 			p.table(&t)
@@ -521,39 +512,33 @@ func (c *accessPublishCmd) Run(ctx context.Context, a *app, _ stdio) error {
 	if err != nil {
 		return err
 	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		what, err := c.what(ctx, i)
+		if err != nil {
+			return err
+		}
+		return registerOf(i).Publish(ctx, what, !c.Undo, why.Reason, why.By)
+	})
+}
+
+func (c *accessPublishCmd) what(ctx context.Context, i *installation.Installation) (access.What, error) {
 	if c.Agent {
-		return a.with(ctx, func(i *installation.Installation) error { return c.agent(ctx, i, why) })
+		known, err := i.Ledger.CountsFrom(ctx, evidence.RoleAgent, c.Chain, 0)
+		if err == nil && !known && !c.Undo {
+			err = noSuchAgent(c.Chain)
+		}
+		return access.What{Agent: c.Chain}, err
 	}
-	return a.with(ctx, func(i *installation.Installation) error { return c.chain(ctx, i, why) })
-}
-
-func (c *accessPublishCmd) agent(ctx context.Context, i *installation.Installation, why keys.Why) error {
-	known, err := i.Ledger.CountsFrom(ctx, evidence.RoleAgent, c.Chain, 0)
-	if err != nil {
-		return err
-	}
-	if !known && !c.Undo {
-		return unknownAgent(fmt.Errorf("the log has no record of an agent %q, and no judgment about one", c.Chain))
-	}
-	return registerOf(i).Publish(ctx, access.What{Agent: c.Chain}, !c.Undo, why.Reason, why.By)
-}
-
-func (c *accessPublishCmd) chain(ctx context.Context, i *installation.Installation, why keys.Why) error {
 	records, _, err := i.Ledger.InChain(ctx, c.Chain, 0)
-	if err != nil {
-		return err
-	}
-	if len(records) > 0 {
-		return registerOf(i).Publish(ctx, access.What{Chain: c.Chain}, !c.Undo, why.Reason, why.By)
+	if err != nil || len(records) > 0 {
+		return access.What{Chain: c.Chain}, err
 	}
 	record, err := i.Ledger.Record(ctx, c.Chain)
 	switch {
 	case errors.Is(err, ledger.ErrNotFound):
-		return hint(fmt.Errorf("the log has no chain and no record %q", c.Chain), "name a chain_id, a trial, or the id of a record that is in no chain")
-	case err != nil:
-		return err
-	case record.Payload.ChainID != "":
-		return hint(fmt.Errorf("record %s is in the chain %q, which is read as a whole or not at all", c.Chain, record.Payload.ChainID), "name the chain")
+		err = hint(fmt.Errorf("the log has no chain and no record %q", c.Chain), "name a chain_id, a trial, or the id of a record that is in no chain")
+	case err == nil && record.Payload.ChainID != "":
+		err = hint(fmt.Errorf("record %s is in the chain %q, which is read as a whole or not at all", c.Chain, record.Payload.ChainID), "name the chain")
 	}
-	return registerOf(i).Publish(ctx, access.What{Record: c.Chain}, !c.Undo, why.Reason, why.By)
+	return access.What{Record: c.Chain}, err
 }

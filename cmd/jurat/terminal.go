@@ -10,7 +10,6 @@ import (
 	"log"
 	"log/slog"
 	"os"
-	"reflect"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -46,15 +45,16 @@ func (io stdio) guarded() stdio {
 
 // passing are the streams behind the doors, for a program that the user has jurat start: what that program writes is its own and passes as it is,
 // to a terminal if there is one.
-func (io stdio) passing() (out, err io.Writer) {
-	out, err = io.out, io.err
-	if o, guarded := out.(outlet); guarded {
-		out = o.to
+func (io stdio) passing() (out, err io.Writer) { return behind(io.out), behind(io.err) }
+
+func behind(out io.Writer) io.Writer {
+	switch door := out.(type) {
+	case outlet:
+		return door.to
+	case *messages:
+		return door.to
 	}
-	if m, guarded := err.(*messages); guarded {
-		err = m.to
-	}
-	return out, err
+	return out
 }
 
 // inert shows control and direction-changing characters instead of obeying them: an agent on trial must not be able
@@ -76,7 +76,6 @@ func obeyed(c rune) bool {
 	return unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) || unicode.Is(unicode.Zl, c) || unicode.Is(unicode.Zp, c)
 }
 
-// inertLines is inert for a text of several lines.
 func inertLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {
@@ -194,24 +193,29 @@ func (m *messages) line(line string) error {
 	return err
 }
 
+// tell says something beside the result, in a line on stderr.
+func (io stdio) tell(format string, args ...any) { io.tellIf(true, format, args...) }
+
+func (io stdio) tellIf(applies bool, format string, args ...any) {
+	if applies {
+		fmt.Fprintln(io.err, noteBegins+fmt.Sprintf(format, args...))
+	}
+}
+
 // fail says what went wrong, and what to do next.
 func (io stdio) fail(what, hint string) {
 	if m, ok := io.err.(*messages); ok && m.log != nil {
-		if hint == "" {
-			m.log.Error(what)
-		} else {
-			m.log.Error(what, "hint", hint)
+		var more []any
+		if hint != "" {
+			more = []any{"hint", hint}
 		}
+		m.log.Error(what, more...)
 		return
+	} else if ok {
+		io.err = &messages{to: m.to, lossy: m.lossy} // also where notes are left out
 	}
-	to := io.err
-	if m, ok := io.err.(*messages); ok {
-		to = &messages{to: m.to, lossy: m.lossy} // also where notes are left out
-	}
-	fmt.Fprintf(to, "jurat: %s\n", what)
-	if hint != "" {
-		fmt.Fprintf(to, "jurat: hint: %s\n", hint)
-	}
+	io.tell("%s", what)
+	io.tellIf(hint != "", "hint: %s", hint)
 }
 
 // logger returns a server's log, on stderr. With asJSON, messages become lines of this log. From now on no caller waits for the reader
@@ -262,7 +266,6 @@ func (io stdio) flush() {
 	}
 }
 
-// escaping is where lines of JSON go.
 type escaping struct{ to io.Writer }
 
 func (e escaping) Write(line []byte) (int, error) {
@@ -304,7 +307,6 @@ func bare(out io.Writer) io.Writer {
 	return out
 }
 
-// line prints one line for people.
 func (io stdio) line(format string, args ...any) error {
 	p := newPrinter(io.out)
 	p.line(format, args...)
@@ -324,7 +326,11 @@ func (io stdio) document(doc []byte) error {
 	return err
 }
 
-func (io stdio) print(file interface{ Marshal() ([]byte, error) }) error {
+// print prints a file, unless making it failed.
+func (io stdio) print(file marshaler, err error) error {
+	if err != nil {
+		return err
+	}
 	doc, err := file.Marshal()
 	if err != nil {
 		return err
@@ -390,8 +396,8 @@ func (w *inertJSONWriter) Write(p []byte) (int, error) {
 }
 
 // marshalIndented is a value as a document of JSON, for machines and for people who look at it.
-func marshalIndented(v any) ([]byte, error) {
-	doc, err := json.Marshal(v, json.Deterministic(true), jsontext.Multiline(true), jsontext.WithIndent("  "))
+func marshalIndented(v any, more ...json.Options) ([]byte, error) {
+	doc, err := json.Marshal(v, append(more, json.Deterministic(true), jsontext.Multiline(true), jsontext.WithIndent("  "))...)
 	return append(doc, '\n'), err
 }
 
@@ -403,37 +409,25 @@ func (s shown) Format(state fmt.State, verb rune) {
 	_, _ = io.WriteString(state, inert(text)) // into fmt's buffer
 }
 
-// show has values printed inert. Numbers are, and painted text was made of what is.
+// show has values printed inert. Painted text was made of what is.
 func show(args []any) {
 	for i, arg := range args {
 		switch value := arg.(type) {
-		case painted:
-			continue
+		case painted, int: // a number may be a width
 		case error:
 			args[i] = shown{oneLine(value)}
-			continue
+		default:
+			args[i] = shown{arg}
 		}
-		switch kind := reflect.ValueOf(arg).Kind(); {
-		case kind >= reflect.Bool && kind <= reflect.Complex128:
-			if _, named := arg.(fmt.Stringer); !named {
-				continue
-			}
-		}
-		args[i] = shown{arg}
 	}
 }
 
 // terminalOf is the terminal behind a writer, or nil.
 func terminalOf(out io.Writer) *os.File {
-	if o, ok := out.(outlet); ok {
-		out = o.to
+	if m, ok := out.(*messages); ok && m.lossy != nil {
+		out = m.lossy.to
 	}
-	if m, ok := out.(*messages); ok {
-		if out = m.to; m.lossy != nil {
-			out = m.lossy.to
-		}
-	}
-	if file, ok := out.(*os.File); ok && isTerminal(file) {
+	if file, ok := behind(out).(*os.File); ok && isTerminal(file) {
 		return file
 	}
 	return nil
@@ -510,23 +504,18 @@ func progress(io stdio, what string) func(done, total int64) {
 	return func(done, total int64) {
 		if time.Since(last) >= time.Second {
 			last = time.Now()
-			fmt.Fprintf(io.err, "jurat: %s\n", howFar(what, done, total, last.Sub(begin)))
+			io.tell("%s", howFar(what, done, total, last.Sub(begin)))
 		}
 	}
 }
 
-// howFar says how far something has come in a time.
 func howFar(what string, done, total int64, in time.Duration) string {
 	text := fmt.Sprintf("%s: %d of %d", what, done, total)
 	if done <= 0 || in <= 0 {
 		return text
 	}
 	rate := float64(done) / in.Seconds()
-	if rate < 100 {
-		text += fmt.Sprintf(", %.2g a second", rate)
-	} else {
-		text += fmt.Sprintf(", %.0f a second", rate)
-	}
+	text += fmt.Sprintf(pick(rate < 100, ", %.2g a second", ", %.0f a second"), rate)
 	if done >= total {
 		return text
 	}

@@ -38,10 +38,7 @@ func newTranscript(out io.Writer, silent bool) *transcript {
 func (t *transcript) opening(folder string, on *subject.Case, s *jury.Settings) {
 	t.on = on
 	t.line("%s", t.bold("The case of "+nameOfAgent(on)))
-	if folder != "" {
-		folder += ": "
-	}
-	t.line("  %s%s, evidence %s", folder, plural.Of(len(on.Messages), "message"), on.Digest())
+	t.line("  %s%s, evidence %s", pick(folder != "", folder+": ", ""), plural.Of(len(on.Messages), "message"), on.Digest())
 	for _, line := range aboutCase(on) {
 		t.text("  ", line)
 	}
@@ -58,29 +55,20 @@ func nameOfAgent(on *subject.Case) string {
 	return cmp.Or(on.Card.Name, "an agent without a card")
 }
 
-// aboutCase says what of a case is not there, or is not shown to the jurors.
 func aboutCase(on *subject.Case) []string {
-	var lines []string
-	if !on.HasCard {
-		lines = append(lines, "There is no agent card: what the agent may do by its own word is not checked.")
-	}
+	var lines remarks
+	lines.add(!on.HasCard, "There is no agent card: what the agent may do by its own word is not checked.")
 	if s := on.Source; s != nil {
-		lines = append(lines, fmt.Sprintf("The conversation comes from a file of %s: %q.", s.Kind, s))
+		lines.add(true, "The conversation comes from a file of %s: %q.", s.Kind, s)
 	}
 	for _, o := range on.LeftOut {
-		lines = append(lines, fmt.Sprintf("Not shown to the jurors: %s (%d).", o.What, o.Count))
+		lines.add(true, "Not shown to the jurors: %s (%d).", o.What, o.Count)
 	}
 	return lines
 }
 
 func offline(s *jury.Settings) int {
-	n := 0
-	for _, seat := range s.Seats {
-		if seat.Provider == jury.Offline {
-			n++
-		}
-	}
-	return n
+	return count(s.Seats, func(seat jury.Seat) bool { return seat.Provider == jury.Offline })
 }
 
 func (t *transcript) event(e trial.Event) {
@@ -91,17 +79,13 @@ func (t *transcript) event(e trial.Event) {
 		t.phase(e)
 	case trial.JurorEvaluated:
 		t.evaluation(e.Evaluation, e.Model)
-		if e.Abstains {
-			t.line("      %s", t.paint(yellow, "abstains: asked again, it took another position"))
-		}
+		t.lineIf(e.Abstains, "      %s", t.paint(yellow, "abstains: asked again, it took another position"))
 	case trial.JurorAbsent:
 		t.line("  %-24s %s (%s): %s", t.name(e.JurorID), t.paint(yellow, "absent"), e.Reason, e.Detail)
 	case trial.ConsensusChecked:
 		t.consensus(e.ConsensusResult)
 	case trial.RoundStarted:
-		if e.Round == 1 {
-			t.line("\n%s", t.bold("Discussion"))
-		}
+		t.lineIf(e.Round == 1, "\n%s", t.bold("Discussion"))
 	case trial.JurorStated:
 		t.statement(e)
 	case trial.RoundCompleted:
@@ -208,7 +192,7 @@ func (t *transcript) conclusion(done *trial.Trial, file, again string) error {
 	r := done.Result
 	t.text("  ", r.Phase3Judgment.Rationale)
 	t.line("\n%s  %s %d/100  by %s%s", t.bold("Verdict"), t.positionIn(r.FinalVerdict, string(r.FinalVerdict)), r.FinalScore,
-		r.Phase3Judgment.Method, t.paint(yellow, flags(r)))
+		r.Phase3Judgment.Method, t.paint(yellow, flags(r).inBrackets()))
 	t.course(r)
 	if err := t.bill(done.Records); err != nil {
 		return err
@@ -223,10 +207,7 @@ func (t *transcript) conclusion(done *trial.Trial, file, again string) error {
 
 // course says how the verdict came about: the vote of phase 1, that after the discussion, who moved, and who was missing.
 func (t *transcript) course(r *jury.Result) {
-	votes := "alone " + string(r.Phase1Verdict)
-	if r.TotalRounds > 0 {
-		votes += ", after the discussion " + string(r.DiscussionVerdict)
-	}
+	votes := "alone " + string(r.Phase1Verdict) + pick(r.TotalRounds > 0, ", after the discussion "+string(r.DiscussionVerdict), "")
 	t.line("  votes: %s, finally %s", votes, r.FinalVerdict)
 	for _, c := range r.Changes {
 		what := "without citing anything new from the evidence"
@@ -297,23 +278,22 @@ func (t *transcript) bill(records []*evidence.Record) error {
 		}
 	}
 	if calls > 0 {
-		text := dollars(cost)
-		if unpriced > 0 {
-			text += fmt.Sprintf(" without %s whose cost is not known", plural.Of(unpriced, "call"))
-		}
-		t.line("  calls: %d, of which %d with a problem; %s by the prices at hand", calls, void, text)
+		without := pick(unpriced > 0, fmt.Sprintf(" without %s whose cost is not known", plural.Of(unpriced, "call")), "")
+		t.line("  calls: %d, of which %d with a problem; %s%s by the prices at hand", calls, void, dollars(cost), without)
 	}
 	return nil
 }
 
-func flags(r *jury.Result) string {
-	var words remarks
+// flags says in words what takes away from a result.
+func flags(r *jury.Result) (words remarks) {
 	words.add(r.Inconclusive, "inconclusive")
 	words.add(r.Degraded, "degraded%s", missing(r))
 	words.add(len(r.Phase3Judgment.Review) > 0, "a person must see it")
 	words.add(r.Offline, "offline jurors: rules, not models")
-	return pick(words == nil, "", "  ("+strings.Join(words, "; ")+")")
+	return words
 }
+
+func (r remarks) inBrackets() string { return pick(r == nil, "", "  ("+strings.Join(r, "; ")+")") }
 
 // missing counts those who were absent at any time, and those for whom a stand-in was put at any time, and names the seats in which another model answered, or one that has ended.
 func missing(r *jury.Result) string {
@@ -438,7 +418,6 @@ func (w *waiting) beside(do func()) {
 	do()
 }
 
-// awaited is a juror whose answers are waited for.
 type awaited struct {
 	juror jury.Juror
 	w     *waiting
@@ -463,7 +442,6 @@ func costOf(a jury.Answer) (cost int64) {
 	return cost
 }
 
-// asking are the words for what jurors are asked for.
 var asking = map[jury.Phase]string{jury.Initial: "each juror alone", jury.Repetition: "disputed seats, asked again", jury.Judging: "judgment"}
 
 func (w *waiting) begins(b *jury.Brief) (who string) {
@@ -512,19 +490,12 @@ func (w *waiting) look() {
 func (w *waiting) say(event string) { fmt.Fprintf(w.to, "jurat: %s\n", w.state(event)) }
 
 func (w *waiting) state(event string) string {
-	parts := []string{w.about + w.what}
-	if event != "" {
-		parts = append(parts, event)
-	} else if len(w.came) > 0 {
-		parts = append(parts, strings.Join(w.came, ", ")+plural.Or(int64(len(w.came)), " has answered", " have answered"))
-	}
-	if len(w.asked) > 0 {
-		parts = append(parts, "waiting for "+strings.Join(w.asked, ", "))
-	}
-	parts = append(parts, time.Since(w.since).Truncate(time.Second).String())
-	if w.spent > 0 {
-		parts = append(parts, dollars(w.spent)+" so far")
-	}
+	parts := remarks{w.about + w.what}
+	parts.add(event != "", "%s", event)
+	parts.add(event == "" && len(w.came) > 0, "%s%s answered", strings.Join(w.came, ", "), plural.Or(len(w.came), " has", " have"))
+	parts.add(len(w.asked) > 0, "waiting for %s", strings.Join(w.asked, ", "))
+	parts.add(true, "%s", time.Since(w.since).Truncate(time.Second))
+	parts.add(w.spent > 0, "%s so far", dollars(w.spent))
 	return strings.Join(parts, "; ")
 }
 

@@ -255,16 +255,16 @@ func (c *trialCmd) reopen(ctx context.Context, io stdio, i *installation.Install
 
 func (c *trialCmd) announce(io stdio, r *trial.Reopened) {
 	if r.State.Finished {
-		fmt.Fprintf(io.err, "jurat: %s has its verdict already; no juror is asked again\n", r.ID)
-		fmt.Fprintf(io.err, "jurat: hint: 'jurat trial --outcome %s' says what people decided on it\n", r.ID)
+		io.tell("%s has its verdict already; no juror is asked again", r.ID)
+		io.tell("hint: 'jurat trial --outcome %s' says what people decided on it", r.ID)
 		return
 	}
-	fmt.Fprintf(io.err, "jurat: going on with %s after %s; what is recorded is not asked for again\n", r.ID, plural.Of(len(r.Records), "act"))
+	io.tell("going on with %s after %s; what is recorded is not asked for again", r.ID, plural.Of(len(r.Records), "act"))
 	switch n := len(r.State.Waiting); {
 	case n == 1:
-		fmt.Fprintf(io.err, "jurat: one answer is missing that had been asked for (%s): if that call was made, it is paid for twice\n", r.State.Waiting[0])
+		io.tell("one answer is missing that had been asked for (%s): if that call was made, it is paid for twice", r.State.Waiting[0])
 	case n > 1:
-		fmt.Fprintf(io.err, "jurat: %s missing that had been asked for (%s): as many calls as were made are paid for twice\n", plural.Of(n, "answer")+plural.Or(n, " is", " are"), strings.Join(r.State.Waiting, ", "))
+		io.tell("%s missing that had been asked for (%s): as many calls as were made are paid for twice", plural.Of(n, "answer")+plural.Or(n, " is", " are"), strings.Join(r.State.Waiting, ", "))
 	}
 }
 
@@ -351,8 +351,8 @@ func (c *trialCmd) rulesCode(io stdio) (exitCode, error) {
 	if ct.plan.Offline && !ct.plan.NoModel {
 		return 0, nil
 	}
-	fmt.Fprintln(io.err, "jurat: exit code 3 and not 0: rules sat, and no language model")
-	fmt.Fprintf(io.err, "jurat: hint: %s\n", howToGetAJury)
+	io.tell("exit code 3 and not 0: rules sat, and no language model")
+	io.tell("hint: %s", howToGetAJury)
 	return exitUndecided, nil
 }
 
@@ -392,7 +392,6 @@ func checkOut(file string) error {
 	return checkFolder(filepath.Dir(file))
 }
 
-// checkFolder makes a folder and tries to write there.
 func checkFolder(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)

@@ -19,7 +19,6 @@ import (
 	"jurat/internal/trial"
 )
 
-// jsonFlag is the flag of every command that can print JSON.
 type jsonFlag struct {
 	JSON bool `name:"json" help:"Print JSON, and nothing else."`
 }
@@ -48,7 +47,6 @@ type tableFlags struct {
 	CSV  bool `name:"csv" xor:"form" help:"Print CSV. A cell that a spreadsheet would compute gets an apostrophe before it."`
 }
 
-// answer prints a value as JSON, as CSV, or else for people.
 func (f tableFlags) answer(io stdio, value any, csv *docket.Table, people func(p *printer)) error {
 	if f.CSV {
 		return csv.WriteCSV(io.documents())
@@ -119,7 +117,6 @@ func (c *trialsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// readTrials reads the list of trials.
 func readTrials(ctx context.Context, io stdio, i *installation.Installation) (*trial.Index, error) {
 	x := trial.NewIndex(i.Ledger, nil)
 	x.Progress = progress(io, "reading the trials of the log")
@@ -170,24 +167,16 @@ func (t *table) trial(l *api.TrialLine) {
 	if l.Score != nil {
 		score = fmt.Sprint(*l.Score)
 	}
-	outcome := string(l.Outcome)
-	if l.NeedsPerson {
-		outcome += "?"
-	}
+	outcome := string(l.Outcome) + pick(l.NeedsPerson, "?", "")
 	t.row(minute(l.Submitted), cell{cmp.Or(outcome, find.None), colours[l.Outcome]}, cell{cmp.Or(string(l.Verdict), find.None), colours[l.Verdict]}, score, l.Agent, l.Submitter, l.ID)
 	if l.Taken != nil {
-		t.below("taken by "+l.Taken.Reviewer, "")
+		t.below(true, "", "taken by %s", l.Taken.Reviewer)
 	}
 }
 
-// rest says what a list does not show.
 func (p *printer) rest(next string, index api.IndexState) {
-	if next != "" {
-		p.line("There may be more: --after %s", quote(next))
-	}
-	if index.Behind > 0 {
-		p.line("The index of words is %s behind, so this may be incomplete.", plural.Of(index.Behind, "record"))
-	}
+	p.lineIf(next != "", "There may be more: --after %s", quote(next))
+	p.lineIf(index.Behind > 0, "The index of words is %s behind, so this may be incomplete.", plural.Of(index.Behind, "record"))
 }
 
 func counted(by map[string]int) string {
@@ -246,9 +235,7 @@ func sheet(ctx context.Context, i *installation.Installation, id string) (api.Tr
 func (p *printer) sheet(s *api.TrialSheet) {
 	p.line("%s", p.bold(cmp.Or(s.Agent, "(an agent without a name)")))
 	p.line("  %s, submitted %s by %s, case %s", s.ID, s.Submitted, s.Submitter, s.Case)
-	if s.Broken != "" {
-		p.warning("  ", "its acts contradict each other: "+s.Broken)
-	}
+	p.warnIf(s.Broken != "", "  ", "its acts contradict each other: %s", s.Broken)
 	p.outcomeOf(s)
 	p.line("")
 	t := table{heads: []head{{name: "juror", rank: 1}, {name: "model", rank: 2}, {name: "position"}, {name: "score", right: true}}}
@@ -277,17 +264,10 @@ func (p *printer) outcomeOf(s *api.TrialSheet) {
 		p.line("  no judgment yet")
 		return
 	}
-	by, note := "the "+string(s.By), ""
-	if s.Reviewer != "" {
-		by += " " + shorter(s.Reviewer, 40)
-	}
-	if s.NeedsPerson {
-		note = "; it waits for a person's decision"
-	}
+	by := "the " + string(s.By) + pick(s.Reviewer != "", " "+shorter(s.Reviewer, 40), "")
+	note := pick(s.NeedsPerson, "; it waits for a person's decision", "")
 	p.line("  outcome %s by %s%s; the jury's verdict %s %d/100 by %s", p.positionIn(s.Outcome, string(s.Outcome)), by, note, p.positionIn(s.Verdict, string(s.Verdict)), *s.Score, s.Method)
-	if s.Calls > 0 {
-		p.line("  %s, %s, %.1f s", plural.Of(s.Calls, "call"), fmt.Sprintf("%.4f USD", float64(s.Cost)/1e6), float64(s.Took)/1000)
-	}
+	p.lineIf(s.Calls > 0, "  %s, %s, %.1f s", plural.Of(s.Calls, "call"), fmt.Sprintf("%.4f USD", float64(s.Cost)/1e6), float64(s.Took)/1000)
 	p.text("  ", s.Rationale)
 }
 
@@ -295,10 +275,7 @@ func (p *printer) findings(title string, list []api.TrialFinding) {
 	p.line("")
 	p.line("%s: %d", title, len(list))
 	for _, f := range list {
-		stands := ""
-		if !f.Stands {
-			stands = " (the message does not have the quotation)"
-		}
+		stands := pick(f.Stands, "", " (the message does not have the quotation)")
 		p.text("  ", fmt.Sprintf("%s, %s, %s, message %d, by %s%s", f.Rule, f.Axis, f.Severity, f.Message, strings.Join(f.Jurors, ", "), stands))
 		p.text("    ", f.Quote)
 	}

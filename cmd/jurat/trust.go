@@ -20,7 +20,6 @@ import (
 	"jurat/internal/installation"
 	"jurat/internal/plural"
 	"jurat/internal/words"
-	"jurat/trustlist"
 	"jurat/verify/trust"
 )
 
@@ -86,7 +85,7 @@ func (c *trustOwnCmd) withCA(io stdio) error {
 	if c.CAAlone {
 		file.Keys = slices.DeleteFunc(slices.Clone(file.Keys), func(k trust.Key) bool { return slices.Contains(listed, k.KeyID) })
 	} else if len(listed) > 0 {
-		fmt.Fprintf(io.err, "jurat: the trust file lists %s of these roles. It believes listed keys even if the CA revokes their certificates: --ca-alone leaves them out.\n", plural.Of(len(listed), "key"))
+		io.tell("the trust file lists %s of these roles. It believes listed keys even if the CA revokes their certificates: --ca-alone leaves them out.", plural.Of(len(listed), "key"))
 	}
 	if file, err = file.Prepared(); err != nil {
 		return err
@@ -94,7 +93,6 @@ func (c *trustOwnCmd) withCA(io stdio) error {
 	return printTrust(file, io)
 }
 
-// trustWith is the trust file that --with names, or an empty one.
 func trustWith(name string) (*trust.Trust, error) {
 	if name == "" {
 		return &trust.Trust{Format: trust.Format, Keys: []trust.Key{}, Authorities: []trust.Authority{}, Logs: []string{}}, nil
@@ -120,29 +118,25 @@ func (c *trustOwnCmd) listed(file *trust.Trust) (ids []evidence.KeyID) {
 
 func printTrust(file *trust.Trust, io stdio) error {
 	fingerprint, err := file.Fingerprint()
-	if err == nil {
-		err = io.print(file)
+	if err := io.print(file, err); err != nil {
+		return err
 	}
-	if err == nil {
-		_, err = fmt.Fprintf(io.err, "jurat: fingerprint %s\n", fingerprint)
-	}
+	_, err = fmt.Fprintf(io.err, "jurat: fingerprint %s\n", fingerprint)
 	return err
 }
 
 func readOneCertificate(file string) (*x509.Certificate, error) {
-	text, err := readFile(file)
-	if err != nil {
-		return nil, err
-	}
-	if block, rest := pem.Decode(text); block != nil {
-		if second, _ := pem.Decode(rest); second != nil || block.Type != "CERTIFICATE" {
-			return nil, fmt.Errorf("%s: want one certificate in PEM, and nothing else", file)
+	return parsed(file, func(text []byte) (*x509.Certificate, error) {
+		if block, rest := pem.Decode(text); block != nil {
+			if second, _ := pem.Decode(rest); second != nil || block.Type != "CERTIFICATE" {
+				return nil, errors.New("want one certificate in PEM, and nothing else")
+			}
+			text = block.Bytes
 		}
-		text = block.Bytes
-	}
-	c, err := x509.ParseCertificate(text)
-	fault.While(&err, "%s: want a certificate, PEM or DER", file)
-	return c, err
+		c, err := x509.ParseCertificate(text)
+		fault.While(&err, "want a certificate, PEM or DER")
+		return c, err
+	})
 }
 
 func joinTrust(io stdio, names []string) error {
@@ -187,7 +181,7 @@ func (c *trustEUCmd) Run(ctx context.Context, io stdio) error {
 	if err != nil {
 		return err
 	}
-	journal, err := readJournal(c.OJ)
+	journal, err := parsed(c.OJ, eutrust.Journal)
 	if err != nil {
 		return err
 	}
@@ -218,7 +212,6 @@ func (c *trustEUCmd) derive(options eutrust.Options, io stdio) (*eutrust.Derived
 	return derived, tellAll(io, "", derived.Notes)
 }
 
-// tellAll says on stderr what was found, after a name.
 func tellAll(io stdio, name string, list []string) error {
 	for _, text := range list {
 		if _, err := fmt.Fprintf(io.err, "jurat: %s%s\n", name, oneLine(errors.New(text))); err != nil {
@@ -259,7 +252,7 @@ func (c *trustEUCmd) sameJournal(said []evidence.Digest) error {
 	if c.OJ == "" {
 		return nil
 	}
-	journal, err := readJournal(c.OJ)
+	journal, err := parsed(c.OJ, eutrust.Journal)
 	if err != nil {
 		return err
 	}
@@ -269,16 +262,6 @@ func (c *trustEUCmd) sameJournal(said []evidence.Digest) error {
 		}
 	}
 	return nil
-}
-
-func readJournal(name string) (trustlist.Signers, error) {
-	text, err := readFile(name)
-	if err != nil {
-		return nil, err
-	}
-	journal, err := eutrust.Journal(text)
-	fault.While(&err, "%s", name)
-	return journal, err
 }
 
 func (c *trustEUCmd) fetch(ctx context.Context, io stdio, journal [][sha256.Size]byte) error {
@@ -317,39 +300,29 @@ type explainer struct {
 	lang words.Lang
 }
 
-func (e *explainer) say(indent, key string, pairs ...any) {
-	e.p.text(indent, inert(words.Of(e.lang).Say(key, pairs...)))
+func (e *explainer) say(indent, key string, pairs ...any) { e.sayIf(true, indent, key, pairs...) }
+
+func (e *explainer) sayIf(applies bool, indent, key string, pairs ...any) {
+	if applies {
+		e.p.text(indent, inert(words.Of(e.lang).Say(key, pairs...)))
+	}
 }
 
 func (e *explainer) key(k *trust.Key) {
 	e.p.text("  ", inert(words.Identified(e.lang, k.Identified())))
 	e.p.line("    %s", k.KeyID)
-	if !k.NotAfter.IsZero() {
-		e.say("    ", "trust.key_ends", "time", evidence.FormatTime(k.NotAfter))
-	}
-	if !k.Revoked.IsZero() {
-		e.say("    ", "trust.key_revoked", "time", evidence.FormatTime(k.Revoked))
-	}
+	e.sayIf(!k.NotAfter.IsZero(), "    ", "trust.key_ends", "time", evidence.FormatTime(k.NotAfter))
+	e.sayIf(!k.Revoked.IsZero(), "    ", "trust.key_revoked", "time", evidence.FormatTime(k.Revoked))
 	for _, with := range k.With {
 		e.say("    ", "trust.key_with", "key", with)
 	}
 }
 
 func (e *explainer) ca(ca *trust.CA) {
-	var roles []string
-	for _, role := range ca.Roles {
-		roles = append(roles, words.Of(e.lang).Say("role."+string(role)))
-	}
-	e.say("  ", "trust.ca", "ca", ca.Name, "roles", strings.Join(roles, ", "))
+	roles := joined(ca.Roles, ", ", func(r evidence.Role) string { return words.Of(e.lang).Say("role." + string(r)) })
+	e.say("  ", "trust.ca", "ca", ca.Name, "roles", roles)
 	e.say("    ", "trust.ca."+string(ca.Custody))
-	switch {
-	case !ca.Asked():
-		e.say("    ", "trust.unasked")
-	case ca.Revocation == trust.ShortLived:
-		e.say("    ", "trust.short")
-	default:
-		e.say("    ", "trust.asked")
-	}
+	e.say("    ", pick(!ca.Asked(), "trust.unasked", pick(ca.Revocation == trust.ShortLived, "trust.short", "trust.asked")))
 }
 
 func (e *explainer) authority(a *trust.Authority) {
@@ -357,14 +330,8 @@ func (e *explainer) authority(a *trust.Authority) {
 	for _, s := range a.Services {
 		e.say("    ", "trust.listed", "territory", s.Territory, "sequence", s.List.Sequence, "issued", s.List.Issued.Format(time.DateOnly), "tsp", s.TSP[0])
 	}
-	if !a.NotAfter.IsZero() {
-		e.say("    ", "trust.ends", "time", evidence.FormatTime(a.NotAfter))
-	}
-	if a.Asked() {
-		e.say("    ", "trust.asked")
-	} else {
-		e.say("    ", "trust.unasked")
-	}
+	e.sayIf(!a.NotAfter.IsZero(), "    ", "trust.ends", "time", evidence.FormatTime(a.NotAfter))
+	e.say("    ", pick(a.Asked(), "trust.asked", "trust.unasked"))
 }
 
 func (e *explainer) log(file *trust.Trust) {
@@ -383,29 +350,13 @@ func (e *explainer) log(file *trust.Trust) {
 }
 
 func (e *explainer) rests(file *trust.Trust) {
-	owners, operators, independent := 0, 0, 0
-	for _, k := range file.Keys {
-		if k.Custody == trust.ByOwner {
-			owners++
-		} else {
-			operators++
-		}
-	}
-	for _, a := range file.Authorities {
-		if a.Clock == trust.Independent {
-			independent++
-		}
-	}
+	owners := count(file.Keys, func(k trust.Key) bool { return k.Custody == trust.ByOwner })
+	independent := count(file.Authorities, func(a trust.Authority) bool { return a.Clock == trust.Independent })
 	e.say("", "trust.rests")
 	for i, of := range []string{"trust.rests_owners", "trust.rests_operator", "trust.rests_cas", "trust.rests_independent"} {
-		if count := []int{owners, operators, len(file.CAs), independent}[i]; count > 0 {
-			e.say("  ", of, "count", count)
-		}
+		n := []int{owners, len(file.Keys) - owners, len(file.CAs), independent}[i]
+		e.sayIf(n > 0, "  ", of, "count", n)
 	}
-	switch {
-	case len(file.Authorities) == 0:
-		e.say("  ", "trust.rests_not")
-	case independent == 0:
-		e.say("  ", "trust.rests_operator_clock")
-	}
+	e.sayIf(len(file.Authorities) == 0, "  ", "trust.rests_not")
+	e.sayIf(len(file.Authorities) > 0 && independent == 0, "  ", "trust.rests_operator_clock")
 }

@@ -74,39 +74,15 @@ func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 	if err := c.exchanges(io, o.Together.Exchanges()); err != nil {
 		return err
 	}
-	if o.Trust == nil && worst != exitCannot {
-		fmt.Fprintln(io.err, "jurat: hint: nothing can be proved without --trust FILE; the operator who keeps the log writes one with 'jurat trust'")
-	}
+	io.tellIf(o.Trust == nil && worst != exitCannot, "hint: nothing can be proved without --trust FILE; the operator who keeps the log writes one with 'jurat trust'")
 	return coded(worst)
 }
 
 func (c *verifyCmd) requires(o *verify.Options) error {
 	for _, text := range c.Require {
-		if verify.IsDemand(text) {
-			demand, err := verify.ParseDemand(text)
-			if err != nil {
-				return fmt.Errorf("--require: %w", err)
-			}
-			demand.Audience = c.Audience
-			o.Demands = append(o.Demands, demand)
-			continue
+		if err := c.require(o, text); err != nil {
+			return fmt.Errorf("--require: %w", err)
 		}
-		if verify.IsNeed(text) {
-			need, err := verify.ParseNeed(text)
-			if err == nil {
-				o.Need, err = o.Need.With(need)
-			}
-			if err != nil {
-				return fmt.Errorf("--require: %w", err)
-			}
-			continue
-		}
-		g := verify.Guarantee(strings.ReplaceAll(text, "-", "_"))
-		if !slices.Contains(verify.Guarantees(), g) {
-			return fmt.Errorf("--require: %q is unknown: want a level (%v), keys=, time= or log=, a guarantee (%v), or a demand such as in:/metadata/action=refund,quote",
-				text, verify.Levels(), verify.Guarantees())
-		}
-		o.Require = append(o.Require, g)
 	}
 	if err := c.policy(o); err != nil {
 		return err
@@ -117,6 +93,31 @@ func (c *verifyCmd) requires(o *verify.Options) error {
 	case n == 0 && c.Audience != "":
 		return hint(errors.New("--audience says more of a demand, and there is none"), "demand something: --require 'in:/metadata/action=refund,quote'")
 	}
+	return nil
+}
+
+func (c *verifyCmd) require(o *verify.Options, text string) error {
+	g := verify.Guarantee(strings.ReplaceAll(text, "-", "_"))
+	switch {
+	case verify.IsDemand(text):
+		demand, err := verify.ParseDemand(text)
+		if err != nil {
+			return err
+		}
+		demand.Audience = c.Audience
+		o.Demands = append(o.Demands, demand)
+		return nil
+	case verify.IsNeed(text):
+		need, err := verify.ParseNeed(text)
+		if err == nil {
+			o.Need, err = o.Need.With(need)
+		}
+		return err
+	case !slices.Contains(verify.Guarantees(), g):
+		return fmt.Errorf("%q is unknown: want a level (%v), keys=, time= or log=, a guarantee (%v), or a demand such as in:/metadata/action=refund,quote",
+			text, verify.Levels(), verify.Guarantees())
+	}
+	o.Require = append(o.Require, g)
 	return nil
 }
 
@@ -223,32 +224,22 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	}
 	p := newPrinter(io.out)
 	p.line("%s: %s", p.bold(file), describe(r))
-	if line := words.RestsOn(words.English, r); line != "" {
-		p.text("  ", line)
-	}
+	p.text("  ", words.RestsOn(words.English, r))
 	for _, line := range words.Wanted(words.English, r) {
 		p.text("  ", inert(line))
 	}
 	if r.Log != nil && r.Kind != verify.OneCheckpoint {
 		p.text("  ", fmt.Sprintf("taken from the log %s when it had %s", r.Log.Origin, plural.Of(r.Log.Size, "entry")))
 	}
-	if r.Policy == verify.Strict {
-		p.text("  ", "under the policy strict: all that such a file can have must be proved")
-	}
-	if r.Mended {
-		p.text("  ", verify.MendedMeans)
-	}
+	p.textIf(r.Policy == verify.Strict, "  ", "under the policy strict: all that such a file can have must be proved")
+	p.textIf(r.Mended, "  ", "%s", verify.MendedMeans)
 	if o := r.TrialOutcome; o != nil {
 		p.text("  ", incident.Outcome(o, words.English))
 	}
 	p.statement(r.Statement)
 	for _, f := range r.Guarantees {
 		for i, g := range r.Grouped(f) {
-			indent := "  "
-			if i > 0 { // it was found beside the answer
-				indent = "    "
-			}
-			p.finding(indent, g)
+			p.finding(pick(i == 0, "  ", "    "), g) // others were found beside the answer
 		}
 		if f.Guarantee == verify.Property {
 			p.first("      ", incident.Proofs(r, words.English), 20, "%s", "And %d more: see --json.")
@@ -257,9 +248,7 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	if r.Records > 0 { // otherwise it did not open
 		p.apart("  ", apart, r.Records > 1)
 	}
-	if r.LeftOut > 0 {
-		p.text("  ", fmt.Sprintf("%d further findings are left out, as there are more than a report holds. Of each record the worst under each guarantee is kept.", r.LeftOut))
-	}
+	p.textIf(r.LeftOut > 0, "  ", "%d further findings are left out, as there are more than a report holds. Of each record the worst under each guarantee is kept.", r.LeftOut)
 	for _, d := range r.Demands {
 		p.text("  ", fmt.Sprintf("Demanded %s: %s: shown of %d of %s.", d.Demand, pick(d.Met, "met", "not met"), d.Proved, plural.Of(d.Asked, "record")))
 	}
@@ -274,21 +263,16 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	}
 	p.first("  ", changes, 10, "Note: %s.", "%d more changes of tools are in the file (--json lists them).")
 	p.text("  ", "None of this proves "+strings.Join(r.NotShown, ", or ")+".")
-	if r.Trust != "" {
-		p.text("  ", "All this rests on the trust file "+r.Trust+". Compare this fingerprint with its giver's, over another channel.")
-	}
+	p.textIf(r.Trust != "", "  ", "All this rests on the trust file %s. Compare this fingerprint with its giver's, over another channel.", r.Trust)
 	p.line("  %s", p.statusIn(r.Outcome, strings.ToUpper(string(r.Outcome))))
 	return p.err
 }
 
-// first prints the first of a list, each within a form, and how many more there are.
 func (p *printer) first(indent string, list []string, most int, form, more string) {
 	for _, one := range list[:min(len(list), most)] {
 		p.text(indent, inert(fmt.Sprintf(form, one)))
 	}
-	if left := len(list) - most; left > 0 {
-		p.text(indent, fmt.Sprintf(more, left))
-	}
+	p.textIf(len(list) > most, indent, more, len(list)-most)
 }
 
 // times prints by when the records existed, as far as that is proved: the earliest and the latest of the proved times.
@@ -315,29 +299,16 @@ func (p *printer) times(r *verify.Report) {
 }
 
 func momentOf(t trust.ProvedTime) string {
-	if t.Clock == trust.OperatorClock {
-		return evidence.FormatTime(t.Time) + " (by the operator's clock)"
-	}
-	return evidence.FormatTime(t.Time)
+	return evidence.FormatTime(t.Time) + pick(t.Clock == trust.OperatorClock, " (by the operator's clock)", "")
 }
 
 // finding prints one answer, and how many more records it is the answer for.
 func (p *printer) finding(indent string, f verify.Group) {
-	text := f.Reason
-	if f.Record != "" {
-		text = fmt.Sprintf("record %s: %s", f.Record, f.Reason)
-	}
-	if f.More > 0 {
-		text += fmt.Sprintf(" (so for %d more; --json lists them)", f.More)
-	}
+	text := pick(f.Record != "", "record "+f.Record+": ", "") + f.Reason + pick(f.More > 0, fmt.Sprintf(" (so for %d more; --json lists them)", f.More), "")
 	const column = 28 // after status and guarantee
-	rows := wrap(inert(text), max(p.width-len(indent)-column, 40))
-	for i, row := range rows {
-		if i == 0 {
-			p.line("%s%s %-16s %s", indent, p.status(f.Status), strings.ReplaceAll(string(f.Guarantee), "_", "-"), row)
-			continue
-		}
-		p.line("%s%*s%s", indent, column, "", row)
+	for i, row := range wrap(inert(text), max(p.width-len(indent)-column, 40)) {
+		p.lineIf(i == 0, "%s%s %-16s %s", indent, p.status(f.Status), strings.ReplaceAll(string(f.Guarantee), "_", "-"), row)
+		p.lineIf(i > 0, "%s%*s%s", indent, column, "", row)
 	}
 }
 
@@ -421,14 +392,10 @@ func (p *printer) step(number int, s verify.Step, numbers map[string]int) {
 	p.line("%3d. %s", number, fmt.Sprintf("%s of %s %q%s", plain(s.Action), s.Role, s.Actor, placeOf(s)))
 	proved := "no proved time"
 	if s.Proved != nil {
-		proved = fmt.Sprintf("existed at %s by %s", s.Proved.Time.UTC().Format(time.RFC3339Nano), s.Proved.Authority)
-		if s.Proved.Clock == trust.OperatorClock {
-			proved += " (the operator's own clock)"
-		}
+		proved = fmt.Sprintf("existed at %s by %s%s", s.Proved.Time.UTC().Format(time.RFC3339Nano), s.Proved.Authority,
+			pick(s.Proved.Clock == trust.OperatorClock, " (the operator's own clock)", ""))
 	}
-	if s.Status != "" {
-		p.text("     ", decisionIn(s))
-	}
+	p.textIf(s.Status != "", "     ", "%s", decisionIn(s))
 	p.text("     ", fmt.Sprintf("claims %s; %s", s.Claimed, proved))
 	p.text("     ", fmt.Sprintf("record %s%s", s.RecordID, followed(s, numbers)))
 }
@@ -445,15 +412,10 @@ func decisionIn(s verify.Step) string {
 }
 
 func placeOf(s verify.Step) string {
-	switch {
-	case s.ChainID != "" && s.Position > 0:
-		return fmt.Sprintf(", at position %d of chain %q", s.Position, s.ChainID)
-	case s.ChainID != "":
-		return fmt.Sprintf(", in chain %q", s.ChainID)
-	case s.Position > 0:
-		return fmt.Sprintf(", at position %d", s.Position)
+	if s.Position > 0 {
+		return fmt.Sprintf(", at position %d", s.Position) + pick(s.ChainID != "", fmt.Sprintf(" of chain %q", s.ChainID), "")
 	}
-	return ""
+	return pick(s.ChainID != "", fmt.Sprintf(", in chain %q", s.ChainID), "")
 }
 
 // followed names what a step follows by its number in the timeline, or, where ids go in a circle, by its id.
@@ -461,19 +423,8 @@ func followed(s verify.Step, numbers map[string]int) string {
 	if len(s.Follows) == 0 {
 		return ""
 	}
-	var names []string
-	for _, id := range s.Follows {
-		name := id
-		if n := numbers[id]; n > 0 {
-			name = fmt.Sprint(n)
-		}
-		names = append(names, name)
-	}
-	text := ", follows " + strings.Join(names, ", ")
-	if s.ByNameOnly {
-		text += " (by name only)"
-	}
-	return text
+	names := joined(s.Follows, ", ", func(id string) string { return pick(numbers[id] > 0, fmt.Sprint(numbers[id]), id) })
+	return ", follows " + names + pick(s.ByNameOnly, " (by name only)", "")
 }
 
 func plain(a evidence.ActionType) string { return strings.ReplaceAll(string(a), "_", " ") }

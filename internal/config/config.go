@@ -190,10 +190,10 @@ func (f *File) rubric(models bool) jury.Rubric {
 	for _, axis := range jury.LeveledRubric() {
 		known[axis.ID] = axis
 	}
-	if f.Rubric == nil && models {
+	switch {
+	case f.Rubric == nil && models:
 		return jury.LeveledRubric()
-	}
-	if f.Rubric == nil {
+	case f.Rubric == nil:
 		return jury.DefaultRubric()
 	}
 	var rubric jury.Rubric

@@ -96,7 +96,7 @@ func NewPlan(f *File, w Wishes, env Lookup) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Method: jury.Method(cmp.Or(value(w.Method), f.Method, string(jury.FinalJudge))),
+	p := &Plan{Method: jury.Method(cmp.Or(first("", w.Method), f.Method, string(jury.FinalJudge))),
 		Care: cmp.Or(w.Care, f.Panel.Care, Thorough), Collaborative: first(true, w.Collaborative, f.Collaborative),
 		Threshold: first(defaultThresh, w.Threshold, f.Threshold), PriceTable: table,
 		Phase: cmp.Or(time.Duration(f.Deadlines.Phase), defaultPhase), Trial: time.Duration(f.Deadlines.Trial)}
@@ -134,13 +134,6 @@ func (p *Plan) RoundsFor(c Care) int {
 
 func (p *Plan) onlyRules() bool {
 	return p.Offline || !slices.ContainsFunc(p.Seats, func(c Chair) bool { return c.Provider != Rules })
-}
-
-func value(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 func first[T any](otherwise T, said ...*T) T {
@@ -288,20 +281,18 @@ func (f *File) complete(m Member) Member {
 // decide sets whether the offline jurors sit. If the user does not say, they sit exactly when no member of the panel
 // can be asked.
 func (p *Plan) decide(told Kind) error {
-	able, models, meant := 0, 0, 0
+	able, models, meant := 0, 0, false
 	for _, c := range p.Seats {
 		rules := c.Provider == Rules
+		meant = meant || !rules || c.InPlaceOf != ""
 		switch {
 		case c.Missing == nil && rules:
 			able++
 		case c.Missing == nil:
 			able, models = able+1, models+1
 		}
-		if !rules || c.InPlaceOf != "" {
-			meant++
-		}
 	}
-	p.NoModel = told != Offline && models == 0 && meant > 0
+	p.NoModel = told != Offline && models == 0 && meant
 	switch {
 	case told == Offline:
 		p.Offline, p.Why = true, "as requested"
@@ -377,10 +368,10 @@ func (p *Plan) PricesFor(c *Chair) llm.Prices {
 		table = append(table, price)
 	}
 	table = append(table, p.Prices...)
-	if c.Provider == Compatible {
-		return table
+	if c.Provider != Compatible {
+		table = append(table, p.PriceTable.Prices...)
 	}
-	return append(table, p.PriceTable.Prices...)
+	return table
 }
 
 // Unpriced lists the models that can be asked and have no price. A ceiling on cost requires that there are none.

@@ -194,11 +194,7 @@ func (d *document) explain(err error) error {
 		return at(node, "%s: unknown key", path)
 	}
 	node, path := d.find(wrong.JSONPointer, false)
-	reason := "want " + inWords(wrong.GoType)
-	if wrong.GoType == reflect.TypeFor[Duration]() {
-		reason = "want a duration like 90s or 5m"
-	}
-	return at(node, "%s: %s", path, reason)
+	return at(node, "%s: want %s", path, inWords(wrong.GoType))
 }
 
 // find returns the node at a pointer and the pointer in readable form. If the node does not exist, it returns the
@@ -237,22 +233,14 @@ func inWords(t reflect.Type) string {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t == nil {
+	switch t {
+	case nil:
 		return "another value"
+	case reflect.TypeFor[Duration]():
+		return "a duration like 90s or 5m"
 	}
-	switch t.Kind() {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int, reflect.Int64:
-		return "a whole number"
-	case reflect.Float64:
-		return "a number"
-	case reflect.String:
-		return "text (put it into quotes)"
-	case reflect.Slice:
-		return "a list"
-	}
-	return "keys and values"
+	return cmp.Or(map[reflect.Kind]string{reflect.Bool: "true or false", reflect.Int: "a whole number", reflect.Int64: "a whole number", reflect.Float64: "a number",
+		reflect.String: "text (put it into quotes)", reflect.Slice: "a list"}[t.Kind()], "keys and values")
 }
 
 const (
@@ -316,16 +304,11 @@ func checkSeats(here jsontext.Pointer, seats []Seat) error {
 	for i := range seats {
 		here := jsontext.Pointer(fmt.Sprintf("%s/%d", here, i))
 		seat := &seats[i]
-		if seat.ID == "" {
-			return wrong(here, "this seat has no id")
-		}
-		if ids[seat.ID] {
-			return wrong(here+"/id", "%q is the id of an earlier seat, too", seat.ID)
-		}
-		ids[seat.ID] = true
-		if err := seat.check(here); err != nil {
+		err := demand(here, []rule{{seat.ID != "", "", "this seat has no id"}, {!ids[seat.ID], "/id", fmt.Sprintf("%q is the id of an earlier seat, too", seat.ID)}})
+		if err = cmp.Or(err, seat.check(here)); err != nil {
 			return err
 		}
+		ids[seat.ID] = true
 	}
 	return nil
 }
@@ -354,7 +337,7 @@ func (m *Member) check(here jsontext.Pointer) error {
 			return wrong(here, "want the name of a model")
 		}
 	case Rules:
-		return m.checkRules(here)
+		return demand(here, []rule{{*m == Member{Provider: Rules}, "", fmt.Sprintf("the provider %s takes no model, key, parameters or price", Rules)}})
 	case "":
 		return wrong(here, "want a provider: %s, %s, %s, %s or %s", OpenAI, Anthropic, Gemini, Compatible, Rules)
 	default:
@@ -369,13 +352,6 @@ func (m *Member) check(here jsontext.Pointer) error {
 		{m.PerMinute == 0 || m.PerMinute > 0 && !math.IsInf(60/m.PerMinute, 0), "/requests_per_minute", "want more than 0"},
 	})
 	return cmp.Or(err, checkURL(here+"/base_url", m.BaseURL, m.Key != nil || m.Provider != Compatible), checkPrice(here+"/price", m.Price), m.Key.check(here+"/key"))
-}
-
-func (m *Member) checkRules(here jsontext.Pointer) error {
-	if *m != (Member{Provider: Rules}) {
-		return wrong(here, "the provider %s takes no model, key, parameters or price", Rules)
-	}
-	return nil
 }
 
 func checkURL(here jsontext.Pointer, text string, withKey bool) error {
@@ -402,26 +378,19 @@ func checkPrice(here jsontext.Pointer, p *Price) error {
 	if p == nil {
 		return nil
 	}
-	for _, value := range []float64{p.Input, p.Cached, p.Output} {
-		if !(value >= 0 && value <= maxDollars) {
-			return wrong(here, "want US dollars per million tokens")
-		}
-	}
-	return nil
+	fine := func(value float64) bool { return value >= 0 && value <= maxDollars }
+	return demand(here, []rule{{fine(p.Input) && fine(p.Cached) && fine(p.Output), "", "want US dollars per million tokens"}})
 }
 
 var variable = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,99}$`)
 
 func (k *Key) check(here jsontext.Pointer) error {
-	switch {
-	case k == nil:
+	if k == nil {
 		return nil
-	case (k.Env == "") == (k.File == ""):
-		return wrong(here, "want either env or file")
-	case k.Env != "" && !variable.MatchString(k.Env):
-		return wrong(here+"/env", "want the name of an environment variable in capitals, and never the key itself")
-	case strings.ContainsRune(k.File, 0):
-		return wrong(here+"/file", "not a valid file name")
 	}
-	return nil
+	return demand(here, []rule{
+		{(k.Env == "") != (k.File == ""), "", "want either env or file"},
+		{k.Env == "" || variable.MatchString(k.Env), "/env", "want the name of an environment variable in capitals, and never the key itself"},
+		{!strings.ContainsRune(k.File, 0), "/file", "not a valid file name"},
+	})
 }
