@@ -77,15 +77,13 @@ func NewDraft(p Payload) (*Draft, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding payload: %w", err)
 	}
-	m, err := membersOf(doc)
-	if err != nil || !m.areCanonical() {
-		form, err := ofPayload.CanonicalOf(doc)
-		if err != nil {
-			return nil, err
-		}
-		if m, err = membersOf(form); err != nil {
-			return nil, err
-		}
+	form, err := Canonical(doc)
+	if err != nil {
+		return nil, err
+	}
+	m, err := membersOf(form)
+	if err != nil {
+		return nil, err
 	}
 	maps.Copy(m, texts)
 	if err := ofPayload.CheckLength(m.size()); err != nil {
@@ -99,7 +97,7 @@ func (p *Payload) takeTexts() members {
 	texts := members{}
 	for name, value := range map[string]*jsontext.Value{"prompt": &p.Prompt, "context": &p.Context, "response": &p.Response,
 		"modified_response": &p.ModifiedResponse, "request_body": &p.RequestBody, "response_body": &p.ResponseBody} {
-		if value.Kind() == '"' && ofPayload.IsCanonical(*value) {
+		if ofPayload.IsCanonicalText(*value) {
 			texts[name], *value = *value, nil
 		}
 	}

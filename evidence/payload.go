@@ -180,18 +180,6 @@ func (m members) canonical() []byte {
 	return append(form, '}')
 }
 
-// areCanonical reports whether an object of these members, in the right order, is surely canonical.
-func (m members) areCanonical() bool {
-	within := ofPayload
-	within.Depth-- // of the object
-	for _, value := range m {
-		if !within.IsCanonical(value) {
-			return false
-		}
-	}
-	return true
-}
-
 // into reads the members into a Payload, but for those that were read into it from other members before and are the same here. Of several errors it always
 // returns the same one: that of the first name.
 func (m members) into(p *Payload, read members) error {

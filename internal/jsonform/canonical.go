@@ -45,29 +45,16 @@ func (e *Error) Error() string {
 // share a form and so never share a digest. It also refuses what RFC 8785 takes from I-JSON: duplicate
 // member names, lone surrogates, invalid UTF-8, text after the value. Every refusal is an *Error.
 func (b Bounds) Canonical(doc []byte) ([]byte, error) {
-	if b.IsCanonical(doc) {
-		return bytes.Clone(doc), nil
+	form := jsontext.Value(bytes.Clone(doc))
+	if b.IsCanonicalText(doc) {
+		return form, nil
 	}
-	return b.rewritten(doc, bytes.Clone)
-}
-
-// CanonicalOf is Canonical for a document that nobody needs any more: it may be changed, and is not copied.
-func (b Bounds) CanonicalOf(doc []byte) ([]byte, error) {
-	if b.IsCanonical(doc) {
-		return doc, nil
-	}
-	return b.rewritten(doc, func(own []byte) []byte { return own })
-}
-
-// rewritten is Canonical for any document.
-func (b Bounds) rewritten(doc []byte, take func([]byte) []byte) ([]byte, error) {
 	if err := CheckEncoding(doc); err != nil {
 		return nil, err
 	}
 	if err := b.checkDocument(doc); err != nil {
 		return nil, err
 	}
-	form := jsontext.Value(take(doc))
 	if err := form.Canonicalize(); err != nil {
 		return nil, Refusal(err, int64(len(doc)))
 	}
@@ -244,142 +231,28 @@ func decimalOf(literal string) decimal {
 	return d
 }
 
-// IsCanonical reports that Canonical would return a document as it is. It recognises what programs write, and this package above all, in one pass, and leaves
-// the rest to Canonical: it is false for some documents that are canonical, such as those with fractions or with member names beyond ASCII.
-func (b Bounds) IsCanonical(doc []byte) bool {
-	if len(doc) == 0 || b.CheckSize(doc) != nil || !utf8.Valid(doc) {
+// IsCanonicalText reports that a document is one text, and that Canonical would return it as it is. What people, models and recorders say may be long, and is
+// recognised in one pass.
+func (b Bounds) IsCanonicalText(doc []byte) bool {
+	if len(doc) < len(`""`) || len(doc) > b.Size || doc[0] != '"' || !utf8.Valid(doc) {
 		return false
 	}
-	s := scan{doc, 0}
-	return s.value(b.Depth) && s.at == len(doc)
-}
-
-// A scan reads a document of valid UTF-8. Its methods report false where the document is not surely canonical.
-type scan struct {
-	doc []byte
-	at  int
-}
-
-// next reads one character if it is c.
-func (s *scan) next(c byte) bool {
-	if s.at == len(s.doc) || s.doc[s.at] != c {
-		return false
-	}
-	s.at++
-	return true
-}
-
-func (s *scan) value(depth int) bool {
-	if s.at == len(s.doc) {
-		return false
-	}
-	switch s.doc[s.at] {
-	case '"':
-		return s.text()
-	case '{':
-		return depth > 0 && s.object(depth-1)
-	case '[':
-		return depth > 0 && s.array(depth-1)
-	case 't':
-		return s.word("true")
-	case 'f':
-		return s.word("false")
-	case 'n':
-		return s.word("null")
-	}
-	return s.number()
-}
-
-func (s *scan) word(word string) bool {
-	rest := s.doc[s.at:]
-	s.at += len(word)
-	return len(rest) >= len(word) && string(rest[:len(word)]) == word
-}
-
-// number reads a whole number that is short enough to be exact.
-func (s *scan) number() bool {
-	const most = 15
-	negative := s.next('-')
-	begin := s.at
-	for s.at < len(s.doc) && s.doc[s.at] >= '0' && s.doc[s.at] <= '9' {
-		s.at++
-	}
-	length := s.at - begin
-	if length == 0 || length > most {
-		return false
-	}
-	return s.doc[begin] != '0' || length == 1 && !negative
-}
-
-func (s *scan) array(depth int) bool {
-	s.at++
-	if s.next(']') {
-		return true
-	}
-	for s.value(depth) {
-		if !s.next(',') {
-			return s.next(']')
-		}
-	}
-	return false
-}
-
-// object reads members whose names are plain ASCII: these sort by byte, as they do in UTF-16.
-func (s *scan) object(depth int) bool {
-	s.at++
-	if s.next('}') {
-		return true
-	}
-	for before, first := []byte(nil), true; ; first = false {
-		begin := s.at
-		if !s.text() {
+	for at := 1; ; at++ {
+		at += literal(doc[at:])
+		if at == len(doc) {
 			return false
 		}
-		name := s.doc[begin+1 : s.at-1]
-		if !first && bytes.Compare(before, name) >= 0 || !isPlain(name) {
-			return false
-		}
-		before = name
-		if !s.next(':') || !s.value(depth) {
-			return false
-		}
-		if !s.next(',') {
-			return s.next('}')
-		}
-	}
-}
-
-func isPlain(name []byte) bool {
-	for _, c := range name {
-		if c == '\\' || c >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
-// text reads a string whose escapes are the only ones that it may have.
-func (s *scan) text() bool {
-	if !s.next('"') {
-		return false
-	}
-	for ; ; s.at++ {
-		s.at += literal(s.doc[s.at:])
-		if s.at == len(s.doc) {
-			return false
-		}
-		switch c := s.doc[s.at]; {
+		switch c := doc[at]; {
 		case c == '"':
-			s.at++
-			return true
+			return at+1 == len(doc)
 		case c < ' ':
 			return false
 		case c == '\\':
-			length := escapeLength(s.doc[s.at:])
+			length := escapeLength(doc[at:])
 			if length == 0 {
 				return false
 			}
-			s.at += length - 1
+			at += length - 1
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package jsonform
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"math/big"
@@ -134,9 +133,6 @@ func TestManyValuesHaveNoForm(t *testing.T) {
 			if err != nil && !strings.Contains(err.Error(), "more than 262144 values") {
 				t.Error(err)
 			}
-			if b.IsCanonical(doc) && more == 1 {
-				t.Errorf("%d of %s are taken at once", n, c.element)
-			}
 		}
 	}
 	if _, err := b.Canonical([]byte(`"` + strings.Repeat(`,[{`, MaxValues) + `"`)); err != nil {
@@ -148,7 +144,7 @@ func TestManyValuesHaveNoForm(t *testing.T) {
 func TestIsCanonicalText(t *testing.T) {
 	check := func(v string) {
 		t.Helper()
-		if got, want := bounds.IsCanonical([]byte(v)), unchanged(v); got != want {
+		if got, want := bounds.IsCanonicalText([]byte(v)), strings.HasPrefix(v, `"`) && unchanged(v); got != want {
 			t.Errorf("%q: %t, and the whole way says %t", v, got, want)
 		}
 	}
@@ -180,48 +176,8 @@ func TestIsCanonicalText(t *testing.T) {
 	}
 }
 
-// unchanged reports whether the whole way to the canonical form returns a document as it is.
-func unchanged(doc string) bool {
-	form, err := bounds.rewritten([]byte(doc), bytes.Clone)
-	return err == nil && string(form) == doc
-}
-
-// TestIsCanonical: what programs write is recognised, and no document that the whole way would change or refuse is, however it is damaged.
-func TestIsCanonical(t *testing.T) {
-	written := []string{`{}`, `[]`, `[[[[]]]]`, `{"":{},"a":[],"b":true,"c":false,"d":null}`, `{"A":0,"a":-1,"a ":123456789012345,"b":[1,-20,{"z":1,"é":"\n\u001f\""}]}`, `[1,"2",[3]]`, `-5`, `999999999999999`}
-	for _, doc := range written {
-		if want := !strings.Contains(doc, `"é":`); bounds.IsCanonical([]byte(doc)) != want || !unchanged(doc) {
-			t.Errorf("%s: want %t", doc, want)
-		}
-	}
-	for _, doc := range []string{``, ` `, `{`, `[`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `[1`, `[1,`, `[1,]`, `{"a":1,}`, `{,}`, `[,]`, `{"b":1,"a":2}`, `{"a":1,"a":2}`, `{"":1,"":2}`, `{"a":1,"":2}`, `[1 ]`, `{"a": 1}`, `-`, `-0`, `01`,
-		`-01`, `1.0`, `1e2`, `+1`, `9007199254740993`, `tru`, `truE`, `nul`, `falsE`, `1 2`, `{}{}`, `[[[[[]]]]]`, `{"a":{"a":{"a":{"a":{}}}}}`, `"` + strings.Repeat("x", 1<<10) + `"`, "\ufeff{}", "\x00{", "{\x00"} {
-		if bounds.IsCanonical([]byte(doc)) || unchanged(doc) {
-			t.Errorf("%.40q: %t, and the whole way says %t", doc, bounds.IsCanonical([]byte(doc)), unchanged(doc))
-		}
-	}
-	random, taken := rand.New(rand.NewPCG(7, 8)), 0
-	const parts = `{}[]":,\ntruefalsnu0123456789-.eE ab` + "\xc3\xa9\x1f"
-	for range 200_000 {
-		doc := []byte(written[random.IntN(len(written))])
-		for range random.IntN(4) {
-			at := random.IntN(len(doc) + 1)
-			switch c := parts[random.IntN(len(parts))]; {
-			case at == len(doc) || random.IntN(3) == 0:
-				doc = append(doc[:at:at], append([]byte{c}, doc[at:]...)...)
-			case random.IntN(2) == 0:
-				doc = append(doc[:at:at], doc[at+1:]...)
-			default:
-				doc[at] = c
-			}
-		}
-		if bounds.IsCanonical(doc) {
-			if taken++; !unchanged(string(doc)) {
-				t.Fatalf("%q is taken for canonical", doc)
-			}
-		}
-	}
-	if taken < 10_000 {
-		t.Errorf("%d documents were taken for canonical: want at least 10,000", taken)
-	}
+// unchanged reports whether the whole way to the canonical form returns a text as it is, within an array.
+func unchanged(text string) bool {
+	form, err := bounds.Canonical([]byte("[" + text + "]"))
+	return err == nil && string(form) == "["+text+"]"
 }
