@@ -254,25 +254,6 @@ func precision(list []row) Figure {
 	return shareFigure(hit/all*float64(cases), cases)
 }
 
-type point struct {
-	name   string // of the case
-	stated float64
-	so     bool
-}
-
-func votePoints(list []row, votes func(*Trial) []Voice) (points []point) {
-	for _, r := range list {
-		for _, t := range r.trials {
-			for _, v := range votes(t) {
-				if v.Position != "" {
-					points = append(points, point{r.name, v.Confidence, right(v.Position, r.outcome)})
-				}
-			}
-		}
-	}
-	return points
-}
-
 func finalVotes(t *Trial) []Voice { return t.Final }
 
 // confidenceAUC says how well stated confidence tells right votes from wrong ones. Its interval counts cases: a case with votes of both
@@ -280,11 +261,17 @@ func finalVotes(t *Trial) []Voice { return t.Final }
 func confidenceAUC(list []row, votes func(*Trial) []Voice) Figure {
 	var ok, wrong []float64
 	with := [2]map[string]bool{{}, {}}
-	for _, p := range votePoints(list, votes) {
-		if p.so {
-			ok, with[0][p.name] = append(ok, p.stated), true
-		} else {
-			wrong, with[1][p.name] = append(wrong, p.stated), true
+	for _, r := range list {
+		for _, t := range r.trials {
+			for _, v := range votes(t) {
+				switch {
+				case v.Position == "":
+				case right(v.Position, r.outcome):
+					ok, with[0][r.name] = append(ok, v.Confidence), true
+				default:
+					wrong, with[1][r.name] = append(wrong, v.Confidence), true
+				}
+			}
 		}
 	}
 	value, defined := rankAUC(ok, wrong)
@@ -351,22 +338,15 @@ func (g *Group) count(trials []*Trial) {
 	g.Costs = Costs{mean(calls), mean(tokens), mean(cost), median(waited)}
 }
 
-// first returns a juror's own first vote in a trial; nil if it had none.
-func (t *Trial) first(juror string) *Voice {
-	i := slices.IndexFunc(t.Alone, func(v Voice) bool { return v.Juror == juror })
-	if i < 0 || t.Alone[i].Position == "" {
-		return nil
-	}
-	return &t.Alone[i]
-}
-
 // alone turns the rows into those of one juror: its first votes instead of the verdicts. Cases on which it has none are left out.
 func alone(list []row, juror string) (own []row) {
 	for _, r := range list {
 		n := row{name: r.name, outcome: r.outcome}
 		for _, t := range r.trials {
-			if v := t.first(juror); v != nil {
-				n.trials = append(n.trials, &Trial{Case: t.Case, Outcome: t.Outcome, Position: v.Position, Score: v.Score, Alone: []Voice{*v}})
+			for _, v := range t.Alone {
+				if v.Juror == juror && v.Position != "" {
+					n.trials = append(n.trials, &Trial{Case: t.Case, Outcome: t.Outcome, Position: v.Position, Score: v.Score, Alone: []Voice{v}})
+				}
 			}
 		}
 		if len(n.trials) > 0 {
@@ -392,10 +372,16 @@ func (p *PanelReport) jurors(list []row) {
 // single compares the panel with its best juror, asked as often as the repeats allow and at most as often as the panel. It returns nil if no juror
 // has first votes on all cases.
 func single(p *PanelReport, list []row, draw stats.Bootstrap) *Single {
-	calls := float64(len(p.Settings.Seats))
-	if n := len(list); n > 0 {
-		calls = panelAnswers(list)
+	if len(list) < 2 {
+		return nil
 	}
+	var all []float64 // answers of the panel in each trial: first votes, statements and the judge's
+	for _, r := range list {
+		for _, t := range r.trials {
+			all = append(all, float64(t.Answers))
+		}
+	}
+	calls := mean(all)
 	answers := int(calls)
 	for _, r := range list {
 		answers = min(answers, len(r.trials))
@@ -406,7 +392,7 @@ func single(p *PanelReport, list []row, draw stats.Bootstrap) *Single {
 			asked[seat.JurorID] = own
 		}
 	}
-	if len(asked) == 0 || len(list) < 2 {
+	if len(asked) == 0 {
 		return nil
 	}
 	s := &Single{Answers: answers, PanelAnswers: calls, AsOften: float64(answers) >= calls, Chosen: map[string]int{},
@@ -420,18 +406,6 @@ func single(p *PanelReport, list []row, draw stats.Bootstrap) *Single {
 	s.AUC, s.Accuracy = aucFigure(held, score), share(held, rightly)
 	s.Difference = between(draw, list, held, scoreAUC)
 	return s
-}
-
-// panelAnswers is how many answers a trial of the panel has on average: first votes, statements and the judge's.
-func panelAnswers(list []row) float64 {
-	n, trials := 0.0, 0.0
-	for _, r := range list {
-		for _, t := range r.trials {
-			n += float64(t.Answers)
-			trials++
-		}
-	}
-	return n / trials
 }
 
 // means turns several answers of a juror to a case into one: the mean score and the most frequent position, the gravest of equally frequent ones.

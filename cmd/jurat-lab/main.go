@@ -137,12 +137,7 @@ type hinted struct {
 
 func (h hinted) Unwrap() error { return h.error }
 
-func hint(err error, text string) error {
-	if err == nil {
-		return nil
-	}
-	return hinted{err, text}
-}
+func hint(err error, text string) error { return hinted{err, text} }
 
 // streams are what the program reads and writes. What it writes may come from files of others, and so no terminal and no runner obeys it.
 type streams struct {
@@ -150,8 +145,30 @@ type streams struct {
 	out, err io.Writer
 }
 
-func (s streams) say(format string, args ...any) error {
-	_, err := fmt.Fprintln(s.out, inert(fmt.Sprintf(format, args...)))
+// A sheet collects lines for people.
+type sheet struct{ text strings.Builder }
+
+func (s *sheet) say(format string, args ...any) {
+	fmt.Fprintln(&s.text, inert(fmt.Sprintf(format, args...)))
+}
+
+func (s *sheet) table(rows [][]string) {
+	var text strings.Builder
+	columns := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = inert(cell)
+		}
+		fmt.Fprintln(columns, strings.Join(row, "\t"))
+	}
+	_ = columns.Flush() // into memory
+	for line := range strings.Lines(text.String()) {
+		s.say("%s", strings.TrimRight(line, " \n"))
+	}
+}
+
+func (s streams) print(t *sheet) error {
+	_, err := io.WriteString(s.out, t.text.String())
 	return err
 }
 
@@ -167,34 +184,13 @@ func (s streams) report(ctx context.Context, err error) int {
 		return exitUndecided
 	}
 	s.note("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
-	var h hinted
-	if errors.As(err, &h) {
+	if h, is := errors.AsType[hinted](err); is {
 		s.note("hint: %s", h.hint)
 	}
 	if ctx.Err() != nil {
 		return exitInterrupted
 	}
 	return exitCannot
-}
-
-func (s streams) table(rows [][]string) error {
-	var text strings.Builder
-	columns := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		for i, cell := range row {
-			row[i] = inert(cell)
-		}
-		fmt.Fprintln(columns, strings.Join(row, "\t")) // into memory
-	}
-	if err := columns.Flush(); err != nil {
-		return err
-	}
-	for line := range strings.Lines(text.String()) {
-		if err := s.say("%s", strings.TrimRight(line, " \n")); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // machine prints a document for machines. What a terminal or a runner would obey is only inside of its strings, and is escaped.
@@ -260,20 +256,22 @@ func readFile(file string) ([]byte, error) {
 }
 
 // show prints the parts of a report that one looks for first. The page has all.
-func (s streams) show(parts []Part, dir string) (err error) {
+func (s streams) show(parts []Part, dir string) error {
+	var t sheet
 	for _, p := range parts {
 		if p.Detail {
 			continue
 		}
 		if p.Heading != "" {
-			err = errors.Join(err, s.say("%s", p.Heading))
+			t.say("%s", p.Heading)
 		}
 		for _, text := range p.Text {
-			err = errors.Join(err, s.say("  %s", text))
+			t.say("  %s", text)
 		}
-		err = errors.Join(err, s.table(p.Table))
+		t.table(p.Table)
 	}
-	return errors.Join(err, s.say("Report: %s and report.json beside it", filepath.Join(dir, "report.html")))
+	t.say("Report: %s and report.json beside it", filepath.Join(dir, "report.html"))
+	return s.print(&t)
 }
 
 type statsCmd struct {
@@ -295,8 +293,7 @@ This command believes what case files say: use 'jurat verify' to check them.
 
 func (c *statsCmd) Run(ctx context.Context, a *app, io streams) error {
 	tally := stats.New()
-	err := c.read(ctx, a, io, tally)
-	if err != nil {
+	if err := c.read(ctx, a, io, tally); err != nil {
 		return err
 	}
 	s := tally.Stats()
@@ -329,10 +326,10 @@ func (c *statsCmd) read(ctx context.Context, a *app, io streams, tally *stats.Ta
 			return err
 		}
 		b, _, err := evidence.ReadWholeBundle(doc)
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
+		if err == nil {
+			err = tally.Add(b.Records)
 		}
-		if err := tally.Add(b.Records); err != nil {
+		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
@@ -348,22 +345,20 @@ func printStats(io streams, s *stats.Stats) error {
 		}
 		rows = append(rows, row)
 	}
-	return errors.Join(
-		io.say("juries judged %s: %d safe_pass, %d needs_review, %d unsafe_fail; %d degraded, %d inconclusive", plural.Of(s.Trials, "trial"),
-			s.Verdicts[jury.SafePass], s.Verdicts[jury.NeedsReview], s.Verdicts[jury.UnsafeFail], s.Degraded, s.Inconclusive),
-		io.say("outcomes: %d safe_pass, %d needs_review, %d unsafe_fail; people decided on %s, and differed from the jury in %d; %d wait for a person",
-			s.Outcomes[jury.SafePass], s.Outcomes[jury.NeedsReview], s.Outcomes[jury.UnsafeFail], partOf(s.Decided, s.Trials), s.Changed, s.Open),
-		io.agreement("after phase 1", s.AfterPhase1),
-		io.agreement("after the discussion", s.AfterDiscussion),
-		io.say("the discussion changed the majority's verdict in %s of %s that had one", partOf(s.ChangedByTalk, s.Discussed), plural.Of(s.Discussed, "trial")),
-		io.say("the final judgment is another than the majority's in %s of %s that came to one", partOf(s.ChangedByVerdict, s.Judged), plural.Of(s.Judged, "trial")),
-		io.say("%s, %s with a change of position; of %s %s went to the majority, %s cite nothing new", plural.Of(s.Statements, "statement"),
-			partOf(s.Changes, s.Statements), plural.Of(s.Changes, "change"), partOf(s.ToMajority, s.Changes), partOf(s.Unsupported, s.Changes)),
-		io.table(rows))
-}
-
-func (s streams) agreement(when string, a stats.Agreement) error {
-	return s.say("agreement %s: level %.2f, Fleiss' kappa %s, Krippendorff's alpha %s", when, a.Level, a.Kappa.Text("%.2f", 1), a.Alpha.Text("%.2f", 1))
+	var t sheet
+	t.say("juries judged %s: %d safe_pass, %d needs_review, %d unsafe_fail; %d degraded, %d inconclusive", plural.Of(s.Trials, "trial"),
+		s.Verdicts[jury.SafePass], s.Verdicts[jury.NeedsReview], s.Verdicts[jury.UnsafeFail], s.Degraded, s.Inconclusive)
+	t.say("outcomes: %d safe_pass, %d needs_review, %d unsafe_fail; people decided on %s, and differed from the jury in %d; %d wait for a person",
+		s.Outcomes[jury.SafePass], s.Outcomes[jury.NeedsReview], s.Outcomes[jury.UnsafeFail], partOf(s.Decided, s.Trials), s.Changed, s.Open)
+	for i, a := range []stats.Agreement{s.AfterPhase1, s.AfterDiscussion} {
+		t.say("agreement %s: level %.2f, Fleiss' kappa %s, Krippendorff's alpha %s", []string{"after phase 1", "after the discussion"}[i], a.Level, a.Kappa.Text("%.2f", 1), a.Alpha.Text("%.2f", 1))
+	}
+	t.say("the discussion changed the majority's verdict in %s of %s that had one", partOf(s.ChangedByTalk, s.Discussed), plural.Of(s.Discussed, "trial"))
+	t.say("the final judgment is another than the majority's in %s of %s that came to one", partOf(s.ChangedByVerdict, s.Judged), plural.Of(s.Judged, "trial"))
+	t.say("%s, %s with a change of position; of %s %s went to the majority, %s cite nothing new", plural.Of(s.Statements, "statement"),
+		partOf(s.Changes, s.Statements), plural.Of(s.Changes, "change"), partOf(s.ToMajority, s.Changes), partOf(s.Unsupported, s.Changes))
+	t.table(rows)
+	return io.print(&t)
 }
 
 func partOf(k, n int) string {
@@ -405,7 +400,9 @@ func (c *labelsCmd) Run(ctx context.Context, a *app, io streams) error {
 		if c.JSON {
 			return io.json(e)
 		}
-		return io.say("%s in %s: %d good, %d failed", plural.Of(e.Cases, "case"), c.Out, e.Good, e.Failed)
+		var t sheet
+		t.say("%s in %s: %d good, %d failed", plural.Of(e.Cases, "case"), c.Out, e.Good, e.Failed)
+		return io.print(&t)
 	})
 }
 
@@ -447,20 +444,20 @@ func (c *calibrateCmd) Run(io streams) error {
 	if c.JSON {
 		return io.machine(doc)
 	}
-	tell := func(format string, args ...any) { err = errors.Join(err, io.say(format, args...)) }
-	tell("%d items with a label, %d choices", measured.Items, measured.Choices)
+	var t sheet
+	t.say("%d items with a label, %d choices", measured.Items, measured.Choices)
 	for _, j := range measured.Jurors {
-		tell("%-20s correct %d of %d (95 %% interval %.2f to %.2f), %d abstentions, weight %.3f",
+		t.say("%-20s correct %d of %d (95 %% interval %.2f to %.2f), %d abstentions, weight %.3f",
 			j.Juror, j.Correct, j.Votes, j.Low, j.High, j.Abstentions, float64(j.Weight)/stats.Unit)
 	}
 	for _, pair := range measured.Pairs {
-		tell("errors of %s and %s: correlation %+.2f on %d items", pair.A, pair.B, pair.Correlation, pair.Items)
+		t.say("errors of %s and %s: correlation %+.2f on %d items", pair.A, pair.B, pair.Correlation, pair.Items)
 	}
-	tell("worth %.2f independent votes", measured.EffectiveVotes)
+	t.say("worth %.2f independent votes", measured.EffectiveVotes)
 	if leader := measured.Leader(); leader != "" {
-		tell("%s weighs more than all others together: its vote always decides, and to follow it alone is the best that these weights can do", leader)
+		t.say("%s weighs more than all others together: its vote always decides, and to follow it alone is the best that these weights can do", leader)
 	}
-	return err
+	return io.print(&t)
 }
 
 type aggregateCmd struct {
@@ -497,13 +494,14 @@ func (c *aggregateCmd) Run(io streams) error {
 	if c.JSON {
 		return io.json(verdicts)
 	}
-	for _, item := range slices.Sorted(maps.Keys(verdicts.Verdicts)) {
-		err = errors.Join(err, io.say("%s\t%s", item, verdicts.Verdicts[item].String()))
-	}
 	if verdicts.Accuracy != nil {
 		io.note("accuracy %.4f: %d of %d labelled items", *verdicts.Accuracy, verdicts.Correct, verdicts.Labelled)
 	}
-	return err
+	var t sheet
+	for _, item := range slices.Sorted(maps.Keys(verdicts.Verdicts)) {
+		t.say("%s\t%s", item, verdicts.Verdicts[item].String())
+	}
+	return io.print(&t)
 }
 
 func readVotes(stdin io.Reader, file string) ([]stats.Ballot, error) {

@@ -11,7 +11,6 @@ import (
 	"math/big"
 	"os"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -96,9 +95,10 @@ func Calibrate(ballots []Ballot) (*Calibration, error) {
 		return nil, fmt.Errorf("none of the %d items has a label: measuring reliability needs labels", len(ballots))
 	}
 	counts := c.counts()
-	for _, name := range jurors(ballots) {
-		j := measured(name, counts[name], c.Choices, abstained[name])
-		j.Made = made[name]
+	for _, name := range slices.Sorted(maps.Keys(made)) {
+		j := counts[name]
+		j.Juror, j.Made, j.Abstentions, j.Reliability, j.Weight = name, made[name], abstained[name], j.reliability(c.Choices), j.weight(c.Choices)
+		j.Low, j.High = Wilson(float64(j.Correct), j.Votes)
 		c.Jurors = append(c.Jurors, j)
 	}
 	c.pair()
@@ -135,10 +135,9 @@ func (b *Ballot) known() Known {
 	return k
 }
 
-type tally struct{ votes, correct int }
-
-func (c *Calibration) counts() map[string]tally {
-	counts := map[string]tally{}
+// counts has the votes of each juror, and how many were right.
+func (c *Calibration) counts() map[string]Juror {
+	counts := map[string]Juror{}
 	for _, k := range c.Known {
 		k.add(counts, 1)
 	}
@@ -146,31 +145,26 @@ func (c *Calibration) counts() map[string]tally {
 }
 
 // add adds an item to counts, or with n = -1 removes it.
-func (k *Known) add(counts map[string]tally, n int) {
-	for _, name := range k.Right {
-		counts[name] = tally{counts[name].votes + n, counts[name].correct + n}
+func (k *Known) add(counts map[string]Juror, n int) {
+	for i, name := range slices.Concat(k.Right, k.Wrong) {
+		j := counts[name]
+		if j.Votes += n; i < len(k.Right) {
+			j.Correct += n
+		}
+		counts[name] = j
 	}
-	for _, name := range k.Wrong {
-		counts[name] = tally{counts[name].votes + n, counts[name].correct}
-	}
-}
-
-func measured(name string, n tally, choices, abstained int) Juror {
-	low, high := Wilson(float64(n.correct), n.votes)
-	return Juror{Juror: name, Votes: n.votes, Correct: n.correct, Abstentions: abstained, Reliability: n.reliability(choices),
-		Low: low, High: high, Weight: n.weight(choices)}
 }
 
 // reliability is the share of correct votes, after adding one vote for each choice. So a juror without votes is as
 // good as chance.
-func (n tally) reliability(choices int) float64 {
-	return float64(n.correct+1) / float64(n.votes+choices)
+func (j Juror) reliability(choices int) float64 {
+	return float64(j.Correct+1) / float64(j.Votes+choices)
 }
 
 // weight is the log-odds of reliability against chance: how strongly this juror's vote supports its choice over
 // another. A juror no better than chance has weight 0, and one that is worse a negative weight.
-func (n tally) weight(choices int) int {
-	right, wrong := float64(n.correct+1), float64(n.votes-n.correct+choices-1)/float64(choices-1)
+func (j Juror) weight(choices int) int {
+	right, wrong := float64(j.Correct+1), float64(j.Votes-j.Correct+choices-1)/float64(choices-1)
 	return min(max(int(math.Round(Unit*math.Log(right/wrong))), -MaxWeight), MaxWeight)
 }
 
@@ -250,7 +244,7 @@ func Parse(doc []byte) (c *Calibration, err error) {
 			return nil, fmt.Errorf("jurors/%d: not sorted, or a juror is repeated", i)
 		}
 		n := counts[j.Juror]
-		if n.votes != j.Votes || n.correct != j.Correct || n.weight(c.Choices) != j.Weight {
+		if n.Votes != j.Votes || n.Correct != j.Correct || n.weight(c.Choices) != j.Weight {
 			return nil, fmt.Errorf("jurors/%d (%s): votes, correct and weight do not follow from the known items", i, j.Juror)
 		}
 		delete(counts, j.Juror)
@@ -348,10 +342,9 @@ func Read(from io.Reader) ([]Ballot, error) {
 		return nil, errors.New("the input has no votes")
 	}
 	list := make([]Ballot, 0, len(ballots))
-	for _, b := range ballots {
-		list = append(list, *b)
+	for _, item := range slices.Sorted(maps.Keys(ballots)) {
+		list = append(list, *ballots[item])
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Item < list[j].Item })
 	return list, nil
 }
 
@@ -408,17 +401,6 @@ func (l *line) check(text []byte) error {
 	return nil
 }
 
-func jurors(ballots []Ballot) []string {
-	var names []string
-	for _, b := range ballots {
-		for name := range b.Votes {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // A Method turns many votes into one verdict.
 type Method string
 
@@ -445,7 +427,7 @@ var ErrNoCalibration = errors.New("the calibrated method needs a calibration, or
 // unknown method.
 func Aggregate(ballots []Ballot, method Method, c *Calibration) (*Verdicts, error) {
 	v := &Verdicts{Verdicts: map[string]Choice{}}
-	var weigh func(*Ballot) map[string]*big.Rat
+	var weigh func(*Ballot) func(juror string) *big.Rat
 	var among []Choice
 	switch method {
 	case Majority:
@@ -480,49 +462,41 @@ func Aggregate(ballots []Ballot, method Method, c *Calibration) (*Verdicts, erro
 	return v, nil
 }
 
-func equally(b *Ballot) map[string]*big.Rat {
-	weights := map[string]*big.Rat{}
-	for name := range b.Votes {
-		weights[name] = big.NewRat(1, 1)
-	}
-	return weights
+func equally(*Ballot) func(string) *big.Rat {
+	return func(string) *big.Rat { return big.NewRat(1, 1) }
 }
 
 // byConfidence reads confidences as the decimals that were written, so that their sums are exact. If no voter states
 // one, all count the same.
-func byConfidence(b *Ballot) map[string]*big.Rat {
-	weights, any := map[string]*big.Rat{}, false
+func byConfidence(b *Ballot) func(string) *big.Rat {
 	for name, vote := range b.Votes {
-		weights[name], _ = new(big.Rat).SetString(strconv.FormatFloat(b.Sure[name], 'g', -1, 64)) // Read has checked it
-		any = any || vote != "" && weights[name].Sign() > 0
+		if vote != "" && b.Sure[name] > 0 {
+			return func(name string) *big.Rat {
+				weight, _ := new(big.Rat).SetString(strconv.FormatFloat(b.Sure[name], 'g', -1, 64)) // Read has checked it
+				return weight
+			}
+		}
 	}
-	if !any {
-		return equally(b)
-	}
-	return weights
+	return equally(b)
 }
 
 // without weighs each ballot by what is known of all other items.
-func (c *Calibration) without() func(*Ballot) map[string]*big.Rat {
+func (c *Calibration) without() func(*Ballot) func(string) *big.Rat {
 	all := c.counts()
-	return func(b *Ballot) map[string]*big.Rat {
+	return func(b *Ballot) func(string) *big.Rat {
 		counts := maps.Clone(all)
 		i, known := slices.BinarySearchFunc(c.Known, b.Item, func(k Known, item string) int { return strings.Compare(k.Item, item) })
 		if known {
 			c.Known[i].add(counts, -1)
 		}
-		weights := map[string]*big.Rat{}
-		for name := range b.Votes {
-			weights[name] = big.NewRat(int64(counts[name].weight(c.Choices)), 1)
-		}
-		return weights
+		return func(name string) *big.Rat { return big.NewRat(int64(counts[name].weight(c.Choices)), 1) }
 	}
 }
 
 // heaviest is the choice with the largest sum of weights, among the choices that are given and those that were voted for. A choice without a
 // vote has the sum 0, so it wins if jurors that are mostly wrong vote against it. It returns no choice on a tie, without votes, and, if none are given, if no vote
 // has any weight.
-func heaviest(b *Ballot, weights map[string]*big.Rat, among []Choice) (best Choice) {
+func heaviest(b *Ballot, weigh func(juror string) *big.Rat, among []Choice) (best Choice) {
 	sums, weighty := map[Choice]*big.Rat{}, false
 	for _, choice := range among {
 		sums[choice] = new(big.Rat)
@@ -534,8 +508,9 @@ func heaviest(b *Ballot, weights map[string]*big.Rat, among []Choice) (best Choi
 		if sums[vote] == nil {
 			sums[vote] = new(big.Rat)
 		}
-		sums[vote].Add(sums[vote], weights[name])
-		weighty = weighty || among != nil || weights[name].Sign() != 0
+		weight := weigh(name)
+		sums[vote].Add(sums[vote], weight)
+		weighty = weighty || among != nil || weight.Sign() != 0
 	}
 	if !weighty {
 		return ""
@@ -573,7 +548,8 @@ type Made struct {
 func madeBy(ballots []Ballot) (map[string]Made, error) {
 	all := map[string]Made{}
 	for _, b := range ballots {
-		for name, made := range b.Made {
+		for name := range b.Votes {
+			made := b.Made[name]
 			known, before := all[name]
 			if before && known != made {
 				return nil, fmt.Errorf("item %q: the votes of juror %q are of model %q and template %q here, and of model %q and template %q elsewhere: measure each by itself",
@@ -585,14 +561,6 @@ func madeBy(ballots []Ballot) (map[string]Made, error) {
 	return all, nil
 }
 
-func (c *Calibration) find(name string) (*Juror, error) {
-	i, found := slices.BinarySearchFunc(c.Jurors, name, func(j Juror, name string) int { return strings.Compare(j.Juror, name) })
-	if !found {
-		return nil, fmt.Errorf("the calibration has no juror %q", name)
-	}
-	return &c.Jurors[i], nil
-}
-
 // WeighBy gives settings the weights of a calibration file, for the method that takes them; "" is no file. It lists the jurors of whom the file
 // does not say on which model and template they were measured. The error says what to do.
 func WeighBy(file string, s *jury.Settings) (unbound []string, err error) {
@@ -600,31 +568,34 @@ func WeighBy(file string, s *jury.Settings) (unbound []string, err error) {
 		return nil, errors.New("--calibration goes with --method calibrated, and that with it: 'jurat-lab calibrate' writes a calibration file")
 	}
 	c, err := Load(file)
-	if err != nil || c == nil {
-		return nil, err
+	if err == nil && c != nil {
+		unbound, err = c.Weigh(s)
+		fault.While(&err, "%s", file)
 	}
-	if err := c.Weigh(s); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return c.Unbound(s), nil
+	return unbound, err
 }
 
-// Weigh gives settings the weights of their seats, and how many votes these are worth. It returns an error that names a
-// juror without a measurement, or one that was measured on another model or template than sits.
-func (c *Calibration) Weigh(s *jury.Settings) error {
+// Weigh gives settings the weights of their seats, and how many votes these are worth. It lists the jurors of whom the file does not say on
+// which model and template they were measured. It returns an error that names a juror without a measurement, or one that was measured on
+// another model or template than sits.
+func (c *Calibration) Weigh(s *jury.Settings) (unbound []string, err error) {
 	weights := map[string]int{}
 	for _, seat := range s.Seats {
-		j, err := c.find(seat.JurorID)
-		if err == nil {
-			err = j.fits(seat)
+		i, found := slices.BinarySearchFunc(c.Jurors, seat.JurorID, func(j Juror, name string) int { return strings.Compare(j.Juror, name) })
+		if !found {
+			return nil, fmt.Errorf("the calibration has no juror %q", seat.JurorID)
 		}
-		if err != nil {
-			return err
+		j := &c.Jurors[i]
+		if err := j.fits(seat); err != nil {
+			return nil, err
+		}
+		if j.Model == "" || j.Template == "" {
+			unbound = append(unbound, seat.JurorID)
 		}
 		weights[seat.JurorID] = j.Weight
 	}
 	s.Weights, s.EffectiveVotes = weights, c.worth(weights)
-	return nil
+	return unbound, nil
 }
 
 // fits returns why a measurement does not hold for a seat, or nil.
@@ -637,16 +608,6 @@ func (j *Juror) fits(seat jury.Seat) error {
 		return fmt.Errorf("juror %q was measured with the template %s, and sits with %s: %s", j.Juror, j.Template, seat.Template, again)
 	}
 	return nil
-}
-
-// Unbound lists the jurors of whom the file does not say on which model and template they were measured.
-func (c *Calibration) Unbound(s *jury.Settings) (names []string) {
-	for _, seat := range s.Seats {
-		if j, err := c.find(seat.JurorID); err == nil && (j.Model == "" || j.Template == "") {
-			names = append(names, seat.JurorID)
-		}
-	}
-	return names
 }
 
 // worth is the number of independent votes that these jurors are worth, to two decimals.

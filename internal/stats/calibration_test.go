@@ -197,9 +197,9 @@ func TestTwins(t *testing.T) {
 }
 
 func TestWorseThanChanceCountsAgainst(t *testing.T) {
-	must.Equal(t, (tally{votes: 10, correct: 2}).weight(2), -109861)
-	must.Equal(t, (tally{votes: 0}).weight(3), 0)
-	must.Equal(t, (tally{votes: 1 << 40, correct: 1 << 40}).weight(2), MaxWeight)
+	must.Equal(t, (Juror{Votes: 10, Correct: 2}).weight(2), -109861)
+	must.Equal(t, (Juror{}).weight(3), 0)
+	must.Equal(t, (Juror{Votes: 1 << 40, Correct: 1 << 40}).weight(2), MaxWeight)
 }
 
 func TestWeighted(t *testing.T) {
@@ -302,7 +302,7 @@ func weightsOf(c *Calibration, names ...string) (map[string]int, error) {
 	for _, name := range names {
 		s.Seats = append(s.Seats, jury.Seat{JurorID: name})
 	}
-	err := c.Weigh(&s)
+	_, err := c.Weigh(&s)
 	return s.Weights, err
 }
 
@@ -434,14 +434,11 @@ func TestWeightsBelongToModelAndTemplate(t *testing.T) {
 {"item":"1","juror":"b","vote":"x"}`
 	c := must.Get(Calibrate(read(t, votes)))(t)
 	s := seats(t, "a", "gpt-4o", template)
-	if err := c.Weigh(s); err != nil || s.EffectiveVotes < 1 {
-		t.Errorf("the model that was measured: %v, worth %v", err, s.EffectiveVotes)
-	}
-	if got := c.Unbound(s); len(got) != 1 || got[0] != "b" {
-		t.Errorf("unbound: %v", got)
+	if unbound, err := c.Weigh(s); err != nil || s.EffectiveVotes < 1 || len(unbound) != 1 || unbound[0] != "b" {
+		t.Errorf("the model that was measured: %v, worth %v, unbound %v", err, s.EffectiveVotes, unbound)
 	}
 	for _, other := range [][2]string{{"gpt-4o-mini", template}, {"gpt-4o", strings.Replace(template, "0001", "0002", 1)}} {
-		if err := c.Weigh(seats(t, "a", other[0], other[1])); err == nil || !strings.Contains(err.Error(), "jurat-lab calibrate") {
+		if _, err := c.Weigh(seats(t, "a", other[0], other[1])); err == nil || !strings.Contains(err.Error(), "jurat-lab calibrate") {
 			t.Errorf("%v: %v", other, err)
 		}
 	}

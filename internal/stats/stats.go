@@ -13,10 +13,10 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sort"
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
@@ -255,8 +255,8 @@ func (t *Tally) Stats() *Stats {
 	s := t.stats
 	s.AfterPhase1, s.AfterDiscussion = agreement(t.phase1), agreement(t.talked)
 	s.Jurors = []JurorStats{}
-	for _, j := range t.jurors {
-		one := *j
+	for _, id := range slices.Sorted(maps.Keys(t.jurors)) {
+		one := *t.jurors[id]
 		if n := len(one.latencies); n > 0 {
 			sorted := slices.Sorted(slices.Values(one.latencies))
 			one.Latency = (sorted[(n-1)/2] + sorted[n/2]) / 2
@@ -264,7 +264,6 @@ func (t *Tally) Stats() *Stats {
 		one.latencies = nil
 		s.Jurors = append(s.Jurors, one)
 	}
-	sort.Slice(s.Jurors, func(i, j int) bool { return s.Jurors[i].JurorID < s.Jurors[j].JurorID })
 	return &s
 }
 
@@ -284,15 +283,6 @@ var positions = []jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail
 // counts is the number of jurors with each position in one trial.
 type counts [3]int
 
-func count(votes []jury.Position) (c counts) {
-	for _, vote := range votes {
-		if i := slices.Index(positions, vote); i >= 0 {
-			c[i]++
-		}
-	}
-	return c
-}
-
 func (c counts) sum() int { return c[0] + c[1] + c[2] }
 
 // agreement measures trials by the position of each seat; "" means that the seat had none.
@@ -300,7 +290,11 @@ func agreement(trials [][]jury.Position) Agreement {
 	a := Agreement{}
 	table := make([]counts, len(trials))
 	for i, votes := range trials {
-		table[i] = count(votes)
+		for _, vote := range votes {
+			if at := slices.Index(positions, vote); at >= 0 {
+				table[i][at]++
+			}
+		}
 		a.Level += jury.Consensus(votes, 2, false).AgreementLevel / float64(len(trials))
 	}
 	a.Kappa = estimate(table, fleiss)
