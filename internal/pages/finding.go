@@ -19,7 +19,7 @@ import (
 // Trials is the page that searches trials.
 type Trials struct {
 	Searched
-	Found  []FoundTrial
+	Found  []api.TrialLine
 	Counts api.TrialCounts
 }
 
@@ -48,13 +48,6 @@ func (s *Searched) found(name, next string, index api.IndexState) {
 	}
 }
 
-// A FoundTrial is a trial in a list.
-type FoundTrial struct {
-	api.TrialLine
-	When   time.Time
-	Number int // on the page, from 1
-}
-
 // filtersOf returns the conditions of a search without what is empty or no condition.
 func filtersOf(query url.Values) url.Values {
 	filters := url.Values{}
@@ -69,15 +62,7 @@ func filtersOf(query url.Values) url.Values {
 // Fill adds what was found.
 func (t *Trials) Fill(list api.TrialList) {
 	t.found("trials", list.Next, list.Index)
-	t.Found, t.Counts = foundTrials(list.Trials), list.Counts
-}
-
-func foundTrials(list []api.TrialLine) (found []FoundTrial) {
-	for i, line := range list {
-		at, _ := time.Parse(time.RFC3339, line.Submitted) // this program wrote it
-		found = append(found, FoundTrial{line, at, i + 1})
-	}
-	return found
+	t.Found, t.Counts = list.Trials, list.Counts
 }
 
 // Orders lists the orders of the list.
@@ -97,7 +82,6 @@ type Hit struct {
 	Action evidence.ActionType
 	Role   evidence.Role
 	Clock  trust.Clock
-	When   time.Time     // when it existed, as an authority proves; zero: that is not proved
 	Status verify.Status // of who and when
 	Trial  bool          // its chain is a trial's
 	Path   string        // of the page of its chain, for a trial the courtroom; "": it is in no chain
@@ -117,9 +101,6 @@ func (s *Search) Fill(list api.HitList) {
 	s.found("search", list.Next, list.Index)
 	for _, h := range list.Hits {
 		hit := Hit{Hit: h, Action: evidence.ActionType(h.Action), Role: evidence.Role(h.Role), Clock: trust.Clock(h.Clock), Status: verify.Status(h.Status)}
-		if h.Proved != "" {
-			hit.When, _ = time.Parse(time.RFC3339, h.Proved) // this program wrote it
-		}
 		if hit.Trial = strings.HasPrefix(h.Chain, evidence.TrialPrefix); hit.Trial {
 			hit.Path = submissionPath(h.Chain)
 		} else if h.Agent != "" && h.Chain != "" {
@@ -199,15 +180,14 @@ func pointsOf(s api.TrialSheet, juror, axis string) string {
 // History is what an agent's page shows of its trials.
 type History struct {
 	api.AgentHistory
-	Found []FoundTrial
-	Next  string // the address of all of them; "": these are all
+	Next string // the address of all trials; "": these are all
 }
 
 // NewHistory makes that part of the page.
 func NewHistory(h api.AgentHistory) *History {
-	out := &History{AgentHistory: h, Found: foundTrials(h.Trials.Trials)}
-	if h.Trials.Next != "" && len(out.Found) > 0 {
-		out.Next = "/trials?" + url.Values{"agent": {out.Found[0].Agent}}.Encode()
+	out := &History{AgentHistory: h}
+	if found := h.Trials.Trials; h.Trials.Next != "" && len(found) > 0 {
+		out.Next = "/trials?" + url.Values{"agent": {found[0].Agent}}.Encode()
 	}
 	return out
 }
@@ -226,7 +206,6 @@ const shownMoves = 200
 // Agent is the page of what a log shows about an agent.
 type Agent struct {
 	*reputation.View
-	When    time.Time // as of when
 	Classes []Class
 	Left    []LeftOut
 	History *History // nil: the viewer may not see it
@@ -237,14 +216,8 @@ type Class struct {
 	*reputation.Class
 	Number int // on the page, from 1
 	Picture
-	Moves   []Move
+	Moves   []reputation.Move
 	Earlier int // moves that are not listed
-}
-
-// A Move is a verdict that changed a class.
-type Move struct {
-	*reputation.Move
-	When time.Time
 }
 
 // LeftOut counts what does not count, by its kind and rule.
@@ -260,31 +233,19 @@ type Picture struct {
 	Since              time.Time
 }
 
-// NewAgent makes the page of a view. Its error says that the view's times cannot be read.
-func NewAgent(v *reputation.View) (*Agent, error) {
-	at, err := time.Parse(time.RFC3339, v.At)
-	if err != nil {
-		return nil, fmt.Errorf("reading a view: %w", err)
-	}
-	a := &Agent{View: v, When: at}
+// NewAgent makes the page of a view.
+func NewAgent(v *reputation.View) *Agent {
+	a := &Agent{View: v}
 	for i := range v.Classes {
 		c := &v.Classes[i]
-		made := Class{Class: c, Number: i + 1}
-		for j := range c.Moves {
-			when, err := time.Parse(time.RFC3339, c.Moves[j].At)
-			if err != nil {
-				return nil, fmt.Errorf("reading a view: %w", err)
-			}
-			made.Moves = append(made.Moves, Move{Move: &c.Moves[j], When: when})
-		}
-		made.Picture = picture(made.Moves, at)
+		made := Class{Class: c, Number: i + 1, Picture: picture(c.Moves, moment(v.At)), Moves: c.Moves}
 		if n := len(made.Moves) - shownMoves; n > 0 {
 			made.Moves, made.Earlier = made.Moves[n:], n
 		}
 		a.Classes = append(a.Classes, made)
 	}
 	a.leftOut()
-	return a, nil
+	return a
 }
 
 // leftOut counts what does not count, in the view's order.
@@ -309,7 +270,7 @@ const (
 )
 
 // picture draws the bounds from the first moment at which there were any. A later move that takes the number away ends the lines.
-func picture(moves []Move, at time.Time) (p Picture) {
+func picture(moves []reputation.Move, at time.Time) (p Picture) {
 	first := -1
 	for i := range moves {
 		if moves[i].Bounds == nil {
@@ -321,11 +282,11 @@ func picture(moves []Move, at time.Time) (p Picture) {
 	if first < 0 {
 		return p
 	}
-	p.Since = moves[first].When
+	p.Since = moment(moves[first].At)
 	span := max(at.Sub(p.Since), time.Second)
 	var lower, upper [][2]int
 	for i := first; i < len(moves); i++ {
-		x := int(float64(pictureWidth) * float64(moves[i].When.Sub(p.Since)) / float64(span))
+		x := int(float64(pictureWidth) * float64(moment(moves[i].At).Sub(p.Since)) / float64(span))
 		lower, upper = step(lower, x, moves[i].Bounds.Lower), step(upper, x, moves[i].Bounds.Upper)
 	}
 	last := moves[len(moves)-1].Bounds

@@ -148,6 +148,7 @@ func functions(lang words.Lang) template.FuncMap {
 		"clock":   clock,
 		"instant": instant,
 		"asset":   assetPath,
+		"nth":     func(i int) int { return i + 1 },
 		"width":   width,
 		"percent": percent,
 		"share":   func(perMyriad int64) int64 { return min(max(perMyriad/100, 0), 100) },
@@ -339,9 +340,8 @@ type Access struct {
 // Granted is a token, and what became of it.
 type Granted struct {
 	api.Grant
-	Until, From time.Time
-	Used        time.Time // the last request since the server began; zero: none
-	Acted       time.Time // the last record under the name; zero: none that the log has counted
+	Used  time.Time // the last request since the server began; zero: none
+	Acted time.Time // the last record under the name; zero: none that the log has counted
 }
 
 func (g Granted) Good() bool { return g.State == api.GrantGood }

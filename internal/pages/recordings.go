@@ -30,17 +30,7 @@ type Recordings struct {
 }
 
 // A Recording is a recorded chain in a list.
-type Recording struct {
-	api.Recording
-	Began, Ended time.Time
-}
-
-func NewRecording(r api.Recording) Recording {
-	out := Recording{Recording: r}
-	out.Began, _ = time.Parse(time.RFC3339, r.First) // this program wrote them
-	out.Ended, _ = time.Parse(time.RFC3339, r.Last)
-	return out
-}
+type Recording struct{ api.Recording }
 
 func (r Recording) Path() string { return recordingPath(r.Chain) }
 
@@ -67,7 +57,7 @@ func (r Recording) Gapless() bool { return r.Broken == 0 && r.Missed == 0 }
 func (l *Recordings) Fill(list api.Recordings) {
 	l.found("recordings", list.Next, list.Index)
 	for _, r := range list.Recordings {
-		l.Found = append(l.Found, NewRecording(r))
+		l.Found = append(l.Found, Recording{r})
 	}
 }
 
@@ -120,7 +110,7 @@ type RecordedProof struct {
 
 // NewConversation makes the page of a part of a chain. The proofs are by record.
 func NewConversation(line api.Recording, part *docket.ChainPart, total int64, proofs map[string]RecordedProof) *Conversation {
-	c := &Conversation{Recording: NewRecording(line), From: part.From, To: part.From + int64(len(part.Acts)) - 1, Total: max(total, part.From+int64(len(part.Acts))-1), After: part.Next, shown: map[int]string{}, requests: map[string]string{}}
+	c := &Conversation{Recording: Recording{line}, From: part.From, To: part.From + int64(len(part.Acts)) - 1, Total: max(total, part.From+int64(len(part.Acts))-1), After: part.Next, shown: map[int]string{}, requests: map[string]string{}}
 	for _, a := range slices.Concat(part.Acts, part.Events) {
 		c.Steps = append(c.Steps, RecordedStep{a, proofs[a.Record], timeOf(&a), c})
 	}

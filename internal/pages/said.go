@@ -135,16 +135,25 @@ func plain(text string) string {
 	return line.String()
 }
 
-// clock formats a time for people, the same in every language.
-func clock(t time.Time) string {
-	if t.IsZero() {
-		return "–"
+// moment is a time, or one that this program wrote into a value of package api; one that cannot be read is zero.
+func moment(at any) time.Time {
+	if text, is := at.(string); is {
+		read, _ := time.Parse(time.RFC3339, text)
+		return read
 	}
-	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+	return at.(time.Time)
+}
+
+// clock formats a time for people, the same in every language.
+func clock(at any) string {
+	if t := moment(at); !t.IsZero() {
+		return t.UTC().Format("2006-01-02 15:04:05 UTC")
+	}
+	return "–"
 }
 
 // instant formats a time for programs, for <time datetime>.
-func instant(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+func instant(at any) string { return moment(at).UTC().Format(time.RFC3339Nano) }
 
 // kinds has the kind of each type of values that have a name, as keys of texts begin.
 var kinds = map[reflect.Type]string{

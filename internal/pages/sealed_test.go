@@ -72,7 +72,7 @@ func TestPagesOfRecordsSayOnWhoseWord(t *testing.T) {
 
 func granted(state api.GrantState, session bool) Granted {
 	return Granted{Grant: api.Grant{Token: evidence.DigestOf([]byte("x")), Name: "mia \u202e<b>", Roles: []string{"agent", "auditor", "operator", "reviewer", "submitter"},
-		State: state, Session: session, By: "otto", Reason: "she reviews"}, From: jurattest.Start, Until: jurattest.Start.AddDate(0, 2, 0)}
+		State: state, Session: session, By: "otto", Reason: "she reviews", Since: jurattest.Start.Format(time.RFC3339), NotAfter: jurattest.Start.AddDate(0, 2, 0).Format(time.RFC3339)}}
 }
 
 // everyAccess makes the pages of who may do what.
@@ -125,9 +125,7 @@ func agentOf(t testing.TB, n int, position func(int) jury.Position, change ...fu
 	}
 	v, err := f.View()
 	check(t, err)
-	a, err := NewAgent(v)
-	check(t, err)
-	return a
+	return NewAgent(v)
 }
 
 func passes(int) jury.Position { return jury.SafePass }
@@ -174,17 +172,17 @@ func TestAgentNumbers(t *testing.T) {
 // TestPicture: the lines begin where the number does, and each step is where the verdict is.
 func TestPicture(t *testing.T) {
 	at := time.Date(2026, 1, 11, 0, 0, 0, 0, time.UTC)
-	move := func(day int, b *reputation.Bounds) Move {
-		return Move{Move: &reputation.Move{Bounds: b}, When: at.AddDate(0, 0, day-10)}
+	move := func(day int, b *reputation.Bounds) reputation.Move {
+		return reputation.Move{Bounds: b, At: at.AddDate(0, 0, day-10).Format(time.RFC3339)}
 	}
-	got := picture([]Move{move(0, nil), move(0, &reputation.Bounds{Lower: 5000, Upper: 10_000}), move(5, &reputation.Bounds{Lower: 2500, Upper: 5000}),
+	got := picture([]reputation.Move{move(0, nil), move(0, &reputation.Bounds{Lower: 5000, Upper: 10_000}), move(5, &reputation.Bounds{Lower: 2500, Upper: 5000}),
 		move(5, &reputation.Bounds{Lower: 7500, Upper: 10_000})}, at)
 	want := Picture{Since: at.AddDate(0, 0, -10)}
 	want.Lower, want.Upper, want.Band = "0,100 300,100 300,50 600,50 600,50", "0,0 300,0 300,0 600,0 600,0", "0,0 300,0 300,0 600,0 600,0 600,50 600,50 300,50 300,100 0,100"
 	equal(t, got, want)
-	equal(t, picture([]Move{move(0, &reputation.Bounds{}), move(1, nil)}, at), Picture{})
+	equal(t, picture([]reputation.Move{move(0, &reputation.Bounds{}), move(1, nil)}, at), Picture{})
 	equal(t, picture(nil, at), Picture{})
-	one := picture([]Move{move(10, &reputation.Bounds{Lower: 1, Upper: 9999})}, at) // at the moment of asking
+	one := picture([]reputation.Move{move(10, &reputation.Bounds{Lower: 1, Upper: 9999})}, at) // at the moment of asking
 	if one.Band == "" {
 		t.Error("no picture of a number that is new")
 	}

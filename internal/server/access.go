@@ -146,7 +146,7 @@ func (s *Server) revoke(ctx context.Context, id, reason, by string) (api.Grant, 
 
 // granted returns a grant for a page, and the newest acts under its name.
 func (s *Server) granted(ctx context.Context, g *access.Listed, most int64) (pages.Granted, []pages.Act, error) {
-	made := pages.Granted{Grant: g.Described(), From: g.Since.Truncate(time.Second), Until: g.Until.Truncate(time.Second), Used: s.uses.Last(g.Token)}
+	made := pages.Granted{Grant: g.Described(), Used: s.uses.Last(g.Token)}
 	acts, err := s.actsUnder(ctx, g, most)
 	if len(acts) > 0 {
 		made.Acted = acts[0].At

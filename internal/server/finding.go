@@ -252,9 +252,9 @@ func (s *Server) agentPage(r *http.Request, c *Caller) (*pages.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := pages.NewAgent(v)
-	if err != nil || !acts.ReadsEverything(c) { // an agent's public page does not make its trials public
-		return page, err
+	page := pages.NewAgent(v)
+	if !acts.ReadsEverything(c) { // an agent's public page does not make its trials public
+		return page, nil
 	}
 	history, err := s.history(r.Context(), r.PathValue("name"), "")
 	page.History = pages.NewHistory(history)
