@@ -526,7 +526,7 @@ func sendTest(ctx context.Context, w *config.Webhook, to *webhook.Receiver) (hoo
 		return hookTest{}, err
 	}
 	t := hookTest{Host: hostOf(w.URL), ID: "test-" + rand.Text(), Sent: body}
-	t.Status, err = to.Try(ctx, t.ID, now, body)
+	t.Status, err = to.Send(ctx, t.ID, now, body)
 	t.Millis, t.Taken = time.Since(now).Milliseconds(), err == nil
 	if ctx.Err() != nil {
 		return t, ctx.Err()

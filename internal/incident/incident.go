@@ -99,7 +99,7 @@ func (w *writer) who(r *evidence.Record) string {
 		key = "statement.not_proved_model"
 	}
 	p := &r.Payload
-	return w.Say(key, "action", w.action(p.ActionType), "role", w.role(p.Role()), "actor", strconv.Quote(p.Actor()),
+	return w.Say(key, "action", w.named("action", p.ActionType), "role", w.named("role", p.Role()), "actor", strconv.Quote(p.Actor()),
 		"model", word(p.Model), "version", word(p.ModelVersion), "because", w.why(r, verify.Content, verify.Authentication))
 }
 
@@ -156,7 +156,7 @@ func (w *writer) reviewOf(r *evidence.Record) string {
 	if p.ActionType != evidence.HumanReview || !w.holds(r, verify.Content, verify.Authentication) {
 		return ""
 	}
-	return w.join(w.Say("statement.reviewed", "status", w.approval(p.ApprovalStatus), "original", word(p.OriginalResponseID)), w.reasonOf(r))
+	return w.join(w.Say("statement.reviewed", "status", w.named("approval", p.ApprovalStatus), "original", word(p.OriginalResponseID)), w.reasonOf(r))
 }
 
 func (w *writer) reasonOf(r *evidence.Record) string {
@@ -259,22 +259,12 @@ func (w *writer) holds(r *evidence.Record, guarantees ...verify.Guarantee) bool 
 }
 
 func (w *writer) proved(record string, guarantees ...verify.Guarantee) bool {
-	for _, g := range guarantees {
-		if w.answers.For(g, record).Status != verify.Proved {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(guarantees, func(g verify.Guarantee) bool { return w.answers.For(g, record).Status != verify.Proved })
 }
 
 // refutes reports whether any of these guarantees is refuted for the record.
 func (w *writer) refutes(r *evidence.Record, guarantees ...verify.Guarantee) bool {
-	for _, g := range guarantees {
-		if w.answers.For(g, r.Payload.RecordID).Status == verify.Refuted {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(guarantees, func(g verify.Guarantee) bool { return w.answers.For(g, r.Payload.RecordID).Status == verify.Refuted })
 }
 
 // why explains the first of these guarantees that is not proved for the record: what is missing or false.
@@ -301,17 +291,12 @@ func (t tongue) join(sentences ...string) string {
 }
 
 // named names a value. One without a name in the language is shown as it was sealed.
-func (t tongue) named(kind, value string) string { return cmp.Or(t.Say(kind+"."+value), word(value)) }
+func (t tongue) named(kind string, value any) string {
+	text := fmt.Sprint(value)
+	return cmp.Or(t.Say(kind+"."+text), word(text))
+}
 
-func (t tongue) action(a evidence.ActionType) string { return t.named("action", string(a)) }
-
-func (t tongue) role(r evidence.Role) string { return t.named("role", string(r)) }
-
-func (t tongue) position(p jury.Position) string { return t.named("sealed_position", string(p)) }
-
-func (t tongue) approval(s evidence.ApprovalStatus) string { return t.named("approval", string(s)) }
-
-func (t tongue) method(m jury.Method) string { return t.named("sealed_method", string(m)) }
+func (t tongue) position(p jury.Position) string { return t.named("sealed_position", p) }
 
 func (t tongue) reason(f verify.Finding) string { return inert(words.Reason(t.lang, f)) }
 

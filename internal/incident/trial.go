@@ -64,12 +64,12 @@ func (t tongue) came(o *jury.TrialOutcome) string {
 	if o.Open {
 		key = "statement.open." + string(o.By)
 	}
-	pairs := []any{"position", t.position(o.Position), "jury", t.position(o.Verdict.Position), "score", o.Verdict.Score, "method", t.method(o.Verdict.Method)}
+	pairs := []any{"position", t.position(o.Position), "jury", t.position(o.Verdict.Position), "score", o.Verdict.Score, "method", t.named("sealed_method", o.Verdict.Method)}
 	if d := o.Decision; d != nil {
 		if d.Doubted {
 			key = "statement.doubted"
 		}
-		pairs = append(pairs, "actor", strconv.Quote(d.Reviewer), "status", t.approval(d.Status))
+		pairs = append(pairs, "actor", strconv.Quote(d.Reviewer), "status", t.named("approval", d.Status))
 	}
 	return t.Say(key, pairs...)
 }
@@ -79,7 +79,7 @@ func (w *writer) people(records []*evidence.Record) (paragraphs []string) {
 	k := new(jury.Reckoning)
 	for _, r := range records {
 		p := &r.Payload
-		pairs := []any{"actor", strconv.Quote(p.Actor()), "status", w.approval(p.ApprovalStatus), "time", word(p.Timestamp), "record", word(p.RecordID), "original", word(p.OriginalResponseID)}
+		pairs := []any{"actor", strconv.Quote(p.Actor()), "status", w.named("approval", p.ApprovalStatus), "time", word(p.Timestamp), "record", word(p.RecordID), "original", word(p.OriginalResponseID)}
 		proved := w.holds(r, verify.Content, verify.Authentication, verify.HumanReview)
 		switch {
 		case p.ActionType == evidence.FinalJudgment:
@@ -186,7 +186,7 @@ func (w *writer) judgment(r *evidence.Record) string {
 	if f.Status != verify.Proved { // then its qualifications are also only the file's word
 		degraded, inconclusive, reasons = "statement.degraded_stated", "statement.inconclusive_stated", nil
 	}
-	text := w.Say("statement.judged."+string(f.Status), "position", w.position(j.Position), "score", j.Score, "method", w.method(j.Method), "reason", w.reason(f))
+	text := w.Say("statement.judged."+string(f.Status), "position", w.position(j.Position), "score", j.Score, "method", w.named("sealed_method", j.Method), "reason", w.reason(f))
 	if j.Degraded {
 		text = w.join(text, w.Say(degraded))
 	}
@@ -216,8 +216,29 @@ func (w *writer) beside(acts []*evidence.Record) []string {
 	if err != nil || !state.Judged {
 		return nil // the report says so
 	}
-	r, names := &state.Result, namesOf(state.Settings)
-	return []string{w.join(w.abstained(r, names), w.alone(r), w.afterTalk(r), w.worth(r)), w.talk(r, names)}
+	r, names := &state.Result, map[string]string{} // the quoted names of the seats by their ids
+	for _, seat := range state.Settings.Seats {
+		names[seat.JurorID] = strconv.Quote(cmp.Or(seat.RoleName, seat.JurorID))
+	}
+	var said []string
+	say := func(key string, pairs ...any) { said = append(said, w.Say(key, pairs...)) }
+	for _, id := range r.Abstentions {
+		say("statement.abstained", "juror", names[id])
+	}
+	if alone := r.JudgeReading; alone != nil {
+		say("statement.judge_alone", "position", w.position(alone.Position), "score", alone.TotalScore)
+	}
+	if after := r.Phase3Judgment.AfterTalk; after != nil {
+		say("statement.after_talk", "position", w.position(after.Position), "score", after.Score)
+	}
+	if votes := r.EffectiveVotes; votes != nil {
+		key := "statement.votes_assumed"
+		if votes.Measured {
+			key = "statement.votes_measured"
+		}
+		say(key, "votes", fmt.Sprintf("%.2f", votes.Votes))
+	}
+	return []string{w.join(said...), w.talk(r, names)}
 }
 
 func replayed(acts []*evidence.Record) (*jury.Replayed, error) {
@@ -230,50 +251,6 @@ func replayed(acts []*evidence.Record) (*jury.Replayed, error) {
 		list = append(list, a)
 	}
 	return jury.Replay(evidence.Digest{}, list)
-}
-
-// namesOf returns the quoted names of the seats by their ids.
-func namesOf(s *jury.Settings) map[string]string {
-	names := map[string]string{}
-	for _, seat := range s.Seats {
-		names[seat.JurorID] = strconv.Quote(cmp.Or(seat.RoleName, seat.JurorID))
-	}
-	return names
-}
-
-func (w *writer) abstained(r *jury.Result, names map[string]string) string {
-	var said []string
-	for _, id := range r.Abstentions {
-		said = append(said, w.Say("statement.abstained", "juror", names[id]))
-	}
-	return w.join(said...)
-}
-
-func (w *writer) alone(r *jury.Result) string {
-	if r.JudgeReading == nil {
-		return ""
-	}
-	return w.Say("statement.judge_alone", "position", w.position(r.JudgeReading.Position), "score", r.JudgeReading.TotalScore)
-}
-
-func (w *writer) afterTalk(r *jury.Result) string {
-	after := r.Phase3Judgment.AfterTalk
-	if after == nil {
-		return ""
-	}
-	return w.Say("statement.after_talk", "position", w.position(after.Position), "score", after.Score)
-}
-
-func (w *writer) worth(r *jury.Result) string {
-	votes := r.EffectiveVotes
-	if votes == nil {
-		return ""
-	}
-	key := "statement.votes_assumed"
-	if votes.Measured {
-		key = "statement.votes_measured"
-	}
-	return w.Say(key, "votes", fmt.Sprintf("%.2f", votes.Votes))
 }
 
 // talk says how far the discussion moved the jurors, and who was moved by what.

@@ -261,5 +261,6 @@ func (t *arrivalTeller) send(ctx context.Context, one arrival) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return true, t.Receiver.Send(ctx, one.id, t.Now(), body)
+	_, err = t.Receiver.Send(ctx, one.id, t.Now(), body)
+	return true, err
 }

@@ -156,15 +156,10 @@ func client(inward bool) *http.Client {
 	}
 }
 
-// Send sends a message, and returns nil if the receiver has taken it. id is that of the message, and the same in each attempt: by it, the
-// receiver knows a message that it has taken before. Its errors include ErrGone, ErrInward and *RefusedError.
-func (r *Receiver) Send(ctx context.Context, id string, at time.Time, body []byte) error {
-	_, err := r.Try(ctx, id, at, body)
-	return err
-}
-
-// Try sends a message as Send does, and also returns the status of the answer; 0: there was none.
-func (r *Receiver) Try(ctx context.Context, id string, at time.Time, body []byte) (status int, err error) {
+// Send sends a message, and returns the status of the answer; 0: there was none. The error is nil if the receiver has taken it. id is that of
+// the message, and the same in each attempt: by it, the receiver knows a message that it has taken before. Its errors include ErrGone, ErrInward
+// and *RefusedError.
+func (r *Receiver) Send(ctx context.Context, id string, at time.Time, body []byte) (status int, err error) {
 	post, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(body))
 	if err != nil {
 		return 0, err

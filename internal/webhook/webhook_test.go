@@ -61,7 +61,7 @@ func TestSend(t *testing.T) {
 	url, took := receiver(t, http.StatusNoContent)
 	r := made(t, Config{URL: url, Secrets: []string{newer, secret}, Inward: true})
 	body := []byte(`{"type":"reputation.crossed"}`)
-	must.Do(t, r.Send(t.Context(), "msg_1", moment, body))
+	must.Get(r.Send(t.Context(), "msg_1", moment, body))(t)
 	all := took()
 	if len(all) != 1 || !bytes.Equal(all[0].body, body) || all[0].header.Get("Content-Type") != "application/json" {
 		t.Fatalf("%q", all)
@@ -87,7 +87,7 @@ func TestOpenSSL(t *testing.T) {
 		t.Skip("openssl is missing")
 	}
 	url, took := receiver(t, http.StatusOK)
-	must.Do(t, made(t, Config{URL: url, Secrets: []string{secret}, Inward: true}).Send(t.Context(), "msg_2", moment, []byte("{}")))
+	must.Get(made(t, Config{URL: url, Secrets: []string{secret}, Inward: true}).Send(t.Context(), "msg_2", moment, []byte("{}")))(t)
 	raw, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 	run := exec.Command("openssl", "dgst", "-sha256", "-mac", "HMAC", "-macopt", "hexkey:"+hex.EncodeToString(raw), "-binary")
 	run.Stdin = strings.NewReader("msg_2.1790000000.{}")
@@ -118,7 +118,7 @@ func TestAnswers(t *testing.T) {
 		{503, []string{"Retry-After", "-1"}, false, 0},
 	} {
 		url, _ := receiver(t, c.status, c.header...)
-		err := made(t, Config{URL: url, Secrets: []string{secret}, Inward: true}).Send(t.Context(), "msg_3", moment, []byte("{}"))
+		_, err := made(t, Config{URL: url, Secrets: []string{secret}, Inward: true}).Send(t.Context(), "msg_3", moment, []byte("{}"))
 		var refused *RefusedError
 		if c.taken != (err == nil) || !c.taken && (!errors.As(err, &refused) || refused.Status != c.status || refused.After != c.after) {
 			t.Errorf("%d %q: %v", c.status, c.header, err)
@@ -128,7 +128,7 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("%d redirects were followed", n)
 	}
 	url, _ := receiver(t, http.StatusGone)
-	must.Want(t, made(t, Config{URL: url, Secrets: []string{secret}, Inward: true}).Send(t.Context(), "msg_4", moment, nil), ErrGone)
+	must.Fail(t, ErrGone)(made(t, Config{URL: url, Secrets: []string{secret}, Inward: true}).Send(t.Context(), "msg_4", moment, nil))
 }
 
 // TestInward: without leave, no connection goes to an address that is not public, whatever the URL or the name says.
@@ -165,7 +165,7 @@ func TestNameLeadsInward(t *testing.T) {
 		if err != nil {
 			continue // refused by its form
 		}
-		if err := r.Send(t.Context(), "msg_5", moment, nil); err == nil {
+		if _, err := r.Send(t.Context(), "msg_5", moment, nil); err == nil {
 			t.Errorf("%s: sent", name)
 		} else if name == "localhost" && !errors.Is(err, ErrInward) {
 			t.Errorf("%s: %v", name, err)
@@ -183,7 +183,7 @@ func TestNoSecretInErrors(t *testing.T) {
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	closed := "http://" + l.Addr().String() + "/services/T0/very-secret"
 	l.Close()
-	err := made(t, Config{URL: closed, Secrets: []string{secret}, Inward: true}).Send(t.Context(), "msg_6", moment, nil)
+	_, err := made(t, Config{URL: closed, Secrets: []string{secret}, Inward: true}).Send(t.Context(), "msg_6", moment, nil)
 	if err == nil || strings.Contains(err.Error(), "very-secret") {
 		t.Errorf("%v", err)
 	}
@@ -214,5 +214,5 @@ func TestSlowReceiver(t *testing.T) {
 	defer close(over)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
-	must.Want(t, made(t, Config{URL: s.URL, Secrets: []string{secret}, Inward: true}).Send(ctx, "msg_7", moment, nil), context.Canceled)
+	must.Fail(t, context.Canceled)(made(t, Config{URL: s.URL, Secrets: []string{secret}, Inward: true}).Send(ctx, "msg_7", moment, nil))
 }

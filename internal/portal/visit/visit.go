@@ -385,7 +385,7 @@ func (r *Request) sort(sources []Source) error {
 			rest = append(rest, i)
 		default:
 			if *one[use] != nil {
-				return &fileError{source.Name, ErrTwice}
+				return fmt.Errorf("%s: %w", source.Name, ErrTwice)
 			}
 			*one[use] = &i
 		}
@@ -399,12 +399,3 @@ func (r *Request) sort(sources []Source) error {
 	}
 	return nil
 }
-
-// A fileError says which file is wrong.
-type fileError struct {
-	name string
-	err  error
-}
-
-func (e *fileError) Error() string { return e.name + ": " + e.err.Error() }
-func (e *fileError) Unwrap() error { return e.err }
