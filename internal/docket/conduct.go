@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 	"time"
 
@@ -137,7 +138,7 @@ func (r *reading) recorded(agent string) error {
 
 func (r *reading) judgment(record *evidence.Record) error {
 	chain := record.Payload.ChainID
-	if len(chain) < len(evidence.TrialPrefix) || chain[:len(evidence.TrialPrefix)] != evidence.TrialPrefix {
+	if !strings.HasPrefix(chain, evidence.TrialPrefix) {
 		r.seen = append(append(r.seen, record.Payload.PreviousRecord), record.Payload.Saw...)
 		return r.pile("judgments", record)
 	}
@@ -280,10 +281,16 @@ func (c *ConductCache) View(ctx context.Context, asked ConductAsked, by *trust.T
 	}
 	at := c.now()
 	v, size, err := c.compute(ctx, asked, by, at, take)
-	if err == nil {
-		c.keep(k, kept{v, size, at})
+	if err != nil {
+		return v, err
 	}
-	return v, err
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.views) >= maxViews {
+		clear(c.views)
+	}
+	c.views[k] = kept{v, size, at}
+	return v, nil
 }
 
 // refuseMany returns ErrTooMany if the agent has too many records of its own, before any is verified.
@@ -300,7 +307,11 @@ func (c *ConductCache) fresh(ctx context.Context, k conductKey) (*reputation.Vie
 	c.mu.Lock()
 	v, is := c.views[k]
 	c.mu.Unlock()
-	if !is || c.now().Sub(v.at) >= lifeOf(v.view) {
+	life := viewLife
+	if is && v.view.Unsettled() {
+		life = briefLife
+	}
+	if !is || c.now().Sub(v.at) >= life {
 		return nil, nil
 	}
 	news, err := c.log.CountsFrom(ctx, evidence.RoleAgent, k.Agent, v.size)
@@ -308,22 +319,6 @@ func (c *ConductCache) fresh(ctx context.Context, k conductKey) (*reputation.Vie
 		return nil, err
 	}
 	return v.view, nil
-}
-
-func lifeOf(v *reputation.View) time.Duration {
-	if v.Unsettled() {
-		return briefLife
-	}
-	return viewLife
-}
-
-func (c *ConductCache) keep(k conductKey, v kept) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.views) >= maxViews {
-		clear(c.views)
-	}
-	c.views[k] = v
 }
 
 // compute reads what the log has, and returns the view and the log's size.

@@ -76,11 +76,10 @@ func (k *Keeper) Run(ctx context.Context) {
 }
 
 func (k *Keeper) report(err error) {
-	failing := err != nil
-	if failing && !k.failing && k.Log != nil {
+	if err != nil && !k.failing && k.Log != nil {
 		k.Log.Error("the index of words does not follow the log, so searches may miss records; delete its file if it is damaged", "file", k.Path, "error", err)
 	}
-	k.failing = failing
+	k.failing = err != nil
 }
 
 func (k *Keeper) follow(ctx context.Context) error {
@@ -115,15 +114,11 @@ func (k *Keeper) Open(ctx context.Context) (*find.Index, error) {
 	if k.closed {
 		return nil, errClosed
 	}
-	if k.index != nil {
-		return k.index, nil
+	var err error
+	if k.index == nil {
+		k.index, err = find.Open(ctx, k.Ledger, k.Path)
 	}
-	x, err := find.Open(ctx, k.Ledger, k.Path)
-	if err != nil {
-		return nil, err
-	}
-	k.index = x
-	return x, nil
+	return k.index, err
 }
 
 // Close closes the index.

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,6 @@ import (
 	"jurat/internal/inorder"
 	"jurat/internal/ledger"
 	"jurat/internal/trial"
-	"jurat/jury"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -170,13 +170,7 @@ func TrialTable(list []api.TrialLine) *Table {
 func HitTable(list []api.Hit) *Table {
 	t := &Table{Head: []string{"claimed", "proved", "authority", "role", "actor", "action", "record", "chain", "outcome", "by", "reviewer", "verdict", "place", "said", "line", "why", "agent"}}
 	for _, h := range list {
-		outcome := api.TrialLine{}
-		if o := h.Outcome; o != nil {
-			outcome.Outcome, outcome.By, outcome.Verdict = o.Position, o.By, o.Verdict.Position
-			if o.Decision != nil {
-				outcome.Reviewer = o.Decision.Reviewer
-			}
-		}
+		outcome := Line(&trial.Summary{Outcome: h.Outcome})
 		t.Rows = append(t.Rows, []string{h.Claimed, h.Proved, h.Authority, h.Role, h.Actor, h.Action, h.Record, h.Chain, string(outcome.Outcome), string(outcome.By),
 			outcome.Reviewer, string(outcome.Verdict), h.Place, strconv.FormatBool(h.Said), h.Line, h.Why, h.Agent})
 	}
@@ -218,9 +212,7 @@ func seatOf(v *trial.View, seat *trial.Seat) api.TrialSeat {
 	out := api.TrialSeat{JurorID: seat.JurorID, Role: seat.RoleName, Model: seat.Model, Scores: map[string]int{}, Abstained: seat.Abstains}
 	if e := v.Now[seat.JurorID]; e != nil {
 		out.Position, out.Score, out.Reason, out.Fallback = e.Position, e.TotalScore, e.Rationale, e.Fallback
-		for axis, points := range e.AxisScores {
-			out.Scores[axis] = points
-		}
+		maps.Copy(out.Scores, e.AxisScores)
 	}
 	return out
 }
@@ -230,10 +222,11 @@ func findings(v *trial.View) []api.TrialFinding {
 	list, known := []api.TrialFinding{}, map[string]int{}
 	for _, said := range v.Said {
 		for _, f := range said.Findings {
-			at, seen := known[exactly(f.Finding)]
+			exactly := key(f.Message, f.Rule, f.Quote)
+			at, seen := known[exactly]
 			if !seen {
 				at = len(list)
-				known[exactly(f.Finding)] = at
+				known[exactly] = at
 				list = append(list, api.TrialFinding{Message: f.Message, Quote: f.Quote, Rule: f.Rule, Axis: f.Axis, Severity: f.Severity, Stands: f.Stands})
 			}
 			if !slices.Contains(list[at].Jurors, said.Juror) {
@@ -243,8 +236,6 @@ func findings(v *trial.View) []api.TrialFinding {
 	}
 	return list
 }
-
-func exactly(f jury.Finding) string { return key(f.Message, f.Rule, f.Quote) }
 
 // key joins values so that no two lists have the same key.
 func key(message int, texts ...string) string {
@@ -269,8 +260,7 @@ func Compare(a, b api.TrialSheet) api.TrialComparison {
 		inA[same(f)] = true
 	}
 	for _, f := range b.Findings {
-		inB[same(f)] = true
-		if !inA[same(f)] {
+		if inB[same(f)] = true; !inA[same(f)] {
 			c.OnlyB = append(c.OnlyB, f)
 		}
 	}

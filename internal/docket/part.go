@@ -18,7 +18,6 @@ import (
 	"jurat/internal/find"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/brief"
-	"jurat/internal/ledger/storage"
 	"jurat/internal/llm"
 	"jurat/internal/observe"
 	"jurat/internal/subject"
@@ -104,11 +103,7 @@ func (a *RecordedAct) take(said subject.Act) {
 	}
 	a.Repeats, a.Again = len(said.Repeated), said.Again
 	a.Lacks = append(a.Lacks, said.Lacks...)
-	a.read(&said.Said)
-}
-
-// read adds what the bytes say beside the messages.
-func (a *RecordedAct) read(p *observe.Projection) {
+	p := &said.Said // what the bytes say beside the messages
 	a.Error, a.Problem, a.Finish, a.Alternatives = p.Error, p.Problem, p.Finish, p.Alternatives
 	if a.Observed != nil && len(a.Lacks) > 0 && p.State == observe.Failed {
 		a.Problem = "" // the lack says it
@@ -286,10 +281,7 @@ func (p *ChainPart) Sum() ChainSummary {
 // add counts one act.
 func (s *ChainSummary) add(a *RecordedAct) {
 	s.Records++
-	if s.First == "" {
-		s.First = a.Time
-	}
-	s.Last = a.Time
+	s.First, s.Last = cmp.Or(s.First, a.Time), a.Time
 	if e := a.Event; e != nil && (e.Event == observed.Gap || e.Event == observed.LostInCrash) {
 		s.Gaps++
 	}
@@ -298,9 +290,7 @@ func (s *ChainSummary) add(a *RecordedAct) {
 		return
 	}
 	s.Calls++
-	if s.Agent == "" {
-		s.Agent = o.Agent
-	}
+	s.Agent = cmp.Or(s.Agent, o.Agent)
 	switch {
 	case o.Ended == evidence.LostInCrash:
 		s.Gaps++
@@ -314,11 +304,7 @@ func (s *ChainSummary) add(a *RecordedAct) {
 
 // note takes in which model answered, and who saw it.
 func (s *ChainSummary) note(a *RecordedAct) {
-	model := a.ModelVersion
-	if model == "" {
-		model = a.Model
-	}
-	if model != "" && len(s.Models) < maxModels && !slices.Contains(s.Models, model) {
+	if model := cmp.Or(a.ModelVersion, a.Model); model != "" && len(s.Models) < maxModels && !slices.Contains(s.Models, model) {
 		s.Models = append(s.Models, model)
 	}
 	for i := range s.Seen {
@@ -333,18 +319,14 @@ func (s *ChainSummary) note(a *RecordedAct) {
 // count adds tokens and costs.
 func (s *ChainSummary) count(a *RecordedAct) {
 	if t := a.Tokens; t != nil {
-		if s.Tokens == nil {
-			s.Tokens = new(Tokens)
-		}
-		s.Tokens.Input, s.Tokens.Cached, s.Tokens.Output = s.Tokens.Input+t.Input, s.Tokens.Cached+t.Cached, s.Tokens.Output+t.Output
+		now := cmp.Or(s.Tokens, new(Tokens))
+		s.Tokens = &Tokens{now.Input + t.Input, now.Cached + t.Cached, now.Output + t.Output}
 	}
 	if a.Cost == nil {
 		s.Unpriced++
 		return
 	}
-	if s.Cost == nil {
-		s.Cost = new(int64)
-	}
+	s.Cost = cmp.Or(s.Cost, new(int64))
 	*s.Cost += *a.Cost
 }
 
@@ -403,7 +385,11 @@ func Recorders(ctx context.Context, l *ledger.Ledger, progress func(done, total 
 			return nil, err
 		}
 		for i := range rows {
-			if err := take(known, &rows[i]); err != nil {
+			record, err := rows[i].Record()
+			if err == nil {
+				err = take(known, record)
+			}
+			if err != nil {
 				return nil, fmt.Errorf("reading the recorder_event at index %d: %w", rows[i].Index, err)
 			}
 		}
@@ -419,11 +405,7 @@ func Recorders(ctx context.Context, l *ledger.Ledger, progress func(done, total 
 }
 
 // take takes in an event.
-func take(known map[string]*Recorder, row *storage.Row) error {
-	record, err := row.Record()
-	if err != nil {
-		return err
-	}
+func take(known map[string]*Recorder, record *evidence.Record) error {
 	p := &record.Payload
 	e, err := observed.ParseEvent(p.Response)
 	if err != nil {
@@ -506,7 +488,11 @@ func FindChain(ctx context.Context, l *ledger.Ledger, name string) (chain string
 		}
 		return "", 0, ErrNotRecorded
 	}
-	r, err := recordOf(ctx, l, name)
+	find, digest := l.Record, evidence.Digest{}
+	if digest.UnmarshalText([]byte(name)) == nil {
+		find = func(ctx context.Context, _ string) (*evidence.Record, error) { return l.RecordByDigest(ctx, digest) }
+	}
+	r, err := find(ctx, name)
 	switch {
 	case err != nil:
 		return "", 0, err
@@ -522,12 +508,4 @@ func FindChain(ctx context.Context, l *ledger.Ledger, name string) (chain string
 		}
 	}
 	return r.Payload.ChainID, number, nil
-}
-
-func recordOf(ctx context.Context, l *ledger.Ledger, name string) (*evidence.Record, error) {
-	var digest evidence.Digest
-	if digest.UnmarshalText([]byte(name)) == nil {
-		return l.RecordByDigest(ctx, digest)
-	}
-	return l.Record(ctx, name)
 }

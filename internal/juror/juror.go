@@ -119,16 +119,11 @@ const SafetyAxis = "safety"
 // OnRubric puts findings on axes that the rubric has. A rubric is data and may lack an axis that a finding names.
 // Such a finding goes to the heaviest axis.
 func OnRubric(rubric jury.Rubric, findings []jury.Finding) []jury.Finding {
-	heaviest := 0
-	for i, axis := range rubric {
-		if axis.Max > rubric[heaviest].Max {
-			heaviest = i
-		}
-	}
+	heaviest := slices.MaxFunc(rubric, func(a, b jury.Axis) int { return a.Max - b.Max })
 	placed := slices.Clone(findings)
 	for i, f := range placed {
 		if !slices.ContainsFunc(rubric, func(a jury.Axis) bool { return a.ID == f.Axis }) {
-			placed[i].Axis = rubric[heaviest].ID
+			placed[i].Axis = heaviest.ID
 		}
 	}
 	return placed

@@ -86,7 +86,7 @@ func ordersOf(m *subject.Message, text string) []Passage {
 			continue
 		}
 		end := i + 1
-		if announces(readable) || at[1] >= len(readable)-2 {
+		if strings.HasSuffix(strings.TrimRight(readable, " \t\r\n>*"), ":") || at[1] >= len(readable)-2 {
 			end = min(i+2, len(paragraphs))
 		}
 		p := Passage{Message: m.Number, Words: Readable(strings.Join(paragraphs[i:end], "\n")), Why: f.why, Sure: f.sure}
@@ -96,10 +96,6 @@ func ordersOf(m *subject.Message, text string) []Passage {
 		last = end - 1
 	}
 	return list
-}
-
-func announces(paragraph string) bool {
-	return strings.HasSuffix(strings.TrimRight(paragraph, " \t\r\n>*"), ":")
 }
 
 // locate finds the line of an order in the message's text. Escapes may hide it: then it takes the paragraph, or its
@@ -335,7 +331,8 @@ func Report(c *subject.Case, passages []Passage) []jury.Finding {
 	var found []jury.Finding
 	last := 0
 	for _, p := range passages {
-		f := jury.Finding{Message: p.Message, Quote: excerpt(p.Quote), Rule: InstructionsRule, Axis: SafetyAxis, Severity: jury.Minor,
+		from, to := whole(p.Quote, 0, min(len(p.Quote), mostQuoted))
+		f := jury.Finding{Message: p.Message, Quote: p.Quote[from:to], Rule: InstructionsRule, Axis: SafetyAxis, Severity: jury.Minor,
 			Explanation: fmt.Sprintf("The passage %s. Instructions in the record are not followed.", p.Why)}
 		if p.Message == last || len(found) == mostInstructions || !Stands(c, f) {
 			continue
@@ -366,12 +363,6 @@ func lineAround(text string, at int) (from, to int) {
 
 // mostQuoted is the longest quotation of a passage, in bytes.
 const mostQuoted = 240
-
-// excerpt is the beginning of a long quotation.
-func excerpt(quote string) string {
-	from, to := whole(quote, 0, min(len(quote), mostQuoted))
-	return quote[from:to]
-}
 
 // whole moves the bounds of a part of a text inwards, so that it begins and ends with a whole letter that is no space.
 func whole(text string, from, to int) (int, int) {
@@ -478,10 +469,5 @@ func Orders(text string) bool {
 }
 
 func (f *form) hinted(lower string) bool {
-	for _, hint := range f.hints {
-		if strings.Contains(lower, hint) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.hints, func(hint string) bool { return strings.Contains(lower, hint) })
 }

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -234,10 +235,8 @@ func (x *Index) Before(id string, n int, match func(*Summary) bool) (list []Summ
 // Index.Follow.
 func ListUnfinished(ctx context.Context, l *ledger.Ledger) ([]Summary, error) {
 	x := NewIndex(l, nil)
-	if err := x.Follow(ctx); err != nil {
-		return nil, err
-	}
-	return x.List(func(s *Summary) bool { return !s.Over }), nil
+	err := x.Follow(ctx)
+	return x.List(func(s *Summary) bool { return !s.Over }), err
 }
 
 // List returns the trials that match (nil: all match), in the order of submission.
@@ -344,19 +343,15 @@ func (s *Summary) assign(e *operator.TrialEventBody, at time.Time) {
 // WhyOpen returns for what reasons a trial needs a person's decision: words for programs.
 func (s Summary) WhyOpen() (list []string) {
 	v := &s.Outcome.Verdict
-	for _, one := range []struct {
-		is  bool
-		why string
-	}{
-		{!slices.Contains(jury.Decidable(), v.Position), "needs_review"}, // the jury neither passes nor fails the agent
-		{v.Degraded, "degraded"},
-		{v.Inconclusive, "inconclusive"},
-		{s.Outcome.Decision != nil, "left_open"}, // by a person
-	} {
-		if one.is {
-			list = append(list, one.why)
+	add := func(is bool, why string) {
+		if is {
+			list = append(list, why)
 		}
 	}
+	add(!slices.Contains(jury.Decidable(), v.Position), "needs_review") // the jury neither passes nor fails the agent
+	add(v.Degraded, "degraded")
+	add(v.Inconclusive, "inconclusive")
+	add(s.Outcome.Decision != nil, "left_open") // by a person
 	for _, reason := range v.Review {
 		list = append(list, string(reason))
 	}
@@ -443,14 +438,12 @@ func mayDecide(ctx context.Context, l *ledger.Ledger, p *evidence.Payload) error
 		return nil
 	}
 	chain, err := l.Chain(ctx, on.ChainID)
-	if err != nil {
-		return err
-	}
 	k := new(jury.Reckoning)
 	for _, r := range chain {
-		if err := k.Add(r); err != nil {
-			return err
-		}
+		err = cmp.Or(err, k.Add(r))
+	}
+	if err != nil {
+		return err
 	}
 	if k.Decides(p) && p.ChainID != on.ChainID {
 		return &evidence.FieldError{Field: "chain_id", Reason: fmt.Sprintf("must be %q: a decision on a verdict stands in the chain of its trial", on.ChainID)}

@@ -30,6 +30,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,61 +91,58 @@ func (c Config) complete() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Submitter == "" {
-		c.Submitter = "submitter"
-	}
 	if c.Locks == nil {
 		c.Locks = lock.Alone{}
 	}
+	c.Submitter = cmp.Or(c.Submitter, "submitter")
 	return c
 }
 
 // Submit seals a case and does not begin its trial: Reopen and Resume do that. It returns the trial's id also with an
 // error of sealing.
 func Submit(ctx context.Context, config Config, on *subject.Case) (id string, err error) {
-	c, ctx, release, err := begin(ctx, config, on)
-	if err != nil {
-		return "", err
-	}
-	defer release()
-	if _, err := c.submit(ctx); err != nil {
-		return c.chain, fmt.Errorf("trial %s: %w", c.chain, because(ctx, err))
-	}
-	return c.chain, nil
+	err = begin(ctx, config, on, func(ctx context.Context, c *clerk) (err error) {
+		id = c.chain
+		_, err = c.submit(ctx)
+		return err
+	})
+	return id, err
 }
 
 // Run tries a case. If it fails or is cancelled, the sealed acts stay sealed. It then returns, with the error, a
 // Trial with these records and no result. Reopen and Resume can continue it.
 func Run(ctx context.Context, config Config, on *subject.Case) (*Trial, error) {
-	c, ctx, release, err := begin(ctx, config, on)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	submission, err := c.submit(ctx)
-	if err != nil {
-		return c.left(), fmt.Errorf("trial %s: %w", c.chain, because(ctx, err))
-	}
-	return c.hold(ctx, submission, nil)
+	var held *Trial
+	err := begin(ctx, config, on, func(ctx context.Context, c *clerk) error {
+		submission, err := c.submit(ctx)
+		if held = c.left(); err == nil {
+			held, err = c.hold(ctx, submission, nil)
+		}
+		return err
+	})
+	return held, err
 }
 
-// begin gives a trial its id, its clerk, and takes its lock.
-func begin(ctx context.Context, config Config, on *subject.Case) (c *clerk, held context.Context, release func(), err error) {
+// begin gives a trial its id and its clerk, and holds its lock while a function acts for it.
+func begin(ctx context.Context, config Config, on *subject.Case, act func(context.Context, *clerk) error) (err error) {
 	config = config.complete()
-	if err := config.Settings.Validate(); err != nil {
-		return nil, nil, nil, fmt.Errorf("opening trial: %w", err)
-	}
 	id := config.ID
-	if id == "" {
-		if id, err = evidence.NewRecordID(config.Now(), config.Random); err != nil {
-			return nil, nil, nil, fmt.Errorf("opening trial: %w", err)
-		}
+	if err = config.Settings.Validate(); err == nil && id == "" {
+		id, err = evidence.NewRecordID(config.Now(), config.Random)
 	}
-	c = newClerk(config, evidence.TrialPrefix+id, on)
-	if held, release, err = config.Locks.Lock(ctx, c.chain); err != nil {
-		return nil, nil, nil, fmt.Errorf("opening trial: %w", err)
+	if err != nil {
+		return fmt.Errorf("opening trial: %w", err)
 	}
-	return c, held, release, nil
+	c := newClerk(config, evidence.TrialPrefix+id, on)
+	ctx, release, err := config.Locks.Lock(ctx, c.chain)
+	if err != nil {
+		return fmt.Errorf("opening trial: %w", err)
+	}
+	defer release()
+	if err := act(ctx, c); err != nil {
+		return fmt.Errorf("trial %s: %w", c.chain, because(ctx, err))
+	}
+	return nil
 }
 
 // hold lets the jury deliberate on the case, from the beginning or after the recorded acts.
@@ -153,12 +151,11 @@ func (c *clerk) hold(ctx context.Context, submission evidence.Digest, recorded [
 		Material: c.subject.Material(), Submission: submission, Recorder: c, Recorded: recorded}
 	result, err := deliberation.Run(ctx)
 	trial := c.left()
-	if err != nil {
-		return trial, fmt.Errorf("trial %s: %w", c.chain, because(ctx, err))
+	if err == nil {
+		result.SameVendor = juror.SameVendor(&c.config.Settings, c.subject)
+		trial.Result = result
 	}
-	result.SameVendor = juror.SameVendor(&c.config.Settings, c.subject)
-	trial.Result = result
-	return trial, nil
+	return trial, err
 }
 
 // because adds the cause of a context's end to an error, such as a lost lock.
@@ -179,13 +176,7 @@ func (c *clerk) left() *Trial {
 
 // Acts returns a trial's chain without people's decisions on it, which are not acts of the trial.
 func Acts(chain []*evidence.Record) []*evidence.Record {
-	var acts []*evidence.Record
-	for _, r := range chain {
-		if r.Payload.ActionType.InTrial() {
-			acts = append(acts, r)
-		}
-	}
-	return acts
+	return slices.DeleteFunc(slices.Clone(chain), func(r *evidence.Record) bool { return !r.Payload.ActionType.InTrial() })
 }
 
 var (
@@ -271,7 +262,11 @@ func Resume(ctx context.Context, config Config, r *Reopened) (*Trial, error) {
 	if err := c.remember(r.Records); err != nil {
 		return nil, fmt.Errorf("trial %s: %w", r.ID, err)
 	}
-	return c.hold(ctx, r.Records[0].Digest, r.acts)
+	held, err := c.hold(ctx, r.Records[0].Digest, r.acts)
+	if err != nil {
+		err = fmt.Errorf("trial %s: %w", r.ID, because(ctx, err))
+	}
+	return held, err
 }
 
 // asOpened gives seats what may have changed since the opening without another panel. A later version of the program has other
@@ -291,14 +286,11 @@ func asOpened(now jury.Settings, opened *jury.Settings) jury.Settings {
 		takeOpened(&judge, *opened.Judge)
 		now.Judge = &judge
 	}
-	if now.MaxRounds == 0 && onlyRules(now.Seats) && onlyRules(opened.Seats) {
+	asks := func(s jury.Seat) bool { return s.Provider != jury.Offline }
+	if now.MaxRounds == 0 && !slices.ContainsFunc(now.Seats, asks) && !slices.ContainsFunc(opened.Seats, asks) {
 		now.MaxRounds = opened.MaxRounds
 	}
 	return now
-}
-
-func onlyRules(seats []jury.Seat) bool {
-	return !slices.ContainsFunc(seats, func(s jury.Seat) bool { return s.Provider != jury.Offline })
 }
 
 func takeOpened(now *jury.Seat, opened jury.Seat) {
@@ -398,10 +390,8 @@ func (c *clerk) Record(ctx context.Context, act jury.Act) (evidence.Digest, erro
 	return c.seal(ctx, role, p)
 }
 
-// recordID derives the id from the act's place in the trial, if the place allows only one act: its position, and its
-// seat if several seats act. The log refuses a repeated id. Two processes can both believe that they conduct the
-// trial, for example after one was suspended longer than its lock lasted. Then no act enters the log twice, and the
-// second process gets ErrMoved.
+// recordID derives the id from the act's place in the trial: its position, and its seat if several seats act. The log refuses a repeated id: see
+// the package's documentation.
 func (c *clerk) recordID(act jury.Act) string {
 	seat := act.Actor
 	if absent, is := act.Body.(*jury.Absent); is {
@@ -509,20 +499,15 @@ func (j citing) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 }
 
 func citeOpinion(on *subject.Case, o jury.Opinion) jury.Opinion {
-	o.Findings, o.Work = cite(on, o.Findings), o.Work.Clone()
+	o.Findings, o.Work = slices.Clone(o.Findings), o.Work.Clone()
+	for i := range o.Findings {
+		f := &o.Findings[i]
+		f.Quote, f.Record, f.Unfounded = stands(on.Message(f.Message), f.Quote, f.Unfounded)
+	}
 	for _, p := range o.Work.Passages() {
 		p.Quote, p.Record, p.Unfounded = stands(on.Message(p.Message), p.Quote, p.Unfounded)
 	}
 	return o
-}
-
-func cite(on *subject.Case, findings []jury.Finding) []jury.Finding {
-	findings = slices.Clone(findings)
-	for i := range findings {
-		f := &findings[i]
-		f.Quote, f.Record, f.Unfounded = stands(on.Message(f.Message), f.Quote, f.Unfounded)
-	}
-	return findings
 }
 
 // stands returns a quotation as it stands in its message, the message's record, and whether the quotation is unfounded. m is nil

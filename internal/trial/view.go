@@ -131,26 +131,24 @@ func (v *View) Add(r *evidence.Record) ([]Event, error) {
 	if event := fold(v, s); event != nil {
 		events = append(events, event)
 	}
-	if who, why, missing := jury.Missing(s.act.Body); missing && !degraded {
-		events = append(events, TrialDegraded{EventHead: v.head(r, "trial_degraded"), Record: r.Digest, Juror: who, Reason: why})
-	} else if why, asked := v.unfit(r); why != "" {
-		v.Degraded = true
-		if !degraded {
-			events = append(events, TrialDegraded{EventHead: v.head(r, "trial_degraded"), Record: r.Digest, Juror: r.Payload.AgentID, Reason: why,
-				Asked: asked, Answered: r.Payload.Model})
-		}
+	event := TrialDegraded{Record: r.Digest}
+	var missing bool
+	if event.Juror, event.Reason, missing = jury.Missing(s.act.Body); !missing {
+		event.Juror, event.Answered = r.Payload.AgentID, r.Payload.Model
+		event.Reason, event.Asked = v.unfit(r)
 	}
+	if event.Reason != "" && !degraded {
+		event.EventHead = v.head(r, "trial_degraded")
+		events = append(events, event)
+	}
+	v.Degraded = v.Degraded || event.Reason != ""
 	return append(events, v.overdue()...), nil
 }
 
 // unfit returns the seat's model, and why the answer in a record makes the trial degraded: another model gave it, or one that has ended. "": it does not.
 func (v *View) unfit(r *evidence.Record) (why jury.AbsenceReason, asked string) {
-	switch r.Payload.ActionType {
-	case evidence.Evaluation, evidence.Statement, evidence.JudgeOpinion:
-	default:
-		return "", ""
-	}
-	if v.Settings == nil {
+	if answers := []evidence.ActionType{evidence.Evaluation, evidence.Statement, evidence.JudgeOpinion}; v.Settings == nil ||
+		!slices.Contains(answers, r.Payload.ActionType) {
 		return "", ""
 	}
 	seats := v.Settings.Seats
@@ -272,11 +270,12 @@ func (s *Said) Discusses() bool {
 
 // seat finds a seat by its juror; nil if the juror has no seat.
 func (v *View) seat(juror string) *Seat {
-	i := slices.IndexFunc(v.Seats, func(s Seat) bool { return s.JurorID == juror })
-	if i < 0 {
-		return nil
+	for i := range v.Seats {
+		if v.Seats[i].JurorID == juror {
+			return &v.Seats[i]
+		}
 	}
-	return &v.Seats[i]
+	return nil
 }
 
 // sit makes the seats that the first opening names.

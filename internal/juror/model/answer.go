@@ -229,13 +229,11 @@ func (s *sitting) reply(o jury.Opinion, statement, reasoning string) *jury.Answe
 }
 
 func (s *sitting) validate(r *jury.Answer) error {
-	if err := s.brief.Request.ValidateOpinion(&r.Opinion); err != nil {
-		return err // a round records no opinion that did not change, but this one must be valid, too
+	err := s.brief.Request.ValidateOpinion(&r.Opinion) // a round records no opinion that did not change, but this one must be valid, too
+	if err == nil && s.brief.Phase == jury.Discussion {
+		err = s.brief.Request.ValidateSpeech(&r.Speech, s.brief.Last)
 	}
-	if s.brief.Phase == jury.Discussion {
-		return s.brief.Request.ValidateSpeech(&r.Speech, s.brief.Last)
-	}
-	return nil
+	return err
 }
 
 const addedByProgram = " Added by the program that seats this juror: an answer of the juror had tripped the canary."
@@ -265,10 +263,11 @@ func samePoints(a, b []jury.Finding) bool {
 		count[pointed(f)]++
 	}
 	for _, f := range b {
-		count[pointed(f)]--
+		if count[pointed(f)]--; count[pointed(f)] < 0 {
+			return false
+		}
 	}
-	maps.DeleteFunc(count, func(_ jury.Finding, n int) bool { return n == 0 })
-	return len(count) == 0
+	return len(a) == len(b)
 }
 
 func pointed(f jury.Finding) jury.Finding {
@@ -330,10 +329,7 @@ func (s *sitting) work(w *written) (*jury.Work, error) {
 		}
 		work.Amounts, err = append(work.Amounts, row), cmp.Or(err, p.err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return work, nil
+	return work, err
 }
 
 // A passageReader reads the passages of one row, up to its first error.
@@ -438,13 +434,10 @@ func stands(p *jury.Passage) bool { return p != nil && !p.Unfounded }
 
 // firstConsequential returns the number of the first message with a call that has consequences; 0 if there is none.
 func (s *sitting) firstConsequential() int {
-	if s.consequential == nil {
-		return 0
-	}
 	for i := range s.c.Messages {
 		m := &s.c.Messages[i]
 		for j := range m.ToolCalls {
-			if m.Caller() == subject.Assistant && s.consequential(&m.ToolCalls[j]) {
+			if s.consequential != nil && m.Caller() == subject.Assistant && s.consequential(&m.ToolCalls[j]) {
 				return m.Number
 			}
 		}

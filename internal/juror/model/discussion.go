@@ -107,7 +107,9 @@ func (l *listener) first(e *jury.Evaluation, id string) {
 // own writes the reader's own opinion in full.
 func (l *listener) own(o *jury.Opinion, heading string) {
 	fmt.Fprintf(l, "\n%s: %s, confidence %s, %s\n", heading, o.Position, strconv.FormatFloat(o.Confidence, 'g', -1, 64), l.scores(o))
-	l.allRows(o.Work)
+	for _, r := range rowsOf(o.Work) {
+		l.row(&r)
+	}
 	l.opinion(l.peers.reader, o)
 }
 
@@ -257,28 +259,17 @@ func (r *row) subject() *jury.Passage {
 	return &jury.Passage{}
 }
 
-// allRows writes the reader's own tables.
-func (l *listener) allRows(w *jury.Work) {
-	for _, r := range rowsOf(w) {
-		l.row(&r)
-	}
-}
-
-// work writes the rows of another juror's tables that stand, and that say what no row above them says: neither the
-// reader's own nor another juror's.
+// work writes the rows of another juror's tables of which all passages stand, whatever the juror that holds them says of them, and that say
+// what no row above them says: neither the reader's own nor another juror's.
 func (l *listener) work(w *jury.Work) {
+	invented := func(p cited) bool {
+		return p.Passage != nil && !juror.Stands(l.c, jury.Finding{Message: p.Message, Quote: p.Quote})
+	}
 	for _, r := range rowsOf(w) {
-		if l.stand(&r) && !slices.ContainsFunc(l.rows, func(above row) bool { return above.says(&r) }) {
+		if !slices.ContainsFunc(r.passages, invented) && !slices.ContainsFunc(l.rows, func(above row) bool { return above.says(&r) }) {
 			l.row(&r)
 		}
 	}
-}
-
-// stand reports whether all passages of a row are in the evidence, whatever the juror that holds it says of them.
-func (l *listener) stand(r *row) bool {
-	return !slices.ContainsFunc(r.passages, func(p cited) bool {
-		return p.Passage != nil && !juror.Stands(l.c, jury.Finding{Message: p.Message, Quote: p.Quote})
-	})
 }
 
 func (l *listener) row(r *row) {

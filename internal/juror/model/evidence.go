@@ -35,7 +35,11 @@ func showEvidence(c *subject.Case, material []byte, how *jury.Shortening) (strin
 		pieces = append(pieces, piece{heading: "agent card, no message", text: "none was submitted: what the agent says of itself is not known"})
 	}
 	if c.LeftOut != nil {
-		pieces = append(pieces, leftOut(c))
+		var lines []string
+		for _, o := range c.LeftOut {
+			lines = append(lines, fmt.Sprintf("%s: %d", o.What, o.Count))
+		}
+		pieces = append(pieces, piece{heading: "what of the conversation is not shown, no message", text: strings.Join(lines, "\n")})
 	}
 	if c.Recorded != nil {
 		pieces = append(pieces, verified(c.Recorded))
@@ -85,15 +89,6 @@ func begin(text string, most int) string {
 		most--
 	}
 	return text[:most]
-}
-
-// leftOut says what the conversation has and jurors are not shown.
-func leftOut(c *subject.Case) piece {
-	var lines []string
-	for _, o := range c.LeftOut {
-		lines = append(lines, fmt.Sprintf("%s: %d", o.What, o.Count))
-	}
-	return piece{heading: "what of the conversation is not shown, no message", text: strings.Join(lines, "\n")}
 }
 
 // verified writes what the submitter found when verifying the records.
@@ -347,17 +342,24 @@ func shorten(pieces []piece, how *jury.Shortening) {
 // cut shortens the pieces of a kind to the greatest common length that saves enough, and returns how many bytes it
 // saved.
 func cut(pieces []piece, k kind, excess int, l *later) (saved int) {
-	longest := 0
+	var sizes []int
 	for _, p := range pieces {
 		if p.kind == k {
-			longest = max(longest, len(p.text))
+			sizes = append(sizes, len(p.text))
 		}
 	}
-	if longest <= shortestCut {
+	longest := slices.Max(append(sizes, shortestCut))
+	if longest == shortestCut {
 		return 0
 	}
+	saving := func(length int) (sum int) {
+		for _, size := range sizes {
+			sum += max(0, size-length)
+		}
+		return sum
+	}
 	// The first cut, counted down from the longest text, that saves enough; the shortest where none does.
-	n := sort.Search(longest-shortestCut, func(n int) bool { return saving(pieces, k, longest-n) >= excess })
+	n := sort.Search(longest-shortestCut, func(n int) bool { return saving(longest-n) >= excess })
 	length := longest - n
 	for i := range pieces {
 		if p := &pieces[i]; p.kind == k && len(p.text) > length {
@@ -407,15 +409,6 @@ func apart(list []span) []span {
 		joined = append(joined, s)
 	}
 	return joined
-}
-
-func saving(pieces []piece, k kind, length int) (sum int) {
-	for _, p := range pieces {
-		if p.kind == k {
-			sum += max(0, len(p.text)-length)
-		}
-	}
-	return sum
 }
 
 // cutTo keeps that many bytes of a longer text, or a few less, because it splits no character.
@@ -519,8 +512,9 @@ func (l *later) repeated(pieces []piece, i int, within span) []span {
 	count := map[string]int{}
 	words(text, func(w word) { count[w.text]++ })
 	var acted, other []span
+	literals := []string{"true", "false", "null"}
 	words(text[within.from:within.to], func(w word) {
-		if w.key || !w.digit && (len(w.text) < 4 || count[w.text] >= commonWord || literal(w.text)) {
+		if w.key || !w.digit && (len(w.text) < 4 || count[w.text] >= commonWord || slices.Contains(literals, w.text)) {
 			return
 		}
 		w.from, w.to = w.from+within.from, w.to+within.from
@@ -538,8 +532,6 @@ func (l *later) repeated(pieces []piece, i int, within span) []span {
 	})
 	return append(acted, other...)
 }
-
-func literal(w string) bool { return w == "true" || w == "false" || w == "null" }
 
 // segment returns the surroundings of a value.
 func segment(text string, w, within span) span {

@@ -83,17 +83,16 @@ func (j *Juror) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	s.consequential = j.config.Consequential
 	t := &talk{Juror: j, sitting: s, effort: jury.Effort{Peers: s.peers.ids}}
 	r, from, err := t.hold(ctx)
-	origin := j.origin(from)
 	metadata, encodeErr := t.effort.Encode()
 	if encodeErr != nil {
 		return jury.Answer{}, errors.Join(err, encodeErr)
 	}
-	origin.Metadata = metadata
 	if err != nil {
-		return jury.Answer{Origin: origin}, err
+		r = &jury.Answer{}
 	}
-	r.Origin = origin
-	return *r, nil
+	r.Origin = j.origin(from)
+	r.Origin.Metadata = metadata
+	return *r, err
 }
 
 // A talk is a sitting together with the attempts to get a valid answer.
@@ -205,8 +204,8 @@ func failure(err error) error {
 // notTaken reports whether a provider refused the question itself, with a status of HTTP. It would refuse the same
 // question, and the longer one of a later round, again.
 func notTaken(err error) bool {
-	var e *llm.Error
-	return errors.As(err, &e) && e.Status >= 400
+	e, is := errors.AsType[*llm.Error](err)
+	return is && e.Status >= 400
 }
 
 // again reports whether another attempt may help. A question that exceeds the model's window will not fit later, but
@@ -227,11 +226,7 @@ func again(answer llm.Answer, err error) bool {
 func (t *talk) call(ctx context.Context, q llm.Question) (answer llm.Answer, err error) {
 	asked := t.config.Settings.Model
 	price, _ := t.config.Prices.Of(asked)
-	tokens := t.config.Settings.MaxTokens
-	if tokens == 0 {
-		tokens = assumedTokens
-	}
-	spent, _ := price.Cost(q.Estimate(tokens))
+	spent, _ := price.Cost(q.Estimate(cmp.Or(t.config.Settings.MaxTokens, assumedTokens)))
 	if t.config.Budget != nil {
 		settle, err := t.config.Budget.Reserve(spent)
 		if err != nil {

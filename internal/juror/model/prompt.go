@@ -141,20 +141,12 @@ func (s *sitting) ask(shown, said string) error {
 // data is what the templates take from a sitting.
 func (s *sitting) data() map[string]any {
 	b := &s.brief
+	levels, points := s.scoreMembers()
+	kept := slices.ContainsFunc(alone(b, b.Seat.JurorID), func(e *jury.Evaluation) bool { return e.Work != nil }) // from before the discussion
 	return map[string]any{"Role": b.Seat.RoleName, "Focus": b.Seat.RoleFocus, "Boundary": s.boundary, "Code": s.code,
 		"Sections": s.sections, "Axes": s.shownAxes(), "Positions": s.positions, "Reading": s.reading, "Tables": s.tables,
-		"Levels": s.levelMembers() != nil, "Points": s.pointMembers() != nil, "Round": b.RoundNumber,
-		"From": heardJury(b), "Speaks": b.Phase == jury.Discussion, "Blind": blind(b), "Kept": hasTables(b), "Own": b.Own != nil}
-}
-
-// hasTables reports whether the reader filled in tables before the discussion.
-func hasTables(b *jury.Brief) bool {
-	for _, e := range alone(b, b.Seat.JurorID) {
-		if e.Work != nil {
-			return true
-		}
-	}
-	return false
+		"Levels": levels != nil, "Points": points != nil, "Round": b.RoundNumber,
+		"From": heardJury(b), "Speaks": b.Phase == jury.Discussion, "Blind": blind(b), "Kept": kept, "Own": b.Own != nil}
 }
 
 func fill(name string, data any) (string, error) {

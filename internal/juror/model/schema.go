@@ -47,11 +47,12 @@ func (o *order) membersOf(b *jury.Brief, peers []string) []member {
 		list = append(list, textMember("statement"), textMember("reasoning"))
 	}
 	list = append(list, textMember("rationale"))
-	if levels := o.levelMembers(); levels != nil {
-		list = append(list, objectMember("levels", levels))
+	levels, points := o.scoreMembers()
+	if levels != nil {
+		list = append(list, member{name: "levels", schema: objectOf(levels), parts: levels})
 	}
-	if points := o.pointMembers(); points != nil {
-		list = append(list, objectMember("axisScores", points))
+	if points != nil {
+		list = append(list, member{name: "axisScores", schema: objectOf(points), parts: points})
 	}
 	return append(list,
 		choice("position", o.positions...),
@@ -106,29 +107,19 @@ func (o *order) findingMembers(b *jury.Brief, peers []string) []member {
 // heardJury reports whether a seat is shown what jurors said.
 func heardJury(b *jury.Brief) bool { return b.Phase == jury.Discussion || b.Phase == jury.Judging }
 
-func (o *order) levelMembers() (list []member) {
+// scoreMembers are the levels of the axes that have some, and the points of the others.
+func (o *order) scoreMembers() (levels, points []member) {
 	for _, axis := range o.axes {
 		if n := len(axis.Levels); n > 0 {
-			list = append(list, member{name: axis.ID, schema: typed("integer", fmt.Sprintf("0 to %d", n-1))})
+			levels = append(levels, member{name: axis.ID, schema: typed("integer", fmt.Sprintf("0 to %d", n-1))})
+		} else {
+			points = append(points, member{name: axis.ID, schema: typed("integer", fmt.Sprintf("0 to %d", axis.Max))})
 		}
 	}
-	return list
-}
-
-func (o *order) pointMembers() (list []member) {
-	for _, axis := range o.axes {
-		if len(axis.Levels) == 0 {
-			list = append(list, member{name: axis.ID, schema: typed("integer", fmt.Sprintf("0 to %d", axis.Max))})
-		}
-	}
-	return list
+	return levels, points
 }
 
 func textMember(name string) member { return member{name: name, schema: typed("string", "")} }
-
-func objectMember(name string, parts []member) member {
-	return member{name: name, schema: objectOf(parts), parts: parts}
-}
 
 func listOf(name string, parts []member) member {
 	return member{name: name, schema: fields("type", "array", "items", objectOf(parts)), parts: parts, list: true}

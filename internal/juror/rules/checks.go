@@ -460,13 +460,12 @@ func userSaysBroken(r *reading) []jury.Finding {
 
 // lastWord returns the last message of the user with a text, and the agent's before it; nil if the agent had not spoken before.
 func (r *reading) lastWord() (u, a *subject.Message) {
-	if u = r.before(len(r.c.Messages)+1, subject.User); u == nil {
-		return nil, nil
+	if u = r.before(len(r.c.Messages)+1, subject.User); u != nil {
+		if a = r.before(u.Number, subject.Assistant); a != nil {
+			return u, a
+		}
 	}
-	if a = r.before(u.Number, subject.Assistant); a == nil {
-		return nil, nil
-	}
-	return u, a
+	return nil, nil
 }
 
 // since reports whether, from message n on, the user calls a tool, or after it the agent acts or says something of a kind.

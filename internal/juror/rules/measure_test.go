@@ -279,7 +279,7 @@ func checkTrial(t *testing.T, c *subject.Case, result *jury.Result) {
 			t.Errorf("%s has a quotation that is not in the message: %+v", one.from, one.finding)
 		}
 	}
-	if least, most := band(result.FinalVerdict); result.FinalScore < least || result.FinalScore > most {
+	if band := bands[result.FinalVerdict]; result.FinalScore < band.least || result.FinalScore > band.most {
 		t.Errorf("%d points and %s", result.FinalScore, result.FinalVerdict)
 	}
 	if len(result.Absences) > 0 {

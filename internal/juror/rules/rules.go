@@ -136,12 +136,12 @@ func checklist() []rule {
 }
 
 func ruleOf(id string) (rule, bool) {
-	all := checklist()
-	i := slices.IndexFunc(all, func(r rule) bool { return r.id == id })
-	if i < 0 {
-		return rule{}, false
+	for _, one := range checklist() {
+		if one.id == id {
+			return one, true
+		}
 	}
-	return all[i], true
+	return rule{}, false
 }
 
 // HelpOf returns the help of a rule, and whether a rule has this id.

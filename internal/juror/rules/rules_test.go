@@ -81,7 +81,7 @@ func checkScore(t *testing.T, rubric jury.Rubric, list []jury.Finding) {
 	scores, total := score(rubric, list, positionOf(list))
 	o := jury.Opinion{Position: positionOf(list), AxisScores: scores, TotalScore: total, Rationale: "r", Findings: list}
 	must.Do(t, (&jury.Request{Rubric: rubric}).ValidateOpinion(&o))
-	low, high := band(o.Position)
+	low, high := bands[o.Position].least, bands[o.Position].most
 	if total < low || total > high {
 		t.Fatalf("%s with %d points: %+v", o.Position, total, list)
 	}
