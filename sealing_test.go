@@ -27,7 +27,7 @@ var mayCall = map[string][]string{
 	"(*jurat/internal/ledger.Ledger).Anchor":      nil,
 	"(jurat/internal/ledger.Operator).Seal":       {"jurat/internal/erasure", "jurat/internal/schedule"},
 	"(jurat/internal/ledger.Operator).SealNext":   {"jurat/internal/installation"},
-	"(jurat/internal/ledger.Operator).ChangeKeys": nil, // keys.Registrar does so, through keys.Log
+	"(jurat/internal/ledger.Operator).ChangeKeys": {"jurat/internal/installation"}, // for keys.Ring, in its Config.Change
 	"(jurat/internal/ledger.Operator).SealLast":   {"jurat/internal/access"},
 	"(jurat/internal/ledger.Operator).Settle":     {"jurat/internal/stamping"},
 	"(jurat/internal/ledger.Operator).Anchor":     {"jurat/internal/stamping"},

@@ -54,7 +54,7 @@ func serveTo() (url string, token func(name string, role access.Role) string, re
 		return token
 	}
 	register = func(agent string, public []byte) {
-		ok(i.Registrar.Register(ctx, evidence.RoleAgent, agent, []keys.OwnerKey{{Public: public}}, time.Time{}, keys.Why{Reason: "an example", By: "somebody"}))
+		ok(i.Keys.Register(ctx, evidence.RoleAgent, agent, []keys.OwnerKey{{Public: public}}, time.Time{}, keys.Why{Reason: "an example", By: "somebody"}))
 	}
 	return "http://" + l.Addr().String(), token, register, func() {
 		cancel()

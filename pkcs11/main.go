@@ -98,7 +98,7 @@ func (o options) do(words []string, in io.Reader, out io.Writer) error {
 	}
 	defer t.ctx.Close()
 	if serves {
-		return serve(t, in, out, o.sessions)
+		return serve(t.do, in, out, o.sessions)
 	}
 	a := t.do(request{Do: map[string]string{"public": "key"}[words[0]], URI: words[1]})
 	if words[0] == "generate" {
@@ -199,26 +199,11 @@ type protection struct {
 const maxLine = 64 << 10
 
 // serve answers requests, one a line, until there are no more. As many are answered at once as the token has sessions.
-func serve(t *token, in io.Reader, out io.Writer, sessions int) error {
-	requests, answers := make(chan request), make(chan answer, 64)
-	var workers, writing sync.WaitGroup
-	for range sessions {
-		workers.Go(func() {
-			for r := range requests {
-				answers <- t.do(r)
-			}
-		})
-	}
-	writing.Go(func() { write(out, answers) })
-	err := read(in, requests)
-	close(requests)
-	workers.Wait()
-	close(answers)
-	writing.Wait()
-	return err
-}
-
-func read(in io.Reader, requests chan<- request) error {
+func serve(do func(request) answer, in io.Reader, out io.Writer, sessions int) error {
+	var working sync.WaitGroup
+	defer working.Wait()
+	var writing sync.Mutex
+	answers, slots := json.NewEncoder(out), make(chan struct{}, sessions)
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
@@ -226,24 +211,18 @@ func read(in io.Reader, requests chan<- request) error {
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			return fmt.Errorf("reading a request: %w", err)
 		}
-		requests <- r
+		slots <- struct{}{}
+		working.Go(func() {
+			defer func() { <-slots }()
+			a := do(r)
+			writing.Lock()
+			defer writing.Unlock()
+			if err := answers.Encode(a); err != nil {
+				die(err) // jurat is gone
+			}
+		})
 	}
 	return lines.Err()
-}
-
-// write writes answers, several at once where several are ready. jurat is gone if that fails, and so the program ends.
-func write(out io.Writer, answers <-chan answer) {
-	buffered := bufio.NewWriterSize(out, maxLine)
-	lines := json.NewEncoder(buffered)
-	for a := range answers {
-		err := lines.Encode(a)
-		if err == nil && len(answers) == 0 {
-			err = buffered.Flush()
-		}
-		if err != nil {
-			die(err)
-		}
-	}
 }
 
 // die ends the program when the token or jurat is gone. jurat starts it again. Requests under way stay without an answer.

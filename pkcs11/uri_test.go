@@ -31,14 +31,12 @@ func TestURI(t *testing.T) {
 
 // TestRead: a line that is no request ends the input with an error, and nothing of it is done.
 func TestRead(t *testing.T) {
-	for _, text := range []string{"hello\n", `{"id":-1}` + "\n", `{"id":1,"digest":"?"}` + "\n", strings.Repeat("x", maxLine+1)} {
-		requests := make(chan request, 1)
-		if err := read(strings.NewReader(text), requests); err == nil || len(requests) > 0 {
-			t.Errorf("%.20q: %d requests, %v", text, len(requests), err)
+	for text, want := range map[string]string{"hello\n": "", `{"id":-1}` + "\n": "", `{"id":1,"digest":"?"}` + "\n": "", strings.Repeat("x", maxLine+1): "",
+		`{"id":7,"do":"key","uri":"pkcs11:object=a"}` + "\n": `{"id":7}` + "\n"} {
+		var out strings.Builder
+		err := serve(func(r request) answer { return answer{ID: r.ID} }, strings.NewReader(text), &out, 1)
+		if out.String() != want || (err == nil) != (want != "") {
+			t.Errorf("%.20q: %q, %v", text, out.String(), err)
 		}
-	}
-	requests := make(chan request, 1)
-	if err := read(strings.NewReader(`{"id":7,"do":"key","uri":"pkcs11:object=a"}`+"\n"), requests); err != nil || (<-requests).ID != 7 {
-		t.Error(err)
 	}
 }

@@ -156,7 +156,7 @@ func (c *cardCmd) log(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		if err := i.Registrar.SetCard(ctx, c.Role, c.Of, fits, digest, why); err != nil {
+		if err := i.Keys.SetCard(ctx, c.Role, c.Of, fits, digest, why); err != nil {
 			return changeHint(err)
 		}
 		return io.line("%s", digest)

@@ -260,7 +260,7 @@ func (c *keysNewCmd) register(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		if err := i.Registrar.Register(ctx, c.Role, c.Name, owned, c.NotAfter, why); err != nil {
+		if err := i.Keys.Register(ctx, c.Role, c.Name, owned, c.NotAfter, why); err != nil {
 			return changeHint(err)
 		}
 		return printIDs(io, owned)
@@ -316,7 +316,7 @@ func (c *keysRotateCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		if len(owned) > 0 {
-			err = i.Registrar.RotateOwned(ctx, c.Role, c.Name, owned, why)
+			err = i.Keys.RotateOwned(ctx, c.Role, c.Name, owned, why)
 		} else {
 			err = c.rotate(ctx, i, why)
 		}
@@ -343,7 +343,7 @@ func (c *keysRotateCmd) rotate(ctx context.Context, i *installation.Installation
 	if err != nil {
 		return err
 	}
-	return i.Registrar.Rotate(ctx, c.Role, c.Name, c.Alg, on, why)
+	return i.Keys.Rotate(ctx, c.Role, c.Name, c.Alg, on, why)
 }
 
 type keysRevokeCmd struct {
@@ -360,9 +360,9 @@ func (c *keysRevokeCmd) Run(ctx context.Context, a *app) error {
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		if c.Retire {
-			return changeHint(i.Registrar.Retire(ctx, c.Key, why))
+			return changeHint(i.Keys.Retire(ctx, c.Key, why))
 		}
-		return changeHint(i.Registrar.Revoke(ctx, c.Key, c.From, why))
+		return changeHint(i.Keys.Revoke(ctx, c.Key, c.From, why))
 	})
 }
 

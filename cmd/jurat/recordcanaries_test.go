@@ -281,7 +281,7 @@ func erasedSome(t *testing.T, data string) (records, erased int) {
 		}
 	}
 	for _, order := range orders {
-		done := must.Get(i.Eraser.Erase(t.Context(), order))(t)
+		done := must.Get(i.Apart.Erase(t.Context(), order))(t)
 		erased += len(done.Now)
 	}
 	return records, erased

@@ -411,7 +411,7 @@ func (c *eraseCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		done, err := i.Eraser.Erase(ctx, erasure.Order{RecordID: c.Record, Pointers: pointers, Reason: c.Reason, By: string(c.By),
+		done, err := i.Apart.Erase(ctx, erasure.Order{RecordID: c.Record, Pointers: pointers, Reason: c.Reason, By: string(c.By),
 			DespiteQuotes: c.DespiteQuotes, Progress: progress(io, "looked for the text in")})
 		if done != nil {
 			c.told(io, done)

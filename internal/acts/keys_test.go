@@ -44,12 +44,12 @@ func TestKeysChangedElsewhere(t *testing.T) {
 	}
 	why := keys.Why{By: "me", Reason: "test"}
 	before := must.Get(seal())(t)
-	must.Do(t, there.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, why))
+	must.Do(t, there.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, why))
 	after := must.Get(seal())(t)
 	if after.Payload.Signers[0] == before.Payload.Signers[0] {
 		t.Error("the key that was rotated elsewhere still signs")
 	}
-	must.Do(t, there.Registrar.Retire(t.Context(), after.Payload.Signers[0].KeyID, why))
+	must.Do(t, there.Keys.Retire(t.Context(), after.Payload.Signers[0].KeyID, why))
 	must.Fail(t, keys.ErrNoKey)(seal())
 	for _, r := range []*evidence.Record{before, after} {
 		logged, err := there.Ledger.Record(t.Context(), r.Payload.RecordID)

@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -21,16 +20,6 @@ import (
 	"jurat/internal/filestore"
 	"jurat/internal/ledger"
 )
-
-// An Eraser destroys values that are sealed apart. All its fields are required.
-type Eraser struct {
-	Ledger   *ledger.Ledger
-	Operator ledger.Operator // of the same ledger
-	Texts    *Store
-	Files    filestore.Store // holds the intents
-	Now      func() time.Time
-	After    func(step string) // called after each step; tests crash there
-}
 
 // An Order says what to destroy, and why.
 type Order struct {
@@ -66,12 +55,12 @@ func (e *QuotedError) Error() string {
 //
 // The errors include ErrNone, ErrElsewhere, *QuotedError, *evidence.FieldError and those of the ledger. With a
 // *QuotedError the result names the quotes.
-func (e *Eraser) Erase(ctx context.Context, o Order) (_ *Erased, err error) {
+func (k *Keeper) Erase(ctx context.Context, o Order) (_ *Erased, err error) {
 	defer fault.While(&err, "erasing of record %s", o.RecordID)
 	if strings.TrimSpace(o.Reason) == "" || strings.TrimSpace(o.By) == "" {
 		return nil, errors.New("an erasure needs a reason and the name of the person who decided it")
 	}
-	record, err := e.Ledger.Record(ctx, o.RecordID)
+	record, err := k.Operator.Ledger.Record(ctx, o.RecordID)
 	if err != nil {
 		return nil, err
 	}
@@ -79,14 +68,14 @@ func (e *Eraser) Erase(ctx context.Context, o Order) (_ *Erased, err error) {
 	if err := erasable(record, pointers); err != nil {
 		return nil, err
 	}
-	if err := e.Ledger.CanAppend(ctx); err != nil {
+	if err := k.Operator.Ledger.CanAppend(ctx); err != nil {
 		return nil, err
 	}
 	done := &Erased{Before: map[string]string{}}
-	if err := e.resume(ctx, record, done); err != nil { // an interrupted erasure is finished first
+	if err := k.resume(ctx, record, done); err != nil { // an interrupted erasure is finished first
 		return nil, err
 	}
-	search := e.newSearch(record, pointers)
+	search := k.newSearch(record, pointers)
 	if err := search.values(ctx, done); err != nil {
 		return nil, err
 	}
@@ -100,7 +89,7 @@ func (e *Eraser) Erase(ctx context.Context, o Order) (_ *Erased, err error) {
 	if done.Quotes = search.quotes; len(done.Quotes) > 0 && !o.DespiteQuotes {
 		return done, &QuotedError{Quotes: done.Quotes}
 	}
-	return done, e.carryOut(ctx, o, record, pointers, search, end, done)
+	return done, k.carryOut(ctx, o, record, pointers, search, end, done)
 }
 
 // erasable returns an error for pointers that an erasure cannot reach.
@@ -121,40 +110,40 @@ func erasable(r *evidence.Record, pointers []string) error {
 }
 
 // carryOut erases the members that are not erased yet.
-func (e *Eraser) carryOut(ctx context.Context, o Order, record *evidence.Record, pointers []string, search *search, end int64, done *Erased) error {
+func (k *Keeper) carryOut(ctx context.Context, o Order, record *evidence.Record, pointers []string, search *search, end int64, done *Erased) error {
 	left := slices.DeleteFunc(slices.Clone(pointers), func(p string) bool { return search.erased[p] != "" })
 	if len(left) > 0 {
-		id, err := evidence.NewRecordID(e.Now(), nil)
+		id, err := evidence.NewRecordID(k.Now(), nil)
 		if err != nil {
 			return err
 		}
-		in := intent{Act: id, Timestamp: evidence.FormatTime(e.Now()),
+		in := intent{Act: id, Timestamp: evidence.FormatTime(k.Now()),
 			ErasureBody: operator.ErasureBody{By: o.By, Pointers: left, Reason: o.Reason, Record: record.Digest}}
-		if err := e.begin(ctx, in); err != nil {
+		if err := k.begin(ctx, in); err != nil {
 			return err
 		}
-		missing := e.allKept(ctx, record, left)
+		missing := k.allKept(ctx, record, left)
 		// A process that finished an erasure since the search has added an act after the search's end, before it destroyed anything.
 		if _, err := search.log(ctx, end, nil); err != nil {
-			return e.drop(ctx, in, err)
+			return k.drop(ctx, in, err)
 		}
 		if slices.ContainsFunc(left, func(p string) bool { return search.erased[p] != "" }) {
-			return e.drop(ctx, in, errors.New("another process has erased from this record at the same time: try again"))
+			return k.drop(ctx, in, errors.New("another process has erased from this record at the same time: try again"))
 		}
 		if done.Quotes = search.quotes; len(done.Quotes) > 0 && !o.DespiteQuotes {
-			return e.drop(ctx, in, &QuotedError{Quotes: done.Quotes})
+			return k.drop(ctx, in, &QuotedError{Quotes: done.Quotes})
 		}
 		if missing != nil {
-			return e.drop(ctx, in, missing)
+			return k.drop(ctx, in, missing)
 		}
-		err = e.seal(ctx, in)
+		err = k.seal(ctx, in)
 		if errors.Is(err, ledger.ErrUnknown) || errors.Is(err, ledger.ErrDamaged) || errors.Is(err, ledger.ErrDuplicate) { // the act may be in the log, so the intent stays
 			return fmt.Errorf("%w; run the command again to continue", err)
 		}
 		if err != nil {
-			return e.drop(ctx, in, err)
+			return k.drop(ctx, in, err)
 		}
-		if err := e.finish(ctx, in); err != nil {
+		if err := k.finish(ctx, in); err != nil {
 			return err
 		}
 		done.Act, done.Now = in.Act, left
@@ -164,7 +153,7 @@ func (e *Eraser) carryOut(ctx context.Context, o Order, record *evidence.Record,
 		if act == "" {
 			continue
 		}
-		if err := e.Texts.Destroy(ctx, record.Digest, pointer); err != nil { // a restore from a backup may have brought it back
+		if err := k.Destroy(ctx, record.Digest, pointer); err != nil { // a restore from a backup may have brought it back
 			return err
 		}
 		done.Before[pointer] = act
@@ -174,9 +163,9 @@ func (e *Eraser) carryOut(ctx context.Context, o Order, record *evidence.Record,
 
 // allKept returns an error if a value is missing, so that the act does not say that this erasure destroyed it. The same holds for a value that
 // is not found in a damaged file, since it could not be destroyed.
-func (e *Eraser) allKept(ctx context.Context, r *evidence.Record, pointers []string) error {
+func (k *Keeper) allKept(ctx context.Context, r *evidence.Record, pointers []string) error {
 	for _, pointer := range pointers {
-		_, err := e.Texts.Open(ctx, r.Digest, pointer)
+		_, err := k.Open(ctx, r.Digest, pointer)
 		repairable := errors.Is(err, ErrDamaged) && !cannotBeFound(err)
 		if err != nil && !repairable { // someone may be able to repair a damaged value
 			return fmt.Errorf("field %s: %w", pointer, err)
@@ -186,7 +175,7 @@ func (e *Eraser) allKept(ctx context.Context, r *evidence.Record, pointers []str
 }
 
 // begin writes the intent. It returns an error if another process has an intent for the same record.
-func (e *Eraser) begin(ctx context.Context, in intent) error {
+func (k *Keeper) begin(ctx context.Context, in intent) error {
 	if _, err := actOf(in); err != nil {
 		return err
 	}
@@ -194,29 +183,29 @@ func (e *Eraser) begin(ctx context.Context, in intent) error {
 	if err != nil {
 		return err
 	}
-	err = e.Files.Create(ctx, intentFile(in.Record), append(text, '\n'))
+	err = k.Files.Create(ctx, intentFile(in.Record), append(text, '\n'))
 	if errors.Is(err, fs.ErrExist) {
 		return errors.New("an erasure of this record is under way in another process: try again")
 	}
-	e.After("intent written")
+	k.after("intent written")
 	return err
 }
 
 // drop removes an intent before its act is sealed. It returns why, and an error of the removal.
-func (e *Eraser) drop(ctx context.Context, in intent, why error) error {
+func (k *Keeper) drop(ctx context.Context, in intent, why error) error {
 	// The intent must go even if the caller has cancelled.
-	return errors.Join(why, removeIntent(context.WithoutCancel(ctx), e.Files, in))
+	return errors.Join(why, removeIntent(context.WithoutCancel(ctx), k.Files, in))
 }
 
 // seal puts the act into the log, unless it is there.
-func (e *Eraser) seal(ctx context.Context, in intent) error {
+func (k *Keeper) seal(ctx context.Context, in intent) error {
 	act, err := actOf(in)
 	if err != nil {
 		return err
 	}
-	_, err = e.Operator.Seal(ctx, act)
+	_, err = k.Operator.Seal(ctx, act)
 	if errors.Is(err, ledger.ErrDuplicate) {
-		if is := e.isAct(ctx, in); is != nil {
+		if is := k.isAct(ctx, in); is != nil {
 			return fmt.Errorf("%w; %w", err, is)
 		}
 		err = nil
@@ -224,7 +213,7 @@ func (e *Eraser) seal(ctx context.Context, in intent) error {
 	if err != nil {
 		return err
 	}
-	e.After("act sealed")
+	k.after("act sealed")
 	return nil
 }
 
@@ -235,8 +224,8 @@ func actOf(in intent) (evidence.Payload, error) {
 
 // isAct returns an error unless the record with the id of an intent's act is that act. If there is no such record, the error has
 // ledger.ErrNotFound in its chain.
-func (e *Eraser) isAct(ctx context.Context, in intent) error {
-	r, err := e.Ledger.Record(ctx, in.Act)
+func (k *Keeper) isAct(ctx context.Context, in intent) error {
+	r, err := k.Operator.Ledger.Record(ctx, in.Act)
 	if err != nil {
 		return err
 	}
@@ -251,24 +240,24 @@ func (e *Eraser) isAct(ctx context.Context, in intent) error {
 }
 
 // finish destroys the values that an act in the log names. It can be repeated after a crash at any point.
-func (e *Eraser) finish(ctx context.Context, in intent) error {
+func (k *Keeper) finish(ctx context.Context, in intent) error {
 	ctx = context.WithoutCancel(ctx) // the act in the log says that the values are destroyed, so cancelling must not stop this
 	for _, pointer := range in.Pointers {
-		if err := e.Texts.Destroy(ctx, in.Record, pointer); err != nil {
+		if err := k.Destroy(ctx, in.Record, pointer); err != nil {
 			return err
 		}
 	}
-	e.After("values destroyed")
-	if err := removeIntent(ctx, e.Files, in); err != nil {
+	k.after("values destroyed")
+	if err := removeIntent(ctx, k.Files, in); err != nil {
 		return err
 	}
-	e.After("intent removed")
+	k.after("intent removed")
 	return nil
 }
 
 // resume continues an interrupted erasure of this record.
-func (e *Eraser) resume(ctx context.Context, r *evidence.Record, done *Erased) error {
-	in, err := readIntent(ctx, e.Files, intentFile(r.Digest))
+func (k *Keeper) resume(ctx context.Context, r *evidence.Record, done *Erased) error {
+	in, err := readIntent(ctx, k.Files, intentFile(r.Digest))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -277,38 +266,38 @@ func (e *Eraser) resume(ctx context.Context, r *evidence.Record, done *Erased) e
 	}
 	// The process that wrote this intent may have come second, and be about to drop it. A second act must not erase what another act
 	// erased.
-	earlier := e.newSearch(r, in.Pointers)
+	earlier := k.newSearch(r, in.Pointers)
 	if _, err := earlier.log(ctx, 0, nil); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(in.Pointers, func(p string) bool { act := earlier.erased[p]; return act != "" && act != in.Act }) {
-		return e.drop(ctx, in, nil)
+		return k.drop(ctx, in, nil)
 	}
-	if err := e.seal(ctx, in); err != nil {
+	if err := k.seal(ctx, in); err != nil {
 		return err
 	}
 	for _, pointer := range in.Pointers {
 		done.Before[pointer] = ""
 	}
-	return e.finish(ctx, in)
+	return k.finish(ctx, in)
 }
 
 // Finish continues erasures that were interrupted after their act was sealed. The act says that the values are destroyed.
-func (e *Eraser) Finish(ctx context.Context) error {
-	pending, err := readIntents(ctx, e.Files)
+func (k *Keeper) Finish(ctx context.Context) error {
+	pending, err := readIntents(ctx, k.Files)
 	if err != nil {
 		return err
 	}
 	for _, in := range pending {
-		err := e.isAct(ctx, in)
+		err := k.isAct(ctx, in)
 		if errors.Is(err, ledger.ErrNotFound) {
 			continue // in progress in another process, or interrupted before its act
 		}
 		if err == nil {
-			err = e.finish(ctx, in)
+			err = k.finish(ctx, in)
 		}
 		if err != nil {
-			return fmt.Errorf("finishing the erasure in %s: %w", e.Files.Where(intentFile(in.Record)), err)
+			return fmt.Errorf("finishing the erasure in %s: %w", k.Files.Where(intentFile(in.Record)), err)
 		}
 	}
 	return nil
@@ -378,8 +367,7 @@ type Quote struct {
 
 // A search searches the log for the texts that are to be erased, and for acts that say that they were erased.
 type search struct {
-	texts    *Store
-	ledger   *ledger.Ledger
+	*Keeper
 	record   *evidence.Record
 	pointers []string
 	wanted   []string          // trimmed
@@ -387,14 +375,14 @@ type search struct {
 	quotes   []Quote
 }
 
-func (e *Eraser) newSearch(r *evidence.Record, pointers []string) *search {
-	return &search{texts: e.Texts, ledger: e.Ledger, record: r, pointers: pointers, erased: map[string]string{}}
+func (k *Keeper) newSearch(r *evidence.Record, pointers []string) *search {
+	return &search{Keeper: k, record: r, pointers: pointers, erased: map[string]string{}}
 }
 
 // values reads the texts to search for. Texts that are already destroyed are skipped.
 func (s *search) values(ctx context.Context, done *Erased) error {
 	for _, pointer := range s.pointers {
-		d, err := s.texts.Open(ctx, s.record.Digest, pointer)
+		d, err := s.Open(ctx, s.record.Digest, pointer)
 		switch {
 		case errors.Is(err, ErrNone):
 			continue
@@ -419,12 +407,12 @@ func (s *search) values(ctx context.Context, done *Erased) error {
 
 // log searches the log from an index on, and returns the index after the last record.
 func (s *search) log(ctx context.Context, from int64, progress func(done, total int64)) (int64, error) {
-	total, err := s.ledger.Size(ctx)
+	total, err := s.Operator.Ledger.Size(ctx)
 	if err != nil {
 		return 0, err
 	}
 	at := from
-	for r, err := range s.ledger.Records(ctx, from) {
+	for r, err := range s.Operator.Ledger.Records(ctx, from) {
 		if err != nil {
 			return at, err
 		}
@@ -464,7 +452,7 @@ func (s *search) look(ctx context.Context, r *evidence.Record) error {
 		if r.Digest == s.record.Digest && slices.Contains(s.pointers, pointer) {
 			continue
 		}
-		d, err := s.texts.Open(ctx, r.Digest, pointer)
+		d, err := s.Open(ctx, r.Digest, pointer)
 		switch {
 		case err == nil:
 			s.member(r, pointer, d.Value, true)

@@ -10,7 +10,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
-	"jurat/internal/filestore"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
@@ -19,10 +18,9 @@ import (
 // A Fsck checks the disclosures against the log. Every value that is sealed apart must be kept and match its record. If an act says that it
 // was erased, nothing of it may be left.
 type Fsck struct {
-	texts *Store
-	files filestore.Store
-	store storage.Store
-	from  int64 // the size of the log when the examination began
+	keeper *Keeper
+	store  storage.Store
+	from   int64 // the size of the log when the examination began
 
 	mu      sync.Mutex         // held while members or acts is read or written: Record is called by many goroutines
 	members map[string]*member // by the names of their values
@@ -38,10 +36,10 @@ type member struct {
 	kept    error // why the value cannot be disclosed; nil: it can
 }
 
-// NewFsck begins an examination of the values that texts keeps. Its error is that of store.Head.
-func NewFsck(ctx context.Context, texts *Store, files filestore.Store, store storage.Store) (*Fsck, error) {
+// NewFsck begins an examination of the values that a Keeper keeps. Its error is that of store.Head.
+func NewFsck(ctx context.Context, keeper *Keeper, store storage.Store) (*Fsck, error) {
 	head, err := store.Head(ctx)
-	return &Fsck{texts: texts, files: files, store: store, from: head.Size, members: map[string]*member{}, acts: map[string]string{}}, err
+	return &Fsck{keeper: keeper, store: store, from: head.Size, members: map[string]*member{}, acts: map[string]string{}}, err
 }
 
 // Record examines one record of the log. It is safe for concurrent use. It returns an error for an act of erasure
@@ -57,7 +55,7 @@ func (f *Fsck) Record(ctx context.Context, r *evidence.Record) error {
 		}
 	}
 	for _, pointer := range r.Payload.SealedApart {
-		m := &member{id: r.Payload.RecordID, pointer: pointer, kept: f.texts.holds(ctx, r, pointer)}
+		m := &member{id: r.Payload.RecordID, pointer: pointer, kept: f.keeper.holds(ctx, r, pointer)}
 		f.mu.Lock()
 		f.members[Name(r.Digest, pointer)] = m
 		f.mu.Unlock()
@@ -95,9 +93,9 @@ func (f *Fsck) Run(ctx context.Context) ([]fsck.Damage, error) {
 		return nil, err
 	}
 	there := map[string]bool{}
-	err := f.texts.values.Each(ctx, func(name string) error {
+	err := f.keeper.values.Each(ctx, func(name string) error {
 		if f.members[name] == nil && f.acts[name] == "" {
-			f.report(fsck.DamageOrphan, "", f.texts.values.Where(name))
+			f.report(fsck.DamageOrphan, "", f.keeper.values.Where(name))
 		}
 		there[name] = true
 		return nil
@@ -116,7 +114,7 @@ func (f *Fsck) Run(ctx context.Context) ([]fsck.Damage, error) {
 func (f *Fsck) member(m *member, act, name string, there bool) {
 	switch {
 	case act != "" && there:
-		f.report(fsck.DamageNotErased, m.id, m.pointer+" by act "+act+": "+f.texts.values.Where(name)+"; erase it again")
+		f.report(fsck.DamageNotErased, m.id, m.pointer+" by act "+act+": "+f.keeper.values.Where(name)+"; erase it again")
 	case act != "" || m.kept == nil || errors.Is(m.kept, ErrElsewhere):
 	case errors.Is(m.kept, ErrNone):
 		f.report(fsck.DamageApartLost, m.id, m.pointer)
@@ -148,7 +146,7 @@ func (f *Fsck) meanwhile(ctx context.Context) error {
 
 // intents reports erasures that were begun and not finished.
 func (f *Fsck) intents(ctx context.Context) error {
-	pending, err := readIntents(ctx, f.files)
+	pending, err := readIntents(ctx, f.keeper.Files)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
 // Package erasure keeps the values that are sealed apart, so that they can be disclosed later, or destroyed. A Keeper decides what is
-// sealed apart for each actor, an Eraser destroys values, and a Fsck checks the kept values against the log.
+// sealed apart for each actor, and destroys values. A Fsck checks the kept values against the log.
 //
 // Each value is encrypted (AES-256-GCM, together with the salt of its commitment) under a key of its own. In a data folder the values are
 // in a table and the keys in a file of slots:
@@ -34,7 +34,7 @@
 //
 // # An erasure looks before it acts
 //
-// Erasing one copy of a text does not erase the same text in another record. So the Eraser searches every payload and every kept value for
+// Erasing one copy of a text does not erase the same text in another record. So Erase searches every payload and every kept value for
 // the text. It also looks for parts of the text that are strings of their own, such as quotations in a juror's findings. The search finds
 // equal text only.
 package erasure
@@ -55,6 +55,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -62,6 +63,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/fault"
 	"jurat/internal/filestore"
+	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
 	"jurat/jury"
 	"jurat/property"
@@ -83,7 +85,7 @@ func NewStore(values storage.Values) *Store { return &Store{values: values} }
 type Store struct {
 	values storage.Values
 
-	// After is called after each step of Destroy; nil: it is not called. Tests crash there.
+	// After is called after each step of Destroy and Erase; nil: it is not called. Tests crash there.
 	After func(step string)
 }
 
@@ -275,10 +277,12 @@ func (k *Keeper) Disclose(ctx context.Context, r *evidence.Record, withheld []st
 	return disclosed, nil
 }
 
-// A Keeper decides what is sealed apart, and keeps the values. All its fields are required. It is safe for concurrent use.
+// A Keeper decides what is sealed apart, keeps the values, and destroys them. All its fields are required. It is safe for concurrent use.
 type Keeper struct {
 	*Store
-	Files     filestore.Store                                                  // holds the settings
+	Operator  ledger.Operator // seals the acts of erasure; set once the log is open
+	Now       func() time.Time
+	Files     filestore.Store                                                  // holds the settings, and the intents of erasures
 	CheckName func(ctx context.Context, role evidence.Role, name string) error // refuses a name under which no actor may act
 }
 

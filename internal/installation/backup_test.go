@@ -59,7 +59,7 @@ func TestBackupInUse(t *testing.T) {
 	})
 	busy.Go(func() {
 		for n := 0; ending.Err() == nil && n < 15; n++ {
-			wantError(t, "error", nil, i.Registrar.Rotate(ctx, evidence.RoleAgent, "first", "", nil, keys.Why{By: "me", Reason: "test"}))
+			wantError(t, "error", nil, i.Keys.Rotate(ctx, evidence.RoleAgent, "first", "", nil, keys.Why{By: "me", Reason: "test"}))
 			time.Sleep(200 * time.Millisecond)
 		}
 	})
@@ -410,7 +410,7 @@ func TestNoTextIsLeftInTheDatabase(t *testing.T) {
 	i := open(t, c)
 	sealMany(t, i, 1)
 	secretly := sealApart(t, i, note(), "/prompt", "/metadata/user")
-	must(i.Eraser.Erase(t.Context(), order(secretly, "/prompt", "/metadata/user")))
+	must(i.Apart.Erase(t.Context(), order(secretly, "/prompt", "/metadata/user")))
 	wantNothingLeft(t, c, "erase", secret)
 	if done, err := i.Expire(t.Context(), expireOrder()); err != nil || done.Records == 0 {
 		t.Fatal(done, err)

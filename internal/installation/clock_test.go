@@ -276,7 +276,7 @@ func TestKeysOfAClockAhead(t *testing.T) {
 			},
 			"a rotated key": func(t *testing.T, ahead, right *installation.Installation) {
 				sealAs(t, right, "rotating", time.Now())
-				succeeds(t, ahead.Registrar.Rotate(t.Context(), evidence.RoleAgent, "rotating", evidence.ES256, nil, keys.Why{Reason: "a test", By: "tester"}))
+				succeeds(t, ahead.Keys.Rotate(t.Context(), evidence.RoleAgent, "rotating", evidence.ES256, nil, keys.Why{Reason: "a test", By: "tester"}))
 				proved(t, right, sealAs(t, right, "rotating", time.Now()))
 			},
 			"a recorder that starts again": func(t *testing.T, ahead, right *installation.Installation) {

@@ -289,9 +289,9 @@ func TestEraseOnAnyMachine(t *testing.T) {
 	other := open(t, c)
 	r := sealApart(t, i, note(), "/prompt", "/metadata/user")
 	wantDisclosed(t, other, r, "/metadata/user", "/prompt")
-	must(other.Eraser.Erase(t.Context(), order(r, "/prompt")))
+	must(other.Apart.Erase(t.Context(), order(r, "/prompt")))
 	wantDisclosed(t, i, r, "/metadata/user")
-	if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
+	if _, err := i.Apart.Erase(t.Context(), order(r, "/prompt")); err != nil {
 		t.Error(err)
 	}
 	var n int
@@ -308,14 +308,14 @@ func TestEraseCrashesOnAMachine(t *testing.T) {
 	for step := 1; ; step++ {
 		r := sealApart(t, i, note(), "/prompt")
 		victim := open(t, c)
-		if !crash(victim, step, func() { victim.Eraser.Erase(t.Context(), order(r, "/prompt")) }) {
+		if !crash(victim, step, func() { victim.Apart.Erase(t.Context(), order(r, "/prompt")) }) {
 			if step < 5 {
 				t.Errorf("only %d steps", step)
 			}
 			break
 		}
 		other := open(t, machine())
-		if _, err := other.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
+		if _, err := other.Apart.Erase(t.Context(), order(r, "/prompt")); err != nil {
 			t.Fatalf("after step %d: %v", step, err)
 		}
 		wantDisclosed(t, i, r)
@@ -330,7 +330,7 @@ func TestRotateOnAnyMachine(t *testing.T) {
 	other := open(t, c)
 	before := must(sealRequest(t, i, "r"))
 	must(sealRequest(t, other, "r"))
-	succeeds(t, other.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	succeeds(t, other.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	after := must(sealRequest(t, i, "r"))
 	if after.Payload.Signers[0] == before.Payload.Signers[0] {
 		t.Error("a machine signed with the old key")
@@ -411,10 +411,10 @@ type kept struct {
 func fillUp(t *testing.T, i *installation.Installation) kept {
 	t.Helper()
 	must(sealRequest(t, i, "r"))
-	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	k := kept{log: i.Ledger.Origin(), signer: must(sealRequest(t, i, "r")).Payload.Signers[0].KeyID}
 	k.apart = sealApart(t, i, note(), "/prompt", "/metadata/user")
-	must(i.Eraser.Erase(t.Context(), order(k.apart, "/prompt")))
+	must(i.Apart.Erase(t.Context(), order(k.apart, "/prompt")))
 	succeeds(t, i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}))
 	for n := range 30 {
 		if n == 20 {

@@ -162,7 +162,7 @@ func TestErase(t *testing.T) {
 	c, i, r := sealed(t)
 	wantDisclosed(t, i, r, "/metadata/user", "/prompt")
 	wantProved(t, i, r)
-	done := must(i.Eraser.Erase(t.Context(), order(r, "/prompt")))
+	done := must(i.Apart.Erase(t.Context(), order(r, "/prompt")))
 	act, err := i.Ledger.Record(t.Context(), done.Act)
 	if err != nil || act.Payload.ActionType != evidence.Erasure || !slices.Equal(done.Now, []string{"/prompt"}) {
 		t.Errorf("%+v, %v", done, err)
@@ -172,7 +172,7 @@ func TestErase(t *testing.T) {
 	wantActs(t, i, body(r, "/prompt"))
 	wantKinds(t, c)
 	for range 2 { // with the same field, another field, and the same again
-		must(i.Eraser.Erase(t.Context(), order(r, "/prompt", "/metadata/user")))
+		must(i.Apart.Erase(t.Context(), order(r, "/prompt", "/metadata/user")))
 	}
 	wantDisclosed(t, i, r)
 	wantProved(t, i, r)
@@ -240,7 +240,7 @@ func TestEraseRefuses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := i.Eraser.Erase(t.Context(), tt.order)
+			_, err := i.Apart.Erase(t.Context(), tt.order)
 			if err == nil || !strings.Contains(err.Error(), tt.says) || tt.want != nil && !errors.Is(err, tt.want) {
 				t.Errorf("%v, want %v that says %q", err, tt.want, tt.says)
 			}
@@ -270,7 +270,7 @@ func TestEraseNamesQuotes(t *testing.T) {
 	say(func(p *evidence.Payload) { p.Response = jsontext.Value(`"the left"`) }) // too short for a quotation
 	say(func(p *evidence.Payload) { p.Response = jsontext.Value(`"HOANG HAS A FRACTURE"`) })
 
-	done, err := i.Eraser.Erase(t.Context(), order(r, "/prompt"))
+	done, err := i.Apart.Erase(t.Context(), order(r, "/prompt"))
 	var quoted *erasure.QuotedError
 	if !errors.As(err, &quoted) {
 		t.Fatalf("%v, want a QuotedError", err)
@@ -299,7 +299,7 @@ func TestEraseNamesQuotes(t *testing.T) {
 
 	o := order(r, "/prompt")
 	o.DespiteQuotes = true
-	if done, err = i.Eraser.Erase(t.Context(), o); err != nil || len(done.Quotes) != len(want) || done.Act == "" {
+	if done, err = i.Apart.Erase(t.Context(), o); err != nil || len(done.Quotes) != len(want) || done.Act == "" {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	wantDisclosed(t, i, r, "/metadata/user")
@@ -309,7 +309,7 @@ func TestEraseNamesQuotes(t *testing.T) {
 
 func TestEraseSaysWhatIsTooShort(t *testing.T) {
 	_, i, r := sealed(t)
-	done, err := i.Eraser.Erase(t.Context(), order(r, "/prompt", "/metadata/user"))
+	done, err := i.Apart.Erase(t.Context(), order(r, "/prompt", "/metadata/user"))
 	if err != nil || !slices.Equal(done.TooShort, []string{"/metadata/user"}) {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -325,12 +325,12 @@ func TestEraseWhatIsDamaged(t *testing.T) {
 	}
 	wantKinds(t, c, fsck.DamageApartChanged)
 	var quoted *erasure.QuotedError
-	if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); !errors.As(err, &quoted) || quoted.Quotes[0].Reason == "" {
+	if _, err := i.Apart.Erase(t.Context(), order(r, "/prompt")); !errors.As(err, &quoted) || quoted.Quotes[0].Reason == "" {
 		t.Errorf("%v, want an error that the value cannot be searched for", err)
 	}
 	o := order(r, "/prompt")
 	o.DespiteQuotes = true
-	if _, err := i.Eraser.Erase(t.Context(), o); err != nil {
+	if _, err := i.Apart.Erase(t.Context(), o); err != nil {
 		t.Error(err)
 	}
 	wantKinds(t, c)
@@ -354,7 +354,7 @@ func TestEraseCrashes(t *testing.T) {
 	for _, next := range []string{"open", "erase", "erase at once"} {
 		for n := 1; ; n++ {
 			c, i, r := sealed(t)
-			crashed := crash(i, n, func() { i.Eraser.Erase(t.Context(), order(r, "/metadata/user", "/prompt")) })
+			crashed := crash(i, n, func() { i.Apart.Erase(t.Context(), order(r, "/metadata/user", "/prompt")) })
 			i.After(func(string) {})
 			t.Run(fmt.Sprintf("%s after step %d", next, n), func(t *testing.T) {
 				sealed := len(acts(t, i)) > 0
@@ -369,7 +369,7 @@ func TestEraseCrashes(t *testing.T) {
 					wantKinds(t, c, fsck.DamageErasing)
 				}
 				if next != "open" || !sealed {
-					must(i.Eraser.Erase(t.Context(), order(r, "/metadata/user", "/prompt")))
+					must(i.Apart.Erase(t.Context(), order(r, "/metadata/user", "/prompt")))
 				}
 				wantDisclosed(t, i, r)
 				wantActs(t, i, body(r, "/metadata/user", "/prompt"))
@@ -397,7 +397,7 @@ func TestEraseConcurrently(t *testing.T) {
 	for _, other := range others {
 		wg.Go(func() {
 			for range 20 { // a later caller may be asked to try again
-				if _, err := other.Eraser.Erase(t.Context(), order(r, "/prompt")); err == nil {
+				if _, err := other.Apart.Erase(t.Context(), order(r, "/prompt")); err == nil {
 					return
 				} else if !strings.Contains(err.Error(), "try again") {
 					t.Error(err)
@@ -416,10 +416,10 @@ func TestEraseConcurrently(t *testing.T) {
 // TestErasedOnce: if another erasure has erased the same values first, an erasure does not become an act.
 func TestErasedOnce(t *testing.T) {
 	c, i, r := sealed(t)
-	must(i.Eraser.Erase(t.Context(), order(r, "/prompt")))
+	must(i.Apart.Erase(t.Context(), order(r, "/prompt")))
 	id := must(evidence.NewRecordID(time.Now(), nil))
 	succeeds(t, i.BeginErasure(t.Context(), r, id, "/prompt"))
-	done, err := open(t, c).Eraser.Erase(t.Context(), order(r, "/prompt"))
+	done, err := open(t, c).Apart.Erase(t.Context(), order(r, "/prompt"))
 	if err != nil || done.Act != "" || done.Before["/prompt"] == "" {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -458,7 +458,7 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 		}, []fsck.Kind{fsck.DamageApartChanged}},
 		"a backup that brings back what was erased": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
 			values, _ := inTable(t, c)
-			must(i.Eraser.Erase(t.Context(), order(r, "/prompt")))
+			must(i.Apart.Erase(t.Context(), order(r, "/prompt")))
 			table := sqlite.NewValues(c.Dir)
 			succeeds(t, table.Add(t.Context(), slices.DeleteFunc(values, func(v storage.Value) bool { return v.Name != erasure.Name(r.Digest, "/prompt") })))
 			succeeds(t, table.Close())
@@ -469,7 +469,7 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 			other := open(t, c)
 			o := order(r, pointer)
 			o.DespiteQuotes = true
-			wantError(t, "a key is destroyed that cannot be found", storage.ErrDamaged, errorOf(other.Eraser.Erase(t.Context(), o)))
+			wantError(t, "a key is destroyed that cannot be found", storage.ErrDamaged, errorOf(other.Apart.Erase(t.Context(), o)))
 			wantActs(t, other)
 			if _, err := other.Apart.Disclose(t.Context(), r, nil); !errors.Is(err, erasure.ErrDamaged) || !strings.Contains(err.Error(), pointer) {
 				t.Errorf("the damaged text: %v", err)
@@ -512,11 +512,11 @@ func damageTable(t *testing.T, c installation.Config, i *installation.Installati
 // TestErasedAgain: a value that a backup brought back is destroyed again, without a second act.
 func TestErasedAgain(t *testing.T) {
 	c, i, r := sealed(t)
-	must(i.Eraser.Erase(t.Context(), order(r, "/prompt")))
+	must(i.Apart.Erase(t.Context(), order(r, "/prompt")))
 	back := new(*r)
 	back.Payload.SealedApart = []string{"/prompt"}
 	succeeds(t, i.Keep(t.Context(), back))
-	done, err := i.Eraser.Erase(t.Context(), order(r, "/prompt"))
+	done, err := i.Apart.Erase(t.Context(), order(r, "/prompt"))
 	if err != nil || done.Act != "" || done.Before["/prompt"] == "" {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -613,7 +613,7 @@ func TestModesOfWhatIsApart(t *testing.T) {
 	}
 	c, i, r := sealed(t)
 	succeeds(t, i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}))
-	crash(i, 1, func() { i.Eraser.Erase(t.Context(), order(r, "/prompt")) })
+	crash(i, 1, func() { i.Apart.Erase(t.Context(), order(r, "/prompt")) })
 	seen := 0
 	for name := range disktest.Tree(t, c.Dir) {
 		info := must(os.Stat(filepath.Join(c.Dir, name)))
@@ -642,11 +642,11 @@ func TestEraseFinishedByAnother(t *testing.T) {
 			return
 		}
 		other := open(t, c) // which finishes the erasure
-		if !crash(other, 2, func() { other.Eraser.Erase(t.Context(), order(r, "/metadata/user")) }) {
+		if !crash(other, 2, func() { other.Apart.Erase(t.Context(), order(r, "/metadata/user")) }) {
 			t.Error("it did not crash after sealing its act")
 		}
 	})
-	must(i.Eraser.Erase(t.Context(), order(r, "/prompt")))
+	must(i.Apart.Erase(t.Context(), order(r, "/prompt")))
 	wantDisclosed(t, open(t, c), r)
 	wantActs(t, i, body(r, "/prompt"), body(r, "/metadata/user"))
 	wantKinds(t, c)
@@ -667,7 +667,7 @@ func TestEraseCallerLeaves(t *testing.T) {
 				leave()
 			}
 		})
-		_, err := i.Eraser.Erase(ctx, order(r, "/metadata/user", "/prompt"))
+		_, err := i.Apart.Erase(ctx, order(r, "/metadata/user", "/prompt"))
 		switch done := len(acts(t, i)) > 0; {
 		case done && err == nil:
 			wantDisclosed(t, i, r)

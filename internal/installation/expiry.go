@@ -491,7 +491,7 @@ func (r *run) empty(ctx context.Context, act string, row *storage.Row) (left sto
 			return left, short, err
 		}
 		for _, pointer := range record.Payload.SealedApart {
-			if err := r.texts.Destroy(ctx, row.Digest, pointer); err != nil {
+			if err := r.Apart.Destroy(ctx, row.Digest, pointer); err != nil {
 				return left, short, err
 			}
 		}

@@ -14,12 +14,12 @@ import (
 
 // After calls a function at each step of an erasure or of a key change.
 func (i *Installation) After(told func(step string)) {
-	i.after, i.texts.After = told, told
+	i.after = told
 }
 
 // Keep stores the values that a record discloses, as sealing it here would.
 func (i *Installation) Keep(ctx context.Context, r *evidence.Record) error {
-	return i.texts.Keep(ctx, r)
+	return i.Apart.Keep(ctx, r)
 }
 
 // BeginErasure stores the intent of a process that was about to erase, but came second.

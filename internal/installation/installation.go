@@ -79,6 +79,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/erasure"
 	"jurat/internal/fault"
 	"jurat/internal/filestore"
@@ -112,12 +113,9 @@ type Config struct {
 
 // An Installation is an open installation.
 type Installation struct {
-	Keys      *keys.Ring
-	Ledger    *ledger.Ledger
-	Registrar *keys.Registrar
-
+	Keys       *keys.Ring
+	Ledger     *ledger.Ledger
 	Apart      *erasure.Keeper
-	Eraser     *erasure.Eraser
 	Timekeeper *stamping.Timekeeper
 	Witnesses  *witness.Asker
 
@@ -125,7 +123,6 @@ type Installation struct {
 	authority *stamping.Own
 	stampers  *stamping.Stampers // the built-in authority and the outside ones
 	log       logKey
-	texts     *erasure.Store
 	clock     *steady
 	now       func() time.Time  // clock's
 	after     func(step string) // called after each step of an erasure or a key change; tests crash there
@@ -179,8 +176,7 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 	if i.Ledger, err = ledger.Open(ctx, config); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s do not fit together: %w", i.parts, err), config.Store.Close(), i.leave())
 	}
-	i.Registrar = &keys.Registrar{Ring: i.Keys, Log: i.operator(), Now: i.now, After: i.step}
-	i.Eraser = &erasure.Eraser{Ledger: i.Ledger, Operator: i.operator(), Texts: i.texts, Files: i.Files, Now: i.now, After: i.step}
+	i.Apart.Operator = i.operator()
 	i.Witnesses = &witness.Asker{Files: i.Files, Ledger: i.Ledger, Log: i.log.verifier, Now: i.now, Check: i.canDemand}
 	i.Timekeeper = &stamping.Timekeeper{Ledger: i.Ledger, Operator: i.operator(), Stampers: i.stampers, Files: i.Files, Now: i.now}
 	if err := i.begin(ctx, config.Store); err != nil {
@@ -201,7 +197,7 @@ func (i *Installation) begin(ctx context.Context, store storage.Store) error {
 	if err := i.Keys.Tidy(ctx); err != nil {
 		return err
 	}
-	return errors.Join(i.Eraser.Finish(ctx), i.FinishExpiry(ctx))
+	return errors.Join(i.Apart.Finish(ctx), i.FinishExpiry(ctx))
 }
 
 // unlock opens everything except the ledger. The caller opens or examines the ledger with the returned config.
@@ -212,7 +208,7 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 	}
 	house := &steady{below: clock(c)}
 	c.Now = house.now
-	i = &Installation{place: at, clock: house, texts: erasure.NewStore(at.values), now: house.now, after: func(string) {}}
+	i = &Installation{place: at, clock: house, now: house.now, after: func(string) {}}
 	if config, err = i.unlock(ctx, c); err != nil {
 		return nil, config, errors.Join(err, i.leave())
 	}
@@ -221,10 +217,14 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 
 func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Config, err error) {
 	if i.Keys, err = keys.NewRing(keys.Config{Files: i.Files, Algorithm: c.Algorithm,
-		PostQuantum: c.PostQuantum, Now: c.Now, Reach: i.clock.notBefore, History: i.history, Known: i.known, Helper: &i.Helper}); err != nil {
+		PostQuantum: c.PostQuantum, Now: c.Now, Reach: i.clock.notBefore, History: i.history, Known: i.known, Helper: &i.Helper, After: i.step,
+		Change: func(ctx context.Context, plan func(*keys.History) ([]operator.KeyEventBody, error)) error {
+			return i.operator().ChangeKeys(ctx, plan)
+		}}); err != nil {
 		return config, err
 	}
-	i.Apart = &erasure.Keeper{Store: i.texts, Files: i.Files, CheckName: i.Keys.CheckName}
+	i.Apart = &erasure.Keeper{Store: erasure.NewStore(i.values), Files: i.Files, Now: i.now, CheckName: i.Keys.CheckName}
+	i.Apart.After = i.step
 	if i.authority, err = openAuthority(ctx, i.Files, &i.Helper, clock(c)); err != nil {
 		return config, err
 	}
@@ -266,7 +266,7 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 	if err != nil {
 		return nil, 0, err
 	}
-	apart, err := erasure.NewFsck(ctx, i.texts, i.Files, config.Store)
+	apart, err := erasure.NewFsck(ctx, i.Apart, config.Store)
 	if err != nil {
 		return nil, 0, err
 	}

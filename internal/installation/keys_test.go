@@ -102,19 +102,19 @@ var (
 func TestOwnersKey(t *testing.T) {
 	i := fresh(t)
 	signer, key := ownKey(t, false)
-	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, time.Time{}, because))
+	succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, time.Time{}, because))
 	r := must(accept(t, i, signer))
 	wantStatus(t, i, "the owner's record", r, allProved)
 	wantError(t, "signers", keys.ErrOwner, errorOf(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a")))
 	wantError(t, "registering a second key of the operator", keys.ErrOwner, errorOf(i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65, nil)))
-	wantError(t, "rotated by the operator", keys.ErrOwner, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	wantError(t, "rotated by the operator", keys.ErrOwner, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	_, next := ownKey(t, false)
-	wantError(t, "another one registered", keys.ErrEvent, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{next}, time.Time{}, because))
-	wantError(t, "registering one key for two actors", keys.ErrEvent, i.Registrar.Register(t.Context(), evidence.RoleReviewer, "p", []keys.OwnerKey{key}, time.Time{}, because))
-	if err := i.Registrar.Register(t.Context(), evidence.RoleJuror, "j", []keys.OwnerKey{next}, time.Time{}, because); err == nil {
+	wantError(t, "another one registered", keys.ErrEvent, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{next}, time.Time{}, because))
+	wantError(t, "registering one key for two actors", keys.ErrEvent, i.Keys.Register(t.Context(), evidence.RoleReviewer, "p", []keys.OwnerKey{key}, time.Time{}, because))
+	if err := i.Keys.Register(t.Context(), evidence.RoleJuror, "j", []keys.OwnerKey{next}, time.Time{}, because); err == nil {
 		t.Error("a juror's key is registered")
 	}
-	wantError(t, "without a reason", keys.ErrEvent, i.Registrar.Register(t.Context(), evidence.RoleAgent, "b", []keys.OwnerKey{next}, time.Time{}, keys.Why{By: "w"}))
+	wantError(t, "without a reason", keys.ErrEvent, i.Keys.Register(t.Context(), evidence.RoleAgent, "b", []keys.OwnerKey{next}, time.Time{}, keys.Why{By: "w"}))
 }
 
 // TestFromOperatorToOwner: registering cannot give an actor two holders. Rotating moves the keys from one holder to the other.
@@ -127,8 +127,8 @@ func TestFromOperatorToOwner(t *testing.T) {
 			before = must(i.Ledger.ProveOne(t.Context(), before))
 			signer, key := ownKey(t, false)
 			given := []keys.OwnerKey{key}
-			wantError(t, "registered beside the operator's key", keys.ErrHeld, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because))
-			succeeds(t, i.Registrar.RotateOwned(t.Context(), evidence.RoleAgent, "a", given, because))
+			wantError(t, "registered beside the operator's key", keys.ErrHeld, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because))
+			succeeds(t, i.Keys.RotateOwned(t.Context(), evidence.RoleAgent, "a", given, because))
 			r := must(accept(t, i, signer))
 			wantStatus(t, i, "the owner's record", r, allProved)
 			wantStatus(t, i, "the operator's record", before, byOperator)
@@ -152,7 +152,7 @@ func TestRotation(t *testing.T) {
 			old := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a"))
 			first := must(sealRequest(t, i, "r"))
 			for range 2 {
-				succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", evidence.Ed25519, nil, because))
+				succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", evidence.Ed25519, nil, because))
 			}
 			second := must(sealRequest(t, i, "r"))
 			if second.Payload.Signers[0].Algorithm != evidence.Ed25519 || len(second.Payload.Signers) != len(old) {
@@ -186,7 +186,7 @@ func TestRotation(t *testing.T) {
 func TestSecondKeyAfterRotation(t *testing.T) {
 	i := fresh(t)
 	must(sealRequest(t, i, "r"))
-	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	alone := must(sealRequest(t, i, "r"))
 	second := must(i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65, nil))
 	both := must(sealRequest(t, i, "r"))
@@ -205,7 +205,7 @@ func TestSecondKeyAfterRotation(t *testing.T) {
 		}
 	}
 	demand("before")
-	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	demand("after")
 	last := must(sealRequest(t, i, "r"))
 	for _, s := range last.Payload.Signers {
@@ -220,18 +220,18 @@ func TestPairOfAnOwner(t *testing.T) {
 	i := fresh(t)
 	first, firstKey := ownKey(t, false)
 	second, secondKey := ownKey(t, true)
-	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{secondKey}, time.Time{}, because))
-	wantError(t, "adding a first key to a second one that has signed alone", keys.ErrPair, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{firstKey}, time.Time{}, because))
-	succeeds(t, i.Registrar.Retire(t.Context(), second.Info().KeyID, because))
+	succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{secondKey}, time.Time{}, because))
+	wantError(t, "adding a first key to a second one that has signed alone", keys.ErrPair, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{firstKey}, time.Time{}, because))
+	succeeds(t, i.Keys.Retire(t.Context(), second.Info().KeyID, because))
 	second, secondKey = ownKey(t, true)
-	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{firstKey, secondKey}, time.Time{}, because))
+	succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{firstKey, secondKey}, time.Time{}, because))
 	r := must(accept(t, i, first, second))
 	wantStatus(t, i, "both", r, allProved)
 	wantError(t, "the first alone", keys.ErrIncomplete, errorOf(accept(t, i, first)))
 	nextFirst, nextFirstKey := ownKey(t, false)
 	nextSecond, nextSecondKey := ownKey(t, true)
-	wantError(t, "one of two", keys.ErrPair, i.Registrar.RotateOwned(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextFirstKey}, because))
-	succeeds(t, i.Registrar.RotateOwned(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextFirstKey, nextSecondKey}, because))
+	wantError(t, "one of two", keys.ErrPair, i.Keys.RotateOwned(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextFirstKey}, because))
+	succeeds(t, i.Keys.RotateOwned(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextFirstKey, nextSecondKey}, because))
 	wantError(t, "the old ones", keys.ErrEnded, errorOf(accept(t, i, first, second)))
 	again := must(accept(t, i, nextFirst, nextSecond))
 	for what, record := range map[string]*evidence.Record{"old": r, "new": again} {
@@ -244,20 +244,20 @@ func TestEndOfAKey(t *testing.T) {
 	i := fresh(t)
 	r := must(sealRequest(t, i, "r"))
 	id := r.Payload.Signers[0].KeyID
-	succeeds(t, i.Registrar.Retire(t.Context(), id, because))
+	succeeds(t, i.Keys.Retire(t.Context(), id, because))
 	wantError(t, "signers", keys.ErrNoKey, errorOf(i.Keys.Signers(t.Context(), evidence.RoleAgent, "a")))
 	wantError(t, "a first key again", keys.ErrNoKey, errorOf(i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.ES256, nil)))
-	wantError(t, "retired twice", keys.ErrEvent, i.Registrar.Retire(t.Context(), id, because))
-	wantError(t, "a key that is not there", keys.ErrNoSuchKey, i.Registrar.Retire(t.Context(), evidence.DigestOf(nil), because))
-	wantError(t, "an actor without a key", keys.ErrNoSuchKey, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "nobody", "", nil, because))
-	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	wantError(t, "retired twice", keys.ErrEvent, i.Keys.Retire(t.Context(), id, because))
+	wantError(t, "a key that is not there", keys.ErrNoSuchKey, i.Keys.Retire(t.Context(), evidence.DigestOf(nil), because))
+	wantError(t, "an actor without a key", keys.ErrNoSuchKey, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "nobody", "", nil, because))
+	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	must(sealRequest(t, i, "r"))
 	operator := must(i.Keys.Signers(t.Context(), evidence.RoleOperator, "operator"))[0].Info().KeyID
-	if err := i.Registrar.Revoke(t.Context(), operator, time.Time{}, because); err == nil || !strings.Contains(err.Error(), "rotate it first") {
+	if err := i.Keys.Revoke(t.Context(), operator, time.Time{}, because); err == nil || !strings.Contains(err.Error(), "rotate it first") {
 		t.Errorf("the operator's own key: %v", err)
 	}
-	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleOperator, "operator", "", nil, because))
-	wantError(t, "the operator's old key", nil, i.Registrar.Revoke(t.Context(), operator, time.Time{}, because))
+	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleOperator, "operator", "", nil, because))
+	wantError(t, "the operator's old key", nil, i.Keys.Revoke(t.Context(), operator, time.Time{}, because))
 }
 
 // TestRetireCallerLeaves: the file of a retired key is removed even if the caller's context has ended meanwhile.
@@ -266,7 +266,7 @@ func TestRetireCallerLeaves(t *testing.T) {
 	r := must(sealRequest(t, i, "r"))
 	ctx, leave := context.WithCancel(t.Context())
 	i.After(func(string) { leave() })
-	if err := i.Registrar.Retire(ctx, r.Payload.Signers[0].KeyID, because); err != nil || ctx.Err() == nil {
+	if err := i.Keys.Retire(ctx, r.Payload.Signers[0].KeyID, because); err != nil || ctx.Err() == nil {
 		t.Errorf("%v, the caller has left: %v", err, ctx.Err())
 	}
 	for _, k := range must(i.Keys.Keys(t.Context())) {
@@ -284,10 +284,10 @@ func TestKnownEnd(t *testing.T) {
 	defer i.Close()
 	signer, key := ownKey(t, false)
 	end := now.Add(time.Hour).UTC().Truncate(time.Second)
-	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, now.Add(-time.Hour), because); err == nil {
+	if err := i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, now.Add(-time.Hour), because); err == nil {
 		t.Error("a key whose end has passed was registered")
 	}
-	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, end, because))
+	succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, end, because))
 	if k := must(i.Trust(t.Context())).Key(signer.Info().KeyID); !k.NotAfter.Equal(end) {
 		t.Errorf("not after %v, want %v", k.NotAfter, end)
 	}
@@ -296,7 +296,7 @@ func TestKnownEnd(t *testing.T) {
 	now = end
 	wantError(t, "after its end", keys.ErrEnded, errorOf(accept(t, i, signer)))
 	next, nextKey := ownKey(t, false)
-	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextKey}, time.Time{}, because))
+	succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{nextKey}, time.Time{}, because))
 	if _, err := accept(t, i, next); err != nil {
 		t.Error(err)
 	}
@@ -318,18 +318,18 @@ func TestCertificates(t *testing.T) {
 	}
 	succeeds(t, keys.AddCertificates(given, [][]byte{own, root}))
 	wrong := []keys.OwnerKey{{Public: given[0].Public, Certificates: [][]byte{root}}}
-	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", wrong, time.Time{}, because); err == nil {
+	if err := i.Keys.Register(t.Context(), evidence.RoleAgent, "a", wrong, time.Time{}, because); err == nil {
 		t.Error("a certificate of another key was registered")
 	}
 	for _, other := range []struct {
 		role evidence.Role
 		name string
 	}{{evidence.RoleAgent, "b"}, {evidence.RoleReviewer, "a"}} {
-		if err := i.Registrar.Register(t.Context(), other.role, other.name, given, time.Time{}, because); err == nil || !strings.Contains(err.Error(), `is that of "urn:jurat:agent:a"`) {
+		if err := i.Keys.Register(t.Context(), other.role, other.name, given, time.Time{}, because); err == nil || !strings.Contains(err.Error(), `is that of "urn:jurat:agent:a"`) {
 			t.Errorf("the certificate of agent a is registered for %s %s: %v", other.role, other.name, err)
 		}
 	}
-	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because))
+	succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because))
 	r := must(accept(t, i, signer))
 	if len(r.Certificates) != 2 || string(r.Certificates[0]) != string(own) {
 		t.Errorf("%d certificates", len(r.Certificates))
@@ -357,7 +357,7 @@ func TestCertificateThatBeginsLater(t *testing.T) {
 	now := time.Now()
 	root, good := certificate(1, "ca", ca.Public(), now.Add(-time.Hour)), certificate(2, "a", private.Public(), now.Add(-time.Minute))
 	register := func(certificates ...[]byte) error {
-		return i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{{Public: public, Certificates: certificates}}, time.Time{}, because)
+		return i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{{Public: public, Certificates: certificates}}, time.Time{}, because)
 	}
 	refused := map[string][][]byte{"an hour ahead": {certificate(3, "a", private.Public(), now.Add(time.Hour))}, "a minute ahead": {certificate(4, "a", private.Public(), now.Add(time.Minute))},
 		"its CA's begins later": {good, certificate(5, "ca", ca.Public(), now.Add(time.Hour))}}
@@ -389,7 +389,7 @@ func TestKeyEventsOfAnotherProcess(t *testing.T) {
 	first := must(sealRequest(t, i, "r"))
 	elsewhere := must(installation.Open(t.Context(), c))
 	defer elsewhere.Close()
-	succeeds(t, elsewhere.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	succeeds(t, elsewhere.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	second := must(sealRequest(t, i, "r")) // by the process that had read the old key
 	if second.Payload.Signers[0] == first.Payload.Signers[0] {
 		t.Error("signed with a key that another process has replaced")
@@ -404,7 +404,7 @@ func TestRevoked(t *testing.T) {
 	succeeds(t, installation.Create(t.Context(), c))
 	i := must(installation.Open(t.Context(), c))
 	signer, key := ownKey(t, false)
-	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, time.Time{}, because))
+	succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, time.Time{}, because))
 	succeeds(t, i.Close())
 	ahead = 0
 	description, _ := outside(t, "outside")
@@ -416,7 +416,7 @@ func TestRevoked(t *testing.T) {
 	ahead = 4 * time.Minute // later than every stamp, and not so far that what is sealed is refused as being of the future
 	revoke := func(from time.Time) *trust.Trust {
 		t.Helper()
-		succeeds(t, i.Registrar.Revoke(t.Context(), signer.Info().KeyID, from, because))
+		succeeds(t, i.Keys.Revoke(t.Context(), signer.Info().KeyID, from, because))
 		return must(i.Trust(t.Context()))
 	}
 	doubted := func(what string, trusted *trust.Trust) {
@@ -435,8 +435,8 @@ func TestRevoked(t *testing.T) {
 	doubted("by the operator's clock", &own)
 	wantError(t, "signed by the thief", keys.ErrEnded, errorOf(accept(t, i, signer)))
 	doubted("stolen before", revoke(time.Now().Add(-30*time.Minute)))
-	wantError(t, "revoked from a later time", keys.ErrEvent, i.Registrar.Revoke(t.Context(), signer.Info().KeyID, time.Now(), because))
-	wantError(t, "revoked from before it was the owner's", keys.ErrEvent, i.Registrar.Revoke(t.Context(), signer.Info().KeyID, time.Now().Add(-3*time.Hour), because))
+	wantError(t, "revoked from a later time", keys.ErrEvent, i.Keys.Revoke(t.Context(), signer.Info().KeyID, time.Now(), because))
+	wantError(t, "revoked from before it was the owner's", keys.ErrEvent, i.Keys.Revoke(t.Context(), signer.Info().KeyID, time.Now().Add(-3*time.Hour), because))
 }
 
 // TestAcceptApart accepts a record of which the owner has sealed two members apart, also after a crash between the notes
@@ -445,7 +445,7 @@ func TestAcceptApart(t *testing.T) {
 	c, i := anew(t)
 	defer i.Close()
 	signer, key := ownKey(t, false)
-	succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, "courier", []keys.OwnerKey{key}, time.Time{}, because))
+	succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, "courier", []keys.OwnerKey{key}, time.Time{}, because))
 	now := time.Now()
 	r := must(draft(t).Seal(evidence.Sealing{Signers: []evidence.Signer{signer}, Time: now, RecordID: must(evidence.NewRecordID(now, rand.Reader)),
 		Apart: []string{"/prompt", "/response"}, Random: rand.Reader}))
@@ -456,7 +456,7 @@ func TestAcceptApart(t *testing.T) {
 	r = must(i.Ledger.Accept(t.Context(), r))
 	wantWhole(t, c)
 	wantDisclosed(t, i, r)
-	wantError(t, "erased", erasure.ErrElsewhere, errorOf(i.Eraser.Erase(t.Context(), order(r, "/prompt"))))
+	wantError(t, "erased", erasure.ErrElsewhere, errorOf(i.Apart.Erase(t.Context(), order(r, "/prompt"))))
 	wantStatus(t, i, "sealed apart by its owner", must(i.Ledger.ProveOne(t.Context(), r)), allProved)
 }
 
@@ -466,10 +466,10 @@ func TestRotatedByTwo(t *testing.T) {
 	c, _ := made(t)
 	i, other := open(t, c), open(t, c)
 	must(sealRequest(t, i, "r"))
-	if !crash(other, 1, func() { other.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because) }) {
+	if !crash(other, 1, func() { other.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because) }) {
 		t.Fatal("it has not crashed")
 	}
-	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	wantStatus(t, i, "after both", must(i.Ledger.ProveOne(t.Context(), must(sealRequest(t, i, "r")))), byOperator)
 	if events := must(i.Ledger.KeyEvents(t.Context())); len(events) != 3 {
 		t.Errorf("%d events, want the first key's, and two rotations", len(events))
@@ -506,7 +506,7 @@ func rotateAndDie(dir string) error {
 			select {} // the signal comes
 		}
 	})
-	return i.Registrar.Rotate(ctx, evidence.RoleAgent, "a", "", nil, because)
+	return i.Keys.Rotate(ctx, evidence.RoleAgent, "a", "", nil, because)
 }
 
 // keyFiles are the names of the key files of agents.
@@ -582,7 +582,7 @@ func TestContradictoryKeyChain(t *testing.T) {
 	c, i := anew(t)
 	for _, name := range []string{"b", "c"} {
 		_, key := ownKey(t, false)
-		succeeds(t, i.Registrar.Register(t.Context(), evidence.RoleAgent, name, []keys.OwnerKey{key}, time.Time{}, because))
+		succeeds(t, i.Keys.Register(t.Context(), evidence.RoleAgent, name, []keys.OwnerKey{key}, time.Time{}, because))
 	}
 	for range 20 { // beyond what opening the log reads
 		sealQuickly(t, i)

@@ -525,7 +525,7 @@ func TestClockAheadOfAnAuthority(t *testing.T) {
 		}
 	}
 	wantSound("the first record", must(sealRequest(t, i, "r")))
-	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
+	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because))
 	wantSound("after a rotation", must(sealRequest(t, i, "r")))
 	wantWhole(t, c)
 }

@@ -149,9 +149,9 @@ func TestKeysOnToken(t *testing.T) {
 	c, i := onToken(t, soft.Helper(t))
 	r := seal(t, i)
 	wantStatus(t, i, "a record of keys on a token", r, byOperator)
-	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleOperator, "operator", "", nil, because))
+	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleOperator, "operator", "", nil, because))
 	on := must(i.Helper.FindOrGenerate(t.Context(), courier+"-2", evidence.RS256))
-	succeeds(t, i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "courier", evidence.RS256, &on, because))
+	succeeds(t, i.Keys.Rotate(t.Context(), evidence.RoleAgent, "courier", evidence.RS256, &on, because))
 	if next := seal(t, i); next.Payload.Signers[0].Algorithm != evidence.RS256 {
 		t.Errorf("the rotated key signs %v", next.Payload.Signers)
 	}

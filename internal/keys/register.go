@@ -36,26 +36,12 @@ type OwnerKey struct {
 // Why is the reason for a change to keys, and the name of the person who makes it.
 type Why struct{ Reason, By string }
 
-// A Log logs acts on keys.
-type Log interface {
-	// ChangeKeys calls plan with the log's history of keys, and logs the events that plan returns. It may call plan more than once.
-	ChangeKeys(ctx context.Context, plan func(*History) ([]operator.KeyEventBody, error)) error
-}
-
-// A Registrar registers, replaces and ends keys: it logs each change, and then updates the key files. All its fields are required.
-type Registrar struct {
-	Ring  *Ring
-	Log   Log
-	Now   func() time.Time
-	After func(step string) // called after each step; tests crash there
-}
-
 // change logs the events that plan returns, for this reason unless they state their own, and then updates the key files. Its errors begin with
 // what is being done. A crash before the log has the events leaves at most a new key that is not in use yet; the next attempt uses it. After a
 // later crash, Tidy updates the files.
-func (r *Registrar) change(ctx context.Context, doing string, why Why, plan func(*History) ([]operator.KeyEventBody, error)) (err error) {
+func (r *Ring) change(ctx context.Context, doing string, why Why, plan func(*History) ([]operator.KeyEventBody, error)) (err error) {
 	defer fault.While(&err, "%s", doing)
-	err = r.Log.ChangeKeys(ctx, func(h *History) ([]operator.KeyEventBody, error) {
+	err = r.config.Change(ctx, func(h *History) ([]operator.KeyEventBody, error) {
 		events, err := plan(h)
 		for n := range events {
 			events[n].Reason, events[n].By = cmp.Or(events[n].Reason, why.Reason), cmp.Or(events[n].By, why.By)
@@ -65,15 +51,15 @@ func (r *Registrar) change(ctx context.Context, doing string, why Why, plan func
 	if err != nil {
 		return err
 	}
-	r.After("key event sealed")
-	return r.Ring.Tidy(context.WithoutCancel(ctx)) // the change is in the log, so a cancelled caller must not stop this
+	r.config.After("key event sealed")
+	return r.Tidy(context.WithoutCancel(ctx)) // the change is in the log, so a cancelled caller must not stop this
 }
 
 // Register registers the keys that an actor holds itself: one, or two that sign only together. From then on this installation does not sign
 // for the actor. Unless notAfter is zero, the keys end at that time. The errors include ErrHeld, ErrPair and those of a name that is
 // refused.
-func (r *Registrar) Register(ctx context.Context, role evidence.Role, name string, given []OwnerKey, notAfter time.Time, why Why) error {
-	if err := r.Ring.CheckName(ctx, role, name); err != nil {
+func (r *Ring) Register(ctx context.Context, role evidence.Role, name string, given []OwnerKey, notAfter time.Time, why Why) error {
+	if err := r.CheckName(ctx, role, name); err != nil {
 		return fmt.Errorf("registering key of %q: %w", name, err)
 	}
 	return r.change(ctx, "registering key", why, func(h *History) ([]operator.KeyEventBody, error) {
@@ -90,7 +76,7 @@ func (r *Registrar) Register(ctx context.Context, role evidence.Role, name strin
 		if notAfter.IsZero() {
 			return events, nil
 		}
-		if !notAfter.After(r.Now()) {
+		if !notAfter.After(r.config.Now()) {
 			return nil, fmt.Errorf("the key is to end at %s, which is in the past", notAfter.UTC().Format(time.RFC3339))
 		}
 		last := events[len(events)-1] // retiring this key ends the other one of a pair, too
@@ -102,16 +88,16 @@ func (r *Registrar) Register(ctx context.Context, role evidence.Role, name strin
 
 // mayRegister returns an error if registering would leave an actor with keys of two holders, or make a pair whose second key has signed
 // alone. It returns ErrNotYet if a certificate begins later than the clock says it is: nothing would ever prove by it what is sealed until then.
-func (r *Registrar) mayRegister(ctx context.Context, h *History, events []operator.KeyEventBody) error {
+func (r *Ring) mayRegister(ctx context.Context, h *History, events []operator.KeyEventBody) error {
 	role, name := events[0].Role, events[0].Name
-	unrecorded, err := r.Ring.Unrecorded(ctx, role, name)
+	unrecorded, err := r.Unrecorded(ctx, role, name)
 	if err != nil {
 		return err
 	}
 	if len(unrecorded) > 0 {
 		return ErrHeld
 	}
-	for _, k := range h.Active(role, name, r.Now()) {
+	for _, k := range h.Active(role, name, r.config.Now()) {
 		known := slices.ContainsFunc(events, func(e operator.KeyEventBody) bool { return e.KeyID == k.KeyID })
 		switch {
 		case k.Custody != operator.CustodyOwner:
@@ -120,7 +106,7 @@ func (r *Registrar) mayRegister(ctx context.Context, h *History, events []operat
 			return fmt.Errorf("%w: the actor's %s key has signed alone", ErrPair, k.Algorithm)
 		}
 	}
-	return begun(events, r.Now())
+	return begun(events, r.config.Now())
 }
 
 // begun returns ErrNotYet if a certificate begins later than the clock says it is.
@@ -213,7 +199,7 @@ func AddCertificates(given []OwnerKey, certificates [][]byte) error {
 
 // SetCard logs which A2A agent card belongs to an actor's first key, in the place of the card that the log names so far. It does not matter who
 // holds the key. The errors include ErrNoSuchKey and ErrEnded.
-func (r *Registrar) SetCard(ctx context.Context, role evidence.Role, name string, check func(evidence.KeyID) error, card evidence.Digest, why Why) error {
+func (r *Ring) SetCard(ctx context.Context, role evidence.Role, name string, check func(evidence.KeyID) error, card evidence.Digest, why Why) error {
 	return r.change(ctx, fmt.Sprintf("setting the card of %s %q", role, name), why, func(h *History) ([]operator.KeyEventBody, error) {
 		before, old, err := r.present(ctx, h, role, name)
 		if err != nil {
@@ -232,7 +218,7 @@ func (r *Registrar) SetCard(ctx context.Context, role evidence.Role, name string
 			return before, nil
 		}
 		known := h.Key(old[n].KeyID)
-		if known.Ended(r.Now()) {
+		if known.Ended(r.config.Now()) {
 			return nil, fmt.Errorf("%w: %s", ErrEnded, known.KeyID)
 		}
 		event := bodyOf(known)
@@ -243,7 +229,7 @@ func (r *Registrar) SetCard(ctx context.Context, role evidence.Role, name string
 
 // RotateOwned replaces an actor's keys by keys that the actor holds itself. It does not matter who holds the old keys. From then on this
 // installation does not sign for the actor. The errors include ErrNoSuchKey, and ErrPair if one key is to replace an owner's two.
-func (r *Registrar) RotateOwned(ctx context.Context, role evidence.Role, name string, given []OwnerKey, why Why) error {
+func (r *Ring) RotateOwned(ctx context.Context, role evidence.Role, name string, given []OwnerKey, why Why) error {
 	return r.change(ctx, "rotating key", why, func(h *History) ([]operator.KeyEventBody, error) {
 		events, err := owned(role, name, given)
 		if err != nil {
@@ -263,7 +249,7 @@ func (r *Registrar) RotateOwned(ctx context.Context, role evidence.Role, name st
 // Rotate makes new keys for an actor whose keys the operator holds. They replace the old keys, and Rotate destroys the old private halves.
 // algorithm is that of the first key; "" keeps the old one. If on is not nil, the first key is the one on a token that on names. An old key
 // on a token stays there, and no longer signs for this installation. The errors include ErrOwner and ErrNoSuchKey.
-func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference, why Why) error {
+func (r *Ring) Rotate(ctx context.Context, role evidence.Role, name string, algorithm evidence.Algorithm, on *token.Reference, why Why) error {
 	return r.change(ctx, "rotating key", why, func(h *History) ([]operator.KeyEventBody, error) {
 		before, old, err := r.present(ctx, h, role, name)
 		if err != nil {
@@ -280,7 +266,7 @@ func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string,
 			} else if algorithm != "" {
 				next = algorithm
 			}
-			key, err := r.Ring.Next(ctx, role, name, next, where)
+			key, err := r.Next(ctx, role, name, next, where)
 			if err != nil {
 				return nil, err
 			}
@@ -292,15 +278,15 @@ func (r *Registrar) Rotate(ctx context.Context, role evidence.Role, name string,
 
 // present returns the keys of an actor that can be replaced, the second before the first. They are the keys that sign, or else the last
 // that did. before holds the events for those among them that the log does not name yet; they must be logged first.
-func (r *Registrar) present(ctx context.Context, h *History, role evidence.Role, name string) (before, old []operator.KeyEventBody, err error) {
-	keys := h.Active(role, name, r.Now())
+func (r *Ring) present(ctx context.Context, h *History, role evidence.Role, name string) (before, old []operator.KeyEventBody, err error) {
+	keys := h.Active(role, name, r.config.Now())
 	if len(keys) == 0 {
 		keys = h.Latest(role, name)
 	}
 	for _, k := range keys {
 		old = append(old, bodyOf(k))
 	}
-	made, err := r.Ring.Unrecorded(ctx, role, name)
+	made, err := r.Unrecorded(ctx, role, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -317,7 +303,7 @@ func (r *Registrar) present(ctx context.Context, h *History, role evidence.Role,
 }
 
 // rotate returns the events by which each new key replaces the old key of its kind.
-func (r *Registrar) rotate(before, old, events []operator.KeyEventBody) ([]operator.KeyEventBody, error) {
+func (r *Ring) rotate(before, old, events []operator.KeyEventBody) ([]operator.KeyEventBody, error) {
 	from, list := r.since(old...), slices.Clone(before)
 	for _, e := range events {
 		n := slices.IndexFunc(old, func(k operator.KeyEventBody) bool { return rank(k.Algorithm) == rank(e.Algorithm) })
@@ -331,17 +317,17 @@ func (r *Registrar) rotate(before, old, events []operator.KeyEventBody) ([]opera
 }
 
 // Retire ends a key from now on. What it signed before stays valid. The errors include ErrNoSuchKey.
-func (r *Registrar) Retire(ctx context.Context, id evidence.KeyID, why Why) error {
+func (r *Ring) Retire(ctx context.Context, id evidence.KeyID, why Why) error {
 	return r.endKey(ctx, "retiring key", id, operator.KeyRetired, time.Time{}, why)
 }
 
 // Revoke ends a key that others may have used. Signatures from the time from on do not count; zero means now. The errors include
 // ErrNoSuchKey.
-func (r *Registrar) Revoke(ctx context.Context, id evidence.KeyID, from time.Time, why Why) error {
+func (r *Ring) Revoke(ctx context.Context, id evidence.KeyID, from time.Time, why Why) error {
 	return r.endKey(ctx, "revoking key", id, operator.KeyRevoked, from, why)
 }
 
-func (r *Registrar) endKey(ctx context.Context, doing string, id evidence.KeyID, event operator.KeyChange, from time.Time, why Why) error {
+func (r *Ring) endKey(ctx context.Context, doing string, id evidence.KeyID, event operator.KeyChange, from time.Time, why Why) error {
 	return r.change(ctx, doing, why, func(h *History) ([]operator.KeyEventBody, error) {
 		role, name, err := r.whose(ctx, h, id)
 		if err != nil {
@@ -359,7 +345,7 @@ func (r *Registrar) endKey(ctx context.Context, doing string, id evidence.KeyID,
 			return nil, fmt.Errorf("%w: %s", ErrNoSuchKey, id)
 		}
 		body := known[n]
-		if role == evidence.RoleOperator && (h.Key(id) == nil || !h.Key(id).Ended(r.Now())) {
+		if role == evidence.RoleOperator && (h.Key(id) == nil || !h.Key(id).Ended(r.config.Now())) {
 			return nil, errors.New("this key signs the operator's acts, this one included: rotate it first")
 		}
 		end := r.since(body)
@@ -372,11 +358,11 @@ func (r *Registrar) endKey(ctx context.Context, doing string, id evidence.KeyID,
 }
 
 // whose returns the actor that a key belongs to, or ErrNoSuchKey.
-func (r *Registrar) whose(ctx context.Context, h *History, id evidence.KeyID) (evidence.Role, string, error) {
+func (r *Ring) whose(ctx context.Context, h *History, id evidence.KeyID) (evidence.Role, string, error) {
 	if k := h.Key(id); k != nil {
 		return k.Role, k.Name, nil
 	}
-	files, err := r.Ring.Keys(ctx)
+	files, err := r.Keys(ctx)
 	if err != nil {
 		return "", "", err
 	}
@@ -399,8 +385,8 @@ func bodyOf(k *Key) operator.KeyEventBody {
 
 // since returns the present second. If one of the keys began later, because the clock was set back, it returns that time: a key cannot end
 // before it began.
-func (r *Registrar) since(keys ...operator.KeyEventBody) time.Time {
-	at := r.Now().UTC().Truncate(time.Second)
+func (r *Ring) since(keys ...operator.KeyEventBody) time.Time {
+	at := r.config.Now().UTC().Truncate(time.Second)
 	for _, k := range keys {
 		if from, err := evidence.ParseTime(k.From); err == nil && from.After(at) {
 			at = from

@@ -69,6 +69,11 @@ type Config struct {
 	// Known returns what the log said about keys when this process last read it. nil: as History.
 	Known func(ctx context.Context) (*History, error)
 
+	// Change calls plan with the log's history of keys, and logs the events that plan returns. It may call plan more than once. Without it, keys
+	// cannot be registered, replaced and ended.
+	Change func(ctx context.Context, plan func(*History) ([]operator.KeyEventBody, error)) error
+	After  func(step string) // called once a change is in the log; tests crash there
+
 	// Helper signs with keys on tokens. nil: the Ring starts it as needed, and never closes it.
 	Helper *token.Helper
 }

@@ -210,7 +210,7 @@ func TestErasedRecording(t *testing.T) {
 	if text := show(); !strings.Contains(text, "my name is Quillon") || strings.Contains(text, "erased") {
 		t.Fatal("before the erasure:", text)
 	}
-	if _, err := r.Installation.Eraser.Erase(t.Context(), erasure.Order{RecordID: record.Payload.RecordID, Pointers: []string{"/request_body"}, Reason: "asked for", By: "tester"}); err != nil {
+	if _, err := r.Installation.Apart.Erase(t.Context(), erasure.Order{RecordID: record.Payload.RecordID, Pointers: []string{"/request_body"}, Reason: "asked for", By: "tester"}); err != nil {
 		t.Fatal(err)
 	}
 	if text := show(); strings.Contains(text, "Quillon") || !strings.Contains(text, "the operator has erased its bytes") || !strings.Contains(text, "Noted.") {

@@ -426,7 +426,7 @@ func TestOwnersRecords(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(nil)
 	must.Do(t, err)
 	der := must.Get(evidence.MarshalPublicKey(public))(t)
-	must.Do(t, r.Installation.Registrar.Register(t.Context(), evidence.RoleAgent, "logistics-agent-v1", []keys.OwnerKey{{Public: der}}, time.Time{},
+	must.Do(t, r.Installation.Keys.Register(t.Context(), evidence.RoleAgent, "logistics-agent-v1", []keys.OwnerKey{{Public: der}}, time.Time{},
 		keys.Why{Reason: "a test", By: "tester"}))
 	signer := must.Get(evidence.NewSigner(private, nil))(t)
 	sign := func(payload string) string {
@@ -614,7 +614,7 @@ func TestProperties(t *testing.T) {
 		`{"form":"range","pointer":"/metadata/amount","lo":0,"hi":5,"x":1}`, `{"form":"in","pointer":"","set":["refund","b"]}`, `[]`} {
 		problem(t, api.ErrInvalid)(send(t, http.DefaultClient, "POST", url, body, tokens[0]...))
 	}
-	if _, err := r.Installation.Eraser.Erase(t.Context(), erasure.Order{RecordID: records[0].Payload.RecordID, Pointers: []string{"/metadata/born"}, Reason: "a test", By: "tester", DespiteQuotes: true}); err != nil {
+	if _, err := r.Installation.Apart.Erase(t.Context(), erasure.Order{RecordID: records[0].Payload.RecordID, Pointers: []string{"/metadata/born"}, Reason: "a test", By: "tester", DespiteQuotes: true}); err != nil {
 		t.Fatal(err)
 	}
 	born := `{"form":"age_at_least","pointer":"/metadata/born","years":18,"at":"2026-11-23"}`

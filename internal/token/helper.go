@@ -457,14 +457,14 @@ type problem struct {
 // A process is a helper that runs, with the requests of any number of callers.
 type process struct {
 	command  *exec.Cmd
-	out      io.Closer // of its standard output
-	requests chan []byte
-	answered func()        // is called at each answer
-	ending   chan struct{} // closed once the helper is to end
-	end      func()        // closes ending, and kills the helper if that does not end it
-	gone     chan struct{} // closed once the helper has ended
-	why      error         // set before gone is closed
+	out      io.Closer      // of its standard output
+	in       io.WriteCloser // its standard input
+	answered func()         // is called at each answer
+	end      func()         // closes in, and kills the helper if that does not end it
+	gone     chan struct{}  // closed once the helper has ended
+	why      error          // set before gone is closed
 
+	writing sync.Mutex // held while a request is written
 	mu      sync.Mutex // held while the fields below change
 	waiting map[uint32]chan answer
 	last    uint32
@@ -472,10 +472,9 @@ type process struct {
 
 // start starts a helper, which ends when its standard input does, or else so much later.
 func start(words []string, answered func(), later time.Duration) (*process, error) {
-	p := &process{command: exec.Command(words[0], words[1:]...), requests: make(chan []byte, 64), answered: answered,
-		ending: make(chan struct{}), gone: make(chan struct{}), waiting: map[uint32]chan answer{}}
+	p := &process{command: exec.Command(words[0], words[1:]...), answered: answered, gone: make(chan struct{}), waiting: map[uint32]chan answer{}}
 	p.end = sync.OnceFunc(func() {
-		close(p.ending)
+		_ = p.in.Close() // fails if the helper has ended
 		time.AfterFunc(later, p.kill)
 	})
 	said := &tail{}
@@ -486,33 +485,12 @@ func start(words []string, answered func(), later time.Duration) (*process, erro
 	if err := errors.Join(err, outErr); err != nil {
 		return nil, err
 	}
-	p.out = out
+	p.in, p.out = in, out
 	if err := p.command.Start(); err != nil {
 		return nil, err
 	}
-	go p.write(in)
 	go p.read(out, said)
 	return p, nil
-}
-
-// write writes requests, several at once where several wait. If that fails, read finds why.
-func (p *process) write(in io.WriteCloser) {
-	defer in.Close() // fails if the helper has ended
-	out := bufio.NewWriterSize(in, maxLine)
-	for {
-		select {
-		case line := <-p.requests:
-			_, err := out.Write(append(line, '\n'))
-			if err == nil && len(p.requests) == 0 {
-				err = out.Flush()
-			}
-			if err != nil {
-				return
-			}
-		case <-p.ending:
-			return
-		}
-	}
 }
 
 // read hands answers to those who wait for them, and says how the helper ended.
@@ -562,7 +540,8 @@ func (p *process) take(line []byte) error {
 	return nil
 }
 
-// ask waits for the answer to a request. A caller that gives up stays in the list until its answer comes.
+// ask waits for the answer to a request. A caller that gives up stays in the list until its answer comes. A helper that does not read fills the
+// pipe: the callers before, who wait for answers, end it when their time is over.
 func (p *process) ask(ctx context.Context, r request) (answer, error) {
 	asker := make(chan answer, 1)
 	p.mu.Lock()
@@ -574,13 +553,9 @@ func (p *process) ask(ctx context.Context, r request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	select {
-	case p.requests <- line:
-	case <-ctx.Done():
-		return answer{}, context.Cause(ctx)
-	case <-p.gone:
-		return answer{}, p.why
-	}
+	p.writing.Lock()
+	_, _ = p.in.Write(append(line, '\n')) // if that fails, read finds why
+	p.writing.Unlock()
 	select {
 	case a := <-asker:
 		return a, nil
