@@ -352,7 +352,7 @@ func (r *Reader) itemCall(n *Node, kind string) {
 		input = cmp.Or(input, Plain(n.Get(member)))
 	}
 	call := r.Call(n, id, name, nil)
-	if call.Function.Arguments = Arguments(input); kind == "custom_tool_call" {
+	if call.Function.Arguments = input; kind == "custom_tool_call" {
 		call = ChatToolCall{ID: id, Type: "custom", Custom: ChatCustom{Name: name, Input: input}}
 	}
 	r.names(id, item)

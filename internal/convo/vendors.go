@@ -3,8 +3,8 @@ package convo
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -44,46 +44,14 @@ type ChatToolCall struct {
 
 // A ChatFunction is a function and what it is called with.
 type ChatFunction struct {
-	Name      string    `json:"name"`
-	Arguments Arguments `json:"arguments"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"` // JSON as the model wrote it; it may be invalid
 }
 
 // A ChatCustom is a tool that takes a free text, and that text.
 type ChatCustom struct {
 	Name  string `json:"name"`
 	Input string `json:"input"`
-}
-
-// Arguments is JSON as the model wrote it; it may be invalid. It travels inside a string. Some servers write the value itself.
-type Arguments string
-
-// UnmarshalJSONFrom reads a string, or the text of any other value. A null means no arguments.
-func (a *Arguments) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	switch d.PeekKind() {
-	case jsontext.KindString:
-		return json.UnmarshalDecode(d, (*string)(a))
-	case jsontext.KindNull:
-		*a = ""
-		return d.SkipValue()
-	}
-	v, err := d.ReadValue()
-	*a = Arguments(v)
-	return err
-}
-
-// ChatUsage counts tokens.
-type ChatUsage struct {
-	Prompt        int64 `json:"prompt_tokens"`
-	Completion    int64 `json:"completion_tokens"`
-	Total         int64 `json:"total_tokens"`
-	PromptDetails struct {
-		Cached int64 `json:"cached_tokens"`
-		OpenAIDetails
-	} `json:"prompt_tokens_details"`
-	CompletionDetails struct {
-		Reasoning int64          `json:"reasoning_tokens"`
-		Audio     jsontext.Value `json:"audio_tokens"`
-	} `json:"completion_tokens_details"`
 }
 
 // An OpenAIError is an error of OpenAI, or of a server that speaks its protocol.
@@ -93,49 +61,28 @@ type OpenAIError struct {
 	Message string
 }
 
-// openAIError has every member that one of these servers uses. Some have an envelope, and a code is a word or a
-// number.
-type openAIError struct {
-	Error   jsontext.Value `json:"error"` // an object, or only the message
-	Code    jsontext.Value `json:"code"`
-	Type    jsontext.Value `json:"type"`
-	Message jsontext.Value `json:"message"`
-	Detail  jsontext.Value `json:"detail"`
+// ErrorBody is the object of an error's body, or the one in an array of it, as Google's server sends it; nil: there is none.
+func ErrorBody(body []byte) *Node {
+	if !jsontext.Value(body).IsValid() {
+		return nil
+	}
+	root, err := ReadLenient(body)
+	if list := root.List(); len(list) > 0 {
+		root = list[0]
+	}
+	if err != nil || root.Kind != '{' {
+		return nil
+	}
+	return root
 }
 
-// ReadOpenAIError reads an error's body. It reports false for a body that is not a JSON object, or an array of one, as Google's server sends it.
+// ReadOpenAIError reads an error's body. It reports false for a body that is no object. Some servers have an envelope, and a code is a word or a number.
 func ReadOpenAIError(body []byte) (OpenAIError, bool) {
-	var outer openAIError
-	if json.Unmarshal(body, &outer) != nil {
-		var list []openAIError
-		if json.Unmarshal(body, &list) != nil || len(list) != 1 {
-			return OpenAIError{}, false
-		}
-		outer = list[0]
+	n := ErrorBody(body)
+	if n.Has("error", '{') {
+		n = n.Get("error")
 	}
-	inner := outer
-	if outer.Error.Kind() == jsontext.KindBeginObject {
-		inner = openAIError{}
-		if json.Unmarshal(outer.Error, &inner) != nil {
-			return OpenAIError{}, false
-		}
-	}
-	said := OpenAIError{Code: word(inner.Code), Type: word(inner.Type), Message: word(inner.Message)}
-	for _, other := range []jsontext.Value{inner.Error, inner.Detail} {
-		if said.Message == "" {
-			said.Message = word(other)
-		}
-	}
-	return said, true
-}
-
-// word returns the text of a JSON string; "" for other values.
-func word(v jsontext.Value) string {
-	var s string
-	if v.Kind() != jsontext.KindString || json.Unmarshal(v, &s) != nil {
-		return ""
-	}
-	return s
+	return OpenAIError{n.Word("code"), n.Word("type"), cmp.Or(n.Word("message"), n.Word("error"), n.Word("detail"))}, n != nil
 }
 
 // A ResponsesRequest is the body of POST /v1/responses of OpenAI.
@@ -164,20 +111,6 @@ type SchemaFormat struct {
 	Schema jsontext.Value `json:"schema"`
 }
 
-// ResponsesUsage counts tokens.
-type ResponsesUsage struct {
-	Input        int64 `json:"input_tokens"`
-	InputDetails struct {
-		Cached int64 `json:"cached_tokens"`
-		OpenAIDetails
-	} `json:"input_tokens_details"`
-	Output        int64 `json:"output_tokens"`
-	OutputDetails struct {
-		Reasoning int64          `json:"reasoning_tokens"`
-		Audio     jsontext.Value `json:"audio_tokens"`
-	} `json:"output_tokens_details"`
-}
-
 // AnthropicVersion is the version of the Messages API that these types describe, for the header anthropic-version.
 const AnthropicVersion = "2023-06-01"
 
@@ -203,37 +136,6 @@ type MessagesTurn struct {
 type TextBlock struct {
 	Type string `json:"type"` // text
 	Text string `json:"text"`
-}
-
-// MessagesUsage counts tokens: those read from a cache, those written to it, and the rest of the input, each apart.
-type MessagesUsage struct {
-	Input         int64 `json:"input_tokens"`
-	CacheRead     int64 `json:"cache_read_input_tokens"`
-	CacheCreation int64 `json:"cache_creation_input_tokens"`
-	Output        int64 `json:"output_tokens"`
-
-	// Read only for the price: how long the cache keeps what was written, and the tier of the service.
-	Creation jsontext.Value `json:"cache_creation"`
-	Tier     jsontext.Value `json:"service_tier"`
-
-	OutputDetails struct {
-		Thinking int64 `json:"thinking_tokens"`
-	} `json:"output_tokens_details"`
-}
-
-// An AnthropicError is Anthropic's description of an error.
-type AnthropicError struct {
-	Type    string `json:"type"`
-	Message string `json:"message"`
-}
-
-// ReadAnthropicError reads an error's body. It reports false for any other body.
-func ReadAnthropicError(body []byte) (AnthropicError, bool) {
-	var envelope struct {
-		Error AnthropicError `json:"error"`
-	}
-	err := json.Unmarshal(body, &envelope)
-	return envelope.Error, err == nil && envelope.Error.Type != ""
 }
 
 // A GenerateRequest is the body of POST /v1beta/models/NAME:generateContent of Google's Gemini API.
@@ -265,165 +167,131 @@ type GenerateConfig struct {
 	ResponseJSONSchema jsontext.Value `json:"responseJsonSchema,omitzero"`
 }
 
-// GenerateUsage counts tokens: thoughts apart from the candidates, results of tools apart from the prompt.
-type GenerateUsage struct {
-	Prompt     int64 `json:"promptTokenCount"`
-	ToolUse    int64 `json:"toolUsePromptTokenCount"`
-	Cached     int64 `json:"cachedContentTokenCount"`
-	Candidates int64 `json:"candidatesTokenCount"`
-	Thoughts   int64 `json:"thoughtsTokenCount"`
-
-	// Read only for the price: how much is text.
-	PromptDetails     jsontext.Value `json:"promptTokensDetails"`
-	CandidatesDetails jsontext.Value `json:"candidatesTokensDetails"`
-}
-
-// A GoogleError is an error of one of Google's interfaces (google.rpc.Status).
-type GoogleError struct {
-	Status  string           `json:"status"` // such as RESOURCE_EXHAUSTED
-	Message string           `json:"message"`
-	Details []jsontext.Value `json:"details"` // of several types
-}
-
-// A GoogleDetail holds the known members of a detail of a GoogleError.
-type GoogleDetail struct {
-	Type       string `json:"@type"`
-	Reason     string `json:"reason"`     // of an ErrorInfo
-	RetryDelay string `json:"retryDelay"` // of a RetryInfo, such as "3.5s"
-}
-
-// The types of details that tell something about a call.
-const (
-	TypeRetryInfo = "type.googleapis.com/google.rpc.RetryInfo"
-	TypeErrorInfo = "type.googleapis.com/google.rpc.ErrorInfo"
-)
-
-// ReadGoogleError reads an error's body. It reports false for any other body.
-func ReadGoogleError(body []byte) (GoogleError, bool) {
-	var envelope struct {
-		Error GoogleError `json:"error"`
-	}
-	err := json.Unmarshal(body, &envelope)
-	return envelope.Error, err == nil && envelope.Error.Status != ""
-}
-
-// Known returns the details that fit a GoogleDetail. It leaves out the others.
-func (e GoogleError) Known() (details []GoogleDetail) {
-	for _, v := range e.Details {
-		var d GoogleDetail
-		if json.Unmarshal(v, &d) == nil {
-			details = append(details, d)
-		}
-	}
-	return details
-}
-
 // ReadUsage reads the counts that a provider reported, in the words of any of them. It reports false if it knows none of the words.
 func ReadUsage(reported jsontext.Value) (u Usage, known bool) {
-	var there map[string]jsontext.Value
-	if json.Unmarshal(reported, &there) != nil {
-		return Usage{}, false
-	}
+	root := ErrorBody(reported)
+	c := &counts{Node: root}
 	has := func(names ...string) bool {
-		for _, name := range names {
-			if v, is := there[name]; is && v.Kind() == '0' {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(names, func(name string) bool { return root.Has(name, '0') })
 	}
 	switch {
 	case has("prompt_tokens", "completion_tokens"):
-		u, known = readAs[ChatUsage](reported)
+		u = ChatCounts(c)
 	case has("promptTokenCount", "candidatesTokenCount"):
-		u, known = readAs[GenerateUsage](reported)
+		u = GenerateCounts(c)
 	case has("cache_read_input_tokens", "cache_creation_input_tokens"):
-		u, known = readAs[MessagesUsage](reported)
+		u = MessagesCounts(c)
 	case has("cached_input_tokens"), has("prompt", "completion") && !has("input_tokens", "output_tokens"):
-		u, known = readAs[otherCounts](reported)
+		u = otherCounts(c)
 	case has("input_tokens", "output_tokens"): // Anthropic's without a cache reads the same
-		u, known = readAs[ResponsesUsage](reported)
-	}
-	if !u.adds() {
+		u = ResponsesCounts(c)
+	default:
 		return Usage{}, false
 	}
-	return u, known
+	if c.wrong || !u.adds() {
+		return Usage{}, false
+	}
+	return u, true
+}
+
+// Counted is what a call consumed by the provider's count. It is zero, which stands for unknown, for a count that is missing, is not made of whole numbers, or
+// contradicts itself.
+func Counted(reported *Node, words Counting) Usage {
+	c := &counts{Node: reported}
+	if u := words(c); !c.wrong && u.adds() && u.Reasoning >= 0 && u.Reasoning <= u.Output {
+		return u
+	}
+	return Usage{}
 }
 
 func (u Usage) adds() bool {
 	return u.Input >= 0 && u.Cached >= 0 && u.Output >= 0 && u.Cached <= u.Input && u.Input <= mostTokens && u.Output <= mostTokens
 }
 
-// Plausible reports whether the counts can be those of a call, its reasoning included.
-func (u Usage) Plausible() bool { return u.adds() && u.Reasoning >= 0 && u.Reasoning <= u.Output }
-
 // mostTokens is more than any call has. What claims more would only make sums overflow.
 const mostTokens = 1 << 36
 
-func readAs[W interface{ Counts() Usage }](reported jsontext.Value) (Usage, bool) {
-	var w W
-	if json.Unmarshal(reported, &w) != nil {
-		return Usage{}, false
+// A Counting reads counts in the words of a provider.
+type Counting func(*counts) Usage
+
+// counts are what a provider reports.
+type counts struct {
+	*Node
+	wrong bool // a count is no whole number
+	other bool // one that is read only for the price is none, which hides nothing else
+}
+
+// of is a count. What is missing is none.
+func (c *counts) of(path ...string) int64 {
+	n := c.Node
+	for _, name := range path {
+		c.wrong = c.wrong || !n.Absent() && n.Kind != '{'
+		n = n.Get(name)
 	}
-	return w.Counts(), true
-}
-
-// Counts returns them in the words of this program.
-func (u MessagesUsage) Counts() Usage {
-	var kept struct {
-		Minutes int64 `json:"ephemeral_5m_input_tokens"`
-		Hour    int64 `json:"ephemeral_1h_input_tokens"`
+	if n.Absent() {
+		return 0
 	}
-	told := read(u.Creation, &kept) && kept.Minutes >= 0 && kept.Hour >= 0 && kept.Minutes+kept.Hour == u.CacheCreation
-	tier := word(u.Tier)
-	return Usage{
-		Input:       u.Input + u.CacheRead + u.CacheCreation, // Anthropic counts these apart
-		Cached:      u.CacheRead,
-		Output:      u.Output,
-		Reasoning:   u.OutputDetails.Thinking,
-		Written:     kept.Minutes,
-		WrittenHour: kept.Hour,
-		OtherPrice:  !told || tier != "" && tier != "standard",
+	i, err := strconv.ParseInt(n.Text, 10, 64)
+	c.wrong = c.wrong || n.Kind != '0' || err != nil
+	return i
+}
+
+// price is a count that is read only for the price.
+func (c *counts) price(path ...string) int64 {
+	alone := &counts{Node: c.Node}
+	i := alone.of(path...)
+	c.other = c.other || alone.wrong || i < 0
+	return i
+}
+
+// ChatCounts and ResponsesCounts are OpenAI's.
+var (
+	ChatCounts      = openAICounts("prompt_tokens", "completion_tokens")
+	ResponsesCounts = openAICounts("input_tokens", "output_tokens")
+)
+
+// openAICounts adds reasoning tokens to the output if a server of Chat Completions counts them apart. Only the total shows that it does.
+func openAICounts(in, out string) Counting {
+	from, to := in+"_details", out+"_details"
+	return func(c *counts) Usage {
+		u := Usage{Input: c.of(in), Cached: c.of(from, "cached_tokens"), Output: c.of(out), Reasoning: c.of(to, "reasoning_tokens")}
+		if in == "prompt_tokens" && c.of("total_tokens") == u.Input+u.Output+u.Reasoning {
+			u.Output += u.Reasoning
+		}
+		u.Written = c.price(from, "cache_write_tokens")
+		sound := c.price(from, "audio_tokens") + c.price(to, "audio_tokens")
+		u.OtherPrice = c.other || sound != 0 || u.Written > u.Input-u.Cached
+		return u
 	}
 }
 
-// read reads a value that may be missing into a type, and reports whether nothing else is there.
-func read(value jsontext.Value, into any) bool {
-	return value == nil || json.Unmarshal(value, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) == nil
-}
-
-// Counts returns them in the words of this program.
-func (u ResponsesUsage) Counts() Usage {
-	return u.InputDetails.OpenAIDetails.on(Usage{Input: u.Input, Cached: u.InputDetails.Cached, Output: u.Output, Reasoning: u.OutputDetails.Reasoning}, u.OutputDetails.Audio)
-}
-
-// OpenAIDetails are counts that are read only for the price. Another form of them hides nothing else.
-type OpenAIDetails struct {
-	CacheWrite jsontext.Value `json:"cache_write_tokens"`
-	Audio      jsontext.Value `json:"audio_tokens"`
-}
-
-// on adds these counts, and audio that was written, to a usage.
-func (d OpenAIDetails) on(u Usage, audioOut jsontext.Value) Usage {
-	var in, out int64
-	told := read(d.CacheWrite, &u.Written) && read(d.Audio, &in) && read(audioOut, &out) && u.Written >= 0 && u.Written <= u.Input-u.Cached
-	u.OtherPrice = !told || in != 0 || out != 0
+// MessagesCounts are Anthropic's: tokens read from a cache, those written to it, and the rest of the input, each apart.
+func MessagesCounts(c *counts) Usage {
+	read, written := c.of("cache_read_input_tokens"), c.of("cache_creation_input_tokens")
+	u := Usage{Input: c.of("input_tokens") + read + written, Cached: read, Output: c.of("output_tokens"), Reasoning: c.of("output_tokens_details", "thinking_tokens")}
+	u.Written, u.WrittenHour = c.price("cache_creation", "ephemeral_5m_input_tokens"), c.price("cache_creation", "ephemeral_1h_input_tokens")
+	tier := c.Word("service_tier")
+	u.OtherPrice = c.other || u.Written+u.WrittenHour != written || tier != "" && tier != "standard"
 	return u
 }
 
-// otherCounts are the counts in session files of the Codex CLI, and in results of promptfoo.
-type otherCounts struct {
-	Input      int64 `json:"input_tokens"`
-	Cached     int64 `json:"cached_input_tokens"`
-	Output     int64 `json:"output_tokens"`
-	Reasoning  int64 `json:"reasoning_output_tokens"`
-	Prompt     int64 `json:"prompt"`
-	Completion int64 `json:"completion"`
+// GenerateCounts are Google's: thoughts apart from the candidates, results of tools apart from the prompt.
+func GenerateCounts(c *counts) Usage {
+	thoughts := c.of("thoughtsTokenCount")
+	return Usage{Input: c.of("promptTokenCount") + c.of("toolUsePromptTokenCount"), Cached: c.of("cachedContentTokenCount"), Output: c.of("candidatesTokenCount") + thoughts,
+		Reasoning: thoughts, OtherPrice: !c.onlyText("promptTokensDetails") || !c.onlyText("candidatesTokensDetails")}
 }
 
-// Counts returns them in the words of this program.
-func (u otherCounts) Counts() Usage {
-	return Usage{Input: cmp.Or(u.Input, u.Prompt), Cached: u.Cached, Output: cmp.Or(u.Output, u.Completion), Reasoning: u.Reasoning}
+// onlyText reports whether Google counts no tokens of sound or pictures, which can have prices of their own.
+func (c *counts) onlyText(name string) bool {
+	details := c.Get(name)
+	return details.Absent() || details.Kind == '[' && !slices.ContainsFunc(details.Members, func(n *Node) bool { return n.Word("modality") != "TEXT" })
+}
+
+// otherCounts are those in session files of the Codex CLI, and in results of promptfoo.
+func otherCounts(c *counts) Usage {
+	return Usage{Input: cmp.Or(c.of("input_tokens"), c.of("prompt")), Cached: c.of("cached_input_tokens"), Output: cmp.Or(c.of("output_tokens"), c.of("completion")),
+		Reasoning: c.of("reasoning_output_tokens")}
 }
 
 // Usage is what a call consumed, by the provider's count.
@@ -435,36 +303,4 @@ type Usage struct {
 
 	Written, WrittenHour int64 `json:",omitzero"` // of Input, tokens written to the provider's cache, for minutes or for an hour
 	OtherPrice           bool  `json:",omitzero"` // some tokens have another price than the model's text at the standard tier, or it cannot be told
-}
-
-// Counts returns them in the words of this program. It adds reasoning tokens to the output if a server counts them apart. Only the total shows that it does.
-func (c ChatUsage) Counts() Usage {
-	u := Usage{Input: c.Prompt, Cached: c.PromptDetails.Cached, Output: c.Completion, Reasoning: c.CompletionDetails.Reasoning}
-	if c.Total == u.Input+u.Output+u.Reasoning {
-		u.Output += u.Reasoning
-	}
-	return c.PromptDetails.OpenAIDetails.on(u, c.CompletionDetails.Audio)
-}
-
-// Counts returns them in the words of this program.
-func (u GenerateUsage) Counts() Usage {
-	return Usage{
-		Input:      u.Prompt + u.ToolUse,
-		Cached:     u.Cached,
-		Output:     u.Candidates + u.Thoughts, // Google counts these apart
-		Reasoning:  u.Thoughts,
-		OtherPrice: !onlyText(u.PromptDetails) || !onlyText(u.CandidatesDetails),
-	}
-}
-
-// onlyText reports whether Google counts no tokens of sound or pictures, which can have prices of their own.
-func onlyText(details jsontext.Value) bool {
-	var list []struct {
-		Modality string `json:"modality"`
-	}
-	return read(details, &list) && !slices.ContainsFunc(list, func(d struct {
-		Modality string `json:"modality"`
-	}) bool {
-		return d.Modality != "TEXT"
-	})
 }

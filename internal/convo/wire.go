@@ -60,7 +60,7 @@ func RoleOf(word string) string { return roles[word] }
 
 // Function makes a call of a function.
 func Function(id, name, arguments string) ChatToolCall {
-	return ChatToolCall{ID: id, Type: "function", Function: ChatFunction{Name: name, Arguments: Arguments(arguments)}}
+	return ChatToolCall{ID: id, Type: "function", Function: ChatFunction{Name: name, Arguments: arguments}}
 }
 
 // Said returns the name and the arguments of a call.
@@ -68,7 +68,7 @@ func (c *ChatToolCall) Said() (name, arguments string) {
 	if c.Custom.Name != "" {
 		return c.Custom.Name, c.Custom.Input
 	}
-	return c.Function.Name, string(c.Function.Arguments)
+	return c.Function.Name, c.Function.Arguments
 }
 
 // Numbered begins the ids of calls to which nobody gave one: no vendor's ids have it.

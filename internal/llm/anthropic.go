@@ -54,7 +54,7 @@ func readMessages(x *exchange) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	answer := Answer{Model: m.Word("model"), FinishReason: m.Word("stop_reason"), Usage: counted[convo.MessagesUsage](m.Get("usage"))}
+	answer := Answer{Model: m.Word("model"), FinishReason: m.Word("stop_reason"), Usage: convo.Counted(m.Get("usage"), convo.MessagesCounts)}
 	for _, block := range m.Get("content").List() {
 		if block.Word("type") == "text" {
 			answer.Text += block.Word("text")
@@ -66,13 +66,13 @@ func readMessages(x *exchange) (Answer, error) {
 
 // explainAnthropic reads Anthropic's errors. Many important ones share a type, so it tells them apart by their texts.
 func explainAnthropic(_ int, body []byte) reading {
-	e, ok := convo.ReadAnthropicError(body)
-	if !ok {
-		return reading{detail: excerpt(body)}
-	}
-	said := reading{detail: e.Type + ": " + e.Message}
-	has := func(words string) bool { return strings.Contains(strings.ToLower(e.Message), words) }
-	switch e.Type {
+	e := convo.ErrorBody(body).Get("error")
+	kind, message := e.Word("type"), e.Word("message")
+	said := reading{detail: kind + ": " + message}
+	has := func(words string) bool { return strings.Contains(strings.ToLower(message), words) }
+	switch kind {
+	case "":
+		said.detail = excerpt(body)
 	case "authentication_error", "permission_error", "billing_error":
 		said.kind = Unauthorised
 	case "not_found_error":

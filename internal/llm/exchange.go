@@ -177,19 +177,6 @@ func (x *exchange) answer() (*convo.Node, error) {
 	return root, nil
 }
 
-// counted returns what a call consumed by the provider's count. It returns the zero value, which stands for unknown,
-// for a count that is missing, is not made of whole numbers, or contradicts itself.
-func counted[W interface{ Counts() Usage }](reported *convo.Node) Usage {
-	var w W
-	if reported.Absent() || json.Unmarshal(reported.Raw(), &w, lenient) != nil {
-		return Usage{}
-	}
-	if u := w.Counts(); u.Plausible() {
-		return u
-	}
-	return Usage{}
-}
-
 // fail makes an error of this call. It adds the status only if that tells something.
 func (x *exchange) fail(kind Kind, detail string) *Error {
 	status := x.status

@@ -58,7 +58,7 @@ func readGenerate(x *exchange) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	answer := Answer{Model: r.Word("modelVersion"), Usage: counted[convo.GenerateUsage](r.Get("usageMetadata"))}
+	answer := Answer{Model: r.Word("modelVersion"), Usage: convo.Counted(r.Get("usageMetadata"), convo.GenerateCounts)}
 	if f := r.Get("promptFeedback"); f.Word("blockReason") != "" {
 		answer.FinishReason = f.Word("blockReason")
 		return Answer{}, x.failWith(answer, Refused, kinds("prompt blocked: "+answer.FinishReason, f, f.Word("blockReasonMessage")))
@@ -92,17 +92,18 @@ func kinds(reason string, found *convo.Node, message string) string {
 
 // explainGoogle reads errors of Google's interfaces: a status in words, and details of several types.
 func explainGoogle(_ int, body []byte) reading {
-	e, ok := convo.ReadGoogleError(body)
-	if !ok {
+	e := convo.ErrorBody(body).Get("error")
+	status, message := e.Word("status"), e.Word("message")
+	if status == "" {
 		return reading{detail: excerpt(body)}
 	}
-	said := reading{kind: kindOfGoogle(e.Status, strings.ToLower(e.Message)), detail: e.Status + ": " + e.Message}
-	for _, detail := range e.Known() {
-		switch {
-		case detail.Type == convo.TypeErrorInfo && strings.HasPrefix(detail.Reason, "API_KEY_"):
+	said := reading{kind: kindOfGoogle(status, strings.ToLower(message)), detail: status + ": " + message}
+	for _, detail := range e.Get("details").List() {
+		switch kind := detail.Word("@type"); {
+		case kind == "type.googleapis.com/google.rpc.ErrorInfo" && strings.HasPrefix(detail.Word("reason"), "API_KEY_"):
 			said.kind = Unauthorised // Google sends the status of any invalid request
-		case detail.Type == convo.TypeRetryInfo:
-			if wait, err := time.ParseDuration(detail.RetryDelay); err == nil && wait > 0 {
+		case kind == "type.googleapis.com/google.rpc.RetryInfo":
+			if wait, err := time.ParseDuration(detail.Word("retryDelay")); err == nil && wait > 0 { // such as "3.5s"
 				said.wait = wait
 			}
 		}

@@ -60,7 +60,7 @@ func readResponses(x *exchange) (Answer, error) {
 		return Answer{}, err
 	}
 	status, failure := r.Word("status"), r.Get("error")
-	answer := Answer{Model: r.Word("model"), FinishReason: status, Usage: counted[convo.ResponsesUsage](r.Get("usage"))}
+	answer := Answer{Model: r.Word("model"), FinishReason: status, Usage: convo.Counted(r.Get("usage"), convo.ResponsesCounts)}
 	refusal := ""
 	for _, item := range r.Get("output").List() {
 		for _, part := range item.Get("content").List() {
@@ -194,7 +194,7 @@ func readChat(x *exchange) (Answer, error) {
 		return Answer{}, x.fail(Malformed, fmt.Sprintf("the response has %d choices", len(choices)))
 	}
 	message, finish := choices[0].Get("message"), choices[0].Word("finish_reason")
-	answer := Answer{Text: message.Word("content"), Model: c.Word("model"), Version: c.Word("system_fingerprint"), FinishReason: finish, Usage: counted[convo.ChatUsage](c.Get("usage"))}
+	answer := Answer{Text: message.Word("content"), Model: c.Word("model"), Version: c.Word("system_fingerprint"), FinishReason: finish, Usage: convo.Counted(c.Get("usage"), convo.ChatCounts)}
 	for _, part := range message.Get("content").List() {
 		if part.Word("type") != "reasoning" {
 			answer.Text += part.Word("text")

@@ -1,14 +1,12 @@
 package observe
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/convo"
@@ -122,10 +120,7 @@ func (r *reading) nothing(failure *convo.Node) {
 }
 
 func explainOpenAI(body []byte) string {
-	said, ok := convo.ReadOpenAIError(body)
-	if !ok {
-		return ""
-	}
+	said, _ := convo.ReadOpenAIError(body) // of anything else there is nothing to tell
 	return colon(cmp.Or(said.Code, said.Type), said.Message)
 }
 
@@ -222,11 +217,11 @@ func readMessages(r *reading) {
 }
 
 func explainAnthropic(body []byte) string {
-	said, ok := convo.ReadAnthropicError(body)
-	if !ok {
+	said := convo.ErrorBody(body).Get("error")
+	if said.Word("type") == "" {
 		return ""
 	}
-	return colon(said.Type, said.Message)
+	return colon(said.Word("type"), said.Word("message"))
 }
 
 // readGenerate reads Gemini's generateContent: https://ai.google.dev/api/generate-content.
@@ -271,17 +266,11 @@ func readGenerate(r *reading) {
 }
 
 func explainGoogle(body []byte) string {
-	var list []struct { // a request for a JSON array gets its error in one
-		Error convo.GoogleError `json:"error"`
-	}
-	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) && json.Unmarshal(body, &list, lenient) == nil && len(list) > 0 {
-		return colon(list[0].Error.Status, list[0].Error.Message)
-	}
-	said, ok := convo.ReadGoogleError(body)
-	if !ok {
+	said := convo.ErrorBody(body).Get("error")
+	if said.Word("status") == "" {
 		return ""
 	}
-	return colon(said.Status, said.Message)
+	return colon(said.Word("status"), said.Word("message"))
 }
 
 // isCodeAssist reports whether a path is of Google's Code Assist, which puts request and answer into envelopes.

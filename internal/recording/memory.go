@@ -313,7 +313,7 @@ func digest(before [sha256.Size]byte, m convo.Message, ids bool) [sha256.Size]by
 			call.ID = ""
 		}
 		if form, err := evidence.Canonical([]byte(call.Function.Arguments)); err == nil {
-			call.Function.Arguments = convo.Arguments(form)
+			call.Function.Arguments = string(form)
 		}
 	}
 	h := sha256.New()
