@@ -19,7 +19,6 @@ import (
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/names"
-	"jurat/internal/openid"
 	"jurat/internal/pages"
 )
 
@@ -331,12 +330,7 @@ func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request, _ *Caller)
 	}
 	s.setState(w, "", -1)
 	person, next, err := s.config.Provider.Finish(r.Context(), r.URL.Query(), state)
-	switch {
-	case errors.Is(err, openid.ErrNobody):
-		return fmt.Errorf("%w: %w", api.ErrForbidden, err)
-	case errors.Is(err, openid.ErrStale), errors.Is(err, openid.ErrRefused):
-		return fmt.Errorf("%w: %w", api.ErrSignIn, err)
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	order := access.Order{Name: person.Name, Roles: person.Roles, For: sessionTime,

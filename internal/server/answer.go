@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -22,12 +23,17 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
+	"jurat/internal/docket"
+	"jurat/internal/find"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/lock"
 	"jurat/internal/openid"
+	"jurat/internal/openssl"
 	"jurat/internal/postgres"
+	"jurat/internal/schedule"
 	"jurat/internal/token"
+	"jurat/internal/trial"
 )
 
 // marshaler is a file of the format: a record, a bundle, a trust file.
@@ -166,7 +172,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	}
 	var doc bytes.Buffer
 	held := memoryAccountOf(r.Context())
-	if _, err := io.Copy(&doc, shallowReader(held.Reading(r.Context(), r.Body))); err != nil {
+	if _, err := io.Copy(&doc, shallowReader(&counted{r.Body, r.Context(), held})); err != nil {
 		return nil, malformed(err)
 	}
 	// Decoding needs much more memory than the body.
@@ -246,8 +252,38 @@ func (a *arriving) Hurry(connection *http.ResponseController) {
 	}
 }
 
-// known maps errors of other packages to errors of package api. The first match counts.
-var known = []struct{ is, means error }{
+// A meaning is what an error of another package means to a caller. In a list, the first match counts.
+type meaning struct{ is, means error }
+
+// meant returns the meaning of an error; nil: the list has none.
+func meant(list []meaning, err error) *meaning {
+	if i := slices.IndexFunc(list, func(m meaning) bool { return errors.Is(err, m.is) }); i >= 0 {
+		return &list[i]
+	}
+	return nil
+}
+
+// told are the meanings of errors that a caller is told whole: no file names are in them.
+var told = []meaning{
+	{schedule.ErrFull, api.ErrUnavailable},
+	{schedule.ErrClosing, api.ErrUnavailable},
+	{trial.ErrUnknown, api.ErrNotFound},
+	{schedule.ErrNotBrokenOff, api.ErrConflict},
+	{schedule.ErrOver, api.ErrConflict},
+	{schedule.ErrAhead, api.ErrMalformed},
+	{schedule.ErrHandshake, api.ErrMalformed},
+	{schedule.ErrNotWaiting, api.ErrConflict},
+	{schedule.ErrTaken, api.ErrConflict},
+	{schedule.ErrNotTaken, api.ErrConflict},
+	{docket.ErrUnknownAgent, api.ErrNotFound},
+	{openssl.ErrNoStamp, api.ErrConflict},
+	{openid.ErrNobody, api.ErrForbidden},
+	{openid.ErrStale, api.ErrSignIn},
+	{openid.ErrRefused, api.ErrSignIn},
+}
+
+// known are the meanings of errors of which a caller is told no more: what is around them may hold file names.
+var known = []meaning{
 	{ledger.ErrNotFound, api.ErrNotFound},
 	{ledger.ErrExpired, api.ErrGone},
 	{ledger.ErrDuplicate, api.ErrConflict},
@@ -284,53 +320,40 @@ var known = []struct{ is, means error }{
 
 // problemOf turns a request's error into the problem that the caller gets.
 func problemOf(err error) *api.Problem {
-	var syntax *evidence.SyntaxError
-	var field *evidence.FieldError
-	var tooLarge *http.MaxBytesError
-	var link *ledger.LinkError
-	switch {
-	case errors.As(err, &link):
-		p := api.NewProblem(fmt.Errorf("%w: %w", api.ErrConflict, link))
-		p.Field, p.Hint = link.Field(), "docs/format.md has the rules by which records follow each other; nothing was recorded"
-		return p
-	case errors.Is(err, ledger.ErrNotAdmitted):
-		p := api.NewProblem(fmt.Errorf("%w: %w", api.ErrForbidden, ledger.ErrNotAdmitted))
-		p.Field, p.Hint = "chain_id", "its owner admits others with next_agent, or the operator with 'jurat access grant --chain'; or give the chain a name of its own; nothing was recorded"
-		return p
-	case errors.As(err, &tooLarge):
+	field, hint := "", ""
+	if link, is := errors.AsType[*ledger.LinkError](err); is {
+		err = fmt.Errorf("%w: %w", api.ErrConflict, link)
+		field, hint = link.Field(), "docs/format.md has the rules by which records follow each other; nothing was recorded"
+	} else if errors.Is(err, ledger.ErrNotAdmitted) {
+		err = fmt.Errorf("%w: %w", api.ErrForbidden, ledger.ErrNotAdmitted)
+		field, hint = "chain_id", "its owner admits others with next_agent, or the operator with 'jurat access grant --chain'; or give the chain a name of its own; nothing was recorded"
+	} else if tooLarge, is := errors.AsType[*http.MaxBytesError](err); is {
 		err = fmt.Errorf("%w: a body has at most %d bytes here", api.ErrTooLarge, tooLarge.Limit)
-	case errors.As(err, &field):
-		p := api.NewProblem(fmt.Errorf("%w: %w", api.ErrInvalid, err))
-		p.Field, p.Hint = field.Field, "docs/format.md lists the fields of each action type; nothing was recorded"
-		return p
-	case errors.As(err, &syntax):
-		p := api.NewProblem(fmt.Errorf("%w: %w", api.ErrInvalid, err))
-		p.Field = syntax.Pointer
-		return p
+	} else if refused, is := errors.AsType[*evidence.FieldError](err); is {
+		err = fmt.Errorf("%w: %w", api.ErrInvalid, err)
+		field, hint = refused.Field, "docs/format.md lists the fields of each action type; nothing was recorded"
+	} else if syntax, is := errors.AsType[*evidence.SyntaxError](err); is {
+		err, field = fmt.Errorf("%w: %w", api.ErrInvalid, err), syntax.Pointer
+	} else if wrong, is := errors.AsType[*find.FieldError](err); is {
+		err = fmt.Errorf("%w: query parameter %w", api.ErrMalformed, wrong)
 	}
 	p := api.NewProblem(evidence.Steady(err))
-	if p.Status != http.StatusInternalServerError {
-		return p
+	if p.Status == http.StatusInternalServerError {
+		if m := meant(told, err); m != nil {
+			return api.NewProblem(fmt.Errorf("%w: %w", m.means, err))
+		}
+		if m := meant(known, err); m != nil {
+			return api.NewProblem(fmt.Errorf("%w: %w", m.means, m.is))
+		}
 	}
-	if is, means := knownError(err); is != nil {
-		return api.NewProblem(fmt.Errorf("%w: %w", means, is)) // without err, which may contain file names
+	if field != "" {
+		p.Field, p.Hint = field, hint
 	}
 	return p
 }
 
-// knownError returns the known error in a chain of errors, which contains no file name, and what it means; nil if there is none.
-func knownError(err error) (is, means error) {
-	for _, k := range known {
-		if errors.Is(err, k.is) {
-			return k.is, k.means
-		}
-	}
-	return nil, nil
-}
-
 func malformed(err error) error {
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) || errors.Is(err, api.ErrInvalid) || errors.Is(err, api.ErrUnavailable) || errors.Is(err, api.ErrTooLarge) {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge || errors.Is(err, api.ErrInvalid) || errors.Is(err, api.ErrUnavailable) || errors.Is(err, api.ErrTooLarge) {
 		return err // this error is more specific
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {

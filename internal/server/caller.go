@@ -395,20 +395,16 @@ func memoryAccountOf(ctx context.Context) *memoryAccount {
 	return a
 }
 
-// Reading returns a reader that takes memory for twice the bytes that are read through it, since a growing buffer briefly exists twice.
-func (a *memoryAccount) Reading(ctx context.Context, r io.Reader) io.Reader {
-	return &counted{r: r, on: func(n int64) error { return a.Take(ctx, n) }}
-}
-
-// counted takes memory for twice the bytes that are read.
+// counted takes memory for twice the bytes that are read through it, since a growing buffer briefly exists twice.
 type counted struct {
-	r  io.Reader
-	on func(n int64) error
+	io.Reader
+	ctx  context.Context
+	held *memoryAccount
 }
 
 func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	if failed := c.on(2 * int64(n)); failed != nil {
+	n, err := c.Reader.Read(p)
+	if failed := c.held.Take(c.ctx, 2*int64(n)); failed != nil {
 		return 0, failed
 	}
 	return n, err

@@ -141,7 +141,7 @@ func (s *Server) around(ctx context.Context, c *Caller, review *pages.Review) er
 	}
 	e, err := s.scheduler.Entry(ctx, p.ChainID)
 	if err != nil {
-		return ofScheduler(err)
+		return err
 	}
 	review.Trial, review.Subject, review.Waits, review.Taken = p.ChainID, e.Agent, e.NeedsPerson(), e.Taken()
 	if p.ActionType != evidence.FinalJudgment {
@@ -277,7 +277,7 @@ func (s *Server) doSeen(ctx context.Context, c *Caller, seen pages.Seen, form *p
 	}
 	e, err := s.scheduler.Entry(ctx, p.ChainID)
 	if err != nil {
-		return ofScheduler(err)
+		return err
 	}
 	result.Subject, review.Draft.Reason = e.Agent, form.Reason
 	still := func(ctx context.Context) error { return s.stillWaits(ctx, p.ChainID, seen) }
@@ -301,7 +301,7 @@ func (s *Server) stillWaits(ctx context.Context, id string, seen pages.Seen) err
 	e, err := s.scheduler.Entry(ctx, id)
 	switch {
 	case err != nil:
-		return ofScheduler(err)
+		return err
 	case e.Outcome == nil || pages.SeenOf(e.Outcome) == seen && !e.NeedsPerson():
 		return fmt.Errorf("%w: the case does not wait for a person", api.ErrConflict)
 	case pages.SeenOf(e.Outcome) != seen && e.Outcome.Decision != nil:
@@ -354,7 +354,7 @@ func (s *Server) take(ctx context.Context, c *Caller, id string, asked api.Takin
 			err = s.scheduler.Take(ctx, id, to, c.Name(), reason)
 		}
 	}
-	return ofScheduler(err)
+	return err
 }
 
 // giveBack records that the reviewer who has a trial gives it back. Its errors are those of take, and of acts.MayGiveBack.
@@ -366,7 +366,7 @@ func (s *Server) giveBack(ctx context.Context, c *Caller, id string, asked api.G
 	if err != nil {
 		return err
 	}
-	return ofScheduler(s.scheduler.GiveBack(ctx, id, c.Name(), reason, func(now trial.Taken) error { return acts.MayGiveBack(c, now.Reviewer) }))
+	return s.scheduler.GiveBack(ctx, id, c.Name(), reason, func(now trial.Taken) error { return acts.MayGiveBack(c, now.Reviewer) })
 }
 
 func checkedReason(reason string) (string, error) {

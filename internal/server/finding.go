@@ -49,21 +49,17 @@ func (s *Server) reader(ctx context.Context, c *Caller, t *trial.Index) *docket.
 	return by
 }
 
-func (s *Server) trials(r *http.Request, c *Caller) (api.TrialList, error) {
+// searched asks for a list as the query has it, among what the caller may find.
+func searched[T any](s *Server, r *http.Request, c *Caller, in func(context.Context, func(string) string, *trial.Index, *docket.Reader) (T, error)) (list T, err error) {
 	t, err := s.scheduler.Trials(r.Context())
 	if err != nil {
-		return api.TrialList{}, err
+		return list, err
 	}
-	list, err := s.keeper.Trials(r.Context(), r.URL.Query().Get, t, s.reader(r.Context(), c, t))
-	return list, ofSearch(err)
+	return in(r.Context(), r.URL.Query().Get, t, s.reader(r.Context(), c, t))
 }
 
-// ofSearch names the wrong parameter.
-func ofSearch(err error) error {
-	if field := (*find.FieldError)(nil); errors.As(err, &field) {
-		return fmt.Errorf("%w: query parameter %w", api.ErrMalformed, field)
-	}
-	return err
+func (s *Server) trials(r *http.Request, c *Caller) (api.TrialList, error) {
+	return searched(s, r, c, s.keeper.Trials)
 }
 
 // answerList writes a list as JSON, or as CSV if its path says so.
@@ -93,8 +89,7 @@ func (s *Server) hits(ctx context.Context, c *Caller, get func(string) string) (
 	if err != nil {
 		return api.HitList{}, err
 	}
-	list, err := s.keeper.Records(ctx, get, t, s.reader(ctx, c, t), trusted)
-	return list, ofSearch(err)
+	return s.keeper.Records(ctx, get, t, s.reader(ctx, c, t), trusted)
 }
 
 func (s *Server) getHits(w http.ResponseWriter, r *http.Request, c *Caller) error {
@@ -128,11 +123,12 @@ func fill[T any](page interface {
 	form
 	Fill(T)
 }, list T, err error) error {
-	switch {
-	case errors.Is(err, api.ErrMalformed):
-		page.Refuse(problemOf(err))
-	case err != nil:
-		return err
+	if err != nil {
+		p := problemOf(err)
+		if p.Status != http.StatusBadRequest {
+			return err
+		}
+		page.Refuse(p)
 	}
 	page.Fill(list)
 	return nil
@@ -158,8 +154,7 @@ func (s *Server) history(ctx context.Context, name, after string) (api.AgentHist
 	if err != nil {
 		return api.AgentHistory{}, err
 	}
-	h, err := docket.History(ctx, s.config.Installation.Ledger, t, name, after, nil)
-	return h, ofSearch(err)
+	return docket.History(ctx, s.config.Installation.Ledger, t, name, after, nil)
 }
 
 func (s *Server) getHistory(r *http.Request, _ *Caller) (api.AgentHistory, error) {
@@ -209,7 +204,7 @@ func (s *Server) getConduct(w http.ResponseWriter, r *http.Request, _ *Caller) e
 	case err != nil:
 		return err
 	case !known:
-		return fmt.Errorf("%w: %w", api.ErrNotFound, docket.ErrUnknownAgent)
+		return docket.ErrUnknownAgent
 	}
 	if w.Header().Set("Content-Type", bundleLines); r.Method == http.MethodHead {
 		return nil
@@ -277,8 +272,6 @@ func (s *Server) reputationOf(r *http.Request, c *Caller) (*reputation.View, err
 		return account.Take(ctx, recordFactor*bytes)
 	})
 	switch {
-	case errors.Is(err, docket.ErrUnknownAgent):
-		return nil, fmt.Errorf("%w: %w", api.ErrNotFound, err)
 	case errors.Is(err, reputation.ErrIdentity):
 		return nil, fmt.Errorf("%w: %w; the parameter ca names a CA", api.ErrInvalid, err)
 	case errors.Is(err, docket.ErrTooMany):
@@ -288,12 +281,7 @@ func (s *Server) reputationOf(r *http.Request, c *Caller) (*reputation.View, err
 }
 
 func (s *Server) recordings(r *http.Request, c *Caller) (api.Recordings, error) {
-	t, err := s.scheduler.Trials(r.Context())
-	if err != nil {
-		return api.Recordings{}, err
-	}
-	list, err := s.keeper.Recordings(r.Context(), r.URL.Query().Get, t, s.reader(r.Context(), c, t))
-	return list, ofSearch(err)
+	return searched(s, r, c, s.keeper.Recordings)
 }
 
 func (s *Server) recordingsPage(r *http.Request, c *Caller) (*pages.Recordings, error) {

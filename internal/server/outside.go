@@ -134,8 +134,8 @@ func (s *Server) healthz(w http.ResponseWriter, r *http.Request, _ *Caller) erro
 
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	if err := s.ready.ask(r.Context()); err != nil {
-		if is, _ := knownError(err); is != nil {
-			return fmt.Errorf("%w: the log takes no records: %w; the server's log says more", api.ErrUnavailable, is)
+		if m := meant(known, err); m != nil {
+			return fmt.Errorf("%w: the log takes no records: %w; the server's log says more", api.ErrUnavailable, m.is)
 		}
 		return fmt.Errorf("%w: the log takes no records; the server's log has the reason", api.ErrUnavailable)
 	}

@@ -20,7 +20,6 @@ import (
 	"jurat/internal/acts"
 	"jurat/internal/find"
 	"jurat/internal/incident"
-	"jurat/internal/ledger"
 	"jurat/internal/ledger/brief"
 	"jurat/internal/openssl"
 	"jurat/internal/pages"
@@ -193,23 +192,14 @@ func (s *Server) site() incident.Site {
 	return incident.Site(s.config.Origins[0])
 }
 
-// byDigest redirects to the page of the record with a digest. A stranger gets the same error for a missing and for a
-// private record.
+// byDigest redirects to the page of the record with a digest.
 func (s *Server) byDigest(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	digest, err := evidence.ParseDigest(r.PathValue("id"))
 	if err != nil {
 		return fmt.Errorf("%w: %w", api.ErrNotFound, err)
 	}
 	record, err := s.config.Installation.Ledger.RecordByDigest(r.Context(), digest)
-	switch {
-	case errors.Is(err, ledger.ErrNotFound) && c.Stranger():
-		return acts.NotPublic()
-	case errors.Is(err, ledger.ErrNotFound):
-		return fmt.Errorf("%w: the log has no record with this digest", api.ErrNotFound)
-	case err != nil:
-		return err
-	}
-	if err := s.mayRead(r.Context(), c, record); err != nil {
+	if record, err = s.named(r.Context(), c, "digest", record, err); err != nil {
 		return err
 	}
 	return goTo(w, r, "records", record.Payload.RecordID)
@@ -320,9 +310,6 @@ func (s *Server) recordOpenSSL(w http.ResponseWriter, r *http.Request, c *Caller
 		_, err = out.Write(content)
 		return err
 	})
-	if errors.Is(err, openssl.ErrNoStamp) {
-		return fmt.Errorf("%w: %w", api.ErrConflict, err)
-	}
 	if err = errors.Join(err, archive.Close()); err != nil {
 		return err
 	}
@@ -383,7 +370,7 @@ func (s *Server) courtPage(r *http.Request, c *Caller) (*pages.Court, error) {
 	// end.
 	e, err := s.scheduler.Entry(r.Context(), id)
 	if err != nil {
-		return nil, ofScheduler(err)
+		return nil, err
 	}
 	court, err := s.courtOf(r, c, id)
 	if err != nil {
@@ -425,7 +412,7 @@ func (s *Server) courtOf(r *http.Request, c *Caller, id string) (court *pages.Co
 	if after, err := strconv.Atoi(r.URL.Query().Get("after")); err == nil {
 		err := s.scheduler.Look(r.Context(), id, func(v *trial.View) { court = pages.NewNews(v, after) })
 		if court != nil || err != nil {
-			return court, ofScheduler(err)
+			return court, err
 		}
 	}
 	return s.wholeCourt(r.Context(), c, id)
@@ -444,7 +431,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, c *Caller, on *su
 	}
 	id, err := s.scheduler.SubmitOnce(r.Context(), schedule.Order{ID: formID(r, c.Name(), on), Submitter: c.Name(), Case: on})
 	if err != nil {
-		return refuse(refusedEvidence(ofScheduler(err)))
+		return refuse(refusedEvidence(err))
 	}
 	return goTo(w, r, "submissions", id)
 }

@@ -47,16 +47,20 @@ func (s *Server) disclosed(ctx context.Context, c *Caller, id string) (*evidence
 // record.
 func (s *Server) readable(ctx context.Context, c *Caller, id string) (*evidence.Record, error) {
 	record, err := s.config.Installation.Ledger.Record(ctx, id)
-	if errors.Is(err, ledger.ErrNotFound) {
-		if c.Stranger() {
-			return nil, acts.NotPublic()
-		}
-		return nil, fmt.Errorf("%w: the log has no record with this id", api.ErrNotFound)
+	return s.named(ctx, c, "id", record, err)
+}
+
+// named returns a record that was looked for by its id or its digest if the caller may read it.
+func (s *Server) named(ctx context.Context, c *Caller, by string, record *evidence.Record, err error) (*evidence.Record, error) {
+	switch {
+	case errors.Is(err, ledger.ErrNotFound) && c.Stranger():
+		return nil, acts.NotPublic()
+	case errors.Is(err, ledger.ErrNotFound):
+		return nil, fmt.Errorf("%w: the log has no record with this %s", api.ErrNotFound, by)
+	case err == nil:
+		err = s.mayRead(ctx, c, record)
 	}
 	if err != nil {
-		return nil, err
-	}
-	if err := s.mayRead(ctx, c, record); err != nil {
 		return nil, err
 	}
 	return record, nil

@@ -32,7 +32,7 @@ func (s *Server) submit(r *http.Request, c *Caller, asked *api.NewSubmission) (s
 		return "", err
 	}
 	id, err := s.scheduler.SubmitOnce(r.Context(), schedule.Order{ID: keyed, Submitter: c.Name(), Case: on})
-	return id, ofScheduler(err)
+	return id, err
 }
 
 // entered makes a Handler that answers with a submission, as lists have it. do returns its id.
@@ -79,26 +79,6 @@ func (s *Server) provedFile(ctx context.Context, records []*evidence.Record) ([]
 		return nil, err
 	}
 	return bundle.Marshal()
-}
-
-// ofScheduler maps an error of the scheduler to an error for the caller.
-func ofScheduler(err error) error {
-	for _, k := range []struct{ is, means error }{
-		{schedule.ErrFull, api.ErrUnavailable},
-		{schedule.ErrClosing, api.ErrUnavailable},
-		{trial.ErrUnknown, api.ErrNotFound},
-		{schedule.ErrNotBrokenOff, api.ErrConflict},
-		{schedule.ErrOver, api.ErrConflict},
-		{schedule.ErrAhead, api.ErrMalformed},
-		{schedule.ErrNotWaiting, api.ErrConflict},
-		{schedule.ErrTaken, api.ErrConflict},
-		{schedule.ErrNotTaken, api.ErrConflict},
-	} {
-		if errors.Is(err, k.is) {
-			return fmt.Errorf("%w: %w", k.means, err)
-		}
-	}
-	return err
 }
 
 func (s *Server) listSubmissions(r *http.Request, c *Caller) (page api.Submissions, err error) {
@@ -151,7 +131,7 @@ func (s *Server) goOn(r *http.Request, c *Caller) (string, error) {
 	if err := s.mayManage(r.Context(), c, id); err != nil {
 		return id, err
 	}
-	return id, ofScheduler(s.scheduler.Retry(r.Context(), id, c.Name(), "asked for in the courtroom or over the API"))
+	return id, s.scheduler.Retry(r.Context(), id, c.Name(), "asked for in the courtroom or over the API")
 }
 
 func (s *Server) cancel(r *http.Request, c *Caller, asked *api.Cancellation) (string, error) {
@@ -163,7 +143,7 @@ func (s *Server) cancel(r *http.Request, c *Caller, asked *api.Cancellation) (st
 	if err != nil {
 		return id, err
 	}
-	return id, ofScheduler(s.scheduler.Cancel(r.Context(), id, c.Name(), reason))
+	return id, s.scheduler.Cancel(r.Context(), id, c.Name(), reason)
 }
 
 // maxReason limits the length of a reason in bytes.
@@ -171,7 +151,8 @@ const maxReason = 1000
 
 // givenReason returns a reason without the spaces around it. It refuses one that is empty or too long.
 func givenReason(reason string) (string, error) {
-	if reason = strings.TrimSpace(reason); reason == "" || len(reason) > maxReason {
+	reason, err := checkedReason(reason)
+	if err != nil || reason == "" {
 		return "", fmt.Errorf("%w: reason: want 1 to %d bytes", api.ErrInvalid, maxReason)
 	}
 	return reason, nil
@@ -383,11 +364,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *Caller, after
 	defer end()
 	s.streaming.Add(1)
 	defer s.streaming.Done()
-	err = tell(w, r, func(ctx context.Context) (*schedule.Watching, error) { return s.scheduler.Watch(ctx, id, seq) })
-	if errors.Is(err, schedule.ErrHandshake) {
-		return fmt.Errorf("%w: %w", api.ErrMalformed, err)
-	}
-	return ofScheduler(err)
+	return tell(w, r, func(ctx context.Context) (*schedule.Watching, error) { return s.scheduler.Watch(ctx, id, seq) })
 }
 
 // mayStill returns a check whether the caller may still read the trial: a token can end, and a trial can become
