@@ -55,8 +55,7 @@
 //	timestamp   RFC 3161: requests, tokens, the built-in authority, mock
 //	jury        phases, rounds, consensus, methods; replays a trial
 //	scitt       COSE statements, and receipts of the log
-//	sigma       proves linear relations between points of P-256
-//	property    commitments to values, and proofs about them; property/proving makes those that records carry
+//	property    commitments to values, and proofs about them
 //	trustlist   verifies the EU's trusted lists
 //	verify      takes a trust file and records, returns a report; verify/trust: what a reader believes
 //	reputation  an agent's conduct as a number

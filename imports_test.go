@@ -38,9 +38,7 @@ var importRules = []importRule{
 		"what a reader believes is asked about keys, certificates and tokens, and finds nothing against a record by itself"},
 	{"jurat/timestamp", []string{"jurat/internal/sigkey", cryptobyte + "/"},
 		"time stamps are worth something without jurat, and compile to WebAssembly"},
-	{"jurat/sigma", []string{"filippo.io/"}, "proofs of relations know points and numbers, and not what they are about; P-256 in constant time is the Go team's own, as modules"},
-	{"jurat/property", []string{"jurat/internal/jsonform", "jurat/sigma", jsonLibrary}, "what is proved of a value needs no record: the commitment stands for it"},
-	{"jurat/property/proving", []string{"jurat/evidence", "jurat/property", "jurat/verify", jsonLibrary}, "proofs are made from what a record discloses, wherever that is"},
+	{"jurat/property", []string{"jurat/internal/jsonform", "filippo.io/", jsonLibrary}, "what is proved of a value needs no record: the commitment stands for it; P-256 in constant time is the Go team's own, as modules"},
 	{"jurat/trustlist", nil, "trusted lists are read with the standard library alone, and compile to WebAssembly"},
 	{"jurat/jury", []string{"jurat/evidence", jsonLibrary},
 		"the deliberation is arithmetic: no input, no output, no clock, no vendor"},
@@ -58,7 +56,7 @@ var importRules = []importRule{
 	{"jurat/internal/card", []string{"jurat/evidence", "jurat/verify", "jurat/verify/trust", "jurat/internal/keys", "github.com/go-jose/go-jose/v4", jsonLibrary},
 		"a card is checked by the caller's trust file and key events; it fetches nothing"},
 
-	{"jurat/client", []string{"jurat/api", "jurat/evidence", "jurat/property", "jurat/property/proving", "jurat/verify", "jurat/verify/trust", jsonLibrary},
+	{"jurat/client", []string{"jurat/api", "jurat/evidence", "jurat/property", "jurat/verify", "jurat/verify/trust", jsonLibrary},
 		"owners of keys sign with the format alone, and check what comes back as everybody does; it never sees the server"},
 
 	{"jurat/tiles", []string{"jurat/evidence/operator", logHashing},
@@ -144,7 +142,7 @@ var importRules = []importRule{
 	{"jurat/internal/openid", []string{"jurat/evidence", "jurat/internal/access", "jurat/internal/names", "github.com/coreos/go-oidc/v3/oidc", "golang.org/x/oauth2"},
 		"it asks who somebody is, and opens no session"},
 	{"jurat/internal/openid/openidtest", nil, "a server for tests knows the protocol from its documents, not from the client"},
-	{"jurat/internal/server", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/reputation", "jurat/tiles", "jurat/verify", "jurat/verify/trust", "jurat/examples", "jurat/internal/", "jurat/property", "jurat/property/proving", jsonLibrary, logHashing, "github.com/klauspost/compress/gzhttp", "jurat/evidence/observed", "github.com/prometheus/client_golang/", "golang.org/x/sync/semaphore", "golang.org/x/time/rate"},
+	{"jurat/internal/server", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/reputation", "jurat/tiles", "jurat/verify", "jurat/verify/trust", "jurat/examples", "jurat/internal/", "jurat/property", jsonLibrary, logHashing, "github.com/klauspost/compress/gzhttp", "jurat/evidence/observed", "github.com/prometheus/client_golang/", "golang.org/x/sync/semaphore", "golang.org/x/time/rate"},
 		"it shows an installation to people and programs; it has no rules of its own on what counts"},
 	{"jurat/jurattest", []string{"jurat/scitt", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/verify", "jurat/verify/trust", "jurat/internal/ledger",
 		"jurat/internal/ledger/sqlite", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary, logHashing},

@@ -27,7 +27,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/property"
-	"jurat/property/proving"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -189,13 +188,13 @@ func advice(kind string) string {
 
 // Prove proves a statement about a member of a record that discloses its value, and adds the proof to the record. Nothing leaves the
 // machine, and the disclosure stays where it is: withhold it ('evidence.Withhold') before you give the record away. The statement
-// needs its form and what belongs to that; format, kind and members are filled in. proving.Parse reads what people write.
+// needs its form and what belongs to that; format, kind and members are filled in. evidence.ParseProperty reads what people write.
 //
-// The errors include proving.ErrUnprovable, proving.ErrWithheld, property.ErrFalse and evidence.ErrDisclosure.
-func Prove(s property.Statement, m proving.Member) error {
-	proof, err := proving.Prove(s, m, rand.Reader)
+// The errors include evidence.ErrUnprovable, evidence.ErrWithheld, property.ErrFalse and evidence.ErrDisclosure.
+func Prove(s property.Statement, m evidence.Member) error {
+	proof, err := m.Prove(s, rand.Reader)
 	if err == nil {
-		err = proving.Add(m.Record, proof)
+		err = m.Record.AddProof(proof)
 	}
 	if err != nil {
 		return fmt.Errorf("proving a property: %w", err)

@@ -28,7 +28,6 @@ import (
 	"jurat/evidence"
 	"jurat/jurattest"
 	"jurat/property"
-	"jurat/property/proving"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -281,9 +280,9 @@ func TestProve(t *testing.T) {
 	mine := must(client.SignApart([]byte(refund), apart, signer))
 	sent := *mine
 	sent.Disclosures = nil
-	about := proving.Member{Record: &sent, Pointer: "/metadata/amount"}
+	about := evidence.Member{Record: &sent, Pointer: "/metadata/amount"}
 	below := property.Statement{Form: property.Range, Lo: jsontext.Value("0"), Hi: jsontext.Value("5000")}
-	if err := client.Prove(below, about); !errors.Is(err, proving.ErrWithheld) {
+	if err := client.Prove(below, about); !errors.Is(err, evidence.ErrWithheld) {
 		t.Errorf("without the value: %v", err)
 	}
 	if err := client.Disclose(&sent, mine); err != nil {
@@ -303,16 +302,16 @@ func TestProve(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 
-	if err := client.Prove(property.Statement{Form: property.Range, Lo: jsontext.Value("0"), Hi: jsontext.Value("100")}, proving.Member{Record: mine, Pointer: "/metadata/amount"}); !errors.Is(err, property.ErrFalse) {
+	if err := client.Prove(property.Statement{Form: property.Range, Lo: jsontext.Value("0"), Hi: jsontext.Value("100")}, evidence.Member{Record: mine, Pointer: "/metadata/amount"}); !errors.Is(err, property.ErrFalse) {
 		t.Errorf("false: %v", err)
 	}
-	if err := client.Prove(below, proving.Member{Record: mine, Pointer: "/prompt"}); !errors.Is(err, proving.ErrUnprovable) {
+	if err := client.Prove(below, evidence.Member{Record: mine, Pointer: "/prompt"}); !errors.Is(err, evidence.ErrUnprovable) {
 		t.Errorf("not provable: %v", err)
 	}
 	lied := *mine
 	lied.Disclosures = slices.Clone(mine.Disclosures)
 	lied.Disclosures[0].Value = jsontext.Value("99.5")
-	if err := client.Prove(below, proving.Member{Record: &lied, Pointer: "/metadata/amount"}); !errors.Is(err, evidence.ErrDisclosure) {
+	if err := client.Prove(below, evidence.Member{Record: &lied, Pointer: "/metadata/amount"}); !errors.Is(err, evidence.ErrDisclosure) {
 		t.Errorf("another value: %v", err)
 	}
 	if err := client.Disclose(&sent, &lied); !errors.Is(err, evidence.ErrDisclosure) || len(sent.Disclosures) != 0 {

@@ -8,20 +8,18 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"jurat/sigma"
 )
 
 // H is the second generator. Its logarithm is unknown to everyone: it is hash_to_curve of RFC 9380, suite P256_XMD:SHA-256_SSWU_RO_, of
 // "jurat/property/v1/H" with the domain separation tag "jurat/property/v1/P256_XMD:SHA-256_SSWU_RO_".
-func H() sigma.Point { return h }
+func H() point { return h }
 
-var h = func() sigma.Point {
+var h = func() point {
 	b, err := hex.DecodeString("03dd1ae5015663ba8042c22e51aceb3956f8da3fff5d544f44d18a1f8f844eb13f")
 	if err != nil {
 		panic(err) // a constant
 	}
-	p, err := sigma.ParsePoint(b)
+	p, err := parsePoint(b)
 	if err != nil {
 		panic(err) // a constant
 	}
@@ -32,7 +30,7 @@ var h = func() sigma.Point {
 const SaltSize = 32
 
 // A Commitment is a Pedersen commitment.
-type Commitment struct{ point sigma.Point }
+type Commitment struct{ point point }
 
 const commitmentPrefix = "p256:"
 
@@ -40,14 +38,14 @@ const commitmentPrefix = "p256:"
 // other form, and for what is no point of P-256.
 func ParseCommitment(text string) (Commitment, error) {
 	digits, is := strings.CutPrefix(text, commitmentPrefix)
-	if !is || len(digits) != 2*sigma.PointSize || strings.ToLower(digits) != digits {
-		return Commitment{}, fmt.Errorf("commitment %.80q: want %s and %d hexadecimal digits in lower case", text, commitmentPrefix, 2*sigma.PointSize)
+	if !is || len(digits) != 2*pointSize || strings.ToLower(digits) != digits {
+		return Commitment{}, fmt.Errorf("commitment %.80q: want %s and %d hexadecimal digits in lower case", text, commitmentPrefix, 2*pointSize)
 	}
 	b, err := hex.DecodeString(digits)
 	if err != nil {
 		return Commitment{}, fmt.Errorf("commitment %.80q: %w", text, err)
 	}
-	point, err := sigma.ParsePoint(b)
+	point, err := parsePoint(b)
 	if err != nil {
 		return Commitment{}, fmt.Errorf("commitment %.80q: %w", text, err)
 	}
@@ -72,11 +70,11 @@ func Commit(kind Kind, pointer string, o Opening) (Commitment, error) {
 	if err != nil {
 		return Commitment{}, err
 	}
-	return Commitment{sigma.MulGenerator(v).Add(h.Mul(r))}, nil
+	return Commitment{mulGenerator(v).Add(h.Mul(r))}, nil
 }
 
 // open returns the two numbers of a commitment.
-func (o *Opening) open(kind Kind, pointer string) (v, r sigma.Scalar, err error) {
+func (o *Opening) open(kind Kind, pointer string) (v, r scalar, err error) {
 	if err := kind.Check(); err != nil {
 		return v, r, err
 	}
@@ -88,10 +86,10 @@ func (o *Opening) open(kind Kind, pointer string) (v, r sigma.Scalar, err error)
 }
 
 // blinding derives r from the salt. So there is one secret to keep, and one to destroy.
-func blinding(salt [SaltSize]byte, pointer string) (sigma.Scalar, error) {
+func blinding(salt [SaltSize]byte, pointer string) (scalar, error) {
 	wide, err := hkdf.Key(sha256.New, salt[:], nil, "jurat/property/v1\x00"+pointer, 48)
 	if err != nil {
-		return sigma.Scalar{}, fmt.Errorf("deriving the blinding of %s: %w", pointer, err)
+		return scalar{}, fmt.Errorf("deriving the blinding of %s: %w", pointer, err)
 	}
-	return sigma.ReduceScalar([48]byte(wide)), nil
+	return reduceScalar([48]byte(wide)), nil
 }

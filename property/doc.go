@@ -15,6 +15,25 @@
 // # Statements
 //
 // A [Statement] is canonical JSON. It names a record by digest, a member by pointer, and the audience of the proof. All of it goes into the
-// challenge, so a proof of one statement does not prove another. [Statement.relation] compiles it to a relation of package sigma;
-// docs/format.md gives the same rules.
+// challenge, so a proof of one statement does not prove another. It is compiled to a relation: equations between points of
+// P-256, with secret scalars; docs/format.md gives the same rules.
+//
+// # The bytes are those of one draft
+//
+// Relations and proofs are those of draft-irtf-cfrg-sigma-protocols-03 in its ciphersuite sigma-proofs_Shake128_P256, in the compact form:
+// the challenge, then one response for each scalar. The challenge is that of draft-irtf-cfrg-fiat-shamir-03 with SHAKE128. Both are
+// drafts, so docs/format.md freezes the bytes. A later draft with other bytes is another format.
+//
+// # What a verifier checks
+//
+// The whole relation goes into the challenge: its equations, factors and points. A prover who could choose any of them after the challenge could
+// prove what is false (weak Fiat–Shamir). For the same reason a relation has no point that the verifier computed from others: factors say
+// how an image comes about. Relations that say nothing are refused, such as one with a scalar that no equation uses.
+//
+// # Secrets
+//
+// Scalars of the prover are handled in constant time: points by filippo.io/nistec, scalars by filippo.io/bigmod. Factors, points and
+// proofs are public, and are not. Under js, the code is that of crypto/elliptic and math/big, and scalars are not handled in constant time either: it is
+// for verifiers. The nonces of a proof come from randomness of the caller hashed together with the scalars and the
+// relation, so a broken source of randomness alone reveals nothing, and no nonce serves two relations.
 package property

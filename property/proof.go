@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
-
-	"jurat/sigma"
 )
 
 var (
@@ -31,7 +29,7 @@ func Prove(s *Statement, opening Opening, random io.Reader) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("proving a property: %w", err)
 	}
-	err = c.compile(s, Commitment{sigma.MulGenerator(v).Add(h.Mul(r))}, opened{v, r})
+	err = c.compile(s, Commitment{mulGenerator(v).Add(h.Mul(r))}, opened{v, r})
 	if err = errors.Join(err, source.err); err != nil {
 		return nil, fmt.Errorf("proving a property: %w", err)
 	}
@@ -39,7 +37,7 @@ func Prove(s *Statement, opening Opening, random io.Reader) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("proving a property: %w", err)
 	}
-	numbers, err := sigma.Prove(tag, c.relation, c.scalars, random)
+	numbers, err := proveRelation(tag, c.relation, c.scalars, random)
 	if err != nil {
 		return nil, fmt.Errorf("proving a property: %w", err)
 	}
@@ -56,12 +54,12 @@ type source struct {
 	err    error
 }
 
-func (s *source) scalar() sigma.Scalar {
+func (s *source) scalar() scalar {
 	var wide [48]byte
 	if _, err := io.ReadFull(s.random, wide[:]); err != nil && s.err == nil {
 		s.err = fmt.Errorf("reading randomness: %w", err)
 	}
-	return sigma.ReduceScalar(wide)
+	return reduceScalar(wide)
 }
 
 // furtherPoints returns how many points a proof of the statement begins with.
@@ -92,16 +90,16 @@ func Verify(s *Statement, commitment Commitment, proof []byte) error {
 	if err != nil {
 		return fmt.Errorf("checking the proof of a property: %w", err)
 	}
-	if len(proof) < n*sigma.PointSize || len(proof) > MaxProof {
+	if len(proof) < n*pointSize || len(proof) > MaxProof {
 		return fmt.Errorf("%w: it has %d bytes", ErrProof, len(proof))
 	}
 	c := newCompiler()
 	for range n {
-		p, err := sigma.ParsePoint(proof[:sigma.PointSize])
+		p, err := parsePoint(proof[:pointSize])
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrProof, err)
 		}
-		c.points, proof = append(c.points, p), proof[sigma.PointSize:]
+		c.points, proof = append(c.points, p), proof[pointSize:]
 	}
 	if err := c.compile(s, commitment, opened{}); err != nil {
 		return fmt.Errorf("checking the proof of a property: %w", err)
@@ -110,7 +108,7 @@ func Verify(s *Statement, commitment Commitment, proof []byte) error {
 	if err != nil {
 		return fmt.Errorf("checking the proof of a property: %w", err)
 	}
-	if err := sigma.Verify(tag, c.relation, proof); err != nil {
+	if err := verifyRelation(tag, c.relation, proof); err != nil {
 		return fmt.Errorf("%w: %w", ErrProof, err)
 	}
 	return nil
@@ -119,26 +117,26 @@ func Verify(s *Statement, commitment Commitment, proof []byte) error {
 // A compiler turns a statement into a relation. A prover's knows the openings, and makes the further points; a verifier's takes the points
 // from the proof. Both add the same points, scalars and equations in the same order.
 type compiler struct {
-	relation *sigma.Relation
+	relation *relation
 	h        int // number of H among the points
-	scalars  []sigma.Scalar
-	points   []sigma.Point // the further ones: of a proof, taken from its front; of a prover, made in this order
+	scalars  []scalar
+	points   []point // the further ones: of a proof, taken from its front; of a prover, made in this order
 
 	proving bool
-	next    func() sigma.Scalar // a fresh random scalar, for a prover
+	next    func() scalar // a fresh random scalar, for a prover
 }
 
 // An opened is what a prover knows of a commitment.
-type opened struct{ v, r sigma.Scalar }
+type opened struct{ v, r scalar }
 
 func newCompiler() *compiler {
-	c := &compiler{relation: sigma.NewRelation()}
+	c := &compiler{relation: newRelation()}
 	c.h = c.relation.Point(h)
 	return c
 }
 
 // secret adds a scalar; a prover's has this value.
-func (c *compiler) secret(value sigma.Scalar) int {
+func (c *compiler) secret(value scalar) int {
 	if c.proving {
 		c.scalars = append(c.scalars, value)
 	}
@@ -146,19 +144,19 @@ func (c *compiler) secret(value sigma.Scalar) int {
 }
 
 // random returns a fresh scalar, and 0 to a verifier, which has no use for it.
-func (c *compiler) random() sigma.Scalar {
+func (c *compiler) random() scalar {
 	if c.proving {
 		return c.next()
 	}
-	return sigma.Scalar{}
+	return scalar{}
 }
 
 // further adds a point that stands in the proof. make computes it for a prover.
-func (c *compiler) further(make func() sigma.Point) (int, sigma.Point, error) {
+func (c *compiler) further(make func() point) (int, point, error) {
 	if c.proving {
 		c.points = append(c.points, make())
 	} else if len(c.points) == 0 {
-		return 0, sigma.Point{}, errShort
+		return 0, point{}, errShort
 	}
 	p := c.points[0]
 	if c.proving {
@@ -169,10 +167,10 @@ func (c *compiler) further(make func() sigma.Point) (int, sigma.Point, error) {
 	return c.relation.Point(p), p, nil
 }
 
-func part(point int) sigma.Part { return sigma.Part{Factor: sigma.One, Point: point} }
+func plain(point int) part { return part{Factor: one, Point: point} }
 
-func term(scalar, point int) sigma.Term {
-	return sigma.Term{Scalar: scalar, Factor: sigma.One, Point: point}
+func plainTerm(scalar, point int) term {
+	return term{Scalar: scalar, Factor: one, Point: point}
 }
 
 // compile adds what a statement says of a commitment. known is empty for a verifier.
@@ -228,27 +226,27 @@ func (c *compiler) inRange(commitment int, lo, hi int64, known opened) error {
 		chosen = digits(value, all)
 	}
 	digit := make([]int, len(all))
-	var terms []sigma.Term
-	values, blindings := make([]sigma.Scalar, len(all)), make([]sigma.Scalar, len(all))
+	var terms []term
+	values, blindings := make([]scalar, len(all)), make([]scalar, len(all))
 	for i, base := range all {
 		if c.proving {
-			values[i] = sigma.ScalarOf(chosen[i])
+			values[i] = smallScalar(chosen[i])
 		}
 		digit[i] = c.secret(values[i])
-		terms = append(terms, sigma.Term{Scalar: digit[i], Factor: sigma.ScalarOf(base), Point: 0})
+		terms = append(terms, term{Scalar: digit[i], Factor: smallScalar(base), Point: 0})
 	}
-	terms = append(terms, term(c.secret(known.r), c.h))
-	c.relation.Equate([]sigma.Part{part(commitment), {Factor: scalarOf(lo).Negate(), Point: 0}}, terms...)
+	terms = append(terms, plainTerm(c.secret(known.r), c.h))
+	c.relation.Equate([]part{plain(commitment), {Factor: scalarOf(lo).Negate(), Point: 0}}, terms...)
 	for i := range all {
 		blindings[i] = c.random()
-		d, _, err := c.further(func() sigma.Point { return sigma.MulGenerator(values[i]).Add(h.Mul(blindings[i])) })
+		d, _, err := c.further(func() point { return mulGenerator(values[i]).Add(h.Mul(blindings[i])) })
 		if err != nil {
 			return fmt.Errorf("digit %d: %w", i, err)
 		}
 		s := c.secret(blindings[i])
-		t := c.secret(blindings[i].Mul(sigma.One.Sub(values[i])))
-		c.relation.Equate([]sigma.Part{part(d)}, term(digit[i], 0), term(s, c.h))
-		c.relation.Equate([]sigma.Part{part(d)}, term(digit[i], d), term(t, c.h))
+		t := c.secret(blindings[i].Mul(one.Sub(values[i])))
+		c.relation.Equate([]part{plain(d)}, plainTerm(digit[i], 0), plainTerm(s, c.h))
+		c.relation.Equate([]part{plain(d)}, plainTerm(digit[i], d), plainTerm(t, c.h))
 	}
 	return nil
 }
@@ -256,27 +254,27 @@ func (c *compiler) inRange(commitment int, lo, hi int64, known opened) error {
 // set says that a number is, or is not, in a set. D₁ = C − s₁·G, and each further D = (v − s)·D' + t·H commits to the product of the
 // differences so far. The last commits to 0 exactly if v is in the set: then it is u·H. Otherwise G = w·D + z·H with the w that
 // inverts it.
-func (c *compiler) set(s *Statement, commitment int, point sigma.Point, known opened) error {
+func (c *compiler) set(s *Statement, commitment int, committed point, known opened) error {
 	v := c.secret(known.v)
-	c.relation.Equate([]sigma.Part{part(commitment)}, term(v, 0), term(c.secret(known.r), c.h))
+	c.relation.Equate([]part{plain(commitment)}, plainTerm(v, 0), plainTerm(c.secret(known.r), c.h))
 	entries, err := s.entries()
 	if err != nil {
 		return err
 	}
-	before, d := point.Sub(sigma.MulGenerator(entries[0])), 0
+	before, d := committed.Sub(mulGenerator(entries[0])), 0
 	product := opened{known.v.Sub(entries[0]), known.r} // D commits to this
 	for i, entry := range entries[1:] {
 		t := c.random()
 		factor := known.v.Sub(entry)
-		next, p, err := c.further(func() sigma.Point { return before.Mul(factor).Add(h.Mul(t)) })
+		next, p, err := c.further(func() point { return before.Mul(factor).Add(h.Mul(t)) })
 		if err != nil {
 			return fmt.Errorf("set/%d: %w", i+1, err)
 		}
 		if i == 0 { // D₁ is no point of the relation: it is written as C − s₁·G
-			image := []sigma.Part{part(next), {Factor: entry, Point: commitment}, {Factor: entry.Mul(entries[0]).Negate(), Point: 0}}
-			c.relation.Equate(image, term(v, commitment), sigma.Term{Scalar: v, Factor: entries[0].Negate(), Point: 0}, term(c.secret(t), c.h))
+			image := []part{plain(next), {Factor: entry, Point: commitment}, {Factor: entry.Mul(entries[0]).Negate(), Point: 0}}
+			c.relation.Equate(image, plainTerm(v, commitment), term{Scalar: v, Factor: entries[0].Negate(), Point: 0}, plainTerm(c.secret(t), c.h))
 		} else {
-			c.relation.Equate([]sigma.Part{part(next), {Factor: entry, Point: d}}, term(v, d), term(c.secret(t), c.h))
+			c.relation.Equate([]part{plain(next), {Factor: entry, Point: d}}, plainTerm(v, d), plainTerm(c.secret(t), c.h))
 		}
 		product = opened{product.v.Mul(factor), product.r.Mul(factor).Add(t)}
 		before, d = p, next
@@ -290,10 +288,10 @@ func (c *compiler) last(form Form, d int, product opened) error {
 		return ErrFalse
 	}
 	if form == In {
-		c.relation.Equate([]sigma.Part{part(d)}, term(c.secret(product.r), c.h))
+		c.relation.Equate([]part{plain(d)}, plainTerm(c.secret(product.r), c.h))
 		return nil
 	}
 	inverse := product.v.Inverse()
-	c.relation.Equate([]sigma.Part{part(0)}, term(c.secret(inverse), d), term(c.secret(inverse.Mul(product.r).Negate()), c.h))
+	c.relation.Equate([]part{plain(0)}, plainTerm(c.secret(inverse), d), plainTerm(c.secret(inverse.Mul(product.r).Negate()), c.h))
 	return nil
 }

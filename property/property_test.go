@@ -13,7 +13,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/must"
-	"jurat/sigma"
 )
 
 const record = "sha256:00000000000000000000000000000000000000000000000000000000000000aa"
@@ -121,10 +120,10 @@ func TestForgedProofsDoNotHold(t *testing.T) {
 	}
 	c := newCompiler()
 	c.proving, c.next = true, (&source{random: rand.Reader}).scalar
-	must.Do(t, c.compile(lying, commitment, opened{sigma.ScalarOf(100), r}))
+	must.Do(t, c.compile(lying, commitment, opened{smallScalar(100), r}))
 	tag := must.Get(lying.tag())(t)
-	_, err = sigma.Prove(tag, c.relation, c.scalars, rand.Reader)
-	must.Want(t, err, sigma.ErrWitness)
+	_, err = proveRelation(tag, c.relation, c.scalars, rand.Reader)
+	must.Want(t, err, errWitness)
 }
 
 func TestProofsAreBound(t *testing.T) {

@@ -18,7 +18,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/jsonform"
-	"jurat/sigma"
 )
 
 // Format is the version of statements.
@@ -314,8 +313,8 @@ func (s *Statement) leavesOut(other *Statement) bool {
 	})
 }
 
-func (s *Statement) entries() ([]sigma.Scalar, error) {
-	all := make([]sigma.Scalar, len(s.Set))
+func (s *Statement) entries() ([]scalar, error) {
+	all := make([]scalar, len(s.Set))
 	for i, value := range s.Set {
 		var err error
 		if all[i], err = s.Kind.scalar(value); err != nil {
@@ -469,18 +468,18 @@ func milliseconds(value jsontext.Value) (int64, error) {
 }
 
 // scalar returns the number v of a value, of whichever kind. value is canonical JSON.
-func (k Kind) scalar(value jsontext.Value) (sigma.Scalar, error) {
+func (k Kind) scalar(value jsontext.Value) (scalar, error) {
 	if k != Text {
 		n, err := k.Number(value)
 		return scalarOf(n), err
 	}
 	hash := sha512.Sum512(append([]byte("jurat/property/v1/text\x00"), value...))
-	return sigma.ReduceScalar([48]byte(hash[:48])), nil
+	return reduceScalar([48]byte(hash[:48])), nil
 }
 
-func scalarOf(n int64) sigma.Scalar {
+func scalarOf(n int64) scalar {
 	if n < 0 {
-		return sigma.ScalarOf(uint64(-n)).Negate()
+		return smallScalar(uint64(-n)).Negate()
 	}
-	return sigma.ScalarOf(uint64(n))
+	return smallScalar(uint64(n))
 }

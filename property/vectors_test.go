@@ -19,7 +19,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/must"
-	"jurat/sigma"
 )
 
 var update = flag.Bool("update", false, "write testdata/vectors/properties anew, after the format was changed on purpose")
@@ -197,32 +196,32 @@ type forger struct {
 	all []sample
 }
 
-func (f *forger) scalar() sigma.Scalar {
+func (f *forger) scalar() scalar {
 	var wide [48]byte
 	for i := range wide {
 		wide[i] = byte(f.IntN(256))
 	}
-	return sigma.ReduceScalar(wide)
+	return reduceScalar(wide)
 }
 
-func (f *forger) point() sigma.Point { return sigma.MulGenerator(f.scalar()) }
+func (f *forger) point() point { return mulGenerator(f.scalar()) }
 
 // scalars returns the part of a proof that has numbers: the challenge and the responses.
-func (s *sample) scalars(proof []byte) []byte { return proof[s.points*sigma.PointSize:] }
+func (s *sample) scalars(proof []byte) []byte { return proof[s.points*pointSize:] }
 
 func (f *forger) pickScalar(s *sample, proof []byte) []byte {
 	all := s.scalars(proof)
-	i := f.IntN(len(all) / sigma.ScalarSize)
-	return all[i*sigma.ScalarSize : (i+1)*sigma.ScalarSize]
+	i := f.IntN(len(all) / scalarSize)
+	return all[i*scalarSize : (i+1)*scalarSize]
 }
 
 func (f *forger) pickPoint(s *sample, proof []byte) []byte {
 	i := f.IntN(s.points)
-	return proof[i*sigma.PointSize : (i+1)*sigma.PointSize]
+	return proof[i*pointSize : (i+1)*pointSize]
 }
 
-func plus(b []byte, d sigma.Scalar) {
-	s, err := sigma.ParseScalar(b)
+func plus(b []byte, d scalar) {
+	s, err := parseScalar(b)
 	if err == nil {
 		s = s.Add(d)
 		copy(b, s[:])
@@ -241,10 +240,10 @@ func (f *forger) forge(s *sample) (how string, statement *Statement, commitment 
 		return "random bytes", statement, commitment, proof
 	case way == 1:
 		for i := range s.points {
-			copy(proof[i*sigma.PointSize:], f.point().Bytes())
+			copy(proof[i*pointSize:], f.point().Bytes())
 		}
 		all := s.scalars(proof)
-		for i := 0; i < len(all); i += sigma.ScalarSize {
+		for i := 0; i < len(all); i += scalarSize {
 			one := f.scalar()
 			copy(all[i:], one[:])
 		}
@@ -253,22 +252,22 @@ func (f *forger) forge(s *sample) (how string, statement *Statement, commitment 
 		plus(f.pickScalar(s, proof), f.scalar())
 		return "a number changed", statement, commitment, proof
 	case way == 3: // all responses as if the challenge were larger
-		d := sigma.ScalarOf(uint64(1 + f.IntN(3)))
+		d := smallScalar(uint64(1 + f.IntN(3)))
 		all := s.scalars(proof)
-		for i := 0; i < len(all); i += sigma.ScalarSize {
-			plus(all[i:i+sigma.ScalarSize], d)
+		for i := 0; i < len(all); i += scalarSize {
+			plus(all[i:i+scalarSize], d)
 		}
 		return "all numbers moved", statement, commitment, proof
 	case way == 4:
-		plus(s.scalars(proof)[:sigma.ScalarSize], sigma.ScalarOf(uint64(1+f.IntN(1000))))
+		plus(s.scalars(proof)[:scalarSize], smallScalar(uint64(1+f.IntN(1000))))
 		return "the challenge moved", statement, commitment, proof
 	case way == 5 && points:
 		b := f.pickPoint(s, proof)
-		p, err := sigma.ParsePoint(b)
+		p, err := parsePoint(b)
 		if err != nil {
 			panic(err)
 		}
-		copy(b, p.Add(sigma.Generator()).Bytes())
+		copy(b, p.Add(generator()).Bytes())
 		return "a digit one more", statement, commitment, proof
 	case way == 6 && points:
 		b := f.pickPoint(s, proof)
@@ -297,7 +296,7 @@ func (f *forger) forge(s *sample) (how string, statement *Statement, commitment 
 		if f.IntN(2) == 0 {
 			return "cut", statement, commitment, proof[:f.IntN(len(proof))]
 		}
-		return "longer", statement, commitment, append(proof, proof[:1+f.IntN(sigma.PointSize)]...)
+		return "longer", statement, commitment, append(proof, proof[:1+f.IntN(pointSize)]...)
 	}
 	// A number that is written as itself plus the order of the group, where that fits, or as the order itself.
 	b := f.pickScalar(s, proof)

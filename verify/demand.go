@@ -278,10 +278,7 @@ func (d *demanded) answer(doubt func(rule, record, format string, args ...any)) 
 	return DemandAnswer{Demand: d.Text, Asked: d.asked, Proved: d.proved, Met: d.asked > 0 && d.proved == d.asked}
 }
 
-// Bounds of proofs. MaxProofs bytes of statements and proofs of one record are checked, which take about 2 s; docs/format.md has the same number,
-// because two verifiers must agree.
 const (
-	MaxProofs    = 512 << 10
 	maxShown     = 1000    // statements that a report lists
 	maxShownSize = 1 << 20 // bytes of these
 )
@@ -309,8 +306,8 @@ func proofsOf(r *evidence.Record) (found proofs) {
 	size := 0
 	for i, p := range r.Properties {
 		size += len(p.Statement) + len(p.Proof)
-		if size > MaxProofs {
-			found.doubts = append(found.doubts, unshown("volume", "its proofs have more than %d bytes, and what is beyond is not checked", MaxProofs))
+		if size > evidence.MaxProofs {
+			found.doubts = append(found.doubts, unshown("volume", "its proofs have more than %d bytes, and what is beyond is not checked", evidence.MaxProofs))
 			break
 		}
 		if statement, doubt := checkProof(r, p, i); doubt != nil {

@@ -179,7 +179,7 @@ func TestProofsAreBounded(t *testing.T) {
 	long := func(s jsontext.Value, n int) evidence.PropertyProof {
 		return evidence.PropertyProof{Proof: make([]byte, n), Statement: s}
 	}
-	alone := p.file(map[int][]evidence.PropertyProof{0: {good, long(good.Statement, verify.MaxProofs), good}})
+	alone := p.file(map[int][]evidence.PropertyProof{0: {good, long(good.Statement, evidence.MaxProofs), good}})
 	alone.Records[0].Properties[2].Statement = written(t, p.rangeOf(0, "0", "60")) // would be refuted
 	r := verify.Bundle(alone, o)
 	if f := r.Of(verify.Property); f.Status != verify.NotProved || f.Rule != "volume" || len(r.Properties) != 1 {

@@ -16,7 +16,6 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/plural"
 	"jurat/property"
-	"jurat/property/proving"
 )
 
 type proveCmd struct {
@@ -105,7 +104,7 @@ func (c *proveCmd) fromFile(io stdio) (*provable, error) {
 		}
 	}
 	p.lacks = func(ctx context.Context, r *evidence.Record, pointer string) error {
-		return hint(fmt.Errorf("%s: record %s: field %s: %w", name, r.Payload.RecordID, pointer, proving.ErrWithheld),
+		return hint(fmt.Errorf("%s: record %s: field %s: %w", name, r.Payload.RecordID, pointer, evidence.ErrWithheld),
 			"'jurat prove %s' takes it from your installation, if that keeps it; --values FILE takes it from another file", r.Payload.RecordID)
 	}
 	if c.Values == "" {
@@ -255,31 +254,31 @@ func (p *provable) shown(made []*proved) (pointers []string) {
 }
 
 type proved struct {
-	proving.Member
+	evidence.Member
 	statement jsontext.Value
 }
 
-func (c *proveCmd) proveOne(ctx context.Context, io stdio, p *provable, w wish, m proving.Member) (*proved, error) {
+func (c *proveCmd) proveOne(ctx context.Context, io stdio, p *provable, w wish, m evidence.Member) (*proved, error) {
 	r := m.Record
-	kind, err := m.Provable()
+	said, err := m.Provable()
 	if err != nil {
 		return nil, err
 	}
-	s, err := proving.Parse(w.form, kind, w.value)
+	s, err := evidence.ParseProperty(w.form, said.Kind, w.value)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.flag, err)
 	}
 	s.Audience = c.Audience
-	proof, err := proving.Prove(s, m, rand.Reader)
+	proof, err := m.Prove(s, rand.Reader)
 	switch {
-	case errors.Is(err, proving.ErrWithheld):
+	case errors.Is(err, evidence.ErrWithheld):
 		return nil, p.lacks(ctx, r, m.Pointer)
 	case errors.Is(err, property.ErrFalse):
 		return nil, hint(fmt.Errorf("%s: record %s: %w", w.flag, r.Payload.RecordID, err), "nothing was written")
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", w.flag, err)
 	}
-	if err := proving.Add(r, proof); err != nil {
+	if err := r.AddProof(proof); err != nil {
 		return nil, err
 	}
 	if statement, err := property.ParseStatement(proof.Statement); err == nil && statement.Warning() != "" {
@@ -360,9 +359,9 @@ func (c *proveCmd) wishes() (list []wish, err error) {
 }
 
 // members are those of which the statement is to be proved. only names the records that it is asked of; nil: those that have the field provable.
-func (w *wish) members(records []*evidence.Record, only []string) (list []proving.Member, err error) {
+func (w *wish) members(records []*evidence.Record, only []string) (list []evidence.Member, err error) {
 	for _, r := range records {
-		m := proving.Member{Record: r, Pointer: w.pointer}
+		m := evidence.Member{Record: r, Pointer: w.pointer}
 		_, err := m.Provable()
 		named := slices.Contains(only, r.Payload.RecordID)
 		switch {

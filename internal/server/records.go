@@ -23,7 +23,6 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/brief"
 	"jurat/property"
-	"jurat/property/proving"
 )
 
 func (s *Server) getRecord(w http.ResponseWriter, r *http.Request, c *Caller) error {
@@ -177,11 +176,11 @@ func (s *Server) postProperty(w http.ResponseWriter, r *http.Request, c *Caller)
 	if err != nil {
 		return err
 	}
-	proof, err := proving.Prove(statement, proving.Member{Record: disclosed, Pointer: wanted.Pointer}, rand.Reader)
+	proof, err := (&evidence.Member{Record: disclosed, Pointer: wanted.Pointer}).Prove(statement, rand.Reader)
 	switch {
 	case errors.Is(err, evidence.ErrDisclosure), errors.Is(err, evidence.ErrProvable):
 		return err // the server keeps another value than was sealed
-	case errors.Is(err, proving.ErrWithheld):
+	case errors.Is(err, evidence.ErrWithheld):
 		return fmt.Errorf("%w: %w: it was erased, or its owner keeps it", api.ErrInvalid, err)
 	case err != nil:
 		return fmt.Errorf("%w: %w", api.ErrInvalid, err)
@@ -190,7 +189,7 @@ func (s *Server) postProperty(w http.ResponseWriter, r *http.Request, c *Caller)
 	if err != nil {
 		return err
 	}
-	if err := proving.Add(bundle.Records[0], proof); err != nil {
+	if err := bundle.Records[0].AddProof(proof); err != nil {
 		return fmt.Errorf("%w: %w", api.ErrInvalid, err)
 	}
 	w.Header().Set("Cache-Control", "no-store")

@@ -1,4 +1,4 @@
-package sigma
+package property
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	expect "jurat/internal/must"
+	"jurat/internal/must"
 )
 
 // The group of browsers gives the same answers to the same vectors as that of other machines.
@@ -22,7 +22,7 @@ func TestGroupOfBrowsers(t *testing.T) {
 	if files, err := list.Output(); err != nil || !bytes.Contains(files, []byte("affine.go")) || bytes.Contains(files, []byte("constant.go")) {
 		t.Fatalf("the tag affine chooses %s, %v", files, err)
 	}
-	test := exec.Command("go", "test", "-count=1", "-tags", "affine", "-v", "-run", "Published|Vectors|GroupLaws|Encodings", ".", "../property")
+	test := exec.Command("go", "test", "-count=1", "-tags", "affine", "-v", "-run", "Published|Vectors|GroupLaws|Encodings", ".")
 	out, err := test.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -36,27 +36,27 @@ func TestGroupOfBrowsers(t *testing.T) {
 
 // The tests of both groups run this one.
 func TestGroupLaws(t *testing.T) {
-	g, last := Generator(), ScalarOf(1).Negate() // n − 1
-	seven := ScalarOf(7)
+	g, last := generator(), smallScalar(1).Negate() // n − 1
+	seven := smallScalar(7)
 	p := g.Mul(seven)
-	for name, same := range map[string][2]Point{
-		"7·G":              {p, MulGenerator(seven)},
+	for name, same := range map[string][2]point{
+		"7·G":              {p, mulGenerator(seven)},
 		"P + 0":            {p.Add(identity()), p},
 		"0 + P":            {identity().Add(p), p},
 		"P − 0":            {p.Sub(identity()), p},
 		"0 − P":            {identity().Sub(p), p.Mul(last)},
-		"P + P":            {p.Add(p), p.Mul(ScalarOf(2))},
+		"P + P":            {p.Add(p), p.Mul(smallScalar(2))},
 		"P − P":            {p.Sub(p), identity()},
 		"P + (−P)":         {p.Add(p.Mul(last)), identity()},
-		"0·P":              {p.Mul(Scalar{}), identity()},
-		"0·G":              {MulGenerator(Scalar{}), identity()},
-		"5·0":              {identity().Mul(ScalarOf(5)), identity()},
+		"0·P":              {p.Mul(scalar{}), identity()},
+		"0·G":              {mulGenerator(scalar{}), identity()},
+		"5·0":              {identity().Mul(smallScalar(5)), identity()},
 		"0 + 0":            {identity().Add(identity()), identity()},
-		"(n−1)·G + G":      {MulGenerator(last).Add(g), identity()},
+		"(n−1)·G + G":      {mulGenerator(last).Add(g), identity()},
 		"(1/7)·7·G":        {p.Mul(seven.Inverse()), g},
-		"(7·(n−1) + 7)·G":  {MulGenerator(seven.Mul(last).Add(seven)), identity()},
-		"(1/0)·G":          {MulGenerator(Scalar{}.Inverse()), identity()},
-		"3·G + 4·G is 7·G": {MulGenerator(ScalarOf(3)).Add(MulGenerator(ScalarOf(4))), p},
+		"(7·(n−1) + 7)·G":  {mulGenerator(seven.Mul(last).Add(seven)), identity()},
+		"(1/0)·G":          {mulGenerator(scalar{}.Inverse()), identity()},
+		"3·G + 4·G is 7·G": {mulGenerator(smallScalar(3)).Add(mulGenerator(smallScalar(4))), p},
 	} {
 		if !same[0].Equal(same[1]) || !bytes.Equal(same[0].Bytes(), same[1].Bytes()) {
 			t.Errorf("%s: %x and %x", name, same[0].Bytes(), same[1].Bytes())
@@ -71,7 +71,7 @@ func TestEncodings(t *testing.T) {
 	// From SEC 2: the generator.
 	const g = "036b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296"
 	const y = "4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5"
-	if text := hex.EncodeToString(Generator().Bytes()); text != g {
+	if text := hex.EncodeToString(generator().Bytes()); text != g {
 		t.Errorf("G is %s", text)
 	}
 	field := "ffffffff00000001000000000000000000000000ffffffffffffffffffffffff"
@@ -87,49 +87,49 @@ func TestEncodings(t *testing.T) {
 		"with a byte less":         g[:64],
 		"empty":                    "",
 	} {
-		b := expect.Get(hex.DecodeString(text))(t)
-		if _, err := ParsePoint(b); err == nil {
+		b := must.Get(hex.DecodeString(text))(t)
+		if _, err := parsePoint(b); err == nil {
 			t.Errorf("a point %s is read", name)
 		}
 	}
-	if _, err := ParseScalar(order); err == nil {
+	if _, err := parseScalar(order); err == nil {
 		t.Error("n is read as a scalar")
 	}
-	one := ScalarOf(1)
+	one := smallScalar(1)
 	last := one.Negate()
-	if s, err := ParseScalar(last[:]); err != nil || s != last {
+	if s, err := parseScalar(last[:]); err != nil || s != last {
 		t.Errorf("n − 1 is not read: %v", err)
 	}
 	var wide [48]byte
 	copy(wide[16:], order)
-	if !ReduceScalar(wide).IsZero() {
+	if !reduceScalar(wide).IsZero() {
 		t.Error("n modulo n is not 0")
 	}
 }
 
 // twoWays is the relation that a committed value is 0 or 1, and scalars of both cases. That needs the number that nobody knows for the H of
 // property: here it is known, so the same points open both ways.
-func twoWays(random *rand.Rand) (r *Relation, witnesses [2][]Scalar) {
+func twoWays(random *rand.Rand) (r *relation, witnesses [2][]scalar) {
 	h, opening := anyScalar(random), anyScalar(random)
-	r = NewRelation()
-	base := r.Point(MulGenerator(h))
-	c := r.Point(MulGenerator(opening)) // 0·G + (opening / h)·H, and 1·G + ((opening − 1) / h)·H
+	r = newRelation()
+	base := r.Point(mulGenerator(h))
+	c := r.Point(mulGenerator(opening)) // 0·G + (opening / h)·H, and 1·G + ((opening − 1) / h)·H
 	b, s, t := r.Scalar(), r.Scalar(), r.Scalar()
-	image := []Part{{Factor: One, Point: c}}
-	r.Equate(image, Term{b, One, 0}, Term{s, One, base})
-	r.Equate(image, Term{b, One, c}, Term{t, One, base})
+	image := []part{{Factor: one, Point: c}}
+	r.Equate(image, term{b, one, 0}, term{s, one, base})
+	r.Equate(image, term{b, one, c}, term{t, one, base})
 	whole := opening.Mul(h.Inverse())
-	witnesses[0] = []Scalar{{}, whole, whole}
-	witnesses[1] = []Scalar{One, opening.Sub(One).Mul(h.Inverse()), {}}
+	witnesses[0] = []scalar{{}, whole, whole}
+	witnesses[1] = []scalar{one, opening.Sub(one).Mul(h.Inverse()), {}}
 	return r, witnesses
 }
 
-func anyScalar(random *rand.Rand) Scalar {
+func anyScalar(random *rand.Rand) scalar {
 	var wide [48]byte
 	for i := range wide {
 		wide[i] = byte(random.Uint32())
 	}
-	return ReduceScalar(wide)
+	return reduceScalar(wide)
 }
 
 // TestSimulator: without the scalars, for each challenge and each responses there are commitments that fit, and a prover of either value makes
@@ -138,14 +138,14 @@ func TestSimulator(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		r, witnesses := twoWays(random)
-		expect.Do(t, r.Check())
+		must.Do(t, r.Check())
 		challenge := anyScalar(random)
-		var responses []Scalar
-		for range r.Scalars() {
+		var responses []scalar
+		for range r.scalars {
 			responses = append(responses, anyScalar(random))
 		}
 		for value, scalars := range witnesses {
-			var nonces []Scalar
+			var nonces []scalar
 			for i, s := range scalars {
 				nonces = append(nonces, responses[i].Sub(challenge.Mul(s)))
 			}
@@ -164,20 +164,20 @@ func TestSimulator(t *testing.T) {
 func TestNoncesAreUniform(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	r, witnesses := twoWays(random)
-	seen := map[Scalar]bool{}
+	seen := map[scalar]bool{}
 	const draws = 4_000
 	for value, scalars := range witnesses {
 		var first, last [256]int
 		source := rand.NewChaCha8([32]byte{1}) // the same for both
 		for range draws {
-			nonces := expect.Get(makeNonces("a tag", r, scalars, source))(t)
+			nonces := must.Get(makeNonces("a tag", r, scalars, source))(t)
 			for _, n := range nonces {
 				if seen[n] {
 					t.Fatal("a nonce was used before")
 				}
 				seen[n] = true
 				first[n[0]]++
-				last[n[ScalarSize-1]]++
+				last[n[scalarSize-1]]++
 			}
 		}
 		for name, counts := range map[string][256]int{"first": first, "last": last} {
@@ -194,7 +194,7 @@ func TestNoncesAreUniform(t *testing.T) {
 
 // The draft's vectors of the transformation by Fiat and Shamir with SHAKE128.
 func TestPublishedSponge(t *testing.T) {
-	doc := expect.Get(os.ReadFile("testdata/fiatShamirShake128Vectors.json"))(t)
+	doc := must.Get(os.ReadFile("testdata/fiatShamirShake128Vectors.json"))(t)
 	var list []struct {
 		ID         string `json:"Id"`
 		Function   string
@@ -208,7 +208,7 @@ func TestPublishedSponge(t *testing.T) {
 		Output    string
 		Challenge string
 	}
-	expect.Do(t, json.Unmarshal(doc, &list))
+	must.Do(t, json.Unmarshal(doc, &list))
 	done := 0
 	for _, v := range list {
 		switch v.Function {
@@ -257,8 +257,8 @@ func TestPublishedSponge(t *testing.T) {
 	}
 }
 
-// A vector is one of the draft's, as its authors publish them.
-type vector struct {
+// A publishedVector is one of the draft's, as its authors publish them.
+type publishedVector struct {
 	ID         string `json:"Id"`
 	Flavor     string
 	Tag        string
@@ -270,23 +270,23 @@ type vector struct {
 	Comment    string
 }
 
-func vectors(t *testing.T, file string) []vector {
+func published(t *testing.T, file string) []publishedVector {
 	t.Helper()
-	doc := expect.Get(os.ReadFile("testdata/" + file))(t)
-	var list []vector
-	expect.Do(t, json.Unmarshal(doc, &list))
+	doc := must.Get(os.ReadFile("testdata/" + file))(t)
+	var list []publishedVector
+	must.Do(t, json.Unmarshal(doc, &list))
 	return list
 }
 
 func unhex(t *testing.T, text string) []byte {
 	t.Helper()
-	b := expect.Get(hex.DecodeString(text))(t)
+	b := must.Get(hex.DecodeString(text))(t)
 	return b
 }
 
 func TestPublishedProofs(t *testing.T) {
 	for _, file := range []string{"sigma-proofs_Shake128_P256.json", "sigma-proofs-invalid_Shake128_P256.json"} {
-		for _, v := range vectors(t, file) {
+		for _, v := range published(t, file) {
 			t.Run(v.ID, func(t *testing.T) {
 				relation, err := parseRelation(unhex(t, v.Instance))
 				if err == nil && v.SessionID != "" {
@@ -298,7 +298,7 @@ func TestPublishedProofs(t *testing.T) {
 					if again := hex.EncodeToString(relation.Bytes()); again != v.Instance {
 						t.Errorf("the relation is written as %s, and was read from %s", again, v.Instance)
 					}
-					check := Verify
+					check := verifyRelation
 					if v.Flavor == "batchable" {
 						check = verifyBatchable
 					}
@@ -315,7 +315,7 @@ func TestPublishedProofs(t *testing.T) {
 // TestBatchableIsNoProof: the draft's other form of proofs is not taken, whether it is given as it is or shortened to the size of a proof.
 func TestBatchableIsNoProof(t *testing.T) {
 	tried := 0
-	for _, v := range vectors(t, "sigma-proofs_Shake128_P256.json") {
+	for _, v := range published(t, "sigma-proofs_Shake128_P256.json") {
 		relation, err := parseRelation(unhex(t, v.Instance))
 		if v.Flavor != "batchable" || err != nil {
 			continue
@@ -323,7 +323,7 @@ func TestBatchableIsNoProof(t *testing.T) {
 		tried++
 		proof := unhex(t, v.NargString)
 		for _, given := range [][]byte{proof, proof[:min(len(proof), relation.Size())], proof[len(proof)-min(len(proof), relation.Size()):]} {
-			if Verify(v.Tag, relation, given) == nil {
+			if verifyRelation(v.Tag, relation, given) == nil {
 				t.Errorf("%s: it holds", v.ID)
 			}
 		}
@@ -335,22 +335,22 @@ func TestBatchableIsNoProof(t *testing.T) {
 
 // Our own proofs of the published statements hold, and those of other scalars are refused.
 func TestProvePublishedStatements(t *testing.T) {
-	for _, v := range vectors(t, "sigma-proofs_Shake128_P256.json") {
-		relation := expect.Get(parseRelation(unhex(t, v.Instance)))(t)
-		var scalars []Scalar
-		for b := unhex(t, v.Witness); len(b) > 0; b = b[ScalarSize:] {
-			s := expect.Get(ParseScalar(b[:ScalarSize]))(t)
+	for _, v := range published(t, "sigma-proofs_Shake128_P256.json") {
+		relation := must.Get(parseRelation(unhex(t, v.Instance)))(t)
+		var scalars []scalar
+		for b := unhex(t, v.Witness); len(b) > 0; b = b[scalarSize:] {
+			s := must.Get(parseScalar(b[:scalarSize]))(t)
 			scalars = append(scalars, s)
 		}
-		proof := expect.Get(Prove("a tag", relation, scalars, zeros{}))(t)
-		if err := Verify("a tag", relation, proof); err != nil {
+		proof := must.Get(proveRelation("a tag", relation, scalars, zeros{}))(t)
+		if err := verifyRelation("a tag", relation, proof); err != nil {
 			t.Errorf("%s: %v", v.ID, err)
 		}
-		if err := Verify("another tag", relation, proof); !errors.Is(err, ErrFalse) {
+		if err := verifyRelation("another tag", relation, proof); !errors.Is(err, errNotShown) {
 			t.Errorf("%s: under another tag: %v", v.ID, err)
 		}
-		scalars[0] = scalars[0].Add(One)
-		if _, err := Prove("a tag", relation, scalars, zeros{}); !errors.Is(err, ErrWitness) {
+		scalars[0] = scalars[0].Add(one)
+		if _, err := proveRelation("a tag", relation, scalars, zeros{}); !errors.Is(err, errWitness) {
 			t.Errorf("%s: with another scalar: %v", v.ID, err)
 		}
 	}
@@ -358,19 +358,19 @@ func TestProvePublishedStatements(t *testing.T) {
 
 // A prover who does not test the scalars, as an attacker does not, makes no proof that holds.
 func TestWrongScalarsProveNothing(t *testing.T) {
-	for _, v := range vectors(t, "sigma-proofs_Shake128_P256.json") {
-		r := expect.Get(parseRelation(unhex(t, v.Instance)))(t)
-		scalars := make([]Scalar, r.Scalars())
+	for _, v := range published(t, "sigma-proofs_Shake128_P256.json") {
+		r := must.Get(parseRelation(unhex(t, v.Instance)))(t)
+		scalars := make([]scalar, r.scalars)
 		for i := range scalars {
-			scalars[i] = ScalarOf(uint64(i) + 1)
+			scalars[i] = smallScalar(uint64(i) + 1)
 		}
-		nonces := expect.Get(makeNonces("a tag", r, scalars, zeros{}))(t)
-		var commitments []Point
+		nonces := must.Get(makeNonces("a tag", r, scalars, zeros{}))(t)
+		var commitments []point
 		for i := range r.equations {
 			commitments = append(commitments, r.sum(&r.equations[i], nonces))
 		}
-		if err := Verify("a tag", r, respond("a tag", r, scalars, nonces, commitments)); !errors.Is(err, ErrFalse) {
-			t.Errorf("%s: %v, want ErrFalse", v.ID, err)
+		if err := verifyRelation("a tag", r, respond("a tag", r, scalars, nonces, commitments)); !errors.Is(err, errNotShown) {
+			t.Errorf("%s: %v, want errNotShown", v.ID, err)
 		}
 	}
 }
@@ -378,15 +378,15 @@ func TestWrongScalarsProveNothing(t *testing.T) {
 // A prover who chooses challenge and responses first can compute commitments that fit the equations, without knowing any scalar. That is no proof: its
 // challenge is not the one that follows from them.
 func TestChosenChallengesProveNothing(t *testing.T) {
-	for _, v := range vectors(t, "sigma-proofs_Shake128_P256.json") {
-		r := expect.Get(parseRelation(unhex(t, v.Instance)))(t)
+	for _, v := range published(t, "sigma-proofs_Shake128_P256.json") {
+		r := must.Get(parseRelation(unhex(t, v.Instance)))(t)
 		var proof []byte
-		for i := range 1 + r.Scalars() {
-			s := ScalarOf(uint64(i) + 99)
+		for i := range 1 + r.scalars {
+			s := smallScalar(uint64(i) + 99)
 			proof = append(proof, s[:]...)
 		}
-		if err := Verify("a tag", r, proof); !errors.Is(err, ErrFalse) {
-			t.Errorf("%s: %v, want ErrFalse", v.ID, err)
+		if err := verifyRelation("a tag", r, proof); !errors.Is(err, errNotShown) {
+			t.Errorf("%s: %v, want errNotShown", v.ID, err)
 		}
 	}
 }
@@ -396,7 +396,7 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 // parseRelation reads a relation as the draft serialises it. Vectors carry relations; this program never does.
-func parseRelation(b []byte) (*Relation, error) {
+func parseRelation(b []byte) (*relation, error) {
 	short := errors.New("the relation ends early")
 	number := func() (n int) {
 		if len(b) < 4 {
@@ -405,28 +405,28 @@ func parseRelation(b []byte) (*Relation, error) {
 		n, b = int(binary.LittleEndian.Uint32(b)), b[4:]
 		return n
 	}
-	factor := func() (s Scalar, err error) {
-		if len(b) < ScalarSize {
+	factor := func() (s scalar, err error) {
+		if len(b) < scalarSize {
 			return s, short
 		}
-		s, err = ParseScalar(b[:ScalarSize])
-		b = b[ScalarSize:]
+		s, err = parseScalar(b[:scalarSize])
+		b = b[scalarSize:]
 		return s, err
 	}
-	r, last := NewRelation(), 0
+	r, last := newRelation(), 0
 	for range number() {
-		var image []Part
+		var image []part
 		for range number() {
-			p := Part{Point: number()}
+			p := part{Point: number()}
 			var err error
 			if p.Factor, err = factor(); err != nil {
 				return nil, err
 			}
 			image, last = append(image, p), max(last, p.Point)
 		}
-		var terms []Term
+		var terms []term
 		for range number() {
-			term := Term{Scalar: number(), Point: number()}
+			term := term{Scalar: number(), Point: number()}
 			var err error
 			if term.Factor, err = factor(); err != nil {
 				return nil, err
@@ -435,11 +435,11 @@ func parseRelation(b []byte) (*Relation, error) {
 		}
 		r.Equate(image, terms...)
 	}
-	if len(b) != PointSize*last {
+	if len(b) != pointSize*last {
 		return nil, short
 	}
-	for ; len(b) > 0; b = b[PointSize:] {
-		p, err := ParsePoint(b[:PointSize])
+	for ; len(b) > 0; b = b[pointSize:] {
+		p, err := parsePoint(b[:pointSize])
 		if err != nil {
 			return nil, err
 		}
@@ -449,25 +449,25 @@ func parseRelation(b []byte) (*Relation, error) {
 }
 
 // verifyBatchable checks the draft's other form of proofs: the commitments, then the responses. This program does not take it.
-func verifyBatchable(tag string, r *Relation, proof []byte) error {
+func verifyBatchable(tag string, r *relation, proof []byte) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
-	n := PointSize * len(r.equations)
-	if len(proof) != n+ScalarSize*r.scalars {
+	n := pointSize * len(r.equations)
+	if len(proof) != n+scalarSize*r.scalars {
 		return errors.New("another length")
 	}
-	var commitments []Point
+	var commitments []point
 	for i := range r.equations {
-		p, err := ParsePoint(proof[PointSize*i : PointSize*(i+1)])
+		p, err := parsePoint(proof[pointSize*i : pointSize*(i+1)])
 		if err != nil {
 			return err
 		}
 		commitments = append(commitments, p)
 	}
-	var responses []Scalar
+	var responses []scalar
 	for i := range r.scalars {
-		s, err := ParseScalar(proof[n+ScalarSize*i : n+ScalarSize*(i+1)])
+		s, err := parseScalar(proof[n+scalarSize*i : n+scalarSize*(i+1)])
 		if err != nil {
 			return err
 		}
@@ -476,8 +476,8 @@ func verifyBatchable(tag string, r *Relation, proof []byte) error {
 	c := challenge(tag, r, commitments)
 	for i := range r.equations {
 		e := &r.equations[i]
-		if !r.sum(e, responses).Equal(commitments[i].Add(r.image(e).Mul(c))) {
-			return ErrFalse
+		if !r.sum(e, responses).Equal(commitments[i].Add(r.total(e.image).Mul(c))) {
+			return errNotShown
 		}
 	}
 	return nil

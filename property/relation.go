@@ -1,4 +1,4 @@
-package sigma
+package property
 
 import (
 	"crypto/sha3"
@@ -10,55 +10,52 @@ import (
 	"slices"
 )
 
-// A Relation is a system of linear equations over points, with secret scalars. Make one with [NewRelation], and fill it with its methods.
-type Relation struct {
-	points    []Point // the first is G
+// A relation is a system of linear equations over points, with secret scalars.
+type relation struct {
+	points    []point // the first is G
 	equations []equation
 	scalars   int
 }
 
 // An equation says that the sum of the image is the sum of the terms.
 type equation struct {
-	image []Part
-	terms []Term
+	image []part
+	terms []term
 }
 
-// A Part of an image is a point of the relation, times a public factor.
-type Part struct {
-	Factor Scalar
-	Point  int // as Relation.Point numbers it; 0 is G
+// A part of an image is a point of the relation, times a public factor.
+type part struct {
+	Factor scalar
+	Point  int // as relation.Point numbers it; 0 is G
 }
 
-// A Term is the product of a secret scalar, a public factor and a point of the relation.
-type Term struct {
-	Scalar int // as Relation.Scalar numbers it
-	Factor Scalar
-	Point  int // as Relation.Point numbers it; 0 is G
+// A term is the product of a secret scalar, a public factor and a point of the relation.
+type term struct {
+	Scalar int // as relation.Scalar numbers it
+	Factor scalar
+	Point  int // as relation.Point numbers it; 0 is G
 }
 
-// One is the factor that changes nothing.
-var One = ScalarOf(1)
+// one is the factor that changes nothing.
+var one = smallScalar(1)
 
-// NewRelation returns a relation whose only point is G, number 0.
-func NewRelation() *Relation { return &Relation{points: []Point{Generator()}} }
+// newRelation returns a relation whose only point is G, number 0.
+func newRelation() *relation { return &relation{points: []point{generator()}} }
 
-// Point adds a point, and returns its number.
-func (r *Relation) Point(p Point) int {
+// point adds a point, and returns its number.
+func (r *relation) Point(p point) int {
 	r.points = append(r.points, p)
 	return len(r.points) - 1
 }
 
-// Scalar adds a secret scalar, and returns its number.
-func (r *Relation) Scalar() int {
+// scalar adds a secret scalar, and returns its number.
+func (r *relation) Scalar() int {
 	r.scalars++
 	return r.scalars - 1
 }
 
-// Scalars returns how many secret scalars the relation has.
-func (r *Relation) Scalars() int { return r.scalars }
-
 // Equate adds an equation: the sum of the image is the sum of the terms.
-func (r *Relation) Equate(image []Part, terms ...Term) {
+func (r *relation) Equate(image []part, terms ...term) {
 	r.equations = append(r.equations, equation{image, terms})
 }
 
@@ -68,7 +65,7 @@ const maxSize = 1 << 16
 // Check returns an error for a relation that can be no statement, by the draft's section on the validation of instances: without
 // equations, parts or terms, with a number that nothing has, with a point or scalar that nothing uses, with the identity as a point or
 // as the image of an equation, or with a scalar that has no effect.
-func (r *Relation) Check() error {
+func (r *relation) Check() error {
 	if n := len(r.equations); n == 0 || n > maxSize || len(r.points) > maxSize || r.scalars > maxSize {
 		return fmt.Errorf("it has %d equations, %d points and %d scalars: want at least one equation, and at most %d of each", n, len(r.points), r.scalars, maxSize)
 	}
@@ -77,10 +74,10 @@ func (r *Relation) Check() error {
 			return fmt.Errorf("point %d is the identity", i)
 		}
 	}
-	if !r.points[0].Equal(Generator()) {
+	if !r.points[0].Equal(generator()) {
 		return errors.New("point 0 is not the generator")
 	}
-	used := newUse(r)
+	used := &use{r, make([]bool, len(r.points)), make([]bool, r.scalars)}
 	for i := range r.equations {
 		if err := used.equation(&r.equations[i]); err != nil {
 			return fmt.Errorf("equation %d: %w", i, err)
@@ -103,13 +100,9 @@ func (r *Relation) Check() error {
 
 // A use keeps which points and scalars equations use.
 type use struct {
-	relation *Relation
+	relation *relation
 	points   []bool
 	scalars  []bool // with an effect
-}
-
-func newUse(r *Relation) *use {
-	return &use{r, make([]bool, len(r.points)), make([]bool, r.scalars)}
 }
 
 func (u *use) equation(e *equation) error {
@@ -160,22 +153,22 @@ func (u *use) all() error {
 }
 
 // A combination is a sum of points of a relation, each once, times a factor.
-type combination []Part
+type combination []part
 
 // add adds a point, times a factor. In proofs, of one point there are many terms and of most few.
-func (c combination) add(point int, factor Scalar) combination {
+func (c combination) add(point int, factor scalar) combination {
 	for i := range c {
 		if c[i].Point == point {
 			c[i].Factor = c[i].Factor.Add(factor)
 			return c
 		}
 	}
-	return append(c, Part{Factor: factor, Point: point})
+	return append(c, part{Factor: factor, Point: point})
 }
 
 // isIdentity reports whether a combination comes to the identity.
-func (r *Relation) isIdentity(c combination) bool {
-	c = slices.DeleteFunc(c, func(p Part) bool { return p.Factor.IsZero() })
+func (r *relation) isIdentity(c combination) bool {
+	c = slices.DeleteFunc(c, func(p part) bool { return p.Factor.IsZero() })
 	if len(c) < 2 {
 		return len(c) == 0 // the order is a prime, so no multiple of a point is the identity
 	}
@@ -183,14 +176,14 @@ func (r *Relation) isIdentity(c combination) bool {
 }
 
 // total returns what a combination of public points and factors comes to.
-func (r *Relation) total(c combination) Point {
+func (r *relation) total(c combination) point {
 	sum := identity()
 	for _, p := range c {
 		switch {
-		case p.Factor == One:
+		case p.Factor == one:
 			sum = sum.Add(r.points[p.Point])
 		case p.Point == 0:
-			sum = sum.Add(MulGenerator(p.Factor))
+			sum = sum.Add(mulGenerator(p.Factor))
 		default:
 			sum = sum.Add(r.points[p.Point].Mul(p.Factor))
 		}
@@ -198,12 +191,9 @@ func (r *Relation) total(c combination) Point {
 	return sum
 }
 
-// image returns the sum of an equation's image.
-func (r *Relation) image(e *equation) Point { return r.total(e.image) }
-
 // commitment returns the sum of an equation's terms with these responses, less the challenge times its image: that is what the prover committed
 // to. All of it is public. It multiplies each point once.
-func (r *Relation) commitment(e *equation, responses []Scalar, challenge Scalar) Point {
+func (r *relation) commitment(e *equation, responses []scalar, challenge scalar) point {
 	var c combination
 	for _, t := range e.terms {
 		c = c.add(t.Point, times(responses[t.Scalar], t.Factor))
@@ -215,20 +205,20 @@ func (r *Relation) commitment(e *equation, responses []Scalar, challenge Scalar)
 	return r.total(c)
 }
 
-func times(s, factor Scalar) Scalar {
-	if factor == One {
+func times(s, factor scalar) scalar {
+	if factor == one {
 		return s
 	}
 	return s.Mul(factor)
 }
 
 // sum returns what an equation's terms come to with these scalars, in constant time.
-func (r *Relation) sum(e *equation, scalars []Scalar) Point {
+func (r *relation) sum(e *equation, scalars []scalar) point {
 	sum := identity()
 	for _, t := range e.terms {
 		s := times(scalars[t.Scalar], t.Factor)
 		if t.Point == 0 {
-			sum = sum.Add(MulGenerator(s))
+			sum = sum.Add(mulGenerator(s))
 		} else {
 			sum = sum.Add(r.points[t.Point].Mul(s))
 		}
@@ -237,7 +227,7 @@ func (r *Relation) sum(e *equation, scalars []Scalar) Point {
 }
 
 // Bytes writes the relation as the draft serialises instances: it is what the challenge is made from.
-func (r *Relation) Bytes() []byte {
+func (r *relation) Bytes() []byte {
 	b := binary.LittleEndian.AppendUint32(nil, uint32(len(r.equations)))
 	for _, e := range r.equations {
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(e.image)))
@@ -258,10 +248,10 @@ func (r *Relation) Bytes() []byte {
 	return b
 }
 
-// ScalarSize and PointSize are the sizes in bytes of a [Scalar], and of a [Point] as it is written.
+// scalarSize and pointSize are the sizes in bytes of a [scalar], and of a [point] as it is written.
 const (
-	ScalarSize = 32
-	PointSize  = 33
+	scalarSize = 32
+	pointSize  = 33
 )
 
 // order is that of the group: n, in big-endian bytes.
@@ -270,51 +260,51 @@ var order = []byte{
 	0xbc, 0xe6, 0xfa, 0xad, 0xa7, 0x17, 0x9e, 0x84, 0xf3, 0xb9, 0xca, 0xc2, 0xfc, 0x63, 0x25, 0x51,
 }
 
-// A Scalar is a number modulo the order n of the group: 32 bytes, big-endian, less than n. The zero value is 0.
-type Scalar [ScalarSize]byte
+// A scalar is a number modulo the order n of the group: 32 bytes, big-endian, less than n. The zero value is 0.
+type scalar [scalarSize]byte
 
-// ErrScalar is the error for 32 bytes that are no scalar, as the number is not less than the order of the group.
-var ErrScalar = errors.New("the number is not less than the order of P-256")
+// errScalar is the error for 32 bytes that are no scalar, as the number is not less than the order of the group.
+var errScalar = errors.New("the number is not less than the order of P-256")
 
-// ErrPoint is the error for bytes that are no point in the one form.
-var ErrPoint = errors.New("these are not the 33 bytes of a compressed point of P-256")
+// errPoint is the error for bytes that are no point in the one form.
+var errPoint = errors.New("these are not the 33 bytes of a compressed point of P-256")
 
-// ScalarOf returns a small number as a scalar.
-func ScalarOf(n uint64) (s Scalar) {
+// smallScalar returns a small number as a scalar.
+func smallScalar(n uint64) (s scalar) {
 	for i := range 8 {
-		s[ScalarSize-1-i] = byte(n >> (8 * i))
+		s[scalarSize-1-i] = byte(n >> (8 * i))
 	}
 	return s
 }
 
 // Negate returns −s.
-func (s Scalar) Negate() Scalar { return Scalar{}.Sub(s) }
+func (s scalar) Negate() scalar { return scalar{}.Sub(s) }
 
 // IsZero reports whether s is 0, in constant time.
-func (s Scalar) IsZero() bool { return subtle.ConstantTimeCompare(s[:], make([]byte, ScalarSize)) == 1 }
+func (s scalar) IsZero() bool { return subtle.ConstantTimeCompare(s[:], make([]byte, scalarSize)) == 1 }
 
 // Uint64 returns a scalar below 2⁶⁴ as a number, and whether it is one.
-func (s Scalar) Uint64() (n uint64, small bool) {
+func (s scalar) Uint64() (n uint64, small bool) {
 	var above byte
-	for _, b := range s[:ScalarSize-8] {
+	for _, b := range s[:scalarSize-8] {
 		above |= b
 	}
-	return binary.BigEndian.Uint64(s[ScalarSize-8:]), above == 0
+	return binary.BigEndian.Uint64(s[scalarSize-8:]), above == 0
 }
 
-// ErrFalse is the error of [Verify] for a proof that has the right form and does not hold.
-var ErrFalse = errors.New("the proof does not hold")
+// errNotShown is the error of [verifyRelation] for a proof that has the right form and does not hold.
+var errNotShown = errors.New("the proof does not hold")
 
-// ErrWitness is the error of [Prove] for scalars with which the relation does not hold.
-var ErrWitness = errors.New("the relation does not hold with these scalars")
+// errWitness is the error of [Prove] for scalars with which the relation does not hold.
+var errWitness = errors.New("the relation does not hold with these scalars")
 
 // Size returns how many bytes a proof of the relation has.
-func (r *Relation) Size() int { return ScalarSize * (1 + r.scalars) }
+func (r *relation) Size() int { return scalarSize * (1 + r.scalars) }
 
 // Prove makes a proof that the caller knows the scalars of a relation. It is bound to the tag and to the relation, and its verifier needs
-// both. The 64 bytes that it reads from random should be from crypto/rand. Its errors are those of [Relation.Check], of reading random,
-// and [ErrWitness].
-func Prove(tag string, r *Relation, scalars []Scalar, random io.Reader) ([]byte, error) {
+// both. The 64 bytes that it reads from random should be from crypto/rand. Its errors are those of [relation.Check], of reading random,
+// and [errWitness].
+func proveRelation(tag string, r *relation, scalars []scalar, random io.Reader) ([]byte, error) {
 	if err := r.Check(); err != nil {
 		return nil, fmt.Errorf("making a proof: %w", err)
 	}
@@ -322,15 +312,15 @@ func Prove(tag string, r *Relation, scalars []Scalar, random io.Reader) ([]byte,
 		return nil, fmt.Errorf("making a proof: %d scalars for a relation with %d", len(scalars), r.scalars)
 	}
 	for i := range r.equations {
-		if e := &r.equations[i]; !r.image(e).Equal(r.sum(e, scalars)) {
-			return nil, fmt.Errorf("making a proof: %w: equation %d", ErrWitness, i)
+		if e := &r.equations[i]; !r.total(e.image).Equal(r.sum(e, scalars)) {
+			return nil, fmt.Errorf("making a proof: %w: equation %d", errWitness, i)
 		}
 	}
 	nonces, err := makeNonces(tag, r, scalars, random)
 	if err != nil {
 		return nil, fmt.Errorf("making a proof: %w", err)
 	}
-	commitments := make([]Point, len(r.equations))
+	commitments := make([]point, len(r.equations))
 	for i := range r.equations {
 		commitments[i] = r.sum(&r.equations[i], nonces)
 	}
@@ -338,7 +328,7 @@ func Prove(tag string, r *Relation, scalars []Scalar, random io.Reader) ([]byte,
 }
 
 // respond makes the proof from its commitments.
-func respond(tag string, r *Relation, scalars, nonces []Scalar, commitments []Point) []byte {
+func respond(tag string, r *relation, scalars, nonces []scalar, commitments []point) []byte {
 	c := challenge(tag, r, commitments)
 	proof := append(make([]byte, 0, r.Size()), c[:]...)
 	for i, s := range scalars {
@@ -349,7 +339,7 @@ func respond(tag string, r *Relation, scalars, nonces []Scalar, commitments []Po
 }
 
 // makeNonces draws a nonce for each scalar. They depend on the randomness, the scalars and all that is proved.
-func makeNonces(tag string, r *Relation, scalars []Scalar, random io.Reader) ([]Scalar, error) {
+func makeNonces(tag string, r *relation, scalars []scalar, random io.Reader) ([]scalar, error) {
 	var fresh [64]byte
 	if _, err := io.ReadFull(random, fresh[:]); err != nil {
 		return nil, fmt.Errorf("reading randomness: %w", err)
@@ -362,42 +352,42 @@ func makeNonces(tag string, r *Relation, scalars []Scalar, random io.Reader) ([]
 		h.Write(s[:])
 	}
 	h.Write(r.Bytes())
-	nonces := make([]Scalar, len(scalars))
+	nonces := make([]scalar, len(scalars))
 	for i := range nonces {
 		var wide [48]byte
 		h.Read(wide[:])
-		nonces[i] = ReduceScalar(wide)
+		nonces[i] = reduceScalar(wide)
 	}
 	return nonces, nil
 }
 
-// Verify checks a proof. Its error is [ErrFalse] for a proof of the right form that does not hold, and says what is wrong with the form otherwise;
-// it is that of [Relation.Check] for a relation of which nothing can be proved.
-func Verify(tag string, r *Relation, proof []byte) error {
+// verifyRelation checks a proof. Its error is [errNotShown] for a proof of the right form that does not hold, and says what is wrong with the form otherwise;
+// it is that of [relation.Check] for a relation of which nothing can be proved.
+func verifyRelation(tag string, r *relation, proof []byte) error {
 	if err := r.Check(); err != nil {
 		return fmt.Errorf("checking a proof: %w", err)
 	}
 	if len(proof) != r.Size() {
 		return fmt.Errorf("checking a proof: it has %d bytes, want %d", len(proof), r.Size())
 	}
-	numbers := make([]Scalar, 1+r.scalars)
+	numbers := make([]scalar, 1+r.scalars)
 	for i := range numbers {
 		var err error
-		if numbers[i], err = ParseScalar(proof[ScalarSize*i : ScalarSize*(i+1)]); err != nil {
+		if numbers[i], err = parseScalar(proof[scalarSize*i : scalarSize*(i+1)]); err != nil {
 			return fmt.Errorf("checking a proof: number %d: %w", i, err)
 		}
 	}
 	c, responses := numbers[0], numbers[1:]
-	commitments := make([]Point, len(r.equations))
+	commitments := make([]point, len(r.equations))
 	for i := range r.equations {
 		commitments[i] = r.commitment(&r.equations[i], responses, c)
 		if commitments[i].IsIdentity() {
-			return fmt.Errorf("checking a proof: %w: the commitment of equation %d is the identity", ErrFalse, i)
+			return fmt.Errorf("checking a proof: %w: the commitment of equation %d is the identity", errNotShown, i)
 		}
 	}
 	expected := challenge(tag, r, commitments)
 	if subtle.ConstantTimeCompare(c[:], expected[:]) != 1 {
-		return fmt.Errorf("checking a proof: %w", ErrFalse)
+		return fmt.Errorf("checking a proof: %w", errNotShown)
 	}
 	return nil
 }
@@ -423,7 +413,7 @@ func sessionID(tag string) (id [32]byte) {
 }
 
 // challenge hashes all that the proof is about.
-func challenge(tag string, r *Relation, commitments []Point) Scalar {
+func challenge(tag string, r *relation, commitments []point) scalar {
 	s := sponge(sessionID(tag))
 	s.Write(r.Bytes())
 	for _, p := range commitments {
@@ -433,7 +423,7 @@ func challenge(tag string, r *Relation, commitments []Point) Scalar {
 }
 
 // squeezeScalar reads 48 bytes, a little-endian number, modulo n.
-func squeezeScalar(s io.Reader) Scalar {
+func squeezeScalar(s io.Reader) scalar {
 	var wide [48]byte
 	if _, err := io.ReadFull(s, wide[:]); err != nil {
 		panic(err) // a sponge does not end
@@ -441,5 +431,5 @@ func squeezeScalar(s io.Reader) Scalar {
 	for i, j := 0, len(wide)-1; i < j; i, j = i+1, j-1 {
 		wide[i], wide[j] = wide[j], wide[i]
 	}
-	return ReduceScalar(wide)
+	return reduceScalar(wide)
 }

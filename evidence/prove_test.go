@@ -1,4 +1,4 @@
-package proving_test
+package evidence_test
 
 import (
 	"crypto/ed25519"
@@ -12,29 +12,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/property"
-	"jurat/property/proving"
 	"jurat/verify"
 )
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
 
 // sealed returns a record with these members of metadata, which are provable.
 func sealed(t *testing.T, metadata string, kinds map[string]property.Kind) *evidence.Record {
 	t.Helper()
-	draft := must(evidence.ParseDraft([]byte(`{"agent_id":"shop","request_id":"r-1","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1",
-		"prompt":"p","response":"r","parameters":{},"metadata":` + metadata + `}`)))
-	_, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return must(draft.Seal(evidence.Sealing{Signers: []evidence.Signer{must(evidence.NewSigner(private, nil))}, Time: time.Now(),
-		RecordID: must(evidence.NewRecordID(time.Now(), nil)), Provable: kinds}))
+	draft := must.Get(evidence.ParseDraft([]byte(`{"agent_id":"shop","request_id":"r-1","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1",
+		"prompt":"p","response":"r","parameters":{},"metadata":` + metadata + `}`)))(t)
+	private := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	return must.Get(draft.Seal(evidence.Sealing{Signers: []evidence.Signer{must.Get(evidence.NewSigner(private, nil))(t)}, Time: time.Now(),
+		RecordID: must.Get(evidence.NewRecordID(time.Now(), nil))(t), Provable: kinds}))(t)
 }
 
 // TestParse: what people write becomes the statement that programs write, and what cannot be read says so.
@@ -59,7 +49,7 @@ func TestParse(t *testing.T) {
 		{property.AgeAtLeast, property.Date, "x@2026-11-23", "want YEARS@DATE"},
 		{"sum", property.Integer, "5", "unknown form"},
 	} {
-		got, err := proving.Parse(c.form, c.kind, c.text)
+		got, err := evidence.ParseProperty(c.form, c.kind, c.text)
 		if err != nil {
 			if strings.HasPrefix(c.want, "{") || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s %q: %v, want %s", c.form, c.text, err, c.want)
@@ -81,12 +71,12 @@ func TestParse(t *testing.T) {
 // TestAdd: a record carries no more than a verifier checks, and is left as it was when a proof does not fit.
 func TestAdd(t *testing.T) {
 	r := sealed(t, `{"n":5}`, map[string]property.Kind{"/metadata/n": property.Integer})
-	s := must(proving.Parse(property.Range, property.Integer, "4..7"))
+	s := must.Get(evidence.ParseProperty(property.Range, property.Integer, "4..7"))(t)
 	for n := 0; ; n++ {
 		s.Audience = strings.Repeat("x", n)
-		proof := must(proving.Prove(s, proving.Member{Record: r, Pointer: "/metadata/n"}, rand.Reader))
+		proof := must.Get((&evidence.Member{Record: r, Pointer: "/metadata/n"}).Prove(s, rand.Reader))(t)
 		before := slices.Clone(r.Properties)
-		err := proving.Add(r, proof)
+		err := r.AddProof(proof)
 		if err == nil {
 			continue
 		}
@@ -98,8 +88,8 @@ func TestAdd(t *testing.T) {
 	if found := verify.Record(r, verify.Options{}); len(found.Properties) != evidence.MaxProperties || found.Of(verify.Property).Status != verify.Proved {
 		t.Errorf("%d are shown; %+v", len(found.Properties), found.Of(verify.Property))
 	}
-	large := &evidence.PropertyProof{Statement: []byte(`{}`), Proof: make([]byte, verify.MaxProofs)}
-	if err := proving.Add(sealed(t, `{"n":5}`, nil), large); err == nil || !strings.Contains(err.Error(), "verifiers check at most") {
+	large := &evidence.PropertyProof{Statement: []byte(`{}`), Proof: make([]byte, evidence.MaxProofs)}
+	if err := sealed(t, `{"n":5}`, nil).AddProof(large); err == nil || !strings.Contains(err.Error(), "verifiers check at most") {
 		t.Errorf("a proof that no verifier checks: %v", err)
 	}
 }
@@ -107,7 +97,5 @@ func TestAdd(t *testing.T) {
 // decode adds members to a statement.
 func decode(t *testing.T, text string, s *property.Statement) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), s))
 }
