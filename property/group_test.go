@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -254,6 +256,47 @@ func TestPublishedSponge(t *testing.T) {
 	}
 	if done < 8 {
 		t.Errorf("%d vectors were used", done)
+	}
+}
+
+// TestRelationsThatSayNothing breaks each rule of relations, and gives a proof whose commitment is the identity.
+func TestRelationsThatSayNothing(t *testing.T) {
+	good := func() *relation {
+		r := newRelation()
+		r.Equate([]part{{one, r.Point(mulGenerator(smallScalar(7)))}}, term{r.Scalar(), one, 0})
+		return r
+	}
+	must.Do(t, good().Check())
+	for _, rule := range []struct {
+		says  string
+		lacks func(r *relation, e *equation)
+	}{
+		{"at least one equation", func(r *relation, e *equation) { r.equations = nil }},
+		{"0 is not the generator", func(r *relation, e *equation) { r.points[0] = r.points[1] }},
+		{"point 1 is the identity", func(r *relation, e *equation) { r.points[1] = identity() }},
+		{"nothing uses point 2", func(r *relation, e *equation) { r.Point(generator()) }},
+		{"scalar 1 has no effect", func(r *relation, e *equation) { r.Scalar() }},
+		{"0 parts and 1 terms", func(r *relation, e *equation) { e.image = nil }},
+		{"1 parts and 0 terms", func(r *relation, e *equation) { e.terms = nil }},
+		{"no scalar -1", func(r *relation, e *equation) { e.terms[0].Scalar = -1 }},
+		{"no scalar 1", func(r *relation, e *equation) { e.terms[0].Scalar = 1 }},
+		{"no point -1", func(r *relation, e *equation) { e.image[0].Point = -1 }},
+		{"no point 2", func(r *relation, e *equation) { e.terms[0].Point = 2 }},
+		{"scalar 0 has no effect", func(r *relation, e *equation) { e.terms[0].Factor = scalar{} }},
+		{"its image is the identity", func(r *relation, e *equation) { e.image[0].Factor = scalar{} }},
+	} {
+		r := good()
+		rule.lacks(r, &r.equations[0])
+		if err := r.Check(); err == nil || !strings.Contains(err.Error(), rule.says) {
+			t.Errorf("%v, want %s", err, rule.says)
+		}
+	}
+	if _, err := proveRelation("a tag", good(), nil, zeros{}); err == nil || !strings.Contains(err.Error(), "0 scalars") {
+		t.Errorf("without its scalars: %v", err)
+	}
+	c, response := smallScalar(1), smallScalar(7)
+	if err := verifyRelation("a tag", good(), slices.Concat(c[:], response[:])); !errors.Is(err, errNotShown) || !strings.Contains(err.Error(), "identity") {
+		t.Errorf("7·G − 1·(7·G): %v", err)
 	}
 }
 

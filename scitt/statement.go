@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/cbor"
+	"jurat/internal/fault"
 	"jurat/internal/sigkey"
 )
 
@@ -58,18 +59,11 @@ type Statement struct {
 
 // Parse reads a Signed Statement or a Transparent Statement. It refuses CBOR that two readers could read differently, and a payload
 // that is not there.
-func Parse(file []byte) (*Statement, error) {
+func Parse(file []byte) (s *Statement, err error) {
+	defer fault.While(&err, "opening statement")
 	if len(file) > MaxFile {
-		return nil, fmt.Errorf("opening statement: longer than %d MiB", MaxFile>>20)
+		return nil, fmt.Errorf("longer than %d MiB", MaxFile>>20)
 	}
-	s, err := parse(file)
-	if err != nil {
-		return nil, fmt.Errorf("opening statement: %w", err)
-	}
-	return s, nil
-}
-
-func parse(file []byte) (*Statement, error) {
 	m, err := parseSign1(file)
 	if err != nil {
 		return nil, err
@@ -77,7 +71,7 @@ func parse(file []byte) (*Statement, error) {
 	if m.detached {
 		return nil, errors.New("its payload is not in it (detached): put the payload into the statement")
 	}
-	s := &Statement{message: m, KeyID: m.keyID(), Payload: m.payload}
+	s = &Statement{message: m, KeyID: m.keyID(), Payload: m.payload}
 	s.chain = readChain(m.protected)
 	s.about, _ = m.protected.Get(labelAbout)
 	value, _ := m.unprotected.Get(labelRecord)
@@ -139,20 +133,12 @@ var ErrNoRecord = errors.New("the record is not in it")
 
 // Record returns the record that the statement was made of. It returns an error unless the statement is the one that Sign makes of this
 // record for its issuer, apart from the signature and the receipts. The error has ErrNoRecord in its chain if the record is missing.
-func (s *Statement) Record() (*evidence.Record, error) {
-	r, err := s.openRecord()
-	if err != nil {
-		return nil, fmt.Errorf("opening statement: %w", err)
-	}
-	return r, nil
-}
-
-func (s *Statement) openRecord() (*evidence.Record, error) {
+func (s *Statement) Record() (r *evidence.Record, err error) {
+	defer fault.While(&err, "opening statement")
 	if s.record == nil {
 		return nil, fmt.Errorf("%w (header parameter %d)", ErrNoRecord, labelRecord)
 	}
-	r, err := evidence.Open(s.record)
-	if err != nil {
+	if r, err = evidence.Open(s.record); err != nil {
 		return nil, fmt.Errorf("%w (header parameter %d): %w", ErrNoRecord, labelRecord, err)
 	}
 	switch {

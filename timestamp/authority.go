@@ -16,6 +16,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"jurat/internal/fault"
 )
 
 // builtInPolicy is the policy of the built-in authority: the time is that of the operator's own clock, which no other
@@ -142,14 +144,7 @@ func (a *Authority) Certificates() []*x509.Certificate { return slices.Clone(a.c
 // party has measured the operator's clock. It returns ErrPolicy if the request asks for another policy, ErrValidity
 // if the clock is outside the certificate's validity, and the errors of the key and of the source of randomness.
 func (a *Authority) Issue(r *Request) (token []byte, err error) {
-	token, err = a.issue(r)
-	if err != nil {
-		return nil, fmt.Errorf("issuing time stamp: %w", err)
-	}
-	return token, nil
-}
-
-func (a *Authority) issue(r *Request) ([]byte, error) {
+	defer fault.While(&err, "issuing time stamp")
 	if !unset(r.Policy) && !r.Policy.Equal(a.policy) {
 		return nil, ErrPolicy
 	}

@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
+
+	"jurat/internal/fault"
 )
 
 // MaxRequestSize is the largest request in bytes. One with nonce and policy takes about a hundred.
@@ -60,14 +62,8 @@ const (
 	statusGrantedWithMods = 1
 )
 
-// statusName returns the name of a PKIStatus in RFC 3161, 2.4.2.
-func statusName(status int) string {
-	names := [...]string{"granted", "grantedWithMods", "rejection", "waiting", "revocationWarning", "revocationNotification"}
-	if status < 0 || status >= len(names) {
-		return ""
-	}
-	return names[status]
-}
+// statuses are the names of PKIStatus (RFC 3161, 2.4.2).
+var statuses = []string{"granted", "grantedWithMods", "rejection", "waiting", "revocationWarning", "revocationNotification"}
 
 // failures are the named bits of PKIFailureInfo (RFC 3161, 2.4.2).
 var failures = map[int]string{0: "badAlg", 2: "badRequest", 5: "badDataFormat", 14: "timeNotAvailable", 15: "unacceptedPolicy",
@@ -76,14 +72,7 @@ var failures = map[int]string{0: "badAlg", 2: "badRequest", 5: "badDataFormat", 
 // ParseResponse reads a TimeStampResp and returns the bytes of its token, for Parse. It returns a *StatusError if the
 // authority refused, and ErrMalformed if the response is not strict DER, grants without a token, or refuses with one.
 func ParseResponse(der []byte) (token []byte, err error) {
-	token, err = parseResponse(der)
-	if err != nil {
-		return nil, fmt.Errorf("parsing time stamp response: %w", err)
-	}
-	return token, nil
-}
-
-func parseResponse(der []byte) ([]byte, error) {
+	defer fault.While(&err, "parsing time stamp response")
 	d, s := decode(der, MaxResponseSize, "time stamp response")
 	response := d.read(&s, asn1.SEQUENCE, "time stamp response")
 	d.end(s, "time stamp response")
@@ -91,9 +80,9 @@ func parseResponse(der []byte) ([]byte, error) {
 	info := d.read(&response, asn1.SEQUENCE, "status information")
 	status := d.statusInfo(info)
 	at := response
-	var token cryptobyte.String
+	var found cryptobyte.String
 	if d.more(response) {
-		token = d.element(&response, asn1.SEQUENCE, "token")
+		found = d.element(&response, asn1.SEQUENCE, "token")
 	}
 	d.end(response, "token")
 	if d.err != nil {
@@ -104,13 +93,13 @@ func parseResponse(der []byte) ([]byte, error) {
 	// "When the status contains the value zero or one, a TimeStampToken MUST be
 	// present. When status contains a value other than zero or one, a
 	// TimeStampToken MUST NOT be present" (RFC 3161, 2.4.2).
-	case granted && token == nil:
+	case granted && found == nil:
 		d.fail(at, "granted without a token")
-	case !granted && token != nil:
+	case !granted && found != nil:
 		d.fail(at, "refused with a token")
 	case granted && len(status.Failures) > 0:
 		d.fail(info, "granted with a failure")
-	case granted && len(token) > MaxTokenSize:
+	case granted && len(found) > MaxTokenSize:
 		d.fail(at, "token is larger than accepted")
 	case !granted:
 		d.failWith(status)
@@ -118,7 +107,7 @@ func parseResponse(der []byte) ([]byte, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	return token, nil
+	return found, nil
 }
 
 // statusInfo reads the contents of PKIStatusInfo (RFC 3161, 2.4.2).
@@ -243,8 +232,8 @@ type StatusError struct {
 
 func (e *StatusError) Error() string {
 	s := fmt.Sprintf("authority refused: status %d", e.Status)
-	if name := statusName(e.Status); name != "" {
-		s += " (" + name + ")"
+	if e.Status >= 0 && e.Status < len(statuses) {
+		s += " (" + statuses[e.Status] + ")"
 	}
 	if len(e.Failures) > 0 {
 		s += ": " + strings.Join(e.Failures, ", ")

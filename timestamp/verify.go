@@ -19,6 +19,7 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
 
+	"jurat/internal/fault"
 	"jurat/internal/sigkey"
 )
 
@@ -37,15 +38,8 @@ type Options struct {
 
 // Verify checks the token fully, as the package documentation lists, and returns what it states: its authority saw
 // imprint, a SHA-256, at its time. The error is that of the first failed check.
-func (u *Unverified) Verify(imprint [sha256.Size]byte, opts Options) (*Token, error) {
-	token, err := u.verify(imprint, opts)
-	if err != nil {
-		return nil, fmt.Errorf("verifying time stamp token: %w", err)
-	}
-	return token, nil
-}
-
-func (u *Unverified) verify(imprint [sha256.Size]byte, opts Options) (*Token, error) {
+func (u *Unverified) Verify(imprint [sha256.Size]byte, opts Options) (token *Token, err error) {
+	defer fault.While(&err, "verifying time stamp token")
 	if err := u.checkInfo(imprint, opts); err != nil {
 		return nil, err
 	}

@@ -82,36 +82,6 @@ const (
 	PartLog  Part = "log"
 )
 
-// Facts are what verification found, from which Rate makes the Basis.
-type Facts struct {
-	Signed  bool // content and authentication are proved; of a checkpoint: its log signed it
-	Proved  bool // all that counts by default is proved, and nothing is refuted
-	Keys    Keys
-	Time    Clock
-	Log     Log
-	Parties []Party
-	OwnWord bool // an answer rests on the operator's clock alone, beside an independent one that proves less
-	LogOnly bool // it is a checkpoint, which has no signers and times
-}
-
-// Rate returns the basis: the parts, and the highest level that they reach.
-func Rate(f Facts) *Basis {
-	b := &Basis{Keys: f.Keys, Time: f.Time, Log: f.Log, Parties: f.Parties}
-	independent := f.LogOnly || b.Keys.atLeast(KeysByCA) && b.Time.atLeast(IndependentClock) && !f.OwnWord
-	switch {
-	case !f.Signed:
-	case !f.Proved:
-		b.Level = LevelSigned
-	case !independent || !b.Log.seen():
-		b.Level = LevelOperator
-	case f.LogOnly || b.Time != QualifiedClock:
-		b.Level = LevelIndependent
-	default:
-		b.Level = LevelQualified
-	}
-	return b
-}
-
 // AddParty keeps the list sorted, with each party once.
 func AddParty(list []Party, p Party) []Party {
 	order := func(a, b Party) int {
@@ -376,16 +346,27 @@ func (c *check) rate(r *Report) {
 		return
 	}
 	isProved := func(g Guarantee) bool { return !c.applies(g) || r.Of(g).Status == Proved }
-	f := Facts{LogOnly: c.kind == OneCheckpoint, Log: c.basisOfLog(r)}
-	f.OwnWord = len(c.ownWord) > 0
-	f.Signed = isProved(Content) && isProved(Authentication) && (!f.LogOnly || isProved(Order))
-	f.Proved = !slices.ContainsFunc(Required(c.kind), func(g Guarantee) bool { return !isProved(g) }) &&
-		!slices.ContainsFunc(r.Guarantees, func(f Finding) bool { return f.Status == Refuted })
-	if f.Signed && !f.LogOnly {
-		f.Keys, f.Parties, f.Time = c.basisOfKeys(r), c.parties, c.basisOfTime(r)
+	b, logOnly := &Basis{Log: c.basisOfLog(r)}, c.kind == OneCheckpoint // which has no signers and times
+	signed := isProved(Content) && isProved(Authentication) && (!logOnly || isProved(Order))
+	if signed && !logOnly {
+		b.Keys, b.Parties, b.Time = c.basisOfKeys(r), c.parties, c.basisOfTime(r)
 	}
-	r.Basis = Rate(f)
-	if r.Basis.Unmet = c.options.Need.Unmet(r.Basis, f.LogOnly); len(r.Basis.Unmet) > 0 && r.Outcome == Proved {
+	proved := !slices.ContainsFunc(Required(c.kind), func(g Guarantee) bool { return !isProved(g) }) &&
+		!slices.ContainsFunc(r.Guarantees, func(f Finding) bool { return f.Status == Refuted })
+	independent := logOnly || b.Keys.atLeast(KeysByCA) && b.Time.atLeast(IndependentClock) && len(c.ownWord) == 0
+	switch {
+	case !signed:
+	case !proved:
+		b.Level = LevelSigned
+	case !independent || !b.Log.seen():
+		b.Level = LevelOperator
+	case b.Time != QualifiedClock:
+		b.Level = LevelIndependent
+	default:
+		b.Level = LevelQualified
+	}
+	r.Basis = b
+	if b.Unmet = c.options.Need.Unmet(b, logOnly); len(b.Unmet) > 0 && r.Outcome == Proved {
 		r.Outcome = NotProved
 	}
 }

@@ -388,12 +388,11 @@ type census struct {
 
 // A Chain compares the entries of a chain with the records of it in a file.
 type chainCount struct {
+	tagCount
 	ID      string
-	Entries int64    // number of the chain's entries in the log
 	Missing []string // chain_seq of the first entries that the file lacks
 	Lacks   int64    // how many entries the file lacks
 	Later   int64    // how many of them the log added after the file's checkpoint
-	Wrong   string   // where the log's count is wrong; "": nowhere
 
 	here map[evidence.Digest]bool // payloads of the chain's records in the file
 }
@@ -462,9 +461,7 @@ func (t *tagCount) take(seq int64, thing string) {
 }
 
 func (n *chainCount) take(e *evidence.Entry, later bool) {
-	if n.Entries++; e.ChainSeq != n.Entries && n.Wrong == "" {
-		n.Wrong = fmt.Sprintf("as record %d the one that is number %d in it", e.ChainSeq, n.Entries)
-	}
+	n.tagCount.take(e.ChainSeq, "record")
 	if n.here[e.Payload] {
 		return
 	}

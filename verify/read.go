@@ -108,10 +108,10 @@ func one(file []byte, o Options) (*Report, error) {
 	if evidence.IsBundle(file) {
 		_, err = evidence.ReadBundle(bytes.NewReader(file)) // fails: file is no bundle
 	}
-	seen := new(sight)
+	seen := &sight{seen: map[string]bool{}}
 	seen.Look(file)
 	if !evidence.IsBundle(file) { // a record can mention bundles
-		seen.seen[bundleName] = false
+		seen.seen[evidence.BundleFormat] = false
 	}
 	return damagedFile(seen, err, evidence.BeginsAsRecord(file), o)
 }
@@ -126,7 +126,7 @@ func mendedNote(file []byte) []byte {
 
 // bundleFrom checks a bundle, or finds out what else the file is.
 func bundleFrom(file io.Reader, o Options) (*Report, error) {
-	seen := &sight{from: file}
+	seen := &sight{from: file, seen: map[string]bool{}}
 	bundle, err := evidence.ReadBundle(seen.Reader())
 	var r *Report
 	if err == nil {
@@ -178,11 +178,11 @@ func readBundle(bundle *evidence.BundleReader, o Options) (*Report, error) {
 	return c.bundle(), nil
 }
 
-// damaged returns the report on a file that is ours and cannot be opened. If the file begins as a record and is not one,
+// damagedFile returns the report on a file that is ours and cannot be opened. If the file begins as a record and is not one,
 // its error says what is wrong.
 func damagedFile(s *sight, err error, begins bool, o Options) (*Report, error) {
 	found := 0
-	for _, mark := range []mark{bundleFormat, recordSchema, someSignatures, someTimestamps, someRecords} {
+	for _, mark := range telling {
 		if s.seen[mark] {
 			found++
 		}
@@ -192,11 +192,11 @@ func damagedFile(s *sight, err error, begins bool, o Options) (*Report, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNotOurs, err)
 	case found < 2:
 		return nil, ErrNotOurs
-	case !s.seen[bundleName]:
+	case !s.seen[evidence.BundleFormat]:
 		return damaged(OneRecord, "", o, err), nil
 	}
 	kind := ManyRecords
-	if s.seen[aSubmission] || s.seen[aClosing] {
+	if s.seen[string(evidence.Submission)] || s.seen[string(evidence.TrialClosing)] {
 		kind = Trial
 	}
 	var in *evidence.RecordError
@@ -211,37 +211,16 @@ type sight struct {
 	from io.Reader
 	Err  error  // of reading
 	tail []byte // the end of the previous chunk
-	seen [markCount]bool
+	seen map[string]bool
 
 	buffer []byte
 }
 
-// A mark is a text that tells the kind of a file.
-type mark int
-
-// The marks are the texts that only record and bundle files have together, and those that tell the kind of bundle.
-const (
-	bundleName mark = iota
-	bundleFormat
-	recordSchema
-	someSignatures
-	someTimestamps
-	someRecords
-	aSubmission
-	aClosing
-	markCount
+// telling are the texts that only record and bundle files have together. marks are these and those that tell the kind of bundle.
+var (
+	telling = []string{`"format":"` + evidence.BundleFormat + `"`, `"schema":"` + evidence.Schema + `"`, `"signatures":[`, `"timestamps":[`, `"records":[`}
+	marks   = append([]string{evidence.BundleFormat, string(evidence.Submission), string(evidence.TrialClosing)}, telling...)
 )
-
-var marks = [markCount][]byte{
-	bundleName:     []byte(evidence.BundleFormat),
-	bundleFormat:   []byte(`"format":"` + evidence.BundleFormat + `"`),
-	recordSchema:   []byte(`"schema":"` + evidence.Schema + `"`),
-	someSignatures: []byte(`"signatures":[`),
-	someTimestamps: []byte(`"timestamps":[`),
-	someRecords:    []byte(`"records":[`),
-	aSubmission:    []byte(evidence.Submission),
-	aClosing:       []byte(evidence.TrialClosing),
-}
 
 const longestMark = 64
 
@@ -267,25 +246,23 @@ func (s *sight) Read(p []byte) (int, error) {
 
 // Look takes in a part of the file. It ignores white space, which JSON allows around these names and values.
 func (s *sight) Look(chunk []byte) {
-	chunk = s.withoutSpace(chunk)
-	seam := append(s.tail, chunk[:min(len(chunk), longestMark)]...)
-	for i, mark := range marks {
-		s.seen[i] = s.seen[i] || bytes.Contains(seam, mark) || bytes.Contains(chunk, mark)
-	}
-	if len(chunk) < longestMark {
-		chunk = seam
-	}
-	s.tail = bytes.Clone(chunk[max(0, len(chunk)-longestMark):])
-}
-
-func (s *sight) withoutSpace(chunk []byte) []byte {
 	s.buffer = s.buffer[:0]
 	for _, c := range chunk {
 		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
 			s.buffer = append(s.buffer, c)
 		}
 	}
-	return s.buffer
+	chunk = s.buffer
+	seam := append(s.tail, chunk[:min(len(chunk), longestMark)]...)
+	for _, mark := range marks {
+		if !s.seen[mark] && (bytes.Contains(seam, []byte(mark)) || bytes.Contains(chunk, []byte(mark))) {
+			s.seen[mark] = true
+		}
+	}
+	if len(chunk) < longestMark {
+		chunk = seam
+	}
+	s.tail = bytes.Clone(chunk[max(0, len(chunk)-longestMark):])
 }
 
 // Inputs are what the reader brings, because none of it may come from the verified file. The zero Inputs bring

@@ -312,7 +312,7 @@ func TestFileThatIsNotOurs(t *testing.T) {
 	}
 }
 
-// TestAnswers: the index gives the same answers as the report.
+// TestAnswers: the answer for a record is the worst finding about it or about all records, and the first of these.
 func TestAnswers(t *testing.T) {
 	f := func(g verify.Guarantee, s verify.Status, record, reason string) verify.Finding {
 		return verify.Finding{Guarantee: g, Status: s, Record: record, Reason: reason}
@@ -323,15 +323,20 @@ func TestAnswers(t *testing.T) {
 			f(verify.Authentication, verify.Refuted, "a", "4"), f(verify.Content, verify.NotProved, "b", "5")},
 		Times: []trust.TimeOf{{Record: "a", ProvedTime: trust.ProvedTime{Authority: "x"}}, {Record: "a", ProvedTime: trust.ProvedTime{Authority: "y"}}},
 	}
-	answers := r.Answers()
-	for _, record := range []string{"a", "b", "c", ""} {
-		for _, g := range verify.Guarantees() {
-			if diff := cmp.Diff(r.For(g, record), answers.For(g, record)); diff != "" {
-				t.Errorf("%s of %q: %s", g, record, diff)
-			}
+	for _, tt := range []struct {
+		record string
+		want   verify.Finding
+	}{
+		{"a", f(verify.Content, verify.Proved, "a", "")}, {"b", r.Details[0]}, {"c", f(verify.Content, verify.Proved, "c", "")}, {"", f(verify.Content, verify.Proved, "", "")},
+		{"a", r.Details[2]}, {"b", r.Details[2]}, {"", r.Details[2]},
+		{"a", r.Guarantees[2]}, {"a", r.Guarantees[3]}, {"a", f(verify.Verdict, verify.NotProved, "", "not asked")},
+	} {
+		if diff := cmp.Diff(tt.want, r.For(tt.want.Guarantee, tt.record)); diff != "" {
+			t.Errorf("%s of %q: %s", tt.want.Guarantee, tt.record, diff)
 		}
-		want, wantOK := r.TimeOf(record)
-		if got, ok := answers.TimeOf(record); ok != wantOK || !cmp.Equal(got, want) {
+	}
+	for record, want := range map[string]string{"a": "x", "b": "", "": ""} {
+		if got, ok := r.TimeOf(record); ok != (want != "") || got.Authority != want {
 			t.Errorf("the time of %q: %+v, %v", record, got, ok)
 		}
 	}

@@ -271,35 +271,11 @@ func (r *Report) OpenAlone(require ...Guarantee) bool {
 }
 
 // TimeOf returns the proved time of a record, and false if there is none.
-func (r *Report) TimeOf(recordID string) (trust.TimeOf, bool) {
-	i := slices.IndexFunc(r.Times, func(t trust.TimeOf) bool { return t.Record == recordID })
-	if i < 0 {
-		return trust.TimeOf{}, false
-	}
-	return r.Times[i], true
-}
+func (r *Report) TimeOf(recordID string) (trust.TimeOf, bool) { return r.Answers().TimeOf(recordID) }
 
 // For returns the answer for one record: the worst finding about it or about all records. A guarantee that was not
 // checked is NotProved.
-func (r *Report) For(g Guarantee, recordID string) Finding {
-	answer := r.Of(g)
-	if answer.Status == Proved || !slices.ContainsFunc(r.Details, func(f Finding) bool { return f.Guarantee == g }) {
-		return answer
-	}
-	return worstOf(r.Details, g, recordID)
-}
-
-// worstOf returns the worst of these findings about a record or about all records. It returns Proved if there is
-// none.
-func worstOf(details []Finding, g Guarantee, recordID string) Finding {
-	answer := Finding{Guarantee: g, Status: Proved, Record: recordID}
-	for _, f := range details {
-		if f.Guarantee == g && (f.Record == recordID || f.Record == "") && f.Status.Worse(answer.Status) {
-			answer = f
-		}
-	}
-	return answer
-}
+func (r *Report) For(g Guarantee, recordID string) Finding { return r.Answers().For(g, recordID) }
 
 // A Group is findings that say the same of different records: the first of them, and how many more there are.
 type Group struct {
@@ -419,13 +395,15 @@ func (a *Answers) For(g Guarantee, recordID string) Finding {
 	if answer.Status == Proved || !a.open[g] {
 		return answer
 	}
+	answer = Finding{Guarantee: g, Status: Proved, Record: recordID}
 	places := slices.Concat(a.found[recordID], a.found[""])
 	slices.Sort(places)
-	details := make([]Finding, len(places))
-	for i, place := range places {
-		details[i] = a.report.Details[place]
+	for _, place := range places {
+		if f := a.report.Details[place]; f.Guarantee == g && f.Status.Worse(answer.Status) {
+			answer = f
+		}
 	}
-	return worstOf(details, g, recordID)
+	return answer
 }
 
 // The details of a report are bounded, because the sender of a file controls how many findings there are. The worst

@@ -122,30 +122,27 @@ func (s *envelope) exporter(c *check) {
 // certificate says what speaks against a statement whose protected header names its signer's certificate; nil: nothing. public is the key of the trust file that
 // signed it; nil: none did, and then the key of the certificate is to have.
 func (s *envelope) certificate(public crypto.PublicKey) *Finding {
-	if public != nil {
-		switch err := s.CheckCertificate(public); {
-		case errors.Is(err, scitt.ErrCertificate):
-			return &Finding{Status: Refuted, Rule: "signature", Reason: fmt.Sprintf("the statement contradicts itself: %v", err)}
-		case err != nil:
-			return &Finding{Status: NotProved, Rule: "unsupported", Reason: fmt.Sprintf("the certificate that it names: %v", err)}
+	signed := public != nil
+	if !signed {
+		named := s.Certificate()
+		if named == nil {
+			return nil
 		}
-		return nil
+		var err error
+		if public, err = evidence.ParsePublicKey(named.RawSubjectPublicKeyInfo); err != nil {
+			return nil // a kind of key that is not known here
+		}
+		if err := s.Check(public); errors.Is(err, evidence.ErrSignature) {
+			return &Finding{Status: Refuted, Rule: "signature", Reason: "the statement contradicts itself: it was not signed with the key of the certificate that it names"}
+		} else if err != nil {
+			return nil
+		}
 	}
-	named := s.Certificate()
-	if named == nil {
-		return nil
-	}
-	key, err := evidence.ParsePublicKey(named.RawSubjectPublicKeyInfo)
-	if err != nil {
-		return nil // a kind of key that is not known here
-	}
-	if err := s.Check(key); errors.Is(err, evidence.ErrSignature) {
-		return &Finding{Status: Refuted, Rule: "signature", Reason: "the statement contradicts itself: it was not signed with the key of the certificate that it names"}
-	} else if err != nil {
-		return nil
-	}
-	if err := s.CheckCertificate(key); errors.Is(err, scitt.ErrCertificate) {
+	switch err := s.CheckCertificate(public); {
+	case errors.Is(err, scitt.ErrCertificate):
 		return &Finding{Status: Refuted, Rule: "signature", Reason: fmt.Sprintf("the statement contradicts itself: %v", err)}
+	case err != nil && signed:
+		return &Finding{Status: NotProved, Rule: "unsupported", Reason: fmt.Sprintf("the certificate that it names: %v", err)}
 	}
 	return nil
 }

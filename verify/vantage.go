@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
@@ -247,8 +246,10 @@ func (l *look) judge(reading observed.Reading) *Finding {
 	l.answer, l.references = facts.Answer, o.ContextByReference
 	if known {
 		l.references, l.leftOut = facts.ContextByReference, leftOut(p, &facts)
-		if member := l.differs(&facts); member != "" {
-			return found(Vantage, Refuted, "projection", "its bytes say another %s than the record", member)
+		for _, f := range l.facts(&facts) {
+			if f.stated && !f.same {
+				return found(Vantage, Refuted, "projection", "its bytes say another %s than the record", f.name)
+			}
 		}
 	}
 	switch {
@@ -270,7 +271,7 @@ func (l *look) judge(reading observed.Reading) *Finding {
 		return unseen("readers", "%s", why)
 	}
 	switch {
-	case !known && l.states():
+	case !known && slices.ContainsFunc(l.facts(&facts), func(f fact) bool { return f.stated }):
 		return unseen("projection", "the protocol %q is not read here: what the record says of its bytes is the recorder's word", o.Protocol)
 	case o.Ended == evidence.LostInCrash:
 		return unseen("gap", "the recorder died during a call of %q: the end is not known", o.Agent)
@@ -283,8 +284,8 @@ func (l *look) judge(reading observed.Reading) *Finding {
 
 // besideBytes returns the first member that says something of the act and is no fact in its bytes; "": there is none.
 func besideBytes(p *evidence.Payload) string {
-	for _, m := range []value{{"prompt", p.Prompt, nil}, {"response", p.Response, nil}, {"context", p.Context, nil}, {"tools_used", p.ToolsUsed, nil}} {
-		if m.stated != nil {
+	for _, m := range []fact{{"prompt", p.Prompt != nil, false}, {"response", p.Response != nil, false}, {"context", p.Context != nil, false}, {"tools_used", p.ToolsUsed != nil, false}} {
+		if m.stated {
 			return m.name
 		}
 	}
@@ -297,38 +298,24 @@ var openRules = []struct {
 	rule string
 }{{observed.ErrMissing, "missing"}, {observed.ErrWithheld, "withheld"}, {observed.ErrUnsealed, "unsealed"}, {observed.ErrTruncated, "truncated"}, {observed.ErrMasked, "masked"}}
 
-// differs returns the first fact that is stated and that the bytes say otherwise.
-func (l *look) differs(found *observed.Facts) string {
-	p, o := &l.record.Payload, l.record.Payload.Observed
-	switch {
-	case p.Model != "" && p.Model != found.Model:
-		return "model"
-	case p.ModelVersion != "" && p.ModelVersion != found.ModelVersion:
-		return "model_version"
-	case o.Finish != "" && o.Finish != found.Finish:
-		return "finish"
-	case o.Calls != nil && !slices.Equal(o.Calls, found.Calls):
-		return "calls"
-	case o.ContextByReference != nil && !slices.Equal(o.ContextByReference, found.ContextByReference):
-		return "context_by_reference"
-	}
-	for _, m := range []value{{"parameters", p.Parameters, found.Parameters}, {"usage", o.Usage, found.Usage}} {
-		if m.stated != nil && !bytes.Equal(m.stated, m.found) { // no fact can be sealed apart
-			return m.name
-		}
-	}
-	return ""
+// A fact is a member that the bytes of an act can say, too.
+type fact struct {
+	name         string
+	stated, same bool // the record states it; the bytes say the same
 }
 
-type value struct {
-	name          string
-	stated, found jsontext.Value
-}
-
-// states reports whether the record states a fact.
-func (l *look) states() bool {
+// facts compares what a record states with what its bytes say. No fact can be sealed apart.
+func (l *look) facts(found *observed.Facts) []fact {
 	p, o := &l.record.Payload, l.record.Payload.Observed
-	return p.Model != "" || p.ModelVersion != "" || p.Parameters != nil || o.Usage != nil || o.Finish != "" || o.Calls != nil || o.ContextByReference != nil
+	return []fact{
+		{"model", p.Model != "", p.Model == found.Model},
+		{"model_version", p.ModelVersion != "", p.ModelVersion == found.ModelVersion},
+		{"finish", o.Finish != "", o.Finish == found.Finish},
+		{"calls", o.Calls != nil, slices.Equal(o.Calls, found.Calls)},
+		{"context_by_reference", o.ContextByReference != nil, slices.Equal(o.ContextByReference, found.ContextByReference)},
+		{"parameters", p.Parameters != nil, bytes.Equal(p.Parameters, found.Parameters)},
+		{"usage", o.Usage != nil, bytes.Equal(o.Usage, found.Usage)},
+	}
 }
 
 // sight takes what a recorder saw, in the order of the file.

@@ -100,13 +100,10 @@ func Bundle(b *evidence.Bundle, o Options) *Report {
 }
 
 // guarded returns the report of make. If make panics, it returns a report in which nothing is proved or refuted.
-func guarded(kind Kind, o Options, make func() *Report) (r *Report) {
-	err := fault.Guard(func() error {
-		r = make()
-		return nil
-	})
+func guarded(kind Kind, o Options, make func() *Report) *Report {
+	r, err := answered(func() (*Report, error) { return make(), nil })
 	if err != nil {
-		r = unread(kind, o, err)
+		return unread(kind, o, err)
 	}
 	return r
 }

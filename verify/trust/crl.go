@@ -16,6 +16,7 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 	tags "golang.org/x/crypto/cryptobyte/asn1"
 
+	"jurat/internal/fault"
 	"jurat/timestamp"
 )
 
@@ -24,15 +25,8 @@ const MaxCRL = 16 << 20
 
 // ParseCRL reads a certificate revocation list (RFC 5280, section 5) in DER, or in PEM that holds no second block. It
 // does not check the signature; a Checker does. It returns an error for a list above MaxCRL, and for text beside the list.
-func ParseCRL(doc []byte) (*x509.RevocationList, error) {
-	list, err := parseCRL(doc)
-	if err != nil {
-		return nil, fmt.Errorf("reading revocation list: %w", err)
-	}
-	return list, nil
-}
-
-func parseCRL(doc []byte) (*x509.RevocationList, error) {
+func ParseCRL(doc []byte) (list *x509.RevocationList, err error) {
+	defer fault.While(&err, "reading revocation list")
 	const sequence = 0x30 // with which every list in DER begins
 	if len(doc) > MaxCRL {
 		return nil, fmt.Errorf("%d bytes: want at most %d", len(doc), MaxCRL)
@@ -50,13 +44,7 @@ func parseCRL(doc []byte) (*x509.RevocationList, error) {
 		}
 		der = block.Bytes
 	}
-	return parseList(der)
-}
-
-// parseList reads a list in DER.
-func parseList(der []byte) (*x509.RevocationList, error) {
-	list, err := x509.ParseRevocationList(der)
-	if err != nil {
+	if list, err = x509.ParseRevocationList(der); err != nil {
 		return nil, err
 	}
 	if len(list.Raw) != len(der) {

@@ -193,16 +193,11 @@ func (t *Trust) prepare() error {
 }
 
 func (t *Trust) prepareKeys() error {
-	seen := map[evidence.KeyID]bool{}
-	for i := range t.Keys {
-		id := t.Keys[i].KeyID
-		if err := t.Keys[i].prepare(); err != nil {
-			return fmt.Errorf("keys/%d: %w", i, err)
-		}
-		if seen[id] {
-			return fmt.Errorf("keys/%d: key %s is there twice; a key must belong to one actor in one role", i, id)
-		}
-		seen[id] = true
+	twice := func(k *Key) string {
+		return fmt.Sprintf("key %s is there twice; a key must belong to one actor in one role", k.KeyID)
+	}
+	if err := prepareEach("keys", t.Keys, (*Key).prepare, func(k *Key) []byte { return k.KeyID[:] }, twice); err != nil {
+		return err
 	}
 	for i := range t.Keys {
 		if err := t.prepareWith(&t.Keys[i]); err != nil {
@@ -213,13 +208,25 @@ func (t *Trust) prepareKeys() error {
 }
 
 func (t *Trust) prepareAuthorities() error {
-	for i := range t.Authorities {
-		if err := t.Authorities[i].prepare(); err != nil {
-			return fmt.Errorf("authorities/%d: %w", i, err)
+	return prepareEach("authorities", t.Authorities, (*Authority).prepare, func(a *Authority) []byte { return a.root.Raw }, func(*Authority) string { return "the root is there twice" })
+}
+
+func (t *Trust) prepareCAs() error {
+	return prepareEach("cas", t.CAs, (*CA).prepare, func(c *CA) []byte { return c.certificate.Raw }, func(*CA) string { return "the certificate is there twice" })
+}
+
+// prepareEach prepares the elements of a list. None of them may be there twice.
+func prepareEach[T any](name string, list []T, prepare func(*T) error, identity func(*T) []byte, twice func(*T) string) error {
+	seen := map[string]bool{}
+	for i := range list {
+		if err := prepare(&list[i]); err != nil {
+			return fmt.Errorf("%s/%d: %w", name, i, err)
 		}
-		if slices.ContainsFunc(t.Authorities[:i], func(a Authority) bool { return a.root.Equal(t.Authorities[i].root) }) {
-			return fmt.Errorf("authorities/%d: the root is there twice", i)
+		id := string(identity(&list[i]))
+		if seen[id] {
+			return fmt.Errorf("%s/%d: %s", name, i, twice(&list[i]))
 		}
+		seen[id] = true
 	}
 	return nil
 }

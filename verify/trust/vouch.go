@@ -298,19 +298,6 @@ func mayCertify(c *x509.Certificate) bool {
 	return c.BasicConstraintsValid && c.IsCA && (!has(c, oidKeyUsage) || c.KeyUsage&x509.KeyUsageCertSign != 0)
 }
 
-// prepareCAs checks the trust file's CAs.
-func (t *Trust) prepareCAs() error {
-	for i := range t.CAs {
-		if err := t.CAs[i].prepare(); err != nil {
-			return fmt.Errorf("cas/%d: %w", i, err)
-		}
-		if slices.ContainsFunc(t.CAs[:i], func(ca CA) bool { return ca.certificate.Equal(t.CAs[i].certificate) }) {
-			return fmt.Errorf("cas/%d: the certificate is there twice", i)
-		}
-	}
-	return nil
-}
-
 // maxShort is the longest validity of a certificate that a reader takes without asking whether it was revoked.
 const maxShort = 7 * 24 * time.Hour
 
