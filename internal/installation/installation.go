@@ -239,7 +239,7 @@ func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Conf
 		return config, err
 	}
 	config = ledgerConfig(c, i.published, store, i.log)
-	config.Stamper, config.Settler, config.Apart, config.OneDisk = i.stampers, i.stampers.Settler(), i.Apart, i.Database == nil
+	config.Stamper, config.Settler, config.Apart = i.stampers, i.stampers.Settler(), i.Apart
 	config.CatchUp, config.Reach, config.Began = i.clock.catchUp, i.clock.notBefore, i.Keys.Began
 	return config, nil
 }

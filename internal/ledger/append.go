@@ -292,7 +292,7 @@ func (g *group) plan() (storage.Batch, error) {
 	}
 	g.batch.Next = g.next.head
 	if len(g.members) == 1 {
-		g.batch.Urgent, g.batch.Before = g.members[0].urgent(), g.members[0].kept
+		g.batch.Urgent = g.members[0].urgent()
 	}
 	return g.batch, nil
 }
@@ -386,7 +386,6 @@ type appending struct {
 	after    *chainEnd             // where a chain must end; nil: anywhere
 	judged   []judged              // whom each record judges
 	judgings []*judging            // what the links of each record are judged by; nil: they are not judged
-	kept     func() error          // waits until what is sealed apart of the records is durable; nil: it is
 	refused  error                 // why the committed records do not permit it
 	outcome  chan *outcome         // gets one, when it is known
 }
@@ -408,10 +407,9 @@ func newAppending(since time.Time, records []*evidence.Record, missing [][]Missi
 }
 
 // alone reports whether this must be the only appending of its transaction. After a key event, other records are
-// judged by other keys. Stamps and the end of a chain must still be as the caller saw them. What is not kept yet may
-// never be.
+// judged by other keys. Stamps and the end of a chain must still be as the caller saw them.
 func (a *appending) alone() bool {
-	return a.after != nil || a.kept != nil || len(a.stamps) > 0 || a.urgent() || slices.ContainsFunc(a.records, aboutKeys)
+	return a.after != nil || len(a.stamps) > 0 || a.urgent() || slices.ContainsFunc(a.records, aboutKeys)
 }
 
 // urgent reports whether this only revokes tokens or keys: even on a full disk the operator must be able to stop a

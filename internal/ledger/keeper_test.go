@@ -9,10 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,23 +56,9 @@ func (k *keeper) Forget(ctx context.Context, r *evidence.Record) error {
 
 func keeping(t *testing.T, store storage.Store) (*ledger.Ledger, *keeper) {
 	t.Helper()
-	return keepingOn(t, config(store))
-}
-
-func keepingOn(t *testing.T, c ledger.Config) (*ledger.Ledger, *keeper) {
-	t.Helper()
-	k := &keeper{store: c.Store, kept: map[evidence.Digest][]evidence.Disclosure{}}
+	c, k := config(store), &keeper{store: store, kept: map[evidence.Digest][]evidence.Disclosure{}}
 	c.Apart = k
 	return must(ledger.Create(t.Context(), c)), k
-}
-
-var configurations = map[string]func(storage.Store) ledger.Config{"kept before": config, "kept beside": onOneDisk}
-
-// onOneDisk is a log beside whose transactions values are kept.
-func onOneDisk(store storage.Store) ledger.Config {
-	c := config(store)
-	c.OneDisk = true
-	return c
 }
 
 func TestKeptBeforeAppended(t *testing.T) {
@@ -90,75 +74,24 @@ func TestKeptBeforeAppended(t *testing.T) {
 
 // TestNothingAppendedThatIsNotKept checks that no record is appended whose values were not kept.
 func TestNothingAppendedThatIsNotKept(t *testing.T) {
-	for name, configured := range configurations {
-		t.Run(name, func(t *testing.T) {
-			l, k := keepingOn(t, configured(fresh(t)))
-			k.broken = errFault
-			fails(t, errFault)(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
-			if size := must(l.Size(t.Context())); size != 0 || len(k.kept) != 0 {
-				t.Errorf("%d records in the log, %v kept", size, k.kept)
-			}
-			k.broken = nil
-			must(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
-			if size := must(l.Size(t.Context())); size != 1 || len(k.kept) != 1 {
-				t.Errorf("%d records in the log, %v kept", size, k.kept)
-			}
-		})
+	l, k := keeping(t, fresh(t))
+	for n, broken := range []error{errFault, nil} {
+		k.broken = broken
+		fails(t, broken)(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
+		if size := must(l.Size(t.Context())); size != int64(n) || len(k.kept) != n {
+			t.Errorf("%d records in the log, %v kept", size, k.kept)
+		}
 	}
 }
 
-// TestNobodyWaitsForAKeeperThatPanics: the transaction that waits for it ends.
+// TestNobodyWaitsForAKeeperThatPanics: the call that waits for it ends.
 func TestNobodyWaitsForAKeeperThatPanics(t *testing.T) {
-	l, k := keepingOn(t, onOneDisk(fresh(t)))
+	l, k := keeping(t, fresh(t))
 	k.leave = func() { panic(errFault) }
 	fails(t, errFault)(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
 	k.leave = nil
 	must(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
 	expect.Equal(t, must(l.Size(t.Context())), 1)
-}
-
-// told is a store that tells when a transaction is about to commit.
-type told struct {
-	storage.Store
-	prepared chan struct{}
-}
-
-func (s told) Append(ctx context.Context, plan storage.Plan) error {
-	return s.Store.Append(ctx, func(head storage.Head, log storage.Committed) (storage.Batch, error) {
-		batch, err := plan(head, log)
-		before := batch.Before
-		batch.Before = func() error {
-			s.prepared <- struct{}{}
-			if before == nil {
-				return nil
-			}
-			return before()
-		}
-		return batch, err
-	})
-}
-
-// TestKeptBesideTheTransaction: the transaction of a lone caller is prepared while its values are kept. A crash at that
-// moment leaves no record.
-func TestKeptBesideTheTransaction(t *testing.T) {
-	f, copied := folder(t.TempDir()), folder(t.TempDir()+"/copy")
-	store := told{must(f.createStore(t.Context())), make(chan struct{}, 1)}
-	c := onOneDisk(store)
-	c.Published = f.published()
-	l, k := keepingOn(t, c)
-	k.leave = func() {
-		<-store.prepared
-		wantError(t, os.CopyFS(string(copied), os.DirFS(string(f))), nil)
-	}
-	r := must(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
-	if !slices.Equal(k.early, []bool{true}) || len(k.kept[r.Digest]) != 1 || must(l.Size(t.Context())) != 1 {
-		t.Errorf("before the record: %v, kept %v", k.early, k.kept)
-	}
-	wantError(t, l.Close(), nil)
-	if has(t, copied, r.Payload.RecordID) || !has(t, f, r.Payload.RecordID) {
-		t.Error("the record is in the log before its values are kept, or never")
-	}
-	copied.goesOn(t, nil)
 }
 
 // A signing is a signer that calls first before it signs.
@@ -184,7 +117,7 @@ func (s stamping) Stamp(ctx context.Context, imprint [32]byte) (ledger.Stamped, 
 	return clock{}.Stamp(ctx, imprint)
 }
 
-// TestKeptWhileSigned: the values of a lone caller are kept while its record is signed and stamped. If that fails, they are removed, and
+// TestKeptWhileSigned: the values of a record are kept while it is signed and stamped. If that fails, they are removed, and
 // nothing is in the log.
 func TestKeptWhileSigned(t *testing.T) {
 	good := func() error { return nil }
@@ -192,9 +125,9 @@ func TestKeptWhileSigned(t *testing.T) {
 	for name, test := range map[string]struct{ sign, stamp func() error }{"both": {good, good}, "not signed": {fails, good}, "not stamped": {good, fails}} {
 		t.Run(name, func(t *testing.T) {
 			began := make(chan struct{})
-			c := onOneDisk(fresh(t))
-			c.Stamper = stamping{test.stamp}
-			l, k := keepingOn(t, c)
+			c, k := config(fresh(t)), &keeper{kept: map[evidence.Digest][]evidence.Disclosure{}}
+			k.store, c.Apart, c.Stamper = c.Store, k, stamping{test.stamp}
+			l := must(ledger.Create(t.Context(), c))
 			k.leave = func() { close(began) }
 			_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), []evidence.Signer{signing{actor[0], func() error { <-began; return test.sign() }}})
 			if name == "both" {
@@ -208,70 +141,6 @@ func TestKeptWhileSigned(t *testing.T) {
 				t.Errorf("kept %v", k.kept)
 			}
 		})
-	}
-}
-
-// TestAloneAfterAPanic: a caller whose signer panics is not counted for ever as one that keeps values: the next one is alone.
-func TestAloneAfterAPanic(t *testing.T) {
-	store := told{fresh(t), make(chan struct{}, 1)}
-	l, k := keepingOn(t, onOneDisk(store))
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Error("the signer did not panic")
-			}
-		}()
-		_, _ = l.Seal(t.Context(), act("").SealingApart("/prompt"), []evidence.Signer{signing{actor[0], func() error { panic(errFault) }}})
-	}()
-	alone := false
-	k.leave = func() {
-		select {
-		case <-store.prepared:
-			alone = true
-		case <-time.After(time.Minute): // its transaction waits for this
-		}
-	}
-	must(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
-	if !alone {
-		t.Error("its values were kept before its transaction was prepared")
-	}
-}
-
-// twoAtOnce keeps the values of a first record while a second one is sealed, whose values it does not keep.
-type twoAtOnce struct {
-	keeper
-	calls atomic.Int64
-	first func() // called while the first one is kept
-	both  chan struct{}
-}
-
-func (k *twoAtOnce) Keep(context.Context, *evidence.Record) error {
-	if k.calls.Add(1) > 1 {
-		close(k.both)
-		return errFault
-	}
-	k.first()
-	<-k.both
-	return nil
-}
-
-// TestManyKeepFirst: while a caller keeps its values, no transaction of another is prepared before its values are kept.
-func TestManyKeepFirst(t *testing.T) {
-	store := told{fresh(t), make(chan struct{}, 2)}
-	k, second := &twoAtOnce{both: make(chan struct{})}, make(chan error, 1)
-	c := onOneDisk(store)
-	c.Apart = k
-	l := must(ledger.Create(t.Context(), c))
-	k.first = func() {
-		go func() {
-			_, err := l.Seal(context.WithoutCancel(t.Context()), act("").SealingApart("/prompt"), actor)
-			second <- err
-		}()
-	}
-	must(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
-	wantError(t, <-second, errFault)
-	if n := len(store.prepared); n != 1 || must(l.Size(t.Context())) != 1 {
-		t.Errorf("%d transactions were prepared", n)
 	}
 }
 
@@ -290,21 +159,19 @@ func TestForgottenThoughTheCallerHasLeft(t *testing.T) {
 // TestKeptAsTheLogHasIt fails the append. Values of a record that is not in the log are removed; values of a record
 // that may be in it stay.
 func TestKeptAsTheLogHasIt(t *testing.T) {
-	for name, configured := range configurations {
-		for _, f := range []faulty{{early: true}, {stored: false}, {stored: true}, {stored: false, blind: true}, {stored: true, blind: true}} {
-			t.Run(fmt.Sprintf("%s, early %v, stored %v, blind %v", name, f.early, f.stored, f.blind), func(t *testing.T) {
-				f.Store = fresh(t)
-				l, k := keepingOn(t, configured(&f))
-				f.n = 1
-				_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
-				if (err == nil) != (f.stored && !f.blind) {
-					t.Fatal(err)
-				}
-				if want := f.stored || f.blind; (len(k.kept) == 1) != want {
-					t.Errorf("kept %v, want some values: %v", k.kept, want)
-				}
-			})
-		}
+	for _, f := range []faulty{{early: true}, {stored: false}, {stored: true}, {stored: false, blind: true}, {stored: true, blind: true}} {
+		t.Run(fmt.Sprintf("early %v, stored %v, blind %v", f.early, f.stored, f.blind), func(t *testing.T) {
+			f.Store = fresh(t)
+			l, k := keeping(t, &f)
+			f.n = 1
+			_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
+			if (err == nil) != (f.stored && !f.blind) {
+				t.Fatal(err)
+			}
+			if want := f.stored || f.blind; (len(k.kept) == 1) != want {
+				t.Errorf("kept %v, want some values: %v", k.kept, want)
+			}
+		})
 	}
 }
 

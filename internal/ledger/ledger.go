@@ -159,10 +159,6 @@ type Config struct {
 	// Began returns since when the signers of a payload have their keys; nil: it is not known.
 	Began func(context.Context, *evidence.Payload) (time.Time, error)
 
-	// OneDisk says that the store and what Apart keeps are on this machine alone. Then the transaction of a lone caller is prepared while its values are
-	// stored. A store that several machines share would be locked for all of them meanwhile.
-	OneDisk bool
-
 	// UnsafeContradictions turns off the judgment of links, and of who may enter a chain. A hostile operator can log
 	// such records; tests use it.
 	UnsafeContradictions bool
@@ -195,10 +191,9 @@ type Ledger struct {
 
 	keys atomic.Pointer[keys.History] // the state of keys as of the last read; nil: not read yet. Never changed
 
-	queue   *queue       // what is to be appended
-	links   *knownLinks  // what the links of records are judged by
-	growth  growth       // the callers that wait for the log to grow
-	keeping atomic.Int64 // how many callers have values to keep, and are not done
+	queue  *queue      // what is to be appended
+	links  *knownLinks // what the links of records are judged by
+	growth growth      // the callers that wait for the log to grow
 
 	writing storage.Lock // held while this process commits
 	tree    *tree        // guarded by writing: the tree after the last append, if the store's head is still its head; nil: none yet

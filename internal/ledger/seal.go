@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"jurat/evidence"
@@ -78,7 +77,7 @@ func (l *Ledger) catchUp(ctx context.Context, p *evidence.Payload) (latest time.
 }
 
 // sealNotBefore seals a record. If the draft claims no time, the record claims the present one, but none before least.
-func (l *Ledger) sealNotBefore(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, stamps []storage.Stamp, least time.Time) (record *evidence.Record, err error) {
+func (l *Ledger) sealNotBefore(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, stamps []storage.Stamp, least time.Time) (*evidence.Record, error) {
 	if err := l.mayAppend(); err != nil {
 		return nil, err
 	}
@@ -87,37 +86,70 @@ func (l *Ledger) sealNotBefore(ctx context.Context, draft *evidence.Draft, by []
 		return nil, err
 	}
 	now, k := l.cfg.Now(), &keeping{ledger: l}
-	defer func() { // also if a signer or a stamper panics
-		if err = k.end(ctx, err); err != nil {
-			record = nil
-		}
-	}()
-	record, err = l.signed(draft, now, evidence.Sealing{Signers: by, Time: least, Apart: apart, Provable: provable,
+	record, err := l.signed(draft, now, evidence.Sealing{Signers: by, Time: least, Apart: apart, Provable: provable,
 		Complete: func(r *evidence.Record) { k.begin(ctx, r) }})
+	var a *appending
 	if err == nil {
-		err = l.stampAndAppend(ctx, record, k, now, stamps)
+		a, err = l.stamped(ctx, record, now, stamps)
 	}
-	return record, err
+	// A crash until here leaves no trace, but for values that belong to no record: neither the caller nor the log has anything.
+	if err = k.end(ctx, err, func() error { return l.append(ctx, a) }); err != nil {
+		return nil, err
+	}
+	return record, nil
+	// A crash from here on leaves a record that the caller may not know of. It is genuine, and is found by its id.
 }
 
-func (l *Ledger) stampAndAppend(ctx context.Context, record *evidence.Record, k *keeping, now time.Time, stamps []storage.Stamp) error {
+// stamped stamps a record, and returns it with earlier records' stamps as it is to be appended.
+func (l *Ledger) stamped(ctx context.Context, record *evidence.Record, now time.Time, stamps []storage.Stamp) (*appending, error) {
 	now, err := l.mayEnter(ctx, record, now)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	judging, err := l.mayFollow(ctx, record)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	missing, err := l.stamp(ctx, record)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	// A crash until here leaves no trace, but for values that belong to no record: neither the caller nor the log has anything.
 	a := newAppending(now, []*evidence.Record{record}, [][]Missing{missing})
 	a.stamps, a.judgings[0] = stamps, judging
-	return k.append(ctx, a)
-	// A crash from here on leaves a record that the caller may not know of. It is genuine, and is found by its id.
+	return a, nil
+}
+
+// A keeping stores what a record seals apart, while it is signed and stamped: storing mostly waits for the disk.
+type keeping struct {
+	ledger *Ledger
+	record *evidence.Record // nil: it has nothing to keep
+	stored chan error       // of capacity one
+}
+
+// begin begins to store the values of a record that is not signed yet.
+func (k *keeping) begin(ctx context.Context, record *evidence.Record) {
+	if k.ledger.keeps(record) {
+		k.record, k.stored = record, make(chan error, 1)
+		go func() { k.stored <- fault.Guard(func() error { return k.ledger.cfg.Apart.Keep(ctx, record) }) }()
+	}
+}
+
+// end appends the record, unless err says why not, when its values are stored. It removes the values of a record that is not in the log.
+func (k *keeping) end(ctx context.Context, err error, add func() error) error {
+	if k.record != nil {
+		if failed := <-k.stored; err == nil {
+			err = failed
+		}
+	}
+	if err == nil {
+		err = add()
+	}
+	// After these errors the record may be in the log, so its values must stay.
+	if err != nil && k.record != nil && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrDamaged) {
+		// The values must be removed even if the caller's context has ended.
+		err = errors.Join(err, k.ledger.cfg.Apart.Forget(context.WithoutCancel(ctx), k.record))
+	}
+	return err
 }
 
 // apart lists what is sealed apart in a draft, and what of that is made provable. It asks the keeper here, so that no
@@ -193,66 +225,6 @@ func reasons(missing []Missing) error {
 		errs = append(errs, fmt.Errorf("%s: %w", m.Authority, m.Reason))
 	}
 	return errors.Join(errs...)
-}
-
-// A keeping stores what one record seals apart, before the record is committed. A crash in between leaves values that
-// belong to no record.
-//
-// Storing mostly waits for the disk. So of a lone caller it begins before the record is signed. Meanwhile the record is
-// signed and stamped and its transaction prepared, which commits when the values are durable. Many callers share both, and
-// a transaction that is open for longer would delay them: their values are stored before they append.
-type keeping struct {
-	ledger *Ledger
-	record *evidence.Record // nil: it has nothing to keep
-	stored func() error     // waits until the values are stored or cannot be; nil: that has not begun
-}
-
-// begin begins to keep the values of a record that is not signed yet, if it is time. end must be called.
-func (k *keeping) begin(ctx context.Context, record *evidence.Record) {
-	if !k.ledger.keeps(record) {
-		return
-	}
-	k.record = record
-	if lone := k.ledger.keeping.Add(1) == 1; !lone || !k.ledger.cfg.OneDisk {
-		return
-	}
-	done := make(chan error, 1)
-	go func() { done <- fault.Guard(func() error { return k.ledger.cfg.Apart.Keep(ctx, record) }) }()
-	k.stored = sync.OnceValue(func() error { return <-done })
-}
-
-// append appends the record, which is not committed before its values are stored.
-func (k *keeping) append(ctx context.Context, a *appending) error {
-	if k.record != nil && k.stored == nil {
-		err := k.ledger.cfg.Apart.Keep(ctx, k.record)
-		if k.stored = func() error { return err }; err != nil {
-			return err
-		}
-	} else {
-		a.kept = k.stored
-	}
-	return k.ledger.append(ctx, a)
-}
-
-// end returns the error with which sealing ended, when nothing is being stored any more. It removes the values of a record
-// that is not in the log.
-func (k *keeping) end(ctx context.Context, err error) error {
-	if k.record == nil {
-		return err
-	}
-	defer k.ledger.keeping.Add(-1)
-	if k.stored == nil {
-		return err
-	}
-	if failed := k.stored(); err == nil {
-		err = failed
-	}
-	// After these errors the record may be in the log, so its values must stay.
-	if err != nil && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrDamaged) {
-		// The values must be removed even if the caller's context has ended.
-		err = errors.Join(err, k.ledger.cfg.Apart.Forget(context.WithoutCancel(ctx), k.record))
-	}
-	return err
 }
 
 // maxAhead is how far in the future a record may claim to be: two clocks never agree exactly. Verifiers ignore the

@@ -248,10 +248,7 @@ func (s *SQL) Append(ctx context.Context, plan Plan) error {
 		if err := s.packer.pack(ctx, rows); err != nil {
 			return err
 		}
-		if err := s.put(ctx, w, head, &batch); err != nil {
-			return err
-		}
-		return batch.MayCommit()
+		return s.put(ctx, w, head, &batch)
 	})
 	if errors.Is(err, ErrNotUnique) {
 		return s.duplicate(context.WithoutCancel(ctx), rows, err)

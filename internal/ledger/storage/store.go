@@ -380,16 +380,6 @@ type Batch struct {
 	Stamps []Stamp // time stamps of earlier rows, which no longer wait for them
 
 	Urgent bool // the batch may use the last free room of the disk
-
-	Before func() error // called when all is written but not committed; after its error nothing is stored. nil: there is nothing to wait for
-}
-
-// MayCommit calls Before. Stores call it right before they commit.
-func (b *Batch) MayCommit() error {
-	if b.Before == nil {
-		return nil
-	}
-	return b.Before()
 }
 
 // A Wait is a time stamp that a record still needs from an authority.
