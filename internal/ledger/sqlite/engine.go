@@ -116,7 +116,6 @@ func (e engine) Admit(head storage.Head, batch *storage.Batch) (_ [][]any, last 
 	if err := e.makeWay(batch); err != nil {
 		return nil, nil, err
 	}
-	e.mover.add(volume(batch))
 	joined := make([]byte, 0, len(batch.Hashes)*tlog.HashSize)
 	for i := range batch.Hashes {
 		joined = append(joined, batch.Hashes[i][:]...)

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -258,79 +257,6 @@ func (s *Store) drain(statement string) error {
 		return translate(err)
 	}
 	return translate(each(rows, func() error { return nil }))
-}
-
-const (
-	// movedAt is about how many bytes the write-ahead log has when the mover moves it into the database file. More
-	// may be committed meanwhile.
-	movedAt = 8 << 20
-	// movedByCommit is how many pages the write-ahead log may have before a commit moves them itself, and delays its
-	// caller. It bounds the log if the mover does not keep up.
-	movedByCommit = 8192
-)
-
-// A mover moves the write-ahead log into the database file from time to time, on a connection of its own. A commit
-// that did this would delay its callers while it writes and syncs hundreds of pages.
-type mover struct {
-	db      *sql.DB
-	written int           // bytes since the last time, approximately; guarded by Store.writing
-	due     chan struct{} // of capacity one
-	ended   sync.WaitGroup
-}
-
-func newMover(path, synchronous string) (*mover, error) {
-	db, err := sql.Open("sqlite", dataSource(path, url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_synchronous": {synchronous}}))
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(1)
-	m := &mover{db: db, due: make(chan struct{}, 1)}
-	m.ended.Go(func() {
-		for range m.due {
-			// The move serves later writers, so it has no caller's context. After an error, or if another process
-			// moves at the same time, the pages stay where they are: durable, and moved the next time.
-			_, _ = m.db.ExecContext(context.Background(), `PRAGMA wal_checkpoint(PASSIVE)`)
-		}
-	})
-	return m, nil
-}
-
-// add counts committed bytes, and wakes the mover when they are enough. The caller holds Store.writing.
-func (m *mover) add(bytes int) {
-	if m.written += bytes; m.written < movedAt {
-		return
-	}
-	m.written = 0
-	select {
-	case m.due <- struct{}{}:
-	default: // the mover has been woken already
-	}
-}
-
-// close waits for a move in progress. The caller must not call add afterwards.
-func (m *mover) close() error {
-	close(m.due)
-	m.ended.Wait()
-	if err := m.db.Close(); err != nil {
-		return fmt.Errorf("closing the connection that moves the write-ahead log: %w", err)
-	}
-	return nil
-}
-
-// volume is about how many bytes a batch adds to the write-ahead log: its own, and the pages that every commit
-// rewrites.
-func volume(batch *storage.Batch) int {
-	bytes := 6 * pageSize
-	for i := range batch.Rows {
-		bytes += len(batch.Rows[i].Packed.Blob) + 1024
-		for _, t := range batch.Rows[i].Timestamps[min(batch.Rows[i].Packed.Timestamps, len(batch.Rows[i].Timestamps)):] {
-			bytes += len(t.Token)
-		}
-	}
-	for i := range batch.Briefs {
-		bytes += len(batch.Briefs[i].Line) + len(batch.Briefs[i].Names) + 20*len(batch.Briefs[i].Keys)
-	}
-	return bytes
 }
 
 // leave returns a connection that must be closed last, or nil. If the disk has no room for the write-ahead log in the

@@ -65,7 +65,11 @@ var logSchema string
 
 var logForm = form{logSchema, "14"}
 
-const pageSize = 8192
+const (
+	pageSize = 8192
+	// movedAt is about how many pages the write-ahead log has when a commit moves it into the database file.
+	movedAt = 1024
+)
 
 // Store is a storage.Store in a file. It is safe for concurrent use.
 type Store struct {
@@ -77,7 +81,6 @@ type Store struct {
 	readers  *sql.DB
 	reader   *runner // on readers, which closes its statements
 	writers  *sql.DB // of one connection
-	mover    *mover
 	readOnly error     // why the file cannot be written; nil if it can
 	before   *snapshot // of files that are read without a lock; nil if there is a lock
 	files    []opened  // none: they are open for reading only
@@ -186,7 +189,7 @@ func open(ctx context.Context, path string, form form, synchronous string) (*Sto
 	// SQLite does not wait for locks (_busy_timeout), because it knows no contexts: see retry.
 	// Deleted content is overwritten (secure_delete), so that expired texts do not stay in free parts of
 	// pages.
-	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_pragma": {fmt.Sprintf("page_size(%d)", pageSize), fmt.Sprintf("wal_autocheckpoint(%d)", movedByCommit), "secure_delete(1)"}, "_journal_mode": {"WAL"},
+	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_pragma": {fmt.Sprintf("page_size(%d)", pageSize), fmt.Sprintf("wal_autocheckpoint(%d)", movedAt), "secure_delete(1)"}, "_journal_mode": {"WAL"},
 		"_synchronous": {synchronous}, "_foreign_keys": {"1"}, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
 	s := newStore(absolute, form)
 	if s.writers, err = sql.Open("sqlite", dataSource(absolute, settings)); err != nil {
@@ -202,9 +205,6 @@ func open(ctx context.Context, path string, form form, synchronous string) (*Sto
 		return nil, errors.Join(err, s.Close())
 	}
 	s.prepared = &runner{on: s.writer}
-	if s.mover, err = newMover(absolute, synchronous); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
 	return s, nil
 }
 
@@ -279,9 +279,6 @@ func (s *Store) Close() error {
 	errs := []error{err}
 	if s.writer != nil {
 		errs = append(errs, s.prepared.close(), s.writer.Close())
-	}
-	if s.mover != nil {
-		errs = append(errs, s.mover.close())
 	}
 	if s.writers != nil {
 		errs = append(errs, s.writers.Close())

@@ -190,7 +190,6 @@ func (v *Values) add(ctx context.Context, values []storage.Value) error {
 
 // insert adds rows in the running transaction, from a number on.
 func (v *Values) insert(ctx context.Context, s *Store, first, keys int64, values []storage.Value) error {
-	bytes := 0
 	for i := range values {
 		err := s.prepared.Run(ctx, storage.Statement{Text: `INSERT INTO apart (id, name, keys, sealed) VALUES ($1, $2, $3, $4)`,
 			Args: []any{first + int64(i), packName(values[i].Name), keys, values[i].Sealed}})
@@ -200,9 +199,7 @@ func (v *Values) insert(ctx context.Context, s *Store, first, keys int64, values
 		if err != nil {
 			return err
 		}
-		bytes += len(values[i].Sealed) + 2*pageSize
 	}
-	s.mover.add(bytes)
 	return nil
 }
 
