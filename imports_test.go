@@ -59,7 +59,7 @@ var importRules = []importRule{
 	{"jurat/client", []string{"jurat/api", "jurat/evidence", "jurat/property", "jurat/verify", "jurat/verify/trust", jsonLibrary},
 		"owners of keys sign with the format alone, and check what comes back as everybody does; it never sees the server"},
 
-	{"jurat/tiles", []string{"jurat/evidence/operator", logHashing},
+	{"jurat/tiles", []string{"jurat/evidence/operator", logHashing, "golang.org/x/sync/errgroup"},
 		"any log of this layout is read with it, by who checks signatures himself; it never sees the server"},
 
 	{"jurat/internal/sigkey", []string{postQuantum, cryptobyte + "/"},
@@ -99,7 +99,7 @@ var importRules = []importRule{
 		"it says what a database keeps of a log, and knows neither database nor ledger"},
 	{"jurat/internal/ledger/brief", []string{"jurat/evidence", "jurat/internal/fault", "jurat/jury", "jurat/internal/ledger/storage", "jurat/internal/subject", jsonLibrary},
 		"what a list shows, and what names what, is read beside the payloads, and seals nothing"},
-	{"jurat/internal/ledger/fsck", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/ledger/brief", "jurat/internal/ledger/storage", "jurat/internal/plural", logHashing},
+	{"jurat/internal/ledger/fsck", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/inorder", "jurat/internal/ledger/brief", "jurat/internal/ledger/storage", "jurat/internal/plural", logHashing},
 		"it examines what is stored, also where no ledger opens, and mends nothing"},
 	{"jurat/internal/ledger", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/atomicfile", "jurat/internal/fault", "jurat/internal/ledger/brief", "jurat/internal/keys", "jurat/internal/ledger/storage", "jurat/internal/names", "jurat/internal/plural", "jurat/verify", "jurat/property", jsonLibrary, logHashing},
 		"it knows the contract of stores, and no store"},

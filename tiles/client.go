@@ -35,10 +35,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
+	"golang.org/x/sync/errgroup"
 
 	"jurat/evidence/operator"
 )
@@ -454,24 +454,12 @@ func (r *tileReader) SaveTiles(tiles []tlog.Tile, data [][]byte) {
 
 // inParallel does n things, a few at a time, and returns the first error.
 func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	places := make(chan struct{}, parallel)
-	var running sync.WaitGroup
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(parallel)
 	for i := range n {
-		places <- struct{}{}
-		if ctx.Err() != nil {
-			break
-		}
-		running.Go(func() {
-			defer func() { <-places }()
-			if err := do(ctx, i); err != nil {
-				stop(err)
-			}
-		})
+		all.Go(func() error { return do(ctx, i) })
 	}
-	running.Wait()
-	return context.Cause(ctx)
+	return all.Wait()
 }
 
 // Leaves returns the leaf hashes from index from up to, but not including, to. Its errors are those of ReadHashes.

@@ -443,9 +443,8 @@ func TestFsckReadsNotFarAhead(t *testing.T) {
 	if err != nil || len(found) > 0 {
 		t.Fatal(found, err)
 	}
-	// At most as many pages as there are cores are being examined, as many wait, and one is being handed over on each
-	// side.
-	if bound := int64(32 * (2*runtime.GOMAXPROCS(0) + 2)); w.most.Load() > bound {
+	// Package inorder has at most four pages for each core in turn, and one is being handed over on each side.
+	if bound := int64(32 * (4*runtime.GOMAXPROCS(0) + 2)); w.most.Load() > bound {
 		t.Errorf("%d rows were read ahead, want at most %d", w.most.Load(), bound)
 	}
 }

@@ -6,14 +6,14 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"runtime"
+	"io"
 	"slices"
-	"sync"
 
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/inorder"
 	"jurat/internal/ledger/brief"
 	"jurat/internal/ledger/storage"
 )
@@ -44,35 +44,18 @@ type placed struct {
 	counts evidence.LogCounts
 }
 
-// pages examines the log's pages on all cores, and merges them in log order. At most twice as many pages as there are
-// cores are in progress or wait to be merged.
+// pages examines the log's pages on all cores, and merges them in log order.
 func (f *fsck) pages(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	var all sync.WaitGroup
-	defer all.Wait() // so that the caller can close the store after Run
-	defer cancel()
-	cores := runtime.GOMAXPROCS(0)
-	working := make(chan struct{}, cores)
-	inOrder := make(chan chan *page, cores)
-	all.Go(func() {
-		defer close(inOrder)
-		for from := int64(0); from < f.head.Size; from += pageSize {
-			done := make(chan *page, 1)
-			select {
-			case inOrder <- done:
-			case <-ctx.Done():
-				return
-			}
-			working <- struct{}{}
-			all.Go(func() {
-				done <- f.examine(ctx, from, min(pageSize, f.head.Size-from))
-				<-working
-			})
+	next, done := int64(0), int64(0)
+	return inorder.Do(func() (from int64, err error) {
+		if from = next; from >= f.head.Size {
+			return 0, io.EOF
 		}
-	})
-	done := int64(0)
-	for waits := range inOrder {
-		p := <-waits
+		next += pageSize
+		return from, ctx.Err()
+	}, func(int64) int { return 0 }, func(from int64) *page {
+		return f.examine(ctx, from, min(pageSize, f.head.Size-from))
+	}, func(p *page) error {
 		if p.err != nil {
 			return p.err
 		}
@@ -86,8 +69,8 @@ func (f *fsck) pages(ctx context.Context) error {
 		if f.options.Progress != nil {
 			f.options.Progress(done, f.head.Size)
 		}
-	}
-	return ctx.Err()
+		return nil
+	})
 }
 
 // examine examines n rows and the hashes that were stored with them.

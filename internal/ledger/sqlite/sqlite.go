@@ -79,8 +79,8 @@ type Store struct {
 	unsafe   bool // see UnsafeCreate
 	lockTime time.Duration
 	readers  *sql.DB
-	reader   *runner // on readers, which closes its statements
-	writers  *sql.DB // of one connection
+	reader   *runner   // on readers, which closes its statements
+	writers  *sql.DB   // of one connection
 	readOnly error     // why the file cannot be written; nil if it can
 	before   *snapshot // of files that are read without a lock; nil if there is a lock
 	files    []opened  // none: they are open for reading only
