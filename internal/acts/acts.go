@@ -195,7 +195,10 @@ func (a *Acts) Accept(ctx context.Context, by Party, signed *evidence.Record) (*
 	if errors.Is(err, ledger.ErrDuplicate) {
 		return a.acceptedBefore(ctx, signed, done, err)
 	}
-	return done, acceptProblem(err)
+	if errors.Is(err, ledger.ErrRefused) || refusedKeys(err) { // the keys are part of the request
+		err = fmt.Errorf("%w: %w", api.ErrInvalid, err)
+	}
+	return done, err
 }
 
 // acceptedBefore returns the record that is in the log already, if it is this one.
@@ -209,14 +212,6 @@ func (a *Acts) acceptedBefore(ctx context.Context, signed *evidence.Record, done
 	}
 	done.Record, done.Before = record, true
 	return done, nil
-}
-
-// acceptProblem adds api.ErrInvalid to errors about the keys of a record that its owner signed: there they are part of the request.
-func acceptProblem(err error) error {
-	if errors.Is(err, ledger.ErrRefused) || refusedKeys(err) {
-		return fmt.Errorf("%w: %w", api.ErrInvalid, err)
-	}
-	return err
 }
 
 // staleKeys reports whether an actor cannot seal by what this process knows of its keys. Another process may have changed that since.
@@ -275,16 +270,26 @@ func (a *Acts) already(ctx context.Context, draft *evidence.Draft, keyed bool, c
 	if err != nil {
 		return nil, err
 	}
+	if !keyed {
+		return a.made(ctx, record, draft, fmt.Errorf("%w: there is a record %s, which says something else", api.ErrConflict, draft.RecordID))
+	}
+	return a.made(ctx, record, draft, reused(draft.RecordID))
+}
+
+func reused(recordID string) error {
+	return fmt.Errorf("%w: it made record %s, which says something else", api.ErrKeyReused, recordID)
+}
+
+// made returns a record if it was made from a draft, and otherwise the error for a record that was not.
+func (a *Acts) made(ctx context.Context, record *evidence.Record, draft *evidence.Draft, other error) (*Done, error) {
 	same, err := a.madeOf(ctx, record, draft)
 	switch {
 	case err != nil:
 		return nil, err
-	case same:
-		return &Done{Record: record, Before: true, Bound: true}, nil
-	case keyed:
-		return nil, fmt.Errorf("%w: it made record %s, which says something else", api.ErrKeyReused, draft.RecordID)
+	case !same:
+		return nil, other
 	}
-	return nil, fmt.Errorf("%w: there is a record %s, which says something else", api.ErrConflict, draft.RecordID)
+	return &Done{Record: record, Before: true, Bound: true}, nil
 }
 
 // again returns a record that was made before, if it was made from the given payload. It passes on err, the error of looking it up.
@@ -293,14 +298,7 @@ func (a *Acts) again(ctx context.Context, before *evidence.Record, err error, gi
 		return nil, err
 	}
 	given.RecordID = before.Payload.RecordID
-	same, err := a.madeOf(ctx, before, &evidence.Draft{Payload: given})
-	if err == nil && !same {
-		err = fmt.Errorf("%w: it made record %s, which says something else", api.ErrKeyReused, before.Payload.RecordID)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &Done{Record: before, Before: true, Bound: true}, nil
+	return a.made(ctx, before, &evidence.Draft{Payload: given}, reused(given.RecordID))
 }
 
 // filledIn lists the members that sealing adds to what the actor gave.
@@ -365,22 +363,14 @@ func (a *Acts) Review(ctx context.Context, o Order, original *evidence.Record, r
 		ModifiedResponse: jsontext.Value(review.ModifiedResponse), Changes: jsontext.Value(review.Changes), Context: jsontext.Value(review.Context),
 		Timestamp: review.Timestamp}
 	p := given
-	if p.Timestamp == "" {
-		p.Timestamp = evidence.FormatTime(notBefore(a.config.Now(), original.Payload.Time()))
+	if p.Timestamp == "" { // not before the act, whose time may be by another clock
+		p.Timestamp = evidence.FormatTime(slices.MaxFunc([]time.Time{a.config.Now(), original.Payload.Time()}, time.Time.Compare))
 	}
 	draft, err := evidence.NewDraft(p)
 	if err != nil {
 		return nil, err
 	}
 	return a.seal(ctx, o, "review of "+id, draft, &given)
-}
-
-// notBefore returns a time, or that of the act before it, if that is later by another clock.
-func notBefore(now, then time.Time) time.Time {
-	if now.Before(then) {
-		return then
-	}
-	return now
 }
 
 // Deliver seals the answer that a review approved: the response of a record, as it is or as the reviewer changed it. It is the agent's act,

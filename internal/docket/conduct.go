@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"sync"
 	"time"
 
 	"jurat/evidence"
@@ -230,10 +229,9 @@ type ConductAsked struct {
 type ConductCache struct {
 	log   *ledger.Ledger
 	now   func() time.Time
-	most  int           // MaxRecords, or fewer in tests
-	turn  chan struct{} // one element while a view is computed
-	mu    sync.Mutex    // guards views
-	views map[conductKey]kept
+	most  int                 // MaxRecords, or fewer in tests
+	turn  chan struct{}       // one element while a view is looked up or computed
+	views map[conductKey]kept // for who has the turn
 }
 
 type conductKey struct {
@@ -284,8 +282,6 @@ func (c *ConductCache) View(ctx context.Context, asked ConductAsked, by *trust.T
 	if err != nil {
 		return v, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if len(c.views) >= maxViews {
 		clear(c.views)
 	}
@@ -304,9 +300,7 @@ func (c *ConductCache) refuseMany(ctx context.Context, agent string) error {
 
 // fresh returns the view that was kept, or nil if the log has something new or it is too old.
 func (c *ConductCache) fresh(ctx context.Context, k conductKey) (*reputation.View, error) {
-	c.mu.Lock()
 	v, is := c.views[k]
-	c.mu.Unlock()
 	life := viewLife
 	if is && v.view.Unsettled() {
 		life = briefLife

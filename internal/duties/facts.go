@@ -218,11 +218,9 @@ func (f *Facts) seen(index int64, p *evidence.Payload) []Fact {
 	f.bodies[p.ChainID] = append(f.bodies[p.ChainID], h)
 	f.of[p.RecordID] = true
 	f.meet(p.AgentID)
-	shown := []Fact{Acts}
+	shown := []Fact{Acts, Told}
 	if o.Fidelity == evidence.ByBytes {
-		shown = append(shown, Seen)
-	} else {
-		shown = append(shown, Told)
+		shown[1] = Seen
 	}
 	switch {
 	case o.Ended == evidence.LostInCrash:
@@ -256,36 +254,24 @@ func (f *Facts) event(index int64, r *evidence.Record) []Fact {
 	if err != nil {
 		return nil // it is of another form than readers of these acts accept
 	}
-	switch e.Event {
-	case see.Gap:
+	fact, of := eventFacts[e.Event]
+	switch {
+	case e.Event == see.Gap:
 		return f.gap(p, e)
-	case see.Heartbeat: // a sign of life shows no fact, and there are too many to keep
+	case !of: // such as a sign of life
 		return nil
-	case see.LostInCrash:
-		if f.wants(e.Agent) {
-			return []Fact{Lost}
-		}
-		return nil
-	case see.ToolDefinitionChanged:
-		if f.wants(e.Agent) {
-			return []Fact{OtherTool}
-		}
-		return nil
-	}
-	if !f.met[p.AgentID] {
+	case fact != Lost && fact != OtherTool && !f.met[p.AgentID]:
 		f.waiting = append(f.waiting, waiting{index, r})
 		return nil
+	case (fact == Lost || fact == OtherTool) && !f.wants(e.Agent):
+		return nil
 	}
-	switch e.Event {
-	case see.Start:
-		return []Fact{Starts}
-	case see.Stop:
-		return []Fact{Stops}
-	case see.Configuration, see.ModeChanged:
-		return []Fact{OtherSettings}
-	}
-	return nil
+	return []Fact{fact}
 }
+
+// eventFacts are what events of recorders show, beside gaps.
+var eventFacts = map[see.EventName]Fact{see.LostInCrash: Lost, see.ToolDefinitionChanged: OtherTool, see.Start: Starts, see.Stop: Stops,
+	see.Configuration: OtherSettings, see.ModeChanged: OtherSettings}
 
 func (f *Facts) gap(p *evidence.Payload, e *see.Event) []Fact {
 	calls := int64(0)
@@ -455,7 +441,8 @@ func (v *Verifier) part(ctx context.Context, f *Facts, part []ref) (*verify.Repo
 // addSources adds the records from whose bodies others copy, and those from which these copy: the bytes of a call rest on them. It goes back in the chain as
 // far as something is needed.
 func (v *Verifier) addSources(ctx context.Context, f *Facts, records map[int64]*evidence.Record, chain []holder) error {
-	first, last := slices.Min(slices.Collect(maps.Keys(records))), slices.Max(slices.Collect(maps.Keys(records)))
+	places := slices.Sorted(maps.Keys(records))
+	first, last := places[0], places[len(places)-1]
 	needed, added := map[evidence.Digest]bool{}, 0
 	for _, h := range slices.Backward(chain) {
 		r := records[h.index]

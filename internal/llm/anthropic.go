@@ -68,30 +68,24 @@ func readMessages(x *exchange) (Answer, error) {
 func explainAnthropic(_ int, body []byte) reading {
 	e := convo.ErrorBody(body).Get("error")
 	kind, message := e.Word("type"), e.Word("message")
-	said := reading{detail: kind + ": " + message}
-	has := func(words string) bool { return strings.Contains(strings.ToLower(message), words) }
-	switch kind {
-	case "":
-		said.detail = excerpt(body)
-	case "authentication_error", "permission_error", "billing_error":
-		said.kind = Unauthorised
-	case "not_found_error":
-		said.kind = NotFound
-	case "rate_limit_error":
-		said.kind = RateLimited
-	case "overloaded_error", "api_error", "timeout_error":
-		said.kind = Unavailable
-	case "request_too_large":
+	if kind == "" {
+		return reading{detail: excerpt(body)}
+	}
+	said := reading{kind: anthropicKinds[kind], detail: kind + ": " + message}
+	has := func(words string) bool {
+		return kind == "invalid_request_error" && strings.Contains(strings.ToLower(message), words)
+	}
+	switch {
+	case has("prompt is too long"), has("exceed context limit"), has("context window"):
 		said.kind = TooLong
-	case "invalid_request_error":
-		switch {
-		case has("prompt is too long"), has("exceed context limit"), has("context window"):
-			said.kind = TooLong
-		case has("content filtering policy"):
-			said.kind = Refused
-		case has("credit balance is too low"):
-			said.kind = Unauthorised
-		}
+	case has("content filtering policy"):
+		said.kind = Refused
+	case has("credit balance is too low"):
+		said.kind = Unauthorised
 	}
 	return said
 }
+
+var anthropicKinds = map[string]Kind{"authentication_error": Unauthorised, "permission_error": Unauthorised, "billing_error": Unauthorised,
+	"not_found_error": NotFound, "rate_limit_error": RateLimited, "overloaded_error": Unavailable, "api_error": Unavailable, "timeout_error": Unavailable,
+	"request_too_large": TooLong}

@@ -339,19 +339,17 @@ func Clean(text string, secrets ...string) string {
 // KindOfStatus maps an error's HTTP status to a Kind.
 func KindOfStatus(status int) Kind {
 	switch {
-	case status == http.StatusTooManyRequests:
-		return RateLimited
-	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusPaymentRequired:
-		return Unauthorised
-	case status == http.StatusNotFound, status == http.StatusGone:
-		return NotFound
-	case status == http.StatusRequestEntityTooLarge:
-		return TooLong
-	case status == http.StatusRequestTimeout, status == http.StatusConflict, status >= 500:
+	case status >= 500:
 		return Unavailable
+	case kindsOfStatus[status] != "":
+		return kindsOfStatus[status]
 	}
 	return Malformed
 }
+
+var kindsOfStatus = map[int]Kind{http.StatusTooManyRequests: RateLimited, http.StatusUnauthorized: Unauthorised, http.StatusForbidden: Unauthorised,
+	http.StatusPaymentRequired: Unauthorised, http.StatusNotFound: NotFound, http.StatusGone: NotFound, http.StatusRequestEntityTooLarge: TooLong,
+	http.StatusRequestTimeout: Unavailable, http.StatusConflict: Unavailable}
 
 // RetryAfter reads the header in both of its forms (RFC 9110, section 10.2.3), and the milliseconds that some
 // providers send.
@@ -373,8 +371,5 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 const LongestWait = 10 * time.Minute
 
 func bounded(seconds float64) time.Duration {
-	if seconds >= LongestWait.Seconds() {
-		return LongestWait
-	}
-	return time.Duration(seconds * float64(time.Second))
+	return time.Duration(min(seconds, LongestWait.Seconds()) * float64(time.Second))
 }

@@ -105,25 +105,20 @@ func explainOpenAI(status int, body []byte) reading {
 
 // kindOfOpenAI maps an error to a Kind; "": the error tells no more than the HTTP status.
 func kindOfOpenAI(status int, said convo.OpenAIError) Kind {
-	switch said.Code {
-	case "context_length_exceeded", "string_above_max_length":
-		return TooLong
-	case "content_filter", "content_policy_violation", "invalid_prompt", "bio_policy", "misalignment_policy_violation":
-		return Refused
-	case "insufficient_quota", "billing_hard_limit_reached", "invalid_api_key":
-		return Unauthorised // waiting does not help
-	case "model_not_found":
-		return NotFound
-	case "rate_limit_exceeded":
-		return RateLimited
-	case "server_error":
-		return Unavailable
+	if kind := openAIKinds[said.Code]; kind != "" {
+		return kind
 	}
 	if said.Type == "exceed_context_size_error" || status == http.StatusBadRequest && speaksOfLength(said.Message) {
 		return TooLong
 	}
 	return ""
 }
+
+// openAIKinds are the kinds of errors with a code. Waiting does not help against a quota.
+var openAIKinds = map[string]Kind{"context_length_exceeded": TooLong, "string_above_max_length": TooLong,
+	"content_filter": Refused, "content_policy_violation": Refused, "invalid_prompt": Refused, "bio_policy": Refused, "misalignment_policy_violation": Refused,
+	"insufficient_quota": Unauthorised, "billing_hard_limit_reached": Unauthorised, "invalid_api_key": Unauthorised,
+	"model_not_found": NotFound, "rate_limit_exceeded": RateLimited, "server_error": Unavailable}
 
 // speaksOfLength reports whether an error's text says that a prompt is too long. Some servers have no code for that.
 func speaksOfLength(message string) bool {
