@@ -97,18 +97,6 @@ func (p *Panel) Look(on *subject.Case, whole bool) (*Outlook, error) {
 		Ceiling: p.settings.CostCeiling, Prices: PricesNote{plan.PriceTable.Date, plan.PriceTable.Source, plan.PriceTable.Note}}
 	o.Shortened = o.Shortening != nil && len(on.Material()) > o.Shortening.Limit
 	o.Deadlines = p.deadlines()
-	if plan.Offline {
-		o.Jurors = config.Offline
-		for _, seat := range p.settings.Seats {
-			o.Seats = append(o.Seats, rulesOutlook(seat))
-		}
-		if p.settings.Judge != nil {
-			o.Judge = new(rulesOutlook(*p.settings.Judge))
-		}
-		return o, nil
-	}
-	o.Unpriced, o.Panel, o.SameVendor = plan.Unpriced(), plan.Care, juror.SameVendor(&p.settings, on)
-	o.Endings = plan.Endings(time.Now())
 	for i, s := range p.seats {
 		look, err := p.look(s, p.settings.Seats[i], jury.Initial, on, whole)
 		if err != nil {
@@ -125,22 +113,19 @@ func (p *Panel) Look(on *subject.Case, whole bool) (*Outlook, error) {
 		o.Judge = &look
 		o.Degraded = o.Degraded || p.judge.Missing != nil
 	}
-	return o, p.price(o, on)
-}
-
-// price adds the bills of this panel and of others.
-func (p *Panel) price(o *Outlook, on *subject.Case) (err error) {
+	if plan.Offline {
+		o.Jurors = config.Offline
+		return o, nil
+	}
+	o.Unpriced, o.Panel, o.SameVendor, o.Endings = plan.Unpriced(), plan.Care, juror.SameVendor(&p.settings, on), plan.Endings(time.Now())
+	var err error
 	o.Choices, err = p.choices(on)
 	for _, c := range o.Choices {
 		if c.Chosen {
 			o.Lowest, o.Highest = c.Lowest, c.Highest
 		}
 	}
-	return err
-}
-
-func rulesOutlook(seat jury.Seat) SeatOutlook {
-	return SeatOutlook{ID: seat.JurorID, Role: seat.RoleName, Provider: config.Rules, Model: seat.Model, Parameters: seat.Parameters}
+	return o, err
 }
 
 // deadlines computes how long a trial can take: the sum of the phases' limits, or the limit of the whole trial.
@@ -167,7 +152,7 @@ func (p *Panel) look(s *seated, seat jury.Seat, phase jury.Phase, on *subject.Ca
 	o := SeatOutlook{ID: s.ID, Role: s.Role, Provider: s.Provider, Model: s.Model, Parameters: seat.Parameters, Key: s.KeyFrom,
 		InPlaceOf: s.InPlaceOf, Timeout: time.Duration(s.Timeout).String(), Attempts: s.Attempts, PerMinute: s.PerMinute}
 	if s.Provider == config.Rules {
-		return rulesOutlook(seat), nil
+		return SeatOutlook{ID: seat.JurorID, Role: seat.RoleName, Provider: config.Rules, Model: seat.Model, Parameters: seat.Parameters}, nil
 	}
 	if phase == jury.Judging && p.settings.JudgeReads {
 		phase = jury.Initial // it reads first
@@ -282,25 +267,20 @@ func (e *estimate) add() {
 	if e.settings.Repeat && e.highest {
 		e.jurors(jury.Repetition)
 	}
-	for range e.rounds() {
+	rounds := 0
+	switch {
+	case !e.settings.Collaborative:
+	case e.highest:
+		rounds = e.settings.MaxRounds
+	case e.settings.Threshold > 1:
+		rounds = min(1, e.settings.MaxRounds)
+	}
+	for range rounds {
 		e.jurors(jury.Discussion)
 	}
 	if e.settings.Judge != nil {
 		e.ask(e.judge, *e.settings.Judge, jury.Judging)
 	}
-}
-
-// rounds is how many rounds are held.
-func (e *estimate) rounds() int {
-	switch {
-	case !e.settings.Collaborative:
-		return 0
-	case e.highest:
-		return e.settings.MaxRounds
-	case e.settings.Threshold <= 1:
-		return 0
-	}
-	return min(1, e.settings.MaxRounds)
 }
 
 // jurors adds the calls to all jurors, at the same time.
@@ -323,15 +303,12 @@ func (e *estimate) ask(s *seated, seat jury.Seat, phase jury.Phase) int64 {
 		e.err = err
 		return 0
 	}
-	used := question.Estimate(s.MaxTokens)
-	attempts := int64(model.MaxAsked)
+	used, attempts := question.Estimate(s.MaxTokens), int64(model.MaxAsked)
 	if !e.highest {
-		attempts = 1
-		short := int64(shortAnswer)
+		attempts, used.Output = 1, min(shortAnswer, used.Output)
 		if tables(e.settings, phase) {
-			short += shortTables
+			used.Output = min(shortAnswer+shortTables, question.Estimate(s.MaxTokens).Output)
 		}
-		used.Output = min(short, used.Output)
 	}
 	if phase == jury.Discussion || phase == jury.Judging {
 		used.Input += e.said

@@ -3,6 +3,7 @@
 package panel
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -42,26 +43,21 @@ type seated struct {
 // save time; vendors, which speak HTTP/2, need few.
 const maxIdle = 256
 
-// keeping returns a client that reuses connections. Go's default keeps two to a server, so with a thousand trials
-// nearly every call would open a new connection.
-func keeping() *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, maxIdle // no limit over all servers
-	return &http.Client{Transport: transport}
-}
-
 // New seats a jury. If client is nil, it uses one that keeps connections. It calls no model. It returns an error if a
 // model has no price although there is a ceiling on cost, or has invalid settings.
 func New(plan *config.Plan, client *http.Client) (*Panel, error) {
-	if client == nil {
-		client = keeping()
+	if client == nil { // Go's default keeps two connections to a server, so with a thousand trials nearly every call would open a new one
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, maxIdle // no limit over all servers
+		client = &http.Client{Transport: transport}
 	}
 	p := &Panel{plan: plan, rules: rules.OfflinePanel(), settings: jury.Settings{Rubric: plan.Rubric, Collaborative: plan.Collaborative,
 		MaxRounds: plan.Rounds, Threshold: plan.Threshold, Method: plan.Method}}
 	if plan.Offline {
-		p.settings.Seats = p.rules.Seats
+		rule := &seated{Chair: &config.Chair{Member: config.Member{Provider: config.Rules}}}
+		p.settings.Seats, p.seats = p.rules.Seats, slices.Repeat([]*seated{rule}, len(p.rules.Seats))
 		if plan.Method == jury.FinalJudge {
-			p.settings.Judge = &p.rules.JudgeSeat
+			p.settings.Judge, p.judge = &p.rules.JudgeSeat, rule
 		}
 		return p, nil
 	}
@@ -148,14 +144,13 @@ func (s *seated) seat() (jury.Seat, error) {
 		return jury.Seat{JurorID: s.ID, RoleName: s.Role, RoleFocus: s.Focus, Provider: rules.Provider, Model: rules.Model,
 			Parameters: jsontext.Value("{}"), Template: rules.Digest()}, nil
 	}
-	parameters := struct {
+	doc, err := json.Marshal(struct {
 		BaseURL     string   `json:"base_url,omitzero"`
 		MaxTokens   int      `json:"max_tokens"`
 		Seed        *int64   `json:"seed,omitzero"`
 		Temperature *float64 `json:"temperature,omitzero"`
 		TopP        *float64 `json:"top_p,omitzero"`
-	}{s.BaseURL, s.MaxTokens, s.Seed, s.Temperature, s.TopP}
-	doc, err := json.Marshal(parameters)
+	}{s.BaseURL, s.MaxTokens, s.Seed, s.Temperature, s.TopP})
 	if err != nil {
 		return jury.Seat{}, fmt.Errorf("seating %s: %w", s.ID, err)
 	}
@@ -170,34 +165,22 @@ func (p *Panel) Sit(spent int64) (jurors []jury.Juror, judge jury.Juror, err err
 	if p.plan.Trial > 0 {
 		limits.Until = time.Now().Add(p.plan.Trial)
 	}
-	if p.plan.Offline {
-		for _, j := range p.rules.Jurors {
-			jurors = append(jurors, limits.Juror(j))
-		}
-		if p.settings.Judge != nil {
-			judge = limits.Juror(p.rules.Judge)
-		}
-		return jurors, judge, nil
-	}
 	var purse *llm.Purse
 	if p.settings.CostCeiling > 0 {
 		purse = llm.NewPurse(p.settings.CostCeiling, spent)
 	}
+	sit := func(c *seated, rule jury.Juror) jury.Juror {
+		j, failed := p.member(c, rule, purse)
+		err = cmp.Or(err, failed)
+		return limits.Juror(j)
+	}
 	for i, c := range p.seats {
-		j, err := p.member(c, p.rules.Jurors[i%len(p.rules.Jurors)], purse)
-		if err != nil {
-			return nil, nil, err
-		}
-		jurors = append(jurors, limits.Juror(j))
+		jurors = append(jurors, sit(c, p.rules.Jurors[i%len(p.rules.Jurors)]))
 	}
 	if p.judge != nil {
-		j, err := p.member(p.judge, p.rules.Judge, purse)
-		if err != nil {
-			return nil, nil, err
-		}
-		judge = limits.Juror(j)
+		judge = sit(p.judge, p.rules.Judge)
 	}
-	return jurors, judge, nil
+	return jurors, judge, err
 }
 
 // member fills a chair: with a model, or with the given rules if it is for rules.
