@@ -10,12 +10,10 @@
 // # The wire formats are written once, and no vendor's library is linked
 //
 // Package `convo` has the bodies of requests, answers, errors and streams as types. Package llm sends them over
-// `net/http`. We refused the vendors' SDKs, which an earlier version used. It used one call of each, and together
-// they took a third of a first build's processor time, linked gRPC and OpenTelemetry, and doubled the binary. We
-// recorded what they sent, and how they read 536 answers and errors, before we removed them
-// (`llmtest/testdata/recorded.jsonl`). A test compares the adapters with that recording. The adapters read a response
-// completely: status, headers and the body, which is bounded and has the key removed. So they can tell a truncated
-// body from a malformed one. They follow no redirects.
+// `net/http`. We refused the vendors' SDKs: for one call of each, they took a third of a first build's processor time,
+// linked gRPC and OpenTelemetry, and doubled the binary. What they sent, and how they read 536 answers and errors, is
+// recorded (`llmtest/testdata/recorded.jsonl`), and a test compares the adapters with it. The adapters read a response
+// to its end, so that they can tell a truncated body from a malformed one; it is bounded and has the key removed.
 //
 // # A setting that a vendor does not accept is refused
 //

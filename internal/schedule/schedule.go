@@ -1,21 +1,19 @@
 // Package schedule decides which process conducts which trial of a log, conducts trials, and tells watchers what
 // happens in them.
 //
-// A Scheduler conducts several trials at a time. A submission is sealed before its turn comes. The others wait in the
-// order of submission, and each goes to a process with a free place. The state of a trial comes from the log, from the
-// queue and from its lock. A stream reads the records of a watched trial once into a trial.View, which courtroom pages
-// read, too (Look), and encodes each event once. A Delivery sends the events over WebSocket or as server-sent events.
+// A Scheduler conducts several trials at a time; the others wait in the order of submission. The state of a trial comes
+// from the log, from the queue and from its lock. A stream reads the records of a watched trial once into a trial.View,
+// and encodes each event once. A Delivery sends the events over WebSocket or as server-sent events.
 //
 // # The log says which trials are to be held, a table by which process
 //
 // A trial without a closing is to be held, unless an act in the log cancels it. The queue is one table, `work`: beside
 // the log in PostgreSQL, or in a file of its own for the processes of one machine, so that its writers and the appends
 // do not wait for each other. A process with a free place takes the first row that it may take, gives it the number of
-// its hold, and says in it every second that it lives. A row goes when its trial is over. Nothing else relies on the
-// table, and it proves nothing: Open makes the missing rows, so a lost table loses only the reasons of broken-off
-// trials. Temporary errors (of a vendor, say) are tried six times in all, with growing delays. Permanent ones (another
-// jury, records that are not vouched for, a bug in the program) are not. A log or a database that cannot be used for a
-// while is no attempt.
+// its hold, and says in it every second that it lives. A row goes when its trial is over. The table proves nothing:
+// Open makes the missing rows, so a lost table loses only the reasons of broken-off trials. Temporary errors are tried
+// six times in all, with growing delays; permanent ones (another jury, a bug in the program) are not. A log or a
+// database that cannot be used for a while is no attempt.
 //
 // # Who was not heard of has died
 //
@@ -27,10 +25,9 @@
 //
 // # Cancelling is an act
 //
-// Who stopped a trial, and why, can matter more than the trial. So it is in the log (`trial_event`), and not in the
-// queue, which is not kept. It is outside the trial's chain, because it is the operator's decision and changes nothing
-// that was said. The process that conducts the trial follows the log and stops between two acts: there is no second
-// channel that could fail.
+// Who stopped a trial, and why, can matter more than the trial. So it is in the log (`trial_event`), outside the
+// trial's chain, because it is the operator's decision and changes nothing that was said. The process that conducts
+// the trial follows the log and stops between two acts: there is no second channel that could fail.
 //
 // # Who has a case is in the log
 //
@@ -41,9 +38,9 @@
 //
 // # Lists of trials are read once and then followed
 //
-// An Index reads the briefs of all trials once, and then what any process appends. The database indexes the records
-// of trials' chains, so the time of a start grows with the number of trials and not with the log. A file with the list
-// was refused: it had to be versioned, compared with the log, and removed when records expire.
+// An Index reads the briefs of all trials once, and then what any process appends, so the time of a start grows with
+// the number of trials and not with the log. A file with the list was refused: it had to be versioned, compared with
+// the log, and removed when records expire.
 //
 // # Each event has a number, and a reconnecting reader asks for the rest
 //
