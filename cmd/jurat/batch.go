@@ -155,11 +155,7 @@ func (c *trialCmd) recorded(ctx context.Context, a *app, io stdio) (on *subject.
 		if err != nil {
 			return err
 		}
-		bundle, err := i.Ledger.Prove(ctx, records...)
-		if err != nil {
-			return err
-		}
-		file, err := bundle.Marshal()
+		file, err := fileOf(i.Ledger.Prove(ctx, records...))
 		if err != nil {
 			return err
 		}
@@ -307,11 +303,9 @@ func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installatio
 
 // conclude writes the reports, also after an error or Ctrl-C, and returns the command's result.
 func (c *trialCmd) conclude(io stdio, attempts []*attempt, failed error) error {
-	if failed != nil {
-		for _, at := range attempts {
-			if at.result() == nil && at.err == nil {
-				at.err = failed
-			}
+	for _, at := range attempts {
+		if at.result() == nil && at.err == nil {
+			at.err = failed
 		}
 	}
 	written := errors.Join(c.write("--junit", c.JUnit, func() ([]byte, error) { return c.junit(attempts) }),
@@ -337,9 +331,7 @@ func (c *trialCmd) conclude(io stdio, attempts []*attempt, failed error) error {
 				written = errors.Join(written, c.line(io, at))
 			}
 		}
-		if code := c.code(at); severity(code) > severity(worst) {
-			worst = code
-		}
+		worst = worse(worst, c.code(at))
 	}
 	if !c.JSON {
 		written = errors.Join(written, c.summary(io, attempts))

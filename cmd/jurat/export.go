@@ -124,7 +124,12 @@ func (c *exportCmd) statements(ctx context.Context, a *app, io stdio, doc []byte
 	if err := c.separate("--scitt", c.SCITT); err != nil {
 		return err
 	}
-	m, records, err := openMarshaler(doc)
+	m, records, err := marshaler(nil), []*evidence.Record(nil), error(nil)
+	if evidence.IsBundle(doc) {
+		m, records, err = openFile(doc)
+	} else {
+		records, err = openRecords(doc)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
@@ -169,21 +174,6 @@ func (c *exportCmd) writeStatements(ctx context.Context, a *app, io stdio, s *st
 	return err
 }
 
-// openMarshaler opens a record or a bundle file as such; records in an envelope or a statement come by themselves.
-func openMarshaler(doc []byte) (marshaler, []*evidence.Record, error) {
-	if evidence.IsBundle(doc) {
-		return openFile(doc)
-	}
-	records, err := openRecords(doc)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(records) != 1 {
-		return &evidence.Bundle{Records: records}, records, nil
-	}
-	return records[0], records, nil
-}
-
 type statementExport struct {
 	signer  evidence.Signer
 	log     *installation.Installation // nil: none, and then no receipts
@@ -221,7 +211,10 @@ func (s *statementExport) all(ctx context.Context, io stdio, log *installation.I
 
 func (s *statementExport) write(ctx context.Context, r *evidence.Record) error {
 	var receipts [][]byte
-	receipt, err := s.receipt(ctx, r)
+	receipt, err := []byte(nil), fmt.Errorf("%w: the data folder has no log", scitt.ErrNoReceipt)
+	if s.log != nil {
+		receipt, err = s.log.Receipt(ctx, r)
+	}
 	switch {
 	case err == nil:
 		receipts = append(receipts, receipt)
@@ -236,13 +229,6 @@ func (s *statementExport) write(ctx context.Context, r *evidence.Record) error {
 	}
 	s.written++
 	return atomicfile.Replace(s.out(r), doc, 0o644)
-}
-
-func (s *statementExport) receipt(ctx context.Context, r *evidence.Record) ([]byte, error) {
-	if s.log == nil {
-		return nil, fmt.Errorf("%w: the data folder has no log", scitt.ErrNoReceipt)
-	}
-	return s.log.Receipt(ctx, r)
 }
 
 // issuer is the record's actor if the key is one of the record's, and otherwise the operator.
@@ -313,8 +299,6 @@ func writeTo(io stdio, out string, file marshaler) error {
 	}
 	return err
 }
-
-type marshaler interface{ Marshal() ([]byte, error) }
 
 // openFile opens a record or a bundle in any spelling, so that it can be written again in its canonical form.
 func openFile(doc []byte) (marshaler, []*evidence.Record, error) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,9 +17,11 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/atomicfile"
+	"jurat/internal/ca"
 	"jurat/internal/filestore"
 	"jurat/internal/installation"
 	"jurat/internal/keys"
+	"jurat/internal/lock"
 	"jurat/internal/token"
 )
 
@@ -255,15 +258,15 @@ func (c *keysNewCmd) register(ctx context.Context, a *app, io stdio) error {
 	if err := addCard(io, c.Card, c.Role, c.Name, owned); err != nil {
 		return err
 	}
-	why, err := c.why()
-	if err != nil {
-		return err
-	}
-	return a.with(ctx, func(i *installation.Installation) error {
+	return a.deciding(ctx, c.why, func(i *installation.Installation, why keys.Why) error {
 		if err := i.Keys.Register(ctx, c.Role, c.Name, owned, c.NotAfter, why); err != nil {
-			return changeHint(err)
+			return err
 		}
-		return printIDs(io, owned)
+		p := newPrinter(io.out)
+		for _, k := range owned {
+			p.line("%s", evidence.DigestOf(k.Public))
+		}
+		return p.err
 	})
 }
 
@@ -284,14 +287,6 @@ func (c *keysNewCmd) publicOnToken(ctx context.Context) (owned []keys.OwnerKey, 
 	return owned, nil
 }
 
-func printIDs(io stdio, keys []keys.OwnerKey) error {
-	p := newPrinter(io.out)
-	for _, k := range keys {
-		p.line("%s", evidence.DigestOf(k.Public))
-	}
-	return p.err
-}
-
 type keysRotateCmd struct {
 	Role evidence.Role      `arg:"" help:"agent, reviewer, submitter, juror, judge, clerk, operator or recorder." enum:"agent,reviewer,submitter,juror,judge,clerk,operator,recorder"`
 	Name string             `arg:"" help:"The actor's name."`
@@ -310,18 +305,14 @@ func (c *keysRotateCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	why, err := c.why()
-	if err != nil {
-		return err
-	}
-	return a.with(ctx, func(i *installation.Installation) error {
+	return a.deciding(ctx, c.why, func(i *installation.Installation, why keys.Why) error {
 		if len(owned) > 0 {
 			err = i.Keys.RotateOwned(ctx, c.Role, c.Name, owned, why)
 		} else {
 			err = c.rotate(ctx, i, why)
 		}
 		if err != nil {
-			return changeHint(err)
+			return err
 		}
 		history, err := i.Ledger.Keys(ctx)
 		if err != nil {
@@ -354,19 +345,21 @@ type keysRevokeCmd struct {
 }
 
 func (c *keysRevokeCmd) Run(ctx context.Context, a *app) error {
-	why, err := c.why()
-	if err != nil {
-		return err
-	}
-	return a.with(ctx, func(i *installation.Installation) error {
+	return a.deciding(ctx, c.why, func(i *installation.Installation, why keys.Why) error {
 		if c.Retire {
-			return changeHint(i.Keys.Retire(ctx, c.Key, why))
+			return i.Keys.Retire(ctx, c.Key, why)
 		}
-		return changeHint(i.Keys.Revoke(ctx, c.Key, c.From, why))
+		return i.Keys.Revoke(ctx, c.Key, c.From, why)
 	})
 }
 
-func changeHint(err error) error {
+// deciding does what with does, for a reason that goes into the log.
+func (a *app) deciding(ctx context.Context, why func() (keys.Why, error), do func(*installation.Installation, keys.Why) error) error {
+	reason, err := why()
+	if err != nil {
+		return err
+	}
+	err = a.with(ctx, func(i *installation.Installation) error { return do(i, reason) })
 	return hintIf(keys.ErrOwner, err, "--public FILE names the owner's next key")
 }
 
@@ -400,5 +393,110 @@ func (c *keysRewrapCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		return io.line("%d files were wrapped again; all of them are under %s now", done, key)
+	})
+}
+
+type caCmd struct {
+	Init   caInitCmd   `cmd:"" help:"Make a CA: its key and its certificate."`
+	Issue  caIssueCmd  `cmd:"" help:"Issue the certificate that a request asks for."`
+	Revoke caRevokeCmd `cmd:"" help:"Revoke a certificate."`
+	CRL    caCRLCmd    `cmd:"" name:"crl" help:"Print a new revocation list."`
+}
+
+type caFlags struct {
+	CA string `name:"ca" placeholder:"DIR" env:"JURAT_CA" default:"./jurat-ca" help:"The CA's folder."`
+}
+
+func (f *caFlags) with(ctx context.Context, do func(authority *ca.CA) error) error {
+	helper := &token.Helper{}
+	defer helper.Close()
+	authority, err := ca.Open(ctx, ca.Config{Dir: f.CA, Helper: helper})
+	if err == nil {
+		err = do(authority)
+	}
+	return hintIf(lock.ErrTaken, err, "another process acts in this folder; try again")
+}
+
+type caInitCmd struct {
+	caFlags
+	Name  string `required:"" help:"The CA's name, as readers see it: that of the organisation that vouches for the keys."`
+	Token string `placeholder:"URI" help:"Its key on a token: pkcs11:token=LABEL;object=NAME. It is made if it is not there."`
+	helperFlag
+	Years int `help:"How many years it lasts." default:"10"`
+}
+
+func (c *caInitCmd) Run(ctx context.Context, io stdio) error {
+	helper := &token.Helper{}
+	defer helper.Close()
+	on, err := c.find(ctx, helper, c.Token, evidence.ES256)
+	if err != nil {
+		return err
+	}
+	if _, err := ca.Create(ctx, ca.Config{Dir: c.CA, Helper: helper}, ca.Plan{Name: c.Name, On: on, Years: c.Years}); err != nil {
+		return err
+	}
+	return io.line("%s", filepath.Join(c.CA, ca.Certificate))
+}
+
+type caIssueCmd struct {
+	caFlags
+	Request string `arg:"" optional:"" default:"-" help:"A certificate request (PKCS #10), PEM or DER; - is standard input."`
+	Days    int    `help:"How long it is valid." default:"30"`
+}
+
+func (c *caIssueCmd) Run(ctx context.Context, io stdio) error {
+	doc, err := readInput(io.in, c.Request)
+	if err != nil {
+		return err
+	}
+	request, err := ca.ParseRequest(doc)
+	if err != nil {
+		return hint(fmt.Errorf("refusing request: %w", err), "'jurat ca issue --help' shows how OpenSSL makes one; nothing was issued")
+	}
+	return c.with(ctx, func(authority *ca.CA) error {
+		made, err := authority.Issue(ctx, request, c.Days)
+		if err != nil {
+			return err
+		}
+		return io.document(ca.PEM(made))
+	})
+}
+
+type caRevokeCmd struct {
+	caFlags
+	Certificate string    `arg:"" help:"The certificate; the CA's folder has those that it issued."`
+	Cause       ca.Cause  `required:"" help:"keyCompromise, affiliationChanged, superseded, cessationOfOperation, privilegeWithdrawn or unspecified." enum:"keyCompromise,affiliationChanged,superseded,cessationOfOperation,privilegeWithdrawn,unspecified"`
+	InvalidFrom time.Time `help:"When others may first have had the key (RFC 3339). Default: nothing is said, and now counts."`
+}
+
+func (c *caRevokeCmd) Run(ctx context.Context, io stdio) error {
+	certificate, err := readOneCertificate(c.Certificate)
+	if err != nil {
+		return err
+	}
+	return c.with(ctx, func(authority *ca.CA) error {
+		if err := authority.Revoke(ctx, certificate, c.Cause, c.InvalidFrom); err != nil {
+			return err
+		}
+		return io.line("revoked: 'jurat ca crl' makes the list that says so")
+	})
+}
+
+type caCRLCmd struct {
+	caFlags
+	Out string `short:"o" placeholder:"FILE" help:"Write it there, in the place of what is there."`
+}
+
+func (c *caCRLCmd) Run(ctx context.Context, io stdio) error {
+	return c.with(ctx, func(authority *ca.CA) error {
+		der, err := authority.List(ctx)
+		if err != nil {
+			return err
+		}
+		text := pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})
+		if c.Out != "" {
+			return atomicfile.Replace(c.Out, text, 0o644)
+		}
+		return io.document(text)
 	})
 }

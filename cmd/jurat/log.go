@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
@@ -61,33 +63,26 @@ func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		if !chain && !c.Linked && c.With == nil {
-			return c.alone(ctx, i, io)
-		}
-		records, err := c.records(ctx, i, io)
+		alone := !chain && !c.Linked && c.With == nil
+		records, err := c.records(ctx, i, io, alone)
 		if err == nil {
 			records, err = c.disclose(ctx, i, records...)
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case alone:
+			return io.print(i.Ledger.ProveOne(ctx, records[0]))
 		}
 		return io.print(i.Ledger.Prove(ctx, records...))
 	})
 }
 
-func (c *logProveCmd) alone(ctx context.Context, i *installation.Installation, io stdio) error {
-	r, err := recordOf(ctx, i.Ledger, c.Name)
-	if err != nil {
-		return c.unknown(err)
+func (c *logProveCmd) records(ctx context.Context, i *installation.Installation, io stdio, alone bool) ([]*evidence.Record, error) {
+	if alone {
+		r, err := recordOf(ctx, i.Ledger, c.Name)
+		return []*evidence.Record{r}, c.unknown(err)
 	}
-	disclosed, err := c.disclose(ctx, i, r)
-	if err != nil {
-		return err
-	}
-	return io.print(i.Ledger.ProveOne(ctx, disclosed[0]))
-}
-
-func (c *logProveCmd) records(ctx context.Context, i *installation.Installation, io stdio) ([]*evidence.Record, error) {
 	records, cut, err := i.Ledger.Linked(ctx, c.Name)
 	if err != nil {
 		return nil, c.unknown(err)
@@ -105,9 +100,10 @@ func (c *logProveCmd) records(ctx context.Context, i *installation.Installation,
 
 func (c *logProveCmd) unknown(err error) error {
 	if errors.Is(err, ledger.ErrNotFound) {
-		return fmt.Errorf("%q: the log has no chain and no record of this name: %w", c.Name, err)
+		err = fmt.Errorf("the log has no chain and no record of this name: %w", err)
 	}
-	return fmt.Errorf("%q: %w", c.Name, err)
+	fault.While(&err, "%q", c.Name)
+	return err
 }
 
 func (c *logProveCmd) elsewhere(ctx context.Context, io stdio) error {
@@ -140,11 +136,9 @@ type logFsckCmd struct {
 
 func reindex(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		if err := i.Ledger.Briefs().Reindex(ctx, progress(io, "records indexed")); err != nil {
-			return err
-		}
-		size, err := i.Ledger.Size(ctx)
-		if err != nil {
+		err := i.Ledger.Briefs().Reindex(ctx, progress(io, "records indexed"))
+		size, failed := i.Ledger.Size(ctx)
+		if err = cmp.Or(err, failed); err != nil {
 			return err
 		}
 		return io.line("indexed: %d records", size)
@@ -324,7 +318,7 @@ func (c *logExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
 			}
 		}
 		done, err := i.Expire(ctx, installation.ExpiryOrder{Before: c.Before, Except: c.Except, Reason: c.Reason, By: string(c.By), DryRun: c.DryRun,
-			Stays: func(ctx context.Context) (*installation.ExpiryStaying, error) { return stays(ctx, i.Ledger) }, Progress: steps(io)})
+			Stays: func(ctx context.Context) (*installation.ExpiryStaying, error) { return stays(ctx, i.Ledger) }, Progress: steps(io, "")})
 		switch {
 		case errors.Is(err, installation.ErrTooYoung):
 			return hint(err, "less than %d days is not possible. If nothing was sealed lately, seal something: the clock counts no further than the log's newest time stamp", operator.MinRetention)
@@ -393,14 +387,14 @@ func (a *app) forgetExpired(ctx context.Context, io stdio, i *installation.Insta
 	return k.Close()
 }
 
-func steps(io stdio) func(step string, done, total int64) {
-	var now string
-	var tell func(done, total int64)
-	return func(step string, done, total int64) {
-		if step != now {
-			now, tell = step, progress(io, step)
+// steps is progress of several things that have names.
+func steps(io stdio, what string) func(name string, done, total int64) {
+	of := map[string]func(done, total int64){}
+	return func(name string, done, total int64) {
+		if of[name] == nil {
+			of[name] = progress(io, what+name)
 		}
-		tell(done, total)
+		of[name](done, total)
 	}
 }
 

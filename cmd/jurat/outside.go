@@ -173,13 +173,7 @@ func (c *logStampCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 func stamp(ctx context.Context, i *installation.Installation, io stdio) error {
-	report := map[string]func(done, total int64){}
-	outcomes, err := i.Timekeeper.Stamp(ctx, stamping.Order{Progress: func(authority string, done, total int64) {
-		if report[authority] == nil {
-			report[authority] = progress(io, "stamped by "+authority)
-		}
-		report[authority](done, total)
-	}})
+	outcomes, err := i.Timekeeper.Stamp(ctx, stamping.Order{Progress: steps(io, "stamped by ")})
 	still := false
 	p := newPrinter(io.out)
 	for _, o := range outcomes {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"jurat/internal/config"
@@ -132,24 +133,20 @@ func dollars(micro int64) string {
 
 // dryRun says what the trials would be, and all that is wrong with cases. It asks and records nothing.
 func (c *trialCmd) dryRun(io stdio, attempts []*attempt) error {
-	var ct *court
-	var failed, err error
+	seat := sync.OnceValues(func() (*court, error) { return c.court(io) })
+	code := exitCode(0)
 	for _, at := range attempts {
-		read := check(at.title(), at.brought())
-		seated := ct
+		read, seated, err := check(at.title(), at.brought()), (*court)(nil), error(nil)
 		if len(read.Mistakes) > 0 {
-			failed, seated = exitCode(exitCannot), nil
-		} else if ct == nil {
-			if ct, err = c.court(io); err != nil {
-				return err
-			}
-			seated = ct
+			code = exitCannot
+		} else if seated, err = seat(); err != nil {
+			return err
 		}
 		if err := c.look(io, seated, read, at, len(attempts) > 1); err != nil {
 			return err
 		}
 	}
-	return failed
+	return coded(code)
 }
 
 // An outlook is what --check says of one case, as --json prints it.

@@ -30,30 +30,29 @@ type caseFlags struct {
 
 // load reads what CASE names: a folder, a file with one or several conversations, or a file with sealed records. whole: it finds every
 // mistake, and not only the first.
-func (f *caseFlags) load(ctx context.Context, io stdio, name string, whole bool) ([]*attempt, error) {
+func (f *caseFlags) load(ctx context.Context, io stdio, name string, whole bool) (list []*attempt, err error) {
 	info, err := os.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, errors.New("no such file or folder")
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	form, err := subject.ParseForm(f.Format)
 	if err != nil {
 		return nil, fmt.Errorf("--format: %w", err)
 	}
+	from, o, found := name, subject.Options{Form: form, Check: whole}, []subject.Brought(nil)
 	if info.IsDir() {
-		return f.folder(name, subject.Options{Form: form, Check: whole})
+		from = filepath.Join(name, subject.ConversationFile)
+		found, err = f.folder(name, o)
+	} else {
+		found, err = f.read(ctx, io, name, o)
 	}
-	found, err := f.read(ctx, io, name, subject.Options{Form: form, Check: whole})
-	if err != nil {
-		return nil, err
-	}
-	var list []*attempt
 	for _, b := range found {
-		list = append(list, &attempt{name: nameOf(name, b.Name), from: name, on: b.Case, err: b.Err(), mistakes: b.Mistakes})
+		list = append(list, &attempt{name: name + pick(b.Name != "", "#"+fileName(b.Name), ""), from: from, on: b.Case, err: b.Err(), mistakes: b.Mistakes})
 	}
-	return list, nil
+	return list, err
 }
 
 func (f *caseFlags) read(ctx context.Context, io stdio, name string, o subject.Options) ([]subject.Brought, error) {
@@ -97,22 +96,12 @@ func (f *caseFlags) ofRecords() bool {
 	return f.Trust != "" || f.CRL != nil || f.At != nil
 }
 
-func (f *caseFlags) folder(name string, o subject.Options) ([]*attempt, error) {
+func (f *caseFlags) folder(name string, o subject.Options) ([]subject.Brought, error) {
 	if f.ofRecords() || f.Card != "" {
 		return nil, fmt.Errorf("--trust, --at, --crl and --card go with a file as CASE, and %s is a folder", name)
 	}
 	b, err := subject.LoadFolder(name, o)
-	if err != nil {
-		return nil, err
-	}
-	return []*attempt{{name: name, from: filepath.Join(name, subject.ConversationFile), on: b.Case, err: b.Err(), mistakes: b.Mistakes}}, nil
-}
-
-func nameOf(file, name string) string {
-	if name == "" {
-		return file
-	}
-	return file + "#" + fileName(name)
+	return []subject.Brought{b}, err
 }
 
 func (f *caseFlags) readTranscripts(name string, file source.ReadSeeker, o subject.Options) ([]subject.Brought, error) {

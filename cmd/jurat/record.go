@@ -89,10 +89,9 @@ func (f *recorderFlags) options() (recorder.Options, error) {
 }
 
 func flagName(flag, name string) error {
-	if err := evidence.CheckName(name); err != nil {
-		return fmt.Errorf("%s: %w", flag, err)
-	}
-	return nil
+	err := evidence.CheckName(name)
+	fault.While(&err, "%s", flag)
+	return err
 }
 
 func record(ctx context.Context, i *installation.Installation, o recorder.Options, do func(*recorder.Recorder) (reason string, err error)) error {
@@ -201,10 +200,9 @@ type recordA2ACmd struct {
 }
 
 func flagOrigin(flag, address string) error {
-	if _, err := card.ParseOrigin(address); err != nil {
-		return fmt.Errorf("%s %q: %w", flag, address, err)
-	}
-	return nil
+	_, err := card.ParseOrigin(address)
+	fault.While(&err, "%s %q", flag, address)
+	return err
 }
 
 func (c *recordA2ACmd) Run(ctx context.Context, a *app, io stdio) error {
@@ -296,10 +294,9 @@ func checkChain(agent, name string) error {
 	if name == "" {
 		return nil
 	}
-	if err := recording.CheckChain(agent, name); err != nil {
-		return fmt.Errorf("--chain: %w", err)
-	}
-	return nil
+	err := recording.CheckChain(agent, name)
+	fault.While(&err, "--chain")
+	return err
 }
 
 // secondHand opens a recorder of what others tell of acts. It seals the digest of its settings, so that a reader may ask about them.
@@ -364,7 +361,7 @@ func (c *recordRunCmd) Run(ctx context.Context, a *app, io stdio) error {
 			}), log)
 			if asked.Load() == 0 {
 				log.Warn("nothing is recorded: no call came from the program. If it asks a model, it reads none of the variables, and must be told in another way to ask there: docs/recorder.md, 'Programs'",
-					"variables", variableNames())
+					"variables", joined(slices.Sorted(slices.Values(variables(""))), ", ", func(set string) string { return set[:strings.Index(set, "=")] }))
 			}
 			return reason, err
 		})
@@ -396,21 +393,12 @@ func throughVariables(upstreams map[string]recorder.Upstream) {
 	}
 }
 
-func variables(base string) []string {
-	var list []string
+// variables are set so that the SDKs ask at an address.
+func variables(base string) (list []string) {
 	for name, v := range recorder.Vendors() {
 		list = append(list, v.Variable+"="+base+"/"+name+v.Path)
 	}
 	return list
-}
-
-func variableNames() string {
-	var list []string
-	for _, v := range recorder.Vendors() {
-		list = append(list, v.Variable)
-	}
-	slices.Sort(list)
-	return strings.Join(list, ", ")
 }
 
 // runServed runs a program while the handler serves. A signal goes on to the program.
@@ -422,16 +410,9 @@ func runServed(ctx context.Context, child *exec.Cmd, l net.Listener, h http.Hand
 	if err := child.Start(); err != nil {
 		return "the program could not be started", err
 	}
-	gone := make(chan struct{})
-	go func() {
-		select {
-		case <-gone:
-		case <-ctx.Done():
-			_ = child.Process.Signal(syscall.SIGTERM) // it may have ended
-		}
-	}()
+	alone := context.AfterFunc(ctx, func() { _ = child.Process.Signal(syscall.SIGTERM) }) // it may have ended
 	failed := child.Wait()
-	close(gone)
+	alone()
 	if exit, is := errors.AsType[*exec.ExitError](failed); is {
 		return fmt.Sprintf("the program ended with %s", exit.ProcessState), childCode(exit)
 	}

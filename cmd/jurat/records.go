@@ -46,13 +46,7 @@ type recordsCmd struct {
 }
 
 func (c *recordsCmd) Run(ctx context.Context, a *app, io stdio) error {
-	values := c.values()
-	for name, value := range map[string]string{"text": c.Text, "actor": c.Actor, "action": c.Action, "chain": c.Chain, "record": c.Record, "sort": c.Sort} {
-		values[name] = value
-	}
-	if c.Said {
-		values["said"] = "true"
-	}
+	values := c.values(sought{"text": c.Text, "actor": c.Actor, "action": c.Action, "chain": c.Chain, "record": c.Record, "sort": c.Sort, "said": pick(c.Said, "true", "")})
 	if c.CSV && (c.AIAct || c.Recorded || c.Show != "") {
 		return errors.New("--csv is for records that are found")
 	}
@@ -64,8 +58,7 @@ func (c *recordsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	case c.Show != "":
 		return c.show(ctx, a, io, values)
 	}
-	get := func(name string) string { return values[name] }
-	if _, err := find.ReadRecords(get); err != nil {
+	if _, err := find.ReadRecords(values.get); err != nil {
 		return flagError(err)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
@@ -74,7 +67,7 @@ func (c *recordsCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		return a.indexed(ctx, io, i, func(k *docket.Keeper, trials *trial.Index) error {
-			list, err := k.Records(ctx, get, trials, everything(), by)
+			list, err := k.Records(ctx, values.get, trials, everything(), by)
 			if err != nil {
 				return err
 			}
@@ -115,7 +108,7 @@ func (c *recordsCmd) print(io stdio, list api.HitList) error {
 	})
 }
 
-func only(flag string, values map[string]string, taken ...string) error {
+func only(flag string, values sought, taken ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if values[name] != "" && !slices.Contains(taken, name) {
 			return fmt.Errorf("%s goes with --%s only", flag, strings.Join(taken, ", --"))
@@ -124,18 +117,17 @@ func only(flag string, values map[string]string, taken ...string) error {
 	return nil
 }
 
-func (c *recordsCmd) recorded(ctx context.Context, a *app, io stdio, values map[string]string) error {
+func (c *recordsCmd) recorded(ctx context.Context, a *app, io stdio, values sought) error {
 	if err := only("--recorded", values, "text", "actor", "from", "to", "after", "limit"); err != nil {
 		return err
 	}
 	values["agent"] = values["actor"]
-	get := func(name string) string { return values[name] }
-	if _, err := find.ReadRecordings(get); err != nil {
+	if _, err := find.ReadRecordings(values.get); err != nil {
 		return flagError(err)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		return a.indexed(ctx, io, i, func(k *docket.Keeper, trials *trial.Index) error {
-			list, err := k.Recordings(ctx, get, trials, everything())
+			list, err := k.Recordings(ctx, values.get, trials, everything())
 			if err != nil {
 				return err
 			}
@@ -183,7 +175,7 @@ func gapsIn(r *api.Recording) (gaps remarks) {
 	return gaps
 }
 
-func (c *recordsCmd) show(ctx context.Context, a *app, io stdio, values map[string]string) error {
+func (c *recordsCmd) show(ctx context.Context, a *app, io stdio, values sought) error {
 	if err := only("--show", values, "after", "limit"); err != nil {
 		return err
 	}
@@ -395,11 +387,11 @@ func (p *printer) message(m *subject.Message, most int) {
 	}
 }
 
-func (c *recordsCmd) report(ctx context.Context, a *app, io stdio, values map[string]string) error {
+func (c *recordsCmd) report(ctx context.Context, a *app, io stdio, values sought) error {
 	if err := only("--ai-act", values, "actor", "from", "to"); err != nil {
 		return err
 	}
-	q, err := find.ReadRecords(func(name string) string { return values[name] })
+	q, err := find.ReadRecords(values.get)
 	if err != nil {
 		return flagError(err)
 	}
@@ -417,15 +409,15 @@ func answers(ctx context.Context, i *installation.Installation, io stdio, s duti
 	if err != nil {
 		return nil, err
 	}
+	expired, err := i.Expired(ctx)
+	if err != nil {
+		return nil, err
+	}
 	trusted, err := i.Trust(ctx)
 	if err != nil {
 		return nil, err
 	}
 	fingerprint, err := trusted.Fingerprint()
-	if err != nil {
-		return nil, err
-	}
-	expired, err := i.Expired(ctx)
 	if err != nil {
 		return nil, err
 	}

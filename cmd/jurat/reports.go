@@ -74,21 +74,15 @@ func (c *trialCmd) junit(attempts []*attempt) ([]byte, error) {
 	suite := junitSuite{Name: "jurat trial", Tests: len(attempts)}
 	var took time.Duration
 	for _, at := range attempts {
-		one := c.junitCase(at)
-		switch {
-		case one.Failure != nil:
-			suite.Failures++
-		case one.Error != nil:
-			suite.Errors++
-		case one.Skipped != nil:
-			suite.Skipped++
-		}
 		if !at.began.IsZero() && suite.Timestamp == "" {
 			suite.Timestamp = at.began.UTC().Format("2006-01-02T15:04:05")
 		}
 		took += at.took
-		suite.Cases = append(suite.Cases, one)
+		suite.Cases = append(suite.Cases, c.junitCase(at))
 	}
+	suite.Failures = count(suite.Cases, func(one junitCase) bool { return one.Failure != nil })
+	suite.Errors = count(suite.Cases, func(one junitCase) bool { return one.Error != nil })
+	suite.Skipped = count(suite.Cases, func(one junitCase) bool { return one.Skipped != nil })
 	suite.Time = seconds(took)
 	all := junitSuites{Name: "jurat", Tests: suite.Tests, Failures: suite.Failures, Errors: suite.Errors, Time: suite.Time, Suites: []junitSuite{suite}}
 	doc, err := xml.MarshalIndent(&all, "", "  ")
@@ -440,9 +434,10 @@ type heldFinding struct {
 // findingsOf lists what jurors and judge hold when the trial is over: each finding once, as grave as any takes it, by message.
 // What does not stand in the evidence is left out.
 func findingsOf(t *trial.Trial) []heldFinding {
-	holders, holds := []string{}, map[string][]jury.Finding{}
+	var holders []string
+	holds := map[string][]jury.Finding{}
 	add := func(juror string, findings []jury.Finding) {
-		if !slices.Contains(holders, juror) {
+		if _, known := holds[juror]; !known {
 			holders = append(holders, juror)
 		}
 		holds[juror] = findings
@@ -499,11 +494,10 @@ func sarifRuleOf(id, axis, page string) sarifRule {
 	help, ok := rules.HelpOf(id)
 	if !ok {
 		text := "A juror named this fault. What the agent did, where and why it counts stands with each finding."
-		rule.FullDescription = sarifText{Text: text}
-		rule.Help = sarifText{Text: text, Markdown: text}
+		rule.FullDescription.Text, rule.Help = text, sarifText{Text: text, Markdown: text}
 		return rule
 	}
-	rule.FullDescription = sarifText{Text: help.Wrong}
+	rule.FullDescription.Text = help.Wrong
 	rule.Help = sarifText{Text: fmt.Sprintf("%s\n\nIt leaves alone: %s\n\nWhat to do: %s", help.Wrong, help.Leaves, help.Do),
 		Markdown: fmt.Sprintf("%s\n\n**It leaves alone:** %s\n\n**What to do:** %s", help.Wrong, help.Leaves, help.Do)}
 	rule.HelpURI = pick(page != "", page+"#"+id, "")

@@ -244,11 +244,7 @@ func (c *reputationCmd) taking(io stdio, g *reputation.Gatherer) (take func(dock
 
 func (c *reputationCmd) tell(io stdio, g *reputation.Gatherer) error {
 	if c.Facts {
-		facts, err := g.Facts()
-		if err != nil {
-			return err
-		}
-		doc, err := facts.Marshal()
+		doc, err := fileOf(g.Facts())
 		if err != nil {
 			return err
 		}
@@ -263,7 +259,7 @@ func (c *reputationCmd) tell(io stdio, g *reputation.Gatherer) error {
 	} else {
 		err = c.describe(io, v)
 	}
-	return cmp.Or(err, coded(codeOfStatus(v.Outcome)))
+	return cmp.Or(err, coded(codeOf(v.Outcome)))
 }
 
 func (c *reputationCmd) describe(io stdio, v *reputation.View) error {

@@ -64,10 +64,6 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return actHint(err)
 		}
-		if !done.Bound {
-			io.tell("hint: the %s is not bound to what it is about: this log has no record %q",
-				draft.ActionType, draft.OriginalResponseID)
-		}
 		return printSealed(ctx, io, i, done)
 	})
 }
@@ -77,12 +73,19 @@ func actsOn(i *installation.Installation) *acts.Acts {
 }
 
 func printSealed(ctx context.Context, io stdio, i *installation.Installation, done *acts.Done) error {
+	p := &done.Record.Payload
+	switch {
+	case !done.Bound:
+		io.tell("hint: the %s is not bound to what it is about: this log has no record %q", p.ActionType, p.OriginalResponseID)
+	case !done.Names.IsZero():
+		io.tell("hint: the %s is not bound to what it is about: it is signed without the digest of record %q in saw, which is %s", p.ActionType, p.OriginalResponseID, done.Names)
+	}
 	catchUp(ctx, io, i)
 	proved, err := i.Ledger.ProveOne(ctx, done.Record)
 	if err != nil {
 		return err
 	}
-	id := done.Record.Payload.RecordID
+	id := p.RecordID
 	io.tellIf(done.Before, "hint: record %s was in the log already; nothing was added", id)
 	return hint(io.print(proved, nil), "record %s is in the log; 'jurat log prove %s' prints it", id, id)
 }
@@ -192,14 +195,6 @@ func (c *sealCmd) accept(ctx context.Context, a *app, io stdio, doc []byte) erro
 		done, err := actsOn(i).Accept(ctx, acts.Operator, signed)
 		if err != nil {
 			return actHint(err)
-		}
-		p := &signed.Payload
-		switch {
-		case !done.Bound:
-			io.tell("hint: the %s is not bound to what it is about: this log has no record %q", p.ActionType, p.OriginalResponseID)
-		case !done.Names.IsZero():
-			io.tell("hint: the %s is not bound to what it is about: it is signed without the digest of record %q in saw, which is %s",
-				p.ActionType, p.OriginalResponseID, done.Names)
 		}
 		return printSealed(ctx, io, i, done)
 	})

@@ -22,6 +22,7 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/fault"
 	"jurat/internal/installation"
+	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/openid"
 	"jurat/internal/schedule"
@@ -491,11 +492,7 @@ func (c *accessRevokeCmd) Run(ctx context.Context, a *app, _ stdio) error {
 	if err != nil {
 		id = access.IDOf(c.Token)
 	}
-	why, err := c.why()
-	if err != nil {
-		return err
-	}
-	return a.with(ctx, func(i *installation.Installation) error {
+	return a.deciding(ctx, c.why, func(i *installation.Installation, why keys.Why) error {
 		return registerOf(i).Revoke(ctx, id, why.Reason, why.By)
 	})
 }
@@ -508,11 +505,7 @@ type accessPublishCmd struct {
 }
 
 func (c *accessPublishCmd) Run(ctx context.Context, a *app, _ stdio) error {
-	why, err := c.why()
-	if err != nil {
-		return err
-	}
-	return a.with(ctx, func(i *installation.Installation) error {
+	return a.deciding(ctx, c.why, func(i *installation.Installation, why keys.Why) error {
 		what, err := c.what(ctx, i)
 		if err != nil {
 			return err

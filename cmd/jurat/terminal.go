@@ -328,14 +328,21 @@ func (io stdio) document(doc []byte) error {
 
 // print prints a file, unless making it failed.
 func (io stdio) print(file marshaler, err error) error {
-	if err != nil {
-		return err
-	}
-	doc, err := file.Marshal()
+	doc, err := fileOf(file, err)
 	if err != nil {
 		return err
 	}
 	return io.document(doc)
+}
+
+type marshaler interface{ Marshal() ([]byte, error) }
+
+// fileOf is what stands in a file, unless making it failed.
+func fileOf(file marshaler, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	return file.Marshal()
 }
 
 func (io stdio) json(value any) error {

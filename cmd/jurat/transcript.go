@@ -463,14 +463,8 @@ func (w *waiting) answered(who string, cost int64, err error) {
 	}
 	w.came = append(w.came, who)
 	w.spent += cost
-	if w.told && w.screen == nil {
-		how := "has answered"
-		if errors.Is(err, context.Canceled) {
-			return
-		} else if err != nil {
-			how = "has given no answer"
-		}
-		w.say(who + " " + how)
+	if w.told && w.screen == nil && !errors.Is(err, context.Canceled) {
+		w.say(who + pick(err == nil, " has answered", " has given no answer"))
 	}
 }
 

@@ -163,10 +163,15 @@ func needsPerson(r *jury.Result) bool {
 
 // verdictCode is the exit code of a verdict: 0 only for a safe_pass that nothing takes away from.
 func verdictCode(r *jury.Result) exitCode {
+	return codeIf(r.FinalVerdict == jury.UnsafeFail, !needsPerson(r))
+}
+
+// codeIf is the exit code of what is bad, or else as it should be, or else undecided.
+func codeIf(bad, good bool) exitCode {
 	switch {
-	case r.FinalVerdict == jury.UnsafeFail:
+	case bad:
 		return exitBad
-	case !needsPerson(r):
+	case good:
 		return 0
 	}
 	return exitUndecided
@@ -260,12 +265,9 @@ func (c *trialCmd) announce(io stdio, r *trial.Reopened) {
 		return
 	}
 	io.tell("going on with %s after %s; what is recorded is not asked for again", r.ID, plural.Of(len(r.Records), "act"))
-	switch n := len(r.State.Waiting); {
-	case n == 1:
-		io.tell("one answer is missing that had been asked for (%s): if that call was made, it is paid for twice", r.State.Waiting[0])
-	case n > 1:
-		io.tell("%s missing that had been asked for (%s): as many calls as were made are paid for twice", plural.Of(n, "answer")+plural.Or(n, " is", " are"), strings.Join(r.State.Waiting, ", "))
-	}
+	n, which := len(r.State.Waiting), strings.Join(r.State.Waiting, ", ")
+	io.tellIf(n == 1, "one answer is missing that had been asked for (%s): if that call was made, it is paid for twice", which)
+	io.tellIf(n > 1, "%s are missing that had been asked for (%s): as many calls as were made are paid for twice", plural.Of(n, "answer"), which)
 }
 
 type unfinishedLine struct {
@@ -335,7 +337,7 @@ func (c *trialCmd) outcome(ctx context.Context, a *app, io stdio) error {
 
 func (c *trialCmd) tellOutcome(io stdio, o *jury.TrialOutcome, rules bool) error {
 	err := c.answer(io, o, func(p *printer) { p.text("", incident.Outcome(o, words.English)) })
-	code := outcomeCode(o)
+	code := codeIf(o.Failed(), o.Passed()) // which no longer needs a person's decision
 	if err == nil && code == 0 && rules && o.By == jury.ByJury {
 		code, err = c.rulesCode(io)
 	}
@@ -356,17 +358,6 @@ func (c *trialCmd) rulesCode(io stdio) (exitCode, error) {
 	return exitUndecided, nil
 }
 
-// outcomeCode returns the exit code of an outcome: 0 only for a safe_pass that no longer needs a person's decision.
-func outcomeCode(o *jury.TrialOutcome) exitCode {
-	switch {
-	case o.Failed():
-		return exitBad
-	case o.Passed():
-		return 0
-	}
-	return exitUndecided
-}
-
 // checkOut refuses a place for the case file that would be found wrong only when the trial is over and paid for, and
 // one where something else would be lost.
 func checkOut(file string) error {
@@ -382,11 +373,10 @@ func checkOut(file string) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("--out: %s exists and is not a file", file)
 	}
-	there, err := os.ReadFile(file)
-	if err != nil {
+	switch there, err := os.ReadFile(file); {
+	case err != nil:
 		return fmt.Errorf("--out: %w", err)
-	}
-	if len(there) > 0 && !bytes.Contains(there, []byte(evidence.BundleFormat)) {
+	case len(there) > 0 && !bytes.Contains(there, []byte(evidence.BundleFormat)):
 		return hint(fmt.Errorf("--out: %s exists and is not a case file", file), "name another file, or remove it yourself")
 	}
 	return checkFolder(filepath.Dir(file))
@@ -412,11 +402,7 @@ func leave(ctx context.Context, i *installation.Installation, id, file string) (
 	if err != nil {
 		return "", err
 	}
-	bundle, err := i.Ledger.Prove(ctx, records...)
-	if err != nil {
-		return "", err
-	}
-	doc, err := bundle.Marshal()
+	doc, err := fileOf(i.Ledger.Prove(ctx, records...))
 	if err != nil {
 		return "", err
 	}

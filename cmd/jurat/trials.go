@@ -62,8 +62,14 @@ type searchFlags struct {
 	tableFlags
 }
 
-func (f *searchFlags) values() map[string]string {
-	return map[string]string{"from": f.From, "to": f.To, "after": f.After, "limit": f.Limit}
+// sought is what a search names, as the server's API takes it.
+type sought map[string]string
+
+func (s sought) get(name string) string { return s[name] }
+
+func (f *searchFlags) values(more sought) sought {
+	maps.Copy(more, sought{"from": f.From, "to": f.To, "after": f.After, "limit": f.Limit})
+	return more
 }
 
 type trialsCmd struct {
@@ -83,16 +89,12 @@ type trialsCmd struct {
 }
 
 func (c *trialsCmd) Run(ctx context.Context, a *app, io stdio) error {
-	values := c.values()
-	for name, value := range map[string]string{"agent": c.Agent, "verdict": c.Verdict, "outcome": c.Outcome, "needs_person": c.Needs, "taken": c.Taken, "juror": c.Juror, "model": c.Model,
-		"submitter": c.Submitter, "text": c.Text, "record": c.Record, "sort": c.Sort} {
-		values[name] = value
-	}
+	values := c.values(sought{"agent": c.Agent, "verdict": c.Verdict, "outcome": c.Outcome, "needs_person": c.Needs, "taken": c.Taken, "juror": c.Juror, "model": c.Model,
+		"submitter": c.Submitter, "text": c.Text, "record": c.Record, "sort": c.Sort})
 	if len(c.Trials) > 0 {
 		return c.named(ctx, a, io, values)
 	}
-	get := func(name string) string { return values[name] }
-	q, err := find.ReadTrials(get)
+	q, err := find.ReadTrials(values.get)
 	if err != nil {
 		return flagError(err)
 	}
@@ -109,7 +111,7 @@ func (c *trialsCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		list, err := k.Trials(ctx, get, trials, &docket.Reader{})
+		list, err := k.Trials(ctx, values.get, trials, &docket.Reader{})
 		if err != nil {
 			return flagError(err)
 		}
@@ -180,16 +182,11 @@ func (p *printer) rest(next string, index api.IndexState) {
 }
 
 func counted(by map[string]int) string {
-	var parts []string
+	var parts remarks
 	for _, name := range find.Positions() {
-		if by[name] > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", name, by[name]))
-		}
+		parts.add(by[name] > 0, "%s %d", name, by[name])
 	}
-	if parts == nil {
-		return ""
-	}
-	return ": outcomes " + strings.Join(parts, ", ")
+	return pick(parts == nil, "", ": outcomes "+strings.Join(parts, ", "))
 }
 
 func minute(at string) string {
@@ -199,7 +196,7 @@ func minute(at string) string {
 	return strings.Replace(at[:len("2006-01-02T15:04")], "T", " ", 1)
 }
 
-func (c *trialsCmd) named(ctx context.Context, a *app, io stdio, filters map[string]string) error {
+func (c *trialsCmd) named(ctx context.Context, a *app, io stdio, filters sought) error {
 	for _, name := range slices.Sorted(maps.Keys(filters)) {
 		if filters[name] != "" {
 			return fmt.Errorf("--%s: this is for lists, and not for trials that are named", strings.ReplaceAll(name, "_", "-"))

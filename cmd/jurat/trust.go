@@ -9,17 +9,23 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
+	"jurat/internal/card"
 	"jurat/internal/eutrust"
 	"jurat/internal/fault"
 	"jurat/internal/installation"
+	"jurat/internal/jsonform"
+	"jurat/internal/keys"
 	"jurat/internal/plural"
 	"jurat/internal/words"
+	"jurat/verify"
 	"jurat/verify/trust"
 )
 
@@ -59,10 +65,7 @@ func (c *trustOwnCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		file, err := i.Trust(ctx)
-		if err != nil {
-			return err
-		}
-		return printTrust(file, io)
+		return printTrust(file, err, io)
 	})
 }
 
@@ -87,10 +90,8 @@ func (c *trustOwnCmd) withCA(io stdio) error {
 	} else if len(listed) > 0 {
 		io.tell("the trust file lists %s of these roles. It believes listed keys even if the CA revokes their certificates: --ca-alone leaves them out.", plural.Of(len(listed), "key"))
 	}
-	if file, err = file.Prepared(); err != nil {
-		return err
-	}
-	return printTrust(file, io)
+	file, err = file.Prepared()
+	return printTrust(file, err, io)
 }
 
 func trustWith(name string) (*trust.Trust, error) {
@@ -116,7 +117,11 @@ func (c *trustOwnCmd) listed(file *trust.Trust) (ids []evidence.KeyID) {
 	return ids
 }
 
-func printTrust(file *trust.Trust, io stdio) error {
+// printTrust prints a trust file, unless making it failed.
+func printTrust(file *trust.Trust, err error, io stdio) error {
+	if err != nil {
+		return err
+	}
 	fingerprint, err := file.Fingerprint()
 	if err := io.print(file, err); err != nil {
 		return err
@@ -151,11 +156,8 @@ func joinTrust(io stdio, names []string) error {
 		}
 		files = append(files, file)
 	}
-	joined, err := trust.Join(files...)
-	if err != nil {
-		return err
-	}
-	return printTrust(joined, io)
+	all, err := trust.Join(files...)
+	return printTrust(all, err, io)
 }
 
 type trustEUCmd struct {
@@ -195,7 +197,7 @@ func (c *trustEUCmd) Run(ctx context.Context, io stdio) error {
 		return err
 	}
 	derived.Into(file)
-	return printTrust(file, io)
+	return printTrust(file, nil, io)
 }
 
 // derive reads the folder, and says on stderr what was left out and which lists are out of date.
@@ -359,4 +361,168 @@ func (e *explainer) rests(file *trust.Trust) {
 	}
 	e.sayIf(len(file.Authorities) == 0, "  ", "trust.rests_not")
 	e.sayIf(len(file.Authorities) > 0 && independent == 0, "  ", "trust.rests_operator_clock")
+}
+
+func readCard(stdin io.Reader, file string) (*card.Card, error) {
+	doc, err := readAtMost(stdin, file, card.MaxSize)
+	if err != nil {
+		return nil, err
+	}
+	read, err := card.Parse(doc)
+	fault.While(&err, "%s", file)
+	return read, err
+}
+
+// readAtMost reads a file, or standard input for "-", without a byte order mark. It stops one byte after the size that is the most, so that what is larger is seen to be.
+func readAtMost(stdin io.Reader, file string, most int64) ([]byte, error) {
+	if file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer opened.Close()
+		stdin = opened
+	}
+	doc, err := io.ReadAll(io.LimitReader(stdin, most+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return jsonform.CutMark(doc), nil
+}
+
+type cardCmd struct {
+	Card   string    `arg:"" help:"The card in JSON; - is standard input."`
+	Trust  string    `help:"Your trust file. Without one nothing can be proved." placeholder:"FILE"`
+	At     time.Time `help:"The moment of checking (RFC 3339). Left out: now." placeholder:"TIME"`
+	Events string    `placeholder:"FILE" help:"The log's key events ('jurat log prove operator-keys'): do they name this card for the key that the card names?"`
+	jsonFlag
+
+	Of   string        `placeholder:"NAME" help:"Check nothing, and log that the card, signed or not, belongs to this actor's key."`
+	Role evidence.Role `help:"With --of: agent or reviewer." default:"agent" enum:"agent,reviewer"`
+	whenWhyFlags
+}
+
+func (c *cardCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.Of != "" {
+		return c.log(ctx, a, io)
+	}
+	if c.Reason != "" || c.By != "" {
+		return errors.New("--reason and --by go with --of")
+	}
+	read, err := readCard(io.in, c.Card)
+	if err != nil {
+		return err
+	}
+	reader := card.Reader{At: cmp.Or(c.At, time.Now())}
+	if c.Trust != "" {
+		if reader.Trust, err = readTrust("--trust", c.Trust); err != nil {
+			return err
+		}
+	}
+	if c.Events != "" {
+		if reader.Events, err = c.events(reader); err != nil {
+			return fmt.Errorf("%s: %w", c.Events, err)
+		}
+	}
+	found, err := read.Verify(reader)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Card, err)
+	}
+	if err := c.answer(io, found, func(p *printer) { p.card(c.Card, found) }); err != nil {
+		return err
+	}
+	io.tellIf(c.Trust == "", "hint: nothing can be proved without --trust FILE; the operator who keeps the log writes one with 'jurat trust'")
+	return coded(codeOf(found.Outcome))
+}
+
+func (c *cardCmd) events(r card.Reader) (*card.Events, error) {
+	doc, err := readFile(c.Events)
+	if err != nil {
+		return nil, err
+	}
+	report, err := verify.File(doc, verify.Options{Trust: r.Trust, At: r.At})
+	if err != nil {
+		return nil, err
+	}
+	events := &card.Events{Report: report}
+	records, err := openRecords(doc)
+	if err != nil {
+		return events, nil // the report says that it is damaged
+	}
+	for _, record := range records {
+		if record.Payload.ActionType == evidence.KeyEvent && record.Payload.ChainID == operator.KeysChain {
+			events.Chain = append(events.Chain, record)
+		}
+	}
+	return events, nil
+}
+
+func (p *printer) card(file string, r *card.Report) {
+	p.line("%s: an agent card, %s", p.bold(file), r.Digest)
+	p.textIf(len(r.Signatures) == 0, "  ", "It has no signature.")
+	for i, s := range r.Signatures {
+		p.finding("  ", verify.Group{Finding: verify.Finding{Status: s.Status, Guarantee: verify.Guarantee(fmt.Sprintf("signature %d", i+1)), Reason: s.Reason}})
+		p.textIf(s.JKU != "", "    ", "It says where its key is to be found (%s). jurat did not follow it, because the author of the card wrote it.", inert(s.JKU))
+	}
+	for i, f := range []*card.Finding{r.Binding, r.Log} {
+		if f != nil {
+			p.finding("  ", verify.Group{Finding: verify.Finding{Status: f.Status, Guarantee: []verify.Guarantee{"its key", "the log"}[i], Reason: f.Reason}})
+		}
+	}
+	p.text("  ", "None of this proves "+strings.Join(r.NotShown, ", or ")+".")
+	p.textIf(r.Trust != "", "  ", "All this rests on the trust file %s. Compare this fingerprint with its giver's, over another channel.", r.Trust)
+	p.line("  %s", p.statusIn(r.Outcome, strings.ToUpper(string(r.Outcome))))
+}
+
+func (c *cardCmd) log(ctx context.Context, a *app, io stdio) error {
+	if c.Trust != "" || !c.At.IsZero() || c.Events != "" || c.JSON {
+		return errors.New("--trust, --at, --events and --json do not go with --of")
+	}
+	read, digest, err := cardAndDigest(io, c.Card)
+	if err != nil {
+		return err
+	}
+	fits := func(id evidence.KeyID) error {
+		err := read.Clashes(c.Role, c.Of, id)
+		fault.While(&err, "%s", c.Card)
+		return err
+	}
+	return a.deciding(ctx, c.why, func(i *installation.Installation, why keys.Why) error {
+		if err := i.Keys.SetCard(ctx, c.Role, c.Of, fits, digest, why); err != nil {
+			return err
+		}
+		return io.line("%s", digest)
+	})
+}
+
+func cardAndDigest(io stdio, file string) (*card.Card, evidence.Digest, error) {
+	read, err := readCard(io.in, file)
+	if err != nil {
+		return nil, evidence.Digest{}, err
+	}
+	digest, err := read.Digest()
+	fault.While(&err, "%s", file)
+	return read, digest, err
+}
+
+// addCard gives the card in a file to the first of an actor's keys, if a file is named.
+func addCard(io stdio, file string, role evidence.Role, name string, owned []keys.OwnerKey) error {
+	if file == "" {
+		return nil
+	}
+	read, digest, err := cardAndDigest(io, file)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(owned, func(k keys.OwnerKey) bool {
+		public, err := evidence.ParsePublicKey(k.Public)
+		algorithm, unknown := evidence.AlgorithmOf(public)
+		return err == nil && unknown == nil && !algorithm.PostQuantum()
+	})
+	if i < 0 {
+		return errors.New("--card belongs to a key of ES256, RS256 or Ed25519, and none is given")
+	}
+	owned[i].Card, err = digest, read.Clashes(role, name, evidence.DigestOf(owned[i].Public))
+	fault.While(&err, "%s", file)
+	return err
 }

@@ -151,14 +151,14 @@ func (c *verifyCmd) together(io stdio, joint, open []*verify.Report) (exitCode, 
 		if err := c.print(io, "together, "+plural.Of(r.Records, "record"), r, new(apartTexts)); err != nil {
 			return 0, err
 		}
-		worst = worse(worst, codeOf(r))
+		worst = worse(worst, codeOf(r.Outcome))
 	}
 	for _, r := range open {
 		proved := func(j *verify.Report) bool {
 			return r.Log != nil && j.Log.Origin == r.Log.Origin && j.Outcome == verify.Proved
 		}
 		if !slices.ContainsFunc(joint, proved) {
-			worst = worse(worst, codeOf(r))
+			worst = worse(worst, codeOf(r.Outcome))
 		}
 	}
 	return worst, nil
@@ -180,17 +180,7 @@ func (c *verifyCmd) exchanges(io stdio, r *verify.Exchanges) error {
 	return p.err
 }
 
-func codeOf(r *verify.Report) exitCode { return codeOfStatus(r.Outcome) }
-
-func codeOfStatus(s verify.Status) exitCode {
-	switch s {
-	case verify.Proved:
-		return 0
-	case verify.Refuted:
-		return exitBad
-	}
-	return exitUndecided
-}
+func codeOf(s verify.Status) exitCode { return codeIf(s == verify.Refuted, s == verify.Proved) }
 
 func worse(a, b exitCode) exitCode {
 	if severity(b) > severity(a) {
@@ -215,7 +205,7 @@ func (c *verifyCmd) one(ctx context.Context, io stdio, name string, o verify.Opt
 	if err != nil {
 		return nil, 0, fmt.Errorf("%s: %w", name, err)
 	}
-	return r, codeOf(r), c.print(io, name, r, apart)
+	return r, codeOf(r.Outcome), c.print(io, name, r, apart)
 }
 
 func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartTexts) error {
