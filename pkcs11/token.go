@@ -281,8 +281,7 @@ func (t *token) attribute(signer crypto11.Signer, kind crypto11.AttributeType) (
 	return a.Value, nil
 }
 
-// generate makes a key pair that stays on the token and does nothing but sign. What the token says of it is read back: a key that could be
-// exported is destroyed again, and refused.
+// generate makes a key pair that stays on the token and does nothing but sign. A key that could be exported, as the token says, is destroyed again.
 func (t *token) generate(u uri, algorithm string) (*key, error) {
 	if algorithm != "ES256" && algorithm != "RS256" {
 		return nil, fmt.Errorf("%w: keys on tokens are for ES256 or RS256; the library of this helper, crypto11, makes none for %s", errUnsupported, algorithm)

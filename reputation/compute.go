@@ -97,8 +97,7 @@ func (c *computation) leave(what What, p Place, rule, actor string) {
 	c.view.LeftOut = append(c.view.LeftOut, Omission{What: what, Record: p.Digest, ID: p.ID, Rule: rule, Actor: actor})
 }
 
-// stands returns the rule by which something does not count, because it is not proved, or not by a time that counts; "":
-// it counts.
+// stands returns the rule by which something does not count: it is not proved, or not by a time that counts; "": it counts.
 func (c *computation) stands(s Standing) string {
 	switch at := c.policy.when(s); {
 	case !s.Proved:
@@ -132,8 +131,7 @@ func (c *computation) takeRecords() {
 	}
 }
 
-// revoked reports whether an act of the log revoked a key of the record, and nothing shows that the record is older. The
-// reader's trust file may not know yet.
+// revoked reports whether an act of the log, which the reader's trust file may not know yet, revoked a key of a record that nothing shows to be older.
 func (c *computation) revoked(r *RecordFact) bool {
 	return slices.ContainsFunc(c.facts.Revocations, func(v RevocationFact) bool {
 		return v.Proved && slices.Contains(r.Keys, v.KeyID) && (r.Independent == 0 || r.Independent >= v.From)
@@ -299,8 +297,7 @@ func share(exhibits []evidence.Digest) int64 {
 	return int64(bits.Len(uint(max(len(exhibits), 1) - 1)))
 }
 
-// takeReviews takes what people rejected outside of trials. What they approved does not count: in a house that reviews
-// everything, that is every day's work.
+// takeReviews takes what people rejected outside of trials. What they approved does not count: in some houses that is every day's work.
 func (c *computation) takeReviews() {
 	for i := range c.facts.Reviews {
 		r := &c.facts.Reviews[i]

@@ -306,8 +306,7 @@ func (p *Policy) when(s Standing) int64 {
 	return s.Time
 }
 
-// seconds rounds a time down to whole seconds since 1970; 0 for the zero time. Times before 1970 become its first second,
-// and those after 9999 the last of that year.
+// seconds rounds a time down to whole seconds since 1970, of the first second to the last of the year 9999; 0 for the zero time.
 func seconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -337,8 +336,7 @@ const (
 	Formula = "wilson-z2/v1"
 )
 
-// A View is what a page shows, and what `jurat reputation --json` prints. Its lists are sorted, so the same Facts give the
-// same bytes. Times are RFC 3339, in UTC and whole seconds.
+// A View is what a page shows, and `jurat reputation --json` prints. Its lists are sorted. Times are RFC 3339, in UTC and whole seconds.
 type View struct {
 	Format   string          `json:"format"`
 	Formula  string          `json:"formula"`
@@ -530,8 +528,7 @@ const (
 	TheRevocation What = "revocation"
 )
 
-// Unsettled reports whether the view has judgments whose place in a log is not proved, so that it has no number. The same files with a
-// later checkpoint can have one.
+// Unsettled reports whether judgments have no proved place in a log, so that there is no number. With a later checkpoint there can be one.
 func (v *View) Unsettled() bool {
 	return slices.ContainsFunc(v.Completeness, func(l LogView) bool { return l.Judgments.Rule == ruleUnproved })
 }

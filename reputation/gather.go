@@ -268,8 +268,7 @@ const (
 	maxListed  = 10_000 // of each list
 )
 
-// A Policy is what a reader decides beside the trust file: whose word counts. DefaultPolicy
-// is that of a reader who brings none.
+// A Policy is what a reader decides beside the trust file: whose word counts.
 type Policy struct {
 	Format        string            `json:"format"`
 	Minimum       int64             `json:"minimum"`        // below this weight there is no number; at least 10
@@ -308,8 +307,7 @@ func DefaultPolicy() *Policy {
 		Panels: []evidence.Digest{}, SharedCAs: []string{}, Organisations: []Organisation{}}
 }
 
-// ParsePolicy reads a policy file. Members that are left out have their default. It returns an error for unknown members
-// and values out of range.
+// ParsePolicy reads a policy file. Members that are left out have their default. It refuses unknown members and values out of range.
 func ParsePolicy(doc []byte) (*Policy, error) {
 	form, err := evidence.Canonical(evidence.CutMark(doc))
 	if err != nil {
@@ -383,8 +381,7 @@ func (o *Organisation) check() error {
 	return nil
 }
 
-// Fingerprint returns the digest of the policy's canonical form, in which nothing is left out. It fails for text that is
-// not valid UTF-8.
+// Fingerprint returns the digest of the policy's canonical form, in which nothing is left out. It fails for text that is not UTF-8.
 func (p *Policy) Fingerprint() (evidence.Digest, error) {
 	form, err := canonical(p)
 	return evidence.DigestOf(form), err

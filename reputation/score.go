@@ -311,8 +311,7 @@ func (c *computation) completeness() {
 // ruleUnproved says that judgments are at hand whose place in the log is not proved.
 const ruleUnproved = "unproved"
 
-// withoutPlace returns the digests of what judges the agent, is at hand, and has no place that is proved. A log's witnesses may not have
-// cosigned yet what it has just taken in.
+// withoutPlace returns what judges the agent, is at hand, and has no proved place: witnesses may not have cosigned yet what a log has just taken in.
 func (f *Facts) withoutPlace() map[evidence.Digest]bool {
 	list := map[evidence.Digest]bool{}
 	for _, r := range f.all() {

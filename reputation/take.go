@@ -208,8 +208,7 @@ func (g *Gatherer) keepRecord(made *RecordFact) {
 	}
 }
 
-// merge joins what two files prove of one record. Anybody can damage a copy, so the better copy counts. Of two places in which the same record
-// may stand, it takes the first by origin and index.
+// merge joins what two files prove of one record. Anybody can damage a copy, so the better one counts, and of two places the first.
 func merge(place *Place, s *Standing, other Place, b Standing) {
 	if place.Origin == "" || other.Origin != "" && cmp.Or(cmp.Compare(other.Origin, place.Origin), cmp.Compare(other.Index, place.Index)) < 0 {
 		*place = other

@@ -113,8 +113,7 @@ func (r *Revocation) since() time.Time {
 	return r.InvalidFrom
 }
 
-// Cause is why a certificate is revoked, as RFC 5280, section 5.3.1 names it. A CA puts nothing on hold: what a held key signs could never be told
-// from what stands.
+// Cause is why a certificate is revoked, as RFC 5280, section 5.3.1 names it. Nothing is put on hold: nobody could tell later what was signed then.
 type Cause string
 
 // causes are those for which a CA revokes, by their CRLReason.
@@ -130,11 +129,17 @@ type Plan struct {
 // maxCommonName is ub-common-name of RFC 5280, appendix A, in characters.
 const maxCommonName = 64
 
-// Create makes a CA: its key and its certificate. It returns ErrExists if there is one. If it was interrupted before, it goes on with the key
-// that is there.
+// Create makes a CA: its key and its certificate. It returns ErrExists if there is one, and goes on with the key of an interrupted attempt.
 func Create(ctx context.Context, c Config, p Plan) (*CA, error) {
-	a := &CA{config: c, files: filestore.NewFolder(c.Dir)}
+	a := at(c)
 	return a, a.exclusively(ctx, "making CA "+c.Dir, func() error { return a.create(ctx, p) })
+}
+
+func at(c Config) *CA {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &CA{config: c, files: filestore.NewFolder(c.Dir)}
 }
 
 func (a *CA) create(ctx context.Context, p Plan) error {
@@ -197,7 +202,7 @@ func (a *CA) loadKey(ctx context.Context) (crypto.Signer, error) {
 
 // Open opens a CA. The error has ErrNone in its chain if the folder has none.
 func Open(ctx context.Context, c Config) (*CA, error) {
-	a := &CA{config: c, files: filestore.NewFolder(c.Dir)}
+	a := at(c)
 	text, err := a.files.Read(ctx, Certificate)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = ErrNone
@@ -225,14 +230,7 @@ func (a *CA) exclusively(ctx context.Context, what string, do func() error) erro
 }
 
 // now is in whole seconds, as certificates have them.
-func (a *CA) now() time.Time { return a.exactly().Truncate(time.Second) }
-
-func (a *CA) exactly() time.Time {
-	if a.config.Now == nil {
-		return time.Now().UTC()
-	}
-	return a.config.Now().UTC()
-}
+func (a *CA) now() time.Time { return a.config.Now().UTC().Truncate(time.Second) }
 
 // signer returns the CA's key. What it signs after the CA's own certificate has ended is worth nothing.
 func (a *CA) signer(ctx context.Context) (crypto.Signer, error) {
@@ -357,7 +355,7 @@ func (a *CA) list(ctx context.Context) ([]byte, error) {
 	// A reader takes the list with the latest thisUpdate, so each must be later than the one before. Nobody believes a list before its time
 	// has come, so the second list of a second waits for the next.
 	next := s.Listed.Add(time.Second)
-	if wait := next.Sub(a.exactly()); wait > 0 && wait <= time.Second {
+	if wait := next.Sub(a.config.Now()); wait > 0 && wait <= time.Second {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -437,10 +435,8 @@ func parse(text []byte) (*x509.Certificate, error) {
 	return x509.ParseCertificate(block.Bytes)
 }
 
-// The lives of certificates, in days.
-const (
-	MaxDays = 398
-)
+// MaxDays is the longest life of a certificate.
+const MaxDays = 398
 
 // A Request asks for a certificate for the key that signed it.
 type Request struct {

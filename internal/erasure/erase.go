@@ -222,8 +222,7 @@ func actOf(in intent) (evidence.Payload, error) {
 		Saw: []evidence.Digest{in.Record}}, in.ErasureBody)
 }
 
-// isAct returns an error unless the record with the id of an intent's act is that act. If there is no such record, the error has
-// ledger.ErrNotFound in its chain.
+// isAct returns an error unless an intent's act is the record with its id; one with ledger.ErrNotFound in its chain if there is no such record.
 func (k *Keeper) isAct(ctx context.Context, in intent) error {
 	r, err := k.Operator.Ledger.Record(ctx, in.Act)
 	if err != nil {
@@ -264,8 +263,7 @@ func (k *Keeper) resume(ctx context.Context, r *evidence.Record, done *Erased) e
 	if err != nil {
 		return err
 	}
-	// The process that wrote this intent may have come second, and be about to drop it. A second act must not erase what another act
-	// erased.
+	// The process that wrote this intent may have come second, and be about to drop it: what another act erased, a second one must not.
 	earlier := k.newSearch(r, in.Pointers)
 	if _, err := earlier.log(ctx, 0, nil); err != nil {
 		return err
@@ -463,8 +461,7 @@ func (s *search) look(ctx context.Context, r *evidence.Record) error {
 	return nil
 }
 
-// said reports whether a member holds what an actor said. Only there do parts of a text count as quotations. Other members hold names,
-// which occur in every text about their bearers.
+// said reports whether a member holds what an actor said, where parts of a text count as quotations. Others hold names, which occur in every text.
 func said(name string) bool {
 	return slices.Contains([]string{"prompt", "context", "response", "tools_used", "metadata", "modified_response", "changes"}, name)
 }

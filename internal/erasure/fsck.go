@@ -15,8 +15,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// A Fsck checks the disclosures against the log. Every value that is sealed apart must be kept and match its record. If an act says that it
-// was erased, nothing of it may be left.
+// A Fsck checks that every value that is sealed apart is kept and matches its record, and that nothing is left of one that an act erased.
 type Fsck struct {
 	keeper *Keeper
 	store  storage.Store
@@ -42,8 +41,7 @@ func NewFsck(ctx context.Context, keeper *Keeper, store storage.Store) (*Fsck, e
 	return &Fsck{keeper: keeper, store: store, from: head.Size, members: map[string]*member{}, acts: map[string]string{}}, err
 }
 
-// Record examines one record of the log. It is safe for concurrent use. It returns an error for an act of erasure
-// that cannot be read.
+// Record examines one record of the log. It is safe for concurrent use. It returns an error for an act of erasure that cannot be read.
 func (f *Fsck) Record(ctx context.Context, r *evidence.Record) error {
 	if r.Payload.ActionType == evidence.Erasure {
 		body, err := operator.ReadErasure(&r.Payload)
@@ -86,8 +84,7 @@ func (f *Fsck) report(kind fsck.Kind, id, detail string) {
 	f.found = append(f.found, fsck.Damage{Kind: kind, Index: -1, RecordID: id, Detail: detail})
 }
 
-// Run returns the damage that it found. The caller has passed the whole log to Record first. Its errors are those of
-// the log and of the file store.
+// Run returns the damage, once Record has seen the whole log. Its errors are those of the log and of the file store.
 func (f *Fsck) Run(ctx context.Context) ([]fsck.Damage, error) {
 	if err := f.meanwhile(ctx); err != nil {
 		return nil, err

@@ -436,8 +436,7 @@ func readSetting(ctx context.Context, files filestore.Store, file string) (s Set
 	return s, nil
 }
 
-// Settings returns every setting, sorted by actor. It refuses a file that is not a setting. Its other errors are
-// those of the file store.
+// Settings returns every setting, sorted by actor. It refuses a file that is not a setting.
 func (k *Keeper) Settings(ctx context.Context) ([]Setting, error) {
 	list, err := filestore.ListJSON(ctx, k.Files, SettingsFolder, func(file string) (Setting, error) { return readSetting(ctx, k.Files, file) })
 	if err != nil {

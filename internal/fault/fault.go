@@ -1,5 +1,4 @@
-// Package fault turns a panic in a reader of foreign bytes into an error, so that one file cannot end the program, or a server that other
-// callers use. It also says of an error what failed.
+// Package fault turns a panic in a reader of foreign bytes into an error, so that one file cannot end the program. It also says of an error what failed.
 package fault
 
 import (

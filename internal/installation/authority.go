@@ -51,8 +51,7 @@ type Token struct {
 	Helper string // the program that reaches it: see token.Helper.Use
 }
 
-// firstFiles returns the files of a new installation: the root certificate, which readers trust, the certificate of the time-stamping key, which
-// the root issues, the keys of both, and the log's key.
+// firstFiles returns the files of a new installation: the root certificate, which readers trust, the time-stamping one, their keys, and the log's key.
 func firstFiles(ctx context.Context, c Config, helper *token.Helper) ([]filestore.File, error) {
 	var random [8]byte
 	rand.Read(random[:]) // never fails
@@ -90,8 +89,7 @@ func firstFiles(ctx context.Context, c Config, helper *token.Helper) ([]filestor
 		{Name: LogKeyFile, Content: []byte(private + "\n" + public + "\n")}}, nil
 }
 
-// newKey makes a P-256 key, in a file, or on a token under a name. It returns the PEM block for its file: the private key, or a reference to
-// the key on the token.
+// newKey makes a P-256 key, in a file, or on a token under a name. It returns the text of its file, too.
 func newKey(ctx context.Context, on *Token, helper *token.Helper, name string) (key crypto.Signer, text []byte, err error) {
 	var reference *token.Reference
 	if on != nil {
@@ -186,46 +184,36 @@ func openLogKey(ctx context.Context, files filestore.Store) (logKey, error) {
 	return k, nil
 }
 
-// LogVerifier returns the verifier of the checkpoints of an installation's log. It returns an error if the log's key
-// is missing or cannot be read.
+// LogVerifier returns the verifier of the checkpoints of an installation's log, or an error if the log's key cannot be read.
 func LogVerifier(ctx context.Context, files filestore.Store) (note.Verifier, error) {
 	log, err := openLogKey(ctx, files)
 	return log.verifier, err
 }
 
-// Trust returns the trust file of this installation: every key that ever signed, its authorities and its log. Its
-// errors are those of reading the log and the file store.
-func (i *Installation) Trust(ctx context.Context) (*trust.Trust, error) {
-	history, err := i.history(ctx)
+// Trust returns the trust file of this installation: every key that ever signed, its authorities and its log.
+func (i *Installation) Trust(ctx context.Context) (*trust.Trust, error) { return i.trustNow(ctx, nil) }
+
+func (i *Installation) trustNow(ctx context.Context, witnesses *witness.Settings) (*trust.Trust, error) {
+	history, err := i.Ledger.Keys(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return i.trust(ctx, history, nil)
+	return i.trust(ctx, history, witnesses)
 }
 
-// history returns what the log says about keys. It reads the local database only.
-func (i *Installation) history(ctx context.Context) (*keys.History, error) {
-	if i.Ledger == nil { // Fsck examines the log without opening it
-		return keys.NewHistory(), nil
+// history returns a function that reads what the log says about keys: nothing as long as it is not open, as Fsck does not open it.
+func (i *Installation) history(read func(*ledger.Ledger, context.Context) (*keys.History, error)) func(context.Context) (*keys.History, error) {
+	return func(ctx context.Context) (*keys.History, error) {
+		if i.Ledger == nil {
+			return keys.NewHistory(), nil
+		}
+		return read(i.Ledger, ctx)
 	}
-	return i.Ledger.Keys(ctx)
-}
-
-// known is history as it was when this process last read it.
-func (i *Installation) known(ctx context.Context) (*keys.History, error) {
-	if i.Ledger == nil {
-		return keys.NewHistory(), nil
-	}
-	return i.Ledger.KnownKeys(ctx)
 }
 
 // canDemand returns an error if a trust file cannot demand these witnesses.
 func (i *Installation) canDemand(ctx context.Context, witnesses *witness.Settings) error {
-	history, err := i.history(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = i.trust(ctx, history, witnesses)
+	_, err := i.trustNow(ctx, witnesses)
 	return err
 }
 

@@ -66,8 +66,7 @@ const maxBackups = 5
 
 var errChanged = errors.New("keys or settings were changed while the log was copied")
 
-// MakeBackup copies an installation that may be in use. The copy appears whole or not at all. If the target folder is not empty, or keys change
-// during each attempt, Make returns an error.
+// MakeBackup copies an installation that may be in use, whole or not at all. It refuses a target folder that is not empty, and keys that keep changing.
 func MakeBackup(ctx context.Context, c Config, o BackupOrder) (m *BackupManifest, err error) {
 	defer fault.While(&err, "backing up %s", c.Dir)
 	at, err := find(ctx, c)
@@ -271,8 +270,7 @@ func (p *place) each(ctx context.Context, parts []string, f func(name string) er
 	return nil
 }
 
-// open opens a file. If the file is gone, the error has fs.ErrNotExist in its chain. Secrets in a database are read unwrapped: a backup is
-// complete without the wrapping key.
+// open opens a file, or returns fs.ErrNotExist, wrapped. Secrets in a database are read unwrapped: a backup is complete without the wrapping key.
 func (p *place) open(ctx context.Context, name string) (io.ReadCloser, error) {
 	if !p.own(name) {
 		content, err := p.Files.Read(ctx, name)

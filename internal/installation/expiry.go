@@ -32,8 +32,7 @@ type ExpiryOrder struct {
 	Reason, By string
 	DryRun     bool // only count
 
-	// Stays returns chains that stay, and single records, by their digests. It is called again before the act is
-	// sealed. nil: there are none.
+	// Stays returns chains that stay, and single records, by digest. It is called again before the act is sealed. nil: there are none.
 	Stays    func(context.Context) (*ExpiryStaying, error)
 	Progress func(step string, done, total int64) // nil: nothing is told
 }
@@ -267,8 +266,7 @@ func (r *run) choose(ctx context.Context, act string) (*operator.ExpiryBody, err
 	judge := func(from int64) (list []judged, err error) {
 		rows, err := r.Ledger.RowsFrom(ctx, from, min(page, size-from))
 		for i := range rows {
-			goes, kept := r.judge(&rows[i])
-			list = append(list, judged{rows[i].Index, goes, kept})
+			list = append(list, judged{rows[i].Index, r.judge(&rows[i])})
 		}
 		return list, err
 	}
@@ -297,8 +295,7 @@ func (r *run) choose(ctx context.Context, act string) (*operator.ExpiryBody, err
 // judged says what becomes of a record.
 type judged struct {
 	index int64
-	goes  bool
-	kept  *int64 // the count of those that are kept for the same reason; nil: that is not counted
+	as    *int64 // what counts those of which the same becomes, of which Records is of those that go; nil: it is kept, and not counted
 }
 
 // going counts verdicts, and returns the places of the records that go.
@@ -309,45 +306,44 @@ func (r *run) going(ctx context.Context, list []judged) (gone []int64, err error
 	}
 	for _, j := range list {
 		switch {
-		case j.kept != nil:
-			*j.kept++
-		case j.goes && waits[j.index]:
+		case j.as == &r.done.Records && waits[j.index]:
 			r.done.Waiting++
-		case j.goes:
+		case j.as == &r.done.Records:
 			gone = append(gone, j.index)
+		case j.as != nil:
+			*j.as++
 		}
 	}
 	return gone, ctx.Err()
 }
 
 // judge decides about one record. A damaged one proves no time, and stays: package fsck reports it.
-func (r *run) judge(row *storage.Row) (goes bool, kept *int64) {
+func (r *run) judge(row *storage.Row) *int64 {
 	if row.Entry != nil || r.claimsYoung(row) {
-		return false, nil
+		return nil
 	}
 	record, err := row.Record()
 	if err != nil {
-		return false, &r.done.Unproved
+		return &r.done.Unproved
 	}
 	if record.Payload.ActionType.ByOperator() {
-		return false, nil
+		return nil
 	}
 	sealed, err := r.sealed(record)
 	switch {
 	case err != nil:
-		return false, &r.done.Unproved
+		return &r.done.Unproved
 	case !sealed.Before(r.order.Before) || sealed.AddDate(0, 0, operator.MinRetention).After(r.today):
-		return false, nil
+		return nil
 	case row.ChainID != "" && slices.Contains(r.order.Except, row.ChainID):
-		return false, &r.done.Excepted
+		return &r.done.Excepted
 	case r.stays.Chains[row.ChainID] || r.stays.Records[row.Digest]:
-		return false, &r.done.Needed
+		return &r.done.Needed
 	}
-	return true, nil
+	return &r.done.Records
 }
 
-// claimsYoung reports whether no time stamp of a record even claims to be from before the order's time. Such a record
-// stays, and nothing of it has to be verified.
+// claimsYoung reports whether no time stamp even claims to be from before the order's time. Such a record stays, and need not be verified.
 func (r *run) claimsYoung(row *storage.Row) bool {
 	for _, t := range row.Timestamps {
 		token, err := r.options.Memory.Parse(t.Token)
@@ -423,8 +419,7 @@ func (r *run) finish(ctx context.Context) error {
 	}
 }
 
-// carryOut removes the content of the records that are noted for an act. It can be repeated after a crash at any point:
-// a record's note goes with its content.
+// carryOut removes the content of the records that are noted for an act. It can be repeated after a crash: a record's note goes with its content.
 func (r *run) carryOut(ctx context.Context, act string, count int64) error {
 	for done := int64(0); ; {
 		left, err := r.Ledger.Expiry().Expiring(ctx, 0, batch)
@@ -451,14 +446,12 @@ func (r *run) carryOut(ctx context.Context, act string, count int64) error {
 	return r.reclaim(ctx)
 }
 
-// reclaim frees the room of what was removed. A run with nothing to remove does it too, because an earlier one may have been interrupted
-// in it.
+// reclaim frees the room of what was removed. A run with nothing to remove does it too: an earlier one may have been interrupted in it.
 func (r *run) reclaim(ctx context.Context) error {
 	return r.Ledger.Expiry().Reclaim(ctx, func(done, total int64) { r.tell("pages freed", done, total) })
 }
 
-// remove removes the content of some records, and what their briefs say. The keys of their texts go first, because the
-// payload names them.
+// remove removes the content of records, and what their briefs say. The keys of their texts go first, because the payload names them.
 func (r *run) remove(ctx context.Context, act string, places []int64) error {
 	var left []storage.Row
 	var briefs []storage.StoredBrief
@@ -522,8 +515,7 @@ func (f *expiryFsck) Expired(index int64, _, act string) error {
 	return nil
 }
 
-// Run returns the damage, after all expired records have been added: records without an act that explains them, and
-// acts whose records are still there.
+// Run returns the damage, once it has all expired records: those that no act explains, and acts whose records are still there.
 func (f *expiryFsck) Run(ctx context.Context) (found []fsck.Damage, err error) {
 	report := func(kind fsck.Kind, index int64, format string, args ...any) {
 		found = append(found, fsck.Damage{Kind: kind, Index: index, Detail: fmt.Sprintf(format, args...)})

@@ -216,8 +216,7 @@ func Settled(ctx context.Context, dir string) error {
 	return makingAlone(ctx, dir, func() error { return carryOut(dir) })
 }
 
-// carryOut moves the finished parts into their folder. The caller holds the lock. After a crash between two moves, the next call moves the
-// remaining parts.
+// carryOut moves the finished parts into their folder. The caller holds the lock. After a crash between two moves, the next call goes on.
 func carryOut(dir string) error {
 	from := filepath.Join(dir, finished)
 	parts, err := os.ReadDir(from)
@@ -351,8 +350,7 @@ func join(ctx context.Context, published ledger.CheckpointFile, store storage.St
 	return true, published.Store(ctx, signed)
 }
 
-// isWhole returns ErrNone if the database holds no installation, or an unfinished one. If it holds only some parts of one, or a wrapping
-// key is missing, the error says so.
+// isWhole returns ErrNone if the database holds no installation, or an unfinished one, and another error if a part or a wrapping key is missing.
 func (p *place) isWhole(ctx context.Context) error {
 	there, err := p.shared.Prepared(ctx)
 	if err != nil {
@@ -436,8 +434,7 @@ func (p *place) tables(ctx context.Context) (*postgres.Store, error) {
 	return store, nil
 }
 
-// furnish makes the authority and the log's key in one transaction, and then the log. A crash between the two leaves keys that have
-// signed nothing. The next call uses them.
+// furnish makes the authority and the log's key in one transaction, and then the log. After a crash between the two, the next call uses the keys.
 func (p *place) furnish(ctx context.Context, c Config) (created bool, err error) {
 	store, err := p.tables(ctx)
 	if err != nil {

@@ -71,6 +71,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -143,8 +144,7 @@ var ErrNone = errors.New("there is no jurat installation here")
 // ErrNoWrappingKey says that the configuration names a database, but no wrapping key for the secrets in it.
 var ErrNoWrappingKey = errors.New("the database's secrets are wrapped, but no wrapping key is given")
 
-// Create makes an installation in a missing or empty folder, or in a database. It appears whole or not at all. If there is an installation,
-// the error has fs.ErrExist in its chain.
+// Create makes an installation in a vacant folder, or in a database, whole or not at all. If there is one, the error has fs.ErrExist in its chain.
 func Create(ctx context.Context, c Config) (err error) {
 	defer fault.While(&err, "making an installation in %s", c.Where())
 	created, err := create(ctx, c)
@@ -217,7 +217,7 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 
 func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Config, err error) {
 	if i.Keys, err = keys.NewRing(keys.Config{Files: i.Files, Algorithm: c.Algorithm,
-		PostQuantum: c.PostQuantum, Now: c.Now, Reach: i.clock.notBefore, History: i.history, Known: i.known, Helper: &i.Helper, After: i.step,
+		PostQuantum: c.PostQuantum, Now: c.Now, Reach: i.clock.notBefore, History: i.history((*ledger.Ledger).Keys), Known: i.history((*ledger.Ledger).KnownKeys), Helper: &i.Helper, After: i.step,
 		Change: func(ctx context.Context, plan func(*keys.History) ([]operator.KeyEventBody, error)) error {
 			return i.operator().ChangeKeys(ctx, plan)
 		}}); err != nil {
@@ -330,8 +330,7 @@ func checkRecord(trusted *trust.Trust) func(r *evidence.Record, waits bool) erro
 	}
 }
 
-// OpenOrCreate opens an installation, and makes one first if there is none. created reports whether it made one. Its
-// errors are those of Create and of Open.
+// OpenOrCreate opens an installation, and makes one first if there is none. created reports whether it made one.
 func OpenOrCreate(ctx context.Context, c Config) (i *Installation, created bool, err error) {
 	i, err = Open(ctx, c)
 	if !errors.Is(err, ErrNone) {
@@ -355,8 +354,7 @@ func clock(c Config) func() time.Time {
 	return c.Now
 }
 
-// Close closes the ledger and releases all locks. Acknowledged records are on disk already. It joins the errors of
-// closing them.
+// Close closes the ledger and releases all locks. Acknowledged records are on disk already.
 func (i *Installation) Close() error {
 	return errors.Join(i.Ledger.Close(), i.leave())
 }
@@ -533,19 +531,22 @@ func checkOwner(path string) error {
 	if err != nil {
 		return err
 	}
-	uid, another := ownerOf(info)
-	if !another {
+	stat := reflect.Indirect(reflect.ValueOf(info.Sys()))
+	if stat.Kind() != reflect.Struct || !stat.FieldByName("Uid").IsValid() { // this system has no Unix owners
 		return nil
 	}
-	owner := "#" + strconv.Itoa(uid) // as sudo takes a number
-	if account, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+	uid := fmt.Sprint(stat.FieldByName("Uid"))
+	if uid == strconv.Itoa(os.Geteuid()) {
+		return nil
+	}
+	owner := "#" + uid // as sudo takes a number
+	if account, err := user.LookupId(uid); err == nil {
 		owner = account.Username
 	}
 	return fmt.Errorf("%w: %s is %s's: run it as that user: sudo -u '%s' jurat …", ErrOwner, path, owner, owner)
 }
 
-// Ready returns an error if the log accepts no records, if a helper does not answer, or if a file that sealing or a trial needs is
-// unreadable.
+// Ready returns an error if the log accepts no records, a helper does not answer, or a file that sealing or a trial needs is unreadable.
 func (i *Installation) Ready(ctx context.Context) error {
 	if err := i.Ledger.CanAppend(ctx); err != nil {
 		return err

@@ -105,9 +105,7 @@ func (r *Ring) parse(text []byte) (*Held, error) {
 	return key, nil
 }
 
-// Unrecorded returns the keys that an actor got when it first signed and that the log does not name. They are in the
-// order in which they were made. It returns the error of Config.History, the errors of the file store, and an error
-// for a key file that cannot be read.
+// Unrecorded returns the keys that an actor got when it first signed and that the log does not name, in the order in which they were made.
 func (r *Ring) Unrecorded(ctx context.Context, role evidence.Role, name string) ([]*Held, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,10 +177,8 @@ func (r *Ring) free(ctx context.Context, next string) error {
 	return nil
 }
 
-// Tidy updates the key files to match the log. It renames the files of keys that replaced others, and destroys the
-// private halves of keys that have ended. Verifying needs only the public halves, which are in the log. A private
-// half that may sign nothing is useful only to a thief. Several callers may call Tidy at any time. It returns the
-// error of Config.History and the errors of the file store.
+// Tidy updates the key files to match the log. It renames the files of keys that replaced others, and destroys the private halves of keys that
+// have ended. Several callers may call Tidy at any time.
 func (r *Ring) Tidy(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -227,8 +223,7 @@ func (r *Ring) follow(ctx context.Context, k *Key) error {
 	return nil
 }
 
-// holds reports whether a file exists and holds this key. It reports false for an unreadable file, so that Tidy does not destroy it. Code
-// that needs the key reports the error.
+// holds reports whether a file holds this key. It reports false for an unreadable file, so that Tidy does not destroy it; who needs it gets the error.
 func (r *Ring) holds(ctx context.Context, file string, id evidence.KeyID) bool {
 	key, err := r.load(ctx, file)
 	return err == nil && key.KeyID == id

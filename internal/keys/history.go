@@ -139,8 +139,7 @@ func (h *History) Active(role evidence.Role, name string, at time.Time) []*Key {
 	return slices.DeleteFunc(h.Latest(role, name), func(k *Key) bool { return k.Ended(at) })
 }
 
-// Apply adds the next act of the chain to the history. If it returns an error, which has ErrEvent in its chain, the caller must discard the
-// history.
+// Apply adds the next act of the chain. After an error, which has ErrEvent in its chain, the caller must discard the history.
 func (h *History) Apply(r *evidence.Record) error {
 	if err := h.apply(r); err != nil {
 		return fmt.Errorf("%w: record %s: %w", ErrEvent, r.Payload.RecordID, err)
@@ -394,8 +393,7 @@ func (h *History) Admit(p *evidence.Payload, at time.Time) error {
 	return nil
 }
 
-// free reports whether a key that the log does not name may sign beside those that it names: the operator made the actor's missing first or
-// second key.
+// free reports whether a key that the log does not name may sign beside those that it names: the operator made the actor's missing one.
 func (h *History) free(p *evidence.Payload, algorithm evidence.Algorithm, active []*Key) bool {
 	if h.Current(p.Role(), p.Actor(), algorithm) != nil || len(active) == 0 {
 		return false
@@ -403,8 +401,7 @@ func (h *History) free(p *evidence.Payload, algorithm evidence.Algorithm, active
 	return !slices.ContainsFunc(active, func(k *Key) bool { return k.Custody == operator.CustodyOwner })
 }
 
-// CheckOwned returns an error unless a record is signed, at this time, by all keys of an actor that holds its keys itself, and by no
-// others.
+// CheckOwned returns an error unless a record is signed, at this time, by all keys of an actor that holds them itself, and by no others.
 func (h *History) CheckOwned(r *evidence.Record, at time.Time) error {
 	for i, s := range r.Payload.Signers {
 		k := h.byID[s.KeyID]

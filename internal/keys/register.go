@@ -321,8 +321,7 @@ func (r *Ring) Retire(ctx context.Context, id evidence.KeyID, why Why) error {
 	return r.endKey(ctx, "retiring key", id, operator.KeyRetired, time.Time{}, why)
 }
 
-// Revoke ends a key that others may have used. Signatures from the time from on do not count; zero means now. The errors include
-// ErrNoSuchKey.
+// Revoke ends a key that others may have used. Signatures from the time from on do not count; zero means now. The errors include ErrNoSuchKey.
 func (r *Ring) Revoke(ctx context.Context, id evidence.KeyID, from time.Time, why Why) error {
 	return r.endKey(ctx, "revoking key", id, operator.KeyRevoked, from, why)
 }
@@ -383,8 +382,7 @@ func bodyOf(k *Key) operator.KeyEventBody {
 	return operator.KeyEventBody{Algorithm: k.Algorithm, KeyID: k.KeyID, Name: k.Name, Role: k.Role, Custody: k.Custody, From: written(k.From)}
 }
 
-// since returns the present second. If one of the keys began later, because the clock was set back, it returns that time: a key cannot end
-// before it began.
+// since returns the present second, or the later time at which one of the keys began: a key cannot end before it began.
 func (r *Ring) since(keys ...operator.KeyEventBody) time.Time {
 	at := r.config.Now().UTC().Truncate(time.Second)
 	for _, k := range keys {

@@ -231,8 +231,7 @@ func (r *Ring) signers(ctx context.Context, role evidence.Role, name string, rea
 	return []evidence.Signer{first.signer, second.signer}, r.begun(history, first, second)
 }
 
-// begun makes the clock continue from the time at which keys begin, which another clock may have given. It returns ErrNotYet if the clock is
-// still behind.
+// begun makes the clock continue from the time at which keys begin, which another clock may have given. It returns ErrNotYet if it is still behind.
 func (r *Ring) begun(history *History, list ...*Held) error {
 	for _, k := range list {
 		from := k.since(history)
@@ -254,8 +253,7 @@ func (k *Held) since(history *History) time.Time {
 	return k.Created
 }
 
-// Began returns since when the signers of a payload have their keys: the latest of these times. It knows keys that the log names, and keys that
-// were used here. It passes on the errors of reading the log.
+// Began returns since when the signers of a payload have their keys: the latest of these times, of keys that the log names or that were used here.
 func (r *Ring) Began(ctx context.Context, p *evidence.Payload) (latest time.Time, err error) {
 	history, err := r.config.Known(ctx)
 	if err != nil {
@@ -290,8 +288,7 @@ func (r *Ring) first(ctx context.Context, history *History, role evidence.Role, 
 	return r.findOrCreate(ctx, history, role, name, r.config.Algorithm)
 }
 
-// second returns the key that signs beside the first, or an error with fs.ErrNotExist in its chain. Most actors have none. Finding that out
-// happens at every signature, and so without the lock.
+// second returns the key that signs beside the first, or fs.ErrNotExist, wrapped. Most actors have none, which every signature finds without the lock.
 func (r *Ring) second(ctx context.Context, history *History, at place) (*Held, error) {
 	if history.latest[at] == nil && !r.isLoaded(at) {
 		if _, err := r.config.Files.Read(ctx, r.file(at)); errors.Is(err, fs.ErrNotExist) {
@@ -463,8 +460,7 @@ func (r *Ring) take(ctx context.Context, at place, file string) (*Held, error) {
 	return key, nil
 }
 
-// CheckName returns an error with an *evidence.FieldError in its chain if no actor may begin to act under a name. An actor that has a key
-// already may keep any name.
+// CheckName returns an *evidence.FieldError, wrapped, if no actor may begin to act under a name. An actor that has a key may keep any name.
 func (r *Ring) CheckName(ctx context.Context, role evidence.Role, name string) error {
 	history, err := r.config.History(ctx)
 	if err != nil {

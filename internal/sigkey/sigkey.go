@@ -64,8 +64,7 @@ func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) {
 	return "", fmt.Errorf("a key of type %T: want RSA, ECDSA on P-256, Ed25519 or ML-DSA-65", public)
 }
 
-// MarshalPublic returns a key as DER SubjectPublicKeyInfo. The key's id is the digest of these bytes. It refuses a
-// key of a type that x509 does not write.
+// MarshalPublic returns a key as DER SubjectPublicKeyInfo, whose digest is the key's id. It refuses a key that x509 does not write.
 func MarshalPublic(public crypto.PublicKey) ([]byte, error) {
 	der, err := marshal(public)
 	if err != nil {
@@ -134,8 +133,7 @@ func ParsePrivate(der []byte) (crypto.Signer, error) {
 	return private, nil
 }
 
-// Check reports whether a signature of this algorithm is the key's over the message. A nil error says so; any other may
-// say why not.
+// Check reports whether a signature of this algorithm is the key's over the message. A nil error says so; any other may say why not.
 func Check(public crypto.PublicKey, algorithm Algorithm, message, signature []byte) error {
 	of, err := AlgorithmOf(public)
 	if err != nil {
@@ -196,8 +194,7 @@ const (
 	maxCertified = 1<<16 + 1
 )
 
-// checkRSA refuses what no record is signed with: a modulus of other than 2048 to 8192 bits, an exponent that is even or not from 3 to
-// 2^31-1.
+// checkRSA refuses a modulus of other than 2048 to 8192 bits, and an exponent that is even or not from 3 to 2^31-1: no record has them.
 func checkRSA(key *rsa.PublicKey) error {
 	if bits := key.N.BitLen(); bits < minBits || bits > maxBits {
 		return fmt.Errorf("an RSA key of %d bits: want %d to %d", bits, minBits, maxBits)
@@ -205,8 +202,7 @@ func checkRSA(key *rsa.PublicKey) error {
 	return checkExponent(key, maxExponent)
 }
 
-// CheckCertified is Check for keys in certificates, whose exponent is at most 65537. It also refuses every larger
-// exponent.
+// CheckCertified is Check for keys in certificates, whose exponent is at most 65537.
 func CheckCertified(key *rsa.PublicKey) error {
 	if err := checkRSA(key); err != nil {
 		return err
@@ -271,8 +267,7 @@ func isMLDSA(der []byte) bool {
 // MLDSASeedSize is the size in bytes of what an ML-DSA-65 key is derived from (ξ in FIPS 204).
 const MLDSASeedSize = mldsa65.SeedSize
 
-// rhoSize is the size in bytes of the seed ρ at the start of an ML-DSA-65 public key. The rest are the polynomials
-// t1.
+// rhoSize is the size in bytes of the seed ρ at the start of an ML-DSA-65 public key. The rest are the polynomials t1.
 const rhoSize = 32
 
 // errMLDSA is for a key that Check refuses.
@@ -326,8 +321,7 @@ func parsePrivateMLDSA(der []byte) (crypto.Signer, error) {
 
 var halfOrder = new(big.Int).Rsh(elliptic.P256().Params().N, 1)
 
-// StrictECDSA returns an error for the other encodings of a valid signature. Otherwise anyone could make a second one: (r, n-s) is
-// valid if (r, s) is.
+// StrictECDSA refuses the other encodings of a valid signature. Otherwise anyone could make a second one: (r, n-s) is valid if (r, s) is.
 func StrictECDSA(signature []byte) error {
 	_, s, err := ParseECDSA(signature)
 	if err != nil {
@@ -352,8 +346,7 @@ func LowS(signature []byte) ([]byte, error) {
 	return marshalECDSA(r, s.Sub(n, s))
 }
 
-// ParseECDSA reads strict DER: cryptobyte accepts only the shortest lengths and numbers. It returns an error for
-// anything else.
+// ParseECDSA reads strict DER, and nothing else: cryptobyte accepts only the shortest lengths and numbers.
 func ParseECDSA(signature []byte) (r, s *big.Int, err error) {
 	r, s = new(big.Int), new(big.Int)
 	input := cryptobyte.String(signature)
@@ -390,8 +383,7 @@ func ECDSAFromRaw(raw []byte) ([]byte, error) {
 	return LowS(der)
 }
 
-// RawECDSA returns r and s of a record's signature, one after the other. It returns an error if the signature is not
-// DER, or one of the numbers is not of P-256.
+// RawECDSA returns r and s of a record's signature, one after the other. It refuses one that is not DER, or not of P-256.
 func RawECDSA(signature []byte) ([]byte, error) {
 	r, s, err := ParseECDSA(signature)
 	if err != nil {

@@ -187,8 +187,7 @@ func (t *Timekeeper) Remove(ctx context.Context, name string, giveUp bool) (int6
 
 func outsideFile(name string) string { return path.Join(Folder, name+".json") }
 
-// List returns the outside authorities, by name. It refuses a file that does not describe an authority. Its other
-// errors are those of the file store.
+// List returns the outside authorities, by name. It refuses a file that does not describe an authority.
 func (t *Timekeeper) List(ctx context.Context) ([]Outside, error) {
 	return filestore.ListJSON(ctx, t.Files, Folder, func(file string) (o Outside, err error) {
 		err = filestore.ReadJSON(ctx, t.Files, file, &o)
@@ -213,8 +212,7 @@ func (o *Outside) trusted(roots []*x509.Certificate) []trust.Authority {
 }
 
 var (
-	// ErrListOutOfDate says that the trusted lists do not say any more whether an authority is a qualified service. It is asked again when
-	// the operator gives newer lists.
+	// ErrListOutOfDate says that the trusted lists do not say any more whether an authority is qualified. Newer lists help.
 	ErrListOutOfDate = errors.New("its trusted list is out of date")
 	// ErrNotQualified says that a token is not a qualified time stamp by the trusted lists.
 	ErrNotQualified = errors.New("its token is not a qualified time stamp")
@@ -329,8 +327,7 @@ func (t *Timekeeper) AddQualified(ctx context.Context, o Outside, file *trust.Tr
 	return q, t.keep(ctx, o, func(before Outside) bool { return before.Qualified != nil && before.URL == o.URL })
 }
 
-// Until says of an authority until when the trusted lists say that it is qualified; zero if it was not added as a qualified one, or no newer
-// list is to come.
+// Until says until when the trusted lists say that an authority is qualified; zero if they need not, or no newer list is to come.
 func (o *Outside) Until() time.Time {
 	if o.Qualified == nil || len(o.Qualified.Authorities) == 0 {
 		return time.Time{}
@@ -338,8 +335,7 @@ func (o *Outside) Until() time.Time {
 	return provider{o.Qualified}.until()
 }
 
-// Due returns a note for each authority whose trusted lists are out of date, or soon will be. Its errors are those of
-// List.
+// Due returns a note for each authority whose trusted lists are out of date, or soon will be.
 func (t *Timekeeper) Due(ctx context.Context) (notes []string, err error) {
 	list, err := t.List(ctx)
 	for _, o := range list {

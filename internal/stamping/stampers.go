@@ -266,8 +266,7 @@ func (a *Own) trusted() trust.Authority {
 	return trust.Authority{Name: "built-in authority", Certificate: a.Root.Raw, Clock: trust.OperatorClock}
 }
 
-// A Client asks one authority. After a failure it is not asked for a while, so that an outage delays one record and not every one. It is
-// safe for concurrent use.
+// A Client asks one authority, and not for a while after a failure, so that an outage delays one record. It is safe for concurrent use.
 type Client struct {
 	name     string
 	url      string

@@ -29,8 +29,7 @@ type Timekeeper struct {
 	Now      func() time.Time
 }
 
-// ErrNobodyOutside says that no outside authority is selected to stamp a checkpoint. The operator's own clock would prove nothing more
-// about what the operator signed.
+// ErrNobodyOutside says that no outside authority is selected to stamp a checkpoint: of what the operator signed, its own clock proves nothing more.
 var ErrNobodyOutside = errors.New("no outside time-stamping authority is selected")
 
 // An Anchored is the result of asking one authority to stamp the log's checkpoint.
@@ -109,9 +108,17 @@ var ErrEndsTooEarly = errors.New("its own certificates end before that")
 // The errors include ErrNotConfigured and ErrEndsTooEarly. If an error occurs, the result says what was renewed before it.
 func (t *Timekeeper) Renew(ctx context.Context, config RenewConfig) (result Renewed, err error) {
 	defer fault.While(&err, "renewing time stamps")
-	r, err := t.newRenewer(config)
-	if err != nil {
-		return Renewed{}, err
+	r := &renewer{Timekeeper: t, before: config.Before, roots: []*x509.Certificate{t.Stampers.own.Root}, asks: t.Stampers.own.stamp}
+	r.result.Authority = BuiltIn
+	found := config.TSA == BuiltIn
+	for _, c := range t.Stampers.outside {
+		r.roots = append(r.roots, c.roots...)
+		if !found && (config.TSA == "" || c.name == config.TSA || c.url == config.TSA) {
+			r.result.Authority, r.asks, found = c.name, c.ask, true
+		}
+	}
+	if !found && config.TSA != "" {
+		return Renewed{}, fmt.Errorf("%q: %w", config.TSA, ErrNotConfigured)
 	}
 	anchors, err := t.Ledger.Anchors(ctx)
 	for i := 0; err == nil && i < len(anchors); i++ {
@@ -127,22 +134,6 @@ type renewer struct {
 	result Renewed
 	roots  []*x509.Certificate
 	asks   func(context.Context, [32]byte) ([]byte, error)
-}
-
-func (t *Timekeeper) newRenewer(config RenewConfig) (*renewer, error) {
-	r := &renewer{Timekeeper: t, before: config.Before, roots: []*x509.Certificate{t.Stampers.own.Root}}
-	r.result.Authority, r.asks = BuiltIn, t.Stampers.own.stamp
-	found := config.TSA == BuiltIn
-	for _, c := range t.Stampers.outside {
-		r.roots = append(r.roots, c.roots...)
-		if !found && (config.TSA == "" || c.name == config.TSA || c.url == config.TSA) {
-			r.result.Authority, r.asks, found = c.name, c.ask, true
-		}
-	}
-	if !found && config.TSA != "" {
-		return nil, fmt.Errorf("%q: %w", config.TSA, ErrNotConfigured)
-	}
-	return r, nil
 }
 
 // renew renews a stamped checkpoint if it is due.
@@ -184,8 +175,7 @@ func (r *renewer) renew(ctx context.Context, a *evidence.Anchor) error {
 	return nil
 }
 
-// ends returns when the last token of the last generation ends: the earliest end of a certificate in its chain. known is false if no root verifies
-// any of them.
+// ends returns when the last token of the last generation ends, with a certificate in its chain. known is false if no root verifies any of them.
 func (r *renewer) ends(a *evidence.Anchor) (ends time.Time, known bool, err error) {
 	last := len(a.Timestamps) - 1
 	imprints, err := a.Imprints()
@@ -221,8 +211,7 @@ const (
 
 // An Order says which time stamps to ask for.
 type Order struct {
-	// CatchUp asks only the authorities that answered this process's last request. It asks each for the oldest records only, and for a
-	// short time.
+	// CatchUp asks only the authorities that answered this process's last request, each for the oldest records, and for a short time.
 	CatchUp  bool
 	Progress func(authority string, done, total int64) // called after each time stamp; nil: progress is not reported
 }

@@ -33,8 +33,7 @@ import (
 	"jurat/internal/fault"
 )
 
-// Variable is the environment variable that names the helper of this machine. Nothing else does but the command line: a key file may come from a
-// backup that another person wrote, and so names no program.
+// Variable names the helper of this machine, in the environment. Besides, the command line does, and no key file: another person may have written it.
 const Variable = "JURAT_TOKEN_HELPER"
 
 // Errors that a helper tells apart. Each has a code on the wire, or ends the helper.
@@ -52,8 +51,8 @@ var codes = map[string]error{"not_found": ErrNotFound, "exists": ErrExists, "ref
 
 var errSlow = fmt.Errorf("%w: it did not answer in time", ErrUnavailable)
 
-// A Helper is a program that keeps keys. It is started at the first request, and again after it ended. The zero value is the program that Variable
-// names. It is safe for concurrent use.
+// A Helper is a program that keeps keys. It is started at the first request, and again after it ended. It is safe for concurrent use. The zero value
+// is the program that Variable names.
 type Helper struct {
 	mu      sync.Mutex // held while the helper is started
 	command string     // "": what Variable says
@@ -142,8 +141,7 @@ func (h *Helper) reference(ctx context.Context, r request) (_ Reference, err err
 	return found, nil
 }
 
-// Signer returns what signs with the key that a reference names. It starts no helper yet. It needs no context: a call ends by itself after half
-// a minute.
+// Signer returns what signs with the key that a reference names. It starts no helper yet. A call ends by itself after half a minute.
 func (h *Helper) Signer(r Reference) (crypto.Signer, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -336,8 +334,7 @@ func (r Reference) PEM() (text []byte, err error) {
 	return pem.EncodeToMemory(block), nil
 }
 
-// ParseReference reads a block of type PEMType. It refuses a block of another type, a missing or further header, a URI that is not valid, and a key
-// that no helper signs with.
+// ParseReference reads a block of type PEMType, with these headers and no others, a valid URI, and a key that a helper signs with.
 func ParseReference(block *pem.Block) (Reference, error) {
 	r := Reference{URI: block.Headers[headerURI]}
 	var err error

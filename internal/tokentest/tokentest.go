@@ -1,5 +1,4 @@
-// Package tokentest gives tests a token of SoftHSM, in a temporary folder, and the program jurat-pkcs11, which is built once for each
-// test process from its own module.
+// Package tokentest gives tests a token of SoftHSM, in a temporary folder, and the program jurat-pkcs11, built once for each test process.
 package tokentest
 
 import (

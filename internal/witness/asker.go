@@ -97,8 +97,7 @@ type Asker struct {
 // Settings returns the witnesses that are asked. Its errors are those of ReadSettings.
 func (a *Asker) Settings(ctx context.Context) (*Settings, error) { return ReadSettings(ctx, a.Files) }
 
-// Add adds a witness, which is asked from now on. With quorum 0, more than half of all witnesses must cosign. It returns an error if the
-// URL or key is taken or not valid.
+// Add adds a witness, which is asked from now on. With quorum 0, more than half of all must cosign. It refuses a URL or key that is taken or not valid.
 func (a *Asker) Add(ctx context.Context, w Address, quorum int) (err error) {
 	defer fault.While(&err, "adding witness")
 	return a.change(ctx, quorum, func(list []Address) ([]Address, error) {
@@ -180,10 +179,9 @@ func (c *Cosigning) Cosigned() int {
 // Met reports whether enough witnesses cosigned.
 func (c *Cosigning) Met() bool { return c.Cosigned() >= c.Quorum }
 
-// Cosign asks the witnesses to cosign a checkpoint over the whole log, unless they have, and stores their answers. It
-// takes at most as long as one witness may take, and sealing does not wait for it. If no witnesses are configured,
-// Cosign returns nil. A witness that does not answer is not an error: see Cosigning.Answers. Its errors are those of
-// the settings and of the ledger.
+// Cosign asks the witnesses to cosign a checkpoint over the whole log, unless they have, and stores their answers. It takes at most as long as one
+// witness may take, and sealing does not wait for it. It returns nil if no witnesses are configured. That one does not answer is not an error: see
+// Cosigning.Answers.
 func (a *Asker) Cosign(ctx context.Context) (c *Cosigning, err error) {
 	defer fault.While(&err, "asking witnesses to cosign the checkpoint")
 	settings, err := a.Settings(ctx)
@@ -270,8 +268,7 @@ func (c *Cosigning) known(w Address) int64 {
 	return 0
 }
 
-// MaxAhead is the largest accepted difference between the installation's clock and another one: a witness's, an actor's or an authority's.
-// Readers do not count a time that is further ahead.
+// MaxAhead is the largest accepted difference between this clock and a witness's, an actor's or an authority's. Readers count no time further ahead.
 const MaxAhead = 5 * time.Minute
 
 // keep stores a cosigned checkpoint. It does not replace one of a larger tree, nor one with more cosignatures by one with too few.
@@ -286,9 +283,8 @@ func (a *Asker) keep(ctx context.Context, c *Cosigning) error {
 	return a.Ledger.KeepCosigned(ctx, c.Checkpoint)
 }
 
-// LastCosigned returns the checkpoint that is published, with the witnesses' answers. It returns nil if no witnesses
-// are configured, or if they never answered. It returns the errors of Settings and of the ledger, and refuses a
-// checkpoint that the log's key did not sign.
+// LastCosigned returns the checkpoint that is published, with the witnesses' answers; nil if no witnesses are configured, or they never answered. It
+// refuses a checkpoint that the log's key did not sign.
 func (a *Asker) LastCosigned(ctx context.Context) (*Cosigning, error) {
 	settings, err := a.Settings(ctx)
 	if err != nil || len(settings.List) == 0 {
@@ -303,10 +299,8 @@ func (a *Asker) LastCosigned(ctx context.Context) (*Cosigning, error) {
 
 var errNotCosigned = errors.New("it has not cosigned this checkpoint")
 
-// Published returns the checkpoint that the log publishes: the last one that witnesses cosigned, or else one over the
-// whole log. If the log cannot be written, it returns the last one that was published. Its errors are those of
-// LastCosigned and of Ledger.Checkpoint. If the log cannot be written and nothing was published, it returns why it
-// cannot be written.
+// Published returns the checkpoint that the log publishes: the last one that witnesses cosigned, or else one over the whole log. If the log cannot be
+// written, it returns the last one that was published, or, without one, why it cannot be written.
 func (a *Asker) Published(ctx context.Context) (string, error) {
 	kept, err := a.LastCosigned(ctx)
 	if err != nil {
@@ -329,8 +323,7 @@ func (a *Asker) Published(ctx context.Context) (string, error) {
 // ErrUnavailable says that a witness did not answer, or not as the protocol demands.
 var ErrUnavailable = errors.New("the witness gave no valid answer")
 
-// parse returns the witness's key, and the URL at which it is asked. It returns an error unless the submission prefix is an https URL, or an
-// http URL in a private network.
+// parse returns the witness's key, and the URL at which it is asked: https, or http in a private network.
 func (w *Address) parse() (key *operator.Witness, at string, err error) {
 	if key, err = operator.ParseWitness(w.Key); err != nil {
 		return nil, "", err

@@ -117,8 +117,7 @@ const DefaultMost = 1 << 24
 // nothing: an attacker who destroys the monitor's memory must not gain that.
 var ErrMemory = errors.New("the remembered checkpoint is not valid")
 
-// See looks at a log once. An error is an *Alarm, or says why See could not look: ErrMemory, tiles.ErrUnavailable, tiles.ErrRefused, or the
-// context's error.
+// See looks at a log once. An error is an *Alarm, or says why it could not look: ErrMemory, tiles.ErrUnavailable, tiles.ErrRefused, or the context's.
 func See(ctx context.Context, c MonitorConfig) (*Look, error) {
 	if c.Log == nil || c.Trust == nil {
 		return nil, errors.New("a monitor needs a log and a trust file")
@@ -259,8 +258,7 @@ func (m *monitor) compare(ctx context.Context, old, head operator.Checkpoint) er
 	return nil
 }
 
-// follows demands a proof that the old tree is the beginning of the new one. It makes the proof from tiles under the new root, so that the
-// proof shows a fork.
+// follows demands a proof that the old tree is the beginning of the new one, made from tiles under the new root, so that it shows a fork.
 func (m *monitor) follows(tree *tiles.Tree, old, head operator.Checkpoint) error {
 	if m.Last == "" {
 		return nil

@@ -242,8 +242,7 @@ func (w *Witness) grow(ctx context.Context, r Request, head operator.Checkpoint)
 	return w.remember(ctx, known, head, r)
 }
 
-// remember replaces the remembered tree, if it is still the known one. Reading and writing are one short transaction, which excludes every
-// other process from its beginning.
+// remember replaces the remembered tree, if it is still the known one, in one short transaction, which excludes every other process.
 func (w *Witness) remember(ctx context.Context, known, head operator.Checkpoint, r Request) (at time.Time, err error) {
 	tx, err := w.db.BeginTx(ctx, nil)
 	if err != nil {
