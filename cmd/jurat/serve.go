@@ -288,7 +288,7 @@ func (c *serveCmd) mayListen(ctx context.Context, a *app) error {
 	someone := false
 	err := a.with(ctx, func(i *installation.Installation) error {
 		grants, err := registerOf(i).Grants(ctx)
-		someone = slices.ContainsFunc(grants, func(g access.Listed) bool { return g.Ended == nil && !g.Session })
+		someone = slices.ContainsFunc(grants, func(g access.Grant) bool { return g.Ended == nil && !g.Session })
 		return err
 	})
 	if err != nil && !errors.Is(err, installation.ErrNone) || someone {

@@ -78,6 +78,7 @@ type Grant struct {
 	By      string
 
 	Revoked time.Time // zero: it was not revoked
+	Ended   error     // ErrExpired or ErrRevoked, of this token or of the one that it is under, when it was asked for; nil: it is valid
 }
 
 func (g *Grant) Has(roles ...Role) bool {
@@ -256,21 +257,21 @@ func (r *Register) List(ctx context.Context, all bool) (api.AccessList, error) {
 }
 
 // Counts reports whether the grant is valid and does not end with another's token.
-func (l *Listed) Counts() bool { return l.Ended == nil && (!l.Session || l.Under.IsZero()) }
+func (g *Grant) Counts() bool { return g.Ended == nil && (!g.Session || g.Under.IsZero()) }
 
-func (l *Listed) Described() api.Grant {
-	return api.Grant{Token: l.Token, Name: l.Name, Roles: text(l.Roles), Since: second(l.Since), NotAfter: second(l.Until), State: l.State(),
-		Session: l.Session, By: l.By, Reason: l.Reason}
+func (g *Grant) Described() api.Grant {
+	return api.Grant{Token: g.Token, Name: g.Name, Roles: text(g.Roles), Since: second(g.Since), NotAfter: second(g.Until), State: g.State(),
+		Session: g.Session, By: g.By, Reason: g.Reason}
 }
 
 func second(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
 // State says whether the grant is valid, or why not.
-func (l *Listed) State() api.GrantState {
+func (g *Grant) State() api.GrantState {
 	switch {
-	case errors.Is(l.Ended, ErrRevoked):
+	case errors.Is(g.Ended, ErrRevoked):
 		return api.GrantRevoked
-	case errors.Is(l.Ended, ErrExpired):
+	case errors.Is(g.Ended, ErrExpired):
 		return api.GrantExpired
 	}
 	return api.GrantGood
@@ -348,6 +349,7 @@ func (r *Register) Who(ctx context.Context, token string) (g *Grant, refused err
 	err := r.read(ctx, func(b *book) {
 		if g, refused = b.who(IDOf(token), r.config.Now()); g != nil {
 			g = new(*g) // later events do not change it
+			g.Ended = refused
 		}
 	})
 	if err != nil {
@@ -361,18 +363,13 @@ func (r *Register) Public(ctx context.Context, what What) (public bool, err erro
 	return public, err
 }
 
-// Listed is a grant together with its present state.
-type Listed struct {
-	Grant
-	Ended error // ErrExpired or ErrRevoked, of this token or of the one that it is under; nil: it is valid
-}
-
 // Grants returns every grant, in the order of the log, ended ones included.
-func (r *Register) Grants(ctx context.Context) (list []Listed, err error) {
+func (r *Register) Grants(ctx context.Context) (list []Grant, err error) {
 	err = r.read(ctx, func(b *book) {
 		for _, g := range b.order {
-			_, ended := b.who(g.Token, r.config.Now())
-			list = append(list, Listed{*g, ended})
+			one := *g
+			_, one.Ended = b.who(g.Token, r.config.Now())
+			list = append(list, one)
 		}
 	})
 	return list, err

@@ -58,7 +58,7 @@ func (s *Server) accessPage(r *http.Request, _ *Caller) (*pages.Access, error) {
 	if err != nil {
 		return nil, err
 	}
-	grants = slices.DeleteFunc(grants, func(g access.Listed) bool { return !all && !g.Counts() })
+	grants = slices.DeleteFunc(grants, func(g access.Grant) bool { return !all && !g.Counts() })
 	slices.Reverse(grants)
 	page := &pages.Access{Ended: all, Began: s.began}
 	at := int(min(number, int64(len(grants))+1))
@@ -108,7 +108,7 @@ const (
 )
 
 // findGrant returns a token by its id. An unknown one returns api.ErrNotFound.
-func (s *Server) findGrant(ctx context.Context, id string) (*access.Listed, error) {
+func (s *Server) findGrant(ctx context.Context, id string) (*access.Grant, error) {
 	unknown := fmt.Errorf("%w: there is no token with this id", api.ErrNotFound)
 	token, err := evidence.ParseDigest(id)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Server) findGrant(ctx context.Context, id string) (*access.Listed, erro
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(grants, func(g access.Listed) bool { return g.Token == token })
+	i := slices.IndexFunc(grants, func(g access.Grant) bool { return g.Token == token })
 	if i < 0 {
 		return nil, unknown
 	}
@@ -144,7 +144,7 @@ func (s *Server) revoke(ctx context.Context, id, reason, by string) (api.Grant, 
 }
 
 // granted returns a grant for a page, and the newest acts under its name.
-func (s *Server) granted(ctx context.Context, g *access.Listed, most int64) (pages.Granted, []pages.Act, error) {
+func (s *Server) granted(ctx context.Context, g *access.Grant, most int64) (pages.Granted, []pages.Act, error) {
 	made := pages.Granted{Grant: g.Described(), Used: s.uses.Last(g.Token)}
 	acts, err := s.actsUnder(ctx, g, most)
 	if len(acts) > 0 {
@@ -155,7 +155,7 @@ func (s *Server) granted(ctx context.Context, g *access.Listed, most int64) (pag
 
 // actsUnder returns the newest records under a grant's name in its roles. An auditor makes none, and what the operator does is
 // signed by the installation.
-func (s *Server) actsUnder(ctx context.Context, g *access.Listed, most int64) (acts []pages.Act, err error) {
+func (s *Server) actsUnder(ctx context.Context, g *access.Grant, most int64) (acts []pages.Act, err error) {
 	var list []ledger.Counted
 	for _, role := range []access.Role{access.Agent, access.Submitter, access.Reviewer} {
 		if !g.Has(role) && !(role == access.Submitter && g.Has(access.Operator)) {

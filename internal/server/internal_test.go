@@ -206,7 +206,7 @@ func everything(c gaugeSources, trials *TrialMetrics) *metrics {
 
 func quiet() gaugeSources {
 	return gaugeSources{Owing: func(context.Context) ([]storage.Owed, error) { return nil, nil }, Open: func(context.Context) ([]time.Time, error) { return nil, nil },
-		Grants: func(context.Context) ([]access.Listed, error) { return nil, nil }}
+		Grants: func(context.Context) ([]access.Grant, error) { return nil, nil }}
 }
 
 var (
@@ -242,8 +242,8 @@ func want(t *testing.T, m *metrics, want map[string]float64) {
 }
 
 func TestDomain(t *testing.T) {
-	grant := func(left time.Duration, session bool, ended error) access.Listed {
-		return access.Listed{Grant: access.Grant{Until: now.Add(left), Session: session}, Ended: ended}
+	grant := func(left time.Duration, session bool, ended error) access.Grant {
+		return access.Grant{Until: now.Add(left), Session: session, Ended: ended}
 	}
 	d := gaugeSources{
 		Owing: func(context.Context) ([]storage.Owed, error) {
@@ -252,15 +252,15 @@ func TestDomain(t *testing.T) {
 		Open: func(context.Context) ([]time.Time, error) {
 			return []time.Time{now.Add(-3 * time.Hour), now.Add(-time.Minute)}, nil
 		},
-		Grants: func(context.Context) ([]access.Listed, error) {
-			return []access.Listed{grant(6*24*time.Hour, false, nil), grant(8*24*time.Hour, false, nil), grant(time.Hour, true, nil), grant(time.Hour, false, access.ErrRevoked)}, nil
+		Grants: func(context.Context) ([]access.Grant, error) {
+			return []access.Grant{grant(6*24*time.Hour, false, nil), grant(8*24*time.Hour, false, nil), grant(time.Hour, true, nil), grant(time.Hour, false, access.ErrRevoked)}, nil
 		}}
 	want(t, everything(d, nil), map[string]float64{"jurat_stamps_waiting authority=one": 5, "jurat_stamps_oldest_age_seconds authority=one": 3600,
 		"jurat_reviews_open": 2, "jurat_reviews_oldest_age_seconds": 3 * 3600, "jurat_access_tokens": 2, "jurat_access_tokens_expiring": 1})
 	want(t, everything(quiet(), nil), map[string]float64{"jurat_reviews_open": 0, "jurat_reviews_oldest_age_seconds": 0, "jurat_access_tokens": 0, "jurat_access_tokens_expiring": 0})
 	broken := errors.New("the disk is gone")
 	d = gaugeSources{Owing: func(context.Context) ([]storage.Owed, error) { return nil, broken }, Open: func(context.Context) ([]time.Time, error) { return nil, broken },
-		Grants: func(context.Context) ([]access.Listed, error) { return nil, broken }}
+		Grants: func(context.Context) ([]access.Grant, error) { return nil, broken }}
 	want(t, everything(d, nil), map[string]float64{"jurat_reviews_open": -1, "jurat_reviews_oldest_age_seconds": -1, "jurat_access_tokens": -1, "jurat_access_tokens_expiring": -1})
 }
 

@@ -29,18 +29,17 @@ import (
 // describeRoutes describes the routes. cookie is the name of a session's cookie. The only errors are those of encoding the
 // types of the bodies.
 func describeRoutes(routes []Route, cookie string) ([]byte, error) {
-	known := schemasOfFiles(Enumerations())
+	known := &schemas{enums: Enumerations(), types: map[string]reflect.Type{}, all: map[string]any{"Record": recordSchema, "Bundle": bundleSchema, "Trust": trustSchema}}
+	known.all["Payload"] = known.payload()
 	known.Of(reflect.TypeFor[api.Verdict]()) // the types of package api have their plain names
-	paths := schemaObject{}
+	paths := map[string]schemaObject{}
 	for i := range routes {
 		route := &routes[i]
-		path := pathOf(route.Pattern())
-		item, _ := paths[path].(schemaObject)
-		if item == nil {
-			item = schemaObject{}
-			paths[path] = item
+		path := wildcard.ReplaceAllString(strings.TrimSuffix(route.Pattern(), "{$}"), "{$1}") // in OpenAPI's form
+		if paths[path] == nil {
+			paths[path] = schemaObject{}
 		}
-		item[strings.ToLower(route.Method())] = operation(known, route)
+		paths[path][strings.ToLower(route.Method())] = operation(known, route)
 	}
 	problem := known.Of(reflect.TypeFor[api.Problem]())
 	refine(known, routes)
@@ -55,7 +54,8 @@ func describeRoutes(routes []Route, cookie string) ([]byte, error) {
 			"schemas": known.all,
 			"responses": schemaObject{
 				"Problem": schemaObject{"description": "What stands against the request (RFC 9457).",
-					"content": schemaObject{api.ProblemMediaType: schemaObject{"schema": problem, "example": exampleProblem()}}},
+					"content": schemaObject{api.ProblemMediaType: schemaObject{"schema": problem,
+						"example": api.NewProblem(fmt.Errorf("%w: query parameter %q: this path has only after, limit", api.ErrMalformed, "agent_id"))}}},
 				"Trouble": schemaObject{"description": "A page that says what stands against the request.",
 					"content": schemaObject{"text/html": schemaObject{"schema": schemaObject{"type": "string"}}}}},
 			"securitySchemes": schemaObject{
@@ -71,17 +71,7 @@ var info = schemaObject{"title": "jurat", "version": "1",
 		"who may do what in docs/api.md. A server that adds members or values to answers keeps this version. " +
 		"It refuses parameters and members of requests that are not described here, and names them: 400 for a parameter, 422 for a member."}
 
-// exampleProblem is the answer to a query with a parameter that the route does not have.
-func exampleProblem() *api.Problem {
-	return api.NewProblem(fmt.Errorf("%w: query parameter %q: this path has only after, limit", api.ErrMalformed, "agent_id"))
-}
-
 var wildcard = regexp.MustCompile(`\{([a-z_]+)(\.\.\.)?\}`)
-
-// pathOf writes a pattern of http.ServeMux in OpenAPI's form.
-func pathOf(pattern string) string {
-	return wildcard.ReplaceAllString(strings.TrimSuffix(pattern, "{$}"), "{$1}")
-}
 
 func operation(s *schemas, route *Route) schemaObject {
 	status := cmp.Or(route.Status, http.StatusOK)
@@ -93,13 +83,15 @@ func operation(s *schemas, route *Route) schemaObject {
 	if route.forPeople() {
 		trouble, tag = schemaObject{"$ref": "#/components/responses/Trouble"}, "pages"
 	}
+	security := []schemaObject{{"token": []string{}}, {"session": []string{}}}
 	op := schemaObject{
-		"operationId": operationID(route), "summary": route.Summary, "tags": []string{tag}, "x-roles": route.Who.Roles, "security": security(route),
+		"operationId": operationID(route), "summary": route.Summary, "tags": []string{tag}, "x-roles": route.Who.Roles,
 		"responses": schemaObject{fmt.Sprint(status): answer, "4XX": trouble, "default": trouble},
 	}
 	if route.Who.Strangers != Nothing {
-		op["x-strangers"] = route.Who.Strangers
+		op["x-strangers"], security = route.Who.Strangers, append(security, schemaObject{}) // an empty requirement is for those who do not show who they are
 	}
+	op["security"] = security
 	if parameters := describeParameters(route); len(parameters) > 0 {
 		op["parameters"] = parameters
 	}
@@ -107,15 +99,6 @@ func operation(s *schemas, route *Route) schemaObject {
 		op["requestBody"] = in
 	}
 	return op
-}
-
-// security says how callers show who they are. An empty requirement stands for those who do not.
-func security(route *Route) []schemaObject {
-	list := []schemaObject{{"token": []string{}}, {"session": []string{}}}
-	if route.Who.Strangers != Nothing {
-		list = append(list, schemaObject{})
-	}
-	return list
 }
 
 var notInID = regexp.MustCompile(`[^a-z0-9]+`)
@@ -128,8 +111,8 @@ func sent(s *schemas, route *Route) schemaObject {
 	switch {
 	case route.In != nil:
 		content := schemaObject{"schema": describeBody(s, route.In)}
-		if example := exampleOf(operationID(route)); example != nil {
-			content["example"] = example
+		if example, err := exampleFiles.ReadFile("examples/" + operationID(route) + ".json"); err == nil { // not every operation has one
+			content["example"] = jsontext.Value(example)
 		}
 		return schemaObject{"required": true, "content": schemaObject{"application/json": content}}
 	case route.forPeople() && route.Method() == http.MethodPost:
@@ -171,20 +154,17 @@ var forms = map[string]schemaObject{
 	"size":  {"type": "integer", "minimum": 0},
 }
 
-func formOf(name string) schemaObject {
-	if form, known := forms[name]; known {
-		return form
-	}
-	return schemaObject{"type": "string"}
-}
-
 func describeParameters(route *Route) []schemaObject {
 	var list []schemaObject
 	for _, match := range wildcard.FindAllStringSubmatch(route.Pattern(), -1) {
 		list = append(list, schemaObject{"name": match[1], "in": "path", "required": true, "schema": schemaObject{"type": "string"}})
 	}
 	for _, p := range route.query() {
-		list = append(list, schemaObject{"name": p.Name, "in": "query", "description": p.About, "schema": formOf(p.Name)})
+		form, known := forms[p.Name]
+		if !known {
+			form = schemaObject{"type": "string"}
+		}
+		list = append(list, schemaObject{"name": p.Name, "in": "query", "description": p.About, "schema": form})
 	}
 	headers := route.Header
 	if route.Method() == http.MethodPost && !route.forPeople() {
@@ -211,29 +191,11 @@ const (
 //go:embed examples/*.json
 var exampleFiles embed.FS
 
-// exampleOf returns the example of what an operation takes; nil: it has none.
-func exampleOf(operation string) jsontext.Value {
-	doc, err := exampleFiles.ReadFile("examples/" + operation + ".json")
-	if err != nil {
-		return nil
-	}
-	return doc
-}
-
 // A schemaObject is a JSON object.
 type schemaObject = map[string]any
 
 // schemaEnums lists, for types of strings, the values that they have.
 type schemaEnums map[reflect.Type][]string
-
-// schemasOfFiles returns the schemas of the files that docs/format.md describes. Types of strings that enums lists become
-// enumerations.
-func schemasOfFiles(enums schemaEnums) *schemas {
-	s := &schemas{enums: enums, types: map[string]reflect.Type{},
-		all: map[string]any{"Record": recordSchema, "Bundle": bundleSchema, "Trust": trustSchema}}
-	s.all["Payload"] = s.payload()
-	return s
-}
 
 // schemas holds JSON schemas by their names in the description.
 type schemas struct {
@@ -251,9 +213,6 @@ func (s *schemas) Member(schema, member string, as schemaObject) {
 	}
 	properties[member] = as
 }
-
-// Closed says of a named schema that it has no other members.
-func (s *schemas) Closed(schema string) { s.all[schema].(schemaObject)["additionalProperties"] = false }
 
 func schemaReference(name string) schemaObject {
 	return schemaObject{"$ref": "#/components/schemas/" + name}
@@ -326,7 +285,10 @@ func (s *schemas) name(t reflect.Type) (name string, known bool) {
 
 func (s *schemas) members(t reflect.Type) schemaObject {
 	properties, required := schemaObject{}, []string{}
-	for field := range fieldsOf(t) {
+	for _, field := range reflect.VisibleFields(t) { // also those of embedded structs
+		if field.Anonymous || !field.IsExported() || field.Tag.Get("json") == "-" {
+			continue
+		}
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		schema := s.Of(field.Type)
 		if !strings.Contains(options, "omitzero") && !strings.Contains(options, "omitempty") {
@@ -342,17 +304,6 @@ func (s *schemas) members(t reflect.Type) schemaObject {
 		schema["required"] = required
 	}
 	return schema
-}
-
-// fieldsOf iterates over the written fields, including those of embedded structs.
-func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {
-	return func(yield func(reflect.StructField) bool) {
-		for _, field := range reflect.VisibleFields(t) {
-			if !field.Anonymous && field.IsExported() && field.Tag.Get("json") != "-" && !yield(field) {
-				return
-			}
-		}
-	}
 }
 
 // payload describes the possible members of a payload. docs/format.md says which ones each action type
@@ -430,7 +381,11 @@ func enumerate[T ~string](enums schemaEnums, values ...T) {
 // refine describes what the types of package api leave open, because programs write it as plain strings. What the server
 // reads has no other members.
 func refine(s *schemas, routes []Route) {
-	s.Member("Problem", "type", textOf(problems()))
+	var problems []string
+	for _, p := range api.Problems() {
+		problems = append(problems, p.Type)
+	}
+	s.Member("Problem", "type", textOf(problems))
 	s.Member("Review", "approval_status", s.Of(reflect.TypeFor[evidence.ApprovalStatus]()))
 	s.Member("Entry", "action_type", s.Of(reflect.TypeFor[evidence.ActionType]()))
 	s.Member("Entry", "role", s.Of(reflect.TypeFor[evidence.Role]()))
@@ -438,18 +393,12 @@ func refine(s *schemas, routes []Route) {
 	s.Member("Property", "form", textOf([]property.Form{property.Range, property.In, property.NotIn, property.AgeAtLeast}))
 	for _, route := range routes {
 		if t := reflect.TypeOf(route.In); t != nil && t.Kind() == reflect.Struct {
-			s.Closed(strings.TrimPrefix(s.Of(t)["$ref"].(string), schemaReference("")["$ref"].(string)))
+			name, _ := s.name(t)
+			s.all[name].(schemaObject)["additionalProperties"] = false
 		}
 	}
 }
 
 func textOf[T ~string](values []T) schemaObject {
 	return schemaObject{"type": "string", "enum": values}
-}
-
-func problems() (types []string) {
-	for _, p := range api.Problems() {
-		types = append(types, p.Type)
-	}
-	return types
 }
