@@ -365,26 +365,18 @@ const maxEdits = 1000
 // Variations, 1986). If the texts differ too much, it removes and adds the whole middle.
 func diff(before, after string) []Change {
 	a, b := cut(before), cut(after)
-	head := shared(a, b)
-	slices.Reverse(a[head:])
-	slices.Reverse(b[head:])
-	tail := shared(a[head:], b[head:])
-	slices.Reverse(a[head:])
-	slices.Reverse(b[head:])
-
+	head, tail, least := 0, 0, min(len(a), len(b))
+	for head < least && a[head] == b[head] {
+		head++
+	}
+	for tail < least-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
 	var c changes
 	c.add(Same, a[:head]...)
 	c.middle(a[head:len(a)-tail], b[head:len(b)-tail])
 	c.add(Same, a[len(a)-tail:]...)
 	return c
-}
-
-func shared(a, b []string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
 }
 
 type changes []Change

@@ -100,7 +100,7 @@ func gravest(v *trial.View) (by *trial.Said, finding *trial.Finding) {
 		}
 		for i := range said.Findings {
 			f := &said.Findings[i]
-			r := 2 * severityRank(f.Severity)
+			r := 2 + 2*slices.Index([]jury.Severity{jury.Minor, jury.Major, jury.Critical}, f.Severity)
 			if said.Seat == 0 {
 				r++
 			}
@@ -122,10 +122,6 @@ func onSide(v *trial.View, said *trial.Said) bool {
 	}
 	vote := v.Judgment.Votes[said.Seat-1]
 	return vote.Position != nil && *vote.Position == v.Judgment.Position
-}
-
-func severityRank(s jury.Severity) int {
-	return 1 + slices.Index([]jury.Severity{jury.Minor, jury.Major, jury.Critical}, s)
 }
 
 func (c *Court) grid(v *trial.View) Grid {
@@ -339,24 +335,17 @@ func (g Grid) Chart() *Chart {
 		return nil
 	}
 	c := &Chart{Labels: g.labels()}
-	for i, row := range g.jurors() {
-		c.Lines = append(c.Lines, g.line(i, row))
+	jurors := slices.DeleteFunc(slices.Clone(g.Rows), func(row Row) bool { return row.Number == 0 })
+	for i, row := range jurors {
+		c.Lines = append(c.Lines, g.line(i, len(jurors), row))
 	}
 	for i, check := range g.Checks {
 		if check != nil {
-			c.Bars = append(c.Bars, bar(g.x(i), check))
+			x, height := g.x(i), int(check.AgreementLevel*barsSpan+0.5)
+			c.Bars = append(c.Bars, Bar{X: x - barWidth/2, Y: barsBottom - height, Height: height, Middle: x, Over: barsBottom - height - 4, Level: check.AgreementLevel})
 		}
 	}
 	return c
-}
-
-func (g Grid) jurors() (rows []Row) {
-	for _, row := range g.Rows {
-		if row.Number > 0 {
-			rows = append(rows, row)
-		}
-	}
-	return rows
 }
 
 // x returns where a column stands.
@@ -380,9 +369,9 @@ func (g Grid) labels() (list []Label) {
 }
 
 // line draws a juror's scores. Jurors stand a little beside each other, so that equal scores do not hide one another.
-func (g Grid) line(i int, row Row) Line {
+func (g Grid) line(i, jurors int, row Row) Line {
 	l := Line{Who: row.Who, Style: i % styles, Sample: markAt(i, 14, 7)}
-	aside := 4*i - 2*(len(g.jurors())-1)
+	aside := 4*i - 2*(jurors-1)
 	var path, marks strings.Builder
 	step := "M"
 	for column, cell := range row.Cells {
@@ -412,9 +401,4 @@ func markAt(i, x, y int) string {
 		return fmt.Sprintf("M%d %dl5 9h-10z", x, y-5)
 	}
 	return fmt.Sprintf("M%d %dl5 5l-5 5l-5 -5z", x, y-5)
-}
-
-func bar(x int, check *jury.ConsensusResult) Bar {
-	height := int(check.AgreementLevel*barsSpan + 0.5)
-	return Bar{X: x - barWidth/2, Y: barsBottom - height, Height: height, Middle: x, Over: barsBottom - height - 4, Level: check.AgreementLevel}
 }

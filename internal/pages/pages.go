@@ -148,6 +148,7 @@ func functions(lang words.Lang) template.FuncMap {
 		"clock":   clock,
 		"instant": instant,
 		"asset":   assetPath,
+		"millis":  millis,
 		"nth":     func(i int) int { return i + 1 },
 		"width":   width,
 		"percent": percent,
@@ -313,20 +314,11 @@ func (p *Trouble) code() int { return p.Code }
 
 // Key is that of the text that names the kind of error.
 func (p *Trouble) Key() string {
-	switch p.Code {
-	case 401:
-		return "trouble.sign_in"
-	case 403:
-		return "trouble.forbidden"
-	case 404:
-		return "trouble.missing"
-	case 429, 503:
-		return "trouble.busy"
-	}
+	key := map[int]string{401: "trouble.sign_in", 403: "trouble.forbidden", 404: "trouble.missing", 429: "trouble.busy", 503: "trouble.busy"}[p.Code]
 	if p.Code >= 500 {
-		return "trouble.ours"
+		key = cmp.Or(key, "trouble.ours")
 	}
-	return "trouble.refused"
+	return cmp.Or(key, "trouble.refused")
 }
 
 // Access is the page of who may do what.

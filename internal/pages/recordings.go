@@ -310,10 +310,7 @@ func (s RecordedStep) Lacking(lang words.Lang) (list []string) {
 	return list
 }
 
-// FirstByte and EndedAfter are times after the beginning; "": they are not known.
-func (s RecordedStep) FirstByte() string  { return millis(s.Observed.FirstByteMS) }
-func (s RecordedStep) EndedAfter() string { return millis(s.Observed.EndedMS) }
-
+// millis writes a time after the beginning; "": it is not known.
 func millis(n *int64) string {
 	switch {
 	case n == nil:

@@ -38,7 +38,7 @@ type gaugeSources struct {
 	Cosigned func(context.Context) (*witness.Cosigning, error) // the last checkpoint that witnesses cosigned; nil without one
 	Owing    func(context.Context) ([]storage.Owed, error)     // records that wait for time stamps
 	Open     func(context.Context) ([]time.Time, error)        // when the trials were submitted that need a person, the oldest first
-	Grants   func(context.Context) ([]access.Grant, error)    // tokens
+	Grants   func(context.Context) ([]access.Grant, error)     // tokens
 	Trials   *TrialMetrics                                     // nil: none, as on a server that holds no trials
 	Now      func() time.Time
 }
