@@ -48,10 +48,8 @@ func (e *QuotedError) Error() string {
 
 // Erase destroys values of a record that are sealed apart, for ever. The record stays, and so does every proof about it.
 //
-// The steps are: write the intent; seal the act, unless the record is on hold by then; destroy the keys; destroy the values; remove the
-// intent. A crash before the act leaves an intent without an act: nothing was erased, and Erase continues it. A crash after the act leaves
-// an intent with an act, and Open or Erase continues it. The intent fixes the act's record id. So the act is in the log once, even if
-// several processes try it several times.
+// The steps are: write the intent; seal the act; destroy the keys; destroy the values; remove the intent. A crash before the act leaves an intent
+// without an act: nothing was erased, and Erase continues it. After the act, Finish or Erase continues it.
 //
 // The errors include ErrNone, ErrElsewhere, *QuotedError, *evidence.FieldError and those of the ledger. With a
 // *QuotedError the result names the quotes.

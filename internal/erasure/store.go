@@ -12,31 +12,30 @@
 // # One key for each value, and keys apart from values
 //
 // Backups copy the values and leave out the keys, so destroying one key of 32 bytes erases the value from every copy. A value's name is
-// RECORD-MEMBER: the payload's digest, and the beginning of the SHA-256 of the JSON pointer. So no text of an actor is part of a name. It is not
-// the record id: a draft that is sealed twice has two sets of salts, and the log accepts one.
+// RECORD-MEMBER: the payload's digest, and the beginning of the SHA-256 of the JSON pointer, so it has no text of an actor in it. It is not the
+// record id: a draft that is sealed twice has two sets of salts, and the log accepts one.
 //
 // A value and its key are durable before the record is appended, so no record in the log has lost its texts. A crash before that leaves a value
-// whose record is not in the log. It proves and harms nothing, but it is a text that an actor said, so fsck reports it.
+// whose record is not in the log: a text that an actor said, so fsck reports it.
 //
 // # What "destroyed" means
 //
-// Destroy overwrites the key with zeros where it is and syncs it, and then removes the value. That suffices if both the file system and the disk write in place.
-// SSDs write elsewhere and keep the old block until they collect it. File systems that copy on write (btrfs, ZFS, APFS), data journals,
-// snapshots and backups keep the old key as long as they keep the old state. There a value is gone when the last copy of its key is gone.
-// So put `apart-keys` on storage that you can destroy as a whole, or that is encrypted itself, without snapshots. If you must back it up,
-// keep the backups for less time than you may keep the texts. A reader to whom a text was disclosed still has it.
+// Destroy overwrites the key with zeros where it is and syncs it, and then removes the value. That suffices if file system and disk write in
+// place. SSDs keep the old block until they collect it. File systems that copy on write (btrfs, ZFS, APFS), data journals, snapshots and backups
+// keep the old key as long as the old state. There a value is gone when the last copy of its key is gone. So put `apart-keys` on storage that you
+// can destroy as a whole, or that is encrypted itself, without snapshots. If you must back it up, keep the backups for less time than you may keep
+// the texts. A reader to whom a text was disclosed still has it.
 //
 // # An erasure is an act, and the act comes first
 //
 // The order is intent, act, key, value. The intent fixes the act's record id, so the act is in the log once, even after crashes and races.
-// Once the act is in the log, the next process that opens the installation finishes the erasure. For a moment the act may precede the
-// erasure. That is better than a text that is gone without an act that says so.
+// Then the next process that opens the installation finishes the erasure. An act may precede its erasure for a moment: that is better than a
+// text that is gone without an act that says so.
 //
 // # An erasure looks before it acts
 //
-// Erasing one copy of a text does not erase the same text in another record. So Erase searches every payload and every kept value for
-// the text. It also looks for parts of the text that are strings of their own, such as quotations in a juror's findings. The search finds
-// equal text only.
+// Erasing one copy of a text does not erase the same text in another record. So Erase searches every payload and every kept value for it, and for
+// parts of it that are strings of their own, such as quotations in a juror's findings. The search finds equal text only.
 package erasure
 
 import (

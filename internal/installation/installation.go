@@ -26,16 +26,14 @@
 //
 // # A backup has one form
 //
-// A backup is a data folder, with the log in SQLite and files, even if the installation is in a database. So there is one way to restore it, one
-// proof against the published checkpoint, and a way from one machine to several and back. A restore to a database writes the checkpoint last:
-// before that the database holds no installation, and the restore can be repeated.
+// A backup is a data folder, with the log in SQLite and files, even if the installation is in a database. So there is one way to restore it, and
+// a way from one machine to several and back. A restore to a database writes the checkpoint last: before that it can be repeated.
 //
 // # The act first, then the content
 //
-// Expiry removes the content of old records. Their ids, places and hashes stay, so the proofs of all other records stand. First it is noted
-// which records are to go (storage.Expiry). Then one act of the operator is sealed that says how many, and has a digest of their places.
-// Only then their content goes, some records in a transaction. A process that dies before the act leaves notes that the next run drops.
-// After the act, the next run or the next opening goes on with exactly the records that the act is about.
+// Expiry removes the content of old records. Their ids, places and hashes stay, so all proofs stand. First it is noted which records are to go
+// (storage.Expiry). Then one act is sealed that says how many, with a digest of their places. Only then their content goes, some records in a
+// transaction. Notes without an act are dropped by the next run. After the act, the next run or opening goes on with the records that it is about.
 //
 // # Time stamps prove the age of a record
 //
@@ -44,8 +42,8 @@
 //
 // # What expiry leaves
 //
-// The operator's acts, among them those on keys, because every start reads them. What waits for a time stamp. Chains that the order
-// excepts. Whatever ExpiryOrder.Stays names: trials that are open or wait for a person.
+// The operator's acts, because every start reads those on keys. What waits for a time stamp. Chains that the order excepts. Whatever
+// ExpiryOrder.Stays names: trials that are open or wait for a person.
 //
 // # Each machine has seen a checkpoint
 //
@@ -56,9 +54,8 @@
 //
 // The installation remembers the latest time that this process has used, that the log's last record or a record that a new one follows bears,
 // or at which a key begins that is used. So the clocks of several processes and machines agree where it matters. If the system's clock is
-// behind that time by at most a day, the installation's clock stands still until the system's clock has caught up. See steady for the reason.
-// Record ids still contain the system's time and sort by it; the order of records is the log's. A clock that goes back by more than a day is
-// believed. If that time is before the authority's certificate, nothing is sealed, and the error says so.
+// behind that by at most a day, the installation's stands still until it has caught up (see steady). Record ids still contain the system's time.
+// A clock that goes back by more than a day is believed. Before the begin of the authority's certificate nothing is sealed.
 package installation
 
 import (
@@ -217,7 +214,8 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 
 func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Config, err error) {
 	if i.Keys, err = keys.NewRing(keys.Config{Files: i.Files, Algorithm: c.Algorithm,
-		PostQuantum: c.PostQuantum, Now: c.Now, Reach: i.clock.notBefore, History: i.history((*ledger.Ledger).Keys), Known: i.history((*ledger.Ledger).KnownKeys), Helper: &i.Helper, After: i.step,
+		PostQuantum: c.PostQuantum, Now: c.Now, Reach: i.clock.notBefore, Helper: &i.Helper, After: i.step,
+		History: i.history((*ledger.Ledger).Keys), Known: i.history((*ledger.Ledger).KnownKeys),
 		Change: func(ctx context.Context, plan func(*keys.History) ([]operator.KeyEventBody, error)) error {
 			return i.operator().ChangeKeys(ctx, plan)
 		}}); err != nil {
@@ -459,12 +457,11 @@ func (c Config) Where() string {
 // mostBack is the longest step back for which the clock stands still. After a longer step, the clock follows.
 const mostBack = 24 * time.Hour
 
-// A steady clock does not go back: while the clock below it is behind a time that was already used, it stands still.
+// A steady clock does not go back: while the clock below it is behind a time that was already used, it stands still. It is safe for concurrent use.
 //
-// The program cannot know which of the two times is right. A time stamp says "no later than". One that is too late says too little. One
-// that is too early says something false: that something was signed before its signer had the key, or before the act that it refers to; a
-// verifier could then refute an honest act. An operator who sets the clock back by more than a day does so on purpose, and otherwise one leap
-// into the future would stop the clock for years. It is safe for concurrent use.
+// The program cannot know which of the two times is right. A time stamp that is too late says too little. One that is too early says something
+// false: that something was signed before its signer had the key, or before the act that it refers to, so that a verifier could refute an honest
+// act. An operator who sets the clock back by more than a day does so on purpose: otherwise one leap ahead would stop the clock for years.
 type steady struct {
 	below func() time.Time
 

@@ -12,16 +12,14 @@
 // # The log says what became of keys
 //
 // The log decides about keys, and the files follow it. Registering, rotating, retiring and revoking are acts of the operator. A new private
-// key is in a file before its act is in the log, and an old one is destroyed after it. If a crash comes between the two, Tidy finishes the
-// work. There is no second list of keys that could contradict the log. The transaction that appends a record checks whether its keys may
-// sign, so no record slips in after a revocation. A key that is made on first use is in no event until it is rotated, retired or revoked.
-// Most keys never are.
+// key is in a file before its act is in the log, and an old one is destroyed after it; Tidy finishes that after a crash. The transaction that
+// appends a record checks whether its keys may sign, so no record slips in after a revocation. A key that is made on first use is in no event
+// until it is rotated, retired or revoked. Most keys never are.
 //
 // # Keys that sign only together end together
 //
-// Two keys that sign at the same time sign only together, and the end of one ends both. If only one of them were replaced, the other would
-// sign with one partner before a date and with a new partner after it. Second signatures protect against an adversary who can forge dates,
-// so a rule that depends on a date does not protect.
+// Two keys that sign at the same time sign only together, and the end of one ends both. If only one were replaced, the other's partner would depend
+// on a date, and second signatures protect against an adversary who can forge dates.
 //
 // # An old private key is destroyed, not kept
 //

@@ -6,10 +6,9 @@
 // # Witnesses
 //
 // A witness adds a line to the signed note, beside the log's. Readers who do not know the witness ignore the line. The reader's trust file
-// names the witnesses, and says how many must have cosigned (`quorum`). With fewer cosignatures the order is not proved. The quorum has no
-// default: a file that names witnesses without a number would only seem to demand them. One public key is one witness, as cosignatures do
-// not cover names. A false line in a witness's name refutes, as a false line in the log's name does. A cosignature with a time in the
-// future does not count: otherwise a thief with a witness's key could cosign now for histories that are made later.
+// names the witnesses, and says how many must have cosigned (`quorum`, without a default). With fewer the order is not proved. One public key is
+// one witness, as cosignatures do not cover names. A false line in a witness's name refutes, as one in the log's name does. A cosignature with a
+// time in the future does not count: otherwise a thief with a witness's key could cosign now for histories that are made later.
 //
 // # A witness remembers before it signs
 //
@@ -31,11 +30,10 @@
 //
 // # A monitor reads what is new, and some of what is old
 //
-// It demands a consistency proof from the tiles. Then it reads every new tile and entry, and some randomly chosen old tiles, and hashes
-// them up to the root. Among the alarms, only a fork convinces others: the log's key signed both checkpoints, and for two different sizes,
-// nodes of the larger tree show that the smaller is not its beginning. For the other alarms, the monitor's files say which part is only the
-// monitor's word. The monitor relies on its memory, so an empty memory file is an error and not a first look. If a log shows less than
-// before, the monitor asks again for some seconds, because a cache or a second node may be behind.
+// It demands a consistency proof from the tiles. Then it reads every new tile and entry, and some randomly chosen old tiles, and hashes them up to
+// the root. Only a fork convinces others: the log's key signed both checkpoints, and nodes of the larger tree show that the smaller is not its
+// beginning. The monitor relies on its memory, so an empty memory file is an error and not a first look. If a log shows less than before, the
+// monitor asks again for some seconds, because a cache or a second node may be behind.
 package witness
 
 import (
