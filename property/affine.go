@@ -6,7 +6,8 @@ package property
 
 // This group is that of browsers. Its code is the standard library's, which a program that checks signatures has in any case. The other
 // group would bring a second table of multiples of G, and with it add more to the program than all else that checks proofs. Here the
-// time of an operation depends on its numbers, and a verifier has none that are secret. The tag affine chooses this group on any machine, for tests.
+// time of an operation depends on its numbers, and a verifier has none that are secret. What the functions do is described in constant.go.
+// The tag affine chooses this group on any machine, for tests.
 
 import (
 	"crypto/elliptic"
@@ -24,7 +25,6 @@ var (
 	})
 )
 
-// parseScalar reads a scalar from 32 bytes. Its error is [errScalar].
 func parseScalar(b []byte) (scalar, error) {
 	if len(b) != scalarSize || slices.Compare(b, order) >= 0 {
 		return scalar{}, errScalar
@@ -32,8 +32,6 @@ func parseScalar(b []byte) (scalar, error) {
 	return scalar(b), nil
 }
 
-// reduceScalar returns 48 bytes, a big-endian number, modulo n. If the bytes are random, so is the scalar, up to a difference that no one
-// can notice.
 func reduceScalar(b [48]byte) scalar { return reduced(new(big.Int).SetBytes(b[:])) }
 
 // reduced returns any number modulo n.
@@ -44,16 +42,12 @@ func reduced(n *big.Int) (s scalar) {
 
 func (s *scalar) number() *big.Int { return new(big.Int).SetBytes(s[:]) }
 
-// Add returns s + t.
 func (s scalar) Add(t scalar) scalar { return reduced(s.number().Add(s.number(), t.number())) }
 
-// Sub returns s − t.
 func (s scalar) Sub(t scalar) scalar { return reduced(s.number().Sub(s.number(), t.number())) }
 
-// Mul returns s·t.
 func (s scalar) Mul(t scalar) scalar { return reduced(s.number().Mul(s.number(), t.number())) }
 
-// Inverse returns 1/s, and 0 for 0.
 func (s scalar) Inverse() scalar {
 	inverse := new(big.Int).ModInverse(s.number(), modulus)
 	if inverse == nil {
@@ -65,7 +59,6 @@ func (s scalar) Inverse() scalar {
 // A point is a point of P-256. It is made by [parsePoint], [generator] or a method of another point.
 type point struct{ x, y *big.Int } // the identity is (0, 0), as in crypto/elliptic
 
-// parsePoint reads a point other than the identity from its compressed form: 33 bytes. Its error is [errPoint].
 func parsePoint(b []byte) (point, error) {
 	if len(b) != pointSize || b[0] != 2 && b[0] != 3 {
 		return point{}, errPoint
@@ -77,12 +70,10 @@ func parsePoint(b []byte) (point, error) {
 	return point{x, y}, nil
 }
 
-// generator returns G.
 func generator() point { return point{curve.Params().Gx, curve.Params().Gy} }
 
 func identity() point { return point{new(big.Int), new(big.Int)} }
 
-// Bytes writes a point in its compressed form. The identity has none: it is written as a single 0.
 func (p point) Bytes() []byte {
 	if p.IsIdentity() {
 		return []byte{0}
@@ -90,13 +81,10 @@ func (p point) Bytes() []byte {
 	return elliptic.MarshalCompressed(curve, p.x, p.y)
 }
 
-// IsIdentity reports whether p is the identity of the group.
 func (p point) IsIdentity() bool { return p.x.Sign() == 0 && p.y.Sign() == 0 }
 
-// Equal reports whether p and q are the same point.
 func (p point) Equal(q point) bool { return p.x.Cmp(q.x) == 0 && p.y.Cmp(q.y) == 0 }
 
-// Add returns p + q.
 func (p point) Add(q point) point {
 	switch {
 	case p.IsIdentity():
@@ -108,7 +96,6 @@ func (p point) Add(q point) point {
 	return point{x, y}
 }
 
-// Sub returns p − q.
 func (p point) Sub(q point) point {
 	if q.IsIdentity() {
 		return p
@@ -116,13 +103,11 @@ func (p point) Sub(q point) point {
 	return p.Add(point{q.x, new(big.Int).Sub(curve.Params().P, q.y)})
 }
 
-// Mul returns s·p.
 func (p point) Mul(s scalar) point {
 	x, y := curve.ScalarMult(p.x, p.y, s[:])
 	return point{x, y}
 }
 
-// mulGenerator returns s·G.
 func mulGenerator(s scalar) point {
 	x, y := curve.ScalarBaseMult(s[:])
 	return point{x, y}

@@ -153,16 +153,15 @@ func (c *compiler) random() scalar {
 
 // further adds a point that stands in the proof. make computes it for a prover.
 func (c *compiler) further(make func() point) (int, point, error) {
-	if c.proving {
-		c.points = append(c.points, make())
-	} else if len(c.points) == 0 {
-		return 0, point{}, errShort
-	}
-	p := c.points[0]
-	if c.proving {
-		p = c.points[len(c.points)-1]
-	} else {
-		c.points = c.points[1:]
+	var p point
+	switch {
+	case c.proving:
+		p = make()
+		c.points = append(c.points, p)
+	case len(c.points) == 0:
+		return 0, p, errShort
+	default:
+		p, c.points = c.points[0], c.points[1:]
 	}
 	return c.relation.Point(p), p, nil
 }

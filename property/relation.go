@@ -139,15 +139,11 @@ func (u *use) point(i int) error {
 }
 
 func (u *use) all() error {
-	for i, used := range u.points[1:] {
-		if !used {
-			return fmt.Errorf("nothing uses point %d", i+1)
-		}
+	if i := slices.Index(u.points[1:], false); i >= 0 {
+		return fmt.Errorf("nothing uses point %d", i+1)
 	}
-	for i, used := range u.scalars {
-		if !used {
-			return fmt.Errorf("scalar %d has no effect", i)
-		}
+	if i := slices.Index(u.scalars, false); i >= 0 {
+		return fmt.Errorf("scalar %d has no effect", i)
 	}
 	return nil
 }

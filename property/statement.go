@@ -376,7 +376,7 @@ func (k Kind) Number(value jsontext.Value) (int64, error) {
 // scaled returns a JSON number times the power of ten that the kind has.
 func (k Kind) scaled(value jsontext.Value) (int64, error) {
 	if value.Kind() != '0' {
-		return 0, fmt.Errorf("it is a JSON %s, and a value of the kind %s is a number", kindName(value), k)
+		return 0, fmt.Errorf("it is a JSON %s, and a value of the kind %s is a number", kindNames[value.Kind()], k)
 	}
 	// A short text can be a number of millions of digits, which must not be computed.
 	tooLarge := fmt.Errorf("%.40s is too large for the kind %s, whose numbers end at %d", string(value), k, int64(maxNumber))
@@ -405,26 +405,13 @@ func (k Kind) scaled(value jsontext.Value) (int64, error) {
 	return n.Int64(), nil
 }
 
-func kindName(value jsontext.Value) string {
-	switch value.Kind() {
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "boolean"
-	case '"':
-		return "string"
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	}
-	return "number"
-}
+// kindNames are what people call the kinds of JSON values.
+var kindNames = map[jsontext.Kind]string{'n': "null", 't': "boolean", 'f': "boolean", '"': "string", '{': "object", '[': "array", '0': "number"}
 
 func stringOf(value jsontext.Value, k Kind) (string, error) {
 	var text string
 	if value.Kind() != '"' {
-		return "", fmt.Errorf("it is a JSON %s, and a value of the kind %s is a string", kindName(value), k)
+		return "", fmt.Errorf("it is a JSON %s, and a value of the kind %s is a string", kindNames[value.Kind()], k)
 	}
 	err := json.Unmarshal(value, &text)
 	return text, err

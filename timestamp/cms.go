@@ -117,18 +117,12 @@ func (sd *signedData) mayHave(version *big.Int) bool {
 func (d *decoder) certificates(s *cryptobyte.String, sd *signedData) {
 	set, _ := d.optional(s, context0Constructed, "certificates")
 	for d.more(set) {
-		switch {
-		case set.PeekASN1Tag(context0Constructed): // extended certificates, obsolete
-			d.element(&set, context0Constructed, "certificate")
-		case set.PeekASN1Tag(context1Constructed):
-			d.element(&set, context1Constructed, "certificate")
-			sd.attributes1 = true
-		case set.PeekASN1Tag(context2Constructed):
-			d.element(&set, context2Constructed, "certificate")
-			sd.attributes2 = true
-		case set.PeekASN1Tag(context3Constructed):
-			d.element(&set, context3Constructed, "certificate")
-			sd.other = true
+		switch tag := asn1.Tag(set[0]); tag {
+		case context0Constructed, context1Constructed, context2Constructed, context3Constructed: // the first are extended certificates, obsolete
+			d.element(&set, tag, "certificate")
+			sd.attributes1 = sd.attributes1 || tag == context1Constructed
+			sd.attributes2 = sd.attributes2 || tag == context2Constructed
+			sd.other = sd.other || tag == context3Constructed
 		default:
 			sd.certificates = append(sd.certificates, d.element(&set, asn1.SEQUENCE, "certificate"))
 		}
@@ -224,6 +218,14 @@ func (d *decoder) signedAttributes(s *cryptobyte.String) (a signedAttributes) {
 	// for the DER encoding, rather an EXPLICIT SET OF tag is used" (RFC 5652, 5.4).
 	a.signed = append([]byte{byte(asn1.SET)}, raw[1:]...)
 
+	known := map[string]func(values *cryptobyte.String){
+		oidContentType: func(values *cryptobyte.String) {
+			d.exactOID(values, oidTSTInfo, "content type attribute is not TSTInfo")
+		},
+		oidMessageDigest:        func(values *cryptobyte.String) { a.messageDigest = d.octets(values, "message digest") },
+		oidSigningCertificateV2: func(values *cryptobyte.String) { a.certificateV2 = d.signingCertificate(values, d.certificateIDV2) },
+		oidSigningCertificate:   func(values *cryptobyte.String) { a.certificateV1 = d.signingCertificate(values, d.certificateIDV1) },
+	}
 	set := d.read(&raw, context0Constructed, "signed attributes")
 	seen := make(map[string]bool, 3)
 	var last cryptobyte.String
@@ -232,41 +234,20 @@ func (d *decoder) signedAttributes(s *cryptobyte.String) (a signedAttributes) {
 		d.sorted(last, element, "signed attributes")
 		last = element
 		oid, values := d.attribute(element)
-		if !knownAttribute(oid) {
+		if known[oid] == nil {
 			continue
 		}
 		if seen[oid] {
 			d.fail(element, "signed attribute is there twice")
 		}
 		seen[oid] = true
-		d.knownAttribute(&a, oid, values)
+		known[oid](&values)
+		d.end(values, "the only value of a signed attribute")
 	}
 	if d.err == nil && !(seen[oidContentType] && seen[oidMessageDigest]) {
 		d.fail(at, "content type or message digest attribute is missing")
 	}
 	return a
-}
-
-func knownAttribute(oid string) bool {
-	switch oid {
-	case oidContentType, oidMessageDigest, oidSigningCertificate, oidSigningCertificateV2:
-		return true
-	}
-	return false
-}
-
-func (d *decoder) knownAttribute(a *signedAttributes, oid string, values cryptobyte.String) {
-	switch oid {
-	case oidContentType:
-		d.exactOID(&values, oidTSTInfo, "content type attribute is not TSTInfo")
-	case oidMessageDigest:
-		a.messageDigest = d.octets(&values, "message digest")
-	case oidSigningCertificateV2:
-		a.certificateV2 = d.signingCertificate(&values, d.certificateIDV2)
-	case oidSigningCertificate:
-		a.certificateV1 = d.signingCertificate(&values, d.certificateIDV1)
-	}
-	d.end(values, "the only value of a signed attribute")
 }
 
 // attribute reads Attribute (RFC 5652, 5.3) and returns the contents of its

@@ -270,21 +270,7 @@ func (m *Memory) certificate(der []byte) (*x509.Certificate, error) {
 	if m == nil {
 		return x509.ParseCertificate(der)
 	}
-	key := sha256.Sum256(der)
-	m.mu.Lock()
-	known := m.certificates[key]
-	m.mu.Unlock()
-	if known != nil {
-		return known, nil
-	}
-	c, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	learn(m.certificates, maxCertificates, key, c)
-	return c, nil
+	return remembered(m, m.certificates, maxCertificates, sha256.Sum256(der), func() (*x509.Certificate, error) { return x509.ParseCertificate(der) })
 }
 
 // remember returns the answer of do, and remembers it by key.
@@ -292,22 +278,27 @@ func (m *Memory) remember(key [sha256.Size]byte, do func() answer) answer {
 	if m == nil {
 		return do()
 	}
-	m.mu.Lock()
-	known, there := m.answers[key]
-	m.mu.Unlock()
-	if there {
-		return known
-	}
-	a := do()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	learn(m.answers, maxAnswers, key, a)
+	a, _ := remembered(m, m.answers, maxAnswers, key, func() (answer, error) { return do(), nil }) // what failed is a part of the answer
 	return a
 }
 
-func learn[T any](known map[[sha256.Size]byte]T, most int, key [sha256.Size]byte, value T) {
+// remembered returns what is known by a key, or what do returns; that is then known, unless it failed.
+func remembered[T any](m *Memory, known map[[sha256.Size]byte]T, most int, key [sha256.Size]byte, do func() (T, error)) (T, error) {
+	m.mu.Lock()
+	value, there := known[key]
+	m.mu.Unlock()
+	if there {
+		return value, nil
+	}
+	value, err := do()
+	if err != nil {
+		return value, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if len(known) >= most {
 		clear(known)
 	}
 	known[key] = value
+	return value, nil
 }

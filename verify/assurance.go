@@ -93,12 +93,12 @@ func AddParty(list []Party, p Party) []Party {
 	return list
 }
 
-// rankOf returns the place of a value in a list from weak to strong, which the empty value precedes.
-func rankOf[T comparable](value T, list ...T) int { return slices.Index(list, value) }
-
-func (k Keys) rank() int             { return rankOf(k, KeysByOperator, KeysByCA, KeysByOwner) }
-func (k Keys) atLeast(o Keys) bool   { return k.rank() >= o.rank() }
-func (c Clock) rank() int            { return rankOf(c, OperatorClock, IndependentClock, QualifiedClock) }
+// The ranks are places in lists from weak to strong, which the empty value precedes.
+func (k Keys) rank() int           { return slices.Index([]Keys{KeysByOperator, KeysByCA, KeysByOwner}, k) }
+func (k Keys) atLeast(o Keys) bool { return k.rank() >= o.rank() }
+func (c Clock) rank() int {
+	return slices.Index([]Clock{OperatorClock, IndependentClock, QualifiedClock}, c)
+}
 func (c Clock) atLeast(o Clock) bool { return c.rank() >= o.rank() }
 
 // Weaker returns the weaker of two clocks.

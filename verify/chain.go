@@ -126,12 +126,12 @@ func (c *check) bound(r *evidence.Record) {
 func (c *check) dangling(r *evidence.Record) bool {
 	p := &r.Payload
 	for _, d := range p.Saw {
-		if c.byDigest[d] == nil {
+		if c.graph.ByDigest[d] == nil {
 			c.doubt(Chain, "dangling", r, "it names %s, and the file has no such record", d)
 			break
 		}
 	}
-	if p.PreviousRecord.IsZero() || c.byDigest[p.PreviousRecord] != nil {
+	if p.PreviousRecord.IsZero() || c.graph.ByDigest[p.PreviousRecord] != nil {
 		return false
 	}
 	// The first record of a chain can follow a record of another chain.

@@ -345,7 +345,7 @@ func (c *check) judgeCensus(n *census, known operator.Checkpoint) bool {
 		// Entries that the log added between the reader's checkpoint and the file's were not brought. Records outside
 		// chains have no count that could show a gap.
 	default:
-		c.whole = join("; ", fmt.Sprintf("the file has every record that %s of its %s", theseEntries(known.Size)+plural.Or(known.Size, " has", " have"), plural.Of(len(n.Chains), "chain")), submissions, n.About(c.all))
+		c.whole = joined(fmt.Sprintf("the file has every record that %s of its %s", theseEntries(known.Size)+plural.Or(known.Size, " has", " have"), plural.Of(len(n.Chains), "chain")), submissions, n.About(c.all))
 	}
 	return whole
 }

@@ -178,7 +178,6 @@ func (c *check) end() {
 	if c.volume.Exceeded == "" && (c.kind != OneRecord || slices.ContainsFunc(c.all, decides)) { // otherwise the guarantee does not apply
 		c.graph = newGraph(c.all)
 	}
-	c.byDigest = c.graph.ByDigest
 	c.proven()
 	c.knownLog()
 	c.noteGaps()
@@ -355,7 +354,6 @@ func Contradictions(file []Linked) (found []Finding) {
 		c.said[l.record] = l.said
 	}
 	c.graph = newGraph(c.all)
-	c.byDigest = c.graph.ByDigest
 	c.reviews()
 	c.chain()
 	for _, f := range c.findings {

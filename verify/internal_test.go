@@ -128,8 +128,8 @@ func TestTheTimeThatCounts(t *testing.T) {
 
 // TestDetails: without room, the worst finding of each record under each guarantee stays, and the others are counted.
 func TestDetails(t *testing.T) {
-	d := newDetails()
-	d.room = len("a long reason") + sizeOfText + sizeOfDetail + len("b") + sizeOfText
+	room := len("a long reason") + sizeOfText + sizeOfDetail + len("b") + sizeOfText
+	d := &details{room: room, reasons: map[string]string{}, worst: map[asked]int{}}
 	admit := func(f Finding, reason string) {
 		t.Helper()
 		got, kept := d.admit(f)

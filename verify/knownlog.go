@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strings"
 
 	"golang.org/x/mod/sumdb/note"
 
+	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/plural"
 )
@@ -112,7 +115,7 @@ func (c *check) noteLog() {
 	case c.kind == OneRecord:
 		c.notes[Order] += "; " + c.logsCompared()
 	default:
-		c.notes[Completeness] = join("; ", c.notes[Completeness], c.whole, c.logsCompared())
+		c.notes[Completeness] = joined(c.notes[Completeness], c.whole, c.logsCompared())
 	}
 }
 
@@ -129,15 +132,9 @@ func (c *check) logsCompared() string {
 	return "the file was cut at the reader's own checkpoint of " + plural.Of(c.log.Size, "entry")
 }
 
-func join(between string, parts ...string) string {
-	joined := ""
-	for _, part := range parts {
-		if joined != "" && part != "" {
-			joined += between
-		}
-		joined += part
-	}
-	return joined
+// joined puts semicolons between those parts that say something.
+func joined(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
 }
 
 // entriesOf reads the entries from the beginning, even if the reader was used for an earlier file.
@@ -160,19 +157,20 @@ func Checkpoint(signed string, o Options) *Report {
 // maxCheckpoint bounds the size of a checkpoint: three lines, and room for the signatures of many witnesses.
 const maxCheckpoint = 1 << 20
 
-// isCheckpoint recognises the text of a checkpoint followed by signatures, valid or not.
-func isCheckpoint(file []byte) bool {
+// checkpointIn returns a file as a signed note, and whether that is the text of a checkpoint followed by signatures, valid or not.
+func checkpointIn(file []byte) (signed string, is bool) {
 	if len(file) > maxCheckpoint {
-		return false
+		return "", false
 	}
-	n, err := note.Open(file, nil)
+	signed = evidence.MendNote(string(file))
+	n, err := note.Open([]byte(signed), nil)
 	var unverified *note.UnverifiedNoteError
 	if errors.As(err, &unverified) {
 		n = unverified.Note
 	}
 	if n == nil {
-		return false
+		return "", false
 	}
 	_, err = operator.ParseCheckpoint(n.Text)
-	return err == nil
+	return signed, err == nil
 }

@@ -93,9 +93,9 @@ func one(file []byte, o Options) (*Report, error) {
 	if scitt.Is(file) {
 		return statementFile(file, o)
 	}
-	if note := mendedNote(file); isCheckpoint(note) {
-		o.mended = !bytes.Equal(note, file)
-		return Checkpoint(string(note), o), nil
+	if signed, is := checkpointIn(file); is {
+		o.mended = signed != string(file)
+		return Checkpoint(signed, o), nil
 	}
 	if err := evidence.CheckEncoding(file); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotOurs, err)
@@ -114,14 +114,6 @@ func one(file []byte, o Options) (*Report, error) {
 		seen.seen[evidence.BundleFormat] = false
 	}
 	return damagedFile(seen, err, evidence.BeginsAsRecord(file), o)
-}
-
-// mendedNote returns the file as a signed note, unless it is too long for one.
-func mendedNote(file []byte) []byte {
-	if len(file) > maxCheckpoint {
-		return nil
-	}
-	return []byte(evidence.MendNote(string(file)))
 }
 
 // bundleFrom checks a bundle, or finds out what else the file is.

@@ -175,7 +175,7 @@ func included(r *evidence.Record, tree operator.Checkpoint) error {
 func (c *check) links() {
 	for _, r := range c.all {
 		for _, digest := range digestsIn(r) {
-			other := c.byDigest[digest]
+			other := c.graph.ByDigest[digest]
 			if other == nil {
 				continue
 			}

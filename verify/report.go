@@ -422,35 +422,20 @@ const notTold = "the reason is left out: this file has more reasons than a repor
 type details struct {
 	room    int
 	reasons map[string]string
-	worst   map[string]tally // by record id
+	worst   map[asked]int // ranks
 	leftOut int
 }
 
-func newDetails() *details {
-	return &details{room: roomOfFile, reasons: map[string]string{}, worst: map[string]tally{}}
+// asked is one guarantee of one record.
+type asked struct {
+	record    string
+	guarantee Guarantee
 }
-
-// A tally holds the worst status of one record under each guarantee, two bits per guarantee.
-type tally uint64
-
-func (t tally) of(g Guarantee) int { return int(t >> (2 * placeOf[g]) & 3) }
-
-func (t tally) with(g Guarantee, rank int) tally {
-	return t&^(3<<(2*placeOf[g])) | tally(rank)<<(2*placeOf[g])
-}
-
-// placeOf is the index of a guarantee in a tally.
-var placeOf = func() map[Guarantee]int {
-	places := map[Guarantee]int{}
-	for i, g := range Guarantees() {
-		places[g] = i
-	}
-	return places
-}()
 
 // admit returns the finding in the form in which the report keeps it, or false if there is no room.
 func (d *details) admit(f Finding) (Finding, bool) {
-	worst := f.Record == "" || f.Status.Rank() > d.worst[f.Record].of(f.Guarantee)
+	question := asked{f.Record, f.Guarantee}
+	worst := f.Record == "" || f.Status.Rank() > d.worst[question]
 	cost := 0
 	if !worst {
 		cost = sizeOfDetail
@@ -471,7 +456,7 @@ func (d *details) admit(f Finding) (Finding, bool) {
 	}
 	f.Reason = reason
 	if worst && f.Record != "" {
-		d.worst[f.Record] = d.worst[f.Record].with(f.Guarantee, f.Status.Rank())
+		d.worst[question] = f.Status.Rank()
 	}
 	return f, true
 }

@@ -52,7 +52,7 @@ func (c *check) original(r *evidence.Record, named []evidence.Digest) *evidence.
 	original := c.graph.ByID[id]
 	here := 0
 	for _, d := range named {
-		if c.byDigest[d] != nil {
+		if c.graph.ByDigest[d] != nil {
 			here++
 		}
 	}
@@ -164,7 +164,7 @@ func (c *check) basisOf(r *evidence.Record) basis {
 		b.ids = append(b.ids, id)
 	}
 	for _, d := range digestsIn(r) {
-		other := c.byDigest[d]
+		other := c.graph.ByDigest[d]
 		switch {
 		case other == nil:
 			b.missing, b.others = true, append(b.others, d)
@@ -192,7 +192,7 @@ func (c *check) givesOn(r *evidence.Record, b *basis) bool {
 	case id != "":
 		original = c.graph.ByID[id]
 	case len(b.others) == 1:
-		original = c.byDigest[b.others[0]]
+		original = c.graph.ByDigest[b.others[0]]
 	}
 	if original == nil || !slices.Contains(b.others, original.Digest) || c.lastDecision(recordName(original), r) != nil {
 		return false

@@ -124,7 +124,6 @@ func (g *gathered) check(o Options) *check {
 	c.notes[Order] = "each file is of this log, and none contradicts another about it"
 	c.oneHistory(g)
 	c.graph = newGraph(c.all)
-	c.byDigest = c.graph.ByDigest
 	c.tags()
 	c.reviews()
 	if c.applies(Chain) {

@@ -188,7 +188,7 @@ func (c *check) replay(acts []jury.Act) {
 	var wrong *jury.Discrepancy
 	switch {
 	case errors.As(err, &wrong):
-		r := c.byDigest[wrong.Act]
+		r := c.graph.ByDigest[wrong.Act]
 		c.refute(guaranteeOf[wrong.Rule], wrong.Rule, r, "%s", wrong.Reason)
 		c.allDoubt(wrong.Rule, "the trial could be followed only to record %s", recordName(r))
 	case err != nil:
@@ -199,7 +199,7 @@ func (c *check) replay(acts []jury.Act) {
 	default:
 		c.closed = true
 		made, act := findInvented(c.all[slices.IndexFunc(c.all, isSubmission)], acts)
-		c.found(c.byDigest[act], made)
+		c.found(c.graph.ByDigest[act], made)
 		c.noteTrial(replayed)
 	}
 }
@@ -428,7 +428,7 @@ func readMessage(v jsontext.Value) message {
 // the statement is true remains the actor's word.
 func (c *check) configuration() {
 	c.notes[Configuration] = "model, version and parameters are stated under the signature; that they are true is the actor's word"
-	given := newSeats(c.byDigest)
+	given := &seats{byDigest: c.graph.ByDigest, read: map[evidence.Digest]*jury.Settings{}}
 	unsound := c.unsound()
 	compared := false
 	for _, r := range c.all {
@@ -489,11 +489,6 @@ func statesModel(r *evidence.Record) bool {
 type seats struct {
 	byDigest map[evidence.Digest]*evidence.Record
 	read     map[evidence.Digest]*jury.Settings // nil: not an opening
-}
-
-// newSeats returns the seats that the openings among these records give.
-func newSeats(byDigest map[evidence.Digest]*evidence.Record) *seats {
-	return &seats{byDigest: byDigest, read: map[evidence.Digest]*jury.Settings{}}
 }
 
 // Against compares what an act of a juror or judge says about its model with the seat that the opening gives it. It

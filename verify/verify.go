@@ -180,16 +180,15 @@ type outcome struct {
 type check struct {
 	trust.Checker
 	outcome
-	options  Options
-	kind     Kind
-	mended   bool               // a part of the file was not in canonical form
-	budget   *timestamp.Budget  // for the whole file
-	all      []*evidence.Record // slim
-	volume   volume             // of all
-	said     map[*evidence.Record]spoken
-	names    map[string]string // each name, once
-	graph    *graph
-	byDigest map[evidence.Digest]*evidence.Record // of the graph
+	options Options
+	kind    Kind
+	mended  bool               // a part of the file was not in canonical form
+	budget  *timestamp.Budget  // for the whole file
+	all     []*evidence.Record // slim
+	volume  volume             // of all
+	said    map[*evidence.Record]spoken
+	names   map[string]string // each name, once
+	graph   *graph
 
 	outputs   map[*evidence.Record]spokenText // answers of output
 	decisions map[string][]*evidence.Record   // answers of decisionsOn, by record id
@@ -216,7 +215,7 @@ type check struct {
 }
 
 func newCheck(o Options, kind Kind) *check {
-	c := &check{Checker: newChecker(o), options: o, kind: kind, mended: o.mended, details: newDetails(), budget: timestamp.NewBudget(), said: map[*evidence.Record]spoken{},
+	c := &check{Checker: newChecker(o), options: o, kind: kind, mended: o.mended, details: &details{room: roomOfFile, reasons: map[string]string{}, worst: map[asked]int{}}, budget: timestamp.NewBudget(), said: map[*evidence.Record]spoken{},
 		names: map[string]string{}, outputs: map[*evidence.Record]spokenText{}, decisions: map[string][]*evidence.Record{}, notes: map[Guarantee]string{}, outcome: outcome{times: []trust.TimeOf{}, vouched: map[string]vouched{}}}
 	c.notes[Before] = fmt.Sprintf("every record is proved to have existed before %s", utc(o.Before))
 	prepared, err := c.Trust.Prepared()
