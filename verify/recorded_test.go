@@ -42,7 +42,7 @@ func observedCall(id, protocol, request, response string) observed.Act {
 
 func payloadOf(t *testing.T, act observed.Act) evidence.Payload {
 	t.Helper()
-	return must.Get(observed.Payload(act))(t)
+	return must.Get(observed.Draft(act))(t).Payload
 }
 
 // a sighting is one thing that a recorder may seal, and what a verifier finds of it.

@@ -36,7 +36,7 @@ func call(request, response string) observed.Act {
 // observedRecord is what a recorder seals, as a verifier gets it; nothing here looks at signatures.
 func observedRecord(t testing.TB, act observed.Act) *evidence.Record {
 	t.Helper()
-	p := must.Get(observed.Payload(act))(t)
+	p := must.Get(observed.Draft(act))(t).Payload
 	return &evidence.Record{Payload: p}
 }
 

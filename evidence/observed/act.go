@@ -98,15 +98,6 @@ type draft struct {
 	missing           []string
 }
 
-// Payload makes what a recorder seals of an act, as Draft does.
-func Payload(act Act) (evidence.Payload, error) {
-	d, err := Draft(act)
-	if err != nil {
-		return evidence.Payload{}, err
-	}
-	return d.Payload, nil
-}
-
 // Draft makes what a recorder seals of an act. What others said and has no place in a payload is left out and named in missing. It
 // returns an error only if what the recorder itself says is wrong: names, times, a digest. Its errors are those of evidence.NewDraft.
 func Draft(act Act) (*evidence.Draft, error) {

@@ -38,7 +38,7 @@ func chat() observed.Act {
 // sealed opens the payload of an act as a reader gets it.
 func sealed(t *testing.T, act observed.Act) *evidence.Record {
 	t.Helper()
-	p := must.Get(observed.Payload(act))(t)
+	p := must.Get(observed.Draft(act))(t).Payload
 	draft := must.Get(evidence.NewDraft(p))(t)
 	signer := must.Get(evidence.NewSigner(evidence.NewMLDSA65(new([32]byte)), nil))(t)
 	id := must.Get(evidence.NewRecordID(act.At, nil))(t)
@@ -188,7 +188,7 @@ func TestPayloadIsRefused(t *testing.T) {
 	} {
 		act := chat()
 		change(&act)
-		if _, err := observed.Payload(act); err == nil {
+		if _, err := observed.Draft(act); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

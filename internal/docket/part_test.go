@@ -168,7 +168,7 @@ func call(n int, chain, agent, request, response string) observed.Act {
 
 func seal(t *testing.T, h *jurattest.House, a observed.Act, apart ...string) *evidence.Record {
 	t.Helper()
-	p := must.Get(observed.Payload(a))(t)
+	p := must.Get(observed.Draft(a))(t).Payload
 	return h.Seal(t, p, apart...)
 }
 

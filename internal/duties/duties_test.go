@@ -93,7 +93,7 @@ func (h *house) call(t *testing.T, recorder, agent string, change func(a *observ
 	if change != nil {
 		change(&a)
 	}
-	p := must.Get(observed.Payload(a))(t)
+	p := must.Get(observed.Draft(a))(t).Payload
 	var apart []string
 	if p.RequestBody != nil {
 		apart = append(apart, "/request_body")

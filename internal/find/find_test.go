@@ -442,7 +442,7 @@ func (h *town) watch(t *testing.T) {
 	act := observed.Act{Recorder: pick(h.r, taps), RequestID: "r", At: began.Add(took), ChainID: "recorded/" + agent + "/" + pick(h.r, []string{"1", "2", "3", "4"}), Agent: agent,
 		Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "openai.chat", Path: "/v1/chat/completions", Status: 200, Ended: pick(h.r, ends), Began: began, Elapsed: &took,
 		Request: body(`{"model":"m","messages":[{"role":"user","content":"May I send it?"}]}`), Response: body(answer)}
-	p := must.Get(observed.Payload(act))(t)
+	p := must.Get(observed.Draft(act))(t).Payload
 	h.Seal(t, p)
 	if h.r.IntN(4) == 0 {
 		h.event(t, &observed.Event{Event: observed.Gap, Reason: "disk full", Missed: []observed.Missed{{Agent: agent, Calls: int64(1 + h.r.IntN(4)), Minute: evidence.FormatTime(began)}}})

@@ -47,7 +47,7 @@ func (b *book) options() Options {
 			return &Sealed{Bytes: a.Request.Bytes, SHA256: a.Request.SHA256}, nil
 		},
 		Seal: func(ctx context.Context, id string, act observed.Act) error {
-			if _, err := observed.Payload(act); err != nil {
+			if _, err := observed.Draft(act); err != nil {
 				return err
 			}
 			b.mu.Lock()

@@ -344,8 +344,9 @@ func recordCalls(t testing.TB, h *jurattest.House, calls ...spoken) (records []*
 		if c.change != nil {
 			c.change(&a)
 		}
-		p, err := observed.Payload(a)
+		draft, err := observed.Draft(a)
 		check(t, err)
+		p := draft.Payload
 		p.Timestamp = evidence.FormatTime(jurattest.Start)
 		r := h.Seal(t, p, c.apart...)
 		if c.apart != nil {

@@ -44,7 +44,7 @@ func spokenCall(t testing.TB, n int, question, answer string) observed.Act {
 func (r *running) record(t testing.TB, chain string, a observed.Act) evidence.Digest {
 	t.Helper()
 	a.ChainID = chain
-	p := must.Get(observed.Payload(a))(t)
+	p := must.Get(observed.Draft(a))(t).Payload
 	draft := must.Get(evidence.NewDraft(p))(t)
 	log := acts.New(acts.Config{Ledger: r.Installation.Ledger, Keys: r.Installation.Keys, Disclose: r.Installation.Apart.Disclose, Now: time.Now}).Observations()
 	return must.Get(log.Seal(t.Context(), draft.SealingApart("/request_body", "/response_body")))(t)

@@ -338,7 +338,7 @@ func watch(t *testing.T, h *jurattest.House, conversation []byte, streamed bool)
 		failed.Status = 503
 		for n, a := range []observed.Act{failed, act(request, response, earlier)} {
 			a.RequestID = fmt.Sprintf("call-%d-%d", i, n)
-			p := must.Get(observed.Payload(a))(t)
+			p := must.Get(observed.Draft(a))(t).Payload
 			records = append(records, h.Seal(t, p))
 			earlier = request
 		}

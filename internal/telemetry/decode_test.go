@@ -333,7 +333,7 @@ func payload(t *testing.T, a *telemetry.Act) evidence.Payload {
 	t.Helper()
 	o := a.Observed("shop-bot", time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC))
 	o.Recorder = "listener"
-	p := must.Get(observed.Payload(o))(t)
+	p := must.Get(observed.Draft(o))(t).Payload
 	return p
 }
 

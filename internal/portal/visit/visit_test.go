@@ -415,8 +415,8 @@ func TestExchanges(t *testing.T) {
 		body := func(text string) *observed.Body {
 			return &observed.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text)), Kept: []byte(text)}
 		}
-		p := must.Get(observed.Payload(observed.Act{Recorder: "gate", RequestID: "r", Type: evidence.ObservedMessage, Side: side, At: jurattest.Start, Agent: "agent-" + string(side), Vantage: evidence.Proxy,
-			Fidelity: evidence.ByBytes, Protocol: "http", Ended: evidence.Complete, Began: jurattest.Start, Elapsed: new(time.Second), Request: body("a question"), Response: body("an answer")}))(t)
+		p := must.Get(observed.Draft(observed.Act{Recorder: "gate", RequestID: "r", Type: evidence.ObservedMessage, Side: side, At: jurattest.Start, Agent: "agent-" + string(side), Vantage: evidence.Proxy,
+			Fidelity: evidence.ByBytes, Protocol: "http", Ended: evidence.Complete, Began: jurattest.Start, Elapsed: new(time.Second), Request: body("a question"), Response: body("an answer")}))(t).Payload
 		return source(t, string(side), h.Bundle(t, h.Seal(t, p)))
 	}
 	asked, answered := sees(a, evidence.Asked), sees(b, evidence.Answered)
