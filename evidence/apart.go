@@ -75,7 +75,6 @@ func (d *Draft) sealApart(m members, s Sealing) ([]Disclosure, error) {
 	return disclosures, d.makeProvable(m, disclosures, provable)
 }
 
-// commit replaces one member by a commitment to it.
 func (m members) commit(pointer string, r rule, random io.Reader) (*Disclosure, error) {
 	if err := apartAllowed(pointer, r); err != nil {
 		return nil, err
@@ -358,7 +357,6 @@ func Withhold(records []*Record, pointers []string) ([]Withheld, error) {
 	return list, nil
 }
 
-// disclosure returns the index of the member's disclosure, or -1 if the record does not have it.
 func (r *Record) disclosure(pointer string) int {
 	return slices.IndexFunc(r.Disclosures, func(d Disclosure) bool { return d.Pointer == pointer })
 }
@@ -441,7 +439,6 @@ func (d *Draft) makeProvable(m members, disclosures []Disclosure, kinds map[stri
 	return nil
 }
 
-// provable computes the second commitment.
 func (d *Disclosure) provable(kind property.Kind) (property.Commitment, error) {
 	return property.Commit(kind, d.Pointer, property.Opening{Value: d.Value, Salt: [saltSize]byte(d.Salt)})
 }

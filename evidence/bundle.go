@@ -34,7 +34,6 @@ type bundleForm struct {
 	Records    []jsontext.Value `json:"records"`
 }
 
-// frame returns what is around the records.
 func (b *Bundle) frame() ([]byte, error) {
 	if err := CheckAnchors(b.Checkpoint, b.Anchors); err != nil {
 		return nil, err
@@ -355,7 +354,6 @@ func lookAhead(file io.Reader) (tail []byte, err error) {
 	return tail, err
 }
 
-// beginBundle reads up to the first record.
 func beginBundle(file io.Reader) (*BundleReader, error) {
 	in := &source{Reader: bufio.NewReaderSize(file, 64<<10)}
 	b := &BundleReader{in: in, places: newPlaces(), dec: jsontext.NewDecoder(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
@@ -422,7 +420,6 @@ func openBundleForm(doc []byte) (*bundleForm, error) {
 // recordsMember is the member whose value is read record by record.
 const recordsMember = "records"
 
-// readHead reads up to the first record.
 func (b *BundleReader) readHead() error {
 	_, err := b.dec.ReadToken()
 	for err == nil && b.dec.PeekKind() == '"' {
@@ -510,7 +507,6 @@ func (b *BundleReader) follows(length, comma int) {
 	b.last = end
 }
 
-// end reads the part after the records.
 func (b *BundleReader) end() error {
 	tail, err := b.readTail()
 	if err == nil {
@@ -536,7 +532,6 @@ func (b *BundleReader) end() error {
 	return nil
 }
 
-// readTail reads up to the brace that ends the bundle.
 func (b *BundleReader) readTail() ([]byte, error) {
 	b.in.keep(b.dec.UnreadBuffer(), "after")
 	for b.dec.StackDepth() > 0 {

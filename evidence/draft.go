@@ -58,12 +58,9 @@ func draftOf(m members) (*Draft, error) {
 	if _, named := m["action_type"]; !named {
 		m["action_type"] = quote(string(inferAction(m)))
 	}
-	p := new(Payload)
-	if err := m.into(p, nil); err != nil {
-		return nil, err
-	}
-	unfilled := slices.Concat(always, rules[p.ActionType].filled)
-	if err := p.check(m, unfilled...); err != nil {
+	action, _ := readAction(m["action_type"]) // one that is no text has no rule
+	p, err := m.payload(Payload{}, nil, slices.Concat(always, rules[action].filled)...)
+	if err != nil {
 		return nil, err
 	}
 	return &Draft{Payload: *p, given: p, members: m}, nil
@@ -174,11 +171,8 @@ func (d *Draft) complete(signers []SignerInfo, s Sealing) (*Record, error) {
 		return nil, err
 	}
 	// What is signed was read by the rules of a verifier: what the actor gave when the draft was made, and the rest now.
-	payload := new(*d.given)
-	if err := m.into(payload, d.members); err != nil {
-		return nil, err
-	}
-	if err := payload.check(m); err != nil {
+	payload, err := m.payload(*d.given, d.members)
+	if err != nil {
 		return nil, err
 	}
 	canonical := m.canonical()

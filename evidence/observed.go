@@ -156,7 +156,6 @@ const (
 	maxHeadSize = 4 << 10 // bytes of one header, or of one reference
 )
 
-// readObserved reads the member observed, in canonical form.
 func readObserved(v jsontext.Value) (*Observed, error) {
 	if _, err := readKind("an object")(v); err != nil {
 		return nil, err
@@ -201,7 +200,6 @@ func (o *Observed) check() error {
 		o.checkTogether())
 }
 
-// checkTogether checks the rules between members of observed.
 func (o *Observed) checkTogether() error {
 	switch {
 	case (o.Vantage == Telemetry) != (o.Fidelity == ByAttributes):
@@ -252,7 +250,6 @@ func (u *Upstream) check() error {
 	return within("tls/not_after", checkTime(u.TLS.NotAfter))
 }
 
-// within names the member that an error is about.
 func within(member string, err error) error {
 	if err == nil {
 		return nil
@@ -309,7 +306,6 @@ func CheckPath(text string) error {
 	return nil
 }
 
-// checkEach checks the elements of a list.
 func checkEach[T any](list []T, check func(T) error) error {
 	if len(list) > maxListed {
 		return fmt.Errorf("names %d: want at most %d", len(list), maxListed)
@@ -445,7 +441,6 @@ func parsePiece(v jsontext.Value) (Piece, error) {
 	return Piece{From: form.From, At: form.At, Length: form.Length}, nil
 }
 
-// ownPiece reads a text or base64.
 func ownPiece(v jsontext.Value) (Piece, error) {
 	var own []byte
 	if v.Kind() == '"' {

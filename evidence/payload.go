@@ -180,9 +180,9 @@ func (m members) canonical() []byte {
 	return append(form, '}')
 }
 
-// into reads the members into a Payload, but for those that were read into it from other members before and are the same here. Of several errors it always
-// returns the same one: that of the first name.
-func (m members) into(p *Payload, read members) error {
+// payload reads the members into a Payload, but for those that were read into it from other members before and are the same here, and checks it. Members in
+// except may be missing. Of several errors it always returns the same one: that of the first name.
+func (m members) payload(p Payload, read members, except ...string) (*Payload, error) {
 	var first *FieldError
 	for name, value := range m {
 		if before := read[name]; len(before) == len(value) && len(value) > 0 && &before[0] == &value[0] {
@@ -193,9 +193,12 @@ func (m members) into(p *Payload, read members) error {
 		}
 	}
 	if first != nil {
-		return first
+		return nil, first
 	}
-	return nil
+	if err := p.check(m, except...); err != nil {
+		return nil, err
+	}
+	return &p, nil
 }
 
 // check applies the rule of the payload's action type. Members in except may be missing.
@@ -267,14 +270,7 @@ func ParsePayload(canonical []byte) (*Payload, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := new(Payload)
-	if err := m.into(p, nil); err != nil {
-		return nil, err
-	}
-	if err := p.check(m); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return m.payload(Payload{}, nil)
 }
 
 // readers store one member each. Its value must be of the kind that the format demands.

@@ -111,12 +111,10 @@ func Draft(act Act) (*evidence.Draft, error) {
 	return evidence.NewDraft(d.payload)
 }
 
-// miss notes what has no place in the payload.
 func (d *draft) miss(format string, args ...any) {
 	d.missing = append(d.missing, fmt.Sprintf(format, args...))
 }
 
-// listed returns what is missing in the form of the member.
 func (d *draft) listed() (list []string) {
 	for i, text := range append(d.act.Missing, d.missing...) {
 		if i == 999 {
@@ -151,7 +149,6 @@ func (d *draft) plain(member, text string) string {
 	return text
 }
 
-// observe fills in the member observed and the bodies.
 func (d *draft) observe() {
 	a := d.act
 	d.payload = evidence.Payload{RecordID: a.RecordID, ActionType: a.Type, AgentID: a.Recorder, RequestID: a.RequestID, Timestamp: evidence.FormatTime(a.At),
@@ -255,7 +252,6 @@ func encodingInClear(encoding string) string {
 	return "unknown"
 }
 
-// headers returns those that may stand in observed.
 func (d *draft) headers(direction string, headers map[string]string) jsontext.Value {
 	if len(headers) == 0 {
 		return nil

@@ -21,7 +21,6 @@ const longestName = 128
 
 func isLetter(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// consistsOf reports whether a text has only letters of ASCII, digits and these signs.
 func consistsOf(text, signs string) bool {
 	return !strings.ContainsFunc(text, func(c rune) bool { return !isLetter(c) && (c < '0' || c > '9') && !strings.ContainsRune(signs, c) })
 }
@@ -107,7 +106,6 @@ func inClear(v any, may func(member string) bool, depth int) (any, bool) {
 	return v, true
 }
 
-// kept returns the members of an object that may stand in clear.
 func kept(o object, may func(member string) bool, depth int) object {
 	clear := object{}
 	for name, v := range o {
@@ -293,7 +291,6 @@ func objectsIn(v any) (list []object) {
 	return list
 }
 
-// eventData returns the data of server-sent events.
 func eventData(body []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		body = bytes.TrimPrefix(body, []byte("\ufeff"))
@@ -355,7 +352,6 @@ func word(v any, places string) string {
 	return ""
 }
 
-// lastWord is word for the last one.
 func lastWord(v any, places string) (last string) {
 	for _, one := range at(v, places) {
 		if text, is := one.(string); is && text != "" {

@@ -156,7 +156,6 @@ var answerNames = []naming{
 	{"file", "output[].content[].annotations[].file_id response.output[].content[].annotations[].file_id choices[].message.annotations[].file_citation.file_id"},
 }
 
-// models finds the facts of a call of a model.
 func (f *finding) models() {
 	if o := f.request(); o != nil {
 		f.out.Model = cmp.Or(word(o, "model"), modelIn(f.path))
@@ -202,7 +201,6 @@ func modelIn(path string) string {
 	return model
 }
 
-// asked finds what a request says.
 func (f *finding) asked(o object) {
 	set := kept(o, isSetting, mostNested)
 	if _, is := o["tools"].([]any); is || at(o, "input[additional_tools].tools[]") != nil {
@@ -234,7 +232,6 @@ func toolsIn(tools []object) []string {
 	return names
 }
 
-// answer finds what the answer of a model says.
 func (f *finding) answer() {
 	usage, seen := object{}, map[string]bool{}
 	for _, o := range objects(f.bodies[1]) {
@@ -283,7 +280,6 @@ func (f *finding) use(v any, seen map[string]bool) {
 	}
 }
 
-// names notes what an object names at places.
 func (f *finding) names(o object, places []naming) {
 	for _, p := range places {
 		for _, v := range at(o, p.at) {
@@ -346,7 +342,6 @@ func (f *finding) mcp() {
 	}
 }
 
-// idIn returns an id of JSON-RPC as a text.
 func idIn(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -359,7 +354,6 @@ func idIn(v any) string {
 	return ""
 }
 
-// a2a finds what a request to an agent asks for.
 func (f *finding) a2a() {
 	method, task := A2AMethod(f.path)
 	o := f.request()
@@ -416,7 +410,6 @@ func A2AMethod(path string) (method, task string) {
 	return "", ""
 }
 
-// telemetry finds what the attributes of a span or of logs tell.
 func (f *finding) telemetry() {
 	told := object{}
 	o := f.request()
@@ -513,13 +506,11 @@ func sortedNames(o object) []string {
 	return names
 }
 
-// pathOf removes a query, and a slash at the end.
 func pathOf(path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	return strings.TrimSuffix(path, "/")
 }
 
-// cutLast returns the last part of a path, and what is before its slash.
 func cutLast(path string) (before, last string, found bool) {
 	i := strings.LastIndexByte(path, '/')
 	if i < 0 {

@@ -75,7 +75,6 @@ var outgoing = func() uint32 {
 	return power
 }()
 
-// match finds copies from the beginning to the end.
 func (m *matcher) match() {
 	if len(m.blocks) == 0 {
 		return
@@ -269,7 +268,6 @@ func (b *openedBody) read(value jsontext.Value) {
 	}
 }
 
-// compare compares the body with the digest that is stated.
 func (b *openedBody) compare() {
 	if b.err != nil {
 		return

@@ -323,25 +323,18 @@ func toolsIn(result object) []jsontext.Value {
 
 // listed shows a list of tools: of each its name, what it says of itself, and the digest of its whole definition.
 func listed(result object) string {
-	tools, shown := toolsIn(result), []object{}
+	tools, lines := toolsIn(result), []string{}
 	for i, d := range definitions(result) {
 		o := object{"name": quoted(d.Name), "digest": quoted(d.Digest.String())}
 		if v := convo.ObjectOf(tools[i])["description"]; v != nil {
 			o["description"] = v
 		}
-		shown = append(shown, o)
+		lines = append(lines, convo.TextOf(o.Value()))
 	}
-	var b bytes.Buffer
-	for i, o := range shown {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(convo.TextOf(o.Value()))
+	if present(result["nextCursor"]) {
+		lines = append(lines, "[more tools follow]")
 	}
-	if v := result["nextCursor"]; present(v) {
-		b.WriteString("\n[more tools follow]")
-	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }
 
 func (r *reading) rpcAnswer() (list rpcs) {

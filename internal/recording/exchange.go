@@ -63,14 +63,12 @@ func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
 	return nil
 }
 
-// recorded counts a call whose record is in the log, and takes it out of the journal.
 func (r *Recorder) recorded(id string) {
 	r.calls.Add(1)
 	r.sealed.Add(1)
 	r.journal.end(id)
 }
 
-// act says what was seen of a call, but for the bodies.
 func (e *exchange) act(outcome *relay.Outcome) observed.Act {
 	call, i, h := e.call, e.intent, outcome.Header
 	a := e.recorder.actOf(i)
@@ -286,7 +284,6 @@ func callOf(act *observed.Act) observe.Call {
 	return c
 }
 
-// said is what a call says about its conversation.
 func (e *exchange) said(act *observed.Act) said {
 	s := said{agent: e.intent.Agent, trace: traceOf(e.call.Header.Get("Traceparent"))}
 	c := callOf(act)

@@ -428,7 +428,6 @@ func (c *contents) take(number int, text []byte) {
 	}
 }
 
-// left returns the intents without an end.
 func (c *contents) left() (left []*intent) {
 	for _, id := range c.order {
 		if i := c.open[id]; i != nil {

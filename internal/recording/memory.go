@@ -91,7 +91,6 @@ func (r *recent[K, V]) forget(key K) {
 	r.remove(r.values[key])
 }
 
-// remove drops what an element has; nil: nothing.
 func (r *recent[K, V]) remove(e *list.Element) {
 	if e == nil {
 		return
@@ -328,7 +327,6 @@ func hashOf(kind, text string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(kind + "\x00" + text))
 }
 
-// traceOf returns the trace id of a W3C traceparent header, or "".
 func traceOf(header string) string {
 	parts := strings.Split(header, "-")
 	if len(parts) < 4 || len(parts[1]) != 32 || strings.Trim(parts[1], "0") == "" || strings.Trim(parts[1], "0123456789abcdef") != "" {

@@ -267,7 +267,6 @@ func ChainOf(agent, name string) string {
 // longestAgent leaves room in the name of a chain for the name of a conversation.
 const longestAgent = 100
 
-// eventChain is the chain of what a recorder says about itself.
 func eventChain(recorder string) string { return "recorder/" + url.PathEscape(recorder) }
 
 // Remark seals what a reader must know of the recorder's settings beside their digest.
@@ -404,7 +403,6 @@ func (g *gaps) next(id string) *sealedGap {
 	return g.sealing
 }
 
-// sealed forgets what next returned.
 func (g *gaps) sealed() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -419,7 +417,6 @@ func name(text string) string {
 	return evidence.Abbreviate(fmt.Sprintf("%+q", text))
 }
 
-// sealGaps seals the counts of all that was missed so far.
 func (r *Recorder) sealGaps(ctx context.Context) error {
 	for {
 		id, err := evidence.NewRecordID(r.Now(), rand.Reader)

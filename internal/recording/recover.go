@@ -50,7 +50,6 @@ func (r *Recorder) recover(ctx context.Context) error {
 	return r.begin(ctx, locks)
 }
 
-// begin makes this process's own folder and journal.
 func (r *Recorder) begin(ctx context.Context, locks *lock.Folder) error {
 	id, err := evidence.NewRecordID(r.Now(), rand.Reader)
 	if err != nil {
@@ -75,7 +74,6 @@ func (r *Recorder) begin(ctx context.Context, locks *lock.Folder) error {
 	return err
 }
 
-// leave gives this process's folder up.
 func (r *Recorder) leave() error {
 	defer r.release()
 	left, err := r.journal.close()
@@ -208,7 +206,6 @@ func (r *Recorder) sealLost(ctx context.Context, folder, recorder string, i *int
 	return r.seal(ctx, i.RecordID, a)
 }
 
-// lost is the act of a call whose end is unknown.
 func (r *Recorder) lost(folder string, i *intent) observed.Act {
 	a := r.actOf(i)
 	a.At, a.Ended = r.Now(), evidence.LostInCrash
@@ -345,7 +342,6 @@ func lookAt(ctx context.Context, locks *lock.Folder, folder, id string) (p Proce
 	return p, p.measure(filepath.Join(folder, spoolFolder))
 }
 
-// measure counts the copies of bodies.
 func (p *Process) measure(spool string) error {
 	files, err := os.ReadDir(spool)
 	if err != nil {
@@ -380,7 +376,6 @@ type About struct {
 
 const aboutFile = "about.json"
 
-// introduce writes who this process is.
 func (r *Recorder) introduce() error {
 	text, err := json.Marshal(About{Recorder: r.Name, Mode: r.Mode, Vantage: r.Vantage, Agent: r.Agent, Version: r.Version, Began: r.Now(), Process: os.Getpid(), Heartbeat: r.Heartbeat.Milliseconds()})
 	if err != nil {

@@ -63,7 +63,6 @@ func bare(a observed.Act, why error) observed.Act {
 	return b
 }
 
-// countsOf is a body without its bytes.
 func countsOf(b *observed.Body) *observed.Body {
 	if b == nil {
 		return nil
@@ -86,7 +85,6 @@ func (e end) named() []evidence.Digest {
 	return []evidence.Digest{e.digest}
 }
 
-// sealNext seals the next record of a chain.
 func (r *Recorder) sealNext(ctx context.Context, chain string, draftAfter func(last end) (*evidence.Draft, error)) error {
 	leave, err := r.beginnings.enter(ctx, chain, func() bool { last, _ := r.ends.get(chain); return !last.digest.IsZero() })
 	if err != nil {
@@ -165,21 +163,18 @@ func (u *unsealed) add(l late, why error) bool {
 	return true
 }
 
-// trouble returns why the log does not seal at this time, or nil.
 func (u *unsealed) trouble() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.why
 }
 
-// count returns how many acts wait.
 func (u *unsealed) count() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return len(u.acts)
 }
 
-// first returns the act that waits longest.
 func (u *unsealed) first() (late, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -197,7 +192,6 @@ func (u *unsealed) removeFirst() {
 	u.acts = u.acts[1:]
 }
 
-// works notes that the log seals again.
 func (u *unsealed) works() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -253,7 +247,6 @@ func (r *Recorder) catchUp(ctx context.Context) {
 	}
 }
 
-// settle seals all that could not be sealed before.
 func (r *Recorder) settle(ctx context.Context) error {
 	for {
 		l, there := r.unsealed.first()

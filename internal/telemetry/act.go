@@ -153,7 +153,6 @@ func (t *Told) span(at place, s *otlp.Span, of map[string]ancestor) {
 	}
 }
 
-// add adds an act with what is told of it.
 func (t *Told) add(a Act, data *otlp.Data) {
 	if t.room <= 0 {
 		t.Refuse("there is no room for more acts: each has all that is said of its resource and scope; export fewer spans at a time")
@@ -411,7 +410,6 @@ func fromProtobuf(signal Signal, body []byte) ([]byte, error) {
 	return text, nil
 }
 
-// countProtobuf counts the messages in a body.
 func countProtobuf(of protoreflect.MessageDescriptor, body []byte, depth int, left *int) error {
 	if depth == 0 {
 		return fmt.Errorf("values within each other: %w", ErrLarge)

@@ -145,7 +145,6 @@ func (r *Receiver) failed(q *question, err error) (status int) {
 	return status
 }
 
-// post takes a request. It returns what of it is refused for good.
 func (r *Receiver) post(w http.ResponseWriter, q *question, a *answer) (*Told, error) {
 	if q.signal == "" {
 		return nil, refuse(http.StatusNotFound, "nothing is here: OTLP/HTTP has /v1/traces, /v1/logs and /v1/metrics; an exporter by gRPC needs OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
@@ -166,7 +165,6 @@ func (r *Receiver) post(w http.ResponseWriter, q *question, a *answer) (*Told, e
 	return r.take(w, q)
 }
 
-// take reads the message in a request's body, and has the acts in it sealed.
 func (r *Receiver) take(w http.ResponseWriter, q *question) (*Told, error) {
 	if !r.asksForThis(q.Host) {
 		return nil, refuse(http.StatusForbidden, "the request asks for the host %.100q: give the recorder that name with --host", q.Host)
@@ -236,7 +234,6 @@ func turn(ctx context.Context, places chan struct{}) (leave func(), err error) {
 	}
 }
 
-// decoded reads a message without its encoding.
 func decoded(src io.Reader, encoding string) ([]byte, error) {
 	encoding = strings.ToLower(strings.TrimSpace(encoding))
 	d, err := observe.DecodeOne(encoding, bufio.NewReader(src))
@@ -258,7 +255,6 @@ func decoded(src io.Reader, encoding string) ([]byte, error) {
 	return body, nil
 }
 
-// record seals what a body tells.
 func (r *Receiver) record(q *question, agent string, body []byte) (*Told, error) {
 	header := q.Header.Get("Jurat-Chain")
 	if header != "" {
@@ -287,7 +283,6 @@ func (r *Receiver) record(q *question, agent string, body []byte) (*Told, error)
 	return told, nil
 }
 
-// decode finds the acts in a body.
 func (r *Receiver) decode(q *question, body []byte) (*Told, error) {
 	leave, err := turn(q.Context(), r.decoding)
 	if err != nil {

@@ -137,7 +137,6 @@ func random(n int) []byte {
 	return b
 }
 
-// end ends a span, and has it sent.
 func (t *Tracing) end(span *otlp.Span, at time.Time) {
 	span.EndTimeUnixNano = uint64(at.UnixNano())
 	select {
@@ -257,7 +256,6 @@ const (
 // maxAnswer is how many bytes of a collector's answer are read, so that the next batch can use the same connection.
 const maxAnswer = 64 << 10
 
-// export sends spans by OTLP over HTTP, with bodies in protobuf.
 func (t *Tracing) export(ctx context.Context, spans []*otlp.Span) error {
 	// TracesData is ExportTraceServiceRequest by another name: the same fields with the same numbers.
 	body, err := proto.Marshal(&otlp.TracesData{ResourceSpans: []*otlp.ResourceSpans{{Resource: &resources.Resource{Attributes: []*common.KeyValue{text("service.name", "jurat")}},
