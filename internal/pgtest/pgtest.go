@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -351,13 +352,9 @@ func (s *Server) asAdmin(ctx context.Context, statement string) (err error) {
 // A Proxy stands between a server and its clients. It can behave like a broken network: the operating system still
 // confirms what is sent, but nothing is passed on, and no connection ends.
 type Proxy struct {
-	to       string
-	listener net.Listener
-
-	mu    sync.Mutex // guards the members below
-	open  chan struct{}
-	conns []net.Conn
-	ended bool
+	to      string
+	gate    sync.RWMutex // held for writing while nothing is passed on
+	stopped atomic.Bool
 }
 
 // NewProxy returns a proxy for the server of a database, and the URL through it. The proxy ends with the test.
@@ -365,13 +362,23 @@ func NewProxy(t testing.TB, database string) (p *Proxy, through string) {
 	t.Helper()
 	u := must.Get(url.Parse(database))(t)
 	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	p = &Proxy{to: u.Host, listener: listener, open: make(chan struct{})}
-	close(p.open)
-	var serving sync.WaitGroup
-	serving.Go(p.serve)
+	p = &Proxy{to: u.Host}
+	ctx, end := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return // the listener was closed
+			}
+			all.Go(func() { p.pass(ctx, from) })
+		}
+	})
 	t.Cleanup(func() {
-		p.end()
-		serving.Wait()
+		p.GoOn()
+		end()
+		must.Do(t, listener.Close())
+		all.Wait()
 	})
 	u.Host = listener.Addr().String()
 	return p, u.String()
@@ -379,75 +386,34 @@ func NewProxy(t testing.TB, database string) (p *Proxy, through string) {
 
 // Stop makes the proxy pass nothing on.
 func (p *Proxy) Stop() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.open = make(chan struct{})
+	p.gate.Lock()
+	p.stopped.Store(true)
 }
 
 // GoOn makes the proxy pass on everything again, also what was sent meanwhile, like a network after an interruption.
 func (p *Proxy) GoOn() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	select {
-	case <-p.open:
-	default:
-		close(p.open)
-	}
-}
-
-func (p *Proxy) end() {
-	p.GoOn()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ended = true
-	p.listener.Close()
-	for _, c := range p.conns {
-		c.Close()
+	if p.stopped.Swap(false) {
+		p.gate.Unlock()
 	}
 }
 
 // wait returns when the proxy passes on data.
 func (p *Proxy) wait() {
-	p.mu.Lock()
-	open := p.open
-	p.mu.Unlock()
-	<-open
+	p.gate.RLock()
+	defer p.gate.RUnlock()
 }
 
-// keep adds a connection that end must close. It returns false if the proxy has ended.
-func (p *Proxy) keep(c net.Conn) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.conns = append(p.conns, c)
-	return !p.ended
-}
-
-func (p *Proxy) serve() {
-	var all sync.WaitGroup
-	defer all.Wait()
-	for {
-		from, err := p.listener.Accept()
-		if err != nil {
-			return // the listener was closed
-		}
-		all.Go(func() { p.pass(from) })
-	}
-}
-
-func (p *Proxy) pass(from net.Conn) {
+// pass serves a connection until one of its ends closes it, or the context ends.
+func (p *Proxy) pass(ctx context.Context, from net.Conn) {
+	defer context.AfterFunc(ctx, func() { from.Close() })()
 	defer from.Close()
-	if !p.keep(from) {
-		return
-	}
 	p.wait()
 	to, err := net.Dial("tcp", p.to)
 	if err != nil {
 		return // the server is not running
 	}
+	defer context.AfterFunc(ctx, func() { to.Close() })()
 	defer to.Close()
-	if !p.keep(to) {
-		return
-	}
 	var both sync.WaitGroup
 	both.Go(func() { p.copy(to, from) })
 	both.Go(func() { p.copy(from, to) })

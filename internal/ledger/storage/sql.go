@@ -49,7 +49,7 @@ type Engine interface {
 	// Read calls read with what is committed, and again if a connection broke.
 	Read(ctx context.Context, read func(Reader) error) error
 	// Write calls write in a transaction that excludes all other writers, and commits unless write returns an error. Once
-	// the transaction has begun, nothing is cancelled: see Log.Append.
+	// the transaction has begun, nothing is cancelled: see Store.Append.
 	Write(ctx context.Context, write func(context.Context, Writer) error) error
 	// Admit is called for each packed batch before it is written. It returns what its rows have in Dialect.Columns, and
 	// the statements that come after all others. After its error nothing is written.

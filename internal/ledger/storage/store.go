@@ -2,9 +2,8 @@
 // stores are ledger/sqlite and postgres, which run the statements of SQL here; storetest checks each of them against this
 // contract.
 //
-// A Store consists of parts, and each user names the part that it needs: Records reads, Log appends, Outbox lists the
-// records that wait for time stamps, Expiry removes content, Checkpoints keeps the last signed checkpoint, Dictionaries
-// what rows are compressed with, Briefs what lists show. Values keep what is sealed apart of records.
+// A Store has parts for users that need no more: Records reads, Expiry removes content, Dictionaries has what rows are
+// compressed with, Briefs what lists show. Values keep what is sealed apart of records.
 //
 // # The statements are written once
 //
@@ -42,12 +41,33 @@ import (
 // A Store is safe for concurrent use, and several processes may have it open. If the context is done before a call,
 // every method does nothing and returns the context's error. After Close, every method returns ErrClosed.
 type Store interface {
-	Log
-	Outbox
+	Records
 	Expiry
-	Checkpoints
 	Dictionaries
 	Briefs
+	// Append is the only way in which the log grows. It waits until no other writer in any process works, or the
+	// context ends. Then it calls plan once, with the committed head and hashes, and stores the returned batch in the
+	// same transaction. When Append returns nil, the batch is durable. From the call of plan on, the context no
+	// longer counts: a batch contains records of other callers.
+	//
+	// Append refuses a record id that the log has already. The id is a part of the payload, so no payload occurs
+	// twice either.
+	//
+	// If Append returns the error of plan, a *DuplicateError or ErrConflict, it has stored nothing. After any other
+	// error the batch was stored whole or not at all, and ByRecordID tells which. Once Append has returned, its batch
+	// is not stored any more.
+	Append(ctx context.Context, plan Plan) error
+	// Waiting returns, in log order, the first n waits for this authority of records from index from on.
+	Waiting(ctx context.Context, authority string, from, n int64) ([]Wait, error)
+	// Owing returns for each authority, sorted by name, how many records wait for it, and since when.
+	Owing(ctx context.Context) ([]Owed, error)
+	// Forget drops this authority from every waiting record that already has a time stamp, and returns how many it
+	// dropped. A record without a time stamp keeps waiting, so that every record has a stamp or waits for one.
+	Forget(ctx context.Context, authority string) (int64, error)
+	// Checkpoint returns it, or "" if Create has not begun a log here.
+	Checkpoint(ctx context.Context) (string, error)
+	// SetCheckpoint replaces the checkpoint old by next, durably. It returns ErrConflict if another one is stored.
+	SetCheckpoint(ctx context.Context, old, next string) error
 	// Pack packs rows for Append, with the newest dictionary that this process knows of.
 	Pack(ctx context.Context, rows []Row) error
 	// Check checks the file or server. Without complaints, every row is also found by its record id and its digest, and
@@ -91,43 +111,6 @@ type Records interface {
 	LastOfChain(ctx context.Context, chainID string) (Row, error)
 	// Hashes returns the hashes at these stored hash indexes, in this order, or ErrNotFound if one is missing.
 	Hashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error)
-}
-
-// A Log is Records to which batches can be appended.
-type Log interface {
-	Records
-
-	// Append is the only way in which the log grows. It waits until no other writer in any process works, or the
-	// context ends. Then it calls plan once, with the committed head and hashes, and stores the returned batch in the
-	// same transaction. When Append returns nil, the batch is durable. From the call of plan on, the context no
-	// longer counts: a batch contains records of other callers.
-	//
-	// Append refuses a record id that the log has already. The id is a part of the payload, so no payload occurs
-	// twice either.
-	//
-	// If Append returns the error of plan, a *DuplicateError or ErrConflict, it has stored nothing. After any other
-	// error the batch was stored whole or not at all, and ByRecordID tells which. Once Append has returned, its batch
-	// is not stored any more.
-	Append(ctx context.Context, plan Plan) error
-}
-
-// An Outbox lists the records that wait for time stamps.
-type Outbox interface {
-	// Waiting returns, in log order, the first n waits for this authority of records from index from on.
-	Waiting(ctx context.Context, authority string, from, n int64) ([]Wait, error)
-	// Owing returns for each authority, sorted by name, how many records wait for it, and since when.
-	Owing(ctx context.Context) ([]Owed, error)
-	// Forget drops this authority from every waiting record that already has a time stamp, and returns how many it
-	// dropped. A record without a time stamp keeps waiting, so that every record has a stamp or waits for one.
-	Forget(ctx context.Context, authority string) (int64, error)
-}
-
-// Checkpoints keeps the last signed checkpoint.
-type Checkpoints interface {
-	// Checkpoint returns it, or "" if Create has not begun a log here.
-	Checkpoint(ctx context.Context) (string, error)
-	// SetCheckpoint replaces the checkpoint old by next, durably. It returns ErrConflict if another one is stored.
-	SetCheckpoint(ctx context.Context, old, next string) error
 }
 
 // Expiry removes the content of rows. First it is noted which rows an act of the log is about, then the act is
