@@ -340,7 +340,8 @@ func printStats(io streams, s *stats.Stats) error {
 	rows := [][]string{{"juror", "asked", "answered", "absent", "stand-in", "changes", "attempts", "tokens", "cost USD", "median ms"}}
 	for _, j := range s.Jurors {
 		row := []string{j.JurorID}
-		for _, cell := range []any{j.Asked, j.Answered, j.Absences, j.Fallbacks, j.Changes, j.Attempts, j.InputTokens + j.OutputTokens, fmt.Sprintf("%.4f", float64(j.Cost)/1e6), j.Latency} {
+		tokens, cost := j.InputTokens+j.OutputTokens, fmt.Sprintf("%.4f", float64(j.Cost)/1e6)
+		for _, cell := range []any{j.Asked, j.Answered, j.Absences, j.Fallbacks, j.Changes, j.Attempts, tokens, cost, j.Latency} {
 			row = append(row, fmt.Sprint(cell))
 		}
 		rows = append(rows, row)
@@ -350,9 +351,11 @@ func printStats(io streams, s *stats.Stats) error {
 		s.Verdicts[jury.SafePass], s.Verdicts[jury.NeedsReview], s.Verdicts[jury.UnsafeFail], s.Degraded, s.Inconclusive)
 	t.say("outcomes: %d safe_pass, %d needs_review, %d unsafe_fail; people decided on %s, and differed from the jury in %d; %d wait for a person",
 		s.Outcomes[jury.SafePass], s.Outcomes[jury.NeedsReview], s.Outcomes[jury.UnsafeFail], partOf(s.Decided, s.Trials), s.Changed, s.Open)
-	for i, a := range []stats.Agreement{s.AfterPhase1, s.AfterDiscussion} {
-		t.say("agreement %s: level %.2f, Fleiss' kappa %s, Krippendorff's alpha %s", []string{"after phase 1", "after the discussion"}[i], a.Level, a.Kappa.Text("%.2f", 1), a.Alpha.Text("%.2f", 1))
+	agreement := func(when string, a stats.Agreement) {
+		t.say("agreement %s: level %.2f, Fleiss' kappa %s, Krippendorff's alpha %s", when, a.Level, a.Kappa.Text("%.2f", 1), a.Alpha.Text("%.2f", 1))
 	}
+	agreement("after phase 1", s.AfterPhase1)
+	agreement("after the discussion", s.AfterDiscussion)
 	t.say("the discussion changed the majority's verdict in %s of %s that had one", partOf(s.ChangedByTalk, s.Discussed), plural.Of(s.Discussed, "trial"))
 	t.say("the final judgment is another than the majority's in %s of %s that came to one", partOf(s.ChangedByVerdict, s.Judged), plural.Of(s.Judged, "trial"))
 	t.say("%s, %s with a change of position; of %s %s went to the majority, %s cite nothing new", plural.Of(s.Statements, "statement"),

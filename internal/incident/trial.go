@@ -79,7 +79,8 @@ func (w *writer) people(records []*evidence.Record) (paragraphs []string) {
 	k := new(jury.Reckoning)
 	for _, r := range records {
 		p := &r.Payload
-		pairs := []any{"actor", strconv.Quote(p.Actor()), "status", w.named("approval", p.ApprovalStatus), "time", word(p.Timestamp), "record", word(p.RecordID), "original", word(p.OriginalResponseID)}
+		pairs := []any{"actor", strconv.Quote(p.Actor()), "status", w.named("approval", p.ApprovalStatus), "time", word(p.Timestamp),
+			"record", word(p.RecordID), "original", word(p.OriginalResponseID)}
 		proved := w.holds(r, verify.Content, verify.Authentication, verify.HumanReview)
 		switch {
 		case p.ActionType == evidence.FinalJudgment:

@@ -307,8 +307,8 @@ func (d *Desk) Failed() (n int) {
 // Done returns with how many cases it was done.
 func (d *Desk) Done() int { return len(d.Results) - d.Failed() }
 
-// Asked returns the review that the form asks for by a decision, or an error with api.ErrInvalid. On a verdict the decision is a position; the jury's own position
-// means approval.
+// Asked returns the review that the form asks for by a decision, or an error with api.ErrInvalid. On a verdict the decision is a position; the
+// jury's own position means approval.
 func (r *Review) Asked(decision string) (api.Review, error) {
 	asked := api.Review{ApprovalStatus: decision}
 	if strings.TrimSpace(r.Draft.Reason) == "" {

@@ -342,7 +342,7 @@ func (g Grid) Chart() *Chart {
 	for i, check := range g.Checks {
 		if check != nil {
 			x, height := g.x(i), int(check.AgreementLevel*barsSpan+0.5)
-			c.Bars = append(c.Bars, Bar{X: x - barWidth/2, Y: barsBottom - height, Height: height, Middle: x, Over: barsBottom - height - 4, Level: check.AgreementLevel})
+			c.Bars = append(c.Bars, Bar{x - barWidth/2, barsBottom - height, height, x, barsBottom - height - 4, check.AgreementLevel})
 		}
 	}
 	return c

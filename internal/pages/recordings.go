@@ -110,7 +110,8 @@ type RecordedProof struct {
 
 // NewConversation makes the page of a part of a chain. The proofs are by record.
 func NewConversation(line api.Recording, part *docket.ChainPart, total int64, proofs map[string]RecordedProof) *Conversation {
-	c := &Conversation{Recording: Recording{line}, From: part.From, To: part.From + int64(len(part.Acts)) - 1, Total: max(total, part.From+int64(len(part.Acts))-1), After: part.Next, shown: map[int]string{}, requests: map[string]string{}}
+	last := part.From + int64(len(part.Acts)) - 1
+	c := &Conversation{Recording: Recording{line}, From: part.From, To: last, Total: max(total, last), After: part.Next, shown: map[int]string{}, requests: map[string]string{}}
 	for _, a := range slices.Concat(part.Acts, part.Events) {
 		c.Steps = append(c.Steps, RecordedStep{a, proofs[a.Record], timeOf(&a), c})
 	}

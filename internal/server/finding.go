@@ -49,8 +49,10 @@ func (s *Server) reader(ctx context.Context, c *Caller, t *trial.Index) *docket.
 	return by
 }
 
-// searched asks for a list as the query has it, among what the caller may find.
-func searched[T any](s *Server, r *http.Request, c *Caller, in func(context.Context, func(string) string, *trial.Index, *docket.Reader) (T, error)) (list T, err error) {
+// A search finds a list by the parameters of a query, among what a reader may find.
+type search[T any] func(context.Context, func(string) string, *trial.Index, *docket.Reader) (T, error)
+
+func searched[T any](s *Server, r *http.Request, c *Caller, in search[T]) (list T, err error) {
 	t, err := s.scheduler.Trials(r.Context())
 	if err != nil {
 		return list, err
@@ -328,7 +330,7 @@ func (s *Server) recordingPage(r *http.Request, c *Caller) (*pages.Conversation,
 	if err != nil {
 		return nil, err
 	}
-	page := pages.NewConversation(chain.Recording, &docket.ChainPart{From: chain.From, Next: chain.Next, Acts: chain.Steps, Events: chain.Events}, chain.Records, proofs)
+	page := pages.NewConversation(chain.Recording, chain.part, chain.Records, proofs)
 	page.Alone, page.Send, page.Key = n == 1, Submitters.admits(c) && !c.Stranger(), rand.Text()
 	page.Panel, page.Rules = whoSits(s.config.Seats)
 	if page.After == 0 && !page.Alone && Overseers.admits(c) && !changes(r) { // what is new comes at the end
@@ -397,6 +399,7 @@ type RecordedChain struct {
 	Steps   []docket.RecordedAct `json:"steps"`           // the records of the chain, with the messages that are new in each
 	Events  []docket.RecordedAct `json:"events,omitzero"` // what the recorders said of themselves meanwhile
 
+	part   *docket.ChainPart
 	opened map[string]*evidence.Record
 }
 
@@ -431,7 +434,7 @@ func (s *Server) readRecording(ctx context.Context, c *Caller, chain string, fro
 		return nil, err
 	}
 	number, holds := int64(0), held{}
-	part, err := docket.ReadPart(chain, s.config.Installation.Ledger.ChainRecords(ctx, chain), docket.PartOrder{From: from, N: n, Prices: s.config.Prices, Open: func(r *evidence.Record) (*evidence.Record, error) {
+	o := docket.PartOrder{From: from, N: n, Prices: s.config.Prices, Open: func(r *evidence.Record) (*evidence.Record, error) {
 		number++
 		if err := memoryAccountOf(ctx).Take(ctx, holds.more(r, number >= from)); err != nil {
 			return nil, err
@@ -444,7 +447,8 @@ func (s *Server) readRecording(ctx context.Context, c *Caller, chain string, fro
 			read.opened[r.Payload.RecordID] = opened
 		}
 		return opened, err
-	}})
+	}}
+	part, err := docket.ReadPart(chain, s.config.Installation.Ledger.ChainRecords(ctx, chain), o)
 	if err != nil {
 		return nil, err
 	}
@@ -454,8 +458,8 @@ func (s *Server) readRecording(ctx context.Context, c *Caller, chain string, fro
 	if err := part.FindErased(ctx, x); err != nil {
 		return nil, err
 	}
-	read.Next, read.Steps = part.Next, part.Acts
-	read.Events, err = s.recorderEvents(ctx, c, x, r, part)
+	part.Events, err = s.recorderEvents(ctx, c, x, r, part)
+	read.part, read.Next, read.Steps, read.Events = part, part.Next, part.Acts, part.Events
 	return read, err
 }
 

@@ -78,13 +78,13 @@ func newMetrics(c gaugeSources) *metrics {
 }
 
 // gauge adds a gauge, which is -1 while its value cannot be read.
-func (m *metrics) gauge(name, help string, value func(context.Context) (float64, error)) {
+func gauge[N int | int64 | float64](m *metrics, name, help string, value func(context.Context) (N, error)) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
 		n, err := value(context.Background()) // Prometheus passes no context
 		if err != nil {
 			return -1
 		}
-		return n
+		return float64(n)
 	}))
 }
 
@@ -93,20 +93,15 @@ const soon = 7 * 24 * time.Hour
 
 // gauges adds those of the log, of trials, and of what waits for people.
 func (m *metrics) gauges(c *gaugeSources) {
-	m.gauge("jurat_ledger_records", "Records in the log; -1 while it cannot be read.", func(ctx context.Context) (float64, error) {
-		n, err := c.Records(ctx)
-		return float64(n), err
-	})
-	m.gauge("jurat_trials_waiting", "Trials that wait for their turn, in all processes together; -1 while that cannot be read.", func(ctx context.Context) (float64, error) {
-		n, err := c.Waiting(ctx)
-		return float64(n), err
-	})
-	m.gauge("jurat_trials_under_way", "Trials that are being conducted in this process.", func(context.Context) (float64, error) { return float64(c.UnderWay()), nil })
-	m.gauge("jurat_reviews_open", "Trials that need a person; -1 while that cannot be read.", func(ctx context.Context) (float64, error) {
+	gauge(m, "jurat_ledger_records", "Records in the log; -1 while it cannot be read.", c.Records)
+	gauge(m, "jurat_trials_waiting", "Trials that wait for their turn, in all processes together; -1 while that cannot be read.", c.Waiting)
+	gauge(m, "jurat_trials_under_way", "Trials that are being conducted in this process.", func(context.Context) (int, error) { return c.UnderWay(), nil })
+	gauge(m, "jurat_reviews_open", "Trials that need a person; -1 while that cannot be read.", func(ctx context.Context) (int, error) {
 		open, err := c.Open(ctx)
-		return float64(len(open)), err
+		return len(open), err
 	})
-	m.gauge("jurat_reviews_oldest_age_seconds", "Time since the oldest of them was submitted; 0 if there are none, -1 while that cannot be read.", func(ctx context.Context) (float64, error) {
+	const oldest = "Time since the oldest of them was submitted; 0 if there are none, -1 while that cannot be read."
+	gauge(m, "jurat_reviews_oldest_age_seconds", oldest, func(ctx context.Context) (float64, error) {
 		open, err := c.Open(ctx)
 		if len(open) == 0 {
 			return 0, err
@@ -124,30 +119,30 @@ func (m *metrics) gauges(c *gaugeSources) {
 			return n, err
 		}
 	}
-	m.gauge("jurat_access_tokens", "Valid tokens without sessions of browsers; -1 while that cannot be read.", tokens(0))
-	m.gauge("jurat_access_tokens_expiring", "Those of them that end within seven days.", tokens(soon))
+	gauge(m, "jurat_access_tokens", "Valid tokens without sessions of browsers; -1 while that cannot be read.", tokens(0))
+	gauge(m, "jurat_access_tokens_expiring", "Those of them that end within seven days.", tokens(soon))
 }
 
 // witnesses adds gauges that show whether the witnesses keep up. They are 0 where no checkpoint is cosigned or can be read.
 func (m *metrics) witnesses(c *gaugeSources) {
-	kept := func(value func(*witness.Cosigning) int64) func(context.Context) (float64, error) {
-		return func(ctx context.Context) (float64, error) {
+	kept := func(value func(*witness.Cosigning) int64) func(context.Context) (int64, error) {
+		return func(ctx context.Context) (int64, error) {
 			last, err := c.Cosigned(ctx)
 			if err != nil || last == nil {
 				return 0, nil
 			}
-			return float64(value(last)), nil
+			return value(last), nil
 		}
 	}
-	m.gauge("jurat_log_cosigned_records", "Records under the last checkpoint that witnesses have cosigned; 0 without witnesses.",
+	gauge(m, "jurat_log_cosigned_records", "Records under the last checkpoint that witnesses have cosigned; 0 without witnesses.",
 		kept(func(k *witness.Cosigning) int64 { return k.Size }))
-	m.gauge("jurat_log_cosignatures", "Witnesses that have cosigned that checkpoint.", kept(func(k *witness.Cosigning) int64 { return int64(k.Cosigned()) }))
-	m.gauge("jurat_log_quorum", "Witnesses that must have cosigned a checkpoint for it to count.", kept(func(k *witness.Cosigning) int64 { return int64(k.Quorum) }))
+	gauge(m, "jurat_log_cosignatures", "Witnesses that have cosigned that checkpoint.", kept(func(k *witness.Cosigning) int64 { return int64(k.Cosigned()) }))
+	gauge(m, "jurat_log_quorum", "Witnesses that must have cosigned a checkpoint for it to count.", kept(func(k *witness.Cosigning) int64 { return int64(k.Quorum) }))
 }
 
 // Untold adds the gauge of messages that the webhook has not taken yet. Call it once.
 func (m *metrics) Untold(waiting func() int64) {
-	m.gauge("jurat_webhook_messages_waiting", "Messages that the webhook has not taken yet.", func(context.Context) (float64, error) { return float64(waiting()), nil })
+	gauge(m, "jurat_webhook_messages_waiting", "Messages that the webhook has not taken yet.", func(context.Context) (int64, error) { return waiting(), nil })
 }
 
 func (m *metrics) Sealed(action evidence.ActionType) { m.seals.WithLabelValues(string(action)).Inc() }

@@ -29,7 +29,8 @@ import (
 // describeRoutes describes the routes. cookie is the name of a session's cookie. The only errors are those of encoding the
 // types of the bodies.
 func describeRoutes(routes []Route, cookie string) ([]byte, error) {
-	known := &schemas{enums: Enumerations(), types: map[string]reflect.Type{}, all: map[string]any{"Record": recordSchema, "Bundle": bundleSchema, "Trust": trustSchema}}
+	files := map[string]any{"Record": recordSchema, "Bundle": bundleSchema, "Trust": trustSchema}
+	known := &schemas{enums: Enumerations(), types: map[string]reflect.Type{}, all: files}
 	known.all["Payload"] = known.payload()
 	known.Of(reflect.TypeFor[api.Verdict]()) // the types of package api have their plain names
 	paths := map[string]schemaObject{}

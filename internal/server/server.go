@@ -71,10 +71,10 @@ type Config struct {
 	Live          schedule.Delivery          // how events are sent to watchers
 	Secure        bool                       // browsers reach it by https; false: by http on this machine alone
 	Origins       []string                   // the origins under which a proxy shows it, such as https://jurat.example; nil: only its own
-	Local         bool                       // it listens on this machine alone, so callers use only this machine's names or one of Origins; implied without Secure
+	Local         bool                       // it listens on this machine alone, so callers use its names or one of Origins; implied without Secure
 	PublicEntries bool                       // strangers, too, read what the log hashed; false: only those who may read everything
 	MaxBody       int64                      // bytes of a body; 0: 8 MiB
-	Memory        int64                      // memory limit of the process in bytes: requests share half of it; 0: DefaultMemory, or MemoryFor(MaxBody) if that is more
+	Memory        int64                      // memory limit of the process in bytes: requests share half; 0: DefaultMemory, or MemoryFor(MaxBody) if more
 	Limits        Rate                       // zero: the defaults of Rate
 	Log           *slog.Logger               // required
 	Tracing       *tracing.Tracing           // nil: no tracing

@@ -53,7 +53,7 @@ type Juror struct {
 	Reliability float64 `json:"reliability"` // (correct + 1) / (votes + choices)
 	Low         float64 `json:"low"`         // 95 % interval of the share that is correct (Wilson)
 	High        float64 `json:"high"`
-	Weight      int     `json:"weight"` // log-odds of reliability in units of 1/100,000, -1,000,000 to 1,000,000: a juror worse than chance counts against its position
+	Weight      int     `json:"weight"` // log-odds of reliability in 1/100,000, -1,000,000 to 1,000,000: who is worse than chance counts against its position
 }
 
 // A Pair is the correlation of two jurors' errors.
@@ -494,8 +494,8 @@ func (c *Calibration) without() func(*Ballot) func(string) *big.Rat {
 }
 
 // heaviest is the choice with the largest sum of weights, among the choices that are given and those that were voted for. A choice without a
-// vote has the sum 0, so it wins if jurors that are mostly wrong vote against it. It returns no choice on a tie, without votes, and, if none are given, if no vote
-// has any weight.
+// vote has the sum 0, so it wins if jurors that are mostly wrong vote against it. It returns no choice on a tie, without votes, and, if none
+// are given, if no vote has any weight.
 func heaviest(b *Ballot, weigh func(juror string) *big.Rat, among []Choice) (best Choice) {
 	sums, weighty := map[Choice]*big.Rat{}, false
 	for _, choice := range among {
