@@ -3,6 +3,7 @@ package client
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,12 +67,8 @@ func NewClient(c Config) (*Client, error) {
 	straight := *c.HTTP
 	straight.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.HTTP = &straight
-	if c.Attempts == 0 {
-		c.Attempts = 3
-	}
-	if c.MaxAnswer == 0 {
-		c.MaxAnswer = evidence.MaxRecord
-	}
+	c.Attempts = cmp.Or(c.Attempts, 3)
+	c.MaxAnswer = cmp.Or(c.MaxAnswer, evidence.MaxRecord)
 	return &Client{config: c, base: base}, nil
 }
 

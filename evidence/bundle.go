@@ -50,9 +50,7 @@ type RecordError struct {
 
 func (e *RecordError) Error() string {
 	name := e.RecordID
-	if name == "" {
-		name = "unreadable id"
-	}
+	name = cmp.Or(name, "unreadable id")
 	return fmt.Sprintf("record %d of the bundle (%s): %v", e.Index, name, e.Err)
 }
 

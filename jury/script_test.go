@@ -1,6 +1,7 @@
 package jury
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,9 +121,7 @@ func (s *script) move(b Brief) move {
 }
 
 func (m move) from() Origin {
-	if m.origin.Model == "" {
-		m.origin.Model = "scripted"
-	}
+	m.origin.Model = cmp.Or(m.origin.Model, "scripted")
 	return m.origin
 }
 

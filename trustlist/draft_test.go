@@ -1,6 +1,7 @@
 package trustlist
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -106,9 +107,7 @@ func (d *draft) build(t testing.TB) []byte {
 	}
 	signature := find(root, "Signature")
 	hash := digests[d.digest]
-	if hash == 0 {
-		hash = crypto.SHA1
-	}
+	hash = cmp.Or(hash, crypto.SHA1)
 	text = fill(text, "@LIST@", sum(hash, canonical(root, exclusive, signature)))
 	text = fill(text, "@PROPERTIES@", sum(hash, canonical(find(root, "SignedProperties"), form, nil)))
 	root = must.Get(parseXML([]byte(text)))(t)
@@ -136,9 +135,7 @@ func find(e *element, local string) *element {
 func (d *draft) sign(t testing.TB, message []byte) []byte {
 	t.Helper()
 	by := schemes[d.scheme]
-	if by.hash == 0 {
-		by.hash = crypto.SHA1
-	}
+	by.hash = cmp.Or(by.hash, crypto.SHA1)
 	digest := sum(by.hash, message)
 	switch key := d.key.(type) {
 	case *ecdsa.PrivateKey:

@@ -154,9 +154,7 @@ func (n Need) With(o Need) (Need, error) {
 	if n.Level != "" && o.Level != "" && n.Level != o.Level {
 		return n, fmt.Errorf("two levels, %s and %s: name the one that you need", n.Level, o.Level)
 	}
-	if o.Level != "" {
-		n.Level = o.Level
-	}
+	n.Level = cmp.Or(o.Level, n.Level)
 	if o.Keys.rank() > n.Keys.rank() {
 		n.Keys = o.Keys
 	}

@@ -100,9 +100,7 @@ func (c *check) oneTrial() {
 		if p.Role() != evidence.RoleClerk {
 			continue
 		}
-		if clerk == "" {
-			clerk = p.AgentID
-		}
+		clerk = cmp.Or(clerk, p.AgentID)
 		if clerk != p.AgentID {
 			c.refute(Completeness, "one-clerk", r, "it is by clerk %q, and the acts before it by %q", p.AgentID, clerk)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -402,9 +403,7 @@ func comparisons(r *Report) Part {
 		Table: [][]string{{"difference", "cases", "AUC", "accuracy", "good flagged", "failed flagged", "USD/trial", "shown to be better"}}}
 	for _, c := range r.Comparisons {
 		better := "neither"
-		if c.Better != "" {
-			better = c.Better
-		}
+		better = cmp.Or(c.Better, better)
 		p.Table = append(p.Table, []string{c.A + " minus " + c.B, fmt.Sprint(c.Cases), difference(c.AUC), difference(c.Accuracy), difference(c.FlaggedGood), difference(c.Recall),
 			c.Cost.Text("%+.4f", 1e-6), better})
 	}

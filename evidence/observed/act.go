@@ -101,9 +101,7 @@ type draft struct {
 // Draft makes what a recorder seals of an act. What others said and has no place in a payload is left out and named in missing. It
 // returns an error only if what the recorder itself says is wrong: names, times, a digest. Its errors are those of evidence.NewDraft.
 func Draft(act Act) (*evidence.Draft, error) {
-	if act.Type == "" {
-		act.Type = evidence.ObservedCall
-	}
+	act.Type = cmp.Or(act.Type, evidence.ObservedCall)
 	d := &draft{act: &act}
 	d.observe()
 	d.say()

@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sync"
@@ -29,9 +30,7 @@ func house(t *testing.T) (*jurattest.House, *clock, func() *access.Register) {
 
 func grant(t *testing.T, r *access.Register, o access.Order) string {
 	t.Helper()
-	if o.For == 0 {
-		o.For = time.Hour
-	}
+	o.For = cmp.Or(o.For, time.Hour)
 	o.Reason, o.By = "a test", "tester"
 	token, g, err := r.Grant(t.Context(), o)
 	if err != nil || g.Name != o.Name {

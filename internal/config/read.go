@@ -220,9 +220,7 @@ func (d *document) find(pointer jsontext.Pointer, key bool) (n *yaml.Node, path 
 		}
 		n = next
 	}
-	if path == "" {
-		path = "the file"
-	}
+	path = cmp.Or(path, "the file")
 	if key {
 		return name, path
 	}

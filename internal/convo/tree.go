@@ -2,6 +2,7 @@ package convo
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -446,9 +447,7 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("%s: %s", e.File, e.Reason)
 	}
 	where := e.Pointer
-	if where == "" {
-		where = "the document"
-	}
+	where = cmp.Or(where, "the document")
 	return fmt.Sprintf("%s:%d:%d: at %s (byte %d): %s", e.File, e.Line, e.Column, where, e.Offset, e.Reason)
 }
 

@@ -409,9 +409,7 @@ const (
 
 // Fetch fetches. A list that cannot be had, or does not hold, keeps no other from being fetched, and is an error at the end.
 func (f *Fetcher) Fetch(ctx context.Context) error {
-	if f.ListOfLists == "" {
-		f.ListOfLists = ListOfLists
-	}
+	f.ListOfLists = cmp.Or(f.ListOfLists, ListOfLists)
 	lotl, err := f.listOfLists(ctx)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -67,9 +68,7 @@ func (f *File) prepare() (err error) {
 	}
 	f.Size = info.Size()
 	f.label = strings.TrimSuffix(f.Name, filepath.Ext(f.Name))
-	if f.label == "" {
-		f.label = f.Name
-	}
+	f.label = cmp.Or(f.label, f.Name)
 	if f.SHA256, err = f.digest(); err != nil {
 		return err
 	}

@@ -126,9 +126,7 @@ func Seal(ctx context.Context, f *File, o Options) (Tally, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Workers == 0 {
-		o.Workers = 16
-	}
+	o.Workers = cmp.Or(o.Workers, 16)
 	o.Skip = true                              // Check has named what is wrong
 	group, ending := errgroup.WithContext(ctx) // ends when one cannot be sealed
 	queues, seed, sealed := make([]chan func() error, o.Workers), maphash.MakeSeed(), atomic.Int64{}

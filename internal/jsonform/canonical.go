@@ -6,6 +6,7 @@ package jsonform
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -32,9 +33,7 @@ type Error struct {
 
 func (e *Error) Error() string {
 	where := e.Pointer
-	if where == "" {
-		where = "the document"
-	}
+	where = cmp.Or(where, "the document")
 	return fmt.Sprintf("byte %d, at %s: %s", e.Offset, where, e.Reason)
 }
 

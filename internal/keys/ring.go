@@ -146,9 +146,7 @@ func NewRing(config Config) (*Ring, error) {
 	if config.Files == nil {
 		return nil, errors.New("opening keyring: no file store")
 	}
-	if config.Algorithm == "" {
-		config.Algorithm = evidence.ES256
-	}
+	config.Algorithm = cmp.Or(config.Algorithm, evidence.ES256)
 	if first := firstAlgorithms(); !slices.Contains(first, config.Algorithm) {
 		return nil, fmt.Errorf("opening keyring: algorithm %q cannot be a first key's, want one of %v", config.Algorithm, first)
 	}

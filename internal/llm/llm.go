@@ -30,6 +30,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,9 +115,7 @@ type Config struct {
 // check returns an error for an address and a key that no provider can use, and fills in the base URL. Its errors never hold the key.
 // Package config has checked the settings.
 func (c Config) check(vendorURL string) (Config, error) {
-	if c.BaseURL == "" {
-		c.BaseURL = vendorURL
-	}
+	c.BaseURL = cmp.Or(c.BaseURL, vendorURL)
 	at, err := url.Parse(c.BaseURL)
 	switch {
 	case err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http":

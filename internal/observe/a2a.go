@@ -24,9 +24,7 @@ var a2aVersion = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{1,3}$`)
 // A2AProtocol returns the protocol of a request to an agent, such as A2A10. The version is that of the header A2A-Version; without one it is 0.3. It
 // returns "" for other requests, such as one for the agent's card.
 func A2AProtocol(method, path, version string) string {
-	if version == "" {
-		version = "0.3"
-	}
+	version = cmp.Or(version, "0.3")
 	if !a2aVersion.MatchString(version) {
 		return ""
 	}

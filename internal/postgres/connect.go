@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,9 +96,7 @@ func parse(name string) (*pgxpool.Config, error) {
 		config.MaxConns = 16
 	}
 	conn := config.ConnConfig
-	if conn.ConnectTimeout == 0 {
-		conn.ConnectTimeout = 10 * time.Second
-	}
+	conn.ConnectTimeout = cmp.Or(conn.ConnectTimeout, 10*time.Second)
 	if conn.RuntimeParams["application_name"] == "" {
 		conn.RuntimeParams["application_name"] = "jurat"
 	}

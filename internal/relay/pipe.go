@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -266,9 +267,7 @@ func (s *side) sort(l *line) func() error {
 	var ended []*question
 	for i := range l.messages {
 		m := &l.messages[i]
-		if m.version != "" {
-			p.version = m.version
-		}
+		p.version = cmp.Or(m.version, p.version)
 		switch {
 		case m.asks() && m.method == "ping":
 			s.pings[m.id]++

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/tls"
@@ -192,9 +193,7 @@ func identity(header http.Header, pathToken string) (token, chain string, err er
 			delete(header, name)
 		}
 	}
-	if token == "" {
-		token = pathToken
-	}
+	token = cmp.Or(token, pathToken)
 	return token, chain, nil
 }
 
@@ -436,9 +435,7 @@ func (p *passage) leads(text string) (shown string, past bool) {
 		return shown, true
 	}
 	path := to.EscapedPath()
-	if path == "" {
-		path = "/"
-	}
+	path = cmp.Or(path, "/")
 	_, name, rest := p.r.divided(path)
 	upstream := p.r.Upstreams[p.call.Upstream]
 	if name != p.call.Upstream || upstream.Only != nil && !slices.Contains(upstream.Only, upstream.pathOf(rest)) || checkPath(path) != nil {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,9 +157,7 @@ func (w *watched) WriteHeader(status int) {
 }
 
 func (w *watched) Write(p []byte) (int, error) {
-	if w.Status == 0 {
-		w.Status = http.StatusOK
-	}
+	w.Status = cmp.Or(w.Status, http.StatusOK)
 	return w.ResponseWriter.Write(p)
 }
 

@@ -488,9 +488,7 @@ type rateLimiter struct {
 
 // newRateLimiter returns a Limiter with this rate for every caller.
 func newRateLimiter(l Rate, now func() time.Time) *rateLimiter {
-	if l.PerSecond == 0 {
-		l.PerSecond = defaultPerSecond
-	}
+	l.PerSecond = cmp.Or(l.PerSecond, defaultPerSecond)
 	if l.Burst == 0 {
 		l.Burst = max(defaultBurst, int(min(4*l.PerSecond, math.MaxInt32)))
 	}

@@ -336,9 +336,7 @@ func (s *Server) take(ctx context.Context, c *Caller, id string, asked api.Takin
 		return err
 	}
 	to, named := c.Name(), strings.TrimSpace(asked.Reviewer)
-	if named != "" {
-		to = named
-	}
+	to = cmp.Or(named, to)
 	if err := s.acts.MayTake(ctx, c, to, id); err != nil {
 		return err
 	}

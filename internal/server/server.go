@@ -34,6 +34,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,9 +125,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if c.Installation == nil || c.Log == nil {
 		return nil, errors.New("a server needs an installation and a log")
 	}
-	if c.MaxBody == 0 {
-		c.MaxBody = defaultMaxBody
-	}
+	c.MaxBody = cmp.Or(c.MaxBody, defaultMaxBody)
 	if c.Memory == 0 {
 		c.Memory = max(DefaultMemory, MemoryFor(c.MaxBody))
 	}

@@ -3,6 +3,7 @@ package stats
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -367,9 +368,7 @@ func take(ballots map[string]*Ballot, text []byte) error {
 	if l.Label != "" && b.Label != "" && l.Label != b.Label {
 		return fmt.Errorf("label: item %q has the label %s here and %s before", *l.Item, l.Label, b.Label)
 	}
-	if l.Label != "" {
-		b.Label = l.Label
-	}
+	b.Label = cmp.Or(l.Label, b.Label)
 	b.Votes[*l.Juror], b.Sure[*l.Juror], b.Made[*l.Juror] = "", 1, l.Made
 	if l.Vote != nil {
 		b.Votes[*l.Juror] = *l.Vote

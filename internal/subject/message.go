@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -168,9 +169,7 @@ func (c *Case) reader() *convo.Reader {
 
 func messageOf(from *convo.Message) Message {
 	m := Message{Role: Role(convo.RoleOf(from.Role)), Text: from.Content.Shown(), Name: from.Name, Beside: from.Beside, AnswersTo: Role(from.AnswersTo)}
-	if m.Text == "" {
-		m.Text = from.Refusal
-	}
+	m.Text = cmp.Or(m.Text, from.Refusal)
 	if m.Role == Tool {
 		m.ToolName, m.ToolCallID, m.Failed = from.Name, from.ToolCallID, from.IsError
 		return m
@@ -389,9 +388,7 @@ func (p *pairing) pair(m *Message, made *madeCall) {
 	}
 	made.answered, made.run = true, p.runs
 	m.CallNumber, m.CallPlace, m.AnswersTo = made.number, made.place, made.by
-	if m.ToolName == "" {
-		m.ToolName = call.Name
-	}
+	m.ToolName = cmp.Or(m.ToolName, call.Name)
 }
 
 // known is the call of a result that is paired already, or stands beside its call.

@@ -2,6 +2,7 @@ package telemetry_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -77,17 +78,11 @@ type request struct {
 }
 
 func (q request) do(h http.Handler) *httptest.ResponseRecorder {
-	if q.method == "" {
-		q.method = http.MethodPost
-	}
-	if q.path == "" {
-		q.path = "/v1/traces"
-	}
+	q.method = cmp.Or(q.method, http.MethodPost)
+	q.path = cmp.Or(q.path, "/v1/traces")
 	req := httptest.NewRequest(q.method, q.path, strings.NewReader(q.body))
 	req.Host = "127.0.0.1:4318"
-	if q.host != "" {
-		req.Host = q.host
-	}
+	req.Host = cmp.Or(q.host, req.Host)
 	req.Header.Set("Content-Type", "application/json")
 	for name, value := range q.header {
 		req.Header.Set(name, value)

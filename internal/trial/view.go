@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -310,9 +311,7 @@ func (v *View) say(at *Seat, s *step, juror string, round int, findings []jury.F
 		return said
 	}
 	said.Seat = at.Number
-	if said.Model != "" {
-		at.Reported = said.Model
-	}
+	at.Reported = cmp.Or(said.Model, at.Reported)
 	return said
 }
 

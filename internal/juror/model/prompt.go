@@ -121,9 +121,7 @@ func (s *sitting) ask(shown, said string) error {
 		return err
 	}
 	name := map[jury.Phase]string{jury.Discussion: "discuss.txt", jury.Judging: "judge.txt"}[s.brief.Phase]
-	if name == "" {
-		name = "evaluate.txt"
-	}
+	name = cmp.Or(name, "evaluate.txt")
 	task, err := fill(name, data)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -30,9 +31,7 @@ type member struct {
 // position.
 func (s *sitting) schema() llm.Schema {
 	name := map[jury.Phase]string{jury.Discussion: "statement", jury.Judging: "judgment"}[s.brief.Phase]
-	if name == "" {
-		name = "evaluation"
-	}
+	name = cmp.Or(name, "evaluation")
 	return llm.Schema{Name: name, JSON: objectOf(s.members)}
 }
 

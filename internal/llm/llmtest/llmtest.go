@@ -4,6 +4,7 @@ package llmtest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -250,9 +251,7 @@ func (s *Server) check(r *http.Request, body []byte) (Call, error) {
 
 // send does what a reply demands.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, call Call, reply Reply) {
-	if reply.Model == "" {
-		reply.Model = call.Settings.Model
-	}
+	reply.Model = cmp.Or(reply.Model, call.Settings.Model)
 	if reply.Usage == (llm.Usage{}) {
 		reply.Usage = Used
 	}
