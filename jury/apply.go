@@ -83,7 +83,6 @@ func (t *Tally) submit(digest evidence.Digest) {
 	t.positions[digest] = 1
 }
 
-// hasBody reports whether the act has a body of its type.
 func (a *Act) hasBody() bool {
 	want := newBody(a.Type)
 	body := reflect.ValueOf(a.Body)
@@ -161,7 +160,6 @@ func (t *Tally) expected(a *Act) (*Act, error) {
 	return want, nil
 }
 
-// named describes an act of the clerk in words.
 func named(a *Act) string {
 	switch body := a.Body.(type) {
 	case *Opening:
@@ -232,7 +230,6 @@ func (a *Act) ruleOn(path string) string {
 	return RuleAnswer
 }
 
-// advance updates the trial with an act of the clerk that was checked.
 func (t *Tally) advance(a *Act) {
 	switch body := a.Body.(type) {
 	case *Opening:
@@ -434,11 +431,7 @@ func detail(text string) string {
 
 // applyAnswer adds a seat's answer, or the clerk's act that the seat gave no valid answer.
 func (t *Tally) applyAnswer(a *Act) error {
-	s := t.last()
-	who := a.Actor
-	if absent, ok := a.Body.(*Absent); ok {
-		who = absent.JurorID
-	}
+	s, who := t.last(), a.who()
 	if s == nil {
 		return a.breaks(RuleSequence, "no seat was asked")
 	}
@@ -464,6 +457,14 @@ func (t *Tally) applyAnswer(a *Act) error {
 	return nil
 }
 
+// who is the juror whose answer or absence an act is.
+func (a *Act) who() string {
+	if absent, is := a.Body.(*Absent); is {
+		return absent.JurorID
+	}
+	return a.Actor
+}
+
 // rebuilt computes the act again from the answer that it contains.
 func (t *Tally) rebuilt(s *session, seat int, a *Act) (*Act, error) {
 	if absent, ok := a.Body.(*Absent); ok {
@@ -485,7 +486,6 @@ func (t *Tally) rebuilt(s *session, seat int, a *Act) (*Act, error) {
 	return t.seatAct(s, seat, a.Origin, body), nil
 }
 
-// said extracts the answer from the body of an act.
 func said(body any, seat int) answer {
 	a := answer{seat: seat}
 	switch body := body.(type) {
@@ -517,7 +517,6 @@ func (t *Tally) rebuiltAbsence(s *session, seat int, a *Act, absent *Absent) (*A
 	return t.clerkAct(evidence.Absence, s.digest, nil, want), nil
 }
 
-// hear updates the trial with an answer that was checked.
 func (t *Tally) hear(s *session, seat int, a *Act) {
 	switch place := s.places[seat]; body := a.Body.(type) {
 	case *Evaluation:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"jurat/evidence"
 )
@@ -68,21 +69,16 @@ func (d *Deliberation) check() error {
 	if err := d.Settings.Validate(); err != nil {
 		return err
 	}
-	if len(d.Jurors) != len(d.Settings.Seats) {
+	switch empty := slices.Index(d.Jurors, nil); {
+	case len(d.Jurors) != len(d.Settings.Seats):
 		return wrong("jurors", "%d, for %d seats", len(d.Jurors), len(d.Settings.Seats))
-	}
-	for i, juror := range d.Jurors {
-		if juror == nil {
-			return wrong(fmt.Sprintf("jurors[%d]", i), "missing")
-		}
-	}
-	if (d.Judge != nil) != (d.Settings.Judge != nil) {
+	case empty >= 0:
+		return wrong(fmt.Sprintf("jurors[%d]", empty), "missing")
+	case (d.Judge != nil) != (d.Settings.Judge != nil):
 		return wrong("judge", "must be there exactly when the method is %s", FinalJudge)
-	}
-	if d.Recorder == nil {
+	case d.Recorder == nil:
 		return wrong("recorder", "missing")
-	}
-	if d.Submission.IsZero() {
+	case d.Submission.IsZero():
 		return wrong("submission", "missing")
 	}
 	if form, err := evidence.Canonical(d.Material); err != nil || !bytes.Equal(form, d.Material) {
@@ -137,23 +133,18 @@ func (d *Deliberation) ask(ctx context.Context, t *Tally) error {
 		case a := <-answers:
 			if err := d.record(ctx, t, t.answerAct(s, a)); err != nil {
 				interrupt()
-				await(ctx, answers, left)
+				for ; left > 0; left-- { // until the others have stopped, or ctx ends
+					select {
+					case <-ctx.Done():
+						return err
+					case <-answers:
+					}
+				}
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// await waits until that many jurors have stopped, or until ctx ends.
-func await(ctx context.Context, answers <-chan answer, left int) {
-	for ; left > 0; left-- {
-		select {
-		case <-ctx.Done():
-			return
-		case <-answers:
-		}
-	}
 }
 
 // call asks one seat. It sends an answer even if the juror's code panics or exits.

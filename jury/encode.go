@@ -141,7 +141,6 @@ func shown(v jsontext.Value) string {
 	return abbreviate(string(v))
 }
 
-// abbreviate shortens a long value for an error.
 func abbreviate(s string) string {
 	const most = 100
 	if len(s) <= most {
@@ -169,7 +168,6 @@ func clone[T any](v T) T {
 	return v
 }
 
-// deepen replaces all that a value points to by copies.
 func deepen(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:

@@ -102,7 +102,6 @@ func ByReliability(evaluations []*Evaluation, weights []int, rubric Rubric) Outc
 // inOrder lists the positions in the order in which texts name them.
 func inOrder() []Position { return []Position{SafePass, NeedsReview, UnsafeFail} }
 
-// holdersOf lists the evaluations that hold one of these positions.
 func holdersOf(evaluations []*Evaluation, positions []Position) []*Evaluation {
 	return slices.DeleteFunc(slices.Clone(evaluations), func(e *Evaluation) bool {
 		return e == nil || !slices.Contains(positions, e.Position)
@@ -217,7 +216,6 @@ func mean(values []int, weights []*big.Rat) int {
 	return int(new(big.Int).Div(half.Num(), half.Denom()).Int64())
 }
 
-// positionsOf returns the position of each seat; "" if it has none.
 func positionsOf(evaluations []*Evaluation) []Position {
 	positions := make([]Position, len(evaluations))
 	for i, e := range evaluations {

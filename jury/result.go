@@ -186,7 +186,6 @@ func (t *Tally) effectiveVotes() *EffectiveVotes {
 	return &EffectiveVotes{Votes: float64(len(models))}
 }
 
-// initial lists the evaluations of phase 1 by seat.
 func (t *Tally) initial() []Evaluation { return append([]Evaluation{}, t.evaluations(Initial)...) }
 
 // evaluations lists the evaluations of phase 1, or of the repetition, by seat. It is nil if there are none.
@@ -199,7 +198,6 @@ func (t *Tally) evaluations(phase Phase) (list []Evaluation) {
 	return list
 }
 
-// round is a round of discussion as far as it went.
 func (t *Tally) round(s *session) Round {
 	r := Round{RoundNumber: s.RoundNumber, Statements: []Statement{}, SpeakerOrder: []string{}}
 	for i, a := range s.answers {
@@ -309,25 +307,17 @@ func BriefOf(material []byte, acts []Act, answer evidence.Digest) (Brief, error)
 	t := NewTally(evidence.DigestOf(material))
 	for _, a := range acts {
 		if a.Digest == answer {
-			return t.briefFor(&a, material)
+			s, who := t.last(), a.who()
+			if s == nil || s.seatOf(who) < 0 {
+				return Brief{}, a.breaks(RuleSequence, "%q was not asked", abbreviate(who))
+			}
+			return t.brief(s, s.seatOf(who), material)
 		}
 		if err := t.Apply(a); err != nil {
 			return Brief{}, err
 		}
 	}
 	return Brief{}, fmt.Errorf("the trial has no act %s", answer)
-}
-
-func (t *Tally) briefFor(a *Act, material []byte) (Brief, error) {
-	who := a.Actor
-	if absent, ok := a.Body.(*Absent); ok {
-		who = absent.JurorID
-	}
-	s := t.last()
-	if s == nil || s.seatOf(who) < 0 {
-		return Brief{}, a.breaks(RuleSequence, "%q was not asked", abbreviate(who))
-	}
-	return t.brief(s, s.seatOf(who), material)
 }
 
 // ReadAct reads the act from a record of a trial. It does not check the act's place: Replay and package verify do.

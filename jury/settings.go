@@ -113,23 +113,17 @@ func (s *Settings) checkRubric() error {
 }
 
 func (s *Settings) checkNumbers() error {
-	if s.MaxRounds < 0 || s.MaxRounds > maxRounds {
+	switch how := s.Shortening; {
+	case s.MaxRounds < 0 || s.MaxRounds > maxRounds:
 		return wrong("maxRounds", "%d: want 0 to %d", s.MaxRounds, maxRounds)
-	}
-	// Negative zero has no canonical form, so it could not be sealed.
-	if math.IsNaN(s.Threshold) || math.IsInf(s.Threshold, 0) || math.Signbit(s.Threshold) {
+	case math.IsNaN(s.Threshold) || math.IsInf(s.Threshold, 0) || math.Signbit(s.Threshold): // negative zero has no canonical form
 		return wrong("threshold", "%v: want a finite number from 0", s.Threshold)
-	}
-	if s.CostCeiling < 0 || s.CostCeiling > maxCeiling {
+	case s.CostCeiling < 0 || s.CostCeiling > maxCeiling:
 		return wrong("costCeiling", "%d: want 0 to %d", s.CostCeiling, int64(maxCeiling))
-	}
-	if s.Shortening != nil {
-		if err := checkName("shortening.rule", s.Shortening.Rule); err != nil {
-			return err
-		}
-		if s.Shortening.Limit < 1 || s.Shortening.Limit > maxMessage {
-			return wrong("shortening.limit", "%d: want 1 to %d bytes", s.Shortening.Limit, maxMessage)
-		}
+	case how != nil && (how.Limit < 1 || how.Limit > maxMessage):
+		return cmp.Or(checkName("shortening.rule", how.Rule), wrong("shortening.limit", "%d: want 1 to %d bytes", how.Limit, maxMessage))
+	case how != nil:
+		return checkName("shortening.rule", how.Rule)
 	}
 	return nil
 }
@@ -137,16 +131,15 @@ func (s *Settings) checkNumbers() error {
 // checkWeights requires a weight for each juror and for no other if the method uses weights. Otherwise it requires
 // that there are none.
 func (s *Settings) checkWeights() error {
-	if (s.Method == Calibrated) != (len(s.Weights) > 0) {
+	v, given := s.EffectiveVotes, math.Float64bits(s.EffectiveVotes) != 0 // negative zero is given
+	switch weighs := s.Method == Calibrated; {
+	case weighs != (len(s.Weights) > 0):
 		return wrong("weights", "must be there exactly when the method is %s", Calibrated)
-	}
-	if s.Method != Calibrated {
-		if math.Float64bits(s.EffectiveVotes) != 0 { // negative zero is not left out
-			return wrong("effectiveVotes", "must be left out unless the method is %s", Calibrated)
-		}
+	case !weighs && given:
+		return wrong("effectiveVotes", "must be left out unless the method is %s", Calibrated)
+	case !weighs:
 		return nil
-	}
-	if v := s.EffectiveVotes; math.Float64bits(v) != 0 && !(v >= 1 && v <= float64(len(s.Seats))) {
+	case given && !(v >= 1 && v <= float64(len(s.Seats))):
 		return wrong("effectiveVotes", "%v: want 1 to %d, or none", v, len(s.Seats))
 	}
 	for _, seat := range s.Seats {
@@ -164,7 +157,6 @@ func (s *Settings) checkWeights() error {
 	return nil
 }
 
-// weights are the weights of the votes, by seat.
 func (s *Settings) weights() []int {
 	weights := make([]int, len(s.Seats))
 	for i, seat := range s.Seats {
@@ -244,7 +236,6 @@ func (s *Settings) Against(opened *Settings) (string, error) {
 	return fmt.Sprintf("%s was %s, and is now %s", c.path, shown(c.left), shown(c.right)), nil
 }
 
-// offline reports whether the panel has no model.
 func (s *Settings) offline() bool {
 	return len(s.Seats) > 0 && !slices.ContainsFunc(s.Seats, func(seat Seat) bool { return seat.Provider != Offline })
 }
@@ -306,10 +297,9 @@ const maxLevels = 20 // of an axis
 
 // checkLevels returns what is wrong with the levels of an axis, or nil.
 func (a *Axis) checkLevels(field string) error {
-	if len(a.Levels) == 0 {
+	if n := len(a.Levels); n == 0 {
 		return nil
-	}
-	if n := len(a.Levels); n < 2 || n > maxLevels {
+	} else if n < 2 || n > maxLevels {
 		return wrong(field+".levels", "%d: want 2 to %d, or none", n, maxLevels)
 	}
 	last := -1
@@ -329,7 +319,6 @@ func (a *Axis) checkLevels(field string) error {
 	return nil
 }
 
-// leveled reports whether any axis has levels.
 func (r Rubric) leveled() bool {
 	return slices.ContainsFunc(r, func(a Axis) bool { return len(a.Levels) > 0 })
 }

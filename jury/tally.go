@@ -126,7 +126,6 @@ func (t *Tally) failed(place int) bool {
 	return false
 }
 
-// check returns the result of the session's consensus check, or nil.
 func (s *session) check() *ConsensusResult {
 	if s.outcome == nil || s.Phase == Judging {
 		return nil
@@ -240,7 +239,6 @@ func (t *Tally) judge(s *session) *Judgment {
 	return j
 }
 
-// apply applies a method that needs no judge.
 func (t *Tally) apply(method Method, evaluations []*Evaluation) Outcome {
 	rubric := t.settings.Rubric
 	switch method {
@@ -272,7 +270,6 @@ func (j *Judgment) take(out Outcome) {
 	j.Position, j.Score, j.AxisScores, j.Rationale = out.Position, out.Score, out.AxisScores, out.Rationale
 }
 
-// opinion returns the judge's opinion, or nil.
 func (s *session) opinion() *Opinion {
 	if len(s.answers) == 0 || s.answers[0] == nil {
 		return nil
@@ -345,7 +342,6 @@ func Missing(body any) (who string, why AbsenceReason, missing bool) {
 	return "", "", false
 }
 
-// now are the votes as they stand.
 func (t *Tally) now() standings { return standings{t.standing, t.abstains} }
 
 // beforeTalk are the votes before the discussion, after any repetition, and whether there was one.

@@ -545,11 +545,19 @@ func (o *Opening) Announced(jurorID string) (evidence.Digest, bool) {
 	return o.Requests[i].RequestDigest, true
 }
 
+// Everyone lists the seats of the panel, and then the judge's, if there is one.
+func (s *Settings) Everyone() []Seat {
+	if s.Judge == nil {
+		return s.Seats
+	}
+	return append(slices.Clone(s.Seats), *s.Judge)
+}
+
 // asked lists who may be asked in a phase, in seat order.
 func (s *Settings) asked(phase Phase) []Seat {
 	switch {
 	case phase == Initial && s.JudgeReads:
-		return append(slices.Clone(s.Seats), *s.Judge)
+		return s.Everyone()
 	case phase != Judging:
 		return s.Seats
 	case s.Judge == nil:
@@ -558,7 +566,6 @@ func (s *Settings) asked(phase Phase) []Seat {
 	return []Seat{*s.Judge}
 }
 
-// placesOf returns the place of each seat on the panel.
 func (s *Settings) placesOf(seats []Seat) []int {
 	places := make([]int, len(seats))
 	for i, seat := range seats { // judgePlace is -1, which says that the panel has no such seat

@@ -321,7 +321,6 @@ func within(field string, err error) error {
 	return wrong(field, "%v", err)
 }
 
-// ruleOf returns the rule that an invalid answer breaks.
 func ruleOf(err error) string {
 	if field, is := errors.AsType[*FieldError](err); is && field.rule != "" {
 		return field.rule
@@ -329,7 +328,6 @@ func ruleOf(err error) string {
 	return RuleAnswer
 }
 
-// invalid marks an error as one about an answer.
 func invalid(err error) error {
 	if err == nil {
 		return nil

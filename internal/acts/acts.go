@@ -201,7 +201,6 @@ func (a *Acts) Accept(ctx context.Context, by Party, signed *evidence.Record) (*
 	return done, err
 }
 
-// acceptedBefore returns the record that is in the log already, if it is this one.
 func (a *Acts) acceptedBefore(ctx context.Context, signed *evidence.Record, done *Done, cause error) (*Done, error) {
 	record, err := a.config.Ledger.RecordByDigest(ctx, signed.Digest)
 	if errors.Is(err, ledger.ErrNotFound) {

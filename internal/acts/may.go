@@ -46,7 +46,6 @@ func Acceptable(p *evidence.Payload) error {
 	return nil
 }
 
-// mayAct returns an error if the party may not seal the draft.
 func (a *Acts) mayAct(ctx context.Context, by Party, draft *evidence.Draft) error {
 	if err := maySay(by, draft); err != nil {
 		return err
@@ -178,14 +177,6 @@ func NotPublic() error {
 	return fmt.Errorf("%w: it is not public, or it does not exist", api.ErrSignIn)
 }
 
-// refused returns the error for a party that may not read. A stranger is asked to sign in.
-func refused(by Party, what string) error {
-	if by.Name() == "" {
-		return NotPublic()
-	}
-	return fmt.Errorf("%w: %q %s", api.ErrForbidden, by.Name(), what)
-}
-
 // Own reports whether a party reads a record by a right of its own, and not only because the record is public. Reviewers, auditors and the
 // operator read everything. An agent reads its own records and the decisions on them. A submitter reads the trials of their submissions.
 // Only these see the texts that are sealed apart. Its errors are those of the ledger.
@@ -202,47 +193,40 @@ func (a *Acts) Own(ctx context.Context, by Party, b *brief.Brief) (bool, error) 
 // MayRead returns an error unless a party may read a record, by a right of its own or because the record is public: api.ErrSignIn for strangers,
 // api.ErrForbidden for others. What is sealed apart is for the former alone: Own says who that is.
 func (a *Acts) MayRead(ctx context.Context, by Party, b *brief.Brief) error {
-	if own, err := a.Own(ctx, by, b); own || err != nil {
+	what := access.What{Chain: b.ChainID}
+	if b.ChainID == "" {
+		what = access.What{Record: b.RecordID}
+	}
+	return a.mayRead(ctx, by, what, "may not read this record", func() (bool, error) { return a.Own(ctx, by, b) })
+}
+
+// mayRead returns an error unless a party reads everything, the operator has made it public, or it is the party's own.
+func (a *Acts) mayRead(ctx context.Context, by Party, what access.What, refusal string, own func() (bool, error)) error {
+	if ReadsEverything(by) {
+		return nil
+	}
+	if public, err := a.config.Opened.Public(ctx, what); public || err != nil {
 		return err
 	}
-	if public, err := a.public(ctx, b); public || err != nil {
+	if is, err := own(); is || err != nil {
 		return err
 	}
-	return refused(by, "may not read this record")
+	if by.Name() == "" {
+		return NotPublic() // a stranger is asked to sign in
+	}
+	return fmt.Errorf("%w: %q %s", api.ErrForbidden, by.Name(), refusal)
 }
 
 // MayReadTrial returns an error unless a party may read an existing trial. It reads no record, since thousands of readers may come at once.
 func (a *Acts) MayReadTrial(ctx context.Context, by Party, id string) error {
-	if ReadsEverything(by) {
-		return nil
-	}
-	if public, err := a.config.Opened.Public(ctx, access.What{Chain: id}); public || err != nil {
-		return err
-	}
-	if own, err := a.Submitted(ctx, by, id); own || err != nil {
-		return err
-	}
-	return refused(by, "has not submitted this trial")
+	return a.mayRead(ctx, by, access.What{Chain: id}, "has not submitted this trial", func() (bool, error) { return a.Submitted(ctx, by, id) })
 }
 
 // MayReadAgent returns an error unless a party may read the reputation of an agent: those who read everything may, and
 // everyone if the operator has made it public. An agent's own token does not suffice: who judged is not the agent's to read.
 func (a *Acts) MayReadAgent(ctx context.Context, by Party, name string) error {
-	if ReadsEverything(by) {
-		return nil
-	}
-	if public, err := a.config.Opened.Public(ctx, access.What{Agent: name}); public || err != nil {
-		return err
-	}
-	return refused(by, "may not read what the log shows of this agent")
-}
-
-// public reports whether everyone may read a record: its chain is public, or, if it is in no chain, the record itself is.
-func (a *Acts) public(ctx context.Context, b *brief.Brief) (bool, error) {
-	if b.ChainID == "" {
-		return a.config.Opened.Public(ctx, access.What{Record: b.RecordID})
-	}
-	return a.config.Opened.Public(ctx, access.What{Chain: b.ChainID})
+	none := func() (bool, error) { return false, nil }
+	return a.mayRead(ctx, by, access.What{Agent: name}, "may not read what the log shows of this agent", none)
 }
 
 func (a *Acts) reviewed(ctx context.Context, by Party, b *brief.Brief) (bool, error) {

@@ -89,7 +89,6 @@ type reading struct {
 	piles int
 }
 
-// about reads the judgments about the agent.
 func (r *reading) about(agent string) error {
 	for c, err := range r.log.About(r.ctx, evidence.RoleAgent, agent) {
 		if err != nil {
@@ -161,7 +160,6 @@ func (r *reading) judgment(record *evidence.Record) error {
 	return r.take(ConductFile{chain, bundle})
 }
 
-// records reads the agent's own records.
 func (r *reading) records(agent string) error {
 	r.piles = 0
 	for c, err := range r.log.OfActor(r.ctx, evidence.RoleAgent, agent) {

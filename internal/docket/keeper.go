@@ -94,7 +94,6 @@ func (k *Keeper) follow(ctx context.Context) error {
 // program.
 const tellEvery = 5 * time.Second
 
-// teller returns a function that logs progress.
 func (k *Keeper) teller() func(done, total int64) {
 	last := time.Now()
 	return func(done, total int64) {

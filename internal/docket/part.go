@@ -95,7 +95,6 @@ func ReadPart(chain string, records iter.Seq2[*evidence.Record, error], o PartOr
 	return p, nil
 }
 
-// take adds what is new in an act.
 func (a *RecordedAct) take(said subject.Act) {
 	a.Messages = append(a.Messages, said.Messages...)
 	for _, m := range said.Messages {
@@ -206,7 +205,6 @@ type Tokens struct {
 	Output int64 `json:"output"`          // reasoning included
 }
 
-// actOf is a record without its messages.
 func actOf(r *evidence.Record, prices llm.Prices) RecordedAct {
 	p := &r.Payload
 	a := RecordedAct{Record: p.RecordID, Digest: r.Digest, Action: p.ActionType, Time: p.Timestamp, Recorder: p.Actor(), RequestID: p.RequestID,
@@ -278,7 +276,6 @@ func (p *ChainPart) Sum() ChainSummary {
 	return s
 }
 
-// add counts one act.
 func (s *ChainSummary) add(a *RecordedAct) {
 	s.Records++
 	s.First, s.Last = cmp.Or(s.First, a.Time), a.Time
@@ -316,7 +313,6 @@ func (s *ChainSummary) note(a *RecordedAct) {
 	s.Seen = append(s.Seen, verify.Seen{Recorder: a.Recorder, Vantage: a.Observed.Vantage, Fidelity: a.Observed.Fidelity, Records: 1})
 }
 
-// count adds tokens and costs.
 func (s *ChainSummary) count(a *RecordedAct) {
 	if t := a.Tokens; t != nil {
 		now := cmp.Or(s.Tokens, new(Tokens))
@@ -404,7 +400,6 @@ func Recorders(ctx context.Context, l *ledger.Ledger, progress func(done, total 
 	return list, nil
 }
 
-// take takes in an event.
 func take(known map[string]*Recorder, record *evidence.Record) error {
 	p := &record.Payload
 	e, err := observed.ParseEvent(p.Response)
@@ -418,7 +413,6 @@ func take(known map[string]*Recorder, record *evidence.Record) error {
 	return nil
 }
 
-// take takes in the recorder's next event.
 func (r *Recorder) take(e *observed.Event, at string) {
 	switch e.Event {
 	case observed.Start:

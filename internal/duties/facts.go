@@ -399,7 +399,6 @@ func (v *Verifier) Verify(ctx context.Context, f *Facts) (Found, error) {
 	}, nil
 }
 
-// parts groups the records by chains, in log order.
 func (f *Facts) parts() (list [][]ref) {
 	chains := map[string][]ref{}
 	for _, r := range f.records {
@@ -490,7 +489,6 @@ func copied(r *evidence.Record, pointer string, value jsontext.Value, from map[e
 	}
 }
 
-// read returns records by their place in the log, with what was sealed apart.
 func (v *Verifier) read(ctx context.Context, at []int64) (map[int64]*evidence.Record, error) {
 	found := map[int64]*evidence.Record{}
 	for page := range slices.Chunk(at, 100) {

@@ -137,7 +137,6 @@ func (f *Facts) line(l *line, found Found) Line {
 
 func placeOf(r ref) *Place { return &Place{Record: r.id, Time: r.time} }
 
-// kept says what the settings are.
 func (f *Facts) kept(expired int64) []string {
 	list := []string{fmt.Sprintf("This program deletes no record that is not proved to be %d days old; it deletes only by command ('jurat log expire')", operator.MinRetention)}
 	if expired > 0 {
@@ -146,7 +145,6 @@ func (f *Facts) kept(expired int64) []string {
 	return list
 }
 
-// spans reports whether the acts are that many days apart.
 func (f *Facts) spans(days int) bool {
 	acts := f.shows[Acts]
 	if len(acts) == 0 {
@@ -157,7 +155,6 @@ func (f *Facts) spans(days int) bool {
 	return last.Sub(first) >= time.Duration(days)*24*time.Hour
 }
 
-// warnings are about the whole report.
 func (f *Facts) warnings() []string {
 	list := []string{}
 	if len(f.shows[Acts]) == 0 {

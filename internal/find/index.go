@@ -177,11 +177,7 @@ func (d *doc) seat(p *evidence.Payload) {
 	if err != nil || !ok { // package trial reports an unreadable opening
 		return
 	}
-	seats := opening.Settings.Seats
-	if opening.Settings.Judge != nil {
-		seats = append(seats[:len(seats):len(seats)], *opening.Settings.Judge)
-	}
-	for _, s := range seats {
+	for _, s := range opening.Settings.Everyone() {
 		add(&d.Jurors, s.JurorID, s.RoleName)
 		add(&d.Models, s.Model)
 	}

@@ -125,12 +125,8 @@ func (w *writer) seats(acts []*evidence.Record) string {
 	if settings == nil {
 		return ""
 	}
-	seats := slices.Clone(settings.Seats)
-	if settings.Judge != nil {
-		seats = append(seats, *settings.Judge)
-	}
 	var items []string
-	for _, s := range seats {
+	for _, s := range settings.Everyone() {
 		items = append(items, w.seat(s, answered[s.JurorID]))
 	}
 	return w.Say("statement.sat", "items", strings.Join(items, "; "))

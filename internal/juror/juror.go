@@ -182,12 +182,8 @@ func vendorsOf(c *subject.Case) (list []Vendor) {
 // SameVendor lists the jurors, and the judge, whose model is of a vendor of the accused's model. Models tend to favour
 // what is written like their own words. It returns nil if neither records nor the card name a model or vendor.
 func SameVendor(s *jury.Settings, c *subject.Case) (ids []string) {
-	seats := slices.Clone(s.Seats)
-	if s.Judge != nil {
-		seats = append(seats, *s.Judge)
-	}
 	accused := vendorsOf(c)
-	for _, seat := range seats {
+	for _, seat := range s.Everyone() {
 		if seat.Provider == jury.Offline {
 			continue
 		}

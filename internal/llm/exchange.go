@@ -241,7 +241,6 @@ func (x *exchange) conclude(answer Answer, withheld string) (Answer, error) {
 	return answer, nil
 }
 
-// cutOff is failWith for an incomplete answer.
 func (x *exchange) cutOff(answer Answer) *Error {
 	return x.failWith(answer, TooLong, "the answer was cut off: "+answer.FinishReason)
 }
@@ -251,7 +250,6 @@ func Blank(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) })
 }
 
-// excerpt returns the beginning of a body of unknown form.
 func excerpt(body []byte) string { return string(body[:min(len(body), 300)]) }
 
 // Kind says why there is no answer. The set is closed.

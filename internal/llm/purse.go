@@ -202,17 +202,6 @@ type patient struct {
 	Patience
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // Ask implements Model.
 func (p *patient) Ask(ctx context.Context, q Question) (Answer, error) {
 	pause := firstPause
@@ -231,14 +220,15 @@ func (p *patient) Ask(ctx context.Context, q Question) (Answer, error) {
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
 			return answer, err // the provider's own error tells more than a timeout while waiting
 		}
-		if sleep(ctx, wait) != nil {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
 			return answer, err
 		}
 		pause = min(2*pause, longestPause)
 	}
 }
 
-// passing recognizes temporary errors.
 func passing(err error) (wait time.Duration, again bool) {
 	e, is := errors.AsType[*Error](err)
 	if !is {

@@ -147,7 +147,6 @@ func (p *Panel) deadlines() Deadlines {
 	return d
 }
 
-// look describes one seat, and its first question.
 func (p *Panel) look(s *seated, seat jury.Seat, phase jury.Phase, on *subject.Case, whole bool) (SeatOutlook, error) {
 	o := SeatOutlook{ID: s.ID, Role: s.Role, Provider: s.Provider, Model: s.Model, Parameters: seat.Parameters, Key: s.KeyFrom,
 		InPlaceOf: s.InPlaceOf, Timeout: time.Duration(s.Timeout).String(), Attempts: s.Attempts, PerMinute: s.PerMinute}
@@ -231,7 +230,6 @@ func (p *Panel) choices(on *subject.Case) ([]Choice, error) {
 	return list, nil
 }
 
-// settingsFor returns the settings of this panel with a care.
 func (p *Panel) settingsFor(care config.Care) jury.Settings {
 	s := p.settings
 	thorough := care == config.Thorough
@@ -283,7 +281,6 @@ func (e *estimate) add() {
 	}
 }
 
-// jurors adds the calls to all jurors, at the same time.
 func (e *estimate) jurors(phase jury.Phase) {
 	var written int64
 	for i, s := range e.seats {
@@ -322,7 +319,6 @@ func (e *estimate) ask(s *seated, seat jury.Seat, phase jury.Phase) int64 {
 	return used.Output
 }
 
-// tables reports whether the answer of a phase has tables.
 func tables(s *jury.Settings, phase jury.Phase) bool {
 	return s.Tables && phase != jury.Discussion && (phase != jury.Judging || !s.JudgeReads)
 }

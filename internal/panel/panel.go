@@ -114,7 +114,6 @@ func (p *Panel) AsOf(s jury.Settings, now time.Time) jury.Settings {
 // accounts holds the rate limiter of each provider account. Seats with the same account share it.
 type accounts map[string]*rate.Limiter
 
-// take connects a chair to its model.
 func (a accounts) take(c *config.Chair, client *http.Client) (*seated, error) {
 	if c.Provider == config.Rules || c.Missing != nil {
 		return &seated{Chair: c}, nil

@@ -17,7 +17,7 @@ func (d *Scheduler) Stops(id string) bool {
 	d.queue.mu.Lock()
 	defer d.queue.mu.Unlock()
 	s := d.queue.here[id]
-	return s != nil && s.adjourned
+	return s != nil && s.Err() != nil
 }
 
 // HoldReading delays reading the log for watchers of a trial until begin is called. read returns how many records were

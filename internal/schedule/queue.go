@@ -41,8 +41,9 @@ type queue struct {
 	// work conducts a trial until adjourn is closed. nil: the trial is over. later and final say what they mean; any other error is an attempt.
 	work func(ctx context.Context, trial string, adjourn <-chan struct{}) error
 
-	wake     chan struct{} // receives when there may be work, or room for it
-	stopping chan struct{} // closed when no trial is to be taken any more
+	wake     chan struct{}   // receives when there may be work, or room for it
+	stopping context.Context // over when no trial is to be taken any more
+	quit     context.CancelFunc
 	looking  sync.WaitGroup
 	working  sync.WaitGroup
 
@@ -50,14 +51,15 @@ type queue struct {
 	here map[string]*sitting // the trials that this process conducts
 }
 
-// A sitting is a trial that this process conducts.
+// A sitting is a trial that this process conducts: it is over when no further juror is to be asked.
 type sitting struct {
-	adjourned bool
-	adjourn   chan struct{} // closed when no further juror is to be asked
+	context.Context
+	adjourn context.CancelFunc
 }
 
 func newQueue(cfg Config, work func(context.Context, string, <-chan struct{}) error) *queue {
-	return &queue{Table: cfg.Table, cfg: cfg, work: work, wake: make(chan struct{}, 1), stopping: make(chan struct{}), here: map[string]*sitting{}}
+	stopping, quit := context.WithCancel(context.Background()) // stop ends it
+	return &queue{Table: cfg.Table, cfg: cfg, work: work, wake: make(chan struct{}, 1), stopping: stopping, quit: quit, here: map[string]*sitting{}}
 }
 
 // start takes over the trials of processes that have died, without waiting for the whole lease, and works until stop is called. The work is done in
@@ -72,7 +74,7 @@ func (q *queue) start(ctx, working context.Context) error {
 
 // stop takes no further trial, adjourns those that are held here, and waits until the work on them has ended.
 func (q *queue) stop() {
-	close(q.stopping)
+	q.quit()
 	q.adjourn(func(string) bool { return true })
 	q.looking.Wait()
 	q.working.Wait()
@@ -83,9 +85,8 @@ func (q *queue) adjourn(is func(trial string) bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for trial, s := range q.here {
-		if !s.adjourned && is(trial) {
-			s.adjourned = true
-			close(s.adjourn)
+		if is(trial) {
+			s.adjourn()
 		}
 	}
 }
@@ -102,7 +103,7 @@ func (q *queue) look(working context.Context) {
 		}
 		failing = err != nil
 		select {
-		case <-q.stopping:
+		case <-q.stopping.Done():
 			return
 		case <-tick.C:
 		case <-q.wake:
@@ -130,14 +131,7 @@ func (q *queue) fill(working context.Context) error {
 	return nil
 }
 
-func (q *queue) isStopping() bool {
-	select {
-	case <-q.stopping:
-		return true
-	default:
-		return false
-	}
-}
+func (q *queue) isStopping() bool { return q.stopping.Err() != nil }
 
 func (q *queue) underWay() int {
 	q.mu.Lock()
@@ -152,13 +146,15 @@ func (q *queue) enter(trial string) *sitting {
 	if q.here[trial] != nil {
 		return nil
 	}
-	q.here[trial] = &sitting{adjourn: make(chan struct{})}
+	ctx, adjourn := context.WithCancel(context.Background()) // adjourn and leave end it
+	q.here[trial] = &sitting{ctx, adjourn}
 	return q.here[trial]
 }
 
 func (q *queue) leave(trial string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.here[trial].adjourn()
 	delete(q.here, trial)
 	q.wakeUp()
 }
@@ -191,7 +187,7 @@ func (q *queue) hold(working context.Context, h *hold, s *sitting) {
 		}
 		return err != nil || counts
 	})
-	q.store(beating, h, q.work(ctx, h.trial, s.adjourn))
+	q.store(beating, h, q.work(ctx, h.trial, s.Done()))
 }
 
 // store stores how the work ended, as soon as the database answers. A program that stops does not wait for that: the next process takes the trial over.
@@ -261,7 +257,6 @@ const (
 	free   = "old.holder = ''"
 )
 
-// put puts trials at the end of the queue.
 func (q *queue) put(ctx context.Context, again string, trials ...string) error {
 	defer q.wakeUp()
 	return q.add(ctx, again, trials...)
@@ -370,7 +365,6 @@ func sleep(ctx context.Context, long time.Duration) bool {
 // unusable are errors that say nothing of the trial: the log or the locks cannot be used now.
 var unusable = []error{ledger.ErrAway, ledger.ErrMoved, ledger.ErrBusy, ledger.ErrDiskFull, ledger.ErrReadOnly, ledger.ErrUnknown, lock.ErrLost, syscall.ENOSPC}
 
-// isOne reports whether an error is one of these.
 func isOne(of []error, err error) bool {
 	return slices.ContainsFunc(of, func(one error) bool { return errors.Is(err, one) })
 }
@@ -395,7 +389,6 @@ func (d *Scheduler) work(ctx context.Context, id string, adjourn <-chan struct{}
 	return err
 }
 
-// conduct holds one trial, or the rest of it.
 func (d *Scheduler) conduct(ctx context.Context, adjourn <-chan struct{}, id string) error {
 	began := d.cfg.Now()
 	err := d.hold(ctx, adjourn, id)

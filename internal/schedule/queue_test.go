@@ -381,7 +381,7 @@ func TestStopWaits(t *testing.T) {
 	<-begun
 	stopped := make(chan struct{})
 	go func() { q.stop(); close(stopped) }()
-	<-q.stopping
+	<-q.stopping.Done()
 	put(t, q, none, "trial-2")
 	select {
 	case <-stopped:

@@ -187,7 +187,6 @@ func open(ctx context.Context, cfg Config) (*Scheduler, error) {
 	return d, d.queue.put(ctx, failed, d.toHold()...)
 }
 
-// toHold lists the trials that are to be held, in the order of submission.
 func (d *Scheduler) toHold() (ids []string) {
 	for _, s := range d.index.List(func(s *trial.Summary) bool { return !s.Over && s.Cancelled == nil }) {
 		ids = append(ids, s.ID)
@@ -314,7 +313,6 @@ func (d *Scheduler) queueable(ctx context.Context) error {
 	return err
 }
 
-// furnish adds the settings that all trials of this scheduler share.
 func (d *Scheduler) furnish(config trial.Config) trial.Config {
 	config.Ledger, config.Keys, config.Locks, config.Now = d.cfg.Ledger, d.cfg.Keys, d.cfg.Locks, d.cfg.Now
 	return config
@@ -405,7 +403,6 @@ func (d *Scheduler) GiveBack(ctx context.Context, id, by, reason string, may fun
 	return d.seal(ctx, operator.TrialEventBody{By: by, Event: operator.TrialLeft, Reason: reason, Trial: id, Reviewer: now.Reviewer, Record: e.Waits()})
 }
 
-// waiting returns a trial that waits for a person.
 func (d *Scheduler) waiting(ctx context.Context, id string) (Entry, error) {
 	e, err := d.Entry(ctx, id)
 	if err == nil && e.Waits() == "" {
@@ -414,7 +411,6 @@ func (d *Scheduler) waiting(ctx context.Context, id string) (Entry, error) {
 	return e, err
 }
 
-// seal appends an act about a trial to the log.
 func (d *Scheduler) seal(ctx context.Context, e operator.TrialEventBody) error {
 	p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.TrialEvent, ChainID: operator.TrialsChain,
 		Timestamp: evidence.FormatTime(d.cfg.Now())}, e)

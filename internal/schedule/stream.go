@@ -91,7 +91,6 @@ func (s *stream) last() (seq int64, over bool) {
 // its beginning is in memory with all its evidence.
 const readsAtOnce = 2
 
-// catchUp reads the new records of the trial.
 func (d *Scheduler) catchUp(ctx context.Context, s *stream, id string) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()

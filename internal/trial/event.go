@@ -131,7 +131,6 @@ const (
 // The functions below say what each record changes in a View, and return its event. They skip answers of a seat that
 // no opening names; such a trial is broken.
 
-// head makes the head of the next event.
 func (v *View) head(r *evidence.Record, kind string) EventHead {
 	v.seq++
 	return EventHead{Type: kind, Seq: v.seq, At: r.Payload.Time(), SubmissionID: r.Payload.ChainID}
@@ -147,7 +146,11 @@ func (v *View) opened(s *step) Event {
 		v.sit()
 	}
 	if s.lawful {
-		v.open(o.Phase)
+		v.Phase = o.Phase
+		v.Discussed = v.Discussed || o.Phase == jury.Discussion
+		if o.Phase == jury.Judging {
+			v.After, v.Votes.AfterDiscussion = v.round, v.talked
+		}
 	}
 	asked := make([]string, len(o.Requests))
 	for i, request := range o.Requests {
@@ -157,14 +160,6 @@ func (v *View) opened(s *step) Event {
 		return RoundStarted{EventHead: v.head(s.Record, "round_started"), Round: o.RoundNumber, SpeakerOrder: asked}
 	}
 	return PhaseStarted{EventHead: v.head(s.Record, "phase_started"), Phase: o.Phase, Settings: o.Settings, Asked: asked}
-}
-
-func (v *View) open(phase jury.Phase) {
-	v.Phase = phase
-	v.Discussed = v.Discussed || phase == jury.Discussion
-	if phase == jury.Judging {
-		v.After, v.Votes.AfterDiscussion = v.round, v.talked
-	}
 }
 
 func (v *View) evaluated(s *step) Event {

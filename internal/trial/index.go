@@ -114,7 +114,6 @@ func (x *Index) Renew(ctx context.Context) error {
 	return nil
 }
 
-// progress reports how far the log is read.
 func (x *Index) progress(ctx context.Context) error {
 	if x.Progress == nil {
 		return nil
@@ -126,14 +125,12 @@ func (x *Index) progress(ctx context.Context) error {
 	return err
 }
 
-// readChanges reads the operator's next acts on trials.
 func (x *Index) readChanges(ctx context.Context) (changes []*evidence.Record, next int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTime)
 	defer cancel()
 	return x.Ledger.InChain(ctx, operator.TrialsChain, x.changes)
 }
 
-// readPage reads the next records of trials.
 func (x *Index) readPage(ctx context.Context) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTime)
 	defer cancel()
@@ -164,7 +161,6 @@ func (x *Index) note(b *brief.Brief) {
 	x.Heard(b.ChainID)
 }
 
-// change applies the operator's next act on a trial.
 func (x *Index) change(ctx context.Context, p *evidence.Payload) error {
 	e, err := operator.ReadTrialEvent(p)
 	if err != nil {

@@ -86,7 +86,6 @@ type Trial struct {
 	Records []*evidence.Record // in log order
 }
 
-// complete sets the defaults.
 func (c Config) complete() Config {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -304,23 +303,16 @@ func takeOpened(now *jury.Seat, opened jury.Seat) {
 
 // sameSettings refuses settings that are not those of the opening; a trial that was never opened takes any.
 func sameSettings(now, opened *jury.Settings) error {
-	if err := now.Validate(); err != nil {
+	if err := now.Validate(); err != nil || opened == nil {
 		return err
-	}
-	if opened == nil {
-		return nil
 	}
 	how, err := now.Against(opened)
-	if err != nil {
-		return err
+	if err == nil && how != "" {
+		err = fmt.Errorf("%w: %s", ErrSettings, how)
 	}
-	if how != "" {
-		return fmt.Errorf("%w: %s", ErrSettings, how)
-	}
-	return nil
+	return err
 }
 
-// remember takes over what an earlier run has recorded.
 func (c *clerk) remember(records []*evidence.Record) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -371,8 +363,12 @@ func (c *clerk) submit(ctx context.Context) (evidence.Digest, error) {
 
 // Record implements jury.Recorder.
 func (c *clerk) Record(ctx context.Context, act jury.Act) (evidence.Digest, error) {
-	if _, asks := act.Body.(*jury.Opening); asks && c.adjourned() {
-		return evidence.Digest{}, ErrAdjourned
+	if _, asks := act.Body.(*jury.Opening); asks {
+		select {
+		case <-c.config.Adjourn:
+			return evidence.Digest{}, ErrAdjourned
+		default:
+		}
 	}
 	response, err := jury.EncodeBody(act.Body)
 	if err != nil {
@@ -399,16 +395,6 @@ func (c *clerk) recordID(act jury.Act) string {
 	}
 	id := strings.TrimPrefix(c.chain, evidence.TrialPrefix)
 	return evidence.RecordIDFor(id, "jurat act of a trial", c.chain, strconv.FormatInt(act.Position, 10), seat)
-}
-
-// adjourned returns false if the trial has no acts yet.
-func (c *clerk) adjourned() bool {
-	select {
-	case <-c.config.Adjourn:
-		return true
-	default:
-		return false
-	}
 }
 
 // answer sets the fields that only an act in reply to a request has.
@@ -474,7 +460,6 @@ type citing struct {
 	subject *subject.Case
 }
 
-// cite wraps the jurors and the judge in citing.
 func (c Config) cite(on *subject.Case) Config {
 	c.Jurors = slices.Clone(c.Jurors)
 	for i, j := range c.Jurors {

@@ -152,11 +152,7 @@ func (v *View) unfit(r *evidence.Record) (why jury.AbsenceReason, asked string) 
 		!slices.Contains(answers, r.Payload.ActionType) {
 		return "", ""
 	}
-	seats := v.Settings.Seats
-	if v.Settings.Judge != nil {
-		seats = append(seats[:len(seats):len(seats)], *v.Settings.Judge)
-	}
-	for _, seat := range seats {
+	for _, seat := range v.Settings.Everyone() {
 		switch {
 		case seat.JurorID != r.Payload.AgentID:
 		case jury.OtherModel(r.Payload.Model, seat.Model):
@@ -269,7 +265,6 @@ func (s *Said) Discusses() bool {
 	return s.Seat > 0 && (states || is && absent.Phase == jury.Discussion)
 }
 
-// seat finds a seat by its juror; nil if the juror has no seat.
 func (v *View) seat(juror string) *Seat {
 	for i := range v.Seats {
 		if v.Seats[i].JurorID == juror {
@@ -279,7 +274,6 @@ func (v *View) seat(juror string) *Seat {
 	return nil
 }
 
-// sit makes the seats that the first opening names.
 func (v *View) sit() {
 	if v.Settings = v.tally.State().Settings; v.Settings == nil {
 		return
@@ -330,7 +324,6 @@ func (v *View) quote(on *subject.Case, said *Said) {
 	}
 }
 
-// added lists the findings that an evaluation adds to the one before.
 func added(now, before *jury.Evaluation) []jury.Finding {
 	if before == nil {
 		return now.Findings

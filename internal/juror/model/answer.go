@@ -30,9 +30,9 @@ func isTripped(err error) bool { return errors.Is(err, errToken) || errors.Is(er
 
 // written is an answer in the form of the schema.
 type written struct {
-	Requests     []requestRow   `json:"requests"`
-	Acts         []actRow       `json:"acts"`
-	Amounts      []amountRow    `json:"amounts"`
+	Requests     []tableRow     `json:"requests"`
+	Acts         []tableRow     `json:"acts"`
+	Amounts      []tableRow     `json:"amounts"`
 	Findings     []jury.Finding `json:"findings"` // without record and unfounded, which the schema does not have
 	Statement    string         `json:"statement"`
 	Reasoning    string         `json:"reasoning"`
@@ -278,32 +278,25 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", jury.ErrInvalid, fmt.Errorf(format, args...))
 }
 
-// Rows of the tables of an answer. A passage that the record does not have is message 0 with an empty quotation.
-type (
-	requestRow struct {
-		Message      int               `json:"message"`
-		Quote        string            `json:"quote"`
-		ShownMessage int               `json:"shownMessage"`
-		ShownQuote   string            `json:"shownQuote"`
-		State        jury.RequestState `json:"state"`
-	}
-	actRow struct {
-		Message       int           `json:"message"`
-		Quote         string        `json:"quote"`
-		ClauseMessage int           `json:"clauseMessage"`
-		ClauseQuote   string        `json:"clauseQuote"`
-		FactMessage   int           `json:"factMessage"`
-		FactQuote     string        `json:"factQuote"`
-		Holds         jury.Answered `json:"holds"`
-	}
-	amountRow struct {
-		AnnouncedMessage int           `json:"announcedMessage"`
-		AnnouncedQuote   string        `json:"announcedQuote"`
-		ChargedMessage   int           `json:"chargedMessage"`
-		ChargedQuote     string        `json:"chargedQuote"`
-		Agrees           jury.Answered `json:"agrees"`
-	}
-)
+// A tableRow is a row of any table: hasAll has found the members of its own table there, and no other. A passage that the record does not
+// have is message 0 with an empty quotation.
+type tableRow struct {
+	Message          int               `json:"message"`
+	Quote            string            `json:"quote"`
+	ShownMessage     int               `json:"shownMessage"`
+	ShownQuote       string            `json:"shownQuote"`
+	ClauseMessage    int               `json:"clauseMessage"`
+	ClauseQuote      string            `json:"clauseQuote"`
+	FactMessage      int               `json:"factMessage"`
+	FactQuote        string            `json:"factQuote"`
+	AnnouncedMessage int               `json:"announcedMessage"`
+	AnnouncedQuote   string            `json:"announcedQuote"`
+	ChargedMessage   int               `json:"chargedMessage"`
+	ChargedQuote     string            `json:"chargedQuote"`
+	State            jury.RequestState `json:"state"`
+	Holds            jury.Answered     `json:"holds"`
+	Agrees           jury.Answered     `json:"agrees"`
+}
 
 // work makes the tables of an answer. It records each quotation as the message has it, and marks one that is not there.
 func (s *sitting) work(w *written) (*jury.Work, error) {
@@ -373,7 +366,6 @@ func (p *passageReader) needed(name string, message int, quote string) jury.Pass
 	return *passage
 }
 
-// score sets levels, scores and total of an opinion.
 func (s *sitting) score(o *jury.Opinion, w *written) (err error) {
 	o.Levels = w.Levels
 	if o.AxisScores, o.TotalScore, err = s.brief.Rubric.ScoresOf(w.Levels); err != nil {

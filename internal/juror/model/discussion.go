@@ -76,7 +76,6 @@ func (l *listener) who(id string) string {
 	return l.peers.names[id]
 }
 
-// first writes an evaluation of phase 1.
 func (l *listener) first(e *jury.Evaluation, id string) {
 	heading := l.who(id) + ", before the discussion"
 	if e.Phase == jury.Repetition {
@@ -104,7 +103,6 @@ func (l *listener) first(e *jury.Evaluation, id string) {
 	}
 }
 
-// own writes the reader's own opinion in full.
 func (l *listener) own(o *jury.Opinion, heading string) {
 	fmt.Fprintf(l, "\n%s: %s, confidence %s, %s\n", heading, o.Position, strconv.FormatFloat(o.Confidence, 'g', -1, 64), l.scores(o))
 	for _, r := range rowsOf(o.Work) {
@@ -222,7 +220,6 @@ type cited struct {
 	*jury.Passage
 }
 
-// rowsOf lists the rows of tables.
 func rowsOf(w *jury.Work) (list []row) {
 	if w == nil {
 		return nil
@@ -249,7 +246,6 @@ func (r *row) says(o *row) bool {
 		(strings.Contains(a.Quote, b.Quote) || strings.Contains(b.Quote, a.Quote))
 }
 
-// subject is the first passage that a row has.
 func (r *row) subject() *jury.Passage {
 	for _, p := range r.passages {
 		if p.Passage != nil {

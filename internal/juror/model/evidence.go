@@ -238,7 +238,6 @@ func show(text string) string {
 
 var codePoint = regexp.MustCompile(`⟨U\+([0-9A-F]{4,6})⟩`)
 
-// unshow reverses show.
 func unshow(shown string) string {
 	return codePoint.ReplaceAllStringFunc(shown, func(written string) string {
 		n, err := strconv.ParseUint(codePoint.FindStringSubmatch(written)[1], 16, 32)
@@ -310,7 +309,6 @@ type piece struct {
 	stays    []span // what of that part stays all the same, in order
 }
 
-// omitted returns how many characters are left out.
 func (p *piece) omitted() int {
 	n := utf8.RuneCountInString(p.text[p.from:p.to])
 	for _, s := range p.stays {
@@ -319,7 +317,6 @@ func (p *piece) omitted() int {
 	return n
 }
 
-// shorten applies the rule to the pieces.
 func shorten(pieces []piece, how *jury.Shortening) {
 	if how == nil {
 		return
@@ -398,7 +395,6 @@ func (l *later) keep(pieces []piece, i, length int) {
 	p.cutTo(length - used)
 }
 
-// apart joins spans that overlap.
 func apart(list []span) []span {
 	joined := list[:1]
 	for _, s := range list[1:] {
@@ -533,7 +529,6 @@ func (l *later) repeated(pieces []piece, i int, within span) []span {
 	return append(acted, other...)
 }
 
-// segment returns the surroundings of a value.
 func segment(text string, w, within span) span {
 	low, high := max(within.from, w.from-longestSegment/2), min(within.to, w.to+longestSegment/2)
 	s := w

@@ -222,7 +222,6 @@ func again(answer llm.Answer, err error) bool {
 	return false
 }
 
-// call makes one call within the budget and records the attempt.
 func (t *talk) call(ctx context.Context, q llm.Question) (answer llm.Answer, err error) {
 	asked := t.config.Settings.Model
 	price, _ := t.config.Prices.Of(asked)
@@ -259,7 +258,6 @@ func (t *talk) call(ctx context.Context, q llm.Question) (answer llm.Answer, err
 	return answer, err
 }
 
-// note records why the last attempt is invalid.
 func (t *talk) note(answer llm.Answer, err error) {
 	last := &t.effort.Attempts[len(t.effort.Attempts)-1]
 	last.Problem = llm.Clean(strings.TrimPrefix(err.Error(), jury.ErrInvalid.Error()+": "))

@@ -79,7 +79,6 @@ type sitting struct {
 	consequential func(*subject.ToolCall) bool // nil: no call is known to have consequences
 }
 
-// sit makes the prompt of a brief.
 func sit(b jury.Brief) (*sitting, error) {
 	if len(b.Saw) == 0 {
 		return nil, errors.New("making a prompt: the brief names no submission")
@@ -136,7 +135,6 @@ func (s *sitting) ask(shown, said string) error {
 	return nil
 }
 
-// data is what the templates take from a sitting.
 func (s *sitting) data() map[string]any {
 	b := &s.brief
 	levels, points := s.scoreMembers()
@@ -292,7 +290,6 @@ func wordByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// hide replaces ids by the names that the reader knows.
 func (p *peers) hide(text string) string {
 	if p.anyID == nil {
 		return text
@@ -323,7 +320,6 @@ func (p *peers) reveal(text string) string {
 	})
 }
 
-// id returns the id of the juror that a reader calls by a name.
 func (p *peers) id(name string) (string, bool) {
 	i := slices.IndexFunc(p.ids, func(id string) bool { return p.names[id] == name })
 	if i < 0 {
@@ -332,7 +328,6 @@ func (p *peers) id(name string) (string, bool) {
 	return p.ids[i], true
 }
 
-// known lists the names of the others in order.
 func (p *peers) known() []string {
 	list := make([]string, len(p.ids))
 	for i, id := range p.ids {

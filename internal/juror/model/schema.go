@@ -141,7 +141,6 @@ func typed(kind, description string) jsontext.Value {
 	return fields("type", kind, "description", description)
 }
 
-// choice is a member that has one of these values.
 func choice[T ~string](name string, values ...T) member {
 	m := member{name: name, schema: fields("type", "string", "enum", values)}
 	for _, v := range values {
@@ -203,7 +202,6 @@ type order struct {
 	best      bool     // the levels of an axis are listed from the best one down
 }
 
-// orderOf returns the order for a brief.
 func orderOf(b *jury.Brief) order {
 	o := order{reading: b.Seat.Reading, positions: []jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail},
 		sections: []string{"axes", "positions", "quoting"}}

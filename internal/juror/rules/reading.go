@@ -77,7 +77,6 @@ func read(ctx context.Context, c *subject.Case) *reading {
 	return r
 }
 
-// distinct leaves out what stood before.
 func distinct(list []string) []string {
 	seen := set{}
 	return slices.DeleteFunc(list, func(s string) bool {

@@ -249,7 +249,6 @@ func (s *Server) check(r *http.Request, body []byte) (Call, error) {
 	return s.vendor.decode(path, body)
 }
 
-// send does what a reply demands.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, call Call, reply Reply) {
 	reply.Model = cmp.Or(reply.Model, call.Settings.Model)
 	if reply.Usage == (llm.Usage{}) {

@@ -116,14 +116,12 @@ func value[T any](d *decoding, at string, v jsontext.Value) (to T) {
 	return to
 }
 
-// is takes one of these values.
 func is(values ...string) take {
 	return func(d *decoding, at string, v jsontext.Value) {
 		d.demand(slices.Contains(values, string(v)), "%s is %s", at, v)
 	}
 }
 
-// role takes who speaks in a turn.
 func role(names ...string) take {
 	return func(d *decoding, at string, v jsontext.Value) {
 		d.role = value[string](d, at, v)
@@ -131,7 +129,6 @@ func role(names ...string) take {
 	}
 }
 
-// limit takes the limit of an answer.
 func limit(least int) take {
 	return func(d *decoding, at string, v jsontext.Value) {
 		d.Settings.MaxTokens = value[int](d, at, v)
@@ -139,7 +136,6 @@ func limit(least int) take {
 	}
 }
 
-// setting takes a number up to most.
 func setting[T int64 | float64](most T, of func(*llm.Settings) **T) take {
 	return func(d *decoding, at string, v jsontext.Value) {
 		n := value[T](d, at, v)

@@ -7,8 +7,6 @@ import (
 	"math"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"jurat/internal/llm"
 )
 
 // Vendors lists all vendors.
@@ -171,7 +169,10 @@ var Gemini = Vendor{Name: "Gemini", path: "/v1beta/models/%s:generateContent", h
 			candidate["finishReason"] = "MAX_TOKENS"
 		}
 		candidate["safetyRatings"] = ratings
-		return object{"candidates": []any{candidate}, "modelVersion": r.Model, "responseId": fmt.Sprintf("response-%d", c.Number), "usageMetadata": usageGemini(r.Usage)}
+		return object{"candidates": []any{candidate}, "modelVersion": r.Model, "responseId": fmt.Sprintf("response-%d", c.Number),
+			"usageMetadata": object{"promptTokenCount": r.Usage.Input, "cachedContentTokenCount": r.Usage.Cached,
+				"candidatesTokenCount": r.Usage.Output - r.Usage.Reasoning, "thoughtsTokenCount": r.Usage.Reasoning,
+				"totalTokenCount": r.Usage.Input + r.Usage.Output, "promptTokensDetails": []any{object{"modality": "TEXT", "tokenCount": r.Usage.Input}}}}
 	},
 	fail: func(r Reply) map[Failure]failure {
 		return map[Failure]failure{
@@ -189,12 +190,6 @@ var Gemini = Vendor{Name: "Gemini", path: "/v1beta/models/%s:generateContent", h
 				"usageMetadata": object{"promptTokenCount": r.Usage.Input, "totalTokenCount": r.Usage.Input}}}, // with a success status
 		}
 	}}
-
-func usageGemini(u llm.Usage) object {
-	return object{"promptTokenCount": u.Input, "cachedContentTokenCount": u.Cached, "candidatesTokenCount": u.Output - u.Reasoning,
-		"thoughtsTokenCount": u.Reasoning, "totalTokenCount": u.Input + u.Output,
-		"promptTokensDetails": []any{object{"modality": "TEXT", "tokenCount": u.Input}}}
-}
 
 func errorGemini(code int, status, message string, details ...any) failure {
 	e := object{"code": code, "message": message, "status": status}
