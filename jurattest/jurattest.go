@@ -37,6 +37,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/sqlite"
+	"jurat/internal/must"
 	"jurat/scitt"
 	"jurat/timestamp"
 	"jurat/verify"
@@ -84,26 +85,15 @@ func furnish(t testing.TB, whose string, authority *timestamp.Authority, origin 
 	h := &House{Keys: &Keys{whose: whose, made: map[evidence.KeyID]trust.Key{}}, Now: clock(), Random: stream(1),
 		authority: authority}
 	private, public, err := note.GenerateKey(stream(seed), origin)
-	check(t, err)
-	signer, err := note.NewSigner(private)
-	check(t, err)
-	verifier, err := note.NewVerifier(public)
-	check(t, err)
+	must.Do(t, err)
+	signer := must.Get(note.NewSigner(private))(t)
+	verifier := must.Get(note.NewVerifier(public))(t)
 	h.verifier, h.log = public, signer
-	store, err := sqlite.UnsafeCreate(t.Context(), filepath.Join(t.TempDir(), "log.db"))
-	check(t, err)
-	h.Ledger, err = ledger.Create(t.Context(), ledger.Config{Store: store, Signer: signer, Verifier: verifier,
-		UnsafeContradictions: true, Stamper: stamper{authority}, Random: h.Random, Now: func() time.Time { return h.Now() }})
-	check(t, err)
-	t.Cleanup(func() { check(t, h.Ledger.Close()) })
+	store := must.Get(sqlite.UnsafeCreate(t.Context(), filepath.Join(t.TempDir(), "log.db")))(t)
+	h.Ledger = must.Get(ledger.Create(t.Context(), ledger.Config{Store: store, Signer: signer, Verifier: verifier,
+		UnsafeContradictions: true, Stamper: stamper{authority}, Random: h.Random, Now: func() time.Time { return h.Now() }}))(t)
+	t.Cleanup(func() { must.Do(t, h.Ledger.Close()) })
 	return h
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func clock() func() time.Time {
@@ -189,11 +179,8 @@ func (h *House) Trust(t testing.TB) *trust.Trust {
 		trusted.Keys = append(trusted.Keys, key)
 	}
 	h.Keys.mu.Unlock()
-	doc, err := trusted.Marshal()
-	check(t, err)
-	parsed, err := trust.Parse(doc)
-	check(t, err)
-	return parsed
+	doc := must.Get(trusted.Marshal())(t)
+	return must.Get(trust.Parse(doc))(t)
 }
 
 // Options returns options to verify with the House's own trust.
@@ -215,21 +202,15 @@ func (h *House) SignReceipt(r *evidence.Record) ([]byte, error) {
 
 func (h *House) Seal(t testing.TB, p evidence.Payload, apart ...string) *evidence.Record {
 	t.Helper()
-	draft, err := evidence.NewDraft(p)
-	check(t, err)
-	signers, err := h.Keys.Signers(t.Context(), draft.Role(), draft.Actor())
-	check(t, err)
-	r, err := h.Ledger.Seal(t.Context(), draft.SealingApart(apart...), signers)
-	check(t, err)
-	return r
+	draft := must.Get(evidence.NewDraft(p))(t)
+	signers := must.Get(h.Keys.Signers(t.Context(), draft.Role(), draft.Actor()))(t)
+	return must.Get(h.Ledger.Seal(t.Context(), draft.SealingApart(apart...), signers))(t)
 }
 
 // Bundle proves records against the log's checkpoint.
 func (h *House) Bundle(t testing.TB, records ...*evidence.Record) *evidence.Bundle {
 	t.Helper()
-	b, err := h.Ledger.Prove(t.Context(), records...)
-	check(t, err)
-	return b
+	return must.Get(h.Ledger.Prove(t.Context(), records...))(t)
 }
 
 // Prompting says what an agent's program records as the input of a turn.
@@ -245,17 +226,16 @@ const (
 func (h *House) Record(t testing.TB, conversation []byte, how Prompting, apart ...string) []*evidence.Record {
 	t.Helper()
 	var messages []json.RawMessage
-	check(t, json.Unmarshal(conversation, &messages))
+	must.Do(t, json.Unmarshal(conversation, &messages))
 	var records []*evidence.Record
 	from := 0
 	for i, raw := range messages {
 		var m struct{ Role string }
-		check(t, json.Unmarshal(raw, &m))
+		must.Do(t, json.Unmarshal(raw, &m))
 		if m.Role != "assistant" {
 			continue
 		}
-		prompt, err := json.Marshal(messages[from:i])
-		check(t, err)
+		prompt := must.Get(json.Marshal(messages[from:i]))(t)
 		p := evidence.Payload{ActionType: evidence.ModelOutput, AgentID: "recorded-agent", RequestID: fmt.Sprintf("turn-%d", len(records)+1),
 			Timestamp: evidence.FormatTime(h.Now()), Model: "gpt-4o", ModelVersion: "gpt-4o-2024-08-06", Parameters: jsontext.Value("{}"),
 			Prompt: prompt, Response: jsontext.Value(raw), ChainID: "recorded", ChainPosition: int64(len(records) + 1)}
@@ -297,7 +277,7 @@ type TSA struct {
 
 	Certificate *x509.Certificate // issued under Root
 
-	operator      pkix.Name
+	operator      []pkix.Name
 	server        *httptest.Server
 	good, expired *timestamp.Authority
 
@@ -307,12 +287,8 @@ type TSA struct {
 }
 
 // StartTSA starts an authority that gives good tokens, with new keys. Its certificate is valid for some hours around
-// now. It passes on the errors of making keys and certificates.
-func StartTSA() (*TSA, error) { return StartTSAOf(pkix.Name{}) }
-
-// StartTSAOf is StartTSA for an authority whose certificate names its operator. The zero Name stands for the usual
-// name. Its errors are those of StartTSA.
-func StartTSAOf(operator pkix.Name) (*TSA, error) {
+// now, and names its operator, if one is given. It passes on the errors of making keys and certificates.
+func StartTSA(operator ...pkix.Name) (*TSA, error) {
 	a := &TSA{mood: Good, operator: operator}
 	rootKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -348,8 +324,8 @@ func (a *TSA) authority(rootKey *ecdsa.PrivateKey, until time.Time, now func() t
 	if err != nil {
 		return nil, err
 	}
-	if len(a.operator.ToRDNSequence()) > 0 {
-		if leaf, err = renamed(leaf, a.operator, a.Root, rootKey); err != nil {
+	for _, name := range a.operator {
+		if leaf, err = renamed(leaf, name, a.Root, rootKey); err != nil {
 			return nil, err
 		}
 	}
@@ -494,23 +470,18 @@ func Authority(t testing.TB, name string, now time.Time) *timestamp.Authority {
 	rootKey, key := AuthorityKey(t, name+" root"), AuthorityKey(t, name)
 	config := timestamp.CertificateConfig{Key: rootKey, Serial: big.NewInt(1), NotBefore: Start.AddDate(-1, 0, 0),
 		NotAfter: Start.AddDate(99, 0, 0), Operator: "WORTHLESS: its keys are published " + name}
-	root, err := timestamp.NewRoot(config)
-	check(t, err)
+	root := must.Get(timestamp.NewRoot(config))(t)
 	config.Key, config.Serial = key, big.NewInt(2)
-	leaf, err := timestamp.NewCertificate(config, root, rootKey)
-	check(t, err)
-	a, err := timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: leaf, Chain: []*x509.Certificate{root},
-		Now: func() time.Time { return now }, Rand: stream(3), Policy: timestamp.MockPolicy()})
-	check(t, err)
-	return a
+	leaf := must.Get(timestamp.NewCertificate(config, root, rootKey))(t)
+	return must.Get(timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: leaf, Chain: []*x509.Certificate{root},
+		Now: func() time.Time { return now }, Rand: stream(3), Policy: timestamp.MockPolicy()}))(t)
 }
 
 // AuthorityKey returns the key derived from a name. It signs without randomness (RFC 6979).
 func AuthorityKey(t testing.TB, name string) crypto.Signer {
 	t.Helper()
 	seed := sha256.Sum256([]byte("jurattest: a worthless authority\x00" + name))
-	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), seed[:])
-	check(t, err)
+	key := must.Get(ecdsa.ParseRawPrivateKey(elliptic.P256(), seed[:]))(t)
 	return deterministic{key}
 }
 

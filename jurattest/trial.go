@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/must"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jury"
@@ -29,7 +30,7 @@ func Case(t testing.TB) *subject.Case {
 			{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"get_parcel","arguments":"{\"id\":17}"}}]},
 			{"role":"tool","tool_call_id":"c1","content":"{\"id\":17,\"status\":\"in transit\",\"city\":\"Kassel\"}"},
 			{"role":"assistant","content":"Parcel 17 is in transit, now in Kassel."}]`))
-	check(t, err)
+	must.Do(t, err)
 	return c
 }
 
@@ -73,10 +74,8 @@ func (h *House) TryBefore(t testing.TB, settings jury.Settings, jurors []jury.Ju
 	if settings.Judge == nil {
 		judge = nil
 	}
-	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Settings: settings, Jurors: jurors,
-		Judge: judge, Now: h.Now, Random: h.Random}, Case(t))
-	check(t, err)
-	return done
+	return must.Get(trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Settings: settings, Jurors: jurors,
+		Judge: judge, Now: h.Now, Random: h.Random}, Case(t)))(t)
 }
 
 // A Juror gives the answers of its script. It is safe for concurrent use as long as the script does not change.

@@ -486,7 +486,7 @@ type union struct {
 }
 
 func newUnion(t *testing.T) *union {
-	authority := must.Get(jurattest.StartTSAOf(pkix.Name{Country: []string{"XA"}, Organization: []string{"Alpha"}, CommonName: "unit 1"}))(t)
+	authority := must.Get(jurattest.StartTSA(pkix.Name{Country: []string{"XA"}, Organization: []string{"Alpha"}, CommonName: "unit 1"}))(t)
 	t.Cleanup(authority.Close)
 	u := &union{t: t, folder: t.TempDir(), journal: listtest.NewSigner(t, "journal"), operator: listtest.NewSigner(t, "operator"), authority: authority}
 	u.write("oj.pem", u.journal.PEM())
@@ -568,7 +568,7 @@ func TestQualifiedTime(t *testing.T) {
 	gone := u.trustEU("gone.json")
 	contains(saying(t, 2, "--data", data, "tsa", "again", u.authority.URL, "--qualified", "--trust", gone), `not a qualified time stamp`, `was "withdrawn"`)
 	contains(saying(t, 2, "--data", data, "tsa", "own", u.authority.URL, "--qualified", "--trust", own), "no service of trusted lists")
-	other := must.Get(jurattest.StartTSAOf(pkix.Name{Country: []string{"XA"}, Organization: []string{"Alpha"}}))(t)
+	other := must.Get(jurattest.StartTSA(pkix.Name{Country: []string{"XA"}, Organization: []string{"Alpha"}}))(t)
 	t.Cleanup(other.Close)
 	contains(saying(t, 2, "--data", data, "tsa", "other", other.URL, "--qualified", "--trust", eu), "trying it", "not valid")
 

@@ -199,17 +199,6 @@ type answer struct {
 // lenient reads JSON as most libraries do: the last of two members counts, and U+FFFD stands for a broken character.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// loose is lenient, and takes another value for a text: servers beside OpenAI's write numbers as ids, and more.
-var loose = json.JoinOptions(lenient, json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, text *string) error {
-	switch d.PeekKind() {
-	case jsontext.KindString, jsontext.KindNull:
-		return errors.ErrUnsupported
-	}
-	v, err := d.ReadValue()
-	*text = string(v)
-	return err
-})))
-
 func (r *reading) problem(format string, args ...any) {
 	if len(r.problems) < maxProblems {
 		r.problems = append(r.problems, convo.Short(fmt.Sprintf(format, args...)))
@@ -229,19 +218,12 @@ func decode[T any](r *reading, what string, doc []byte) (value T, ok bool) {
 		return value, true
 	}
 	var again, none T
-	if later := json.Unmarshal(doc, &again, r.options()); later != nil {
+	if later := json.Unmarshal(doc, &again, lenient); later != nil {
 		r.problem("%s: %s", what, reason(later))
 		return none, false
 	}
 	r.problem("%s: %s: read as most libraries do", what, reason(err))
 	return again, true
-}
-
-func (r *reading) options() json.Options {
-	if slices.Contains([]string{OpenAIChat, OpenAIResponses, AnthropicMessages, GeminiGenerate}, r.call.Protocol) {
-		return loose
-	}
-	return lenient
 }
 
 // reason says why the JSON library refuses a document. Its own words vary, and records have those of this one.

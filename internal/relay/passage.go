@@ -299,7 +299,7 @@ func (p *passage) see(b []byte) int {
 		p.outcome.FirstByte = time.Now()
 	}
 	before := p.kept.n
-	if err := p.kept.add(b); err != nil && p.r.Mode == Closed {
+	if _, err := p.kept.Write(b); err != nil && p.r.Mode == Closed {
 		p.over = notRecorded(err)
 		p.recorded = p.over
 		return 0

@@ -381,7 +381,7 @@ func (s *side) next() (*line, error) {
 			text, l.feed = part[:n-1], true
 		}
 		_, _ = scan.Write(text) // never fails
-		if lost := l.body.add(text); lost != nil {
+		if _, lost := l.body.Write(text); lost != nil {
 			return l, s.full(l, part, lost)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
@@ -609,7 +609,7 @@ func (r *relay) response(q *question, o *Outcome) (joined *Body, err error) {
 	if len(q.answers) > 1 {
 		joined = r.spool.response(q.call.ID, "", r.MaxDecoded)
 		for _, l := range q.answers {
-			if _, err := io.Copy(adding{joined}, io.MultiReader(l.body.Open(), strings.NewReader("\n"))); err != nil {
+			if _, err := io.Copy(joined, io.MultiReader(l.body.Open(), strings.NewReader("\n"))); err != nil {
 				return nil, errors.Join(err, joined.release())
 			}
 		}
@@ -620,16 +620,6 @@ func (r *relay) response(q *question, o *Outcome) (joined *Body, err error) {
 		o.Held = 0
 	}
 	return joined, nil
-}
-
-// adding writes into the copy of a body.
-type adding struct{ to *Body }
-
-func (a adding) Write(b []byte) (int, error) {
-	if err := a.to.add(b); err != nil {
-		return 0, err
-	}
-	return len(b), nil
 }
 
 // freeAll gives the copies of a call back.

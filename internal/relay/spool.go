@@ -28,7 +28,9 @@ type spool struct {
 	folder               string
 	perBody, memory, cap int64 // what one may hold in memory, and all in memory and in all
 	inMemory, held       atomic.Int64
-	callers              callers
+
+	mu      sync.Mutex       // held while what is held changes
+	callers map[string]int64 // what the copies of each caller hold
 }
 
 // mostInMemory is how much all bodies may hold in memory together. Beyond, they go to files at once.
@@ -37,50 +39,46 @@ const mostInMemory = 64 << 20
 // full reports whether there is no room for another body.
 func (s *spool) full() bool { return s.held.Load() >= s.cap }
 
-// take adds n to a count, unless that would exceed its limit.
-func take(count *atomic.Int64, n, limit int64) bool {
-	if count.Add(n) <= limit {
-		return true
-	}
-	count.Add(-n)
-	return false
-}
-
-// callers count what the copies of each caller hold.
-type callers struct {
-	mu   sync.Mutex // held while held is used
-	held map[string]int64
-}
-
 // share is how many times as much as is free the copies of one caller may hold. So one that fills the spool leaves a fifth of it to others.
 const share = 4
 
-// take adds n to what a caller holds, unless it would hold too much where so much is free.
-func (c *callers) take(caller string, n, free int64) bool {
-	if caller == "" {
-		return true
+// take gives a caller room, unless all copies, or its own where so much is free, would hold too much.
+func (s *spool) take(caller string, n int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch free := s.cap - s.held.Load() - n; {
+	case caller != "" && s.callers[caller]+n > share*free:
+		return fmt.Errorf("%w: the copies of one caller may hold at most %d times what is free of %d bytes", ErrSpoolFull, share, s.cap)
+	case free < 0:
+		return fmt.Errorf("%w: all copies together may hold %d bytes", ErrSpoolFull, s.cap)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.held[caller]+n > share*(free-n) {
-		return false
+	s.held.Add(n)
+	if s.callers == nil {
+		s.callers = map[string]int64{}
 	}
-	if c.held == nil {
-		c.held = map[string]int64{}
-	}
-	c.held[caller] += n
-	return true
+	s.callers[caller] += n
+	return nil
 }
 
-// give takes n off what a caller holds.
-func (c *callers) give(caller string, n int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if left := c.held[caller] - n; left > 0 {
-		c.held[caller] = left
+// give takes room back.
+func (s *spool) give(caller string, n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held.Add(-n)
+	if left := s.callers[caller] - n; left > 0 {
+		s.callers[caller] = left
 	} else {
-		delete(c.held, caller)
+		delete(s.callers, caller)
 	}
+}
+
+// toMemory reports whether n bytes more may be in memory, and counts them.
+func (s *spool) toMemory(n int64) bool {
+	if s.inMemory.Add(n) <= s.memory {
+		return true
+	}
+	s.inMemory.Add(-n)
+	return false
 }
 
 // A Body is the copy of a body. Its exported fields are set when the body has ended. A witness may read it from many goroutines.
@@ -203,40 +201,36 @@ func (b *Body) crossed(p []byte, at int64) []byte {
 	return out[skip:]
 }
 
-// add counts what passed and keeps a copy of it. After an error, the copy stays as it is.
-func (b *Body) add(p []byte) error {
+// Write counts what passed and keeps a copy of it. After an error, the copy stays as it is.
+func (b *Body) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.n += int64(len(p))
 	b.hash.Write(p)
 	if b.lost != nil {
-		return b.lost
+		return 0, b.lost
 	}
-	if b.lost = b.keep(p); b.lost == nil {
-		b.kept += int64(len(p))
+	if b.lost = b.keep(p); b.lost != nil {
+		return 0, b.lost
 	}
-	return b.lost
+	b.kept += int64(len(p))
+	return len(p), nil
 }
 
 func (b *Body) keep(p []byte) error {
 	n := int64(len(p))
-	if !b.spool.callers.take(b.caller, n, b.spool.cap-b.spool.held.Load()) {
-		return fmt.Errorf("%w: the copies of one caller may hold at most %d times what is free of %d bytes", ErrSpoolFull, share, b.spool.cap)
-	}
-	if !take(&b.spool.held, n, b.spool.cap) {
-		b.spool.callers.give(b.caller, n)
-		return fmt.Errorf("%w: all copies together may hold %d bytes", ErrSpoolFull, b.spool.cap)
+	if err := b.spool.take(b.caller, n); err != nil {
+		return err
 	}
 	err := b.store(p)
 	if err != nil {
-		b.spool.held.Add(-n)
-		b.spool.callers.give(b.caller, n)
+		b.spool.give(b.caller, n)
 	}
 	return err
 }
 
 func (b *Body) store(p []byte) error {
-	if b.file == nil && int64(len(b.memory)+len(p)) <= b.spool.perBody && take(&b.spool.inMemory, int64(len(p)), b.spool.memory) {
+	if b.file == nil && int64(len(b.memory)+len(p)) <= b.spool.perBody && b.spool.toMemory(int64(len(p))) {
 		b.memory = append(b.memory, p...)
 		return nil
 	}
@@ -300,8 +294,7 @@ func (b *Body) release() error {
 }
 
 func (b *Body) empty() error {
-	b.spool.held.Add(-b.kept)
-	b.spool.callers.give(b.caller, b.kept)
+	b.spool.give(b.caller, b.kept)
 	b.spool.inMemory.Add(-int64(len(b.memory)))
 	file := b.file
 	if b.memory, b.file, b.kept = nil, nil, 0; file == nil {
@@ -343,7 +336,7 @@ func (b *Body) read(src io.Reader) (left []byte, err error) {
 	for {
 		n, err := src.Read(buf)
 		if n > 0 {
-			if lost := b.add(buf[:n]); lost != nil {
+			if _, lost := b.Write(buf[:n]); lost != nil {
 				return bytes.Clone(buf[:n]), lost
 			}
 		}

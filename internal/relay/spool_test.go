@@ -233,7 +233,8 @@ func TestLeft(t *testing.T) {
 		must.Do(t, os.Mkdir(s.folder, 0o700))
 		dead := s.response("c1", encoding, 0)
 		other := s.response("c2", encoding, 0)
-		must.Do(t, errors.Join(dead.add([]byte("half an answer")), other.add([]byte("of another call"))))
+		must.Get(dead.Write([]byte("half an answer")))(t)
+		must.Get(other.Write([]byte("of another call")))(t)
 		b, done, err := Left(s.folder, "c1")
 		if err != nil {
 			t.Fatalf("%q: %v", encoding, err)
