@@ -88,7 +88,7 @@
 //	card          signatures of A2A agent cards
 //	juror         what jurors share; juror/model: language models; juror/rules: rules
 //	llm           one call to one model; llm/llmtest: vendors' servers
-//	convo         the vendors' formats: bodies, streams, and the messages in them
+//	convo         the vendors' formats: answers, streams, and the messages in them
 //	config        the configuration of a jury
 //	panel         seats a jury, within limits of time, rate and money
 //	trial         takes a case to a verdict; its read model

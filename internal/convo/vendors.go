@@ -8,32 +8,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A ChatRequest is the body of POST /v1/chat/completions of OpenAI and of the servers that speak its protocol.
-type ChatRequest struct {
-	Model          string        `json:"model"`
-	Messages       []ChatMessage `json:"messages"`
-	ResponseFormat *ChatFormat   `json:"response_format,omitzero"`
-	Temperature    *float64      `json:"temperature,omitzero"`
-	TopP           *float64      `json:"top_p,omitzero"`
-	Seed           *int64        `json:"seed,omitzero"`
-	MaxTokens      int           `json:"max_tokens,omitzero"`
-	Stream         bool          `json:"stream"`
-
-	MaxCompletionTokens int `json:"max_completion_tokens,omitzero"` // OpenAI's newer name of MaxTokens, which most other servers do not know
-}
-
-// A ChatMessage is one turn of a request.
-type ChatMessage struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
-}
-
-// A ChatFormat is the form that the answer must have.
-type ChatFormat struct {
-	Type       string        `json:"type"` // json_object or json_schema
-	JSONSchema *SchemaFormat `json:"json_schema,omitzero"`
-}
-
 // A ChatToolCall is the model's request to call a function, or a tool that takes a free text.
 type ChatToolCall struct {
 	ID       string       `json:"id"`
@@ -83,88 +57,6 @@ func ReadOpenAIError(body []byte) (OpenAIError, bool) {
 		n = n.Get("error")
 	}
 	return OpenAIError{n.Word("code"), n.Word("type"), cmp.Or(n.Word("message"), n.Word("error"), n.Word("detail"))}, n != nil
-}
-
-// A ResponsesRequest is the body of POST /v1/responses of OpenAI.
-type ResponsesRequest struct {
-	Model           string        `json:"model"`
-	Instructions    string        `json:"instructions,omitzero"`
-	Input           []ChatMessage `json:"input"`
-	Store           *bool         `json:"store,omitzero"` // OpenAI's default is true
-	Temperature     *float64      `json:"temperature,omitzero"`
-	TopP            *float64      `json:"top_p,omitzero"`
-	MaxOutputTokens int           `json:"max_output_tokens,omitzero"`
-	Text            Formatted     `json:"text,omitzero"`
-	Stream          bool          `json:"stream,omitzero"`
-}
-
-// Formatted is the form that the answer must have.
-type Formatted struct {
-	Format *SchemaFormat `json:"format,omitzero"`
-}
-
-// A SchemaFormat is a JSON Schema that an answer must keep to.
-type SchemaFormat struct {
-	Type   string         `json:"type,omitzero"` // json_schema
-	Name   string         `json:"name,omitzero"`
-	Strict bool           `json:"strict,omitzero"`
-	Schema jsontext.Value `json:"schema"`
-}
-
-// AnthropicVersion is the version of the Messages API that these types describe, for the header anthropic-version.
-const AnthropicVersion = "2023-06-01"
-
-// A MessagesRequest is the body of POST /v1/messages of Anthropic.
-type MessagesRequest struct {
-	Model        string         `json:"model"`
-	MaxTokens    int            `json:"max_tokens"`
-	System       []TextBlock    `json:"system,omitzero"`
-	Messages     []MessagesTurn `json:"messages"`
-	Temperature  *float64       `json:"temperature,omitzero"`
-	TopP         *float64       `json:"top_p,omitzero"`
-	OutputConfig Formatted      `json:"output_config,omitzero"`
-	Stream       bool           `json:"stream,omitzero"`
-}
-
-// A MessagesTurn is one turn.
-type MessagesTurn struct {
-	Role    string      `json:"role"` // user or assistant
-	Content []TextBlock `json:"content"`
-}
-
-// A TextBlock is a text of a turn.
-type TextBlock struct {
-	Type string `json:"type"` // text
-	Text string `json:"text"`
-}
-
-// A GenerateRequest is the body of POST /v1beta/models/NAME:generateContent of Google's Gemini API.
-type GenerateRequest struct {
-	Contents          []GenerateContent `json:"contents"`
-	SystemInstruction *GenerateContent  `json:"systemInstruction,omitzero"`
-	GenerationConfig  GenerateConfig    `json:"generationConfig"`
-}
-
-// GenerateContent is one turn.
-type GenerateContent struct {
-	Role  string         `json:"role,omitzero"` // user or model
-	Parts []GeneratePart `json:"parts"`
-}
-
-// A GeneratePart is a text of a turn.
-type GeneratePart struct {
-	Text string `json:"text,omitzero"`
-}
-
-// A GenerateConfig holds the parameters of a request.
-type GenerateConfig struct {
-	CandidateCount     int            `json:"candidateCount,omitzero"`
-	Temperature        *float64       `json:"temperature,omitzero"`
-	TopP               *float64       `json:"topP,omitzero"`
-	Seed               *int64         `json:"seed,omitzero"` // of 32 bits
-	MaxOutputTokens    int            `json:"maxOutputTokens,omitzero"`
-	ResponseMIMEType   string         `json:"responseMimeType,omitzero"`
-	ResponseJSONSchema jsontext.Value `json:"responseJsonSchema,omitzero"`
 }
 
 // ReadUsage reads the counts that a provider reported, in the words of any of them. It reports false if it knows none of the words.

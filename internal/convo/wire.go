@@ -1,7 +1,7 @@
-// Package convo has the formats of conversations that vendors publish: bodies of requests, answers, errors and streams of OpenAI (Responses, and Chat
+// Package convo has the formats of conversations that vendors publish: answers, errors and streams of OpenAI (Responses, and Chat
 // Completions, which many other servers speak), Anthropic (Messages) and Google (Gemini generateContent), tasks of A2A, and the messages in all of them.
 //
-// It sends nothing and knows no key. Package llm asks models with its bodies; [Reader] reads messages, whoever sent, recorded or brought them.
+// It sends nothing and knows no key. Package llm asks models; [Reader] reads messages, whoever sent, recorded or brought them.
 //
 // # Each format is read once
 //

@@ -26,28 +26,26 @@ var anthropic = protocol{
 	path: func(Settings) string { return "/v1/messages" },
 	sign: func(h http.Header, key string) {
 		h.Set("X-Api-Key", key)
-		h.Set("Anthropic-Version", convo.AnthropicVersion)
+		h.Set("Anthropic-Version", "2023-06-01")
 	},
 	request: messagesRequest,
 	read:    readMessages,
 	explain: explainAnthropic,
 }
 
-func messagesRequest(s Settings, q Question, _ dialect) any {
-	r := convo.MessagesRequest{Model: s.Model, MaxTokens: s.MaxTokens, Temperature: s.Temperature, TopP: s.TopP}
+func messagesRequest(s Settings, q Question, _ dialect) object {
+	text := func(text string) any { return []object{{"type": "text", "text": text}} }
+	r := object{"model": s.Model, "max_tokens": s.MaxTokens, "messages": turns(q, "assistant", "content", text)}
+	put(r, "temperature", s.Temperature)
+	put(r, "top_p", s.TopP)
 	if q.System != "" {
-		r.System = oneText(q.System)
-	}
-	for _, m := range q.Messages {
-		r.Messages = append(r.Messages, convo.MessagesTurn{Role: role(m, "assistant"), Content: oneText(m.Text)})
+		r["system"] = text(q.System)
 	}
 	if q.Schema.JSON != nil {
-		r.OutputConfig.Format = &convo.SchemaFormat{Type: "json_schema", Schema: q.Schema.JSON}
+		r["output_config"] = object{"format": object{"type": "json_schema", "schema": q.Schema.JSON}}
 	}
 	return r
 }
-
-func oneText(text string) []convo.TextBlock { return []convo.TextBlock{{Type: "text", Text: text}} }
 
 func readMessages(x *exchange) (Answer, error) {
 	m, err := x.answer()

@@ -39,16 +39,19 @@ var gemini = protocol{
 // modelName matches the names that a URL path may hold.
 var modelName = regexp.MustCompile(`^(?:(?:models|tunedModels)/)?[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-func generateRequest(s Settings, q Question, _ dialect) any {
-	r := convo.GenerateRequest{GenerationConfig: convo.GenerateConfig{CandidateCount: 1, Temperature: s.Temperature, TopP: s.TopP, Seed: s.Seed, MaxOutputTokens: s.MaxTokens}}
+func generateRequest(s Settings, q Question, _ dialect) object {
+	parts := func(text string) any { return []object{{"text": text}} }
+	config := object{"candidateCount": 1}
+	r := object{"contents": turns(q, "model", "parts", parts), "generationConfig": config}
+	put(config, "temperature", s.Temperature)
+	put(config, "topP", s.TopP)
+	put(config, "seed", s.Seed) // of 32 bits
+	put(config, "maxOutputTokens", s.MaxTokens)
 	if q.System != "" {
-		r.SystemInstruction = &convo.GenerateContent{Role: "user", Parts: []convo.GeneratePart{{Text: q.System}}}
-	}
-	for _, m := range q.Messages {
-		r.Contents = append(r.Contents, convo.GenerateContent{Role: role(m, "model"), Parts: []convo.GeneratePart{{Text: m.Text}}})
+		r["systemInstruction"] = object{"role": "user", "parts": parts(q.System)}
 	}
 	if q.Schema.JSON != nil {
-		r.GenerationConfig.ResponseMIMEType, r.GenerationConfig.ResponseJSONSchema = "application/json", q.Schema.JSON
+		config["responseMimeType"], config["responseJsonSchema"] = "application/json", q.Schema.JSON
 	}
 	return r
 }

@@ -174,7 +174,7 @@ type protocol struct {
 	check   func(Settings) error      // refuses settings that the protocol cannot carry; nil: it carries all
 	path    func(Settings) string     // below the base URL
 	sign    func(http.Header, string) // puts the key into the headers
-	request func(Settings, Question, dialect) any
+	request func(Settings, Question, dialect) object
 	next    func(dialect, *Error) (dialect, bool) // what to try after a server has refused a request's form; nil: every server of the vendor speaks alike
 	read    func(*exchange) (Answer, error)
 	explain func(status int, body []byte) reading
@@ -271,7 +271,7 @@ func refusesForm(err error) *Error {
 
 // ask makes one exchange. Patient does the retries.
 func (m *model) ask(ctx context.Context, q Question, d dialect) (Answer, error) {
-	body, err := json.Marshal(m.request(m.settings, q, d))
+	body, err := json.Marshal(m.request(m.settings, q, d), json.Deterministic(true))
 	if err != nil {
 		return Answer{}, Fail(Malformed, 0, "the question cannot be written: "+err.Error())
 	}

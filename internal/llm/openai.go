@@ -28,23 +28,39 @@ var openAI = protocol{
 	explain: explainOpenAI,
 }
 
-func responsesRequest(s Settings, q Question, _ dialect) any {
-	r := convo.ResponsesRequest{
-		Model:           s.Model,
-		Instructions:    q.System,
-		Store:           new(false), // so that the vendor does not store evidence
-		Temperature:     s.Temperature,
-		TopP:            s.TopP,
-		MaxOutputTokens: s.MaxTokens,
-	}
-	for _, m := range q.Messages {
-		r.Input = append(r.Input, convo.ChatMessage{Role: role(m, "assistant"), Content: m.Text})
-	}
+func responsesRequest(s Settings, q Question, _ dialect) object {
+	r := object{"model": s.Model, "input": turns(q, "assistant", "content", asItIs), "store": false} // so that the vendor does not store evidence
+	put(r, "instructions", q.System)
+	put(r, "temperature", s.Temperature)
+	put(r, "top_p", s.TopP)
+	put(r, "max_output_tokens", s.MaxTokens)
 	if q.Schema.JSON != nil {
-		r.Text.Format = &convo.SchemaFormat{Type: "json_schema", Name: q.Schema.Name, Strict: true, Schema: q.Schema.JSON}
+		r["text"] = object{"format": object{"type": "json_schema", "name": q.Schema.Name, "strict": true, "schema": q.Schema.JSON}}
 	}
 	return r
 }
+
+// An object is the body of a request, or a value in it.
+type object = map[string]any
+
+// put sets a member. A zero value leaves it to the vendor.
+func put[T comparable](r object, name string, value T) {
+	var none T
+	if value != none {
+		r[name] = value
+	}
+}
+
+// turns are the messages of a question, as vendors write them.
+func turns(q Question, model, member string, content func(text string) any) []object {
+	list := []object{}
+	for _, m := range q.Messages {
+		list = append(list, object{"role": role(m, model), member: content(m.Text)})
+	}
+	return list
+}
+
+func asItIs(text string) any { return text }
 
 // role names the author of a message; vendors use different names for the model.
 func role(m Message, model string) string {
@@ -152,27 +168,30 @@ func nextDialect(d dialect, refused *Error) (dialect, bool) {
 	return d, true
 }
 
-func chatRequest(s Settings, q Question, d dialect) any {
-	r := convo.ChatRequest{Model: s.Model, Temperature: s.Temperature, TopP: s.TopP, Seed: s.Seed, MaxTokens: s.MaxTokens}
+func chatRequest(s Settings, q Question, d dialect) object {
+	r, limit := object{"model": s.Model, "stream": false}, "max_tokens"
 	if d.newLimit {
-		r.MaxTokens, r.MaxCompletionTokens = 0, s.MaxTokens
+		limit = "max_completion_tokens" // OpenAI's newer name, which most other servers do not know
 	}
+	put(r, limit, s.MaxTokens)
+	put(r, "temperature", s.Temperature)
+	put(r, "top_p", s.TopP)
+	put(r, "seed", s.Seed)
 	switch {
 	case q.Schema.JSON == nil:
 	case d.schema == schemaGiven:
-		r.ResponseFormat = &convo.ChatFormat{Type: "json_schema", JSONSchema: &convo.SchemaFormat{Name: q.Schema.Name, Strict: true, Schema: q.Schema.JSON}}
+		r["response_format"] = object{"type": "json_schema", "json_schema": object{"name": q.Schema.Name, "strict": true, "schema": q.Schema.JSON}}
 	default:
 		q.System = strings.TrimSpace(q.System + "\n\nAnswer with one JSON object, and nothing else, that keeps to this JSON Schema:\n" + string(q.Schema.JSON))
 		if d.schema == schemaInWords {
-			r.ResponseFormat = &convo.ChatFormat{Type: "json_object"}
+			r["response_format"] = object{"type": "json_object"}
 		}
 	}
+	messages := turns(q, "assistant", "content", asItIs)
 	if q.System != "" {
-		r.Messages = append(r.Messages, convo.ChatMessage{Role: "system", Content: q.System})
+		messages = slices.Insert(messages, 0, object{"role": "system", "content": q.System})
 	}
-	for _, m := range q.Messages {
-		r.Messages = append(r.Messages, convo.ChatMessage{Role: role(m, "assistant"), Content: m.Text})
-	}
+	r["messages"] = messages
 	return r
 }
 
