@@ -21,8 +21,8 @@
 // # Closed and open
 //
 // In closed mode, the default, no call is made that cannot be recorded: a call is in a journal on disk before it is forwarded, and its answer ends for the
-// caller only when its record is in the log. If that fails, reading the answer's body fails with [ErrNotRecorded] in place of its end, and further calls fail until
-// the log seals again. In open mode everything passes. What was missed is counted by agent and minute, and sealed later.
+// caller only when its record is in the log. If that fails, reading the answer's body fails with [ErrNotRecorded] in place of its end, and further calls fail
+// until the log seals again. In open mode everything passes. What was missed is counted by agent and minute, and sealed later.
 //
 // # Agents and conversations
 //

@@ -42,8 +42,8 @@ type Options struct {
 	Name string
 	// Agent is whose calls come without a token or WithAgent. "": such calls are refused.
 	Agent string
-	// WhoIs returns the agent that a token belongs to. A call of the handler has it in the header "Jurat-Agent: Bearer TOKEN", or as /r/TOKEN before the path. nil: tokens that
-	// 'jurat access grant NAME agent' made.
+	// WhoIs returns the agent that a token belongs to. A call of the handler has it in the header "Jurat-Agent: Bearer TOKEN", or as /r/TOKEN before the path.
+	// nil: tokens that 'jurat access grant NAME agent' made.
 	WhoIs func(ctx context.Context, token string) (agent string, err error)
 	// Chain is one chain for all calls that name none. "": each conversation has its own.
 	Chain string
@@ -59,7 +59,8 @@ type Options struct {
 	// A2A is an agent before which the handler stands, or before which the recorded agent stands as a caller: every path leads there. It takes the place of
 	// Upstreams. nil: there is none.
 	A2A *A2A
-	// Hosts are names, in lower case, of a reverse proxy on this machine that asks the handler. Under other names it answers nobody on this machine: a web page can have its own name mean this machine.
+	// Hosts are names, in lower case, of a reverse proxy on this machine that asks the handler. Under other names it answers nobody on this machine: a web page
+	// can have its own name mean this machine.
 	Hosts []string
 
 	// InTheRecord seals what was said in the record itself. Then it can never be erased.

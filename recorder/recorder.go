@@ -130,8 +130,8 @@ func (r *Recorder) Handler() http.Handler {
 	return r.front
 }
 
-// A Pipe passes messages between a client and a server of the Model Context Protocol on their standard streams, and records each request with its answer. Its Run
-// returns when the server has ended.
+// A Pipe passes messages between a client and a server of the Model Context Protocol on their standard streams, and records each request with its answer. Its
+// Run returns when the server has ended.
 type Pipe = relay.Pipe
 
 // PipeOptions tell what records say of the server.
@@ -148,8 +148,8 @@ func (r *Recorder) Pipe(o PipeOptions) (*Pipe, error) {
 	return relay.NewPipe(r.recording, r.relayed, o)
 }
 
-// Transport returns a transport that records each call, and has next make it. If next is nil, a transport makes the calls that passes bytes as they are: unlike Go's default
-// transport, it asks for no compression that the program did not ask for.
+// Transport returns a transport that records each call, and has next make it. If next is nil, a transport makes the calls that passes bytes as they are:
+// unlike Go's default transport, it asks for no compression that the program did not ask for.
 func (r *Recorder) Transport(next http.RoundTripper) http.RoundTripper {
 	return &transport{r, r.transport.With(next)}
 }

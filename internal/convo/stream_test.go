@@ -1,124 +1,18 @@
 package convo_test
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/go-cmp/cmp"
-
 	"jurat/internal/convo"
 	"jurat/internal/must"
 )
 
-// The same answer, whole and as a stream, in each vendor's published form.
-var streams = []struct {
-	name   string
-	whole  string
-	stream string
-	read   func([]byte) (convo.Streamed, error)
-}{
-	{"responses",
-		`{"status":"completed","model":"o-1","output":[{"type":"reasoning","content":[]},{"type":"message","content":[{"type":"output_text","text":"It is so."}]}],"usage":{"input_tokens":3,"output_tokens":4}}`,
-		"event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"status\":\"in_progress\",\"model\":\"o-1\",\"output\":[]}}\n\n" +
-			"event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"output_index\":1,\"content_index\":0,\"delta\":\"It is\"}\n\n" +
-			"event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"output_index\":1,\"content_index\":0,\"delta\":\" so.\"}\n\n" +
-			"event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"model\":\"o-1\",\"output\":[{\"type\":\"reasoning\",\"content\":[]},{\"type\":\"message\",\"content\":[{\"type\":\"output_text\",\"text\":\"It is so.\"}]}],\"usage\":{\"input_tokens\":3,\"output_tokens\":4}}}\n\n",
-		convo.ReadResponsesStream},
-	{"chat",
-		`{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":"It is so.","tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}},{"id":"c2","type":"function","function":{"name":"go","arguments":"{}"}}]}}]}`,
-		": keep-alive\n\ndata: {\"model\":\"m\",\"system_fingerprint\":\"fp\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"It is\"},\"finish_reason\":null}]}\n\n" +
-			"data: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" so.\",\"tool_calls\":[{\"index\":0,\"id\":\"c1\",\"type\":\"function\",\"function\":{\"name\":\"look\",\"arguments\":\"{\\\"at\\\"\"}}]}}]}\n\n" +
-			"data: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\":1}\"}},{\"index\":1,\"id\":\"c2\",\"type\":\"function\",\"function\":{\"name\":\"go\",\"arguments\":\"{}\"}}]}}]}\n\n" +
-			"data: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n" +
-			"data: {\"model\":\"m\",\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4,\"total_tokens\":7}}\n\ndata: [DONE]\n\n",
-		convo.ReadChatStream},
-	{"messages",
-		`{"type":"message","content":[{"type":"thinking"},{"type":"text","text":"It is so."},{"type":"tool_use","id":"t1","name":"look","input":{"at":1}}],"stop_reason":"tool_use"}`,
-		"event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"type\":\"message\",\"model\":\"c-1\",\"content\":[],\"stop_reason\":null,\"usage\":{\"input_tokens\":3,\"cache_read_input_tokens\":2,\"output_tokens\":1}}}\n\n" +
-			"event: ping\ndata: {\"type\": \"ping\"}\n\n" +
-			"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}\n\n" +
-			"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"hm\"}}\n\n" +
-			"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n" +
-			"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"text_delta\",\"text\":\"It is\"}}\n\n" +
-			"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"text_delta\",\"text\":\" so.\"}}\n\n" +
-			"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":2,\"content_block\":{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"look\",\"input\":{}}}\n\n" +
-			"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":2,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"at\\\"\"}}\n\n" +
-			"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":2,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\":1}\"}}\n\n" +
-			"event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":2}\n\n" +
-			"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"},\"usage\":{\"output_tokens\":9}}\n\n" +
-			"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
-		convo.ReadMessagesStream},
-	{"generate",
-		`{"candidates":[{"content":{"role":"model","parts":[{"text":"hm","thought":true},{"text":"It is"},{"text":" so."},{"functionCall":{"name":"look","args":{"at":1}}}]},"finishReason":"STOP"}]}`,
-		"data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"hm\",\"thought\":true},{\"text\":\"It is\"}]}}],\"modelVersion\":\"g-1\"}\r\n\r\n" +
-			"data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\" so.\"}]}}],\"usageMetadata\":{\"promptTokenCount\":3}}\r\n\r\n" +
-			"data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"functionCall\":{\"name\":\"look\",\"args\":{\"at\":1}}}]},\"finishReason\":\"STOP\"}],\"modelVersion\":\"g-1\",\"usageMetadata\":{\"promptTokenCount\":3,\"candidatesTokenCount\":4}}\r\n\r\n",
-		convo.ReadGenerateStream},
-	{"generate as an array",
-		`{"candidates":[{"content":{"role":"model","parts":[{"text":"It is"},{"text":" so."}]},"finishReason":"STOP"}]}`,
-		"[{\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"It is\"}]}}],\"modelVersion\":\"g-1\"},\n" +
-			"{\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\" so.\"}]},\"finishReason\":\"STOP\"}]}]",
-		convo.ReadGenerateStream},
-}
-
-// TestStreams: a stream gives the same answer as the whole form, without what no reader of messages reads. Any shorter part of it gives ErrCut.
-func TestStreams(t *testing.T) {
-	for _, s := range streams {
-		var want any
-		must.Do(t, json.Unmarshal([]byte(s.whole), &want))
-		for _, lines := range []string{"\n", "\r\n", "\r"} {
-			stream := strings.ReplaceAll(strings.ReplaceAll(s.stream, "\r\n", "\n"), "\n", lines)
-			var got any
-			must.Do(t, json.Unmarshal(must.Get(s.read([]byte(stream)))(t).Answer, &got))
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s (-whole +stream):\n%s", s.name, diff)
-			}
-		}
-		for n := range len(strings.TrimRight(s.stream, "\r\n")) - 1 { // the line ends at the end may be missing
-			if _, err := s.read([]byte(s.stream[:n])); !errors.Is(err, convo.ErrCut) {
-				t.Fatalf("%s, the first %d bytes: %v", s.name, n, err)
-			}
-		}
-	}
-}
-
-// TestStreamsCutKeepText: the text received before a stream was cut is returned.
-func TestStreamsCutKeepText(t *testing.T) {
-	for _, s := range streams {
-		half := s.stream[:strings.LastIndex(s.stream, " so.")]
-		got, err := s.read([]byte(half[:max(strings.LastIndex(half, "\n\n"), strings.LastIndex(half, "\r\n\r\n"), strings.LastIndex(half, ",\n"))+4]))
-		if !errors.Is(err, convo.ErrCut) {
-			t.Fatalf("%s: %v", s.name, err)
-		}
-		must.Contain(t, string(got.Answer), "It is")
-	}
-}
-
-// TestStreamErrors: an error within a stream gives a StreamError with the vendor's body.
-func TestStreamErrors(t *testing.T) {
-	for name, stream := range map[string]string{
-		"responses": "event: error\ndata: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"m\"}\n\n",
-		"chat":      "data: {\"error\":{\"message\":\"m\"}}\n\n",
-		"messages":  "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"m\"}}\n\n",
-		"generate":  "data: {\"error\":{\"status\":\"UNAVAILABLE\",\"message\":\"m\"}}\n\n",
-	} {
-		for _, s := range streams {
-			if s.name != name {
-				continue
-			}
-			_, err := s.read([]byte(stream))
-			var told *convo.StreamError
-			if !errors.As(err, &told) || !strings.Contains(string(told.Body), `"m"`) {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-	}
-}
+// readers are those of streams, by the form that they read. What they make of whole and of cut streams, package observe tests.
+var readers = map[string]func([]byte) (convo.Streamed, error){"responses": convo.ReadResponsesStream, "chat": convo.ReadChatStream,
+	"messages": convo.ReadMessagesStream, "generate": convo.ReadGenerateStream}
 
 // TestStreamsRefuse: the error on data outside the protocol names its place. Large indexes must not allocate memory.
 func TestStreamsRefuse(t *testing.T) {
@@ -135,29 +29,10 @@ func TestStreamsRefuse(t *testing.T) {
 		{"generate", "data: {\"candidates\":[{\"index\":88888}]}\n\n", "out of range"},
 		{"generate", "data: nothing\n\n", "does not follow the vendor's protocol"},
 	} {
-		for _, s := range streams {
-			if s.name != tt.name {
-				continue
-			}
-			if _, err := s.read([]byte(tt.stream)); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%s: %v, want %s", tt.stream, err, tt.want)
-			}
+		if _, err := readers[tt.name]([]byte(tt.stream)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %s", tt.stream, err, tt.want)
 		}
 	}
-}
-
-// FuzzStreams: no stream causes a panic, and each gives an answer or an error.
-func FuzzStreams(f *testing.F) {
-	for _, s := range streams {
-		f.Add(s.stream)
-	}
-	f.Fuzz(func(t *testing.T, stream string) {
-		for _, s := range streams {
-			if got, err := s.read([]byte(stream)); err == nil && !got.Answer.IsValid(jsontext.AllowDuplicateNames(true)) {
-				t.Errorf("%s: no answer and no error", s.name)
-			}
-		}
-	})
 }
 
 // argsOf are the arguments of the first call.

@@ -226,7 +226,8 @@ func (r *responsesSum) output() parts {
 	return list
 }
 
-// differs compares the pieces that arrived with the items of the last event. A stream need not have pieces of everything, and servers count the parts in different ways.
+// differs compares the pieces that arrived with the items of the last event. A stream need not have pieces of everything, and servers count the parts in
+// different ways.
 func (r *responsesSum) differs(output []*Node) bool {
 	for number, i := range r.items {
 		kind := i.item.Word("type")

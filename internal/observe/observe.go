@@ -3,10 +3,10 @@
 //
 // # A reading is a view
 //
-// The bytes are the evidence. Which model was asked and what it counted are facts, which package evidence/observed finds and verifiers compare. A [Projection] is a reading
-// of what was said, for whoever looks, by the newest reader: no record states it. Messages of all vendors become chat messages, so that a jury and a reader of records need to know one form.
-// A projection leaves out what no juror reads: inner reasoning, signatures, definitions of tools, and the content of
-// pictures and files, in whose place stands a digest.
+// The bytes are the evidence. Which model was asked and what it counted are facts, which package evidence/observed finds and verifiers compare. A [Projection]
+// is a reading of what was said, for whoever looks, by the newest reader: no record states it. Messages of all vendors become chat messages, so that a jury
+// and a reader of records need to know one form. A projection leaves out what no juror reads: inner reasoning, signatures, definitions of tools, and the
+// content of pictures and files, in whose place stands a digest.
 //
 // # What cannot be read is named
 //

@@ -648,6 +648,10 @@ func FuzzProject(f *testing.F) {
 			}
 		}
 	}
+	for n, stream := range []string{events(`{"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}`, `[DONE]`), typed(`{"type":"response.output_text.delta","delta":"It is"}`),
+		": ping\n\ndata\n\ndata: \ndata: x\n\n", `[{"candidates":[{"finishReason":"STOP"}]},`} {
+		f.Add(n, 200, []byte("{}"), []byte(stream), true)
+	}
 	f.Fuzz(func(t *testing.T, protocol, status int, request, response []byte, stream bool) {
 		c := observe.Call{Protocol: protocols[(protocol%7+7)%7], Path: "/v1beta/models/m:generateContent", Status: status, Request: request, Response: response, ResponseType: "application/json"}
 		if stream {

@@ -28,7 +28,8 @@ type finder interface {
 	Close()
 }
 
-// encodingOf returns the encoding that a header names, in lower case. What several headers name is no encoding that every reader removes alike, and none that is known here.
+// encodingOf returns the encoding that a header names, in lower case. What several headers name is no encoding that every reader removes alike, and none that
+// is known here.
 func encodingOf(values []string) string {
 	encoding := strings.ToLower(strings.TrimSpace(strings.Join(values, " and ")))
 	if encoding == "identity" {

@@ -339,8 +339,8 @@ func (h *Handler) answer(w http.ResponseWriter, p *passage, answer *http.Respons
 	return nil
 }
 
-// headerWaits is how long the header of an answer waits for the beginning of the body, with which it leaves in one packet: a client that reads no more than the header has got
-// a short answer whole then.
+// headerWaits is how long the header of an answer waits for the beginning of the body, with which it leaves in one packet: a client that reads no more than
+// the header has got a short answer whole then.
 const headerWaits = time.Millisecond
 
 // flushSoon flushes a header, unless begun is called before: the body begins, or the answer is over.
@@ -462,8 +462,8 @@ func (t *Transport) With(next http.RoundTripper) *Transport {
 	return &Transport{relay: t.relay, next: next}
 }
 
-// RoundTrip makes one call. It returns a *Refusal if the call was not made, and an error that wraps ErrNotRecorded if it was made and could not be recorded. The answer's body
-// fails with such an error in place of its end.
+// RoundTrip makes one call. It returns a *Refusal if the call was not made, and an error that wraps ErrNotRecorded if it was made and could not be recorded.
+// The answer's body fails with such an error in place of its end.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	answer, err := t.roundTrip(req)
 	if err != nil && req.Body != nil {
@@ -548,8 +548,8 @@ func (t *Transport) request(req *http.Request, call *Call) (io.ReadCloser, error
 	return io.NopCloser(body), req.Body.Close()
 }
 
-// upgradeOf returns the protocols that a request asks to change to, or "". Offers to speak HTTP in another way are ignored, as RFC 9110, section 7.8, lets a server do:
-// their clients go on with HTTP/1.1, which is recorded. Java's client makes such an offer in every call.
+// upgradeOf returns the protocols that a request asks to change to, or "". Offers to speak HTTP in another way are ignored, as RFC 9110, section 7.8, lets a
+// server do: their clients go on with HTTP/1.1, which is recorded. Java's client makes such an offer in every call.
 func upgradeOf(header http.Header) string {
 	if !names(header["Connection"], "upgrade") {
 		return ""

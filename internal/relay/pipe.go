@@ -82,8 +82,8 @@ func newSide(p *Pipe, name string) *side {
 	return &side{questions: waiting, pipe: p, name: name, queue: make(chan *line, 64), pings: map[string]int{}}
 }
 
-// Run passes messages until the server ends its side and all of it has passed, or until something cannot be recorded in closed mode, which it returns. When the client
-// ends its side, or the pipe stops, it closes toServer.
+// Run passes messages until the server ends its side and all of it has passed, or until something cannot be recorded in closed mode, which it returns. When
+// the client ends its side, or the pipe stops, it closes toServer.
 func (p *Pipe) Run(client io.Reader, toClient io.Writer, server io.Reader, toServer io.WriteCloser) error {
 	go p.client.read(client)
 	go p.server.read(server)

@@ -81,11 +81,12 @@ func (p *Protocol) rulesOf(request *Body) rules {
 // an event for each change of a task, alone or as the result of a JSON-RPC response.
 //
 // An agent ends its answer with a message, with an error, with an event that is final (0.3), or with a task that has come to an end or waits for the caller
-// (1.0). A task that waits for an authorisation goes on by itself when it has it, so that is no end. Nor is a task that is given as it stands and waits for its caller.
+// (1.0). A task that waits for an authorisation goes on by itself when it has it, so that is no end. Nor is a task that is given as it stands and waits for
+// its caller.
 var A2A = &Protocol{Name: "a2a", Watch: watching(watchedOfA2A()), Ends: func(*Body) func(Event) (string, bool) { return a2aEnd }}
 
-// watchedOfA2A are the places of an event, within a JSON-RPC response or alone. Version 0.3 has kind (message, task, status-update or artifact-update), final and
-// status/state, and by HTTP with JSON msg and statusUpdate/final.
+// watchedOfA2A are the places of an event, within a JSON-RPC response or alone. Version 0.3 has kind (message, task, status-update or artifact-update), final
+// and status/state, and by HTTP with JSON msg and statusUpdate/final.
 func watchedOfA2A() []string {
 	list := []string{"error"}
 	for path := range strings.FieldsSeq("kind final status/state message msg task/status/state statusUpdate/status/state statusUpdate/final") {
@@ -120,11 +121,11 @@ func waits(state string) bool {
 // MCP is the Model Context Protocol in all its versions, on HTTP with JSON or events, and on a [Pipe]. An answer ends with the message that has
 // the id of the request.
 //
-// A GET waits for messages of the server and asks nothing. If an answer comes there, to a call whose own connection was lost, the stream ends with it, so that this
-// answer too is recorded before the client has it. Clients connect again.
+// A GET waits for messages of the server and asks nothing. If an answer comes there, to a call whose own connection was lost, the stream ends with it, so that
+// this answer too is recorded before the client has it. Clients connect again.
 //
-// The transport of 2024-11-05 over HTTP is none of these: a stream whose event names an endpoint, where clients post, and on which all answers come. Closed mode ends it before
-// the client has the endpoint. Open mode passes it on.
+// The transport of 2024-11-05 over HTTP is none of these: a stream whose event names an endpoint, where clients post, and on which all answers come. Closed
+// mode ends it before the client has the endpoint. Open mode passes it on.
 var MCP = &Protocol{Name: "mcp", Watch: watching(append(slices.Clone(watchedOfMCP), manyIDs, manyResults, manyErrors)), Ends: endsOfMCP}
 
 var (

@@ -52,7 +52,8 @@ type Options struct {
 	// BodyTimeout is how long the body of a request may take, and a second more for each 16 KiB: 30 s if zero.
 	BodyTimeout time.Duration
 
-	// AgentOf returns whose a token is; "" is the token of a call that has none. It is asked before the body of a call is read. nil: Begin alone says who may call.
+	// AgentOf returns whose a token is; "" is the token of a call that has none. It is asked before the body of a call is read. nil: Begin alone says who may
+	// call.
 	AgentOf func(ctx context.Context, token string) (agent string, err error)
 	// Hosts are names, in lower case, by which clients on this machine may ask, beside localhost and addresses: those under which a reverse proxy on
 	// this machine is known.

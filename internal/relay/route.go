@@ -97,7 +97,8 @@ func (u Upstream) pathOf(rest string) string {
 	return strings.TrimSuffix(u.Base.EscapedPath(), "/") + "/" + u.versioned(rest)
 }
 
-// signingIn says what to do to a client that wants to sign in at the recorder (RFC 9728, 8414). It cannot: tokens are for the server's own address, and clients compare it with the one that they ask.
+// signingIn says what to do to a client that wants to sign in at the recorder (RFC 9728, 8414). It cannot: tokens are for the server's own address, and
+// clients compare it with the one that they ask.
 func signingIn(path string) string {
 	for _, known := range []string{"/.well-known/oauth-", "/.well-known/openid-configuration"} {
 		if strings.HasPrefix(path, known) {
@@ -134,8 +135,9 @@ func checkPath(path string) error {
 	return nil
 }
 
-// checkBrowser refuses a page in a browser: what it sends would be sealed as an agent's, and asked with a key that the relay keeps. Browsers say that a page is of another site, by
-// Sec-Fetch-Site or, older ones, by Origin. But a page can make its own name mean this machine; so a request to this machine must name it by a name that no page has.
+// checkBrowser refuses a page in a browser: what it sends would be sealed as an agent's, and asked with a key that the relay keeps. Browsers say that a page
+// is of another site, by Sec-Fetch-Site or, older ones, by Origin. But a page can make its own name mean this machine; so a request to this machine must name
+// it by a name that no page has.
 func (r *relay) checkBrowser(req *http.Request) error {
 	site, origins := req.Header.Get("Sec-Fetch-Site"), req.Header["Origin"]
 	foreign := site != "" && site != "none" && site != "same-origin"
@@ -197,17 +199,17 @@ func identity(header http.Header, pathToken string) (token, chain string, err er
 	return token, chain, nil
 }
 
-// hopByHop are headers for one connection, by RFC 9110, section 7.6.1, and some that servers send in spite of it. Alt-Svc (RFC 7838) says where else the server of this
-// connection can be asked: clients that believe it of the relay go past it.
+// hopByHop are headers for one connection, by RFC 9110, section 7.6.1, and some that servers send in spite of it. Alt-Svc (RFC 7838) says where else the
+// server of this connection can be asked: clients that believe it of the relay go past it.
 var hopByHop = []string{"Alt-Svc", "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Transfer-Encoding", "Upgrade", "Http2-Settings"}
 
 // forAllReaders are the beginnings of names of headers that say how a message is read, who sends it, or what it asks for.
 var forAllReaders = []string{"A2a-", "Accept", "Access-Control-", "Age", "Anthropic-", "Api-Key", "Authorization", "Cache-Control", "Content-", "Cookie", "Date", "Etag", "Expires", "Host",
 	"Idempotency-", "If-", "Last-Modified", "Location", "Mcp-", "Openai-", "Origin", ownHeaders, "Range", "Sec-", "Set-Cookie", "User-Agent", "Vary", "Www-Authenticate", "X-Api-Key", "X-Goog-"}
 
-// endToEnd returns what of a header is for all who read the message, in one spelling. It leaves out headers for one connection, also those that the header Connection names,
-// and everything here reads what it returns: so what is recorded is what is passed on. It fails if Connection names a header that is for all, since those who read
-// the message would not read the same.
+// endToEnd returns what of a header is for all who read the message, in one spelling. It leaves out headers for one connection, also those that the header
+// Connection names, and everything here reads what it returns: so what is recorded is what is passed on. It fails if Connection names a header that is for
+// all, since those who read the message would not read the same.
 func endToEnd(header http.Header) (http.Header, error) {
 	plain := canonical(header)
 	for _, line := range plain["Connection"] {
@@ -365,8 +367,8 @@ func tlsOf(state *tls.ConnectionState) *evidence.UpstreamTLS {
 	return &evidence.UpstreamTLS{SPKISHA256: sha256.Sum256(leaf.RawSubjectPublicKeyInfo), NotAfter: evidence.FormatTime(leaf.NotAfter)}
 }
 
-// followed are the headers of an answer that name an address which clients ask next by themselves: redirects and what was made, where uploads go on, and where the result
-// of a long call will be. Content-Location and Link are not followed by clients of models and agents.
+// followed are the headers of an answer that name an address which clients ask next by themselves: redirects and what was made, where uploads go on, and where
+// the result of a long call will be. Content-Location and Link are not followed by clients of models and agents.
 var followed = []string{"Location", "X-Goog-Upload-Url", "X-Goog-Upload-Control-Url", "Operation-Location", "Azure-Asyncoperation", "Refresh"}
 
 // An astrayError says that an answer leads the client to an address that is not this relay's, or means something else there.

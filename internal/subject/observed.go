@@ -122,9 +122,6 @@ type asks struct {
 }
 
 func (r *recording) asksOf(agent string) *asks {
-	if r.asked == nil {
-		r.asked = map[string]*asks{}
-	}
 	if r.asked[agent] == nil {
 		r.asked[agent] = new(asks)
 	}
@@ -263,7 +260,7 @@ func idsOf(m *Message) (ids []string, without shownMessage) {
 func noteNumbers(with *talk, answer []Message) {
 	for i := range answer {
 		if ids, without := idsOf(&answer[i]); slices.ContainsFunc(ids, func(id string) bool { return strings.HasPrefix(id, convo.Numbered) }) {
-			with.Answered(without, ids)
+			with.numbers[without] = append(with.numbers[without], ids)
 		}
 	}
 }
@@ -364,9 +361,6 @@ func (r *recording) fresh(one *record) []string {
 	o := one.payload.Observed
 	if !imported(o) {
 		return o.Missing
-	}
-	if r.told == nil {
-		r.told = map[string]bool{}
 	}
 	var list []string
 	for _, text := range o.Missing {

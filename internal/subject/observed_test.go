@@ -500,7 +500,7 @@ func prompt(letters string) (list []shownMessage) {
 
 // TestTalk: of each prompt, what was shown before is found, whatever came in between.
 func TestTalk(t *testing.T) {
-	var talks talks
+	talks := talks{}
 	talk, shown := talks.Of("agent", "chain"), 0
 	for _, step := range []struct{ prompt, answer, want string }{
 		{"sab", "c", ""},

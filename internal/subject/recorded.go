@@ -33,7 +33,8 @@ type recording struct {
 }
 
 func newRecording() *recording {
-	return &recording{last: map[string][]Message{}, shown: map[evidence.Digest]*record{}, pairings: map[string]*pairing{}, calls: map[string]*callWithID{}}
+	return &recording{last: map[string][]Message{}, shown: map[evidence.Digest]*record{}, pairings: map[string]*pairing{}, calls: map[string]*callWithID{},
+		asked: map[string]*asks{}, told: map[string]bool{}, talks: talks{}, heard: map[heard]int{}}
 }
 
 // A record is an exhibit with its parsed parts.

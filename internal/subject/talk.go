@@ -36,26 +36,26 @@ type stood struct {
 	Number  int
 }
 
-// talks are conversations by agent and chain. The zero value has none.
+// talks are conversations by agent and chain.
 type talks map[string]*talk
 
 // Of returns the conversations of an agent in a chain.
-func (t *talks) Of(agent, chain string) *talk {
-	if *t == nil {
-		*t = talks{}
-	}
+func (t talks) Of(agent, chain string) *talk {
 	key := agent + "\x00" + chain
-	if (*t)[key] == nil {
-		(*t)[key] = &talk{begun: map[beginning]int{}}
+	if t[key] == nil {
+		t[key] = &talk{begun: map[beginning]int{}, numbers: map[shownMessage][][]string{}}
 	}
-	return (*t)[key]
+	return t[key]
 }
 
 // A talk knows each beginning of its conversations that was shown, and the conversation that came last.
 type talk struct {
 	begun map[beginning]int // the number of the last message of each beginning
 	last  []stood
-	names
+
+	// Some providers give calls of tools no ids. Readers number such calls, and many programs give them ids of their own before they send them back. By the
+	// numbers of the calls in each answer, and the message without them, a call is shown once, and the result that names the program's id is that of the call.
+	numbers map[shownMessage][][]string
 }
 
 // tries bounds how many places are compared for a prompt that does not begin as the conversation did.
@@ -138,20 +138,6 @@ func numbersOf(line []stood) string {
 	return "the messages " + strings.Join(runs, ", ")
 }
 
-// Some providers give calls of tools no ids. Readers number such calls, and many programs give them ids of their own before they send them back. names finds
-// out which answer a message with calls was, so that a call is shown once, and the result that names the program's id is that of the call.
-type names struct {
-	numbers map[shownMessage][][]string // of the calls in each answer, by the message without them
-}
-
-// Answered notes an answer whose calls have these numbers. without is the message without them.
-func (t *talk) Answered(without shownMessage, numbers []string) {
-	if t.numbers == nil {
-		t.numbers = map[shownMessage][][]string{}
-	}
-	t.numbers[without] = append(t.numbers[without], numbers)
-}
-
 // Numbers returns the numbers that the calls of a message had in the answer; nil: they had ids, or there was no such answer. first is the number that the first
 // call has by its place in the prompt. A program that leaves out what is long ago sends its calls in other places: the latest answer counts then.
 func (t *talk) Numbers(without shownMessage, first string) []string {
@@ -183,7 +169,9 @@ func (r *recording) exchanged(one *record, s sight) {
 	}
 	r.add(one, "response", response...)
 	for i, m := range response {
-		r.hear(one, m, len(r.messages)-len(response)+i+1)
+		if key := heardOf(one, m); r.heard[key] == 0 {
+			r.heard[key] = len(r.messages) - len(response) + i + 1
+		}
 	}
 	r.addNotes(one, s)
 }
@@ -218,15 +206,6 @@ type heard struct {
 }
 
 func heardOf(one *record, m Message) heard { return heard{one.payload.ChainID, alone(&m)} }
-
-func (r *recording) hear(one *record, m Message, number int) {
-	if r.heard == nil {
-		r.heard = map[heard]int{}
-	}
-	if _, known := r.heard[heardOf(one, m)]; !known {
-		r.heard[heardOf(one, m)] = number
-	}
-}
 
 // unheard leaves out what was shown before in the chain, and names it.
 func (r *recording) unheard(one *record, messages []Message) (fresh []Message, again []string) {

@@ -487,8 +487,8 @@ func (t *reader) readZip(name string, data []byte) error {
 }
 
 // OpenArchive opens an evaluation log of Inspect in its packed form (.eval): a ZIP archive with a file for each sample, samples/ID_epoch_N.json. See the
-// recorder in https://github.com/UKGovernmentBEIS/inspect_ai/blob/main/src/inspect_ai/log/_recorders/eval.py. Nothing in it is written to disk, so names with ..
-// lead nowhere.
+// recorder in https://github.com/UKGovernmentBEIS/inspect_ai/blob/main/src/inspect_ai/log/_recorders/eval.py. Nothing in it is written to disk, so names with
+// .. lead nowhere.
 func OpenArchive(in io.ReaderAt, size int64, most int) (*zip.Reader, error) {
 	archive, err := zip.NewReader(in, size)
 	if err != nil {
