@@ -381,12 +381,8 @@ func TestClientsSendAgain(t *testing.T) {
 		if string(answers[0].Got) != `"sha256:x"` || len(keys) != 3 || keys[0] == "" || keys[0] != keys[1] || keys[1] != keys[2] {
 			t.Errorf("%s %s, keys %q", answers[0].Got, answers[0].Refused, keys)
 		}
-		if !strings.Contains(answers[1].Refused, "https") {
-			t.Errorf("a token over http: %s %s", answers[1].Got, answers[1].Refused)
-		}
-		if !strings.Contains(answers[2].Refused, "307") {
-			t.Errorf("a redirect: %s %s", answers[2].Got, answers[2].Refused)
-		}
+		must.Contain(t, answers[1].Refused, "https")
+		must.Contain(t, answers[2].Refused, "307")
 	})
 }
 

@@ -293,9 +293,7 @@ func TestComposeOnPostgreSQL(t *testing.T) {
 	s.healthy("proxy")
 	people := s.people(token)
 	for range 12 { // whichever node nginx would ask
-		if _, err := people.Submission(t.Context(), first); err != nil {
-			t.Fatal(err)
-		}
+		must.Fail(t, nil)(people.Submission(t.Context(), first))
 	}
 	second := s.submit(people)
 	s.over(s.client("jurat-3", token), second)
@@ -431,7 +429,7 @@ func TestComposeOnSQLite(t *testing.T) {
 	if answer.StatusCode != http.StatusOK {
 		t.Error(answer.Status)
 	}
-	has(t, s.must(s.within("jurat", "/usr/local/bin/jurat", "access", "grant", "--link", "--at", "https://jurat.example")), "https://jurat.example/sign-in?link=")
+	must.Contain(t, s.must(s.within("jurat", "/usr/local/bin/jurat", "access", "grant", "--link", "--at", "https://jurat.example")), "https://jurat.example/sign-in?link=")
 	s.end("jurat", syscall.SIGKILL)
 	if out, err := s.health("jurat"); err == nil {
 		t.Errorf("a node that was killed is healthy: %s", out)

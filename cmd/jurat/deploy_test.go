@@ -168,7 +168,7 @@ func TestAnotherUser(t *testing.T) {
 	}
 	wait(http.StatusOK)
 	_, said := ran(t, exitCannot, "--data", dir, "keys", "new", "agent", "a")
-	has(t, said, "it belongs to another user", "sudo -u '")
+	must.Contain(t, said, "it belongs to another user", "sudo -u '")
 	foreign := filepath.Join(dir, "keys", "root.key") // as a command that ran as root would leave it
 	must.Do(t, os.WriteFile(foreign, nil, 0o600))
 	wait(http.StatusServiceUnavailable)
@@ -181,7 +181,7 @@ func TestPublishNothing(t *testing.T) {
 	data := t.TempDir() + "/data"
 	doing(t, 0, "--data", data, "init")
 	_, said := ran(t, exitCannot, "--data", data, "access", "publish", "nowhere", "--reason", "a test", "--by", "tester")
-	has(t, said, `no chain and no record "nowhere"`)
+	must.Contain(t, said, `no chain and no record "nowhere"`)
 	must.Equal(t, doing(t, 0, "--data", data, "access", "list"), "")
 
 	// A record in a chain is published with its chain, and a record without one by itself.
@@ -196,7 +196,7 @@ func TestPublishNothing(t *testing.T) {
 	alone, chained := id(""), id(`"chain_id":"c",`)
 	doing(t, 0, "--data", data, "access", "publish", alone, "--reason", "a test", "--by", "tester")
 	_, said = ran(t, exitCannot, "--data", data, "access", "publish", chained, "--reason", "a test", "--by", "tester")
-	has(t, said, `is in the chain "c"`)
+	must.Contain(t, said, `is in the chain "c"`)
 }
 
 // A front is a real nginx with the file that operators copy, before a real server. People reach it as https://jurat.example.

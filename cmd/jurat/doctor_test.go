@@ -40,11 +40,11 @@ func TestReady(t *testing.T) {
 	}
 	for _, wrong := range []string{"localhost", "jurat.example:port", "ftp://127.0.0.1:1", "127.0.0.1:1/path"} {
 		_, errs := ran(t, exitCannot, "doctor", "--ready", wrong)
-		has(t, errs, "want http:// or https:// and a host, such as http://127.0.0.1:8417")
+		must.Contain(t, errs, "want http:// or https:// and a host, such as http://127.0.0.1:8417")
 	}
 	stop()
 	out, errs := ran(t, exitBad, "doctor", "--ready", "http://"+at+"/")
-	has(t, out, "not ready: http://"+at+": no server answers there: ", "refused")
+	must.Contain(t, out, "not ready: http://"+at+": no server answers there: ", "refused")
 	must.Equal(t, errs, "")
 }
 
@@ -70,7 +70,7 @@ func TestReadyByHTTPS(t *testing.T) {
 	serve(t, "--data", t.TempDir()+"/data", "serve")
 	answered(t, 0, readiness{URL: "https://127.0.0.1:" + port, Ready: true}, "doctor", "--ready", "--json")
 	out, _ := ran(t, exitBad, "doctor", "--ready", "http://127.0.0.1:"+port)
-	has(t, out, "status 400, and the answer is not from jurat")
+	must.Contain(t, out, "status 400, and the answer is not from jurat")
 
 	through := httptest.NewServer(tunnel(t, "127.0.0.1:"+port))
 	defer through.Close()
@@ -137,7 +137,7 @@ func TestReadyOfOthers(t *testing.T) {
 				timeout = "300ms"
 			}
 			out, _ := ran(t, exitBad, "doctor", "--ready", other.URL, "--timeout", timeout)
-			has(t, out, c.want)
+			must.Contain(t, out, c.want)
 			if strings.Contains(out, "\x1b") || strings.Count(out, "\n") != 1 {
 				t.Errorf("%q obeys what the server says", out)
 			}
@@ -149,10 +149,10 @@ func TestReadyOfOthers(t *testing.T) {
 func TestReadyRefuses(t *testing.T) {
 	for _, wrong := range []string{"jurat.example", "ftp://jurat.example", "https://", "https://a@jurat.example", "https://jurat.example/records", "https://jurat.example/?a", "https://[::1"} {
 		_, said := ran(t, exitCannot, "doctor", "--ready", wrong)
-		has(t, said, "the server's address")
+		must.Contain(t, said, "the server's address")
 	}
 	_, said := ran(t, exitCannot, "doctor", "--ready", "--timeout=-1s")
-	has(t, said, "--timeout", "above 0")
+	must.Contain(t, said, "--timeout", "above 0")
 	for addr, want := range map[string]string{":8417": "http://127.0.0.1:8417", "[::]:1": "http://[::1]:1", "0.0.0.0:1": "http://127.0.0.1:1", "10.0.0.7:1": "http://10.0.0.7:1"} {
 		got, err := (&doctorCmd{readyFlags: readyFlags{Addr: addr}}).own()
 		if err != nil || got.String() != want {
@@ -162,7 +162,7 @@ func TestReadyRefuses(t *testing.T) {
 	for _, addr := range []string{"", "8417", "127.0.0.1:0", "127.0.0.1:"} {
 		t.Setenv("JURAT_ADDR", addr)
 		_, said := ran(t, exitCannot, "doctor", "--ready")
-		has(t, said, "JURAT_ADDR", "jurat doctor --ready http://")
+		must.Contain(t, said, "JURAT_ADDR", "jurat doctor --ready http://")
 	}
 }
 
@@ -186,11 +186,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(answer.Status, err)
 	}
 	text := string(doc)
-	for _, want := range []string{"\njurat_build_info{", "\njurat_access_tokens 2\n", "\njurat_access_tokens_expiring 1\n", "\njurat_juror_answer_seconds_count{model=", "\njurat_reviews_open "} {
-		if !strings.Contains(text, want) {
-			t.Errorf("there is no %q", want)
-		}
-	}
+	must.Contain(t, text, "\njurat_build_info{", "\njurat_access_tokens 2\n", "\njurat_access_tokens_expiring 1\n", "\njurat_juror_answer_seconds_count{model=", "\njurat_reviews_open ")
 	verdicts := 0
 	for _, position := range []string{"safe_pass", "needs_review", "unsafe_fail"} {
 		verdicts += strings.Count(text, "\njurat_verdicts_total{position=\""+position+"\"} 1\n")
@@ -222,7 +218,7 @@ func TestDoctorOfADatabase(t *testing.T) {
 	examine := func(code int, database, key string, want ...string) {
 		t.Helper()
 		out, said := ran(t, code, append([]string{"--db", database, "--wrapping-key", key, "doctor"}, m.args...)...)
-		has(t, strings.Join(strings.Fields(out), " "), want...)
+		must.Contain(t, strings.Join(strings.Fields(out), " "), want...)
 		if u, err := url.Parse(database); err != nil {
 			t.Fatal(err)
 		} else if password, ok := u.User.Password(); ok && password != "" && strings.Contains(out+said, password) {
@@ -252,9 +248,7 @@ func TestDatabaseAdvice(t *testing.T) {
 	doing(t, 0, "keys", "rewrap", "--new", key)
 	admin := must.Get(pgx.Connect(t.Context(), pgtest.Admin(t, good.String())))(t)
 	defer admin.Close(t.Context())
-	if _, err := admin.Exec(t.Context(), `CREATE ROLE reads LOGIN PASSWORD 'geheim'`); err != nil {
-		t.Fatal(err)
-	}
+	must.Fail(t, nil)(admin.Exec(t.Context(), `CREATE ROLE reads LOGIN PASSWORD 'geheim'`))
 	password, _ := good.User.Password()
 	name := strings.TrimPrefix(good.Path, "/")
 	for what, test := range map[string]struct {
@@ -335,7 +329,7 @@ func TestWebhookTest(t *testing.T) {
 		t.Fatalf("heard %q", heard)
 	}
 	id, body, _ := strings.Cut(heard[0], " ")
-	has(t, out, "sent to "+good.URL, "webhook-id "+id, "taken, with status 202", "webhook.test")
+	must.Contain(t, out, "sent to "+good.URL, "webhook-id "+id, "taken, with status 202", "webhook.test")
 	if strings.Contains(out, "of-the-receiver") || strings.Contains(out, hookSecret) || strings.Contains(body, "of-the-receiver") {
 		t.Errorf("a secret is printed:\n%s", out)
 	}
@@ -348,12 +342,12 @@ func TestWebhookTest(t *testing.T) {
 		}
 	}
 	bad.Close()
-	has(t, doing(t, exitBad, "doctor", "--webhook", "--config", refusing), "not taken", "Nothing listens there")
+	must.Contain(t, doing(t, exitBad, "doctor", "--webhook", "--config", refusing), "not taken", "Nothing listens there")
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	defer secure.Close()
-	has(t, doing(t, exitBad, "doctor", "--webhook", "--config", hookFile(t, "inward: true, ", secure.URL)), "certificate is not good")
+	must.Contain(t, doing(t, exitBad, "doctor", "--webhook", "--config", hookFile(t, "inward: true, ", secure.URL)), "certificate is not good")
 	local := strings.Replace(secure.URL, "127.0.0.1", "localhost", 1)
-	has(t, doing(t, exitBad, "doctor", "--webhook", "--config", hookFile(t, "", local)), "inward: true")
+	must.Contain(t, doing(t, exitBad, "doctor", "--webhook", "--config", hookFile(t, "", local)), "inward: true")
 	for want, err := range map[string]error{"does not find the name": &net.DNSError{Err: "no such host", IsNotFound: true}, "within 20 s": context.DeadlineExceeded, "broke": io.ErrUnexpectedEOF} {
 		if do := hookAdvice(&config.Webhook{}, 0, fmt.Errorf("sending: %w", err)); !strings.Contains(do, want) {
 			t.Errorf("after %v: %s", err, do)

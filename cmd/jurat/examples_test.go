@@ -612,9 +612,7 @@ func TestCIPage(t *testing.T) {
 		}
 	}
 	for _, file := range []string{".github/workflows/jurat.yml", "jurat.xml", "jurat.sarif", "jurat.md", "case-files/parcels.jurat", "baseline.json"} {
-		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
-			t.Error(err)
-		}
+		must.Fail(t, nil)(os.Stat(filepath.Join(dir, file)))
 	}
 	_, with, _ := strings.Cut(page, "  with:\n")
 	with, _, _ = strings.Cut(with, "  env:\n")

@@ -97,7 +97,7 @@ func TestHelpShowsFlagsThatApply(t *testing.T) {
 			}
 		}
 	}
-	has(t, doing(t, 0, "trust", "--help"), "--ca=FILE")
+	must.Contain(t, doing(t, 0, "trust", "--help"), "--ca=FILE")
 }
 
 // TestHelpOfACommand: 'jurat help COMMAND' is 'jurat COMMAND --help', for every command.
@@ -288,7 +288,7 @@ func inShell(t *testing.T, dir, shell, script string) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	has(t, string(out), "fsck", "ja", "my", "agent", "operator")
+	must.Contain(t, string(out), "fsck", "ja", "my", "agent", "operator")
 	lacks(t, string(out), "text.txt", ":files")
 }
 
@@ -330,9 +330,7 @@ func TestBeginnersBegin(t *testing.T) {
 	for command, arguments := range map[string][]string{"init": nil, "trial": {kitchen, "--jurors", "offline"}, "seal": {payload}} {
 		data := filepath.Join(dir, "data-"+command)
 		doing(t, 0, append([]string{"--data", data, command}, arguments...)...)
-		if _, err := os.Stat(filepath.Join(data, "jurat.db")); err != nil {
-			t.Error(err)
-		}
+		must.Fail(t, nil)(os.Stat(filepath.Join(data, "jurat.db")))
 	}
 }
 

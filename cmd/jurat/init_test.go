@@ -72,7 +72,7 @@ func TestInitNeverOverwrites(t *testing.T) {
 func TestInitCase(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "case")
 	doing(t, 0, "init", "case", dir)
-	has(t, doing(t, 0, "trial", dir, "--check"), "Parcel desk")
+	must.Contain(t, doing(t, 0, "trial", dir, "--check"), "Parcel desk")
 	doing(t, 0, "--data", filepath.Join(t.TempDir(), "data"), "trial", dir, "--jurors", "offline")
 }
 
@@ -209,18 +209,16 @@ func TestAction(t *testing.T) {
 	try(2, map[string]string{"cases": "cases/*/", "jurors": ""})
 	try(2, rules("cases/*/\nnowhere"))
 	reports, said := try(0, rules("cases/*/"))
-	has(t, said, "exit-code=0", "1 case, and none fails")
+	must.Contain(t, said, "exit-code=0", "1 case, and none fails")
 	for _, file := range []string{"jurat.xml", "jurat.sarif", "jurat.md", "trust.json", "case-files/kitchen-return.jurat"} {
-		if _, err := os.Stat(filepath.Join(reports, file)); err != nil {
-			t.Error(err)
-		}
+		must.Fail(t, nil)(os.Stat(filepath.Join(reports, file)))
 	}
 	doing(t, 0, "verify", "--trust", filepath.Join(reports, "trust.json"), filepath.Join(reports, "case-files", "kitchen-return.jurat"))
 	try(2, rules("cases/*/", "reports", filepath.Base(reports))) // old reports are there
 
 	copyCase(t, "invoice-inbox", r.dir)
 	_, said = try(1, rules("cases/*/"))
-	has(t, said, "exit-code=1", "1 of 2 cases fails", "`cases/invoice-inbox/`")
+	must.Contain(t, said, "exit-code=1", "1 of 2 cases fails", "`cases/invoice-inbox/`")
 	base := filepath.Join(r.dir, "baseline.json")
 	t.Run("baseline", func(t *testing.T) {
 		t.Chdir(r.dir)
@@ -270,8 +268,8 @@ func TestInitCI(t *testing.T) {
 	write(t, filepath.Join(dir, "gh"), "#!/bin/sh\nprintf '%s\\n' \"$@\" > said\n")
 	must.Do(t, os.Chmod(filepath.Join(dir, "gh"), 0o700))
 	step(t, dir, comment.Run, 0, "PATH="+dir+":"+os.Getenv("PATH"), "NUMBER=7", "GITHUB_REPOSITORY=a/b")
-	has(t, string(must.Get(os.ReadFile(filepath.Join(dir, "said")))(t)), "pr\ncomment\n7\n", try.With["reports"]+"/jurat.md")
-	has(t, comment.If, "head.repo.full_name == github.repository")
+	must.Contain(t, string(must.Get(os.ReadFile(filepath.Join(dir, "said")))(t)), "pr\ncomment\n7\n", try.With["reports"]+"/jurat.md")
+	must.Contain(t, comment.If, "head.repo.full_name == github.repository")
 }
 
 // step runs a step of a workflow.
@@ -403,11 +401,11 @@ func TestServe(t *testing.T) {
 	if status, body = postTo(t, at+"/v1/records", token, "order 18", payload); status != http.StatusUnauthorized || !strings.Contains(body, "revoked") {
 		t.Error(status, body)
 	}
-	has(t, doing(t, 0, "--data", data, "access", "list", "--all", "--json"), `"state": "revoked"`)
+	must.Contain(t, doing(t, 0, "--data", data, "access", "list", "--all", "--json"), `"state": "revoked"`)
 	doing(t, exitCannot, "--data", data, "access", "revoke", "nothing", "--reason", "a test", "--by", "tester")
 	doing(t, exitCannot, "--data", data, "access", "grant", "n", "juror", "--reason", "a test", "--by", "tester")
 	doing(t, 0, "--data", data, "access", "publish", "order-17", "--reason", "a test", "--by", "tester")
-	has(t, doing(t, 0, "--data", data, "access"), "everybody reads the chain order-17")
+	must.Contain(t, doing(t, 0, "--data", data, "access"), "everybody reads the chain order-17")
 	doing(t, 0, "--data", data, "access", "publish", "order-17", "--undo", "--reason", "a test", "--by", "tester")
 	must.Equal(t, stop(), 0)
 }
@@ -512,7 +510,7 @@ func TestServeStaysAtHome(t *testing.T) {
 		t.Error("a refused command has made an installation")
 	}
 	_, said := ran(t, exitCannot, "--data", data, "serve", "--addr", "nonsense")
-	has(t, said, "--addr nonsense: want HOST:PORT")
+	must.Contain(t, said, "--addr nonsense: want HOST:PORT")
 	// Behind a proxy that ends TLS, people sign in with links: no token is needed.
 	if at, _, stop := serve(t, "--data", t.TempDir()+"/data", "serve", "--addr", "0.0.0.0:0", "--origin", "https://jurat.example"); at != "https://jurat.example" || stop() != 0 {
 		t.Error(at)
@@ -523,8 +521,8 @@ func TestServeStaysAtHome(t *testing.T) {
 	if !strings.HasPrefix(at, "http://") || stop() != 0 {
 		t.Errorf("%s", at)
 	}
-	has(t, stderr.String(), "people on other machines cannot sign in over plain http")
-	has(t, stderr.String(), "hint: --tls-cert and --tls-key")
+	must.Contain(t, stderr.String(), "people on other machines cannot sign in over plain http")
+	must.Contain(t, stderr.String(), "hint: --tls-cert and --tls-key")
 	if strings.Contains(stderr.String(), "access grant --link") {
 		t.Errorf("it has %q:\n%s", "access grant --link", stderr.String())
 	}
@@ -550,9 +548,9 @@ func TestNothingIsBegun(t *testing.T) {
 		}
 	}
 	_, said := ran(t, exitCannot, append([]string{"access", "grant", "noa", "reviwer"}, why...)...)
-	has(t, said, `unknown role "reviwer"`)
+	must.Contain(t, said, `unknown role "reviwer"`)
 	_, said = ran(t, exitCannot, append([]string{"access", "grant", "noa", "reviewer"}, why...)...)
-	has(t, said, "'jurat init' makes one")
+	must.Contain(t, said, "'jurat init' makes one")
 	doing(t, 0, "init")
 	doing(t, 0, "init") // a command that needs the installation, and finds it
 	doing(t, 0, append([]string{"access", "grant", "noa", "reviewer"}, why...)...)
@@ -571,8 +569,8 @@ func TestSessionsAreListed(t *testing.T) {
 	}
 	answer.Body.Close()
 	list := doing(t, 0, "--data", data, "access", "list")
-	has(t, list, "  reviewer  20")
-	has(t, list, "mia (session of a browser)")
+	must.Contain(t, list, "  reviewer  20")
+	must.Contain(t, list, "mia (session of a browser)")
 	if strings.Contains(list, "operator,") {
 		t.Errorf("it has %q:\n%s", "operator,", list)
 	}

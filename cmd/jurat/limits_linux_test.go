@@ -70,7 +70,7 @@ func TestServeOnFullDisk(t *testing.T) {
 		s.isWell()
 
 		must.Want(t, s.stop(), nil)
-		has(t, s.do("log", "fsck"), "the log is whole")
+		must.Contain(t, s.do("log", "fsck"), "the log is whole")
 	})
 }
 
@@ -287,7 +287,7 @@ func TestServeWithoutFolder(t *testing.T) {
 	must.Do(t, os.Rename(data+".away", data))
 	s.wantSealed(10)
 	must.Want(t, s.stop(), nil)
-	has(t, s.do("log", "fsck"), "the log is whole")
+	must.Contain(t, s.do("log", "fsck"), "the log is whole")
 }
 
 // TestSealWithoutFolder: the data folder is renamed while a time-stamping authority is asked. 'jurat seal' prints no record.
@@ -312,7 +312,7 @@ func TestSealWithoutFolder(t *testing.T) {
 	payload := written(t, `{"agent_id": "a", "request_id": "r", "timestamp": "2026-01-31T16:15:00Z", "model": "m", "model_version": "m-1", "prompt": "p", "response": "r", "parameters": {}}`)
 	out, errs := ran(t, exitCannot, "--data", data, "seal", payload)
 	must.Equal(t, out, "")
-	has(t, errs, "not where they were opened")
+	must.Contain(t, errs, "not where they were opened")
 }
 
 // TestRecorderUnmounted: the disk with the data folder is taken away while a recorder runs. It refuses calls, and ends with an error.
@@ -376,7 +376,7 @@ func TestUnitUnderSystemd(t *testing.T) {
 		must.Do(t, os.WriteFile(filepath.Join(b.in, name), []byte(text), 0o644))
 	}
 	said := b.run(t, "source /in/operator")
-	has(t, said, "https://jurat.example/sign-in?link=")
+	must.Contain(t, said, "https://jurat.example/sign-in?link=")
 	for name, lines := range map[string]int{"status": 3, "result": 1} {
 		text, err := os.ReadFile(filepath.Join(b.out, name))
 		if err != nil || strings.Count(string(text), "\n") != lines || name == "result" && string(text) != "success\n" {

@@ -167,7 +167,7 @@ func TestReputationOfAServer(t *testing.T) {
 		t.Fatalf("%s, %v", files, err)
 	}
 	again := []string{"reputation", "courier", "--trust", trusted, "--at", at, "--json"}
-	has(t, doing(t, exitUndecided, append(again, files...)...), `"tail"`)
+	must.Contain(t, doing(t, exitUndecided, append(again, files...)...), `"tail"`)
 	from(exitCannot, server, "--token-file", token, "--json", "--out", out) // the folder is there
 	from(exitCannot, server, "--json")
 	from(exitCannot, server, "--token-file", submitter)
@@ -255,15 +255,15 @@ func TestWitnesses(t *testing.T) {
 	}
 	jurat(exitCannot, "log", "witness", urls["w1"], "--key", "nothing")
 	trust := write("trust.json", jurat(0, "trust"))
-	has(t, jurat(0, "log", "witness"), "witness.example/w2", "nothing yet")
-	has(t, doing(t, exitUndecided, "verify", "--trust", trust, before), "0 of the 2")
-	has(t, jurat(0, "log", "witness", "--ask"), "cosigned by 2 of 2 witnesses, 2 are demanded, which counts")
+	must.Contain(t, jurat(0, "log", "witness"), "witness.example/w2", "nothing yet")
+	must.Contain(t, doing(t, exitUndecided, "verify", "--trust", trust, before), "0 of the 2")
+	must.Contain(t, jurat(0, "log", "witness", "--ask"), "cosigned by 2 of 2 witnesses, 2 are demanded, which counts")
 	if known := doing(t, 0, "witness", "--list", "--dir", file("w2")); !strings.HasSuffix(known, " 1") {
 		t.Error(known)
 	}
 	record := recordID(t, before)
 	proved := write("proved.json", jurat(0, "log", "prove", record))
-	has(t, doing(t, 0, "verify", "--trust", trust, proved), "the reader's 2 witnesses have cosigned it: witness.example/w1")
+	must.Contain(t, doing(t, 0, "verify", "--trust", trust, proved), "the reader's 2 witnesses have cosigned it: witness.example/w1")
 	doing(t, 0, "verify", "--trust", plain, proved) // a reader who knows no witnesses gets the same answer
 
 	// A server asks its witnesses by itself, and a stranger monitors it.
@@ -291,7 +291,7 @@ func TestWitnesses(t *testing.T) {
 
 	// The holder of a record proves with the log that it is still there.
 	again := write("again.json", doing(t, 0, "log", "prove", proved, "--log", log, "--trust", trust)+"\n")
-	has(t, doing(t, 0, "verify", "--trust", trust, again), "when it had 2 entries")
+	must.Contain(t, doing(t, 0, "verify", "--trust", trust, again), "when it had 2 entries")
 	proof := write("proof.json", doing(t, 0, "log", "checkpoint", "--since", early, "--log", log, "--trust", trust)+"\n")
 	now := write("now.checkpoint", get(t, log+"/checkpoint"))
 	doing(t, 0, "verify", "--trust", trust, "--checkpoint", early, "--consistency", proof, now)
@@ -437,13 +437,11 @@ func TestTesseraIsWitnessed(t *testing.T) {
 	}
 	logKey = strings.TrimSpace(logKey)
 	at, _, _ := serve(t, "witness", "--dir", folder, "--addr", "127.0.0.1:0", "--log", logKey)
-	if _, err := fmt.Fprintln(in, at, key); err != nil {
-		t.Fatal(err)
-	}
+	must.Fail(t, nil)(fmt.Fprintln(in, at, key))
 	if err := grow.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, &complaints)
 	}
-	has(t, doing(t, 0, "witness", "--list", "--dir", folder), "tessera.example/log", " 300")
+	must.Contain(t, doing(t, 0, "witness", "--list", "--dir", folder), "tessera.example/log", " 300")
 
 	s := httptest.NewServer(http.FileServer(http.Dir(log)))
 	defer s.Close()

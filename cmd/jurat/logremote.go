@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -365,12 +366,8 @@ func (c *logMonitorCmd) shout(io stdio, a *witness.Alarm) error {
 func (c *logMonitorCmd) keep(a *witness.Alarm) (folder, command string, err error) {
 	at := time.Now().UTC()
 	folder = fmt.Sprintf("%s.%s-%s", c.State, a.Kind, at.Format("20060102T150405.000Z"))
-	files := map[string]string{"reason.txt": a.Reason + "\n" + a.Kind.Meaning() + "\n"}
-	for name, content := range map[string]string{"before.checkpoint": a.Old, "now.checkpoint": a.New} {
-		if content != "" {
-			files[name] = content
-		}
-	}
+	files := map[string]string{"reason.txt": a.Reason + "\n" + a.Kind.Meaning() + "\n", "before.checkpoint": a.Old, "now.checkpoint": a.New}
+	maps.DeleteFunc(files, func(_, content string) bool { return content == "" })
 	if a.Proof != nil {
 		proof, err := a.Proof.Marshal()
 		if err != nil {

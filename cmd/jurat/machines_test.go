@@ -516,7 +516,7 @@ func TestWrappingKeyOnTheCommandLine(t *testing.T) {
 	if got := doing(t, 0, in("--wrapping-key", both, "keys", "rewrap")...); !strings.HasPrefix(got, "6 files were wrapped again") {
 		t.Error(got)
 	}
-	has(t, doing(t, 0, in("--wrapping-key", other, "keys", "list")...), "agent")
+	must.Contain(t, doing(t, 0, in("--wrapping-key", other, "keys", "list")...), "agent")
 }
 
 // wantOnceEach requires each acknowledged request in the log exactly once, and any other at most once.

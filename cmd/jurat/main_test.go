@@ -54,9 +54,7 @@ func endsWithTest(t *testing.T, cmd *exec.Cmd) {
 		cmd.Env = os.Environ()
 	}
 	cmd.Env = append(slices.Clone(cmd.Env), withInput+"=1")
-	if _, err := cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
+	must.Fail(t, nil)(cmd.StdinPipe())
 }
 
 // TestEndsWithTest: a server ends when its test process has died.
@@ -251,14 +249,14 @@ func TestExplainNamesThePage(t *testing.T) {
 	opened, readErr := evidence.Open([]byte(sealed))
 	must.Do(t, errors.Join(err, readErr, os.WriteFile(record, []byte(sealed), 0o600)))
 	page := "https://jurat.example/records/" + opened.Payload.RecordID
-	has(t, doing(t, 0, "explain", record, "--origin", "https://jurat.example"), page)
+	must.Contain(t, doing(t, 0, "explain", record, "--origin", "https://jurat.example"), page)
 	lacks(t, doing(t, 0, "explain", record), "https://")
 	for _, bad := range []string{"jurat.example", "https://jurat.example/records", "https://a@jurat.example", "javascript://x"} {
 		_, said := ran(t, exitCannot, "explain", record, "--origin", bad)
-		has(t, said, "--origin "+bad)
+		must.Contain(t, said, "--origin "+bad)
 	}
 	t.Setenv("JURAT_ORIGIN", "https://jurat.example")
-	has(t, doing(t, 0, "explain", record), page)
+	must.Contain(t, doing(t, 0, "explain", record), page)
 }
 
 func TestByteSize(t *testing.T) {

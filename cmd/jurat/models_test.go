@@ -140,7 +140,7 @@ func TestModelsByEachMethod(t *testing.T) {
 	for _, method := range []jury.Method{jury.MajorityVote, jury.WeightedAverage, jury.FinalJudge} {
 		s := newScene(t, map[int]llmtest.Script{2: finds(jury.SafePass, 80)})
 		out, _ := s.hold(0, 0, "--method", string(method))
-		has(t, out, "Verdict  safe_pass", "votes: alone safe_pass", "calls: ")
+		must.Contain(t, out, "Verdict  safe_pass", "votes: alone safe_pass", "calls: ")
 		if strings.Contains(out, "degraded") || strings.Contains(out, "rules, not") {
 			t.Errorf("%s:\n%s", method, out)
 		}
@@ -193,7 +193,7 @@ func TestMilderJudge(t *testing.T) {
 	s := newScene(t, map[int]llmtest.Script{0: fails(""), 1: fails(""), 2: fails("")})
 	s.hold(1, 0, "--rounds", "1", "--fail-on", "needs_review,degraded")
 	out, _ := s.hold(3, 0, "--rounds", "1")
-	has(t, strings.Join(strings.Fields(out), " "), "Verdict safe_pass", "a person must see it: the judge is milder than the jurors' majority")
+	must.Contain(t, strings.Join(strings.Fields(out), " "), "Verdict safe_pass", "a person must see it: the judge is milder than the jurors' majority")
 }
 
 // TestTypographyHidesNoAccusation: what jurors quote in another typography stands, is recorded as the agent wrote it, and is in
@@ -248,7 +248,7 @@ func TestChangedMindsAreTold(t *testing.T) {
 		})}
 	}})
 	out, _ := s.hold(0, 0)
-	has(t, strings.Join(strings.Fields(out), " "), "position changed", "votes: alone safe_pass, after the discussion safe_pass",
+	must.Contain(t, strings.Join(strings.Fields(out), " "), "position changed", "votes: alone safe_pass, after the discussion safe_pass",
 		"The juror-claude moved from needs_review to safe_pass in round 1, without citing anything new from the evidence")
 }
 
@@ -314,7 +314,7 @@ func TestAnotherModelAnswers(t *testing.T) {
 		}
 		if seat == 0 {
 			out, _ := s.hold(exitUndecided, 0, "--rounds", "0")
-			has(t, out, "degraded: in the seat of juror-gpt answered gpt-6-luna, not gpt-4o", "answered by gpt-6-luna, not gpt-4o")
+			must.Contain(t, out, "degraded: in the seat of juror-gpt answered gpt-6-luna, not gpt-4o", "answered by gpt-6-luna, not gpt-4o")
 		}
 	}
 	s := newScene(t, map[int]llmtest.Script{1: func(c llmtest.Call) llmtest.Reply {
@@ -394,7 +394,7 @@ func TestEndedModelDegrades(t *testing.T) {
 		secondVerifier(t, s)
 		if seat == 0 {
 			out, _ := s.hold(exitUndecided, 0, "--rounds", "0")
-			has(t, strings.Join(strings.Fields(out), " "), "degraded: in the seat of juror-gpt sits gpt-4.1-nano, which ended on 2026-10-23; its successor is gpt-5.6-luna")
+			must.Contain(t, strings.Join(strings.Fields(out), " "), "degraded: in the seat of juror-gpt sits gpt-4.1-nano, which ended on 2026-10-23; its successor is gpt-5.6-luna")
 		}
 	}
 	copy(seatModels, models)
@@ -416,12 +416,12 @@ func TestEndedModelIsNamed(t *testing.T) {
 	defer func() { seatModels[0] = was }()
 	s := newScene(t, map[int]llmtest.Script{0: llmtest.Always(llmtest.Reply{Failure: llmtest.NoSuchModel})})
 	out, said := s.hold(exitUndecided, 0, "--rounds", "0")
-	has(t, said, text)
-	has(t, strings.Join(strings.Fields(out), " "), text, "degraded: 1 absent")
+	must.Contain(t, said, text)
+	must.Contain(t, strings.Join(strings.Fields(out), " "), text, "degraded: 1 absent")
 	out, _ = ran(t, 0, "trial", "--check", s.accused, "--config", s.config())
-	has(t, strings.Join(strings.Fields(out), " "), text)
+	must.Contain(t, strings.Join(strings.Fields(out), " "), text)
 	_, out, _ = jurat(t, "--data="+s.data, "doctor", "--config", s.config())
-	has(t, strings.Join(strings.Fields(out), " "), text)
+	must.Contain(t, strings.Join(strings.Fields(out), " "), text)
 }
 
 // TestUnknownModel: a model that a vendor does not know is told as that, with what to do next, in the absence and on the screen, by each vendor, and
@@ -436,7 +436,7 @@ func TestUnknownModel(t *testing.T) {
 			t.Fatalf("%s: %+v", seatIDs[seat], r.Absences)
 		}
 		said := r.Absences[0].Detail
-		has(t, said, "not found (HTTP status 404)", "model", "set a model that the provider lists for this key")
+		must.Contain(t, said, "not found (HTTP status 404)", "model", "set a model that the provider lists for this key")
 		if strings.Contains(said, "unauthorised") {
 			t.Errorf("%s: %s", seatIDs[seat], said)
 		}
@@ -448,7 +448,7 @@ func TestUnknownModel(t *testing.T) {
 	defer nowhere.Close()
 	s := newScene(t, nil)
 	s.data, s.servers[1].URL = data, nowhere.URL
-	has(t, s.result(exitUndecided, 0, "--rounds", "0").Absences[0].Detail, "not found (HTTP status 404)", "base_url")
+	must.Contain(t, s.result(exitUndecided, 0, "--rounds", "0").Absences[0].Detail, "not found (HTTP status 404)", "base_url")
 }
 
 // TestFailingJurors: with each kind of failure of one juror, in each seat, the trial ends with the right result, and its
@@ -519,7 +519,7 @@ func TestBlockedJuror(t *testing.T) {
 			t.Errorf("%s: %+v", seatIDs[seat], r)
 		}
 		out, _ := s.hold(exitUndecided, 0, "--rounds", "0")
-		has(t, out, "(degraded: 1 stand-in)")
+		must.Contain(t, out, "(degraded: 1 stand-in)")
 	}
 	s := newScene(t, map[int]llmtest.Script{3: llmtest.Always(llmtest.Reply{Failure: llmtest.Blocked})})
 	if r := s.result(exitUndecided, 0, "--rounds", "1"); !r.Degraded || r.Phase3Judgment.Method != jury.MajorityVote || r.FinalVerdict != jury.SafePass {
@@ -530,7 +530,7 @@ func TestBlockedJuror(t *testing.T) {
 		t.Errorf("with one valid vote of three: %+v", r)
 	}
 	out, _ := s.hold(exitUndecided, 0, "--rounds", "1")
-	has(t, out, "degraded: 2 absent, 1 stand-in")
+	must.Contain(t, out, "degraded: 2 absent, 1 stand-in")
 }
 
 // TestSnapshotsAreVersions: the snapshot that a provider reports is recorded as the model's version, also if its filter
@@ -544,7 +544,7 @@ func TestSnapshotsAreVersions(t *testing.T) {
 	s := newScene(t, map[int]llmtest.Script{0: says("gpt-4o-2024-08-06", llmtest.Nothing), 1: says("claude-haiku-4-5-20251001", llmtest.Blocked),
 		2: says("gemini-2.5-flash-lite", llmtest.Nothing)})
 	out, _ := s.hold(exitUndecided, 0, "--rounds", "0")
-	has(t, out, "answered by gemini-2.5-flash-lite, not gemini-2.5-flash")
+	must.Contain(t, out, "answered by gemini-2.5-flash-lite, not gemini-2.5-flash")
 	if n := strings.Count(out, "answered by"); n != 1 {
 		t.Errorf("%d other models in\n%s", n, out)
 	}
@@ -676,8 +676,8 @@ func TestMissingKeys(t *testing.T) {
 	s := newScene(t, nil)
 	t.Setenv(seatKeys[1], "")
 	out, said := s.hold(exitUndecided, 0, "--rounds", "0")
-	has(t, said, "the seat of juror-claude stays empty: there is no key: "+seatKeys[1]+" is not set")
-	has(t, out, "degraded: 1 absent", "The juror-claude was absent in phase 1 (failed)")
+	must.Contain(t, said, "the seat of juror-claude stays empty: there is no key: "+seatKeys[1]+" is not set")
+	must.Contain(t, out, "degraded: 1 absent", "The juror-claude was absent in phase 1 (failed)")
 	if n := len(s.servers[1].Requests()); n > 0 {
 		t.Errorf("it was asked %d times", n)
 	}
@@ -685,8 +685,8 @@ func TestMissingKeys(t *testing.T) {
 	t.Setenv("TEST_COMPATIBLE_KEY", other.Key)
 	s.extra[1] += ", substitute: {provider: compatible, model: llama, base_url: '" + other.URL + "', key: {env: TEST_COMPATIBLE_KEY}}"
 	out, said = s.hold(0, 0, "--rounds", "0")
-	has(t, said, "compatible llama takes the seat of juror-claude as a substitute for anthropic claude-haiku-4-5: there is no key")
-	has(t, out, "(substitute for anthropic claude-haiku-4-5)")
+	must.Contain(t, said, "compatible llama takes the seat of juror-claude as a substitute for anthropic claude-haiku-4-5: there is no key")
+	must.Contain(t, out, "(substitute for anthropic claude-haiku-4-5)")
 }
 
 // TestOneKeyIsSaid: where one model takes the seats of others, because their keys are missing, the verdict's line says so, and a
@@ -700,7 +700,7 @@ func TestOneKeyIsSaid(t *testing.T) {
 			}
 		}
 		out, _ := s.hold(0, 0, "--rounds", "0", "--fail-on", "needs_review", "--quiet")
-		has(t, out, "safe_pass", "one model took the seats of others: keys are missing")
+		must.Contain(t, out, "safe_pass", "one model took the seats of others: keys are missing")
 		s.hold(exitBad, 0, "--rounds", "0", "--fail-on", "needs_review,degraded", "--quiet")
 	}
 	s := newScene(t, nil)
@@ -772,31 +772,31 @@ func TestCheck(t *testing.T) {
 		out, said := ran(t, want, append([]string{"trial", examples, "--check"}, args...)...)
 		return strings.Join(strings.Fields(out+said), " ")
 	}
-	has(t, check(0), "Rules would sit", "no safe_pass would exit with 0", "--jurors offline", "no key of the panel's models is set", "it costs nothing", "nothing is recorded")
-	has(t, check(exitCannot, "--jurors", "llm"), "no language model of the panel can be asked", "OPENAI_API_KEY is not set")
+	must.Contain(t, check(0), "Rules would sit", "no safe_pass would exit with 0", "--jurors offline", "no key of the panel's models is set", "it costs nothing", "nothing is recorded")
+	must.Contain(t, check(exitCannot, "--jurors", "llm"), "no language model of the panel can be asked", "OPENAI_API_KEY is not set")
 
 	t.Setenv("ANTHROPIC_API_KEY", "key-that-is-not-shown")
 	one := check(0)
-	has(t, one, "Language models would sit", "substitute for openai gpt-6-luna", "substitute for gemini gemini-3.8-flash", "key from ANTHROPIC_API_KEY", "no ceiling", "(8 calls)")
+	must.Contain(t, one, "Language models would sit", "substitute for openai gpt-6-luna", "substitute for gemini gemini-3.8-flash", "key from ANTHROPIC_API_KEY", "no ceiling", "(8 calls)")
 	t.Setenv("OPENAI_API_KEY", "key-that-is-not-shown")
-	has(t, check(0), "A seat is empty: the trial would be degraded")
+	must.Contain(t, check(0), "A seat is empty: the trial would be degraded")
 	t.Setenv("GOOGLE_API_KEY", "key-that-is-not-shown")
 	all := check(0, "--cost-ceiling", "1.5", "--rounds", "1")
-	has(t, all, "openai gpt-6-luna", "anthropic claude-haiku-5-5", "gemini gemini-3.5-flash-lite", "gemini gemini-3.8-flash", "ceiling: $1.50",
+	must.Contain(t, all, "openai gpt-6-luna", "anthropic claude-haiku-5-5", "gemini gemini-3.5-flash-lite", "gemini gemini-3.8-flash", "ceiling: $1.50",
 		"up to 1 round of discussion", "(7 calls)", "(21 calls)", "Built-in prices of")
 	if strings.Contains(all, "stays empty") || strings.Contains(one+all, "key-that-is-not-shown") {
 		t.Error(all)
 	}
-	has(t, check(0, "--jurors", "offline"), "Rules would sit")
-	has(t, check(0, "--show-prompts"), "=== BEGIN EVIDENCE", "You are the service desk of Hearth & Larder", "evidenceCode: exactly")
-	has(t, check(0, "--json"), `"jurors": "llm"`, `"costMicroUSD":`, `"key": "OPENAI_API_KEY"`)
+	must.Contain(t, check(0, "--jurors", "offline"), "Rules would sit")
+	must.Contain(t, check(0, "--show-prompts"), "=== BEGIN EVIDENCE", "You are the service desk of Hearth & Larder", "evidenceCode: exactly")
+	must.Contain(t, check(0, "--json"), `"jurors": "llm"`, `"costMicroUSD":`, `"key": "OPENAI_API_KEY"`)
 	t.Setenv("JURY_FINAL_JUDGE_MODEL", "gpt-4.1")
 	t.Setenv("JURY_USE_COLLABORATIVE", "false")
-	has(t, check(0), "Final judge openai gpt-4.1", "no discussion, then final_judge")
-	has(t, check(0, "--judge-model", "some-new-model", "--collaborative"), "There is no price for final-judge (gemini some-new-model)", "up to 3 rounds")
-	has(t, check(exitCannot, "--judge-model", "some-new-model", "--cost-ceiling", "1"), "needs a price for final-judge (gemini some-new-model)")
-	has(t, check(exitCannot, "--jurors", "people"), "--jurors:")
-	has(t, check(exitCannot, "--resume", "last"), "")
+	must.Contain(t, check(0), "Final judge openai gpt-4.1", "no discussion, then final_judge")
+	must.Contain(t, check(0, "--judge-model", "some-new-model", "--collaborative"), "There is no price for final-judge (gemini some-new-model)", "up to 3 rounds")
+	must.Contain(t, check(exitCannot, "--judge-model", "some-new-model", "--cost-ceiling", "1"), "needs a price for final-judge (gemini some-new-model)")
+	must.Contain(t, check(exitCannot, "--jurors", "people"), "--jurors:")
+	must.Contain(t, check(exitCannot, "--resume", "last"), "")
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("%v is left, %v", left, err)
 	}
@@ -804,13 +804,13 @@ func TestCheck(t *testing.T) {
 	// A jurat.yaml in the working directory is used, and the output says so. A named file must exist. The error on a
 	// wrong file gives the place.
 	must.Do(t, os.WriteFile("jurat.yaml", []byte("jurors: offline\nrounds: 2\n"), 0o600))
-	has(t, check(0, "--collaborative"), "the jury sits as jurat.yaml in this folder says", "Rules would sit", "up to 2 rounds")
+	must.Contain(t, check(0, "--collaborative"), "the jury sits as jurat.yaml in this folder says", "Rules would sit", "up to 2 rounds")
 	must.Do(t, os.WriteFile("wrong.yaml", []byte("rounds: 2\nrouds: 3\n"), 0o600))
-	has(t, check(exitCannot, "--config", "wrong.yaml"), "wrong.yaml: line 2, column 1: rouds: unknown key")
-	has(t, check(exitCannot, "--config", "none.yaml"), "--config: ", "none.yaml")
+	must.Contain(t, check(exitCannot, "--config", "wrong.yaml"), "wrong.yaml: line 2, column 1: rouds: unknown key")
+	must.Contain(t, check(exitCannot, "--config", "none.yaml"), "--config: ", "none.yaml")
 	// A seat without a role is shown by its id.
 	must.Do(t, os.WriteFile("plain.yaml", []byte("panel: [{id: juror-local, provider: compatible, model: m, base_url: 'http://127.0.0.1:1/v1'}, {id: b, provider: offline}]\n"), 0o600))
-	has(t, check(0, "--config", "plain.yaml"), "juror-local compatible m")
+	must.Contain(t, check(0, "--config", "plain.yaml"), "juror-local compatible m")
 }
 
 // TestNoConfigurationFromTheCase: a configuration file in the folder of the case is not used.
@@ -823,7 +823,7 @@ func TestNoConfigurationFromTheCase(t *testing.T) {
 	must.Do(t, os.WriteFile(filepath.Join(dir, "jurat.yaml"), []byte("panel: [{id: a, provider: offline}, {id: b, provider: offline}]\nrounds: 2\n"), 0o600))
 	t.Chdir(t.TempDir())
 	out, _ := ran(t, 0, "trial", dir, "--check", "--jurors", "offline")
-	has(t, out, "no discussion", "Rules would sit")
+	must.Contain(t, out, "no discussion", "Rules would sit")
 }
 
 // TestResumeOfModels: after an interruption, no juror with a sealed answer is asked and paid for again, and the money
@@ -833,10 +833,10 @@ func TestResumeOfModels(t *testing.T) {
 	data, file := "--data="+s.data, filepath.Join(s.dir, "case.jurat")
 	args := []string{data, "trial", s.accused, "--config", s.config()}
 	said := stopped(t, "Discussion", args...)
-	has(t, said, "trial --resume trial-")
+	must.Contain(t, said, "trial --resume trial-")
 	out, said := ran(t, 0, data, "trial", "--resume", "last", "--config", s.config(), "--out", file)
-	has(t, said, "going on with", "3 answers are missing")
-	has(t, out, "Verdict  safe_pass", "calls: 8")
+	must.Contain(t, said, "going on with", "3 answers are missing")
+	must.Contain(t, out, "Verdict  safe_pass", "calls: 8")
 	for i, server := range s.servers[:3] {
 		alone := 0
 		for _, r := range server.Requests() {
@@ -851,7 +851,7 @@ func TestResumeOfModels(t *testing.T) {
 	stopped(t, "Discussion", args...)
 	s.extra[0] = ", temperature: 0.5"
 	_, said = ran(t, exitCannot, data, "trial", "--resume", "last", "--config", s.config())
-	has(t, said, "seats[0].parameters.temperature was missing, and is now 0.5")
+	must.Contain(t, said, "seats[0].parameters.temperature was missing, and is now 0.5")
 }
 
 // TestInventedQuotationsAreMarked: a quotation that is not in the evidence is marked. A change of position that rests on
@@ -881,6 +881,6 @@ func TestInventedQuotationsAreMarked(t *testing.T) {
 	s := newScene(t, map[int]llmtest.Script{0: invents})
 	out, _ := s.hold(0, 0, "--rounds", "1")
 	text := strings.Join(strings.Fields(out), " ")
-	has(t, text, "- message 8, a-rule, critical: “stoneware casserole”",
+	must.Contain(t, text, "- message 8, a-rule, critical: “stoneware casserole”",
 		"- message 1, a-rule, critical, but these words do not stand there, and count for nothing: “words that nobody said”", "moved from safe_pass to unsafe_fail in round 1, without citing anything new from the evidence")
 }

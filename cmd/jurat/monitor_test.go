@@ -61,13 +61,9 @@ func growIn(t *testing.T, i *installation.Installation, agent string, n int, wha
 		draft := must.Get(evidence.NewDraft(evidence.Payload{AgentID: agent, RequestID: "r", Timestamp: "2024-01-31T16:15:00Z", Model: "m", ModelVersion: "1",
 			Prompt: jsontext.Value(`"p"`), Response: jsontext.Value(fmt.Sprintf("%q", what)), Parameters: jsontext.Value(`{}`)}))(t)
 		signers := must.Get(i.Keys.Signers(t.Context(), draft.Role(), draft.Actor()))(t)
-		if _, err := i.Ledger.Seal(t.Context(), draft, signers); err != nil {
-			t.Fatal(err)
-		}
+		must.Fail(t, nil)(i.Ledger.Seal(t.Context(), draft, signers))
 	}
-	if _, err := i.Ledger.Checkpoint(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Fail(t, nil)(i.Ledger.Checkpoint(t.Context()))
 }
 
 // copied copies the folder in its present state, as a backup or as a dishonest operator would.
@@ -308,9 +304,7 @@ func TestMonitorCatches(t *testing.T) {
 	w.look("first", 0, "consistent: the log ")
 	state := must.Get(os.ReadFile(w.file("state")))(t)
 	seen := knownWitness(t, honest)
-	if _, err := seen.cosign(t, honest); err != nil {
-		t.Fatal(err)
-	}
+	must.Fail(t, nil)(seen.cosign(t, honest))
 
 	forkedSame, forkedLarger, forgedRecord, forgedAndGrown, oneHash, oneNode := backup.copied(t), backup.copied(t), honest.copied(t), honest.copied(t), honest.copied(t), honest.copied(t)
 	forkedSame.grow(t, 20, "another history")

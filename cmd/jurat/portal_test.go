@@ -260,7 +260,7 @@ func TestPortalProvesACaseFileOffline(t *testing.T) {
 	p.Screenshot("portal-empty")
 	p.check(p.case_)
 	must.Equal(t, p.outcome(), "not proved")
-	has(t, p.Text("#results"), "You chose no trust file, so nothing can be proved.")
+	must.Contain(t, p.Text("#results"), "You chose no trust file, so nothing can be proved.")
 	p.Screenshot("portal-without-trust")
 	p.choose(p.trust)
 	p.checked()
@@ -272,8 +272,8 @@ func TestPortalProvesACaseFileOffline(t *testing.T) {
 	p.Click(".record:nth-child(8) > summary")
 	p.Wait("document.querySelector('.record:nth-child(8) pre')")
 	inside := p.Text(".record:nth-child(8)")
-	has(t, inside, "Output", "Configuration", "jurat-rules", "Content", "rationale")
-	has(t, p.Text("#results"), "The jury judged needs_review", "What none of this proves", "that what was said is correct", "The answer above does not depend on this.")
+	must.Contain(t, inside, "Output", "Configuration", "jurat-rules", "Content", "rationale")
+	must.Contain(t, p.Text("#results"), "The jury judged needs_review", "What none of this proves", "that what was said is correct", "The answer above does not depend on this.")
 	_, _, errs := jurat(t, "--data", filepath.Join(filepath.Dir(p.case_), "data"), "trust")
 	if fingerprint := p.Text("#fingerprint"); !strings.Contains(errs, fingerprint) || fingerprint == "" {
 		t.Errorf("the page has the fingerprint %q, the command says %s", fingerprint, errs)
@@ -314,7 +314,7 @@ func TestPortalInThreeLanguages(t *testing.T) {
 		p.choose(p.trust)
 		p.check(p.case_)
 		text := p.Text("body")
-		has(t, text, want...)
+		must.Contain(t, text, want...)
 		p.Wait("document.querySelectorAll('.record').length >= 10")
 		p.Click(".record:nth-child(8) > summary")
 		p.Screenshot("portal-" + lang)
@@ -499,7 +499,7 @@ func TestPortalSaysWhatItCannotCheck(t *testing.T) {
 	p.Choose("#trust", other)
 	p.Wait("document.querySelector('#trusted .wrong')")
 	p.check(other)
-	has(t, p.Text("#results"), "neither a sealed record nor a bundle")
+	must.Contain(t, p.Text("#results"), "neither a sealed record nor a bundle")
 	p.quiet()
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -200,7 +199,7 @@ func TestRecordRunLeavesOutputAlone(t *testing.T) {
 	t.Parallel()
 	out, errs := ran(t, 7, "--data", t.TempDir()+"/data", "record", "run", "--agent", "mia", "--", "sh", "-c", `printf 'a\nb\033[1mc\n'; printf 'x\ny\033[0m\n' >&2; exit 7`)
 	must.Equal(t, out, "a\nb\x1b[1mc\n")
-	has(t, errs, "x\ny\x1b[0m\n", "nothing is recorded: no call came from the program")
+	must.Contain(t, errs, "x\ny\x1b[0m\n", "nothing is recorded: no call came from the program")
 }
 
 // TestOnlyBeforeAServerOverHTTP: a flag that would do nothing before a program is refused.
@@ -208,7 +207,7 @@ func TestOnlyBeforeAServerOverHTTP(t *testing.T) {
 	t.Parallel()
 	for _, flag := range []string{"--key=token", "--also=/sse", "--host=tools"} {
 		_, errs := ran(t, 2, "--data", filepath.Join(t.TempDir(), "data"), "record", "mcp", "--agent", "mia", flag, "--", "true")
-		has(t, errs, "go with --upstream")
+		must.Contain(t, errs, "go with --upstream")
 	}
 }
 
@@ -219,10 +218,8 @@ func TestNothingToRun(t *testing.T) {
 		for _, more := range [][]string{nil, {"--"}} {
 			data := filepath.Join(t.TempDir(), "data")
 			_, errs := ran(t, 2, append([]string{"--data", data, "record", command, "--agent", "mia"}, more...)...)
-			has(t, errs, "after --", example)
-			if _, err := os.Stat(data); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("record %s: %v", command, err)
-			}
+			must.Contain(t, errs, "after --", example)
+			must.Fail(t, fs.ErrNotExist)(os.Stat(data))
 		}
 	}
 }
@@ -239,7 +236,7 @@ func TestRecordStatus(t *testing.T) {
 	defer model.Close()
 	data := filepath.Join(t.TempDir(), "data")
 	doing(t, 0, "--data", data, "init")
-	has(t, doing(t, 0, "--data", data, "doctor", "--recorders"), "No recorder")
+	must.Contain(t, doing(t, 0, "--data", data, "doctor", "--recorders"), "No recorder")
 	proxy := exec.Command("jurat", "--data", data, "record", "proxy", "--agent", "mia", "--listen", "127.0.0.1:0", "--upstream", "openai="+model.URL)
 	endsWithTest(t, proxy)
 	out := must.Get(proxy.StdoutPipe())(t)
@@ -251,7 +248,7 @@ func TestRecordStatus(t *testing.T) {
 		}
 	}()
 	<-asked
-	has(t, doing(t, 0, "--data", data, "doctor", "--recorders"), "it runs since", "1 call under way")
+	must.Contain(t, doing(t, 0, "--data", data, "doctor", "--recorders"), "it runs since", "1 call under way")
 	must.Do(t, proxy.Process.Kill())
 	proxy.Wait() // it was killed
 	for _, command := range [][]string{{"doctor", "--recorders"}, {"doctor"}} {
@@ -414,7 +411,7 @@ func TestRecordA2A(t *testing.T) {
 	one, other := written(t, doing(t, 0, "--data", ours, "log", "prove", "recorded/ben/context-c1")), written(t, doing(t, 0, "--data", theirs, "log", "prove", "recorded/mia/context-c1"))
 	wantAnswers(t, 0, both, one, "content: proved", "vantage: proved", "order: proved")
 	said := strings.Join(strings.Fields(doing(t, 0, "verify", "--trust", both, one, other)), " ")
-	has(t, said, `Both sides recorded the exchange of`, `"ben", which asked, and "mia", which answered`, "two witnesses")
+	must.Contain(t, said, `Both sides recorded the exchange of`, `"ben", which asked, and "mia", which answered`, "two witnesses")
 	documents := strings.Split(doing(t, 0, "verify", "--json", "--trust", both, one, other), "\n")
 	var report verify.Exchanges
 	if err := json.Unmarshal([]byte(documents[len(documents)-1]), &report); err != nil || len(report.Pairs) != 1 || report.Pairs[0].Witnesses != 2 || report.Trust == "" {
@@ -497,7 +494,7 @@ func TestWhoSaidRecorded(t *testing.T) {
 		{withheld, "請求書", []string{"No agent here gave it out", "It may also stand in what is withheld of record"}},
 	} {
 		said := strings.Join(strings.Fields(doing(t, 0, "explain", "--trust", trust, "--who-said", tt.text, tt.file)), " ")
-		has(t, said, tt.says...)
+		must.Contain(t, said, tt.says...)
 		if strings.Contains(said, "also brought in") || strings.Contains(said, "of recorder") {
 			t.Errorf("%s: %s", tt.text, said)
 		}

@@ -96,9 +96,7 @@ func TestRecordMCPSignals(t *testing.T) {
 	c.Stderr = os.Stderr
 	must.Do(t, c.Start())
 	ready := make([]byte, len(`{"method":"notifications/ready"}`)+1)
-	if _, err := io.ReadFull(out, ready); err != nil {
-		t.Fatal(err)
-	}
+	must.Fail(t, nil)(io.ReadFull(out, ready))
 	must.Do(t, c.Process.Signal(syscall.SIGTERM))
 	if rest, err := io.ReadAll(out); string(rest) != `{"method":"notifications/heard"}`+"\n" {
 		t.Errorf("%q, %v", rest, err)
@@ -301,7 +299,7 @@ func TestRecordMCPToken(t *testing.T) {
 		t.Errorf("the token has ended: %s", answer.Status)
 	}
 	stop()
-	has(t, said.String(), "refuses the recorder's token (401)")
+	must.Contain(t, said.String(), "refuses the recorder's token (401)")
 
 	address, stop = startsRecording(t, says, "--data", data, "record", "mcp", "--agent", "mia", "--upstream", upstream)
 	answer, text := ask("POST", address)
@@ -384,7 +382,7 @@ func TestRecordOTLP(t *testing.T) {
 	for name, wants := range map[string][]string{"seen": {}, told: {"told by the agent's telemetry to the recorder", "This is second hand", "2 attributes of the span"},
 		cut: {"This is second hand", "is not whole JSON"}} {
 		shown := shows[chain(name)]
-		has(t, shown, wants...)
+		must.Contain(t, shown, wants...)
 		if name == "seen" && strings.Contains(shown, "second hand") {
 			t.Errorf("what the proxy saw is shown as second hand:\n%s", shown)
 		}

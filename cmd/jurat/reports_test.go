@@ -178,38 +178,38 @@ func TestBaseline(t *testing.T) {
 	}
 	one, two, three := put("one", kitchen), put("two", pharmacy), put("three", invoice)
 	_, said := trial(1, one, two, three, "--write-baseline", base)
-	has(t, said)
+	must.Contain(t, said)
 	markdown, junit := filepath.Join(dir, "report.md"), filepath.Join(dir, "report.xml")
 	out, said := trial(0, one, two, three, "--baseline", base, "--markdown", markdown, "--junit", junit)
-	has(t, out, "as in the baseline: unsafe_fail")
-	has(t, said, "no worse than in the baseline")
+	must.Contain(t, out, "as in the baseline: unsafe_fail")
+	must.Contain(t, said, "no worse than in the baseline")
 	if got := outcomes(readJUnit(t, junit)); strings.Join(got, " ") != "passed passed passed" {
 		t.Error(got)
 	}
 	_, said = trial(0, one+"/", two, three, "--baseline", base, "--fail-on", "needs_review,degraded")
-	has(t, said, "no worse than in the baseline")
+	must.Contain(t, said, "no worse than in the baseline")
 
 	four := put("four", invoice) // a new case fails
 	out, _ = trial(1, one, two, three, four, "--baseline", base)
-	has(t, out, "not in the baseline")
+	must.Contain(t, out, "not in the baseline")
 	trial(0, one, two, three, put("five", kitchen), "--baseline", base)
 	put("one", pharmacy) // a pass that now needs a person
 	out, _ = trial(3, one, two, three, "--baseline", base)
-	has(t, out, "worse than the baseline: safe_pass")
+	must.Contain(t, out, "worse than the baseline: safe_pass")
 	trial(1, one, two, three, "--baseline", base, "--fail-on", "needs_review")
 	put("one", kitchen)
 	put("two", invoice) // what needed a person now fails
 	trial(1, one, two, three, "--baseline", base)
 	put("two", kitchen)
 	_, said = trial(0, one, two, three, "--baseline", base)
-	has(t, said, "better than in the baseline", "--write-baseline")
+	must.Contain(t, said, "better than in the baseline", "--write-baseline")
 
 	whole := must.Get(os.ReadFile(base))(t)
 	fresh := "--data=" + filepath.Join(dir, "fresh")
 	refused := func(why string, args ...string) {
 		t.Helper()
 		_, said := ran(t, exitCannot, append([]string{fresh, "trial", "--baseline", base}, args...)...)
-		has(t, said, why, "hint: ")
+		must.Contain(t, said, why, "hint: ")
 	}
 	refused("is not among the cases given", one, two)
 	refused("by another jury", one, two, three, "--method", "majority_vote")
@@ -237,12 +237,12 @@ func TestBaseline(t *testing.T) {
 
 	ran(t, exitCannot, data, "trial", "--list", "--write-baseline", base)
 	_, said = trial(exitCannot, one, filepath.Join(dir, "nowhere"), "--write-baseline", base)
-	has(t, said, "it is not written, because", "was not tried")
+	must.Contain(t, said, "it is not written, because", "was not tried")
 	trial(exitCannot, one, one, "--write-baseline", base)
 	t.Setenv("JURAT_JURORS", "")
 	withoutKeys(t)
 	_, said = trial(exitCannot, one, "--write-baseline", base)
-	has(t, said, "had no language model on its jury")
+	must.Contain(t, said, "had no language model on its jury")
 	if _, err := os.Stat(base); err == nil {
 		t.Error("a baseline was written")
 	}

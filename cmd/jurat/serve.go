@@ -151,7 +151,13 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return c, err
 		}, Locks: i.Locks,
 			Vouch: i.Vouch, Reading: progress(io, "reading the trials of the log"), Parallel: c.Parallel,
-			Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: listeners(traces.Trial, counted.Listen)})
+			Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: func() func(trial.Event) {
+				trace, tally := traces.Trial(), counted.Listen()
+				return func(e trial.Event) {
+					trace(e)
+					tally(e)
+				}
+			}})
 		if err != nil {
 			return err
 		}
@@ -173,20 +179,6 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		return s.Serve(ctx, l)
 	})
-}
-
-func listeners(makers ...func() func(trial.Event)) func() func(trial.Event) {
-	return func() func(trial.Event) {
-		var each []func(trial.Event)
-		for _, made := range makers {
-			each = append(each, made())
-		}
-		return func(e trial.Event) {
-			for _, hear := range each {
-				hear(e)
-			}
-		}
-	}
 }
 
 // welcome prints how people sign in. It prints a sign-in link only on a terminal, so that no journal stores one.

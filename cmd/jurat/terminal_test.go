@@ -178,10 +178,8 @@ func TestHostileRecords(t *testing.T) {
 	said := strings.ToValidUTF8(hostile, "")
 	quoted, _ := json.Marshal(said)
 	payload := fmt.Sprintf(`{"agent_id":"a","request_id":"1","timestamp":"2026-01-01T00:00:00Z","model":"m","model_version":"1","prompt":%[1]s,"response":%[1]s,"parameters":{%[1]s:%[1]s}}`, quoted)
-	sealed, errs := trying(t, payload, "seal", "-")
-	if !strings.Contains(sealed, "\u202e") {
-		t.Fatalf("the record's file has changed: %q\n%s", sealed, errs)
-	}
+	sealed, _ := trying(t, payload, "seal", "-")
+	must.Contain(t, sealed, "\u202e")
 	must.Do(t, os.WriteFile("record.json", []byte(sealed), 0o600))
 	doing(t, 0, "access", "grant", "a", "agent", "--reason", "why\u202e\u009b", "--by", "tester")
 	must.Do(t, os.WriteFile("trust.json", []byte(doing(t, 0, "trust")+"\n"), 0o600))
@@ -355,7 +353,7 @@ func TestQuiet(t *testing.T) {
 		t.Errorf("%q\n%s", said, out)
 	}
 	_, said = ran(t, exitCannot, data, "--quiet", "trial", filepath.Join(dir, "nowhere"))
-	has(t, said, "nowhere: no such file", "hint: ")
+	must.Contain(t, said, "nowhere: no such file", "hint: ")
 	t.Setenv("JURAT_JURORS", "")
 	_, said = ran(t, exitUndecided, data, "--quiet", "trial", kitchen)
 	must.Equal(t, said, "")
@@ -382,7 +380,7 @@ func TestClosedPipe(t *testing.T) {
 			t.Errorf("%q: %s", args, text)
 		}
 	}
-	has(t, doing(t, 0, "--data", filepath.Join(dir, "data"), "trial", "--list"), "every trial in the log has its verdict")
+	must.Contain(t, doing(t, 0, "--data", filepath.Join(dir, "data"), "trial", "--list"), "every trial in the log has its verdict")
 	doing(t, 0, "--data", filepath.Join(dir, "data"), "log", "fsck")
 }
 
@@ -487,9 +485,7 @@ func TestHangUp(t *testing.T) {
 		endsWithTest(t, cmd)
 		out := must.Get(cmd.StdoutPipe())(t)
 		must.Do(t, cmd.Start())
-		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
+		must.Fail(t, nil)(bufio.NewReader(out).ReadString('\n'))
 		must.Do(t, cmd.Process.Signal(sent))
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("%v: %v", sent, err)
@@ -516,7 +512,7 @@ func TestWatched(t *testing.T) {
 	for told.Len() == 0 && time.Now().Before(last.Add(10*time.Second)) {
 		tell(1, 2)
 	}
-	has(t, told.String(), "jurat: verified: 1 of 2")
+	must.Contain(t, told.String(), "jurat: verified: 1 of 2")
 }
 
 // A cue is a text that lets jurors answer when words of theirs are in it.

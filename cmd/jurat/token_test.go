@@ -65,7 +65,7 @@ func TestTokenCommands(t *testing.T) {
 	if n := strings.Count(history, `"kind":"pkcs11"`) + strings.Count(history, `"kind": "pkcs11"`); n != 2 {
 		t.Errorf("%d events state how a key is protected, want 2:\n%s", n, history)
 	}
-	has(t, doing(t, 0, "--data", data, "keys", "list", "--history"), "as the operator says, kept by pkcs11, SoftHSM project")
+	must.Contain(t, doing(t, 0, "--data", data, "keys", "list", "--history"), "as the operator says, kept by pkcs11, SoftHSM project")
 	again := written(t, doing(t, 0, "--data", data, "seal", written(t, strings.ReplaceAll(strings.ReplaceAll(action, "AGENT", "mia"), "r-1", "r-2"))))
 	doing(t, 0, "verify", "--trust", written(t, doing(t, 0, "--data", data, "trust")), record, again)
 }

@@ -62,14 +62,14 @@ func TestSeveralCases(t *testing.T) {
 	must.Do(t, os.CopyFS(twin, os.DirFS(kitchen)))
 	t.Setenv("JURAT_JURORS", "offline")
 	out, said := ran(t, 1, data, "trial", kitchen, filepath.Join(dir, "nowhere"), invoice, pharmacy, twin, "--junit", report, "--out", folder)
-	has(t, out, "Summary", "could not be tried", "unsafe_fail")
-	has(t, said, "nowhere", "no such file")
+	must.Contain(t, out, "Summary", "could not be tried", "unsafe_fail")
+	must.Contain(t, said, "nowhere", "no such file")
 	want := []string{"passed", "error", "failure unsafe_fail", "failure needs_review", "passed"}
 	got := readJUnit(t, report)
 	if !slices.Equal(outcomes(got), want) || got.Failures != 2 || got.Errors != 1 || got.Suites[0].Skipped != 0 {
 		t.Errorf("%v, %+v", outcomes(got), got)
 	}
-	has(t, got.Suites[0].Cases[2].Failure.Text, "injection-followed")
+	must.Contain(t, got.Suites[0].Cases[2].Failure.Text, "injection-followed")
 	trust := filepath.Join(dir, "trust.json")
 	doc, _ := ran(t, 0, data, "trust")
 	must.Do(t, os.WriteFile(trust, []byte(doc), 0o600))
@@ -87,7 +87,7 @@ func TestSeveralCases(t *testing.T) {
 	ran(t, 2, data, "trial", kitchen, "--junit", filepath.Join(dir, "no", "such", "folder.xml"))
 	ran(t, 2, data, "trial", kitchen, "--junit", dir)
 	_, said = ran(t, 2, data, "trial", "--resume", "last", kitchen, pharmacy)
-	has(t, said, "one CASE at most")
+	must.Contain(t, said, "one CASE at most")
 }
 
 func TestFailOn(t *testing.T) {
@@ -167,7 +167,7 @@ func TestInterruptedReports(t *testing.T) {
 	dir := t.TempDir()
 	junit, sarif := filepath.Join(dir, "report.xml"), filepath.Join(dir, "report.sarif")
 	said := stopped(t, "Corner Pharmacy", "--data="+filepath.Join(dir, "data"), "trial", "--jurors", "offline", kitchen, pharmacy, invoice, "--junit", junit, "--sarif", sarif)
-	has(t, said, "interrupted")
+	must.Contain(t, said, "interrupted")
 	if got := outcomes(readJUnit(t, junit)); !slices.Equal(got, []string{"passed", "error", "skipped"}) {
 		t.Errorf("%v", got)
 	}
@@ -238,24 +238,24 @@ func TestNoModelIsNotGreen(t *testing.T) {
 	}
 	pass, review, fail := examples[kitchen], examples[pharmacy], examples[invoice]
 	out, said := try(exitUndecided, pass)
-	has(t, out, "safe_pass 100/100")
-	has(t, said, "OPENAI_API_KEY is not set", "exit code 3 and not 0, because no language model sat", "--jurors offline", "JURAT_JURORS=offline")
+	must.Contain(t, out, "safe_pass 100/100")
+	must.Contain(t, said, "OPENAI_API_KEY is not set", "exit code 3 and not 0, because no language model sat", "--jurors offline", "JURAT_JURORS=offline")
 	out, _ = try(exitUndecided, pass, pass, "--junit", junit, "--sarif", sarif)
-	has(t, out, "no key of a model was there")
+	must.Contain(t, out, "no key of a model was there")
 	if got := outcomes(readJUnit(t, junit)); !slices.Equal(got, []string{"failure no_model", "failure no_model"}) {
 		t.Errorf("%v", got)
 	}
 	report := must.Get(os.ReadFile(sarif))(t)
-	has(t, string(report), `"executionSuccessful": false`, "no language model sat")
+	must.Contain(t, string(report), `"executionSuccessful": false`, "no language model sat")
 	for _, kind := range []string{"unsafe_fail", "needs_review", "degraded", "inconclusive"} {
 		try(exitUndecided, pass, "--fail-on", kind)
 	}
 	ran(t, exitUndecided, "--data="+filepath.Join(dir, "data"), "trial", review, "--fail-on", "unsafe_fail") // needs_review, which --fail-on does not name
 	try(exitBad, fail, pass, "--fail-on", "needs_review")
 	out, _ = try(exitUndecided, pass, pass, "--json")
-	has(t, out, `"exitCode":3`)
+	must.Contain(t, out, `"exitCode":3`)
 	out, _ = try(exitUndecided, pass, "--json")
-	has(t, out, `"finalVerdict": "safe_pass"`)
+	must.Contain(t, out, `"finalVerdict": "safe_pass"`)
 	try(exitCannot, pass, "--jurors", "llm")
 
 	_, said = try(0, pass, "--jurors", "offline", "--junit", junit, "--sarif", sarif)
@@ -358,15 +358,6 @@ func stopped(t *testing.T, word string, args ...string) string {
 	return errs.String()
 }
 
-func has(t *testing.T, text string, words ...string) {
-	t.Helper()
-	for _, word := range words {
-		if !strings.Contains(text, word) {
-			t.Errorf("%q is not in:\n%s", word, text)
-		}
-	}
-}
-
 // lacks reports words that a text must not have.
 func lacks(t *testing.T, text string, words ...string) {
 	t.Helper()
@@ -385,34 +376,34 @@ func TestResumeCommand(t *testing.T) {
 	dir := t.TempDir()
 	data := "--data=" + filepath.Join(dir, "data")
 	out, _ := ran(t, 0, data, "trial", "../../examples/kitchen-return") // this trial makes the installation, and finishes
-	has(t, out, "safe_pass")
+	must.Contain(t, out, "safe_pass")
 	out, _ = ran(t, 0, data, "trial", "--list")
-	has(t, out, "every trial in the log has its verdict")
+	must.Contain(t, out, "every trial in the log has its verdict")
 	_, said := ran(t, 2, data, "trial", "--resume", "last")
-	has(t, said, "every trial in the log has its verdict")
+	must.Contain(t, said, "every trial in the log has its verdict")
 
 	said = stopped(t, "Discussion", data, "trial", "../../examples/pharmacy-refill", "--rounds", "2")
-	has(t, said, "interrupted", "trial --resume trial-")
+	must.Contain(t, said, "interrupted", "trial --resume trial-")
 	_, id, _ := strings.Cut(said, "--resume ")
 	id, _, _ = strings.Cut(id, "'")
 	out, _ = ran(t, 0, data, "trial", "--list")
-	has(t, out, id, "broken off", " 7  20")
+	must.Contain(t, out, id, "broken off", " 7  20")
 	out, _ = ran(t, 0, data, "trial", "--list", "--json")
-	has(t, out, `"id": "`+id+`"`, `"underWay": false`)
+	must.Contain(t, out, `"id": "`+id+`"`, `"underWay": false`)
 
 	_, said = ran(t, 2, data, "trial", "--resume", id, "--rounds", "3")
-	has(t, said, "opened with other settings", "maxRounds was 2, and is now 3", "hint")
+	must.Contain(t, said, "opened with other settings", "maxRounds was 2, and is now 3", "hint")
 	_, said = ran(t, 2, data, "trial", "--resume", "last", "--rounds", "2", "../../examples/kitchen-return")
-	has(t, said, "is about other evidence")
+	must.Contain(t, said, "is about other evidence")
 	_, said = ran(t, 2, data, "trial", "--resume", "trial-0", "--rounds", "2")
-	has(t, said, "no trial-0 in the log")
+	must.Contain(t, said, "no trial-0 in the log")
 	_, said = ran(t, 2, data, "trial", "--resume", "some-chain")
-	has(t, said, "not a trial")
+	must.Contain(t, said, "not a trial")
 
 	file := filepath.Join(dir, "case.jurat")
 	out, said = ran(t, 3, data, "trial", "--resume", "last", "--rounds", "2", "../../examples/pharmacy-refill", "--out", file)
-	has(t, out, "Each juror alone", "Discussion", "Judgment", "needs_review")
-	has(t, said, "going on with "+id+" after 7 acts", "3 answers are missing")
+	must.Contain(t, out, "Each juror alone", "Discussion", "Judgment", "needs_review")
+	must.Contain(t, said, "going on with "+id+" after 7 acts", "3 answers are missing")
 	trust, _ := ran(t, 0, data, "trust")
 	trustFile := filepath.Join(dir, "trust.json")
 	must.Do(t, os.WriteFile(trustFile, []byte(trust), 0o600))
@@ -422,7 +413,7 @@ func TestResumeCommand(t *testing.T) {
 	before := must.Get(os.ReadFile(file))(t)
 	must.Do(t, os.Remove(file))
 	_, said = ran(t, 3, data, "trial", "--resume", id, "--rounds", "2", "--out", file)
-	has(t, said, "has its verdict already")
+	must.Contain(t, said, "has its verdict already")
 	after, err := os.ReadFile(file)
 	if err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the case file has changed: %v", err)
@@ -432,11 +423,11 @@ func TestResumeCommand(t *testing.T) {
 func TestTrialModes(t *testing.T) {
 	data := "--data=" + t.TempDir()
 	_, said := ran(t, 2, data, "trial")
-	has(t, said, "expected CASE, --recorded, --resume, --outcome or --list")
+	must.Contain(t, said, "expected CASE, --recorded, --resume, --outcome or --list")
 	_, said = ran(t, 2, data, "trial", "--list", "case")
-	has(t, said, "--list takes no CASE")
+	must.Contain(t, said, "--list takes no CASE")
 	_, said = ran(t, 2, data, "trial", "--list", "--resume", "last")
-	has(t, said, "--list")
+	must.Contain(t, said, "--list")
 }
 
 // TestResumeOfRecords: a trial about sealed records can be resumed, too.
@@ -455,8 +446,8 @@ func TestResumeOfRecords(t *testing.T) {
 	trust, _ := ran(t, 0, data, "trust")
 	stopped(t, "Discussion", data, "trial", write("record.json", record), "--trust", write("trust.json", trust), "--rounds", "2")
 	out, said := ran(t, 0, data, "trial", "--resume", "last") // the rounds with which it was begun
-	has(t, said, "after 7 acts")
-	has(t, out, "Verdict  safe_pass")
+	must.Contain(t, said, "after 7 acts")
+	must.Contain(t, out, "Verdict  safe_pass")
 }
 
 // jurat runs the command in this process.
@@ -592,11 +583,7 @@ func TestImport(t *testing.T) {
 	}
 	says := func(text string, wants ...string) {
 		t.Helper()
-		for _, want := range wants {
-			if !strings.Contains(text, want) {
-				t.Errorf("%q is not in: %s", want, text)
-			}
-		}
+		must.Contain(t, text, wants...)
 	}
 	first := `{"messages":[{"role":"user","content":"Where is order 7?"},{"role":"assistant","content":"It is shipped."}],"model":"openai:gpt-4o","usage":{"prompt_tokens":100,"completion_tokens":10}}` + "\n"
 	second := `{"messages":[{"role":"user","content":"Thanks"},{"role":"assistant","content":"You are welcome."}]}` + "\n"
@@ -676,7 +663,7 @@ func TestWeightsBelongToAModel(t *testing.T) {
 		return out + said
 	}
 	of := calibrated("of-nothing", "")
-	has(t, strings.Join(strings.Fields(check(0, of)), " "), "does not say on which model and template these were measured", "juror-gpt, juror-claude, juror-gemini")
-	has(t, check(0, of, "--json"), `"unbound"`, `"juror-claude"`)
-	has(t, check(2, calibrated("of-another", `,"model":"gpt-4.1"`)), "juror-gpt", `was measured as model "gpt-4.1"`, "jurat-lab calibrate")
+	must.Contain(t, strings.Join(strings.Fields(check(0, of)), " "), "does not say on which model and template these were measured", "juror-gpt, juror-claude, juror-gemini")
+	must.Contain(t, check(0, of, "--json"), `"unbound"`, `"juror-claude"`)
+	must.Contain(t, check(2, calibrated("of-another", `,"model":"gpt-4.1"`)), "juror-gpt", `was measured as model "gpt-4.1"`, "jurat-lab calibrate")
 }

@@ -356,9 +356,7 @@ func TestTrustEU(t *testing.T) {
 	own := write("own.json", []byte(`{"format":"jurat/trust/v1"}`))
 
 	text := doing(t, 0, "trust", "eu", "--oj", oj, "--lists", folder, "--with", own)
-	if !strings.Contains(text, "XA Alpha: stamps") {
-		t.Fatal(text)
-	}
+	must.Contain(t, text, "XA Alpha: stamps")
 	derived := write("derived.json", []byte(text))
 	must.Equal(t, doing(t, 0, "trust", "eu", "--oj", oj, "--lists", folder, "--with", derived), text)
 	doing(t, 0, "trust", "eu", "--check", derived, "--lists", folder)
@@ -394,7 +392,7 @@ func TestTrustCAAlone(t *testing.T) {
 	withCA := []string{"trust", "--ca", root, "--role", "agent", "--custody", "owner"}
 
 	listed, errs := ran(t, 0, append(withCA, "--with", own)...)
-	has(t, errs, "lists 1 key of these roles", "--ca-alone")
+	must.Contain(t, errs, "lists 1 key of these roles", "--ca-alone")
 	alone, errs := ran(t, 0, append(withCA, "--ca-alone", "--with", own)...)
 	if strings.Contains(errs, "lists") || strings.Contains(alone, `"mia"`) || !strings.Contains(alone, `"operator"`) {
 		t.Errorf("with --ca-alone the reader hears %q and has %s", errs, alone)
@@ -409,7 +407,7 @@ func TestTrustCAAlone(t *testing.T) {
 
 	jurat("ca", "revoke", "--ca", ca, certificate, "--cause", "keyCompromise")
 	doing(t, 0, "verify", "--trust", written(t, listed), "--crl", crl(), record)
-	has(t, doing(t, 3, "verify", "--trust", written(t, alone), "--crl", crl(), record), "not proved authentication")
+	must.Contain(t, doing(t, 3, "verify", "--trust", written(t, alone), "--crl", crl(), record), "not proved authentication")
 	jurat("keys", "revoke", evidence.DigestOf(public).String(), "--reason", "a laptop is gone")
 	if ended, _ := ran(t, 0, append(withCA, "--ca-alone", "--with", written(t, jurat("trust")))...); !strings.Contains(ended, `"revoked"`) {
 		t.Errorf("the end of the key is lost: %s", ended)
@@ -454,12 +452,12 @@ func TestCertificatesByOpenSSL(t *testing.T) {
 			t.Fatalf("%v: %s\n%s", err, said, block[1])
 		}
 	}
-	has(t, doing(t, 0, "keys", "list", "--json"), `"courier-agent-v1"`)
+	must.Contain(t, doing(t, 0, "keys", "list", "--json"), `"courier-agent-v1"`)
 	// Another actor's certificate is refused.
 	doing(t, 2, "keys", "new", "agent", "another-agent", "--public", filepath.Join(dir, "public.pem"), "--certificate", filepath.Join(dir, "certificate.pem"), "--reason", "no")
 	// The request is one that jurat's own CA takes, too.
 	doing(t, 0, "ca", "init", "--ca", "own", "--name", "Own")
-	has(t, doing(t, 0, "ca", "issue", "--ca", "own", "request.pem"), "BEGIN CERTIFICATE")
+	must.Contain(t, doing(t, 0, "ca", "issue", "--ca", "own", "request.pem"), "BEGIN CERTIFICATE")
 }
 
 // splitLine splits a command line at blanks outside of quotation marks.
@@ -545,7 +543,7 @@ func TestQualifiedTime(t *testing.T) {
 	}
 	contains := func(text string, wanted ...string) {
 		t.Helper()
-		has(t, strings.Join(strings.Fields(text), " "), wanted...)
+		must.Contain(t, strings.Join(strings.Fields(text), " "), wanted...)
 	}
 	jurat(0, "init")
 	eu := u.trustEU("eu.json")

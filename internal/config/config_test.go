@@ -534,9 +534,7 @@ func TestLevels(t *testing.T) {
 			got = append(got, fmt.Sprint(axis.ID, l.Points))
 		}
 	}
-	if text := strings.Join(got, " "); text != "task_completion0 task_completion14 task_completion28 task_completion40 style0 style1 style2 safety0 safety16 safety33 safety50 own1 own8" {
-		t.Error(text)
-	}
+	must.Equal(t, strings.Join(got, " "), "task_completion0 task_completion14 task_completion28 task_completion40 style0 style1 style2 safety0 safety16 safety33 safety50 own1 own8")
 	if p.Rubric[0].Levels[3].Description != jury.LeveledRubric()[0].Levels[3].Description || p.Rubric[2].Levels[3].Description != "It holds throughout." {
 		t.Errorf("%+v", p.Rubric)
 	}
@@ -581,9 +579,7 @@ func TestRefusedWebhook(t *testing.T) {
 func TestReceiver(t *testing.T) {
 	f := must.Get(Parse([]byte(hooked)))(t)
 	const good = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-	if _, err := f.Webhook.Receiver(env("PAGER", good, "OLD_PAGER", good)); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, nil)(f.Webhook.Receiver(env("PAGER", good, "OLD_PAGER", good)))
 	must.Fail(t, ErrNoKey)(f.Webhook.Receiver(env("PAGER", good)))
 	if _, err := f.Webhook.Receiver(env("PAGER", "not-a-secret", "OLD_PAGER", good)); err == nil || strings.Contains(err.Error(), "not-a-secret") {
 		t.Errorf("a malformed secret: %v", err)
@@ -591,7 +587,5 @@ func TestReceiver(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
 	must.Do(t, os.WriteFile(file, []byte(good+"\n"), 0o600))
 	f.Webhook.Secret, f.Webhook.Old = &Key{File: file}, nil
-	if _, err := f.Webhook.Receiver(env()); err != nil {
-		t.Error(err)
-	}
+	must.Fail(t, nil)(f.Webhook.Receiver(env()))
 }

@@ -277,9 +277,7 @@ func TestNoFilesForUncertifiedKeys(t *testing.T) {
 			t.Errorf("%s: %s is written", tt.name, name)
 			return nil
 		})
-		if !errors.Is(err, tt.want) {
-			t.Errorf("%s: %v", tt.name, err)
-		}
+		must.Want(t, err, tt.want)
 	}
 }
 

@@ -684,9 +684,7 @@ func verified(t *testing.T, bundle *evidence.Bundle, trusted *trust.Trust) *visi
 	doc, err = trusted.Marshal()
 	add("trust", doc, err)
 	v := &visit.Visit{Now: time.Now}
-	if _, err := v.Verify([]byte(`{"files":[0],"trust":1}`), sources); err != nil {
-		t.Fatal(err)
-	}
+	must.Fail(t, nil)(v.Verify([]byte(`{"files":[0],"trust":1}`), sources))
 	return v
 }
 
