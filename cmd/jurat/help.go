@@ -491,20 +491,14 @@ func (f helperFlag) find(ctx context.Context, helper *token.Helper, uri string, 
 
 // known returns the keys that URIs name. Each must be there.
 func (f helperFlag) known(ctx context.Context, helper *token.Helper, uris []string) ([]token.Reference, error) {
-	var list []token.Reference
-	for _, uri := range uris {
+	return each(uris, func(uri string) (token.Reference, error) {
 		program, err := f.helper()
 		if err != nil {
-			return nil, err
+			return token.Reference{}, err
 		}
 		helper.Use(program)
-		reference, err := helper.Find(ctx, uri)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, reference)
-	}
-	return list, nil
+		return helper.Find(ctx, uri)
+	})
 }
 
 type stampFlags struct {

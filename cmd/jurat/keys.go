@@ -277,14 +277,10 @@ func (c *keysNewCmd) publicOnToken(ctx context.Context) (owned []keys.OwnerKey, 
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range references {
+	return each(references, func(r token.Reference) (keys.OwnerKey, error) {
 		der, err := evidence.MarshalPublicKey(r.Public)
-		if err != nil {
-			return nil, err
-		}
-		owned = append(owned, keys.OwnerKey{Public: der, Protection: r.Protection})
-	}
-	return owned, nil
+		return keys.OwnerKey{Public: der, Protection: r.Protection}, err
+	})
 }
 
 type keysRotateCmd struct {

@@ -383,6 +383,18 @@ func parsed[T any](file string, parse func([]byte) (T, error)) (what T, err erro
 	return what, err
 }
 
+// each makes something of each of a list, unless that fails for one.
+func each[T, V any](list []T, of func(T) (V, error)) ([]V, error) {
+	all := make([]V, len(list))
+	for i, one := range list {
+		var err error
+		if all[i], err = of(one); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
 // readInput reads a file, or standard input for "-", without a byte order mark.
 func readInput(stdin io.Reader, file string) ([]byte, error) {
 	if file != "-" {

@@ -14,6 +14,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/acts"
 	"jurat/internal/erasure"
+	"jurat/internal/fault"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/token"
@@ -144,19 +145,13 @@ func (c *sealCmd) onToken(ctx context.Context, helper *token.Helper) ([]evidence
 	if err != nil {
 		return nil, err
 	}
-	var signers []evidence.Signer
-	for _, r := range references {
+	return each(references, func(r token.Reference) (signer evidence.Signer, err error) {
 		key, err := helper.Signer(r)
 		if err != nil {
-			return nil, err
+			return signer, err
 		}
-		signer, err := evidence.NewSigner(key, nil)
-		if err != nil {
-			return nil, err
-		}
-		signers = append(signers, signer)
-	}
-	return signers, nil
+		return evidence.NewSigner(key, nil)
+	})
 }
 
 func (c *sealCmd) prepare(io stdio, doc []byte) error {
@@ -172,15 +167,7 @@ func (c *sealCmd) prepare(io stdio, doc []byte) error {
 }
 
 func readKeys[K any](files []string, parse func([]byte) (K, error)) ([]K, error) {
-	var keys []K
-	for _, file := range files {
-		key, err := parsed(file, parse)
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, key)
-	}
-	return keys, nil
+	return each(files, func(file string) (K, error) { return parsed(file, parse) })
 }
 
 func (c *sealCmd) accept(ctx context.Context, a *app, io stdio, doc []byte) error {
@@ -205,12 +192,9 @@ func (c *sealCmd) signed(doc []byte) (*evidence.Record, error) {
 		r, _, err := evidence.Read(doc)
 		return r, err
 	}
-	signatures := make([][]byte, len(c.Signatures))
-	for i, file := range c.Signatures {
-		var err error
-		if signatures[i], err = os.ReadFile(file); err != nil {
-			return nil, err
-		}
+	signatures, err := each(c.Signatures, os.ReadFile)
+	if err != nil {
+		return nil, err
 	}
 	return client.Assemble(doc, signatures...)
 }
@@ -231,14 +215,9 @@ func actHint(err error) error {
 
 // readPointers reads what a flag names: a field of a payload, such as prompt or /metadata/user_id.
 func readPointers(flag string, texts []string) ([]string, error) {
-	pointers := make([]string, len(texts))
-	for i, text := range texts {
-		var err error
-		if pointers[i], err = evidence.Pointer(text); err != nil {
-			return nil, fmt.Errorf("%s: %w", flag, err)
-		}
-	}
-	return pointers, nil
+	pointers, err := each(texts, evidence.Pointer)
+	fault.While(&err, "%s", flag)
+	return pointers, err
 }
 
 // readApart reads the fields that a flag names, and those that --provable names with the kinds of their values.
@@ -295,16 +274,13 @@ func (f *withholdFlag) disclose(ctx context.Context, i *installation.Installatio
 	if all {
 		return records, nil
 	}
-	disclosed := make([]*evidence.Record, len(records))
-	for n, r := range records {
-		if disclosed[n], err = i.Apart.Disclose(ctx, r, withheld); errors.Is(err, erasure.ErrDamaged) || errors.Is(err, evidence.ErrDisclosure) {
+	return each(records, func(r *evidence.Record) (*evidence.Record, error) {
+		disclosed, err := i.Apart.Disclose(ctx, r, withheld)
+		if errors.Is(err, erasure.ErrDamaged) || errors.Is(err, evidence.ErrDisclosure) {
 			err = hint(err, "--withhold leaves it out, and the proofs stand; 'jurat log fsck' looks for more of the kind")
 		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return disclosed, nil
+		return disclosed, err
+	})
 }
 
 // apartTexts are the texts of a file's records that are not part of what was signed.
