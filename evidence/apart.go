@@ -371,7 +371,7 @@ const (
 	MaxProperties    = 64        // proofs of one record
 	MaxStatement     = 64 << 10  // bytes of the statement of one proof
 	MaxPropertyTotal = 4 << 20   // bytes of all statements and proofs of one record
-	MaxProofs        = 512 << 10 // of these, bytes that verifiers check, which takes about 2 s; docs/format.md has the same number, because two verifiers must agree
+	MaxProofs        = 512 << 10 // of these, bytes that verifiers check, which takes about 2 s: docs/format.md has the same number
 )
 
 // ErrProvable is in the chain of every error about a disclosed value that matches its first commitment and not its second: proofs of that

@@ -77,14 +77,17 @@ func (r *relation) Check() error {
 	if !r.points[0].Equal(generator()) {
 		return errors.New("point 0 is not the generator")
 	}
-	used := &use{r, make([]bool, len(r.points)), make([]bool, r.scalars)}
+	points, scalars := make([]bool, len(r.points)), make([]bool, r.scalars) // which are used; which have an effect
 	for i := range r.equations {
-		if err := used.equation(&r.equations[i]); err != nil {
+		if err := r.equations[i].check(r, points, scalars); err != nil {
 			return fmt.Errorf("equation %d: %w", i, err)
 		}
 	}
-	if err := used.all(); err != nil {
-		return err
+	if i := slices.Index(points[1:], false); i >= 0 {
+		return fmt.Errorf("nothing uses point %d", i+1)
+	}
+	if i := slices.Index(scalars, false); i >= 0 {
+		return fmt.Errorf("scalar %d has no effect", i)
 	}
 	for i := range r.equations {
 		var image combination
@@ -98,52 +101,32 @@ func (r *relation) Check() error {
 	return nil
 }
 
-// A use keeps which points and scalars equations use.
-type use struct {
-	relation *relation
-	points   []bool
-	scalars  []bool // with an effect
-}
-
-func (u *use) equation(e *equation) error {
+// check marks the points that an equation uses, and the scalars that have an effect in it.
+func (e *equation) check(r *relation, points, scalars []bool) error {
 	if n, m := len(e.image), len(e.terms); n == 0 || m == 0 || n > maxSize || m > maxSize {
 		return fmt.Errorf("it has %d parts and %d terms: want 1 to %d of each", n, m, maxSize)
 	}
+	var all []int
 	for _, p := range e.image {
-		if err := u.point(p.Point); err != nil {
-			return err
+		all = append(all, p.Point)
+	}
+	for _, t := range e.terms {
+		if all = append(all, t.Point); t.Scalar < 0 || t.Scalar >= len(scalars) {
+			return fmt.Errorf("there is no scalar %d", t.Scalar)
 		}
+	}
+	for _, i := range all {
+		if i < 0 || i >= len(points) {
+			return fmt.Errorf("there is no point %d", i)
+		}
+		points[i] = true
 	}
 	effects := map[int]combination{} // of each scalar: the sum of its factors and points
 	for _, t := range e.terms {
-		if err := u.point(t.Point); err != nil {
-			return err
-		}
-		if t.Scalar < 0 || t.Scalar >= len(u.scalars) {
-			return fmt.Errorf("there is no scalar %d", t.Scalar)
-		}
 		effects[t.Scalar] = effects[t.Scalar].add(t.Point, t.Factor)
 	}
 	for scalar, effect := range effects {
-		u.scalars[scalar] = u.scalars[scalar] || !u.relation.isIdentity(effect)
-	}
-	return nil
-}
-
-func (u *use) point(i int) error {
-	if i < 0 || i >= len(u.points) {
-		return fmt.Errorf("there is no point %d", i)
-	}
-	u.points[i] = true
-	return nil
-}
-
-func (u *use) all() error {
-	if i := slices.Index(u.points[1:], false); i >= 0 {
-		return fmt.Errorf("nothing uses point %d", i+1)
-	}
-	if i := slices.Index(u.scalars, false); i >= 0 {
-		return fmt.Errorf("scalar %d has no effect", i)
+		scalars[scalar] = scalars[scalar] || !r.isIdentity(effect)
 	}
 	return nil
 }

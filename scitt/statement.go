@@ -162,8 +162,8 @@ func Issuer(role evidence.Role, name string) string {
 // ErrAlgorithm says that a key signs by an algorithm that statements do not have.
 var ErrAlgorithm = errors.New("statements are signed by ES256 or Ed25519")
 
-// Sign makes the statement of a record, signed for the issuer, with receipts. If the record has certificates of the signer's key, the statement names them. It returns ErrAlgorithm for other keys, the errors of
-// the signer, and an error for a record that evidence.Open would refuse.
+// Sign makes the statement of a record, signed for the issuer, with receipts. If the record has certificates of the signer's key, the statement
+// names them. It returns ErrAlgorithm for other keys, the errors of the signer, and an error for a record that evidence.Open would refuse.
 func Sign(r *evidence.Record, issuer string, signer evidence.Signer, receipts ...[]byte) ([]byte, error) {
 	file, err := r.Marshal()
 	if err != nil {
@@ -279,7 +279,7 @@ func (s *Statement) CheckCertificate(public crypto.PublicKey) error {
 	return nil
 }
 
-// chainOf returns the certificates that name a key, and those that issued them, one by the other, from some in any order. A root stays out: readers have theirs.
+// chainOf returns, of certificates in any order, one that names a key and those that issued it, one by the other. A root stays out: readers have theirs.
 func chainOf(certificates [][]byte, key evidence.KeyID) (list [][]byte) {
 	var at *x509.Certificate
 	parsed := make([]*x509.Certificate, 0, len(certificates))

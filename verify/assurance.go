@@ -82,17 +82,6 @@ const (
 	PartLog  Part = "log"
 )
 
-// AddParty keeps the list sorted, with each party once.
-func AddParty(list []Party, p Party) []Party {
-	order := func(a, b Party) int {
-		return cmp.Or(cmp.Compare(slices.Index(evidence.Roles(), a.Role), slices.Index(evidence.Roles(), b.Role)), cmp.Compare(a.Custody, b.Custody), cmp.Compare(a.By, b.By))
-	}
-	if i, known := slices.BinarySearchFunc(list, p, order); !known {
-		return slices.Insert(slices.Clip(list), i, p)
-	}
-	return list
-}
-
 // The ranks are places in lists from weak to strong, which the empty value precedes.
 func (k Keys) rank() int           { return slices.Index([]Keys{KeysByOperator, KeysByCA, KeysByOwner}, k) }
 func (k Keys) atLeast(o Keys) bool { return k.rank() >= o.rank() }
@@ -331,10 +320,17 @@ func (o *Options) Adopt(p *PolicyTerms) error {
 	return nil
 }
 
-// party notes who keeps the keys of a role.
+// party notes who keeps the keys of a role. The list is sorted, with each party once.
 func (c *check) party(identified []trust.Identified) {
+	order := func(a, b Party) int {
+		roles := evidence.Roles()
+		return cmp.Or(cmp.Compare(slices.Index(roles, a.Role), slices.Index(roles, b.Role)), cmp.Compare(a.Custody, b.Custody), cmp.Compare(a.By, b.By))
+	}
 	for _, i := range identified {
-		c.parties = AddParty(c.parties, Party{Role: i.Role, Custody: i.Custody, By: i.By})
+		p := Party{Role: i.Role, Custody: i.Custody, By: i.By}
+		if at, known := slices.BinarySearchFunc(c.parties, p, order); !known {
+			c.parties = slices.Insert(c.parties, at, p)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -272,8 +274,9 @@ func text(v jsontext.Value) (s string) {
 // log. wholeLog reports whether it found nothing wrong.
 func (c *check) wholeLog(known operator.Checkpoint) bool {
 	tree, count := new(operator.Frontier), newCensus(c.all, c.log.Size)
-	fileRoot := tree.Root() // at the size of the file's checkpoint
-	err := operator.ReadEntries(entriesOf(c.options.Entries), func(index int64, line []byte, entry *evidence.Entry) error {
+	fileRoot := tree.Root()                                             // at the size of the file's checkpoint
+	entries := io.NewSectionReader(c.options.Entries, 0, math.MaxInt64) // from the beginning, even if it was read for an earlier file
+	err := operator.ReadEntries(entries, func(index int64, line []byte, entry *evidence.Entry) error {
 		if index == known.Size {
 			return fmt.Errorf("%w: there are more than the %d that the checkpoint covers", operator.ErrEntries, known.Size)
 		}
@@ -345,7 +348,8 @@ func (c *check) judgeCensus(n *census, known operator.Checkpoint) bool {
 		// Entries that the log added between the reader's checkpoint and the file's were not brought. Records outside
 		// chains have no count that could show a gap.
 	default:
-		c.whole = joined(fmt.Sprintf("the file has every record that %s of its %s", theseEntries(known.Size)+plural.Or(known.Size, " has", " have"), plural.Of(len(n.Chains), "chain")), submissions, n.About(c.all))
+		have := theseEntries(known.Size) + plural.Or(known.Size, " has", " have")
+		c.whole = joined(fmt.Sprintf("the file has every record that %s of its %s", have, plural.Of(len(n.Chains), "chain")), submissions, n.About(c.all))
 	}
 	return whole
 }

@@ -65,22 +65,16 @@ func (c *check) alone(r *evidence.Record, share *timestamp.Share) *check {
 			alone.identified = trust.AddIdentified(alone.identified, *by)
 		}
 	}
-	if err := r.CheckDisclosures(); err != nil {
-		alone.refute(Content, disclosureRule(err), r, "%v", err)
+	if err := r.CheckDisclosures(); errors.Is(err, evidence.ErrProvable) { // only the second commitment is false
+		alone.refute(Content, "provable", r, "%v", err)
+	} else if err != nil {
+		alone.refute(Content, "disclosure", r, "%v", err)
 	}
 	return alone
 }
 
 // unsure reports whether a finding is about who said what.
 func unsure(f Finding) bool { return f.Guarantee == Content || f.Guarantee == Authentication }
-
-// disclosureRule tells a false disclosure from one that shows a false second commitment.
-func disclosureRule(err error) string {
-	if errors.Is(err, evidence.ErrProvable) {
-		return "provable"
-	}
-	return "disclosure"
-}
 
 // take keeps the findings about the next record. If the record was examined ahead of time and spent more than the file has left, take examines it
 // again.

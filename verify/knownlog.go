@@ -3,8 +3,6 @@ package verify
 import (
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -136,9 +134,6 @@ func (c *check) logsCompared() string {
 func joined(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
 }
-
-// entriesOf reads the entries from the beginning, even if the reader was used for an earlier file.
-func entriesOf(r io.ReaderAt) io.Reader { return io.NewSectionReader(r, 0, math.MaxInt64) }
 
 // Checkpoint checks a checkpoint by itself: whether a log that the reader trusts signed it. With Options.Checkpoint
 // or Options.Entries it also checks whether that log is the one that the reader knows, and has lost nothing of it.

@@ -16,10 +16,10 @@ import (
 	"jurat/verify/trust"
 )
 
-// Read checks a file while it reads it: a record, a bundle, a SCITT statement around a record, or a checkpoint. It reads a bundle once, record by record, on all cores. It keeps of each record what other records' rules
-// need, and all of a trial's acts. So its memory depends on the number of records, not on their length. It searches
-// an io.Seeker first, because the members of a bundle may stand in any order. It reads any other file into memory, at
-// most MaxWhole bytes.
+// Read checks a file while it reads it: a record, a bundle, a SCITT statement around a record, or a checkpoint. It reads a bundle once, record by
+// record, on all cores, and keeps of each record what other records' rules need, and all of a trial's acts. So its memory depends on the number of
+// records, not on their length. It searches an io.Seeker first, because the members of a bundle may stand in any order. It reads any other file into
+// memory, at most MaxWhole bytes.
 //
 // A file that lost its form on the way (see evidence.Read) is read in its canonical form, and the report says so. A
 // file that is recognisably jurat's but cannot be opened gets a report in which its content is refuted. Read returns

@@ -330,7 +330,11 @@ func (c *check) orByAnchors(r *evidence.Record, at trust.Proof, doubts []error) 
 		doubts = append(doubts, err)
 	}
 	if !at.Proved() {
-		c.noTime(r, errors.Join(doubts...))
+		if err := errors.Join(doubts...); err != nil {
+			c.doubt(Time, trust.Doubtful(err), r, "%v", err)
+		} else {
+			c.doubt(Time, "pending", r, "pending since %s, the time that it claims: no authority has stamped it yet", r.Payload.Timestamp)
+		}
 		return at
 	}
 	c.times = append(c.times, timeOf(r, at))
@@ -349,14 +353,6 @@ func (c *check) skew(r *evidence.Record, at time.Time) {
 	if claimed := r.Payload.Time(); claimed.Sub(at) > trust.MaxSkew {
 		c.doubt(Time, Skew, r, "it claims %s, and existed at %s: one of the two clocks is wrong", r.Payload.Timestamp, utc(at))
 	}
-}
-
-func (c *check) noTime(r *evidence.Record, doubts error) {
-	if doubts == nil {
-		c.doubt(Time, "pending", r, "pending since %s, the time that it claims: no authority has stamped it yet", r.Payload.Timestamp)
-		return
-	}
-	c.doubt(Time, trust.Doubtful(doubts), r, "%v", doubts)
 }
 
 // before checks whether the record existed before the moment that the reader asks about.

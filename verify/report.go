@@ -49,7 +49,7 @@ const (
 	Chain          Guarantee = "chain"           // records of a chain follow each other as they say, and none is left out
 	HumanReview    Guarantee = "human_review"    // for reviews and deliveries: a person decided on this text, and this text was delivered
 	GivenOn        Guarantee = "given_on"        // for deliveries without a review: they pass on their text unchanged, and claim no person's decision
-	Completeness   Guarantee = "completeness"    // for a trial: every act is there, once, in its place; with the reader's knowledge of the log: nothing was dropped
+	Completeness   Guarantee = "completeness"    // for a trial: every act is there, once, in its place; of a known log: nothing was dropped
 	Simultaneity   Guarantee = "simultaneity"    // for a trial: no juror saw what the same round said
 	Verdict        Guarantee = "verdict"         // for a trial: the judgment follows from the votes
 	Envelope       Guarantee = "envelope"        // for a record in a SCITT statement: who exported it
@@ -68,11 +68,10 @@ const (
 	OneCheckpoint Kind = "checkpoint" // a checkpoint of a log, by itself
 )
 
-// required are the guarantees that count by default, where they apply. NonRepudiation does not count: where the
-// operator keeps the keys, it is impossible, and the report says so. Configuration does not count: it is only the
-// actor's statement about a model. Vantage does not count: recorders seal bytes so that they can be withheld. Qualified does not count: only some readers need it. Property does not count: a
-// file may carry any number of proofs, or none. For a single record, HumanReview does not count: its file cannot hold the reviewed
-// record.
+// required are the guarantees that count by default, where they apply. NonRepudiation does not count: where the operator keeps the keys, it is
+// impossible, and the report says so. Configuration does not: it is only the actor's statement about a model. Vantage does not: recorders seal bytes so
+// that they can be withheld. Qualified does not: only some readers need it. Property does not: a file may carry any number of proofs, or none. For a
+// single record, HumanReview does not: its file cannot hold the reviewed record.
 var required = map[Kind][]Guarantee{
 	OneRecord:   {Content, Authentication, Time, Order, Before, Envelope},
 	ManyRecords: {Content, Authentication, Time, Order, Before, Chain, HumanReview, GivenOn, Completeness, Envelope},
@@ -156,7 +155,7 @@ type Report struct {
 	Mended     bool           `json:"mended,omitzero"`     // the file was not in canonical form, and was read in it
 	Outcome    Status         `json:"outcome"`             // the worst answer among the required guarantees
 	Guarantees []Finding      `json:"guarantees"`          // one for each guarantee that applies
-	Details    []Finding      `json:"details"`             // every answer that is not "proved"; if there are too many, the worst of each record under each guarantee
+	Details    []Finding      `json:"details"`             // all that is not "proved"; if too many, the worst of each record under each guarantee
 	LeftOut    int            `json:"left_out,omitzero"`   // how many further answers had no room in Details
 	Uncounted  []Guarantee    `json:"uncounted,omitempty"` // guarantees that are not proved and do not count for Outcome
 	Times      []trust.TimeOf `json:"times"`               // the proved time of each record

@@ -119,8 +119,8 @@ func (s *envelope) exporter(c *check) {
 	}
 }
 
-// certificate says what speaks against a statement whose protected header names its signer's certificate; nil: nothing. public is the key of the trust file that
-// signed it; nil: none did, and then the key of the certificate is to have.
+// certificate says what speaks against a statement whose protected header names its signer's certificate; nil: nothing. public is the key of the
+// trust file that signed it; nil: none did, and then the key of the certificate is to have.
 func (s *envelope) certificate(public crypto.PublicKey) *Finding {
 	signed := public != nil
 	if !signed {
@@ -133,22 +133,26 @@ func (s *envelope) certificate(public crypto.PublicKey) *Finding {
 			return nil // a kind of key that is not known here
 		}
 		if err := s.Check(public); errors.Is(err, evidence.ErrSignature) {
-			return &Finding{Status: Refuted, Rule: "signature", Reason: "the statement contradicts itself: it was not signed with the key of the certificate that it names"}
+			return contradicted("it was not signed with the key of the certificate that it names")
 		} else if err != nil {
 			return nil
 		}
 	}
 	switch err := s.CheckCertificate(public); {
 	case errors.Is(err, scitt.ErrCertificate):
-		return &Finding{Status: Refuted, Rule: "signature", Reason: fmt.Sprintf("the statement contradicts itself: %v", err)}
+		return contradicted(err.Error())
 	case err != nil && signed:
 		return &Finding{Status: NotProved, Rule: "unsupported", Reason: fmt.Sprintf("the certificate that it names: %v", err)}
 	}
 	return nil
 }
 
-// receipt checks a receipt by a log of the trust file. The sizes and places in a receipt are in no signature. So a receipt that holds shows no number, and one that
-// does not hold shows nothing: anybody can have put it there, or have changed it.
+func contradicted(how string) *Finding {
+	return &Finding{Status: Refuted, Rule: "signature", Reason: "the statement contradicts itself: " + how}
+}
+
+// receipt checks a receipt by a log of the trust file. The sizes and places in a receipt are in no signature. So a receipt that holds shows no
+// number, and one that does not hold shows nothing: anybody can have put it there, or have changed it.
 func (s *envelope) receipt(t *trust.Trust, rc *scitt.Receipt) Receipt {
 	got := Receipt{Issuer: evidence.Abbreviate(rc.Issuer), Status: NotProved}
 	origin, err := s.received(t, rc)
@@ -163,7 +167,7 @@ func (s *envelope) receipt(t *trust.Trust, rc *scitt.Receipt) Receipt {
 	return got
 }
 
-// received returns the log of the trust file that signed a receipt for the record's entry. Its error has scitt.ErrUnsupported in its chain if that cannot be checked.
+// received returns the log of the trust file that signed a receipt for the record's entry, or scitt.ErrUnsupported, wrapped, if that cannot be checked.
 func (s *envelope) received(t *trust.Trust, rc *scitt.Receipt) (origin string, err error) {
 	if _, err := rc.Proof(); err != nil {
 		return "", fmt.Errorf("%w: %w", scitt.ErrUnsupported, err)

@@ -376,7 +376,10 @@ func (m *exchangeMatcher) Report() *Exchanges {
 		return nil
 	}
 	r := &Exchanges{Format: exchangesFormat, Pairs: []ExchangePair{}, Differences: []ExchangeDifference{}, Alone: []Sighting{}, Doubtful: m.doubtful, LeftOut: m.leftOut}
-	slices.SortFunc(m.all, compare)
+	// The report does not depend on the order of the files.
+	slices.SortFunc(m.all, func(a, b *Sighting) int {
+		return cmp.Or(a.Began.Compare(b.Began), bytes.Compare(a.Digest[:], b.Digest[:]))
+	})
 	same, order := grouped(m.all, func(s *Sighting) exchange { return exchange{s.Request, s.Response} })
 	left, requests := grouped(m.all, func(s *Sighting) evidence.Digest { return s.Request })
 	for _, request := range requests {
@@ -426,11 +429,6 @@ func (s *sides) add(one *Sighting) {
 		return
 	}
 	s.answered = append(s.answered, one)
-}
-
-// compare orders sightings, so that the report does not depend on the order of the files.
-func compare(a, b *Sighting) int {
-	return cmp.Or(a.Began.Compare(b.Began), bytes.Compare(a.Digest[:], b.Digest[:]))
 }
 
 // pair takes pairs out of the sightings of one exchange: first those whose times meet, in the order of their beginning, then the others.

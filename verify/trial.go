@@ -266,7 +266,7 @@ func (c *check) trialOutcome() *jury.TrialOutcome {
 const maxSearched = 1 << 32
 
 // findInvented looks in the acts of a trial, in their order, for the first quotation that is shown as standing in a message, and does not. It returns the
-// act's digest with the finding; zero: of no act. It returns nil if nothing is found, or if the submission does not show evidence that is an array of chat messages.
+// act's digest with the finding; zero: of no act. It returns nil if nothing is found, or if the submission shows no array of chat messages.
 func findInvented(submission *evidence.Record, acts []jury.Act) (*Finding, evidence.Digest) {
 	p := &submission.Payload
 	material, withheld := submission.Said("/response", p.Response)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
@@ -284,9 +285,9 @@ func (l *look) judge(reading observed.Reading) *Finding {
 
 // besideBytes returns the first member that says something of the act and is no fact in its bytes; "": there is none.
 func besideBytes(p *evidence.Payload) string {
-	for _, m := range []fact{{"prompt", p.Prompt != nil, false}, {"response", p.Response != nil, false}, {"context", p.Context != nil, false}, {"tools_used", p.ToolsUsed != nil, false}} {
-		if m.stated {
-			return m.name
+	for i, value := range []jsontext.Value{p.Prompt, p.Response, p.Context, p.ToolsUsed} {
+		if value != nil {
+			return []string{"prompt", "response", "context", "tools_used"}[i]
 		}
 	}
 	return ""

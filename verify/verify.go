@@ -27,7 +27,7 @@ type Options struct {
 	Before  time.Time              // also ask whether each record existed before this moment; zero: do not ask
 	At      time.Time              // the moment of checking; zero: none is given
 	CRLs    []*x509.RevocationList // the reader's revocation lists of CAs, unchecked; see ParseCRL
-	Grace   time.Duration          // how long after a record's proved time a revocation list must have been made to count as of its own time; zero: trust.DefaultGrace
+	Grace   time.Duration          // see trust.DefaultGrace, which zero stands for
 
 	PolicyFile *PolicyFile // from which some of this was taken, for the report; nil: none
 
@@ -215,8 +215,10 @@ type check struct {
 }
 
 func newCheck(o Options, kind Kind) *check {
-	c := &check{Checker: newChecker(o), options: o, kind: kind, mended: o.mended, details: &details{room: roomOfFile, reasons: map[string]string{}, worst: map[asked]int{}}, budget: timestamp.NewBudget(), said: map[*evidence.Record]spoken{},
-		names: map[string]string{}, outputs: map[*evidence.Record]spokenText{}, decisions: map[string][]*evidence.Record{}, notes: map[Guarantee]string{}, outcome: outcome{times: []trust.TimeOf{}, vouched: map[string]vouched{}}}
+	c := &check{Checker: newChecker(o), options: o, kind: kind, mended: o.mended, budget: timestamp.NewBudget(), said: map[*evidence.Record]spoken{},
+		details: &details{room: roomOfFile, reasons: map[string]string{}, worst: map[asked]int{}}, notes: map[Guarantee]string{}, names: map[string]string{},
+		outputs: map[*evidence.Record]spokenText{}, decisions: map[string][]*evidence.Record{},
+		outcome: outcome{times: []trust.TimeOf{}, vouched: map[string]vouched{}}}
 	c.notes[Before] = fmt.Sprintf("every record is proved to have existed before %s", utc(o.Before))
 	prepared, err := c.Trust.Prepared()
 	if err != nil {
@@ -295,7 +297,8 @@ func (c *check) report() *Report {
 	}
 	demands := c.demands()
 	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: c.options.fingerprint(),
-		Policy: c.options.Policy, Demanded: c.options.demanded(), Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown(), Properties: c.proofs.shown, Demands: demands, Seen: c.sights.seen, ToolsChanged: c.sights.changes, Statement: c.statement}
+		Policy: c.options.Policy, Demanded: c.options.demanded(), Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times,
+		NotShown: c.notShown(), Properties: c.proofs.shown, Demands: demands, Seen: c.sights.seen, ToolsChanged: c.sights.changes, Statement: c.statement}
 	if c.log != nil {
 		r.Log = &LogState{Origin: c.log.Origin, Size: c.log.Size}
 	}

@@ -208,7 +208,8 @@ func (t *Trust) prepareKeys() error {
 }
 
 func (t *Trust) prepareAuthorities() error {
-	return prepareEach("authorities", t.Authorities, (*Authority).prepare, func(a *Authority) []byte { return a.root.Raw }, func(*Authority) string { return "the root is there twice" })
+	twice := func(*Authority) string { return "the root is there twice" }
+	return prepareEach("authorities", t.Authorities, (*Authority).prepare, func(a *Authority) []byte { return a.root.Raw }, twice)
 }
 
 func (t *Trust) prepareCAs() error {
