@@ -102,7 +102,10 @@ func Read(folder fs.FS) (*Files, error) {
 		}
 		f.lists = append(f.lists, list)
 	}
-	f.sort()
+	slices.SortFunc(f.lists, func(a, b *trustlist.Unverified) int {
+		x, y := a.UnverifiedInfo(), b.UnverifiedInfo()
+		return cmp.Or(-cmp.Compare(x.Sequence, y.Sequence), bytes.Compare(x.Digest[:], y.Digest[:]))
+	})
 	return f, nil
 }
 
@@ -113,13 +116,6 @@ func readFile(folder fs.FS, name string) ([]byte, error) {
 	}
 	defer file.Close()
 	return io.ReadAll(io.LimitReader(file, trustlist.MaxSize+1)) // of what is larger, Parse says so
-}
-
-func (f *Files) sort() {
-	slices.SortFunc(f.lists, func(a, b *trustlist.Unverified) int {
-		x, y := a.UnverifiedInfo(), b.UnverifiedInfo()
-		return cmp.Or(-cmp.Compare(x.Sequence, y.Sequence), bytes.Compare(x.Digest[:], y.Digest[:]))
-	})
 }
 
 // of are the lists that claim a type and, if it is not empty, a territory.
@@ -144,7 +140,10 @@ func (f *Files) Derive(o Options) (*Derived, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Lists = &trust.Lists{Journal: journalDigests(o.Journal), LOTL: version(lotl), Issued: lotl.Issued, Territories: sorted(o.Territories), GrantedSince: o.GrantedSince}
+	d.Lists = &trust.Lists{LOTL: version(lotl), Issued: lotl.Issued, Territories: sorted(o.Territories, strings.Compare), GrantedSince: o.GrantedSince}
+	for _, certificate := range sorted(o.Journal, func(a, b [sha256.Size]byte) int { return bytes.Compare(a[:], b[:]) }) {
+		d.Lists.Journal = append(d.Lists.Journal, evidence.Digest(certificate))
+	}
 	for _, list := range append([]*trustlist.List{lotl}, national...) {
 		if !list.NextUpdate.IsZero() {
 			d.NextUpdate[list.Territory] = list.NextUpdate
@@ -153,13 +152,15 @@ func (f *Files) Derive(o Options) (*Derived, error) {
 	for _, list := range national {
 		d.take(list, o.GrantedSince)
 	}
-	d.sort()
+	slices.SortStableFunc(d.Authorities, func(a, b trust.Authority) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), bytes.Compare(a.Certificate, b.Certificate))
+	})
 	return d, nil
 }
 
 // nationals returns the newest list that holds of each territory. Of a territory that is asked for, there must be one.
 func (f *Files) nationals(lotl *trustlist.List, asked []string, d *Derived) (lists []*trustlist.List, err error) {
-	for _, territory := range sorted(asked) {
+	for _, territory := range sorted(asked, strings.Compare) {
 		if len(lotl.Signers(territory)) == 0 {
 			return nil, fmt.Errorf("the list of the lists names no list of %q", territory)
 		}
@@ -184,15 +185,6 @@ func (f *Files) nationals(lotl *trustlist.List, asked []string, d *Derived) (lis
 	return lists, nil
 }
 
-// journalDigests returns the digests of the certificates in the Official Journal as a trust file has them: sorted, none twice.
-func journalDigests(journal trustlist.Signers) (list []evidence.Digest) {
-	for _, certificate := range journal {
-		list = append(list, evidence.Digest(certificate))
-	}
-	slices.SortFunc(list, func(a, b evidence.Digest) int { return bytes.Compare(a[:], b[:]) })
-	return slices.Compact(list)
-}
-
 func because(notes []string) string {
 	if len(notes) == 0 {
 		return ""
@@ -200,9 +192,10 @@ func because(notes []string) string {
 	return ": " + strings.Join(notes, "; ")
 }
 
-func sorted(list []string) []string {
+// sorted returns a list as a trust file has it: sorted, nothing twice.
+func sorted[T comparable](list []T, order func(a, b T) int) []T {
 	list = slices.Clone(list)
-	slices.Sort(list)
+	slices.SortFunc(list, order)
 	return slices.Compact(list)
 }
 
@@ -287,7 +280,8 @@ func (d *Derived) add(certificate []byte, service trust.Service) {
 		d.Authorities[i].Services = append(d.Authorities[i].Services, service)
 		return
 	}
-	d.Authorities = append(d.Authorities, trust.Authority{Name: label(&service), Certificate: certificate, Clock: trust.Independent, Services: []trust.Service{service}})
+	made := trust.Authority{Name: label(&service), Certificate: certificate, Clock: trust.Independent, Services: []trust.Service{service}}
+	d.Authorities = append(d.Authorities, made)
 }
 
 // asService is what a trust file says of a service: all that its list says of its past.
@@ -311,12 +305,6 @@ func asService(s *trustlist.Service, l *trustlist.List) (service trust.Service, 
 		service.Status = append(service.Status, status)
 	}
 	return service, nil
-}
-
-func (d *Derived) sort() {
-	slices.SortStableFunc(d.Authorities, func(a, b trust.Authority) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), bytes.Compare(a.Certificate, b.Certificate))
-	})
 }
 
 // Into puts what was derived into a trust file, in the place of what was derived before. An authority that the reader had named keeps its
@@ -482,7 +470,7 @@ func (f *Fetcher) national(ctx context.Context, p trustlist.Pointer, lotl *trust
 // keep writes a list to a file that is named by its digest: a version that is there stays.
 func (f *Fetcher) keep(list *trustlist.Unverified, raw []byte) error {
 	info := list.UnverifiedInfo()
-	if !isTerritory(info.Territory) {
+	if len(info.Territory) != 2 || strings.Trim(info.Territory, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
 		return fmt.Errorf("%q is no territory", info.Territory)
 	}
 	name := fmt.Sprintf("%s-%d-%x.xml", info.Territory, info.Sequence, info.Digest[:6])
@@ -495,10 +483,6 @@ func (f *Fetcher) keep(list *trustlist.Unverified, raw []byte) error {
 		f.Note(name + " was fetched")
 	}
 	return err
-}
-
-func isTerritory(text string) bool {
-	return len(text) == 2 && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
 // get asks for a list over https alone, also where it is sent elsewhere.
