@@ -8,15 +8,11 @@
 // one checkpoint, whose signature the caller has checked. It proves where entries are, and that the tree has only
 // grown.
 //
-// It works with every log of that layout, jurat's or not.
-//
 // # The log as tiles
 //
-// The server publishes the log under `/log/` as C2SP tlog-tiles. Tiles are made of the hashes that are in the
-// database anyway: a tile of any level is one query for 256 of them, and never shows what no signed checkpoint
-// covers. So a reader with a checkpoint computes every proof alone, caches can serve it, and other programs' monitors
-// can read it: a test runs Tessera's `fsck`. Package `tiles` is the client side, for any log of that layout. It
-// believes a hash only if the path to a signed root is there.
+// The server makes tiles of the hashes that are in the database anyway: a tile is one query for 256 of them, and never
+// shows what no signed checkpoint covers. So a reader with a checkpoint computes every proof alone, caches can serve
+// it, and other programs' monitors can read it: a test runs Tessera's `fsck`.
 package tiles
 
 import (

@@ -1,20 +1,16 @@
 // Package filestore keeps the small files of an installation beside its log: keys, certificates, settings. They are in
 // a folder of one machine, or in a database that several machines share. Callers need not know which.
 //
-// The methods of a Folder return the errors that Store names, an *fs.PathError around fs.ErrInvalid for
-// an invalid name, and the other errors of the file system.
-//
 // A file exists completely or not at all, also after a crash, and a change is durable when its call returns. A file
 // whose name ends in .key is a secret: in a folder, only the operator's account can read it. In a database all files
 // are encrypted.
 //
 // # The small files of an installation are in a file store
 //
-// They are created, replaced, renamed, removed and listed, each atomically, and need no other operation. So one interface covers them, and one
-// test suite checks the folder and the database against it. The users (`keys`, `erasure`, `installation`) are the same
-// for one machine and for many. So are their steps, ordered so that a crash after any of them leaves nothing
-// unfinished: they need no transactions across files, which a folder could not offer. `Create` is exclusive among processes in both: if several machines meet an actor at once, one of them makes
-// its key.
+// They are created, replaced, renamed, removed and listed, each atomically. So the users (`keys`, `erasure`,
+// `installation`) are the same for one machine and for many, and so are their steps, ordered so that a crash after any of
+// them leaves nothing unfinished: they need no transactions across files, which a folder could not offer. If several
+// machines meet an actor at once, one of them makes its key.
 //
 // # Files in a database are encrypted
 //

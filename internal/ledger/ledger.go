@@ -29,14 +29,11 @@
 //
 // Canonical form, signatures and time stamps are made in parallel. Only the places in the log, the hashes and the
 // transactions are made one after the other: a lock orders them within a process, and the store's lock between
-// processes. Readers do not wait. The places and the hashes are computed inside the transaction (see storage.Plan).
-// Computing them before, with a comparison at the end, would let two processes that append all the time keep refusing
-// each other.
+// processes. Readers do not wait. The places and the hashes are computed inside the transaction (see storage.Plan):
+// otherwise two processes that append all the time could keep refusing each other.
 //
-// One transaction, and so one fsync, stores the records of many callers: all that are sealed and in the queue when it
-// begins. No caller waits for a batch to fill. A caller that finds no commit in progress commits what is in the
-// queue, even its own record alone. Callers that come meanwhile wait for the next transaction, which one of them
-// makes for all. The queue has at most maxQueued records; other callers wait to enter it.
+// One transaction, and so one fsync, stores the records of all callers in the queue. A caller that finds no commit in
+// progress commits the queue, even its own record alone; others wait for the next transaction, which one of them makes.
 //
 // Each record of a transaction is judged by itself and by what is committed. A duplicate, a key that has ended or an
 // event that does not fit refuses this one record and not its neighbours. A record that would have to be judged by a
@@ -57,8 +54,7 @@
 //
 // # Callers share one fsync, but not each other's errors
 //
-// A lone caller is not slower because others can share a transaction. A bad record refuses itself alone. The caller
-// that commits does so for all: there is no goroutine in the background that could hang, or be forgotten at the end.
+// A bad record refuses itself alone. The caller that commits does so for all: no goroutine in the background could hang.
 package ledger
 
 import (

@@ -1,23 +1,19 @@
 // Package postgres keeps in a PostgreSQL database what several machines share: the log (Store), the small files
-// (Files), locks (Locks) and the queue of trials (Jobs). Connect makes the connection pool for them. A connection ends when the server stops answering. No error of
-// this package contains the password.
+// (Files) and locks (Locks). Connect makes the connection pool for them. A connection ends when the server stops
+// answering. No error of this package contains the password.
 //
 // The methods of Store, Files and Locks return the errors that their interfaces name. If the server does not answer
-// or refuses, the errors of Store, Files, Locks and the queue wrap ErrUnreachable, ErrNoDatabase, ErrNotLetIn or ErrNotAllowed. Store wraps other errors of the server in storage.ErrDiskFull, ErrReadOnly or
-// ErrDamaged, or in ErrNoTables. The errors of Files are *fs.PathError; they wrap filestore.ErrDamaged or ErrOtherKey
-// if a file cannot be unwrapped. All others are passed on as they are.
+// or refuses, they wrap ErrUnreachable, ErrNoDatabase, ErrNotLetIn or ErrNotAllowed. Store wraps others in
+// storage.ErrDiskFull, ErrReadOnly or ErrDamaged, or in ErrNoTables. The errors of Files are *fs.PathError.
 //
 // # Several processes share one log through PostgreSQL, without a leader
 //
 // A transaction first locks the one row of jurat.head. Then it takes the snapshot in which it reads (READ COMMITTED).
 // So it sees everything committed before, and no other process commits in between: the order of locks is the order of
-// the log. A leader would have to be elected, and its failure detected. The server releases the lock when the
-// transaction or the connection ends. A process that dies, loses its connection or stops loses its transaction after
-// ten seconds; the server rolls it back.
+// the log. A process that dies, loses its connection or stops loses its transaction after ten seconds.
 //
-// A stricter isolation level gains nothing, because writers exclude each other: every writer that waited would fail
-// with a conflict. The lock is a row, not an advisory lock, because another program could take an advisory lock by
-// choosing the same number.
+// A leader would have to be elected, and its failure detected. In a stricter isolation level every writer that waited
+// would fail with a conflict. Another program could take an advisory lock by choosing the same number.
 //
 // # A batch is three messages to the server
 //
