@@ -191,15 +191,13 @@ func (c *computation) known(s Standing) bool {
 	return rule == "" || rule == ruleLater
 }
 
-// lacks reports whether an exhibit is a record of the agent, by the submission or the logs' entries, and does not count because it is not at hand, or
-// not proved. The person who shows the files could hide a verdict by that.
+// lacks reports whether an exhibit, by the submission or the logs' entries a record of the agent, is not at hand or not proved: it could hide a verdict.
 func (c *computation) lacks(t *TrialFact) bool {
 	missing := func(d evidence.Digest) bool { return c.records[d] == nil && !c.aside[d] }
 	return slices.ContainsFunc(t.Own, missing) || slices.ContainsFunc(t.Exhibits, func(d evidence.Digest) bool { return c.logged[d] && missing(d) })
 }
 
-// about reports whether it is known of what a review is: of a record that counts or is set aside, of what was done in a trial, or of
-// another review. A review that names no digest is about nothing.
+// about reports whether a review is of a record that counts or is set aside, of what was done in a trial, of another review, or names no digest.
 func (c *computation) about(r *ReviewFact) bool {
 	return len(r.Names) == 0 || slices.ContainsFunc(r.Names, func(d evidence.Digest) bool { return c.records[d] != nil || c.aside[d] || c.judging[d] })
 }

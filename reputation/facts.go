@@ -36,9 +36,8 @@ import (
 // FactsFormat is the version of the format of facts.
 const FactsFormat = "jurat/reputation-facts/v1"
 
-// Facts are what a reader's verification found, in a form that another implementation can compute from. They hold
-// everything that the View depends on, and nothing that the reader did not verify or decide. Lists are in any order.
-// Times are seconds since 1970, rounded down; 0: none is proved.
+// Facts are what a reader's verification found: all that the View depends on, in a form that another implementation can compute from. Lists are in
+// any order. Times are seconds since 1970, rounded down; 0: none is proved.
 type Facts struct {
 	Format   string          `json:"format"`
 	At       int64           `json:"at"` // the moment of asking
@@ -314,8 +313,7 @@ func seconds(t time.Time) int64 {
 	return min(max(t.Unix(), 1), lastSecond)
 }
 
-// is reports whether a record was sealed by the identity, and not by another agent of the same name. Of what a recorder saw, the same source
-// must stand behind the recorder's keys: it is believed in whose act it was.
+// is reports whether a record was sealed by the identity, and not by another agent of the name. Of what a recorder saw, the recorder is believed.
 func (i *Identity) is(r *RecordFact) bool {
 	if i.By != r.By || i.CA != r.CA {
 		return false
@@ -539,17 +537,12 @@ func (v *View) Marshal() ([]byte, error) {
 	return append(form, '\n'), err
 }
 
-// Main returns the class that stands for the view where only one number has room: of the juries of models the one with the
-// most weight, and else people. It returns nil if none has a number.
+// Main returns the class for where only one number has room: of the juries of models the one with the most weight, else people; nil: none has one.
 func (v *View) Main() (main *Class) {
 	for i := range v.Classes {
-		c := &v.Classes[i]
-		if c.Bounds != nil && c.Class == Models && (main == nil || c.Good.Weight+c.Bad.Weight > main.Good.Weight+main.Bad.Weight) {
-			main = c
-		}
-	}
-	for i := range v.Classes {
-		if c := &v.Classes[i]; main == nil && c.Bounds != nil && c.Class == People {
+		switch c := &v.Classes[i]; {
+		case c.Bounds == nil || c.Class == Rules:
+		case main == nil, c.Class == Models && (main.Class == People || c.Good.Weight+c.Bad.Weight > main.Good.Weight+main.Bad.Weight):
 			main = c
 		}
 	}

@@ -27,8 +27,7 @@ type Config struct {
 	Options verify.Options // the reader's trust, and what else verification needs; At is the moment of asking
 }
 
-// A Gatherer verifies files and keeps facts about one agent. It keeps of each record only what counts, so its memory depends
-// on the agent's records alone. One goroutine may use it at a time.
+// A Gatherer verifies files and keeps facts about one agent: of each record only what counts. One goroutine may use it at a time.
 type Gatherer struct {
 	options  verify.Options
 	policy   *Policy

@@ -267,9 +267,8 @@ func (f *taken) trial(records []*evidence.Record, bundle func() *evidence.Bundle
 // ofTrial are the guarantees about a trial without which its verdict does not count.
 var ofTrial = []verify.Guarantee{verify.Content, verify.Authentication, verify.Time, verify.Order, verify.Completeness, verify.Simultaneity, verify.Verdict}
 
-// whole asks whether the whole trial is proved, and reads the verdict and the decisions. What came after the closing must
-// not make the verdict doubtful: otherwise one bad review would take back a bad verdict. So a trial that is not proved is
-// verified again without that.
+// whole asks whether the trial is proved, and reads the verdict and the decisions. One bad review after the closing must not take back a bad verdict:
+// a trial that is not proved is verified again without what came later.
 func (f *taken) whole(made *TrialFact, records []*evidence.Record, bundle func() *evidence.Bundle) {
 	report := f.report
 	if f.unproved(report) != "" {
@@ -430,9 +429,8 @@ type submitted struct {
 	by         map[string][]evidence.Digest // exhibits, by the agent that each names
 }
 
-// readSubmission reads whom a trial is about, and by which records. A submission names its exhibits in saw, too, so they
-// are known after its text was erased. Where the text is there, both must be the same, and each exhibit must be the record
-// that it says: otherwise the jury saw something else, and there is no exhibit.
+// readSubmission reads whom a trial is about, and by which records. A submission names them in saw, too, for when its text was erased. Both must be
+// the same, and each the record that it says: otherwise the jury saw something else, and there is no exhibit.
 func readSubmission(r *evidence.Record) (s submitted) {
 	response, withheld := r.Said("/response", r.Payload.Response)
 	if withheld {

@@ -352,8 +352,7 @@ func (a *CA) list(ctx context.Context) ([]byte, error) {
 	if s.Listed.After(a.now().Add(24 * time.Hour)) {
 		return nil, fmt.Errorf("the clock shows %s, and the last list is of %s: nobody would believe a list from the future", a.now().Format(time.RFC3339), s.Listed.Format(time.RFC3339))
 	}
-	// A reader takes the list with the latest thisUpdate, so each must be later than the one before. Nobody believes a list before its time
-	// has come, so the second list of a second waits for the next.
+	// Readers take the list with the latest thisUpdate, and believe none before its time: the second list of a second waits for the next second.
 	next := s.Listed.Add(time.Second)
 	if wait := next.Sub(a.config.Now()); wait > 0 && wait <= time.Second {
 		select {

@@ -159,8 +159,7 @@ func (k *Keeper) carryOut(ctx context.Context, o Order, record *evidence.Record,
 	return nil
 }
 
-// allKept returns an error if a value is missing, so that the act does not say that this erasure destroyed it. The same holds for a value that
-// is not found in a damaged file, since it could not be destroyed.
+// allKept returns an error if a value is missing, or not found in a damaged file: the act must not say that this erasure destroyed it.
 func (k *Keeper) allKept(ctx context.Context, r *evidence.Record, pointers []string) error {
 	for _, pointer := range pointers {
 		_, err := k.Open(ctx, r.Digest, pointer)

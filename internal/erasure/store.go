@@ -252,8 +252,7 @@ func bound(record evidence.Digest, pointer string) []byte {
 	return []byte("jurat/apart/v1\x00" + record.String() + "\x00" + pointer)
 }
 
-// Disclose returns a copy of a record with the disclosures of its members that are sealed apart. Members that are no longer kept, and those
-// at the withheld pointers, stay closed. It returns an error if a value is damaged.
+// Disclose returns a copy of a record with its disclosures. What is no longer kept, or withheld, stays closed. It refuses a value that is damaged.
 func (k *Keeper) Disclose(ctx context.Context, r *evidence.Record, withheld []string) (*evidence.Record, error) {
 	disclosed := new(*r)
 	disclosed.Disclosures = nil
@@ -375,8 +374,7 @@ func (s *Setting) check() error {
 	return nil
 }
 
-// apartSettingFile names an actor's file by a digest, because actors choose their names. Each actor has a file of its own, so that two
-// settings that are made at once do not overwrite each other.
+// apartSettingFile names an actor's file by a digest, because actors choose their names. With a file each, two settings made at once both stay.
 func apartSettingFile(actor string) string {
 	sum := sha256.Sum256([]byte(actor))
 	return SettingsFolder + "/" + hex.EncodeToString(sum[:16]) + ".json"
@@ -411,8 +409,7 @@ func (k *Keeper) Unset(ctx context.Context, actor string) error {
 	return err
 }
 
-// SettingOf returns an actor's setting, or one without pointers if there is none. If the setting is unreadable, it returns an error:
-// sealing must not go on with the member open to every reader.
+// SettingOf returns an actor's setting, or one without pointers. If it is unreadable, sealing must not go on with the member open to every reader.
 func (k *Keeper) SettingOf(ctx context.Context, actor string) (Setting, error) {
 	file := apartSettingFile(actor)
 	s, err := readSetting(ctx, k.Files, file)

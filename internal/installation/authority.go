@@ -108,11 +108,10 @@ func newKey(ctx context.Context, on *Token, helper *token.Helper, name string) (
 
 // certify names the installation in the certificate: where readers trust many, the name of a token's issuer leads to one root.
 func certify(key crypto.Signer, installation string, now time.Time, years int, issue func(timestamp.CertificateConfig) (*x509.Certificate, error)) (*x509.Certificate, error) {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	if err != nil {
-		return nil, fmt.Errorf("drawing a serial number: %w", err)
-	}
-	return issue(timestamp.CertificateConfig{Key: key, Operator: installation, Serial: serial.Add(serial, big.NewInt(1)),
+	var serial [16]byte
+	rand.Read(serial[:])           // never fails
+	serial[0] = serial[0]&0x7f | 1 // a positive number of 16 bytes (RFC 5280, section 4.1.2.2)
+	return issue(timestamp.CertificateConfig{Key: key, Operator: installation, Serial: new(big.Int).SetBytes(serial[:]),
 		NotBefore: now, NotAfter: now.AddDate(years, 0, 0)})
 }
 
@@ -255,9 +254,8 @@ func (i *Installation) Receipt(ctx context.Context, r *evidence.Record) ([]byte,
 // locksFolder has the name that earlier programs gave it, because a process of theirs may run beside this one.
 const locksFolder = "claims"
 
-// Vouch checks that this installation's own keys signed the records as they are now. It returns an error with ledger.ErrDamaged in its
-// chain if they did not. The log itself notices a change to a record that a checkpoint covers. For records after the last checkpoint, only
-// their signatures can show a change.
+// Vouch returns ledger.ErrDamaged, wrapped, unless this installation's own keys signed the records as they are now. Of records after the last
+// checkpoint, which the log does not check itself, only this shows a change.
 func (i *Installation) Vouch(ctx context.Context, records ...*evidence.Record) error {
 	trust, err := i.Trust(ctx)
 	if err != nil {

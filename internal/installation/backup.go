@@ -53,9 +53,8 @@ type BackupOrder struct {
 	Progress  func(done, total int64)
 }
 
-// standing lists the parts that are copied after the log and must be the same as before it. They are copied after it so that the copy has
-// every key that the log names. A log without a key that it names could not come from a crash. Keys that were added meanwhile do no harm.
-// Settings are among the parts, as they decide what is sealed.
+// standing lists the parts that are copied after the log, so that the copy has every key that it names, and must be the same as before it. Keys
+// that were added meanwhile do no harm. Settings are among the parts, as they decide what is sealed.
 var standing = []string{LogKeyFile, keys.Folder, AuthorityFolder, stamping.Folder, witness.SettingsFile, erasure.SettingsFolder}
 
 // growing lists the parts that only grow. They are copied after the log, since their files exist before the record that needs them.
@@ -317,8 +316,7 @@ func (p *place) copyLog(ctx context.Context, to string, tell func(more int64)) (
 	})
 }
 
-// copyApart copies what is sealed apart into a new folder, and its keys if they are wanted. It was kept before the log said so: it is copied after
-// the log. In files, the keys are copied last: a row that was copied has one.
+// copyApart copies what is sealed apart, after the log, which said so later, and its keys if they are wanted, last: a row that was copied has one.
 func (p *place) copyApart(ctx context.Context, to string, withKeys bool, tell func(more int64)) error {
 	if p.Database != nil {
 		copied := sqlite.NewValues(to)

@@ -60,9 +60,8 @@ var ErrTooYoung = errors.New("that is shorter than records must be kept")
 // lockName is held by the one process that removes content.
 const lockName = "expiry"
 
-// Expire removes the content of old records, and the keys of their texts that are sealed apart. If it is interrupted,
-// the next call finishes it first. It returns ErrTooYoung, wrapped, if Order.Before is too recent, lock.ErrTaken if
-// another process removes content now, and the errors of the log and of Order.Stays.
+// Expire removes the content of old records, and the keys of their texts that are sealed apart. The next call finishes an interrupted one first. It
+// returns ErrTooYoung, wrapped, if Order.Before is too recent, and lock.ErrTaken if another process removes content now.
 func (i *Installation) Expire(ctx context.Context, o ExpiryOrder) (*ExpiryDone, error) {
 	r := &run{Installation: i, order: o, done: new(ExpiryDone)}
 	if o.Before.IsZero() || strings.TrimSpace(o.Reason) == "" || strings.TrimSpace(o.By) == "" {

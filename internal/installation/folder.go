@@ -67,8 +67,7 @@ func checkPrivate(path string) error {
 	return nil
 }
 
-// checkParts returns ErrNone if a folder has no part of an installation. If it has only some, the error names a missing part: the operator
-// restores it from a backup, and opening never makes a new one.
+// checkParts returns ErrNone if a folder has no part of an installation, or names a missing part, which the operator restores: none is made anew.
 func checkParts(ctx context.Context, dir string) error {
 	var there int
 	var missing, err error
@@ -390,8 +389,7 @@ func (p *place) isWhole(ctx context.Context) error {
 // creating is the number of the lock that a machine holds while it makes an installation.
 const creating = `hashtext('jurat: installation')`
 
-// createInDatabase makes an installation in a database, or finishes one that another machine began before it crashed. If several machines
-// call it at once, one makes the installation, and the others get created = false.
+// createInDatabase makes an installation in a database, or finishes one that another machine began. Of several machines one gets created = true.
 func createInDatabase(ctx context.Context, c Config) (created bool, err error) {
 	p, err := connect(ctx, c)
 	if err != nil {

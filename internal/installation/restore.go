@@ -245,8 +245,7 @@ func restoreToDatabase(ctx context.Context, c Config, o RestoreOrder, m *BackupM
 	return r, to.alone(ctx, func() error { return to.fill(ctx, c, draft, m, o.Progress) })
 }
 
-// fill copies an unpacked backup into a database that holds no installation; it may hold what an earlier attempt left. The checkpoint comes
-// last: without it, the database holds no installation.
+// fill copies an unpacked backup into a database without an installation, maybe with rests of an attempt. The checkpoint, which makes it one, is last.
 func (p *place) fill(ctx context.Context, c Config, draft string, m *BackupManifest, progress func(done, total int64)) (err error) {
 	to, err := p.tables(ctx)
 	if err != nil {

@@ -28,9 +28,8 @@ const (
 // ErrNoTicket says that a ticket is unknown: it was used, it has expired, or no server gave it.
 var ErrNoTicket = errors.New("it was used already, or has expired")
 
-// A ticket can be used once, on any machine. Its file is named by the SHA-256 of its secret, so the name does not reveal the secret. The
-// file store wraps the file as a secret, although it holds none. An attacker who can write to the database, but lacks the wrapping key,
-// therefore cannot make a ticket and sign in with it.
+// A ticket can be used once, on any machine. Its file is named by the SHA-256 of its secret, and wrapped as a secret, although it holds none: who
+// can write to the database, but lacks the wrapping key, cannot make a ticket and sign in with it.
 type ticket struct {
 	Until   time.Time      `json:"until"`
 	Content jsontext.Value `json:"content"`
@@ -41,8 +40,7 @@ func ticketFile(secret string) string {
 	return path.Join(ticketsFolder, hex.EncodeToString(sum[:])+ticketExtension)
 }
 
-// GiveTicket makes a ticket and returns its secret. It also removes expired tickets. Its errors are those of the file
-// store, and of encoding the content.
+// GiveTicket makes a ticket and returns its secret. It also removes expired tickets.
 func (i *Installation) GiveTicket(ctx context.Context, content any, until time.Time) (secret string, err error) {
 	defer fault.While(&err, "giving a ticket")
 	if err := i.sweepTickets(ctx); err != nil {
@@ -108,9 +106,8 @@ func (i *Installation) sweepTickets(ctx context.Context) error {
 // serverSecretSize is the size of what ServerSecret returns.
 const serverSecretSize = 32
 
-// ServerSecret returns 32 random bytes that all servers of the installation share. The first server that asks makes
-// them. purpose names the secret, so that different uses have different secrets. It refuses a file of another length.
-// Its other errors are those of the file store.
+// ServerSecret returns 32 random bytes that all servers of the installation share, and that the first one that asks makes. purpose names the secret:
+// different uses have different ones. It refuses a file of another length.
 func (i *Installation) ServerSecret(ctx context.Context, purpose string) ([]byte, error) {
 	file := path.Join(secretsFolder, purpose+".key")
 	secret, err := i.Files.Read(ctx, file)

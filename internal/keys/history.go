@@ -569,8 +569,7 @@ func pair(trusted []trust.Key, k *Held, history *History) {
 	}
 }
 
-// Forever changes a trust file so that no key ends, and returns it. The log checks that records are intact: a record stays intact after its
-// key's end. What it then proves is for the reader to judge.
+// Forever changes a trust file so that no key ends, and returns it: the log checks that records are intact, and readers judge what they prove.
 func Forever(t *trust.Trust) *trust.Trust {
 	for n := range t.Keys {
 		t.Keys[n].NotAfter, t.Keys[n].Revoked = time.Time{}, time.Time{}

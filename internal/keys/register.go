@@ -36,9 +36,8 @@ type OwnerKey struct {
 // Why is the reason for a change to keys, and the name of the person who makes it.
 type Why struct{ Reason, By string }
 
-// change logs the events that plan returns, for this reason unless they state their own, and then updates the key files. Its errors begin with
-// what is being done. A crash before the log has the events leaves at most a new key that is not in use yet; the next attempt uses it. After a
-// later crash, Tidy updates the files.
+// change logs the events that plan returns, for this reason unless they state their own, and then updates the key files. A crash before the log has
+// the events leaves at most a new key, which the next attempt uses. After a later crash, Tidy updates the files.
 func (r *Ring) change(ctx context.Context, doing string, why Why, plan func(*History) ([]operator.KeyEventBody, error)) (err error) {
 	defer fault.While(&err, "%s", doing)
 	err = r.config.Change(ctx, func(h *History) ([]operator.KeyEventBody, error) {
@@ -177,8 +176,7 @@ func (k *OwnerKey) check(role evidence.Role, name string) (evidence.Algorithm, e
 	return evidence.AlgorithmOf(public)
 }
 
-// AddCertificates assigns certificates to keys. A certificate of one of the keys begins that key's chain, and the ones after it follow in
-// the given order. A certificate that comes before any key's own is an error.
+// AddCertificates assigns certificates to keys: one of a key begins its chain, and those after it follow. It refuses one before any key's own.
 func AddCertificates(given []OwnerKey, certificates [][]byte) error {
 	at := -1
 	for n, der := range certificates {
@@ -197,8 +195,7 @@ func AddCertificates(given []OwnerKey, certificates [][]byte) error {
 	return nil
 }
 
-// SetCard logs which A2A agent card belongs to an actor's first key, in the place of the card that the log names so far. It does not matter who
-// holds the key. The errors include ErrNoSuchKey and ErrEnded.
+// SetCard logs which A2A agent card belongs to an actor's first key from now on, whoever holds it. The errors include ErrNoSuchKey and ErrEnded.
 func (r *Ring) SetCard(ctx context.Context, role evidence.Role, name string, check func(evidence.KeyID) error, card evidence.Digest, why Why) error {
 	return r.change(ctx, fmt.Sprintf("setting the card of %s %q", role, name), why, func(h *History) ([]operator.KeyEventBody, error) {
 		before, old, err := r.present(ctx, h, role, name)

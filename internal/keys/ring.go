@@ -192,9 +192,8 @@ func (r *Ring) Signers(ctx context.Context, role evidence.Role, name string) ([]
 	return r.signers(ctx, role, name, r.config.History)
 }
 
-// ToSeal returns the signers for a record of the log, without reading the log: it takes the keys as they were when this process last read it. The log
-// compares them with what it says in the transaction that stores the record. If it refuses the record with ErrEnded, ErrForeign or ErrIncomplete, Signers
-// says whether the keys have changed.
+// ToSeal is Signers with the keys as the log was when this process last read it, for a record that the log compares with its keys as it stores it.
+// If it refuses that with ErrEnded, ErrForeign or ErrIncomplete, Signers says whether the keys have changed.
 func (r *Ring) ToSeal(ctx context.Context, role evidence.Role, name string) ([]evidence.Signer, error) {
 	if !r.isLoaded(place{role, name, false}) { // a key may have to be made
 		return r.Signers(ctx, role, name)
@@ -368,8 +367,7 @@ func (r *Ring) unused(ctx context.Context, history *History, on *token.Reference
 	return nil
 }
 
-// Keys returns every key, sorted by role and name, an actor's first key before its second. It returns an error for a
-// key file that cannot be read, and the errors of the file store.
+// Keys returns every key, sorted by role and name, an actor's first key before its second. It refuses a key file that it cannot read.
 func (r *Ring) Keys(ctx context.Context) ([]*Held, error) {
 	r.mu.Lock()
 	before := r.listed

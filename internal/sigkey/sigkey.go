@@ -36,8 +36,7 @@ const (
 	MLDSA65 Algorithm = "ML-DSA-65" // FIPS 204, pure, over the message itself, with an empty context
 )
 
-// PostQuantum reports whether the algorithm is designed to withstand quantum computers. Use it together with another
-// algorithm: it is young, and an ordinary computer may still break it.
+// PostQuantum reports whether the algorithm is to withstand quantum computers. Use it beside another: it is young, and may still be broken.
 func (a Algorithm) PostQuantum() bool { return a == MLDSA65 }
 
 // AlgorithmOf returns the algorithm of a key. It returns an error for keys that are too weak or of another kind.
@@ -104,8 +103,7 @@ func ParsePublic(der []byte) (crypto.PublicKey, error) {
 	return public, nil
 }
 
-// MarshalPrivate returns a private key that signs payloads as PKCS #8 in DER. An ML-DSA-65 key is written as its
-// seed. It refuses such a key without its seed, and types that x509 does not write.
+// MarshalPrivate returns a private key as PKCS #8 in DER, one of ML-DSA-65 as its seed. It refuses one without a seed, and types unknown to x509.
 func MarshalPrivate(private crypto.Signer) ([]byte, error) {
 	if key, ok := private.(*mldsa65.PrivateKey); ok {
 		seed := key.Seed()
@@ -166,8 +164,7 @@ func Check(public crypto.PublicKey, algorithm Algorithm, message, signature []by
 // ErrInvalid says of a signature of the right form that it is not valid.
 var ErrInvalid = errors.New("the signature is not valid")
 
-// Sign returns the signature of a private key over a message. A nil random makes ECDSA (RFC 6979) and ML-DSA (FIPS 204,
-// section 3.4) deterministic. Its errors are those of the key.
+// Sign returns a private key's signature over a message. A nil random makes ECDSA (RFC 6979) and ML-DSA (FIPS 204, section 3.4) deterministic.
 func Sign(key crypto.Signer, algorithm Algorithm, random io.Reader, message []byte) ([]byte, error) {
 	switch algorithm {
 	case Ed25519:
@@ -279,8 +276,7 @@ func NewMLDSA(seed *[32]byte) crypto.Signer {
 	return private
 }
 
-// checkMLDSA refuses keys whose t1 is zero. Under such a key, a signature made of the payload's hash alone, with z =
-// 0, is valid (FIPS 204, algorithm 8). The zero value is one of these keys.
+// checkMLDSA refuses keys whose t1 is zero, as in the zero value: a signature of the hash alone, with z = 0, is valid (FIPS 204, algorithm 8).
 func checkMLDSA(key *mldsa65.PublicKey) error {
 	if key == nil || bytes.Count(key.Bytes()[rhoSize:], []byte{0}) == mldsa65.PublicKeySize-rhoSize {
 		return errMLDSA
@@ -370,8 +366,7 @@ func marshalECDSA(r, s *big.Int) ([]byte, error) {
 // rawHalf is the size of each of the two numbers of a P-256 signature.
 const rawHalf = 32
 
-// ECDSAFromRaw returns the signature that a record has for r and s, one after the other, as JWS (RFC 7518, section 3.4)
-// and PKCS #11 have them. It returns an error if the length is not that of P-256.
+// ECDSAFromRaw returns a record's signature for r and s of P-256, one after the other, as JWS (RFC 7518, section 3.4) and PKCS #11 have them.
 func ECDSAFromRaw(raw []byte) ([]byte, error) {
 	if len(raw) != 2*rawHalf {
 		return nil, fmt.Errorf("the ECDSA signature has %d bytes instead of %d", len(raw), 2*rawHalf)

@@ -30,8 +30,7 @@ type Outside struct {
 	Roots  string `json:"roots"`            // PEM: the roots that its tokens chain to; "" with Qualified
 	Policy string `json:"policy,omitempty"` // OID in dotted form, requested and required; "": the authority's default
 
-	// Qualified says that its tokens must be qualified time stamps, and what the trusted lists say of it: a trust file with the authorities
-	// of one provider. nil: they need not be.
+	// Qualified says that its tokens must be qualified time stamps, by these authorities of one provider in the trusted lists. nil: they need not be.
 	Qualified *trust.Trust `json:"qualified,omitempty"`
 }
 
@@ -110,12 +109,11 @@ func parseRoots(text []byte) ([]*x509.Certificate, error) {
 // wrong URL or root. It returns an error if the description is not valid, or if the name is taken.
 func (t *Timekeeper) Add(ctx context.Context, o Outside, untried bool) (err error) {
 	defer fault.While(&err, "adding time-stamping authority")
-	client, err := o.check()
-	if err != nil {
+	if _, err := o.check(); err != nil {
 		return err
 	}
 	if !untried {
-		if _, err := client.Stamp(ctx, [32]byte{}); err != nil {
+		if err := o.Try(ctx); err != nil {
 			return fmt.Errorf("trying it: %w", err)
 		}
 	}

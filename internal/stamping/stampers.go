@@ -319,9 +319,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Stamp gets a token over a SHA-256 imprint. It verifies the token against the configured roots, this imprint, this request's nonce and the
-// configured policy, and, if it must be a qualified one, against the trusted lists. Its errors have ErrUnavailable, ErrAnswer, ErrListOutOfDate or the
-// context's error in their chain.
+// Stamp gets a token over a SHA-256 imprint, verified against the roots, this imprint, this request's nonce, the policy, and the trusted lists if it
+// must be qualified. Its errors have ErrUnavailable, ErrAnswer, ErrListOutOfDate or the context's error in their chain.
 func (c *Client) Stamp(ctx context.Context, imprint [sha256.Size]byte) (token []byte, err error) {
 	if c.provider != nil { // a token that would be refused costs money all the same
 		if err := c.provider.fresh(c.now()); err != nil {

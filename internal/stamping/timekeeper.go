@@ -286,8 +286,7 @@ func (t *Timekeeper) catchUp(ctx context.Context, c *Client, o *Outcome) error {
 	return err
 }
 
-// stampPage stamps the first waiting records at the index from and later. It returns the index after them, or -1 if nothing is left to do.
-// If the authority fails, that is the outcome's reason and not an error.
+// stampPage stamps the first waiting records from an index on, and returns the next index; -1: all is done, or the authority failed (o.Reason).
 func (t *Timekeeper) stampPage(ctx context.Context, c *Client, o *Outcome, from int64, progress func(string, int64, int64)) (next int64, err error) {
 	records, err := t.Ledger.Waiting(ctx, o.Authority, from, operator.MaxLateStamps)
 	if err != nil || len(records) == 0 {

@@ -85,15 +85,12 @@ func (h *Helper) Close() {
 	}
 }
 
-// Protection is what a helper says of how a key is kept. It is the helper's word.
-type Protection = operator.Protection
-
 // keyInfo is what a helper says of a key.
 type keyInfo struct {
-	URI        string             `json:"uri"`
-	Algorithm  evidence.Algorithm `json:"alg"`
-	Public     []byte             `json:"public"` // DER SubjectPublicKeyInfo
-	Protection Protection         `json:"protection"`
+	URI        string              `json:"uri"`
+	Algorithm  evidence.Algorithm  `json:"alg"`
+	Public     []byte              `json:"public"` // DER SubjectPublicKeyInfo
+	Protection operator.Protection `json:"protection"`
 }
 
 // Find returns a reference to the key that a URI names. It returns ErrNotFound, wrapped, if there is no such key, other errors of the helper
@@ -199,8 +196,7 @@ func (h *Helper) Ready(ctx context.Context) error {
 	return err
 }
 
-// call sends a request, and waits for its answer. A helper that ended meanwhile is started once more: a token may drop the sessions of a helper
-// that had nothing to do, and a signature that nobody got is no harm.
+// call sends a request, and waits for its answer. A helper that ended is started once more: a token may have dropped the sessions of an idle one.
 func (h *Helper) call(ctx context.Context, r request) (a answer, err error) {
 	if err := CheckURI(r.URI); err != nil {
 		return a, err
@@ -300,7 +296,7 @@ type Reference struct {
 	URI    string
 	Public crypto.PublicKey
 
-	Protection *Protection // the helper's word when the key was found; nil: none
+	Protection *operator.Protection // the helper's word when the key was found; nil: none
 }
 
 // PEMType is of blocks that hold a reference: the public key, and in headers the URI and how the key is protected.
@@ -341,7 +337,7 @@ func ParseReference(block *pem.Block) (Reference, error) {
 	r.Public, err = evidence.ParsePublicKey(block.Bytes)
 	headers := 1
 	if text, ok := block.Headers[headerProtection]; ok && err == nil {
-		headers, r.Protection = 2, new(Protection)
+		headers, r.Protection = 2, new(operator.Protection)
 		err = json.Unmarshal([]byte(text), r.Protection, json.RejectUnknownMembers(true))
 	}
 	if block.Type != PEMType || len(block.Headers) != headers {

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/must"
 	"jurat/internal/token"
 )
@@ -221,7 +222,7 @@ func TestSignerRefuses(t *testing.T) {
 
 // TestReferenceOfOtherForm: the error for a block that is no reference says what is wrong.
 func TestReferenceOfOtherForm(t *testing.T) {
-	file := must.Get(token.Reference{URI: mia, Public: newKey(t).Public(), Protection: &token.Protection{Kind: "pkcs11"}}.PEM())(t)
+	file := must.Get(token.Reference{URI: mia, Public: newKey(t).Public(), Protection: &operator.Protection{Kind: "pkcs11"}}.PEM())(t)
 	public, _, err := ed25519.GenerateKey(rand.Reader)
 	must.Do(t, err)
 	edwards := must.Get(evidence.MarshalPublicKey(public))(t)

@@ -73,8 +73,7 @@ func (w *Address) Name() string {
 	return key.Name()
 }
 
-// ReadSettings returns the witnesses that are asked. If there is no file, there are none. It refuses a file that is
-// not in the form of Settings. Its other errors are those of the file store.
+// ReadSettings returns the witnesses that are asked: none if there is no file. It refuses a file that is not in the form of Settings.
 func ReadSettings(ctx context.Context, files filestore.Store) (*Settings, error) {
 	w := new(Settings)
 	if err := filestore.ReadJSON(ctx, files, SettingsFile, w); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -338,9 +337,8 @@ func (w *Address) parse() (key *operator.Witness, at string, err error) {
 	return key, strings.TrimRight(w.URL, "/") + "/add-checkpoint", nil
 }
 
-// Ask asks the witness to cosign a checkpoint of this size. old is the size that it is believed to know; prove makes a proof from an earlier size.
-// A *ConflictError says that the witness knows more of the log than the checkpoint covers, or another history. Other errors include ErrUnavailable,
-// ErrUnknownLog, ErrSignature and ErrProof.
+// Ask asks the witness to cosign a checkpoint of this size. It is believed to know the size old; prove makes a proof from there. A *ConflictError says
+// that it knows more, or another history. Other errors include ErrUnavailable, ErrUnknownLog, ErrSignature and ErrProof.
 func (w *Address) Ask(ctx context.Context, old int64, signed string, size int64, prove func(ctx context.Context, old, size int64) ([]tlog.Hash, error)) (operator.Cosignature, error) {
 	key, at, err := w.parse()
 	if err != nil {

@@ -113,8 +113,7 @@ const defaultPatience = 10 * time.Second
 // DefaultMost is the default of MonitorConfig.Most: as many entries as a server gives to one reader in an hour.
 const DefaultMost = 1 << 24
 
-// ErrMemory says that the monitor's memory is not a checkpoint of a trusted log. Continuing without it would be a first look, which detects
-// nothing: an attacker who destroys the monitor's memory must not gain that.
+// ErrMemory says that the monitor's memory is no checkpoint of a trusted log. Destroying it must not gain a first look, which detects nothing.
 var ErrMemory = errors.New("the remembered checkpoint is not valid")
 
 // See looks at a log once. An error is an *Alarm, or says why it could not look: ErrMemory, tiles.ErrUnavailable, tiles.ErrRefused, or the context's.
