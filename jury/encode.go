@@ -183,7 +183,17 @@ func deepen(v reflect.Value) {
 			v.Set(copied)
 		}
 	case reflect.Slice:
-		deepenList(v)
+		if v.IsNil() {
+			return
+		}
+		copied := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		reflect.Copy(copied, v)
+		v.Set(copied)
+		if kind := v.Type().Elem().Kind(); kind == reflect.Struct || kind == reflect.Pointer {
+			for i := range v.Len() {
+				deepen(v.Index(i))
+			}
+		}
 	case reflect.Map: // of names to numbers
 		if !v.IsNil() {
 			copied := reflect.MakeMapWithSize(v.Type(), v.Len())
@@ -191,20 +201,6 @@ func deepen(v reflect.Value) {
 				copied.SetMapIndex(key, value)
 			}
 			v.Set(copied)
-		}
-	}
-}
-
-func deepenList(v reflect.Value) {
-	if v.IsNil() {
-		return
-	}
-	copied := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-	reflect.Copy(copied, v)
-	v.Set(copied)
-	if kind := v.Type().Elem().Kind(); kind == reflect.Struct || kind == reflect.Pointer {
-		for i := range v.Len() {
-			deepen(v.Index(i))
 		}
 	}
 }

@@ -33,9 +33,6 @@ type Limits struct {
 	Until time.Time     // end of all answers: no call begins after it, and none continues; zero: no limit
 }
 
-// WithTimeout gives each call to a juror its own deadline. A timeout of zero or less sets no limit.
-func WithTimeout(j jury.Juror, d time.Duration) jury.Juror { return Limits{Each: d}.Juror(j) }
-
 // Juror wraps a juror so that it keeps the limits.
 func (l Limits) Juror(j jury.Juror) jury.Juror {
 	if l.Each <= 0 && l.Until.IsZero() {

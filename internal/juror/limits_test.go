@@ -49,7 +49,7 @@ func TestWithTimeout(t *testing.T) {
 		t.Run(one.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				if _, err := WithTimeout(one.s, limit).Answer(t.Context(), jury.Brief{}); errors.Is(err, context.DeadlineExceeded) != one.late {
+				if _, err := (Limits{Each: limit}).Juror(one.s).Answer(t.Context(), jury.Brief{}); errors.Is(err, context.DeadlineExceeded) != one.late {
 					t.Errorf("error %v", err)
 				}
 				if took := time.Since(start); took > limit+grace {
@@ -59,7 +59,7 @@ func TestWithTimeout(t *testing.T) {
 			})
 		})
 	}
-	if _, wrapped := WithTimeout(slow{}, 0).(timed); wrapped {
+	if _, wrapped := (Limits{}).Juror(slow{}).(timed); wrapped {
 		t.Error("no timeout is a timeout")
 	}
 }
@@ -102,7 +102,7 @@ func (c *askedJuror) Answer(ctx context.Context, b jury.Brief) (jury.Answer, err
 func TestLateEffort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, j := range []*askedJuror{{slow: slow{d: time.Minute}}, {slow: slow{d: 1100 * time.Millisecond, deaf: true}}} {
-			a, err := WithTimeout(j, time.Second).Answer(t.Context(), jury.Brief{})
+			a, err := Limits{Each: time.Second}.Juror(j).Answer(t.Context(), jury.Brief{})
 			if err == nil || err.Error() != "no answer within 1s" || a.Opinion.Rationale != "" || string(a.Origin.Metadata) != `{"attempts":[]}` {
 				t.Errorf("%+v, %v", a, err)
 			}
@@ -117,7 +117,7 @@ func TestInterruptedIsNotLate(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		start := time.Now()
-		_, err := WithTimeout(slow{d: time.Minute, deaf: true}, 10*time.Second).Answer(ctx, jury.Brief{})
+		_, err := Limits{Each: 10 * time.Second}.Juror(slow{d: time.Minute, deaf: true}).Answer(ctx, jury.Brief{})
 		if !errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}

@@ -38,7 +38,7 @@ func OfflinePanel() (p Panel) {
 	shared := newShelf()
 	for look, s := range seats {
 		seat := jury.Seat{JurorID: s.id, RoleName: s.role, RoleFocus: s.looks, Provider: Provider, Model: Model, Parameters: jsontext.Value("{}"), Template: Digest()}
-		member := juror.WithTimeout(&member{focus(look), shared}, rulesTime)
+		member := juror.Limits{Each: rulesTime}.Juror(&member{focus(look), shared})
 		if focus(look) == everything {
 			p.JudgeSeat, p.Judge = seat, member
 			continue
