@@ -24,13 +24,11 @@ import (
 
 // withEnded reads whether a list is to have what has ended.
 func withEnded(r *http.Request) (bool, error) {
-	switch r.URL.Query().Get("ended") {
-	case "":
-		return false, nil
-	case "1":
-		return true, nil
+	ended := r.URL.Query().Get("ended")
+	if ended != "" && ended != "1" {
+		return false, fmt.Errorf("%w: ended: want 1, or leave it out", api.ErrMalformed)
 	}
-	return false, fmt.Errorf("%w: ended: want 1, or leave it out", api.ErrMalformed)
+	return ended == "1", nil
 }
 
 func (s *Server) getAccess(r *http.Request, _ *Caller) (list api.AccessList, err error) {

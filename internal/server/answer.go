@@ -345,7 +345,7 @@ func problemOf(err error) *api.Problem {
 			return api.NewProblem(fmt.Errorf("%w: %w", m.means, m.is))
 		}
 	}
-	if field != "" {
+	if field+hint != "" {
 		p.Field, p.Hint = field, hint
 	}
 	return p
