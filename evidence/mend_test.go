@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -35,16 +37,10 @@ func respelled(t testing.TB, file []byte) map[string][]byte {
 		"indented":             append(bytes.Clone(indented.Bytes()), '\n'),
 		"indented, with CRLF":  append(crlf, "\r\n"...),
 		"with a mark and CRLF": append([]byte("\ufeff"), crlf...),
-		"members in reverse":   spelled(decoded, reversed, `":"`, ""),
+		"members in reverse":   spelled(decoded, slices.Reverse[[]string], `":"`, ""),
 		"members in any order": spelled(decoded, shuffled, `": "`, "\n "),
-		"every escape there is": bytes.ReplaceAll(spelled(decoded, reversed, `":"`, ""), []byte("a"),
+		"every escape there is": bytes.ReplaceAll(spelled(decoded, slices.Reverse[[]string], `":"`, ""), []byte("a"),
 			[]byte(`\u0061`)),
-	}
-}
-
-func reversed(names []string) {
-	for i, j := 0, len(names)-1; i < j; i, j = i+1, j-1 {
-		names[i], names[j] = names[j], names[i]
 	}
 }
 
@@ -57,7 +53,7 @@ func spelled(value any, order func([]string), colon, space string) []byte {
 	colon = strings.Trim(colon, `"`)
 	switch value := value.(type) {
 	case map[string]any:
-		names := sortedNames(value)
+		names := slices.Sorted(maps.Keys(value))
 		order(names)
 		var parts []string
 		for _, name := range names {
@@ -75,20 +71,6 @@ func spelled(value any, order func([]string), colon, space string) []byte {
 		return []byte(number)
 	}
 	return marshal(value)
-}
-
-func sortedNames(m map[string]any) []string {
-	var list []string
-	for name := range m {
-		list = append(list, name)
-	}
-	shuffled(list)
-	for i := range list { // insertion sort
-		for j := i; j > 0 && list[j] < list[j-1]; j-- {
-			list[j], list[j-1] = list[j-1], list[j]
-		}
-	}
-	return list
 }
 
 // TestRespelledRecord: Read accepts a record in another spelling, reports that it was mended, and returns the same
@@ -191,10 +173,8 @@ func drain(b *BundleReader) error {
 // TestNoOtherDocument: Read refuses ambiguous documents and documents that are not records. The error gives the place.
 func TestNoOtherDocument(t *testing.T) {
 	file := string(marshalRecord(t, richRecord(t)))
-	indented := new(strings.Builder)
-	var buffer bytes.Buffer
-	must.Do(t, json.Indent(&buffer, []byte(file), "", " "))
-	indented.Write(buffer.Bytes())
+	indented := new(bytes.Buffer)
+	must.Do(t, json.Indent(indented, []byte(file), "", " "))
 	replace := func(old, with string) string {
 		if !strings.Contains(indented.String(), old) {
 			t.Fatalf("the record has no %s", old)
@@ -278,18 +258,15 @@ func TestBundleChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestSpaceIsNotKept: the reader skips white space of any length. Other text before and after the records is limited.
+// TestSpaceIsNotKept: the reader skips white space, also many MiB of it. Other text before and after the records is limited.
 func TestSpaceIsNotKept(t *testing.T) {
 	file := string(marshalBundle(t, testBundle(t)))
 	many := func(text string) io.Reader { return io.LimitReader(repeated(text), MaxDocument+1<<20) }
-	b, err := ReadBundle(io.MultiReader(strings.NewReader(strings.Replace(file, "}]}\n", "}]", 1)), many(" "), strings.NewReader("}"), many("\n")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(ReadBundle(io.MultiReader(strings.NewReader(strings.Replace(file, "}]}\n", "}]", 1)), many(" "), strings.NewReader("}"), many("\n"))))(t)
 	if err := drain(b); err == nil || !strings.Contains(err.Error(), "after the records") {
 		t.Errorf("many MiB before the brace: %v", err)
 	}
-	b, err = ReadBundle(io.MultiReader(many(" "), strings.NewReader(strings.Replace(file, "}]}\n", "}", 1)), many("\n"), strings.NewReader("]}"), many("\n")))
+	b, err := ReadBundle(io.MultiReader(many(" "), strings.NewReader(strings.Replace(file, "}]}\n", "}", 1)), many("\n"), strings.NewReader("]}"), many("\n")))
 	if err == nil {
 		err = drain(b)
 	}

@@ -90,7 +90,7 @@ func TestChanged(t *testing.T) {
 		t.Errorf("%+v, %+v", checked, sealed)
 	}
 	shorter := strings.Join(strings.SplitAfter(claudeSession, "\n")[:3], "")
-	if checked, _ := imported(t, newBookOf(b), "s.jsonl", shorter); checked.Changed != 1 {
+	if checked, _ := imported(t, b, "s.jsonl", shorter); checked.Changed != 1 {
 		t.Errorf("an entry that became shorter: %+v", checked)
 	}
 	other := `[{"role":"user","content":"x"},{"role":"assistant","content":"y"}]`
@@ -102,8 +102,6 @@ func TestChanged(t *testing.T) {
 		t.Errorf("with another name: %+v", sealed)
 	}
 }
-
-func newBookOf(b *book) *book { return b }
 
 // TestExpired: what a record said that has expired is not known, and is not sealed again.
 func TestExpired(t *testing.T) {

@@ -115,14 +115,26 @@ const mostFaults = 100
 var ErrChanged = errors.New("it was changed since it was imported")
 
 // Check reads a file to its end and says what is new in it. Nothing is sealed.
-func Check(ctx context.Context, f *File, o Options) (Tally, error) {
-	return f.walk(ctx, &o, func(*Exchange, string) error { return nil })
+func Check(ctx context.Context, f *File, o Options) (t Tally, err error) {
+	err = f.with(func() error {
+		t, err = f.walk(ctx, &o, func(*Exchange, string) error { return nil })
+		return err
+	})
+	return t, err
 }
 
 // Seal seals what is new in a file. Call Check before, and only if it finds no fault or they are to be passed over. If the context ends, what was sealed
 // stands, and another call goes on from there. Exchanges of one chain are sealed one after the other, those of several at once, as one at a time would
 // wait for the disk each time. An act that has begun is sealed whole, however this ends.
-func Seal(ctx context.Context, f *File, o Options) (Tally, error) {
+func Seal(ctx context.Context, f *File, o Options) (t Tally, err error) {
+	err = f.with(func() error {
+		t, err = f.seal(ctx, o)
+		return err
+	})
+	return t, err
+}
+
+func (f *File) seal(ctx context.Context, o Options) (Tally, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -172,7 +184,7 @@ func (f *File) walk(ctx context.Context, o *Options, do func(e *Exchange, id str
 		f.label, f.given = o.Name, o.Name
 	}
 	r := &reader{File: f, ctx: ctx, o: o, seen: map[uint64]uint64{}, chains: map[uint64]bool{}, seed: maphash.MakeSeed(), do: do}
-	err := f.with(r.read)
+	err := r.read()
 	r.tally.Chains = len(r.chains)
 	return r.tally, cmp.Or(err, ctx.Err())
 }

@@ -26,10 +26,7 @@ import (
 // session has a client say lines, each of which the server answers with one line, and returns what the client heard.
 func session(t *testing.T, d *desk, server string, exchanges ...[2]string) (heard string, err error) {
 	t.Helper()
-	p, err := relay.NewPipe(d.recorder, relay.Options{Mode: d.recorder.Mode, Folder: d.recorder.Spool(), FingerprintKey: make([]byte, 32)}, relay.PipeOptions{Origin: "stdio:sums", Server: server, Chain: "s1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(relay.NewPipe(d.recorder, relay.Options{Mode: d.recorder.Mode, Folder: d.recorder.Spool(), FingerprintKey: make([]byte, 32)}, relay.PipeOptions{Origin: "stdio:sums", Server: server, Chain: "s1"}))(t)
 	var asks strings.Builder
 	toServer, fromClient := io.Pipe()
 	fromServer, answer := io.Pipe()
@@ -157,10 +154,7 @@ func toolsOver(t *testing.T, d *desk, contentType string) func(exchange [2]strin
 	}))
 	t.Cleanup(server.Close)
 	base := must.Get(url.Parse(server.URL))(t)
-	h, err := relay.New(d.recorder, relay.Options{Mode: d.recorder.Mode, Upstreams: map[string]relay.Upstream{"mcp": {Base: base, Speaks: relay.MCP, Only: []string{"/mcp"}}}, Root: "mcp", Folder: d.recorder.Spool(), FingerprintKey: make([]byte, 32)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(relay.New(d.recorder, relay.Options{Mode: d.recorder.Mode, Upstreams: map[string]relay.Upstream{"mcp": {Base: base, Speaks: relay.MCP, Only: []string{"/mcp"}}}, Root: "mcp", Folder: d.recorder.Spool(), FingerprintKey: make([]byte, 32)}))(t)
 	return func(exchange [2]string) (string, error) {
 		says = exchange[1]
 		front := httptest.NewServer(h)
