@@ -467,8 +467,8 @@ type process struct {
 func start(words []string, answered func(), later time.Duration) (*process, error) {
 	p := &process{command: exec.Command(words[0], words[1:]...), answered: answered, gone: make(chan struct{}), waiting: map[uint32]chan answer{}}
 	p.end = sync.OnceFunc(func() {
-		_ = p.in.Close() // fails if the helper has ended
-		time.AfterFunc(later, p.kill)
+		time.AfterFunc(later, p.kill) // first: on some systems Close waits for a request that is being written
+		_ = p.in.Close()              // fails if the helper has ended
 	})
 	said := &tail{}
 	p.command.Stderr = said
@@ -533,22 +533,12 @@ func (p *process) take(line []byte) error {
 	return nil
 }
 
-// ask waits for the answer to a request. A caller that gives up stays in the list until its answer comes. A helper that does not read fills the
-// pipe: the callers before, who wait for answers, end it when their time is over.
+// ask waits for the answer to a request. A caller that gives up stays in the list until its answer comes.
 func (p *process) ask(ctx context.Context, r request) (answer, error) {
 	asker := make(chan answer, 1)
-	p.mu.Lock()
-	p.last++
-	r.ID = p.last
-	p.waiting[r.ID] = asker
-	p.mu.Unlock()
-	line, err := json.Marshal(r)
-	if err != nil {
+	if err := p.write(ctx, r, asker); err != nil {
 		return answer{}, err
 	}
-	p.writing.Lock()
-	_, _ = p.in.Write(append(line, '\n')) // if that fails, read finds why
-	p.writing.Unlock()
 	select {
 	case a := <-asker:
 		return a, nil
@@ -557,6 +547,28 @@ func (p *process) ask(ctx context.Context, r request) (answer, error) {
 	case <-p.gone:
 		return answer{}, p.why
 	}
+}
+
+// write sends a request. A helper that does not read fills the pipe. It is killed when the time of the caller that then writes is over, however
+// short that is, or all callers after that one would wait for ever.
+func (p *process) write(ctx context.Context, r request, asker chan answer) error {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	p.mu.Lock()
+	p.last++
+	r.ID = p.last
+	p.waiting[r.ID] = asker
+	p.mu.Unlock()
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, p.kill)()
+	_, _ = p.in.Write(append(line, '\n')) // if that fails, read finds why
+	return nil
 }
 
 // A tail keeps the last bytes of what a helper writes to standard error.

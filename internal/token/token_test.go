@@ -3,6 +3,7 @@ package token_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -184,6 +185,27 @@ func TestHelperThatStays(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHelperThatDoesNotRead is replaced once its pipe is full, even if its callers always give up before the helper's time is over.
+func TestHelperThatDoesNotRead(t *testing.T) {
+	dir := t.TempDir()
+	script, starts := filepath.Join(dir, "helper"), filepath.Join(dir, "starts")
+	must.Do(t, os.WriteFile(starts, nil, 0o600))
+	must.Do(t, os.WriteFile(script, []byte("#!/bin/sh\necho >> "+starts+"\nexec sleep 60\n"), 0o700))
+	h := helperOf(t, script)
+	h.Hurry(time.Second)
+	defer time.AfterFunc(20*time.Second, h.Close).Stop() // ends a caller that hangs
+	for len(must.Get(os.ReadFile(starts))(t)) < 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		_, err := h.Find(ctx, mia+strings.Repeat("x", 900))
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, token.ErrUnavailable) {
+			t.Fatal(err)
+		}
+	}
+	h.Hurry(50 * time.Millisecond)
+	must.Fail(t, token.ErrUnavailable)(signerOf(t, h, newKey(t).Public()).Sign(nil, digest, crypto.SHA256))
 }
 
 // TestNoHelper: where the machine names no helper, or one that is missing, the error says what to do, and the helper's last words are in it.
