@@ -6,6 +6,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io"
 	"math/big"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"jurat/internal/filestore"
 	"jurat/internal/must"
 	"jurat/jurattest"
 	"jurat/timestamp"
@@ -104,6 +106,19 @@ func TestStamp(t *testing.T) {
 	if err != nil || verified.Nonce == nil || verified.Nonce.BitLen() < 64 {
 		t.Errorf("the token: %v, %+v", err, verified)
 	}
+}
+
+// TestStampWhileTheClockStands: a good token is good beside an installation whose clock stands still an hour ahead.
+func TestStampWhileTheClockStands(t *testing.T) {
+	a, root := newAuthority(t, time.Now())
+	files := filestore.NewFolder(t.TempDir())
+	roots := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Raw}))
+	must.Do(t, (&Timekeeper{Files: files}).Add(t.Context(), Outside{Name: "a", URL: serve(t, answers(t, a, same)), Roots: roots}, true))
+	ahead := time.Now().Add(time.Hour)
+	s := must.Get(Open(t.Context(), files, nil, []string{"a"}, func() time.Time { return ahead }))(t)
+	stamped := must.Get(s.Stamp(t.Context(), imprint))(t)
+	must.Len(t, stamped.Missing, 0)
+	must.Len(t, stamped.Tokens, 1)
 }
 
 // TestNoGoodAnswer: only a valid token is accepted, whatever an authority or an impostor answers.

@@ -85,7 +85,7 @@ func Open(ctx context.Context, files filestore.Store, own *Own, use []string, no
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", files.Where(outsideFile(o.Name)), err)
 		}
-		client.now = now
+		client.rest = now
 		s.outside = append(s.outside, client)
 		s.trusted = append(s.trusted, o.trusted(client.roots)...)
 	}
@@ -219,7 +219,7 @@ func (c *Client) unlessResting(ctx context.Context, imprint [32]byte) ([]byte, e
 	c.mu.Lock()
 	rests, failure := c.rests, c.failure
 	c.mu.Unlock()
-	if c.now().Before(rests) {
+	if c.rest().Before(rests) {
 		return nil, fmt.Errorf("not asked again before %s: %w", rests.UTC().Format(time.TimeOnly), failure)
 	}
 	return c.ask(ctx, imprint)
@@ -239,7 +239,7 @@ func (c *Client) ask(ctx context.Context, imprint [32]byte) ([]byte, error) {
 		return token, nil
 	}
 	c.pause = min(max(firstPause, 2*c.pause), longestPause)
-	c.rests = c.now().Add(c.pause)
+	c.rests = c.rest().Add(c.pause)
 	return nil, err
 }
 
@@ -268,7 +268,8 @@ type Client struct {
 	roots    []*x509.Certificate // that its tokens must chain to
 	policy   x509.OID            // requested, and required of the token; zero: the authority's default
 	provider *provider           // of trusted lists, by which the authority must be a qualified one; nil: it need not
-	now      func() time.Time
+	now      func() time.Time    // by which its answers are judged
+	rest     func() time.Time    // by which it rests after a failure; Open sets it
 
 	timeout time.Duration                                    // the limit of one attempt
 	sleep   func(ctx context.Context, d time.Duration) error // between attempts; tests do not wait
