@@ -40,6 +40,9 @@ type Why struct{ Reason, By string }
 // the events leaves at most a new key, which the next attempt uses. After a later crash, Tidy updates the files.
 func (r *Ring) change(ctx context.Context, doing string, why Why, plan func(*History) ([]operator.KeyEventBody, error)) (err error) {
 	defer fault.While(&err, "%s", doing)
+	if r.config.Change == nil {
+		return errors.New("this keyring has no log")
+	}
 	err = r.config.Change(ctx, func(h *History) ([]operator.KeyEventBody, error) {
 		events, err := plan(h)
 		for n := range events {

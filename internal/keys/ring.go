@@ -70,7 +70,7 @@ type Config struct {
 	// Change calls plan with the log's history of keys, and logs the events that plan returns. It may call plan more than once. Without it, keys
 	// cannot be registered, replaced and ended.
 	Change func(ctx context.Context, plan func(*History) ([]operator.KeyEventBody, error)) error
-	After  func(step string) // called once a change is in the log; tests crash there
+	After  func(step string) // called once a change is in the log; tests crash there. nil: nothing is called
 
 	// Helper signs with keys on tokens. nil: the Ring starts it as needed, and never closes it.
 	Helper *token.Helper
@@ -152,6 +152,9 @@ func NewRing(config Config) (*Ring, error) {
 	}
 	if config.Now == nil {
 		config.Now = time.Now
+	}
+	if config.After == nil {
+		config.After = func(string) {}
 	}
 	if config.Helper == nil {
 		config.Helper = &token.Helper{}

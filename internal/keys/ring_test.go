@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/filestore"
 	"jurat/internal/must"
 )
@@ -255,4 +257,14 @@ func TestSecondAlgorithmIsNoFirst(t *testing.T) {
 	if _, err := NewRing(Config{Files: filestore.NewFolder(t.TempDir()), Algorithm: evidence.MLDSA65}); err == nil {
 		t.Error("first keys of ML-DSA-65")
 	}
+}
+
+// TestRingWithoutALog refuses to change keys.
+func TestRingWithoutALog(t *testing.T) {
+	r := newRing(t, t.TempDir())
+	if err := r.Retire(t.Context(), evidence.KeyID{}, Why{}); err == nil || !strings.HasSuffix(err.Error(), "this keyring has no log") {
+		t.Errorf("error %v", err)
+	}
+	r.config.Change = func(context.Context, func(*History) ([]operator.KeyEventBody, error)) error { return nil }
+	must.Do(t, r.Retire(t.Context(), evidence.KeyID{}, Why{}))
 }
