@@ -143,11 +143,12 @@ func (v *Store) note(ctx context.Context, note storage.Value) error {
 	return nil
 }
 
-// Forget destroys the values of a record that the log did not accept. Its errors are those of Destroy, joined.
+// Forget destroys the values of a record that the log did not accept. Notes that the actor keeps a value stay: without salts of its own, the
+// same record may be in the log. Its errors are those of Destroy, joined.
 func (v *Store) Forget(ctx context.Context, record *evidence.Record) error {
 	var errs []error
-	for _, pointer := range record.Payload.SealedApart {
-		errs = append(errs, v.Destroy(ctx, record.Digest, pointer))
+	for _, d := range record.Disclosures {
+		errs = append(errs, v.Destroy(ctx, record.Digest, d.Pointer))
 	}
 	return errors.Join(errs...)
 }

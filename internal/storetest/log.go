@@ -411,9 +411,11 @@ func duplicate(k kit) {
 		head := must.Get(k.Head(k.Context()))(k)
 		err := k.Append(k.Context(), planOf(nil, c.then...))
 		must.Want(k, err, storage.ErrDuplicate)
-		if got, is := errors.AsType[*storage.DuplicateError](err); is {
-			must.Equal(k, *got, storage.DuplicateError{RecordID: row(int(c.of)).RecordID, Index: c.of, Field: "record_id"})
+		got, is := errors.AsType[*storage.DuplicateError](err)
+		if !is {
+			k.Fatal(err)
 		}
+		must.Equal(k, *got, storage.DuplicateError{RecordID: row(int(c.of)).RecordID, Index: c.of, Field: "record_id"})
 		k.gives(head)(k.Head(k.Context()))
 	}
 	k.lacks(k.ByRecordID(k.Context(), "record-8")) // it came before the duplicate in its batch

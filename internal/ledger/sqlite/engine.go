@@ -346,7 +346,7 @@ func (s *Store) transact(ctx context.Context, f func(context.Context) error) err
 		return s.judge(err)
 	}
 	// Before the transaction nothing is written to files that were moved. After it nothing is acknowledged there.
-	err := s.InPlace()
+	err := errors.Join(s.InPlace(), s.pace())
 	// A crash from here to COMMIT leaves at most frames in the write-ahead log without a commit frame. The next
 	// process that opens the file ignores them.
 	if err == nil {

@@ -223,6 +223,31 @@ func TestStoppedProcess(t *testing.T) {
 	must.Want(t, errors.Join(s.Probe(t.Context()), add(t, s, "afterwards", 10)), nil)
 }
 
+// TestRevocationsOnFullDisk fills the disk with records. Revocations by other processes and a restart leave room for more of them.
+func TestRevocationsOnFullDisk(t *testing.T) {
+	disktest.Run(t, 16, func(disk *disktest.Disk) {
+		path := filepath.Join(disk.Path, "log.db")
+		s := create(t, path)
+		var full error
+		for n := 0; full == nil; n++ {
+			full = add(t, s, fmt.Sprint("record ", n), 100_000)
+		}
+		must.Want(t, full, storage.ErrDiskFull)
+		for n := range 6 {
+			if n == 5 {
+				must.Do(t, s.Close())
+			}
+			other := must.Get(Open(t.Context(), path))(t)
+			must.Want(t, addAs(t, other, fmt.Sprint("revocation ", n), 10_000, true), nil)
+			must.Do(t, other.Close())
+		}
+		disk.Resize(t, 64)
+		s = must.Get(Open(t.Context(), path))(t)
+		must.Want(t, errors.Join(add(t, s, "with room", 10), s.Close()), nil)
+		must.Equal(t, fileSize(t, path) > 8<<20, true) // what had to wait in the write-ahead log
+	})
+}
+
 // TestValuesOnFullDisk: a full disk is an error of those who did not get room, and leaves nothing of them. A key can be destroyed there.
 func TestValuesOnFullDisk(t *testing.T) {
 	disktest.Run(t, 4, func(disk *disktest.Disk) {

@@ -148,6 +148,25 @@ func giveWay(path string) error {
 	return s.useReserve()
 }
 
+// pace makes commits leave the write-ahead log where it is while the disk may not have room for its pages in the
+// database file: moving it would use up the room that is reserved for revocations, and still break off. The caller
+// holds writing.
+func (s *Store) pace() error {
+	free, known, err := s.free()
+	still, pages := err == nil && known && free < movedAt*pageSize+leastRoom, movedAt
+	if still == s.still {
+		return nil
+	}
+	if still {
+		pages = 0
+	}
+	err = s.exec(fmt.Sprintf("PRAGMA wal_autocheckpoint(%d)", pages))
+	if err == nil {
+		s.still = still
+	}
+	return err
+}
+
 // reclaimPages is how many pages one transaction frees. No process can append during it.
 const reclaimPages = 512
 

@@ -67,7 +67,7 @@ var logForm = form{logSchema, "14"}
 
 const (
 	pageSize = 8192
-	// movedAt is about how many pages the write-ahead log has when a commit moves it into the database file.
+	// movedAt is about how many pages the write-ahead log has when a commit moves it into the database file, if the disk has room: see pace.
 	movedAt = 1024
 )
 
@@ -88,8 +88,9 @@ type Store struct {
 	trouble  atomic.Pointer[trouble] // nil if the last transaction succeeded
 
 	writing  storage.Lock // held while a transaction of this process runs
-	writer   *sql.Conn    // guarded by writing, like the next member
+	writer   *sql.Conn    // guarded by writing, like the next members
 	prepared *runner      // on it
+	still    bool         // commits leave the write-ahead log where it is
 }
 
 var _ storage.Store = (*Store)(nil)

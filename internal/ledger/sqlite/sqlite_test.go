@@ -28,13 +28,17 @@ func create(t *testing.T, path string) *Store {
 
 // add appends one record with a payload of this size.
 func add(t *testing.T, s *Store, id string, size int) error {
+	return addAs(t, s, id, size, false)
+}
+
+func addAs(t *testing.T, s *Store, id string, size int, urgent bool) error {
 	payload := []byte(id + strings.Repeat("x", size))
 	return s.Append(t.Context(), func(head storage.Head, hashes storage.Committed) (storage.Batch, error) {
 		stored, err := tlog.StoredHashesForRecordHash(head.Size, tlog.RecordHash(payload), hashes)
 		return storage.Batch{
 			Rows: []storage.Row{{Index: head.Size, RecordID: id, Digest: evidence.DigestOf(payload), Payload: payload,
 				Signatures: [][]byte{{1}}, Timestamps: []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{1}}, {Kind: evidence.RFC3161, Token: []byte{2}}}}},
-			Hashes: stored, Next: storage.Head{Size: head.Size + 1}}, err
+			Hashes: stored, Next: storage.Head{Size: head.Size + 1}, Urgent: urgent}, err
 	})
 }
 
