@@ -17,6 +17,7 @@ type Reader struct {
 
 	Left    func(Left)        // told of what is left out; nil: nobody asks
 	Strange func(kind string) // told of a block or item of a kind that is not known here, which is passed over; nil: it is a mistake, or is shown whole
+	Odd     func(at *Node)    // told of another value that stands for a text; nil: nobody asks
 	Mistake func(error) error // an item's error, which it may keep for later; nil: the first one ends the reading
 
 	Role   string            // of a message that does not say who speaks; "": each must
@@ -167,7 +168,9 @@ func (r *Reader) Str(n *Node, names ...string) (text string) {
 		case m.Kind == '"':
 			text = m.Text
 		case r.Lenient:
-			text = TextOf(m.Raw())
+			if text = TextOf(m.Raw()); r.Odd != nil {
+				r.Odd(m)
+			}
 		default:
 			r.Fail(m, "expected a string, found %s", m.KindName())
 		}

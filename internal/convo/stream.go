@@ -383,7 +383,7 @@ func (s *sum) choices() (list []map[string]any) {
 }
 
 // chatContent grows by a text, or by the texts of parts.
-func chatContent(_ *sum, has any, more *Node) (any, error) {
+func chatContent(s *sum, has any, more *Node) (any, error) {
 	switch {
 	case more.Absent():
 		return has, nil
@@ -394,7 +394,7 @@ func chatContent(_ *sum, has any, more *Node) (any, error) {
 	}
 	for _, part := range more.Members {
 		if part.Word("type") != "reasoning" {
-			has = appended(has, part.Word("text"))
+			has = appended(has, s.word(part.Get("text")))
 		}
 	}
 	return has, nil

@@ -20,6 +20,7 @@ var (
 	messageStart = object(map[string]grows{"id": lastWord, "type": lastWord, "content": all, "stop_reason": lastWord})
 	blockStart   = object(map[string]grows{"text": text, "": last})
 	blockDelta   = object(map[string]grows{"text": text, "partial_json": text})
+	messageDelta = object(map[string]grows{"stop_reason": lastWord})
 )
 
 // ReadMessagesStream reads a stream of Anthropic's Messages API, which message_stop ends. It returns ErrUnended or ErrCut with the
@@ -103,7 +104,7 @@ func (m *messagesSum) add(kind string, event *Node) error {
 		m.blocks[i], err = blockDelta(&m.sum, m.blocks[i], delta)
 	case "message_delta":
 		m.stopped = m.stopped || m.word(delta.Get("stop_reason")) != ""
-		err = m.grow(messageStart, delta)
+		err = m.grow(messageDelta, delta)
 	}
 	return err
 }
@@ -120,6 +121,9 @@ func ReadResponsesStream(body []byte) (Streamed, error) {
 		}
 		return Streamed{ended.Raw(), r.strange}, err
 	}
+	if ended != nil { // of what the first events said nothing stays
+		clear(r.whole)
+	}
 	r.begin(ended)
 	r.whole["output"] = r.output()
 	return r.streamed(err)
@@ -132,7 +136,8 @@ type responsesSum struct {
 
 type itemSum struct {
 	item   *Node          // as it was added; nil: it was not
-	pieces map[string]any // by what they are of: text, refusal, arguments or input
+	pieces map[string]any // of a call, by what they are of: arguments or input
+	parts  parts          // of a message: each has a text, a refusal or both, in pieces
 }
 
 // pieceOf says what the pieces in an event are of.
@@ -180,19 +185,38 @@ func (r *responsesSum) add(kind string, event *Node) error {
 		return err
 	}
 	if r.items[number] == nil {
-		r.items[number] = &itemSum{pieces: map[string]any{}}
+		r.items[number] = &itemSum{pieces: map[string]any{}, parts: parts{}}
 	}
 	item, as, piece := r.items[number], event.Get("item"), event.Get("delta")
 	switch {
-	case !added && piece.Absent():
+	case !added && piece == nil:
 		return fmt.Errorf("delta: want a string, found %s", piece.KindName())
 	case !added:
-		item.pieces[pieceOf[kind]] = appended(item.pieces[pieceOf[kind]], r.word(piece))
+		return item.take(pieceOf[kind], event.Get("content_index"), r.word(piece))
 	case as.Absent():
 	case as.Kind != '{':
 		return mistyped(as)
 	default:
 		item.item = as
+	}
+	return nil
+}
+
+// take takes a piece. An empty one says that there is a part, and replaces nothing.
+func (i *itemSum) take(of string, part *Node, piece string) error {
+	into := i.pieces
+	if of == "text" || of == "refusal" {
+		number, err := numberIn(part)
+		if err != nil {
+			return err
+		}
+		if i.parts[number] == nil {
+			i.parts[number] = map[string]any{}
+		}
+		into = i.parts[number].(map[string]any)
+	}
+	if v := appended(into[of], piece); v != nil {
+		into[of] = v
 	}
 	return nil
 }
@@ -204,17 +228,8 @@ func (r *responsesSum) begin(answer *Node) { maps.Copy(r.whole, answer.raw()) }
 func (r *responsesSum) output() parts {
 	list := parts{}
 	for number, i := range r.items {
-		item, said := i.item.raw(), []any{}
-		for name, piece := range i.pieces {
-			switch name {
-			case "text":
-				said = slices.Insert(said, 0, any(map[string]any{"type": "output_text", name: piece}))
-			case "refusal":
-				said = append(said, map[string]any{"type": name, name: piece})
-			default:
-				item[name] = piece
-			}
-		}
+		item, said := i.item.raw(), i.said()
+		maps.Copy(item, i.pieces)
 		if len(said) > 0 {
 			item["content"] = said
 			if i.item.Word("type") == "" {
@@ -226,30 +241,55 @@ func (r *responsesSum) output() parts {
 	return list
 }
 
-// differs compares the pieces that arrived with the items of the last event. A stream need not have pieces of everything, and servers count the parts in
-// different ways.
+// said are the parts that the pieces make, in the order of their numbers.
+func (i *itemSum) said() (list []map[string]any) {
+	for _, number := range slices.Sorted(maps.Keys(i.parts)) {
+		part := i.parts[number].(map[string]any)
+		for _, as := range [][2]string{{"output_text", "text"}, {"refusal", "refusal"}} {
+			if piece := part[as[1]]; piece != nil {
+				list = append(list, map[string]any{"type": as[0], as[1]: piece})
+			}
+		}
+	}
+	return list
+}
+
+// differs compares the pieces that arrived with the items of the last event. A stream need not have pieces of everything.
 func (r *responsesSum) differs(output []*Node) bool {
 	for number, i := range r.items {
-		kind := i.item.Word("type")
-		if kind == "" && len(i.pieces) == 0 {
+		if i.item.Word("type") == "" && len(i.pieces) == 0 && len(i.parts) == 0 {
 			continue
 		}
-		if number >= len(output) || kind != "" && kind != output[number].Word("type") {
+		if number >= len(output) || i.differs(output[number]) {
 			return true
 		}
-		whole := output[number]
-		said := map[string]string{"arguments": Plain(whole.Get("arguments")), "input": whole.Word("input")}
-		for _, part := range whole.Get("content").List() {
-			said["text"] += part.Word("text")
-			said["refusal"] += part.Word("refusal")
+	}
+	return false
+}
+
+func (i *itemSum) differs(whole *Node) bool {
+	if kind := i.item.Word("type"); kind != "" && kind != whole.Word("type") {
+		return true
+	}
+	for name, piece := range i.pieces {
+		if string(piece.(grown)) != Plain(whole.Get(name)) {
+			return true
 		}
-		_, text := i.pieces["text"]
-		_, refusal := i.pieces["refusal"]
-		for name, whole := range said {
-			piece, _ := i.pieces[name].(grown)
-			if (piece != nil || (text || refusal) && (name == "text" || name == "refusal")) && string(piece) != whole {
-				return true
-			}
+	}
+	if len(i.parts) == 0 {
+		return false
+	}
+	for _, name := range []string{"text", "refusal"} { // servers count the parts in different ways
+		var pieces, all strings.Builder
+		for _, part := range i.said() {
+			piece, _ := part[name].(grown)
+			pieces.Write(piece)
+		}
+		for _, part := range whole.Get("content").List() {
+			all.WriteString(Plain(part.Get(name)))
+		}
+		if pieces.String() != all.String() {
+			return true
 		}
 	}
 	return false

@@ -53,11 +53,13 @@ func readMessages(x *exchange) (Answer, error) {
 		return Answer{}, err
 	}
 	answer := Answer{Model: m.Word("model"), FinishReason: m.Word("stop_reason"), Usage: convo.Counted(m.Get("usage"), convo.MessagesCounts)}
+	var text strings.Builder
 	for _, block := range m.Get("content").List() {
 		if block.Word("type") == "text" {
-			answer.Text += block.Word("text")
+			text.WriteString(block.Word("text"))
 		}
 	}
+	answer.Text = text.String()
 	details := m.Get("stop_details")
 	return x.conclude(answer, strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", answer.FinishReason, details.Word("category"), details.Word("explanation"))), " "))
 }

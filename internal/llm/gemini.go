@@ -72,11 +72,13 @@ func readGenerate(x *exchange) (Answer, error) {
 	}
 	candidate := candidates[0]
 	answer.FinishReason = candidate.Word("finishReason")
+	var text strings.Builder
 	for _, part := range candidate.Get("content").Get("parts").OneOrMore() {
 		if !part.Get("thought").IsTrue() {
-			answer.Text += part.Word("text")
+			text.WriteString(part.Word("text"))
 		}
 	}
+	answer.Text = text.String()
 	return x.conclude(answer, kinds(answer.FinishReason, candidate, candidate.Word("finishMessage")))
 }
 

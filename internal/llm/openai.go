@@ -77,17 +77,18 @@ func readResponses(x *exchange) (Answer, error) {
 	}
 	status, failure := r.Word("status"), r.Get("error")
 	answer := Answer{Model: r.Word("model"), FinishReason: status, Usage: convo.Counted(r.Get("usage"), convo.ResponsesCounts)}
-	refusal := ""
+	var text, refusal strings.Builder
 	for _, item := range r.Get("output").List() {
 		for _, part := range item.Get("content").List() {
 			switch item.Word("type") + " " + part.Word("type") {
 			case "message output_text":
-				answer.Text += part.Word("text")
+				text.WriteString(part.Word("text"))
 			case "message refusal":
-				refusal += part.Word("refusal")
+				refusal.WriteString(part.Word("refusal"))
 			}
 		}
 	}
+	answer.Text = text.String()
 	switch status {
 	case "incomplete":
 		answer.FinishReason = cmp.Or(r.Get("incomplete_details").Word("reason"), status)
@@ -100,8 +101,8 @@ func readResponses(x *exchange) (Answer, error) {
 	case "queued", "in_progress", "cancelled":
 		return Answer{}, x.failWith(answer, Malformed, "the response is "+status)
 	}
-	if refusal != "" {
-		return Answer{}, x.failWith(answer, Refused, "refusal: "+refusal)
+	if refusal.Len() > 0 {
+		return Answer{}, x.failWith(answer, Refused, "refusal: "+refusal.String())
 	}
 	return x.conclude(answer, answer.FinishReason)
 }
@@ -208,12 +209,15 @@ func readChat(x *exchange) (Answer, error) {
 		return Answer{}, x.fail(Malformed, fmt.Sprintf("the response has %d choices", len(choices)))
 	}
 	message, finish := choices[0].Get("message"), choices[0].Word("finish_reason")
-	answer := Answer{Text: message.Word("content"), Model: c.Word("model"), Version: c.Word("system_fingerprint"), FinishReason: finish, Usage: convo.Counted(c.Get("usage"), convo.ChatCounts)}
+	answer := Answer{Model: c.Word("model"), Version: c.Word("system_fingerprint"), FinishReason: finish, Usage: convo.Counted(c.Get("usage"), convo.ChatCounts)}
+	var text strings.Builder
+	text.WriteString(message.Word("content"))
 	for _, part := range message.Get("content").List() {
 		if part.Word("type") != "reasoning" {
-			answer.Text += part.Word("text")
+			text.WriteString(part.Word("text"))
 		}
 	}
+	answer.Text = text.String()
 	if refusal := message.Word("refusal"); refusal != "" {
 		return Answer{}, x.failWith(answer, Refused, "refusal: "+refusal)
 	}

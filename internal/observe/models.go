@@ -38,7 +38,7 @@ func readChat(r *reading) {
 	r.failure(failure)
 	for _, c := range choices {
 		r.failure(c.Get("error"))
-		message := c.Get("message")
+		message := r.within(c, "message")
 		if role := r.text(message, "role"); role != "" && role != "assistant" {
 			r.problem("answer: its message has the role %q: read as the model's", role)
 		}
@@ -142,14 +142,14 @@ func readResponses(r *reading) {
 		return
 	}
 	r.out.ProviderID = r.text(a, "id")
-	failure, status := a.Get("error"), r.text(a, "status")
+	failure, cause, status := r.within(a, "error"), r.within(a, "incomplete_details"), r.text(a, "status")
 	why := convo.Short(colon(r.text(failure, "code"), r.text(failure, "message")))
 	switch status {
 	case "completed", "cancelled":
 	case "failed":
 		r.out.Error = cmp.Or(why, "the response failed")
 	case "incomplete":
-		status = cmp.Or(r.text(a.Get("incomplete_details"), "reason"), status)
+		status = cmp.Or(r.text(cause, "reason"), status)
 	case "":
 		if r.text(failure, "message") != "" {
 			r.out.Error = why
@@ -245,7 +245,7 @@ func readGenerate(r *reading) {
 	}
 	candidates := r.list(a, "candidates")
 	r.out.ProviderID = r.text(a, "responseId")
-	r.out.Finish = r.text(a.Get("promptFeedback"), "blockReason")
+	r.out.Finish = r.text(r.within(a, "promptFeedback"), "blockReason")
 	if !failure.Absent() {
 		r.out.Error = cmp.Or(convo.Short(explainGoogle(object{"error": failure.Raw()}.Value())), anError)
 	} else if len(candidates) == 0 && r.out.Finish == "" && r.body() == whole {

@@ -187,6 +187,7 @@ type reading struct {
 	prompt   []convo.Message
 	answers  []answer
 	problems []string
+	strange  bool // the problems say that a value stands for a text
 	unended  bool // the answer is a stream without its last event, in which all had stopped
 }
 
@@ -305,9 +306,10 @@ func (r *reading) answer(one *answer, n *convo.Node, read func(*convo.Reader, *c
 		return
 	}
 	c := r.reader(&one.said)
-	c.Answer, c.Role = true, convo.Assistant
+	c.Answer, c.Role, c.Odd = true, convo.Assistant, r.odd
 	read(c, n)
 	if err := c.Err(); err != nil {
+		r.out.Complete = false
 		r.fail("answer: %s", misread(err))
 	}
 }
@@ -405,11 +407,26 @@ func (r *reading) answered(explain func(body []byte) string, read func([]byte) (
 	return nil
 }
 
-// text is a member that is a text. Servers beside the vendors' own write numbers as ids, and more: Problem says so.
+// odd notes the first of the values that stand for texts. Servers beside the vendors' own write numbers as ids, and more.
+func (r *reading) odd(at *convo.Node) {
+	if r.strange {
+		return
+	}
+	r.strange = true
+	what := "an event is not strictly as the protocol has it"
+	if r.body() == whole {
+		what = place(at) + " has the wrong type"
+	}
+	r.problem("answer: %s: read as most libraries do", what)
+}
+
+func place(at *convo.Node) string { return observed.PathInClear(convo.Short(at.Pointer())) }
+
+// text is a member that is a text.
 func (r *reading) text(n *convo.Node, name string) string {
 	at := n.Get(name)
 	if !at.Absent() && at.Kind != '"' {
-		r.problem("answer: %s has the wrong type: read as most libraries do", observed.PathInClear(convo.Short(at.Pointer())))
+		r.odd(at)
 	}
 	return convo.Plain(at)
 }
@@ -424,24 +441,41 @@ func (r *reading) number(n *convo.Node) int {
 	return number
 }
 
+// within is a member that is an object.
+func (r *reading) within(n *convo.Node, name string) *convo.Node {
+	at := n.Get(name)
+	r.mustBeObject(at)
+	return at
+}
+
+func (r *reading) mustBeObject(n *convo.Node) {
+	if !n.Absent() && n.Kind != '{' {
+		r.mistyped(n)
+	}
+}
+
 // list are several answers.
 func (r *reading) list(n *convo.Node, name string) []*convo.Node {
 	at := n.Get(name)
 	if !at.Absent() && at.Kind != '[' {
 		r.mistyped(at)
 	}
+	for _, one := range at.List() {
+		r.mustBeObject(one)
+	}
 	return at.List()
 }
 
 func (r *reading) mistyped(n *convo.Node) {
-	r.fail("answer: %s has the wrong type", observed.PathInClear(convo.Short(n.Pointer())))
+	r.out.Complete = false
+	r.fail("answer: %s has the wrong type", place(n))
 }
 
 // streamed puts a stream together.
 func (r *reading) streamed(explain func(body []byte) string, read func([]byte) (convo.Streamed, error)) jsontext.Value {
 	answer, err := read(r.call.Response)
 	if answer.Strange && expected(err) {
-		r.problem("answer: an event is not strictly as the protocol has it: read as most libraries do")
+		r.odd(nil)
 	}
 	var ended *convo.StreamError
 	switch {

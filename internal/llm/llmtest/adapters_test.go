@@ -586,6 +586,34 @@ func TestOddBodies(t *testing.T) {
 	}
 }
 
+// TestManyParts: the memory that an answer takes is in proportion to its parts.
+func TestManyParts(t *testing.T) {
+	for _, tt := range []struct {
+		of         int
+		part, body string
+	}{
+		{0, `{"type":"output_text","text":"x"}`, `{"status":"completed","output":[{"type":"message","content":[%s]}]}`},
+		{0, `{"type":"refusal","refusal":"x"}`, `{"status":"completed","output":[{"type":"message","content":[%s]}]}`},
+		{1, `{"type":"text","text":"x"}`, `{"type":"message","content":[%s],"stop_reason":"end_turn"}`},
+		{2, `{"text":"x"}`, `{"candidates":[{"content":{"parts":[%s]},"finishReason":"STOP"}]}`},
+		{3, `{"text":"x"}`, `{"choices":[{"message":{"content":[%s]},"finish_reason":"stop"}]}`},
+	} {
+		const many = 30_000
+		body := fmt.Sprintf(tt.body, strings.TrimSuffix(strings.Repeat(tt.part+",", many), ","))
+		model := adapters[tt.of].model(t, llm.Config{BaseURL: odd(t, 200, body), Key: "some-long-key", Settings: some})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		answer, err := model.Ask(t.Context(), question)
+		runtime.ReadMemStats(&after)
+		if len(answer.Text) != many && llm.KindOf(err) != llm.Refused {
+			t.Errorf("%s: %d bytes of text, %v", tt.part, len(answer.Text), err)
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > 100*uint64(len(body)) {
+			t.Errorf("%s: %d kB take %d MB", tt.part, len(body)/1000, used/1e6)
+		}
+	}
+}
+
 // TestErrorsInOtherForms: errors of servers that implement a protocol only in part are recognised.
 func TestErrorsInOtherForms(t *testing.T) {
 	for _, tt := range []struct {
