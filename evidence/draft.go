@@ -121,9 +121,6 @@ type Sealing struct {
 	Apart    []string                 // JSON pointers of members to seal apart, besides those of the draft; nil: none
 	Provable map[string]property.Kind // the same with kinds: members to seal apart and make provable; nil: none
 	Random   io.Reader                // salts of what is sealed apart; nil: crypto/rand
-
-	// Complete is called with the record before it is signed. It can begin to store what the record discloses. nil: nothing is called.
-	Complete func(unsigned *Record)
 }
 
 // Seal completes the draft, brings it into canonical form and signs it. The record has no time stamp yet: an
@@ -136,9 +133,6 @@ func (d *Draft) Seal(s Sealing) (*Record, error) {
 	r, err := d.complete(infos, s)
 	if err != nil {
 		return nil, err
-	}
-	if s.Complete != nil {
-		s.Complete(r)
 	}
 	if err := r.sign(s.Signers); err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/fault"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/storage"
@@ -117,29 +118,34 @@ func (s stamping) Stamp(ctx context.Context, imprint [32]byte) (ledger.Stamped, 
 	return clock{}.Stamp(ctx, imprint)
 }
 
-// TestKeptWhileSigned: the values of a record are kept while it is signed and stamped. If that fails, they are removed, and
-// nothing is in the log.
-func TestKeptWhileSigned(t *testing.T) {
-	good := func() error { return nil }
-	fails := func() error { return errFault }
-	for name, test := range map[string]struct{ sign, stamp func() error }{"both": {good, good}, "not signed": {fails, good}, "not stamped": {good, fails}} {
+// TestKeptWhileStamped: the values of a record are kept while it is stamped, not before it is signed and judged. If stamping fails, they are
+// removed, and nothing is in the log.
+func TestKeptWhileStamped(t *testing.T) {
+	good, bad := func() error { return nil }, func() error { return fmt.Errorf("%w: %w", errFault, ledger.ErrDamaged) }
+	for name, test := range map[string]struct {
+		more        string
+		sign, stamp func() error
+		err         error
+		keeps       int // calls of Keep
+	}{
+		"stamped":     {"", good, good, nil, 1},
+		"not signed":  {"", bad, good, errFault, 0},
+		"wrong link":  {`,"chain_id":"c","chain_position":2`, good, good, ledger.ErrContradicts, 0},
+		"not stamped": {"", good, bad, errFault, 1},
+		"panic":       {"", good, func() error { panic(errFault) }, errFault, 1},
+	} {
 		t.Run(name, func(t *testing.T) {
 			began := make(chan struct{})
-			c, k := config(fresh(t)), &keeper{kept: map[evidence.Digest][]evidence.Disclosure{}}
-			k.store, c.Apart, c.Stamper = c.Store, k, stamping{test.stamp}
+			c, k := config(fresh(t)), &keeper{kept: map[evidence.Digest][]evidence.Disclosure{}, leave: func() { close(began) }}
+			k.store, c.Apart, c.Stamper = c.Store, k, stamping{func() error { <-began; return test.stamp() }}
 			l := must(ledger.Create(t.Context(), c))
-			k.leave = func() { close(began) }
-			_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), []evidence.Signer{signing{actor[0], func() error { <-began; return test.sign() }}})
-			if name == "both" {
-				if err != nil || len(k.kept) != 1 || must(l.Size(t.Context())) != 1 {
-					t.Errorf("%v, kept %v", err, k.kept)
-				}
-				return
-			}
-			wantError(t, err, errFault)
-			if len(k.kept) != 0 || must(l.Size(t.Context())) != 0 {
-				t.Errorf("kept %v", k.kept)
-			}
+			expect.Want(t, fault.Guard(func() error {
+				return only(l.Seal(t.Context(), act(test.more).SealingApart("/prompt"), []evidence.Signer{signing{actor[0], test.sign}}))
+			}), test.err)
+			expect.Equal(t, len(k.early), test.keeps)
+			size := must(l.Size(t.Context()))
+			expect.Equal(t, size == 1, test.err == nil)
+			expect.Equal(t, int64(len(k.kept)), size)
 		})
 	}
 }

@@ -131,7 +131,7 @@ type Keeper interface {
 	// disclosures it stores that they were never here. It can be called again for the same record, also after a
 	// crash.
 	Keep(ctx context.Context, record *evidence.Record) error
-	// Forget removes what Keep has stored, because the record did not get into the log.
+	// Forget removes the disclosures that Keep has stored, because the record did not get into the log.
 	Forget(ctx context.Context, record *evidence.Record) error
 }
 

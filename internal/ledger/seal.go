@@ -77,7 +77,7 @@ func (l *Ledger) catchUp(ctx context.Context, p *evidence.Payload) (latest time.
 }
 
 // sealNotBefore seals a record. If the draft claims no time, the record claims the present one, but none before least.
-func (l *Ledger) sealNotBefore(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, stamps []storage.Stamp, least time.Time) (*evidence.Record, error) {
+func (l *Ledger) sealNotBefore(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, stamps []storage.Stamp, least time.Time) (_ *evidence.Record, err error) {
 	if err := l.mayAppend(); err != nil {
 		return nil, err
 	}
@@ -85,23 +85,27 @@ func (l *Ledger) sealNotBefore(ctx context.Context, draft *evidence.Draft, by []
 	if err != nil {
 		return nil, err
 	}
-	now, k := l.cfg.Now(), &keeping{ledger: l}
-	record, err := l.signed(draft, now, evidence.Sealing{Signers: by, Time: least, Apart: apart, Provable: provable,
-		Complete: func(r *evidence.Record) { k.begin(ctx, r) }})
-	var a *appending
-	if err == nil {
-		a, err = l.stamped(ctx, record, now, stamps)
+	now := l.cfg.Now()
+	record, err := l.signed(draft, now, evidence.Sealing{Signers: by, Time: least, Apart: apart, Provable: provable})
+	if err != nil {
+		return nil, err
+	}
+	k := &keeping{ledger: l}
+	defer k.end(ctx, &err)
+	a, err := l.stamped(ctx, record, now, stamps, k)
+	if err != nil {
+		return nil, err
 	}
 	// A crash until here leaves no trace, but for values that belong to no record: neither the caller nor the log has anything.
-	if err = k.end(ctx, err, func() error { return l.append(ctx, a) }); err != nil {
+	if err := k.append(ctx, a); err != nil {
 		return nil, err
 	}
 	return record, nil
 	// A crash from here on leaves a record that the caller may not know of. It is genuine, and is found by its id.
 }
 
-// stamped stamps a record, and returns it with earlier records' stamps as it is to be appended.
-func (l *Ledger) stamped(ctx context.Context, record *evidence.Record, now time.Time, stamps []storage.Stamp) (*appending, error) {
+// stamped stamps a record while its values are stored, and returns it with earlier records' stamps as it is to be appended.
+func (l *Ledger) stamped(ctx context.Context, record *evidence.Record, now time.Time, stamps []storage.Stamp, k *keeping) (*appending, error) {
 	now, err := l.mayEnter(ctx, record, now)
 	if err != nil {
 		return nil, err
@@ -110,6 +114,7 @@ func (l *Ledger) stamped(ctx context.Context, record *evidence.Record, now time.
 	if err != nil {
 		return nil, err
 	}
+	k.begin(ctx, record)
 	missing, err := l.stamp(ctx, record)
 	if err != nil {
 		return nil, err
@@ -119,37 +124,47 @@ func (l *Ledger) stamped(ctx context.Context, record *evidence.Record, now time.
 	return a, nil
 }
 
-// A keeping stores what a record seals apart, while it is signed and stamped: storing mostly waits for the disk.
+// A keeping stores what a record seals apart, while it is stamped: both mostly wait.
 type keeping struct {
 	ledger *Ledger
 	record *evidence.Record // nil: it has nothing to keep
-	stored chan error       // of capacity one
+	stored chan error       // of capacity one; closed after the outcome
+	added  bool             // the record may be in the log
 }
 
-// begin begins to store the values of a record that is not signed yet.
+// begin begins to store the values of a record that is not stamped yet.
 func (k *keeping) begin(ctx context.Context, record *evidence.Record) {
-	if k.ledger.keeps(record) {
-		k.record, k.stored = record, make(chan error, 1)
-		go func() { k.stored <- fault.Guard(func() error { return k.ledger.cfg.Apart.Keep(ctx, record) }) }()
+	if !k.ledger.keeps(record) {
+		return
 	}
+	k.record, k.stored = record, make(chan error, 1)
+	go func() {
+		defer close(k.stored)
+		k.stored <- fault.Guard(func() error { return k.ledger.cfg.Apart.Keep(ctx, record) })
+	}()
 }
 
-// end appends the record, unless err says why not, when its values are stored. It removes the values of a record that is not in the log.
-func (k *keeping) end(ctx context.Context, err error, add func() error) error {
+// append appends the record when its values are stored.
+func (k *keeping) append(ctx context.Context, a *appending) error {
 	if k.record != nil {
-		if failed := <-k.stored; err == nil {
-			err = failed
+		if err := <-k.stored; err != nil {
+			return err
 		}
 	}
-	if err == nil {
-		err = add()
-	}
-	// After these errors the record may be in the log, so its values must stay.
-	if err != nil && k.record != nil && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrDamaged) {
-		// The values must be removed even if the caller's context has ended.
-		err = errors.Join(err, k.ledger.cfg.Apart.Forget(context.WithoutCancel(ctx), k.record))
-	}
+	k.added = true
+	err := k.ledger.append(ctx, a)
+	k.added = err == nil || errors.Is(err, ErrUnknown) || errors.Is(err, ErrDamaged)
 	return err
+}
+
+// end removes the values of a record that is not in the log. The caller defers it: a stamper may panic.
+func (k *keeping) end(ctx context.Context, err *error) {
+	if k.record == nil || k.added {
+		return
+	}
+	<-k.stored
+	// The values must be removed even if the caller's context has ended.
+	*err = errors.Join(*err, k.ledger.cfg.Apart.Forget(context.WithoutCancel(ctx), k.record))
 }
 
 // apart lists what is sealed apart in a draft, and what of that is made provable. It asks the keeper here, so that no

@@ -4,7 +4,8 @@
 //
 // The methods of Store, Files and Locks return the errors that their interfaces name. If the server does not answer
 // or refuses, they wrap ErrUnreachable, ErrNoDatabase, ErrNotLetIn or ErrNotAllowed. Store wraps others in
-// storage.ErrDiskFull, ErrReadOnly or ErrDamaged, or in ErrNoTables. The errors of Files are *fs.PathError.
+// storage.ErrDiskFull, ErrReadOnly or ErrDamaged, or in ErrNoTables. The errors of Files are *fs.PathError;
+// of a file that cannot be unwrapped they wrap filestore.ErrDamaged or ErrOtherKey.
 //
 // # Several processes share one log through PostgreSQL, without a leader
 //

@@ -282,6 +282,8 @@ func appendAndRead(k kit) {
 	k.owing()
 	k.waits("one")
 	k.gives([]storage.StoredBrief{})(k.Briefs(k.Context(), storage.BriefQuery{At: []int64{}}))
+	k.gives([]tlog.Hash{})(k.Hashes(k.Context(), nil))
+	k.lacks(k.Hashes(k.Context(), []int64{0}))
 	list, at := k.fill(9), func(n int64) int64 { return tlog.StoredHashIndex(0, n) }
 	k.agrees(list, nil)
 	k.gives([]tlog.Hash{leaf(list[6]), leaf(list[2]), leaf(list[6])})(k.Hashes(k.Context(), []int64{at(6), at(2), at(6)}))
