@@ -144,10 +144,11 @@ func (r *Reader) calls(m *Message, n *Node) {
 // ChatCall reads a call of a tool.
 func (r *Reader) ChatCall(n *Node) ChatToolCall {
 	id := r.Str(n, "id")
-	if function := n.Get("function"); !function.Absent() {
+	function, custom := n.Get("function"), n.Get("custom")
+	if !function.Absent() && (custom.Absent() || !function.Empty()) {
 		return r.function(function, id)
 	}
-	if custom := n.Get("custom"); !custom.Absent() { // a tool with free text as its input
+	if !custom.Absent() { // a tool with free text as its input
 		call := ChatToolCall{ID: id, Type: "custom", Custom: ChatCustom{Name: r.Str(custom, "name"), Input: r.Str(custom, "input")}}
 		r.demand(call.Custom.Name != "", custom, "a tool call without a name: expected, for example, \"name\": \"get_order\"")
 		return call

@@ -128,13 +128,16 @@ func (s *sum) grow(answer grows, more *Node) error {
 	return err
 }
 
-// streamed is what came, with the error that ended it.
+// streamed is what came, with the error that ended it; or no answer, and why it cannot be written.
 func (s *sum) streamed(err error) (Streamed, error) {
 	doc, failed := json.Marshal(s.whole, lenient, json.Deterministic(true), jsontext.PreserveRawStrings(true))
-	return Streamed{doc, s.strange}, errors.Join(err, failed)
+	if failed != nil {
+		return Streamed{}, failed
+	}
+	return Streamed{doc, s.strange}, err
 }
 
-// event reads the data of an event, which is an object.
+// event reads the data of an event, which is an object, or null for nothing.
 func (s *sum) event(data []byte) (*Node, error) {
 	v := jsontext.Value(data)
 	if !v.IsValid() {
@@ -144,7 +147,7 @@ func (s *sum) event(data []byte) (*Node, error) {
 		return nil, errNotTheProtocol
 	}
 	n, err := ReadLenient(v)
-	if err == nil && n.Kind != '{' {
+	if err == nil && n.Kind != '{' && n.Kind != 'n' {
 		err = errNotTheProtocol
 	}
 	return n, err
@@ -281,7 +284,7 @@ func (p parts) MarshalJSONTo(e *jsontext.Encoder) error {
 	return json.MarshalEncode(e, list)
 }
 
-// numbered grows by an array, or by one element alone: each says its number.
+// numbered grows by an array, or by one element alone: each says its number. A null begins one, and says no more; what part leaves out begins none.
 func numbered(part grows) grows {
 	return func(s *sum, has any, more *Node) (any, error) {
 		known, is := has.(parts)
@@ -294,7 +297,14 @@ func numbered(part grows) grows {
 			if err != nil {
 				return known, err
 			}
-			if known[i], err = part(s, known[i], one); err != nil {
+			v, err := part(s, known[i], one)
+			if v == nil && err == nil && one.Absent() {
+				v = map[string]any{}
+			}
+			if v != nil {
+				known[i] = v
+			}
+			if err != nil {
 				return known, err
 			}
 		}

@@ -1,6 +1,7 @@
 package convo_test
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -31,6 +32,24 @@ func TestStreamsRefuse(t *testing.T) {
 	} {
 		if _, err := readers[tt.name]([]byte(tt.stream)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.stream, err, tt.want)
+		}
+	}
+}
+
+// TestStreamsEnd: the error of a stream that ends early says whether all answers had stopped.
+func TestStreamsEnd(t *testing.T) {
+	const stopped, unstopped = `{"index":0,"finish_reason":"stop"}`, `{"index":1,"delta":{}}`
+	for _, tt := range []struct {
+		name, stream string
+		unended      bool
+	}{
+		{"chat", `{"choices":[` + stopped + `]}`, true}, {"chat", `{"choices":[` + stopped + `,` + unstopped + `]}`, false}, {"chat", `null`, false},
+		{"messages", `{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`, true}, {"messages", `{"type":"ping"}`, false},
+		{"responses", `{"type":"response.output_text.delta","delta":"So."}`, false}, {"generate", `{"candidates":[{"content":{"parts":[]}}]}`, false},
+	} {
+		_, err := readers[tt.name]([]byte("data: " + tt.stream + "\n\n"))
+		if !errors.Is(err, convo.ErrCut) || errors.Is(err, convo.ErrUnended) != tt.unended {
+			t.Errorf("%s: %v", tt.stream, err)
 		}
 	}
 }

@@ -392,10 +392,14 @@ func contentParts(s *sum, has any, more *Node) (any, error) {
 	}
 	list, err := several(more)
 	for _, part := range list {
-		if part.Kind != '{' {
-			return known, mistyped(part)
+		switch part.Kind {
+		case 'n':
+		case '{':
+			err = known.take(s, part)
+		default:
+			err = mistyped(part)
 		}
-		if err = known.take(s, part); err != nil {
+		if err != nil {
 			return known, err
 		}
 	}
@@ -422,7 +426,7 @@ func (p *pieced) take(s *sum, part *Node) error {
 		if name == "" && s.word(call.Get("id")) == "" && more == nil && args.Absent() { // the end of a call that has ended
 			return nil
 		}
-		if p.open = nil; !call.Get("willContinue").IsTrue() && more == nil {
+		if !call.Get("willContinue").IsTrue() && more == nil { // in one piece, which may come between those of another
 			p.add(part.Raw())
 			return nil
 		}

@@ -103,7 +103,7 @@ func TestReadUsage(t *testing.T) {
 		{"fewer than none", `{"prompt_tokens":-1,"completion_tokens":3}`, Usage{}, false},
 		{"more from the cache than there were", `{"prompt_tokens":1,"prompt_tokens_details":{"cached_tokens":4}}`, Usage{}, false},
 		{"more than any call has", `{"input_tokens":9223372036854775807,"cache_read_input_tokens":9223372036854775807}`, Usage{}, false},
-		{"no object", `[1]`, Usage{}, false},
+		{"no object", `[{"prompt_tokens":1}]`, Usage{}, false},
 		{"nothing", ``, Usage{}, false},
 	} {
 		if got, known := ReadUsage([]byte(test.reported)); got != test.want || known != test.known {

@@ -61,6 +61,9 @@ func ReadOpenAIError(body []byte) (OpenAIError, bool) {
 
 // ReadUsage reads the counts that a provider reported, in the words of any of them. It reports false if it knows none of the words.
 func ReadUsage(reported jsontext.Value) (u Usage, known bool) {
+	if reported.Kind() != '{' {
+		return Usage{}, false
+	}
 	root := ErrorBody(reported)
 	c := &counts{Node: root}
 	has := func(names ...string) bool {

@@ -5,13 +5,14 @@
 //
 // The adapters ask language models of OpenAI (Responses), Anthropic (Messages), Google (Gemini generateContent), and
 // of any server that speaks OpenAI's Chat Completions: Ollama, vLLM, LM Studio, gateways. Each vendor has one
-// file here, its bodies in package convo, its name and keys in package config, and a line in protocols.
+// file here, its name and keys in package config, and a line in protocols.
 //
 // # The wire formats are written once, and no vendor's library is linked
 //
-// Package `convo` has the bodies of requests, answers, errors and streams as types. Package llm sends them over
-// `net/http`. We refused the vendors' SDKs: for one call of each, they took a third of a first build's processor time,
-// linked gRPC and OpenTelemetry, and doubled the binary. What they sent, and how they read 536 answers and errors, is
+// Each adapter writes its vendor's requests, and reads answers as trees of values. Package `convo` has what others read
+// too: errors, and counts of tokens. The requests go over `net/http`. We refused the vendors' SDKs: for one call of
+// each, they took a third of a first build's processor time, linked gRPC and OpenTelemetry, and doubled the binary.
+// What they sent, and how they read 536 answers and errors, is
 // recorded (`llmtest/testdata/recorded.jsonl`), and a test compares the adapters with it. The adapters read a response
 // to its end, so that they can tell a truncated body from a malformed one; it is bounded and has the key removed.
 //

@@ -389,7 +389,9 @@ func (r *reading) answered(explain func(body []byte) string, read func([]byte) (
 			return nil
 		}
 	case stream:
-		doc = r.streamed(explain, read)
+		if doc = r.streamed(explain, read); doc == nil {
+			return nil
+		}
 	default:
 		r.fail("answer: it is neither JSON nor a stream of events")
 		return nil
@@ -479,6 +481,8 @@ func (r *reading) streamed(explain func(body []byte) string, read func([]byte) (
 	}
 	var ended *convo.StreamError
 	switch {
+	case answer.Answer == nil: // it cannot be written
+		r.fail("answer: %s", reason(err))
 	case err == nil, errors.Is(err, convo.ErrUnended):
 		r.out.Complete, r.unended = true, err != nil
 	case errors.Is(err, convo.ErrDiffers):

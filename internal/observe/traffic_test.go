@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/convo"
 	"jurat/internal/must"
 	"jurat/internal/observe"
 )
@@ -137,6 +138,11 @@ var chatPassages = []passage{
 		want: `{"complete":true,"finish":"stop","provider_id":"7","problem":"answer: /id has the wrong type: read as most libraries do","response":"So."}`},
 	{name: "numbers where texts are, in a stream", protocol: observe.OpenAIChat, response: events(fragment(`{"content":[{"type":"text","text":7}]}`), stopped, `[DONE]`),
 		want: `{"complete":true,"finish":"stop","problem":"answer: an event is not strictly as the protocol has it: read as most libraries do","response":"7"}`},
+	{name: "nulls in a stream", protocol: observe.OpenAIChat, response: events(`null`, fragment(`{"content":"So.","executed_tools":["x"]}`), stopped, `[DONE]`), want: `{"complete":true,"finish":"stop","response":"So."}`},
+	{name: "a null among the answers of a stream", protocol: observe.OpenAIChat, response: events(`{"choices":[null,{"index":1,"delta":{"content":"So."},"finish_reason":"stop"}]}`),
+		want: `{"complete":false,"finish":"stop","problem":"answer: 2 answers to a request for one: read as its parts","response":"So."}`},
+	{name: "an empty function beside a call of free text", protocol: observe.OpenAIChat, response: events(fragment(`{"tool_calls":[{"index":0,"id":"a","type":"custom","function":{},"custom":{"name":"say","input":"hi"}}]}`), stopped, `[DONE]`),
+		want: `{"complete":true,"finish":"stop","response":{"role":"assistant","content":"","tool_calls":[{"id":"a","type":"custom","custom":{"name":"say","input":"hi"}}]}}`},
 	{name: "nulls, and who asked for a result", protocol: observe.OpenAIChat,
 		request:  `{"messages":[null,{"role":"user","content":[null,{"type":"text","text":"a"}]},{"role":"tool","requestor":7,"content":"b"}]}`,
 		response: `{"choices":[{"finish_reason":"stop","message":{"content":"So."}}]}`,
@@ -253,6 +259,10 @@ var otherPassages = []passage{
 		part(`{"functionCall":{"name":"go","willContinue":true}}`), part(`{"functionCall":{"partialArgs":[{"jsonPath":"$.to","stringValue":"x"}]}}`), part(`{"functionCall":{"name":"stop","args":{}}}`), `{"candidates":[{"content":{"parts":[{"text":""}]},"finishReason":"STOP"}]}`),
 		want: `{"complete":true,"finish":"STOP","response":{"role":"assistant","content":"","tool_calls":[
 			{"id":"#1","type":"function","function":{"name":"look","arguments":"{\"a.b\":0.5,\"list\":[{\"city\":\"Boston\"},true],\"none\":null}"}},{"id":"#2","type":"function","function":{"name":"go","arguments":"{\"to\":\"x\"}"}},{"id":"#3","type":"function","function":{"name":"stop","arguments":"{}"}}]}}`},
+	{name: "a null, and a call between two pieces of another", protocol: observe.GeminiGenerate, response: events(`null`, part(`null,{"functionCall":{"name":"look","willContinue":true}}`), part(`{"functionCall":{"name":"go","args":{}}}`),
+		part(`{"functionCall":{"partialArgs":[{"jsonPath":"$.at","numberValue":1}]}}`), `{"candidates":[{"finishReason":"STOP"}]}`),
+		want: `{"complete":true,"finish":"STOP","response":{"role":"assistant","content":"","tool_calls":[
+			{"id":"#1","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}},{"id":"#2","type":"function","function":{"name":"go","arguments":"{}"}}]}}`},
 	{name: "a piece that leads nowhere", protocol: observe.GeminiGenerate, response: events(part(`{"text":"So."}`), part(`{"functionCall":{"name":"look","willContinue":true}}`), part(`{"functionCall":{"partialArgs":[{"jsonPath":"$.a[1025]","stringValue":"x"}]}}`)),
 		want: `{"complete":false,"projection":"failed","problem":"answer: partialArgs: a path has a step that is neither a name nor a number in range","response":{"role":"assistant","content":"So.","tool_calls":[{"id":"#1","type":"function","function":{"name":"look","arguments":"{\"a\":{}}"}}]}}`},
 	{name: "tools that Google ran", protocol: observe.GeminiGenerate, response: `{"candidates":[{"content":{"parts":[{"toolCall":{"id":"c","toolType":"GOOGLE_SEARCH_WEB","args":{"queries":["q"]}},"thoughtSignature":"s"},
@@ -498,6 +508,8 @@ func replies() []reply {
 		{messages, 200, typed(`{"type":"message_start","message":{"id":"m","type":"message","content":[]}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"go","input":{}}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"at\": "}}`),
 			observe.Projection{ProviderID: "m", Output: []byte(`{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{\"at\": ","name":"go"},"id":"t","type":"function"}]}`)}},
+		{messages, 200, typed(`{"type":"content_block_start","content_block":{"type":"tool_use","input":` + strings.Repeat("[", 9_998) + strings.Repeat("]", 9_998) + `}}`),
+			observe.Projection{State: observe.Failed, Problem: convo.Short("answer: at /content/0/input" + strings.Repeat("/0", 2_000))}},
 		{generate, 400, `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"no"}}`, observe.Projection{Error: "INVALID_ARGUMENT: no", Complete: true}},
 		{generate, 400, `[{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"no"}}]`, observe.Projection{Error: "INVALID_ARGUMENT: no", Complete: true}},
 		{generate, 200, `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"modelVersion":"g"}`, observe.Projection{Complete: true, Finish: "PROHIBITED_CONTENT"}},

@@ -37,9 +37,7 @@ func (v *Vendor) decode(path string, body []byte) (Call, error) {
 	d.Settings.Model = name
 	d.walk("", body)
 	for _, at := range slices.Sorted(maps.Keys(v.needs)) {
-		for _, needed := range v.needs[at] {
-			d.demand(!d.seen[at] || d.seen[needed], "there is no %s", needed)
-		}
+		d.needed(at)
 	}
 	d.demand(d.Settings.Model != "", "there is no model")
 	last := len(d.Messages) - 1
@@ -56,7 +54,14 @@ func (d *decoding) demand(so bool, format string, args ...any) {
 	}
 }
 
-// walk takes in everything at a place. null is as if it were not there.
+// needed demands what is needed where a place is.
+func (d *decoding) needed(at string) {
+	for _, needed := range d.vendor.needs[at] {
+		d.demand(!d.seen[at] || d.seen[needed], "there is no %s", needed)
+	}
+}
+
+// walk takes in everything at a place. A member that is null is as if it were not there.
 func (d *decoding) walk(at string, v jsontext.Value) {
 	if v.Kind() == jsontext.KindNull {
 		return
@@ -69,8 +74,13 @@ func (d *decoding) walk(at string, v jsontext.Value) {
 	d.demand(d.vendor.leadsOn(at), "unknown member %s", at)
 	switch v.Kind() {
 	case jsontext.KindBeginArray:
-		for _, item := range value[[]jsontext.Value](d, at, v) {
+		for _, item := range value[[]jsontext.Value](d, at, v) { // each has what is needed
+			d.demand(item.Kind() != jsontext.KindNull, "%s/* is null", at)
+			for _, needed := range d.vendor.needs[at+"/*"] {
+				delete(d.seen, needed)
+			}
 			d.walk(at+"/*", item)
+			d.needed(at + "/*")
 		}
 	case jsontext.KindBeginObject:
 		members := value[map[string]jsontext.Value](d, at, v)

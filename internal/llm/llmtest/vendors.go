@@ -17,7 +17,7 @@ var OpenAI = Vendor{Name: "OpenAI", base: "/v1", path: "/responses", header: "Au
 	members: map[string]take{"/model": model, "/instructions": system, "/store": is(`false`), "/temperature": temperature, "/top_p": topP,
 		"/max_output_tokens": limit(16), "/input/*/type": is(`"message"`), "/input/*/role": role("user", "assistant"), "/input/*/content": said,
 		"/text/format/type": is(`"json_schema"`), "/text/format/strict": is(`true`), "/text/format/name": schemaName, "/text/format/schema": schema(openAIDialect)},
-	needs:  map[string][]string{"": {"/store"}, "/text/format": {"/text/format/type", "/text/format/strict", "/text/format/name"}},
+	needs:  map[string][]string{"": {"/store"}, "/text/format": {"/text/format/type", "/text/format/strict", "/text/format/name", "/text/format/schema"}},
 	answer: answerResponses, fail: func(Reply) map[Failure]failure { return openAIErrors }}
 
 func answerResponses(c Call, r Reply) object {
@@ -113,8 +113,9 @@ var Anthropic = Vendor{Name: "Anthropic", path: "/v1/messages", header: "X-Api-K
 	members: map[string]take{"/model": model, "/max_tokens": limit(1), "/temperature": setting(1, temperatureOf), "/top_p": topP,
 		"/system/*/type": is(`"text"`), "/system/*/text": system, "/messages/*/role": role("user", "assistant"), "/messages/*/content/*/type": is(`"text"`),
 		"/messages/*/content/*/text": said, "/output_config/format/type": is(`"json_schema"`), "/output_config/format/schema": schema(anthropicDialect)},
-	needs: map[string][]string{"": {"/max_tokens"}, "/system/*": {"/system/*/type"}, "/messages/*/content/*": {"/messages/*/content/*/type"},
-		"/output_config/format": {"/output_config/format/type"}},
+	needs: map[string][]string{"": {"/max_tokens"}, "/system/*": {"/system/*/type", "/system/*/text"},
+		"/messages/*/content/*": {"/messages/*/content/*/type", "/messages/*/content/*/text"},
+		"/output_config/format": {"/output_config/format/type", "/output_config/format/schema"}},
 	answer: func(c Call, r Reply) object {
 		content := []any{object{"type": "thinking", "thinking": "", "signature": "c2ln"}, object{"type": "text", "text": r.Text, "citations": nil}}
 		reason, details := "end_turn", any(nil)
@@ -155,7 +156,8 @@ var Gemini = Vendor{Name: "Gemini", path: "/v1beta/models/%s:generateContent", h
 		"/systemInstruction/role": anything, "/systemInstruction/parts/*/text": system, "/generationConfig/candidateCount": anything,
 		"/generationConfig/temperature": temperature, "/generationConfig/topP": topP, "/generationConfig/seed": setting(math.MaxInt32, seedOf), "/generationConfig/maxOutputTokens": limit(1),
 		"/generationConfig/responseMimeType": is(`"application/json"`), "/generationConfig/responseJsonSchema": schema(geminiDialect)},
-	needs: map[string][]string{"/generationConfig/responseJsonSchema": {"/generationConfig/responseMimeType"}},
+	needs: map[string][]string{"/contents/*/parts/*": {"/contents/*/parts/*/text"}, "/systemInstruction/parts/*": {"/systemInstruction/parts/*/text"},
+		"/generationConfig/responseJsonSchema": {"/generationConfig/responseMimeType"}},
 	answer: func(c Call, r Reply) object {
 		ratings := []any{object{"category": "HARM_CATEGORY_HATE_SPEECH", "probability": "NEGLIGIBLE"}}
 		candidate := object{"index": 0, "finishReason": "STOP",
