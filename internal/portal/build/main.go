@@ -7,7 +7,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -54,7 +53,10 @@ func compile(file string) error {
 	return nil
 }
 
-// build returns every file, by name.
+// program is the file that holds the verifier, compressed by xz. Versions of xz may compress it differently, so what is compared is what it decompresses to.
+const program = "verifier.wasm.lzma"
+
+// build returns every file, by name, and the program as it is.
 func build() (map[string][]byte, error) {
 	temp, err := os.MkdirTemp("", "portal-*")
 	if err != nil {
@@ -65,17 +67,14 @@ func build() (map[string][]byte, error) {
 	if err := compile(raw); err != nil {
 		return nil, err
 	}
-	packed, err := pack(raw)
-	if err != nil {
-		return nil, err
-	}
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		return nil, fmt.Errorf("asking go where it is: %w", err)
 	}
-	files := map[string][]byte{"verifier.wasm.lzma": packed, "verifier.go-version": []byte(runtime.Version() + "\n")}
-	for name, from := range map[string]string{"wasm_exec.js": "lib/wasm/wasm_exec.js", "wasm_exec.LICENSE": "LICENSE"} {
-		if files[name], err = os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), filepath.FromSlash(from))); err != nil {
+	lib := func(name string) string { return filepath.Join(strings.TrimSpace(string(root)), filepath.FromSlash(name)) }
+	files := map[string][]byte{"verifier.go-version": []byte(runtime.Version() + "\n")}
+	for name, from := range map[string]string{program: raw, "wasm_exec.js": lib("lib/wasm/wasm_exec.js"), "wasm_exec.LICENSE": lib("LICENSE")} {
+		if files[name], err = os.ReadFile(from); err != nil {
 			return nil, err
 		}
 	}
@@ -85,6 +84,9 @@ func build() (map[string][]byte, error) {
 func write(folder string) error {
 	files, err := build()
 	if err != nil {
+		return err
+	}
+	if files[program], err = xz(files[program], "--lzma1=preset=9e,pb=0"); err != nil {
 		return err
 	}
 	for name, content := range files {
@@ -111,6 +113,9 @@ func check(folder string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		there, err := os.ReadFile(filepath.Join(folder, name))
+		if err == nil && name == program {
+			there, err = xz(there, "--decompress")
+		}
 		if err != nil {
 			return err
 		}
@@ -121,19 +126,13 @@ func check(folder string) error {
 	return nil
 }
 
-// pack compresses the program with xz, which leaves the size in the header open when it writes to a pipe. The page's
-// worker wants to know it.
-func pack(raw string) ([]byte, error) {
-	program, err := os.ReadFile(raw)
+// xz compresses or decompresses LZMA. Writing to a pipe, it ends what it compresses with a marker, at which the page's worker knows that nothing is damaged.
+func xz(in []byte, how string) ([]byte, error) {
+	run := exec.Command("xz", "--format=lzma", how, "--stdout")
+	run.Stdin, run.Stderr = bytes.NewReader(in), os.Stderr
+	out, err := run.Output()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("running xz, of the package xz-utils: %w", err)
 	}
-	xz := exec.Command("xz", "--format=lzma", "--lzma1=preset=9e,pb=0", "--stdout")
-	xz.Stdin, xz.Stderr = bytes.NewReader(program), os.Stderr
-	packed, err := xz.Output()
-	if err != nil {
-		return nil, fmt.Errorf("compressing the verifier with xz, of the package xz-utils: %w", err)
-	}
-	binary.LittleEndian.PutUint64(packed[5:], uint64(len(program)))
-	return packed, nil
+	return out, nil
 }

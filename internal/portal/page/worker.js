@@ -22,6 +22,7 @@
 	const start = async (packed) => {
 		const go = new Go();
 		const began = performance.now();
+		if (typeof ReadableStream === "undefined") throw new Error("this browser is too old for the verifier: it has no ReadableStream");
 		const more = unpacker(packed);
 		const program = new ReadableStream({pull: (to) => {
 			const part = more(1 << 18);
@@ -47,12 +48,12 @@
 		}
 	};
 
-	// unpacker decodes LZMA, as 'xz --format=lzma' writes it, with the size in its header. It returns a function that
-	// decodes at least so many bytes more, and returns them: none at the end. Damaged input gives damaged output, which is no module.
+	// unpacker decodes LZMA, as 'xz --format=lzma' writes it to a pipe: with a marker at the end, where a decoder of intact
+	// input has nothing left. It returns a function that decodes about so many bytes more, and returns them: none at the end.
 	function unpacker(input) {
 		const header = new DataView(input.buffer, input.byteOffset);
 		const lc = input[0] % 9, lp = (input[0] - lc) / 9 % 5, pb = Math.floor(input[0] / 45);
-		const size = header.getUint32(5, true), out = new Uint8Array(size);
+		const out = new Uint8Array(1 << 26); // much more than the program has
 		const literalMask = (1 << lp) - 1, positionMask = (1 << pb) - 1;
 
 		const even = (n) => new Uint16Array(n).fill(1024); // probabilities of 1/2
@@ -120,7 +121,7 @@
 			if (slot < 14) return base + reverse(special, base - slot, bits);
 			return base + direct(bits - 4) * 16 + reverse(align, 0, 4);
 		};
-		let n = 0, state = 0, rep0 = 0, rep1 = 0, rep2 = 0, rep3 = 0;
+		let n = 0, ended = false, state = 0, rep0 = 0, rep1 = 0, rep2 = 0, rep3 = 0;
 		const literal = () => {
 			const offset = 0x300 * (((n & literalMask) << lc) + ((n > 0 ? out[n - 1] : 0) >> (8 - lc)));
 			let symbol = 1;
@@ -149,8 +150,8 @@
 			return 1;
 		};
 		return (least) => {
-			const from = n, end = Math.min(n + least, size);
-			while (n < end) {
+			const from = n;
+			while (n < from + least && !ended) {
 				const position = n & positionMask, here = (state << 4) + position;
 				if (!bit(isMatch, here)) {
 					out[n] = literal();
@@ -166,15 +167,17 @@
 					count = length(matchLength, position);
 					state = state < 7 ? 7 : 10;
 					rep0 = distance(count);
-					if (rep0 >= n) throw new Error("the verifier is damaged");
+					if (ended = rep0 === -1) break;
 				} else if (again(here)) {
 					count = length(repLength, position);
 					state = state < 7 ? 8 : 11;
 				} else {
 					state = state < 7 ? 9 : 11;
 				}
-				for (const stop = Math.min(n + count, size); n < stop; n++) out[n] = out[n - rep0 - 1];
+				if (rep0 >= n || n + count > out.length) throw new Error("the verifier is damaged");
+				for (const stop = n + count; n < stop; n++) out[n] = out[n - rep0 - 1];
 			}
+			if (ended && (r[1] !== 0 || at !== input.length)) throw new Error("the verifier is damaged");
 			return out.subarray(from, n);
 		};
 	}
