@@ -484,14 +484,8 @@ func (b *BundleReader) record() (doc jsontext.Value, err error) {
 		if err = b.fail(err); !errors.As(err, new(*SyntaxError)) {
 			return nil, err
 		}
-		read := b.dec.UnreadBuffer()
-		doc = bytes.TrimLeft(read, whiteSpace+",")
-		err = b.within(doc, int64(len(read)-len(doc)), err)
-		ahead, failed := io.ReadAll(io.LimitReader(b.in.Reader, MaxRecord)) // it may have the record's id
-		if failed != nil {
-			return nil, failed
-		}
-		doc = slices.Concat(doc, ahead)
+		ahead, _ := b.in.Peek(b.in.Buffered())
+		doc = bytes.TrimLeft(slices.Concat(b.dec.UnreadBuffer(), ahead), whiteSpace+",")
 	case len(doc) > MaxRecord:
 		err = b.refuse(b.pointer(), long)
 	case doc.Kind() != '{':
@@ -502,16 +496,6 @@ func (b *BundleReader) record() (doc jsontext.Value, err error) {
 	}
 	b.follows(len(doc), min(b.count, 1))
 	return doc, nil
-}
-
-// within says where a record is wrong. The pointers of a decoder that reads a value in pieces depend on the pieces, so its beginning is read again at once.
-func (b *BundleReader) within(record jsontext.Value, skipped int64, err error) error {
-	_, again := jsontext.NewDecoder(bytes.NewBuffer(record), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)).ReadValue()
-	wrong, is := errors.AsType[*jsontext.SyntacticError](again)
-	if !is {
-		return err
-	}
-	return &SyntaxError{Pointer: b.pointer() + string(wrong.JSONPointer), Offset: b.start + b.dec.InputOffset() + skipped + wrong.ByteOffset, Reason: jsonform.Syntax(wrong.Err)}
 }
 
 // follows notes where a value of this length ends, and whether it comes after a comma at most, as in the canonical form.
